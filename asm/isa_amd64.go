@@ -1,0 +1,41 @@
+//go:build !purego
+
+package asm
+
+import "github.com/klauspost/cpuid/v2"
+
+// What each path executes. AVX2 does not imply FMA, nor any part of AVX-512
+// another, so every feature is named. The cpuid package also checks that the
+// operating system saves the wide registers.
+var (
+	avx2Needs   = []cpuid.FeatureID{cpuid.AVX, cpuid.AVX2, cpuid.FMA3, cpuid.BMI1, cpuid.BMI2, cpuid.POPCNT}
+	avx512Needs = []cpuid.FeatureID{cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL}
+)
+
+// hasVPOPCNTDQ selects the population count of vector lanes inside the
+// AVX-512 path; machines without it count by byte shuffles.
+var hasVPOPCNTDQ = cpuid.CPU.Supports(cpuid.AVX512VPOPCNTDQ)
+
+func detect() Path {
+	switch {
+	case !cpuid.CPU.Supports(avx2Needs...):
+		return Generic
+	case !cpuid.CPU.Supports(avx512Needs...):
+		return AVX2
+	}
+	return AVX512
+}
+
+func features() []Feature {
+	var all []Feature
+	for _, f := range avx2Needs {
+		all = append(all, Feature{f.String(), cpuid.CPU.Supports(f), AVX2})
+	}
+	for _, f := range avx512Needs {
+		all = append(all, Feature{f.String(), cpuid.CPU.Supports(f), AVX512})
+	}
+	return append(all, Feature{cpuid.AVX512VPOPCNTDQ.String(), hasVPOPCNTDQ, AVX512})
+}
+
+// CPUName returns the processor's name as it reports it.
+func CPUName() string { return cpuid.CPU.BrandName }

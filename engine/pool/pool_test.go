@@ -1,0 +1,61 @@
+package pool
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRunCallsEachPieceOnce(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		p := New(threads)
+		for n := range 40 {
+			for rep := range 20 {
+				counts := make([]atomic.Int32, n)
+				p.Run(n, func(i int) { counts[i].Add(1) })
+				for i := range counts {
+					require.EqualValues(t, 1, counts[i].Load(), "threads %d, n %d, piece %d", threads, n, i)
+				}
+				if rep == 0 && n%10 == 0 {
+					time.Sleep(2 * time.Millisecond) // let the workers block
+				}
+			}
+		}
+		p.Close()
+		p.Close()
+	}
+}
+
+func TestRunRaisesPanics(t *testing.T) {
+	p := New(3)
+	defer p.Close()
+	require.PanicsWithValue(t, "piece 5", func() {
+		p.Run(9, func(i int) {
+			if i == 5 {
+				panic("piece 5")
+			}
+		})
+	})
+	var n atomic.Int32
+	p.Run(9, func(int) { n.Add(1) })
+	require.EqualValues(t, 9, n.Load(), "the pool is usable after a panic")
+}
+
+func TestRunDoesNotAllocate(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	var n atomic.Int64
+	body := func(int) { n.Add(1) }
+	require.Zero(t, testing.AllocsPerRun(200, func() { p.Run(16, body) }))
+}
+
+func BenchmarkRun(b *testing.B) {
+	p := New(2)
+	defer p.Close()
+	body := func(int) {}
+	for b.Loop() {
+		p.Run(8, body)
+	}
+}
