@@ -1,0 +1,73 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Schedule gives the learning rate of each step as a multiple of the
+// optimiser's.
+type Schedule struct {
+	// Kind is "constant", "step" or "cosine".
+	Kind string `json:"kind"`
+	// Milestones are the steps after which a step decay multiplies the rate
+	// by Factor once more.
+	Milestones []int   `json:"milestones,omitempty"`
+	Factor     float64 `json:"factor,omitempty"`
+	// Final is the fraction of the initial rate that a cosine schedule ends at.
+	Final float64 `json:"final,omitempty"`
+	// Warmup is the number of first steps over which the rate rises linearly.
+	Warmup int `json:"warmup,omitempty"`
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (s *Schedule) Validate() error {
+	switch s.Kind {
+	case "constant":
+	case "step":
+		if !(s.Factor > 0 && s.Factor <= 1) {
+			return fmt.Errorf("factor: %v is not in (0, 1]", s.Factor)
+		}
+		for i, m := range s.Milestones {
+			if m < 1 || i > 0 && m <= s.Milestones[i-1] {
+				return fmt.Errorf("milestones[%d]: %d; milestones are positive and increase", i, m)
+			}
+		}
+	case "cosine":
+		if !(s.Final >= 0 && s.Final <= 1) {
+			return fmt.Errorf("final: %v is not in [0, 1]", s.Final)
+		}
+	default:
+		return fmt.Errorf("kind: %q is not constant, step or cosine", s.Kind)
+	}
+	if s.Kind != "step" && (len(s.Milestones) > 0 || s.Factor != 0) {
+		return fmt.Errorf("kind: a %s schedule takes no milestones and no factor", s.Kind)
+	}
+	if s.Kind != "cosine" && s.Final != 0 {
+		return fmt.Errorf("kind: a %s schedule takes no final", s.Kind)
+	}
+	if s.Warmup < 0 {
+		return fmt.Errorf("warmup: %d is negative", s.Warmup)
+	}
+	return nil
+}
+
+// At returns the multiple of the learning rate that step uses, of steps in
+// all. Steps count from 1.
+func (s *Schedule) At(step, steps int) float64 {
+	rate := 1.0
+	switch s.Kind {
+	case "step":
+		for _, m := range s.Milestones {
+			if step > m {
+				rate *= s.Factor
+			}
+		}
+	case "cosine":
+		rate = s.Final + (1-s.Final)*0.5*(1+math.Cos(math.Pi*float64(step-1)/float64(max(steps, 1))))
+	}
+	if step < s.Warmup {
+		rate *= float64(step) / float64(s.Warmup)
+	}
+	return rate
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A System is one target distribution with the generator that learns it: all
+// that the trainer knows of either. Its methods are the lines of the paper's
+// Algorithm 1, called in that order once per step; the batch they pass along
+// lives inside the system, in buffers allocated once.
+//
+// Every random number is a function of the seed, its purpose, the step and the
+// sample's index, so the methods give the same bits for any number of threads.
+type System interface {
+	// NumParams returns the length of the flat parameter vector θ.
+	NumParams() int
+	// Initialize fills θ with the starting values that belong to the seed.
+	Initialize(params []float32)
+	// Generate draws noise z_i ~ ρ0 and sets s_i = G_θ(z_i).
+	Generate(params []float32, step uint32)
+	// Transition draws s′_i ~ p^m(s_i, ·).
+	Transition(step uint32)
+	// Discrepancy returns the loss L of the pairs (s_i, s′_i) and keeps ∂L/∂s
+	// with s′ fixed.
+	Discrepancy(step uint32) float64
+	// Backward sets grad = ∂L/∂θ.
+	Backward(params, grad []float32)
+	// Acceptance returns the fraction of Metropolis–Hastings proposals that
+	// the last Transition accepted.
+	Acceptance() float64
+}
+
+// A Stateful system carries state from step to step beyond θ and the
+// optimiser's moments. Its sections are saved in checkpoints and restored in
+// place on resumption.
+type Stateful interface {
+	State() []Section
+}
+
+// A Section is a named array of a model or checkpoint file. Exactly one of the
+// slices is set; reading a file fills the slice in place.
+type Section struct {
+	Name    string
+	Float32 []float32
+	Float64 []float64
+}
+
+// An Evaluator measures a trained generator against its exact reference.
+type Evaluator interface {
+	// Evaluate draws the given number of samples from the generator with
+	// parameters params and returns its table of metrics.
+	Evaluate(ctx context.Context, params []float32, samples int) (*Evaluation, error)
+}
+
+// A Sampler writes independent samples of a trained generator.
+type Sampler interface {
+	// Formats lists the layouts that samples can be written in, the default
+	// first.
+	Formats() []Format
+	// Sample fills dst with samples first … first+n−1 of the stream that
+	// belongs to the seed, in the named format, after refine Metropolis steps
+	// each. len(dst) is n times the format's RowBytes.
+	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
+}
+
+// A Format is the layout of one sample in a NumPy file.
+type Format struct {
+	Name     string // as --format takes it
+	Descr    string // NumPy dtype description: a Python literal such as '|i1' or [('x', '<f4'), ('k', '<i4')]
+	Shape    []int  // shape of one sample; empty for a scalar
+	RowBytes int    // bytes of one sample
+	Doc      string // what the numbers mean, bit order included
+}
+
+// A Config is everything that determines a run of one system, as a JSON
+// object. It is a pointer to a struct whose zero value need not be valid.
+type Config interface {
+	// Validate reports the first value that cannot be used, by its key.
+	Validate() error
+	// Common returns the part that all systems share.
+	Common() *Common
+	// New builds the system. The batch has Common().Training.Batch samples.
+	New(workers *pool.Pool) (System, error)
+}
+
+// A Definition registers a system with the command line.
+type Definition struct {
+	Name    string
+	Summary string
+	// Presets names the ready-made configurations, the default first.
+	Presets []string
+	// Preset returns a fresh configuration, or an error that lists the names.
+	Preset func(name string) (Config, error)
+	// Verify runs the exhaustive checks of the system's mathematics and
+	// reports each through emit; the error is of running them, not of a check.
+	Verify func(ctx context.Context, workers *pool.Pool, emit func(Check)) error
+}
+
+// A Check is the outcome of one verification.
+type Check struct {
+	Name   string  `json:"check"`
+	OK     bool    `json:"ok"`
+	Value  float64 `json:"value"`
+	Bound  float64 `json:"bound"`
+	Detail string  `json:"detail,omitempty"`
+}
+
+// An Evaluation is the table that ends a training run.
+type Evaluation struct {
+	Samples  int      `json:"samples"`
+	Metrics  []Metric `json:"metrics"`
+	Warnings []string `json:"warnings,omitempty"` // a collapsed mode, say
+}
+
+// A Metric is one row of an evaluation.
+type Metric struct {
+	Name      string     `json:"name"`
+	Exact     float64    `json:"exact"`
+	Generated float64    `json:"generated"`
+	Error     float64    `json:"error"`    // |generated − exact|, divided by |exact| if Relative
+	Relative  bool       `json:"relative"` // whether Error is relative
+	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
+	Floor     float64    `json:"floor"`    // expected Error of as many exact samples
+	Paper     *float64   `json:"paper"`    // the paper's Error, nil where it gives none
+}
