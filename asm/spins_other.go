@@ -1,0 +1,4 @@
+package asm
+
+func signMask(dst []uint64, logits []float32, rows, n int) { signMaskGeneric(dst, logits, rows, n) }
+func unpack(dst []float32, spins []uint64, rows, n int)    { unpackGeneric(dst, spins, rows, n) }
