@@ -1,0 +1,115 @@
+package asm
+
+import "math"
+
+// AdamW holds what a step of the AdamW optimizer needs besides the arrays, in
+// PyTorch's notation.
+type AdamW struct {
+	LearningRate float32
+	Beta1        float32 // decay of the first moment
+	Beta2        float32 // decay of the second moment
+	Epsilon      float32
+	WeightDecay  float32
+	Correction1  float32 // 1 - Beta1^t at step t = 1, 2, ...
+	Correction2  float32 // 1 - Beta2^t
+	GradScale    float32 // factor on the gradient: the clipping
+	EMADecay     float32 // decay of the moving average of the parameters
+}
+
+// AdamWStep updates the parameters p, their moments m and v and, unless ema
+// is nil, their exponential moving average, from the gradient g, in one pass:
+//
+//	g = GradScale g
+//	p = p - LearningRate WeightDecay p
+//	m = Beta1 m + (1-Beta1) g
+//	v = Beta2 v + (1-Beta2) g²
+//	p = p - LearningRate/Correction1 · m / (sqrt(v)/sqrt(Correction2) + Epsilon)
+//	ema = EMADecay ema + (1-EMADecay) p
+//
+// g is not written. All slices have the length of p. The arithmetic is
+// float32: each update has a relative error of a few 2⁻²⁴ in each of its
+// terms. NaN and infinity propagate.
+func AdamWStep(p, g, m, v, ema []float32, h *AdamW) {
+	checkSame("AdamWStep", "g", len(g), len(p))
+	checkSame("AdamWStep", "m", len(m), len(p))
+	checkSame("AdamWStep", "v", len(v), len(p))
+	if ema != nil {
+		checkSame("AdamWStep", "ema", len(ema), len(p))
+	}
+	f := h.factors()
+	adamWStep(p, g, m, v, ema, &f)
+}
+
+// The elements of adamWFactors, which assembly reads by position.
+const (
+	gradScale = iota
+	keep      // 1 - learning rate · weight decay
+	beta1
+	beta1Rest // 1 - Beta1
+	beta2
+	beta2Rest
+	rootScale // 1/sqrt(Correction2)
+	epsilon
+	step // learning rate / Correction1
+	emaDecay
+	emaRest
+	numFactors
+)
+
+type adamWFactors [numFactors]float32
+
+func (h *AdamW) factors() adamWFactors {
+	return adamWFactors{
+		gradScale: h.GradScale,
+		keep:      float32(1 - float64(h.LearningRate)*float64(h.WeightDecay)),
+		beta1:     h.Beta1,
+		beta1Rest: 1 - h.Beta1,
+		beta2:     h.Beta2,
+		beta2Rest: 1 - h.Beta2,
+		rootScale: float32(1 / math.Sqrt(float64(h.Correction2))),
+		epsilon:   h.Epsilon,
+		step:      float32(float64(h.LearningRate) / float64(h.Correction1)),
+		emaDecay:  h.EMADecay,
+		emaRest:   1 - h.EMADecay,
+	}
+}
+
+// SumSquares returns the sum of the squares of x in float64. A NaN or an
+// infinity in x makes the result one, and nothing else does, so that the sum
+// is a check for finite elements as well.
+//
+// The order is fixed and the same on all paths: element i goes to the partial
+// sum i mod 32, and the partial sums are added pairwise. Squares of float32
+// are exact in float64, so that all paths give the same bits.
+func SumSquares(x []float32) float64 {
+	var lanes squareLanes
+	whole := len(x) &^ (len(lanes) - 1)
+	sumSquares(&lanes, x[:whole])
+	for i, v := range x[whole:] {
+		lanes[i] += float64(v) * float64(v)
+	}
+	for half := len(lanes) / 2; half > 0; half /= 2 {
+		for i := range half {
+			lanes[i] += lanes[i+half]
+		}
+	}
+	return lanes[0]
+}
+
+// squareLanes are the partial sums of SumSquares.
+type squareLanes [32]float64
+
+// Accumulate adds src to dst: dst[i] += src[i]. The slices have one length.
+func Accumulate(dst, src []float32) {
+	checkSame("Accumulate", "src", len(src), len(dst))
+	accumulate(dst, src)
+}
+
+// AllFinite reports whether x holds neither NaN nor infinity.
+func AllFinite(x []float32) bool { return allFinite(x) }
+
+func checkSame(kernel, arg string, have, need int) {
+	if have != need {
+		panic(lengthError(kernel, arg, have, need))
+	}
+}

@@ -1,0 +1,145 @@
+package asm
+
+import "fmt"
+
+// Panel is the number of columns of a packed panel: one AVX-512 register or
+// two AVX2 registers of float32.
+const Panel = 16
+
+// PackedLen returns the number of float32 that an in×out matrix takes when
+// packed: in times out rounded up to a multiple of Panel.
+func PackedLen(in, out int) int { return in * roundUp(out) }
+
+func roundUp(n int) int { return (n + Panel - 1) / Panel * Panel }
+
+// PackWeights copies the row-major matrix w[in][out] into panels of Panel
+// columns, dst[ceil(out/Panel)][in][Panel], and fills the columns beyond out
+// with zeros. dst takes PackedLen(in, out) elements.
+func PackWeights(dst, w []float32, in, out int) {
+	checkShape("PackWeights", in, out)
+	checkLen("PackWeights", "w", len(w), in*out)
+	checkLen("PackWeights", "dst", len(dst), PackedLen(in, out))
+	for first := 0; first < out; first += Panel {
+		width := min(Panel, out-first)
+		panel := dst[first*in:][:in*Panel]
+		for i := range in {
+			row := panel[i*Panel:][:Panel]
+			copy(row, w[i*out+first:][:width])
+			clear(row[width:])
+		}
+	}
+}
+
+// PackWeightsTransposed packs the transpose of the row-major matrix
+// w[in][out], dst[ceil(in/Panel)][out][Panel], for DenseBackwardInput. dst
+// takes PackedLen(out, in) elements.
+func PackWeightsTransposed(dst, w []float32, in, out int) {
+	checkShape("PackWeightsTransposed", in, out)
+	checkLen("PackWeightsTransposed", "w", len(w), in*out)
+	checkLen("PackWeightsTransposed", "dst", len(dst), PackedLen(out, in))
+	for first := 0; first < in; first += Panel {
+		width := min(Panel, in-first)
+		panel := dst[first*out:][:out*Panel]
+		if width < Panel {
+			clear(panel)
+		}
+		for j := range width {
+			for o, v := range w[(first+j)*out:][:out] {
+				panel[o*Panel+j] = v
+			}
+		}
+	}
+}
+
+// DenseForward computes a layer of a network on a batch of rows:
+//
+//	y[r,o] = leaky(bias[o] + sum_i x[r,i] w[i,o]),  leaky(v) = v if v > 0, else slope v
+//
+// x is rows×in and y rows×out, both row-major and contiguous; packed holds w
+// as PackWeights leaves it, and bias has out elements. Slope 1 makes the
+// layer linear. y must not overlap the other arguments. Slices may be longer
+// than the shape needs.
+//
+// The sum runs over i in order, with one rounding (two in the generic path)
+// per term, so that the error of the value before leaky is at most
+// (in+1) 2⁻²³ (|bias[o]| + sum_i |x[r,i] w[i,o]|), to first order, when
+// nothing overflows or underflows. NaN and infinity propagate.
+func DenseForward(y, x, packed, bias []float32, rows, in, out int, slope float32) {
+	checkShape("DenseForward", in, out)
+	checkRows("DenseForward", rows)
+	checkLen("DenseForward", "y", len(y), rows*out)
+	checkLen("DenseForward", "x", len(x), rows*in)
+	checkLen("DenseForward", "packed", len(packed), PackedLen(in, out))
+	checkLen("DenseForward", "bias", len(bias), out)
+	denseForward(y, x, packed, bias, rows, in, out, slope)
+}
+
+// DenseBackwardInput computes the gradient with respect to a layer's input:
+//
+//	dx[r,i] = (sum_o dy[r,o] w[i,o]) · (1 if act[r,i] > 0, else slope)
+//
+// dy is rows×out, dx rows×in, both row-major and contiguous; packedT holds w
+// as PackWeightsTransposed leaves it. act is the layer's input, rows×in: the
+// output of the LeakyReLU before it, whose derivative is the second factor.
+// A nil act leaves that factor out. dx must not overlap the other arguments,
+// except that it may be act itself. Slices may be longer than the shape needs.
+//
+// The error is at most (out+1) 2⁻²³ sum_o |dy[r,o] w[i,o]| to first order,
+// when nothing overflows or underflows. NaN and infinity propagate; where act
+// is NaN the factor is slope.
+func DenseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope float32) {
+	checkShape("DenseBackwardInput", in, out)
+	checkRows("DenseBackwardInput", rows)
+	checkLen("DenseBackwardInput", "dx", len(dx), rows*in)
+	checkLen("DenseBackwardInput", "dy", len(dy), rows*out)
+	checkLen("DenseBackwardInput", "packedT", len(packedT), PackedLen(out, in))
+	if act != nil {
+		checkLen("DenseBackwardInput", "act", len(act), rows*in)
+	}
+	denseBackwardInput(dx, dy, packedT, act, rows, in, out, slope)
+}
+
+// DenseBackwardWeights adds the gradients with respect to a layer's weights
+// and bias:
+//
+//	dw[i,o] += sum_r x[r,i] dy[r,o]
+//	db[o]   += sum_r dy[r,o]
+//
+// x is rows×in, dy rows×out, dw in×out, all row-major and contiguous. dw and
+// db must not overlap the other arguments. Slices may be longer than the
+// shape needs.
+//
+// The order of the terms depends on the shape and the path only. The error is
+// at most (rows+1) 2⁻²³ (|dw[i,o]| + sum_r |x[r,i] dy[r,o]|) to first order,
+// when nothing overflows or underflows. NaN and infinity propagate.
+func DenseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
+	checkShape("DenseBackwardWeights", in, out)
+	checkRows("DenseBackwardWeights", rows)
+	checkLen("DenseBackwardWeights", "dw", len(dw), in*out)
+	checkLen("DenseBackwardWeights", "db", len(db), out)
+	checkLen("DenseBackwardWeights", "x", len(x), rows*in)
+	checkLen("DenseBackwardWeights", "dy", len(dy), rows*out)
+	denseBackwardWeights(dw, db, x, dy, rows, in, out)
+}
+
+func checkShape(kernel string, in, out int) {
+	if in < 1 || out < 1 {
+		panic(fmt.Sprintf("asm: %s: widths %d and %d; both must be positive", kernel, in, out))
+	}
+}
+
+func checkRows(kernel string, rows int) {
+	if rows < 0 {
+		panic(fmt.Sprintf("asm: %s: %d rows", kernel, rows))
+	}
+}
+
+func checkLen(kernel, arg string, have, need int) {
+	if have < need {
+		panic(lengthError(kernel, arg, have, need))
+	}
+}
+
+func lengthError(kernel, arg string, have, need int) string {
+	return fmt.Sprintf("asm: %s: %s has %d elements, needs %d", kernel, arg, have, need)
+}
