@@ -1,0 +1,14 @@
+// Package engine trains a generator by reversibility: Algorithm 1 of the paper
+// for any System, with checkpoints, a run directory and sampling.
+//
+// Data flows one way, in batches, through buffers that the system allocates
+// once: noise z becomes samples s, a few Metropolis–Hastings steps make s′ of
+// them, the discrepancy between the laws of (s, s′) and (s′, s) gives a
+// gradient by s, and backpropagation and AdamW do the rest.
+//
+//	cfg, err := ising.Preset("quick")
+//	…
+//	workers := pool.New(0)
+//	defer workers.Close()
+//	result, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: "run"})
+package engine

@@ -1,0 +1,77 @@
+package nn
+
+import (
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+const (
+	blockRows = 256  // rows whose activations fit a core's L2 cache
+	maxLanes  = 16   // gradient buffers, and so the threads that a backward pass can use
+	chunkLen  = 8192 // parameters that a piece of the reduction handles
+)
+
+// Lanes splits a batch into blocks of rows and gives the backward pass a fixed
+// number of gradient buffers: lane g takes blocks g, g+lanes, … in order. The
+// split depends on the batch alone, never on the number of threads.
+type Lanes struct {
+	rows    int
+	buffers [][]float32
+	workers *pool.Pool
+
+	grad []float32 // of the reduction under way
+	body func(lane, lo, hi int, grad []float32)
+
+	runForward, runBackward, runReduce func(int)
+}
+
+// NewLanes prepares a batch of rows rows and params parameters.
+func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
+	l := &Lanes{rows: rows, workers: workers}
+	l.buffers = make([][]float32, min(maxLanes, l.blocks()))
+	for i := range l.buffers {
+		l.buffers[i] = make([]float32, params)
+	}
+	l.runForward = func(b int) { l.body(b, b*blockRows, min((b+1)*blockRows, l.rows), nil) }
+	l.runBackward = func(lane int) {
+		clear(l.buffers[lane])
+		for b := lane; b < l.blocks(); b += len(l.buffers) {
+			l.body(lane, b*blockRows, min((b+1)*blockRows, l.rows), l.buffers[lane])
+		}
+	}
+	l.runReduce = func(c int) {
+		lo, hi := c*chunkLen, min((c+1)*chunkLen, len(l.grad))
+		copy(l.grad[lo:hi], l.buffers[0][lo:hi])
+		for _, b := range l.buffers[1:] {
+			asm.Accumulate(l.grad[lo:hi], b[lo:hi])
+		}
+	}
+	return l
+}
+
+func (l *Lanes) blocks() int { return (l.rows + blockRows - 1) / blockRows }
+
+// BlockRows returns the largest number of rows that a body is called with.
+func BlockRows() int { return blockRows }
+
+// Count returns the number of lanes.
+func (l *Lanes) Count() int { return len(l.buffers) }
+
+// Blocks returns the number of blocks.
+func (l *Lanes) Blocks() int { return l.blocks() }
+
+// Forward calls body(block, lo, hi, nil) for every block of rows lo … hi−1,
+// concurrently. Keep body: a new function value each step would allocate.
+func (l *Lanes) Forward(body func(block, lo, hi int, _ []float32)) {
+	l.body = body
+	l.workers.Run(l.blocks(), l.runForward)
+}
+
+// Backward calls body(lane, lo, hi, g) for every block of rows, concurrently
+// for different lanes, where g is the lane's gradient to add to, and sets grad
+// to the sum over lanes in order.
+func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32)) {
+	l.body, l.grad = body, grad
+	l.workers.Run(len(l.buffers), l.runBackward)
+	l.workers.Run((len(grad)+chunkLen-1)/chunkLen, l.runReduce)
+}

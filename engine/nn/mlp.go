@@ -1,0 +1,201 @@
+// Package nn holds the generators' building blocks: multilayer perceptrons on
+// flat parameter vectors with handwritten backward passes.
+//
+// Parameters and their gradient are single float32 slices carved by offset
+// tables. A batch is processed in blocks of rows that stay in a core's L2 cache
+// through all layers; gradients are accumulated in a fixed number of lanes and
+// reduced in a fixed order, so the bits do not depend on the number of threads.
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// An MLP is a multilayer perceptron with LeakyReLU between its layers and a
+// linear last layer,
+//
+//	x_0 → x_l = leaky(x_{l−1} W_l + b_l) → … → x_{L−1} W_L + b_L.
+//
+// Layer l's weights [in][out], row-major, and biases [out] stand one after the
+// other in the flat parameter vector, first layer first.
+type MLP struct {
+	sizes   []int
+	slope   float32
+	offsets []int // of each layer's weights in the parameter vector
+	params  int
+}
+
+// NewMLP returns a perceptron whose layers have the given widths, the input's
+// first, and whose LeakyReLU multiplies negative values by slope > 0.
+func NewMLP(slope float32, sizes ...int) *MLP {
+	if len(sizes) < 2 || !(slope > 0) {
+		panic("nn: a perceptron needs an input, an output and a positive slope")
+	}
+	m := &MLP{sizes: append([]int(nil), sizes...), slope: slope}
+	for l := range m.Layers() {
+		m.offsets = append(m.offsets, m.params)
+		m.params += (sizes[l] + 1) * sizes[l+1]
+	}
+	return m
+}
+
+// Layers returns the number of layers of weights.
+func (m *MLP) Layers() int { return len(m.sizes) - 1 }
+
+// NumParams returns the length of the flat parameter vector.
+func (m *MLP) NumParams() int { return m.params }
+
+// In and Out return the widths of the input and of the output.
+func (m *MLP) In() int  { return m.sizes[0] }
+func (m *MLP) Out() int { return m.sizes[len(m.sizes)-1] }
+
+// Weights returns layer l's weights, [in][out] row-major, within params.
+func (m *MLP) Weights(params []float32, l int) []float32 {
+	n := m.sizes[l] * m.sizes[l+1]
+	return params[m.offsets[l]:][:n:n]
+}
+
+// Biases returns layer l's biases within params.
+func (m *MLP) Biases(params []float32, l int) []float32 {
+	n := m.sizes[l+1]
+	return params[m.offsets[l]+m.sizes[l]*n:][:n:n]
+}
+
+// TensorName names the tensor that holds parameter i, for error messages.
+func (m *MLP) TensorName(i int) string {
+	for l := m.Layers() - 1; l >= 0; l-- {
+		if i >= m.offsets[l] {
+			if i-m.offsets[l] < m.sizes[l]*m.sizes[l+1] {
+				return fmt.Sprintf("layer %d weights", l+1)
+			}
+			return fmt.Sprintf("layer %d biases", l+1)
+		}
+	}
+	return "parameters"
+}
+
+// Initialize fills params with PyTorch's default for linear layers, weights
+// and biases uniform on ±1/√in. It draws from the stream c starting at the
+// given block and returns the first block that it did not use.
+func (m *MLP) Initialize(params []float32, c *asm.Counter, block uint64) uint64 {
+	for l := range m.Layers() {
+		bound := float32(1 / math.Sqrt(float64(m.sizes[l])))
+		tensor := params[m.offsets[l]:][:(m.sizes[l]+1)*m.sizes[l+1]]
+		draws := make([]float32, 4*rng.Blocks(len(tensor)))
+		asm.Uniforms(draws, c, block)
+		block += uint64(rng.Blocks(len(tensor)))
+		for i := range tensor {
+			tensor[i] = bound * (2*draws[i] - 1)
+		}
+	}
+	return block
+}
+
+// Packed holds a perceptron's weights in the order in which the products
+// consume them. It is refreshed from the parameters once per step.
+type Packed struct {
+	forward, backward [][]float32
+}
+
+// NewPacked allocates room for the forward products' weights and, if backward
+// is set, for the backward products' as well.
+func (m *MLP) NewPacked(backward bool) *Packed {
+	p := &Packed{}
+	for l := range m.Layers() {
+		in, out := m.sizes[l], m.sizes[l+1]
+		p.forward = append(p.forward, make([]float32, asm.PackedLen(in, out)))
+		if backward {
+			p.backward = append(p.backward, make([]float32, asm.PackedLen(out, in)))
+		}
+	}
+	return p
+}
+
+// PackLayer refreshes layer l of p. Layers are independent of each other.
+func (m *MLP) PackLayer(p *Packed, params []float32, l int) {
+	in, out := m.sizes[l], m.sizes[l+1]
+	w := m.Weights(params, l)
+	asm.PackWeights(p.forward[l], w, in, out)
+	if p.backward != nil {
+		asm.PackWeightsTransposed(p.backward[l], w, in, out)
+	}
+}
+
+// Pack refreshes all layers of p.
+func (m *MLP) Pack(p *Packed, params []float32) {
+	for l := range m.Layers() {
+		m.PackLayer(p, params, l)
+	}
+}
+
+// Activations holds the values of every layer for a number of rows, [rows][width]
+// row-major: element 0 is the input and the last element the output.
+type Activations [][]float32
+
+// NewActivations allocates activations of the given number of rows.
+func (m *MLP) NewActivations(rows int) Activations {
+	a := make(Activations, len(m.sizes))
+	for l, width := range m.sizes {
+		a[l] = make([]float32, rows*width)
+	}
+	return a
+}
+
+// Output returns the last layer's values.
+func (a Activations) Output() []float32 { return a[len(a)-1] }
+
+// Forward computes the layers of rows lo … hi−1 from their input a[0].
+func (m *MLP) Forward(a Activations, p *Packed, params []float32, lo, hi int) {
+	last := m.Layers() - 1
+	for l := range m.Layers() {
+		in, out := m.sizes[l], m.sizes[l+1]
+		slope := m.slope
+		if l == last {
+			slope = 1
+		}
+		asm.DenseForward(a[l+1][lo*out:hi*out], a[l][lo*in:hi*in], p.forward[l], m.Biases(params, l), hi-lo, in, out, slope)
+	}
+}
+
+// Scratch holds one block's gradients between two layers.
+type Scratch struct{ a, b []float32 }
+
+// NewScratch allocates scratch for blocks of up to rows rows.
+func (m *MLP) NewScratch(rows int) *Scratch {
+	width := 0
+	for _, w := range m.sizes {
+		width = max(width, w)
+	}
+	return &Scratch{make([]float32, rows*width), make([]float32, rows*width)}
+}
+
+// Backward adds to grad the parameters' gradient over rows lo … hi−1 of a
+// batch whose activations are a, given the gradient dout by the outputs of
+// those rows, [hi−lo][Out]. If din is not nil it receives the gradient by their
+// inputs, [hi−lo][In].
+func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
+	rows := hi - lo
+	dy, spare := dout, s.a
+	for l := m.Layers() - 1; l >= 0; l-- {
+		in, out := m.sizes[l], m.sizes[l+1]
+		x := a[l][lo*in : hi*in]
+		asm.DenseBackwardWeights(m.Weights(grad, l), m.Biases(grad, l), x, dy, rows, in, out)
+		if l == 0 {
+			if din != nil {
+				asm.DenseBackwardInput(din, dy, p.backward[l], nil, rows, in, out, 1)
+			}
+			return
+		}
+		dx := spare[:rows*in]
+		asm.DenseBackwardInput(dx, dy, p.backward[l], x, rows, in, out, m.slope)
+		if &spare[0] == &s.a[0] {
+			dy, spare = dx, s.b
+		} else {
+			dy, spare = dx, s.a
+		}
+	}
+}

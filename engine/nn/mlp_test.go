@@ -1,0 +1,161 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/stretchr/testify/require"
+)
+
+// forward64 is the perceptron in float64, one row at a time.
+func forward64(m *MLP, params []float64, x []float64) []float64 {
+	for l := range m.Layers() {
+		in, out := m.sizes[l], m.sizes[l+1]
+		w := params[m.offsets[l]:]
+		b := w[in*out:]
+		y := make([]float64, out)
+		for o := range out {
+			y[o] = b[o]
+			for i := range in {
+				y[o] += x[i] * w[i*out+o]
+			}
+			if l < m.Layers()-1 && y[o] < 0 {
+				y[o] *= float64(m.slope)
+			}
+		}
+		x = y
+	}
+	return x
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func random(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// TestBackwardMatchesCentralDifferences differentiates Σ dout·output by every
+// parameter and every input.
+func TestBackwardMatchesCentralDifferences(t *testing.T) {
+	for _, sizes := range [][]int{{1, 1}, {3, 5, 2}, {4, 17, 16, 9}, {2, 8, 8, 8, 1}} {
+		r := rand.New(rand.NewPCG(1, 2))
+		m := NewMLP(0.01, sizes...)
+		params := make([]float32, m.NumParams())
+		m.Initialize(params, &asm.Counter{Seed: 7}, 0)
+		const rows, lo, hi = 9, 2, 8
+		a := m.NewActivations(rows)
+		copy(a[0], random(r, len(a[0])))
+		p := m.NewPacked(true)
+		m.Pack(p, params)
+		m.Forward(a, p, params, lo, hi)
+		dout := random(r, (hi-lo)*m.Out())
+		grad, din := make([]float32, m.NumParams()), make([]float32, (hi-lo)*m.In())
+		m.Backward(grad, din, dout, a, p, lo, hi, m.NewScratch(hi-lo))
+
+		p64, x64 := widen(params), widen(a[0])
+		objective := func() float64 {
+			var sum float64
+			for row := lo; row < hi; row++ {
+				for o, y := range forward64(m, p64, x64[row*m.In():(row+1)*m.In()]) {
+					sum += y * float64(dout[(row-lo)*m.Out()+o])
+				}
+			}
+			return sum
+		}
+		check := func(what string, v []float64, i int, got float32) {
+			const h = 1e-5
+			keep := v[i]
+			v[i] = keep + h
+			up := objective()
+			v[i] = keep - h
+			down := objective()
+			v[i] = keep
+			want := (up - down) / (2 * h)
+			require.InDelta(t, want, float64(got), 2e-5*(1+math.Abs(want)), "%v: %s %d", sizes, what, i)
+		}
+		for i := range p64 {
+			check("parameter", p64, i, grad[i])
+		}
+		for i := range din {
+			check("input", x64, lo*m.In()+i, din[i])
+		}
+		for row := lo; row < hi; row++ {
+			for o, want := range forward64(m, p64, x64[row*m.In():(row+1)*m.In()]) {
+				require.InDelta(t, want, float64(a.Output()[row*m.Out()+o]), 1e-5*(1+math.Abs(want)))
+			}
+		}
+	}
+}
+
+func TestInitializeIsUniform(t *testing.T) {
+	m := NewMLP(0.01, 16, 300, 3)
+	params := make([]float32, m.NumParams())
+	next := m.Initialize(params, &asm.Counter{Seed: 1}, 5)
+	require.EqualValues(t, 5+(17*300)/4+(301*3+3)/4, next)
+	var sum, squares float64
+	w := m.Weights(params, 0)
+	for _, x := range w {
+		require.LessOrEqual(t, math.Abs(float64(x)), 0.25)
+		sum += float64(x)
+		squares += float64(x) * float64(x)
+	}
+	// Moments of the uniform law on ±1/4 within six standard errors.
+	n := float64(len(w))
+	require.InDelta(t, 0, sum/n, 6*0.25/math.Sqrt(3*n))
+	require.InDelta(t, 1.0/48, squares/n, 6*(1.0/16)*math.Sqrt(4.0/45/n))
+}
+
+func TestTensorName(t *testing.T) {
+	m := NewMLP(0.01, 2, 3, 1)
+	require.Equal(t, "layer 1 weights", m.TensorName(0))
+	require.Equal(t, "layer 1 biases", m.TensorName(6))
+	require.Equal(t, "layer 2 weights", m.TensorName(9))
+	require.Equal(t, "layer 2 biases", m.TensorName(12))
+}
+
+// TestLanesSameBitsForAnyThreads sums a gradient that depends on every row and
+// compares the bits for several numbers of threads.
+func TestLanesSameBitsForAnyThreads(t *testing.T) {
+	const rows, params = 5000, 20000
+	var want []float32
+	for _, threads := range []int{1, 2, 3, 7} {
+		workers := pool.New(threads)
+		l := NewLanes(rows, params, workers)
+		seen := make([]int, rows)
+		l.Forward(func(_, lo, hi int, _ []float32) {
+			for r := lo; r < hi; r++ {
+				seen[r]++
+			}
+		})
+		for r, n := range seen {
+			require.Equal(t, 1, n, "row %d", r)
+		}
+		grad := make([]float32, params)
+		body := func(_, lo, hi int, g []float32) {
+			for r := lo; r < hi; r++ {
+				g[r%params] += float32(math.Sin(float64(r)))
+				g[(7*r)%params] += float32(math.Cos(float64(r)))
+			}
+		}
+		l.Backward(grad, body)
+		if want == nil {
+			want = grad
+		}
+		require.Equal(t, want, grad, "%d threads", threads)
+		require.Zero(t, testing.AllocsPerRun(10, func() { l.Backward(grad, body) }))
+		workers.Close()
+	}
+}

@@ -1,0 +1,111 @@
+package optim
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/stretchr/testify/require"
+)
+
+// TestStepFollowsPyTorch compares forty updates with torch.optim.AdamW's
+// algorithm in float64, clipping and weight averaging included.
+func TestStepFollowsPyTorch(t *testing.T) {
+	const n = 20011
+	workers := pool.New(2)
+	defer workers.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	cfg := AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2}
+	o := NewOptimizer(cfg, 100, 0.9, n, workers)
+	params, grad := make([]float32, n), make([]float32, n)
+	p, m, v, ema := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range params {
+		params[i] = float32(r.NormFloat64())
+		p[i] = float64(params[i])
+	}
+	clipped := 0
+	for step := 1; step <= 40; step++ {
+		for i := range grad {
+			grad[i] = float32(r.NormFloat64()) * float32(step) / 30
+		}
+		var sum float64
+		for _, g := range grad {
+			sum += float64(g) * float64(g)
+		}
+		norm := o.Norm(grad)
+		require.InEpsilon(t, math.Sqrt(sum), norm, 1e-6)
+		require.True(t, o.Step(params, grad, norm, step, 0.5))
+		scale := 1.0
+		if norm > 100 {
+			scale = 100 / (norm + 1e-6)
+			clipped++
+		}
+		d := min(0.9, float64(step)/float64(step+10))
+		for i := range p {
+			g := float64(grad[i]) * scale
+			lr := cfg.LearningRate * 0.5
+			p[i] -= lr * cfg.WeightDecay * p[i]
+			m[i] = cfg.Beta1*m[i] + (1-cfg.Beta1)*g
+			v[i] = cfg.Beta2*v[i] + (1-cfg.Beta2)*g*g
+			mHat := m[i] / (1 - math.Pow(cfg.Beta1, float64(step)))
+			vHat := v[i] / (1 - math.Pow(cfg.Beta2, float64(step)))
+			p[i] -= lr * mHat / (math.Sqrt(vHat) + cfg.Epsilon)
+			ema[i] = d*ema[i] + (1-d)*p[i]
+		}
+	}
+	require.Greater(t, clipped, 5)
+	require.Less(t, clipped, 35)
+	for i := range p {
+		// Each update rounds a parameter twice, by half an ulp.
+		bound := 40 * 0x1p-23 * (1 + math.Abs(p[i]))
+		require.InDelta(t, p[i], params[i], bound)
+		require.InDelta(t, ema[i], o.EMA[i], bound)
+	}
+	require.Zero(t, testing.AllocsPerRun(5, func() { o.Step(params, grad, o.Norm(grad), 41, 1) }))
+}
+
+func TestStepReportsNonFinite(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	cfg := AdamW{LearningRate: 1e38, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	o := NewOptimizer(cfg, 0, 0, 3, workers)
+	params := []float32{1, 3e38, -3e38}
+	require.False(t, o.Step(params, []float32{0, -1, 1}, 1, 1, 1))
+	require.True(t, math.IsNaN(o.Norm([]float32{0, float32(math.NaN()), 1})))
+}
+
+func TestSchedule(t *testing.T) {
+	step := Schedule{Kind: "step", Milestones: []int{10, 20}, Factor: 0.5, Warmup: 4}
+	require.NoError(t, step.Validate())
+	for at, want := range map[int]float64{1: 0.25, 2: 0.5, 4: 1, 10: 1, 11: 0.5, 20: 0.5, 21: 0.25} {
+		require.Equal(t, want, step.At(at, 30), "step %d", at)
+	}
+	cosine := Schedule{Kind: "cosine", Final: 0.1}
+	require.NoError(t, cosine.Validate())
+	require.Equal(t, 1.0, cosine.At(1, 100))
+	require.InDelta(t, 0.55, cosine.At(51, 100), 1e-12)
+	require.InDelta(t, 0.1, cosine.At(101, 100), 1e-12)
+	require.Equal(t, 1.0, (&Schedule{Kind: "constant"}).At(5, 10))
+	for _, bad := range []Schedule{
+		{Kind: "linear"}, {Kind: "step"}, {Kind: "step", Factor: 0.5, Milestones: []int{3, 3}},
+		{Kind: "cosine", Final: 2}, {Kind: "constant", Final: 0.5}, {Kind: "cosine", Factor: 0.5},
+		{Kind: "constant", Warmup: -1}, {Kind: "cosine", Final: math.NaN()},
+	} {
+		require.Error(t, bad.Validate(), "%+v", bad)
+	}
+}
+
+func TestAdamWValidate(t *testing.T) {
+	good := AdamW{1e-3, 0.9, 0.999, 1e-8, 0}
+	require.NoError(t, good.Validate())
+	for i, change := range []func(*AdamW){
+		func(a *AdamW) { a.LearningRate = 0 }, func(a *AdamW) { a.LearningRate = math.NaN() },
+		func(a *AdamW) { a.Beta1 = 1 }, func(a *AdamW) { a.Beta2 = -0.1 },
+		func(a *AdamW) { a.Epsilon = 0 }, func(a *AdamW) { a.WeightDecay = math.Inf(1) },
+	} {
+		bad := good
+		change(&bad)
+		require.Error(t, bad.Validate(), "case %d", i)
+	}
+}

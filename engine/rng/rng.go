@@ -1,0 +1,36 @@
+// Package rng names the streams of random numbers that a run draws from.
+//
+// A stream is a Philox 4x32-10 counter sequence: its draws are a function of
+// (seed, purpose, step, position) alone. Positions are counted in blocks of
+// four words, and each sample owns a fixed range of blocks, so any number of
+// threads or machines produces the same numbers, a resumed run continues where
+// it stopped, and a shard of a sample is a slice of the whole.
+package rng
+
+import "github.com/revgen/revgen/asm"
+
+// A Purpose keeps the streams of one seed apart.
+type Purpose uint32
+
+// The purposes. Their values are part of what makes a run repeatable: new ones
+// are added at the end.
+const (
+	Initialization   Purpose = iota + 1 // starting values of the parameters
+	TrainLatent                         // noise of a training step's batch
+	TrainHead                           // sampling layer of a training step's batch
+	TrainTransition                     // Metropolis–Hastings steps of a training step
+	TrainMove                           // choices shared by a step's whole batch
+	SampleLatent                        // noise of drawn samples
+	SampleHead                          // sampling layer of drawn samples
+	SampleTransition                    // refinement of drawn samples
+	Reference                           // exact samples and bootstrap of evaluations
+	Features                            // random features of witnesses
+)
+
+// Stream returns the counter of the given purpose and step.
+func Stream(seed uint64, p Purpose, step uint32) asm.Counter {
+	return asm.Counter{Seed: seed, Purpose: uint32(p), Step: step}
+}
+
+// Blocks returns how many blocks of four words hold n words.
+func Blocks(n int) int { return (n + 3) / 4 }

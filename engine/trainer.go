@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A Trainer carries a run from one step to the next.
+type Trainer struct {
+	system    System
+	optimizer *optim.Optimizer
+	training  Training
+	workers   *pool.Pool
+
+	step         int
+	params, grad []float32
+	loss, norm   float64
+}
+
+// NewTrainer builds the system that cfg describes and initialises its
+// generator from the seed.
+func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	system, err := cfg.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{system: system, training: cfg.Common().Training, workers: workers}
+	n := system.NumParams()
+	t.params, t.grad = make([]float32, n), make([]float32, n)
+	system.Initialize(t.params)
+	t.optimizer = optim.NewOptimizer(t.training.Optimizer, t.training.ClipNorm, t.training.EMA, n, workers)
+	return t, nil
+}
+
+// Step is one iteration of Algorithm 1. It allocates nothing. After an error
+// the trainer must not be used further.
+func (t *Trainer) Step() error {
+	t.step++
+	n := uint32(t.step)
+
+	// 1. Generation: s = G_θ(z).
+	t.system.Generate(t.params, n)
+
+	// 2. Transition: s′ ~ p^m(s, ·), from here on a constant.
+	t.system.Transition(n)
+
+	// 3. Optimisation: L = MMD²((s, s′), (s′, s)), ∂L/∂θ and AdamW.
+	t.loss = t.system.Discrepancy(n)
+	t.system.Backward(t.params, t.grad)
+	t.norm = t.optimizer.Norm(t.grad)
+	if err := t.checkFinite(); err != nil {
+		return err
+	}
+	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.rate()) {
+		return t.nonFinite("parameter", t.params)
+	}
+	return nil
+}
+
+func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.training.Steps) }
+
+// Params returns the parameters to sample with: the weight average if there is
+// one, and otherwise the current parameters. The slice is the trainer's own.
+func (t *Trainer) Params() []float32 {
+	if t.optimizer.EMA != nil && t.step > 0 {
+		return t.optimizer.EMA
+	}
+	return t.params
+}
+
+// System returns the system that the trainer trains.
+func (t *Trainer) System() System { return t.system }
+
+func (t *Trainer) threads() int { return t.workers.Threads() }
+
+// Steps returns the number of steps taken.
+func (t *Trainer) Steps() int { return t.step }
+
+// Record returns the last step's figures.
+func (t *Trainer) Record() Record {
+	return Record{
+		Step:         t.step,
+		Loss:         t.loss,
+		Acceptance:   t.system.Acceptance(),
+		GradientNorm: t.norm,
+		LearningRate: t.training.Optimizer.LearningRate * t.rate(),
+	}
+}
+
+// A Record is one line of metrics.jsonl.
+type Record struct {
+	Step         int     `json:"step"`
+	Loss         float64 `json:"loss"`
+	Acceptance   float64 `json:"acceptance"`
+	GradientNorm float64 `json:"gradient_norm"`
+	LearningRate float64 `json:"learning_rate"`
+	Seconds      float64 `json:"seconds"` // of training so far, earlier parts of a resumed run included
+}
+
+// A NonFiniteError reports the first infinite or undefined number of a run.
+type NonFiniteError struct {
+	Step   int
+	Tensor string
+}
+
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("step %d: the %s is not finite; try a smaller learning rate, gradient clipping or a wider kernel", e.Step, e.Tensor)
+}
+
+func (t *Trainer) checkFinite() error {
+	if math.IsNaN(t.norm) || math.IsInf(t.norm, 0) {
+		if err := t.nonFinite("gradient", t.grad); err != nil {
+			return err
+		}
+		return &NonFiniteError{t.step, "norm of the gradient"}
+	}
+	if math.IsNaN(t.loss) || math.IsInf(t.loss, 0) {
+		return &NonFiniteError{t.step, "loss"}
+	}
+	return nil
+}
+
+// A TensorNamer knows which tensor an element of the parameter vector is in.
+type TensorNamer interface{ TensorName(i int) string }
+
+func (t *Trainer) nonFinite(what string, v []float32) error {
+	for i, x := range v {
+		if x-x == 0 {
+			continue
+		}
+		if s, ok := t.system.(TensorNamer); ok {
+			what += " of the generator's " + s.TensorName(i)
+		}
+		return &NonFiniteError{t.step, what}
+	}
+	return nil
+}
+
+// sections lists everything that a checkpoint must hold for the next step to
+// come out the same.
+func (t *Trainer) sections() []Section {
+	all := []Section{
+		{Name: "params", Float32: t.params},
+		{Name: "adam.m", Float32: t.optimizer.M},
+		{Name: "adam.v", Float32: t.optimizer.V},
+	}
+	if t.optimizer.EMA != nil {
+		all = append(all, Section{Name: "ema", Float32: t.optimizer.EMA})
+	}
+	if s, ok := t.system.(Stateful); ok {
+		all = append(all, s.State()...)
+	}
+	return all
+}
