@@ -20,6 +20,9 @@ type Common struct {
 	Evaluation Evaluating `json:"evaluation"`
 }
 
+// Shared implements Config.
+func (c *Common) Shared() *Common { return c }
+
 // Training holds the hyperparameters of Algorithm 1 that do not depend on the
 // system.
 type Training struct {

@@ -98,7 +98,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if err != nil {
 		return nil, err
 	}
-	r := &run{dir: opt.Dir, trainer: trainer, common: cfg.Common(), saved: -1}
+	r := &run{dir: opt.Dir, trainer: trainer, common: cfg.Shared(), saved: -1}
 	if r.config, err = json.MarshalIndent(cfg, "", "  "); err != nil {
 		return nil, err
 	}

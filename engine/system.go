@@ -79,9 +79,10 @@ type Format struct {
 type Config interface {
 	// Validate reports the first value that cannot be used, by its key.
 	Validate() error
-	// Common returns the part that all systems share.
-	Common() *Common
-	// New builds the system. The batch has Common().Training.Batch samples.
+	// Shared returns the part that all systems have; embedding Common is
+	// enough to provide it.
+	Shared() *Common
+	// New builds the system. The batch has Shared().Training.Batch samples.
 	New(workers *pool.Pool) (System, error)
 }
 

@@ -30,7 +30,7 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{system: system, training: cfg.Common().Training, workers: workers}
+	t := &Trainer{system: system, training: cfg.Shared().Training, workers: workers}
 	n := system.NumParams()
 	t.params, t.grad = make([]float32, n), make([]float32, n)
 	system.Initialize(t.params)
