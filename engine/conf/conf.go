@@ -1,0 +1,207 @@
+// Package conf reads configurations from JSON, strictly.
+//
+// A configuration file is written by hand and decides what a long computation
+// computes, so nothing in it is ignored or guessed: unknown and duplicate
+// keys, values of the wrong type, numbers that the destination cannot hold
+// and anything after the object are errors. Each names the file, line and
+// column, the key's full path, what was wrong and what would be right. Keys
+// that are missing keep the value that the destination already had, so a
+// preset is the base of what a file or an assignment changes.
+package conf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// An Error says what is wrong with a configuration and where.
+type Error struct {
+	File   string // as given to Decode; empty for an assignment
+	Line   int    // counted from 1; 0 where there is no file
+	Column int    // in characters, counted from 1
+	Path   string // the key's path, training.batch for example; empty for the whole
+	Reason string
+	Err    error // the cause, where another error reported it
+}
+
+// Error returns "file:line:column: path: reason", less what is not known.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Line > 0 {
+		file := e.File
+		if file == "" {
+			file = "line "
+		} else {
+			file += ":"
+		}
+		fmt.Fprintf(&b, "%s%d:%d: ", file, e.Line, e.Column)
+	} else if e.File != "" {
+		b.WriteString(e.File + ": ")
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// Unwrap returns the cause, or nil.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Decode stores the JSON object in data in the struct that dst points to. The
+// keys are the struct's json names, matched exactly; file names the source in
+// errors. All errors are *Error. On error dst may be partly filled.
+//
+// Beyond encoding/json's rules, whole numbers may be written as 1e5, and lists
+// and maps replace what dst had, with nothing shared.
+func Decode(data []byte, file string, dst any) error {
+	v := destination(dst)
+	root, fault := parse(data)
+	if fault == nil {
+		fault = assign(v, root, "")
+	}
+	if fault == nil {
+		return nil
+	}
+	line, column := lineColumn(data, fault.offset)
+	return fault.error(v.Type(), file, line, column)
+}
+
+// Set applies one assignment such as
+//
+//	training.steps=5000
+//	kernel.bandwidths=[1,2,4]
+//
+// to the struct that dst points to. The value is JSON; where it is not, it is
+// taken as a string, and for a list as the list's items without their
+// brackets. All errors are *Error, without a position.
+func Set(dst any, assignment string) error {
+	v := destination(dst)
+	path, value, found := strings.Cut(assignment, "=")
+	path = strings.TrimSpace(path)
+	switch {
+	case !found:
+		return &Error{Path: path, Reason: "no value; write key.path=value"}
+	case path == "":
+		return &Error{Reason: fmt.Sprintf("%q names no key; write key.path=value", assignment)}
+	case strings.ContainsAny(path, "[]"):
+		return &Error{Path: path, Reason: "items of a list cannot be set one by one; assign the whole list, key=[a,b]"}
+	}
+	root, fault := assignmentTree(path, strings.TrimSpace(value))
+	if fault == nil {
+		fault = assign(v, root, "")
+	}
+	if fault == nil {
+		return nil
+	}
+	return fault.error(v.Type(), "", 0, 0)
+}
+
+func (f *fault) error(root reflect.Type, file string, line, column int) *Error {
+	reason := f.reason
+	if f.parent != nil {
+		reason += advise(f.path, f.parent, root)
+	}
+	return &Error{File: file, Line: line, Column: column, Path: f.path, Reason: reason, Err: f.err}
+}
+
+// assignmentTree builds the object {"a":{"b":value}} for the path a.b.
+func assignmentTree(path, value string) (*node, *fault) {
+	if fault := encoded([]byte(path + "=" + value)); fault != nil {
+		return nil, fault
+	}
+	if !json.Valid([]byte(value)) {
+		if value != "" && strings.IndexByte(`[{"`, value[0]) >= 0 {
+			_, fault := parse([]byte(value))
+			fault.path = path
+			return nil, fault
+		}
+		value = quote(value)
+	}
+	keys := strings.Split(path, ".")
+	var text strings.Builder
+	for _, k := range keys {
+		text.WriteString("{" + quote(k) + ":")
+	}
+	text.WriteString(value + strings.Repeat("}", len(keys)))
+	root, fault := parse([]byte(text.String()))
+	if fault != nil {
+		fault.path = path
+		return nil, fault
+	}
+	leaf := root
+	for range keys {
+		leaf = leaf.members[0].value
+	}
+	leaf.bare = true
+	return root, nil
+}
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings always have a JSON form
+	}
+	return string(b)
+}
+
+// Encode returns v as JSON that people read and Decode reads back: two spaces
+// of indentation, lists of plain values on one line, keys in the order of the
+// struct, a newline at the end.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("conf: %w", err)
+	}
+	root, fault := parse(b.Bytes())
+	if fault != nil {
+		return nil, errors.New("conf: " + fault.reason)
+	}
+	return append(root.appendTo(nil, ""), '\n'), nil
+}
+
+// Position returns the line and column of the value at a path such as
+// training.batch or kernel.imq[0].c, for errors found after decoding. Where
+// data lacks the last keys of the path, as when the value comes from a preset,
+// ok is false.
+func Position(data []byte, path string) (line, column int, ok bool) {
+	n, fault := parse(data)
+	if fault != nil {
+		return 0, 0, false
+	}
+	for _, key := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		if n = n.child(key); n == nil {
+			return 0, 0, false
+		}
+	}
+	line, column = lineColumn(data, n.offset)
+	return line, column, true
+}
+
+// child returns the member or item of the given name or index, or nil.
+func (n *node) child(key string) *node {
+	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.items) {
+		return n.items[i]
+	}
+	for _, m := range n.members {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+func destination(dst any) reflect.Value {
+	v := reflect.ValueOf(dst)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("conf: the destination is a %T; it must be a pointer to a struct", dst))
+	}
+	return v.Elem()
+}

@@ -1,0 +1,353 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type common struct {
+	Schema   int      `json:"schema"`
+	System   string   `json:"system"`
+	Training training `json:"training"`
+}
+
+type training struct {
+	Seed      uint64    `json:"seed"`
+	Steps     int       `json:"steps"`
+	Batch     int32     `json:"batch"`
+	Optimizer optimizer `json:"optimizer"`
+}
+
+type optimizer struct {
+	LearningRate float64 `json:"learning_rate"`
+	Momentum     float32 `json:"momentum"`
+}
+
+// shape is read from text, as named choices are.
+type shape int
+
+func (s shape) MarshalText() ([]byte, error) { return []byte([]string{"square", "ring"}[s]), nil }
+
+func (s *shape) UnmarshalText(b []byte) error {
+	switch string(b) {
+	case "square":
+		*s = 0
+	case "ring":
+		*s = 1
+	default:
+		return fmt.Errorf("unknown shape %q; it is square or ring", b)
+	}
+	return nil
+}
+
+type term struct {
+	C      float64 `json:"c"`
+	Weight float64 `json:"weight"`
+}
+
+type config struct {
+	common
+	L          int                `json:"l"`
+	Beta       float64            `json:"beta"`
+	Shape      shape              `json:"shape"`
+	Periodic   bool               `json:"periodic"`
+	Bandwidths []float64          `json:"bandwidths"`
+	Terms      []term             `json:"terms"`
+	Field      *float64           `json:"field"`
+	Window     [2]int             `json:"window"`
+	Labels     map[string]float64 `json:"labels,omitempty"`
+	Tiny       int8               `json:"tiny"`
+	Secret     int                `json:"-"`
+}
+
+func preset() config {
+	return config{
+		common: common{Schema: 1, System: "test", Training: training{Seed: 1, Steps: 100, Batch: 64,
+			Optimizer: optimizer{LearningRate: 1e-3, Momentum: 0.5}}},
+		L: 3, Beta: 0.2, Bandwidths: []float64{1, 2}, Window: [2]int{1, 2},
+	}
+}
+
+func TestDecodeKeepsWhatIsMissing(t *testing.T) {
+	c := preset()
+	require.NoError(t, Decode([]byte(`{}`), "f", &c))
+	require.Equal(t, preset(), c)
+
+	require.NoError(t, Decode([]byte(`{
+		"schema": 1, "l": 4, "shape": "ring", "periodic": true, "field": -0.5, "window": [3, 4], "tiny": -128,
+		"terms": [{"c": 1, "weight": 2}, {"c": 3}], "labels": {"a": 1},
+		"training": {"seed": 18446744073709551615, "steps": 1e5, "optimizer": {"learning_rate": 3E-4}}
+	}`), "f", &c))
+	field := -0.5
+	want := preset()
+	want.L, want.Shape, want.Periodic, want.Field, want.Window, want.Tiny = 4, 1, true, &field, [2]int{3, 4}, -128
+	want.Terms, want.Labels = []term{{1, 2}, {3, 0}}, map[string]float64{"a": 1}
+	want.Training.Seed, want.Training.Steps, want.Training.Optimizer.LearningRate = math.MaxUint64, 100000, 3e-4
+	require.Equal(t, want, c)
+
+	require.NoError(t, Decode([]byte(`{"field": null, "bandwidths": null}`), "f", &c))
+	require.Nil(t, c.Field)
+	require.Nil(t, c.Bandwidths)
+}
+
+func TestDecodeSharesNothing(t *testing.T) {
+	base := preset()
+	field := 1.0
+	base.Field = &field
+	c := base
+	require.NoError(t, Decode([]byte(`{"bandwidths": [7, 8], "field": 2}`), "f", &c))
+	require.Equal(t, []float64{1, 2}, base.Bandwidths)
+	require.Equal(t, 1.0, field)
+	require.Equal(t, []float64{7, 8}, c.Bandwidths)
+	require.Equal(t, 2.0, *c.Field)
+}
+
+func TestDecodeErrors(t *testing.T) {
+	for _, tc := range []struct{ data, want string }{
+		// Syntax.
+		{"", "f:1:1: is empty; it must hold a JSON object"},
+		{" \n ", "f:1:1: is empty; it must hold a JSON object"},
+		{"{\n  \"l\": 3,\n}", "f:3:1: the comma before this } is one too many"},
+		{`{"l": 3`, "f:1:8: ends too early: a closing bracket or quote is missing"},
+		{`{"l": 3} x`, "f:1:10: invalid character 'x' after top-level value; there must be one JSON object and nothing after it"},
+		{`{"l": 3}{"l": 3}`, "f:1:9: invalid character '{' after top-level value; there must be one JSON object and nothing after it"},
+		{"{\n // size\n \"l\": 3}", "f:2:2: invalid character '/' looking for beginning of object key string; JSON has no comments"},
+		{`{'l': 3}`, "f:1:2: invalid character '\\'' looking for beginning of object key string; strings stand in double quotes"},
+		{`{l: 3}`, "f:1:2: invalid character 'l' looking for beginning of object key string; keys stand in double quotes"},
+		{`{"beta": NaN}`, "f:1:10: not a number; numbers must be finite"},
+		{`{"beta": Infinity}`, "f:1:10: not a number; numbers must be finite"},
+		{"\ufeff{}", "f:1:1: starts with a byte order mark; save it as UTF-8 without one"},
+		{"{\"system\": \"é\xff\"}", "f:1:14: byte 0xff is not valid UTF-8"},
+		// Keys.
+		{`{"bata": 1}`, "f:1:2: bata: unknown key; did you mean beta?"},
+		{`{"Beta": 1}`, "f:1:2: Beta: unknown key; did you mean beta?"},
+		{`{"batch": 1}`, "f:1:2: batch: unknown key; did you mean training.batch?"},
+		{`{"training": {"beta": 1}}`, "f:1:15: training.beta: unknown key; did you mean beta?"},
+		{"{\"training\": {\n\t\"optimizer\": {\"learningRate\": 1}}}", "f:2:16: training.optimizer.learningRate: unknown key; did you mean training.optimizer.learning_rate?"},
+		{`{"training": {"optimizer": {"zzz": 1}}}`, "f:1:29: training.optimizer.zzz: unknown key; the keys here are learning_rate, momentum"},
+		{`{"Secret": 1}`, "f:1:2: Secret: unknown key; the keys here are schema, system, training, l, beta, shape, periodic, bandwidths, terms, field, window, labels, tiny"},
+		{`{"terms": [{"c": 1}, {"d": 2}]}`, "f:1:23: terms[1].d: unknown key; did you mean terms[1].c?"},
+		{"{\"beta\": 1,\n\"beta\": 1}", "f:2:1: beta: this key stands here for the second time; remove one"},
+		{`{"beta": 1, "\u0062eta": 1}`, "f:1:13: beta: this key stands here for the second time; remove one"},
+		{`{"training": {"steps": 1, "steps": 2}}`, "f:1:27: training.steps: this key stands here for the second time; remove one"},
+		{`{"labels": {"a": 1, "a": 2}}`, "f:1:21: labels.a: this key stands here for the second time; remove one"},
+		// Types.
+		{`[]`, "f:1:1: a list where an object with keys such as schema is needed"},
+		{`null`, "f:1:1: null where an object with keys such as schema is needed"},
+		{`{"training": 3}`, "f:1:14: training: a number (3) where an object with keys such as seed is needed"},
+		{`{"l": "3"}`, `f:1:7: l: a string ("3") where a whole number is needed; remove the quotes`},
+		{`{"l": true}`, "f:1:7: l: a boolean (true) where a whole number is needed"},
+		{`{"l": null}`, "f:1:7: l: null where a whole number is needed"},
+		{`{"beta": "x"}`, `f:1:10: beta: a string ("x") where a number is needed`},
+		{`{"beta": "NaN"}`, "f:1:10: beta: NaN is not a finite number"},
+		{`{"beta": {}}`, "f:1:10: beta: an object where a number is needed"},
+		{`{"periodic": 1}`, "f:1:14: periodic: a number (1) where true or false is needed"},
+		{`{"system": 1}`, "f:1:12: system: a number (1) where a string is needed"},
+		{`{"shape": 1}`, "f:1:11: shape: a number (1) where a string is needed"},
+		{`{"shape": "cube"}`, `f:1:11: shape: unknown shape "cube"; it is square or ring`},
+		{`{"bandwidths": 2}`, "f:1:16: bandwidths: a number (2) where a list is needed"},
+		{`{"bandwidths": [1, "2"]}`, `f:1:20: bandwidths[1]: a string ("2") where a number is needed; remove the quotes`},
+		{`{"window": [1]}`, "f:1:12: window: 1 values, where 2 are needed"},
+		{`{"labels": 1}`, "f:1:12: labels: a number (1) where an object is needed"},
+		// Numbers.
+		{`{"l": 3.5}`, "f:1:7: l: 3.5 is not a whole number"},
+		{`{"l": 1e-1}`, "f:1:7: l: 1e-1 is not a whole number"},
+		{`{"l": 1e-999999999999}`, "f:1:7: l: 1e-999999999999 is not a whole number"},
+		{`{"l": 1e999999999}`, "f:1:7: l: 1e999999999 is not between -9223372036854775808 and 9223372036854775807"},
+		{`{"tiny": 128}`, "f:1:10: tiny: 128 is not between -128 and 127"},
+		{`{"training": {"seed": -1}}`, "f:1:23: training.seed: -1 is not between 0 and 18446744073709551615"},
+		{`{"training": {"seed": 18446744073709551616}}`, "f:1:23: training.seed: 18446744073709551616 is not between 0 and 18446744073709551615"},
+		{`{"training": {"batch": 3e9}}`, "f:1:24: training.batch: 3e9 is not between -2147483648 and 2147483647"},
+		{`{"beta": 1e400}`, "f:1:10: beta: 1e400 is too large for a float64"},
+		{`{"beta": 1e-400}`, "f:1:10: beta: 1e-400 is too small for a float64; write 0"},
+		{`{"training": {"optimizer": {"momentum": 1e39}}}`, "f:1:41: training.optimizer.momentum: 1e39 is too large for a float32"},
+	} {
+		c := preset()
+		err := Decode([]byte(tc.data), "f", &c)
+		require.EqualError(t, err, tc.want, "%s", tc.data)
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "f", e.File)
+		require.Positive(t, e.Line)
+	}
+}
+
+func TestWholeNumbers(t *testing.T) {
+	for literal, want := range map[string]uint64{
+		"0": 0, "-0": 0, "0e99999999999": 0, "0.0e-5": 0, "20.0": 20, "1.5e1": 15, "1E+5": 100000, "1200e-2": 12,
+		"9007199254740993": 9007199254740993, "18446744073709551615": math.MaxUint64, "1.8446744073709551615e19": math.MaxUint64,
+	} {
+		c := preset()
+		require.NoError(t, Decode(fmt.Appendf(nil, `{"training": {"seed": %s}}`, literal), "f", &c), literal)
+		require.Equal(t, want, c.Training.Seed, literal)
+	}
+}
+
+func TestSet(t *testing.T) {
+	c := preset()
+	for _, a := range []string{
+		"beta=0.5", "training.steps = 1e4", "shape=ring", "system=0.25", "periodic=true", "bandwidths=[1,2,4]",
+		"terms=[{\"c\":1}]", "training.optimizer.learning_rate=1e-4", "field=2",
+	} {
+		require.NoError(t, Set(&c, a), a)
+	}
+	want := preset()
+	field := 2.0
+	want.Beta, want.Training.Steps, want.Shape, want.System, want.Periodic = 0.5, 10000, 1, "0.25", true
+	want.Bandwidths, want.Terms, want.Field = []float64{1, 2, 4}, []term{{C: 1}}, &field
+	want.Training.Optimizer.LearningRate = 1e-4
+	require.Equal(t, want, c)
+
+	for a, want := range map[string][]float64{
+		"bandwidths=3": {3}, "bandwidths=1,2.5": {1, 2.5}, "bandwidths=": {}, "bandwidths=[]": {}, "bandwidths=null": nil,
+	} {
+		require.NoError(t, Set(&c, a), a)
+		require.Equal(t, want, c.Bandwidths, a)
+	}
+}
+
+func TestSetErrors(t *testing.T) {
+	for _, tc := range []struct{ assignment, want string }{
+		{"beta", "beta: no value; write key.path=value"},
+		{"=1", `"=1" names no key; write key.path=value`},
+		{"beta=", `beta: a string ("") where a number is needed`},
+		{"beta=NaN", "beta: NaN is not a finite number"},
+		{"beta=-Inf", "beta: -Inf is not a finite number"},
+		{"beta=cold", `beta: a string ("cold") where a number is needed`},
+		{"l=3.5", "l: 3.5 is not a whole number"},
+		{"l=nan", "l: nan is not a whole number"},
+		{"bata=1", "bata: unknown key; did you mean beta?"},
+		{"steps=1", "steps: unknown key; did you mean training.steps?"},
+		{"training.step=1", "training.step: unknown key; did you mean training.steps?"},
+		{"training..steps=1", "training.: unknown key; the keys here are seed, steps, batch, optimizer"},
+		{"training=1", "training: a number (1) where an object with keys such as seed is needed"},
+		{"beta.x=1", "beta: an object where a number is needed"},
+		{"bandwidths=[1,2", "bandwidths: ends too early: a closing bracket or quote is missing"},
+		{"bandwidths=1,x", `bandwidths: a string ("1,x") where a list, [a,b], is needed`},
+		{"bandwidths[0]=1", "bandwidths[0]: items of a list cannot be set one by one; assign the whole list, key=[a,b]"},
+		{"terms=[{\"c\":1,\"c\":2}]", "terms[0].c: this key stands here for the second time; remove one"},
+		{"system=a\xffb", "byte 0xff is not valid UTF-8"},
+		{"shape=cube", `shape: unknown shape "cube"; it is square or ring`},
+	} {
+		c := preset()
+		require.EqualError(t, Set(&c, tc.assignment), tc.want, "%s", tc.assignment)
+	}
+}
+
+func TestErrorUnwraps(t *testing.T) {
+	cause := errors.New("cause")
+	require.ErrorIs(t, &Error{Err: cause}, cause)
+	require.EqualError(t, &Error{File: "f", Reason: "r"}, "f: r")
+	require.EqualError(t, &Error{Line: 2, Column: 3, Path: "a", Reason: "r"}, "line 2:3: a: r")
+}
+
+func TestEncode(t *testing.T) {
+	c := preset()
+	c.Terms = []term{{1, 2}, {3, 4}}
+	b, err := Encode(&c)
+	require.NoError(t, err)
+	require.Equal(t, `{
+  "schema": 1,
+  "system": "test",
+  "training": {
+    "seed": 1,
+    "steps": 100,
+    "batch": 64,
+    "optimizer": {
+      "learning_rate": 0.001,
+      "momentum": 0.5
+    }
+  },
+  "l": 3,
+  "beta": 0.2,
+  "shape": "square",
+  "periodic": false,
+  "bandwidths": [1, 2],
+  "terms": [
+    {
+      "c": 1,
+      "weight": 2
+    },
+    {
+      "c": 3,
+      "weight": 4
+    }
+  ],
+  "field": null,
+  "window": [1, 2],
+  "tiny": 0
+}
+`, string(b))
+	var back config
+	require.NoError(t, Decode(b, "f", &back))
+	require.Equal(t, c, back)
+
+	c.Beta = math.NaN()
+	_, err = Encode(&c)
+	require.ErrorContains(t, err, "NaN")
+}
+
+func TestPosition(t *testing.T) {
+	data := []byte("{\n  \"l\": 3,\n  \"training\": {\"steps\": 0},\n  \"terms\": [{\"c\": 1}, {\"c\": -1}]\n}")
+	for path, want := range map[string][2]int{"l": {2, 8}, "training.steps": {3, 25}, "terms[1].c": {4, 29}, "": {1, 1}} {
+		line, column, ok := Position(data, path)
+		require.True(t, ok, path)
+		require.Equal(t, want, [2]int{line, column}, path)
+	}
+	for _, path := range []string{"beta", "terms[2]", "l.x"} {
+		_, _, ok := Position(data, path)
+		require.False(t, ok, path)
+	}
+	_, _, ok := Position([]byte("{"), "l")
+	require.False(t, ok)
+}
+
+func TestDestinationMustBeAStruct(t *testing.T) {
+	n := 3
+	require.Panics(t, func() { _ = Decode([]byte("3"), "f", &n) })
+	require.Panics(t, func() { _ = Decode([]byte("{}"), "f", config{}) })
+	var none *config
+	require.Panics(t, func() { _ = Set(none, "l=3") })
+}
+
+// What Decode accepts, it writes and reads back unchanged.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{
+		`{}`, `{"l": 3, "beta": 1e-5, "bandwidths": [1, 2e3], "terms": [{"c": 1}]}`, `{"l": 1e999999999}`, `{"labels": {"a b": 1}}`,
+		`{"training": {"seed": 18446744073709551615}}`, `{"system": "\ud800"}`, `{"field": null}`, `[[[[`, `{"l":3}}`, `{"shape":"ring"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := preset()
+		if err := Decode(data, "f", &c); err != nil {
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			return
+		}
+		b, err := Encode(&c)
+		require.NoError(t, err)
+		var back config
+		require.NoError(t, Decode(b, "f", &back), "%s", b)
+		again, err := Encode(&back)
+		require.NoError(t, err)
+		require.Equal(t, string(b), string(again))
+	})
+}
+
+func FuzzSet(f *testing.F) {
+	for _, s := range []string{"l=3", "training.steps=1e5", "bandwidths=1,2", "terms=[{}]", "=", "a.b.c=[", "system=\xff", "labels.x=1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, assignment string) {
+		c := preset()
+		if err := Set(&c, assignment); err != nil {
+			var e *Error
+			require.ErrorAs(t, err, &e)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package conf
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A field is one key of a struct and the way to it through embedded structs.
+type field struct {
+	key   string
+	index []int
+	typ   reflect.Type
+}
+
+// listFields returns the keys of a struct in order. The keys of embedded
+// structs stand beside its own and give way to them.
+func listFields(t reflect.Type) []field {
+	var all []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			for _, inner := range listFields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				all = append(all, inner)
+			}
+		case f.IsExported():
+			if name == "" {
+				name = f.Name
+			}
+			all = append(all, field{name, []int{i}, f.Type})
+		}
+	}
+	shallowest := make(map[string]int)
+	for _, f := range all {
+		if depth, ok := shallowest[f.key]; !ok || len(f.index) < depth {
+			shallowest[f.key] = len(f.index)
+		}
+	}
+	return slices.DeleteFunc(all, func(f field) bool { return len(f.index) > shallowest[f.key] })
+}
+
+func fields(t reflect.Type) map[string][]int {
+	m := make(map[string][]int)
+	for _, f := range listFields(t) {
+		m[f.key] = f.index
+	}
+	return m
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for _, f := range listFields(t) {
+		keys = append(keys, f.key)
+	}
+	return keys
+}
+
+// advise returns what to say about an unknown key: the key that was probably
+// meant, or those that exist where it stands.
+func advise(path string, parent, root reflect.Type) string {
+	above, key := "", path
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		above, key = path[:i], path[i+1:]
+	}
+	best, distance := "", 1+max(1, len(key)/3)
+	for _, k := range keysOf(parent) {
+		d := editDistance(key, k)
+		if plain(key) == plain(k) {
+			d = 0
+		}
+		if d < distance {
+			best, distance = join(above, k), d
+		}
+	}
+	if best == "" {
+		best = find(key, root, "", 4)
+	}
+	if best == "" {
+		return "; the keys here are " + strings.Join(keysOf(parent), ", ")
+	}
+	return "; did you mean " + best + "?"
+}
+
+// plain removes what people vary in a key: case and separators.
+func plain(key string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
+}
+
+// find returns the path of the key of this name in the struct at path or,
+// down to a depth, inside it; "" if there is none.
+func find(key string, t reflect.Type, path string, depth int) string {
+	for _, f := range listFields(t) {
+		if plain(f.key) == plain(key) {
+			return join(path, f.key)
+		}
+	}
+	for _, f := range listFields(t) {
+		if f.typ.Kind() == reflect.Struct && depth > 0 {
+			if found := find(key, f.typ, join(path, f.key), depth-1); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			rows[i][j] = min(replace, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
