@@ -27,8 +27,9 @@ type AdamW struct {
 //	ema = EMADecay ema + (1-EMADecay) p
 //
 // g is not written. All slices have the length of p. The arithmetic is
-// float32: each update has a relative error of a few 2⁻²⁴ in each of its
-// terms. NaN and infinity propagate.
+// float32, rounded after each operation, so that all paths give the same bits;
+// each term of an update has a relative error of a few 2⁻²⁴. NaN and infinity
+// propagate.
 func AdamWStep(p, g, m, v, ema []float32, h *AdamW) {
 	checkSame("AdamWStep", "g", len(g), len(p))
 	checkSame("AdamWStep", "m", len(m), len(p))
@@ -56,7 +57,7 @@ const (
 	numFactors
 )
 
-type adamWFactors [numFactors]float32
+type adamWFactors = [numFactors]float32
 
 func (h *AdamW) factors() adamWFactors {
 	return adamWFactors{
@@ -97,7 +98,7 @@ func SumSquares(x []float32) float64 {
 }
 
 // squareLanes are the partial sums of SumSquares.
-type squareLanes [32]float64
+type squareLanes = [32]float64
 
 // Accumulate adds src to dst: dst[i] += src[i]. The slices have one length.
 func Accumulate(dst, src []float32) {

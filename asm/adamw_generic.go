@@ -2,15 +2,17 @@ package asm
 
 import "math"
 
+// The conversions keep the compiler from fusing products with sums.
 func adamWStepGeneric(p, g, m, v, ema []float32, f *adamWFactors) {
 	for i := range p {
-		gi := f[gradScale] * g[i]
-		m[i] = f[beta1]*m[i] + f[beta1Rest]*gi
-		v[i] = f[beta2]*v[i] + f[beta2Rest]*(gi*gi)
+		gi := float32(f[gradScale] * g[i])
+		m[i] = float32(f[beta1]*m[i]) + float32(f[beta1Rest]*gi)
+		v[i] = float32(f[beta2]*v[i]) + float32(f[beta2Rest]*float32(gi*gi))
 		root := float32(math.Sqrt(float64(v[i])))
-		p[i] = f[keep]*p[i] - f[step]*(m[i]/(root*f[rootScale]+f[epsilon]))
+		move := m[i] / (float32(root*f[rootScale]) + f[epsilon])
+		p[i] = float32(f[keep]*p[i]) - float32(f[step]*move)
 		if ema != nil {
-			ema[i] = f[emaDecay]*ema[i] + f[emaRest]*p[i]
+			ema[i] = float32(f[emaDecay]*ema[i]) + float32(f[emaRest]*p[i])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package asm
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,13 +42,20 @@ func TestAdamWStep(t *testing.T) {
 			withEMA := rng.IntN(2) == 0
 			var before [5][]float32
 			for i := range buffers {
-				before[i] = append([]float32(nil), buffers[i].data...)
+				before[i] = slices.Clone(buffers[i].data)
 			}
-			if withEMA {
-				AdamWStep(p, g, m, v, ema, &h)
-			} else {
-				AdamWStep(p, g, m, v, nil, &h)
+			average, twinAverage := ema, slices.Clone(ema)
+			if !withEMA {
+				average, twinAverage = nil, nil
 			}
+			AdamWStep(p, g, m, v, average, &h)
+
+			twin := [3][]float32{slices.Clone(before[0]), slices.Clone(before[2]), slices.Clone(before[3])}
+			f := h.factors()
+			adamWStepGeneric(twin[0], before[1], twin[1], twin[2], twinAverage, &f)
+			require.Equal(t, twin, [3][]float32{p, m, v})
+			require.Equal(t, twinAverage, average)
+
 			for i := range p {
 				requireAdamW(t, &h, [5]float32{before[0][i], before[1][i], before[2][i], before[3][i], before[4][i]},
 					[5]float32{p[i], g[i], m[i], v[i], ema[i]}, withEMA)

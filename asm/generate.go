@@ -1,0 +1,3 @@
+package asm
+
+//go:generate go run -C _asm ./adamw -out ../adamw_amd64.s -stubs ../adamw_amd64_stub.go -pkg asm
