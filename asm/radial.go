@@ -1,0 +1,113 @@
+package asm
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Gaussian is the function Weight·exp(−Exponent·d²) of a squared distance.
+type Gaussian struct{ Exponent, Weight float64 }
+
+// A Multiquadric is the inverse multiquadric Weight·(C2+d²)^(−Beta).
+type Multiquadric struct{ C2, Beta, Weight float64 }
+
+// A Radial is a kernel k(d²), a sum of Gaussians and inverse multiquadrics,
+// compiled to a list of steps that all of the kernels below interpret. One
+// interpreted step works on several vectors of distances at once, so that a
+// list of any length costs no more than code written for it.
+//
+// Gaussians whose exponents differ by a factor 2, 4, 8 or 16 form a ladder:
+// only the widest is evaluated as an exponential, the others are its powers by
+// squaring. Squaring doubles the relative error, which a ladder may do four
+// times in all.
+type Radial struct {
+	steps []radialStep
+}
+
+// The kinds of steps. y is the value of the last Gaussian.
+const (
+	stepExp   = iota // y = 2^(c·d²), add
+	stepPower        // y = y^(2^count), add
+	stepRSqrt        // r = (c+d²)^(−½); add r^count, whose derivative is proportional to r^(count+2)
+	stepPow          // z = (c+d²)^exponent; add z, whose derivative is proportional to z/(c+d²)
+)
+
+// lanes is the number of copies of each constant in a step: one AVX2 register.
+const lanes = 8
+
+// A radialStep adds weight·z to the kernel's value and slope·z′ to its
+// derivative, with z and z′ by its kind. Assembly knows this layout.
+type radialStep struct {
+	kind, count uint32
+	_           [6]uint32
+	c           [lanes]float32
+	weight      [lanes]float32
+	slope       [lanes]float32
+	exponent    [lanes]float32
+}
+
+// maxDoublings bounds how often a ladder may double its relative error.
+const maxDoublings = 4
+
+// NewRadial compiles a kernel. Exponents, C2, Beta and weights must be
+// positive and finite.
+func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric) *Radial {
+	k := &Radial{}
+	g := slices.Clone(gaussians)
+	slices.SortStableFunc(g, func(a, b Gaussian) int { return cmp.Compare(a.Exponent, b.Exponent) })
+	for done := make([]bool, len(g)); ; {
+		first := slices.Index(done, false)
+		if first < 0 {
+			break
+		}
+		last, doublings := first, 0
+		for i := first; i < len(g); i++ {
+			if done[i] {
+				continue
+			}
+			n, ok := 0, i == first
+			if !ok {
+				n, ok = powerOfTwo(g[i].Exponent / g[last].Exponent)
+			}
+			if !ok || doublings+n > maxDoublings {
+				continue
+			}
+			done[i] = true
+			s := radialStep{kind: stepPower, count: uint32(n)}
+			if i == first {
+				s = radialStep{kind: stepExp}
+				s.c = splat(-g[i].Exponent * math.Log2E)
+			}
+			s.weight = splat(g[i].Weight)
+			s.slope = splat(-g[i].Weight * g[i].Exponent)
+			k.steps = append(k.steps, s)
+			last, doublings = i, doublings+n
+		}
+	}
+	for _, m := range multiquadrics {
+		s := radialStep{kind: stepPow}
+		if n := 2 * m.Beta; n == math.Trunc(n) && n <= 16 {
+			s = radialStep{kind: stepRSqrt, count: uint32(n)}
+		}
+		s.c = splat(m.C2)
+		s.weight = splat(m.Weight)
+		s.slope = splat(-m.Weight * m.Beta)
+		s.exponent = splat(-m.Beta)
+		k.steps = append(k.steps, s)
+	}
+	return k
+}
+
+// powerOfTwo returns n with ratio = 2^n to float64 rounding, 0 <= n <= 4.
+func powerOfTwo(ratio float64) (n int, ok bool) {
+	n = int(math.Round(math.Log2(ratio)))
+	return n, n >= 0 && n <= maxDoublings && math.Abs(math.Ldexp(ratio, -n)-1) < 1e-12
+}
+
+func splat(x float64) (v [lanes]float32) {
+	for i := range v {
+		v[i] = float32(x)
+	}
+	return v
+}

@@ -1,0 +1,279 @@
+package mmd
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// Gram computes the reversibility loss of real-valued states and its gradient,
+// without ever holding an n×n matrix. It evaluates unordered pairs only, as the
+// loss is symmetric in i and j, and leaves out the columns whose move was
+// rejected, s′_j = s_j, which contribute exactly nothing; the rows of rejected
+// moves still feel the others.
+//
+// A Gram is bound to one batch size and reuses its buffers: LossGradient
+// allocates nothing and must not be called concurrently. The result has the
+// same bits for any number of threads.
+type Gram struct {
+	n, dim  int
+	stat    Statistic
+	kernel  *asm.Radial
+	workers *pool.Pool
+
+	s, t, grad []float32 // the arguments of the call in progress
+
+	order []int32 // batch index of each packed pair: moved ones first
+	batch asm.GramBatch
+	moved int
+
+	tile     int // pairs per side of a tile
+	tileLoss []float64
+	rowSums  []float32 // [tiles][dim][tile]
+	colSums  []float32
+	still    []float32 // [strips][2·dim][tile], kernel gradients of rejected rows
+	scratch  []float32 // [pieces]
+	sums     []float64 // [strips][dim][tile]
+	diagonal []float32 // [strips][3][tile+1]: squared distances, k, k′
+	diagLoss []float64
+
+	sumPiece, gatherPiece func(piece int)
+}
+
+// NewGram prepares the loss of batches of n states of the given dimension.
+func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, error) {
+	if err := k.Validate(); err != nil {
+		return nil, err
+	}
+	if dim < 1 {
+		return nil, fmt.Errorf("dimension %d: a state has at least one coordinate", dim)
+	}
+	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
+		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d", n, stat, least)
+	}
+	stride := roundUp(n, asm.GramPad)
+	tile := roundUp((n+maxStrips-1)/maxStrips, asm.GramPad)
+	if n > minTile {
+		tile = max(tile, minTile)
+	}
+	strips := (n + tile - 1) / tile
+	tiles := strips * (strips + 1) / 2
+	g := &Gram{
+		n: n, dim: dim, stat: stat, workers: workers, kernel: k.radial(),
+		order:    make([]int32, n),
+		batch:    asm.GramBatch{Planes: make([]float32, 3*dim*stride), Stride: stride, Dim: dim},
+		tile:     tile,
+		tileLoss: make([]float64, tiles),
+		rowSums:  make([]float32, tiles*dim*tile),
+		colSums:  make([]float32, tiles*dim*tile),
+		still:    make([]float32, strips*(2*dim+1)*tile),
+		scratch:  make([]float32, (tiles+strips)*asm.GramScratch(2*dim)),
+		sums:     make([]float64, strips*dim*tile),
+		diagonal: make([]float32, strips*3*(tile+1)),
+		diagLoss: make([]float64, strips),
+	}
+	g.sumPiece, g.gatherPiece = g.sum, g.gather
+	return g, nil
+}
+
+// A batch is cut into strips of pairs, and the pairs of pairs into tiles of two
+// strips: small enough for a balanced division among threads, large enough for
+// the kernel's loops, and few enough that the tiles' own buffers stay small.
+const (
+	minTile   = 128
+	maxStrips = 32
+)
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
+
+// radial compiles the kernel for the assembly.
+func (k *Kernel) radial() *asm.Radial {
+	var gaussians []asm.Gaussian
+	for i, s := range k.Bandwidths {
+		gaussians = append(gaussians, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
+	}
+	var multiquadrics []asm.Multiquadric
+	for _, q := range k.IMQ {
+		multiquadrics = append(multiquadrics, asm.Multiquadric{C2: q.C * q.C, Beta: q.Beta, Weight: q.Weight})
+	}
+	return asm.NewRadial(gaussians, multiquadrics)
+}
+
+// LossGradient returns the loss of the batch of moves s → t and sets grad to
+// its gradient in s with t held fixed. All three are row-major [n][dim]. A NaN
+// or an infinity anywhere in s or t makes the loss NaN.
+func (g *Gram) LossGradient(s, t, grad []float32) float64 {
+	if want := g.n * g.dim; len(s) != want || len(t) != want || len(grad) != want {
+		panic(fmt.Sprintf("mmd: slices of length %d, %d and %d; want %d", len(s), len(t), len(grad), want))
+	}
+	g.s, g.t, g.grad = s, t, grad
+	loss := g.pack()
+
+	strips := g.strips(g.moved)
+	tiles := strips * (strips + 1) / 2
+	g.workers.Run(tiles+g.strips(g.n-g.moved), g.sumPiece)
+	g.workers.Run(strips+g.strips(g.n-g.moved), g.gatherPiece)
+	g.s, g.t, g.grad = nil, nil, nil
+
+	for _, l := range g.tileLoss[:tiles] {
+		loss += 2 * l
+	}
+	if g.stat == V {
+		for _, l := range g.diagLoss[:strips] {
+			loss += l
+		}
+	}
+	return 2 * pairNorm(g.stat, g.n) * loss
+}
+
+// strips returns the number of strips that hold n pairs.
+func (g *Gram) strips(n int) int { return (n + g.tile - 1) / g.tile }
+
+// width returns the number of moved pairs in a strip, padded for the kernel.
+func (g *Gram) width(strip int) int {
+	return min(g.tile, roundUp(g.moved, asm.GramPad)-strip*g.tile)
+}
+
+// pack orders the pairs, moved ones first, and writes their planes. It returns
+// zero, or NaN when a value is not finite.
+func (g *Gram) pack() (poison float64) {
+	dim, front, back := g.dim, 0, g.n
+	for i := range g.n {
+		moved := false
+		for c := range dim {
+			a, b := g.s[i*dim+c], g.t[i*dim+c]
+			moved = moved || a != b
+			poison += 0 * (float64(a) + float64(b))
+		}
+		if moved {
+			g.order[front] = int32(i)
+			front++
+		} else {
+			back--
+			g.order[back] = int32(i)
+		}
+	}
+	g.moved, g.batch.N = front, front
+	stride := g.batch.Stride
+	for c := range dim {
+		u := g.batch.Planes[c*stride:][:stride]
+		v := g.batch.Planes[(dim+c)*stride:][:stride]
+		w := g.batch.Planes[(2*dim+c)*stride:][:stride]
+		for k, i := range g.order {
+			a, b := float64(g.s[int(i)*dim+c]), float64(g.t[int(i)*dim+c])
+			u[k] = float32((a + b) * (math.Sqrt2 / 2))
+			v[k] = float32((a - b) * (math.Sqrt2 / 2))
+			w[k] = float32(a * (math.Sqrt2 / 2))
+		}
+	}
+	return poison
+}
+
+// sum computes one tile of the moved pairs, or the rows of one strip of the
+// rejected ones. Tile (I, J), I ≤ J, is piece J(J+1)/2+I.
+func (g *Gram) sum(piece int) {
+	strips := g.strips(g.moved)
+	tiles := strips * (strips + 1) / 2
+	perPiece := asm.GramScratch(2 * g.dim)
+	scratch := g.scratch[piece*perPiece:][:perPiece]
+	if piece >= tiles {
+		g.sumStill(piece-tiles, scratch)
+		return
+	}
+	column := 0
+	for (column+1)*(column+2)/2 <= piece {
+		column++
+	}
+	row := piece - column*(column+1)/2
+	r := asm.GramRange{
+		Row0: row * g.tile, Row1: row*g.tile + g.width(row),
+		Col0: column * g.tile, Col1: column*g.tile + g.width(column),
+	}
+	size := g.dim * g.tile
+	g.tileLoss[piece] = asm.GramTile(g.kernel, &g.batch, r,
+		g.rowSums[piece*size:][:g.dim*(r.Row1-r.Row0)], g.colSums[piece*size:][:g.dim*(r.Col1-r.Col0)], scratch)
+}
+
+// sumStill sums k′·(v_i − v_j) = −k′·v_j over the moved columns j for the rows i
+// of one strip of rejected pairs, for which v_i = 0 and d²_xx = d²_xy.
+func (g *Gram) sumStill(strip int, scratch []float32) {
+	first := g.moved + strip*g.tile
+	rows := min(g.tile, g.n-first)
+	out := g.still[strip*(2*g.dim+1)*g.tile:][:(2*g.dim+1)*g.tile]
+	clear(out)
+	planes, stride := g.batch.Planes, g.batch.Stride
+	asm.KernelSums(g.kernel, out[2*g.dim*g.tile:], out, g.tile, planes[first:], stride, rows, planes, stride, g.moved, 2*g.dim, scratch)
+}
+
+// gather adds up the tiles of one strip of pairs in a fixed order, adds the
+// pairs' own terms i = j of the V-statistic, and writes the gradient.
+func (g *Gram) gather(strip int) {
+	movedStrips := g.strips(g.moved)
+	scale := 8 * pairNorm(g.stat, g.n) * math.Sqrt2
+	if strip >= movedStrips {
+		strip -= movedStrips
+		first := g.moved + strip*g.tile
+		for c := range g.dim {
+			sums := g.still[(strip*(2*g.dim+1)+g.dim+c)*g.tile:]
+			for k, i := range g.order[first:min(first+g.tile, g.n)] {
+				g.grad[int(i)*g.dim+c] = float32(scale * float64(sums[k]))
+			}
+		}
+		return
+	}
+	first := strip * g.tile
+	width := g.width(strip)
+	size := g.dim * g.tile
+	sums := g.sums[strip*size:][:g.dim*width]
+	clear(sums)
+	for column := strip; column < movedStrips; column++ {
+		addTo(sums, g.rowSums[(column*(column+1)/2+strip)*size:])
+	}
+	for row := 0; row <= strip; row++ {
+		addTo(sums, g.colSums[(strip*(strip+1)/2+row)*size:])
+	}
+	valid := min(width, g.moved-first)
+	if g.stat == V {
+		g.ownTerms(strip, first, valid, width, sums)
+	}
+	for c := range g.dim {
+		for k, i := range g.order[first:][:valid] {
+			g.grad[int(i)*g.dim+c] = float32(scale * sums[c*width+k])
+		}
+	}
+}
+
+// ownTerms adds the pairs i = j: k(0) − k(|2v_i|²) to the loss and
+// −k′(|2v_i|²)·v_i to the sums.
+func (g *Gram) ownTerms(strip, first, valid, width int, sums []float64) {
+	d := g.diagonal[strip*3*(g.tile+1):]
+	d2 := d[:valid+1]
+	value := d[g.tile+1:][:valid+1]
+	derivative := d[2*(g.tile+1):][:valid+1]
+	clear(d2)
+	stride := g.batch.Stride
+	for c := range g.dim {
+		for k, v := range g.batch.Planes[(g.dim+c)*stride+first:][:valid] {
+			d2[k] += 4 * v * v
+		}
+	}
+	asm.RadialValues(g.kernel, value, derivative, d2) // the last entry is k(0)
+	var loss float64
+	for _, v := range value[:valid] {
+		loss += float64(value[valid] - v)
+	}
+	g.diagLoss[strip] = loss
+	for c := range g.dim {
+		for k, v := range g.batch.Planes[(g.dim+c)*stride+first:][:valid] {
+			sums[c*width+k] -= float64(derivative[k] * v)
+		}
+	}
+}
+
+func addTo(sums []float64, terms []float32) {
+	for i, x := range terms[:len(sums)] {
+		sums[i] += float64(x)
+	}
+}
