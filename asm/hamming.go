@@ -1,0 +1,92 @@
+package asm
+
+import "math/bits"
+
+// HammingRows is the number of rows that HammingSums takes at a time.
+const HammingRows = 32
+
+// HammingTables are three functions of the Hamming distance h = 0 … 2n between
+// two pairs of configurations of n spins, each a slice of length 2n+1. A nil
+// Base stands for the same function as Spin.
+type HammingTables struct {
+	Loss, Base, Spin []float32
+}
+
+// HammingColumns is a weighted list of pairs (first, second) of configurations,
+// the columns of HammingSums, in the form in which the kernels read them. A
+// column may appear with a negative weight. The zero value is not usable; see
+// NewHammingColumns.
+type HammingColumns struct {
+	n, words int
+	states   []uint64 // [column][2·words]: first, second
+	weights  []float32
+}
+
+// NewHammingColumns returns an empty list of columns of n spins each with room
+// for the given number of columns.
+func NewHammingColumns(n, capacity int) *HammingColumns {
+	if n < 1 {
+		panic("asm: columns without spins")
+	}
+	words := (n + 63) / 64
+	return &HammingColumns{
+		n: n, words: words,
+		states:  make([]uint64, 0, 2*words*capacity),
+		weights: make([]float32, 0, capacity),
+	}
+}
+
+// Reset empties the list.
+func (c *HammingColumns) Reset() { c.states, c.weights = c.states[:0], c.weights[:0] }
+
+// Len returns the number of columns.
+func (c *HammingColumns) Len() int { return len(c.weights) }
+
+// Append adds a column. It allocates only beyond the list's capacity.
+func (c *HammingColumns) Append(first, second []uint64, weight float32) {
+	if len(first) != c.words || len(second) != c.words {
+		panic("asm: column of the wrong number of words")
+	}
+	c.states = append(append(c.states, first...), second...)
+	c.weights = append(c.weights, weight)
+}
+
+// Pack prepares the columns for HammingSums. It must be called after the last
+// Append and before HammingSums.
+func (c *HammingColumns) Pack() {}
+
+// HammingSums computes, for each of HammingRows rows p_r = (a_r, b_r),
+//
+//	loss[r]                = Σ_c w_c Loss(h_rc)
+//	base[r]                = Σ_c w_c Base(h_rc)
+//	spin[d*HammingRows+r]  = Σ_c w_c Spin(h_rc) σ_cd,   d = 0 … n−1
+//
+// over the columns c = (x_c, y_c) of weight w_c, where
+// h_rc = |a_r ⊕ x_c| + |b_r ⊕ y_c| and σ_cd = ±1 is spin d of x_c. Rows are
+// given word by word: word k of all rows, first a then b, is
+// rows[k*HammingRows : (k+1)*HammingRows], k = 0 … 2·ceil(n/64)−1.
+//
+// The sums are formed in float32, that of the loss in float64 after every few
+// columns. With w = Σ_c |w_c| and the largest |Spin| as m, the error of spin is
+// below 1e-6·w·m for up to 10⁵ columns, that of base and loss likewise.
+func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
+	entries := 2*c.n + 1
+	switch {
+	case len(loss) != HammingRows || len(base) != HammingRows || len(spin) != c.n*HammingRows:
+		panic("asm: sums of the wrong length")
+	case len(rows) != 2*c.words*HammingRows:
+		panic("asm: rows of the wrong length")
+	case len(t.Loss) != entries || len(t.Spin) != entries || t.Base != nil && len(t.Base) != entries:
+		panic("asm: tables of the wrong length")
+	}
+	hammingSums(loss, base, spin, rows, c, t)
+}
+
+// distance returns the Hamming distance of row r and column i.
+func (c *HammingColumns) distance(rows []uint64, r, i int) int {
+	h := 0
+	for k, x := range c.states[i*2*c.words : (i+1)*2*c.words] {
+		h += bits.OnesCount64(rows[k*HammingRows+r] ^ x)
+	}
+	return h
+}

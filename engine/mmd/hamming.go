@@ -1,0 +1,307 @@
+package mmd
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A HammingGradient says what Hamming returns as the gradient by a spin.
+type HammingGradient int
+
+// Surrogate is the derivative of eq. (surrogate_grad) by s_{i,d} as if spins
+// were real numbers, for a generator that passes gradients straight through the
+// sign. Difference is the exact change of the loss, L(spin d of s_i flipped) −
+// L, with s′ and all other samples fixed.
+const (
+	Surrogate HammingGradient = iota
+	Difference
+)
+
+var gradientNames = [...]string{Surrogate: "surrogate", Difference: "difference"}
+
+// String returns "surrogate" or "difference".
+func (g HammingGradient) String() string { return gradientNames[g] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (g HammingGradient) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (g *HammingGradient) UnmarshalText(text []byte) error {
+	for v, name := range gradientNames {
+		if name == string(text) {
+			*g = HammingGradient(v)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown gradient %q; it is surrogate or difference", text)
+}
+
+// Hamming computes the reversibility loss and its gradient on packed spins. The
+// squared distance of two configurations of ±1 spins is four times their
+// Hamming distance, so kernels are tables over h = 0 … 2·spins.
+//
+// The batch is folded first. The loss and every row of the gradient depend on
+// the pairs j only through their signed counts n(a, b) − n(b, a): equal pairs
+// are counted once, rejected moves drop out, and so do moves that occur as
+// often in one direction as in the other. Rows with equal pairs share one
+// gradient.
+type Hamming struct {
+	n, spins, words int
+	stat            Statistic
+	mode            HammingGradient
+	workers         *pool.Pool
+
+	value  []float64 // K by Hamming distance, 0 … 2·spins+1
+	slope  []float64 // dK/d(d²) by Hamming distance, 0 … 2·spins
+	tables asm.HammingTables
+
+	fold    fold
+	columns *asm.HammingColumns
+	rows    []uint64  // by blocks of asm.HammingRows rows, word-major inside
+	base    []float32 // by blocks
+	spin    []float32 // by blocks, spin-major inside
+	loss    []float64 // by rows, then summed
+	sums    []float32 // gradient of each distinct row, row-major
+
+	grad            []float32
+	block, scatter  func(int)
+	samplesPerPiece int
+}
+
+// rowTerms holds what corrects the term j = i of a row, by the value
+// of bit d of a ⊕ b.
+type rowTerms struct{ equal, flipped float32 }
+
+// NewHamming returns the loss for batches of n configurations of the given
+// number of spins. The kernel and the workers must not change while it is in
+// use; LossGradient must be called from one goroutine at a time.
+func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, workers *pool.Pool) (*Hamming, error) {
+	switch {
+	case n < 1:
+		return nil, fmt.Errorf("batch size: %d is not positive", n)
+	case stat == U && n < 2:
+		return nil, fmt.Errorf("batch size: the U-statistic needs at least 2 samples, not %d", n)
+	case spins < 1:
+		return nil, fmt.Errorf("spins: %d is not positive", spins)
+	}
+	if err := k.Validate(); err != nil {
+		return nil, err
+	}
+	words := (spins + 63) / 64
+	blocks := (n + asm.HammingRows - 1) / asm.HammingRows
+	h := &Hamming{
+		n: n, spins: spins, words: words,
+		stat: stat, mode: mode, workers: workers,
+		value:   make([]float64, 2*spins+2),
+		slope:   make([]float64, 2*spins+1),
+		columns: asm.NewHammingColumns(spins, 2*n),
+		rows:    make([]uint64, blocks*asm.HammingRows*2*words),
+		base:    make([]float32, blocks*asm.HammingRows),
+		spin:    make([]float32, blocks*asm.HammingRows*spins),
+		loss:    make([]float64, blocks*asm.HammingRows),
+		sums:    make([]float32, n*spins),
+
+		samplesPerPiece: 256,
+	}
+	for d := range h.value {
+		h.value[d] = k.Value(4 * float64(d))
+	}
+	for d := range h.slope {
+		h.slope[d] = k.Derivative(4 * float64(d))
+	}
+	h.fold.init(n, words)
+	h.tabulate()
+	h.block, h.scatter = h.runBlock, h.runScatter
+	return h, nil
+}
+
+// tabulate sets the kernels' tables. The gradient of row i is made of the sums
+//
+//	base = Σ_j ± Base(h),  spin_d = Σ_j ± Spin(h) s_{j,d}
+//
+// over the columns. The surrogate's k′(s_i − s_j) has Base = Spin = k′. In the
+// difference, flipping spin d changes h by +1 where s_i and s_j agree in d and
+// by −1 where they do not: K(h±1) − K(h) is Base(h) − s_{i,d} s_{j,d} Spin(h)
+// with the mean of the two as Base and half of what they differ by as Spin. At
+// h = 0 and h = 2·spins one of the two does not occur, and the other stands in.
+func (h *Hamming) tabulate() {
+	t := &h.tables
+	top := 2 * h.spins
+	t.Loss, t.Spin = make([]float32, top+1), make([]float32, top+1)
+	if h.mode == Difference {
+		t.Base = make([]float32, top+1)
+	}
+	for d := range t.Loss {
+		k := h.value[d]
+		t.Loss[d] = float32(k)
+		if h.mode == Surrogate {
+			t.Spin[d] = float32(h.slope[d])
+			continue
+		}
+		up, down := h.value[min(d+1, top+1)]-k, h.value[max(d-1, 0)]-k
+		switch d {
+		case 0:
+			down = up
+		case top:
+			up = down
+		}
+		t.Base[d] = float32((up + down) / 2)
+		t.Spin[d] = float32((down - up) / 2)
+	}
+}
+
+// LossGradient returns the loss of the pairs (s_i, t_i), packed configurations
+// of ceil(spins/64) words each, and writes its gradient in s to grad, row-major
+// [n][spins]: for Surrogate ∂L/∂s_{i,d}, for Difference the change of L when
+// spin d of s_i is flipped.
+func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
+	if len(s) != h.n*h.words || len(t) != h.n*h.words || len(grad) != h.n*h.spins {
+		panic("mmd: batch of the wrong size")
+	}
+	h.fold.run(s, t)
+	h.pack(s, t)
+	h.grad = grad
+	distinct := len(h.fold.sample)
+	h.workers.Run((distinct+asm.HammingRows-1)/asm.HammingRows, h.block)
+	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
+	h.grad = nil
+
+	var loss float64
+	for id := range distinct {
+		loss += float64(h.fold.count[id]) * h.loss[id]
+	}
+	return 2 / h.pairs() * loss
+}
+
+// pairs returns the number of pairs that the statistic averages over.
+func (h *Hamming) pairs() float64 {
+	if h.stat == U {
+		return float64(h.n) * float64(h.n-1)
+	}
+	return float64(h.n) * float64(h.n)
+}
+
+// pack lays out the distinct rows and the signed columns for the kernels.
+func (h *Hamming) pack(s, t []uint64) {
+	w := h.words
+	h.columns.Reset()
+	for id, i := range h.fold.sample {
+		a, b := s[i*w:(i+1)*w], t[i*w:(i+1)*w]
+		lane := id%asm.HammingRows + id/asm.HammingRows*asm.HammingRows*2*w
+		for k := range w {
+			h.rows[lane+k*asm.HammingRows] = a[k]
+			h.rows[lane+(w+k)*asm.HammingRows] = b[k]
+		}
+		net := h.fold.count[id]
+		reverse := h.fold.reverse[id]
+		if reverse == id {
+			continue // a rejected move
+		}
+		if reverse >= 0 {
+			net -= h.fold.count[reverse]
+		}
+		if net != 0 {
+			h.columns.Append(a, b, float32(net))
+			if reverse < 0 {
+				h.columns.Append(b, a, float32(-net))
+			}
+		}
+	}
+	h.columns.Pack()
+}
+
+// runBlock computes one block of distinct rows.
+func (h *Hamming) runBlock(piece int) {
+	const lanes = asm.HammingRows
+	first := piece * lanes
+	rows := h.rows[first*2*h.words : (first+lanes)*2*h.words]
+	loss, base := h.loss[first:first+lanes], h.base[first:first+lanes]
+	spin := h.spin[first*h.spins : (first+lanes)*h.spins]
+	asm.HammingSums(loss, base, spin, rows, h.columns, &h.tables)
+
+	distinct := len(h.fold.sample)
+	for lane := range min(lanes, distinct-first) {
+		moved := h.fold.distance(rows, lane, lanes)
+		if moved == 0 {
+			loss[lane] = 0 // antisymmetric in the pair: zero but for rounding
+		} else if h.stat == U {
+			loss[lane] -= h.value[0] - h.value[2*moved]
+		}
+		h.finish(h.sums[(first+lane)*h.spins:(first+lane+1)*h.spins], rows, lane, moved, base[lane], spin)
+	}
+}
+
+// finish turns the sums over columns into the gradient of one row.
+func (h *Hamming) finish(out []float32, rows []uint64, lane, moved int, base float32, spin []float32) {
+	const lanes = asm.HammingRows
+	self := h.selfTerms(moved)
+	scale := float32(h.scale())
+	for d := range out {
+		word := d / 64 * lanes
+		up := rows[word+lane] >> (d % 64) & 1
+		flipped := (rows[word+lane] ^ rows[word+lane+h.words*lanes]) >> (d % 64) & 1
+		sigma := float32(2*int(up) - 1)
+		v := base - sigma*spin[d*lanes+lane]
+		if flipped == 1 {
+			v += self.flipped
+		} else {
+			v += self.equal
+		}
+		if h.mode == Surrogate {
+			v *= sigma
+		}
+		out[d] = scale * v
+	}
+}
+
+func (h *Hamming) scale() float64 {
+	if h.mode == Surrogate {
+		return 8 / h.pairs()
+	}
+	return 4 / h.pairs()
+}
+
+// selfTerms returns what to add to the sums over columns, which contain j = i,
+// of a row whose move flipped the given number of spins: first where bit d of
+// a ⊕ b is 0, then where it is 1.
+func (h *Hamming) selfTerms(moved int) rowTerms {
+	xy := 2 * moved
+	switch {
+	case h.mode == Surrogate && h.stat == U:
+		// The columns hold −k′(d²_xy,ii)(a_i − b_i), signed by a_i in finish.
+		return rowTerms{0, float32(2 * h.slope[xy])}
+	case h.mode == Surrogate:
+		return rowTerms{}
+	}
+	// The columns hold the change of K(p_i, p_j) − K(p_i, q_j) at j = i with
+	// p_i changed in the first argument alone, and count it twice like every
+	// pair. What changes in truth is K(0) − K(p_i, q_i), once, in V only.
+	var r [2]float64
+	for bit := range r {
+		columns := h.value[1] - h.value[0]
+		truth := 0.0
+		if bit == 0 {
+			columns -= h.value[xy+1] - h.value[xy]
+			truth -= h.value[min(xy+2, len(h.value)-1)] - h.value[xy]
+		} else if moved > 0 {
+			columns -= h.value[xy-1] - h.value[xy]
+			truth -= h.value[xy-2] - h.value[xy]
+		}
+		if h.stat == U {
+			truth = 0
+		}
+		r[bit] = truth/2 - columns
+	}
+	return rowTerms{float32(r[0]), float32(r[1])}
+}
+
+// runScatter copies the gradients of distinct rows to the samples.
+func (h *Hamming) runScatter(piece int) {
+	from := piece * h.samplesPerPiece
+	for i := from; i < min(from+h.samplesPerPiece, h.n); i++ {
+		id := h.fold.id[i]
+		copy(h.grad[i*h.spins:(i+1)*h.spins], h.sums[id*h.spins:(id+1)*h.spins])
+	}
+}

@@ -1,0 +1,277 @@
+package mmd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/pool"
+)
+
+var testKernel = Kernel{
+	Bandwidths: []float64{0.5, 1, 2.5},
+	Weights:    []float64{1, 0.5, 2},
+	IMQ:        []IMQ{{C: 1.5, Beta: 0.5, Weight: 0.75}},
+}
+
+// batch draws n pairs: rejected moves, single and several flips, global flips
+// and unrelated configurations. Few distinct states make for repeated pairs and
+// for moves in both directions.
+func batch(r *rand.Rand, n, spins, states int) (s, t []uint64) {
+	w := (spins + 63) / 64
+	mask := func(x []uint64) {
+		if spins%64 != 0 {
+			x[w-1] &= 1<<(spins%64) - 1
+		}
+	}
+	pool := make([]uint64, states*w)
+	for i := range states {
+		x := pool[i*w : (i+1)*w]
+		for k := range x {
+			x[k] = r.Uint64()
+		}
+		mask(x)
+	}
+	for range n {
+		i := r.IntN(states)
+		a := pool[i*w : (i+1)*w]
+		b := slices.Clone(a)
+		switch r.IntN(5) {
+		case 0: // rejected
+		case 1:
+			for k := range b {
+				b[k] = ^b[k]
+			}
+			mask(b)
+		case 2:
+			j := r.IntN(states)
+			b = pool[j*w : (j+1)*w]
+		default:
+			for range 1 + r.IntN(3) {
+				d := r.IntN(spins)
+				b[d/64] ^= 1 << (d % 64)
+			}
+		}
+		s, t = append(s, a...), append(t, b...)
+	}
+	return s, t
+}
+
+func TestHammingAgainstNaive(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, spins := range []int{1, 2, 4, 8, 9, 10, 15, 16, 17, 25, 31, 32, 33, 36, 49, 63, 64, 65, 100, 130, 256} {
+		for _, n := range []int{1, 2, 5, 31, 32, 33, 70, 130} {
+			for _, states := range []int{2, 1000} {
+				for _, mode := range []HammingGradient{Surrogate, Difference} {
+					for _, stat := range []Statistic{V, U} {
+						if stat == U && n < 2 || n*spins > 5000 {
+							continue
+						}
+						name := fmt.Sprintf("spins %d, n %d, states %d, %v, %v", spins, n, states, mode, stat)
+						r := rand.New(rand.NewPCG(uint64(spins), uint64(n)))
+						s, s1 := batch(r, n, spins, states)
+						h, err := NewHamming(n, spins, testKernel, mode, stat, workers)
+						require.NoError(t, err)
+						grad := make([]float32, n*spins)
+						for i := range grad {
+							grad[i] = float32(math.NaN()) // every element must be written
+						}
+						loss := h.LossGradient(s, s1, grad)
+						wantLoss, wantGrad := HammingNaive(s, s1, n, spins, testKernel, mode, stat)
+						// A row averages terms of size k(0) ≤ 4, scaled by at most 8/N.
+						require.InDelta(t, wantLoss, loss, 4e-6, name)
+						for i, g := range wantGrad {
+							require.InDelta(t, g, float64(grad[i]), 2e-5/float64(n), "%s, row %d, spin %d", name, i/spins, i%spins)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The difference gradient is the change of the loss when one spin is flipped.
+func TestHammingDifferenceByFlipping(t *testing.T) {
+	for _, stat := range []Statistic{V, U} {
+		const n, spins = 12, 6
+		s, s1 := batch(rand.New(rand.NewPCG(3, 4)), n, spins, 7)
+		before, grad := HammingNaive(s, s1, n, spins, testKernel, Difference, stat)
+		for i := range n {
+			for d := range spins {
+				s[i] ^= 1 << d
+				after, _ := HammingNaive(s, s1, n, spins, testKernel, Difference, stat)
+				s[i] ^= 1 << d
+				require.InDelta(t, after-before, grad[i*spins+d], 1e-14, "%v, sample %d, spin %d", stat, i, d)
+			}
+		}
+	}
+}
+
+// The surrogate gradient is the derivative of the loss with spins as real
+// numbers and s′ fixed, here by central differences of the double sum.
+func TestHammingSurrogateByCentralDifferences(t *testing.T) {
+	for _, stat := range []Statistic{V, U} {
+		const n, spins, step = 8, 5, 1e-5
+		s, s1 := batch(rand.New(rand.NewPCG(5, 6)), n, spins, 6)
+		_, grad := HammingNaive(s, s1, n, spins, testKernel, Surrogate, stat)
+		a, b := make([]float64, n*spins), make([]float64, n*spins)
+		for i := range a {
+			a[i] = float64(2*int(s[i/spins]>>(i%spins)&1) - 1)
+			b[i] = float64(2*int(s1[i/spins]>>(i%spins)&1) - 1)
+		}
+		loss := func() (sum float64) {
+			d2 := func(x, y []float64, i, j int) (d float64) {
+				for e := range spins {
+					d += math.Pow(x[i*spins+e]-y[j*spins+e], 2)
+				}
+				return d
+			}
+			pairs := float64(n * n)
+			if stat == U {
+				pairs -= n
+			}
+			for i := range n {
+				for j := range n {
+					if i == j && stat == U {
+						continue
+					}
+					sum += 2 / pairs * (testKernel.Value(d2(a, a, i, j)+d2(b, b, i, j)) - testKernel.Value(d2(a, b, i, j)+d2(b, a, i, j)))
+				}
+			}
+			return sum
+		}
+		for i := range a {
+			at := a[i]
+			a[i] = at + step
+			up := loss()
+			a[i] = at - step
+			down := loss()
+			a[i] = at
+			require.InDelta(t, (up-down)/(2*step), grad[i], 1e-9, "%v, element %d", stat, i)
+		}
+	}
+}
+
+func TestHammingSameBitsForAnyNumberOfThreads(t *testing.T) {
+	for _, spins := range []int{9, 16, 25, 100} {
+		const n = 700
+		s, s1 := batch(rand.New(rand.NewPCG(7, uint64(spins))), n, spins, 300)
+		var want []float32
+		var wantLoss float64
+		for _, threads := range []int{1, 2, 3} {
+			workers := pool.New(threads)
+			h, err := NewHamming(n, spins, testKernel, Surrogate, V, workers)
+			require.NoError(t, err)
+			grad := make([]float32, n*spins)
+			loss := h.LossGradient(s, s1, grad)
+			again := make([]float32, n*spins)
+			require.Equal(t, loss, h.LossGradient(s, s1, again))
+			require.Equal(t, grad, again)
+			if want == nil {
+				want, wantLoss = grad, loss
+			}
+			require.Equal(t, want, grad, "%d threads", threads)
+			require.Equal(t, wantLoss, loss, "%d threads", threads)
+			workers.Close()
+		}
+	}
+}
+
+func TestHammingVanishes(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	const spins = 9
+	// A batch in exact detailed balance: every move also in reverse.
+	r := rand.New(rand.NewPCG(8, 9))
+	s, s1 := batch(r, 50, spins, 40)
+	s, s1 = append(s, s1...), append(s1, s...)
+	s1 = s1[:100]
+	h, err := NewHamming(len(s), spins, testKernel, Surrogate, V, workers)
+	require.NoError(t, err)
+	grad := make([]float32, len(s)*spins)
+	require.Zero(t, h.LossGradient(s, s1, grad))
+	require.Equal(t, make([]float32, len(grad)), grad)
+	s1[0] ^= 1
+	require.Positive(t, h.LossGradient(s, s1, grad))
+}
+
+func TestHammingDoesNotAllocate(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, spins := range []int{9, 70} {
+		const n = 100
+		s, s1 := batch(rand.New(rand.NewPCG(1, 1)), n, spins, 1000)
+		h, err := NewHamming(n, spins, testKernel, Difference, V, workers)
+		require.NoError(t, err)
+		grad := make([]float32, n*spins)
+		require.Zero(t, testing.AllocsPerRun(10, func() { h.LossGradient(s, s1, grad) }))
+	}
+}
+
+func TestNewHammingRefuses(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, c := range []struct {
+		n, spins int
+		k        Kernel
+		stat     Statistic
+		says     string
+	}{
+		{0, 9, testKernel, V, "batch size"},
+		{1, 9, testKernel, U, "U-statistic"},
+		{4, 0, testKernel, V, "spins"},
+		{4, 9, Kernel{}, V, "bandwidths"},
+	} {
+		_, err := NewHamming(c.n, c.spins, c.k, Surrogate, c.stat, workers)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+// isingBatch mimics a batch during training at L: weakly ordered spins, one to
+// three attempted single-spin moves of which a third are rejected.
+func isingBatch(n, spins int, bias float64) (s, t []uint64) {
+	r := rand.New(rand.NewPCG(10, uint64(spins)))
+	w := (spins + 63) / 64
+	s, t = make([]uint64, n*w), make([]uint64, n*w)
+	for i := range n {
+		p := 0.5 + bias*float64(2*r.IntN(2)-1)
+		for d := range spins {
+			if r.Float64() < p {
+				s[i*w+d/64] |= 1 << (d % 64)
+			}
+		}
+		copy(t[i*w:(i+1)*w], s[i*w:])
+		for range 1 + r.IntN(3) {
+			if d := r.IntN(spins); r.Float64() < 0.66 {
+				t[i*w+d/64] ^= 1 << (d % 64)
+			}
+		}
+	}
+	return s, t
+}
+
+func BenchmarkHamming(b *testing.B) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, spins := range []int{9, 16, 25, 36, 64, 256} {
+		for _, mode := range []HammingGradient{Surrogate, Difference} {
+			b.Run(fmt.Sprintf("spins=%d/n=2048/%v", spins, mode), func(b *testing.B) {
+				const n = 2048
+				s, s1 := isingBatch(n, spins, 0.2)
+				h, err := NewHamming(n, spins, testKernel, mode, V, workers)
+				require.NoError(b, err)
+				grad := make([]float32, n*spins)
+				for b.Loop() {
+					h.LossGradient(s, s1, grad)
+				}
+				b.ReportMetric(float64(len(h.fold.sample)), "rows")
+				b.ReportMetric(float64(h.columns.Len()), "columns")
+			})
+		}
+	}
+}
