@@ -1,0 +1,295 @@
+package npy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const structured = "[('x', '<f4'), ('k', '<i4'), ('s', '|i1', (2, 3))]"
+
+func TestItemSize(t *testing.T) {
+	for descr, want := range map[string]int{
+		"'|i1'": 1, "'<f4'": 4, "'>f8'": 8, "'<c16'": 16, "'|b1'": 1, "'|S7'": 7, "'<U3'": 12, `"<u2"`: 2, "'|V5'": 5,
+		"[('x', '<f4')]": 4, "[('x', '<f4'), ('k', '<i4'),]": 8, structured: 14, "[('x', '<f4', 3)]": 12,
+		"[('p', [('x', '<f8'), ('y', '<f8')], (2,))]": 32,
+	} {
+		size, err := ItemSize(descr)
+		require.NoError(t, err, descr)
+		require.Equal(t, want, size, descr)
+	}
+	for _, descr := range []string{
+		"", "i1", "'i1'", "'|x1'", "'<f'", "'<f0'", "'<f-4'", "'<f99999999'", "'<f4' 'x'", "[]", "[('x',)]", "[(3, '<f4')]", "['<f4']",
+		"[('x', '<f4', (0,))]", "[('x', '<f4', ('a',))]", "[('x', '<f4'", "[('x' '<f4')]", "('x', '<f4')", "3", "True", `'\x3cf4'`,
+		"'<f4", strings.Repeat("[", 100), "[('x', '<f4', (1000000, 1000000))]",
+	} {
+		_, err := ItemSize(descr)
+		require.Error(t, err, descr)
+	}
+}
+
+func TestHeaderRoundTrip(t *testing.T) {
+	for _, h := range []Header{
+		{"'|i1'", nil}, {"'|i1'", []int{0}}, {"'<f4'", []int{5}}, {"'<u8'", []int{200000, 9}}, {structured, []int{3, 1, 2}},
+		{"[" + strings.Repeat("('a long name of a field', '<f8'), ", 2500) + "]", []int{7}}, // needs version 2.0
+	} {
+		b, err := h.Append([]byte("before"))
+		require.NoError(t, err)
+		b = b[len("before"):]
+		require.Zero(t, len(b)%alignment)
+		require.Equal(t, byte('\n'), b[len(b)-1])
+		want := byte(1)
+		if len(b) > 1<<16 {
+			want = 2
+		}
+		require.Equal(t, want, b[6])
+		r := bytes.NewReader(append(b, "data"...))
+		back, err := ReadHeader(r)
+		require.NoError(t, err)
+		require.Equal(t, h, back)
+		require.Equal(t, 4, r.Len(), "the reader stands at the data")
+		for n := range len(b) {
+			if n < 100 || n%997 == 0 {
+				_, err := ReadHeader(bytes.NewReader(b[:n]))
+				require.Error(t, err, "%d bytes", n)
+			}
+		}
+	}
+}
+
+func TestHeaderErrors(t *testing.T) {
+	for _, h := range []Header{{"'<f4'", []int{-1}}, {"'<f4'", []int{1 << 40, 1 << 40}}, {"f4", nil}} {
+		_, err := h.Append(nil)
+		require.Error(t, err)
+		_, err = NewWriter(io.Discard, h)
+		require.Error(t, err)
+		path := filepath.Join(t.TempDir(), "a.npy")
+		_, err = Create(path, h)
+		require.Error(t, err)
+		require.NoFileExists(t, path)
+	}
+	for dict, want := range map[string]string{
+		"[]": "not a dictionary", "{'descr': '<f4'}": "fortran_order", "{'descr': '<f4', 'fortran_order': True, 'shape': ()}": "Fortran",
+		"{'descr': '<f4', 'fortran_order': False}": "shape", "{'descr': '<f4', 'fortran_order': False, 'shape': ('a',)}": "shape",
+		"{'fortran_order': False, 'shape': ()}": "dtype", "{'descr': '<f4', 'fortran_order': False, 'shape': ()} x": "unexpected",
+		"{3: 4}": "key", "{'a' 3}": "key", "{'a': 3 'b': 4}": "missing }", "{'a': }": "unexpected", "{(": "unexpected",
+	} {
+		b := append([]byte(magic), 1, 0)
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(dict)))
+		_, err := ReadHeader(strings.NewReader(string(b) + dict))
+		require.ErrorContains(t, err, want, dict)
+	}
+	_, err := ReadHeader(strings.NewReader("\x93NUMPY\x09\x00\x00\x00"))
+	require.ErrorContains(t, err, "version 9")
+	_, err = ReadHeader(strings.NewReader("\x93NUMPY\x02\x00\xff\xff\xff\xff"))
+	require.ErrorContains(t, err, "too long")
+	_, err = ReadHeader(strings.NewReader("PK\x03\x04 and more"))
+	require.ErrorContains(t, err, "not an .npy file")
+}
+
+func TestWriterCountsBytes(t *testing.T) {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Header{"'<u2'", []int{3}})
+	require.NoError(t, err)
+	_, err = w.Write([]byte{1, 2, 3, 4})
+	require.NoError(t, err)
+	_, err = w.Write([]byte{5, 6, 7})
+	require.ErrorContains(t, err, "1 bytes more")
+	require.ErrorContains(t, w.Close(), "2 bytes fewer")
+	_, err = w.Write([]byte{5, 6})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Equal(t, []byte{1, 2, 3, 4, 5, 6}, b.Bytes()[b.Len()-6:])
+}
+
+func TestCreateIsAtomic(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.npy")
+	only := func(names ...string) {
+		t.Helper()
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		var found []string
+		for _, e := range entries {
+			found = append(found, e.Name())
+		}
+		require.Equal(t, names, found)
+	}
+	h := Header{"'|i1'", []int{4}}
+
+	w, err := Create(path, h)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("abc"))
+	require.NoError(t, err)
+	require.NoFileExists(t, path)
+	require.Error(t, w.Close(), "a byte is missing")
+	only()
+
+	w, err = Create(path, h)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("abcd"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, w.Abort())
+	only("a.npy")
+	old, err := os.ReadFile(path)
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	mask := syscall.Umask(0)
+	syscall.Umask(mask)
+	require.Equal(t, os.FileMode(0o644&^mask), info.Mode().Perm())
+
+	w, err = Create(path, h)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("ef"))
+	require.NoError(t, err)
+	require.NoError(t, w.Abort())
+	only("a.npy")
+	same, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, old, same)
+
+	link := filepath.Join(dir, "link.npy")
+	require.NoError(t, os.Symlink(path, link))
+	w, err = Create(link, h)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("efgh"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	only("a.npy", "link.npy")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.HasSuffix(data, []byte("efgh")))
+	_, err = os.Readlink(link)
+	require.NoError(t, err)
+
+	_, err = Create(dir, h)
+	require.ErrorContains(t, err, "is a directory")
+	_, err = Create(filepath.Join(dir, "none", "a.npy"), h)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestCreateWritesToPipes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	read := make(chan []byte)
+	go func() {
+		b, _ := os.ReadFile(path)
+		read <- b
+	}()
+	w, err := Create(path, Header{"'|i1'", []int{2}})
+	require.NoError(t, err)
+	_, err = w.Write([]byte("xy"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	b := <-read
+	require.True(t, bytes.HasSuffix(b, []byte("xy")))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type(), "the pipe is still one")
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write(p []byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestWriteErrorsAreReported(t *testing.T) {
+	_, err := NewWriter(fullDisk{}, Header{"'|i1'", []int{2}})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	if _, err := os.Stat("/dev/full"); err == nil {
+		_, err := Create("/dev/full", Header{"'|i1'", []int{2}})
+		require.True(t, errors.Is(err, syscall.ENOSPC), "%v", err)
+	}
+}
+
+// NumPy itself reads what the package writes.
+func TestNumPyReads(t *testing.T) {
+	python := ""
+	for _, p := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(p, "-c", "import numpy").Run() == nil {
+			python = p
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("python3 with numpy is not installed")
+	}
+	dir := t.TempDir()
+	create := func(name string, h Header, data any) {
+		w, err := Create(filepath.Join(dir, name), h)
+		require.NoError(t, err)
+		require.NoError(t, binary.Write(w, binary.LittleEndian, data))
+		require.NoError(t, w.Close())
+	}
+	create("spins.npy", Header{"'|i1'", []int{2, 3}}, []int8{1, -1, 1, -1, -1, 1})
+	create("bits.npy", Header{"'<u8'", []int{2}}, []uint64{5, 1 << 63})
+	create("scalar.npy", Header{"'<f8'", nil}, 2.5)
+	create("empty.npy", Header{"'<f4'", []int{0, 2}}, []float32{})
+	create("mixed.npy", Header{"[('x', '<f4'), ('k', '<i4')]", []int{2}}, []struct {
+		X float32
+		K int32
+	}{{1.5, 7}, {-2, 8}})
+	var names strings.Builder
+	for i := range 4000 {
+		names.WriteString("('field" + strconv.Itoa(i) + "', '|u1'), ")
+	}
+	create("wide.npy", Header{"[" + names.String() + "]", []int{1}}, make([]uint8, 4000))
+	script := `
+import numpy as np
+a = np.load("spins.npy"); assert a.dtype == np.int8 and a.tolist() == [[1, -1, 1], [-1, -1, 1]], a
+a = np.load("bits.npy"); assert a.dtype == np.uint64 and a.tolist() == [5, 1 << 63], a
+a = np.load("scalar.npy"); assert a.shape == () and a == 2.5, a
+a = np.load("empty.npy"); assert a.shape == (0, 2), a
+a = np.load("mixed.npy", mmap_mode="r"); assert a["x"].tolist() == [1.5, -2] and a["k"].tolist() == [7, 8], a
+try: a = np.load("wide.npy", max_header_size=1000000)
+except TypeError: a = np.load("wide.npy")
+assert len(a.dtype) == 4000, a
+np.save("theirs.npy", np.zeros((3, 2), dtype=[("x", "<f8"), ("k", "<i4", (2,))]))
+`
+	cmd := exec.Command(python, "-c", script)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	f, err := os.Open(filepath.Join(dir, "theirs.npy"))
+	require.NoError(t, err)
+	defer f.Close()
+	h, err := ReadHeader(f)
+	require.NoError(t, err)
+	require.Equal(t, Header{"[('x', '<f8'), ('k', '<i4', (2,))]", []int{3, 2}}, h)
+	size, err := h.Size()
+	require.NoError(t, err)
+	rest, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.Len(t, rest, int(size))
+}
+
+// What ReadHeader accepts, Append writes and ReadHeader reads back.
+func FuzzReadHeader(f *testing.F) {
+	for _, h := range []Header{{"'|i1'", []int{2, 9}}, {structured, nil}} {
+		b, err := h.Append(nil)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := ReadHeader(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		b, err = h.Append(nil)
+		require.NoError(t, err)
+		back, err := ReadHeader(bytes.NewReader(b))
+		require.NoError(t, err)
+		require.Equal(t, h, back)
+	})
+}
