@@ -1,0 +1,201 @@
+package bitspin
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// MaxSide is the largest supported side of a lattice. It keeps bond sums and
+// table sizes far inside the range of an int32.
+const MaxSide = 1024
+
+// Words returns the number of 64-bit words that hold n spins.
+func Words(n int) int { return (n + 63) / 64 }
+
+// A Lattice is the geometry of a periodic L×L square lattice. It is immutable
+// and may be shared by any number of goroutines.
+type Lattice struct {
+	L     int // side
+	N     int // number of sites, L²
+	Words int // words per configuration
+
+	last []uint64 // sites of the last column
+	top  uint64   // valid bits of the last word
+}
+
+// NewLattice returns the periodic lattice of the given side, 2 ≤ l ≤ MaxSide.
+func NewLattice(l int) (*Lattice, error) {
+	if l < 2 || l > MaxSide {
+		return nil, fmt.Errorf("lattice side %d is outside 2 to %d", l, MaxSide)
+	}
+	lat := &Lattice{L: l, N: l * l, Words: Words(l * l)}
+	lat.last = make([]uint64, lat.Words)
+	for i := l - 1; i < lat.N; i += l {
+		lat.last[i>>6] |= 1 << (i & 63)
+	}
+	lat.top = ^uint64(0) >> (-lat.N & 63)
+	return lat, nil
+}
+
+// Bonds returns the number of bonds, two per site.
+func (lat *Lattice) Bonds() int { return 2 * lat.N }
+
+// Magnetisation returns M = Σ s_i of a configuration.
+func (lat *Lattice) Magnetisation(config []uint64) int {
+	up := 0
+	for _, w := range config[:lat.Words] {
+		up += bits.OnesCount64(w)
+	}
+	return 2*up - lat.N
+}
+
+// BondSum returns B = Σ_<ij> s_i s_j over the 2·N bonds of a configuration.
+func (lat *Lattice) BondSum(config []uint64) int {
+	if lat.Words == 1 {
+		s := config[0]
+		r, d := lat.neighbours(s)
+		return 2*lat.N - 2*(bits.OnesCount64(s^r)+bits.OnesCount64(s^d))
+	}
+	config = config[:lat.Words]
+	unequal := 0
+	for w, s := range config {
+		r, d := lat.neighboursAt(config, w)
+		unequal += bits.OnesCount64(s^r) + bits.OnesCount64(s^d)
+	}
+	return 2*lat.N - 2*unequal
+}
+
+// Difference returns the changes of the bond sum B and of the magnetisation M
+// when the spins of mask, any set of sites, are flipped. The change of B is a
+// multiple of 4 between −4N and 4N, that of M a multiple of 2 between −2N and
+// 2N.
+//
+// A bond changes sign if it has exactly one end in the mask: it is cut by the
+// mask's boundary, the XOR of the mask with its shifted self. Its product is
+// −1 where the configuration's own boundary runs along it. Hence
+//
+//	ΔB = −2·|cut| + 4·|cut ∧ boundary|,  ΔM = 2·|mask| − 4·|mask ∧ config|.
+//
+// Every row and every column is a ring, which a mask cuts an even number of
+// times; that makes ΔB a multiple of 4.
+func (lat *Lattice) Difference(config, mask []uint64) (bonds, magnetisation int) {
+	if lat.Words == 1 {
+		quarter, half := lat.difference(config[0], mask[0])
+		return 4 * quarter, 2 * half
+	}
+	config, mask = config[:lat.Words], mask[:lat.Words]
+	var cut, crossing, size, up int
+	for w, m := range mask {
+		mr, md := lat.neighboursAt(mask, w)
+		if m|mr|md == 0 {
+			continue
+		}
+		s := config[w]
+		sr, sd := lat.neighboursAt(config, w)
+		mr, md = mr^m, md^m
+		cut += bits.OnesCount64(mr) + bits.OnesCount64(md)
+		crossing += bits.OnesCount64(mr&(sr^s)) + bits.OnesCount64(md&(sd^s))
+		size += bits.OnesCount64(m)
+		up += bits.OnesCount64(m & s)
+	}
+	return 4*crossing - 2*cut, 2*size - 4*up
+}
+
+// difference returns ΔB/4 and ΔM/2 on a lattice of at most 64 sites.
+func (lat *Lattice) difference(s, m uint64) (quarterBonds, halfMagnetisation int) {
+	sr, sd := lat.neighbours(s)
+	mr, md := lat.neighbours(m)
+	mr, md = mr^m, md^m
+	cut := bits.OnesCount64(mr) + bits.OnesCount64(md)
+	crossing := bits.OnesCount64(mr&(sr^s)) + bits.OnesCount64(md&(sd^s))
+	return crossing - cut/2, bits.OnesCount64(m) - 2*bits.OnesCount64(m&s)
+}
+
+// siteDifference returns ΔB/4 and ΔM/2 when site k is flipped.
+func (lat *Lattice) siteDifference(s []uint64, k int) (quarterBonds, halfMagnetisation int) {
+	l, n := lat.L, lat.N
+	col := k % l
+	left, right, up, down := k-1, k+1, k-l, k+l
+	if col == 0 {
+		left += l
+	}
+	if col == l-1 {
+		right -= l
+	}
+	if up < 0 {
+		up += n
+	}
+	if down >= n {
+		down -= n
+	}
+	sum := spin(s, left) + spin(s, right) + spin(s, up) + spin(s, down)
+	x := spin(s, k)
+	return -x * sum / 2, -x
+}
+
+// spin returns s_i as ±1.
+func spin(s []uint64, i int) int { return int(s[i>>6]>>(i&63)&1)*2 - 1 }
+
+// fill sets all spins to +1.
+func (lat *Lattice) fill(s []uint64) {
+	for w := range s {
+		s[w] = ^uint64(0)
+	}
+	s[len(s)-1] = lat.top
+}
+
+// invert flips all spins.
+func (lat *Lattice) invert(s []uint64) {
+	for w := range s {
+		s[w] = ^s[w]
+	}
+	s[len(s)-1] &= lat.top
+}
+
+// neighbours returns, for a lattice of at most 64 sites, the words whose bit i
+// is the spin of the right and of the lower neighbour of site i.
+func (lat *Lattice) neighbours(s uint64) (right, down uint64) {
+	l := uint(lat.L)
+	last := lat.last[0]
+	right = s>>1&^last | s<<((l-1)&63)&last
+	down = (s>>(l&63) | s<<((uint(lat.N)-l)&63)) & lat.top
+	return right, down
+}
+
+// neighboursAt returns word w of the right and of the lower neighbours of all
+// sites of a configuration of any size.
+func (lat *Lattice) neighboursAt(s []uint64, w int) (right, down uint64) {
+	last := lat.last[w]
+	right = shiftedDown(s, w, 1)&^last | shiftedUp(s, w, lat.L-1)&last
+	down = shiftedDown(s, w, lat.L) | shiftedUp(s, w, lat.N-lat.L)
+	if w == lat.Words-1 {
+		down &= lat.top
+	}
+	return right, down
+}
+
+// shiftedDown returns word w of s >> k.
+func shiftedDown(s []uint64, w, k int) uint64 {
+	w, k = w+k>>6, k&63
+	if w >= len(s) {
+		return 0
+	}
+	x := s[w] >> k
+	if w+1 < len(s) {
+		x |= s[w+1] << (64 - k) // vanishes for k = 0
+	}
+	return x
+}
+
+// shiftedUp returns word w of s << k.
+func shiftedUp(s []uint64, w, k int) uint64 {
+	w, k = w-k>>6, k&63
+	if w < 0 {
+		return 0
+	}
+	x := s[w] << k
+	if w > 0 {
+		x |= s[w-1] >> (64 - k) // vanishes for k = 0
+	}
+	return x
+}

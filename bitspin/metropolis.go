@@ -1,0 +1,162 @@
+package bitspin
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"sync"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// A Metropolis is the transition kernel p(s, s′) of the Metropolis–Hastings
+// algorithm for one model, inverse temperature and symmetric proposal. It is
+// immutable and may be used by any number of goroutines.
+type Metropolis struct {
+	model    Model
+	proposer *Proposer
+	accept   acceptance
+	flips    sync.Pool // *flip, for multi-spin proposals on more than 64 sites
+}
+
+// A flip is a mask under construction.
+type flip struct {
+	mask   []uint64
+	reader wordReader
+}
+
+// NewMetropolis returns the transition kernel of a model at inverse
+// temperature beta ≥ 0.
+func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, error) {
+	if !(beta >= 0) || math.IsInf(beta, 0) {
+		return nil, fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
+	}
+	if largest := beta * (4*math.Abs(model.J) + 2*math.Abs(model.H)) * float64(model.N); largest > 1e9 {
+		return nil, fmt.Errorf("β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
+	}
+	m := &Metropolis{model: model, proposer: NewProposer(model.Lattice, proposal)}
+	m.accept.tabulate(model, beta)
+	m.flips.New = func() any { return &flip{mask: make([]uint64, model.Words)} }
+	return m, nil
+}
+
+// Proposer returns the source of the proposals.
+func (m *Metropolis) Proposer() *Proposer { return m.proposer }
+
+// Run takes the given number of Metropolis steps with each of the
+// configurations lo … hi−1 of the batch src, storing the results in the batch
+// dst, which may be src, and adds what was proposed and accepted to st.
+//
+// Configuration i draws the random numbers of sample firstSample+i of the
+// stream, below MaxSamples, so the same bits result however a batch is split
+// into ranges. steps is at most Proposer().MaxSteps(). Run does not allocate.
+func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Stats) {
+	words := m.model.Words
+	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
+	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
+	copy(dst, src)
+	firstSample += uint64(lo)
+	switch m.proposer.decode {
+	case oneOrAll:
+		m.runNarrow(dst, steps, c, firstSample, &st.Single, &st.Global)
+	case tabulated, ranked:
+		m.runNarrow(dst, steps, c, firstSample, &st.Multi, &st.Multi)
+	case site:
+		m.runSites(dst, steps, c, firstSample, st)
+	case floyd:
+		m.runSubsets(dst, steps, c, firstSample, &st.Multi)
+	}
+}
+
+// runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
+// first-level cache for all steps.
+func (m *Metropolis) runNarrow(batch []uint64, steps int, c *asm.Counter, first uint64, part, whole *Count) {
+	lat, table := m.model.Lattice, m.accept.table
+	row, origin := m.accept.row, m.accept.origin
+	var d strip
+	for ; len(batch) > 0; first += stripSize {
+		s := batch[:min(stripSize, len(batch))]
+		var accepted, global, acceptedGlobal uint64
+		for step := range steps {
+			m.proposer.draw(&d, c, first, step, len(s))
+			for i, x := range s {
+				mask := d.masks[i]
+				bonds, magnetisation := lat.difference(x, mask)
+				_, yes := bits.Sub64(d.uniform(i), table[origin+bonds+row*magnetisation], 0)
+				_, all := bits.Sub64(mask^lat.top, 1, 0)
+				s[i] = x ^ mask&-yes
+				accepted += yes
+				global += all
+				acceptedGlobal += all & yes
+			}
+		}
+		part.add(uint64(steps*len(s))-global, accepted-acceptedGlobal)
+		whole.add(global, acceptedGlobal)
+		batch = batch[len(s):]
+	}
+}
+
+// runSites runs single-spin and global flips of more than 64 sites.
+func (m *Metropolis) runSites(batch []uint64, steps int, c *asm.Counter, first uint64, st *Stats) {
+	lat := m.model.Lattice
+	var d strip
+	for ; len(batch) > 0; first += stripSize {
+		n := min(stripSize, len(batch)/lat.Words)
+		for step := range steps {
+			m.proposer.draw(&d, c, first, step, n)
+			for i := range n {
+				s := batch[i*lat.Words:][:lat.Words]
+				if k := int(d.masks[i]); k < lat.N {
+					bonds, magnetisation := lat.siteDifference(s, k)
+					yes := uint64(0)
+					if d.uniform(i) < m.accept.threshold(bonds, magnetisation) {
+						yes = 1
+					}
+					s[k>>6] ^= yes << (k & 63)
+					st.Single.add(1, yes)
+					continue
+				}
+				yes := uint64(0)
+				if d.uniform(i) < m.accept.threshold(0, -lat.Magnetisation(s)) {
+					yes = 1
+					lat.invert(s)
+				}
+				st.Global.add(1, yes)
+			}
+		}
+		batch = batch[n*lat.Words:]
+	}
+}
+
+// runSubsets runs the multi-spin proposal on more than 64 sites.
+func (m *Metropolis) runSubsets(batch []uint64, steps int, c *asm.Counter, first uint64, multi *Count) {
+	lat := m.model.Lattice
+	f := m.flips.Get().(*flip)
+	defer m.flips.Put(f)
+	for ; len(batch) > 0; first++ {
+		s := batch[:lat.Words]
+		for step := range steps {
+			f.reader.reset(c, m.proposer.sequentialIndex(first, step))
+			m.proposer.sample(f.mask, &f.reader)
+			bonds, magnetisation := lat.Difference(s, f.mask)
+			yes := uint64(0)
+			if join(f.reader.word(), f.reader.word()) < m.accept.threshold(bonds/4, magnetisation/2) {
+				yes = 1
+				for w, x := range f.mask {
+					s[w] ^= x
+				}
+			}
+			multi.add(1, yes)
+		}
+		batch = batch[lat.Words:]
+	}
+}
+
+func checkStream(p *Proposer, first uint64, samples, steps int) {
+	if samples < 0 || first+uint64(samples) > MaxSamples {
+		panic(fmt.Sprintf("bitspin: samples %d to %d exceed the %d of a stream", first, first+uint64(samples), uint64(MaxSamples)))
+	}
+	if steps < 0 || steps > p.MaxSteps() {
+		panic(fmt.Sprintf("bitspin: %d steps exceed the %d of a stream", steps, p.MaxSteps()))
+	}
+}

@@ -1,0 +1,274 @@
+package bitspin
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// significance is the false-alarm probability of each statistical test if its
+// seed were drawn anew.
+const significance = 1e-6
+
+// chiSquare tests counts against expectations and returns the p-value.
+func chiSquare(counts []int, expected []float64) float64 {
+	var x float64
+	cells := 0
+	for i, e := range expected {
+		if e == 0 {
+			if counts[i] != 0 {
+				return 0
+			}
+			continue
+		}
+		x += (float64(counts[i]) - e) * (float64(counts[i]) - e) / e
+		cells++
+	}
+	return mathext.GammaIncRegComp(float64(cells-1)/2, x/2)
+}
+
+func mustMixture(t testing.TB, global float64) Proposal {
+	p, err := Mixture(global)
+	require.NoError(t, err)
+	return p
+}
+
+func proposals(t testing.TB) []Proposal {
+	return []Proposal{SingleSpin(), mustMixture(t, 0.1), MultiSpin()}
+}
+
+func TestMaskFrequencies(t *testing.T) {
+	for _, l := range []int{2, 3} {
+		for _, p := range proposals(t) {
+			t.Run(fmt.Sprintf("L=%d/%v", l, p), func(t *testing.T) {
+				lat := mustLattice(t, l)
+				states := 1 << lat.N
+				expected, counts := make([]float64, states), make([]int, states)
+				masks := make([]uint64, 1<<20)
+				var sum float64
+				for m := range expected {
+					q := p.Probability(lat.N, []uint64{uint64(m)})
+					expected[m] = q * float64(len(masks))
+					sum += q
+				}
+				require.InDelta(t, 1, sum, 1e-14)
+				NewProposer(lat, p).Masks(masks, &asm.Counter{Seed: 7, Purpose: 3}, 0, 0)
+				for _, m := range masks {
+					counts[m]++
+				}
+				require.Greater(t, chiSquare(counts, expected), significance)
+			})
+		}
+	}
+}
+
+// TestSubsetFrequencies tests the decoders of larger lattices by the size of
+// the mask and, given the size, by how often each site and each pair of
+// neighbouring bits occurs.
+func TestSubsetFrequencies(t *testing.T) {
+	for _, l := range []int{4, 5, 7, 8, 9, 12} {
+		t.Run(fmt.Sprintf("L=%d", l), func(t *testing.T) {
+			lat := mustLattice(t, l)
+			n := lat.N
+			draws := 200000
+			if lat.Words > 1 {
+				draws = 20000
+			}
+			masks := make([]uint64, draws*lat.Words)
+			NewProposer(lat, MultiSpin()).Masks(masks, &asm.Counter{Seed: 11}, 1000, 2)
+			sizes, sites := make([]int, n), make([]int, n)
+			expectedSize, expectedSite := make([]float64, n), make([]float64, n)
+			var pairs, expectedPairs, pairVariance float64
+			for i := range n {
+				expectedSize[i] = float64(draws) / float64(n)
+			}
+			var members float64
+			for i := range draws {
+				m := masks[i*lat.Words:][:lat.Words]
+				size, adjacent := 0, 0
+				for s := range n {
+					if spin(m, s) > 0 {
+						size++
+						sites[s]++
+						if spin(m, (s+1)%n) > 0 {
+							adjacent++
+						}
+					}
+				}
+				require.NotZero(t, size)
+				sizes[size-1]++
+				members += float64(size)
+				k, nn := float64(size), float64(n)
+				pairs += float64(adjacent)
+				expectedPairs += k * (k - 1) / (nn - 1)
+				// Given k, the number of adjacent pairs on a ring of n sites has
+				// this variance (it counts runs).
+				pairVariance += k * (k - 1) * (nn - k) * (nn - k - 1) / ((nn - 1) * (nn - 1) * max(nn-2, 1))
+			}
+			require.Greater(t, chiSquare(sizes, expectedSize), significance)
+			for s := range n {
+				expectedSite[s] = members / float64(n)
+			}
+			// Sites of one mask are negatively correlated given its size, so χ²
+			// is conservative.
+			require.Greater(t, chiSquare(sites, expectedSite), significance)
+			require.Less(t, math.Abs(pairs-expectedPairs), 5*math.Sqrt(pairVariance))
+		})
+	}
+}
+
+// TestUnrankIsBijective checks that the ranks of each size name each subset
+// exactly once.
+func TestUnrankIsBijective(t *testing.T) {
+	lat := mustLattice(t, 5)
+	p := NewProposer(lat, MultiSpin())
+	for _, size := range []int{1, 2, 3, 22, 23, 24, 25} {
+		seen := map[uint64]bool{}
+		for rank := range p.ranks[size-1].n {
+			m := p.unrank(size, rank)
+			require.Equal(t, size, bits.OnesCount64(m))
+			require.Zero(t, m&^lat.top)
+			seen[m] = true
+		}
+		require.Equal(t, new(big.Int).Binomial(25, int64(size)).Uint64(), uint64(len(seen)))
+	}
+}
+
+func TestBinomialsUpTo64(t *testing.T) {
+	p := NewProposer(mustLattice(t, 8), MultiSpin())
+	for size := 1; size <= 64; size++ {
+		exact := new(big.Int).Binomial(64, int64(size))
+		require.Equal(t, exact.Uint64(), p.ranks[size-1].n)
+		approx, _ := new(big.Float).SetInt(exact).Float64()
+		require.InEpsilon(t, approx, choose(64, size), 1e-14)
+		require.Equal(t, size, bits.OnesCount64(p.unrank(size, p.ranks[size-1].n-1)))
+		require.Equal(t, size, bits.OnesCount64(p.unrank(size, 0)))
+	}
+}
+
+// TestBoundIsUniform checks that every result has ⌊2³²/n⌋ accepted draws.
+// Result v is drawn by the x with v·2³² ≤ x·n < (v+1)·2³²; only the first of
+// them can have a low word below 2³² mod n.
+func TestBoundIsUniform(t *testing.T) {
+	for _, n := range []uint32{1, 2, 3, 9, 126, 4096, 48620, 1<<31 - 1, 1 << 31, 3 << 30, math.MaxUint32} {
+		b := newBound(n)
+		require.Equal(t, uint32((1<<32)%uint64(n)), b.reject)
+		for _, v := range []uint32{0, 1, n / 2, n - 2, n - 1} {
+			if v >= n {
+				continue
+			}
+			above := func(v uint64) uint64 { // ⌈v·2³²/n⌉
+				q, r := bits.Div64(v>>32, v<<32, uint64(n))
+				if r != 0 {
+					q++
+				}
+				return q
+			}
+			first, end := above(uint64(v)), above(uint64(v)+1)
+			accepted := end - first
+			for x := first; x < end && x < first+2; x++ {
+				got, ok := b.draw(uint32(x))
+				require.Equal(t, v, got)
+				if !ok {
+					accepted--
+				}
+			}
+			require.Equal(t, (1<<32)/uint64(n), accepted, "n=%d v=%d", n, v)
+		}
+	}
+}
+
+func TestBound64AgainstBigIntegers(t *testing.T) {
+	for _, n := range []uint64{1, 3, 9, 1832624140942590534, 1<<63 + 1, math.MaxUint64} {
+		b := newBound64(n)
+		two64 := new(big.Int).Lsh(big.NewInt(1), 64)
+		mod := new(big.Int).Mod(two64, new(big.Int).SetUint64(n))
+		require.Equal(t, mod.Uint64(), b.reject)
+		for _, x := range []uint64{0, 1, n - 1, n, 1 << 63, math.MaxUint64, 0x9E3779B97F4A7C15} {
+			hi, lo := new(big.Int).DivMod(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(n)), two64, new(big.Int))
+			v, ok := b.draw(x)
+			require.Equal(t, hi.Uint64(), v)
+			require.Equal(t, lo.Cmp(mod) >= 0, ok)
+		}
+	}
+}
+
+// TestRedrawsStayUniform uses a bound that rejects a quarter of all draws, so
+// that the retry blocks are read.
+func TestRedrawsStayUniform(t *testing.T) {
+	b, wide := newBound(3<<30), newBound64(3<<62)
+	counts, wideCounts := make([]int, 3), make([]int, 3)
+	const draws = 30000
+	for i := range uint64(draws) {
+		counts[b.redraw(&asm.Counter{Seed: 5}, i, 9, int(i%2))>>30]++
+		wideCounts[wide.redraw(&asm.Counter{Seed: 5}, i, 9)>>62]++
+	}
+	expected := []float64{draws / 3, draws / 3, draws / 3}
+	require.Greater(t, chiSquare(counts, expected), significance)
+	require.Greater(t, chiSquare(wideCounts, expected), significance)
+
+	var r wordReader
+	r.reset(&asm.Counter{Seed: 6}, 0)
+	clear(counts)
+	for range draws {
+		counts[r.uniform(3<<30)>>30]++
+	}
+	require.Greater(t, chiSquare(counts, expected), significance)
+}
+
+func TestMasksDoNotDependOnTheSplit(t *testing.T) {
+	c := &asm.Counter{Seed: 1, Purpose: 2, Step: 3}
+	for _, l := range []int{3, 5, 9} {
+		for _, p := range proposals(t) {
+			lat := mustLattice(t, l)
+			q := NewProposer(lat, p)
+			all := make([]uint64, 300*lat.Words)
+			q.Masks(all, c, 50, 4)
+			for lo := 0; lo < 300; lo += 37 {
+				hi := min(lo+37, 300)
+				part := make([]uint64, (hi-lo)*lat.Words)
+				q.Masks(part, c, 50+uint64(lo), 4)
+				require.Equal(t, all[lo*lat.Words:hi*lat.Words], part, "L=%d %v", l, p)
+			}
+			other := make([]uint64, len(all))
+			q.Masks(other, c, 50, 5)
+			require.NotEqual(t, all, other, "steps must differ")
+		}
+	}
+}
+
+func TestProbabilities(t *testing.T) {
+	p := mustMixture(t, 0.1)
+	require.InDelta(t, 0.1, p.Global(), 1e-9)
+	require.Equal(t, p.Global(), p.Probability(9, []uint64{511}))
+	require.Equal(t, (1-p.Global())/9, p.Probability(9, []uint64{4}))
+	require.Zero(t, p.Probability(9, []uint64{0}))
+	require.Zero(t, p.Probability(9, []uint64{3}))
+	require.Equal(t, 1.0/9/126, MultiSpin().Probability(9, []uint64{0b101010101 &^ 1}))
+	require.Zero(t, MultiSpin().Probability(9, []uint64{0}))
+	require.Equal(t, 1.0/81, MultiSpin().Probability(81, []uint64{math.MaxUint64, 1<<17 - 1}))
+	require.Equal(t, 1.0/81, SingleSpin().Probability(81, []uint64{0, 1 << 16}))
+	require.Zero(t, SingleSpin().Probability(4, []uint64{15}))
+}
+
+func TestProposalNames(t *testing.T) {
+	for _, p := range proposals(t) {
+		q, err := ParseProposal(p.String(), p.Global())
+		require.NoError(t, err)
+		require.Equal(t, p, q)
+	}
+	_, err := ParseProposal("wolff", 0)
+	require.ErrorContains(t, err, `"wolff"`)
+	for _, global := range []float64{-0.1, 1, 1 - 1e-12, nan(), 2} {
+		_, err := ParseProposal("mixture", global)
+		require.Error(t, err, "%v", global)
+	}
+	require.Equal(t, SingleSpin(), Proposal{})
+}

@@ -1,0 +1,263 @@
+package bitspin
+
+import (
+	"math/bits"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// tabulatedSites is the largest lattice whose flip masks are all tabulated.
+const tabulatedSites = 16
+
+// A Proposer draws the flip masks of a proposal on a lattice. It is immutable
+// and may be shared by any number of goroutines.
+type Proposer struct {
+	lattice  *Lattice
+	proposal Proposal
+	decode   decoder
+
+	sites bound // [0, N)
+
+	// Multi-spin proposal, up to tabulatedSites sites: the masks ordered by
+	// their number of spins, those of n+1 spins from start[n] on.
+	masks   []uint16
+	start   []uint32
+	subsets []bound
+
+	// Multi-spin proposal, up to 64 sites.
+	binomial [][]uint64 // binomial[k][n] is n over k, for k ≤ N/2
+	ranks    []bound64  // number of subsets of n+1 spins
+
+	sequential int // multi-spin proposal on more sites: bits of a block within a step
+}
+
+// A decoder says how words become masks.
+type decoder uint8
+
+const (
+	oneOrAll  decoder = iota // N ≤ 64: single spins and the global flip
+	tabulated                // N ≤ tabulatedSites: multi-spin
+	ranked                   // N ≤ 64: multi-spin
+	site                     // N > 64: single spins and the global flip
+	floyd                    // N > 64: multi-spin
+)
+
+// NewProposer returns a Proposer of a proposal on a lattice.
+func NewProposer(lat *Lattice, proposal Proposal) *Proposer {
+	p := &Proposer{lattice: lat, proposal: proposal, sites: newBound(uint32(lat.N))}
+	switch multi := proposal.kind == multiSpin; {
+	case lat.N <= 64 && !multi:
+		p.decode = oneOrAll
+	case lat.N <= tabulatedSites:
+		p.decode = tabulated
+		p.tabulate()
+	case lat.N <= 64:
+		p.decode = ranked
+		p.binomials()
+	case !multi:
+		p.decode = site
+	default:
+		p.decode = floyd
+		p.sequential = bits.Len(uint(lat.N/4 + len(wordReader{}.buffer)))
+	}
+	return p
+}
+
+// tabulate lists the non-empty masks by their number of spins.
+func (p *Proposer) tabulate() {
+	n := p.lattice.N
+	for size := 1; size <= n; size++ {
+		p.start = append(p.start, uint32(len(p.masks)))
+		for mask := 1; mask < 1<<n; mask++ {
+			if bits.OnesCount(uint(mask)) == size {
+				p.masks = append(p.masks, uint16(mask))
+			}
+		}
+		p.subsets = append(p.subsets, newBound(uint32(len(p.masks))-p.start[size-1]))
+	}
+}
+
+// binomials fills the tables that turn ranks into subsets.
+func (p *Proposer) binomials() {
+	n := p.lattice.N
+	p.binomial = make([][]uint64, n/2+1)
+	for k := range p.binomial {
+		p.binomial[k] = make([]uint64, n+1)
+		for i := range p.binomial[k] {
+			switch {
+			case k == 0:
+				p.binomial[k][i] = 1
+			case i > 0:
+				p.binomial[k][i] = p.binomial[k-1][i-1] + p.binomial[k][i-1]
+			}
+		}
+	}
+	for size := 1; size <= n; size++ {
+		p.ranks = append(p.ranks, newBound64(p.binomial[min(size, n-size)][n]))
+	}
+}
+
+// MaxSteps returns the number of Metropolis steps that have distinct streams
+// under one (seed, purpose, step).
+func (p *Proposer) MaxSteps() int {
+	if p.decode == floyd {
+		return 1 << (sequentialBits - p.sequential)
+	}
+	return 1 << (sequentialBits - blockBits)
+}
+
+// Masks stores in dst the masks that are proposed in the given Metropolis step
+// to the samples firstSample, firstSample+1, …, len(dst)/Words of them. The
+// samples lie below MaxSamples, the step below MaxSteps.
+func (p *Proposer) Masks(dst []uint64, c *asm.Counter, firstSample uint64, step int) {
+	words := p.lattice.Words
+	checkBatch(dst, len(dst)/words, words)
+	checkStream(p, firstSample, len(dst)/words, step+1)
+	switch p.decode {
+	case site:
+		var d strip
+		for ; len(dst) > 0; firstSample += stripSize {
+			n := min(stripSize, len(dst)/words)
+			p.draw(&d, c, firstSample, step, n)
+			for i := range n {
+				p.siteMask(dst[i*words:][:words], d.masks[i])
+			}
+			dst = dst[n*words:]
+		}
+	case floyd:
+		var r wordReader
+		for ; len(dst) > 0; firstSample++ {
+			r.reset(c, p.sequentialIndex(firstSample, step))
+			p.sample(dst[:words], &r)
+			dst = dst[words:]
+		}
+	default:
+		var d strip
+		for ; len(dst) > 0; firstSample += stripSize {
+			n := min(stripSize, len(dst))
+			p.draw(&d, c, firstSample, step, n)
+			copy(dst, d.masks[:n])
+			dst = dst[n:]
+		}
+	}
+}
+
+// A strip holds what is drawn in one step for up to stripSize samples.
+type strip struct {
+	words [4 * stripSize]uint32 // block 0 of each sample; words 2 and 3 are for the acceptance
+	ranks [4 * stripSize]uint32 // block 1, if used
+	masks [stripSize]uint64     // for more than 64 sites the index of the site, N for all
+}
+
+// uniform returns the 64-bit uniform number that decides sample i's acceptance.
+func (d *strip) uniform(i int) uint64 { return join(d.words[4*i+2], d.words[4*i+3]) }
+
+// draw fills d for the samples first … first+n−1.
+func (p *Proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
+	asm.PhiloxBlocks(d.words[:4*n], c, blockIndex(first, step, 0))
+	switch p.decode {
+	case oneOrAll:
+		for i := range d.masks[:n] {
+			m := uint64(1) << (p.siteOf(d, c, first, step, i) & 63)
+			if d.words[4*i+1] < p.proposal.global {
+				m = p.lattice.top
+			}
+			d.masks[i] = m
+		}
+	case site:
+		for i := range d.masks[:n] {
+			m := uint64(p.siteOf(d, c, first, step, i))
+			if d.words[4*i+1] < p.proposal.global {
+				m = uint64(p.lattice.N)
+			}
+			d.masks[i] = m
+		}
+	case tabulated:
+		for i := range d.masks[:n] {
+			size := p.siteOf(d, c, first, step, i)
+			b := p.subsets[size]
+			rank, ok := b.draw(d.words[4*i+1])
+			if !ok {
+				rank = b.redraw(c, first+uint64(i), step, 1)
+			}
+			d.masks[i] = uint64(p.masks[p.start[size]+rank])
+		}
+	case ranked:
+		asm.PhiloxBlocks(d.ranks[:4*n], c, blockIndex(first, step, 1))
+		for i := range d.masks[:n] {
+			size := p.siteOf(d, c, first, step, i)
+			b := p.ranks[size]
+			rank, ok := b.draw(join(d.ranks[4*i], d.ranks[4*i+1]))
+			if !ok {
+				rank = b.redraw(c, first+uint64(i), step)
+			}
+			d.masks[i] = p.unrank(int(size)+1, rank)
+		}
+	}
+}
+
+// siteOf draws a uniform integer in [0, N) for sample i of the strip.
+func (p *Proposer) siteOf(d *strip, c *asm.Counter, first uint64, step, i int) uint32 {
+	v, ok := p.sites.draw(d.words[4*i])
+	if !ok {
+		v = p.sites.redraw(c, first+uint64(i), step, 0)
+	}
+	return v
+}
+
+// unrank returns the subset of the given size and rank in the combinatorial
+// number system: the k-th smallest element is the largest i with
+// (i over k) ≤ what the larger elements leave of the rank. Subsets of more
+// than half of the sites are complements.
+func (p *Proposer) unrank(size int, rank uint64) uint64 {
+	n := p.lattice.N
+	k := min(size, n-size)
+	var mask uint64
+	for i := n - 1; k > 0; i-- {
+		if c := p.binomial[k][i]; rank >= c {
+			rank -= c
+			mask |= 1 << (i & 63)
+			k--
+		}
+	}
+	if 2*size > n {
+		mask ^= p.lattice.top
+	}
+	return mask
+}
+
+// siteMask stores the mask of one site, or of all for site N.
+func (p *Proposer) siteMask(mask []uint64, site uint64) {
+	if site < uint64(p.lattice.N) {
+		clear(mask)
+		mask[site>>6] = 1 << (site & 63)
+		return
+	}
+	p.lattice.fill(mask)
+}
+
+func (p *Proposer) sequentialIndex(sample uint64, step int) uint64 {
+	return sample<<sequentialBits | uint64(step)<<p.sequential
+}
+
+// sample draws a mask of the multi-spin proposal by Floyd's algorithm, which
+// takes as many draws as the smaller of the subset and its complement has
+// elements.
+func (p *Proposer) sample(mask []uint64, r *wordReader) {
+	n := uint32(p.lattice.N)
+	size := r.uniform(n) + 1
+	clear(mask)
+	for j := n - min(size, n-size); j < n; j++ {
+		t := r.uniform(j + 1)
+		if mask[t>>6]>>(t&63)&1 != 0 {
+			t = j
+		}
+		mask[t>>6] |= 1 << (t & 63)
+	}
+	if 2*size > n {
+		for w := range mask {
+			mask[w] = ^mask[w]
+		}
+		mask[len(mask)-1] &= p.lattice.top
+	}
+}
