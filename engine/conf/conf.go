@@ -205,3 +205,34 @@ func destination(dst any) reflect.Value {
 	}
 	return v.Elem()
 }
+
+// Text returns the string that a JSON object has under one of its own keys;
+// ok is false if the key is missing. It is for the keys that decide which
+// struct the object belongs to. All errors are *Error.
+func Text(data []byte, file, key string) (value string, ok bool, err error) {
+	root, f := parse(data)
+	if f == nil {
+		f = duplicate(root, "")
+	}
+	if f == nil && root.kind != object {
+		f = mismatch(root, "", "an object")
+	}
+	if f == nil {
+		n := root.child(key)
+		switch {
+		case n == nil:
+			return "", false, nil
+		case n.kind == text:
+			return n.text, true, nil
+		}
+		f = mismatch(n, key, "a string")
+	}
+	line, column := lineColumn(data, f.offset)
+	return "", false, f.error(nil, file, line, column)
+}
+
+// Keys returns the paths of all values in the struct that v points to, in
+// order, as Set takes them.
+func Keys(v any) []string {
+	return leaves(destination(v).Type(), "")
+}

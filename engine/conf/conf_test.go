@@ -306,6 +306,32 @@ func TestPosition(t *testing.T) {
 	require.False(t, ok)
 }
 
+func TestText(t *testing.T) {
+	value, ok, err := Text([]byte(`{"l": 3, "system": "ising"}`), "f", "system")
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "ising", value)
+	_, ok, err = Text([]byte(`{"l": 3}`), "f", "system")
+	require.NoError(t, err)
+	require.False(t, ok)
+	for data, want := range map[string]string{
+		`{"system": 3}`:                  "f:1:12: system: a number (3) where a string is needed",
+		`{"system": "a", "system": "b"}`: "f:1:17: system: this key stands here for the second time; remove one",
+		`[]`:                             "f:1:1: a list where an object is needed",
+		`{`:                              "f:1:2: ends too early: a closing bracket or quote is missing",
+	} {
+		_, _, err := Text([]byte(data), "f", "system")
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	require.Equal(t, []string{
+		"schema", "system", "training.seed", "training.steps", "training.batch", "training.optimizer.learning_rate",
+		"training.optimizer.momentum", "l", "beta", "shape", "periodic", "bandwidths", "terms", "field", "window", "labels", "tiny",
+	}, Keys(new(config)))
+}
+
 func TestDestinationMustBeAStruct(t *testing.T) {
 	n := 3
 	require.Panics(t, func() { _ = Decode([]byte("3"), "f", &n) })

@@ -136,3 +136,17 @@ func editDistance(a, b string) int {
 	}
 	return rows[len(a)][len(b)]
 }
+
+// leaves returns the paths of the keys of a struct that are not structs.
+func leaves(t reflect.Type, path string) []string {
+	var all []string
+	for _, f := range listFields(t) {
+		key := join(path, f.key)
+		if f.typ.Kind() == reflect.Struct {
+			all = append(all, leaves(f.typ, key)...)
+		} else {
+			all = append(all, key)
+		}
+	}
+	return all
+}
