@@ -34,3 +34,23 @@ func Stream(seed uint64, p Purpose, step uint32) asm.Counter {
 
 // Blocks returns how many blocks of four words hold n words.
 func Blocks(n int) int { return (n + 3) / 4 }
+
+// Normals fills dst, row-major with dim numbers a row, with the standard
+// normals of the samples first, first+1, … of the stream c. Each sample owns
+// Blocks(dim) blocks.
+func Normals(dst []float32, dim int, c *asm.Counter, first uint64) {
+	perSample := uint64(Blocks(dim))
+	if dim%4 == 0 {
+		asm.Normals(dst, c, first*perSample)
+		return
+	}
+	whole := dim &^ 3
+	var tail [4]float32
+	for row := 0; len(dst) > 0; row++ {
+		block := (first + uint64(row)) * perSample
+		asm.Normals(dst[:whole], c, block)
+		asm.Normals(tail[:], c, block+perSample-1)
+		copy(dst[whole:dim], tail[:])
+		dst = dst[dim:]
+	}
+}

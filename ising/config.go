@@ -1,0 +1,151 @@
+package ising
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// Config determines a run of the Ising model.
+type Config struct {
+	engine.Common
+	Target     TargetConfig     `json:"target"`
+	Transition TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig  `json:"generator"`
+	Loss       LossConfig       `json:"loss"`
+}
+
+// TargetConfig names the distribution π(s) ∝ exp(−βE(s)).
+type TargetConfig struct {
+	L    int     `json:"l"`    // side of the periodic lattice, at least 2
+	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
+	J    float64 `json:"j"`    // coupling; positive is ferromagnetic
+	H    float64 `json:"h"`    // external field
+}
+
+// TransitionConfig names the Metropolis–Hastings kernel p^m.
+type TransitionConfig struct {
+	// Proposal is "single", "mixture" or "multi-spin".
+	Proposal string `json:"proposal"`
+	// GlobalFlip is the mixture's probability p_g of proposing to flip all spins.
+	GlobalFlip float64 `json:"global_flip"`
+	Steps      int     `json:"steps"` // m
+}
+
+// GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → N logits h.
+type GeneratorConfig struct {
+	Latent int     `json:"latent"`
+	Hidden []int   `json:"hidden"`
+	Slope  float64 `json:"slope"` // of LeakyReLU for negative values
+	// Gain multiplies the initial weights of the last layer.
+	Gain float64 `json:"gain"`
+	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
+	// draws spin up with probability 1/(1+exp(−2h)), so that ⟨s⟩ = tanh h.
+	Head string `json:"head"`
+	// Width is the scale τ of the straight-through estimator that passes
+	// gradients through the sign, ds/dh := (1 − tanh²(h/τ))/τ.
+	Width float64 `json:"width"`
+	// WidthUnit is "absolute", or "spread" for multiples of the standard
+	// deviation of the batch's logits.
+	WidthUnit string `json:"width_unit"`
+	// FinalWidth is reached geometrically at the last step.
+	FinalWidth float64 `json:"final_width"`
+}
+
+// LossConfig describes the estimator of the discrepancy and of its gradient.
+type LossConfig struct {
+	Kernel    mmd.Kernel    `json:"kernel"`
+	Statistic mmd.Statistic `json:"statistic"`
+	// Gradient is "surrogate", the derivative of the kernel continued to real
+	// spins with s′ fixed (eq. (surrogate_grad)), or "difference", half the
+	// change of the loss between the two values of a spin with s′ fixed.
+	Gradient string `json:"gradient"`
+}
+
+var (
+	heads     = []string{"sign", "bernoulli"}
+	gradients = []string{"surrogate", "difference"}
+	units     = []string{"absolute", "spread"}
+)
+
+func oneOf(key, value string, allowed []string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *Config) Validate() error {
+	if err := c.Common.Validate(); err != nil {
+		return err
+	}
+	t, p, g := &c.Target, &c.Transition, &c.Generator
+	switch {
+	case c.System != "ising":
+		return fmt.Errorf("system: %q is not ising", c.System)
+	case t.L < 2 || t.L > 256:
+		return fmt.Errorf("target.l: %d is not between 2 and 256; the lattice has l×l spins", t.L)
+	case !(t.Beta >= 0) || !finite(t.Beta):
+		return fmt.Errorf("target.beta: %v is not a finite number ≥ 0", t.Beta)
+	case !finite(t.J):
+		return fmt.Errorf("target.j: %v is not finite", t.J)
+	case !finite(t.H):
+		return fmt.Errorf("target.h: %v is not finite", t.H)
+	case p.Steps < 1 || p.Steps > 1<<16:
+		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, 1<<16)
+	case g.Latent < 1 || g.Latent > 4096:
+		return fmt.Errorf("generator.latent: %d is not between 1 and 4096", g.Latent)
+	case !(g.Slope > 0 && g.Slope <= 1):
+		return fmt.Errorf("generator.slope: %v is not in (0, 1]", g.Slope)
+	case !(g.Gain > 0) || !finite(g.Gain):
+		return fmt.Errorf("generator.gain: %v is not a positive finite number", g.Gain)
+	case !(g.Width > 0) || !finite(g.Width):
+		return fmt.Errorf("generator.width: %v is not a positive finite number", g.Width)
+	case !(g.FinalWidth > 0) || !finite(g.FinalWidth):
+		return fmt.Errorf("generator.final_width: %v is not a positive finite number", g.FinalWidth)
+	}
+	for i, w := range g.Hidden {
+		if w < 1 || w > 1024 {
+			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and 1024", i, w)
+		}
+	}
+	if _, err := c.proposal(); err != nil {
+		return fmt.Errorf("transition.%w", err)
+	}
+	if err := oneOf("generator.head", g.Head, heads); err != nil {
+		return err
+	}
+	if err := oneOf("generator.width_unit", g.WidthUnit, units); err != nil {
+		return err
+	}
+	if g.Head == "bernoulli" && (g.Width != 1 || g.FinalWidth != 1 || g.WidthUnit != "absolute") {
+		return fmt.Errorf("generator.width: a bernoulli head has no width of its own; leave width and final_width at 1 and width_unit at absolute")
+	}
+	if err := oneOf("loss.gradient", c.Loss.Gradient, gradients); err != nil {
+		return err
+	}
+	if err := c.Loss.Kernel.Validate(); err != nil {
+		return fmt.Errorf("loss.kernel.%w", err)
+	}
+	return nil
+}
+
+func (c *Config) proposal() (bitspin.Proposal, error) {
+	return bitspin.ParseProposal(c.Transition.Proposal, c.Transition.GlobalFlip)
+}
+
+func (c *Config) model() (bitspin.Model, error) {
+	return bitspin.NewModel(c.Target.L, c.Target.J, c.Target.H)
+}
+
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }

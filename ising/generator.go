@@ -1,0 +1,96 @@
+package ising
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A generator is G_θ: Gaussian noise z through a perceptron to N logits h, and
+// from logits to packed spins.
+type generator struct {
+	net    *nn.MLP
+	config GeneratorConfig
+	spins  int // N
+	words  int // of a configuration
+}
+
+func newGenerator(c GeneratorConfig, spins int) *generator {
+	sizes := append([]int{c.Latent}, c.Hidden...)
+	return &generator{
+		net:    nn.NewMLP(float32(c.Slope), append(sizes, spins)...),
+		config: c,
+		spins:  spins,
+		words:  bitspin.Words(spins),
+	}
+}
+
+func (g *generator) initialize(params []float32, seed uint64) {
+	c := rng.Stream(seed, rng.Initialization, 0)
+	g.net.Initialize(params, &c, 0)
+	if g.config.Gain != 1 {
+		last := g.net.Layers() - 1
+		for i, w := range g.net.Weights(params, last) {
+			g.net.Weights(params, last)[i] = w * float32(g.config.Gain)
+		}
+		clear(g.net.Biases(params, last))
+	}
+}
+
+// forward fills rows lo … hi−1 of a with the activations of the samples whose
+// indices in the stream start at first, and packs their spins into the same
+// rows of spins. uniforms is scratch for (hi−lo)·4·Blocks(N) numbers, unused by
+// the sign head.
+func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, params []float32, lo, hi int, latent, head *asm.Counter, first uint64, uniforms []float32) {
+	d := g.config.Latent
+	rng.Normals(a[0][lo*d:hi*d], d, latent, first)
+	g.net.Forward(a, p, params, lo, hi)
+	logits := a.Output()[lo*g.spins : hi*g.spins]
+	out := spins[lo*g.words : hi*g.words]
+	if g.config.Head == "bernoulli" {
+		g.bernoulli(out, logits, head, first, uniforms)
+	} else {
+		asm.SignMask(out, logits, hi-lo, g.spins)
+	}
+}
+
+// bernoulli draws spin up with probability 1/(1+exp(−2h)).
+func (g *generator) bernoulli(spins []uint64, logits []float32, head *asm.Counter, first uint64, u []float32) {
+	stride := 4 * rng.Blocks(g.spins)
+	rows := len(logits) / g.spins
+	u = u[:rows*stride]
+	asm.Uniforms(u, head, first*uint64(rng.Blocks(g.spins)))
+	clear(spins)
+	for r := range rows {
+		for i, h := range logits[r*g.spins:][:g.spins] {
+			// u < σ(2h) without a division: u·(1+e^{−2h}) < 1.
+			if up := float64(u[r*stride+i])*(1+math.Exp(-2*float64(h))) < 1; up {
+				spins[r*g.words+i>>6] |= 1 << (i & 63)
+			}
+		}
+	}
+}
+
+// width returns the scale τ of the straight-through estimator at the given
+// step, for logits of the given standard deviation.
+func (g *generator) width(step, steps int, spread float64) float64 {
+	c := &g.config
+	t := c.Width * math.Pow(c.FinalWidth/c.Width, float64(step)/float64(max(steps, 1)))
+	if c.WidthUnit == "spread" {
+		t *= max(spread, 1e-12)
+	}
+	return t
+}
+
+// straightThrough turns gradients by spins into gradients by logits, in place:
+// ds/dh := (1 − tanh²(h/τ))/τ.
+func straightThrough(grad, logits []float32, width float64) {
+	inverse := float32(1 / width)
+	asm.Tanh(logits, logits)
+	for i, h := range logits {
+		grad[i] *= (1 - h*h) * inverse
+	}
+}

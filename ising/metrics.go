@@ -1,0 +1,234 @@
+package ising
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+)
+
+// countable is the largest number of spins whose configurations are counted
+// one by one for the total variation distance.
+const countable = 20
+
+// A joint is a distribution over (Σ_<ij> s_i s_j, Σ_i s_i), which determines
+// every observable of the paper's table. Cell [(b+2N)/4·(N+1) + (M+N)/2] belongs
+// to bond sum b and magnetisation M: on a periodic lattice flipping spins
+// changes bond sums by multiples of 4, starting from 2N.
+type joint struct {
+	model  bitspin.Model
+	weight []float64
+}
+
+func newJoint(model bitspin.Model) *joint {
+	return &joint{model, make([]float64, (model.N+1)*(model.N+1))}
+}
+
+func (p *joint) add(bonds, magnetisation int, w float64) {
+	n := p.model.N
+	p.weight[(bonds+2*n)/4*(n+1)+(magnetisation+n)/2] += w
+}
+
+// each calls visit with every cell of positive weight.
+func (p *joint) each(visit func(bonds, magnetisation int, w float64)) {
+	n := p.model.N
+	for i, w := range p.weight {
+		if w > 0 {
+			visit(i/(n+1)*4-2*n, i%(n+1)*2-n, w)
+		}
+	}
+}
+
+func (p *joint) normalise() {
+	var sum float64
+	for _, w := range p.weight {
+		sum += w
+	}
+	for i := range p.weight {
+		p.weight[i] /= sum
+	}
+}
+
+// moments are the observables' values under a joint and, for each, the
+// standard deviation of its influence function: an estimate from n samples has
+// the standard error deviation/√n.
+type moments struct {
+	value, deviation [4]float64
+}
+
+var observableNames = [4]string{"energy", "abs_magnetisation", "specific_heat", "susceptibility"}
+
+func (p *joint) moments(beta float64) moments {
+	n := float64(p.model.N)
+	var e, e2, a, m2 float64
+	p.each(func(b, m int, w float64) {
+		energy, mag := p.model.EnergyOf(b, m), float64(m)/n
+		e += w * energy
+		e2 += w * energy * energy
+		a += w * math.Abs(mag)
+		m2 += w * mag * mag
+	})
+	variance := max(0, e2-e*e)
+	result := moments{value: [4]float64{e, a, beta * beta * variance, beta * n * (m2 - a*a)}}
+	p.each(func(b, m int, w float64) {
+		energy, mag := p.model.EnergyOf(b, m)-e, float64(m)/n
+		abs := math.Abs(mag)
+		for i, influence := range [4]float64{
+			energy, abs - a, beta * beta * (energy*energy - variance), beta * n * (mag*mag - m2 - 2*a*(abs-a)),
+		} {
+			result.deviation[i] += w * influence * influence
+		}
+	})
+	for i, v := range result.deviation {
+		result.deviation[i] = math.Sqrt(v)
+	}
+	return result
+}
+
+// tally counts a sample.
+type tally struct {
+	joint  *joint
+	states []float64 // by configuration, nil beyond countable spins
+}
+
+func newTally(model bitspin.Model) *tally {
+	t := &tally{joint: newJoint(model)}
+	if model.N <= countable {
+		t.states = make([]float64, 1<<model.N)
+	}
+	return t
+}
+
+func (t *tally) count(batch []uint64) {
+	model := t.joint.model
+	for ; len(batch) > 0; batch = batch[model.Words:] {
+		t.joint.add(model.BondSum(batch), model.Magnetisation(batch), 1)
+		if t.states != nil {
+			t.states[batch[0]]++
+		}
+	}
+}
+
+// Evaluate draws samples and compares them with the exact reference: all
+// observables where the lattice can be enumerated, energy and specific heat
+// by Kaufman's formula on larger ones without a field.
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	generated := newTally(s.model)
+	const chunk = 1 << 16
+	batch := make([]uint64, min(chunk, samples)*s.model.Words)
+	sampler := s.newSampler(params)
+	for first := 0; first < samples; first += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		part := batch[:min(chunk, samples-first)*s.model.Words]
+		sampler.draw(part, uint64(first), 0)
+		generated.count(part)
+	}
+	reference, err := newReference(s.model, s.config.Target.Beta, s.workers)
+	if err != nil {
+		return nil, err
+	}
+	return compare(reference, generated, samples), nil
+}
+
+// compare makes the table of a sample.
+func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
+	generated.joint.normalise()
+	out := &engine.Evaluation{Samples: samples}
+	got := generated.joint.moments(r.beta)
+	root := math.Sqrt(float64(samples))
+	for i, name := range observableNames {
+		exact, known := r.value[i]
+		if !known {
+			continue
+		}
+		m := engine.Metric{
+			Name: name, Exact: exact, Generated: got.value[i],
+			Error:    math.Abs(got.value[i] - exact),
+			Relative: name != "abs_magnetisation" && exact != 0,
+			Interval: interval(got.value[i], got.deviation[i]/root),
+			Floor:    math.Sqrt(2/math.Pi) * r.deviation[i] / root,
+			Paper:    r.paper[name],
+		}
+		if m.Relative {
+			m.Error /= math.Abs(exact)
+			m.Floor /= math.Abs(exact)
+		}
+		out.Metrics = append(out.Metrics, m)
+	}
+	if r.states != nil {
+		out.Metrics = append(out.Metrics, totalVariation(r, generated.states, samples))
+	}
+	out.Warnings = r.collapse(generated.joint)
+	return out
+}
+
+func interval(value, standardError float64) [2]float64 {
+	const z = 1.959963984540054 // of a 95 % confidence interval
+	return [2]float64{value - z*standardError, value + z*standardError}
+}
+
+func totalVariation(r *reference, counts []float64, samples int) engine.Metric {
+	var tv, sign, floor float64
+	n := float64(samples)
+	for i, pi := range r.states {
+		p := counts[i] / n
+		tv += 0.5 * math.Abs(p-pi)
+		if p > pi {
+			sign += p
+		}
+		floor += 0.5 * meanAbsoluteDeviation(samples, pi)
+	}
+	// d(TV) = ½ Σ sign(p−π) dp, so the influence is a Bernoulli variable.
+	se := math.Sqrt(sign*(1-sign)) / math.Sqrt(n)
+	return engine.Metric{
+		Name: "total_variation", Generated: tv, Error: tv,
+		Interval: interval(tv, se), Floor: floor, Paper: r.paper["total_variation"],
+	}
+}
+
+// meanAbsoluteDeviation returns E|X/n − p| for X binomial(n, p), by De Moivre's
+// formula 2 (k+1) C(n, k+1) p^{k+1} (1−p)^{n−k} / n with k = ⌊np⌋.
+func meanAbsoluteDeviation(n int, p float64) float64 {
+	if p <= 0 || p >= 1 {
+		return 0
+	}
+	k := math.Floor(float64(n) * p)
+	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
+	log := lg(float64(n)) - lg(k+1) - lg(float64(n)-k-1) + (k+1)*math.Log(p) + (float64(n)-k)*math.Log1p(-p)
+	return 2 * (k + 1) * math.Exp(log) / float64(n)
+}
+
+// collapse describes what a sample has lost of its target: a sector of the
+// magnetisation, or all but a few of the energies.
+func (r *reference) collapse(generated *joint) []string {
+	if r.joint == nil {
+		return nil
+	}
+	up := func(p *joint) (plus, ground float64) {
+		top := math.Inf(1)
+		p.each(func(b, m int, _ float64) { top = min(top, p.model.EnergyOf(b, m)) })
+		p.each(func(b, m int, w float64) {
+			if m > 0 {
+				plus += w
+			}
+			if p.model.EnergyOf(b, m) == top {
+				ground += w
+			}
+		})
+		return plus, ground
+	}
+	wantPlus, wantGround := up(r.joint)
+	gotPlus, gotGround := up(generated)
+	var warnings []string
+	if math.Abs(gotPlus-wantPlus) > 0.2 {
+		warnings = append(warnings, fmt.Sprintf("one sector of the magnetisation prevails: P(M > 0) is %.3f where the target has %.3f", gotPlus, wantPlus))
+	}
+	if gotGround > 0.5*(1+wantGround) {
+		warnings = append(warnings, fmt.Sprintf("the generator has collapsed to its states of lowest energy: their weight is %.3f where the target has %.3f", gotGround, wantGround))
+	}
+	return warnings
+}

@@ -1,0 +1,107 @@
+package ising
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A sampler draws configurations of a trained generator, in pieces of a fixed
+// number of rows that any thread can take.
+type sampler struct {
+	s      *system
+	params []float32
+	packed *nn.Packed
+	free   chan *samplerBuffers
+
+	dst    []uint64 // of the draw under way
+	first  uint64
+	refine int
+	run    func(piece int)
+}
+
+type samplerBuffers struct {
+	activations nn.Activations
+	uniforms    []float32
+}
+
+func (s *system) newSampler(params []float32) *sampler {
+	net := s.generator.net
+	d := &sampler{s: s, params: params, packed: net.NewPacked(false), free: make(chan *samplerBuffers, s.workers.Threads())}
+	net.Pack(d.packed, params)
+	for range s.workers.Threads() {
+		d.free <- &samplerBuffers{net.NewActivations(nn.BlockRows()), make([]float32, nn.BlockRows()*4*rng.Blocks(s.model.N))}
+	}
+	d.run = d.piece
+	return d
+}
+
+// draw fills dst with samples first, first+1, … after refine Metropolis steps.
+func (d *sampler) draw(dst []uint64, first uint64, refine int) {
+	d.dst, d.first, d.refine = dst, first, refine
+	rows := len(dst) / d.s.model.Words
+	d.s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), d.run)
+}
+
+func (d *sampler) piece(piece int) {
+	s, b := d.s, <-d.free
+	defer func() { d.free <- b }()
+	lo := piece * nn.BlockRows() * s.model.Words
+	dst := d.dst[lo:min(len(d.dst), lo+nn.BlockRows()*s.model.Words)]
+	rows := len(dst) / s.model.Words
+	first := d.first + uint64(piece*nn.BlockRows())
+
+	seed := s.config.Training.Seed
+	latent, head := rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)
+	s.generator.forward(b.activations, dst, d.packed, d.params, 0, rows, &latent, &head, first, b.uniforms)
+	if d.refine > 0 {
+		moving := rng.Stream(seed, rng.SampleTransition, 0)
+		var stats bitspin.Stats
+		s.metropolis.Run(dst, dst, 0, rows, d.refine, &moving, first, &stats)
+	}
+}
+
+// Formats lists the layouts of samples.
+func (s *system) Formats() []engine.Format {
+	l := s.model.L
+	return []engine.Format{
+		{Name: "spins", Descr: "'|i1'", Shape: []int{l, l}, RowBytes: l * l,
+			Doc: "spins ±1 as int8, [row][column]"},
+		{Name: "bits", Descr: "'<u8'", Shape: []int{s.model.Words}, RowBytes: 8 * s.model.Words,
+			Doc: "packed spins as little-endian uint64: bit i mod 64 of word i div 64 is site i = row·L + column, 1 for spin +1; unused high bits are 0"},
+	}
+}
+
+// Sample implements engine.Sampler.
+func (s *system) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	if refine < 0 {
+		return fmt.Errorf("refine: %d is negative", refine)
+	}
+	spins := make([]uint64, n*s.model.Words)
+	s.newSampler(params).draw(spins, first, refine)
+	switch format {
+	case "spins":
+		for r := range n {
+			row := spins[r*s.model.Words:]
+			for i := range s.model.N {
+				dst[r*s.model.N+i] = byte(2*(row[i>>6]>>(i&63)&1)) - 1
+			}
+		}
+	case "bits":
+		for i, w := range spins {
+			binary.LittleEndian.PutUint64(dst[8*i:], w)
+		}
+	default:
+		return fmt.Errorf("format: %q is not spins or bits", format)
+	}
+	return nil
+}
+
+var (
+	_ engine.Sampler   = (*system)(nil)
+	_ engine.Evaluator = (*system)(nil)
+)
