@@ -89,8 +89,8 @@ func (g *generator) width(step, steps int, spread float64) float64 {
 // ds/dh := (1 − tanh²(h/τ))/τ.
 func straightThrough(grad, logits []float32, width float64) {
 	inverse := float32(1 / width)
-	asm.Tanh(logits, logits)
 	for i, h := range logits {
-		grad[i] *= (1 - h*h) * inverse
+		th := float32(math.Tanh(float64(h * inverse)))
+		grad[i] *= (1 - th*th) * inverse
 	}
 }

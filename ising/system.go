@@ -91,7 +91,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 func (s *system) NumParams() int              { return s.generator.net.NumParams() }
 func (s *system) TensorName(i int) string     { return s.generator.net.TensorName(i) }
 func (s *system) Initialize(params []float32) { s.generator.initialize(params, s.config.Training.Seed) }
-func (s *system) Acceptance() float64         { return s.accepted.Acceptance() }
+func (s *system) Acceptance() float64         { return s.accepted.Total().Rate() }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.
 func (s *system) Generate(params []float32, step uint32) {
@@ -128,7 +128,7 @@ func (s *system) Transition(step uint32) {
 	s.lanes.Forward(s.moveBlock)
 	s.accepted = bitspin.Stats{}
 	for i := range s.stats {
-		s.accepted.Add(&s.stats[i])
+		s.accepted.Add(s.stats[i])
 	}
 }
 

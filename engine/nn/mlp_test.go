@@ -10,27 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forward64 is the perceptron in float64, one row at a time.
-func forward64(m *MLP, params []float64, x []float64) []float64 {
-	for l := range m.Layers() {
-		in, out := m.sizes[l], m.sizes[l+1]
-		w := params[m.offsets[l]:]
-		b := w[in*out:]
-		y := make([]float64, out)
-		for o := range out {
-			y[o] = b[o]
-			for i := range in {
-				y[o] += x[i] * w[i*out+o]
-			}
-			if l < m.Layers()-1 && y[o] < 0 {
-				y[o] *= float64(m.slope)
-			}
-		}
-		x = y
-	}
-	return x
-}
-
 func widen(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
@@ -69,7 +48,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		objective := func() float64 {
 			var sum float64
 			for row := lo; row < hi; row++ {
-				for o, y := range forward64(m, p64, x64[row*m.In():(row+1)*m.In()]) {
+				for o, y := range m.Forward64(p64, x64[row*m.In():(row+1)*m.In()]) {
 					sum += y * float64(dout[(row-lo)*m.Out()+o])
 				}
 			}
@@ -93,7 +72,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			check("input", x64, lo*m.In()+i, din[i])
 		}
 		for row := lo; row < hi; row++ {
-			for o, want := range forward64(m, p64, x64[row*m.In():(row+1)*m.In()]) {
+			for o, want := range m.Forward64(p64, x64[row*m.In():(row+1)*m.In()]) {
 				require.InDelta(t, want, float64(a.Output()[row*m.Out()+o]), 1e-5*(1+math.Abs(want)))
 			}
 		}

@@ -1,0 +1,26 @@
+package nn
+
+// Forward64 is the perceptron in float64, one row at a time: the specification
+// of Forward, and the function that gradients are checked against by central
+// differences. It returns the output for the input x.
+func (m *MLP) Forward64(params, x []float64) []float64 {
+	for l := range m.Layers() {
+		in, out := m.sizes[l], m.sizes[l+1]
+		w := params[m.offsets[l]:]
+		y := append([]float64(nil), w[in*out:][:out]...)
+		for i, xi := range x {
+			for o := range y {
+				y[o] += xi * w[i*out+o]
+			}
+		}
+		if l < m.Layers()-1 {
+			for o, v := range y {
+				if v < 0 {
+					y[o] = v * float64(m.slope)
+				}
+			}
+		}
+		x = y
+	}
+	return x
+}

@@ -1,0 +1,257 @@
+package ising
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/stretchr/testify/require"
+)
+
+// small returns a preset cut down to run in milliseconds.
+func small(t *testing.T, preset string) *Config {
+	t.Helper()
+	c, err := Preset(preset)
+	require.NoError(t, err)
+	c.Training.Batch, c.Training.Steps = 600, 4
+	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
+	c.Training.Schedule.Milestones = nil
+	return c
+}
+
+func newTrainer(t *testing.T, c *Config, threads int) *engine.Trainer {
+	t.Helper()
+	workers := pool.New(threads)
+	t.Cleanup(workers.Close)
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	return trainer
+}
+
+func TestPresetsAreValid(t *testing.T) {
+	for _, name := range Presets {
+		c, err := Preset(name)
+		require.NoError(t, err)
+		require.NoError(t, c.Validate())
+		require.Equal(t, name, c.Preset)
+	}
+	_, err := Preset("fast")
+	require.ErrorContains(t, err, "quick, paper, best")
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	for _, preset := range Presets {
+		for _, threads := range []int{1, 2} {
+			trainer := newTrainer(t, small(t, preset), threads)
+			require.NoError(t, trainer.Step())
+			require.Zero(t, testing.AllocsPerRun(20, func() {
+				if err := trainer.Step(); err != nil {
+					panic(err)
+				}
+			}), "%s, %d threads", preset, threads)
+		}
+	}
+}
+
+func TestSameBitsForAnyThreads(t *testing.T) {
+	for _, preset := range Presets {
+		var want []float32
+		for _, threads := range []int{1, 2, 3, 5} {
+			trainer := newTrainer(t, small(t, preset), threads)
+			for range 4 {
+				require.NoError(t, trainer.Step())
+			}
+			if want == nil {
+				want = append(want, trainer.Params()...)
+			}
+			require.Equal(t, want, trainer.Params(), "%s, %d threads", preset, threads)
+		}
+	}
+}
+
+// TestSamplesAreSlicesOfOneStream draws the same samples in one piece and in
+// several that cut across blocks, with refinement.
+func TestSamplesAreSlicesOfOneStream(t *testing.T) {
+	for _, preset := range Presets {
+		trainer := newTrainer(t, small(t, preset), 3)
+		s := trainer.System().(*system)
+		const n = 700
+		whole := make([]byte, n*9)
+		require.NoError(t, s.Sample(whole, "spins", trainer.Params(), 1000, n, 2))
+		for _, cut := range []int{1, 255, 257, 699} {
+			part := make([]byte, (n-cut)*9)
+			require.NoError(t, s.Sample(part, "spins", trainer.Params(), uint64(1000+cut), n-cut, 2))
+			require.Equal(t, whole[cut*9:], part, "%s, from %d", preset, cut)
+		}
+		bits := make([]byte, n*8)
+		require.NoError(t, s.Sample(bits, "bits", trainer.Params(), 1000, n, 2))
+		for r := range n {
+			for i := range 9 {
+				up := bits[r*8+i/8] >> (i % 8) & 1
+				require.Equal(t, int8(2*int(up)-1), int8(whole[r*9+i]))
+			}
+		}
+	}
+}
+
+// TestBackwardMatchesCentralDifferences keeps ∂L/∂s fixed at random numbers c.
+// Straight-through then makes Backward the gradient of Σ c·tanh(h/τ), which
+// is differentiated in float64.
+func TestBackwardMatchesCentralDifferences(t *testing.T) {
+	for _, head := range []string{"sign", "bernoulli"} {
+		c := small(t, "paper")
+		c.Training.Batch = 300
+		c.Generator.Head = head
+		if head == "sign" {
+			c.Generator.Width, c.Generator.FinalWidth = 0.7, 0.3
+		}
+		trainer := newTrainer(t, c, 2)
+		s, net := trainer.System().(*system), trainer.System().(*system).generator.net
+		params := trainer.Params()
+		s.Generate(params, 1)
+		r := rand.New(rand.NewPCG(5, 6))
+		seeds := make([]float64, len(s.grad))
+		for i := range s.grad {
+			s.grad[i] = float32(r.NormFloat64())
+			seeds[i] = float64(s.grad[i])
+		}
+		latent := make([]float64, len(s.activations[0]))
+		for i, z := range s.activations[0] {
+			latent[i] = float64(z)
+		}
+		grad := make([]float32, len(params))
+		s.Backward(params, grad)
+
+		p := make([]float64, len(params))
+		for i, v := range params {
+			p[i] = float64(v)
+		}
+		objective := func() float64 {
+			var sum float64
+			for row := range c.Training.Batch {
+				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
+					sum += seeds[row*9+d] * math.Tanh(h/s.width)
+				}
+			}
+			return sum
+		}
+		for i := 0; i < len(p); i += 7 {
+			const h = 1e-5
+			keep := p[i]
+			p[i] = keep + h
+			up := objective()
+			p[i] = keep - h
+			down := objective()
+			p[i] = keep
+			want := (up - down) / (2 * h)
+			require.InDelta(t, want, float64(grad[i]), 1e-4*(1+math.Abs(want)), "%s: parameter %d", head, i)
+		}
+	}
+}
+
+// TestDifferenceIsThatOfTheLoss flips single spins of a batch and computes the
+// loss again.
+func TestDifferenceIsThatOfTheLoss(t *testing.T) {
+	c := small(t, "quick")
+	c.Training.Batch = 64
+	trainer := newTrainer(t, c, 1)
+	s := trainer.System().(*system)
+	s.Generate(trainer.Params(), 1)
+	s.Transition(1)
+	naive := func() float64 {
+		loss, _ := mmd.HammingNaive(s.spins, s.next, 64, 9, c.Loss.Kernel, mmd.Difference, mmd.U)
+		return loss
+	}
+	base := naive()
+	require.InDelta(t, base, s.Discrepancy(1), 1e-6)
+	for _, i := range []int{0, 17, 63} {
+		for d := range 9 {
+			s.spins[i] ^= 1 << d
+			flipped := naive()
+			s.spins[i] ^= 1 << d
+			require.InDelta(t, flipped-base, float64(s.grad[i*9+d]), 1e-6)
+		}
+	}
+	g := append([]float32(nil), s.grad...)
+	halveDifferences(g, s.spins, 9, 1)
+	for i := range g {
+		sign := float32(2*(s.spins[i/9]>>(i%9)&1)) - 1
+		require.Equal(t, -sign*s.grad[i]/2, g[i])
+	}
+}
+
+func TestBernoulliHeadHasTheRightMean(t *testing.T) {
+	c := small(t, "quick")
+	c.Training.Batch = 1 << 14
+	trainer := newTrainer(t, c, 2)
+	s := trainer.System().(*system)
+	s.Generate(trainer.Params(), 1)
+	for d := range 9 {
+		var up, expected, variance float64
+		for r, spins := range s.spins {
+			p := 1 / (1 + math.Exp(-2*float64(s.activations.Output()[r*9+d])))
+			up += float64(spins >> d & 1)
+			expected += p
+			variance += p * (1 - p)
+		}
+		require.InDelta(t, expected, up, 6*math.Sqrt(variance), "spin %d", d)
+	}
+}
+
+func TestEvaluateKnowsTheFloor(t *testing.T) {
+	trainer := newTrainer(t, small(t, "paper"), 2)
+	e, err := trainer.System().(engine.Evaluator).Evaluate(context.Background(), trainer.Params(), 200_000)
+	require.NoError(t, err)
+	require.Len(t, e.Metrics, 5)
+	tv := e.Metrics[4]
+	require.InDelta(t, 0.0179, tv.Floor, 5e-5, "the floor of 200 000 exact samples at β = 0.2")
+	require.InDelta(t, 0.0331, *tv.Paper, 0)
+	require.InDelta(t, -4.842892000871, e.Metrics[0].Exact, 1e-10)
+	require.InDelta(t, 0.148598666041, e.Metrics[3].Exact, 1e-10)
+}
+
+// TestMetricsOfExactSamples feeds the metrics exact samples: every error is
+// near its floor and inside its interval's reach.
+func TestMetricsOfExactSamples(t *testing.T) {
+	c := small(t, "paper")
+	c.Target.Beta = 0.5
+	trainer := newTrainer(t, c, 1)
+	s := trainer.System().(*system)
+	reference, err := newReference(s.model, 0.5, s.workers)
+	require.NoError(t, err)
+	const n = 200_000
+	r := rand.New(rand.NewPCG(1, 1))
+	got := newTally(s.model)
+	for range n {
+		u := r.Float64()
+		state := 0
+		for u > reference.states[state] && state < 511 {
+			u -= reference.states[state]
+			state++
+		}
+		got.count([]uint64{uint64(state)})
+	}
+	e := compare(reference, got, n)
+	for _, m := range e.Metrics {
+		require.Less(t, m.Error, 6*m.Floor, m.Name)
+		require.Greater(t, m.Floor, 0.0)
+		if m.Name != "total_variation" {
+			half := (m.Interval[1] - m.Interval[0]) / 2
+			require.Less(t, math.Abs(m.Generated-m.Exact), 3*half, m.Name)
+		}
+	}
+	// The normal approximation of each binomial count would give 0.00645.
+	require.InDelta(t, 0.00632, e.Metrics[4].Floor, 1e-5)
+	require.Empty(t, e.Warnings)
+
+	up := newTally(s.model)
+	up.count([]uint64{511, 511, 511, 255})
+	require.Len(t, compare(reference, up, 4).Warnings, 1)
+	ground := newTally(s.model)
+	ground.count([]uint64{511, 0, 511, 0})
+	require.Contains(t, compare(reference, ground, 4).Warnings[0], "collapsed")
+}
