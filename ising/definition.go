@@ -7,5 +7,11 @@ var Definition = engine.Definition{
 	Name:    "ising",
 	Summary: "two-dimensional Ising model on a periodic square lattice",
 	Presets: Presets,
-	Preset:  func(name string) (engine.Config, error) { return Preset(name) },
+	Preset: func(name string) (engine.Config, error) {
+		c, err := Preset(name)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	},
 }
