@@ -31,6 +31,9 @@ type RunOptions struct {
 	MaxTime time.Duration
 	// Progress, if not nil, is called at every logged step and at the last.
 	Progress func(Progress)
+	// Warning, if not nil, is called as soon as something is seen that the
+	// user should know of. Warnings are in the Result as well.
+	Warning func(string)
 }
 
 // Progress is what a run reports while it goes on.
@@ -85,8 +88,17 @@ type run struct {
 	before   float64 // seconds of training before this process
 	started  time.Time
 	saved    int // step of the last checkpoint, -1 for none
+	warn     func(string)
 	warnings []string
+	moved    float64 // sum of the acceptance over the first steps
 }
+
+// A run whose proposals are nearly all rejected learns nothing: pairs with
+// s′ = s contribute nothing to the loss.
+const (
+	acceptanceSteps = 50
+	leastAcceptance = 0.01
+)
 
 // Train runs Algorithm 1 to the configured number of steps and evaluates the
 // generator. When ctx is cancelled or MaxTime has passed it finishes the step,
@@ -98,7 +110,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if err != nil {
 		return nil, err
 	}
-	r := &run{dir: opt.Dir, trainer: trainer, common: cfg.Shared(), saved: -1}
+	r := &run{dir: opt.Dir, trainer: trainer, common: cfg.Shared(), saved: -1, warn: opt.Warning}
 	if r.config, err = json.MarshalIndent(cfg, "", "  "); err != nil {
 		return nil, err
 	}
@@ -133,6 +145,7 @@ func (r *run) loop(ctx context.Context, progress func(Progress)) error {
 			return err
 		}
 		last := t.step == training.Steps
+		r.watchAcceptance()
 		if last || t.step%training.LogEvery == 0 {
 			record := t.Record()
 			elapsed := time.Since(r.started)
@@ -151,6 +164,26 @@ func (r *run) loop(ctx context.Context, progress func(Progress)) error {
 		}
 	}
 	return nil
+}
+
+// watchAcceptance warns once if hardly any proposal of the first steps was
+// accepted.
+func (r *run) watchAcceptance() {
+	n := min(acceptanceSteps, r.common.Training.Steps)
+	if r.trainer.step > n {
+		return
+	}
+	r.moved += r.trainer.system.Acceptance()
+	if mean := r.moved / float64(n); r.trainer.step == n && mean < leastAcceptance {
+		r.report(fmt.Sprintf("only %.2g %% of the proposals of the first %d steps were accepted: the generator starts too far from the target to learn from it; start it nearer (generator), propose smaller or more varied moves (transition), or raise the temperature first", 100*mean, n))
+	}
+}
+
+func (r *run) report(warning string) {
+	r.warnings = append(r.warnings, warning)
+	if r.warn != nil {
+		r.warn(warning)
+	}
 }
 
 // finish writes the model, evaluates it and writes the summary.
@@ -271,7 +304,7 @@ func (r *run) restore(path string) error {
 		return err
 	}
 	if h.Path != activePath() {
-		r.warnings = append(r.warnings, fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
+		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
 	}
 	r.trainer.step, r.saved, r.before, r.written = h.Step, h.Step, h.Seconds, h.Metrics
 	return nil

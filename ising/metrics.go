@@ -183,7 +183,7 @@ func totalVariation(r *reference, counts []float64, samples int) engine.Metric {
 		floor += 0.5 * meanAbsoluteDeviation(samples, pi)
 	}
 	// d(TV) = ½ Σ sign(p−π) dp, so the influence is a Bernoulli variable.
-	se := math.Sqrt(sign*(1-sign)) / math.Sqrt(n)
+	se := math.Sqrt(max(0, sign*(1-sign)) / n)
 	return engine.Metric{
 		Name: "total_variation", Generated: tv, Error: tv,
 		Interval: interval(tv, se), Floor: floor, Paper: r.paper["total_variation"],

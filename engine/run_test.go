@@ -1,0 +1,295 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/ising"
+	"github.com/stretchr/testify/require"
+)
+
+func config(t *testing.T) *ising.Config {
+	t.Helper()
+	c, err := ising.Preset("quick")
+	require.NoError(t, err)
+	c.Training.Steps, c.Training.Batch = 12, 300
+	c.Training.LogEvery, c.Training.CheckpointEvery = 1, 5
+	c.Generator.Hidden = []int{16}
+	c.Evaluation.Samples = 1000
+	return c
+}
+
+func train(t *testing.T, ctx context.Context, c engine.Config, threads int, opt engine.RunOptions) (*engine.Result, error) {
+	t.Helper()
+	workers := pool.New(threads)
+	defer workers.Close()
+	return engine.Train(ctx, c, workers, opt)
+}
+
+// withoutSeconds returns metrics.jsonl less the one figure that is not
+// determined by the seed.
+func withoutSeconds(t *testing.T, dir string) []engine.Record {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	require.NoError(t, err)
+	var all []engine.Record
+	for line := range bytes.Lines(data) {
+		var r engine.Record
+		require.NoError(t, json.Unmarshal(line, &r))
+		r.Seconds = 0
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestResumedRunsEqualUninterruptedOnes stops a run after every step in turn,
+// by cancellation, and continues it on another number of threads.
+func TestResumedRunsEqualUninterruptedOnes(t *testing.T) {
+	whole := t.TempDir()
+	want, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: whole})
+	require.NoError(t, err)
+	for stop := 1; stop < 12; stop++ {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := train(t, ctx, config(t), 1+stop%3, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+			if p.Step == stop {
+				cancel()
+			}
+		}})
+		require.ErrorIs(t, err, engine.ErrStopped)
+		require.Contains(t, status(t, dir), `"stopped"`)
+		// What was logged after the checkpoint must not appear twice.
+		appendTo(t, filepath.Join(dir, "metrics.jsonl"), `{"step":99}`)
+		got, err := train(t, context.Background(), config(t), 1+(stop+1)%3, engine.RunOptions{Dir: dir, Resume: "must"})
+		require.NoError(t, err)
+		require.Equal(t, want.Params, got.Params, "stopped at step %d", stop)
+		require.Equal(t, want.Evaluation, got.Evaluation)
+		require.Equal(t, withoutSeconds(t, whole), withoutSeconds(t, dir))
+		m, err := engine.ReadModel(dir)
+		require.NoError(t, err)
+		require.Equal(t, want.Params, m.Params)
+		require.Equal(t, 12, m.Step)
+	}
+	again, err := train(t, context.Background(), config(t), 2, engine.RunOptions{Dir: whole})
+	require.NoError(t, err, "a completed run is evaluated again")
+	require.Equal(t, want.Evaluation, again.Evaluation)
+	_, err = train(t, context.Background(), config(t), 2, engine.RunOptions{Dir: whole, Resume: "never"})
+	require.ErrorContains(t, err, "holds a run already")
+	_, err = train(t, context.Background(), config(t), 2, engine.RunOptions{Dir: t.TempDir(), Resume: "must"})
+	require.ErrorContains(t, err, "no checkpoint")
+}
+
+func TestMaxTimeStops(t *testing.T) {
+	dir := t.TempDir()
+	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, MaxTime: 1})
+	require.ErrorIs(t, err, engine.ErrStopped)
+	_, err = os.Stat(filepath.Join(dir, "checkpoint.rvg"))
+	require.NoError(t, err)
+}
+
+func status(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "status.json"))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// TestDamagedFilesAreRefused flips a bit in every part of a checkpoint and of
+// a model, and cuts them at every part.
+func TestDamagedFilesAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
+	require.NoError(t, err)
+	previous, err := os.ReadFile(filepath.Join(dir, "checkpoint.prev.rvg"))
+	require.NoError(t, err)
+	for _, name := range []string{"checkpoint.rvg", "model.rvg"} {
+		path := filepath.Join(dir, name)
+		good, err := os.ReadFile(path)
+		require.NoError(t, err)
+		read := func(data []byte) error {
+			require.NoError(t, os.WriteFile(path, data, 0o644))
+			if name == "model.rvg" {
+				_, err := engine.ReadModel(dir)
+				return err
+			}
+			_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, Resume: "must"})
+			return err
+		}
+		for i := 0; i < len(good); i += 1 + len(good)/97 {
+			bad := bytes.Clone(good)
+			bad[i] ^= 1 << (i % 8)
+			var file *engine.FileError
+			require.ErrorAs(t, read(bad), &file, "%s, byte %d", name, i)
+			require.ErrorAs(t, read(good[:i]), &file, "%s, cut at %d", name, i)
+			if name == "checkpoint.rvg" {
+				require.Contains(t, file.Reason, "checkpoint.prev.rvg, of step 10, is intact")
+			}
+		}
+		require.NoError(t, read(good))
+		require.Error(t, read(nil))
+		require.NoError(t, os.WriteFile(path, good, 0o644))
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "checkpoint.prev.rvg"))
+	require.NoError(t, err)
+	require.Equal(t, previous, kept, "the earlier checkpoint is untouched")
+	_, err = engine.ReadModel(filepath.Join(dir, "checkpoint.rvg"))
+	require.ErrorContains(t, err, "holds a checkpoint, not a model")
+}
+
+func TestCheckpointOfAnotherConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
+	require.NoError(t, err)
+	for key, change := range map[string]func(*ising.Config){
+		"target.beta":                      func(c *ising.Config) { c.Target.Beta = 0.3 },
+		"training.seed":                    func(c *ising.Config) { c.Training.Seed++ },
+		"training.steps":                   func(c *ising.Config) { c.Training.Steps++ },
+		"generator.hidden":                 func(c *ising.Config) { c.Generator.Hidden = []int{17} },
+		"training.optimizer.learning_rate": func(c *ising.Config) { c.Training.Optimizer.LearningRate *= 2 },
+	} {
+		c := config(t)
+		change(c)
+		_, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+		var mismatch *engine.MismatchError
+		require.ErrorAs(t, err, &mismatch, key)
+		require.Equal(t, key, mismatch.Key)
+	}
+	c := config(t)
+	c.Evaluation.Samples, c.Training.LogEvery, c.Training.CheckpointEvery = 50, 3, 0
+	_, err = train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+	require.NoError(t, err, "what does not change the numbers may differ")
+}
+
+// A toy system has one parameter per entry and goes wrong on demand.
+type toy struct {
+	engine.Common
+	lossAt, gradAt, paramAt int
+	acceptance              float64
+}
+
+func newToy() *toy {
+	c := &toy{acceptance: 0.5}
+	c.Schema, c.System = engine.SchemaVersion, "toy"
+	c.Training = engine.Training{Steps: 60, Batch: 2, LogEvery: 1, CheckpointEvery: 3,
+		Optimizer: optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8},
+		Schedule:  optim.Schedule{Kind: "constant"}}
+	c.Evaluation.Samples = 1
+	return c
+}
+
+func (c *toy) New(*pool.Pool) (engine.System, error) { return &toySystem{c: c}, nil }
+
+type toySystem struct {
+	c    *toy
+	step int
+}
+
+func (s *toySystem) NumParams() int             { return 10 }
+func (s *toySystem) Initialize(p []float32)     { p[0] = 1 }
+func (s *toySystem) Generate([]float32, uint32) {}
+func (s *toySystem) Transition(step uint32)     { s.step = int(step) }
+func (s *toySystem) Acceptance() float64        { return s.c.acceptance }
+func (s *toySystem) TensorName(i int) string    { return []string{"front", "back"}[i/5] }
+func (s *toySystem) Discrepancy(uint32) float64 {
+	if s.step == s.c.lossAt {
+		return math.Inf(1)
+	}
+	return 1
+}
+func (s *toySystem) Backward(_, g []float32) {
+	for i := range g {
+		g[i] = 1
+	}
+	if s.step == s.c.gradAt {
+		g[7] = float32(math.NaN())
+	}
+	if s.step == s.c.paramAt {
+		s.c.Training.Optimizer.LearningRate = math.MaxFloat32
+	}
+}
+
+func TestNonFiniteValuesStopTheRun(t *testing.T) {
+	for want, c := range map[string]*toy{
+		"step 7: the loss is not finite":                             {lossAt: 7},
+		"step 8: the gradient of the generator's back is not finite": {gradAt: 8},
+	} {
+		full := newToy()
+		full.lossAt, full.gradAt = c.lossAt, c.gradAt
+		dir := t.TempDir()
+		_, err := train(t, context.Background(), full, 1, engine.RunOptions{Dir: dir})
+		var bad *engine.NonFiniteError
+		require.ErrorAs(t, err, &bad)
+		require.True(t, strings.HasPrefix(err.Error(), want), err.Error())
+		require.Contains(t, status(t, dir), `"failed"`)
+		require.Contains(t, status(t, dir), `"checkpoint": 6`)
+		_, err = os.Stat(filepath.Join(dir, "checkpoint.rvg"))
+		require.NoError(t, err, "the last good checkpoint stays")
+	}
+	c := newToy()
+	c.Training.Optimizer.LearningRate = 3e38
+	c.Training.Optimizer.WeightDecay = 2
+	_, err := train(t, context.Background(), c, 1, engine.RunOptions{})
+	require.ErrorContains(t, err, "the parameter of the generator's front is not finite")
+}
+
+func TestLowAcceptanceIsReported(t *testing.T) {
+	for acceptance, warnings := range map[float64]int{0.5: 0, 0.02: 0, 0.005: 1, 0: 1} {
+		c := newToy()
+		c.acceptance = acceptance
+		var told []string
+		r, err := train(t, context.Background(), c, 1, engine.RunOptions{Warning: func(s string) { told = append(told, s) }})
+		require.NoError(t, err)
+		require.Len(t, told, warnings)
+		require.Equal(t, told, r.Warnings)
+	}
+}
+
+func TestUnusableDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	_, err := train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: filepath.Join(file, "run")})
+	require.ErrorContains(t, err, "not a directory")
+	_, err = train(t, context.Background(), newToy(), 1, engine.RunOptions{Dir: t.TempDir(), Resume: "maybe"})
+	require.ErrorContains(t, err, "auto, never or must")
+	_, err = engine.ReadModel(filepath.Join(t.TempDir(), "nothing"))
+	require.True(t, errors.Is(err, os.ErrNotExist))
+}
+
+func TestCommonValidate(t *testing.T) {
+	for key, change := range map[string]func(*engine.Common){
+		"schema":                    func(c *engine.Common) { c.Schema = 2 },
+		"training.steps":            func(c *engine.Common) { c.Training.Steps = -1 },
+		"training.batch":            func(c *engine.Common) { c.Training.Batch = 1 },
+		"training.clip_norm":        func(c *engine.Common) { c.Training.ClipNorm = math.NaN() },
+		"training.ema":              func(c *engine.Common) { c.Training.EMA = 1 },
+		"training.checkpoint_every": func(c *engine.Common) { c.Training.CheckpointEvery = -1 },
+		"training.log_every":        func(c *engine.Common) { c.Training.LogEvery = 0 },
+		"evaluation.samples":        func(c *engine.Common) { c.Evaluation.Samples = 0 },
+		"training.optimizer.beta1":  func(c *engine.Common) { c.Training.Optimizer.Beta1 = 2 },
+		"training.schedule.kind":    func(c *engine.Common) { c.Training.Schedule.Kind = "" },
+	} {
+		c := newToy()
+		require.NoError(t, c.Validate())
+		change(&c.Common)
+		require.ErrorContains(t, c.Validate(), key+":")
+	}
+}
