@@ -236,3 +236,28 @@ func Text(data []byte, file, key string) (value string, ok bool, err error) {
 func Keys(v any) []string {
 	return leaves(destination(v).Type(), "")
 }
+
+// Assignments returns the values in the struct that v points to as Set takes
+// them, key.path=value, in order.
+func Assignments(v any) ([]string, error) {
+	destination(v)
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("conf: %w", err)
+	}
+	root, f := parse(text)
+	if f != nil {
+		return nil, errors.New("conf: " + f.reason)
+	}
+	return root.assignments(nil, ""), nil
+}
+
+func (n *node) assignments(all []string, path string) []string {
+	if n.kind != object {
+		return append(all, path+"="+string(n.raw))
+	}
+	for _, m := range n.members {
+		all = m.value.assignments(all, join(path, m.key))
+	}
+	return all
+}

@@ -332,6 +332,27 @@ func TestKeys(t *testing.T) {
 	}, Keys(new(config)))
 }
 
+func TestAssignments(t *testing.T) {
+	c := preset()
+	c.Terms = []term{{1, 2}}
+	c.System = `a "b" c`
+	all, err := Assignments(&c)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"schema=1", `system="a \"b\" c"`, "training.seed=1", "training.steps=100", "training.batch=64",
+		"training.optimizer.learning_rate=0.001", "training.optimizer.momentum=0.5", "l=3", "beta=0.2", `shape="square"`,
+		"periodic=false", "bandwidths=[1,2]", `terms=[{"c":1,"weight":2}]`, "field=null", "window=[1,2]", "tiny=0",
+	}, all)
+	var back config
+	for _, a := range all {
+		require.NoError(t, Set(&back, a), a)
+	}
+	require.Equal(t, c, back)
+	c.Beta = math.Inf(1)
+	_, err = Assignments(&c)
+	require.Error(t, err)
+}
+
 func TestDestinationMustBeAStruct(t *testing.T) {
 	n := 3
 	require.Panics(t, func() { _ = Decode([]byte("3"), "f", &n) })

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
+)
+
+// A source is where a configuration comes from: a preset, or a file whose
+// keys override one, and then assignments.
+type source struct {
+	name        string // system or file; empty for the default system
+	preset      string
+	assignments []string
+}
+
+// load returns the configuration, validated, and whether it is a preset's as
+// it stands.
+func (s source) load() (cfg engine.Config, pristine bool, err error) {
+	name, data := s.name, []byte(nil)
+	if name == "" {
+		name = systems[0].Name
+	}
+	def, err := findSystem(name)
+	if err != nil {
+		if data, err = s.readFile(); err != nil {
+			return nil, false, err
+		}
+		cfg, err = decode(data, s.name)
+	} else {
+		cfg, err = preset(def, s.preset)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	assigned := make(map[string]string)
+	for _, a := range s.assignments {
+		if err := conf.Set(cfg, a); err != nil {
+			return nil, false, usagef("--set %q: %w", a, err)
+		}
+		key, _, _ := strings.Cut(a, "=")
+		assigned[strings.TrimSpace(key)] = a
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, false, usageError{locate(err, assigned, data, s.name)}
+	}
+	return cfg, data == nil && len(assigned) == 0, nil
+}
+
+// readFile reads the configuration file that the name must be if it is no
+// system.
+func (s source) readFile() ([]byte, error) {
+	if s.preset != "" {
+		return nil, usagef("--preset: goes with a system; %s names its own preset", s.name)
+	}
+	data, err := os.ReadFile(s.name)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(s.name, "./") {
+		return nil, usagef("%q is neither a system (%s) nor a file", s.name, strings.Join(systemNames(), ", "))
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return data, nil
+}
+
+func preset(def *engine.Definition, name string) (engine.Config, error) {
+	if name == "" {
+		name = def.Presets[0]
+	}
+	cfg, err := def.Preset(name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return cfg, nil
+}
+
+// decode reads a configuration of any system. The file says which system's it
+// is and, if it likes, of which preset the missing keys are.
+func decode(data []byte, file string) (engine.Config, error) {
+	name, ok, err := conf.Text(data, file, "system")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &conf.Error{File: file, Path: "system", Reason: "missing; it is one of " + strings.Join(systemNames(), ", ")}
+	}
+	def, err := findSystem(name)
+	if err != nil {
+		return nil, at(data, file, "system", err)
+	}
+	base, _, err := conf.Text(data, file, "preset")
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := preset(def, base)
+	if err != nil {
+		return nil, at(data, file, "preset", err)
+	}
+	return cfg, conf.Decode(data, file, cfg)
+}
+
+// at places an error at a key of a file.
+func at(data []byte, file, key string, err error) error {
+	line, column, _ := conf.Position(data, key)
+	return &conf.Error{File: file, Line: line, Column: column, Path: key, Reason: strings.TrimPrefix(err.Error(), key+": "), Err: err}
+}
+
+// locate says where the value that validation refuses came from. Validation
+// errors begin with the key's path.
+func locate(err error, assigned map[string]string, data []byte, file string) error {
+	key, _, ok := strings.Cut(err.Error(), ": ")
+	if !ok {
+		return err
+	}
+	for above, _, _ := strings.Cut(key, "["); above != ""; above = above[:max(0, strings.LastIndexByte(above, '.'))] {
+		if a, ok := assigned[above]; ok {
+			return fmt.Errorf("--set %q: %w", a, err)
+		}
+	}
+	if line, _, ok := conf.Position(data, key); ok && line > 0 {
+		return at(data, file, key, err)
+	}
+	return err
+}

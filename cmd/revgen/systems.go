@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/ising"
+)
+
+// systems is every system the program knows, the default first. A new one
+// needs its line here and nothing else.
+var systems = []engine.Definition{
+	ising.Definition,
+}
+
+func systemNames() []string {
+	var names []string
+	for _, s := range systems {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// findSystem returns the system of a name, or an error that lists them.
+func findSystem(name string) (*engine.Definition, error) {
+	i := slices.IndexFunc(systems, func(s engine.Definition) bool { return s.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown system %q; the systems are %s", name, strings.Join(systemNames(), ", "))
+	}
+	return &systems[i], nil
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// training is what the flags of train ask for.
+type training struct {
+	source
+	dir     string
+	resume  string
+	maxTime duration
+	seed    count
+	threads int
+	samples count
+}
+
+// defaultSampleBytes bounds the samples that train leaves unasked.
+const defaultSampleBytes = 64 << 20
+
+func (p *program) trainCommand() *cobra.Command {
+	var t training
+	cmd := &cobra.Command{
+		Use:   "train [" + strings.Join(systemNames(), "|") + "|FILE.json]",
+		Short: "Train a generator and measure it",
+		Long: fmt.Sprintf(`Train a generator, starting from a preset of a system or from a configuration
+file, and print its observables beside the exact ones. Without an argument this
+is the %s preset of %s.
+
+The run directory holds config.json (sufficient to repeat the run),
+metrics.jsonl, status.json, model.rvg, checkpoint.rvg and its predecessor,
+summary.json and samples.npy, the samples that were measured. The same command
+continues a run that was stopped: by SIGINT, SIGTERM or SIGUSR1, or by
+--max-time, each of which leaves a checkpoint and exit code 75. The result does
+not depend on whether or where a run was stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name),
+		Example: `  revgen train
+  revgen train ising --preset paper --set target.beta=0.5 -o cold
+  revgen train config.json --max-time 01:50:00 --json > summary.json`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return systemNames(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				t.name = args[0]
+			}
+			if cmd.Flags().Changed("seed") {
+				t.assignments = append(t.assignments, "training.seed="+t.seed.String())
+			}
+			return p.train(&t, cmd.Flags().Changed("samples"))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&t.preset, "preset", "p", "", "preset of the system: "+strings.Join(systems[0].Presets, ", "))
+	flags.StringArrayVarP(&t.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
+	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
+	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
+	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
+	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
+	addThreads(cmd, &t.threads)
+	complete(cmd, "resume", func() []string { return []string{"auto", "never", "must"} })
+	complete(cmd, "preset", func() []string { return systems[0].Presets })
+	complete(cmd, "set", func() []string {
+		cfg, err := preset(&systems[0], "")
+		if err != nil {
+			return nil
+		}
+		var words []string
+		for _, key := range conf.Keys(cfg) {
+			words = append(words, key+"=")
+		}
+		return words
+	})
+	return cmd
+}
+
+// usageArgs marks the errors of an argument check as the user's.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%w; see %s --help", err, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func (p *program) train(t *training, wantSamples bool) error {
+	switch t.resume {
+	case "auto", "never", "must":
+	default:
+		return usagef("--resume: %q is not auto, never or must", t.resume)
+	}
+	cfg, pristine, err := t.load()
+	if err != nil {
+		return err
+	}
+	if t.dir == "" {
+		if t.dir, err = defaultDir(cfg, pristine); err != nil {
+			return err
+		}
+	}
+	workers, err := p.newPool(t.threads)
+	if err != nil {
+		return err
+	}
+	defer workers.Close()
+	ctx, release := p.stoppable()
+	defer release()
+
+	shared := cfg.Shared()
+	p.say("%s, %s preset, seed %d, %d steps of %d samples, %d threads: %s",
+		shared.System, shared.Preset, shared.Training.Seed, shared.Training.Steps, shared.Training.Batch, workers.Threads(), t.dir)
+	result, err := p.runTraining(ctx, cfg, workers, t)
+	if err != nil {
+		return p.explainStop(ctx, err, t)
+	}
+	samples, err := p.leaveSamples(ctx, cfg, result.Params, workers, t, wantSamples)
+	if err != nil {
+		return p.explainStop(ctx, err, t)
+	}
+	return p.conclude(t.dir, samples, result)
+}
+
+// defaultDir names a run by what determines it, so that repeating a command
+// continues its run and changing it starts another.
+func defaultDir(cfg engine.Config, pristine bool) (string, error) {
+	shared := cfg.Shared()
+	name := fmt.Sprintf("%s-%s-seed%d", shared.System, shared.Preset, shared.Training.Seed)
+	if !pristine {
+		text, err := conf.Encode(cfg)
+		if err != nil {
+			return "", err
+		}
+		name += fmt.Sprintf("-%x", sha256.Sum256(text))[:9]
+	}
+	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
+}
+
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training) (*engine.Result, error) {
+	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
+	defer m.end()
+	return engine.Train(ctx, cfg, workers, engine.RunOptions{
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
+		Warning: func(text string) { p.say("warning: %s", text) },
+		Progress: func(now engine.Progress) {
+			m.update(int64(now.Step), now.StepsPerSecond, fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance))
+		},
+	})
+}
+
+// explainStop adds to ErrStopped what stopped the run and how to go on.
+func (p *program) explainStop(ctx context.Context, err error, t *training) error {
+	if !errors.Is(err, engine.ErrStopped) && ctx.Err() == nil {
+		return err
+	}
+	why := "--max-time " + t.maxTime.String()
+	var request stopRequest
+	if errors.As(context.Cause(ctx), &request) {
+		why = signalName(request.signal)
+	}
+	where := ""
+	if s, err := readStatus(t.dir); err == nil {
+		where = fmt.Sprintf(" at step %d of %d", s.Step, s.Steps)
+	}
+	return stopped{fmt.Sprintf("%s: stopped%s; the same command continues from %s", why, where, t.dir)}
+}
+
+// stopped is ErrStopped with a better text.
+type stopped struct{ text string }
+
+func (s stopped) Error() string { return s.text }
+func (s stopped) Unwrap() error { return engine.ErrStopped }
+
+// leaveSamples writes samples.npy and returns its path, "" if it wrote none.
+func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
+	stream, err := engine.NewStream(cfg, params, workers)
+	if err != nil {
+		if asked {
+			return "", err
+		}
+		return "", nil // a system need not be able to
+	}
+	format, err := stream.Format("")
+	if err != nil {
+		return "", err
+	}
+	n := uint64(t.samples)
+	if !asked {
+		n = min(uint64(cfg.Shared().Evaluation.Samples), defaultSampleBytes/uint64(max(1, format.RowBytes)))
+	}
+	if n == 0 {
+		return "", nil
+	}
+	path := filepath.Join(t.dir, "samples.npy")
+	return path, p.writeSamples(ctx, stream, request{path: path, format: format, n: n})
+}
+
+// conclude prints the table, or the summary as one JSON object.
+func (p *program) conclude(dir, samples string, result *engine.Result) error {
+	if p.json {
+		summary := make(map[string]any)
+		data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+		if err == nil {
+			err = json.Unmarshal(data, &summary)
+		}
+		if err != nil {
+			return err
+		}
+		summary["directory"] = dir
+		if samples != "" {
+			summary["samples_file"] = samples
+		}
+		return json.NewEncoder(p.stdout).Encode(summary)
+	}
+	if e := result.Evaluation; e != nil {
+		for _, warning := range e.Warnings {
+			p.say("warning: %s", warning)
+		}
+		if err := writeEvaluation(p.stdout, e); err != nil {
+			return err
+		}
+		p.say("%d samples measured after %d steps in %.1f s", e.Samples, result.Steps, result.Seconds)
+	}
+	if samples != "" {
+		p.say("samples: %s", samples)
+	}
+	return nil
+}
