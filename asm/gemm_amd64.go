@@ -51,21 +51,23 @@ func denseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 		denseBackwardWeightsGeneric(dw, db, x, dy, rows, in, out)
 		return
 	}
-	const depth = 256 // rows of x and dy
+	// A block of dy's rows stays in L2 while all of dw's rows pass.
+	depth := min(256, max(32, 1<<16/out))
 	for first := 0; first < rows; first += depth {
 		n := min(depth, rows-first)
 		block := rowBlock(n * out)
 		for i := 0; i < in; i += block {
+			count := min(block, in-i)
 			if useAVX512 {
-				denseWeightsAVX512(dw[i*out:], x[first*in+i:], dy[first*out:], min(block, in-i), n, in, out)
+				denseWeightsAVX512(dw[i*out:], x[first*in+i:], dy[first*out:], count, n, in, out)
 			} else {
-				denseWeightsAVX2(dw[i*out:], x[first*in+i:], dy[first*out:], min(block, in-i), n, in, out)
+				denseWeightsAVX2(dw[i*out:], x[first*in+i:], dy[first*out:], count, n, in, out)
 			}
 		}
-	}
-	for r := range rows {
-		for o, g := range dy[r*out:][:out] {
-			db[o] += g
+		if useAVX512 {
+			columnSumsAVX512(db, dy[first*out:], n, out)
+		} else {
+			columnSumsAVX2(db, dy[first*out:], n, out)
 		}
 	}
 }

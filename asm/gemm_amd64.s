@@ -26,10 +26,12 @@ TEXT ·denseForwardAVX512(SB), NOSPLIT, $32-124
 
 columns:
 	MOVQ    (SP), DI
+	CMPQ    DI, $0x00
+	JLE     done
 	CMPQ    DI, $0x20
-	JLE     group0_skip
+	JLE     group1_skip
 	CMPQ    DI, $0x30
-	JG      group0_skip
+	JG      group1_skip
 	LEAQ    -32(DI), DI
 	MOVQ    $0x00000010, R8
 	CMPQ    DI, R8
@@ -41,9 +43,9 @@ columns:
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
 
-group0_rows9:
+group1_rows9:
 	CMPQ R9, $0x09
-	JL   group0_rows9_end
+	JL   group1_rows9_end
 
 	// 9 rows by 3 panels
 	MOVQ      24(SP), R10
@@ -83,9 +85,9 @@ group0_rows9:
 	ANDQ      $0x03, R14
 	SUBQ      R14, R13
 	LEAQ      (R11)(R13*4), R13
-	JMP       group0_rows9_check
+	JMP       group1_rows9_check
 
-group0_rows9_k:
+group1_rows9_k:
 	VMOVUPS      (R10), Z27
 	VMOVUPS      (R10)(SI*1), Z28
 	VMOVUPS      (R10)(SI*2), Z29
@@ -246,14 +248,14 @@ group0_rows9_k:
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 
-group0_rows9_check:
+group1_rows9_check:
 	CMPQ R11, R13
-	JNE  group0_rows9_k
+	JNE  group1_rows9_k
 	MOVQ in+104(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows9_done
+	JZ   group1_rows9_done
 
-group0_rows9_rest:
+group1_rows9_rest:
 	VMOVUPS      (R10), Z27
 	VMOVUPS      (R10)(SI*1), Z28
 	VMOVUPS      (R10)(SI*2), Z29
@@ -297,9 +299,9 @@ group0_rows9_rest:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows9_rest
+	JNZ          group1_rows9_rest
 
-group0_rows9_done:
+group1_rows9_done:
 	IMUL3Q       $0x09, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z28, Z28, Z28
@@ -395,11 +397,11 @@ group0_rows9_done:
 	VMOVUPS      Z26, K1, 128(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x09, R9
-	JMP          group0_rows9
+	JMP          group1_rows9
 
-group0_rows9_end:
+group1_rows9_end:
 	CMPQ R9, $0x08
-	JL   group0_rows8_end
+	JL   group1_rows8_end
 
 	// 8 rows by 3 panels
 	MOVQ      24(SP), R10
@@ -436,9 +438,9 @@ group0_rows9_end:
 	ANDQ      $0x03, R14
 	SUBQ      R14, R13
 	LEAQ      (R11)(R13*4), R13
-	JMP       group0_rows8_check
+	JMP       group1_rows8_check
 
-group0_rows8_k:
+group1_rows8_k:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      (R10)(SI*1), Z25
 	VMOVUPS      (R10)(SI*2), Z26
@@ -583,14 +585,14 @@ group0_rows8_k:
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 
-group0_rows8_check:
+group1_rows8_check:
 	CMPQ R11, R13
-	JNE  group0_rows8_k
+	JNE  group1_rows8_k
 	MOVQ in+104(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows8_done
+	JZ   group1_rows8_done
 
-group0_rows8_rest:
+group1_rows8_rest:
 	VMOVUPS      (R10), Z24
 	VMOVUPS      (R10)(SI*1), Z25
 	VMOVUPS      (R10)(SI*2), Z26
@@ -630,9 +632,9 @@ group0_rows8_rest:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows8_rest
+	JNZ          group1_rows8_rest
 
-group0_rows8_done:
+group1_rows8_done:
 	IMUL3Q       $0x08, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z25, Z25, Z25
@@ -719,9 +721,9 @@ group0_rows8_done:
 	ADDQ         AX, R8
 	SUBQ         $0x08, R9
 
-group0_rows8_end:
+group1_rows8_end:
 	CMPQ R9, $0x04
-	JL   group0_rows4_end
+	JL   group1_rows4_end
 
 	// 4 rows by 3 panels
 	MOVQ      24(SP), R10
@@ -744,9 +746,9 @@ group0_rows8_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group0_rows4_check
+	JMP       group1_rows4_check
 
-group0_rows4_k:
+group1_rows4_k:
 	VMOVUPS      (R10), Z12
 	VMOVUPS      (R10)(SI*1), Z13
 	VMOVUPS      (R10)(SI*2), Z14
@@ -826,14 +828,14 @@ group0_rows4_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows4_check:
+group1_rows4_check:
 	CMPQ R11, R12
-	JNE  group0_rows4_k
+	JNE  group1_rows4_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows4_done
+	JZ   group1_rows4_done
 
-group0_rows4_rest:
+group1_rows4_rest:
 	VMOVUPS      (R10), Z12
 	VMOVUPS      (R10)(SI*1), Z13
 	VMOVUPS      (R10)(SI*2), Z14
@@ -856,9 +858,9 @@ group0_rows4_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows4_rest
+	JNZ          group1_rows4_rest
 
-group0_rows4_done:
+group1_rows4_done:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z13, Z13, Z13
@@ -905,9 +907,9 @@ group0_rows4_done:
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
 
-group0_rows4_end:
+group1_rows4_end:
 	CMPQ R9, $0x02
-	JL   group0_rows2_end
+	JL   group1_rows2_end
 
 	// 2 rows by 3 panels
 	MOVQ      24(SP), R10
@@ -924,9 +926,9 @@ group0_rows4_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group0_rows2_check
+	JMP       group1_rows2_check
 
-group0_rows2_k:
+group1_rows2_k:
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(SI*1), Z7
 	VMOVUPS      (R10)(SI*2), Z8
@@ -974,14 +976,14 @@ group0_rows2_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows2_check:
+group1_rows2_check:
 	CMPQ R11, R12
-	JNE  group0_rows2_k
+	JNE  group1_rows2_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows2_done
+	JZ   group1_rows2_done
 
-group0_rows2_rest:
+group1_rows2_rest:
 	VMOVUPS      (R10), Z6
 	VMOVUPS      (R10)(SI*1), Z7
 	VMOVUPS      (R10)(SI*2), Z8
@@ -996,9 +998,9 @@ group0_rows2_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows2_rest
+	JNZ          group1_rows2_rest
 
-group0_rows2_done:
+group1_rows2_done:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z7, Z7, Z7
@@ -1025,9 +1027,9 @@ group0_rows2_done:
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
 
-group0_rows2_end:
+group1_rows2_end:
 	CMPQ R9, $0x01
-	JL   group0_rows1_end
+	JL   group1_rows1_end
 
 	// 1 rows by 3 panels
 	MOVQ      24(SP), R10
@@ -1041,9 +1043,9 @@ group0_rows2_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group0_rows1_check
+	JMP       group1_rows1_check
 
-group0_rows1_k:
+group1_rows1_k:
 	VMOVUPS      (R10), Z3
 	VMOVUPS      (R10)(SI*1), Z4
 	VMOVUPS      (R10)(SI*2), Z5
@@ -1075,14 +1077,14 @@ group0_rows1_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows1_check:
+group1_rows1_check:
 	CMPQ R11, R12
-	JNE  group0_rows1_k
+	JNE  group1_rows1_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows1_done
+	JZ   group1_rows1_done
 
-group0_rows1_rest:
+group1_rows1_rest:
 	VMOVUPS      (R10), Z3
 	VMOVUPS      (R10)(SI*1), Z4
 	VMOVUPS      (R10)(SI*2), Z5
@@ -1093,9 +1095,9 @@ group0_rows1_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows1_rest
+	JNZ          group1_rows1_rest
 
-group0_rows1_done:
+group1_rows1_done:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z4, Z4, Z4
@@ -1112,18 +1114,18 @@ group0_rows1_done:
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
 
-group0_rows1_end:
-	ADDQ $0xc0, 16(SP)
-	ADDQ $0xc0, 24(SP)
+group1_rows1_end:
+	ADDQ $0x000000c0, 16(SP)
+	ADDQ $0x000000c0, 24(SP)
 	ADDQ SI, 8(SP)
 	ADDQ SI, 8(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x30, (SP)
 	JMP  columns
 
-group0_skip:
+group1_skip:
 	CMPQ    DI, $0x10
-	JLE     group1_skip
+	JLE     group2_skip
 	LEAQ    -16(DI), DI
 	MOVQ    $0x00000010, R8
 	CMPQ    DI, R8
@@ -1135,9 +1137,9 @@ group0_skip:
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
 
-group1_rows14:
+group2_rows14:
 	CMPQ R9, $0x0e
-	JL   group1_rows14_end
+	JL   group2_rows14_end
 
 	// 14 rows by 2 panels
 	MOVQ      24(SP), R10
@@ -1178,9 +1180,9 @@ group1_rows14:
 	ANDQ      $0x03, R14
 	SUBQ      R14, R13
 	LEAQ      (R11)(R13*4), R13
-	JMP       group1_rows14_check
+	JMP       group2_rows14_check
 
-group1_rows14_k:
+group2_rows14_k:
 	VMOVUPS      (R10), Z28
 	VMOVUPS      (R10)(SI*1), Z29
 	VBROADCASTSS (R11), Z30
@@ -1361,14 +1363,14 @@ group1_rows14_k:
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 
-group1_rows14_check:
+group2_rows14_check:
 	CMPQ R11, R13
-	JNE  group1_rows14_k
+	JNE  group2_rows14_k
 	MOVQ in+104(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows14_done
+	JZ   group2_rows14_done
 
-group1_rows14_rest:
+group2_rows14_rest:
 	VMOVUPS      (R10), Z28
 	VMOVUPS      (R10)(SI*1), Z29
 	VBROADCASTSS (R11), Z30
@@ -1417,9 +1419,9 @@ group1_rows14_rest:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows14_rest
+	JNZ          group2_rows14_rest
 
-group1_rows14_done:
+group2_rows14_done:
 	IMUL3Q       $0x0e, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z29, Z29, Z29
@@ -1523,11 +1525,11 @@ group1_rows14_done:
 	VMOVUPS      Z27, K1, 64(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x0e, R9
-	JMP          group1_rows14
+	JMP          group2_rows14
 
-group1_rows14_end:
+group2_rows14_end:
 	CMPQ R9, $0x08
-	JL   group1_rows8_end
+	JL   group2_rows8_end
 
 	// 8 rows by 2 panels
 	MOVQ      24(SP), R10
@@ -1556,9 +1558,9 @@ group1_rows14_end:
 	ANDQ      $0x03, R14
 	SUBQ      R14, R13
 	LEAQ      (R11)(R13*4), R13
-	JMP       group1_rows8_check
+	JMP       group2_rows8_check
 
-group1_rows8_k:
+group2_rows8_k:
 	VMOVUPS      (R10), Z16
 	VMOVUPS      (R10)(SI*1), Z17
 	VBROADCASTSS (R11), Z18
@@ -1667,14 +1669,14 @@ group1_rows8_k:
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 
-group1_rows8_check:
+group2_rows8_check:
 	CMPQ R11, R13
-	JNE  group1_rows8_k
+	JNE  group2_rows8_k
 	MOVQ in+104(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows8_done
+	JZ   group2_rows8_done
 
-group1_rows8_rest:
+group2_rows8_rest:
 	VMOVUPS      (R10), Z16
 	VMOVUPS      (R10)(SI*1), Z17
 	VBROADCASTSS (R11), Z18
@@ -1705,9 +1707,9 @@ group1_rows8_rest:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows8_rest
+	JNZ          group2_rows8_rest
 
-group1_rows8_done:
+group2_rows8_done:
 	IMUL3Q       $0x08, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z17, Z17, Z17
@@ -1770,9 +1772,9 @@ group1_rows8_done:
 	ADDQ         AX, R8
 	SUBQ         $0x08, R9
 
-group1_rows8_end:
+group2_rows8_end:
 	CMPQ R9, $0x04
-	JL   group1_rows4_end
+	JL   group2_rows4_end
 
 	// 4 rows by 2 panels
 	MOVQ      24(SP), R10
@@ -1791,9 +1793,9 @@ group1_rows8_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group1_rows4_check
+	JMP       group2_rows4_check
 
-group1_rows4_k:
+group2_rows4_k:
 	VMOVUPS      (R10), Z8
 	VMOVUPS      (R10)(SI*1), Z9
 	VBROADCASTSS (R11), Z10
@@ -1853,14 +1855,14 @@ group1_rows4_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group1_rows4_check:
+group2_rows4_check:
 	CMPQ R11, R12
-	JNE  group1_rows4_k
+	JNE  group2_rows4_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group1_rows4_done
+	JZ   group2_rows4_done
 
-group1_rows4_rest:
+group2_rows4_rest:
 	VMOVUPS      (R10), Z8
 	VMOVUPS      (R10)(SI*1), Z9
 	VBROADCASTSS (R11), Z10
@@ -1878,9 +1880,9 @@ group1_rows4_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group1_rows4_rest
+	JNZ          group2_rows4_rest
 
-group1_rows4_done:
+group2_rows4_done:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z9, Z9, Z9
@@ -1915,9 +1917,9 @@ group1_rows4_done:
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
 
-group1_rows4_end:
+group2_rows4_end:
 	CMPQ R9, $0x02
-	JL   group1_rows2_end
+	JL   group2_rows2_end
 
 	// 2 rows by 2 panels
 	MOVQ      24(SP), R10
@@ -1932,9 +1934,9 @@ group1_rows4_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group1_rows2_check
+	JMP       group2_rows2_check
 
-group1_rows2_k:
+group2_rows2_k:
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(SI*1), Z5
 	VBROADCASTSS (R11), Z6
@@ -1970,14 +1972,14 @@ group1_rows2_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group1_rows2_check:
+group2_rows2_check:
 	CMPQ R11, R12
-	JNE  group1_rows2_k
+	JNE  group2_rows2_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group1_rows2_done
+	JZ   group2_rows2_done
 
-group1_rows2_rest:
+group2_rows2_rest:
 	VMOVUPS      (R10), Z4
 	VMOVUPS      (R10)(SI*1), Z5
 	VBROADCASTSS (R11), Z6
@@ -1989,9 +1991,9 @@ group1_rows2_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group1_rows2_rest
+	JNZ          group2_rows2_rest
 
-group1_rows2_done:
+group2_rows2_done:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z5, Z5, Z5
@@ -2012,9 +2014,9 @@ group1_rows2_done:
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
 
-group1_rows2_end:
+group2_rows2_end:
 	CMPQ R9, $0x01
-	JL   group1_rows1_end
+	JL   group2_rows1_end
 
 	// 1 rows by 2 panels
 	MOVQ      24(SP), R10
@@ -2027,9 +2029,9 @@ group1_rows2_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group1_rows1_check
+	JMP       group2_rows1_check
 
-group1_rows1_k:
+group2_rows1_k:
 	VMOVUPS      (R10), Z2
 	VMOVUPS      (R10)(SI*1), Z3
 	VBROADCASTSS (R11), Z4
@@ -2053,14 +2055,14 @@ group1_rows1_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group1_rows1_check:
+group2_rows1_check:
 	CMPQ R11, R12
-	JNE  group1_rows1_k
+	JNE  group2_rows1_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group1_rows1_done
+	JZ   group2_rows1_done
 
-group1_rows1_rest:
+group2_rows1_rest:
 	VMOVUPS      (R10), Z2
 	VMOVUPS      (R10)(SI*1), Z3
 	VBROADCASTSS (R11), Z4
@@ -2069,9 +2071,9 @@ group1_rows1_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group1_rows1_rest
+	JNZ          group2_rows1_rest
 
-group1_rows1_done:
+group2_rows1_done:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z3, Z3, Z3
@@ -2085,17 +2087,15 @@ group1_rows1_done:
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
 
-group1_rows1_end:
-	ADDQ $0x80, 16(SP)
-	ADDQ $0x80, 24(SP)
+group2_rows1_end:
+	ADDQ $0x00000080, 16(SP)
+	ADDQ $0x00000080, 24(SP)
 	ADDQ SI, 8(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x20, (SP)
 	JMP  columns
 
-group1_skip:
-	CMPQ    DI, $0x00
-	JLE     group2_skip
+group2_skip:
 	LEAQ    (DI), DI
 	MOVQ    $0x00000010, R8
 	CMPQ    DI, R8
@@ -2107,9 +2107,9 @@ group1_skip:
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
 
-group2_rows14:
+group3_rows14:
 	CMPQ R9, $0x0e
-	JL   group2_rows14_end
+	JL   group3_rows14_end
 
 	// 14 rows by 1 panels
 	MOVQ      24(SP), R10
@@ -2136,9 +2136,9 @@ group2_rows14:
 	ANDQ      $0x03, R14
 	SUBQ      R14, R13
 	LEAQ      (R11)(R13*4), R13
-	JMP       group2_rows14_check
+	JMP       group3_rows14_check
 
-group2_rows14_k:
+group3_rows14_k:
 	VMOVUPS      (R10), Z14
 	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -2259,14 +2259,14 @@ group2_rows14_k:
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 
-group2_rows14_check:
+group3_rows14_check:
 	CMPQ R11, R13
-	JNE  group2_rows14_k
+	JNE  group3_rows14_k
 	MOVQ in+104(FP), R14
 	ANDQ $0x03, R14
-	JZ   group2_rows14_done
+	JZ   group3_rows14_done
 
-group2_rows14_rest:
+group3_rows14_rest:
 	VMOVUPS      (R10), Z14
 	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -2300,9 +2300,9 @@ group2_rows14_rest:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group2_rows14_rest
+	JNZ          group3_rows14_rest
 
-group2_rows14_done:
+group3_rows14_done:
 	IMUL3Q       $0x0e, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z15, Z15, Z15
@@ -2364,11 +2364,11 @@ group2_rows14_done:
 	VMOVUPS      Z13, K1, (R8)
 	ADDQ         AX, R8
 	SUBQ         $0x0e, R9
-	JMP          group2_rows14
+	JMP          group3_rows14
 
-group2_rows14_end:
+group3_rows14_end:
 	CMPQ R9, $0x08
-	JL   group2_rows8_end
+	JL   group3_rows8_end
 
 	// 8 rows by 1 panels
 	MOVQ      24(SP), R10
@@ -2389,9 +2389,9 @@ group2_rows14_end:
 	ANDQ      $0x03, R14
 	SUBQ      R14, R13
 	LEAQ      (R11)(R13*4), R13
-	JMP       group2_rows8_check
+	JMP       group3_rows8_check
 
-group2_rows8_k:
+group3_rows8_k:
 	VMOVUPS      (R10), Z8
 	VBROADCASTSS (R11), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2464,14 +2464,14 @@ group2_rows8_k:
 	ADDQ         $0x10, R11
 	ADDQ         $0x10, R12
 
-group2_rows8_check:
+group3_rows8_check:
 	CMPQ R11, R13
-	JNE  group2_rows8_k
+	JNE  group3_rows8_k
 	MOVQ in+104(FP), R14
 	ANDQ $0x03, R14
-	JZ   group2_rows8_done
+	JZ   group3_rows8_done
 
-group2_rows8_rest:
+group3_rows8_rest:
 	VMOVUPS      (R10), Z8
 	VBROADCASTSS (R11), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -2493,9 +2493,9 @@ group2_rows8_rest:
 	ADDQ         $0x04, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group2_rows8_rest
+	JNZ          group3_rows8_rest
 
-group2_rows8_done:
+group3_rows8_done:
 	IMUL3Q       $0x08, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z9, Z9, Z9
@@ -2534,9 +2534,9 @@ group2_rows8_done:
 	ADDQ         AX, R8
 	SUBQ         $0x08, R9
 
-group2_rows8_end:
+group3_rows8_end:
 	CMPQ R9, $0x04
-	JL   group2_rows4_end
+	JL   group3_rows4_end
 
 	// 4 rows by 1 panels
 	MOVQ      24(SP), R10
@@ -2551,9 +2551,9 @@ group2_rows8_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group2_rows4_check
+	JMP       group3_rows4_check
 
-group2_rows4_k:
+group3_rows4_k:
 	VMOVUPS      (R10), Z4
 	VBROADCASTSS (R11), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -2593,14 +2593,14 @@ group2_rows4_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group2_rows4_check:
+group3_rows4_check:
 	CMPQ R11, R12
-	JNE  group2_rows4_k
+	JNE  group3_rows4_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group2_rows4_done
+	JZ   group3_rows4_done
 
-group2_rows4_rest:
+group3_rows4_rest:
 	VMOVUPS      (R10), Z4
 	VBROADCASTSS (R11), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -2613,9 +2613,9 @@ group2_rows4_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group2_rows4_rest
+	JNZ          group3_rows4_rest
 
-group2_rows4_done:
+group3_rows4_done:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z5, Z5, Z5
@@ -2638,9 +2638,9 @@ group2_rows4_done:
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
 
-group2_rows4_end:
+group3_rows4_end:
 	CMPQ R9, $0x02
-	JL   group2_rows2_end
+	JL   group3_rows2_end
 
 	// 2 rows by 1 panels
 	MOVQ      24(SP), R10
@@ -2653,9 +2653,9 @@ group2_rows4_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group2_rows2_check
+	JMP       group3_rows2_check
 
-group2_rows2_k:
+group3_rows2_k:
 	VMOVUPS      (R10), Z2
 	VBROADCASTSS (R11), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -2679,14 +2679,14 @@ group2_rows2_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group2_rows2_check:
+group3_rows2_check:
 	CMPQ R11, R12
-	JNE  group2_rows2_k
+	JNE  group3_rows2_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group2_rows2_done
+	JZ   group3_rows2_done
 
-group2_rows2_rest:
+group3_rows2_rest:
 	VMOVUPS      (R10), Z2
 	VBROADCASTSS (R11), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -2695,9 +2695,9 @@ group2_rows2_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group2_rows2_rest
+	JNZ          group3_rows2_rest
 
-group2_rows2_done:
+group3_rows2_done:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z3, Z3, Z3
@@ -2712,9 +2712,9 @@ group2_rows2_done:
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
 
-group2_rows2_end:
+group3_rows2_end:
 	CMPQ R9, $0x01
-	JL   group2_rows1_end
+	JL   group3_rows1_end
 
 	// 1 rows by 1 panels
 	MOVQ      24(SP), R10
@@ -2726,9 +2726,9 @@ group2_rows2_end:
 	ANDQ      $0x03, R13
 	SUBQ      R13, R12
 	LEAQ      (R11)(R12*4), R12
-	JMP       group2_rows1_check
+	JMP       group3_rows1_check
 
-group2_rows1_k:
+group3_rows1_k:
 	VMOVUPS      (R10), Z1
 	VBROADCASTSS (R11), Z2
 	VFMADD231PS  Z2, Z1, Z0
@@ -2744,23 +2744,23 @@ group2_rows1_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group2_rows1_check:
+group3_rows1_check:
 	CMPQ R11, R12
-	JNE  group2_rows1_k
+	JNE  group3_rows1_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group2_rows1_done
+	JZ   group3_rows1_done
 
-group2_rows1_rest:
+group3_rows1_rest:
 	VMOVUPS      (R10), Z1
 	VBROADCASTSS (R11), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group2_rows1_rest
+	JNZ          group3_rows1_rest
 
-group2_rows1_done:
+group3_rows1_done:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z2, Z2, Z2
@@ -2771,14 +2771,14 @@ group2_rows1_done:
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
 
-group2_rows1_end:
-	ADDQ $0x40, 16(SP)
-	ADDQ $0x40, 24(SP)
+group3_rows1_end:
+	ADDQ $0x00000040, 16(SP)
+	ADDQ $0x00000040, 24(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group2_skip:
+done:
 	VZEROUPPER
 	RET
 
@@ -2804,10 +2804,12 @@ TEXT ·denseBackwardInputAVX512(SB), NOSPLIT, $24-124
 
 columns:
 	MOVQ    (SP), R8
+	CMPQ    R8, $0x00
+	JLE     done
 	CMPQ    R8, $0x20
-	JLE     group0_skip
+	JLE     group1_skip
 	CMPQ    R8, $0x30
-	JG      group0_skip
+	JG      group1_skip
 	LEAQ    -32(R8), R8
 	MOVQ    $0x00000010, R9
 	CMPQ    R8, R9
@@ -2819,9 +2821,9 @@ columns:
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
 
-group0_rows9:
+group1_rows9:
 	CMPQ R10, $0x09
-	JL   group0_rows9_end
+	JL   group1_rows9_end
 
 	// 9 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -2860,9 +2862,9 @@ group0_rows9:
 	ANDQ   $0x03, R15
 	SUBQ   R15, R14
 	LEAQ   (R12)(R14*4), R14
-	JMP    group0_rows9_check
+	JMP    group1_rows9_check
 
-group0_rows9_k:
+group1_rows9_k:
 	VMOVUPS      (R11), Z27
 	VMOVUPS      (R11)(SI*1), Z28
 	VMOVUPS      (R11)(SI*2), Z29
@@ -3023,14 +3025,14 @@ group0_rows9_k:
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 
-group0_rows9_check:
+group1_rows9_check:
 	CMPQ R12, R14
-	JNE  group0_rows9_k
+	JNE  group1_rows9_k
 	MOVQ out+112(FP), R15
 	ANDQ $0x03, R15
-	JZ   group0_rows9_done
+	JZ   group1_rows9_done
 
-group0_rows9_rest:
+group1_rows9_rest:
 	VMOVUPS      (R11), Z27
 	VMOVUPS      (R11)(SI*1), Z28
 	VMOVUPS      (R11)(SI*2), Z29
@@ -3074,9 +3076,9 @@ group0_rows9_rest:
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	DECQ         R15
-	JNZ          group0_rows9_rest
+	JNZ          group1_rows9_rest
 
-group0_rows9_done:
+group1_rows9_done:
 	IMUL3Q       $0x09, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z28, Z28, Z28
@@ -3172,11 +3174,11 @@ group0_rows9_done:
 	VMOVUPS      Z26, K1, 128(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x09, R10
-	JMP          group0_rows9
+	JMP          group1_rows9
 
-group0_rows9_end:
+group1_rows9_end:
 	CMPQ R10, $0x08
-	JL   group0_rows8_end
+	JL   group1_rows8_end
 
 	// 8 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -3212,9 +3214,9 @@ group0_rows9_end:
 	ANDQ   $0x03, R15
 	SUBQ   R15, R14
 	LEAQ   (R12)(R14*4), R14
-	JMP    group0_rows8_check
+	JMP    group1_rows8_check
 
-group0_rows8_k:
+group1_rows8_k:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      (R11)(SI*1), Z25
 	VMOVUPS      (R11)(SI*2), Z26
@@ -3359,14 +3361,14 @@ group0_rows8_k:
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 
-group0_rows8_check:
+group1_rows8_check:
 	CMPQ R12, R14
-	JNE  group0_rows8_k
+	JNE  group1_rows8_k
 	MOVQ out+112(FP), R15
 	ANDQ $0x03, R15
-	JZ   group0_rows8_done
+	JZ   group1_rows8_done
 
-group0_rows8_rest:
+group1_rows8_rest:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      (R11)(SI*1), Z25
 	VMOVUPS      (R11)(SI*2), Z26
@@ -3406,9 +3408,9 @@ group0_rows8_rest:
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	DECQ         R15
-	JNZ          group0_rows8_rest
+	JNZ          group1_rows8_rest
 
-group0_rows8_done:
+group1_rows8_done:
 	IMUL3Q       $0x08, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z25, Z25, Z25
@@ -3495,9 +3497,9 @@ group0_rows8_done:
 	ADDQ         AX, R9
 	SUBQ         $0x08, R10
 
-group0_rows8_end:
+group1_rows8_end:
 	CMPQ R10, $0x04
-	JL   group0_rows4_end
+	JL   group1_rows4_end
 
 	// 4 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -3519,9 +3521,9 @@ group0_rows8_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows4_check
+	JMP    group1_rows4_check
 
-group0_rows4_k:
+group1_rows4_k:
 	VMOVUPS      (R11), Z12
 	VMOVUPS      (R11)(SI*1), Z13
 	VMOVUPS      (R11)(SI*2), Z14
@@ -3601,14 +3603,14 @@ group0_rows4_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows4_check:
+group1_rows4_check:
 	CMPQ R12, R13
-	JNE  group0_rows4_k
+	JNE  group1_rows4_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows4_done
+	JZ   group1_rows4_done
 
-group0_rows4_rest:
+group1_rows4_rest:
 	VMOVUPS      (R11), Z12
 	VMOVUPS      (R11)(SI*1), Z13
 	VMOVUPS      (R11)(SI*2), Z14
@@ -3631,9 +3633,9 @@ group0_rows4_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows4_rest
+	JNZ          group1_rows4_rest
 
-group0_rows4_done:
+group1_rows4_done:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z13, Z13, Z13
@@ -3680,9 +3682,9 @@ group0_rows4_done:
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
 
-group0_rows4_end:
+group1_rows4_end:
 	CMPQ R10, $0x02
-	JL   group0_rows2_end
+	JL   group1_rows2_end
 
 	// 2 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -3698,9 +3700,9 @@ group0_rows4_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows2_check
+	JMP    group1_rows2_check
 
-group0_rows2_k:
+group1_rows2_k:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      (R11)(SI*1), Z7
 	VMOVUPS      (R11)(SI*2), Z8
@@ -3748,14 +3750,14 @@ group0_rows2_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows2_check:
+group1_rows2_check:
 	CMPQ R12, R13
-	JNE  group0_rows2_k
+	JNE  group1_rows2_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows2_done
+	JZ   group1_rows2_done
 
-group0_rows2_rest:
+group1_rows2_rest:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      (R11)(SI*1), Z7
 	VMOVUPS      (R11)(SI*2), Z8
@@ -3770,9 +3772,9 @@ group0_rows2_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows2_rest
+	JNZ          group1_rows2_rest
 
-group0_rows2_done:
+group1_rows2_done:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z7, Z7, Z7
@@ -3799,9 +3801,9 @@ group0_rows2_done:
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
 
-group0_rows2_end:
+group1_rows2_end:
 	CMPQ R10, $0x01
-	JL   group0_rows1_end
+	JL   group1_rows1_end
 
 	// 1 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -3814,9 +3816,9 @@ group0_rows2_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows1_check
+	JMP    group1_rows1_check
 
-group0_rows1_k:
+group1_rows1_k:
 	VMOVUPS      (R11), Z3
 	VMOVUPS      (R11)(SI*1), Z4
 	VMOVUPS      (R11)(SI*2), Z5
@@ -3848,14 +3850,14 @@ group0_rows1_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows1_check:
+group1_rows1_check:
 	CMPQ R12, R13
-	JNE  group0_rows1_k
+	JNE  group1_rows1_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows1_done
+	JZ   group1_rows1_done
 
-group0_rows1_rest:
+group1_rows1_rest:
 	VMOVUPS      (R11), Z3
 	VMOVUPS      (R11)(SI*1), Z4
 	VMOVUPS      (R11)(SI*2), Z5
@@ -3866,9 +3868,9 @@ group0_rows1_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows1_rest
+	JNZ          group1_rows1_rest
 
-group0_rows1_done:
+group1_rows1_done:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z4, Z4, Z4
@@ -3885,17 +3887,17 @@ group0_rows1_done:
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
 
-group0_rows1_end:
-	ADDQ $0xc0, 16(SP)
+group1_rows1_end:
+	ADDQ $0x000000c0, 16(SP)
 	ADDQ SI, 8(SP)
 	ADDQ SI, 8(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x30, (SP)
 	JMP  columns
 
-group0_skip:
+group1_skip:
 	CMPQ    R8, $0x10
-	JLE     group1_skip
+	JLE     group2_skip
 	LEAQ    -16(R8), R8
 	MOVQ    $0x00000010, R9
 	CMPQ    R8, R9
@@ -3907,9 +3909,9 @@ group0_skip:
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
 
-group1_rows14:
+group2_rows14:
 	CMPQ R10, $0x0e
-	JL   group1_rows14_end
+	JL   group2_rows14_end
 
 	// 14 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -3949,9 +3951,9 @@ group1_rows14:
 	ANDQ   $0x03, R15
 	SUBQ   R15, R14
 	LEAQ   (R12)(R14*4), R14
-	JMP    group1_rows14_check
+	JMP    group2_rows14_check
 
-group1_rows14_k:
+group2_rows14_k:
 	VMOVUPS      (R11), Z28
 	VMOVUPS      (R11)(SI*1), Z29
 	VBROADCASTSS (R12), Z30
@@ -4132,14 +4134,14 @@ group1_rows14_k:
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 
-group1_rows14_check:
+group2_rows14_check:
 	CMPQ R12, R14
-	JNE  group1_rows14_k
+	JNE  group2_rows14_k
 	MOVQ out+112(FP), R15
 	ANDQ $0x03, R15
-	JZ   group1_rows14_done
+	JZ   group2_rows14_done
 
-group1_rows14_rest:
+group2_rows14_rest:
 	VMOVUPS      (R11), Z28
 	VMOVUPS      (R11)(SI*1), Z29
 	VBROADCASTSS (R12), Z30
@@ -4188,9 +4190,9 @@ group1_rows14_rest:
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	DECQ         R15
-	JNZ          group1_rows14_rest
+	JNZ          group2_rows14_rest
 
-group1_rows14_done:
+group2_rows14_done:
 	IMUL3Q       $0x0e, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z29, Z29, Z29
@@ -4294,11 +4296,11 @@ group1_rows14_done:
 	VMOVUPS      Z27, K1, 64(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x0e, R10
-	JMP          group1_rows14
+	JMP          group2_rows14
 
-group1_rows14_end:
+group2_rows14_end:
 	CMPQ R10, $0x08
-	JL   group1_rows8_end
+	JL   group2_rows8_end
 
 	// 8 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -4326,9 +4328,9 @@ group1_rows14_end:
 	ANDQ   $0x03, R15
 	SUBQ   R15, R14
 	LEAQ   (R12)(R14*4), R14
-	JMP    group1_rows8_check
+	JMP    group2_rows8_check
 
-group1_rows8_k:
+group2_rows8_k:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      (R11)(SI*1), Z17
 	VBROADCASTSS (R12), Z18
@@ -4437,14 +4439,14 @@ group1_rows8_k:
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 
-group1_rows8_check:
+group2_rows8_check:
 	CMPQ R12, R14
-	JNE  group1_rows8_k
+	JNE  group2_rows8_k
 	MOVQ out+112(FP), R15
 	ANDQ $0x03, R15
-	JZ   group1_rows8_done
+	JZ   group2_rows8_done
 
-group1_rows8_rest:
+group2_rows8_rest:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      (R11)(SI*1), Z17
 	VBROADCASTSS (R12), Z18
@@ -4475,9 +4477,9 @@ group1_rows8_rest:
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	DECQ         R15
-	JNZ          group1_rows8_rest
+	JNZ          group2_rows8_rest
 
-group1_rows8_done:
+group2_rows8_done:
 	IMUL3Q       $0x08, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z17, Z17, Z17
@@ -4540,9 +4542,9 @@ group1_rows8_done:
 	ADDQ         AX, R9
 	SUBQ         $0x08, R10
 
-group1_rows8_end:
+group2_rows8_end:
 	CMPQ R10, $0x04
-	JL   group1_rows4_end
+	JL   group2_rows4_end
 
 	// 4 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -4560,9 +4562,9 @@ group1_rows8_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group1_rows4_check
+	JMP    group2_rows4_check
 
-group1_rows4_k:
+group2_rows4_k:
 	VMOVUPS      (R11), Z8
 	VMOVUPS      (R11)(SI*1), Z9
 	VBROADCASTSS (R12), Z10
@@ -4622,14 +4624,14 @@ group1_rows4_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group1_rows4_check:
+group2_rows4_check:
 	CMPQ R12, R13
-	JNE  group1_rows4_k
+	JNE  group2_rows4_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows4_done
+	JZ   group2_rows4_done
 
-group1_rows4_rest:
+group2_rows4_rest:
 	VMOVUPS      (R11), Z8
 	VMOVUPS      (R11)(SI*1), Z9
 	VBROADCASTSS (R12), Z10
@@ -4647,9 +4649,9 @@ group1_rows4_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows4_rest
+	JNZ          group2_rows4_rest
 
-group1_rows4_done:
+group2_rows4_done:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z9, Z9, Z9
@@ -4684,9 +4686,9 @@ group1_rows4_done:
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
 
-group1_rows4_end:
+group2_rows4_end:
 	CMPQ R10, $0x02
-	JL   group1_rows2_end
+	JL   group2_rows2_end
 
 	// 2 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -4700,9 +4702,9 @@ group1_rows4_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group1_rows2_check
+	JMP    group2_rows2_check
 
-group1_rows2_k:
+group2_rows2_k:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      (R11)(SI*1), Z5
 	VBROADCASTSS (R12), Z6
@@ -4738,14 +4740,14 @@ group1_rows2_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group1_rows2_check:
+group2_rows2_check:
 	CMPQ R12, R13
-	JNE  group1_rows2_k
+	JNE  group2_rows2_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows2_done
+	JZ   group2_rows2_done
 
-group1_rows2_rest:
+group2_rows2_rest:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      (R11)(SI*1), Z5
 	VBROADCASTSS (R12), Z6
@@ -4757,9 +4759,9 @@ group1_rows2_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows2_rest
+	JNZ          group2_rows2_rest
 
-group1_rows2_done:
+group2_rows2_done:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z5, Z5, Z5
@@ -4780,9 +4782,9 @@ group1_rows2_done:
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
 
-group1_rows2_end:
+group2_rows2_end:
 	CMPQ R10, $0x01
-	JL   group1_rows1_end
+	JL   group2_rows1_end
 
 	// 1 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -4794,9 +4796,9 @@ group1_rows2_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group1_rows1_check
+	JMP    group2_rows1_check
 
-group1_rows1_k:
+group2_rows1_k:
 	VMOVUPS      (R11), Z2
 	VMOVUPS      (R11)(SI*1), Z3
 	VBROADCASTSS (R12), Z4
@@ -4820,14 +4822,14 @@ group1_rows1_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group1_rows1_check:
+group2_rows1_check:
 	CMPQ R12, R13
-	JNE  group1_rows1_k
+	JNE  group2_rows1_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows1_done
+	JZ   group2_rows1_done
 
-group1_rows1_rest:
+group2_rows1_rest:
 	VMOVUPS      (R11), Z2
 	VMOVUPS      (R11)(SI*1), Z3
 	VBROADCASTSS (R12), Z4
@@ -4836,9 +4838,9 @@ group1_rows1_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows1_rest
+	JNZ          group2_rows1_rest
 
-group1_rows1_done:
+group2_rows1_done:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z3, Z3, Z3
@@ -4852,16 +4854,14 @@ group1_rows1_done:
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
 
-group1_rows1_end:
-	ADDQ $0x80, 16(SP)
+group2_rows1_end:
+	ADDQ $0x00000080, 16(SP)
 	ADDQ SI, 8(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x20, (SP)
 	JMP  columns
 
-group1_skip:
-	CMPQ    R8, $0x00
-	JLE     group2_skip
+group2_skip:
 	LEAQ    (R8), R8
 	MOVQ    $0x00000010, R9
 	CMPQ    R8, R9
@@ -4873,9 +4873,9 @@ group1_skip:
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
 
-group2_rows14:
+group3_rows14:
 	CMPQ R10, $0x0e
-	JL   group2_rows14_end
+	JL   group3_rows14_end
 
 	// 14 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -4901,9 +4901,9 @@ group2_rows14:
 	ANDQ   $0x03, R15
 	SUBQ   R15, R14
 	LEAQ   (R12)(R14*4), R14
-	JMP    group2_rows14_check
+	JMP    group3_rows14_check
 
-group2_rows14_k:
+group3_rows14_k:
 	VMOVUPS      (R11), Z14
 	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -5024,14 +5024,14 @@ group2_rows14_k:
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 
-group2_rows14_check:
+group3_rows14_check:
 	CMPQ R12, R14
-	JNE  group2_rows14_k
+	JNE  group3_rows14_k
 	MOVQ out+112(FP), R15
 	ANDQ $0x03, R15
-	JZ   group2_rows14_done
+	JZ   group3_rows14_done
 
-group2_rows14_rest:
+group3_rows14_rest:
 	VMOVUPS      (R11), Z14
 	VBROADCASTSS (R12), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -5065,9 +5065,9 @@ group2_rows14_rest:
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	DECQ         R15
-	JNZ          group2_rows14_rest
+	JNZ          group3_rows14_rest
 
-group2_rows14_done:
+group3_rows14_done:
 	IMUL3Q       $0x0e, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z15, Z15, Z15
@@ -5129,11 +5129,11 @@ group2_rows14_done:
 	VMOVUPS      Z13, K1, (R9)
 	ADDQ         AX, R9
 	SUBQ         $0x0e, R10
-	JMP          group2_rows14
+	JMP          group3_rows14
 
-group2_rows14_end:
+group3_rows14_end:
 	CMPQ R10, $0x08
-	JL   group2_rows8_end
+	JL   group3_rows8_end
 
 	// 8 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -5153,9 +5153,9 @@ group2_rows14_end:
 	ANDQ   $0x03, R15
 	SUBQ   R15, R14
 	LEAQ   (R12)(R14*4), R14
-	JMP    group2_rows8_check
+	JMP    group3_rows8_check
 
-group2_rows8_k:
+group3_rows8_k:
 	VMOVUPS      (R11), Z8
 	VBROADCASTSS (R12), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -5228,14 +5228,14 @@ group2_rows8_k:
 	ADDQ         $0x10, R12
 	ADDQ         $0x10, R13
 
-group2_rows8_check:
+group3_rows8_check:
 	CMPQ R12, R14
-	JNE  group2_rows8_k
+	JNE  group3_rows8_k
 	MOVQ out+112(FP), R15
 	ANDQ $0x03, R15
-	JZ   group2_rows8_done
+	JZ   group3_rows8_done
 
-group2_rows8_rest:
+group3_rows8_rest:
 	VMOVUPS      (R11), Z8
 	VBROADCASTSS (R12), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -5257,9 +5257,9 @@ group2_rows8_rest:
 	ADDQ         $0x04, R12
 	ADDQ         $0x04, R13
 	DECQ         R15
-	JNZ          group2_rows8_rest
+	JNZ          group3_rows8_rest
 
-group2_rows8_done:
+group3_rows8_done:
 	IMUL3Q       $0x08, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z9, Z9, Z9
@@ -5298,9 +5298,9 @@ group2_rows8_done:
 	ADDQ         AX, R9
 	SUBQ         $0x08, R10
 
-group2_rows8_end:
+group3_rows8_end:
 	CMPQ R10, $0x04
-	JL   group2_rows4_end
+	JL   group3_rows4_end
 
 	// 4 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -5314,9 +5314,9 @@ group2_rows8_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group2_rows4_check
+	JMP    group3_rows4_check
 
-group2_rows4_k:
+group3_rows4_k:
 	VMOVUPS      (R11), Z4
 	VBROADCASTSS (R12), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -5356,14 +5356,14 @@ group2_rows4_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group2_rows4_check:
+group3_rows4_check:
 	CMPQ R12, R13
-	JNE  group2_rows4_k
+	JNE  group3_rows4_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group2_rows4_done
+	JZ   group3_rows4_done
 
-group2_rows4_rest:
+group3_rows4_rest:
 	VMOVUPS      (R11), Z4
 	VBROADCASTSS (R12), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -5376,9 +5376,9 @@ group2_rows4_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group2_rows4_rest
+	JNZ          group3_rows4_rest
 
-group2_rows4_done:
+group3_rows4_done:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z5, Z5, Z5
@@ -5401,9 +5401,9 @@ group2_rows4_done:
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
 
-group2_rows4_end:
+group3_rows4_end:
 	CMPQ R10, $0x02
-	JL   group2_rows2_end
+	JL   group3_rows2_end
 
 	// 2 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -5415,9 +5415,9 @@ group2_rows4_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group2_rows2_check
+	JMP    group3_rows2_check
 
-group2_rows2_k:
+group3_rows2_k:
 	VMOVUPS      (R11), Z2
 	VBROADCASTSS (R12), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -5441,14 +5441,14 @@ group2_rows2_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group2_rows2_check:
+group3_rows2_check:
 	CMPQ R12, R13
-	JNE  group2_rows2_k
+	JNE  group3_rows2_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group2_rows2_done
+	JZ   group3_rows2_done
 
-group2_rows2_rest:
+group3_rows2_rest:
 	VMOVUPS      (R11), Z2
 	VBROADCASTSS (R12), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -5457,9 +5457,9 @@ group2_rows2_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group2_rows2_rest
+	JNZ          group3_rows2_rest
 
-group2_rows2_done:
+group3_rows2_done:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z3, Z3, Z3
@@ -5474,9 +5474,9 @@ group2_rows2_done:
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
 
-group2_rows2_end:
+group3_rows2_end:
 	CMPQ R10, $0x01
-	JL   group2_rows1_end
+	JL   group3_rows1_end
 
 	// 1 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -5487,9 +5487,9 @@ group2_rows2_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group2_rows1_check
+	JMP    group3_rows1_check
 
-group2_rows1_k:
+group3_rows1_k:
 	VMOVUPS      (R11), Z1
 	VBROADCASTSS (R12), Z2
 	VFMADD231PS  Z2, Z1, Z0
@@ -5505,23 +5505,23 @@ group2_rows1_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group2_rows1_check:
+group3_rows1_check:
 	CMPQ R12, R13
-	JNE  group2_rows1_k
+	JNE  group3_rows1_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group2_rows1_done
+	JZ   group3_rows1_done
 
-group2_rows1_rest:
+group3_rows1_rest:
 	VMOVUPS      (R11), Z1
 	VBROADCASTSS (R12), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group2_rows1_rest
+	JNZ          group3_rows1_rest
 
-group2_rows1_done:
+group3_rows1_done:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z2, Z2, Z2
@@ -5532,13 +5532,13 @@ group2_rows1_done:
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
 
-group2_rows1_end:
-	ADDQ $0x40, 16(SP)
+group3_rows1_end:
+	ADDQ $0x00000040, 16(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group2_skip:
+done:
 	VZEROUPPER
 	RET
 
@@ -5558,10 +5558,367 @@ TEXT ·denseWeightsAVX512(SB), NOSPLIT, $24-104
 
 columns:
 	MOVQ    (SP), DX
-	CMPQ    DX, $0x20
-	JLE     group0_skip
+	CMPQ    DX, $0x00
+	JLE     done
 	CMPQ    DX, $0x30
+	JLE     group0_skip
+	MOVQ    count+72(FP), BX
+	CMPQ    BX, $0x06
 	JG      group0_skip
+	LEAQ    -48(DX), DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	MOVL    $0x0000ffff, BX
+	BZHIL   DX, BX, BX
+	KMOVW   BX, K1
+	MOVQ    x_base+24(FP), DX
+	MOVQ    16(SP), BX
+	MOVQ    count+72(FP), SI
+
+group0_rows6:
+	CMPQ SI, $0x06
+	JL   group0_rows6_end
+
+	// 6 rows by 4 panels
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+80(FP), R9
+
+group0_rows6_k:
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	VMOVUPS      128(DI), Z26
+	VMOVUPS.Z    192(DI), K1, Z27
+	VBROADCASTSS (R8), Z28
+	VFMADD231PS  Z28, Z24, Z0
+	VFMADD231PS  Z28, Z25, Z1
+	VFMADD231PS  Z28, Z26, Z2
+	VFMADD231PS  Z28, Z27, Z3
+	VBROADCASTSS 4(R8), Z28
+	VFMADD231PS  Z28, Z24, Z4
+	VFMADD231PS  Z28, Z25, Z5
+	VFMADD231PS  Z28, Z26, Z6
+	VFMADD231PS  Z28, Z27, Z7
+	VBROADCASTSS 8(R8), Z28
+	VFMADD231PS  Z28, Z24, Z8
+	VFMADD231PS  Z28, Z25, Z9
+	VFMADD231PS  Z28, Z26, Z10
+	VFMADD231PS  Z28, Z27, Z11
+	VBROADCASTSS 12(R8), Z28
+	VFMADD231PS  Z28, Z24, Z12
+	VFMADD231PS  Z28, Z25, Z13
+	VFMADD231PS  Z28, Z26, Z14
+	VFMADD231PS  Z28, Z27, Z15
+	VBROADCASTSS 16(R8), Z28
+	VFMADD231PS  Z28, Z24, Z16
+	VFMADD231PS  Z28, Z25, Z17
+	VFMADD231PS  Z28, Z26, Z18
+	VFMADD231PS  Z28, Z27, Z19
+	VBROADCASTSS 20(R8), Z28
+	VFMADD231PS  Z28, Z24, Z20
+	VFMADD231PS  Z28, Z25, Z21
+	VFMADD231PS  Z28, Z26, Z22
+	VFMADD231PS  Z28, Z27, Z23
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group0_rows6_k
+	ADDQ         $0x18, DX
+	VADDPS       (BX), Z0, Z0
+	VMOVUPS      Z0, (BX)
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS      Z1, 64(BX)
+	VADDPS       128(BX), Z2, Z2
+	VMOVUPS      Z2, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z3, Z3
+	VMOVUPS      Z3, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z4, Z4
+	VMOVUPS      Z4, (BX)
+	VADDPS       64(BX), Z5, Z5
+	VMOVUPS      Z5, 64(BX)
+	VADDPS       128(BX), Z6, Z6
+	VMOVUPS      Z6, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z7, Z7
+	VMOVUPS      Z7, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z8, Z8
+	VMOVUPS      Z8, (BX)
+	VADDPS       64(BX), Z9, Z9
+	VMOVUPS      Z9, 64(BX)
+	VADDPS       128(BX), Z10, Z10
+	VMOVUPS      Z10, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z11, Z11
+	VMOVUPS      Z11, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z12, Z12
+	VMOVUPS      Z12, (BX)
+	VADDPS       64(BX), Z13, Z13
+	VMOVUPS      Z13, 64(BX)
+	VADDPS       128(BX), Z14, Z14
+	VMOVUPS      Z14, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z15, Z15
+	VMOVUPS      Z15, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z16, Z16
+	VMOVUPS      Z16, (BX)
+	VADDPS       64(BX), Z17, Z17
+	VMOVUPS      Z17, 64(BX)
+	VADDPS       128(BX), Z18, Z18
+	VMOVUPS      Z18, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z19, Z19
+	VMOVUPS      Z19, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z20, Z20
+	VMOVUPS      Z20, (BX)
+	VADDPS       64(BX), Z21, Z21
+	VMOVUPS      Z21, 64(BX)
+	VADDPS       128(BX), Z22, Z22
+	VMOVUPS      Z22, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z23, Z23
+	VMOVUPS      Z23, K1, 192(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x06, SI
+	JMP          group0_rows6
+
+group0_rows6_end:
+	CMPQ SI, $0x04
+	JL   group0_rows4_end
+
+	// 4 rows by 4 panels
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+80(FP), R9
+
+group0_rows4_k:
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	VMOVUPS      128(DI), Z18
+	VMOVUPS.Z    192(DI), K1, Z19
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS 4(R8), Z20
+	VFMADD231PS  Z20, Z16, Z4
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS 8(R8), Z20
+	VFMADD231PS  Z20, Z16, Z8
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS 12(R8), Z20
+	VFMADD231PS  Z20, Z16, Z12
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group0_rows4_k
+	ADDQ         $0x10, DX
+	VADDPS       (BX), Z0, Z0
+	VMOVUPS      Z0, (BX)
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS      Z1, 64(BX)
+	VADDPS       128(BX), Z2, Z2
+	VMOVUPS      Z2, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z3, Z3
+	VMOVUPS      Z3, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z4, Z4
+	VMOVUPS      Z4, (BX)
+	VADDPS       64(BX), Z5, Z5
+	VMOVUPS      Z5, 64(BX)
+	VADDPS       128(BX), Z6, Z6
+	VMOVUPS      Z6, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z7, Z7
+	VMOVUPS      Z7, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z8, Z8
+	VMOVUPS      Z8, (BX)
+	VADDPS       64(BX), Z9, Z9
+	VMOVUPS      Z9, 64(BX)
+	VADDPS       128(BX), Z10, Z10
+	VMOVUPS      Z10, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z11, Z11
+	VMOVUPS      Z11, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z12, Z12
+	VMOVUPS      Z12, (BX)
+	VADDPS       64(BX), Z13, Z13
+	VMOVUPS      Z13, 64(BX)
+	VADDPS       128(BX), Z14, Z14
+	VMOVUPS      Z14, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z15, Z15
+	VMOVUPS      Z15, K1, 192(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x04, SI
+
+group0_rows4_end:
+	CMPQ SI, $0x02
+	JL   group0_rows2_end
+
+	// 2 rows by 4 panels
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+80(FP), R9
+
+group0_rows2_k:
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	VMOVUPS      128(DI), Z10
+	VMOVUPS.Z    192(DI), K1, Z11
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z1
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS 4(R8), Z12
+	VFMADD231PS  Z12, Z8, Z4
+	VFMADD231PS  Z12, Z9, Z5
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group0_rows2_k
+	ADDQ         $0x08, DX
+	VADDPS       (BX), Z0, Z0
+	VMOVUPS      Z0, (BX)
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS      Z1, 64(BX)
+	VADDPS       128(BX), Z2, Z2
+	VMOVUPS      Z2, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z3, Z3
+	VMOVUPS      Z3, K1, 192(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Z4, Z4
+	VMOVUPS      Z4, (BX)
+	VADDPS       64(BX), Z5, Z5
+	VMOVUPS      Z5, 64(BX)
+	VADDPS       128(BX), Z6, Z6
+	VMOVUPS      Z6, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z7, Z7
+	VMOVUPS      Z7, K1, 192(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x02, SI
+
+group0_rows2_end:
+	CMPQ SI, $0x01
+	JL   group0_rows1_end
+
+	// 1 rows by 4 panels
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+80(FP), R9
+
+group0_rows1_k:
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	VMOVUPS      128(DI), Z6
+	VMOVUPS.Z    192(DI), K1, Z7
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z8, Z4, Z0
+	VFMADD231PS  Z8, Z5, Z1
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group0_rows1_k
+	ADDQ         $0x04, DX
+	VADDPS       (BX), Z0, Z0
+	VMOVUPS      Z0, (BX)
+	VADDPS       64(BX), Z1, Z1
+	VMOVUPS      Z1, 64(BX)
+	VADDPS       128(BX), Z2, Z2
+	VMOVUPS      Z2, 128(BX)
+	VMOVUPS.Z    192(BX), K1, Z0
+	VADDPS       Z0, Z3, Z3
+	VMOVUPS      Z3, K1, 192(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x01, SI
+
+group0_rows1_end:
+	ADDQ $0x00000100, 16(SP)
+	ADDQ $0x00000100, 8(SP)
+	SUBQ $0x40, (SP)
+	JMP  columns
+
+group0_skip:
+	CMPQ    DX, $0x20
+	JLE     group1_skip
+	CMPQ    DX, $0x30
+	JG      group1_skip
 	LEAQ    -32(DX), DX
 	MOVQ    $0x00000010, BX
 	CMPQ    DX, BX
@@ -5573,9 +5930,9 @@ columns:
 	MOVQ    16(SP), BX
 	MOVQ    count+72(FP), SI
 
-group0_rows9:
+group1_rows9:
 	CMPQ SI, $0x09
-	JL   group0_rows9_end
+	JL   group1_rows9_end
 
 	// 9 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -5609,7 +5966,7 @@ group0_rows9:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows9_k:
+group1_rows9_k:
 	VMOVUPS      (DI), Z27
 	VMOVUPS      64(DI), Z28
 	VMOVUPS.Z    128(DI), K1, Z29
@@ -5652,7 +6009,7 @@ group0_rows9_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows9_k
+	JNZ          group1_rows9_k
 	ADDQ         $0x24, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -5727,11 +6084,11 @@ group0_rows9_k:
 	VMOVUPS      Z26, K1, 128(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x09, SI
-	JMP          group0_rows9
+	JMP          group1_rows9
 
-group0_rows9_end:
+group1_rows9_end:
 	CMPQ SI, $0x08
-	JL   group0_rows8_end
+	JL   group1_rows8_end
 
 	// 8 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -5762,7 +6119,7 @@ group0_rows9_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows8_k:
+group1_rows8_k:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	VMOVUPS.Z    128(DI), K1, Z26
@@ -5801,7 +6158,7 @@ group0_rows8_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows8_k
+	JNZ          group1_rows8_k
 	ADDQ         $0x20, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -5869,9 +6226,9 @@ group0_rows8_k:
 	ADDQ         AX, BX
 	SUBQ         $0x08, SI
 
-group0_rows8_end:
+group1_rows8_end:
 	CMPQ SI, $0x04
-	JL   group0_rows4_end
+	JL   group1_rows4_end
 
 	// 4 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -5890,7 +6247,7 @@ group0_rows8_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows4_k:
+group1_rows4_k:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	VMOVUPS.Z    128(DI), K1, Z14
@@ -5913,7 +6270,7 @@ group0_rows4_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows4_k
+	JNZ          group1_rows4_k
 	ADDQ         $0x10, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -5949,9 +6306,9 @@ group0_rows4_k:
 	ADDQ         AX, BX
 	SUBQ         $0x04, SI
 
-group0_rows4_end:
+group1_rows4_end:
 	CMPQ SI, $0x02
-	JL   group0_rows2_end
+	JL   group1_rows2_end
 
 	// 2 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -5964,7 +6321,7 @@ group0_rows4_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows2_k:
+group1_rows2_k:
 	VMOVUPS      (DI), Z6
 	VMOVUPS      64(DI), Z7
 	VMOVUPS.Z    128(DI), K1, Z8
@@ -5979,7 +6336,7 @@ group0_rows2_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows2_k
+	JNZ          group1_rows2_k
 	ADDQ         $0x08, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -5999,9 +6356,9 @@ group0_rows2_k:
 	ADDQ         AX, BX
 	SUBQ         $0x02, SI
 
-group0_rows2_end:
+group1_rows2_end:
 	CMPQ SI, $0x01
-	JL   group0_rows1_end
+	JL   group1_rows1_end
 
 	// 1 rows by 3 panels
 	VXORPS Z0, Z0, Z0
@@ -6011,7 +6368,7 @@ group0_rows2_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows1_k:
+group1_rows1_k:
 	VMOVUPS      (DI), Z3
 	VMOVUPS      64(DI), Z4
 	VMOVUPS.Z    128(DI), K1, Z5
@@ -6022,7 +6379,7 @@ group0_rows1_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows1_k
+	JNZ          group1_rows1_k
 	ADDQ         $0x04, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -6034,15 +6391,15 @@ group0_rows1_k:
 	ADDQ         AX, BX
 	SUBQ         $0x01, SI
 
-group0_rows1_end:
-	ADDQ $0xc0, 16(SP)
-	ADDQ $0xc0, 8(SP)
+group1_rows1_end:
+	ADDQ $0x000000c0, 16(SP)
+	ADDQ $0x000000c0, 8(SP)
 	SUBQ $0x30, (SP)
 	JMP  columns
 
-group0_skip:
+group1_skip:
 	CMPQ    DX, $0x10
-	JLE     group1_skip
+	JLE     group2_skip
 	LEAQ    -16(DX), DX
 	MOVQ    $0x00000010, BX
 	CMPQ    DX, BX
@@ -6054,9 +6411,9 @@ group0_skip:
 	MOVQ    16(SP), BX
 	MOVQ    count+72(FP), SI
 
-group1_rows14:
+group2_rows14:
 	CMPQ SI, $0x0e
-	JL   group1_rows14_end
+	JL   group2_rows14_end
 
 	// 14 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -6091,7 +6448,7 @@ group1_rows14:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows14_k:
+group2_rows14_k:
 	VMOVUPS      (DI), Z28
 	VMOVUPS.Z    64(DI), K1, Z29
 	VBROADCASTSS (R8), Z30
@@ -6139,7 +6496,7 @@ group1_rows14_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows14_k
+	JNZ          group2_rows14_k
 	ADDQ         $0x38, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -6226,11 +6583,11 @@ group1_rows14_k:
 	VMOVUPS      Z27, K1, 64(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x0e, SI
-	JMP          group1_rows14
+	JMP          group2_rows14
 
-group1_rows14_end:
+group2_rows14_end:
 	CMPQ SI, $0x08
-	JL   group1_rows8_end
+	JL   group2_rows8_end
 
 	// 8 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -6253,7 +6610,7 @@ group1_rows14_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows8_k:
+group2_rows8_k:
 	VMOVUPS      (DI), Z16
 	VMOVUPS.Z    64(DI), K1, Z17
 	VBROADCASTSS (R8), Z18
@@ -6283,7 +6640,7 @@ group1_rows8_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows8_k
+	JNZ          group2_rows8_k
 	ADDQ         $0x20, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -6335,9 +6692,9 @@ group1_rows8_k:
 	ADDQ         AX, BX
 	SUBQ         $0x08, SI
 
-group1_rows8_end:
+group2_rows8_end:
 	CMPQ SI, $0x04
-	JL   group1_rows4_end
+	JL   group2_rows4_end
 
 	// 4 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -6352,7 +6709,7 @@ group1_rows8_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows4_k:
+group2_rows4_k:
 	VMOVUPS      (DI), Z8
 	VMOVUPS.Z    64(DI), K1, Z9
 	VBROADCASTSS (R8), Z10
@@ -6370,7 +6727,7 @@ group1_rows4_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows4_k
+	JNZ          group2_rows4_k
 	ADDQ         $0x10, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -6398,9 +6755,9 @@ group1_rows4_k:
 	ADDQ         AX, BX
 	SUBQ         $0x04, SI
 
-group1_rows4_end:
+group2_rows4_end:
 	CMPQ SI, $0x02
-	JL   group1_rows2_end
+	JL   group2_rows2_end
 
 	// 2 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -6411,7 +6768,7 @@ group1_rows4_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows2_k:
+group2_rows2_k:
 	VMOVUPS      (DI), Z4
 	VMOVUPS.Z    64(DI), K1, Z5
 	VBROADCASTSS (R8), Z6
@@ -6423,7 +6780,7 @@ group1_rows2_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows2_k
+	JNZ          group2_rows2_k
 	ADDQ         $0x08, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -6439,9 +6796,9 @@ group1_rows2_k:
 	ADDQ         AX, BX
 	SUBQ         $0x02, SI
 
-group1_rows2_end:
+group2_rows2_end:
 	CMPQ SI, $0x01
-	JL   group1_rows1_end
+	JL   group2_rows1_end
 
 	// 1 rows by 2 panels
 	VXORPS Z0, Z0, Z0
@@ -6450,7 +6807,7 @@ group1_rows2_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows1_k:
+group2_rows1_k:
 	VMOVUPS      (DI), Z2
 	VMOVUPS.Z    64(DI), K1, Z3
 	VBROADCASTSS (R8), Z4
@@ -6459,7 +6816,7 @@ group1_rows1_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows1_k
+	JNZ          group2_rows1_k
 	ADDQ         $0x04, DX
 	VADDPS       (BX), Z0, Z0
 	VMOVUPS      Z0, (BX)
@@ -6469,15 +6826,13 @@ group1_rows1_k:
 	ADDQ         AX, BX
 	SUBQ         $0x01, SI
 
-group1_rows1_end:
-	ADDQ $0x80, 16(SP)
-	ADDQ $0x80, 8(SP)
+group2_rows1_end:
+	ADDQ $0x00000080, 16(SP)
+	ADDQ $0x00000080, 8(SP)
 	SUBQ $0x20, (SP)
 	JMP  columns
 
-group1_skip:
-	CMPQ    DX, $0x00
-	JLE     group2_skip
+group2_skip:
 	LEAQ    (DX), DX
 	MOVQ    $0x00000010, BX
 	CMPQ    DX, BX
@@ -6489,9 +6844,9 @@ group1_skip:
 	MOVQ    16(SP), BX
 	MOVQ    count+72(FP), SI
 
-group2_rows14:
+group3_rows14:
 	CMPQ SI, $0x0e
-	JL   group2_rows14_end
+	JL   group3_rows14_end
 
 	// 14 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -6512,7 +6867,7 @@ group2_rows14:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group2_rows14_k:
+group3_rows14_k:
 	VMOVUPS.Z    (DI), K1, Z14
 	VBROADCASTSS (R8), Z15
 	VFMADD231PS  Z15, Z14, Z0
@@ -6545,7 +6900,7 @@ group2_rows14_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group2_rows14_k
+	JNZ          group3_rows14_k
 	ADDQ         $0x38, DX
 	VMOVUPS.Z    (BX), K1, Z14
 	VADDPS       Z14, Z0, Z0
@@ -6604,11 +6959,11 @@ group2_rows14_k:
 	VMOVUPS      Z13, K1, (BX)
 	ADDQ         AX, BX
 	SUBQ         $0x0e, SI
-	JMP          group2_rows14
+	JMP          group3_rows14
 
-group2_rows14_end:
+group3_rows14_end:
 	CMPQ SI, $0x08
-	JL   group2_rows8_end
+	JL   group3_rows8_end
 
 	// 8 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -6623,7 +6978,7 @@ group2_rows14_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group2_rows8_k:
+group3_rows8_k:
 	VMOVUPS.Z    (DI), K1, Z8
 	VBROADCASTSS (R8), Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -6644,7 +6999,7 @@ group2_rows8_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group2_rows8_k
+	JNZ          group3_rows8_k
 	ADDQ         $0x20, DX
 	VMOVUPS.Z    (BX), K1, Z8
 	VADDPS       Z8, Z0, Z0
@@ -6680,9 +7035,9 @@ group2_rows8_k:
 	ADDQ         AX, BX
 	SUBQ         $0x08, SI
 
-group2_rows8_end:
+group3_rows8_end:
 	CMPQ SI, $0x04
-	JL   group2_rows4_end
+	JL   group3_rows4_end
 
 	// 4 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -6693,7 +7048,7 @@ group2_rows8_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group2_rows4_k:
+group3_rows4_k:
 	VMOVUPS.Z    (DI), K1, Z4
 	VBROADCASTSS (R8), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -6706,7 +7061,7 @@ group2_rows4_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group2_rows4_k
+	JNZ          group3_rows4_k
 	ADDQ         $0x10, DX
 	VMOVUPS.Z    (BX), K1, Z4
 	VADDPS       Z4, Z0, Z0
@@ -6726,9 +7081,9 @@ group2_rows4_k:
 	ADDQ         AX, BX
 	SUBQ         $0x04, SI
 
-group2_rows4_end:
+group3_rows4_end:
 	CMPQ SI, $0x02
-	JL   group2_rows2_end
+	JL   group3_rows2_end
 
 	// 2 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -6737,7 +7092,7 @@ group2_rows4_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group2_rows2_k:
+group3_rows2_k:
 	VMOVUPS.Z    (DI), K1, Z2
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  Z3, Z2, Z0
@@ -6746,7 +7101,7 @@ group2_rows2_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group2_rows2_k
+	JNZ          group3_rows2_k
 	ADDQ         $0x08, DX
 	VMOVUPS.Z    (BX), K1, Z2
 	VADDPS       Z2, Z0, Z0
@@ -6758,9 +7113,9 @@ group2_rows2_k:
 	ADDQ         AX, BX
 	SUBQ         $0x02, SI
 
-group2_rows2_end:
+group3_rows2_end:
 	CMPQ SI, $0x01
-	JL   group2_rows1_end
+	JL   group3_rows1_end
 
 	// 1 rows by 1 panels
 	VXORPS Z0, Z0, Z0
@@ -6768,14 +7123,14 @@ group2_rows2_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group2_rows1_k:
+group3_rows1_k:
 	VMOVUPS.Z    (DI), K1, Z1
 	VBROADCASTSS (R8), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group2_rows1_k
+	JNZ          group3_rows1_k
 	ADDQ         $0x04, DX
 	VMOVUPS.Z    (BX), K1, Z1
 	VADDPS       Z1, Z0, Z0
@@ -6783,18 +7138,171 @@ group2_rows1_k:
 	ADDQ         AX, BX
 	SUBQ         $0x01, SI
 
-group2_rows1_end:
-	ADDQ $0x40, 16(SP)
-	ADDQ $0x40, 8(SP)
+group3_rows1_end:
+	ADDQ $0x00000040, 16(SP)
+	ADDQ $0x00000040, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group2_skip:
+done:
+	VZEROUPPER
+	RET
+
+// func columnSumsAVX512(db []float32, dy []float32, rows int, out int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
+TEXT ·columnSumsAVX512(SB), NOSPLIT, $0-64
+	MOVQ db_base+0(FP), AX
+	MOVQ dy_base+24(FP), CX
+	MOVQ out+56(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+
+panels4:
+	CMPQ   DX, $0x40
+	JL     panels4_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   CX, SI
+	MOVQ   rows+48(FP), DI
+	SUBQ   $0x02, DI
+	JL     panels4_rest
+
+panels4_rows:
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	ADDQ   BX, SI
+	VADDPS (SI), Z4, Z4
+	VADDPS 64(SI), Z5, Z5
+	VADDPS 128(SI), Z6, Z6
+	VADDPS 192(SI), Z7, Z7
+	ADDQ   BX, SI
+	SUBQ   $0x02, DI
+	JGE    panels4_rows
+
+panels4_rest:
+	ADDQ $0x02, DI
+	JZ   panels4_store
+
+panels4_row:
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	ADDQ   BX, SI
+	DECQ   DI
+	JNZ    panels4_row
+
+panels4_store:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x40, DX
+	JMP     panels4
+
+panels4_end:
+panels1:
+	CMPQ    DX, $0x00
+	JLE     panels1_end
+	MOVQ    DX, SI
+	MOVQ    $0x00000010, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	MOVL    $0x0000ffff, DI
+	BZHIL   SI, DI, DI
+	KMOVW   DI, K1
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    CX, SI
+	MOVQ    rows+48(FP), DI
+	SUBQ    $0x08, DI
+	JL      panels1_rest
+
+panels1_rows:
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z2, Z2
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z4, Z4
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z6, Z6
+	ADDQ      BX, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      BX, SI
+	SUBQ      $0x08, DI
+	JGE       panels1_rows
+
+panels1_rest:
+	ADDQ $0x08, DI
+	JZ   panels1_store
+
+panels1_row:
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	ADDQ      BX, SI
+	DECQ      DI
+	JNZ       panels1_row
+
+panels1_store:
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	SUBQ      $0x10, DX
+	JMP       panels1
+
+panels1_end:
 	VZEROUPPER
 	RET
 
 // func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, slope float32)
-// Requires: AVX, FMA3
+// Requires: AVX, CMOV, FMA3
 TEXT ·denseForwardAVX2(SB), NOSPLIT, $32-124
 	MOVQ out+112(FP), AX
 	MOVQ AX, (SP)
@@ -6815,15 +7323,17 @@ TEXT ·denseForwardAVX2(SB), NOSPLIT, $32-124
 
 columns:
 	MOVQ (SP), DI
+	CMPQ DI, $0x00
+	JLE  done
 	CMPQ DI, $0x10
-	JL   group0_skip
+	JL   group1_skip
 	MOVQ x_base+24(FP), DI
 	MOVQ 16(SP), R8
 	MOVQ rows+96(FP), R9
 
-group0_rows6:
+group1_rows6:
 	CMPQ R9, $0x06
-	JL   group0_rows6_end
+	JL   group1_rows6_end
 
 	// 6 rows by 1 panels
 	MOVQ    24(SP), R10
@@ -6846,9 +7356,9 @@ group0_rows6:
 	ANDQ    $0x03, R13
 	SUBQ    R13, R12
 	LEAQ    (R11)(R12*4), R12
-	JMP     group0_rows6_check
+	JMP     group1_rows6_check
 
-group0_rows6_k:
+group1_rows6_k:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VBROADCASTSS (R11), Y14
@@ -6932,14 +7442,14 @@ group0_rows6_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows6_check:
+group1_rows6_check:
 	CMPQ R11, R12
-	JNE  group0_rows6_k
+	JNE  group1_rows6_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows6_done
+	JZ   group1_rows6_done
 
-group0_rows6_rest:
+group1_rows6_rest:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VBROADCASTSS (R11), Y14
@@ -6963,9 +7473,9 @@ group0_rows6_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows6_rest
+	JNZ          group1_rows6_rest
 
-group0_rows6_done:
+group1_rows6_done:
 	IMUL3Q       $0x06, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y13, Y13, Y13
@@ -7025,11 +7535,11 @@ group0_rows6_done:
 	VMOVUPS      Y11, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x06, R9
-	JMP          group0_rows6
+	JMP          group1_rows6
 
-group0_rows6_end:
+group1_rows6_end:
 	CMPQ R9, $0x04
-	JL   group0_rows4_end
+	JL   group1_rows4_end
 
 	// 4 rows by 1 panels
 	MOVQ    24(SP), R10
@@ -7048,9 +7558,9 @@ group0_rows6_end:
 	ANDQ    $0x03, R13
 	SUBQ    R13, R12
 	LEAQ    (R11)(R12*4), R12
-	JMP     group0_rows4_check
+	JMP     group1_rows4_check
 
-group0_rows4_k:
+group1_rows4_k:
 	VMOVUPS      (R10), Y8
 	VMOVUPS      32(R10), Y9
 	VBROADCASTSS (R11), Y10
@@ -7110,14 +7620,14 @@ group0_rows4_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows4_check:
+group1_rows4_check:
 	CMPQ R11, R12
-	JNE  group0_rows4_k
+	JNE  group1_rows4_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows4_done
+	JZ   group1_rows4_done
 
-group0_rows4_rest:
+group1_rows4_rest:
 	VMOVUPS      (R10), Y8
 	VMOVUPS      32(R10), Y9
 	VBROADCASTSS (R11), Y10
@@ -7135,9 +7645,9 @@ group0_rows4_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows4_rest
+	JNZ          group1_rows4_rest
 
-group0_rows4_done:
+group1_rows4_done:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y9, Y9, Y9
@@ -7180,9 +7690,9 @@ group0_rows4_done:
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
 
-group0_rows4_end:
+group1_rows4_end:
 	CMPQ R9, $0x02
-	JL   group0_rows2_end
+	JL   group1_rows2_end
 
 	// 2 rows by 1 panels
 	MOVQ    24(SP), R10
@@ -7197,9 +7707,9 @@ group0_rows4_end:
 	ANDQ    $0x03, R13
 	SUBQ    R13, R12
 	LEAQ    (R11)(R12*4), R12
-	JMP     group0_rows2_check
+	JMP     group1_rows2_check
 
-group0_rows2_k:
+group1_rows2_k:
 	VMOVUPS      (R10), Y4
 	VMOVUPS      32(R10), Y5
 	VBROADCASTSS (R11), Y6
@@ -7235,14 +7745,14 @@ group0_rows2_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows2_check:
+group1_rows2_check:
 	CMPQ R11, R12
-	JNE  group0_rows2_k
+	JNE  group1_rows2_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows2_done
+	JZ   group1_rows2_done
 
-group0_rows2_rest:
+group1_rows2_rest:
 	VMOVUPS      (R10), Y4
 	VMOVUPS      32(R10), Y5
 	VBROADCASTSS (R11), Y6
@@ -7254,9 +7764,9 @@ group0_rows2_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows2_rest
+	JNZ          group1_rows2_rest
 
-group0_rows2_done:
+group1_rows2_done:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y5, Y5, Y5
@@ -7281,9 +7791,9 @@ group0_rows2_done:
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
 
-group0_rows2_end:
+group1_rows2_end:
 	CMPQ R9, $0x01
-	JL   group0_rows1_end
+	JL   group1_rows1_end
 
 	// 1 rows by 1 panels
 	MOVQ    24(SP), R10
@@ -7296,9 +7806,9 @@ group0_rows2_end:
 	ANDQ    $0x03, R13
 	SUBQ    R13, R12
 	LEAQ    (R11)(R12*4), R12
-	JMP     group0_rows1_check
+	JMP     group1_rows1_check
 
-group0_rows1_k:
+group1_rows1_k:
 	VMOVUPS      (R10), Y2
 	VMOVUPS      32(R10), Y3
 	VBROADCASTSS (R11), Y4
@@ -7322,14 +7832,14 @@ group0_rows1_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group0_rows1_check:
+group1_rows1_check:
 	CMPQ R11, R12
-	JNE  group0_rows1_k
+	JNE  group1_rows1_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group0_rows1_done
+	JZ   group1_rows1_done
 
-group0_rows1_rest:
+group1_rows1_rest:
 	VMOVUPS      (R10), Y2
 	VMOVUPS      32(R10), Y3
 	VBROADCASTSS (R11), Y4
@@ -7338,9 +7848,9 @@ group0_rows1_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group0_rows1_rest
+	JNZ          group1_rows1_rest
 
-group0_rows1_done:
+group1_rows1_done:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y3, Y3, Y3
@@ -7356,28 +7866,29 @@ group0_rows1_done:
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
 
-group0_rows1_end:
-	ADDQ $0x40, 16(SP)
-	ADDQ $0x40, 24(SP)
+group1_rows1_end:
+	ADDQ $0x00000040, 16(SP)
+	ADDQ $0x00000040, 24(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group0_skip:
-	CMPQ    DI, $0x00
-	JLE     group1_skip
-	LEAQ    denseMasks<>+0(SB), R8
-	MOVQ    $0x00000010, R9
-	SUBQ    DI, R9
-	VMOVUPS (R8)(R9*4), Y0
-	VMOVUPS 32(R8)(R9*4), Y1
+group1_skip:
+	LEAQ    (DI), DI
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	LEAQ    denseMasks<>+0(SB), R9
+	SUBQ    DI, R8
+	VMOVUPS (R9)(R8*4), Y0
+	VMOVUPS 32(R9)(R8*4), Y1
 	MOVQ    x_base+24(FP), DI
 	MOVQ    16(SP), R8
 	MOVQ    rows+96(FP), R9
 
-group1_rows4:
+group2_rows4:
 	CMPQ R9, $0x04
-	JL   group1_rows4_end
+	JL   group2_rows4_end
 
 	// 4 rows by 1 panels
 	MOVQ       24(SP), R10
@@ -7396,9 +7907,9 @@ group1_rows4:
 	ANDQ       $0x03, R13
 	SUBQ       R13, R12
 	LEAQ       (R11)(R12*4), R12
-	JMP        group1_rows4_check
+	JMP        group2_rows4_check
 
-group1_rows4_k:
+group2_rows4_k:
 	VMOVUPS      (R10), Y10
 	VMOVUPS      32(R10), Y11
 	VBROADCASTSS (R11), Y12
@@ -7458,14 +7969,14 @@ group1_rows4_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group1_rows4_check:
+group2_rows4_check:
 	CMPQ R11, R12
-	JNE  group1_rows4_k
+	JNE  group2_rows4_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group1_rows4_done
+	JZ   group2_rows4_done
 
-group1_rows4_rest:
+group2_rows4_rest:
 	VMOVUPS      (R10), Y10
 	VMOVUPS      32(R10), Y11
 	VBROADCASTSS (R11), Y12
@@ -7483,9 +7994,9 @@ group1_rows4_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group1_rows4_rest
+	JNZ          group2_rows4_rest
 
-group1_rows4_done:
+group2_rows4_done:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y11, Y11, Y11
@@ -7527,11 +8038,11 @@ group1_rows4_done:
 	VMASKMOVPS   Y9, Y1, 32(R8)
 	ADDQ         AX, R8
 	SUBQ         $0x04, R9
-	JMP          group1_rows4
+	JMP          group2_rows4
 
-group1_rows4_end:
+group2_rows4_end:
 	CMPQ R9, $0x02
-	JL   group1_rows2_end
+	JL   group2_rows2_end
 
 	// 2 rows by 1 panels
 	MOVQ       24(SP), R10
@@ -7546,9 +8057,9 @@ group1_rows4_end:
 	ANDQ       $0x03, R13
 	SUBQ       R13, R12
 	LEAQ       (R11)(R12*4), R12
-	JMP        group1_rows2_check
+	JMP        group2_rows2_check
 
-group1_rows2_k:
+group2_rows2_k:
 	VMOVUPS      (R10), Y6
 	VMOVUPS      32(R10), Y7
 	VBROADCASTSS (R11), Y8
@@ -7584,14 +8095,14 @@ group1_rows2_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group1_rows2_check:
+group2_rows2_check:
 	CMPQ R11, R12
-	JNE  group1_rows2_k
+	JNE  group2_rows2_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group1_rows2_done
+	JZ   group2_rows2_done
 
-group1_rows2_rest:
+group2_rows2_rest:
 	VMOVUPS      (R10), Y6
 	VMOVUPS      32(R10), Y7
 	VBROADCASTSS (R11), Y8
@@ -7603,9 +8114,9 @@ group1_rows2_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group1_rows2_rest
+	JNZ          group2_rows2_rest
 
-group1_rows2_done:
+group2_rows2_done:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y7, Y7, Y7
@@ -7630,9 +8141,9 @@ group1_rows2_done:
 	ADDQ         AX, R8
 	SUBQ         $0x02, R9
 
-group1_rows2_end:
+group2_rows2_end:
 	CMPQ R9, $0x01
-	JL   group1_rows1_end
+	JL   group2_rows1_end
 
 	// 1 rows by 1 panels
 	MOVQ       24(SP), R10
@@ -7645,9 +8156,9 @@ group1_rows2_end:
 	ANDQ       $0x03, R13
 	SUBQ       R13, R12
 	LEAQ       (R11)(R12*4), R12
-	JMP        group1_rows1_check
+	JMP        group2_rows1_check
 
-group1_rows1_k:
+group2_rows1_k:
 	VMOVUPS      (R10), Y4
 	VMOVUPS      32(R10), Y5
 	VBROADCASTSS (R11), Y6
@@ -7671,14 +8182,14 @@ group1_rows1_k:
 	ADDQ         $0x00000100, R10
 	ADDQ         $0x10, R11
 
-group1_rows1_check:
+group2_rows1_check:
 	CMPQ R11, R12
-	JNE  group1_rows1_k
+	JNE  group2_rows1_k
 	MOVQ in+104(FP), R13
 	ANDQ $0x03, R13
-	JZ   group1_rows1_done
+	JZ   group2_rows1_done
 
-group1_rows1_rest:
+group2_rows1_rest:
 	VMOVUPS      (R10), Y4
 	VMOVUPS      32(R10), Y5
 	VBROADCASTSS (R11), Y6
@@ -7687,9 +8198,9 @@ group1_rows1_rest:
 	ADDQ         $0x40, R10
 	ADDQ         $0x04, R11
 	DECQ         R13
-	JNZ          group1_rows1_rest
+	JNZ          group2_rows1_rest
 
-group1_rows1_done:
+group2_rows1_done:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y5, Y5, Y5
@@ -7705,14 +8216,14 @@ group1_rows1_done:
 	ADDQ         AX, R8
 	SUBQ         $0x01, R9
 
-group1_rows1_end:
-	ADDQ $0x40, 16(SP)
-	ADDQ $0x40, 24(SP)
+group2_rows1_end:
+	ADDQ $0x00000040, 16(SP)
+	ADDQ $0x00000040, 24(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group1_skip:
+done:
 	VZEROUPPER
 	RET
 
@@ -7751,7 +8262,7 @@ DATA denseMasks<>+124(SB)/4, $0x00000000
 GLOBL denseMasks<>(SB), RODATA|NOPTR, $128
 
 // func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
-// Requires: AVX, FMA3
+// Requires: AVX, CMOV, FMA3
 TEXT ·denseBackwardInputAVX2(SB), NOSPLIT, $24-124
 	MOVQ in+104(FP), AX
 	MOVQ AX, (SP)
@@ -7772,15 +8283,17 @@ TEXT ·denseBackwardInputAVX2(SB), NOSPLIT, $24-124
 
 columns:
 	MOVQ (SP), R8
+	CMPQ R8, $0x00
+	JLE  done
 	CMPQ R8, $0x10
-	JL   group0_skip
+	JL   group1_skip
 	MOVQ dy_base+24(FP), R8
 	MOVQ 16(SP), R9
 	MOVQ rows+96(FP), R10
 
-group0_rows6:
+group1_rows6:
 	CMPQ R10, $0x06
-	JL   group0_rows6_end
+	JL   group1_rows6_end
 
 	// 6 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -7802,9 +8315,9 @@ group0_rows6:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows6_check
+	JMP    group1_rows6_check
 
-group0_rows6_k:
+group1_rows6_k:
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R12), Y14
@@ -7888,14 +8401,14 @@ group0_rows6_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows6_check:
+group1_rows6_check:
 	CMPQ R12, R13
-	JNE  group0_rows6_k
+	JNE  group1_rows6_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows6_done
+	JZ   group1_rows6_done
 
-group0_rows6_rest:
+group1_rows6_rest:
 	VMOVUPS      (R11), Y12
 	VMOVUPS      32(R11), Y13
 	VBROADCASTSS (R12), Y14
@@ -7919,9 +8432,9 @@ group0_rows6_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows6_rest
+	JNZ          group1_rows6_rest
 
-group0_rows6_done:
+group1_rows6_done:
 	IMUL3Q       $0x06, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y13, Y13, Y13
@@ -7981,11 +8494,11 @@ group0_rows6_done:
 	VMOVUPS      Y11, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x06, R10
-	JMP          group0_rows6
+	JMP          group1_rows6
 
-group0_rows6_end:
+group1_rows6_end:
 	CMPQ R10, $0x04
-	JL   group0_rows4_end
+	JL   group1_rows4_end
 
 	// 4 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8003,9 +8516,9 @@ group0_rows6_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows4_check
+	JMP    group1_rows4_check
 
-group0_rows4_k:
+group1_rows4_k:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VBROADCASTSS (R12), Y10
@@ -8065,14 +8578,14 @@ group0_rows4_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows4_check:
+group1_rows4_check:
 	CMPQ R12, R13
-	JNE  group0_rows4_k
+	JNE  group1_rows4_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows4_done
+	JZ   group1_rows4_done
 
-group0_rows4_rest:
+group1_rows4_rest:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VBROADCASTSS (R12), Y10
@@ -8090,9 +8603,9 @@ group0_rows4_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows4_rest
+	JNZ          group1_rows4_rest
 
-group0_rows4_done:
+group1_rows4_done:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y9, Y9, Y9
@@ -8135,9 +8648,9 @@ group0_rows4_done:
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
 
-group0_rows4_end:
+group1_rows4_end:
 	CMPQ R10, $0x02
-	JL   group0_rows2_end
+	JL   group1_rows2_end
 
 	// 2 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8151,9 +8664,9 @@ group0_rows4_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows2_check
+	JMP    group1_rows2_check
 
-group0_rows2_k:
+group1_rows2_k:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R12), Y6
@@ -8189,14 +8702,14 @@ group0_rows2_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows2_check:
+group1_rows2_check:
 	CMPQ R12, R13
-	JNE  group0_rows2_k
+	JNE  group1_rows2_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows2_done
+	JZ   group1_rows2_done
 
-group0_rows2_rest:
+group1_rows2_rest:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R12), Y6
@@ -8208,9 +8721,9 @@ group0_rows2_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows2_rest
+	JNZ          group1_rows2_rest
 
-group0_rows2_done:
+group1_rows2_done:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y5, Y5, Y5
@@ -8235,9 +8748,9 @@ group0_rows2_done:
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
 
-group0_rows2_end:
+group1_rows2_end:
 	CMPQ R10, $0x01
-	JL   group0_rows1_end
+	JL   group1_rows1_end
 
 	// 1 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8249,9 +8762,9 @@ group0_rows2_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group0_rows1_check
+	JMP    group1_rows1_check
 
-group0_rows1_k:
+group1_rows1_k:
 	VMOVUPS      (R11), Y2
 	VMOVUPS      32(R11), Y3
 	VBROADCASTSS (R12), Y4
@@ -8275,14 +8788,14 @@ group0_rows1_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group0_rows1_check:
+group1_rows1_check:
 	CMPQ R12, R13
-	JNE  group0_rows1_k
+	JNE  group1_rows1_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group0_rows1_done
+	JZ   group1_rows1_done
 
-group0_rows1_rest:
+group1_rows1_rest:
 	VMOVUPS      (R11), Y2
 	VMOVUPS      32(R11), Y3
 	VBROADCASTSS (R12), Y4
@@ -8291,9 +8804,9 @@ group0_rows1_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group0_rows1_rest
+	JNZ          group1_rows1_rest
 
-group0_rows1_done:
+group1_rows1_done:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y3, Y3, Y3
@@ -8309,27 +8822,28 @@ group0_rows1_done:
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
 
-group0_rows1_end:
-	ADDQ $0x40, 16(SP)
+group1_rows1_end:
+	ADDQ $0x00000040, 16(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group0_skip:
-	CMPQ    R8, $0x00
-	JLE     group1_skip
-	LEAQ    denseMasks<>+0(SB), R9
-	MOVQ    $0x00000010, R10
-	SUBQ    R8, R10
-	VMOVUPS (R9)(R10*4), Y0
-	VMOVUPS 32(R9)(R10*4), Y1
+group1_skip:
+	LEAQ    (R8), R8
+	MOVQ    $0x00000010, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    denseMasks<>+0(SB), R10
+	SUBQ    R8, R9
+	VMOVUPS (R10)(R9*4), Y0
+	VMOVUPS 32(R10)(R9*4), Y1
 	MOVQ    dy_base+24(FP), R8
 	MOVQ    16(SP), R9
 	MOVQ    rows+96(FP), R10
 
-group1_rows4:
+group2_rows4:
 	CMPQ R10, $0x04
-	JL   group1_rows4_end
+	JL   group2_rows4_end
 
 	// 4 rows by 1 panels
 	VXORPS Y2, Y2, Y2
@@ -8347,9 +8861,9 @@ group1_rows4:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group1_rows4_check
+	JMP    group2_rows4_check
 
-group1_rows4_k:
+group2_rows4_k:
 	VMOVUPS      (R11), Y10
 	VMOVUPS      32(R11), Y11
 	VBROADCASTSS (R12), Y12
@@ -8409,14 +8923,14 @@ group1_rows4_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group1_rows4_check:
+group2_rows4_check:
 	CMPQ R12, R13
-	JNE  group1_rows4_k
+	JNE  group2_rows4_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows4_done
+	JZ   group2_rows4_done
 
-group1_rows4_rest:
+group2_rows4_rest:
 	VMOVUPS      (R11), Y10
 	VMOVUPS      32(R11), Y11
 	VBROADCASTSS (R12), Y12
@@ -8434,9 +8948,9 @@ group1_rows4_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows4_rest
+	JNZ          group2_rows4_rest
 
-group1_rows4_done:
+group2_rows4_done:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y11, Y11, Y11
@@ -8486,11 +9000,11 @@ group1_rows4_done:
 	VMASKMOVPS   Y9, Y1, 32(R9)
 	ADDQ         AX, R9
 	SUBQ         $0x04, R10
-	JMP          group1_rows4
+	JMP          group2_rows4
 
-group1_rows4_end:
+group2_rows4_end:
 	CMPQ R10, $0x02
-	JL   group1_rows2_end
+	JL   group2_rows2_end
 
 	// 2 rows by 1 panels
 	VXORPS Y2, Y2, Y2
@@ -8504,9 +9018,9 @@ group1_rows4_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group1_rows2_check
+	JMP    group2_rows2_check
 
-group1_rows2_k:
+group2_rows2_k:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R12), Y8
@@ -8542,14 +9056,14 @@ group1_rows2_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group1_rows2_check:
+group2_rows2_check:
 	CMPQ R12, R13
-	JNE  group1_rows2_k
+	JNE  group2_rows2_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows2_done
+	JZ   group2_rows2_done
 
-group1_rows2_rest:
+group2_rows2_rest:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R12), Y8
@@ -8561,9 +9075,9 @@ group1_rows2_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows2_rest
+	JNZ          group2_rows2_rest
 
-group1_rows2_done:
+group2_rows2_done:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y7, Y7, Y7
@@ -8592,9 +9106,9 @@ group1_rows2_done:
 	ADDQ         AX, R9
 	SUBQ         $0x02, R10
 
-group1_rows2_end:
+group2_rows2_end:
 	CMPQ R10, $0x01
-	JL   group1_rows1_end
+	JL   group2_rows1_end
 
 	// 1 rows by 1 panels
 	VXORPS Y2, Y2, Y2
@@ -8606,9 +9120,9 @@ group1_rows2_end:
 	ANDQ   $0x03, R14
 	SUBQ   R14, R13
 	LEAQ   (R12)(R13*4), R13
-	JMP    group1_rows1_check
+	JMP    group2_rows1_check
 
-group1_rows1_k:
+group2_rows1_k:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R12), Y6
@@ -8632,14 +9146,14 @@ group1_rows1_k:
 	ADDQ         $0x00000100, R11
 	ADDQ         $0x10, R12
 
-group1_rows1_check:
+group2_rows1_check:
 	CMPQ R12, R13
-	JNE  group1_rows1_k
+	JNE  group2_rows1_k
 	MOVQ out+112(FP), R14
 	ANDQ $0x03, R14
-	JZ   group1_rows1_done
+	JZ   group2_rows1_done
 
-group1_rows1_rest:
+group2_rows1_rest:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R12), Y6
@@ -8648,9 +9162,9 @@ group1_rows1_rest:
 	ADDQ         $0x40, R11
 	ADDQ         $0x04, R12
 	DECQ         R14
-	JNZ          group1_rows1_rest
+	JNZ          group2_rows1_rest
 
-group1_rows1_done:
+group2_rows1_done:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y5, Y5, Y5
@@ -8668,18 +9182,18 @@ group1_rows1_done:
 	ADDQ         AX, R9
 	SUBQ         $0x01, R10
 
-group1_rows1_end:
-	ADDQ $0x40, 16(SP)
+group2_rows1_end:
+	ADDQ $0x00000040, 16(SP)
 	ADDQ SI, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group1_skip:
+done:
 	VZEROUPPER
 	RET
 
 // func denseWeightsAVX2(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
-// Requires: AVX, FMA3
+// Requires: AVX, CMOV, FMA3
 TEXT ·denseWeightsAVX2(SB), NOSPLIT, $24-104
 	MOVQ out+96(FP), AX
 	MOVQ AX, (SP)
@@ -8694,15 +9208,130 @@ TEXT ·denseWeightsAVX2(SB), NOSPLIT, $24-104
 
 columns:
 	MOVQ (SP), DX
-	CMPQ DX, $0x10
+	CMPQ DX, $0x00
+	JLE  done
+	CMPQ DX, $0x20
 	JL   group0_skip
+	MOVQ count+72(FP), BX
+	CMPQ BX, $0x02
+	JG   group0_skip
 	MOVQ x_base+24(FP), DX
 	MOVQ 16(SP), BX
 	MOVQ count+72(FP), SI
 
-group0_rows6:
+group0_rows2:
+	CMPQ SI, $0x02
+	JL   group0_rows2_end
+
+	// 2 rows by 2 panels
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+80(FP), R9
+
+group0_rows2_k:
+	VMOVUPS      (DI), Y8
+	VMOVUPS      32(DI), Y9
+	VMOVUPS      64(DI), Y10
+	VMOVUPS      96(DI), Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y12, Y8, Y0
+	VFMADD231PS  Y12, Y9, Y1
+	VFMADD231PS  Y12, Y10, Y2
+	VFMADD231PS  Y12, Y11, Y3
+	VBROADCASTSS 4(R8), Y12
+	VFMADD231PS  Y12, Y8, Y4
+	VFMADD231PS  Y12, Y9, Y5
+	VFMADD231PS  Y12, Y10, Y6
+	VFMADD231PS  Y12, Y11, Y7
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group0_rows2_k
+	ADDQ         $0x08, DX
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	VADDPS       64(BX), Y2, Y2
+	VMOVUPS      Y2, 64(BX)
+	VADDPS       96(BX), Y3, Y3
+	VMOVUPS      Y3, 96(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Y4, Y4
+	VMOVUPS      Y4, (BX)
+	VADDPS       32(BX), Y5, Y5
+	VMOVUPS      Y5, 32(BX)
+	VADDPS       64(BX), Y6, Y6
+	VMOVUPS      Y6, 64(BX)
+	VADDPS       96(BX), Y7, Y7
+	VMOVUPS      Y7, 96(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x02, SI
+	JMP          group0_rows2
+
+group0_rows2_end:
+	CMPQ SI, $0x01
+	JL   group0_rows1_end
+
+	// 1 rows by 2 panels
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+80(FP), R9
+
+group0_rows1_k:
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	VMOVUPS      64(DI), Y6
+	VMOVUPS      96(DI), Y7
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y4, Y0
+	VFMADD231PS  Y8, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group0_rows1_k
+	ADDQ         $0x04, DX
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	VADDPS       64(BX), Y2, Y2
+	VMOVUPS      Y2, 64(BX)
+	VADDPS       96(BX), Y3, Y3
+	VMOVUPS      Y3, 96(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x01, SI
+
+group0_rows1_end:
+	ADDQ $0x00000080, 16(SP)
+	ADDQ $0x00000080, 8(SP)
+	SUBQ $0x20, (SP)
+	JMP  columns
+
+group0_skip:
+	CMPQ DX, $0x10
+	JL   group1_skip
+	MOVQ x_base+24(FP), DX
+	MOVQ 16(SP), BX
+	MOVQ count+72(FP), SI
+
+group1_rows6:
 	CMPQ SI, $0x06
-	JL   group0_rows6_end
+	JL   group1_rows6_end
 
 	// 6 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8721,7 +9350,7 @@ group0_rows6:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows6_k:
+group1_rows6_k:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R8), Y14
@@ -8745,7 +9374,7 @@ group0_rows6_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows6_k
+	JNZ          group1_rows6_k
 	ADDQ         $0x18, DX
 	VADDPS       (BX), Y0, Y0
 	VMOVUPS      Y0, (BX)
@@ -8778,11 +9407,11 @@ group0_rows6_k:
 	VMOVUPS      Y11, 32(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x06, SI
-	JMP          group0_rows6
+	JMP          group1_rows6
 
-group0_rows6_end:
+group1_rows6_end:
 	CMPQ SI, $0x04
-	JL   group0_rows4_end
+	JL   group1_rows4_end
 
 	// 4 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8797,7 +9426,7 @@ group0_rows6_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows4_k:
+group1_rows4_k:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	VBROADCASTSS (R8), Y10
@@ -8815,7 +9444,7 @@ group0_rows4_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows4_k
+	JNZ          group1_rows4_k
 	ADDQ         $0x10, DX
 	VADDPS       (BX), Y0, Y0
 	VMOVUPS      Y0, (BX)
@@ -8839,9 +9468,9 @@ group0_rows4_k:
 	ADDQ         AX, BX
 	SUBQ         $0x04, SI
 
-group0_rows4_end:
+group1_rows4_end:
 	CMPQ SI, $0x02
-	JL   group0_rows2_end
+	JL   group1_rows2_end
 
 	// 2 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8852,7 +9481,7 @@ group0_rows4_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows2_k:
+group1_rows2_k:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	VBROADCASTSS (R8), Y6
@@ -8864,7 +9493,7 @@ group0_rows2_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows2_k
+	JNZ          group1_rows2_k
 	ADDQ         $0x08, DX
 	VADDPS       (BX), Y0, Y0
 	VMOVUPS      Y0, (BX)
@@ -8878,9 +9507,9 @@ group0_rows2_k:
 	ADDQ         AX, BX
 	SUBQ         $0x02, SI
 
-group0_rows2_end:
+group1_rows2_end:
 	CMPQ SI, $0x01
-	JL   group0_rows1_end
+	JL   group1_rows1_end
 
 	// 1 rows by 1 panels
 	VXORPS Y0, Y0, Y0
@@ -8889,7 +9518,7 @@ group0_rows2_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group0_rows1_k:
+group1_rows1_k:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	VBROADCASTSS (R8), Y4
@@ -8898,7 +9527,7 @@ group0_rows1_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group0_rows1_k
+	JNZ          group1_rows1_k
 	ADDQ         $0x04, DX
 	VADDPS       (BX), Y0, Y0
 	VMOVUPS      Y0, (BX)
@@ -8907,27 +9536,28 @@ group0_rows1_k:
 	ADDQ         AX, BX
 	SUBQ         $0x01, SI
 
-group0_rows1_end:
-	ADDQ $0x40, 16(SP)
-	ADDQ $0x40, 8(SP)
+group1_rows1_end:
+	ADDQ $0x00000040, 16(SP)
+	ADDQ $0x00000040, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group0_skip:
-	CMPQ    DX, $0x00
-	JLE     group1_skip
-	LEAQ    denseMasks<>+0(SB), BX
-	MOVQ    $0x00000010, SI
-	SUBQ    DX, SI
-	VMOVUPS (BX)(SI*4), Y0
-	VMOVUPS 32(BX)(SI*4), Y1
+group1_skip:
+	LEAQ    (DX), DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	LEAQ    denseMasks<>+0(SB), SI
+	SUBQ    DX, BX
+	VMOVUPS (SI)(BX*4), Y0
+	VMOVUPS 32(SI)(BX*4), Y1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
 	MOVQ    count+72(FP), SI
 
-group1_rows4:
+group2_rows4:
 	CMPQ SI, $0x04
-	JL   group1_rows4_end
+	JL   group2_rows4_end
 
 	// 4 rows by 1 panels
 	VXORPS Y2, Y2, Y2
@@ -8942,7 +9572,7 @@ group1_rows4:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows4_k:
+group2_rows4_k:
 	VMASKMOVPS   (DI), Y0, Y10
 	VMASKMOVPS   32(DI), Y1, Y11
 	VBROADCASTSS (R8), Y12
@@ -8960,7 +9590,7 @@ group1_rows4_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows4_k
+	JNZ          group2_rows4_k
 	ADDQ         $0x10, DX
 	VMASKMOVPS   (BX), Y0, Y10
 	VADDPS       Y10, Y2, Y2
@@ -8991,11 +9621,11 @@ group1_rows4_k:
 	VMASKMOVPS   Y9, Y1, 32(BX)
 	ADDQ         AX, BX
 	SUBQ         $0x04, SI
-	JMP          group1_rows4
+	JMP          group2_rows4
 
-group1_rows4_end:
+group2_rows4_end:
 	CMPQ SI, $0x02
-	JL   group1_rows2_end
+	JL   group2_rows2_end
 
 	// 2 rows by 1 panels
 	VXORPS Y2, Y2, Y2
@@ -9006,7 +9636,7 @@ group1_rows4_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows2_k:
+group2_rows2_k:
 	VMASKMOVPS   (DI), Y0, Y6
 	VMASKMOVPS   32(DI), Y1, Y7
 	VBROADCASTSS (R8), Y8
@@ -9018,7 +9648,7 @@ group1_rows2_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows2_k
+	JNZ          group2_rows2_k
 	ADDQ         $0x08, DX
 	VMASKMOVPS   (BX), Y0, Y6
 	VADDPS       Y6, Y2, Y2
@@ -9036,9 +9666,9 @@ group1_rows2_k:
 	ADDQ         AX, BX
 	SUBQ         $0x02, SI
 
-group1_rows2_end:
+group2_rows2_end:
 	CMPQ SI, $0x01
-	JL   group1_rows1_end
+	JL   group2_rows1_end
 
 	// 1 rows by 1 panels
 	VXORPS Y2, Y2, Y2
@@ -9047,7 +9677,7 @@ group1_rows2_end:
 	MOVQ   DX, R8
 	MOVQ   rows+80(FP), R9
 
-group1_rows1_k:
+group2_rows1_k:
 	VMASKMOVPS   (DI), Y0, Y4
 	VMASKMOVPS   32(DI), Y1, Y5
 	VBROADCASTSS (R8), Y6
@@ -9056,7 +9686,7 @@ group1_rows1_k:
 	ADDQ         AX, DI
 	ADDQ         CX, R8
 	DECQ         R9
-	JNZ          group1_rows1_k
+	JNZ          group2_rows1_k
 	ADDQ         $0x04, DX
 	VMASKMOVPS   (BX), Y0, Y4
 	VADDPS       Y4, Y2, Y2
@@ -9067,12 +9697,173 @@ group1_rows1_k:
 	ADDQ         AX, BX
 	SUBQ         $0x01, SI
 
-group1_rows1_end:
-	ADDQ $0x40, 16(SP)
-	ADDQ $0x40, 8(SP)
+group2_rows1_end:
+	ADDQ $0x00000040, 16(SP)
+	ADDQ $0x00000040, 8(SP)
 	SUBQ $0x10, (SP)
 	JMP  columns
 
-group1_skip:
+done:
+	VZEROUPPER
+	RET
+
+// func columnSumsAVX2(db []float32, dy []float32, rows int, out int)
+// Requires: AVX, CMOV
+TEXT ·columnSumsAVX2(SB), NOSPLIT, $0-64
+	MOVQ db_base+0(FP), AX
+	MOVQ dy_base+24(FP), CX
+	MOVQ out+56(FP), DX
+	MOVQ DX, BX
+	SHLQ $0x02, BX
+
+panels4:
+	CMPQ   DX, $0x40
+	JL     panels4_end
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   CX, SI
+	MOVQ   rows+48(FP), DI
+	SUBQ   $0x01, DI
+	JL     panels4_rest
+
+panels4_rows:
+	VADDPS (SI), Y0, Y0
+	VADDPS 32(SI), Y1, Y1
+	VADDPS 64(SI), Y2, Y2
+	VADDPS 96(SI), Y3, Y3
+	VADDPS 128(SI), Y4, Y4
+	VADDPS 160(SI), Y5, Y5
+	VADDPS 192(SI), Y6, Y6
+	VADDPS 224(SI), Y7, Y7
+	ADDQ   BX, SI
+	SUBQ   $0x01, DI
+	JGE    panels4_rows
+
+panels4_rest:
+	ADDQ $0x01, DI
+	JZ   panels4_store
+
+panels4_row:
+	VADDPS (SI), Y0, Y0
+	VADDPS 32(SI), Y1, Y1
+	VADDPS 64(SI), Y2, Y2
+	VADDPS 96(SI), Y3, Y3
+	VADDPS 128(SI), Y4, Y4
+	VADDPS 160(SI), Y5, Y5
+	VADDPS 192(SI), Y6, Y6
+	VADDPS 224(SI), Y7, Y7
+	ADDQ   BX, SI
+	DECQ   DI
+	JNZ    panels4_row
+
+panels4_store:
+	VADDPS  (AX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  32(AX), Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VADDPS  64(AX), Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VADDPS  96(AX), Y3, Y3
+	VMOVUPS Y3, 96(AX)
+	VADDPS  128(AX), Y4, Y4
+	VMOVUPS Y4, 128(AX)
+	VADDPS  160(AX), Y5, Y5
+	VMOVUPS Y5, 160(AX)
+	VADDPS  192(AX), Y6, Y6
+	VMOVUPS Y6, 192(AX)
+	VADDPS  224(AX), Y7, Y7
+	VMOVUPS Y7, 224(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x40, DX
+	JMP     panels4
+
+panels4_end:
+panels1:
+	CMPQ    DX, $0x00
+	JLE     panels1_end
+	MOVQ    DX, SI
+	MOVQ    $0x00000010, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	LEAQ    denseMasks<>+0(SB), R8
+	SUBQ    SI, DI
+	VMOVUPS (R8)(DI*4), Y0
+	VMOVUPS 32(R8)(DI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    CX, SI
+	MOVQ    rows+48(FP), DI
+	SUBQ    $0x04, DI
+	JL      panels1_rest
+
+panels1_rows:
+	VMASKMOVPS (SI), Y0, Y10
+	VADDPS     Y10, Y2, Y2
+	VMASKMOVPS 32(SI), Y1, Y10
+	VADDPS     Y10, Y3, Y3
+	ADDQ       BX, SI
+	VMASKMOVPS (SI), Y0, Y10
+	VADDPS     Y10, Y4, Y4
+	VMASKMOVPS 32(SI), Y1, Y10
+	VADDPS     Y10, Y5, Y5
+	ADDQ       BX, SI
+	VMASKMOVPS (SI), Y0, Y10
+	VADDPS     Y10, Y6, Y6
+	VMASKMOVPS 32(SI), Y1, Y10
+	VADDPS     Y10, Y7, Y7
+	ADDQ       BX, SI
+	VMASKMOVPS (SI), Y0, Y10
+	VADDPS     Y10, Y8, Y8
+	VMASKMOVPS 32(SI), Y1, Y10
+	VADDPS     Y10, Y9, Y9
+	ADDQ       BX, SI
+	SUBQ       $0x04, DI
+	JGE        panels1_rows
+
+panels1_rest:
+	ADDQ $0x04, DI
+	JZ   panels1_store
+
+panels1_row:
+	VMASKMOVPS (SI), Y0, Y10
+	VADDPS     Y10, Y2, Y2
+	VMASKMOVPS 32(SI), Y1, Y10
+	VADDPS     Y10, Y3, Y3
+	ADDQ       BX, SI
+	DECQ       DI
+	JNZ        panels1_row
+
+panels1_store:
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y8, Y4, Y4
+	VADDPS     Y9, Y5, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS (AX), Y0, Y4
+	VADDPS     Y4, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS 32(AX), Y1, Y0
+	VADDPS     Y0, Y3, Y3
+	VMASKMOVPS Y3, Y1, 32(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	SUBQ       $0x10, DX
+	JMP        panels1
+
+panels1_end:
 	VZEROUPPER
 	RET

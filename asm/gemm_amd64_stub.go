@@ -24,6 +24,15 @@ func denseBackwardInputAVX512(dx []float32, dy []float32, packedT []float32, act
 //go:noescape
 func denseWeightsAVX512(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
 
+// columnSumsAVX512 adds the sums of the columns of dy:
+//
+//	for r := range rows { for o := range out { db[o] += dy[r*out+o] } }
+//
+// out is positive.
+//
+//go:noescape
+func columnSumsAVX512(db []float32, dy []float32, rows int, out int)
+
 // denseForwardAVX2 is denseForwardGeneric for rows, in, out > 0.
 //
 //go:noescape
@@ -43,3 +52,12 @@ func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act [
 //
 //go:noescape
 func denseWeightsAVX2(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
+
+// columnSumsAVX2 adds the sums of the columns of dy:
+//
+//	for r := range rows { for o := range out { db[o] += dy[r*out+o] } }
+//
+// out is positive.
+//
+//go:noescape
+func columnSumsAVX2(db []float32, dy []float32, rows int, out int)

@@ -1,30 +1,10 @@
-// Command gemm generates the dense products of a network's layers.
-//
-// The three products are one loop nest over tiles of the result C, h rows by
-// w vectors, held in registers while the sum over k runs:
-//
-//	for each group of w vectors of C's columns
-//	    for each h rows of C
-//	        c[h][w] = bias, or 0
-//	        for k
-//	            b[w] = B[k][columns]
-//	            for each row: c[row] += A[row][k] · b
-//	        C = epilogue(c)
-//
-//	product         C    A                    B                     epilogue
-//	forward         y    x, rows apart        packed panels         leaky(c)
-//	backwardInput   dx   dy, rows apart       packed panels         c · leaky'(act)
-//	weights         dw   x, columns apart     dy                    C + c
-//
-// The elements of A are broadcast from memory: only A's strides differ. A
-// group of columns is read from L1 by all tiles of rows.
+// Command gemm generates the dense products of a network's layers: tiled
+// products for wide layers, rows of dot products for layers of up to four
+// outputs, and the sums of columns for the bias.
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -36,6 +16,7 @@ func main() {
 			k := kernel{isa: isa, product: product}
 			k.function()
 		}
+		columnSums(isa)
 	}
 	Generate()
 }
@@ -49,21 +30,13 @@ type isa struct {
 	vector  func() VecVirtual
 }
 
-// A group is a number of adjacent vectors of columns and the heights of the
-// tiles that cover its rows: the first as often as it fits, then each of the
-// others at most once.
-type group struct {
-	panels  int
-	heights []int
-	masked  bool // the last panel is not full
-}
-
 var (
 	avx512 = isa{
 		suffix: "AVX512", bytes: 64, vectors: 1,
 		vector: func() VecVirtual { return ZMM() },
 		groups: []group{
-			{panels: 3, heights: []int{9, 8, 4, 2, 1}},
+			{panels: 4, heights: []int{6, 4, 2, 1}, fewRows: true},
+			{panels: 3, heights: []int{9, 8, 4, 2, 1}, last: true},
 			{panels: 2, heights: []int{14, 8, 4, 2, 1}},
 			{panels: 1, heights: []int{14, 8, 4, 2, 1}},
 		},
@@ -72,461 +45,17 @@ var (
 		suffix: "AVX2", bytes: 32, vectors: 2,
 		vector: func() VecVirtual { return YMM() },
 		groups: []group{
-			{panels: 1, heights: []int{6, 4, 2, 1}},
-			{panels: 1, heights: []int{4, 2, 1}, masked: true},
+			{panels: 2, heights: []int{2, 1}, fewRows: true, full: true},
+			{panels: 1, heights: []int{6, 4, 2, 1}, full: true},
+			{panels: 1, heights: []int{4, 2, 1}},
 		},
 	}
-)
-
-type product int
-
-const (
-	forward product = iota
-	backwardInput
-	weights
 )
 
 const (
 	panel      = 16 // columns
 	panelBytes = 4 * panel
 )
-
-// A kernel is the state of one function's generation.
-type kernel struct {
-	isa
-	product
-
-	// Parameters: the result, the operands and the shape of the loop nest.
-	c, a, b          string
-	rows, columns, k string
-	strideA, strideC string // the widths of A and C in elements
-
-	// Locals: where the current group of columns starts.
-	left, groupB, groupC, groupBias Mem
-
-	// Registers that live through a group.
-	tileA, tileC, rowsLeft Register // the current tile
-	ldc                    Register // bytes between rows of C
-	lda, lda3, lda5        Register // bytes between rows of A, or for weights between its k
-	panelB                 Register // bytes between panels of B
-	actOffset              Register // bytes from C to act
-
-	// What masks the last panel: all ones unless it is not full.
-	mask    Register   // AVX-512
-	maskAVX []Register // AVX2, in a masked group only
-
-	group
-	name string // prefix of the group's labels
-}
-
-func (k *kernel) function() {
-	switch k.product {
-	case forward:
-		k.c, k.a, k.b = "y", "x", "packed"
-		k.rows, k.columns, k.k, k.strideA, k.strideC = "rows", "out", "in", "in", "out"
-		TEXT("denseForward"+k.suffix, NOSPLIT, "func(y, x, packed, bias []float32, rows, in, out int, slope float32)")
-		Doc("denseForward" + k.suffix + " is denseForwardGeneric for rows, in, out > 0.")
-	case backwardInput:
-		k.c, k.a, k.b = "dx", "dy", "packedT"
-		k.rows, k.columns, k.k, k.strideA, k.strideC = "rows", "in", "out", "out", "in"
-		TEXT("denseBackwardInput"+k.suffix, NOSPLIT, "func(dx, dy, packedT, act []float32, rows, in, out int, slope float32)")
-		Doc("denseBackwardInput"+k.suffix+" is denseBackwardInputGeneric for rows, in, out > 0",
-			"and an act that is not nil.")
-	case weights:
-		k.c, k.a, k.b = "dw", "x", "dy"
-		k.rows, k.columns, k.k, k.strideA, k.strideC = "count", "out", "rows", "in", "out"
-		TEXT("denseWeights"+k.suffix, NOSPLIT, "func(dw, x, dy []float32, count, rows, in, out int)")
-		Doc("denseWeights"+k.suffix+" adds to the first count rows of dw:",
-			"",
-			"\tfor r := range rows { for i := range count { for o := range out { dw[i*out+o] += x[r*in+i] * dy[r*out+o] } } }",
-			"",
-			"rows, count and out are positive.")
-	}
-	Pragma("noescape")
-
-	k.left, k.groupB, k.groupC = AllocLocal(8), AllocLocal(8), AllocLocal(8)
-	k.copyToLocal(Param(k.columns), k.left)
-	k.copyToLocal(Param(k.b).Base(), k.groupB)
-	k.copyToLocal(Param(k.c).Base(), k.groupC)
-	if k.product == forward {
-		k.groupBias = AllocLocal(8)
-		k.copyToLocal(Param("bias").Base(), k.groupBias)
-	}
-
-	k.ldc, k.lda = GP64(), GP64()
-	Load(Param(k.strideC), k.ldc)
-	SHLQ(Imm(2), k.ldc)
-	Load(Param(k.strideA), k.lda)
-	SHLQ(Imm(2), k.lda)
-	if k.product != weights {
-		k.lda3, k.lda5 = GP64(), GP64()
-		LEAQ(Mem{Base: k.lda, Index: k.lda, Scale: 2}, k.lda3)
-		LEAQ(Mem{Base: k.lda, Index: k.lda, Scale: 4}, k.lda5)
-		k.panelB = GP64()
-		Load(Param(k.k), k.panelB)
-		SHLQ(Imm(6), k.panelB)
-	}
-	if k.product == backwardInput {
-		k.actOffset = GP64()
-		Load(Param("act").Base(), k.actOffset)
-		SUBQ(k.groupC, k.actOffset)
-	}
-	if k.bytes == 64 {
-		k.mask = K()
-	}
-
-	Label("columns")
-	left := GP64()
-	MOVQ(k.left, left)
-	for i, g := range k.groups {
-		k.group = g
-		k.name = fmt.Sprintf("group%d", i)
-		k.skipUnlessFits(left, i)
-		k.setMasks(left)
-		k.eachTile()
-		k.nextGroup()
-		Label(k.name + "_skip")
-	}
-	VZEROUPPER()
-	RET()
-}
-
-func (k *kernel) copyToLocal(src gotypes.Component, dst Mem) {
-	r := GP64()
-	Load(src, r)
-	MOVQ(r, dst)
-}
-
-// skipUnlessFits jumps over the group's code unless it is the one to take
-// when left columns are left. Three panels at once spare a single one.
-func (k *kernel) skipUnlessFits(left Register, i int) {
-	skip := LabelRef(k.name + "_skip")
-	switch {
-	case k.panels == 3:
-		CMPQ(left, Imm(2*panel))
-		JLE(skip)
-		CMPQ(left, Imm(3*panel))
-		JG(skip)
-	case k.panels == 2:
-		CMPQ(left, Imm(panel))
-		JLE(skip)
-	case k.bytes == 64 || k.masked:
-		CMPQ(left, Imm(0))
-		JLE(skip)
-	default:
-		CMPQ(left, Imm(panel))
-		JL(skip)
-	}
-}
-
-// nextGroup moves the locals to the columns after the group.
-func (k *kernel) nextGroup() {
-	ADDQ(Imm(uint64(k.panels*panelBytes)), k.groupC)
-	if k.product == forward {
-		ADDQ(Imm(uint64(k.panels*panelBytes)), k.groupBias)
-	}
-	if k.product == weights {
-		ADDQ(Imm(uint64(k.panels*panelBytes)), k.groupB)
-	} else {
-		for range k.panels {
-			ADDQ(k.panelB, k.groupB)
-		}
-	}
-	SUBQ(Imm(uint64(k.panels*panel)), k.left)
-	JMP(LabelRef("columns"))
-}
-
-// setMasks sets the masks of the group's last panel.
-func (k *kernel) setMasks(left Register) {
-	switch {
-	case k.bytes == 64:
-		width, full := GP64(), GP64()
-		LEAQ(Mem{Base: left, Disp: -panel * (k.panels - 1)}, width)
-		MOVQ(U32(panel), full)
-		CMPQ(width, full)
-		CMOVQGT(full, width)
-		MOVL(U32(0xffff), full.As32())
-		BZHIL(width.As32(), full.As32(), full.As32())
-		KMOVW(full.As32(), k.mask)
-	case k.masked:
-		table, offset := GP64(), GP64()
-		LEAQ(maskTable(), table)
-		MOVQ(U32(panel), offset)
-		SUBQ(left, offset)
-		k.maskAVX = []Register{YMM(), YMM()}
-		for v, m := range k.maskAVX {
-			VMOVUPS(Mem{Base: table, Index: offset, Scale: 4, Disp: v * k.bytes}, m)
-		}
-	default:
-		k.maskAVX = nil
-	}
-}
-
-var table Mem
-
-// maskTable holds 16 words of ones and 16 of zeros: what begins at word 16-n
-// masks n columns of a panel.
-func maskTable() Mem {
-	if table.Base == nil {
-		table = GLOBL("denseMasks", RODATA|NOPTR)
-		for i := range 2 * panel {
-			word := U32(0)
-			if i < panel {
-				word = 0xffffffff
-			}
-			DATA(4*i, word)
-		}
-	}
-	return table
-}
-
-// eachTile covers the group's rows with tiles.
-func (k *kernel) eachTile() {
-	k.tileA, k.tileC, k.rowsLeft = GP64(), GP64(), GP64()
-	Load(Param(k.a).Base(), k.tileA)
-	MOVQ(k.groupC, k.tileC)
-	Load(Param(k.rows), k.rowsLeft)
-	for i, h := range k.heights {
-		label := fmt.Sprintf("%s_rows%d", k.name, h)
-		Label(label)
-		CMPQ(k.rowsLeft, Imm(uint64(h)))
-		JL(LabelRef(label + "_end"))
-		k.tile(h, label)
-		SUBQ(Imm(uint64(h)), k.rowsLeft)
-		if i == 0 {
-			JMP(LabelRef(label))
-		}
-		Label(label + "_end")
-	}
-}
-
-// tile computes h rows of the group's columns, and moves tileA and tileC
-// behind them.
-func (k *kernel) tile(h int, label string) {
-	Comment(fmt.Sprintf("%d rows by %d panels", h, k.panels))
-	columns := k.panels * k.vectors
-	c := make([][]VecVirtual, h)
-	for r := range c {
-		c[r] = make([]VecVirtual, columns)
-		for v := range c[r] {
-			c[r][v] = k.vector()
-		}
-	}
-	k.start(c)
-	k.sum(c, label)
-	switch k.product {
-	case forward:
-		k.leaky(c)
-	case backwardInput:
-		k.derivative(c)
-	case weights:
-		k.add(c)
-	}
-}
-
-// start sets the tile to the bias or to zero.
-func (k *kernel) start(c [][]VecVirtual) {
-	if k.product != forward {
-		for _, row := range c {
-			for _, v := range row {
-				VXORPS(v, v, v)
-			}
-		}
-		return
-	}
-	bias := GP64()
-	MOVQ(k.groupBias, bias)
-	for v := range c[0] {
-		k.load(Mem{Base: bias, Disp: v * k.bytes}, v, c[0][v])
-		for _, row := range c[1:] {
-			VMOVAPS(c[0][v], row[v])
-		}
-	}
-}
-
-// unroll is the number of k in one turn of the loop over packed panels.
-const unroll = 4
-
-// sum adds the products over k.
-func (k *kernel) sum(c [][]VecVirtual, label string) {
-	h := len(c)
-	b, a := GP64(), []Register{GP64()}
-	MOVQ(k.groupB, b)
-	MOVQ(k.tileA, a[0])
-	if k.product == weights {
-		// A's rows are adjacent, and k steps over rows of x and of dy.
-		count := GP64()
-		Load(Param(k.k), count)
-		Label(label + "_k")
-		k.step(c, a, b, 0)
-		ADDQ(k.ldc, b)
-		ADDQ(k.lda, a[0])
-		DECQ(count)
-		JNZ(LabelRef(label + "_k"))
-		ADDQ(Imm(uint64(4*h)), k.tileA)
-		return
-	}
-
-	if h > 7 { // one base reaches rows 0 to 6
-		a = append(a, GP64())
-		LEAQ(Mem{Base: k.tileA, Index: k.lda5, Scale: 1}, a[1])
-		LEAQ(Mem{Base: a[1], Index: k.lda, Scale: 2}, a[1])
-	}
-	end, rest := GP64(), GP64()
-	Load(Param(k.k), end)
-	MOVQ(end, rest)
-	ANDQ(Imm(unroll-1), rest)
-	SUBQ(rest, end)
-	LEAQ(Mem{Base: a[0], Index: end, Scale: 4}, end)
-	JMP(LabelRef(label + "_check"))
-	Label(label + "_k")
-	for u := range unroll {
-		k.step(c, a, b, u)
-	}
-	ADDQ(U32(unroll*panelBytes), b)
-	for _, r := range a {
-		ADDQ(Imm(4*unroll), r)
-	}
-	Label(label + "_check")
-	CMPQ(a[0], end)
-	JNE(LabelRef(label + "_k"))
-
-	Load(Param(k.k), rest)
-	ANDQ(Imm(unroll-1), rest)
-	JZ(LabelRef(label + "_done"))
-	Label(label + "_rest")
-	k.step(c, a, b, 0)
-	ADDQ(Imm(panelBytes), b)
-	for _, r := range a {
-		ADDQ(Imm(4), r)
-	}
-	DECQ(rest)
-	JNZ(LabelRef(label + "_rest"))
-	Label(label + "_done")
-
-	next := GP64()
-	IMUL3Q(Imm(uint64(h)), k.lda, next)
-	ADDQ(next, k.tileA)
-}
-
-// step adds the products of one k, which is u behind the pointers.
-func (k *kernel) step(c [][]VecVirtual, a []Register, b Register, u int) {
-	vectors := make([]VecVirtual, len(c[0]))
-	for v := range vectors {
-		vectors[v] = k.vector()
-		p, within := v/k.vectors, v%k.vectors
-		m := Mem{Base: b, Disp: u*panelBytes + within*k.bytes}
-		switch {
-		case k.product == weights:
-			m.Disp += p * panelBytes
-			k.load(m, v, vectors[v])
-			continue
-		case p > 0:
-			m.Index, m.Scale = k.panelB, uint8(p)
-		}
-		VMOVUPS(m, vectors[v])
-	}
-	for r, row := range c {
-		element := k.vector()
-		VBROADCASTSS(k.elementA(a, r, u), element)
-		for v := range row {
-			VFMADD231PS(element, vectors[v], row[v])
-		}
-	}
-}
-
-// elementA addresses A[r][k+u].
-func (k *kernel) elementA(a []Register, r, u int) Mem {
-	if k.product == weights {
-		return Mem{Base: a[0], Disp: 4 * r}
-	}
-	m := Mem{Base: a[r/7], Disp: 4 * u}
-	switch r % 7 {
-	case 1, 2, 4:
-		m.Index, m.Scale = k.lda, uint8(r%7)
-	case 3, 6:
-		m.Index, m.Scale = k.lda3, uint8(r%7/3)
-	case 5:
-		m.Index, m.Scale = k.lda5, 1
-	}
-	return m
-}
-
-// leaky stores leaky(c).
-func (k *kernel) leaky(c [][]VecVirtual) {
-	slope, zero := k.vector(), k.zero()
-	broadcastParam("slope", slope)
-	for _, row := range c {
-		for v, x := range row {
-			if k.bytes == 64 {
-				negative := K()
-				VCMPPS(Imm(notGreater), zero, x, negative)
-				VMULPS(slope, x, negative, x)
-			} else {
-				scaled := k.vector()
-				VMULPS(slope, x, scaled)
-				positive := k.vector()
-				VCMPPS(Imm(greater), zero, x, positive)
-				VBLENDVPS(positive, x, scaled, x)
-			}
-			k.store(x, v, k.elementC(v))
-		}
-		ADDQ(k.ldc, k.tileC)
-	}
-}
-
-// derivative stores c times the derivative of leaky that belongs to the
-// activations.
-func (k *kernel) derivative(c [][]VecVirtual) {
-	slope, zero := k.vector(), k.zero()
-	broadcastParam("slope", slope)
-	for _, row := range c {
-		for v, x := range row {
-			act := k.elementC(v)
-			act.Index, act.Scale = k.actOffset, 1
-			if k.bytes == 64 {
-				negative := K()
-				if k.isMasked(v) {
-					VCMPPS(Imm(notLess), act, zero, k.mask, negative)
-				} else {
-					VCMPPS(Imm(notLess), act, zero, negative)
-				}
-				VMULPS(slope, x, negative, x)
-			} else {
-				scaled := k.vector()
-				VMULPS(slope, x, scaled)
-				positive := k.vector()
-				if k.isMasked(v) {
-					k.load(act, v, positive)
-					VCMPPS(Imm(less), positive, zero, positive)
-				} else {
-					VCMPPS(Imm(less), act, zero, positive)
-				}
-				VBLENDVPS(positive, x, scaled, x)
-			}
-			k.store(x, v, k.elementC(v))
-		}
-		ADDQ(k.ldc, k.tileC)
-	}
-}
-
-// add stores C + c.
-func (k *kernel) add(c [][]VecVirtual) {
-	for _, row := range c {
-		for v, x := range row {
-			m := k.elementC(v)
-			if k.isMasked(v) {
-				old := k.vector()
-				k.load(m, v, old)
-				VADDPS(old, x, x)
-			} else {
-				VADDPS(m, x, x)
-			}
-			k.store(x, v, m)
-		}
-		ADDQ(k.ldc, k.tileC)
-	}
-}
 
 // Comparisons that are false, or true for those named not, where an operand
 // is NaN, and signal nothing.
@@ -537,12 +66,70 @@ const (
 	greater    = 0x1e
 )
 
-func (k *kernel) elementC(v int) Mem { return Mem{Base: k.tileC, Disp: v * k.bytes} }
+// A tail masks the columns of a panel that is not full.
+type tail struct {
+	isa
+	word    Register   // AVX-512
+	vectors []Register // AVX2
+}
 
-func (k *kernel) zero() VecVirtual {
-	z := k.vector()
-	VXORPS(z, z, z)
-	return z
+// set takes the number of columns, 1 to 16; more are as many as 16.
+func (t *tail) set(width Register) {
+	limit := GP64()
+	MOVQ(U32(panel), limit)
+	CMPQ(width, limit)
+	CMOVQGT(limit, width)
+	if t.bytes == 64 {
+		ones := GP32()
+		MOVL(U32(1<<panel-1), ones)
+		BZHIL(width.(GP).As32(), ones, ones)
+		t.word = K()
+		KMOVW(ones, t.word)
+		return
+	}
+	table := GP64()
+	LEAQ(maskTable(), table)
+	SUBQ(width, limit)
+	t.vectors = []Register{YMM(), YMM()}
+	for v, m := range t.vectors {
+		VMOVUPS(Mem{Base: table, Index: limit, Scale: 4, Disp: v * t.bytes}, m)
+	}
+}
+
+// load reads vector v of the panel, with zeros beyond the columns.
+func (t *tail) load(m Mem, v int, dst Register) {
+	if t.bytes == 64 {
+		VMOVUPS_Z(m, t.word, dst)
+	} else {
+		VMASKMOVPS(m, t.vectors[v], dst)
+	}
+}
+
+// store writes vector v of the panel, and nothing beyond the columns.
+func (t *tail) store(src Register, v int, m Mem) {
+	if t.bytes == 64 {
+		VMOVUPS(src, t.word, m)
+	} else {
+		VMASKMOVPS(src, t.vectors[v], m)
+	}
+}
+
+var masks Mem
+
+// maskTable holds 16 words of ones and 16 of zeros: what begins at word 16-n
+// masks n columns of a panel.
+func maskTable() Mem {
+	if masks.Base == nil {
+		masks = GLOBL("denseMasks", RODATA|NOPTR)
+		for i := range 2 * panel {
+			word := U32(0)
+			if i < panel {
+				word = 0xffffffff
+			}
+			DATA(4*i, word)
+		}
+	}
+	return masks
 }
 
 func broadcastParam(name string, dst VecVirtual) {
@@ -551,36 +138,4 @@ func broadcastParam(name string, dst VecVirtual) {
 		panic(err)
 	}
 	VBROADCASTSS(b.Addr, dst)
-}
-
-// isMasked reports whether vector v of a row may reach beyond the columns.
-func (k *kernel) isMasked(v int) bool {
-	if k.bytes == 64 {
-		return v == k.panels-1
-	}
-	return k.masked
-}
-
-// load reads vector v of a row, with zeros beyond the columns.
-func (k *kernel) load(m Mem, v int, dst VecVirtual) {
-	switch {
-	case !k.isMasked(v):
-		VMOVUPS(m, dst)
-	case k.bytes == 64:
-		VMOVUPS_Z(m, k.mask, dst)
-	default:
-		VMASKMOVPS(m, k.maskAVX[v], dst)
-	}
-}
-
-// store writes vector v of a row, and nothing beyond the columns.
-func (k *kernel) store(src VecVirtual, v int, m Mem) {
-	switch {
-	case !k.isMasked(v):
-		VMOVUPS(src, m)
-	case k.bytes == 64:
-		VMOVUPS(src, k.mask, m)
-	default:
-		VMASKMOVPS(src, k.maskAVX[v], m)
-	}
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// columnSums generates the sums over rows of dy's columns. Wide groups of
+// columns, or several chains of rows in narrow ones, hide the latency of the
+// additions.
+func columnSums(isa isa) {
+	TEXT("columnSums"+isa.suffix, NOSPLIT, "func(db, dy []float32, rows, out int)")
+	Doc("columnSums"+isa.suffix+" adds the sums of the columns of dy:", "",
+		"\tfor r := range rows { for o := range out { db[o] += dy[r*out+o] } }", "",
+		"out is positive.")
+	Pragma("noescape")
+	db := Load(Param("db").Base(), GP64())
+	dy := Load(Param("dy").Base(), GP64())
+	left := Load(Param("out"), GP64())
+	stride := GP64()
+	MOVQ(left, stride)
+	SHLQ(Imm(2), stride)
+
+	t := tail{isa: isa}
+	for _, panels := range []int{4, 1} {
+		vectors, chains := panels*isa.vectors, 8/(panels*isa.vectors)
+		name := fmt.Sprintf("panels%d", panels)
+		Label(name)
+		if panels > 1 {
+			CMPQ(left, Imm(uint64(panel*panels)))
+			JL(LabelRef(name + "_end"))
+		} else {
+			CMPQ(left, Imm(0))
+			JLE(LabelRef(name + "_end"))
+			width := GP64()
+			MOVQ(left, width)
+			t.set(width)
+		}
+		sums := make([][]VecVirtual, chains)
+		for c := range sums {
+			for range vectors {
+				v := isa.vector()
+				VXORPS(v, v, v)
+				sums[c] = append(sums[c], v)
+			}
+		}
+		add := func(r Register, sum []VecVirtual) {
+			for v := range sum {
+				m := Mem{Base: r, Disp: v * isa.bytes}
+				if panels > 1 {
+					VADDPS(m, sum[v], sum[v])
+				} else {
+					x := isa.vector()
+					t.load(m, v, x)
+					VADDPS(x, sum[v], sum[v])
+				}
+			}
+			ADDQ(stride, r)
+		}
+		r, rows := GP64(), GP64()
+		MOVQ(dy, r)
+		Load(Param("rows"), rows)
+		SUBQ(Imm(uint64(chains)), rows)
+		JL(LabelRef(name + "_rest"))
+		Label(name + "_rows")
+		for _, sum := range sums {
+			add(r, sum)
+		}
+		SUBQ(Imm(uint64(chains)), rows)
+		JGE(LabelRef(name + "_rows"))
+		Label(name + "_rest")
+		ADDQ(Imm(uint64(chains)), rows)
+		JZ(LabelRef(name + "_store"))
+		Label(name + "_row")
+		add(r, sums[0])
+		DECQ(rows)
+		JNZ(LabelRef(name + "_row"))
+
+		Label(name + "_store")
+		for half := chains / 2; half > 0; half /= 2 {
+			for c := range half {
+				for v := range vectors {
+					VADDPS(sums[c+half][v], sums[c][v], sums[c][v])
+				}
+			}
+		}
+		for v, sum := range sums[0] {
+			m := Mem{Base: db, Disp: v * isa.bytes}
+			if panels > 1 {
+				VADDPS(m, sum, sum)
+				VMOVUPS(sum, m)
+			} else {
+				old := isa.vector()
+				t.load(m, v, old)
+				VADDPS(old, sum, sum)
+				t.store(sum, v, m)
+			}
+		}
+		ADDQ(U32(uint32(panels*panelBytes)), db)
+		ADDQ(U32(uint32(panels*panelBytes)), dy)
+		SUBQ(Imm(uint64(panels*panel)), left)
+		JMP(LabelRef(name))
+		Label(name + "_end")
+	}
+	VZEROUPPER()
+	RET()
+}
