@@ -263,18 +263,15 @@ func (k *kernel) start(c [][]VecVirtual) {
 	}
 }
 
-// unroll is the number of k in one turn of the loop over packed panels.
-const unroll = 4
-
 // sum adds the products over k.
 func (k *kernel) sum(c [][]VecVirtual, label string) {
 	h := len(c)
 	b, a := GP64(), []Register{GP64()}
 	MOVQ(k.groupB, b)
 	MOVQ(k.tileA, a[0])
+	count := GP64()
 	if k.product == weights {
 		// A's rows are adjacent, and k steps over rows of x and of dy.
-		count := GP64()
 		Load(Param(k.k), count)
 		Label(label + "_k")
 		k.step(c, a, b, 0)
@@ -291,36 +288,32 @@ func (k *kernel) sum(c [][]VecVirtual, label string) {
 		LEAQ(Mem{Base: k.tileA, Index: k.lda5, Scale: 1}, a[1])
 		LEAQ(Mem{Base: a[1], Index: k.lda, Scale: 2}, a[1])
 	}
-	end, rest := GP64(), GP64()
-	Load(Param(k.k), end)
-	MOVQ(end, rest)
-	ANDQ(Imm(unroll-1), rest)
-	SUBQ(rest, end)
-	LEAQ(Mem{Base: a[0], Index: end, Scale: 4}, end)
-	JMP(LabelRef(label + "_check"))
-	Label(label + "_k")
-	for u := range unroll {
-		k.step(c, a, b, u)
+	steps := func(n int) {
+		for u := range n {
+			k.step(c, a, b, u)
+		}
+		ADDQ(U32(uint32(n*panelBytes)), b)
+		for _, r := range a {
+			ADDQ(Imm(uint64(4*n)), r)
+		}
 	}
-	ADDQ(U32(unroll*panelBytes), b)
-	for _, r := range a {
-		ADDQ(Imm(4*unroll), r)
+	Load(Param(k.k), count)
+	if h == k.heights[0] { // the tile that does nearly all of the work
+		const unroll = 4
+		SUBQ(Imm(unroll), count)
+		JL(LabelRef(label + "_rest"))
+		Label(label + "_k")
+		steps(unroll)
+		SUBQ(Imm(unroll), count)
+		JGE(LabelRef(label + "_k"))
+		Label(label + "_rest")
+		ADDQ(Imm(unroll), count)
+		JZ(LabelRef(label + "_done"))
 	}
-	Label(label + "_check")
-	CMPQ(a[0], end)
-	JNE(LabelRef(label + "_k"))
-
-	Load(Param(k.k), rest)
-	ANDQ(Imm(unroll-1), rest)
-	JZ(LabelRef(label + "_done"))
-	Label(label + "_rest")
-	k.step(c, a, b, 0)
-	ADDQ(Imm(panelBytes), b)
-	for _, r := range a {
-		ADDQ(Imm(4), r)
-	}
-	DECQ(rest)
-	JNZ(LabelRef(label + "_rest"))
+	Label(label + "_single")
+	steps(1)
+	DECQ(count)
+	JNZ(LabelRef(label + "_single"))
 	Label(label + "_done")
 
 	next := GP64()
