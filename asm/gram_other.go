@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package asm
 
 func radialValues(k *Radial, value, derivative, d2 []float32) {

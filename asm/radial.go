@@ -22,14 +22,15 @@ type Multiquadric struct{ C2, Beta, Weight float64 }
 // squaring. Squaring doubles the relative error, which a ladder may do four
 // times in all.
 type Radial struct {
-	steps []radialStep
+	steps  []radialStep
+	powers bool // some step is stepPow
 }
 
 // The kinds of steps. y is the value of the last Gaussian.
 const (
 	stepExp   = iota // y = 2^(c·d²), add
 	stepPower        // y = y^(2^count), add
-	stepRSqrt        // r = (c+d²)^(−½); add r^count, whose derivative is proportional to r^(count+2)
+	stepRSqrt        // r = 2(c+d²)^(−½); add r^count, whose derivative is proportional to r^(count+2)
 	stepPow          // z = (c+d²)^exponent; add z, whose derivative is proportional to z/(c+d²)
 )
 
@@ -40,7 +41,8 @@ const lanes = 8
 // derivative, with z and z′ by its kind. Assembly knows this layout.
 type radialStep struct {
 	kind, count uint32
-	_           [6]uint32
+	unit        uint32 // 1 if weight is 1
+	_           [5]uint32
 	c           [lanes]float32
 	weight      [lanes]float32
 	slope       [lanes]float32
@@ -79,24 +81,33 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric) *Radial {
 				s = radialStep{kind: stepExp}
 				s.c = splat(-g[i].Exponent * math.Log2E)
 			}
-			s.weight = splat(g[i].Weight)
-			s.slope = splat(-g[i].Weight * g[i].Exponent)
-			k.steps = append(k.steps, s)
+			k.add(s, g[i].Weight, -g[i].Weight*g[i].Exponent)
 			last, doublings = i, doublings+n
 		}
 	}
 	for _, m := range multiquadrics {
-		s := radialStep{kind: stepPow}
-		if n := 2 * m.Beta; n == math.Trunc(n) && n <= 16 {
-			s = radialStep{kind: stepRSqrt, count: uint32(n)}
+		s := radialStep{c: splat(m.C2), exponent: splat(-m.Beta)}
+		if n := int(2 * m.Beta); float64(n) == 2*m.Beta && n <= maxRoots {
+			s.kind, s.count = stepRSqrt, uint32(n)
+			k.add(s, math.Ldexp(m.Weight, -n), math.Ldexp(-m.Weight*m.Beta, -n-2))
+			continue
 		}
-		s.c = splat(m.C2)
-		s.weight = splat(m.Weight)
-		s.slope = splat(-m.Weight * m.Beta)
-		s.exponent = splat(-m.Beta)
-		k.steps = append(k.steps, s)
+		s.kind = stepPow
+		k.add(s, m.Weight, -m.Weight*m.Beta)
 	}
 	return k
+}
+
+// maxRoots bounds the powers of an inverse root that are made by multiplication.
+const maxRoots = 16
+
+func (k *Radial) add(s radialStep, weight, slope float64) {
+	s.weight, s.slope = splat(weight), splat(slope)
+	if weight == 1 {
+		s.unit = 1
+	}
+	k.powers = k.powers || s.kind == stepPow
+	k.steps = append(k.steps, s)
 }
 
 // powerOfTwo returns n with ratio = 2^n to float64 rounding, 0 <= n <= 4.

@@ -1,0 +1,219 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// kernelSums emits the one-sided sums. Distance 2r+h is that of row r of the
+// block to half h of its columns.
+func (w *isa) kernelSums() {
+	TEXT("kernelSums"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, grad *float32, gradStride int, x *float32, xStride, rows int, y *float32, yStride, cols, dim int, scratch *float32)")
+	doc(w, "kernelSums", "is kernelSumsGeneric for a multiple of 4 rows.")
+	Pragma("noescape")
+	restore := flushSubnormals()
+	masks := AllocLocal(2 * w.bytes())
+	rowPoint, xStride, yStride := load("x"), loadBytes("xStride"), loadBytes("yStride")
+	scratch := load("scratch")
+	value, grad := load("value"), load("grad")
+	row := load("rows")
+
+	Label("row")
+	{
+		p := copyOf(scratch)
+		zero := w.vector()
+		w.zero(zero)
+		forDim("clear", func() {
+			for r := range w.rows {
+				VMOVUPS(zero, at(p, r*w.bytes()))
+			}
+		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
+	}
+	colPoint, left := load("y"), load("cols")
+	values := w.vectors(w.rows)
+	w.zero(values...)
+
+	Label("block")
+	mask := w.tailMasks(left, masks)
+	s := &sums{isa: w, d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
+	w.zero(s.d...)
+	loadColumn := func(j Register, half int) VecVirtual {
+		v := w.vector()
+		if w == avx512 {
+			VMOVUPS_Z(at(j, half*w.bytes()), mask[half], v)
+		} else {
+			m := w.vector()
+			VMOVUPS(masks.Offset(half*w.bytes()), m)
+			VMASKMOVPS(at(j, half*w.bytes()), m, v)
+		}
+		return v
+	}
+	{
+		i, j := copyOf(rowPoint), copyOf(colPoint)
+		forDim("distance", func() {
+			for h := range 2 {
+				y := loadColumn(j, h)
+				for r := range w.rows {
+					t := w.vector()
+					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t)
+					VFMADD231PS(t, t, s.d[2*r+h])
+				}
+			}
+		}, func() { ADDQ(xStride, i); ADDQ(yStride, j) })
+	}
+	w.zero(s.slope...)
+	s.value = w.valuesOf(values, mask, masks)
+	s.interpret()
+	{
+		i, j, acc := copyOf(rowPoint), copyOf(colPoint), copyOf(scratch)
+		for k, p := range s.slope {
+			if w == avx512 {
+				VMOVAPS_Z(p, mask[k%2], p)
+			} else {
+				VANDPS(masks.Offset(k%2*w.bytes()), p, p)
+			}
+		}
+		forDim("gradient", func() {
+			for h := range 2 {
+				y := loadColumn(j, h)
+				for r := range w.rows {
+					t, sum := w.vector(), w.vector()
+					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t) // y_j - x_i
+					VMOVUPS(at(acc, r*w.bytes()), sum)
+					VFNMADD231PS(s.slope[2*r+h], t, sum)
+					VMOVUPS(sum, at(acc, r*w.bytes()))
+				}
+			}
+		}, func() {
+			ADDQ(xStride, i)
+			ADDQ(yStride, j)
+			ADDQ(I32(w.rows*w.bytes()), acc)
+		})
+	}
+	ADDQ(I32(2*w.bytes()), colPoint)
+	SUBQ(I32(2*w.lanes), left)
+	JGT(LabelRef("block"))
+
+	w.storeSums(w.sumRows(values), at(value, 0), true)
+	{
+		p, out, gradStride := copyOf(scratch), copyOf(grad), loadBytes("gradStride")
+		forDim("store", func() {
+			acc := w.vectors(w.rows)
+			for r, v := range acc {
+				VMOVUPS(at(p, r*w.bytes()), v)
+			}
+			w.storeSums(w.sumRows(acc), at(out, 0), true)
+		}, func() {
+			ADDQ(I32(w.rows*w.bytes()), p)
+			ADDQ(gradStride, out)
+		})
+	}
+	ADDQ(I32(4*w.rows), value)
+	ADDQ(I32(4*w.rows), grad)
+	ADDQ(I32(4*w.rows), rowPoint)
+	SUBQ(I32(w.rows), row)
+	JGT(LabelRef("row"))
+	restore()
+	VZEROUPPER()
+	RET()
+}
+
+// valuesOf adds the values of each row to its register, without the lanes
+// past the last column.
+func (w *isa) valuesOf(values []VecVirtual, mask []Register, memory Mem) func(Register, []VecVirtual, bool) {
+	return func(step Register, y []VecVirtual, unit bool) {
+		for k, v := range y {
+			sum, t := values[k/2], v
+			if w == avx2 {
+				t = w.vector()
+				VANDPS(memory.Offset(k%2*w.bytes()), v, t)
+			}
+			switch {
+			case w == avx512 && unit:
+				VADDPS(v, sum, mask[k%2], sum)
+			case w == avx512:
+				VFMADD231PS_BCST(at(step, stepWeight), v, mask[k%2], sum)
+			case unit:
+				VADDPS(t, sum, sum)
+			default:
+				VFMADD231PS(at(step, stepWeight), t, sum)
+			}
+		}
+	}
+}
+
+// tailMasks selects the columns that are left, in two vectors.
+func (w *isa) tailMasks(left Register, memory Mem) (mask []Register) {
+	t, limit := GP64(), GP64()
+	if w == avx512 {
+		mask = []Register{K(), K()}
+		MOVQ(U32(32), limit)
+		MOVQ(left, t)
+		CMPQ(t, limit)
+		CMOVQGT(limit, t)
+		ones := GP64()
+		MOVQ(I32(-1), ones)
+		BZHIQ(t, ones, t)
+		KMOVW(t.As32(), mask[0])
+		SHRQ(Imm(16), t)
+		KMOVW(t.As32(), mask[1])
+		return mask
+	}
+	table, none := GP64(), GP64()
+	LEAQ(laneMask, table)
+	MOVQ(U32(8), limit)
+	XORQ(none, none)
+	for h := range 2 {
+		LEAQ(at(left, -8*h), t)
+		CMPQ(t, limit)
+		CMOVQGT(limit, t)
+		TESTQ(t, t)
+		CMOVQLT(none, t)
+		NEGQ(t)
+		m := w.vector()
+		VMOVUPS(indexed(table, t, 4, 32), m) // t lanes of the first eight, all set
+		VMOVUPS(m, memory.Offset(h*w.bytes()))
+	}
+	return nil
+}
+
+// radialValues emits the elementwise values.
+func (w *isa) radialValues() {
+	TEXT("radialValues"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, derivative, d2 *float32, n int)")
+	doc(w, "radialValues", "is radialValuesGeneric for a multiple of 64 distances.")
+	Pragma("noescape")
+	restore := flushSubnormals()
+	chains := w.rows // as many as leave registers for their values
+	value, derivative, d2, n := load("value"), load("derivative"), load("d2"), load("n")
+	Label("block")
+	s := &sums{isa: w, d: w.vectors(chains), slope: w.vectors(chains), y: w.vectors(chains)}
+	values := w.vectors(chains)
+	for i, d := range s.d {
+		VMOVUPS(at(d2, i*w.bytes()), d)
+	}
+	w.zero(s.slope...)
+	w.zero(values...)
+	s.value = func(step Register, y []VecVirtual, unit bool) {
+		for i, v := range y {
+			if unit {
+				VADDPS(v, values[i], values[i])
+			} else {
+				w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepWeight), v, values[i])
+			}
+		}
+	}
+	s.interpret()
+	for i := range values {
+		VMOVUPS(values[i], at(value, i*w.bytes()))
+		VMOVUPS(s.slope[i], at(derivative, i*w.bytes()))
+	}
+	for _, p := range []Register{value, derivative, d2} {
+		ADDQ(I32(chains*w.bytes()), p)
+	}
+	SUBQ(I32(chains*w.lanes), n)
+	JGT(LabelRef("block"))
+	restore()
+	VZEROUPPER()
+	RET()
+}

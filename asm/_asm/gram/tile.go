@@ -1,0 +1,303 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// gramTile emits the tile of the reversibility loss. Distance 2r is d²_xx of
+// row r of the block, distance 2r+1 is d²_xy.
+func (w *isa) gramTile() {
+	TEXT("gramTile"+w.suffix, NOSPLIT, "func(steps *uint32, count int, planes *float32, stride, dim, n, row0, row1, col0, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64")
+	doc(w, "gramTile", "is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.")
+	Pragma("noescape")
+	restore := flushSubnormals()
+	lossSums := AllocLocal(w.bytes())
+	masks := AllocLocal(w.bytes() * w.rows)
+
+	rowPoint, stride, toV := load("planes"), loadBytes("stride"), load("dim")
+	IMULQ(stride, toV)
+	row := load("row0")
+	LEAQ(indexed(rowPoint, row, 4, 0), rowPoint)
+	rowScratch := load("scratch")
+	zero := w.vector()
+	w.zero(zero)
+	VMOVUPS(zero, lossSums)
+
+	Label("row")
+	{
+		p := copyOf(rowScratch)
+		zero := w.vector()
+		w.zero(zero)
+		forDim("clear", func() {
+			for r := range w.rows {
+				VMOVUPS(zero, at(p, r*w.bytes()))
+			}
+		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
+	}
+	Comment("The first block of columns that has a pair i < j.")
+	col := copyOf(row)
+	ANDQ(I32(-w.lanes), col)
+	CMPQ(col, param("col0"))
+	CMOVQLT(param("col0"), col)
+	colPoint, colSums := GP64(), GP64()
+	{
+		t := load("planes")
+		LEAQ(indexed(t, col, 4, 0), colPoint)
+		MOVQ(col, colSums)
+		SUBQ(param("col0"), colSums)
+		MOVQ(param("cols"), t)
+		LEAQ(indexed(t, colSums, 4, 0), colSums)
+	}
+	CMPQ(col, param("col1"))
+	JGE(LabelRef("row_end"))
+
+	Label("block")
+	mask := w.pairMasks(row, col, masks)
+	s := &sums{isa: w, d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
+	loss := w.vector()
+
+	Comment("Squared distances; |du|² is common to both.")
+	w.zero(s.d...)
+	shared := s.slope[:w.rows]
+	w.zero(shared...)
+	{
+		i, j := copyOf(rowPoint), copyOf(colPoint)
+		forDim("distance", func() {
+			u, v := w.vector(), w.vector()
+			VMOVUPS(at(j, 0), u)
+			VMOVUPS(indexed(j, toV, 1, 0), v)
+			for r := range w.rows {
+				t := w.vectors(3)
+				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), u, t[0])
+				VFMADD231PS(t[0], t[0], shared[r])
+				if w == avx512 {
+					VSUBPS_BCST(indexed(i, toV, 1, 4*r), v, t[1])
+					VADDPS_BCST(indexed(i, toV, 1, 4*r), v, t[2])
+				} else {
+					VBROADCASTSS(indexed(i, toV, 1, 4*r), t[2])
+					VSUBPS(t[2], v, t[1])
+					VADDPS(t[2], v, t[2])
+				}
+				VFMADD231PS(t[1], t[1], s.d[2*r])
+				VFMADD231PS(t[2], t[2], s.d[2*r+1])
+			}
+		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
+	}
+	Comment("A pair outside of the sum gets equal distances: it adds nothing to the loss and to p-q.")
+	for r := range w.rows {
+		for _, d := range s.d[2*r : 2*r+2] {
+			if w == avx512 {
+				VADDPS_Z(shared[r], d, mask[r], d)
+			} else {
+				VADDPS(shared[r], d, d)
+				VANDPS(masks.Offset(r*w.bytes()), d, d)
+			}
+		}
+	}
+	w.zero(s.slope...)
+	w.zero(loss)
+	s.value = w.lossOf(loss)
+	s.interpret()
+
+	Comment("The block's share of the loss, in float64.")
+	{
+		total := w.vector()
+		VMOVUPD(lossSums, total)
+		for half := range 2 {
+			t := w.vector()
+			switch {
+			case w == avx512 && half == 0:
+				VCVTPS2PD(loss.AsY(), t)
+			case w == avx512:
+				h := YMM()
+				VEXTRACTF64X4(Imm(1), loss, h)
+				VCVTPS2PD(h, t)
+			case half == 0:
+				VCVTPS2PD(loss.AsX(), t)
+			default:
+				h := XMM()
+				VEXTRACTF128(Imm(1), loss, h)
+				VCVTPS2PD(h, t)
+			}
+			VADDPD(t, total, total)
+		}
+		VMOVUPD(total, lossSums)
+	}
+
+	Comment("Gradients of both sides, from m = p-q and q.")
+	for r := range w.rows {
+		m, q := s.slope[2*r], s.slope[2*r+1]
+		VSUBPS(q, m, m)
+		if w == avx512 {
+			VMOVAPS_Z(q, mask[r], q)
+		} else {
+			VANDPS(masks.Offset(r*w.bytes()), q, q)
+		}
+	}
+	{
+		i, j, rowSums, out := copyOf(rowPoint), copyOf(colPoint), copyOf(rowScratch), copyOf(colSums)
+		colStride := loadBytes("colStride")
+		forDim("gradient", func() {
+			v, wj := w.vector(), w.vector()
+			VMOVUPS(indexed(j, toV, 1, 0), v)
+			VMOVUPS(indexed(j, toV, 2, 0), wj)
+			sum := w.vector()
+			VMOVUPS(at(out, 0), sum)
+			for r := range w.rows {
+				m, q := s.slope[2*r], s.slope[2*r+1]
+				e, acc := w.vector(), w.vector()
+				w.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, toV, 2, 4*r), wj, e) // w_j - w_i
+				VMOVUPS(at(rowSums, r*w.bytes()), acc)
+				VFNMADD231PS(m, e, acc)
+				VFNMADD231PS(q, v, acc)
+				VMOVUPS(acc, at(rowSums, r*w.bytes()))
+				VFMADD231PS(m, e, sum)
+				w.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, toV, 1, 4*r), q, sum)
+			}
+			VMOVUPS(sum, at(out, 0))
+		}, func() {
+			ADDQ(stride, i)
+			ADDQ(stride, j)
+			ADDQ(I32(w.rows*w.bytes()), rowSums)
+			ADDQ(colStride, out)
+		})
+	}
+	ADDQ(I32(w.lanes), col)
+	ADDQ(I32(w.bytes()), colPoint)
+	ADDQ(I32(w.bytes()), colSums)
+	CMPQ(col, param("col1"))
+	JLT(LabelRef("block"))
+
+	Label("row_end")
+	{
+		p, out, rowStride := copyOf(rowScratch), GP64(), loadBytes("rowStride")
+		t := copyOf(row)
+		SUBQ(param("row0"), t)
+		MOVQ(param("rows"), out)
+		LEAQ(indexed(out, t, 4, 0), out)
+		forDim("store", func() {
+			acc := w.vectors(w.rows)
+			for r, v := range acc {
+				VMOVUPS(at(p, r*w.bytes()), v)
+			}
+			w.storeSums(w.sumRows(acc), at(out, 0), false)
+		}, func() {
+			ADDQ(I32(w.rows*w.bytes()), p)
+			ADDQ(rowStride, out)
+		})
+	}
+	ADDQ(I32(w.rows), row)
+	ADDQ(I32(4*w.rows), rowPoint)
+	CMPQ(row, param("row1"))
+	JLT(LabelRef("row"))
+
+	total := w.sumDoubles(lossSums)
+	restore()
+	Store(total, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// lossOf adds the differences of the values of the two distances of each pair
+// to one register. The differences of a step are added as a tree.
+func (w *isa) lossOf(loss VecVirtual) func(Register, []VecVirtual, bool) {
+	return func(step Register, y []VecVirtual, unit bool) {
+		sum := make([]VecVirtual, 0, w.rows)
+		for r := range w.rows {
+			t := w.vector()
+			VSUBPS(y[2*r+1], y[2*r], t)
+			sum = append(sum, t)
+			if n := len(sum); r%2 == 1 {
+				VADDPS(sum[n-1], sum[n-2], sum[n-2])
+				sum = sum[:n-1]
+			}
+		}
+		if len(sum) == 2 {
+			VADDPS(sum[1], sum[0], sum[0])
+		}
+		if unit {
+			VADDPS(sum[0], loss, loss)
+		} else {
+			w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepWeight), sum[0], loss)
+		}
+	}
+}
+
+// pairMasks selects the lanes with row+r < col+lane < n: as mask registers, or
+// as vectors in memory.
+func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register) {
+	if w == avx2 {
+		lane, limit, t := w.vector(), w.vector(), w.vector()
+		x := XMM()
+		VMOVQ(col, x)
+		VPBROADCASTD(x, lane)
+		VPADDD(laneIndex, lane, lane)
+		VPBROADCASTD(param("n"), limit)
+		VPCMPGTD(lane, limit, limit)
+		x = XMM()
+		VMOVQ(row, x)
+		VPBROADCASTD(x, t)
+		one := w.vector()
+		VPCMPEQD(one, one, one)
+		for r := range w.rows {
+			m := w.vector()
+			VPCMPGTD(t, lane, m)
+			VPAND(limit, m, m)
+			VMOVDQU(m, memory.Offset(r*w.bytes()))
+			if r+1 < w.rows {
+				VPSUBD(one, t, t) // row + 1
+			}
+		}
+		return nil
+	}
+	for range w.rows {
+		mask = append(mask, K())
+	}
+	t, left := GP64(), GP64()
+	LEAQ(at(row, w.rows), t)
+	CMPQ(t, col)
+	JGT(LabelRef("partial"))
+	LEAQ(at(col, w.lanes), t)
+	CMPQ(t, param("n"))
+	JGT(LabelRef("partial"))
+	for _, k := range mask {
+		KXNORW(k, k, k)
+	}
+	JMP(LabelRef("masked"))
+	Label("partial")
+	MOVQ(param("n"), left)
+	SUBQ(col, left)
+	sixteen := GP64()
+	MOVQ(U32(16), sixteen)
+	CMPQ(left, sixteen)
+	CMOVQGT(sixteen, left)
+	ones, none := GP64(), GP64()
+	MOVQ(I32(-1), ones)
+	XORQ(none, none)
+	BZHIQ(left, ones, left) // lanes below n
+	for r, k := range mask {
+		LEAQ(at(row, r+1), t)
+		SUBQ(col, t)
+		CMOVQLT(none, t)
+		SHLXQ(t, ones, t) // lanes above the row
+		ANDQ(left, t)
+		KMOVW(t.As32(), k)
+	}
+	Label("masked")
+	return mask
+}
+
+// sumDoubles returns the sum of a vector of float64 in memory.
+func (w *isa) sumDoubles(m Mem) VecVirtual {
+	total := XMM()
+	VMOVUPD(m, total)
+	for o := 16; o < w.bytes(); o += 16 {
+		VADDPD(m.Offset(o), total, total)
+	}
+	high := XMM()
+	VUNPCKHPD(total, total, high)
+	VADDSD(high, total, total)
+	return total
+}
