@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package asm
 
 func philoxBlocks(dst []uint32, c *Counter, first uint64) { philoxBlocksGeneric(dst, c, first) }

@@ -1,0 +1,282 @@
+// Command philox generates the kernels of the Philox 4x32-10 streams: blocks,
+// uniforms and standard normals.
+//
+// A set of blocks is one vector register per word, one block to a lane of 64
+// bits with the word in its low half. VPMULUDQ reads low halves only, so a
+// round is, for the words x0 … x3 with keys k0 and k1,
+//
+//	p0 = x0·M0, p1 = x2·M1                    two multiplications,
+//	x0 = p1>>32 ^ x1 ^ k0, x1 = p1,           two shifts,
+//	x2 = p0>>32 ^ x3 ^ k1, x3 = p0            two three-way XORs,
+//
+// and never clears the upper halves. The six instructions of a round wait for
+// one another, so a group of several sets advances together. Every kernel takes
+// whole groups.
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const (
+	rounds      = 10
+	multiplier0 = 0xD2511F53
+	multiplier1 = 0xCD9E8D57
+)
+
+// Offsets in the schedule s: the keys of each round, the step and the purpose.
+const (
+	stepOffset    = 4 * 2 * rounds
+	purposeOffset = stepOffset + 4
+)
+
+// A path is an instruction set.
+type path struct {
+	suffix string
+	wide   bool // AVX-512
+	bytes  int
+	sets   int // registers per word of a group
+}
+
+var (
+	avx512 = &path{"AVX512", true, 64, 4}
+	avx2   = &path{"AVX2", false, 32, 2}
+)
+
+// group returns the number of words in a group.
+func (p *path) group() int { return p.sets * p.bytes / 2 }
+
+func (p *path) vector() VecVirtual {
+	if p.wide {
+		return ZMM()
+	}
+	return YMM()
+}
+
+var constants pool
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	constants.open("philoxConstants")
+	for _, p := range []*path{avx512, avx2} {
+		p.kernel("philoxBlocks", "dst []uint32", inOrder, p.interleave64)
+		p.kernel("uniforms", "dst []float32", inOrder, func() func(a, b VecVirtual) [2]VecVirtual {
+			interleave, scale := p.interleave64(), p.vector()
+			VBROADCASTSS(constants.number(1.0/(1<<23)), scale)
+			return func(a, b VecVirtual) [2]VecVirtual {
+				y := interleave(a, b)
+				for _, v := range y {
+					VPSRLD(Imm(9), v, v)
+					VCVTDQ2PS(v, v)
+					p.multiplyAdd(v, scale, 1.0/(1<<24))
+				}
+				return y
+			}
+		})
+		p.kernel("normals", "dst []float32", radiusAndAngle, p.boxMuller)
+	}
+	Generate()
+}
+
+// A pairing says which words of a block share a lane of 64 bits after the last
+// round.
+type pairing [2][2]int
+
+var (
+	inOrder        = pairing{{0, 1}, {2, 3}}
+	radiusAndAngle = pairing{{0, 2}, {1, 3}}
+)
+
+// kernel emits a function that fills dst group by group. Output is called
+// once, before the loop, to set up constants; the function that it returns
+// turns the two pairs of words of a set of blocks into two vectors of results.
+func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b VecVirtual) [2]VecVirtual) {
+	TEXT(name+p.suffix, NOSPLIT, "func("+dst+", first uint64, s *[22]uint32)")
+	Doc(fmt.Sprintf("%s%s is %sGeneric for a multiple of %d elements.", name, p.suffix, name, p.group()))
+	Pragma("noescape")
+	to := Load(Param("dst").Base(), GP64())
+	n := Load(Param("dst").Len(), GP64())
+	first := Load(Param("first"), GP64())
+	s := Load(Param("s"), GP64())
+	m0, m1 := p.broadcast32(multiplier0), p.broadcast32(multiplier1)
+	odd := p.oddLanes()
+	finish := output()
+
+	JMP(LabelRef("next"))
+	Label("group")
+	words := make([][4]VecVirtual, p.sets)
+	for i := range words {
+		x := [4]VecVirtual{p.vector(), p.vector(), p.vector(), p.vector()}
+		VPBROADCASTQ(p.asVector(first), x[0])
+		VPADDQ(p.lanes(uint64(i*p.bytes/8)), x[0], x[0])
+		VPSRLQ(Imm(32), x[0], x[1])
+		VPBROADCASTD(Mem{Base: s, Disp: stepOffset}, x[2])
+		VPBROADCASTD(Mem{Base: s, Disp: purposeOffset}, x[3])
+		words[i] = x
+	}
+	ADDQ(Imm(uint64(p.sets*p.bytes/8)), first)
+	for round := range rounds {
+		p.round(words, m0, m1, Mem{Base: s, Disp: 8 * round})
+	}
+	for _, x := range words {
+		for _, pair := range pairs {
+			p.pair(x[pair[0]], x[pair[1]], odd)
+		}
+	}
+	for i, x := range words {
+		for j, y := range finish(x[pairs[0][0]], x[pairs[1][0]]) {
+			VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.bytes})
+		}
+	}
+	ADDQ(U32(4*p.group()), to)
+	SUBQ(U32(p.group()), n)
+	Label("next")
+	CMPQ(n, U32(p.group()))
+	JGE(LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}
+
+// round applies one round to all sets.
+func (p *path) round(words [][4]VecVirtual, m0, m1 VecVirtual, key Mem) {
+	var k0, k1 VecVirtual
+	if !p.wide {
+		k0, k1 = p.vector(), p.vector()
+		VPBROADCASTD(key, k0)
+		VPBROADCASTD(key.Offset(4), k1)
+	}
+	for i, x := range words {
+		h0, h1 := p.vector(), p.vector()
+		VPMULUDQ(m0, x[0], x[0])
+		VPMULUDQ(m1, x[2], x[2])
+		VPSRLQ(Imm(32), x[2], h1)
+		VPSRLQ(Imm(32), x[0], h0)
+		if p.wide {
+			VPTERNLOGD_BCST(Imm(0x96), key, x[1], h1)
+			VPTERNLOGD_BCST(Imm(0x96), key.Offset(4), x[3], h0)
+		} else {
+			VPXOR(k0, x[1], x[1])
+			VPXOR(x[1], h1, h1)
+			VPXOR(k1, x[3], x[3])
+			VPXOR(x[3], h0, h0)
+		}
+		words[i] = [4]VecVirtual{h1, x[2], h0, x[0]}
+	}
+}
+
+// oddLanes returns a mask of the odd lanes of 32 bits.
+func (p *path) oddLanes() Register {
+	if !p.wide {
+		return nil
+	}
+	r, k := GP32(), K()
+	MOVL(U32(0xAAAA), r)
+	KMOVW(r, k)
+	return k
+}
+
+// pair puts the low halves of odd into the upper halves of even.
+func (p *path) pair(even, odd VecVirtual, lanes Register) {
+	if p.wide {
+		VPSHUFD(Imm(0xA0), odd, lanes, even)
+		return
+	}
+	VPSLLQ(Imm(32), odd, odd)
+	VPBLENDD(Imm(0xAA), odd, even, even)
+}
+
+// interleave64 returns a function that merges the lanes of 64 bits of two
+// vectors alternately.
+func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
+	if p.wide {
+		low, high := p.vector(), p.vector()
+		VMOVDQU64(constants.vector64(0, 8, 1, 9, 2, 10, 3, 11), low)
+		VMOVDQU64(constants.vector64(4, 12, 5, 13, 6, 14, 7, 15), high)
+		return func(a, b VecVirtual) [2]VecVirtual {
+			first := p.vector()
+			VMOVDQA64(a, first)
+			VPERMT2Q(b, low, first)
+			VPERMT2Q(b, high, a)
+			return [2]VecVirtual{first, a}
+		}
+	}
+	return func(a, b VecVirtual) [2]VecVirtual {
+		low, high := p.vector(), p.vector()
+		VPUNPCKLQDQ(b, a, low)
+		VPUNPCKHQDQ(b, a, high)
+		return p.joinHalves(low, high)
+	}
+}
+
+// interleave32 is interleave64 for lanes of 32 bits.
+func (p *path) interleave32() func(a, b VecVirtual) [2]VecVirtual {
+	if p.wide {
+		low, high := p.vector(), p.vector()
+		VMOVDQU64(constants.vector32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), low)
+		VMOVDQU64(constants.vector32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), high)
+		return func(a, b VecVirtual) [2]VecVirtual {
+			first := p.vector()
+			VMOVAPS(a, first)
+			VPERMT2PS(b, low, first)
+			VPERMT2PS(b, high, a)
+			return [2]VecVirtual{first, a}
+		}
+	}
+	return func(a, b VecVirtual) [2]VecVirtual {
+		low, high := p.vector(), p.vector()
+		VUNPCKLPS(b, a, low)
+		VUNPCKHPS(b, a, high)
+		return p.joinHalves(low, high)
+	}
+}
+
+// joinHalves returns the lower halves of two YMM registers and their upper
+// halves.
+func (p *path) joinHalves(a, b VecVirtual) [2]VecVirtual {
+	upper := p.vector()
+	VPERM2I128(Imm(0x31), b, a, upper)
+	VPERM2I128(Imm(0x20), b, a, a)
+	return [2]VecVirtual{a, upper}
+}
+
+func (p *path) asVector(r Register) VecVirtual {
+	x := XMM()
+	VMOVQ(r, x)
+	return x
+}
+
+func (p *path) broadcast32(value uint32) VecVirtual {
+	v := p.vector()
+	VPBROADCASTD(constants.vector32(value), v)
+	return v
+}
+
+// lanes returns the vector from, from+1, … of 64-bit integers.
+func (p *path) lanes(from uint64) Mem {
+	values := make([]uint64, p.bytes/8)
+	for i := range values {
+		values[i] = from + uint64(i)
+	}
+	return constants.vector64(values...)
+}
+
+// apply emits a three-operand instruction whose first operand is a constant in
+// all lanes of 32 bits: an embedded broadcast with AVX-512, a whole vector in
+// memory without.
+func (p *path) apply(op, broadcasting func(...Op), value uint32, rest ...Op) {
+	if p.wide {
+		broadcasting(append([]Op{constants.vector32(value)}, rest...)...)
+		return
+	}
+	op(append([]Op{constants.vector32(value, value, value, value, value, value, value, value)}, rest...)...)
+}
+
+// applyNumber is apply for a number.
+func (p *path) applyNumber(op, broadcasting func(...Op), value float64, rest ...Op) {
+	p.apply(op, broadcasting, math.Float32bits(float32(value)), rest...)
+}

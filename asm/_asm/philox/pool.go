@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// A pool is a read-only section of vector constants without duplicates.
+type pool struct {
+	section Mem
+	size    int
+	known   map[string]Mem
+}
+
+func (p *pool) open(name string) {
+	p.section = GLOBL(name, RODATA|NOPTR)
+	p.known = map[string]Mem{}
+}
+
+// number returns one number, to be broadcast.
+func (p *pool) number(value float64) Mem { return p.vector32(math.Float32bits(float32(value))) }
+
+// vector32 returns a vector of 32-bit integers.
+func (p *pool) vector32(values ...uint32) Mem {
+	key := fmt.Sprint(values)
+	if m, ok := p.known[key]; ok {
+		return m
+	}
+	m := p.section.Offset(p.size)
+	for _, v := range values {
+		DATA(p.size, U32(v))
+		p.size += 4
+	}
+	p.known[key] = m
+	return m
+}
+
+// vector64 returns a vector of 64-bit integers.
+func (p *pool) vector64(values ...uint64) Mem {
+	halves := make([]uint32, 0, 2*len(values))
+	for _, v := range values {
+		halves = append(halves, uint32(v), uint32(v>>32))
+	}
+	return p.vector32(halves...)
+}
