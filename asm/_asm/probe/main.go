@@ -1,0 +1,136 @@
+// Command probe generates the loops that measure what the machine can do at
+// most: chains of one instruction, as many as hide its latency, and a stream of
+// loads.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A width is a vector register size.
+type width struct {
+	suffix string
+	bytes  int
+	vector func() VecVirtual
+}
+
+var (
+	avx512 = width{"AVX512", 64, func() VecVirtual { return ZMM() }}
+	avx2   = width{"AVX2", 32, func() VecVirtual { return YMM() }}
+)
+
+// chains is the number of independent accumulators: with one constant they
+// fill the registers of AVX2 but one.
+const chains = 14
+
+// unroll is the number of operations on each chain in a round.
+const unroll = 4
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	for _, w := range []width{avx512, avx2} {
+		probe(w, "FMA", "accumulates ones by fused multiply-adds", func(i int, one, acc VecVirtual) {
+			VFMADD231PS(one, one, acc)
+		})
+		probe(w, "Float", "accumulates ones by fused multiply-adds and additions in turn", func(i int, one, acc VecVirtual) {
+			if i%2 == 0 {
+				VFMADD231PS(one, one, acc)
+			} else {
+				VADDPS(one, acc, acc)
+			}
+		})
+		probe(w, "Integer", "accumulates by additions of 32-bit integers", func(i int, one, acc VecVirtual) {
+			VPADDD(one, acc, acc)
+		})
+		probe(w, "Multiply", "takes powers by products of 32-bit integers", func(i int, c, acc VecVirtual) {
+			VPMULUDQ(c, acc, acc)
+		})
+		readWords(w)
+	}
+	Generate()
+}
+
+func probe(w width, name, doc string, operation func(i int, constant, acc VecVirtual)) {
+	TEXT("probe"+name+w.suffix, NOSPLIT, "func(start, constant uint64, rounds int) uint64")
+	Doc("probe" + name + w.suffix + " " + doc + ".")
+	constant, acc := w.vector(), make([]VecVirtual, chains)
+	VPBROADCASTQ(NewParamAddr("constant", 8), constant)
+	for i := range acc {
+		acc[i] = w.vector()
+		VPBROADCASTQ(NewParamAddr("start", 0), acc[i])
+	}
+	rounds := Load(Param("rounds"), GP64())
+	JMP(LabelRef("next"))
+	Label("round")
+	for range unroll {
+		for i, a := range acc {
+			operation(i, constant, a)
+		}
+	}
+	DECQ(rounds)
+	Label("next")
+	TESTQ(rounds, rounds)
+	JNZ(LabelRef("round"))
+	Comment("All chains hold the same: or them, so that none is idle.")
+	for _, a := range acc[1:] {
+		if w.bytes == 64 {
+			VPORQ(a, acc[0], acc[0])
+		} else {
+			VPOR(a, acc[0], acc[0])
+		}
+	}
+	result := GP64()
+	VMOVQ(acc[0].AsX(), result)
+	Store(result, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+func readWords(w width) {
+	TEXT("readWords"+w.suffix, NOSPLIT, "func(x []uint64, acc *[8]uint64)")
+	Doc("readWords" + w.suffix + " is readWordsGeneric for a multiple of 64 words, into 8 partial results.")
+	Pragma("noescape")
+	x := Load(Param("x").Base(), GP64())
+	n := Load(Param("x").Len(), GP64())
+	out := Load(Param("acc"), GP64())
+	acc := make([]VecVirtual, 8)
+	xor := func(a, b Op, dst VecVirtual) {
+		if w.bytes == 64 {
+			VPXORQ(a, b, dst)
+		} else {
+			VPXOR(a, b, dst)
+		}
+	}
+	for i := range acc {
+		acc[i] = w.vector()
+		xor(acc[i], acc[i], acc[i])
+	}
+	end := GP64()
+	LEAQ(Mem{Base: x, Index: n, Scale: 8}, end)
+	JMP(LabelRef("next"))
+	Label("block")
+	for offset := 0; offset < 512; offset += w.bytes {
+		i := offset / w.bytes % len(acc)
+		xor(Mem{Base: x, Disp: offset}, acc[i], acc[i])
+	}
+	ADDQ(U32(512), x)
+	Label("next")
+	CMPQ(x, end)
+	JB(LabelRef("block"))
+	if w.bytes == 64 {
+		for _, a := range acc[1:] {
+			xor(a, acc[0], acc[0])
+		}
+		VMOVDQU64(acc[0], Mem{Base: out})
+	} else {
+		for i := 2; i < len(acc); i++ {
+			xor(acc[i], acc[i%2], acc[i%2])
+		}
+		VMOVDQU(acc[0], Mem{Base: out})
+		VMOVDQU(acc[1], Mem{Base: out, Disp: 32})
+	}
+	VZEROUPPER()
+	RET()
+}
