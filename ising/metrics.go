@@ -62,21 +62,24 @@ var observableNames = [4]string{"energy", "abs_magnetisation", "specific_heat", 
 
 func (p *joint) moments(beta float64) moments {
 	n := float64(p.model.N)
-	var e, e2, a, m2 float64
+	var e, a float64
 	p.each(func(b, m int, w float64) {
-		energy, mag := p.model.EnergyOf(b, m), float64(m)/n
-		e += w * energy
-		e2 += w * energy * energy
-		a += w * math.Abs(mag)
-		m2 += w * mag * mag
+		e += w * p.model.EnergyOf(b, m)
+		a += w * math.Abs(float64(m)/n)
 	})
-	variance := max(0, e2-e*e)
-	result := moments{value: [4]float64{e, a, beta * beta * variance, beta * n * (m2 - a*a)}}
+	// Sums of squared deviations, because differences of moments cancel when
+	// nearly all weight is on the ground states.
+	var energyVariance, absVariance float64
 	p.each(func(b, m int, w float64) {
-		energy, mag := p.model.EnergyOf(b, m)-e, float64(m)/n
-		abs := math.Abs(mag)
+		energy, abs := p.model.EnergyOf(b, m)-e, math.Abs(float64(m)/n)-a
+		energyVariance += w * energy * energy
+		absVariance += w * abs * abs
+	})
+	result := moments{value: [4]float64{e, a, beta * beta * energyVariance, beta * n * absVariance}}
+	p.each(func(b, m int, w float64) {
+		energy, abs := p.model.EnergyOf(b, m)-e, math.Abs(float64(m)/n)-a
 		for i, influence := range [4]float64{
-			energy, abs - a, beta * beta * (energy*energy - variance), beta * n * (mag*mag - m2 - 2*a*(abs-a)),
+			energy, abs, beta * beta * (energy*energy - energyVariance), beta * n * (abs*abs - absVariance),
 		} {
 			result.deviation[i] += w * influence * influence
 		}

@@ -1,0 +1,102 @@
+package ising
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/bitspin"
+)
+
+// MaxEnumerated is the largest side whose configurations can be enumerated.
+const MaxEnumerated = 5
+
+// A DensityOfStates counts the configurations of a lattice by bond sum
+// B = Σ_<ij> s_i s_j and magnetisation M = Σ_i s_i. It determines every
+// observable of the paper's table for any coupling, field and temperature.
+type DensityOfStates struct {
+	lattice *bitspin.Lattice
+	count   []uint64 // laid out like the weights of a joint
+}
+
+// Enumerate visits all 2^(l²) configurations of the periodic l×l lattice,
+// 2 ≤ l ≤ MaxEnumerated. A configuration is one word; its broken bonds are
+// counted by XOR with its two shifted copies. Configurations whose last spin
+// is +1 are taken from their global flips, which have the same bond sum.
+func Enumerate(l int) (*DensityOfStates, error) {
+	if l > MaxEnumerated {
+		return nil, fmt.Errorf("enumerating the 2^%d configurations of the %d×%d lattice is not feasible; the largest side is %d", l*l, l, l, MaxEnumerated)
+	}
+	lat, err := bitspin.NewLattice(l)
+	if err != nil {
+		return nil, err
+	}
+	n := lat.N
+	g := &DensityOfStates{lat, make([]uint64, (n+1)*(n+1))}
+	var (
+		down, up    = uint(l) & 63, uint(n-l) & 63
+		wrap        = uint(l-1) & 63
+		all         = uint64(1)<<n - 1
+		last, inner uint64
+	)
+	for row := range l {
+		last |= 1 << (row*l + l - 1)
+	}
+	inner = all &^ last
+	for s := range uint64(1) << (n - 1) {
+		right := s>>1&inner | s<<wrap&last
+		below := s>>down | s<<up&all
+		broken := bits.OnesCount64(s^right) + bits.OnesCount64(s^below)
+		g.count[(2*n-broken)/2*(n+1)+bits.OnesCount64(s)]++
+	}
+	for b := range n + 1 {
+		row := g.count[b*(n+1):][:n+1]
+		for m := range (n + 2) / 2 {
+			sum := row[m] + row[n-m]
+			row[m], row[n-m] = sum, sum
+		}
+	}
+	return g, nil
+}
+
+// Count returns the number of configurations with bond sum b and
+// magnetisation m.
+func (g *DensityOfStates) Count(b, m int) uint64 {
+	n := g.lattice.N
+	if b < -2*n || b > 2*n || (b+2*n)%4 != 0 || m < -n || m > n || (m+n)%2 != 0 {
+		return 0
+	}
+	return g.count[(b+2*n)/4*(n+1)+(m+n)/2]
+}
+
+// Observables returns the exact observables of a target of the same side.
+func (g *DensityOfStates) Observables(t Target) Observables {
+	p, logZ := g.distribution(t)
+	v := p.moments(t.Beta).value
+	return Observables{Thermodynamics{logZ, v[0], v[2]}, v[1], v[3]}
+}
+
+// distribution returns the joint law of B and M under a target, and ln Z.
+func (g *DensityOfStates) distribution(t Target) (p *joint, logZ float64) {
+	n := g.lattice.N
+	if t.N != n {
+		panic(fmt.Sprintf("ising: a density of states of %d sites for a target of %d", n, t.N))
+	}
+	p = newJoint(t.Model)
+	ground := math.Inf(1)
+	energy := func(i int) float64 { return t.EnergyOf(i/(n+1)*4-2*n, i%(n+1)*2-n) }
+	for i, c := range g.count {
+		if c > 0 {
+			ground = min(ground, energy(i))
+		}
+	}
+	var z float64
+	for i, c := range g.count {
+		if c > 0 {
+			p.weight[i] = float64(c) * math.Exp(-t.Beta*(energy(i)-ground))
+			z += p.weight[i]
+		}
+	}
+	p.normalise()
+	return p, math.Log(z) - t.Beta*ground
+}

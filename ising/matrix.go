@@ -1,0 +1,166 @@
+package ising
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/bitspin"
+)
+
+// MaxMatrixSites is the largest number of sites for which transition matrices
+// are built.
+const MaxMatrixSites = 12
+
+// A TransitionMatrix holds P[s][s′], the probability that a Metropolis step, or
+// several, lead from s to s′, for all configurations of a lattice, indexed by
+// their words.
+type TransitionMatrix struct {
+	States int
+	P      []float64 // row-major [States][States]
+}
+
+// NewTransitionMatrix returns the matrix of one Metropolis step,
+//
+//	P(s, s′) = q(s ⊕ s′) min{1, exp(−β(E(s′) − E(s)))} for s′ ≠ s,
+//
+// whose diagonal is the probability that the proposal is rejected. It is
+// computed from energies, not from the tables of package bitspin's Metropolis
+// kernel. The lattice must have at most MaxMatrixSites sites.
+func NewTransitionMatrix(t Target, proposal bitspin.Proposal) (*TransitionMatrix, error) {
+	if t.N > MaxMatrixSites {
+		return nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
+	}
+	states := 1 << t.N
+	energy, q := make([]float64, states), make([]float64, states)
+	for s := range states {
+		word := []uint64{uint64(s)}
+		energy[s], q[s] = t.Energy(word), proposal.Probability(t.N, word)
+	}
+	m := newMatrix(states)
+	rejected := make([]float64, states)
+	for s := range states {
+		row := m.Row(s)
+		clear(rejected)
+		for mask := 1; mask < states; mask++ {
+			x := -t.Beta * (energy[s^mask] - energy[s])
+			if x >= 0 {
+				row[s^mask] = q[mask]
+				continue
+			}
+			row[s^mask] = q[mask] * math.Exp(x)
+			rejected[mask] = -q[mask] * math.Expm1(x)
+		}
+		row[s] = compensatedSum(rejected)
+	}
+	return m, nil
+}
+
+func newMatrix(states int) *TransitionMatrix {
+	return &TransitionMatrix{states, make([]float64, states*states)}
+}
+
+// Row returns the distribution of s′ given s.
+func (m *TransitionMatrix) Row(s int) []float64 {
+	return m.P[s*m.States:][:m.States]
+}
+
+// Power returns the matrix of n ≥ 0 steps.
+func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
+	result := newMatrix(m.States)
+	for s := range m.States {
+		result.P[s*m.States+s] = 1
+	}
+	for square := m; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			result = result.times(square)
+		}
+		if n > 1 {
+			square = square.times(square)
+		}
+	}
+	return result
+}
+
+func (m *TransitionMatrix) times(o *TransitionMatrix) *TransitionMatrix {
+	product := newMatrix(m.States)
+	for s := range m.States {
+		row := product.Row(s)
+		for k, w := range m.Row(s) {
+			if w == 0 {
+				continue
+			}
+			for j, x := range o.Row(k) {
+				row[j] += w * x
+			}
+		}
+	}
+	return product
+}
+
+// Apply returns the distribution after the transition of a distribution p,
+// (pP)(s′) = Σ_s p(s) P(s, s′).
+func (m *TransitionMatrix) Apply(p []float64) []float64 {
+	after := make([]float64, m.States)
+	for s, w := range p {
+		for j, x := range m.Row(s) {
+			after[j] += w * x
+		}
+	}
+	return after
+}
+
+// rowSumError returns the largest |Σ_s′ P(s, s′) − 1|.
+func (m *TransitionMatrix) rowSumError() (worst float64) {
+	for s := range m.States {
+		worst = max(worst, math.Abs(compensatedSum(m.Row(s))-1))
+	}
+	return worst
+}
+
+// detailedBalanceError returns the largest |π(s)P(s, s′) − π(s′)P(s′, s)|.
+func (m *TransitionMatrix) detailedBalanceError(pi []float64) (worst float64) {
+	for s := range m.States {
+		for j := range s {
+			worst = max(worst, math.Abs(pi[s]*m.P[s*m.States+j]-pi[j]*m.P[j*m.States+s]))
+		}
+	}
+	return worst
+}
+
+// unreachable returns the number of configurations that the first one does
+// not reach, or that do not reach it, with positive probability.
+func (m *TransitionMatrix) unreachable() int {
+	visited := func(positive func(from, to int) bool) int {
+		seen := make([]bool, m.States)
+		seen[0] = true
+		queue := []int{0}
+		for i := 0; i < len(queue); i++ {
+			for to := range m.States {
+				if !seen[to] && positive(queue[i], to) {
+					seen[to] = true
+					queue = append(queue, to)
+				}
+			}
+		}
+		return len(queue)
+	}
+	forward := visited(func(from, to int) bool { return m.P[from*m.States+to] > 0 })
+	backward := visited(func(from, to int) bool { return m.P[to*m.States+from] > 0 })
+	return 2*m.States - forward - backward
+}
+
+// compensatedSum is Neumaier's sum, whose error does not grow with the number
+// of terms.
+func compensatedSum(x []float64) float64 {
+	var sum, lost float64
+	for _, v := range x {
+		t := sum + v
+		if math.Abs(sum) >= math.Abs(v) {
+			lost += sum - t + v
+		} else {
+			lost += v - t + sum
+		}
+		sum = t
+	}
+	return sum + lost
+}

@@ -1,0 +1,76 @@
+package ising
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/bitspin"
+)
+
+// A Target is the Boltzmann distribution π(s) = exp(−βE(s))/Z of an Ising
+// model.
+type Target struct {
+	bitspin.Model
+	Beta float64
+}
+
+// NewTarget returns the distribution of the L×L lattice with coupling j,
+// field h and inverse temperature beta ≥ 0, all finite.
+func NewTarget(l int, j, h, beta float64) (Target, error) {
+	if !(beta >= 0) || math.IsInf(beta, 0) {
+		return Target{}, fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
+	}
+	model, err := bitspin.NewModel(l, j, h)
+	return Target{model, beta}, err
+}
+
+// Thermodynamics are the quantities that follow from ln Z(β).
+type Thermodynamics struct {
+	LogZ         float64 // ln Σ_s exp(−βE(s))
+	Energy       float64 // ⟨E⟩ of the whole lattice
+	SpecificHeat float64 // C_v = β²(⟨E²⟩ − ⟨E⟩²) of the whole lattice
+}
+
+// Observables are the quantities of the paper's table, with
+// m = Σ_i s_i / N.
+type Observables struct {
+	Thermodynamics
+	AbsMagnetisation float64 // ⟨|m|⟩
+	Susceptibility   float64 // χ = βN(⟨m²⟩ − ⟨|m|⟩²)
+}
+
+// Probabilities returns π(s) of all configurations, indexed by their word. The
+// lattice must have at most 4×4 sites.
+func (t Target) Probabilities() ([]float64, error) {
+	if t.N > countable {
+		return nil, fmt.Errorf("the %d×%d lattice has too many configurations to list; the largest is 4×4", t.L, t.L)
+	}
+	p := make([]float64, 1<<t.N)
+	ground := math.Inf(1)
+	for s := range p {
+		p[s] = t.Energy([]uint64{uint64(s)})
+		ground = min(ground, p[s])
+	}
+	var z float64
+	for s, e := range p {
+		p[s] = math.Exp(-t.Beta * (e - ground))
+		z += p[s]
+	}
+	for s := range p {
+		p[s] /= z
+	}
+	return p, nil
+}
+
+// TotalVariation returns ½ Σ |p − q| of two distributions over the same
+// states.
+func TotalVariation(p, q []float64) float64 {
+	if len(p) != len(q) {
+		panic(fmt.Sprintf("ising: distributions over %d and %d states", len(p), len(q)))
+	}
+	var sum float64
+	for i, x := range p {
+		sum += math.Abs(x - q[i])
+	}
+	return sum / 2
+}
