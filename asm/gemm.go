@@ -6,19 +6,32 @@ import "fmt"
 // two AVX2 registers of float32.
 const Panel = 16
 
+// narrow is the largest number of outputs per row that are computed as dot
+// products along the row, rather than side by side in a panel.
+const narrow = 4
+
 // PackedLen returns the number of float32 that an in×out matrix takes when
-// packed: in times out rounded up to a multiple of Panel.
-func PackedLen(in, out int) int { return in * roundUp(out) }
+// packed: in times out, rounded up to a multiple of Panel unless out is at
+// most 4.
+func PackedLen(in, out int) int {
+	if out > narrow {
+		out = (out + Panel - 1) / Panel * Panel
+	}
+	return in * out
+}
 
-func roundUp(n int) int { return (n + Panel - 1) / Panel * Panel }
-
-// PackWeights copies the row-major matrix w[in][out] into panels of Panel
-// columns, dst[ceil(out/Panel)][in][Panel], and fills the columns beyond out
-// with zeros. dst takes PackedLen(in, out) elements.
+// PackWeights copies the row-major matrix w[in][out] into the order in which
+// DenseForward reads it: panels of Panel columns, dst[ceil(out/Panel)][in][Panel],
+// with zeros in the columns beyond out, or, for out up to 4, columns,
+// dst[out][in]. dst takes PackedLen(in, out) elements.
 func PackWeights(dst, w []float32, in, out int) {
 	checkShape("PackWeights", in, out)
 	checkLen("PackWeights", "w", len(w), in*out)
 	checkLen("PackWeights", "dst", len(dst), PackedLen(in, out))
+	if out <= narrow {
+		transpose(dst, w, in, out)
+		return
+	}
 	for first := 0; first < out; first += Panel {
 		width := min(Panel, out-first)
 		panel := dst[first*in:][:in*Panel]
@@ -31,12 +44,16 @@ func PackWeights(dst, w []float32, in, out int) {
 }
 
 // PackWeightsTransposed packs the transpose of the row-major matrix
-// w[in][out], dst[ceil(in/Panel)][out][Panel], for DenseBackwardInput. dst
-// takes PackedLen(out, in) elements.
+// w[in][out] for DenseBackwardInput: panels, dst[ceil(in/Panel)][out][Panel],
+// or, for in up to 4, a copy of w. dst takes PackedLen(out, in) elements.
 func PackWeightsTransposed(dst, w []float32, in, out int) {
 	checkShape("PackWeightsTransposed", in, out)
 	checkLen("PackWeightsTransposed", "w", len(w), in*out)
 	checkLen("PackWeightsTransposed", "dst", len(dst), PackedLen(out, in))
+	if in <= narrow {
+		copy(dst, w[:in*out])
+		return
+	}
 	for first := 0; first < in; first += Panel {
 		width := min(Panel, in-first)
 		panel := dst[first*out:][:out*Panel]
@@ -51,6 +68,15 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 	}
 }
 
+// transpose sets dst[columns][rows] to the transpose of src[rows][columns].
+func transpose(dst, src []float32, rows, columns int) {
+	for r := range rows {
+		for c, v := range src[r*columns:][:columns] {
+			dst[c*rows+r] = v
+		}
+	}
+}
+
 // DenseForward computes a layer of a network on a batch of rows:
 //
 //	y[r,o] = leaky(bias[o] + sum_i x[r,i] w[i,o]),  leaky(v) = v if v > 0, else slope v
@@ -60,8 +86,8 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 // layer linear. y must not overlap the other arguments. Slices may be longer
 // than the shape needs.
 //
-// The sum runs over i in order, with one rounding (two in the generic path)
-// per term, so that the error of the value before leaky is at most
+// The order of the terms depends on in, out and the path only, so that a
+// batch may be split into any blocks of rows without changing a bit. The error of the value before leaky is at most
 // (in+1) 2⁻²³ (|bias[o]| + sum_i |x[r,i] w[i,o]|), to first order, when
 // nothing overflows or underflows. NaN and infinity propagate.
 func DenseForward(y, x, packed, bias []float32, rows, in, out int, slope float32) {

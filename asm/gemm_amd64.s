@@ -4,10 +4,10 @@
 
 #include "textflag.h"
 
-// func denseForwardAVX512(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, slope float32)
+// func denseForwardAVX512(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·denseForwardAVX512(SB), NOSPLIT, $32-124
-	MOVQ out+112(FP), AX
+TEXT ·denseForwardAVX512(SB), NOSPLIT, $32-132
+	MOVQ columns+120(FP), AX
 	MOVQ AX, (SP)
 	MOVQ packed_base+48(FP), AX
 	MOVQ AX, 8(SP)
@@ -301,7 +301,7 @@ group1_rows9_done:
 	IMUL3Q       $0x09, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z28, Z28, Z28
-	VBROADCASTSS slope+120(FP), Z27
+	VBROADCASTSS slope+128(FP), Z27
 	VCMPPS       $0x1a, Z28, Z0, K2
 	VMULPS       Z27, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -475,7 +475,7 @@ group1_rows8_single:
 	IMUL3Q       $0x08, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z25, Z25, Z25
-	VBROADCASTSS slope+120(FP), Z24
+	VBROADCASTSS slope+128(FP), Z24
 	VCMPPS       $0x1a, Z25, Z0, K2
 	VMULPS       Z24, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -607,7 +607,7 @@ group1_rows4_single:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z13, Z13, Z13
-	VBROADCASTSS slope+120(FP), Z12
+	VBROADCASTSS slope+128(FP), Z12
 	VCMPPS       $0x1a, Z13, Z0, K2
 	VMULPS       Z12, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -685,7 +685,7 @@ group1_rows2_single:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z7, Z7, Z7
-	VBROADCASTSS slope+120(FP), Z6
+	VBROADCASTSS slope+128(FP), Z6
 	VCMPPS       $0x1a, Z7, Z0, K2
 	VMULPS       Z6, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -736,7 +736,7 @@ group1_rows1_single:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z4, Z4, Z4
-	VBROADCASTSS slope+120(FP), Z3
+	VBROADCASTSS slope+128(FP), Z3
 	VCMPPS       $0x1a, Z4, Z0, K2
 	VMULPS       Z3, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -1056,7 +1056,7 @@ group2_rows14_done:
 	IMUL3Q       $0x0e, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z29, Z29, Z29
-	VBROADCASTSS slope+120(FP), Z28
+	VBROADCASTSS slope+128(FP), Z28
 	VCMPPS       $0x1a, Z29, Z0, K2
 	VMULPS       Z28, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -1221,7 +1221,7 @@ group2_rows8_single:
 	IMUL3Q       $0x08, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z17, Z17, Z17
-	VBROADCASTSS slope+120(FP), Z16
+	VBROADCASTSS slope+128(FP), Z16
 	VCMPPS       $0x1a, Z17, Z0, K2
 	VMULPS       Z16, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -1320,7 +1320,7 @@ group2_rows4_single:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS slope+120(FP), Z8
+	VBROADCASTSS slope+128(FP), Z8
 	VCMPPS       $0x1a, Z9, Z0, K2
 	VMULPS       Z8, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -1381,7 +1381,7 @@ group2_rows2_single:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z5, Z5, Z5
-	VBROADCASTSS slope+120(FP), Z4
+	VBROADCASTSS slope+128(FP), Z4
 	VCMPPS       $0x1a, Z5, Z0, K2
 	VMULPS       Z4, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -1423,7 +1423,7 @@ group2_rows1_single:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z3, Z3, Z3
-	VBROADCASTSS slope+120(FP), Z2
+	VBROADCASTSS slope+128(FP), Z2
 	VCMPPS       $0x1a, Z3, Z0, K2
 	VMULPS       Z2, Z0, K2, Z0
 	VMOVUPS      Z0, (R8)
@@ -1648,7 +1648,7 @@ group3_rows14_done:
 	IMUL3Q       $0x0e, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z15, Z15, Z15
-	VBROADCASTSS slope+120(FP), Z14
+	VBROADCASTSS slope+128(FP), Z14
 	VCMPPS       $0x1a, Z15, Z0, K2
 	VMULPS       Z14, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R8)
@@ -1754,7 +1754,7 @@ group3_rows8_single:
 	IMUL3Q       $0x08, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS slope+120(FP), Z8
+	VBROADCASTSS slope+128(FP), Z8
 	VCMPPS       $0x1a, Z9, Z0, K2
 	VMULPS       Z8, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R8)
@@ -1820,7 +1820,7 @@ group3_rows4_single:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z5, Z5, Z5
-	VBROADCASTSS slope+120(FP), Z4
+	VBROADCASTSS slope+128(FP), Z4
 	VCMPPS       $0x1a, Z5, Z0, K2
 	VMULPS       Z4, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R8)
@@ -1864,7 +1864,7 @@ group3_rows2_single:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z3, Z3, Z3
-	VBROADCASTSS slope+120(FP), Z2
+	VBROADCASTSS slope+128(FP), Z2
 	VCMPPS       $0x1a, Z3, Z0, K2
 	VMULPS       Z2, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R8)
@@ -1897,7 +1897,7 @@ group3_rows1_single:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Z2, Z2, Z2
-	VBROADCASTSS slope+120(FP), Z1
+	VBROADCASTSS slope+128(FP), Z1
 	VCMPPS       $0x1a, Z2, Z0, K2
 	VMULPS       Z1, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R8)
@@ -1915,10 +1915,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseBackwardInputAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+// func denseBackwardInputAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·denseBackwardInputAVX512(SB), NOSPLIT, $24-124
-	MOVQ in+104(FP), AX
+TEXT ·denseBackwardInputAVX512(SB), NOSPLIT, $24-132
+	MOVQ columns+120(FP), AX
 	MOVQ AX, (SP)
 	MOVQ packedT_base+48(FP), AX
 	MOVQ AX, 8(SP)
@@ -2211,7 +2211,7 @@ group1_rows9_done:
 	IMUL3Q       $0x09, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z28, Z28, Z28
-	VBROADCASTSS slope+120(FP), Z27
+	VBROADCASTSS slope+128(FP), Z27
 	VCMPPS       $0x15, (R9)(DI*1), Z28, K2
 	VMULPS       Z27, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -2384,7 +2384,7 @@ group1_rows8_single:
 	IMUL3Q       $0x08, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z25, Z25, Z25
-	VBROADCASTSS slope+120(FP), Z24
+	VBROADCASTSS slope+128(FP), Z24
 	VCMPPS       $0x15, (R9)(DI*1), Z25, K2
 	VMULPS       Z24, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -2515,7 +2515,7 @@ group1_rows4_single:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z13, Z13, Z13
-	VBROADCASTSS slope+120(FP), Z12
+	VBROADCASTSS slope+128(FP), Z12
 	VCMPPS       $0x15, (R9)(DI*1), Z13, K2
 	VMULPS       Z12, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -2592,7 +2592,7 @@ group1_rows2_single:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z7, Z7, Z7
-	VBROADCASTSS slope+120(FP), Z6
+	VBROADCASTSS slope+128(FP), Z6
 	VCMPPS       $0x15, (R9)(DI*1), Z7, K2
 	VMULPS       Z6, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -2642,7 +2642,7 @@ group1_rows1_single:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z4, Z4, Z4
-	VBROADCASTSS slope+120(FP), Z3
+	VBROADCASTSS slope+128(FP), Z3
 	VCMPPS       $0x15, (R9)(DI*1), Z4, K2
 	VMULPS       Z3, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -2960,7 +2960,7 @@ group2_rows14_done:
 	IMUL3Q       $0x0e, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z29, Z29, Z29
-	VBROADCASTSS slope+120(FP), Z28
+	VBROADCASTSS slope+128(FP), Z28
 	VCMPPS       $0x15, (R9)(DI*1), Z29, K2
 	VMULPS       Z28, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -3124,7 +3124,7 @@ group2_rows8_single:
 	IMUL3Q       $0x08, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z17, Z17, Z17
-	VBROADCASTSS slope+120(FP), Z16
+	VBROADCASTSS slope+128(FP), Z16
 	VCMPPS       $0x15, (R9)(DI*1), Z17, K2
 	VMULPS       Z16, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -3222,7 +3222,7 @@ group2_rows4_single:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS slope+120(FP), Z8
+	VBROADCASTSS slope+128(FP), Z8
 	VCMPPS       $0x15, (R9)(DI*1), Z9, K2
 	VMULPS       Z8, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -3282,7 +3282,7 @@ group2_rows2_single:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z5, Z5, Z5
-	VBROADCASTSS slope+120(FP), Z4
+	VBROADCASTSS slope+128(FP), Z4
 	VCMPPS       $0x15, (R9)(DI*1), Z5, K2
 	VMULPS       Z4, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -3323,7 +3323,7 @@ group2_rows1_single:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z3, Z3, Z3
-	VBROADCASTSS slope+120(FP), Z2
+	VBROADCASTSS slope+128(FP), Z2
 	VCMPPS       $0x15, (R9)(DI*1), Z3, K2
 	VMULPS       Z2, Z0, K2, Z0
 	VMOVUPS      Z0, (R9)
@@ -3546,7 +3546,7 @@ group3_rows14_done:
 	IMUL3Q       $0x0e, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z15, Z15, Z15
-	VBROADCASTSS slope+120(FP), Z14
+	VBROADCASTSS slope+128(FP), Z14
 	VCMPPS       $0x15, (R9)(DI*1), Z15, K1, K2
 	VMULPS       Z14, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R9)
@@ -3651,7 +3651,7 @@ group3_rows8_single:
 	IMUL3Q       $0x08, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS slope+120(FP), Z8
+	VBROADCASTSS slope+128(FP), Z8
 	VCMPPS       $0x15, (R9)(DI*1), Z9, K1, K2
 	VMULPS       Z8, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R9)
@@ -3716,7 +3716,7 @@ group3_rows4_single:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z5, Z5, Z5
-	VBROADCASTSS slope+120(FP), Z4
+	VBROADCASTSS slope+128(FP), Z4
 	VCMPPS       $0x15, (R9)(DI*1), Z5, K1, K2
 	VMULPS       Z4, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R9)
@@ -3759,7 +3759,7 @@ group3_rows2_single:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z3, Z3, Z3
-	VBROADCASTSS slope+120(FP), Z2
+	VBROADCASTSS slope+128(FP), Z2
 	VCMPPS       $0x15, (R9)(DI*1), Z3, K1, K2
 	VMULPS       Z2, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R9)
@@ -3791,7 +3791,7 @@ group3_rows1_single:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Z2, Z2, Z2
-	VBROADCASTSS slope+120(FP), Z1
+	VBROADCASTSS slope+128(FP), Z1
 	VCMPPS       $0x15, (R9)(DI*1), Z2, K1, K2
 	VMULPS       Z1, Z0, K2, Z0
 	VMOVUPS      Z0, K1, (R9)
@@ -3808,18 +3808,18 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseWeightsAVX512(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
+// func denseWeightsAVX512(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·denseWeightsAVX512(SB), NOSPLIT, $24-104
-	MOVQ out+96(FP), AX
+TEXT ·denseWeightsAVX512(SB), NOSPLIT, $24-112
+	MOVQ columns+104(FP), AX
 	MOVQ AX, (SP)
 	MOVQ dy_base+48(FP), AX
 	MOVQ AX, 8(SP)
 	MOVQ dw_base+0(FP), AX
 	MOVQ AX, 16(SP)
-	MOVQ out+96(FP), AX
+	MOVQ out+88(FP), AX
 	SHLQ $0x02, AX
-	MOVQ in+88(FP), CX
+	MOVQ in+80(FP), CX
 	SHLQ $0x02, CX
 
 columns:
@@ -3828,7 +3828,7 @@ columns:
 	JLE     done
 	CMPQ    DX, $0x30
 	JLE     group0_skip
-	MOVQ    count+72(FP), BX
+	MOVQ    count+96(FP), BX
 	CMPQ    BX, $0x06
 	JG      group0_skip
 	LEAQ    -48(DX), DX
@@ -3840,7 +3840,7 @@ columns:
 	KMOVW   BX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
-	MOVQ    count+72(FP), SI
+	MOVQ    count+96(FP), SI
 
 group0_rows6:
 	CMPQ SI, $0x06
@@ -3873,7 +3873,7 @@ group0_rows6:
 	VXORPS Z23, Z23, Z23
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group0_rows6_k:
 	VMOVUPS      (DI), Z24
@@ -4001,7 +4001,7 @@ group0_rows6_end:
 	VXORPS Z15, Z15, Z15
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group0_rows4_k:
 	VMOVUPS      (DI), Z16
@@ -4090,7 +4090,7 @@ group0_rows4_end:
 	VXORPS Z7, Z7, Z7
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group0_rows2_k:
 	VMOVUPS      (DI), Z8
@@ -4145,7 +4145,7 @@ group0_rows2_end:
 	VXORPS Z3, Z3, Z3
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group0_rows1_k:
 	VMOVUPS      (DI), Z4
@@ -4194,7 +4194,7 @@ group0_skip:
 	KMOVW   BX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
-	MOVQ    count+72(FP), SI
+	MOVQ    count+96(FP), SI
 
 group1_rows9:
 	CMPQ SI, $0x09
@@ -4230,7 +4230,7 @@ group1_rows9:
 	VXORPS Z26, Z26, Z26
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows9_k:
 	VMOVUPS      (DI), Z27
@@ -4383,7 +4383,7 @@ group1_rows9_end:
 	VXORPS Z23, Z23, Z23
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows8_k:
 	VMOVUPS      (DI), Z24
@@ -4511,7 +4511,7 @@ group1_rows8_end:
 	VXORPS Z11, Z11, Z11
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows4_k:
 	VMOVUPS      (DI), Z12
@@ -4585,7 +4585,7 @@ group1_rows4_end:
 	VXORPS Z5, Z5, Z5
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows2_k:
 	VMOVUPS      (DI), Z6
@@ -4632,7 +4632,7 @@ group1_rows2_end:
 	VXORPS Z2, Z2, Z2
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows1_k:
 	VMOVUPS      (DI), Z3
@@ -4675,7 +4675,7 @@ group1_skip:
 	KMOVW   BX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
-	MOVQ    count+72(FP), SI
+	MOVQ    count+96(FP), SI
 
 group2_rows14:
 	CMPQ SI, $0x0e
@@ -4712,7 +4712,7 @@ group2_rows14:
 	VXORPS Z27, Z27, Z27
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows14_k:
 	VMOVUPS      (DI), Z28
@@ -4874,7 +4874,7 @@ group2_rows14_end:
 	VXORPS Z15, Z15, Z15
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows8_k:
 	VMOVUPS      (DI), Z16
@@ -4973,7 +4973,7 @@ group2_rows8_end:
 	VXORPS Z7, Z7, Z7
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows4_k:
 	VMOVUPS      (DI), Z8
@@ -5032,7 +5032,7 @@ group2_rows4_end:
 	VXORPS Z3, Z3, Z3
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows2_k:
 	VMOVUPS      (DI), Z4
@@ -5071,7 +5071,7 @@ group2_rows2_end:
 	VXORPS Z1, Z1, Z1
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows1_k:
 	VMOVUPS      (DI), Z2
@@ -5108,7 +5108,7 @@ group2_skip:
 	KMOVW   BX, K1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
-	MOVQ    count+72(FP), SI
+	MOVQ    count+96(FP), SI
 
 group3_rows14:
 	CMPQ SI, $0x0e
@@ -5131,7 +5131,7 @@ group3_rows14:
 	VXORPS Z13, Z13, Z13
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group3_rows14_k:
 	VMOVUPS.Z    (DI), K1, Z14
@@ -5242,7 +5242,7 @@ group3_rows14_end:
 	VXORPS Z7, Z7, Z7
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group3_rows8_k:
 	VMOVUPS.Z    (DI), K1, Z8
@@ -5312,7 +5312,7 @@ group3_rows8_end:
 	VXORPS Z3, Z3, Z3
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group3_rows4_k:
 	VMOVUPS.Z    (DI), K1, Z4
@@ -5356,7 +5356,7 @@ group3_rows4_end:
 	VXORPS Z1, Z1, Z1
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group3_rows2_k:
 	VMOVUPS.Z    (DI), K1, Z2
@@ -5387,7 +5387,7 @@ group3_rows2_end:
 	VXORPS Z0, Z0, Z0
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group3_rows1_k:
 	VMOVUPS.Z    (DI), K1, Z1
@@ -5411,6 +5411,1867 @@ group3_rows1_end:
 	JMP  columns
 
 done:
+	VZEROUPPER
+	RET
+
+// func denseForwardNarrowAVX512(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
+TEXT ·denseForwardNarrowAVX512(SB), NOSPLIT, $0-108
+	MOVQ    x_base+24(FP), AX
+	MOVQ    packed_base+48(FP), CX
+	MOVQ    y_base+0(FP), DX
+	MOVQ    rows+80(FP), BX
+	MOVQ    in+88(FP), SI
+	MOVQ    SI, DI
+	ANDQ    $0x0f, DI
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVL    $0x0000ffff, R8
+	BZHIL   DI, R8, R8
+	KMOVW   R8, K1
+	SHLQ    $0x02, SI
+	LEAQ    (SI)(SI*2), DI
+	LEAQ    (SI)(SI*4), R8
+	MOVQ    out+96(FP), R9
+	CMPQ    R9, $0x01
+	JNE     outputs1_end
+
+outputs1_rows16:
+	CMPQ   BX, $0x10
+	JL     outputs1_rows16_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	MOVQ   SI, R12
+	ANDQ   $-64, R12
+	ADDQ   R10, R12
+	LEAQ   (R10)(R8*1), R13
+	LEAQ   (R13)(SI*2), R13
+	LEAQ   (R13)(R8*1), R14
+	LEAQ   (R14)(SI*2), R14
+	JMP    outputs1_rows16_check
+
+outputs1_rows16_k:
+	VMOVUPS     (R11), Z16
+	VMOVUPS     (R10), Z17
+	VFMADD231PS Z17, Z16, Z0
+	VMOVUPS     (R10)(SI*1), Z17
+	VFMADD231PS Z17, Z16, Z1
+	VMOVUPS     (R10)(SI*2), Z17
+	VFMADD231PS Z17, Z16, Z2
+	VMOVUPS     (R10)(DI*1), Z17
+	VFMADD231PS Z17, Z16, Z3
+	VMOVUPS     (R10)(SI*4), Z17
+	VFMADD231PS Z17, Z16, Z4
+	VMOVUPS     (R10)(R8*1), Z17
+	VFMADD231PS Z17, Z16, Z5
+	VMOVUPS     (R10)(DI*2), Z17
+	VFMADD231PS Z17, Z16, Z6
+	VMOVUPS     (R13), Z17
+	VFMADD231PS Z17, Z16, Z7
+	VMOVUPS     (R13)(SI*1), Z17
+	VFMADD231PS Z17, Z16, Z8
+	VMOVUPS     (R13)(SI*2), Z17
+	VFMADD231PS Z17, Z16, Z9
+	VMOVUPS     (R13)(DI*1), Z17
+	VFMADD231PS Z17, Z16, Z10
+	VMOVUPS     (R13)(SI*4), Z17
+	VFMADD231PS Z17, Z16, Z11
+	VMOVUPS     (R13)(R8*1), Z17
+	VFMADD231PS Z17, Z16, Z12
+	VMOVUPS     (R13)(DI*2), Z17
+	VFMADD231PS Z17, Z16, Z13
+	VMOVUPS     (R14), Z17
+	VFMADD231PS Z17, Z16, Z14
+	VMOVUPS     (R14)(SI*1), Z17
+	VFMADD231PS Z17, Z16, Z15
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R13
+	ADDQ        $0x40, R14
+	ADDQ        $0x40, R11
+
+outputs1_rows16_check:
+	CMPQ        R10, R12
+	JNE         outputs1_rows16_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs1_rows16_sum
+	VMOVUPS.Z   (R11), K1, Z16
+	VMOVUPS.Z   (R10), K1, Z17
+	VFMADD231PS Z17, Z16, Z0
+	VMOVUPS.Z   (R10)(SI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z1
+	VMOVUPS.Z   (R10)(SI*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z2
+	VMOVUPS.Z   (R10)(DI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z3
+	VMOVUPS.Z   (R10)(SI*4), K1, Z17
+	VFMADD231PS Z17, Z16, Z4
+	VMOVUPS.Z   (R10)(R8*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z5
+	VMOVUPS.Z   (R10)(DI*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z6
+	VMOVUPS.Z   (R13), K1, Z17
+	VFMADD231PS Z17, Z16, Z7
+	VMOVUPS.Z   (R13)(SI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z8
+	VMOVUPS.Z   (R13)(SI*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z9
+	VMOVUPS.Z   (R13)(DI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z10
+	VMOVUPS.Z   (R13)(SI*4), K1, Z17
+	VFMADD231PS Z17, Z16, Z11
+	VMOVUPS.Z   (R13)(R8*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z12
+	VMOVUPS.Z   (R13)(DI*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z13
+	VMOVUPS.Z   (R14), K1, Z17
+	VFMADD231PS Z17, Z16, Z14
+	VMOVUPS.Z   (R14)(SI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z15
+
+outputs1_rows16_sum:
+	IMUL3Q       $0x10, SI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+104(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Z1, Z1
+	VCMPPS       $0x1a, Z2, Z1, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	SUBQ         $0x10, BX
+	JMP          outputs1_rows16
+
+outputs1_rows16_end:
+outputs1_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs1_rows1_end
+	VXORPS Z0, Z0, Z0
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	MOVQ   SI, R12
+	ANDQ   $-64, R12
+	ADDQ   R10, R12
+	JMP    outputs1_rows1_check
+
+outputs1_rows1_k:
+	VMOVUPS     (R11), Z1
+	VMOVUPS     (R10), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+
+outputs1_rows1_check:
+	CMPQ        R10, R12
+	JNE         outputs1_rows1_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs1_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z1
+	VMOVUPS.Z   (R10), K1, Z2
+	VFMADD231PS Z2, Z1, Z0
+
+outputs1_rows1_sum:
+	IMUL3Q       $0x01, SI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Z0, Z0, Z1
+	VUNPCKHPS    Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VUNPCKLPD    Z1, Z1, Z0
+	VUNPCKHPD    Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000001, R10
+	MOVQ         $0x00000010, R11
+	CMPQ         R10, R11
+	CMOVQGT      R11, R10
+	MOVL         $0x0000ffff, R11
+	BZHIL        R10, R11, R11
+	KMOVW        R11, K2
+	VBROADCASTSS slope+104(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Z0, Z0
+	VCMPPS       $0x1a, Z2, Z0, K3
+	VMULPS       Z1, Z0, K3, Z0
+	VMOVUPS      Z0, K2, (DX)
+	ADDQ         $0x04, DX
+	SUBQ         $0x01, BX
+	JMP          outputs1_rows1
+
+outputs1_rows1_end:
+outputs1_end:
+	CMPQ R9, $0x02
+	JNE  outputs2_end
+
+outputs2_rows8:
+	CMPQ   BX, $0x08
+	JL     outputs2_rows8_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	MOVQ   SI, R12
+	ANDQ   $-64, R12
+	ADDQ   R10, R12
+	LEAQ   (R10)(R8*1), R13
+	LEAQ   (R13)(SI*2), R13
+	JMP    outputs2_rows8_check
+
+outputs2_rows8_k:
+	VMOVUPS     (R11), Z16
+	VMOVUPS     (R11)(SI*1), Z17
+	VMOVUPS     (R10), Z18
+	VFMADD231PS Z18, Z16, Z0
+	VFMADD231PS Z18, Z17, Z1
+	VMOVUPS     (R10)(SI*1), Z18
+	VFMADD231PS Z18, Z16, Z2
+	VFMADD231PS Z18, Z17, Z3
+	VMOVUPS     (R10)(SI*2), Z18
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS     (R10)(DI*1), Z18
+	VFMADD231PS Z18, Z16, Z6
+	VFMADD231PS Z18, Z17, Z7
+	VMOVUPS     (R10)(SI*4), Z18
+	VFMADD231PS Z18, Z16, Z8
+	VFMADD231PS Z18, Z17, Z9
+	VMOVUPS     (R10)(R8*1), Z18
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS     (R10)(DI*2), Z18
+	VFMADD231PS Z18, Z16, Z12
+	VFMADD231PS Z18, Z17, Z13
+	VMOVUPS     (R13), Z18
+	VFMADD231PS Z18, Z16, Z14
+	VFMADD231PS Z18, Z17, Z15
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R13
+	ADDQ        $0x40, R11
+
+outputs2_rows8_check:
+	CMPQ        R10, R12
+	JNE         outputs2_rows8_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs2_rows8_sum
+	VMOVUPS.Z   (R11), K1, Z16
+	VMOVUPS.Z   (R11)(SI*1), K1, Z17
+	VMOVUPS.Z   (R10), K1, Z18
+	VFMADD231PS Z18, Z16, Z0
+	VFMADD231PS Z18, Z17, Z1
+	VMOVUPS.Z   (R10)(SI*1), K1, Z18
+	VFMADD231PS Z18, Z16, Z2
+	VFMADD231PS Z18, Z17, Z3
+	VMOVUPS.Z   (R10)(SI*2), K1, Z18
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS.Z   (R10)(DI*1), K1, Z18
+	VFMADD231PS Z18, Z16, Z6
+	VFMADD231PS Z18, Z17, Z7
+	VMOVUPS.Z   (R10)(SI*4), K1, Z18
+	VFMADD231PS Z18, Z16, Z8
+	VFMADD231PS Z18, Z17, Z9
+	VMOVUPS.Z   (R10)(R8*1), K1, Z18
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS.Z   (R10)(DI*2), K1, Z18
+	VFMADD231PS Z18, Z16, Z12
+	VFMADD231PS Z18, Z17, Z13
+	VMOVUPS.Z   (R13), K1, Z18
+	VFMADD231PS Z18, Z16, Z14
+	VFMADD231PS Z18, Z17, Z15
+
+outputs2_rows8_sum:
+	IMUL3Q       $0x08, SI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+104(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Z1, Z1
+	VCMPPS       $0x1a, Z2, Z1, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	SUBQ         $0x08, BX
+	JMP          outputs2_rows8
+
+outputs2_rows8_end:
+outputs2_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs2_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-64, R11
+	ADDQ   R8, R11
+	JMP    outputs2_rows1_check
+
+outputs2_rows1_k:
+	VMOVUPS     (R10), Z2
+	VMOVUPS     (R10)(SI*1), Z3
+	VMOVUPS     (R8), Z4
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z4, Z3, Z1
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R10
+
+outputs2_rows1_check:
+	CMPQ        R8, R11
+	JNE         outputs2_rows1_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs2_rows1_sum
+	VMOVUPS.Z   (R10), K1, Z2
+	VMOVUPS.Z   (R10)(SI*1), K1, Z3
+	VMOVUPS.Z   (R8), K1, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z4, Z3, Z1
+
+outputs2_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Z1, Z0, Z2
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z2, Z2
+	VUNPCKLPD    Z2, Z2, Z0
+	VUNPCKHPD    Z2, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000002, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	MOVL         $0x0000ffff, R10
+	BZHIL        R8, R10, R10
+	KMOVW        R10, K2
+	VBROADCASTSS slope+104(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Z0, Z0
+	VCMPPS       $0x1a, Z2, Z0, K3
+	VMULPS       Z1, Z0, K3, Z0
+	VMOVUPS      Z0, K2, (DX)
+	ADDQ         $0x08, DX
+	SUBQ         $0x01, BX
+	JMP          outputs2_rows1
+
+outputs2_rows1_end:
+outputs2_end:
+	CMPQ R9, $0x03
+	JNE  outputs3_end
+
+outputs3_rows5:
+	CMPQ   BX, $0x05
+	JL     outputs3_rows5_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-64, R11
+	ADDQ   R8, R11
+	JMP    outputs3_rows5_check
+
+outputs3_rows5_k:
+	VMOVUPS     (R10), Z15
+	VMOVUPS     (R10)(SI*1), Z16
+	VMOVUPS     (R10)(SI*2), Z17
+	VMOVUPS     (R8), Z18
+	VFMADD231PS Z18, Z15, Z0
+	VFMADD231PS Z18, Z16, Z1
+	VFMADD231PS Z18, Z17, Z2
+	VMOVUPS     (R8)(SI*1), Z18
+	VFMADD231PS Z18, Z15, Z3
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS     (R8)(SI*2), Z18
+	VFMADD231PS Z18, Z15, Z6
+	VFMADD231PS Z18, Z16, Z7
+	VFMADD231PS Z18, Z17, Z8
+	VMOVUPS     (R8)(DI*1), Z18
+	VFMADD231PS Z18, Z15, Z9
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS     (R8)(SI*4), Z18
+	VFMADD231PS Z18, Z15, Z12
+	VFMADD231PS Z18, Z16, Z13
+	VFMADD231PS Z18, Z17, Z14
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R10
+
+outputs3_rows5_check:
+	CMPQ        R8, R11
+	JNE         outputs3_rows5_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs3_rows5_sum
+	VMOVUPS.Z   (R10), K1, Z15
+	VMOVUPS.Z   (R10)(SI*1), K1, Z16
+	VMOVUPS.Z   (R10)(SI*2), K1, Z17
+	VMOVUPS.Z   (R8), K1, Z18
+	VFMADD231PS Z18, Z15, Z0
+	VFMADD231PS Z18, Z16, Z1
+	VFMADD231PS Z18, Z17, Z2
+	VMOVUPS.Z   (R8)(SI*1), K1, Z18
+	VFMADD231PS Z18, Z15, Z3
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS.Z   (R8)(SI*2), K1, Z18
+	VFMADD231PS Z18, Z15, Z6
+	VFMADD231PS Z18, Z16, Z7
+	VFMADD231PS Z18, Z17, Z8
+	VMOVUPS.Z   (R8)(DI*1), K1, Z18
+	VFMADD231PS Z18, Z15, Z9
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS.Z   (R8)(SI*4), K1, Z18
+	VFMADD231PS Z18, Z15, Z12
+	VFMADD231PS Z18, Z16, Z13
+	VFMADD231PS Z18, Z17, Z14
+
+outputs3_rows5_sum:
+	IMUL3Q       $0x05, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Z1, Z0, Z15
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z15, Z15
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z14, Z14, Z6
+	VUNPCKHPS    Z14, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z15, Z7
+	VUNPCKHPD    Z0, Z15, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x0000000f, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	MOVL         $0x0000ffff, R10
+	BZHIL        R8, R10, R10
+	KMOVW        R10, K2
+	VBROADCASTSS slope+104(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Z1, Z1
+	VCMPPS       $0x1a, Z2, Z1, K3
+	VMULPS       Z0, Z1, K3, Z1
+	VMOVUPS      Z1, K2, (DX)
+	ADDQ         $0x3c, DX
+	SUBQ         $0x05, BX
+	JMP          outputs3_rows5
+
+outputs3_rows5_end:
+outputs3_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs3_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-64, R11
+	ADDQ   R8, R11
+	JMP    outputs3_rows1_check
+
+outputs3_rows1_k:
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R8), Z6
+	VFMADD231PS Z6, Z3, Z0
+	VFMADD231PS Z6, Z4, Z1
+	VFMADD231PS Z6, Z5, Z2
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R10
+
+outputs3_rows1_check:
+	CMPQ        R8, R11
+	JNE         outputs3_rows1_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs3_rows1_sum
+	VMOVUPS.Z   (R10), K1, Z3
+	VMOVUPS.Z   (R10)(SI*1), K1, Z4
+	VMOVUPS.Z   (R10)(SI*2), K1, Z5
+	VMOVUPS.Z   (R8), K1, Z6
+	VFMADD231PS Z6, Z3, Z0
+	VFMADD231PS Z6, Z4, Z1
+	VFMADD231PS Z6, Z5, Z2
+
+outputs3_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Z1, Z0, Z3
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z3, Z3
+	VUNPCKLPS    Z2, Z2, Z0
+	VUNPCKHPS    Z2, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z0, Z3, Z1
+	VUNPCKHPD    Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x00000003, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	MOVL         $0x0000ffff, R10
+	BZHIL        R8, R10, R10
+	KMOVW        R10, K2
+	VBROADCASTSS slope+104(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Z1, Z1
+	VCMPPS       $0x1a, Z2, Z1, K3
+	VMULPS       Z0, Z1, K3, Z1
+	VMOVUPS      Z1, K2, (DX)
+	ADDQ         $0x0c, DX
+	SUBQ         $0x01, BX
+	JMP          outputs3_rows1
+
+outputs3_rows1_end:
+outputs3_end:
+	CMPQ R9, $0x04
+	JNE  outputs4_end
+
+outputs4_rows4:
+	CMPQ   BX, $0x04
+	JL     outputs4_rows4_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R8
+	MOVQ   CX, R9
+	MOVQ   SI, R10
+	ANDQ   $-64, R10
+	ADDQ   R8, R10
+	JMP    outputs4_rows4_check
+
+outputs4_rows4_k:
+	VMOVUPS     (R9), Z16
+	VMOVUPS     (R9)(SI*1), Z17
+	VMOVUPS     (R9)(SI*2), Z18
+	VMOVUPS     (R9)(DI*1), Z19
+	VMOVUPS     (R8), Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z1
+	VFMADD231PS Z20, Z18, Z2
+	VFMADD231PS Z20, Z19, Z3
+	VMOVUPS     (R8)(SI*1), Z20
+	VFMADD231PS Z20, Z16, Z4
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z6
+	VFMADD231PS Z20, Z19, Z7
+	VMOVUPS     (R8)(SI*2), Z20
+	VFMADD231PS Z20, Z16, Z8
+	VFMADD231PS Z20, Z17, Z9
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z11
+	VMOVUPS     (R8)(DI*1), Z20
+	VFMADD231PS Z20, Z16, Z12
+	VFMADD231PS Z20, Z17, Z13
+	VFMADD231PS Z20, Z18, Z14
+	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+
+outputs4_rows4_check:
+	CMPQ        R8, R10
+	JNE         outputs4_rows4_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs4_rows4_sum
+	VMOVUPS.Z   (R9), K1, Z16
+	VMOVUPS.Z   (R9)(SI*1), K1, Z17
+	VMOVUPS.Z   (R9)(SI*2), K1, Z18
+	VMOVUPS.Z   (R9)(DI*1), K1, Z19
+	VMOVUPS.Z   (R8), K1, Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z1
+	VFMADD231PS Z20, Z18, Z2
+	VFMADD231PS Z20, Z19, Z3
+	VMOVUPS.Z   (R8)(SI*1), K1, Z20
+	VFMADD231PS Z20, Z16, Z4
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z6
+	VFMADD231PS Z20, Z19, Z7
+	VMOVUPS.Z   (R8)(SI*2), K1, Z20
+	VFMADD231PS Z20, Z16, Z8
+	VFMADD231PS Z20, Z17, Z9
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z11
+	VMOVUPS.Z   (R8)(DI*1), K1, Z20
+	VFMADD231PS Z20, Z16, Z12
+	VFMADD231PS Z20, Z17, Z13
+	VFMADD231PS Z20, Z18, Z14
+	VFMADD231PS Z20, Z19, Z15
+
+outputs4_rows4_sum:
+	IMUL3Q       $0x04, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+104(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Z1, Z1
+	VCMPPS       $0x1a, Z2, Z1, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	SUBQ         $0x04, BX
+	JMP          outputs4_rows4
+
+outputs4_rows4_end:
+outputs4_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs4_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   AX, R8
+	MOVQ   CX, R9
+	MOVQ   SI, R10
+	ANDQ   $-64, R10
+	ADDQ   R8, R10
+	JMP    outputs4_rows1_check
+
+outputs4_rows1_k:
+	VMOVUPS     (R9), Z4
+	VMOVUPS     (R9)(SI*1), Z5
+	VMOVUPS     (R9)(SI*2), Z6
+	VMOVUPS     (R9)(DI*1), Z7
+	VMOVUPS     (R8), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+
+outputs4_rows1_check:
+	CMPQ        R8, R10
+	JNE         outputs4_rows1_k
+	TESTQ       $0x0000003c, SI
+	JZ          outputs4_rows1_sum
+	VMOVUPS.Z   (R9), K1, Z4
+	VMOVUPS.Z   (R9)(SI*1), K1, Z5
+	VMOVUPS.Z   (R9)(SI*2), K1, Z6
+	VMOVUPS.Z   (R9)(DI*1), K1, Z7
+	VMOVUPS.Z   (R8), K1, Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+
+outputs4_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z4, Z4
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z0, Z4, Z1
+	VUNPCKHPD    Z0, Z4, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x00000004, R8
+	MOVQ         $0x00000010, R9
+	CMPQ         R8, R9
+	CMOVQGT      R9, R8
+	MOVL         $0x0000ffff, R9
+	BZHIL        R8, R9, R9
+	KMOVW        R9, K2
+	VBROADCASTSS slope+104(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Z1, Z1
+	VCMPPS       $0x1a, Z2, Z1, K3
+	VMULPS       Z0, Z1, K3, Z1
+	VMOVUPS      Z1, K2, (DX)
+	ADDQ         $0x10, DX
+	SUBQ         $0x01, BX
+	JMP          outputs4_rows1
+
+outputs4_rows1_end:
+outputs4_end:
+	VZEROUPPER
+	RET
+
+// func denseBackwardInputNarrowAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
+TEXT ·denseBackwardInputNarrowAVX512(SB), NOSPLIT, $0-124
+	MOVQ    dy_base+24(FP), AX
+	MOVQ    packedT_base+48(FP), CX
+	MOVQ    dx_base+0(FP), DX
+	MOVQ    act_base+72(FP), BX
+	MOVQ    rows+96(FP), SI
+	MOVQ    out+112(FP), DI
+	MOVQ    DI, R8
+	ANDQ    $0x0f, R8
+	MOVQ    $0x00000010, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	MOVL    $0x0000ffff, R9
+	BZHIL   R8, R9, R9
+	KMOVW   R9, K1
+	SHLQ    $0x02, DI
+	LEAQ    (DI)(DI*2), R8
+	LEAQ    (DI)(DI*4), R9
+	MOVQ    in+104(FP), R10
+	CMPQ    R10, $0x01
+	JNE     outputs1_end
+
+outputs1_rows16:
+	CMPQ   SI, $0x10
+	JL     outputs1_rows16_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	LEAQ   (R11)(R9*1), R14
+	LEAQ   (R14)(DI*2), R14
+	LEAQ   (R14)(R9*1), R15
+	LEAQ   (R15)(DI*2), R15
+	JMP    outputs1_rows16_check
+
+outputs1_rows16_k:
+	VMOVUPS     (R12), Z16
+	VMOVUPS     (R11), Z17
+	VFMADD231PS Z17, Z16, Z0
+	VMOVUPS     (R11)(DI*1), Z17
+	VFMADD231PS Z17, Z16, Z1
+	VMOVUPS     (R11)(DI*2), Z17
+	VFMADD231PS Z17, Z16, Z2
+	VMOVUPS     (R11)(R8*1), Z17
+	VFMADD231PS Z17, Z16, Z3
+	VMOVUPS     (R11)(DI*4), Z17
+	VFMADD231PS Z17, Z16, Z4
+	VMOVUPS     (R11)(R9*1), Z17
+	VFMADD231PS Z17, Z16, Z5
+	VMOVUPS     (R11)(R8*2), Z17
+	VFMADD231PS Z17, Z16, Z6
+	VMOVUPS     (R14), Z17
+	VFMADD231PS Z17, Z16, Z7
+	VMOVUPS     (R14)(DI*1), Z17
+	VFMADD231PS Z17, Z16, Z8
+	VMOVUPS     (R14)(DI*2), Z17
+	VFMADD231PS Z17, Z16, Z9
+	VMOVUPS     (R14)(R8*1), Z17
+	VFMADD231PS Z17, Z16, Z10
+	VMOVUPS     (R14)(DI*4), Z17
+	VFMADD231PS Z17, Z16, Z11
+	VMOVUPS     (R14)(R9*1), Z17
+	VFMADD231PS Z17, Z16, Z12
+	VMOVUPS     (R14)(R8*2), Z17
+	VFMADD231PS Z17, Z16, Z13
+	VMOVUPS     (R15), Z17
+	VFMADD231PS Z17, Z16, Z14
+	VMOVUPS     (R15)(DI*1), Z17
+	VFMADD231PS Z17, Z16, Z15
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R14
+	ADDQ        $0x40, R15
+	ADDQ        $0x40, R12
+
+outputs1_rows16_check:
+	CMPQ        R11, R13
+	JNE         outputs1_rows16_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs1_rows16_sum
+	VMOVUPS.Z   (R12), K1, Z16
+	VMOVUPS.Z   (R11), K1, Z17
+	VFMADD231PS Z17, Z16, Z0
+	VMOVUPS.Z   (R11)(DI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z1
+	VMOVUPS.Z   (R11)(DI*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z2
+	VMOVUPS.Z   (R11)(R8*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z3
+	VMOVUPS.Z   (R11)(DI*4), K1, Z17
+	VFMADD231PS Z17, Z16, Z4
+	VMOVUPS.Z   (R11)(R9*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z5
+	VMOVUPS.Z   (R11)(R8*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z6
+	VMOVUPS.Z   (R14), K1, Z17
+	VFMADD231PS Z17, Z16, Z7
+	VMOVUPS.Z   (R14)(DI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z8
+	VMOVUPS.Z   (R14)(DI*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z9
+	VMOVUPS.Z   (R14)(R8*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z10
+	VMOVUPS.Z   (R14)(DI*4), K1, Z17
+	VFMADD231PS Z17, Z16, Z11
+	VMOVUPS.Z   (R14)(R9*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z12
+	VMOVUPS.Z   (R14)(R8*2), K1, Z17
+	VFMADD231PS Z17, Z16, Z13
+	VMOVUPS.Z   (R15), K1, Z17
+	VFMADD231PS Z17, Z16, Z14
+	VMOVUPS.Z   (R15)(DI*1), K1, Z17
+	VFMADD231PS Z17, Z16, Z15
+
+outputs1_rows16_sum:
+	IMUL3Q       $0x10, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+120(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS      (BX), Z3
+	ADDQ         $0x40, BX
+	VCMPPS       $0x1a, Z2, Z3, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	SUBQ         $0x10, SI
+	JMP          outputs1_rows16
+
+outputs1_rows16_end:
+outputs1_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs1_rows1_end
+	VXORPS Z0, Z0, Z0
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs1_rows1_check
+
+outputs1_rows1_k:
+	VMOVUPS     (R12), Z1
+	VMOVUPS     (R11), Z2
+	VFMADD231PS Z2, Z1, Z0
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs1_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs1_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs1_rows1_sum
+	VMOVUPS.Z   (R12), K1, Z1
+	VMOVUPS.Z   (R11), K1, Z2
+	VFMADD231PS Z2, Z1, Z0
+
+outputs1_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z0, Z0, Z1
+	VUNPCKHPS    Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VUNPCKLPD    Z1, Z1, Z0
+	VUNPCKHPD    Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000001, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+120(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x04, BX
+	VCMPPS       $0x1a, Z2, Z3, K3
+	VMULPS       Z1, Z0, K3, Z0
+	VMOVUPS      Z0, K2, (DX)
+	ADDQ         $0x04, DX
+	SUBQ         $0x01, SI
+	JMP          outputs1_rows1
+
+outputs1_rows1_end:
+outputs1_end:
+	CMPQ R10, $0x02
+	JNE  outputs2_end
+
+outputs2_rows8:
+	CMPQ   SI, $0x08
+	JL     outputs2_rows8_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	LEAQ   (R11)(R9*1), R14
+	LEAQ   (R14)(DI*2), R14
+	JMP    outputs2_rows8_check
+
+outputs2_rows8_k:
+	VMOVUPS     (R12), Z16
+	VMOVUPS     (R12)(DI*1), Z17
+	VMOVUPS     (R11), Z18
+	VFMADD231PS Z18, Z16, Z0
+	VFMADD231PS Z18, Z17, Z1
+	VMOVUPS     (R11)(DI*1), Z18
+	VFMADD231PS Z18, Z16, Z2
+	VFMADD231PS Z18, Z17, Z3
+	VMOVUPS     (R11)(DI*2), Z18
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS     (R11)(R8*1), Z18
+	VFMADD231PS Z18, Z16, Z6
+	VFMADD231PS Z18, Z17, Z7
+	VMOVUPS     (R11)(DI*4), Z18
+	VFMADD231PS Z18, Z16, Z8
+	VFMADD231PS Z18, Z17, Z9
+	VMOVUPS     (R11)(R9*1), Z18
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS     (R11)(R8*2), Z18
+	VFMADD231PS Z18, Z16, Z12
+	VFMADD231PS Z18, Z17, Z13
+	VMOVUPS     (R14), Z18
+	VFMADD231PS Z18, Z16, Z14
+	VFMADD231PS Z18, Z17, Z15
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R14
+	ADDQ        $0x40, R12
+
+outputs2_rows8_check:
+	CMPQ        R11, R13
+	JNE         outputs2_rows8_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs2_rows8_sum
+	VMOVUPS.Z   (R12), K1, Z16
+	VMOVUPS.Z   (R12)(DI*1), K1, Z17
+	VMOVUPS.Z   (R11), K1, Z18
+	VFMADD231PS Z18, Z16, Z0
+	VFMADD231PS Z18, Z17, Z1
+	VMOVUPS.Z   (R11)(DI*1), K1, Z18
+	VFMADD231PS Z18, Z16, Z2
+	VFMADD231PS Z18, Z17, Z3
+	VMOVUPS.Z   (R11)(DI*2), K1, Z18
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS.Z   (R11)(R8*1), K1, Z18
+	VFMADD231PS Z18, Z16, Z6
+	VFMADD231PS Z18, Z17, Z7
+	VMOVUPS.Z   (R11)(DI*4), K1, Z18
+	VFMADD231PS Z18, Z16, Z8
+	VFMADD231PS Z18, Z17, Z9
+	VMOVUPS.Z   (R11)(R9*1), K1, Z18
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS.Z   (R11)(R8*2), K1, Z18
+	VFMADD231PS Z18, Z16, Z12
+	VFMADD231PS Z18, Z17, Z13
+	VMOVUPS.Z   (R14), K1, Z18
+	VFMADD231PS Z18, Z16, Z14
+	VFMADD231PS Z18, Z17, Z15
+
+outputs2_rows8_sum:
+	IMUL3Q       $0x08, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+120(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS      (BX), Z3
+	ADDQ         $0x40, BX
+	VCMPPS       $0x1a, Z2, Z3, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	SUBQ         $0x08, SI
+	JMP          outputs2_rows8
+
+outputs2_rows8_end:
+outputs2_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs2_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-64, R12
+	ADDQ   R9, R12
+	JMP    outputs2_rows1_check
+
+outputs2_rows1_k:
+	VMOVUPS     (R11), Z2
+	VMOVUPS     (R11)(DI*1), Z3
+	VMOVUPS     (R9), Z4
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z4, Z3, Z1
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R11
+
+outputs2_rows1_check:
+	CMPQ        R9, R12
+	JNE         outputs2_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs2_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z2
+	VMOVUPS.Z   (R11)(DI*1), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z4, Z3, Z1
+
+outputs2_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Z1, Z0, Z2
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z2, Z2
+	VUNPCKLPD    Z2, Z2, Z0
+	VUNPCKHPD    Z2, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000002, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	MOVL         $0x0000ffff, R11
+	BZHIL        R9, R11, R11
+	KMOVW        R11, K2
+	VBROADCASTSS slope+120(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x08, BX
+	VCMPPS       $0x1a, Z2, Z3, K3
+	VMULPS       Z1, Z0, K3, Z0
+	VMOVUPS      Z0, K2, (DX)
+	ADDQ         $0x08, DX
+	SUBQ         $0x01, SI
+	JMP          outputs2_rows1
+
+outputs2_rows1_end:
+outputs2_end:
+	CMPQ R10, $0x03
+	JNE  outputs3_end
+
+outputs3_rows5:
+	CMPQ   SI, $0x05
+	JL     outputs3_rows5_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-64, R12
+	ADDQ   R9, R12
+	JMP    outputs3_rows5_check
+
+outputs3_rows5_k:
+	VMOVUPS     (R11), Z15
+	VMOVUPS     (R11)(DI*1), Z16
+	VMOVUPS     (R11)(DI*2), Z17
+	VMOVUPS     (R9), Z18
+	VFMADD231PS Z18, Z15, Z0
+	VFMADD231PS Z18, Z16, Z1
+	VFMADD231PS Z18, Z17, Z2
+	VMOVUPS     (R9)(DI*1), Z18
+	VFMADD231PS Z18, Z15, Z3
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS     (R9)(DI*2), Z18
+	VFMADD231PS Z18, Z15, Z6
+	VFMADD231PS Z18, Z16, Z7
+	VFMADD231PS Z18, Z17, Z8
+	VMOVUPS     (R9)(R8*1), Z18
+	VFMADD231PS Z18, Z15, Z9
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS     (R9)(DI*4), Z18
+	VFMADD231PS Z18, Z15, Z12
+	VFMADD231PS Z18, Z16, Z13
+	VFMADD231PS Z18, Z17, Z14
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R11
+
+outputs3_rows5_check:
+	CMPQ        R9, R12
+	JNE         outputs3_rows5_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs3_rows5_sum
+	VMOVUPS.Z   (R11), K1, Z15
+	VMOVUPS.Z   (R11)(DI*1), K1, Z16
+	VMOVUPS.Z   (R11)(DI*2), K1, Z17
+	VMOVUPS.Z   (R9), K1, Z18
+	VFMADD231PS Z18, Z15, Z0
+	VFMADD231PS Z18, Z16, Z1
+	VFMADD231PS Z18, Z17, Z2
+	VMOVUPS.Z   (R9)(DI*1), K1, Z18
+	VFMADD231PS Z18, Z15, Z3
+	VFMADD231PS Z18, Z16, Z4
+	VFMADD231PS Z18, Z17, Z5
+	VMOVUPS.Z   (R9)(DI*2), K1, Z18
+	VFMADD231PS Z18, Z15, Z6
+	VFMADD231PS Z18, Z16, Z7
+	VFMADD231PS Z18, Z17, Z8
+	VMOVUPS.Z   (R9)(R8*1), K1, Z18
+	VFMADD231PS Z18, Z15, Z9
+	VFMADD231PS Z18, Z16, Z10
+	VFMADD231PS Z18, Z17, Z11
+	VMOVUPS.Z   (R9)(DI*4), K1, Z18
+	VFMADD231PS Z18, Z15, Z12
+	VFMADD231PS Z18, Z16, Z13
+	VFMADD231PS Z18, Z17, Z14
+
+outputs3_rows5_sum:
+	IMUL3Q       $0x05, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Z1, Z0, Z15
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z15, Z15
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z14, Z14, Z6
+	VUNPCKHPS    Z14, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z15, Z7
+	VUNPCKHPD    Z0, Z15, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x0000000f, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	MOVL         $0x0000ffff, R11
+	BZHIL        R9, R11, R11
+	KMOVW        R11, K2
+	VBROADCASTSS slope+120(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x3c, BX
+	VCMPPS       $0x1a, Z2, Z3, K3
+	VMULPS       Z0, Z1, K3, Z1
+	VMOVUPS      Z1, K2, (DX)
+	ADDQ         $0x3c, DX
+	SUBQ         $0x05, SI
+	JMP          outputs3_rows5
+
+outputs3_rows5_end:
+outputs3_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs3_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-64, R12
+	ADDQ   R9, R12
+	JMP    outputs3_rows1_check
+
+outputs3_rows1_k:
+	VMOVUPS     (R11), Z3
+	VMOVUPS     (R11)(DI*1), Z4
+	VMOVUPS     (R11)(DI*2), Z5
+	VMOVUPS     (R9), Z6
+	VFMADD231PS Z6, Z3, Z0
+	VFMADD231PS Z6, Z4, Z1
+	VFMADD231PS Z6, Z5, Z2
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R11
+
+outputs3_rows1_check:
+	CMPQ        R9, R12
+	JNE         outputs3_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs3_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z3
+	VMOVUPS.Z   (R11)(DI*1), K1, Z4
+	VMOVUPS.Z   (R11)(DI*2), K1, Z5
+	VMOVUPS.Z   (R9), K1, Z6
+	VFMADD231PS Z6, Z3, Z0
+	VFMADD231PS Z6, Z4, Z1
+	VFMADD231PS Z6, Z5, Z2
+
+outputs3_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Z1, Z0, Z3
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z3, Z3
+	VUNPCKLPS    Z2, Z2, Z0
+	VUNPCKHPS    Z2, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z0, Z3, Z1
+	VUNPCKHPD    Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x00000003, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	MOVL         $0x0000ffff, R11
+	BZHIL        R9, R11, R11
+	KMOVW        R11, K2
+	VBROADCASTSS slope+120(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x0c, BX
+	VCMPPS       $0x1a, Z2, Z3, K3
+	VMULPS       Z0, Z1, K3, Z1
+	VMOVUPS      Z1, K2, (DX)
+	ADDQ         $0x0c, DX
+	SUBQ         $0x01, SI
+	JMP          outputs3_rows1
+
+outputs3_rows1_end:
+outputs3_end:
+	CMPQ R10, $0x04
+	JNE  outputs4_end
+
+outputs4_rows4:
+	CMPQ   SI, $0x04
+	JL     outputs4_rows4_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R9
+	MOVQ   CX, R10
+	MOVQ   DI, R11
+	ANDQ   $-64, R11
+	ADDQ   R9, R11
+	JMP    outputs4_rows4_check
+
+outputs4_rows4_k:
+	VMOVUPS     (R10), Z16
+	VMOVUPS     (R10)(DI*1), Z17
+	VMOVUPS     (R10)(DI*2), Z18
+	VMOVUPS     (R10)(R8*1), Z19
+	VMOVUPS     (R9), Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z1
+	VFMADD231PS Z20, Z18, Z2
+	VFMADD231PS Z20, Z19, Z3
+	VMOVUPS     (R9)(DI*1), Z20
+	VFMADD231PS Z20, Z16, Z4
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z6
+	VFMADD231PS Z20, Z19, Z7
+	VMOVUPS     (R9)(DI*2), Z20
+	VFMADD231PS Z20, Z16, Z8
+	VFMADD231PS Z20, Z17, Z9
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z11
+	VMOVUPS     (R9)(R8*1), Z20
+	VFMADD231PS Z20, Z16, Z12
+	VFMADD231PS Z20, Z17, Z13
+	VFMADD231PS Z20, Z18, Z14
+	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
+
+outputs4_rows4_check:
+	CMPQ        R9, R11
+	JNE         outputs4_rows4_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs4_rows4_sum
+	VMOVUPS.Z   (R10), K1, Z16
+	VMOVUPS.Z   (R10)(DI*1), K1, Z17
+	VMOVUPS.Z   (R10)(DI*2), K1, Z18
+	VMOVUPS.Z   (R10)(R8*1), K1, Z19
+	VMOVUPS.Z   (R9), K1, Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z1
+	VFMADD231PS Z20, Z18, Z2
+	VFMADD231PS Z20, Z19, Z3
+	VMOVUPS.Z   (R9)(DI*1), K1, Z20
+	VFMADD231PS Z20, Z16, Z4
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z6
+	VFMADD231PS Z20, Z19, Z7
+	VMOVUPS.Z   (R9)(DI*2), K1, Z20
+	VFMADD231PS Z20, Z16, Z8
+	VFMADD231PS Z20, Z17, Z9
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z11
+	VMOVUPS.Z   (R9)(R8*1), K1, Z20
+	VFMADD231PS Z20, Z16, Z12
+	VFMADD231PS Z20, Z17, Z13
+	VFMADD231PS Z20, Z18, Z14
+	VFMADD231PS Z20, Z19, Z15
+
+outputs4_rows4_sum:
+	IMUL3Q       $0x04, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+120(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS      (BX), Z3
+	ADDQ         $0x40, BX
+	VCMPPS       $0x1a, Z2, Z3, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	SUBQ         $0x04, SI
+	JMP          outputs4_rows4
+
+outputs4_rows4_end:
+outputs4_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs4_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   AX, R9
+	MOVQ   CX, R10
+	MOVQ   DI, R11
+	ANDQ   $-64, R11
+	ADDQ   R9, R11
+	JMP    outputs4_rows1_check
+
+outputs4_rows1_k:
+	VMOVUPS     (R10), Z4
+	VMOVUPS     (R10)(DI*1), Z5
+	VMOVUPS     (R10)(DI*2), Z6
+	VMOVUPS     (R10)(R8*1), Z7
+	VMOVUPS     (R9), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
+
+outputs4_rows1_check:
+	CMPQ        R9, R11
+	JNE         outputs4_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs4_rows1_sum
+	VMOVUPS.Z   (R10), K1, Z4
+	VMOVUPS.Z   (R10)(DI*1), K1, Z5
+	VMOVUPS.Z   (R10)(DI*2), K1, Z6
+	VMOVUPS.Z   (R10)(R8*1), K1, Z7
+	VMOVUPS.Z   (R9), K1, Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+
+outputs4_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z4, Z4
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z0, Z4, Z1
+	VUNPCKHPD    Z0, Z4, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x00000004, R9
+	MOVQ         $0x00000010, R10
+	CMPQ         R9, R10
+	CMOVQGT      R10, R9
+	MOVL         $0x0000ffff, R10
+	BZHIL        R9, R10, R10
+	KMOVW        R10, K2
+	VBROADCASTSS slope+120(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x10, BX
+	VCMPPS       $0x1a, Z2, Z3, K3
+	VMULPS       Z0, Z1, K3, Z1
+	VMOVUPS      Z1, K2, (DX)
+	ADDQ         $0x10, DX
+	SUBQ         $0x01, SI
+	JMP          outputs4_rows1
+
+outputs4_rows1_end:
+outputs4_end:
 	VZEROUPPER
 	RET
 
@@ -5567,10 +7428,10 @@ panels1_end:
 	VZEROUPPER
 	RET
 
-// func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, slope float32)
+// func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
 // Requires: AVX, CMOV, FMA3
-TEXT ·denseForwardAVX2(SB), NOSPLIT, $32-124
-	MOVQ out+112(FP), AX
+TEXT ·denseForwardAVX2(SB), NOSPLIT, $32-132
+	MOVQ columns+120(FP), AX
 	MOVQ AX, (SP)
 	MOVQ packed_base+48(FP), AX
 	MOVQ AX, 8(SP)
@@ -5741,7 +7602,7 @@ group1_rows6_done:
 	IMUL3Q       $0x06, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y13, Y13, Y13
-	VBROADCASTSS slope+120(FP), Y12
+	VBROADCASTSS slope+128(FP), Y12
 	VMULPS       Y12, Y0, Y14
 	VCMPPS       $0x1e, Y13, Y0, Y15
 	VBLENDVPS    Y15, Y0, Y14, Y0
@@ -5839,7 +7700,7 @@ group1_rows4_single:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y9, Y9, Y9
-	VBROADCASTSS slope+120(FP), Y8
+	VBROADCASTSS slope+128(FP), Y8
 	VMULPS       Y8, Y0, Y10
 	VCMPPS       $0x1e, Y9, Y0, Y11
 	VBLENDVPS    Y11, Y0, Y10, Y0
@@ -5908,7 +7769,7 @@ group1_rows2_single:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y5, Y5, Y5
-	VBROADCASTSS slope+120(FP), Y4
+	VBROADCASTSS slope+128(FP), Y4
 	VMULPS       Y4, Y0, Y6
 	VCMPPS       $0x1e, Y5, Y0, Y7
 	VBLENDVPS    Y7, Y0, Y6, Y0
@@ -5954,7 +7815,7 @@ group1_rows1_single:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y3, Y3, Y3
-	VBROADCASTSS slope+120(FP), Y2
+	VBROADCASTSS slope+128(FP), Y2
 	VMULPS       Y2, Y0, Y4
 	VCMPPS       $0x1e, Y3, Y0, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y0
@@ -6096,7 +7957,7 @@ group2_rows4_done:
 	IMUL3Q       $0x04, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y11, Y11, Y11
-	VBROADCASTSS slope+120(FP), Y10
+	VBROADCASTSS slope+128(FP), Y10
 	VMULPS       Y10, Y2, Y12
 	VCMPPS       $0x1e, Y11, Y2, Y13
 	VBLENDVPS    Y13, Y2, Y12, Y2
@@ -6166,7 +8027,7 @@ group2_rows2_single:
 	IMUL3Q       $0x02, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y7, Y7, Y7
-	VBROADCASTSS slope+120(FP), Y6
+	VBROADCASTSS slope+128(FP), Y6
 	VMULPS       Y6, Y2, Y8
 	VCMPPS       $0x1e, Y7, Y2, Y9
 	VBLENDVPS    Y9, Y2, Y8, Y2
@@ -6212,7 +8073,7 @@ group2_rows1_single:
 	IMUL3Q       $0x01, CX, R10
 	ADDQ         R10, DI
 	VXORPS       Y5, Y5, Y5
-	VBROADCASTSS slope+120(FP), Y4
+	VBROADCASTSS slope+128(FP), Y4
 	VMULPS       Y4, Y2, Y6
 	VCMPPS       $0x1e, Y5, Y2, Y7
 	VBLENDVPS    Y7, Y2, Y6, Y2
@@ -6269,10 +8130,10 @@ DATA denseMasks<>+120(SB)/4, $0x00000000
 DATA denseMasks<>+124(SB)/4, $0x00000000
 GLOBL denseMasks<>(SB), RODATA|NOPTR, $128
 
-// func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+// func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32)
 // Requires: AVX, CMOV, FMA3
-TEXT ·denseBackwardInputAVX2(SB), NOSPLIT, $24-124
-	MOVQ in+104(FP), AX
+TEXT ·denseBackwardInputAVX2(SB), NOSPLIT, $24-132
+	MOVQ columns+120(FP), AX
 	MOVQ AX, (SP)
 	MOVQ packedT_base+48(FP), AX
 	MOVQ AX, 8(SP)
@@ -6442,7 +8303,7 @@ group1_rows6_done:
 	IMUL3Q       $0x06, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y13, Y13, Y13
-	VBROADCASTSS slope+120(FP), Y12
+	VBROADCASTSS slope+128(FP), Y12
 	VMULPS       Y12, Y0, Y14
 	VCMPPS       $0x11, (R9)(DI*1), Y13, Y15
 	VBLENDVPS    Y15, Y0, Y14, Y0
@@ -6539,7 +8400,7 @@ group1_rows4_single:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y9, Y9, Y9
-	VBROADCASTSS slope+120(FP), Y8
+	VBROADCASTSS slope+128(FP), Y8
 	VMULPS       Y8, Y0, Y10
 	VCMPPS       $0x11, (R9)(DI*1), Y9, Y11
 	VBLENDVPS    Y11, Y0, Y10, Y0
@@ -6607,7 +8468,7 @@ group1_rows2_single:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y5, Y5, Y5
-	VBROADCASTSS slope+120(FP), Y4
+	VBROADCASTSS slope+128(FP), Y4
 	VMULPS       Y4, Y0, Y6
 	VCMPPS       $0x11, (R9)(DI*1), Y5, Y7
 	VBLENDVPS    Y7, Y0, Y6, Y0
@@ -6652,7 +8513,7 @@ group1_rows1_single:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y3, Y3, Y3
-	VBROADCASTSS slope+120(FP), Y2
+	VBROADCASTSS slope+128(FP), Y2
 	VMULPS       Y2, Y0, Y4
 	VCMPPS       $0x11, (R9)(DI*1), Y3, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y0
@@ -6792,7 +8653,7 @@ group2_rows4_done:
 	IMUL3Q       $0x04, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y11, Y11, Y11
-	VBROADCASTSS slope+120(FP), Y10
+	VBROADCASTSS slope+128(FP), Y10
 	VMULPS       Y10, Y2, Y12
 	VMASKMOVPS   (R9)(DI*1), Y0, Y13
 	VCMPPS       $0x11, Y13, Y11, Y13
@@ -6869,7 +8730,7 @@ group2_rows2_single:
 	IMUL3Q       $0x02, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y7, Y7, Y7
-	VBROADCASTSS slope+120(FP), Y6
+	VBROADCASTSS slope+128(FP), Y6
 	VMULPS       Y6, Y2, Y8
 	VMASKMOVPS   (R9)(DI*1), Y0, Y9
 	VCMPPS       $0x11, Y9, Y7, Y9
@@ -6918,7 +8779,7 @@ group2_rows1_single:
 	IMUL3Q       $0x01, CX, R11
 	ADDQ         R11, R8
 	VXORPS       Y5, Y5, Y5
-	VBROADCASTSS slope+120(FP), Y4
+	VBROADCASTSS slope+128(FP), Y4
 	VMULPS       Y4, Y2, Y6
 	VMASKMOVPS   (R9)(DI*1), Y0, Y7
 	VCMPPS       $0x11, Y7, Y5, Y7
@@ -6942,18 +8803,18 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseWeightsAVX2(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
+// func denseWeightsAVX2(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
 // Requires: AVX, CMOV, FMA3
-TEXT ·denseWeightsAVX2(SB), NOSPLIT, $24-104
-	MOVQ out+96(FP), AX
+TEXT ·denseWeightsAVX2(SB), NOSPLIT, $24-112
+	MOVQ columns+104(FP), AX
 	MOVQ AX, (SP)
 	MOVQ dy_base+48(FP), AX
 	MOVQ AX, 8(SP)
 	MOVQ dw_base+0(FP), AX
 	MOVQ AX, 16(SP)
-	MOVQ out+96(FP), AX
+	MOVQ out+88(FP), AX
 	SHLQ $0x02, AX
-	MOVQ in+88(FP), CX
+	MOVQ in+80(FP), CX
 	SHLQ $0x02, CX
 
 columns:
@@ -6962,12 +8823,12 @@ columns:
 	JLE  done
 	CMPQ DX, $0x20
 	JL   group0_skip
-	MOVQ count+72(FP), BX
+	MOVQ count+96(FP), BX
 	CMPQ BX, $0x02
 	JG   group0_skip
 	MOVQ x_base+24(FP), DX
 	MOVQ 16(SP), BX
-	MOVQ count+72(FP), SI
+	MOVQ count+96(FP), SI
 
 group0_rows2:
 	CMPQ SI, $0x02
@@ -6984,7 +8845,7 @@ group0_rows2:
 	VXORPS Y7, Y7, Y7
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group0_rows2_k:
 	VMOVUPS      (DI), Y8
@@ -7038,7 +8899,7 @@ group0_rows2_end:
 	VXORPS Y3, Y3, Y3
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group0_rows1_k:
 	VMOVUPS      (DI), Y4
@@ -7077,7 +8938,7 @@ group0_skip:
 	JL   group1_skip
 	MOVQ x_base+24(FP), DX
 	MOVQ 16(SP), BX
-	MOVQ count+72(FP), SI
+	MOVQ count+96(FP), SI
 
 group1_rows6:
 	CMPQ SI, $0x06
@@ -7098,7 +8959,7 @@ group1_rows6:
 	VXORPS Y11, Y11, Y11
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows6_k:
 	VMOVUPS      (DI), Y12
@@ -7174,7 +9035,7 @@ group1_rows6_end:
 	VXORPS Y7, Y7, Y7
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows4_k:
 	VMOVUPS      (DI), Y8
@@ -7229,7 +9090,7 @@ group1_rows4_end:
 	VXORPS Y3, Y3, Y3
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows2_k:
 	VMOVUPS      (DI), Y4
@@ -7266,7 +9127,7 @@ group1_rows2_end:
 	VXORPS Y1, Y1, Y1
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group1_rows1_k:
 	VMOVUPS      (DI), Y2
@@ -7303,7 +9164,7 @@ group1_skip:
 	VMOVUPS 32(SI)(BX*4), Y1
 	MOVQ    x_base+24(FP), DX
 	MOVQ    16(SP), BX
-	MOVQ    count+72(FP), SI
+	MOVQ    count+96(FP), SI
 
 group2_rows4:
 	CMPQ SI, $0x04
@@ -7320,7 +9181,7 @@ group2_rows4:
 	VXORPS Y9, Y9, Y9
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows4_k:
 	VMASKMOVPS   (DI), Y0, Y10
@@ -7384,7 +9245,7 @@ group2_rows4_end:
 	VXORPS Y5, Y5, Y5
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows2_k:
 	VMASKMOVPS   (DI), Y0, Y6
@@ -7425,7 +9286,7 @@ group2_rows2_end:
 	VXORPS Y3, Y3, Y3
 	MOVQ   8(SP), DI
 	MOVQ   DX, R8
-	MOVQ   rows+80(FP), R9
+	MOVQ   rows+72(FP), R9
 
 group2_rows1_k:
 	VMASKMOVPS   (DI), Y0, Y4
@@ -7454,6 +9315,1395 @@ group2_rows1_end:
 	JMP  columns
 
 done:
+	VZEROUPPER
+	RET
+
+// func denseForwardNarrowAVX2(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·denseForwardNarrowAVX2(SB), NOSPLIT, $0-108
+	MOVQ    x_base+24(FP), AX
+	MOVQ    packed_base+48(FP), CX
+	MOVQ    y_base+0(FP), DX
+	MOVQ    rows+80(FP), BX
+	MOVQ    in+88(FP), SI
+	MOVQ    SI, DI
+	ANDQ    $0x07, DI
+	MOVQ    $0x00000010, R8
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	LEAQ    denseMasks<>+0(SB), R9
+	SUBQ    DI, R8
+	VMOVUPS (R9)(R8*4), Y0
+	VMOVUPS 32(R9)(R8*4), Y1
+	SHLQ    $0x02, SI
+	LEAQ    (SI)(SI*2), DI
+	LEAQ    (SI)(SI*4), R8
+	MOVQ    out+96(FP), R9
+	CMPQ    R9, $0x01
+	JNE     outputs1_end
+
+outputs1_rows8:
+	CMPQ   BX, $0x08
+	JL     outputs1_rows8_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	MOVQ   SI, R12
+	ANDQ   $-32, R12
+	ADDQ   R10, R12
+	LEAQ   (R10)(R8*1), R13
+	LEAQ   (R13)(SI*2), R13
+	JMP    outputs1_rows8_check
+
+outputs1_rows8_k:
+	VMOVUPS     (R11), Y9
+	VMOVUPS     (R10), Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     (R10)(SI*1), Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMOVUPS     (R10)(SI*2), Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     (R10)(DI*1), Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     (R10)(SI*4), Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     (R10)(R8*1), Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     (R10)(DI*2), Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     (R13), Y10
+	VFMADD231PS Y10, Y9, Y8
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R13
+	ADDQ        $0x20, R11
+
+outputs1_rows8_check:
+	CMPQ        R10, R12
+	JNE         outputs1_rows8_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs1_rows8_sum
+	VMASKMOVPS  (R11), Y0, Y9
+	VMASKMOVPS  (R10), Y0, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMASKMOVPS  (R10)(SI*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMASKMOVPS  (R10)(SI*2), Y0, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMASKMOVPS  (R10)(DI*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMASKMOVPS  (R10)(SI*4), Y0, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMASKMOVPS  (R10)(R8*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMASKMOVPS  (R10)(DI*2), Y0, Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMASKMOVPS  (R13), Y0, Y10
+	VFMADD231PS Y10, Y9, Y8
+
+outputs1_rows8_sum:
+	IMUL3Q       $0x08, SI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+104(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Y2, Y2
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y2, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, BX
+	JMP          outputs1_rows8
+
+outputs1_rows8_end:
+outputs1_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs1_rows1_end
+	VXORPS Y1, Y1, Y1
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-32, R11
+	ADDQ   R8, R11
+	JMP    outputs1_rows1_check
+
+outputs1_rows1_k:
+	VMOVUPS     (R10), Y2
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y3, Y2, Y1
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R10
+
+outputs1_rows1_check:
+	CMPQ        R8, R11
+	JNE         outputs1_rows1_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs1_rows1_sum
+	VMASKMOVPS  (R10), Y0, Y2
+	VMASKMOVPS  (R8), Y0, Y3
+	VFMADD231PS Y3, Y2, Y1
+
+outputs1_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y1, Y1, Y2
+	VUNPCKHPS    Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y1, Y2
+	VPERM2F128   $0x31, Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000001, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	LEAQ         denseMasks<>+0(SB), R11
+	SUBQ         R8, R10
+	VMOVUPS      (R11)(R10*4), Y1
+	VMOVUPS      32(R11)(R10*4), Y3
+	VBROADCASTSS slope+104(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y2, Y2
+	VMULPS       Y3, Y2, Y3
+	VCMPPS       $0x1e, Y4, Y2, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y1, (DX)
+	ADDQ         $0x04, DX
+	SUBQ         $0x01, BX
+	JMP          outputs1_rows1
+
+outputs1_rows1_end:
+outputs1_end:
+	CMPQ R9, $0x02
+	JNE  outputs2_end
+
+outputs2_rows4:
+	CMPQ   BX, $0x04
+	JL     outputs2_rows4_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-32, R11
+	ADDQ   R8, R11
+	JMP    outputs2_rows4_check
+
+outputs2_rows4_k:
+	VMOVUPS     (R10), Y9
+	VMOVUPS     (R10)(SI*1), Y10
+	VMOVUPS     (R8), Y11
+	VFMADD231PS Y11, Y9, Y1
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R8)(SI*1), Y11
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R8)(SI*2), Y11
+	VFMADD231PS Y11, Y9, Y5
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R8)(DI*1), Y11
+	VFMADD231PS Y11, Y9, Y7
+	VFMADD231PS Y11, Y10, Y8
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R10
+
+outputs2_rows4_check:
+	CMPQ        R8, R11
+	JNE         outputs2_rows4_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs2_rows4_sum
+	VMASKMOVPS  (R10), Y0, Y9
+	VMASKMOVPS  (R10)(SI*1), Y0, Y10
+	VMASKMOVPS  (R8), Y0, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VFMADD231PS Y11, Y10, Y2
+	VMASKMOVPS  (R8)(SI*1), Y0, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (R8)(SI*2), Y0, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VFMADD231PS Y11, Y10, Y6
+	VMASKMOVPS  (R8)(DI*1), Y0, Y11
+	VFMADD231PS Y11, Y9, Y7
+	VFMADD231PS Y11, Y10, Y8
+
+outputs2_rows4_sum:
+	IMUL3Q       $0x04, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+104(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y2, Y2
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y2, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	SUBQ         $0x04, BX
+	JMP          outputs2_rows4
+
+outputs2_rows4_end:
+outputs2_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs2_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-32, R11
+	ADDQ   R8, R11
+	JMP    outputs2_rows1_check
+
+outputs2_rows1_k:
+	VMOVUPS     (R10), Y3
+	VMOVUPS     (R10)(SI*1), Y4
+	VMOVUPS     (R8), Y5
+	VFMADD231PS Y5, Y3, Y1
+	VFMADD231PS Y5, Y4, Y2
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R10
+
+outputs2_rows1_check:
+	CMPQ        R8, R11
+	JNE         outputs2_rows1_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs2_rows1_sum
+	VMASKMOVPS  (R10), Y0, Y3
+	VMASKMOVPS  (R10)(SI*1), Y0, Y4
+	VMASKMOVPS  (R8), Y0, Y5
+	VFMADD231PS Y5, Y3, Y1
+	VFMADD231PS Y5, Y4, Y2
+
+outputs2_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y2, Y1, Y3
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VUNPCKLPD    Y3, Y3, Y1
+	VUNPCKHPD    Y3, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y1, Y2
+	VPERM2F128   $0x31, Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000002, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	LEAQ         denseMasks<>+0(SB), R11
+	SUBQ         R8, R10
+	VMOVUPS      (R11)(R10*4), Y1
+	VMOVUPS      32(R11)(R10*4), Y3
+	VBROADCASTSS slope+104(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y2, Y2
+	VMULPS       Y3, Y2, Y3
+	VCMPPS       $0x1e, Y4, Y2, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y1, (DX)
+	ADDQ         $0x08, DX
+	SUBQ         $0x01, BX
+	JMP          outputs2_rows1
+
+outputs2_rows1_end:
+outputs2_end:
+	CMPQ R9, $0x03
+	JNE  outputs3_end
+
+outputs3_rows2:
+	CMPQ   BX, $0x02
+	JL     outputs3_rows2_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-32, R11
+	ADDQ   R8, R11
+	JMP    outputs3_rows2_check
+
+outputs3_rows2_k:
+	VMOVUPS     (R10), Y7
+	VMOVUPS     (R10)(SI*1), Y8
+	VMOVUPS     (R10)(SI*2), Y9
+	VMOVUPS     (R8), Y10
+	VFMADD231PS Y10, Y7, Y1
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     (R8)(SI*1), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VFMADD231PS Y10, Y8, Y5
+	VFMADD231PS Y10, Y9, Y6
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R10
+
+outputs3_rows2_check:
+	CMPQ        R8, R11
+	JNE         outputs3_rows2_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs3_rows2_sum
+	VMASKMOVPS  (R10), Y0, Y7
+	VMASKMOVPS  (R10)(SI*1), Y0, Y8
+	VMASKMOVPS  (R10)(SI*2), Y0, Y9
+	VMASKMOVPS  (R8), Y0, Y10
+	VFMADD231PS Y10, Y7, Y1
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	VMASKMOVPS  (R8)(SI*1), Y0, Y10
+	VFMADD231PS Y10, Y7, Y4
+	VFMADD231PS Y10, Y8, Y5
+	VFMADD231PS Y10, Y9, Y6
+
+outputs3_rows2_sum:
+	IMUL3Q       $0x02, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y2, Y1, Y7
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y7, Y7
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y7, Y3
+	VUNPCKHPD    Y1, Y7, Y1
+	VADDPS       Y1, Y3, Y3
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y3, Y2
+	VPERM2F128   $0x31, Y1, Y3, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000006, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	LEAQ         denseMasks<>+0(SB), R11
+	SUBQ         R8, R10
+	VMOVUPS      (R11)(R10*4), Y1
+	VMOVUPS      32(R11)(R10*4), Y3
+	VBROADCASTSS slope+104(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y2, Y2
+	VMULPS       Y3, Y2, Y3
+	VCMPPS       $0x1e, Y4, Y2, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y1, (DX)
+	ADDQ         $0x18, DX
+	SUBQ         $0x02, BX
+	JMP          outputs3_rows2
+
+outputs3_rows2_end:
+outputs3_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs3_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   AX, R8
+	MOVQ   CX, R10
+	MOVQ   SI, R11
+	ANDQ   $-32, R11
+	ADDQ   R8, R11
+	JMP    outputs3_rows1_check
+
+outputs3_rows1_k:
+	VMOVUPS     (R10), Y4
+	VMOVUPS     (R10)(SI*1), Y5
+	VMOVUPS     (R10)(SI*2), Y6
+	VMOVUPS     (R8), Y7
+	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y7, Y5, Y2
+	VFMADD231PS Y7, Y6, Y3
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R10
+
+outputs3_rows1_check:
+	CMPQ        R8, R11
+	JNE         outputs3_rows1_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs3_rows1_sum
+	VMASKMOVPS  (R10), Y0, Y4
+	VMASKMOVPS  (R10)(SI*1), Y0, Y5
+	VMASKMOVPS  (R10)(SI*2), Y0, Y6
+	VMASKMOVPS  (R8), Y0, Y7
+	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y7, Y5, Y2
+	VFMADD231PS Y7, Y6, Y3
+
+outputs3_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y2, Y1, Y4
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPS    Y3, Y3, Y1
+	VUNPCKHPS    Y3, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPD    Y1, Y4, Y2
+	VUNPCKHPD    Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y2, Y1
+	VPERM2F128   $0x31, Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000003, R8
+	MOVQ         $0x00000010, R10
+	CMPQ         R8, R10
+	CMOVQGT      R10, R8
+	LEAQ         denseMasks<>+0(SB), R11
+	SUBQ         R8, R10
+	VMOVUPS      (R11)(R10*4), Y2
+	VMOVUPS      32(R11)(R10*4), Y3
+	VBROADCASTSS slope+104(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y1, Y1
+	VMULPS       Y3, Y1, Y3
+	VCMPPS       $0x1e, Y4, Y1, Y4
+	VBLENDVPS    Y4, Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y2, (DX)
+	ADDQ         $0x0c, DX
+	SUBQ         $0x01, BX
+	JMP          outputs3_rows1
+
+outputs3_rows1_end:
+outputs3_end:
+	CMPQ R9, $0x04
+	JNE  outputs4_end
+
+outputs4_rows2:
+	CMPQ   BX, $0x02
+	JL     outputs4_rows2_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R8
+	MOVQ   CX, R9
+	MOVQ   SI, R10
+	ANDQ   $-32, R10
+	ADDQ   R8, R10
+	JMP    outputs4_rows2_check
+
+outputs4_rows2_k:
+	VMOVUPS     (R9), Y9
+	VMOVUPS     (R9)(SI*1), Y10
+	VMOVUPS     (R9)(SI*2), Y11
+	VMOVUPS     (R9)(DI*1), Y12
+	VMOVUPS     (R8), Y13
+	VFMADD231PS Y13, Y9, Y1
+	VFMADD231PS Y13, Y10, Y2
+	VFMADD231PS Y13, Y11, Y3
+	VFMADD231PS Y13, Y12, Y4
+	VMOVUPS     (R8)(SI*1), Y13
+	VFMADD231PS Y13, Y9, Y5
+	VFMADD231PS Y13, Y10, Y6
+	VFMADD231PS Y13, Y11, Y7
+	VFMADD231PS Y13, Y12, Y8
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+
+outputs4_rows2_check:
+	CMPQ        R8, R10
+	JNE         outputs4_rows2_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs4_rows2_sum
+	VMASKMOVPS  (R9), Y0, Y9
+	VMASKMOVPS  (R9)(SI*1), Y0, Y10
+	VMASKMOVPS  (R9)(SI*2), Y0, Y11
+	VMASKMOVPS  (R9)(DI*1), Y0, Y12
+	VMASKMOVPS  (R8), Y0, Y13
+	VFMADD231PS Y13, Y9, Y1
+	VFMADD231PS Y13, Y10, Y2
+	VFMADD231PS Y13, Y11, Y3
+	VFMADD231PS Y13, Y12, Y4
+	VMASKMOVPS  (R8)(SI*1), Y0, Y13
+	VFMADD231PS Y13, Y9, Y5
+	VFMADD231PS Y13, Y10, Y6
+	VFMADD231PS Y13, Y11, Y7
+	VFMADD231PS Y13, Y12, Y8
+
+outputs4_rows2_sum:
+	IMUL3Q       $0x02, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+104(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y2, Y2
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y2, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	SUBQ         $0x02, BX
+	JMP          outputs4_rows2
+
+outputs4_rows2_end:
+outputs4_rows1:
+	CMPQ   BX, $0x01
+	JL     outputs4_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   AX, R8
+	MOVQ   CX, R9
+	MOVQ   SI, R10
+	ANDQ   $-32, R10
+	ADDQ   R8, R10
+	JMP    outputs4_rows1_check
+
+outputs4_rows1_k:
+	VMOVUPS     (R9), Y5
+	VMOVUPS     (R9)(SI*1), Y6
+	VMOVUPS     (R9)(SI*2), Y7
+	VMOVUPS     (R9)(DI*1), Y8
+	VMOVUPS     (R8), Y9
+	VFMADD231PS Y9, Y5, Y1
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y9, Y7, Y3
+	VFMADD231PS Y9, Y8, Y4
+	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
+
+outputs4_rows1_check:
+	CMPQ        R8, R10
+	JNE         outputs4_rows1_k
+	TESTQ       $0x0000001c, SI
+	JZ          outputs4_rows1_sum
+	VMASKMOVPS  (R9), Y0, Y5
+	VMASKMOVPS  (R9)(SI*1), Y0, Y6
+	VMASKMOVPS  (R9)(SI*2), Y0, Y7
+	VMASKMOVPS  (R9)(DI*1), Y0, Y8
+	VMASKMOVPS  (R8), Y0, Y9
+	VFMADD231PS Y9, Y5, Y1
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y9, Y7, Y3
+	VFMADD231PS Y9, Y8, Y4
+
+outputs4_rows1_sum:
+	IMUL3Q       $0x01, SI, R8
+	ADDQ         R8, AX
+	VUNPCKLPS    Y2, Y1, Y5
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y5, Y5
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPD    Y1, Y5, Y2
+	VUNPCKHPD    Y1, Y5, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y2, Y1
+	VPERM2F128   $0x31, Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000004, R8
+	MOVQ         $0x00000010, R9
+	CMPQ         R8, R9
+	CMOVQGT      R9, R8
+	LEAQ         denseMasks<>+0(SB), R10
+	SUBQ         R8, R9
+	VMOVUPS      (R10)(R9*4), Y2
+	VMOVUPS      32(R10)(R9*4), Y3
+	VBROADCASTSS slope+104(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R8
+	VADDPS       (R8), Y1, Y1
+	VMULPS       Y3, Y1, Y3
+	VCMPPS       $0x1e, Y4, Y1, Y4
+	VBLENDVPS    Y4, Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y2, (DX)
+	ADDQ         $0x10, DX
+	SUBQ         $0x01, BX
+	JMP          outputs4_rows1
+
+outputs4_rows1_end:
+outputs4_end:
+	VZEROUPPER
+	RET
+
+// func denseBackwardInputNarrowAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·denseBackwardInputNarrowAVX2(SB), NOSPLIT, $0-124
+	MOVQ    dy_base+24(FP), AX
+	MOVQ    packedT_base+48(FP), CX
+	MOVQ    dx_base+0(FP), DX
+	MOVQ    act_base+72(FP), BX
+	MOVQ    rows+96(FP), SI
+	MOVQ    out+112(FP), DI
+	MOVQ    DI, R8
+	ANDQ    $0x07, R8
+	MOVQ    $0x00000010, R9
+	CMPQ    R8, R9
+	CMOVQGT R9, R8
+	LEAQ    denseMasks<>+0(SB), R10
+	SUBQ    R8, R9
+	VMOVUPS (R10)(R9*4), Y0
+	VMOVUPS 32(R10)(R9*4), Y1
+	SHLQ    $0x02, DI
+	LEAQ    (DI)(DI*2), R8
+	LEAQ    (DI)(DI*4), R9
+	MOVQ    in+104(FP), R10
+	CMPQ    R10, $0x01
+	JNE     outputs1_end
+
+outputs1_rows8:
+	CMPQ   SI, $0x08
+	JL     outputs1_rows8_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
+	LEAQ   (R11)(R9*1), R14
+	LEAQ   (R14)(DI*2), R14
+	JMP    outputs1_rows8_check
+
+outputs1_rows8_k:
+	VMOVUPS     (R12), Y9
+	VMOVUPS     (R11), Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMOVUPS     (R11)(DI*1), Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMOVUPS     (R11)(DI*2), Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     (R11)(R8*1), Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     (R11)(DI*4), Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     (R11)(R9*1), Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     (R11)(R8*2), Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     (R14), Y10
+	VFMADD231PS Y10, Y9, Y8
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R14
+	ADDQ        $0x20, R12
+
+outputs1_rows8_check:
+	CMPQ        R11, R13
+	JNE         outputs1_rows8_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs1_rows8_sum
+	VMASKMOVPS  (R12), Y0, Y9
+	VMASKMOVPS  (R11), Y0, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMASKMOVPS  (R11)(DI*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMASKMOVPS  (R11)(DI*2), Y0, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMASKMOVPS  (R11)(R8*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMASKMOVPS  (R11)(DI*4), Y0, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMASKMOVPS  (R11)(R9*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMASKMOVPS  (R11)(R8*2), Y0, Y10
+	VFMADD231PS Y10, Y9, Y7
+	VMASKMOVPS  (R14), Y0, Y10
+	VFMADD231PS Y10, Y9, Y8
+
+outputs1_rows8_sum:
+	IMUL3Q       $0x08, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+120(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y4, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, SI
+	JMP          outputs1_rows8
+
+outputs1_rows8_end:
+outputs1_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs1_rows1_end
+	VXORPS Y1, Y1, Y1
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-32, R12
+	ADDQ   R9, R12
+	JMP    outputs1_rows1_check
+
+outputs1_rows1_k:
+	VMOVUPS     (R11), Y2
+	VMOVUPS     (R9), Y3
+	VFMADD231PS Y3, Y2, Y1
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R11
+
+outputs1_rows1_check:
+	CMPQ        R9, R12
+	JNE         outputs1_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs1_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y2
+	VMASKMOVPS  (R9), Y0, Y3
+	VFMADD231PS Y3, Y2, Y1
+
+outputs1_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y1, Y1, Y2
+	VUNPCKHPS    Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y1, Y2
+	VPERM2F128   $0x31, Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000001, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	LEAQ         denseMasks<>+0(SB), R12
+	SUBQ         R9, R11
+	VMOVUPS      (R12)(R11*4), Y1
+	VMOVUPS      32(R12)(R11*4), Y3
+	VBROADCASTSS slope+120(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	VMASKMOVPS   (BX), Y1, Y5
+	ADDQ         $0x04, BX
+	VMULPS       Y3, Y2, Y3
+	VCMPPS       $0x1e, Y4, Y5, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y1, (DX)
+	ADDQ         $0x04, DX
+	SUBQ         $0x01, SI
+	JMP          outputs1_rows1
+
+outputs1_rows1_end:
+outputs1_end:
+	CMPQ R10, $0x02
+	JNE  outputs2_end
+
+outputs2_rows4:
+	CMPQ   SI, $0x04
+	JL     outputs2_rows4_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-32, R12
+	ADDQ   R9, R12
+	JMP    outputs2_rows4_check
+
+outputs2_rows4_k:
+	VMOVUPS     (R11), Y9
+	VMOVUPS     (R11)(DI*1), Y10
+	VMOVUPS     (R9), Y11
+	VFMADD231PS Y11, Y9, Y1
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R9)(DI*1), Y11
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R9)(DI*2), Y11
+	VFMADD231PS Y11, Y9, Y5
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R9)(R8*1), Y11
+	VFMADD231PS Y11, Y9, Y7
+	VFMADD231PS Y11, Y10, Y8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R11
+
+outputs2_rows4_check:
+	CMPQ        R9, R12
+	JNE         outputs2_rows4_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs2_rows4_sum
+	VMASKMOVPS  (R11), Y0, Y9
+	VMASKMOVPS  (R11)(DI*1), Y0, Y10
+	VMASKMOVPS  (R9), Y0, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VFMADD231PS Y11, Y10, Y2
+	VMASKMOVPS  (R9)(DI*1), Y0, Y11
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (R9)(DI*2), Y0, Y11
+	VFMADD231PS Y11, Y9, Y5
+	VFMADD231PS Y11, Y10, Y6
+	VMASKMOVPS  (R9)(R8*1), Y0, Y11
+	VFMADD231PS Y11, Y9, Y7
+	VFMADD231PS Y11, Y10, Y8
+
+outputs2_rows4_sum:
+	IMUL3Q       $0x04, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+120(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y4, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	SUBQ         $0x04, SI
+	JMP          outputs2_rows4
+
+outputs2_rows4_end:
+outputs2_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs2_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-32, R12
+	ADDQ   R9, R12
+	JMP    outputs2_rows1_check
+
+outputs2_rows1_k:
+	VMOVUPS     (R11), Y3
+	VMOVUPS     (R11)(DI*1), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y3, Y1
+	VFMADD231PS Y5, Y4, Y2
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R11
+
+outputs2_rows1_check:
+	CMPQ        R9, R12
+	JNE         outputs2_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs2_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y3
+	VMASKMOVPS  (R11)(DI*1), Y0, Y4
+	VMASKMOVPS  (R9), Y0, Y5
+	VFMADD231PS Y5, Y3, Y1
+	VFMADD231PS Y5, Y4, Y2
+
+outputs2_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y2, Y1, Y3
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VUNPCKLPD    Y3, Y3, Y1
+	VUNPCKHPD    Y3, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y1, Y2
+	VPERM2F128   $0x31, Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000002, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	LEAQ         denseMasks<>+0(SB), R12
+	SUBQ         R9, R11
+	VMOVUPS      (R12)(R11*4), Y1
+	VMOVUPS      32(R12)(R11*4), Y3
+	VBROADCASTSS slope+120(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	VMASKMOVPS   (BX), Y1, Y5
+	ADDQ         $0x08, BX
+	VMULPS       Y3, Y2, Y3
+	VCMPPS       $0x1e, Y4, Y5, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y1, (DX)
+	ADDQ         $0x08, DX
+	SUBQ         $0x01, SI
+	JMP          outputs2_rows1
+
+outputs2_rows1_end:
+outputs2_end:
+	CMPQ R10, $0x03
+	JNE  outputs3_end
+
+outputs3_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs3_rows2_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-32, R12
+	ADDQ   R9, R12
+	JMP    outputs3_rows2_check
+
+outputs3_rows2_k:
+	VMOVUPS     (R11), Y7
+	VMOVUPS     (R11)(DI*1), Y8
+	VMOVUPS     (R11)(DI*2), Y9
+	VMOVUPS     (R9), Y10
+	VFMADD231PS Y10, Y7, Y1
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	VMOVUPS     (R9)(DI*1), Y10
+	VFMADD231PS Y10, Y7, Y4
+	VFMADD231PS Y10, Y8, Y5
+	VFMADD231PS Y10, Y9, Y6
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R11
+
+outputs3_rows2_check:
+	CMPQ        R9, R12
+	JNE         outputs3_rows2_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs3_rows2_sum
+	VMASKMOVPS  (R11), Y0, Y7
+	VMASKMOVPS  (R11)(DI*1), Y0, Y8
+	VMASKMOVPS  (R11)(DI*2), Y0, Y9
+	VMASKMOVPS  (R9), Y0, Y10
+	VFMADD231PS Y10, Y7, Y1
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y3
+	VMASKMOVPS  (R9)(DI*1), Y0, Y10
+	VFMADD231PS Y10, Y7, Y4
+	VFMADD231PS Y10, Y8, Y5
+	VFMADD231PS Y10, Y9, Y6
+
+outputs3_rows2_sum:
+	IMUL3Q       $0x02, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y2, Y1, Y7
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y7, Y7
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y7, Y3
+	VUNPCKHPD    Y1, Y7, Y1
+	VADDPS       Y1, Y3, Y3
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y3, Y2
+	VPERM2F128   $0x31, Y1, Y3, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000006, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	LEAQ         denseMasks<>+0(SB), R12
+	SUBQ         R9, R11
+	VMOVUPS      (R12)(R11*4), Y1
+	VMOVUPS      32(R12)(R11*4), Y3
+	VBROADCASTSS slope+120(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	VMASKMOVPS   (BX), Y1, Y5
+	ADDQ         $0x18, BX
+	VMULPS       Y3, Y2, Y3
+	VCMPPS       $0x1e, Y4, Y5, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y1, (DX)
+	ADDQ         $0x18, DX
+	SUBQ         $0x02, SI
+	JMP          outputs3_rows2
+
+outputs3_rows2_end:
+outputs3_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs3_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   AX, R9
+	MOVQ   CX, R11
+	MOVQ   DI, R12
+	ANDQ   $-32, R12
+	ADDQ   R9, R12
+	JMP    outputs3_rows1_check
+
+outputs3_rows1_k:
+	VMOVUPS     (R11), Y4
+	VMOVUPS     (R11)(DI*1), Y5
+	VMOVUPS     (R11)(DI*2), Y6
+	VMOVUPS     (R9), Y7
+	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y7, Y5, Y2
+	VFMADD231PS Y7, Y6, Y3
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R11
+
+outputs3_rows1_check:
+	CMPQ        R9, R12
+	JNE         outputs3_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs3_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y4
+	VMASKMOVPS  (R11)(DI*1), Y0, Y5
+	VMASKMOVPS  (R11)(DI*2), Y0, Y6
+	VMASKMOVPS  (R9), Y0, Y7
+	VFMADD231PS Y7, Y4, Y1
+	VFMADD231PS Y7, Y5, Y2
+	VFMADD231PS Y7, Y6, Y3
+
+outputs3_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y2, Y1, Y4
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPS    Y3, Y3, Y1
+	VUNPCKHPS    Y3, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPD    Y1, Y4, Y2
+	VUNPCKHPD    Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y2, Y1
+	VPERM2F128   $0x31, Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000003, R9
+	MOVQ         $0x00000010, R11
+	CMPQ         R9, R11
+	CMOVQGT      R11, R9
+	LEAQ         denseMasks<>+0(SB), R12
+	SUBQ         R9, R11
+	VMOVUPS      (R12)(R11*4), Y2
+	VMOVUPS      32(R12)(R11*4), Y3
+	VBROADCASTSS slope+120(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	VMASKMOVPS   (BX), Y2, Y5
+	ADDQ         $0x0c, BX
+	VMULPS       Y3, Y1, Y3
+	VCMPPS       $0x1e, Y4, Y5, Y4
+	VBLENDVPS    Y4, Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y2, (DX)
+	ADDQ         $0x0c, DX
+	SUBQ         $0x01, SI
+	JMP          outputs3_rows1
+
+outputs3_rows1_end:
+outputs3_end:
+	CMPQ R10, $0x04
+	JNE  outputs4_end
+
+outputs4_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs4_rows2_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R9
+	MOVQ   CX, R10
+	MOVQ   DI, R11
+	ANDQ   $-32, R11
+	ADDQ   R9, R11
+	JMP    outputs4_rows2_check
+
+outputs4_rows2_k:
+	VMOVUPS     (R10), Y9
+	VMOVUPS     (R10)(DI*1), Y10
+	VMOVUPS     (R10)(DI*2), Y11
+	VMOVUPS     (R10)(R8*1), Y12
+	VMOVUPS     (R9), Y13
+	VFMADD231PS Y13, Y9, Y1
+	VFMADD231PS Y13, Y10, Y2
+	VFMADD231PS Y13, Y11, Y3
+	VFMADD231PS Y13, Y12, Y4
+	VMOVUPS     (R9)(DI*1), Y13
+	VFMADD231PS Y13, Y9, Y5
+	VFMADD231PS Y13, Y10, Y6
+	VFMADD231PS Y13, Y11, Y7
+	VFMADD231PS Y13, Y12, Y8
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+
+outputs4_rows2_check:
+	CMPQ        R9, R11
+	JNE         outputs4_rows2_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs4_rows2_sum
+	VMASKMOVPS  (R10), Y0, Y9
+	VMASKMOVPS  (R10)(DI*1), Y0, Y10
+	VMASKMOVPS  (R10)(DI*2), Y0, Y11
+	VMASKMOVPS  (R10)(R8*1), Y0, Y12
+	VMASKMOVPS  (R9), Y0, Y13
+	VFMADD231PS Y13, Y9, Y1
+	VFMADD231PS Y13, Y10, Y2
+	VFMADD231PS Y13, Y11, Y3
+	VFMADD231PS Y13, Y12, Y4
+	VMASKMOVPS  (R9)(DI*1), Y0, Y13
+	VFMADD231PS Y13, Y9, Y5
+	VFMADD231PS Y13, Y10, Y6
+	VFMADD231PS Y13, Y11, Y7
+	VFMADD231PS Y13, Y12, Y8
+
+outputs4_rows2_sum:
+	IMUL3Q       $0x02, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+120(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y4, Y3
+	VBLENDVPS    Y3, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	SUBQ         $0x02, SI
+	JMP          outputs4_rows2
+
+outputs4_rows2_end:
+outputs4_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs4_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   AX, R9
+	MOVQ   CX, R10
+	MOVQ   DI, R11
+	ANDQ   $-32, R11
+	ADDQ   R9, R11
+	JMP    outputs4_rows1_check
+
+outputs4_rows1_k:
+	VMOVUPS     (R10), Y5
+	VMOVUPS     (R10)(DI*1), Y6
+	VMOVUPS     (R10)(DI*2), Y7
+	VMOVUPS     (R10)(R8*1), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y5, Y1
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y9, Y7, Y3
+	VFMADD231PS Y9, Y8, Y4
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+
+outputs4_rows1_check:
+	CMPQ        R9, R11
+	JNE         outputs4_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs4_rows1_sum
+	VMASKMOVPS  (R10), Y0, Y5
+	VMASKMOVPS  (R10)(DI*1), Y0, Y6
+	VMASKMOVPS  (R10)(DI*2), Y0, Y7
+	VMASKMOVPS  (R10)(R8*1), Y0, Y8
+	VMASKMOVPS  (R9), Y0, Y9
+	VFMADD231PS Y9, Y5, Y1
+	VFMADD231PS Y9, Y6, Y2
+	VFMADD231PS Y9, Y7, Y3
+	VFMADD231PS Y9, Y8, Y4
+
+outputs4_rows1_sum:
+	IMUL3Q       $0x01, DI, R9
+	ADDQ         R9, AX
+	VUNPCKLPS    Y2, Y1, Y5
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y5, Y5
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPD    Y1, Y5, Y2
+	VUNPCKHPD    Y1, Y5, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y2, Y1
+	VPERM2F128   $0x31, Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000004, R9
+	MOVQ         $0x00000010, R10
+	CMPQ         R9, R10
+	CMOVQGT      R10, R9
+	LEAQ         denseMasks<>+0(SB), R11
+	SUBQ         R9, R10
+	VMOVUPS      (R11)(R10*4), Y2
+	VMOVUPS      32(R11)(R10*4), Y3
+	VBROADCASTSS slope+120(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	VMASKMOVPS   (BX), Y2, Y5
+	ADDQ         $0x10, BX
+	VMULPS       Y3, Y1, Y3
+	VCMPPS       $0x1e, Y4, Y5, Y4
+	VBLENDVPS    Y4, Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y2, (DX)
+	ADDQ         $0x10, DX
+	SUBQ         $0x01, SI
+	JMP          outputs4_rows1
+
+outputs4_rows1_end:
+outputs4_end:
 	VZEROUPPER
 	RET
 

@@ -4,25 +4,40 @@
 
 package asm
 
-// denseForwardAVX512 is denseForwardGeneric for rows, in, out > 0.
+// denseForwardAVX512 computes the first columns of y, as many as given, where y
+// and the others begin at the same column. All numbers are positive.
 //
 //go:noescape
-func denseForwardAVX512(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, slope float32)
+func denseForwardAVX512(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
 
-// denseBackwardInputAVX512 is denseBackwardInputGeneric for rows, in, out > 0
-// and an act that is not nil.
+// denseBackwardInputAVX512 computes the first columns of dx, as many as given,
+// where dx, packedT and act, which is not nil, begin at the same column. All
+// numbers are positive.
 //
 //go:noescape
-func denseBackwardInputAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+func denseBackwardInputAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32)
 
-// denseWeightsAVX512 adds to the first count rows of dw:
+// denseWeightsAVX512 adds to count rows and columns of dw, where x and dw
+// begin at the same row, dy and dw at the same column:
 //
-//	for r := range rows { for i := range count { for o := range out { dw[i*out+o] += x[r*in+i] * dy[r*out+o] } } }
+//	dw[i*out+o] += x[r*in+i] * dy[r*out+o] for r < rows, i < count, o < columns
 //
-// rows, count and out are positive.
+// All numbers are positive.
 //
 //go:noescape
-func denseWeightsAVX512(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
+func denseWeightsAVX512(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
+
+// denseForwardNarrowAVX512 is denseForwardGeneric for rows, in > 0 and 1 to 4 outputs.
+// bias repeats the biases.
+//
+//go:noescape
+func denseForwardNarrowAVX512(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
+
+// denseBackwardInputNarrowAVX512 is denseBackwardInputGeneric for rows, out > 0, 1 to 4
+// inputs and an act that is not nil.
+//
+//go:noescape
+func denseBackwardInputNarrowAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
 
 // columnSumsAVX512 adds the sums of the columns of dy:
 //
@@ -33,25 +48,40 @@ func denseWeightsAVX512(dw []float32, x []float32, dy []float32, count int, rows
 //go:noescape
 func columnSumsAVX512(db []float32, dy []float32, rows int, out int)
 
-// denseForwardAVX2 is denseForwardGeneric for rows, in, out > 0.
+// denseForwardAVX2 computes the first columns of y, as many as given, where y
+// and the others begin at the same column. All numbers are positive.
 //
 //go:noescape
-func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, slope float32)
+func denseForwardAVX2(y []float32, x []float32, packed []float32, bias []float32, rows int, in int, out int, columns int, slope float32)
 
-// denseBackwardInputAVX2 is denseBackwardInputGeneric for rows, in, out > 0
-// and an act that is not nil.
+// denseBackwardInputAVX2 computes the first columns of dx, as many as given,
+// where dx, packedT and act, which is not nil, begin at the same column. All
+// numbers are positive.
 //
 //go:noescape
-func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, columns int, slope float32)
 
-// denseWeightsAVX2 adds to the first count rows of dw:
+// denseWeightsAVX2 adds to count rows and columns of dw, where x and dw
+// begin at the same row, dy and dw at the same column:
 //
-//	for r := range rows { for i := range count { for o := range out { dw[i*out+o] += x[r*in+i] * dy[r*out+o] } } }
+//	dw[i*out+o] += x[r*in+i] * dy[r*out+o] for r < rows, i < count, o < columns
 //
-// rows, count and out are positive.
+// All numbers are positive.
 //
 //go:noescape
-func denseWeightsAVX2(dw []float32, x []float32, dy []float32, count int, rows int, in int, out int)
+func denseWeightsAVX2(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
+
+// denseForwardNarrowAVX2 is denseForwardGeneric for rows, in > 0 and 1 to 4 outputs.
+// bias repeats the biases.
+//
+//go:noescape
+func denseForwardNarrowAVX2(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
+
+// denseBackwardInputNarrowAVX2 is denseBackwardInputGeneric for rows, out > 0, 1 to 4
+// inputs and an act that is not nil.
+//
+//go:noescape
+func denseBackwardInputNarrowAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
 
 // columnSumsAVX2 adds the sums of the columns of dy:
 //

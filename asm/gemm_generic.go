@@ -8,7 +8,7 @@ func denseForwardGeneric(y, x, packed, bias []float32, rows, in, out int, slope 
 		for first := 0; first < out; first += Panel {
 			width := min(Panel, out-first)
 			copy(acc[:], bias[first:][:width])
-			multiplyPanel(&acc, xr, packed[first*in:])
+			multiplyPanel(&acc, xr, packed[first*in:], out)
 			for j, v := range acc[:width] {
 				if !(v > 0) {
 					v *= slope
@@ -27,7 +27,7 @@ func denseBackwardInputGeneric(dx, dy, packedT, act []float32, rows, in, out int
 		for first := 0; first < in; first += Panel {
 			width := min(Panel, in-first)
 			clear(acc[:])
-			multiplyPanel(&acc, dyr, packedT[first*out:])
+			multiplyPanel(&acc, dyr, packedT[first*out:], in)
 			for j, v := range acc[:width] {
 				if act != nil && !(act[r*in+first+j] > 0) {
 					v *= slope
@@ -38,8 +38,17 @@ func denseBackwardInputGeneric(dx, dy, packedT, act []float32, rows, in, out int
 	}
 }
 
-// multiplyPanel adds the product of the row vector a and a packed panel.
-func multiplyPanel(acc *[Panel]float32, a, panel []float32) {
+// multiplyPanel adds the product of the row vector a and a packed panel of a
+// matrix of the given number of columns.
+func multiplyPanel(acc *[Panel]float32, a, panel []float32, columns int) {
+	if columns <= narrow {
+		for j := range columns {
+			for i, w := range panel[j*len(a):][:len(a)] {
+				acc[j] += a[i] * w
+			}
+		}
+		return
+	}
 	for i, v := range a {
 		w := (*[Panel]float32)(panel[i*Panel:])
 		for j := range acc {

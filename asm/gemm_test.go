@@ -159,22 +159,26 @@ func TestPackWeights(t *testing.T) {
 		PackWeightsTransposed(transposed.data, w, in, out)
 		plain.check(t)
 		transposed.check(t)
+		at := func(packed []float32, rows, columns, r, c int) float32 {
+			if columns <= narrow {
+				return packed[c*rows+r]
+			}
+			return packed[c/Panel*rows*Panel+r*Panel+c%Panel]
+		}
+		weight := func(i, o int) float32 {
+			if i < in && o < out {
+				return w[i*out+o]
+			}
+			return 0 // the padding
+		}
 		for i := range in {
-			for o := range roundUp(out) {
-				var want float32
-				if o < out {
-					want = w[i*out+o]
-				}
-				require.Equal(t, want, plain.data[o/Panel*in*Panel+i*Panel+o%Panel])
+			for o := range PackedLen(in, out) / in {
+				require.Equal(t, weight(i, o), at(plain.data, in, out, i, o))
 			}
 		}
 		for o := range out {
-			for i := range roundUp(in) {
-				var want float32
-				if i < in {
-					want = w[i*out+o]
-				}
-				require.Equal(t, want, transposed.data[i/Panel*out*Panel+o*Panel+i%Panel])
+			for i := range PackedLen(out, in) / out {
+				require.Equal(t, weight(i, o), at(transposed.data, out, in, o, i))
 			}
 		}
 	}
@@ -373,16 +377,16 @@ func TestDenseAllocatesNothing(t *testing.T) {
 }
 
 func TestDensePanics(t *testing.T) {
-	b := make([]float32, 64)
+	b := make([]float32, 128)
 	require.Panics(t, func() { DenseForward(b[:1], b, b, b, 1, 2, 2, 1) })
 	require.Panics(t, func() { DenseForward(b, b[:1], b, b, 1, 2, 2, 1) })
-	require.Panics(t, func() { DenseForward(b, b, b[:31], b, 1, 2, 2, 1) })
+	require.Panics(t, func() { DenseForward(b, b, b[:79], b, 1, 5, 5, 1) })
 	require.Panics(t, func() { DenseForward(b, b, b, b[:1], 1, 2, 2, 1) })
 	require.Panics(t, func() { DenseForward(b, b, b, b, 1, 0, 2, 1) })
 	require.Panics(t, func() { DenseForward(b, b, b, b, -1, 2, 2, 1) })
 	require.Panics(t, func() { DenseBackwardInput(b, b, b, b[:1], 1, 2, 2, 1) })
 	require.Panics(t, func() { DenseBackwardWeights(b, b, b, b[:1], 1, 2, 2) })
-	require.Panics(t, func() { PackWeights(b[:31], b, 2, 2) })
+	require.Panics(t, func() { PackWeights(b[:79], b, 5, 5) })
 	require.Panics(t, func() { PackWeightsTransposed(b, b[:3], 2, 2) })
 }
 

@@ -16,6 +16,8 @@ func main() {
 			k := kernel{isa: isa, product: product}
 			k.function()
 		}
+		narrowProduct(isa, forward)
+		narrowProduct(isa, backwardInput)
 		columnSums(isa)
 	}
 	Generate()

@@ -54,7 +54,7 @@ type kernel struct {
 
 	// Parameters: the result, the operands and the shape of the loop nest.
 	c, a, b          string
-	rows, columns, k string
+	rows, k          string
 	strideA, strideC string // the widths of A and C in elements
 
 	// Locals: where the current group of columns starts.
@@ -77,29 +77,32 @@ func (k *kernel) function() {
 	switch k.product {
 	case forward:
 		k.c, k.a, k.b = "y", "x", "packed"
-		k.rows, k.columns, k.k, k.strideA, k.strideC = "rows", "out", "in", "in", "out"
-		TEXT("denseForward"+k.suffix, NOSPLIT, "func(y, x, packed, bias []float32, rows, in, out int, slope float32)")
-		Doc("denseForward" + k.suffix + " is denseForwardGeneric for rows, in, out > 0.")
+		k.rows, k.k, k.strideA, k.strideC = "rows", "in", "in", "out"
+		TEXT("denseForward"+k.suffix, NOSPLIT, "func(y, x, packed, bias []float32, rows, in, out, columns int, slope float32)")
+		Doc("denseForward"+k.suffix+" computes the first columns of y, as many as given, where y",
+			"and the others begin at the same column. All numbers are positive.")
 	case backwardInput:
 		k.c, k.a, k.b = "dx", "dy", "packedT"
-		k.rows, k.columns, k.k, k.strideA, k.strideC = "rows", "in", "out", "out", "in"
-		TEXT("denseBackwardInput"+k.suffix, NOSPLIT, "func(dx, dy, packedT, act []float32, rows, in, out int, slope float32)")
-		Doc("denseBackwardInput"+k.suffix+" is denseBackwardInputGeneric for rows, in, out > 0",
-			"and an act that is not nil.")
+		k.rows, k.k, k.strideA, k.strideC = "rows", "out", "out", "in"
+		TEXT("denseBackwardInput"+k.suffix, NOSPLIT, "func(dx, dy, packedT, act []float32, rows, in, out, columns int, slope float32)")
+		Doc("denseBackwardInput"+k.suffix+" computes the first columns of dx, as many as given,",
+			"where dx, packedT and act, which is not nil, begin at the same column. All",
+			"numbers are positive.")
 	case weights:
 		k.c, k.a, k.b = "dw", "x", "dy"
-		k.rows, k.columns, k.k, k.strideA, k.strideC = "count", "out", "rows", "in", "out"
-		TEXT("denseWeights"+k.suffix, NOSPLIT, "func(dw, x, dy []float32, count, rows, in, out int)")
-		Doc("denseWeights"+k.suffix+" adds to the first count rows of dw:",
+		k.rows, k.k, k.strideA, k.strideC = "count", "rows", "in", "out"
+		TEXT("denseWeights"+k.suffix, NOSPLIT, "func(dw, x, dy []float32, rows, in, out, count, columns int)")
+		Doc("denseWeights"+k.suffix+" adds to count rows and columns of dw, where x and dw",
+			"begin at the same row, dy and dw at the same column:",
 			"",
-			"\tfor r := range rows { for i := range count { for o := range out { dw[i*out+o] += x[r*in+i] * dy[r*out+o] } } }",
+			"\tdw[i*out+o] += x[r*in+i] * dy[r*out+o] for r < rows, i < count, o < columns",
 			"",
-			"rows, count and out are positive.")
+			"All numbers are positive.")
 	}
 	Pragma("noescape")
 
 	k.left, k.groupB, k.groupC = AllocLocal(8), AllocLocal(8), AllocLocal(8)
-	k.copyToLocal(Param(k.columns), k.left)
+	k.copyToLocal(Param("columns"), k.left)
 	k.copyToLocal(Param(k.b).Base(), k.groupB)
 	k.copyToLocal(Param(k.c).Base(), k.groupC)
 	if k.product == forward {
