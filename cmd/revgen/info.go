@@ -220,10 +220,10 @@ func (p *program) describe(path string) error {
 	if p.json {
 		return json.NewEncoder(p.stdout).Encode(d)
 	}
-	return p.writeDescription(&d)
+	return p.writeDescription(path, &d)
 }
 
-func (p *program) writeDescription(d *described) error {
+func (p *program) writeDescription(path string, d *described) error {
 	var lines [][2]string
 	if s := d.Status; s != nil {
 		lines = append(lines, [2]string{"state", fmt.Sprintf("%s, step %d of %d, checkpoint of step %d", s.State, s.Step, s.Steps, s.Checkpoint)})
@@ -240,9 +240,9 @@ func (p *program) writeDescription(d *described) error {
 	if err := p.writeLines(lines); err != nil {
 		return err
 	}
-	cfg, err := decode(d.Config, "the configuration")
+	cfg, err := writtenConfig(d.Config, path)
 	if err != nil {
-		return fmt.Errorf("%v", err) // not the user's, so not wrapped
+		return err
 	}
 	values, err := conf.Assignments(cfg)
 	if err != nil {

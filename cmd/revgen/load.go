@@ -104,6 +104,27 @@ func decode(data []byte, file string) (engine.Config, error) {
 	return cfg, conf.Decode(data, file, cfg)
 }
 
+// readTrained reads the model of a run directory or a model file with the
+// configuration that trained it.
+func readTrained(path string) (*engine.Model, engine.Config, error) {
+	model, err := engine.ReadModel(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := writtenConfig(model.Config, path)
+	return model, cfg, err
+}
+
+// writtenConfig decodes a configuration that the program wrote. Its errors are
+// not mistakes of the user.
+func writtenConfig(data []byte, path string) (engine.Config, error) {
+	cfg, err := decode(data, "its configuration")
+	if err != nil {
+		return nil, errors.New(path + ": " + err.Error())
+	}
+	return cfg, nil
+}
+
 // at places an error at a key of a file.
 func at(data []byte, file, key string, err error) error {
 	line, column, _ := conf.Position(data, key)

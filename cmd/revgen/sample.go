@@ -67,13 +67,9 @@ func (p *program) sample(s *sampling) error {
 	if s.refine < 0 {
 		return usagef("--refine: %d is negative", s.refine)
 	}
-	model, err := engine.ReadModel(s.model)
+	model, cfg, err := readTrained(s.model)
 	if err != nil {
 		return err
-	}
-	cfg, err := decode(model.Config, s.model)
-	if err != nil {
-		return fmt.Errorf("the model's configuration: %v", err) // not the user's, so not wrapped
 	}
 	if s.reseed {
 		if err := conf.Set(cfg, "training.seed="+s.seed.String()); err != nil {

@@ -30,7 +30,11 @@ func signalName(s os.Signal) string {
 func (p *program) stoppable() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	received := make(chan os.Signal, 2)
-	signal.Notify(received, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
+		if !signal.Ignored(s) { // as nohup arranges it
+			signal.Notify(received, s)
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		select {

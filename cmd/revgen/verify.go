@@ -167,13 +167,9 @@ func (r *records) end() error {
 // verifyModel checks a trained model. A file that cannot be read is an error
 // like any other; what it says is checked.
 func (r *records) verifyModel(ctx context.Context, path string, workers *pool.Pool) error {
-	model, err := engine.ReadModel(path)
+	model, cfg, err := readTrained(path)
 	if err != nil {
 		return err
-	}
-	cfg, err := decode(model.Config, path)
-	if err != nil {
-		return fmt.Errorf("the model's configuration: %v", err) // not the user's, so not wrapped
 	}
 	r.add(model.System, engine.Check{Name: "model.checksum", OK: true, Detail: "the file is whole"})
 	bad := 0

@@ -1,0 +1,31 @@
+# Every target is a step of .ci/run, which is what continuous integration runs,
+# or a tool at a pinned version.
+GO ?= go
+
+.PHONY: build test vet format lint generate paths purego race arm64 verify ci bench cover golangci vulnerabilities benchstat clean
+
+build:
+	$(GO) build -o revgen ./cmd/revgen
+
+test vet format lint generate paths purego race arm64 verify vulnerabilities:
+	.ci/run $@
+
+ci:
+	.ci/run
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+cover:
+	$(GO) test -coverprofile=coverage.out ./...
+	$(GO) tool cover -func=coverage.out | tail -n 1
+
+golangci:
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+
+# make benchstat OLD=old.txt NEW=new.txt
+benchstat:
+	$(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da $(OLD) $(NEW)
+
+clean:
+	rm -f revgen coverage.out
