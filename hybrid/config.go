@@ -1,0 +1,151 @@
+package hybrid
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+)
+
+// Config determines a run of the hybrid double wells.
+type Config struct {
+	engine.Common
+	Target     TargetConfig     `json:"target"`
+	Transition TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig  `json:"generator"`
+	Loss       LossConfig       `json:"loss"`
+}
+
+// TargetConfig names the distribution p(x, k) = e^{−(x²−μ_k)²} / (M Z_k).
+type TargetConfig struct {
+	Mu []float64 `json:"mu"` // μ_k > 0 of each mode
+}
+
+// TransitionConfig names the Metropolis–Hastings kernel p^m. Each of its steps
+// moves x within its mode, teleports to another mode, or both.
+type TransitionConfig struct {
+	// Order is "random" (either move, drawn anew at each step: reversible) or
+	// "paper-order" (a move within the mode, then one across: it leaves the
+	// target invariant but is not reversible, so that the loss of exact
+	// samples is not zero).
+	Order string `json:"order"`
+	// Across is the probability of a teleport at a step of random order.
+	Across float64 `json:"across"`
+	// Sigma lists the standard deviations of ε, one of which is drawn for
+	// each move within a mode.
+	Sigma []float64 `json:"sigma"`
+	// Flip is the probability that a move within a mode proposes −x + ε
+	// instead of x + ε.
+	Flip  float64 `json:"flip"`
+	Steps int     `json:"steps"` // m
+}
+
+// GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → heads.
+type GeneratorConfig struct {
+	Latent int     `json:"latent"`
+	Hidden []int   `json:"hidden"`
+	Slope  float64 `json:"slope"` // of LeakyReLU for negative values
+	// Head is "split", one coordinate x and a logit for each mode, of which
+	// softmax draws k, with a straight-through gradient; or "branch", pairs
+	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode
+	// r mod M, with the score-function gradient.
+	Head string `json:"head"`
+	// Branches is the number of branches of each mode of a branch head; a
+	// split head has 1.
+	Branches int `json:"branches"`
+	// Gain multiplies the initial weights of the coordinates' outputs, so that
+	// the first samples reach all wells.
+	Gain float64 `json:"gain"`
+}
+
+// LossConfig describes the estimator of the discrepancy. The kernel is a
+// function of the distance between pairs (x, x′), times 1 where both modes k
+// and both k′ agree and 0 elsewhere (eq. (product_kernel)).
+type LossConfig struct {
+	Kernel    mmd.Kernel    `json:"kernel"`
+	Statistic mmd.Statistic `json:"statistic"`
+}
+
+var (
+	orders = []string{"random", "paper-order"}
+	heads  = []string{"split", "branch"}
+)
+
+func oneOf(key, value string, allowed []string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
+}
+
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+
+func probability(x float64) bool { return x >= 0 && x <= 1 }
+
+// Limits that keep a batch's random numbers within their stream and its
+// memory within reason.
+const (
+	maxSteps    = 1 << 16
+	maxLatent   = 4096
+	maxWidth    = 1024
+	maxBranches = 16
+)
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *Config) Validate() error {
+	if err := c.Common.Validate(); err != nil {
+		return err
+	}
+	p, g := &c.Transition, &c.Generator
+	if c.System != "hybrid" {
+		return fmt.Errorf("system: %q is not hybrid", c.System)
+	}
+	if _, err := NewTarget(c.Target.Mu); err != nil {
+		return fmt.Errorf("target.%w", err)
+	}
+	if err := oneOf("transition.order", p.Order, orders); err != nil {
+		return err
+	}
+	switch {
+	case !probability(p.Across):
+		return fmt.Errorf("transition.across: %v is not a probability", p.Across)
+	case len(p.Sigma) == 0:
+		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
+	case !probability(p.Flip):
+		return fmt.Errorf("transition.flip: %v is not a probability", p.Flip)
+	case p.Steps < 1 || p.Steps > maxSteps:
+		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, maxSteps)
+	case g.Latent < 1 || g.Latent > maxLatent:
+		return fmt.Errorf("generator.latent: %d is not between 1 and %d", g.Latent, maxLatent)
+	case !(g.Slope > 0 && g.Slope <= 1):
+		return fmt.Errorf("generator.slope: %v is not in (0, 1]", g.Slope)
+	case !positive(g.Gain):
+		return fmt.Errorf("generator.gain: %v is not a positive finite number", g.Gain)
+	}
+	for i, s := range p.Sigma {
+		if !positive(s) {
+			return fmt.Errorf("transition.sigma[%d]: %v is not a positive finite number", i, s)
+		}
+	}
+	for i, w := range g.Hidden {
+		if w < 1 || w > maxWidth {
+			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and %d", i, w, maxWidth)
+		}
+	}
+	if err := oneOf("generator.head", g.Head, heads); err != nil {
+		return err
+	}
+	switch {
+	case g.Branches < 1 || g.Branches > maxBranches:
+		return fmt.Errorf("generator.branches: %d is not between 1 and %d", g.Branches, maxBranches)
+	case g.Head == "split" && g.Branches != 1:
+		return fmt.Errorf("generator.branches: a split head has one coordinate; leave branches at 1")
+	}
+	if err := c.Loss.Kernel.Validate(); err != nil {
+		return fmt.Errorf("loss.kernel.%w", err)
+	}
+	return nil
+}

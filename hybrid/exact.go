@@ -1,0 +1,198 @@
+package hybrid
+
+import (
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// A law is a distribution of x that is symmetric about 0.
+type law interface {
+	Density(x float64) float64
+	CDF(x float64) float64
+	// cdfIntegral returns ∫ F from −∞ to x.
+	cdfIntegral(x float64) float64
+	Quantile(u float64) float64
+	// edge returns an x beyond which both tails are negligible.
+	edge() float64
+}
+
+// Nodes and weights of the four-point Gauss–Legendre rule on [−1, 1].
+var (
+	gaussNodes   = [2]float64{0.339981043584856264803, 0.861136311594052575224}
+	gaussWeights = [2]float64{0.652145154862546142627, 0.347854845137453857373}
+)
+
+// segment returns ∫ e^{−E} from a to b, which lie within one cell of the grid.
+func (w *Well) segment(a, b float64) float64 {
+	middle, half := (a+b)/2, (b-a)/2
+	var sum float64
+	for i, x := range gaussNodes {
+		sum += gaussWeights[i] * (w.weight(middle-half*x) + w.weight(middle+half*x))
+	}
+	return half * sum
+}
+
+// CDF returns the probability in mode k of a coordinate at most x, with
+// absolute error at most 1e-12.
+func (w *Well) CDF(x float64) float64 {
+	r := math.Abs(x)
+	half := 0.5
+	switch {
+	case r <= w.low:
+		half = 0
+	case r < w.edge():
+		i := int((r - w.low) / w.step)
+		half = min(half, w.mass[min(i, len(w.mass)-1)]+w.segment(w.node(i), r)/w.z)
+	}
+	return 0.5 + math.Copysign(half, x)
+}
+
+// cdfIntegral is x·F(x) − ∫ t p(t) dt; the substitution t² − μ makes the last
+// integral, from −∞ to x, an error function.
+func (w *Well) cdfIntegral(x float64) float64 {
+	return x*w.CDF(x) + math.Sqrt(math.Pi)/(4*w.z)*math.Erfc(x*x-w.mu)
+}
+
+func (w *Well) edge() float64 { return w.node(len(w.mass) - 1) }
+
+// Quantile returns the x with CDF(x) = u, 0 < u < 1, such that |CDF(x) − u| is
+// at most 1e-12.
+func (w *Well) Quantile(u float64) float64 {
+	half := math.Abs(u - 0.5)
+	i, _ := slices.BinarySearch(w.mass, half) // mass[i−1] < half ≤ mass[i]
+	i = min(max(i, 1), len(w.mass)-1)
+	a, b := w.node(i-1), w.node(i)
+	start := a + (b-a)*min(1, (half-w.mass[i-1])/(w.mass[i]-w.mass[i-1]))
+	return math.Copysign(solve(w, 0.5+half, a, b, start), u-0.5)
+}
+
+// CDF returns the probability of a coordinate at most x.
+func (t *Target) CDF(x float64) float64 {
+	var sum float64
+	for _, w := range t.wells {
+		sum += w.CDF(x)
+	}
+	return sum / float64(len(t.wells))
+}
+
+func (t *Target) cdfIntegral(x float64) float64 {
+	var sum float64
+	for _, w := range t.wells {
+		sum += w.cdfIntegral(x)
+	}
+	return sum / float64(len(t.wells))
+}
+
+func (t *Target) edge() float64 {
+	var edge float64
+	for _, w := range t.wells {
+		edge = max(edge, w.edge())
+	}
+	return edge
+}
+
+// Quantile returns an x with CDF(x) = u, 0 < u < 1, such that |CDF(x) − u| is
+// at most 1e-12.
+func (t *Target) Quantile(u float64) float64 {
+	upper := 0.5 + math.Abs(u-0.5)
+	low, high := math.Inf(1), 0.0
+	for _, w := range t.wells {
+		q := w.Quantile(upper)
+		low, high = min(low, q), max(high, q)
+	}
+	return math.Copysign(solve(t, upper, low, high, (low+high)/2), u-0.5)
+}
+
+// solve returns the root of F(x) = u between a and b, F(a) ≤ u ≤ F(b), starting
+// at x: by Newton's method where it stays between the bounds found so far, and
+// by halving the distance between them where it does not.
+func solve(l law, u, a, b, x float64) float64 {
+	for range 100 {
+		excess := l.CDF(x) - u
+		if math.Abs(excess) < 4e-16 {
+			break
+		}
+		if excess > 0 {
+			b = x
+		} else {
+			a = x
+		}
+		next := x - excess/l.Density(x)
+		if !(next > a && next < b) {
+			next = (a + b) / 2
+		}
+		if math.Abs(next-x) <= 4e-16*x {
+			return next
+		}
+		x = next
+	}
+	return x
+}
+
+// Sample fills x and k, of one length, with the independent exact samples
+// first, first+1, … of the stream c, one block each: 53 bits decide the
+// quantile of x, 32 the mode.
+func (t *Target) Sample(x []float32, k []uint8, c *asm.Counter, first uint64) {
+	var words [4 * 64]uint32
+	for len(x) > 0 {
+		n := min(len(x), len(words)/4)
+		asm.PhiloxBlocks(words[:4*n], c, first)
+		for i := range n {
+			b := words[4*i:]
+			k[i] = uint8(uint64(b[2]) * uint64(t.Modes()) >> 32)
+			u := (float64(uint64(b[0])<<21|uint64(b[1])>>11) + 0.5) * 0x1p-53
+			x[i] = float32(t.wells[k[i]].Quantile(u))
+		}
+		x, k, first = x[n:], k[n:], first+uint64(n)
+	}
+}
+
+// wasserstein returns the distance W₁ = ∫ |F_n − F| dx between the empirical
+// law of the sorted coordinates x and an exact one, to rounding, and its
+// standard error to first order.
+func wasserstein(x []float64, l law) (distance, standardError float64) {
+	n := float64(len(x))
+	// Moving the sample at x_i to the right changes the distance at the rate
+	// −sign(F_n − F), so a sample's influence is the length on its left where
+	// F_n is above F minus the length where it is below.
+	var influence, sum, squares float64
+	a, massA, areaA := x[0], l.CDF(x[0]), l.cdfIntegral(x[0])
+	distance = areaA + l.cdfIntegral(-x[len(x)-1])
+	for i, b := range x[1:] {
+		massB, areaB := l.CDF(b), l.cdfIntegral(b)
+		level := float64(i+1) / n // F_n between a and b
+		switch {
+		case massB <= level:
+			influence += b - a
+			distance += level*(b-a) - (areaB - areaA)
+		case massA >= level:
+			influence -= b - a
+			distance += areaB - areaA - level*(b-a)
+		default:
+			c := min(max(l.Quantile(level), a), b)
+			areaC := l.cdfIntegral(c)
+			influence += (c - a) - (b - c)
+			distance += level*(c-a) - (areaC - areaA) + (areaB - areaC) - level*(b-c)
+		}
+		sum += influence
+		squares += influence * influence
+		a, massA, areaA = b, massB, areaB
+	}
+	variance := max(0, squares/n-(sum/n)*(sum/n))
+	return distance, math.Sqrt(variance / n)
+}
+
+// wassersteinFloor returns the mean distance of n exact samples from their own
+// law, ∫ E|F_n − F| dx with the binomial deviations taken as normal.
+func wassersteinFloor(l law, n float64) float64 {
+	const cells = 1 << 13
+	step := l.edge() / cells
+	var sum float64
+	for i := range cells {
+		f := l.CDF((float64(i) + 0.5) * step)
+		sum += math.Sqrt(f * (1 - f))
+	}
+	return 2 * step * sum * math.Sqrt(2/(math.Pi*n))
+}
