@@ -36,8 +36,12 @@ func PackWeights(dst, w []float32, in, out int) {
 		width := min(Panel, out-first)
 		panel := dst[first*in:][:in*Panel]
 		for i := range in {
-			row := panel[i*Panel:][:Panel]
-			copy(row, w[i*out+first:][:width])
+			row := (*[Panel]float32)(panel[i*Panel:])
+			if width == Panel {
+				*row = *(*[Panel]float32)(w[i*out+first:])
+				continue
+			}
+			copy(row[:], w[i*out+first:][:width])
 			clear(row[width:])
 		}
 	}
@@ -56,15 +60,7 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 	}
 	for first := 0; first < in; first += Panel {
 		width := min(Panel, in-first)
-		panel := dst[first*out:][:out*Panel]
-		if width < Panel {
-			clear(panel)
-		}
-		for j := range width {
-			for o, v := range w[(first+j)*out:][:out] {
-				panel[o*Panel+j] = v
-			}
-		}
+		packPanel(dst[first*out:][:out*Panel], w[first*out:][:width*out], width, out)
 	}
 }
 

@@ -139,3 +139,16 @@ func denseWeights(dw, x, dy []float32, rows, in, out, depth int) {
 		}
 	}
 }
+
+func packPanel(panel, w []float32, rows, columns int) {
+	whole := columns &^ (Panel - 1)
+	switch {
+	case rows < Panel || whole == 0 || !useAVX2:
+		whole = 0
+	case useAVX512:
+		packPanelAVX512(panel, w, columns, whole)
+	default:
+		packPanelAVX2(panel, w, columns, whole)
+	}
+	packPanelGeneric(panel, w, rows, columns, whole)
+}

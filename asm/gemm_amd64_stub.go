@@ -48,6 +48,15 @@ func denseBackwardInputNarrowAVX512(dx []float32, dy []float32, packedT []float3
 //go:noescape
 func columnSumsAVX512(db []float32, dy []float32, rows int, out int)
 
+// packPanelAVX512 transposes 16 rows of w, stride apart:
+//
+//	panel[c*16+r] = w[r*stride+c] for r < 16, c < columns
+//
+// columns is a multiple of 16.
+//
+//go:noescape
+func packPanelAVX512(panel []float32, w []float32, stride int, columns int)
+
 // denseForwardAVX2 computes the first columns of y, as many as given, where y
 // and the others begin at the same column. All numbers are positive.
 //
@@ -91,3 +100,12 @@ func denseBackwardInputNarrowAVX2(dx []float32, dy []float32, packedT []float32,
 //
 //go:noescape
 func columnSumsAVX2(db []float32, dy []float32, rows int, out int)
+
+// packPanelAVX2 transposes 16 rows of w, stride apart:
+//
+//	panel[c*16+r] = w[r*stride+c] for r < 16, c < columns
+//
+// columns is a multiple of 16.
+//
+//go:noescape
+func packPanelAVX2(panel []float32, w []float32, stride int, columns int)

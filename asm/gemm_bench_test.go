@@ -62,19 +62,21 @@ func BenchmarkDenseBackwardWeights(b *testing.B) {
 }
 
 func BenchmarkPackWeights(b *testing.B) {
-	for _, n := range []int{64, 256} {
-		w, dst := ones(n*n), make([]float32, PackedLen(n, n))
-		b.Run(fmt.Sprintf("plain/%dx%d", n, n), func(b *testing.B) {
-			for b.Loop() {
-				PackWeights(dst, w, n, n)
-			}
-		})
-		b.Run(fmt.Sprintf("transposed/%dx%d", n, n), func(b *testing.B) {
-			for b.Loop() {
-				PackWeightsTransposed(dst, w, n, n)
-			}
-		})
-	}
+	benchEachPath(b, func(b *testing.B, _ Path) {
+		for _, n := range []int{64, 256} {
+			w, dst := ones(n*n), make([]float32, PackedLen(n, n))
+			b.Run(fmt.Sprintf("plain/%dx%d", n, n), func(b *testing.B) {
+				for b.Loop() {
+					PackWeights(dst, w, n, n)
+				}
+			})
+			b.Run(fmt.Sprintf("transposed/%dx%d", n, n), func(b *testing.B) {
+				for b.Loop() {
+					PackWeightsTransposed(dst, w, n, n)
+				}
+			})
+		}
+	})
 }
 
 func BenchmarkAdamWStep(b *testing.B) {

@@ -13,3 +13,7 @@ func denseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope
 func denseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 	denseBackwardWeightsGeneric(dw, db, x, dy, rows, in, out)
 }
+
+func packPanel(panel, w []float32, rows, columns int) {
+	packPanelGeneric(panel, w, rows, columns, 0)
+}

@@ -147,41 +147,38 @@ func eachDenseBuffers(t *testing.T, f func(t *testing.T, b denseBuffers)) {
 }
 
 func TestPackWeights(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 100 {
-		in, out := 1+rng.IntN(40), 1+rng.IntN(40)
-		w := make([]float32, in*out)
-		fillWild(rng, w)
-		plain, transposed := newGuarded[float32](PackedLen(in, out)), newGuarded[float32](PackedLen(out, in))
-		fillWild(rng, plain.data)
-		fillWild(rng, transposed.data)
-		PackWeights(plain.data, w, in, out)
-		PackWeightsTransposed(transposed.data, w, in, out)
-		plain.check(t)
-		transposed.check(t)
-		at := func(packed []float32, rows, columns, r, c int) float32 {
-			if columns <= narrow {
-				return packed[c*rows+r]
+	forEachPath(t, func(t *testing.T, _ Path) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		end := endOfPage[float32](t, 100*100)
+		for range 150 {
+			in, out := 1+rng.IntN(70), 1+rng.IntN(70)
+			w := end(in * out)
+			fillWild(rng, w)
+			plain, transposed := newGuarded[float32](PackedLen(in, out)), newGuarded[float32](PackedLen(out, in))
+			fillWild(rng, plain.data)
+			fillWild(rng, transposed.data)
+			PackWeights(plain.data, w, in, out)
+			PackWeightsTransposed(transposed.data, w, in, out)
+			plain.check(t)
+			transposed.check(t)
+
+			position := func(rows, columns, r, c int) int {
+				if columns <= narrow {
+					return c*rows + r
+				}
+				return c/Panel*rows*Panel + r*Panel + c%Panel
 			}
-			return packed[c/Panel*rows*Panel+r*Panel+c%Panel]
-		}
-		weight := func(i, o int) float32 {
-			if i < in && o < out {
-				return w[i*out+o]
+			wantPlain, wantTransposed := make([]float32, PackedLen(in, out)), make([]float32, PackedLen(out, in))
+			for i := range in {
+				for o := range out {
+					wantPlain[position(in, out, i, o)] = w[i*out+o]
+					wantTransposed[position(out, in, o, i)] = w[i*out+o]
+				}
 			}
-			return 0 // the padding
+			require.Equal(t, wantPlain, plain.data)
+			require.Equal(t, wantTransposed, transposed.data)
 		}
-		for i := range in {
-			for o := range PackedLen(in, out) / in {
-				require.Equal(t, weight(i, o), at(plain.data, in, out, i, o))
-			}
-		}
-		for o := range out {
-			for i := range PackedLen(out, in) / out {
-				require.Equal(t, weight(i, o), at(transposed.data, out, in, o, i))
-			}
-		}
-	}
+	})
 }
 
 func TestDenseForward(t *testing.T) {

@@ -19,6 +19,7 @@ func main() {
 		narrowProduct(isa, forward)
 		narrowProduct(isa, backwardInput)
 		columnSums(isa)
+		packPanel(isa)
 	}
 	Generate()
 }
