@@ -5,3 +5,4 @@ package asm
 //go:generate go run -C _asm ./gram -out ../gram_amd64.s -stubs ../gram_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./philox -out ../philox_amd64.s -stubs ../philox_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./probe -out ../probe_amd64.s -stubs ../probe_amd64_stub.go -pkg asm
+//go:generate go run -C _asm ./math -out ../math_amd64.s -stubs ../math_amd64_stub.go -pkg asm

@@ -402,49 +402,57 @@ slope:
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VADDPS.BCST       32(R10), Z0, Z2
-	VMINPS.BCST       gramLargest<>+0(SB), Z2, Z2
+	VBROADCASTSS      gramLargest<>+0(SB), Z1
+	VMINPS            Z2, Z1, Z2
 	VRSQRT14PS        Z2, Z1
 	VMULPS            Z2, Z1, Z2
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z1, Z2
 	VMULPS            Z2, Z1, Z1
 	VADDPS.BCST       32(R10), Z9, Z3
-	VMINPS.BCST       gramLargest<>+0(SB), Z3, Z3
+	VBROADCASTSS      gramLargest<>+0(SB), Z2
+	VMINPS            Z3, Z2, Z3
 	VRSQRT14PS        Z3, Z2
 	VMULPS            Z3, Z2, Z3
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z2, Z3
 	VMULPS            Z3, Z2, Z2
 	VADDPS.BCST       32(R10), Z10, Z4
-	VMINPS.BCST       gramLargest<>+0(SB), Z4, Z4
+	VBROADCASTSS      gramLargest<>+0(SB), Z3
+	VMINPS            Z4, Z3, Z4
 	VRSQRT14PS        Z4, Z3
 	VMULPS            Z4, Z3, Z4
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z3, Z4
 	VMULPS            Z4, Z3, Z3
 	VADDPS.BCST       32(R10), Z11, Z5
-	VMINPS.BCST       gramLargest<>+0(SB), Z5, Z5
+	VBROADCASTSS      gramLargest<>+0(SB), Z4
+	VMINPS            Z5, Z4, Z5
 	VRSQRT14PS        Z5, Z4
 	VMULPS            Z5, Z4, Z5
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z4, Z5
 	VMULPS            Z5, Z4, Z4
 	VADDPS.BCST       32(R10), Z12, Z6
-	VMINPS.BCST       gramLargest<>+0(SB), Z6, Z6
+	VBROADCASTSS      gramLargest<>+0(SB), Z5
+	VMINPS            Z6, Z5, Z6
 	VRSQRT14PS        Z6, Z5
 	VMULPS            Z6, Z5, Z6
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z5, Z6
 	VMULPS            Z6, Z5, Z5
 	VADDPS.BCST       32(R10), Z13, Z7
-	VMINPS.BCST       gramLargest<>+0(SB), Z7, Z7
+	VBROADCASTSS      gramLargest<>+0(SB), Z6
+	VMINPS            Z7, Z6, Z7
 	VRSQRT14PS        Z7, Z6
 	VMULPS            Z7, Z6, Z7
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z6, Z7
 	VMULPS            Z7, Z6, Z6
 	VADDPS.BCST       32(R10), Z14, Z8
-	VMINPS.BCST       gramLargest<>+0(SB), Z8, Z8
+	VBROADCASTSS      gramLargest<>+0(SB), Z7
+	VMINPS            Z8, Z7, Z8
 	VRSQRT14PS        Z8, Z7
 	VMULPS            Z8, Z7, Z8
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z7, Z8
 	VMULPS            Z8, Z7, Z7
 	VADDPS.BCST       32(R10), Z15, Z25
-	VMINPS.BCST       gramLargest<>+0(SB), Z25, Z25
+	VBROADCASTSS      gramLargest<>+0(SB), Z8
+	VMINPS            Z25, Z8, Z25
 	VRSQRT14PS        Z25, Z8
 	VMULPS            Z25, Z8, Z25
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z8, Z25
@@ -960,49 +968,57 @@ slope:
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VADDPS.BCST       32(R11), Z12, Z2
-	VMINPS.BCST       gramLargest<>+0(SB), Z2, Z2
+	VBROADCASTSS      gramLargest<>+0(SB), Z1
+	VMINPS            Z2, Z1, Z2
 	VRSQRT14PS        Z2, Z1
 	VMULPS            Z2, Z1, Z2
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z1, Z2
 	VMULPS            Z2, Z1, Z1
 	VADDPS.BCST       32(R11), Z13, Z3
-	VMINPS.BCST       gramLargest<>+0(SB), Z3, Z3
+	VBROADCASTSS      gramLargest<>+0(SB), Z2
+	VMINPS            Z3, Z2, Z3
 	VRSQRT14PS        Z3, Z2
 	VMULPS            Z3, Z2, Z3
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z2, Z3
 	VMULPS            Z3, Z2, Z2
 	VADDPS.BCST       32(R11), Z14, Z4
-	VMINPS.BCST       gramLargest<>+0(SB), Z4, Z4
+	VBROADCASTSS      gramLargest<>+0(SB), Z3
+	VMINPS            Z4, Z3, Z4
 	VRSQRT14PS        Z4, Z3
 	VMULPS            Z4, Z3, Z4
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z3, Z4
 	VMULPS            Z4, Z3, Z3
 	VADDPS.BCST       32(R11), Z15, Z5
-	VMINPS.BCST       gramLargest<>+0(SB), Z5, Z5
+	VBROADCASTSS      gramLargest<>+0(SB), Z4
+	VMINPS            Z5, Z4, Z5
 	VRSQRT14PS        Z5, Z4
 	VMULPS            Z5, Z4, Z5
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z4, Z5
 	VMULPS            Z5, Z4, Z4
 	VADDPS.BCST       32(R11), Z16, Z6
-	VMINPS.BCST       gramLargest<>+0(SB), Z6, Z6
+	VBROADCASTSS      gramLargest<>+0(SB), Z5
+	VMINPS            Z6, Z5, Z6
 	VRSQRT14PS        Z6, Z5
 	VMULPS            Z6, Z5, Z6
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z5, Z6
 	VMULPS            Z6, Z5, Z5
 	VADDPS.BCST       32(R11), Z17, Z7
-	VMINPS.BCST       gramLargest<>+0(SB), Z7, Z7
+	VBROADCASTSS      gramLargest<>+0(SB), Z6
+	VMINPS            Z7, Z6, Z7
 	VRSQRT14PS        Z7, Z6
 	VMULPS            Z7, Z6, Z7
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z6, Z7
 	VMULPS            Z7, Z6, Z6
 	VADDPS.BCST       32(R11), Z18, Z8
-	VMINPS.BCST       gramLargest<>+0(SB), Z8, Z8
+	VBROADCASTSS      gramLargest<>+0(SB), Z7
+	VMINPS            Z8, Z7, Z8
 	VRSQRT14PS        Z8, Z7
 	VMULPS            Z8, Z7, Z8
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z7, Z8
 	VMULPS            Z8, Z7, Z7
 	VADDPS.BCST       32(R11), Z19, Z28
-	VMINPS.BCST       gramLargest<>+0(SB), Z28, Z28
+	VBROADCASTSS      gramLargest<>+0(SB), Z8
+	VMINPS            Z28, Z8, Z28
 	VRSQRT14PS        Z28, Z8
 	VMULPS            Z28, Z8, Z28
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z8, Z28
@@ -1399,25 +1415,29 @@ slope:
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VADDPS.BCST       32(SI), Z0, Z9
-	VMINPS.BCST       gramLargest<>+0(SB), Z9, Z9
+	VBROADCASTSS      gramLargest<>+0(SB), Z8
+	VMINPS            Z9, Z8, Z9
 	VRSQRT14PS        Z9, Z8
 	VMULPS            Z9, Z8, Z9
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z8, Z9
 	VMULPS            Z9, Z8, Z8
 	VADDPS.BCST       32(SI), Z1, Z10
-	VMINPS.BCST       gramLargest<>+0(SB), Z10, Z10
+	VBROADCASTSS      gramLargest<>+0(SB), Z9
+	VMINPS            Z10, Z9, Z10
 	VRSQRT14PS        Z10, Z9
 	VMULPS            Z10, Z9, Z10
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z9, Z10
 	VMULPS            Z10, Z9, Z9
 	VADDPS.BCST       32(SI), Z2, Z11
-	VMINPS.BCST       gramLargest<>+0(SB), Z11, Z11
+	VBROADCASTSS      gramLargest<>+0(SB), Z10
+	VMINPS            Z11, Z10, Z11
 	VRSQRT14PS        Z11, Z10
 	VMULPS            Z11, Z10, Z11
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z10, Z11
 	VMULPS            Z11, Z10, Z10
 	VADDPS.BCST       32(SI), Z3, Z16
-	VMINPS.BCST       gramLargest<>+0(SB), Z16, Z16
+	VBROADCASTSS      gramLargest<>+0(SB), Z11
+	VMINPS            Z16, Z11, Z16
 	VRSQRT14PS        Z16, Z11
 	VMULPS            Z16, Z11, Z16
 	VFNMADD213PS.BCST gramThree<>+0(SB), Z11, Z16
@@ -1742,25 +1762,29 @@ slope:
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VADDPS       32(R10), Y0, Y2
-	VMINPS       gramLargest<>+0(SB), Y2, Y2
+	VMOVUPS      gramLargest<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y2
 	VRSQRTPS     Y2, Y1
 	VMULPS       Y2, Y1, Y2
 	VFNMADD213PS gramThree<>+0(SB), Y1, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       32(R10), Y5, Y3
-	VMINPS       gramLargest<>+0(SB), Y3, Y3
+	VMOVUPS      gramLargest<>+0(SB), Y2
+	VMINPS       Y3, Y2, Y3
 	VRSQRTPS     Y3, Y2
 	VMULPS       Y3, Y2, Y3
 	VFNMADD213PS gramThree<>+0(SB), Y2, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       32(R10), Y6, Y4
-	VMINPS       gramLargest<>+0(SB), Y4, Y4
+	VMOVUPS      gramLargest<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y4
 	VRSQRTPS     Y4, Y3
 	VMULPS       Y4, Y3, Y4
 	VFNMADD213PS gramThree<>+0(SB), Y3, Y4
 	VMULPS       Y4, Y3, Y3
 	VADDPS       32(R10), Y7, Y13
-	VMINPS       gramLargest<>+0(SB), Y13, Y13
+	VMOVUPS      gramLargest<>+0(SB), Y4
+	VMINPS       Y13, Y4, Y13
 	VRSQRTPS     Y13, Y4
 	VMULPS       Y13, Y4, Y13
 	VFNMADD213PS gramThree<>+0(SB), Y4, Y13
@@ -2137,25 +2161,29 @@ slope:
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VADDPS       32(R11), Y6, Y2
-	VMINPS       gramLargest<>+0(SB), Y2, Y2
+	VMOVUPS      gramLargest<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y2
 	VRSQRTPS     Y2, Y1
 	VMULPS       Y2, Y1, Y2
 	VFNMADD213PS gramThree<>+0(SB), Y1, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       32(R11), Y7, Y3
-	VMINPS       gramLargest<>+0(SB), Y3, Y3
+	VMOVUPS      gramLargest<>+0(SB), Y2
+	VMINPS       Y3, Y2, Y3
 	VRSQRTPS     Y3, Y2
 	VMULPS       Y3, Y2, Y3
 	VFNMADD213PS gramThree<>+0(SB), Y2, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       32(R11), Y8, Y4
-	VMINPS       gramLargest<>+0(SB), Y4, Y4
+	VMOVUPS      gramLargest<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y4
 	VRSQRTPS     Y4, Y3
 	VMULPS       Y4, Y3, Y4
 	VFNMADD213PS gramThree<>+0(SB), Y3, Y4
 	VMULPS       Y4, Y3, Y3
 	VADDPS       32(R11), Y9, Y14
-	VMINPS       gramLargest<>+0(SB), Y14, Y14
+	VMOVUPS      gramLargest<>+0(SB), Y4
+	VMINPS       Y14, Y4, Y14
 	VRSQRTPS     Y14, Y4
 	VMULPS       Y14, Y4, Y14
 	VFNMADD213PS gramThree<>+0(SB), Y4, Y14
@@ -2426,13 +2454,15 @@ slope:
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VADDPS       32(SI), Y0, Y5
-	VMINPS       gramLargest<>+0(SB), Y5, Y5
+	VMOVUPS      gramLargest<>+0(SB), Y4
+	VMINPS       Y5, Y4, Y5
 	VRSQRTPS     Y5, Y4
 	VMULPS       Y5, Y4, Y5
 	VFNMADD213PS gramThree<>+0(SB), Y4, Y5
 	VMULPS       Y5, Y4, Y4
 	VADDPS       32(SI), Y1, Y8
-	VMINPS       gramLargest<>+0(SB), Y8, Y8
+	VMOVUPS      gramLargest<>+0(SB), Y5
+	VMINPS       Y8, Y5, Y8
 	VRSQRTPS     Y8, Y5
 	VMULPS       Y8, Y5, Y8
 	VFNMADD213PS gramThree<>+0(SB), Y5, Y8

@@ -1,13 +1,14 @@
 package asm
 
+import "math"
+
 // The elementwise functions set dst[i] = f(x[i]). The slices have one length;
 // dst may be x itself but not overlap it otherwise. Each function's error is
 // against the exact value, in units in the last place of the float32 result,
-// over all float32 arguments. Where a result is below the normal range, the
-// vector paths may return zero.
+// over all float32 arguments: infinities, subnormal arguments and subnormal
+// results included. NaN gives NaN.
 
-// Exp sets dst[i] = e^x[i], within 1.1 ulp. It is infinite above 88.73 and
-// zero below −87.33 on the paths that flush.
+// Exp sets dst[i] = e^x[i], within 1.1 ulp.
 func Exp(dst, x []float32) {
 	check(len(dst) == len(x), "Exp")
 	exp(dst, x)
@@ -25,7 +26,7 @@ func RSqrt(dst, x []float32) {
 	rsqrt(dst, x)
 }
 
-// Tanh sets dst[i] = tanh x[i], within 2.5 ulp.
+// Tanh sets dst[i] = tanh x[i], within 3 ulp.
 func Tanh(dst, x []float32) {
 	check(len(dst) == len(x), "Tanh")
 	tanh(dst, x)
@@ -38,8 +39,84 @@ func Sigmoid(dst, x []float32) {
 }
 
 // LogSumExp sets dst[r] = ln Σ_c e^x[r·cols+c] for each of len(dst) rows,
-// with absolute error at most 3e-7·(1 + |dst[r]|). An empty row gives −Inf.
+// with an error of at most 4e-7·(1 + |dst[r]|). An empty row gives −Inf, and a
+// row whose largest element is infinite gives that.
 func LogSumExp(dst, x []float32, cols int) {
-	check(len(x) == len(dst)*cols, "LogSumExp")
-	logSumExp(dst, x, cols)
+	check(cols >= 0 && len(x) == len(dst)*cols, "LogSumExp")
+	const block = 256
+	var shifted [block]float32
+	if cols <= block {
+		// As many rows as fit share one call of each function.
+		for cols > 0 && len(dst) > 0 {
+			rows := min(len(dst), block/cols)
+			logSumExpRows(dst[:rows], x[:rows*cols], shifted[:rows*cols], cols)
+			dst, x = dst[rows:], x[rows*cols:]
+		}
+		for r := range dst {
+			dst[r] = float32(math.Inf(-1))
+		}
+		return
+	}
+	for r := range dst {
+		row := x[r*cols:][:cols]
+		highest := largestOf(row)
+		if math.IsInf(float64(highest), 0) {
+			dst[r] = highest
+			continue
+		}
+		var sum float64
+		for len(row) > 0 {
+			n := min(len(row), block)
+			for c, v := range row[:n] {
+				shifted[c] = v - highest
+			}
+			exp(shifted[:n], shifted[:n])
+			for _, e := range shifted[:n] {
+				sum += float64(e)
+			}
+			row = row[n:]
+		}
+		dst[r] = highest + float32(math.Log(sum))
+	}
+}
+
+// logSumExpRows is LogSumExp for rows that share one scratch buffer.
+func logSumExpRows(dst, x, shifted []float32, cols int) {
+	for r := range dst {
+		row := x[r*cols:][:cols]
+		highest := largestOf(row)
+		if math.IsInf(float64(highest), 0) {
+			highest = 0 // the shift would give NaN; e^±Inf is right as it is
+		}
+		for c, v := range row {
+			shifted[r*cols+c] = v - highest
+		}
+	}
+	exp(shifted, shifted)
+	sums := shifted[:len(dst)] // never ahead of the row that is read
+	for r := range sums {
+		var sum float64
+		for _, e := range shifted[r*cols:][:cols] {
+			sum += float64(e)
+		}
+		sums[r] = float32(sum)
+	}
+	log(sums, sums)
+	for r, v := range sums {
+		highest := largestOf(x[r*cols:][:cols])
+		if math.IsInf(float64(highest), 0) {
+			highest = 0
+		}
+		dst[r] = highest + v
+	}
+}
+
+// largestOf returns the largest element, −Inf if there is none, and NaN if any
+// is NaN.
+func largestOf(x []float32) float32 {
+	largest := float32(math.Inf(-1))
+	for _, v := range x {
+		largest = max(largest, v)
+	}
+	return largest
 }

@@ -31,22 +31,3 @@ func sigmoidGeneric(dst, x []float32) {
 		dst[i] = float32(1 / (1 + math.Exp(-float64(v))))
 	}
 }
-
-func logSumExpGeneric(dst, x []float32, cols int) {
-	for r := range dst {
-		row := x[r*cols:][:cols]
-		highest := float32(math.Inf(-1))
-		for _, v := range row {
-			highest = max(highest, v)
-		}
-		if math.IsInf(float64(highest), 0) {
-			dst[r] = highest // shifting by an infinity would give NaN
-			continue
-		}
-		var sum float64
-		for _, v := range row {
-			sum += math.Exp(float64(v - highest))
-		}
-		dst[r] = highest + float32(math.Log(sum))
-	}
-}

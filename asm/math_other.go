@@ -1,8 +1,9 @@
+//go:build !amd64 || purego
+
 package asm
 
-func exp(dst, x []float32)                 { expGeneric(dst, x) }
-func log(dst, x []float32)                 { logGeneric(dst, x) }
-func rsqrt(dst, x []float32)               { rsqrtGeneric(dst, x) }
-func tanh(dst, x []float32)                { tanhGeneric(dst, x) }
-func sigmoid(dst, x []float32)             { sigmoidGeneric(dst, x) }
-func logSumExp(dst, x []float32, cols int) { logSumExpGeneric(dst, x, cols) }
+func exp(dst, x []float32)     { expGeneric(dst, x) }
+func log(dst, x []float32)     { logGeneric(dst, x) }
+func rsqrt(dst, x []float32)   { rsqrtGeneric(dst, x) }
+func tanh(dst, x []float32)    { tanhGeneric(dst, x) }
+func sigmoid(dst, x []float32) { sigmoidGeneric(dst, x) }

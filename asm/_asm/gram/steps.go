@@ -104,11 +104,13 @@ func (s *sums) interpret() {
 		x, h := w.vector(), w.vector()
 		if w == avx512 {
 			VADDPS_BCST(at(step, stepC), s.d[i], x)
-			VMINPS_BCST(largest, x, x)
+			VBROADCASTSS(largest, y)
+			VMINPS(x, y, x) // NaN in x stays
 			VRSQRT14PS(x, y)
 		} else {
 			VADDPS(at(step, stepC), s.d[i], x)
-			VMINPS(largest, x, x)
+			VMOVUPS(largest, y)
+			VMINPS(x, y, x)
 			VRSQRTPS(x, y)
 		}
 		VMULPS(x, y, h)
