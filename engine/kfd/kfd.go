@@ -1,0 +1,115 @@
+package kfd
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// Config holds the parameters of the witness.
+type Config struct {
+	// Ridge is λ.
+	Ridge float64 `json:"ridge"`
+	// Memory is the decay of the average of E[δδᵀ], reached gradually over
+	// the first steps.
+	Memory float64 `json:"memory"`
+	// Every is the number of steps for which a factorisation of the averaged
+	// matrix is used.
+	Every int `json:"every"`
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *Config) Validate() error {
+	switch {
+	case !(c.Ridge > 0) || math.IsInf(c.Ridge, 0):
+		return fmt.Errorf("ridge: %v is not a positive finite number", c.Ridge)
+	case !(c.Memory >= 0 && c.Memory < 1):
+		return fmt.Errorf("memory: %v is not in [0, 1)", c.Memory)
+	case c.Every < 1:
+		return fmt.Errorf("every: %d is not at least 1", c.Every)
+	}
+	return nil
+}
+
+// A Witness carries the averaged second moments of the features' changes from
+// step to step and solves for the coefficients.
+type Witness struct {
+	// Second is the average of E[δδᵀ], [r][r] row-major, and with Taken, the
+	// number of steps behind it as a float64, what a checkpoint must save.
+	Second []float32
+	Factor []float32 // of the last factorisation
+	Taken  []float64
+
+	config  Config
+	r       int
+	penalty []float32 // R, [r][r] or its diagonal [r]
+	solver  *factorisation
+	workers *pool.Pool
+
+	batch   []float32 // E[δδᵀ] of the present batch
+	average float32
+	merge   func(int)
+}
+
+// New returns a witness in r features. penalty is the matrix R of the ridge,
+// [r][r] row-major, or its diagonal.
+func New(r int, penalty []float32, c Config, workers *pool.Pool) *Witness {
+	if len(penalty) != r && len(penalty) != r*r {
+		panic("kfd: the penalty is neither a diagonal nor a matrix")
+	}
+	w := &Witness{
+		Second: make([]float32, r*r), Taken: make([]float64, 1),
+		config: c, r: r, penalty: penalty, solver: newFactorisation(r), workers: workers,
+		batch: make([]float32, r*r),
+	}
+	w.Factor = w.solver.u
+	w.merge = func(row int) {
+		second, batch := w.Second[row*r:][:r], w.batch[row*r:][:r]
+		for i, b := range batch {
+			second[i] += w.average * (b - second[i])
+		}
+	}
+	return w
+}
+
+// Batch is where the caller puts E[δδᵀ] of a batch before it calls Update,
+// [r][r] row-major.
+func (w *Witness) Batch() []float32 { return w.batch }
+
+// Stale reports whether the next Update factors anew; if not, it does not look
+// at Batch.
+func (w *Witness) Stale() bool { return int(w.Taken[0])%w.config.Every == 0 }
+
+// Update averages Batch into the second moments and factors them with the
+// ridge, every few steps. It reports whether the matrix was positive definite,
+// which only rounding can prevent: take a larger ridge.
+func (w *Witness) Update() bool {
+	stale, t := w.Stale(), w.Taken[0]/float64(w.config.Every)
+	w.Taken[0]++
+	if !stale {
+		return true
+	}
+	w.average = float32(1 - min(w.config.Memory, t/(t+5)))
+	w.workers.Run(w.r, w.merge)
+	copy(w.solver.u, w.Second)
+	ridge := float32(w.config.Ridge)
+	if len(w.penalty) == w.r {
+		for i, p := range w.penalty {
+			w.solver.u[i*w.r+i] += ridge * p
+		}
+	} else {
+		for i, p := range w.penalty {
+			w.solver.u[i] += ridge * p
+		}
+	}
+	return w.solver.factor()
+}
+
+// Solve sets c to the coefficients that belong to the mean change E[δ].
+func (w *Witness) Solve(c []float32, mean []float64) {
+	w.solver.solve(c, mean)
+	for i := range c {
+		c[i] *= 2
+	}
+}

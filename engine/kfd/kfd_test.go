@@ -1,0 +1,84 @@
+package kfd
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSolveInverts compares the solution of random systems of all sizes around
+// the blocks with the matrix they came from.
+func TestSolveInverts(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 7, 8, 9, 63, 64, 65, 130, 200} {
+		f := newFactorisation(n)
+		a := make([]float64, n*n)
+		b := make([]float64, 2*n*n)
+		for i := range b {
+			b[i] = r.NormFloat64()
+		}
+		for i := range n {
+			for j := range n {
+				for k := range 2 * n {
+					a[i*n+j] += b[i*2*n+k] * b[j*2*n+k] / float64(2*n)
+				}
+				f.u[i*n+j] = float32(a[i*n+j])
+			}
+		}
+		require.True(t, f.factor())
+		want, rhs := make([]float64, n), make([]float64, n)
+		for i := range want {
+			want[i] = r.NormFloat64()
+		}
+		for i := range n {
+			for j := range n {
+				rhs[i] += a[i*n+j] * want[j]
+			}
+		}
+		x := make([]float32, n)
+		f.solve(x, rhs)
+		for i := range x {
+			require.InDelta(t, want[i], x[i], 2e-4, "order %d", n)
+		}
+	}
+	f := newFactorisation(2)
+	copy(f.u, []float32{1, 2, 2, 1})
+	require.False(t, f.factor(), "an indefinite matrix is refused")
+}
+
+func BenchmarkFactor512(b *testing.B) {
+	const n = 512
+	f := newFactorisation(n)
+	a := make([]float32, n*n)
+	for i := range n {
+		a[i*n+i] = 2 + float32(i)/n
+		for j := range i {
+			a[i*n+j], a[j*n+i] = 0.01, 0.01
+		}
+	}
+	for b.Loop() {
+		copy(f.u, a)
+		if !f.factor() {
+			b.Fatal("not positive definite")
+		}
+	}
+}
+
+func TestUpdateAverages(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	w := New(2, []float32{1, 1}, Config{Ridge: 1e-6, Memory: 0.9, Every: 2}, workers)
+	for step := range 4 {
+		copy(w.Batch(), []float32{1 + float32(step), 0, 0, 1})
+		require.Equal(t, step%2 == 0, w.Stale())
+		require.True(t, w.Update())
+	}
+	// The first batch counts fully, the third by 1 − 1/6.
+	require.InDelta(t, 1+2*5.0/6, w.Second[0], 1e-6)
+	c := make([]float32, 2)
+	w.Solve(c, []float64{1, 1})
+	require.InDelta(t, 2/(1+2*5.0/6), c[0], 1e-5)
+	require.InDelta(t, 2, c[1], 1e-5)
+}
