@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
 )
@@ -56,22 +57,46 @@ type GeneratorConfig struct {
 	WidthUnit string `json:"width_unit"`
 	// FinalWidth is reached geometrically at the last step.
 	FinalWidth float64 `json:"final_width"`
+	// Symmetry is "none", or "z2" to flip each sample as a whole with
+	// probability ½, for targets without a field.
+	Symmetry string `json:"symmetry"`
 }
 
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
-	Kernel    mmd.Kernel    `json:"kernel"`
-	Statistic mmd.Statistic `json:"statistic"`
+	// Objective is "mmd", the paper's, or "kfd", the least-squares witness of
+	// package kfd with one feature per configuration.
+	Objective string `json:"objective"`
+	// Average over s′ is "sampled", one s′ for each s, or "exact", with the
+	// full transition matrix of an enumerable lattice.
+	Average string `json:"average"`
+	// RaoBlackwell makes an exact average use a bernoulli head's
+	// probabilities instead of the spins drawn from them.
+	RaoBlackwell bool          `json:"rao_blackwell"`
+	Witness      WitnessConfig `json:"witness"`
+	Kernel       mmd.Kernel    `json:"kernel"`
+	Statistic    mmd.Statistic `json:"statistic"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
 	// spins with s′ fixed (eq. (surrogate_grad)), or "difference", half the
 	// change of the loss between the two values of a spin with s′ fixed.
 	Gradient string `json:"gradient"`
 }
 
+// WitnessConfig describes the least-squares witness.
+type WitnessConfig struct {
+	kfd.Config
+	// Bandwidth σ of the Gaussian kernel of single configurations whose norm
+	// the ridge penalises.
+	Bandwidth float64 `json:"bandwidth"`
+}
+
 var (
-	heads     = []string{"sign", "bernoulli"}
-	gradients = []string{"surrogate", "difference"}
-	units     = []string{"absolute", "spread"}
+	objectives = []string{"mmd", "kfd"}
+	averages   = []string{"sampled", "exact"}
+	symmetries = []string{"none", "z2"}
+	heads      = []string{"sign", "bernoulli"}
+	gradients  = []string{"surrogate", "difference"}
+	units      = []string{"absolute", "spread"}
 )
 
 func oneOf(key, value string, allowed []string) error {
@@ -135,6 +160,44 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Loss.Kernel.Validate(); err != nil {
 		return fmt.Errorf("loss.kernel.%w", err)
+	}
+	return c.validateEstimator()
+}
+
+// validateEstimator refuses choices that do not go together, with the reason.
+func (c *Config) validateEstimator() error {
+	l, g := &c.Loss, &c.Generator
+	if err := oneOf("loss.objective", l.Objective, objectives); err != nil {
+		return err
+	}
+	if err := oneOf("loss.average", l.Average, averages); err != nil {
+		return err
+	}
+	if err := oneOf("generator.symmetry", g.Symmetry, symmetries); err != nil {
+		return err
+	}
+	exact := l.Average == "exact"
+	switch {
+	case g.Symmetry == "z2" && c.Target.H != 0:
+		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", c.Target.H)
+	case exact && c.Target.L*c.Target.L > enumerable:
+		return fmt.Errorf("loss.average: exact needs the transition matrix of all configurations, at most %d spins; target.l = %d has %d", enumerable, c.Target.L, c.Target.L*c.Target.L)
+	case exact && l.Gradient != "difference":
+		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference")
+	case exact && l.Objective == "mmd" && (len(l.Kernel.IMQ) > 0 || l.Statistic != mmd.V):
+		return fmt.Errorf("loss.kernel: an exact average takes Gaussians alone, and the V statistic")
+	case !exact && l.Objective == "kfd":
+		return fmt.Errorf("loss.objective: kfd with one feature per configuration needs an exact average; set loss.average to exact")
+	case l.RaoBlackwell && !(exact && g.Head == "bernoulli"):
+		return fmt.Errorf("loss.rao_blackwell: needs loss.average exact and generator.head bernoulli")
+	}
+	if l.Objective == "kfd" {
+		if err := l.Witness.Validate(); err != nil {
+			return fmt.Errorf("loss.witness.%w", err)
+		}
+		if !(l.Witness.Bandwidth > 0) || !finite(l.Witness.Bandwidth) {
+			return fmt.Errorf("loss.witness.bandwidth: %v is not a positive finite number", l.Witness.Bandwidth)
+		}
 	}
 	return nil
 }

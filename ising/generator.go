@@ -9,6 +9,27 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
+// streams are the random numbers that a batch of samples is made of.
+type streams struct{ latent, head, symmetry asm.Counter }
+
+func trainStreams(seed uint64, step uint32) streams {
+	return streams{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step), rng.Stream(seed, rng.TrainSymmetry, step)}
+}
+
+func sampleStreams(seed uint64) streams {
+	return streams{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0), rng.Stream(seed, rng.SampleSymmetry, 0)}
+}
+
+// headScratch is what the spin layer of a block of rows needs.
+type headScratch struct {
+	uniforms []float32 // for bernoulli draws
+	words    []uint32  // for symmetrisation
+}
+
+func (g *generator) newHeadScratch(rows int) *headScratch {
+	return &headScratch{make([]float32, rows*4*rng.Blocks(g.spins)), make([]uint32, 4*rows)}
+}
+
 // A generator is G_θ: Gaussian noise z through a perceptron to N logits h, and
 // from logits to packed spins.
 type generator struct {
@@ -41,19 +62,39 @@ func (g *generator) initialize(params []float32, seed uint64) {
 }
 
 // forward fills rows lo … hi−1 of a with the activations of the samples whose
-// indices in the stream start at first, and packs their spins into the same
-// rows of spins. uniforms is scratch for (hi−lo)·4·Blocks(N) numbers, unused by
-// the sign head.
-func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, params []float32, lo, hi int, latent, head *asm.Counter, first uint64, uniforms []float32) {
+// indices in the streams start at first, and packs their spins into the same
+// rows of spins. With a symmetry, mirrored tells which of these samples were
+// flipped as a whole after their logits became spins.
+func (g *generator) forward(a nn.Activations, spins []uint64, mirrored []bool, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
-	rng.Normals(a[0][lo*d:hi*d], d, latent, first)
+	rng.Normals(a[0][lo*d:hi*d], d, &from.latent, first)
 	g.net.Forward(a, p, params, lo, hi)
 	logits := a.Output()[lo*g.spins : hi*g.spins]
 	out := spins[lo*g.words : hi*g.words]
 	if g.config.Head == "bernoulli" {
-		g.bernoulli(out, logits, head, first, uniforms)
+		g.bernoulli(out, logits, &from.head, first, scratch.uniforms)
 	} else {
 		asm.SignMask(out, logits, hi-lo, g.spins)
+	}
+	if g.config.Symmetry == "z2" {
+		g.mirror(out, mirrored[lo:hi], &from.symmetry, first, scratch.words)
+	}
+}
+
+// mirror flips each configuration as a whole with probability ½.
+func (g *generator) mirror(spins []uint64, mirrored []bool, c *asm.Counter, first uint64, words []uint32) {
+	words = words[:4*len(mirrored)]
+	asm.PhiloxBlocks(words, c, first)
+	last := ^uint64(0) >> (uint(-g.spins) & 63)
+	for r := range mirrored {
+		mirrored[r] = words[4*r]&1 == 1
+		if mirrored[r] {
+			config := spins[r*g.words:][:g.words]
+			for k := range config {
+				config[k] = ^config[k]
+			}
+			config[g.words-1] &= last
+		}
 	}
 }
 

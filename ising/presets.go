@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 )
@@ -44,9 +45,11 @@ func paper() *Config {
 		Transition: TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
 			Latent: 32, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
-			Head: "sign", Width: 1, WidthUnit: "absolute", FinalWidth: 1,
+			Head: "sign", Width: 1, WidthUnit: "absolute", FinalWidth: 1, Symmetry: "none",
 		},
-		Loss: LossConfig{Kernel: mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
+		Loss: LossConfig{Objective: "mmd", Average: "sampled",
+			Witness: WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2},
+			Kernel:  mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
 	}
 }
 
@@ -60,7 +63,7 @@ func quick() *Config {
 	c.Training.EMA = 0.998
 	c.Transition.Steps = 5
 	c.Generator.Head, c.Generator.Gain = "bernoulli", 10
-	c.Loss = LossConfig{Kernel: mmd.Kernel{Bandwidths: []float64{1.5}}, Statistic: mmd.U, Gradient: "difference"}
+	c.Loss.Kernel.Bandwidths, c.Loss.Statistic, c.Loss.Gradient = []float64{1.5}, mmd.U, "difference"
 	return c
 }
 

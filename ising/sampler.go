@@ -26,7 +26,8 @@ type sampler struct {
 
 type samplerBuffers struct {
 	activations nn.Activations
-	uniforms    []float32
+	head        *headScratch
+	mirrored    []bool
 }
 
 func (s *system) newSampler(params []float32) *sampler {
@@ -34,7 +35,7 @@ func (s *system) newSampler(params []float32) *sampler {
 	d := &sampler{s: s, params: params, packed: net.NewPacked(false), free: make(chan *samplerBuffers, s.workers.Threads())}
 	net.Pack(d.packed, params)
 	for range s.workers.Threads() {
-		d.free <- &samplerBuffers{net.NewActivations(nn.BlockRows()), make([]float32, nn.BlockRows()*4*rng.Blocks(s.model.N))}
+		d.free <- &samplerBuffers{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows()), make([]bool, nn.BlockRows())}
 	}
 	d.run = d.piece
 	return d
@@ -56,8 +57,8 @@ func (d *sampler) piece(piece int) {
 	first := d.first + uint64(piece*nn.BlockRows())
 
 	seed := s.config.Training.Seed
-	latent, head := rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)
-	s.generator.forward(b.activations, dst, d.packed, d.params, 0, rows, &latent, &head, first, b.uniforms)
+	from := sampleStreams(seed)
+	s.generator.forward(b.activations, dst, b.mirrored, d.packed, d.params, 0, rows, &from, first, b.head)
 	if d.refine > 0 {
 		moving := rng.Stream(seed, rng.SampleTransition, 0)
 		var stats bitspin.Stats

@@ -20,27 +20,36 @@ type system struct {
 	model      bitspin.Model
 	metropolis *bitspin.Metropolis
 	generator  *generator
-	loss       *mmd.Hamming
+	objective  objective
 	lanes      *nn.Lanes
 	workers    *pool.Pool
 
 	packed      *nn.Packed
 	activations nn.Activations
-	spins, next []uint64  // s and s′, packed
-	grad        []float32 // ∂L/∂s, then ∂L/∂h, [N][spins]
-	uniforms    [][]float32
+	spins       []uint64  // s, packed
+	mirrored    []bool    // flipped as a whole by the symmetry
+	grad        []float32 // ∂L/∂h, [batch][spins]
+	heads       []*headScratch
 	scratch     []*nn.Scratch
 	moments     [][2]float64 // Σh and Σh² of each block
-	stats       []bitspin.Stats
-	accepted    bitspin.Stats
 
-	params               []float32 // of the step under way
-	latent, head, moving asm.Counter
-	spread               float64 // standard deviation of the batch's logits
-	width                float64 // τ of the straight-through estimator
+	params []float32 // of the step under way
+	from   streams
+	width  float64 // τ of the straight-through estimator
 
-	pack                                func(layer int)
-	generateBlock, moveBlock, headToNet func(block, lo, hi int, grad []float32)
+	pack                     func(layer int)
+	generateBlock, headToNet func(block, lo, hi int, grad []float32)
+}
+
+// An objective takes the batch from s to ∂L/∂h: the transition to s′, the
+// discrepancy, and its gradient through the spin layer.
+type objective interface {
+	transition(step uint32)
+	discrepancy(step uint32) float64
+	// headGradient sets rows lo … hi−1 of the system's grad to ∂L/∂h.
+	headGradient(lo, hi int)
+	acceptance() float64
+	state() []engine.Section
 }
 
 func newSystem(c *Config, workers *pool.Pool) (*system, error) {
@@ -54,51 +63,42 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	}
 	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.N)}
 	if s.metropolis, err = bitspin.NewMetropolis(model, c.Target.Beta, proposal); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("target: %w", err)
 	}
 	n, net := c.Training.Batch, s.generator.net
-	mode := mmd.Surrogate
-	if c.Loss.Gradient == "difference" {
-		mode = mmd.Difference
-	}
-	if s.loss, err = mmd.NewHamming(n, model.N, c.Loss.Kernel, mode, c.Loss.Statistic, workers); err != nil {
-		return nil, fmt.Errorf("loss.%w", err)
-	}
 	s.lanes = nn.NewLanes(n, net.NumParams(), workers)
 	s.packed = net.NewPacked(true)
 	s.activations = net.NewActivations(n)
-	s.spins, s.next = make([]uint64, n*s.generator.words), make([]uint64, n*s.generator.words)
+	s.spins, s.mirrored = make([]uint64, n*s.generator.words), make([]bool, n)
 	s.grad = make([]float32, n*model.N)
 	for range s.lanes.Count() {
 		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
 	}
 	for range s.lanes.Blocks() {
-		s.uniforms = append(s.uniforms, make([]float32, nn.BlockRows()*4*rng.Blocks(model.N)))
+		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
 	}
 	s.moments = make([][2]float64, s.lanes.Blocks())
-	s.stats = make([]bitspin.Stats, s.lanes.Blocks())
 
 	s.pack = func(layer int) { net.PackLayer(s.packed, s.params, layer) }
-	s.generateBlock = s.generateRows
-	s.moveBlock = func(block, lo, hi int, _ []float32) {
-		s.stats[block] = bitspin.Stats{}
-		s.metropolis.Run(s.next, s.spins, lo, hi, c.Transition.Steps, &s.moving, 0, &s.stats[block])
+	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
+	if c.Loss.Average == "exact" {
+		s.objective = newEnumeratedObjective(s)
+	} else {
+		s.objective, err = newPairObjective(s)
 	}
-	s.headToNet = s.backwardRows
-	return s, nil
+	return s, err
 }
 
 func (s *system) NumParams() int              { return s.generator.net.NumParams() }
 func (s *system) TensorName(i int) string     { return s.generator.net.TensorName(i) }
 func (s *system) Initialize(params []float32) { s.generator.initialize(params, s.config.Training.Seed) }
-func (s *system) Acceptance() float64         { return s.accepted.Total().Rate() }
+func (s *system) Acceptance() float64         { return s.objective.acceptance() }
+func (s *system) State() []engine.Section     { return s.objective.state() }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.
 func (s *system) Generate(params []float32, step uint32) {
-	seed := s.config.Training.Seed
 	s.params = params
-	s.latent = rng.Stream(seed, rng.TrainLatent, step)
-	s.head = rng.Stream(seed, rng.TrainHead, step)
+	s.from = trainStreams(s.config.Training.Seed, step)
 	s.workers.Run(s.generator.net.Layers(), s.pack)
 	s.lanes.Forward(s.generateBlock)
 
@@ -108,12 +108,12 @@ func (s *system) Generate(params []float32, step uint32) {
 		squares += m[1]
 	}
 	n := float64(len(s.grad))
-	s.spread = math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
-	s.width = s.generator.width(int(step), s.config.Training.Steps, s.spread)
+	spread := math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
+	s.width = s.generator.width(int(step), s.config.Training.Steps, spread)
 }
 
 func (s *system) generateRows(block, lo, hi int, _ []float32) {
-	s.generator.forward(s.activations, s.spins, s.packed, s.params, lo, hi, &s.latent, &s.head, uint64(lo), s.uniforms[block])
+	s.generator.forward(s.activations, s.spins, s.mirrored, s.packed, s.params, lo, hi, &s.from, uint64(lo), s.heads[block])
 	var sum, squares float64
 	for _, h := range s.activations.Output()[lo*s.model.N : hi*s.model.N] {
 		sum += float64(h)
@@ -123,21 +123,12 @@ func (s *system) generateRows(block, lo, hi int, _ []float32) {
 }
 
 // Transition draws s′_i ~ p^m(s_i, ·) by packed Metropolis steps.
-func (s *system) Transition(step uint32) {
-	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
-	s.lanes.Forward(s.moveBlock)
-	s.accepted = bitspin.Stats{}
-	for i := range s.stats {
-		s.accepted.Add(s.stats[i])
-	}
-}
+func (s *system) Transition(step uint32) { s.objective.transition(step) }
 
-// Discrepancy returns the reversibility loss and keeps ∂L/∂s.
-func (s *system) Discrepancy(uint32) float64 {
-	return s.loss.LossGradient(s.spins, s.next, s.grad)
-}
+// Discrepancy returns the loss and keeps its gradient.
+func (s *system) Discrepancy(step uint32) float64 { return s.objective.discrepancy(step) }
 
-// Backward takes ∂L/∂s through the spin layer and the perceptron.
+// Backward takes the gradient through the spin layer and the perceptron.
 func (s *system) Backward(params, grad []float32) {
 	s.params = params
 	s.lanes.Backward(grad, s.headToNet)
@@ -145,12 +136,79 @@ func (s *system) Backward(params, grad []float32) {
 
 func (s *system) backwardRows(lane, lo, hi int, grad []float32) {
 	n := s.model.N
-	dh := s.grad[lo*n : hi*n]
-	if s.config.Loss.Gradient == "difference" {
-		halveDifferences(dh, s.spins[lo*s.generator.words:], n, s.generator.words)
+	s.objective.headGradient(lo, hi)
+	s.generator.net.Backward(grad, nil, s.grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
+}
+
+// straightThrough turns rows lo … hi−1 of grad from ∂L/∂s into ∂L/∂h.
+func (s *system) straightThrough(lo, hi int) {
+	n := s.model.N
+	straightThrough(s.grad[lo*n:hi*n], s.activations.Output()[lo*n:hi*n], s.width)
+	if s.config.Generator.Symmetry == "none" {
+		return
 	}
-	straightThrough(dh, s.activations.Output()[lo*n:hi*n], s.width)
-	s.generator.net.Backward(grad, nil, dh, s.activations, s.packed, lo, hi, s.scratch[lane])
+	for r := lo; r < hi; r++ {
+		if s.mirrored[r] {
+			for i := range s.grad[r*n : (r+1)*n] {
+				s.grad[r*n+i] = -s.grad[r*n+i]
+			}
+		}
+	}
+}
+
+// pairObjective is the paper's: one s′ for each s, and the maximum mean
+// discrepancy of the pairs by their Hamming distances.
+type pairObjective struct {
+	s        *system
+	loss     *mmd.Hamming
+	next     []uint64 // s′, packed
+	moving   asm.Counter
+	stats    []bitspin.Stats
+	accepted bitspin.Stats
+	move     func(block, lo, hi int, _ []float32)
+}
+
+func newPairObjective(s *system) (*pairObjective, error) {
+	c := s.config
+	mode := mmd.Surrogate
+	if c.Loss.Gradient == "difference" {
+		mode = mmd.Difference
+	}
+	loss, err := mmd.NewHamming(c.Training.Batch, s.model.N, c.Loss.Kernel, mode, c.Loss.Statistic, s.workers)
+	if err != nil {
+		return nil, fmt.Errorf("loss.%w", err)
+	}
+	o := &pairObjective{s: s, loss: loss, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, s.lanes.Blocks())}
+	o.move = func(block, lo, hi int, _ []float32) {
+		o.stats[block] = bitspin.Stats{}
+		s.metropolis.Run(o.next, s.spins, lo, hi, c.Transition.Steps, &o.moving, 0, &o.stats[block])
+	}
+	return o, nil
+}
+
+func (o *pairObjective) state() []engine.Section { return nil }
+func (o *pairObjective) acceptance() float64     { return o.accepted.Total().Rate() }
+
+func (o *pairObjective) transition(step uint32) {
+	o.moving = rng.Stream(o.s.config.Training.Seed, rng.TrainTransition, step)
+	o.s.lanes.Forward(o.move)
+	o.accepted = bitspin.Stats{}
+	for i := range o.stats {
+		o.accepted.Add(o.stats[i])
+	}
+}
+
+func (o *pairObjective) discrepancy(uint32) float64 {
+	return o.loss.LossGradient(o.s.spins, o.next, o.s.grad)
+}
+
+func (o *pairObjective) headGradient(lo, hi int) {
+	s := o.s
+	if s.config.Loss.Gradient == "difference" {
+		n, words := s.model.N, s.generator.words
+		halveDifferences(s.grad[lo*n:hi*n], s.spins[lo*words:], n, words)
+	}
+	s.straightThrough(lo, hi)
 }
 
 // halveDifferences turns L(spin flipped) − L into half the difference between
@@ -166,5 +224,6 @@ func halveDifferences(grad []float32, spins []uint64, n, words int) {
 
 var (
 	_ engine.System      = (*system)(nil)
+	_ engine.Stateful    = (*system)(nil)
 	_ engine.TensorNamer = (*system)(nil)
 )

@@ -25,6 +25,8 @@ const (
 	SampleTransition                    // refinement of drawn samples
 	Reference                           // exact samples and bootstrap of evaluations
 	Features                            // random features of witnesses
+	TrainSymmetry                       // symmetrisation of a training step's batch
+	SampleSymmetry                      // symmetrisation of drawn samples
 )
 
 // Stream returns the counter of the given purpose and step.
