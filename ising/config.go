@@ -91,6 +91,7 @@ type WitnessConfig struct {
 }
 
 var (
+	proposals  = []string{"single", "mixture", "multi-spin"}
 	objectives = []string{"mmd", "kfd"}
 	averages   = []string{"sampled", "exact"}
 	symmetries = []string{"none", "z2"}
@@ -143,8 +144,11 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and 1024", i, w)
 		}
 	}
+	if err := oneOf("transition.proposal", p.Proposal, proposals); err != nil {
+		return err
+	}
 	if _, err := c.proposal(); err != nil {
-		return fmt.Errorf("transition.%w", err)
+		return fmt.Errorf("transition.global_flip: %w", err)
 	}
 	if err := oneOf("generator.head", g.Head, heads); err != nil {
 		return err

@@ -11,11 +11,12 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/pool"
+	"gonum.org/v1/gonum/mat"
 )
 
 // enumerable is the largest number of spins for which an objective may use
 // the full transition matrix.
-const enumerable = 12
+const enumerable = MaxMatrixSites
 
 // A functional gives the discrepancy as a function of the law of s over all
 // 2^N configurations, with s′ averaged out by the transition matrix P^m.
@@ -40,14 +41,20 @@ type enumeratedObjective struct {
 	rate   float64
 }
 
-func newEnumeratedObjective(s *system) *enumeratedObjective {
+func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	c, n := s.config, 1<<s.model.N
-	proposal, _ := c.proposal()
-	step := transitionMatrix(s.model, c.Target.Beta, proposal)
-	chain := power(step, c.Transition.Steps, n)
+	proposal, err := c.proposal()
+	if err != nil {
+		return nil, err
+	}
+	step, err := NewTransitionMatrix(Target{s.model, c.Target.Beta}, proposal)
+	if err != nil {
+		return nil, err
+	}
+	chain := step.Power(c.Transition.Steps)
 	o := &enumeratedObjective{s: s, stay: make([]float32, n)}
 	for i := range o.stay {
-		o.stay[i] = float32(step[i*n+i])
+		o.stay[i] = float32(step.Row(i)[i])
 	}
 	if c.Loss.Objective == "kfd" {
 		o.f = newTabulated(s.model, chain, c.Loss.Witness.Bandwidth, c.Loss.Witness.Config, s.workers)
@@ -62,7 +69,7 @@ func newEnumeratedObjective(s *system) *enumeratedObjective {
 		o.tree = append(o.tree, newTree(s.model.N))
 	}
 	o.count = o.countBlock
-	return o
+	return o, nil
 }
 
 func (o *enumeratedObjective) state() []engine.Section { return o.f.state() }
@@ -225,7 +232,7 @@ type quadratic struct {
 
 // newQuadratic builds A = 2(K ∘ PKPᵀ − PK ∘ (PK)ᵀ) for each Gaussian, whose
 // Gram matrix on pairs is the product of two Gram matrices K on states.
-func newQuadratic(model bitspin.Model, chain []float64, k *mmd.Kernel) *quadratic {
+func newQuadratic(model bitspin.Model, chain *TransitionMatrix, k *mmd.Kernel) *quadratic {
 	n := 1 << model.N
 	a := make([]float32, n*n)
 	for b, sigma := range k.Bandwidths {
@@ -237,12 +244,13 @@ func newQuadratic(model bitspin.Model, chain []float64, k *mmd.Kernel) *quadrati
 		for h := range table {
 			table[h] = math.Exp(-2 * float64(h) / (sigma * sigma))
 		}
-		gram := hammingMatrix(n, table)
-		pk := multiply(chain, gram, n)
-		pkp := multiplyTransposed(pk, chain, n)
+		p, gram := mat.NewDense(n, n, chain.P), mat.NewDense(n, n, hammingMatrix(n, table))
+		var pk, pkp mat.Dense
+		pk.Mul(p, gram)
+		pkp.Mul(&pk, p.T())
 		for i := range n {
 			for j := range n {
-				a[i*n+j] += float32(2 * weight * (gram[i*n+j]*pkp[i*n+j] - pk[i*n+j]*pk[j*n+i]))
+				a[i*n+j] += float32(2 * weight * (gram.At(i, j)*pkp.At(i, j) - pk.At(i, j)*pk.At(j, i)))
 			}
 		}
 	}
@@ -281,7 +289,7 @@ type tabulated struct {
 	fill     func(row int)
 }
 
-func newTabulated(model bitspin.Model, chain []float64, bandwidth float64, c kfd.Config, workers *pool.Pool) *tabulated {
+func newTabulated(model bitspin.Model, chain *TransitionMatrix, bandwidth float64, c kfd.Config, workers *pool.Pool) *tabulated {
 	n := 1 << model.N
 	// The Gaussian Gram matrix is a Kronecker product of 2×2 matrices, and
 	// so is its inverse.
@@ -291,7 +299,7 @@ func newTabulated(model bitspin.Model, chain []float64, bandwidth float64, c kfd
 		table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(model.N))
 	}
 	t := &tabulated{
-		states: n, chain: narrow(chain), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
+		states: n, chain: narrow(chain.P), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
 		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n),
 		witness: kfd.New(n, narrow(hammingMatrix(n, table)), c, workers),
 		mean:    [2][]float64{make([]float64, n), make([]float64, n)}, workers: workers,
@@ -367,4 +375,12 @@ func hammingMatrix(n int, table []float64) []float64 {
 		}
 	}
 	return m
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
 }

@@ -58,6 +58,14 @@ type moments struct {
 	value, deviation [4]float64
 }
 
+// Indices of the observables.
+const (
+	energy = iota
+	absMagnetisation
+	specificHeat
+	susceptibility
+)
+
 var observableNames = [4]string{"energy", "abs_magnetisation", "specific_heat", "susceptibility"}
 
 func (p *joint) moments(beta float64) moments {
@@ -130,7 +138,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		sampler.draw(part, uint64(first), 0)
 		generated.count(part)
 	}
-	reference, err := newReference(s.model, s.config.Target.Beta, s.workers)
+	reference, err := newReference(Target{s.model, s.config.Target.Beta})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +159,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 		m := engine.Metric{
 			Name: name, Exact: exact, Generated: got.value[i],
 			Error:    math.Abs(got.value[i] - exact),
-			Relative: name != "abs_magnetisation" && exact != 0,
+			Relative: i != absMagnetisation && exact != 0,
 			Interval: interval(got.value[i], got.deviation[i]/root),
 			Floor:    math.Sqrt(2/math.Pi) * r.deviation[i] / root,
 			Paper:    r.paper[name],

@@ -1,11 +1,6 @@
 package ising
 
-import (
-	"math"
-
-	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine/pool"
-)
+import "math"
 
 // A reference holds the exact values that a sample is compared with.
 type reference struct {
@@ -17,44 +12,45 @@ type reference struct {
 	paper     map[string]*float64
 }
 
-// newReference enumerates the configurations of small lattices.
-func newReference(model bitspin.Model, beta float64, workers *pool.Pool) (*reference, error) {
-	r := &reference{beta: beta, value: map[int]float64{}, paper: paperErrors(model, beta)}
-	if model.N <= countable {
-		r.enumerate(model)
-		m := r.joint.moments(beta)
-		r.deviation = m.deviation
-		for i, v := range m.value {
-			r.value[i] = v
+// newReference takes all observables from enumeration where the lattice can be
+// enumerated, and energy and specific heat from Kaufman's formula on larger
+// ones without a field.
+func newReference(t Target) (*reference, error) {
+	r := &reference{beta: t.Beta, value: map[int]float64{}, paper: paperErrors(t)}
+	if t.L > MaxEnumerated {
+		if t.H != 0 {
+			return r, nil
 		}
+		exact, err := Kaufman(t.L, t.J, t.Beta)
+		if err != nil {
+			return r, nil // frustrated: nothing exact is known
+		}
+		r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
+		// The energy of a large lattice is nearly Gaussian.
+		r.deviation[energy] = math.Sqrt(exact.SpecificHeat) / max(t.Beta, math.SmallestNonzeroFloat64)
+		r.deviation[specificHeat] = math.Sqrt2 * exact.SpecificHeat
+		return r, nil
 	}
-	return r, nil
-}
-
-func (r *reference) enumerate(model bitspin.Model) {
-	r.joint = newJoint(model)
-	r.states = make([]float64, 1<<model.N)
-	ground := math.Inf(1)
-	for i := range r.states {
-		r.states[i] = model.Energy([]uint64{uint64(i)})
-		ground = min(ground, r.states[i])
+	states, err := Enumerate(t.L)
+	if err != nil {
+		return nil, err
 	}
-	var z float64
-	for i, e := range r.states {
-		r.states[i] = math.Exp(-r.beta * (e - ground))
-		z += r.states[i]
+	r.joint, _ = states.distribution(t)
+	m := r.joint.moments(t.Beta)
+	r.deviation = m.deviation
+	for i, v := range m.value {
+		r.value[i] = v
 	}
-	for i := range r.states {
-		r.states[i] /= z
-		s := []uint64{uint64(i)}
-		r.joint.add(model.BondSum(s), model.Magnetisation(s), r.states[i])
+	if t.N <= countable {
+		r.states, err = t.Probabilities()
 	}
+	return r, err
 }
 
 // paperErrors returns the errors of the paper's table, by metric, where the
 // target is one of its two.
-func paperErrors(model bitspin.Model, beta float64) map[string]*float64 {
-	if model.L != 3 || model.J != 1 || model.H != 0 {
+func paperErrors(t Target) map[string]*float64 {
+	if t.L != 3 || t.J != 1 || t.H != 0 {
 		return nil
 	}
 	table := map[float64]map[string]float64{
@@ -62,7 +58,7 @@ func paperErrors(model bitspin.Model, beta float64) map[string]*float64 {
 		0.5: {"energy": 0.0101, "abs_magnetisation": 0.007, "specific_heat": 0.1529, "susceptibility": 0.1770, "total_variation": 0.0305},
 	}
 	all := map[string]*float64{}
-	for name, v := range table[beta] {
+	for name, v := range table[t.Beta] {
 		all[name] = &v
 	}
 	return all

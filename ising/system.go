@@ -82,7 +82,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	s.pack = func(layer int) { net.PackLayer(s.packed, s.params, layer) }
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
 	if c.Loss.Average == "exact" {
-		s.objective = newEnumeratedObjective(s)
+		s.objective, err = newEnumeratedObjective(s)
 	} else {
 		s.objective, err = newPairObjective(s)
 	}

@@ -232,7 +232,7 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	c.Target.Beta = 0.5
 	trainer := newTrainer(t, c, 1)
 	s := trainer.System().(*system)
-	reference, err := newReference(s.model, 0.5, s.workers)
+	reference, err := newReference(Target{s.model, 0.5})
 	require.NoError(t, err)
 	const n = 200_000
 	r := rand.New(rand.NewPCG(1, 1))
@@ -265,4 +265,197 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	ground := newTally(s.model)
 	ground.count([]uint64{511, 0, 511, 0})
 	require.Contains(t, compare(reference, ground, 4).Warnings[0], "collapsed")
+}
+
+// kfdConfig is a small configuration of the least-squares witness.
+func kfdConfig(t *testing.T, head, symmetry string, raoBlackwell bool) *Config {
+	c := small(t, "quick")
+	c.Loss.Objective, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
+	c.Generator.Head, c.Generator.Symmetry, c.Loss.RaoBlackwell = head, symmetry, raoBlackwell
+	return c
+}
+
+// TestTreeMatchesEnumeration compares the sums over the law of independent
+// spins, and their gradient, with plain enumeration.
+func TestTreeMatchesEnumeration(t *testing.T) {
+	const spins = 6
+	r := rand.New(rand.NewPCG(9, 9))
+	logits, g := make([]float32, spins), make([]float32, 1<<spins)
+	for i := range logits {
+		logits[i] = float32(r.NormFloat64())
+	}
+	for i := range g {
+		g[i] = float32(r.NormFloat64())
+	}
+	law := func(h []float64, s int) float64 {
+		p := 1.0
+		for i, x := range h {
+			sign := float64(2*(s>>i&1) - 1)
+			p /= 1 + math.Exp(-2*sign*x)
+		}
+		return p
+	}
+	h := make([]float64, spins)
+	for i, x := range logits {
+		h[i] = float64(x)
+	}
+	mean := func() (sum float64) {
+		for s, v := range g {
+			sum += law(h, s) * float64(v)
+		}
+		return sum
+	}
+	tree := newTree(spins)
+	sum, grad := make([]float32, 1<<spins), make([]float32, spins)
+	tree.addLaw(sum, logits)
+	for s, p := range sum {
+		require.InDelta(t, law(h, s), p, 1e-6)
+	}
+	tree.gradient(grad, g, logits, 1)
+	for i := range h {
+		keep := h[i]
+		h[i] = keep + 1e-5
+		up := mean()
+		h[i] = keep - 1e-5
+		down := mean()
+		h[i] = keep
+		require.InDelta(t, (up-down)/2e-5, grad[i], 1e-5)
+	}
+}
+
+func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
+	c := small(t, "quick")
+	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
+	trainer := newTrainer(t, c, 2)
+	o := trainer.System().(*system).objective.(*enumeratedObjective)
+	target, err := NewTarget(3, 1, 0, 0.2)
+	require.NoError(t, err)
+	pi, err := target.Probabilities()
+	require.NoError(t, err)
+	p := [2][]float32{narrow(pi), narrow(pi)}
+	loss, ok := o.f.discrepancy(p, o.g)
+	require.True(t, ok)
+	require.InDelta(t, 0, loss, 1e-7, "the loss vanishes at the target")
+	p[0][511], p[1][511] = p[0][511]+0.1, p[1][511]+0.1
+	loss, _ = o.f.discrepancy(p, o.g)
+	require.Greater(t, loss, 1e-4)
+}
+
+// TestWitnessPointsAtTheLogRatio perturbs the target's law a little: the
+// witness is then log(p/π) up to a constant.
+func TestWitnessPointsAtTheLogRatio(t *testing.T) {
+	c := kfdConfig(t, "sign", "none", false)
+	c.Loss.Witness.Ridge = 1e-6
+	trainer := newTrainer(t, c, 1)
+	o := trainer.System().(*system).objective.(*enumeratedObjective)
+	target, err := NewTarget(3, 1, 0, 0.2)
+	require.NoError(t, err)
+	pi, err := target.Probabilities()
+	require.NoError(t, err)
+	p, ratio := make([]float32, 512), make([]float64, 512)
+	var z, mean float64
+	for s := range p {
+		ratio[s] = 0.02 * math.Sin(float64(s))
+		p[s] = float32(pi[s] * math.Exp(ratio[s]))
+		z += float64(p[s])
+	}
+	for s := range p {
+		p[s] /= float32(z)
+	}
+	loss, ok := o.f.discrepancy([2][]float32{p, p}, o.g)
+	require.True(t, ok)
+	require.Positive(t, loss)
+	for s := range p {
+		mean += pi[s] * (float64(o.g[0][s]) - ratio[s])
+	}
+	var off, size float64
+	for s := range p {
+		off += pi[s] * math.Pow(float64(o.g[0][s])-ratio[s]-mean, 2)
+		size += pi[s] * ratio[s] * ratio[s]
+	}
+	require.Less(t, off, 1e-2*size, "up to what the ridge takes away")
+}
+
+// TestWitnessStepsAreReproducible covers every head and symmetry: same bits
+// for any number of threads, nothing allocated, and the state is complete.
+func TestWitnessStepsAreReproducible(t *testing.T) {
+	for _, head := range []string{"sign", "bernoulli"} {
+		for _, symmetry := range []string{"none", "z2"} {
+			c := kfdConfig(t, head, symmetry, head == "bernoulli")
+			c.Loss.Witness.Every = 2
+			a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
+			for range 3 {
+				require.NoError(t, a.Step())
+				require.NoError(t, b.Step())
+			}
+			require.Equal(t, a.Params(), b.Params())
+			require.Len(t, a.System().(engine.Stateful).State(), 3)
+			require.Zero(t, testing.AllocsPerRun(5, func() {
+				if err := a.Step(); err != nil {
+					panic(err)
+				}
+			}), head)
+		}
+	}
+}
+
+// TestSymmetryBalancesTheSectors draws from an untrained generator, whose
+// samples have no symmetry of their own.
+func TestSymmetryBalancesTheSectors(t *testing.T) {
+	c := small(t, "paper")
+	c.Generator.Symmetry = "z2"
+	trainer := newTrainer(t, c, 2)
+	net := trainer.System().(*system).generator.net
+	for i := range 9 {
+		net.Biases(trainer.Params(), net.Layers()-1)[i] = 3
+	}
+	const n = 10000
+	spins := make([]byte, n*9)
+	require.NoError(t, trainer.System().(engine.Sampler).Sample(spins, "spins", trainer.Params(), 0, n, 0))
+	up := 0
+	for r := range n {
+		for i := range 9 {
+			require.Equal(t, spins[r*9], spins[r*9+i])
+		}
+		if int8(spins[r*9]) > 0 {
+			up++
+		}
+	}
+	require.InDelta(t, n/2, up, 6*math.Sqrt(n)/2)
+	require.NoError(t, trainer.Step())
+	require.NoError(t, trainer.Step())
+}
+
+func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
+	for key, change := range map[string]func(*Config){
+		"system":                    func(c *Config) { c.System = "gmm" },
+		"target.l":                  func(c *Config) { c.Target.L = 1 },
+		"target.beta":               func(c *Config) { c.Target.Beta = math.NaN() },
+		"target.j":                  func(c *Config) { c.Target.J = math.Inf(1) },
+		"target.h":                  func(c *Config) { c.Target.H = math.NaN() },
+		"transition.steps":          func(c *Config) { c.Transition.Steps = 0 },
+		"transition.proposal":       func(c *Config) { c.Transition.Proposal = "cluster" },
+		"transition.global_flip":    func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 1.5 },
+		"generator.latent":          func(c *Config) { c.Generator.Latent = 0 },
+		"generator.hidden[1]":       func(c *Config) { c.Generator.Hidden = []int{4, 0} },
+		"generator.slope":           func(c *Config) { c.Generator.Slope = 0 },
+		"generator.gain":            func(c *Config) { c.Generator.Gain = -1 },
+		"generator.head":            func(c *Config) { c.Generator.Head = "softmax" },
+		"generator.width":           func(c *Config) { c.Generator.Width = 2 },
+		"generator.final_width":     func(c *Config) { c.Generator.FinalWidth = 0 },
+		"generator.width_unit":      func(c *Config) { c.Generator.WidthUnit = "cm" },
+		"generator.symmetry":        func(c *Config) { c.Generator.Symmetry, c.Target.H = "z2", 0.1 },
+		"loss.kernel.bandwidths[0]": func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "full" },
+		"loss.objective":            func(c *Config) { c.Loss.Objective = "kfd" },
+		"loss.average":              func(c *Config) { c.Loss.Average, c.Target.L = "exact", 4 },
+		"loss.kernel":               func(c *Config) { c.Loss.Average = "exact" },
+		"loss.rao_blackwell":        func(c *Config) { c.Loss.RaoBlackwell = true },
+		"training.batch":            func(c *Config) { c.Training.Batch = 0 },
+	} {
+		c := small(t, "quick")
+		require.NoError(t, c.Validate())
+		change(c)
+		require.ErrorContains(t, c.Validate(), key+":")
+	}
 }
