@@ -93,48 +93,59 @@ func denseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 		denseBackwardWeightsGeneric(dw, db, x, dy, rows, in, out)
 		return
 	}
-	// A block of dy's rows stays in L2 while all of dw's rows pass.
+	switch {
+	case out == 1:
+		weightBlocks(dw, db, x, dy, rows, in, out, true)
+	case out <= fewColumns && in >= 2*Panel && in*out <= len(fewWeights{}):
+		var transposed fewWeights
+		weightBlocks(transposed[:], db, x, dy, rows, in, out, true)
+		for i := range in {
+			row := dw[i*out:][:out]
+			for o := range row {
+				row[o] += transposed[o*in+i]
+			}
+		}
+	default:
+		weightBlocks(dw, db, x, dy, rows, in, out, false)
+	}
+}
+
+// With fewColumns columns or less, which do not fill vectors well, the
+// transpose of the weight gradient is computed, which has few rows instead.
+const fewColumns = 9
+
+type fewWeights [fewColumns * 256]float32
+
+// weightBlocks adds the gradients of the weights, or their transpose, and of
+// the bias, in blocks of rows of x and dy that stay in L2.
+func weightBlocks(dw, db, x, dy []float32, rows, in, out int, transposed bool) {
 	depth := min(256, max(32, 1<<16/out))
 	for r := 0; r < rows; r += depth {
 		n := min(depth, rows-r)
+		if transposed {
+			denseWeights(dw, dy[r*out:], x[r*in:], n, out, in)
+		} else {
+			denseWeights(dw, x[r*in:], dy[r*out:], n, in, out)
+		}
 		if useAVX512 {
 			columnSumsAVX512(db, dy[r*out:], n, out)
 		} else {
 			columnSumsAVX2(db, dy[r*out:], n, out)
 		}
 	}
-	// With too few columns to fill a vector the transpose of dw is computed,
-	// whose columns are many.
-	var transposed [1024]float32
-	switch {
-	case out == 1:
-		denseWeights(dw, dy, x, rows, out, in, depth)
-	case out <= narrow && in*out <= len(transposed):
-		denseWeights(transposed[:], dy, x, rows, out, in, depth)
-		for i := range in {
-			for o := range out {
-				dw[i*out+o] += transposed[o*in+i]
-			}
-		}
-	default:
-		denseWeights(dw, x, dy, rows, in, out, depth)
-	}
 }
 
 // denseWeights adds the product of x's transpose and dy to dw.
-func denseWeights(dw, x, dy []float32, rows, in, out, depth int) {
-	for r := 0; r < rows; r += depth {
-		n := min(depth, rows-r)
-		blockRows, blockColumns := denseBlock(n, out)
-		for i := 0; i < in; i += blockRows {
-			count := min(blockRows, in-i)
-			for o := 0; o < out; o += blockColumns {
-				columns := min(blockColumns, out-o)
-				if useAVX512 {
-					denseWeightsAVX512(dw[i*out+o:], x[r*in+i:], dy[r*out+o:], n, in, out, count, columns)
-				} else {
-					denseWeightsAVX2(dw[i*out+o:], x[r*in+i:], dy[r*out+o:], n, in, out, count, columns)
-				}
+func denseWeights(dw, x, dy []float32, rows, in, out int) {
+	blockRows, blockColumns := denseBlock(rows, out)
+	for i := 0; i < in; i += blockRows {
+		count := min(blockRows, in-i)
+		for o := 0; o < out; o += blockColumns {
+			columns := min(blockColumns, out-o)
+			if useAVX512 {
+				denseWeightsAVX512(dw[i*out+o:], x[i:], dy[o:], rows, in, out, count, columns)
+			} else {
+				denseWeightsAVX2(dw[i*out+o:], x[i:], dy[o:], rows, in, out, count, columns)
 			}
 		}
 	}

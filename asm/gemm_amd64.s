@@ -25,13 +25,16 @@ TEXT ·denseForwardAVX512(SB), NOSPLIT, $32-132
 	SHLQ $0x06, SI
 
 columns:
-	MOVQ    (SP), DI
-	CMPQ    DI, $0x00
-	JLE     done
-	CMPQ    DI, $0x20
-	JLE     group1_skip
-	CMPQ    DI, $0x30
-	JG      group1_skip
+	MOVQ (SP), DI
+	CMPQ DI, $0x00
+	JLE  done
+	CMPQ DI, $0x20
+	JLE  group1_skip
+	CMPQ DI, $0x30
+	JLE  group1_take
+	JMP  group1_skip
+
+group1_take:
 	LEAQ    -32(DI), DI
 	MOVQ    $0x00000010, R8
 	CMPQ    DI, R8
@@ -1936,13 +1939,16 @@ TEXT ·denseBackwardInputAVX512(SB), NOSPLIT, $24-132
 	SUBQ 16(SP), DI
 
 columns:
-	MOVQ    (SP), R8
-	CMPQ    R8, $0x00
-	JLE     done
-	CMPQ    R8, $0x20
-	JLE     group1_skip
-	CMPQ    R8, $0x30
-	JG      group1_skip
+	MOVQ (SP), R8
+	CMPQ R8, $0x00
+	JLE  done
+	CMPQ R8, $0x20
+	JLE  group1_skip
+	CMPQ R8, $0x30
+	JLE  group1_take
+	JMP  group1_skip
+
+group1_take:
 	LEAQ    -32(R8), R8
 	MOVQ    $0x00000010, R9
 	CMPQ    R8, R9
@@ -4181,10 +4187,15 @@ group0_rows1_end:
 	JMP  columns
 
 group0_skip:
-	CMPQ    DX, $0x20
-	JLE     group1_skip
-	CMPQ    DX, $0x30
-	JG      group1_skip
+	CMPQ DX, $0x20
+	JLE  group1_skip
+	CMPQ DX, $0x30
+	JLE  group1_take
+	MOVQ count+96(FP), BX
+	CMPQ BX, $0x09
+	JG   group1_skip
+
+group1_take:
 	LEAQ    -32(DX), DX
 	MOVQ    $0x00000010, BX
 	CMPQ    DX, BX
@@ -7874,6 +7885,71 @@ group1_rows4_single:
 	SUBQ         $0x04, R9
 
 group1_rows4_end:
+	CMPQ R9, $0x03
+	JL   group1_rows3_end
+
+	// 3 rows by 1 panels
+	MOVQ    24(SP), R10
+	VMOVUPS (R10), Y0
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y4
+	VMOVUPS 32(R10), Y1
+	VMOVAPS Y1, Y3
+	VMOVAPS Y1, Y5
+	MOVQ    8(SP), R10
+	MOVQ    DI, R11
+	MOVQ    in+104(FP), R12
+
+group1_rows3_single:
+	VMOVUPS      (R10), Y6
+	VMOVUPS      32(R10), Y7
+	VBROADCASTSS (R11), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R11)(CX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R11)(CX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JNZ          group1_rows3_single
+	IMUL3Q       $0x03, CX, R10
+	ADDQ         R10, DI
+	VXORPS       Y7, Y7, Y7
+	VBROADCASTSS slope+128(FP), Y6
+	VMULPS       Y6, Y0, Y8
+	VCMPPS       $0x1e, Y7, Y0, Y9
+	VBLENDVPS    Y9, Y0, Y8, Y0
+	VMOVUPS      Y0, (R8)
+	VMULPS       Y6, Y1, Y0
+	VCMPPS       $0x1e, Y7, Y1, Y8
+	VBLENDVPS    Y8, Y1, Y0, Y1
+	VMOVUPS      Y1, 32(R8)
+	ADDQ         AX, R8
+	VMULPS       Y6, Y2, Y0
+	VCMPPS       $0x1e, Y7, Y2, Y1
+	VBLENDVPS    Y1, Y2, Y0, Y2
+	VMOVUPS      Y2, (R8)
+	VMULPS       Y6, Y3, Y0
+	VCMPPS       $0x1e, Y7, Y3, Y1
+	VBLENDVPS    Y1, Y3, Y0, Y3
+	VMOVUPS      Y3, 32(R8)
+	ADDQ         AX, R8
+	VMULPS       Y6, Y4, Y0
+	VCMPPS       $0x1e, Y7, Y4, Y1
+	VBLENDVPS    Y1, Y4, Y0, Y4
+	VMOVUPS      Y4, (R8)
+	VMULPS       Y6, Y5, Y0
+	VCMPPS       $0x1e, Y7, Y5, Y1
+	VBLENDVPS    Y1, Y5, Y0, Y5
+	VMOVUPS      Y5, 32(R8)
+	ADDQ         AX, R8
+	SUBQ         $0x03, R9
+
+group1_rows3_end:
 	CMPQ R9, $0x02
 	JL   group1_rows2_end
 
@@ -8574,6 +8650,70 @@ group1_rows4_single:
 	SUBQ         $0x04, R10
 
 group1_rows4_end:
+	CMPQ R10, $0x03
+	JL   group1_rows3_end
+
+	// 3 rows by 1 panels
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   8(SP), R11
+	MOVQ   R8, R12
+	MOVQ   out+112(FP), R13
+
+group1_rows3_single:
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R12), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS (R12)(CX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS (R12)(CX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x00000040, R11
+	ADDQ         $0x04, R12
+	DECQ         R13
+	JNZ          group1_rows3_single
+	IMUL3Q       $0x03, CX, R11
+	ADDQ         R11, R8
+	VXORPS       Y7, Y7, Y7
+	VBROADCASTSS slope+128(FP), Y6
+	VMULPS       Y6, Y0, Y8
+	VCMPPS       $0x11, (R9)(DI*1), Y7, Y9
+	VBLENDVPS    Y9, Y0, Y8, Y0
+	VMOVUPS      Y0, (R9)
+	VMULPS       Y6, Y1, Y0
+	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y8
+	VBLENDVPS    Y8, Y1, Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         AX, R9
+	VMULPS       Y6, Y2, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y7, Y1
+	VBLENDVPS    Y1, Y2, Y0, Y2
+	VMOVUPS      Y2, (R9)
+	VMULPS       Y6, Y3, Y0
+	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y1
+	VBLENDVPS    Y1, Y3, Y0, Y3
+	VMOVUPS      Y3, 32(R9)
+	ADDQ         AX, R9
+	VMULPS       Y6, Y4, Y0
+	VCMPPS       $0x11, (R9)(DI*1), Y7, Y1
+	VBLENDVPS    Y1, Y4, Y0, Y4
+	VMOVUPS      Y4, (R9)
+	VMULPS       Y6, Y5, Y0
+	VCMPPS       $0x11, 32(R9)(DI*1), Y7, Y1
+	VBLENDVPS    Y1, Y5, Y0, Y5
+	VMOVUPS      Y5, 32(R9)
+	ADDQ         AX, R9
+	SUBQ         $0x03, R10
+
+group1_rows3_end:
 	CMPQ R10, $0x02
 	JL   group1_rows2_end
 
@@ -9214,6 +9354,55 @@ group1_rows4_k:
 	SUBQ         $0x04, SI
 
 group1_rows4_end:
+	CMPQ SI, $0x03
+	JL   group1_rows3_end
+
+	// 3 rows by 1 panels
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   8(SP), DI
+	MOVQ   DX, R8
+	MOVQ   rows+72(FP), R9
+
+group1_rows3_k:
+	VMOVUPS      (DI), Y6
+	VMOVUPS      32(DI), Y7
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 4(R8), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS 8(R8), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         AX, DI
+	ADDQ         CX, R8
+	DECQ         R9
+	JNZ          group1_rows3_k
+	ADDQ         $0x0c, DX
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Y2, Y2
+	VMOVUPS      Y2, (BX)
+	VADDPS       32(BX), Y3, Y3
+	VMOVUPS      Y3, 32(BX)
+	ADDQ         AX, BX
+	VADDPS       (BX), Y4, Y4
+	VMOVUPS      Y4, (BX)
+	VADDPS       32(BX), Y5, Y5
+	VMOVUPS      Y5, 32(BX)
+	ADDQ         AX, BX
+	SUBQ         $0x03, SI
+
+group1_rows3_end:
 	CMPQ SI, $0x02
 	JL   group1_rows2_end
 

@@ -39,7 +39,7 @@ var (
 		vector: func() VecVirtual { return ZMM() },
 		groups: []group{
 			{panels: 4, heights: []int{6, 4, 2, 1}, fewRows: true},
-			{panels: 3, heights: []int{9, 8, 4, 2, 1}, last: true},
+			{panels: 3, heights: []int{9, 8, 4, 2, 1}, last: true, fewRows: true},
 			{panels: 2, heights: []int{14, 8, 4, 2, 1}},
 			{panels: 1, heights: []int{14, 8, 4, 2, 1}},
 		},
@@ -49,7 +49,7 @@ var (
 		vector: func() VecVirtual { return YMM() },
 		groups: []group{
 			{panels: 2, heights: []int{2, 1}, fewRows: true, full: true},
-			{panels: 1, heights: []int{6, 4, 2, 1}, full: true},
+			{panels: 1, heights: []int{6, 4, 3, 2, 1}, full: true},
 			{panels: 1, heights: []int{4, 2, 1}},
 		},
 	}

@@ -43,8 +43,8 @@ type group struct {
 	panels  int
 	heights []int
 	full    bool // only for full panels; otherwise the last may be partial
-	last    bool // only for the last columns: three panels spare a single one
-	fewRows bool // only for so few rows of dw that narrower tiles would wait for their sums
+	last    bool // for the last columns: three panels spare a single one
+	fewRows bool // for so few rows of dw that narrower tiles would wait for their sums
 }
 
 // A kernel is the state of one function's generation.
@@ -136,7 +136,7 @@ func (k *kernel) function() {
 	CMPQ(left, Imm(0))
 	JLE(LabelRef("done"))
 	for i, g := range k.groups {
-		if g.fewRows && k.product != weights {
+		if g.fewRows && !g.last && k.product != weights {
 			continue
 		}
 		k.group = g
@@ -175,14 +175,17 @@ func (k *kernel) skipUnlessFits(left Register) {
 	}
 	if k.last {
 		CMPQ(left, Imm(uint64(panel*k.panels)))
-		JG(skip)
+		JLE(LabelRef(k.name + "_take"))
 	}
-	if k.fewRows {
+	if k.fewRows && k.product == weights {
 		rows := GP64()
 		Load(Param(k.rows), rows)
 		CMPQ(rows, Imm(uint64(k.heights[0])))
 		JG(skip)
+	} else if k.last {
+		JMP(skip)
 	}
+	Label(k.name + "_take")
 }
 
 // nextGroup moves the locals to the columns after the group.
