@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -216,12 +217,14 @@ func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []
 // conclude prints the table, or the summary as one JSON object.
 func (p *program) conclude(dir, samples string, result *engine.Result) error {
 	if p.json {
-		summary := make(map[string]any)
 		data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-		if err == nil {
-			err = json.Unmarshal(data, &summary)
-		}
 		if err != nil {
+			return err
+		}
+		summary := make(map[string]any) // with numbers as they are written
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.UseNumber()
+		if err := decoder.Decode(&summary); err != nil {
 			return err
 		}
 		summary["directory"] = dir

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+)
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	require.Eventually(t, done, 30*time.Second, 5*time.Millisecond)
+}
+
+type record struct {
+	System, Check, Detail string
+	OK                    bool
+	Value, Bound          *float64
+}
+
+func parseRecords(t *testing.T, text string) []record {
+	t.Helper()
+	var all []record
+	for line := range strings.Lines(text) {
+		var r record
+		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestVerifyReportsFailures(t *testing.T) {
+	dir := t.TempDir()
+	o := revgen(t, dir, "verify", "toy", "--json")
+	require.Equal(t, exitCheck, o.code)
+	require.Equal(t, "3 checks, 1 failed", o.stderr[:18])
+	value, bound, one := 1e-16, 1e-15, 1.0
+	require.Equal(t, []record{
+		{System: "toy", Check: "sums", OK: true, Value: &value, Bound: &bound},
+		{System: "toy", Check: "balance", OK: false, Value: nil, Bound: &bound, Detail: "state 3"},
+		{System: "toy", Check: "limit", OK: true, Value: &one, Bound: nil},
+	}, parseRecords(t, o.stdout))
+
+	o = revgen(t, dir, "verify", "toy", "--quiet")
+	require.Equal(t, exitCheck, o.code)
+	require.Empty(t, o.stderr)
+	lines := strings.Split(o.stdout, "\n")
+	require.Regexp(t, "^ok    toy +sums +1e-16  bound 1e-15$", lines[0])
+	require.Regexp(t, "^FAIL  toy +balance +NaN  bound 1e-15 +state 3$", lines[1])
+
+	cmd := command(t, dir, "verify", "toy")
+	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_ERROR=1")
+	o = finish(t, cmd)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "revgen: toy: out of states")
+}
+
+func TestVerifyModel(t *testing.T) {
+	run := trained(t)
+	o := ok(t, "", "verify", run, "--json")
+	names := make(map[string]bool)
+	for _, r := range parseRecords(t, o.stdout) {
+		require.True(t, r.OK, r.Check)
+		require.Equal(t, "ising", r.System)
+		names[r.Check] = true
+	}
+	require.Equal(t, map[string]bool{"model.checksum": true, "model.finite": true, "model.parameters": true, "model.summary": true}, names)
+
+	o = ok(t, "", "verify", filepath.Join(run, "model.rvg"), "--json")
+	require.Len(t, parseRecords(t, o.stdout), 3, "a file alone has no summary")
+
+	// A summary of other figures is noticed.
+	path := filepath.Join(run, "summary.json")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var summary map[string]any
+	require.NoError(t, json.Unmarshal(data, &summary))
+	metric := summary["metrics"].([]any)[0].(map[string]any)
+	metric["generated"] = metric["generated"].(float64) * 1.5
+	changed, err := json.Marshal(summary)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, changed, 0o600))
+	o = revgen(t, "", "verify", run)
+	require.Equal(t, exitCheck, o.code)
+	require.Regexp(t, "(?m)^FAIL  ising +model.summary ", o.stdout)
+
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	o = revgen(t, "", "verify", run)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "summary.json")
+
+	require.NoError(t, os.Truncate(filepath.Join(run, "model.rvg"), 1000))
+	o = revgen(t, "", "verify", run)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "model.rvg: damaged")
+}
+
+func TestRepeated(t *testing.T) {
+	table := func(generated float64) *engine.Evaluation {
+		return &engine.Evaluation{Metrics: []engine.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
+	}
+	require.True(t, repeated(table(0.5), table(0.5)).OK)
+	require.True(t, repeated(table(0.5), table(0.55)).OK)
+	require.False(t, repeated(table(0.5), table(0.65)).OK)
+	require.False(t, repeated(table(0.5), table(math.NaN())).OK)
+	require.False(t, repeated(table(0.5), &engine.Evaluation{}).OK)
+	other := table(0.5)
+	other.Metrics[0].Name = "entropy"
+	require.False(t, repeated(table(0.5), other).OK)
+	point := table(0)
+	point.Metrics[0].Interval = [2]float64{0, 0}
+	require.True(t, repeated(point, point).OK, "an exact value repeats itself")
+}
