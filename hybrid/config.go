@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
 )
 
 // Config determines a run of the hybrid double wells.
@@ -149,3 +150,6 @@ func (c *Config) Validate() error {
 	}
 	return nil
 }
+
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }

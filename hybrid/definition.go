@@ -1,0 +1,17 @@
+package hybrid
+
+import "github.com/revgen/revgen/engine"
+
+// Definition registers the system with the command line.
+var Definition = engine.Definition{
+	Name:    "hybrid",
+	Summary: "balanced double wells: a real coordinate and a mode index",
+	Presets: Presets,
+	Preset: func(name string) (engine.Config, error) {
+		c, err := Preset(name)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	},
+}

@@ -1,0 +1,155 @@
+package hybrid
+
+import (
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A generator is G_θ: Gaussian noise z through a shared perceptron whose last
+// layer holds the heads, first the coordinates, then the logits of the choice.
+// A split head chooses among the modes of its one coordinate; a branch head
+// among its coordinates, of which number r is in mode r mod M.
+type generator struct {
+	net         *nn.MLP
+	config      GeneratorConfig
+	modes       int // M
+	coordinates int
+	choices     int
+	branched    bool
+}
+
+func newGenerator(c GeneratorConfig, modes int) *generator {
+	g := &generator{config: c, modes: modes, coordinates: 1, choices: modes, branched: c.Head == "branch"}
+	if g.branched {
+		g.choices = modes * c.Branches
+		g.coordinates = g.choices
+	}
+	sizes := append([]int{c.Latent}, c.Hidden...)
+	g.net = nn.NewMLP(float32(c.Slope), append(sizes, g.coordinates+g.choices)...)
+	return g
+}
+
+func (g *generator) initialize(params []float32, seed uint64) {
+	c := rng.Stream(seed, rng.Initialization, 0)
+	g.net.Initialize(params, &c, 0)
+	w, out := g.net.Weights(params, g.net.Layers()-1), g.net.Out()
+	for first := 0; first < len(w); first += out {
+		for i := range g.coordinates {
+			w[first+i] *= float32(g.config.Gain)
+		}
+	}
+}
+
+// A batch holds the states of a number of rows and what led to them.
+type batch struct {
+	activations   nn.Activations
+	x             []float32
+	k             []uint8
+	choice        []uint16  // what softmax drew
+	probabilities []float32 // [rows][choices], softmax of the logits
+}
+
+func (g *generator) newBatch(rows int) *batch {
+	return &batch{
+		activations:   g.net.NewActivations(rows),
+		x:             make([]float32, rows),
+		k:             make([]uint8, rows),
+		choice:        make([]uint16, rows),
+		probabilities: make([]float32, rows*g.choices),
+	}
+}
+
+// noise names the streams of a batch's random numbers.
+type noise struct{ latent, head asm.Counter }
+
+// forward computes rows lo … hi−1 of b, whose indices in the streams start at
+// first. uniforms is scratch for 4·(hi−lo) numbers: a sample's choice is made by
+// the first word of its block.
+func (g *generator) forward(b *batch, p *nn.Packed, params []float32, lo, hi int, from *noise, first uint64, uniforms []float32) {
+	d := g.config.Latent
+	rng.Normals(b.activations[0][lo*d:hi*d], d, &from.latent, first)
+	g.net.Forward(b.activations, p, params, lo, hi)
+
+	u := uniforms[:4*(hi-lo)]
+	asm.Uniforms(u, &from.head, first)
+	prob := b.probabilities[lo*g.choices : hi*g.choices]
+	out := b.activations.Output()[lo*g.net.Out() : hi*g.net.Out()]
+	for r := range hi - lo {
+		logits := out[r*g.net.Out()+g.coordinates:][:g.choices]
+		largest := logits[0]
+		for _, v := range logits[1:] {
+			largest = max(largest, v)
+		}
+		row := prob[r*g.choices:][:g.choices]
+		for c, v := range logits {
+			row[c] = v - largest
+		}
+	}
+	asm.Exp(prob, prob)
+	for r := range hi - lo {
+		row := prob[r*g.choices:][:g.choices]
+		choice := draw(row, u[4*r])
+		b.choice[lo+r] = uint16(choice)
+		b.k[lo+r] = uint8(choice % g.modes)
+		coordinate := 0
+		if g.branched {
+			coordinate = choice
+		}
+		b.x[lo+r] = out[r*g.net.Out()+coordinate]
+	}
+}
+
+// draw normalises weights to probabilities and returns the index that the
+// uniform number u selects.
+func draw(weights []float32, u float32) int {
+	var sum float32
+	for _, w := range weights {
+		sum += w
+	}
+	choice, below := len(weights)-1, float32(0)
+	for c, w := range weights {
+		w /= sum
+		weights[c] = w
+		if below <= u && u < below+w {
+			choice = c
+		}
+		below += w
+	}
+	return choice
+}
+
+// outputGradient sets dout, [hi−lo][Out], to the gradient by the outputs of
+// rows lo … hi−1 of b, given ∂L/∂x and the witness: of every mode, [n][M], for a
+// split head and of each sample's own, [n], for a branch head.
+//
+// A split head passes the witness straight through the draw of k, as if the
+// loss saw the probabilities p_c themselves: ∂L/∂h_c = p_c (F_c − Σ p F). A
+// branch head weighs the draw's score with the witness of the state that was
+// drawn: ∂L/∂h_r = (1_r − p_r) F; its coordinate alone gets ∂L/∂x.
+func (g *generator) outputGradient(dout []float32, b *batch, gradX, witness []float32, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]
+		prob := b.probabilities[i*g.choices:][:g.choices]
+		logits := row[g.coordinates:]
+		if g.branched {
+			clear(row[:g.coordinates])
+			row[b.choice[i]] = gradX[i]
+			f := witness[i]
+			for c, p := range prob {
+				logits[c] = -p * f
+			}
+			logits[b.choice[i]] += f
+			continue
+		}
+		row[0] = gradX[i]
+		var mean float32
+		f := witness[i*g.modes:][:g.modes]
+		for c, p := range prob {
+			mean += p * f[c]
+		}
+		for c, p := range prob {
+			logits[c] = p * (f[c] - mean)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package hybrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// Evaluate draws samples and compares them with the target's exact law, never
+// with other samples:
+//
+//   - mode_l1, Σ_k |P(k) − 1/M|;
+//   - conditional_w1, the mean over modes of W₁ between the law of x in a mode and
+//     its target; a mode without samples counts as if all of them were at 0;
+//   - marginal_w1, W₁ between the laws of x;
+//   - joint_mmd2 and joint_mmd, the squared maximum mean discrepancy and its root
+//     between the laws of (x, k), with the kernel exp(−(x−y)²/2)·1(k = l) and the
+//     V-statistic, which is never negative. The paper says "Joint MMD" without
+//     saying which of the two, nor its bandwidth.
+//
+// Intervals are to first order in 1/√n; floors are expectations for as many
+// exact samples, that of joint_mmd the root of the expected square.
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	x, k := make([]float32, samples), make([]uint8, samples)
+	const chunk = 1 << 16
+	sampler := s.newSampler(params)
+	for first := 0; first < samples; first += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		end := min(first+chunk, samples)
+		sampler.draw(x[first:end], k[first:end], uint64(first), 0)
+	}
+	for _, v := range x {
+		if v-v != 0 {
+			return nil, errors.New("a sample of the generator is not finite")
+		}
+	}
+	return compare(s.target, x, k), nil
+}
+
+// compare makes the table of a sample.
+func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
+	modes, n := target.Modes(), float64(len(x))
+	byMode := make([][]float64, modes)
+	for i, v := range x {
+		byMode[k[i]] = append(byMode[k[i]], float64(v))
+	}
+	all := make([]float64, 0, len(x))
+	var l1, signed, conditional, variance, floor float64
+	for mode, xs := range byMode {
+		excess := float64(len(xs))/n - 1/float64(modes)
+		l1 += math.Abs(excess)
+		signed += math.Copysign(float64(len(xs))/n, excess)
+		all = append(all, xs...)
+
+		well := target.Well(mode)
+		floor += wassersteinFloor(well, n/float64(modes)) / float64(modes)
+		distance, se := well.MeanAbs(), 0.0
+		if len(xs) > 0 {
+			slices.Sort(xs)
+			distance, se = wasserstein(xs, well)
+		}
+		conditional += distance / float64(modes)
+		variance += se * se / float64(modes*modes)
+	}
+	slices.Sort(all)
+	marginal, marginalSE := wasserstein(all, target)
+	d := jointDiscrepancy(target, byMode)
+
+	p := 1 / float64(modes)
+	l1Floor := float64(modes) * math.Sqrt(2*p*(1-p)/(math.Pi*n))
+	out := &engine.Evaluation{Samples: len(x), Warnings: warnings(target, byMode, len(x))}
+	paper := paperErrors(target)
+	add := func(name string, value, se, floor float64) {
+		const z = 1.959963984540054 // of a 95 % confidence interval
+		out.Metrics = append(out.Metrics, engine.Metric{
+			Name: name, Generated: value, Error: value, Floor: floor, Paper: paper[name],
+			Interval: [2]float64{max(0, value-z*se), value + z*se},
+		})
+	}
+	add("mode_l1", l1, math.Sqrt(max(0, 1-signed*signed)/n), l1Floor)
+	add("conditional_w1", conditional, math.Sqrt(variance), floor)
+	add("marginal_w1", marginal, marginalSE, wassersteinFloor(target, n))
+	add("joint_mmd2", d.squared, d.standardError, d.floor)
+	root := math.Sqrt(d.squared)
+	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor))
+	return out
+}
+
+// paperErrors returns the figures of the paper's table, by metric, where the
+// target is the paper's.
+func paperErrors(target *Target) map[string]*float64 {
+	mu := make([]float64, target.Modes())
+	for k := range mu {
+		mu[k] = target.Well(k).Mu()
+	}
+	if !slices.Equal(mu, []float64{1, 9, 25}) {
+		return nil
+	}
+	l1, conditional, marginal, mmd := 0.0382, 0.0399, 0.0886, 3.9324e-3
+	return map[string]*float64{
+		"mode_l1": &l1, "conditional_w1": &conditional, "marginal_w1": &marginal,
+		"joint_mmd2": &mmd, "joint_mmd": &mmd,
+	}
+}
+
+// discrepancy is the squared maximum mean discrepancy of a sample from the
+// target, its standard error to first order, and its expectation for as many
+// exact samples.
+type discrepancy struct{ squared, standardError, floor float64 }
+
+// jointDiscrepancy works in Fourier space, where the kernel exp(−d²/2) is a sum
+// over frequencies jδ. The period 2π/δ exceeds the distance of any two points
+// by nine bandwidths, so that the sum is exact to rounding. Samples beyond reach
+// of the target count as if all at one place, which is the worst case.
+func jointDiscrepancy(target *Target, byMode [][]float64) discrepancy {
+	const cutoff = 9 // exp(−9²/2) = 3·10⁻¹⁸
+	reach := target.edge() + cutoff
+	delta := 2 * math.Pi / (2*reach + cutoff)
+	weights := make([]float64, 1+int(cutoff/delta))
+	for j := range weights {
+		omega := float64(j) * delta
+		weights[j] = 2 * delta / math.Sqrt(2*math.Pi) * math.Exp(-omega*omega/2)
+	}
+	weights[0] /= 2
+
+	var n float64
+	for _, xs := range byMode {
+		n += float64(len(xs))
+	}
+	var out discrepancy
+	var sum, squares float64 // of the witness over the sample
+	modes := float64(len(byMode))
+	self := 0.0
+	for mode, xs := range byMode {
+		difference := make([]complex128, len(weights))
+		var far float64
+		for _, x := range xs {
+			if math.Abs(x) > reach {
+				far += 1 / n
+				continue
+			}
+			z, rotation := complex(1/n, 0), phase(delta*x)
+			for j := range difference {
+				difference[j] += z
+				z *= rotation
+			}
+		}
+		for j, w := range weights {
+			p := target.Well(mode).meanCos(float64(j)*delta) / modes
+			self += w * p * p
+			difference[j] -= complex(p, 0)
+			d := difference[j]
+			out.squared += w * (real(d)*real(d) + imag(d)*imag(d))
+		}
+		out.squared += far * far
+		for _, x := range xs {
+			witness := far
+			if math.Abs(x) <= reach {
+				witness = 0
+				z, rotation := complex(1, 0), phase(delta*x)
+				for j, w := range weights {
+					d := difference[j]
+					witness += w * (real(d)*real(z) + imag(d)*imag(z))
+					z *= rotation
+				}
+			}
+			sum += witness
+			squares += witness * witness
+		}
+	}
+	out.standardError = 2 * math.Sqrt(max(0, squares/n-(sum/n)*(sum/n))/n)
+	out.floor = (1 - self) / n
+	return out
+}
+
+// phase returns exp(ix).
+func phase(x float64) complex128 {
+	sin, cos := math.Sincos(x)
+	return complex(cos, sin)
+}
+
+// meanCos returns ⟨cos ωx⟩ by the trapezoidal rule, to rounding while ω is small
+// against the width of the grid's spectrum.
+func (w *Well) meanCos(omega float64) float64 {
+	var sum float64
+	for j := int(w.low / w.step); float64(j)*w.step <= w.edge(); j++ {
+		x := float64(j) * w.step
+		f := w.weight(x) * math.Cos(omega*x)
+		if j == 0 {
+			f /= 2
+		}
+		sum += f
+	}
+	return 2 * w.step * sum / w.z
+}
+
+// warnings describes what a sample has lost of its target.
+func warnings(target *Target, byMode [][]float64, n int) []string {
+	const (
+		lostMode = 0.2 // of a mode's probability
+		lostWell = 0.1 // of a mode's samples, half of which belong to each well
+		few      = 50
+		barrier  = 12.0 // the target's weight beyond it is below 1e-6
+		leak     = 0.02
+	)
+	var all []string
+	outside := 0
+	for mode, xs := range byMode {
+		mu := target.Well(mode).Mu()
+		p, want := float64(len(xs))/float64(n), 1/float64(target.Modes())
+		if p < lostMode*want {
+			all = append(all, fmt.Sprintf("mode %d (μ = %g) is all but lost: its probability is %.3f where the target has %.3f", mode, mu, p, want))
+		}
+		right := 0
+		for _, x := range xs {
+			if x > 0 {
+				right++
+			}
+			if target.Energy(x, mode) > barrier {
+				outside++
+			}
+		}
+		share := float64(right) / float64(max(1, len(xs)))
+		if len(xs) >= few && (share < lostWell || share > 1-lostWell) {
+			sign := "+"
+			if share > lostWell {
+				sign, share = "−", 1-share
+			}
+			all = append(all, fmt.Sprintf("mode %d (μ = %g) has all but lost its well at x = %s%.3g: %.3f of its samples are there where the target has 0.500", mode, mu, sign, math.Sqrt(mu), share))
+		}
+	}
+	if share := float64(outside) / float64(n); share > leak {
+		all = append(all, fmt.Sprintf("%.1f %% of the samples lie outside the wells, where the target has less than 0.0001 %%", 100*share))
+	}
+	return all
+}

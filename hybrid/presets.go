@@ -1,0 +1,76 @@
+package hybrid
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/optim"
+)
+
+// Presets names the ready-made configurations, the default first.
+var Presets = []string{"quick", "paper", "best"}
+
+// Preset returns a fresh copy of the named configuration.
+func Preset(name string) (*Config, error) {
+	switch name {
+	case "quick":
+		return quick(), nil
+	case "paper":
+		return paper(), nil
+	case "best":
+		return best(), nil
+	}
+	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+}
+
+// paper holds the settings of the paper's Section "Hybrid System". It states
+// the target, the network, the moves and their order, m, the batch, clipping,
+// the schedule and the number of iterations; the kernel's bandwidth, the slope
+// of LeakyReLU and AdamW's other constants are ours.
+func paper() *Config {
+	return &Config{
+		Common: engine.Common{
+			Schema: engine.SchemaVersion, System: "hybrid", Preset: "paper",
+			Training: engine.Training{
+				Seed: 1, Steps: 100_000, Batch: 2048,
+				Optimizer:       optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
+				Schedule:        optim.Schedule{Kind: "cosine", Final: 1e-6 / 5e-4},
+				ClipNorm:        1,
+				CheckpointEvery: 5000, LogEvery: 500,
+			},
+			Evaluation: engine.Evaluating{Samples: 200_000},
+		},
+		Target:     TargetConfig{Mu: []float64{1, 9, 25}},
+		Transition: TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
+		Generator: GeneratorConfig{
+			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
+			Head: "split", Branches: 1, Gain: 1,
+		},
+		Loss: LossConfig{Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V},
+	}
+}
+
+// best is the most accurate recipe known: a coordinate and a logit for each
+// well, a kernel that is sharp at the wells' width, and reversible moves.
+func best() *Config {
+	c := paper()
+	c.Preset = "best"
+	c.Training.Steps = 10_000
+	c.Training.Optimizer.Epsilon, c.Training.Optimizer.WeightDecay = 1e-16, 0
+	c.Training.EMA = 0.998
+	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
+	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
+	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 40
+	c.Loss = LossConfig{Kernel: mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}, Statistic: mmd.U}
+	return c
+}
+
+// quick reaches a useful sampler within seconds on two cores.
+func quick() *Config {
+	c := best()
+	c.Preset = "quick"
+	c.Training.Steps = 3000
+	return c
+}
