@@ -6,15 +6,17 @@ import "fmt"
 // two AVX2 registers of float32.
 const Panel = 16
 
-// narrow is the largest number of outputs per row that are computed as dot
-// products along the row, rather than side by side in a panel.
-const narrow = 4
+// narrow reports whether a layer's n outputs per row are computed as dot
+// products of length k along the row, rather than side by side in panels.
+func narrow(k, n int) bool { return n <= 4 || n <= maxNarrow && k >= 128 }
+
+const maxNarrow = 9
 
 // PackedLen returns the number of float32 that an in×out matrix takes when
-// packed: in times out, rounded up to a multiple of Panel unless out is at
-// most 4.
+// packed: in times out, rounded up to a multiple of Panel unless out is
+// small.
 func PackedLen(in, out int) int {
-	if out > narrow {
+	if !narrow(in, out) {
 		out = (out + Panel - 1) / Panel * Panel
 	}
 	return in * out
@@ -22,13 +24,13 @@ func PackedLen(in, out int) int {
 
 // PackWeights copies the row-major matrix w[in][out] into the order in which
 // DenseForward reads it: panels of Panel columns, dst[ceil(out/Panel)][in][Panel],
-// with zeros in the columns beyond out, or, for out up to 4, columns,
+// with zeros in the columns beyond out, or, for small out, columns,
 // dst[out][in]. dst takes PackedLen(in, out) elements.
 func PackWeights(dst, w []float32, in, out int) {
 	checkShape("PackWeights", in, out)
 	checkLen("PackWeights", "w", len(w), in*out)
 	checkLen("PackWeights", "dst", len(dst), PackedLen(in, out))
-	if out <= narrow {
+	if narrow(in, out) {
 		transpose(dst, w, in, out)
 		return
 	}
@@ -49,12 +51,12 @@ func PackWeights(dst, w []float32, in, out int) {
 
 // PackWeightsTransposed packs the transpose of the row-major matrix
 // w[in][out] for DenseBackwardInput: panels, dst[ceil(in/Panel)][out][Panel],
-// or, for in up to 4, a copy of w. dst takes PackedLen(out, in) elements.
+// or, for small in, a copy of w. dst takes PackedLen(out, in) elements.
 func PackWeightsTransposed(dst, w []float32, in, out int) {
 	checkShape("PackWeightsTransposed", in, out)
 	checkLen("PackWeightsTransposed", "w", len(w), in*out)
 	checkLen("PackWeightsTransposed", "dst", len(dst), PackedLen(out, in))
-	if in <= narrow {
+	if narrow(out, in) {
 		copy(dst, w[:in*out])
 		return
 	}

@@ -30,23 +30,13 @@ func denseForward(y, x, packed, bias []float32, rows, in, out int, slope float32
 		denseForwardGeneric(y, x, packed, bias, rows, in, out, slope)
 		return
 	}
-	var repeated [Panel]float32
-	if out <= narrow {
-		for i := range repeated {
-			repeated[i] = bias[i%out]
-		}
+	if narrow(in, out) {
+		denseNarrow(y, x, packed, bias, nil, rows, in, out, slope)
+		return
 	}
 	blockRows, blockColumns := denseBlock(in, out)
 	for r := 0; r < rows; r += blockRows {
 		n := min(blockRows, rows-r)
-		if out <= narrow {
-			if useAVX512 {
-				denseForwardNarrowAVX512(y[r*out:], x[r*in:], packed, &repeated, n, in, out, slope)
-			} else {
-				denseForwardNarrowAVX2(y[r*out:], x[r*in:], packed, &repeated, n, in, out, slope)
-			}
-			continue
-		}
 		for o := 0; o < out; o += blockColumns {
 			columns := min(blockColumns, out-o)
 			if useAVX512 {
@@ -66,17 +56,13 @@ func denseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope
 	if act == nil { // whatever dx holds, the factor is 1
 		act, slope = dx, 1
 	}
+	if narrow(out, in) {
+		denseNarrow(dx, dy, packedT, nil, act, rows, out, in, slope)
+		return
+	}
 	blockRows, blockColumns := denseBlock(out, in)
 	for r := 0; r < rows; r += blockRows {
 		n := min(blockRows, rows-r)
-		if in <= narrow {
-			if useAVX512 {
-				denseBackwardInputNarrowAVX512(dx[r*in:], dy[r*out:], packedT, act[r*in:], n, in, out, slope)
-			} else {
-				denseBackwardInputNarrowAVX2(dx[r*in:], dy[r*out:], packedT, act[r*in:], n, in, out, slope)
-			}
-			continue
-		}
 		for i := 0; i < in; i += blockColumns {
 			columns := min(blockColumns, in-i)
 			if useAVX512 {
@@ -84,6 +70,29 @@ func denseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope
 			} else {
 				denseBackwardInputAVX2(dx[r*in+i:], dy[r*out:], packedT[i*out:], act[r*in+i:], n, in, out, columns, slope)
 			}
+		}
+	}
+}
+
+// denseNarrow computes a product of few columns, forward if act is nil, else
+// backward.
+func denseNarrow(c, a, b, bias, act []float32, rows, k, n int, slope float32) {
+	var repeated [32]float32
+	if bias != nil {
+		for i := range repeated {
+			repeated[i] = bias[i%n]
+		}
+	}
+	blockRows, _ := denseBlock(k, n)
+	for r := 0; r < rows; r += blockRows {
+		var factor []float32
+		if act != nil {
+			factor = act[r*n:]
+		}
+		if useAVX512 {
+			denseNarrowAVX512(c[r*n:], a[r*k:], b, &repeated, factor, min(blockRows, rows-r), k, n, slope)
+		} else {
+			denseNarrowAVX2(c[r*n:], a[r*k:], b, &repeated, factor, min(blockRows, rows-r), k, n, slope)
 		}
 	}
 }

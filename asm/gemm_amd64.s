@@ -5425,945 +5425,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseForwardNarrowAVX512(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
+// func denseNarrowAVX512(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·denseForwardNarrowAVX512(SB), NOSPLIT, $0-108
-	MOVQ    x_base+24(FP), AX
-	MOVQ    packed_base+48(FP), CX
-	MOVQ    y_base+0(FP), DX
-	MOVQ    rows+80(FP), BX
-	MOVQ    in+88(FP), SI
-	MOVQ    SI, DI
-	ANDQ    $0x0f, DI
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	MOVL    $0x0000ffff, R8
-	BZHIL   DI, R8, R8
-	KMOVW   R8, K1
-	SHLQ    $0x02, SI
-	LEAQ    (SI)(SI*2), DI
-	LEAQ    (SI)(SI*4), R8
-	MOVQ    out+96(FP), R9
-	CMPQ    R9, $0x01
-	JNE     outputs1_end
-
-outputs1_rows16:
-	CMPQ   BX, $0x10
-	JL     outputs1_rows16_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   AX, R10
-	MOVQ   CX, R11
-	MOVQ   SI, R12
-	ANDQ   $-64, R12
-	ADDQ   R10, R12
-	LEAQ   (R10)(R8*1), R13
-	LEAQ   (R13)(SI*2), R13
-	LEAQ   (R13)(R8*1), R14
-	LEAQ   (R14)(SI*2), R14
-	JMP    outputs1_rows16_check
-
-outputs1_rows16_k:
-	VMOVUPS     (R11), Z16
-	VMOVUPS     (R10), Z17
-	VFMADD231PS Z17, Z16, Z0
-	VMOVUPS     (R10)(SI*1), Z17
-	VFMADD231PS Z17, Z16, Z1
-	VMOVUPS     (R10)(SI*2), Z17
-	VFMADD231PS Z17, Z16, Z2
-	VMOVUPS     (R10)(DI*1), Z17
-	VFMADD231PS Z17, Z16, Z3
-	VMOVUPS     (R10)(SI*4), Z17
-	VFMADD231PS Z17, Z16, Z4
-	VMOVUPS     (R10)(R8*1), Z17
-	VFMADD231PS Z17, Z16, Z5
-	VMOVUPS     (R10)(DI*2), Z17
-	VFMADD231PS Z17, Z16, Z6
-	VMOVUPS     (R13), Z17
-	VFMADD231PS Z17, Z16, Z7
-	VMOVUPS     (R13)(SI*1), Z17
-	VFMADD231PS Z17, Z16, Z8
-	VMOVUPS     (R13)(SI*2), Z17
-	VFMADD231PS Z17, Z16, Z9
-	VMOVUPS     (R13)(DI*1), Z17
-	VFMADD231PS Z17, Z16, Z10
-	VMOVUPS     (R13)(SI*4), Z17
-	VFMADD231PS Z17, Z16, Z11
-	VMOVUPS     (R13)(R8*1), Z17
-	VFMADD231PS Z17, Z16, Z12
-	VMOVUPS     (R13)(DI*2), Z17
-	VFMADD231PS Z17, Z16, Z13
-	VMOVUPS     (R14), Z17
-	VFMADD231PS Z17, Z16, Z14
-	VMOVUPS     (R14)(SI*1), Z17
-	VFMADD231PS Z17, Z16, Z15
-	ADDQ        $0x40, R10
-	ADDQ        $0x40, R13
-	ADDQ        $0x40, R14
-	ADDQ        $0x40, R11
-
-outputs1_rows16_check:
-	CMPQ        R10, R12
-	JNE         outputs1_rows16_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs1_rows16_sum
-	VMOVUPS.Z   (R11), K1, Z16
-	VMOVUPS.Z   (R10), K1, Z17
-	VFMADD231PS Z17, Z16, Z0
-	VMOVUPS.Z   (R10)(SI*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z1
-	VMOVUPS.Z   (R10)(SI*2), K1, Z17
-	VFMADD231PS Z17, Z16, Z2
-	VMOVUPS.Z   (R10)(DI*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z3
-	VMOVUPS.Z   (R10)(SI*4), K1, Z17
-	VFMADD231PS Z17, Z16, Z4
-	VMOVUPS.Z   (R10)(R8*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z5
-	VMOVUPS.Z   (R10)(DI*2), K1, Z17
-	VFMADD231PS Z17, Z16, Z6
-	VMOVUPS.Z   (R13), K1, Z17
-	VFMADD231PS Z17, Z16, Z7
-	VMOVUPS.Z   (R13)(SI*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z8
-	VMOVUPS.Z   (R13)(SI*2), K1, Z17
-	VFMADD231PS Z17, Z16, Z9
-	VMOVUPS.Z   (R13)(DI*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z10
-	VMOVUPS.Z   (R13)(SI*4), K1, Z17
-	VFMADD231PS Z17, Z16, Z11
-	VMOVUPS.Z   (R13)(R8*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z12
-	VMOVUPS.Z   (R13)(DI*2), K1, Z17
-	VFMADD231PS Z17, Z16, Z13
-	VMOVUPS.Z   (R14), K1, Z17
-	VFMADD231PS Z17, Z16, Z14
-	VMOVUPS.Z   (R14)(SI*1), K1, Z17
-	VFMADD231PS Z17, Z16, Z15
-
-outputs1_rows16_sum:
-	IMUL3Q       $0x10, SI, R10
-	ADDQ         R10, AX
-	VUNPCKLPS    Z1, Z0, Z16
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z16, Z16
-	VUNPCKLPS    Z3, Z2, Z0
-	VUNPCKHPS    Z3, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPS    Z5, Z4, Z1
-	VUNPCKHPS    Z5, Z4, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPS    Z7, Z6, Z2
-	VUNPCKHPS    Z7, Z6, Z3
-	VADDPS       Z3, Z2, Z2
-	VUNPCKLPS    Z9, Z8, Z3
-	VUNPCKHPS    Z9, Z8, Z4
-	VADDPS       Z4, Z3, Z3
-	VUNPCKLPS    Z11, Z10, Z4
-	VUNPCKHPS    Z11, Z10, Z5
-	VADDPS       Z5, Z4, Z4
-	VUNPCKLPS    Z13, Z12, Z5
-	VUNPCKHPS    Z13, Z12, Z6
-	VADDPS       Z6, Z5, Z5
-	VUNPCKLPS    Z15, Z14, Z6
-	VUNPCKHPS    Z15, Z14, Z7
-	VADDPS       Z7, Z6, Z6
-	VUNPCKLPD    Z0, Z16, Z7
-	VUNPCKHPD    Z0, Z16, Z0
-	VADDPS       Z0, Z7, Z7
-	VUNPCKLPD    Z2, Z1, Z0
-	VUNPCKHPD    Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPD    Z4, Z3, Z1
-	VUNPCKHPD    Z4, Z3, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPD    Z6, Z5, Z2
-	VUNPCKHPD    Z6, Z5, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x88, Z0, Z7, Z3
-	VSHUFF32X4   $0xdd, Z0, Z7, Z0
-	VADDPS       Z0, Z3, Z3
-	VSHUFF32X4   $0x88, Z2, Z1, Z0
-	VSHUFF32X4   $0xdd, Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z3, Z1
-	VSHUFF32X4   $0xdd, Z0, Z3, Z0
-	VADDPS       Z0, Z1, Z1
-	VBROADCASTSS slope+104(FP), Z0
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R10
-	VADDPS       (R10), Z1, Z1
-	VCMPPS       $0x1a, Z2, Z1, K2
-	VMULPS       Z0, Z1, K2, Z1
-	VMOVUPS      Z1, (DX)
-	ADDQ         $0x40, DX
-	SUBQ         $0x10, BX
-	JMP          outputs1_rows16
-
-outputs1_rows16_end:
-outputs1_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs1_rows1_end
-	VXORPS Z0, Z0, Z0
-	MOVQ   AX, R10
-	MOVQ   CX, R11
-	MOVQ   SI, R12
-	ANDQ   $-64, R12
-	ADDQ   R10, R12
-	JMP    outputs1_rows1_check
-
-outputs1_rows1_k:
-	VMOVUPS     (R11), Z1
-	VMOVUPS     (R10), Z2
-	VFMADD231PS Z2, Z1, Z0
-	ADDQ        $0x40, R10
-	ADDQ        $0x40, R11
-
-outputs1_rows1_check:
-	CMPQ        R10, R12
-	JNE         outputs1_rows1_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs1_rows1_sum
-	VMOVUPS.Z   (R11), K1, Z1
-	VMOVUPS.Z   (R10), K1, Z2
-	VFMADD231PS Z2, Z1, Z0
-
-outputs1_rows1_sum:
-	IMUL3Q       $0x01, SI, R10
-	ADDQ         R10, AX
-	VUNPCKLPS    Z0, Z0, Z1
-	VUNPCKHPS    Z0, Z0, Z0
-	VADDPS       Z0, Z1, Z1
-	VUNPCKLPD    Z1, Z1, Z0
-	VUNPCKHPD    Z1, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z0, Z1
-	VSHUFF32X4   $0xdd, Z0, Z0, Z0
-	VADDPS       Z0, Z1, Z1
-	VSHUFF32X4   $0x88, Z1, Z1, Z0
-	VSHUFF32X4   $0xdd, Z1, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         $0x00000001, R10
-	MOVQ         $0x00000010, R11
-	CMPQ         R10, R11
-	CMOVQGT      R11, R10
-	MOVL         $0x0000ffff, R11
-	BZHIL        R10, R11, R11
-	KMOVW        R11, K2
-	VBROADCASTSS slope+104(FP), Z1
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R10
-	VADDPS       (R10), Z0, Z0
-	VCMPPS       $0x1a, Z2, Z0, K3
-	VMULPS       Z1, Z0, K3, Z0
-	VMOVUPS      Z0, K2, (DX)
-	ADDQ         $0x04, DX
-	SUBQ         $0x01, BX
-	JMP          outputs1_rows1
-
-outputs1_rows1_end:
-outputs1_end:
-	CMPQ R9, $0x02
-	JNE  outputs2_end
-
-outputs2_rows8:
-	CMPQ   BX, $0x08
-	JL     outputs2_rows8_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   AX, R10
-	MOVQ   CX, R11
-	MOVQ   SI, R12
-	ANDQ   $-64, R12
-	ADDQ   R10, R12
-	LEAQ   (R10)(R8*1), R13
-	LEAQ   (R13)(SI*2), R13
-	JMP    outputs2_rows8_check
-
-outputs2_rows8_k:
-	VMOVUPS     (R11), Z16
-	VMOVUPS     (R11)(SI*1), Z17
-	VMOVUPS     (R10), Z18
-	VFMADD231PS Z18, Z16, Z0
-	VFMADD231PS Z18, Z17, Z1
-	VMOVUPS     (R10)(SI*1), Z18
-	VFMADD231PS Z18, Z16, Z2
-	VFMADD231PS Z18, Z17, Z3
-	VMOVUPS     (R10)(SI*2), Z18
-	VFMADD231PS Z18, Z16, Z4
-	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS     (R10)(DI*1), Z18
-	VFMADD231PS Z18, Z16, Z6
-	VFMADD231PS Z18, Z17, Z7
-	VMOVUPS     (R10)(SI*4), Z18
-	VFMADD231PS Z18, Z16, Z8
-	VFMADD231PS Z18, Z17, Z9
-	VMOVUPS     (R10)(R8*1), Z18
-	VFMADD231PS Z18, Z16, Z10
-	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS     (R10)(DI*2), Z18
-	VFMADD231PS Z18, Z16, Z12
-	VFMADD231PS Z18, Z17, Z13
-	VMOVUPS     (R13), Z18
-	VFMADD231PS Z18, Z16, Z14
-	VFMADD231PS Z18, Z17, Z15
-	ADDQ        $0x40, R10
-	ADDQ        $0x40, R13
-	ADDQ        $0x40, R11
-
-outputs2_rows8_check:
-	CMPQ        R10, R12
-	JNE         outputs2_rows8_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs2_rows8_sum
-	VMOVUPS.Z   (R11), K1, Z16
-	VMOVUPS.Z   (R11)(SI*1), K1, Z17
-	VMOVUPS.Z   (R10), K1, Z18
-	VFMADD231PS Z18, Z16, Z0
-	VFMADD231PS Z18, Z17, Z1
-	VMOVUPS.Z   (R10)(SI*1), K1, Z18
-	VFMADD231PS Z18, Z16, Z2
-	VFMADD231PS Z18, Z17, Z3
-	VMOVUPS.Z   (R10)(SI*2), K1, Z18
-	VFMADD231PS Z18, Z16, Z4
-	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS.Z   (R10)(DI*1), K1, Z18
-	VFMADD231PS Z18, Z16, Z6
-	VFMADD231PS Z18, Z17, Z7
-	VMOVUPS.Z   (R10)(SI*4), K1, Z18
-	VFMADD231PS Z18, Z16, Z8
-	VFMADD231PS Z18, Z17, Z9
-	VMOVUPS.Z   (R10)(R8*1), K1, Z18
-	VFMADD231PS Z18, Z16, Z10
-	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS.Z   (R10)(DI*2), K1, Z18
-	VFMADD231PS Z18, Z16, Z12
-	VFMADD231PS Z18, Z17, Z13
-	VMOVUPS.Z   (R13), K1, Z18
-	VFMADD231PS Z18, Z16, Z14
-	VFMADD231PS Z18, Z17, Z15
-
-outputs2_rows8_sum:
-	IMUL3Q       $0x08, SI, R10
-	ADDQ         R10, AX
-	VUNPCKLPS    Z1, Z0, Z16
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z16, Z16
-	VUNPCKLPS    Z3, Z2, Z0
-	VUNPCKHPS    Z3, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPS    Z5, Z4, Z1
-	VUNPCKHPS    Z5, Z4, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPS    Z7, Z6, Z2
-	VUNPCKHPS    Z7, Z6, Z3
-	VADDPS       Z3, Z2, Z2
-	VUNPCKLPS    Z9, Z8, Z3
-	VUNPCKHPS    Z9, Z8, Z4
-	VADDPS       Z4, Z3, Z3
-	VUNPCKLPS    Z11, Z10, Z4
-	VUNPCKHPS    Z11, Z10, Z5
-	VADDPS       Z5, Z4, Z4
-	VUNPCKLPS    Z13, Z12, Z5
-	VUNPCKHPS    Z13, Z12, Z6
-	VADDPS       Z6, Z5, Z5
-	VUNPCKLPS    Z15, Z14, Z6
-	VUNPCKHPS    Z15, Z14, Z7
-	VADDPS       Z7, Z6, Z6
-	VUNPCKLPD    Z0, Z16, Z7
-	VUNPCKHPD    Z0, Z16, Z0
-	VADDPS       Z0, Z7, Z7
-	VUNPCKLPD    Z2, Z1, Z0
-	VUNPCKHPD    Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPD    Z4, Z3, Z1
-	VUNPCKHPD    Z4, Z3, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPD    Z6, Z5, Z2
-	VUNPCKHPD    Z6, Z5, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x88, Z0, Z7, Z3
-	VSHUFF32X4   $0xdd, Z0, Z7, Z0
-	VADDPS       Z0, Z3, Z3
-	VSHUFF32X4   $0x88, Z2, Z1, Z0
-	VSHUFF32X4   $0xdd, Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z3, Z1
-	VSHUFF32X4   $0xdd, Z0, Z3, Z0
-	VADDPS       Z0, Z1, Z1
-	VBROADCASTSS slope+104(FP), Z0
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R10
-	VADDPS       (R10), Z1, Z1
-	VCMPPS       $0x1a, Z2, Z1, K2
-	VMULPS       Z0, Z1, K2, Z1
-	VMOVUPS      Z1, (DX)
-	ADDQ         $0x40, DX
-	SUBQ         $0x08, BX
-	JMP          outputs2_rows8
-
-outputs2_rows8_end:
-outputs2_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs2_rows1_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-64, R11
-	ADDQ   R8, R11
-	JMP    outputs2_rows1_check
-
-outputs2_rows1_k:
-	VMOVUPS     (R10), Z2
-	VMOVUPS     (R10)(SI*1), Z3
-	VMOVUPS     (R8), Z4
-	VFMADD231PS Z4, Z2, Z0
-	VFMADD231PS Z4, Z3, Z1
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R10
-
-outputs2_rows1_check:
-	CMPQ        R8, R11
-	JNE         outputs2_rows1_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs2_rows1_sum
-	VMOVUPS.Z   (R10), K1, Z2
-	VMOVUPS.Z   (R10)(SI*1), K1, Z3
-	VMOVUPS.Z   (R8), K1, Z4
-	VFMADD231PS Z4, Z2, Z0
-	VFMADD231PS Z4, Z3, Z1
-
-outputs2_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Z1, Z0, Z2
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z2, Z2
-	VUNPCKLPD    Z2, Z2, Z0
-	VUNPCKHPD    Z2, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z0, Z1
-	VSHUFF32X4   $0xdd, Z0, Z0, Z0
-	VADDPS       Z0, Z1, Z1
-	VSHUFF32X4   $0x88, Z1, Z1, Z0
-	VSHUFF32X4   $0xdd, Z1, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         $0x00000002, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	MOVL         $0x0000ffff, R10
-	BZHIL        R8, R10, R10
-	KMOVW        R10, K2
-	VBROADCASTSS slope+104(FP), Z1
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Z0, Z0
-	VCMPPS       $0x1a, Z2, Z0, K3
-	VMULPS       Z1, Z0, K3, Z0
-	VMOVUPS      Z0, K2, (DX)
-	ADDQ         $0x08, DX
-	SUBQ         $0x01, BX
-	JMP          outputs2_rows1
-
-outputs2_rows1_end:
-outputs2_end:
-	CMPQ R9, $0x03
-	JNE  outputs3_end
-
-outputs3_rows5:
-	CMPQ   BX, $0x05
-	JL     outputs3_rows5_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-64, R11
-	ADDQ   R8, R11
-	JMP    outputs3_rows5_check
-
-outputs3_rows5_k:
-	VMOVUPS     (R10), Z15
-	VMOVUPS     (R10)(SI*1), Z16
-	VMOVUPS     (R10)(SI*2), Z17
-	VMOVUPS     (R8), Z18
-	VFMADD231PS Z18, Z15, Z0
-	VFMADD231PS Z18, Z16, Z1
-	VFMADD231PS Z18, Z17, Z2
-	VMOVUPS     (R8)(SI*1), Z18
-	VFMADD231PS Z18, Z15, Z3
-	VFMADD231PS Z18, Z16, Z4
-	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS     (R8)(SI*2), Z18
-	VFMADD231PS Z18, Z15, Z6
-	VFMADD231PS Z18, Z16, Z7
-	VFMADD231PS Z18, Z17, Z8
-	VMOVUPS     (R8)(DI*1), Z18
-	VFMADD231PS Z18, Z15, Z9
-	VFMADD231PS Z18, Z16, Z10
-	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS     (R8)(SI*4), Z18
-	VFMADD231PS Z18, Z15, Z12
-	VFMADD231PS Z18, Z16, Z13
-	VFMADD231PS Z18, Z17, Z14
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R10
-
-outputs3_rows5_check:
-	CMPQ        R8, R11
-	JNE         outputs3_rows5_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs3_rows5_sum
-	VMOVUPS.Z   (R10), K1, Z15
-	VMOVUPS.Z   (R10)(SI*1), K1, Z16
-	VMOVUPS.Z   (R10)(SI*2), K1, Z17
-	VMOVUPS.Z   (R8), K1, Z18
-	VFMADD231PS Z18, Z15, Z0
-	VFMADD231PS Z18, Z16, Z1
-	VFMADD231PS Z18, Z17, Z2
-	VMOVUPS.Z   (R8)(SI*1), K1, Z18
-	VFMADD231PS Z18, Z15, Z3
-	VFMADD231PS Z18, Z16, Z4
-	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS.Z   (R8)(SI*2), K1, Z18
-	VFMADD231PS Z18, Z15, Z6
-	VFMADD231PS Z18, Z16, Z7
-	VFMADD231PS Z18, Z17, Z8
-	VMOVUPS.Z   (R8)(DI*1), K1, Z18
-	VFMADD231PS Z18, Z15, Z9
-	VFMADD231PS Z18, Z16, Z10
-	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS.Z   (R8)(SI*4), K1, Z18
-	VFMADD231PS Z18, Z15, Z12
-	VFMADD231PS Z18, Z16, Z13
-	VFMADD231PS Z18, Z17, Z14
-
-outputs3_rows5_sum:
-	IMUL3Q       $0x05, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Z1, Z0, Z15
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z15, Z15
-	VUNPCKLPS    Z3, Z2, Z0
-	VUNPCKHPS    Z3, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPS    Z5, Z4, Z1
-	VUNPCKHPS    Z5, Z4, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPS    Z7, Z6, Z2
-	VUNPCKHPS    Z7, Z6, Z3
-	VADDPS       Z3, Z2, Z2
-	VUNPCKLPS    Z9, Z8, Z3
-	VUNPCKHPS    Z9, Z8, Z4
-	VADDPS       Z4, Z3, Z3
-	VUNPCKLPS    Z11, Z10, Z4
-	VUNPCKHPS    Z11, Z10, Z5
-	VADDPS       Z5, Z4, Z4
-	VUNPCKLPS    Z13, Z12, Z5
-	VUNPCKHPS    Z13, Z12, Z6
-	VADDPS       Z6, Z5, Z5
-	VUNPCKLPS    Z14, Z14, Z6
-	VUNPCKHPS    Z14, Z14, Z7
-	VADDPS       Z7, Z6, Z6
-	VUNPCKLPD    Z0, Z15, Z7
-	VUNPCKHPD    Z0, Z15, Z0
-	VADDPS       Z0, Z7, Z7
-	VUNPCKLPD    Z2, Z1, Z0
-	VUNPCKHPD    Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPD    Z4, Z3, Z1
-	VUNPCKHPD    Z4, Z3, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPD    Z6, Z5, Z2
-	VUNPCKHPD    Z6, Z5, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x88, Z0, Z7, Z3
-	VSHUFF32X4   $0xdd, Z0, Z7, Z0
-	VADDPS       Z0, Z3, Z3
-	VSHUFF32X4   $0x88, Z2, Z1, Z0
-	VSHUFF32X4   $0xdd, Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z3, Z1
-	VSHUFF32X4   $0xdd, Z0, Z3, Z0
-	VADDPS       Z0, Z1, Z1
-	MOVQ         $0x0000000f, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	MOVL         $0x0000ffff, R10
-	BZHIL        R8, R10, R10
-	KMOVW        R10, K2
-	VBROADCASTSS slope+104(FP), Z0
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Z1, Z1
-	VCMPPS       $0x1a, Z2, Z1, K3
-	VMULPS       Z0, Z1, K3, Z1
-	VMOVUPS      Z1, K2, (DX)
-	ADDQ         $0x3c, DX
-	SUBQ         $0x05, BX
-	JMP          outputs3_rows5
-
-outputs3_rows5_end:
-outputs3_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs3_rows1_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-64, R11
-	ADDQ   R8, R11
-	JMP    outputs3_rows1_check
-
-outputs3_rows1_k:
-	VMOVUPS     (R10), Z3
-	VMOVUPS     (R10)(SI*1), Z4
-	VMOVUPS     (R10)(SI*2), Z5
-	VMOVUPS     (R8), Z6
-	VFMADD231PS Z6, Z3, Z0
-	VFMADD231PS Z6, Z4, Z1
-	VFMADD231PS Z6, Z5, Z2
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R10
-
-outputs3_rows1_check:
-	CMPQ        R8, R11
-	JNE         outputs3_rows1_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs3_rows1_sum
-	VMOVUPS.Z   (R10), K1, Z3
-	VMOVUPS.Z   (R10)(SI*1), K1, Z4
-	VMOVUPS.Z   (R10)(SI*2), K1, Z5
-	VMOVUPS.Z   (R8), K1, Z6
-	VFMADD231PS Z6, Z3, Z0
-	VFMADD231PS Z6, Z4, Z1
-	VFMADD231PS Z6, Z5, Z2
-
-outputs3_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Z1, Z0, Z3
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z3, Z3
-	VUNPCKLPS    Z2, Z2, Z0
-	VUNPCKHPS    Z2, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPD    Z0, Z3, Z1
-	VUNPCKHPD    Z0, Z3, Z0
-	VADDPS       Z0, Z1, Z1
-	VSHUFF32X4   $0x88, Z1, Z1, Z0
-	VSHUFF32X4   $0xdd, Z1, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z0, Z1
-	VSHUFF32X4   $0xdd, Z0, Z0, Z0
-	VADDPS       Z0, Z1, Z1
-	MOVQ         $0x00000003, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	MOVL         $0x0000ffff, R10
-	BZHIL        R8, R10, R10
-	KMOVW        R10, K2
-	VBROADCASTSS slope+104(FP), Z0
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Z1, Z1
-	VCMPPS       $0x1a, Z2, Z1, K3
-	VMULPS       Z0, Z1, K3, Z1
-	VMOVUPS      Z1, K2, (DX)
-	ADDQ         $0x0c, DX
-	SUBQ         $0x01, BX
-	JMP          outputs3_rows1
-
-outputs3_rows1_end:
-outputs3_end:
-	CMPQ R9, $0x04
-	JNE  outputs4_end
-
-outputs4_rows4:
-	CMPQ   BX, $0x04
-	JL     outputs4_rows4_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   AX, R8
-	MOVQ   CX, R9
-	MOVQ   SI, R10
-	ANDQ   $-64, R10
-	ADDQ   R8, R10
-	JMP    outputs4_rows4_check
-
-outputs4_rows4_k:
-	VMOVUPS     (R9), Z16
-	VMOVUPS     (R9)(SI*1), Z17
-	VMOVUPS     (R9)(SI*2), Z18
-	VMOVUPS     (R9)(DI*1), Z19
-	VMOVUPS     (R8), Z20
-	VFMADD231PS Z20, Z16, Z0
-	VFMADD231PS Z20, Z17, Z1
-	VFMADD231PS Z20, Z18, Z2
-	VFMADD231PS Z20, Z19, Z3
-	VMOVUPS     (R8)(SI*1), Z20
-	VFMADD231PS Z20, Z16, Z4
-	VFMADD231PS Z20, Z17, Z5
-	VFMADD231PS Z20, Z18, Z6
-	VFMADD231PS Z20, Z19, Z7
-	VMOVUPS     (R8)(SI*2), Z20
-	VFMADD231PS Z20, Z16, Z8
-	VFMADD231PS Z20, Z17, Z9
-	VFMADD231PS Z20, Z18, Z10
-	VFMADD231PS Z20, Z19, Z11
-	VMOVUPS     (R8)(DI*1), Z20
-	VFMADD231PS Z20, Z16, Z12
-	VFMADD231PS Z20, Z17, Z13
-	VFMADD231PS Z20, Z18, Z14
-	VFMADD231PS Z20, Z19, Z15
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R9
-
-outputs4_rows4_check:
-	CMPQ        R8, R10
-	JNE         outputs4_rows4_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs4_rows4_sum
-	VMOVUPS.Z   (R9), K1, Z16
-	VMOVUPS.Z   (R9)(SI*1), K1, Z17
-	VMOVUPS.Z   (R9)(SI*2), K1, Z18
-	VMOVUPS.Z   (R9)(DI*1), K1, Z19
-	VMOVUPS.Z   (R8), K1, Z20
-	VFMADD231PS Z20, Z16, Z0
-	VFMADD231PS Z20, Z17, Z1
-	VFMADD231PS Z20, Z18, Z2
-	VFMADD231PS Z20, Z19, Z3
-	VMOVUPS.Z   (R8)(SI*1), K1, Z20
-	VFMADD231PS Z20, Z16, Z4
-	VFMADD231PS Z20, Z17, Z5
-	VFMADD231PS Z20, Z18, Z6
-	VFMADD231PS Z20, Z19, Z7
-	VMOVUPS.Z   (R8)(SI*2), K1, Z20
-	VFMADD231PS Z20, Z16, Z8
-	VFMADD231PS Z20, Z17, Z9
-	VFMADD231PS Z20, Z18, Z10
-	VFMADD231PS Z20, Z19, Z11
-	VMOVUPS.Z   (R8)(DI*1), K1, Z20
-	VFMADD231PS Z20, Z16, Z12
-	VFMADD231PS Z20, Z17, Z13
-	VFMADD231PS Z20, Z18, Z14
-	VFMADD231PS Z20, Z19, Z15
-
-outputs4_rows4_sum:
-	IMUL3Q       $0x04, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Z1, Z0, Z16
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z16, Z16
-	VUNPCKLPS    Z3, Z2, Z0
-	VUNPCKHPS    Z3, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPS    Z5, Z4, Z1
-	VUNPCKHPS    Z5, Z4, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPS    Z7, Z6, Z2
-	VUNPCKHPS    Z7, Z6, Z3
-	VADDPS       Z3, Z2, Z2
-	VUNPCKLPS    Z9, Z8, Z3
-	VUNPCKHPS    Z9, Z8, Z4
-	VADDPS       Z4, Z3, Z3
-	VUNPCKLPS    Z11, Z10, Z4
-	VUNPCKHPS    Z11, Z10, Z5
-	VADDPS       Z5, Z4, Z4
-	VUNPCKLPS    Z13, Z12, Z5
-	VUNPCKHPS    Z13, Z12, Z6
-	VADDPS       Z6, Z5, Z5
-	VUNPCKLPS    Z15, Z14, Z6
-	VUNPCKHPS    Z15, Z14, Z7
-	VADDPS       Z7, Z6, Z6
-	VUNPCKLPD    Z0, Z16, Z7
-	VUNPCKHPD    Z0, Z16, Z0
-	VADDPS       Z0, Z7, Z7
-	VUNPCKLPD    Z2, Z1, Z0
-	VUNPCKHPD    Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPD    Z4, Z3, Z1
-	VUNPCKHPD    Z4, Z3, Z2
-	VADDPS       Z2, Z1, Z1
-	VUNPCKLPD    Z6, Z5, Z2
-	VUNPCKHPD    Z6, Z5, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x88, Z0, Z7, Z3
-	VSHUFF32X4   $0xdd, Z0, Z7, Z0
-	VADDPS       Z0, Z3, Z3
-	VSHUFF32X4   $0x88, Z2, Z1, Z0
-	VSHUFF32X4   $0xdd, Z2, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z3, Z1
-	VSHUFF32X4   $0xdd, Z0, Z3, Z0
-	VADDPS       Z0, Z1, Z1
-	VBROADCASTSS slope+104(FP), Z0
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Z1, Z1
-	VCMPPS       $0x1a, Z2, Z1, K2
-	VMULPS       Z0, Z1, K2, Z1
-	VMOVUPS      Z1, (DX)
-	ADDQ         $0x40, DX
-	SUBQ         $0x04, BX
-	JMP          outputs4_rows4
-
-outputs4_rows4_end:
-outputs4_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs4_rows1_end
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   AX, R8
-	MOVQ   CX, R9
-	MOVQ   SI, R10
-	ANDQ   $-64, R10
-	ADDQ   R8, R10
-	JMP    outputs4_rows1_check
-
-outputs4_rows1_k:
-	VMOVUPS     (R9), Z4
-	VMOVUPS     (R9)(SI*1), Z5
-	VMOVUPS     (R9)(SI*2), Z6
-	VMOVUPS     (R9)(DI*1), Z7
-	VMOVUPS     (R8), Z8
-	VFMADD231PS Z8, Z4, Z0
-	VFMADD231PS Z8, Z5, Z1
-	VFMADD231PS Z8, Z6, Z2
-	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R9
-
-outputs4_rows1_check:
-	CMPQ        R8, R10
-	JNE         outputs4_rows1_k
-	TESTQ       $0x0000003c, SI
-	JZ          outputs4_rows1_sum
-	VMOVUPS.Z   (R9), K1, Z4
-	VMOVUPS.Z   (R9)(SI*1), K1, Z5
-	VMOVUPS.Z   (R9)(SI*2), K1, Z6
-	VMOVUPS.Z   (R9)(DI*1), K1, Z7
-	VMOVUPS.Z   (R8), K1, Z8
-	VFMADD231PS Z8, Z4, Z0
-	VFMADD231PS Z8, Z5, Z1
-	VFMADD231PS Z8, Z6, Z2
-	VFMADD231PS Z8, Z7, Z3
-
-outputs4_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Z1, Z0, Z4
-	VUNPCKHPS    Z1, Z0, Z0
-	VADDPS       Z0, Z4, Z4
-	VUNPCKLPS    Z3, Z2, Z0
-	VUNPCKHPS    Z3, Z2, Z1
-	VADDPS       Z1, Z0, Z0
-	VUNPCKLPD    Z0, Z4, Z1
-	VUNPCKHPD    Z0, Z4, Z0
-	VADDPS       Z0, Z1, Z1
-	VSHUFF32X4   $0x88, Z1, Z1, Z0
-	VSHUFF32X4   $0xdd, Z1, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	VSHUFF32X4   $0x88, Z0, Z0, Z1
-	VSHUFF32X4   $0xdd, Z0, Z0, Z0
-	VADDPS       Z0, Z1, Z1
-	MOVQ         $0x00000004, R8
-	MOVQ         $0x00000010, R9
-	CMPQ         R8, R9
-	CMOVQGT      R9, R8
-	MOVL         $0x0000ffff, R9
-	BZHIL        R8, R9, R9
-	KMOVW        R9, K2
-	VBROADCASTSS slope+104(FP), Z0
-	VXORPS       Z2, Z2, Z2
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Z1, Z1
-	VCMPPS       $0x1a, Z2, Z1, K3
-	VMULPS       Z0, Z1, K3, Z1
-	VMOVUPS      Z1, K2, (DX)
-	ADDQ         $0x10, DX
-	SUBQ         $0x01, BX
-	JMP          outputs4_rows1
-
-outputs4_rows1_end:
-outputs4_end:
-	VZEROUPPER
-	RET
-
-// func denseBackwardInputNarrowAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·denseBackwardInputNarrowAVX512(SB), NOSPLIT, $0-124
-	MOVQ    dy_base+24(FP), AX
-	MOVQ    packedT_base+48(FP), CX
-	MOVQ    dx_base+0(FP), DX
-	MOVQ    act_base+72(FP), BX
-	MOVQ    rows+96(FP), SI
-	MOVQ    out+112(FP), DI
+TEXT ·denseNarrowAVX512(SB), NOSPLIT, $0-132
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    act_base+80(FP), BX
+	MOVQ    rows+104(FP), SI
+	MOVQ    k+112(FP), DI
 	MOVQ    DI, R8
 	ANDQ    $0x0f, R8
 	MOVQ    $0x00000010, R9
@@ -6375,7 +5445,7 @@ TEXT ·denseBackwardInputNarrowAVX512(SB), NOSPLIT, $0-124
 	SHLQ    $0x02, DI
 	LEAQ    (DI)(DI*2), R8
 	LEAQ    (DI)(DI*4), R9
-	MOVQ    in+104(FP), R10
+	MOVQ    n+120(FP), R10
 	CMPQ    R10, $0x01
 	JNE     outputs1_end
 
@@ -6399,18 +5469,18 @@ outputs1_rows16:
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
 	MOVQ   AX, R11
-	MOVQ   CX, R12
-	MOVQ   DI, R13
-	ANDQ   $-64, R13
-	ADDQ   R11, R13
-	LEAQ   (R11)(R9*1), R14
-	LEAQ   (R14)(DI*2), R14
-	LEAQ   (R14)(R9*1), R15
-	LEAQ   (R15)(DI*2), R15
+	LEAQ   (R11)(R9*1), R12
+	LEAQ   (R12)(DI*2), R12
+	LEAQ   (R12)(R9*1), R13
+	LEAQ   (R13)(DI*2), R13
+	MOVQ   CX, R14
+	MOVQ   DI, R15
+	ANDQ   $-64, R15
+	ADDQ   R11, R15
 	JMP    outputs1_rows16_check
 
 outputs1_rows16_k:
-	VMOVUPS     (R12), Z16
+	VMOVUPS     (R14), Z16
 	VMOVUPS     (R11), Z17
 	VFMADD231PS Z17, Z16, Z0
 	VMOVUPS     (R11)(DI*1), Z17
@@ -6425,35 +5495,35 @@ outputs1_rows16_k:
 	VFMADD231PS Z17, Z16, Z5
 	VMOVUPS     (R11)(R8*2), Z17
 	VFMADD231PS Z17, Z16, Z6
-	VMOVUPS     (R14), Z17
+	VMOVUPS     (R12), Z17
 	VFMADD231PS Z17, Z16, Z7
-	VMOVUPS     (R14)(DI*1), Z17
+	VMOVUPS     (R12)(DI*1), Z17
 	VFMADD231PS Z17, Z16, Z8
-	VMOVUPS     (R14)(DI*2), Z17
+	VMOVUPS     (R12)(DI*2), Z17
 	VFMADD231PS Z17, Z16, Z9
-	VMOVUPS     (R14)(R8*1), Z17
+	VMOVUPS     (R12)(R8*1), Z17
 	VFMADD231PS Z17, Z16, Z10
-	VMOVUPS     (R14)(DI*4), Z17
+	VMOVUPS     (R12)(DI*4), Z17
 	VFMADD231PS Z17, Z16, Z11
-	VMOVUPS     (R14)(R9*1), Z17
+	VMOVUPS     (R12)(R9*1), Z17
 	VFMADD231PS Z17, Z16, Z12
-	VMOVUPS     (R14)(R8*2), Z17
+	VMOVUPS     (R12)(R8*2), Z17
 	VFMADD231PS Z17, Z16, Z13
-	VMOVUPS     (R15), Z17
+	VMOVUPS     (R13), Z17
 	VFMADD231PS Z17, Z16, Z14
-	VMOVUPS     (R15)(DI*1), Z17
+	VMOVUPS     (R13)(DI*1), Z17
 	VFMADD231PS Z17, Z16, Z15
 	ADDQ        $0x40, R11
-	ADDQ        $0x40, R14
-	ADDQ        $0x40, R15
 	ADDQ        $0x40, R12
+	ADDQ        $0x40, R13
+	ADDQ        $0x40, R14
 
 outputs1_rows16_check:
-	CMPQ        R11, R13
+	CMPQ        R11, R15
 	JNE         outputs1_rows16_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs1_rows16_sum
-	VMOVUPS.Z   (R12), K1, Z16
+	VMOVUPS.Z   (R14), K1, Z16
 	VMOVUPS.Z   (R11), K1, Z17
 	VFMADD231PS Z17, Z16, Z0
 	VMOVUPS.Z   (R11)(DI*1), K1, Z17
@@ -6468,23 +5538,23 @@ outputs1_rows16_check:
 	VFMADD231PS Z17, Z16, Z5
 	VMOVUPS.Z   (R11)(R8*2), K1, Z17
 	VFMADD231PS Z17, Z16, Z6
-	VMOVUPS.Z   (R14), K1, Z17
+	VMOVUPS.Z   (R12), K1, Z17
 	VFMADD231PS Z17, Z16, Z7
-	VMOVUPS.Z   (R14)(DI*1), K1, Z17
+	VMOVUPS.Z   (R12)(DI*1), K1, Z17
 	VFMADD231PS Z17, Z16, Z8
-	VMOVUPS.Z   (R14)(DI*2), K1, Z17
+	VMOVUPS.Z   (R12)(DI*2), K1, Z17
 	VFMADD231PS Z17, Z16, Z9
-	VMOVUPS.Z   (R14)(R8*1), K1, Z17
+	VMOVUPS.Z   (R12)(R8*1), K1, Z17
 	VFMADD231PS Z17, Z16, Z10
-	VMOVUPS.Z   (R14)(DI*4), K1, Z17
+	VMOVUPS.Z   (R12)(DI*4), K1, Z17
 	VFMADD231PS Z17, Z16, Z11
-	VMOVUPS.Z   (R14)(R9*1), K1, Z17
+	VMOVUPS.Z   (R12)(R9*1), K1, Z17
 	VFMADD231PS Z17, Z16, Z12
-	VMOVUPS.Z   (R14)(R8*2), K1, Z17
+	VMOVUPS.Z   (R12)(R8*2), K1, Z17
 	VFMADD231PS Z17, Z16, Z13
-	VMOVUPS.Z   (R15), K1, Z17
+	VMOVUPS.Z   (R13), K1, Z17
 	VFMADD231PS Z17, Z16, Z14
-	VMOVUPS.Z   (R15)(DI*1), K1, Z17
+	VMOVUPS.Z   (R13)(DI*1), K1, Z17
 	VFMADD231PS Z17, Z16, Z15
 
 outputs1_rows16_sum:
@@ -6535,16 +5605,23 @@ outputs1_rows16_sum:
 	VSHUFF32X4   $0x88, Z0, Z3, Z1
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
-	VBROADCASTSS slope+120(FP), Z0
+	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs1_rows16_first0_leaky
 	VMOVUPS      (BX), Z3
 	ADDQ         $0x40, BX
-	VCMPPS       $0x1a, Z2, Z3, K2
-	VMULPS       Z0, Z1, K2, Z1
-	VMOVUPS      Z1, (DX)
-	ADDQ         $0x40, DX
-	SUBQ         $0x10, SI
-	JMP          outputs1_rows16
+
+outputs1_rows16_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K2
+	VMULPS  Z0, Z1, K2, Z1
+	VMOVUPS Z1, (DX)
+	ADDQ    $0x40, DX
+	SUBQ    $0x10, SI
+	JMP     outputs1_rows16
 
 outputs1_rows16_end:
 outputs1_rows1:
@@ -6596,16 +5673,23 @@ outputs1_rows1_sum:
 	MOVL         $0x0000ffff, R12
 	BZHIL        R11, R12, R12
 	KMOVW        R12, K2
-	VBROADCASTSS slope+120(FP), Z1
+	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z0, Z0
+	VMOVAPS      Z0, Z3
+	TESTQ        BX, BX
+	JZ           outputs1_rows1_first0_leaky
 	VMOVUPS.Z    (BX), K2, Z3
 	ADDQ         $0x04, BX
-	VCMPPS       $0x1a, Z2, Z3, K3
-	VMULPS       Z1, Z0, K3, Z0
-	VMOVUPS      Z0, K2, (DX)
-	ADDQ         $0x04, DX
-	SUBQ         $0x01, SI
-	JMP          outputs1_rows1
+
+outputs1_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z1, Z0, K3, Z0
+	VMOVUPS Z0, K2, (DX)
+	ADDQ    $0x04, DX
+	SUBQ    $0x01, SI
+	JMP     outputs1_rows1
 
 outputs1_rows1_end:
 outputs1_end:
@@ -6632,17 +5716,17 @@ outputs2_rows8:
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
 	MOVQ   AX, R11
-	MOVQ   CX, R12
-	MOVQ   DI, R13
-	ANDQ   $-64, R13
-	ADDQ   R11, R13
-	LEAQ   (R11)(R9*1), R14
-	LEAQ   (R14)(DI*2), R14
+	LEAQ   (R11)(R9*1), R12
+	LEAQ   (R12)(DI*2), R12
+	MOVQ   CX, R13
+	MOVQ   DI, R14
+	ANDQ   $-64, R14
+	ADDQ   R11, R14
 	JMP    outputs2_rows8_check
 
 outputs2_rows8_k:
-	VMOVUPS     (R12), Z16
-	VMOVUPS     (R12)(DI*1), Z17
+	VMOVUPS     (R13), Z16
+	VMOVUPS     (R13)(DI*1), Z17
 	VMOVUPS     (R11), Z18
 	VFMADD231PS Z18, Z16, Z0
 	VFMADD231PS Z18, Z17, Z1
@@ -6664,20 +5748,20 @@ outputs2_rows8_k:
 	VMOVUPS     (R11)(R8*2), Z18
 	VFMADD231PS Z18, Z16, Z12
 	VFMADD231PS Z18, Z17, Z13
-	VMOVUPS     (R14), Z18
+	VMOVUPS     (R12), Z18
 	VFMADD231PS Z18, Z16, Z14
 	VFMADD231PS Z18, Z17, Z15
 	ADDQ        $0x40, R11
-	ADDQ        $0x40, R14
 	ADDQ        $0x40, R12
+	ADDQ        $0x40, R13
 
 outputs2_rows8_check:
-	CMPQ        R11, R13
+	CMPQ        R11, R14
 	JNE         outputs2_rows8_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs2_rows8_sum
-	VMOVUPS.Z   (R12), K1, Z16
-	VMOVUPS.Z   (R12)(DI*1), K1, Z17
+	VMOVUPS.Z   (R13), K1, Z16
+	VMOVUPS.Z   (R13)(DI*1), K1, Z17
 	VMOVUPS.Z   (R11), K1, Z18
 	VFMADD231PS Z18, Z16, Z0
 	VFMADD231PS Z18, Z17, Z1
@@ -6699,7 +5783,7 @@ outputs2_rows8_check:
 	VMOVUPS.Z   (R11)(R8*2), K1, Z18
 	VFMADD231PS Z18, Z16, Z12
 	VFMADD231PS Z18, Z17, Z13
-	VMOVUPS.Z   (R14), K1, Z18
+	VMOVUPS.Z   (R12), K1, Z18
 	VFMADD231PS Z18, Z16, Z14
 	VFMADD231PS Z18, Z17, Z15
 
@@ -6751,16 +5835,23 @@ outputs2_rows8_sum:
 	VSHUFF32X4   $0x88, Z0, Z3, Z1
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
-	VBROADCASTSS slope+120(FP), Z0
+	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs2_rows8_first0_leaky
 	VMOVUPS      (BX), Z3
 	ADDQ         $0x40, BX
-	VCMPPS       $0x1a, Z2, Z3, K2
-	VMULPS       Z0, Z1, K2, Z1
-	VMOVUPS      Z1, (DX)
-	ADDQ         $0x40, DX
-	SUBQ         $0x08, SI
-	JMP          outputs2_rows8
+
+outputs2_rows8_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K2
+	VMULPS  Z0, Z1, K2, Z1
+	VMOVUPS Z1, (DX)
+	ADDQ    $0x40, DX
+	SUBQ    $0x08, SI
+	JMP     outputs2_rows8
 
 outputs2_rows8_end:
 outputs2_rows1:
@@ -6768,36 +5859,36 @@ outputs2_rows1:
 	JL     outputs2_rows1_end
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-64, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
 	JMP    outputs2_rows1_check
 
 outputs2_rows1_k:
 	VMOVUPS     (R11), Z2
-	VMOVUPS     (R11)(DI*1), Z3
-	VMOVUPS     (R9), Z4
-	VFMADD231PS Z4, Z2, Z0
-	VFMADD231PS Z4, Z3, Z1
-	ADDQ        $0x40, R9
+	VMOVUPS     (R12), Z3
+	VFMADD231PS Z2, Z3, Z0
+	VMOVUPS     (R12)(DI*1), Z3
+	VFMADD231PS Z2, Z3, Z1
 	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
 
 outputs2_rows1_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs2_rows1_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs2_rows1_sum
 	VMOVUPS.Z   (R11), K1, Z2
-	VMOVUPS.Z   (R11)(DI*1), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z4
-	VFMADD231PS Z4, Z2, Z0
-	VFMADD231PS Z4, Z3, Z1
+	VMOVUPS.Z   (R12), K1, Z3
+	VFMADD231PS Z2, Z3, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z3
+	VFMADD231PS Z2, Z3, Z1
 
 outputs2_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Z1, Z0, Z2
 	VUNPCKHPS    Z1, Z0, Z0
 	VADDPS       Z0, Z2, Z2
@@ -6810,23 +5901,30 @@ outputs2_rows1_sum:
 	VSHUFF32X4   $0x88, Z1, Z1, Z0
 	VSHUFF32X4   $0xdd, Z1, Z1, Z1
 	VADDPS       Z1, Z0, Z0
-	MOVQ         $0x00000002, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	MOVL         $0x0000ffff, R11
-	BZHIL        R9, R11, R11
-	KMOVW        R11, K2
-	VBROADCASTSS slope+120(FP), Z1
+	MOVQ         $0x00000002, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z1
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z0, Z0
+	VMOVAPS      Z0, Z3
+	TESTQ        BX, BX
+	JZ           outputs2_rows1_first0_leaky
 	VMOVUPS.Z    (BX), K2, Z3
 	ADDQ         $0x08, BX
-	VCMPPS       $0x1a, Z2, Z3, K3
-	VMULPS       Z1, Z0, K3, Z0
-	VMOVUPS      Z0, K2, (DX)
-	ADDQ         $0x08, DX
-	SUBQ         $0x01, SI
-	JMP          outputs2_rows1
+
+outputs2_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z1, Z0, K3, Z0
+	VMOVUPS Z0, K2, (DX)
+	ADDQ    $0x08, DX
+	SUBQ    $0x01, SI
+	JMP     outputs2_rows1
 
 outputs2_rows1_end:
 outputs2_end:
@@ -6851,72 +5949,72 @@ outputs3_rows5:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-64, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
 	JMP    outputs3_rows5_check
 
 outputs3_rows5_k:
-	VMOVUPS     (R11), Z15
-	VMOVUPS     (R11)(DI*1), Z16
-	VMOVUPS     (R11)(DI*2), Z17
-	VMOVUPS     (R9), Z18
+	VMOVUPS     (R12), Z15
+	VMOVUPS     (R12)(DI*1), Z16
+	VMOVUPS     (R12)(DI*2), Z17
+	VMOVUPS     (R11), Z18
 	VFMADD231PS Z18, Z15, Z0
 	VFMADD231PS Z18, Z16, Z1
 	VFMADD231PS Z18, Z17, Z2
-	VMOVUPS     (R9)(DI*1), Z18
+	VMOVUPS     (R11)(DI*1), Z18
 	VFMADD231PS Z18, Z15, Z3
 	VFMADD231PS Z18, Z16, Z4
 	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS     (R9)(DI*2), Z18
+	VMOVUPS     (R11)(DI*2), Z18
 	VFMADD231PS Z18, Z15, Z6
 	VFMADD231PS Z18, Z16, Z7
 	VFMADD231PS Z18, Z17, Z8
-	VMOVUPS     (R9)(R8*1), Z18
+	VMOVUPS     (R11)(R8*1), Z18
 	VFMADD231PS Z18, Z15, Z9
 	VFMADD231PS Z18, Z16, Z10
 	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS     (R9)(DI*4), Z18
+	VMOVUPS     (R11)(DI*4), Z18
 	VFMADD231PS Z18, Z15, Z12
 	VFMADD231PS Z18, Z16, Z13
 	VFMADD231PS Z18, Z17, Z14
-	ADDQ        $0x40, R9
 	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
 
 outputs3_rows5_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs3_rows5_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs3_rows5_sum
-	VMOVUPS.Z   (R11), K1, Z15
-	VMOVUPS.Z   (R11)(DI*1), K1, Z16
-	VMOVUPS.Z   (R11)(DI*2), K1, Z17
-	VMOVUPS.Z   (R9), K1, Z18
+	VMOVUPS.Z   (R12), K1, Z15
+	VMOVUPS.Z   (R12)(DI*1), K1, Z16
+	VMOVUPS.Z   (R12)(DI*2), K1, Z17
+	VMOVUPS.Z   (R11), K1, Z18
 	VFMADD231PS Z18, Z15, Z0
 	VFMADD231PS Z18, Z16, Z1
 	VFMADD231PS Z18, Z17, Z2
-	VMOVUPS.Z   (R9)(DI*1), K1, Z18
+	VMOVUPS.Z   (R11)(DI*1), K1, Z18
 	VFMADD231PS Z18, Z15, Z3
 	VFMADD231PS Z18, Z16, Z4
 	VFMADD231PS Z18, Z17, Z5
-	VMOVUPS.Z   (R9)(DI*2), K1, Z18
+	VMOVUPS.Z   (R11)(DI*2), K1, Z18
 	VFMADD231PS Z18, Z15, Z6
 	VFMADD231PS Z18, Z16, Z7
 	VFMADD231PS Z18, Z17, Z8
-	VMOVUPS.Z   (R9)(R8*1), K1, Z18
+	VMOVUPS.Z   (R11)(R8*1), K1, Z18
 	VFMADD231PS Z18, Z15, Z9
 	VFMADD231PS Z18, Z16, Z10
 	VFMADD231PS Z18, Z17, Z11
-	VMOVUPS.Z   (R9)(DI*4), K1, Z18
+	VMOVUPS.Z   (R11)(DI*4), K1, Z18
 	VFMADD231PS Z18, Z15, Z12
 	VFMADD231PS Z18, Z16, Z13
 	VFMADD231PS Z18, Z17, Z14
 
 outputs3_rows5_sum:
-	IMUL3Q       $0x05, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x05, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Z1, Z0, Z15
 	VUNPCKHPS    Z1, Z0, Z0
 	VADDPS       Z0, Z15, Z15
@@ -6962,23 +6060,30 @@ outputs3_rows5_sum:
 	VSHUFF32X4   $0x88, Z0, Z3, Z1
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
-	MOVQ         $0x0000000f, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	MOVL         $0x0000ffff, R11
-	BZHIL        R9, R11, R11
-	KMOVW        R11, K2
-	VBROADCASTSS slope+120(FP), Z0
+	MOVQ         $0x0000000f, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs3_rows5_first0_leaky
 	VMOVUPS.Z    (BX), K2, Z3
 	ADDQ         $0x3c, BX
-	VCMPPS       $0x1a, Z2, Z3, K3
-	VMULPS       Z0, Z1, K3, Z1
-	VMOVUPS      Z1, K2, (DX)
-	ADDQ         $0x3c, DX
-	SUBQ         $0x05, SI
-	JMP          outputs3_rows5
+
+outputs3_rows5_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x3c, DX
+	SUBQ    $0x05, SI
+	JMP     outputs3_rows5
 
 outputs3_rows5_end:
 outputs3_rows1:
@@ -6987,40 +6092,40 @@ outputs3_rows1:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-64, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
 	JMP    outputs3_rows1_check
 
 outputs3_rows1_k:
 	VMOVUPS     (R11), Z3
-	VMOVUPS     (R11)(DI*1), Z4
-	VMOVUPS     (R11)(DI*2), Z5
-	VMOVUPS     (R9), Z6
-	VFMADD231PS Z6, Z3, Z0
-	VFMADD231PS Z6, Z4, Z1
-	VFMADD231PS Z6, Z5, Z2
-	ADDQ        $0x40, R9
+	VMOVUPS     (R12), Z4
+	VFMADD231PS Z3, Z4, Z0
+	VMOVUPS     (R12)(DI*1), Z4
+	VFMADD231PS Z3, Z4, Z1
+	VMOVUPS     (R12)(DI*2), Z4
+	VFMADD231PS Z3, Z4, Z2
 	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
 
 outputs3_rows1_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs3_rows1_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs3_rows1_sum
 	VMOVUPS.Z   (R11), K1, Z3
-	VMOVUPS.Z   (R11)(DI*1), K1, Z4
-	VMOVUPS.Z   (R11)(DI*2), K1, Z5
-	VMOVUPS.Z   (R9), K1, Z6
-	VFMADD231PS Z6, Z3, Z0
-	VFMADD231PS Z6, Z4, Z1
-	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS.Z   (R12), K1, Z4
+	VFMADD231PS Z3, Z4, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z4
+	VFMADD231PS Z3, Z4, Z1
+	VMOVUPS.Z   (R12)(DI*2), K1, Z4
+	VFMADD231PS Z3, Z4, Z2
 
 outputs3_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Z1, Z0, Z3
 	VUNPCKHPS    Z1, Z0, Z0
 	VADDPS       Z0, Z3, Z3
@@ -7036,23 +6141,30 @@ outputs3_rows1_sum:
 	VSHUFF32X4   $0x88, Z0, Z0, Z1
 	VSHUFF32X4   $0xdd, Z0, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	MOVQ         $0x00000003, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	MOVL         $0x0000ffff, R11
-	BZHIL        R9, R11, R11
-	KMOVW        R11, K2
-	VBROADCASTSS slope+120(FP), Z0
+	MOVQ         $0x00000003, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs3_rows1_first0_leaky
 	VMOVUPS.Z    (BX), K2, Z3
 	ADDQ         $0x0c, BX
-	VCMPPS       $0x1a, Z2, Z3, K3
-	VMULPS       Z0, Z1, K3, Z1
-	VMOVUPS      Z1, K2, (DX)
-	ADDQ         $0x0c, DX
-	SUBQ         $0x01, SI
-	JMP          outputs3_rows1
+
+outputs3_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x0c, DX
+	SUBQ    $0x01, SI
+	JMP     outputs3_rows1
 
 outputs3_rows1_end:
 outputs3_end:
@@ -7078,74 +6190,74 @@ outputs4_rows4:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   AX, R9
-	MOVQ   CX, R10
-	MOVQ   DI, R11
-	ANDQ   $-64, R11
-	ADDQ   R9, R11
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
 	JMP    outputs4_rows4_check
 
 outputs4_rows4_k:
-	VMOVUPS     (R10), Z16
-	VMOVUPS     (R10)(DI*1), Z17
-	VMOVUPS     (R10)(DI*2), Z18
-	VMOVUPS     (R10)(R8*1), Z19
-	VMOVUPS     (R9), Z20
+	VMOVUPS     (R12), Z16
+	VMOVUPS     (R12)(DI*1), Z17
+	VMOVUPS     (R12)(DI*2), Z18
+	VMOVUPS     (R12)(R8*1), Z19
+	VMOVUPS     (R11), Z20
 	VFMADD231PS Z20, Z16, Z0
 	VFMADD231PS Z20, Z17, Z1
 	VFMADD231PS Z20, Z18, Z2
 	VFMADD231PS Z20, Z19, Z3
-	VMOVUPS     (R9)(DI*1), Z20
+	VMOVUPS     (R11)(DI*1), Z20
 	VFMADD231PS Z20, Z16, Z4
 	VFMADD231PS Z20, Z17, Z5
 	VFMADD231PS Z20, Z18, Z6
 	VFMADD231PS Z20, Z19, Z7
-	VMOVUPS     (R9)(DI*2), Z20
+	VMOVUPS     (R11)(DI*2), Z20
 	VFMADD231PS Z20, Z16, Z8
 	VFMADD231PS Z20, Z17, Z9
 	VFMADD231PS Z20, Z18, Z10
 	VFMADD231PS Z20, Z19, Z11
-	VMOVUPS     (R9)(R8*1), Z20
+	VMOVUPS     (R11)(R8*1), Z20
 	VFMADD231PS Z20, Z16, Z12
 	VFMADD231PS Z20, Z17, Z13
 	VFMADD231PS Z20, Z18, Z14
 	VFMADD231PS Z20, Z19, Z15
-	ADDQ        $0x40, R9
-	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
 
 outputs4_rows4_check:
-	CMPQ        R9, R11
+	CMPQ        R11, R13
 	JNE         outputs4_rows4_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs4_rows4_sum
-	VMOVUPS.Z   (R10), K1, Z16
-	VMOVUPS.Z   (R10)(DI*1), K1, Z17
-	VMOVUPS.Z   (R10)(DI*2), K1, Z18
-	VMOVUPS.Z   (R10)(R8*1), K1, Z19
-	VMOVUPS.Z   (R9), K1, Z20
+	VMOVUPS.Z   (R12), K1, Z16
+	VMOVUPS.Z   (R12)(DI*1), K1, Z17
+	VMOVUPS.Z   (R12)(DI*2), K1, Z18
+	VMOVUPS.Z   (R12)(R8*1), K1, Z19
+	VMOVUPS.Z   (R11), K1, Z20
 	VFMADD231PS Z20, Z16, Z0
 	VFMADD231PS Z20, Z17, Z1
 	VFMADD231PS Z20, Z18, Z2
 	VFMADD231PS Z20, Z19, Z3
-	VMOVUPS.Z   (R9)(DI*1), K1, Z20
+	VMOVUPS.Z   (R11)(DI*1), K1, Z20
 	VFMADD231PS Z20, Z16, Z4
 	VFMADD231PS Z20, Z17, Z5
 	VFMADD231PS Z20, Z18, Z6
 	VFMADD231PS Z20, Z19, Z7
-	VMOVUPS.Z   (R9)(DI*2), K1, Z20
+	VMOVUPS.Z   (R11)(DI*2), K1, Z20
 	VFMADD231PS Z20, Z16, Z8
 	VFMADD231PS Z20, Z17, Z9
 	VFMADD231PS Z20, Z18, Z10
 	VFMADD231PS Z20, Z19, Z11
-	VMOVUPS.Z   (R9)(R8*1), K1, Z20
+	VMOVUPS.Z   (R11)(R8*1), K1, Z20
 	VFMADD231PS Z20, Z16, Z12
 	VFMADD231PS Z20, Z17, Z13
 	VFMADD231PS Z20, Z18, Z14
 	VFMADD231PS Z20, Z19, Z15
 
 outputs4_rows4_sum:
-	IMUL3Q       $0x04, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x04, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Z1, Z0, Z16
 	VUNPCKHPS    Z1, Z0, Z0
 	VADDPS       Z0, Z16, Z16
@@ -7191,16 +6303,23 @@ outputs4_rows4_sum:
 	VSHUFF32X4   $0x88, Z0, Z3, Z1
 	VSHUFF32X4   $0xdd, Z0, Z3, Z0
 	VADDPS       Z0, Z1, Z1
-	VBROADCASTSS slope+120(FP), Z0
+	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs4_rows4_first0_leaky
 	VMOVUPS      (BX), Z3
 	ADDQ         $0x40, BX
-	VCMPPS       $0x1a, Z2, Z3, K2
-	VMULPS       Z0, Z1, K2, Z1
-	VMOVUPS      Z1, (DX)
-	ADDQ         $0x40, DX
-	SUBQ         $0x04, SI
-	JMP          outputs4_rows4
+
+outputs4_rows4_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K2
+	VMULPS  Z0, Z1, K2, Z1
+	VMOVUPS Z1, (DX)
+	ADDQ    $0x40, DX
+	SUBQ    $0x04, SI
+	JMP     outputs4_rows4
 
 outputs4_rows4_end:
 outputs4_rows1:
@@ -7210,44 +6329,44 @@ outputs4_rows1:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   AX, R9
-	MOVQ   CX, R10
-	MOVQ   DI, R11
-	ANDQ   $-64, R11
-	ADDQ   R9, R11
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
 	JMP    outputs4_rows1_check
 
 outputs4_rows1_k:
-	VMOVUPS     (R10), Z4
-	VMOVUPS     (R10)(DI*1), Z5
-	VMOVUPS     (R10)(DI*2), Z6
-	VMOVUPS     (R10)(R8*1), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD231PS Z8, Z4, Z0
-	VFMADD231PS Z8, Z5, Z1
-	VFMADD231PS Z8, Z6, Z2
-	VFMADD231PS Z8, Z7, Z3
-	ADDQ        $0x40, R9
-	ADDQ        $0x40, R10
+	VMOVUPS     (R11), Z4
+	VMOVUPS     (R12), Z5
+	VFMADD231PS Z4, Z5, Z0
+	VMOVUPS     (R12)(DI*1), Z5
+	VFMADD231PS Z4, Z5, Z1
+	VMOVUPS     (R12)(DI*2), Z5
+	VFMADD231PS Z4, Z5, Z2
+	VMOVUPS     (R12)(R8*1), Z5
+	VFMADD231PS Z4, Z5, Z3
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
 
 outputs4_rows1_check:
-	CMPQ        R9, R11
+	CMPQ        R11, R13
 	JNE         outputs4_rows1_k
 	TESTQ       $0x0000003c, DI
 	JZ          outputs4_rows1_sum
-	VMOVUPS.Z   (R10), K1, Z4
-	VMOVUPS.Z   (R10)(DI*1), K1, Z5
-	VMOVUPS.Z   (R10)(DI*2), K1, Z6
-	VMOVUPS.Z   (R10)(R8*1), K1, Z7
-	VMOVUPS.Z   (R9), K1, Z8
-	VFMADD231PS Z8, Z4, Z0
-	VFMADD231PS Z8, Z5, Z1
-	VFMADD231PS Z8, Z6, Z2
-	VFMADD231PS Z8, Z7, Z3
+	VMOVUPS.Z   (R11), K1, Z4
+	VMOVUPS.Z   (R12), K1, Z5
+	VFMADD231PS Z4, Z5, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z5
+	VFMADD231PS Z4, Z5, Z1
+	VMOVUPS.Z   (R12)(DI*2), K1, Z5
+	VFMADD231PS Z4, Z5, Z2
+	VMOVUPS.Z   (R12)(R8*1), K1, Z5
+	VFMADD231PS Z4, Z5, Z3
 
 outputs4_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKHPS    Z1, Z0, Z0
 	VADDPS       Z0, Z4, Z4
@@ -7263,26 +6382,1413 @@ outputs4_rows1_sum:
 	VSHUFF32X4   $0x88, Z0, Z0, Z1
 	VSHUFF32X4   $0xdd, Z0, Z0, Z0
 	VADDPS       Z0, Z1, Z1
-	MOVQ         $0x00000004, R9
-	MOVQ         $0x00000010, R10
-	CMPQ         R9, R10
-	CMOVQGT      R10, R9
-	MOVL         $0x0000ffff, R10
-	BZHIL        R9, R10, R10
-	KMOVW        R10, K2
-	VBROADCASTSS slope+120(FP), Z0
+	MOVQ         $0x00000004, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z0
 	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs4_rows1_first0_leaky
 	VMOVUPS.Z    (BX), K2, Z3
 	ADDQ         $0x10, BX
-	VCMPPS       $0x1a, Z2, Z3, K3
-	VMULPS       Z0, Z1, K3, Z1
-	VMOVUPS      Z1, K2, (DX)
-	ADDQ         $0x10, DX
-	SUBQ         $0x01, SI
-	JMP          outputs4_rows1
+
+outputs4_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x10, DX
+	SUBQ    $0x01, SI
+	JMP     outputs4_rows1
 
 outputs4_rows1_end:
 outputs4_end:
+	CMPQ R10, $0x05
+	JNE  outputs5_end
+
+outputs5_rows3:
+	CMPQ   SI, $0x03
+	JL     outputs5_rows3_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs5_rows3_check
+
+outputs5_rows3_k:
+	VMOVUPS     (R11), Z15
+	VMOVUPS     (R11)(DI*1), Z16
+	VMOVUPS     (R11)(DI*2), Z17
+	VMOVUPS     (R12), Z18
+	VFMADD231PS Z15, Z18, Z0
+	VFMADD231PS Z16, Z18, Z5
+	VFMADD231PS Z17, Z18, Z10
+	VMOVUPS     (R12)(DI*1), Z18
+	VFMADD231PS Z15, Z18, Z1
+	VFMADD231PS Z16, Z18, Z6
+	VFMADD231PS Z17, Z18, Z11
+	VMOVUPS     (R12)(DI*2), Z18
+	VFMADD231PS Z15, Z18, Z2
+	VFMADD231PS Z16, Z18, Z7
+	VFMADD231PS Z17, Z18, Z12
+	VMOVUPS     (R12)(R8*1), Z18
+	VFMADD231PS Z15, Z18, Z3
+	VFMADD231PS Z16, Z18, Z8
+	VFMADD231PS Z17, Z18, Z13
+	VMOVUPS     (R12)(DI*4), Z18
+	VFMADD231PS Z15, Z18, Z4
+	VFMADD231PS Z16, Z18, Z9
+	VFMADD231PS Z17, Z18, Z14
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs5_rows3_check:
+	CMPQ        R11, R13
+	JNE         outputs5_rows3_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs5_rows3_sum
+	VMOVUPS.Z   (R11), K1, Z15
+	VMOVUPS.Z   (R11)(DI*1), K1, Z16
+	VMOVUPS.Z   (R11)(DI*2), K1, Z17
+	VMOVUPS.Z   (R12), K1, Z18
+	VFMADD231PS Z15, Z18, Z0
+	VFMADD231PS Z16, Z18, Z5
+	VFMADD231PS Z17, Z18, Z10
+	VMOVUPS.Z   (R12)(DI*1), K1, Z18
+	VFMADD231PS Z15, Z18, Z1
+	VFMADD231PS Z16, Z18, Z6
+	VFMADD231PS Z17, Z18, Z11
+	VMOVUPS.Z   (R12)(DI*2), K1, Z18
+	VFMADD231PS Z15, Z18, Z2
+	VFMADD231PS Z16, Z18, Z7
+	VFMADD231PS Z17, Z18, Z12
+	VMOVUPS.Z   (R12)(R8*1), K1, Z18
+	VFMADD231PS Z15, Z18, Z3
+	VFMADD231PS Z16, Z18, Z8
+	VFMADD231PS Z17, Z18, Z13
+	VMOVUPS.Z   (R12)(DI*4), K1, Z18
+	VFMADD231PS Z15, Z18, Z4
+	VFMADD231PS Z16, Z18, Z9
+	VFMADD231PS Z17, Z18, Z14
+
+outputs5_rows3_sum:
+	IMUL3Q       $0x03, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z15
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z15, Z15
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z14, Z14, Z6
+	VUNPCKHPS    Z14, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z15, Z7
+	VUNPCKHPD    Z0, Z15, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x0000000f, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs5_rows3_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x3c, BX
+
+outputs5_rows3_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x3c, DX
+	SUBQ    $0x03, SI
+	JMP     outputs5_rows3
+
+outputs5_rows3_end:
+outputs5_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs5_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs5_rows1_check
+
+outputs5_rows1_k:
+	VMOVUPS     (R11), Z5
+	VMOVUPS     (R12), Z6
+	VFMADD231PS Z5, Z6, Z0
+	VMOVUPS     (R12)(DI*1), Z6
+	VFMADD231PS Z5, Z6, Z1
+	VMOVUPS     (R12)(DI*2), Z6
+	VFMADD231PS Z5, Z6, Z2
+	VMOVUPS     (R12)(R8*1), Z6
+	VFMADD231PS Z5, Z6, Z3
+	VMOVUPS     (R12)(DI*4), Z6
+	VFMADD231PS Z5, Z6, Z4
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs5_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs5_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs5_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z5
+	VMOVUPS.Z   (R12), K1, Z6
+	VFMADD231PS Z5, Z6, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z6
+	VFMADD231PS Z5, Z6, Z1
+	VMOVUPS.Z   (R12)(DI*2), K1, Z6
+	VFMADD231PS Z5, Z6, Z2
+	VMOVUPS.Z   (R12)(R8*1), K1, Z6
+	VFMADD231PS Z5, Z6, Z3
+	VMOVUPS.Z   (R12)(DI*4), K1, Z6
+	VFMADD231PS Z5, Z6, Z4
+
+outputs5_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z5
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z5, Z5
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z4, Z4, Z1
+	VUNPCKHPS    Z4, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z0, Z5, Z2
+	VUNPCKHPD    Z0, Z5, Z0
+	VADDPS       Z0, Z2, Z2
+	VUNPCKLPD    Z1, Z1, Z0
+	VUNPCKHPD    Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z2, Z1
+	VSHUFF32X4   $0xdd, Z0, Z2, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000005, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z0, Z0
+	VMOVAPS      Z0, Z3
+	TESTQ        BX, BX
+	JZ           outputs5_rows1_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x14, BX
+
+outputs5_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z1, Z0, K3, Z0
+	VMOVUPS Z0, K2, (DX)
+	ADDQ    $0x14, DX
+	SUBQ    $0x01, SI
+	JMP     outputs5_rows1
+
+outputs5_rows1_end:
+outputs5_end:
+	CMPQ R10, $0x06
+	JNE  outputs6_end
+
+outputs6_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs6_rows2_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs6_rows2_check
+
+outputs6_rows2_k:
+	VMOVUPS     (R11), Z12
+	VMOVUPS     (R11)(DI*1), Z13
+	VMOVUPS     (R12), Z14
+	VFMADD231PS Z12, Z14, Z0
+	VFMADD231PS Z13, Z14, Z6
+	VMOVUPS     (R12)(DI*1), Z14
+	VFMADD231PS Z12, Z14, Z1
+	VFMADD231PS Z13, Z14, Z7
+	VMOVUPS     (R12)(DI*2), Z14
+	VFMADD231PS Z12, Z14, Z2
+	VFMADD231PS Z13, Z14, Z8
+	VMOVUPS     (R12)(R8*1), Z14
+	VFMADD231PS Z12, Z14, Z3
+	VFMADD231PS Z13, Z14, Z9
+	VMOVUPS     (R12)(DI*4), Z14
+	VFMADD231PS Z12, Z14, Z4
+	VFMADD231PS Z13, Z14, Z10
+	VMOVUPS     (R12)(R9*1), Z14
+	VFMADD231PS Z12, Z14, Z5
+	VFMADD231PS Z13, Z14, Z11
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs6_rows2_check:
+	CMPQ        R11, R13
+	JNE         outputs6_rows2_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs6_rows2_sum
+	VMOVUPS.Z   (R11), K1, Z12
+	VMOVUPS.Z   (R11)(DI*1), K1, Z13
+	VMOVUPS.Z   (R12), K1, Z14
+	VFMADD231PS Z12, Z14, Z0
+	VFMADD231PS Z13, Z14, Z6
+	VMOVUPS.Z   (R12)(DI*1), K1, Z14
+	VFMADD231PS Z12, Z14, Z1
+	VFMADD231PS Z13, Z14, Z7
+	VMOVUPS.Z   (R12)(DI*2), K1, Z14
+	VFMADD231PS Z12, Z14, Z2
+	VFMADD231PS Z13, Z14, Z8
+	VMOVUPS.Z   (R12)(R8*1), K1, Z14
+	VFMADD231PS Z12, Z14, Z3
+	VFMADD231PS Z13, Z14, Z9
+	VMOVUPS.Z   (R12)(DI*4), K1, Z14
+	VFMADD231PS Z12, Z14, Z4
+	VFMADD231PS Z13, Z14, Z10
+	VMOVUPS.Z   (R12)(R9*1), K1, Z14
+	VFMADD231PS Z12, Z14, Z5
+	VFMADD231PS Z13, Z14, Z11
+
+outputs6_rows2_sum:
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z12
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z12, Z12
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPD    Z0, Z12, Z5
+	VUNPCKHPD    Z0, Z12, Z0
+	VADDPS       Z0, Z5, Z5
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0x88, Z0, Z5, Z2
+	VSHUFF32X4   $0xdd, Z0, Z5, Z0
+	VADDPS       Z0, Z2, Z2
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z2, Z1
+	VSHUFF32X4   $0xdd, Z0, Z2, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x0000000c, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs6_rows2_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x30, BX
+
+outputs6_rows2_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x30, DX
+	SUBQ    $0x02, SI
+	JMP     outputs6_rows2
+
+outputs6_rows2_end:
+outputs6_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs6_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs6_rows1_check
+
+outputs6_rows1_k:
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z6, Z7, Z0
+	VMOVUPS     (R12)(DI*1), Z7
+	VFMADD231PS Z6, Z7, Z1
+	VMOVUPS     (R12)(DI*2), Z7
+	VFMADD231PS Z6, Z7, Z2
+	VMOVUPS     (R12)(R8*1), Z7
+	VFMADD231PS Z6, Z7, Z3
+	VMOVUPS     (R12)(DI*4), Z7
+	VFMADD231PS Z6, Z7, Z4
+	VMOVUPS     (R12)(R9*1), Z7
+	VFMADD231PS Z6, Z7, Z5
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs6_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs6_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs6_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z6
+	VMOVUPS.Z   (R12), K1, Z7
+	VFMADD231PS Z6, Z7, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z7
+	VFMADD231PS Z6, Z7, Z1
+	VMOVUPS.Z   (R12)(DI*2), K1, Z7
+	VFMADD231PS Z6, Z7, Z2
+	VMOVUPS.Z   (R12)(R8*1), K1, Z7
+	VFMADD231PS Z6, Z7, Z3
+	VMOVUPS.Z   (R12)(DI*4), K1, Z7
+	VFMADD231PS Z6, Z7, Z4
+	VMOVUPS.Z   (R12)(R9*1), K1, Z7
+	VFMADD231PS Z6, Z7, Z5
+
+outputs6_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z6
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z6, Z6
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z0, Z6, Z2
+	VUNPCKHPD    Z0, Z6, Z0
+	VADDPS       Z0, Z2, Z2
+	VUNPCKLPD    Z1, Z1, Z0
+	VUNPCKHPD    Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z2, Z1
+	VSHUFF32X4   $0xdd, Z0, Z2, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000006, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z0, Z0
+	VMOVAPS      Z0, Z3
+	TESTQ        BX, BX
+	JZ           outputs6_rows1_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x18, BX
+
+outputs6_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z1, Z0, K3, Z0
+	VMOVUPS Z0, K2, (DX)
+	ADDQ    $0x18, DX
+	SUBQ    $0x01, SI
+	JMP     outputs6_rows1
+
+outputs6_rows1_end:
+outputs6_end:
+	CMPQ R10, $0x07
+	JNE  outputs7_end
+
+outputs7_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs7_rows2_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs7_rows2_check
+
+outputs7_rows2_k:
+	VMOVUPS     (R11), Z14
+	VMOVUPS     (R11)(DI*1), Z15
+	VMOVUPS     (R12), Z16
+	VFMADD231PS Z14, Z16, Z0
+	VFMADD231PS Z15, Z16, Z7
+	VMOVUPS     (R12)(DI*1), Z16
+	VFMADD231PS Z14, Z16, Z1
+	VFMADD231PS Z15, Z16, Z8
+	VMOVUPS     (R12)(DI*2), Z16
+	VFMADD231PS Z14, Z16, Z2
+	VFMADD231PS Z15, Z16, Z9
+	VMOVUPS     (R12)(R8*1), Z16
+	VFMADD231PS Z14, Z16, Z3
+	VFMADD231PS Z15, Z16, Z10
+	VMOVUPS     (R12)(DI*4), Z16
+	VFMADD231PS Z14, Z16, Z4
+	VFMADD231PS Z15, Z16, Z11
+	VMOVUPS     (R12)(R9*1), Z16
+	VFMADD231PS Z14, Z16, Z5
+	VFMADD231PS Z15, Z16, Z12
+	VMOVUPS     (R12)(R8*2), Z16
+	VFMADD231PS Z14, Z16, Z6
+	VFMADD231PS Z15, Z16, Z13
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs7_rows2_check:
+	CMPQ        R11, R13
+	JNE         outputs7_rows2_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs7_rows2_sum
+	VMOVUPS.Z   (R11), K1, Z14
+	VMOVUPS.Z   (R11)(DI*1), K1, Z15
+	VMOVUPS.Z   (R12), K1, Z16
+	VFMADD231PS Z14, Z16, Z0
+	VFMADD231PS Z15, Z16, Z7
+	VMOVUPS.Z   (R12)(DI*1), K1, Z16
+	VFMADD231PS Z14, Z16, Z1
+	VFMADD231PS Z15, Z16, Z8
+	VMOVUPS.Z   (R12)(DI*2), K1, Z16
+	VFMADD231PS Z14, Z16, Z2
+	VFMADD231PS Z15, Z16, Z9
+	VMOVUPS.Z   (R12)(R8*1), K1, Z16
+	VFMADD231PS Z14, Z16, Z3
+	VFMADD231PS Z15, Z16, Z10
+	VMOVUPS.Z   (R12)(DI*4), K1, Z16
+	VFMADD231PS Z14, Z16, Z4
+	VFMADD231PS Z15, Z16, Z11
+	VMOVUPS.Z   (R12)(R9*1), K1, Z16
+	VFMADD231PS Z14, Z16, Z5
+	VFMADD231PS Z15, Z16, Z12
+	VMOVUPS.Z   (R12)(R8*2), K1, Z16
+	VFMADD231PS Z14, Z16, Z6
+	VFMADD231PS Z15, Z16, Z13
+
+outputs7_rows2_sum:
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z14
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z14, Z14
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPD    Z0, Z14, Z6
+	VUNPCKHPD    Z0, Z14, Z0
+	VADDPS       Z0, Z6, Z6
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z5, Z5, Z2
+	VUNPCKHPD    Z5, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z6, Z3
+	VSHUFF32X4   $0xdd, Z0, Z6, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x0000000e, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs7_rows2_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x38, BX
+
+outputs7_rows2_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x38, DX
+	SUBQ    $0x02, SI
+	JMP     outputs7_rows2
+
+outputs7_rows2_end:
+outputs7_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs7_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R11, R13
+	JMP    outputs7_rows1_check
+
+outputs7_rows1_k:
+	VMOVUPS     (R11), Z7
+	VMOVUPS     (R12), Z8
+	VFMADD231PS Z7, Z8, Z0
+	VMOVUPS     (R12)(DI*1), Z8
+	VFMADD231PS Z7, Z8, Z1
+	VMOVUPS     (R12)(DI*2), Z8
+	VFMADD231PS Z7, Z8, Z2
+	VMOVUPS     (R12)(R8*1), Z8
+	VFMADD231PS Z7, Z8, Z3
+	VMOVUPS     (R12)(DI*4), Z8
+	VFMADD231PS Z7, Z8, Z4
+	VMOVUPS     (R12)(R9*1), Z8
+	VFMADD231PS Z7, Z8, Z5
+	VMOVUPS     (R12)(R8*2), Z8
+	VFMADD231PS Z7, Z8, Z6
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs7_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs7_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs7_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z7
+	VMOVUPS.Z   (R12), K1, Z8
+	VFMADD231PS Z7, Z8, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z8
+	VFMADD231PS Z7, Z8, Z1
+	VMOVUPS.Z   (R12)(DI*2), K1, Z8
+	VFMADD231PS Z7, Z8, Z2
+	VMOVUPS.Z   (R12)(R8*1), K1, Z8
+	VFMADD231PS Z7, Z8, Z3
+	VMOVUPS.Z   (R12)(DI*4), K1, Z8
+	VFMADD231PS Z7, Z8, Z4
+	VMOVUPS.Z   (R12)(R9*1), K1, Z8
+	VFMADD231PS Z7, Z8, Z5
+	VMOVUPS.Z   (R12)(R8*2), K1, Z8
+	VFMADD231PS Z7, Z8, Z6
+
+outputs7_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z7
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z6, Z6, Z2
+	VUNPCKHPS    Z6, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPD    Z0, Z7, Z3
+	VUNPCKHPD    Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000007, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z0, Z0
+	VMOVAPS      Z0, Z3
+	TESTQ        BX, BX
+	JZ           outputs7_rows1_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x1c, BX
+
+outputs7_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z1, Z0, K3, Z0
+	VMOVUPS Z0, K2, (DX)
+	ADDQ    $0x1c, DX
+	SUBQ    $0x01, SI
+	JMP     outputs7_rows1
+
+outputs7_rows1_end:
+outputs7_end:
+	CMPQ R10, $0x08
+	JNE  outputs8_end
+
+outputs8_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs8_rows2_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	LEAQ   (R12)(R9*1), R13
+	LEAQ   (R13)(DI*2), R13
+	MOVQ   DI, R14
+	ANDQ   $-64, R14
+	ADDQ   R11, R14
+	JMP    outputs8_rows2_check
+
+outputs8_rows2_k:
+	VMOVUPS     (R11), Z16
+	VMOVUPS     (R11)(DI*1), Z17
+	VMOVUPS     (R12), Z18
+	VFMADD231PS Z16, Z18, Z0
+	VFMADD231PS Z17, Z18, Z8
+	VMOVUPS     (R12)(DI*1), Z18
+	VFMADD231PS Z16, Z18, Z1
+	VFMADD231PS Z17, Z18, Z9
+	VMOVUPS     (R12)(DI*2), Z18
+	VFMADD231PS Z16, Z18, Z2
+	VFMADD231PS Z17, Z18, Z10
+	VMOVUPS     (R12)(R8*1), Z18
+	VFMADD231PS Z16, Z18, Z3
+	VFMADD231PS Z17, Z18, Z11
+	VMOVUPS     (R12)(DI*4), Z18
+	VFMADD231PS Z16, Z18, Z4
+	VFMADD231PS Z17, Z18, Z12
+	VMOVUPS     (R12)(R9*1), Z18
+	VFMADD231PS Z16, Z18, Z5
+	VFMADD231PS Z17, Z18, Z13
+	VMOVUPS     (R12)(R8*2), Z18
+	VFMADD231PS Z16, Z18, Z6
+	VFMADD231PS Z17, Z18, Z14
+	VMOVUPS     (R13), Z18
+	VFMADD231PS Z16, Z18, Z7
+	VFMADD231PS Z17, Z18, Z15
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+	ADDQ        $0x40, R13
+
+outputs8_rows2_check:
+	CMPQ        R11, R14
+	JNE         outputs8_rows2_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs8_rows2_sum
+	VMOVUPS.Z   (R11), K1, Z16
+	VMOVUPS.Z   (R11)(DI*1), K1, Z17
+	VMOVUPS.Z   (R12), K1, Z18
+	VFMADD231PS Z16, Z18, Z0
+	VFMADD231PS Z17, Z18, Z8
+	VMOVUPS.Z   (R12)(DI*1), K1, Z18
+	VFMADD231PS Z16, Z18, Z1
+	VFMADD231PS Z17, Z18, Z9
+	VMOVUPS.Z   (R12)(DI*2), K1, Z18
+	VFMADD231PS Z16, Z18, Z2
+	VFMADD231PS Z17, Z18, Z10
+	VMOVUPS.Z   (R12)(R8*1), K1, Z18
+	VFMADD231PS Z16, Z18, Z3
+	VFMADD231PS Z17, Z18, Z11
+	VMOVUPS.Z   (R12)(DI*4), K1, Z18
+	VFMADD231PS Z16, Z18, Z4
+	VFMADD231PS Z17, Z18, Z12
+	VMOVUPS.Z   (R12)(R9*1), K1, Z18
+	VFMADD231PS Z16, Z18, Z5
+	VFMADD231PS Z17, Z18, Z13
+	VMOVUPS.Z   (R12)(R8*2), K1, Z18
+	VFMADD231PS Z16, Z18, Z6
+	VFMADD231PS Z17, Z18, Z14
+	VMOVUPS.Z   (R13), K1, Z18
+	VFMADD231PS Z16, Z18, Z7
+	VFMADD231PS Z17, Z18, Z15
+
+outputs8_rows2_sum:
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z16, Z16
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z16, Z7
+	VUNPCKHPD    Z0, Z16, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs8_rows2_first0_leaky
+	VMOVUPS      (BX), Z3
+	ADDQ         $0x40, BX
+
+outputs8_rows2_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K2
+	VMULPS  Z0, Z1, K2, Z1
+	VMOVUPS Z1, (DX)
+	ADDQ    $0x40, DX
+	SUBQ    $0x02, SI
+	JMP     outputs8_rows2
+
+outputs8_rows2_end:
+outputs8_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs8_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	LEAQ   (R12)(R9*1), R13
+	LEAQ   (R13)(DI*2), R13
+	MOVQ   DI, R14
+	ANDQ   $-64, R14
+	ADDQ   R11, R14
+	JMP    outputs8_rows1_check
+
+outputs8_rows1_k:
+	VMOVUPS     (R11), Z8
+	VMOVUPS     (R12), Z9
+	VFMADD231PS Z8, Z9, Z0
+	VMOVUPS     (R12)(DI*1), Z9
+	VFMADD231PS Z8, Z9, Z1
+	VMOVUPS     (R12)(DI*2), Z9
+	VFMADD231PS Z8, Z9, Z2
+	VMOVUPS     (R12)(R8*1), Z9
+	VFMADD231PS Z8, Z9, Z3
+	VMOVUPS     (R12)(DI*4), Z9
+	VFMADD231PS Z8, Z9, Z4
+	VMOVUPS     (R12)(R9*1), Z9
+	VFMADD231PS Z8, Z9, Z5
+	VMOVUPS     (R12)(R8*2), Z9
+	VFMADD231PS Z8, Z9, Z6
+	VMOVUPS     (R13), Z9
+	VFMADD231PS Z8, Z9, Z7
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+	ADDQ        $0x40, R13
+
+outputs8_rows1_check:
+	CMPQ        R11, R14
+	JNE         outputs8_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs8_rows1_sum
+	VMOVUPS.Z   (R11), K1, Z8
+	VMOVUPS.Z   (R12), K1, Z9
+	VFMADD231PS Z8, Z9, Z0
+	VMOVUPS.Z   (R12)(DI*1), K1, Z9
+	VFMADD231PS Z8, Z9, Z1
+	VMOVUPS.Z   (R12)(DI*2), K1, Z9
+	VFMADD231PS Z8, Z9, Z2
+	VMOVUPS.Z   (R12)(R8*1), K1, Z9
+	VFMADD231PS Z8, Z9, Z3
+	VMOVUPS.Z   (R12)(DI*4), K1, Z9
+	VFMADD231PS Z8, Z9, Z4
+	VMOVUPS.Z   (R12)(R9*1), K1, Z9
+	VFMADD231PS Z8, Z9, Z5
+	VMOVUPS.Z   (R12)(R8*2), K1, Z9
+	VFMADD231PS Z8, Z9, Z6
+	VMOVUPS.Z   (R13), K1, Z9
+	VFMADD231PS Z8, Z9, Z7
+
+outputs8_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Z1, Z0, Z8
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z8, Z8
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPD    Z0, Z8, Z3
+	VUNPCKHPD    Z0, Z8, Z0
+	VADDPS       Z0, Z3, Z3
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         $0x00000008, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	MOVL         $0x0000ffff, R12
+	BZHIL        R11, R12, R12
+	KMOVW        R12, K2
+	VBROADCASTSS slope+128(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Z0, Z0
+	VMOVAPS      Z0, Z3
+	TESTQ        BX, BX
+	JZ           outputs8_rows1_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x20, BX
+
+outputs8_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z1, Z0, K3, Z0
+	VMOVUPS Z0, K2, (DX)
+	ADDQ    $0x20, DX
+	SUBQ    $0x01, SI
+	JMP     outputs8_rows1
+
+outputs8_rows1_end:
+outputs8_end:
+	CMPQ R10, $0x09
+	JNE  outputs9_end
+
+outputs9_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs9_rows2_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	LEAQ   (R11)(R9*1), R12
+	LEAQ   (R12)(DI*2), R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R10, R13
+	JMP    outputs9_rows2_check
+
+outputs9_rows2_k:
+	VMOVUPS     (R10), Z18
+	VMOVUPS     (R10)(DI*1), Z19
+	VMOVUPS     (R11), Z20
+	VFMADD231PS Z18, Z20, Z0
+	VFMADD231PS Z19, Z20, Z9
+	VMOVUPS     (R11)(DI*1), Z20
+	VFMADD231PS Z18, Z20, Z1
+	VFMADD231PS Z19, Z20, Z10
+	VMOVUPS     (R11)(DI*2), Z20
+	VFMADD231PS Z18, Z20, Z2
+	VFMADD231PS Z19, Z20, Z11
+	VMOVUPS     (R11)(R8*1), Z20
+	VFMADD231PS Z18, Z20, Z3
+	VFMADD231PS Z19, Z20, Z12
+	VMOVUPS     (R11)(DI*4), Z20
+	VFMADD231PS Z18, Z20, Z4
+	VFMADD231PS Z19, Z20, Z13
+	VMOVUPS     (R11)(R9*1), Z20
+	VFMADD231PS Z18, Z20, Z5
+	VFMADD231PS Z19, Z20, Z14
+	VMOVUPS     (R11)(R8*2), Z20
+	VFMADD231PS Z18, Z20, Z6
+	VFMADD231PS Z19, Z20, Z15
+	VMOVUPS     (R12), Z20
+	VFMADD231PS Z18, Z20, Z7
+	VFMADD231PS Z19, Z20, Z16
+	VMOVUPS     (R12)(DI*1), Z20
+	VFMADD231PS Z18, Z20, Z8
+	VFMADD231PS Z19, Z20, Z17
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs9_rows2_check:
+	CMPQ        R10, R13
+	JNE         outputs9_rows2_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs9_rows2_sum
+	VMOVUPS.Z   (R10), K1, Z18
+	VMOVUPS.Z   (R10)(DI*1), K1, Z19
+	VMOVUPS.Z   (R11), K1, Z20
+	VFMADD231PS Z18, Z20, Z0
+	VFMADD231PS Z19, Z20, Z9
+	VMOVUPS.Z   (R11)(DI*1), K1, Z20
+	VFMADD231PS Z18, Z20, Z1
+	VFMADD231PS Z19, Z20, Z10
+	VMOVUPS.Z   (R11)(DI*2), K1, Z20
+	VFMADD231PS Z18, Z20, Z2
+	VFMADD231PS Z19, Z20, Z11
+	VMOVUPS.Z   (R11)(R8*1), K1, Z20
+	VFMADD231PS Z18, Z20, Z3
+	VFMADD231PS Z19, Z20, Z12
+	VMOVUPS.Z   (R11)(DI*4), K1, Z20
+	VFMADD231PS Z18, Z20, Z4
+	VFMADD231PS Z19, Z20, Z13
+	VMOVUPS.Z   (R11)(R9*1), K1, Z20
+	VFMADD231PS Z18, Z20, Z5
+	VFMADD231PS Z19, Z20, Z14
+	VMOVUPS.Z   (R11)(R8*2), K1, Z20
+	VFMADD231PS Z18, Z20, Z6
+	VFMADD231PS Z19, Z20, Z15
+	VMOVUPS.Z   (R12), K1, Z20
+	VFMADD231PS Z18, Z20, Z7
+	VFMADD231PS Z19, Z20, Z16
+	VMOVUPS.Z   (R12)(DI*1), K1, Z20
+	VFMADD231PS Z18, Z20, Z8
+	VFMADD231PS Z19, Z20, Z17
+
+outputs9_rows2_sum:
+	IMUL3Q       $0x02, DI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Z1, Z0, Z18
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z18, Z18
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z9, Z8, Z3
+	VUNPCKHPS    Z9, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPS    Z11, Z10, Z4
+	VUNPCKHPS    Z11, Z10, Z5
+	VADDPS       Z5, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z5
+	VUNPCKHPS    Z13, Z12, Z6
+	VADDPS       Z6, Z5, Z5
+	VUNPCKLPS    Z15, Z14, Z6
+	VUNPCKHPS    Z15, Z14, Z7
+	VADDPS       Z7, Z6, Z6
+	VUNPCKLPD    Z0, Z18, Z7
+	VUNPCKHPD    Z0, Z18, Z0
+	VADDPS       Z0, Z7, Z7
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z4, Z3, Z1
+	VUNPCKHPD    Z4, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPD    Z6, Z5, Z2
+	VUNPCKHPD    Z6, Z5, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x88, Z0, Z7, Z3
+	VSHUFF32X4   $0xdd, Z0, Z7, Z0
+	VADDPS       Z0, Z3, Z3
+	VSHUFF32X4   $0x88, Z2, Z1, Z0
+	VSHUFF32X4   $0xdd, Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z3, Z1
+	VSHUFF32X4   $0xdd, Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z1
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs9_rows2_first0_leaky
+	VMOVUPS      (BX), Z3
+	ADDQ         $0x40, BX
+
+outputs9_rows2_first0_leaky:
+	VCMPPS       $0x1a, Z2, Z3, K2
+	VMULPS       Z0, Z1, K2, Z1
+	VMOVUPS      Z1, (DX)
+	ADDQ         $0x40, DX
+	VUNPCKLPS    Z17, Z16, Z0
+	VUNPCKHPS    Z17, Z16, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z0, Z0, Z1
+	VUNPCKHPD    Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z0, Z1
+	VSHUFF32X4   $0xdd, Z0, Z0, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x00000002, R10
+	MOVQ         $0x00000010, R11
+	CMPQ         R10, R11
+	CMOVQGT      R11, R10
+	MOVL         $0x0000ffff, R11
+	BZHIL        R10, R11, R11
+	KMOVW        R11, K2
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R10
+	VADDPS       64(R10), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs9_rows2_first16_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x08, BX
+
+outputs9_rows2_first16_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x08, DX
+	SUBQ    $0x02, SI
+	JMP     outputs9_rows2
+
+outputs9_rows2_end:
+outputs9_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs9_rows1_end
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	LEAQ   (R11)(R9*1), R12
+	LEAQ   (R12)(DI*2), R12
+	MOVQ   DI, R13
+	ANDQ   $-64, R13
+	ADDQ   R10, R13
+	JMP    outputs9_rows1_check
+
+outputs9_rows1_k:
+	VMOVUPS     (R10), Z9
+	VMOVUPS     (R11), Z10
+	VFMADD231PS Z9, Z10, Z0
+	VMOVUPS     (R11)(DI*1), Z10
+	VFMADD231PS Z9, Z10, Z1
+	VMOVUPS     (R11)(DI*2), Z10
+	VFMADD231PS Z9, Z10, Z2
+	VMOVUPS     (R11)(R8*1), Z10
+	VFMADD231PS Z9, Z10, Z3
+	VMOVUPS     (R11)(DI*4), Z10
+	VFMADD231PS Z9, Z10, Z4
+	VMOVUPS     (R11)(R9*1), Z10
+	VFMADD231PS Z9, Z10, Z5
+	VMOVUPS     (R11)(R8*2), Z10
+	VFMADD231PS Z9, Z10, Z6
+	VMOVUPS     (R12), Z10
+	VFMADD231PS Z9, Z10, Z7
+	VMOVUPS     (R12)(DI*1), Z10
+	VFMADD231PS Z9, Z10, Z8
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+
+outputs9_rows1_check:
+	CMPQ        R10, R13
+	JNE         outputs9_rows1_k
+	TESTQ       $0x0000003c, DI
+	JZ          outputs9_rows1_sum
+	VMOVUPS.Z   (R10), K1, Z9
+	VMOVUPS.Z   (R11), K1, Z10
+	VFMADD231PS Z9, Z10, Z0
+	VMOVUPS.Z   (R11)(DI*1), K1, Z10
+	VFMADD231PS Z9, Z10, Z1
+	VMOVUPS.Z   (R11)(DI*2), K1, Z10
+	VFMADD231PS Z9, Z10, Z2
+	VMOVUPS.Z   (R11)(R8*1), K1, Z10
+	VFMADD231PS Z9, Z10, Z3
+	VMOVUPS.Z   (R11)(DI*4), K1, Z10
+	VFMADD231PS Z9, Z10, Z4
+	VMOVUPS.Z   (R11)(R9*1), K1, Z10
+	VFMADD231PS Z9, Z10, Z5
+	VMOVUPS.Z   (R11)(R8*2), K1, Z10
+	VFMADD231PS Z9, Z10, Z6
+	VMOVUPS.Z   (R12), K1, Z10
+	VFMADD231PS Z9, Z10, Z7
+	VMOVUPS.Z   (R12)(DI*1), K1, Z10
+	VFMADD231PS Z9, Z10, Z8
+
+outputs9_rows1_sum:
+	IMUL3Q       $0x01, DI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Z1, Z0, Z9
+	VUNPCKHPS    Z1, Z0, Z0
+	VADDPS       Z0, Z9, Z9
+	VUNPCKLPS    Z3, Z2, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPS    Z5, Z4, Z1
+	VUNPCKHPS    Z5, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VUNPCKLPS    Z7, Z6, Z2
+	VUNPCKHPS    Z7, Z6, Z3
+	VADDPS       Z3, Z2, Z2
+	VUNPCKLPS    Z8, Z8, Z3
+	VUNPCKHPS    Z8, Z8, Z4
+	VADDPS       Z4, Z3, Z3
+	VUNPCKLPD    Z0, Z9, Z4
+	VUNPCKHPD    Z0, Z9, Z0
+	VADDPS       Z0, Z4, Z4
+	VUNPCKLPD    Z2, Z1, Z0
+	VUNPCKHPD    Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VUNPCKLPD    Z3, Z3, Z1
+	VUNPCKHPD    Z3, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFF32X4   $0x88, Z0, Z4, Z2
+	VSHUFF32X4   $0xdd, Z0, Z4, Z0
+	VADDPS       Z0, Z2, Z2
+	VSHUFF32X4   $0x88, Z1, Z1, Z0
+	VSHUFF32X4   $0xdd, Z1, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VSHUFF32X4   $0x88, Z0, Z2, Z1
+	VSHUFF32X4   $0xdd, Z0, Z2, Z0
+	VADDPS       Z0, Z1, Z1
+	MOVQ         $0x00000009, R10
+	MOVQ         $0x00000010, R11
+	CMPQ         R10, R11
+	CMOVQGT      R11, R10
+	MOVL         $0x0000ffff, R11
+	BZHIL        R10, R11, R11
+	KMOVW        R11, K2
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z2, Z2, Z2
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Z1, Z1
+	VMOVAPS      Z1, Z3
+	TESTQ        BX, BX
+	JZ           outputs9_rows1_first0_leaky
+	VMOVUPS.Z    (BX), K2, Z3
+	ADDQ         $0x24, BX
+
+outputs9_rows1_first0_leaky:
+	VCMPPS  $0x1a, Z2, Z3, K3
+	VMULPS  Z0, Z1, K3, Z1
+	VMOVUPS Z1, K2, (DX)
+	ADDQ    $0x24, DX
+	SUBQ    $0x01, SI
+	JMP     outputs9_rows1
+
+outputs9_rows1_end:
+outputs9_end:
 	VZEROUPPER
 	RET
 
@@ -9641,709 +10147,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseForwardNarrowAVX2(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
+// func denseNarrowAVX2(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32)
 // Requires: AVX, CMOV, FMA3
-TEXT ·denseForwardNarrowAVX2(SB), NOSPLIT, $0-108
-	MOVQ    x_base+24(FP), AX
-	MOVQ    packed_base+48(FP), CX
-	MOVQ    y_base+0(FP), DX
-	MOVQ    rows+80(FP), BX
-	MOVQ    in+88(FP), SI
-	MOVQ    SI, DI
-	ANDQ    $0x07, DI
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, DI
-	LEAQ    denseMasks<>+0(SB), R9
-	SUBQ    DI, R8
-	VMOVUPS (R9)(R8*4), Y0
-	VMOVUPS 32(R9)(R8*4), Y1
-	SHLQ    $0x02, SI
-	LEAQ    (SI)(SI*2), DI
-	LEAQ    (SI)(SI*4), R8
-	MOVQ    out+96(FP), R9
-	CMPQ    R9, $0x01
-	JNE     outputs1_end
-
-outputs1_rows8:
-	CMPQ   BX, $0x08
-	JL     outputs1_rows8_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   AX, R10
-	MOVQ   CX, R11
-	MOVQ   SI, R12
-	ANDQ   $-32, R12
-	ADDQ   R10, R12
-	LEAQ   (R10)(R8*1), R13
-	LEAQ   (R13)(SI*2), R13
-	JMP    outputs1_rows8_check
-
-outputs1_rows8_k:
-	VMOVUPS     (R11), Y9
-	VMOVUPS     (R10), Y10
-	VFMADD231PS Y10, Y9, Y1
-	VMOVUPS     (R10)(SI*1), Y10
-	VFMADD231PS Y10, Y9, Y2
-	VMOVUPS     (R10)(SI*2), Y10
-	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R10)(DI*1), Y10
-	VFMADD231PS Y10, Y9, Y4
-	VMOVUPS     (R10)(SI*4), Y10
-	VFMADD231PS Y10, Y9, Y5
-	VMOVUPS     (R10)(R8*1), Y10
-	VFMADD231PS Y10, Y9, Y6
-	VMOVUPS     (R10)(DI*2), Y10
-	VFMADD231PS Y10, Y9, Y7
-	VMOVUPS     (R13), Y10
-	VFMADD231PS Y10, Y9, Y8
-	ADDQ        $0x20, R10
-	ADDQ        $0x20, R13
-	ADDQ        $0x20, R11
-
-outputs1_rows8_check:
-	CMPQ        R10, R12
-	JNE         outputs1_rows8_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs1_rows8_sum
-	VMASKMOVPS  (R11), Y0, Y9
-	VMASKMOVPS  (R10), Y0, Y10
-	VFMADD231PS Y10, Y9, Y1
-	VMASKMOVPS  (R10)(SI*1), Y0, Y10
-	VFMADD231PS Y10, Y9, Y2
-	VMASKMOVPS  (R10)(SI*2), Y0, Y10
-	VFMADD231PS Y10, Y9, Y3
-	VMASKMOVPS  (R10)(DI*1), Y0, Y10
-	VFMADD231PS Y10, Y9, Y4
-	VMASKMOVPS  (R10)(SI*4), Y0, Y10
-	VFMADD231PS Y10, Y9, Y5
-	VMASKMOVPS  (R10)(R8*1), Y0, Y10
-	VFMADD231PS Y10, Y9, Y6
-	VMASKMOVPS  (R10)(DI*2), Y0, Y10
-	VFMADD231PS Y10, Y9, Y7
-	VMASKMOVPS  (R13), Y0, Y10
-	VFMADD231PS Y10, Y9, Y8
-
-outputs1_rows8_sum:
-	IMUL3Q       $0x08, SI, R10
-	ADDQ         R10, AX
-	VUNPCKLPS    Y2, Y1, Y9
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y9, Y9
-	VUNPCKLPS    Y4, Y3, Y1
-	VUNPCKHPS    Y4, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VUNPCKLPS    Y6, Y5, Y2
-	VUNPCKHPS    Y6, Y5, Y3
-	VADDPS       Y3, Y2, Y2
-	VUNPCKLPS    Y8, Y7, Y3
-	VUNPCKHPS    Y8, Y7, Y4
-	VADDPS       Y4, Y3, Y3
-	VUNPCKLPD    Y1, Y9, Y4
-	VUNPCKHPD    Y1, Y9, Y1
-	VADDPS       Y1, Y4, Y4
-	VUNPCKLPD    Y3, Y2, Y1
-	VUNPCKHPD    Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x20, Y1, Y4, Y2
-	VPERM2F128   $0x31, Y1, Y4, Y1
-	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS slope+104(FP), Y1
-	VXORPS       Y3, Y3, Y3
-	MOVQ         bias+72(FP), R10
-	VADDPS       (R10), Y2, Y2
-	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y2, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y2
-	VMOVUPS      Y2, (DX)
-	ADDQ         $0x20, DX
-	SUBQ         $0x08, BX
-	JMP          outputs1_rows8
-
-outputs1_rows8_end:
-outputs1_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs1_rows1_end
-	VXORPS Y1, Y1, Y1
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-32, R11
-	ADDQ   R8, R11
-	JMP    outputs1_rows1_check
-
-outputs1_rows1_k:
-	VMOVUPS     (R10), Y2
-	VMOVUPS     (R8), Y3
-	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R10
-
-outputs1_rows1_check:
-	CMPQ        R8, R11
-	JNE         outputs1_rows1_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs1_rows1_sum
-	VMASKMOVPS  (R10), Y0, Y2
-	VMASKMOVPS  (R8), Y0, Y3
-	VFMADD231PS Y3, Y2, Y1
-
-outputs1_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y1, Y1, Y2
-	VUNPCKHPS    Y1, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VUNPCKLPD    Y2, Y2, Y1
-	VUNPCKHPD    Y2, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x20, Y1, Y1, Y2
-	VPERM2F128   $0x31, Y1, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	MOVQ         $0x00000001, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	LEAQ         denseMasks<>+0(SB), R11
-	SUBQ         R8, R10
-	VMOVUPS      (R11)(R10*4), Y1
-	VMOVUPS      32(R11)(R10*4), Y3
-	VBROADCASTSS slope+104(FP), Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y2, Y2
-	VMULPS       Y3, Y2, Y3
-	VCMPPS       $0x1e, Y4, Y2, Y4
-	VBLENDVPS    Y4, Y2, Y3, Y2
-	VMASKMOVPS   Y2, Y1, (DX)
-	ADDQ         $0x04, DX
-	SUBQ         $0x01, BX
-	JMP          outputs1_rows1
-
-outputs1_rows1_end:
-outputs1_end:
-	CMPQ R9, $0x02
-	JNE  outputs2_end
-
-outputs2_rows4:
-	CMPQ   BX, $0x04
-	JL     outputs2_rows4_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-32, R11
-	ADDQ   R8, R11
-	JMP    outputs2_rows4_check
-
-outputs2_rows4_k:
-	VMOVUPS     (R10), Y9
-	VMOVUPS     (R10)(SI*1), Y10
-	VMOVUPS     (R8), Y11
-	VFMADD231PS Y11, Y9, Y1
-	VFMADD231PS Y11, Y10, Y2
-	VMOVUPS     (R8)(SI*1), Y11
-	VFMADD231PS Y11, Y9, Y3
-	VFMADD231PS Y11, Y10, Y4
-	VMOVUPS     (R8)(SI*2), Y11
-	VFMADD231PS Y11, Y9, Y5
-	VFMADD231PS Y11, Y10, Y6
-	VMOVUPS     (R8)(DI*1), Y11
-	VFMADD231PS Y11, Y9, Y7
-	VFMADD231PS Y11, Y10, Y8
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R10
-
-outputs2_rows4_check:
-	CMPQ        R8, R11
-	JNE         outputs2_rows4_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs2_rows4_sum
-	VMASKMOVPS  (R10), Y0, Y9
-	VMASKMOVPS  (R10)(SI*1), Y0, Y10
-	VMASKMOVPS  (R8), Y0, Y11
-	VFMADD231PS Y11, Y9, Y1
-	VFMADD231PS Y11, Y10, Y2
-	VMASKMOVPS  (R8)(SI*1), Y0, Y11
-	VFMADD231PS Y11, Y9, Y3
-	VFMADD231PS Y11, Y10, Y4
-	VMASKMOVPS  (R8)(SI*2), Y0, Y11
-	VFMADD231PS Y11, Y9, Y5
-	VFMADD231PS Y11, Y10, Y6
-	VMASKMOVPS  (R8)(DI*1), Y0, Y11
-	VFMADD231PS Y11, Y9, Y7
-	VFMADD231PS Y11, Y10, Y8
-
-outputs2_rows4_sum:
-	IMUL3Q       $0x04, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y2, Y1, Y9
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y9, Y9
-	VUNPCKLPS    Y4, Y3, Y1
-	VUNPCKHPS    Y4, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VUNPCKLPS    Y6, Y5, Y2
-	VUNPCKHPS    Y6, Y5, Y3
-	VADDPS       Y3, Y2, Y2
-	VUNPCKLPS    Y8, Y7, Y3
-	VUNPCKHPS    Y8, Y7, Y4
-	VADDPS       Y4, Y3, Y3
-	VUNPCKLPD    Y1, Y9, Y4
-	VUNPCKHPD    Y1, Y9, Y1
-	VADDPS       Y1, Y4, Y4
-	VUNPCKLPD    Y3, Y2, Y1
-	VUNPCKHPD    Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x20, Y1, Y4, Y2
-	VPERM2F128   $0x31, Y1, Y4, Y1
-	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS slope+104(FP), Y1
-	VXORPS       Y3, Y3, Y3
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y2, Y2
-	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y2, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y2
-	VMOVUPS      Y2, (DX)
-	ADDQ         $0x20, DX
-	SUBQ         $0x04, BX
-	JMP          outputs2_rows4
-
-outputs2_rows4_end:
-outputs2_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs2_rows1_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-32, R11
-	ADDQ   R8, R11
-	JMP    outputs2_rows1_check
-
-outputs2_rows1_k:
-	VMOVUPS     (R10), Y3
-	VMOVUPS     (R10)(SI*1), Y4
-	VMOVUPS     (R8), Y5
-	VFMADD231PS Y5, Y3, Y1
-	VFMADD231PS Y5, Y4, Y2
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R10
-
-outputs2_rows1_check:
-	CMPQ        R8, R11
-	JNE         outputs2_rows1_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs2_rows1_sum
-	VMASKMOVPS  (R10), Y0, Y3
-	VMASKMOVPS  (R10)(SI*1), Y0, Y4
-	VMASKMOVPS  (R8), Y0, Y5
-	VFMADD231PS Y5, Y3, Y1
-	VFMADD231PS Y5, Y4, Y2
-
-outputs2_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y2, Y1, Y3
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y3, Y3
-	VUNPCKLPD    Y3, Y3, Y1
-	VUNPCKHPD    Y3, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x20, Y1, Y1, Y2
-	VPERM2F128   $0x31, Y1, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	MOVQ         $0x00000002, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	LEAQ         denseMasks<>+0(SB), R11
-	SUBQ         R8, R10
-	VMOVUPS      (R11)(R10*4), Y1
-	VMOVUPS      32(R11)(R10*4), Y3
-	VBROADCASTSS slope+104(FP), Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y2, Y2
-	VMULPS       Y3, Y2, Y3
-	VCMPPS       $0x1e, Y4, Y2, Y4
-	VBLENDVPS    Y4, Y2, Y3, Y2
-	VMASKMOVPS   Y2, Y1, (DX)
-	ADDQ         $0x08, DX
-	SUBQ         $0x01, BX
-	JMP          outputs2_rows1
-
-outputs2_rows1_end:
-outputs2_end:
-	CMPQ R9, $0x03
-	JNE  outputs3_end
-
-outputs3_rows2:
-	CMPQ   BX, $0x02
-	JL     outputs3_rows2_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-32, R11
-	ADDQ   R8, R11
-	JMP    outputs3_rows2_check
-
-outputs3_rows2_k:
-	VMOVUPS     (R10), Y7
-	VMOVUPS     (R10)(SI*1), Y8
-	VMOVUPS     (R10)(SI*2), Y9
-	VMOVUPS     (R8), Y10
-	VFMADD231PS Y10, Y7, Y1
-	VFMADD231PS Y10, Y8, Y2
-	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R8)(SI*1), Y10
-	VFMADD231PS Y10, Y7, Y4
-	VFMADD231PS Y10, Y8, Y5
-	VFMADD231PS Y10, Y9, Y6
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R10
-
-outputs3_rows2_check:
-	CMPQ        R8, R11
-	JNE         outputs3_rows2_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs3_rows2_sum
-	VMASKMOVPS  (R10), Y0, Y7
-	VMASKMOVPS  (R10)(SI*1), Y0, Y8
-	VMASKMOVPS  (R10)(SI*2), Y0, Y9
-	VMASKMOVPS  (R8), Y0, Y10
-	VFMADD231PS Y10, Y7, Y1
-	VFMADD231PS Y10, Y8, Y2
-	VFMADD231PS Y10, Y9, Y3
-	VMASKMOVPS  (R8)(SI*1), Y0, Y10
-	VFMADD231PS Y10, Y7, Y4
-	VFMADD231PS Y10, Y8, Y5
-	VFMADD231PS Y10, Y9, Y6
-
-outputs3_rows2_sum:
-	IMUL3Q       $0x02, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y2, Y1, Y7
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y7, Y7
-	VUNPCKLPS    Y4, Y3, Y1
-	VUNPCKHPS    Y4, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VUNPCKLPS    Y6, Y5, Y2
-	VUNPCKHPS    Y6, Y5, Y3
-	VADDPS       Y3, Y2, Y2
-	VUNPCKLPD    Y1, Y7, Y3
-	VUNPCKHPD    Y1, Y7, Y1
-	VADDPS       Y1, Y3, Y3
-	VUNPCKLPD    Y2, Y2, Y1
-	VUNPCKHPD    Y2, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x20, Y1, Y3, Y2
-	VPERM2F128   $0x31, Y1, Y3, Y1
-	VADDPS       Y1, Y2, Y2
-	MOVQ         $0x00000006, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	LEAQ         denseMasks<>+0(SB), R11
-	SUBQ         R8, R10
-	VMOVUPS      (R11)(R10*4), Y1
-	VMOVUPS      32(R11)(R10*4), Y3
-	VBROADCASTSS slope+104(FP), Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y2, Y2
-	VMULPS       Y3, Y2, Y3
-	VCMPPS       $0x1e, Y4, Y2, Y4
-	VBLENDVPS    Y4, Y2, Y3, Y2
-	VMASKMOVPS   Y2, Y1, (DX)
-	ADDQ         $0x18, DX
-	SUBQ         $0x02, BX
-	JMP          outputs3_rows2
-
-outputs3_rows2_end:
-outputs3_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs3_rows1_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   AX, R8
-	MOVQ   CX, R10
-	MOVQ   SI, R11
-	ANDQ   $-32, R11
-	ADDQ   R8, R11
-	JMP    outputs3_rows1_check
-
-outputs3_rows1_k:
-	VMOVUPS     (R10), Y4
-	VMOVUPS     (R10)(SI*1), Y5
-	VMOVUPS     (R10)(SI*2), Y6
-	VMOVUPS     (R8), Y7
-	VFMADD231PS Y7, Y4, Y1
-	VFMADD231PS Y7, Y5, Y2
-	VFMADD231PS Y7, Y6, Y3
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R10
-
-outputs3_rows1_check:
-	CMPQ        R8, R11
-	JNE         outputs3_rows1_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs3_rows1_sum
-	VMASKMOVPS  (R10), Y0, Y4
-	VMASKMOVPS  (R10)(SI*1), Y0, Y5
-	VMASKMOVPS  (R10)(SI*2), Y0, Y6
-	VMASKMOVPS  (R8), Y0, Y7
-	VFMADD231PS Y7, Y4, Y1
-	VFMADD231PS Y7, Y5, Y2
-	VFMADD231PS Y7, Y6, Y3
-
-outputs3_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y2, Y1, Y4
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y4, Y4
-	VUNPCKLPS    Y3, Y3, Y1
-	VUNPCKHPS    Y3, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VUNPCKLPD    Y1, Y4, Y2
-	VUNPCKHPD    Y1, Y4, Y1
-	VADDPS       Y1, Y2, Y2
-	VPERM2F128   $0x20, Y2, Y2, Y1
-	VPERM2F128   $0x31, Y2, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	MOVQ         $0x00000003, R8
-	MOVQ         $0x00000010, R10
-	CMPQ         R8, R10
-	CMOVQGT      R10, R8
-	LEAQ         denseMasks<>+0(SB), R11
-	SUBQ         R8, R10
-	VMOVUPS      (R11)(R10*4), Y2
-	VMOVUPS      32(R11)(R10*4), Y3
-	VBROADCASTSS slope+104(FP), Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y1, Y1
-	VMULPS       Y3, Y1, Y3
-	VCMPPS       $0x1e, Y4, Y1, Y4
-	VBLENDVPS    Y4, Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y2, (DX)
-	ADDQ         $0x0c, DX
-	SUBQ         $0x01, BX
-	JMP          outputs3_rows1
-
-outputs3_rows1_end:
-outputs3_end:
-	CMPQ R9, $0x04
-	JNE  outputs4_end
-
-outputs4_rows2:
-	CMPQ   BX, $0x02
-	JL     outputs4_rows2_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   AX, R8
-	MOVQ   CX, R9
-	MOVQ   SI, R10
-	ANDQ   $-32, R10
-	ADDQ   R8, R10
-	JMP    outputs4_rows2_check
-
-outputs4_rows2_k:
-	VMOVUPS     (R9), Y9
-	VMOVUPS     (R9)(SI*1), Y10
-	VMOVUPS     (R9)(SI*2), Y11
-	VMOVUPS     (R9)(DI*1), Y12
-	VMOVUPS     (R8), Y13
-	VFMADD231PS Y13, Y9, Y1
-	VFMADD231PS Y13, Y10, Y2
-	VFMADD231PS Y13, Y11, Y3
-	VFMADD231PS Y13, Y12, Y4
-	VMOVUPS     (R8)(SI*1), Y13
-	VFMADD231PS Y13, Y9, Y5
-	VFMADD231PS Y13, Y10, Y6
-	VFMADD231PS Y13, Y11, Y7
-	VFMADD231PS Y13, Y12, Y8
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-
-outputs4_rows2_check:
-	CMPQ        R8, R10
-	JNE         outputs4_rows2_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs4_rows2_sum
-	VMASKMOVPS  (R9), Y0, Y9
-	VMASKMOVPS  (R9)(SI*1), Y0, Y10
-	VMASKMOVPS  (R9)(SI*2), Y0, Y11
-	VMASKMOVPS  (R9)(DI*1), Y0, Y12
-	VMASKMOVPS  (R8), Y0, Y13
-	VFMADD231PS Y13, Y9, Y1
-	VFMADD231PS Y13, Y10, Y2
-	VFMADD231PS Y13, Y11, Y3
-	VFMADD231PS Y13, Y12, Y4
-	VMASKMOVPS  (R8)(SI*1), Y0, Y13
-	VFMADD231PS Y13, Y9, Y5
-	VFMADD231PS Y13, Y10, Y6
-	VFMADD231PS Y13, Y11, Y7
-	VFMADD231PS Y13, Y12, Y8
-
-outputs4_rows2_sum:
-	IMUL3Q       $0x02, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y2, Y1, Y9
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y9, Y9
-	VUNPCKLPS    Y4, Y3, Y1
-	VUNPCKHPS    Y4, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VUNPCKLPS    Y6, Y5, Y2
-	VUNPCKHPS    Y6, Y5, Y3
-	VADDPS       Y3, Y2, Y2
-	VUNPCKLPS    Y8, Y7, Y3
-	VUNPCKHPS    Y8, Y7, Y4
-	VADDPS       Y4, Y3, Y3
-	VUNPCKLPD    Y1, Y9, Y4
-	VUNPCKHPD    Y1, Y9, Y1
-	VADDPS       Y1, Y4, Y4
-	VUNPCKLPD    Y3, Y2, Y1
-	VUNPCKHPD    Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x20, Y1, Y4, Y2
-	VPERM2F128   $0x31, Y1, Y4, Y1
-	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS slope+104(FP), Y1
-	VXORPS       Y3, Y3, Y3
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y2, Y2
-	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y2, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y2
-	VMOVUPS      Y2, (DX)
-	ADDQ         $0x20, DX
-	SUBQ         $0x02, BX
-	JMP          outputs4_rows2
-
-outputs4_rows2_end:
-outputs4_rows1:
-	CMPQ   BX, $0x01
-	JL     outputs4_rows1_end
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   AX, R8
-	MOVQ   CX, R9
-	MOVQ   SI, R10
-	ANDQ   $-32, R10
-	ADDQ   R8, R10
-	JMP    outputs4_rows1_check
-
-outputs4_rows1_k:
-	VMOVUPS     (R9), Y5
-	VMOVUPS     (R9)(SI*1), Y6
-	VMOVUPS     (R9)(SI*2), Y7
-	VMOVUPS     (R9)(DI*1), Y8
-	VMOVUPS     (R8), Y9
-	VFMADD231PS Y9, Y5, Y1
-	VFMADD231PS Y9, Y6, Y2
-	VFMADD231PS Y9, Y7, Y3
-	VFMADD231PS Y9, Y8, Y4
-	ADDQ        $0x20, R8
-	ADDQ        $0x20, R9
-
-outputs4_rows1_check:
-	CMPQ        R8, R10
-	JNE         outputs4_rows1_k
-	TESTQ       $0x0000001c, SI
-	JZ          outputs4_rows1_sum
-	VMASKMOVPS  (R9), Y0, Y5
-	VMASKMOVPS  (R9)(SI*1), Y0, Y6
-	VMASKMOVPS  (R9)(SI*2), Y0, Y7
-	VMASKMOVPS  (R9)(DI*1), Y0, Y8
-	VMASKMOVPS  (R8), Y0, Y9
-	VFMADD231PS Y9, Y5, Y1
-	VFMADD231PS Y9, Y6, Y2
-	VFMADD231PS Y9, Y7, Y3
-	VFMADD231PS Y9, Y8, Y4
-
-outputs4_rows1_sum:
-	IMUL3Q       $0x01, SI, R8
-	ADDQ         R8, AX
-	VUNPCKLPS    Y2, Y1, Y5
-	VUNPCKHPS    Y2, Y1, Y1
-	VADDPS       Y1, Y5, Y5
-	VUNPCKLPS    Y4, Y3, Y1
-	VUNPCKHPS    Y4, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	VUNPCKLPD    Y1, Y5, Y2
-	VUNPCKHPD    Y1, Y5, Y1
-	VADDPS       Y1, Y2, Y2
-	VPERM2F128   $0x20, Y2, Y2, Y1
-	VPERM2F128   $0x31, Y2, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	MOVQ         $0x00000004, R8
-	MOVQ         $0x00000010, R9
-	CMPQ         R8, R9
-	CMOVQGT      R9, R8
-	LEAQ         denseMasks<>+0(SB), R10
-	SUBQ         R8, R9
-	VMOVUPS      (R10)(R9*4), Y2
-	VMOVUPS      32(R10)(R9*4), Y3
-	VBROADCASTSS slope+104(FP), Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         bias+72(FP), R8
-	VADDPS       (R8), Y1, Y1
-	VMULPS       Y3, Y1, Y3
-	VCMPPS       $0x1e, Y4, Y1, Y4
-	VBLENDVPS    Y4, Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y2, (DX)
-	ADDQ         $0x10, DX
-	SUBQ         $0x01, BX
-	JMP          outputs4_rows1
-
-outputs4_rows1_end:
-outputs4_end:
-	VZEROUPPER
-	RET
-
-// func denseBackwardInputNarrowAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·denseBackwardInputNarrowAVX2(SB), NOSPLIT, $0-124
-	MOVQ    dy_base+24(FP), AX
-	MOVQ    packedT_base+48(FP), CX
-	MOVQ    dx_base+0(FP), DX
-	MOVQ    act_base+72(FP), BX
-	MOVQ    rows+96(FP), SI
-	MOVQ    out+112(FP), DI
+TEXT ·denseNarrowAVX2(SB), NOSPLIT, $0-132
+	MOVQ    a_base+24(FP), AX
+	MOVQ    b_base+48(FP), CX
+	MOVQ    c_base+0(FP), DX
+	MOVQ    act_base+80(FP), BX
+	MOVQ    rows+104(FP), SI
+	MOVQ    k+112(FP), DI
 	MOVQ    DI, R8
 	ANDQ    $0x07, R8
 	MOVQ    $0x00000010, R9
@@ -10356,7 +10168,7 @@ TEXT ·denseBackwardInputNarrowAVX2(SB), NOSPLIT, $0-124
 	SHLQ    $0x02, DI
 	LEAQ    (DI)(DI*2), R8
 	LEAQ    (DI)(DI*4), R9
-	MOVQ    in+104(FP), R10
+	MOVQ    n+120(FP), R10
 	CMPQ    R10, $0x01
 	JNE     outputs1_end
 
@@ -10372,16 +10184,16 @@ outputs1_rows8:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   AX, R11
-	MOVQ   CX, R12
-	MOVQ   DI, R13
-	ANDQ   $-32, R13
-	ADDQ   R11, R13
-	LEAQ   (R11)(R9*1), R14
-	LEAQ   (R14)(DI*2), R14
+	LEAQ   (R11)(R9*1), R12
+	LEAQ   (R12)(DI*2), R12
+	MOVQ   CX, R13
+	MOVQ   DI, R14
+	ANDQ   $-32, R14
+	ADDQ   R11, R14
 	JMP    outputs1_rows8_check
 
 outputs1_rows8_k:
-	VMOVUPS     (R12), Y9
+	VMOVUPS     (R13), Y9
 	VMOVUPS     (R11), Y10
 	VFMADD231PS Y10, Y9, Y1
 	VMOVUPS     (R11)(DI*1), Y10
@@ -10396,18 +10208,18 @@ outputs1_rows8_k:
 	VFMADD231PS Y10, Y9, Y6
 	VMOVUPS     (R11)(R8*2), Y10
 	VFMADD231PS Y10, Y9, Y7
-	VMOVUPS     (R14), Y10
+	VMOVUPS     (R12), Y10
 	VFMADD231PS Y10, Y9, Y8
 	ADDQ        $0x20, R11
-	ADDQ        $0x20, R14
 	ADDQ        $0x20, R12
+	ADDQ        $0x20, R13
 
 outputs1_rows8_check:
-	CMPQ        R11, R13
+	CMPQ        R11, R14
 	JNE         outputs1_rows8_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs1_rows8_sum
-	VMASKMOVPS  (R12), Y0, Y9
+	VMASKMOVPS  (R13), Y0, Y9
 	VMASKMOVPS  (R11), Y0, Y10
 	VFMADD231PS Y10, Y9, Y1
 	VMASKMOVPS  (R11)(DI*1), Y0, Y10
@@ -10422,7 +10234,7 @@ outputs1_rows8_check:
 	VFMADD231PS Y10, Y9, Y6
 	VMASKMOVPS  (R11)(R8*2), Y0, Y10
 	VFMADD231PS Y10, Y9, Y7
-	VMASKMOVPS  (R14), Y0, Y10
+	VMASKMOVPS  (R12), Y0, Y10
 	VFMADD231PS Y10, Y9, Y8
 
 outputs1_rows8_sum:
@@ -10449,49 +10261,56 @@ outputs1_rows8_sum:
 	VPERM2F128   $0x20, Y1, Y4, Y2
 	VPERM2F128   $0x31, Y1, Y4, Y1
 	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS slope+120(FP), Y1
+	VBROADCASTSS slope+128(FP), Y1
 	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs1_rows8_first0_leaky
 	VMOVUPS      (BX), Y4
 	ADDQ         $0x20, BX
-	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y4, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y2
-	VMOVUPS      Y2, (DX)
-	ADDQ         $0x20, DX
-	SUBQ         $0x08, SI
-	JMP          outputs1_rows8
+
+outputs1_rows8_first0_leaky:
+	VMULPS    Y1, Y2, Y1
+	VCMPPS    $0x1e, Y3, Y4, Y4
+	VBLENDVPS Y4, Y2, Y1, Y2
+	VMOVUPS   Y2, (DX)
+	ADDQ      $0x20, DX
+	SUBQ      $0x08, SI
+	JMP       outputs1_rows8
 
 outputs1_rows8_end:
 outputs1_rows1:
 	CMPQ   SI, $0x01
 	JL     outputs1_rows1_end
 	VXORPS Y1, Y1, Y1
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-32, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs1_rows1_check
 
 outputs1_rows1_k:
-	VMOVUPS     (R11), Y2
-	VMOVUPS     (R9), Y3
+	VMOVUPS     (R12), Y2
+	VMOVUPS     (R11), Y3
 	VFMADD231PS Y3, Y2, Y1
-	ADDQ        $0x20, R9
 	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs1_rows1_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs1_rows1_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs1_rows1_sum
-	VMASKMOVPS  (R11), Y0, Y2
-	VMASKMOVPS  (R9), Y0, Y3
+	VMASKMOVPS  (R12), Y0, Y2
+	VMASKMOVPS  (R11), Y0, Y3
 	VFMADD231PS Y3, Y2, Y1
 
 outputs1_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y1, Y1, Y2
 	VUNPCKHPS    Y1, Y1, Y1
 	VADDPS       Y1, Y2, Y2
@@ -10501,25 +10320,32 @@ outputs1_rows1_sum:
 	VPERM2F128   $0x20, Y1, Y1, Y2
 	VPERM2F128   $0x31, Y1, Y1, Y1
 	VADDPS       Y1, Y2, Y2
-	MOVQ         $0x00000001, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	LEAQ         denseMasks<>+0(SB), R12
-	SUBQ         R9, R11
-	VMOVUPS      (R12)(R11*4), Y1
-	VMOVUPS      32(R12)(R11*4), Y3
-	VBROADCASTSS slope+120(FP), Y3
+	MOVQ         $0x00000001, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y1
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y5
+	TESTQ        BX, BX
+	JZ           outputs1_rows1_first0_leaky
 	VMASKMOVPS   (BX), Y1, Y5
 	ADDQ         $0x04, BX
-	VMULPS       Y3, Y2, Y3
-	VCMPPS       $0x1e, Y4, Y5, Y4
-	VBLENDVPS    Y4, Y2, Y3, Y2
-	VMASKMOVPS   Y2, Y1, (DX)
-	ADDQ         $0x04, DX
-	SUBQ         $0x01, SI
-	JMP          outputs1_rows1
+
+outputs1_rows1_first0_leaky:
+	VMULPS     Y3, Y2, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y2, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       $0x04, DX
+	SUBQ       $0x01, SI
+	JMP        outputs1_rows1
 
 outputs1_rows1_end:
 outputs1_end:
@@ -10537,54 +10363,54 @@ outputs2_rows4:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-32, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs2_rows4_check
 
 outputs2_rows4_k:
-	VMOVUPS     (R11), Y9
-	VMOVUPS     (R11)(DI*1), Y10
-	VMOVUPS     (R9), Y11
+	VMOVUPS     (R12), Y9
+	VMOVUPS     (R12)(DI*1), Y10
+	VMOVUPS     (R11), Y11
 	VFMADD231PS Y11, Y9, Y1
 	VFMADD231PS Y11, Y10, Y2
-	VMOVUPS     (R9)(DI*1), Y11
+	VMOVUPS     (R11)(DI*1), Y11
 	VFMADD231PS Y11, Y9, Y3
 	VFMADD231PS Y11, Y10, Y4
-	VMOVUPS     (R9)(DI*2), Y11
+	VMOVUPS     (R11)(DI*2), Y11
 	VFMADD231PS Y11, Y9, Y5
 	VFMADD231PS Y11, Y10, Y6
-	VMOVUPS     (R9)(R8*1), Y11
+	VMOVUPS     (R11)(R8*1), Y11
 	VFMADD231PS Y11, Y9, Y7
 	VFMADD231PS Y11, Y10, Y8
-	ADDQ        $0x20, R9
 	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs2_rows4_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs2_rows4_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs2_rows4_sum
-	VMASKMOVPS  (R11), Y0, Y9
-	VMASKMOVPS  (R11)(DI*1), Y0, Y10
-	VMASKMOVPS  (R9), Y0, Y11
+	VMASKMOVPS  (R12), Y0, Y9
+	VMASKMOVPS  (R12)(DI*1), Y0, Y10
+	VMASKMOVPS  (R11), Y0, Y11
 	VFMADD231PS Y11, Y9, Y1
 	VFMADD231PS Y11, Y10, Y2
-	VMASKMOVPS  (R9)(DI*1), Y0, Y11
+	VMASKMOVPS  (R11)(DI*1), Y0, Y11
 	VFMADD231PS Y11, Y9, Y3
 	VFMADD231PS Y11, Y10, Y4
-	VMASKMOVPS  (R9)(DI*2), Y0, Y11
+	VMASKMOVPS  (R11)(DI*2), Y0, Y11
 	VFMADD231PS Y11, Y9, Y5
 	VFMADD231PS Y11, Y10, Y6
-	VMASKMOVPS  (R9)(R8*1), Y0, Y11
+	VMASKMOVPS  (R11)(R8*1), Y0, Y11
 	VFMADD231PS Y11, Y9, Y7
 	VFMADD231PS Y11, Y10, Y8
 
 outputs2_rows4_sum:
-	IMUL3Q       $0x04, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x04, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y2, Y1, Y9
 	VUNPCKHPS    Y2, Y1, Y1
 	VADDPS       Y1, Y9, Y9
@@ -10606,17 +10432,24 @@ outputs2_rows4_sum:
 	VPERM2F128   $0x20, Y1, Y4, Y2
 	VPERM2F128   $0x31, Y1, Y4, Y1
 	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS slope+120(FP), Y1
+	VBROADCASTSS slope+128(FP), Y1
 	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs2_rows4_first0_leaky
 	VMOVUPS      (BX), Y4
 	ADDQ         $0x20, BX
-	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y4, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y2
-	VMOVUPS      Y2, (DX)
-	ADDQ         $0x20, DX
-	SUBQ         $0x04, SI
-	JMP          outputs2_rows4
+
+outputs2_rows4_first0_leaky:
+	VMULPS    Y1, Y2, Y1
+	VCMPPS    $0x1e, Y3, Y4, Y4
+	VBLENDVPS Y4, Y2, Y1, Y2
+	VMOVUPS   Y2, (DX)
+	ADDQ      $0x20, DX
+	SUBQ      $0x04, SI
+	JMP       outputs2_rows4
 
 outputs2_rows4_end:
 outputs2_rows1:
@@ -10624,36 +10457,36 @@ outputs2_rows1:
 	JL     outputs2_rows1_end
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-32, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs2_rows1_check
 
 outputs2_rows1_k:
 	VMOVUPS     (R11), Y3
-	VMOVUPS     (R11)(DI*1), Y4
-	VMOVUPS     (R9), Y5
-	VFMADD231PS Y5, Y3, Y1
-	VFMADD231PS Y5, Y4, Y2
-	ADDQ        $0x20, R9
+	VMOVUPS     (R12), Y4
+	VFMADD231PS Y3, Y4, Y1
+	VMOVUPS     (R12)(DI*1), Y4
+	VFMADD231PS Y3, Y4, Y2
 	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs2_rows1_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs2_rows1_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs2_rows1_sum
 	VMASKMOVPS  (R11), Y0, Y3
-	VMASKMOVPS  (R11)(DI*1), Y0, Y4
-	VMASKMOVPS  (R9), Y0, Y5
-	VFMADD231PS Y5, Y3, Y1
-	VFMADD231PS Y5, Y4, Y2
+	VMASKMOVPS  (R12), Y0, Y4
+	VFMADD231PS Y3, Y4, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y4
+	VFMADD231PS Y3, Y4, Y2
 
 outputs2_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y2, Y1, Y3
 	VUNPCKHPS    Y2, Y1, Y1
 	VADDPS       Y1, Y3, Y3
@@ -10663,25 +10496,32 @@ outputs2_rows1_sum:
 	VPERM2F128   $0x20, Y1, Y1, Y2
 	VPERM2F128   $0x31, Y1, Y1, Y1
 	VADDPS       Y1, Y2, Y2
-	MOVQ         $0x00000002, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	LEAQ         denseMasks<>+0(SB), R12
-	SUBQ         R9, R11
-	VMOVUPS      (R12)(R11*4), Y1
-	VMOVUPS      32(R12)(R11*4), Y3
-	VBROADCASTSS slope+120(FP), Y3
+	MOVQ         $0x00000002, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y1
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y5
+	TESTQ        BX, BX
+	JZ           outputs2_rows1_first0_leaky
 	VMASKMOVPS   (BX), Y1, Y5
 	ADDQ         $0x08, BX
-	VMULPS       Y3, Y2, Y3
-	VCMPPS       $0x1e, Y4, Y5, Y4
-	VBLENDVPS    Y4, Y2, Y3, Y2
-	VMASKMOVPS   Y2, Y1, (DX)
-	ADDQ         $0x08, DX
-	SUBQ         $0x01, SI
-	JMP          outputs2_rows1
+
+outputs2_rows1_first0_leaky:
+	VMULPS     Y3, Y2, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y2, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       $0x08, DX
+	SUBQ       $0x01, SI
+	JMP        outputs2_rows1
 
 outputs2_rows1_end:
 outputs2_end:
@@ -10697,48 +10537,48 @@ outputs3_rows2:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-32, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs3_rows2_check
 
 outputs3_rows2_k:
 	VMOVUPS     (R11), Y7
 	VMOVUPS     (R11)(DI*1), Y8
-	VMOVUPS     (R11)(DI*2), Y9
-	VMOVUPS     (R9), Y10
-	VFMADD231PS Y10, Y7, Y1
-	VFMADD231PS Y10, Y8, Y2
-	VFMADD231PS Y10, Y9, Y3
-	VMOVUPS     (R9)(DI*1), Y10
-	VFMADD231PS Y10, Y7, Y4
-	VFMADD231PS Y10, Y8, Y5
-	VFMADD231PS Y10, Y9, Y6
-	ADDQ        $0x20, R9
+	VMOVUPS     (R12), Y9
+	VFMADD231PS Y7, Y9, Y1
+	VFMADD231PS Y8, Y9, Y4
+	VMOVUPS     (R12)(DI*1), Y9
+	VFMADD231PS Y7, Y9, Y2
+	VFMADD231PS Y8, Y9, Y5
+	VMOVUPS     (R12)(DI*2), Y9
+	VFMADD231PS Y7, Y9, Y3
+	VFMADD231PS Y8, Y9, Y6
 	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs3_rows2_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs3_rows2_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs3_rows2_sum
 	VMASKMOVPS  (R11), Y0, Y7
 	VMASKMOVPS  (R11)(DI*1), Y0, Y8
-	VMASKMOVPS  (R11)(DI*2), Y0, Y9
-	VMASKMOVPS  (R9), Y0, Y10
-	VFMADD231PS Y10, Y7, Y1
-	VFMADD231PS Y10, Y8, Y2
-	VFMADD231PS Y10, Y9, Y3
-	VMASKMOVPS  (R9)(DI*1), Y0, Y10
-	VFMADD231PS Y10, Y7, Y4
-	VFMADD231PS Y10, Y8, Y5
-	VFMADD231PS Y10, Y9, Y6
+	VMASKMOVPS  (R12), Y0, Y9
+	VFMADD231PS Y7, Y9, Y1
+	VFMADD231PS Y8, Y9, Y4
+	VMASKMOVPS  (R12)(DI*1), Y0, Y9
+	VFMADD231PS Y7, Y9, Y2
+	VFMADD231PS Y8, Y9, Y5
+	VMASKMOVPS  (R12)(DI*2), Y0, Y9
+	VFMADD231PS Y7, Y9, Y3
+	VFMADD231PS Y8, Y9, Y6
 
 outputs3_rows2_sum:
-	IMUL3Q       $0x02, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y2, Y1, Y7
 	VUNPCKHPS    Y2, Y1, Y1
 	VADDPS       Y1, Y7, Y7
@@ -10757,25 +10597,32 @@ outputs3_rows2_sum:
 	VPERM2F128   $0x20, Y1, Y3, Y2
 	VPERM2F128   $0x31, Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y2
-	MOVQ         $0x00000006, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	LEAQ         denseMasks<>+0(SB), R12
-	SUBQ         R9, R11
-	VMOVUPS      (R12)(R11*4), Y1
-	VMOVUPS      32(R12)(R11*4), Y3
-	VBROADCASTSS slope+120(FP), Y3
+	MOVQ         $0x00000006, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y1
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y5
+	TESTQ        BX, BX
+	JZ           outputs3_rows2_first0_leaky
 	VMASKMOVPS   (BX), Y1, Y5
 	ADDQ         $0x18, BX
-	VMULPS       Y3, Y2, Y3
-	VCMPPS       $0x1e, Y4, Y5, Y4
-	VBLENDVPS    Y4, Y2, Y3, Y2
-	VMASKMOVPS   Y2, Y1, (DX)
-	ADDQ         $0x18, DX
-	SUBQ         $0x02, SI
-	JMP          outputs3_rows2
+
+outputs3_rows2_first0_leaky:
+	VMULPS     Y3, Y2, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y2, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       $0x18, DX
+	SUBQ       $0x02, SI
+	JMP        outputs3_rows2
 
 outputs3_rows2_end:
 outputs3_rows1:
@@ -10784,40 +10631,40 @@ outputs3_rows1:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   AX, R9
-	MOVQ   CX, R11
-	MOVQ   DI, R12
-	ANDQ   $-32, R12
-	ADDQ   R9, R12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs3_rows1_check
 
 outputs3_rows1_k:
 	VMOVUPS     (R11), Y4
-	VMOVUPS     (R11)(DI*1), Y5
-	VMOVUPS     (R11)(DI*2), Y6
-	VMOVUPS     (R9), Y7
-	VFMADD231PS Y7, Y4, Y1
-	VFMADD231PS Y7, Y5, Y2
-	VFMADD231PS Y7, Y6, Y3
-	ADDQ        $0x20, R9
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     (R12)(DI*1), Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     (R12)(DI*2), Y5
+	VFMADD231PS Y4, Y5, Y3
 	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs3_rows1_check:
-	CMPQ        R9, R12
+	CMPQ        R11, R13
 	JNE         outputs3_rows1_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs3_rows1_sum
 	VMASKMOVPS  (R11), Y0, Y4
-	VMASKMOVPS  (R11)(DI*1), Y0, Y5
-	VMASKMOVPS  (R11)(DI*2), Y0, Y6
-	VMASKMOVPS  (R9), Y0, Y7
-	VFMADD231PS Y7, Y4, Y1
-	VFMADD231PS Y7, Y5, Y2
-	VFMADD231PS Y7, Y6, Y3
+	VMASKMOVPS  (R12), Y0, Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMASKMOVPS  (R12)(DI*2), Y0, Y5
+	VFMADD231PS Y4, Y5, Y3
 
 outputs3_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y2, Y1, Y4
 	VUNPCKHPS    Y2, Y1, Y1
 	VADDPS       Y1, Y4, Y4
@@ -10830,25 +10677,32 @@ outputs3_rows1_sum:
 	VPERM2F128   $0x20, Y2, Y2, Y1
 	VPERM2F128   $0x31, Y2, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         $0x00000003, R9
-	MOVQ         $0x00000010, R11
-	CMPQ         R9, R11
-	CMOVQGT      R11, R9
-	LEAQ         denseMasks<>+0(SB), R12
-	SUBQ         R9, R11
-	VMOVUPS      (R12)(R11*4), Y2
-	VMOVUPS      32(R12)(R11*4), Y3
-	VBROADCASTSS slope+120(FP), Y3
+	MOVQ         $0x00000003, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y2
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y1, Y1
+	VMOVAPS      Y1, Y5
+	TESTQ        BX, BX
+	JZ           outputs3_rows1_first0_leaky
 	VMASKMOVPS   (BX), Y2, Y5
 	ADDQ         $0x0c, BX
-	VMULPS       Y3, Y1, Y3
-	VCMPPS       $0x1e, Y4, Y5, Y4
-	VBLENDVPS    Y4, Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y2, (DX)
-	ADDQ         $0x0c, DX
-	SUBQ         $0x01, SI
-	JMP          outputs3_rows1
+
+outputs3_rows1_first0_leaky:
+	VMULPS     Y3, Y1, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y1, Y3, Y1
+	VMASKMOVPS Y1, Y2, (DX)
+	ADDQ       $0x0c, DX
+	SUBQ       $0x01, SI
+	JMP        outputs3_rows1
 
 outputs3_rows1_end:
 outputs3_end:
@@ -10866,54 +10720,54 @@ outputs4_rows2:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   AX, R9
-	MOVQ   CX, R10
-	MOVQ   DI, R11
-	ANDQ   $-32, R11
-	ADDQ   R9, R11
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs4_rows2_check
 
 outputs4_rows2_k:
-	VMOVUPS     (R10), Y9
-	VMOVUPS     (R10)(DI*1), Y10
-	VMOVUPS     (R10)(DI*2), Y11
-	VMOVUPS     (R10)(R8*1), Y12
-	VMOVUPS     (R9), Y13
-	VFMADD231PS Y13, Y9, Y1
-	VFMADD231PS Y13, Y10, Y2
-	VFMADD231PS Y13, Y11, Y3
-	VFMADD231PS Y13, Y12, Y4
-	VMOVUPS     (R9)(DI*1), Y13
-	VFMADD231PS Y13, Y9, Y5
-	VFMADD231PS Y13, Y10, Y6
-	VFMADD231PS Y13, Y11, Y7
-	VFMADD231PS Y13, Y12, Y8
-	ADDQ        $0x20, R9
-	ADDQ        $0x20, R10
+	VMOVUPS     (R11), Y9
+	VMOVUPS     (R11)(DI*1), Y10
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y9, Y11, Y1
+	VFMADD231PS Y10, Y11, Y5
+	VMOVUPS     (R12)(DI*1), Y11
+	VFMADD231PS Y9, Y11, Y2
+	VFMADD231PS Y10, Y11, Y6
+	VMOVUPS     (R12)(DI*2), Y11
+	VFMADD231PS Y9, Y11, Y3
+	VFMADD231PS Y10, Y11, Y7
+	VMOVUPS     (R12)(R8*1), Y11
+	VFMADD231PS Y9, Y11, Y4
+	VFMADD231PS Y10, Y11, Y8
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs4_rows2_check:
-	CMPQ        R9, R11
+	CMPQ        R11, R13
 	JNE         outputs4_rows2_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs4_rows2_sum
-	VMASKMOVPS  (R10), Y0, Y9
-	VMASKMOVPS  (R10)(DI*1), Y0, Y10
-	VMASKMOVPS  (R10)(DI*2), Y0, Y11
-	VMASKMOVPS  (R10)(R8*1), Y0, Y12
-	VMASKMOVPS  (R9), Y0, Y13
-	VFMADD231PS Y13, Y9, Y1
-	VFMADD231PS Y13, Y10, Y2
-	VFMADD231PS Y13, Y11, Y3
-	VFMADD231PS Y13, Y12, Y4
-	VMASKMOVPS  (R9)(DI*1), Y0, Y13
-	VFMADD231PS Y13, Y9, Y5
-	VFMADD231PS Y13, Y10, Y6
-	VFMADD231PS Y13, Y11, Y7
-	VFMADD231PS Y13, Y12, Y8
+	VMASKMOVPS  (R11), Y0, Y9
+	VMASKMOVPS  (R11)(DI*1), Y0, Y10
+	VMASKMOVPS  (R12), Y0, Y11
+	VFMADD231PS Y9, Y11, Y1
+	VFMADD231PS Y10, Y11, Y5
+	VMASKMOVPS  (R12)(DI*1), Y0, Y11
+	VFMADD231PS Y9, Y11, Y2
+	VFMADD231PS Y10, Y11, Y6
+	VMASKMOVPS  (R12)(DI*2), Y0, Y11
+	VFMADD231PS Y9, Y11, Y3
+	VFMADD231PS Y10, Y11, Y7
+	VMASKMOVPS  (R12)(R8*1), Y0, Y11
+	VFMADD231PS Y9, Y11, Y4
+	VFMADD231PS Y10, Y11, Y8
 
 outputs4_rows2_sum:
-	IMUL3Q       $0x02, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y2, Y1, Y9
 	VUNPCKHPS    Y2, Y1, Y1
 	VADDPS       Y1, Y9, Y9
@@ -10935,17 +10789,24 @@ outputs4_rows2_sum:
 	VPERM2F128   $0x20, Y1, Y4, Y2
 	VPERM2F128   $0x31, Y1, Y4, Y1
 	VADDPS       Y1, Y2, Y2
-	VBROADCASTSS slope+120(FP), Y1
+	VBROADCASTSS slope+128(FP), Y1
 	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs4_rows2_first0_leaky
 	VMOVUPS      (BX), Y4
 	ADDQ         $0x20, BX
-	VMULPS       Y1, Y2, Y1
-	VCMPPS       $0x1e, Y3, Y4, Y3
-	VBLENDVPS    Y3, Y2, Y1, Y2
-	VMOVUPS      Y2, (DX)
-	ADDQ         $0x20, DX
-	SUBQ         $0x02, SI
-	JMP          outputs4_rows2
+
+outputs4_rows2_first0_leaky:
+	VMULPS    Y1, Y2, Y1
+	VCMPPS    $0x1e, Y3, Y4, Y4
+	VBLENDVPS Y4, Y2, Y1, Y2
+	VMOVUPS   Y2, (DX)
+	ADDQ      $0x20, DX
+	SUBQ      $0x02, SI
+	JMP       outputs4_rows2
 
 outputs4_rows2_end:
 outputs4_rows1:
@@ -10955,44 +10816,44 @@ outputs4_rows1:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   AX, R9
-	MOVQ   CX, R10
-	MOVQ   DI, R11
-	ANDQ   $-32, R11
-	ADDQ   R9, R11
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
 	JMP    outputs4_rows1_check
 
 outputs4_rows1_k:
-	VMOVUPS     (R10), Y5
-	VMOVUPS     (R10)(DI*1), Y6
-	VMOVUPS     (R10)(DI*2), Y7
-	VMOVUPS     (R10)(R8*1), Y8
-	VMOVUPS     (R9), Y9
-	VFMADD231PS Y9, Y5, Y1
-	VFMADD231PS Y9, Y6, Y2
-	VFMADD231PS Y9, Y7, Y3
-	VFMADD231PS Y9, Y8, Y4
-	ADDQ        $0x20, R9
-	ADDQ        $0x20, R10
+	VMOVUPS     (R11), Y5
+	VMOVUPS     (R12), Y6
+	VFMADD231PS Y5, Y6, Y1
+	VMOVUPS     (R12)(DI*1), Y6
+	VFMADD231PS Y5, Y6, Y2
+	VMOVUPS     (R12)(DI*2), Y6
+	VFMADD231PS Y5, Y6, Y3
+	VMOVUPS     (R12)(R8*1), Y6
+	VFMADD231PS Y5, Y6, Y4
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
 
 outputs4_rows1_check:
-	CMPQ        R9, R11
+	CMPQ        R11, R13
 	JNE         outputs4_rows1_k
 	TESTQ       $0x0000001c, DI
 	JZ          outputs4_rows1_sum
-	VMASKMOVPS  (R10), Y0, Y5
-	VMASKMOVPS  (R10)(DI*1), Y0, Y6
-	VMASKMOVPS  (R10)(DI*2), Y0, Y7
-	VMASKMOVPS  (R10)(R8*1), Y0, Y8
-	VMASKMOVPS  (R9), Y0, Y9
-	VFMADD231PS Y9, Y5, Y1
-	VFMADD231PS Y9, Y6, Y2
-	VFMADD231PS Y9, Y7, Y3
-	VFMADD231PS Y9, Y8, Y4
+	VMASKMOVPS  (R11), Y0, Y5
+	VMASKMOVPS  (R12), Y0, Y6
+	VFMADD231PS Y5, Y6, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y6
+	VFMADD231PS Y5, Y6, Y2
+	VMASKMOVPS  (R12)(DI*2), Y0, Y6
+	VFMADD231PS Y5, Y6, Y3
+	VMASKMOVPS  (R12)(R8*1), Y0, Y6
+	VFMADD231PS Y5, Y6, Y4
 
 outputs4_rows1_sum:
-	IMUL3Q       $0x01, DI, R9
-	ADDQ         R9, AX
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
 	VUNPCKLPS    Y2, Y1, Y5
 	VUNPCKHPS    Y2, Y1, Y1
 	VADDPS       Y1, Y5, Y5
@@ -11005,28 +10866,910 @@ outputs4_rows1_sum:
 	VPERM2F128   $0x20, Y2, Y2, Y1
 	VPERM2F128   $0x31, Y2, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         $0x00000004, R9
-	MOVQ         $0x00000010, R10
-	CMPQ         R9, R10
-	CMOVQGT      R10, R9
-	LEAQ         denseMasks<>+0(SB), R11
-	SUBQ         R9, R10
-	VMOVUPS      (R11)(R10*4), Y2
-	VMOVUPS      32(R11)(R10*4), Y3
-	VBROADCASTSS slope+120(FP), Y3
+	MOVQ         $0x00000004, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y2
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
 	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y1, Y1
+	VMOVAPS      Y1, Y5
+	TESTQ        BX, BX
+	JZ           outputs4_rows1_first0_leaky
 	VMASKMOVPS   (BX), Y2, Y5
 	ADDQ         $0x10, BX
-	VMULPS       Y3, Y1, Y3
-	VCMPPS       $0x1e, Y4, Y5, Y4
-	VBLENDVPS    Y4, Y1, Y3, Y1
-	VMASKMOVPS   Y1, Y2, (DX)
-	ADDQ         $0x10, DX
-	SUBQ         $0x01, SI
-	JMP          outputs4_rows1
+
+outputs4_rows1_first0_leaky:
+	VMULPS     Y3, Y1, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y1, Y3, Y1
+	VMASKMOVPS Y1, Y2, (DX)
+	ADDQ       $0x10, DX
+	SUBQ       $0x01, SI
+	JMP        outputs4_rows1
 
 outputs4_rows1_end:
 outputs4_end:
+	CMPQ R10, $0x05
+	JNE  outputs5_end
+
+outputs5_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs5_rows2_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
+	JMP    outputs5_rows2_check
+
+outputs5_rows2_k:
+	VMOVUPS     (R11), Y11
+	VMOVUPS     (R11)(DI*1), Y12
+	VMOVUPS     (R12), Y13
+	VFMADD231PS Y11, Y13, Y1
+	VFMADD231PS Y12, Y13, Y6
+	VMOVUPS     (R12)(DI*1), Y13
+	VFMADD231PS Y11, Y13, Y2
+	VFMADD231PS Y12, Y13, Y7
+	VMOVUPS     (R12)(DI*2), Y13
+	VFMADD231PS Y11, Y13, Y3
+	VFMADD231PS Y12, Y13, Y8
+	VMOVUPS     (R12)(R8*1), Y13
+	VFMADD231PS Y11, Y13, Y4
+	VFMADD231PS Y12, Y13, Y9
+	VMOVUPS     (R12)(DI*4), Y13
+	VFMADD231PS Y11, Y13, Y5
+	VFMADD231PS Y12, Y13, Y10
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+
+outputs5_rows2_check:
+	CMPQ        R11, R13
+	JNE         outputs5_rows2_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs5_rows2_sum
+	VMASKMOVPS  (R11), Y0, Y11
+	VMASKMOVPS  (R11)(DI*1), Y0, Y12
+	VMASKMOVPS  (R12), Y0, Y13
+	VFMADD231PS Y11, Y13, Y1
+	VFMADD231PS Y12, Y13, Y6
+	VMASKMOVPS  (R12)(DI*1), Y0, Y13
+	VFMADD231PS Y11, Y13, Y2
+	VFMADD231PS Y12, Y13, Y7
+	VMASKMOVPS  (R12)(DI*2), Y0, Y13
+	VFMADD231PS Y11, Y13, Y3
+	VFMADD231PS Y12, Y13, Y8
+	VMASKMOVPS  (R12)(R8*1), Y0, Y13
+	VFMADD231PS Y11, Y13, Y4
+	VFMADD231PS Y12, Y13, Y9
+	VMASKMOVPS  (R12)(DI*4), Y0, Y13
+	VFMADD231PS Y11, Y13, Y5
+	VFMADD231PS Y12, Y13, Y10
+
+outputs5_rows2_sum:
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y11
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y11, Y11
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y11, Y4
+	VUNPCKHPD    Y1, Y11, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+128(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs5_rows2_first0_leaky
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+
+outputs5_rows2_first0_leaky:
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y4, Y4
+	VBLENDVPS    Y4, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	VUNPCKLPS    Y10, Y9, Y1
+	VUNPCKHPS    Y10, Y9, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPD    Y1, Y1, Y2
+	VUNPCKHPD    Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y2, Y1
+	VPERM2F128   $0x31, Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000002, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y2
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       32(R11), Y1, Y1
+	VMOVAPS      Y1, Y5
+	TESTQ        BX, BX
+	JZ           outputs5_rows2_first8_leaky
+	VMASKMOVPS   (BX), Y2, Y5
+	ADDQ         $0x08, BX
+
+outputs5_rows2_first8_leaky:
+	VMULPS     Y3, Y1, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y1, Y3, Y1
+	VMASKMOVPS Y1, Y2, (DX)
+	ADDQ       $0x08, DX
+	SUBQ       $0x02, SI
+	JMP        outputs5_rows2
+
+outputs5_rows2_end:
+outputs5_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs5_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
+	JMP    outputs5_rows1_check
+
+outputs5_rows1_k:
+	VMOVUPS     (R11), Y6
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y6, Y7, Y1
+	VMOVUPS     (R12)(DI*1), Y7
+	VFMADD231PS Y6, Y7, Y2
+	VMOVUPS     (R12)(DI*2), Y7
+	VFMADD231PS Y6, Y7, Y3
+	VMOVUPS     (R12)(R8*1), Y7
+	VFMADD231PS Y6, Y7, Y4
+	VMOVUPS     (R12)(DI*4), Y7
+	VFMADD231PS Y6, Y7, Y5
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+
+outputs5_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs5_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs5_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y6
+	VMASKMOVPS  (R12), Y0, Y7
+	VFMADD231PS Y6, Y7, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y7
+	VFMADD231PS Y6, Y7, Y2
+	VMASKMOVPS  (R12)(DI*2), Y0, Y7
+	VFMADD231PS Y6, Y7, Y3
+	VMASKMOVPS  (R12)(R8*1), Y0, Y7
+	VFMADD231PS Y6, Y7, Y4
+	VMASKMOVPS  (R12)(DI*4), Y0, Y7
+	VFMADD231PS Y6, Y7, Y5
+
+outputs5_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y6
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y6, Y6
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y5, Y5, Y2
+	VUNPCKHPS    Y5, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y6, Y3
+	VUNPCKHPD    Y1, Y6, Y1
+	VADDPS       Y1, Y3, Y3
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y3, Y2
+	VPERM2F128   $0x31, Y1, Y3, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000005, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y1
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y5
+	TESTQ        BX, BX
+	JZ           outputs5_rows1_first0_leaky
+	VMASKMOVPS   (BX), Y1, Y5
+	ADDQ         $0x14, BX
+
+outputs5_rows1_first0_leaky:
+	VMULPS     Y3, Y2, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y2, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       $0x14, DX
+	SUBQ       $0x01, SI
+	JMP        outputs5_rows1
+
+outputs5_rows1_end:
+outputs5_end:
+	CMPQ R10, $0x06
+	JNE  outputs6_end
+
+outputs6_rows2:
+	CMPQ   SI, $0x02
+	JL     outputs6_rows2_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
+	JMP    outputs6_rows2_check
+
+outputs6_rows2_k:
+	VMOVUPS     (R11), Y13
+	VMOVUPS     (R11)(DI*1), Y14
+	VMOVUPS     (R12), Y15
+	VFMADD231PS Y13, Y15, Y1
+	VFMADD231PS Y14, Y15, Y7
+	VMOVUPS     (R12)(DI*1), Y15
+	VFMADD231PS Y13, Y15, Y2
+	VFMADD231PS Y14, Y15, Y8
+	VMOVUPS     (R12)(DI*2), Y15
+	VFMADD231PS Y13, Y15, Y3
+	VFMADD231PS Y14, Y15, Y9
+	VMOVUPS     (R12)(R8*1), Y15
+	VFMADD231PS Y13, Y15, Y4
+	VFMADD231PS Y14, Y15, Y10
+	VMOVUPS     (R12)(DI*4), Y15
+	VFMADD231PS Y13, Y15, Y5
+	VFMADD231PS Y14, Y15, Y11
+	VMOVUPS     (R12)(R9*1), Y15
+	VFMADD231PS Y13, Y15, Y6
+	VFMADD231PS Y14, Y15, Y12
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+
+outputs6_rows2_check:
+	CMPQ        R11, R13
+	JNE         outputs6_rows2_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs6_rows2_sum
+	VMASKMOVPS  (R11), Y0, Y13
+	VMASKMOVPS  (R11)(DI*1), Y0, Y14
+	VMASKMOVPS  (R12), Y0, Y15
+	VFMADD231PS Y13, Y15, Y1
+	VFMADD231PS Y14, Y15, Y7
+	VMASKMOVPS  (R12)(DI*1), Y0, Y15
+	VFMADD231PS Y13, Y15, Y2
+	VFMADD231PS Y14, Y15, Y8
+	VMASKMOVPS  (R12)(DI*2), Y0, Y15
+	VFMADD231PS Y13, Y15, Y3
+	VFMADD231PS Y14, Y15, Y9
+	VMASKMOVPS  (R12)(R8*1), Y0, Y15
+	VFMADD231PS Y13, Y15, Y4
+	VFMADD231PS Y14, Y15, Y10
+	VMASKMOVPS  (R12)(DI*4), Y0, Y15
+	VFMADD231PS Y13, Y15, Y5
+	VFMADD231PS Y14, Y15, Y11
+	VMASKMOVPS  (R12)(R9*1), Y0, Y15
+	VFMADD231PS Y13, Y15, Y6
+	VFMADD231PS Y14, Y15, Y12
+
+outputs6_rows2_sum:
+	IMUL3Q       $0x02, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y13
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y13, Y13
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y13, Y4
+	VUNPCKHPD    Y1, Y13, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+128(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs6_rows2_first0_leaky
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+
+outputs6_rows2_first0_leaky:
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y4, Y4
+	VBLENDVPS    Y4, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	VUNPCKLPS    Y10, Y9, Y1
+	VUNPCKHPS    Y10, Y9, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y12, Y11, Y2
+	VUNPCKHPS    Y12, Y11, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y2, Y1, Y3
+	VUNPCKHPD    Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VPERM2F128   $0x20, Y3, Y3, Y1
+	VPERM2F128   $0x31, Y3, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000004, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y2
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       32(R11), Y1, Y1
+	VMOVAPS      Y1, Y5
+	TESTQ        BX, BX
+	JZ           outputs6_rows2_first8_leaky
+	VMASKMOVPS   (BX), Y2, Y5
+	ADDQ         $0x10, BX
+
+outputs6_rows2_first8_leaky:
+	VMULPS     Y3, Y1, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y1, Y3, Y1
+	VMASKMOVPS Y1, Y2, (DX)
+	ADDQ       $0x10, DX
+	SUBQ       $0x02, SI
+	JMP        outputs6_rows2
+
+outputs6_rows2_end:
+outputs6_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs6_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
+	JMP    outputs6_rows1_check
+
+outputs6_rows1_k:
+	VMOVUPS     (R11), Y7
+	VMOVUPS     (R12), Y8
+	VFMADD231PS Y7, Y8, Y1
+	VMOVUPS     (R12)(DI*1), Y8
+	VFMADD231PS Y7, Y8, Y2
+	VMOVUPS     (R12)(DI*2), Y8
+	VFMADD231PS Y7, Y8, Y3
+	VMOVUPS     (R12)(R8*1), Y8
+	VFMADD231PS Y7, Y8, Y4
+	VMOVUPS     (R12)(DI*4), Y8
+	VFMADD231PS Y7, Y8, Y5
+	VMOVUPS     (R12)(R9*1), Y8
+	VFMADD231PS Y7, Y8, Y6
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+
+outputs6_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs6_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs6_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y7
+	VMASKMOVPS  (R12), Y0, Y8
+	VFMADD231PS Y7, Y8, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y8
+	VFMADD231PS Y7, Y8, Y2
+	VMASKMOVPS  (R12)(DI*2), Y0, Y8
+	VFMADD231PS Y7, Y8, Y3
+	VMASKMOVPS  (R12)(R8*1), Y0, Y8
+	VFMADD231PS Y7, Y8, Y4
+	VMASKMOVPS  (R12)(DI*4), Y0, Y8
+	VFMADD231PS Y7, Y8, Y5
+	VMASKMOVPS  (R12)(R9*1), Y0, Y8
+	VFMADD231PS Y7, Y8, Y6
+
+outputs6_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y7
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y7, Y7
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y7, Y3
+	VUNPCKHPD    Y1, Y7, Y1
+	VADDPS       Y1, Y3, Y3
+	VUNPCKLPD    Y2, Y2, Y1
+	VUNPCKHPD    Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y3, Y2
+	VPERM2F128   $0x31, Y1, Y3, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000006, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y1
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y5
+	TESTQ        BX, BX
+	JZ           outputs6_rows1_first0_leaky
+	VMASKMOVPS   (BX), Y1, Y5
+	ADDQ         $0x18, BX
+
+outputs6_rows1_first0_leaky:
+	VMULPS     Y3, Y2, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y2, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       $0x18, DX
+	SUBQ       $0x01, SI
+	JMP        outputs6_rows1
+
+outputs6_rows1_end:
+outputs6_end:
+	CMPQ R10, $0x07
+	JNE  outputs7_end
+
+outputs7_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs7_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R11, R13
+	JMP    outputs7_rows1_check
+
+outputs7_rows1_k:
+	VMOVUPS     (R11), Y8
+	VMOVUPS     (R12), Y9
+	VFMADD231PS Y8, Y9, Y1
+	VMOVUPS     (R12)(DI*1), Y9
+	VFMADD231PS Y8, Y9, Y2
+	VMOVUPS     (R12)(DI*2), Y9
+	VFMADD231PS Y8, Y9, Y3
+	VMOVUPS     (R12)(R8*1), Y9
+	VFMADD231PS Y8, Y9, Y4
+	VMOVUPS     (R12)(DI*4), Y9
+	VFMADD231PS Y8, Y9, Y5
+	VMOVUPS     (R12)(R9*1), Y9
+	VFMADD231PS Y8, Y9, Y6
+	VMOVUPS     (R12)(R8*2), Y9
+	VFMADD231PS Y8, Y9, Y7
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+
+outputs7_rows1_check:
+	CMPQ        R11, R13
+	JNE         outputs7_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs7_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y8
+	VMASKMOVPS  (R12), Y0, Y9
+	VFMADD231PS Y8, Y9, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y9
+	VFMADD231PS Y8, Y9, Y2
+	VMASKMOVPS  (R12)(DI*2), Y0, Y9
+	VFMADD231PS Y8, Y9, Y3
+	VMASKMOVPS  (R12)(R8*1), Y0, Y9
+	VFMADD231PS Y8, Y9, Y4
+	VMASKMOVPS  (R12)(DI*4), Y0, Y9
+	VFMADD231PS Y8, Y9, Y5
+	VMASKMOVPS  (R12)(R9*1), Y0, Y9
+	VFMADD231PS Y8, Y9, Y6
+	VMASKMOVPS  (R12)(R8*2), Y0, Y9
+	VFMADD231PS Y8, Y9, Y7
+
+outputs7_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y8
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y8, Y8
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y7, Y7, Y3
+	VUNPCKHPS    Y7, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y8, Y4
+	VUNPCKHPD    Y1, Y8, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	MOVQ         $0x00000007, R11
+	MOVQ         $0x00000010, R12
+	CMPQ         R11, R12
+	CMOVQGT      R12, R11
+	LEAQ         denseMasks<>+0(SB), R13
+	SUBQ         R11, R12
+	VMOVUPS      (R13)(R12*4), Y1
+	VMOVUPS      32(R13)(R12*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y5
+	TESTQ        BX, BX
+	JZ           outputs7_rows1_first0_leaky
+	VMASKMOVPS   (BX), Y1, Y5
+	ADDQ         $0x1c, BX
+
+outputs7_rows1_first0_leaky:
+	VMULPS     Y3, Y2, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y2, Y3, Y2
+	VMASKMOVPS Y2, Y1, (DX)
+	ADDQ       $0x1c, DX
+	SUBQ       $0x01, SI
+	JMP        outputs7_rows1
+
+outputs7_rows1_end:
+outputs7_end:
+	CMPQ R10, $0x08
+	JNE  outputs8_end
+
+outputs8_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs8_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   AX, R11
+	MOVQ   CX, R12
+	LEAQ   (R12)(R9*1), R13
+	LEAQ   (R13)(DI*2), R13
+	MOVQ   DI, R14
+	ANDQ   $-32, R14
+	ADDQ   R11, R14
+	JMP    outputs8_rows1_check
+
+outputs8_rows1_k:
+	VMOVUPS     (R11), Y9
+	VMOVUPS     (R12), Y10
+	VFMADD231PS Y9, Y10, Y1
+	VMOVUPS     (R12)(DI*1), Y10
+	VFMADD231PS Y9, Y10, Y2
+	VMOVUPS     (R12)(DI*2), Y10
+	VFMADD231PS Y9, Y10, Y3
+	VMOVUPS     (R12)(R8*1), Y10
+	VFMADD231PS Y9, Y10, Y4
+	VMOVUPS     (R12)(DI*4), Y10
+	VFMADD231PS Y9, Y10, Y5
+	VMOVUPS     (R12)(R9*1), Y10
+	VFMADD231PS Y9, Y10, Y6
+	VMOVUPS     (R12)(R8*2), Y10
+	VFMADD231PS Y9, Y10, Y7
+	VMOVUPS     (R13), Y10
+	VFMADD231PS Y9, Y10, Y8
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+	ADDQ        $0x20, R13
+
+outputs8_rows1_check:
+	CMPQ        R11, R14
+	JNE         outputs8_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs8_rows1_sum
+	VMASKMOVPS  (R11), Y0, Y9
+	VMASKMOVPS  (R12), Y0, Y10
+	VFMADD231PS Y9, Y10, Y1
+	VMASKMOVPS  (R12)(DI*1), Y0, Y10
+	VFMADD231PS Y9, Y10, Y2
+	VMASKMOVPS  (R12)(DI*2), Y0, Y10
+	VFMADD231PS Y9, Y10, Y3
+	VMASKMOVPS  (R12)(R8*1), Y0, Y10
+	VFMADD231PS Y9, Y10, Y4
+	VMASKMOVPS  (R12)(DI*4), Y0, Y10
+	VFMADD231PS Y9, Y10, Y5
+	VMASKMOVPS  (R12)(R9*1), Y0, Y10
+	VFMADD231PS Y9, Y10, Y6
+	VMASKMOVPS  (R12)(R8*2), Y0, Y10
+	VFMADD231PS Y9, Y10, Y7
+	VMASKMOVPS  (R13), Y0, Y10
+	VFMADD231PS Y9, Y10, Y8
+
+outputs8_rows1_sum:
+	IMUL3Q       $0x01, DI, R11
+	ADDQ         R11, AX
+	VUNPCKLPS    Y2, Y1, Y9
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y9, Y9
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y9, Y4
+	VUNPCKHPD    Y1, Y9, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+128(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R11
+	VADDPS       (R11), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs8_rows1_first0_leaky
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+
+outputs8_rows1_first0_leaky:
+	VMULPS    Y1, Y2, Y1
+	VCMPPS    $0x1e, Y3, Y4, Y4
+	VBLENDVPS Y4, Y2, Y1, Y2
+	VMOVUPS   Y2, (DX)
+	ADDQ      $0x20, DX
+	SUBQ      $0x01, SI
+	JMP       outputs8_rows1
+
+outputs8_rows1_end:
+outputs8_end:
+	CMPQ R10, $0x09
+	JNE  outputs9_end
+
+outputs9_rows1:
+	CMPQ   SI, $0x01
+	JL     outputs9_rows1_end
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   AX, R10
+	MOVQ   CX, R11
+	LEAQ   (R11)(R9*1), R12
+	LEAQ   (R12)(DI*2), R12
+	MOVQ   DI, R13
+	ANDQ   $-32, R13
+	ADDQ   R10, R13
+	JMP    outputs9_rows1_check
+
+outputs9_rows1_k:
+	VMOVUPS     (R10), Y10
+	VMOVUPS     (R11), Y11
+	VFMADD231PS Y10, Y11, Y1
+	VMOVUPS     (R11)(DI*1), Y11
+	VFMADD231PS Y10, Y11, Y2
+	VMOVUPS     (R11)(DI*2), Y11
+	VFMADD231PS Y10, Y11, Y3
+	VMOVUPS     (R11)(R8*1), Y11
+	VFMADD231PS Y10, Y11, Y4
+	VMOVUPS     (R11)(DI*4), Y11
+	VFMADD231PS Y10, Y11, Y5
+	VMOVUPS     (R11)(R9*1), Y11
+	VFMADD231PS Y10, Y11, Y6
+	VMOVUPS     (R11)(R8*2), Y11
+	VFMADD231PS Y10, Y11, Y7
+	VMOVUPS     (R12), Y11
+	VFMADD231PS Y10, Y11, Y8
+	VMOVUPS     (R12)(DI*1), Y11
+	VFMADD231PS Y10, Y11, Y9
+	ADDQ        $0x20, R10
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R12
+
+outputs9_rows1_check:
+	CMPQ        R10, R13
+	JNE         outputs9_rows1_k
+	TESTQ       $0x0000001c, DI
+	JZ          outputs9_rows1_sum
+	VMASKMOVPS  (R10), Y0, Y10
+	VMASKMOVPS  (R11), Y0, Y11
+	VFMADD231PS Y10, Y11, Y1
+	VMASKMOVPS  (R11)(DI*1), Y0, Y11
+	VFMADD231PS Y10, Y11, Y2
+	VMASKMOVPS  (R11)(DI*2), Y0, Y11
+	VFMADD231PS Y10, Y11, Y3
+	VMASKMOVPS  (R11)(R8*1), Y0, Y11
+	VFMADD231PS Y10, Y11, Y4
+	VMASKMOVPS  (R11)(DI*4), Y0, Y11
+	VFMADD231PS Y10, Y11, Y5
+	VMASKMOVPS  (R11)(R9*1), Y0, Y11
+	VFMADD231PS Y10, Y11, Y6
+	VMASKMOVPS  (R11)(R8*2), Y0, Y11
+	VFMADD231PS Y10, Y11, Y7
+	VMASKMOVPS  (R12), Y0, Y11
+	VFMADD231PS Y10, Y11, Y8
+	VMASKMOVPS  (R12)(DI*1), Y0, Y11
+	VFMADD231PS Y10, Y11, Y9
+
+outputs9_rows1_sum:
+	IMUL3Q       $0x01, DI, R10
+	ADDQ         R10, AX
+	VUNPCKLPS    Y2, Y1, Y10
+	VUNPCKHPS    Y2, Y1, Y1
+	VADDPS       Y1, Y10, Y10
+	VUNPCKLPS    Y4, Y3, Y1
+	VUNPCKHPS    Y4, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPS    Y6, Y5, Y2
+	VUNPCKHPS    Y6, Y5, Y3
+	VADDPS       Y3, Y2, Y2
+	VUNPCKLPS    Y8, Y7, Y3
+	VUNPCKHPS    Y8, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPD    Y1, Y10, Y4
+	VUNPCKHPD    Y1, Y10, Y1
+	VADDPS       Y1, Y4, Y4
+	VUNPCKLPD    Y3, Y2, Y1
+	VUNPCKHPD    Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VPERM2F128   $0x20, Y1, Y4, Y2
+	VPERM2F128   $0x31, Y1, Y4, Y1
+	VADDPS       Y1, Y2, Y2
+	VBROADCASTSS slope+128(FP), Y1
+	VXORPS       Y3, Y3, Y3
+	MOVQ         bias+72(FP), R10
+	VADDPS       (R10), Y2, Y2
+	VMOVAPS      Y2, Y4
+	TESTQ        BX, BX
+	JZ           outputs9_rows1_first0_leaky
+	VMOVUPS      (BX), Y4
+	ADDQ         $0x20, BX
+
+outputs9_rows1_first0_leaky:
+	VMULPS       Y1, Y2, Y1
+	VCMPPS       $0x1e, Y3, Y4, Y4
+	VBLENDVPS    Y4, Y2, Y1, Y2
+	VMOVUPS      Y2, (DX)
+	ADDQ         $0x20, DX
+	VUNPCKLPS    Y9, Y9, Y1
+	VUNPCKHPS    Y9, Y9, Y2
+	VADDPS       Y2, Y1, Y1
+	VUNPCKLPD    Y1, Y1, Y2
+	VUNPCKHPD    Y1, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y2, Y1
+	VPERM2F128   $0x31, Y2, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         $0x00000001, R10
+	MOVQ         $0x00000010, R11
+	CMPQ         R10, R11
+	CMOVQGT      R11, R10
+	LEAQ         denseMasks<>+0(SB), R12
+	SUBQ         R10, R11
+	VMOVUPS      (R12)(R11*4), Y2
+	VMOVUPS      32(R12)(R11*4), Y3
+	VBROADCASTSS slope+128(FP), Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         bias+72(FP), R10
+	VADDPS       32(R10), Y1, Y1
+	VMOVAPS      Y1, Y5
+	TESTQ        BX, BX
+	JZ           outputs9_rows1_first8_leaky
+	VMASKMOVPS   (BX), Y2, Y5
+	ADDQ         $0x04, BX
+
+outputs9_rows1_first8_leaky:
+	VMULPS     Y3, Y1, Y3
+	VCMPPS     $0x1e, Y4, Y5, Y5
+	VBLENDVPS  Y5, Y1, Y3, Y1
+	VMASKMOVPS Y1, Y2, (DX)
+	ADDQ       $0x04, DX
+	SUBQ       $0x01, SI
+	JMP        outputs9_rows1
+
+outputs9_rows1_end:
+outputs9_end:
 	VZEROUPPER
 	RET
 

@@ -27,17 +27,15 @@ func denseBackwardInputAVX512(dx []float32, dy []float32, packedT []float32, act
 //go:noescape
 func denseWeightsAVX512(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
 
-// denseForwardNarrowAVX512 is denseForwardGeneric for rows, in > 0 and 1 to 4 outputs.
-// bias repeats the biases.
+// denseNarrowAVX512 computes a product of 1 to 9 columns:
+//
+//	sum = bias[o] + sum_i a[r*k+i] * b[o*k+i]
+//	if act == nil { c[r*n+o] = leaky(sum) } else { c[r*n+o] = sum · leaky'(act[r*n+o]) }
+//
+// bias repeats itself after n elements. rows and k are positive.
 //
 //go:noescape
-func denseForwardNarrowAVX512(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
-
-// denseBackwardInputNarrowAVX512 is denseBackwardInputGeneric for rows, out > 0, 1 to 4
-// inputs and an act that is not nil.
-//
-//go:noescape
-func denseBackwardInputNarrowAVX512(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+func denseNarrowAVX512(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32)
 
 // columnSumsAVX512 adds the sums of the columns of dy:
 //
@@ -80,17 +78,15 @@ func denseBackwardInputAVX2(dx []float32, dy []float32, packedT []float32, act [
 //go:noescape
 func denseWeightsAVX2(dw []float32, x []float32, dy []float32, rows int, in int, out int, count int, columns int)
 
-// denseForwardNarrowAVX2 is denseForwardGeneric for rows, in > 0 and 1 to 4 outputs.
-// bias repeats the biases.
+// denseNarrowAVX2 computes a product of 1 to 9 columns:
+//
+//	sum = bias[o] + sum_i a[r*k+i] * b[o*k+i]
+//	if act == nil { c[r*n+o] = leaky(sum) } else { c[r*n+o] = sum · leaky'(act[r*n+o]) }
+//
+// bias repeats itself after n elements. rows and k are positive.
 //
 //go:noescape
-func denseForwardNarrowAVX2(y []float32, x []float32, packed []float32, bias *[16]float32, rows int, in int, out int, slope float32)
-
-// denseBackwardInputNarrowAVX2 is denseBackwardInputGeneric for rows, out > 0, 1 to 4
-// inputs and an act that is not nil.
-//
-//go:noescape
-func denseBackwardInputNarrowAVX2(dx []float32, dy []float32, packedT []float32, act []float32, rows int, in int, out int, slope float32)
+func denseNarrowAVX2(c []float32, a []float32, b []float32, bias *[32]float32, act []float32, rows int, k int, n int, slope float32)
 
 // columnSumsAVX2 adds the sums of the columns of dy:
 //

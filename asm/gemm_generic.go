@@ -41,7 +41,7 @@ func denseBackwardInputGeneric(dx, dy, packedT, act []float32, rows, in, out int
 // multiplyPanel adds the product of the row vector a and a packed panel of a
 // matrix of the given number of columns.
 func multiplyPanel(acc *[Panel]float32, a, panel []float32, columns int) {
-	if columns <= narrow {
+	if narrow(len(a), columns) {
 		for j := range columns {
 			for i, w := range panel[j*len(a):][:len(a)] {
 				acc[j] += a[i] * w

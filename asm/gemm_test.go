@@ -17,11 +17,17 @@ type denseShape struct{ rows, in, out int }
 func denseShapes(rng *rand.Rand) []denseShape {
 	shapes := []denseShape{
 		{0, 1, 1}, {1, 1, 1}, {0, 40, 40}, {2048, 1, 1}, {300, 2, 64}, {300, 64, 2}, {600, 17, 9},
-		{5, 1024, 3}, {5, 3, 1024}, {31, 256, 256}, {3, 1023, 33}, {1, 64, 1}, {33, 64, 1}, {70, 1, 64},
+		{5, 1024, 3}, {5, 3, 1024}, {37, 256, 9}, {31, 256, 256}, {3, 1023, 33}, {1, 64, 1}, {33, 64, 1}, {70, 1, 64},
 	}
 	for _, rows := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16, 20, 24, 28, 29} {
 		for _, out := range []int{1, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 47, 48, 49, 64, 65} {
 			shapes = append(shapes, denseShape{rows, 1 + rng.IntN(20), out}, denseShape{rows, out, 1 + rng.IntN(20)})
+		}
+	}
+	for n := 1; n <= 10; n++ {
+		for _, rows := range []int{1, 2, 3, 5, 17, 33} {
+			k := 120 + rng.IntN(40)
+			shapes = append(shapes, denseShape{rows, k, n}, denseShape{rows, n, k})
 		}
 	}
 	for range 300 {
@@ -149,9 +155,15 @@ func eachDenseBuffers(t *testing.T, f func(t *testing.T, b denseBuffers)) {
 func TestPackWeights(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		end := endOfPage[float32](t, 100*100)
+		end := endOfPage[float32](t, 200*100)
 		for range 150 {
 			in, out := 1+rng.IntN(70), 1+rng.IntN(70)
+			switch rng.IntN(10) {
+			case 0:
+				in += 100
+			case 1:
+				out += 100
+			}
 			w := end(in * out)
 			fillWild(rng, w)
 			plain, transposed := newGuarded[float32](PackedLen(in, out)), newGuarded[float32](PackedLen(out, in))
@@ -163,7 +175,7 @@ func TestPackWeights(t *testing.T) {
 			transposed.check(t)
 
 			position := func(rows, columns, r, c int) int {
-				if columns <= narrow {
+				if narrow(rows, columns) {
 					return c*rows + r
 				}
 				return c/Panel*rows*Panel + r*Panel + c%Panel
@@ -334,7 +346,7 @@ func TestDenseRowsIndependent(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		rng := rand.New(rand.NewPCG(11, 12))
 		const rows = 61
-		for _, s := range []denseShape{{rows, 64, 64}, {rows, 9, 33}, {rows, 40, 1}, {rows, 1, 9}} {
+		for _, s := range []denseShape{{rows, 64, 64}, {rows, 9, 33}, {rows, 40, 1}, {rows, 1, 9}, {rows, 256, 9}, {rows, 9, 140}, {rows, 130, 6}} {
 			x, w, bias := make([]float32, rows*s.in), make([]float32, s.in*s.out), make([]float32, s.out)
 			fillWild(rng, x)
 			fillWild(rng, w)

@@ -1,5 +1,5 @@
 // Command gemm generates the dense products of a network's layers: tiled
-// products for wide layers, rows of dot products for layers of up to four
+// products for wide layers, rows of dot products for layers of few
 // outputs, and the sums of columns for the bias.
 package main
 
@@ -16,8 +16,7 @@ func main() {
 			k := kernel{isa: isa, product: product}
 			k.function()
 		}
-		narrowProduct(isa, forward)
-		narrowProduct(isa, backwardInput)
+		narrowProduct(isa)
 		columnSums(isa)
 		packPanel(isa)
 	}
@@ -29,13 +28,15 @@ type isa struct {
 	suffix  string
 	bytes   int // of a vector
 	groups  []group
-	vectors int // per panel
+	vectors int   // per panel
+	dots    []int // rows of a tile of 1, 2, ... dot products per row
 	vector  func() VecVirtual
 }
 
 var (
 	avx512 = isa{
 		suffix: "AVX512", bytes: 64, vectors: 1,
+		dots:   []int{16, 8, 5, 4, 3, 2, 2, 2, 2},
 		vector: func() VecVirtual { return ZMM() },
 		groups: []group{
 			{panels: 4, heights: []int{6, 4, 2, 1}, fewRows: true},
@@ -46,6 +47,7 @@ var (
 	}
 	avx2 = isa{
 		suffix: "AVX2", bytes: 32, vectors: 2,
+		dots:   []int{8, 4, 2, 2, 2, 2, 1, 1, 1},
 		vector: func() VecVirtual { return YMM() },
 		groups: []group{
 			{panels: 2, heights: []int{2, 1}, fewRows: true, full: true},

@@ -8,23 +8,20 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// maxNarrow is the largest number of outputs of the narrow products.
-const maxNarrow = 4
-
-// A narrow product has n outputs per row, which are dot products of the row of
-// A with the n rows of B:
+// A narrow product, forward or backward, has n outputs per row, which are dot
+// products of the row of A with the n rows of B:
 //
-//	for each h rows of A, such that h·n outputs fill a vector
+//	for each h rows of A
 //	    c[h][n] = vectors of zeros
 //	    for k in steps of a vector
 //	        for each row and output: c[row][o] += A[row][k...] · B[o][k...]
-//	    C = epilogue(the sums over the lanes of each c, in one vector)
+//	    sum = the sums over the lanes of each c, side by side in vectors, + bias
+//	    C = sum · (1 if act > 0, else slope), with sum for act if there is none
 //
-// C is contiguous, h rows of it being one vector. The last rows go one by one,
-// with the same order of additions.
+// C is contiguous: the outputs of h rows fill a vector, or follow each other
+// in two. The last rows go one by one, with the same order of additions.
 type narrow struct {
 	isa
-	product
 	n    int
 	name string // prefix of the labels
 
@@ -33,30 +30,21 @@ type narrow struct {
 	rest               tail // the k that do not fill a vector
 }
 
-func narrowProduct(isa isa, product product) {
-	w := &narrow{isa: isa, product: product}
-	k, outputs := "in", "out"
-	if product == forward {
-		TEXT("denseForwardNarrow"+isa.suffix, NOSPLIT, "func(y, x, packed []float32, bias *[16]float32, rows, in, out int, slope float32)")
-		Doc("denseForwardNarrow"+isa.suffix+" is denseForwardGeneric for rows, in > 0 and 1 to 4 outputs.",
-			"bias repeats the biases.")
-		w.a = Load(Param("x").Base(), GP64())
-		w.b = Load(Param("packed").Base(), GP64())
-		w.c = Load(Param("y").Base(), GP64())
-	} else {
-		k, outputs = "out", "in"
-		TEXT("denseBackwardInputNarrow"+isa.suffix, NOSPLIT, "func(dx, dy, packedT, act []float32, rows, in, out int, slope float32)")
-		Doc("denseBackwardInputNarrow"+isa.suffix+" is denseBackwardInputGeneric for rows, out > 0, 1 to 4",
-			"inputs and an act that is not nil.")
-		w.a = Load(Param("dy").Base(), GP64())
-		w.b = Load(Param("packedT").Base(), GP64())
-		w.c = Load(Param("dx").Base(), GP64())
-		w.act = Load(Param("act").Base(), GP64())
-	}
+func narrowProduct(isa isa) {
+	w := &narrow{isa: isa}
+	TEXT("denseNarrow"+isa.suffix, NOSPLIT, "func(c, a, b []float32, bias *[32]float32, act []float32, rows, k, n int, slope float32)")
+	Doc("denseNarrow"+isa.suffix+" computes a product of 1 to 9 columns:", "",
+		"\tsum = bias[o] + sum_i a[r*k+i] * b[o*k+i]",
+		"\tif act == nil { c[r*n+o] = leaky(sum) } else { c[r*n+o] = sum · leaky'(act[r*n+o]) }", "",
+		"bias repeats itself after n elements. rows and k are positive.")
 	Pragma("noescape")
+	w.a = Load(Param("a").Base(), GP64())
+	w.b = Load(Param("b").Base(), GP64())
+	w.c = Load(Param("c").Base(), GP64())
+	w.act = Load(Param("act").Base(), GP64())
 	w.rows = Load(Param("rows"), GP64())
 	w.lda, w.lda3, w.lda5 = GP64(), GP64(), GP64()
-	Load(Param(k), w.lda)
+	Load(Param("k"), w.lda)
 	width := GP64()
 	MOVQ(w.lda, width)
 	ANDQ(Imm(uint64(isa.bytes/4-1)), width)
@@ -66,12 +54,17 @@ func narrowProduct(isa isa, product product) {
 	LEAQ(Mem{Base: w.lda, Index: w.lda, Scale: 2}, w.lda3)
 	LEAQ(Mem{Base: w.lda, Index: w.lda, Scale: 4}, w.lda5)
 
-	n := Load(Param(outputs), GP64())
-	for w.n = 1; w.n <= maxNarrow; w.n++ {
+	n := Load(Param("n"), GP64())
+	for i, h := range isa.dots {
+		w.n = i + 1
 		w.name = fmt.Sprintf("outputs%d", w.n)
 		CMPQ(n, Imm(uint64(w.n)))
 		JNE(LabelRef(w.name + "_end"))
-		for _, h := range []int{isa.bytes / 4 / w.n, 1} {
+		heights := []int{h, 1}
+		if h == 1 {
+			heights = heights[:1]
+		}
+		for _, h := range heights {
 			label := fmt.Sprintf("%s_rows%d", w.name, h)
 			Label(label)
 			CMPQ(w.rows, Imm(uint64(h)))
@@ -96,22 +89,14 @@ func (w *narrow) tile(h int, label string) {
 			c[r] = append(c[r], v)
 		}
 	}
-	a, b, end := []Register{GP64()}, GP64(), GP64()
-	MOVQ(w.a, a[0])
-	MOVQ(w.b, b)
+	a, b, end := w.bases(w.a, h), w.bases(w.b, w.n), GP64()
 	MOVQ(w.lda, end)
 	ANDQ(I32(int32(-w.bytes)), end)
 	ADDQ(a[0], end)
-	for r := 7; r < h; r += 7 {
-		next := GP64()
-		LEAQ(Mem{Base: a[len(a)-1], Index: w.lda5, Scale: 1}, next)
-		LEAQ(Mem{Base: next, Index: w.lda, Scale: 2}, next)
-		a = append(a, next)
-	}
 	JMP(LabelRef(label + "_check"))
 	Label(label + "_k")
 	w.step(c, a, b, func(m Mem, dst Register) { VMOVUPS(m, dst) })
-	for _, r := range append(a, b) {
+	for _, r := range append(a, b...) {
 		ADDQ(Imm(uint64(w.bytes)), r)
 	}
 	Label(label + "_check")
@@ -126,33 +111,71 @@ func (w *narrow) tile(h int, label string) {
 	next := GP64()
 	IMUL3Q(Imm(uint64(h)), w.lda, next)
 	ADDQ(next, w.a)
-	w.epilogue(w.sumLanes(c), h)
+	var sums []VecVirtual
+	for _, row := range c {
+		sums = append(sums, row...)
+	}
+	for lanes, first := w.bytes/4, 0; first < len(sums); first += lanes {
+		outputs := min(lanes, len(sums)-first)
+		w.epilogue(w.sumLanes(sums[first:][:outputs]), fmt.Sprintf("%s_first%d", label, first), first, outputs)
+	}
 }
 
-// step adds the products of one vector of k.
-func (w *narrow) step(c [][]VecVirtual, a []Register, b Register, load func(Mem, Register)) {
+// step adds the products of one vector of k. The operand with fewer rows
+// waits in registers for the rows of the other.
+func (w *narrow) step(c [][]VecVirtual, a, b []Register, load func(Mem, Register)) {
+	loadRow := func(bases []Register, r int) VecVirtual {
+		v := w.vector()
+		load(w.row(bases, r), v)
+		return v
+	}
+	if len(c) < w.n {
+		x := make([]VecVirtual, len(c))
+		for r := range x {
+			x[r] = loadRow(a, r)
+		}
+		for o := range w.n {
+			v := loadRow(b, o)
+			for r := range x {
+				VFMADD231PS(x[r], v, c[r][o])
+			}
+		}
+		return
+	}
 	vectors := make([]VecVirtual, w.n)
 	for o := range vectors {
-		vectors[o] = w.vector()
-		load(w.row(b, o), vectors[o])
+		vectors[o] = loadRow(b, o)
 	}
 	for r, row := range c {
-		x := w.vector()
-		load(w.row(a[r/7], r%7), x)
+		x := loadRow(a, r)
 		for o, v := range vectors {
 			VFMADD231PS(x, v, row[o])
 		}
 	}
 }
 
-// row addresses row r of what begins at base, r up to 6.
-func (w *narrow) row(base Register, r int) Mem {
-	m := Mem{Base: base}
-	switch r {
+// bases returns copies of base advanced by 0, 7, 14 rows, as far as needed to
+// address the given number of them. The rows of A and of B are equally long.
+func (w *narrow) bases(base Register, rows int) []Register {
+	first := GP64()
+	MOVQ(base, first)
+	all := []Register{first}
+	for r := 7; r < rows; r += 7 {
+		next := GP64()
+		LEAQ(Mem{Base: all[len(all)-1], Index: w.lda5, Scale: 1}, next)
+		LEAQ(Mem{Base: next, Index: w.lda, Scale: 2}, next)
+		all = append(all, next)
+	}
+	return all
+}
+
+func (w *narrow) row(bases []Register, r int) Mem {
+	m := Mem{Base: bases[r/7]}
+	switch r % 7 {
 	case 1, 2, 4:
-		m.Index, m.Scale = w.lda, uint8(r)
+		m.Index, m.Scale = w.lda, uint8(r%7)
 	case 3, 6:
-		m.Index, m.Scale = w.lda3, uint8(r/3)
+		m.Index, m.Scale = w.lda3, uint8(r%7/3)
 	case 5:
 		m.Index, m.Scale = w.lda5, 1
 	}
@@ -160,12 +183,8 @@ func (w *narrow) row(base Register, r int) Mem {
 }
 
 // sumLanes returns a vector whose lanes are the sums of the lanes of each of
-// c, in order, with anything in the lanes beyond.
-func (w *narrow) sumLanes(c [][]VecVirtual) VecVirtual {
-	var level []VecVirtual
-	for _, row := range c {
-		level = append(level, row...)
-	}
+// level, in order, with anything in the lanes beyond.
+func (w *narrow) sumLanes(level []VecVirtual) VecVirtual {
 	combine := func(low, high func(b, a, dst VecVirtual)) {
 		var next []VecVirtual
 		for i := 0; i < len(level); i += 2 {
@@ -201,45 +220,38 @@ func (w *narrow) sumLanes(c [][]VecVirtual) VecVirtual {
 	return level[0]
 }
 
-// epilogue finishes the sums of h rows in x, stores them and moves c behind.
-func (w *narrow) epilogue(x VecVirtual, h int) {
-	outputs := h * w.n
-	full := 4*outputs == w.bytes
+// epilogue finishes the sums in x, of the tile's outputs from the given first
+// one on, stores them and moves c and act behind.
+func (w *narrow) epilogue(x VecVirtual, label string, first, outputs int) {
 	t := tail{isa: w.isa}
-	if !full {
+	load, store := func(m Mem, dst Register) { VMOVUPS(m, dst) }, func(src Register, m Mem) { VMOVUPS(src, m) }
+	if 4*outputs < w.bytes {
 		width := GP64()
 		MOVQ(U32(uint32(outputs)), width)
 		t.set(width)
+		load, store = func(m Mem, dst Register) { t.load(m, 0, dst) }, func(src Register, m Mem) { t.store(src, 0, m) }
 	}
-	slope, zero, sign := w.vector(), w.vector(), x
+	slope, zero, act := w.vector(), w.vector(), w.vector()
 	broadcastParam("slope", slope)
 	VXORPS(zero, zero, zero)
-	if w.product == forward {
-		bias := Load(Param("bias"), GP64())
-		VADDPS(Mem{Base: bias}, x, x)
-	} else {
-		sign = w.vector()
-		if full {
-			VMOVUPS(Mem{Base: w.act}, sign)
-		} else {
-			t.load(Mem{Base: w.act}, 0, sign)
-		}
-		ADDQ(Imm(uint64(4*outputs)), w.act)
-	}
+	bias := Load(Param("bias"), GP64())
+	VADDPS(Mem{Base: bias, Disp: 4 * first}, x, x)
+	VMOVAPS(x, act)
+	TESTQ(w.act, w.act)
+	JZ(LabelRef(label + "_leaky"))
+	load(Mem{Base: w.act}, act)
+	ADDQ(Imm(uint64(4*outputs)), w.act)
+	Label(label + "_leaky")
 	if w.bytes == 64 {
 		negative := K()
-		VCMPPS(Imm(notGreater), zero, sign, negative)
+		VCMPPS(Imm(notGreater), zero, act, negative)
 		VMULPS(slope, x, negative, x)
 	} else {
-		scaled, positive := w.vector(), w.vector()
+		scaled := w.vector()
 		VMULPS(slope, x, scaled)
-		VCMPPS(Imm(greater), zero, sign, positive)
-		VBLENDVPS(positive, x, scaled, x)
+		VCMPPS(Imm(greater), zero, act, act)
+		VBLENDVPS(act, x, scaled, x)
 	}
-	if full {
-		VMOVUPS(x, Mem{Base: w.c})
-	} else {
-		t.store(x, 0, Mem{Base: w.c})
-	}
+	store(x, Mem{Base: w.c})
 	ADDQ(Imm(uint64(4*outputs)), w.c)
 }
