@@ -20,6 +20,7 @@ type HammingColumns struct {
 	n, words int
 	states   []uint64 // [column][2·words]: first, second
 	weights  []float32
+	packed   hammingPacked // what the assembly reads
 }
 
 // NewHammingColumns returns an empty list of columns of n spins each with room
@@ -29,15 +30,20 @@ func NewHammingColumns(n, capacity int) *HammingColumns {
 		panic("asm: columns without spins")
 	}
 	words := (n + 63) / 64
-	return &HammingColumns{
+	c := &HammingColumns{
 		n: n, words: words,
 		states:  make([]uint64, 0, 2*words*capacity),
 		weights: make([]float32, 0, capacity),
 	}
+	c.packed.init(n, capacity)
+	return c
 }
 
 // Reset empties the list.
-func (c *HammingColumns) Reset() { c.states, c.weights = c.states[:0], c.weights[:0] }
+func (c *HammingColumns) Reset() {
+	c.states, c.weights = c.states[:0], c.weights[:0]
+	c.packed.invalidate()
+}
 
 // Len returns the number of columns.
 func (c *HammingColumns) Len() int { return len(c.weights) }
@@ -49,11 +55,8 @@ func (c *HammingColumns) Append(first, second []uint64, weight float32) {
 	}
 	c.states = append(append(c.states, first...), second...)
 	c.weights = append(c.weights, weight)
+	c.packed.invalidate()
 }
-
-// Pack prepares the columns for HammingSums. It must be called after the last
-// Append and before HammingSums.
-func (c *HammingColumns) Pack() {}
 
 // HammingSums computes, for each of HammingRows rows p_r = (a_r, b_r),
 //

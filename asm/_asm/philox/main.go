@@ -21,6 +21,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/revgen/revgen/asm/_asm/internal/data"
 )
 
 const (
@@ -58,16 +60,16 @@ func (p *path) vector() VecVirtual {
 	return YMM()
 }
 
-var constants pool
+var constants data.Pool
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.open("philoxConstants")
+	constants.Open("philoxConstants")
 	for _, p := range []*path{avx512, avx2} {
 		p.kernel("philoxBlocks", "dst []uint32", inOrder, p.interleave64)
 		p.kernel("uniforms", "dst []float32", inOrder, func() func(a, b VecVirtual) [2]VecVirtual {
 			interleave, scale := p.interleave64(), p.vector()
-			VBROADCASTSS(constants.number(1.0/(1<<23)), scale)
+			VBROADCASTSS(constants.Number(1.0/(1<<23)), scale)
 			return func(a, b VecVirtual) [2]VecVirtual {
 				y := interleave(a, b)
 				for _, v := range y {
@@ -195,8 +197,8 @@ func (p *path) pair(even, odd VecVirtual, lanes Register) {
 func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
 	if p.wide {
 		low, high := p.vector(), p.vector()
-		VMOVDQU64(constants.vector64(0, 8, 1, 9, 2, 10, 3, 11), low)
-		VMOVDQU64(constants.vector64(4, 12, 5, 13, 6, 14, 7, 15), high)
+		VMOVDQU64(constants.Vector64(0, 8, 1, 9, 2, 10, 3, 11), low)
+		VMOVDQU64(constants.Vector64(4, 12, 5, 13, 6, 14, 7, 15), high)
 		return func(a, b VecVirtual) [2]VecVirtual {
 			first := p.vector()
 			VMOVDQA64(a, first)
@@ -217,8 +219,8 @@ func (p *path) interleave64() func(a, b VecVirtual) [2]VecVirtual {
 func (p *path) interleave32() func(a, b VecVirtual) [2]VecVirtual {
 	if p.wide {
 		low, high := p.vector(), p.vector()
-		VMOVDQU64(constants.vector32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), low)
-		VMOVDQU64(constants.vector32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), high)
+		VMOVDQU64(constants.Vector32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), low)
+		VMOVDQU64(constants.Vector32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), high)
 		return func(a, b VecVirtual) [2]VecVirtual {
 			first := p.vector()
 			VMOVAPS(a, first)
@@ -252,7 +254,7 @@ func (p *path) asVector(r Register) VecVirtual {
 
 func (p *path) broadcast32(value uint32) VecVirtual {
 	v := p.vector()
-	VPBROADCASTD(constants.vector32(value), v)
+	VPBROADCASTD(constants.Vector32(value), v)
 	return v
 }
 
@@ -262,7 +264,7 @@ func (p *path) lanes(from uint64) Mem {
 	for i := range values {
 		values[i] = from + uint64(i)
 	}
-	return constants.vector64(values...)
+	return constants.Vector64(values...)
 }
 
 // apply emits a three-operand instruction whose first operand is a constant in
@@ -270,10 +272,10 @@ func (p *path) lanes(from uint64) Mem {
 // memory without.
 func (p *path) apply(op, broadcasting func(...Op), value uint32, rest ...Op) {
 	if p.wide {
-		broadcasting(append([]Op{constants.vector32(value)}, rest...)...)
+		broadcasting(append([]Op{constants.Vector32(value)}, rest...)...)
 		return
 	}
-	op(append([]Op{constants.vector32(value, value, value, value, value, value, value, value)}, rest...)...)
+	op(append([]Op{constants.Vector32(value, value, value, value, value, value, value, value)}, rest...)...)
 }
 
 // applyNumber is apply for a number.

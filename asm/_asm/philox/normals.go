@@ -50,10 +50,10 @@ func (p *path) radius(x VecVirtual) VecVirtual {
 		upper := K()
 		VPMOVD2M(x, upper)
 		VMOVAPS(v, u)
-		VADDPS_BCST(constants.number(1), u, upper, u)
+		VADDPS_BCST(constants.Number(1), u, upper, u)
 		p.applyNumber(VMULPS, VMULPS_BCST, 4.0/3, u, u)
-		VPANDD_BCST(constants.vector32(0x7F800000), u, exponent)
-		VPBROADCASTD(constants.vector32(0x7F000000), inverse)
+		VPANDD_BCST(constants.Vector32(0x7F800000), u, exponent)
+		VPBROADCASTD(constants.Vector32(0x7F000000), inverse)
 		VPSUBD(exponent, inverse, inverse) // 2^−e
 		VGETEXPPS(u, exponent)
 		VMOVAPS_Z(inverse, upper, f)
@@ -64,7 +64,7 @@ func (p *path) radius(x VecVirtual) VecVirtual {
 		p.applyNumber(VMULPS, VMULPS_BCST, 4.0/3, u, u)
 		VPSRLD(Imm(23), u, exponent)
 		VPSLLD(Imm(23), exponent, u)
-		VPBROADCASTD(constants.vector32(0x7F000000), inverse)
+		VPBROADCASTD(constants.Vector32(0x7F000000), inverse)
 		VPSUBD(u, inverse, inverse)
 		p.apply(VPSUBD, VPSUBD_BCST, 127, exponent, exponent)
 		VCVTDQ2PS(exponent, exponent)
@@ -75,7 +75,7 @@ func (p *path) radius(x VecVirtual) VecVirtual {
 	square := p.horner(f, logarithm)
 	VMULPS(f, square, square)
 	scale := u
-	VBROADCASTSS(constants.number(-2*math.Ln2), scale)
+	VBROADCASTSS(constants.Number(-2*math.Ln2), scale)
 	VFMADD231PS(scale, exponent, square)
 	VSQRTPS(square, square)
 	return square
@@ -99,12 +99,12 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 	const sign = 0x80000000
 	if p.wide {
 		swap := K()
-		VPTESTMD_BCST(constants.vector32(1<<30), quadrant, swap)
+		VPTESTMD_BCST(constants.Vector32(1<<30), quadrant, swap)
 		VBLENDMPS(c, s, swap, sin)
 		VBLENDMPS(s, c, swap, cos)
 		const xorAnd = 0x78 // a ^ b&c
-		VPTERNLOGD_BCST(Imm(xorAnd), constants.vector32(sign), quadrant, sin)
-		VPTERNLOGD_BCST(Imm(xorAnd), constants.vector32(sign), next, cos)
+		VPTERNLOGD_BCST(Imm(xorAnd), constants.Vector32(sign), quadrant, sin)
+		VPTERNLOGD_BCST(Imm(xorAnd), constants.Vector32(sign), next, cos)
 		return sin, cos
 	}
 	VPSLLD(Imm(1), quadrant, t)
@@ -121,7 +121,7 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 func (p *path) horner(x VecVirtual, coefficients []float64) VecVirtual {
 	n := len(coefficients)
 	sum := p.vector()
-	VBROADCASTSS(constants.number(coefficients[n-1]), sum)
+	VBROADCASTSS(constants.Number(coefficients[n-1]), sum)
 	for i := n - 2; i >= 0; i-- {
 		p.multiplyAdd(sum, x, coefficients[i])
 	}

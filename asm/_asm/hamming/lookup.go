@@ -1,0 +1,285 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/revgen/revgen/asm/_asm/internal/data"
+)
+
+var constants data.Pool
+
+// constants loads what stays in registers: the counts of nibbles, and the
+// tables where they are small.
+func (k *kernel) constants() {
+	if !k.count {
+		k.nibbles = k.vector()
+		counts := constants.Vector32(0x02010100, 0x03020201, 0x03020201, 0x04030302)
+		if k.wide {
+			VBROADCASTI32X4(counts, k.nibbles)
+		} else {
+			VBROADCASTI128(counts, k.nibbles)
+		}
+	}
+	if k.wide && k.chunks == 1 {
+		Comment("Without a table for the base, any memory will do.")
+		base := GP64()
+		TESTQ(k.baseTable, k.baseTable)
+		MOVQ(k.spinTable, base)
+		CMOVQNE(k.baseTable, base)
+		k.tables = map[Register][2]VecVirtual{}
+		for _, t := range [][2]Register{{k.spinTable, k.spinTable}, {k.lossTable, k.lossTable}, {k.baseTable, base}} {
+			halves := [2]VecVirtual{k.vector(), k.vector()}
+			for i, half := range halves {
+				VMOVUPS(Mem{Base: t[1], Disp: 64 * i}, half)
+			}
+			k.tables[t[0]] = halves
+		}
+	}
+}
+
+func (k *kernel) zero(v VecVirtual) {
+	if k.wide {
+		VPXORD(v, v, v)
+	} else {
+		VXORPS(v, v, v)
+	}
+}
+
+func (k *kernel) load(m Mem, v VecVirtual) {
+	if k.wide {
+		VMOVDQU32(m, v)
+	} else {
+		VMOVDQU(m, v)
+	}
+}
+
+func (k *kernel) xor(a, b Op, to VecVirtual) {
+	if k.wide {
+		VPXORD(a, b, to)
+	} else {
+		VPXOR(a, b, to)
+	}
+}
+
+// repeated returns a 32-bit integer in all lanes, in memory.
+func (k *kernel) repeated(value uint32) Mem {
+	values := make([]uint32, k.bytes/4)
+	for i := range values {
+		values[i] = value
+	}
+	return constants.Vector32(values...)
+}
+
+func (k *kernel) lowNibbles(v VecVirtual) {
+	if k.wide {
+		VPANDD(k.repeated(0x0F0F0F0F), v, v)
+	} else {
+		VPAND(k.repeated(0x0F0F0F0F), v, v)
+	}
+}
+
+// distances returns the Hamming distances of the column at stream, in lanes of
+// 32 bits. Where the number of words varies it leaves stream at the weight.
+func (k *kernel) distances(stream Register) (h [vectors]VecVirtual) {
+	if k.words == 0 {
+		return k.anyDistances(stream)
+	}
+	for i := range h {
+		h[i] = k.vector()
+	}
+	for w := range k.words {
+		column := k.vector()
+		VPBROADCASTD(Mem{Base: stream, Disp: 4 * w}, column)
+		for i := range h {
+			bits := h[i]
+			if w > 0 {
+				bits = k.vector()
+			}
+			if k.row[i] != nil {
+				k.xor(column, k.row[i], bits)
+			} else {
+				k.xor(Mem{Base: k.rows, Disp: w*rowStride + i*k.bytes}, column, bits)
+			}
+			k.bitCount(bits, VPOPCNTD)
+			if w > 0 {
+				VPADDD(bits, h[i], h[i])
+			}
+		}
+	}
+	if !k.count {
+		for i := range h {
+			k.sumBytes(h[i])
+		}
+	}
+	return h
+}
+
+// bitCount counts the bits of every lane, or without VPOPCNTDQ of every byte.
+func (k *kernel) bitCount(v VecVirtual, count func(...Op)) {
+	if k.count {
+		count(v, v)
+		return
+	}
+	upper := k.vector()
+	VPSRLD(Imm(4), v, upper)
+	k.lowNibbles(v)
+	k.lowNibbles(upper)
+	VPSHUFB(v, k.nibbles, v)
+	VPSHUFB(upper, k.nibbles, upper)
+	VPADDB(upper, v, v)
+}
+
+// sumBytes adds the bytes of every lane of 32 bits.
+func (k *kernel) sumBytes(v VecVirtual) {
+	VPMADDUBSW(k.repeated(0x01010101), v, v)
+	VPMADDWD(k.repeated(0x00010001), v, v)
+}
+
+// anyDistances counts over a variable number of words, in lanes of 64 bits.
+func (k *kernel) anyDistances(stream Register) (h [vectors]VecVirtual) {
+	const parts = 2 * vectors
+	var sums [parts]VecVirtual
+	for i := range sums {
+		sums[i] = k.vector()
+		k.zero(sums[i])
+	}
+	left, row := GP64(), GP64()
+	MOVQ(k.wordCount, left)
+	MOVQ(k.rows, row)
+	Label("word")
+	column := k.vector()
+	VPBROADCASTQ(Mem{Base: stream}, column)
+	for i := range sums {
+		bits := k.vector()
+		k.xor(Mem{Base: row, Disp: i * k.bytes}, column, bits)
+		k.bitCount(bits, VPOPCNTQ)
+		if !k.count {
+			zero := k.vector()
+			k.zero(zero)
+			VPSADBW(zero, bits, bits)
+		}
+		VPADDQ(bits, sums[i], sums[i])
+	}
+	ADDQ(Imm(8), stream)
+	ADDQ(U32(2*rowStride), row)
+	DECQ(left)
+	JNE(LabelRef("word"))
+	for i := range h {
+		h[i] = k.vector()
+		if k.wide {
+			VPMOVQD(sums[2*i], h[i].AsY())
+			upper := YMM()
+			VPMOVQD(sums[2*i+1], upper)
+			VINSERTI64X4(Imm(1), upper, h[i], h[i])
+			continue
+		}
+		// The even lanes of 32 bits of both, in order.
+		VSHUFPS(Imm(0x88), sums[2*i+1], sums[2*i], h[i])
+		VPERMQ(Imm(0xD8), h[i], h[i])
+	}
+	return h
+}
+
+// An index is a vector of distances, prepared to be looked up.
+type index struct {
+	*kernel
+	h     VecVirtual
+	chunk []Register    // masks of the lanes of each chunk of the table
+	last  Register      // mask of the lanes of the last entry
+	sign  [2]VecVirtual // bits 3 and 4 of the distances as signs
+}
+
+func (k *kernel) prepare(h VecVirtual) *index {
+	in := &index{kernel: k, h: h}
+	switch {
+	case in.permutes8():
+		for b := range in.sign {
+			in.sign[b] = k.vector()
+			VPSLLD(Imm(uint64(28-b)), h, in.sign[b])
+		}
+	case in.gathers():
+	case k.chunks == 2:
+		in.chunk = []Register{K(), K()}
+		VPTESTNMD_BCST(constants.Vector32(32), h, in.chunk[0])
+		VPTESTMD_BCST(constants.Vector32(32), h, in.chunk[1])
+	case k.chunks > 2:
+		number := k.vector()
+		VPSRLD(Imm(5), h, number)
+		for c := range k.chunks {
+			mask := K()
+			VPCMPEQD_BCST(constants.Vector32(uint32(c)), number, mask)
+			in.chunk = append(in.chunk, mask)
+		}
+	}
+	if k.tail && !in.gathers() {
+		in.last = K()
+		VPCMPEQD_BCST(constants.Vector32(uint32(32*k.chunks)), h, in.last)
+	}
+	return in
+}
+
+// permutes8 tells that 32 entries are looked up in four registers of eight.
+func (in *index) permutes8() bool { return !in.wide && in.chunks == 1 && !in.tail }
+
+// gathers tells that entries are loaded one by one.
+func (in *index) gathers() bool { return in.chunks == 0 || !in.wide && !in.permutes8() }
+
+// lookup returns the entries of a table at the distances.
+func (in *index) lookup(table Register) VecVirtual {
+	switch {
+	case in.permutes8():
+		return in.permute8(table)
+	case in.gathers():
+		return in.gather(table)
+	}
+	value := in.vector()
+	VMOVDQA64(in.h, value)
+	if halves, ok := in.tables[table]; ok {
+		VPERMI2PS(halves[1], halves[0], value)
+		if in.tail {
+			VBROADCASTSS(Mem{Base: table, Disp: 128}, in.last, value)
+		}
+		return value
+	}
+	for c := range in.chunks {
+		first, second := in.vector(), Mem{Base: table, Disp: 128*c + 64}
+		VMOVUPS(Mem{Base: table, Disp: 128 * c}, first)
+		// Lanes of other chunks keep their distance, or their result.
+		VPERMI2PS(second, first, in.chunk[c], value)
+	}
+	if in.tail {
+		VBROADCASTSS(Mem{Base: table, Disp: 128 * in.chunks}, in.last, value)
+	}
+	return value
+}
+
+func (in *index) permute8(table Register) VecVirtual {
+	var part [4]VecVirtual
+	for c := range part {
+		part[c] = in.vector()
+		VPERMPS(Mem{Base: table, Disp: 32 * c}, in.h, part[c])
+		if c%2 == 1 {
+			VBLENDVPS(in.sign[0], part[c], part[c-1], part[c-1])
+		}
+	}
+	VBLENDVPS(in.sign[1], part[2], part[0], part[0])
+	return part[0]
+}
+
+func (in *index) gather(table Register) VecVirtual {
+	value := in.vector()
+	in.zero(value)
+	entries := Mem{Base: table, Index: in.h, Scale: 4}
+	if in.wide {
+		all := K()
+		KXNORW(all, all, all)
+		VGATHERDPS(entries, all, value)
+		return value
+	}
+	all := in.vector()
+	VPCMPEQD(all, all, all)
+	VGATHERDPS(all, entries, value)
+	return value
+}

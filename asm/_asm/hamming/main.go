@@ -1,0 +1,292 @@
+// Command hamming generates the kernels of HammingSums.
+//
+// A kernel holds some rows in the lanes of two vectors and walks a stream of
+// columns, see HammingColumns.Pack:
+//
+//	chunk   = segment … segment 0
+//	segment = number of runs, columns in each run − 1, run …
+//	run     = bucket offsets of the runs' common first configuration, column …
+//	column  = words of the pair, weight
+//
+// For each column it looks three functions of the Hamming distance up in
+// tables. Weighted values of the function Spin are summed over a run and then
+// added to one bucket of every group of spins, the one that the pattern of the
+// group's spins selects; hammingSigned turns buckets into sums signed by each
+// spin. So the work per column does not grow with the number of spins, and that
+// per run by one addition for four to six spins.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A path is an instruction set.
+type path struct {
+	suffix string
+	wide   bool // AVX-512
+	count  bool // VPOPCNTDQ
+	bytes  int
+}
+
+var paths = []*path{
+	{"VPOPCNT", true, true, 64},
+	{"AVX512", true, false, 64},
+	{"AVX2", false, false, 32},
+}
+
+const (
+	vectors   = 2   // of rows
+	rowStride = 128 // bytes between the words of the rows of one block
+)
+
+// A variant fixes how many spins a kernel can take.
+type variant struct {
+	name   string
+	doc    string
+	words  int  // of 32 bits in a column; 0: a variable number of 64 bits
+	chunks int  // of 32 table entries; 0: any number
+	tail   bool // one more entry
+}
+
+var variants = []variant{
+	{"hamming15", "at most 15", 1, 1, false},
+	{"hamming16", "at most 16", 1, 1, true},
+	{"hamming31", "at most 31", 2, 2, false},
+	{"hamming64", "at most 64", 4, 4, true},
+	{"hammingAny", "any number of", 0, 0, false},
+}
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	constants.Open("hammingConstants")
+	for _, p := range paths {
+		for _, v := range variants {
+			(&kernel{path: p, variant: v}).emit()
+		}
+	}
+	signed(paths[0])
+	signed(paths[2])
+	Generate()
+}
+
+func (p *path) vector() VecVirtual {
+	if p.wide {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// A kernel is one path of one variant.
+type kernel struct {
+	*path
+	variant
+	rows, spinTable, lossTable, baseTable, buckets Register
+	wordCount                                      Register
+	nibbles                                        VecVirtual // their population counts
+	tables                                         map[Register][2]VecVirtual
+	loss, base, spin                               [2]VecVirtual
+	row                                            [2]VecVirtual // where registers suffice
+}
+
+func (k *kernel) emit() {
+	rowType, extra := "uint32", ""
+	if k.words == 0 {
+		rowType, extra = "uint64", ", words int"
+	}
+	TEXT(k.name+k.suffix, NOSPLIT, "func(loss *float64, base, buckets *float32, rows *"+rowType+
+		", stream *uint32, lossTable, baseTable, spinTable *float32, groups, skip, stride int"+extra+")")
+	Doc(k.name+k.suffix+" adds one chunk of a stream of columns of "+k.doc+" spins to the loss,",
+		"the base (unless baseTable is nil) and the buckets of a block of rows.")
+	Pragma("noescape")
+	lossSum := Load(Param("loss"), GP64())
+	baseSum := Load(Param("base"), GP64())
+	k.buckets = Load(Param("buckets"), GP64())
+	k.rows = Load(Param("rows"), GP64())
+	stream := Load(Param("stream"), GP64())
+	k.lossTable = Load(Param("lossTable"), GP64())
+	k.baseTable = Load(Param("baseTable"), GP64())
+	k.spinTable = Load(Param("spinTable"), GP64())
+	if k.words == 0 {
+		k.wordCount = Load(Param("words"), GP64())
+	}
+	k.constants()
+	for i := range vectors {
+		k.loss[i], k.base[i], k.spin[i] = k.vector(), k.vector(), k.vector()
+		if k.words == 1 && k.wide {
+			k.row[i] = k.vector()
+			k.load(Mem{Base: k.rows, Disp: i * k.bytes}, k.row[i])
+		}
+	}
+
+	Label("segment")
+	runs, rest := GP32(), GP32()
+	MOVL(Mem{Base: stream}, runs)
+	TESTL(runs, runs)
+	JEQ(LabelRef("done"))
+	MOVL(Mem{Base: stream, Disp: 4}, rest)
+	ADDQ(Imm(8), stream)
+	for i := range vectors {
+		k.zero(k.loss[i])
+		k.zero(k.base[i])
+	}
+
+	Label("run")
+	offsets := GP64()
+	MOVQ(stream, offsets)
+	skip := Load(Param("skip"), GP64())
+	ADDQ(skip, offsets)
+	stride := Load(Param("stride"), GP64())
+	ADDQ(stride, stream)
+	for i := range vectors {
+		k.zero(k.spin[i])
+	}
+	left := GP32()
+	MOVL(rest, left)
+	Label("column")
+	k.column(stream)
+	DECL(left)
+	JNS(LabelRef("column"))
+
+	Comment("Add the run to its bucket of every group.")
+	groups := Load(Param("groups"), GP64())
+	Label("group")
+	offset := GP64()
+	MOVL(Mem{Base: offsets}, offset.As32())
+	for i := range vectors {
+		sum := k.vector()
+		bucket := Mem{Base: k.buckets, Index: offset, Scale: uint8(k.bytes / 32), Disp: i * k.bytes}
+		VADDPS(bucket, k.spin[i], sum)
+		VMOVUPS(sum, bucket)
+	}
+	ADDQ(Imm(4), offsets)
+	DECQ(groups)
+	JNE(LabelRef("group"))
+	DECL(runs)
+	JNE(LabelRef("run"))
+
+	Comment("Add the segment to the loss, in double precision, and to the base.")
+	for i := range vectors {
+		k.widen(lossSum, i)
+		sum := Mem{Base: baseSum, Disp: i * k.bytes}
+		VADDPS(sum, k.base[i], k.base[i])
+		VMOVUPS(k.base[i], sum)
+	}
+	JMP(LabelRef("segment"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// column adds one column and advances the stream.
+func (k *kernel) column(stream Register) {
+	h := k.distances(stream)
+	weight := k.vector()
+	if k.words != 0 {
+		VBROADCASTSS(Mem{Base: stream, Disp: 4 * k.words}, weight)
+		ADDQ(Imm(uint64(4*k.words+4)), stream)
+	} else {
+		VBROADCASTSS(Mem{Base: stream}, weight)
+		ADDQ(Imm(4), stream)
+	}
+	for i := range h {
+		in := k.prepare(h[i])
+		VFMADD231PS(in.lookup(k.spinTable), weight, k.spin[i])
+		VFMADD231PS(in.lookup(k.lossTable), weight, k.loss[i])
+		TESTQ(k.baseTable, k.baseTable)
+		noBase := fmt.Sprintf("noBase%d", i)
+		JEQ(LabelRef(noBase))
+		VFMADD231PS(in.lookup(k.baseTable), weight, k.base[i])
+		Label(noBase)
+	}
+}
+
+// widen adds the loss of a segment to the double-precision sums.
+func (k *kernel) widen(to Register, i int) {
+	half := func(v Register, disp int) {
+		wide := k.vector()
+		sum := Mem{Base: to, Disp: disp}
+		VCVTPS2PD(v, wide)
+		VADDPD(sum, wide, wide)
+		VMOVUPD(wide, sum)
+	}
+	if k.wide {
+		half(k.loss[i].AsY(), 2*i*k.bytes)
+		upper := YMM()
+		VEXTRACTF64X4(Imm(1), k.loss[i], upper)
+		half(upper, (2*i+1)*k.bytes)
+		return
+	}
+	half(k.loss[i].AsX(), 2*i*k.bytes)
+	upper := XMM()
+	VEXTRACTF128(Imm(1), k.loss[i], upper)
+	half(upper, (2*i+1)*k.bytes)
+}
+
+// signed emits the kernel that turns buckets into sums signed by each spin.
+//
+// With B_p the buckets by pattern p of g spins, the sum signed by the uppermost
+// spin is Σ_{p < 2^(g−1)} (B_{p+2^(g−1)} − B_p), and adding the two halves leaves
+// the same problem for g−1 spins. What remains in the end is the sum over all
+// columns.
+func signed(p *path) {
+	suffix := "AVX2"
+	if p.wide {
+		suffix = "AVX512"
+	}
+	TEXT("hammingSigned"+suffix, NOSPLIT, "func(spin, buckets *float32, bits int)")
+	Doc("hammingSigned"+suffix+" writes the sums signed by each of the spins of one group, whose",
+		"buckets it uses up: the sum over all columns remains in the first.")
+	Pragma("noescape")
+	spin := Load(Param("spin"), GP64())
+	buckets := Load(Param("buckets"), GP64())
+	bits := Load(Param("bits"), GP64())
+	size := vectors * p.bytes
+	half := GP64()
+	MOVQ(U32(size), half)
+	SHLXQ(bits, half, half)
+	SHLQ(Imm(7), bits) // rowStride
+	ADDQ(bits, spin)
+	Label("bit")
+	SHRQ(Imm(1), half)
+	CMPQ(half, Imm(uint64(size)))
+	JLT(LabelRef("done"))
+	SUBQ(Imm(rowStride), spin)
+	sums := [vectors]VecVirtual{p.vector(), p.vector()}
+	for _, sum := range sums {
+		if p.wide {
+			VPXORD(sum, sum, sum)
+		} else {
+			VXORPS(sum, sum, sum)
+		}
+	}
+	down, up := GP64(), GP64()
+	MOVQ(buckets, down)
+	LEAQ(Mem{Base: buckets, Index: half, Scale: 1}, up)
+	end := GP64()
+	MOVQ(up, end)
+	Label("pattern")
+	for i, sum := range sums {
+		low, high, both := p.vector(), p.vector(), p.vector()
+		VMOVUPS(Mem{Base: down, Disp: i * p.bytes}, low)
+		VMOVUPS(Mem{Base: up, Disp: i * p.bytes}, high)
+		VADDPS(low, high, both)
+		VMOVUPS(both, Mem{Base: down, Disp: i * p.bytes})
+		VSUBPS(low, high, high)
+		VADDPS(high, sum, sum)
+	}
+	ADDQ(U32(size), down)
+	ADDQ(U32(size), up)
+	CMPQ(down, end)
+	JLT(LabelRef("pattern"))
+	for i, sum := range sums {
+		VMOVUPS(sum, Mem{Base: spin, Disp: i * p.bytes})
+	}
+	JMP(LabelRef("bit"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,50 @@
+// Package data collects the constants of the generated kernels.
+package data
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// A Pool is a read-only section of vector constants without duplicates.
+type Pool struct {
+	section Mem
+	size    int
+	known   map[string]Mem
+}
+
+// Open begins the section.
+func (p *Pool) Open(name string) {
+	p.section = GLOBL(name, RODATA|NOPTR)
+	p.known = map[string]Mem{}
+}
+
+// Number returns one number, to be broadcast.
+func (p *Pool) Number(value float64) Mem { return p.Vector32(math.Float32bits(float32(value))) }
+
+// Vector32 returns a vector of 32-bit integers.
+func (p *Pool) Vector32(values ...uint32) Mem {
+	key := fmt.Sprint(values)
+	if m, ok := p.known[key]; ok {
+		return m
+	}
+	m := p.section.Offset(p.size)
+	for _, v := range values {
+		DATA(p.size, U32(v))
+		p.size += 4
+	}
+	p.known[key] = m
+	return m
+}
+
+// Vector64 returns a vector of 64-bit integers.
+func (p *Pool) Vector64(values ...uint64) Mem {
+	halves := make([]uint32, 0, 2*len(values))
+	for _, v := range values {
+		halves = append(halves, uint32(v), uint32(v>>32))
+	}
+	return p.Vector32(halves...)
+}

@@ -1,0 +1,209 @@
+//go:build amd64 && !purego
+
+package asm
+
+import "math"
+
+// hammingPacked holds columns as a stream for the assembly, see Pack.
+type hammingPacked struct {
+	ready             bool
+	groups, groupBits int      // spins share groups; each group has 1<<groupBits buckets
+	words             int      // of 32 bits in a column, without the weight
+	stream            []uint32 // chunks
+	chunks            []int    // where each begins
+
+	key, spare  []uint64 // column<<16 | hash of the first configuration
+	runs        []run
+	sorted      []run
+	byLength    [maxRun + 2]int
+	bucketsSpan int // groups that share one set of buckets
+}
+
+// A run is a number of columns with the same first configuration.
+type run struct{ begin, length int32 }
+
+const (
+	maxRun        = 64   // columns, in a run and in a segment
+	maxChunk      = 2048 // columns, in one call of the assembly
+	hammingSmall  = 96   // buckets, up to 15 spins
+	hammingLarge  = 256  // buckets, more spins
+	hammingStride = 64   // bytes between buckets of 16 rows
+)
+
+func (p *hammingPacked) init(n, capacity int) {
+	switch {
+	case n <= 10:
+		p.groups = 2
+	case n <= 16:
+		p.groups = 3
+	case n <= 40:
+		p.groups = (n + 4) / 5
+	default:
+		p.groups = (n + 3) / 4
+	}
+	p.groupBits = (n + p.groups - 1) / p.groups
+	if n > 64 {
+		p.groupBits = 4
+	}
+	p.bucketsSpan = min(p.groups, hammingLarge>>p.groupBits)
+	switch {
+	case n <= 16:
+		p.words = 1
+	case n <= 31:
+		p.words = 2
+	default:
+		p.words = 4 * ((n + 63) / 64)
+	}
+	p.stream = make([]uint32, 0, capacity*(p.groups+p.words+1)+2*(capacity/(maxRun/2)+maxRun)+capacity/(maxChunk-maxRun)+2)
+	p.chunks = make([]int, 0, capacity/(maxChunk-maxRun)+1)
+	p.key, p.spare = make([]uint64, 0, capacity), make([]uint64, 0, capacity)
+	p.runs, p.sorted = make([]run, 0, capacity), make([]run, 0, capacity)
+}
+
+func (p *hammingPacked) invalidate() { p.ready = false }
+
+// Pack prepares the columns for HammingSums. It must be called after the last
+// Append and before HammingSums.
+//
+// Columns with the same first configuration are made neighbours, because their
+// values need to be signed by its spins only once, after they have been added.
+// Runs are then ordered by length, so that the loops of the assembly run the
+// same number of times again and again and their branches are predicted, and
+// within a length by a hash, so that neighbouring runs rarely add to the same
+// bucket and do not wait for each other.
+func (c *HammingColumns) Pack() {
+	p := &c.packed
+	p.ready = useAVX2
+	if !p.ready {
+		return
+	}
+	c.findRuns()
+	clear(p.byLength[:])
+	for _, r := range p.runs {
+		p.byLength[r.length]++
+	}
+	at := 0
+	for length := maxRun; length > 0; length-- {
+		at, p.byLength[length] = at+p.byLength[length], at
+	}
+	p.byLength[0] = at
+	p.sorted = p.sorted[:len(p.runs)]
+	for _, r := range p.runs {
+		p.sorted[p.byLength[r.length]] = r
+		p.byLength[r.length]++
+	}
+
+	p.stream, p.chunks = p.stream[:0], p.chunks[:0]
+	inChunk := maxChunk
+	for i := 0; i < len(p.sorted); {
+		length := int(p.sorted[i].length)
+		n := 1
+		for n < maxRun/length && i+n < len(p.sorted) && int(p.sorted[i+n].length) == length {
+			n++
+		}
+		if inChunk+n*length > maxChunk {
+			if i > 0 {
+				p.stream = append(p.stream, 0)
+			}
+			p.chunks = append(p.chunks, len(p.stream))
+			inChunk = 0
+		}
+		inChunk += n * length
+		p.stream = append(p.stream, uint32(n), uint32(length-1))
+		for _, r := range p.sorted[i : i+n] {
+			c.packRun(r)
+		}
+		i += n
+	}
+	p.stream = append(p.stream, 0)
+}
+
+// findRuns sorts the columns by a hash of their first configuration, which up
+// to 16 spins is one-to-one, and cuts them into runs.
+func (c *HammingColumns) findRuns() {
+	const multiplier = 0x9E3779B97F4A7C15 // odd; 2⁶⁴ divided by the golden ratio
+	p := &c.packed
+	w := 2 * c.words
+	bits := min(c.n, 16)
+	p.key, p.spare = p.key[:0], p.spare[:0]
+	for i := range c.weights {
+		var h uint64
+		for _, x := range c.states[i*w : i*w+c.words] {
+			h = (h ^ x) * multiplier
+		}
+		if c.n > 16 {
+			h >>= 48
+		}
+		p.key = append(p.key, uint64(i)<<16|h&(1<<bits-1))
+	}
+	p.spare = p.spare[:len(p.key)]
+	const digit = 9
+	for shift := 0; shift < bits; shift += digit {
+		var at [1 << digit]int32
+		mask := uint64(1)<<min(digit, bits-shift) - 1
+		for _, k := range p.key {
+			at[k>>shift&mask]++
+		}
+		var sum int32
+		for d, n := range at {
+			at[d] = sum
+			sum += n
+		}
+		for _, k := range p.key {
+			d := k >> shift & mask
+			p.spare[at[d]] = k
+			at[d]++
+		}
+		p.key, p.spare = p.spare, p.key
+	}
+	p.runs = p.runs[:0]
+	for begin := 0; begin < len(p.key); {
+		end := begin + 1
+		for end < len(p.key) && end-begin < maxRun && c.sameFirst(p.key[begin]>>16, p.key[end]>>16) {
+			end++
+		}
+		p.runs = append(p.runs, run{int32(begin), int32(end - begin)})
+		begin = end
+	}
+}
+
+func (c *HammingColumns) sameFirst(i, j uint64) bool {
+	w := uint64(c.words)
+	for k := range w {
+		if c.states[2*w*i+k] != c.states[2*w*j+k] {
+			return false
+		}
+	}
+	return true
+}
+
+// packRun appends a run to the stream.
+func (c *HammingColumns) packRun(r run) {
+	p := &c.packed
+	w := c.words
+	columns := p.key[r.begin : r.begin+r.length]
+	x := c.states[int(columns[0]>>16)*2*w:]
+	for g := range p.groups {
+		pattern := uint32(x[g*p.groupBits/64]>>(g*p.groupBits%64)) & (1<<p.groupBits - 1)
+		bucket := uint32(g%p.bucketsSpan)<<p.groupBits | pattern
+		p.stream = append(p.stream, bucket*hammingStride)
+	}
+	for _, k := range columns {
+		i := int(k >> 16)
+		x, y := c.states[i*2*w:i*2*w+w], c.states[i*2*w+w:i*2*w+2*w]
+		switch {
+		case p.words == 1:
+			p.stream = append(p.stream, uint32(x[0])|uint32(y[0])<<16)
+		case p.words == 2:
+			p.stream = append(p.stream, uint32(x[0]), uint32(y[0]))
+		default:
+			for _, v := range x {
+				p.stream = append(p.stream, uint32(v), uint32(v>>32))
+			}
+			for _, v := range y {
+				p.stream = append(p.stream, uint32(v), uint32(v>>32))
+			}
+		}
+		p.stream = append(p.stream, math.Float32bits(c.weights[i]))
+	}
+}

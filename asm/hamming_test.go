@@ -1,0 +1,228 @@
+package asm
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hammingCase is a random problem for HammingSums.
+type hammingCase struct {
+	n, words      int
+	columns       *HammingColumns
+	first, second [][]uint64
+	weights       []float64
+	tables        HammingTables
+	rows          []uint64
+}
+
+func newHammingCase(r *rand.Rand, n, columns int, withBase bool) *hammingCase {
+	c := &hammingCase{n: n, words: (n + 63) / 64, columns: NewHammingColumns(n, columns)}
+	configuration := func() []uint64 {
+		x := make([]uint64, c.words)
+		for i := range x {
+			x[i] = r.Uint64()
+			switch r.IntN(8) {
+			case 0:
+				x[i] = 0
+			case 1:
+				x[i] = math.MaxUint64
+			}
+		}
+		if n%64 != 0 {
+			x[c.words-1] &= 1<<(n%64) - 1
+		}
+		return x
+	}
+	few := make([][]uint64, 5) // repeated first configurations make runs
+	for i := range few {
+		few[i] = configuration()
+	}
+	for range columns {
+		x := configuration()
+		if r.IntN(2) == 0 {
+			x = few[r.IntN(len(few))]
+		}
+		c.add(x, configuration(), float64(r.IntN(9)-4))
+	}
+	c.columns.Pack()
+
+	table := func() []float32 {
+		t := make([]float32, 2*n+1)
+		for i := range t {
+			t[i] = float32(r.NormFloat64())
+		}
+		return t
+	}
+	c.tables = HammingTables{Loss: table(), Spin: table()}
+	if withBase {
+		c.tables.Base = table()
+	}
+	c.rows = make([]uint64, 2*c.words*HammingRows)
+	for lane := range HammingRows {
+		a, b := configuration(), configuration()
+		if columns > 0 && r.IntN(3) == 0 { // distances 0 and 2n
+			i := r.IntN(columns)
+			for k := range a {
+				a[k], b[k] = c.first[i][k], c.second[i][k]
+				if lane%2 == 0 {
+					a[k], b[k] = ^a[k], ^b[k]
+				}
+			}
+			if n%64 != 0 {
+				a[c.words-1] &= 1<<(n%64) - 1
+				b[c.words-1] &= 1<<(n%64) - 1
+			}
+		}
+		for k := range c.words {
+			c.rows[k*HammingRows+lane] = a[k]
+			c.rows[(c.words+k)*HammingRows+lane] = b[k]
+		}
+	}
+	return c
+}
+
+func (c *hammingCase) add(x, y []uint64, w float64) {
+	c.first, c.second, c.weights = append(c.first, x), append(c.second, y), append(c.weights, w)
+	c.columns.Append(x, y, float32(w))
+}
+
+// check compares sums with their definition in float64.
+func (c *hammingCase) check(t *testing.T, loss []float64, base, spin []float32, name string) {
+	t.Helper()
+	baseTable := c.tables.Base
+	if baseTable == nil {
+		baseTable = c.tables.Spin
+	}
+	var weight float64
+	for _, w := range c.weights {
+		weight += math.Abs(w)
+	}
+	tolerance := 5 * 1e-6 * weight // table entries are below 5
+	for lane := range HammingRows {
+		var wantLoss, wantBase float64
+		wantSpin := make([]float64, c.n)
+		for i, w := range c.weights {
+			h := 0
+			for k := range c.words {
+				h += bits.OnesCount64(c.rows[k*HammingRows+lane]^c.first[i][k]) +
+					bits.OnesCount64(c.rows[(c.words+k)*HammingRows+lane]^c.second[i][k])
+			}
+			wantLoss += w * float64(c.tables.Loss[h])
+			wantBase += w * float64(baseTable[h])
+			for d := range wantSpin {
+				wantSpin[d] += w * float64(c.tables.Spin[h]) * float64(2*int(c.first[i][d/64]>>(d%64)&1)-1)
+			}
+		}
+		require.InDelta(t, wantLoss, loss[lane], tolerance, "%s, loss, lane %d", name, lane)
+		require.InDelta(t, wantBase, float64(base[lane]), tolerance, "%s, base, lane %d", name, lane)
+		for d, want := range wantSpin {
+			require.InDelta(t, want, float64(spin[d*HammingRows+lane]), tolerance, "%s, spin %d, lane %d", name, d, lane)
+		}
+	}
+}
+
+// eachHamming also takes the AVX-512 path without VPOPCNTDQ.
+func eachHamming(t *testing.T, f func(t *testing.T)) {
+	forEachPath(t, func(t *testing.T, path Path) {
+		f(t)
+		if path == AVX512 {
+			withoutVPOPCNTDQ(func() { f(t) })
+		}
+	})
+}
+
+func TestHammingSums(t *testing.T) {
+	eachHamming(t, func(t *testing.T) {
+		limit := 2 * 4 * HammingRows
+		rows, loss := endOfPage[uint64](t, limit), endOfPage[float64](t, HammingRows)
+		lossTable, baseTable, spinTable := endOfPage[float32](t, 600), endOfPage[float32](t, 600), endOfPage[float32](t, 600)
+		for _, n := range []int{1, 2, 3, 4, 5, 6, 9, 10, 11, 14, 15, 16, 17, 20, 25, 30, 31, 32, 33, 36, 40, 41, 49, 63, 64, 65, 100, 128, 130, 256} {
+			for _, columns := range []int{0, 1, 2, 3, 5, 16, 33, 130} {
+				if columns > 33 && n > 64 {
+					continue
+				}
+				for _, withBase := range []bool{false, true} {
+					r := rand.New(rand.NewPCG(uint64(n), uint64(columns)))
+					c := newHammingCase(r, n, columns, withBase)
+					name := fmt.Sprintf("%d spins, %d columns, base %v", n, columns, withBase)
+					onPage := func(page func(int) []float32, x []float32) []float32 {
+						if x == nil {
+							return nil
+						}
+						y := page(len(x))
+						copy(y, x)
+						return y
+					}
+					in := rows(len(c.rows))
+					copy(in, c.rows)
+					tables := HammingTables{
+						Loss: onPage(lossTable, c.tables.Loss),
+						Base: onPage(baseTable, c.tables.Base),
+						Spin: onPage(spinTable, c.tables.Spin),
+					}
+					out := loss(HammingRows)
+					base, spin := newGuarded[float32](HammingRows), newGuarded[float32](n*HammingRows)
+					HammingSums(out, base.data, spin.data, in, c.columns, &tables)
+					base.check(t)
+					spin.check(t)
+					c.check(t, out, base.data, spin.data, name)
+				}
+			}
+		}
+	})
+}
+
+// Many columns, so that the assembly is called several times, and runs longer
+// than a segment.
+func TestHammingSumsOfManyColumns(t *testing.T) {
+	eachHamming(t, func(t *testing.T) {
+		for _, n := range []int{3, 16, 40} {
+			c := newHammingCase(rand.New(rand.NewPCG(uint64(n), 1)), n, 5000, true)
+			loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, n*HammingRows)
+			HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+			c.check(t, loss, base, spin, fmt.Sprintf("%d spins", n))
+			// The same columns again.
+			c.columns.Reset()
+			for i, w := range c.weights {
+				c.columns.Append(c.first[i], c.second[i], float32(w))
+			}
+			require.Zero(t, testing.AllocsPerRun(3, func() {
+				c.columns.Pack()
+				HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+			}))
+			c.check(t, loss, base, spin, fmt.Sprintf("%d spins, packed again", n))
+		}
+	})
+}
+
+func TestHammingRefusesWrongLengths(t *testing.T) {
+	c := newHammingCase(rand.New(rand.NewPCG(1, 1)), 9, 3, false)
+	loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, 9*HammingRows)
+	require.Panics(t, func() { HammingSums(loss[1:], base, spin, c.rows, c.columns, &c.tables) })
+	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows[1:], c.columns, &c.tables) })
+	c.tables.Spin = c.tables.Spin[1:]
+	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows, c.columns, &c.tables) })
+	require.Panics(t, func() { c.columns.Append(make([]uint64, 2), make([]uint64, 2), 1) })
+}
+
+func BenchmarkHammingSums(b *testing.B) {
+	for _, n := range []int{9, 16, 25, 36, 64, 256} {
+		const columns = 2048
+		c := newHammingCase(rand.New(rand.NewPCG(1, uint64(n))), n, columns, false)
+		loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, n*HammingRows)
+		b.Run(fmt.Sprintf("spins=%d", n), func(b *testing.B) {
+			benchEachPath(b, func(b *testing.B, _ Path) {
+				c.columns.Pack()
+				for b.Loop() {
+					HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(columns*HammingRows), "ns/pair")
+			})
+		})
+	}
+}
