@@ -7,6 +7,7 @@ var Definition = engine.Definition{
 	Name:    "ising",
 	Summary: "two-dimensional Ising model on a periodic square lattice",
 	Presets: Presets,
+	Verify:  Verify,
 	Preset: func(name string) (engine.Config, error) {
 		c, err := Preset(name)
 		if err != nil {

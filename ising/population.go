@@ -1,0 +1,158 @@
+package ising
+
+import (
+	"math"
+	"math/bits"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/engine/mmd"
+)
+
+// A population evaluates the reversibility loss in the limit of infinitely
+// many samples, from the joint law μ(s, s′) of pairs of configurations. Pairs
+// are words of 2N bits, s in the upper half. With D(s, s′) = μ(s, s′) − μ(s′, s)
+// and a kernel k that depends on the Hamming distance of pairs,
+//
+//	L = Σ_x Σ_y D(x) k(x ⊕ y) D(y) = 2^(−2N) Σ_w λ(|w|) D̂(w)²,
+//
+// where D̂ is the Walsh–Hadamard transform and λ, a function of the number of
+// bits, that of k.
+type population struct {
+	sites  int
+	kernel []float64 // λ of k, by number of bits
+	slope  []float64 // λ of dk/d(d²)
+}
+
+func newPopulation(sites int, k mmd.Kernel) *population {
+	p := &population{sites: sites}
+	p.kernel = eigenvalues(2*sites, k.Value)
+	p.slope = eigenvalues(2*sites, k.Derivative)
+	return p
+}
+
+// eigenvalues returns the Walsh–Hadamard transform of x ↦ f(4|x|) on n bits,
+// by the number w of bits of its argument: the coefficient of z^h in
+// (1−z)^w (1+z)^(n−w) says how often distance h occurs, with its sign.
+func eigenvalues(n int, f func(d2 float64) float64) []float64 {
+	lambda := make([]float64, n+1)
+	for w := range lambda {
+		coefficients := []float64{1}
+		for i := range n {
+			sign := 1.0
+			if i < w {
+				sign = -1
+			}
+			next := make([]float64, len(coefficients)+1)
+			for h, c := range coefficients {
+				next[h] += c
+				next[h+1] += sign * c
+			}
+			coefficients = next
+		}
+		terms := make([]float64, n+1)
+		for h, c := range coefficients {
+			terms[h] = c * f(4*float64(h))
+		}
+		lambda[w] = compensatedSum(terms)
+	}
+	return lambda
+}
+
+// walshHadamard transforms x, whose length is a power of two, in place.
+func walshHadamard(x []float64) {
+	for half := 1; half < len(x); half *= 2 {
+		for i := 0; i < len(x); i += 2 * half {
+			lo, hi := x[i:i+half], x[i+half:i+2*half]
+			for j, a := range lo {
+				b := hi[j]
+				lo[j], hi[j] = a+b, a-b
+			}
+		}
+	}
+}
+
+// asymmetry returns D for samples of the distribution p that take the given
+// transition.
+func asymmetry(p []float64, m *TransitionMatrix) []float64 {
+	d := make([]float64, len(m.P))
+	for s := range m.States {
+		for t := range m.States {
+			d[s*m.States+t] = p[s]*m.P[s*m.States+t] - p[t]*m.P[t*m.States+s]
+		}
+	}
+	return d
+}
+
+// loss returns L of an asymmetry D.
+func (p *population) loss(d []float64) float64 {
+	d = append([]float64(nil), d...)
+	walshHadamard(d)
+	for w, x := range d {
+		d[w] = p.kernel[bits.OnesCount(uint(w))] * x * x
+	}
+	return compensatedSum(d) / float64(len(d))
+}
+
+// gradient returns the surrogate gradient by spin i of s, with s′ fixed, of
+// each pair (s, s′): N times that of a batch of N samples as N grows,
+//
+//	8 Σ_y k′(x ⊕ y) D(y) (s_i − y_i).
+func (p *population) gradient(d []float64, i int) []float64 {
+	spin := func(x int) float64 { return float64(x>>(p.sites+i)&1)*2 - 1 }
+	all, signed := p.convolve(d, nil), p.convolve(d, spin)
+	for x := range all {
+		all[x] = 8 * (spin(x)*all[x] - signed[x])
+	}
+	return all
+}
+
+// convolve returns Σ_y k′(x ⊕ y) D(y) f(y), with f = 1 if nil.
+func (p *population) convolve(d []float64, f func(int) float64) []float64 {
+	c := append([]float64(nil), d...)
+	if f != nil {
+		for y := range c {
+			c[y] *= f(y)
+		}
+	}
+	walshHadamard(c)
+	for w := range c {
+		c[w] *= p.slope[bits.OnesCount(uint(w))] / float64(len(c))
+	}
+	walshHadamard(c)
+	return c
+}
+
+// lossForm returns the symmetric matrix Q with L = pᵀQp for samples of the
+// distribution p that take the given transition P. The kernel must be a sum of
+// Gaussians, which factorise over the two halves of a pair: with
+// R(s, t) = exp(−d²(s, t)/(2σ²)), A = PR and M = PRPᵀ,
+//
+//	Q(s, t) = 2 Σ_σ [R(s, t) M(s, t) − A(s, t) A(t, s)].
+func lossForm(m *TransitionMatrix, k mmd.Kernel) *mat.SymDense {
+	n := m.States
+	q := mat.NewSymDense(n, nil)
+	p := mat.NewDense(n, n, m.P)
+	for i, sigma := range k.Bandwidths {
+		weight := 1.0
+		if k.Weights != nil {
+			weight = k.Weights[i]
+		}
+		r := mat.NewDense(n, n, nil)
+		for s := range n {
+			for t := range n {
+				d2 := 4 * float64(bits.OnesCount(uint(s^t)))
+				r.Set(s, t, math.Exp(-d2/(2*sigma*sigma)))
+			}
+		}
+		var a, both mat.Dense
+		a.Mul(p, r)
+		both.Mul(&a, p.T())
+		for s := range n {
+			for t := range s + 1 {
+				q.SetSym(s, t, q.At(s, t)+2*weight*(r.At(s, t)*both.At(s, t)-a.At(s, t)*a.At(t, s)))
+			}
+		}
+	}
+	return q
+}

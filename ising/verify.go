@@ -1,0 +1,247 @@
+package ising
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// Verify checks the mathematics of the package exhaustively on the 3×3
+// lattice, each part against an independent computation, and reports every
+// check through emit. The error is that of ctx or of running a check.
+func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
+	return newSubject(workers).verify(ctx, emit)
+}
+
+// A subject is what Verify examines. Tests replace a part by a wrong one and
+// expect the check of that part to fail.
+type subject struct {
+	workers *pool.Pool
+	samples int // Metropolis samples from each configuration
+
+	energy      func(m bitspin.Model, s []uint64) float64
+	difference  func(m bitspin.Model, s, mask []uint64) float64
+	enumeration func(t Target) (Observables, error)
+	kaufman     func(l int, j, beta float64) (Thermodynamics, error)
+	matrix      func(t Target, p bitspin.Proposal) (*TransitionMatrix, error)
+	metropolis  func(t Target, p bitspin.Proposal) (stepper, error)
+	surrogate   func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
+	hamming     func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) (lossGradient, error)
+	backward    func(s *system, params, grad []float32)
+}
+
+// A stepper takes Metropolis steps with a batch.
+type stepper interface {
+	Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *bitspin.Stats)
+}
+
+// A lossGradient returns the loss of a batch of pairs and sets its gradient.
+type lossGradient interface {
+	LossGradient(s, t []uint64, grad []float32) float64
+}
+
+func newSubject(workers *pool.Pool) *subject {
+	enumerated := map[int]*DensityOfStates{}
+	return &subject{
+		workers:    workers,
+		samples:    1 << 16,
+		energy:     bitspin.Model.Energy,
+		difference: bitspin.Model.EnergyDifference,
+		enumeration: func(t Target) (Observables, error) {
+			if enumerated[t.L] == nil {
+				g, err := Enumerate(t.L)
+				if err != nil {
+					return Observables{}, err
+				}
+				enumerated[t.L] = g
+			}
+			return enumerated[t.L].Observables(t), nil
+		},
+		kaufman: Kaufman,
+		matrix:  NewTransitionMatrix,
+		metropolis: func(t Target, p bitspin.Proposal) (stepper, error) {
+			return bitspin.NewMetropolis(t.Model, t.Beta, p)
+		},
+		surrogate: mmd.Naive,
+		hamming: func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) (lossGradient, error) {
+			return mmd.NewHamming(n, spins, k, mode, stat, workers)
+		},
+		backward: (*system).Backward,
+	}
+}
+
+// A check computes a value and the bound that it is held against.
+type check struct {
+	name string
+	run  func(v *subject) (engine.Check, error)
+}
+
+// checks lists what Verify does, in order.
+func checks() []check {
+	list := []check{
+		{"energies", (*subject).checkEnergies},
+		{"energy-differences", (*subject).checkDifferences},
+		{"ground-truths", (*subject).checkGroundTruths},
+		{"enumeration-kaufman", (*subject).checkKaufman},
+	}
+	for _, name := range []string{"mixture", "multi-spin"} {
+		p, err := bitspin.ParseProposal(name, 0.1)
+		if err != nil {
+			panic(err) // the names are those of package bitspin
+		}
+		on := func(f func(*subject, bitspin.Proposal) (engine.Check, error)) func(*subject) (engine.Check, error) {
+			return func(v *subject) (engine.Check, error) { return f(v, p) }
+		}
+		list = append(list,
+			check{"row-sums/" + name, on((*subject).checkRowSums)},
+			check{"detailed-balance/" + name, on((*subject).checkDetailedBalance)},
+			check{"irreducibility/" + name, on((*subject).checkIrreducibility)},
+			check{"metropolis-rows/" + name, on((*subject).checkMetropolis)},
+			check{"loss-at-target/" + name, on((*subject).checkLossAtTarget)},
+			check{"loss-elsewhere/" + name, on((*subject).checkLossElsewhere)},
+			check{"gradient-at-target/" + name, on((*subject).checkGradientAtTarget)},
+		)
+	}
+	return append(list,
+		check{"surrogate-gradient", (*subject).checkSurrogate},
+		check{"batch-loss", (*subject).checkBatchLoss},
+		check{"batch-gradient", (*subject).checkBatchGradient},
+		check{"backpropagation", (*subject).checkBackpropagation},
+	)
+}
+
+func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
+	for _, c := range checks() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		result, err := c.run(v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		result.Name = c.name
+		emit(result)
+	}
+	return nil
+}
+
+// atMost is a check that passes if value ≤ bound. A value that is not a number
+// fails and is reported as the largest float, which JSON can hold.
+func atMost(value, bound float64, detail string, args ...any) (engine.Check, error) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		value = math.MaxFloat64
+	}
+	return engine.Check{OK: value <= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}, nil
+}
+
+// atLeast is a check that passes if value ≥ bound.
+func atLeast(value, bound float64, detail string, args ...any) (engine.Check, error) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		value = -math.MaxFloat64
+	}
+	return engine.Check{OK: value >= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}, nil
+}
+
+// verified are the models whose energies are checked. Their couplings are
+// dyadic, so that sums of ±J and ±h are exact in any order.
+var verified = []struct{ j, h float64 }{{1, 0}, {-1.5, 0.25}}
+
+// sumOverBonds is the definition of the energy, site by site.
+func sumOverBonds(l int, j, h float64, s uint64) (energy float64) {
+	spin := func(row, col int) float64 { return float64(s>>(row%l*l+col%l)&1)*2 - 1 }
+	for row := range l {
+		for col := range l {
+			energy -= j * spin(row, col) * (spin(row, col+1) + spin(row+1, col))
+			energy -= h * spin(row, col)
+		}
+	}
+	return energy
+}
+
+func (v *subject) checkEnergies() (engine.Check, error) {
+	var worst float64
+	for _, c := range verified {
+		m, err := bitspin.NewModel(3, c.j, c.h)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		for s := range uint64(512) {
+			worst = max(worst, math.Abs(v.energy(m, []uint64{s})-sumOverBonds(3, c.j, c.h, s)))
+		}
+	}
+	return atMost(worst, 0, "512 configurations, with and without a field, against sums over bonds")
+}
+
+func (v *subject) checkDifferences() (engine.Check, error) {
+	var worst float64
+	for _, c := range verified {
+		m, err := bitspin.NewModel(3, c.j, c.h)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		var energy [512]float64
+		for s := range energy {
+			energy[s] = sumOverBonds(3, c.j, c.h, uint64(s))
+		}
+		config, mask := make([]uint64, 1), make([]uint64, 1)
+		for s := range energy {
+			for flip := range energy {
+				config[0], mask[0] = uint64(s), uint64(flip)
+				worst = max(worst, math.Abs(v.difference(m, config, mask)-(energy[s^flip]-energy[s])))
+			}
+		}
+	}
+	return atMost(worst, 0, "512×512 pairs of configuration and mask, with and without a field, against sums over bonds")
+}
+
+// groundTruths are the paper's exact values on the 3×3 lattice to 12 decimals.
+var groundTruths = map[float64]Observables{
+	0.2: {Thermodynamics{6.669744604314, -4.842892000871, 1.367213071898}, 0.459977400186, 0.148598666041},
+	0.5: {Thermodynamics{9.925150370851, -15.909106192236, 4.676964355805}, 0.925984777976, 0.133435329173},
+}
+
+func (v *subject) checkGroundTruths() (engine.Check, error) {
+	var worst float64
+	for beta, want := range groundTruths {
+		t, err := NewTarget(3, 1, 0, beta)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		got, err := v.enumeration(t)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		worst = max(worst,
+			math.Abs(got.LogZ-want.LogZ), math.Abs(got.Energy-want.Energy), math.Abs(got.SpecificHeat-want.SpecificHeat),
+			math.Abs(got.AbsMagnetisation-want.AbsMagnetisation), math.Abs(got.Susceptibility-want.Susceptibility))
+	}
+	return atMost(worst, 1e-10, "ln Z, E, |m|, C_v and χ at β = 0.2 and 0.5, L = 3")
+}
+
+func (v *subject) checkKaufman() (engine.Check, error) {
+	var worst float64
+	for l := 3; l <= 5; l++ {
+		for _, beta := range []float64{0.1, 0.2, 0.44068679350977147, 0.5, 0.8} {
+			t, err := NewTarget(l, 1, 0, beta)
+			if err != nil {
+				return engine.Check{}, err
+			}
+			want, err := v.enumeration(t)
+			if err != nil {
+				return engine.Check{}, err
+			}
+			got, err := v.kaufman(l, 1, beta)
+			if err != nil {
+				return engine.Check{}, err
+			}
+			worst = max(worst, math.Abs(got.LogZ/want.LogZ-1), math.Abs(got.Energy/want.Energy-1), math.Abs(got.SpecificHeat/want.SpecificHeat-1))
+		}
+	}
+	return atMost(worst, 1e-10, "relative difference of ln Z, E and C_v, L = 3, 4 and 5, five temperatures")
+}

@@ -1,0 +1,167 @@
+package ising
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+)
+
+// chains calls visit with the targets of the paper, their one-step matrices
+// and probabilities.
+func (v *subject) chains(p bitspin.Proposal, visit func(m *TransitionMatrix, pi []float64)) error {
+	for _, beta := range []float64{0.2, 0.5} {
+		t, err := NewTarget(3, 1, 0, beta)
+		if err != nil {
+			return err
+		}
+		m, err := v.matrix(t, p)
+		if err != nil {
+			return err
+		}
+		pi, err := t.Probabilities()
+		if err != nil {
+			return err
+		}
+		visit(m, pi)
+	}
+	return nil
+}
+
+func (v *subject) checkRowSums(p bitspin.Proposal) (engine.Check, error) {
+	var worst float64
+	if err := v.chains(p, func(m *TransitionMatrix, _ []float64) {
+		worst = max(worst, m.rowSumError())
+	}); err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(worst, 1e-15, "largest |Σ_s′ P(s, s′) − 1| at β = 0.2 and 0.5")
+}
+
+func (v *subject) checkDetailedBalance(p bitspin.Proposal) (engine.Check, error) {
+	var worst float64
+	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+		worst = max(worst, m.detailedBalanceError(pi))
+	}); err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(worst, 1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at β = 0.2 and 0.5")
+}
+
+func (v *subject) checkIrreducibility(p bitspin.Proposal) (engine.Check, error) {
+	unreachable := 0
+	if err := v.chains(p, func(m *TransitionMatrix, _ []float64) {
+		unreachable += m.unreachable()
+	}); err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(float64(unreachable), 0, "configurations not connected to the first in both directions, at β = 0.2 and 0.5")
+}
+
+// familywise is the false-alarm probability of the χ² test of one proposal.
+const familywise = 1e-6
+
+// checkMetropolis starts samples from every configuration and holds where the
+// packed engine takes them against the rows of the matrix. A setting passes at
+// the stated level if no row, nor the sum of the rows' statistics, stands out
+// among 513 tests (Bonferroni). Forbidden transitions must not occur, and the
+// engine must report as many acceptances as samples have moved.
+func (v *subject) checkMetropolis(p bitspin.Proposal) (engine.Check, error) {
+	settings := []struct {
+		j, h, beta float64
+		steps      int
+	}{{1, 0, 0.2, 1}, {1, 0, 0.5, 1}, {-1, 0.25, 0.3, 1}, {1, 0, 0.2, 3}}
+	least := 1.0
+	for i, set := range settings {
+		t, err := NewTarget(3, set.j, set.h, set.beta)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		m, err := v.matrix(t, p)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		engineSteps, err := v.metropolis(t, p)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		m = m.Power(set.steps)
+		rows := make([]rowTest, m.States)
+		v.workers.Run(m.States, func(s int) {
+			c := asm.Counter{Seed: 1, Step: uint32(i)}
+			rows[s] = testRow(engineSteps, m.Row(s), s, v.samples, set.steps, &c)
+		})
+		var all rowTest
+		for _, r := range rows {
+			all.statistic += r.statistic
+			all.freedom += r.freedom
+			least = min(least, r.pValue())
+		}
+		least = min(least, all.pValue())
+	}
+	tests := float64(len(settings) * (512 + 1))
+	return atLeast(min(1, least*tests), familywise,
+		"smallest p-value of %g χ² tests, times their number: %d samples from each of 512 configurations, %d settings of J, h, β and m",
+		tests, v.samples, len(settings))
+}
+
+// A rowTest is the χ² statistic of one row and its degrees of freedom.
+type rowTest struct {
+	statistic float64
+	freedom   int
+}
+
+func (r rowTest) pValue() float64 {
+	if r.freedom == 0 {
+		return 1
+	}
+	return mathext.GammaIncRegComp(float64(r.freedom)/2, r.statistic/2)
+}
+
+// testRow counts where samples go from configuration s. Destinations that fewer
+// than ten samples are expected to reach are counted together.
+func testRow(k stepper, row []float64, s, samples, steps int, c *asm.Counter) rowTest {
+	const chunk, fewest = 1 << 12, 10
+	counts := make([]int, len(row))
+	from, batch := make([]uint64, chunk), make([]uint64, chunk)
+	for i := range from {
+		from[i] = uint64(s)
+	}
+	var st bitspin.Stats
+	for first := 0; first < samples; first += chunk {
+		k.Run(batch, from, 0, chunk, steps, c, uint64(s*samples+first), &st)
+		for _, x := range batch {
+			counts[x]++
+		}
+	}
+	impossible := rowTest{math.MaxFloat64, 1}
+	if total := st.Total(); total.Proposed != uint64(samples*steps) || steps == 1 && total.Accepted != uint64(samples-counts[s]) {
+		return impossible
+	}
+	var r rowTest
+	add := func(count, expected float64) {
+		r.statistic += (count - expected) * (count - expected) / expected
+		r.freedom++
+	}
+	var restCount, restExpected float64
+	for to, p := range row {
+		expected := p * float64(samples)
+		switch {
+		case p == 0 && counts[to] > 0:
+			return impossible
+		case expected >= fewest:
+			add(float64(counts[to]), expected)
+		default:
+			restCount += float64(counts[to])
+			restExpected += expected
+		}
+	}
+	if restExpected >= fewest {
+		add(restCount, restExpected)
+	}
+	r.freedom--
+	return r
+}

@@ -1,0 +1,267 @@
+package ising
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+)
+
+// verifiedKernel has the bandwidths of the presets.
+var verifiedKernel = mmd.Kernel{Bandwidths: []float64{1.5, 2}}
+
+func (v *subject) checkLossAtTarget(p bitspin.Proposal) (engine.Check, error) {
+	limit := newPopulation(9, verifiedKernel)
+	var worst float64
+	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+		worst = max(worst, math.Abs(limit.loss(asymmetry(pi, m))))
+	}); err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(worst, 1e-15, "population loss at p = π, β = 0.2 and 0.5")
+}
+
+// checkLossElsewhere shows that no distribution but π has zero loss. The loss
+// is a quadratic form pᵀQp; its null space contains π, and the second smallest
+// eigenvalue of Q says that it contains nothing else.
+func (v *subject) checkLossElsewhere(p bitspin.Proposal) (engine.Check, error) {
+	limit := newPopulation(9, verifiedKernel)
+	least := math.Inf(1)
+	var agreement float64
+	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+		q := lossForm(m, verifiedKernel)
+		var eigen mat.EigenSym
+		if !eigen.Factorize(q, false) {
+			least = math.Inf(-1)
+			return
+		}
+		least = min(least, eigen.Values(nil)[1])
+		// The form and the transform must agree away from π.
+		corner := make([]float64, len(pi))
+		corner[0] = 1
+		loss := limit.loss(asymmetry(corner, m))
+		agreement = max(agreement, math.Abs(q.At(0, 0)-loss)/loss)
+	}); err != nil {
+		return engine.Check{}, err
+	}
+	if agreement > 1e-10 {
+		return atMost(agreement, 1e-10, "relative difference of the population loss by quadratic form and by Walsh–Hadamard transform")
+	}
+	return atLeast(least, 1e-9, "smallest loss of a distribution's component orthogonal to π, by its squared norm, β = 0.2 and 0.5")
+}
+
+func (v *subject) checkGradientAtTarget(p bitspin.Proposal) (engine.Check, error) {
+	limit := newPopulation(9, verifiedKernel)
+	var worst float64
+	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+		d := asymmetry(pi, m)
+		for i := range 9 {
+			for _, g := range limit.gradient(d, i) {
+				worst = max(worst, math.Abs(g))
+			}
+		}
+	}); err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(worst, 1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins, β = 0.2 and 0.5")
+}
+
+// pairs returns n pairs of packed configurations: where a dozen single-spin
+// and global flips take the ground state, close enough to each other for
+// kernels to matter on any lattice, and where three more take them.
+func pairs(l, n int, seed uint64) (s, t []uint64, err error) {
+	target, err := NewTarget(l, 1, 0, 0.1)
+	if err != nil {
+		return nil, nil, err
+	}
+	proposal, err := bitspin.Mixture(0.1)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := bitspin.NewMetropolis(target.Model, target.Beta, proposal)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, t = make([]uint64, n*target.Words), make([]uint64, n*target.Words)
+	var st bitspin.Stats
+	k.Run(s, s, 0, n, 12, &asm.Counter{Seed: seed}, 0, &st)
+	k.Run(t, s, 0, n, 3, &asm.Counter{Seed: seed, Step: 1}, 0, &st)
+	return s, t, nil
+}
+
+// realSpins unpacks configurations to ±1.
+func realSpins(batch []uint64, n, spins int) []float64 {
+	narrow := make([]float32, n*spins)
+	bitspin.Unpack(narrow, batch, spins)
+	wide := make([]float64, len(narrow))
+	for i, x := range narrow {
+		wide[i] = float64(x)
+	}
+	return wide
+}
+
+// mixedKernel exercises every kind of kernel.
+var mixedKernel = mmd.Kernel{
+	Bandwidths: []float64{1, 2, 4},
+	Weights:    []float64{0.5, 1, 2},
+	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
+}
+
+func (v *subject) checkSurrogate() (engine.Check, error) {
+	const n, l, dim, h = 24, 3, 9, 1e-4
+	packedS, packedT, err := pairs(l, n, 3)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	s, t := realSpins(packedS, n, dim), realSpins(packedT, n, dim)
+	var worst float64
+	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+		grad := make([]float64, n*dim)
+		v.surrogate(&mixedKernel, stat, s, t, n, dim, grad)
+		scale := largest(grad)
+		for i, x := range s {
+			s[i] = x + h
+			up := v.surrogate(&mixedKernel, stat, s, t, n, dim, nil)
+			s[i] = x - h
+			down := v.surrogate(&mixedKernel, stat, s, t, n, dim, nil)
+			s[i] = x
+			worst = max(worst, math.Abs((up-down)/(2*h)-grad[i])/scale)
+		}
+	}
+	return atMost(worst, 1e-6, "relative difference from central differences of the loss with s′ fixed, V- and U-statistic")
+}
+
+// batches compares the packed loss with double sums in float64 and returns the
+// largest errors: of the loss, relative to the kernel's largest value, and of
+// the gradient, relative to its largest element.
+func (v *subject) batches() (loss, gradient float64, err error) {
+	for _, c := range []struct{ l, n int }{{3, 301}, {9, 67}} {
+		spins := c.l * c.l
+		s, t, err := pairs(c.l, c.n, 5)
+		if err != nil {
+			return 0, 0, err
+		}
+		rs, rt := realSpins(s, c.n, spins), realSpins(t, c.n, spins)
+		for _, k := range []mmd.Kernel{verifiedKernel, mixedKernel} {
+			for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+				for _, mode := range []mmd.HammingGradient{mmd.Surrogate, mmd.Difference} {
+					got := make([]float32, c.n*spins)
+					h, err := v.hamming(c.n, spins, k, mode, stat)
+					if err != nil {
+						return 0, 0, err
+					}
+					gotLoss := h.LossGradient(s, t, got)
+					wantLoss, want := mmd.HammingNaive(s, t, c.n, spins, k, mode, stat)
+					if mode == mmd.Surrogate {
+						wantLoss = mmd.Naive(&k, stat, rs, rt, c.n, spins, want)
+					}
+					loss = max(loss, math.Abs(gotLoss-wantLoss)/k.Value(0))
+					scale := largest(want)
+					for i, g := range want {
+						gradient = max(gradient, math.Abs(float64(got[i])-g)/scale)
+					}
+				}
+			}
+		}
+	}
+	return loss, gradient, nil
+}
+
+func (v *subject) checkBatchLoss() (engine.Check, error) {
+	loss, _, err := v.batches()
+	if err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(loss, 1e-7, "packed loss against O(N²) sums in float64, by k(0): 9 and 81 spins, V- and U-statistic, two kernels")
+}
+
+func (v *subject) checkBatchGradient() (engine.Check, error) {
+	_, gradient, err := v.batches()
+	if err != nil {
+		return engine.Check{}, err
+	}
+	return atMost(gradient, 1e-5, "packed gradients against O(N²) sums in float64, by the largest element: 9 and 81 spins, V- and U-statistic, surrogate and difference, two kernels")
+}
+
+// checkBackpropagation compares the gradient by the parameters of a training
+// step with central differences. Straight-through, the spin layer passes
+// ∂L/∂s as if s were tanh(h/τ), so with c = ∂L/∂s fixed the gradient is that of
+// Σ c·tanh(h(θ)/τ), whose logits are computed again in float64.
+func (v *subject) checkBackpropagation() (engine.Check, error) {
+	config := paper()
+	config.Training.Batch = 64
+	sys, err := config.New(v.workers)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	s := sys.(*system)
+	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+	s.Initialize(params)
+	s.Generate(params, 0)
+	s.Transition(0)
+	s.Discrepancy(0)
+	c := append([]float32(nil), s.grad...)
+	z := s.activations[0]
+	v.backward(s, params, grad)
+
+	wide, noise := make([]float64, len(params)), make([]float64, len(z))
+	for i, x := range params {
+		wide[i] = float64(x)
+	}
+	for i, x := range z {
+		noise[i] = float64(x)
+	}
+	net := s.generator.net
+	objective := func() (sum float64) {
+		for r := range config.Training.Batch {
+			for i, h := range net.Forward64(wide, noise[r*net.In():][:net.In()]) {
+				sum += float64(c[r*net.Out()+i]) * math.Tanh(h/s.width)
+			}
+		}
+		return sum
+	}
+	// A direction of random signs moves all parameters of one tensor at once.
+	const directions, step = 4, 1e-6
+	var worst float64
+	offset := 0
+	for tensor := range 2 * net.Layers() {
+		size := len(net.Weights(params, tensor/2))
+		if tensor%2 == 1 {
+			size = len(net.Biases(params, tensor/2))
+		}
+		signs := make([]uint32, (size+3)/4*4)
+		var difference, scale float64
+		for d := range directions {
+			asm.PhiloxBlocks(signs, &asm.Counter{Seed: 9, Step: uint32(d)}, uint64(offset))
+			sign := func(i int) float64 { return float64(signs[i]>>31)*2 - 1 }
+			along := func(by float64) float64 {
+				for i := range size {
+					wide[offset+i] = float64(params[offset+i]) + by*sign(i)
+				}
+				return objective()
+			}
+			central := (along(step) - along(-step)) / (2 * step)
+			along(0)
+			var product float64
+			for i, g := range grad[offset:][:size] {
+				product += float64(g) * sign(i)
+			}
+			difference, scale = max(difference, math.Abs(central-product)), max(scale, math.Abs(central))
+		}
+		worst = max(worst, difference/scale)
+		offset += size
+	}
+	return atMost(worst, 1e-4, "relative difference from central differences in float64 along %d random directions of each tensor of %d parameters", directions, len(params))
+}
+
+// largest returns the largest magnitude.
+func largest(x []float64) (m float64) {
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
