@@ -9,32 +9,41 @@
 package pool
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
-// spins bounds how long an idle worker polls for the next loop before it
-// blocks: long enough to bridge the serial gaps between the phases of one
-// training step, short enough not to burn a core that nobody feeds.
+// spins bounds how long an idle thread polls before it blocks: long enough to
+// bridge the serial gaps between the phases of one training step, short enough
+// not to burn a core that nobody feeds.
 const spins = 10000
 
 // A Pool executes loops on a fixed number of threads. Its methods must be
 // called from one goroutine at a time.
 type Pool struct {
 	threads int
-	wake    []chan struct{}
-	done    sync.WaitGroup
+	workers []worker
+	ended   sync.WaitGroup
+	closed  atomic.Bool
 
-	generation atomic.Uint32 // incremented once per loop
-	next       atomic.Int64  // next piece to hand out
-	pending    atomic.Int32  // workers that have not finished the loop
-	idle       []atomic.Bool // worker blocks on its channel
+	body func(piece int)
+	// open holds the loop's number in its high half and the number of pieces
+	// not yet handed out in its low half, so that taking a piece also checks
+	// that its loop is still the present one.
+	open     atomic.Uint64
+	left     atomic.Int64 // pieces not yet finished
+	waiting  atomic.Bool  // the caller blocks on finished
+	finished chan struct{}
+	raised   atomic.Pointer[any] // first panic of the loop
+}
 
-	n      int64
-	body   func(piece int)
-	closed bool
-	panicv atomic.Pointer[any]
+// A worker is one of the pool's own goroutines.
+type worker struct {
+	idle atomic.Bool // it blocks on wake
+	wake chan struct{}
+	_    [64]byte // keeps workers on separate cache lines
 }
 
 // New returns a pool of the given number of threads, the caller's own
@@ -43,14 +52,11 @@ func New(threads int) *Pool {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{
-		threads: threads,
-		wake:    make([]chan struct{}, threads-1),
-		idle:    make([]atomic.Bool, threads-1),
-	}
-	for w := range p.wake {
-		p.wake[w] = make(chan struct{}, 1)
-		p.done.Add(1)
+	p := &Pool{threads: threads, workers: make([]worker, threads-1), finished: make(chan struct{}, 1)}
+	for i := range p.workers {
+		w := &p.workers[i]
+		w.wake = make(chan struct{}, 1)
+		p.ended.Add(1)
 		go p.work(w)
 	}
 	return p
@@ -71,85 +77,100 @@ func (p *Pool) Run(n int, body func(piece int)) {
 		}
 		return
 	}
-	p.n, p.body = int64(n), body
-	p.next.Store(0)
-	p.pending.Store(int32(len(p.wake)))
-	p.generation.Add(1)
-	for w := range p.wake {
-		if p.idle[w].CompareAndSwap(true, false) {
-			p.wake[w] <- struct{}{}
-		}
+	p.body = body
+	p.left.Store(int64(n))
+	p.open.Store((p.open.Load()>>32+1)<<32 | uint64(n))
+	p.rouse(n - 1)
+	for p.step() {
 	}
-	p.drain()
-	for i := 0; p.pending.Load() > 0; i++ {
-		if i > spins {
-			runtime.Gosched()
-		}
-	}
-	if v := p.panicv.Swap(nil); v != nil {
+	p.wait()
+	p.body = nil
+	if v := p.raised.Swap(nil); v != nil {
 		panic(*v)
+	}
+}
+
+// wait returns when all pieces have finished.
+func (p *Pool) wait() {
+	for range spins {
+		if p.left.Load() == 0 {
+			return
+		}
+	}
+	p.waiting.Store(true)
+	if p.left.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
+		return
+	}
+	<-p.finished
+}
+
+// rouse wakes up to n workers that block.
+func (p *Pool) rouse(n int) {
+	for i := range p.workers {
+		if w := &p.workers[i]; n > 0 && w.idle.CompareAndSwap(true, false) {
+			w.wake <- struct{}{}
+			n--
+		}
 	}
 }
 
 // Close ends the pool's goroutines. The pool must not be used afterwards.
 func (p *Pool) Close() {
-	if p.closed {
+	if p.closed.Swap(true) {
 		return
 	}
-	p.closed = true
-	p.body = nil
-	p.generation.Add(1)
-	for w := range p.wake {
-		if p.idle[w].CompareAndSwap(true, false) {
-			p.wake[w] <- struct{}{}
-		}
-	}
-	p.done.Wait()
+	p.open.Add(1 << 32) // a loop without pieces, for workers about to block
+	p.rouse(len(p.workers))
+	p.ended.Wait()
 }
 
-func (p *Pool) work(w int) {
-	defer p.done.Done()
-	var seen uint32
-	for {
-		for i := 0; p.generation.Load() == seen; i++ {
-			if i < spins {
-				continue
-			}
+func (p *Pool) work(w *worker) {
+	defer p.ended.Done()
+	for i := 0; ; i++ {
+		v := p.open.Load()
+		switch {
+		case v&math.MaxUint32 != 0:
+			p.step()
+			i = 0
+		case p.closed.Load():
+			return
+		case i > spins:
 			// Announce the sleep before looking once more, so that a loop
 			// started in between is either seen here or wakes the channel.
-			p.idle[w].Store(true)
-			if p.generation.Load() != seen {
-				if !p.idle[w].CompareAndSwap(true, false) {
-					<-p.wake[w] // the token is under way: take it
-				}
-				break
+			w.idle.Store(true)
+			if p.open.Load() == v || !w.idle.CompareAndSwap(true, false) {
+				<-w.wake
 			}
-			<-p.wake[w]
 			i = 0
 		}
-		seen = p.generation.Load()
-		if p.body == nil {
-			return
-		}
-		p.drain()
-		p.pending.Add(-1)
 	}
 }
 
-// drain runs pieces until none is left.
-func (p *Pool) drain() {
+// step takes one piece and runs it. It reports whether there was one.
+func (p *Pool) step() bool {
+	for {
+		v := p.open.Load()
+		if v&math.MaxUint32 == 0 {
+			return false
+		}
+		// From here to the decrement of left the loop cannot end, so body is
+		// that of the piece's own loop.
+		if p.open.CompareAndSwap(v, v-1) {
+			p.call(int(v&math.MaxUint32) - 1)
+			return true
+		}
+	}
+}
+
+func (p *Pool) call(piece int) {
 	defer func() {
 		if v := recover(); v != nil {
 			raised := v // only a panic allocates
-			p.panicv.CompareAndSwap(nil, &raised)
-			p.next.Store(p.n)
+			p.raised.CompareAndSwap(nil, &raised)
+		}
+		if p.left.Add(-1) == 0 && p.waiting.CompareAndSwap(true, false) {
+			p.finished <- struct{}{}
 		}
 	}()
-	for {
-		i := p.next.Add(1) - 1
-		if i >= p.n {
-			return
-		}
-		p.body(int(i))
-	}
+	p.body(piece)
 }
