@@ -11,7 +11,6 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/pool"
-	"gonum.org/v1/gonum/mat"
 )
 
 // enumerable is the largest number of spins for which an objective may use
@@ -59,7 +58,7 @@ func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	if c.Loss.Objective == "kfd" {
 		o.f = newTabulated(s.model, chain, c.Loss.Witness.Bandwidth, c.Loss.Witness.Config, s.workers)
 	} else {
-		o.f = newQuadratic(s.model, chain, &c.Loss.Kernel)
+		o.f = newQuadratic(chain, &c.Loss.Kernel)
 	}
 	for half := range 2 {
 		o.p[half], o.g[half] = make([]float32, n), make([]float32, n)
@@ -230,28 +229,12 @@ type quadratic struct {
 	p, half []float32
 }
 
-// newQuadratic builds A = 2(K ∘ PKPᵀ − PK ∘ (PK)ᵀ) for each Gaussian, whose
-// Gram matrix on pairs is the product of two Gram matrices K on states.
-func newQuadratic(model bitspin.Model, chain *TransitionMatrix, k *mmd.Kernel) *quadratic {
-	n := 1 << model.N
-	a := make([]float32, n*n)
-	for b, sigma := range k.Bandwidths {
-		weight := 1.0
-		if k.Weights != nil {
-			weight = k.Weights[b]
-		}
-		table := make([]float64, model.N+1)
-		for h := range table {
-			table[h] = math.Exp(-2 * float64(h) / (sigma * sigma))
-		}
-		p, gram := mat.NewDense(n, n, chain.P), mat.NewDense(n, n, hammingMatrix(n, table))
-		var pk, pkp mat.Dense
-		pk.Mul(p, gram)
-		pkp.Mul(&pk, p.T())
-		for i := range n {
-			for j := range n {
-				a[i*n+j] += float32(2 * weight * (gram.At(i, j)*pkp.At(i, j) - pk.At(i, j)*pk.At(j, i)))
-			}
+func newQuadratic(chain *TransitionMatrix, k *mmd.Kernel) *quadratic {
+	n := chain.States
+	form, a := lossForm(chain, k), make([]float32, n*n)
+	for i := range n {
+		for j := range n {
+			a[i*n+j] = float32(form.At(i, j))
 		}
 	}
 	q := &quadratic{states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n), p: make([]float32, n), half: make([]float32, n)}

@@ -14,9 +14,12 @@ const MaxEnumerated = 5
 // A DensityOfStates counts the configurations of a lattice by bond sum
 // B = Σ_<ij> s_i s_j and magnetisation M = Σ_i s_i. It determines every
 // observable of the paper's table for any coupling, field and temperature.
+//
+// Bond sums are 2N less a multiple of 4, because flipping any spins of a
+// periodic lattice changes them by one.
 type DensityOfStates struct {
 	lattice *bitspin.Lattice
-	count   []uint64 // laid out like the weights of a joint
+	count   []uint64 // [(B+2N)/4][(M+N)/2], both from 0 to N
 }
 
 // Enumerate visits all 2^(l²) configurations of the periodic l×l lattice,
@@ -82,21 +85,25 @@ func (g *DensityOfStates) distribution(t Target) (p *joint, logZ float64) {
 	if t.N != n {
 		panic(fmt.Sprintf("ising: a density of states of %d sites for a target of %d", n, t.N))
 	}
-	p = newJoint(t.Model)
 	ground := math.Inf(1)
-	energy := func(i int) float64 { return t.EnergyOf(i/(n+1)*4-2*n, i%(n+1)*2-n) }
-	for i, c := range g.count {
-		if c > 0 {
-			ground = min(ground, energy(i))
-		}
-	}
+	g.each(func(b, m int, _ uint64) { ground = min(ground, t.EnergyOf(b, m)) })
+	p = newJoint(t.Model)
 	var z float64
-	for i, c := range g.count {
-		if c > 0 {
-			p.weight[i] = float64(c) * math.Exp(-t.Beta*(energy(i)-ground))
-			z += p.weight[i]
-		}
-	}
+	g.each(func(b, m int, count uint64) {
+		w := float64(count) * math.Exp(-t.Beta*(t.EnergyOf(b, m)-ground))
+		p.add(b, m, w)
+		z += w
+	})
 	p.normalise()
 	return p, math.Log(z) - t.Beta*ground
+}
+
+// each calls visit with every bond sum and magnetisation that occur.
+func (g *DensityOfStates) each(visit func(b, m int, count uint64)) {
+	n := g.lattice.N
+	for i, c := range g.count {
+		if c > 0 {
+			visit(i/(n+1)*4-2*n, i%(n+1)*2-n, c)
+		}
+	}
 }

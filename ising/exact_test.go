@@ -225,3 +225,21 @@ func BenchmarkEnumerate(b *testing.B) {
 		_, _ = Enumerate(5)
 	}
 }
+
+// TestTallyOfALargeLattice counts on the largest lattice that a configuration
+// may name, whose pairs of sums would not fit in memory as a table.
+func TestTallyOfALargeLattice(t *testing.T) {
+	target := mustTarget(t, 256, 1, 0, 0.4)
+	count := newTally(target.Model)
+	batch := make([]uint64, 3*target.Words)
+	batch[0] = 1
+	count.count(batch)
+	count.joint.normalise()
+	n := target.N
+	want := map[[2]int]float64{{2*n - 8, 2 - n}: 1.0 / 3, {2 * n, -n}: 2.0 / 3}
+	count.joint.each(func(b, m int, w float64) {
+		require.InDelta(t, want[[2]int{b, m}], w, 1e-15)
+		delete(want, [2]int{b, m})
+	})
+	require.Empty(t, want)
+}

@@ -14,29 +14,38 @@ import (
 const countable = 20
 
 // A joint is a distribution over (Σ_<ij> s_i s_j, Σ_i s_i), which determines
-// every observable of the paper's table. Cell [(b+2N)/4·(N+1) + (M+N)/2] belongs
-// to bond sum b and magnetisation M: on a periodic lattice flipping spins
-// changes bond sums by multiples of 4, starting from 2N.
+// every observable of the paper's table. It holds the pairs that occur, in the
+// order in which they were added.
 type joint struct {
 	model  bitspin.Model
+	cell   map[sums]int // index of a pair
+	sums   []sums
 	weight []float64
 }
 
+// sums are a bond sum and a magnetisation.
+type sums struct{ bonds, magnetisation int }
+
 func newJoint(model bitspin.Model) *joint {
-	return &joint{model, make([]float64, (model.N+1)*(model.N+1))}
+	return &joint{model: model, cell: map[sums]int{}}
 }
 
 func (p *joint) add(bonds, magnetisation int, w float64) {
-	n := p.model.N
-	p.weight[(bonds+2*n)/4*(n+1)+(magnetisation+n)/2] += w
+	key := sums{bonds, magnetisation}
+	i, known := p.cell[key]
+	if !known {
+		i = len(p.sums)
+		p.cell[key] = i
+		p.sums, p.weight = append(p.sums, key), append(p.weight, 0)
+	}
+	p.weight[i] += w
 }
 
-// each calls visit with every cell of positive weight.
+// each calls visit with every pair of positive weight.
 func (p *joint) each(visit func(bonds, magnetisation int, w float64)) {
-	n := p.model.N
 	for i, w := range p.weight {
 		if w > 0 {
-			visit(i/(n+1)*4-2*n, i%(n+1)*2-n, w)
+			visit(p.sums[i].bonds, p.sums[i].magnetisation, w)
 		}
 	}
 }

@@ -129,22 +129,19 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 // R(s, t) = exp(−d²(s, t)/(2σ²)), A = PR and M = PRPᵀ,
 //
 //	Q(s, t) = 2 Σ_σ [R(s, t) M(s, t) − A(s, t) A(t, s)].
-func lossForm(m *TransitionMatrix, k mmd.Kernel) *mat.SymDense {
+func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 	n := m.States
-	q := mat.NewSymDense(n, nil)
-	p := mat.NewDense(n, n, m.P)
+	q, p := mat.NewSymDense(n, nil), mat.NewDense(n, n, m.P)
 	for i, sigma := range k.Bandwidths {
 		weight := 1.0
 		if k.Weights != nil {
 			weight = k.Weights[i]
 		}
-		r := mat.NewDense(n, n, nil)
-		for s := range n {
-			for t := range n {
-				d2 := 4 * float64(bits.OnesCount(uint(s^t)))
-				r.Set(s, t, math.Exp(-d2/(2*sigma*sigma)))
-			}
+		table := make([]float64, bits.Len(uint(n)))
+		for h := range table {
+			table[h] = math.Exp(-2 * float64(h) / (sigma * sigma))
 		}
+		r := mat.NewDense(n, n, hammingMatrix(n, table))
 		var a, both mat.Dense
 		a.Mul(p, r)
 		both.Mul(&a, p.T())

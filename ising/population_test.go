@@ -38,7 +38,7 @@ func TestLossFormAgreesWithTransform(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, k := range []mmd.Kernel{verifiedKernel, {Bandwidths: []float64{1, 3}, Weights: []float64{2, 0.5}}} {
 		m := mustMatrix(t, mustTarget(t, 2, 1, 0.1, 0.3), "multi-spin")
-		q, p := lossForm(m, k), newPopulation(4, k)
+		q, p := lossForm(m, &k), newPopulation(4, k)
 		for range 10 {
 			law := make([]float64, m.States)
 			var sum float64

@@ -33,7 +33,7 @@ func (v *subject) checkLossElsewhere(p bitspin.Proposal) (engine.Check, error) {
 	least := math.Inf(1)
 	var agreement float64
 	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
-		q := lossForm(m, verifiedKernel)
+		q := lossForm(m, &verifiedKernel)
 		var eigen mat.EigenSym
 		if !eigen.Factorize(q, false) {
 			least = math.Inf(-1)
