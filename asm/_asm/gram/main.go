@@ -32,6 +32,14 @@ var (
 
 func (w *isa) bytes() int { return 4 * w.lanes }
 
+// spare returns how many registers are left when some are in use.
+func (w *isa) spare(used int) int {
+	if w == avx512 {
+		return 32 - used
+	}
+	return 16 - used
+}
+
 func (w *isa) vectors(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {
@@ -184,3 +192,12 @@ func indexed(base, index Register, scale uint8, displacement int) Mem {
 }
 
 func doc(w *isa, name, does string) { Doc(fmt.Sprintf("%s%s %s", name, w.suffix, does)) }
+
+// memory returns consecutive vectors in memory.
+func memory(first Mem, n, bytes int) []Mem {
+	m := make([]Mem, n)
+	for i := range m {
+		m[i] = first.Offset(i * bytes)
+	}
+	return m
+}

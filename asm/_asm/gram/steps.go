@@ -58,6 +58,7 @@ func constants() {
 type sums struct {
 	*isa
 	d, slope, y []VecVirtual
+	spare       int // registers left for constants
 	value       func(step Register, y []VecVirtual, unit bool)
 }
 
@@ -74,9 +75,7 @@ func (s *sums) interpret() {
 	JHI(LabelRef("root"))
 
 	Comment("y = 2^(c d²) = 2^floor(t) P(t - floor(t))")
-	for i := range s.d {
-		s.exp2(step, s.d[i], s.y[i])
-	}
+	s.exp2(step)
 	JMP(LabelRef("slope"))
 
 	Label("power")
@@ -100,24 +99,27 @@ func (s *sums) interpret() {
 
 	Label("root")
 	Comment("y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)")
-	for i, y := range s.y {
-		x, h := w.vector(), w.vector()
-		if w == avx512 {
-			VADDPS_BCST(at(step, stepC), s.d[i], x)
-			VBROADCASTSS(largest, y)
-			VMINPS(x, y, x) // NaN in x stays
-			VRSQRT14PS(x, y)
-		} else {
-			VADDPS(at(step, stepC), s.d[i], x)
-			VMOVUPS(largest, y)
-			VMINPS(x, y, x)
-			VRSQRTPS(x, y)
+	s.rsqrt(step)
+	MOVL(at(step, stepCount), kind)
+	CMPL(kind, Imm(1))
+	JNE(LabelRef("raise"))
+	Comment("The derivative of y is proportional to y³.")
+	s.groups(1, func(i []int) {
+		cube := w.vectors(len(i))
+		for k, i := range i {
+			VMULPS(s.y[i], s.y[i], cube[k])
 		}
-		VMULPS(x, y, h)
-		w.withConstant(VFNMADD213PS, VFNMADD213PS_BCST, three, y, h)
-		VMULPS(h, y, y)
-	}
-	Comment("y = y^count; its derivative is proportional to y^(count+2)")
+		for k, i := range i {
+			VMULPS(s.y[i], cube[k], cube[k])
+		}
+		for k, i := range i {
+			w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), cube[k], s.slope[i])
+		}
+	})
+	JMP(LabelRef("value"))
+
+	Label("raise")
+	Comment("y = y^count; its derivative is proportional to y^(count+2).")
 	for i, y := range s.y {
 		label := func(name string) string { return name + string(rune('0'+i)) }
 		square := w.vector()
@@ -152,30 +154,108 @@ func (s *sums) interpret() {
 	JNZ(LabelRef("step"))
 }
 
-// exp2 emits y = 2^(c·d) for one vector.
-func (s *sums) exp2(step Register, d, y VecVirtual) {
-	w := s.isa
-	t, f := w.vector(), w.vector()
-	if w == avx512 {
-		VMULPS_BCST(at(step, stepC), d, t)
-		VREDUCEPS(Imm(1), t, f) // t - floor(t)
-		VBROADCASTSS(exp2c[5], y)
-		for i := 4; i >= 0; i-- {
-			VFMADD213PS_BCST(exp2c[i], f, y)
+// groups calls body with the indices of as many vectors at a time as the spare
+// registers allow, given what one vector needs: interleaved, few instructions
+// wait for others and fill the scheduler.
+func (s *sums) groups(perVector int, body func(i []int)) {
+	size := max(1, (s.spare-1)/perVector)
+	for first := 0; first < len(s.d); first += size {
+		var i []int
+		for k := first; k < min(first+size, len(s.d)); k++ {
+			i = append(i, k)
 		}
-		VSCALEFPS(t, y, y) // y·2^floor(t)
-		return
+		body(i)
 	}
-	VMULPS(at(step, stepC), d, t)
-	VMOVUPS(lowest, f)
-	VMAXPS(t, f, t) // NaN in t stays
-	VROUNDPS(Imm(1), t, f)
-	VSUBPS(f, t, t)
-	VMOVUPS(exp2c[5], y)
-	for i := 4; i >= 0; i-- {
-		VFMADD213PS(exp2c[i], t, y)
+}
+
+// constant fills a register with a constant.
+func (w *isa) constant(m Mem, v VecVirtual) {
+	if w == avx512 {
+		VBROADCASTSS(m, v)
+	} else {
+		VMOVUPS(m, v)
 	}
-	VCVTPS2DQ(f, f)
-	VPSLLD(Imm(23), f, f)
-	VPADDD(f, y, y)
+}
+
+// exp2 emits y = 2^(c·d).
+func (s *sums) exp2(step Register) {
+	w := s.isa
+	s.groups(2, func(i []int) {
+		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
+		t, f, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
+		w.constant(at(step, stepC), c)
+		for i := range d {
+			VMULPS(c, d[i], t[i])
+		}
+		if w == avx512 {
+			for i := range d {
+				VREDUCEPS(Imm(1), t[i], f[i]) // t - floor(t)
+			}
+		} else {
+			w.constant(lowest, c)
+			for i := range d {
+				VMAXPS(t[i], c, t[i]) // NaN in t stays
+			}
+			for i := range d {
+				VROUNDPS(Imm(1), t[i], f[i])
+			}
+			for i := range d { // t = floor(t), f = t - floor(t)
+				VSUBPS(f[i], t[i], t[i])
+			}
+			t, f = f, t
+		}
+		w.constant(exp2c[5], y[0])
+		for i := 1; i < len(d); i++ {
+			VMOVAPS(y[0], y[i])
+		}
+		for k := 4; k >= 0; k-- {
+			w.constant(exp2c[k], c)
+			for i := range d {
+				VFMADD213PS(c, f[i], y[i])
+			}
+		}
+		for i := range d { // y·2^floor(t)
+			if w == avx512 {
+				VSCALEFPS(t[i], y[i], y[i])
+			} else {
+				VCVTPS2DQ(t[i], t[i])
+				VPSLLD(Imm(23), t[i], t[i])
+				VPADDD(t[i], y[i], y[i])
+			}
+		}
+	})
+}
+
+// rsqrt emits y = 2 (c + d)^(-1/2).
+func (s *sums) rsqrt(step Register) {
+	w := s.isa
+	s.groups(2, func(i []int) {
+		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
+		x, h, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
+		w.constant(at(step, stepC), c)
+		for i := range d {
+			VADDPS(c, d[i], x[i])
+		}
+		w.constant(largest, c)
+		for i := range d {
+			VMINPS(x[i], c, x[i]) // NaN in x stays
+		}
+		for i := range d {
+			if w == avx512 {
+				VRSQRT14PS(x[i], y[i])
+			} else {
+				VRSQRTPS(x[i], y[i])
+			}
+		}
+		for i := range d {
+			VMULPS(x[i], y[i], h[i])
+		}
+		w.constant(three, c)
+		for i := range d {
+			VFNMADD213PS(c, y[i], h[i])
+		}
+		for i := range d {
+			VMULPS(h[i], y[i], y[i])
+		}
+	})
 }

@@ -26,17 +26,23 @@ func (w *isa) kernelSums() {
 		w.zero(zero)
 		forDim("clear", func() {
 			for r := range w.rows {
-				VMOVUPS(zero, at(p, r*w.bytes()))
+				VMOVUPS(zero, at(p, (w.rows+r)*w.bytes()))
 			}
 		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
 	}
 	colPoint, left := load("y"), load("cols")
-	values := w.vectors(w.rows)
-	w.zero(values...)
+	values := memory(at(scratch, 0), w.rows, w.bytes())
+	{
+		zero := w.vector()
+		w.zero(zero)
+		for _, v := range values {
+			VMOVUPS(zero, v)
+		}
+	}
 
 	Label("block")
 	mask := w.tailMasks(left, masks)
-	s := &sums{isa: w, d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
+	s := &sums{isa: w, spare: w.spare(7 * w.rows), d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
 	w.zero(s.d...)
 	loadColumn := func(j Register, half int) VecVirtual {
 		v := w.vector()
@@ -80,9 +86,9 @@ func (w *isa) kernelSums() {
 				for r := range w.rows {
 					t, sum := w.vector(), w.vector()
 					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t) // y_j - x_i
-					VMOVUPS(at(acc, r*w.bytes()), sum)
+					VMOVUPS(at(acc, (w.rows+r)*w.bytes()), sum)
 					VFNMADD231PS(s.slope[2*r+h], t, sum)
-					VMOVUPS(sum, at(acc, r*w.bytes()))
+					VMOVUPS(sum, at(acc, (w.rows+r)*w.bytes()))
 				}
 			}
 		}, func() {
@@ -95,13 +101,19 @@ func (w *isa) kernelSums() {
 	SUBQ(I32(2*w.lanes), left)
 	JGT(LabelRef("block"))
 
-	w.storeSums(w.sumRows(values), at(value, 0), true)
+	{
+		sums := w.vectors(w.rows)
+		for r, v := range values {
+			VMOVUPS(v, sums[r])
+		}
+		w.storeSums(w.sumRows(sums), at(value, 0), true)
+	}
 	{
 		p, out, gradStride := copyOf(scratch), copyOf(grad), loadBytes("gradStride")
 		forDim("store", func() {
 			acc := w.vectors(w.rows)
 			for r, v := range acc {
-				VMOVUPS(at(p, r*w.bytes()), v)
+				VMOVUPS(at(p, (w.rows+r)*w.bytes()), v)
 			}
 			w.storeSums(w.sumRows(acc), at(out, 0), true)
 		}, func() {
@@ -119,26 +131,26 @@ func (w *isa) kernelSums() {
 	RET()
 }
 
-// valuesOf adds the values of each row to its register, without the lanes
-// past the last column.
-func (w *isa) valuesOf(values []VecVirtual, mask []Register, memory Mem) func(Register, []VecVirtual, bool) {
+// valuesOf adds the values of each row to its sum, without the lanes past the
+// last column.
+func (w *isa) valuesOf(values []Mem, mask []Register, memory Mem) func(Register, []VecVirtual, bool) {
 	return func(step Register, y []VecVirtual, unit bool) {
-		for k, v := range y {
-			sum, t := values[k/2], v
-			if w == avx2 {
-				t = w.vector()
-				VANDPS(memory.Offset(k%2*w.bytes()), v, t)
+		for r, v := range values {
+			t := w.vector()
+			if w == avx512 {
+				VMOVAPS_Z(y[2*r], mask[0], t)
+				VADDPS(y[2*r+1], t, mask[1], t)
+			} else {
+				second := w.vector()
+				VANDPS(memory, y[2*r], t)
+				VANDPS(memory.Offset(w.bytes()), y[2*r+1], second)
+				VADDPS(second, t, t)
 			}
-			switch {
-			case w == avx512 && unit:
-				VADDPS(v, sum, mask[k%2], sum)
-			case w == avx512:
-				VFMADD231PS_BCST(at(step, stepWeight), v, mask[k%2], sum)
-			case unit:
-				VADDPS(t, sum, sum)
-			default:
-				VFMADD231PS(at(step, stepWeight), t, sum)
+			if !unit {
+				w.withConstant(VMULPS, VMULPS_BCST, at(step, stepWeight), t, t)
 			}
+			VADDPS(v, t, t)
+			VMOVUPS(t, v)
 		}
 	}
 }
@@ -187,7 +199,7 @@ func (w *isa) radialValues() {
 	chains := w.rows // as many as leave registers for their values
 	value, derivative, d2, n := load("value"), load("derivative"), load("d2"), load("n")
 	Label("block")
-	s := &sums{isa: w, d: w.vectors(chains), slope: w.vectors(chains), y: w.vectors(chains)}
+	s := &sums{isa: w, spare: w.spare(4 * chains), d: w.vectors(chains), slope: w.vectors(chains), y: w.vectors(chains)}
 	values := w.vectors(chains)
 	for i, d := range s.d {
 		VMOVUPS(at(d2, i*w.bytes()), d)

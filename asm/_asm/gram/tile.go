@@ -13,14 +13,17 @@ func (w *isa) gramTile() {
 	doc(w, "gramTile", "is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.")
 	Pragma("noescape")
 	restore := flushSubnormals()
-	lossSums := AllocLocal(w.bytes())
-	masks := AllocLocal(w.bytes() * w.rows)
+	var masks Mem
+	if w == avx2 {
+		masks = AllocLocal(w.bytes() * w.rows)
+	}
 
 	rowPoint, stride, toV := load("planes"), loadBytes("stride"), load("dim")
 	IMULQ(stride, toV)
 	row := load("row0")
 	LEAQ(indexed(rowPoint, row, 4, 0), rowPoint)
 	rowScratch := load("scratch")
+	lossSums := at(rowScratch, 0)
 	zero := w.vector()
 	w.zero(zero)
 	VMOVUPS(zero, lossSums)
@@ -32,7 +35,7 @@ func (w *isa) gramTile() {
 		w.zero(zero)
 		forDim("clear", func() {
 			for r := range w.rows {
-				VMOVUPS(zero, at(p, r*w.bytes()))
+				VMOVUPS(zero, at(p, (w.rows+r)*w.bytes()))
 			}
 		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
 	}
@@ -55,7 +58,7 @@ func (w *isa) gramTile() {
 
 	Label("block")
 	mask := w.pairMasks(row, col, masks)
-	s := &sums{isa: w, d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
+	s := &sums{isa: w, spare: w.spare(2*w.rows*3 + 1), d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
 	loss := w.vector()
 
 	Comment("Squared distances; |du|² is common to both.")
@@ -72,14 +75,9 @@ func (w *isa) gramTile() {
 				t := w.vectors(3)
 				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), u, t[0])
 				VFMADD231PS(t[0], t[0], shared[r])
-				if w == avx512 {
-					VSUBPS_BCST(indexed(i, toV, 1, 4*r), v, t[1])
-					VADDPS_BCST(indexed(i, toV, 1, 4*r), v, t[2])
-				} else {
-					VBROADCASTSS(indexed(i, toV, 1, 4*r), t[2])
-					VSUBPS(t[2], v, t[1])
-					VADDPS(t[2], v, t[2])
-				}
+				VBROADCASTSS(indexed(i, toV, 1, 4*r), t[2])
+				VSUBPS(t[2], v, t[1])
+				VADDPS(t[2], v, t[2])
 				VFMADD231PS(t[1], t[1], s.d[2*r])
 				VFMADD231PS(t[2], t[2], s.d[2*r+1])
 			}
@@ -149,11 +147,12 @@ func (w *isa) gramTile() {
 				m, q := s.slope[2*r], s.slope[2*r+1]
 				e, acc := w.vector(), w.vector()
 				w.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, toV, 2, 4*r), wj, e) // w_j - w_i
-				VMOVUPS(at(rowSums, r*w.bytes()), acc)
-				VFNMADD231PS(m, e, acc)
+				VMOVUPS(at(rowSums, (w.rows+r)*w.bytes()), acc)
 				VFNMADD231PS(q, v, acc)
-				VMOVUPS(acc, at(rowSums, r*w.bytes()))
-				VFMADD231PS(m, e, sum)
+				VMULPS(m, e, e)
+				VSUBPS(e, acc, acc)
+				VMOVUPS(acc, at(rowSums, (w.rows+r)*w.bytes()))
+				VADDPS(e, sum, sum)
 				w.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, toV, 1, 4*r), q, sum)
 			}
 			VMOVUPS(sum, at(out, 0))
@@ -180,7 +179,7 @@ func (w *isa) gramTile() {
 		forDim("store", func() {
 			acc := w.vectors(w.rows)
 			for r, v := range acc {
-				VMOVUPS(at(p, r*w.bytes()), v)
+				VMOVUPS(at(p, (w.rows+r)*w.bytes()), v)
 			}
 			w.storeSums(w.sumRows(acc), at(out, 0), false)
 		}, func() {
