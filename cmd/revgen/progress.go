@@ -51,8 +51,8 @@ func (m *meter) update(done int64, rate float64, detail string) {
 	}
 	text := fmt.Sprintf("%s%s %s/s  %s left", detail, quantity(rate), m.noun, timeLeft(float64(m.total-done)/rate))
 	if m.bar != nil {
-		m.bar.Describe(text)
 		_ = m.bar.Set64(done) // fails only beyond the total
+		m.bar.Describe(text)
 		m.shown = done
 		return
 	}

@@ -27,7 +27,7 @@ func (p *program) newPool(threads int) (*pool.Pool, error) {
 	case threads == 0:
 		threads = available
 	case threads > available:
-		p.say("%d threads on %d processors: expect them to wait for each other", threads, available)
+		p.say("more threads (%d) than processors (%d): expect them to wait for each other", threads, available)
 	}
 	return pool.New(threads), nil
 }

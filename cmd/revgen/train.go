@@ -156,6 +156,11 @@ func defaultDir(cfg engine.Config, pristine bool) (string, error) {
 }
 
 func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training) (*engine.Result, error) {
+	if s, err := readStatus(t.dir); err == nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
+		p.say("this run is complete: measuring it again")
+	} else if err == nil && s.Checkpoint >= 0 {
+		p.say("continuing from step %d", s.Checkpoint)
+	}
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
 	defer m.end()
 	return engine.Train(ctx, cfg, workers, engine.RunOptions{

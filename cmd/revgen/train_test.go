@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -74,6 +75,7 @@ func TestTrain(t *testing.T) {
 	require.NoError(t, err)
 	again := ok(t, dir, tiny("run")...)
 	require.Equal(t, o.stdout, again.stdout)
+	require.Contains(t, again.stderr, "this run is complete: measuring it again")
 	after, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -185,7 +187,8 @@ func TestSignalsStopAndResume(t *testing.T) {
 		require.Equal(t, status{State: "stopped", Step: c.step, Steps: 60, Checkpoint: c.step}, *s)
 		require.NoFileExists(t, filepath.Join(dir, run, "model.rvg"))
 
-		ok(t, dir, tiny(run, "--threads", c.after)...)
+		o = ok(t, dir, tiny(run, "--threads", c.after)...)
+		require.Contains(t, o.stderr, fmt.Sprintf("continuing from step %d\n", c.step))
 		require.Equal(t, want, readResults(t, filepath.Join(dir, run)), "%+v", c)
 	}
 }
@@ -329,48 +332,75 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// A full disk ends the run with the earlier checkpoint intact.
+// A full disk, a quota or a limit ends the run with the earlier checkpoint
+// intact, and with nothing half-written.
 func TestNoSpaceLeft(t *testing.T) {
 	dir := t.TempDir()
-	mountTmpfs(t, dir, "size=1m")
-	run := filepath.Join("mount", "run")
-	cmd := command(t, dir, tiny(run)...)
-	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30")
-	require.Equal(t, exitStopped, finish(t, cmd).code)
-	before := contents(t, filepath.Join(dir, run))
+	ok(t, dir, tiny("whole")...)
+	want := readResults(t, filepath.Join(dir, "whole"))
 
-	filler, err := os.Create(filepath.Join(dir, "mount", "filler"))
+	// stopped leaves a run at step 30 and returns its files.
+	stopped := func(t *testing.T, run string) map[string]string {
+		cmd := command(t, dir, tiny(run)...)
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30")
+		require.Equal(t, exitStopped, finish(t, cmd).code)
+		return contents(t, filepath.Join(dir, run))
+	}
+	// unharmed continues the run that o failed to.
+	unharmed := func(t *testing.T, run string, before map[string]string, o outcome, message string) {
+		require.Equal(t, exitError, o.code, o.stderr)
+		require.Contains(t, o.stderr, message)
+		after := contents(t, filepath.Join(dir, run))
+		require.Equal(t, before["checkpoint.rvg"], after["checkpoint.rvg"])
+		require.Equal(t, before["config.json"], after["config.json"])
+		for name := range after {
+			require.Contains(t, before, name, "nothing half-written is left")
+		}
+		ok(t, dir, tiny(run)...)
+		require.Equal(t, want, readResults(t, filepath.Join(dir, run)))
+	}
+
+	t.Run("limit", func(t *testing.T) {
+		before := stopped(t, "limited")
+		cmd := command(t, dir, tiny("limited")...)
+		cmd.Args = append([]string{"sh", "-c", `ulimit -f 4 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+		var err error
+		cmd.Path, err = exec.LookPath("sh")
+		require.NoError(t, err)
+		unharmed(t, "limited", before, finish(t, cmd), "file too large")
+	})
+
+	t.Run("disk", func(t *testing.T) {
+		mountTmpfs(t, dir, "size=1m")
+		run := filepath.Join("mount", "run")
+		before := stopped(t, run)
+		filler := filepath.Join(dir, "mount", "filler")
+		fill(t, filler)
+		o := revgen(t, dir, tiny(run)...)
+		require.NoError(t, os.Remove(filler))
+		unharmed(t, run, before, o, "no space left on device")
+
+		o = revgen(t, dir, "sample", run, "-n", "1e6", "-o", "mount/x.npy")
+		require.Equal(t, exitError, o.code)
+		require.Contains(t, o.stderr, "writing mount/x.npy: no space left on device")
+		entries, err := os.ReadDir(filepath.Join(dir, "mount"))
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "no part of the file is left")
+	})
+}
+
+// fill writes a file until its disk is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Create(path)
 	require.NoError(t, err)
+	defer file.Close()
 	for size := 1 << 16; size > 0; {
-		if n, err := filler.Write(make([]byte, size)); err != nil {
+		if n, err := file.Write(make([]byte, size)); err != nil {
 			require.ErrorIs(t, err, syscall.ENOSPC)
 			size = min(n, size/2)
 		}
 	}
-	require.NoError(t, filler.Close())
-
-	o := revgen(t, dir, tiny(run)...)
-	require.Equal(t, exitError, o.code, o.stderr)
-	require.Contains(t, o.stderr, "no space left on device")
-	after := contents(t, filepath.Join(dir, run))
-	for _, name := range []string{"checkpoint.rvg", "config.json"} {
-		require.Equal(t, before[name], after[name], name)
-	}
-	for name := range after {
-		require.Contains(t, before, name, "nothing half-written is left")
-	}
-
-	require.NoError(t, os.Remove(filepath.Join(dir, "mount", "filler")))
-	ok(t, dir, tiny(run)...)
-	ok(t, dir, tiny("whole")...)
-	require.Equal(t, readResults(t, filepath.Join(dir, "whole")), readResults(t, filepath.Join(dir, run)))
-
-	o = revgen(t, dir, "sample", run, "-n", "1e6", "-o", "mount/x.npy")
-	require.Equal(t, exitError, o.code)
-	require.Contains(t, o.stderr, "writing mount/x.npy: no space left on device")
-	entries, err := os.ReadDir(filepath.Join(dir, "mount"))
-	require.NoError(t, err)
-	require.Len(t, entries, 1, "no part of the file is left")
 }
 
 // contents returns the files of a directory.
