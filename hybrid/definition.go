@@ -14,4 +14,5 @@ var Definition = engine.Definition{
 		}
 		return c, nil
 	},
+	Verify: Verify,
 }

@@ -1,0 +1,156 @@
+package hybrid
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+func TestVerify(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	names := map[string]bool{}
+	require.NoError(t, Verify(context.Background(), workers, func(c engine.Check) {
+		require.True(t, c.OK, "%+v", c)
+		require.False(t, names[c.Name], c.Name)
+		names[c.Name] = true
+	}))
+	require.Len(t, names, 18)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, Verify(ctx, workers, func(engine.Check) { t.Fatal("cancelled") }), context.Canceled)
+}
+
+// failures returns the names of the checks that failed.
+func failures(checks ...engine.Check) (names []string) {
+	for _, c := range checks {
+		if !c.OK {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func TestVerifyCatchesWrongConstants(t *testing.T) {
+	target := paperTarget(t)
+	target.wells[1].z *= 1 + 1e-11
+	require.Equal(t, []string{"known_moments"}, failures(checkTarget(target)...))
+
+	target = paperTarget(t)
+	target.wells[0].mass[len(target.wells[0].mass)-1] += 1e-11
+	require.Contains(t, failures(checkTarget(target)...), "normalising_constants")
+
+	target = paperTarget(t)
+	mass := target.wells[2].mass
+	mass[len(mass)/2] += 0.01 // a jump at one node: no x has the levels in between
+	require.Contains(t, failures(checkTarget(target)...), "quantiles")
+}
+
+// brokenTransitions are kernels with one mistake each.
+func brokenTransitions(t *testing.T) map[string]*transition {
+	all := map[string]*transition{}
+	broken := func(name string) *transition {
+		all[name] = newTransition(paperTarget(t), testTransitions["random"])
+		return all[name]
+	}
+	for i, r := range broken("no Jacobian").stretch {
+		all["no Jacobian"].offset[i] -= math.Log(r)
+	}
+	for i, r := range broken("squared Jacobian").stretch {
+		all["squared Jacobian"].offset[i] += math.Log(r)
+	}
+	for i, r := range broken("no normalising constants").stretch {
+		all["no normalising constants"].offset[i] = math.Log(r)
+	}
+	return all
+}
+
+func TestVerifyCatchesWrongTeleport(t *testing.T) {
+	for name, broken := range brokenTransitions(t) {
+		require.Equal(t, []string{"detailed_balance_teleport"}, failures(checkDetailedBalance(broken)...), name)
+		require.NotEmpty(t, failures(checkInvariance("", broken)), name)
+		require.NotEmpty(t, failures(checkReversible("", broken, true)), name)
+		require.NotEmpty(t, failures(checkLongRun(broken, 100)), name)
+	}
+	noWayBack := newTransition(paperTarget(t), testTransitions["random"])
+	noWayBack.stretch[1] *= 1 + 1e-8
+	require.Equal(t, []string{"detailed_balance_teleport"}, failures(checkDetailedBalance(noWayBack)...))
+}
+
+func TestVerifyCatchesWrongWalk(t *testing.T) {
+	// A bias within a mode, as from an energy of another temperature.
+	tr := newTransition(paperTarget(t), testTransitions["random"])
+	tr.target.wells[1].mu *= 1.001
+	tr.offset[3+1] = 1e-6
+	require.Subset(t, failures(checkDetailedBalance(tr)...), []string{"detailed_balance_walk", "detailed_balance_flip"})
+}
+
+func TestVerifyCatchesTheWrongOrder(t *testing.T) {
+	random := newTransition(paperTarget(t), testTransitions["random"])
+	ordered := newTransition(paperTarget(t), testTransitions["paper"])
+	require.NotEmpty(t, failures(checkReversible("", ordered, true)))
+	require.NotEmpty(t, failures(checkReversible("", random, false)))
+
+	workers := pool.New(2)
+	defer workers.Close()
+	checks, err := checkPopulationLoss(context.Background(), ordered, random, 200, workers)
+	require.NoError(t, err)
+	require.Len(t, failures(checks...), 2)
+}
+
+func TestVerifyCatchesWrongLoss(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, wrong := range map[string]struct {
+		loss lossGradient
+		want string
+	}{
+		"value": {func(m *mmd.Mixed, x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
+			return 1.0001 * mixedLoss(m, x, y, k, l, gradX, gradK)
+		}, "loss_against_naive"},
+		"coordinate": {func(m *mmd.Mixed, x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
+			v := mixedLoss(m, x, y, k, l, gradX, gradK)
+			slices.Reverse(gradX[:4])
+			return v
+		}, "gradient_against_naive"},
+		"mode": {func(m *mmd.Mixed, x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
+			v := mixedLoss(m, x, y, k, l, gradX, gradK)
+			gradK[5] *= 2
+			return v
+		}, "gradient_against_naive"},
+	} {
+		checks, err := checkLoss(workers, wrong.loss)
+		require.NoError(t, err)
+		require.Equal(t, []string{wrong.want}, failures(checks...), name)
+	}
+}
+
+func TestVerifyCatchesWrongBackward(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	checks, err := checkBackward(workers, func(s *system, params, grad []float32) {
+		s.Backward(params, grad)
+		g := s.generator
+		for i := range g.net.Biases(grad, 2) {
+			g.net.Biases(grad, 2)[i] *= 1.001
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"backward_split", "backward_branch"}, failures(checks...))
+}
+
+// TestCentralDifferencesAreChecked breaks the function that is differentiated.
+func TestCentralDifferencesAreChecked(t *testing.T) {
+	x := 2.0
+	require.InDelta(t, 12, centralDifference(&x, 1e-4, func() float64 { return x * x * x }), 1e-6)
+	require.Equal(t, 2.0, x)
+	require.InDelta(t, 0.5, relativeError([]float64{3, 0}, []float64{2, 0}), 1e-15)
+}
