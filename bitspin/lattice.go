@@ -21,6 +21,7 @@ type Lattice struct {
 
 	last []uint64 // sites of the last column
 	top  uint64   // valid bits of the last word
+	word word     // of up to 64 sites
 }
 
 // NewLattice returns the periodic lattice of the given side, 2 ≤ l ≤ MaxSide.
@@ -34,6 +35,7 @@ func NewLattice(l int) (*Lattice, error) {
 		lat.last[i>>6] |= 1 << (i & 63)
 	}
 	lat.top = ^uint64(0) >> (-lat.N & 63)
+	lat.word = word{side: uint8(l), rest: uint8(lat.N - l), last: lat.last[0], all: lat.top}
 	return lat, nil
 }
 
@@ -52,9 +54,8 @@ func (lat *Lattice) Magnetisation(config []uint64) int {
 // BondSum returns B = Σ_<ij> s_i s_j over the 2·N bonds of a configuration.
 func (lat *Lattice) BondSum(config []uint64) int {
 	if lat.Words == 1 {
-		s := config[0]
-		r, d := lat.neighbours(s)
-		return 2*lat.N - 2*(bits.OnesCount64(s^r)+bits.OnesCount64(s^d))
+		right, down := lat.word.boundaries(config[0])
+		return 2*lat.N - 2*(bits.OnesCount64(right)+bits.OnesCount64(down))
 	}
 	config = config[:lat.Words]
 	unequal := 0
@@ -80,7 +81,7 @@ func (lat *Lattice) BondSum(config []uint64) int {
 // times; that makes ΔB a multiple of 4.
 func (lat *Lattice) Difference(config, mask []uint64) (bonds, magnetisation int) {
 	if lat.Words == 1 {
-		quarter, half := lat.difference(config[0], mask[0])
+		quarter, half := lat.word.difference(config[0], mask[0])
 		return 4 * quarter, 2 * half
 	}
 	config, mask = config[:lat.Words], mask[:lat.Words]
@@ -99,16 +100,6 @@ func (lat *Lattice) Difference(config, mask []uint64) (bonds, magnetisation int)
 		up += bits.OnesCount64(m & s)
 	}
 	return 4*crossing - 2*cut, 2*size - 4*up
-}
-
-// difference returns ΔB/4 and ΔM/2 on a lattice of at most 64 sites.
-func (lat *Lattice) difference(s, m uint64) (quarterBonds, halfMagnetisation int) {
-	sr, sd := lat.neighbours(s)
-	mr, md := lat.neighbours(m)
-	mr, md = mr^m, md^m
-	cut := bits.OnesCount64(mr) + bits.OnesCount64(md)
-	crossing := bits.OnesCount64(mr&(sr^s)) + bits.OnesCount64(md&(sd^s))
-	return crossing - cut/2, bits.OnesCount64(m) - 2*bits.OnesCount64(m&s)
 }
 
 // siteDifference returns ΔB/4 and ΔM/2 when site k is flipped.
@@ -150,16 +141,6 @@ func (lat *Lattice) invert(s []uint64) {
 		s[w] = ^s[w]
 	}
 	s[len(s)-1] &= lat.top
-}
-
-// neighbours returns, for a lattice of at most 64 sites, the words whose bit i
-// is the spin of the right and of the lower neighbour of site i.
-func (lat *Lattice) neighbours(s uint64) (right, down uint64) {
-	l := uint(lat.L)
-	last := lat.last[0]
-	right = s>>1&^last | s<<((l-1)&63)&last
-	down = (s>>(l&63) | s<<((uint(lat.N)-l)&63)) & lat.top
-	return right, down
 }
 
 // neighboursAt returns word w of the right and of the lower neighbours of all

@@ -71,7 +71,7 @@ func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counte
 // runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
 // first-level cache for all steps.
 func (m *Metropolis) runNarrow(batch []uint64, steps int, c *asm.Counter, first uint64, part, whole *Count) {
-	lat, table := m.model.Lattice, m.accept.table
+	g, table := m.model.word, m.accept.table
 	row, origin := m.accept.row, m.accept.origin
 	var d strip
 	for ; len(batch) > 0; first += stripSize {
@@ -81,9 +81,9 @@ func (m *Metropolis) runNarrow(batch []uint64, steps int, c *asm.Counter, first 
 			m.proposer.draw(&d, c, first, step, len(s))
 			for i, x := range s {
 				mask := d.masks[i]
-				bonds, magnetisation := lat.difference(x, mask)
+				bonds, magnetisation := g.difference(x, mask)
 				_, yes := bits.Sub64(d.uniform(i), table[origin+bonds+row*magnetisation], 0)
-				_, all := bits.Sub64(mask^lat.top, 1, 0)
+				_, all := bits.Sub64(mask^g.all, 1, 0)
 				s[i] = x ^ mask&-yes
 				accepted += yes
 				global += all

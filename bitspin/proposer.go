@@ -155,54 +155,60 @@ func (d *strip) uniform(i int) uint64 { return join(d.words[4*i+2], d.words[4*i+
 // draw fills d for the samples first … first+n−1.
 func (p *Proposer) draw(d *strip, c *asm.Counter, first uint64, step, n int) {
 	asm.PhiloxBlocks(d.words[:4*n], c, blockIndex(first, step, 0))
+	sites, global := p.sites, p.proposal.global
+	redraw := func(i int) uint32 { return sites.redraw(c, first+uint64(i), step, 0) }
 	switch p.decode {
 	case oneOrAll:
+		all := p.lattice.top
 		for i := range d.masks[:n] {
-			m := uint64(1) << (p.siteOf(d, c, first, step, i) & 63)
-			if d.words[4*i+1] < p.proposal.global {
-				m = p.lattice.top
+			site, ok := sites.draw(d.words[4*i])
+			if !ok {
+				site = redraw(i)
+			}
+			m := uint64(1) << (site & 63)
+			if d.words[4*i+1] < global {
+				m = all
 			}
 			d.masks[i] = m
 		}
 	case site:
 		for i := range d.masks[:n] {
-			m := uint64(p.siteOf(d, c, first, step, i))
-			if d.words[4*i+1] < p.proposal.global {
-				m = uint64(p.lattice.N)
+			site, ok := sites.draw(d.words[4*i])
+			if !ok {
+				site = redraw(i)
 			}
-			d.masks[i] = m
+			if d.words[4*i+1] < global {
+				site = sites.n
+			}
+			d.masks[i] = uint64(site)
 		}
 	case tabulated:
+		masks, start, subsets := p.masks, p.start, p.subsets
 		for i := range d.masks[:n] {
-			size := p.siteOf(d, c, first, step, i)
-			b := p.subsets[size]
-			rank, ok := b.draw(d.words[4*i+1])
+			size, ok := sites.draw(d.words[4*i])
 			if !ok {
-				rank = b.redraw(c, first+uint64(i), step, 1)
+				size = redraw(i)
 			}
-			d.masks[i] = uint64(p.masks[p.start[size]+rank])
+			rank, ok := subsets[size].draw(d.words[4*i+1])
+			if !ok {
+				rank = subsets[size].redraw(c, first+uint64(i), step, 1)
+			}
+			d.masks[i] = uint64(masks[start[size]+rank])
 		}
 	case ranked:
 		asm.PhiloxBlocks(d.ranks[:4*n], c, blockIndex(first, step, 1))
 		for i := range d.masks[:n] {
-			size := p.siteOf(d, c, first, step, i)
-			b := p.ranks[size]
-			rank, ok := b.draw(join(d.ranks[4*i], d.ranks[4*i+1]))
+			size, ok := sites.draw(d.words[4*i])
 			if !ok {
-				rank = b.redraw(c, first+uint64(i), step)
+				size = redraw(i)
+			}
+			rank, ok := p.ranks[size].draw(join(d.ranks[4*i], d.ranks[4*i+1]))
+			if !ok {
+				rank = p.ranks[size].redraw(c, first+uint64(i), step)
 			}
 			d.masks[i] = p.unrank(int(size)+1, rank)
 		}
 	}
-}
-
-// siteOf draws a uniform integer in [0, N) for sample i of the strip.
-func (p *Proposer) siteOf(d *strip, c *asm.Counter, first uint64, step, i int) uint32 {
-	v, ok := p.sites.draw(d.words[4*i])
-	if !ok {
-		v = p.sites.redraw(c, first+uint64(i), step, 0)
-	}
-	return v
 }
 
 // unrank returns the subset of the given size and rank in the combinatorial

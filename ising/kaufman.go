@@ -26,7 +26,7 @@ func Kaufman(l int, j, beta float64) (Thermodynamics, error) {
 	case !(beta >= 0) || math.IsInf(k, 0) || math.IsNaN(k):
 		return Thermodynamics{}, fmt.Errorf("β = %v and J = %v: β must not be negative, and both must be finite", beta, j)
 	case k < 0 && l%2 != 0:
-		return Thermodynamics{}, fmt.Errorf("Kaufman's formula is of no use for the frustrated %d×%d lattice with J = %v; it needs J ≥ 0 or an even side", l, l, j)
+		return Thermodynamics{}, fmt.Errorf("no closed form for the frustrated %d×%d lattice with J = %v; Kaufman's formula needs J ≥ 0 or an even side", l, l, j)
 	}
 	j = math.Abs(j)
 	k := beta * j
