@@ -65,7 +65,8 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
 	// Objective is "mmd", the paper's, or "kfd", the least-squares witness of
-	// package kfd with one feature per configuration.
+	// package kfd: with an exact average in one feature per configuration,
+	// with a sampled one in Walsh functions.
 	Objective string `json:"objective"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact", with the
 	// full transition matrix of an enumerable lattice.
@@ -88,6 +89,9 @@ type WitnessConfig struct {
 	// Bandwidth σ of the Gaussian kernel of single configurations whose norm
 	// the ridge penalises.
 	Bandwidth float64 `json:"bandwidth"`
+	// Rank is the number of Walsh functions that a sampled average uses as
+	// features.
+	Rank int `json:"rank"`
 }
 
 var (
@@ -190,8 +194,10 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference")
 	case exact && l.Objective == "mmd" && (len(l.Kernel.IMQ) > 0 || l.Statistic != mmd.V):
 		return fmt.Errorf("loss.kernel: an exact average takes Gaussians alone, and the V statistic")
-	case !exact && l.Objective == "kfd":
-		return fmt.Errorf("loss.objective: kfd with one feature per configuration needs an exact average; set loss.average to exact")
+	case l.Objective == "kfd" && c.Target.L > 8:
+		return fmt.Errorf("loss.objective: kfd takes at most 64 spins; target.l = %d has %d", c.Target.L, c.Target.L*c.Target.L)
+	case l.Objective == "kfd" && l.Gradient != "difference":
+		return fmt.Errorf("loss.gradient: kfd gives the change of the witness by flipping spins; set it to difference")
 	case l.RaoBlackwell && !(exact && g.Head == "bernoulli"):
 		return fmt.Errorf("loss.rao_blackwell: needs loss.average exact and generator.head bernoulli")
 	}
@@ -201,6 +207,9 @@ func (c *Config) validateEstimator() error {
 		}
 		if !(l.Witness.Bandwidth > 0) || !finite(l.Witness.Bandwidth) {
 			return fmt.Errorf("loss.witness.bandwidth: %v is not a positive finite number", l.Witness.Bandwidth)
+		}
+		if l.Witness.Rank < 1 || l.Witness.Rank > 1024 {
+			return fmt.Errorf("loss.witness.rank: %d is not between 1 and 1024", l.Witness.Rank)
 		}
 	}
 	return nil

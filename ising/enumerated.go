@@ -313,14 +313,7 @@ func (t *tabulated) fillRow(s int) {
 	row[s] += sum
 }
 
-func (t *tabulated) state() []engine.Section {
-	w := t.witness
-	return []engine.Section{
-		{Name: "kfd.second", Float32: w.Second},
-		{Name: "kfd.factor", Float32: w.Factor},
-		{Name: "kfd.taken", Float64: w.Taken},
-	}
-}
+func (t *tabulated) state() []engine.Section { return witnessState(t.witness) }
 
 func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {
 	n := t.states

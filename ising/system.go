@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/pool"
-	"github.com/revgen/revgen/engine/rng"
 )
 
 // system is engine.System for the Ising model: one batch and the buffers of
@@ -81,9 +79,12 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 
 	s.pack = func(layer int) { net.PackLayer(s.packed, s.params, layer) }
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
-	if c.Loss.Average == "exact" {
+	switch {
+	case c.Loss.Average == "exact":
 		s.objective, err = newEnumeratedObjective(s)
-	} else {
+	case c.Loss.Objective == "kfd":
+		s.objective, err = newWalshObjective(s)
+	default:
 		s.objective, err = newPairObjective(s)
 	}
 	return s, err
@@ -159,13 +160,8 @@ func (s *system) straightThrough(lo, hi int) {
 // pairObjective is the paper's: one s′ for each s, and the maximum mean
 // discrepancy of the pairs by their Hamming distances.
 type pairObjective struct {
-	s        *system
-	loss     *mmd.Hamming
-	next     []uint64 // s′, packed
-	moving   asm.Counter
-	stats    []bitspin.Stats
-	accepted bitspin.Stats
-	move     func(block, lo, hi int, _ []float32)
+	*pairMoves
+	loss *mmd.Hamming
 }
 
 func newPairObjective(s *system) (*pairObjective, error) {
@@ -178,25 +174,12 @@ func newPairObjective(s *system) (*pairObjective, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
-	o := &pairObjective{s: s, loss: loss, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, s.lanes.Blocks())}
-	o.move = func(block, lo, hi int, _ []float32) {
-		o.stats[block] = bitspin.Stats{}
-		s.metropolis.Run(o.next, s.spins, lo, hi, c.Transition.Steps, &o.moving, 0, &o.stats[block])
-	}
-	return o, nil
+	return &pairObjective{newPairMoves(s), loss}, nil
 }
 
 func (o *pairObjective) state() []engine.Section { return nil }
 func (o *pairObjective) acceptance() float64     { return o.accepted.Total().Rate() }
-
-func (o *pairObjective) transition(step uint32) {
-	o.moving = rng.Stream(o.s.config.Training.Seed, rng.TrainTransition, step)
-	o.s.lanes.Forward(o.move)
-	o.accepted = bitspin.Stats{}
-	for i := range o.stats {
-		o.accepted.Add(o.stats[i])
-	}
-}
+func (o *pairObjective) transition(step uint32)  { o.run(step) }
 
 func (o *pairObjective) discrepancy(uint32) float64 {
 	return o.loss.LossGradient(o.s.spins, o.next, o.s.grad)

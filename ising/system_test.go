@@ -3,6 +3,7 @@ package ising
 import (
 	"context"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 
@@ -447,7 +448,8 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"generator.symmetry":        func(c *Config) { c.Generator.Symmetry, c.Target.H = "z2", 0.1 },
 		"loss.kernel.bandwidths[0]": func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
 		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "full" },
-		"loss.objective":            func(c *Config) { c.Loss.Objective = "kfd" },
+		"loss.objective":            func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
+		"loss.witness.rank":         func(c *Config) { c.Loss.Objective, c.Loss.Witness.Rank = "kfd", 0 },
 		"loss.average":              func(c *Config) { c.Loss.Average, c.Target.L = "exact", 4 },
 		"loss.kernel":               func(c *Config) { c.Loss.Average = "exact" },
 		"loss.rao_blackwell":        func(c *Config) { c.Loss.RaoBlackwell = true },
@@ -456,6 +458,52 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		c := small(t, "quick")
 		require.NoError(t, c.Validate())
 		change(c)
-		require.ErrorContains(t, c.Validate(), key+":")
+		require.ErrorContains(t, c.Validate(), key+":", key)
+	}
+}
+
+// TestWalshGradientIsTheDifferenceOfTheWitness recomputes the witness from its
+// definition and flips single spins.
+func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
+	for _, symmetry := range []string{"none", "z2"} {
+		c := kfdConfig(t, "sign", symmetry, false)
+		c.Target.L, c.Loss.Average, c.Loss.Witness.Rank = 4, "sampled", 150
+		trainer := newTrainer(t, c, 2)
+		s := trainer.System().(*system)
+		o := s.objective.(*walshObjective)
+		s.Generate(trainer.Params(), 1)
+		s.Transition(1)
+		loss := s.Discrepancy(1)
+		o.headGradient(0, c.Training.Batch)
+		require.Len(t, o.masks, 150)
+
+		witness := func(half int, spins uint64) (g float64) {
+			for a, m := range o.masks {
+				g += float64(o.c[half][a]) * (1 - 2*float64(bits.OnesCount64(m&^spins)%2))
+			}
+			return g
+		}
+		var want float64
+		n := c.Training.Batch
+		for i, spins := range s.spins {
+			half := 2 * i / n
+			want += (witness(half, spins) - witness(half, o.next[i])) / float64(n)
+			for d := range 16 {
+				change := witness(half, spins^1<<d) - witness(half, spins)
+				sign := float64(2*(spins>>d&1)) - 1
+				th := math.Tanh(float64(s.activations.Output()[i*16+d]) / s.width)
+				dh := -0.5 * sign * change * (1 - th*th) / s.width / float64(n)
+				if s.mirrored[i] {
+					dh = -dh
+				}
+				require.InDelta(t, dh, float64(s.grad[i*16+d]), 1e-5*(1+math.Abs(dh)))
+			}
+		}
+		require.InDelta(t, want, loss, 1e-4*(1+math.Abs(want)))
+		require.Zero(t, testing.AllocsPerRun(5, func() {
+			if err := trainer.Step(); err != nil {
+				panic(err)
+			}
+		}))
 	}
 }

@@ -1,0 +1,236 @@
+package ising
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// walshObjective is the least-squares witness in Walsh functions
+//
+//	χ_A(s) = Π_{i ∈ A} s_i,
+//
+// the Fourier basis of spin configurations, for lattices of up to 64 spins: all
+// A of one and two sites, then sets drawn at random by their weight in the
+// Gaussian kernel. Flipping spin d changes the sign of χ_A if A holds d, so the
+// differences of the witness are one matrix product.
+type walshObjective struct {
+	masks []uint64
+	*pairMoves
+	witness *kfd.Witness
+
+	chi, delta []float32 // χ(s) and χ(s) − χ(s′), [batch][r]
+	column     [][]float32
+	sums       [][]float32
+	mean       [2][]float64
+	c          [2][]float32
+	packed     [2][]float32 // of the matrix c_A [d ∈ A], [r][spins]
+	matrix     []float32
+	zero       []float32
+
+	fillRows, fillSecond func(int)
+}
+
+// walshMasks lists the sets A. With the Z2 symmetry odd functions vanish.
+func walshMasks(spins, rank int, bandwidth float64, even bool, seed uint64) []uint64 {
+	var masks []uint64
+	for i := range spins {
+		if !even {
+			masks = append(masks, 1<<i)
+		}
+	}
+	for i := range spins {
+		for j := range i {
+			masks = append(masks, 1<<i|1<<j)
+		}
+	}
+	seen := map[uint64]bool{0: true}
+	for _, m := range masks {
+		seen[m] = true
+	}
+	rho := math.Exp(-2 / (bandwidth * bandwidth))
+	r := rand.New(rand.NewPCG(seed, uint64(rng.Features)))
+	for tries := 0; len(masks) < rank && tries < 1000*rank; tries++ {
+		var m uint64
+		for i := range spins {
+			if r.Float64() < (1-rho)/2 {
+				m |= 1 << i
+			}
+		}
+		if !seen[m] && !(even && bits.OnesCount64(m)%2 == 1) {
+			seen[m] = true
+			masks = append(masks, m)
+		}
+	}
+	return slices.Clip(masks)
+}
+
+func newWalshObjective(s *system) (*walshObjective, error) {
+	c := s.config
+	n, w := c.Training.Batch, c.Loss.Witness
+	o := &walshObjective{pairMoves: newPairMoves(s)}
+	o.masks = walshMasks(s.model.N, w.Rank, w.Bandwidth, c.Generator.Symmetry == "z2", c.Training.Seed)
+	r := len(o.masks)
+	rho := math.Exp(-2 / (w.Bandwidth * w.Bandwidth))
+	penalty := make([]float32, r)
+	for i, m := range o.masks {
+		k := float64(bits.OnesCount64(m))
+		penalty[i] = float32(math.Pow((1+rho)/(1-rho), k))
+	}
+	o.witness = kfd.New(r, penalty, w.Config, s.workers)
+	o.chi, o.delta = make([]float32, n*r), make([]float32, n*r)
+	o.matrix, o.zero = make([]float32, r*s.model.N), make([]float32, max(r, s.model.N))
+	for half := range 2 {
+		o.mean[half], o.c[half] = make([]float64, r), make([]float32, r)
+		o.packed[half] = make([]float32, asm.PackedLen(r, s.model.N))
+	}
+	const rows = 64
+	pieces := (r + rows - 1) / rows
+	for range pieces {
+		o.column = append(o.column, make([]float32, n*rows))
+		o.sums = append(o.sums, make([]float32, r))
+	}
+	o.fillRows = func(b int) {
+		lo, hi := b*nn.BlockRows(), min((b+1)*nn.BlockRows(), n)
+		for i := lo; i < hi; i++ {
+			parities(o.chi[i*r:][:r], o.masks, s.spins[i])
+			d := o.delta[i*r:][:r]
+			if s.spins[i] == o.next[i] {
+				clear(d)
+				continue
+			}
+			parities(d, o.masks, o.next[i])
+			for a, x := range o.chi[i*r:][:r] {
+				d[a] = x - d[a]
+			}
+		}
+	}
+	o.fillSecond = func(piece int) {
+		lo, hi := piece*rows, min((piece+1)*rows, r)
+		width, x := hi-lo, o.column[piece]
+		for i := range n {
+			copy(x[i*width:][:width], o.delta[i*r+lo:])
+		}
+		into := o.witness.Batch()[lo*r : hi*r]
+		clear(into)
+		clear(o.sums[piece])
+		asm.DenseBackwardWeights(into, o.sums[piece], x[:n*width], o.delta, n, width, r)
+		for i := range into {
+			into[i] /= float32(n)
+		}
+	}
+	return o, nil
+}
+
+// parities sets chi[a] to χ of the spins: −1 to the number of spins down in
+// the set.
+func parities(chi []float32, masks []uint64, spins uint64) {
+	for a, m := range masks {
+		chi[a] = 1 - 2*float32(bits.OnesCount64(m&^spins)&1)
+	}
+}
+
+func (o *walshObjective) state() []engine.Section { return witnessState(o.witness) }
+func (o *walshObjective) acceptance() float64     { return o.accepted.Total().Rate() }
+func (o *walshObjective) transition(step uint32)  { o.run(step) }
+
+func (o *walshObjective) discrepancy(uint32) float64 {
+	s, r := o.s, len(o.masks)
+	n := s.config.Training.Batch
+	s.workers.Run(s.lanes.Blocks(), o.fillRows)
+	if o.witness.Stale() {
+		s.workers.Run(len(o.column), o.fillSecond)
+	}
+	if !o.witness.Update() {
+		return math.NaN()
+	}
+	for half := range 2 {
+		clear(o.mean[half])
+		lo, hi := half*n/2, (half+1)*n/2
+		for i := lo; i < hi; i++ {
+			for a, d := range o.delta[i*r:][:r] {
+				o.mean[half][a] += float64(d)
+			}
+		}
+		for a := range o.mean[half] {
+			o.mean[half][a] /= float64(hi - lo)
+		}
+		o.witness.Solve(o.c[1-half], o.mean[half])
+	}
+	var loss float64
+	for half := range 2 {
+		for a, f := range o.mean[half] {
+			loss += f * float64(o.c[half][a]) / 2
+		}
+		for a, m := range o.masks {
+			for d := range s.model.N {
+				o.matrix[a*s.model.N+d] = o.c[half][a] * float32(m>>d&1)
+			}
+		}
+		asm.PackWeights(o.packed[half], o.matrix, r, s.model.N)
+	}
+	return loss
+}
+
+// headGradient sets ∂L/∂s_d = s_d Σ_{A ∋ d} c_A χ_A(s) / batch.
+func (o *walshObjective) headGradient(lo, hi int) {
+	s, r, n := o.s, len(o.masks), o.s.model.N
+	batch := s.config.Training.Batch
+	middle := min(max(lo, batch/2), hi)
+	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
+		if rows[0] < rows[1] {
+			asm.DenseForward(s.grad[rows[0]*n:rows[1]*n], o.chi[rows[0]*r:rows[1]*r], o.packed[half], o.zero[:n], rows[1]-rows[0], r, n, 1)
+		}
+	}
+	scale := 1 / float32(batch)
+	for i := lo; i < hi; i++ {
+		for d := range n {
+			s.grad[i*n+d] *= scale * (2*float32(s.spins[i]>>d&1) - 1)
+		}
+	}
+	s.straightThrough(lo, hi)
+}
+
+func witnessState(w *kfd.Witness) []engine.Section {
+	return []engine.Section{
+		{Name: "kfd.second", Float32: w.Second},
+		{Name: "kfd.factor", Float32: w.Factor},
+		{Name: "kfd.taken", Float64: w.Taken},
+	}
+}
+
+// pairMoves draws one s′ for each s.
+type pairMoves struct {
+	s        *system
+	next     []uint64 // s′, packed
+	moving   asm.Counter
+	stats    []bitspin.Stats
+	accepted bitspin.Stats
+	move     func(block, lo, hi int, _ []float32)
+}
+
+func newPairMoves(s *system) *pairMoves {
+	o := &pairMoves{s: s, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, s.lanes.Blocks())}
+	o.move = func(block, lo, hi int, _ []float32) {
+		o.stats[block] = bitspin.Stats{}
+		s.metropolis.Run(o.next, s.spins, lo, hi, s.config.Transition.Steps, &o.moving, 0, &o.stats[block])
+	}
+	return o
+}
+
+func (o *pairMoves) run(step uint32) {
+	o.moving = rng.Stream(o.s.config.Training.Seed, rng.TrainTransition, step)
+	o.s.lanes.Forward(o.move)
+	o.accepted = bitspin.Stats{}
+	for i := range o.stats {
+		o.accepted.Add(o.stats[i])
+	}
+}
