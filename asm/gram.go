@@ -7,7 +7,7 @@ const GramPad = 16
 // A GramBatch holds n pairs (a, b) of dim-dimensional states for GramTile: 3·dim
 // planes of Stride floats, Planes[p·Stride+i] belonging to pair i. The first
 // dim planes hold u = (a+b)/√2, the next dim v = (a−b)/√2, the last dim
-// w = a/√2. Stride is a multiple of GramPad; entries past N are read and ignored.
+// w = a/√2. Stride is a multiple of GramPad; entries past N are any finite numbers.
 type GramBatch struct {
 	Planes         []float32
 	Stride, Dim, N int

@@ -7,7 +7,7 @@ package asm
 const gramWork = 2048
 
 func radialValues(k *Radial, value, derivative, d2 []float32) {
-	if !useAVX2 || k.powers {
+	if !useAVX2 {
 		radialValuesGeneric(k, value, derivative, d2)
 		return
 	}
@@ -35,7 +35,7 @@ func radialValuesVector(k *Radial, value, derivative, d2 []float32) {
 }
 
 func gramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float32) float64 {
-	if !useAVX2 || k.powers {
+	if !useAVX2 {
 		return gramTileGeneric(k, x, t, rows, cols)
 	}
 	clear(rows)
@@ -61,7 +61,7 @@ func gramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 }
 
 func kernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim int, scratch []float32) {
-	if !useAVX2 || k.powers {
+	if !useAVX2 {
 		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim)
 		return
 	}

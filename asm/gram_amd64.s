@@ -4,95 +4,245 @@
 
 #include "textflag.h"
 
-DATA gramExp2c0<>+0(SB)/4, $(1.0)
-DATA gramExp2c0<>+4(SB)/4, $(1.0)
-DATA gramExp2c0<>+8(SB)/4, $(1.0)
-DATA gramExp2c0<>+12(SB)/4, $(1.0)
-DATA gramExp2c0<>+16(SB)/4, $(1.0)
-DATA gramExp2c0<>+20(SB)/4, $(1.0)
-DATA gramExp2c0<>+24(SB)/4, $(1.0)
-DATA gramExp2c0<>+28(SB)/4, $(1.0)
+DATA gramExp2c0<>+0(SB)/4, $0x3f800000
+DATA gramExp2c0<>+4(SB)/4, $0x3f800000
+DATA gramExp2c0<>+8(SB)/4, $0x3f800000
+DATA gramExp2c0<>+12(SB)/4, $0x3f800000
+DATA gramExp2c0<>+16(SB)/4, $0x3f800000
+DATA gramExp2c0<>+20(SB)/4, $0x3f800000
+DATA gramExp2c0<>+24(SB)/4, $0x3f800000
+DATA gramExp2c0<>+28(SB)/4, $0x3f800000
 GLOBL gramExp2c0<>(SB), RODATA|NOPTR, $32
 
-DATA gramExp2c1<>+0(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+4(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+8(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+12(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+16(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+20(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+24(SB)/4, $(0.6931513)
-DATA gramExp2c1<>+28(SB)/4, $(0.6931513)
+DATA gramExp2c1<>+0(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+4(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+8(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+12(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+16(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+20(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+24(SB)/4, $0x3f31725d
+DATA gramExp2c1<>+28(SB)/4, $0x3f31725d
 GLOBL gramExp2c1<>(SB), RODATA|NOPTR, $32
 
-DATA gramExp2c2<>+0(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+4(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+8(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+12(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+16(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+20(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+24(SB)/4, $(0.24016444)
-DATA gramExp2c2<>+28(SB)/4, $(0.24016444)
+DATA gramExp2c2<>+0(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+4(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+8(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+12(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+16(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+20(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+24(SB)/4, $0x3e75edab
+DATA gramExp2c2<>+28(SB)/4, $0x3e75edab
 GLOBL gramExp2c2<>(SB), RODATA|NOPTR, $32
 
-DATA gramExp2c3<>+0(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+4(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+8(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+12(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+16(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+20(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+24(SB)/4, $(0.055799913)
-DATA gramExp2c3<>+28(SB)/4, $(0.055799913)
+DATA gramExp2c3<>+0(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+4(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+8(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+12(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+16(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+20(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+24(SB)/4, $0x3d648e73
+DATA gramExp2c3<>+28(SB)/4, $0x3d648e73
 GLOBL gramExp2c3<>(SB), RODATA|NOPTR, $32
 
-DATA gramExp2c4<>+0(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+4(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+8(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+12(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+16(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+20(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+24(SB)/4, $(0.00901703)
-DATA gramExp2c4<>+28(SB)/4, $(0.00901703)
+DATA gramExp2c4<>+0(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+4(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+8(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+12(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+16(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+20(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+24(SB)/4, $0x3c13bc2a
+DATA gramExp2c4<>+28(SB)/4, $0x3c13bc2a
 GLOBL gramExp2c4<>(SB), RODATA|NOPTR, $32
 
-DATA gramExp2c5<>+0(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+4(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+8(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+12(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+16(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+20(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+24(SB)/4, $(0.0018671302)
-DATA gramExp2c5<>+28(SB)/4, $(0.0018671302)
+DATA gramExp2c5<>+0(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+4(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+8(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+12(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+16(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+20(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+24(SB)/4, $0x3af4ba7e
+DATA gramExp2c5<>+28(SB)/4, $0x3af4ba7e
 GLOBL gramExp2c5<>(SB), RODATA|NOPTR, $32
 
-DATA gramThree<>+0(SB)/4, $(3.0)
-DATA gramThree<>+4(SB)/4, $(3.0)
-DATA gramThree<>+8(SB)/4, $(3.0)
-DATA gramThree<>+12(SB)/4, $(3.0)
-DATA gramThree<>+16(SB)/4, $(3.0)
-DATA gramThree<>+20(SB)/4, $(3.0)
-DATA gramThree<>+24(SB)/4, $(3.0)
-DATA gramThree<>+28(SB)/4, $(3.0)
+DATA gramLogc0<>+0(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+4(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+8(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+12(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+16(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+20(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+24(SB)/4, $0x3eaaaaaa
+DATA gramLogc0<>+28(SB)/4, $0x3eaaaaaa
+GLOBL gramLogc0<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc1<>+0(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+4(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+8(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+12(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+16(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+20(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+24(SB)/4, $0xbe7ffffc
+DATA gramLogc1<>+28(SB)/4, $0xbe7ffffc
+GLOBL gramLogc1<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc2<>+0(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+4(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+8(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+12(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+16(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+20(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+24(SB)/4, $0x3e4cceac
+DATA gramLogc2<>+28(SB)/4, $0x3e4cceac
+GLOBL gramLogc2<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc3<>+0(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+4(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+8(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+12(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+16(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+20(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+24(SB)/4, $0xbe2aae50
+DATA gramLogc3<>+28(SB)/4, $0xbe2aae50
+GLOBL gramLogc3<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc4<>+0(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+4(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+8(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+12(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+16(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+20(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+24(SB)/4, $0x3e11e9bf
+DATA gramLogc4<>+28(SB)/4, $0x3e11e9bf
+GLOBL gramLogc4<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc5<>+0(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+4(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+8(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+12(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+16(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+20(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+24(SB)/4, $0xbdfe5d4f
+DATA gramLogc5<>+28(SB)/4, $0xbdfe5d4f
+GLOBL gramLogc5<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc6<>+0(SB)/4, $0x3def251a
+DATA gramLogc6<>+4(SB)/4, $0x3def251a
+DATA gramLogc6<>+8(SB)/4, $0x3def251a
+DATA gramLogc6<>+12(SB)/4, $0x3def251a
+DATA gramLogc6<>+16(SB)/4, $0x3def251a
+DATA gramLogc6<>+20(SB)/4, $0x3def251a
+DATA gramLogc6<>+24(SB)/4, $0x3def251a
+DATA gramLogc6<>+28(SB)/4, $0x3def251a
+GLOBL gramLogc6<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc7<>+0(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+4(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+8(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+12(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+16(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+20(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+24(SB)/4, $0xbdebd1b8
+DATA gramLogc7<>+28(SB)/4, $0xbdebd1b8
+GLOBL gramLogc7<>(SB), RODATA|NOPTR, $32
+
+DATA gramLogc8<>+0(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+4(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+8(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+12(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+16(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+20(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+24(SB)/4, $0x3d9021bb
+DATA gramLogc8<>+28(SB)/4, $0x3d9021bb
+GLOBL gramLogc8<>(SB), RODATA|NOPTR, $32
+
+DATA gramThree<>+0(SB)/4, $0x40400000
+DATA gramThree<>+4(SB)/4, $0x40400000
+DATA gramThree<>+8(SB)/4, $0x40400000
+DATA gramThree<>+12(SB)/4, $0x40400000
+DATA gramThree<>+16(SB)/4, $0x40400000
+DATA gramThree<>+20(SB)/4, $0x40400000
+DATA gramThree<>+24(SB)/4, $0x40400000
+DATA gramThree<>+28(SB)/4, $0x40400000
 GLOBL gramThree<>(SB), RODATA|NOPTR, $32
 
-DATA gramLargest<>+0(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+4(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+8(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+12(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+16(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+20(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+24(SB)/4, $(100000000000000000000000000000000000000.0)
-DATA gramLargest<>+28(SB)/4, $(100000000000000000000000000000000000000.0)
+DATA gramMinusHalf<>+0(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+4(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+8(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+12(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+16(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+20(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+24(SB)/4, $0xbf000000
+DATA gramMinusHalf<>+28(SB)/4, $0xbf000000
+GLOBL gramMinusHalf<>(SB), RODATA|NOPTR, $32
+
+DATA gramMinusOne<>+0(SB)/4, $0xbf800000
+DATA gramMinusOne<>+4(SB)/4, $0xbf800000
+DATA gramMinusOne<>+8(SB)/4, $0xbf800000
+DATA gramMinusOne<>+12(SB)/4, $0xbf800000
+DATA gramMinusOne<>+16(SB)/4, $0xbf800000
+DATA gramMinusOne<>+20(SB)/4, $0xbf800000
+DATA gramMinusOne<>+24(SB)/4, $0xbf800000
+DATA gramMinusOne<>+28(SB)/4, $0xbf800000
+GLOBL gramMinusOne<>(SB), RODATA|NOPTR, $32
+
+DATA gramLog2e<>+0(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+4(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+8(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+12(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+16(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+20(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+24(SB)/4, $0x3fb8aa3b
+DATA gramLog2e<>+28(SB)/4, $0x3fb8aa3b
+GLOBL gramLog2e<>(SB), RODATA|NOPTR, $32
+
+DATA gramLowest<>+0(SB)/4, $0xc2fc0000
+DATA gramLowest<>+4(SB)/4, $0xc2fc0000
+DATA gramLowest<>+8(SB)/4, $0xc2fc0000
+DATA gramLowest<>+12(SB)/4, $0xc2fc0000
+DATA gramLowest<>+16(SB)/4, $0xc2fc0000
+DATA gramLowest<>+20(SB)/4, $0xc2fc0000
+DATA gramLowest<>+24(SB)/4, $0xc2fc0000
+DATA gramLowest<>+28(SB)/4, $0xc2fc0000
+GLOBL gramLowest<>(SB), RODATA|NOPTR, $32
+
+DATA gramHighest<>+0(SB)/4, $0x42ffffff
+DATA gramHighest<>+4(SB)/4, $0x42ffffff
+DATA gramHighest<>+8(SB)/4, $0x42ffffff
+DATA gramHighest<>+12(SB)/4, $0x42ffffff
+DATA gramHighest<>+16(SB)/4, $0x42ffffff
+DATA gramHighest<>+20(SB)/4, $0x42ffffff
+DATA gramHighest<>+24(SB)/4, $0x42ffffff
+DATA gramHighest<>+28(SB)/4, $0x42ffffff
+GLOBL gramHighest<>(SB), RODATA|NOPTR, $32
+
+DATA gramLargest<>+0(SB)/4, $0x7e967699
+DATA gramLargest<>+4(SB)/4, $0x7e967699
+DATA gramLargest<>+8(SB)/4, $0x7e967699
+DATA gramLargest<>+12(SB)/4, $0x7e967699
+DATA gramLargest<>+16(SB)/4, $0x7e967699
+DATA gramLargest<>+20(SB)/4, $0x7e967699
+DATA gramLargest<>+24(SB)/4, $0x7e967699
+DATA gramLargest<>+28(SB)/4, $0x7e967699
 GLOBL gramLargest<>(SB), RODATA|NOPTR, $32
 
-DATA gramLowest<>+0(SB)/4, $(-126.0)
-DATA gramLowest<>+4(SB)/4, $(-126.0)
-DATA gramLowest<>+8(SB)/4, $(-126.0)
-DATA gramLowest<>+12(SB)/4, $(-126.0)
-DATA gramLowest<>+16(SB)/4, $(-126.0)
-DATA gramLowest<>+20(SB)/4, $(-126.0)
-DATA gramLowest<>+24(SB)/4, $(-126.0)
-DATA gramLowest<>+28(SB)/4, $(-126.0)
-GLOBL gramLowest<>(SB), RODATA|NOPTR, $32
+DATA gramRootBits<>+0(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+4(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+8(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+12(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+16(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+20(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+24(SB)/4, $0x3f3504f3
+DATA gramRootBits<>+28(SB)/4, $0x3f3504f3
+GLOBL gramRootBits<>(SB), RODATA|NOPTR, $32
+
+DATA gramMantissaBits<>+0(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+4(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+8(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+12(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+16(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+20(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+24(SB)/4, $0x007fffff
+DATA gramMantissaBits<>+28(SB)/4, $0x007fffff
+GLOBL gramMantissaBits<>(SB), RODATA|NOPTR, $32
 
 DATA gramLaneIndex<>+0(SB)/4, $0x00000000
 DATA gramLaneIndex<>+4(SB)/4, $0x00000001
@@ -295,7 +445,9 @@ step:
 	MOVL (R10), R12
 	CMPL R12, $0x01
 	JEQ  power
-	JHI  root
+	CMPL R12, $0x02
+	JEQ  root
+	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(R10), Z26
@@ -419,6 +571,362 @@ slope:
 	VFMADD231PS.BCST 96(R10), Z6, Z21
 	VFMADD231PS.BCST 96(R10), Z7, Z22
 	VFMADD231PS.BCST 96(R10), Z8, Z23
+	JMP              value
+
+general:
+	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
+	VBROADCASTSS 32(R10), Z2
+	VADDPS       Z0, Z2, Z2
+	VBROADCASTSS gramLargest<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
+	VPSRAD      $0x17, Z1, Z3
+	VCVTDQ2PS   Z3, Z3
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z1, Z1
+	VPADDD.BCST gramRootBits<>+0(SB), Z1, Z1
+	VADDPS.BCST gramMinusOne<>+0(SB), Z1, Z1
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z4
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z1, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD213PS      Z1, Z1, Z4
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z4, Z3
+	VMULPS.BCST      128(R10), Z3, Z3
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VSCALEFPS        Z3, Z1, Z1
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z3, Z3, Z3
+	VFMADD231PS      Z3, Z2, Z1
+	VDIVPS           Z2, Z1, Z3
+	VFMADD231PS.BCST 96(R10), Z3, Z16
+	VBROADCASTSS     32(R10), Z3
+	VADDPS           Z9, Z3, Z3
+	VBROADCASTSS     gramLargest<>+0(SB), Z4
+	VMINPS           Z3, Z4, Z3
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
+	VPSRAD      $0x17, Z2, Z4
+	VCVTDQ2PS   Z4, Z4
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z2, Z2
+	VPADDD.BCST gramRootBits<>+0(SB), Z2, Z2
+	VADDPS.BCST gramMinusOne<>+0(SB), Z2, Z2
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z5
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z2, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD213PS      Z2, Z2, Z5
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z5, Z4
+	VMULPS.BCST      128(R10), Z4, Z4
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z4, Z5
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VSCALEFPS        Z4, Z2, Z2
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z4, Z4, Z4
+	VFMADD231PS      Z4, Z3, Z2
+	VDIVPS           Z3, Z2, Z4
+	VFMADD231PS.BCST 96(R10), Z4, Z17
+	VBROADCASTSS     32(R10), Z4
+	VADDPS           Z10, Z4, Z4
+	VBROADCASTSS     gramLargest<>+0(SB), Z5
+	VMINPS           Z4, Z5, Z4
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z4, Z3
+	VPSRAD      $0x17, Z3, Z5
+	VCVTDQ2PS   Z5, Z5
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z3, Z3
+	VPADDD.BCST gramRootBits<>+0(SB), Z3, Z3
+	VADDPS.BCST gramMinusOne<>+0(SB), Z3, Z3
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z6
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z3, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD213PS      Z3, Z3, Z6
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z6, Z5
+	VMULPS.BCST      128(R10), Z5, Z5
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z5, Z6
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VSCALEFPS        Z5, Z3, Z3
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z5, Z5, Z5
+	VFMADD231PS      Z5, Z4, Z3
+	VDIVPS           Z4, Z3, Z5
+	VFMADD231PS.BCST 96(R10), Z5, Z18
+	VBROADCASTSS     32(R10), Z5
+	VADDPS           Z11, Z5, Z5
+	VBROADCASTSS     gramLargest<>+0(SB), Z6
+	VMINPS           Z5, Z6, Z5
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z5, Z4
+	VPSRAD      $0x17, Z4, Z6
+	VCVTDQ2PS   Z6, Z6
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z4, Z4
+	VPADDD.BCST gramRootBits<>+0(SB), Z4, Z4
+	VADDPS.BCST gramMinusOne<>+0(SB), Z4, Z4
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z7
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z4, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z7
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z7, Z6
+	VMULPS.BCST      128(R10), Z6, Z6
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VSCALEFPS        Z6, Z4, Z4
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z6, Z6, Z6
+	VFMADD231PS      Z6, Z5, Z4
+	VDIVPS           Z5, Z4, Z6
+	VFMADD231PS.BCST 96(R10), Z6, Z19
+	VBROADCASTSS     32(R10), Z6
+	VADDPS           Z12, Z6, Z6
+	VBROADCASTSS     gramLargest<>+0(SB), Z7
+	VMINPS           Z6, Z7, Z6
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z6, Z5
+	VPSRAD      $0x17, Z5, Z7
+	VCVTDQ2PS   Z7, Z7
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z5, Z5
+	VPADDD.BCST gramRootBits<>+0(SB), Z5, Z5
+	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z8
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD213PS      Z5, Z5, Z8
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z8, Z7
+	VMULPS.BCST      128(R10), Z7, Z7
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z7, Z8
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
+	VSCALEFPS        Z7, Z5, Z5
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z7, Z7, Z7
+	VFMADD231PS      Z7, Z6, Z5
+	VDIVPS           Z6, Z5, Z7
+	VFMADD231PS.BCST 96(R10), Z7, Z20
+	VBROADCASTSS     32(R10), Z7
+	VADDPS           Z13, Z7, Z7
+	VBROADCASTSS     gramLargest<>+0(SB), Z8
+	VMINPS           Z7, Z8, Z7
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
+	VPSRAD      $0x17, Z6, Z8
+	VCVTDQ2PS   Z8, Z8
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
+	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
+	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z25
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z25
+	VMULPS           Z6, Z25, Z25
+	VFMADD213PS      Z6, Z6, Z25
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z8
+	VMULPS.BCST      128(R10), Z8, Z8
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z8, Z25
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VSCALEFPS        Z8, Z6, Z6
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z8, Z8, Z8
+	VFMADD231PS      Z8, Z7, Z6
+	VDIVPS           Z7, Z6, Z8
+	VFMADD231PS.BCST 96(R10), Z8, Z21
+	VBROADCASTSS     32(R10), Z8
+	VADDPS           Z14, Z8, Z8
+	VBROADCASTSS     gramLargest<>+0(SB), Z25
+	VMINPS           Z8, Z25, Z8
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z8, Z7
+	VPSRAD      $0x17, Z7, Z25
+	VCVTDQ2PS   Z25, Z25
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
+	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
+	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z26
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z26
+	VMULPS           Z7, Z26, Z26
+	VFMADD213PS      Z7, Z7, Z26
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
+	VMULPS.BCST      128(R10), Z25, Z25
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z25, Z26
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VSCALEFPS        Z25, Z7, Z7
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z25, Z25, Z25
+	VFMADD231PS      Z25, Z8, Z7
+	VDIVPS           Z8, Z7, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z22
+	VBROADCASTSS     32(R10), Z25
+	VADDPS           Z15, Z25, Z25
+	VBROADCASTSS     gramLargest<>+0(SB), Z26
+	VMINPS           Z25, Z26, Z25
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z8
+	VPSRAD      $0x17, Z8, Z26
+	VCVTDQ2PS   Z26, Z26
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
+	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
+	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z27
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z27
+	VMULPS           Z8, Z27, Z27
+	VFMADD213PS      Z8, Z8, Z27
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z27, Z26
+	VMULPS.BCST      128(R10), Z26, Z26
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z26, Z27
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z8
+	VSCALEFPS        Z26, Z8, Z8
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z26, Z26, Z26
+	VFMADD231PS      Z26, Z25, Z8
+	VDIVPS           Z25, Z8, Z26
+	VFMADD231PS.BCST 96(R10), Z26, Z23
 	JMP              value
 
 root:
@@ -916,7 +1424,9 @@ step:
 	MOVL (R11), R13
 	CMPL R13, $0x01
 	JEQ  power
-	JHI  root
+	CMPL R13, $0x02
+	JEQ  root
+	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(R11), Z4
@@ -1070,6 +1580,362 @@ slope:
 	VFMADD231PS.BCST 96(R11), Z6, Z21
 	VFMADD231PS.BCST 96(R11), Z7, Z22
 	VFMADD231PS.BCST 96(R11), Z8, Z23
+	JMP              value
+
+general:
+	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
+	VBROADCASTSS 32(R11), Z2
+	VADDPS       Z0, Z2, Z2
+	VBROADCASTSS gramLargest<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
+	VPSRAD      $0x17, Z1, Z3
+	VCVTDQ2PS   Z3, Z3
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z1, Z1
+	VPADDD.BCST gramRootBits<>+0(SB), Z1, Z1
+	VADDPS.BCST gramMinusOne<>+0(SB), Z1, Z1
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z4
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z1, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD213PS      Z1, Z1, Z4
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z4, Z3
+	VMULPS.BCST      128(R11), Z3, Z3
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VSCALEFPS        Z3, Z1, Z1
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z3, Z3, Z3
+	VFMADD231PS      Z3, Z2, Z1
+	VDIVPS           Z2, Z1, Z3
+	VFMADD231PS.BCST 96(R11), Z3, Z16
+	VBROADCASTSS     32(R11), Z3
+	VADDPS           Z9, Z3, Z3
+	VBROADCASTSS     gramLargest<>+0(SB), Z4
+	VMINPS           Z3, Z4, Z3
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
+	VPSRAD      $0x17, Z2, Z4
+	VCVTDQ2PS   Z4, Z4
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z2, Z2
+	VPADDD.BCST gramRootBits<>+0(SB), Z2, Z2
+	VADDPS.BCST gramMinusOne<>+0(SB), Z2, Z2
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z5
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z2, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD213PS      Z2, Z2, Z5
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z5, Z4
+	VMULPS.BCST      128(R11), Z4, Z4
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z4, Z5
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VSCALEFPS        Z4, Z2, Z2
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z4, Z4, Z4
+	VFMADD231PS      Z4, Z3, Z2
+	VDIVPS           Z3, Z2, Z4
+	VFMADD231PS.BCST 96(R11), Z4, Z17
+	VBROADCASTSS     32(R11), Z4
+	VADDPS           Z10, Z4, Z4
+	VBROADCASTSS     gramLargest<>+0(SB), Z5
+	VMINPS           Z4, Z5, Z4
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z4, Z3
+	VPSRAD      $0x17, Z3, Z5
+	VCVTDQ2PS   Z5, Z5
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z3, Z3
+	VPADDD.BCST gramRootBits<>+0(SB), Z3, Z3
+	VADDPS.BCST gramMinusOne<>+0(SB), Z3, Z3
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z6
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z3, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD213PS      Z3, Z3, Z6
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z6, Z5
+	VMULPS.BCST      128(R11), Z5, Z5
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z5, Z6
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VSCALEFPS        Z5, Z3, Z3
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z5, Z5, Z5
+	VFMADD231PS      Z5, Z4, Z3
+	VDIVPS           Z4, Z3, Z5
+	VFMADD231PS.BCST 96(R11), Z5, Z18
+	VBROADCASTSS     32(R11), Z5
+	VADDPS           Z11, Z5, Z5
+	VBROADCASTSS     gramLargest<>+0(SB), Z6
+	VMINPS           Z5, Z6, Z5
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z5, Z4
+	VPSRAD      $0x17, Z4, Z6
+	VCVTDQ2PS   Z6, Z6
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z4, Z4
+	VPADDD.BCST gramRootBits<>+0(SB), Z4, Z4
+	VADDPS.BCST gramMinusOne<>+0(SB), Z4, Z4
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z7
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z4, Z7
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z4, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z7
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z7, Z6
+	VMULPS.BCST      128(R11), Z6, Z6
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VSCALEFPS        Z6, Z4, Z4
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z6, Z6, Z6
+	VFMADD231PS      Z6, Z5, Z4
+	VDIVPS           Z5, Z4, Z6
+	VFMADD231PS.BCST 96(R11), Z6, Z19
+	VBROADCASTSS     32(R11), Z6
+	VADDPS           Z12, Z6, Z6
+	VBROADCASTSS     gramLargest<>+0(SB), Z7
+	VMINPS           Z6, Z7, Z6
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z6, Z5
+	VPSRAD      $0x17, Z5, Z7
+	VCVTDQ2PS   Z7, Z7
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z5, Z5
+	VPADDD.BCST gramRootBits<>+0(SB), Z5, Z5
+	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z8
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD213PS      Z5, Z5, Z8
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z8, Z7
+	VMULPS.BCST      128(R11), Z7, Z7
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z7, Z8
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
+	VSCALEFPS        Z7, Z5, Z5
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z7, Z7, Z7
+	VFMADD231PS      Z7, Z6, Z5
+	VDIVPS           Z6, Z5, Z7
+	VFMADD231PS.BCST 96(R11), Z7, Z20
+	VBROADCASTSS     32(R11), Z7
+	VADDPS           Z13, Z7, Z7
+	VBROADCASTSS     gramLargest<>+0(SB), Z8
+	VMINPS           Z7, Z8, Z7
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
+	VPSRAD      $0x17, Z6, Z8
+	VCVTDQ2PS   Z8, Z8
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
+	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
+	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z24
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z24
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z24
+	VMULPS           Z6, Z24, Z24
+	VFMADD213PS      Z6, Z6, Z24
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z24, Z8
+	VMULPS.BCST      128(R11), Z8, Z8
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z8, Z24
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z24, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z24, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z24, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z6
+	VSCALEFPS        Z8, Z6, Z6
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z8, Z8, Z8
+	VFMADD231PS      Z8, Z7, Z6
+	VDIVPS           Z7, Z6, Z8
+	VFMADD231PS.BCST 96(R11), Z8, Z21
+	VBROADCASTSS     32(R11), Z8
+	VADDPS           Z14, Z8, Z8
+	VBROADCASTSS     gramLargest<>+0(SB), Z24
+	VMINPS           Z8, Z24, Z8
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z8, Z7
+	VPSRAD      $0x17, Z7, Z24
+	VCVTDQ2PS   Z24, Z24
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
+	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
+	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z25
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z25
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z25
+	VMULPS           Z7, Z25, Z25
+	VFMADD213PS      Z7, Z7, Z25
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z24
+	VMULPS.BCST      128(R11), Z24, Z24
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z24, Z25
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z7
+	VSCALEFPS        Z24, Z7, Z7
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z24, Z24, Z24
+	VFMADD231PS      Z24, Z8, Z7
+	VDIVPS           Z8, Z7, Z24
+	VFMADD231PS.BCST 96(R11), Z24, Z22
+	VBROADCASTSS     32(R11), Z24
+	VADDPS           Z15, Z24, Z24
+	VBROADCASTSS     gramLargest<>+0(SB), Z25
+	VMINPS           Z24, Z25, Z24
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z24, Z8
+	VPSRAD      $0x17, Z8, Z25
+	VCVTDQ2PS   Z25, Z25
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
+	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
+	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z26
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z26
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z26
+	VMULPS           Z8, Z26, Z26
+	VFMADD213PS      Z8, Z8, Z26
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
+	VMULPS.BCST      128(R11), Z25, Z25
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z25, Z26
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z8
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z8
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z8
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z8
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z8
+	VSCALEFPS        Z25, Z8, Z8
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z25, Z25, Z25
+	VFMADD231PS      Z25, Z24, Z8
+	VDIVPS           Z24, Z8, Z25
+	VFMADD231PS.BCST 96(R11), Z25, Z23
 	JMP              value
 
 root:
@@ -1526,7 +2392,9 @@ step:
 	MOVL (SI), R8
 	CMPL R8, $0x01
 	JEQ  power
-	JHI  root
+	CMPL R8, $0x02
+	JEQ  root
+	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(SI), Z24
@@ -1594,6 +2462,186 @@ slope:
 	VFMADD231PS.BCST 96(SI), Z9, Z5
 	VFMADD231PS.BCST 96(SI), Z10, Z6
 	VFMADD231PS.BCST 96(SI), Z11, Z7
+	JMP              value
+
+general:
+	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
+	VBROADCASTSS 32(SI), Z9
+	VADDPS       Z0, Z9, Z9
+	VBROADCASTSS gramLargest<>+0(SB), Z10
+	VMINPS       Z9, Z10, Z9
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z9, Z8
+	VPSRAD      $0x17, Z8, Z10
+	VCVTDQ2PS   Z10, Z10
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
+	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
+	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z11
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z11
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD213PS      Z8, Z8, Z11
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z11, Z10
+	VMULPS.BCST      128(SI), Z10, Z10
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z10, Z11
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z11, Z8
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z11, Z8
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z11, Z8
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z11, Z8
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z11, Z8
+	VSCALEFPS        Z10, Z8, Z8
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z10, Z10, Z10
+	VFMADD231PS      Z10, Z9, Z8
+	VDIVPS           Z9, Z8, Z10
+	VFMADD231PS.BCST 96(SI), Z10, Z4
+	VBROADCASTSS     32(SI), Z10
+	VADDPS           Z1, Z10, Z10
+	VBROADCASTSS     gramLargest<>+0(SB), Z11
+	VMINPS           Z10, Z11, Z10
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z10, Z9
+	VPSRAD      $0x17, Z9, Z11
+	VCVTDQ2PS   Z11, Z11
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z9, Z9
+	VPADDD.BCST gramRootBits<>+0(SB), Z9, Z9
+	VADDPS.BCST gramMinusOne<>+0(SB), Z9, Z9
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z16
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z9, Z16
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z9, Z16
+	VMULPS           Z9, Z16, Z16
+	VFMADD213PS      Z9, Z9, Z16
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z16, Z11
+	VMULPS.BCST      128(SI), Z11, Z11
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z11, Z16
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z9
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z16, Z9
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z16, Z9
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z16, Z9
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z16, Z9
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z16, Z9
+	VSCALEFPS        Z11, Z9, Z9
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z11, Z11, Z11
+	VFMADD231PS      Z11, Z10, Z9
+	VDIVPS           Z10, Z9, Z11
+	VFMADD231PS.BCST 96(SI), Z11, Z5
+	VBROADCASTSS     32(SI), Z11
+	VADDPS           Z2, Z11, Z11
+	VBROADCASTSS     gramLargest<>+0(SB), Z16
+	VMINPS           Z11, Z16, Z11
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z11, Z10
+	VPSRAD      $0x17, Z10, Z16
+	VCVTDQ2PS   Z16, Z16
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z10, Z10
+	VPADDD.BCST gramRootBits<>+0(SB), Z10, Z10
+	VADDPS.BCST gramMinusOne<>+0(SB), Z10, Z10
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z17
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z10, Z17
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z10, Z17
+	VMULPS           Z10, Z17, Z17
+	VFMADD213PS      Z10, Z10, Z17
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z17, Z16
+	VMULPS.BCST      128(SI), Z16, Z16
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z16, Z17
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z10
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z17, Z10
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z17, Z10
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z17, Z10
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z17, Z10
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z17, Z10
+	VSCALEFPS        Z16, Z10, Z10
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z16, Z16, Z16
+	VFMADD231PS      Z16, Z11, Z10
+	VDIVPS           Z11, Z10, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z6
+	VBROADCASTSS     32(SI), Z16
+	VADDPS           Z3, Z16, Z16
+	VBROADCASTSS     gramLargest<>+0(SB), Z17
+	VMINPS           Z16, Z17, Z16
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z16, Z11
+	VPSRAD      $0x17, Z11, Z17
+	VCVTDQ2PS   Z17, Z17
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z11, Z11
+	VPADDD.BCST gramRootBits<>+0(SB), Z11, Z11
+	VADDPS.BCST gramMinusOne<>+0(SB), Z11, Z11
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z18
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z11, Z18
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z11, Z18
+	VMULPS           Z11, Z18, Z18
+	VFMADD213PS      Z11, Z11, Z18
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z18, Z17
+	VMULPS.BCST      128(SI), Z17, Z17
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z17, Z18
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z11
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z18, Z11
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z18, Z11
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z18, Z11
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z18, Z11
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z18, Z11
+	VSCALEFPS        Z17, Z11, Z11
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z17, Z17, Z17
+	VFMADD231PS      Z17, Z16, Z11
+	VDIVPS           Z16, Z11, Z17
+	VFMADD231PS.BCST 96(SI), Z17, Z7
 	JMP              value
 
 root:
@@ -1877,7 +2925,9 @@ step:
 	MOVL (R10), R12
 	CMPL R12, $0x01
 	JEQ  power
-	JHI  root
+	CMPL R12, $0x02
+	JEQ  root
+	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VMOVUPS     32(R10), Y4
@@ -1983,6 +3033,214 @@ slope:
 	VFMADD231PS 96(R10), Y2, Y9
 	VFMADD231PS 96(R10), Y3, Y10
 	VFMADD231PS 96(R10), Y4, Y11
+	JMP         value
+
+general:
+	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
+	VMOVUPS 32(R10), Y2
+	VADDPS  Y0, Y2, Y2
+	VMOVUPS gramLargest<>+0(SB), Y3
+	VMINPS  Y2, Y3, Y2
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
+	VPSRAD    $0x17, Y1, Y3
+	VCVTDQ2PS Y3, Y3
+	VPAND     gramMantissaBits<>+0(SB), Y1, Y1
+	VPADDD    gramRootBits<>+0(SB), Y1, Y1
+	VADDPS    gramMinusOne<>+0(SB), Y1, Y1
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y4
+	VFMADD213PS gramLogc7<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc6<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc5<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc4<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc3<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc2<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc1<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc0<>+0(SB), Y1, Y4
+	VFMADD213PS gramMinusHalf<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y4, Y4
+	VFMADD213PS Y1, Y1, Y4
+	VFMADD231PS gramLog2e<>+0(SB), Y4, Y3
+	VMULPS      128(R10), Y3, Y3
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y3
+	VMOVUPS     gramHighest<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VROUNDPS    $0x01, Y3, Y4
+	VSUBPS      Y4, Y3, Y3
+	VMOVUPS     gramExp2c5<>+0(SB), Y1
+	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VCVTPS2DQ   Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y1, Y1
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y4, Y4, Y4
+	VFMADD231PS Y4, Y2, Y1
+	VDIVPS      Y2, Y1, Y4
+	VFMADD231PS 96(R10), Y4, Y8
+	VMOVUPS     32(R10), Y3
+	VADDPS      Y5, Y3, Y3
+	VMOVUPS     gramLargest<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y3, Y2
+	VPSRAD    $0x17, Y2, Y4
+	VCVTDQ2PS Y4, Y4
+	VPAND     gramMantissaBits<>+0(SB), Y2, Y2
+	VPADDD    gramRootBits<>+0(SB), Y2, Y2
+	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y13
+	VFMADD213PS gramLogc7<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc6<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc5<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc4<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc3<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc2<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc1<>+0(SB), Y2, Y13
+	VFMADD213PS gramLogc0<>+0(SB), Y2, Y13
+	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y13
+	VMULPS      Y2, Y13, Y13
+	VFMADD213PS Y2, Y2, Y13
+	VFMADD231PS gramLog2e<>+0(SB), Y13, Y4
+	VMULPS      128(R10), Y4, Y4
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y13
+	VMAXPS      Y4, Y13, Y4
+	VMOVUPS     gramHighest<>+0(SB), Y13
+	VMINPS      Y4, Y13, Y4
+	VROUNDPS    $0x01, Y4, Y13
+	VSUBPS      Y13, Y4, Y4
+	VMOVUPS     gramExp2c5<>+0(SB), Y2
+	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VCVTPS2DQ   Y13, Y13
+	VPSLLD      $0x17, Y13, Y13
+	VPADDD      Y13, Y2, Y2
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y13, Y13, Y13
+	VFMADD231PS Y13, Y3, Y2
+	VDIVPS      Y3, Y2, Y13
+	VFMADD231PS 96(R10), Y13, Y9
+	VMOVUPS     32(R10), Y4
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     gramLargest<>+0(SB), Y13
+	VMINPS      Y4, Y13, Y4
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y4, Y3
+	VPSRAD    $0x17, Y3, Y13
+	VCVTDQ2PS Y13, Y13
+	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
+	VPADDD    gramRootBits<>+0(SB), Y3, Y3
+	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y14
+	VFMADD213PS gramLogc7<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc6<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc5<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc4<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc3<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc2<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc1<>+0(SB), Y3, Y14
+	VFMADD213PS gramLogc0<>+0(SB), Y3, Y14
+	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y14
+	VMULPS      Y3, Y14, Y14
+	VFMADD213PS Y3, Y3, Y14
+	VFMADD231PS gramLog2e<>+0(SB), Y14, Y13
+	VMULPS      128(R10), Y13, Y13
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y14
+	VMAXPS      Y13, Y14, Y13
+	VMOVUPS     gramHighest<>+0(SB), Y14
+	VMINPS      Y13, Y14, Y13
+	VROUNDPS    $0x01, Y13, Y14
+	VSUBPS      Y14, Y13, Y13
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y13, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y13, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y13, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y13, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y13, Y3
+	VCVTPS2DQ   Y14, Y14
+	VPSLLD      $0x17, Y14, Y14
+	VPADDD      Y14, Y3, Y3
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y14, Y14, Y14
+	VFMADD231PS Y14, Y4, Y3
+	VDIVPS      Y4, Y3, Y14
+	VFMADD231PS 96(R10), Y14, Y10
+	VMOVUPS     32(R10), Y13
+	VADDPS      Y7, Y13, Y13
+	VMOVUPS     gramLargest<>+0(SB), Y14
+	VMINPS      Y13, Y14, Y13
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y13, Y4
+	VPSRAD    $0x17, Y4, Y14
+	VCVTDQ2PS Y14, Y14
+	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
+	VPADDD    gramRootBits<>+0(SB), Y4, Y4
+	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y15
+	VFMADD213PS gramLogc7<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc6<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc5<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc4<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc3<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc2<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc1<>+0(SB), Y4, Y15
+	VFMADD213PS gramLogc0<>+0(SB), Y4, Y15
+	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y15
+	VMULPS      Y4, Y15, Y15
+	VFMADD213PS Y4, Y4, Y15
+	VFMADD231PS gramLog2e<>+0(SB), Y15, Y14
+	VMULPS      128(R10), Y14, Y14
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y15
+	VMAXPS      Y14, Y15, Y14
+	VMOVUPS     gramHighest<>+0(SB), Y15
+	VMINPS      Y14, Y15, Y14
+	VROUNDPS    $0x01, Y14, Y15
+	VSUBPS      Y15, Y14, Y14
+	VMOVUPS     gramExp2c5<>+0(SB), Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y14, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y14, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y14, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y14, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y14, Y4
+	VCVTPS2DQ   Y15, Y15
+	VPSLLD      $0x17, Y15, Y15
+	VPADDD      Y15, Y4, Y4
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y15, Y15, Y15
+	VFMADD231PS Y15, Y13, Y4
+	VDIVPS      Y13, Y4, Y15
+	VFMADD231PS 96(R10), Y15, Y11
 	JMP         value
 
 root:
@@ -2330,7 +3588,9 @@ step:
 	MOVL (R11), R13
 	CMPL R13, $0x01
 	JEQ  power
-	JHI  root
+	CMPL R13, $0x02
+	JEQ  root
+	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VMOVUPS     32(R11), Y4
@@ -2436,6 +3696,214 @@ slope:
 	VFMADD231PS 96(R11), Y2, Y9
 	VFMADD231PS 96(R11), Y3, Y10
 	VFMADD231PS 96(R11), Y4, Y11
+	JMP         value
+
+general:
+	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
+	VMOVUPS 32(R11), Y2
+	VADDPS  Y0, Y2, Y2
+	VMOVUPS gramLargest<>+0(SB), Y3
+	VMINPS  Y2, Y3, Y2
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
+	VPSRAD    $0x17, Y1, Y3
+	VCVTDQ2PS Y3, Y3
+	VPAND     gramMantissaBits<>+0(SB), Y1, Y1
+	VPADDD    gramRootBits<>+0(SB), Y1, Y1
+	VADDPS    gramMinusOne<>+0(SB), Y1, Y1
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y4
+	VFMADD213PS gramLogc7<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc6<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc5<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc4<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc3<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc2<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc1<>+0(SB), Y1, Y4
+	VFMADD213PS gramLogc0<>+0(SB), Y1, Y4
+	VFMADD213PS gramMinusHalf<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y4, Y4
+	VFMADD213PS Y1, Y1, Y4
+	VFMADD231PS gramLog2e<>+0(SB), Y4, Y3
+	VMULPS      128(R11), Y3, Y3
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y3
+	VMOVUPS     gramHighest<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VROUNDPS    $0x01, Y3, Y4
+	VSUBPS      Y4, Y3, Y3
+	VMOVUPS     gramExp2c5<>+0(SB), Y1
+	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VCVTPS2DQ   Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y1, Y1
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y4, Y4, Y4
+	VFMADD231PS Y4, Y2, Y1
+	VDIVPS      Y2, Y1, Y4
+	VFMADD231PS 96(R11), Y4, Y8
+	VMOVUPS     32(R11), Y3
+	VADDPS      Y5, Y3, Y3
+	VMOVUPS     gramLargest<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y3, Y2
+	VPSRAD    $0x17, Y2, Y4
+	VCVTDQ2PS Y4, Y4
+	VPAND     gramMantissaBits<>+0(SB), Y2, Y2
+	VPADDD    gramRootBits<>+0(SB), Y2, Y2
+	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y12
+	VFMADD213PS gramLogc7<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc6<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc5<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc4<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc3<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc2<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc1<>+0(SB), Y2, Y12
+	VFMADD213PS gramLogc0<>+0(SB), Y2, Y12
+	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y12
+	VMULPS      Y2, Y12, Y12
+	VFMADD213PS Y2, Y2, Y12
+	VFMADD231PS gramLog2e<>+0(SB), Y12, Y4
+	VMULPS      128(R11), Y4, Y4
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMAXPS      Y4, Y12, Y4
+	VMOVUPS     gramHighest<>+0(SB), Y12
+	VMINPS      Y4, Y12, Y4
+	VROUNDPS    $0x01, Y4, Y12
+	VSUBPS      Y12, Y4, Y4
+	VMOVUPS     gramExp2c5<>+0(SB), Y2
+	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VCVTPS2DQ   Y12, Y12
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y2, Y2
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y12, Y12, Y12
+	VFMADD231PS Y12, Y3, Y2
+	VDIVPS      Y3, Y2, Y12
+	VFMADD231PS 96(R11), Y12, Y9
+	VMOVUPS     32(R11), Y4
+	VADDPS      Y6, Y4, Y4
+	VMOVUPS     gramLargest<>+0(SB), Y12
+	VMINPS      Y4, Y12, Y4
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y4, Y3
+	VPSRAD    $0x17, Y3, Y12
+	VCVTDQ2PS Y12, Y12
+	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
+	VPADDD    gramRootBits<>+0(SB), Y3, Y3
+	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y13
+	VFMADD213PS gramLogc7<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc6<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc5<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc4<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc3<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc2<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc1<>+0(SB), Y3, Y13
+	VFMADD213PS gramLogc0<>+0(SB), Y3, Y13
+	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y13
+	VMULPS      Y3, Y13, Y13
+	VFMADD213PS Y3, Y3, Y13
+	VFMADD231PS gramLog2e<>+0(SB), Y13, Y12
+	VMULPS      128(R11), Y12, Y12
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y13
+	VMAXPS      Y12, Y13, Y12
+	VMOVUPS     gramHighest<>+0(SB), Y13
+	VMINPS      Y12, Y13, Y12
+	VROUNDPS    $0x01, Y12, Y13
+	VSUBPS      Y13, Y12, Y12
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y12, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y12, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y12, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y12, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y12, Y3
+	VCVTPS2DQ   Y13, Y13
+	VPSLLD      $0x17, Y13, Y13
+	VPADDD      Y13, Y3, Y3
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y13, Y13, Y13
+	VFMADD231PS Y13, Y4, Y3
+	VDIVPS      Y4, Y3, Y13
+	VFMADD231PS 96(R11), Y13, Y10
+	VMOVUPS     32(R11), Y12
+	VADDPS      Y7, Y12, Y12
+	VMOVUPS     gramLargest<>+0(SB), Y13
+	VMINPS      Y12, Y13, Y12
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y12, Y4
+	VPSRAD    $0x17, Y4, Y13
+	VCVTDQ2PS Y13, Y13
+	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
+	VPADDD    gramRootBits<>+0(SB), Y4, Y4
+	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y14
+	VFMADD213PS gramLogc7<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc6<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc5<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc4<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc3<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc2<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc1<>+0(SB), Y4, Y14
+	VFMADD213PS gramLogc0<>+0(SB), Y4, Y14
+	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y14
+	VMULPS      Y4, Y14, Y14
+	VFMADD213PS Y4, Y4, Y14
+	VFMADD231PS gramLog2e<>+0(SB), Y14, Y13
+	VMULPS      128(R11), Y13, Y13
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y14
+	VMAXPS      Y13, Y14, Y13
+	VMOVUPS     gramHighest<>+0(SB), Y14
+	VMINPS      Y13, Y14, Y13
+	VROUNDPS    $0x01, Y13, Y14
+	VSUBPS      Y14, Y13, Y13
+	VMOVUPS     gramExp2c5<>+0(SB), Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y13, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y13, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y13, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y13, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y13, Y4
+	VCVTPS2DQ   Y14, Y14
+	VPSLLD      $0x17, Y14, Y14
+	VPADDD      Y14, Y4, Y4
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y14, Y14, Y14
+	VFMADD231PS Y14, Y12, Y4
+	VDIVPS      Y12, Y4, Y14
+	VFMADD231PS 96(R11), Y14, Y11
 	JMP         value
 
 root:
@@ -2714,7 +4182,9 @@ step:
 	MOVL (SI), R8
 	CMPL R8, $0x01
 	JEQ  power
-	JHI  root
+	CMPL R8, $0x02
+	JEQ  root
+	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VMOVUPS     32(SI), Y12
@@ -2769,6 +4239,112 @@ square_next:
 slope:
 	VFMADD231PS 96(SI), Y4, Y2
 	VFMADD231PS 96(SI), Y5, Y3
+	JMP         value
+
+general:
+	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
+	VMOVUPS 32(SI), Y5
+	VADDPS  Y0, Y5, Y5
+	VMOVUPS gramLargest<>+0(SB), Y8
+	VMINPS  Y5, Y8, Y5
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y5, Y4
+	VPSRAD    $0x17, Y4, Y8
+	VCVTDQ2PS Y8, Y8
+	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
+	VPADDD    gramRootBits<>+0(SB), Y4, Y4
+	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y9
+	VFMADD213PS gramLogc7<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc6<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc5<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc4<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc3<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc2<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc1<>+0(SB), Y4, Y9
+	VFMADD213PS gramLogc0<>+0(SB), Y4, Y9
+	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y9
+	VMULPS      Y4, Y9, Y9
+	VFMADD213PS Y4, Y4, Y9
+	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
+	VMULPS      128(SI), Y8, Y8
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y8
+	VMOVUPS     gramHighest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y4
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y4, Y4
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y9, Y9, Y9
+	VFMADD231PS Y9, Y5, Y4
+	VDIVPS      Y5, Y4, Y9
+	VFMADD231PS 96(SI), Y9, Y2
+	VMOVUPS     32(SI), Y8
+	VADDPS      Y1, Y8, Y8
+	VMOVUPS     gramLargest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y8, Y5
+	VPSRAD    $0x17, Y5, Y9
+	VCVTDQ2PS Y9, Y9
+	VPAND     gramMantissaBits<>+0(SB), Y5, Y5
+	VPADDD    gramRootBits<>+0(SB), Y5, Y5
+	VADDPS    gramMinusOne<>+0(SB), Y5, Y5
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y10
+	VFMADD213PS gramLogc7<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc6<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc5<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc4<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc3<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc2<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc1<>+0(SB), Y5, Y10
+	VFMADD213PS gramLogc0<>+0(SB), Y5, Y10
+	VFMADD213PS gramMinusHalf<>+0(SB), Y5, Y10
+	VMULPS      Y5, Y10, Y10
+	VFMADD213PS Y5, Y5, Y10
+	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
+	VMULPS      128(SI), Y9, Y9
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMAXPS      Y9, Y10, Y9
+	VMOVUPS     gramHighest<>+0(SB), Y10
+	VMINPS      Y9, Y10, Y9
+	VROUNDPS    $0x01, Y9, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y5
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y5
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y5
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y5
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y5
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y5
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y5, Y5
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y5
+	VDIVPS      Y8, Y5, Y10
+	VFMADD231PS 96(SI), Y10, Y3
 	JMP         value
 
 root:

@@ -104,6 +104,7 @@ func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols []float32)
 
 func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim int) {
 	for i := range rows {
+		var sum float64
 		for j := range cols {
 			var d2 float32
 			for c := range dim {
@@ -111,10 +112,11 @@ func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []flo
 				d2 += d * d
 			}
 			v, p := k.valuesGeneric(d2)
-			value[i] += v
+			sum += float64(v)
 			for c := range dim {
 				grad[c*gradStride+i] += p * (x[c*xStride+i] - y[c*yStride+j])
 			}
 		}
+		value[i] += float32(sum)
 	}
 }

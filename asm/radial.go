@@ -22,8 +22,7 @@ type Multiquadric struct{ C2, Beta, Weight float64 }
 // squaring. Squaring doubles the relative error, which a ladder may do four
 // times in all.
 type Radial struct {
-	steps  []radialStep
-	powers bool // some step is stepPow
+	steps []radialStep
 }
 
 // The kinds of steps. y is the value of the last Gaussian.
@@ -106,7 +105,6 @@ func (k *Radial) add(s radialStep, weight, slope float64) {
 	if weight == 1 {
 		s.unit = 1
 	}
-	k.powers = k.powers || s.kind == stepPow
 	k.steps = append(k.steps, s)
 }
 

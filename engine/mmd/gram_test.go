@@ -94,30 +94,206 @@ const (
 )
 
 func TestGramAgainstNaive(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	check := func(t *testing.T, name string, n, dim int, stat Statistic, rejected float64) {
+		t.Helper()
+		k := testKernels[name]
+		r := rand.New(rand.NewPCG(uint64(n), uint64(dim)))
+		g, err := NewGram(n, dim, k, stat, workers)
+		require.NoError(t, err)
+		s, u := moves(r, n, dim, rejected, 1)
+		grad := make([]float32, n*dim)
+		loss := g.LossGradient(s, u, grad)
+		msg := fmt.Sprintf("%s n=%d dim=%d %v rejected=%v", name, n, dim, stat, rejected)
+		requireNear(t, &k, stat, s, u, dim, loss, grad, msg)
+		// A second call with other numbers of moved pairs reuses the buffers.
+		s, u = moves(r, n, dim, 1-rejected, 1)
+		loss = g.LossGradient(s, u, grad)
+		requireNear(t, &k, stat, s, u, dim, loss, grad, msg+", again")
+	}
 	forEachPath(t, func(t *testing.T) {
-		for name, k := range testKernels {
-			for _, threads := range []int{1, 2} {
-				workers := pool.New(threads)
-				defer workers.Close()
-				r := rand.New(rand.NewPCG(1, 2))
-				for _, dim := range []int{1, 2, 3, 5} {
-					for _, n := range []int{1, 2, 3, 15, 17, 33, 70, 150, 270} {
-						for _, stat := range []Statistic{V, U} {
-							if stat == U && n == 1 || n > 33 && (dim != 2 || name != "paper") || name == "power" && n > 17 {
-								continue
-							}
-							for _, rejected := range []float64{0, .3, 1} {
-								g, err := NewGram(n, dim, k, stat, workers)
-								require.NoError(t, err)
-								s, u := moves(r, n, dim, rejected, 1)
-								grad := make([]float32, n*dim)
-								loss := g.LossGradient(s, u, grad)
-								requireNear(t, &k, stat, s, u, dim, loss, grad, fmt.Sprintf("%s n=%d dim=%d %v rejected=%v", name, n, dim, stat, rejected))
-							}
-						}
-					}
+		for n := 1; n <= 70; n++ {
+			for i, rejected := range []float64{0, .4, 1} {
+				check(t, "paper", n, 1+(n+i)%5, V, rejected)
+				if n > 1 {
+					check(t, "weighted", n, 1+(n+i)%3, U, rejected)
 				}
 			}
 		}
+		for name := range testKernels {
+			for _, n := range []int{2, 17, 40} {
+				check(t, name, n, 2, V, .2)
+				check(t, name, n, 1, U, 0)
+			}
+		}
+		for _, n := range []int{127, 128, 129, 300} {
+			check(t, "paper", n, 2, V, .3)
+			check(t, "one", n, 1, U, 0)
+		}
 	})
+}
+
+func TestGramSameBitsForAnyThreads(t *testing.T) {
+	forEachPath(t, func(t *testing.T) {
+		const n, dim = 700, 2
+		s, u := moves(rand.New(rand.NewPCG(3, 4)), n, dim, .2, 1)
+		var wantLoss float64
+		var want []float32
+		for _, threads := range []int{1, 2, 3, 5} {
+			workers := pool.New(threads)
+			defer workers.Close()
+			g, err := NewGram(n, dim, paperKernel(), V, workers)
+			require.NoError(t, err)
+			grad := make([]float32, n*dim)
+			for range 3 {
+				loss := g.LossGradient(s, u, grad)
+				if want == nil {
+					wantLoss, want = loss, append(want, grad...)
+				}
+				require.Equal(t, wantLoss, loss, "%d threads", threads)
+				require.Equal(t, want, grad, "%d threads", threads)
+			}
+		}
+	})
+}
+
+func TestGramDoesNotAllocate(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	forEachPath(t, func(t *testing.T) {
+		for _, stat := range []Statistic{V, U} {
+			const n, dim = 150, 3
+			g, err := NewGram(n, dim, testKernels["power"], stat, workers)
+			require.NoError(t, err)
+			s, u := moves(rand.New(rand.NewPCG(5, 6)), n, dim, .3, 1)
+			grad := make([]float32, n*dim)
+			require.Zero(t, testing.AllocsPerRun(5, func() { g.LossGradient(s, u, grad) }))
+		}
+	})
+}
+
+// The trainer looks at the loss for values that are not finite.
+func TestGramReportsNonFiniteStates(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	forEachPath(t, func(t *testing.T) {
+		const n, dim = 21, 2
+		for _, stat := range []Statistic{V, U} {
+			g, err := NewGram(n, dim, paperKernel(), stat, workers)
+			require.NoError(t, err)
+			s, u := moves(rand.New(rand.NewPCG(7, 8)), n, dim, .5, 1)
+			grad := make([]float32, n*dim)
+			for i := range s {
+				for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+					for _, x := range [][]float32{s, u} {
+						before := x[i]
+						x[i] = bad
+						require.True(t, math.IsNaN(g.LossGradient(s, u, grad)), "%v at %d", bad, i)
+						x[i] = before
+					}
+					a, b := s[i], u[i]
+					s[i], u[i] = bad, bad // a rejected move, or NaN
+					require.True(t, math.IsNaN(g.LossGradient(s, u, grad)), "%v at %d of both", bad, i)
+					s[i], u[i] = a, b
+				}
+			}
+			require.False(t, math.IsNaN(g.LossGradient(s, u, grad)))
+		}
+	})
+}
+
+func TestGramOfFarStates(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	forEachPath(t, func(t *testing.T) {
+		const n, dim = 33, 2
+		for _, spread := range []float64{1e-30, 1e-6, 1e3, 1e10, 1e18} {
+			g, err := NewGram(n, dim, paperKernel(), V, workers)
+			require.NoError(t, err)
+			s, u := moves(rand.New(rand.NewPCG(9, 10)), n, dim, .3, spread)
+			grad := make([]float32, n*dim)
+			k := paperKernel()
+			requireNear(t, &k, V, s, u, dim, g.LossGradient(s, u, grad), grad, fmt.Sprint(spread))
+		}
+	})
+}
+
+func TestGramOfRejectedMovesIsZero(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	forEachPath(t, func(t *testing.T) {
+		g, err := NewGram(40, 2, paperKernel(), V, workers)
+		require.NoError(t, err)
+		s, _ := moves(rand.New(rand.NewPCG(11, 12)), 40, 2, 1, 1)
+		grad := []float32{79: 1}
+		require.Zero(t, g.LossGradient(s, s, grad))
+		require.Equal(t, make([]float32, 80), grad)
+	})
+}
+
+// Naive is an oracle: its gradient is that of its loss with t fixed, and its
+// loss that of the four sums of the paper's eq. (empirical_loss).
+func TestNaive(t *testing.T) {
+	const n, dim = 9, 2
+	narrow, wide := moves(rand.New(rand.NewPCG(13, 14)), n, dim, .2, 1)
+	s, u := widen(narrow), widen(wide)
+	distance := func(a, b, c, d []float64) (d2 float64) {
+		for i := range a {
+			d2 += square(a[i]-c[i]) + square(b[i]-d[i])
+		}
+		return d2
+	}
+	for name, k := range testKernels {
+		for _, stat := range []Statistic{V, U} {
+			grad := make([]float64, n*dim)
+			loss := Naive(&k, stat, s, u, n, dim, grad)
+			var four float64
+			for i := range n {
+				for j := range n {
+					if stat == U && i == j {
+						continue
+					}
+					a, b, c, d := s[i*dim:][:dim], u[i*dim:][:dim], s[j*dim:][:dim], u[j*dim:][:dim]
+					four += k.Value(distance(a, b, c, d)) + k.Value(distance(b, a, d, c)) -
+						k.Value(distance(a, b, d, c)) - k.Value(distance(b, a, c, d))
+				}
+			}
+			require.InEpsilon(t, four*pairNorm(stat, n), loss, 1e-12, name)
+			require.Equal(t, loss, Naive(&k, stat, s, u, n, dim, nil))
+			const h = 1e-5
+			for i := range s {
+				s[i] += h
+				up := Naive(&k, stat, s, u, n, dim, nil)
+				s[i] -= 2 * h
+				down := Naive(&k, stat, s, u, n, dim, nil)
+				s[i] += h
+				require.InDelta(t, (up-down)/(2*h), grad[i], 1e-7*k.Value(0), "%s %v, coordinate %d", name, stat, i)
+			}
+		}
+	}
+}
+
+func TestNewGramRejectsBadArguments(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, c := range []struct {
+		n, dim int
+		k      Kernel
+		stat   Statistic
+		want   string
+	}{
+		{0, 1, paperKernel(), V, "batch size 0"},
+		{1, 1, paperKernel(), U, "batch size 1: the U-statistic needs at least 2"},
+		{4, 0, paperKernel(), V, "dimension 0"},
+		{4, 1, Kernel{}, V, "bandwidths"},
+		{4, 1, Kernel{Bandwidths: []float64{-1}}, V, "bandwidths[0]"},
+	} {
+		_, err := NewGram(c.n, c.dim, c.k, c.stat, workers)
+		require.ErrorContains(t, err, c.want)
+	}
+	g, err := NewGram(3, 2, paperKernel(), V, workers)
+	require.NoError(t, err)
+	require.Panics(t, func() { g.LossGradient(make([]float32, 6), make([]float32, 6), make([]float32, 5)) })
+	require.Panics(t, func() { Naive(&Kernel{}, V, make([]float64, 6), make([]float64, 5), 3, 2, nil) })
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -19,28 +22,46 @@ const (
 
 var (
 	exp2c                  [6]Mem
-	three, largest, lowest Mem
+	logc                   [9]Mem
+	three, minusHalf       Mem
+	minusOne, log2e        Mem
+	lowest, highest        Mem // exponents of normal numbers
+	largest                Mem // whose square root is far from overflow
+	rootBits, mantissaBits Mem
 	laneIndex, laneMask    Mem
 )
 
 // splat defines a constant, eight times.
-func splat(name string, x float32) Mem {
+func splat(name string, bits uint32) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i := range 8 {
-		DATA(4*i, F32(x))
+		DATA(4*i, U32(bits))
 	}
 	return m
 }
+
+func splatFloat(name string, x float32) Mem { return splat(name, math.Float32bits(x)) }
 
 func constants() {
 	// Minimax polynomial of 2^f on 0 ≤ f < 1 with constant term 1, whose
 	// relative error is 8.3e-8.
 	for i, c := range []float32{1, 0.6931513, 0.24016444, 0.055799913, 0.00901703, 0.0018671302} {
-		exp2c[i] = splat("gramExp2c"+string(rune('0'+i)), c)
+		exp2c[i] = splatFloat(fmt.Sprintf("gramExp2c%d", i), c)
 	}
-	three = splat("gramThree", 3)
-	largest = splat("gramLargest", 1e38)
-	lowest = splat("gramLowest", -126)
+	// Cephes' polynomial P of ln(1+r) = r − r²/2 + r³ P(r), √½ ≤ 1+r ≤ √2.
+	for i, c := range []float32{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
+		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2} {
+		logc[i] = splatFloat(fmt.Sprintf("gramLogc%d", i), c)
+	}
+	three = splatFloat("gramThree", 3)
+	minusHalf = splatFloat("gramMinusHalf", -0.5)
+	minusOne = splatFloat("gramMinusOne", -1)
+	log2e = splatFloat("gramLog2e", math.Log2E)
+	lowest = splatFloat("gramLowest", -126)
+	highest = splatFloat("gramHighest", 127.99999)
+	largest = splatFloat("gramLargest", 1e38)
+	rootBits = splat("gramRootBits", math.Float32bits(math.Sqrt2/2))
+	mantissaBits = splat("gramMantissaBits", 1<<23-1)
 	laneIndex = GLOBL("gramLaneIndex", RODATA|NOPTR)
 	for i := range 8 {
 		DATA(4*i, U32(uint32(i)))
@@ -72,7 +93,9 @@ func (s *sums) interpret() {
 	MOVL(at(step, 0), kind)
 	CMPL(kind, Imm(1))
 	JEQ(LabelRef("power"))
-	JHI(LabelRef("root"))
+	CMPL(kind, Imm(2))
+	JEQ(LabelRef("root"))
+	JHI(LabelRef("general"))
 
 	Comment("y = 2^(c d²) = 2^floor(t) P(t - floor(t))")
 	s.exp2(step)
@@ -94,6 +117,13 @@ func (s *sums) interpret() {
 	Label("slope")
 	for i, y := range s.y {
 		w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), y, s.slope[i])
+	}
+	JMP(LabelRef("value"))
+
+	Label("general")
+	Comment("y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).")
+	for i := range s.d {
+		s.pow(step, i)
 	}
 	JMP(LabelRef("value"))
 
@@ -258,4 +288,64 @@ func (s *sums) rsqrt(step Register) {
 			VMULPS(h[i], y[i], y[i])
 		}
 	})
+}
+
+// pow emits y = (c + d)^exponent and adds y/(c + d) to the slope, for one
+// vector.
+func (s *sums) pow(step Register, i int) {
+	w, y := s.isa, s.y[i]
+	x, t, p := w.vector(), w.vector(), w.vector()
+	w.constant(at(step, stepC), x)
+	VADDPS(s.d[i], x, x)
+	w.constant(largest, t)
+	VMINPS(x, t, x) // NaN in x stays
+	Comment("log2 x = t + log2 m, m = 1 + y between √½ and √2")
+	w.withConstant(VPSUBD, VPSUBD_BCST, rootBits, x, y)
+	VPSRAD(Imm(23), y, t)
+	VCVTDQ2PS(t, t)
+	if w == avx512 {
+		VPANDD_BCST(mantissaBits, y, y)
+	} else {
+		VPAND(mantissaBits, y, y)
+	}
+	w.withConstant(VPADDD, VPADDD_BCST, rootBits, y, y)
+	w.withConstant(VADDPS, VADDPS_BCST, minusOne, y, y)
+	Comment("log m = y + y² (-1/2 + y P(y))")
+	w.constant(logc[8], p)
+	for k := 7; k >= 0; k-- {
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, logc[k], y, p)
+	}
+	w.withConstant(VFMADD213PS, VFMADD213PS_BCST, minusHalf, y, p)
+	VMULPS(y, p, p)
+	VFMADD213PS(y, y, p)
+	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, log2e, p, t)
+	w.withConstant(VMULPS, VMULPS_BCST, at(step, stepExponent), t, t)
+	Comment("y = 2^t = 2^floor(t) P(t - floor(t))")
+	if w == avx512 {
+		VREDUCEPS(Imm(1), t, p)
+	} else {
+		w.constant(lowest, p)
+		VMAXPS(t, p, t)
+		w.constant(highest, p)
+		VMINPS(t, p, t)
+		VROUNDPS(Imm(1), t, p)
+		VSUBPS(p, t, t)
+		t, p = p, t
+	}
+	w.constant(exp2c[5], y)
+	for k := 4; k >= 0; k-- {
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, exp2c[k], p, y)
+	}
+	if w == avx512 {
+		VSCALEFPS(t, y, y)
+	} else {
+		VCVTPS2DQ(t, t)
+		VPSLLD(Imm(23), t, t)
+		VPADDD(t, y, y)
+	}
+	Comment("The integer operations lost a NaN in x; the product brings it back.")
+	w.zero(t)
+	VFMADD231PS(t, x, y)
+	VDIVPS(x, y, t)
+	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), t, s.slope[i])
 }
