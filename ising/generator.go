@@ -23,11 +23,12 @@ func sampleStreams(seed uint64) streams {
 // headScratch is what the spin layer of a block of rows needs.
 type headScratch struct {
 	uniforms []float32 // for bernoulli draws
+	odds     []float32 // exp(−2h), likewise
 	words    []uint32  // for symmetrisation
 }
 
 func (g *generator) newHeadScratch(rows int) *headScratch {
-	return &headScratch{make([]float32, rows*4*rng.Blocks(g.spins)), make([]uint32, 4*rows)}
+	return &headScratch{make([]float32, rows*4*rng.Blocks(g.spins)), make([]float32, rows*g.spins), make([]uint32, 4*rows)}
 }
 
 // A generator is G_θ: Gaussian noise z through a perceptron to N logits h, and
@@ -72,7 +73,7 @@ func (g *generator) forward(a nn.Activations, spins []uint64, mirrored []bool, p
 	logits := a.Output()[lo*g.spins : hi*g.spins]
 	out := spins[lo*g.words : hi*g.words]
 	if g.config.Head == "bernoulli" {
-		g.bernoulli(out, logits, &from.head, first, scratch.uniforms)
+		g.bernoulli(out, logits, &from.head, first, scratch)
 	} else {
 		asm.SignMask(out, logits, hi-lo, g.spins)
 	}
@@ -99,16 +100,20 @@ func (g *generator) mirror(spins []uint64, mirrored []bool, c *asm.Counter, firs
 }
 
 // bernoulli draws spin up with probability 1/(1+exp(−2h)).
-func (g *generator) bernoulli(spins []uint64, logits []float32, head *asm.Counter, first uint64, u []float32) {
+func (g *generator) bernoulli(spins []uint64, logits []float32, head *asm.Counter, first uint64, scratch *headScratch) {
 	stride := 4 * rng.Blocks(g.spins)
 	rows := len(logits) / g.spins
-	u = u[:rows*stride]
+	u, odds := scratch.uniforms[:rows*stride], scratch.odds[:len(logits)]
 	asm.Uniforms(u, head, first*uint64(rng.Blocks(g.spins)))
+	for i, h := range logits {
+		odds[i] = -2 * h
+	}
+	asm.Exp(odds, odds)
 	clear(spins)
 	for r := range rows {
-		for i, h := range logits[r*g.spins:][:g.spins] {
-			// u < σ(2h) without a division: u·(1+e^{−2h}) < 1.
-			if up := float64(u[r*stride+i])*(1+math.Exp(-2*float64(h))) < 1; up {
+		row := u[r*stride:]
+		for i, o := range odds[r*g.spins:][:g.spins] {
+			if row[i]*(1+o) < 1 {
 				spins[r*g.words+i>>6] |= 1 << (i & 63)
 			}
 		}
@@ -127,11 +132,14 @@ func (g *generator) width(step, steps int, spread float64) float64 {
 }
 
 // straightThrough turns gradients by spins into gradients by logits, in place:
-// ds/dh := (1 − tanh²(h/τ))/τ.
+// ds/dh := (1 − tanh²(h/τ))/τ. It overwrites the logits.
 func straightThrough(grad, logits []float32, width float64) {
 	inverse := float32(1 / width)
-	for i, h := range logits {
-		th := float32(math.Tanh(float64(h * inverse)))
-		grad[i] *= (1 - th*th) * inverse
+	for i := range logits {
+		logits[i] *= inverse
+	}
+	asm.Tanh(logits, logits)
+	for i, t := range logits {
+		grad[i] *= (1 - t*t) * inverse
 	}
 }
