@@ -31,6 +31,7 @@ func TestBadInput(t *testing.T) {
 	write("empty.json", "")
 	write("list.json", "[]")
 
+	known := strings.Join(append(systemNames(), "toy"), ", ")
 	for _, c := range []struct {
 		args string
 		want string
@@ -41,15 +42,15 @@ func TestBadInput(t *testing.T) {
 		{"train nan.json", "nan.json:2:21: not a number; numbers must be finite"},
 		{"train small.json", "small.json:3:9: target.l: 1 is not between 2 and"},
 		{"train negative.json", "negative.json:1:59: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
-		{"train nosystem.json", "nosystem.json: system: missing; it is one of ising"},
-		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "potts"; the systems are ising`},
+		{"train nosystem.json", "nosystem.json: system: missing; it is one of " + known},
+		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "potts"; the systems are ` + known},
 		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best`},
 		{"train schema.json", "schema.json:1:12: schema: 99 is not supported; this program reads version 1"},
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},
 		{"train empty.json", "empty.json:1:1: is empty; it must hold a JSON object"},
 		{"train list.json", "list.json:1:1: a list where an object is needed"},
 		{"train none.json", "open none.json: no such file or directory"},
-		{"train isnig", `"isnig" is neither a system (ising, hybrid, toy) nor a file`},
+		{"train isnig", `"isnig" is neither a system (` + known + `) nor a file`},
 		{"train small.json --preset paper", "--preset: goes with a system; small.json names its own preset"},
 		{"train ising --preset fast", `preset: "fast" is not one of quick, paper, best`},
 		{"train ising toy", "accepts at most 1 arg(s), received 2; see revgen train --help"},
@@ -77,7 +78,7 @@ func TestBadInput(t *testing.T) {
 		{"sample x -n 1.5", `"1.5" is not a number of samples`},
 		{"sample x -n 10 --shard 3/3", `"3/3" is not i/n with 0 ≤ i < n`},
 		{"sample x -n 10 --refine -1", "--refine: -1 is negative"},
-		{"verify isnig", `"isnig" is neither a system (ising, hybrid, toy), all, nor a run directory or model`},
+		{"verify isnig", `"isnig" is neither a system (` + known + `), all, nor a run directory or model`},
 		{"verify toy none", "none: no such run directory or model"},
 		{"verify isnig none", `unknown system "isnig"`},
 		{"info none", "stat none: no such file or directory"},

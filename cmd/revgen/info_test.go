@@ -85,6 +85,8 @@ func TestHelpAndCompletion(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"train --preset ":      "paper",
+		"train toy --preset ":  "only",
+		"train toy --set non":  "non_finite_at=",
 		"train --set target.b": "target.beta=",
 		"train --resume ":      "must",
 		"train is":             "ising",

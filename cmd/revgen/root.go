@@ -150,7 +150,7 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best one)")
 	flags.BoolVar(&p.json, "json", false, "write machine-readable JSON")
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no remarks")
-	complete(root, "isa", func() []string {
+	complete(root, "isa", func([]string) []string {
 		var names []string
 		for _, path := range asm.Supported() {
 			names = append(names, path.String())
@@ -161,10 +161,10 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 	return root
 }
 
-// complete offers fixed words for the value of a flag.
-func complete(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
+// complete offers words for the value of a flag, given the arguments.
+func complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return words(args), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
 		panic(err) // no such flag

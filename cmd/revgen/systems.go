@@ -25,6 +25,15 @@ func systemNames() []string {
 	return names
 }
 
+// listSystems describes the systems, one a line.
+func listSystems() string {
+	var b strings.Builder
+	for _, s := range systems {
+		fmt.Fprintf(&b, "  %-8s %s: %s\n", s.Name, s.Summary, strings.Join(s.Presets, ", "))
+	}
+	return b.String()
+}
+
 // findSystem returns the system of a name, or an error that lists them.
 func findSystem(name string) (*engine.Definition, error) {
 	i := slices.IndexFunc(systems, func(s engine.Definition) bool { return s.Name == name })

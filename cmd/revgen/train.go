@@ -42,12 +42,14 @@ func (p *program) trainCommand() *cobra.Command {
 file, and print its observables beside the exact ones. Without an argument this
 is the %s preset of %s.
 
+Systems and their presets:
+%s
 The run directory holds config.json (sufficient to repeat the run),
 metrics.jsonl, status.json, model.rvg, checkpoint.rvg and its predecessor,
 summary.json and samples.npy, the samples that were measured. The same command
 continues a run that was stopped: by SIGINT, SIGTERM or SIGUSR1, or by
 --max-time, each of which leaves a checkpoint and exit code 75. The result does
-not depend on whether or where a run was stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name),
+not depend on whether or where a run was stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name, listSystems()),
 		Example: `  revgen train
   revgen train ising --preset paper --set target.beta=0.5 -o cold
   revgen train config.json --max-time 01:50:00 --json > summary.json`,
@@ -69,7 +71,7 @@ not depend on whether or where a run was stopped, nor on the number of threads.`
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&t.preset, "preset", "p", "", "preset of the system: "+strings.Join(systems[0].Presets, ", "))
+	flags.StringVarP(&t.preset, "preset", "p", "", "preset of the system (default the first of those listed above)")
 	flags.StringArrayVarP(&t.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
 	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
@@ -77,20 +79,30 @@ not depend on whether or where a run was stopped, nor on the number of threads.`
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	addThreads(cmd, &t.threads)
-	complete(cmd, "resume", func() []string { return []string{"auto", "never", "must"} })
-	complete(cmd, "preset", func() []string { return systems[0].Presets })
-	complete(cmd, "set", func() []string {
-		cfg, err := preset(&systems[0], "")
+	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
+	complete(cmd, "preset", func(args []string) []string { return completedSystem(args).Presets })
+	complete(cmd, "set", func(args []string) []string {
+		cfg, err := preset(completedSystem(args), "")
 		if err != nil {
 			return nil
 		}
-		var words []string
-		for _, key := range conf.Keys(cfg) {
-			words = append(words, key+"=")
+		words := conf.Keys(cfg)
+		for i := range words {
+			words[i] += "="
 		}
 		return words
 	})
 	return cmd
+}
+
+// completedSystem is the system of a command line that is being typed.
+func completedSystem(args []string) *engine.Definition {
+	if len(args) > 0 {
+		if def, err := findSystem(args[0]); err == nil {
+			return def
+		}
+	}
+	return &systems[0]
 }
 
 // usageArgs marks the errors of an argument check as the user's.
