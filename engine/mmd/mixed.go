@@ -34,17 +34,17 @@ type Mixed struct {
 	atZero   float64 // k(0)
 	workers  *pool.Pool
 
-	k, l                []uint8 // the arguments of the call in progress
-	gradX, gradK        []float32
-	own                 bool    // of all categories only a state's own
-	order               []int32 // batch index of each packed pair, group by group, moved ones first
-	planes              []float32
-	start, moved        []int32 // of group k·modes+l: its first pair; how many moved
-	pieces              []mixedPiece
-	scratch             []mixedScratch
-	pieceLoss           []float64
-	runPiece            func(int)
-	counts, fill, still []int32
+	k, l         []uint8 // the arguments of the call in progress
+	gradX, gradK []float32
+	own          bool    // of all categories only a state's own
+	order        []int32 // batch index of each packed pair, group by group, moved ones first
+	planes       []float32
+	start, moved []int32 // of group k·modes+l: its first pair; how many moved
+	pieces       []mixedPiece
+	scratch      []mixedScratch
+	pieceLoss    []float64
+	runPiece     func(int)
+	fill, still  []int32
 }
 
 // A mixedPiece is a range of packed pairs of one group, at most mixedTile.
