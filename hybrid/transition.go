@@ -46,41 +46,57 @@ func (c *moveCounts) total() Count {
 	return sum
 }
 
+// A proposal is the map x → factor·x + noise·ε from one mode to another.
+type proposal struct {
+	factor, noise  float64
+	muFrom, muTo   float64
+	offset         float64 // ln Z_from − ln Z_to + ln |factor|
+	from, to, kind uint8
+}
+
+// logRatio returns ln [π(y, to) |dy/dx| / π(x, from)], whose minimum with 0 is
+// the logarithm of the acceptance α: Green's ratio for a choice among the
+// proposals that is as likely on the way back.
+func (p *proposal) logRatio(x, y float64) float64 {
+	before, after := x*x-p.muFrom, y*y-p.muTo
+	return before*before - after*after + p.offset
+}
+
 // A transition is the Metropolis–Hastings kernel p(s, s′) of the paper's
 // "Product Kernel and Hybrid MCMC Transition". It is immutable.
 type transition struct {
 	target *Target
 	config TransitionConfig
-	across float64 // probability of a teleport in random order
+	across float32 // probability of a teleport in random order
 
-	// By k·M + k′: the factor √(μ_k′/μ_k) that a teleport stretches x with, and
-	// ln Z_k − ln Z_k′ plus its logarithm.
-	stretch, offset []float64
+	// The proposals of mode k begin at k·(M+1): walk, flip, and teleports to the
+	// modes k+1, …, k+M−1 modulo M.
+	proposals []proposal
 }
 
 func newTransition(target *Target, c TransitionConfig) *transition {
-	t := &transition{target: target, config: c, across: c.Across}
+	t := &transition{target: target, config: c, across: float32(c.Across)}
 	m := target.Modes()
 	if m == 1 {
 		t.across = 0 // there is no other mode
 	}
 	for k := range m {
-		for l := range m {
-			from, to := target.Well(k), target.Well(l)
-			ratio := math.Sqrt(to.mu / from.mu)
-			t.stretch = append(t.stretch, ratio)
-			t.offset = append(t.offset, from.LogZ()-to.LogZ()+math.Log(ratio))
+		for i := range m + 1 {
+			p := proposal{factor: 1, noise: 1, from: uint8(k), to: uint8(k), kind: uint8(walk)}
+			switch {
+			case i == int(flip):
+				p.factor, p.kind = -1, uint8(flip)
+			case i >= int(teleport):
+				p.to, p.kind = uint8((k+i-1)%m), uint8(teleport)
+				p.factor, p.noise = math.Sqrt(target.Well(int(p.to)).Mu()/target.Well(k).Mu()), 0
+			}
+			from, to := target.Well(k), target.Well(int(p.to))
+			p.muFrom, p.muTo = from.Mu(), to.Mu()
+			p.offset = from.LogZ() - to.LogZ() + math.Log(math.Abs(p.factor))
+			t.proposals = append(t.proposals, p)
 		}
 	}
 	return t
-}
-
-// logRatio returns ln [π(y, l) |dy/dx| / π(x, k)] for a move from (x, k) to
-// (y, l), whose acceptance is α = exp(min(0, logRatio)): Green's ratio for a
-// symmetric choice of k′ and a map x → y with the derivative √(μ_l/μ_k), which
-// is 1 within a mode.
-func (t *transition) logRatio(x float64, k int, y float64, l int) float64 {
-	return t.target.Energy(x, k) - t.target.Energy(y, l) + t.offset[k*len(t.target.wells)+l]
 }
 
 // A sample's random numbers are those of one block for each of its moves and,
@@ -106,73 +122,65 @@ func (t *transition) run(x []float32, k []uint8, steps int, c *asm.Counter, firs
 			if step%4 == 0 {
 				asm.Normals(d.normals[:4*n], c, normalsHalf|uint64(step/4)<<moveShift|first)
 			}
-			within := t.config.Order != "random"
-			t.step(x[:n], k[:n], c, first, 2*step, &d, within, step%4, counts)
-			if within && len(t.target.wells) > 1 {
-				t.stepAcross(x[:n], k[:n], c, first, 2*step+1, &d, counts)
+			if t.config.Order == "random" {
+				t.step(x[:n], k[:n], c, first, 2*step, t.across, &d, counts)
+				continue
+			}
+			t.step(x[:n], k[:n], c, first, 2*step, 0, &d, counts)
+			if len(t.target.wells) > 1 {
+				t.step(x[:n], k[:n], c, first, 2*step+1, 1, &d, counts)
 			}
 		}
 		x, k, first = x[n:], k[n:], first+uint64(n)
 	}
 }
 
-func (d *draws) draw(c *asm.Counter, first uint64, index, n int) {
-	asm.Uniforms(d.uniforms[:4*n], c, uint64(index)<<moveShift|first)
-}
-
-// step takes one move, within the mode if so told and of a random kind
-// otherwise. Normal number phase of each sample is its ε.
-func (t *transition) step(x []float32, k []uint8, c *asm.Counter, first uint64, index int, d *draws, within bool, phase int, counts *moveCounts) {
-	d.draw(c, first, index, len(x))
-	across, flipping := float32(t.across), float32(t.config.Flip)
-	if within {
-		across = 0
-	}
-	var seen moveCounts
-	for i := range x {
-		u := d.uniforms[4*i:][:4]
-		if u[0] < across {
-			t.teleport(&x[i], &k[i], u, &seen)
-			continue
-		}
-		kind, y := walk, x[i]
+// step takes move number index, a teleport with probability across. The kinds of
+// move share one path, because which of them is next cannot be predicted.
+func (t *transition) step(x []float32, k []uint8, c *asm.Counter, first uint64, index int, across float32, d *draws, counts *moveCounts) {
+	asm.Uniforms(d.uniforms[:4*len(x)], c, uint64(index)<<moveShift|first)
+	ordinal := index / 2 % 4 // of the normal numbers that are drawn together
+	modes, flipping := len(t.target.wells), float32(t.config.Flip)
+	sigmas := float64(len(t.config.Sigma))
+	var proposed, accepted [moves]uint64
+	k = k[:len(x)]
+	for i, from := range x {
+		u := (*[4]float32)(d.uniforms[4*i:])
+		choice := 0
 		if u[1] < flipping {
-			kind, y = flip, -y
+			choice = 1
 		}
-		sigma := t.config.Sigma[int(float64(u[3])*float64(len(t.config.Sigma)))]
-		y += float32(sigma) * d.normals[4*i+phase]
-		seen[kind].Proposed++
-		if accept(t.logRatio(float64(x[i]), int(k[i]), float64(y), int(k[i])), u[2]) {
-			x[i] = y
-			seen[kind].Accepted++
+		if u[0] < across {
+			choice = 2 + int(float64(u[1])*float64(modes-1))
+		}
+		p := &t.proposals[int(k[i])*(modes+1)+choice]
+		epsilon := t.config.Sigma[int(float64(u[3])*sigmas)] * float64(d.normals[4*i+ordinal])
+		to := float32(p.factor*float64(from) + p.noise*epsilon)
+		proposed[p.kind]++
+		if accept(p.logRatio(float64(from), float64(to)), u[2]) {
+			accepted[p.kind]++
+			x[i], k[i] = to, p.to
 		}
 	}
-	counts.add(&seen)
-}
-
-// stepAcross takes one teleport.
-func (t *transition) stepAcross(x []float32, k []uint8, c *asm.Counter, first uint64, index int, d *draws, counts *moveCounts) {
-	d.draw(c, first, index, len(x))
-	for i := range x {
-		t.teleport(&x[i], &k[i], d.uniforms[4*i:][:4], counts)
+	for kind := range counts {
+		counts[kind].Proposed += proposed[kind]
+		counts[kind].Accepted += accepted[kind]
 	}
 }
 
-func (t *transition) teleport(x *float32, k *uint8, u []float32, counts *moveCounts) {
-	m := len(t.target.wells)
-	l := int(*k) + 1 + int(float64(u[1])*float64(m-1))
-	if l >= m {
-		l -= m
-	}
-	y := float32(float64(*x) * t.stretch[int(*k)*m+l])
-	counts[teleport].Proposed++
-	if accept(t.logRatio(float64(*x), int(*k), float64(y), l), u[2]) {
-		*x, *k = y, uint8(l)
-		counts[teleport].Accepted++
-	}
-}
-
-// accept decides with probability exp(min(0, logRatio)); NaN is rejected.
+// accept decides with probability exp(min(0, logRatio)); NaN is rejected. Most
+// decisions fall to the bounds
+//
+//	1 − t + t²/2 − t³/6 ≤ e^{−t} ≤ 1/(1 + t + t²/2 + t³/6),  t ≥ 0,
+//
+// and need no exponential.
 func accept(logRatio float64, u float32) bool {
-	return logRatio >= 0 || float64(u) < math.Exp(logRatio)
+	if logRatio >= 0 {
+		return true
+	}
+	t, v := -logRatio, float64(u)
+	if v*(1+t*(1+t/2*(1+t/3))) >= 1 {
+		return false
+	}
+	return v < 1-t*(1-t/2*(1-t/3)) || v < math.Exp(logRatio)
 }

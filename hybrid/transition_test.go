@@ -3,6 +3,7 @@ package hybrid
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,16 +48,12 @@ func TestTransitionLeavesTargetInvariant(t *testing.T) {
 	for name, c := range testTransitions {
 		require.Less(t, statistic(newTransition(target, c), 4), bound, name)
 	}
-	flat := newTransition(target, testTransitions["random"])
-	unnormalised := newTransition(target, testTransitions["random"])
-	for k := range 3 {
-		for l := range 3 {
-			flat.offset[k*3+l] -= math.Log(flat.stretch[k*3+l])
-			unnormalised.offset[k*3+l] = math.Log(flat.stretch[k*3+l])
-		}
+	for _, change := range []func(p *proposal){
+		func(p *proposal) { p.offset -= math.Log(math.Abs(p.factor)) },
+		func(p *proposal) { p.offset = math.Log(math.Abs(p.factor)) },
+	} {
+		require.Greater(t, statistic(wrongTransition(t, change), 4), 10*bound)
 	}
-	require.Greater(t, statistic(flat, 4), 10*bound)
-	require.Greater(t, statistic(unnormalised, 4), 10*bound)
 }
 
 // TestTransitionAcceptance compares the acceptance of each move with its
@@ -76,16 +73,15 @@ func TestTransitionAcceptance(t *testing.T) {
 		require.InDelta(t, p, share, 6*math.Sqrt(p*(1-p)/n), "%v", kind)
 	}
 	var want float64
-	for a := range 3 {
-		for b := range 3 {
-			if a == b {
-				continue
-			}
-			w := target.Well(a)
-			want += simpson(func(x float64) float64 {
-				return w.Density(x) * math.Exp(min(0, tr.logRatio(x, a, x*tr.stretch[a*3+b], b)))
-			}, -w.edge(), w.edge(), 20000) / 6
+	for i := range tr.proposals {
+		p := &tr.proposals[i]
+		if p.from == p.to {
+			continue
 		}
+		w := target.Well(int(p.from))
+		want += simpson(func(x float64) float64 {
+			return w.Density(x) * math.Exp(min(0, p.logRatio(x, p.factor*x)))
+		}, -w.edge(), w.edge(), 20000) / 6
 	}
 	rate := counts[teleport].Rate()
 	require.InDelta(t, want, rate, 6*math.Sqrt(want*(1-want)/(n/2)))
@@ -162,5 +158,20 @@ func BenchmarkTransition(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(counts.total().Proposed), "ns/move")
 		})
+	}
+}
+
+// TestAccept compares the decision with the exponential itself.
+func TestAccept(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1 << 18 {
+		u, ratio := r.Float32(), math.Log(r.Float64())*3+0.2
+		require.Equal(t, float64(u) < math.Exp(min(0, ratio)), accept(ratio, u), "u=%v ratio=%v", u, ratio)
+	}
+	for _, ratio := range []float64{math.NaN(), math.Inf(-1), -800} {
+		require.False(t, accept(ratio, 0x1p-24))
+	}
+	for _, ratio := range []float64{0, math.Inf(1), 1e-300} {
+		require.True(t, accept(ratio, 1-0x1p-24))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -101,43 +102,49 @@ func checkTarget(target *Target) []engine.Check {
 // side is dx times the derivative of the map, taken numerically.
 func checkDetailedBalance(t *transition) []engine.Check {
 	r := rand.New(rand.NewPCG(1, 0))
-	m := t.target.Modes()
-	logPi := func(x float64, k int) float64 { return -t.target.Energy(x, k) - t.target.Well(k).LogZ() }
-	logAlpha := func(x float64, k int, y float64, l int) float64 { return math.Min(0, t.logRatio(x, k, y, l)) }
+	logPi := func(x float64, k uint8) float64 {
+		return -t.target.Energy(x, int(k)) - t.target.Well(int(k)).LogZ()
+	}
 	var worst [moves]float64
-	const pairs = 20000
-	for range pairs {
-		k := r.IntN(m)
-		edge := 1.2 * t.target.Well(k).edge()
-		x, y := edge*(2*r.Float64()-1), edge*(2*r.Float64()-1)
-		for kind, sign := range map[move]float64{walk: 1, flip: -1} {
-			forward := logPi(x, k) + t.logProposal(y-sign*x) + logAlpha(x, k, y, k)
-			backward := logPi(y, k) + t.logProposal(x-sign*y) + logAlpha(y, k, x, k)
-			worst[kind] = max(worst[kind], math.Abs(forward-backward))
+	const pairs = 5000
+	for i := range t.proposals {
+		p := &t.proposals[i]
+		back := t.inverse(p)
+		for range pairs {
+			edge := 1.2 * t.target.Well(int(p.from)).edge()
+			x, y := edge*(2*r.Float64()-1), edge*(2*r.Float64()-1)
+			forward, backward := t.logNoise(y-p.factor*x), t.logNoise(x-back.factor*y)
+			var returns float64
+			if p.noise == 0 {
+				y = p.factor * x
+				const h = 1e-3
+				element := (p.factor*(x+h) - p.factor*(x-h)) / (2 * h)
+				forward, backward = 0, math.Log(math.Abs(element))
+				returns = math.Abs(back.factor*y - x)
+			}
+			forward += logPi(x, p.from) + math.Min(0, p.logRatio(x, y))
+			backward += logPi(y, p.to) + math.Min(0, back.logRatio(y, x))
+			worst[p.kind] = max(worst[p.kind], math.Abs(forward-backward), returns)
 		}
-		if m == 1 {
-			continue
-		}
-		l := (k + 1 + r.IntN(m-1)) % m
-		image := func(x float64) float64 { return x * t.stretch[k*m+l] }
-		y = image(x)
-		const h = 1e-3
-		element := (image(x+h) - image(x-h)) / (2 * h)
-		forward := logPi(x, k) + logAlpha(x, k, y, l)
-		backward := logPi(y, l) + logAlpha(y, l, x, k) + math.Log(element)
-		returns := math.Abs(y*t.stretch[l*m+k] - x)
-		worst[teleport] = max(worst[teleport], math.Abs(forward-backward), returns)
 	}
 	var all []engine.Check
 	for kind, w := range worst {
 		all = append(all, atMost("detailed_balance_"+move(kind).String(), w, 1e-9,
-			fmt.Sprintf("largest difference of the logarithms of both sides on %d pairs of states", pairs)))
+			fmt.Sprintf("largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs)))
 	}
 	return all
 }
 
-// logProposal returns the logarithm of the density of ε.
-func (t *transition) logProposal(epsilon float64) float64 {
+// inverse returns the proposal of p's kind from where p leads to where it came
+// from.
+func (t *transition) inverse(p *proposal) *proposal {
+	return &t.proposals[slices.IndexFunc(t.proposals, func(q proposal) bool {
+		return q.kind == p.kind && q.from == p.to && q.to == p.from
+	})]
+}
+
+// logNoise returns the logarithm of the density of ε.
+func (t *transition) logNoise(epsilon float64) float64 {
 	// Factored by the widest Gaussian, so that it does not vanish far out.
 	var widest, sum float64
 	for _, s := range t.config.Sigma {
