@@ -131,11 +131,11 @@ func TestDistributionFunctions(t *testing.T) {
 	}
 }
 
-// TestSample compares a million exact samples with the target by χ² on cells of
+// TestSample compares exact samples with the target by χ² on cells of
 // equal probability. The bound has a false-alarm rate of 1e-9.
 func TestSample(t *testing.T) {
 	target := paperTarget(t)
-	const n, cells = 1 << 20, 32
+	const n, cells = 1 << 18, 32
 	x, k := make([]float32, n), make([]uint8, n)
 	target.Sample(x, k, &asm.Counter{Seed: 5, Purpose: 9}, 0)
 	count := make([]float64, cells*3)
@@ -176,7 +176,7 @@ func TestWasserstein(t *testing.T) {
 			slices.Sort(x)
 			got, _ := wasserstein(x, l)
 			lo, hi := min(x[0], -l.edge()), max(x[len(x)-1], l.edge())
-			const cells = 200000
+			const cells = 40000
 			var want float64
 			i, h := 0, (hi-lo)/cells
 			for c := range cells {
@@ -186,7 +186,7 @@ func TestWasserstein(t *testing.T) {
 				}
 				want += h * math.Abs(float64(i)/50-l.CDF(at))
 			}
-			require.InDelta(t, want, got, 2e-5*(1+shift), "%s + %v", name, shift)
+			require.InDelta(t, want, got, 1e-4*(1+shift), "%s + %v", name, shift)
 		}
 	}
 

@@ -37,7 +37,7 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 		},
 		func() ([]engine.Check, error) { return checkLoss(workers, mixedLoss) },
 		func() ([]engine.Check, error) { return checkBackward(workers, (*system).Backward) },
-		func() ([]engine.Check, error) { return checkPopulationLoss(ctx, random, ordered, 400, workers) },
+		func() ([]engine.Check, error) { return checkPopulationLoss(ctx, random, ordered, 200, workers) },
 	}
 	for _, check := range checks {
 		if err := ctx.Err(); err != nil {

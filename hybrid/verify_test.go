@@ -73,7 +73,7 @@ func TestVerifyCatchesWrongTeleport(t *testing.T) {
 		require.Equal(t, []string{"detailed_balance_teleport"}, failures(checkDetailedBalance(wrong)...), name)
 		require.NotEmpty(t, failures(checkInvariance("", wrong)), name)
 		require.NotEmpty(t, failures(checkReversible("", wrong, true)), name)
-		require.NotEmpty(t, failures(checkLongRun(wrong, 100)), name)
+		require.NotEmpty(t, failures(checkLongRun(wrong, 50)), name)
 	}
 	noWayBack := wrongTransition(t, func(p *proposal) {
 		if p.from < p.to {
@@ -97,7 +97,7 @@ func TestVerifyCatchesTheWrongOrder(t *testing.T) {
 
 	workers := pool.New(2)
 	defer workers.Close()
-	checks, err := checkPopulationLoss(context.Background(), ordered, random, 200, workers)
+	checks, err := checkPopulationLoss(context.Background(), ordered, random, 120, workers)
 	require.NoError(t, err)
 	require.Len(t, failures(checks...), 2)
 }

@@ -1,0 +1,65 @@
+package hybrid
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
+)
+
+func TestPresetsAreValid(t *testing.T) {
+	for _, name := range Definition.Presets {
+		c, err := Definition.Preset(name)
+		require.NoError(t, err)
+		require.NoError(t, c.Validate())
+		require.Equal(t, name, c.Shared().Preset)
+		require.Equal(t, Definition.Name, c.Shared().System)
+
+		// A preset survives the way through a file.
+		data, err := json.Marshal(c)
+		require.NoError(t, err)
+		back := new(Config)
+		require.NoError(t, conf.Decode(data, "preset.json", back))
+		require.NoError(t, back.Validate())
+		again, err := json.Marshal(back)
+		require.NoError(t, err)
+		require.Equal(t, string(data), string(again))
+	}
+	_, err := Definition.Preset("fast")
+	require.ErrorContains(t, err, "quick, paper, best")
+}
+
+func TestValidate(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		`system: "ising"`:                    func(c *Config) { c.System = "ising" },
+		"training.batch: 1 ":                 func(c *Config) { c.Training.Batch = 1 },
+		"target.mu: 0 modes":                 func(c *Config) { c.Target.Mu = nil },
+		"target.mu[1]: -9 ":                  func(c *Config) { c.Target.Mu = []float64{1, -9} },
+		"target.mu[0]: NaN ":                 func(c *Config) { c.Target.Mu = []float64{math.NaN()} },
+		`transition.order: "fixed" is not`:   func(c *Config) { c.Transition.Order = "fixed" },
+		"transition.across: 1.5 ":            func(c *Config) { c.Transition.Across = 1.5 },
+		"transition.sigma: the list":         func(c *Config) { c.Transition.Sigma = nil },
+		"transition.sigma[1]: 0 ":            func(c *Config) { c.Transition.Sigma = []float64{1, 0} },
+		"transition.flip: NaN ":              func(c *Config) { c.Transition.Flip = math.NaN() },
+		"transition.steps: 0 ":               func(c *Config) { c.Transition.Steps = 0 },
+		"generator.latent: 0 ":               func(c *Config) { c.Generator.Latent = 0 },
+		"generator.slope: 0 ":                func(c *Config) { c.Generator.Slope = 0 },
+		"generator.gain: +Inf ":              func(c *Config) { c.Generator.Gain = math.Inf(1) },
+		"generator.hidden[1]: 0 ":            func(c *Config) { c.Generator.Hidden = []int{8, 0} },
+		`generator.head: "softmax" is not`:   func(c *Config) { c.Generator.Head = "softmax" },
+		"generator.branches: 0 ":             func(c *Config) { c.Generator.Branches = 0 },
+		"generator.branches: a split head":   func(c *Config) { c.Generator.Branches = 2 },
+		"loss.kernel.bandwidths[0]: -1 ":     func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		"training.optimizer.learning_rate: ": func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
+	} {
+		c := paper()
+		change(c)
+		require.ErrorContains(t, c.Validate(), want)
+		_, err := engine.NewTrainer(c, nil)
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,192 @@
+package hybrid
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// naiveDiscrepancy is the squared discrepancy by sums over samples and
+// integrals over the target.
+func naiveDiscrepancy(target *Target, x []float32, k []uint8) float64 {
+	kernel := func(x, y float64) float64 { return math.Exp(-(x - y) * (x - y) / 2) }
+	n, m := float64(len(x)), float64(target.Modes())
+	var sum float64
+	for i := range x {
+		for j := range x {
+			if k[i] == k[j] {
+				sum += kernel(float64(x[i]), float64(x[j])) / (n * n)
+			}
+		}
+		w := target.Well(int(k[i]))
+		sum -= 2 / (n * m) * simpson(func(y float64) float64 { return w.Density(y) * kernel(float64(x[i]), y) }, -w.edge(), w.edge(), 600)
+	}
+	for k := range target.Modes() {
+		w := target.Well(k)
+		sum += 1 / (m * m) * simpson(func(y float64) float64 {
+			return w.Density(y) * simpson(func(z float64) float64 { return w.Density(z) * kernel(y, z) }, -w.edge(), w.edge(), 300)
+		}, -w.edge(), w.edge(), 300)
+	}
+	return sum
+}
+
+func split(x []float32, k []uint8, modes int) [][]float64 {
+	byMode := make([][]float64, modes)
+	for i, v := range x {
+		byMode[k[i]] = append(byMode[k[i]], float64(v))
+	}
+	return byMode
+}
+
+func TestJointDiscrepancy(t *testing.T) {
+	target, err := NewTarget([]float64{.4, 9})
+	require.NoError(t, err)
+	x, k := exactBatch(target, 60, 1)
+	for range 2 {
+		want := naiveDiscrepancy(target, x, k)
+		got := jointDiscrepancy(target, split(x, k, 2))
+		require.InDelta(t, want, got.squared, 1e-9)
+		for i := range x {
+			x[i] = 1.5*x[i] + 1
+			k[i] = 0
+		}
+	}
+	// Far samples count as if all at one place, which is what these are.
+	for i := range x[:20] {
+		x[i] = 1000
+	}
+	require.InDelta(t, naiveDiscrepancy(target, x, k), jointDiscrepancy(target, split(x, k, 2)).squared, 1e-9)
+}
+
+// TestMetricsOfExactSamples compares the mean of each metric over repeated
+// experiments with its floor. joint_mmd's floor is an upper bound.
+func TestMetricsOfExactSamples(t *testing.T) {
+	target := paperTarget(t)
+	const repeats, n = 60, 4000
+	values := map[string][]float64{}
+	floors := map[string]float64{}
+	x, k := make([]float32, n), make([]uint8, n)
+	for r := range repeats {
+		target.Sample(x, k, &asm.Counter{Seed: 21, Step: uint32(r)}, 0)
+		e := compare(target, x, k)
+		require.Empty(t, e.Warnings)
+		require.Equal(t, n, e.Samples)
+		for _, m := range e.Metrics {
+			values[m.Name] = append(values[m.Name], m.Error)
+			floors[m.Name] = m.Floor
+			require.NotNil(t, m.Paper, m.Name)
+			require.LessOrEqual(t, m.Interval[0], m.Generated)
+			require.GreaterOrEqual(t, m.Interval[1], m.Generated)
+		}
+	}
+	require.Len(t, values, 5)
+	for name, v := range values {
+		mean, sd := meanAndDeviation(v)
+		slack := 6*sd/math.Sqrt(repeats) + 0.01*mean
+		require.LessOrEqual(t, mean, floors[name]+slack, name)
+		if name != "joint_mmd" {
+			require.GreaterOrEqual(t, mean, floors[name]-slack, name)
+		}
+	}
+}
+
+// TestIntervals takes samples of a law that is wrong in a known way and counts
+// how often the intervals cover the metrics of that law, as estimated from a
+// hundred times as many samples.
+func TestIntervals(t *testing.T) {
+	target, err := NewTarget([]float64{1, 2})
+	require.NoError(t, err)
+	wrong := func(n int, step uint32) ([]float32, []uint8) {
+		x, k := make([]float32, n), make([]uint8, n)
+		target.Sample(x, k, &asm.Counter{Seed: 22, Step: step}, 0)
+		for i := range x {
+			x[i] += .5
+			if i%10 == 0 {
+				k[i] = 0
+			}
+		}
+		return x, k
+	}
+	truth := map[string]float64{}
+	x, k := wrong(200000, 1000)
+	for _, m := range compare(target, x, k).Metrics {
+		truth[m.Name] = m.Error
+		require.Nil(t, m.Paper, "the target is not the paper's")
+	}
+	const repeats = 100
+	covered := map[string]int{}
+	for r := range repeats {
+		x, k := wrong(2000, uint32(r))
+		for _, m := range compare(target, x, k).Metrics {
+			if m.Interval[0] <= truth[m.Name] && truth[m.Name] <= m.Interval[1] {
+				covered[m.Name]++
+			}
+		}
+	}
+	for name := range truth {
+		// Six standard deviations of a binomial count below 95 %. The modes
+		// are drawn with less than a binomial's variance.
+		require.GreaterOrEqual(t, covered[name], 82, name)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	target := paperTarget(t)
+	const n = 3000
+	for want, change := range map[string]func(x *float32, k *uint8){
+		"mode 1 (μ = 9) is all but lost: its probability is 0.0": func(_ *float32, k *uint8) {
+			if *k == 1 {
+				*k = 2
+			}
+		},
+		"mode 0 (μ = 1) has all but lost its well at x = −1: 0.000": func(x *float32, k *uint8) {
+			if *k == 0 && *x < 0 {
+				*x = -*x
+			}
+		},
+		"mode 2 (μ = 25) has all but lost its well at x = +5": func(x *float32, k *uint8) {
+			if *k == 2 && *x > 0 {
+				*x = -*x
+			}
+		},
+		"100.0 % of the samples lie outside the wells": func(x *float32, _ *uint8) { *x += 20 },
+	} {
+		x, k := exactBatch(target, n, 2)
+		for i := range x {
+			change(&x[i], &k[i])
+		}
+		e := compare(target, x, k)
+		found := false
+		for _, w := range e.Warnings {
+			found = found || len(w) >= len(want) && w[:len(want)] == want
+		}
+		require.True(t, found, "%q is not in %q", want, e.Warnings)
+	}
+}
+
+// TestEvaluate measures an untrained generator, a cancelled one and one whose
+// samples are not finite.
+func TestEvaluate(t *testing.T) {
+	trainer := newTrainer(t, small(t, "paper"), 2)
+	s := trainer.System().(*system)
+	e, err := s.Evaluate(context.Background(), trainer.Params(), 70000)
+	require.NoError(t, err)
+	require.Equal(t, 70000, e.Samples)
+	require.NotEmpty(t, e.Warnings)
+	for _, m := range e.Metrics {
+		require.Greater(t, m.Error, m.Floor, m.Name)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = s.Evaluate(ctx, trainer.Params(), 10)
+	require.ErrorIs(t, err, context.Canceled)
+
+	trainer.Params()[s.NumParams()-4] = float32(math.Inf(1)) // the coordinate's bias
+	_, err = s.Evaluate(context.Background(), trainer.Params(), 10)
+	require.ErrorContains(t, err, "not finite")
+}

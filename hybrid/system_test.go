@@ -1,0 +1,207 @@
+package hybrid
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/npy"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// small returns a preset cut down to run in milliseconds.
+func small(t *testing.T, preset string) *Config {
+	t.Helper()
+	c, err := Preset(preset)
+	require.NoError(t, err)
+	c.Training.Batch, c.Training.Steps = 600, 4
+	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
+	return c
+}
+
+func newTrainer(t *testing.T, c *Config, threads int) *engine.Trainer {
+	t.Helper()
+	workers := pool.New(threads)
+	t.Cleanup(workers.Close)
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	return trainer
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	for _, preset := range Presets {
+		for _, threads := range []int{1, 2} {
+			trainer := newTrainer(t, small(t, preset), threads)
+			require.NoError(t, trainer.Step())
+			require.Zero(t, testing.AllocsPerRun(20, func() {
+				if err := trainer.Step(); err != nil {
+					panic(err)
+				}
+			}), "%s, %d threads", preset, threads)
+		}
+	}
+}
+
+func TestSameBitsForAnyThreads(t *testing.T) {
+	for _, preset := range Presets {
+		var want []float32
+		var records []engine.Record
+		for _, threads := range []int{1, 2, 3, 5} {
+			trainer := newTrainer(t, small(t, preset), threads)
+			for range 4 {
+				require.NoError(t, trainer.Step())
+			}
+			if want == nil {
+				want = append(want, trainer.Params()...)
+				records = append(records, trainer.Record())
+			}
+			require.Equal(t, want, trainer.Params(), "%s, %d threads", preset, threads)
+			require.Equal(t, records[0], trainer.Record(), "%s, %d threads", preset, threads)
+		}
+	}
+}
+
+// TestGeneratorDrawsFromSoftmax compares how often each choice is drawn with
+// its probability, and takes the coordinate and mode that belong to it.
+func TestGeneratorDrawsFromSoftmax(t *testing.T) {
+	for _, preset := range []string{"paper", "best"} {
+		c := small(t, preset)
+		c.Training.Batch = 1 << 14
+		c.Target.Mu = []float64{1, 4, 9, 16, 25} // so that choices and modes do not share a factor
+		trainer := newTrainer(t, c, 2)
+		s := trainer.System().(*system)
+		params, g := trainer.Params(), s.generator
+		for i := range params {
+			params[i] *= 3 // probabilities far from uniform
+		}
+		s.Generate(params, 1)
+		expected, variance, seen := make([]float64, g.choices), make([]float64, g.choices), make([]float64, g.choices)
+		for i, choice := range s.batch.choice {
+			out := s.batch.activations.Output()[i*g.net.Out():][:g.net.Out()]
+			var total float64
+			for _, h := range out[g.coordinates:] {
+				total += math.Exp(float64(h))
+			}
+			for c, h := range out[g.coordinates:] {
+				p := math.Exp(float64(h)) / total
+				require.InDelta(t, p, s.batch.probabilities[i*g.choices+c], 1e-6)
+				expected[c] += p
+				variance[c] += p * (1 - p)
+			}
+			seen[choice]++
+			require.EqualValues(t, int(choice)%5, s.batch.k[i])
+			if g.branched {
+				require.Equal(t, out[choice], s.batch.x[i])
+			} else {
+				require.Equal(t, out[0], s.batch.x[i])
+			}
+		}
+		for c := range seen {
+			require.InDelta(t, expected[c], seen[c], 6*math.Sqrt(variance[c]), "%s: choice %d", preset, c)
+		}
+	}
+}
+
+// TestDrawAtTheEdges selects by the bounds of cumulative probability.
+func TestDrawAtTheEdges(t *testing.T) {
+	for u, want := range map[float32]int{0: 1, 0.2: 1, 0.25: 2, 0.999: 2, 0x1p-24: 1, 1 - 0x1p-24: 2} {
+		weights := []float32{0, 1, 3}
+		require.Equal(t, want, draw(weights, u), "u=%v", u)
+		require.Equal(t, []float32{0, 0.25, 0.75}, weights)
+	}
+}
+
+// TestInitializeScalesCoordinates multiplies the coordinates' weights by the
+// gain and leaves all others alone.
+func TestInitializeScalesCoordinates(t *testing.T) {
+	for _, preset := range []string{"paper", "best"} {
+		c := small(t, preset)
+		c.Generator.Gain = 1
+		plain := newTrainer(t, c, 1)
+		c = small(t, preset)
+		c.Generator.Gain = 8
+		scaled := newTrainer(t, c, 1)
+		g := plain.System().(*system).generator
+		last := g.net.Layers() - 1
+		w := g.net.Weights(plain.Params(), last)
+		for i := range w {
+			if i%g.net.Out() < g.coordinates {
+				w[i] *= 8
+			}
+		}
+		require.Equal(t, plain.Params(), scaled.Params(), preset)
+	}
+}
+
+// TestTrainingReducesTheLoss runs a few steps of a small problem.
+func TestTrainingReducesTheLoss(t *testing.T) {
+	c := small(t, "best")
+	c.Target.Mu = []float64{0.5, 1}
+	c.Training.Steps, c.Training.Optimizer.LearningRate = 300, 5e-3
+	c.Generator.Gain = 5
+	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{1}}
+	trainer := newTrainer(t, c, 2)
+	require.NoError(t, trainer.Step())
+	s := trainer.System().(*system)
+	before, err := s.Evaluate(context.Background(), trainer.Params(), 20000)
+	require.NoError(t, err)
+	for trainer.Steps() < c.Training.Steps {
+		require.NoError(t, trainer.Step())
+	}
+	after, err := s.Evaluate(context.Background(), trainer.Params(), 20000)
+	require.NoError(t, err)
+	for i := range after.Metrics {
+		require.Less(t, after.Metrics[i].Error, before.Metrics[i].Error/2, after.Metrics[i].Name)
+	}
+	rates := s.AcceptanceByMove()
+	require.Len(t, rates, 3)
+	for name, rate := range rates {
+		require.Greater(t, rate, 0.2, name)
+	}
+	require.Contains(t, s.TensorName(0), "layer 1")
+}
+
+// TestSamplesAreSlicesOfOneStream draws the same samples in one piece and in
+// several that cut across blocks, with refinement and in every format.
+func TestSamplesAreSlicesOfOneStream(t *testing.T) {
+	for _, preset := range Presets {
+		trainer := newTrainer(t, small(t, preset), 3)
+		s := trainer.System().(*system)
+		const n = 700
+		whole := make([]byte, n*8)
+		require.NoError(t, s.Sample(whole, "states", trainer.Params(), 1000, n, 2))
+		for _, cut := range []int{1, 255, 257, 699} {
+			part := make([]byte, (n-cut)*8)
+			require.NoError(t, s.Sample(part, "states", trainer.Params(), uint64(1000+cut), n-cut, 2))
+			require.Equal(t, whole[cut*8:], part, "%s, from %d", preset, cut)
+		}
+		x := make([]byte, n*4)
+		require.NoError(t, s.Sample(x, "x", trainer.Params(), 1000, n, 2))
+		plain := make([]byte, n*8)
+		require.NoError(t, s.Sample(plain, "states", trainer.Params(), 1000, n, 0))
+		require.NotEqual(t, whole, plain, "refinement moves")
+		for r := range n {
+			require.Equal(t, whole[r*8:r*8+4], x[r*4:r*4+4])
+			require.Less(t, binary.LittleEndian.Uint32(whole[r*8+4:]), uint32(3))
+		}
+		for _, f := range s.Formats() {
+			size, err := npy.ItemSize(f.Descr)
+			require.NoError(t, err)
+			require.Equal(t, f.RowBytes, size)
+		}
+	}
+}
+
+func TestSampleErrors(t *testing.T) {
+	trainer := newTrainer(t, small(t, "quick"), 1)
+	s := trainer.System().(*system)
+	dst := make([]byte, 8)
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), 0, 1, -1), "refine: -1")
+	require.ErrorContains(t, s.Sample(dst, "bits", trainer.Params(), 0, 1, 0), `format: "bits"`)
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), maxSamples, 1, 0), "beyond the last one")
+}
