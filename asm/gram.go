@@ -19,7 +19,7 @@ type GramRange struct{ Row0, Row1, Col0, Col1 int }
 
 // GramScratch returns the number of floats of scratch space that GramTile and
 // KernelSums need for states of the given number of planes.
-func GramScratch(dim int) int { return 16*4*(1+dim) + (4*(2*dim+1)+15)/16*16 }
+func GramScratch(dim int) int { return 192 + 64*dim + (4*(2*dim+1)+15)/16*16 }
 
 // GramTile sums the reversibility loss and its gradient over the unordered
 // pairs i < j < N of a tile. With

@@ -80,7 +80,7 @@ func kernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, x
 	}
 	// The last one to three rows, as a block of four in scratch space.
 	rest := rows - full
-	block := scratch[16*4*(1+dim):]
+	block := scratch[192+64*dim:]
 	clear(block[:4*(2*dim+1)])
 	last, sum := block[:4*dim], block[4*dim:4*(2*dim+1)]
 	for c := range dim {

@@ -367,8 +367,7 @@ partial:
 	KMOVW   R10, K4
 
 masked:
-	// Squared distances; |du|² is common to both.
-	VXORPS Z0, Z0, Z0
+	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
@@ -376,70 +375,77 @@ masked:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   AX, R10
 	MOVQ   R8, R11
 	MOVQ   dim+32(FP), R12
 
-distance:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      (R11)(DX*1), Z21
-	VSUBPS.BCST  (R10), Z20, Z22
-	VFMADD231PS  Z22, Z22, Z16
-	VBROADCASTSS (R10)(DX*1), Z23
-	VSUBPS       Z23, Z21, Z22
-	VADDPS       Z23, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z0
-	VFMADD231PS  Z23, Z23, Z9
-	VSUBPS.BCST  4(R10), Z20, Z22
-	VFMADD231PS  Z22, Z22, Z17
-	VBROADCASTSS 4(R10)(DX*1), Z23
-	VSUBPS       Z23, Z21, Z22
-	VADDPS       Z23, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z10
-	VFMADD231PS  Z23, Z23, Z11
-	VSUBPS.BCST  8(R10), Z20, Z22
-	VFMADD231PS  Z22, Z22, Z18
-	VBROADCASTSS 8(R10)(DX*1), Z23
-	VSUBPS       Z23, Z21, Z22
-	VADDPS       Z23, Z21, Z23
-	VFMADD231PS  Z22, Z22, Z12
-	VFMADD231PS  Z23, Z23, Z13
-	VSUBPS.BCST  12(R10), Z20, Z20
-	VFMADD231PS  Z20, Z20, Z19
-	VBROADCASTSS 12(R10)(DX*1), Z22
-	VSUBPS       Z22, Z21, Z20
-	VADDPS       Z22, Z21, Z22
-	VFMADD231PS  Z20, Z20, Z14
-	VFMADD231PS  Z22, Z22, Z15
+distance0:
+	VMOVUPS      (R11), Z4
+	VMOVUPS      (R11)(DX*1), Z5
+	VSUBPS.BCST  (R10), Z4, Z6
+	VFMADD231PS  Z6, Z6, Z0
+	VBROADCASTSS (R10)(DX*1), Z7
+	VSUBPS       Z7, Z5, Z6
+	VADDPS       Z7, Z5, Z7
+	VFMADD231PS  Z6, Z6, Z8
+	VFMADD231PS  Z7, Z7, Z9
+	VSUBPS.BCST  4(R10), Z4, Z6
+	VFMADD231PS  Z6, Z6, Z1
+	VBROADCASTSS 4(R10)(DX*1), Z7
+	VSUBPS       Z7, Z5, Z6
+	VADDPS       Z7, Z5, Z7
+	VFMADD231PS  Z6, Z6, Z10
+	VFMADD231PS  Z7, Z7, Z11
+	VSUBPS.BCST  8(R10), Z4, Z6
+	VFMADD231PS  Z6, Z6, Z2
+	VBROADCASTSS 8(R10)(DX*1), Z7
+	VSUBPS       Z7, Z5, Z6
+	VADDPS       Z7, Z5, Z7
+	VFMADD231PS  Z6, Z6, Z12
+	VFMADD231PS  Z7, Z7, Z13
+	VSUBPS.BCST  12(R10), Z4, Z4
+	VFMADD231PS  Z4, Z4, Z3
+	VBROADCASTSS 12(R10)(DX*1), Z6
+	VSUBPS       Z6, Z5, Z4
+	VADDPS       Z6, Z5, Z6
+	VFMADD231PS  Z4, Z4, Z14
+	VFMADD231PS  Z6, Z6, Z15
 	ADDQ         CX, R10
 	ADDQ         CX, R11
 	DECQ         R12
-	JNZ          distance
-
-	// A pair outside of the sum gets equal distances: it adds nothing to the loss and to p-q.
-	VADDPS.Z Z16, Z0, K1, Z0
-	VADDPS.Z Z16, Z9, K1, Z9
-	VADDPS.Z Z17, Z10, K2, Z10
-	VADDPS.Z Z17, Z11, K2, Z11
-	VADDPS.Z Z18, Z12, K3, Z12
-	VADDPS.Z Z18, Z13, K3, Z13
-	VADDPS.Z Z19, Z14, K4, Z14
-	VADDPS.Z Z19, Z15, K4, Z15
-	VXORPS   Z16, Z16, Z16
-	VXORPS   Z17, Z17, Z17
-	VXORPS   Z18, Z18, Z18
-	VXORPS   Z19, Z19, Z19
-	VXORPS   Z20, Z20, Z20
-	VXORPS   Z21, Z21, Z21
-	VXORPS   Z22, Z22, Z22
-	VXORPS   Z23, Z23, Z23
-	VXORPS   Z24, Z24, Z24
-	MOVQ     steps+0(FP), R10
-	MOVQ     count+8(FP), R11
+	JNZ          distance0
+	VADDPS.Z     Z0, Z8, K1, Z8
+	VADDPS.Z     Z0, Z9, K1, Z9
+	VADDPS.Z     Z1, Z10, K2, Z10
+	VADDPS.Z     Z1, Z11, K2, Z11
+	VADDPS.Z     Z2, Z12, K3, Z12
+	VADDPS.Z     Z2, Z13, K3, Z13
+	VADDPS.Z     Z3, Z14, K4, Z14
+	VADDPS.Z     Z3, Z15, K4, Z15
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z16, Z16, Z16
+	VXORPS       Z17, Z17, Z17
+	VXORPS       Z18, Z18, Z18
+	VXORPS       Z19, Z19, Z19
+	VXORPS       Z20, Z20, Z20
+	VXORPS       Z21, Z21, Z21
+	VXORPS       Z22, Z22, Z22
+	VXORPS       Z23, Z23, Z23
+	VXORPS       Z24, Z24, Z24
+	MOVQ         steps+0(FP), R10
+	MOVQ         count+8(FP), R11
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
 
 step:
 	MOVL (R10), R12
@@ -451,95 +457,95 @@ step:
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(R10), Z26
-	VMULPS       Z26, Z0, Z4
-	VMULPS       Z26, Z9, Z5
-	VMULPS       Z26, Z10, Z6
+	VMULPS       Z8, Z26, Z3
+	VMULPS       Z9, Z26, Z4
+	VMULPS       Z10, Z26, Z5
+	VREDUCEPS    $0x01, Z3, Z6
 	VREDUCEPS    $0x01, Z4, Z7
-	VREDUCEPS    $0x01, Z5, Z8
-	VREDUCEPS    $0x01, Z6, Z25
-	VBROADCASTSS gramExp2c5<>+0(SB), Z1
-	VMOVAPS      Z1, Z2
-	VMOVAPS      Z1, Z3
+	VREDUCEPS    $0x01, Z5, Z25
+	VBROADCASTSS gramExp2c5<>+0(SB), Z0
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z0, Z2
 	VBROADCASTSS gramExp2c4<>+0(SB), Z26
+	VFMADD213PS  Z26, Z6, Z0
 	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z8, Z2
-	VFMADD213PS  Z26, Z25, Z3
+	VFMADD213PS  Z26, Z25, Z2
 	VBROADCASTSS gramExp2c3<>+0(SB), Z26
+	VFMADD213PS  Z26, Z6, Z0
 	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z8, Z2
-	VFMADD213PS  Z26, Z25, Z3
+	VFMADD213PS  Z26, Z25, Z2
 	VBROADCASTSS gramExp2c2<>+0(SB), Z26
+	VFMADD213PS  Z26, Z6, Z0
 	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z8, Z2
-	VFMADD213PS  Z26, Z25, Z3
+	VFMADD213PS  Z26, Z25, Z2
 	VBROADCASTSS gramExp2c1<>+0(SB), Z26
+	VFMADD213PS  Z26, Z6, Z0
 	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z8, Z2
-	VFMADD213PS  Z26, Z25, Z3
+	VFMADD213PS  Z26, Z25, Z2
 	VBROADCASTSS gramExp2c0<>+0(SB), Z26
+	VFMADD213PS  Z26, Z6, Z0
 	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z8, Z2
-	VFMADD213PS  Z26, Z25, Z3
+	VFMADD213PS  Z26, Z25, Z2
+	VSCALEFPS    Z3, Z0, Z0
 	VSCALEFPS    Z4, Z1, Z1
 	VSCALEFPS    Z5, Z2, Z2
-	VSCALEFPS    Z6, Z3, Z3
 	VBROADCASTSS 32(R10), Z29
-	VMULPS       Z29, Z11, Z7
-	VMULPS       Z29, Z12, Z8
-	VMULPS       Z29, Z13, Z25
-	VREDUCEPS    $0x01, Z7, Z26
-	VREDUCEPS    $0x01, Z8, Z27
+	VMULPS       Z11, Z29, Z6
+	VMULPS       Z12, Z29, Z7
+	VMULPS       Z13, Z29, Z25
+	VREDUCEPS    $0x01, Z6, Z26
+	VREDUCEPS    $0x01, Z7, Z27
 	VREDUCEPS    $0x01, Z25, Z28
-	VBROADCASTSS gramExp2c5<>+0(SB), Z4
-	VMOVAPS      Z4, Z5
-	VMOVAPS      Z4, Z6
+	VBROADCASTSS gramExp2c5<>+0(SB), Z3
+	VMOVAPS      Z3, Z4
+	VMOVAPS      Z3, Z5
 	VBROADCASTSS gramExp2c4<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z4
-	VFMADD213PS  Z29, Z27, Z5
-	VFMADD213PS  Z29, Z28, Z6
+	VFMADD213PS  Z29, Z26, Z3
+	VFMADD213PS  Z29, Z27, Z4
+	VFMADD213PS  Z29, Z28, Z5
 	VBROADCASTSS gramExp2c3<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z4
-	VFMADD213PS  Z29, Z27, Z5
-	VFMADD213PS  Z29, Z28, Z6
+	VFMADD213PS  Z29, Z26, Z3
+	VFMADD213PS  Z29, Z27, Z4
+	VFMADD213PS  Z29, Z28, Z5
 	VBROADCASTSS gramExp2c2<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z4
-	VFMADD213PS  Z29, Z27, Z5
-	VFMADD213PS  Z29, Z28, Z6
+	VFMADD213PS  Z29, Z26, Z3
+	VFMADD213PS  Z29, Z27, Z4
+	VFMADD213PS  Z29, Z28, Z5
 	VBROADCASTSS gramExp2c1<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z4
-	VFMADD213PS  Z29, Z27, Z5
-	VFMADD213PS  Z29, Z28, Z6
+	VFMADD213PS  Z29, Z26, Z3
+	VFMADD213PS  Z29, Z27, Z4
+	VFMADD213PS  Z29, Z28, Z5
 	VBROADCASTSS gramExp2c0<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z4
-	VFMADD213PS  Z29, Z27, Z5
-	VFMADD213PS  Z29, Z28, Z6
+	VFMADD213PS  Z29, Z26, Z3
+	VFMADD213PS  Z29, Z27, Z4
+	VFMADD213PS  Z29, Z28, Z5
+	VSCALEFPS    Z6, Z3, Z3
 	VSCALEFPS    Z7, Z4, Z4
-	VSCALEFPS    Z8, Z5, Z5
-	VSCALEFPS    Z25, Z6, Z6
+	VSCALEFPS    Z25, Z5, Z5
 	VBROADCASTSS 32(R10), Z29
-	VMULPS       Z29, Z14, Z25
-	VMULPS       Z29, Z15, Z26
+	VMULPS       Z14, Z29, Z25
+	VMULPS       Z15, Z29, Z26
 	VREDUCEPS    $0x01, Z25, Z27
 	VREDUCEPS    $0x01, Z26, Z28
-	VBROADCASTSS gramExp2c5<>+0(SB), Z7
-	VMOVAPS      Z7, Z8
+	VBROADCASTSS gramExp2c5<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
 	VBROADCASTSS gramExp2c4<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z7
-	VFMADD213PS  Z29, Z28, Z8
+	VFMADD213PS  Z29, Z27, Z6
+	VFMADD213PS  Z29, Z28, Z7
 	VBROADCASTSS gramExp2c3<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z7
-	VFMADD213PS  Z29, Z28, Z8
+	VFMADD213PS  Z29, Z27, Z6
+	VFMADD213PS  Z29, Z28, Z7
 	VBROADCASTSS gramExp2c2<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z7
-	VFMADD213PS  Z29, Z28, Z8
+	VFMADD213PS  Z29, Z27, Z6
+	VFMADD213PS  Z29, Z28, Z7
 	VBROADCASTSS gramExp2c1<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z7
-	VFMADD213PS  Z29, Z28, Z8
+	VFMADD213PS  Z29, Z27, Z6
+	VFMADD213PS  Z29, Z28, Z7
 	VBROADCASTSS gramExp2c0<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z7
-	VFMADD213PS  Z29, Z28, Z8
-	VSCALEFPS    Z25, Z7, Z7
-	VSCALEFPS    Z26, Z8, Z8
+	VFMADD213PS  Z29, Z27, Z6
+	VFMADD213PS  Z29, Z28, Z7
+	VSCALEFPS    Z25, Z6, Z6
+	VSCALEFPS    Z26, Z7, Z7
 	JMP          slope
 
 power:
@@ -548,6 +554,7 @@ power:
 	JMP  square_next
 
 square:
+	VMULPS Z0, Z0, Z0
 	VMULPS Z1, Z1, Z1
 	VMULPS Z2, Z2, Z2
 	VMULPS Z3, Z3, Z3
@@ -555,7 +562,6 @@ square:
 	VMULPS Z5, Z5, Z5
 	VMULPS Z6, Z6, Z6
 	VMULPS Z7, Z7, Z7
-	VMULPS Z8, Z8, Z8
 	DECL   R12
 
 square_next:
@@ -563,22 +569,66 @@ square_next:
 	JNZ   square
 
 slope:
-	VFMADD231PS.BCST 96(R10), Z1, Z16
-	VFMADD231PS.BCST 96(R10), Z2, Z17
-	VFMADD231PS.BCST 96(R10), Z3, Z18
-	VFMADD231PS.BCST 96(R10), Z4, Z19
-	VFMADD231PS.BCST 96(R10), Z5, Z20
-	VFMADD231PS.BCST 96(R10), Z6, Z21
-	VFMADD231PS.BCST 96(R10), Z7, Z22
-	VFMADD231PS.BCST 96(R10), Z8, Z23
+	VFMADD231PS.BCST 96(R10), Z0, Z16
+	VFMADD231PS.BCST 96(R10), Z1, Z17
+	VFMADD231PS.BCST 96(R10), Z2, Z18
+	VFMADD231PS.BCST 96(R10), Z3, Z19
+	VFMADD231PS.BCST 96(R10), Z4, Z20
+	VFMADD231PS.BCST 96(R10), Z5, Z21
+	VFMADD231PS.BCST 96(R10), Z6, Z22
+	VFMADD231PS.BCST 96(R10), Z7, Z23
 	JMP              value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VBROADCASTSS 32(R10), Z2
-	VADDPS       Z0, Z2, Z2
-	VBROADCASTSS gramLargest<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
+	VBROADCASTSS 32(R10), Z1
+	VADDPS       Z8, Z1, Z1
+	VBROADCASTSS gramLargest<>+0(SB), Z2
+	VMINPS       Z1, Z2, Z1
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
+	VPSRAD      $0x17, Z0, Z2
+	VCVTDQ2PS   Z2, Z2
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z0, Z0
+	VPADDD.BCST gramRootBits<>+0(SB), Z0, Z0
+	VADDPS.BCST gramMinusOne<>+0(SB), Z0, Z0
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z3
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z0, Z3
+	VMULPS           Z0, Z3, Z3
+	VFMADD213PS      Z0, Z0, Z3
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
+	VMULPS.BCST      128(R10), Z2, Z2
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z2, Z3
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VSCALEFPS        Z2, Z0, Z0
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z2, Z2, Z2
+	VFMADD231PS      Z2, Z1, Z0
+	VDIVPS           Z1, Z0, Z2
+	VFMADD231PS.BCST 96(R10), Z2, Z16
+	VBROADCASTSS     32(R10), Z2
+	VADDPS           Z9, Z2, Z2
+	VBROADCASTSS     gramLargest<>+0(SB), Z3
+	VMINPS           Z2, Z3, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
@@ -618,9 +668,9 @@ general:
 	VXORPS           Z3, Z3, Z3
 	VFMADD231PS      Z3, Z2, Z1
 	VDIVPS           Z2, Z1, Z3
-	VFMADD231PS.BCST 96(R10), Z3, Z16
+	VFMADD231PS.BCST 96(R10), Z3, Z17
 	VBROADCASTSS     32(R10), Z3
-	VADDPS           Z9, Z3, Z3
+	VADDPS           Z10, Z3, Z3
 	VBROADCASTSS     gramLargest<>+0(SB), Z4
 	VMINPS           Z3, Z4, Z3
 
@@ -662,9 +712,9 @@ general:
 	VXORPS           Z4, Z4, Z4
 	VFMADD231PS      Z4, Z3, Z2
 	VDIVPS           Z3, Z2, Z4
-	VFMADD231PS.BCST 96(R10), Z4, Z17
+	VFMADD231PS.BCST 96(R10), Z4, Z18
 	VBROADCASTSS     32(R10), Z4
-	VADDPS           Z10, Z4, Z4
+	VADDPS           Z11, Z4, Z4
 	VBROADCASTSS     gramLargest<>+0(SB), Z5
 	VMINPS           Z4, Z5, Z4
 
@@ -706,9 +756,9 @@ general:
 	VXORPS           Z5, Z5, Z5
 	VFMADD231PS      Z5, Z4, Z3
 	VDIVPS           Z4, Z3, Z5
-	VFMADD231PS.BCST 96(R10), Z5, Z18
+	VFMADD231PS.BCST 96(R10), Z5, Z19
 	VBROADCASTSS     32(R10), Z5
-	VADDPS           Z11, Z5, Z5
+	VADDPS           Z12, Z5, Z5
 	VBROADCASTSS     gramLargest<>+0(SB), Z6
 	VMINPS           Z5, Z6, Z5
 
@@ -750,9 +800,9 @@ general:
 	VXORPS           Z6, Z6, Z6
 	VFMADD231PS      Z6, Z5, Z4
 	VDIVPS           Z5, Z4, Z6
-	VFMADD231PS.BCST 96(R10), Z6, Z19
+	VFMADD231PS.BCST 96(R10), Z6, Z20
 	VBROADCASTSS     32(R10), Z6
-	VADDPS           Z12, Z6, Z6
+	VADDPS           Z13, Z6, Z6
 	VBROADCASTSS     gramLargest<>+0(SB), Z7
 	VMINPS           Z6, Z7, Z6
 
@@ -765,123 +815,79 @@ general:
 	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z8
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z8
-	VMULPS           Z5, Z8, Z8
-	VFMADD213PS      Z5, Z5, Z8
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z8, Z7
+	VBROADCASTSS     gramLogc8<>+0(SB), Z25
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z25
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z25
+	VMULPS           Z5, Z25, Z25
+	VFMADD213PS      Z5, Z5, Z25
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z7
 	VMULPS.BCST      128(R10), Z7, Z7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z7, Z8
+	VREDUCEPS        $0x01, Z7, Z25
 	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z5
 	VSCALEFPS        Z7, Z5, Z5
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z7, Z7, Z7
 	VFMADD231PS      Z7, Z6, Z5
 	VDIVPS           Z6, Z5, Z7
-	VFMADD231PS.BCST 96(R10), Z7, Z20
+	VFMADD231PS.BCST 96(R10), Z7, Z21
 	VBROADCASTSS     32(R10), Z7
-	VADDPS           Z13, Z7, Z7
-	VBROADCASTSS     gramLargest<>+0(SB), Z8
-	VMINPS           Z7, Z8, Z7
+	VADDPS           Z14, Z7, Z7
+	VBROADCASTSS     gramLargest<>+0(SB), Z25
+	VMINPS           Z7, Z25, Z7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
-	VPSRAD      $0x17, Z6, Z8
-	VCVTDQ2PS   Z8, Z8
+	VPSRAD      $0x17, Z6, Z25
+	VCVTDQ2PS   Z25, Z25
 	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
 	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
 	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z25
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z25
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z25
-	VMULPS           Z6, Z25, Z25
-	VFMADD213PS      Z6, Z6, Z25
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z8
-	VMULPS.BCST      128(R10), Z8, Z8
-
-	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z8, Z25
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
-	VSCALEFPS        Z8, Z6, Z6
-
-	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS           Z8, Z8, Z8
-	VFMADD231PS      Z8, Z7, Z6
-	VDIVPS           Z7, Z6, Z8
-	VFMADD231PS.BCST 96(R10), Z8, Z21
-	VBROADCASTSS     32(R10), Z8
-	VADDPS           Z14, Z8, Z8
-	VBROADCASTSS     gramLargest<>+0(SB), Z25
-	VMINPS           Z8, Z25, Z8
-
-	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z8, Z7
-	VPSRAD      $0x17, Z7, Z25
-	VCVTDQ2PS   Z25, Z25
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
-	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
-	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
-
-	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z26
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z26
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z26
-	VMULPS           Z7, Z26, Z26
-	VFMADD213PS      Z7, Z7, Z26
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z26
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z26
+	VMULPS           Z6, Z26, Z26
+	VFMADD213PS      Z6, Z6, Z26
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
 	VMULPS.BCST      128(R10), Z25, Z25
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
-	VSCALEFPS        Z25, Z7, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z6
+	VSCALEFPS        Z25, Z6, Z6
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z25, Z25, Z25
-	VFMADD231PS      Z25, Z8, Z7
-	VDIVPS           Z8, Z7, Z25
+	VFMADD231PS      Z25, Z7, Z6
+	VDIVPS           Z7, Z6, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z22
 	VBROADCASTSS     32(R10), Z25
 	VADDPS           Z15, Z25, Z25
@@ -889,132 +895,132 @@ general:
 	VMINPS           Z25, Z26, Z25
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z8
-	VPSRAD      $0x17, Z8, Z26
+	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z7
+	VPSRAD      $0x17, Z7, Z26
 	VCVTDQ2PS   Z26, Z26
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
-	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
-	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
+	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
+	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
 
 	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z27
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z27
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z27
-	VMULPS           Z8, Z27, Z27
-	VFMADD213PS      Z8, Z8, Z27
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z27
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z27
+	VMULPS           Z7, Z27, Z27
+	VFMADD213PS      Z7, Z7, Z27
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z27, Z26
 	VMULPS.BCST      128(R10), Z26, Z26
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z26, Z27
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z8
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z8
-	VSCALEFPS        Z26, Z8, Z8
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z7
+	VSCALEFPS        Z26, Z7, Z7
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z26, Z26, Z26
-	VFMADD231PS      Z26, Z25, Z8
-	VDIVPS           Z25, Z8, Z26
+	VFMADD231PS      Z26, Z25, Z7
+	VDIVPS           Z25, Z7, Z26
 	VFMADD231PS.BCST 96(R10), Z26, Z23
 	JMP              value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VBROADCASTSS 32(R10), Z7
-	VADDPS       Z7, Z0, Z4
-	VADDPS       Z7, Z9, Z5
-	VADDPS       Z7, Z10, Z6
-	VBROADCASTSS gramLargest<>+0(SB), Z7
-	VMINPS       Z4, Z7, Z4
-	VMINPS       Z5, Z7, Z5
-	VMINPS       Z6, Z7, Z6
+	VBROADCASTSS 32(R10), Z6
+	VADDPS       Z8, Z6, Z3
+	VADDPS       Z9, Z6, Z4
+	VADDPS       Z10, Z6, Z5
+	VBROADCASTSS gramLargest<>+0(SB), Z6
+	VMINPS       Z3, Z6, Z3
+	VMINPS       Z4, Z6, Z4
+	VMINPS       Z5, Z6, Z5
+	VRSQRT14PS   Z3, Z0
 	VRSQRT14PS   Z4, Z1
 	VRSQRT14PS   Z5, Z2
-	VRSQRT14PS   Z6, Z3
+	VMULPS       Z3, Z0, Z3
 	VMULPS       Z4, Z1, Z4
 	VMULPS       Z5, Z2, Z5
-	VMULPS       Z6, Z3, Z6
-	VBROADCASTSS gramThree<>+0(SB), Z7
-	VFNMADD213PS Z7, Z1, Z4
-	VFNMADD213PS Z7, Z2, Z5
-	VFNMADD213PS Z7, Z3, Z6
+	VBROADCASTSS gramThree<>+0(SB), Z6
+	VFNMADD213PS Z6, Z0, Z3
+	VFNMADD213PS Z6, Z1, Z4
+	VFNMADD213PS Z6, Z2, Z5
+	VMULPS       Z3, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z5, Z2, Z2
-	VMULPS       Z6, Z3, Z3
 	VBROADCASTSS 32(R10), Z26
-	VADDPS       Z26, Z11, Z7
-	VADDPS       Z26, Z12, Z8
-	VADDPS       Z26, Z13, Z25
+	VADDPS       Z11, Z26, Z6
+	VADDPS       Z12, Z26, Z7
+	VADDPS       Z13, Z26, Z25
 	VBROADCASTSS gramLargest<>+0(SB), Z26
+	VMINPS       Z6, Z26, Z6
 	VMINPS       Z7, Z26, Z7
-	VMINPS       Z8, Z26, Z8
 	VMINPS       Z25, Z26, Z25
+	VRSQRT14PS   Z6, Z3
 	VRSQRT14PS   Z7, Z4
-	VRSQRT14PS   Z8, Z5
-	VRSQRT14PS   Z25, Z6
+	VRSQRT14PS   Z25, Z5
+	VMULPS       Z6, Z3, Z6
 	VMULPS       Z7, Z4, Z7
-	VMULPS       Z8, Z5, Z8
-	VMULPS       Z25, Z6, Z25
+	VMULPS       Z25, Z5, Z25
 	VBROADCASTSS gramThree<>+0(SB), Z26
+	VFNMADD213PS Z26, Z3, Z6
 	VFNMADD213PS Z26, Z4, Z7
-	VFNMADD213PS Z26, Z5, Z8
-	VFNMADD213PS Z26, Z6, Z25
+	VFNMADD213PS Z26, Z5, Z25
+	VMULPS       Z6, Z3, Z3
 	VMULPS       Z7, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z25, Z6, Z6
+	VMULPS       Z25, Z5, Z5
 	VBROADCASTSS 32(R10), Z27
-	VADDPS       Z27, Z14, Z25
-	VADDPS       Z27, Z15, Z26
+	VADDPS       Z14, Z27, Z25
+	VADDPS       Z15, Z27, Z26
 	VBROADCASTSS gramLargest<>+0(SB), Z27
 	VMINPS       Z25, Z27, Z25
 	VMINPS       Z26, Z27, Z26
-	VRSQRT14PS   Z25, Z7
-	VRSQRT14PS   Z26, Z8
-	VMULPS       Z25, Z7, Z25
-	VMULPS       Z26, Z8, Z26
+	VRSQRT14PS   Z25, Z6
+	VRSQRT14PS   Z26, Z7
+	VMULPS       Z25, Z6, Z25
+	VMULPS       Z26, Z7, Z26
 	VBROADCASTSS gramThree<>+0(SB), Z27
-	VFNMADD213PS Z27, Z7, Z25
-	VFNMADD213PS Z27, Z8, Z26
-	VMULPS       Z25, Z7, Z7
-	VMULPS       Z26, Z8, Z8
+	VFNMADD213PS Z27, Z6, Z25
+	VFNMADD213PS Z27, Z7, Z26
+	VMULPS       Z25, Z6, Z6
+	VMULPS       Z26, Z7, Z7
 	MOVL         4(R10), R12
 	CMPL         R12, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS           Z1, Z1, Z25
-	VMULPS           Z2, Z2, Z26
-	VMULPS           Z3, Z3, Z27
-	VMULPS           Z4, Z4, Z28
-	VMULPS           Z5, Z5, Z29
-	VMULPS           Z6, Z6, Z30
-	VMULPS           Z1, Z25, Z25
-	VMULPS           Z2, Z26, Z26
-	VMULPS           Z3, Z27, Z27
-	VMULPS           Z4, Z28, Z28
-	VMULPS           Z5, Z29, Z29
-	VMULPS           Z6, Z30, Z30
+	VMULPS           Z0, Z0, Z25
+	VMULPS           Z1, Z1, Z26
+	VMULPS           Z2, Z2, Z27
+	VMULPS           Z3, Z3, Z28
+	VMULPS           Z4, Z4, Z29
+	VMULPS           Z5, Z5, Z30
+	VMULPS           Z0, Z25, Z25
+	VMULPS           Z1, Z26, Z26
+	VMULPS           Z2, Z27, Z27
+	VMULPS           Z3, Z28, Z28
+	VMULPS           Z4, Z29, Z29
+	VMULPS           Z5, Z30, Z30
 	VFMADD231PS.BCST 96(R10), Z25, Z16
 	VFMADD231PS.BCST 96(R10), Z26, Z17
 	VFMADD231PS.BCST 96(R10), Z27, Z18
 	VFMADD231PS.BCST 96(R10), Z28, Z19
 	VFMADD231PS.BCST 96(R10), Z29, Z20
 	VFMADD231PS.BCST 96(R10), Z30, Z21
-	VMULPS           Z7, Z7, Z25
-	VMULPS           Z8, Z8, Z26
-	VMULPS           Z7, Z25, Z25
-	VMULPS           Z8, Z26, Z26
+	VMULPS           Z6, Z6, Z25
+	VMULPS           Z7, Z7, Z26
+	VMULPS           Z6, Z25, Z25
+	VMULPS           Z7, Z26, Z26
 	VFMADD231PS.BCST 96(R10), Z25, Z22
 	VFMADD231PS.BCST 96(R10), Z26, Z23
 	JMP              value
@@ -1022,193 +1028,192 @@ root:
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
 	MOVL    4(R10), R12
-	VMULPS  Z1, Z1, Z25
+	VMULPS  Z0, Z0, Z25
 	SHRL    $0x01, R12
 	JCS     odd0
-	VMOVAPS Z25, Z1
+	VMOVAPS Z25, Z0
 	DECL    R12
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Z25, Z1, Z1
+	VMULPS Z25, Z0, Z0
 	DECL   R12
 
 raise_next0:
 	TESTL            R12, R12
 	JNZ              raise0
-	VMULPS           Z25, Z1, Z25
+	VMULPS           Z25, Z0, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z16
 	MOVL             4(R10), R12
-	VMULPS           Z2, Z2, Z25
+	VMULPS           Z1, Z1, Z25
 	SHRL             $0x01, R12
 	JCS              odd1
-	VMOVAPS          Z25, Z2
+	VMOVAPS          Z25, Z1
 	DECL             R12
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Z25, Z2, Z2
+	VMULPS Z25, Z1, Z1
 	DECL   R12
 
 raise_next1:
 	TESTL            R12, R12
 	JNZ              raise1
-	VMULPS           Z25, Z2, Z25
+	VMULPS           Z25, Z1, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z17
 	MOVL             4(R10), R12
-	VMULPS           Z3, Z3, Z25
+	VMULPS           Z2, Z2, Z25
 	SHRL             $0x01, R12
 	JCS              odd2
-	VMOVAPS          Z25, Z3
+	VMOVAPS          Z25, Z2
 	DECL             R12
 
 odd2:
 	JMP raise_next2
 
 raise2:
-	VMULPS Z25, Z3, Z3
+	VMULPS Z25, Z2, Z2
 	DECL   R12
 
 raise_next2:
 	TESTL            R12, R12
 	JNZ              raise2
-	VMULPS           Z25, Z3, Z25
+	VMULPS           Z25, Z2, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z18
 	MOVL             4(R10), R12
-	VMULPS           Z4, Z4, Z25
+	VMULPS           Z3, Z3, Z25
 	SHRL             $0x01, R12
 	JCS              odd3
-	VMOVAPS          Z25, Z4
+	VMOVAPS          Z25, Z3
 	DECL             R12
 
 odd3:
 	JMP raise_next3
 
 raise3:
-	VMULPS Z25, Z4, Z4
+	VMULPS Z25, Z3, Z3
 	DECL   R12
 
 raise_next3:
 	TESTL            R12, R12
 	JNZ              raise3
-	VMULPS           Z25, Z4, Z25
+	VMULPS           Z25, Z3, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z19
 	MOVL             4(R10), R12
-	VMULPS           Z5, Z5, Z25
+	VMULPS           Z4, Z4, Z25
 	SHRL             $0x01, R12
 	JCS              odd4
-	VMOVAPS          Z25, Z5
+	VMOVAPS          Z25, Z4
 	DECL             R12
 
 odd4:
 	JMP raise_next4
 
 raise4:
-	VMULPS Z25, Z5, Z5
+	VMULPS Z25, Z4, Z4
 	DECL   R12
 
 raise_next4:
 	TESTL            R12, R12
 	JNZ              raise4
-	VMULPS           Z25, Z5, Z25
+	VMULPS           Z25, Z4, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z20
 	MOVL             4(R10), R12
-	VMULPS           Z6, Z6, Z25
+	VMULPS           Z5, Z5, Z25
 	SHRL             $0x01, R12
 	JCS              odd5
-	VMOVAPS          Z25, Z6
+	VMOVAPS          Z25, Z5
 	DECL             R12
 
 odd5:
 	JMP raise_next5
 
 raise5:
-	VMULPS Z25, Z6, Z6
+	VMULPS Z25, Z5, Z5
 	DECL   R12
 
 raise_next5:
 	TESTL            R12, R12
 	JNZ              raise5
-	VMULPS           Z25, Z6, Z25
+	VMULPS           Z25, Z5, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z21
 	MOVL             4(R10), R12
-	VMULPS           Z7, Z7, Z25
+	VMULPS           Z6, Z6, Z25
 	SHRL             $0x01, R12
 	JCS              odd6
-	VMOVAPS          Z25, Z7
+	VMOVAPS          Z25, Z6
 	DECL             R12
 
 odd6:
 	JMP raise_next6
 
 raise6:
-	VMULPS Z25, Z7, Z7
+	VMULPS Z25, Z6, Z6
 	DECL   R12
 
 raise_next6:
 	TESTL            R12, R12
 	JNZ              raise6
-	VMULPS           Z25, Z7, Z25
+	VMULPS           Z25, Z6, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z22
 	MOVL             4(R10), R12
-	VMULPS           Z8, Z8, Z25
+	VMULPS           Z7, Z7, Z25
 	SHRL             $0x01, R12
 	JCS              odd7
-	VMOVAPS          Z25, Z8
+	VMOVAPS          Z25, Z7
 	DECL             R12
 
 odd7:
 	JMP raise_next7
 
 raise7:
-	VMULPS Z25, Z8, Z8
+	VMULPS Z25, Z7, Z7
 	DECL   R12
 
 raise_next7:
 	TESTL            R12, R12
 	JNZ              raise7
-	VMULPS           Z25, Z8, Z25
+	VMULPS           Z25, Z7, Z25
 	VFMADD231PS.BCST 96(R10), Z25, Z23
 
 value:
 	CMPL   8(R10), $0x00
 	JEQ    weighted
-	VSUBPS Z2, Z1, Z25
-	VSUBPS Z4, Z3, Z26
+	VSUBPS Z1, Z0, Z25
+	VSUBPS Z3, Z2, Z26
 	VADDPS Z26, Z25, Z25
-	VSUBPS Z6, Z5, Z26
-	VSUBPS Z8, Z7, Z27
+	VSUBPS Z5, Z4, Z26
+	VSUBPS Z7, Z6, Z27
 	VADDPS Z27, Z26, Z26
 	VADDPS Z26, Z25, Z25
 	VADDPS Z25, Z24, Z24
 	JMP    step_next
 
 weighted:
-	VSUBPS           Z2, Z1, Z25
-	VSUBPS           Z4, Z3, Z26
-	VADDPS           Z26, Z25, Z25
-	VSUBPS           Z6, Z5, Z26
-	VSUBPS           Z8, Z7, Z27
-	VADDPS           Z27, Z26, Z26
-	VADDPS           Z26, Z25, Z25
-	VFMADD231PS.BCST 64(R10), Z25, Z24
+	VSUBPS      Z1, Z0, Z25
+	VSUBPS      Z3, Z2, Z26
+	VADDPS      Z26, Z25, Z25
+	VSUBPS      Z5, Z4, Z26
+	VSUBPS      Z7, Z6, Z27
+	VADDPS      Z27, Z26, Z26
+	VADDPS      Z26, Z25, Z25
+	VMULPS.BCST 64(R10), Z25, Z25
+	VADDPS      Z25, Z24, Z24
 
 step_next:
-	ADDQ $+160, R10
-	DECQ R11
-	JNZ  step
-
-	// The block's share of the loss, in float64.
+	ADDQ          $+160, R10
+	DECQ          R11
+	JNZ           step
+	VEXTRACTF64X4 $0x01, Z24, Y0
+	VCVTPS2PD     Y24, Z1
+	VCVTPS2PD     Y0, Z2
 	VMOVUPD       (SI), Z0
-	VCVTPS2PD     Y24, Z9
-	VADDPD        Z9, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z24, Y9
-	VCVTPS2PD     Y9, Z9
-	VADDPD        Z9, Z0, Z0
+	VADDPD        Z1, Z2, Z1
+	VADDPD        Z1, Z0, Z0
 	VMOVUPD       Z0, (SI)
 
 	// Gradients of both sides, from m = p-q and q.
@@ -1230,41 +1235,41 @@ step_next:
 
 gradient:
 	VMOVUPS           (R11)(DX*1), Z0
-	VMOVUPS           (R11)(DX*2), Z9
-	VMOVUPS           (R13), Z10
-	VSUBPS.BCST       (R10)(DX*2), Z9, Z11
-	VMOVUPS           256(R12), Z12
-	VFNMADD231PS      Z17, Z0, Z12
-	VMULPS            Z16, Z11, Z11
-	VSUBPS            Z11, Z12, Z12
-	VMOVUPS           Z12, 256(R12)
-	VADDPS            Z11, Z10, Z10
-	VFNMADD231PS.BCST (R10)(DX*1), Z17, Z10
-	VSUBPS.BCST       4(R10)(DX*2), Z9, Z11
-	VMOVUPS           320(R12), Z12
-	VFNMADD231PS      Z19, Z0, Z12
-	VMULPS            Z18, Z11, Z11
-	VSUBPS            Z11, Z12, Z12
-	VMOVUPS           Z12, 320(R12)
-	VADDPS            Z11, Z10, Z10
-	VFNMADD231PS.BCST 4(R10)(DX*1), Z19, Z10
-	VSUBPS.BCST       8(R10)(DX*2), Z9, Z11
-	VMOVUPS           384(R12), Z12
-	VFNMADD231PS      Z21, Z0, Z12
-	VMULPS            Z20, Z11, Z11
-	VSUBPS            Z11, Z12, Z12
-	VMOVUPS           Z12, 384(R12)
-	VADDPS            Z11, Z10, Z10
-	VFNMADD231PS.BCST 8(R10)(DX*1), Z21, Z10
-	VSUBPS.BCST       12(R10)(DX*2), Z9, Z9
-	VMOVUPS           448(R12), Z11
-	VFNMADD231PS      Z23, Z0, Z11
-	VMULPS            Z22, Z9, Z9
-	VSUBPS            Z9, Z11, Z11
-	VMOVUPS           Z11, 448(R12)
-	VADDPS            Z9, Z10, Z10
-	VFNMADD231PS.BCST 12(R10)(DX*1), Z23, Z10
-	VMOVUPS           Z10, (R13)
+	VMOVUPS           (R11)(DX*2), Z1
+	VMOVUPS           (R13), Z2
+	VSUBPS.BCST       (R10)(DX*2), Z1, Z3
+	VMOVUPS           256(R12), Z4
+	VFNMADD231PS      Z17, Z0, Z4
+	VMULPS            Z16, Z3, Z3
+	VSUBPS            Z3, Z4, Z4
+	VMOVUPS           Z4, 256(R12)
+	VADDPS            Z3, Z2, Z2
+	VFNMADD231PS.BCST (R10)(DX*1), Z17, Z2
+	VSUBPS.BCST       4(R10)(DX*2), Z1, Z3
+	VMOVUPS           320(R12), Z4
+	VFNMADD231PS      Z19, Z0, Z4
+	VMULPS            Z18, Z3, Z3
+	VSUBPS            Z3, Z4, Z4
+	VMOVUPS           Z4, 320(R12)
+	VADDPS            Z3, Z2, Z2
+	VFNMADD231PS.BCST 4(R10)(DX*1), Z19, Z2
+	VSUBPS.BCST       8(R10)(DX*2), Z1, Z3
+	VMOVUPS           384(R12), Z4
+	VFNMADD231PS      Z21, Z0, Z4
+	VMULPS            Z20, Z3, Z3
+	VSUBPS            Z3, Z4, Z4
+	VMOVUPS           Z4, 384(R12)
+	VADDPS            Z3, Z2, Z2
+	VFNMADD231PS.BCST 8(R10)(DX*1), Z21, Z2
+	VSUBPS.BCST       12(R10)(DX*2), Z1, Z1
+	VMOVUPS           448(R12), Z3
+	VFNMADD231PS      Z23, Z0, Z3
+	VMULPS            Z22, Z1, Z1
+	VSUBPS            Z1, Z3, Z3
+	VMOVUPS           Z3, 448(R12)
+	VADDPS            Z1, Z2, Z2
+	VFNMADD231PS.BCST 12(R10)(DX*1), Z23, Z2
+	VMOVUPS           Z2, (R13)
 	ADDQ              CX, R10
 	ADDQ              CX, R11
 	ADDQ              $+256, R12
@@ -1289,22 +1294,22 @@ row_end:
 
 store:
 	VMOVUPS       256(DI), Z0
-	VMOVUPS       320(DI), Z9
-	VMOVUPS       384(DI), Z10
-	VMOVUPS       448(DI), Z11
-	VUNPCKHPS     Z9, Z0, Z12
-	VUNPCKLPS     Z9, Z0, Z0
-	VADDPS        Z12, Z0, Z0
-	VUNPCKHPS     Z11, Z10, Z9
-	VUNPCKLPS     Z11, Z10, Z10
-	VADDPS        Z9, Z10, Z10
-	VUNPCKHPD     Z10, Z0, Z9
-	VUNPCKLPD     Z10, Z0, Z0
-	VADDPS        Z9, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y9
-	VADDPS        Y9, Y0, Y9
-	VEXTRACTF128  $0x01, Y9, X0
-	VADDPS        X0, X9, X0
+	VMOVUPS       320(DI), Z1
+	VMOVUPS       384(DI), Z2
+	VMOVUPS       448(DI), Z3
+	VUNPCKHPS     Z1, Z0, Z4
+	VUNPCKLPS     Z1, Z0, Z0
+	VADDPS        Z4, Z0, Z0
+	VUNPCKHPS     Z3, Z2, Z1
+	VUNPCKLPS     Z3, Z2, Z2
+	VADDPS        Z1, Z2, Z2
+	VUNPCKHPD     Z2, Z0, Z1
+	VUNPCKLPD     Z2, Z0, Z0
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X0
 	VMOVUPS       X0, (R8)
 	ADDQ          $+256, DI
 	ADDQ          R9, R8
@@ -1327,7 +1332,7 @@ store:
 
 // func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, dim int, scratch *float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·kernelSumsAVX512(SB), NOSPLIT, $136-104
+TEXT ·kernelSumsAVX512(SB), NOSPLIT, $8-104
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -1374,7 +1379,7 @@ block:
 	KMOVW   R11, K1
 	SHRQ    $0x10, R11
 	KMOVW   R11, K2
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
@@ -1387,28 +1392,29 @@ block:
 	MOVQ    dim+88(FP), R13
 
 distance:
-	VMOVUPS.Z   (R12), K1, Z16
-	VSUBPS.BCST (R11), Z16, Z17
-	VFMADD231PS Z17, Z17, Z0
-	VSUBPS.BCST 4(R11), Z16, Z17
-	VFMADD231PS Z17, Z17, Z10
-	VSUBPS.BCST 8(R11), Z16, Z17
-	VFMADD231PS Z17, Z17, Z12
-	VSUBPS.BCST 12(R11), Z16, Z16
-	VFMADD231PS Z16, Z16, Z14
-	VMOVUPS.Z   64(R12), K2, Z16
-	VSUBPS.BCST (R11), Z16, Z17
-	VFMADD231PS Z17, Z17, Z9
-	VSUBPS.BCST 4(R11), Z16, Z17
-	VFMADD231PS Z17, Z17, Z11
-	VSUBPS.BCST 8(R11), Z16, Z17
-	VFMADD231PS Z17, Z17, Z13
-	VSUBPS.BCST 12(R11), Z16, Z16
-	VFMADD231PS Z16, Z16, Z15
+	VMOVUPS.Z   (R12), K1, Z0
+	VSUBPS.BCST (R11), Z0, Z1
+	VFMADD231PS Z1, Z1, Z8
+	VSUBPS.BCST 4(R11), Z0, Z1
+	VFMADD231PS Z1, Z1, Z10
+	VSUBPS.BCST 8(R11), Z0, Z1
+	VFMADD231PS Z1, Z1, Z12
+	VSUBPS.BCST 12(R11), Z0, Z0
+	VFMADD231PS Z0, Z0, Z14
+	VMOVUPS.Z   64(R12), K2, Z0
+	VSUBPS.BCST (R11), Z0, Z1
+	VFMADD231PS Z1, Z1, Z9
+	VSUBPS.BCST 4(R11), Z0, Z1
+	VFMADD231PS Z1, Z1, Z11
+	VSUBPS.BCST 8(R11), Z0, Z1
+	VFMADD231PS Z1, Z1, Z13
+	VSUBPS.BCST 12(R11), Z0, Z0
+	VFMADD231PS Z0, Z0, Z15
 	ADDQ        CX, R11
 	ADDQ        DX, R12
 	DECQ        R13
 	JNZ         distance
+	VXORPS      Z0, Z0, Z0
 	VXORPS      Z16, Z16, Z16
 	VXORPS      Z17, Z17, Z17
 	VXORPS      Z18, Z18, Z18
@@ -1419,6 +1425,14 @@ distance:
 	VXORPS      Z23, Z23, Z23
 	MOVQ        steps+0(FP), R11
 	MOVQ        count+8(FP), R12
+	VXORPS      Z0, Z0, Z0
+	VXORPS      Z1, Z1, Z1
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z3, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z7, Z7, Z7
 
 step:
 	MOVL (R11), R13
@@ -1429,126 +1443,96 @@ step:
 	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VBROADCASTSS 32(R11), Z4
-	VMULPS       Z4, Z0, Z2
-	VREDUCEPS    $0x01, Z2, Z3
-	VBROADCASTSS gramExp2c5<>+0(SB), Z1
-	VBROADCASTSS gramExp2c4<>+0(SB), Z4
-	VFMADD213PS  Z4, Z3, Z1
-	VBROADCASTSS gramExp2c3<>+0(SB), Z4
-	VFMADD213PS  Z4, Z3, Z1
-	VBROADCASTSS gramExp2c2<>+0(SB), Z4
-	VFMADD213PS  Z4, Z3, Z1
-	VBROADCASTSS gramExp2c1<>+0(SB), Z4
-	VFMADD213PS  Z4, Z3, Z1
-	VBROADCASTSS gramExp2c0<>+0(SB), Z4
-	VFMADD213PS  Z4, Z3, Z1
-	VSCALEFPS    Z2, Z1, Z1
-	VBROADCASTSS 32(R11), Z5
-	VMULPS       Z5, Z9, Z3
-	VREDUCEPS    $0x01, Z3, Z4
-	VBROADCASTSS gramExp2c5<>+0(SB), Z2
-	VBROADCASTSS gramExp2c4<>+0(SB), Z5
-	VFMADD213PS  Z5, Z4, Z2
-	VBROADCASTSS gramExp2c3<>+0(SB), Z5
-	VFMADD213PS  Z5, Z4, Z2
-	VBROADCASTSS gramExp2c2<>+0(SB), Z5
-	VFMADD213PS  Z5, Z4, Z2
-	VBROADCASTSS gramExp2c1<>+0(SB), Z5
-	VFMADD213PS  Z5, Z4, Z2
-	VBROADCASTSS gramExp2c0<>+0(SB), Z5
-	VFMADD213PS  Z5, Z4, Z2
-	VSCALEFPS    Z3, Z2, Z2
-	VBROADCASTSS 32(R11), Z6
-	VMULPS       Z6, Z10, Z4
-	VREDUCEPS    $0x01, Z4, Z5
-	VBROADCASTSS gramExp2c5<>+0(SB), Z3
-	VBROADCASTSS gramExp2c4<>+0(SB), Z6
-	VFMADD213PS  Z6, Z5, Z3
-	VBROADCASTSS gramExp2c3<>+0(SB), Z6
-	VFMADD213PS  Z6, Z5, Z3
-	VBROADCASTSS gramExp2c2<>+0(SB), Z6
-	VFMADD213PS  Z6, Z5, Z3
-	VBROADCASTSS gramExp2c1<>+0(SB), Z6
-	VFMADD213PS  Z6, Z5, Z3
-	VBROADCASTSS gramExp2c0<>+0(SB), Z6
-	VFMADD213PS  Z6, Z5, Z3
-	VSCALEFPS    Z4, Z3, Z3
-	VBROADCASTSS 32(R11), Z7
-	VMULPS       Z7, Z11, Z5
-	VREDUCEPS    $0x01, Z5, Z6
-	VBROADCASTSS gramExp2c5<>+0(SB), Z4
-	VBROADCASTSS gramExp2c4<>+0(SB), Z7
-	VFMADD213PS  Z7, Z6, Z4
-	VBROADCASTSS gramExp2c3<>+0(SB), Z7
-	VFMADD213PS  Z7, Z6, Z4
-	VBROADCASTSS gramExp2c2<>+0(SB), Z7
-	VFMADD213PS  Z7, Z6, Z4
-	VBROADCASTSS gramExp2c1<>+0(SB), Z7
-	VFMADD213PS  Z7, Z6, Z4
-	VBROADCASTSS gramExp2c0<>+0(SB), Z7
-	VFMADD213PS  Z7, Z6, Z4
-	VSCALEFPS    Z5, Z4, Z4
-	VBROADCASTSS 32(R11), Z8
-	VMULPS       Z8, Z12, Z6
-	VREDUCEPS    $0x01, Z6, Z7
-	VBROADCASTSS gramExp2c5<>+0(SB), Z5
-	VBROADCASTSS gramExp2c4<>+0(SB), Z8
-	VFMADD213PS  Z8, Z7, Z5
-	VBROADCASTSS gramExp2c3<>+0(SB), Z8
-	VFMADD213PS  Z8, Z7, Z5
-	VBROADCASTSS gramExp2c2<>+0(SB), Z8
-	VFMADD213PS  Z8, Z7, Z5
-	VBROADCASTSS gramExp2c1<>+0(SB), Z8
-	VFMADD213PS  Z8, Z7, Z5
-	VBROADCASTSS gramExp2c0<>+0(SB), Z8
-	VFMADD213PS  Z8, Z7, Z5
-	VSCALEFPS    Z6, Z5, Z5
-	VBROADCASTSS 32(R11), Z24
-	VMULPS       Z24, Z13, Z7
-	VREDUCEPS    $0x01, Z7, Z8
-	VBROADCASTSS gramExp2c5<>+0(SB), Z6
-	VBROADCASTSS gramExp2c4<>+0(SB), Z24
-	VFMADD213PS  Z24, Z8, Z6
-	VBROADCASTSS gramExp2c3<>+0(SB), Z24
-	VFMADD213PS  Z24, Z8, Z6
-	VBROADCASTSS gramExp2c2<>+0(SB), Z24
-	VFMADD213PS  Z24, Z8, Z6
-	VBROADCASTSS gramExp2c1<>+0(SB), Z24
-	VFMADD213PS  Z24, Z8, Z6
-	VBROADCASTSS gramExp2c0<>+0(SB), Z24
-	VFMADD213PS  Z24, Z8, Z6
-	VSCALEFPS    Z7, Z6, Z6
 	VBROADCASTSS 32(R11), Z25
-	VMULPS       Z25, Z14, Z8
-	VREDUCEPS    $0x01, Z8, Z24
-	VBROADCASTSS gramExp2c5<>+0(SB), Z7
+	VMULPS       Z8, Z25, Z3
+	VMULPS       Z9, Z25, Z4
+	VMULPS       Z10, Z25, Z5
+	VREDUCEPS    $0x01, Z3, Z6
+	VREDUCEPS    $0x01, Z4, Z7
+	VREDUCEPS    $0x01, Z5, Z24
+	VBROADCASTSS gramExp2c5<>+0(SB), Z0
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z0, Z2
 	VBROADCASTSS gramExp2c4<>+0(SB), Z25
-	VFMADD213PS  Z25, Z24, Z7
+	VFMADD213PS  Z25, Z6, Z0
+	VFMADD213PS  Z25, Z7, Z1
+	VFMADD213PS  Z25, Z24, Z2
 	VBROADCASTSS gramExp2c3<>+0(SB), Z25
-	VFMADD213PS  Z25, Z24, Z7
+	VFMADD213PS  Z25, Z6, Z0
+	VFMADD213PS  Z25, Z7, Z1
+	VFMADD213PS  Z25, Z24, Z2
 	VBROADCASTSS gramExp2c2<>+0(SB), Z25
-	VFMADD213PS  Z25, Z24, Z7
+	VFMADD213PS  Z25, Z6, Z0
+	VFMADD213PS  Z25, Z7, Z1
+	VFMADD213PS  Z25, Z24, Z2
 	VBROADCASTSS gramExp2c1<>+0(SB), Z25
-	VFMADD213PS  Z25, Z24, Z7
+	VFMADD213PS  Z25, Z6, Z0
+	VFMADD213PS  Z25, Z7, Z1
+	VFMADD213PS  Z25, Z24, Z2
 	VBROADCASTSS gramExp2c0<>+0(SB), Z25
-	VFMADD213PS  Z25, Z24, Z7
-	VSCALEFPS    Z8, Z7, Z7
-	VBROADCASTSS 32(R11), Z26
-	VMULPS       Z26, Z15, Z24
-	VREDUCEPS    $0x01, Z24, Z25
-	VBROADCASTSS gramExp2c5<>+0(SB), Z8
-	VBROADCASTSS gramExp2c4<>+0(SB), Z26
-	VFMADD213PS  Z26, Z25, Z8
-	VBROADCASTSS gramExp2c3<>+0(SB), Z26
-	VFMADD213PS  Z26, Z25, Z8
-	VBROADCASTSS gramExp2c2<>+0(SB), Z26
-	VFMADD213PS  Z26, Z25, Z8
-	VBROADCASTSS gramExp2c1<>+0(SB), Z26
-	VFMADD213PS  Z26, Z25, Z8
-	VBROADCASTSS gramExp2c0<>+0(SB), Z26
-	VFMADD213PS  Z26, Z25, Z8
-	VSCALEFPS    Z24, Z8, Z8
+	VFMADD213PS  Z25, Z6, Z0
+	VFMADD213PS  Z25, Z7, Z1
+	VFMADD213PS  Z25, Z24, Z2
+	VSCALEFPS    Z3, Z0, Z0
+	VSCALEFPS    Z4, Z1, Z1
+	VSCALEFPS    Z5, Z2, Z2
+	VBROADCASTSS 32(R11), Z28
+	VMULPS       Z11, Z28, Z6
+	VMULPS       Z12, Z28, Z7
+	VMULPS       Z13, Z28, Z24
+	VREDUCEPS    $0x01, Z6, Z25
+	VREDUCEPS    $0x01, Z7, Z26
+	VREDUCEPS    $0x01, Z24, Z27
+	VBROADCASTSS gramExp2c5<>+0(SB), Z3
+	VMOVAPS      Z3, Z4
+	VMOVAPS      Z3, Z5
+	VBROADCASTSS gramExp2c4<>+0(SB), Z28
+	VFMADD213PS  Z28, Z25, Z3
+	VFMADD213PS  Z28, Z26, Z4
+	VFMADD213PS  Z28, Z27, Z5
+	VBROADCASTSS gramExp2c3<>+0(SB), Z28
+	VFMADD213PS  Z28, Z25, Z3
+	VFMADD213PS  Z28, Z26, Z4
+	VFMADD213PS  Z28, Z27, Z5
+	VBROADCASTSS gramExp2c2<>+0(SB), Z28
+	VFMADD213PS  Z28, Z25, Z3
+	VFMADD213PS  Z28, Z26, Z4
+	VFMADD213PS  Z28, Z27, Z5
+	VBROADCASTSS gramExp2c1<>+0(SB), Z28
+	VFMADD213PS  Z28, Z25, Z3
+	VFMADD213PS  Z28, Z26, Z4
+	VFMADD213PS  Z28, Z27, Z5
+	VBROADCASTSS gramExp2c0<>+0(SB), Z28
+	VFMADD213PS  Z28, Z25, Z3
+	VFMADD213PS  Z28, Z26, Z4
+	VFMADD213PS  Z28, Z27, Z5
+	VSCALEFPS    Z6, Z3, Z3
+	VSCALEFPS    Z7, Z4, Z4
+	VSCALEFPS    Z24, Z5, Z5
+	VBROADCASTSS 32(R11), Z28
+	VMULPS       Z14, Z28, Z24
+	VMULPS       Z15, Z28, Z25
+	VREDUCEPS    $0x01, Z24, Z26
+	VREDUCEPS    $0x01, Z25, Z27
+	VBROADCASTSS gramExp2c5<>+0(SB), Z6
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS gramExp2c4<>+0(SB), Z28
+	VFMADD213PS  Z28, Z26, Z6
+	VFMADD213PS  Z28, Z27, Z7
+	VBROADCASTSS gramExp2c3<>+0(SB), Z28
+	VFMADD213PS  Z28, Z26, Z6
+	VFMADD213PS  Z28, Z27, Z7
+	VBROADCASTSS gramExp2c2<>+0(SB), Z28
+	VFMADD213PS  Z28, Z26, Z6
+	VFMADD213PS  Z28, Z27, Z7
+	VBROADCASTSS gramExp2c1<>+0(SB), Z28
+	VFMADD213PS  Z28, Z26, Z6
+	VFMADD213PS  Z28, Z27, Z7
+	VBROADCASTSS gramExp2c0<>+0(SB), Z28
+	VFMADD213PS  Z28, Z26, Z6
+	VFMADD213PS  Z28, Z27, Z7
+	VSCALEFPS    Z24, Z6, Z6
+	VSCALEFPS    Z25, Z7, Z7
 	JMP          slope
 
 power:
@@ -1557,6 +1541,7 @@ power:
 	JMP  square_next
 
 square:
+	VMULPS Z0, Z0, Z0
 	VMULPS Z1, Z1, Z1
 	VMULPS Z2, Z2, Z2
 	VMULPS Z3, Z3, Z3
@@ -1564,7 +1549,6 @@ square:
 	VMULPS Z5, Z5, Z5
 	VMULPS Z6, Z6, Z6
 	VMULPS Z7, Z7, Z7
-	VMULPS Z8, Z8, Z8
 	DECL   R13
 
 square_next:
@@ -1572,22 +1556,66 @@ square_next:
 	JNZ   square
 
 slope:
-	VFMADD231PS.BCST 96(R11), Z1, Z16
-	VFMADD231PS.BCST 96(R11), Z2, Z17
-	VFMADD231PS.BCST 96(R11), Z3, Z18
-	VFMADD231PS.BCST 96(R11), Z4, Z19
-	VFMADD231PS.BCST 96(R11), Z5, Z20
-	VFMADD231PS.BCST 96(R11), Z6, Z21
-	VFMADD231PS.BCST 96(R11), Z7, Z22
-	VFMADD231PS.BCST 96(R11), Z8, Z23
+	VFMADD231PS.BCST 96(R11), Z0, Z16
+	VFMADD231PS.BCST 96(R11), Z1, Z17
+	VFMADD231PS.BCST 96(R11), Z2, Z18
+	VFMADD231PS.BCST 96(R11), Z3, Z19
+	VFMADD231PS.BCST 96(R11), Z4, Z20
+	VFMADD231PS.BCST 96(R11), Z5, Z21
+	VFMADD231PS.BCST 96(R11), Z6, Z22
+	VFMADD231PS.BCST 96(R11), Z7, Z23
 	JMP              value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VBROADCASTSS 32(R11), Z2
-	VADDPS       Z0, Z2, Z2
-	VBROADCASTSS gramLargest<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
+	VBROADCASTSS 32(R11), Z1
+	VADDPS       Z8, Z1, Z1
+	VBROADCASTSS gramLargest<>+0(SB), Z2
+	VMINPS       Z1, Z2, Z1
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
+	VPSRAD      $0x17, Z0, Z2
+	VCVTDQ2PS   Z2, Z2
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z0, Z0
+	VPADDD.BCST gramRootBits<>+0(SB), Z0, Z0
+	VADDPS.BCST gramMinusOne<>+0(SB), Z0, Z0
+
+	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z3
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z0, Z3
+	VMULPS           Z0, Z3, Z3
+	VFMADD213PS      Z0, Z0, Z3
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
+	VMULPS.BCST      128(R11), Z2, Z2
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z2, Z3
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VSCALEFPS        Z2, Z0, Z0
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z2, Z2, Z2
+	VFMADD231PS      Z2, Z1, Z0
+	VDIVPS           Z1, Z0, Z2
+	VFMADD231PS.BCST 96(R11), Z2, Z16
+	VBROADCASTSS     32(R11), Z2
+	VADDPS           Z9, Z2, Z2
+	VBROADCASTSS     gramLargest<>+0(SB), Z3
+	VMINPS           Z2, Z3, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
@@ -1627,9 +1655,9 @@ general:
 	VXORPS           Z3, Z3, Z3
 	VFMADD231PS      Z3, Z2, Z1
 	VDIVPS           Z2, Z1, Z3
-	VFMADD231PS.BCST 96(R11), Z3, Z16
+	VFMADD231PS.BCST 96(R11), Z3, Z17
 	VBROADCASTSS     32(R11), Z3
-	VADDPS           Z9, Z3, Z3
+	VADDPS           Z10, Z3, Z3
 	VBROADCASTSS     gramLargest<>+0(SB), Z4
 	VMINPS           Z3, Z4, Z3
 
@@ -1671,9 +1699,9 @@ general:
 	VXORPS           Z4, Z4, Z4
 	VFMADD231PS      Z4, Z3, Z2
 	VDIVPS           Z3, Z2, Z4
-	VFMADD231PS.BCST 96(R11), Z4, Z17
+	VFMADD231PS.BCST 96(R11), Z4, Z18
 	VBROADCASTSS     32(R11), Z4
-	VADDPS           Z10, Z4, Z4
+	VADDPS           Z11, Z4, Z4
 	VBROADCASTSS     gramLargest<>+0(SB), Z5
 	VMINPS           Z4, Z5, Z4
 
@@ -1715,9 +1743,9 @@ general:
 	VXORPS           Z5, Z5, Z5
 	VFMADD231PS      Z5, Z4, Z3
 	VDIVPS           Z4, Z3, Z5
-	VFMADD231PS.BCST 96(R11), Z5, Z18
+	VFMADD231PS.BCST 96(R11), Z5, Z19
 	VBROADCASTSS     32(R11), Z5
-	VADDPS           Z11, Z5, Z5
+	VADDPS           Z12, Z5, Z5
 	VBROADCASTSS     gramLargest<>+0(SB), Z6
 	VMINPS           Z5, Z6, Z5
 
@@ -1759,9 +1787,9 @@ general:
 	VXORPS           Z6, Z6, Z6
 	VFMADD231PS      Z6, Z5, Z4
 	VDIVPS           Z5, Z4, Z6
-	VFMADD231PS.BCST 96(R11), Z6, Z19
+	VFMADD231PS.BCST 96(R11), Z6, Z20
 	VBROADCASTSS     32(R11), Z6
-	VADDPS           Z12, Z6, Z6
+	VADDPS           Z13, Z6, Z6
 	VBROADCASTSS     gramLargest<>+0(SB), Z7
 	VMINPS           Z6, Z7, Z6
 
@@ -1774,123 +1802,79 @@ general:
 	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z8
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z8
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z8
-	VMULPS           Z5, Z8, Z8
-	VFMADD213PS      Z5, Z5, Z8
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z8, Z7
+	VBROADCASTSS     gramLogc8<>+0(SB), Z24
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z24
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z24
+	VMULPS           Z5, Z24, Z24
+	VFMADD213PS      Z5, Z5, Z24
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z24, Z7
 	VMULPS.BCST      128(R11), Z7, Z7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z7, Z8
+	VREDUCEPS        $0x01, Z7, Z24
 	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z5
 	VSCALEFPS        Z7, Z5, Z5
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z7, Z7, Z7
 	VFMADD231PS      Z7, Z6, Z5
 	VDIVPS           Z6, Z5, Z7
-	VFMADD231PS.BCST 96(R11), Z7, Z20
+	VFMADD231PS.BCST 96(R11), Z7, Z21
 	VBROADCASTSS     32(R11), Z7
-	VADDPS           Z13, Z7, Z7
-	VBROADCASTSS     gramLargest<>+0(SB), Z8
-	VMINPS           Z7, Z8, Z7
+	VADDPS           Z14, Z7, Z7
+	VBROADCASTSS     gramLargest<>+0(SB), Z24
+	VMINPS           Z7, Z24, Z7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
-	VPSRAD      $0x17, Z6, Z8
-	VCVTDQ2PS   Z8, Z8
+	VPSRAD      $0x17, Z6, Z24
+	VCVTDQ2PS   Z24, Z24
 	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
 	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
 	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z24
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z24
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z24
-	VMULPS           Z6, Z24, Z24
-	VFMADD213PS      Z6, Z6, Z24
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z24, Z8
-	VMULPS.BCST      128(R11), Z8, Z8
-
-	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z8, Z24
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z24, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z24, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z24, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z6
-	VSCALEFPS        Z8, Z6, Z6
-
-	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS           Z8, Z8, Z8
-	VFMADD231PS      Z8, Z7, Z6
-	VDIVPS           Z7, Z6, Z8
-	VFMADD231PS.BCST 96(R11), Z8, Z21
-	VBROADCASTSS     32(R11), Z8
-	VADDPS           Z14, Z8, Z8
-	VBROADCASTSS     gramLargest<>+0(SB), Z24
-	VMINPS           Z8, Z24, Z8
-
-	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z8, Z7
-	VPSRAD      $0x17, Z7, Z24
-	VCVTDQ2PS   Z24, Z24
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
-	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
-	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
-
-	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z25
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z25
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z25
-	VMULPS           Z7, Z25, Z25
-	VFMADD213PS      Z7, Z7, Z25
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z25
+	VMULPS           Z6, Z25, Z25
+	VFMADD213PS      Z6, Z6, Z25
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z24
 	VMULPS.BCST      128(R11), Z24, Z24
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z24, Z25
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z7
-	VSCALEFPS        Z24, Z7, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VSCALEFPS        Z24, Z6, Z6
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z24, Z24, Z24
-	VFMADD231PS      Z24, Z8, Z7
-	VDIVPS           Z8, Z7, Z24
+	VFMADD231PS      Z24, Z7, Z6
+	VDIVPS           Z7, Z6, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z22
 	VBROADCASTSS     32(R11), Z24
 	VADDPS           Z15, Z24, Z24
@@ -1898,345 +1882,330 @@ general:
 	VMINPS           Z24, Z25, Z24
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z24, Z8
-	VPSRAD      $0x17, Z8, Z25
+	VPSUBD.BCST gramRootBits<>+0(SB), Z24, Z7
+	VPSRAD      $0x17, Z7, Z25
 	VCVTDQ2PS   Z25, Z25
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
-	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
-	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
+	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
+	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
 
 	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z26
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z26
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z26
-	VMULPS           Z8, Z26, Z26
-	VFMADD213PS      Z8, Z8, Z26
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z26
+	VMULPS           Z7, Z26, Z26
+	VFMADD213PS      Z7, Z7, Z26
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
 	VMULPS.BCST      128(R11), Z25, Z25
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z8
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z8
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z8
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z8
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z8
-	VSCALEFPS        Z25, Z8, Z8
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VSCALEFPS        Z25, Z7, Z7
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z25, Z25, Z25
-	VFMADD231PS      Z25, Z24, Z8
-	VDIVPS           Z24, Z8, Z25
+	VFMADD231PS      Z25, Z24, Z7
+	VDIVPS           Z24, Z7, Z25
 	VFMADD231PS.BCST 96(R11), Z25, Z23
 	JMP              value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VBROADCASTSS 32(R11), Z3
-	VADDPS       Z3, Z0, Z2
-	VBROADCASTSS gramLargest<>+0(SB), Z3
-	VMINPS       Z2, Z3, Z2
-	VRSQRT14PS   Z2, Z1
-	VMULPS       Z2, Z1, Z2
-	VBROADCASTSS gramThree<>+0(SB), Z3
-	VFNMADD213PS Z3, Z1, Z2
-	VMULPS       Z2, Z1, Z1
-	VBROADCASTSS 32(R11), Z4
-	VADDPS       Z4, Z9, Z3
-	VBROADCASTSS gramLargest<>+0(SB), Z4
-	VMINPS       Z3, Z4, Z3
-	VRSQRT14PS   Z3, Z2
-	VMULPS       Z3, Z2, Z3
-	VBROADCASTSS gramThree<>+0(SB), Z4
-	VFNMADD213PS Z4, Z2, Z3
-	VMULPS       Z3, Z2, Z2
-	VBROADCASTSS 32(R11), Z5
-	VADDPS       Z5, Z10, Z4
-	VBROADCASTSS gramLargest<>+0(SB), Z5
-	VMINPS       Z4, Z5, Z4
-	VRSQRT14PS   Z4, Z3
-	VMULPS       Z4, Z3, Z4
-	VBROADCASTSS gramThree<>+0(SB), Z5
-	VFNMADD213PS Z5, Z3, Z4
-	VMULPS       Z4, Z3, Z3
 	VBROADCASTSS 32(R11), Z6
-	VADDPS       Z6, Z11, Z5
+	VADDPS       Z8, Z6, Z3
+	VADDPS       Z9, Z6, Z4
+	VADDPS       Z10, Z6, Z5
 	VBROADCASTSS gramLargest<>+0(SB), Z6
+	VMINPS       Z3, Z6, Z3
+	VMINPS       Z4, Z6, Z4
 	VMINPS       Z5, Z6, Z5
-	VRSQRT14PS   Z5, Z4
-	VMULPS       Z5, Z4, Z5
+	VRSQRT14PS   Z3, Z0
+	VRSQRT14PS   Z4, Z1
+	VRSQRT14PS   Z5, Z2
+	VMULPS       Z3, Z0, Z3
+	VMULPS       Z4, Z1, Z4
+	VMULPS       Z5, Z2, Z5
 	VBROADCASTSS gramThree<>+0(SB), Z6
-	VFNMADD213PS Z6, Z4, Z5
-	VMULPS       Z5, Z4, Z4
-	VBROADCASTSS 32(R11), Z7
-	VADDPS       Z7, Z12, Z6
-	VBROADCASTSS gramLargest<>+0(SB), Z7
-	VMINPS       Z6, Z7, Z6
-	VRSQRT14PS   Z6, Z5
-	VMULPS       Z6, Z5, Z6
-	VBROADCASTSS gramThree<>+0(SB), Z7
-	VFNMADD213PS Z7, Z5, Z6
-	VMULPS       Z6, Z5, Z5
-	VBROADCASTSS 32(R11), Z8
-	VADDPS       Z8, Z13, Z7
-	VBROADCASTSS gramLargest<>+0(SB), Z8
-	VMINPS       Z7, Z8, Z7
-	VRSQRT14PS   Z7, Z6
-	VMULPS       Z7, Z6, Z7
-	VBROADCASTSS gramThree<>+0(SB), Z8
-	VFNMADD213PS Z8, Z6, Z7
-	VMULPS       Z7, Z6, Z6
-	VBROADCASTSS 32(R11), Z24
-	VADDPS       Z24, Z14, Z8
-	VBROADCASTSS gramLargest<>+0(SB), Z24
-	VMINPS       Z8, Z24, Z8
-	VRSQRT14PS   Z8, Z7
-	VMULPS       Z8, Z7, Z8
-	VBROADCASTSS gramThree<>+0(SB), Z24
-	VFNMADD213PS Z24, Z7, Z8
-	VMULPS       Z8, Z7, Z7
+	VFNMADD213PS Z6, Z0, Z3
+	VFNMADD213PS Z6, Z1, Z4
+	VFNMADD213PS Z6, Z2, Z5
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z5, Z2, Z2
 	VBROADCASTSS 32(R11), Z25
-	VADDPS       Z25, Z15, Z24
+	VADDPS       Z11, Z25, Z6
+	VADDPS       Z12, Z25, Z7
+	VADDPS       Z13, Z25, Z24
 	VBROADCASTSS gramLargest<>+0(SB), Z25
+	VMINPS       Z6, Z25, Z6
+	VMINPS       Z7, Z25, Z7
 	VMINPS       Z24, Z25, Z24
-	VRSQRT14PS   Z24, Z8
-	VMULPS       Z24, Z8, Z24
+	VRSQRT14PS   Z6, Z3
+	VRSQRT14PS   Z7, Z4
+	VRSQRT14PS   Z24, Z5
+	VMULPS       Z6, Z3, Z6
+	VMULPS       Z7, Z4, Z7
+	VMULPS       Z24, Z5, Z24
 	VBROADCASTSS gramThree<>+0(SB), Z25
-	VFNMADD213PS Z25, Z8, Z24
-	VMULPS       Z24, Z8, Z8
+	VFNMADD213PS Z25, Z3, Z6
+	VFNMADD213PS Z25, Z4, Z7
+	VFNMADD213PS Z25, Z5, Z24
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z24, Z5, Z5
+	VBROADCASTSS 32(R11), Z26
+	VADDPS       Z14, Z26, Z24
+	VADDPS       Z15, Z26, Z25
+	VBROADCASTSS gramLargest<>+0(SB), Z26
+	VMINPS       Z24, Z26, Z24
+	VMINPS       Z25, Z26, Z25
+	VRSQRT14PS   Z24, Z6
+	VRSQRT14PS   Z25, Z7
+	VMULPS       Z24, Z6, Z24
+	VMULPS       Z25, Z7, Z25
+	VBROADCASTSS gramThree<>+0(SB), Z26
+	VFNMADD213PS Z26, Z6, Z24
+	VFNMADD213PS Z26, Z7, Z25
+	VMULPS       Z24, Z6, Z6
+	VMULPS       Z25, Z7, Z7
 	MOVL         4(R11), R13
 	CMPL         R13, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS           Z1, Z1, Z24
-	VMULPS           Z2, Z2, Z25
-	VMULPS           Z3, Z3, Z26
-	VMULPS           Z1, Z24, Z24
-	VMULPS           Z2, Z25, Z25
-	VMULPS           Z3, Z26, Z26
+	VMULPS           Z0, Z0, Z24
+	VMULPS           Z1, Z1, Z25
+	VMULPS           Z2, Z2, Z26
+	VMULPS           Z3, Z3, Z27
+	VMULPS           Z4, Z4, Z28
+	VMULPS           Z5, Z5, Z29
+	VMULPS           Z6, Z6, Z30
+	VMULPS           Z0, Z24, Z24
+	VMULPS           Z1, Z25, Z25
+	VMULPS           Z2, Z26, Z26
+	VMULPS           Z3, Z27, Z27
+	VMULPS           Z4, Z28, Z28
+	VMULPS           Z5, Z29, Z29
+	VMULPS           Z6, Z30, Z30
 	VFMADD231PS.BCST 96(R11), Z24, Z16
 	VFMADD231PS.BCST 96(R11), Z25, Z17
 	VFMADD231PS.BCST 96(R11), Z26, Z18
-	VMULPS           Z4, Z4, Z24
-	VMULPS           Z5, Z5, Z25
-	VMULPS           Z6, Z6, Z26
-	VMULPS           Z4, Z24, Z24
-	VMULPS           Z5, Z25, Z25
-	VMULPS           Z6, Z26, Z26
-	VFMADD231PS.BCST 96(R11), Z24, Z19
-	VFMADD231PS.BCST 96(R11), Z25, Z20
-	VFMADD231PS.BCST 96(R11), Z26, Z21
+	VFMADD231PS.BCST 96(R11), Z27, Z19
+	VFMADD231PS.BCST 96(R11), Z28, Z20
+	VFMADD231PS.BCST 96(R11), Z29, Z21
+	VFMADD231PS.BCST 96(R11), Z30, Z22
 	VMULPS           Z7, Z7, Z24
-	VMULPS           Z8, Z8, Z25
 	VMULPS           Z7, Z24, Z24
-	VMULPS           Z8, Z25, Z25
-	VFMADD231PS.BCST 96(R11), Z24, Z22
-	VFMADD231PS.BCST 96(R11), Z25, Z23
+	VFMADD231PS.BCST 96(R11), Z24, Z23
 	JMP              value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
 	MOVL    4(R11), R13
-	VMULPS  Z1, Z1, Z24
+	VMULPS  Z0, Z0, Z24
 	SHRL    $0x01, R13
 	JCS     odd0
-	VMOVAPS Z24, Z1
+	VMOVAPS Z24, Z0
 	DECL    R13
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Z24, Z1, Z1
+	VMULPS Z24, Z0, Z0
 	DECL   R13
 
 raise_next0:
 	TESTL            R13, R13
 	JNZ              raise0
-	VMULPS           Z24, Z1, Z24
+	VMULPS           Z24, Z0, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z16
 	MOVL             4(R11), R13
-	VMULPS           Z2, Z2, Z24
+	VMULPS           Z1, Z1, Z24
 	SHRL             $0x01, R13
 	JCS              odd1
-	VMOVAPS          Z24, Z2
+	VMOVAPS          Z24, Z1
 	DECL             R13
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Z24, Z2, Z2
+	VMULPS Z24, Z1, Z1
 	DECL   R13
 
 raise_next1:
 	TESTL            R13, R13
 	JNZ              raise1
-	VMULPS           Z24, Z2, Z24
+	VMULPS           Z24, Z1, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z17
 	MOVL             4(R11), R13
-	VMULPS           Z3, Z3, Z24
+	VMULPS           Z2, Z2, Z24
 	SHRL             $0x01, R13
 	JCS              odd2
-	VMOVAPS          Z24, Z3
+	VMOVAPS          Z24, Z2
 	DECL             R13
 
 odd2:
 	JMP raise_next2
 
 raise2:
-	VMULPS Z24, Z3, Z3
+	VMULPS Z24, Z2, Z2
 	DECL   R13
 
 raise_next2:
 	TESTL            R13, R13
 	JNZ              raise2
-	VMULPS           Z24, Z3, Z24
+	VMULPS           Z24, Z2, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z18
 	MOVL             4(R11), R13
-	VMULPS           Z4, Z4, Z24
+	VMULPS           Z3, Z3, Z24
 	SHRL             $0x01, R13
 	JCS              odd3
-	VMOVAPS          Z24, Z4
+	VMOVAPS          Z24, Z3
 	DECL             R13
 
 odd3:
 	JMP raise_next3
 
 raise3:
-	VMULPS Z24, Z4, Z4
+	VMULPS Z24, Z3, Z3
 	DECL   R13
 
 raise_next3:
 	TESTL            R13, R13
 	JNZ              raise3
-	VMULPS           Z24, Z4, Z24
+	VMULPS           Z24, Z3, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z19
 	MOVL             4(R11), R13
-	VMULPS           Z5, Z5, Z24
+	VMULPS           Z4, Z4, Z24
 	SHRL             $0x01, R13
 	JCS              odd4
-	VMOVAPS          Z24, Z5
+	VMOVAPS          Z24, Z4
 	DECL             R13
 
 odd4:
 	JMP raise_next4
 
 raise4:
-	VMULPS Z24, Z5, Z5
+	VMULPS Z24, Z4, Z4
 	DECL   R13
 
 raise_next4:
 	TESTL            R13, R13
 	JNZ              raise4
-	VMULPS           Z24, Z5, Z24
+	VMULPS           Z24, Z4, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z20
 	MOVL             4(R11), R13
-	VMULPS           Z6, Z6, Z24
+	VMULPS           Z5, Z5, Z24
 	SHRL             $0x01, R13
 	JCS              odd5
-	VMOVAPS          Z24, Z6
+	VMOVAPS          Z24, Z5
 	DECL             R13
 
 odd5:
 	JMP raise_next5
 
 raise5:
-	VMULPS Z24, Z6, Z6
+	VMULPS Z24, Z5, Z5
 	DECL   R13
 
 raise_next5:
 	TESTL            R13, R13
 	JNZ              raise5
-	VMULPS           Z24, Z6, Z24
+	VMULPS           Z24, Z5, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z21
 	MOVL             4(R11), R13
-	VMULPS           Z7, Z7, Z24
+	VMULPS           Z6, Z6, Z24
 	SHRL             $0x01, R13
 	JCS              odd6
-	VMOVAPS          Z24, Z7
+	VMOVAPS          Z24, Z6
 	DECL             R13
 
 odd6:
 	JMP raise_next6
 
 raise6:
-	VMULPS Z24, Z7, Z7
+	VMULPS Z24, Z6, Z6
 	DECL   R13
 
 raise_next6:
 	TESTL            R13, R13
 	JNZ              raise6
-	VMULPS           Z24, Z7, Z24
+	VMULPS           Z24, Z6, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z22
 	MOVL             4(R11), R13
-	VMULPS           Z8, Z8, Z24
+	VMULPS           Z7, Z7, Z24
 	SHRL             $0x01, R13
 	JCS              odd7
-	VMOVAPS          Z24, Z8
+	VMOVAPS          Z24, Z7
 	DECL             R13
 
 odd7:
 	JMP raise_next7
 
 raise7:
-	VMULPS Z24, Z8, Z8
+	VMULPS Z24, Z7, Z7
 	DECL   R13
 
 raise_next7:
 	TESTL            R13, R13
 	JNZ              raise7
-	VMULPS           Z24, Z8, Z24
+	VMULPS           Z24, Z7, Z24
 	VFMADD231PS.BCST 96(R11), Z24, Z23
 
 value:
 	CMPL      8(R11), $0x00
 	JEQ       weighted
-	VMOVAPS.Z Z1, K1, Z24
-	VADDPS    Z2, Z24, K2, Z24
+	VMOVAPS.Z Z0, K1, Z24
+	VADDPS    Z1, Z24, K2, Z24
 	VADDPS    (BX), Z24, Z24
 	VMOVUPS   Z24, (BX)
-	VMOVAPS.Z Z3, K1, Z24
-	VADDPS    Z4, Z24, K2, Z24
+	VMOVAPS.Z Z2, K1, Z24
+	VADDPS    Z3, Z24, K2, Z24
 	VADDPS    64(BX), Z24, Z24
 	VMOVUPS   Z24, 64(BX)
-	VMOVAPS.Z Z5, K1, Z24
-	VADDPS    Z6, Z24, K2, Z24
+	VMOVAPS.Z Z4, K1, Z24
+	VADDPS    Z5, Z24, K2, Z24
 	VADDPS    128(BX), Z24, Z24
 	VMOVUPS   Z24, 128(BX)
-	VMOVAPS.Z Z7, K1, Z24
-	VADDPS    Z8, Z24, K2, Z24
+	VMOVAPS.Z Z6, K1, Z24
+	VADDPS    Z7, Z24, K2, Z24
 	VADDPS    192(BX), Z24, Z24
 	VMOVUPS   Z24, 192(BX)
 	JMP       step_next
 
 weighted:
-	VMOVAPS.Z   Z1, K1, Z24
-	VADDPS      Z2, Z24, K2, Z24
+	VMOVAPS.Z   Z0, K1, Z24
+	VADDPS      Z1, Z24, K2, Z24
 	VMULPS.BCST 64(R11), Z24, Z24
 	VADDPS      (BX), Z24, Z24
 	VMOVUPS     Z24, (BX)
-	VMOVAPS.Z   Z3, K1, Z24
-	VADDPS      Z4, Z24, K2, Z24
+	VMOVAPS.Z   Z2, K1, Z24
+	VADDPS      Z3, Z24, K2, Z24
 	VMULPS.BCST 64(R11), Z24, Z24
 	VADDPS      64(BX), Z24, Z24
 	VMOVUPS     Z24, 64(BX)
-	VMOVAPS.Z   Z5, K1, Z24
-	VADDPS      Z6, Z24, K2, Z24
+	VMOVAPS.Z   Z4, K1, Z24
+	VADDPS      Z5, Z24, K2, Z24
 	VMULPS.BCST 64(R11), Z24, Z24
 	VADDPS      128(BX), Z24, Z24
 	VMOVUPS     Z24, 128(BX)
-	VMOVAPS.Z   Z7, K1, Z24
-	VADDPS      Z8, Z24, K2, Z24
+	VMOVAPS.Z   Z6, K1, Z24
+	VADDPS      Z7, Z24, K2, Z24
 	VMULPS.BCST 64(R11), Z24, Z24
 	VADDPS      192(BX), Z24, Z24
 	VMOVUPS     Z24, 192(BX)
@@ -2260,39 +2229,39 @@ step_next:
 
 gradient:
 	VMOVUPS.Z     (R12), K1, Z0
-	VSUBPS.BCST   (R11), Z0, Z9
-	VMOVUPS       256(R13), Z10
-	VFNMADD231PS  Z16, Z9, Z10
-	VMOVUPS       Z10, 256(R13)
-	VSUBPS.BCST   4(R11), Z0, Z9
-	VMOVUPS       320(R13), Z10
-	VFNMADD231PS  Z18, Z9, Z10
-	VMOVUPS       Z10, 320(R13)
-	VSUBPS.BCST   8(R11), Z0, Z9
-	VMOVUPS       384(R13), Z10
-	VFNMADD231PS  Z20, Z9, Z10
-	VMOVUPS       Z10, 384(R13)
+	VSUBPS.BCST   (R11), Z0, Z1
+	VMOVUPS       256(R13), Z2
+	VFNMADD231PS  Z16, Z1, Z2
+	VMOVUPS       Z2, 256(R13)
+	VSUBPS.BCST   4(R11), Z0, Z1
+	VMOVUPS       320(R13), Z2
+	VFNMADD231PS  Z18, Z1, Z2
+	VMOVUPS       Z2, 320(R13)
+	VSUBPS.BCST   8(R11), Z0, Z1
+	VMOVUPS       384(R13), Z2
+	VFNMADD231PS  Z20, Z1, Z2
+	VMOVUPS       Z2, 384(R13)
 	VSUBPS.BCST   12(R11), Z0, Z0
-	VMOVUPS       448(R13), Z9
-	VFNMADD231PS  Z22, Z0, Z9
-	VMOVUPS       Z9, 448(R13)
+	VMOVUPS       448(R13), Z1
+	VFNMADD231PS  Z22, Z0, Z1
+	VMOVUPS       Z1, 448(R13)
 	VMOVUPS.Z     64(R12), K2, Z0
-	VSUBPS.BCST   (R11), Z0, Z9
-	VMOVUPS       256(R13), Z10
-	VFNMADD231PS  Z17, Z9, Z10
-	VMOVUPS       Z10, 256(R13)
-	VSUBPS.BCST   4(R11), Z0, Z9
-	VMOVUPS       320(R13), Z10
-	VFNMADD231PS  Z19, Z9, Z10
-	VMOVUPS       Z10, 320(R13)
-	VSUBPS.BCST   8(R11), Z0, Z9
-	VMOVUPS       384(R13), Z10
-	VFNMADD231PS  Z21, Z9, Z10
-	VMOVUPS       Z10, 384(R13)
+	VSUBPS.BCST   (R11), Z0, Z1
+	VMOVUPS       256(R13), Z2
+	VFNMADD231PS  Z17, Z1, Z2
+	VMOVUPS       Z2, 256(R13)
+	VSUBPS.BCST   4(R11), Z0, Z1
+	VMOVUPS       320(R13), Z2
+	VFNMADD231PS  Z19, Z1, Z2
+	VMOVUPS       Z2, 320(R13)
+	VSUBPS.BCST   8(R11), Z0, Z1
+	VMOVUPS       384(R13), Z2
+	VFNMADD231PS  Z21, Z1, Z2
+	VMOVUPS       Z2, 384(R13)
 	VSUBPS.BCST   12(R11), Z0, Z0
-	VMOVUPS       448(R13), Z9
-	VFNMADD231PS  Z23, Z0, Z9
-	VMOVUPS       Z9, 448(R13)
+	VMOVUPS       448(R13), Z1
+	VFNMADD231PS  Z23, Z0, Z1
+	VMOVUPS       Z1, 448(R13)
 	ADDQ          CX, R11
 	ADDQ          DX, R12
 	ADDQ          $+256, R13
@@ -2302,22 +2271,22 @@ gradient:
 	SUBQ          $+32, R10
 	JGT           block
 	VMOVUPS       (BX), Z0
-	VMOVUPS       64(BX), Z9
-	VMOVUPS       128(BX), Z10
-	VMOVUPS       192(BX), Z11
-	VUNPCKHPS     Z9, Z0, Z12
-	VUNPCKLPS     Z9, Z0, Z0
-	VADDPS        Z12, Z0, Z0
-	VUNPCKHPS     Z11, Z10, Z9
-	VUNPCKLPS     Z11, Z10, Z10
-	VADDPS        Z9, Z10, Z10
-	VUNPCKHPD     Z10, Z0, Z9
-	VUNPCKLPD     Z10, Z0, Z0
-	VADDPS        Z9, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y9
-	VADDPS        Y9, Y0, Y9
-	VEXTRACTF128  $0x01, Y9, X0
-	VADDPS        X0, X9, X0
+	VMOVUPS       64(BX), Z1
+	VMOVUPS       128(BX), Z2
+	VMOVUPS       192(BX), Z3
+	VUNPCKHPS     Z1, Z0, Z4
+	VUNPCKLPS     Z1, Z0, Z0
+	VADDPS        Z4, Z0, Z0
+	VUNPCKHPS     Z3, Z2, Z1
+	VUNPCKLPS     Z3, Z2, Z2
+	VADDPS        Z1, Z2, Z2
+	VUNPCKHPD     Z2, Z0, Z1
+	VUNPCKLPD     Z2, Z0, Z0
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X0
 	VADDPS        (SI), X0, X0
 	VMOVUPS       X0, (SI)
 	MOVQ          BX, R9
@@ -2328,22 +2297,22 @@ gradient:
 
 store:
 	VMOVUPS       256(R9), Z0
-	VMOVUPS       320(R9), Z9
-	VMOVUPS       384(R9), Z10
-	VMOVUPS       448(R9), Z11
-	VUNPCKHPS     Z9, Z0, Z12
-	VUNPCKLPS     Z9, Z0, Z0
-	VADDPS        Z12, Z0, Z0
-	VUNPCKHPS     Z11, Z10, Z9
-	VUNPCKLPS     Z11, Z10, Z10
-	VADDPS        Z9, Z10, Z10
-	VUNPCKHPD     Z10, Z0, Z9
-	VUNPCKLPD     Z10, Z0, Z0
-	VADDPS        Z9, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y9
-	VADDPS        Y9, Y0, Y9
-	VEXTRACTF128  $0x01, Y9, X0
-	VADDPS        X0, X9, X0
+	VMOVUPS       320(R9), Z1
+	VMOVUPS       384(R9), Z2
+	VMOVUPS       448(R9), Z3
+	VUNPCKHPS     Z1, Z0, Z4
+	VUNPCKLPS     Z1, Z0, Z0
+	VADDPS        Z4, Z0, Z0
+	VUNPCKHPS     Z3, Z2, Z1
+	VUNPCKLPS     Z3, Z2, Z2
+	VADDPS        Z1, Z2, Z2
+	VUNPCKHPD     Z2, Z0, Z1
+	VUNPCKLPD     Z2, Z0, Z0
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X0
 	VADDPS        (R10), X0, X0
 	VMOVUPS       X0, (R10)
 	ADDQ          $+256, R9
@@ -2373,20 +2342,25 @@ TEXT ·radialValuesAVX512(SB), NOSPLIT, $8-48
 	MOVQ     n+40(FP), BX
 
 block:
-	VMOVUPS (DX), Z0
-	VMOVUPS 64(DX), Z1
-	VMOVUPS 128(DX), Z2
-	VMOVUPS 192(DX), Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VMOVUPS (DX), Z4
+	VMOVUPS 64(DX), Z5
+	VMOVUPS 128(DX), Z6
+	VMOVUPS 192(DX), Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
 	VXORPS  Z12, Z12, Z12
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
 	MOVQ    steps+0(FP), SI
 	MOVQ    count+8(FP), DI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 
 step:
 	MOVL (SI), R8
@@ -2398,47 +2372,47 @@ step:
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(SI), Z24
-	VMULPS       Z24, Z0, Z16
-	VMULPS       Z24, Z1, Z17
-	VMULPS       Z24, Z2, Z18
-	VMULPS       Z24, Z3, Z19
+	VMULPS       Z4, Z24, Z16
+	VMULPS       Z5, Z24, Z17
+	VMULPS       Z6, Z24, Z18
+	VMULPS       Z7, Z24, Z19
 	VREDUCEPS    $0x01, Z16, Z20
 	VREDUCEPS    $0x01, Z17, Z21
 	VREDUCEPS    $0x01, Z18, Z22
 	VREDUCEPS    $0x01, Z19, Z23
-	VBROADCASTSS gramExp2c5<>+0(SB), Z8
-	VMOVAPS      Z8, Z9
-	VMOVAPS      Z8, Z10
-	VMOVAPS      Z8, Z11
+	VBROADCASTSS gramExp2c5<>+0(SB), Z0
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	VBROADCASTSS gramExp2c4<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z8
-	VFMADD213PS  Z24, Z21, Z9
-	VFMADD213PS  Z24, Z22, Z10
-	VFMADD213PS  Z24, Z23, Z11
+	VFMADD213PS  Z24, Z20, Z0
+	VFMADD213PS  Z24, Z21, Z1
+	VFMADD213PS  Z24, Z22, Z2
+	VFMADD213PS  Z24, Z23, Z3
 	VBROADCASTSS gramExp2c3<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z8
-	VFMADD213PS  Z24, Z21, Z9
-	VFMADD213PS  Z24, Z22, Z10
-	VFMADD213PS  Z24, Z23, Z11
+	VFMADD213PS  Z24, Z20, Z0
+	VFMADD213PS  Z24, Z21, Z1
+	VFMADD213PS  Z24, Z22, Z2
+	VFMADD213PS  Z24, Z23, Z3
 	VBROADCASTSS gramExp2c2<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z8
-	VFMADD213PS  Z24, Z21, Z9
-	VFMADD213PS  Z24, Z22, Z10
-	VFMADD213PS  Z24, Z23, Z11
+	VFMADD213PS  Z24, Z20, Z0
+	VFMADD213PS  Z24, Z21, Z1
+	VFMADD213PS  Z24, Z22, Z2
+	VFMADD213PS  Z24, Z23, Z3
 	VBROADCASTSS gramExp2c1<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z8
-	VFMADD213PS  Z24, Z21, Z9
-	VFMADD213PS  Z24, Z22, Z10
-	VFMADD213PS  Z24, Z23, Z11
+	VFMADD213PS  Z24, Z20, Z0
+	VFMADD213PS  Z24, Z21, Z1
+	VFMADD213PS  Z24, Z22, Z2
+	VFMADD213PS  Z24, Z23, Z3
 	VBROADCASTSS gramExp2c0<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z8
-	VFMADD213PS  Z24, Z21, Z9
-	VFMADD213PS  Z24, Z22, Z10
-	VFMADD213PS  Z24, Z23, Z11
-	VSCALEFPS    Z16, Z8, Z8
-	VSCALEFPS    Z17, Z9, Z9
-	VSCALEFPS    Z18, Z10, Z10
-	VSCALEFPS    Z19, Z11, Z11
+	VFMADD213PS  Z24, Z20, Z0
+	VFMADD213PS  Z24, Z21, Z1
+	VFMADD213PS  Z24, Z22, Z2
+	VFMADD213PS  Z24, Z23, Z3
+	VSCALEFPS    Z16, Z0, Z0
+	VSCALEFPS    Z17, Z1, Z1
+	VSCALEFPS    Z18, Z2, Z2
+	VSCALEFPS    Z19, Z3, Z3
 	JMP          slope
 
 power:
@@ -2447,10 +2421,10 @@ power:
 	JMP  square_next
 
 square:
-	VMULPS Z8, Z8, Z8
-	VMULPS Z9, Z9, Z9
-	VMULPS Z10, Z10, Z10
-	VMULPS Z11, Z11, Z11
+	VMULPS Z0, Z0, Z0
+	VMULPS Z1, Z1, Z1
+	VMULPS Z2, Z2, Z2
+	VMULPS Z3, Z3, Z3
 	DECL   R8
 
 square_next:
@@ -2458,346 +2432,346 @@ square_next:
 	JNZ   square
 
 slope:
-	VFMADD231PS.BCST 96(SI), Z8, Z4
-	VFMADD231PS.BCST 96(SI), Z9, Z5
-	VFMADD231PS.BCST 96(SI), Z10, Z6
-	VFMADD231PS.BCST 96(SI), Z11, Z7
+	VFMADD231PS.BCST 96(SI), Z0, Z8
+	VFMADD231PS.BCST 96(SI), Z1, Z9
+	VFMADD231PS.BCST 96(SI), Z2, Z10
+	VFMADD231PS.BCST 96(SI), Z3, Z11
 	JMP              value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VBROADCASTSS 32(SI), Z9
-	VADDPS       Z0, Z9, Z9
-	VBROADCASTSS gramLargest<>+0(SB), Z10
-	VMINPS       Z9, Z10, Z9
+	VBROADCASTSS 32(SI), Z1
+	VADDPS       Z4, Z1, Z1
+	VBROADCASTSS gramLargest<>+0(SB), Z2
+	VMINPS       Z1, Z2, Z1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z9, Z8
-	VPSRAD      $0x17, Z8, Z10
-	VCVTDQ2PS   Z10, Z10
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
-	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
-	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
+	VPSRAD      $0x17, Z0, Z2
+	VCVTDQ2PS   Z2, Z2
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z0, Z0
+	VPADDD.BCST gramRootBits<>+0(SB), Z0, Z0
+	VADDPS.BCST gramMinusOne<>+0(SB), Z0, Z0
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z11
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z11
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z11
-	VMULPS           Z8, Z11, Z11
-	VFMADD213PS      Z8, Z8, Z11
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z11, Z10
-	VMULPS.BCST      128(SI), Z10, Z10
+	VBROADCASTSS     gramLogc8<>+0(SB), Z3
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z0, Z3
+	VMULPS           Z0, Z3, Z3
+	VFMADD213PS      Z0, Z0, Z3
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
+	VMULPS.BCST      128(SI), Z2, Z2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z10, Z11
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z11, Z8
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z11, Z8
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z11, Z8
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z11, Z8
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z11, Z8
-	VSCALEFPS        Z10, Z8, Z8
+	VREDUCEPS        $0x01, Z2, Z3
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VSCALEFPS        Z2, Z0, Z0
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS           Z10, Z10, Z10
-	VFMADD231PS      Z10, Z9, Z8
-	VDIVPS           Z9, Z8, Z10
-	VFMADD231PS.BCST 96(SI), Z10, Z4
-	VBROADCASTSS     32(SI), Z10
-	VADDPS           Z1, Z10, Z10
-	VBROADCASTSS     gramLargest<>+0(SB), Z11
-	VMINPS           Z10, Z11, Z10
+	VXORPS           Z2, Z2, Z2
+	VFMADD231PS      Z2, Z1, Z0
+	VDIVPS           Z1, Z0, Z2
+	VFMADD231PS.BCST 96(SI), Z2, Z8
+	VBROADCASTSS     32(SI), Z2
+	VADDPS           Z5, Z2, Z2
+	VBROADCASTSS     gramLargest<>+0(SB), Z3
+	VMINPS           Z2, Z3, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z10, Z9
-	VPSRAD      $0x17, Z9, Z11
-	VCVTDQ2PS   Z11, Z11
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z9, Z9
-	VPADDD.BCST gramRootBits<>+0(SB), Z9, Z9
-	VADDPS.BCST gramMinusOne<>+0(SB), Z9, Z9
+	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
+	VPSRAD      $0x17, Z1, Z3
+	VCVTDQ2PS   Z3, Z3
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z1, Z1
+	VPADDD.BCST gramRootBits<>+0(SB), Z1, Z1
+	VADDPS.BCST gramMinusOne<>+0(SB), Z1, Z1
 
 	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z16
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z9, Z16
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z9, Z16
-	VMULPS           Z9, Z16, Z16
-	VFMADD213PS      Z9, Z9, Z16
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z16, Z11
-	VMULPS.BCST      128(SI), Z11, Z11
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z1, Z16
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z1, Z16
+	VMULPS           Z1, Z16, Z16
+	VFMADD213PS      Z1, Z1, Z16
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z16, Z3
+	VMULPS.BCST      128(SI), Z3, Z3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z11, Z16
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z9
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z16, Z9
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z16, Z9
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z16, Z9
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z16, Z9
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z16, Z9
-	VSCALEFPS        Z11, Z9, Z9
+	VREDUCEPS        $0x01, Z3, Z16
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z16, Z1
+	VSCALEFPS        Z3, Z1, Z1
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS           Z11, Z11, Z11
-	VFMADD231PS      Z11, Z10, Z9
-	VDIVPS           Z10, Z9, Z11
-	VFMADD231PS.BCST 96(SI), Z11, Z5
-	VBROADCASTSS     32(SI), Z11
-	VADDPS           Z2, Z11, Z11
+	VXORPS           Z3, Z3, Z3
+	VFMADD231PS      Z3, Z2, Z1
+	VDIVPS           Z2, Z1, Z3
+	VFMADD231PS.BCST 96(SI), Z3, Z9
+	VBROADCASTSS     32(SI), Z3
+	VADDPS           Z6, Z3, Z3
 	VBROADCASTSS     gramLargest<>+0(SB), Z16
-	VMINPS           Z11, Z16, Z11
+	VMINPS           Z3, Z16, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z11, Z10
-	VPSRAD      $0x17, Z10, Z16
+	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
+	VPSRAD      $0x17, Z2, Z16
 	VCVTDQ2PS   Z16, Z16
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z10, Z10
-	VPADDD.BCST gramRootBits<>+0(SB), Z10, Z10
-	VADDPS.BCST gramMinusOne<>+0(SB), Z10, Z10
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z2, Z2
+	VPADDD.BCST gramRootBits<>+0(SB), Z2, Z2
+	VADDPS.BCST gramMinusOne<>+0(SB), Z2, Z2
 
 	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z17
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z10, Z17
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z10, Z17
-	VMULPS           Z10, Z17, Z17
-	VFMADD213PS      Z10, Z10, Z17
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z2, Z17
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z2, Z17
+	VMULPS           Z2, Z17, Z17
+	VFMADD213PS      Z2, Z2, Z17
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z17, Z16
 	VMULPS.BCST      128(SI), Z16, Z16
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z16, Z17
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z10
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z17, Z10
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z17, Z10
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z17, Z10
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z17, Z10
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z17, Z10
-	VSCALEFPS        Z16, Z10, Z10
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z17, Z2
+	VSCALEFPS        Z16, Z2, Z2
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z16, Z16, Z16
-	VFMADD231PS      Z16, Z11, Z10
-	VDIVPS           Z11, Z10, Z16
-	VFMADD231PS.BCST 96(SI), Z16, Z6
+	VFMADD231PS      Z16, Z3, Z2
+	VDIVPS           Z3, Z2, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z10
 	VBROADCASTSS     32(SI), Z16
-	VADDPS           Z3, Z16, Z16
+	VADDPS           Z7, Z16, Z16
 	VBROADCASTSS     gramLargest<>+0(SB), Z17
 	VMINPS           Z16, Z17, Z16
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z16, Z11
-	VPSRAD      $0x17, Z11, Z17
+	VPSUBD.BCST gramRootBits<>+0(SB), Z16, Z3
+	VPSRAD      $0x17, Z3, Z17
 	VCVTDQ2PS   Z17, Z17
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z11, Z11
-	VPADDD.BCST gramRootBits<>+0(SB), Z11, Z11
-	VADDPS.BCST gramMinusOne<>+0(SB), Z11, Z11
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z3, Z3
+	VPADDD.BCST gramRootBits<>+0(SB), Z3, Z3
+	VADDPS.BCST gramMinusOne<>+0(SB), Z3, Z3
 
 	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z18
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z11, Z18
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z11, Z18
-	VMULPS           Z11, Z18, Z18
-	VFMADD213PS      Z11, Z11, Z18
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z3, Z18
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z3, Z18
+	VMULPS           Z3, Z18, Z18
+	VFMADD213PS      Z3, Z3, Z18
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z18, Z17
 	VMULPS.BCST      128(SI), Z17, Z17
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z17, Z18
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z11
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z18, Z11
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z18, Z11
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z18, Z11
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z18, Z11
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z18, Z11
-	VSCALEFPS        Z17, Z11, Z11
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z18, Z3
+	VSCALEFPS        Z17, Z3, Z3
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z17, Z17, Z17
-	VFMADD231PS      Z17, Z16, Z11
-	VDIVPS           Z16, Z11, Z17
-	VFMADD231PS.BCST 96(SI), Z17, Z7
+	VFMADD231PS      Z17, Z16, Z3
+	VDIVPS           Z16, Z3, Z17
+	VFMADD231PS.BCST 96(SI), Z17, Z11
 	JMP              value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VBROADCASTSS 32(SI), Z20
-	VADDPS       Z20, Z0, Z16
-	VADDPS       Z20, Z1, Z17
-	VADDPS       Z20, Z2, Z18
-	VADDPS       Z20, Z3, Z19
+	VADDPS       Z4, Z20, Z16
+	VADDPS       Z5, Z20, Z17
+	VADDPS       Z6, Z20, Z18
+	VADDPS       Z7, Z20, Z19
 	VBROADCASTSS gramLargest<>+0(SB), Z20
 	VMINPS       Z16, Z20, Z16
 	VMINPS       Z17, Z20, Z17
 	VMINPS       Z18, Z20, Z18
 	VMINPS       Z19, Z20, Z19
-	VRSQRT14PS   Z16, Z8
-	VRSQRT14PS   Z17, Z9
-	VRSQRT14PS   Z18, Z10
-	VRSQRT14PS   Z19, Z11
-	VMULPS       Z16, Z8, Z16
-	VMULPS       Z17, Z9, Z17
-	VMULPS       Z18, Z10, Z18
-	VMULPS       Z19, Z11, Z19
+	VRSQRT14PS   Z16, Z0
+	VRSQRT14PS   Z17, Z1
+	VRSQRT14PS   Z18, Z2
+	VRSQRT14PS   Z19, Z3
+	VMULPS       Z16, Z0, Z16
+	VMULPS       Z17, Z1, Z17
+	VMULPS       Z18, Z2, Z18
+	VMULPS       Z19, Z3, Z19
 	VBROADCASTSS gramThree<>+0(SB), Z20
-	VFNMADD213PS Z20, Z8, Z16
-	VFNMADD213PS Z20, Z9, Z17
-	VFNMADD213PS Z20, Z10, Z18
-	VFNMADD213PS Z20, Z11, Z19
-	VMULPS       Z16, Z8, Z8
-	VMULPS       Z17, Z9, Z9
-	VMULPS       Z18, Z10, Z10
-	VMULPS       Z19, Z11, Z11
+	VFNMADD213PS Z20, Z0, Z16
+	VFNMADD213PS Z20, Z1, Z17
+	VFNMADD213PS Z20, Z2, Z18
+	VFNMADD213PS Z20, Z3, Z19
+	VMULPS       Z16, Z0, Z0
+	VMULPS       Z17, Z1, Z1
+	VMULPS       Z18, Z2, Z2
+	VMULPS       Z19, Z3, Z3
 	MOVL         4(SI), R8
 	CMPL         R8, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS           Z8, Z8, Z16
-	VMULPS           Z9, Z9, Z17
-	VMULPS           Z10, Z10, Z18
-	VMULPS           Z11, Z11, Z19
-	VMULPS           Z8, Z16, Z16
-	VMULPS           Z9, Z17, Z17
-	VMULPS           Z10, Z18, Z18
-	VMULPS           Z11, Z19, Z19
-	VFMADD231PS.BCST 96(SI), Z16, Z4
-	VFMADD231PS.BCST 96(SI), Z17, Z5
-	VFMADD231PS.BCST 96(SI), Z18, Z6
-	VFMADD231PS.BCST 96(SI), Z19, Z7
+	VMULPS           Z0, Z0, Z16
+	VMULPS           Z1, Z1, Z17
+	VMULPS           Z2, Z2, Z18
+	VMULPS           Z3, Z3, Z19
+	VMULPS           Z0, Z16, Z16
+	VMULPS           Z1, Z17, Z17
+	VMULPS           Z2, Z18, Z18
+	VMULPS           Z3, Z19, Z19
+	VFMADD231PS.BCST 96(SI), Z16, Z8
+	VFMADD231PS.BCST 96(SI), Z17, Z9
+	VFMADD231PS.BCST 96(SI), Z18, Z10
+	VFMADD231PS.BCST 96(SI), Z19, Z11
 	JMP              value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
 	MOVL    4(SI), R8
-	VMULPS  Z8, Z8, Z16
+	VMULPS  Z0, Z0, Z16
 	SHRL    $0x01, R8
 	JCS     odd0
-	VMOVAPS Z16, Z8
+	VMOVAPS Z16, Z0
 	DECL    R8
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Z16, Z8, Z8
+	VMULPS Z16, Z0, Z0
 	DECL   R8
 
 raise_next0:
 	TESTL            R8, R8
 	JNZ              raise0
-	VMULPS           Z16, Z8, Z16
-	VFMADD231PS.BCST 96(SI), Z16, Z4
+	VMULPS           Z16, Z0, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z8
 	MOVL             4(SI), R8
-	VMULPS           Z9, Z9, Z16
+	VMULPS           Z1, Z1, Z16
 	SHRL             $0x01, R8
 	JCS              odd1
-	VMOVAPS          Z16, Z9
+	VMOVAPS          Z16, Z1
 	DECL             R8
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Z16, Z9, Z9
+	VMULPS Z16, Z1, Z1
 	DECL   R8
 
 raise_next1:
 	TESTL            R8, R8
 	JNZ              raise1
-	VMULPS           Z16, Z9, Z16
-	VFMADD231PS.BCST 96(SI), Z16, Z5
+	VMULPS           Z16, Z1, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z9
 	MOVL             4(SI), R8
-	VMULPS           Z10, Z10, Z16
+	VMULPS           Z2, Z2, Z16
 	SHRL             $0x01, R8
 	JCS              odd2
-	VMOVAPS          Z16, Z10
+	VMOVAPS          Z16, Z2
 	DECL             R8
 
 odd2:
 	JMP raise_next2
 
 raise2:
-	VMULPS Z16, Z10, Z10
+	VMULPS Z16, Z2, Z2
 	DECL   R8
 
 raise_next2:
 	TESTL            R8, R8
 	JNZ              raise2
-	VMULPS           Z16, Z10, Z16
-	VFMADD231PS.BCST 96(SI), Z16, Z6
+	VMULPS           Z16, Z2, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z10
 	MOVL             4(SI), R8
-	VMULPS           Z11, Z11, Z16
+	VMULPS           Z3, Z3, Z16
 	SHRL             $0x01, R8
 	JCS              odd3
-	VMOVAPS          Z16, Z11
+	VMOVAPS          Z16, Z3
 	DECL             R8
 
 odd3:
 	JMP raise_next3
 
 raise3:
-	VMULPS Z16, Z11, Z11
+	VMULPS Z16, Z3, Z3
 	DECL   R8
 
 raise_next3:
 	TESTL            R8, R8
 	JNZ              raise3
-	VMULPS           Z16, Z11, Z16
-	VFMADD231PS.BCST 96(SI), Z16, Z7
+	VMULPS           Z16, Z3, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z11
 
 value:
 	CMPL   8(SI), $0x00
 	JEQ    weighted
-	VADDPS Z8, Z12, Z12
-	VADDPS Z9, Z13, Z13
-	VADDPS Z10, Z14, Z14
-	VADDPS Z11, Z15, Z15
+	VADDPS Z0, Z12, Z12
+	VADDPS Z1, Z13, Z13
+	VADDPS Z2, Z14, Z14
+	VADDPS Z3, Z15, Z15
 	JMP    step_next
 
 weighted:
-	VFMADD231PS.BCST 64(SI), Z8, Z12
-	VFMADD231PS.BCST 64(SI), Z9, Z13
-	VFMADD231PS.BCST 64(SI), Z10, Z14
-	VFMADD231PS.BCST 64(SI), Z11, Z15
+	VFMADD231PS.BCST 64(SI), Z0, Z12
+	VFMADD231PS.BCST 64(SI), Z1, Z13
+	VFMADD231PS.BCST 64(SI), Z2, Z14
+	VFMADD231PS.BCST 64(SI), Z3, Z15
 
 step_next:
 	ADDQ     $+160, SI
 	DECQ     DI
 	JNZ      step
 	VMOVUPS  Z12, (AX)
-	VMOVUPS  Z4, (CX)
+	VMOVUPS  Z8, (CX)
 	VMOVUPS  Z13, 64(AX)
-	VMOVUPS  Z5, 64(CX)
+	VMOVUPS  Z9, 64(CX)
 	VMOVUPS  Z14, 128(AX)
-	VMOVUPS  Z6, 128(CX)
+	VMOVUPS  Z10, 128(CX)
 	VMOVUPS  Z15, 192(AX)
-	VMOVUPS  Z7, 192(CX)
+	VMOVUPS  Z11, 192(CX)
 	ADDQ     $+256, AX
 	ADDQ     $+256, CX
 	ADDQ     $+256, DX
@@ -2809,7 +2783,7 @@ step_next:
 
 // func gramTileAVX2(steps *uint32, count int, planes *float32, stride int, dim int, n int, row0 int, row1 int, col0 int, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64
 // Requires: AVX, AVX2, CMOV, FMA3, SSE2
-TEXT ·gramTileAVX2(SB), NOSPLIT, $72-128
+TEXT ·gramTileAVX2(SB), NOSPLIT, $8-128
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -2832,9 +2806,11 @@ row:
 	MOVQ   dim+32(FP), R8
 
 clear:
-	VMOVUPS Y0, 64(DI)
-	VMOVUPS Y0, 96(DI)
-	ADDQ    $+64, DI
+	VMOVUPS Y0, 768(DI)
+	VMOVUPS Y0, 800(DI)
+	VMOVUPS Y0, 832(DI)
+	VMOVUPS Y0, 864(DI)
+	ADDQ    $+128, DI
 	DECQ    R8
 	JNZ     clear
 
@@ -2856,70 +2832,137 @@ block:
 	VMOVQ        DI, X0
 	VPBROADCASTD X0, Y0
 	VPADDD       gramLaneIndex<>+0(SB), Y0, Y0
-	VPBROADCASTD n+40(FP), Y5
-	VPCMPGTD     Y0, Y5, Y5
-	VMOVQ        BX, X6
-	VPBROADCASTD X6, Y6
-	VPCMPEQD     Y7, Y7, Y7
-	VPCMPGTD     Y6, Y0, Y8
-	VPAND        Y5, Y8, Y8
-	VMOVDQU      Y8, 8(SP)
-	VPSUBD       Y7, Y6, Y6
-	VPCMPGTD     Y6, Y0, Y0
-	VPAND        Y5, Y0, Y0
-	VMOVDQU      Y0, 40(SP)
+	VPBROADCASTD n+40(FP), Y1
+	VPCMPGTD     Y0, Y1, Y1
+	VMOVQ        BX, X2
+	VPBROADCASTD X2, Y2
+	VPCMPEQD     Y3, Y3, Y3
+	VPCMPGTD     Y2, Y0, Y4
+	VPAND        Y1, Y4, Y4
+	VMOVDQU      Y4, 128(SI)
+	VPSUBD       Y3, Y2, Y2
+	VPCMPGTD     Y2, Y0, Y4
+	VPAND        Y1, Y4, Y4
+	VMOVDQU      Y4, 160(SI)
+	VPSUBD       Y3, Y2, Y2
+	VPCMPGTD     Y2, Y0, Y4
+	VPAND        Y1, Y4, Y4
+	VMOVDQU      Y4, 192(SI)
+	VPSUBD       Y3, Y2, Y2
+	VPCMPGTD     Y2, Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VMOVDQU      Y0, 224(SI)
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         AX, R10
+	MOVQ         R8, R11
+	MOVQ         dim+32(FP), R12
 
-	// Squared distances; |du|² is common to both.
-	VXORPS Y0, Y0, Y0
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   AX, R10
-	MOVQ   R8, R11
-	MOVQ   dim+32(FP), R12
-
-distance:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      (R11)(DX*1), Y11
-	VBROADCASTSS (R10), Y12
-	VSUBPS       Y12, Y10, Y12
-	VFMADD231PS  Y12, Y12, Y8
-	VBROADCASTSS (R10)(DX*1), Y13
-	VSUBPS       Y13, Y11, Y12
-	VADDPS       Y13, Y11, Y13
-	VFMADD231PS  Y12, Y12, Y0
-	VFMADD231PS  Y13, Y13, Y5
-	VBROADCASTSS 4(R10), Y12
-	VSUBPS       Y12, Y10, Y10
-	VFMADD231PS  Y10, Y10, Y9
-	VBROADCASTSS 4(R10)(DX*1), Y12
-	VSUBPS       Y12, Y11, Y10
-	VADDPS       Y12, Y11, Y12
-	VFMADD231PS  Y10, Y10, Y6
-	VFMADD231PS  Y12, Y12, Y7
+distance0:
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(DX*1), Y7
+	VBROADCASTSS (R10), Y8
+	VSUBPS       Y8, Y6, Y8
+	VFMADD231PS  Y8, Y8, Y4
+	VBROADCASTSS (R10)(DX*1), Y9
+	VSUBPS       Y9, Y7, Y8
+	VADDPS       Y9, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y0
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 4(R10), Y8
+	VSUBPS       Y8, Y6, Y6
+	VFMADD231PS  Y6, Y6, Y5
+	VBROADCASTSS 4(R10)(DX*1), Y8
+	VSUBPS       Y8, Y7, Y6
+	VADDPS       Y8, Y7, Y8
+	VFMADD231PS  Y6, Y6, Y2
+	VFMADD231PS  Y8, Y8, Y3
 	ADDQ         CX, R10
 	ADDQ         CX, R11
 	DECQ         R12
-	JNZ          distance
+	JNZ          distance0
+	VADDPS       Y4, Y0, Y0
+	VANDPS       128(SI), Y0, Y0
+	VMOVUPS      Y0, 256(SI)
+	VADDPS       Y4, Y1, Y1
+	VANDPS       128(SI), Y1, Y1
+	VMOVUPS      Y1, 288(SI)
+	VADDPS       Y5, Y2, Y2
+	VANDPS       160(SI), Y2, Y2
+	VMOVUPS      Y2, 320(SI)
+	VADDPS       Y5, Y3, Y3
+	VANDPS       160(SI), Y3, Y3
+	VMOVUPS      Y3, 352(SI)
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         AX, R10
+	MOVQ         R8, R11
+	MOVQ         dim+32(FP), R12
 
-	// A pair outside of the sum gets equal distances: it adds nothing to the loss and to p-q.
-	VADDPS Y8, Y0, Y0
-	VANDPS 8(SP), Y0, Y0
-	VADDPS Y8, Y5, Y5
-	VANDPS 8(SP), Y5, Y5
-	VADDPS Y9, Y6, Y6
-	VANDPS 40(SP), Y6, Y6
-	VADDPS Y9, Y7, Y7
-	VANDPS 40(SP), Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	MOVQ   steps+0(FP), R10
-	MOVQ   count+8(FP), R11
+distance2:
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(DX*1), Y7
+	VBROADCASTSS 8(R10), Y8
+	VSUBPS       Y8, Y6, Y8
+	VFMADD231PS  Y8, Y8, Y4
+	VBROADCASTSS 8(R10)(DX*1), Y9
+	VSUBPS       Y9, Y7, Y8
+	VADDPS       Y9, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y0
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 12(R10), Y8
+	VSUBPS       Y8, Y6, Y6
+	VFMADD231PS  Y6, Y6, Y5
+	VBROADCASTSS 12(R10)(DX*1), Y8
+	VSUBPS       Y8, Y7, Y6
+	VADDPS       Y8, Y7, Y8
+	VFMADD231PS  Y6, Y6, Y2
+	VFMADD231PS  Y8, Y8, Y3
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	DECQ         R12
+	JNZ          distance2
+	VADDPS       Y4, Y0, Y0
+	VANDPS       192(SI), Y0, Y0
+	VMOVUPS      Y0, 384(SI)
+	VADDPS       Y4, Y1, Y1
+	VANDPS       192(SI), Y1, Y1
+	VMOVUPS      Y1, 416(SI)
+	VADDPS       Y5, Y2, Y2
+	VANDPS       224(SI), Y2, Y2
+	VMOVUPS      Y2, 448(SI)
+	VADDPS       Y5, Y3, Y3
+	VANDPS       224(SI), Y3, Y3
+	VMOVUPS      Y3, 480(SI)
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 512(SI)
+	VMOVUPS      Y0, 544(SI)
+	VMOVUPS      Y0, 576(SI)
+	VMOVUPS      Y0, 608(SI)
+	VMOVUPS      Y0, 640(SI)
+	VMOVUPS      Y0, 672(SI)
+	VMOVUPS      Y0, 704(SI)
+	VMOVUPS      Y0, 736(SI)
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 32(SI)
+	MOVQ         steps+0(FP), R10
+	MOVQ         count+8(FP), R11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 
 step:
 	MOVL (R10), R12
@@ -2930,86 +2973,131 @@ step:
 	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS     32(R10), Y4
-	VMULPS      Y4, Y0, Y2
-	VMOVUPS     gramLowest<>+0(SB), Y4
-	VMAXPS      Y2, Y4, Y2
-	VROUNDPS    $0x01, Y2, Y3
-	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VMOVUPS     gramExp2c4<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c3<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c2<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c1<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c0<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VCVTPS2DQ   Y3, Y3
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y1, Y1
-	VMOVUPS     32(R10), Y13
-	VMULPS      Y13, Y5, Y3
-	VMOVUPS     gramLowest<>+0(SB), Y13
-	VMAXPS      Y3, Y13, Y3
-	VROUNDPS    $0x01, Y3, Y4
-	VSUBPS      Y4, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VMOVUPS     gramExp2c4<>+0(SB), Y13
-	VFMADD213PS Y13, Y3, Y2
-	VMOVUPS     gramExp2c3<>+0(SB), Y13
-	VFMADD213PS Y13, Y3, Y2
-	VMOVUPS     gramExp2c2<>+0(SB), Y13
-	VFMADD213PS Y13, Y3, Y2
-	VMOVUPS     gramExp2c1<>+0(SB), Y13
-	VFMADD213PS Y13, Y3, Y2
-	VMOVUPS     gramExp2c0<>+0(SB), Y13
-	VFMADD213PS Y13, Y3, Y2
-	VCVTPS2DQ   Y4, Y4
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y2, Y2
-	VMOVUPS     32(R10), Y14
-	VMULPS      Y14, Y6, Y4
-	VMOVUPS     gramLowest<>+0(SB), Y14
-	VMAXPS      Y4, Y14, Y4
-	VROUNDPS    $0x01, Y4, Y13
-	VSUBPS      Y13, Y4, Y4
+	VMOVUPS     32(R10), Y9
+	VMULPS      256(SI), Y9, Y3
+	VMULPS      288(SI), Y9, Y4
+	VMULPS      320(SI), Y9, Y5
+	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMAXPS      Y3, Y9, Y3
+	VMAXPS      Y4, Y9, Y4
+	VMAXPS      Y5, Y9, Y5
+	VROUNDPS    $0x01, Y3, Y6
+	VROUNDPS    $0x01, Y4, Y7
+	VROUNDPS    $0x01, Y5, Y8
+	VSUBPS      Y6, Y3, Y3
+	VSUBPS      Y7, Y4, Y4
+	VSUBPS      Y8, Y5, Y5
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VMOVAPS     Y0, Y1
+	VMOVAPS     Y0, Y2
+	VMOVUPS     gramExp2c4<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c3<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c2<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c1<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c0<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VCVTPS2DQ   Y6, Y6
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      Y6, Y0, Y0
+	VCVTPS2DQ   Y7, Y7
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y1, Y1
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y2, Y2
+	VMOVUPS     32(R10), Y12
+	VMULPS      352(SI), Y12, Y6
+	VMULPS      384(SI), Y12, Y7
+	VMULPS      416(SI), Y12, Y8
+	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMAXPS      Y6, Y12, Y6
+	VMAXPS      Y7, Y12, Y7
+	VMAXPS      Y8, Y12, Y8
+	VROUNDPS    $0x01, Y6, Y9
+	VROUNDPS    $0x01, Y7, Y10
+	VROUNDPS    $0x01, Y8, Y11
+	VSUBPS      Y9, Y6, Y6
+	VSUBPS      Y10, Y7, Y7
+	VSUBPS      Y11, Y8, Y8
 	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VMOVUPS     gramExp2c4<>+0(SB), Y14
-	VFMADD213PS Y14, Y4, Y3
-	VMOVUPS     gramExp2c3<>+0(SB), Y14
-	VFMADD213PS Y14, Y4, Y3
-	VMOVUPS     gramExp2c2<>+0(SB), Y14
-	VFMADD213PS Y14, Y4, Y3
-	VMOVUPS     gramExp2c1<>+0(SB), Y14
-	VFMADD213PS Y14, Y4, Y3
-	VMOVUPS     gramExp2c0<>+0(SB), Y14
-	VFMADD213PS Y14, Y4, Y3
-	VCVTPS2DQ   Y13, Y13
-	VPSLLD      $0x17, Y13, Y13
-	VPADDD      Y13, Y3, Y3
-	VMOVUPS     32(R10), Y15
-	VMULPS      Y15, Y7, Y13
-	VMOVUPS     gramLowest<>+0(SB), Y15
-	VMAXPS      Y13, Y15, Y13
-	VROUNDPS    $0x01, Y13, Y14
-	VSUBPS      Y14, Y13, Y13
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VMOVUPS     gramExp2c4<>+0(SB), Y15
-	VFMADD213PS Y15, Y13, Y4
-	VMOVUPS     gramExp2c3<>+0(SB), Y15
-	VFMADD213PS Y15, Y13, Y4
-	VMOVUPS     gramExp2c2<>+0(SB), Y15
-	VFMADD213PS Y15, Y13, Y4
-	VMOVUPS     gramExp2c1<>+0(SB), Y15
-	VFMADD213PS Y15, Y13, Y4
-	VMOVUPS     gramExp2c0<>+0(SB), Y15
-	VFMADD213PS Y15, Y13, Y4
-	VCVTPS2DQ   Y14, Y14
-	VPSLLD      $0x17, Y14, Y14
-	VPADDD      Y14, Y4, Y4
+	VMOVAPS     Y3, Y4
+	VMOVAPS     Y3, Y5
+	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y3, Y3
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y4, Y4
+	VCVTPS2DQ   Y11, Y11
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y5, Y5
+	VMOVUPS     32(R10), Y12
+	VMULPS      448(SI), Y12, Y8
+	VMULPS      480(SI), Y12, Y9
+	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMAXPS      Y8, Y12, Y8
+	VMAXPS      Y9, Y12, Y9
+	VROUNDPS    $0x01, Y8, Y10
+	VROUNDPS    $0x01, Y9, Y11
+	VSUBPS      Y10, Y8, Y8
+	VSUBPS      Y11, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VMOVAPS     Y6, Y7
+	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y6, Y6
+	VCVTPS2DQ   Y11, Y11
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y7, Y7
 	JMP         slope
 
 power:
@@ -3018,10 +3106,14 @@ power:
 	JMP  square_next
 
 square:
+	VMULPS Y0, Y0, Y0
 	VMULPS Y1, Y1, Y1
 	VMULPS Y2, Y2, Y2
 	VMULPS Y3, Y3, Y3
 	VMULPS Y4, Y4, Y4
+	VMULPS Y5, Y5, Y5
+	VMULPS Y6, Y6, Y6
+	VMULPS Y7, Y7, Y7
 	DECL   R12
 
 square_next:
@@ -3029,18 +3121,91 @@ square_next:
 	JNZ   square
 
 slope:
-	VFMADD231PS 96(R10), Y1, Y8
-	VFMADD231PS 96(R10), Y2, Y9
-	VFMADD231PS 96(R10), Y3, Y10
-	VFMADD231PS 96(R10), Y4, Y11
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 512(SI), Y0, Y8
+	VMOVUPS     Y8, 512(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 544(SI), Y1, Y8
+	VMOVUPS     Y8, 544(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 576(SI), Y2, Y8
+	VMOVUPS     Y8, 576(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 608(SI), Y3, Y8
+	VMOVUPS     Y8, 608(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 640(SI), Y4, Y8
+	VMOVUPS     Y8, 640(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 672(SI), Y5, Y8
+	VMOVUPS     Y8, 672(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 704(SI), Y6, Y8
+	VMOVUPS     Y8, 704(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 736(SI), Y7, Y8
+	VMOVUPS     Y8, 736(SI)
 	JMP         value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VMOVUPS 32(R10), Y2
-	VADDPS  Y0, Y2, Y2
-	VMOVUPS gramLargest<>+0(SB), Y3
-	VMINPS  Y2, Y3, Y2
+	VMOVUPS 32(R10), Y1
+	VADDPS  256(SI), Y1, Y1
+	VMOVUPS gramLargest<>+0(SB), Y2
+	VMINPS  Y1, Y2, Y1
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y1, Y0
+	VPSRAD    $0x17, Y0, Y2
+	VCVTDQ2PS Y2, Y2
+	VPAND     gramMantissaBits<>+0(SB), Y0, Y0
+	VPADDD    gramRootBits<>+0(SB), Y0, Y0
+	VADDPS    gramMinusOne<>+0(SB), Y0, Y0
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y3
+	VFMADD213PS gramLogc7<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc6<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc5<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc4<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc3<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc2<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc1<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc0<>+0(SB), Y0, Y3
+	VFMADD213PS gramMinusHalf<>+0(SB), Y0, Y3
+	VMULPS      Y0, Y3, Y3
+	VFMADD213PS Y0, Y0, Y3
+	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
+	VMULPS      128(R10), Y2, Y2
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y2
+	VMOVUPS     gramHighest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VROUNDPS    $0x01, Y2, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VCVTPS2DQ   Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y0
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y3, Y3, Y3
+	VFMADD231PS Y3, Y1, Y0
+	VDIVPS      Y1, Y0, Y3
+	VMOVUPS     96(R10), Y1
+	VFMADD213PS 512(SI), Y3, Y1
+	VMOVUPS     Y1, 512(SI)
+	VMOVUPS     32(R10), Y2
+	VADDPS      288(SI), Y2, Y2
+	VMOVUPS     gramLargest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
@@ -3087,9 +3252,11 @@ general:
 	VXORPS      Y4, Y4, Y4
 	VFMADD231PS Y4, Y2, Y1
 	VDIVPS      Y2, Y1, Y4
-	VFMADD231PS 96(R10), Y4, Y8
+	VMOVUPS     96(R10), Y2
+	VFMADD213PS 544(SI), Y4, Y2
+	VMOVUPS     Y2, 544(SI)
 	VMOVUPS     32(R10), Y3
-	VADDPS      Y5, Y3, Y3
+	VADDPS      320(SI), Y3, Y3
 	VMOVUPS     gramLargest<>+0(SB), Y4
 	VMINPS      Y3, Y4, Y3
 
@@ -3102,353 +3269,699 @@ general:
 	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y13
-	VFMADD213PS gramLogc7<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc6<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc5<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc4<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc3<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc2<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc1<>+0(SB), Y2, Y13
-	VFMADD213PS gramLogc0<>+0(SB), Y2, Y13
-	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y13
-	VMULPS      Y2, Y13, Y13
-	VFMADD213PS Y2, Y2, Y13
-	VFMADD231PS gramLog2e<>+0(SB), Y13, Y4
+	VMOVUPS     gramLogc8<>+0(SB), Y5
+	VFMADD213PS gramLogc7<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc6<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc5<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc4<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc3<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc2<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc1<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc0<>+0(SB), Y2, Y5
+	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y5
+	VMULPS      Y2, Y5, Y5
+	VFMADD213PS Y2, Y2, Y5
+	VFMADD231PS gramLog2e<>+0(SB), Y5, Y4
 	VMULPS      128(R10), Y4, Y4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y13
-	VMAXPS      Y4, Y13, Y4
-	VMOVUPS     gramHighest<>+0(SB), Y13
-	VMINPS      Y4, Y13, Y4
-	VROUNDPS    $0x01, Y4, Y13
-	VSUBPS      Y13, Y4, Y4
+	VMOVUPS     gramLowest<>+0(SB), Y5
+	VMAXPS      Y4, Y5, Y4
+	VMOVUPS     gramHighest<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VROUNDPS    $0x01, Y4, Y5
+	VSUBPS      Y5, Y4, Y4
 	VMOVUPS     gramExp2c5<>+0(SB), Y2
 	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
-	VCVTPS2DQ   Y13, Y13
-	VPSLLD      $0x17, Y13, Y13
-	VPADDD      Y13, Y2, Y2
+	VCVTPS2DQ   Y5, Y5
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y2, Y2
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS      Y13, Y13, Y13
-	VFMADD231PS Y13, Y3, Y2
-	VDIVPS      Y3, Y2, Y13
-	VFMADD231PS 96(R10), Y13, Y9
+	VXORPS      Y5, Y5, Y5
+	VFMADD231PS Y5, Y3, Y2
+	VDIVPS      Y3, Y2, Y5
+	VMOVUPS     96(R10), Y3
+	VFMADD213PS 576(SI), Y5, Y3
+	VMOVUPS     Y3, 576(SI)
 	VMOVUPS     32(R10), Y4
-	VADDPS      Y6, Y4, Y4
-	VMOVUPS     gramLargest<>+0(SB), Y13
-	VMINPS      Y4, Y13, Y4
+	VADDPS      352(SI), Y4, Y4
+	VMOVUPS     gramLargest<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD    gramRootBits<>+0(SB), Y4, Y3
-	VPSRAD    $0x17, Y3, Y13
-	VCVTDQ2PS Y13, Y13
+	VPSRAD    $0x17, Y3, Y5
+	VCVTDQ2PS Y5, Y5
 	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
 	VPADDD    gramRootBits<>+0(SB), Y3, Y3
 	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y14
-	VFMADD213PS gramLogc7<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc6<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc5<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc4<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc3<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc2<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc1<>+0(SB), Y3, Y14
-	VFMADD213PS gramLogc0<>+0(SB), Y3, Y14
-	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y14
-	VMULPS      Y3, Y14, Y14
-	VFMADD213PS Y3, Y3, Y14
-	VFMADD231PS gramLog2e<>+0(SB), Y14, Y13
-	VMULPS      128(R10), Y13, Y13
+	VMOVUPS     gramLogc8<>+0(SB), Y6
+	VFMADD213PS gramLogc7<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc6<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc5<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc4<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc3<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc2<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc1<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc0<>+0(SB), Y3, Y6
+	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y6
+	VMULPS      Y3, Y6, Y6
+	VFMADD213PS Y3, Y3, Y6
+	VFMADD231PS gramLog2e<>+0(SB), Y6, Y5
+	VMULPS      128(R10), Y5, Y5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y14
-	VMAXPS      Y13, Y14, Y13
-	VMOVUPS     gramHighest<>+0(SB), Y14
-	VMINPS      Y13, Y14, Y13
-	VROUNDPS    $0x01, Y13, Y14
-	VSUBPS      Y14, Y13, Y13
+	VMOVUPS     gramLowest<>+0(SB), Y6
+	VMAXPS      Y5, Y6, Y5
+	VMOVUPS     gramHighest<>+0(SB), Y6
+	VMINPS      Y5, Y6, Y5
+	VROUNDPS    $0x01, Y5, Y6
+	VSUBPS      Y6, Y5, Y5
 	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y13, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y13, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y13, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y13, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y13, Y3
-	VCVTPS2DQ   Y14, Y14
-	VPSLLD      $0x17, Y14, Y14
-	VPADDD      Y14, Y3, Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VCVTPS2DQ   Y6, Y6
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      Y6, Y3, Y3
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS      Y14, Y14, Y14
-	VFMADD231PS Y14, Y4, Y3
-	VDIVPS      Y4, Y3, Y14
-	VFMADD231PS 96(R10), Y14, Y10
-	VMOVUPS     32(R10), Y13
-	VADDPS      Y7, Y13, Y13
-	VMOVUPS     gramLargest<>+0(SB), Y14
-	VMINPS      Y13, Y14, Y13
+	VXORPS      Y6, Y6, Y6
+	VFMADD231PS Y6, Y4, Y3
+	VDIVPS      Y4, Y3, Y6
+	VMOVUPS     96(R10), Y4
+	VFMADD213PS 608(SI), Y6, Y4
+	VMOVUPS     Y4, 608(SI)
+	VMOVUPS     32(R10), Y5
+	VADDPS      384(SI), Y5, Y5
+	VMOVUPS     gramLargest<>+0(SB), Y6
+	VMINPS      Y5, Y6, Y5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y13, Y4
-	VPSRAD    $0x17, Y4, Y14
-	VCVTDQ2PS Y14, Y14
+	VPSUBD    gramRootBits<>+0(SB), Y5, Y4
+	VPSRAD    $0x17, Y4, Y6
+	VCVTDQ2PS Y6, Y6
 	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
 	VPADDD    gramRootBits<>+0(SB), Y4, Y4
 	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y15
-	VFMADD213PS gramLogc7<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc6<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc5<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc4<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc3<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc2<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc1<>+0(SB), Y4, Y15
-	VFMADD213PS gramLogc0<>+0(SB), Y4, Y15
-	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y15
-	VMULPS      Y4, Y15, Y15
-	VFMADD213PS Y4, Y4, Y15
-	VFMADD231PS gramLog2e<>+0(SB), Y15, Y14
-	VMULPS      128(R10), Y14, Y14
+	VMOVUPS     gramLogc8<>+0(SB), Y7
+	VFMADD213PS gramLogc7<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc6<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc5<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc4<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc3<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc2<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc1<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc0<>+0(SB), Y4, Y7
+	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y7
+	VMULPS      Y4, Y7, Y7
+	VFMADD213PS Y4, Y4, Y7
+	VFMADD231PS gramLog2e<>+0(SB), Y7, Y6
+	VMULPS      128(R10), Y6, Y6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y15
-	VMAXPS      Y14, Y15, Y14
-	VMOVUPS     gramHighest<>+0(SB), Y15
-	VMINPS      Y14, Y15, Y14
-	VROUNDPS    $0x01, Y14, Y15
-	VSUBPS      Y15, Y14, Y14
+	VMOVUPS     gramLowest<>+0(SB), Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     gramHighest<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+	VROUNDPS    $0x01, Y6, Y7
+	VSUBPS      Y7, Y6, Y6
 	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y14, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y14, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y14, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y14, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y14, Y4
-	VCVTPS2DQ   Y15, Y15
-	VPSLLD      $0x17, Y15, Y15
-	VPADDD      Y15, Y4, Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VCVTPS2DQ   Y7, Y7
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y4, Y4
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS      Y15, Y15, Y15
-	VFMADD231PS Y15, Y13, Y4
-	VDIVPS      Y13, Y4, Y15
-	VFMADD231PS 96(R10), Y15, Y11
+	VXORPS      Y7, Y7, Y7
+	VFMADD231PS Y7, Y5, Y4
+	VDIVPS      Y5, Y4, Y7
+	VMOVUPS     96(R10), Y5
+	VFMADD213PS 640(SI), Y7, Y5
+	VMOVUPS     Y5, 640(SI)
+	VMOVUPS     32(R10), Y6
+	VADDPS      416(SI), Y6, Y6
+	VMOVUPS     gramLargest<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y6, Y5
+	VPSRAD    $0x17, Y5, Y7
+	VCVTDQ2PS Y7, Y7
+	VPAND     gramMantissaBits<>+0(SB), Y5, Y5
+	VPADDD    gramRootBits<>+0(SB), Y5, Y5
+	VADDPS    gramMinusOne<>+0(SB), Y5, Y5
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y8
+	VFMADD213PS gramLogc7<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc6<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc5<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc4<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc3<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc2<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc1<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc0<>+0(SB), Y5, Y8
+	VFMADD213PS gramMinusHalf<>+0(SB), Y5, Y8
+	VMULPS      Y5, Y8, Y8
+	VFMADD213PS Y5, Y5, Y8
+	VFMADD231PS gramLog2e<>+0(SB), Y8, Y7
+	VMULPS      128(R10), Y7, Y7
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y8
+	VMAXPS      Y7, Y8, Y7
+	VMOVUPS     gramHighest<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+	VROUNDPS    $0x01, Y7, Y8
+	VSUBPS      Y8, Y7, Y7
+	VMOVUPS     gramExp2c5<>+0(SB), Y5
+	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y5, Y5
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y8, Y8, Y8
+	VFMADD231PS Y8, Y6, Y5
+	VDIVPS      Y6, Y5, Y8
+	VMOVUPS     96(R10), Y6
+	VFMADD213PS 672(SI), Y8, Y6
+	VMOVUPS     Y6, 672(SI)
+	VMOVUPS     32(R10), Y7
+	VADDPS      448(SI), Y7, Y7
+	VMOVUPS     gramLargest<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y7, Y6
+	VPSRAD    $0x17, Y6, Y8
+	VCVTDQ2PS Y8, Y8
+	VPAND     gramMantissaBits<>+0(SB), Y6, Y6
+	VPADDD    gramRootBits<>+0(SB), Y6, Y6
+	VADDPS    gramMinusOne<>+0(SB), Y6, Y6
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y9
+	VFMADD213PS gramLogc7<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc6<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc5<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc4<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc3<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc2<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc1<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc0<>+0(SB), Y6, Y9
+	VFMADD213PS gramMinusHalf<>+0(SB), Y6, Y9
+	VMULPS      Y6, Y9, Y9
+	VFMADD213PS Y6, Y6, Y9
+	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
+	VMULPS      128(R10), Y8, Y8
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y8
+	VMOVUPS     gramHighest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y6, Y6
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y9, Y9, Y9
+	VFMADD231PS Y9, Y7, Y6
+	VDIVPS      Y7, Y6, Y9
+	VMOVUPS     96(R10), Y7
+	VFMADD213PS 704(SI), Y9, Y7
+	VMOVUPS     Y7, 704(SI)
+	VMOVUPS     32(R10), Y8
+	VADDPS      480(SI), Y8, Y8
+	VMOVUPS     gramLargest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y8, Y7
+	VPSRAD    $0x17, Y7, Y9
+	VCVTDQ2PS Y9, Y9
+	VPAND     gramMantissaBits<>+0(SB), Y7, Y7
+	VPADDD    gramRootBits<>+0(SB), Y7, Y7
+	VADDPS    gramMinusOne<>+0(SB), Y7, Y7
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y10
+	VFMADD213PS gramLogc7<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc6<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc5<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc4<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc3<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc2<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc1<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc0<>+0(SB), Y7, Y10
+	VFMADD213PS gramMinusHalf<>+0(SB), Y7, Y10
+	VMULPS      Y7, Y10, Y10
+	VFMADD213PS Y7, Y7, Y10
+	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
+	VMULPS      128(R10), Y9, Y9
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMAXPS      Y9, Y10, Y9
+	VMOVUPS     gramHighest<>+0(SB), Y10
+	VMINPS      Y9, Y10, Y9
+	VROUNDPS    $0x01, Y9, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y7
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y7, Y7
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y7
+	VDIVPS      Y8, Y7, Y10
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 736(SI), Y10, Y8
+	VMOVUPS     Y8, 736(SI)
 	JMP         value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VMOVUPS      32(R10), Y3
-	VADDPS       Y3, Y0, Y2
-	VMOVUPS      gramLargest<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VRSQRTPS     Y2, Y1
-	VMULPS       Y2, Y1, Y2
-	VMOVUPS      gramThree<>+0(SB), Y3
-	VFNMADD213PS Y3, Y1, Y2
-	VMULPS       Y2, Y1, Y1
-	VMOVUPS      32(R10), Y4
-	VADDPS       Y4, Y5, Y3
-	VMOVUPS      gramLargest<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VRSQRTPS     Y3, Y2
-	VMULPS       Y3, Y2, Y3
-	VMOVUPS      gramThree<>+0(SB), Y4
-	VFNMADD213PS Y4, Y2, Y3
-	VMULPS       Y3, Y2, Y2
-	VMOVUPS      32(R10), Y13
-	VADDPS       Y13, Y6, Y4
-	VMOVUPS      gramLargest<>+0(SB), Y13
-	VMINPS       Y4, Y13, Y4
-	VRSQRTPS     Y4, Y3
-	VMULPS       Y4, Y3, Y4
-	VMOVUPS      gramThree<>+0(SB), Y13
-	VFNMADD213PS Y13, Y3, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      32(R10), Y14
-	VADDPS       Y14, Y7, Y13
-	VMOVUPS      gramLargest<>+0(SB), Y14
-	VMINPS       Y13, Y14, Y13
-	VRSQRTPS     Y13, Y4
-	VMULPS       Y13, Y4, Y13
-	VMOVUPS      gramThree<>+0(SB), Y14
-	VFNMADD213PS Y14, Y4, Y13
-	VMULPS       Y13, Y4, Y4
+	VMOVUPS      32(R10), Y6
+	VADDPS       256(SI), Y6, Y3
+	VADDPS       288(SI), Y6, Y4
+	VADDPS       320(SI), Y6, Y5
+	VMOVUPS      gramLargest<>+0(SB), Y6
+	VMINPS       Y3, Y6, Y3
+	VMINPS       Y4, Y6, Y4
+	VMINPS       Y5, Y6, Y5
+	VRSQRTPS     Y3, Y0
+	VRSQRTPS     Y4, Y1
+	VRSQRTPS     Y5, Y2
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y4, Y1, Y4
+	VMULPS       Y5, Y2, Y5
+	VMOVUPS      gramThree<>+0(SB), Y6
+	VFNMADD213PS Y6, Y0, Y3
+	VFNMADD213PS Y6, Y1, Y4
+	VFNMADD213PS Y6, Y2, Y5
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMOVUPS      32(R10), Y9
+	VADDPS       352(SI), Y9, Y6
+	VADDPS       384(SI), Y9, Y7
+	VADDPS       416(SI), Y9, Y8
+	VMOVUPS      gramLargest<>+0(SB), Y9
+	VMINPS       Y6, Y9, Y6
+	VMINPS       Y7, Y9, Y7
+	VMINPS       Y8, Y9, Y8
+	VRSQRTPS     Y6, Y3
+	VRSQRTPS     Y7, Y4
+	VRSQRTPS     Y8, Y5
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y7, Y4, Y7
+	VMULPS       Y8, Y5, Y8
+	VMOVUPS      gramThree<>+0(SB), Y9
+	VFNMADD213PS Y9, Y3, Y6
+	VFNMADD213PS Y9, Y4, Y7
+	VFNMADD213PS Y9, Y5, Y8
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      32(R10), Y10
+	VADDPS       448(SI), Y10, Y8
+	VADDPS       480(SI), Y10, Y9
+	VMOVUPS      gramLargest<>+0(SB), Y10
+	VMINPS       Y8, Y10, Y8
+	VMINPS       Y9, Y10, Y9
+	VRSQRTPS     Y8, Y6
+	VRSQRTPS     Y9, Y7
+	VMULPS       Y8, Y6, Y8
+	VMULPS       Y9, Y7, Y9
+	VMOVUPS      gramThree<>+0(SB), Y10
+	VFNMADD213PS Y10, Y6, Y8
+	VFNMADD213PS Y10, Y7, Y9
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y9, Y7, Y7
 	MOVL         4(R10), R12
 	CMPL         R12, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS      Y1, Y1, Y13
-	VMULPS      Y2, Y2, Y14
-	VMULPS      Y1, Y13, Y13
-	VMULPS      Y2, Y14, Y14
-	VFMADD231PS 96(R10), Y13, Y8
-	VFMADD231PS 96(R10), Y14, Y9
-	VMULPS      Y3, Y3, Y13
-	VMULPS      Y4, Y4, Y14
-	VMULPS      Y3, Y13, Y13
-	VMULPS      Y4, Y14, Y14
-	VFMADD231PS 96(R10), Y13, Y10
-	VFMADD231PS 96(R10), Y14, Y11
+	VMULPS      Y0, Y0, Y8
+	VMULPS      Y1, Y1, Y9
+	VMULPS      Y2, Y2, Y10
+	VMULPS      Y3, Y3, Y11
+	VMULPS      Y4, Y4, Y12
+	VMULPS      Y5, Y5, Y13
+	VMULPS      Y0, Y8, Y8
+	VMULPS      Y1, Y9, Y9
+	VMULPS      Y2, Y10, Y10
+	VMULPS      Y3, Y11, Y11
+	VMULPS      Y4, Y12, Y12
+	VMULPS      Y5, Y13, Y13
+	VMOVUPS     96(R10), Y14
+	VFMADD213PS 512(SI), Y8, Y14
+	VMOVUPS     Y14, 512(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 544(SI), Y9, Y8
+	VMOVUPS     Y8, 544(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 576(SI), Y10, Y8
+	VMOVUPS     Y8, 576(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 608(SI), Y11, Y8
+	VMOVUPS     Y8, 608(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 640(SI), Y12, Y8
+	VMOVUPS     Y8, 640(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 672(SI), Y13, Y8
+	VMOVUPS     Y8, 672(SI)
+	VMULPS      Y6, Y6, Y8
+	VMULPS      Y7, Y7, Y9
+	VMULPS      Y6, Y8, Y8
+	VMULPS      Y7, Y9, Y9
+	VMOVUPS     96(R10), Y10
+	VFMADD213PS 704(SI), Y8, Y10
+	VMOVUPS     Y10, 704(SI)
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 736(SI), Y9, Y8
+	VMOVUPS     Y8, 736(SI)
 	JMP         value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
 	MOVL    4(R10), R12
-	VMULPS  Y1, Y1, Y13
+	VMULPS  Y0, Y0, Y8
 	SHRL    $0x01, R12
 	JCS     odd0
-	VMOVAPS Y13, Y1
+	VMOVAPS Y8, Y0
 	DECL    R12
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Y13, Y1, Y1
+	VMULPS Y8, Y0, Y0
 	DECL   R12
 
 raise_next0:
 	TESTL       R12, R12
 	JNZ         raise0
-	VMULPS      Y13, Y1, Y13
-	VFMADD231PS 96(R10), Y13, Y8
+	VMULPS      Y8, Y0, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 512(SI), Y8, Y9
+	VMOVUPS     Y9, 512(SI)
 	MOVL        4(R10), R12
-	VMULPS      Y2, Y2, Y13
+	VMULPS      Y1, Y1, Y8
 	SHRL        $0x01, R12
 	JCS         odd1
-	VMOVAPS     Y13, Y2
+	VMOVAPS     Y8, Y1
 	DECL        R12
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Y13, Y2, Y2
+	VMULPS Y8, Y1, Y1
 	DECL   R12
 
 raise_next1:
 	TESTL       R12, R12
 	JNZ         raise1
-	VMULPS      Y13, Y2, Y13
-	VFMADD231PS 96(R10), Y13, Y9
+	VMULPS      Y8, Y1, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 544(SI), Y8, Y9
+	VMOVUPS     Y9, 544(SI)
 	MOVL        4(R10), R12
-	VMULPS      Y3, Y3, Y13
+	VMULPS      Y2, Y2, Y8
 	SHRL        $0x01, R12
 	JCS         odd2
-	VMOVAPS     Y13, Y3
+	VMOVAPS     Y8, Y2
 	DECL        R12
 
 odd2:
 	JMP raise_next2
 
 raise2:
-	VMULPS Y13, Y3, Y3
+	VMULPS Y8, Y2, Y2
 	DECL   R12
 
 raise_next2:
 	TESTL       R12, R12
 	JNZ         raise2
-	VMULPS      Y13, Y3, Y13
-	VFMADD231PS 96(R10), Y13, Y10
+	VMULPS      Y8, Y2, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 576(SI), Y8, Y9
+	VMOVUPS     Y9, 576(SI)
 	MOVL        4(R10), R12
-	VMULPS      Y4, Y4, Y13
+	VMULPS      Y3, Y3, Y8
 	SHRL        $0x01, R12
 	JCS         odd3
-	VMOVAPS     Y13, Y4
+	VMOVAPS     Y8, Y3
 	DECL        R12
 
 odd3:
 	JMP raise_next3
 
 raise3:
-	VMULPS Y13, Y4, Y4
+	VMULPS Y8, Y3, Y3
 	DECL   R12
 
 raise_next3:
 	TESTL       R12, R12
 	JNZ         raise3
-	VMULPS      Y13, Y4, Y13
-	VFMADD231PS 96(R10), Y13, Y11
+	VMULPS      Y8, Y3, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 608(SI), Y8, Y9
+	VMOVUPS     Y9, 608(SI)
+	MOVL        4(R10), R12
+	VMULPS      Y4, Y4, Y8
+	SHRL        $0x01, R12
+	JCS         odd4
+	VMOVAPS     Y8, Y4
+	DECL        R12
+
+odd4:
+	JMP raise_next4
+
+raise4:
+	VMULPS Y8, Y4, Y4
+	DECL   R12
+
+raise_next4:
+	TESTL       R12, R12
+	JNZ         raise4
+	VMULPS      Y8, Y4, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 640(SI), Y8, Y9
+	VMOVUPS     Y9, 640(SI)
+	MOVL        4(R10), R12
+	VMULPS      Y5, Y5, Y8
+	SHRL        $0x01, R12
+	JCS         odd5
+	VMOVAPS     Y8, Y5
+	DECL        R12
+
+odd5:
+	JMP raise_next5
+
+raise5:
+	VMULPS Y8, Y5, Y5
+	DECL   R12
+
+raise_next5:
+	TESTL       R12, R12
+	JNZ         raise5
+	VMULPS      Y8, Y5, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 672(SI), Y8, Y9
+	VMOVUPS     Y9, 672(SI)
+	MOVL        4(R10), R12
+	VMULPS      Y6, Y6, Y8
+	SHRL        $0x01, R12
+	JCS         odd6
+	VMOVAPS     Y8, Y6
+	DECL        R12
+
+odd6:
+	JMP raise_next6
+
+raise6:
+	VMULPS Y8, Y6, Y6
+	DECL   R12
+
+raise_next6:
+	TESTL       R12, R12
+	JNZ         raise6
+	VMULPS      Y8, Y6, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 704(SI), Y8, Y9
+	VMOVUPS     Y9, 704(SI)
+	MOVL        4(R10), R12
+	VMULPS      Y7, Y7, Y8
+	SHRL        $0x01, R12
+	JCS         odd7
+	VMOVAPS     Y8, Y7
+	DECL        R12
+
+odd7:
+	JMP raise_next7
+
+raise7:
+	VMULPS Y8, Y7, Y7
+	DECL   R12
+
+raise_next7:
+	TESTL       R12, R12
+	JNZ         raise7
+	VMULPS      Y8, Y7, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 736(SI), Y8, Y9
+	VMOVUPS     Y9, 736(SI)
 
 value:
-	CMPL   8(R10), $0x00
-	JEQ    weighted
-	VSUBPS Y2, Y1, Y13
-	VSUBPS Y4, Y3, Y14
-	VADDPS Y14, Y13, Y13
-	VADDPS Y13, Y12, Y12
-	JMP    step_next
+	CMPL    8(R10), $0x00
+	JEQ     weighted
+	VSUBPS  Y1, Y0, Y8
+	VSUBPS  Y3, Y2, Y9
+	VADDPS  Y9, Y8, Y8
+	VSUBPS  Y5, Y4, Y9
+	VSUBPS  Y7, Y6, Y10
+	VADDPS  Y10, Y9, Y9
+	VADDPS  Y9, Y8, Y8
+	VADDPS  32(SI), Y8, Y8
+	VMOVUPS Y8, 32(SI)
+	JMP     step_next
 
 weighted:
-	VSUBPS      Y2, Y1, Y13
-	VSUBPS      Y4, Y3, Y14
-	VADDPS      Y14, Y13, Y13
-	VFMADD231PS 64(R10), Y13, Y12
+	VSUBPS  Y1, Y0, Y8
+	VSUBPS  Y3, Y2, Y9
+	VADDPS  Y9, Y8, Y8
+	VSUBPS  Y5, Y4, Y9
+	VSUBPS  Y7, Y6, Y10
+	VADDPS  Y10, Y9, Y9
+	VADDPS  Y9, Y8, Y8
+	VMULPS  64(R10), Y8, Y8
+	VADDPS  32(SI), Y8, Y8
+	VMOVUPS Y8, 32(SI)
 
 step_next:
-	ADDQ $+160, R10
-	DECQ R11
-	JNZ  step
-
-	// The block's share of the loss, in float64.
-	VMOVUPD      (SI), Y0
-	VCVTPS2PD    X12, Y5
-	VADDPD       Y5, Y0, Y0
-	VEXTRACTF128 $0x01, Y12, X5
-	VCVTPS2PD    X5, Y5
-	VADDPD       Y5, Y0, Y0
-	VMOVUPD      Y0, (SI)
+	ADDQ      $+160, R10
+	DECQ      R11
+	JNZ       step
+	VCVTPS2PD 32(SI), Y1
+	VCVTPS2PD 48(SI), Y2
+	VMOVUPD   (SI), Y0
+	VADDPD    Y1, Y2, Y1
+	VADDPD    Y1, Y0, Y0
+	VMOVUPD   Y0, (SI)
 
 	// Gradients of both sides, from m = p-q and q.
-	VSUBPS Y9, Y8, Y8
-	VANDPS 8(SP), Y9, Y9
-	VSUBPS Y11, Y10, Y10
-	VANDPS 40(SP), Y11, Y11
-	MOVQ   AX, R10
-	MOVQ   R8, R11
-	MOVQ   SI, R12
-	MOVQ   R9, R13
-	MOVQ   colStride+104(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   dim+32(FP), R15
+	VMOVUPS 512(SI), Y0
+	VMOVUPS 544(SI), Y1
+	VMOVUPS 576(SI), Y2
+	VMOVUPS 608(SI), Y3
+	VMOVUPS 640(SI), Y4
+	VMOVUPS 672(SI), Y5
+	VMOVUPS 704(SI), Y6
+	VMOVUPS 736(SI), Y7
+	VSUBPS  Y1, Y0, Y0
+	VANDPS  128(SI), Y1, Y1
+	VSUBPS  Y3, Y2, Y2
+	VANDPS  160(SI), Y3, Y3
+	VSUBPS  Y5, Y4, Y4
+	VANDPS  192(SI), Y5, Y5
+	VSUBPS  Y7, Y6, Y6
+	VANDPS  224(SI), Y7, Y7
+	MOVQ    AX, R10
+	MOVQ    R8, R11
+	MOVQ    SI, R12
+	MOVQ    R9, R13
+	MOVQ    colStride+104(FP), R14
+	SHLQ    $0x02, R14
+	MOVQ    dim+32(FP), R15
 
 gradient:
-	VMOVUPS      (R11)(DX*1), Y0
-	VMOVUPS      (R11)(DX*2), Y5
-	VMOVUPS      (R13), Y6
-	VBROADCASTSS (R10)(DX*2), Y7
-	VSUBPS       Y7, Y5, Y7
-	VMOVUPS      64(R12), Y12
-	VFNMADD231PS Y9, Y0, Y12
-	VMULPS       Y8, Y7, Y7
-	VSUBPS       Y7, Y12, Y12
-	VMOVUPS      Y12, 64(R12)
-	VADDPS       Y7, Y6, Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VFNMADD231PS Y7, Y9, Y6
-	VBROADCASTSS 4(R10)(DX*2), Y7
-	VSUBPS       Y7, Y5, Y5
-	VMOVUPS      96(R12), Y7
-	VFNMADD231PS Y11, Y0, Y7
-	VMULPS       Y10, Y5, Y5
-	VSUBPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 96(R12)
-	VADDPS       Y5, Y6, Y6
-	VBROADCASTSS 4(R10)(DX*1), Y0
-	VFNMADD231PS Y0, Y11, Y6
-	VMOVUPS      Y6, (R13)
+	VMOVUPS      (R11)(DX*1), Y8
+	VMOVUPS      (R11)(DX*2), Y9
+	VMOVUPS      (R13), Y10
+	VBROADCASTSS (R10)(DX*2), Y11
+	VSUBPS       Y11, Y9, Y11
+	VMOVUPS      768(R12), Y12
+	VFNMADD231PS Y1, Y8, Y12
+	VMULPS       Y0, Y11, Y11
+	VSUBPS       Y11, Y12, Y12
+	VMOVUPS      Y12, 768(R12)
+	VADDPS       Y11, Y10, Y10
+	VBROADCASTSS (R10)(DX*1), Y11
+	VFNMADD231PS Y11, Y1, Y10
+	VBROADCASTSS 4(R10)(DX*2), Y11
+	VSUBPS       Y11, Y9, Y11
+	VMOVUPS      800(R12), Y12
+	VFNMADD231PS Y3, Y8, Y12
+	VMULPS       Y2, Y11, Y11
+	VSUBPS       Y11, Y12, Y12
+	VMOVUPS      Y12, 800(R12)
+	VADDPS       Y11, Y10, Y10
+	VBROADCASTSS 4(R10)(DX*1), Y11
+	VFNMADD231PS Y11, Y3, Y10
+	VBROADCASTSS 8(R10)(DX*2), Y11
+	VSUBPS       Y11, Y9, Y11
+	VMOVUPS      832(R12), Y12
+	VFNMADD231PS Y5, Y8, Y12
+	VMULPS       Y4, Y11, Y11
+	VSUBPS       Y11, Y12, Y12
+	VMOVUPS      Y12, 832(R12)
+	VADDPS       Y11, Y10, Y10
+	VBROADCASTSS 8(R10)(DX*1), Y11
+	VFNMADD231PS Y11, Y5, Y10
+	VBROADCASTSS 12(R10)(DX*2), Y11
+	VSUBPS       Y11, Y9, Y9
+	VMOVUPS      864(R12), Y11
+	VFNMADD231PS Y7, Y8, Y11
+	VMULPS       Y6, Y9, Y9
+	VSUBPS       Y9, Y11, Y11
+	VMOVUPS      Y11, 864(R12)
+	VADDPS       Y9, Y10, Y10
+	VBROADCASTSS 12(R10)(DX*1), Y8
+	VFNMADD231PS Y8, Y7, Y10
+	VMOVUPS      Y10, (R13)
 	ADDQ         CX, R10
 	ADDQ         CX, R11
-	ADDQ         $+64, R12
+	ADDQ         $+128, R12
 	ADDQ         R14, R13
 	DECQ         R15
 	JNZ          gradient
@@ -3469,19 +3982,28 @@ row_end:
 	MOVQ dim+32(FP), R10
 
 store:
-	VMOVUPS      64(DI), Y0
-	VMOVUPS      96(DI), Y5
-	VHADDPS      Y5, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X5
-	VADDPS       X5, X0, X5
-	VMOVSD       X5, (R8)
-	ADDQ         $+64, DI
+	VMOVUPS      768(DI), Y0
+	VMOVUPS      800(DI), Y1
+	VMOVUPS      832(DI), Y2
+	VMOVUPS      864(DI), Y3
+	VUNPCKHPS    Y1, Y0, Y4
+	VUNPCKLPS    Y1, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VUNPCKHPS    Y3, Y2, Y1
+	VUNPCKLPS    Y3, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VUNPCKHPD    Y2, Y0, Y1
+	VUNPCKLPD    Y2, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VMOVUPS      X1, (R8)
+	ADDQ         $+128, DI
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          store
-	ADDQ         $+2, BX
-	ADDQ         $+8, AX
+	ADDQ         $+4, BX
+	ADDQ         $+16, AX
 	CMPQ         BX, row1+56(FP)
 	JLT          row
 	VMOVUPD      (SI), X0
@@ -3495,7 +4017,7 @@ store:
 
 // func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, dim int, scratch *float32)
 // Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·kernelSumsAVX2(SB), NOSPLIT, $72-104
+TEXT ·kernelSumsAVX2(SB), NOSPLIT, $8-104
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -3517,9 +4039,11 @@ row:
 	MOVQ   dim+88(FP), R10
 
 clear:
-	VMOVUPS Y0, 64(R9)
-	VMOVUPS Y0, 96(R9)
-	ADDQ    $+64, R9
+	VMOVUPS Y0, 768(R9)
+	VMOVUPS Y0, 800(R9)
+	VMOVUPS Y0, 832(R9)
+	VMOVUPS Y0, 864(R9)
+	ADDQ    $+128, R9
 	DECQ    R10
 	JNZ     clear
 	MOVQ    y+64(FP), R9
@@ -3527,6 +4051,8 @@ clear:
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y0, 32(BX)
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS Y0, 96(BX)
 
 block:
 	LEAQ    gramLaneMask<>+0(SB), R13
@@ -3539,7 +4065,7 @@ block:
 	CMOVQLT R14, R11
 	NEGQ    R11
 	VMOVUPS 32(R13)(R11*4), Y0
-	VMOVUPS Y0, 8(SP)
+	VMOVUPS Y0, 128(BX)
 	LEAQ    -8(R10), R11
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
@@ -3547,8 +4073,12 @@ block:
 	CMOVQLT R14, R11
 	NEGQ    R11
 	VMOVUPS 32(R13)(R11*4), Y0
-	VMOVUPS Y0, 40(SP)
+	VMOVUPS Y0, 160(BX)
 	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
@@ -3557,32 +4087,65 @@ block:
 	MOVQ    dim+88(FP), R13
 
 distance:
-	VMOVUPS      8(SP), Y8
+	VMOVUPS      128(BX), Y8
 	VMASKMOVPS   (R12), Y8, Y8
 	VBROADCASTSS (R11), Y9
 	VSUBPS       Y9, Y8, Y9
 	VFMADD231PS  Y9, Y9, Y0
 	VBROADCASTSS 4(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y2
+	VBROADCASTSS 8(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y4
+	VBROADCASTSS 12(R11), Y9
 	VSUBPS       Y9, Y8, Y8
 	VFMADD231PS  Y8, Y8, Y6
-	VMOVUPS      40(SP), Y8
+	VMOVUPS      160(BX), Y8
 	VMASKMOVPS   32(R12), Y8, Y8
 	VBROADCASTSS (R11), Y9
 	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y5
+	VFMADD231PS  Y9, Y9, Y1
 	VBROADCASTSS 4(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y3
+	VBROADCASTSS 8(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y5
+	VBROADCASTSS 12(R11), Y9
 	VSUBPS       Y9, Y8, Y8
 	VFMADD231PS  Y8, Y8, Y7
 	ADDQ         CX, R11
 	ADDQ         DX, R12
 	DECQ         R13
 	JNZ          distance
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
+	VMOVUPS      Y0, 256(BX)
+	VMOVUPS      Y1, 288(BX)
+	VMOVUPS      Y2, 320(BX)
+	VMOVUPS      Y3, 352(BX)
+	VMOVUPS      Y4, 384(BX)
+	VMOVUPS      Y5, 416(BX)
+	VMOVUPS      Y6, 448(BX)
+	VMOVUPS      Y7, 480(BX)
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 512(BX)
+	VMOVUPS      Y0, 544(BX)
+	VMOVUPS      Y0, 576(BX)
+	VMOVUPS      Y0, 608(BX)
+	VMOVUPS      Y0, 640(BX)
+	VMOVUPS      Y0, 672(BX)
+	VMOVUPS      Y0, 704(BX)
+	VMOVUPS      Y0, 736(BX)
 	MOVQ         steps+0(FP), R11
 	MOVQ         count+8(FP), R12
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 
 step:
 	MOVL (R11), R13
@@ -3593,86 +4156,131 @@ step:
 	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS     32(R11), Y4
-	VMULPS      Y4, Y0, Y2
-	VMOVUPS     gramLowest<>+0(SB), Y4
-	VMAXPS      Y2, Y4, Y2
-	VROUNDPS    $0x01, Y2, Y3
-	VSUBPS      Y3, Y2, Y2
-	VMOVUPS     gramExp2c5<>+0(SB), Y1
-	VMOVUPS     gramExp2c4<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c3<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c2<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c1<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VMOVUPS     gramExp2c0<>+0(SB), Y4
-	VFMADD213PS Y4, Y2, Y1
-	VCVTPS2DQ   Y3, Y3
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y1, Y1
+	VMOVUPS     32(R11), Y9
+	VMULPS      256(BX), Y9, Y3
+	VMULPS      288(BX), Y9, Y4
+	VMULPS      320(BX), Y9, Y5
+	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMAXPS      Y3, Y9, Y3
+	VMAXPS      Y4, Y9, Y4
+	VMAXPS      Y5, Y9, Y5
+	VROUNDPS    $0x01, Y3, Y6
+	VROUNDPS    $0x01, Y4, Y7
+	VROUNDPS    $0x01, Y5, Y8
+	VSUBPS      Y6, Y3, Y3
+	VSUBPS      Y7, Y4, Y4
+	VSUBPS      Y8, Y5, Y5
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VMOVAPS     Y0, Y1
+	VMOVAPS     Y0, Y2
+	VMOVUPS     gramExp2c4<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c3<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c2<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c1<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VMOVUPS     gramExp2c0<>+0(SB), Y9
+	VFMADD213PS Y9, Y3, Y0
+	VFMADD213PS Y9, Y4, Y1
+	VFMADD213PS Y9, Y5, Y2
+	VCVTPS2DQ   Y6, Y6
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      Y6, Y0, Y0
+	VCVTPS2DQ   Y7, Y7
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y1, Y1
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y2, Y2
 	VMOVUPS     32(R11), Y12
-	VMULPS      Y12, Y5, Y3
+	VMULPS      352(BX), Y12, Y6
+	VMULPS      384(BX), Y12, Y7
+	VMULPS      416(BX), Y12, Y8
 	VMOVUPS     gramLowest<>+0(SB), Y12
-	VMAXPS      Y3, Y12, Y3
-	VROUNDPS    $0x01, Y3, Y4
-	VSUBPS      Y4, Y3, Y3
-	VMOVUPS     gramExp2c5<>+0(SB), Y2
-	VMOVUPS     gramExp2c4<>+0(SB), Y12
-	VFMADD213PS Y12, Y3, Y2
-	VMOVUPS     gramExp2c3<>+0(SB), Y12
-	VFMADD213PS Y12, Y3, Y2
-	VMOVUPS     gramExp2c2<>+0(SB), Y12
-	VFMADD213PS Y12, Y3, Y2
-	VMOVUPS     gramExp2c1<>+0(SB), Y12
-	VFMADD213PS Y12, Y3, Y2
-	VMOVUPS     gramExp2c0<>+0(SB), Y12
-	VFMADD213PS Y12, Y3, Y2
-	VCVTPS2DQ   Y4, Y4
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y2, Y2
-	VMOVUPS     32(R11), Y13
-	VMULPS      Y13, Y6, Y4
-	VMOVUPS     gramLowest<>+0(SB), Y13
-	VMAXPS      Y4, Y13, Y4
-	VROUNDPS    $0x01, Y4, Y12
-	VSUBPS      Y12, Y4, Y4
+	VMAXPS      Y6, Y12, Y6
+	VMAXPS      Y7, Y12, Y7
+	VMAXPS      Y8, Y12, Y8
+	VROUNDPS    $0x01, Y6, Y9
+	VROUNDPS    $0x01, Y7, Y10
+	VROUNDPS    $0x01, Y8, Y11
+	VSUBPS      Y9, Y6, Y6
+	VSUBPS      Y10, Y7, Y7
+	VSUBPS      Y11, Y8, Y8
 	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VMOVUPS     gramExp2c4<>+0(SB), Y13
-	VFMADD213PS Y13, Y4, Y3
-	VMOVUPS     gramExp2c3<>+0(SB), Y13
-	VFMADD213PS Y13, Y4, Y3
-	VMOVUPS     gramExp2c2<>+0(SB), Y13
-	VFMADD213PS Y13, Y4, Y3
-	VMOVUPS     gramExp2c1<>+0(SB), Y13
-	VFMADD213PS Y13, Y4, Y3
-	VMOVUPS     gramExp2c0<>+0(SB), Y13
-	VFMADD213PS Y13, Y4, Y3
-	VCVTPS2DQ   Y12, Y12
-	VPSLLD      $0x17, Y12, Y12
-	VPADDD      Y12, Y3, Y3
-	VMOVUPS     32(R11), Y14
-	VMULPS      Y14, Y7, Y12
-	VMOVUPS     gramLowest<>+0(SB), Y14
-	VMAXPS      Y12, Y14, Y12
-	VROUNDPS    $0x01, Y12, Y13
-	VSUBPS      Y13, Y12, Y12
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VMOVUPS     gramExp2c4<>+0(SB), Y14
-	VFMADD213PS Y14, Y12, Y4
-	VMOVUPS     gramExp2c3<>+0(SB), Y14
-	VFMADD213PS Y14, Y12, Y4
-	VMOVUPS     gramExp2c2<>+0(SB), Y14
-	VFMADD213PS Y14, Y12, Y4
-	VMOVUPS     gramExp2c1<>+0(SB), Y14
-	VFMADD213PS Y14, Y12, Y4
-	VMOVUPS     gramExp2c0<>+0(SB), Y14
-	VFMADD213PS Y14, Y12, Y4
-	VCVTPS2DQ   Y13, Y13
-	VPSLLD      $0x17, Y13, Y13
-	VPADDD      Y13, Y4, Y4
+	VMOVAPS     Y3, Y4
+	VMOVAPS     Y3, Y5
+	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VFMADD213PS Y12, Y6, Y3
+	VFMADD213PS Y12, Y7, Y4
+	VFMADD213PS Y12, Y8, Y5
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y3, Y3
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y4, Y4
+	VCVTPS2DQ   Y11, Y11
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y5, Y5
+	VMOVUPS     32(R11), Y12
+	VMULPS      448(BX), Y12, Y8
+	VMULPS      480(BX), Y12, Y9
+	VMOVUPS     gramLowest<>+0(SB), Y12
+	VMAXPS      Y8, Y12, Y8
+	VMAXPS      Y9, Y12, Y9
+	VROUNDPS    $0x01, Y8, Y10
+	VROUNDPS    $0x01, Y9, Y11
+	VSUBPS      Y10, Y8, Y8
+	VSUBPS      Y11, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VMOVAPS     Y6, Y7
+	VMOVUPS     gramExp2c4<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c3<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c2<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c1<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VMOVUPS     gramExp2c0<>+0(SB), Y12
+	VFMADD213PS Y12, Y8, Y6
+	VFMADD213PS Y12, Y9, Y7
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y6, Y6
+	VCVTPS2DQ   Y11, Y11
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y7, Y7
 	JMP         slope
 
 power:
@@ -3681,10 +4289,14 @@ power:
 	JMP  square_next
 
 square:
+	VMULPS Y0, Y0, Y0
 	VMULPS Y1, Y1, Y1
 	VMULPS Y2, Y2, Y2
 	VMULPS Y3, Y3, Y3
 	VMULPS Y4, Y4, Y4
+	VMULPS Y5, Y5, Y5
+	VMULPS Y6, Y6, Y6
+	VMULPS Y7, Y7, Y7
 	DECL   R13
 
 square_next:
@@ -3692,18 +4304,91 @@ square_next:
 	JNZ   square
 
 slope:
-	VFMADD231PS 96(R11), Y1, Y8
-	VFMADD231PS 96(R11), Y2, Y9
-	VFMADD231PS 96(R11), Y3, Y10
-	VFMADD231PS 96(R11), Y4, Y11
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 512(BX), Y0, Y8
+	VMOVUPS     Y8, 512(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 544(BX), Y1, Y8
+	VMOVUPS     Y8, 544(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 576(BX), Y2, Y8
+	VMOVUPS     Y8, 576(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 608(BX), Y3, Y8
+	VMOVUPS     Y8, 608(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 640(BX), Y4, Y8
+	VMOVUPS     Y8, 640(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 672(BX), Y5, Y8
+	VMOVUPS     Y8, 672(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 704(BX), Y6, Y8
+	VMOVUPS     Y8, 704(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 736(BX), Y7, Y8
+	VMOVUPS     Y8, 736(BX)
 	JMP         value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VMOVUPS 32(R11), Y2
-	VADDPS  Y0, Y2, Y2
-	VMOVUPS gramLargest<>+0(SB), Y3
-	VMINPS  Y2, Y3, Y2
+	VMOVUPS 32(R11), Y1
+	VADDPS  256(BX), Y1, Y1
+	VMOVUPS gramLargest<>+0(SB), Y2
+	VMINPS  Y1, Y2, Y1
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y1, Y0
+	VPSRAD    $0x17, Y0, Y2
+	VCVTDQ2PS Y2, Y2
+	VPAND     gramMantissaBits<>+0(SB), Y0, Y0
+	VPADDD    gramRootBits<>+0(SB), Y0, Y0
+	VADDPS    gramMinusOne<>+0(SB), Y0, Y0
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y3
+	VFMADD213PS gramLogc7<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc6<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc5<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc4<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc3<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc2<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc1<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc0<>+0(SB), Y0, Y3
+	VFMADD213PS gramMinusHalf<>+0(SB), Y0, Y3
+	VMULPS      Y0, Y3, Y3
+	VFMADD213PS Y0, Y0, Y3
+	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
+	VMULPS      128(R11), Y2, Y2
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y2
+	VMOVUPS     gramHighest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VROUNDPS    $0x01, Y2, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VCVTPS2DQ   Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y0
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y3, Y3, Y3
+	VFMADD231PS Y3, Y1, Y0
+	VDIVPS      Y1, Y0, Y3
+	VMOVUPS     96(R11), Y1
+	VFMADD213PS 512(BX), Y3, Y1
+	VMOVUPS     Y1, 512(BX)
+	VMOVUPS     32(R11), Y2
+	VADDPS      288(BX), Y2, Y2
+	VMOVUPS     gramLargest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
@@ -3750,9 +4435,11 @@ general:
 	VXORPS      Y4, Y4, Y4
 	VFMADD231PS Y4, Y2, Y1
 	VDIVPS      Y2, Y1, Y4
-	VFMADD231PS 96(R11), Y4, Y8
+	VMOVUPS     96(R11), Y2
+	VFMADD213PS 544(BX), Y4, Y2
+	VMOVUPS     Y2, 544(BX)
 	VMOVUPS     32(R11), Y3
-	VADDPS      Y5, Y3, Y3
+	VADDPS      320(BX), Y3, Y3
 	VMOVUPS     gramLargest<>+0(SB), Y4
 	VMINPS      Y3, Y4, Y3
 
@@ -3765,367 +4452,735 @@ general:
 	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y12
-	VFMADD213PS gramLogc7<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc6<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc5<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc4<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc3<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc2<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc1<>+0(SB), Y2, Y12
-	VFMADD213PS gramLogc0<>+0(SB), Y2, Y12
-	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y12
-	VMULPS      Y2, Y12, Y12
-	VFMADD213PS Y2, Y2, Y12
-	VFMADD231PS gramLog2e<>+0(SB), Y12, Y4
+	VMOVUPS     gramLogc8<>+0(SB), Y5
+	VFMADD213PS gramLogc7<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc6<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc5<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc4<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc3<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc2<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc1<>+0(SB), Y2, Y5
+	VFMADD213PS gramLogc0<>+0(SB), Y2, Y5
+	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y5
+	VMULPS      Y2, Y5, Y5
+	VFMADD213PS Y2, Y2, Y5
+	VFMADD231PS gramLog2e<>+0(SB), Y5, Y4
 	VMULPS      128(R11), Y4, Y4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y12
-	VMAXPS      Y4, Y12, Y4
-	VMOVUPS     gramHighest<>+0(SB), Y12
-	VMINPS      Y4, Y12, Y4
-	VROUNDPS    $0x01, Y4, Y12
-	VSUBPS      Y12, Y4, Y4
+	VMOVUPS     gramLowest<>+0(SB), Y5
+	VMAXPS      Y4, Y5, Y4
+	VMOVUPS     gramHighest<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VROUNDPS    $0x01, Y4, Y5
+	VSUBPS      Y5, Y4, Y4
 	VMOVUPS     gramExp2c5<>+0(SB), Y2
 	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
 	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
-	VCVTPS2DQ   Y12, Y12
-	VPSLLD      $0x17, Y12, Y12
-	VPADDD      Y12, Y2, Y2
+	VCVTPS2DQ   Y5, Y5
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y2, Y2
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS      Y12, Y12, Y12
-	VFMADD231PS Y12, Y3, Y2
-	VDIVPS      Y3, Y2, Y12
-	VFMADD231PS 96(R11), Y12, Y9
+	VXORPS      Y5, Y5, Y5
+	VFMADD231PS Y5, Y3, Y2
+	VDIVPS      Y3, Y2, Y5
+	VMOVUPS     96(R11), Y3
+	VFMADD213PS 576(BX), Y5, Y3
+	VMOVUPS     Y3, 576(BX)
 	VMOVUPS     32(R11), Y4
-	VADDPS      Y6, Y4, Y4
-	VMOVUPS     gramLargest<>+0(SB), Y12
-	VMINPS      Y4, Y12, Y4
+	VADDPS      352(BX), Y4, Y4
+	VMOVUPS     gramLargest<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD    gramRootBits<>+0(SB), Y4, Y3
-	VPSRAD    $0x17, Y3, Y12
-	VCVTDQ2PS Y12, Y12
+	VPSRAD    $0x17, Y3, Y5
+	VCVTDQ2PS Y5, Y5
 	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
 	VPADDD    gramRootBits<>+0(SB), Y3, Y3
 	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y13
-	VFMADD213PS gramLogc7<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc6<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc5<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc4<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc3<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc2<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc1<>+0(SB), Y3, Y13
-	VFMADD213PS gramLogc0<>+0(SB), Y3, Y13
-	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y13
-	VMULPS      Y3, Y13, Y13
-	VFMADD213PS Y3, Y3, Y13
-	VFMADD231PS gramLog2e<>+0(SB), Y13, Y12
-	VMULPS      128(R11), Y12, Y12
+	VMOVUPS     gramLogc8<>+0(SB), Y6
+	VFMADD213PS gramLogc7<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc6<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc5<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc4<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc3<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc2<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc1<>+0(SB), Y3, Y6
+	VFMADD213PS gramLogc0<>+0(SB), Y3, Y6
+	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y6
+	VMULPS      Y3, Y6, Y6
+	VFMADD213PS Y3, Y3, Y6
+	VFMADD231PS gramLog2e<>+0(SB), Y6, Y5
+	VMULPS      128(R11), Y5, Y5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y13
-	VMAXPS      Y12, Y13, Y12
-	VMOVUPS     gramHighest<>+0(SB), Y13
-	VMINPS      Y12, Y13, Y12
-	VROUNDPS    $0x01, Y12, Y13
-	VSUBPS      Y13, Y12, Y12
+	VMOVUPS     gramLowest<>+0(SB), Y6
+	VMAXPS      Y5, Y6, Y5
+	VMOVUPS     gramHighest<>+0(SB), Y6
+	VMINPS      Y5, Y6, Y5
+	VROUNDPS    $0x01, Y5, Y6
+	VSUBPS      Y6, Y5, Y5
 	VMOVUPS     gramExp2c5<>+0(SB), Y3
-	VFMADD213PS gramExp2c4<>+0(SB), Y12, Y3
-	VFMADD213PS gramExp2c3<>+0(SB), Y12, Y3
-	VFMADD213PS gramExp2c2<>+0(SB), Y12, Y3
-	VFMADD213PS gramExp2c1<>+0(SB), Y12, Y3
-	VFMADD213PS gramExp2c0<>+0(SB), Y12, Y3
-	VCVTPS2DQ   Y13, Y13
-	VPSLLD      $0x17, Y13, Y13
-	VPADDD      Y13, Y3, Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VCVTPS2DQ   Y6, Y6
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      Y6, Y3, Y3
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS      Y13, Y13, Y13
-	VFMADD231PS Y13, Y4, Y3
-	VDIVPS      Y4, Y3, Y13
-	VFMADD231PS 96(R11), Y13, Y10
-	VMOVUPS     32(R11), Y12
-	VADDPS      Y7, Y12, Y12
-	VMOVUPS     gramLargest<>+0(SB), Y13
-	VMINPS      Y12, Y13, Y12
+	VXORPS      Y6, Y6, Y6
+	VFMADD231PS Y6, Y4, Y3
+	VDIVPS      Y4, Y3, Y6
+	VMOVUPS     96(R11), Y4
+	VFMADD213PS 608(BX), Y6, Y4
+	VMOVUPS     Y4, 608(BX)
+	VMOVUPS     32(R11), Y5
+	VADDPS      384(BX), Y5, Y5
+	VMOVUPS     gramLargest<>+0(SB), Y6
+	VMINPS      Y5, Y6, Y5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y12, Y4
-	VPSRAD    $0x17, Y4, Y13
-	VCVTDQ2PS Y13, Y13
+	VPSUBD    gramRootBits<>+0(SB), Y5, Y4
+	VPSRAD    $0x17, Y4, Y6
+	VCVTDQ2PS Y6, Y6
 	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
 	VPADDD    gramRootBits<>+0(SB), Y4, Y4
 	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
 
 	// log m = y + y² (-1/2 + y P(y))
-	VMOVUPS     gramLogc8<>+0(SB), Y14
-	VFMADD213PS gramLogc7<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc6<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc5<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc4<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc3<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc2<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc1<>+0(SB), Y4, Y14
-	VFMADD213PS gramLogc0<>+0(SB), Y4, Y14
-	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y14
-	VMULPS      Y4, Y14, Y14
-	VFMADD213PS Y4, Y4, Y14
-	VFMADD231PS gramLog2e<>+0(SB), Y14, Y13
-	VMULPS      128(R11), Y13, Y13
+	VMOVUPS     gramLogc8<>+0(SB), Y7
+	VFMADD213PS gramLogc7<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc6<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc5<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc4<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc3<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc2<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc1<>+0(SB), Y4, Y7
+	VFMADD213PS gramLogc0<>+0(SB), Y4, Y7
+	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y7
+	VMULPS      Y4, Y7, Y7
+	VFMADD213PS Y4, Y4, Y7
+	VFMADD231PS gramLog2e<>+0(SB), Y7, Y6
+	VMULPS      128(R11), Y6, Y6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VMOVUPS     gramLowest<>+0(SB), Y14
-	VMAXPS      Y13, Y14, Y13
-	VMOVUPS     gramHighest<>+0(SB), Y14
-	VMINPS      Y13, Y14, Y13
-	VROUNDPS    $0x01, Y13, Y14
-	VSUBPS      Y14, Y13, Y13
+	VMOVUPS     gramLowest<>+0(SB), Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     gramHighest<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+	VROUNDPS    $0x01, Y6, Y7
+	VSUBPS      Y7, Y6, Y6
 	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y13, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y13, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y13, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y13, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y13, Y4
-	VCVTPS2DQ   Y14, Y14
-	VPSLLD      $0x17, Y14, Y14
-	VPADDD      Y14, Y4, Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VCVTPS2DQ   Y7, Y7
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y4, Y4
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS      Y14, Y14, Y14
-	VFMADD231PS Y14, Y12, Y4
-	VDIVPS      Y12, Y4, Y14
-	VFMADD231PS 96(R11), Y14, Y11
+	VXORPS      Y7, Y7, Y7
+	VFMADD231PS Y7, Y5, Y4
+	VDIVPS      Y5, Y4, Y7
+	VMOVUPS     96(R11), Y5
+	VFMADD213PS 640(BX), Y7, Y5
+	VMOVUPS     Y5, 640(BX)
+	VMOVUPS     32(R11), Y6
+	VADDPS      416(BX), Y6, Y6
+	VMOVUPS     gramLargest<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y6, Y5
+	VPSRAD    $0x17, Y5, Y7
+	VCVTDQ2PS Y7, Y7
+	VPAND     gramMantissaBits<>+0(SB), Y5, Y5
+	VPADDD    gramRootBits<>+0(SB), Y5, Y5
+	VADDPS    gramMinusOne<>+0(SB), Y5, Y5
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y8
+	VFMADD213PS gramLogc7<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc6<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc5<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc4<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc3<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc2<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc1<>+0(SB), Y5, Y8
+	VFMADD213PS gramLogc0<>+0(SB), Y5, Y8
+	VFMADD213PS gramMinusHalf<>+0(SB), Y5, Y8
+	VMULPS      Y5, Y8, Y8
+	VFMADD213PS Y5, Y5, Y8
+	VFMADD231PS gramLog2e<>+0(SB), Y8, Y7
+	VMULPS      128(R11), Y7, Y7
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y8
+	VMAXPS      Y7, Y8, Y7
+	VMOVUPS     gramHighest<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+	VROUNDPS    $0x01, Y7, Y8
+	VSUBPS      Y8, Y7, Y7
+	VMOVUPS     gramExp2c5<>+0(SB), Y5
+	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y5, Y5
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y8, Y8, Y8
+	VFMADD231PS Y8, Y6, Y5
+	VDIVPS      Y6, Y5, Y8
+	VMOVUPS     96(R11), Y6
+	VFMADD213PS 672(BX), Y8, Y6
+	VMOVUPS     Y6, 672(BX)
+	VMOVUPS     32(R11), Y7
+	VADDPS      448(BX), Y7, Y7
+	VMOVUPS     gramLargest<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y7, Y6
+	VPSRAD    $0x17, Y6, Y8
+	VCVTDQ2PS Y8, Y8
+	VPAND     gramMantissaBits<>+0(SB), Y6, Y6
+	VPADDD    gramRootBits<>+0(SB), Y6, Y6
+	VADDPS    gramMinusOne<>+0(SB), Y6, Y6
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y9
+	VFMADD213PS gramLogc7<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc6<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc5<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc4<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc3<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc2<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc1<>+0(SB), Y6, Y9
+	VFMADD213PS gramLogc0<>+0(SB), Y6, Y9
+	VFMADD213PS gramMinusHalf<>+0(SB), Y6, Y9
+	VMULPS      Y6, Y9, Y9
+	VFMADD213PS Y6, Y6, Y9
+	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
+	VMULPS      128(R11), Y8, Y8
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y8
+	VMOVUPS     gramHighest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y6, Y6
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y9, Y9, Y9
+	VFMADD231PS Y9, Y7, Y6
+	VDIVPS      Y7, Y6, Y9
+	VMOVUPS     96(R11), Y7
+	VFMADD213PS 704(BX), Y9, Y7
+	VMOVUPS     Y7, 704(BX)
+	VMOVUPS     32(R11), Y8
+	VADDPS      480(BX), Y8, Y8
+	VMOVUPS     gramLargest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y8, Y7
+	VPSRAD    $0x17, Y7, Y9
+	VCVTDQ2PS Y9, Y9
+	VPAND     gramMantissaBits<>+0(SB), Y7, Y7
+	VPADDD    gramRootBits<>+0(SB), Y7, Y7
+	VADDPS    gramMinusOne<>+0(SB), Y7, Y7
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y10
+	VFMADD213PS gramLogc7<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc6<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc5<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc4<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc3<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc2<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc1<>+0(SB), Y7, Y10
+	VFMADD213PS gramLogc0<>+0(SB), Y7, Y10
+	VFMADD213PS gramMinusHalf<>+0(SB), Y7, Y10
+	VMULPS      Y7, Y10, Y10
+	VFMADD213PS Y7, Y7, Y10
+	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
+	VMULPS      128(R11), Y9, Y9
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMAXPS      Y9, Y10, Y9
+	VMOVUPS     gramHighest<>+0(SB), Y10
+	VMINPS      Y9, Y10, Y9
+	VROUNDPS    $0x01, Y9, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y7
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y7, Y7
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y7
+	VDIVPS      Y8, Y7, Y10
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 736(BX), Y10, Y8
+	VMOVUPS     Y8, 736(BX)
 	JMP         value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VMOVUPS      32(R11), Y3
-	VADDPS       Y3, Y0, Y2
-	VMOVUPS      gramLargest<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VRSQRTPS     Y2, Y1
-	VMULPS       Y2, Y1, Y2
-	VMOVUPS      gramThree<>+0(SB), Y3
-	VFNMADD213PS Y3, Y1, Y2
-	VMULPS       Y2, Y1, Y1
-	VMOVUPS      32(R11), Y4
-	VADDPS       Y4, Y5, Y3
-	VMOVUPS      gramLargest<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VRSQRTPS     Y3, Y2
-	VMULPS       Y3, Y2, Y3
-	VMOVUPS      gramThree<>+0(SB), Y4
-	VFNMADD213PS Y4, Y2, Y3
-	VMULPS       Y3, Y2, Y2
-	VMOVUPS      32(R11), Y12
-	VADDPS       Y12, Y6, Y4
-	VMOVUPS      gramLargest<>+0(SB), Y12
-	VMINPS       Y4, Y12, Y4
-	VRSQRTPS     Y4, Y3
-	VMULPS       Y4, Y3, Y4
-	VMOVUPS      gramThree<>+0(SB), Y12
-	VFNMADD213PS Y12, Y3, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      32(R11), Y13
-	VADDPS       Y13, Y7, Y12
-	VMOVUPS      gramLargest<>+0(SB), Y13
-	VMINPS       Y12, Y13, Y12
-	VRSQRTPS     Y12, Y4
-	VMULPS       Y12, Y4, Y12
-	VMOVUPS      gramThree<>+0(SB), Y13
-	VFNMADD213PS Y13, Y4, Y12
-	VMULPS       Y12, Y4, Y4
+	VMOVUPS      32(R11), Y6
+	VADDPS       256(BX), Y6, Y3
+	VADDPS       288(BX), Y6, Y4
+	VADDPS       320(BX), Y6, Y5
+	VMOVUPS      gramLargest<>+0(SB), Y6
+	VMINPS       Y3, Y6, Y3
+	VMINPS       Y4, Y6, Y4
+	VMINPS       Y5, Y6, Y5
+	VRSQRTPS     Y3, Y0
+	VRSQRTPS     Y4, Y1
+	VRSQRTPS     Y5, Y2
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y4, Y1, Y4
+	VMULPS       Y5, Y2, Y5
+	VMOVUPS      gramThree<>+0(SB), Y6
+	VFNMADD213PS Y6, Y0, Y3
+	VFNMADD213PS Y6, Y1, Y4
+	VFNMADD213PS Y6, Y2, Y5
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMOVUPS      32(R11), Y9
+	VADDPS       352(BX), Y9, Y6
+	VADDPS       384(BX), Y9, Y7
+	VADDPS       416(BX), Y9, Y8
+	VMOVUPS      gramLargest<>+0(SB), Y9
+	VMINPS       Y6, Y9, Y6
+	VMINPS       Y7, Y9, Y7
+	VMINPS       Y8, Y9, Y8
+	VRSQRTPS     Y6, Y3
+	VRSQRTPS     Y7, Y4
+	VRSQRTPS     Y8, Y5
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y7, Y4, Y7
+	VMULPS       Y8, Y5, Y8
+	VMOVUPS      gramThree<>+0(SB), Y9
+	VFNMADD213PS Y9, Y3, Y6
+	VFNMADD213PS Y9, Y4, Y7
+	VFNMADD213PS Y9, Y5, Y8
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      32(R11), Y10
+	VADDPS       448(BX), Y10, Y8
+	VADDPS       480(BX), Y10, Y9
+	VMOVUPS      gramLargest<>+0(SB), Y10
+	VMINPS       Y8, Y10, Y8
+	VMINPS       Y9, Y10, Y9
+	VRSQRTPS     Y8, Y6
+	VRSQRTPS     Y9, Y7
+	VMULPS       Y8, Y6, Y8
+	VMULPS       Y9, Y7, Y9
+	VMOVUPS      gramThree<>+0(SB), Y10
+	VFNMADD213PS Y10, Y6, Y8
+	VFNMADD213PS Y10, Y7, Y9
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y9, Y7, Y7
 	MOVL         4(R11), R13
 	CMPL         R13, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS      Y1, Y1, Y12
-	VMULPS      Y1, Y12, Y12
-	VFMADD231PS 96(R11), Y12, Y8
-	VMULPS      Y2, Y2, Y12
-	VMULPS      Y2, Y12, Y12
-	VFMADD231PS 96(R11), Y12, Y9
-	VMULPS      Y3, Y3, Y12
-	VMULPS      Y3, Y12, Y12
-	VFMADD231PS 96(R11), Y12, Y10
+	VMULPS      Y0, Y0, Y8
+	VMULPS      Y1, Y1, Y9
+	VMULPS      Y2, Y2, Y10
+	VMULPS      Y3, Y3, Y11
 	VMULPS      Y4, Y4, Y12
+	VMULPS      Y5, Y5, Y13
+	VMULPS      Y6, Y6, Y14
+	VMULPS      Y0, Y8, Y8
+	VMULPS      Y1, Y9, Y9
+	VMULPS      Y2, Y10, Y10
+	VMULPS      Y3, Y11, Y11
 	VMULPS      Y4, Y12, Y12
-	VFMADD231PS 96(R11), Y12, Y11
+	VMULPS      Y5, Y13, Y13
+	VMULPS      Y6, Y14, Y14
+	VMOVUPS     96(R11), Y15
+	VFMADD213PS 512(BX), Y8, Y15
+	VMOVUPS     Y15, 512(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 544(BX), Y9, Y8
+	VMOVUPS     Y8, 544(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 576(BX), Y10, Y8
+	VMOVUPS     Y8, 576(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 608(BX), Y11, Y8
+	VMOVUPS     Y8, 608(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 640(BX), Y12, Y8
+	VMOVUPS     Y8, 640(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 672(BX), Y13, Y8
+	VMOVUPS     Y8, 672(BX)
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 704(BX), Y14, Y8
+	VMOVUPS     Y8, 704(BX)
+	VMULPS      Y7, Y7, Y8
+	VMULPS      Y7, Y8, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 736(BX), Y8, Y9
+	VMOVUPS     Y9, 736(BX)
 	JMP         value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
 	MOVL    4(R11), R13
-	VMULPS  Y1, Y1, Y12
+	VMULPS  Y0, Y0, Y8
 	SHRL    $0x01, R13
 	JCS     odd0
-	VMOVAPS Y12, Y1
+	VMOVAPS Y8, Y0
 	DECL    R13
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Y12, Y1, Y1
+	VMULPS Y8, Y0, Y0
 	DECL   R13
 
 raise_next0:
 	TESTL       R13, R13
 	JNZ         raise0
-	VMULPS      Y12, Y1, Y12
-	VFMADD231PS 96(R11), Y12, Y8
+	VMULPS      Y8, Y0, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 512(BX), Y8, Y9
+	VMOVUPS     Y9, 512(BX)
 	MOVL        4(R11), R13
-	VMULPS      Y2, Y2, Y12
+	VMULPS      Y1, Y1, Y8
 	SHRL        $0x01, R13
 	JCS         odd1
-	VMOVAPS     Y12, Y2
+	VMOVAPS     Y8, Y1
 	DECL        R13
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Y12, Y2, Y2
+	VMULPS Y8, Y1, Y1
 	DECL   R13
 
 raise_next1:
 	TESTL       R13, R13
 	JNZ         raise1
-	VMULPS      Y12, Y2, Y12
-	VFMADD231PS 96(R11), Y12, Y9
+	VMULPS      Y8, Y1, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 544(BX), Y8, Y9
+	VMOVUPS     Y9, 544(BX)
 	MOVL        4(R11), R13
-	VMULPS      Y3, Y3, Y12
+	VMULPS      Y2, Y2, Y8
 	SHRL        $0x01, R13
 	JCS         odd2
-	VMOVAPS     Y12, Y3
+	VMOVAPS     Y8, Y2
 	DECL        R13
 
 odd2:
 	JMP raise_next2
 
 raise2:
-	VMULPS Y12, Y3, Y3
+	VMULPS Y8, Y2, Y2
 	DECL   R13
 
 raise_next2:
 	TESTL       R13, R13
 	JNZ         raise2
-	VMULPS      Y12, Y3, Y12
-	VFMADD231PS 96(R11), Y12, Y10
+	VMULPS      Y8, Y2, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 576(BX), Y8, Y9
+	VMOVUPS     Y9, 576(BX)
 	MOVL        4(R11), R13
-	VMULPS      Y4, Y4, Y12
+	VMULPS      Y3, Y3, Y8
 	SHRL        $0x01, R13
 	JCS         odd3
-	VMOVAPS     Y12, Y4
+	VMOVAPS     Y8, Y3
 	DECL        R13
 
 odd3:
 	JMP raise_next3
 
 raise3:
-	VMULPS Y12, Y4, Y4
+	VMULPS Y8, Y3, Y3
 	DECL   R13
 
 raise_next3:
 	TESTL       R13, R13
 	JNZ         raise3
-	VMULPS      Y12, Y4, Y12
-	VFMADD231PS 96(R11), Y12, Y11
+	VMULPS      Y8, Y3, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 608(BX), Y8, Y9
+	VMOVUPS     Y9, 608(BX)
+	MOVL        4(R11), R13
+	VMULPS      Y4, Y4, Y8
+	SHRL        $0x01, R13
+	JCS         odd4
+	VMOVAPS     Y8, Y4
+	DECL        R13
+
+odd4:
+	JMP raise_next4
+
+raise4:
+	VMULPS Y8, Y4, Y4
+	DECL   R13
+
+raise_next4:
+	TESTL       R13, R13
+	JNZ         raise4
+	VMULPS      Y8, Y4, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 640(BX), Y8, Y9
+	VMOVUPS     Y9, 640(BX)
+	MOVL        4(R11), R13
+	VMULPS      Y5, Y5, Y8
+	SHRL        $0x01, R13
+	JCS         odd5
+	VMOVAPS     Y8, Y5
+	DECL        R13
+
+odd5:
+	JMP raise_next5
+
+raise5:
+	VMULPS Y8, Y5, Y5
+	DECL   R13
+
+raise_next5:
+	TESTL       R13, R13
+	JNZ         raise5
+	VMULPS      Y8, Y5, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 672(BX), Y8, Y9
+	VMOVUPS     Y9, 672(BX)
+	MOVL        4(R11), R13
+	VMULPS      Y6, Y6, Y8
+	SHRL        $0x01, R13
+	JCS         odd6
+	VMOVAPS     Y8, Y6
+	DECL        R13
+
+odd6:
+	JMP raise_next6
+
+raise6:
+	VMULPS Y8, Y6, Y6
+	DECL   R13
+
+raise_next6:
+	TESTL       R13, R13
+	JNZ         raise6
+	VMULPS      Y8, Y6, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 704(BX), Y8, Y9
+	VMOVUPS     Y9, 704(BX)
+	MOVL        4(R11), R13
+	VMULPS      Y7, Y7, Y8
+	SHRL        $0x01, R13
+	JCS         odd7
+	VMOVAPS     Y8, Y7
+	DECL        R13
+
+odd7:
+	JMP raise_next7
+
+raise7:
+	VMULPS Y8, Y7, Y7
+	DECL   R13
+
+raise_next7:
+	TESTL       R13, R13
+	JNZ         raise7
+	VMULPS      Y8, Y7, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 736(BX), Y8, Y9
+	VMOVUPS     Y9, 736(BX)
 
 value:
 	CMPL    8(R11), $0x00
 	JEQ     weighted
-	VANDPS  8(SP), Y1, Y12
-	VANDPS  40(SP), Y2, Y13
-	VADDPS  Y13, Y12, Y12
-	VADDPS  (BX), Y12, Y12
-	VMOVUPS Y12, (BX)
-	VANDPS  8(SP), Y3, Y12
-	VANDPS  40(SP), Y4, Y13
-	VADDPS  Y13, Y12, Y12
-	VADDPS  32(BX), Y12, Y12
-	VMOVUPS Y12, 32(BX)
+	VANDPS  128(BX), Y0, Y8
+	VANDPS  160(BX), Y1, Y9
+	VADDPS  Y9, Y8, Y8
+	VADDPS  (BX), Y8, Y8
+	VMOVUPS Y8, (BX)
+	VANDPS  128(BX), Y2, Y8
+	VANDPS  160(BX), Y3, Y9
+	VADDPS  Y9, Y8, Y8
+	VADDPS  32(BX), Y8, Y8
+	VMOVUPS Y8, 32(BX)
+	VANDPS  128(BX), Y4, Y8
+	VANDPS  160(BX), Y5, Y9
+	VADDPS  Y9, Y8, Y8
+	VADDPS  64(BX), Y8, Y8
+	VMOVUPS Y8, 64(BX)
+	VANDPS  128(BX), Y6, Y8
+	VANDPS  160(BX), Y7, Y9
+	VADDPS  Y9, Y8, Y8
+	VADDPS  96(BX), Y8, Y8
+	VMOVUPS Y8, 96(BX)
 	JMP     step_next
 
 weighted:
-	VANDPS  8(SP), Y1, Y12
-	VANDPS  40(SP), Y2, Y13
-	VADDPS  Y13, Y12, Y12
-	VMULPS  64(R11), Y12, Y12
-	VADDPS  (BX), Y12, Y12
-	VMOVUPS Y12, (BX)
-	VANDPS  8(SP), Y3, Y12
-	VANDPS  40(SP), Y4, Y13
-	VADDPS  Y13, Y12, Y12
-	VMULPS  64(R11), Y12, Y12
-	VADDPS  32(BX), Y12, Y12
-	VMOVUPS Y12, 32(BX)
+	VANDPS  128(BX), Y0, Y8
+	VANDPS  160(BX), Y1, Y9
+	VADDPS  Y9, Y8, Y8
+	VMULPS  64(R11), Y8, Y8
+	VADDPS  (BX), Y8, Y8
+	VMOVUPS Y8, (BX)
+	VANDPS  128(BX), Y2, Y8
+	VANDPS  160(BX), Y3, Y9
+	VADDPS  Y9, Y8, Y8
+	VMULPS  64(R11), Y8, Y8
+	VADDPS  32(BX), Y8, Y8
+	VMOVUPS Y8, 32(BX)
+	VANDPS  128(BX), Y4, Y8
+	VANDPS  160(BX), Y5, Y9
+	VADDPS  Y9, Y8, Y8
+	VMULPS  64(R11), Y8, Y8
+	VADDPS  64(BX), Y8, Y8
+	VMOVUPS Y8, 64(BX)
+	VANDPS  128(BX), Y6, Y8
+	VANDPS  160(BX), Y7, Y9
+	VADDPS  Y9, Y8, Y8
+	VMULPS  64(R11), Y8, Y8
+	VADDPS  96(BX), Y8, Y8
+	VMOVUPS Y8, 96(BX)
 
 step_next:
-	ADDQ   $+160, R11
-	DECQ   R12
-	JNZ    step
-	MOVQ   AX, R11
-	MOVQ   R9, R12
-	MOVQ   BX, R13
-	VANDPS 8(SP), Y8, Y8
-	VANDPS 40(SP), Y9, Y9
-	VANDPS 8(SP), Y10, Y10
-	VANDPS 40(SP), Y11, Y11
-	MOVQ   dim+88(FP), R14
+	ADDQ    $+160, R11
+	DECQ    R12
+	JNZ     step
+	MOVQ    AX, R11
+	MOVQ    R9, R12
+	MOVQ    BX, R13
+	VMOVUPS 512(BX), Y0
+	VMOVUPS 544(BX), Y1
+	VMOVUPS 576(BX), Y2
+	VMOVUPS 608(BX), Y3
+	VMOVUPS 640(BX), Y4
+	VMOVUPS 672(BX), Y5
+	VMOVUPS 704(BX), Y6
+	VMOVUPS 736(BX), Y7
+	VANDPS  128(BX), Y0, Y0
+	VANDPS  160(BX), Y1, Y1
+	VANDPS  128(BX), Y2, Y2
+	VANDPS  160(BX), Y3, Y3
+	VANDPS  128(BX), Y4, Y4
+	VANDPS  160(BX), Y5, Y5
+	VANDPS  128(BX), Y6, Y6
+	VANDPS  160(BX), Y7, Y7
+	MOVQ    dim+88(FP), R14
 
 gradient:
-	VMOVUPS      8(SP), Y0
-	VMASKMOVPS   (R12), Y0, Y0
-	VBROADCASTSS (R11), Y5
-	VSUBPS       Y5, Y0, Y5
-	VMOVUPS      64(R13), Y6
-	VFNMADD231PS Y8, Y5, Y6
-	VMOVUPS      Y6, 64(R13)
-	VBROADCASTSS 4(R11), Y5
-	VSUBPS       Y5, Y0, Y0
-	VMOVUPS      96(R13), Y5
-	VFNMADD231PS Y10, Y0, Y5
-	VMOVUPS      Y5, 96(R13)
-	VMOVUPS      40(SP), Y0
-	VMASKMOVPS   32(R12), Y0, Y0
-	VBROADCASTSS (R11), Y5
-	VSUBPS       Y5, Y0, Y5
-	VMOVUPS      64(R13), Y6
-	VFNMADD231PS Y9, Y5, Y6
-	VMOVUPS      Y6, 64(R13)
-	VBROADCASTSS 4(R11), Y5
-	VSUBPS       Y5, Y0, Y0
-	VMOVUPS      96(R13), Y5
-	VFNMADD231PS Y11, Y0, Y5
-	VMOVUPS      Y5, 96(R13)
+	VMOVUPS      128(BX), Y8
+	VMASKMOVPS   (R12), Y8, Y8
+	VBROADCASTSS (R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VMOVUPS      768(R13), Y10
+	VFNMADD231PS Y0, Y9, Y10
+	VMOVUPS      Y10, 768(R13)
+	VBROADCASTSS 4(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VMOVUPS      800(R13), Y10
+	VFNMADD231PS Y2, Y9, Y10
+	VMOVUPS      Y10, 800(R13)
+	VBROADCASTSS 8(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VMOVUPS      832(R13), Y10
+	VFNMADD231PS Y4, Y9, Y10
+	VMOVUPS      Y10, 832(R13)
+	VBROADCASTSS 12(R11), Y9
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      864(R13), Y9
+	VFNMADD231PS Y6, Y8, Y9
+	VMOVUPS      Y9, 864(R13)
+	VMOVUPS      160(BX), Y8
+	VMASKMOVPS   32(R12), Y8, Y8
+	VBROADCASTSS (R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VMOVUPS      768(R13), Y10
+	VFNMADD231PS Y1, Y9, Y10
+	VMOVUPS      Y10, 768(R13)
+	VBROADCASTSS 4(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VMOVUPS      800(R13), Y10
+	VFNMADD231PS Y3, Y9, Y10
+	VMOVUPS      Y10, 800(R13)
+	VBROADCASTSS 8(R11), Y9
+	VSUBPS       Y9, Y8, Y9
+	VMOVUPS      832(R13), Y10
+	VFNMADD231PS Y5, Y9, Y10
+	VMOVUPS      Y10, 832(R13)
+	VBROADCASTSS 12(R11), Y9
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      864(R13), Y9
+	VFNMADD231PS Y7, Y8, Y9
+	VMOVUPS      Y9, 864(R13)
 	ADDQ         CX, R11
 	ADDQ         DX, R12
-	ADDQ         $+64, R13
+	ADDQ         $+128, R13
 	DECQ         R14
 	JNZ          gradient
 	ADDQ         $+64, R9
 	SUBQ         $+16, R10
 	JGT          block
 	VMOVUPS      (BX), Y0
-	VMOVUPS      32(BX), Y5
-	VHADDPS      Y5, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X5
-	VADDPS       X5, X0, X5
-	VMOVSD       (SI), X0
-	VADDPS       X0, X5, X5
-	VMOVSD       X5, (SI)
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      96(BX), Y3
+	VUNPCKHPS    Y1, Y0, Y4
+	VUNPCKLPS    Y1, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VUNPCKHPS    Y3, Y2, Y1
+	VUNPCKLPS    Y3, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VUNPCKHPD    Y2, Y0, Y1
+	VUNPCKLPD    Y2, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VADDPS       (SI), X1, X1
+	VMOVUPS      X1, (SI)
 	MOVQ         BX, R9
 	MOVQ         DI, R10
 	MOVQ         gradStride+32(FP), R11
@@ -4133,23 +5188,31 @@ gradient:
 	MOVQ         dim+88(FP), R12
 
 store:
-	VMOVUPS      64(R9), Y0
-	VMOVUPS      96(R9), Y5
-	VHADDPS      Y5, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X5
-	VADDPS       X5, X0, X5
-	VMOVSD       (R10), X0
-	VADDPS       X0, X5, X5
-	VMOVSD       X5, (R10)
-	ADDQ         $+64, R9
+	VMOVUPS      768(R9), Y0
+	VMOVUPS      800(R9), Y1
+	VMOVUPS      832(R9), Y2
+	VMOVUPS      864(R9), Y3
+	VUNPCKHPS    Y1, Y0, Y4
+	VUNPCKLPS    Y1, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VUNPCKHPS    Y3, Y2, Y1
+	VUNPCKLPS    Y3, Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	VUNPCKHPD    Y2, Y0, Y1
+	VUNPCKLPD    Y2, Y0, Y0
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VADDPS       (R10), X1, X1
+	VMOVUPS      X1, (R10)
+	ADDQ         $+128, R9
 	ADDQ         R11, R10
 	DECQ         R12
 	JNZ          store
-	ADDQ         $+8, SI
-	ADDQ         $+8, DI
-	ADDQ         $+8, AX
-	SUBQ         $+2, R8
+	ADDQ         $+16, SI
+	ADDQ         $+16, DI
+	ADDQ         $+16, AX
+	SUBQ         $+4, R8
 	JGT          row
 	VLDMXCSR     (SP)
 	VZEROUPPER
@@ -4157,7 +5220,7 @@ store:
 
 // func radialValuesAVX2(steps *uint32, count int, value *float32, derivative *float32, d2 *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·radialValuesAVX2(SB), NOSPLIT, $8-48
+TEXT ·radialValuesAVX2(SB), NOSPLIT, $264-48
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -4170,13 +5233,28 @@ TEXT ·radialValuesAVX2(SB), NOSPLIT, $8-48
 
 block:
 	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	VMOVUPS Y0, 8(SP)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS Y0, 40(SP)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS Y0, 72(SP)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS Y0, 104(SP)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 136(SP)
+	VMOVUPS Y0, 168(SP)
+	VMOVUPS Y0, 200(SP)
+	VMOVUPS Y0, 232(SP)
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
 	MOVQ    steps+0(FP), SI
 	MOVQ    count+8(FP), DI
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
 
 step:
 	MOVL (SI), R8
@@ -4187,39 +5265,72 @@ step:
 	JHI  general
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS     32(SI), Y12
-	VMULPS      Y12, Y0, Y8
-	VMULPS      Y12, Y1, Y9
-	VMOVUPS     gramLowest<>+0(SB), Y12
-	VMAXPS      Y8, Y12, Y8
-	VMAXPS      Y9, Y12, Y9
-	VROUNDPS    $0x01, Y8, Y10
-	VROUNDPS    $0x01, Y9, Y11
-	VSUBPS      Y10, Y8, Y8
-	VSUBPS      Y11, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VMOVAPS     Y4, Y5
-	VMOVUPS     gramExp2c4<>+0(SB), Y12
-	VFMADD213PS Y12, Y8, Y4
-	VFMADD213PS Y12, Y9, Y5
-	VMOVUPS     gramExp2c3<>+0(SB), Y12
-	VFMADD213PS Y12, Y8, Y4
-	VFMADD213PS Y12, Y9, Y5
-	VMOVUPS     gramExp2c2<>+0(SB), Y12
-	VFMADD213PS Y12, Y8, Y4
-	VFMADD213PS Y12, Y9, Y5
-	VMOVUPS     gramExp2c1<>+0(SB), Y12
-	VFMADD213PS Y12, Y8, Y4
-	VFMADD213PS Y12, Y9, Y5
-	VMOVUPS     gramExp2c0<>+0(SB), Y12
-	VFMADD213PS Y12, Y8, Y4
-	VFMADD213PS Y12, Y9, Y5
+	VMOVUPS     32(SI), Y13
+	VMULPS      8(SP), Y13, Y3
+	VMULPS      40(SP), Y13, Y8
+	VMULPS      72(SP), Y13, Y9
+	VMOVUPS     gramLowest<>+0(SB), Y13
+	VMAXPS      Y3, Y13, Y3
+	VMAXPS      Y8, Y13, Y8
+	VMAXPS      Y9, Y13, Y9
+	VROUNDPS    $0x01, Y3, Y10
+	VROUNDPS    $0x01, Y8, Y11
+	VROUNDPS    $0x01, Y9, Y12
+	VSUBPS      Y10, Y3, Y3
+	VSUBPS      Y11, Y8, Y8
+	VSUBPS      Y12, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VMOVAPS     Y0, Y1
+	VMOVAPS     Y0, Y2
+	VMOVUPS     gramExp2c4<>+0(SB), Y13
+	VFMADD213PS Y13, Y3, Y0
+	VFMADD213PS Y13, Y8, Y1
+	VFMADD213PS Y13, Y9, Y2
+	VMOVUPS     gramExp2c3<>+0(SB), Y13
+	VFMADD213PS Y13, Y3, Y0
+	VFMADD213PS Y13, Y8, Y1
+	VFMADD213PS Y13, Y9, Y2
+	VMOVUPS     gramExp2c2<>+0(SB), Y13
+	VFMADD213PS Y13, Y3, Y0
+	VFMADD213PS Y13, Y8, Y1
+	VFMADD213PS Y13, Y9, Y2
+	VMOVUPS     gramExp2c1<>+0(SB), Y13
+	VFMADD213PS Y13, Y3, Y0
+	VFMADD213PS Y13, Y8, Y1
+	VFMADD213PS Y13, Y9, Y2
+	VMOVUPS     gramExp2c0<>+0(SB), Y13
+	VFMADD213PS Y13, Y3, Y0
+	VFMADD213PS Y13, Y8, Y1
+	VFMADD213PS Y13, Y9, Y2
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
-	VPADDD      Y10, Y4, Y4
+	VPADDD      Y10, Y0, Y0
 	VCVTPS2DQ   Y11, Y11
 	VPSLLD      $0x17, Y11, Y11
-	VPADDD      Y11, Y5, Y5
+	VPADDD      Y11, Y1, Y1
+	VCVTPS2DQ   Y12, Y12
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y2, Y2
+	VMOVUPS     32(SI), Y10
+	VMULPS      104(SP), Y10, Y8
+	VMOVUPS     gramLowest<>+0(SB), Y10
+	VMAXPS      Y8, Y10, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VMOVUPS     gramExp2c4<>+0(SB), Y10
+	VFMADD213PS Y10, Y8, Y3
+	VMOVUPS     gramExp2c3<>+0(SB), Y10
+	VFMADD213PS Y10, Y8, Y3
+	VMOVUPS     gramExp2c2<>+0(SB), Y10
+	VFMADD213PS Y10, Y8, Y3
+	VMOVUPS     gramExp2c1<>+0(SB), Y10
+	VFMADD213PS Y10, Y8, Y3
+	VMOVUPS     gramExp2c0<>+0(SB), Y10
+	VFMADD213PS Y10, Y8, Y3
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y3, Y3
 	JMP         slope
 
 power:
@@ -4228,8 +5339,10 @@ power:
 	JMP  square_next
 
 square:
-	VMULPS Y4, Y4, Y4
-	VMULPS Y5, Y5, Y5
+	VMULPS Y0, Y0, Y0
+	VMULPS Y1, Y1, Y1
+	VMULPS Y2, Y2, Y2
+	VMULPS Y3, Y3, Y3
 	DECL   R8
 
 square_next:
@@ -4237,38 +5350,154 @@ square_next:
 	JNZ   square
 
 slope:
-	VFMADD231PS 96(SI), Y4, Y2
-	VFMADD231PS 96(SI), Y5, Y3
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 136(SP), Y0, Y8
+	VMOVUPS     Y8, 136(SP)
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 168(SP), Y1, Y8
+	VMOVUPS     Y8, 168(SP)
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 200(SP), Y2, Y8
+	VMOVUPS     Y8, 200(SP)
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 232(SP), Y3, Y8
+	VMOVUPS     Y8, 232(SP)
 	JMP         value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VMOVUPS 32(SI), Y5
-	VADDPS  Y0, Y5, Y5
-	VMOVUPS gramLargest<>+0(SB), Y8
-	VMINPS  Y5, Y8, Y5
+	VMOVUPS 32(SI), Y1
+	VADDPS  8(SP), Y1, Y1
+	VMOVUPS gramLargest<>+0(SB), Y2
+	VMINPS  Y1, Y2, Y1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y5, Y4
-	VPSRAD    $0x17, Y4, Y8
+	VPSUBD    gramRootBits<>+0(SB), Y1, Y0
+	VPSRAD    $0x17, Y0, Y2
+	VCVTDQ2PS Y2, Y2
+	VPAND     gramMantissaBits<>+0(SB), Y0, Y0
+	VPADDD    gramRootBits<>+0(SB), Y0, Y0
+	VADDPS    gramMinusOne<>+0(SB), Y0, Y0
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y3
+	VFMADD213PS gramLogc7<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc6<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc5<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc4<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc3<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc2<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc1<>+0(SB), Y0, Y3
+	VFMADD213PS gramLogc0<>+0(SB), Y0, Y3
+	VFMADD213PS gramMinusHalf<>+0(SB), Y0, Y3
+	VMULPS      Y0, Y3, Y3
+	VFMADD213PS Y0, Y0, Y3
+	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
+	VMULPS      128(SI), Y2, Y2
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y2
+	VMOVUPS     gramHighest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VROUNDPS    $0x01, Y2, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VCVTPS2DQ   Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y0
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y3, Y3, Y3
+	VFMADD231PS Y3, Y1, Y0
+	VDIVPS      Y1, Y0, Y3
+	VMOVUPS     96(SI), Y1
+	VFMADD213PS 136(SP), Y3, Y1
+	VMOVUPS     Y1, 136(SP)
+	VMOVUPS     32(SI), Y2
+	VADDPS      40(SP), Y2, Y2
+	VMOVUPS     gramLargest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y2, Y1
+	VPSRAD    $0x17, Y1, Y3
+	VCVTDQ2PS Y3, Y3
+	VPAND     gramMantissaBits<>+0(SB), Y1, Y1
+	VPADDD    gramRootBits<>+0(SB), Y1, Y1
+	VADDPS    gramMinusOne<>+0(SB), Y1, Y1
+
+	// log m = y + y² (-1/2 + y P(y))
+	VMOVUPS     gramLogc8<>+0(SB), Y8
+	VFMADD213PS gramLogc7<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc6<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc5<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc4<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc3<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc2<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc1<>+0(SB), Y1, Y8
+	VFMADD213PS gramLogc0<>+0(SB), Y1, Y8
+	VFMADD213PS gramMinusHalf<>+0(SB), Y1, Y8
+	VMULPS      Y1, Y8, Y8
+	VFMADD213PS Y1, Y1, Y8
+	VFMADD231PS gramLog2e<>+0(SB), Y8, Y3
+	VMULPS      128(SI), Y3, Y3
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VMOVUPS     gramLowest<>+0(SB), Y8
+	VMAXPS      Y3, Y8, Y3
+	VMOVUPS     gramHighest<>+0(SB), Y8
+	VMINPS      Y3, Y8, Y3
+	VROUNDPS    $0x01, Y3, Y8
+	VSUBPS      Y8, Y3, Y3
+	VMOVUPS     gramExp2c5<>+0(SB), Y1
+	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y1, Y1
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS      Y8, Y8, Y8
+	VFMADD231PS Y8, Y2, Y1
+	VDIVPS      Y2, Y1, Y8
+	VMOVUPS     96(SI), Y2
+	VFMADD213PS 168(SP), Y8, Y2
+	VMOVUPS     Y2, 168(SP)
+	VMOVUPS     32(SI), Y3
+	VADDPS      72(SP), Y3, Y3
+	VMOVUPS     gramLargest<>+0(SB), Y8
+	VMINPS      Y3, Y8, Y3
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD    gramRootBits<>+0(SB), Y3, Y2
+	VPSRAD    $0x17, Y2, Y8
 	VCVTDQ2PS Y8, Y8
-	VPAND     gramMantissaBits<>+0(SB), Y4, Y4
-	VPADDD    gramRootBits<>+0(SB), Y4, Y4
-	VADDPS    gramMinusOne<>+0(SB), Y4, Y4
+	VPAND     gramMantissaBits<>+0(SB), Y2, Y2
+	VPADDD    gramRootBits<>+0(SB), Y2, Y2
+	VADDPS    gramMinusOne<>+0(SB), Y2, Y2
 
 	// log m = y + y² (-1/2 + y P(y))
 	VMOVUPS     gramLogc8<>+0(SB), Y9
-	VFMADD213PS gramLogc7<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc6<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc5<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc4<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc3<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc2<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc1<>+0(SB), Y4, Y9
-	VFMADD213PS gramLogc0<>+0(SB), Y4, Y9
-	VFMADD213PS gramMinusHalf<>+0(SB), Y4, Y9
-	VMULPS      Y4, Y9, Y9
-	VFMADD213PS Y4, Y4, Y9
+	VFMADD213PS gramLogc7<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc6<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc5<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc4<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc3<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc2<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc1<>+0(SB), Y2, Y9
+	VFMADD213PS gramLogc0<>+0(SB), Y2, Y9
+	VFMADD213PS gramMinusHalf<>+0(SB), Y2, Y9
+	VMULPS      Y2, Y9, Y9
+	VFMADD213PS Y2, Y2, Y9
 	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
 	VMULPS      128(SI), Y8, Y8
 
@@ -4279,47 +5508,49 @@ general:
 	VMINPS      Y8, Y9, Y8
 	VROUNDPS    $0x01, Y8, Y9
 	VSUBPS      Y9, Y8, Y8
-	VMOVUPS     gramExp2c5<>+0(SB), Y4
-	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y4
-	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y4
-	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y4
-	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y4
-	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y4
+	VMOVUPS     gramExp2c5<>+0(SB), Y2
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y2
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
-	VPADDD      Y9, Y4, Y4
+	VPADDD      Y9, Y2, Y2
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS      Y9, Y9, Y9
-	VFMADD231PS Y9, Y5, Y4
-	VDIVPS      Y5, Y4, Y9
-	VFMADD231PS 96(SI), Y9, Y2
+	VFMADD231PS Y9, Y3, Y2
+	VDIVPS      Y3, Y2, Y9
+	VMOVUPS     96(SI), Y3
+	VFMADD213PS 200(SP), Y9, Y3
+	VMOVUPS     Y3, 200(SP)
 	VMOVUPS     32(SI), Y8
-	VADDPS      Y1, Y8, Y8
+	VADDPS      104(SP), Y8, Y8
 	VMOVUPS     gramLargest<>+0(SB), Y9
 	VMINPS      Y8, Y9, Y8
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD    gramRootBits<>+0(SB), Y8, Y5
-	VPSRAD    $0x17, Y5, Y9
+	VPSUBD    gramRootBits<>+0(SB), Y8, Y3
+	VPSRAD    $0x17, Y3, Y9
 	VCVTDQ2PS Y9, Y9
-	VPAND     gramMantissaBits<>+0(SB), Y5, Y5
-	VPADDD    gramRootBits<>+0(SB), Y5, Y5
-	VADDPS    gramMinusOne<>+0(SB), Y5, Y5
+	VPAND     gramMantissaBits<>+0(SB), Y3, Y3
+	VPADDD    gramRootBits<>+0(SB), Y3, Y3
+	VADDPS    gramMinusOne<>+0(SB), Y3, Y3
 
 	// log m = y + y² (-1/2 + y P(y))
 	VMOVUPS     gramLogc8<>+0(SB), Y10
-	VFMADD213PS gramLogc7<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc6<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc5<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc4<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc3<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc2<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc1<>+0(SB), Y5, Y10
-	VFMADD213PS gramLogc0<>+0(SB), Y5, Y10
-	VFMADD213PS gramMinusHalf<>+0(SB), Y5, Y10
-	VMULPS      Y5, Y10, Y10
-	VFMADD213PS Y5, Y5, Y10
+	VFMADD213PS gramLogc7<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc6<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc5<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc4<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc3<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc2<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc1<>+0(SB), Y3, Y10
+	VFMADD213PS gramLogc0<>+0(SB), Y3, Y10
+	VFMADD213PS gramMinusHalf<>+0(SB), Y3, Y10
+	VMULPS      Y3, Y10, Y10
+	VFMADD213PS Y3, Y3, Y10
 	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
 	VMULPS      128(SI), Y9, Y9
 
@@ -4330,117 +5561,206 @@ general:
 	VMINPS      Y9, Y10, Y9
 	VROUNDPS    $0x01, Y9, Y10
 	VSUBPS      Y10, Y9, Y9
-	VMOVUPS     gramExp2c5<>+0(SB), Y5
-	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y5
-	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y5
-	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y5
-	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y5
-	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y5
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y3
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
-	VPADDD      Y10, Y5, Y5
+	VPADDD      Y10, Y3, Y3
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS      Y10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y5
-	VDIVPS      Y8, Y5, Y10
-	VFMADD231PS 96(SI), Y10, Y3
+	VFMADD231PS Y10, Y8, Y3
+	VDIVPS      Y8, Y3, Y10
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 232(SP), Y10, Y8
+	VMOVUPS     Y8, 232(SP)
 	JMP         value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VMOVUPS      32(SI), Y10
-	VADDPS       Y10, Y0, Y8
-	VADDPS       Y10, Y1, Y9
+	VADDPS       8(SP), Y10, Y3
+	VADDPS       40(SP), Y10, Y8
+	VADDPS       72(SP), Y10, Y9
 	VMOVUPS      gramLargest<>+0(SB), Y10
+	VMINPS       Y3, Y10, Y3
 	VMINPS       Y8, Y10, Y8
 	VMINPS       Y9, Y10, Y9
-	VRSQRTPS     Y8, Y4
-	VRSQRTPS     Y9, Y5
-	VMULPS       Y8, Y4, Y8
-	VMULPS       Y9, Y5, Y9
+	VRSQRTPS     Y3, Y0
+	VRSQRTPS     Y8, Y1
+	VRSQRTPS     Y9, Y2
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y8, Y1, Y8
+	VMULPS       Y9, Y2, Y9
 	VMOVUPS      gramThree<>+0(SB), Y10
-	VFNMADD213PS Y10, Y4, Y8
-	VFNMADD213PS Y10, Y5, Y9
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y9, Y5, Y5
+	VFNMADD213PS Y10, Y0, Y3
+	VFNMADD213PS Y10, Y1, Y8
+	VFNMADD213PS Y10, Y2, Y9
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMOVUPS      32(SI), Y9
+	VADDPS       104(SP), Y9, Y8
+	VMOVUPS      gramLargest<>+0(SB), Y9
+	VMINPS       Y8, Y9, Y8
+	VRSQRTPS     Y8, Y3
+	VMULPS       Y8, Y3, Y8
+	VMOVUPS      gramThree<>+0(SB), Y9
+	VFNMADD213PS Y9, Y3, Y8
+	VMULPS       Y8, Y3, Y3
 	MOVL         4(SI), R8
 	CMPL         R8, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS      Y4, Y4, Y8
-	VMULPS      Y5, Y5, Y9
-	VMULPS      Y4, Y8, Y8
-	VMULPS      Y5, Y9, Y9
-	VFMADD231PS 96(SI), Y8, Y2
-	VFMADD231PS 96(SI), Y9, Y3
+	VMULPS      Y0, Y0, Y8
+	VMULPS      Y1, Y1, Y9
+	VMULPS      Y2, Y2, Y10
+	VMULPS      Y3, Y3, Y11
+	VMULPS      Y0, Y8, Y8
+	VMULPS      Y1, Y9, Y9
+	VMULPS      Y2, Y10, Y10
+	VMULPS      Y3, Y11, Y11
+	VMOVUPS     96(SI), Y12
+	VFMADD213PS 136(SP), Y8, Y12
+	VMOVUPS     Y12, 136(SP)
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 168(SP), Y9, Y8
+	VMOVUPS     Y8, 168(SP)
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 200(SP), Y10, Y8
+	VMOVUPS     Y8, 200(SP)
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 232(SP), Y11, Y8
+	VMOVUPS     Y8, 232(SP)
 	JMP         value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
 	MOVL    4(SI), R8
-	VMULPS  Y4, Y4, Y8
+	VMULPS  Y0, Y0, Y8
 	SHRL    $0x01, R8
 	JCS     odd0
-	VMOVAPS Y8, Y4
+	VMOVAPS Y8, Y0
 	DECL    R8
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Y8, Y4, Y4
+	VMULPS Y8, Y0, Y0
 	DECL   R8
 
 raise_next0:
 	TESTL       R8, R8
 	JNZ         raise0
-	VMULPS      Y8, Y4, Y8
-	VFMADD231PS 96(SI), Y8, Y2
+	VMULPS      Y8, Y0, Y8
+	VMOVUPS     96(SI), Y9
+	VFMADD213PS 136(SP), Y8, Y9
+	VMOVUPS     Y9, 136(SP)
 	MOVL        4(SI), R8
-	VMULPS      Y5, Y5, Y8
+	VMULPS      Y1, Y1, Y8
 	SHRL        $0x01, R8
 	JCS         odd1
-	VMOVAPS     Y8, Y5
+	VMOVAPS     Y8, Y1
 	DECL        R8
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Y8, Y5, Y5
+	VMULPS Y8, Y1, Y1
 	DECL   R8
 
 raise_next1:
 	TESTL       R8, R8
 	JNZ         raise1
-	VMULPS      Y8, Y5, Y8
-	VFMADD231PS 96(SI), Y8, Y3
+	VMULPS      Y8, Y1, Y8
+	VMOVUPS     96(SI), Y9
+	VFMADD213PS 168(SP), Y8, Y9
+	VMOVUPS     Y9, 168(SP)
+	MOVL        4(SI), R8
+	VMULPS      Y2, Y2, Y8
+	SHRL        $0x01, R8
+	JCS         odd2
+	VMOVAPS     Y8, Y2
+	DECL        R8
+
+odd2:
+	JMP raise_next2
+
+raise2:
+	VMULPS Y8, Y2, Y2
+	DECL   R8
+
+raise_next2:
+	TESTL       R8, R8
+	JNZ         raise2
+	VMULPS      Y8, Y2, Y8
+	VMOVUPS     96(SI), Y9
+	VFMADD213PS 200(SP), Y8, Y9
+	VMOVUPS     Y9, 200(SP)
+	MOVL        4(SI), R8
+	VMULPS      Y3, Y3, Y8
+	SHRL        $0x01, R8
+	JCS         odd3
+	VMOVAPS     Y8, Y3
+	DECL        R8
+
+odd3:
+	JMP raise_next3
+
+raise3:
+	VMULPS Y8, Y3, Y3
+	DECL   R8
+
+raise_next3:
+	TESTL       R8, R8
+	JNZ         raise3
+	VMULPS      Y8, Y3, Y8
+	VMOVUPS     96(SI), Y9
+	VFMADD213PS 232(SP), Y8, Y9
+	VMOVUPS     Y9, 232(SP)
 
 value:
 	CMPL   8(SI), $0x00
 	JEQ    weighted
-	VADDPS Y4, Y6, Y6
-	VADDPS Y5, Y7, Y7
+	VADDPS Y0, Y4, Y4
+	VADDPS Y1, Y5, Y5
+	VADDPS Y2, Y6, Y6
+	VADDPS Y3, Y7, Y7
 	JMP    step_next
 
 weighted:
-	VFMADD231PS 64(SI), Y4, Y6
-	VFMADD231PS 64(SI), Y5, Y7
+	VFMADD231PS 64(SI), Y0, Y4
+	VFMADD231PS 64(SI), Y1, Y5
+	VFMADD231PS 64(SI), Y2, Y6
+	VFMADD231PS 64(SI), Y3, Y7
 
 step_next:
 	ADDQ     $+160, SI
 	DECQ     DI
 	JNZ      step
-	VMOVUPS  Y6, (AX)
-	VMOVUPS  Y2, (CX)
-	VMOVUPS  Y7, 32(AX)
-	VMOVUPS  Y3, 32(CX)
-	ADDQ     $+64, AX
-	ADDQ     $+64, CX
-	ADDQ     $+64, DX
-	SUBQ     $+16, BX
+	VMOVUPS  136(SP), Y0
+	VMOVUPS  168(SP), Y1
+	VMOVUPS  200(SP), Y2
+	VMOVUPS  232(SP), Y3
+	VMOVUPS  Y4, (AX)
+	VMOVUPS  Y0, (CX)
+	VMOVUPS  Y5, 32(AX)
+	VMOVUPS  Y1, 32(CX)
+	VMOVUPS  Y6, 64(AX)
+	VMOVUPS  Y2, 64(CX)
+	VMOVUPS  Y7, 96(AX)
+	VMOVUPS  Y3, 96(CX)
+	ADDQ     $+128, AX
+	ADDQ     $+128, CX
+	ADDQ     $+128, DX
+	SUBQ     $+32, BX
 	JGT      block
 	VLDMXCSR (SP)
 	VZEROUPPER

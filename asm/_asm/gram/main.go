@@ -27,17 +27,19 @@ type isa struct {
 
 var (
 	avx512 = &isa{"AVX512", 16, 4, func() VecVirtual { return ZMM() }}
-	avx2   = &isa{"AVX2", 8, 2, func() VecVirtual { return YMM() }}
+	avx2   = &isa{"AVX2", 8, 4, func() VecVirtual { return YMM() }}
 )
 
 func (w *isa) bytes() int { return 4 * w.lanes }
 
-// spare returns how many registers are left when some are in use.
-func (w *isa) spare(used int) int {
+// rowSums returns the offset in scratch space, in bytes, of the sums of the
+// rows' gradients. Before them come the sums of values, and what AVX2 keeps in
+// memory: masks, distances and slopes.
+func (w *isa) rowSums() int {
 	if w == avx512 {
-		return 32 - used
+		return w.rows * w.bytes()
 	}
-	return 16 - used
+	return 6 * w.rows * w.bytes()
 }
 
 func (w *isa) vectors(n int) []VecVirtual {
@@ -139,17 +141,8 @@ func forDim(name string, body func(), advance func()) {
 	JNZ(LabelRef(name))
 }
 
-// sumRows returns an XMM register whose lowest len(v) floats are the sums of
-// the lanes of each v; v has w.rows elements and is overwritten.
-func (w *isa) sumRows(v []VecVirtual) VecVirtual {
-	if w == avx2 {
-		VHADDPS(v[1], v[0], v[0])
-		VHADDPS(v[0], v[0], v[0])
-		high := XMM()
-		VEXTRACTF128(Imm(1), v[0], high)
-		VADDPS(high, v[0].AsX(), high)
-		return high
-	}
+// sumRows returns the sums of the lanes of four vectors, which it overwrites.
+func (w *isa) sumRows(v []VecVirtual) (sums VecVirtual) {
 	for i := 0; i < 4; i += 2 { // interleave and add: each pair of lanes holds two sums
 		t := w.vector()
 		VUNPCKHPS(v[i+1], v[i], t)
@@ -160,29 +153,15 @@ func (w *isa) sumRows(v []VecVirtual) VecVirtual {
 	VUNPCKHPD(v[2], v[0], t)
 	VUNPCKLPD(v[2], v[0], v[0])
 	VADDPS(t, v[0], v[0])
-	half, high := YMM(), XMM()
-	VEXTRACTF64X4(Imm(1), v[0], half)
-	VADDPS(half, v[0].AsY(), half)
-	VEXTRACTF128(Imm(1), half, high)
+	half, high := v[0], XMM()
+	if w == avx512 {
+		half = YMM()
+		VEXTRACTF64X4(Imm(1), v[0], half)
+		VADDPS(half, v[0].AsY(), half)
+	}
+	VEXTRACTF128(Imm(1), half.AsY(), high)
 	VADDPS(high, half.AsX(), high)
 	return high
-}
-
-// addSums adds w.rows sums to memory, or stores them.
-func (w *isa) storeSums(sums VecVirtual, dst Mem, add bool) {
-	if w == avx512 {
-		if add {
-			VADDPS(dst, sums, sums)
-		}
-		VMOVUPS(sums, dst)
-		return
-	}
-	if add {
-		t := XMM()
-		VMOVSD(dst, t)
-		VADDPS(t, sums, sums)
-	}
-	VMOVSD(sums, dst)
 }
 
 func at(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
@@ -192,12 +171,3 @@ func indexed(base, index Register, scale uint8, displacement int) Mem {
 }
 
 func doc(w *isa, name, does string) { Doc(fmt.Sprintf("%s%s %s", name, w.suffix, does)) }
-
-// memory returns consecutive vectors in memory.
-func memory(first Mem, n, bytes int) []Mem {
-	m := make([]Mem, n)
-	for i := range m {
-		m[i] = first.Offset(i * bytes)
-	}
-	return m
-}

@@ -72,15 +72,87 @@ func constants() {
 	}
 }
 
-// A sums holds the state of the interpreter: for squared distances d it adds
-// up the derivative in slope, using y for the current value, and gives each
-// step's values in y, multiplied by nothing, to value, which adds them up
-// times the step's weight.
+// A sums holds the state of the interpreter. For each squared distance d it
+// adds up the derivative in slope, keeps the last value in y, and hands the
+// values of a step to value, which adds them up times the step's weight.
+//
+// AVX-512 has the registers for all of it. With AVX2's sixteen, distances and
+// slopes stay in memory, where each is touched once a step.
 type sums struct {
 	*isa
-	d, slope, y []VecVirtual
-	spare       int // registers left for constants
-	value       func(step Register, y []VecVirtual, unit bool)
+	d, slope []Op
+	y        []VecVirtual
+	spare    int // registers that are left
+	value    func(step Register, y []VecVirtual, unit bool)
+}
+
+// newSums returns the state for n vectors, with other registers in use besides.
+// Memory is where what does not fit in registers lies.
+func (w *isa) newSums(n, others int, memory Mem) *sums {
+	s := &sums{isa: w, y: w.vectors(n)}
+	if w == avx512 {
+		s.d, s.slope = ops(w.vectors(n)), ops(w.vectors(n))
+		s.spare = 32 - 3*n - others
+		return s
+	}
+	s.d, s.slope = w.inMemory(memory, n), w.inMemory(memory.Offset(n*w.bytes()), n)
+	s.spare = 16 - n - others
+	return s
+}
+
+func ops(v []VecVirtual) []Op {
+	o := make([]Op, len(v))
+	for i := range v {
+		o[i] = v[i]
+	}
+	return o
+}
+
+func (w *isa) inMemory(first Mem, n int) []Op {
+	o := make([]Op, n)
+	for i := range o {
+		o[i] = first.Offset(i * w.bytes())
+	}
+	return o
+}
+
+// zeroSlopes clears the derivatives.
+func (s *sums) zeroSlopes() {
+	zero := s.vector()
+	s.zero(zero)
+	for _, o := range s.slope {
+		if r, ok := o.(VecVirtual); ok {
+			s.zero(r)
+		} else {
+			VMOVUPS(zero, o)
+		}
+	}
+}
+
+// inRegisters returns registers that hold o.
+func (w *isa) inRegisters(o []Op) []VecVirtual {
+	v := make([]VecVirtual, len(o))
+	for i := range o {
+		if r, ok := o[i].(VecVirtual); ok {
+			v[i] = r
+			continue
+		}
+		v[i] = w.vector()
+		VMOVUPS(o[i], v[i])
+	}
+	return v
+}
+
+// addSlope adds the step's slope times z to the derivative of vector i.
+func (s *sums) addSlope(step Register, z VecVirtual, i int) {
+	if _, ok := s.slope[i].(VecVirtual); ok {
+		s.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), z, s.slope[i])
+		return
+	}
+	t := s.vector()
+	s.constant(at(step, stepSlope), t)
+	VFMADD213PS(s.slope[i], z, t)
+	VMOVUPS(t, s.slope[i])
 }
 
 // interpret emits the loop over the steps.
@@ -88,6 +160,7 @@ func (s *sums) interpret() {
 	w := s.isa
 	step, left := load("steps"), load("count")
 	kind := GP32()
+	s.zero(s.y...) // the first step sets y, which the register allocator cannot know
 
 	Label("step")
 	MOVL(at(step, 0), kind)
@@ -116,7 +189,7 @@ func (s *sums) interpret() {
 
 	Label("slope")
 	for i, y := range s.y {
-		w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), y, s.slope[i])
+		s.addSlope(step, y, i)
 	}
 	JMP(LabelRef("value"))
 
@@ -143,7 +216,7 @@ func (s *sums) interpret() {
 			VMULPS(s.y[i], cube[k], cube[k])
 		}
 		for k, i := range i {
-			w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), cube[k], s.slope[i])
+			s.addSlope(step, cube[k], i)
 		}
 	})
 	JMP(LabelRef("value"))
@@ -168,7 +241,7 @@ func (s *sums) interpret() {
 		TESTL(kind, kind)
 		JNZ(LabelRef(label("raise")))
 		VMULPS(square, y, square)
-		w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), square, s.slope[i])
+		s.addSlope(step, square, i)
 	}
 
 	Label("value")
@@ -188,7 +261,7 @@ func (s *sums) interpret() {
 // registers allow, given what one vector needs: interleaved, few instructions
 // wait for others and fill the scheduler.
 func (s *sums) groups(perVector int, body func(i []int)) {
-	size := max(1, (s.spare-1)/perVector)
+	size := (s.spare - 1) / perVector
 	for first := 0; first < len(s.d); first += size {
 		var i []int
 		for k := first; k < min(first+size, len(s.d)); k++ {
@@ -205,147 +278,4 @@ func (w *isa) constant(m Mem, v VecVirtual) {
 	} else {
 		VMOVUPS(m, v)
 	}
-}
-
-// exp2 emits y = 2^(c·d).
-func (s *sums) exp2(step Register) {
-	w := s.isa
-	s.groups(2, func(i []int) {
-		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
-		t, f, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
-		w.constant(at(step, stepC), c)
-		for i := range d {
-			VMULPS(c, d[i], t[i])
-		}
-		if w == avx512 {
-			for i := range d {
-				VREDUCEPS(Imm(1), t[i], f[i]) // t - floor(t)
-			}
-		} else {
-			w.constant(lowest, c)
-			for i := range d {
-				VMAXPS(t[i], c, t[i]) // NaN in t stays
-			}
-			for i := range d {
-				VROUNDPS(Imm(1), t[i], f[i])
-			}
-			for i := range d { // t = floor(t), f = t - floor(t)
-				VSUBPS(f[i], t[i], t[i])
-			}
-			t, f = f, t
-		}
-		w.constant(exp2c[5], y[0])
-		for i := 1; i < len(d); i++ {
-			VMOVAPS(y[0], y[i])
-		}
-		for k := 4; k >= 0; k-- {
-			w.constant(exp2c[k], c)
-			for i := range d {
-				VFMADD213PS(c, f[i], y[i])
-			}
-		}
-		for i := range d { // y·2^floor(t)
-			if w == avx512 {
-				VSCALEFPS(t[i], y[i], y[i])
-			} else {
-				VCVTPS2DQ(t[i], t[i])
-				VPSLLD(Imm(23), t[i], t[i])
-				VPADDD(t[i], y[i], y[i])
-			}
-		}
-	})
-}
-
-// rsqrt emits y = 2 (c + d)^(-1/2).
-func (s *sums) rsqrt(step Register) {
-	w := s.isa
-	s.groups(2, func(i []int) {
-		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
-		x, h, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
-		w.constant(at(step, stepC), c)
-		for i := range d {
-			VADDPS(c, d[i], x[i])
-		}
-		w.constant(largest, c)
-		for i := range d {
-			VMINPS(x[i], c, x[i]) // NaN in x stays
-		}
-		for i := range d {
-			if w == avx512 {
-				VRSQRT14PS(x[i], y[i])
-			} else {
-				VRSQRTPS(x[i], y[i])
-			}
-		}
-		for i := range d {
-			VMULPS(x[i], y[i], h[i])
-		}
-		w.constant(three, c)
-		for i := range d {
-			VFNMADD213PS(c, y[i], h[i])
-		}
-		for i := range d {
-			VMULPS(h[i], y[i], y[i])
-		}
-	})
-}
-
-// pow emits y = (c + d)^exponent and adds y/(c + d) to the slope, for one
-// vector.
-func (s *sums) pow(step Register, i int) {
-	w, y := s.isa, s.y[i]
-	x, t, p := w.vector(), w.vector(), w.vector()
-	w.constant(at(step, stepC), x)
-	VADDPS(s.d[i], x, x)
-	w.constant(largest, t)
-	VMINPS(x, t, x) // NaN in x stays
-	Comment("log2 x = t + log2 m, m = 1 + y between √½ and √2")
-	w.withConstant(VPSUBD, VPSUBD_BCST, rootBits, x, y)
-	VPSRAD(Imm(23), y, t)
-	VCVTDQ2PS(t, t)
-	if w == avx512 {
-		VPANDD_BCST(mantissaBits, y, y)
-	} else {
-		VPAND(mantissaBits, y, y)
-	}
-	w.withConstant(VPADDD, VPADDD_BCST, rootBits, y, y)
-	w.withConstant(VADDPS, VADDPS_BCST, minusOne, y, y)
-	Comment("log m = y + y² (-1/2 + y P(y))")
-	w.constant(logc[8], p)
-	for k := 7; k >= 0; k-- {
-		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, logc[k], y, p)
-	}
-	w.withConstant(VFMADD213PS, VFMADD213PS_BCST, minusHalf, y, p)
-	VMULPS(y, p, p)
-	VFMADD213PS(y, y, p)
-	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, log2e, p, t)
-	w.withConstant(VMULPS, VMULPS_BCST, at(step, stepExponent), t, t)
-	Comment("y = 2^t = 2^floor(t) P(t - floor(t))")
-	if w == avx512 {
-		VREDUCEPS(Imm(1), t, p)
-	} else {
-		w.constant(lowest, p)
-		VMAXPS(t, p, t)
-		w.constant(highest, p)
-		VMINPS(t, p, t)
-		VROUNDPS(Imm(1), t, p)
-		VSUBPS(p, t, t)
-		t, p = p, t
-	}
-	w.constant(exp2c[5], y)
-	for k := 4; k >= 0; k-- {
-		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, exp2c[k], p, y)
-	}
-	if w == avx512 {
-		VSCALEFPS(t, y, y)
-	} else {
-		VCVTPS2DQ(t, t)
-		VPSLLD(Imm(23), t, t)
-		VPADDD(t, y, y)
-	}
-	Comment("The integer operations lost a NaN in x; the product brings it back.")
-	w.zero(t)
-	VFMADD231PS(t, x, y)
-	VDIVPS(x, y, t)
-	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepSlope), t, s.slope[i])
 }

@@ -13,9 +13,10 @@ func (w *isa) kernelSums() {
 	doc(w, "kernelSums", "is kernelSumsGeneric for a multiple of 4 rows.")
 	Pragma("noescape")
 	restore := flushSubnormals()
-	masks := AllocLocal(2 * w.bytes())
 	rowPoint, xStride, yStride := load("x"), loadBytes("xStride"), loadBytes("yStride")
 	scratch := load("scratch")
+	slot := func(i int) Mem { return at(scratch, i*w.bytes()) }
+	masks, memory := slot(w.rows), slot(2*w.rows)
 	value, grad := load("value"), load("grad")
 	row := load("rows")
 
@@ -26,12 +27,12 @@ func (w *isa) kernelSums() {
 		w.zero(zero)
 		forDim("clear", func() {
 			for r := range w.rows {
-				VMOVUPS(zero, at(p, (w.rows+r)*w.bytes()))
+				VMOVUPS(zero, at(p, w.rowSums()+r*w.bytes()))
 			}
 		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
 	}
 	colPoint, left := load("y"), load("cols")
-	values := memory(at(scratch, 0), w.rows, w.bytes())
+	values := w.inMemory(slot(0), w.rows)
 	{
 		zero := w.vector()
 		w.zero(zero)
@@ -42,8 +43,12 @@ func (w *isa) kernelSums() {
 
 	Label("block")
 	mask := w.tailMasks(left, masks)
-	s := &sums{isa: w, spare: w.spare(7 * w.rows), d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
-	w.zero(s.d...)
+	s := w.newSums(2*w.rows, 0, memory)
+	d := s.y
+	if w == avx512 {
+		d = w.inRegisters(s.d)
+	}
+	w.zero(d...)
 	loadColumn := func(j Register, half int) VecVirtual {
 		v := w.vector()
 		if w == avx512 {
@@ -63,17 +68,23 @@ func (w *isa) kernelSums() {
 				for r := range w.rows {
 					t := w.vector()
 					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t)
-					VFMADD231PS(t, t, s.d[2*r+h])
+					VFMADD231PS(t, t, d[2*r+h])
 				}
 			}
 		}, func() { ADDQ(xStride, i); ADDQ(yStride, j) })
 	}
-	w.zero(s.slope...)
+	if w == avx2 {
+		for k, d := range d {
+			VMOVUPS(d, s.d[k])
+		}
+	}
+	s.zeroSlopes()
 	s.value = w.valuesOf(values, mask, masks)
 	s.interpret()
 	{
 		i, j, acc := copyOf(rowPoint), copyOf(colPoint), copyOf(scratch)
-		for k, p := range s.slope {
+		slope := w.inRegisters(s.slope)
+		for k, p := range slope {
 			if w == avx512 {
 				VMOVAPS_Z(p, mask[k%2], p)
 			} else {
@@ -86,9 +97,9 @@ func (w *isa) kernelSums() {
 				for r := range w.rows {
 					t, sum := w.vector(), w.vector()
 					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t) // y_j - x_i
-					VMOVUPS(at(acc, (w.rows+r)*w.bytes()), sum)
-					VFNMADD231PS(s.slope[2*r+h], t, sum)
-					VMOVUPS(sum, at(acc, (w.rows+r)*w.bytes()))
+					VMOVUPS(at(acc, w.rowSums()+r*w.bytes()), sum)
+					VFNMADD231PS(slope[2*r+h], t, sum)
+					VMOVUPS(sum, at(acc, w.rowSums()+r*w.bytes()))
 				}
 			}
 		}, func() {
@@ -106,16 +117,20 @@ func (w *isa) kernelSums() {
 		for r, v := range values {
 			VMOVUPS(v, sums[r])
 		}
-		w.storeSums(w.sumRows(sums), at(value, 0), true)
+		total := w.sumRows(sums)
+		VADDPS(at(value, 0), total, total)
+		VMOVUPS(total, at(value, 0))
 	}
 	{
 		p, out, gradStride := copyOf(scratch), copyOf(grad), loadBytes("gradStride")
 		forDim("store", func() {
 			acc := w.vectors(w.rows)
 			for r, v := range acc {
-				VMOVUPS(at(p, (w.rows+r)*w.bytes()), v)
+				VMOVUPS(at(p, w.rowSums()+r*w.bytes()), v)
 			}
-			w.storeSums(w.sumRows(acc), at(out, 0), true)
+			total := w.sumRows(acc)
+			VADDPS(at(out, 0), total, total)
+			VMOVUPS(total, at(out, 0))
 		}, func() {
 			ADDQ(I32(w.rows*w.bytes()), p)
 			ADDQ(gradStride, out)
@@ -133,7 +148,7 @@ func (w *isa) kernelSums() {
 
 // valuesOf adds the values of each row to its sum, without the lanes past the
 // last column.
-func (w *isa) valuesOf(values []Mem, mask []Register, memory Mem) func(Register, []VecVirtual, bool) {
+func (w *isa) valuesOf(values []Op, mask []Register, memory Mem) func(Register, []VecVirtual, bool) {
 	return func(step Register, y []VecVirtual, unit bool) {
 		for r, v := range values {
 			t := w.vector()
@@ -196,15 +211,26 @@ func (w *isa) radialValues() {
 	doc(w, "radialValues", "is radialValuesGeneric for a multiple of 64 distances.")
 	Pragma("noescape")
 	restore := flushSubnormals()
-	chains := w.rows // as many as leave registers for their values
+	const chains = 4 // as many as leave registers for their values
+	var memory Mem
+	if w == avx2 {
+		memory = AllocLocal(2 * chains * w.bytes())
+	}
 	value, derivative, d2, n := load("value"), load("derivative"), load("d2"), load("n")
 	Label("block")
-	s := &sums{isa: w, spare: w.spare(4 * chains), d: w.vectors(chains), slope: w.vectors(chains), y: w.vectors(chains)}
+	s := w.newSums(chains, chains, memory)
 	values := w.vectors(chains)
-	for i, d := range s.d {
+	for i := range s.d {
+		d, ok := s.d[i].(VecVirtual)
+		if !ok {
+			d = w.vector()
+		}
 		VMOVUPS(at(d2, i*w.bytes()), d)
+		if !ok {
+			VMOVUPS(d, s.d[i])
+		}
 	}
-	w.zero(s.slope...)
+	s.zeroSlopes()
 	w.zero(values...)
 	s.value = func(step Register, y []VecVirtual, unit bool) {
 		for i, v := range y {
@@ -216,9 +242,10 @@ func (w *isa) radialValues() {
 		}
 	}
 	s.interpret()
+	slope := w.inRegisters(s.slope)
 	for i := range values {
 		VMOVUPS(values[i], at(value, i*w.bytes()))
-		VMOVUPS(s.slope[i], at(derivative, i*w.bytes()))
+		VMOVUPS(slope[i], at(derivative, i*w.bytes()))
 	}
 	for _, p := range []Register{value, derivative, d2} {
 		ADDQ(I32(chains*w.bytes()), p)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -13,20 +15,16 @@ func (w *isa) gramTile() {
 	doc(w, "gramTile", "is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.")
 	Pragma("noescape")
 	restore := flushSubnormals()
-	var masks Mem
-	if w == avx2 {
-		masks = AllocLocal(w.bytes() * w.rows)
-	}
-
 	rowPoint, stride, toV := load("planes"), loadBytes("stride"), load("dim")
 	IMULQ(stride, toV)
 	row := load("row0")
 	LEAQ(indexed(rowPoint, row, 4, 0), rowPoint)
 	rowScratch := load("scratch")
-	lossSums := at(rowScratch, 0)
+	slot := func(i int) Mem { return at(rowScratch, i*w.bytes()) }
+	total, blockLoss, masks, memory := slot(0), slot(1), slot(w.rows), slot(2*w.rows)
 	zero := w.vector()
 	w.zero(zero)
-	VMOVUPS(zero, lossSums)
+	VMOVUPS(zero, total)
 
 	Label("row")
 	{
@@ -35,7 +33,7 @@ func (w *isa) gramTile() {
 		w.zero(zero)
 		forDim("clear", func() {
 			for r := range w.rows {
-				VMOVUPS(zero, at(p, (w.rows+r)*w.bytes()))
+				VMOVUPS(zero, at(p, w.rowSums()+r*w.bytes()))
 			}
 		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
 	}
@@ -58,75 +56,27 @@ func (w *isa) gramTile() {
 
 	Label("block")
 	mask := w.pairMasks(row, col, masks)
-	s := &sums{isa: w, spare: w.spare(2*w.rows*3 + 1), d: w.vectors(2 * w.rows), slope: w.vectors(2 * w.rows), y: w.vectors(2 * w.rows)}
-	loss := w.vector()
-
-	Comment("Squared distances; |du|² is common to both.")
-	w.zero(s.d...)
-	shared := s.slope[:w.rows]
-	w.zero(shared...)
-	{
-		i, j := copyOf(rowPoint), copyOf(colPoint)
-		forDim("distance", func() {
-			u, v := w.vector(), w.vector()
-			VMOVUPS(at(j, 0), u)
-			VMOVUPS(indexed(j, toV, 1, 0), v)
-			for r := range w.rows {
-				t := w.vectors(3)
-				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), u, t[0])
-				VFMADD231PS(t[0], t[0], shared[r])
-				VBROADCASTSS(indexed(i, toV, 1, 4*r), t[2])
-				VSUBPS(t[2], v, t[1])
-				VADDPS(t[2], v, t[2])
-				VFMADD231PS(t[1], t[1], s.d[2*r])
-				VFMADD231PS(t[2], t[2], s.d[2*r+1])
-			}
-		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
+	s := w.newSums(2*w.rows, 1, memory)
+	w.distances(s, rowPoint, colPoint, stride, toV, mask, masks)
+	s.zeroSlopes()
+	var loss Op = blockLoss
+	if w == avx512 {
+		r := w.vector()
+		w.zero(r)
+		loss = r
+	} else {
+		zero := w.vector()
+		w.zero(zero)
+		VMOVUPS(zero, loss)
 	}
-	Comment("A pair outside of the sum gets equal distances: it adds nothing to the loss and to p-q.")
-	for r := range w.rows {
-		for _, d := range s.d[2*r : 2*r+2] {
-			if w == avx512 {
-				VADDPS_Z(shared[r], d, mask[r], d)
-			} else {
-				VADDPS(shared[r], d, d)
-				VANDPS(masks.Offset(r*w.bytes()), d, d)
-			}
-		}
-	}
-	w.zero(s.slope...)
-	w.zero(loss)
 	s.value = w.lossOf(loss)
 	s.interpret()
-
-	Comment("The block's share of the loss, in float64.")
-	{
-		total := w.vector()
-		VMOVUPD(lossSums, total)
-		for half := range 2 {
-			t := w.vector()
-			switch {
-			case w == avx512 && half == 0:
-				VCVTPS2PD(loss.AsY(), t)
-			case w == avx512:
-				h := YMM()
-				VEXTRACTF64X4(Imm(1), loss, h)
-				VCVTPS2PD(h, t)
-			case half == 0:
-				VCVTPS2PD(loss.AsX(), t)
-			default:
-				h := XMM()
-				VEXTRACTF128(Imm(1), loss, h)
-				VCVTPS2PD(h, t)
-			}
-			VADDPD(t, total, total)
-		}
-		VMOVUPD(total, lossSums)
-	}
+	w.flush(loss, total)
 
 	Comment("Gradients of both sides, from m = p-q and q.")
+	slope := w.inRegisters(s.slope)
 	for r := range w.rows {
-		m, q := s.slope[2*r], s.slope[2*r+1]
+		m, q := slope[2*r], slope[2*r+1]
 		VSUBPS(q, m, m)
 		if w == avx512 {
 			VMOVAPS_Z(q, mask[r], q)
@@ -144,14 +94,14 @@ func (w *isa) gramTile() {
 			sum := w.vector()
 			VMOVUPS(at(out, 0), sum)
 			for r := range w.rows {
-				m, q := s.slope[2*r], s.slope[2*r+1]
+				m, q := slope[2*r], slope[2*r+1]
 				e, acc := w.vector(), w.vector()
 				w.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, toV, 2, 4*r), wj, e) // w_j - w_i
-				VMOVUPS(at(rowSums, (w.rows+r)*w.bytes()), acc)
+				VMOVUPS(at(rowSums, w.rowSums()+r*w.bytes()), acc)
 				VFNMADD231PS(q, v, acc)
 				VMULPS(m, e, e)
 				VSUBPS(e, acc, acc)
-				VMOVUPS(acc, at(rowSums, (w.rows+r)*w.bytes()))
+				VMOVUPS(acc, at(rowSums, w.rowSums()+r*w.bytes()))
 				VADDPS(e, sum, sum)
 				w.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, toV, 1, 4*r), q, sum)
 			}
@@ -179,9 +129,9 @@ func (w *isa) gramTile() {
 		forDim("store", func() {
 			acc := w.vectors(w.rows)
 			for r, v := range acc {
-				VMOVUPS(at(p, (w.rows+r)*w.bytes()), v)
+				VMOVUPS(at(p, w.rowSums()+r*w.bytes()), v)
 			}
-			w.storeSums(w.sumRows(acc), at(out, 0), false)
+			VMOVUPS(w.sumRows(acc), at(out, 0))
 		}, func() {
 			ADDQ(I32(w.rows*w.bytes()), p)
 			ADDQ(rowStride, out)
@@ -192,36 +142,104 @@ func (w *isa) gramTile() {
 	CMPQ(row, param("row1"))
 	JLT(LabelRef("row"))
 
-	total := w.sumDoubles(lossSums)
+	sum := w.sumDoubles(total)
 	restore()
-	Store(total, ReturnIndex(0))
+	Store(sum, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
 }
 
-// lossOf adds the differences of the values of the two distances of each pair
-// to one register. The differences of a step are added as a tree.
-func (w *isa) lossOf(loss VecVirtual) func(Register, []VecVirtual, bool) {
-	return func(step Register, y []VecVirtual, unit bool) {
-		sum := make([]VecVirtual, 0, w.rows)
-		for r := range w.rows {
-			t := w.vector()
-			VSUBPS(y[2*r+1], y[2*r], t)
-			sum = append(sum, t)
-			if n := len(sum); r%2 == 1 {
-				VADDPS(sum[n-1], sum[n-2], sum[n-2])
-				sum = sum[:n-1]
-			}
-		}
-		if len(sum) == 2 {
-			VADDPS(sum[1], sum[0], sum[0])
-		}
-		if unit {
-			VADDPS(sum[0], loss, loss)
+// distances emits the squared distances of a block. A pair outside of the sum
+// gets equal distances, and so adds nothing to the loss and to p−q.
+func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask []Register, masks Mem) {
+	rows := w.rows // of one pass over the planes
+	if w == avx2 {
+		rows = 2
+	}
+	for first := 0; first < w.rows; first += rows {
+		var d []VecVirtual
+		if w == avx512 {
+			d = w.inRegisters(s.d)
 		} else {
-			w.withConstant(VFMADD231PS, VFMADD231PS_BCST, at(step, stepWeight), sum[0], loss)
+			d = w.vectors(2 * rows)
+		}
+		shared := w.vectors(rows) // |du|² is common to both distances
+		w.zero(d...)
+		w.zero(shared...)
+		i, j := copyOf(rowPoint), copyOf(colPoint)
+		forDim(fmt.Sprintf("distance%d", first), func() {
+			u, v := w.vector(), w.vector()
+			VMOVUPS(at(j, 0), u)
+			VMOVUPS(indexed(j, toV, 1, 0), v)
+			for r := range rows {
+				du, minus, plus := w.vector(), w.vector(), w.vector()
+				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*(first+r)), u, du)
+				VFMADD231PS(du, du, shared[r])
+				VBROADCASTSS(indexed(i, toV, 1, 4*(first+r)), plus)
+				VSUBPS(plus, v, minus)
+				VADDPS(plus, v, plus)
+				VFMADD231PS(minus, minus, d[2*r])
+				VFMADD231PS(plus, plus, d[2*r+1])
+			}
+		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
+		for k, d := range d {
+			if w == avx512 {
+				VADDPS_Z(shared[k/2], d, mask[k/2], d)
+				continue
+			}
+			VADDPS(shared[k/2], d, d)
+			VANDPS(masks.Offset((first+k/2)*w.bytes()), d, d)
+			VMOVUPS(d, s.d[2*first+k])
 		}
 	}
+}
+
+// lossOf adds the differences of the values of the two distances of each pair
+// to one vector. The differences of a step are added as a tree.
+func (w *isa) lossOf(loss Op) func(Register, []VecVirtual, bool) {
+	return func(step Register, y []VecVirtual, unit bool) {
+		difference := func(r int) VecVirtual {
+			t := w.vector()
+			VSUBPS(y[2*r+1], y[2*r], t)
+			return t
+		}
+		var half [2]VecVirtual
+		for h := range half {
+			half[h] = difference(2 * h)
+			t := difference(2*h + 1)
+			VADDPS(t, half[h], half[h])
+		}
+		sum := half[0]
+		VADDPS(half[1], sum, sum)
+		if !unit {
+			w.withConstant(VMULPS, VMULPS_BCST, at(step, stepWeight), sum, sum)
+		}
+		if r, ok := loss.(VecVirtual); ok {
+			VADDPS(sum, r, r)
+		} else {
+			VADDPS(loss, sum, sum)
+			VMOVUPS(sum, loss)
+		}
+	}
+}
+
+// flush adds a vector of floats to a vector of doubles in memory.
+func (w *isa) flush(from Op, total Mem) {
+	sum, low, high := w.vector(), w.vector(), w.vector()
+	switch from := from.(type) {
+	case VecVirtual:
+		half := YMM()
+		VEXTRACTF64X4(Imm(1), from, half)
+		VCVTPS2PD(from.AsY(), low)
+		VCVTPS2PD(half, high)
+	case Mem:
+		VCVTPS2PD(from, low)
+		VCVTPS2PD(from.Offset(w.bytes()/2), high)
+	}
+	VMOVUPD(total, sum)
+	VADDPD(low, high, low)
+	VADDPD(low, sum, sum)
+	VMOVUPD(sum, total)
 }
 
 // pairMasks selects the lanes with row+r < col+lane < n: as mask registers, or

@@ -1,0 +1,150 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// exp2 emits y = 2^(c·d).
+func (s *sums) exp2(step Register) {
+	w := s.isa
+	s.groups(2, func(i []int) {
+		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
+		t, f, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
+		w.constant(at(step, stepC), c)
+		for i := range d {
+			VMULPS(d[i], c, t[i])
+		}
+		if w == avx512 {
+			for i := range d {
+				VREDUCEPS(Imm(1), t[i], f[i]) // t - floor(t)
+			}
+		} else {
+			w.constant(lowest, c)
+			for i := range d {
+				VMAXPS(t[i], c, t[i]) // NaN in t stays
+			}
+			for i := range d {
+				VROUNDPS(Imm(1), t[i], f[i])
+			}
+			for i := range d { // t = floor(t), f = t - floor(t)
+				VSUBPS(f[i], t[i], t[i])
+			}
+			t, f = f, t
+		}
+		w.constant(exp2c[5], y[0])
+		for i := 1; i < len(d); i++ {
+			VMOVAPS(y[0], y[i])
+		}
+		for k := 4; k >= 0; k-- {
+			w.constant(exp2c[k], c)
+			for i := range d {
+				VFMADD213PS(c, f[i], y[i])
+			}
+		}
+		for i := range d { // y·2^floor(t)
+			if w == avx512 {
+				VSCALEFPS(t[i], y[i], y[i])
+			} else {
+				VCVTPS2DQ(t[i], t[i])
+				VPSLLD(Imm(23), t[i], t[i])
+				VPADDD(t[i], y[i], y[i])
+			}
+		}
+	})
+}
+
+// rsqrt emits y = 2 (c + d)^(-1/2).
+func (s *sums) rsqrt(step Register) {
+	w := s.isa
+	s.groups(2, func(i []int) {
+		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
+		x, h, c := w.vectors(len(d)), w.vectors(len(d)), w.vector()
+		w.constant(at(step, stepC), c)
+		for i := range d {
+			VADDPS(d[i], c, x[i])
+		}
+		w.constant(largest, c)
+		for i := range d {
+			VMINPS(x[i], c, x[i]) // NaN in x stays
+		}
+		for i := range d {
+			if w == avx512 {
+				VRSQRT14PS(x[i], y[i])
+			} else {
+				VRSQRTPS(x[i], y[i])
+			}
+		}
+		for i := range d {
+			VMULPS(x[i], y[i], h[i])
+		}
+		w.constant(three, c)
+		for i := range d {
+			VFNMADD213PS(c, y[i], h[i])
+		}
+		for i := range d {
+			VMULPS(h[i], y[i], y[i])
+		}
+	})
+}
+
+// pow emits y = (c + d)^exponent and adds y/(c + d) to the slope, for one
+// vector.
+func (s *sums) pow(step Register, i int) {
+	w, y := s.isa, s.y[i]
+	x, t, p := w.vector(), w.vector(), w.vector()
+	w.constant(at(step, stepC), x)
+	VADDPS(s.d[i], x, x)
+	w.constant(largest, t)
+	VMINPS(x, t, x) // NaN in x stays
+	Comment("log2 x = t + log2 m, m = 1 + y between √½ and √2")
+	w.withConstant(VPSUBD, VPSUBD_BCST, rootBits, x, y)
+	VPSRAD(Imm(23), y, t)
+	VCVTDQ2PS(t, t)
+	if w == avx512 {
+		VPANDD_BCST(mantissaBits, y, y)
+	} else {
+		VPAND(mantissaBits, y, y)
+	}
+	w.withConstant(VPADDD, VPADDD_BCST, rootBits, y, y)
+	w.withConstant(VADDPS, VADDPS_BCST, minusOne, y, y)
+	Comment("log m = y + y² (-1/2 + y P(y))")
+	w.constant(logc[8], p)
+	for k := 7; k >= 0; k-- {
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, logc[k], y, p)
+	}
+	w.withConstant(VFMADD213PS, VFMADD213PS_BCST, minusHalf, y, p)
+	VMULPS(y, p, p)
+	VFMADD213PS(y, y, p)
+	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, log2e, p, t)
+	w.withConstant(VMULPS, VMULPS_BCST, at(step, stepExponent), t, t)
+	Comment("y = 2^t = 2^floor(t) P(t - floor(t))")
+	if w == avx512 {
+		VREDUCEPS(Imm(1), t, p)
+	} else {
+		w.constant(lowest, p)
+		VMAXPS(t, p, t)
+		w.constant(highest, p)
+		VMINPS(t, p, t)
+		VROUNDPS(Imm(1), t, p)
+		VSUBPS(p, t, t)
+		t, p = p, t
+	}
+	w.constant(exp2c[5], y)
+	for k := 4; k >= 0; k-- {
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, exp2c[k], p, y)
+	}
+	if w == avx512 {
+		VSCALEFPS(t, y, y)
+	} else {
+		VCVTPS2DQ(t, t)
+		VPSLLD(Imm(23), t, t)
+		VPADDD(t, y, y)
+	}
+	Comment("The integer operations lost a NaN in x; the product brings it back.")
+	w.zero(t)
+	VFMADD231PS(t, x, y)
+	VDIVPS(x, y, t)
+	s.addSlope(step, t, i)
+}
