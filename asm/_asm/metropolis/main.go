@@ -1,0 +1,276 @@
+// Command metropolis generates the Metropolis sweeps over replicas in bits.
+//
+// A site's spins of all replicas are 64 bytes: one ZMM or two YMM registers,
+// which are called its parts. With the spins x of a site (inverted where
+// neighbours want opposite spins) and a, b, c, d of its neighbours, the number
+// of unsatisfied bonds u is counted by a full adder of a, b and c and a half
+// adder of its sum and d:
+//
+//	sum = a⊕b⊕c, carry = majority(a, b, c)
+//	u ≥ 2  where  (carry⊕x) | (sum⊕x)&(d⊕x)
+//	u = 1  where  sum⊕d, and not u ≥ 2
+//
+// Inverting x inverts sum and carry, so x need not be combined with each
+// neighbour first.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A path is an instruction set.
+type path struct {
+	suffix string
+	wide   bool // AVX-512
+	bytes  int
+}
+
+var paths = []*path{{"AVX512", true, 64}, {"AVX2", false, 32}}
+
+const siteBytes = 64
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	for _, p := range paths {
+		p.shared()
+		p.independent()
+	}
+	Generate()
+}
+
+func (p *path) vector() VecVirtual {
+	if p.wide {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// parts returns the number of registers of a site.
+func (p *path) parts() int { return siteBytes / p.bytes }
+
+// broadcast fills a vector with copies of a 64-bit register.
+func (p *path) broadcast(from Register) VecVirtual {
+	v := p.vector()
+	if p.wide {
+		VPBROADCASTQ(from, v)
+		return v
+	}
+	x := XMM()
+	VMOVQ(from, x)
+	VPBROADCASTQ(x, v)
+	return v
+}
+
+func (p *path) load(m Mem, v VecVirtual) {
+	if p.wide {
+		VMOVDQU64(m, v)
+	} else {
+		VMOVDQU(m, v)
+	}
+}
+
+func (p *path) store(v VecVirtual, m Mem) {
+	if p.wide {
+		VMOVDQU64(v, m)
+	} else {
+		VMOVDQU(v, m)
+	}
+}
+
+func (p *path) xor(a, b Op, to VecVirtual) {
+	if p.wide {
+		VPXORQ(a, b, to)
+	} else {
+		VPXOR(a, b, to)
+	}
+}
+
+// ternary sets a to any function of three bits, f(a, b, c).
+func ternary(f func(a, b, c bool) bool, a VecVirtual, b VecVirtual, c Op) {
+	var table uint64
+	for i := range 8 {
+		if f(i&4 != 0, i&2 != 0, i&1 != 0) {
+			table |= 1 << i
+		}
+	}
+	VPTERNLOGQ(Imm(table), c, b, a)
+}
+
+func xor3(a, b, c bool) bool     { return (a != b) != c }
+func majority(a, b, c bool) bool { return a && b || c && (a || b) }
+
+// A walk goes over the sites of one colour in a range of rows.
+type walk struct {
+	row, up, down        Register // first sites of the row and of its neighbours
+	col, left, right     Register // byte offsets in a row
+	rowBytes, last       Register
+	index, end, l, start Register
+	step                 Register // bytes between sites of one colour, 64 or 128
+}
+
+// open loads the parameters that describe the walk.
+func (w *walk) open() {
+	w.row = Load(Param("spins"), GP64())
+	w.l = Load(Param("l"), GP64())
+	w.index = Load(Param("first"), GP64())
+	w.end = Load(Param("end"), GP64())
+	w.rowBytes, w.last = GP64(), GP64()
+	MOVQ(w.l, w.rowBytes)
+	SHLQ(Imm(6), w.rowBytes)
+	LEAQ(Mem{Base: w.rowBytes, Disp: -siteBytes}, w.last)
+	offset := GP64()
+	MOVQ(w.index, offset)
+	IMULQ(w.rowBytes, offset)
+	ADDQ(offset, w.row)
+	w.up, w.down, w.col, w.left, w.right = GP64(), GP64(), GP64(), GP64(), GP64()
+}
+
+// rows emits the loop over rows. Sites emits the loop over the sites of a row,
+// with col the first of them; it ends when col reaches rowBytes.
+func (w *walk) rows(sites func()) {
+	Label("row")
+	lattice := GP64()
+	MOVQ(w.l, lattice)
+	IMULQ(w.rowBytes, lattice)
+	Comment("The rows above and below, around the torus.")
+	other := GP64()
+	MOVQ(w.row, w.up)
+	SUBQ(w.rowBytes, w.up)
+	LEAQ(Mem{Base: w.up, Index: lattice, Scale: 1}, other)
+	TESTQ(w.index, w.index)
+	CMOVQEQ(other, w.up)
+	LEAQ(Mem{Base: w.row, Index: w.rowBytes, Scale: 1}, w.down)
+	MOVQ(w.down, other)
+	SUBQ(lattice, other)
+	next := GP64()
+	LEAQ(Mem{Base: w.index, Disp: 1}, next)
+	CMPQ(next, w.l)
+	CMOVQEQ(other, w.down)
+
+	Comment("The first column: (row + colour) mod step.")
+	step := Load(Param("step"), GP64())
+	colour := Load(Param("colour"), GP64())
+	ADDQ(w.index, colour)
+	DECQ(step)
+	ANDQ(colour, step)
+	SHLQ(Imm(6), step)
+	MOVQ(step, w.col)
+	sites()
+	ADDQ(w.rowBytes, w.row)
+	INCQ(w.index)
+	CMPQ(w.index, w.end)
+	JLT(LabelRef("row"))
+}
+
+// neighbours sets left and right of the site that is displaced from col.
+func (w *walk) neighbours(displacement int) {
+	zero := GP64()
+	LEAQ(Mem{Base: w.col, Disp: displacement - siteBytes}, w.left)
+	if displacement == 0 {
+		TESTQ(w.col, w.col)
+		CMOVQEQ(w.last, w.left)
+	}
+	LEAQ(Mem{Base: w.col, Disp: displacement + siteBytes}, w.right)
+	XORQ(zero, zero)
+	CMPQ(w.right, w.rowBytes)
+	CMOVQEQ(zero, w.right)
+}
+
+func at(base, offset Register, displacement int) Mem {
+	return Mem{Base: base, Index: offset, Scale: 1, Disp: displacement}
+}
+
+// bonds counts the unsatisfied bonds of one part of a site. It returns the
+// site's spins and the masks of u ≥ 2 and of u = 1.
+func (p *path) bonds(w *walk, opposite VecVirtual, site, part int) (here, two, one VecVirtual) {
+	d := part * p.bytes
+	here, x := p.vector(), p.vector()
+	p.load(at(w.row, w.col, site+d), here)
+	p.xor(opposite, here, x)
+	sum, b, c, right := p.vector(), p.vector(), p.vector(), p.vector()
+	p.load(at(w.up, w.col, site+d), sum)
+	p.load(at(w.down, w.col, site+d), b)
+	p.load(at(w.row, w.left, d), c)
+	p.load(at(w.row, w.right, d), right)
+	two = p.vector()
+	if p.wide {
+		VMOVDQA64(sum, two)
+		ternary(majority, two, b, c)
+		ternary(xor3, sum, b, c)
+		both := b
+		VMOVDQA64(x, both)
+		ternary(func(x, s, d bool) bool { return s != x && d != x }, both, sum, right)
+		ternary(func(m, x, g bool) bool { return m != x || g }, two, x, both)
+		ternary(func(s, two, d bool) bool { return s != d && !two }, sum, two, right)
+		return here, two, sum
+	}
+	VPXOR(b, sum, two) // a⊕b
+	VPAND(b, sum, b)   // a&b
+	VPXOR(c, two, sum)
+	VPAND(c, two, c)
+	VPOR(c, b, two) // majority
+	VPXOR(x, sum, c)
+	VPXOR(x, right, b)
+	VPAND(b, c, b)
+	VPXOR(x, two, two)
+	VPOR(b, two, two)
+	VPXOR(right, sum, sum)
+	VPANDN(sum, two, sum)
+	return here, two, sum
+}
+
+func (p *path) shared() {
+	TEXT("metropolisShared"+p.suffix, NOSPLIT, "func(spins *uint64, draws *uint32, l, first, end, colour, step int, ifTwo, ifOne, ifNone, opposite uint64)")
+	Doc("metropolisShared" + p.suffix + " is sharedGeneric.")
+	Pragma("noescape")
+	var w walk
+	w.open()
+	draws := Load(Param("draws"), GP64())
+	var thresholds [3]Mem
+	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
+		threshold, err := Param(name).Resolve()
+		if err != nil {
+			panic(err)
+		}
+		thresholds[i] = threshold.Addr
+	}
+	opposite := p.broadcast(Load(Param("opposite"), GP64()))
+	w.rows(func() {
+		Label("site")
+		draw := GP64()
+		MOVL(Mem{Base: draws}, draw.As32())
+		ADDQ(Imm(4), draws)
+		var accept [3]VecVirtual
+		for i, threshold := range thresholds {
+			below := GP64()
+			CMPQ(draw, threshold)
+			SBBQ(below, below)
+			accept[i] = p.broadcast(below)
+		}
+		w.neighbours(0)
+		for part := range p.parts() {
+			here, two, one := p.bonds(&w, opposite, 0, part)
+			if p.wide {
+				VPANDQ(accept[0], two, two)
+				ternary(func(one, accept, two bool) bool { return one && accept || two }, one, accept[1], two)
+				ternary(func(v, one, none bool) bool { return v != (one || none) }, here, one, accept[2])
+			} else {
+				VPAND(accept[0], two, two)
+				VPAND(accept[1], one, one)
+				VPOR(one, two, two)
+				VPOR(accept[2], two, two)
+				VPXOR(two, here, here)
+			}
+			p.store(here, at(w.row, w.col, part*p.bytes))
+		}
+		step := Load(Param("step"), GP64())
+		SHLQ(Imm(6), step)
+		ADDQ(step, w.col)
+		CMPQ(w.col, w.rowBytes)
+		JLT(LabelRef("site"))
+	})
+	VZEROUPPER()
+	RET()
+}

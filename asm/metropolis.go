@@ -1,0 +1,132 @@
+package asm
+
+import "math"
+
+// A Sweep performs Metropolis sweeps on many replicas of a periodic L×L Ising
+// lattice without a field. One bit belongs to one replica: a block of
+// ReplicaBits replicas is a slice of L²·ReplicaWords words in which the spins of
+// site row·L + col of all replicas are words site·ReplicaWords and following. So
+// one operation on a vector serves all replicas, and differences of the energy
+// are counted by full adders over bits.
+//
+// A sweep visits every site once: for even L first the sites with even row + col,
+// then the others, each row by row; for odd L, where such a colouring does not
+// exist, all sites in their order. With the number u of unsatisfied bonds at a
+// site a flip costs 4|J|(2−u). It is accepted with probability λ for u ≥ 2,
+// λ·one for u = 1 and λ·none for u = 0, where one = exp(−4β|J|) and none =
+// exp(−8β|J|), all rounded to multiples of 2⁻³². Each site's step obeys detailed
+// balance, so a sweep leaves the Boltzmann distribution invariant.
+//
+// With λ = 1 a sweep would not reach all configurations: from rows of
+// alternating spins, where all u = 2, it flips every site with certainty, for
+// ever. With λ = 63/64 any site may be the only
+// one to flip, so all configurations are connected.
+type Sweep struct {
+	l              int
+	two, one, none uint64 // thresholds in units of 2⁻³²: u ≥ 2, u = 1, u = 0
+	opposite       uint64 // all ones if neighbours want opposite spins
+
+	// Bit 31−k of the thresholds, as words of zeros or of ones: that of none, and
+	// what one and two differ from it by.
+	planes [acceptancePlanes]acceptancePlane
+}
+
+type acceptancePlane = [3]uint64
+
+const (
+	ReplicaWords = 8 // words of one site in a block
+	ReplicaBits  = 64 * ReplicaWords
+
+	maxSweepSide     = 1024
+	acceptancePlanes = 32
+	surePlanes       = 8 // planes that are compared without asking whether all replicas are decided
+)
+
+// attempt is λ, the probability that a flip is attempted.
+const attempt = 63.0 / 64
+
+// NewSweep returns sweeps of an l×l lattice, 2 ≤ l ≤ 1024, that accept flips with
+// one and with no unsatisfied bond with λ times the given probabilities,
+// 0 ≤ none ≤ one ≤ 1. If opposite is set, the satisfied bonds are those between
+// opposite spins. At l = 2 every bond counts twice.
+func NewSweep(l int, one, none float64, opposite bool) *Sweep {
+	if l < 2 || l > maxSweepSide || !(0 <= none && none <= one && one <= 1) {
+		panic("asm: lattice side or acceptance out of range")
+	}
+	threshold := func(p float64) uint64 { return uint64(math.RoundToEven(math.Ldexp(attempt*p, acceptancePlanes))) }
+	s := &Sweep{l: l, two: threshold(1), one: threshold(one), none: threshold(none)}
+	if opposite {
+		s.opposite = math.MaxUint64
+	}
+	for k := range s.planes {
+		bit := func(threshold uint64) uint64 { return -(threshold >> (acceptancePlanes - 1 - k) & 1) }
+		s.planes[k] = acceptancePlane{bit(s.none), bit(s.one) ^ bit(s.none), bit(s.two) ^ bit(s.none)}
+	}
+	return s
+}
+
+// Shared performs one sweep on all the blocks that spins holds, with one draw
+// for each site that all replicas share. A single replica is a faithful Markov
+// chain, but replicas are strongly correlated: chains that once meet stay
+// together. Use it for throughput, or with replicas at different times; averages
+// over replicas have no smaller error than the literature's codes of this kind.
+//
+// The draw of the i-th site in the order of the sweep is word i of the stream,
+// four to a block, from block 0. All paths give the same bits.
+func (s *Sweep) Shared(spins []uint64, c *Counter) {
+	if len(spins)%s.blockLen() != 0 {
+		panic("asm: spins are not whole blocks of replicas")
+	}
+	var draws [sharedDraws + 8]uint32
+	perRow := s.l / s.step()
+	rows := sharedDraws / perRow
+	for colour := range s.step() {
+		for row := 0; row < s.l; row += rows {
+			end := min(row+rows, s.l)
+			first := (colour*s.l + row) * perRow
+			last := first + (end-row)*perRow
+			words := draws[:(last+3)&^3-first&^3]
+			PhiloxBlocks(words, c, uint64(first/4))
+			for rest := spins; len(rest) > 0; rest = rest[s.blockLen():] {
+				s.shared(rest[:s.blockLen()], words[first%4:], row, end, colour)
+			}
+		}
+	}
+}
+
+// Independent performs one sweep on one block with a draw of its own for every
+// site of every replica, in the order of the sweep: replicas are independent.
+//
+// Draws are compared with the acceptance bit by bit, the highest first, for two
+// sites at a time where the row has two of the same colour left and L is even.
+// Every plane of bits takes one output of the generator for each site, eight
+// planes in any case and then as many as leave some replica undecided, at most
+// 32. All paths give the same bits.
+func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {
+	if len(spins) != s.blockLen() {
+		panic("asm: spins are not one block of replicas")
+	}
+	rows := max(1, independentSites*s.step()/s.l)
+	for colour := range s.step() {
+		for row := 0; row < s.l; row += rows {
+			s.independent(spins, g, row, min(row+rows, s.l), colour)
+		}
+	}
+}
+
+// Sites in one call of the assembly, which cannot be preempted.
+const (
+	sharedDraws      = 4096
+	independentSites = 512
+)
+
+func (s *Sweep) blockLen() int { return s.l * s.l * ReplicaWords }
+
+// step returns the number of colours, which is the distance of the sites of one
+// colour in a row.
+func (s *Sweep) step() int {
+	if s.l%2 == 0 {
+		return 2
+	}
+	return 1
+}

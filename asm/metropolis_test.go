@@ -1,0 +1,243 @@
+package asm
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The first outputs of xoshiro256++ from the state 1, 2, 3, 4, as in the test
+// vectors of Rust's rand_xoshiro.
+func TestXoshiroKnownAnswers(t *testing.T) {
+	want := []uint64{
+		41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205,
+		9973669472204895162, 14011001112246962877, 12406186145184390807, 15849039046786891736, 10450023813501588000,
+	}
+	var x Xoshiro
+	for i := range x {
+		for lane := range x[i] {
+			x[i][lane] = uint64(i + 1)
+		}
+	}
+	for _, w := range want {
+		for _, out := range x.next() {
+			require.Equal(t, w, out)
+		}
+	}
+}
+
+// Sides around pairs of sites and with more sites than one call of the assembly.
+var sweepSides = []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 17, 22, 64, 101}
+
+func testSweep(r *rand.Rand, l int) *Sweep {
+	one := r.Float64()
+	switch r.IntN(6) {
+	case 0:
+		one = 1
+	case 1:
+		one = 0
+	}
+	return NewSweep(l, one, one*r.Float64(), r.IntN(2) == 0)
+}
+
+func randomSpins(r *rand.Rand, n int) []uint64 {
+	spins := make([]uint64, n)
+	for i := range spins {
+		spins[i] = r.Uint64()
+	}
+	return spins
+}
+
+func TestSweepsEqualGeneric(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(1, 2))
+		page := endOfPage[uint64](t, 2*101*101*ReplicaWords)
+		for _, l := range sweepSides {
+			for range 3 {
+				s := testSweep(r, l)
+				n := l * l * ReplicaWords
+				start := randomSpins(r, 2*n)
+				want := append([]uint64(nil), start...)
+				got := page(2 * n)
+				copy(got, start)
+				c := Counter{Seed: r.Uint64(), Step: 3}
+				for step := range uint32(3) {
+					c.Step = step
+					sweepShared(s, want, &c)
+					s.Shared(got, &c)
+				}
+				require.True(t, fmt.Sprint(want) == fmt.Sprint(got), "shared draws, L = %d", l)
+
+				var a, b Xoshiro
+				a.Seed(&c, 0)
+				b = a
+				want, got = want[:n], got[:n]
+				guarded := guardedCopy(got)
+				for range 3 {
+					sweepIndependent(s, want, &a)
+					s.Independent(guarded.data, &b)
+				}
+				guarded.check(t)
+				require.True(t, fmt.Sprint(want) == fmt.Sprint(guarded.data), "independent draws, L = %d", l)
+				require.Equal(t, a, b, "generators, L = %d", l)
+			}
+		}
+	})
+}
+
+// sweepShared and sweepIndependent are the sweeps of the generic kernels in one
+// piece.
+func sweepShared(s *Sweep, spins []uint64, c *Counter) {
+	draws := make([]uint32, (s.l*s.l+3)&^3)
+	PhiloxBlocks(draws, c, 0)
+	perColour := s.l * s.l / s.step()
+	for ; len(spins) > 0; spins = spins[s.blockLen():] {
+		for colour := range s.step() {
+			s.sharedGeneric(spins, draws[colour*perColour:], 0, s.l, colour)
+		}
+	}
+}
+
+func sweepIndependent(s *Sweep, spins []uint64, g *Xoshiro) {
+	for colour := range s.step() {
+		s.independentGeneric(spins, g, 0, s.l, colour)
+	}
+}
+
+// The generic sweep with shared draws against one replica at a time with
+// integers.
+func TestSharedSweepOfEachReplica(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, l := range []int{2, 3, 4, 5} {
+		for range 4 {
+			s := testSweep(r, l)
+			spins := randomSpins(r, l*l*ReplicaWords)
+			before := append([]uint64(nil), spins...)
+			c := Counter{Seed: r.Uint64()}
+			draws := make([]uint32, (l*l+3)&^3)
+			PhiloxBlocks(draws, &c, 0)
+			s.Shared(spins, &c)
+			for replica := range ReplicaBits {
+				spin := make([]int, l*l)
+				for i := range spin {
+					spin[i] = 2*int(before[i*ReplicaWords+replica/64]>>(replica%64)&1) - 1
+				}
+				next := 0
+				for colour := range s.step() {
+					for i := range spin {
+						row, col := i/l, i%l
+						if (row+col)%s.step() != colour {
+							continue
+						}
+						sum := spin[(row+1)%l*l+col] + spin[(row+l-1)%l*l+col] + spin[row*l+(col+1)%l] + spin[row*l+(col+l-1)%l]
+						satisfied := spin[i] * sum // −4 … 4
+						if s.opposite != 0 {
+							satisfied = -satisfied
+						}
+						u := (4 - satisfied) / 2
+						draw := uint64(draws[next])
+						next++
+						if draw < []uint64{s.none, s.one, s.two, s.two, s.two}[u] {
+							spin[i] = -spin[i]
+						}
+					}
+				}
+				for i, v := range spin {
+					require.Equal(t, v, 2*int(spins[i*ReplicaWords+replica/64]>>(replica%64)&1)-1, "L = %d, replica %d, site %d", l, replica, i)
+				}
+			}
+		}
+	}
+}
+
+// Flips with independent draws are accepted with their probabilities, and
+// independently in neighbouring replicas.
+func TestIndependentAcceptance(t *testing.T) {
+	forEachPath(t, func(t *testing.T, path Path) {
+		const l = 4
+		one, none := 0.3, 0.07
+		s := NewSweep(l, one, none, false)
+		sweeps := 4000
+		if path == Generic {
+			sweeps = 500
+		}
+		var g Xoshiro
+		g.Seed(&Counter{Seed: 77}, 0)
+		var flipped, pairs [2]int
+		for range sweeps {
+			// All spins down but one, of the second colour: the first site has one
+			// unsatisfied bond, site (2, 0) of the same colour none.
+			spins := make([]uint64, l*l*ReplicaWords)
+			for i := range ReplicaWords {
+				spins[ReplicaWords+i] = math.MaxUint64
+			}
+			s.Independent(spins, &g)
+			for k, site := range []int{0, 2 * l} {
+				for _, w := range spins[site*ReplicaWords:][:ReplicaWords] {
+					flipped[k] += bits.OnesCount64(w)
+					pairs[k] += bits.OnesCount64(w & (w >> 1) & 0x5555555555555555)
+				}
+			}
+		}
+		n := float64(sweeps * ReplicaBits)
+		for k, p := range []float64{attempt * one, attempt * none} {
+			require.InDelta(t, p*n, float64(flipped[k]), 5.5*math.Sqrt(p*(1-p)*n))
+			require.InDelta(t, p*p*n/2, float64(pairs[k]), 5.5*math.Sqrt(p*p*(1-p*p)*n/2))
+		}
+	})
+}
+
+func TestSweepThresholds(t *testing.T) {
+	s := NewSweep(4, 1, 0.25, false)
+	require.EqualValues(t, 63<<26, s.two)
+	require.EqualValues(t, 63<<26, s.one)
+	require.EqualValues(t, 63<<24, s.none)
+	require.Panics(t, func() { NewSweep(1, 0.5, 0.1, false) })
+	require.Panics(t, func() { NewSweep(1025, 0.5, 0.1, false) })
+	require.Panics(t, func() { NewSweep(4, 0.5, 0.6, false) })
+	require.Panics(t, func() { NewSweep(4, math.NaN(), 0.1, false) })
+	require.Panics(t, func() { s.Independent(make([]uint64, 5), new(Xoshiro)) })
+	require.Panics(t, func() { s.Shared(make([]uint64, 5), &Counter{}) })
+}
+
+func TestSweepsDoNotAllocate(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		s := NewSweep(8, 0.3, 0.09, false)
+		spins := make([]uint64, 64*ReplicaWords)
+		var g Xoshiro
+		require.Zero(t, testing.AllocsPerRun(10, func() {
+			s.Shared(spins, &Counter{})
+			s.Independent(spins, &g)
+		}))
+	})
+}
+
+func BenchmarkSweep(b *testing.B) {
+	for _, l := range []int{64, 256} {
+		s := NewSweep(l, math.Exp(-4*0.4406867935), math.Exp(-8*0.4406867935), false)
+		spins := randomSpins(rand.New(rand.NewPCG(1, 1)), l*l*ReplicaWords)
+		var g Xoshiro
+		g.Seed(&Counter{}, 0)
+		for range 20 {
+			s.Independent(spins, &g) // to typical configurations
+		}
+		run := func(name string, sweep func(i int)) {
+			b.Run(fmt.Sprintf("%s/L=%d", name, l), func(b *testing.B) {
+				benchEachPath(b, func(b *testing.B, _ Path) {
+					i := 0
+					for b.Loop() {
+						sweep(i)
+						i++
+					}
+					b.ReportMetric(float64(b.N)*float64(l*l*ReplicaBits)/float64(b.Elapsed().Nanoseconds()), "flips/ns")
+				})
+			})
+		}
+		run("shared", func(i int) { s.Shared(spins, &Counter{Step: uint32(i)}) })
+		run("independent", func(int) { s.Independent(spins, &g) })
+	}
+}

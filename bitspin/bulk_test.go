@@ -1,0 +1,249 @@
+package bitspin
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// Exact energies per site of the periodic L×L lattice, h = 0, |J| = 1, by
+// enumeration.
+var enumerated = []struct {
+	l            int
+	beta, energy float64
+}{
+	{3, 0.4406867935, -1.6112463815},
+	{4, 0.4406867935, -1.5656237876},
+	{5, 0.4406867935, -1.5367195165},
+	{3, 0.6, -1.9065580111},
+	{4, 0.6, -1.9080695278},
+}
+
+// onsager returns the energy per site of the infinite lattice at coupling J = 1.
+func onsager(beta float64) float64 {
+	tanh := math.Tanh(2 * beta)
+	kappa := 2 * math.Sinh(2*beta) / math.Pow(math.Cosh(2*beta), 2)
+	// The complete elliptic integral by the arithmetic-geometric mean.
+	a, g := 1.0, math.Sqrt(1-kappa*kappa)
+	for range 40 {
+		a, g = (a+g)/2, math.Sqrt(a*g)
+	}
+	k := math.Pi / (2 * a)
+	return -1 / tanh * (1 + 2/math.Pi*(2*tanh*tanh-1)*k)
+}
+
+// energyPerSite runs one Bulk and returns the mean over replicas and
+// measurements of E/N, and with independent draws its standard error, from the
+// averages of each replica over time.
+func energyPerSite(t *testing.T, b *Bulk, burn, measurements, between int) (mean, deviation float64) {
+	t.Helper()
+	b.Sweep(0, b.Blocks(), burn)
+	bonds, average := make([]int, b.Replicas()), make([]float64, b.Replicas())
+	for range measurements {
+		b.Sweep(0, b.Blocks(), between)
+		b.BondSums(bonds)
+		for i, sum := range bonds {
+			average[i] += b.EnergyOf(sum, 0) / float64(b.N*measurements)
+		}
+	}
+	var sum, squares float64
+	for _, e := range average {
+		sum += e
+		squares += e * e
+	}
+	n := float64(len(average))
+	mean = sum / n
+	return mean, math.Sqrt((squares/n - mean*mean) / (n - 1))
+}
+
+// The tests of statistics hold the mean of independent replicas within 5.5 of
+// its standard errors: 4·10⁻⁸.
+const bulkBound = 5.5
+
+func TestBulkAgainstEnumeration(t *testing.T) {
+	for _, c := range enumerated {
+		model := mustModel(t, c.l, 1, 0)
+		b, err := NewBulk(model, c.beta, 16*BulkReplicas, IndependentDraws, asm.Counter{Seed: 11})
+		require.NoError(t, err)
+		mean, deviation := energyPerSite(t, b, 300, 60, 10)
+		require.InDelta(t, c.energy, mean, bulkBound*deviation, "L = %d, β = %v", c.l, c.beta)
+		require.Less(t, deviation, 0.002)
+	}
+	// On an even lattice, neighbours that want opposite spins have the same energies.
+	model := mustModel(t, 4, -1, 0)
+	b, err := NewBulk(model, enumerated[1].beta, 16*BulkReplicas, IndependentDraws, asm.Counter{Seed: 12})
+	require.NoError(t, err)
+	mean, deviation := energyPerSite(t, b, 300, 60, 10)
+	require.InDelta(t, enumerated[1].energy, mean, bulkBound*deviation, "J = −1")
+}
+
+// With shared draws only different seeds are independent.
+func TestBulkWithSharedDraws(t *testing.T) {
+	for _, c := range enumerated[:2] {
+		const seeds = 40
+		var sum, squares float64
+		for seed := range uint64(seeds) {
+			b, err := NewBulk(mustModel(t, c.l, 1, 0), c.beta, BulkReplicas, SharedDraws, asm.Counter{Seed: seed})
+			require.NoError(t, err)
+			mean, _ := energyPerSite(t, b, 200, 40, 5)
+			sum += mean
+			squares += mean * mean
+		}
+		mean := sum / seeds
+		deviation := math.Sqrt((squares/seeds - mean*mean) / (seeds - 1))
+		// 40 seeds: Student's t at 39 degrees of freedom exceeds 7.5 once in 2·10⁸.
+		require.InDelta(t, c.energy, mean, 7.5*deviation, "L = %d", c.l)
+	}
+}
+
+// All configurations occur, with their Boltzmann weights: a χ² test over
+// independent replicas, those that start in patterns of stripes included.
+func TestBulkOccupations(t *testing.T) {
+	for _, c := range []struct {
+		l       int
+		j, beta float64
+	}{{2, 1, 0.1}, {3, 1, 0.1}, {3, -1, 0.1}} {
+		model := mustModel(t, c.l, c.j, 0)
+		b, err := NewBulk(model, c.beta, 128*BulkReplicas, IndependentDraws, asm.Counter{Seed: 14})
+		require.NoError(t, err)
+		b.Sweep(0, b.Blocks(), 150)
+		batch := make([]uint64, b.Replicas())
+		b.Configurations(batch)
+		states := 1 << model.N
+		counts, weights := make([]float64, states), make([]float64, states)
+		for _, s := range batch {
+			counts[s]++
+		}
+		var z, chi2 float64
+		for s := range weights {
+			weights[s] = math.Exp(-c.beta * model.Energy([]uint64{uint64(s)}))
+			z += weights[s]
+		}
+		for s, w := range weights {
+			want := w / z * float64(b.Replicas())
+			require.Greater(t, want, 5.0)
+			chi2 += (counts[s] - want) * (counts[s] - want) / want
+		}
+		// χ² to the power 1/3 is nearly normal (Wilson and Hilferty).
+		n := float64(states - 1)
+		deviations := (math.Cbrt(chi2/n) - (1 - 2/(9*n))) / math.Sqrt(2/(9*n))
+		require.Less(t, deviations, 5.2, "L = %d, J = %v: χ² = %v of %v", c.l, c.j, chi2, n)
+	}
+}
+
+// A lattice of alternating rows is left, although no flip costs energy there.
+func TestBulkLeavesStripes(t *testing.T) {
+	for _, draws := range []Draws{IndependentDraws, SharedDraws} {
+		b, err := NewBulk(mustModel(t, 4, 1, 0), 0.6, BulkReplicas, draws, asm.Counter{Seed: 15})
+		require.NoError(t, err)
+		for i := range b.spins {
+			b.spins[i] = -uint64(i / asm.ReplicaWords / 4 % 2)
+		}
+		b.Sweep(0, 1, 60)
+		bonds, left := make([]int, BulkReplicas), 0
+		b.BondSums(bonds)
+		for _, sum := range bonds {
+			if sum > 0 {
+				left++
+			}
+		}
+		require.Greater(t, left, BulkReplicas*9/10)
+	}
+}
+
+// Above the critical temperature a lattice that is much larger than the
+// correlation length has the energy of the infinite one.
+func TestBulkAgainstOnsager(t *testing.T) {
+	const beta = 0.3
+	require.InDelta(t, -math.Sqrt2, onsager(math.Log(1+math.Sqrt2)/2-1e-12), 1e-9) // critical point
+	for _, l := range []int{32, 33} {
+		b, err := NewBulk(mustModel(t, l, 1, 0), beta, BulkReplicas, IndependentDraws, asm.Counter{Seed: 13})
+		require.NoError(t, err)
+		mean, deviation := energyPerSite(t, b, 100, 20, 10)
+		require.InDelta(t, onsager(beta), mean, bulkBound*deviation, "L = %d", l)
+		require.Less(t, deviation, 0.001)
+	}
+}
+
+func TestBulkConfigurations(t *testing.T) {
+	for _, l := range []int{2, 5, 8, 9, 12} {
+		model := mustModel(t, l, 1, 0)
+		b, err := NewBulk(model, 0.4, 2*BulkReplicas, IndependentDraws, asm.Counter{Seed: uint64(l)})
+		require.NoError(t, err)
+		b.Sweep(0, 2, 3)
+		batch := make([]uint64, b.Replicas()*b.Words)
+		b.Configurations(batch)
+		bonds, magnetisations := make([]int, b.Replicas()), make([]int, b.Replicas())
+		b.BondSums(bonds)
+		b.Magnetisations(magnetisations)
+		for i := range b.Replicas() {
+			config := batch[i*b.Words : (i+1)*b.Words]
+			require.Equal(t, model.BondSum(config), bonds[i], "L = %d, replica %d", l, i)
+			require.Equal(t, model.Magnetisation(config), magnetisations[i], "L = %d, replica %d", l, i)
+			for site := range b.N {
+				bit := b.block(i / BulkReplicas)[site*asm.ReplicaWords+i%BulkReplicas/64] >> (i % 64) & 1
+				require.Equal(t, bit, config[site/64]>>(site%64)&1)
+			}
+		}
+	}
+}
+
+// How blocks are shared out among goroutines does not matter.
+func TestBulkBlocksAreIndependent(t *testing.T) {
+	for _, draws := range []Draws{IndependentDraws, SharedDraws} {
+		var want []uint64
+		for _, parts := range [][]int{{0, 3}, {0, 1, 3}, {0, 1, 2, 3}} {
+			b, err := NewBulk(mustModel(t, 6, 1, 0), 0.4, 3*BulkReplicas, draws, asm.Counter{Seed: 1})
+			require.NoError(t, err)
+			for i := len(parts) - 2; i >= 0; i-- {
+				b.Sweep(parts[i], parts[i+1], 2)
+				b.Sweep(parts[i], parts[i+1], 1)
+			}
+			if want == nil {
+				want = b.spins
+			}
+			require.Equal(t, want, b.spins)
+		}
+	}
+}
+
+func TestBulkRefuses(t *testing.T) {
+	model, field := mustModel(t, 4, 1, 0), mustModel(t, 4, 1, 0.1)
+	for _, c := range []struct {
+		model    Model
+		beta     float64
+		replicas int
+		draws    Draws
+		says     string
+	}{
+		{field, 0.4, BulkReplicas, IndependentDraws, "without a field"},
+		{model, nan(), BulkReplicas, IndependentDraws, "inverse temperature"},
+		{model, -1, BulkReplicas, IndependentDraws, "inverse temperature"},
+		{model, 0.4, 100, IndependentDraws, "multiple of 512"},
+		{model, 0.4, 0, IndependentDraws, "multiple of 512"},
+		{model, 0.4, BulkReplicas, Draws(7), "draws"},
+	} {
+		_, err := NewBulk(c.model, c.beta, c.replicas, c.draws, asm.Counter{})
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+func BenchmarkBulk(b *testing.B) {
+	for _, l := range []int{64, 256, 1024} {
+		for name, draws := range map[string]Draws{"shared": SharedDraws, "independent": IndependentDraws} {
+			b.Run(fmt.Sprintf("%s/L=%d", name, l), func(b *testing.B) {
+				bulk, err := NewBulk(mustModel(b, l, 1, 0), 0.44, BulkReplicas, draws, asm.Counter{})
+				require.NoError(b, err)
+				bulk.Sweep(0, 1, 5)
+				for b.Loop() {
+					bulk.Sweep(0, 1, 1)
+				}
+				b.ReportMetric(float64(b.N)*float64(bulk.N)*BulkReplicas/float64(b.Elapsed().Nanoseconds()), "flips/ns")
+			})
+		}
+	}
+}
