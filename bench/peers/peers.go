@@ -1,0 +1,110 @@
+// Package peers runs programs that do what RevGen's kernels do, written with
+// the tools that others would use, for measurements side by side.
+//
+// A peer is a child process that holds named arrays, repeats one selected
+// operation as often as it is told and times itself; src/peer.h describes the
+// protocol. Sources are embedded. C and C++ peers are compiled on first use
+// into the user's cache directory. What a peer needs comes from packages of the
+// distribution; a peer that cannot be run is reported as missing, with the
+// command that installs it.
+package peers
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed src/*.h src/*.c src/*.cpp src/*.py
+var sources embed.FS
+
+// A Peer is a program to compare with.
+type Peer struct {
+	Name    string
+	Summary string
+	Install string // the command that installs what it needs on Debian
+
+	compiler []string // command line without files; nil for Python
+	source   string
+	libs     []string
+	imports  string   // module that Python must find
+	env      []string // beside the number of threads
+}
+
+// The compilers' packages are part of every installation hint.
+const (
+	installC       = "apt install gcc libc6-dev"
+	installBLAS    = "apt install gcc libc6-dev libopenblas-dev"
+	installCXX     = "apt install g++"
+	installPyTorch = "apt install python3-torch"
+)
+
+var all = []Peer{
+	{
+		Name: "openblas", Summary: "OpenBLAS's sgemm", Install: installBLAS,
+		compiler: []string{"gcc", "-O3", "-march=native"}, source: "openblas.c", libs: []string{"-lopenblas"},
+	},
+	{
+		Name: "openblas-haswell", Summary: "OpenBLAS's sgemm restricted to its AVX2 kernels", Install: installBLAS,
+		compiler: []string{"gcc", "-O3", "-march=native"}, source: "openblas.c", libs: []string{"-lopenblas"},
+		env: []string{"OPENBLAS_CORETYPE=Haswell"},
+	},
+	{
+		Name: "c-gram", Summary: "C/OpenMP loop over pairs, -O3 -march=native -ffast-math", Install: installC,
+		compiler: []string{"gcc", "-O3", "-march=native", "-ffast-math", "-fopenmp"}, source: "gram.c", libs: []string{"-lm"},
+	},
+	{
+		Name: "c++-metropolis", Summary: "multi-spin-coded Metropolis in C++/OpenMP, 64 replicas, shared draw", Install: installCXX,
+		compiler: []string{"g++", "-O3", "-march=native", "-fopenmp"}, source: "metropolis.cpp",
+	},
+	{
+		Name: "pytorch", Summary: "PyTorch as installed", Install: installPyTorch,
+		source: "pytorch.py", imports: "torch",
+	},
+	{
+		Name: "pytorch-avx512", Summary: "PyTorch with its AVX-512 kernels switched on", Install: installPyTorch,
+		source: "pytorch.py", imports: "torch", env: []string{"ATEN_CPU_CAPABILITY=avx512"},
+	},
+}
+
+// All returns the peers.
+func All() []Peer { return slices.Clone(all) }
+
+// Find returns the peer of the given name.
+func Find(name string) (*Peer, error) {
+	i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name })
+	if i < 0 {
+		var names []string
+		for _, p := range all {
+			names = append(names, p.Name)
+		}
+		return nil, fmt.Errorf("unknown peer %q; the peers are %s", name, strings.Join(names, ", "))
+	}
+	return &all[i], nil
+}
+
+// A MissingError says why a peer cannot be run and what would make it run.
+type MissingError struct{ Peer, Reason, Install string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is missing: %s; install it with: %s", e.Peer, e.Reason, e.Install)
+}
+
+// environment returns env with the settings of a peer of the given number of
+// threads in place of whatever env says about them.
+func (p *Peer) environment(env []string, threads int) []string {
+	n := strconv.Itoa(threads)
+	set := append([]string{
+		"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n, "MKL_NUM_THREADS=" + n,
+		"OMP_DYNAMIC=false", "PYTHONDONTWRITEBYTECODE=1",
+		"LC_ALL=C",
+	}, p.env...)
+	controlled := append([]string{"OMP_THREAD_LIMIT=", "GOMP_SPINCOUNT=", "OMP_WAIT_POLICY=", "OPENBLAS_CORETYPE=", "ATEN_CPU_CAPABILITY="}, set...)
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(controlled, func(c string) bool { return strings.HasPrefix(c, name+"=") })
+	})
+	return append(env, set...)
+}

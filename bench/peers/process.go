@@ -1,0 +1,152 @@
+package peers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Process is a running peer. It is used from one goroutine at a time.
+type Process struct {
+	Peer    *Peer
+	Threads int
+
+	command *exec.Cmd
+	stdin   io.WriteCloser
+	stdout  *bufio.Reader
+	stderr  bytes.Buffer
+	dir     string // of the files that arrays travel in
+}
+
+// Start starts the peer with the given number of threads. The error is a
+// *MissingError if something needs to be installed. cache is where compiled
+// programs are kept; empty means the user's cache directory.
+func (p *Peer) Start(ctx context.Context, threads int, cache string) (*Process, error) {
+	words, err := p.command(cache)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "revgen-peer-*")
+	if err != nil {
+		return nil, err
+	}
+	r := &Process{Peer: p, Threads: threads, dir: dir}
+	r.command = exec.CommandContext(ctx, words[0], words[1:]...)
+	r.command.Env = p.environment(os.Environ(), threads)
+	r.command.Stderr = &r.stderr
+	r.stdin, err = r.command.StdinPipe()
+	if err == nil {
+		var out io.ReadCloser
+		if out, err = r.command.StdoutPipe(); err == nil {
+			r.stdout = bufio.NewReader(out)
+			err = r.command.Start()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return r, nil
+}
+
+// Close ends the process.
+func (r *Process) Close() error {
+	r.stdin.Close()
+	err := r.command.Wait()
+	return errors.Join(err, os.RemoveAll(r.dir))
+}
+
+// ask sends one line and returns the text of the answer.
+func (r *Process) ask(words ...any) (string, error) {
+	line := fmt.Sprintln(words...)
+	if _, err := io.WriteString(r.stdin, line); err != nil {
+		return "", r.failure(err)
+	}
+	answer, err := r.stdout.ReadString('\n')
+	if err != nil {
+		return "", r.failure(err)
+	}
+	status, text, _ := strings.Cut(strings.TrimSpace(answer), " ")
+	if status != "ok" {
+		return "", fmt.Errorf("%s: %s: %s", r.Peer.Name, strings.TrimSpace(line), text)
+	}
+	return strings.TrimSpace(text), nil
+}
+
+func (r *Process) failure(err error) error {
+	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(r.stderr.Bytes(), err))
+}
+
+// About describes the peer: versions, settings, threads.
+func (r *Process) About() (string, error) { return r.ask("about") }
+
+// Load gives the peer an array of float32, int32 or uint64 numbers.
+func (r *Process) Load(name string, numbers any) error {
+	data, err := binary.Append(nil, binary.NativeEndian, numbers)
+	if err != nil {
+		return err
+	}
+	path, err := r.File(name, data)
+	if err != nil {
+		return err
+	}
+	_, err = r.ask("load", name, path)
+	return err
+}
+
+// Forget has the peer drop its arrays.
+func (r *Process) Forget() error {
+	_, err := r.ask("forget")
+	return err
+}
+
+// Store reads one of the peer's arrays into a slice of the right length.
+func (r *Process) Store(name string, numbers any) error {
+	path := filepath.Join(r.dir, name)
+	if _, err := r.ask("store", name, path); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if want := binary.Size(numbers); len(data) != want {
+		return fmt.Errorf("%s: array %s has %d bytes, not %d", r.Peer.Name, name, len(data), want)
+	}
+	_, err = binary.Decode(data, binary.NativeEndian, numbers)
+	return err
+}
+
+// File writes a file that the peer can read and returns its path.
+func (r *Process) File(name string, data []byte) (string, error) {
+	path := filepath.Join(r.dir, name)
+	return path, os.WriteFile(path, data, 0o600)
+}
+
+// Select chooses the operation that Run repeats.
+func (r *Process) Select(words ...any) error {
+	_, err := r.ask(append([]any{"select"}, words...)...)
+	return err
+}
+
+// Run repeats the operation and returns the time that the peer measured.
+func (r *Process) Run(calls int) (time.Duration, error) {
+	text, err := r.ask("run", calls)
+	if err != nil {
+		return 0, err
+	}
+	ns, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ns < 0 {
+		return 0, fmt.Errorf("%s: %q is not a time in nanoseconds", r.Peer.Name, text)
+	}
+	return time.Duration(ns), nil
+}
