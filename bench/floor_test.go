@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/ising"
+)
+
+// knownPeaks are rates that make floors easy to compute by hand.
+func knownPeaks() *peaks {
+	p := &peaks{}
+	for r, rate := range map[Resource]float64{FMA: 100, Float: 200, Integer: 400, Multiply: 50} {
+		p.seen = append(p.seen, Peak{Resource: r, Rate: rate})
+	}
+	p.seen = append(p.seen, Peak{Resource: Write, Bytes: 4096, Rate: 10})
+	return p
+}
+
+func operationNamed(t *testing.T, operations []*operation, err error, name string) *operation {
+	t.Helper()
+	require.NoError(t, err)
+	for _, op := range operations {
+		if op.name == name {
+			return op
+		}
+	}
+	require.Fail(t, "no operation "+name)
+	return nil
+}
+
+func testEnvironment(t *testing.T) *environment {
+	path, _, _ := asm.Active()
+	workers := pool.New(1)
+	t.Cleanup(workers.Close)
+	return &environment{path: path, workers: workers, systems: []engine.Definition{ising.Definition}}
+}
+
+func TestFloorIsTheScarcestResourceOfEachPhase(t *testing.T) {
+	f := knownPeaks().floor(need{
+		{name: "first", counts: map[Resource]float64{FMA: 1000, Float: 3000}},              // 10 and 15 ns
+		{name: "second", counts: map[Resource]float64{Write: 4096, FMA: 100}, bytes: 4096}, // 409.6 and 1 ns
+	})
+	require.InDelta(t, 15+409.6, f.Nanoseconds, 1e-9)
+	require.Len(t, f.Terms, 4)
+	require.Equal(t, Term{"first", FMA, 1000, 10}, f.Terms[0])
+	require.Zero(t, knownPeaks().floor(nil).Nanoseconds)
+}
+
+func TestGemmFloor(t *testing.T) {
+	operations, err := gemmRows(testEnvironment(t), "3x5x7")
+	op := operationNamed(t, operations, err, "forward/3x5x7")
+	require.Equal(t, 2.0*3*5*7, op.amount)
+	require.InDelta(t, 3*5*7/100., knownPeaks().floor(op.need).Nanoseconds, 1e-12)
+}
+
+func TestPerceptronProducts(t *testing.T) {
+	forward, backward := perceptron(32, 256, 256, 9) // the Ising generator
+	require.Equal(t, 32*256+256*256+256*9., forward)
+	require.Equal(t, 76032., forward)
+	require.Equal(t, 2*76032-32*256., backward) // no gradient by the noise
+}
+
+func TestKernelCounts(t *testing.T) {
+	one := kernelCounts(mmd.Kernel{Bandwidths: []float64{2}})
+	require.Equal(t, map[Resource]float64{FMA: 7, Float: 11}, one) // 6 for the exponential, 1 for k′; 3 and 1 more
+	// Exponents 50, 2, ½, ⅛ and 1/50: ½ and 2 are fourth powers of ⅛ and ½.
+	ladder := kernelCounts(mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}})
+	require.Equal(t, 3*6+2*2+5., ladder[FMA])
+	require.Equal(t, ladder[FMA]+3*3+5, ladder[Float])
+	multiquadric := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
+	require.Equal(t, map[Resource]float64{FMA: 5, Float: 8}, multiquadric)
+}
+
+func TestPairwiseCounts(t *testing.T) {
+	p := pairwise("", 4, mmd.Kernel{Bandwidths: []float64{2}}, 2) // 6 pairs, 2 kernels each
+	require.Equal(t, 6*(2*7+2*7.), p.counts[FMA])
+	require.Equal(t, 6*(2*11+2*11+4.), p.counts[Float])
+}
+
+func TestDistinctMoves(t *testing.T) {
+	//             moved; the same; its reverse; rejected; another
+	s := []uint64{1, 1, 2, 3, 4}
+	u := []uint64{2, 2, 1, 3, 5}
+	rows, columns := distinctMoves(s, u, 5)
+	require.Equal(t, 4, rows)
+	require.Equal(t, 4, columns, "1→2 outweighs 2→1, so both orders remain, and 4→5 both ways")
+	_, columns = distinctMoves([]uint64{1, 2}, []uint64{2, 1}, 2)
+	require.Zero(t, columns, "a move and its reverse balance")
+}
+
+func TestHammingCounts(t *testing.T) {
+	p := hammingPhase("", 10, 20, 9) // 18 bits of a pair fit into one word of 32
+	require.Equal(t, 200*(2+2.), p.counts[Integer])
+	require.Equal(t, 200*(1+9.), p.counts[Float])
+	require.Equal(t, 2*4+2., hammingPhase("", 1, 1, 64).counts[Integer])
+}
+
+func TestPhiloxCounts(t *testing.T) {
+	operations, err := rngRows(testEnvironment(t), "1024")
+	op := operationNamed(t, operations, err, "philox/1024")
+	// 256 blocks of ten rounds of two products, and as many exclusive ors.
+	require.Equal(t, 256*10*2., op.need[0].counts[Multiply])
+	require.Equal(t, 256*10*2., op.need[0].counts[Integer])
+	require.Equal(t, 4096, op.need[0].bytes)
+	require.InDelta(t, 4096/10., knownPeaks().floor(op.need).Nanoseconds, 1e-9)
+}
+
+func TestIterationFloor(t *testing.T) {
+	e := testEnvironment(t)
+	operations, err := iterationRows(e, "ising/paper/128")
+	op := operationNamed(t, operations, err, "train/ising/paper/128")
+	require.Equal(t, 128.*76032, op.need[0].counts[FMA])
+	require.Equal(t, 128*(2*76032.-32*256), op.need[1].counts[FMA])
+	require.Equal(t, "discrepancy", op.need[2].name)
+	moves := op.need[2].counts[Float] / 10
+	require.LessOrEqual(t, moves, 128.*256, "as many rows as samples, twice as many columns")
+	require.Positive(t, moves)
+}
+
+func TestPeaksAreMeasured(t *testing.T) {
+	e := testEnvironment(t)
+	p := &peaks{path: e.path, workers: e.workers}
+	for _, r := range Resources() {
+		rate := p.rate(r, 1<<16)
+		require.Positive(t, rate, r)
+		require.Equal(t, rate, p.rate(r, 1<<16), "remembered")
+	}
+	require.Len(t, p.seen, len(Resources()))
+}

@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine/mmd"
+)
+
+var gramSuite = Suite{
+	Name:    "gram",
+	Summary: "reversibility loss and gradient of real states, five Gaussians and an inverse multiquadric",
+	Size:    "NxDIMENSION",
+	Sizes:   []string{"2048x2", "512x2", "8192x2", "2048x9"},
+	rows:    gramRows,
+}
+
+// mixtureKernel is the paper's kernel of the Gaussian mixture.
+var mixtureKernel = mmd.Kernel{
+	Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
+	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
+}
+
+func gramRows(e *environment, size string) ([]*operation, error) {
+	v, err := parseSize(size, 2, "NxDIMENSION")
+	if err != nil {
+		return nil, err
+	}
+	n, dim := v[0], v[1]
+	g, err := mmd.NewGram(n, dim, mixtureKernel, mmd.V, e.workers)
+	if err != nil {
+		return nil, err
+	}
+	// Moves of the paper's step size, none of them rejected.
+	s, t, grad := noise(n*dim, 1), noise(n*dim, 2), make([]float32, n*dim)
+	for i := range t {
+		t[i] = s[i] + 0.1*t[i]
+	}
+	loss := 0.0
+	op := &operation{
+		name: "loss-gradient/" + size, amount: float64(n) * float64(n-1) / 2, unit: "pair",
+		need: need{pairwise("", n, mixtureKernel, dim)},
+		call: func() { loss = g.LossGradient(s, t, grad) },
+		note: "unordered pairs of samples",
+	}
+	agree := func(p *peers.Process, words ...any) (agreement, error) {
+		if err := p.Load("s", s); err != nil {
+			return agreement{}, err
+		}
+		if err := p.Load("t", t); err != nil {
+			return agreement{}, err
+		}
+		theirLoss, theirs := make([]float64, 1), make([]float32, n*dim)
+		if err := once(p, words, map[string]any{"loss": theirLoss, "grad": theirs}); err != nil {
+			return agreement{}, err
+		}
+		return lossAgreement(loss, theirLoss[0], grad, theirs), nil
+	}
+	if dim == 2 {
+		op.rivals = append(op.rivals, rival{
+			name: "c-gram", unlike: "all ordered pairs of the two distinct sums",
+			prepare: func(p *peers.Process) (agreement, error) {
+				words := []any{"gram", n}
+				for _, b := range mixtureKernel.Bandwidths {
+					words = append(words, b)
+				}
+				return agree(p, append(words, mixtureKernel.IMQ[0].C)...)
+			},
+		})
+	}
+	if n <= 4096 { // PyTorch holds some tens of N×N matrices
+		op.rivals = append(op.rivals, e.pyTorch(rival{
+			unlike:  "three dense Gram matrices, automatic differentiation",
+			prepare: func(p *peers.Process) (agreement, error) { return agreeOnGram(p, n, dim, mixtureKernel, agree) },
+		})...)
+	}
+	return []*operation{op}, nil
+}
+
+// agreeOnGram selects PyTorch's loss for a kernel.
+func agreeOnGram(p *peers.Process, n, dim int, k mmd.Kernel, agree func(p *peers.Process, words ...any) (agreement, error)) (agreement, error) {
+	text, err := json.Marshal(k)
+	if err != nil {
+		return agreement{}, err
+	}
+	path, err := p.File("kernel.json", text)
+	if err != nil {
+		return agreement{}, err
+	}
+	return agree(p, "gram", n, dim, "V", path)
+}
+
+// lossAgreement compares losses and gradients. The loss is a difference of sums
+// of order one whose rounding a float32 implementation cannot avoid, so its
+// error counts in absolute terms; distances by matrix products lose digits too.
+func lossAgreement(ours, theirs float64, grad, theirGrad []float32) agreement {
+	return agreement{max(worst(grad, theirGrad), 10*math.Abs(ours-theirs)), 1e-3,
+		fmt.Sprintf("losses %.6g and %.6g; largest difference of gradients relative to the largest element", ours, theirs)}
+}
+
+// pairwise counts the reversibility loss and gradient over the unordered pairs
+// of n samples of dim numbers, on the reduced form: for each pair the squared
+// distances d²_xx and d²_xy, which share |Δu|², the kernel and its derivative
+// at both, and two terms of the gradient for each side.
+func pairwise(name string, n int, k mmd.Kernel, dim int) phase {
+	kernel := kernelCounts(k)
+	d := float64(dim)
+	pairs := float64(n) * float64(n-1) / 2
+	// Per coordinate: three differences or sums and their squares; wᵢ−wⱼ and
+	// four multiply-adds of the gradient. Per pair: |Δu|² added to both, p−q,
+	// and the loss.
+	fma := 2*kernel[FMA] + d*(3+4)
+	all := 2*kernel[Float] + d*(6+5) + 4
+	return phase{name: name, counts: map[Resource]float64{FMA: pairs * fma, Float: pairs * all}}
+}
+
+// kernelCounts counts one evaluation of a kernel and its derivative. Gaussians
+// whose exponents differ by a factor of 2, 4, 8 or 16 are powers of each other;
+// an exponential is a product, the reduction and a polynomial of degree five.
+func kernelCounts(k mmd.Kernel) map[Resource]float64 {
+	var fma, other float64
+	sigmas := slices.Sorted(slices.Values(k.Bandwidths))
+	slices.Reverse(sigmas)
+	for i, s := range sigmas {
+		squarings := 0.0
+		for _, wider := range sigmas[:i] {
+			n := 2 * math.Log2(wider/s) // exponents are 1/(2σ²)
+			if r := math.Round(n); math.Abs(n-r) < 1e-9 && r >= 0 && r <= 4 && (squarings == 0 || r < squarings) {
+				squarings = r
+			}
+		}
+		if squarings > 0 {
+			fma += squarings
+		} else {
+			fma += 1 + 5
+			other += 3 // rounding, reduction, scaling
+		}
+		fma++   // the derivative's weight
+		other++ // the value's sum
+	}
+	for _, q := range k.IMQ {
+		fma += 3 + 1 + 2*q.Beta // a Newton step, the derivative's weight, powers
+		other += 3              // c²+d², the estimate, the value's sum
+	}
+	return map[Resource]float64{FMA: fma, Float: fma + other}
+}

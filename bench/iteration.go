@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/optim"
+)
+
+var iterationSuite = Suite{
+	Name:    "iteration",
+	Summary: "whole training iterations of every system",
+	Size:    "SYSTEM/PRESET or SYSTEM/PRESET/BATCH; the paper's settings of all systems by default",
+	rows:    iterationRows,
+	each:    func(system string) string { return system + "/paper" },
+}
+
+var sampleSuite = Suite{
+	Name:    "sample",
+	Summary: "independent samples of every system's generator",
+	Size:    "SYSTEM/PRESET/N",
+	rows:    sampleRows,
+	each:    func(system string) string { return system + "/paper/65536" },
+}
+
+// warmUp is the number of training steps before the clock runs.
+const warmUp = 50
+
+// parseSystem finds the configuration that a size names, and the number that
+// ends it, 0 without.
+func (e *environment) parseSystem(size string) (engine.Config, int, error) {
+	parts := strings.Split(size, "/")
+	n := 0
+	if len(parts) == 3 {
+		var err error
+		if n, err = strconv.Atoi(parts[2]); err != nil || n < 2 || n > 1<<24 {
+			return nil, 0, optionf("size %q: %q is not a number of samples", size, parts[2])
+		}
+	} else if len(parts) != 2 {
+		return nil, 0, optionf("size %q is not of the form SYSTEM/PRESET/N", size)
+	}
+	var names []string
+	for _, d := range e.systems {
+		names = append(names, d.Name)
+	}
+	i := slices.Index(names, parts[0])
+	if i < 0 {
+		return nil, 0, optionf("size %q: the systems are %s", size, strings.Join(names, ", "))
+	}
+	config, err := e.systems[i].Preset(parts[1])
+	if err != nil {
+		return nil, 0, optionf("size %q: %v", size, err)
+	}
+	return config, n, nil
+}
+
+func iterationRows(e *environment, size string) ([]*operation, error) {
+	config, n, err := e.parseSystem(size)
+	if err != nil {
+		return nil, err
+	}
+	training := &config.Shared().Training
+	if n > 0 {
+		training.Batch = n
+	}
+	// The clock may run for more steps than the preset has.
+	training.Schedule = optim.Schedule{Kind: "constant"}
+	trainer, err := engine.NewTrainer(config, e.workers)
+	if err != nil {
+		return nil, err
+	}
+	for range warmUp {
+		if err := trainer.Step(); err != nil {
+			return nil, err
+		}
+	}
+	op := &operation{
+		name: "train/" + size, amount: float64(training.Batch), unit: "sample",
+		call: func() {
+			if err := trainer.Step(); err != nil {
+				panic(err) // a run that diverges is not worth timing
+			}
+		},
+	}
+	m := modelOf(config)
+	if m == nil {
+		return []*operation{op}, nil
+	}
+	loss, err := m.discrepancy(trainer.System(), trainer.Params())
+	if err != nil {
+		return nil, err
+	}
+	forward, backward := m.products()
+	batch := float64(training.Batch)
+	op.need = append(need{
+		{name: "forward", counts: map[Resource]float64{FMA: batch * forward}},
+		{name: "backward", counts: map[Resource]float64{FMA: batch * backward}},
+	}, loss...)
+	if r, err := m.reference(trainer.System(), e.workers); err != nil {
+		op.note = err.Error()
+	} else {
+		op.rivals = e.pyTorch(rival{
+			unlike:  "the paper's loop, automatic differentiation",
+			prepare: func(p *peers.Process) (agreement, error) { return agreeOnIteration(p, config, r) },
+		})
+	}
+	return []*operation{op}, nil
+}
+
+// agreeOnIteration compares the loss and the gradient by the parameters that
+// the peer computes from given parameters, noise and transitions, and selects
+// its training loop.
+func agreeOnIteration(p *peers.Process, config engine.Config, r *reference) (agreement, error) {
+	path, err := configFile(p, config)
+	if err != nil {
+		return agreement{}, err
+	}
+	if err := loadOnly(p, r.inputs); err != nil {
+		return agreement{}, err
+	}
+	loss, grad := make([]float64, 1), make([]float32, len(r.grad))
+	if err := once(p, []any{"gradient", path}, map[string]any{"loss": loss, "grad": grad}); err != nil {
+		return agreement{}, err
+	}
+	a := lossAgreement(r.loss, loss[0], r.grad, grad)
+	return a, p.Select("iteration", path)
+}
+
+func configFile(p *peers.Process, config engine.Config) (string, error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return "", err
+	}
+	return p.File("config.json", text)
+}
+
+func sampleRows(e *environment, size string) ([]*operation, error) {
+	config, n, err := e.parseSystem(size)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, optionf("size %q is not of the form SYSTEM/PRESET/N", size)
+	}
+	trainer, err := engine.NewTrainer(config, e.workers)
+	if err != nil {
+		return nil, err
+	}
+	system, params := trainer.System(), trainer.Params()
+	sampler, ok := system.(engine.Sampler)
+	if !ok {
+		return nil, nil
+	}
+	format := sampler.Formats()[0]
+	dst := make([]byte, n*format.RowBytes)
+	first := uint64(0)
+	op := &operation{
+		name: size, amount: float64(n), unit: "sample",
+		call: func() {
+			if err := sampler.Sample(dst, format.Name, params, first, n, 0); err != nil {
+				panic(err)
+			}
+			first += uint64(n)
+		},
+	}
+	m := modelOf(config)
+	if m == nil {
+		return []*operation{op}, nil
+	}
+	forward, _ := m.products()
+	op.need = need{{counts: map[Resource]float64{FMA: float64(n) * forward}}}
+	op.rivals = e.pyTorch(rival{
+		prepare: func(p *peers.Process) (agreement, error) {
+			a, err := m.samples(system, params, p)
+			if err != nil {
+				return a, err
+			}
+			path, err := configFile(p, config)
+			if err != nil {
+				return a, err
+			}
+			return a, p.Select("sample", path, n)
+		},
+	})
+	return []*operation{op}, nil
+}

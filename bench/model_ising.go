@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/ising"
+)
+
+type isingModel struct{ *ising.Config }
+
+func (m isingModel) sizes() []int {
+	sizes := append([]int{m.Generator.Latent}, m.Generator.Hidden...)
+	return append(sizes, m.Target.L*m.Target.L)
+}
+
+func (m isingModel) products() (forward, backward float64) { return perceptron(m.sizes()...) }
+
+// discrepancy counts the distinct moves of a batch of samples.
+func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, error) {
+	n := m.Training.Batch
+	lattice, err := bitspin.NewModel(m.Target.L, m.Target.J, m.Target.H)
+	if err != nil {
+		return nil, err
+	}
+	proposal, err := bitspin.ParseProposal(m.Transition.Proposal, m.Transition.GlobalFlip)
+	if err != nil {
+		return nil, err
+	}
+	move, err := bitspin.NewMetropolis(lattice, m.Target.Beta, proposal)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, 8*n*lattice.Words)
+	if err := s.(engine.Sampler).Sample(data, "bits", params, 0, n, 0); err != nil {
+		return nil, err
+	}
+	from, to := make([]uint64, n*lattice.Words), make([]uint64, n*lattice.Words)
+	if _, err := binary.Decode(data, binary.LittleEndian, from); err != nil {
+		return nil, err
+	}
+	var stats bitspin.Stats
+	move.Run(to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
+	rows, columns := distinctMoves(from, to, n)
+	return []phase{hammingPhase("discrepancy", rows, columns, lattice.N)}, nil
+}
+
+func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
+	g, l := &m.Generator, &m.Loss
+	if g.Head != "sign" || g.WidthUnit != "absolute" || g.Symmetry != "none" ||
+		l.Objective != "mmd" || l.Average != "sampled" || l.Gradient != mmd.Surrogate.String() {
+		return nil, errOwnRecipe
+	}
+	n, spins := m.Training.Batch, m.Target.L*m.Target.L
+	net := nn.NewMLP(float32(g.Slope), m.sizes()...)
+	params := make([]float32, net.NumParams())
+	s.Initialize(params)
+	packed, a := net.NewPacked(true), net.NewActivations(n)
+	net.Pack(packed, params)
+	copy(a[0], noise(n*g.Latent, 11))
+	net.Forward(a, packed, params, 0, n)
+
+	// Any s′ will do: here every spin is flipped with probability one half.
+	words := bitspin.Words(spins)
+	from, to := make([]uint64, n*words), make([]uint64, n*words)
+	asm.SignMask(from, a.Output(), n, spins)
+	asm.SignMask(to, noise(n*spins, 12), n, spins)
+	h, err := mmd.NewHamming(n, spins, l.Kernel, mmd.Surrogate, l.Statistic, workers)
+	if err != nil {
+		return nil, err
+	}
+	dh := make([]float32, n*spins)
+	r := &reference{grad: make([]float32, len(params))}
+	r.loss = h.LossGradient(from, to, dh)
+	for i, v := range a.Output() {
+		th := math.Tanh(float64(v) / g.Width)
+		dh[i] *= float32((1 - th*th) / g.Width)
+	}
+	net.Backward(r.grad, nil, dh, a, packed, 0, n, net.NewScratch(n))
+	t := make([]float32, n*spins)
+	asm.Unpack(t, to, n, spins)
+	r.inputs = map[string][]float32{"params": params, "z": a[0], "t": t}
+	return r, nil
+}
+
+func (m isingModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
+	const n = 2048
+	spins := m.Target.L * m.Target.L
+	if m.Generator.Head != "sign" || m.Generator.Symmetry != "none" {
+		return agreement{}, errOwnRecipe
+	}
+	data := make([]byte, n*spins)
+	if err := s.(engine.Sampler).Sample(data, "spins", params, 0, n, 0); err != nil {
+		return agreement{}, err
+	}
+	theirs := make([]float32, n*spins)
+	if err := generated(p, m.Config, params, m.Generator.Latent, n, nil, theirs); err != nil {
+		return agreement{}, err
+	}
+	// Logits so close to zero that their sign depends on the order of summation
+	// may differ.
+	different := 0.0
+	for i, v := range theirs {
+		if (v > 0) != (int8(data[i]) > 0) { // straight-through signs are rounded
+			different++
+		}
+	}
+	return agreement{different / float64(n*spins), 1e-4, "fraction of spins that differ, from the same noise"}, nil
+}

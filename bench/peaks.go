@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A Resource is something that the machine has a measurable rate of.
+type Resource string
+
+// The resources that floors are counted in. Operations are on single numbers:
+// a vector instruction is as many as it has lanes.
+const (
+	FMA      Resource = "fma"      // float32 products, fused with an addition or not
+	Float    Resource = "float"    // float32 operations of any kind
+	Integer  Resource = "integer"  // operations on 32-bit integers or masks
+	Multiply Resource = "multiply" // 32×32-bit products of 64 bits
+	Read     Resource = "read"     // bytes
+	Write    Resource = "write"    // bytes
+)
+
+// Resources lists them, with what they are measured by.
+func Resources() []Resource { return []Resource{FMA, Float, Integer, Multiply, Read, Write} }
+
+// peaks measures and remembers the peak rates of one path and number of
+// threads.
+type peaks struct {
+	path    asm.Path
+	workers *pool.Pool
+	budget  time.Duration // least time of a measurement
+	seen    []Peak
+}
+
+// rate returns the peak rate of a resource, in operations or bytes per
+// nanosecond of all threads together. bytes is the size of the memory that all
+// threads together read or write over and over, and decides which cache or
+// memory is meant.
+func (p *peaks) rate(r Resource, bytes int) float64 {
+	if r != Read && r != Write {
+		bytes = 0
+	}
+	for _, s := range p.seen {
+		if s.Resource == r && s.Bytes == bytes {
+			return s.Rate
+		}
+	}
+	rate := p.measure(r, bytes)
+	p.seen = append(p.seen, Peak{p.path.String(), p.workers.Threads(), r, bytes, rate})
+	return rate
+}
+
+// measure runs bursts that are too short to be interrupted often and keeps the
+// fastest. Threads share nothing that the probes of operations use, so one is
+// measured and the others are taken to be as fast; memory is measured with all.
+func (p *peaks) measure(r Resource, bytes int) float64 {
+	threads := p.workers.Threads()
+	if r != Read && r != Write {
+		probe := map[Resource]asm.Probe{FMA: asm.ProbeFMA, Float: asm.ProbeFloat, Integer: asm.ProbeInteger, Multiply: asm.ProbeMultiply}[r]
+		const rounds = 1 << 13
+		operations := probe.Run(1) * rounds
+		return operations / p.fastest(func() { probe.Run(rounds) }) * float64(min(threads, runtime.GOMAXPROCS(0)))
+	}
+	words := max(bytes/threads/8, 1024)
+	memory := make([][]uint64, threads)
+	for i := range memory {
+		memory[i] = make([]uint64, words)
+	}
+	passes := max(1, (1<<17)/words)
+	body := func(i int) {
+		for range passes {
+			if r == Read {
+				sink(asm.ReadWords(memory[i]))
+			} else {
+				clear(memory[i])
+			}
+		}
+	}
+	return float64(8*words*passes*threads) / p.fastest(func() { p.workers.Run(threads, body) })
+}
+
+// fastest returns the shortest time of a burst, in nanoseconds.
+func (p *peaks) fastest(burst func()) float64 {
+	const bursts = 40
+	best := math.Inf(1)
+	for start, i := time.Now(), 0; i < bursts || time.Since(start) < p.budget; i++ {
+		t := time.Now()
+		burst()
+		best = min(best, float64(max(time.Since(t).Nanoseconds(), 1)))
+	}
+	return best
+}
+
+//go:noinline
+func sink(x uint64) { runtime.KeepAlive(x) }
+
+// need is what one call of an operation uses at least: one after the other, a
+// number of phases.
+type need []phase
+
+type phase struct {
+	name   string // empty if it is the only one
+	counts map[Resource]float64
+	bytes  int // of memory that Read and Write go to
+}
+
+// alone is the need of an operation of one phase without traffic to memory
+// that counts.
+func alone(counts map[Resource]float64) need { return need{{counts: counts}} }
+
+// floor returns the least time of a call that needs n: in each phase that of
+// the scarcest resource.
+func (p *peaks) floor(n need) Floor {
+	var f Floor
+	for _, phase := range n {
+		longest := 0.0
+		for _, r := range Resources() {
+			count := phase.counts[r]
+			if count == 0 {
+				continue
+			}
+			t := Term{phase.name, r, count, count / p.rate(r, phase.bytes)}
+			f.Terms = append(f.Terms, t)
+			longest = max(longest, t.Nanoseconds)
+		}
+		f.Nanoseconds += longest
+	}
+	return f
+}

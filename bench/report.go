@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// SchemaVersion is the version of the JSON report.
+const SchemaVersion = 1
+
+// A Report is the result of one run of the benchmark.
+type Report struct {
+	Schema  int     `json:"schema"`
+	Machine Machine `json:"machine"`
+	Rows    []Row   `json:"rows"`
+}
+
+// A Machine is where and how a report was measured.
+type Machine struct {
+	Time       time.Time `json:"time"`
+	CPU        string    `json:"cpu"`
+	Processors int       `json:"processors"`
+	Platform   string    `json:"platform"`
+	Go         string    `json:"go"`
+	Version    string    `json:"version"`         // of the source
+	Peaks      []Peak    `json:"peaks"`           // of the paths and threads in the rows
+	Peers      []About   `json:"peers,omitempty"` // that took part or were missing
+	Load       float64   `json:"load,omitempty"`  // processes ready to run when the measurement began, where known
+	Seconds    float64   `json:"seconds"`         // that every repetition was to take at least
+	Notes      []string  `json:"notes,omitempty"` // for instance of suites that could not run
+}
+
+// An About is how a peer describes itself, or why it is missing.
+type About struct {
+	Peer    string `json:"peer"`
+	Threads int    `json:"threads"`
+	Text    string `json:"text"`
+}
+
+// A Peak is the highest rate of a resource that was seen, in operations or
+// bytes per nanosecond of all threads together.
+type Peak struct {
+	Path     string   `json:"path"`
+	Threads  int      `json:"threads"`
+	Resource Resource `json:"resource"`
+	Bytes    int      `json:"bytes,omitempty"` // of memory that is read or written over and over
+	Rate     float64  `json:"rate"`
+}
+
+// Times are repetitions of one measurement.
+type Times struct {
+	// Nanoseconds holds the time of one call in each repetition, in order.
+	Nanoseconds []float64 `json:"ns"`
+	Calls       int       `json:"calls"` // per repetition
+	Median      float64   `json:"median_ns"`
+	// Interval is the 95 % confidence interval of the median, or the
+	// extremes where there are too few repetitions for one.
+	Interval [2]float64 `json:"interval_ns"`
+}
+
+// A Row is one measured operation.
+type Row struct {
+	Suite   string  `json:"suite"`
+	Name    string  `json:"name"`
+	Path    string  `json:"path"`
+	Threads int     `json:"threads"`
+	Amount  float64 `json:"amount"` // of Unit in one call
+	Unit    string  `json:"unit"`   // what the throughput counts: flop, number, flip, sample, …
+	Times
+	Rate     float64 `json:"rate"` // Amount per nanosecond, from the median
+	Floor    Floor   `json:"floor"`
+	Fraction float64 `json:"fraction"` // floor / median
+	Rivals   []Rival `json:"peers,omitempty"`
+	Note     string  `json:"note,omitempty"`
+	// Change compares the row with the one of a former report.
+	Change *Change `json:"change,omitempty"`
+}
+
+// ID names the row among all rows of a report.
+func (r *Row) ID() string {
+	return fmt.Sprintf("%s/%s/path=%s/threads=%d", r.Suite, r.Name, r.Path, r.Threads)
+}
+
+// A Floor is the least time that one call can take on the machine: the sum over
+// its phases of the largest term.
+type Floor struct {
+	Nanoseconds float64 `json:"ns"`
+	Terms       []Term  `json:"terms"`
+}
+
+// A Term is the use of one resource in one phase of a call.
+type Term struct {
+	Phase       string   `json:"phase,omitempty"`
+	Resource    Resource `json:"resource"`
+	Count       float64  `json:"count"` // operations or bytes
+	Nanoseconds float64  `json:"ns"`    // at the peak rate
+}
+
+// The outcomes of a comparison with a peer.
+const (
+	Measured  = "measured"
+	Missing   = "missing"   // not installed; Detail says how to
+	Disagrees = "disagrees" // computes something else, so its time means nothing
+	Failed    = "failed"
+)
+
+// A Rival is another way to do what the row does.
+type Rival struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	// Difference is the largest difference between its result and ours, in
+	// the measure that Detail names.
+	Difference float64 `json:"difference"`
+	*Times
+	Ratio         float64    `json:"ratio,omitempty"` // its median / ours: how many times faster we are
+	RatioInterval [2]float64 `json:"ratio_interval"`  // 95 % confidence
+}
+
+// WriteJSON writes the report as JSON, the form that ReadJSON and --baseline take.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+// ReadJSON reads a report that WriteJSON wrote.
+func ReadJSON(r io.Reader) (*Report, error) {
+	var report Report
+	d := json.NewDecoder(r)
+	if err := d.Decode(&report); err != nil {
+		return nil, fmt.Errorf("not a report of revgen bench -o json: %w", err)
+	}
+	if report.Schema != SchemaVersion {
+		return nil, fmt.Errorf("report of schema %d; this program reads %d", report.Schema, SchemaVersion)
+	}
+	return &report, nil
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+)
+
+var rngSuite = Suite{
+	Name:    "rng",
+	Summary: "random numbers into an array of N",
+	Size:    "N",
+	Sizes:   []string{"65536", "1048576"},
+	rows:    rngRows,
+}
+
+// elementBlock is the number of elements of an array that a thread takes at a
+// time.
+const elementBlock = 1 << 14
+
+// What the four words of a block cost at least in each of Philox's ten rounds:
+// two wide products and two exclusive ors of three operands. The key schedule
+// and the way of the products' halves to their places are not counted.
+const (
+	philoxProducts = 10 * 2. / 4 // per word
+	philoxLogic    = 10 * 2. / 4
+)
+
+func rngRows(e *environment, size string) ([]*operation, error) {
+	v, err := parseSize(size, 1, "N")
+	if err != nil {
+		return nil, err
+	}
+	n := (v[0] + 3) / 4 * 4
+	c := &asm.Counter{Seed: 1}
+	words, x := make([]uint32, n), make([]float32, n)
+	philox := func(operations map[Resource]float64) need {
+		counts := map[Resource]float64{Multiply: philoxProducts * float64(n), Integer: philoxLogic * float64(n), Write: 4 * float64(n)}
+		for r, perNumber := range operations {
+			counts[r] += perNumber * float64(n)
+		}
+		return need{{counts: counts, bytes: 4 * n}}
+	}
+	return []*operation{{
+		name: fmt.Sprintf("philox/%d", n), amount: 4 * float64(n), unit: "B", need: philox(nil),
+		call: e.split(n, elementBlock, func(lo, hi int) { asm.PhiloxBlocks(words[lo:hi], c, uint64(lo/4)) }),
+	}, {
+		// A shift, and a conversion with its scale and offset.
+		name: fmt.Sprintf("uniforms/%d", n), amount: float64(n), unit: "number", need: philox(map[Resource]float64{Integer: 1, Float: 2, FMA: 1}),
+		call:   e.split(n, elementBlock, func(lo, hi int) { asm.Uniforms(x[lo:hi], c, uint64(lo/4)) }),
+		rivals: e.pyTorch(randomRival("rand", x, 0.5, 1./12)),
+	}, {
+		// For each pair: conversions and scalings of both words; a logarithm of
+		// degree nine with its exponent, and a root; sine and cosine of an eighth
+		// of a turn, four terms each; the choice of the quadrant; two products.
+		name: fmt.Sprintf("normals/%d", n), amount: float64(n), unit: "number", need: philox(map[Resource]float64{FMA: 12, Float: 15, Integer: 2}),
+		call:   e.split(n, elementBlock, func(lo, hi int) { asm.Normals(x[lo:hi], c, uint64(lo/4)) }),
+		rivals: e.pyTorch(randomRival("randn", x, 0, 1)),
+	}}, nil
+}
+
+// pyTorch offers a comparison with PyTorch as it is installed and, on a path
+// with AVX-512, also with its AVX-512 kernels switched on.
+func (e *environment) pyTorch(r rival) []rival {
+	r.name = "pytorch"
+	if e.path != asm.AVX512 {
+		return []rival{r}
+	}
+	wide := r
+	wide.name = "pytorch-avx512"
+	return []rival{r, wide}
+}
+
+// randomRival draws as many numbers. They cannot be the same, so the first two
+// moments are compared with the exact ones, in standard errors.
+func randomRival(operation string, ours []float32, mean, variance float64) rival {
+	return rival{prepare: func(p *peers.Process) (agreement, error) {
+		theirs := make([]float32, len(ours))
+		if err := once(p, []any{operation, len(ours)}, map[string]any{"y": theirs}); err != nil {
+			return agreement{}, err
+		}
+		z := max(momentError(ours, mean, variance), momentError(theirs, mean, variance))
+		return agreement{z, 6, "other random numbers; moments' largest deviation in standard errors"}, nil
+	}}
+}
+
+// momentError returns how many standard errors the mean and the variance of x
+// are off, the larger of the two.
+func momentError(x []float32, mean, variance float64) float64 {
+	var sum, squares, fourths float64
+	for _, v := range x {
+		d := float64(v) - mean
+		sum += d
+		squares += d * d
+		fourths += d * d * d * d
+	}
+	n := float64(len(x))
+	spread := math.Sqrt(fourths/n - (squares/n)*(squares/n))
+	return math.Sqrt(n) * max(math.Abs(sum/n)/math.Sqrt(variance), math.Abs(squares/n-variance)/spread)
+}

@@ -1,0 +1,405 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// Options says what to measure and how.
+type Options struct {
+	Suites      []string      // names; empty means all
+	Sizes       []string      // in place of the suite's own; needs exactly one suite
+	Paths       []asm.Path    // empty means the one in use
+	Threads     []int         // empty means 1 and all processors
+	Repetitions int           // of every measurement
+	Time        time.Duration // that a repetition lasts at least
+	Peers       bool          // whether to run them
+	PeerCache   string        // where compiled peers are kept; empty means the user's cache directory
+	Systems     []engine.Definition
+	Log         func(format string, args ...any) // progress; nil means none
+}
+
+// pause is left between the turns of two programs: longer than the threads of
+// OpenMP and of OpenBLAS keep spinning when they are out of work.
+const pause = 40 * time.Millisecond
+
+// An OptionError reports an option that cannot be used.
+type OptionError struct{ message string }
+
+func (e *OptionError) Error() string { return e.message }
+
+func optionf(format string, args ...any) error {
+	return &OptionError{fmt.Sprintf(format, args...)}
+}
+
+type runner struct {
+	Options
+	ctx       context.Context
+	before    asm.Path // in use before
+	report    *Report
+	processes map[string]*peers.Process // by peer and threads
+	missing   map[string]error
+}
+
+// Run measures. It restores the kernel path in use. When ctx is cancelled it
+// returns the rows measured so far, and the context's error.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	r, suites, err := newRunner(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	for _, suite := range suites {
+		for _, path := range r.Paths {
+			for _, threads := range r.Threads {
+				if err := r.suite(&suite, path, threads); err != nil {
+					return r.report, err
+				}
+			}
+		}
+	}
+	return r.report, nil
+}
+
+func newRunner(ctx context.Context, o Options) (*runner, []Suite, error) {
+	suites, err := o.resolve()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &runner{Options: o, ctx: ctx, processes: map[string]*peers.Process{}, missing: map[string]error{}}
+	r.before, _, _ = asm.Active()
+	r.report = &Report{Schema: SchemaVersion, Machine: describeMachine(), Rows: []Row{}}
+	r.report.Machine.Seconds = o.Time.Seconds()
+	return r, suites, nil
+}
+
+func (r *runner) close() {
+	for _, p := range r.processes {
+		_ = p.Close() // it has nothing left to say
+	}
+	if err := asm.Use(r.before); err != nil {
+		panic(err) // it was in use
+	}
+}
+
+// resolve fills in defaults and finds mistakes.
+func (o *Options) resolve() ([]Suite, error) {
+	suites := Suites()
+	var names []string
+	for _, s := range suites {
+		names = append(names, s.Name)
+	}
+	for _, name := range o.Suites {
+		if !slices.Contains(names, name) {
+			return nil, optionf("unknown suite %q; the suites are %s", name, strings.Join(names, ", "))
+		}
+	}
+	if len(o.Suites) > 0 {
+		suites = slices.DeleteFunc(suites, func(s Suite) bool { return !slices.Contains(o.Suites, s.Name) })
+	}
+	if len(o.Sizes) > 0 {
+		if len(suites) != 1 {
+			return nil, optionf("sizes mean something else in every suite: name exactly one")
+		}
+		suites[0].Sizes = o.Sizes
+	}
+	for i := range suites {
+		if suites[i].each != nil && len(suites[i].Sizes) == 0 {
+			for _, d := range o.Systems {
+				suites[i].Sizes = append(suites[i].Sizes, suites[i].each(d.Name))
+			}
+		}
+	}
+	if len(o.Paths) == 0 {
+		path, _, _ := asm.Active()
+		o.Paths = []asm.Path{path}
+	}
+	for _, path := range o.Paths {
+		if !slices.Contains(asm.Supported(), path) {
+			return nil, optionf("kernel path %v is not supported here", path)
+		}
+	}
+	if len(o.Threads) == 0 {
+		o.Threads = []int{1}
+		if n := runtime.GOMAXPROCS(0); n > 1 {
+			o.Threads = append(o.Threads, n)
+		}
+	}
+	for _, n := range o.Threads {
+		if n < 1 || n > 1<<12 {
+			return nil, optionf("%d threads: the number must be between 1 and %d", n, 1<<12)
+		}
+	}
+	if o.Repetitions == 0 {
+		o.Repetitions = 10
+	}
+	if o.Time == 0 {
+		o.Time = 200 * time.Millisecond
+	}
+	if o.Repetitions < 1 || o.Time < 0 {
+		return nil, optionf("%d repetitions of %v: both must be positive", o.Repetitions, o.Time)
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	return suites, nil
+}
+
+func describeMachine() Machine {
+	m := Machine{
+		Time: time.Now().UTC().Truncate(time.Second), CPU: asm.CPUName(), Processors: runtime.GOMAXPROCS(0),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: load(),
+	}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		m.Version = build.Main.Version
+		for _, s := range build.Settings {
+			if s.Key == "vcs.revision" {
+				m.Version = s.Value
+			}
+		}
+	}
+	return m
+}
+
+// load returns the number of processes that have been ready to run in the last
+// minute, where the system tells.
+func load() (x float64) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, _ = fmt.Sscan(string(text), &x)
+	}
+	return x
+}
+
+// suite measures one suite on the path in use.
+func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
+	if err := asm.Use(path); err != nil {
+		return err
+	}
+	workers := pool.New(threads)
+	defer workers.Close()
+	e := &environment{path: path, workers: workers, systems: r.Systems}
+	limits := &peaks{path: path, workers: workers, budget: min(r.Time, 60*time.Millisecond)}
+	for _, size := range s.Sizes {
+		operations, err := s.rows(e, size)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		for _, op := range operations {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+			row, err := r.measure(op, limits, threads)
+			if op.close != nil {
+				op.close()
+			}
+			if err != nil {
+				return err
+			}
+			row.Suite, row.Path, row.Threads = s.Name, path.String(), threads
+			r.report.Rows = append(r.report.Rows, *row)
+			r.Log("%s", row.summary())
+		}
+	}
+	for _, p := range limits.seen {
+		if !slices.ContainsFunc(r.report.Machine.Peaks, func(q Peak) bool {
+			return p.Path == q.Path && p.Threads == q.Threads && p.Resource == q.Resource && p.Bytes == q.Bytes
+		}) {
+			r.report.Machine.Peaks = append(r.report.Machine.Peaks, p)
+		}
+	}
+	return nil
+}
+
+// A side is one of the programs that take turns.
+type side struct {
+	run    func(calls int) (time.Duration, error)
+	times  *Times
+	failed error
+}
+
+// ours times calls of a function of this program.
+func ours(call func()) func(int) (time.Duration, error) {
+	return func(calls int) (time.Duration, error) {
+		start := time.Now()
+		for range calls {
+			call()
+		}
+		return time.Since(start), nil
+	}
+}
+
+// measure times an operation and its rivals in turn.
+func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error) {
+	row := &Row{Name: op.name, Amount: op.amount, Unit: op.unit, Note: op.note}
+	op.call() // for its results, which rivals are compared with
+	sides := []*side{{run: ours(op.call), times: &row.Times}}
+	row.Rivals = make([]Rival, len(op.rivals))
+	results := make([]*side, len(op.rivals))
+	for i := range op.rivals {
+		results[i] = r.challenge(&op.rivals[i], &row.Rivals[i], threads)
+		if results[i] != nil {
+			sides = append(sides, results[i])
+		}
+	}
+	runtime.GC() // so that none is due while the clock runs
+	for _, s := range sides {
+		if s.times.Calls, s.failed = r.calibrate(s.run); s.failed != nil && s == sides[0] {
+			return nil, s.failed
+		}
+	}
+	for range r.Repetitions {
+		for _, s := range sides {
+			if err := r.ctx.Err(); err != nil {
+				return nil, err
+			}
+			if s.failed != nil {
+				continue
+			}
+			if len(sides) > 1 {
+				time.Sleep(min(pause, r.Time))
+			}
+			r.repetition(s)
+		}
+	}
+	row.Times.summarize()
+	row.Rate = row.Amount / row.Median
+	row.Floor = limits.floor(op.need)
+	row.Fraction = row.Floor.Nanoseconds / row.Median
+	for i, s := range results {
+		switch rival := &row.Rivals[i]; {
+		case s == nil:
+		case s.failed != nil:
+			rival.Status, rival.Detail, rival.Times = Failed, s.failed.Error(), nil
+		default:
+			rival.Times.summarize()
+			rival.Ratio = rival.Median / row.Median
+			rival.RatioInterval, _ = ratioInterval(row.Nanoseconds, rival.Nanoseconds)
+		}
+	}
+	return row, nil
+}
+
+// repetition warms a side up and times it.
+func (r *runner) repetition(s *side) {
+	if _, s.failed = s.run(max(1, s.times.Calls/10)); s.failed != nil {
+		return
+	}
+	elapsed, err := s.run(s.times.Calls)
+	if err != nil {
+		s.failed = err
+		return
+	}
+	s.times.Nanoseconds = append(s.times.Nanoseconds, float64(elapsed.Nanoseconds())/float64(s.times.Calls))
+}
+
+// calibrate returns how many calls take about the time of a repetition.
+func (r *runner) calibrate(run func(int) (time.Duration, error)) (calls int, err error) {
+	for calls = 1; ; {
+		elapsed, err := run(calls)
+		if err != nil || elapsed >= r.Time {
+			return calls, err
+		}
+		// Aim a little higher, and at no more than a hundred times what is known.
+		factor := 1.1 * float64(r.Time) / float64(max(elapsed, 1))
+		calls = max(calls+1, int(float64(calls)*min(factor, 100)))
+	}
+}
+
+// challenge makes a rival ready and checks it. It returns nil if the rival
+// cannot be timed, and says why in result.
+func (r *runner) challenge(rv *rival, result *Rival, threads int) *side {
+	result.Name, result.Detail = rv.name, rv.unlike
+	result.Times = &Times{}
+	reject := func(status string, err error) *side {
+		result.Status, result.Detail, result.Times = status, err.Error(), nil
+		return nil
+	}
+	run := ours(rv.call)
+	var process *peers.Process
+	if rv.call == nil {
+		if !r.Peers {
+			return reject(Missing, errors.New("peers were not asked for"))
+		}
+		var err error
+		var missing *peers.MissingError
+		if process, err = r.peer(rv.name, threads); errors.As(err, &missing) {
+			return reject(Missing, err)
+		} else if err != nil {
+			return reject(Failed, err)
+		}
+		run = process.Run
+	}
+	agreed, err := rv.prepare(process)
+	if err != nil {
+		return reject(Failed, err)
+	}
+	result.Difference = agreed.difference
+	if !(agreed.difference <= agreed.tolerance) {
+		return reject(Disagrees, fmt.Errorf("%s %.3g exceeds %.3g", agreed.measure, agreed.difference, agreed.tolerance))
+	}
+	result.Status = Measured
+	result.Detail = strings.TrimPrefix(result.Detail+"; "+agreed.measure, "; ")
+	return &side{run: run, times: result.Times}
+}
+
+// peer returns the running process of a peer, which it starts on first use.
+func (r *runner) peer(name string, threads int) (*peers.Process, error) {
+	key := fmt.Sprintf("%s/%d", name, threads)
+	if err, ok := r.missing[key]; ok {
+		return nil, err
+	}
+	if p, ok := r.processes[key]; ok {
+		return p, nil
+	}
+	definition, err := peers.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	r.Log("starting %s with %d threads", definition.Summary, threads)
+	p, err := definition.Start(r.ctx, threads, r.PeerCache)
+	about := ""
+	if err == nil {
+		if about, err = p.About(); err != nil {
+			_ = p.Close()
+		}
+	}
+	if err != nil {
+		r.missing[key] = err
+		r.Log("%v", err)
+		about = err.Error()
+	} else {
+		r.processes[key] = p
+	}
+	r.report.Machine.Peers = append(r.report.Machine.Peers, About{name, threads, about})
+	return p, err
+}
+
+func (t *Times) summarize() {
+	t.Median, t.Interval = median(t.Nanoseconds), medianInterval(t.Nanoseconds)
+}
+
+// summary is one line of progress.
+func (r *Row) summary() string {
+	text := fmt.Sprintf("%s: %s, %s %s, %.0f %% of the floor's rate", r.ID(), formatTime(r.Median), formatRate(r.Rate), rateUnit(r.Unit), 100*r.Fraction)
+	for _, rival := range r.Rivals {
+		if rival.Status == Measured {
+			text += fmt.Sprintf(", %.2f × %s", rival.Ratio, rival.Name)
+		} else {
+			text += fmt.Sprintf(", %s %s", rival.Name, rival.Status)
+		}
+	}
+	return text
+}

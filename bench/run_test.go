@@ -1,0 +1,268 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/ising"
+)
+
+// small holds a size of each suite that takes next to no time.
+var small = map[string][]string{
+	"gemm":      {"37x16x16", "5x3x2"},
+	"gram":      {"64x2", "40x3"},
+	"hamming":   {"64x3", "40x9"},
+	"rng":       {"1000"},
+	"math":      {"1000"},
+	"sample":    {"ising/paper/100", "hybrid/paper/100"},
+	"iteration": {"ising/paper/64", "hybrid/paper/64"},
+}
+
+func quick(suite string) Options {
+	return Options{
+		Suites: []string{suite}, Sizes: small[suite], Paths: asm.Supported(), Threads: []int{1, 2}, Repetitions: 2, Time: time.Millisecond / 4,
+		Systems: []engine.Definition{ising.Definition, hybrid.Definition},
+	}
+}
+
+func TestEverySuiteRuns(t *testing.T) {
+	for _, s := range Suites() {
+		t.Run(s.Name, func(t *testing.T) {
+			require.NotEmpty(t, small[s.Name])
+			report, err := Run(t.Context(), quick(s.Name))
+			require.NoError(t, err)
+			require.NotEmpty(t, report.Rows)
+			ids := map[string]bool{}
+			for _, row := range report.Rows {
+				require.False(t, ids[row.ID()], "%s occurs twice", row.ID())
+				ids[row.ID()] = true
+				require.Len(t, row.Nanoseconds, 2)
+				require.Positive(t, row.Median)
+				require.Positive(t, row.Amount)
+				require.InDelta(t, row.Amount/row.Median, row.Rate, 1e-9*row.Rate)
+				require.Positive(t, row.Floor.Nanoseconds, row.ID())
+				for _, v := range row.Rivals {
+					if v.Name != "our float Gram" {
+						require.Equal(t, Missing, v.Status, "peers were not asked for")
+					} else {
+						require.Equal(t, Measured, v.Status)
+					}
+				}
+			}
+			var b bytes.Buffer
+			for _, format := range Formats {
+				require.NoError(t, report.Write(&b, format))
+			}
+		})
+	}
+}
+
+func TestPeersAgree(t *testing.T) {
+	o := quick("")
+	o.Suites, o.Sizes, o.Peers, o.Repetitions, o.Threads = nil, nil, true, 1, []int{1}
+	o.Paths = o.Paths[len(o.Paths)-1:]
+	r, suites, err := newRunner(t.Context(), o)
+	require.NoError(t, err)
+	defer r.close()
+	for _, s := range suites {
+		t.Run(s.Name, func(t *testing.T) {
+			s.Sizes = small[s.Name]
+			before := len(r.report.Rows)
+			require.NoError(t, r.suite(&s, o.Paths[0], 1))
+			measured := 0
+			for _, row := range r.report.Rows[before:] {
+				for _, v := range row.Rivals {
+					require.Contains(t, []string{Measured, Missing}, v.Status, "%s, %s: %s", row.ID(), v.Name, v.Detail)
+					if v.Status == Missing {
+						require.Contains(t, v.Detail, "apt install")
+						t.Log(v.Detail)
+						continue
+					}
+					measured++
+					require.Positive(t, v.Median)
+					require.InDelta(t, v.Median/row.Median, v.Ratio, 1e-9*v.Ratio)
+				}
+			}
+			if measured == 0 {
+				t.Skip("no peer is installed")
+			}
+		})
+	}
+}
+
+// TestADisagreeingPeerIsNotTimed gives a peer other inputs than our operation.
+func TestADisagreeingPeerIsNotTimed(t *testing.T) {
+	e := testEnvironment(t)
+	operations, err := gemmRows(e, "16x16x16")
+	op := operationNamed(t, operations, err, "forward/16x16x16")
+	truth := op.rivals[0].prepare
+	op.rivals[0].prepare = func(p *peers.Process) (agreement, error) {
+		a, err := truth(p)
+		require.Less(t, a.difference, a.tolerance)
+		a.difference += 1
+		return a, err
+	}
+	o := quick("gemm")
+	o.Peers = true
+	r, _, err := newRunner(t.Context(), o)
+	require.NoError(t, err)
+	defer r.close()
+	row, err := r.measure(op, &peaks{path: e.path, workers: e.workers}, 1)
+	require.NoError(t, err)
+	if row.Rivals[0].Status == Missing {
+		t.Skip(row.Rivals[0].Detail)
+	}
+	require.Equal(t, Disagrees, row.Rivals[0].Status)
+	require.Nil(t, row.Rivals[0].Times)
+	require.Contains(t, row.Rivals[0].Detail, "exceeds")
+}
+
+func TestOptionsThatCannotBeUsed(t *testing.T) {
+	var option *OptionError
+	for name, o := range map[string]Options{
+		"unknown suite":     {Suites: []string{"nonsense"}},
+		"exactly one":       {Sizes: []string{"1"}},
+		"between 1 and":     {Threads: []int{0}},
+		"repetitions":       {Repetitions: -1},
+		"ROWSxINxOUT":       {Suites: []string{"gemm"}, Sizes: []string{"64x64"}},
+		"the form N":        {Suites: []string{"rng"}, Sizes: []string{"many"}},
+		"NxDIMENSION":       {Suites: []string{"gram"}, Sizes: []string{"0x2"}},
+		"the systems are":   {Suites: []string{"iteration"}, Sizes: []string{"nonsense/paper"}},
+		"preset":            {Suites: []string{"iteration"}, Sizes: []string{"ising/nonsense"}},
+		"SYSTEM/PRESET/N":   {Suites: []string{"sample"}, Sizes: []string{"ising/paper"}},
+		"number of samples": {Suites: []string{"sample"}, Sizes: []string{"ising/paper/0"}},
+	} {
+		o.Systems = []engine.Definition{ising.Definition}
+		_, err := Run(t.Context(), o)
+		require.ErrorAs(t, err, &option, name)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestRunStopsWhenToldAndRestoresThePath(t *testing.T) {
+	before, _, _ := asm.Active()
+	ctx, cancel := context.WithCancel(t.Context())
+	o := quick("rng")
+	o.Log = func(string, ...any) { cancel() } // after the first row
+	report, err := Run(ctx, o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, report.Rows, 1)
+	after, _, _ := asm.Active()
+	require.Equal(t, before, after)
+}
+
+// sampleReport has one row of every kind.
+func sampleReport() *Report {
+	ours := Times{Nanoseconds: []float64{100, 110, 105}, Calls: 7, Median: 105, Interval: [2]float64{100, 110}}
+	theirs := Times{Nanoseconds: []float64{200, 210, 220}, Calls: 3, Median: 210, Interval: [2]float64{200, 220}}
+	return &Report{
+		Schema:  SchemaVersion,
+		Machine: Machine{CPU: "A CPU, of 2 cores", Processors: 2, Platform: "linux/amd64", Go: "go1", Peaks: []Peak{{"avx2", 1, FMA, 0, 60}}},
+		Rows: []Row{{
+			Suite: "gemm", Name: "forward/2x3x4", Path: "avx2", Threads: 1, Amount: 48, Unit: "flop", Times: ours, Rate: 48. / 105,
+			Floor: Floor{50, []Term{{"", FMA, 24, 50}}}, Fraction: 50. / 105,
+			Rivals: []Rival{
+				{Name: "openblas", Status: Measured, Times: &theirs, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
+				{Name: "pytorch", Status: Missing, Detail: "apt install python3-torch"},
+			},
+			Change: &Change{Verdict: Faster, Ratio: 0.9, Interval: [2]float64{0.8, 0.95}},
+		}, {
+			Suite: "rng", Name: "philox/8", Path: "generic", Threads: 2, Amount: 32, Unit: "B", Times: ours, Rate: 32. / 105,
+		}},
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sampleReport().Write(&b, "json"))
+	back, err := ReadJSON(&b)
+	require.NoError(t, err)
+	require.Equal(t, sampleReport(), back)
+
+	_, err = ReadJSON(strings.NewReader("| a table |"))
+	require.ErrorContains(t, err, "-o json")
+	_, err = ReadJSON(strings.NewReader(`{"schema": 99}`))
+	require.ErrorContains(t, err, "99")
+}
+
+func TestCSVHasEveryRepetition(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sampleReport().Write(&b, "csv"))
+	lines, err := csv.NewReader(&b).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, lines, 1+3+3+1+3)
+	column := map[string]int{}
+	for i, name := range lines[0] {
+		column[name] = i
+	}
+	get := func(line int, name string) string { return lines[line][column[name]] }
+	require.Equal(t, "A CPU, of 2 cores", get(1, "cpu"))
+	require.Equal(t, "110", get(2, "ns"))
+	require.Equal(t, "2", get(2, "repetition"))
+	require.Equal(t, "openblas", get(4, "program"))
+	require.Equal(t, "200", get(4, "ns"))
+	require.Equal(t, Missing, get(7, "status"))
+	require.Empty(t, get(7, "ns"))
+}
+
+// TestGoFormat holds the output against the Go project's proposal 14313, the
+// format that benchstat reads.
+func TestGoFormat(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sampleReport().Write(&b, "go"))
+	configuration := regexp.MustCompile(`^[a-z][^\sA-Z]*: .+$`)
+	result := regexp.MustCompile(`^Benchmark[A-Z]\S*-\d+\t(\d+)((?:\t\S+ \S+)+)$`)
+	found := map[string][]float64{}
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if configuration.MatchString(line) {
+			continue
+		}
+		m := result.FindStringSubmatch(line)
+		require.NotNil(t, m, line)
+		name, _, _ := strings.Cut(line, "\t")
+		value, unit, _ := strings.Cut(strings.Split(strings.TrimSpace(m[2]), "\t")[0], " ")
+		require.Equal(t, "ns/op", unit)
+		ns, err := strconv.ParseFloat(value, 64)
+		require.NoError(t, err)
+		found[name] = append(found[name], ns)
+	}
+	require.Equal(t, map[string][]float64{
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=revgen-1":   {100, 110, 105},
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-1": {200, 210, 220},
+		"BenchmarkRng/philox/8/path=generic/program=revgen-2":      {100, 110, 105},
+	}, found)
+}
+
+func TestMarkdownTables(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sampleReport().Write(&b, "md"))
+	columns := 0
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		n := strings.Count(line, "|")
+		if columns == 0 {
+			columns = n
+		}
+		require.Equal(t, columns, n, line)
+	}
+	text := b.String()
+	require.Contains(t, text, "| openblas | 210 ns ± 5 % | 2.00 (1.80–2.20) | faster, 0.900 (0.800–0.950) |")
+	require.Contains(t, text, "pytorch | missing |")
+	require.Error(t, sampleReport().Write(&b, "yaml"))
+}

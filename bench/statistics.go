@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"math"
+	"slices"
+)
+
+// confidence is the coverage of every interval in a report.
+const confidence = 0.95
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// medianInterval returns the confidence interval of the median that order
+// statistics give whatever the distribution. With fewer than six values there
+// is none of 95 %, and the extremes are returned.
+func medianInterval(x []float64) [2]float64 {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	if n == 0 {
+		return [2]float64{math.NaN(), math.NaN()}
+	}
+	// (s[k], s[n−1−k]) misses when at most k values fall on one side.
+	k, tail, term := -1, 0.0, math.Pow(0.5, float64(n))
+	for i := 0; i < n/2; i++ {
+		if tail += term; 2*tail > 1-confidence {
+			break
+		}
+		k = i
+		term *= float64(n-i) / float64(i+1)
+	}
+	k = max(k, 0)
+	return [2]float64{s[k], s[n-1-k]}
+}
+
+// ratioInterval returns a confidence interval for the factor between the
+// distributions of b and of a, if both have the same shape on a logarithmic
+// scale: the Hodges–Lehmann interval, which the exact distribution of the
+// Mann–Whitney statistic gives. ok reports whether there are enough values for
+// the confidence; otherwise the interval is the widest that they allow.
+func ratioInterval(a, b []float64) (interval [2]float64, ok bool) {
+	n, m := len(a), len(b)
+	if n == 0 || m == 0 {
+		return [2]float64{math.NaN(), math.NaN()}, false
+	}
+	ratios := make([]float64, 0, n*m)
+	for _, x := range a {
+		for _, y := range b {
+			ratios = append(ratios, y/x)
+		}
+	}
+	slices.Sort(ratios)
+	// P(U ≤ k) on either side stays within half of what may be missed.
+	probabilities := mannWhitney(n, m)
+	k, tail := -1, 0.0
+	for u, p := range probabilities {
+		if tail += p; 2*tail > 1-confidence {
+			break
+		}
+		k = u
+	}
+	if k < 0 {
+		return [2]float64{ratios[0], ratios[len(ratios)-1]}, false
+	}
+	return [2]float64{ratios[k], ratios[len(ratios)-1-k]}, true
+}
+
+// mannWhitney returns the probabilities of the statistic U = 0 … n·m for two
+// samples from the same continuous distribution.
+func mannWhitney(n, m int) []float64 {
+	// count[j][u] is the probability for i values of the one and j of the
+	// other sample: the largest of all i+j belongs to either.
+	count := make([][]float64, m+1)
+	for j := range count {
+		count[j] = []float64{1}
+	}
+	for i := 1; i <= n; i++ {
+		next := make([][]float64, m+1)
+		next[0] = []float64{1}
+		for j := 1; j <= m; j++ {
+			p := make([]float64, i*j+1)
+			for u, x := range count[j] { // largest of the one: beats all j
+				p[u+j] += x * float64(i) / float64(i+j)
+			}
+			for u, x := range next[j-1] {
+				p[u] += x * float64(j) / float64(i+j)
+			}
+			next[j] = p
+		}
+		count = next
+	}
+	return count[m]
+}

@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A Suite is a group of rows that take the same kind of size.
+type Suite struct {
+	Name    string
+	Summary string
+	Size    string // what an element of Sizes means
+	Sizes   []string
+	each    func(system string) string // default size for every system, in place of Sizes
+	rows    func(e *environment, size string) ([]*operation, error)
+}
+
+// Suites returns all suites in the order in which they run.
+func Suites() []Suite {
+	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, sampleSuite, iterationSuite}
+}
+
+// environment is what the rows of one path and number of threads share.
+type environment struct {
+	path    asm.Path
+	workers *pool.Pool
+	systems []engine.Definition
+}
+
+func (e *environment) threads() int { return e.workers.Threads() }
+
+// An operation is a row before it is measured.
+type operation struct {
+	name   string
+	amount float64 // of unit, in one call
+	unit   string
+	need   need
+	call   func()
+	rivals []rival
+	note   string
+	close  func()
+}
+
+// A rival is something to compare an operation with: a peer, or another way
+// within the program.
+type rival struct {
+	name string // of the peer, or of what is done
+	// prepare sends the inputs to the peer, selects its operation, and returns
+	// how far its results are from ours. Without a peer, p is nil.
+	prepare func(p *peers.Process) (agreement, error)
+	call    func() // in place of a peer
+	// unlike says how the rival's work differs, if it does.
+	unlike string
+}
+
+// An agreement is the outcome of comparing results.
+type agreement struct {
+	difference float64
+	tolerance  float64
+	measure    string // what difference is
+}
+
+// worst returns the largest |a−b| relative to the largest |b|.
+func worst(a, b []float32) float64 {
+	var difference, size float64
+	for i := range b {
+		d := math.Abs(float64(a[i]) - float64(b[i]))
+		if math.IsNaN(d) {
+			return math.Inf(1)
+		}
+		difference = max(difference, d)
+		size = max(size, math.Abs(float64(b[i])))
+	}
+	if difference == 0 {
+		return 0
+	}
+	return difference / size
+}
+
+// worstRelative returns the largest |a−b|/|b|. Results too small for a normal
+// float32 count as zero.
+func worstRelative(a, b []float32) float64 {
+	const smallest = 0x1p-126
+	difference := 0.0
+	for i := range b {
+		x, y := float64(a[i]), float64(b[i])
+		if math.IsNaN(x) != math.IsNaN(y) {
+			return math.Inf(1)
+		}
+		if d := math.Abs(x - y); d > smallest {
+			difference = max(difference, d/max(math.Abs(y), smallest))
+		}
+	}
+	return difference
+}
+
+// split returns a function that calls body for ranges of at most piece of n
+// things, on all threads.
+func (e *environment) split(n, piece int, body func(lo, hi int)) func() {
+	if e.threads() == 1 {
+		return func() { body(0, n) }
+	}
+	// A share of everything at most, so that no thread is left without work.
+	piece = min(piece, (n+e.threads()-1)/e.threads())
+	run := func(i int) { body(i*piece, min((i+1)*piece, n)) }
+	return func() { e.workers.Run((n+piece-1)/piece, run) }
+}
+
+// parseSize splits a size such as 2048x64x64 into its numbers.
+func parseSize(size string, numbers int, meaning string) ([]int, error) {
+	parts := strings.Split(size, "x")
+	values := make([]int, len(parts))
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > 1<<30 || len(parts) != numbers {
+			return nil, optionf("size %q is not of the form %s", size, meaning)
+		}
+		values[i] = n
+	}
+	return values, nil
+}
+
+// noise returns n standard normal numbers that depend on the seed.
+func noise(n int, seed uint64) []float32 {
+	x := make([]float32, (n+3)/4*4)
+	asm.Normals(x, &asm.Counter{Seed: seed}, 0)
+	return x[:n]
+}
