@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package asm
 
 func signMask(dst []uint64, logits []float32, rows, n int) { signMaskGeneric(dst, logits, rows, n) }
