@@ -21,6 +21,12 @@ type Multiquadric struct{ C2, Beta, Weight float64 }
 // only the widest is evaluated as an exponential, the others are its powers by
 // squaring. Squaring doubles the relative error, which a ladder may do four
 // times in all.
+//
+// With ε = 2^−22, a Gaussian has a relative error of at most ε(1 + a·d²) for
+// the exponent a, sixteen times ε at most in a ladder; a multiquadric,
+// ε(2 + 2β + β·|log₂(c²+d²)|). Gaussians below the smallest normal number are
+// that number or zero, and multiquadrics stay constant beyond c²+d² = 1e38.
+// NaN propagates.
 type Radial struct {
 	steps []radialStep
 }
