@@ -23,6 +23,7 @@ func config(t *testing.T) *ising.Config {
 	c, err := ising.Preset("quick")
 	require.NoError(t, err)
 	c.Training.Steps, c.Training.Batch = 12, 300
+	c.Target.L = 2 // a witness of 16 configurations, and state beyond the parameters
 	c.Training.LogEvery, c.Training.CheckpointEvery = 1, 5
 	c.Generator.Hidden = []int{16}
 	c.Evaluation.Samples = 1000

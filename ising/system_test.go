@@ -25,6 +25,15 @@ func small(t *testing.T, preset string) *Config {
 	return c
 }
 
+// mmdConfig is a small configuration of the maximum mean discrepancy with
+// spins flipped one by one, a bernoulli head and the U-statistic.
+func mmdConfig(t *testing.T) *Config {
+	c := small(t, "quick")
+	c.Loss.Objective, c.Loss.Average, c.Loss.RaoBlackwell = "mmd", "sampled", false
+	c.Loss.Kernel.Bandwidths, c.Loss.Statistic = []float64{1.5}, mmd.U
+	return c
+}
+
 func newTrainer(t *testing.T, c *Config, threads int) *engine.Trainer {
 	t.Helper()
 	workers := pool.New(threads)
@@ -168,7 +177,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 // TestDifferenceIsThatOfTheLoss flips single spins of a batch and computes the
 // loss again.
 func TestDifferenceIsThatOfTheLoss(t *testing.T) {
-	c := small(t, "quick")
+	c := mmdConfig(t)
 	c.Training.Batch = 64
 	trainer := newTrainer(t, c, 1)
 	s := trainer.System().(*system)
@@ -326,7 +335,7 @@ func TestTreeMatchesEnumeration(t *testing.T) {
 }
 
 func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
-	c := small(t, "quick")
+	c := mmdConfig(t)
 	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
 	trainer := newTrainer(t, c, 2)
 	o := trainer.System().(*system).objective.(*enumeratedObjective)
@@ -456,7 +465,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"loss.rao_blackwell":        func(c *Config) { c.Loss.RaoBlackwell = true },
 		"training.batch":            func(c *Config) { c.Training.Batch = 0 },
 	} {
-		c := small(t, "quick")
+		c := mmdConfig(t)
 		require.NoError(t, c.Validate())
 		change(c)
 		require.ErrorContains(t, c.Validate(), key+":", key)
