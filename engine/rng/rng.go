@@ -46,13 +46,25 @@ func Normals(dst []float32, dim int, c *asm.Counter, first uint64) {
 		asm.Normals(dst, c, first*perSample)
 		return
 	}
+	// The last block of a sample is cut; many samples share one draw.
+	var draw [chunk]float32
+	stride := int(4 * perSample)
 	whole := dim &^ 3
-	var tail [4]float32
-	for row := 0; len(dst) > 0; row++ {
-		block := (first + uint64(row)) * perSample
-		asm.Normals(dst[:whole], c, block)
-		asm.Normals(tail[:], c, block+perSample-1)
-		copy(dst[whole:dim], tail[:])
-		dst = dst[dim:]
+	for rows := len(dst) / dim; rows > 0; {
+		n := min(rows, chunk/stride)
+		if n == 0 {
+			asm.Normals(dst[:whole], c, first*perSample)
+			asm.Normals(draw[:4], c, (first+1)*perSample-1)
+			copy(dst[whole:dim], draw[:])
+			n = 1
+		} else {
+			asm.Normals(draw[:n*stride], c, first*perSample)
+			for r := range n {
+				copy(dst[r*dim:(r+1)*dim], draw[r*stride:])
+			}
+		}
+		dst, rows, first = dst[n*dim:], rows-n, first+uint64(n)
 	}
 }
+
+const chunk = 512 // normals of one draw of short samples
