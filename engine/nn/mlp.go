@@ -150,15 +150,18 @@ func (a Activations) Output() []float32 { return a[len(a)-1] }
 
 // Forward computes the layers of rows lo … hi−1 from their input a[0].
 func (m *MLP) Forward(a Activations, p *Packed, params []float32, lo, hi int) {
-	last := m.Layers() - 1
 	for l := range m.Layers() {
-		in, out := m.sizes[l], m.sizes[l+1]
-		slope := m.slope
-		if l == last {
-			slope = 1
-		}
-		asm.DenseForward(a[l+1][lo*out:hi*out], a[l][lo*in:hi*in], p.forward[l], m.Biases(params, l), hi-lo, in, out, slope)
+		m.ForwardLayer(a, p, params, l, lo, hi)
 	}
+}
+
+// ForwardLayer computes a[l+1] of rows lo … hi−1 from a[l].
+func (m *MLP) ForwardLayer(a Activations, p *Packed, params []float32, l, lo, hi int) {
+	in, out, slope := m.sizes[l], m.sizes[l+1], m.slope
+	if l == m.Layers()-1 {
+		slope = 1
+	}
+	asm.DenseForward(a[l+1][lo*out:hi*out], a[l][lo*in:hi*in], p.forward[l], m.Biases(params, l), hi-lo, in, out, slope)
 }
 
 // Scratch holds one block's gradients between two layers.
