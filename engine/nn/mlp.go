@@ -53,6 +53,9 @@ func (m *MLP) NumParams() int { return m.params }
 func (m *MLP) In() int  { return m.sizes[0] }
 func (m *MLP) Out() int { return m.sizes[len(m.sizes)-1] }
 
+// Width returns the width of layer l's values; layer 0 is the input.
+func (m *MLP) Width(l int) int { return m.sizes[l] }
+
 // Weights returns layer l's weights, [in][out] row-major, within params.
 func (m *MLP) Weights(params []float32, l int) []float32 {
 	n := m.sizes[l] * m.sizes[l+1]
