@@ -1,0 +1,17 @@
+package gmm
+
+import "github.com/revgen/revgen/engine"
+
+// Definition registers the system with the command line.
+var Definition = engine.Definition{
+	Name:    "gmm",
+	Summary: "Gaussian mixture in any dimension",
+	Presets: Presets,
+	Preset: func(name string) (engine.Config, error) {
+		c, err := Preset(name)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	},
+}

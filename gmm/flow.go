@@ -1,0 +1,279 @@
+package gmm
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/nn"
+)
+
+// A flow is a RealNVP: depth affine couplings, each of which changes one part
+// of the coordinates by a map that depends on the other part,
+//
+//	v_{l+2} = v_l ⊙ e^{σ_l} + t_l,   σ_l = c tanh(s_l / c),
+//
+// where the perceptrons s_l and t_l see v_{l+1}. The parts take turns: v_0 and
+// v_1 are the parts of the noise z, and v_{depth} and v_{depth+1} those of the
+// state x. So
+//
+//	v_l = (v_{l+2} − t_l) ⊙ e^{−σ_l}   and   ln |∂x/∂z| = Σ_l Σ_i σ_l,i.
+type flow struct {
+	nets  networks // scale and translation of each coupling
+	depth int
+	clamp float32
+	part  [2][]int // coordinates of v_l for even and odd l
+}
+
+func newFlow(c GeneratorConfig, dim int) *flow {
+	f := &flow{nets: networks{dim: dim, latent: dim}, depth: c.Depth, clamp: float32(c.Clamp)}
+	for i := range dim {
+		part := i % 2
+		if c.Partition == "halves" {
+			part = i / ((dim + 1) / 2)
+		}
+		f.part[part] = append(f.part[part], i)
+	}
+	for l := range f.depth {
+		sizes := append([]int{len(f.part[(l+1)%2])}, c.Hidden...)
+		sizes = append(sizes, len(f.part[l%2]))
+		for _, name := range []string{"scale", "translation"} {
+			f.nets.add(fmt.Sprintf("coupling %d, %s", l+1, name), nn.NewMLP(float32(c.Slope), sizes...))
+		}
+	}
+	return f
+}
+
+func (f *flow) networks() *networks { return &f.nets }
+
+// width returns the number of coordinates of v_l.
+func (f *flow) width(l int) int { return len(f.part[l%2]) }
+
+// A flowPass holds the rows that the last forward or inverse took through a
+// flow.
+type flowPass struct {
+	flow     *flow
+	rows     int
+	versions [][]float32 // v_l, [rows][width(l)]
+	squashed [][]float32 // tanh(s_l/c)
+	stretch  [][]float32 // e^{σ_l}
+	shift    []float32   // t_l of the present coupling
+	recorder recorder
+	layers   []nn.Activations
+}
+
+func (f *flow) newPass(rows int, backward bool) pass {
+	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*f.width(0))}
+	for l := range f.depth + 2 {
+		p.versions = append(p.versions, make([]float32, rows*f.width(l)))
+	}
+	for l := range f.depth {
+		p.squashed = append(p.squashed, make([]float32, rows*f.width(l)))
+		p.stretch = append(p.stretch, make([]float32, rows*f.width(l)))
+		for i, out := range [][]float32{p.squashed[l], p.shift} {
+			p.layers = append(p.layers, p.recorder.activations(f.nets.nets[2*l+i], p.versions[l+1], out))
+		}
+	}
+	return p
+}
+
+// split copies the columns of x, [rows][dim], that belong to v_l.
+func (p *flowPass) split(v, x []float32, l int) {
+	columns, d := p.flow.part[l%2], p.flow.nets.dim
+	for r := range p.rows {
+		row := x[r*d : (r+1)*d]
+		for i, column := range columns {
+			v[r*len(columns)+i] = row[column]
+		}
+	}
+}
+
+// join is the inverse of split.
+func (p *flowPass) join(x, v []float32, l int) {
+	columns, d := p.flow.part[l%2], p.flow.nets.dim
+	for r := range p.rows {
+		row := x[r*d : (r+1)*d]
+		for i, column := range columns {
+			row[column] = v[r*len(columns)+i]
+		}
+	}
+}
+
+// condition evaluates the perceptrons of coupling l: squashed, stretch and
+// shift.
+func (p *flowPass) condition(l int, w *weights) {
+	f := p.flow
+	for i := 2 * l; i < 2*l+2; i++ {
+		f.nets.nets[i].Forward(p.layers[i], w.packed[i], f.nets.of(w.params, i), 0, p.rows)
+	}
+	n := p.rows * f.width(l)
+	squashed, stretch := p.squashed[l][:n], p.stretch[l][:n]
+	if f.clamp != 1 {
+		for i := range squashed {
+			squashed[i] /= f.clamp
+		}
+	}
+	asm.Tanh(squashed, squashed)
+	for i, v := range squashed {
+		stretch[i] = f.clamp * v
+	}
+	asm.Exp(stretch, stretch)
+}
+
+func (p *flowPass) forward(x, z []float32, w *weights) {
+	f := p.flow
+	p.rows = len(z) / f.nets.dim
+	for l := range 2 {
+		p.split(p.versions[l], z, l)
+	}
+	for l := range f.depth {
+		p.condition(l, w)
+		v, next := p.versions[l], p.versions[l+2]
+		shift := p.shift[:len(v)]
+		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
+			next[i] = v[i]*e + shift[i]
+		}
+	}
+	for l := f.depth; l < f.depth+2; l++ {
+		p.join(x, p.versions[l], l)
+	}
+}
+
+// inverse sets z to the noise of which forward makes x.
+func (p *flowPass) inverse(z, x []float32, w *weights) {
+	f := p.flow
+	p.rows = len(x) / f.nets.dim
+	for l := f.depth; l < f.depth+2; l++ {
+		p.split(p.versions[l], x, l)
+	}
+	for l := f.depth - 1; l >= 0; l-- {
+		p.condition(l, w)
+		v, next := p.versions[l], p.versions[l+2]
+		shift := p.shift[:len(v)]
+		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
+			v[i] = (next[i] - shift[i]) / e
+		}
+	}
+	for l := range 2 {
+		p.join(z, p.versions[l], l)
+	}
+}
+
+// logDensity sets dst[r] = ln q(x_r) of the rows of the last forward or inverse,
+// ln N(z | 0, I) − ln |∂x/∂z|.
+func (p *flowPass) logDensity(dst []float64) {
+	f := p.flow
+	for r := range dst {
+		dst[r] = -float64(f.nets.dim) / 2 * math.Log(2*math.Pi)
+	}
+	for l := range 2 {
+		width := f.width(l)
+		for i, z := range p.versions[l][:p.rows*width] {
+			dst[i/width] -= float64(z) * float64(z) / 2
+		}
+	}
+	for l := range f.depth {
+		width := f.width(l)
+		for i, v := range p.squashed[l][:p.rows*width] {
+			dst[i/width] -= float64(f.clamp) * float64(v)
+		}
+	}
+}
+
+// backward goes through the couplings in reverse. With g the gradient by
+// v_{l+2},
+//
+//	∂L/∂t_l = g,   ∂L/∂s_l = g ⊙ v_l ⊙ e^{σ_l} (1 − tanh²(s_l/c)),
+//	∂L/∂v_l = g ⊙ e^{σ_l},
+//
+// and both perceptrons add what they have for v_{l+1} to its gradient.
+func (p *flowPass) backward(grad, dx []float32, w *weights, s *scratch) {
+	f := p.flow
+	for l := f.depth; l < f.depth+2; l++ {
+		p.split(s.state[l%2], dx, l)
+	}
+	for l := f.depth - 1; l >= 0; l-- {
+		n := p.rows * f.width(l)
+		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
+		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
+		scaleOut := s.out[:n]
+		for i, q := range squashed {
+			scaleOut[i] = g[i] * v[i] * stretch[i] * (1 - q*q)
+		}
+		for i, dout := range [2][]float32{scaleOut, g} {
+			net := 2*l + i
+			var din []float32
+			if l > 0 { // v_1 is noise
+				din = s.in[:len(other)]
+			}
+			p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout, f.nets.of(w.params, net),
+				p.layers[net], w.packed[net], p.rows, s.net)
+			if din != nil {
+				asm.Accumulate(other, din)
+			}
+		}
+		for i, e := range stretch {
+			g[i] *= e
+		}
+	}
+}
+
+// forward64 returns the state of the noise z and ln |∂x/∂z| in float64: the
+// specification of forward, and the function that gradients are checked against
+// by central differences.
+func (f *flow) forward64(params, z []float64) (x []float64, logVolume float64) {
+	var v [2][]float64
+	for part, columns := range f.part {
+		for _, i := range columns {
+			v[part] = append(v[part], z[i])
+		}
+	}
+	for l := range f.depth {
+		sigma, shift := f.condition64(params, l, v[(l+1)%2])
+		for i := range sigma {
+			v[l%2][i] = v[l%2][i]*math.Exp(sigma[i]) + shift[i]
+			logVolume += sigma[i]
+		}
+	}
+	x = make([]float64, len(z))
+	for part, columns := range f.part {
+		for i, column := range columns {
+			x[column] = v[part][i]
+		}
+	}
+	return x, logVolume
+}
+
+// condition64 returns σ_l and t_l.
+func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift []float64) {
+	n := &f.nets
+	sigma = n.nets[2*l].Forward64(params[n.offsets[2*l]:], u)
+	shift = n.nets[2*l+1].Forward64(params[n.offsets[2*l+1]:], u)
+	c := float64(f.clamp)
+	for i, s := range sigma {
+		sigma[i] = c * math.Tanh(s/c)
+	}
+	return sigma, shift
+}
+
+// numericalLogVolume returns ln |det ∂x/∂z| of a map by central differences.
+func numericalLogVolume(state func(z []float64) []float64, z []float64) float64 {
+	const h = 1e-5
+	d := len(z)
+	jacobian := mat.NewDense(d, d, nil)
+	at := append([]float64(nil), z...)
+	for j := range d {
+		at[j] = z[j] + h
+		up := state(at)
+		at[j] = z[j] - h
+		down := state(at)
+		at[j] = z[j]
+		for i := range d {
+			jacobian.Set(i, j, (up[i]-down[i])/(2*h))
+		}
+	}
+	logVolume, _ := mat.LogDet(jacobian)
+	return logVolume
+}

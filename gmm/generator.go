@@ -1,0 +1,166 @@
+package gmm
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A generator is G_θ: noise z ~ N(0, I) of latent coordinates to states of dim
+// coordinates. It is immutable; a pass holds what one evaluation needs.
+type generator interface {
+	networks() *networks
+	// newPass makes room for up to the given number of rows, and for their
+	// backward pass if backward is set.
+	newPass(rows int, backward bool) pass
+}
+
+// A pass takes rows of a batch through a generator and back. Its buffers stay
+// in a core's caches, but for what the backward pass reads again.
+type pass interface {
+	// forward sets x, [rows][dim], to the states of the noise z, [rows][latent].
+	forward(x, z []float32, w *weights)
+	// backward adds to grad the gradient by the parameters, given dx = ∂L/∂x
+	// of the rows of the last forward.
+	backward(grad, dx []float32, w *weights, s *scratch)
+}
+
+// networks are the perceptrons that a generator consists of. Their parameters
+// stand one after the other in the flat vector θ.
+type networks struct {
+	dim, latent int
+	nets        []*nn.MLP
+	names       []string
+	offsets     []int
+	params      int
+}
+
+func (n *networks) add(name string, net *nn.MLP) {
+	n.nets = append(n.nets, net)
+	n.names = append(n.names, name)
+	n.offsets = append(n.offsets, n.params)
+	n.params += net.NumParams()
+}
+
+// of returns the part of params, θ or a gradient, that belongs to a perceptron.
+func (n *networks) of(params []float32, net int) []float32 {
+	return params[n.offsets[net]:][:n.nets[net].NumParams()]
+}
+
+func (n *networks) tensorName(i int) string {
+	net := len(n.nets) - 1
+	for i < n.offsets[net] {
+		net--
+	}
+	return fmt.Sprintf("%s: %s", n.names[net], n.nets[net].TensorName(i-n.offsets[net]))
+}
+
+// initialize draws PyTorch's default for linear layers and multiplies last
+// layers by gain.
+func (n *networks) initialize(params []float32, seed uint64, gain float64) {
+	c := rng.Stream(seed, rng.Initialization, 0)
+	var block uint64
+	for i, net := range n.nets {
+		own := n.of(params, i)
+		block = net.Initialize(own, &c, block)
+		last := net.Layers() - 1
+		for _, tensor := range [][]float32{net.Weights(own, last), net.Biases(own, last)} {
+			for j := range tensor {
+				tensor[j] *= float32(gain)
+			}
+		}
+	}
+}
+
+// weights are a generator's parameters in the order in which products consume
+// them.
+type weights struct {
+	params []float32
+	packed []*nn.Packed
+}
+
+func (n *networks) newWeights(backward bool) *weights {
+	w := &weights{}
+	for _, net := range n.nets {
+		w.packed = append(w.packed, net.NewPacked(backward))
+	}
+	return w
+}
+
+// pack refreshes one perceptron's weights from w.params; perceptrons are
+// independent of each other.
+func (n *networks) pack(w *weights, net int) {
+	n.nets[net].Pack(w.packed[net], n.of(w.params, net))
+}
+
+// A scratch holds the gradients between layers and between perceptrons of up to
+// a number of rows. The first perceptron of a generator is none narrower than
+// the others.
+type scratch struct {
+	net   *nn.Scratch
+	state [2][]float32 // ∂L by the parts of the state
+	out   []float32    // ∂L by a perceptron's output
+	in    []float32    // ∂L by a perceptron's input
+}
+
+func (n *networks) newScratch(rows int) *scratch {
+	width := rows * max(n.nets[0].In(), n.nets[0].Out())
+	s := &scratch{net: n.nets[0].NewScratch(rows), out: make([]float32, width), in: make([]float32, width)}
+	for part := range s.state {
+		s.state[part] = make([]float32, width)
+	}
+	return s
+}
+
+func newGenerator(c GeneratorConfig, dim int) generator {
+	if c.Kind == "residual" {
+		return newResidual(c, dim)
+	}
+	return newFlow(c, dim)
+}
+
+// A recorder lays out the activations of a pass's perceptrons. Layers that the
+// backward pass need not read, or computes again for next to nothing, share
+// buffers, so that less of a block leaves the core's caches.
+type recorder struct {
+	rows     int
+	backward bool
+	shared   [2][]float32
+}
+
+// cheapInput is the width of an input up to which a perceptron's first layer is
+// computed again rather than stored.
+const cheapInput = 8
+
+// forgets reports whether layer 1 of a perceptron is shared.
+func (r *recorder) forgets(net *nn.MLP) bool {
+	return net.Layers() > 1 && (!r.backward || net.In() <= cheapInput)
+}
+
+// activations returns room for the layers of net, whose input and output have
+// their places already.
+func (r *recorder) activations(net *nn.MLP, in, out []float32) nn.Activations {
+	a := nn.Activations{in}
+	for l := range net.Layers() - 1 {
+		switch n := r.rows * net.Width(l+1); {
+		case l == 0 && r.forgets(net), !r.backward:
+			if shared := &r.shared[l%2]; len(*shared) < n {
+				*shared = make([]float32, n)
+			}
+			a = append(a, r.shared[l%2])
+		default:
+			a = append(a, make([]float32, n))
+		}
+	}
+	return append(a, out)
+}
+
+// backward is net.Backward of the first rows of a, whose forgotten layer it
+// computes again.
+func (r *recorder) backprop(net *nn.MLP, grad, din, dout, params []float32, a nn.Activations, p *nn.Packed, rows int, s *nn.Scratch) {
+	if r.forgets(net) {
+		net.ForwardLayer(a, p, params, 0, 0, rows)
+	}
+	net.Backward(grad, din, dout, a, p, 0, rows, s)
+}

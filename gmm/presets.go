@@ -1,0 +1,94 @@
+package gmm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/optim"
+)
+
+// Presets names the ready-made configurations, the default first.
+var Presets = []string{"quick", "paper", "best"}
+
+// Preset returns a fresh copy of the named configuration.
+func Preset(name string) (*Config, error) {
+	switch name {
+	case "quick":
+		return quick(), nil
+	case "paper":
+		return paper(), nil
+	case "best":
+		return best(), nil
+	}
+	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+}
+
+// paperTarget is the mixture of the paper's Section "Continuous Validation".
+func paperTarget() TargetConfig {
+	return TargetConfig{Components: []Component{
+		{Weight: 0.6, Mean: []float64{1, 1}, Covariance: [][]float64{{0.5, 0.2}, {0.2, 0.5}}},
+		{Weight: 0.4, Mean: []float64{-1, -1}, Covariance: [][]float64{{0.5, -0.2}, {-0.2, 0.5}}},
+	}}
+}
+
+// paper holds the settings of the paper's Section "Continuous Validation: 2D
+// Gaussian Mixture". It states the target, the network, the kernel, the moves,
+// the batch, the learning rate and its decay. The number of iterations (beyond
+// the last milestone, at 100,000), the weights of the kernel's terms, the
+// clamp of the couplings' scales, the slope of LeakyReLU, AdamW's other
+// constants and those of the boundary penalty are ours.
+func paper() *Config {
+	return &Config{
+		Common: engine.Common{
+			Schema: engine.SchemaVersion, System: "gmm", Preset: "paper",
+			Training: engine.Training{
+				Seed: 1, Steps: 120_000, Batch: 2048,
+				Optimizer:       optim.AdamW{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
+				Schedule:        optim.Schedule{Kind: "step", Milestones: []int{20_000, 50_000, 100_000}, Factor: 0.71},
+				CheckpointEvery: 5000, LogEvery: 500,
+			},
+			Evaluation: engine.Evaluating{Samples: 200_000},
+		},
+		Target:     paperTarget(),
+		Transition: TransitionConfig{Sigma: []float64{0.1}, Steps: 3},
+		Generator: GeneratorConfig{
+			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
+			Partition: "parity", Clamp: 1,
+		},
+		Loss: LossConfig{
+			Objective: "reversibility",
+			Kernel: mmd.Kernel{
+				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
+				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
+			},
+			Statistic: mmd.V,
+			Boundary:  BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+		},
+	}
+}
+
+// best is the most accurate recipe known: moves long enough that the narrow
+// kernel sees them, and the unbiased statistic.
+func best() *Config {
+	c := paper()
+	c.Preset = "best"
+	c.Training.Steps = 10_000
+	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
+	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
+	c.Training.EMA = 0.998
+	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
+	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10}
+	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}
+	c.Loss.Statistic = mmd.U
+	return c
+}
+
+// quick reaches a useful sampler within seconds on two cores.
+func quick() *Config {
+	c := best()
+	c.Preset = "quick"
+	c.Training.Steps = 3000
+	return c
+}

@@ -1,0 +1,115 @@
+package gmm
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// testConfigs are small training runs that take every branch of a step.
+func testConfigs() map[string]*Config {
+	small := func(change func(c *Config)) *Config {
+		c := paper()
+		c.Training.Batch, c.Training.Steps = 700, 5
+		c.Evaluation.Samples = 3000
+		change(c)
+		return c
+	}
+	return map[string]*Config{
+		"paper": small(func(*Config) {}),
+		"best": small(func(c *Config) {
+			b := best()
+			c.Training.EMA, c.Transition, c.Loss = b.Training.EMA, b.Transition, b.Loss
+		}),
+		"stationarity": small(func(c *Config) {
+			c.Transition.Sigma = []float64{0.3, 1, 2}
+			c.Loss = LossConfig{Objective: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3}}, Statistic: mmd.U, DensityWeight: 0.002}
+		}),
+		"five dimensions": small(func(c *Config) {
+			c.Target = randomMixture(5, 3, 1)
+			c.Generator.Hidden, c.Generator.Clamp = []int{16}, 2
+			c.Loss.Boundary.Center = []float64{1, 0, 0, 0, 1}
+		}),
+		"residual": small(func(c *Config) {
+			c.Target = randomMixture(3, 2, 2)
+			c.Generator = GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
+		}),
+		"one dimension": small(func(c *Config) {
+			c.Target = randomMixture(1, 2, 3)
+			c.Generator = GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{32}, Slope: 0.01, Gain: 1}
+		}),
+	}
+}
+
+// TestStepsAreTheSameForAnyThreads trains with several numbers of threads and
+// expects the same bits, and no allocation.
+func TestStepsAreTheSameForAnyThreads(t *testing.T) {
+	for name, c := range testConfigs() {
+		var params []float32
+		var record engine.Record
+		for _, threads := range []int{1, 2, 3} {
+			workers := pool.New(threads)
+			trainer, err := engine.NewTrainer(c, workers)
+			require.NoError(t, err, name)
+			for range 3 {
+				require.NoError(t, trainer.Step())
+			}
+			if params == nil {
+				params, record = append([]float32(nil), trainer.Params()...), trainer.Record()
+			}
+			require.Equal(t, params, trainer.Params(), "%s on %d threads", name, threads)
+			require.Equal(t, record, trainer.Record(), "%s on %d threads", name, threads)
+			require.Positive(t, record.Acceptance)
+			require.False(t, math.IsNaN(record.Loss))
+			require.Zero(t, testing.AllocsPerRun(3, func() { require.NoError(t, trainer.Step()) }), name)
+			workers.Close()
+		}
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	for _, name := range []string{"paper", "best"} {
+		b.Run(name, func(b *testing.B) {
+			c, err := Preset(name)
+			require.NoError(b, err)
+			workers := pool.New(0)
+			defer workers.Close()
+			trainer, err := engine.NewTrainer(c, workers)
+			require.NoError(b, err)
+			for b.Loop() {
+				require.NoError(b, trainer.Step())
+			}
+		})
+	}
+}
+
+// BenchmarkParts times the parts of a step of the paper's preset.
+func BenchmarkParts(b *testing.B) {
+	workers := pool.New(0)
+	defer workers.Close()
+	sys, err := paper().New(workers)
+	require.NoError(b, err)
+	s := sys.(*system)
+	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+	s.Initialize(params)
+	for _, part := range []struct {
+		name string
+		run  func()
+	}{
+		{"generate", func() { s.Generate(params, 1) }},
+		{"transition", func() { s.Transition(1) }},
+		{"discrepancy", func() { s.Discrepancy(1) }},
+		{"backward", func() { s.Backward(params, grad) }},
+	} {
+		b.Run(part.name, func(b *testing.B) {
+			for b.Loop() {
+				part.run()
+			}
+		})
+	}
+}

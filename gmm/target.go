@@ -1,0 +1,223 @@
+package gmm
+
+import (
+	"fmt"
+	"math"
+)
+
+// A TargetConfig names the mixture π(x) = Σ_k w_k N(x | μ_k, Σ_k).
+type TargetConfig struct {
+	Components []Component `json:"components"`
+}
+
+// A Component is one Gaussian of a mixture of dimension d.
+type Component struct {
+	Weight     float64     `json:"weight"`     // w > 0
+	Mean       []float64   `json:"mean"`       // μ, [d]
+	Covariance [][]float64 `json:"covariance"` // Σ, [d][d], symmetric and positive definite
+}
+
+// A Target is a Gaussian mixture. It is immutable.
+type Target struct {
+	dim        int
+	components []gaussian
+}
+
+// A gaussian is a component prepared for evaluation. With the Cholesky factor
+// Σ = L Lᵀ, the vector y = L⁻¹(x − μ) is standard normal and
+//
+//	ln w N(x | μ, Σ) = logNorm − ½|y|².
+type gaussian struct {
+	Component
+	factor  []float64 // L, [d][d] row-major, zero above the diagonal
+	inverse []float64 // L⁻¹, likewise
+	logNorm float64   // ln w − Σ_i ln L_ii − (d/2) ln 2π
+}
+
+// Limits of a mixture.
+const (
+	maxDim        = 1024
+	maxComponents = 1024
+	weightSlack   = 1e-5 // of the weights' sum, so that 0.333333 may stand for a third
+)
+
+// NewTarget returns the mixture of the given components. Errors begin with the
+// key of the value that cannot be used.
+func NewTarget(c TargetConfig) (*Target, error) {
+	if n := len(c.Components); n < 1 || n > maxComponents {
+		return nil, fmt.Errorf("components: %d of them are not between 1 and %d", n, maxComponents)
+	}
+	t := &Target{dim: len(c.Components[0].Mean)}
+	if t.dim < 1 || t.dim > maxDim {
+		return nil, fmt.Errorf("components[0].mean: %d coordinates are not between 1 and %d", t.dim, maxDim)
+	}
+	var sum float64
+	for k, component := range c.Components {
+		g, err := t.newGaussian(component)
+		if err != nil {
+			return nil, fmt.Errorf("components[%d].%w", k, err)
+		}
+		t.components = append(t.components, g)
+		sum += component.Weight
+	}
+	if math.Abs(sum-1) > weightSlack {
+		return nil, fmt.Errorf("components: the weights sum to %v instead of 1", sum)
+	}
+	for k := range t.components {
+		t.components[k].Weight /= sum
+		t.components[k].logNorm -= math.Log(sum)
+	}
+	return t, nil
+}
+
+func (t *Target) newGaussian(c Component) (gaussian, error) {
+	d := t.dim
+	if !(c.Weight > 0 && c.Weight <= 1+weightSlack) {
+		return gaussian{}, fmt.Errorf("weight: %v is not in (0, 1]", c.Weight)
+	}
+	if len(c.Mean) != d {
+		return gaussian{}, fmt.Errorf("mean: %d coordinates where the first component has %d", len(c.Mean), d)
+	}
+	for i, m := range c.Mean {
+		if !finite(m) {
+			return gaussian{}, fmt.Errorf("mean[%d]: %v is not finite", i, m)
+		}
+	}
+	if len(c.Covariance) != d {
+		return gaussian{}, fmt.Errorf("covariance: %d rows for %d coordinates", len(c.Covariance), d)
+	}
+	for i, row := range c.Covariance {
+		if len(row) != d {
+			return gaussian{}, fmt.Errorf("covariance[%d]: %d values for %d coordinates", i, len(row), d)
+		}
+		for j, v := range row {
+			if !finite(v) {
+				return gaussian{}, fmt.Errorf("covariance[%d][%d]: %v is not finite", i, j, v)
+			}
+			if j < i && v != c.Covariance[j][i] {
+				return gaussian{}, fmt.Errorf("covariance: not symmetric: [%d][%d] is %v and [%d][%d] is %v", i, j, v, j, i, c.Covariance[j][i])
+			}
+		}
+	}
+	g := gaussian{Component: c}
+	var row int
+	if g.factor, row = cholesky(c.Covariance); row >= 0 {
+		return gaussian{}, fmt.Errorf("covariance: not positive definite: its leading %d×%d block is not", row+1, row+1)
+	}
+	g.inverse = invertLower(g.factor, d)
+	g.logNorm = math.Log(c.Weight) - float64(d)/2*math.Log(2*math.Pi)
+	for i := range d {
+		g.logNorm -= math.Log(g.factor[i*d+i])
+	}
+	return g, nil
+}
+
+// cholesky returns the lower triangular L with L Lᵀ = a, row-major, and −1, or
+// the first row whose leading block is not positive definite beyond rounding.
+func cholesky(a [][]float64) (l []float64, row int) {
+	const rounding = 1e-14
+	d := len(a)
+	l = make([]float64, d*d)
+	for i := range d {
+		for j := range i + 1 {
+			sum := a[i][j]
+			for k := range j {
+				sum -= l[i*d+k] * l[j*d+k]
+			}
+			if i > j {
+				l[i*d+j] = sum / l[j*d+j]
+				continue
+			}
+			if !(sum > rounding*a[i][i]) {
+				return nil, i
+			}
+			l[i*d+i] = math.Sqrt(sum)
+		}
+	}
+	return l, -1
+}
+
+// invertLower returns the inverse of a lower triangular matrix.
+func invertLower(l []float64, d int) []float64 {
+	inverse := make([]float64, d*d)
+	for j := range d {
+		inverse[j*d+j] = 1 / l[j*d+j]
+		for i := j + 1; i < d; i++ {
+			var sum float64
+			for k := j; k < i; k++ {
+				sum += l[i*d+k] * inverse[k*d+j]
+			}
+			inverse[i*d+j] = -sum / l[i*d+i]
+		}
+	}
+	return inverse
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+// Dim returns d.
+func (t *Target) Dim() int { return t.dim }
+
+// Components returns the number of components.
+func (t *Target) Components() int { return len(t.components) }
+
+// Component returns component k, with normalised weights. Its slices are the
+// target's own.
+func (t *Target) Component(k int) Component { return t.components[k].Component }
+
+// logTerm returns ln w N(x | μ, Σ).
+func (g *gaussian) logTerm(x []float64) float64 {
+	var square float64
+	d := len(x)
+	for i := range d {
+		var y float64
+		for j, l := range g.inverse[i*d:][:i+1] {
+			y += l * (x[j] - g.Mean[j])
+		}
+		square += y * y
+	}
+	return g.logNorm - square/2
+}
+
+// LogDensity returns ln π(x) for a state of d coordinates, −Inf where no
+// component has a weight that float64 can hold.
+func (t *Target) LogDensity(x []float64) float64 {
+	// A running maximum keeps exp from overflowing and one pass enough.
+	highest, sum := math.Inf(-1), 0.0
+	for k := range t.components {
+		v := t.components[k].logTerm(x)
+		if v > highest {
+			sum = sum*math.Exp(highest-v) + 1
+			highest = v
+		} else if !math.IsInf(v, -1) {
+			sum += math.Exp(v - highest)
+		}
+	}
+	if sum == 0 {
+		return math.Inf(-1)
+	}
+	return highest + math.Log(sum)
+}
+
+// Energy returns E(x) = −ln π(x), whose Boltzmann weight e^{−E} is normalised.
+func (t *Target) Energy(x []float64) float64 { return -t.LogDensity(x) }
+
+// Density returns π(x).
+func (t *Target) Density(x []float64) float64 { return math.Exp(t.LogDensity(x)) }
+
+// Responsibilities sets dst[k] to the probability that x came from component
+// k, w_k N(x | μ_k, Σ_k) / π(x). Their means over the target are the weights.
+func (t *Target) Responsibilities(dst, x []float64) {
+	highest, sum := math.Inf(-1), 0.0
+	for k := range t.components {
+		dst[k] = t.components[k].logTerm(x)
+		highest = max(highest, dst[k])
+	}
+	for k, v := range dst {
+		dst[k] = math.Exp(v - highest)
+		sum += dst[k]
+	}
+	for k := range dst {
+		dst[k] /= sum
+	}
+}

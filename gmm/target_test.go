@@ -1,0 +1,147 @@
+package gmm
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// planar is the paper's target by the formula of the two-dimensional normal
+// density with variances v and covariance c.
+func planar(x, y float64) float64 {
+	normal := func(x, y, v, c float64) float64 {
+		det := v*v - c*c
+		return math.Exp(-(v*x*x-2*c*x*y+v*y*y)/(2*det)) / (2 * math.Pi * math.Sqrt(det))
+	}
+	return 0.6*normal(x-1, y-1, 0.5, 0.2) + 0.4*normal(x+1, y+1, 0.5, -0.2)
+}
+
+func newTestTarget(t testing.TB, c TargetConfig) *Target {
+	target, err := NewTarget(c)
+	require.NoError(t, err)
+	return target
+}
+
+// randomMixture returns k components in d dimensions with random means and full
+// covariances.
+func randomMixture(d, k int, seed uint64) TargetConfig {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var c TargetConfig
+	for range k {
+		g := Component{Weight: 1 / float64(k)}
+		root := make([][]float64, d)
+		for i := range d {
+			g.Mean = append(g.Mean, 2*r.NormFloat64())
+			for range d {
+				root[i] = append(root[i], r.NormFloat64()/math.Sqrt(float64(d)))
+			}
+		}
+		for i := range d {
+			row := make([]float64, d)
+			for j := range d {
+				for l := range d {
+					row[j] += root[i][l] * root[j][l]
+				}
+				if i == j {
+					row[j] += 0.3
+				}
+			}
+			g.Covariance = append(g.Covariance, row)
+		}
+		c.Components = append(c.Components, g)
+	}
+	return c
+}
+
+func TestDensityOfThePapersTarget(t *testing.T) {
+	target := newTestTarget(t, paperTarget())
+	r := rand.New(rand.NewPCG(1, 1))
+	p := make([]float64, 2)
+	for range 1000 {
+		x := []float64{4 * r.NormFloat64(), 4 * r.NormFloat64()}
+		want := planar(x[0], x[1])
+		require.InEpsilon(t, want, target.Density(x), 1e-12)
+		require.InDelta(t, -math.Log(want), target.Energy(x), 1e-11)
+		target.Responsibilities(p, x)
+		require.InDelta(t, 1, p[0]+p[1], 1e-15)
+		require.InDelta(t, 0.4*newTestTarget(t, TargetConfig{[]Component{{1, paperTarget().Components[1].Mean, paperTarget().Components[1].Covariance}}}).Density(x)/want, p[1], 1e-12)
+	}
+	require.True(t, math.IsInf(target.LogDensity([]float64{1e200, 0}), -1))
+	require.True(t, math.IsNaN(target.LogDensity([]float64{math.NaN(), 0})))
+}
+
+// TestCholesky multiplies the factors out again.
+func TestCholesky(t *testing.T) {
+	for _, d := range []int{1, 2, 5, 17} {
+		for _, g := range newTestTarget(t, randomMixture(d, 3, uint64(d))).components {
+			var determinant float64
+			for i := range d {
+				for j := range d {
+					var sum, identity float64
+					for k := range d {
+						sum += g.factor[i*d+k] * g.factor[j*d+k]
+						identity += g.factor[i*d+k] * g.inverse[k*d+j]
+					}
+					require.InDelta(t, g.Covariance[i][j], sum, 1e-13)
+					require.InDelta(t, map[bool]float64{true: 1}[i == j], identity, 1e-13)
+				}
+				determinant += math.Log(g.factor[i*d+i])
+			}
+			require.InDelta(t, math.Log(g.Weight)-float64(d)/2*math.Log(2*math.Pi)-determinant, g.logNorm, 1e-13)
+		}
+	}
+}
+
+// TestDensityOfBatches compares the float32 density with the float64 one.
+func TestDensityOfBatches(t *testing.T) {
+	for _, c := range []TargetConfig{paperTarget(), randomMixture(1, 1, 1), randomMixture(3, 5, 2), randomMixture(24, 2, 3)} {
+		target := newTestTarget(t, c)
+		f := newDensity(target)
+		const rows = 77
+		r := rand.New(rand.NewPCG(1, 1))
+		x := make([]float32, rows*target.Dim())
+		for i := range x {
+			x[i] = float32(3 * r.NormFloat64())
+		}
+		got := make([]float32, rows)
+		f.logDensity(got, x, f.newScratch(rows+2))
+		for i, v := range got {
+			want := target.LogDensity(widen(x[i*target.Dim():][:target.Dim()]))
+			require.InDelta(t, want, float64(v), 2e-6*(1+math.Abs(want)))
+		}
+	}
+}
+
+func TestTargetErrors(t *testing.T) {
+	nan := math.NaN()
+	cases := []struct {
+		spoil func(c *TargetConfig)
+		want  string
+	}{
+		{func(c *TargetConfig) { c.Components = nil }, "components: 0 of them"},
+		{func(c *TargetConfig) { c.Components[0].Mean = nil }, "components[0].mean: 0 coordinates"},
+		{func(c *TargetConfig) { c.Components[0].Weight = 0.5 }, "components: the weights sum to 0.9 instead of 1"},
+		{func(c *TargetConfig) { c.Components[1].Weight = -0.4 }, "components[1].weight: -0.4 is not in (0, 1]"},
+		{func(c *TargetConfig) { c.Components[1].Weight = nan }, "components[1].weight: NaN"},
+		{func(c *TargetConfig) { c.Components[1].Mean = []float64{1} }, "components[1].mean: 1 coordinates where the first component has 2"},
+		{func(c *TargetConfig) { c.Components[1].Mean = []float64{1, nan} }, "components[1].mean[1]: NaN is not finite"},
+		{func(c *TargetConfig) { c.Components[1].Covariance = [][]float64{{1}} }, "components[1].covariance: 1 rows"},
+		{func(c *TargetConfig) { c.Components[1].Covariance[1] = []float64{1} }, "components[1].covariance[1]: 1 values"},
+		{func(c *TargetConfig) { c.Components[1].Covariance[1][1] = nan }, "components[1].covariance[1][1]: NaN is not finite"},
+		{func(c *TargetConfig) { c.Components[1].Covariance[0][1] = 0.3 }, "components[1].covariance: not symmetric: [1][0] is -0.2 and [0][1] is 0.3"},
+		{func(c *TargetConfig) { c.Components[0].Covariance = [][]float64{{1, 2}, {2, 1}} }, "components[0].covariance: not positive definite: its leading 2×2"},
+		{func(c *TargetConfig) { c.Components[0].Covariance = [][]float64{{1, 1}, {1, 1}} }, "components[0].covariance: not positive definite: its leading 2×2"},
+		{func(c *TargetConfig) { c.Components[0].Covariance = [][]float64{{-1, 0}, {0, 1}} }, "components[0].covariance: not positive definite: its leading 1×1"},
+	}
+	for _, c := range cases {
+		config := paperTarget()
+		c.spoil(&config)
+		_, err := NewTarget(config)
+		require.ErrorContains(t, err, c.want)
+	}
+	third := paperTarget()
+	third.Components[0].Weight, third.Components[1].Weight = 0.333333, 0.666666
+	require.InDelta(t, 1.0/3, newTestTarget(t, third).Component(0).Weight, 1e-12)
+}

@@ -1,0 +1,119 @@
+package gmm
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A Count says how many of a number of proposals were accepted.
+type Count struct{ Proposed, Accepted uint64 }
+
+// Rate returns the fraction accepted, 0 of none.
+func (c Count) Rate() float64 { return float64(c.Accepted) / max(1, float64(c.Proposed)) }
+
+// A transition is the Metropolis kernel of the paper's "MCMC Transition
+// Kernel": each step proposes x′ = x + σε with ε ~ N(0, I) and one of the
+// listed σ, drawn independently of x, so the proposal is symmetric, and accepts
+// with probability min{1, π(x′)/π(x)}. It is immutable.
+type transition struct {
+	density *density
+	sigma   []float32
+}
+
+func newTransition(t *Target, c TransitionConfig) *transition {
+	tr := &transition{density: newDensity(t)}
+	for _, s := range c.Sigma {
+		tr.sigma = append(tr.sigma, float32(s))
+	}
+	return tr
+}
+
+// A sample's random numbers are, for each step, the normals of one row of its
+// stream and, of the stream's upper half, the uniforms of one block: the first
+// decides about acceptance, the second about σ. Rows are numbered
+// step·2³⁶ + sample.
+const (
+	stepShift    = 36
+	maxSamples   = 1 << stepShift
+	uniformsHalf = 1 << 63
+)
+
+// moveScratch is what the moves of a number of rows need.
+type moveScratch struct {
+	proposal, uniforms   []float32
+	current, next, ratio []float32 // ln π(x), ln π(x′), acceptance probability
+	density              *densityScratch
+}
+
+func (t *transition) newScratch(rows int) *moveScratch {
+	return &moveScratch{
+		proposal: make([]float32, rows*t.density.dim),
+		uniforms: make([]float32, 4*rows),
+		current:  make([]float32, rows),
+		next:     make([]float32, rows),
+		ratio:    make([]float32, rows),
+		density:  t.density.newScratch(rows),
+	}
+}
+
+// run takes the given number of steps from the states x, [rows][d], in place,
+// whose indices in the stream c start at first. The random numbers of a state
+// are its own, so that the same bits result however a batch is cut. It
+// allocates nothing.
+func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) Count {
+	d := t.density.dim
+	rows := len(x) / d
+	proposal, uniforms := s.proposal[:rows*d], s.uniforms[:4*rows]
+	current, next, ratio := s.current[:rows], s.next[:rows], s.ratio[:rows]
+	count := Count{Proposed: uint64(rows * steps)}
+	t.density.logDensity(current, x, s.density)
+	for step := range steps {
+		at := uint64(step)<<stepShift | first
+		rng.Normals(proposal, d, c, at)
+		asm.Uniforms(uniforms, c, uniformsHalf|at)
+		t.propose(proposal, x, uniforms)
+		t.density.logDensity(next, proposal, s.density)
+		acceptance(ratio, current, next)
+		for r, p := range ratio {
+			if uniforms[4*r] < p {
+				copy(x[r*d:(r+1)*d], proposal[r*d:])
+				current[r] = next[r]
+				count.Accepted++
+			}
+		}
+	}
+	return count
+}
+
+// propose turns the normals ε in y into x + σε.
+func (t *transition) propose(y, x, uniforms []float32) {
+	d := t.density.dim
+	sigma, scales := t.sigma[0], float64(len(t.sigma))
+	for r := 0; r*d < len(x); r++ {
+		if scales > 1 {
+			sigma = t.sigma[int(float64(uniforms[4*r+1])*scales)]
+		}
+		for i, v := range x[r*d : (r+1)*d] {
+			y[r*d+i] = v + sigma*y[r*d+i]
+		}
+	}
+}
+
+// acceptance sets ratio to min{1, π(x′)/π(x)} given the densities' logarithms.
+// The minimum comes before the exponential, which therefore cannot overflow.
+// Moves from outside the support of float32 are accepted if they lead into it;
+// where the ratio is undefined it is NaN, below which no uniform number is.
+func acceptance(ratio, current, next []float32) {
+	for r := range ratio {
+		ratio[r] = min(0, next[r]-current[r])
+	}
+	asm.Exp(ratio, ratio)
+}
+
+// logAcceptance is ln min{1, π(x′)/π(x)} in float64, the specification of
+// acceptance.
+func logAcceptance(t *Target, from, to []float64) float64 {
+	return math.Min(0, t.LogDensity(to)-t.LogDensity(from))
+}
