@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,4 +133,26 @@ func TestPeaksAreMeasured(t *testing.T) {
 		require.Equal(t, rate, p.rate(r, 1<<16), "remembered")
 	}
 	require.Len(t, p.seen, len(Resources()))
+}
+
+func TestOnsagerEnergy(t *testing.T) {
+	critical := math.Log(1+math.Sqrt2) / 2
+	require.InDelta(t, -math.Sqrt2, onsagerEnergy(critical-1e-12), 1e-9)
+	require.InDelta(t, -2*0.01, onsagerEnergy(0.01), 1e-5)
+	require.InDelta(t, -2, onsagerEnergy(3), 1e-8)
+}
+
+func TestEnergyPerSite(t *testing.T) {
+	spins := make([]uint64, 4*4*2)
+	require.Equal(t, -2.0, energyPerSite(spins, 4, 2))
+	spins[5*2] = 1 // one spin of one of 128 replicas: four bonds
+	require.InDelta(t, -2+2*4./(16*128), energyPerSite(spins, 4, 2), 1e-15)
+}
+
+func TestMetropolisFloor(t *testing.T) {
+	operations, err := metropolisRows(testEnvironment(t), "32")
+	op := operationNamed(t, operations, err, "shared/32")
+	require.Equal(t, 32*32*512., op.amount)
+	require.Equal(t, 32*32*512/8., op.need[0].counts[Write])
+	require.Equal(t, 32*32*64, op.need[0].bytes)
 }

@@ -65,11 +65,11 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 		row := &r.Rows[i]
 		if row.Suite != suite {
 			suite = row.Suite
-			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | of peak | peer | peer's time | ratio |", suite)
+			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | × one thread | of peak | peer | peer's time | ratio |", suite)
 			if compared {
 				b.WriteString(" change |")
 			}
-			b.WriteString("\n|---|---|--:|--:|--:|--:|---|--:|--:|")
+			b.WriteString("\n|---|---|--:|--:|--:|--:|--:|---|--:|--:|")
 			if compared {
 				b.WriteString("---|")
 			}
@@ -97,15 +97,19 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 	if r.Floor.Nanoseconds > 0 {
 		fraction = fmt.Sprintf("%.0f %%", 100*r.Fraction)
 	}
-	fmt.Fprintf(b, "| %s | %s | %d | %s | %s %s | %s |", r.Name, r.Path, r.Threads,
-		formatSpread(&r.Times), formatRate(r.Rate), rateUnit(r.Unit), fraction)
+	scaling := ""
+	if r.Scaling > 0 {
+		scaling = fmt.Sprintf("%.2f", r.Scaling)
+	}
+	fmt.Fprintf(b, "| %s | %s | %d | %s | %s %s | %s | %s |", r.Name, r.Path, r.Threads,
+		formatSpread(&r.Times), formatRate(r.Rate), rateUnit(r.Unit), scaling, fraction)
 	if len(r.Rivals) == 0 {
 		b.WriteString(" | | |")
 	}
 	for i := range r.Rivals {
 		v := &r.Rivals[i]
 		if i > 0 {
-			b.WriteString("\n| | | | | | |")
+			b.WriteString("\n| | | | | | | |")
 		}
 		if v.Status == Measured {
 			fmt.Fprintf(b, " %s | %s | %.2f (%.2f–%.2f) |", v.Name, formatSpread(v.Times), v.Ratio, v.RatioInterval[0], v.RatioInterval[1])
@@ -138,24 +142,24 @@ func (r *Report) writeCSV(w io.Writer) error {
 	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail"})
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		line := func(program, status string, repetition int, t *Times, detail string) {
+		line := func(program, status string, repetition int, t *Times, amount float64, detail string) {
 			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, status, "", "", "",
-				number(row.Amount), row.Unit, number(row.Floor.Nanoseconds), detail}
+				number(amount), row.Unit, number(row.Floor.Nanoseconds), detail}
 			if t != nil {
 				fields[7], fields[8], fields[9] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
 			}
 			out.Write(fields)
 		}
 		for k := range row.Nanoseconds {
-			line("revgen", Measured, k, &row.Times, row.Note)
+			line("revgen", Measured, k, &row.Times, row.Amount, row.Note)
 		}
 		for _, v := range row.Rivals {
 			if v.Status != Measured {
-				line(v.Name, v.Status, 0, nil, v.Detail)
+				line(v.Name, v.Status, 0, nil, v.Amount, v.Detail)
 				continue
 			}
 			for k := range v.Nanoseconds {
-				line(v.Name, v.Status, k, v.Times, v.Detail)
+				line(v.Name, v.Status, k, v.Times, v.Amount, v.Detail)
 			}
 		}
 	}
@@ -174,20 +178,20 @@ func (r *Report) writeGo(w io.Writer) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/" + benchmarkName(row.Name) + "/path=" + row.Path + "/program="
-		line := func(program string, t *Times, floor bool) {
+		line := func(program string, t *Times, amount float64, floor bool) {
 			for _, ns := range t.Nanoseconds {
 				fmt.Fprintf(b, "%s%s-%d\t%d\t%s ns/op\t%s %s/s", name, benchmarkName(program), row.Threads, t.Calls, number(ns),
-					number(row.Amount/ns*1e9), benchmarkUnit(row.Unit))
+					number(amount/ns*1e9), benchmarkUnit(row.Unit))
 				if floor {
 					fmt.Fprintf(b, "\t%s floor-ns/op", number(row.Floor.Nanoseconds))
 				}
 				b.WriteString("\n")
 			}
 		}
-		line("revgen", &row.Times, true)
+		line("revgen", &row.Times, row.Amount, true)
 		for _, v := range row.Rivals {
 			if v.Status == Measured {
-				line(v.Name, v.Times, false)
+				line(v.Name, v.Times, v.Amount, false)
 			}
 		}
 	}

@@ -72,8 +72,11 @@ type Row struct {
 	Rate     float64 `json:"rate"` // Amount per nanosecond, from the median
 	Floor    Floor   `json:"floor"`
 	Fraction float64 `json:"fraction"` // floor / median
-	Rivals   []Rival `json:"peers,omitempty"`
-	Note     string  `json:"note,omitempty"`
+	// Scaling is the throughput divided by that of the same row on one thread,
+	// where the report has it.
+	Scaling float64 `json:"scaling,omitempty"`
+	Rivals  []Rival `json:"peers,omitempty"`
+	Note    string  `json:"note,omitempty"`
 	// Change compares the row with the one of a former report.
 	Change *Change `json:"change,omitempty"`
 }
@@ -115,7 +118,8 @@ type Rival struct {
 	// the measure that Detail names.
 	Difference float64 `json:"difference"`
 	*Times
-	Ratio         float64    `json:"ratio,omitempty"` // its median / ours: how many times faster we are
+	Amount        float64    `json:"amount"`          // in one call, of the row's unit
+	Ratio         float64    `json:"ratio,omitempty"` // its median / ours, for the same amount: how many times faster we are
 	RatioInterval [2]float64 `json:"ratio_interval"`  // 95 % confidence
 }
 

@@ -209,6 +209,12 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 				return err
 			}
 			row.Suite, row.Path, row.Threads = s.Name, path.String(), threads
+			if threads > 1 {
+				one := Row{Suite: row.Suite, Name: row.Name, Path: row.Path, Threads: 1}
+				if i := slices.IndexFunc(r.report.Rows, func(q Row) bool { return q.ID() == one.ID() }); i >= 0 {
+					row.Scaling = row.Rate / r.report.Rows[i].Rate
+				}
+			}
 			r.report.Rows = append(r.report.Rows, *row)
 			r.Log("%s", row.summary())
 		}
@@ -249,6 +255,10 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 	row.Rivals = make([]Rival, len(op.rivals))
 	results := make([]*side, len(op.rivals))
 	for i := range op.rivals {
+		row.Rivals[i].Amount = op.rivals[i].amount
+		if row.Rivals[i].Amount == 0 {
+			row.Rivals[i].Amount = op.amount
+		}
 		results[i] = r.challenge(&op.rivals[i], &row.Rivals[i], threads)
 		if results[i] != nil {
 			sides = append(sides, results[i])
@@ -285,8 +295,11 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			rival.Status, rival.Detail, rival.Times = Failed, s.failed.Error(), nil
 		default:
 			rival.Times.summarize()
-			rival.Ratio = rival.Median / row.Median
+			work := row.Amount / rival.Amount
+			rival.Ratio = rival.Median / row.Median * work
 			rival.RatioInterval, _ = ratioInterval(row.Nanoseconds, rival.Nanoseconds)
+			rival.RatioInterval[0] *= work
+			rival.RatioInterval[1] *= work
 		}
 	}
 	return row, nil

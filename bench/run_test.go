@@ -21,18 +21,23 @@ import (
 
 // small holds a size of each suite that takes next to no time.
 var small = map[string][]string{
-	"gemm":      {"37x16x16", "5x3x2"},
-	"gram":      {"64x2", "40x3"},
-	"hamming":   {"64x3", "40x9"},
-	"rng":       {"1000"},
-	"math":      {"1000"},
-	"sample":    {"ising/paper/100", "hybrid/paper/100"},
-	"iteration": {"ising/paper/64", "hybrid/paper/64"},
+	"gemm":       {"37x16x16", "5x3x2"},
+	"gram":       {"64x2", "40x3"},
+	"hamming":    {"64x3", "40x9"},
+	"rng":        {"1000"},
+	"math":       {"1000"},
+	"metropolis": {"32"},
+	"sample":     {"ising/paper/100", "hybrid/paper/100"},
+	"iteration":  {"ising/paper/64", "hybrid/paper/64"},
 }
 
 func quick(suite string) Options {
+	paths := asm.Supported()
+	if suite == "iteration" {
+		paths = paths[len(paths)-1:] // the portable path is slow
+	}
 	return Options{
-		Suites: []string{suite}, Sizes: small[suite], Paths: asm.Supported(), Threads: []int{1, 2}, Repetitions: 2, Time: time.Millisecond / 4,
+		Suites: []string{suite}, Sizes: small[suite], Paths: paths, Threads: []int{1, 2}, Repetitions: 2, Time: time.Millisecond / 4,
 		Systems: []engine.Definition{ising.Definition, hybrid.Definition},
 	}
 }
@@ -53,6 +58,11 @@ func TestEverySuiteRuns(t *testing.T) {
 				require.Positive(t, row.Amount)
 				require.InDelta(t, row.Amount/row.Median, row.Rate, 1e-9*row.Rate)
 				require.Positive(t, row.Floor.Nanoseconds, row.ID())
+				if row.Threads == 1 {
+					require.Zero(t, row.Scaling)
+				} else {
+					require.Positive(t, row.Scaling, row.ID())
+				}
 				for _, v := range row.Rivals {
 					if v.Name != "our float Gram" {
 						require.Equal(t, Missing, v.Status, "peers were not asked for")
@@ -70,7 +80,7 @@ func TestEverySuiteRuns(t *testing.T) {
 }
 
 func TestPeersAgree(t *testing.T) {
-	o := quick("")
+	o := quick("gemm")
 	o.Suites, o.Sizes, o.Peers, o.Repetitions, o.Threads = nil, nil, true, 1, []int{1}
 	o.Paths = o.Paths[len(o.Paths)-1:]
 	r, suites, err := newRunner(t.Context(), o)
@@ -92,7 +102,7 @@ func TestPeersAgree(t *testing.T) {
 					}
 					measured++
 					require.Positive(t, v.Median)
-					require.InDelta(t, v.Median/row.Median, v.Ratio, 1e-9*v.Ratio)
+					require.InDelta(t, v.Median/v.Amount/(row.Median/row.Amount), v.Ratio, 1e-9*v.Ratio)
 				}
 			}
 			if measured == 0 {
@@ -137,6 +147,7 @@ func TestOptionsThatCannotBeUsed(t *testing.T) {
 		"between 1 and":     {Threads: []int{0}},
 		"repetitions":       {Repetitions: -1},
 		"ROWSxINxOUT":       {Suites: []string{"gemm"}, Sizes: []string{"64x64"}},
+		"even and":          {Suites: []string{"metropolis"}, Sizes: []string{"33"}},
 		"the form N":        {Suites: []string{"rng"}, Sizes: []string{"many"}},
 		"NxDIMENSION":       {Suites: []string{"gram"}, Sizes: []string{"0x2"}},
 		"the systems are":   {Suites: []string{"iteration"}, Sizes: []string{"nonsense/paper"}},
@@ -174,8 +185,8 @@ func sampleReport() *Report {
 			Suite: "gemm", Name: "forward/2x3x4", Path: "avx2", Threads: 1, Amount: 48, Unit: "flop", Times: ours, Rate: 48. / 105,
 			Floor: Floor{50, []Term{{"", FMA, 24, 50}}}, Fraction: 50. / 105,
 			Rivals: []Rival{
-				{Name: "openblas", Status: Measured, Times: &theirs, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
-				{Name: "pytorch", Status: Missing, Detail: "apt install python3-torch"},
+				{Name: "openblas", Status: Measured, Times: &theirs, Amount: 48, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
+				{Name: "pytorch", Status: Missing, Amount: 48, Detail: "apt install python3-torch"},
 			},
 			Change: &Change{Verdict: Faster, Ratio: 0.9, Interval: [2]float64{0.8, 0.95}},
 		}, {

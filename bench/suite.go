@@ -23,7 +23,7 @@ type Suite struct {
 
 // Suites returns all suites in the order in which they run.
 func Suites() []Suite {
-	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, sampleSuite, iterationSuite}
+	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, sampleSuite, iterationSuite}
 }
 
 // environment is what the rows of one path and number of threads share.
@@ -54,7 +54,8 @@ type rival struct {
 	// prepare sends the inputs to the peer, selects its operation, and returns
 	// how far its results are from ours. Without a peer, p is nil.
 	prepare func(p *peers.Process) (agreement, error)
-	call    func() // in place of a peer
+	call    func()  // in place of a peer
+	amount  float64 // of the operation's unit in one call, if it is another
 	// unlike says how the rival's work differs, if it does.
 	unlike string
 }

@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench/peers"
+)
+
+var metropolisSuite = Suite{
+	Name:    "metropolis",
+	Summary: "Metropolis sweeps of L×L lattices with replicas across bits",
+	Size:    "L",
+	Sizes:   []string{"64", "256", "1024"},
+	rows:    metropolisRows,
+}
+
+// metropolisBeta is well inside the disordered phase: equilibrium is reached
+// within tens of sweeps, and lattices of 32×32 and more are as good as infinite.
+const metropolisBeta = 0.3
+
+// What 32 replicas of a site take at least: the count of unsatisfied bonds from
+// five words and the choice between three acceptances, in functions of three
+// bits, or of two without AVX-512; and, for independent draws, eight planes of
+// random bits, each an output of xoshiro256++ and its comparison.
+func metropolisOperations(path asm.Path) (shared, independent float64) {
+	if path == asm.AVX512 {
+		return 8, 8 + 8*(10+3)
+	}
+	return 17, 17 + 8*(14+5)
+}
+
+func metropolisRows(e *environment, size string) ([]*operation, error) {
+	v, err := parseSize(size, 1, "L")
+	if err != nil {
+		return nil, err
+	}
+	side := v[0]
+	if side > 1024 || side%2 == 1 {
+		return nil, optionf("size %q: L must be even and at most 1024", size)
+	}
+	shared, independent := metropolisOperations(e.path)
+	sweep := asm.NewSweep(side, math.Exp(-4*metropolisBeta), math.Exp(-8*metropolisBeta), false)
+
+	// Every thread has a block of replicas of its own.
+	blocks := make([][]uint64, e.threads())
+	generators := make([]asm.Xoshiro, e.threads())
+	counters := make([]asm.Counter, e.threads())
+	for i := range blocks {
+		blocks[i] = make([]uint64, side*side*asm.ReplicaWords)
+		generators[i].Seed(&asm.Counter{Seed: 1, Purpose: 1}, uint64(16*i))
+		counters[i] = asm.Counter{Seed: 2, Purpose: uint32(i)}
+		var words [4]uint32
+		for k := range blocks[i] {
+			asm.PhiloxBlocks(words[:], &asm.Counter{Seed: 3, Purpose: uint32(i)}, uint64(k))
+			blocks[i][k] = uint64(words[0])<<32 | uint64(words[1])
+		}
+	}
+	replicas := float64(asm.ReplicaBits * len(blocks))
+	flips := float64(side*side) * replicas
+	rowOf := func(name string, operations float64, body func(i int)) *operation {
+		call := func() { e.workers.Run(len(blocks), body) }
+		return &operation{
+			name: name + "/" + size, amount: flips, unit: "flip", call: call,
+			need: need{{
+				// Each half of the sites is updated from both halves.
+				counts: map[Resource]float64{Integer: flips / 32 * operations, Read: 2 * flips / 8, Write: flips / 8},
+				bytes:  8 * len(blocks) * len(blocks[0]),
+			}},
+			rivals: []rival{{
+				name: "c++-metropolis", amount: float64(side*side) * 64,
+				prepare: func(p *peers.Process) (agreement, error) {
+					ours := func() ([]uint64, error) { call(); return blocks[0], nil }
+					return agreeOnEnergy(p, side, ours, asm.ReplicaWords)
+				},
+			}},
+		}
+	}
+	operations := []*operation{
+		rowOf("shared", shared, func(i int) {
+			sweep.Shared(blocks[i], &counters[i])
+			counters[i].Step++
+		}),
+		rowOf("independent", independent, func(i int) { sweep.Independent(blocks[i], &generators[i]) }),
+	}
+	operations[1].rivals[0].unlike = "one draw for all 64 replicas"
+	return operations, nil
+}
+
+// agreeOnEnergy selects the peer's sweeps and compares the mean energy of both
+// sides with Onsager's, in standard errors.
+func agreeOnEnergy(p *peers.Process, side int, ours func() ([]uint64, error), words int) (agreement, error) {
+	if err := p.Select("metropolis", side, metropolisBeta, 1); err != nil {
+		return agreement{}, err
+	}
+	theirSpins := make([]uint64, side*side)
+	theirs := func() ([]uint64, error) {
+		_, err := p.Run(1)
+		return theirSpins, err
+	}
+	a, err := energyError(side, words, ours, func([]uint64) error { return nil })
+	if err != nil {
+		return agreement{}, err
+	}
+	b, err := energyError(side, 1, theirs, func(spins []uint64) error { return p.Store("spins", spins) })
+	return agreement{max(a, b), 6, "other random numbers; energies' deviation from Onsager's in standard errors"}, err
+}
+
+// energyError sweeps and returns how many standard errors the mean energy is
+// from that of the infinite lattice.
+func energyError(side, words int, sweep func() ([]uint64, error), fetch func([]uint64) error) (float64, error) {
+	const equilibration, measurements, between = 60, 40, 4
+	var sum, squares float64
+	for i := range equilibration + measurements*between {
+		spins, err := sweep()
+		if err != nil {
+			return 0, err
+		}
+		if k := i - equilibration + 1; k > 0 && k%between == 0 {
+			if err := fetch(spins); err != nil {
+				return 0, err
+			}
+			e := energyPerSite(spins, side, words)
+			sum += e
+			squares += e * e
+		}
+	}
+	mean := sum / measurements
+	deviation := math.Sqrt((squares/measurements - mean*mean) / (measurements - 1))
+	return math.Abs(mean-onsagerEnergy(metropolisBeta)) / deviation, nil
+}
+
+// energyPerSite returns the mean energy of replicas whose spins at a site are
+// the bits of adjacent words.
+func energyPerSite(spins []uint64, side, words int) float64 {
+	unsatisfied := 0
+	site := func(row, col int) []uint64 { return spins[(row%side*side+col%side)*words:][:words] }
+	for row := range side {
+		for col := range side {
+			here, right, down := site(row, col), site(row, col+1), site(row+1, col)
+			for i, x := range here {
+				unsatisfied += bits.OnesCount64(x^right[i]) + bits.OnesCount64(x^down[i])
+			}
+		}
+	}
+	sites := float64(side * side)
+	return 2*float64(unsatisfied)/(sites*64*float64(words)) - 2
+}
+
+// onsagerEnergy returns the energy per site of the infinite lattice at J = 1
+// (Onsager 1944), with the elliptic integral by the arithmetic-geometric mean.
+func onsagerEnergy(beta float64) float64 {
+	tanh := math.Tanh(2 * beta)
+	modulus := 2 * math.Sinh(2*beta) / (math.Cosh(2*beta) * math.Cosh(2*beta))
+	a, b := 1.0, math.Sqrt(1-modulus*modulus)
+	for a-b > 1e-15*a {
+		a, b = (a+b)/2, math.Sqrt(a*b)
+	}
+	elliptic := math.Pi / (2 * a)
+	return -(1 + 2/math.Pi*(2*tanh*tanh-1)*elliptic) / tanh
+}
