@@ -247,7 +247,71 @@ class Hybrid(System):
                             self.kernel(squared_distances(forward, backward)) * across, self.statistic)
 
 
-systems = {"ising": Ising, "hybrid": Hybrid}
+class Mixture(System):
+    """Section 5.1: RealNVP with affine couplings, random-walk Metropolis."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        g, t, loss = config["generator"], config["transition"], config["loss"]
+        components = config["target"]["components"]
+        self.log_weight = torch.tensor([c["weight"] for c in components]).log()
+        self.mean = torch.tensor([c["mean"] for c in components])
+        covariance = torch.tensor([c["covariance"] for c in components])
+        self.factor = torch.linalg.inv(torch.linalg.cholesky(covariance))  # of the precision
+        self.log_weight = self.log_weight + self.factor.diagonal(dim1=1, dim2=2).log().sum(1)
+        self.dim = self.mean.shape[1]
+        self.sigma, self.moves = t["sigma"][0], t["steps"]
+        if g["kind"] != "realnvp" or g["partition"] != "parity" or len(t["sigma"]) > 1 or loss["objective"] != "reversibility":
+            raise ValueError("only the paper's recipe is written here")
+        self.latent, self.depth, self.clamp = self.dim, g["depth"], g["clamp"]
+        widths = [len(range(p, self.dim, 2)) for p in range(2)]
+        self.net = nn.ModuleList()
+        for l in range(self.depth):
+            for _ in ("scale", "translation"):
+                self.net.append(perceptron([widths[(l + 1) % 2], *g["hidden"], widths[l % 2]], g["slope"]))
+        self.boundary = loss["boundary"]
+        self.center = torch.tensor(self.boundary["center"] or [0.0] * self.dim)
+        self.optimise()
+
+    def generate(self, z):
+        v = [z[:, p::2] for p in range(2)]
+        for l in range(self.depth):
+            scale, translation = self.net[2 * l], self.net[2 * l + 1]
+            given = v[(l + 1) % 2]
+            log_scale = self.clamp * torch.tanh(scale(given) / self.clamp)
+            v[l % 2] = v[l % 2] * torch.exp(log_scale) + translation(given)
+        if self.dim == 2:
+            return torch.cat(v, 1)
+        x = torch.empty_like(z)
+        x[:, 0::2], x[:, 1::2] = v
+        return x
+
+    def log_density(self, x):
+        """ln pi(x) up to a constant."""
+        y = torch.einsum("kij,nkj->nki", self.factor, x[:, None, :] - self.mean)
+        return torch.logsumexp(self.log_weight - 0.5 * (y * y).sum(2), 1)
+
+    def transition(self, s):
+        x = s.detach()
+        current = self.log_density(x)
+        for _ in range(self.moves):
+            new = x + self.sigma * torch.randn_like(x)
+            proposed = self.log_density(new)
+            accept = torch.rand(len(x)) < torch.exp((proposed - current).clamp(max=0))
+            x = torch.where(accept[:, None], new, x)
+            current = torch.where(accept, proposed, current)
+        return x
+
+    def loss(self, s, t):
+        loss = reversibility_loss(s, t, self.kernel, self.statistic)
+        b = self.boundary
+        if b["weight"]:
+            outside = ((s - self.center) ** 2).sum(1) - b["radius"] ** 2
+            loss = loss + b["weight"] * torch.sigmoid(b["sharpness"] * outside).mean()
+        return loss
+
+
+systems = {"ising": Ising, "hybrid": Hybrid, "gmm": Mixture}
 
 
 def system(config):
