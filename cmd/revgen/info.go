@@ -47,12 +47,12 @@ func readVersion() version {
 }
 
 func (v version) String() string {
-	text := v.Module
-	if v.Revision != "" {
-		text += " " + v.Revision[:min(12, len(v.Revision))]
-	}
-	if v.Modified {
-		text += " with changes"
+	text := v.Module // holds the revision, unless the build is of an unknown version
+	if revision := v.Revision[:min(12, len(v.Revision))]; !strings.Contains(text, revision) {
+		text += " " + revision
+		if v.Modified {
+			text += " with changes"
+		}
 	}
 	if v.Tags != "" {
 		text += " (" + v.Tags + ")"
