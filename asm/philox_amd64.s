@@ -105,89 +105,89 @@ DATA philoxConstants<>+388(SB)/4, $0x00000000
 DATA philoxConstants<>+392(SB)/4, $0x34000000
 DATA philoxConstants<>+396(SB)/4, $0x33800000
 DATA philoxConstants<>+400(SB)/4, $0x00000000
-DATA philoxConstants<>+404(SB)/4, $0x00000010
+DATA philoxConstants<>+404(SB)/4, $0x00000000
 DATA philoxConstants<>+408(SB)/4, $0x00000001
-DATA philoxConstants<>+412(SB)/4, $0x00000011
+DATA philoxConstants<>+412(SB)/4, $0x00000000
 DATA philoxConstants<>+416(SB)/4, $0x00000002
-DATA philoxConstants<>+420(SB)/4, $0x00000012
+DATA philoxConstants<>+420(SB)/4, $0x00000000
 DATA philoxConstants<>+424(SB)/4, $0x00000003
-DATA philoxConstants<>+428(SB)/4, $0x00000013
+DATA philoxConstants<>+428(SB)/4, $0x00000000
 DATA philoxConstants<>+432(SB)/4, $0x00000004
-DATA philoxConstants<>+436(SB)/4, $0x00000014
+DATA philoxConstants<>+436(SB)/4, $0x00000000
 DATA philoxConstants<>+440(SB)/4, $0x00000005
-DATA philoxConstants<>+444(SB)/4, $0x00000015
+DATA philoxConstants<>+444(SB)/4, $0x00000000
 DATA philoxConstants<>+448(SB)/4, $0x00000006
-DATA philoxConstants<>+452(SB)/4, $0x00000016
+DATA philoxConstants<>+452(SB)/4, $0x00000000
 DATA philoxConstants<>+456(SB)/4, $0x00000007
-DATA philoxConstants<>+460(SB)/4, $0x00000017
-DATA philoxConstants<>+464(SB)/4, $0x00000008
-DATA philoxConstants<>+468(SB)/4, $0x00000018
-DATA philoxConstants<>+472(SB)/4, $0x00000009
-DATA philoxConstants<>+476(SB)/4, $0x00000019
-DATA philoxConstants<>+480(SB)/4, $0x0000000a
-DATA philoxConstants<>+484(SB)/4, $0x0000001a
-DATA philoxConstants<>+488(SB)/4, $0x0000000b
-DATA philoxConstants<>+492(SB)/4, $0x0000001b
-DATA philoxConstants<>+496(SB)/4, $0x0000000c
-DATA philoxConstants<>+500(SB)/4, $0x0000001c
-DATA philoxConstants<>+504(SB)/4, $0x0000000d
-DATA philoxConstants<>+508(SB)/4, $0x0000001d
-DATA philoxConstants<>+512(SB)/4, $0x0000000e
-DATA philoxConstants<>+516(SB)/4, $0x0000001e
-DATA philoxConstants<>+520(SB)/4, $0x0000000f
-DATA philoxConstants<>+524(SB)/4, $0x0000001f
-DATA philoxConstants<>+528(SB)/4, $0x3f000000
-DATA philoxConstants<>+532(SB)/4, $0x2f800000
-DATA philoxConstants<>+536(SB)/4, $0x3f800000
-DATA philoxConstants<>+540(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+544(SB)/4, $0x7f800000
-DATA philoxConstants<>+548(SB)/4, $0x7f000000
-DATA philoxConstants<>+552(SB)/4, $0xbddda44f
-DATA philoxConstants<>+556(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+560(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+564(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+568(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+572(SB)/4, $0x3effee39
-DATA philoxConstants<>+576(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+580(SB)/4, $0x3f80000b
-DATA philoxConstants<>+584(SB)/4, $0xc0000000
-DATA philoxConstants<>+588(SB)/4, $0xbfb17218
-DATA philoxConstants<>+592(SB)/4, $0x20000000
-DATA philoxConstants<>+596(SB)/4, $0x60000000
-DATA philoxConstants<>+600(SB)/4, $0x30000000
-DATA philoxConstants<>+604(SB)/4, $0xb816cddc
-DATA philoxConstants<>+608(SB)/4, $0x3b232f63
-DATA philoxConstants<>+612(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+616(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+620(SB)/4, $0xb9a72f6b
-DATA philoxConstants<>+624(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+628(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+632(SB)/4, $0x40000000
-DATA philoxConstants<>+636(SB)/4, $0x80000000
-DATA philoxConstants<>+640(SB)/4, $0x00000000
-DATA philoxConstants<>+644(SB)/4, $0x00000000
-DATA philoxConstants<>+648(SB)/4, $0x00000001
-DATA philoxConstants<>+652(SB)/4, $0x00000000
-DATA philoxConstants<>+656(SB)/4, $0x00000002
-DATA philoxConstants<>+660(SB)/4, $0x00000000
-DATA philoxConstants<>+664(SB)/4, $0x00000003
-DATA philoxConstants<>+668(SB)/4, $0x00000000
-DATA philoxConstants<>+672(SB)/4, $0x00000004
-DATA philoxConstants<>+676(SB)/4, $0x00000000
-DATA philoxConstants<>+680(SB)/4, $0x00000005
-DATA philoxConstants<>+684(SB)/4, $0x00000000
-DATA philoxConstants<>+688(SB)/4, $0x00000006
-DATA philoxConstants<>+692(SB)/4, $0x00000000
-DATA philoxConstants<>+696(SB)/4, $0x00000007
-DATA philoxConstants<>+700(SB)/4, $0x00000000
-DATA philoxConstants<>+704(SB)/4, $0x33800000
-DATA philoxConstants<>+708(SB)/4, $0x33800000
-DATA philoxConstants<>+712(SB)/4, $0x33800000
-DATA philoxConstants<>+716(SB)/4, $0x33800000
-DATA philoxConstants<>+720(SB)/4, $0x33800000
-DATA philoxConstants<>+724(SB)/4, $0x33800000
-DATA philoxConstants<>+728(SB)/4, $0x33800000
-DATA philoxConstants<>+732(SB)/4, $0x33800000
+DATA philoxConstants<>+460(SB)/4, $0x00000000
+DATA philoxConstants<>+464(SB)/4, $0x33800000
+DATA philoxConstants<>+468(SB)/4, $0x33800000
+DATA philoxConstants<>+472(SB)/4, $0x33800000
+DATA philoxConstants<>+476(SB)/4, $0x33800000
+DATA philoxConstants<>+480(SB)/4, $0x33800000
+DATA philoxConstants<>+484(SB)/4, $0x33800000
+DATA philoxConstants<>+488(SB)/4, $0x33800000
+DATA philoxConstants<>+492(SB)/4, $0x33800000
+DATA philoxConstants<>+496(SB)/4, $0x3f000000
+DATA philoxConstants<>+500(SB)/4, $0x2f800000
+DATA philoxConstants<>+504(SB)/4, $0x3f800000
+DATA philoxConstants<>+508(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+512(SB)/4, $0x7f800000
+DATA philoxConstants<>+516(SB)/4, $0x7f000000
+DATA philoxConstants<>+520(SB)/4, $0xbddda44f
+DATA philoxConstants<>+524(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+528(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+532(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+536(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+540(SB)/4, $0x3effee39
+DATA philoxConstants<>+544(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+548(SB)/4, $0x3f80000b
+DATA philoxConstants<>+552(SB)/4, $0xc0000000
+DATA philoxConstants<>+556(SB)/4, $0xbfb17218
+DATA philoxConstants<>+560(SB)/4, $0x20000000
+DATA philoxConstants<>+564(SB)/4, $0x60000000
+DATA philoxConstants<>+568(SB)/4, $0x30000000
+DATA philoxConstants<>+572(SB)/4, $0xb816cddc
+DATA philoxConstants<>+576(SB)/4, $0x3b232f63
+DATA philoxConstants<>+580(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+584(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+588(SB)/4, $0xb9a72f6b
+DATA philoxConstants<>+592(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+596(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+600(SB)/4, $0x40000000
+DATA philoxConstants<>+604(SB)/4, $0x80000000
+DATA philoxConstants<>+608(SB)/4, $0x00000000
+DATA philoxConstants<>+612(SB)/4, $0x00000010
+DATA philoxConstants<>+616(SB)/4, $0x00000001
+DATA philoxConstants<>+620(SB)/4, $0x00000011
+DATA philoxConstants<>+624(SB)/4, $0x00000002
+DATA philoxConstants<>+628(SB)/4, $0x00000012
+DATA philoxConstants<>+632(SB)/4, $0x00000003
+DATA philoxConstants<>+636(SB)/4, $0x00000013
+DATA philoxConstants<>+640(SB)/4, $0x00000004
+DATA philoxConstants<>+644(SB)/4, $0x00000014
+DATA philoxConstants<>+648(SB)/4, $0x00000005
+DATA philoxConstants<>+652(SB)/4, $0x00000015
+DATA philoxConstants<>+656(SB)/4, $0x00000006
+DATA philoxConstants<>+660(SB)/4, $0x00000016
+DATA philoxConstants<>+664(SB)/4, $0x00000007
+DATA philoxConstants<>+668(SB)/4, $0x00000017
+DATA philoxConstants<>+672(SB)/4, $0x00000008
+DATA philoxConstants<>+676(SB)/4, $0x00000018
+DATA philoxConstants<>+680(SB)/4, $0x00000009
+DATA philoxConstants<>+684(SB)/4, $0x00000019
+DATA philoxConstants<>+688(SB)/4, $0x0000000a
+DATA philoxConstants<>+692(SB)/4, $0x0000001a
+DATA philoxConstants<>+696(SB)/4, $0x0000000b
+DATA philoxConstants<>+700(SB)/4, $0x0000001b
+DATA philoxConstants<>+704(SB)/4, $0x0000000c
+DATA philoxConstants<>+708(SB)/4, $0x0000001c
+DATA philoxConstants<>+712(SB)/4, $0x0000000d
+DATA philoxConstants<>+716(SB)/4, $0x0000001d
+DATA philoxConstants<>+720(SB)/4, $0x0000000e
+DATA philoxConstants<>+724(SB)/4, $0x0000001e
+DATA philoxConstants<>+728(SB)/4, $0x0000000f
+DATA philoxConstants<>+732(SB)/4, $0x0000001f
 DATA philoxConstants<>+736(SB)/4, $0x3f000000
 DATA philoxConstants<>+740(SB)/4, $0x3f000000
 DATA philoxConstants<>+744(SB)/4, $0x3f000000
@@ -1027,520 +1027,6 @@ next:
 	VZEROUPPER
 	RET
 
-// func normalsAVX512(dst []float32, first uint64, s *[22]uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·normalsAVX512(SB), NOSPLIT, $0-40
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         first+24(FP), DX
-	MOVQ         s+32(FP), BX
-	VPBROADCASTD philoxConstants<>+0(SB), Z0
-	VPBROADCASTD philoxConstants<>+4(SB), Z1
-	MOVL         $0x0000aaaa, SI
-	KMOVW        SI, K1
-	VMOVDQU64    philoxConstants<>+400(SB), Z2
-	VMOVDQU64    philoxConstants<>+464(SB), Z3
-	JMP          next
-
-group:
-	VMOVQ            DX, X4
-	VPBROADCASTQ     X4, Z4
-	VPADDQ           philoxConstants<>+136(SB), Z4, Z4
-	VPSRLQ           $0x20, Z4, Z5
-	VPBROADCASTD     80(BX), Z6
-	VPBROADCASTD     84(BX), Z7
-	VMOVQ            DX, X8
-	VPBROADCASTQ     X8, Z8
-	VPADDQ           philoxConstants<>+200(SB), Z8, Z8
-	VPSRLQ           $0x20, Z8, Z9
-	VPBROADCASTD     80(BX), Z10
-	VPBROADCASTD     84(BX), Z11
-	VMOVQ            DX, X12
-	VPBROADCASTQ     X12, Z12
-	VPADDQ           philoxConstants<>+264(SB), Z12, Z12
-	VPSRLQ           $0x20, Z12, Z13
-	VPBROADCASTD     80(BX), Z14
-	VPBROADCASTD     84(BX), Z15
-	VMOVQ            DX, X16
-	VPBROADCASTQ     X16, Z16
-	VPADDQ           philoxConstants<>+328(SB), Z16, Z16
-	VPSRLQ           $0x20, Z16, Z17
-	VPBROADCASTD     80(BX), Z18
-	VPBROADCASTD     84(BX), Z19
-	ADDQ             $0x20, DX
-	VPMULUDQ         Z0, Z4, Z4
-	VPMULUDQ         Z1, Z6, Z6
-	VPSRLQ           $0x20, Z6, Z21
-	VPSRLQ           $0x20, Z4, Z20
-	VPTERNLOGD.BCST  $0x96, (BX), Z5, Z21
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z7, Z20
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z10, Z10
-	VPSRLQ           $0x20, Z10, Z7
-	VPSRLQ           $0x20, Z8, Z5
-	VPTERNLOGD.BCST  $0x96, (BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z11, Z5
-	VPMULUDQ         Z0, Z12, Z12
-	VPMULUDQ         Z1, Z14, Z14
-	VPSRLQ           $0x20, Z14, Z11
-	VPSRLQ           $0x20, Z12, Z9
-	VPTERNLOGD.BCST  $0x96, (BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z15, Z9
-	VPMULUDQ         Z0, Z16, Z16
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z15
-	VPSRLQ           $0x20, Z16, Z13
-	VPTERNLOGD.BCST  $0x96, (BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z19, Z13
-	VPMULUDQ         Z0, Z21, Z21
-	VPMULUDQ         Z1, Z20, Z20
-	VPSRLQ           $0x20, Z20, Z19
-	VPSRLQ           $0x20, Z21, Z17
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z6, Z19
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z4, Z17
-	VPMULUDQ         Z0, Z7, Z7
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z6
-	VPSRLQ           $0x20, Z7, Z4
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z10, Z6
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z8, Z4
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z10
-	VPSRLQ           $0x20, Z11, Z8
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z14, Z10
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z12, Z8
-	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z14
-	VPSRLQ           $0x20, Z15, Z12
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z18, Z14
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z16, Z12
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z18
-	VPSRLQ           $0x20, Z19, Z16
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z20, Z18
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z21, Z16
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z21
-	VPSRLQ           $0x20, Z6, Z20
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z5, Z21
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z7, Z20
-	VPMULUDQ         Z0, Z10, Z10
-	VPMULUDQ         Z1, Z8, Z8
-	VPSRLQ           $0x20, Z8, Z7
-	VPSRLQ           $0x20, Z10, Z5
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z11, Z5
-	VPMULUDQ         Z0, Z14, Z14
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z11
-	VPSRLQ           $0x20, Z14, Z9
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z15, Z9
-	VPMULUDQ         Z0, Z18, Z18
-	VPMULUDQ         Z1, Z16, Z16
-	VPSRLQ           $0x20, Z16, Z15
-	VPSRLQ           $0x20, Z18, Z13
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z19, Z13
-	VPMULUDQ         Z0, Z21, Z21
-	VPMULUDQ         Z1, Z20, Z20
-	VPSRLQ           $0x20, Z20, Z19
-	VPSRLQ           $0x20, Z21, Z17
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z4, Z19
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z6, Z17
-	VPMULUDQ         Z0, Z7, Z7
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z6
-	VPSRLQ           $0x20, Z7, Z4
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z8, Z6
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z10, Z4
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z10
-	VPSRLQ           $0x20, Z11, Z8
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z12, Z10
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z14, Z8
-	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z14
-	VPSRLQ           $0x20, Z15, Z12
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z16, Z14
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z18, Z12
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z18
-	VPSRLQ           $0x20, Z19, Z16
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z20, Z18
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z21, Z16
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z21
-	VPSRLQ           $0x20, Z6, Z20
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z5, Z21
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z7, Z20
-	VPMULUDQ         Z0, Z10, Z10
-	VPMULUDQ         Z1, Z8, Z8
-	VPSRLQ           $0x20, Z8, Z7
-	VPSRLQ           $0x20, Z10, Z5
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z11, Z5
-	VPMULUDQ         Z0, Z14, Z14
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z11
-	VPSRLQ           $0x20, Z14, Z9
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z15, Z9
-	VPMULUDQ         Z0, Z18, Z18
-	VPMULUDQ         Z1, Z16, Z16
-	VPSRLQ           $0x20, Z16, Z15
-	VPSRLQ           $0x20, Z18, Z13
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z19, Z13
-	VPMULUDQ         Z0, Z21, Z21
-	VPMULUDQ         Z1, Z20, Z20
-	VPSRLQ           $0x20, Z20, Z19
-	VPSRLQ           $0x20, Z21, Z17
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z4, Z19
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z6, Z17
-	VPMULUDQ         Z0, Z7, Z7
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z6
-	VPSRLQ           $0x20, Z7, Z4
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z8, Z6
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z10, Z4
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z10
-	VPSRLQ           $0x20, Z11, Z8
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z12, Z10
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z14, Z8
-	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z14
-	VPSRLQ           $0x20, Z15, Z12
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z16, Z14
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z18, Z12
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z18
-	VPSRLQ           $0x20, Z19, Z16
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z20, Z18
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z21, Z16
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z21
-	VPSRLQ           $0x20, Z6, Z20
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z5, Z21
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z7, Z20
-	VPMULUDQ         Z0, Z10, Z10
-	VPMULUDQ         Z1, Z8, Z8
-	VPSRLQ           $0x20, Z8, Z7
-	VPSRLQ           $0x20, Z10, Z5
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z11, Z5
-	VPMULUDQ         Z0, Z14, Z14
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z11
-	VPSRLQ           $0x20, Z14, Z9
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z15, Z9
-	VPMULUDQ         Z0, Z18, Z18
-	VPMULUDQ         Z1, Z16, Z16
-	VPSRLQ           $0x20, Z16, Z15
-	VPSRLQ           $0x20, Z18, Z13
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z19, Z13
-	VPMULUDQ         Z0, Z21, Z21
-	VPMULUDQ         Z1, Z20, Z20
-	VPSRLQ           $0x20, Z20, Z19
-	VPSRLQ           $0x20, Z21, Z17
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z4, Z19
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z6, Z17
-	VPMULUDQ         Z0, Z7, Z7
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z6
-	VPSRLQ           $0x20, Z7, Z4
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z8, Z6
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z10, Z4
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z10
-	VPSRLQ           $0x20, Z11, Z8
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z12, Z10
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z14, Z8
-	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z14
-	VPSRLQ           $0x20, Z15, Z12
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z16, Z14
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z18, Z12
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z18
-	VPSRLQ           $0x20, Z19, Z16
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z20, Z18
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z21, Z16
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z21
-	VPSRLQ           $0x20, Z6, Z20
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z5, Z21
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z7, Z20
-	VPMULUDQ         Z0, Z10, Z10
-	VPMULUDQ         Z1, Z8, Z8
-	VPSRLQ           $0x20, Z8, Z7
-	VPSRLQ           $0x20, Z10, Z5
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z11, Z5
-	VPMULUDQ         Z0, Z14, Z14
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z11
-	VPSRLQ           $0x20, Z14, Z9
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z15, Z9
-	VPMULUDQ         Z0, Z18, Z18
-	VPMULUDQ         Z1, Z16, Z16
-	VPSRLQ           $0x20, Z16, Z15
-	VPSRLQ           $0x20, Z18, Z13
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z19, Z13
-	VPSHUFD          $0xa0, Z20, K1, Z21
-	VPSHUFD          $0xa0, Z6, K1, Z4
-	VPSHUFD          $0xa0, Z5, K1, Z7
-	VPSHUFD          $0xa0, Z10, K1, Z8
-	VPSHUFD          $0xa0, Z9, K1, Z11
-	VPSHUFD          $0xa0, Z14, K1, Z12
-	VPSHUFD          $0xa0, Z13, K1, Z15
-	VPSHUFD          $0xa0, Z18, K1, Z16
-	VCVTDQ2PS        Z21, Z5
-	VADDPS.BCST      philoxConstants<>+528(SB), Z5, Z5
-	VMULPS.BCST      philoxConstants<>+532(SB), Z5, Z5
-	VPMOVD2M         Z21, K2
-	VMOVAPS          Z5, Z6
-	VADDPS.BCST      philoxConstants<>+536(SB), Z6, K2, Z6
-	VMULPS.BCST      philoxConstants<>+540(SB), Z6, Z6
-	VPANDD.BCST      philoxConstants<>+544(SB), Z6, Z9
-	VPBROADCASTD     philoxConstants<>+548(SB), Z10
-	VPSUBD           Z9, Z10, Z10
-	VGETEXPPS        Z6, Z9
-	VMOVAPS.Z        Z10, K2, Z6
-	VSUBPS.BCST      philoxConstants<>+536(SB), Z6, Z6
-	VFMADD231PS      Z5, Z10, Z6
-	VBROADCASTSS     philoxConstants<>+552(SB), Z5
-	VFMADD213PS.BCST philoxConstants<>+556(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+560(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+564(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+568(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+572(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z6, Z5
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z6, Z5
-	VMULPS           Z6, Z5, Z5
-	VBROADCASTSS     philoxConstants<>+588(SB), Z6
-	VFMADD231PS      Z6, Z9, Z5
-	VSQRTPS          Z5, Z5
-	VPADDD.BCST      philoxConstants<>+592(SB), Z4, Z6
-	VPADDD.BCST      philoxConstants<>+596(SB), Z4, Z9
-	VPSLLD           $0x02, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS.BCST      philoxConstants<>+600(SB), Z4, Z4
-	VMULPS           Z4, Z4, Z10
-	VBROADCASTSS     philoxConstants<>+604(SB), Z13
-	VFMADD213PS.BCST philoxConstants<>+608(SB), Z10, Z13
-	VFMADD213PS.BCST philoxConstants<>+612(SB), Z10, Z13
-	VFMADD213PS.BCST philoxConstants<>+616(SB), Z10, Z13
-	VBROADCASTSS     philoxConstants<>+620(SB), Z14
-	VFMADD213PS.BCST philoxConstants<>+624(SB), Z10, Z14
-	VFMADD213PS.BCST philoxConstants<>+628(SB), Z10, Z14
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z10, Z14
-	VMULPS           Z4, Z13, Z13
-	VPTESTMD.BCST    philoxConstants<>+632(SB), Z6, K2
-	VBLENDMPS        Z14, Z13, K2, Z22
-	VBLENDMPS        Z13, Z14, K2, Z23
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z6, Z22
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z9, Z23
-	VMULPS           Z5, Z23, Z23
-	VMULPS           Z5, Z22, Z22
-	VMOVAPS          Z23, Z4
-	VPERMT2PS        Z22, Z2, Z4
-	VPERMT2PS        Z22, Z3, Z23
-	VMOVUPS          Z4, (AX)
-	VMOVUPS          Z23, 64(AX)
-	VCVTDQ2PS        Z7, Z4
-	VADDPS.BCST      philoxConstants<>+528(SB), Z4, Z4
-	VMULPS.BCST      philoxConstants<>+532(SB), Z4, Z4
-	VPMOVD2M         Z7, K2
-	VMOVAPS          Z4, Z5
-	VADDPS.BCST      philoxConstants<>+536(SB), Z5, K2, Z5
-	VMULPS.BCST      philoxConstants<>+540(SB), Z5, Z5
-	VPANDD.BCST      philoxConstants<>+544(SB), Z5, Z6
-	VPBROADCASTD     philoxConstants<>+548(SB), Z7
-	VPSUBD           Z6, Z7, Z7
-	VGETEXPPS        Z5, Z6
-	VMOVAPS.Z        Z7, K2, Z5
-	VSUBPS.BCST      philoxConstants<>+536(SB), Z5, Z5
-	VFMADD231PS      Z4, Z7, Z5
-	VBROADCASTSS     philoxConstants<>+552(SB), Z4
-	VFMADD213PS.BCST philoxConstants<>+556(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+560(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+564(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+568(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+572(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z5, Z4
-	VMULPS           Z5, Z4, Z4
-	VBROADCASTSS     philoxConstants<>+588(SB), Z5
-	VFMADD231PS      Z5, Z6, Z4
-	VSQRTPS          Z4, Z4
-	VPADDD.BCST      philoxConstants<>+592(SB), Z8, Z5
-	VPADDD.BCST      philoxConstants<>+596(SB), Z8, Z6
-	VPSLLD           $0x02, Z8, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      philoxConstants<>+600(SB), Z7, Z7
-	VMULPS           Z7, Z7, Z8
-	VBROADCASTSS     philoxConstants<>+604(SB), Z9
-	VFMADD213PS.BCST philoxConstants<>+608(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+612(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+616(SB), Z8, Z9
-	VBROADCASTSS     philoxConstants<>+620(SB), Z10
-	VFMADD213PS.BCST philoxConstants<>+624(SB), Z8, Z10
-	VFMADD213PS.BCST philoxConstants<>+628(SB), Z8, Z10
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z8, Z10
-	VMULPS           Z7, Z9, Z9
-	VPTESTMD.BCST    philoxConstants<>+632(SB), Z5, K2
-	VBLENDMPS        Z10, Z9, K2, Z24
-	VBLENDMPS        Z9, Z10, K2, Z25
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z5, Z24
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z6, Z25
-	VMULPS           Z4, Z25, Z25
-	VMULPS           Z4, Z24, Z24
-	VMOVAPS          Z25, Z4
-	VPERMT2PS        Z24, Z2, Z4
-	VPERMT2PS        Z24, Z3, Z25
-	VMOVUPS          Z4, 128(AX)
-	VMOVUPS          Z25, 192(AX)
-	VCVTDQ2PS        Z11, Z4
-	VADDPS.BCST      philoxConstants<>+528(SB), Z4, Z4
-	VMULPS.BCST      philoxConstants<>+532(SB), Z4, Z4
-	VPMOVD2M         Z11, K2
-	VMOVAPS          Z4, Z5
-	VADDPS.BCST      philoxConstants<>+536(SB), Z5, K2, Z5
-	VMULPS.BCST      philoxConstants<>+540(SB), Z5, Z5
-	VPANDD.BCST      philoxConstants<>+544(SB), Z5, Z6
-	VPBROADCASTD     philoxConstants<>+548(SB), Z7
-	VPSUBD           Z6, Z7, Z7
-	VGETEXPPS        Z5, Z6
-	VMOVAPS.Z        Z7, K2, Z5
-	VSUBPS.BCST      philoxConstants<>+536(SB), Z5, Z5
-	VFMADD231PS      Z4, Z7, Z5
-	VBROADCASTSS     philoxConstants<>+552(SB), Z4
-	VFMADD213PS.BCST philoxConstants<>+556(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+560(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+564(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+568(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+572(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z5, Z4
-	VMULPS           Z5, Z4, Z4
-	VBROADCASTSS     philoxConstants<>+588(SB), Z5
-	VFMADD231PS      Z5, Z6, Z4
-	VSQRTPS          Z4, Z4
-	VPADDD.BCST      philoxConstants<>+592(SB), Z12, Z5
-	VPADDD.BCST      philoxConstants<>+596(SB), Z12, Z6
-	VPSLLD           $0x02, Z12, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      philoxConstants<>+600(SB), Z7, Z7
-	VMULPS           Z7, Z7, Z8
-	VBROADCASTSS     philoxConstants<>+604(SB), Z9
-	VFMADD213PS.BCST philoxConstants<>+608(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+612(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+616(SB), Z8, Z9
-	VBROADCASTSS     philoxConstants<>+620(SB), Z10
-	VFMADD213PS.BCST philoxConstants<>+624(SB), Z8, Z10
-	VFMADD213PS.BCST philoxConstants<>+628(SB), Z8, Z10
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z8, Z10
-	VMULPS           Z7, Z9, Z9
-	VPTESTMD.BCST    philoxConstants<>+632(SB), Z5, K2
-	VBLENDMPS        Z10, Z9, K2, Z26
-	VBLENDMPS        Z9, Z10, K2, Z27
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z5, Z26
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z6, Z27
-	VMULPS           Z4, Z27, Z27
-	VMULPS           Z4, Z26, Z26
-	VMOVAPS          Z27, Z4
-	VPERMT2PS        Z26, Z2, Z4
-	VPERMT2PS        Z26, Z3, Z27
-	VMOVUPS          Z4, 256(AX)
-	VMOVUPS          Z27, 320(AX)
-	VCVTDQ2PS        Z15, Z4
-	VADDPS.BCST      philoxConstants<>+528(SB), Z4, Z4
-	VMULPS.BCST      philoxConstants<>+532(SB), Z4, Z4
-	VPMOVD2M         Z15, K2
-	VMOVAPS          Z4, Z5
-	VADDPS.BCST      philoxConstants<>+536(SB), Z5, K2, Z5
-	VMULPS.BCST      philoxConstants<>+540(SB), Z5, Z5
-	VPANDD.BCST      philoxConstants<>+544(SB), Z5, Z6
-	VPBROADCASTD     philoxConstants<>+548(SB), Z7
-	VPSUBD           Z6, Z7, Z7
-	VGETEXPPS        Z5, Z6
-	VMOVAPS.Z        Z7, K2, Z5
-	VSUBPS.BCST      philoxConstants<>+536(SB), Z5, Z5
-	VFMADD231PS      Z4, Z7, Z5
-	VBROADCASTSS     philoxConstants<>+552(SB), Z4
-	VFMADD213PS.BCST philoxConstants<>+556(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+560(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+564(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+568(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+572(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z5, Z4
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z5, Z4
-	VMULPS           Z5, Z4, Z4
-	VBROADCASTSS     philoxConstants<>+588(SB), Z5
-	VFMADD231PS      Z5, Z6, Z4
-	VSQRTPS          Z4, Z4
-	VPADDD.BCST      philoxConstants<>+592(SB), Z16, Z5
-	VPADDD.BCST      philoxConstants<>+596(SB), Z16, Z6
-	VPSLLD           $0x02, Z16, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      philoxConstants<>+600(SB), Z7, Z7
-	VMULPS           Z7, Z7, Z8
-	VBROADCASTSS     philoxConstants<>+604(SB), Z9
-	VFMADD213PS.BCST philoxConstants<>+608(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+612(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+616(SB), Z8, Z9
-	VBROADCASTSS     philoxConstants<>+620(SB), Z10
-	VFMADD213PS.BCST philoxConstants<>+624(SB), Z8, Z10
-	VFMADD213PS.BCST philoxConstants<>+628(SB), Z8, Z10
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z8, Z10
-	VMULPS           Z7, Z9, Z9
-	VPTESTMD.BCST    philoxConstants<>+632(SB), Z5, K2
-	VBLENDMPS        Z10, Z9, K2, Z28
-	VBLENDMPS        Z9, Z10, K2, Z29
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z5, Z28
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+636(SB), Z6, Z29
-	VMULPS           Z4, Z29, Z29
-	VMULPS           Z4, Z28, Z28
-	VMOVAPS          Z29, Z4
-	VPERMT2PS        Z28, Z2, Z4
-	VPERMT2PS        Z28, Z3, Z29
-	VMOVUPS          Z4, 384(AX)
-	VMOVUPS          Z29, 448(AX)
-	ADDQ             $0x00000200, AX
-	SUBQ             $0x00000080, CX
-
-next:
-	CMPQ CX, $0x00000080
-	JGE  group
-	VZEROUPPER
-	RET
-
 // func philoxBlocksAVX2(dst []uint32, first uint64, s *[22]uint32)
 // Requires: AVX, AVX2
 TEXT ·philoxBlocksAVX2(SB), NOSPLIT, $0-40
@@ -1555,13 +1041,13 @@ TEXT ·philoxBlocksAVX2(SB), NOSPLIT, $0-40
 group:
 	VMOVQ        DX, X2
 	VPBROADCASTQ X2, Y2
-	VPADDQ       philoxConstants<>+640(SB), Y2, Y2
+	VPADDQ       philoxConstants<>+400(SB), Y2, Y2
 	VPSRLQ       $0x20, Y2, Y3
 	VPBROADCASTD 80(BX), Y4
 	VPBROADCASTD 84(BX), Y5
 	VMOVQ        DX, X6
 	VPBROADCASTQ X6, Y6
-	VPADDQ       philoxConstants<>+672(SB), Y6, Y6
+	VPADDQ       philoxConstants<>+432(SB), Y6, Y6
 	VPSRLQ       $0x20, Y6, Y7
 	VPBROADCASTD 80(BX), Y8
 	VPBROADCASTD 84(BX), Y9
@@ -1790,13 +1276,13 @@ TEXT ·uniformsAVX2(SB), NOSPLIT, $0-40
 group:
 	VMOVQ        DX, X3
 	VPBROADCASTQ X3, Y3
-	VPADDQ       philoxConstants<>+640(SB), Y3, Y3
+	VPADDQ       philoxConstants<>+400(SB), Y3, Y3
 	VPSRLQ       $0x20, Y3, Y4
 	VPBROADCASTD 80(BX), Y5
 	VPBROADCASTD 84(BX), Y6
 	VMOVQ        DX, X7
 	VPBROADCASTQ X7, Y7
-	VPADDQ       philoxConstants<>+672(SB), Y7, Y7
+	VPADDQ       philoxConstants<>+432(SB), Y7, Y7
 	VPSRLQ       $0x20, Y7, Y8
 	VPBROADCASTD 80(BX), Y9
 	VPBROADCASTD 84(BX), Y10
@@ -1995,10 +1481,10 @@ group:
 	VPERM2I128   $0x20, Y4, Y3, Y3
 	VPSRLD       $0x09, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  philoxConstants<>+704(SB), Y2, Y3
+	VFMADD213PS  philoxConstants<>+464(SB), Y2, Y3
 	VPSRLD       $0x09, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  philoxConstants<>+704(SB), Y2, Y5
+	VFMADD213PS  philoxConstants<>+464(SB), Y2, Y5
 	VMOVUPS      Y3, (AX)
 	VMOVUPS      Y5, 32(AX)
 	VPUNPCKLQDQ  Y9, Y10, Y3
@@ -2007,10 +1493,10 @@ group:
 	VPERM2I128   $0x20, Y4, Y3, Y3
 	VPSRLD       $0x09, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  philoxConstants<>+704(SB), Y2, Y3
+	VFMADD213PS  philoxConstants<>+464(SB), Y2, Y3
 	VPSRLD       $0x09, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  philoxConstants<>+704(SB), Y2, Y5
+	VFMADD213PS  philoxConstants<>+464(SB), Y2, Y5
 	VMOVUPS      Y3, 64(AX)
 	VMOVUPS      Y5, 96(AX)
 	ADDQ         $0x00000080, AX
@@ -2019,6 +1505,1063 @@ group:
 next:
 	CMPQ CX, $0x00000020
 	JGE  group
+	VZEROUPPER
+	RET
+
+// func normalsAVX512(dst []float32, first uint64, s *[22]uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normalsAVX512(SB), NOSPLIT, $512-40
+	MOVQ            dst_base+0(FP), AX
+	MOVQ            dst_len+8(FP), CX
+	MOVQ            first+24(FP), DX
+	MOVQ            s+32(FP), BX
+	VPBROADCASTD    philoxConstants<>+0(SB), Z0
+	VPBROADCASTD    philoxConstants<>+4(SB), Z1
+	MOVL            $0x0000aaaa, SI
+	KMOVW           SI, K1
+	VMOVQ           DX, X2
+	VPBROADCASTQ    X2, Z2
+	VPADDQ          philoxConstants<>+136(SB), Z2, Z2
+	VPSRLQ          $0x20, Z2, Z3
+	VPBROADCASTD    80(BX), Z4
+	VPBROADCASTD    84(BX), Z5
+	VMOVQ           DX, X6
+	VPBROADCASTQ    X6, Z6
+	VPADDQ          philoxConstants<>+200(SB), Z6, Z6
+	VPSRLQ          $0x20, Z6, Z7
+	VPBROADCASTD    80(BX), Z8
+	VPBROADCASTD    84(BX), Z9
+	VMOVQ           DX, X10
+	VPBROADCASTQ    X10, Z10
+	VPADDQ          philoxConstants<>+264(SB), Z10, Z10
+	VPSRLQ          $0x20, Z10, Z11
+	VPBROADCASTD    80(BX), Z12
+	VPBROADCASTD    84(BX), Z13
+	VMOVQ           DX, X14
+	VPBROADCASTQ    X14, Z14
+	VPADDQ          philoxConstants<>+328(SB), Z14, Z14
+	VPSRLQ          $0x20, Z14, Z15
+	VPBROADCASTD    80(BX), Z16
+	VPBROADCASTD    84(BX), Z17
+	ADDQ            $0x20, DX
+	VPMULUDQ        Z0, Z2, Z2
+	VPMULUDQ        Z1, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z19
+	VPSRLQ          $0x20, Z2, Z18
+	VPTERNLOGD.BCST $0x96, (BX), Z3, Z19
+	VPTERNLOGD.BCST $0x96, 4(BX), Z5, Z18
+	VPMULUDQ        Z0, Z6, Z6
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z5
+	VPSRLQ          $0x20, Z6, Z3
+	VPTERNLOGD.BCST $0x96, (BX), Z7, Z5
+	VPTERNLOGD.BCST $0x96, 4(BX), Z9, Z3
+	VPMULUDQ        Z0, Z10, Z10
+	VPMULUDQ        Z1, Z12, Z12
+	VPSRLQ          $0x20, Z12, Z9
+	VPSRLQ          $0x20, Z10, Z7
+	VPTERNLOGD.BCST $0x96, (BX), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 4(BX), Z13, Z7
+	VPMULUDQ        Z0, Z14, Z14
+	VPMULUDQ        Z1, Z16, Z16
+	VPSRLQ          $0x20, Z16, Z13
+	VPSRLQ          $0x20, Z14, Z11
+	VPTERNLOGD.BCST $0x96, (BX), Z15, Z13
+	VPTERNLOGD.BCST $0x96, 4(BX), Z17, Z11
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z18, Z18
+	VPSRLQ          $0x20, Z18, Z17
+	VPSRLQ          $0x20, Z19, Z15
+	VPTERNLOGD.BCST $0x96, 8(BX), Z4, Z17
+	VPTERNLOGD.BCST $0x96, 12(BX), Z2, Z15
+	VPMULUDQ        Z0, Z5, Z5
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z4
+	VPSRLQ          $0x20, Z5, Z2
+	VPTERNLOGD.BCST $0x96, 8(BX), Z8, Z4
+	VPTERNLOGD.BCST $0x96, 12(BX), Z6, Z2
+	VPMULUDQ        Z0, Z9, Z9
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z8
+	VPSRLQ          $0x20, Z9, Z6
+	VPTERNLOGD.BCST $0x96, 8(BX), Z12, Z8
+	VPTERNLOGD.BCST $0x96, 12(BX), Z10, Z6
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z12
+	VPSRLQ          $0x20, Z13, Z10
+	VPTERNLOGD.BCST $0x96, 8(BX), Z16, Z12
+	VPTERNLOGD.BCST $0x96, 12(BX), Z14, Z10
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z15, Z15
+	VPSRLQ          $0x20, Z15, Z16
+	VPSRLQ          $0x20, Z17, Z14
+	VPTERNLOGD.BCST $0x96, 16(BX), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 20(BX), Z19, Z14
+	VPMULUDQ        Z0, Z4, Z4
+	VPMULUDQ        Z1, Z2, Z2
+	VPSRLQ          $0x20, Z2, Z19
+	VPSRLQ          $0x20, Z4, Z18
+	VPTERNLOGD.BCST $0x96, 16(BX), Z3, Z19
+	VPTERNLOGD.BCST $0x96, 20(BX), Z5, Z18
+	VPMULUDQ        Z0, Z8, Z8
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z5
+	VPSRLQ          $0x20, Z8, Z3
+	VPTERNLOGD.BCST $0x96, 16(BX), Z7, Z5
+	VPTERNLOGD.BCST $0x96, 20(BX), Z9, Z3
+	VPMULUDQ        Z0, Z12, Z12
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPTERNLOGD.BCST $0x96, 16(BX), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 20(BX), Z13, Z7
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z13
+	VPSRLQ          $0x20, Z16, Z11
+	VPTERNLOGD.BCST $0x96, 24(BX), Z15, Z13
+	VPTERNLOGD.BCST $0x96, 28(BX), Z17, Z11
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z18, Z18
+	VPSRLQ          $0x20, Z18, Z17
+	VPSRLQ          $0x20, Z19, Z15
+	VPTERNLOGD.BCST $0x96, 24(BX), Z2, Z17
+	VPTERNLOGD.BCST $0x96, 28(BX), Z4, Z15
+	VPMULUDQ        Z0, Z5, Z5
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z4
+	VPSRLQ          $0x20, Z5, Z2
+	VPTERNLOGD.BCST $0x96, 24(BX), Z6, Z4
+	VPTERNLOGD.BCST $0x96, 28(BX), Z8, Z2
+	VPMULUDQ        Z0, Z9, Z9
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z8
+	VPSRLQ          $0x20, Z9, Z6
+	VPTERNLOGD.BCST $0x96, 24(BX), Z10, Z8
+	VPTERNLOGD.BCST $0x96, 28(BX), Z12, Z6
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z12
+	VPSRLQ          $0x20, Z13, Z10
+	VPTERNLOGD.BCST $0x96, 32(BX), Z14, Z12
+	VPTERNLOGD.BCST $0x96, 36(BX), Z16, Z10
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z15, Z15
+	VPSRLQ          $0x20, Z15, Z16
+	VPSRLQ          $0x20, Z17, Z14
+	VPTERNLOGD.BCST $0x96, 32(BX), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(BX), Z19, Z14
+	VPMULUDQ        Z0, Z4, Z4
+	VPMULUDQ        Z1, Z2, Z2
+	VPSRLQ          $0x20, Z2, Z19
+	VPSRLQ          $0x20, Z4, Z18
+	VPTERNLOGD.BCST $0x96, 32(BX), Z3, Z19
+	VPTERNLOGD.BCST $0x96, 36(BX), Z5, Z18
+	VPMULUDQ        Z0, Z8, Z8
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z5
+	VPSRLQ          $0x20, Z8, Z3
+	VPTERNLOGD.BCST $0x96, 32(BX), Z7, Z5
+	VPTERNLOGD.BCST $0x96, 36(BX), Z9, Z3
+	VPMULUDQ        Z0, Z12, Z12
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(BX), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 44(BX), Z13, Z7
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z13
+	VPSRLQ          $0x20, Z16, Z11
+	VPTERNLOGD.BCST $0x96, 40(BX), Z15, Z13
+	VPTERNLOGD.BCST $0x96, 44(BX), Z17, Z11
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z18, Z18
+	VPSRLQ          $0x20, Z18, Z17
+	VPSRLQ          $0x20, Z19, Z15
+	VPTERNLOGD.BCST $0x96, 40(BX), Z2, Z17
+	VPTERNLOGD.BCST $0x96, 44(BX), Z4, Z15
+	VPMULUDQ        Z0, Z5, Z5
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z4
+	VPSRLQ          $0x20, Z5, Z2
+	VPTERNLOGD.BCST $0x96, 40(BX), Z6, Z4
+	VPTERNLOGD.BCST $0x96, 44(BX), Z8, Z2
+	VPMULUDQ        Z0, Z9, Z9
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z8
+	VPSRLQ          $0x20, Z9, Z6
+	VPTERNLOGD.BCST $0x96, 48(BX), Z10, Z8
+	VPTERNLOGD.BCST $0x96, 52(BX), Z12, Z6
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z12
+	VPSRLQ          $0x20, Z13, Z10
+	VPTERNLOGD.BCST $0x96, 48(BX), Z14, Z12
+	VPTERNLOGD.BCST $0x96, 52(BX), Z16, Z10
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z15, Z15
+	VPSRLQ          $0x20, Z15, Z16
+	VPSRLQ          $0x20, Z17, Z14
+	VPTERNLOGD.BCST $0x96, 48(BX), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(BX), Z19, Z14
+	VPMULUDQ        Z0, Z4, Z4
+	VPMULUDQ        Z1, Z2, Z2
+	VPSRLQ          $0x20, Z2, Z19
+	VPSRLQ          $0x20, Z4, Z18
+	VPTERNLOGD.BCST $0x96, 48(BX), Z3, Z19
+	VPTERNLOGD.BCST $0x96, 52(BX), Z5, Z18
+	VPMULUDQ        Z0, Z8, Z8
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z5
+	VPSRLQ          $0x20, Z8, Z3
+	VPTERNLOGD.BCST $0x96, 56(BX), Z7, Z5
+	VPTERNLOGD.BCST $0x96, 60(BX), Z9, Z3
+	VPMULUDQ        Z0, Z12, Z12
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(BX), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 60(BX), Z13, Z7
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z13
+	VPSRLQ          $0x20, Z16, Z11
+	VPTERNLOGD.BCST $0x96, 56(BX), Z15, Z13
+	VPTERNLOGD.BCST $0x96, 60(BX), Z17, Z11
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z18, Z18
+	VPSRLQ          $0x20, Z18, Z17
+	VPSRLQ          $0x20, Z19, Z15
+	VPTERNLOGD.BCST $0x96, 56(BX), Z2, Z17
+	VPTERNLOGD.BCST $0x96, 60(BX), Z4, Z15
+	VPMULUDQ        Z0, Z5, Z5
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z4
+	VPSRLQ          $0x20, Z5, Z2
+	VPTERNLOGD.BCST $0x96, 64(BX), Z6, Z4
+	VPTERNLOGD.BCST $0x96, 68(BX), Z8, Z2
+	VPMULUDQ        Z0, Z9, Z9
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z8
+	VPSRLQ          $0x20, Z9, Z6
+	VPTERNLOGD.BCST $0x96, 64(BX), Z10, Z8
+	VPTERNLOGD.BCST $0x96, 68(BX), Z12, Z6
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z12
+	VPSRLQ          $0x20, Z13, Z10
+	VPTERNLOGD.BCST $0x96, 64(BX), Z14, Z12
+	VPTERNLOGD.BCST $0x96, 68(BX), Z16, Z10
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z15, Z15
+	VPSRLQ          $0x20, Z15, Z16
+	VPSRLQ          $0x20, Z17, Z14
+	VPTERNLOGD.BCST $0x96, 64(BX), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 68(BX), Z19, Z14
+	VPMULUDQ        Z0, Z4, Z4
+	VPMULUDQ        Z1, Z2, Z2
+	VPSRLQ          $0x20, Z2, Z19
+	VPSRLQ          $0x20, Z4, Z18
+	VPTERNLOGD.BCST $0x96, 72(BX), Z3, Z19
+	VPTERNLOGD.BCST $0x96, 76(BX), Z5, Z18
+	VPMULUDQ        Z0, Z8, Z8
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z5
+	VPSRLQ          $0x20, Z8, Z3
+	VPTERNLOGD.BCST $0x96, 72(BX), Z7, Z5
+	VPTERNLOGD.BCST $0x96, 76(BX), Z9, Z3
+	VPMULUDQ        Z0, Z12, Z12
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPTERNLOGD.BCST $0x96, 72(BX), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 76(BX), Z13, Z7
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z13
+	VPSRLQ          $0x20, Z16, Z11
+	VPTERNLOGD.BCST $0x96, 72(BX), Z15, Z13
+	VPTERNLOGD.BCST $0x96, 76(BX), Z17, Z11
+	VPSHUFD         $0xa0, Z18, K1, Z19
+	VPSHUFD         $0xa0, Z4, K1, Z2
+	VMOVUPS         Z19, (SP)
+	VMOVUPS         Z2, 64(SP)
+	VPSHUFD         $0xa0, Z3, K1, Z5
+	VPSHUFD         $0xa0, Z8, K1, Z6
+	VMOVUPS         Z5, 128(SP)
+	VMOVUPS         Z6, 192(SP)
+	VPSHUFD         $0xa0, Z7, K1, Z9
+	VPSHUFD         $0xa0, Z12, K1, Z10
+	VMOVUPS         Z9, 256(SP)
+	VMOVUPS         Z10, 320(SP)
+	VPSHUFD         $0xa0, Z11, K1, Z13
+	VPSHUFD         $0xa0, Z16, K1, Z14
+	VMOVUPS         Z13, 384(SP)
+	VMOVUPS         Z14, 448(SP)
+	SUBQ            $0x00000080, CX
+	JLE             last
+
+group:
+	VMOVQ            DX, X2
+	VPBROADCASTQ     X2, Z2
+	VPADDQ           philoxConstants<>+136(SB), Z2, Z2
+	VPSRLQ           $0x20, Z2, Z3
+	VPBROADCASTD     80(BX), Z4
+	VPBROADCASTD     84(BX), Z5
+	VMOVQ            DX, X6
+	VPBROADCASTQ     X6, Z6
+	VPADDQ           philoxConstants<>+200(SB), Z6, Z6
+	VPSRLQ           $0x20, Z6, Z7
+	VPBROADCASTD     80(BX), Z8
+	VPBROADCASTD     84(BX), Z9
+	VMOVQ            DX, X10
+	VPBROADCASTQ     X10, Z10
+	VPADDQ           philoxConstants<>+264(SB), Z10, Z10
+	VPSRLQ           $0x20, Z10, Z11
+	VPBROADCASTD     80(BX), Z12
+	VPBROADCASTD     84(BX), Z13
+	VMOVQ            DX, X14
+	VPBROADCASTQ     X14, Z14
+	VPADDQ           philoxConstants<>+328(SB), Z14, Z14
+	VPSRLQ           $0x20, Z14, Z15
+	VPBROADCASTD     80(BX), Z16
+	VPBROADCASTD     84(BX), Z17
+	ADDQ             $0x20, DX
+	VPMULUDQ         Z0, Z2, Z2
+	VPMULUDQ         Z1, Z4, Z4
+	VPSRLQ           $0x20, Z4, Z19
+	VPSRLQ           $0x20, Z2, Z18
+	VPTERNLOGD.BCST  $0x96, (BX), Z3, Z19
+	VPTERNLOGD.BCST  $0x96, 4(BX), Z5, Z18
+	VMOVUPS          (SP), Z3
+	VCVTDQ2PS        Z3, Z5
+	VADDPS.BCST      philoxConstants<>+496(SB), Z5, Z5
+	VMULPS.BCST      philoxConstants<>+500(SB), Z5, Z5
+	VPMOVD2M         Z3, K2
+	VMOVAPS          Z5, Z3
+	VADDPS.BCST      philoxConstants<>+504(SB), Z3, K2, Z3
+	VMULPS.BCST      philoxConstants<>+508(SB), Z3, Z3
+	VPMULUDQ         Z0, Z6, Z6
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z21
+	VPSRLQ           $0x20, Z6, Z20
+	VPTERNLOGD.BCST  $0x96, (BX), Z7, Z21
+	VPTERNLOGD.BCST  $0x96, 4(BX), Z9, Z20
+	VPANDD.BCST      philoxConstants<>+512(SB), Z3, Z7
+	VPBROADCASTD     philoxConstants<>+516(SB), Z9
+	VPSUBD           Z7, Z9, Z9
+	VGETEXPPS        Z3, Z7
+	VMOVAPS.Z        Z9, K2, Z3
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z3, Z3
+	VFMADD231PS      Z5, Z9, Z3
+	VBROADCASTSS     philoxConstants<>+520(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z3, Z5
+	VPMULUDQ         Z0, Z10, Z10
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z22
+	VPSRLQ           $0x20, Z10, Z9
+	VPTERNLOGD.BCST  $0x96, (BX), Z11, Z22
+	VPTERNLOGD.BCST  $0x96, 4(BX), Z13, Z9
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z3, Z5
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z3, Z5
+	VPMULUDQ         Z0, Z14, Z14
+	VPMULUDQ         Z1, Z16, Z16
+	VPSRLQ           $0x20, Z16, Z13
+	VPSRLQ           $0x20, Z14, Z11
+	VPTERNLOGD.BCST  $0x96, (BX), Z15, Z13
+	VPTERNLOGD.BCST  $0x96, 4(BX), Z17, Z11
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z3, Z5
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z3, Z5
+	VPMULUDQ         Z0, Z19, Z19
+	VPMULUDQ         Z1, Z18, Z18
+	VPSRLQ           $0x20, Z18, Z17
+	VPSRLQ           $0x20, Z19, Z15
+	VPTERNLOGD.BCST  $0x96, 8(BX), Z4, Z17
+	VPTERNLOGD.BCST  $0x96, 12(BX), Z2, Z15
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z3, Z5
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z3, Z5
+	VPMULUDQ         Z0, Z21, Z21
+	VPMULUDQ         Z1, Z20, Z20
+	VPSRLQ           $0x20, Z20, Z4
+	VPSRLQ           $0x20, Z21, Z2
+	VPTERNLOGD.BCST  $0x96, 8(BX), Z8, Z4
+	VPTERNLOGD.BCST  $0x96, 12(BX), Z6, Z2
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z3, Z5
+	VMULPS           Z3, Z5, Z5
+	VBROADCASTSS     philoxConstants<>+556(SB), Z3
+	VFMADD231PS      Z3, Z7, Z5
+	VPMULUDQ         Z0, Z22, Z22
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z6
+	VPSRLQ           $0x20, Z22, Z3
+	VPTERNLOGD.BCST  $0x96, 8(BX), Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 12(BX), Z10, Z3
+	VSQRTPS          Z5, Z5
+	VMOVUPS          64(SP), Z7
+	VPADDD.BCST      philoxConstants<>+560(SB), Z7, Z8
+	VPADDD.BCST      philoxConstants<>+564(SB), Z7, Z10
+	VPMULUDQ         Z0, Z13, Z13
+	VPMULUDQ         Z1, Z11, Z11
+	VPSRLQ           $0x20, Z11, Z23
+	VPSRLQ           $0x20, Z13, Z12
+	VPTERNLOGD.BCST  $0x96, 8(BX), Z16, Z23
+	VPTERNLOGD.BCST  $0x96, 12(BX), Z14, Z12
+	VPSLLD           $0x02, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      philoxConstants<>+568(SB), Z7, Z7
+	VMULPS           Z7, Z7, Z14
+	VBROADCASTSS     philoxConstants<>+572(SB), Z16
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z14, Z16
+	VPMULUDQ         Z0, Z17, Z17
+	VPMULUDQ         Z1, Z15, Z15
+	VPSRLQ           $0x20, Z15, Z25
+	VPSRLQ           $0x20, Z17, Z24
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z18, Z25
+	VPTERNLOGD.BCST  $0x96, 20(BX), Z19, Z24
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z14, Z16
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z14, Z16
+	VPMULUDQ         Z0, Z4, Z4
+	VPMULUDQ         Z1, Z2, Z2
+	VPSRLQ           $0x20, Z2, Z19
+	VPSRLQ           $0x20, Z4, Z18
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z20, Z19
+	VPTERNLOGD.BCST  $0x96, 20(BX), Z21, Z18
+	VBROADCASTSS     philoxConstants<>+588(SB), Z20
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z14, Z20
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z14, Z20
+	VPMULUDQ         Z0, Z6, Z6
+	VPMULUDQ         Z1, Z3, Z3
+	VPSRLQ           $0x20, Z3, Z26
+	VPSRLQ           $0x20, Z6, Z21
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z9, Z26
+	VPTERNLOGD.BCST  $0x96, 20(BX), Z22, Z21
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z14, Z20
+	VMULPS           Z7, Z16, Z16
+	VPMULUDQ         Z0, Z23, Z23
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z9
+	VPSRLQ           $0x20, Z23, Z7
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z11, Z9
+	VPTERNLOGD.BCST  $0x96, 20(BX), Z13, Z7
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z8, K2
+	VMOVAPS          Z16, Z11
+	VMOVAPS          Z20, K2, Z11
+	VMOVAPS          Z16, K2, Z20
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z8, Z11
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z10, Z20
+	VMULPS           Z5, Z20, Z20
+	VMULPS           Z5, Z11, Z11
+	VPMULUDQ         Z0, Z25, Z25
+	VPMULUDQ         Z1, Z24, Z24
+	VPSRLQ           $0x20, Z24, Z8
+	VPSRLQ           $0x20, Z25, Z5
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z15, Z8
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z17, Z5
+	VMOVDQU64        philoxConstants<>+608(SB), Z10
+	VMOVDQU64        philoxConstants<>+672(SB), Z13
+	VMOVAPS          Z20, Z14
+	VPERMT2PS        Z11, Z10, Z14
+	VPERMT2PS        Z11, Z13, Z20
+	VMOVUPS          Z14, (AX)
+	VMOVUPS          Z20, 64(AX)
+	VMOVUPS          128(SP), Z10
+	VCVTDQ2PS        Z10, Z11
+	VADDPS.BCST      philoxConstants<>+496(SB), Z11, Z11
+	VMULPS.BCST      philoxConstants<>+500(SB), Z11, Z11
+	VPMOVD2M         Z10, K2
+	VMOVAPS          Z11, Z10
+	VADDPS.BCST      philoxConstants<>+504(SB), Z10, K2, Z10
+	VMULPS.BCST      philoxConstants<>+508(SB), Z10, Z10
+	VPMULUDQ         Z0, Z19, Z19
+	VPMULUDQ         Z1, Z18, Z18
+	VPSRLQ           $0x20, Z18, Z14
+	VPSRLQ           $0x20, Z19, Z13
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z2, Z14
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z4, Z13
+	VPANDD.BCST      philoxConstants<>+512(SB), Z10, Z2
+	VPBROADCASTD     philoxConstants<>+516(SB), Z4
+	VPSUBD           Z2, Z4, Z4
+	VGETEXPPS        Z10, Z2
+	VMOVAPS.Z        Z4, K2, Z10
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z10, Z10
+	VFMADD231PS      Z11, Z4, Z10
+	VBROADCASTSS     philoxConstants<>+520(SB), Z4
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z10, Z4
+	VPMULUDQ         Z0, Z26, Z26
+	VPMULUDQ         Z1, Z21, Z21
+	VPSRLQ           $0x20, Z21, Z15
+	VPSRLQ           $0x20, Z26, Z11
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z3, Z15
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z6, Z11
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z10, Z4
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z10, Z4
+	VPMULUDQ         Z0, Z9, Z9
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z6
+	VPSRLQ           $0x20, Z9, Z3
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z23, Z3
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z10, Z4
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z10, Z4
+	VPMULUDQ         Z0, Z8, Z8
+	VPMULUDQ         Z1, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z16
+	VPSRLQ           $0x20, Z8, Z12
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z24, Z16
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z25, Z12
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z10, Z4
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z10, Z4
+	VPMULUDQ         Z0, Z14, Z14
+	VPMULUDQ         Z1, Z13, Z13
+	VPSRLQ           $0x20, Z13, Z20
+	VPSRLQ           $0x20, Z14, Z17
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z18, Z20
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z19, Z17
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z10, Z4
+	VMULPS           Z10, Z4, Z4
+	VBROADCASTSS     philoxConstants<>+556(SB), Z10
+	VFMADD231PS      Z10, Z2, Z4
+	VPMULUDQ         Z0, Z15, Z15
+	VPMULUDQ         Z1, Z11, Z11
+	VPSRLQ           $0x20, Z11, Z10
+	VPSRLQ           $0x20, Z15, Z2
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z21, Z10
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z26, Z2
+	VSQRTPS          Z4, Z4
+	VMOVUPS          192(SP), Z18
+	VPADDD.BCST      philoxConstants<>+560(SB), Z18, Z19
+	VPADDD.BCST      philoxConstants<>+564(SB), Z18, Z21
+	VPMULUDQ         Z0, Z6, Z6
+	VPMULUDQ         Z1, Z3, Z3
+	VPSRLQ           $0x20, Z3, Z23
+	VPSRLQ           $0x20, Z6, Z22
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z7, Z23
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z9, Z22
+	VPSLLD           $0x02, Z18, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      philoxConstants<>+568(SB), Z7, Z7
+	VMULPS           Z7, Z7, Z9
+	VBROADCASTSS     philoxConstants<>+572(SB), Z18
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z9, Z18
+	VPMULUDQ         Z0, Z16, Z16
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z25
+	VPSRLQ           $0x20, Z16, Z24
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z5, Z25
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z8, Z24
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z9, Z18
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z9, Z18
+	VPMULUDQ         Z0, Z20, Z20
+	VPMULUDQ         Z1, Z17, Z17
+	VPSRLQ           $0x20, Z17, Z8
+	VPSRLQ           $0x20, Z20, Z5
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z13, Z8
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z14, Z5
+	VBROADCASTSS     philoxConstants<>+588(SB), Z13
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z9, Z13
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z9, Z13
+	VPMULUDQ         Z0, Z10, Z10
+	VPMULUDQ         Z1, Z2, Z2
+	VPSRLQ           $0x20, Z2, Z26
+	VPSRLQ           $0x20, Z10, Z14
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z11, Z26
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z15, Z14
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z9, Z13
+	VMULPS           Z7, Z18, Z18
+	VPMULUDQ         Z0, Z23, Z23
+	VPMULUDQ         Z1, Z22, Z22
+	VPSRLQ           $0x20, Z22, Z9
+	VPSRLQ           $0x20, Z23, Z7
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z3, Z9
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z6, Z7
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z19, K2
+	VMOVAPS          Z18, Z3
+	VMOVAPS          Z13, K2, Z3
+	VMOVAPS          Z18, K2, Z13
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z19, Z3
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z21, Z13
+	VMULPS           Z4, Z13, Z13
+	VMULPS           Z4, Z3, Z3
+	VPMULUDQ         Z0, Z25, Z25
+	VPMULUDQ         Z1, Z24, Z24
+	VPSRLQ           $0x20, Z24, Z6
+	VPSRLQ           $0x20, Z25, Z4
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z16, Z4
+	VMOVDQU64        philoxConstants<>+608(SB), Z11
+	VMOVDQU64        philoxConstants<>+672(SB), Z12
+	VMOVAPS          Z13, Z15
+	VPERMT2PS        Z3, Z11, Z15
+	VPERMT2PS        Z3, Z12, Z13
+	VMOVUPS          Z15, 128(AX)
+	VMOVUPS          Z13, 192(AX)
+	VMOVUPS          256(SP), Z3
+	VCVTDQ2PS        Z3, Z11
+	VADDPS.BCST      philoxConstants<>+496(SB), Z11, Z11
+	VMULPS.BCST      philoxConstants<>+500(SB), Z11, Z11
+	VPMOVD2M         Z3, K2
+	VMOVAPS          Z11, Z3
+	VADDPS.BCST      philoxConstants<>+504(SB), Z3, K2, Z3
+	VMULPS.BCST      philoxConstants<>+508(SB), Z3, Z3
+	VPMULUDQ         Z0, Z8, Z8
+	VPMULUDQ         Z1, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z13
+	VPSRLQ           $0x20, Z8, Z12
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z17, Z13
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z20, Z12
+	VPANDD.BCST      philoxConstants<>+512(SB), Z3, Z15
+	VPBROADCASTD     philoxConstants<>+516(SB), Z16
+	VPSUBD           Z15, Z16, Z16
+	VGETEXPPS        Z3, Z15
+	VMOVAPS.Z        Z16, K2, Z3
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z3, Z3
+	VFMADD231PS      Z11, Z16, Z3
+	VBROADCASTSS     philoxConstants<>+520(SB), Z11
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z3, Z11
+	VPMULUDQ         Z0, Z26, Z26
+	VPMULUDQ         Z1, Z14, Z14
+	VPSRLQ           $0x20, Z14, Z17
+	VPSRLQ           $0x20, Z26, Z16
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z2, Z17
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z10, Z16
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z3, Z11
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z3, Z11
+	VPMULUDQ         Z0, Z9, Z9
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z10
+	VPSRLQ           $0x20, Z9, Z2
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z22, Z10
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z23, Z2
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z3, Z11
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z3, Z11
+	VPMULUDQ         Z0, Z6, Z6
+	VPMULUDQ         Z1, Z4, Z4
+	VPSRLQ           $0x20, Z4, Z19
+	VPSRLQ           $0x20, Z6, Z18
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z24, Z19
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z25, Z18
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z3, Z11
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z3, Z11
+	VPMULUDQ         Z0, Z13, Z13
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z21
+	VPSRLQ           $0x20, Z13, Z20
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z5, Z21
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z8, Z20
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z3, Z11
+	VMULPS           Z3, Z11, Z11
+	VBROADCASTSS     philoxConstants<>+556(SB), Z3
+	VFMADD231PS      Z3, Z15, Z11
+	VPMULUDQ         Z0, Z17, Z17
+	VPMULUDQ         Z1, Z16, Z16
+	VPSRLQ           $0x20, Z16, Z5
+	VPSRLQ           $0x20, Z17, Z3
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z14, Z5
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z26, Z3
+	VSQRTPS          Z11, Z11
+	VMOVUPS          320(SP), Z8
+	VPADDD.BCST      philoxConstants<>+560(SB), Z8, Z14
+	VPADDD.BCST      philoxConstants<>+564(SB), Z8, Z15
+	VPMULUDQ         Z0, Z10, Z10
+	VPMULUDQ         Z1, Z2, Z2
+	VPSRLQ           $0x20, Z2, Z23
+	VPSRLQ           $0x20, Z10, Z22
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z7, Z23
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z9, Z22
+	VPSLLD           $0x02, Z8, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      philoxConstants<>+568(SB), Z7, Z7
+	VMULPS           Z7, Z7, Z8
+	VBROADCASTSS     philoxConstants<>+572(SB), Z9
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z8, Z9
+	VPMULUDQ         Z0, Z19, Z19
+	VPMULUDQ         Z1, Z18, Z18
+	VPSRLQ           $0x20, Z18, Z25
+	VPSRLQ           $0x20, Z19, Z24
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z4, Z25
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z6, Z24
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z8, Z9
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z8, Z9
+	VPMULUDQ         Z0, Z21, Z21
+	VPMULUDQ         Z1, Z20, Z20
+	VPSRLQ           $0x20, Z20, Z6
+	VPSRLQ           $0x20, Z21, Z4
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z13, Z4
+	VBROADCASTSS     philoxConstants<>+588(SB), Z12
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z8, Z12
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z8, Z12
+	VPMULUDQ         Z0, Z5, Z5
+	VPMULUDQ         Z1, Z3, Z3
+	VPSRLQ           $0x20, Z3, Z26
+	VPSRLQ           $0x20, Z5, Z13
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z16, Z26
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z17, Z13
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z8, Z12
+	VMULPS           Z7, Z9, Z9
+	VPMULUDQ         Z0, Z23, Z23
+	VPMULUDQ         Z1, Z22, Z22
+	VPSRLQ           $0x20, Z22, Z8
+	VPSRLQ           $0x20, Z23, Z7
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z2, Z8
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z10, Z7
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z14, K2
+	VMOVAPS          Z9, Z2
+	VMOVAPS          Z12, K2, Z2
+	VMOVAPS          Z9, K2, Z12
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z14, Z2
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z15, Z12
+	VMULPS           Z11, Z12, Z12
+	VMULPS           Z11, Z2, Z2
+	VPMULUDQ         Z0, Z25, Z25
+	VPMULUDQ         Z1, Z24, Z24
+	VPSRLQ           $0x20, Z24, Z10
+	VPSRLQ           $0x20, Z25, Z9
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z18, Z10
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z19, Z9
+	VMOVDQU64        philoxConstants<>+608(SB), Z11
+	VMOVDQU64        philoxConstants<>+672(SB), Z14
+	VMOVAPS          Z12, Z15
+	VPERMT2PS        Z2, Z11, Z15
+	VPERMT2PS        Z2, Z14, Z12
+	VMOVUPS          Z15, 256(AX)
+	VMOVUPS          Z12, 320(AX)
+	VMOVUPS          384(SP), Z2
+	VCVTDQ2PS        Z2, Z11
+	VADDPS.BCST      philoxConstants<>+496(SB), Z11, Z11
+	VMULPS.BCST      philoxConstants<>+500(SB), Z11, Z11
+	VPMOVD2M         Z2, K2
+	VMOVAPS          Z11, Z2
+	VADDPS.BCST      philoxConstants<>+504(SB), Z2, K2, Z2
+	VMULPS.BCST      philoxConstants<>+508(SB), Z2, Z2
+	VPMULUDQ         Z0, Z6, Z6
+	VPMULUDQ         Z1, Z4, Z4
+	VPSRLQ           $0x20, Z4, Z14
+	VPSRLQ           $0x20, Z6, Z12
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z20, Z14
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z21, Z12
+	VPANDD.BCST      philoxConstants<>+512(SB), Z2, Z15
+	VPBROADCASTD     philoxConstants<>+516(SB), Z16
+	VPSUBD           Z15, Z16, Z16
+	VGETEXPPS        Z2, Z15
+	VMOVAPS.Z        Z16, K2, Z2
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z2, Z2
+	VFMADD231PS      Z11, Z16, Z2
+	VBROADCASTSS     philoxConstants<>+520(SB), Z11
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z2, Z11
+	VPMULUDQ         Z0, Z26, Z26
+	VPMULUDQ         Z1, Z13, Z13
+	VPSRLQ           $0x20, Z13, Z17
+	VPSRLQ           $0x20, Z26, Z16
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z3, Z17
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z5, Z16
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z2, Z11
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z2, Z11
+	VPMULUDQ         Z0, Z8, Z8
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z5
+	VPSRLQ           $0x20, Z8, Z3
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z22, Z5
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z23, Z3
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z2, Z11
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z2, Z11
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z2, Z11
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z2, Z11
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z2, Z11
+	VMULPS           Z2, Z11, Z11
+	VBROADCASTSS     philoxConstants<>+556(SB), Z2
+	VFMADD231PS      Z2, Z15, Z11
+	VSQRTPS          Z11, Z11
+	VMOVUPS          448(SP), Z2
+	VPADDD.BCST      philoxConstants<>+560(SB), Z2, Z15
+	VPADDD.BCST      philoxConstants<>+564(SB), Z2, Z18
+	VPSLLD           $0x02, Z2, Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      philoxConstants<>+568(SB), Z2, Z2
+	VMULPS           Z2, Z2, Z19
+	VBROADCASTSS     philoxConstants<>+572(SB), Z20
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z19, Z20
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z19, Z20
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z19, Z20
+	VBROADCASTSS     philoxConstants<>+588(SB), Z21
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z19, Z21
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z19, Z21
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z19, Z21
+	VMULPS           Z2, Z20, Z20
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z15, K2
+	VMOVAPS          Z20, Z2
+	VMOVAPS          Z21, K2, Z2
+	VMOVAPS          Z20, K2, Z21
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z15, Z2
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z18, Z21
+	VMULPS           Z11, Z21, Z21
+	VMULPS           Z11, Z2, Z2
+	VMOVDQU64        philoxConstants<>+608(SB), Z11
+	VMOVDQU64        philoxConstants<>+672(SB), Z15
+	VMOVAPS          Z21, Z18
+	VPERMT2PS        Z2, Z11, Z18
+	VPERMT2PS        Z2, Z15, Z21
+	VMOVUPS          Z18, 384(AX)
+	VMOVUPS          Z21, 448(AX)
+	VPSHUFD          $0xa0, Z9, K1, Z10
+	VPSHUFD          $0xa0, Z25, K1, Z24
+	VMOVUPS          Z10, (SP)
+	VMOVUPS          Z24, 64(SP)
+	VPSHUFD          $0xa0, Z12, K1, Z14
+	VPSHUFD          $0xa0, Z6, K1, Z4
+	VMOVUPS          Z14, 128(SP)
+	VMOVUPS          Z4, 192(SP)
+	VPSHUFD          $0xa0, Z16, K1, Z17
+	VPSHUFD          $0xa0, Z26, K1, Z13
+	VMOVUPS          Z17, 256(SP)
+	VMOVUPS          Z13, 320(SP)
+	VPSHUFD          $0xa0, Z3, K1, Z5
+	VPSHUFD          $0xa0, Z8, K1, Z7
+	VMOVUPS          Z5, 384(SP)
+	VMOVUPS          Z7, 448(SP)
+	ADDQ             $0x00000200, AX
+	SUBQ             $0x00000080, CX
+	JG               group
+
+last:
+	VMOVUPS          (SP), Z0
+	VCVTDQ2PS        Z0, Z1
+	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
+	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
+	VPMOVD2M         Z0, K1
+	VMOVAPS          Z1, Z0
+	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
+	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
+	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
+	VPBROADCASTD     philoxConstants<>+516(SB), Z3
+	VPSUBD           Z2, Z3, Z3
+	VGETEXPPS        Z0, Z2
+	VMOVAPS.Z        Z3, K1, Z0
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
+	VFMADD231PS      Z1, Z3, Z0
+	VBROADCASTSS     philoxConstants<>+520(SB), Z1
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
+	VMULPS           Z0, Z1, Z1
+	VBROADCASTSS     philoxConstants<>+556(SB), Z0
+	VFMADD231PS      Z0, Z2, Z1
+	VSQRTPS          Z1, Z1
+	VMOVUPS          64(SP), Z0
+	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPSLLD           $0x02, Z0, Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     philoxConstants<>+572(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
+	VBROADCASTSS     philoxConstants<>+588(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
+	VMULPS           Z0, Z5, Z5
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
+	VMOVAPS          Z5, Z0
+	VMOVAPS          Z6, K1, Z0
+	VMOVAPS          Z5, K1, Z6
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
+	VMULPS           Z1, Z6, Z6
+	VMULPS           Z1, Z0, Z0
+	VMOVDQU64        philoxConstants<>+608(SB), Z1
+	VMOVDQU64        philoxConstants<>+672(SB), Z2
+	VMOVAPS          Z6, Z3
+	VPERMT2PS        Z0, Z1, Z3
+	VPERMT2PS        Z0, Z2, Z6
+	VMOVUPS          Z3, (AX)
+	VMOVUPS          Z6, 64(AX)
+	VMOVUPS          128(SP), Z0
+	VCVTDQ2PS        Z0, Z1
+	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
+	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
+	VPMOVD2M         Z0, K1
+	VMOVAPS          Z1, Z0
+	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
+	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
+	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
+	VPBROADCASTD     philoxConstants<>+516(SB), Z3
+	VPSUBD           Z2, Z3, Z3
+	VGETEXPPS        Z0, Z2
+	VMOVAPS.Z        Z3, K1, Z0
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
+	VFMADD231PS      Z1, Z3, Z0
+	VBROADCASTSS     philoxConstants<>+520(SB), Z1
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
+	VMULPS           Z0, Z1, Z1
+	VBROADCASTSS     philoxConstants<>+556(SB), Z0
+	VFMADD231PS      Z0, Z2, Z1
+	VSQRTPS          Z1, Z1
+	VMOVUPS          192(SP), Z0
+	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPSLLD           $0x02, Z0, Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     philoxConstants<>+572(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
+	VBROADCASTSS     philoxConstants<>+588(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
+	VMULPS           Z0, Z5, Z5
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
+	VMOVAPS          Z5, Z0
+	VMOVAPS          Z6, K1, Z0
+	VMOVAPS          Z5, K1, Z6
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
+	VMULPS           Z1, Z6, Z6
+	VMULPS           Z1, Z0, Z0
+	VMOVDQU64        philoxConstants<>+608(SB), Z1
+	VMOVDQU64        philoxConstants<>+672(SB), Z2
+	VMOVAPS          Z6, Z3
+	VPERMT2PS        Z0, Z1, Z3
+	VPERMT2PS        Z0, Z2, Z6
+	VMOVUPS          Z3, 128(AX)
+	VMOVUPS          Z6, 192(AX)
+	VMOVUPS          256(SP), Z0
+	VCVTDQ2PS        Z0, Z1
+	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
+	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
+	VPMOVD2M         Z0, K1
+	VMOVAPS          Z1, Z0
+	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
+	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
+	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
+	VPBROADCASTD     philoxConstants<>+516(SB), Z3
+	VPSUBD           Z2, Z3, Z3
+	VGETEXPPS        Z0, Z2
+	VMOVAPS.Z        Z3, K1, Z0
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
+	VFMADD231PS      Z1, Z3, Z0
+	VBROADCASTSS     philoxConstants<>+520(SB), Z1
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
+	VMULPS           Z0, Z1, Z1
+	VBROADCASTSS     philoxConstants<>+556(SB), Z0
+	VFMADD231PS      Z0, Z2, Z1
+	VSQRTPS          Z1, Z1
+	VMOVUPS          320(SP), Z0
+	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPSLLD           $0x02, Z0, Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     philoxConstants<>+572(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
+	VBROADCASTSS     philoxConstants<>+588(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
+	VMULPS           Z0, Z5, Z5
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
+	VMOVAPS          Z5, Z0
+	VMOVAPS          Z6, K1, Z0
+	VMOVAPS          Z5, K1, Z6
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
+	VMULPS           Z1, Z6, Z6
+	VMULPS           Z1, Z0, Z0
+	VMOVDQU64        philoxConstants<>+608(SB), Z1
+	VMOVDQU64        philoxConstants<>+672(SB), Z2
+	VMOVAPS          Z6, Z3
+	VPERMT2PS        Z0, Z1, Z3
+	VPERMT2PS        Z0, Z2, Z6
+	VMOVUPS          Z3, 256(AX)
+	VMOVUPS          Z6, 320(AX)
+	VMOVUPS          384(SP), Z0
+	VCVTDQ2PS        Z0, Z1
+	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
+	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
+	VPMOVD2M         Z0, K1
+	VMOVAPS          Z1, Z0
+	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
+	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
+	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
+	VPBROADCASTD     philoxConstants<>+516(SB), Z3
+	VPSUBD           Z2, Z3, Z3
+	VGETEXPPS        Z0, Z2
+	VMOVAPS.Z        Z3, K1, Z0
+	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
+	VFMADD231PS      Z1, Z3, Z0
+	VBROADCASTSS     philoxConstants<>+520(SB), Z1
+	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
+	VMULPS           Z0, Z1, Z1
+	VBROADCASTSS     philoxConstants<>+556(SB), Z0
+	VFMADD231PS      Z0, Z2, Z1
+	VSQRTPS          Z1, Z1
+	VMOVUPS          448(SP), Z0
+	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPSLLD           $0x02, Z0, Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     philoxConstants<>+572(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
+	VBROADCASTSS     philoxConstants<>+588(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
+	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
+	VMULPS           Z0, Z5, Z5
+	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
+	VMOVAPS          Z5, Z0
+	VMOVAPS          Z6, K1, Z0
+	VMOVAPS          Z5, K1, Z6
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
+	VMULPS           Z1, Z6, Z6
+	VMULPS           Z1, Z0, Z0
+	VMOVDQU64        philoxConstants<>+608(SB), Z1
+	VMOVDQU64        philoxConstants<>+672(SB), Z2
+	VMOVAPS          Z6, Z3
+	VPERMT2PS        Z0, Z1, Z3
+	VPERMT2PS        Z0, Z2, Z6
+	VMOVUPS          Z3, 384(AX)
+	VMOVUPS          Z6, 448(AX)
 	VZEROUPPER
 	RET
 
@@ -2036,13 +2579,13 @@ TEXT ·normalsAVX2(SB), NOSPLIT, $0-40
 group:
 	VMOVQ        DX, X2
 	VPBROADCASTQ X2, Y2
-	VPADDQ       philoxConstants<>+640(SB), Y2, Y2
+	VPADDQ       philoxConstants<>+400(SB), Y2, Y2
 	VPSRLQ       $0x20, Y2, Y3
 	VPBROADCASTD 80(BX), Y4
 	VPBROADCASTD 84(BX), Y5
 	VMOVQ        DX, X6
 	VPBROADCASTQ X6, Y6
-	VPADDQ       philoxConstants<>+672(SB), Y6, Y6
+	VPADDQ       philoxConstants<>+432(SB), Y6, Y6
 	VPSRLQ       $0x20, Y6, Y7
 	VPBROADCASTD 80(BX), Y8
 	VPBROADCASTD 84(BX), Y9
@@ -2244,14 +2787,14 @@ group:
 	VMULPS       philoxConstants<>+832(SB), Y3, Y3
 	VPSRLD       $0x17, Y3, Y4
 	VPSLLD       $0x17, Y4, Y3
-	VPBROADCASTD philoxConstants<>+548(SB), Y7
+	VPBROADCASTD philoxConstants<>+516(SB), Y7
 	VPSUBD       Y3, Y7, Y7
 	VPSUBD       philoxConstants<>+864(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VANDPS       Y5, Y7, Y3
 	VSUBPS       philoxConstants<>+800(SB), Y3, Y3
 	VFMADD231PS  Y2, Y7, Y3
-	VBROADCASTSS philoxConstants<>+552(SB), Y2
+	VBROADCASTSS philoxConstants<>+520(SB), Y2
 	VFMADD213PS  philoxConstants<>+896(SB), Y3, Y2
 	VFMADD213PS  philoxConstants<>+928(SB), Y3, Y2
 	VFMADD213PS  philoxConstants<>+960(SB), Y3, Y2
@@ -2261,7 +2804,7 @@ group:
 	VFMADD213PS  philoxConstants<>+1088(SB), Y3, Y2
 	VFMADD213PS  philoxConstants<>+1120(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
-	VBROADCASTSS philoxConstants<>+588(SB), Y3
+	VBROADCASTSS philoxConstants<>+556(SB), Y3
 	VFMADD231PS  Y3, Y4, Y2
 	VSQRTPS      Y2, Y2
 	VPADDD       philoxConstants<>+1152(SB), Y6, Y3
@@ -2270,11 +2813,11 @@ group:
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       philoxConstants<>+1216(SB), Y5, Y5
 	VMULPS       Y5, Y5, Y6
-	VBROADCASTSS philoxConstants<>+604(SB), Y7
+	VBROADCASTSS philoxConstants<>+572(SB), Y7
 	VFMADD213PS  philoxConstants<>+1248(SB), Y6, Y7
 	VFMADD213PS  philoxConstants<>+1280(SB), Y6, Y7
 	VFMADD213PS  philoxConstants<>+1312(SB), Y6, Y7
-	VBROADCASTSS philoxConstants<>+620(SB), Y8
+	VBROADCASTSS philoxConstants<>+588(SB), Y8
 	VFMADD213PS  philoxConstants<>+1344(SB), Y6, Y8
 	VFMADD213PS  philoxConstants<>+1376(SB), Y6, Y8
 	VFMADD213PS  philoxConstants<>+800(SB), Y6, Y8
@@ -2303,14 +2846,14 @@ group:
 	VMULPS       philoxConstants<>+832(SB), Y3, Y3
 	VPSRLD       $0x17, Y3, Y4
 	VPSLLD       $0x17, Y4, Y3
-	VPBROADCASTD philoxConstants<>+548(SB), Y5
+	VPBROADCASTD philoxConstants<>+516(SB), Y5
 	VPSUBD       Y3, Y5, Y5
 	VPSUBD       philoxConstants<>+864(SB), Y4, Y4
 	VCVTDQ2PS    Y4, Y4
 	VANDPS       Y9, Y5, Y3
 	VSUBPS       philoxConstants<>+800(SB), Y3, Y3
 	VFMADD231PS  Y2, Y5, Y3
-	VBROADCASTSS philoxConstants<>+552(SB), Y2
+	VBROADCASTSS philoxConstants<>+520(SB), Y2
 	VFMADD213PS  philoxConstants<>+896(SB), Y3, Y2
 	VFMADD213PS  philoxConstants<>+928(SB), Y3, Y2
 	VFMADD213PS  philoxConstants<>+960(SB), Y3, Y2
@@ -2320,7 +2863,7 @@ group:
 	VFMADD213PS  philoxConstants<>+1088(SB), Y3, Y2
 	VFMADD213PS  philoxConstants<>+1120(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
-	VBROADCASTSS philoxConstants<>+588(SB), Y3
+	VBROADCASTSS philoxConstants<>+556(SB), Y3
 	VFMADD231PS  Y3, Y4, Y2
 	VSQRTPS      Y2, Y2
 	VPADDD       philoxConstants<>+1152(SB), Y10, Y3
@@ -2329,11 +2872,11 @@ group:
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       philoxConstants<>+1216(SB), Y5, Y5
 	VMULPS       Y5, Y5, Y6
-	VBROADCASTSS philoxConstants<>+604(SB), Y7
+	VBROADCASTSS philoxConstants<>+572(SB), Y7
 	VFMADD213PS  philoxConstants<>+1248(SB), Y6, Y7
 	VFMADD213PS  philoxConstants<>+1280(SB), Y6, Y7
 	VFMADD213PS  philoxConstants<>+1312(SB), Y6, Y7
-	VBROADCASTSS philoxConstants<>+620(SB), Y8
+	VBROADCASTSS philoxConstants<>+588(SB), Y8
 	VFMADD213PS  philoxConstants<>+1344(SB), Y6, Y8
 	VFMADD213PS  philoxConstants<>+1376(SB), Y6, Y8
 	VFMADD213PS  philoxConstants<>+800(SB), Y6, Y8

@@ -14,11 +14,6 @@ func philoxBlocksAVX512(dst []uint32, first uint64, s *[22]uint32)
 //go:noescape
 func uniformsAVX512(dst []float32, first uint64, s *[22]uint32)
 
-// normalsAVX512 is normalsGeneric for a multiple of 128 elements.
-//
-//go:noescape
-func normalsAVX512(dst []float32, first uint64, s *[22]uint32)
-
 // philoxBlocksAVX2 is philoxBlocksGeneric for a multiple of 32 elements.
 //
 //go:noescape
@@ -28,6 +23,11 @@ func philoxBlocksAVX2(dst []uint32, first uint64, s *[22]uint32)
 //
 //go:noescape
 func uniformsAVX2(dst []float32, first uint64, s *[22]uint32)
+
+// normalsAVX512 is normalsGeneric for a positive multiple of 128 elements.
+//
+//go:noescape
+func normalsAVX512(dst []float32, first uint64, s *[22]uint32)
 
 // normalsAVX2 is normalsGeneric for a multiple of 32 elements.
 //

@@ -43,15 +43,25 @@ type path struct {
 	wide   bool // AVX-512
 	bytes  int
 	sets   int // registers per word of a group
+
+	key   [2]VecVirtual // of the round, with AVX2
+	pause func()        // called between the parts of a transform
 }
 
 var (
-	avx512 = &path{"AVX512", true, 64, 4}
-	avx2   = &path{"AVX2", false, 32, 2}
+	avx512 = &path{suffix: "AVX512", wide: true, bytes: 64, sets: 4}
+	avx2   = &path{suffix: "AVX2", bytes: 32, sets: 2}
 )
 
 // group returns the number of words in a group.
 func (p *path) group() int { return p.sets * p.bytes / 2 }
+
+// breathe marks a place where other instructions may be put in between.
+func (p *path) breathe() {
+	if p.pause != nil {
+		p.pause()
+	}
+}
 
 func (p *path) vector() VecVirtual {
 	if p.wide {
@@ -80,8 +90,9 @@ func main() {
 				return y
 			}
 		})
-		p.kernel("normals", "dst []float32", radiusAndAngle, p.boxMuller)
 	}
+	avx512.pipelinedNormals()
+	avx2.kernel("normals", "dst []float32", radiusAndAngle, avx2.boxMuller)
 	Generate()
 }
 
@@ -111,24 +122,14 @@ func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b V
 
 	JMP(LabelRef("next"))
 	Label("group")
-	words := make([][4]VecVirtual, p.sets)
-	for i := range words {
-		x := [4]VecVirtual{p.vector(), p.vector(), p.vector(), p.vector()}
-		VPBROADCASTQ(p.asVector(first), x[0])
-		VPADDQ(p.lanes(uint64(i*p.bytes/8)), x[0], x[0])
-		VPSRLQ(Imm(32), x[0], x[1])
-		VPBROADCASTD(Mem{Base: s, Disp: stepOffset}, x[2])
-		VPBROADCASTD(Mem{Base: s, Disp: purposeOffset}, x[3])
-		words[i] = x
-	}
-	ADDQ(Imm(uint64(p.sets*p.bytes/8)), first)
+	words := p.counters(first, s)
 	for round := range rounds {
-		p.round(words, m0, m1, Mem{Base: s, Disp: 8 * round})
-	}
-	for _, x := range words {
-		for _, pair := range pairs {
-			p.pair(x[pair[0]], x[pair[1]], odd)
+		for i := range words {
+			p.round(&words[i], m0, m1, p.keys(s, round, i))
 		}
+	}
+	for i := range words {
+		p.pairs(&words[i], pairs, odd)
 	}
 	for i, x := range words {
 		for j, y := range finish(x[pairs[0][0]], x[pairs[1][0]]) {
@@ -144,30 +145,63 @@ func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b V
 	RET()
 }
 
-// round applies one round to all sets.
-func (p *path) round(words [][4]VecVirtual, m0, m1 VecVirtual, key Mem) {
-	var k0, k1 VecVirtual
-	if !p.wide {
-		k0, k1 = p.vector(), p.vector()
-		VPBROADCASTD(key, k0)
-		VPBROADCASTD(key.Offset(4), k1)
+// A words holds one word of each block of a set in each register.
+type words [4]VecVirtual
+
+// counters returns the counters of a group and advances first.
+func (p *path) counters(first, s Register) []words {
+	group := make([]words, p.sets)
+	for i := range group {
+		x := words{p.vector(), p.vector(), p.vector(), p.vector()}
+		VPBROADCASTQ(p.asVector(first), x[0])
+		VPADDQ(p.lanes(uint64(i*p.bytes/8)), x[0], x[0])
+		VPSRLQ(Imm(32), x[0], x[1])
+		VPBROADCASTD(Mem{Base: s, Disp: stepOffset}, x[2])
+		VPBROADCASTD(Mem{Base: s, Disp: purposeOffset}, x[3])
+		group[i] = x
 	}
-	for i, x := range words {
-		h0, h1 := p.vector(), p.vector()
-		VPMULUDQ(m0, x[0], x[0])
-		VPMULUDQ(m1, x[2], x[2])
-		VPSRLQ(Imm(32), x[2], h1)
-		VPSRLQ(Imm(32), x[0], h0)
-		if p.wide {
-			VPTERNLOGD_BCST(Imm(0x96), key, x[1], h1)
-			VPTERNLOGD_BCST(Imm(0x96), key.Offset(4), x[3], h0)
-		} else {
-			VPXOR(k0, x[1], x[1])
-			VPXOR(x[1], h1, h1)
-			VPXOR(k1, x[3], x[3])
-			VPXOR(x[3], h0, h0)
-		}
-		words[i] = [4]VecVirtual{h1, x[2], h0, x[0]}
+	ADDQ(Imm(uint64(p.sets*p.bytes/8)), first)
+	return group
+}
+
+// keys returns the keys of a round for set i: broadcast once for all sets with
+// AVX2, by each instruction with AVX-512.
+func (p *path) keys(s Register, round, i int) [2]Op {
+	key := Mem{Base: s, Disp: 8 * round}
+	if p.wide {
+		return [2]Op{key, key.Offset(4)}
+	}
+	if i == 0 {
+		p.key = [2]VecVirtual{p.vector(), p.vector()}
+		VPBROADCASTD(key, p.key[0])
+		VPBROADCASTD(key.Offset(4), p.key[1])
+	}
+	return [2]Op{p.key[0], p.key[1]}
+}
+
+// round applies one round to a set.
+func (p *path) round(x *words, m0, m1 VecVirtual, k [2]Op) {
+	h0, h1 := p.vector(), p.vector()
+	VPMULUDQ(m0, x[0], x[0])
+	VPMULUDQ(m1, x[2], x[2])
+	VPSRLQ(Imm(32), x[2], h1)
+	VPSRLQ(Imm(32), x[0], h0)
+	if p.wide {
+		VPTERNLOGD_BCST(Imm(0x96), k[0], x[1], h1)
+		VPTERNLOGD_BCST(Imm(0x96), k[1], x[3], h0)
+	} else {
+		VPXOR(k[0], x[1], x[1])
+		VPXOR(x[1], h1, h1)
+		VPXOR(k[1], x[3], x[3])
+		VPXOR(x[3], h0, h0)
+	}
+	*x = words{h1, x[2], h0, x[0]}
+}
+
+// pairs joins the words that share a lane.
+func (p *path) pairs(x *words, pairs pairing, odd Register) {
+	for _, pair := range pairs {
+		p.pair(x[pair[0]], x[pair[1]], odd)
 	}
 }
 

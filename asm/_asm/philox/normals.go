@@ -25,13 +25,16 @@ var (
 // normals.
 func (p *path) boxMuller() func(a, b VecVirtual) [2]VecVirtual {
 	interleave := p.interleave32()
-	return func(a, b VecVirtual) [2]VecVirtual {
-		r := p.radius(a)
-		sin, cos := p.sincos(b)
-		VMULPS(r, cos, cos)
-		VMULPS(r, sin, sin)
-		return interleave(cos, sin)
-	}
+	return func(a, b VecVirtual) [2]VecVirtual { return interleave(p.polar(p.radius(a), b)) }
+}
+
+// polar returns r·cos φ and r·sin φ.
+func (p *path) polar(r, angle VecVirtual) (x, y VecVirtual) {
+	sin, cos := p.sincos(angle)
+	VMULPS(r, cos, cos)
+	VMULPS(r, sin, sin)
+	p.breathe()
+	return cos, sin
 }
 
 // radius returns √(−2 ln u), u = (x+½)/2³².
@@ -46,15 +49,18 @@ func (p *path) radius(x VecVirtual) VecVirtual {
 	VCVTDQ2PS(x, v)
 	p.applyNumber(VADDPS, VADDPS_BCST, 0.5, v, v)
 	p.applyNumber(VMULPS, VMULPS_BCST, 1.0/(1<<32), v, v)
+	p.breathe()
 	if p.wide {
 		upper := K()
 		VPMOVD2M(x, upper)
 		VMOVAPS(v, u)
 		VADDPS_BCST(constants.Number(1), u, upper, u)
 		p.applyNumber(VMULPS, VMULPS_BCST, 4.0/3, u, u)
+		p.breathe()
 		VPANDD_BCST(constants.Vector32(0x7F800000), u, exponent)
 		VPBROADCASTD(constants.Vector32(0x7F000000), inverse)
 		VPSUBD(exponent, inverse, inverse) // 2^−e
+		p.breathe()
 		VGETEXPPS(u, exponent)
 		VMOVAPS_Z(inverse, upper, f)
 	} else {
@@ -77,7 +83,9 @@ func (p *path) radius(x VecVirtual) VecVirtual {
 	scale := u
 	VBROADCASTSS(constants.Number(-2*math.Ln2), scale)
 	VFMADD231PS(scale, exponent, square)
+	p.breathe()
 	VSQRTPS(square, square)
+	p.breathe()
 	return square
 }
 
@@ -89,24 +97,31 @@ func (p *path) sincos(x VecVirtual) (sin, cos VecVirtual) {
 	quadrant, next, t, z := p.vector(), p.vector(), p.vector(), p.vector()
 	p.apply(VPADDD, VPADDD_BCST, 1<<29, x, quadrant)
 	p.apply(VPADDD, VPADDD_BCST, 1<<29+1<<30, x, next)
+	p.breathe()
 	VPSLLD(Imm(2), x, t)
 	VCVTDQ2PS(t, t)
 	p.applyNumber(VMULPS, VMULPS_BCST, 1.0/(1<<31), t, t)
 	VMULPS(t, t, z)
+	p.breathe()
 	s, c := p.horner(z, sine), p.horner(z, cosine)
 	VMULPS(t, s, s)
-	sin, cos = p.vector(), p.vector()
+	p.breathe()
 	const sign = 0x80000000
 	if p.wide {
 		swap := K()
 		VPTESTMD_BCST(constants.Vector32(1<<30), quadrant, swap)
-		VBLENDMPS(c, s, swap, sin)
-		VBLENDMPS(s, c, swap, cos)
+		sin = p.vector()
+		VMOVAPS(s, sin)
+		VMOVAPS(c, swap, sin)
+		VMOVAPS(s, swap, c)
+		cos = c
+		p.breathe()
 		const xorAnd = 0x78 // a ^ b&c
 		VPTERNLOGD_BCST(Imm(xorAnd), constants.Vector32(sign), quadrant, sin)
 		VPTERNLOGD_BCST(Imm(xorAnd), constants.Vector32(sign), next, cos)
 		return sin, cos
 	}
+	sin, cos = p.vector(), p.vector()
 	VPSLLD(Imm(1), quadrant, t)
 	VBLENDVPS(t, c, s, sin)
 	VBLENDVPS(t, s, c, cos)
@@ -124,6 +139,7 @@ func (p *path) horner(x VecVirtual, coefficients []float64) VecVirtual {
 	VBROADCASTSS(constants.Number(coefficients[n-1]), sum)
 	for i := n - 2; i >= 0; i-- {
 		p.multiplyAdd(sum, x, coefficients[i])
+		p.breathe()
 	}
 	return sum
 }

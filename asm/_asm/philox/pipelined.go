@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// pipelinedNormals emits normals so that the rounds of one group and the
+// transforms of the group before alternate: the rounds wait for their own
+// results most of the time, the transforms keep the multipliers busy. Words go
+// from the one to the other through memory, because both together need most of
+// the registers.
+func (p *path) pipelinedNormals() {
+	TEXT("normals"+p.suffix, NOSPLIT, "func(dst []float32, first uint64, s *[22]uint32)")
+	Doc(fmt.Sprintf("normals%s is normalsGeneric for a positive multiple of %d elements.", p.suffix, p.group()))
+	Pragma("noescape")
+	to := Load(Param("dst").Base(), GP64())
+	n := Load(Param("dst").Len(), GP64())
+	first := Load(Param("first"), GP64())
+	s := Load(Param("s"), GP64())
+	m0, m1 := p.broadcast32(multiplier0), p.broadcast32(multiplier1)
+	odd := p.oddLanes()
+	spare := AllocLocal(2 * p.sets * p.bytes)
+	at := func(set, pair int) Mem { return spare.Offset((2*set + pair) * p.bytes) }
+
+	// rounds emits the rounds of a group, with between called after each of a set.
+	rounds := func(between func()) {
+		group := p.counters(first, s)
+		for round := range rounds {
+			for i := range group {
+				p.round(&group[i], m0, m1, p.keys(s, round, i))
+				between()
+			}
+		}
+		for ; between != nil && p.pause != nil; between() {
+		}
+		for i := range group {
+			p.pairs(&group[i], radiusAndAngle, odd)
+			VMOVUPS(group[i][0], at(i, 0))
+			VMOVUPS(group[i][1], at(i, 1))
+		}
+	}
+	transforms := func() {
+		for i := range p.sets {
+			a, b := p.vector(), p.vector()
+			VMOVUPS(at(i, 0), a)
+			r := p.radius(a)
+			VMOVUPS(at(i, 1), b)
+			x, y := p.polar(r, b)
+			for j, y := range p.interleave32()(x, y) {
+				VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.bytes})
+			}
+		}
+	}
+
+	rounds(func() {})
+	SUBQ(U32(p.group()), n)
+	JLE(LabelRef("last"))
+	Label("group")
+	next, stop := iter.Pull(func(yield func(struct{}) bool) {
+		p.pause = func() { yield(struct{}{}) }
+		transforms()
+		p.pause = nil
+	})
+	rounds(func() { next(); next() })
+	stop()
+	ADDQ(U32(4*p.group()), to)
+	SUBQ(U32(p.group()), n)
+	JG(LabelRef("group"))
+	Label("last")
+	transforms()
+	VZEROUPPER()
+	RET()
+}
