@@ -29,15 +29,15 @@ type Gram struct {
 	batch asm.GramBatch
 	moved int
 
-	tile     int // pairs per side of a tile
+	strip    int // pairs of a strip
 	tileLoss []float64
-	rowSums  []float32 // [tiles][dim][tile]
-	colSums  []float32
-	still    []float32 // [strips][2·dim][tile], kernel gradients of rejected rows
-	scratch  []float32 // [pieces]
-	sums     []float64 // [strips][dim][tile]
-	diagonal []float32 // [strips][3][tile+1]: squared distances, k, k′
-	diagLoss []float64
+	rowSums  []float32   // [tiles][dim][strip]
+	colSums  []float32   // [tiles][dim][wide·strip]
+	still    []float32   // [strips][2·dim+1][strip], kernel sums of rejected rows
+	sums     []float64   // [strips][dim][strip]
+	diagonal []float32   // [strips][3][strip+1]: squared distances, k, k′
+	diagLoss []float64   // [strips]
+	scratch  [][]float32 // [pieces]
 
 	sumPiece, gatherPiece func(piece int)
 }
@@ -54,37 +54,51 @@ func NewGram(n, dim int, k Kernel, stat Statistic, workers *pool.Pool) (*Gram, e
 		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d", n, stat, least)
 	}
 	stride := roundUp(n, asm.GramPad)
-	tile := roundUp((n+maxStrips-1)/maxStrips, asm.GramPad)
-	if n > minTile {
-		tile = max(tile, minTile)
-	}
-	strips := (n + tile - 1) / tile
-	tiles := strips * (strips + 1) / 2
+	strip := max(minStrip, roundUp((n+maxStrips-1)/maxStrips, asm.GramPad))
+	strips := (n + strip - 1) / strip
+	tiles := tilesOf(strips)
 	g := &Gram{
 		n: n, dim: dim, stat: stat, workers: workers, kernel: k.radial(),
 		order:    make([]int32, n),
 		batch:    asm.GramBatch{Planes: make([]float32, 3*dim*stride), Stride: stride, Dim: dim},
-		tile:     tile,
+		strip:    strip,
 		tileLoss: make([]float64, tiles),
-		rowSums:  make([]float32, tiles*dim*tile),
-		colSums:  make([]float32, tiles*dim*tile),
-		still:    make([]float32, strips*(2*dim+1)*tile),
-		scratch:  make([]float32, (tiles+strips)*asm.GramScratch(2*dim)),
-		sums:     make([]float64, strips*dim*tile),
-		diagonal: make([]float32, strips*3*(tile+1)),
+		rowSums:  make([]float32, tiles*dim*strip),
+		colSums:  make([]float32, tiles*dim*wide*strip),
+		still:    make([]float32, strips*(2*dim+1)*strip),
+		sums:     make([]float64, strips*dim*strip),
+		diagonal: make([]float32, strips*3*(strip+1)),
 		diagLoss: make([]float64, strips),
+		scratch:  make([][]float32, tiles+strips),
+	}
+	for i := range g.scratch {
+		g.scratch[i] = make([]float32, asm.GramScratch(2*dim))
 	}
 	g.sumPiece, g.gatherPiece = g.sum, g.gather
 	return g, nil
 }
 
-// A batch is cut into strips of pairs, and the pairs of pairs into tiles of two
-// strips: small enough for a balanced division among threads, large enough for
-// the kernel's loops, and few enough that the tiles' own buffers stay small.
+// A batch is cut into strips of pairs, and the pairs of pairs into tiles, one
+// strip high and several wide: small enough for a balanced division among
+// threads, wide enough for the kernel's inner loop, and few enough that the
+// tiles' own buffers stay small.
 const (
-	minTile   = 128
+	minStrip  = 32
 	maxStrips = 32
+	wide      = 4 // strips of a tile's columns
 )
+
+// Tile (row, column) covers strip row and the strips from wide·column on; only
+// tiles with pairs i < j count, row < wide·(column+1).
+func tileIndex(row, column int) int { return wide*column*(column+1)/2 + row }
+
+// tilesOf returns the number of tiles of a number of strips.
+func tilesOf(strips int) int {
+	if strips == 0 {
+		return 0
+	}
+	return tileIndex(strips, (strips-1)/wide)
+}
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
@@ -111,10 +125,10 @@ func (g *Gram) LossGradient(s, t, grad []float32) float64 {
 	g.s, g.t, g.grad = s, t, grad
 	loss := g.pack()
 
-	strips := g.strips(g.moved)
-	tiles := strips * (strips + 1) / 2
-	g.workers.Run(tiles+g.strips(g.n-g.moved), g.sumPiece)
-	g.workers.Run(strips+g.strips(g.n-g.moved), g.gatherPiece)
+	strips, stillStrips := g.strips(g.moved), g.strips(g.n-g.moved)
+	tiles := tilesOf(strips)
+	g.workers.Run(stillStrips+tiles, g.sumPiece)
+	g.workers.Run(strips+stillStrips, g.gatherPiece)
 	g.s, g.t, g.grad = nil, nil, nil
 
 	for _, l := range g.tileLoss[:tiles] {
@@ -129,11 +143,11 @@ func (g *Gram) LossGradient(s, t, grad []float32) float64 {
 }
 
 // strips returns the number of strips that hold n pairs.
-func (g *Gram) strips(n int) int { return (n + g.tile - 1) / g.tile }
+func (g *Gram) strips(n int) int { return (n + g.strip - 1) / g.strip }
 
-// width returns the number of moved pairs in a strip, padded for the kernel.
-func (g *Gram) width(strip int) int {
-	return min(g.tile, roundUp(g.moved, asm.GramPad)-strip*g.tile)
+// width returns the number of moved pairs in some strips, padded for the kernel.
+func (g *Gram) width(first, strips int) int {
+	return min(strips*g.strip, roundUp(g.moved, asm.GramPad)-first*g.strip)
 }
 
 // pack orders the pairs, moved ones first, and writes their planes. It returns
@@ -171,40 +185,39 @@ func (g *Gram) pack() (poison float64) {
 	return poison
 }
 
-// sum computes one tile of the moved pairs, or the rows of one strip of the
-// rejected ones. Tile (I, J), I ≤ J, is piece J(J+1)/2+I.
+// sum computes one tile of the moved pairs or, first as they are the longest
+// pieces, the rows of one strip of the rejected ones.
 func (g *Gram) sum(piece int) {
-	strips := g.strips(g.moved)
-	tiles := strips * (strips + 1) / 2
-	perPiece := asm.GramScratch(2 * g.dim)
-	scratch := g.scratch[piece*perPiece:][:perPiece]
-	if piece >= tiles {
-		g.sumStill(piece-tiles, scratch)
+	scratch := g.scratch[piece]
+	tile := piece - g.strips(g.n-g.moved)
+	if tile < 0 {
+		g.sumStill(piece, scratch)
 		return
 	}
 	column := 0
-	for (column+1)*(column+2)/2 <= piece {
+	for tileIndex(0, column+1) <= tile {
 		column++
 	}
-	row := piece - column*(column+1)/2
+	row := tile - tileIndex(0, column)
+	height, width := g.width(row, 1), g.width(column*wide, wide)
 	r := asm.GramRange{
-		Row0: row * g.tile, Row1: row*g.tile + g.width(row),
-		Col0: column * g.tile, Col1: column*g.tile + g.width(column),
+		Row0: row * g.strip, Row1: row*g.strip + height,
+		Col0: column * wide * g.strip, Col1: column*wide*g.strip + width,
 	}
-	size := g.dim * g.tile
-	g.tileLoss[piece] = asm.GramTile(g.kernel, &g.batch, r,
-		g.rowSums[piece*size:][:g.dim*(r.Row1-r.Row0)], g.colSums[piece*size:][:g.dim*(r.Col1-r.Col0)], scratch)
+	size := g.dim * g.strip
+	g.tileLoss[tile] = asm.GramTile(g.kernel, &g.batch, r,
+		g.rowSums[tile*size:][:g.dim*height], g.colSums[tile*wide*size:][:g.dim*width], scratch)
 }
 
 // sumStill sums k′·(v_i − v_j) = −k′·v_j over the moved columns j for the rows i
 // of one strip of rejected pairs, for which v_i = 0 and d²_xx = d²_xy.
 func (g *Gram) sumStill(strip int, scratch []float32) {
-	first := g.moved + strip*g.tile
-	rows := min(g.tile, g.n-first)
-	out := g.still[strip*(2*g.dim+1)*g.tile:][:(2*g.dim+1)*g.tile]
+	first := g.moved + strip*g.strip
+	rows := min(g.strip, g.n-first)
+	out := g.still[strip*(2*g.dim+1)*g.strip:][:(2*g.dim+1)*g.strip]
 	clear(out)
 	planes, stride := g.batch.Planes, g.batch.Stride
-	asm.KernelSums(g.kernel, out[2*g.dim*g.tile:], out, g.tile, planes[first:], stride, rows, planes, stride, g.moved, 2*g.dim, scratch)
+	asm.KernelSums(g.kernel, out[2*g.dim*g.strip:], out, g.strip, planes[first:], stride, rows, planes, stride, g.moved, 2*g.dim, scratch)
 }
 
 // gather adds up the tiles of one strip of pairs in a fixed order, adds the
@@ -214,25 +227,29 @@ func (g *Gram) gather(strip int) {
 	scale := 8 * pairNorm(g.stat, g.n) * math.Sqrt2
 	if strip >= movedStrips {
 		strip -= movedStrips
-		first := g.moved + strip*g.tile
+		first := g.moved + strip*g.strip
 		for c := range g.dim {
-			sums := g.still[(strip*(2*g.dim+1)+g.dim+c)*g.tile:]
-			for k, i := range g.order[first:min(first+g.tile, g.n)] {
+			sums := g.still[(strip*(2*g.dim+1)+g.dim+c)*g.strip:]
+			for k, i := range g.order[first:min(first+g.strip, g.n)] {
 				g.grad[int(i)*g.dim+c] = float32(scale * float64(sums[k]))
 			}
 		}
 		return
 	}
-	first := strip * g.tile
-	width := g.width(strip)
-	size := g.dim * g.tile
+	first := strip * g.strip
+	width, size := g.width(strip, 1), g.dim*g.strip
 	sums := g.sums[strip*size:][:g.dim*width]
 	clear(sums)
-	for column := strip; column < movedStrips; column++ {
-		addTo(sums, g.rowSums[(column*(column+1)/2+strip)*size:])
+	group := strip / wide
+	for column := group; column*wide < movedStrips; column++ {
+		addTo(sums, g.rowSums[tileIndex(strip, column)*size:])
 	}
-	for row := 0; row <= strip; row++ {
-		addTo(sums, g.colSums[(strip*(strip+1)/2+row)*size:])
+	groupWidth := g.width(group*wide, wide)
+	for row := range min(movedStrips, wide*(group+1)) {
+		cols := g.colSums[tileIndex(row, group)*wide*size:][strip%wide*g.strip:]
+		for c := range g.dim {
+			addTo(sums[c*width:][:width], cols[c*groupWidth:])
+		}
 	}
 	valid := min(width, g.moved-first)
 	if g.stat == V {
@@ -248,10 +265,10 @@ func (g *Gram) gather(strip int) {
 // ownTerms adds the pairs i = j: k(0) − k(|2v_i|²) to the loss and
 // −k′(|2v_i|²)·v_i to the sums.
 func (g *Gram) ownTerms(strip, first, valid, width int, sums []float64) {
-	d := g.diagonal[strip*3*(g.tile+1):]
+	d := g.diagonal[strip*3*(g.strip+1):]
 	d2 := d[:valid+1]
-	value := d[g.tile+1:][:valid+1]
-	derivative := d[2*(g.tile+1):][:valid+1]
+	value := d[g.strip+1:][:valid+1]
+	derivative := d[2*(g.strip+1):][:valid+1]
 	clear(d2)
 	stride := g.batch.Stride
 	for c := range g.dim {
