@@ -84,6 +84,7 @@ type run struct {
 	common   *Common
 	metrics  *os.File
 	buffer   *bufio.Writer
+	flushed  time.Time
 	written  int64   // bytes of metrics.jsonl, buffered ones included
 	before   float64 // seconds of training before this process
 	started  time.Time
@@ -127,7 +128,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if err := r.loop(ctx, opt.Progress); err != nil {
 		return nil, errors.Join(err, r.status(err))
 	}
-	return r.finish(ctx, opt.Progress)
+	return r.finish(ctx)
 }
 
 // loop takes the remaining steps.
@@ -187,7 +188,7 @@ func (r *run) report(warning string) {
 }
 
 // finish writes the model, evaluates it and writes the summary.
-func (r *run) finish(ctx context.Context, progress func(Progress)) (*Result, error) {
+func (r *run) finish(ctx context.Context) (*Result, error) {
 	t := r.trainer
 	result := &Result{
 		Params: t.Params(), Steps: t.step, Warnings: r.warnings,
@@ -330,7 +331,14 @@ func (r *run) checkpoint() error {
 		return err
 	}
 	if err := os.Link(path, previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		// Not every file system has links.
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = writeAtomically(previous, data)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(next, path); err != nil {
 		return err
@@ -356,6 +364,10 @@ func (r *run) log(record Record) error {
 	}
 	n, err := r.buffer.Write(append(line, '\n'))
 	r.written += int64(n)
+	if err == nil && time.Since(r.flushed) > time.Second {
+		r.flushed = time.Now() // who watches the file sees it grow
+		return r.flush()
+	}
 	return err
 }
 

@@ -82,24 +82,34 @@ func (s *system) Sample(dst []byte, format string, params []float32, first uint6
 	if refine < 0 {
 		return fmt.Errorf("refine: %d is negative", refine)
 	}
-	spins := make([]uint64, n*s.model.Words)
-	s.newSampler(params).draw(spins, first, refine)
-	switch format {
-	case "spins":
-		for r := range n {
-			row := spins[r*s.model.Words:]
-			for i := range s.model.N {
-				dst[r*s.model.N+i] = byte(2*(row[i>>6]>>(i&63)&1)) - 1
-			}
-		}
-	case "bits":
-		for i, w := range spins {
-			binary.LittleEndian.PutUint64(dst[8*i:], w)
-		}
-	default:
+	write, ok := map[string]func(dst []byte, spins []uint64){"spins": s.writeSpins, "bits": writeBits}[format]
+	if !ok {
 		return fmt.Errorf("format: %q is not spins or bits", format)
 	}
+	spins := make([]uint64, n*s.model.Words)
+	s.newSampler(params).draw(spins, first, refine)
+	rowBytes := len(dst) / max(n, 1)
+	const rows = 4096
+	s.workers.Run((n+rows-1)/rows, func(piece int) {
+		lo, hi := piece*rows, min((piece+1)*rows, n)
+		write(dst[lo*rowBytes:hi*rowBytes], spins[lo*s.model.Words:hi*s.model.Words])
+	})
 	return nil
+}
+
+func (s *system) writeSpins(dst []byte, spins []uint64) {
+	n := s.model.N
+	for ; len(dst) > 0; dst, spins = dst[n:], spins[s.model.Words:] {
+		for i := range dst[:n] {
+			dst[i] = byte(2*(spins[i>>6]>>(i&63)&1)) - 1
+		}
+	}
+}
+
+func writeBits(dst []byte, spins []uint64) {
+	for i, w := range spins {
+		binary.LittleEndian.PutUint64(dst[8*i:], w)
+	}
 }
 
 var (

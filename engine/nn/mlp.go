@@ -49,8 +49,10 @@ func (m *MLP) Layers() int { return len(m.sizes) - 1 }
 // NumParams returns the length of the flat parameter vector.
 func (m *MLP) NumParams() int { return m.params }
 
-// In and Out return the widths of the input and of the output.
-func (m *MLP) In() int  { return m.sizes[0] }
+// In returns the width of the input.
+func (m *MLP) In() int { return m.sizes[0] }
+
+// Out returns the width of the output.
 func (m *MLP) Out() int { return m.sizes[len(m.sizes)-1] }
 
 // Width returns the width of layer l's values; layer 0 is the input.
