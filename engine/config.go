@@ -40,6 +40,7 @@ type Training struct {
 // Evaluating says how a trained generator is measured.
 type Evaluating struct {
 	Samples int `json:"samples"` // independent samples behind the final table
+	Every   int `json:"every"`   // steps between evaluations during training; 0 means only at the end
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -63,6 +64,8 @@ func (c *Common) Validate() error {
 		return fmt.Errorf("training.log_every: %d is not at least 1", t.LogEvery)
 	case c.Evaluation.Samples < 1:
 		return fmt.Errorf("evaluation.samples: %d is not at least 1", c.Evaluation.Samples)
+	case c.Evaluation.Every < 0:
+		return fmt.Errorf("evaluation.every: %d is negative", c.Evaluation.Every)
 	}
 	if err := t.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("training.optimizer.%w", err)

@@ -147,8 +147,15 @@ func (r *run) loop(ctx context.Context, progress func(Progress)) error {
 		}
 		last := t.step == training.Steps
 		r.watchAcceptance()
-		if last || t.step%training.LogEvery == 0 {
+		evaluate := r.common.Evaluation.Every > 0 && t.step%r.common.Evaluation.Every == 0
+		if last || evaluate || t.step%training.LogEvery == 0 {
 			record := t.Record()
+			if evaluate {
+				var err error
+				if record.Errors, err = r.errors(ctx); err != nil {
+					return err
+				}
+			}
 			elapsed := time.Since(r.started)
 			record.Seconds = r.before + elapsed.Seconds()
 			if err := r.log(record); err != nil {
@@ -165,6 +172,27 @@ func (r *run) loop(ctx context.Context, progress func(Progress)) error {
 		}
 	}
 	return nil
+}
+
+// errors evaluates the generator during training. It is not interrupted, so
+// that a resumed run logs what an uninterrupted one does, and its time is not
+// counted as training.
+func (r *run) errors(ctx context.Context) ([]Error, error) {
+	e, ok := r.trainer.system.(Evaluator)
+	if !ok {
+		return nil, nil
+	}
+	start := time.Now()
+	evaluation, err := e.Evaluate(context.WithoutCancel(ctx), r.trainer.Params(), r.common.Evaluation.Samples)
+	if err != nil {
+		return nil, err
+	}
+	var all []Error
+	for _, m := range evaluation.Metrics {
+		all = append(all, Error{m.Name, m.Error, m.Floor})
+	}
+	r.started = r.started.Add(time.Since(start))
+	return all, nil
 }
 
 // watchAcceptance warns once if hardly any proposal of the first steps was
@@ -426,7 +454,7 @@ func activePath() string {
 
 // freeToDiffer are the keys that do not change what a run computes.
 var freeToDiffer = map[string]bool{
-	"preset": true, "evaluation.samples": true, "training.checkpoint_every": true, "training.log_every": true,
+	"preset": true, "evaluation.samples": true, "evaluation.every": true, "training.checkpoint_every": true, "training.log_every": true,
 }
 
 // sameRun compares the configuration that wrote a checkpoint with the present

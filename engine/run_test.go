@@ -26,7 +26,7 @@ func config(t *testing.T) *ising.Config {
 	c.Target.L = 2 // a witness of 16 configurations, and state beyond the parameters
 	c.Training.LogEvery, c.Training.CheckpointEvery = 1, 5
 	c.Generator.Hidden = []int{16}
-	c.Evaluation.Samples = 1000
+	c.Evaluation.Samples, c.Evaluation.Every = 1000, 4
 	return c
 }
 
@@ -96,6 +96,38 @@ func TestMaxTimeStops(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrStopped)
 	_, err = os.Stat(filepath.Join(dir, "checkpoint.rvg"))
 	require.NoError(t, err)
+}
+
+// Evaluations during training are logged and change nothing else.
+func TestEvaluationDuringTraining(t *testing.T) {
+	dir := t.TempDir()
+	with, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
+	require.NoError(t, err)
+	records, err := engine.ReadRecords(dir)
+	require.NoError(t, err)
+	require.Len(t, records, 12)
+	for _, r := range records {
+		require.Equal(t, r.Step%4 == 0, r.Errors != nil, "step %d", r.Step)
+	}
+	last := records[11].Errors
+	require.Len(t, last, len(with.Evaluation.Metrics))
+	for i, m := range with.Evaluation.Metrics {
+		require.Equal(t, engine.Error{Name: m.Name, Error: m.Error, Floor: m.Floor}, last[i])
+	}
+
+	c := config(t)
+	c.Evaluation.Every, c.Training.LogEvery = 0, 100
+	without, err := train(t, context.Background(), c, 1, engine.RunOptions{})
+	require.NoError(t, err)
+	require.Equal(t, with.Params, without.Params)
+	c = config(t)
+	c.Training.LogEvery = 100
+	sparse := t.TempDir()
+	_, err = train(t, context.Background(), c, 1, engine.RunOptions{Dir: sparse})
+	require.NoError(t, err)
+	records, err = engine.ReadRecords(sparse)
+	require.NoError(t, err)
+	require.Len(t, records, 3, "an evaluation is logged whether its step would be or not")
 }
 
 func status(t *testing.T, dir string) string {
@@ -285,6 +317,7 @@ func TestCommonValidate(t *testing.T) {
 		"training.checkpoint_every": func(c *engine.Common) { c.Training.CheckpointEvery = -1 },
 		"training.log_every":        func(c *engine.Common) { c.Training.LogEvery = 0 },
 		"evaluation.samples":        func(c *engine.Common) { c.Evaluation.Samples = 0 },
+		"evaluation.every":          func(c *engine.Common) { c.Evaluation.Every = -1 },
 		"training.optimizer.beta1":  func(c *engine.Common) { c.Training.Optimizer.Beta1 = 2 },
 		"training.schedule.kind":    func(c *engine.Common) { c.Training.Schedule.Kind = "" },
 	} {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/revgen/revgen/engine/figure"
 	"github.com/revgen/revgen/engine/pool"
 )
 
@@ -52,6 +53,13 @@ type Evaluator interface {
 	// Evaluate draws the given number of samples from the generator with
 	// parameters params and returns its table of metrics.
 	Evaluate(ctx context.Context, params []float32, samples int) (*Evaluation, error)
+}
+
+// An Illustrator shows a trained generator beside its target.
+type Illustrator interface {
+	// Figures draws the given number of samples from the generator with
+	// parameters params and returns pictures of them.
+	Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error)
 }
 
 // A Sampler writes independent samples of a trained generator.

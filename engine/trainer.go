@@ -100,7 +100,15 @@ type Record struct {
 	Acceptance   float64 `json:"acceptance"`
 	GradientNorm float64 `json:"gradient_norm"`
 	LearningRate float64 `json:"learning_rate"`
-	Seconds      float64 `json:"seconds"` // of training so far, earlier parts of a resumed run included
+	Seconds      float64 `json:"seconds"`          // of training so far, earlier parts of a resumed run included
+	Errors       []Error `json:"errors,omitempty"` // of the generator at this step, where evaluation.every asks for them
+}
+
+// An Error is a Metric's error and the expected error of as many exact samples.
+type Error struct {
+	Name  string  `json:"name"`
+	Error float64 `json:"error"`
+	Floor float64 `json:"floor"`
 }
 
 // A NonFiniteError reports the first infinite or undefined number of a run.

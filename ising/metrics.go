@@ -135,6 +135,19 @@ func (t *tally) count(batch []uint64) {
 // observables where the lattice can be enumerated, energy and specific heat
 // by Kaufman's formula on larger ones without a field.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	generated, err := s.sample(ctx, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := newReference(Target{s.model, s.config.Target.Beta})
+	if err != nil {
+		return nil, err
+	}
+	return compare(reference, generated, samples), nil
+}
+
+// sample counts samples of the generator.
+func (s *system) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.model)
 	const chunk = 1 << 16
 	batch := make([]uint64, min(chunk, samples)*s.model.Words)
@@ -147,11 +160,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		sampler.draw(part, uint64(first), 0)
 		generated.count(part)
 	}
-	reference, err := newReference(Target{s.model, s.config.Target.Beta})
-	if err != nil {
-		return nil, err
-	}
-	return compare(reference, generated, samples), nil
+	return generated, nil
 }
 
 // compare makes the table of a sample.

@@ -46,10 +46,11 @@ Systems and their presets:
 %s
 The run directory holds config.json (sufficient to repeat the run),
 metrics.jsonl, status.json, model.rvg, checkpoint.rvg and its predecessor,
-summary.json and samples.npy, the samples that were measured. The same command
-continues a run that was stopped: by SIGINT, SIGTERM or SIGUSR1, or by
---max-time, each of which leaves a checkpoint and exit code 75. The result does
-not depend on whether or where a run was stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name, listSystems()),
+summary.json, samples.npy, the samples that were measured, and figures of them
+and of the training. The same command continues a run that was stopped: by
+SIGINT, SIGTERM or SIGUSR1, or by --max-time, each of which leaves a checkpoint
+and exit code 75. The result does not depend on whether or where a run was
+stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name, listSystems()),
 		Example: `  revgen train
   revgen train ising --preset paper --set target.beta=0.5 -o cold
   revgen train config.json --max-time 01:50:00 --json > summary.json`,
@@ -147,6 +148,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 	}
 	samples, err := p.leaveSamples(ctx, cfg, result.Params, workers, t, wantSamples)
 	if err != nil {
+		return p.explainStop(ctx, err, t)
+	}
+	if err := p.leaveFigures(ctx, cfg, result.Params, workers, t.dir); err != nil {
 		return p.explainStop(ctx, err, t)
 	}
 	return p.conclude(t.dir, samples, result)

@@ -59,7 +59,7 @@ func TestTrain(t *testing.T) {
 		require.True(t, strings.HasPrefix(lines[i+2], name), lines[i+2])
 	}
 	require.Contains(t, o.stderr, "steps 60/60  loss ")
-	for _, name := range []string{"config.json", "metrics.jsonl", "status.json", "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "summary.json", "samples.npy"} {
+	for _, name := range []string{"config.json", "metrics.jsonl", "status.json", "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "summary.json", "samples.npy", "figures/distributions.svg", "figures/training.png"} {
 		require.FileExists(t, filepath.Join(dir, "run", name))
 	}
 	r := readResults(t, filepath.Join(dir, "run"))

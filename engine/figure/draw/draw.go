@@ -1,0 +1,101 @@
+// Package draw draws figures as SVG and PNG. The same figure gives the same
+// bytes.
+package draw
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/revgen/revgen/engine/figure"
+)
+
+// resolution of PNG files in dots per inch, such that a figure is sharp at the
+// width of a page on a screen of high density.
+const resolution = 220
+
+// SVG writes a figure as a self-contained SVG document.
+func SVG(w io.Writer, f *figure.Figure) error {
+	l := newLayout(f)
+	canvas := vgsvg.NewWith(vgsvg.UseWH(figureWidth, l.height))
+	l.draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return err
+	}
+	// The fonts that follow have Liberation's widths, so that the picture is
+	// the same where it is not installed. Embedded images are PNG.
+	data := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;"))
+	data = bytes.ReplaceAll(data, []byte("data:image/jpg;"), []byte("data:image/png;"))
+	end := bytes.Index(data, []byte("<svg"))
+	end += bytes.IndexByte(data[end:], '>') + 1
+	_, err := fmt.Fprintf(w, "%s\n<title>%s</title>%s", data[:end], html.EscapeString(plain(f.Title)), data[end:])
+	return err
+}
+
+// PNG writes a figure as a PNG image.
+func PNG(w io.Writer, f *figure.Figure) error {
+	l := newLayout(f)
+	canvas := vgimg.NewWith(vgimg.UseWH(figureWidth, l.height), vgimg.UseDPI(resolution), vgimg.UseBackgroundColor(color.White))
+	l.draw(draw.New(canvas))
+	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+	return err
+}
+
+// Write writes the figures to dir, made if need be, as NAME.svg and NAME.png,
+// and returns the names of the files. A file appears whole or not at all.
+func Write(dir string, figures []figure.Figure) ([]string, error) {
+	if len(figures) == 0 {
+		return nil, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range figures {
+		for _, format := range []struct {
+			extension string
+			write     func(io.Writer, *figure.Figure) error
+		}{{".svg", SVG}, {".png", PNG}} {
+			var b bytes.Buffer
+			if err := format.write(&b, &figures[i]); err != nil {
+				return names, fmt.Errorf("figure %s: %w", figures[i].Name, err)
+			}
+			name := figures[i].Name + format.extension
+			if err := renameio.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
+				return names, fmt.Errorf("writing %s: %w", filepath.Join(dir, name), err)
+			}
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Sizes in points.
+const (
+	figureWidth  = 560
+	rowHeight    = 172 // of the axes and their labels
+	margin       = 8
+	gap          = 16 // between panels
+	joinedGap    = 7
+	titleSize    = vg.Length(12)
+	labelSize    = vg.Length(10.5)
+	tickSize     = vg.Length(9.5)
+	thumbnail    = vg.Length(18)
+	legendLine   = vg.Length(15)
+	tickLength   = vg.Length(3)
+	axisWidth    = vg.Length(0.6)
+	curveWidth   = vg.Length(1.3)
+	pointRadius  = vg.Length(1.9)
+	intervalLine = vg.Length(0.8)
+)

@@ -1,0 +1,155 @@
+package draw
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/figure"
+)
+
+// example has every mark, scale and kind of panel.
+func example() *figure.Figure {
+	x, y := figure.Sample(-3, 3, 61, func(x float64) float64 { return math.Exp(-x * x / 2) })
+	grid := figure.NewGrid(-2, 2, -1, 1, 40, 20, func(x, y float64) float64 { return math.Exp(-x*x - 4*y*y) })
+	h := figure.NewHistogram(-3, 3, 12)
+	for i := range 2000 {
+		h.Add(6 * (math.Mod(float64(i)*0.6180339887, 1) - 0.5))
+	}
+	hx, hy, low, high := h.Density()
+	return &figure.Figure{Name: "example", Title: "Every *mark* & <scale>", Rows: []figure.Row{
+		{Panels: []figure.Panel{
+			{Title: "*x*_{1} and 10^{−3}", X: figure.Axis{Label: "*x*"}, Y: figure.Axis{Label: "density"}, Layers: []figure.Layer{
+				{Mark: figure.Area, Role: figure.Target, Label: "target", X: x, Y: y},
+				{Mark: figure.Points, Role: figure.Generated, Label: "generated", X: hx, Y: hy, Low: low, High: high},
+			}},
+			{Joined: true, X: figure.Axis{Ticks: []float64{0, 1}, Names: []string{"zero", "one"}}, Layers: []figure.Layer{
+				{Mark: figure.Bars, Role: figure.Target, X: []float64{0, 1}, Y: []float64{0.2, 0.8}, Width: 0.8},
+				{Mark: figure.Line, Role: figure.Series(1), Label: "line", X: []float64{0, 0.5, 1}, Y: []float64{0.1, math.NaN(), 0.5}},
+			}},
+		}},
+		{Height: 0.8, Panels: []figure.Panel{
+			{Square: true, Layers: []figure.Layer{{Mark: figure.Heat, Grid: grid}, {Mark: figure.Contour, Role: figure.Reference, Grid: grid, Y: []float64{0.5}}}},
+			figure.ColourBar(grid, "density"),
+			{X: figure.Axis{Scale: figure.Log}, Y: figure.Axis{Scale: figure.SignedLog, Linear: 0.01}, Layers: []figure.Layer{
+				{Mark: figure.Band, Role: figure.Target, Label: "band", X: []float64{1, 10, 100}, Low: []float64{-1, -0.1, -0.01}, High: []float64{1, 0.1, 0.01}},
+				{Mark: figure.Stairs, Role: figure.Series(0), Label: "stairs", X: []float64{1, 2, 3}, Y: []float64{1, -2, 0}},
+				{Mark: figure.Level, Role: figure.Reference, Label: "level", Y: []float64{0.5}},
+			}},
+		}},
+	}}
+}
+
+func svg(t *testing.T, f *figure.Figure) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, SVG(&b, f))
+	return b.String()
+}
+
+func TestSVG(t *testing.T) {
+	text := svg(t, example())
+	require.Equal(t, text, svg(t, example()), "the same figure gives the same bytes")
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		_, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+	}
+	require.Contains(t, text, "<title>Every mark &amp; &lt;scale&gt;</title>")
+	for _, word := range []string{"target", "generated", "line", "band", "stairs", "level", "zero", "one", "density"} {
+		require.Contains(t, text, ">"+word+"<")
+	}
+	require.Equal(t, 2, strings.Count(text, "data:image/png;base64,"), "a grid and its colours")
+	for _, wrong := range []string{"NaN", "Inf", "data:image/jpg", ">*", "_{"} {
+		require.NotContains(t, text, wrong)
+	}
+
+	other := example()
+	other.Rows[0].Panels[0].Layers[1].Y[3] *= 1.1
+	require.NotEqual(t, text, svg(t, other), "data are shown")
+}
+
+func TestPNG(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, PNG(&b, example()))
+	img, err := png.Decode(bytes.NewReader(b.Bytes()))
+	require.NoError(t, err)
+	require.InDelta(t, float64(figureWidth)*resolution/72, float64(img.Bounds().Dx()), 1)
+	colours := map[[3]uint32]bool{}
+	for y := 0; y < img.Bounds().Dy(); y += 3 {
+		for x := 0; x < img.Bounds().Dx(); x += 3 {
+			r, g, b, _ := img.At(x, y).RGBA()
+			colours[[3]uint32{r >> 8, g >> 8, b >> 8}] = true
+		}
+	}
+	require.True(t, colours[[3]uint32{uint32(targetFill.R), uint32(targetFill.G), uint32(targetFill.B)}], "areas")
+	require.True(t, colours[[3]uint32{uint32(generated.R), uint32(generated.G), uint32(generated.B)}], "points")
+}
+
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "figures")
+	names, err := Write(dir, []figure.Figure{*example()})
+	require.NoError(t, err)
+	require.Equal(t, []string{"example.svg", "example.png"}, names)
+	data, err := os.ReadFile(filepath.Join(dir, "example.svg"))
+	require.NoError(t, err)
+	require.Equal(t, svg(t, example()), string(data))
+	_, err = Write(filepath.Join(dir, "example.svg", "below"), []figure.Figure{*example()})
+	require.Error(t, err)
+}
+
+// Whatever a run leaves can be drawn: no values, one value, equal values and
+// values that a scale cannot show.
+func TestDegenerate(t *testing.T) {
+	for _, scale := range []figure.Scale{figure.Linear, figure.Log, figure.SignedLog} {
+		for _, values := range [][]float64{nil, {0}, {2}, {3, 3}, {-1, 0}, {math.NaN(), math.Inf(1)}} {
+			f := &figure.Figure{Rows: []figure.Row{{}}}
+			for _, mark := range []figure.Mark{figure.Line, figure.Area, figure.Bars, figure.Stairs, figure.Points, figure.Band} {
+				f.Rows[0].Panels = append(f.Rows[0].Panels, figure.Panel{
+					Y:      figure.Axis{Scale: scale},
+					Layers: []figure.Layer{{Mark: mark, X: values, Y: values, Low: values, High: values}},
+				})
+			}
+			require.NotContains(t, svg(t, f), "NaN", "%v %v", scale, values)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	labels := func(a figure.Axis, low, high float64) string {
+		var all []string
+		for _, tick := range (ticker{a}).Ticks(low, high) {
+			if tick.Label != "" {
+				all = append(all, tick.Label)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	log, signed := figure.Axis{Scale: figure.Log}, figure.Axis{Scale: figure.SignedLog, Linear: 3e-5}
+	require.Equal(t, "−1.0 −0.5 0 0.5 1.0", labels(figure.Axis{}, -1.2, 1.2))
+	require.Equal(t, "0 0.05 0.10", labels(figure.Axis{}, 0, 0.147))
+	require.Equal(t, "0 20000 40000 60000 80000 100000", labels(figure.Axis{}, 0, 1e5))
+	require.Equal(t, "0 5·10^{5} 10^{6} 1.5·10^{6} 2·10^{6} 2.5·10^{6}", labels(figure.Axis{}, 0, 2.5e6))
+	require.Equal(t, "0.002 0.005 0.01 0.02 0.05", labels(log, 0.0018, 0.06))
+	require.Equal(t, "10^{−4} 10^{−3} 10^{−2} 10^{−1} 1", labels(log, 5e-5, 1))
+	require.Equal(t, "10^{−12} 10^{−9} 10^{−6} 10^{−3} 1", labels(log, 1e-13, 5))
+	require.Equal(t, "0 10^{−4} −10^{−4} 10^{−3} −10^{−3} 10^{−2} −10^{−2}", labels(signed, -1e-4, 1e-2))
+}
+
+func TestMarkup(t *testing.T) {
+	require.Equal(t, []fragment{{"x", true, 0}, {"1", false, -1}, {" = 10", false, 0}, {"−3", false, 1}, {" and ", false, 0}, {"β", true, 0}},
+		parse("*x*_{1} = 10^{−3} and *β*"))
+	require.Equal(t, "a_b ^ c * d", plain("a_b ^ c * d"), "a mark without its end is text")
+	require.Equal(t, "unfinished_{x", plain("unfinished_{x"))
+}

@@ -1,0 +1,293 @@
+package draw
+
+import (
+	"math"
+
+	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/revgen/revgen/engine/figure"
+)
+
+// layout is a figure whose panels are plots that have not been placed.
+type layout struct {
+	figure *figure.Figure
+	height vg.Length
+	header vg.Length
+	legend [][]entry
+	rows   [][]*plot.Plot
+	text   markup
+}
+
+// An entry of the legend.
+type entry struct {
+	layer layer
+	width vg.Length
+}
+
+func newLayout(f *figure.Figure) *layout {
+	l := &layout{figure: f, text: newMarkup()}
+	l.collectLegend()
+	l.header = margin + legendLine*vg.Length(len(l.legend)) + 4
+	if f.Title != "" {
+		l.header += l.style(titleSize).Height(f.Title) + 3
+	}
+	l.height = l.header
+	for i := range f.Rows {
+		var row []*plot.Plot
+		for j := range f.Rows[i].Panels {
+			row = append(row, l.newPlot(&f.Rows[i].Panels[j]))
+		}
+		l.rows = append(l.rows, row)
+		l.height += rowHeight*vg.Length(relative(f.Rows[i].Height)) + gap/2
+	}
+	l.height += margin / 2
+	return l
+}
+
+// relative is a size whose default is 1.
+func relative(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return x
+}
+
+func (l *layout) style(size vg.Length) text.Style {
+	return text.Style{
+		Color: ink, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}, Handler: l.text,
+	}
+}
+
+// collectLegend puts every label once, in lines that fit the figure's width.
+func (l *layout) collectLegend() {
+	seen := map[string]bool{}
+	var line []entry
+	var used vg.Length
+	style := l.style(labelSize)
+	for _, row := range l.figure.Rows {
+		for _, p := range row.Panels {
+			for i := range p.Layers {
+				label := p.Layers[i].Label
+				if label == "" || seen[label] {
+					continue
+				}
+				seen[label] = true
+				e := entry{layer{&p.Layers[i]}, thumbnail + 5 + style.Width(label) + 16}
+				if len(line) > 0 && used+e.width > figureWidth-2*margin {
+					l.legend = append(l.legend, line)
+					line, used = nil, 0
+				}
+				line, used = append(line, e), used+e.width
+			}
+		}
+	}
+	if len(line) > 0 {
+		l.legend = append(l.legend, line)
+	}
+}
+
+// newPlot returns the axes and layers of a panel.
+func (l *layout) newPlot(panel *figure.Panel) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.TextHandler = l.text
+	p.Title.Text = panel.Title
+	p.Title.TextStyle = l.style(labelSize)
+	p.Title.TextStyle.XAlign, p.Title.TextStyle.YAlign = draw.XCenter, draw.YTop
+	p.Title.Padding = 4
+	layers := finite(panel.Layers)
+	x, y := extents(panel, layers)
+	l.axis(&p.X, &panel.X, x)
+	l.axis(&p.Y, &panel.Y, y)
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
+	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	p.X.Padding, p.Y.Padding = 0, 0
+	if panel.Joined {
+		p.Y.Tick.Marker = plot.ConstantTicks(nil)
+		p.Y.Width = 0
+	}
+	for i := range layers {
+		p.Add(layer{&layers[i]})
+	}
+	return p
+}
+
+func (l *layout) axis(a *plot.Axis, from *figure.Axis, need extent) {
+	a.Tick.Label = l.style(tickSize)
+	a.LineStyle = draw.LineStyle{Color: ink, Width: axisWidth}
+	a.Tick.LineStyle, a.Tick.Length = a.LineStyle, tickLength
+	a.Scale, a.Tick.Marker = normalizer{*from}, ticker{*from}
+	a.Min, a.Max = from.Min, from.Max
+	if from.Min == 0 && from.Max == 0 {
+		a.Min, a.Max = widen(from, need)
+	}
+}
+
+// widen returns the range of an axis with some air beyond what is shown, but
+// none below 0 if nothing is below.
+func widen(from *figure.Axis, need extent) (low, high float64) {
+	const air = 0.06
+	if !(need.low < need.high) {
+		if math.IsInf(need.low, 0) {
+			need.low, need.high = 1, 1
+		}
+		if from.Scale == figure.Log {
+			return need.low / 2, need.high * 2
+		}
+		return need.low - 1, need.high + 1
+	}
+	if from.Scale == figure.Log {
+		factor := math.Pow(need.high/need.low, air)
+		return need.low / factor, need.high * factor
+	}
+	n := normalizer{*from}
+	a, b := n.transform(need.low), n.transform(need.high)
+	extra := air * (b - a)
+	inverse := func(v float64) float64 { return v }
+	if from.Scale == figure.SignedLog {
+		inverse = func(v float64) float64 { return n.linear() * math.Sinh(v) }
+	}
+	low, high = inverse(a-extra), inverse(b+extra)
+	if need.low == 0 {
+		low = 0
+	}
+	return low, high
+}
+
+func (l *layout) draw(c draw.Canvas) {
+	c.SetColor(colorWhite)
+	c.Fill(c.Rectangle.Path())
+	top := c.Max.Y - margin
+	if l.figure.Title != "" {
+		style := l.style(titleSize)
+		style.Font.Weight = stdfont.WeightBold
+		style.YAlign = draw.YTop
+		c.FillText(style, vg.Point{X: c.Min.X + margin, Y: top}, l.figure.Title)
+		top -= style.Height(l.figure.Title) + 3
+	}
+	for _, line := range l.legend {
+		l.drawLegend(c, line, top)
+		top -= legendLine
+	}
+	bottom := c.Max.Y - l.header
+	var left vg.Length // of the first column, so that its axes stand in line
+	for i, row := range l.rows {
+		left = max(left, l.insetOf(row[0], &l.figure.Rows[i].Panels[0], c).left)
+	}
+	for i, row := range l.rows {
+		height := vg.Length(relative(l.figure.Rows[i].Height)) * rowHeight
+		area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: c.Min.X + margin, Y: bottom - height},
+			Max: vg.Point{X: c.Max.X - margin, Y: bottom},
+		}}
+		l.drawRow(area, left, row, l.figure.Rows[i].Panels)
+		bottom -= height + gap/2
+	}
+}
+
+func (l *layout) drawLegend(c draw.Canvas, line []entry, top vg.Length) {
+	x := c.Min.X + margin
+	style := l.style(labelSize)
+	style.YAlign = draw.YCenter
+	for _, e := range line {
+		sample := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: x, Y: top - legendLine/2 - 3.5}, Max: vg.Point{X: x + thumbnail, Y: top - legendLine/2 + 3.5},
+		}}
+		e.layer.drawThumbnail(sample)
+		descent := style.FontExtents().Descent
+		c.FillText(style, vg.Point{X: x + thumbnail + 5, Y: top - legendLine/2 + descent}, e.layer.Label)
+		x += e.width
+	}
+}
+
+// inset is what the axes and labels of a plot take from the sides of a canvas.
+type inset struct{ left, right, bottom, top vg.Length }
+
+func (l *layout) insetOf(p *plot.Plot, panel *figure.Panel, c draw.Canvas) inset {
+	d := p.DataCanvas(c)
+	return inset{
+		d.Min.X - c.Min.X + l.labelHeight(panel.Y.Label, panel.Joined), c.Max.X - d.Max.X,
+		d.Min.Y - c.Min.Y + l.labelHeight(panel.X.Label, false), c.Max.Y - d.Max.Y,
+	}
+}
+
+// labelHeight is what an axis' label takes. The plots have none of their own,
+// because plot puts those in the middle of a linear scale.
+func (l *layout) labelHeight(label string, hidden bool) vg.Length {
+	if label == "" || hidden {
+		return 0
+	}
+	const padding = 2
+	return l.style(labelSize).Height(label) + padding
+}
+
+// drawLabels writes the labels beside the data's rectangle at the edges of a
+// panel's canvas.
+func (l *layout) drawLabels(c draw.Canvas, data vg.Rectangle, panel *figure.Panel) {
+	style := l.style(labelSize)
+	descent := style.FontExtents().Descent
+	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
+	c.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: c.Min.Y + descent}, panel.X.Label)
+	if !panel.Joined {
+		height := style.Height(panel.Y.Label)
+		style.Rotation = math.Pi / 2
+		c.FillText(style, vg.Point{X: c.Min.X + height - descent, Y: (data.Min.Y + data.Max.Y) / 2}, panel.Y.Label)
+	}
+}
+
+// drawRow places the plots so that their axes stand on one line and have,
+// without labels, the relative widths of the panels; square ones have what
+// their height asks for. The first axes are at the given distance from the
+// left.
+func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels []figure.Panel) {
+	insets := make([]inset, len(row))
+	c.Min.X += left - l.insetOf(row[0], &panels[0], c).left
+	free, parts := c.Max.X-c.Min.X, 0.0
+	var bottom, top vg.Length
+	for i, p := range row {
+		insets[i] = l.insetOf(p, &panels[i], c)
+		free -= insets[i].left + insets[i].right + l.gapBefore(panels, i)
+		bottom, top = max(bottom, insets[i].bottom), max(top, insets[i].top)
+	}
+	fixed := make([]vg.Length, len(row))
+	for i, p := range row {
+		if panels[i].Square {
+			fixed[i] = (c.Max.Y - c.Min.Y - bottom - top) * vg.Length((p.X.Max-p.X.Min)/(p.Y.Max-p.Y.Min))
+			free -= fixed[i]
+		} else {
+			parts += relative(panels[i].Width)
+		}
+	}
+	x := c.Min.X
+	for i, p := range row {
+		x += l.gapBefore(panels, i)
+		width := fixed[i]
+		if !panels[i].Square {
+			width = free * vg.Length(relative(panels[i].Width)/parts)
+		}
+		width += insets[i].left + insets[i].right
+		area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: x, Y: c.Min.Y + bottom - insets[i].bottom},
+			Max: vg.Point{X: x + width, Y: c.Max.Y - top + insets[i].top},
+		}}
+		inner := draw.Crop(area, l.labelHeight(panels[i].Y.Label, panels[i].Joined), 0, l.labelHeight(panels[i].X.Label, false), 0)
+		p.Draw(inner)
+		l.drawLabels(area, p.DataCanvas(inner).Rectangle, &panels[i])
+		x += width
+	}
+}
+
+func (l *layout) gapBefore(panels []figure.Panel, i int) vg.Length {
+	switch {
+	case i == 0:
+		return 0
+	case panels[i].Joined:
+		return joinedGap
+	}
+	return gap
+}

@@ -1,0 +1,116 @@
+package draw
+
+import (
+	"strings"
+
+	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+)
+
+// markup is a text.Handler for the labels of package figure.
+type markup struct{ text.Plain }
+
+func newMarkup() markup { return markup{text.Plain{Fonts: plot.DefaultTextHandler.Cache()}} }
+
+// A fragment is a piece of a line in one font.
+type fragment struct {
+	text   string
+	italic bool
+	shift  int // +1 superscript, −1 subscript
+}
+
+// Scripts are smaller and shifted by these multiples of the font's size.
+const (
+	scriptSize = 0.72
+	scriptUp   = 0.36
+	scriptDown = -0.16
+)
+
+// parse splits a line at its marks. A mark without its end is ordinary text.
+func parse(line string) []fragment {
+	var all []fragment
+	add := func(s string, italic bool, shift int) {
+		if s != "" {
+			all = append(all, fragment{s, italic, shift})
+		}
+	}
+	rest, italic := line, false
+	for rest != "" {
+		i := strings.IndexAny(rest, "*_^")
+		if i < 0 {
+			break
+		}
+		switch {
+		case rest[i] == '*' && (italic || strings.Contains(rest[i+1:], "*")):
+			add(rest[:i], italic, 0)
+			italic = !italic
+			rest = rest[i+1:]
+		case rest[i] != '*' && strings.HasPrefix(rest[i+1:], "{") && strings.Contains(rest[i:], "}"):
+			add(rest[:i], italic, 0)
+			end := i + strings.Index(rest[i:], "}")
+			shift := 1
+			if rest[i] == '_' {
+				shift = -1
+			}
+			add(rest[i+2:end], italic, shift)
+			rest = rest[end+1:]
+		default:
+			add(rest[:i+1], italic, 0)
+			rest = rest[i+1:]
+		}
+	}
+	add(rest, italic, 0)
+	return all
+}
+
+// plain returns a label without its marks.
+func plain(label string) string {
+	var b strings.Builder
+	for _, f := range parse(label) {
+		b.WriteString(f.text)
+	}
+	return b.String()
+}
+
+func (f fragment) face(h text.Handler, base font.Font) (face font.Face, rise vg.Length) {
+	if f.italic {
+		base.Style = stdfont.StyleItalic
+	}
+	size := base.Size
+	switch f.shift {
+	case 1:
+		size, rise = scriptSize*base.Size, scriptUp*base.Size
+	case -1:
+		size, rise = scriptSize*base.Size, scriptDown*base.Size
+	}
+	return h.Cache().Lookup(base, size), rise
+}
+
+// Box implements text.Handler.
+func (m markup) Box(line string, base font.Font) (width, height, depth vg.Length) {
+	for _, f := range parse(line) {
+		face, _ := f.face(m, base)
+		width += face.Width(f.text)
+	}
+	extents := m.Extents(base)
+	return width, extents.Ascent, extents.Descent
+}
+
+// Draw implements text.Handler for single lines.
+func (m markup) Draw(c vg.Canvas, line string, style text.Style, at vg.Point) {
+	c.SetColor(style.Color)
+	c.Push()
+	defer c.Pop()
+	c.Translate(at)
+	c.Rotate(style.Rotation)
+	x := vg.Length(style.XAlign) * style.Width(line)
+	y := style.Height(line)*vg.Length(style.YAlign) - m.Extents(style.Font).Ascent + style.Font.Size
+	for _, f := range parse(line) {
+		face, rise := f.face(m, style.Font)
+		c.FillString(face, vg.Point{X: x, Y: y + rise}, f.text)
+		x += face.Width(f.text)
+	}
+}

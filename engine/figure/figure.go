@@ -1,0 +1,202 @@
+// Package figure describes pictures of a trained generator beside its target
+// as plain data: what is shown, and not how it is drawn. Systems make figures
+// (engine.Illustrator); package draw draws them.
+//
+// Labels are text in which *…* sets italics, as for the symbols of variables,
+// and _{…} and ^{…} set subscripts and superscripts.
+package figure
+
+import (
+	"math"
+	"strconv"
+)
+
+// A Figure is one picture: rows of panels under a title and a legend.
+type Figure struct {
+	Name  string // of its files, without extension
+	Title string
+	Rows  []Row
+}
+
+// A Row holds panels side by side.
+type Row struct {
+	Height float64 // relative to a row of height 1, which 0 stands for
+	Panels []Panel
+}
+
+// A Panel is a pair of axes with layers of data, drawn in order.
+type Panel struct {
+	Title  string
+	Width  float64 // relative to the other panels of its row; 0 stands for 1
+	X, Y   Axis
+	Layers []Layer
+	// Joined continues the panel on its left: the vertical axis is shared and
+	// drawn there only.
+	Joined bool
+	// Square makes a unit of the horizontal axis as long as one of the
+	// vertical axis.
+	Square bool
+}
+
+// An Axis is a direction of a panel.
+type Axis struct {
+	Label    string
+	Scale    Scale
+	Min, Max float64 // both 0: what the layers need
+	// Linear is the magnitude below which a SignedLog scale is linear.
+	Linear float64
+	// Ticks, if not nil, are the only marked values.
+	Ticks []float64
+	// Names, if not nil, are written at the ticks instead of their values.
+	Names []string
+}
+
+// A Scale places values along an axis.
+type Scale int
+
+// The scales. SignedLog shows values of both signs that range over orders of
+// magnitude: as asinh(x/Linear).
+const (
+	Linear Scale = iota
+	Log
+	SignedLog
+)
+
+// A Mark is how a layer shows its data.
+type Mark int
+
+// The marks.
+const (
+	Line    Mark = iota // through the points (X, Y)
+	Area                // between the line and 0, with an outline
+	Bars                // from 0 to Y at X, Layer.Width wide
+	Stairs              // constant Y around each X, which are evenly spaced
+	Points              // at (X, Y), with a bar from Low to High if they are set
+	Band                // between Low and High at X
+	Level               // a dashed line across the panel at each Y
+	Heat                // Grid as colours
+	Contour             // Grid as lines at the levels Y
+)
+
+// A Role is what a layer is about. It decides the colour.
+type Role int
+
+// The roles; Series(i) numbers further ones.
+const (
+	Target Role = iota
+	Generated
+	Reference // a level to compare with
+	first
+)
+
+// Series returns the role of the i-th of several curves, counted from 0.
+func Series(i int) Role { return first + Role(i) }
+
+// Index returns i of Series(i), and -1 for the other roles.
+func (r Role) Index() int { return max(-1, int(r-first)) }
+
+// A Layer is a set of data and how it is shown.
+type Layer struct {
+	Mark      Mark
+	Role      Role
+	Label     string // in the legend; empty for none
+	X, Y      []float64
+	Low, High []float64
+	Width     float64 // of Bars, in units of X
+	Grid      *Grid
+}
+
+// A Grid is a function on the rectangle [X0, X1] × [Y0, Y1], given at the
+// centres of NX × NY equal cells, X fastest.
+type Grid struct {
+	X0, X1, Y0, Y1 float64
+	NX, NY         int
+	Z              []float64
+	Min, Max       float64 // values of the first and the last colour
+	// Diverging is for differences: the middle colour is neutral.
+	Diverging bool
+}
+
+// X returns the centre of column i.
+func (g *Grid) X(i int) float64 { return g.X0 + (g.X1-g.X0)*(float64(i)+0.5)/float64(g.NX) }
+
+// Y returns the centre of row j.
+func (g *Grid) Y(j int) float64 { return g.Y0 + (g.Y1-g.Y0)*(float64(j)+0.5)/float64(g.NY) }
+
+// NewGrid evaluates f at the centres of the cells. The colours range from 0
+// to the largest value.
+func NewGrid(x0, x1, y0, y1 float64, nx, ny int, f func(x, y float64) float64) *Grid {
+	g := &Grid{X0: x0, X1: x1, Y0: y0, Y1: y1, NX: nx, NY: ny, Z: make([]float64, nx*ny)}
+	for j := range ny {
+		for i := range nx {
+			g.Z[j*nx+i] = f(g.X(i), g.Y(j))
+			g.Max = math.Max(g.Max, g.Z[j*nx+i])
+		}
+	}
+	return g
+}
+
+// ColourBar returns a narrow panel that explains the colours of a grid.
+func ColourBar(g *Grid, label string) Panel {
+	bar := NewGrid(0, 1, g.Min, g.Max, 1, 256, func(_, y float64) float64 { return y })
+	bar.Min, bar.Max, bar.Diverging = g.Min, g.Max, g.Diverging
+	return Panel{
+		Width:  0.08,
+		X:      Axis{Min: 0, Max: 1, Ticks: []float64{}},
+		Y:      Axis{Label: label, Min: g.Min, Max: g.Max},
+		Layers: []Layer{{Mark: Heat, Grid: bar}},
+	}
+}
+
+// A Histogram counts values in equal bins.
+type Histogram struct {
+	Low, Width float64
+	Count      []float64
+	Total      float64 // of all values, those outside the bins included
+}
+
+// NewHistogram returns an empty histogram of the given number of bins between
+// low and high.
+func NewHistogram(low, high float64, bins int) *Histogram {
+	return &Histogram{Low: low, Width: (high - low) / float64(bins), Count: make([]float64, bins)}
+}
+
+// Add counts x.
+func (h *Histogram) Add(x float64) {
+	h.Total++
+	if i := math.Floor((x - h.Low) / h.Width); i >= 0 && i < float64(len(h.Count)) {
+		h.Count[int(i)]++
+	}
+}
+
+// Density returns the bins' centres, the estimated density there and its 95 %
+// interval of sampling.
+func (h *Histogram) Density() (x, y, low, high []float64) {
+	for i, n := range h.Count {
+		p := n / h.Total
+		half := 1.96 * math.Sqrt(p*(1-p)/h.Total)
+		x = append(x, h.Low+(float64(i)+0.5)*h.Width)
+		y = append(y, p/h.Width)
+		low = append(low, math.Max(0, p-half)/h.Width)
+		high = append(high, (p+half)/h.Width)
+	}
+	return x, y, low, high
+}
+
+// Sample evaluates f at n equally spaced points from a to b.
+func Sample(a, b float64, n int, f func(float64) float64) (x, y []float64) {
+	for i := range n {
+		v := a + (b-a)*float64(i)/float64(n-1)
+		x, y = append(x, v), append(y, f(v))
+	}
+	return x, y
+}
+
+// Count writes a number of samples with its digits in groups.
+func Count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && len(s) > 4; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+func TestIllustrate(t *testing.T) {
+	dir := t.TempDir()
+	c := config(t)
+	result, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir})
+	require.NoError(t, err)
+	workers := pool.New(1)
+	defer workers.Close()
+	figures, err := engine.Illustrate(context.Background(), c, result.Params, workers, dir)
+	require.NoError(t, err)
+	require.Len(t, figures, 2)
+	require.Equal(t, "distributions", figures[0].Name)
+	require.Equal(t, "training", figures[1].Name)
+	figures, err = engine.Illustrate(context.Background(), c, result.Params, workers, "")
+	require.NoError(t, err)
+	require.Len(t, figures, 1, "no run, no curves")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = engine.Illustrate(ctx, c, result.Params, workers, dir)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestTrainingCurves(t *testing.T) {
+	records := []engine.Record{
+		{Step: 10, Seconds: 1, Loss: 1e-2, Errors: []engine.Error{{Name: "total_variation", Error: 0.06, Floor: 0.02}}},
+		{Step: 15, Seconds: 1.5, Loss: 1e-3},
+		{Step: 20, Seconds: 2, Loss: 1e-4, Errors: []engine.Error{{Name: "total_variation", Error: 0.03, Floor: 0.02}}},
+	}
+	f := engine.TrainingCurves(records)
+	require.Len(t, f.Rows, 2)
+	byStep, byTime := f.Rows[0].Panels[0], f.Rows[0].Panels[1]
+	require.Equal(t, figure.Log, byStep.Y.Scale)
+	require.Equal(t, []float64{10, 15, 20}, byStep.Layers[0].X)
+	require.Equal(t, []float64{1, 1.5, 2}, byTime.Layers[0].X)
+	require.Equal(t, []float64{1e-2, 1e-3, 1e-4}, byTime.Layers[0].Y)
+	errors := f.Rows[1].Panels[1]
+	require.Equal(t, "error / sampling floor", f.Rows[1].Panels[0].Y.Label)
+	require.Len(t, errors.Layers, 2, "the curve and the level of exact samples")
+	require.Equal(t, []float64{1, 2}, errors.Layers[0].X)
+	require.InDeltaSlice(t, []float64{3, 1.5}, errors.Layers[0].Y, 1e-12)
+
+	// Without a floor the errors stand for themselves.
+	records[0].Errors = append(records[0].Errors, engine.Error{Name: "kl", Error: 0.5})
+	f = engine.TrainingCurves(records)
+	require.Equal(t, "error", f.Rows[1].Panels[0].Y.Label)
+	require.Len(t, f.Rows[1].Panels[0].Layers, 2)
+	require.Equal(t, []float64{0.06, 0.03}, f.Rows[1].Panels[0].Layers[0].Y)
+
+	// A loss that scatters about 0 has a linear part of the size of its scatter.
+	records[1].Loss, records[2].Loss = -2e-4, 1e-4
+	f = engine.TrainingCurves(records)
+	require.Equal(t, figure.SignedLog, f.Rows[0].Panels[0].Y.Scale)
+	require.InDelta(t, 2e-4, f.Rows[0].Panels[0].Y.Linear, 1e-18)
+	require.Len(t, engine.TrainingCurves([]engine.Record{{Step: 1}}).Rows, 1, "nothing was measured")
+}
+
+func TestReadRecords(t *testing.T) {
+	dir := t.TempDir()
+	records, err := engine.ReadRecords(dir)
+	require.NoError(t, err)
+	require.Empty(t, records)
+	path := filepath.Join(dir, "metrics.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte("{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"lo"), 0o644))
+	records, err = engine.ReadRecords(dir)
+	require.NoError(t, err)
+	require.Equal(t, []engine.Record{{Step: 1, Loss: 0.5}}, records, "a line that is being written does not count")
+	require.NoError(t, os.WriteFile(path, []byte("{\"step\":1}\nnonsense\n"), 0o644))
+	_, err = engine.ReadRecords(dir)
+	require.ErrorContains(t, err, path+": line 2")
+}

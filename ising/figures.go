@@ -1,0 +1,153 @@
+package ising
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/figure"
+)
+
+// Figures shows the distributions of magnetisation and energy, and the
+// probabilities of the most likely configurations, exact and generated, each
+// as far as it is known exactly.
+func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+	generated, err := s.sample(ctx, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	target := Target{s.model, s.config.Target.Beta}
+	r, err := newReference(target)
+	if err != nil {
+		return nil, err
+	}
+	return []figure.Figure{illustrate(target, r, generated, samples)}, nil
+}
+
+func illustrate(t Target, r *reference, generated *tally, samples int) figure.Figure {
+	generated.joint.normalise()
+	title := fmt.Sprintf("Ising model, *L* = %d, *β* = %g", t.L, t.Beta)
+	if t.H != 0 {
+		title += fmt.Sprintf(", *h* = %g", t.H)
+	}
+	n := float64(t.N)
+	magnetisation := func(_, m int) float64 { return float64(m) / n }
+	f := figure.Figure{Name: "distributions", Title: title, Rows: []figure.Row{{Panels: []figure.Panel{
+		histogram(r.joint, generated.joint, samples, magnetisation,
+			figure.Axis{Label: "magnetisation *m*"}, figure.Axis{Label: "probability *P*(*m*)"}),
+		histogram(r.joint, generated.joint, samples, t.EnergyOf,
+			figure.Axis{Label: "energy *E*"}, figure.Axis{Label: "*P*(*E*)"}),
+	}}}}
+	if r.states != nil {
+		f.Rows = append(f.Rows, figure.Row{Height: 1.15, Panels: []figure.Panel{likeliest(r.states, generated.states, samples)}})
+	}
+	return f
+}
+
+// marginal returns the values of a function of bond sum and magnetisation that
+// occur in either distribution, in order, and their probabilities.
+func marginal(value func(bonds, magnetisation int) float64, distributions ...*joint) (values []float64, p [][]float64) {
+	weights := make([]map[float64]float64, len(distributions))
+	for i, d := range distributions {
+		weights[i] = map[float64]float64{}
+		d.each(func(b, m int, w float64) {
+			v := value(b, m)
+			weights[i][v] += w
+			values = append(values, v)
+		})
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	for _, of := range weights {
+		var column []float64
+		for _, v := range values {
+			column = append(column, of[v])
+		}
+		p = append(p, column)
+	}
+	return values, p
+}
+
+// histogram shows the law of a quantity: the exact one as bars, if it is
+// known, and the generated one as points with their 95 % intervals.
+func histogram(exact, generated *joint, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
+	distributions := []*joint{generated}
+	if exact != nil {
+		distributions = append(distributions, exact)
+	}
+	values, p := marginal(value, distributions...)
+	spacing := math.Inf(1)
+	for i := range len(values) - 1 {
+		spacing = min(spacing, values[i+1]-values[i])
+	}
+	if math.IsInf(spacing, 0) {
+		spacing = 1
+	}
+	panel := figure.Panel{X: x, Y: y}
+	if exact != nil {
+		panel.Layers = append(panel.Layers, figure.Layer{
+			Mark: figure.Bars, Role: figure.Target, Label: "exact", X: values, Y: p[1], Width: 0.8 * spacing,
+		})
+	}
+	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(samples))}
+	for i, v := range values {
+		if p[0][i] > 0 {
+			addPoint(&points, v, p[0][i], samples)
+		}
+	}
+	panel.Layers = append(panel.Layers, points)
+	return panel
+}
+
+// addPoint adds a frequency of samples with its 95 % interval.
+func addPoint(l *figure.Layer, x, p float64, samples int) {
+	half := 1.96 * math.Sqrt(p*(1-p)/float64(samples))
+	l.X, l.Y = append(l.X, x), append(l.Y, p)
+	l.Low, l.High = append(l.Low, max(p-half, p/10)), append(l.High, p+half)
+}
+
+// shownStates is the number of configurations that likeliest shows.
+const shownStates = 100
+
+// likeliest shows the probabilities of the likeliest configurations in order:
+// the exact ones as stairs, in a band that holds 95 % of the frequencies of
+// exact samples, and the generated ones as points.
+func likeliest(exact, counts []float64, samples int) figure.Panel {
+	order := make([]int, len(exact))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case exact[a] > exact[b]:
+			return -1
+		case exact[a] < exact[b]:
+			return 1
+		}
+		return a - b
+	})
+	order = order[:min(shownStates, len(order))]
+
+	n := float64(samples)
+	band := figure.Layer{Mark: figure.Band, Role: figure.Target, Label: "95 % of exact samples", Width: 1}
+	stairs := figure.Layer{Mark: figure.Stairs, Role: figure.Target, Label: "exact"}
+	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(samples))}
+	for rank, state := range order {
+		x, p := float64(rank+1), exact[state]
+		half := 1.96 * math.Sqrt(p*(1-p)/n)
+		stairs.X, stairs.Y = append(stairs.X, x), append(stairs.Y, p)
+		band.X, band.Low, band.High = append(band.X, x), append(band.Low, max(p-half, p/10)), append(band.High, p+half)
+		if q := counts[state] / n; q > 0 {
+			points.X, points.Y = append(points.X, x), append(points.Y, q)
+		}
+	}
+	return figure.Panel{
+		X:      figure.Axis{Label: fmt.Sprintf("the %d likeliest configurations *s*, in order of their exact probability", len(order)), Min: 0.5, Max: float64(len(order)) + 0.5, Ticks: []float64{1, 20, 40, 60, 80, 100}},
+		Y:      figure.Axis{Label: "*P*(*s*)", Scale: figure.Log},
+		Layers: []figure.Layer{band, stairs, points},
+	}
+}
+
+var _ engine.Illustrator = (*system)(nil)
