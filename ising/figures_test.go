@@ -13,7 +13,7 @@ import (
 
 func figuresOf(t *testing.T, l int) figure.Figure {
 	t.Helper()
-	cfg, err := Preset("quick")
+	cfg, err := Preset("paper")
 	require.NoError(t, err)
 	cfg.Target.L, cfg.Training.Batch, cfg.Generator.Hidden = l, 16, []int{8}
 	workers := pool.New(1)
