@@ -288,6 +288,8 @@ func TestNewGramRejectsBadArguments(t *testing.T) {
 		{4, 0, paperKernel(), V, "dimension 0"},
 		{4, 1, Kernel{}, V, "bandwidths"},
 		{4, 1, Kernel{Bandwidths: []float64{-1}}, V, "bandwidths[0]"},
+		{4, 1, Kernel{Bandwidths: []float64{1, 1e-16}}, V, "bandwidths[1]: 1e-16 with weight 1 makes the kernel too steep"},
+		{4, 1, Kernel{IMQ: []IMQ{{C: 1e-12, Beta: 1, Weight: 1}}}, V, "imq[0]: c = 1e-12, beta = 1"},
 	} {
 		_, err := NewGram(c.n, c.dim, c.k, c.stat, workers)
 		require.ErrorContains(t, err, c.want)

@@ -80,6 +80,24 @@ func (k *Kernel) Validate() error {
 			}
 		}
 	}
+	return k.validateRange()
+}
+
+// validateRange reports the first term whose value or slope at the origin,
+// where both are largest, is out of reach of single precision.
+func (k *Kernel) validateRange() error {
+	const most = 1e30 // leaves room for sums
+	for i, s := range k.Bandwidths {
+		if e := 1 / (2 * s * s); !(max(1, e)*max(1, k.weight(i)) < most) {
+			return fmt.Errorf("bandwidths[%d]: %v with weight %v makes the kernel too steep for single precision", i, s, k.weight(i))
+		}
+	}
+	for i, q := range k.IMQ {
+		value := q.Weight * math.Pow(q.C, -2*q.Beta)
+		if !(value < most && value*q.Beta/(q.C*q.C) < most) {
+			return fmt.Errorf("imq[%d]: c = %v, beta = %v and weight = %v make the kernel too steep for single precision", i, q.C, q.Beta, q.Weight)
+		}
+	}
 	return nil
 }
 
