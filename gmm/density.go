@@ -59,3 +59,16 @@ func (f *density) logDensity(dst, x []float32, s *densityScratch) {
 	}
 	asm.LogSumExp(dst, terms, components)
 }
+
+// responsibilities sets dst, [rows][components], to the probabilities that the
+// rows of x came from each component.
+func (f *density) responsibilities(dst, x []float32, s *densityScratch) {
+	components := len(f.logNorm)
+	rows := len(dst) / components
+	total := make([]float32, rows)
+	f.logDensity(total, x, s)
+	for i, term := range s.terms[:len(dst)] {
+		dst[i] = term - total[i/components]
+	}
+	asm.Exp(dst, dst)
+}

@@ -1,0 +1,102 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// uniform is the law on [low, low+1].
+type uniform struct{ low float64 }
+
+func (u uniform) clamp(x float64) float64    { return min(max(x-u.low, 0), 1) }
+func (u uniform) CDF(x float64) float64      { return u.clamp(x) }
+func (u uniform) Quantile(p float64) float64 { return u.low + p }
+func (u uniform) Mean() float64              { return u.low + 0.5 }
+func (u uniform) Density(x float64) float64 {
+	return map[bool]float64{true: 1}[x >= u.low && x <= u.low+1]
+}
+func (u uniform) CDFIntegral(x float64) float64 {
+	c := u.clamp(x)
+	return c*c/2 + max(0, x-u.low-1)
+}
+
+func TestWasserstein(t *testing.T) {
+	for _, low := range []float64{0, -3, 10} {
+		l := uniform{low}
+		// One sample in the middle, at the left end, beyond the right end.
+		for at, want := range map[float64]float64{0.5: 0.25, 0: 0.5, 3: 2.5, -1: 1.5} {
+			d, _ := Wasserstein([]float64{low + at}, l)
+			require.InDelta(t, want, d, 1e-14, "%v", at)
+		}
+		// n samples at the centres of n cells.
+		x := make([]float64, 10)
+		for i := range x {
+			x[i] = low + (float64(i)+0.5)/10
+		}
+		d, _ := Wasserstein(x, l)
+		require.InDelta(t, 0.025, d, 1e-14)
+		// A quarter of them moved by one.
+		x = []float64{low + 0.25, low + 0.5, low + 0.75, low + 2}
+		numeric := 0.0
+		const cells = 1 << 16
+		for i := range cells {
+			at := low + 2.5*(float64(i)+0.5)/cells
+			below, _ := slices.BinarySearch(x, at)
+			numeric += 2.5 / cells * math.Abs(float64(below)/4-l.CDF(at))
+		}
+		d, _ = Wasserstein(x, l)
+		require.InDelta(t, numeric, d, 1e-4)
+	}
+}
+
+// TestFloorAndStandardError compares both with the scatter of exact and of
+// shifted samples.
+func TestFloorAndStandardError(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	l := uniform{-1}
+	const n, repeats = 400, 2000
+	var exact, shifted, claimed Mean
+	for range repeats {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = -1 + r.Float64()
+		}
+		slices.Sort(x)
+		d, _ := Wasserstein(x, l)
+		exact.Add(d)
+		for i := range x {
+			x[i] += 0.5
+		}
+		d, se := Wasserstein(x, l)
+		shifted.Add(d)
+		claimed.Add(se)
+	}
+	require.InDelta(t, exact.Value(), WassersteinFloor(l, n), 6*exact.StandardError()+0.02*exact.Value())
+	require.InDelta(t, 0.5, shifted.Value(), 6*shifted.StandardError())
+	require.InEpsilon(t, shifted.Deviation(), claimed.Value(), 0.1)
+}
+
+func TestRoot(t *testing.T) {
+	l := uniform{2}
+	for _, u := range []float64{1e-12, 0.3, 0.999} {
+		require.InDelta(t, 2+u, Root(l, u, 1, 4, 1.5), 1e-14)
+	}
+}
+
+func TestMean(t *testing.T) {
+	var m Mean
+	for _, x := range []float64{1e9 + 1, 1e9 + 2, 1e9 + 6} {
+		m.Add(x)
+	}
+	require.InDelta(t, 1e9+3, m.Value(), 1e-6)
+	require.InDelta(t, math.Sqrt(7), m.Deviation(), 1e-9)
+	require.InDelta(t, math.Sqrt(7.0/3), m.StandardError(), 1e-9)
+	interval := Interval(1, 0.5)
+	require.InDelta(t, 1-0.98, interval[0], 1e-4)
+	require.InDelta(t, 1+0.98, interval[1], 1e-4)
+	require.InDelta(t, 0.7978845608, MeanAbsolute(1), 1e-9)
+}

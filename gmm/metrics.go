@@ -1,0 +1,250 @@
+package gmm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/stat"
+)
+
+// Evaluate compares a generator's law q with the target π.
+//
+// A flow's density is exact, so for it, by quadrature in two dimensions and by
+// Monte Carlo in more:
+//
+//   - l2_density_error, √∫(q−π)², and l2_relative, that divided by √∫π². The paper
+//     says "L2 density error" without saying which; it is held against the first;
+//   - kl_to_target, KL(q‖π), and kl_from_target, KL(π‖q);
+//   - total_variation, ½∫|q−π|;
+//   - captured_mass, the integral of q over the quadrature's grid.
+//
+// From samples, for any generator:
+//
+//   - mode_weight_k, the mean responsibility of component k (Σ_k |error| as
+//     mode_weights_l1 for more than eight);
+//   - marginal_w1, the mean over coordinates of W₁ between the law of a
+//     coordinate and its target.
+//
+// The interval of a figure from quadrature says by how much it changes if every
+// other point of the grid is left out; exact samples would make its floor 0.
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	d := s.newSampler(params)
+	_, exactDensity := s.generator.(*flow)
+	x := make([]float32, samples*s.target.dim)
+	var logQ []float64
+	if exactDensity {
+		logQ = make([]float64, samples)
+	}
+	if err := d.drawAll(ctx, x, logQ); err != nil {
+		return nil, err
+	}
+	t := &table{Evaluation: engine.Evaluation{Samples: samples}}
+	if isPaper(s.target) {
+		paper := 0.0483
+		t.paper = map[string]*float64{"l2_density_error": &paper}
+	}
+	switch {
+	case exactDensity && s.target.dim == 2:
+		d.quadrature(t, x)
+	case exactDensity:
+		if err := d.monteCarlo(ctx, t, x, logQ); err != nil {
+			return nil, err
+		}
+	}
+	d.modeWeights(t, x)
+	s.marginals(t, x)
+	return &t.Evaluation, ctx.Err()
+}
+
+// isPaper reports whether a target is the paper's.
+func isPaper(t *Target) bool {
+	var own TargetConfig
+	for _, g := range t.components {
+		own.Components = append(own.Components, g.Component)
+	}
+	return reflect.DeepEqual(own, paperTarget())
+}
+
+// drawAll draws samples from the first on, with their log-densities if logQ is
+// not nil.
+func (d *sampler) drawAll(ctx context.Context, x []float32, logQ []float64) error {
+	const chunk = 1 << 16
+	dim := d.s.nets.dim
+	for first := 0; first*dim < len(x); first += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end := min(first+chunk, len(x)/dim)
+		var densities []float64
+		if logQ != nil {
+			densities = logQ[first:end]
+		}
+		d.draw(x[first*dim:end*dim], densities, uint64(first), 0)
+	}
+	if !asm.AllFinite(x) {
+		return errors.New("a sample of the generator is not finite")
+	}
+	return nil
+}
+
+// A table is an evaluation in the making.
+type table struct {
+	engine.Evaluation
+	paper map[string]*float64
+}
+
+// add appends a figure that is an error itself.
+func (t *table) add(name string, value float64, interval [2]float64, floor float64) {
+	interval[0] = max(0, interval[0])
+	t.Metrics = append(t.Metrics, engine.Metric{
+		Name: name, Generated: value, Error: value, Interval: interval, Floor: floor, Paper: t.paper[name],
+	})
+}
+
+// compare appends a figure beside its exact value.
+func (t *table) compare(name string, exact, value float64, interval [2]float64, floor float64) {
+	t.Metrics = append(t.Metrics, engine.Metric{
+		Name: name, Exact: exact, Generated: value, Error: math.Abs(value - exact), Interval: interval, Floor: floor,
+	})
+}
+
+func (t *table) warn(format string, args ...any) {
+	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
+}
+
+// monteCarlo estimates the distances from samples x of q and as many of π. With
+// E the two laws' means,
+//
+//	∫(q−π)² = E_q[q−π] − E_π[q−π],   2 TV = E_q[(1−π/q)⁺] + E_π[(1−q/π)⁺].
+func (d *sampler) monteCarlo(ctx context.Context, t *table, x []float32, logQ []float64) error {
+	n := len(logQ)
+	var square, variation, divergence [2]stat.Mean
+	exact := make([]float32, len(x))
+	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 0)
+	d.s.target.Sample(exact, &stream, 0)
+	logQExact, logPi := make([]float64, n), make([]float64, n)
+	d.density(logQExact, exact)
+	for law, set := range []struct {
+		x    []float32
+		logQ []float64
+	}{{x, logQ}, {exact, logQExact}} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d.targetDensity(logPi, set.x)
+		sign := 1 - 2*float64(law)
+		for i, pi := range logPi {
+			difference := min(max(sign*(set.logQ[i]-pi), -farthest), farthest)
+			divergence[law].Add(difference)
+			square[law].Add(sign * (math.Exp(set.logQ[i]) - math.Exp(pi)))
+			variation[law].Add(max(0, -math.Expm1(-difference)) / 2)
+		}
+	}
+	sum := func(m [2]stat.Mean) (value, se float64) {
+		return m[0].Value() + m[1].Value(), math.Hypot(m[0].StandardError(), m[1].StandardError())
+	}
+	l2, se := sum(square)
+	root := func(x float64) float64 { return math.Sqrt(max(0, x)) }
+	bounds := stat.Interval(l2, se)
+	norm := math.Sqrt(d.s.target.SquaredNorm())
+	t.add("l2_density_error", root(l2), [2]float64{root(bounds[0]), root(bounds[1])}, 0)
+	t.add("l2_relative", root(l2)/norm, [2]float64{root(bounds[0]) / norm, root(bounds[1]) / norm}, 0)
+	for law, name := range []string{"kl_to_target", "kl_from_target"} {
+		m := &divergence[law]
+		t.add(name, m.Value(), stat.Interval(m.Value(), m.StandardError()), 0)
+	}
+	tv, se := sum(variation)
+	t.add("total_variation", tv, stat.Interval(tv, se), 0)
+	return nil
+}
+
+// farthest bounds the logarithm of a ratio of densities, so that where one of
+// them vanishes in float32 a divergence is large rather than infinite.
+const farthest = 1e6
+
+// targetDensity sets dst to ln π of the states x.
+func (d *sampler) targetDensity(dst []float64, x []float32) {
+	dim := d.s.target.dim
+	d.each(len(dst), func(b *samplerBuffers, lo, hi int) {
+		logPi := b.moves.next[:hi-lo]
+		d.s.transition.density.logDensity(logPi, x[lo*dim:hi*dim], b.moves.density)
+		for i, v := range logPi {
+			dst[lo+i] = float64(v)
+		}
+	})
+}
+
+// modeWeights adds the mean responsibilities of the components. Their floor
+// needs the responsibilities' scatter in the target, of which exact samples give
+// enough digits.
+func (d *sampler) modeWeights(t *table, x []float32) {
+	target := d.s.target
+	if target.Components() == 1 {
+		return
+	}
+	const scatter, individually, lost = 1 << 14, 8, 0.2
+	exact := make([]float32, scatter*target.dim)
+	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 1)
+	target.Sample(exact, &stream, 0)
+	got, reference := d.responsibilities(x), d.responsibilities(exact)
+	root := math.Sqrt(float64(t.Samples))
+	var l1, variance, floor float64
+	for k := range got {
+		weight, value, se := target.components[k].Weight, got[k].Value(), got[k].StandardError()
+		least := stat.MeanAbsolute(reference[k].Deviation() / root)
+		if len(got) <= individually {
+			t.compare(fmt.Sprintf("mode_weight_%d", k), weight, value, stat.Interval(value, se), least)
+		}
+		l1 += math.Abs(value - weight)
+		variance += se * se
+		floor += least
+		if value < lost*weight {
+			t.warn("component %d, of weight %.3g at %.3g, is all but lost: its weight is %.3g", k, weight, target.components[k].Mean, value)
+		}
+	}
+	if len(got) > individually {
+		t.add("mode_weights_l1", l1, stat.Interval(l1, math.Sqrt(variance)), floor)
+	}
+}
+
+// responsibilities returns the means of the components' responsibilities.
+func (d *sampler) responsibilities(x []float32) []stat.Mean {
+	dim, components := d.s.target.dim, d.s.target.Components()
+	rows := len(x) / dim
+	all := make([]float32, rows*components)
+	d.each(rows, func(b *samplerBuffers, lo, hi int) {
+		d.s.transition.density.responsibilities(all[lo*components:hi*components], x[lo*dim:hi*dim], b.moves.density)
+	})
+	means := make([]stat.Mean, components)
+	for i, v := range all {
+		means[i%components].Add(float64(v))
+	}
+	return means
+}
+
+// marginals adds the mean distance of the coordinates' laws. The standard error
+// takes the coordinates as fully correlated.
+func (s *system) marginals(t *table, x []float32) {
+	dim := s.target.dim
+	column := make([]float64, t.Samples)
+	var distance, se, floor float64
+	for i := range dim {
+		for r := range column {
+			column[r] = float64(x[r*dim+i])
+		}
+		slices.Sort(column)
+		law := s.target.Marginal(i)
+		w, e := stat.Wasserstein(column, law)
+		distance += w / float64(dim)
+		se += e / float64(dim)
+		floor += stat.WassersteinFloor(law, float64(t.Samples)) / float64(dim)
+	}
+	t.add("marginal_w1", distance, stat.Interval(distance, se), floor)
+}
