@@ -100,9 +100,10 @@ type table struct {
 	paper map[string]*float64
 }
 
-// add appends a figure that is an error itself.
+// add appends a figure that is an error itself, and not negative, although its
+// estimate may be.
 func (t *table) add(name string, value float64, interval [2]float64, floor float64) {
-	interval[0] = max(0, interval[0])
+	value, interval = max(0, value), [2]float64{max(0, interval[0]), max(0, interval[1])}
 	t.Metrics = append(t.Metrics, engine.Metric{
 		Name: name, Generated: value, Error: value, Interval: interval, Floor: floor, Paper: t.paper[name],
 	})

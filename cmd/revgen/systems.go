@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
 )
@@ -14,6 +15,7 @@ import (
 // needs its line here and nothing else.
 var systems = []engine.Definition{
 	ising.Definition,
+	gmm.Definition,
 	hybrid.Definition,
 }
 

@@ -1,0 +1,193 @@
+package gmm
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// gaussianSystem returns a system whose generator, a flow at the identity, makes
+// exactly N(0, I), and its parameters.
+func gaussianSystem(t *testing.T, target TargetConfig, workers *pool.Pool) (*system, []float32) {
+	c := paper()
+	c.Target = target
+	c.Generator.Gain = 1e-30
+	c.Loss.Boundary.Center = nil
+	require.NoError(t, c.Validate())
+	sys, err := c.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, sys.NumParams())
+	sys.Initialize(params)
+	return sys.(*system), params
+}
+
+func metricsByName(t *testing.T, e *engine.Evaluation) map[string]engine.Metric {
+	all := map[string]engine.Metric{}
+	for _, m := range e.Metrics {
+		require.NotContains(t, all, m.Name)
+		require.False(t, math.IsNaN(m.Error) || math.IsNaN(m.Floor) || math.IsNaN(m.Interval[0]) || math.IsNaN(m.Interval[1]), "%+v", m)
+		require.LessOrEqual(t, m.Interval[0], m.Generated, m.Name)
+		require.GreaterOrEqual(t, m.Interval[1], m.Generated, m.Name)
+		all[m.Name] = m
+	}
+	return all
+}
+
+// normal returns N(μ, σ²I) with all coordinates of μ equal.
+func normal(d int, mu, sigma float64) TargetConfig {
+	g := Component{Weight: 1}
+	for i := range d {
+		g.Mean = append(g.Mean, mu)
+		row := make([]float64, d)
+		row[i] = sigma * sigma
+		g.Covariance = append(g.Covariance, row)
+	}
+	return TargetConfig{[]Component{g}}
+}
+
+// TestDistancesOfGaussians compares the figures between N(0, I) and N(μ, σ²I)
+// with their closed forms, by quadrature in two and by Monte Carlo in three
+// dimensions.
+func TestDistancesOfGaussians(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, d := range []int{2, 3} {
+		for _, c := range []struct{ mu, sigma float64 }{{0, 1}, {0.3, 1}, {0, 1.3}, {-0.5, 0.8}} {
+			s, params := gaussianSystem(t, normal(d, c.mu, c.sigma), workers)
+			e, err := s.Evaluate(context.Background(), params, 50_000)
+			require.NoError(t, err)
+			require.Empty(t, e.Warnings)
+			got := metricsByName(t, e)
+			dim, v := float64(d), c.sigma*c.sigma
+			distance := dim * c.mu * c.mu
+			norm := func(variance float64) float64 { // N(μ | 0, variance·I)
+				return math.Exp(-distance/(2*variance)) * math.Pow(2*math.Pi*variance, -dim/2)
+			}
+			piSquared := math.Pow(4*math.Pi*v, -dim/2)
+			want := map[string]float64{
+				"l2_density_error": math.Sqrt(math.Max(0, math.Pow(4*math.Pi, -dim/2)+piSquared-2*norm(1+v))),
+				"kl_to_target":     (dim/v + distance/v - dim + dim*math.Log(v)) / 2,
+				"kl_from_target":   (dim*v + distance - dim - dim*math.Log(v)) / 2,
+			}
+			want["l2_relative"] = want["l2_density_error"] / math.Sqrt(piSquared)
+			if c.sigma == 1 {
+				want["total_variation"] = math.Erf(math.Sqrt(distance) / (2 * math.Sqrt2))
+			}
+			for name, value := range want {
+				m := got[name]
+				tolerance := 1e-5
+				if name == "total_variation" {
+					tolerance = 1e-4 // |q − π| has a kink
+				}
+				if d == 3 {
+					tolerance += 4 * (m.Interval[1] - m.Interval[0])
+				}
+				require.InDelta(t, value, m.Generated, tolerance, "%s in %d dimensions, %+v", name, d, c)
+				require.Equal(t, m.Generated, m.Error)
+			}
+			require.NotContains(t, got, "mode_weight_0")
+			w := got["marginal_w1"]
+			if c.sigma == 1 {
+				require.InDelta(t, math.Abs(c.mu), w.Generated, 0.03)
+			}
+			if d == 2 {
+				require.InDelta(t, 1, got["captured_mass"].Generated, 1e-6)
+			}
+		}
+	}
+}
+
+// TestMonteCarloAgreesWithQuadrature computes the same distances both ways.
+func TestMonteCarloAgreesWithQuadrature(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	s, params := gaussianSystem(t, paperTarget(), workers)
+	const n = 100_000
+	d := s.newSampler(params)
+	x, logQ := make([]float32, 2*n), make([]float64, n)
+	require.NoError(t, d.drawAll(context.Background(), x, logQ))
+	var a, b table
+	d.quadrature(&a, x)
+	require.NoError(t, d.monteCarlo(context.Background(), &b, x, logQ))
+	exact, estimated := metricsByName(t, &a.Evaluation), metricsByName(t, &b.Evaluation)
+	require.Len(t, estimated, 5)
+	for name, m := range estimated {
+		require.InDelta(t, exact[name].Generated, m.Generated, 3*(m.Interval[1]-m.Interval[0]), name)
+		require.Greater(t, m.Interval[1]-m.Interval[0], 1e-4)
+	}
+}
+
+func TestCollapseIsReported(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	far := paperTarget()
+	far.Components[1].Mean = []float64{-9, -9}
+	s, params := gaussianSystem(t, far, workers)
+	e, err := s.Evaluate(context.Background(), params, 2000)
+	require.NoError(t, err)
+	require.Len(t, e.Warnings, 1)
+	require.Contains(t, e.Warnings[0], "component 1, of weight 0.4 at [-9 -9], is all but lost")
+	m := metricsByName(t, e)
+	require.InDelta(t, 0.4, m["mode_weight_1"].Error, 1e-3)
+	require.Nil(t, m["l2_density_error"].Paper, "the paper's figure belongs to its own target")
+
+	// Nine components fill one row instead of nine.
+	s, params = gaussianSystem(t, randomMixture(2, 9, 1), workers)
+	e, err = s.Evaluate(context.Background(), params, 2000)
+	require.NoError(t, err)
+	require.Contains(t, metricsByName(t, e), "mode_weights_l1")
+
+	s.Initialize(params)
+	params[len(params)-1] = float32(math.Inf(1))
+	_, err = s.Evaluate(context.Background(), params, 2000)
+	require.ErrorContains(t, err, "not finite")
+}
+
+// TestExactSamplesReachTheFloor evaluates a generator that is exact.
+func TestExactSamplesReachTheFloor(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	same := normal(2, 0, 1)
+	same.Components = append(same.Components, same.Components[0])
+	same.Components[0].Weight, same.Components[1].Weight = 0.5, 0.5
+	s, params := gaussianSystem(t, same, workers)
+	e, err := s.Evaluate(context.Background(), params, 20_000)
+	require.NoError(t, err)
+	for _, m := range e.Metrics {
+		require.LessOrEqual(t, m.Error, 5*m.Floor+3e-5, "%+v", m)
+	}
+}
+
+func TestEvaluateStops(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, target := range []TargetConfig{paperTarget(), randomMixture(3, 2, 1)} {
+		s, params := gaussianSystem(t, target, workers)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err := s.Evaluate(ctx, params, 100)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// TestEvaluateAllGenerators runs the configurations of the training tests to
+// the end.
+func TestEvaluateAllGenerators(t *testing.T) {
+	for name, c := range testConfigs() {
+		workers := pool.New(2)
+		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		require.NoError(t, err, name)
+		m := metricsByName(t, result.Evaluation)
+		require.Contains(t, m, "marginal_w1")
+		require.Equal(t, c.Generator.Kind == "realnvp", m["kl_to_target"].Name != "", name)
+		if name == "paper" {
+			require.Equal(t, 0.0483, *m["l2_density_error"].Paper)
+		}
+		workers.Close()
+	}
+}

@@ -1,0 +1,100 @@
+package gmm
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// TestSamplesAreSlicesOfOneStream draws the same samples whole, in parts and on
+// several threads, with and without refinement.
+func TestSamplesAreSlicesOfOneStream(t *testing.T) {
+	for name, c := range testConfigs() {
+		for _, refine := range []int{0, 3} {
+			var whole []byte
+			for _, threads := range []int{1, 2, 3} {
+				workers := pool.New(threads)
+				sys, err := c.New(workers)
+				require.NoError(t, err)
+				s := sys.(*system)
+				params := make([]float32, s.NumParams())
+				s.Initialize(params)
+				row := s.Formats()[0].RowBytes
+				require.Equal(t, 4*s.target.Dim(), row)
+				all := make([]byte, 600*row)
+				require.NoError(t, s.Sample(all, "states", params, 40, 600, refine))
+				if whole == nil {
+					whole = all
+				}
+				require.Equal(t, whole, all, "%s on %d threads", name, threads)
+				part := make([]byte, 133*row)
+				require.NoError(t, s.Sample(part, "states", params, 341, 133, refine))
+				require.Equal(t, whole[301*row:434*row], part, name)
+				workers.Close()
+			}
+		}
+	}
+}
+
+func TestSampleErrors(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := gaussianSystem(t, paperTarget(), workers)
+	dst := make([]byte, 8)
+	require.ErrorContains(t, s.Sample(dst, "bits", params, 0, 1, 0), `format: "bits" is not states`)
+	require.ErrorContains(t, s.Sample(dst, "states", params, 0, 1, -1), "refine: -1")
+	require.ErrorContains(t, s.Sample(dst, "states", params, maxSamples, 1, 0), "beyond the last one")
+	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "beyond the last one")
+	require.NoError(t, s.Sample(dst, "states", params, maxSamples-1, 1, maxSteps))
+}
+
+// TestRefinementApproachesTheTarget: Metropolis steps alone turn N(0, I) into
+// the mixture.
+func TestRefinementApproachesTheTarget(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	s, params := gaussianSystem(t, paperTarget(), workers)
+	s.transition.sigma = []float32{1}
+	const n = 1 << 14
+	energy := func(refine int) (mean float64) {
+		dst := make([]byte, 8*n)
+		require.NoError(t, s.Sample(dst, "states", params, 0, n, refine))
+		for i := range n {
+			x := []float64{0, 0}
+			for j := range x {
+				x[j] = float64(math.Float32frombits(binary.LittleEndian.Uint32(dst[8*i+4*j:])))
+			}
+			mean += s.target.Energy(x) / n
+		}
+		return mean
+	}
+	var want float64
+	x := exactBatch(s.target, n, 1)
+	for i := range n {
+		want += s.target.Energy(widen(x[2*i:2*i+2])) / n
+	}
+	require.Greater(t, math.Abs(energy(0)-want), 0.1)
+	require.InDelta(t, want, energy(100), 0.05)
+}
+
+func TestLogDensityOfAGenerator(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := gaussianSystem(t, paperTarget(), workers)
+	x := exactBatch(s.target, 300, 1)
+	got := make([]float64, 300)
+	require.NoError(t, s.LogDensity(got, params, x))
+	for i, v := range got {
+		want := -math.Log(2*math.Pi) - (math.Pow(float64(x[2*i]), 2)+math.Pow(float64(x[2*i+1]), 2))/2
+		require.InDelta(t, want, v, 1e-6)
+	}
+	require.ErrorContains(t, s.LogDensity(got, params, x[1:]), "599 numbers are not 300 states of 2 coordinates")
+	c := testConfigs()["residual"]
+	sys, err := c.New(workers)
+	require.NoError(t, err)
+	require.ErrorContains(t, sys.(*system).LogDensity(got, nil, x), "generator.kind")
+}
