@@ -226,3 +226,20 @@ func BenchmarkHammingSums(b *testing.B) {
 		})
 	}
 }
+
+func FuzzHammingSums(f *testing.F) {
+	f.Add(uint64(1), uint8(9), uint8(20), true)
+	f.Add(uint64(2), uint8(64), uint8(3), false)
+	f.Fuzz(func(t *testing.T, seed uint64, n, columns uint8, withBase bool) {
+		before, why, _ := Active()
+		defer set(before, why)
+		for _, path := range Supported() {
+			require.NoError(t, Use(path))
+			c := newHammingCase(rand.New(rand.NewPCG(seed, 1)), 1+int(n), int(columns), withBase)
+			loss, base := make([]float64, HammingRows), make([]float32, HammingRows)
+			spin := make([]float32, c.n*HammingRows)
+			HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+			c.check(t, loss, base, spin, path.String())
+		}
+	})
+}

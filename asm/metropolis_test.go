@@ -241,3 +241,32 @@ func BenchmarkSweep(b *testing.B) {
 		run("independent", func(int) { s.Independent(spins, &g) })
 	}
 }
+
+func FuzzSweep(f *testing.F) {
+	f.Add(uint64(1), uint8(4), 0.3, 0.1, true)
+	f.Fuzz(func(t *testing.T, seed uint64, side uint8, one, ratio float64, opposite bool) {
+		l := 2 + int(side)%14
+		if !(one >= 0 && one <= 1 && ratio >= 0 && ratio <= 1) {
+			t.Skip()
+		}
+		s := NewSweep(l, one, one*ratio, opposite)
+		start := randomSpins(rand.New(rand.NewPCG(seed, 0)), l*l*ReplicaWords)
+		c := Counter{Seed: seed}
+		want := append([]uint64(nil), start...)
+		sweepShared(s, want, &c)
+		var a, b Xoshiro
+		a.Seed(&c, 0)
+		sweepIndependent(s, want, &a)
+		before, why, _ := Active()
+		defer set(before, why)
+		for _, path := range Supported() {
+			require.NoError(t, Use(path))
+			got := append([]uint64(nil), start...)
+			s.Shared(got, &c)
+			b.Seed(&c, 0)
+			s.Independent(got, &b)
+			require.Equal(t, want, got, "%v", path)
+			require.Equal(t, a, b, "%v", path)
+		}
+	})
+}

@@ -111,3 +111,26 @@ func BenchmarkSpins(b *testing.B) {
 		run("unpack", func() { Unpack(logits, spins, rows, n) })
 	}
 }
+
+func FuzzSpins(f *testing.F) {
+	f.Add(uint64(1), uint8(3), uint8(9))
+	f.Fuzz(func(t *testing.T, seed uint64, rows, n uint8) {
+		size := 1 + int(n)
+		logits := make([]float32, int(rows)*size)
+		specialLogits(rand.New(rand.NewPCG(seed, 0)), logits)
+		want := make([]uint64, int(rows)*((size+63)/64))
+		signMaskGeneric(want, logits, int(rows), size)
+		values := make([]float32, len(logits))
+		unpackGeneric(values, want, int(rows), size)
+		before, why, _ := Active()
+		defer set(before, why)
+		for _, path := range Supported() {
+			require.NoError(t, Use(path))
+			got, back := make([]uint64, len(want)), make([]float32, len(values))
+			SignMask(got, logits, int(rows), size)
+			require.Equal(t, want, got, "%v", path)
+			Unpack(back, got, int(rows), size)
+			require.Equal(t, values, back, "%v", path)
+		}
+	})
+}

@@ -1,5 +1,5 @@
 // Command philox generates the kernels of the Philox 4x32-10 streams: blocks,
-// uniforms and standard normals.
+// uniforms, standard normals and comparisons of binary digits.
 //
 // A set of blocks is one vector register per word, one block to a lane of 64
 // bits with the word in its low half. VPMULUDQ reads low halves only, so a
@@ -90,6 +90,7 @@ func main() {
 				return y
 			}
 		})
+		p.compareDigit()
 	}
 	avx512.pipelinedNormals()
 	avx2.kernel("normals", "dst []float32", radiusAndAngle, avx2.boxMuller)
