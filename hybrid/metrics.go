@@ -25,22 +25,31 @@ import (
 // Intervals are to first order in 1/√n; floors are expectations for as many
 // exact samples, that of joint_mmd the root of the expected square.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	x, k, err := s.sample(ctx, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	return compare(s.target, x, k), nil
+}
+
+// sample draws the generator's first samples, all finite.
+func (s *system) sample(ctx context.Context, params []float32, samples int) ([]float32, []uint8, error) {
 	x, k := make([]float32, samples), make([]uint8, samples)
 	const chunk = 1 << 16
 	sampler := s.newSampler(params)
 	for first := 0; first < samples; first += chunk {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		end := min(first+chunk, samples)
 		sampler.draw(x[first:end], k[first:end], uint64(first), 0)
 	}
 	for _, v := range x {
 		if v-v != 0 {
-			return nil, errors.New("a sample of the generator is not finite")
+			return nil, nil, errors.New("a sample of the generator is not finite")
 		}
 	}
-	return compare(s.target, x, k), nil
+	return x, k, nil
 }
 
 // compare makes the table of a sample.

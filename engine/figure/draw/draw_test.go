@@ -142,6 +142,7 @@ func TestTicks(t *testing.T) {
 	require.Equal(t, "0 20000 40000 60000 80000 100000", labels(figure.Axis{}, 0, 1e5))
 	require.Equal(t, "0 5·10^{5} 10^{6} 1.5·10^{6} 2·10^{6} 2.5·10^{6}", labels(figure.Axis{}, 0, 2.5e6))
 	require.Equal(t, "0.002 0.005 0.01 0.02 0.05", labels(log, 0.0018, 0.06))
+	require.Equal(t, "0.010 0.015 0.020 0.025", labels(log, 0.0098, 0.026))
 	require.Equal(t, "10^{−4} 10^{−3} 10^{−2} 10^{−1} 1", labels(log, 5e-5, 1))
 	require.Equal(t, "10^{−12} 10^{−9} 10^{−6} 10^{−3} 1", labels(log, 1e-13, 5))
 	require.Equal(t, "0 10^{−4} −10^{−4} 10^{−3} −10^{−3} 10^{−2} −10^{−2}", labels(signed, -1e-4, 1e-2))

@@ -93,7 +93,8 @@ func linearTicks(low, high float64) []plot.Tick {
 }
 
 // logTicks marks the powers of ten, every second or third of them where there
-// are many; their multiples by 2 and 5 too where there are few.
+// are many; their multiples by 2 and 5 too where there are few, and round
+// values where there is none.
 func logTicks(low, high float64) []plot.Tick {
 	if !(low > 0 && high > low) {
 		return nil
@@ -101,6 +102,9 @@ func logTicks(low, high float64) []plot.Tick {
 	var all []plot.Tick
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
 	decades := math.Log10(high / low)
+	if decades < 0.7 {
+		return linearTicks(low, high)
+	}
 	every := 1 + int(decades/6)
 	for e := first; e <= last; e++ {
 		power := math.Pow(10, float64(e))
