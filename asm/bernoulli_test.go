@@ -64,7 +64,9 @@ func TestBernoulliFrequencies(t *testing.T) {
 }
 
 func TestBernoulliRefuses(t *testing.T) {
-	require.Panics(t, func() { Bernoulli(make([]uint64, 1), 0.5, &Counter{}, 0) })
+	for _, odd := range []int{1, 3, 129} {
+		require.Panics(t, func() { Bernoulli(make([]uint64, odd), 0.5, &Counter{}, 0) })
+	}
 	require.Panics(t, func() { Bernoulli(make([]uint64, 2), math.NaN(), &Counter{}, 0) })
 	require.Panics(t, func() { Bernoulli(make([]uint64, 2), 1.5, &Counter{}, 0) })
 	require.Zero(t, testing.AllocsPerRun(5, func() { Bernoulli(make([]uint64, 64), 0.3, &Counter{}, 0) }))

@@ -103,11 +103,10 @@ func majority(a, b, c bool) bool { return a && b || c && (a || b) }
 
 // A walk goes over the sites of one colour in a range of rows.
 type walk struct {
-	row, up, down        Register // first sites of the row and of its neighbours
-	col, left, right     Register // byte offsets in a row
-	rowBytes, last       Register
-	index, end, l, start Register
-	step                 Register // bytes between sites of one colour, 64 or 128
+	row, up, down    Register // first sites of the row and of its neighbours
+	col, left, right Register // byte offsets in a row
+	rowBytes, last   Register
+	index, end, l    Register
 }
 
 // open loads the parameters that describe the walk.
