@@ -53,7 +53,11 @@ func (c *HammingColumns) Append(first, second []uint64, weight float32) {
 	if len(first) != c.words || len(second) != c.words {
 		panic("asm: column of the wrong number of words")
 	}
-	c.states = append(append(c.states, first...), second...)
+	if c.words == 1 {
+		c.states = append(c.states, first[0], second[0])
+	} else {
+		c.states = append(append(c.states, first...), second...)
+	}
 	c.weights = append(c.weights, weight)
 	c.packed.invalidate()
 }

@@ -183,27 +183,27 @@ func (c *HammingColumns) packRun(r run) {
 	w := c.words
 	columns := p.key[r.begin : r.begin+r.length]
 	x := c.states[int(columns[0]>>16)*2*w:]
+	stream := p.stream
 	for g := range p.groups {
 		pattern := uint32(x[g*p.groupBits/64]>>(g*p.groupBits%64)) & (1<<p.groupBits - 1)
 		bucket := uint32(g%p.bucketsSpan)<<p.groupBits | pattern
-		p.stream = append(p.stream, bucket*hammingStride)
+		stream = append(stream, bucket*hammingStride)
 	}
 	for _, k := range columns {
 		i := int(k >> 16)
-		x, y := c.states[i*2*w:i*2*w+w], c.states[i*2*w+w:i*2*w+2*w]
-		switch {
-		case p.words == 1:
-			p.stream = append(p.stream, uint32(x[0])|uint32(y[0])<<16)
-		case p.words == 2:
-			p.stream = append(p.stream, uint32(x[0]), uint32(y[0]))
-		default:
-			for _, v := range x {
-				p.stream = append(p.stream, uint32(v), uint32(v>>32))
-			}
-			for _, v := range y {
-				p.stream = append(p.stream, uint32(v), uint32(v>>32))
+		weight := math.Float32bits(c.weights[i])
+		if p.words == 1 {
+			pair := c.states[2*i : 2*i+2]
+			stream = append(stream, uint32(pair[0])|uint32(pair[1])<<16, weight)
+			continue
+		}
+		for _, v := range c.states[2*w*i : 2*w*(i+1)] {
+			stream = append(stream, uint32(v))
+			if p.words > 2 {
+				stream = append(stream, uint32(v>>32))
 			}
 		}
-		p.stream = append(p.stream, math.Float32bits(c.weights[i]))
+		stream = append(stream, weight)
 	}
+	p.stream = stream
 }

@@ -111,7 +111,7 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 	for d := range h.slope {
 		h.slope[d] = k.Derivative(4 * float64(d))
 	}
-	h.fold.init(n, words)
+	h.fold.init(n, spins)
 	h.tabulate()
 	h.block, h.scatter = h.runBlock, h.runScatter
 	return h, nil
