@@ -114,7 +114,11 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 		if v.Status == Measured {
 			fmt.Fprintf(b, " %s | %s | %.2f (%.2f–%.2f) |", v.Name, formatSpread(v.Times), v.Ratio, v.RatioInterval[0], v.RatioInterval[1])
 		} else {
-			fmt.Fprintf(b, " %s | %s | |", v.Name, v.Status)
+			status := v.Status
+			if status != Missing { // why is said once, above the tables
+				status += ": " + strings.ReplaceAll(v.Detail, "|", "/")
+			}
+			fmt.Fprintf(b, " %s | %s | |", v.Name, status)
 		}
 		if i == 0 && compared {
 			r.Change.write(b)

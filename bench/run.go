@@ -250,16 +250,20 @@ func ours(call func()) func(int) (time.Duration, error) {
 // measure times an operation and its rivals in turn.
 func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error) {
 	row := &Row{Name: op.name, Amount: op.amount, Unit: op.unit, Note: op.note}
+	rivals := op.rivals
+	if !r.Peers {
+		rivals = slices.DeleteFunc(slices.Clone(rivals), func(v rival) bool { return v.call == nil })
+	}
 	op.call() // for its results, which rivals are compared with
 	sides := []*side{{run: ours(op.call), times: &row.Times}}
-	row.Rivals = make([]Rival, len(op.rivals))
-	results := make([]*side, len(op.rivals))
-	for i := range op.rivals {
-		row.Rivals[i].Amount = op.rivals[i].amount
+	row.Rivals = make([]Rival, len(rivals))
+	results := make([]*side, len(rivals))
+	for i := range rivals {
+		row.Rivals[i].Amount = rivals[i].amount
 		if row.Rivals[i].Amount == 0 {
 			row.Rivals[i].Amount = op.amount
 		}
-		results[i] = r.challenge(&op.rivals[i], &row.Rivals[i], threads)
+		results[i] = r.challenge(&rivals[i], &row.Rivals[i], threads)
 		if results[i] != nil {
 			sides = append(sides, results[i])
 		}
@@ -343,9 +347,6 @@ func (r *runner) challenge(rv *rival, result *Rival, threads int) *side {
 	run := ours(rv.call)
 	var process *peers.Process
 	if rv.call == nil {
-		if !r.Peers {
-			return reject(Missing, errors.New("peers were not asked for"))
-		}
 		var err error
 		var missing *peers.MissingError
 		if process, err = r.peer(rv.name, threads); errors.As(err, &missing) {
