@@ -10,6 +10,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/gmm"
+	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -155,4 +157,20 @@ func TestMetropolisFloor(t *testing.T) {
 	require.Equal(t, 32*32*512., op.amount)
 	require.Equal(t, 32*32*512/8., op.need[0].counts[Write])
 	require.Equal(t, 32*32*64, op.need[0].bytes)
+}
+
+func TestMixtureProducts(t *testing.T) {
+	config, err := gmm.Preset("paper")
+	require.NoError(t, err)
+	forward, backward := mixtureModel{config}.products()
+	require.Equal(t, 16*(64+64*64+64.), forward) // 8 couplings of 2 perceptrons
+	require.Equal(t, 2*forward-2*64, backward)   // the first coupling sees noise
+}
+
+func TestHybridProducts(t *testing.T) {
+	config, err := hybrid.Preset("paper")
+	require.NoError(t, err)
+	forward, backward := hybridModel{config}.products()
+	require.Equal(t, 32*128+2*128*128+128*4., forward) // x and three logits
+	require.Equal(t, 2*forward-32*128, backward)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
 )
@@ -43,6 +44,8 @@ func modelOf(config engine.Config) model {
 	switch c := config.(type) {
 	case *ising.Config:
 		return isingModel{c}
+	case *gmm.Config:
+		return mixtureModel{c}
 	case *hybrid.Config:
 		return hybridModel{c}
 	}

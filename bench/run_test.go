@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
 )
@@ -27,8 +28,8 @@ var small = map[string][]string{
 	"rng":        {"1000"},
 	"math":       {"1000"},
 	"metropolis": {"32"},
-	"sample":     {"ising/paper/100", "hybrid/paper/100"},
-	"iteration":  {"ising/paper/64", "hybrid/paper/64"},
+	"sample":     {"ising/paper/100", "hybrid/paper/100", "gmm/paper/100"},
+	"iteration":  {"ising/paper/64", "hybrid/paper/64", "gmm/paper/64"},
 }
 
 func quick(suite string) Options {
@@ -38,7 +39,7 @@ func quick(suite string) Options {
 	}
 	return Options{
 		Suites: []string{suite}, Sizes: small[suite], Paths: paths, Threads: []int{1, 2}, Repetitions: 2, Time: time.Millisecond / 4,
-		Systems: []engine.Definition{ising.Definition, hybrid.Definition},
+		Systems: []engine.Definition{ising.Definition, hybrid.Definition, gmm.Definition},
 	}
 }
 
