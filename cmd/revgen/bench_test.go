@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench"
+)
+
+// brief makes a measurement short.
+func brief(args ...string) []string {
+	return append(append([]string{"bench"}, args...), "--peers=false", "--time", "1ms", "--repetitions", "6", "--threads", "1")
+}
+
+func TestBench(t *testing.T) {
+	o := ok(t, "", brief("rng", "math", "--json")...)
+	report, err := bench.ReadJSON(strings.NewReader(o.stdout))
+	require.NoError(t, err)
+	suites := map[string]int{}
+	for _, row := range report.Rows {
+		suites[row.Suite]++
+		require.Len(t, row.Nanoseconds, 6)
+		require.Equal(t, 1, row.Threads)
+	}
+	require.Len(t, suites, 2)
+	require.Contains(t, o.stderr, "rng/normals/", "progress")
+
+	o = ok(t, "", append(brief("iteration", "--sizes", "ising/paper/32"), "-q", "--isa", "generic")...)
+	require.Empty(t, o.stderr)
+	require.Contains(t, o.stdout, "| train/ising/paper/32 | generic | 1 |")
+}
+
+func TestBenchAgainstABaseline(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, brief("rng", "--sizes", "1000", "-o", "json")...)
+	// The same run, but as if it had taken a thousand times as long.
+	report, err := bench.ReadJSON(strings.NewReader(o.stdout))
+	require.NoError(t, err)
+	for i := range report.Rows {
+		for k := range report.Rows[i].Nanoseconds {
+			report.Rows[i].Nanoseconds[k] *= 1000
+		}
+	}
+	file, err := os.Create(filepath.Join(dir, "before.json"))
+	require.NoError(t, err)
+	require.NoError(t, report.WriteJSON(file))
+	require.NoError(t, file.Close())
+	o = ok(t, dir, brief("rng", "--sizes", "1000", "--baseline", "before.json")...)
+	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "| faster, 0.00"))
+}
+
+func TestBenchMistakes(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "table.md"), []byte("| a | table |"), 0o600))
+	for want, args := range map[string][]string{
+		"nonsense":              {"nonsense"},
+		"the formats are":       {"-o", "yaml"},
+		"exactly one":           {"--sizes", "64"},
+		"ROWSxINxOUT":           {"gemm", "--sizes", "64"},
+		"the paths are generic": {"--isa", "avx1024"},
+		"between 1 and":         {"rng", "-t", "0"},
+		"no such file":          {"--baseline", "absent.json"},
+		"-o json":               {"--baseline", "table.md"},
+	} {
+		o := finish(t, command(t, dir, append([]string{"bench", "--peers=false"}, args...)...))
+		require.Equal(t, exitUsage, o.code, "%v: %s", args, o.stderr)
+		require.Empty(t, o.stdout)
+		require.Contains(t, o.stderr, want)
+	}
+	if paths := asm.Supported(); len(paths) < 3 {
+		o := finish(t, command(t, dir, "bench", "--isa", "avx512"))
+		require.Equal(t, exitUsage, o.code)
+		require.Contains(t, o.stderr, "not supported here")
+	}
+}
