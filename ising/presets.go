@@ -64,7 +64,7 @@ func quick() *Config {
 	c.Training.Optimizer.Epsilon, c.Training.Optimizer.WeightDecay = 1e-16, 0
 	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
 	c.Training.EMA = 0.998
-	c.Training.CheckpointEvery = 200
+	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
 	c.Transition.Steps = 2
 	c.Generator.Head, c.Generator.Gain = "bernoulli", 10
 	c.Loss.Objective, c.Loss.Average, c.Loss.Gradient = "kfd", "exact", "difference"
