@@ -9,9 +9,9 @@ import "math"
 // one operation on a vector serves all replicas, and differences of the energy
 // are counted by full adders over bits.
 //
-// A sweep visits every site once: for even L first the sites with even row + col,
-// then the others, each row by row; for odd L, where such a colouring does not
-// exist, all sites in their order. With the number u of unsatisfied bonds at a
+// A sweep visits every site once: for even L first the sites of the first colour,
+// with even row + col, then the others, each row by row; for odd L, where such a
+// colouring does not exist, all sites in their order. With the number u of unsatisfied bonds at a
 // site a flip costs 4|J|(2−u). It is accepted with probability λ for u ≥ 2,
 // λ·one for u = 1 and λ·none for u = 0, where one = exp(−4β|J|) and none =
 // exp(−8β|J|), all rounded to multiples of 2⁻³². Each site's step obeys detailed
@@ -77,48 +77,60 @@ func (s *Sweep) Shared(spins []uint64, c *Counter) {
 	if len(spins)%s.blockLen() != 0 {
 		panic("asm: spins are not whole blocks of replicas")
 	}
-	var draws [sharedDraws + 8]uint32
+	var draws [sharedSites + 8]uint32
 	perRow := s.l / s.step()
-	rows := sharedDraws / perRow
-	for colour := range s.step() {
-		for row := 0; row < s.l; row += rows {
-			end := min(row+rows, s.l)
-			first := (colour*s.l + row) * perRow
-			last := first + (end-row)*perRow
-			words := draws[:(last+3)&^3-first&^3]
-			PhiloxBlocks(words, c, uint64(first/4))
-			for rest := spins; len(rest) > 0; rest = rest[s.blockLen():] {
-				s.shared(rest[:s.blockLen()], words[first%4:], row, end, colour)
-			}
+	s.rows(sharedSites/s.l, func(row, end, colour int) {
+		first := (colour*s.l + row) * perRow
+		last := first + (end-row)*perRow
+		words := draws[:(last+3)&^3-first&^3]
+		PhiloxBlocks(words, c, uint64(first/4))
+		for rest := spins; len(rest) > 0; rest = rest[s.blockLen():] {
+			s.shared(rest[:s.blockLen()], words[first%4:], row, end, colour)
 		}
-	}
+	})
 }
 
 // Independent performs one sweep on one block with a draw of its own for every
-// site of every replica, in the order of the sweep: replicas are independent.
+// site of every replica: replicas are independent.
 //
 // Draws are compared with the acceptance bit by bit, the highest first, for two
 // sites at a time where the row has two of the same colour left and L is even.
 // Every plane of bits takes one output of the generator for each site, eight
 // planes in any case and then as many as leave some replica undecided, at most
-// 32. All paths give the same bits.
+// 32. For even L the second colour of a row takes its outputs right after the
+// first colour of the next row, that of the first row last of all. All paths
+// give the same bits.
 func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {
 	if len(spins) != s.blockLen() {
 		panic("asm: spins are not one block of replicas")
 	}
-	rows := max(1, independentSites*s.step()/s.l)
-	for colour := range s.step() {
-		for row := 0; row < s.l; row += rows {
-			s.independent(spins, g, row, min(row+rows, s.l), colour)
-		}
-	}
+	s.rows(1, func(row, end, colour int) { s.independent(spins, g, row, end, colour) })
 }
 
-// Sites in one call of the assembly, which cannot be preempted.
-const (
-	sharedDraws      = 4096
-	independentSites = 512
-)
+// sharedSites is the number of sites between the visits of the two colours:
+// 256 KiB, which stay in the cache. It also bounds a call of the assembly, which
+// cannot be preempted.
+const sharedSites = 4096
+
+// rows visits the rows of both colours, up to n rows at a time. The second colour
+// follows the first by one row, so that a large lattice passes through the cache
+// once, with the same result as one colour after the other: its first row, which
+// the last row of the first colour has for a neighbour, comes last.
+func (s *Sweep) rows(n int, visit func(first, end, colour int)) {
+	next := 1 // row of the second colour
+	for row := 0; row < s.l; row += n {
+		end := min(row+n, s.l)
+		visit(row, end, 0)
+		if s.step() == 2 && next < end-1 {
+			visit(next, end-1, 1)
+			next = end - 1
+		}
+	}
+	if s.step() == 2 {
+		visit(next, s.l, 1)
+		visit(0, 1, 1)
+	}
+}
 
 func (s *Sweep) blockLen() int { return s.l * s.l * ReplicaWords }
 

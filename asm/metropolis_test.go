@@ -89,8 +89,8 @@ func TestSweepsEqualGeneric(t *testing.T) {
 	})
 }
 
-// sweepShared and sweepIndependent are the sweeps of the generic kernels in one
-// piece.
+// sweepShared and sweepIndependent are the sweeps by the generic kernels, with
+// the order of rows written out.
 func sweepShared(s *Sweep, spins []uint64, c *Counter) {
 	draws := make([]uint32, (s.l*s.l+3)&^3)
 	PhiloxBlocks(draws, c, 0)
@@ -103,8 +103,15 @@ func sweepShared(s *Sweep, spins []uint64, c *Counter) {
 }
 
 func sweepIndependent(s *Sweep, spins []uint64, g *Xoshiro) {
-	for colour := range s.step() {
-		s.independentGeneric(spins, g, 0, s.l, colour)
+	for row := range s.l {
+		s.independentGeneric(spins, g, row, row+1, 0)
+		if row >= 2 && s.step() == 2 {
+			s.independentGeneric(spins, g, row-1, row, 1)
+		}
+	}
+	if s.step() == 2 {
+		s.independentGeneric(spins, g, s.l-1, s.l, 1)
+		s.independentGeneric(spins, g, 0, 1, 1)
 	}
 }
 
