@@ -5,18 +5,8 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/stat"
 )
-
-// A law is a distribution of x that is symmetric about 0.
-type law interface {
-	Density(x float64) float64
-	CDF(x float64) float64
-	// cdfIntegral returns ∫ F from −∞ to x.
-	cdfIntegral(x float64) float64
-	Quantile(u float64) float64
-	// edge returns an x beyond which both tails are negligible.
-	edge() float64
-}
 
 // Nodes and weights of the four-point Gauss–Legendre rule on [−1, 1].
 var (
@@ -49,12 +39,16 @@ func (w *Well) CDF(x float64) float64 {
 	return 0.5 + math.Copysign(half, x)
 }
 
-// cdfIntegral is x·F(x) − ∫ t p(t) dt; the substitution t² − μ makes the last
+// CDFIntegral returns the integral of the CDF from −∞ to x: x·F(x) − ∫ t p(t) dt; the substitution t² − μ makes the last
 // integral, from −∞ to x, an error function.
-func (w *Well) cdfIntegral(x float64) float64 {
+func (w *Well) CDFIntegral(x float64) float64 {
 	return x*w.CDF(x) + math.Sqrt(math.Pi)/(4*w.z)*math.Erfc(x*x-w.mu)
 }
 
+// Mean returns ⟨x⟩ = 0.
+func (w *Well) Mean() float64 { return 0 }
+
+// edge returns an x beyond which both tails are negligible.
 func (w *Well) edge() float64 { return w.node(len(w.mass) - 1) }
 
 // Quantile returns the x with CDF(x) = u, 0 < u < 1, such that |CDF(x) − u| is
@@ -65,7 +59,7 @@ func (w *Well) Quantile(u float64) float64 {
 	i = min(max(i, 1), len(w.mass)-1)
 	a, b := w.node(i-1), w.node(i)
 	start := a + (b-a)*min(1, (half-w.mass[i-1])/(w.mass[i]-w.mass[i-1]))
-	return math.Copysign(solve(w, 0.5+half, a, b, start), u-0.5)
+	return math.Copysign(stat.Root(w, 0.5+half, a, b, start), u-0.5)
 }
 
 // CDF returns the probability of a coordinate at most x.
@@ -77,13 +71,17 @@ func (t *Target) CDF(x float64) float64 {
 	return sum / float64(len(t.wells))
 }
 
-func (t *Target) cdfIntegral(x float64) float64 {
+// CDFIntegral returns the integral of the CDF from −∞ to x.
+func (t *Target) CDFIntegral(x float64) float64 {
 	var sum float64
 	for _, w := range t.wells {
-		sum += w.cdfIntegral(x)
+		sum += w.CDFIntegral(x)
 	}
 	return sum / float64(len(t.wells))
 }
+
+// Mean returns ⟨x⟩ = 0.
+func (t *Target) Mean() float64 { return 0 }
 
 func (t *Target) edge() float64 {
 	var edge float64
@@ -102,33 +100,7 @@ func (t *Target) Quantile(u float64) float64 {
 		q := w.Quantile(upper)
 		low, high = min(low, q), max(high, q)
 	}
-	return math.Copysign(solve(t, upper, low, high, (low+high)/2), u-0.5)
-}
-
-// solve returns the root of F(x) = u between a and b, F(a) ≤ u ≤ F(b), starting
-// at x: by Newton's method where it stays between the bounds found so far, and
-// by halving the distance between them where it does not.
-func solve(l law, u, a, b, x float64) float64 {
-	for range 100 {
-		excess := l.CDF(x) - u
-		if math.Abs(excess) < 4e-16 {
-			break
-		}
-		if excess > 0 {
-			b = x
-		} else {
-			a = x
-		}
-		next := x - excess/l.Density(x)
-		if !(next > a && next < b) {
-			next = (a + b) / 2
-		}
-		if math.Abs(next-x) <= 4e-16*x {
-			return next
-		}
-		x = next
-	}
-	return x
+	return math.Copysign(stat.Root(t, upper, low, high, (low+high)/2), u-0.5)
 }
 
 // Sample fills x and k, of one length, with the independent exact samples
@@ -147,52 +119,4 @@ func (t *Target) Sample(x []float32, k []uint8, c *asm.Counter, first uint64) {
 		}
 		x, k, first = x[n:], k[n:], first+uint64(n)
 	}
-}
-
-// wasserstein returns the distance W₁ = ∫ |F_n − F| dx between the empirical
-// law of the sorted coordinates x and an exact one, to rounding, and its
-// standard error to first order.
-func wasserstein(x []float64, l law) (distance, standardError float64) {
-	n := float64(len(x))
-	// Moving the sample at x_i to the right changes the distance at the rate
-	// −sign(F_n − F), so a sample's influence is the length on its left where
-	// F_n is above F minus the length where it is below.
-	var influence, sum, squares float64
-	a, massA, areaA := x[0], l.CDF(x[0]), l.cdfIntegral(x[0])
-	distance = areaA + l.cdfIntegral(-x[len(x)-1])
-	for i, b := range x[1:] {
-		massB, areaB := l.CDF(b), l.cdfIntegral(b)
-		level := float64(i+1) / n // F_n between a and b
-		switch {
-		case massB <= level:
-			influence += b - a
-			distance += level*(b-a) - (areaB - areaA)
-		case massA >= level:
-			influence -= b - a
-			distance += areaB - areaA - level*(b-a)
-		default:
-			c := min(max(l.Quantile(level), a), b)
-			areaC := l.cdfIntegral(c)
-			influence += (c - a) - (b - c)
-			distance += level*(c-a) - (areaC - areaA) + (areaB - areaC) - level*(b-c)
-		}
-		sum += influence
-		squares += influence * influence
-		a, massA, areaA = b, massB, areaB
-	}
-	variance := max(0, squares/n-(sum/n)*(sum/n))
-	return distance, math.Sqrt(variance / n)
-}
-
-// wassersteinFloor returns the mean distance of n exact samples from their own
-// law, ∫ E|F_n − F| dx with the binomial deviations taken as normal.
-func wassersteinFloor(l law, n float64) float64 {
-	const cells = 1 << 13
-	step := l.edge() / cells
-	var sum float64
-	for i := range cells {
-		f := l.CDF((float64(i) + 0.5) * step)
-		sum += math.Sqrt(f * (1 - f))
-	}
-	return 2 * step * sum * math.Sqrt(2/(math.Pi*n))
 }

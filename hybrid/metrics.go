@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/stat"
 )
 
 // Evaluate draws samples and compares them with the target's exact law, never
@@ -68,33 +69,34 @@ func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
 		all = append(all, xs...)
 
 		well := target.Well(mode)
-		floor += wassersteinFloor(well, n/float64(modes)) / float64(modes)
+		floor += stat.WassersteinFloor(well, n/float64(modes)) / float64(modes)
 		distance, se := well.MeanAbs(), 0.0
 		if len(xs) > 0 {
 			slices.Sort(xs)
-			distance, se = wasserstein(xs, well)
+			distance, se = stat.Wasserstein(xs, well)
 		}
 		conditional += distance / float64(modes)
 		variance += se * se / float64(modes*modes)
 	}
 	slices.Sort(all)
-	marginal, marginalSE := wasserstein(all, target)
+	marginal, marginalSE := stat.Wasserstein(all, target)
 	d := jointDiscrepancy(target, byMode)
 
 	p := 1 / float64(modes)
-	l1Floor := float64(modes) * math.Sqrt(2*p*(1-p)/(math.Pi*n))
+	l1Floor := float64(modes) * stat.MeanAbsolute(math.Sqrt(p*(1-p)/n))
 	out := &engine.Evaluation{Samples: len(x), Warnings: warnings(target, byMode, len(x))}
 	paper := paperErrors(target)
 	add := func(name string, value, se, floor float64) {
-		const z = 1.959963984540054 // of a 95 % confidence interval
+		interval := stat.Interval(value, se)
+		interval[0] = max(0, interval[0])
 		out.Metrics = append(out.Metrics, engine.Metric{
 			Name: name, Generated: value, Error: value, Floor: floor, Paper: paper[name],
-			Interval: [2]float64{max(0, value-z*se), value + z*se},
+			Interval: interval,
 		})
 	}
 	add("mode_l1", l1, math.Sqrt(max(0, 1-signed*signed)/n), l1Floor)
 	add("conditional_w1", conditional, math.Sqrt(variance), floor)
-	add("marginal_w1", marginal, marginalSE, wassersteinFloor(target, n))
+	add("marginal_w1", marginal, marginalSE, stat.WassersteinFloor(target, n))
 	add("joint_mmd2", d.squared, d.standardError, d.floor)
 	root := math.Sqrt(d.squared)
 	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor))

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/engine/stat"
 )
 
 // Verify checks the mathematics of the paper's target and of both orders of
@@ -73,7 +74,7 @@ func checkTarget(target *Target) []engine.Check {
 		25: {-1.036772487917, 4.998497817741, 24.989987961409},
 	}
 	var rules, digits, quantiles float64
-	laws := []law{target}
+	laws := []stat.Law{target}
 	for _, w := range target.wells {
 		rules = max(rules, math.Abs(2*w.mass[len(w.mass)-1]-1))
 		if d, ok := known[w.mu]; ok {
