@@ -103,6 +103,11 @@ func (c *hammingCase) check(t *testing.T, loss []float64, base, spin []float32, 
 		weight += math.Abs(w)
 	}
 	tolerance := 5 * 1e-6 * weight // table entries are below 5
+	near := func(want, have float64, what string, lane int) {
+		if !(math.Abs(want-have) <= tolerance) {
+			require.InDelta(t, want, have, tolerance, "%s, %s, lane %d", name, what, lane)
+		}
+	}
 	for lane := range HammingRows {
 		var wantLoss, wantBase float64
 		wantSpin := make([]float64, c.n)
@@ -118,10 +123,10 @@ func (c *hammingCase) check(t *testing.T, loss []float64, base, spin []float32, 
 				wantSpin[d] += w * float64(c.tables.Spin[h]) * float64(2*int(c.first[i][d/64]>>(d%64)&1)-1)
 			}
 		}
-		require.InDelta(t, wantLoss, loss[lane], tolerance, "%s, loss, lane %d", name, lane)
-		require.InDelta(t, wantBase, float64(base[lane]), tolerance, "%s, base, lane %d", name, lane)
+		near(wantLoss, loss[lane], "loss", lane)
+		near(wantBase, float64(base[lane]), "base", lane)
 		for d, want := range wantSpin {
-			require.InDelta(t, want, float64(spin[d*HammingRows+lane]), tolerance, "%s, spin %d, lane %d", name, d, lane)
+			near(want, float64(spin[d*HammingRows+lane]), "spins", lane)
 		}
 	}
 }
