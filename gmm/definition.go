@@ -7,6 +7,7 @@ var Definition = engine.Definition{
 	Name:    "gmm",
 	Summary: "Gaussian mixture in any dimension",
 	Presets: Presets,
+	Verify:  Verify,
 	Preset: func(name string) (engine.Config, error) {
 		c, err := Preset(name)
 		if err != nil {

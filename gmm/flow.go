@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
 )
@@ -256,24 +254,4 @@ func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift [
 		sigma[i] = c * math.Tanh(s/c)
 	}
 	return sigma, shift
-}
-
-// numericalLogVolume returns ln |det ∂x/∂z| of a map by central differences.
-func numericalLogVolume(state func(z []float64) []float64, z []float64) float64 {
-	const h = 1e-5
-	d := len(z)
-	jacobian := mat.NewDense(d, d, nil)
-	at := append([]float64(nil), z...)
-	for j := range d {
-		at[j] = z[j] + h
-		up := state(at)
-		at[j] = z[j] - h
-		down := state(at)
-		at[j] = z[j]
-		for i := range d {
-			jacobian.Set(i, j, (up[i]-down[i])/(2*h))
-		}
-	}
-	logVolume, _ := mat.LogDet(jacobian)
-	return logVolume
 }

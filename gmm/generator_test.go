@@ -67,14 +67,6 @@ func (t *testPass) state64(params, z []float64) []float64 {
 	return t.generator.(*residual).forward64(params, z)
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 func TestForwardMatchesFloat64(t *testing.T) {
 	for _, c := range testGenerators {
 		for _, backward := range []bool{false, true} {

@@ -1,0 +1,292 @@
+package gmm
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/stat"
+)
+
+// verifiedLosses are the paper's loss, that of the best preset and stationarity,
+// each with both statistics.
+func verifiedLosses() (all []LossConfig) {
+	stationary := LossConfig{Objective: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3, 1}, IMQ: []mmd.IMQ{{C: 0.5, Beta: 1, Weight: 2}}}}
+	for _, l := range []LossConfig{paper().Loss, best().Loss, stationary} {
+		l.DensityWeight = 0
+		for _, s := range []mmd.Statistic{mmd.V, mmd.U} {
+			l.Statistic = s
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// moves returns n states and where random walks take them, of which every third
+// is rejected.
+func moves(n, dim int, seed uint64) (s, t []float32) {
+	a, step := random(n*dim, 1, seed), random(n*dim, 0.3, seed+1)
+	b := append([]float64(nil), a...)
+	for i := range a {
+		if i/dim%3 != 0 {
+			b[i] += step[i]
+		}
+	}
+	return narrow(a), narrow(b)
+}
+
+func largest(x []float64) (m float64) {
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// centralDifference returns the derivative of f by x[i], to order h².
+func centralDifference(x []float64, i int, h float64, f func() float64) float64 {
+	keep := x[i]
+	x[i] = keep + h
+	up := f()
+	x[i] = keep - h
+	down := f()
+	x[i] = keep
+	return (up - down) / (2 * h)
+}
+
+// checkNaiveGradients differentiates the double sums with s′ fixed.
+func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
+	const n, dim = 17, 3
+	worst := map[string]float64{}
+	for _, l := range verifiedLosses() {
+		s32, t32 := moves(n, dim, 11)
+		s, t := widen(s32), widen(t32)
+		loss, grad := v.naive[l.Objective], make([]float64, n*dim)
+		loss(&l.Kernel, l.Statistic, s, t, n, dim, grad)
+		scale := largest(grad)
+		for i := range s {
+			want := centralDifference(s, i, 1e-5, func() float64 { return loss(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
+			worst[l.Objective] = max(worst[l.Objective], math.Abs(want-grad[i])/scale)
+		}
+	}
+	var all []engine.Check
+	for _, objective := range objectives {
+		all = append(all, engine.AtMost("gradient/"+objective, worst[objective], 1e-6,
+			"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
+	}
+	return all, nil
+}
+
+// checkEstimators compares the losses and gradients of training with the double
+// sums.
+func (v *subject) checkEstimators() ([]engine.Check, error) {
+	const n = 301
+	loss, gradient := map[string]float64{}, map[string]float64{}
+	for i, l := range verifiedLosses() {
+		dim := 2 + i%2
+		s, t := moves(n, dim, 21)
+		estimator, err := v.estimator(&l, n, dim)
+		if err != nil {
+			return nil, err
+		}
+		got, want := make([]float32, n*dim), make([]float64, n*dim)
+		gotLoss := estimator.LossGradient(s, t, got)
+		wantLoss := v.naive[l.Objective](&l.Kernel, l.Statistic, widen(s), widen(t), n, dim, want)
+		loss[l.Objective] = max(loss[l.Objective], math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
+		scale := largest(want)
+		for i, g := range want {
+			gradient[l.Objective] = max(gradient[l.Objective], math.Abs(float64(got[i])-g)/scale)
+		}
+	}
+	var all []engine.Check
+	for _, objective := range objectives {
+		all = append(all,
+			engine.AtMost("batch-loss/"+objective, loss[objective], 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"),
+			engine.AtMost("batch-gradient/"+objective, gradient[objective], 1e-5, "gradient of training likewise, relative to its largest element"))
+	}
+	return all, nil
+}
+
+// checkPenalty compares the boundary penalty with its formula and its gradient
+// with central differences.
+func (v *subject) checkPenalty() ([]engine.Check, error) {
+	const n, dim = 100, 2
+	b := newBoundary(BoundaryConfig{Weight: 0.5, Sharpness: 0.4, Radius: 3, Center: []float64{1, -0.5}}, dim)
+	x := narrow(random(n*dim, 3, 31))
+	// It adds to a gradient that there is already.
+	grad := make([]float32, n*dim)
+	for i := range grad {
+		grad[i] = 1
+	}
+	got := v.penalty(b, grad, x, make([]float32, n), n)
+	wide := widen(x)
+	value := math.Abs(got - b.penalty64(wide))
+	var slope float64
+	for i := range wide {
+		want := centralDifference(wide, i, 1e-5, func() float64 { return b.penalty64(wide) })
+		slope = max(slope, math.Abs(float64(grad[i])-1-want)*n)
+	}
+	return []engine.Check{
+		engine.AtMost("boundary-penalty", value, 1e-6, "penalty of a batch against its formula in float64"),
+		engine.AtMost("boundary-gradient", slope, 2e-5, "its gradient against central differences, by the share of one sample"),
+	}, nil
+}
+
+// checkBackpropagation compares a training step's gradient by the parameters
+// with central differences, in float64, of the loss that the step has with s′
+// fixed, along a random direction of each tensor.
+func (v *subject) checkBackpropagation() ([]engine.Check, error) {
+	residual := GeneratorConfig{Kind: "residual", Depth: 3, Hidden: []int{32, 24}, Slope: 0.01, Gain: 1, Latent: 4}
+	var all []engine.Check
+	for _, g := range []GeneratorConfig{paper().Generator, residual} {
+		c := paper()
+		c.Training.Batch, c.Generator = 48, g
+		// A wider walk and a smaller disc make all parts of the loss matter.
+		c.Transition.Sigma, c.Loss.Boundary.Radius = []float64{1}, 1.5
+		worst, tensors, err := v.backpropagation(c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, engine.AtMost("backpropagation/"+g.Kind, worst, 1e-4,
+			"gradient of the loss by the parameters against central differences in float64 along a random direction of each of %d tensors, relative to the largest", tensors))
+	}
+	return all, nil
+}
+
+func (v *subject) backpropagation(c *Config) (worst float64, tensors int, err error) {
+	sys, err := c.New(v.workers)
+	if err != nil {
+		return 0, 0, err
+	}
+	s := sys.(*system)
+	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+	s.Initialize(params)
+	s.Generate(params, 0)
+	s.Transition(0)
+	s.Discrepancy(0)
+	v.backward(s, params, grad)
+
+	wide, moved := widen(params), widen(s.moved)
+	loss := func() float64 { return s.loss64(wide, moved) }
+	var errors, slopes []float64
+	first := 0 // weights and biases follow each other without gaps
+	for net, mlp := range s.nets.nets {
+		for l := range 2 * mlp.Layers() {
+			size := len(mlp.Biases(s.nets.of(params, net), l/2))
+			if l%2 == 0 {
+				size = len(mlp.Weights(s.nets.of(params, net), l/2))
+			}
+			direction := random(size, 1, uint64(first))
+			var product float64
+			for i, e := range direction {
+				product += e * float64(grad[first+i])
+			}
+			along := []float64{0}
+			slope := centralDifference(along, 0, 1e-6, func() float64 {
+				for i, e := range direction {
+					wide[first+i] = float64(params[first+i]) + along[0]*e
+				}
+				return loss()
+			})
+			copy(wide[first:], widen(params[first:first+size]))
+			errors, slopes = append(errors, slope-product), append(slopes, slope)
+			first += size
+		}
+	}
+	return largest(errors) / largest(slopes), len(slopes), nil
+}
+
+// loss64 is the loss of the system's noise and the given s′ in float64.
+func (s *system) loss64(params, moved []float64) float64 {
+	n, latent := s.config.Training.Batch, s.nets.latent
+	z := widen(s.noise)
+	var x []float64
+	for r := range n {
+		row := z[r*latent : (r+1)*latent]
+		switch g := s.generator.(type) {
+		case *flow:
+			state, _ := g.forward64(params, row)
+			x = append(x, state...)
+		case *residual:
+			x = append(x, g.forward64(params, row)...)
+		}
+	}
+	l := &s.config.Loss
+	return mmd.Naive(&l.Kernel, l.Statistic, x, moved, n, s.nets.dim, nil) + s.boundary.penalty64(x)
+}
+
+// checkPopulation estimates losses in the limit of infinite batches by means over
+// batches of U-statistics, which are unbiased: zero for exact samples, and so
+// is the gradient along any displacement, and positive for samples of another
+// law.
+func (v *subject) checkPopulation() ([]engine.Check, error) {
+	target, err := NewTarget(paperTarget())
+	if err != nil {
+		return nil, err
+	}
+	other := paperTarget()
+	other.Components[0].Weight, other.Components[1].Weight = 0.5, 0.5
+	wrong, err := NewTarget(other)
+	if err != nil {
+		return nil, err
+	}
+	var all []engine.Check
+	for _, objective := range objectives {
+		// Long moves let batches of this size tell the two laws apart.
+		l := best().Loss
+		l.Objective, l.Statistic, l.DensityWeight = objective, mmd.U, 0
+		l.Kernel = mmd.Kernel{Bandwidths: []float64{1}}
+		loss, slopes, err := v.population(target, target, &l)
+		if err != nil {
+			return nil, err
+		}
+		elsewhere, _, err := v.population(target, wrong, &l)
+		if err != nil {
+			return nil, err
+		}
+		slope := 0.0
+		for _, m := range slopes {
+			slope = max(slope, math.Abs(m.Value())/m.StandardError())
+		}
+		all = append(all,
+			engine.AtMost("loss-at-target/"+objective, math.Abs(loss.Value())/loss.StandardError(), sixSigma,
+				"standard errors of the mean loss of %d batches of exact samples from 0; it is %.1e ± %.1e", v.batches, loss.Value(), loss.StandardError()),
+			engine.AtMost("gradient-at-target/"+objective, slope, sixSigma,
+				"standard errors of the mean gradient along four displacements from 0, likewise"),
+			engine.AtLeast("loss-elsewhere/"+objective, elsewhere.Value()/elsewhere.StandardError(), sixSigma,
+				"standard errors of the mean loss of as many samples with equal weights of both components above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()))
+	}
+	return all, nil
+}
+
+// population returns the loss of samples of one law that move towards another,
+// and its gradient along a translation, a dilation and two shears.
+func (v *subject) population(target, law *Target, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean, err error) {
+	const n, steps = 512, 10
+	tr := newTransition(target, TransitionConfig{Sigma: []float64{0.3, 1, 2}})
+	estimator, err := v.estimator(l, n, 2)
+	if err != nil {
+		return loss, slopes, err
+	}
+	s, t, grad := make([]float32, 2*n), make([]float32, 2*n), make([]float32, 2*n)
+	scratch := tr.newScratch(n)
+	for b := range v.batches {
+		v.sample(law, s, &asm.Counter{Seed: 6, Step: uint32(b)}, 0)
+		copy(t, s)
+		v.run(tr, t, steps, &asm.Counter{Seed: 7, Step: uint32(b)}, 0, scratch)
+		loss.Add(estimator.LossGradient(s, t, grad))
+		var along [4]float64
+		for i := range n {
+			x, y := float64(s[2*i]), float64(s[2*i+1])
+			gx, gy := float64(grad[2*i]), float64(grad[2*i+1])
+			along[0] += gx + gy
+			along[1] += gx*x + gy*y
+			along[2] += gx * math.Sin(y)
+			along[3] += gy * math.Cos(2*x)
+		}
+		for k, a := range along {
+			slopes[k].Add(a)
+		}
+	}
+	return loss, slopes, nil
+}
