@@ -10,10 +10,10 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/revgen/revgen/engine/figure"
 	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/engine/report"
 )
 
 // Illustrate returns the pictures of a trained generator: those of its system,
@@ -124,12 +124,16 @@ func lossAxis(loss []float64) figure.Axis {
 	return axis
 }
 
+// shownErrors is how many curves can be told apart. Systems list their metrics
+// in the order of their importance.
+const shownErrors = 5
+
 // errorAxis returns the metrics of the records and how to show them.
 func errorAxis(records []Record) (names []string, axis figure.Axis, floors bool) {
 	floors = true
 	largest := 0.0
 	for _, r := range records {
-		for _, e := range r.Errors {
+		for _, e := range r.Errors[:min(shownErrors, len(r.Errors))] {
 			if !slices.Contains(names, e.Name) {
 				names = append(names, e.Name)
 			}
@@ -147,7 +151,7 @@ func errorAxis(records []Record) (names []string, axis figure.Axis, floors bool)
 }
 
 func errorCurve(records []Record, name string, i int, time, floors bool) figure.Layer {
-	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: strings.ReplaceAll(name, "_", " ")}
+	l := figure.Layer{Mark: figure.Line, Role: figure.Series(i), Label: report.Label(name)}
 	for _, r := range records {
 		for _, e := range r.Errors {
 			if e.Name != name {

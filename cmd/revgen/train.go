@@ -193,16 +193,20 @@ func (p *program) explainStop(ctx context.Context, err error, t *training) error
 	if !errors.Is(err, engine.ErrStopped) && ctx.Err() == nil {
 		return err
 	}
-	why := "--max-time " + t.maxTime.String()
-	var request stopRequest
-	if errors.As(context.Cause(ctx), &request) {
-		why = signalName(request.signal)
-	}
 	where := ""
 	if s, err := readStatus(t.dir); err == nil {
 		where = fmt.Sprintf(" at step %d of %d", s.Step, s.Steps)
 	}
-	return stopped{fmt.Sprintf("%s: stopped%s; the same command continues from %s", why, where, t.dir)}
+	return stopped{fmt.Sprintf("%s: stopped%s; the same command continues from %s", whyStopped(ctx, t.maxTime), where, t.dir)}
+}
+
+// whyStopped names the signal that cancelled ctx, or the limit that passed.
+func whyStopped(ctx context.Context, limit duration) string {
+	var request stopRequest
+	if errors.As(context.Cause(ctx), &request) {
+		return signalName(request.signal)
+	}
+	return "--max-time " + limit.String()
 }
 
 // stopped is ErrStopped with a better text.

@@ -254,21 +254,30 @@ func (l *layout) drawRow(c draw.Canvas, left vg.Length, row []*plot.Plot, panels
 		free -= insets[i].left + insets[i].right + l.gapBefore(panels, i)
 		bottom, top = max(bottom, insets[i].bottom), max(top, insets[i].top)
 	}
-	fixed := make([]vg.Length, len(row))
+	height := c.Max.Y - c.Min.Y - bottom - top // of the axes
+	ratio, squares := make([]float64, len(row)), 0.0
 	for i, p := range row {
 		if panels[i].Square {
-			fixed[i] = (c.Max.Y - c.Min.Y - bottom - top) * vg.Length((p.X.Max-p.X.Min)/(p.Y.Max-p.Y.Min))
-			free -= fixed[i]
+			ratio[i] = (p.X.Max - p.X.Min) / (p.Y.Max - p.Y.Min)
+			squares += ratio[i]
 		} else {
 			parts += relative(panels[i].Width)
 		}
 	}
+	part := free / vg.Length(math.Max(parts, 1e-9))
+	if squares > 0 {
+		// Beside square panels a width of 1 is the height; what does not fit
+		// makes the row lower.
+		height = min(height, free/vg.Length(squares+parts))
+		part = height
+		c.Min.Y = c.Max.Y - height - bottom - top
+	}
 	x := c.Min.X
 	for i, p := range row {
 		x += l.gapBefore(panels, i)
-		width := fixed[i]
-		if !panels[i].Square {
-			width = free * vg.Length(relative(panels[i].Width)/parts)
+		width := part * vg.Length(relative(panels[i].Width))
+		if panels[i].Square {
+			width = height * vg.Length(ratio[i])
 		}
 		width += insets[i].left + insets[i].right
 		area := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{

@@ -165,16 +165,32 @@ func (l layer) dot() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: lineColour(l.Role), Radius: radius, Shape: draw.CircleGlyph{}}
 }
 
-// heat draws a grid as one image, with as many pixels as cells.
+// heat draws a grid as one image, interpolated between the cells' centres.
 func (l layer) heat(c draw.Canvas, p *plot.Plot) {
+	const pixels = 360 // at least, each way
 	g := l.Grid
-	img := image.NewNRGBA(image.Rect(0, 0, g.NX, g.NY))
-	for j := range g.NY {
-		for i := range g.NX {
-			img.SetNRGBA(i, g.NY-1-j, colourOf(g, g.Z[j*g.NX+i]))
+	width, height := g.NX*((pixels+g.NX-1)/g.NX), g.NY*((pixels+g.NY-1)/g.NY)
+	if g.NX == 1 {
+		width = 1
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for j := range height {
+		for i := range width {
+			x := (float64(i)+0.5)*float64(g.NX)/float64(width) - 0.5
+			y := (float64(j)+0.5)*float64(g.NY)/float64(height) - 0.5
+			img.SetNRGBA(i, height-1-j, colourOf(g, interpolate(g, x, y)))
 		}
 	}
 	plotter.NewImage(img, g.X0, g.Y0, g.X1, g.Y1).Plot(c, p)
+}
+
+// interpolate returns the value at column x and row y, bilinearly.
+func interpolate(g *figure.Grid, x, y float64) float64 {
+	x, y = math.Min(math.Max(x, 0), float64(g.NX-1)), math.Min(math.Max(y, 0), float64(g.NY-1))
+	i, j := min(int(x), max(0, g.NX-2)), min(int(y), max(0, g.NY-2))
+	right, up := min(i+1, g.NX-1), min(j+1, g.NY-1)
+	u, v := x-float64(i), y-float64(j)
+	return (1-v)*((1-u)*g.Z[j*g.NX+i]+u*g.Z[j*g.NX+right]) + v*((1-u)*g.Z[up*g.NX+i]+u*g.Z[up*g.NX+right])
 }
 
 // gridXYZ is a grid as package plotter takes it.

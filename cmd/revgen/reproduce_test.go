@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/reproduce"
+)
+
+// smallReproduction returns the arguments of a reproduction of 60 steps.
+func smallReproduction(dir string, more ...string) []string {
+	return append([]string{"reproduce", "--only", "ising-0.2", "--preset", "paper", "-o", dir, "-s", "training.steps=60",
+		"-s", "training.batch=64", "-s", "generator.hidden=16", "-s", "generator.latent=4", "-s", "evaluation.samples=2000",
+		"-s", "training.checkpoint_every=20"}, more...)
+}
+
+func TestReproduce(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, smallReproduction("out")...)
+	lines := strings.Split(o.stdout, "\n")
+	require.Equal(t, "Ising model, L = 3, β = 0.2", lines[0])
+	require.Contains(t, lines[1], "paper preset, seed 1, 60 steps of 64 samples in ")
+	for _, column := range []string{"metric", "ground truth", "ours", "error", "sampling floor", "paper's error", "better"} {
+		require.Contains(t, lines[3], column)
+	}
+	require.Regexp(t, `^energy +-4\.84\d* .* 0\.45 % +(yes|no)`, lines[5])
+	require.Contains(t, o.stderr, "run 1 of 1")
+	require.Contains(t, o.stderr, "results: "+filepath.Join("out", "results.md"))
+	document, err := os.ReadFile(filepath.Join(dir, "out", "results.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(document), "![paper-ising-0.2-distributions](figures/paper-ising-0.2-distributions.svg)")
+	require.FileExists(t, filepath.Join(dir, "out", "figures", "paper-ising-0.2-distributions.svg"))
+
+	// The document is a function of results.json.
+	require.NoError(t, os.Remove(filepath.Join(dir, "out", "results.md")))
+	again := ok(t, dir, "reproduce", "-o", "out", "--tables")
+	require.Equal(t, o.stdout, again.stdout)
+	rewritten, err := os.ReadFile(filepath.Join(dir, "out", "results.md"))
+	require.NoError(t, err)
+	require.Equal(t, string(document), string(rewritten))
+
+	o = ok(t, dir, smallReproduction("out", "--json", "-q", "--seeds", "2")...)
+	require.Empty(t, o.stderr)
+	var results reproduce.Results
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &results))
+	require.Len(t, results.Outcomes, 1)
+	require.Equal(t, []uint64{1, 2}, results.Outcomes[0].Seeds)
+}
+
+func TestReproduceInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	want := ok(t, dir, smallReproduction("whole", "-q")...)
+	cmd := command(t, dir, smallReproduction("out")...)
+	cmd.Env = append(cmd.Env, envSignal+"="+strconv.Itoa(int(syscall.SIGTERM)), envAtStep+"=33")
+	o := finish(t, cmd)
+	require.Equal(t, exitStopped, o.code, o.stderr)
+	require.Contains(t, o.stderr, "SIGTERM: stopped; the same command continues in out")
+	require.NoFileExists(t, filepath.Join(dir, "out", "results.json"))
+	got := ok(t, dir, smallReproduction("out", "-q")...)
+	withoutTime := func(s string) string {
+		lines := strings.Split(s, "\n")
+		return strings.Join(lines[2:], "\n")
+	}
+	require.Equal(t, withoutTime(want.stdout), withoutTime(got.stdout))
+	o = revgen(t, dir, smallReproduction("other", "--max-time", "1ns")...)
+	require.Equal(t, exitStopped, o.code)
+	require.Contains(t, o.stderr, "--max-time 1ns: stopped")
+}
+
+func TestReproduceUsage(t *testing.T) {
+	dir := t.TempDir()
+	for want, args := range map[string][]string{
+		`unknown setting "ising"; the settings are gmm, hybrid, ising-0.2`: {"--only", "ising"},
+		`preset: "worst" is not one of`:                                    {"--preset", "worst"},
+		"seeds: 0 is not at least 1":                                       {"--seeds", "0"},
+		"unknown key":                                                      {"--set", "training.stpes=1"},
+		"holds no results":                                                 {"--tables"},
+		`unknown command "gmm"`:                                            {"gmm"},
+	} {
+		o := revgen(t, dir, append([]string{"reproduce", "-o", "out"}, args...)...)
+		require.Equal(t, exitUsage, o.code, "%v: %s", args, o.stderr)
+		require.Contains(t, o.stderr, want)
+		require.NoDirExists(t, filepath.Join(dir, "out"))
+	}
+}

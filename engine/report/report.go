@@ -1,0 +1,119 @@
+// Package report writes the metrics of an evaluation for people: in aligned
+// columns for a terminal and in Markdown, the same digits in both.
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Table is rows of cells under a header.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	// Left is the number of columns, from the left, of words, which begin at
+	// their left edge; numbers end at their right one.
+	Left int
+}
+
+// WriteText writes aligned columns, the header over a rule.
+func (t *Table) WriteText(w io.Writer) error {
+	width := make([]int, len(t.Header))
+	for _, row := range append([][]string{t.Header}, t.Rows...) {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	rule := make([]string, len(t.Header))
+	for i, n := range width {
+		rule[i] = strings.Repeat("─", n)
+	}
+	for _, row := range append([][]string{t.Header, rule}, t.Rows...) {
+		var line strings.Builder
+		for i, cell := range row {
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i < t.Left {
+				line.WriteString(cell + pad)
+			} else {
+				line.WriteString(pad + cell)
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteMarkdown writes a Markdown table.
+func (t *Table) WriteMarkdown(w io.Writer) error {
+	rule := make([]string, len(t.Header))
+	for i := range rule {
+		rule[i] = "--:"
+		if i < t.Left {
+			rule[i] = "---"
+		}
+	}
+	for _, row := range append([][]string{t.Header, rule}, t.Rows...) {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.ReplaceAll(cell, "|", `\|`)
+		}
+		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names are the parts of metrics' names that are not words.
+var names = map[string]string{
+	"l1": "L1", "l2": "L2", "w1": "W1", "kl": "KL", "mmd": "MMD", "mmd2": "MMD²", "tv": "TV",
+}
+
+// Label writes a metric's name for people.
+func Label(metric string) string {
+	parts := strings.Split(metric, "_")
+	for i, part := range parts {
+		if name, ok := names[part]; ok {
+			parts[i] = name
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// Value writes a figure to one digit beyond the first that its interval leaves
+// open, and to at most six digits.
+func Value(x float64, interval [2]float64) string {
+	half := (interval[1] - interval[0]) / 2
+	decimals := 1 - int(math.Floor(math.Log10(half)))
+	if !(half > 0) || math.IsInf(half, 0) || decimals < 0 {
+		return fmt.Sprintf("%.6g", x)
+	}
+	if x == 0 {
+		return "0"
+	}
+	decimals = min(decimals, max(0, 5-int(math.Floor(math.Log10(math.Abs(x))))))
+	return fmt.Sprintf("%.*f", decimals, x)
+}
+
+// Deviation writes an error, as a percentage if it is relative.
+func Deviation(x float64, relative bool) string {
+	switch {
+	case x == 0:
+		return "0"
+	case relative && x < 0.0001:
+		return fmt.Sprintf("%.2g %%", 100*x)
+	case relative:
+		return fmt.Sprintf("%.2f %%", 100*x)
+	case math.Abs(x) < 0.001:
+		return fmt.Sprintf("%.1e", x)
+	}
+	return fmt.Sprintf("%.4f", x)
+}

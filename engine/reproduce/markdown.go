@@ -1,0 +1,171 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/engine/report"
+)
+
+// Table returns an outcome's table: the paper's columns, and then how good an
+// error could be, how good the paper's is, and which is better.
+func (o *Outcome) Table() *report.Table {
+	t := &report.Table{Header: []string{"metric", "ground truth", "ours", "error", "sampling floor", "paper's error", "better"}, Left: 1}
+	if len(o.Seeds) > 1 {
+		t.Header[3] = "error (range)"
+	}
+	for i := range o.Metrics {
+		m := &o.Metrics[i]
+		t.Rows = append(t.Rows, []string{
+			report.Label(m.Name), report.Value(m.Exact, m.Interval), report.Value(m.Generated, m.Interval),
+			m.errorText(len(o.Seeds)), report.Deviation(m.Floor, m.Relative), paperText(m), verdict(m),
+		})
+	}
+	return t
+}
+
+func (m *Metric) errorText(seeds int) string {
+	text := report.Deviation(m.Error, m.Relative)
+	if seeds > 1 {
+		text += " (" + strings.TrimSuffix(report.Deviation(m.Range[0], m.Relative), " %") + "–" + report.Deviation(m.Range[1], m.Relative) + ")"
+	}
+	return text
+}
+
+func paperText(m *Metric) string {
+	if m.Paper == nil {
+		return "–"
+	}
+	return report.Deviation(*m.Paper, m.Relative)
+}
+
+// verdict says whether an error is smaller than the paper's. An asterisk marks
+// those at the sampling floor, two those where the paper's is too.
+func verdict(m *Metric) string {
+	text := "–"
+	if m.Better != nil {
+		text = "no"
+		if *m.Better {
+			text = "yes"
+		}
+	}
+	switch {
+	case m.bothAtFloor():
+		text += " **"
+	case m.AtFloor:
+		text += " *"
+	}
+	return text
+}
+
+// Legend explains the marks of a table.
+const Legend = "An asterisk marks an error that 95 % of exact samples of this size do not exceed; two mark it where the paper's is no larger than that either, so that which is smaller is chance."
+
+// Summary says in one line how an outcome came about.
+func (o *Outcome) Summary() string {
+	seeds := fmt.Sprintf("seed %d", o.Seeds[0])
+	time := seconds(o.Seconds)
+	if n := len(o.Seeds); n > 1 {
+		seeds = fmt.Sprintf("medians of the seeds %d to %d", o.Seeds[0], o.Seeds[n-1])
+		time += " each"
+	}
+	line := fmt.Sprintf("%s preset, %s, %s steps of %s samples in %s, %s samples measured",
+		o.Preset, seeds, figure.Count(o.Steps), figure.Count(o.Batch), time, figure.Count(o.Samples))
+	if len(o.Changed) > 0 {
+		line += ", with " + strings.Join(o.Changed, " ")
+	}
+	return line
+}
+
+func (m *Machine) String() string {
+	threads := "1 thread"
+	if m.Threads != 1 {
+		threads = fmt.Sprintf("%d threads", m.Threads)
+	}
+	return fmt.Sprintf("%s (%s), %s, kernel path %s, revgen %s", m.CPU, m.Platform, threads, m.Path, m.Program)
+}
+
+func seconds(s float64) string {
+	if s < 60 {
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// Markdown returns the results as a document: one table of all figures, and
+// then each outcome with its pictures. The same results give the same bytes.
+func (r *Results) Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Results\n\nWritten by `revgen reproduce`. The sampling floor is the expected error of as many exact samples. " + markdownMarks(Legend) + "\n")
+	if len(r.Outcomes) == 0 {
+		return b.String()
+	}
+	b.WriteString("\n## All figures\n\n")
+	_ = r.overview().WriteMarkdown(&b) // writing to b does not fail
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		fmt.Fprintf(&b, "\n## %s, %s preset\n\n%s%s.\nOn %s.\n\n", o.Title, o.Preset, strings.ToUpper(o.Summary()[:1]), o.Summary()[1:], o.Machine.String())
+		_ = o.markdownTable().WriteMarkdown(&b)
+		for _, w := range o.Warnings {
+			fmt.Fprintf(&b, "\nWarning: %s.\n", w)
+		}
+		for _, name := range o.Figures {
+			fmt.Fprintf(&b, "\n![%s](figures/%s.svg)\n", name, name)
+		}
+	}
+	return b.String()
+}
+
+func markdownMarks(s string) string { return strings.ReplaceAll(s, "*", `\*`) }
+
+func (o *Outcome) markdownTable() *report.Table {
+	t := o.Table()
+	for _, row := range t.Rows {
+		row[len(row)-1] = markdownMarks(row[len(row)-1])
+	}
+	return t
+}
+
+// overview has a line for each figure and columns for each preset.
+func (r *Results) overview() *report.Table {
+	var presets []string
+	for i := range r.Outcomes {
+		if p := r.Outcomes[i].Preset; !slices.Contains(presets, p) {
+			presets = append(presets, p)
+		}
+	}
+	slices.SortStableFunc(presets, func(a, b string) int { return presetRank(a) - presetRank(b) })
+	t := &report.Table{Header: []string{"setting", "metric", "paper's error"}, Left: 2}
+	for _, p := range presets {
+		t.Header = append(t.Header, p+" preset", "× floor", "better")
+	}
+	type key struct{ setting, metric string }
+	lines := map[key]int{}
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		column := 3 + 3*slices.Index(presets, o.Preset)
+		for j := range o.Metrics {
+			m := &o.Metrics[j]
+			k := key{o.Setting, m.Name}
+			line, known := lines[k]
+			if !known {
+				line = len(t.Rows)
+				lines[k] = line
+				row := make([]string, len(t.Header))
+				row[0], row[1], row[2] = o.Title, report.Label(m.Name), paperText(m)
+				t.Rows = append(t.Rows, row)
+			}
+			ratio := "–"
+			if m.Floor > 0 {
+				r := m.Error / m.Floor
+				ratio = fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(1, r)))), r)
+			}
+			copy(t.Rows[line][column:], []string{report.Deviation(m.Error, m.Relative), ratio, markdownMarks(verdict(m))})
+		}
+	}
+	return t
+}

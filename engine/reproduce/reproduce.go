@@ -1,0 +1,266 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
+	"github.com/revgen/revgen/engine/figure/draw"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A Plan says what to run.
+type Plan struct {
+	Dir         string   // where runs, figures and results go
+	Presets     []string // one after another
+	Only        []string // names of settings; empty for all
+	Seed        uint64   // the first
+	Seeds       int      // how many, Seed, Seed+1, …
+	Assignments []string // key.path=value, for every setting
+	MaxTime     time.Duration
+	Program     string // version of the program, for the record
+}
+
+// An Observer is told how a reproduction goes. Its methods may be nil.
+type Observer struct {
+	// Begin is called before each run with its directory, after Resumed steps.
+	Begin func(run Run)
+	// Progress is that of the present run.
+	Progress func(engine.Progress)
+	// End is called after each run.
+	End     func(run Run)
+	Warning func(string)
+	// Outcome is called when a setting is complete.
+	Outcome func(*Outcome) error
+}
+
+// A Run is one training run of a reproduction.
+type Run struct {
+	Setting Setting
+	Preset  string
+	Seed    uint64
+	Steps   int
+	Dir     string
+	Index   int // of Count, from 0
+	Count   int
+}
+
+// evaluations is how many points the curves of errors have.
+const evaluations = 25
+
+// job is one setting with one preset.
+type job struct {
+	setting Setting
+	preset  string
+	configs []engine.Config // by seed
+}
+
+// jobs checks a plan and returns what it comes to, so that mistakes are
+// reported before anything runs. Settings of systems that are not among the
+// definitions, or not of the preset, are left out, unless they are asked for.
+func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
+	settings, err := choose(p.Only)
+	if err != nil {
+		return nil, err
+	}
+	if p.Seeds < 1 {
+		return nil, fmt.Errorf("seeds: %d is not at least 1", p.Seeds)
+	}
+	var all []job
+	for _, preset := range p.Presets {
+		for _, s := range settings {
+			i := slices.IndexFunc(systems, func(d engine.Definition) bool { return d.Name == s.System })
+			if i < 0 || !s.has(preset) {
+				continue
+			}
+			j := job{setting: s, preset: preset}
+			for n := range p.Seeds {
+				cfg, err := p.config(&systems[i], &s, preset, p.Seed+uint64(n), n == 0)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", s.Name, err)
+				}
+				j.configs = append(j.configs, cfg)
+			}
+			all = append(all, j)
+		}
+	}
+	for _, name := range p.Only {
+		if !slices.ContainsFunc(all, func(j job) bool { return j.setting.Name == name }) {
+			return nil, fmt.Errorf("%s: not a setting of the preset %s", name, strings.Join(p.Presets, ", "))
+		}
+	}
+	return all, nil
+}
+
+// Check reports what is wrong with a plan.
+func (p *Plan) Check(systems []engine.Definition) error {
+	_, err := p.jobs(systems)
+	return err
+}
+
+func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed uint64, curves bool) (engine.Config, error) {
+	cfg, err := def.Preset(preset)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range slices.Concat(s.Assignments, p.Assignments) {
+		if err := conf.Set(cfg, a); err != nil {
+			return nil, fmt.Errorf("%q: %w", a, err)
+		}
+	}
+	shared := cfg.Shared()
+	shared.Training.Seed = seed
+	if curves && shared.Evaluation.Every == 0 {
+		shared.Evaluation.Every = max(1, shared.Training.Steps/evaluations)
+	}
+	return cfg, cfg.Validate()
+}
+
+// Execute runs a plan. After each setting it writes results.json and
+// results.md, in which the outcomes of earlier reproductions in the same
+// directory stay, and the figures. When ctx is cancelled or MaxTime has passed
+// it returns engine.ErrStopped; executing the plan again continues.
+func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
+	jobs, err := p.jobs(systems)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	results, err := Read(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var deadline time.Time
+	if p.MaxTime > 0 {
+		deadline = time.Now().Add(p.MaxTime)
+	}
+	for i := range jobs {
+		e := execution{Plan: p, job: &jobs[i], workers: workers, watch: watch, deadline: deadline, first: i * p.Seeds, count: len(jobs) * p.Seeds}
+		o, err := e.outcome(ctx)
+		if err != nil {
+			return results, err
+		}
+		if old := results.find(o.Setting, o.Preset); old != nil && !e.trained && slices.Equal(old.Seeds, o.Seeds) {
+			// What was only measured again has been computed where it was.
+			o.Machine, o.Seconds = old.Machine, old.Seconds
+		}
+		results.put(*o)
+		if err := results.Write(p.Dir); err != nil {
+			return results, err
+		}
+		if watch.Outcome != nil {
+			if err := watch.Outcome(o); err != nil {
+				return results, err
+			}
+		}
+	}
+	return results, nil
+}
+
+// An execution is that of one job.
+type execution struct {
+	*Plan
+	*job
+	workers      *pool.Pool
+	watch        Observer
+	deadline     time.Time
+	first, count int
+	trained      bool // a step was taken, in this execution
+}
+
+func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
+	path, _, _ := asm.Active()
+	shared := e.configs[0].Shared()
+	o := &Outcome{
+		Setting: e.setting.Name, Title: e.setting.Title, System: e.setting.System, Preset: e.preset,
+		Steps: shared.Training.Steps, Batch: shared.Training.Batch, Changed: e.Assignments,
+		Machine: Machine{CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program},
+	}
+	var tables []*engine.Evaluation
+	var times []float64
+	for n, cfg := range e.configs {
+		run := Run{
+			Setting: e.setting, Preset: e.preset, Seed: cfg.Shared().Training.Seed, Steps: o.Steps,
+			Index: e.first + n, Count: e.count,
+		}
+		run.Dir = filepath.Join(e.Dir, e.preset, e.setting.Name, fmt.Sprintf("seed%d", run.Seed))
+		result, err := e.train(ctx, cfg, run)
+		if err != nil {
+			return nil, err
+		}
+		if result.Evaluation == nil {
+			return nil, fmt.Errorf("%s: the system cannot be measured", e.setting.Name)
+		}
+		o.Seeds, times, tables = append(o.Seeds, run.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
+		for _, w := range slices.Concat(result.Warnings, result.Evaluation.Warnings) {
+			if len(e.configs) > 1 {
+				w = fmt.Sprintf("seed %d: %s", run.Seed, w)
+			}
+			o.Warnings = append(o.Warnings, w)
+		}
+		if n == 0 {
+			if o.Figures, err = e.draw(ctx, cfg, result, run.Dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o.Samples, o.Seconds = tables[0].Samples, median(times)
+	var err error
+	o.Metrics, err = combine(tables)
+	return o, err
+}
+
+func (e *execution) train(ctx context.Context, cfg engine.Config, run Run) (*engine.Result, error) {
+	options := engine.RunOptions{Dir: run.Dir, Resume: "auto", Warning: e.watch.Warning}
+	options.Progress = func(now engine.Progress) {
+		e.trained = true
+		if e.watch.Progress != nil {
+			e.watch.Progress(now)
+		}
+	}
+	if !e.deadline.IsZero() {
+		if options.MaxTime = time.Until(e.deadline); options.MaxTime <= 0 {
+			return nil, engine.ErrStopped
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(engine.ErrStopped, err)
+	}
+	if e.watch.Begin != nil {
+		e.watch.Begin(run)
+	}
+	if e.watch.End != nil {
+		defer e.watch.End(run)
+	}
+	return engine.Train(ctx, cfg, e.workers, options)
+}
+
+// draw writes the figures of a run under names that tell it from the others,
+// and returns these.
+func (e *execution) draw(ctx context.Context, cfg engine.Config, result *engine.Result, dir string) ([]string, error) {
+	figures, err := engine.Illustrate(ctx, cfg, result.Params, e.workers, dir)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(engine.ErrStopped, err)
+		}
+		return nil, err
+	}
+	var names []string
+	for i := range figures {
+		figures[i].Name = e.preset + "-" + e.setting.Name + "-" + figures[i].Name
+		names = append(names, figures[i].Name)
+	}
+	_, err = draw.Write(filepath.Join(e.Dir, "figures"), figures)
+	return names, err
+}

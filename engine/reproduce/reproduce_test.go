@@ -1,0 +1,159 @@
+package reproduce
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/ising"
+)
+
+var systems = []engine.Definition{ising.Definition, hybrid.Definition}
+
+// tiny is a plan of fractions of a second.
+func tiny(dir string) *Plan {
+	return &Plan{
+		Dir: dir, Presets: []string{"paper"}, Only: []string{"ising-0.5", "hybrid"}, Seed: 3, Seeds: 2, Program: "test",
+		Assignments: []string{"training.steps=20", "training.batch=64", "generator.hidden=8", "generator.latent=4", "evaluation.samples=2000",
+			"training.checkpoint_every=5", "training.log_every=5"},
+	}
+}
+
+func execute(t *testing.T, ctx context.Context, p *Plan, watch Observer) (*Results, error) {
+	t.Helper()
+	workers := pool.New(1)
+	defer workers.Close()
+	return p.Execute(ctx, systems, workers, watch)
+}
+
+// withoutTimes removes what differs from run to run.
+func withoutTimes(r *Results) *Results {
+	for i := range r.Outcomes {
+		r.Outcomes[i].Seconds = 0
+	}
+	return r
+}
+
+func TestExecute(t *testing.T) {
+	dir := t.TempDir()
+	var began []string
+	var done []string
+	results, err := execute(t, context.Background(), tiny(dir), Observer{
+		Begin:   func(r Run) { began = append(began, r.Dir[len(dir)+1:]); require.Equal(t, 4, r.Count) },
+		Outcome: func(o *Outcome) error { done = append(done, o.Setting); return nil },
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"paper/hybrid/seed3", "paper/hybrid/seed4", "paper/ising-0.5/seed3", "paper/ising-0.5/seed4"}, began)
+	require.Equal(t, []string{"hybrid", "ising-0.5"}, done)
+	for _, name := range []string{"results.json", "results.md", "paper/ising-0.5/seed4/model.rvg",
+		"figures/paper-ising-0.5-distributions.svg", "figures/paper-ising-0.5-training.png", "figures/paper-hybrid-distributions.png"} {
+		require.FileExists(t, filepath.Join(dir, name))
+	}
+	o := results.Outcomes[1]
+	require.Equal(t, []uint64{3, 4}, o.Seeds)
+	require.Equal(t, []int{20, 64, 2000}, []int{o.Steps, o.Batch, o.Samples})
+	require.Len(t, o.Metrics, 5)
+	require.NotNil(t, o.Metrics[0].Paper)
+	require.Equal(t, "test", o.Machine.Program)
+	records, err := engine.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed3"))
+	require.NoError(t, err)
+	require.Len(t, records, 20, "errors at every step of so few, for the curves")
+	records, err = engine.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed4"))
+	require.NoError(t, err)
+	require.Len(t, records, 4, "no curves of further seeds")
+
+	// A second time nothing is trained, and the results are the same, those of
+	// the program that trained.
+	later := tiny(dir)
+	later.Program = "later"
+	again, err := execute(t, context.Background(), later, Observer{Progress: func(engine.Progress) { t.Error("trained again") }})
+	require.NoError(t, err)
+	require.Equal(t, results, again)
+}
+
+// Whenever it is interrupted, the same plan continues, and ends with the
+// results of an uninterrupted one.
+func TestInterrupted(t *testing.T) {
+	want, err := execute(t, context.Background(), tiny(t.TempDir()), Observer{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	steps, outcomes, stops := 0, 0, 0
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		got, err := execute(t, ctx, tiny(dir), Observer{
+			Progress: func(engine.Progress) {
+				if steps++; steps%17 == 0 {
+					cancel()
+				}
+			},
+			Outcome: func(*Outcome) error { outcomes++; return nil },
+		})
+		cancel()
+		if err == nil {
+			require.Equal(t, withoutTimes(want), withoutTimes(got))
+			break
+		}
+		require.ErrorIs(t, err, engine.ErrStopped)
+		stops++
+		require.Less(t, stops, 20)
+		_, err = os.Stat(resultsFile(dir))
+		require.Equal(t, outcomes > 0, err == nil, "results are there as soon as a setting is complete")
+	}
+	require.Greater(t, stops, 1)
+}
+
+func TestMaxTime(t *testing.T) {
+	p := tiny(t.TempDir())
+	p.MaxTime = time.Nanosecond
+	_, err := execute(t, context.Background(), p, Observer{})
+	require.ErrorIs(t, err, engine.ErrStopped)
+}
+
+// Outcomes of other presets stay.
+func TestPresetsBesideEachOther(t *testing.T) {
+	p := tiny(t.TempDir())
+	p.Only, p.Seeds = []string{"ising-0.2"}, 1
+	_, err := execute(t, context.Background(), p, Observer{})
+	require.NoError(t, err)
+	p.Presets = []string{"quick"}
+	results, err := execute(t, context.Background(), p, Observer{})
+	require.NoError(t, err)
+	require.Len(t, results.Outcomes, 2)
+	document, err := os.ReadFile(filepath.Join(p.Dir, "results.md"))
+	require.NoError(t, err)
+	require.Equal(t, results.Markdown(), string(document))
+	require.True(t, bytes.Contains(document, []byte("| setting | metric | paper's error | paper preset | × floor | better | quick preset | × floor | better |")))
+}
+
+func TestCheck(t *testing.T) {
+	for want, change := range map[string]func(*Plan){
+		"unknown setting":                                func(p *Plan) { p.Only = []string{"ising"} },
+		"preset:":                                        func(p *Plan) { p.Presets = []string{"worst"} },
+		"gmm: not a setting of the preset paper":         func(p *Plan) { p.Only = []string{"gmm"} }, // nor of these systems
+		"ising-0.5-z2: not a setting of the preset":      func(p *Plan) { p.Only = []string{"ising-0.5-z2"} },
+		"seeds: 0":                                       func(p *Plan) { p.Seeds = 0 },
+		`ising-0.5: "training.stpes=1": training.stpes:`: func(p *Plan) { p.Assignments, p.Only = []string{"training.stpes=1"}, p.Only[:1] },
+		"training.batch: 1 is not":                       func(p *Plan) { p.Assignments = []string{"training.batch=1"} },
+	} {
+		p := tiny(t.TempDir())
+		require.NoError(t, p.Check(systems))
+		change(p)
+		require.ErrorContains(t, p.Check(systems), want)
+		_, err := execute(t, context.Background(), p, Observer{})
+		require.ErrorContains(t, err, want)
+	}
+	p := tiny(t.TempDir())
+	p.Only, p.Assignments = nil, nil
+	require.NoError(t, p.Check(systems), "settings of systems that are not there are left out")
+	p.Presets = []string{"quick", "best"}
+	p.Only = []string{"ising-0.5-z2"}
+	require.NoError(t, p.Check(systems), "one preset has it")
+}

@@ -1,0 +1,206 @@
+package reproduce
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// SchemaVersion is the version of results.json.
+const SchemaVersion = 1
+
+// Results are what the settings gave, in the order of Settings, for one preset
+// after another.
+type Results struct {
+	Schema   int       `json:"schema"`
+	Outcomes []Outcome `json:"outcomes"`
+}
+
+// An Outcome is what one setting gave with one preset.
+type Outcome struct {
+	Setting  string   `json:"setting"`
+	Title    string   `json:"title"`
+	System   string   `json:"system"`
+	Preset   string   `json:"preset"`
+	Seeds    []uint64 `json:"seeds"`
+	Steps    int      `json:"steps"`
+	Batch    int      `json:"batch"`
+	Samples  int      `json:"samples"`
+	Seconds  float64  `json:"seconds"` // of training, the median over seeds
+	Machine  Machine  `json:"machine"`
+	Changed  []string `json:"changed,omitempty"` // assignments that the user added
+	Metrics  []Metric `json:"metrics"`
+	Warnings []string `json:"warnings,omitempty"`
+	Figures  []string `json:"figures"` // names of the first seed's, without extension
+}
+
+// A Machine is where an outcome was computed.
+type Machine struct {
+	CPU      string `json:"cpu"`
+	Platform string `json:"platform"`
+	Threads  int    `json:"threads"`
+	Path     string `json:"path"` // of the kernels
+	Program  string `json:"program"`
+}
+
+// A Metric is a figure of the table: medians over the seeds.
+type Metric struct {
+	Name      string     `json:"name"`
+	Exact     float64    `json:"exact"`
+	Generated float64    `json:"generated"`
+	Error     float64    `json:"error"`
+	Range     [2]float64 `json:"range"` // least and largest error over the seeds
+	Relative  bool       `json:"relative"`
+	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
+	Floor     float64    `json:"floor"`    // expected error of as many exact samples
+	Paper     *float64   `json:"paper"`    // the paper's error, null where it gives none
+	// Better says whether Error is less than the paper's; null where it gives
+	// none.
+	Better *bool `json:"better"`
+	// AtFloor says that 95 % of samples as large as this, drawn exactly, have an
+	// error at least as small as Bound, and that this error is among them.
+	AtFloor bool    `json:"at_floor"`
+	Bound   float64 `json:"bound"`
+}
+
+// combine makes a table of medians from those of several seeds.
+func combine(all []*engine.Evaluation) ([]Metric, error) {
+	var combined []Metric
+	for i, first := range all[0].Metrics {
+		var generated, errs, low, high []float64
+		for _, e := range all {
+			if len(e.Metrics) != len(all[0].Metrics) || e.Metrics[i].Name != first.Name {
+				return nil, fmt.Errorf("the tables of two seeds differ in their metrics")
+			}
+			m := &e.Metrics[i]
+			generated, errs = append(generated, m.Generated), append(errs, m.Error)
+			low, high = append(low, m.Interval[0]), append(high, m.Interval[1])
+		}
+		m := Metric{
+			Name: first.Name, Exact: first.Exact, Relative: first.Relative, Floor: first.Floor, Paper: first.Paper,
+			Generated: median(generated), Error: median(errs), Range: [2]float64{slices.Min(errs), slices.Max(errs)},
+			Interval: [2]float64{median(low), median(high)},
+		}
+		m.judge()
+		combined = append(combined, m)
+	}
+	return combined, nil
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}
+
+// judge compares the error with the paper's and with the errors that exact
+// samples have.
+//
+// The error of an average is half-normal under exact sampling, with the floor
+// as its mean. A distance between distributions, which is never negative and 0
+// only at the target, has the floor as its mean and scatters by the half width
+// of the confidence interval.
+func (m *Metric) judge() {
+	const z = 1.959963984540054
+	if m.Exact == 0 && m.Generated == m.Error {
+		m.Bound = m.Floor + (m.Interval[1]-m.Interval[0])/2
+	} else {
+		m.Bound = z * math.Sqrt(math.Pi/2) * m.Floor
+	}
+	m.AtFloor = m.Floor > 0 && m.Error <= m.Bound
+	if m.Paper != nil {
+		better := m.Error < *m.Paper
+		m.Better = &better
+	}
+}
+
+// bothAtFloor reports that exact samples would not tell this error from the
+// paper's: which is the smaller is chance.
+func (m *Metric) bothAtFloor() bool {
+	return m.AtFloor && m.Paper != nil && *m.Paper <= m.Bound
+}
+
+func resultsFile(dir string) string { return filepath.Join(dir, "results.json") }
+
+// Read returns the results in dir, none if it has none.
+func Read(dir string) (*Results, error) {
+	r := &Results{Schema: SchemaVersion}
+	data, err := os.ReadFile(resultsFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err == nil && r.Schema != SchemaVersion {
+		err = fmt.Errorf("schema version %d; this program reads version %d", r.Schema, SchemaVersion)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", resultsFile(dir), err)
+	}
+	return r, nil
+}
+
+// AtFloor reports whether one of the errors is at its floor.
+func (o *Outcome) AtFloor() bool {
+	return slices.ContainsFunc(o.Metrics, func(m Metric) bool { return m.AtFloor })
+}
+
+// find returns the outcome of a setting with a preset, nil if there is none.
+func (r *Results) find(setting, preset string) *Outcome {
+	i := slices.IndexFunc(r.Outcomes, func(o Outcome) bool { return o.Setting == setting && o.Preset == preset })
+	if i < 0 {
+		return nil
+	}
+	return &r.Outcomes[i]
+}
+
+// put replaces an outcome or adds it in its place.
+func (r *Results) put(o Outcome) {
+	if old := r.find(o.Setting, o.Preset); old != nil {
+		*old = o
+		return
+	}
+	r.Outcomes = append(r.Outcomes, o)
+	slices.SortStableFunc(r.Outcomes, func(a, b Outcome) int {
+		return cmp.Or(settingRank(a.Setting)-settingRank(b.Setting), presetRank(a.Preset)-presetRank(b.Preset))
+	})
+}
+
+func settingRank(name string) int { return slices.Index(Names(), name) }
+
+// presetRank puts the paper's own settings first.
+func presetRank(name string) int {
+	known := []string{"paper", "best", "quick"}
+	if i := slices.Index(known, name); i >= 0 {
+		return i
+	}
+	return len(known)
+}
+
+// Write writes results.json and results.md.
+func (r *Results) Write(dir string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	for path, content := range map[string][]byte{
+		resultsFile(dir):                 append(data, '\n'),
+		filepath.Join(dir, "results.md"): []byte(r.Markdown()),
+	} {
+		if err := renameio.WriteFile(path, content, 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package reproduce
+
+import (
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func pointer(x float64) *float64 { return &x }
+
+// fixed are results that no run has to be made for.
+func fixed(t *testing.T) *Results {
+	t.Helper()
+	metrics := func(scale float64) []*engine.Evaluation {
+		var all []*engine.Evaluation
+		for _, seed := range []float64{1, 0.5, 1.25} {
+			f := scale * seed
+			all = append(all, &engine.Evaluation{Samples: 200_000, Metrics: []engine.Metric{
+				{Name: "energy", Exact: -4.842892, Generated: -4.842892 * (1 - 0.004*f), Error: 0.004 * f, Relative: true,
+					Interval: [2]float64{-4.867, -4.815}, Floor: 0.0021, Paper: pointer(0.0045)},
+				{Name: "abs_magnetisation", Exact: 0.45998, Generated: 0.45998 + 0.004*f, Error: 0.004 * f,
+					Interval: [2]float64{0.4627, 0.4652}, Floor: 5.1e-4, Paper: pointer(0.0028)},
+				{Name: "total_variation", Generated: 0.018 * f, Error: 0.018 * f, Interval: [2]float64{0.017, 0.021}, Floor: 0.0179, Paper: pointer(0.0331)},
+				{Name: "joint_mmd2", Generated: 1.5e-6 * f, Error: 1.5e-6 * f, Interval: [2]float64{1e-6, 2e-6}},
+			}})
+		}
+		return all
+	}
+	machine := Machine{CPU: "Some CPU", Platform: "linux/amd64", Threads: 2, Path: "avx2", Program: "v1.2.0"}
+	r := &Results{Schema: SchemaVersion}
+	for _, o := range []Outcome{
+		{Setting: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Preset: "paper", Seeds: []uint64{7}, Steps: 6000, Batch: 2048,
+			Samples: 200_000, Seconds: 61.4, Machine: machine, Figures: []string{"paper-ising-0.2-distributions"}},
+		{Setting: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Preset: "best", Seeds: []uint64{1, 2, 3}, Steps: 400, Batch: 2048,
+			Samples: 200_000, Seconds: 9.87, Machine: machine, Changed: []string{"training.steps=400"}, Warnings: []string{"seed 2: a mode is lost"}},
+		{Setting: "gmm", Title: "Gaussian mixture, d = 2", System: "gmm", Preset: "best", Seeds: []uint64{1, 2}, Steps: 10_000, Batch: 2048,
+			Samples: 200_000, Seconds: 7262, Machine: machine},
+	} {
+		tables := metrics(map[string]float64{"paper": 4, "best": 1}[o.Preset])
+		if o.System == "gmm" {
+			tables = []*engine.Evaluation{
+				{Metrics: []engine.Metric{{Name: "l2_density_error", Generated: 0.0123, Error: 0.0123, Interval: [2]float64{0.01229, 0.01231}, Paper: pointer(0.0483)}}},
+				{Metrics: []engine.Metric{{Name: "l2_density_error", Generated: 0.0321, Error: 0.0321, Interval: [2]float64{0.03209, 0.03211}, Paper: pointer(0.0483)}}},
+			}
+		}
+		var err error
+		o.Metrics, err = combine(tables[:len(o.Seeds)])
+		require.NoError(t, err)
+		r.put(o)
+	}
+	return r
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestMarkdown(t *testing.T) {
+	golden(t, "results.md", fixed(t).Markdown())
+	require.NotContains(t, (&Results{}).Markdown(), "##")
+}
+
+func TestTables(t *testing.T) {
+	var b strings.Builder
+	r := fixed(t)
+	for i := range r.Outcomes {
+		b.WriteString(r.Outcomes[i].Summary() + "\n")
+		require.NoError(t, r.Outcomes[i].Table().WriteText(&b))
+	}
+	golden(t, "tables.txt", b.String())
+}
+
+func TestResultsFile(t *testing.T) {
+	dir := t.TempDir()
+	none, err := Read(dir)
+	require.NoError(t, err)
+	require.Empty(t, none.Outcomes)
+	want := fixed(t)
+	require.NoError(t, want.Write(dir))
+	got, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	for _, bad := range []string{"{", `{"schema":2,"outcomes":[]}`} {
+		require.NoError(t, os.WriteFile(resultsFile(dir), []byte(bad), 0o644))
+		_, err = Read(dir)
+		require.ErrorContains(t, err, resultsFile(dir))
+	}
+}
+
+// An outcome replaces that of the same setting and preset; the others stay, in
+// the order of the settings.
+func TestPut(t *testing.T) {
+	r := &Results{}
+	for _, name := range []string{"ising-0.5/best", "gmm/paper", "ising-0.2/best", "gmm/best", "ising-0.5/best"} {
+		setting, preset, _ := strings.Cut(name, "/")
+		r.put(Outcome{Setting: setting, Preset: preset, Steps: len(r.Outcomes)})
+	}
+	var order []string
+	for _, o := range r.Outcomes {
+		order = append(order, o.Setting+"/"+o.Preset)
+	}
+	require.Equal(t, []string{"gmm/paper", "gmm/best", "ising-0.2/best", "ising-0.5/best"}, order)
+	require.Equal(t, 4, r.Outcomes[3].Steps, "the later one")
+}
+
+func TestCombine(t *testing.T) {
+	table := func(errs ...float64) (all []*engine.Evaluation) {
+		for _, e := range errs {
+			all = append(all, &engine.Evaluation{Metrics: []engine.Metric{{Name: "x", Exact: 1, Generated: 1 - e, Error: e, Interval: [2]float64{-e, e}, Floor: 0.1}}})
+		}
+		return all
+	}
+	m, err := combine(table(0.5, 0.2, 0.9))
+	require.NoError(t, err)
+	require.Equal(t, []float64{0.5, 0.5, 0.2, 0.9}, []float64{m[0].Error, m[0].Generated, m[0].Range[0], m[0].Range[1]})
+	require.Equal(t, [2]float64{-0.5, 0.5}, m[0].Interval)
+	m, err = combine(table(0.5, 0.25, 1, 0.75))
+	require.NoError(t, err)
+	require.Equal(t, 0.625, m[0].Error)
+	other := table(0.5, 0.5)
+	other[1].Metrics[0].Name = "y"
+	_, err = combine(other)
+	require.Error(t, err)
+	other[1].Metrics = nil
+	_, err = combine(other)
+	require.Error(t, err)
+}
+
+// The verdict compares with the paper plainly, and says when either or both of
+// the errors are what exact samples have.
+func TestJudge(t *testing.T) {
+	average := func(err, floor float64) Metric { return Metric{Exact: 2, Generated: 2 + err, Error: err, Floor: floor} }
+	distance := func(d, half, floor float64) Metric {
+		return Metric{Generated: d, Error: d, Interval: [2]float64{d - half, d + half}, Floor: floor}
+	}
+	// The mean of a half-normal error is √(2/π) σ, so that 95 % are below
+	// 1.96 σ = 2.456 times the floor.
+	for _, c := range []struct {
+		name  string
+		m     Metric
+		paper *float64
+		want  string
+	}{
+		{"no figure of the paper", average(0.30, 0.1), nil, "–"},
+		{"no figure of the paper, at the floor", average(0.20, 0.1), nil, "– *"},
+		{"larger than the paper's", average(0.50, 0.1), pointer(0.4), "no"},
+		{"equal is not better", average(0.40, 0.1), pointer(0.4), "no"},
+		{"smaller than the paper's", average(0.30, 0.1), pointer(0.4), "yes"},
+		{"smaller and at the floor", average(0.24, 0.1), pointer(0.4), "yes *"},
+		{"just above the bound", average(0.246, 0.1), pointer(0.4), "yes"},
+		{"smaller, both at the floor", average(0.05, 0.1), pointer(0.2), "yes **"},
+		{"larger, both at the floor", average(0.22, 0.1), pointer(0.05), "no **"},
+		{"larger than a lucky figure of the paper", average(0.30, 0.1), pointer(0.05), "no"},
+		{"a distance above its floor", distance(0.030, 0.002, 0.018), pointer(0.033), "yes"},
+		{"a distance at its floor", distance(0.019, 0.002, 0.018), pointer(0.033), "yes *"},
+		{"a distance twice its floor is not at it", distance(0.036, 0.002, 0.018), pointer(0.033), "no"},
+		{"distances at the floor", distance(0.019, 0.002, 0.018), pointer(0.0185), "no **"},
+		{"without a floor", distance(0.019, 0.002, 0), pointer(0.02), "yes"},
+	} {
+		c.m.Paper = c.paper
+		c.m.judge()
+		require.Equal(t, c.want, verdict(&c.m), c.name)
+		require.Equal(t, c.paper == nil, c.m.Better == nil, c.name)
+	}
+	m := average(0.1, 0.1)
+	m.judge()
+	require.InDelta(t, 0.1*1.959964*math.Sqrt(math.Pi/2), m.Bound, 1e-6)
+}

@@ -1,0 +1,70 @@
+// Package reproduce runs the settings of the paper's Section "Numerical
+// Experiments" and sets what they give beside the paper's figures and the
+// errors of as many exact samples.
+//
+// Each setting is a run directory of engine.Train, so that an interrupted
+// reproduction continues where it was. The package knows systems by their
+// definitions only; it stands above engine and, like it, knows no mathematics
+// of any of them.
+package reproduce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Setting is one experiment: a system, and what makes its presets that
+// experiment's.
+type Setting struct {
+	Name        string // as --only takes it
+	Title       string
+	System      string
+	Assignments []string // key.path=value, after the preset's values
+	// Presets are those that the setting belongs to; nil means all. A setting
+	// of our own has figures of the paper only where it repeats a target of
+	// the paper's.
+	Presets []string
+}
+
+// Settings are the paper's four, and then those of our own.
+var Settings = []Setting{
+	{Name: "gmm", Title: "Gaussian mixture, d = 2", System: "gmm"},
+	{Name: "hybrid", Title: "Balanced double wells, μ = 1, 9, 25", System: "hybrid"},
+	{Name: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Assignments: []string{"target.beta=0.2"}},
+	{Name: "ising-0.5", Title: "Ising model, L = 3, β = 0.5", System: "ising", Assignments: []string{"target.beta=0.5"}},
+	{Name: "ising-0.5-z2", Title: "Ising model, L = 3, β = 0.5, symmetric generator", System: "ising",
+		Assignments: []string{"target.beta=0.5", "generator.symmetry=z2"}, Presets: []string{"best"}},
+}
+
+// Names lists the settings.
+func Names() []string {
+	var names []string
+	for _, s := range Settings {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// choose returns the settings of the given names, all if there are none.
+func choose(names []string) ([]Setting, error) {
+	if len(names) == 0 {
+		return Settings, nil
+	}
+	for _, name := range names {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("unknown setting %q; the settings are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	var chosen []Setting
+	for _, s := range Settings {
+		if slices.Contains(names, s.Name) {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen, nil
+}
+
+func (s *Setting) has(preset string) bool {
+	return s.Presets == nil || slices.Contains(s.Presets, preset)
+}
