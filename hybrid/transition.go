@@ -108,8 +108,13 @@ const (
 	strip       = 256 // samples that move together
 )
 
-// draws holds a strip's random numbers.
-type draws struct{ uniforms, normals [4 * strip]float32 }
+// draws holds a strip's random numbers and proposals.
+type draws struct {
+	uniforms, normals [4 * strip]float32
+	to                [strip]float32
+	acceptance        [strip]float32
+	proposal          [strip]uint32
+}
 
 // run takes the given number of steps from the states (x, k), in place, whose
 // indices in the stream c start at first. Every sample's random numbers are its
@@ -135,52 +140,48 @@ func (t *transition) run(x []float32, k []uint8, steps int, c *asm.Counter, firs
 	}
 }
 
-// step takes move number index, a teleport with probability across. The kinds of
-// move share one path, because which of them is next cannot be predicted.
+// step takes move number index, a teleport with probability across. Which kind
+// of move comes next and whether it is accepted cannot be predicted, so neither
+// is a branch.
 func (t *transition) step(x []float32, k []uint8, c *asm.Counter, first uint64, index int, across float32, d *draws, counts *moveCounts) {
-	asm.Uniforms(d.uniforms[:4*len(x)], c, uint64(index)<<moveShift|first)
+	n := len(x)
+	asm.Uniforms(d.uniforms[:4*n], c, uint64(index)<<moveShift|first)
 	ordinal := index / 2 % 4 // of the normal numbers that are drawn together
 	modes, flipping := len(t.target.wells), float32(t.config.Flip)
 	sigmas := float64(len(t.config.Sigma))
-	var proposed, accepted [moves]uint64
-	k = k[:len(x)]
-	for i, from := range x {
+	k = k[:n]
+	for i, v := range x {
 		u := (*[4]float32)(d.uniforms[4*i:])
 		choice := 0
 		if u[1] < flipping {
 			choice = 1
 		}
-		if u[0] < across {
-			choice = 2 + int(float64(u[1])*float64(modes-1))
+		if other := 2 + int(float64(u[1])*float64(modes-1)); u[0] < across {
+			choice = other
 		}
-		p := &t.proposals[int(k[i])*(modes+1)+choice]
+		choice += int(k[i]) * (modes + 1)
+		p := &t.proposals[choice]
 		epsilon := t.config.Sigma[int(float64(u[3])*sigmas)] * float64(d.normals[4*i+ordinal])
-		to := float32(p.factor*float64(from) + p.noise*epsilon)
+		to := float32(p.factor*float64(v) + p.noise*epsilon)
+		d.proposal[i], d.to[i] = uint32(choice), to
+		d.acceptance[i] = float32(min(0, p.logRatio(float64(v), float64(to))))
+	}
+	asm.Exp(d.acceptance[:n], d.acceptance[:n])
+	var proposed, accepted [moves]uint64
+	for i, v := range x {
+		p := &t.proposals[d.proposal[i]]
 		proposed[p.kind]++
-		if accept(p.logRatio(float64(from), float64(to)), u[2]) {
-			accepted[p.kind]++
-			x[i], k[i] = to, p.to
+		yes := uint32(0)
+		if d.uniforms[4*i+2] < d.acceptance[i] { // never for NaN
+			yes = 1
 		}
+		accepted[p.kind] += uint64(yes)
+		from := math.Float32bits(v)
+		x[i] = math.Float32frombits(from ^ (from^math.Float32bits(d.to[i]))&-yes)
+		k[i] ^= (k[i] ^ p.to) & -uint8(yes)
 	}
 	for kind := range counts {
 		counts[kind].Proposed += proposed[kind]
 		counts[kind].Accepted += accepted[kind]
 	}
-}
-
-// accept decides with probability exp(min(0, logRatio)); NaN is rejected. Most
-// decisions fall to the bounds
-//
-//	1 − t + t²/2 − t³/6 ≤ e^{−t} ≤ 1/(1 + t + t²/2 + t³/6),  t ≥ 0,
-//
-// and need no exponential.
-func accept(logRatio float64, u float32) bool {
-	if logRatio >= 0 {
-		return true
-	}
-	t, v := -logRatio, float64(u)
-	if v*(1+t*(1+t/2*(1+t/3))) >= 1 {
-		return false
-	}
-	return v < 1-t*(1-t/2*(1-t/3)) || v < math.Exp(logRatio)
 }

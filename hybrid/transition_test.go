@@ -3,7 +3,6 @@ package hybrid
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,20 +157,5 @@ func BenchmarkTransition(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(counts.total().Proposed), "ns/move")
 		})
-	}
-}
-
-// TestAccept compares the decision with the exponential itself.
-func TestAccept(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 1 << 18 {
-		u, ratio := r.Float32(), math.Log(r.Float64())*3+0.2
-		require.Equal(t, float64(u) < math.Exp(min(0, ratio)), accept(ratio, u), "u=%v ratio=%v", u, ratio)
-	}
-	for _, ratio := range []float64{math.NaN(), math.Inf(-1), -800} {
-		require.False(t, accept(ratio, 0x1p-24))
-	}
-	for _, ratio := range []float64{0, math.Inf(1), 1e-300} {
-		require.True(t, accept(ratio, 1-0x1p-24))
 	}
 }
