@@ -2,7 +2,7 @@
 # or a tool at a pinned version.
 GO ?= go
 
-.PHONY: build test vet format lint generate paths purego race arm64 verify ci bench cover golangci vulnerabilities benchstat clean
+.PHONY: build test vet format lint generate paths purego race arm64 verify ci bench cover picture results golangci vulnerabilities benchstat clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
@@ -15,6 +15,20 @@ ci:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# The README's picture, by the README's first command.
+picture:
+	$(GO) run ./cmd/revgen train -o runs/picture
+	cp runs/picture/figures/distributions.svg docs/ising.svg
+
+# docs/results.md and its figures. About an hour and a half on two cores; what
+# was interrupted continues.
+results:
+	$(GO) run ./cmd/revgen reproduce --preset paper -o runs/results
+	$(GO) run ./cmd/revgen reproduce --preset best --seeds 5 -o runs/results
+	cp runs/results/results.md docs/results.md
+	mkdir -p docs/figures
+	cp runs/results/figures/*.svg docs/figures/
 
 cover:
 	$(GO) test -coverprofile=coverage.out ./...

@@ -35,7 +35,9 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 	if s.target.dim == 2 {
 		f.Rows = append(f.Rows, figure.Row{Height: 1.3, Panels: d.planes(x)})
 	}
-	f.Rows = append(f.Rows, figure.Row{Panels: marginalPanels(s.target, x)})
+	for panels := range slices.Chunk(marginalPanels(s.target, x), 3) {
+		f.Rows = append(f.Rows, figure.Row{Panels: panels})
+	}
 	return []figure.Figure{f}, nil
 }
 
@@ -72,7 +74,7 @@ func (d *sampler) planes(x []float32) []figure.Panel {
 			Y: figure.Axis{Label: "*x*_{2}", Min: low[1], Max: high[1]},
 			Layers: []figure.Layer{
 				{Mark: figure.Heat, Grid: g},
-				{Mark: figure.Contour, Role: figure.Reference, Grid: target, Y: levels},
+				{Mark: figure.Contour, Role: figure.Reference, Label: "target's lines of equal density", Grid: target, Y: levels},
 			},
 		}
 	}

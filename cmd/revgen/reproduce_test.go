@@ -90,3 +90,11 @@ func TestReproduceUsage(t *testing.T) {
 		require.NoDirExists(t, filepath.Join(dir, "out"))
 	}
 }
+
+// Every setting is of a system that the program has, and valid in its presets.
+func TestSettings(t *testing.T) {
+	for _, name := range reproduce.Names() {
+		p := reproduce.Plan{Presets: []string{"quick", "paper", "best"}, Only: []string{name}, Seeds: 1}
+		require.NoError(t, p.Check(systems), name)
+	}
+}
