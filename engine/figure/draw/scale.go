@@ -60,7 +60,7 @@ func (t ticker) Ticks(low, high float64) []plot.Tick {
 	case figure.Log:
 		return logTicks(low, high)
 	case figure.SignedLog:
-		return signedTicks(low, high, normalizer{t.Axis}.linear())
+		return signedTicks(low, high, normalizer(t).linear())
 	}
 	return linearTicks(low, high)
 }
