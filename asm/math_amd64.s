@@ -4,111 +4,15 @@
 
 #include "textflag.h"
 
-// func expAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·expAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+32, CX
-	JLT  rest
-
-pair:
-	VMOVUPS           (DX), Z0
-	VBROADCASTSS      mathWord42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      mathWordc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x00, Z1, Z1
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z1, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z2
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z2
-	VMOVUPS           Z2, (AX)
-	VMOVUPS           64(DX), Z0
-	VBROADCASTSS      mathWord42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      mathWordc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x00, Z1, Z1
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z1, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z2
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z2
-	VMOVUPS           Z2, 64(AX)
-	ADDQ              $+128, DX
-	ADDQ              $+128, AX
-	SUBQ              $+32, CX
-	JGE               pair
-
-rest:
-	ADDQ $+32, CX
-	JZ   done
-
-masked:
-	MOVL              $0xffffffff, BX
-	BZHIL             CX, BX, BX
-	KMOVW             BX, K1
-	VMOVUPS.Z         (DX), K1, Z0
-	VBROADCASTSS      mathWord42b20000<>+0(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      mathWordc2d00000<>+0(SB), Z1
-	VMAXPS            Z0, Z1, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z1
-	VRNDSCALEPS       $0x00, Z1, Z1
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z1, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z1, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z2
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z2
-	VMOVUPS           Z2, K1, (AX)
-	ADDQ              $+64, DX
-	ADDQ              $+64, AX
-	SUBQ              $+16, CX
-	JGT               masked
-
-done:
-	VZEROUPPER
-	RET
-
-DATA mathWord42b20000<>+0(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+4(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+8(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+12(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+16(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+20(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+24(SB)/4, $0x42b20000
-DATA mathWord42b20000<>+28(SB)/4, $0x42b20000
-GLOBL mathWord42b20000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordc2d00000<>+0(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+4(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+8(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+12(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+16(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+20(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+24(SB)/4, $0xc2d00000
-DATA mathWordc2d00000<>+28(SB)/4, $0xc2d00000
-GLOBL mathWordc2d00000<>(SB), RODATA|NOPTR, $32
+DATA mathWord80000000<>+0(SB)/4, $0x80000000
+DATA mathWord80000000<>+4(SB)/4, $0x80000000
+DATA mathWord80000000<>+8(SB)/4, $0x80000000
+DATA mathWord80000000<>+12(SB)/4, $0x80000000
+DATA mathWord80000000<>+16(SB)/4, $0x80000000
+DATA mathWord80000000<>+20(SB)/4, $0x80000000
+DATA mathWord80000000<>+24(SB)/4, $0x80000000
+DATA mathWord80000000<>+28(SB)/4, $0x80000000
+GLOBL mathWord80000000<>(SB), RODATA|NOPTR, $32
 
 DATA mathWord3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
 DATA mathWord3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
@@ -140,35 +44,15 @@ DATA mathWord3717f7d2<>+24(SB)/4, $0x3717f7d2
 DATA mathWord3717f7d2<>+28(SB)/4, $0x3717f7d2
 GLOBL mathWord3717f7d2<>(SB), RODATA|NOPTR, $32
 
-DATA mathWord3ab5f603<>+0(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+4(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+8(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+12(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+16(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+20(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+24(SB)/4, $0x3ab5f603
-DATA mathWord3ab5f603<>+28(SB)/4, $0x3ab5f603
-GLOBL mathWord3ab5f603<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3c0913bb<>+0(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+4(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+8(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+12(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+16(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+20(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+24(SB)/4, $0x3c0913bb
-DATA mathWord3c0913bb<>+28(SB)/4, $0x3c0913bb
-GLOBL mathWord3c0913bb<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3d2aab3a<>+0(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+4(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+8(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+12(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+16(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+20(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+24(SB)/4, $0x3d2aab3a
-DATA mathWord3d2aab3a<>+28(SB)/4, $0x3d2aab3a
-GLOBL mathWord3d2aab3a<>(SB), RODATA|NOPTR, $32
+DATA mathWord3effffff<>+0(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+4(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+8(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+12(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+16(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+20(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+24(SB)/4, $0x3effffff
+DATA mathWord3effffff<>+28(SB)/4, $0x3effffff
+GLOBL mathWord3effffff<>(SB), RODATA|NOPTR, $32
 
 DATA mathWord3e2aaa58<>+0(SB)/4, $0x3e2aaa58
 DATA mathWord3e2aaa58<>+4(SB)/4, $0x3e2aaa58
@@ -180,15 +64,35 @@ DATA mathWord3e2aaa58<>+24(SB)/4, $0x3e2aaa58
 DATA mathWord3e2aaa58<>+28(SB)/4, $0x3e2aaa58
 GLOBL mathWord3e2aaa58<>(SB), RODATA|NOPTR, $32
 
-DATA mathWord3effffff<>+0(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+4(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+8(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+12(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+16(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+20(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+24(SB)/4, $0x3effffff
-DATA mathWord3effffff<>+28(SB)/4, $0x3effffff
-GLOBL mathWord3effffff<>(SB), RODATA|NOPTR, $32
+DATA mathWord3d2aab3a<>+0(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+4(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+8(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+12(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+16(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+20(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+24(SB)/4, $0x3d2aab3a
+DATA mathWord3d2aab3a<>+28(SB)/4, $0x3d2aab3a
+GLOBL mathWord3d2aab3a<>(SB), RODATA|NOPTR, $32
+
+DATA mathWord3c0913bb<>+0(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+4(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+8(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+12(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+16(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+20(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+24(SB)/4, $0x3c0913bb
+DATA mathWord3c0913bb<>+28(SB)/4, $0x3c0913bb
+GLOBL mathWord3c0913bb<>(SB), RODATA|NOPTR, $32
+
+DATA mathWord3ab5f603<>+0(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+4(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+8(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+12(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+16(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+20(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+24(SB)/4, $0x3ab5f603
+DATA mathWord3ab5f603<>+28(SB)/4, $0x3ab5f603
+GLOBL mathWord3ab5f603<>(SB), RODATA|NOPTR, $32
 
 DATA mathWord3f800000<>+0(SB)/4, $0x3f800000
 DATA mathWord3f800000<>+4(SB)/4, $0x3f800000
@@ -200,109 +104,65 @@ DATA mathWord3f800000<>+24(SB)/4, $0x3f800000
 DATA mathWord3f800000<>+28(SB)/4, $0x3f800000
 GLOBL mathWord3f800000<>(SB), RODATA|NOPTR, $32
 
-// func logAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·logAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+32, CX
-	JLT  rest
+DATA mathWordc2d00000<>+0(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+4(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+8(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+12(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+16(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+20(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+24(SB)/4, $0xc2d00000
+DATA mathWordc2d00000<>+28(SB)/4, $0xc2d00000
+GLOBL mathWordc2d00000<>(SB), RODATA|NOPTR, $32
 
-pair:
-	VMOVUPS           (DX), Z0
-	VGETEXPPS         Z0, Z1
-	VGETMANTPS        $0x08, Z0, Z0
-	VCMPPS.BCST       $0x0d, mathWord3fb504f3<>+0(SB), Z0, K1
-	VMULPS.BCST       mathWord3f000000<>+0(SB), Z0, K1, Z0
-	VADDPS.BCST       mathWord3f800000<>+0(SB), Z1, K1, Z1
-	VADDPS.BCST       mathWordbf800000<>+0(SB), Z0, Z0
-	VBROADCASTSS      mathWord3d9021bb<>+0(SB), Z2
-	VFMADD213PS.BCST  mathWordbdebd1b8<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3def251a<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbdfe5d4f<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e11e9bf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbe2aae50<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e4cceac<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbe7ffffc<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3eaaaaaa<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VMULPS            Z0, Z2, Z2
-	VMULPS            Z3, Z2, Z2
-	VFMADD231PS.BCST  mathWord3717f7d2<>+0(SB), Z1, Z2
-	VFNMADD231PS.BCST mathWord3f000000<>+0(SB), Z3, Z2
-	VADDPS            Z0, Z2, Z2
-	VFMADD231PS.BCST  mathWord3f317180<>+0(SB), Z1, Z2
-	VMOVUPS           Z2, (AX)
-	VMOVUPS           64(DX), Z0
-	VGETEXPPS         Z0, Z1
-	VGETMANTPS        $0x08, Z0, Z0
-	VCMPPS.BCST       $0x0d, mathWord3fb504f3<>+0(SB), Z0, K1
-	VMULPS.BCST       mathWord3f000000<>+0(SB), Z0, K1, Z0
-	VADDPS.BCST       mathWord3f800000<>+0(SB), Z1, K1, Z1
-	VADDPS.BCST       mathWordbf800000<>+0(SB), Z0, Z0
-	VBROADCASTSS      mathWord3d9021bb<>+0(SB), Z2
-	VFMADD213PS.BCST  mathWordbdebd1b8<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3def251a<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbdfe5d4f<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e11e9bf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbe2aae50<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e4cceac<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbe7ffffc<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3eaaaaaa<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VMULPS            Z0, Z2, Z2
-	VMULPS            Z3, Z2, Z2
-	VFMADD231PS.BCST  mathWord3717f7d2<>+0(SB), Z1, Z2
-	VFNMADD231PS.BCST mathWord3f000000<>+0(SB), Z3, Z2
-	VADDPS            Z0, Z2, Z2
-	VFMADD231PS.BCST  mathWord3f317180<>+0(SB), Z1, Z2
-	VMOVUPS           Z2, 64(AX)
-	ADDQ              $+128, DX
-	ADDQ              $+128, AX
-	SUBQ              $+32, CX
-	JGE               pair
+DATA mathWord42b20000<>+0(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+4(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+8(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+12(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+16(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+20(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+24(SB)/4, $0x42b20000
+DATA mathWord42b20000<>+28(SB)/4, $0x42b20000
+GLOBL mathWord42b20000<>(SB), RODATA|NOPTR, $32
 
-rest:
-	ADDQ $+32, CX
-	JZ   done
+DATA mathWord7fffffff<>+0(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+4(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+8(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+12(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+16(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+20(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+24(SB)/4, $0x7fffffff
+DATA mathWord7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL mathWord7fffffff<>(SB), RODATA|NOPTR, $32
 
-masked:
-	MOVL              $0xffffffff, BX
-	BZHIL             CX, BX, BX
-	KMOVW             BX, K1
-	VMOVUPS.Z         (DX), K1, Z0
-	VGETEXPPS         Z0, Z1
-	VGETMANTPS        $0x08, Z0, Z0
-	VCMPPS.BCST       $0x0d, mathWord3fb504f3<>+0(SB), Z0, K2
-	VMULPS.BCST       mathWord3f000000<>+0(SB), Z0, K2, Z0
-	VADDPS.BCST       mathWord3f800000<>+0(SB), Z1, K2, Z1
-	VADDPS.BCST       mathWordbf800000<>+0(SB), Z0, Z0
-	VBROADCASTSS      mathWord3d9021bb<>+0(SB), Z2
-	VFMADD213PS.BCST  mathWordbdebd1b8<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3def251a<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbdfe5d4f<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e11e9bf<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbe2aae50<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3e4cceac<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWordbe7ffffc<>+0(SB), Z0, Z2
-	VFMADD213PS.BCST  mathWord3eaaaaaa<>+0(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VMULPS            Z0, Z2, Z2
-	VMULPS            Z3, Z2, Z2
-	VFMADD231PS.BCST  mathWord3717f7d2<>+0(SB), Z1, Z2
-	VFNMADD231PS.BCST mathWord3f000000<>+0(SB), Z3, Z2
-	VADDPS            Z0, Z2, Z2
-	VFMADD231PS.BCST  mathWord3f317180<>+0(SB), Z1, Z2
-	VMOVUPS           Z2, K1, (AX)
-	ADDQ              $+64, DX
-	ADDQ              $+64, AX
-	SUBQ              $+16, CX
-	JGT               masked
+DATA mathWordc2200000<>+0(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+4(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+8(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+12(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+16(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+20(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+24(SB)/4, $0xc2200000
+DATA mathWordc2200000<>+28(SB)/4, $0xc2200000
+GLOBL mathWordc2200000<>(SB), RODATA|NOPTR, $32
 
-done:
-	VZEROUPPER
-	RET
+DATA mathWordbf800000<>+0(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+4(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+8(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+12(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+16(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+20(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+24(SB)/4, $0xbf800000
+DATA mathWordbf800000<>+28(SB)/4, $0xbf800000
+GLOBL mathWordbf800000<>(SB), RODATA|NOPTR, $32
+
+DATA mathWord40000000<>+0(SB)/4, $0x40000000
+DATA mathWord40000000<>+4(SB)/4, $0x40000000
+DATA mathWord40000000<>+8(SB)/4, $0x40000000
+DATA mathWord40000000<>+12(SB)/4, $0x40000000
+DATA mathWord40000000<>+16(SB)/4, $0x40000000
+DATA mathWord40000000<>+20(SB)/4, $0x40000000
+DATA mathWord40000000<>+24(SB)/4, $0x40000000
+DATA mathWord40000000<>+28(SB)/4, $0x40000000
+GLOBL mathWord40000000<>(SB), RODATA|NOPTR, $32
 
 DATA mathWord3fb504f3<>+0(SB)/4, $0x3fb504f3
 DATA mathWord3fb504f3<>+4(SB)/4, $0x3fb504f3
@@ -324,85 +184,15 @@ DATA mathWord3f000000<>+24(SB)/4, $0x3f000000
 DATA mathWord3f000000<>+28(SB)/4, $0x3f000000
 GLOBL mathWord3f000000<>(SB), RODATA|NOPTR, $32
 
-DATA mathWordbf800000<>+0(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+4(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+8(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+12(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+16(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+20(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+24(SB)/4, $0xbf800000
-DATA mathWordbf800000<>+28(SB)/4, $0xbf800000
-GLOBL mathWordbf800000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3d9021bb<>+0(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+4(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+8(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+12(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+16(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+20(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+24(SB)/4, $0x3d9021bb
-DATA mathWord3d9021bb<>+28(SB)/4, $0x3d9021bb
-GLOBL mathWord3d9021bb<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbdebd1b8<>+0(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+4(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+8(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+12(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+16(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+20(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+24(SB)/4, $0xbdebd1b8
-DATA mathWordbdebd1b8<>+28(SB)/4, $0xbdebd1b8
-GLOBL mathWordbdebd1b8<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3def251a<>+0(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+4(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+8(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+12(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+16(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+20(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+24(SB)/4, $0x3def251a
-DATA mathWord3def251a<>+28(SB)/4, $0x3def251a
-GLOBL mathWord3def251a<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
-DATA mathWordbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
-GLOBL mathWordbdfe5d4f<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3e11e9bf<>+0(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+4(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+8(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+12(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+16(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+20(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+24(SB)/4, $0x3e11e9bf
-DATA mathWord3e11e9bf<>+28(SB)/4, $0x3e11e9bf
-GLOBL mathWord3e11e9bf<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordbe2aae50<>+0(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+4(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+8(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+12(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+16(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+20(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+24(SB)/4, $0xbe2aae50
-DATA mathWordbe2aae50<>+28(SB)/4, $0xbe2aae50
-GLOBL mathWordbe2aae50<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord3e4cceac<>+0(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+4(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+8(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+12(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+16(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+20(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+24(SB)/4, $0x3e4cceac
-DATA mathWord3e4cceac<>+28(SB)/4, $0x3e4cceac
-GLOBL mathWord3e4cceac<>(SB), RODATA|NOPTR, $32
+DATA mathWord3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA mathWord3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL mathWord3eaaaaaa<>(SB), RODATA|NOPTR, $32
 
 DATA mathWordbe7ffffc<>+0(SB)/4, $0xbe7ffffc
 DATA mathWordbe7ffffc<>+4(SB)/4, $0xbe7ffffc
@@ -414,70 +204,443 @@ DATA mathWordbe7ffffc<>+24(SB)/4, $0xbe7ffffc
 DATA mathWordbe7ffffc<>+28(SB)/4, $0xbe7ffffc
 GLOBL mathWordbe7ffffc<>(SB), RODATA|NOPTR, $32
 
-DATA mathWord3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
-DATA mathWord3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
-GLOBL mathWord3eaaaaaa<>(SB), RODATA|NOPTR, $32
+DATA mathWord3e4cceac<>+0(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+4(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+8(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+12(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+16(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+20(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+24(SB)/4, $0x3e4cceac
+DATA mathWord3e4cceac<>+28(SB)/4, $0x3e4cceac
+GLOBL mathWord3e4cceac<>(SB), RODATA|NOPTR, $32
+
+DATA mathWordbe2aae50<>+0(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+4(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+8(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+12(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+16(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+20(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+24(SB)/4, $0xbe2aae50
+DATA mathWordbe2aae50<>+28(SB)/4, $0xbe2aae50
+GLOBL mathWordbe2aae50<>(SB), RODATA|NOPTR, $32
+
+DATA mathWord3e11e9bf<>+0(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+4(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+8(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+12(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+16(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+20(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+24(SB)/4, $0x3e11e9bf
+DATA mathWord3e11e9bf<>+28(SB)/4, $0x3e11e9bf
+GLOBL mathWord3e11e9bf<>(SB), RODATA|NOPTR, $32
+
+DATA mathWordbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
+DATA mathWordbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
+GLOBL mathWordbdfe5d4f<>(SB), RODATA|NOPTR, $32
+
+DATA mathWord3def251a<>+0(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+4(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+8(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+12(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+16(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+20(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+24(SB)/4, $0x3def251a
+DATA mathWord3def251a<>+28(SB)/4, $0x3def251a
+GLOBL mathWord3def251a<>(SB), RODATA|NOPTR, $32
+
+DATA mathWordbdebd1b8<>+0(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+4(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+8(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+12(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+16(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+20(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+24(SB)/4, $0xbdebd1b8
+DATA mathWordbdebd1b8<>+28(SB)/4, $0xbdebd1b8
+GLOBL mathWordbdebd1b8<>(SB), RODATA|NOPTR, $32
+
+DATA mathWord3d9021bb<>+0(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+4(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+8(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+12(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+16(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+20(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+24(SB)/4, $0x3d9021bb
+DATA mathWord3d9021bb<>+28(SB)/4, $0x3d9021bb
+GLOBL mathWord3d9021bb<>(SB), RODATA|NOPTR, $32
+
+// func expAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·expAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
+	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
+	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
+	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
+	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
+	VBROADCASTSS mathWord3effffff<>+0(SB), Z6
+	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z7
+	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z8
+	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z9
+	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z10
+	SUBQ         $+64, CX
+	JLT          rest
+
+block:
+	VMOVUPS      (DX), Z11
+	VMOVUPS      64(DX), Z12
+	VMOVUPS      128(DX), Z13
+	VMOVUPS      192(DX), Z14
+	VMINPS       Z11, Z2, Z11
+	VMINPS       Z12, Z2, Z12
+	VMINPS       Z13, Z2, Z13
+	VMINPS       Z14, Z2, Z14
+	VMAXPS       Z11, Z1, Z11
+	VMAXPS       Z12, Z1, Z12
+	VMAXPS       Z13, Z1, Z13
+	VMAXPS       Z14, Z1, Z14
+	VMULPS       Z3, Z11, Z15
+	VMULPS       Z3, Z12, Z16
+	VMULPS       Z3, Z13, Z17
+	VMULPS       Z3, Z14, Z18
+	VRNDSCALEPS  $0x00, Z15, Z15
+	VRNDSCALEPS  $0x00, Z16, Z16
+	VRNDSCALEPS  $0x00, Z17, Z17
+	VRNDSCALEPS  $0x00, Z18, Z18
+	VFNMADD231PS Z4, Z15, Z11
+	VFNMADD231PS Z4, Z16, Z12
+	VFNMADD231PS Z4, Z17, Z13
+	VFNMADD231PS Z4, Z18, Z14
+	VFNMADD231PS Z5, Z15, Z11
+	VFNMADD231PS Z5, Z16, Z12
+	VFNMADD231PS Z5, Z17, Z13
+	VFNMADD231PS Z5, Z18, Z14
+	VMOVAPS      Z10, Z19
+	VMOVAPS      Z10, Z20
+	VMOVAPS      Z10, Z21
+	VMOVAPS      Z10, Z22
+	VFMADD213PS  Z9, Z11, Z19
+	VFMADD213PS  Z9, Z12, Z20
+	VFMADD213PS  Z9, Z13, Z21
+	VFMADD213PS  Z9, Z14, Z22
+	VFMADD213PS  Z8, Z11, Z19
+	VFMADD213PS  Z8, Z12, Z20
+	VFMADD213PS  Z8, Z13, Z21
+	VFMADD213PS  Z8, Z14, Z22
+	VFMADD213PS  Z7, Z11, Z19
+	VFMADD213PS  Z7, Z12, Z20
+	VFMADD213PS  Z7, Z13, Z21
+	VFMADD213PS  Z7, Z14, Z22
+	VFMADD213PS  Z6, Z11, Z19
+	VFMADD213PS  Z6, Z12, Z20
+	VFMADD213PS  Z6, Z13, Z21
+	VFMADD213PS  Z6, Z14, Z22
+	VFMADD213PS  Z0, Z11, Z19
+	VFMADD213PS  Z0, Z12, Z20
+	VFMADD213PS  Z0, Z13, Z21
+	VFMADD213PS  Z0, Z14, Z22
+	VFMADD213PS  Z0, Z11, Z19
+	VFMADD213PS  Z0, Z12, Z20
+	VFMADD213PS  Z0, Z13, Z21
+	VFMADD213PS  Z0, Z14, Z22
+	VSCALEFPS    Z15, Z19, Z19
+	VSCALEFPS    Z16, Z20, Z20
+	VSCALEFPS    Z17, Z21, Z21
+	VSCALEFPS    Z18, Z22, Z22
+	VMOVUPS      Z19, (AX)
+	VMOVUPS      Z20, 64(AX)
+	VMOVUPS      Z21, 128(AX)
+	VMOVUPS      Z22, 192(AX)
+	ADDQ         $+256, DX
+	ADDQ         $+256, AX
+	SUBQ         $+64, CX
+	JGE          block
+
+rest:
+	ADDQ $+64, CX
+	JZ   done
+
+masked:
+	MOVQ         $-1, BX
+	MOVQ         CX, SI
+	BZHIQ        SI, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (DX), K1, Z11
+	VMINPS       Z11, Z2, Z11
+	VMAXPS       Z11, Z1, Z11
+	VMULPS       Z3, Z11, Z12
+	VRNDSCALEPS  $0x00, Z12, Z12
+	VFNMADD231PS Z4, Z12, Z11
+	VFNMADD231PS Z5, Z12, Z11
+	VMOVAPS      Z10, Z13
+	VFMADD213PS  Z9, Z11, Z13
+	VFMADD213PS  Z8, Z11, Z13
+	VFMADD213PS  Z7, Z11, Z13
+	VFMADD213PS  Z6, Z11, Z13
+	VFMADD213PS  Z0, Z11, Z13
+	VFMADD213PS  Z0, Z11, Z13
+	VSCALEFPS    Z12, Z13, Z13
+	VMOVUPS      Z13, K1, (AX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JGT          masked
+
+done:
+	VZEROUPPER
+	RET
+
+// func logAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·logAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3fb504f3<>+0(SB), Z0
+	VBROADCASTSS mathWord3f000000<>+0(SB), Z1
+	VBROADCASTSS mathWord3f800000<>+0(SB), Z2
+	VBROADCASTSS mathWordbf800000<>+0(SB), Z3
+	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
+	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
+	VBROADCASTSS mathWord3eaaaaaa<>+0(SB), Z6
+	VBROADCASTSS mathWordbe7ffffc<>+0(SB), Z7
+	VBROADCASTSS mathWord3e4cceac<>+0(SB), Z8
+	VBROADCASTSS mathWordbe2aae50<>+0(SB), Z9
+	VBROADCASTSS mathWord3e11e9bf<>+0(SB), Z10
+	VBROADCASTSS mathWordbdfe5d4f<>+0(SB), Z11
+	VBROADCASTSS mathWord3def251a<>+0(SB), Z12
+	VBROADCASTSS mathWordbdebd1b8<>+0(SB), Z13
+	VBROADCASTSS mathWord3d9021bb<>+0(SB), Z14
+	SUBQ         $+64, CX
+	JLT          rest
+
+block:
+	VMOVUPS      (DX), Z15
+	VMOVUPS      64(DX), Z16
+	VMOVUPS      128(DX), Z17
+	VMOVUPS      192(DX), Z18
+	VGETEXPPS    Z15, Z19
+	VGETMANTPS   $0x08, Z15, Z15
+	VCMPPS       $0x0d, Z0, Z15, K1
+	VMULPS       Z1, Z15, K1, Z15
+	VADDPS       Z2, Z19, K1, Z19
+	VGETEXPPS    Z16, Z20
+	VGETMANTPS   $0x08, Z16, Z16
+	VCMPPS       $0x0d, Z0, Z16, K1
+	VMULPS       Z1, Z16, K1, Z16
+	VADDPS       Z2, Z20, K1, Z20
+	VGETEXPPS    Z17, Z21
+	VGETMANTPS   $0x08, Z17, Z17
+	VCMPPS       $0x0d, Z0, Z17, K1
+	VMULPS       Z1, Z17, K1, Z17
+	VADDPS       Z2, Z21, K1, Z21
+	VGETEXPPS    Z18, Z22
+	VGETMANTPS   $0x08, Z18, Z18
+	VCMPPS       $0x0d, Z0, Z18, K1
+	VMULPS       Z1, Z18, K1, Z18
+	VADDPS       Z2, Z22, K1, Z22
+	VADDPS       Z3, Z15, Z15
+	VADDPS       Z3, Z16, Z16
+	VADDPS       Z3, Z17, Z17
+	VADDPS       Z3, Z18, Z18
+	VMOVAPS      Z14, Z23
+	VMOVAPS      Z14, Z24
+	VMOVAPS      Z14, Z25
+	VMOVAPS      Z14, Z26
+	VFMADD213PS  Z13, Z15, Z23
+	VFMADD213PS  Z13, Z16, Z24
+	VFMADD213PS  Z13, Z17, Z25
+	VFMADD213PS  Z13, Z18, Z26
+	VFMADD213PS  Z12, Z15, Z23
+	VFMADD213PS  Z12, Z16, Z24
+	VFMADD213PS  Z12, Z17, Z25
+	VFMADD213PS  Z12, Z18, Z26
+	VFMADD213PS  Z11, Z15, Z23
+	VFMADD213PS  Z11, Z16, Z24
+	VFMADD213PS  Z11, Z17, Z25
+	VFMADD213PS  Z11, Z18, Z26
+	VFMADD213PS  Z10, Z15, Z23
+	VFMADD213PS  Z10, Z16, Z24
+	VFMADD213PS  Z10, Z17, Z25
+	VFMADD213PS  Z10, Z18, Z26
+	VFMADD213PS  Z9, Z15, Z23
+	VFMADD213PS  Z9, Z16, Z24
+	VFMADD213PS  Z9, Z17, Z25
+	VFMADD213PS  Z9, Z18, Z26
+	VFMADD213PS  Z8, Z15, Z23
+	VFMADD213PS  Z8, Z16, Z24
+	VFMADD213PS  Z8, Z17, Z25
+	VFMADD213PS  Z8, Z18, Z26
+	VFMADD213PS  Z7, Z15, Z23
+	VFMADD213PS  Z7, Z16, Z24
+	VFMADD213PS  Z7, Z17, Z25
+	VFMADD213PS  Z7, Z18, Z26
+	VFMADD213PS  Z6, Z15, Z23
+	VFMADD213PS  Z6, Z16, Z24
+	VFMADD213PS  Z6, Z17, Z25
+	VFMADD213PS  Z6, Z18, Z26
+	VMULPS       Z15, Z15, Z27
+	VMULPS       Z16, Z16, Z28
+	VMULPS       Z17, Z17, Z29
+	VMULPS       Z18, Z18, Z30
+	VMULPS       Z15, Z23, Z23
+	VMULPS       Z16, Z24, Z24
+	VMULPS       Z17, Z25, Z25
+	VMULPS       Z18, Z26, Z26
+	VMULPS       Z27, Z23, Z23
+	VMULPS       Z28, Z24, Z24
+	VMULPS       Z29, Z25, Z25
+	VMULPS       Z30, Z26, Z26
+	VFMADD231PS  Z5, Z19, Z23
+	VFMADD231PS  Z5, Z20, Z24
+	VFMADD231PS  Z5, Z21, Z25
+	VFMADD231PS  Z5, Z22, Z26
+	VFNMADD231PS Z1, Z27, Z23
+	VFNMADD231PS Z1, Z28, Z24
+	VFNMADD231PS Z1, Z29, Z25
+	VFNMADD231PS Z1, Z30, Z26
+	VADDPS       Z15, Z23, Z23
+	VADDPS       Z16, Z24, Z24
+	VADDPS       Z17, Z25, Z25
+	VADDPS       Z18, Z26, Z26
+	VFMADD231PS  Z4, Z19, Z23
+	VFMADD231PS  Z4, Z20, Z24
+	VFMADD231PS  Z4, Z21, Z25
+	VFMADD231PS  Z4, Z22, Z26
+	VMOVUPS      Z23, (AX)
+	VMOVUPS      Z24, 64(AX)
+	VMOVUPS      Z25, 128(AX)
+	VMOVUPS      Z26, 192(AX)
+	ADDQ         $+256, DX
+	ADDQ         $+256, AX
+	SUBQ         $+64, CX
+	JGE          block
+
+rest:
+	ADDQ $+64, CX
+	JZ   done
+
+masked:
+	MOVQ         $-1, BX
+	MOVQ         CX, SI
+	BZHIQ        SI, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (DX), K1, Z15
+	VGETEXPPS    Z15, Z16
+	VGETMANTPS   $0x08, Z15, Z15
+	VCMPPS       $0x0d, Z0, Z15, K2
+	VMULPS       Z1, Z15, K2, Z15
+	VADDPS       Z2, Z16, K2, Z16
+	VADDPS       Z3, Z15, Z15
+	VMOVAPS      Z14, Z17
+	VFMADD213PS  Z13, Z15, Z17
+	VFMADD213PS  Z12, Z15, Z17
+	VFMADD213PS  Z11, Z15, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VMULPS       Z15, Z15, Z18
+	VMULPS       Z15, Z17, Z17
+	VMULPS       Z18, Z17, Z17
+	VFMADD231PS  Z5, Z16, Z17
+	VFNMADD231PS Z1, Z18, Z17
+	VADDPS       Z15, Z17, Z17
+	VFMADD231PS  Z4, Z16, Z17
+	VMOVUPS      Z17, K1, (AX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JGT          masked
+
+done:
+	VZEROUPPER
+	RET
 
 // func rsqrtAVX512(dst []float32, x []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·rsqrtAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+32, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3f000000<>+0(SB), Z0
+	VBROADCASTSS mathWord3f800000<>+0(SB), Z1
+	SUBQ         $+64, CX
+	JLT          rest
 
-pair:
-	VMOVUPS           (DX), Z0
-	VRSQRT14PS        Z0, Z1
-	VFPCLASSPSZ       $0x1e, Z1, K1
-	VMULPS            Z1, Z0, Z0
-	VMULPS.BCST       mathWord3f000000<>+0(SB), Z1, Z2
-	VFNMADD213PS.BCST mathWord3f800000<>+0(SB), Z1, Z0
-	VFMADD213PS       Z1, Z0, Z2
-	VMOVAPS           Z1, K1, Z2
-	VMOVUPS           Z2, (AX)
-	VMOVUPS           64(DX), Z0
-	VRSQRT14PS        Z0, Z1
-	VFPCLASSPSZ       $0x1e, Z1, K1
-	VMULPS            Z1, Z0, Z0
-	VMULPS.BCST       mathWord3f000000<>+0(SB), Z1, Z2
-	VFNMADD213PS.BCST mathWord3f800000<>+0(SB), Z1, Z0
-	VFMADD213PS       Z1, Z0, Z2
-	VMOVAPS           Z1, K1, Z2
-	VMOVUPS           Z2, 64(AX)
-	ADDQ              $+128, DX
-	ADDQ              $+128, AX
-	SUBQ              $+32, CX
-	JGE               pair
+block:
+	VMOVUPS      (DX), Z2
+	VMOVUPS      64(DX), Z3
+	VMOVUPS      128(DX), Z4
+	VMOVUPS      192(DX), Z5
+	VRSQRT14PS   Z2, Z6
+	VFPCLASSPSZ  $0x1e, Z6, K1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z0, Z6, Z7
+	VFNMADD213PS Z1, Z6, Z2
+	VFMADD213PS  Z6, Z7, Z2
+	VMOVAPS      Z6, K1, Z2
+	VRSQRT14PS   Z3, Z6
+	VFPCLASSPSZ  $0x1e, Z6, K1
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z0, Z6, Z7
+	VFNMADD213PS Z1, Z6, Z3
+	VFMADD213PS  Z6, Z7, Z3
+	VMOVAPS      Z6, K1, Z3
+	VRSQRT14PS   Z4, Z6
+	VFPCLASSPSZ  $0x1e, Z6, K1
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z0, Z6, Z7
+	VFNMADD213PS Z1, Z6, Z4
+	VFMADD213PS  Z6, Z7, Z4
+	VMOVAPS      Z6, K1, Z4
+	VRSQRT14PS   Z5, Z6
+	VFPCLASSPSZ  $0x1e, Z6, K1
+	VMULPS       Z6, Z5, Z5
+	VMULPS       Z0, Z6, Z7
+	VFNMADD213PS Z1, Z6, Z5
+	VFMADD213PS  Z6, Z7, Z5
+	VMOVAPS      Z6, K1, Z5
+	VMOVUPS      Z2, (AX)
+	VMOVUPS      Z3, 64(AX)
+	VMOVUPS      Z4, 128(AX)
+	VMOVUPS      Z5, 192(AX)
+	ADDQ         $+256, DX
+	ADDQ         $+256, AX
+	SUBQ         $+64, CX
+	JGE          block
 
 rest:
-	ADDQ $+32, CX
+	ADDQ $+64, CX
 	JZ   done
 
 masked:
-	MOVL              $0xffffffff, BX
-	BZHIL             CX, BX, BX
-	KMOVW             BX, K1
-	VMOVUPS.Z         (DX), K1, Z0
-	VRSQRT14PS        Z0, Z1
-	VFPCLASSPSZ       $0x1e, Z1, K2
-	VMULPS            Z1, Z0, Z0
-	VMULPS.BCST       mathWord3f000000<>+0(SB), Z1, Z2
-	VFNMADD213PS.BCST mathWord3f800000<>+0(SB), Z1, Z0
-	VFMADD213PS       Z1, Z0, Z2
-	VMOVAPS           Z1, K2, Z2
-	VMOVUPS           Z2, K1, (AX)
-	ADDQ              $+64, DX
-	ADDQ              $+64, AX
-	SUBQ              $+16, CX
-	JGT               masked
+	MOVQ         $-1, BX
+	MOVQ         CX, SI
+	BZHIQ        SI, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (DX), K1, Z2
+	VRSQRT14PS   Z2, Z3
+	VFPCLASSPSZ  $0x1e, Z3, K2
+	VMULPS       Z3, Z2, Z2
+	VMULPS       Z0, Z3, Z4
+	VFNMADD213PS Z1, Z3, Z2
+	VFMADD213PS  Z3, Z4, Z2
+	VMOVAPS      Z3, K2, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JGT          masked
 
 done:
 	VZEROUPPER
@@ -486,258 +649,315 @@ done:
 // func tanhAVX512(dst []float32, x []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+32, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord80000000<>+0(SB), Z0
+	VBROADCASTSS mathWord7fffffff<>+0(SB), Z1
+	VBROADCASTSS mathWordc2200000<>+0(SB), Z2
+	VBROADCASTSS mathWordbf800000<>+0(SB), Z3
+	VBROADCASTSS mathWord3f800000<>+0(SB), Z4
+	VBROADCASTSS mathWord40000000<>+0(SB), Z5
+	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z6
+	VBROADCASTSS mathWord3f317180<>+0(SB), Z7
+	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z8
+	VBROADCASTSS mathWord3effffff<>+0(SB), Z9
+	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z10
+	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z11
+	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z12
+	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z13
+	SUBQ         $+64, CX
+	JLT          rest
 
-pair:
-	VMOVUPS           (DX), Z0
-	VPANDD.BCST       mathWord80000000<>+0(SB), Z0, Z1
-	VPORD.BCST        mathWord80000000<>+0(SB), Z0, Z0
-	VADDPS            Z0, Z0, Z0
-	VBROADCASTSS      mathWordc2200000<>+0(SB), Z2
-	VMAXPS            Z0, Z2, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z2, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z3
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z3, Z3
-	VFMADD213PS       Z0, Z0, Z3
-	VBROADCASTSS      mathWord3f800000<>+0(SB), Z0
-	VSCALEFPS         Z2, Z0, Z0
-	VADDPS.BCST       mathWordbf800000<>+0(SB), Z0, Z2
-	VFMADD231PS       Z0, Z3, Z2
-	VADDPS.BCST       mathWord40000000<>+0(SB), Z2, Z3
-	VDIVPS            Z3, Z2, Z2
-
-	// t is negative or zero: clear its sign, set x's.
-	VPANDD.BCST       mathWord7fffffff<>+0(SB), Z2, Z2
-	VPORD             Z1, Z2, Z2
-	VMOVUPS           Z2, (AX)
-	VMOVUPS           64(DX), Z0
-	VPANDD.BCST       mathWord80000000<>+0(SB), Z0, Z1
-	VPORD.BCST        mathWord80000000<>+0(SB), Z0, Z0
-	VADDPS            Z0, Z0, Z0
-	VBROADCASTSS      mathWordc2200000<>+0(SB), Z2
-	VMAXPS            Z0, Z2, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z2, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z3
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z3, Z3
-	VFMADD213PS       Z0, Z0, Z3
-	VBROADCASTSS      mathWord3f800000<>+0(SB), Z0
-	VSCALEFPS         Z2, Z0, Z0
-	VADDPS.BCST       mathWordbf800000<>+0(SB), Z0, Z2
-	VFMADD231PS       Z0, Z3, Z2
-	VADDPS.BCST       mathWord40000000<>+0(SB), Z2, Z3
-	VDIVPS            Z3, Z2, Z2
-
-	// t is negative or zero: clear its sign, set x's.
-	VPANDD.BCST mathWord7fffffff<>+0(SB), Z2, Z2
-	VPORD       Z1, Z2, Z2
-	VMOVUPS     Z2, 64(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	SUBQ        $+32, CX
-	JGE         pair
+block:
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	VMOVUPS      128(DX), Z16
+	VMOVUPS      192(DX), Z17
+	VPANDD       Z0, Z14, Z18
+	VPORD        Z0, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	VMAXPS       Z14, Z2, Z14
+	VPANDD       Z0, Z15, Z19
+	VPORD        Z0, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMAXPS       Z15, Z2, Z15
+	VPANDD       Z0, Z16, Z20
+	VPORD        Z0, Z16, Z16
+	VADDPS       Z16, Z16, Z16
+	VMAXPS       Z16, Z2, Z16
+	VPANDD       Z0, Z17, Z21
+	VPORD        Z0, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMAXPS       Z17, Z2, Z17
+	VMULPS       Z6, Z14, Z22
+	VMULPS       Z6, Z15, Z23
+	VMULPS       Z6, Z16, Z24
+	VMULPS       Z6, Z17, Z25
+	VRNDSCALEPS  $0x00, Z22, Z22
+	VRNDSCALEPS  $0x00, Z23, Z23
+	VRNDSCALEPS  $0x00, Z24, Z24
+	VRNDSCALEPS  $0x00, Z25, Z25
+	VFNMADD231PS Z7, Z22, Z14
+	VFNMADD231PS Z7, Z23, Z15
+	VFNMADD231PS Z7, Z24, Z16
+	VFNMADD231PS Z7, Z25, Z17
+	VFNMADD231PS Z8, Z22, Z14
+	VFNMADD231PS Z8, Z23, Z15
+	VFNMADD231PS Z8, Z24, Z16
+	VFNMADD231PS Z8, Z25, Z17
+	VMOVAPS      Z13, Z26
+	VMOVAPS      Z13, Z27
+	VMOVAPS      Z13, Z28
+	VMOVAPS      Z13, Z29
+	VFMADD213PS  Z12, Z14, Z26
+	VFMADD213PS  Z12, Z15, Z27
+	VFMADD213PS  Z12, Z16, Z28
+	VFMADD213PS  Z12, Z17, Z29
+	VFMADD213PS  Z11, Z14, Z26
+	VFMADD213PS  Z11, Z15, Z27
+	VFMADD213PS  Z11, Z16, Z28
+	VFMADD213PS  Z11, Z17, Z29
+	VFMADD213PS  Z10, Z14, Z26
+	VFMADD213PS  Z10, Z15, Z27
+	VFMADD213PS  Z10, Z16, Z28
+	VFMADD213PS  Z10, Z17, Z29
+	VFMADD213PS  Z9, Z14, Z26
+	VFMADD213PS  Z9, Z15, Z27
+	VFMADD213PS  Z9, Z16, Z28
+	VFMADD213PS  Z9, Z17, Z29
+	VMULPS       Z14, Z26, Z26
+	VMULPS       Z15, Z27, Z27
+	VMULPS       Z16, Z28, Z28
+	VMULPS       Z17, Z29, Z29
+	VFMADD213PS  Z14, Z14, Z26
+	VFMADD213PS  Z15, Z15, Z27
+	VFMADD213PS  Z16, Z16, Z28
+	VFMADD213PS  Z17, Z17, Z29
+	VSCALEFPS    Z22, Z4, Z22
+	VADDPS       Z3, Z22, Z14
+	VFMADD231PS  Z22, Z26, Z14
+	VADDPS       Z5, Z14, Z26
+	VDIVPS       Z26, Z14, Z14
+	VPANDD       Z1, Z14, Z14
+	VPORD        Z18, Z14, Z14
+	VSCALEFPS    Z23, Z4, Z23
+	VADDPS       Z3, Z23, Z15
+	VFMADD231PS  Z23, Z27, Z15
+	VADDPS       Z5, Z15, Z27
+	VDIVPS       Z27, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z19, Z15, Z15
+	VSCALEFPS    Z24, Z4, Z24
+	VADDPS       Z3, Z24, Z16
+	VFMADD231PS  Z24, Z28, Z16
+	VADDPS       Z5, Z16, Z28
+	VDIVPS       Z28, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z20, Z16, Z16
+	VSCALEFPS    Z25, Z4, Z25
+	VADDPS       Z3, Z25, Z17
+	VFMADD231PS  Z25, Z29, Z17
+	VADDPS       Z5, Z17, Z29
+	VDIVPS       Z29, Z17, Z17
+	VPANDD       Z1, Z17, Z17
+	VPORD        Z21, Z17, Z17
+	VMOVUPS      Z14, (AX)
+	VMOVUPS      Z15, 64(AX)
+	VMOVUPS      Z16, 128(AX)
+	VMOVUPS      Z17, 192(AX)
+	ADDQ         $+256, DX
+	ADDQ         $+256, AX
+	SUBQ         $+64, CX
+	JGE          block
 
 rest:
-	ADDQ $+32, CX
+	ADDQ $+64, CX
 	JZ   done
 
 masked:
-	MOVL              $0xffffffff, BX
-	BZHIL             CX, BX, BX
-	KMOVW             BX, K1
-	VMOVUPS.Z         (DX), K1, Z0
-	VPANDD.BCST       mathWord80000000<>+0(SB), Z0, Z1
-	VPORD.BCST        mathWord80000000<>+0(SB), Z0, Z0
-	VADDPS            Z0, Z0, Z0
-	VBROADCASTSS      mathWordc2200000<>+0(SB), Z2
-	VMAXPS            Z0, Z2, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z2, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z3
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z3
-	VMULPS            Z0, Z3, Z3
-	VFMADD213PS       Z0, Z0, Z3
-	VBROADCASTSS      mathWord3f800000<>+0(SB), Z0
-	VSCALEFPS         Z2, Z0, Z0
-	VADDPS.BCST       mathWordbf800000<>+0(SB), Z0, Z2
-	VFMADD231PS       Z0, Z3, Z2
-	VADDPS.BCST       mathWord40000000<>+0(SB), Z2, Z3
-	VDIVPS            Z3, Z2, Z2
-
-	// t is negative or zero: clear its sign, set x's.
-	VPANDD.BCST mathWord7fffffff<>+0(SB), Z2, Z2
-	VPORD       Z1, Z2, Z2
-	VMOVUPS     Z2, K1, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	SUBQ        $+16, CX
-	JGT         masked
+	MOVQ         $-1, BX
+	MOVQ         CX, SI
+	BZHIQ        SI, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (DX), K1, Z14
+	VPANDD       Z0, Z14, Z15
+	VPORD        Z0, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	VMAXPS       Z14, Z2, Z14
+	VMULPS       Z6, Z14, Z16
+	VRNDSCALEPS  $0x00, Z16, Z16
+	VFNMADD231PS Z7, Z16, Z14
+	VFNMADD231PS Z8, Z16, Z14
+	VMOVAPS      Z13, Z17
+	VFMADD213PS  Z12, Z14, Z17
+	VFMADD213PS  Z11, Z14, Z17
+	VFMADD213PS  Z10, Z14, Z17
+	VFMADD213PS  Z9, Z14, Z17
+	VMULPS       Z14, Z17, Z17
+	VFMADD213PS  Z14, Z14, Z17
+	VSCALEFPS    Z16, Z4, Z16
+	VADDPS       Z3, Z16, Z14
+	VFMADD231PS  Z16, Z17, Z14
+	VADDPS       Z5, Z14, Z17
+	VDIVPS       Z17, Z14, Z14
+	VPANDD       Z1, Z14, Z14
+	VPORD        Z15, Z14, Z14
+	VMOVUPS      Z14, K1, (AX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JGT          masked
 
 done:
 	VZEROUPPER
 	RET
 
-DATA mathWord80000000<>+0(SB)/4, $0x80000000
-DATA mathWord80000000<>+4(SB)/4, $0x80000000
-DATA mathWord80000000<>+8(SB)/4, $0x80000000
-DATA mathWord80000000<>+12(SB)/4, $0x80000000
-DATA mathWord80000000<>+16(SB)/4, $0x80000000
-DATA mathWord80000000<>+20(SB)/4, $0x80000000
-DATA mathWord80000000<>+24(SB)/4, $0x80000000
-DATA mathWord80000000<>+28(SB)/4, $0x80000000
-GLOBL mathWord80000000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWordc2200000<>+0(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+4(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+8(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+12(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+16(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+20(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+24(SB)/4, $0xc2200000
-DATA mathWordc2200000<>+28(SB)/4, $0xc2200000
-GLOBL mathWordc2200000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord40000000<>+0(SB)/4, $0x40000000
-DATA mathWord40000000<>+4(SB)/4, $0x40000000
-DATA mathWord40000000<>+8(SB)/4, $0x40000000
-DATA mathWord40000000<>+12(SB)/4, $0x40000000
-DATA mathWord40000000<>+16(SB)/4, $0x40000000
-DATA mathWord40000000<>+20(SB)/4, $0x40000000
-DATA mathWord40000000<>+24(SB)/4, $0x40000000
-DATA mathWord40000000<>+28(SB)/4, $0x40000000
-GLOBL mathWord40000000<>(SB), RODATA|NOPTR, $32
-
-DATA mathWord7fffffff<>+0(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+4(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+8(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+12(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+16(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+20(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+24(SB)/4, $0x7fffffff
-DATA mathWord7fffffff<>+28(SB)/4, $0x7fffffff
-GLOBL mathWord7fffffff<>(SB), RODATA|NOPTR, $32
-
 // func sigmoidAVX512(dst []float32, x []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+32, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
+	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
+	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
+	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
+	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
+	VBROADCASTSS mathWord3effffff<>+0(SB), Z6
+	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z7
+	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z8
+	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z9
+	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z10
+	VBROADCASTSS mathWord80000000<>+0(SB), Z11
+	SUBQ         $+64, CX
+	JLT          rest
 
-pair:
-	VMOVUPS           (DX), Z0
-	VBROADCASTSS      mathWord3f800000<>+0(SB), Z1
-	VPMOVD2M          Z0, K1
-	VPORD.BCST        mathWord80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      mathWord42b20000<>+0(SB), Z5
-	VMINPS            Z0, Z5, Z0
-	VBROADCASTSS      mathWordc2d00000<>+0(SB), Z5
-	VMAXPS            Z0, Z5, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z5
-	VRNDSCALEPS       $0x00, Z5, Z5
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z5, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z5, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z6
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z6
-	VSCALEFPS         Z5, Z6, Z6
-	VBLENDMPS         Z6, Z1, K1, Z2
-	VADDPS            Z1, Z6, Z6
-	VDIVPS            Z6, Z2, Z2
-	VMOVUPS           Z2, (AX)
-	VMOVUPS           64(DX), Z0
-	VBROADCASTSS      mathWord3f800000<>+0(SB), Z1
-	VPMOVD2M          Z0, K1
-	VPORD.BCST        mathWord80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      mathWord42b20000<>+0(SB), Z5
-	VMINPS            Z0, Z5, Z0
-	VBROADCASTSS      mathWordc2d00000<>+0(SB), Z5
-	VMAXPS            Z0, Z5, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z5
-	VRNDSCALEPS       $0x00, Z5, Z5
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z5, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z5, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z6
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z6
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z6
-	VSCALEFPS         Z5, Z6, Z6
-	VBLENDMPS         Z6, Z1, K1, Z3
-	VADDPS            Z1, Z6, Z6
-	VDIVPS            Z6, Z3, Z3
-	VMOVUPS           Z3, 64(AX)
-	ADDQ              $+128, DX
-	ADDQ              $+128, AX
-	SUBQ              $+32, CX
-	JGE               pair
+block:
+	VMOVUPS      (DX), Z12
+	VMOVUPS      64(DX), Z13
+	VMOVUPS      128(DX), Z14
+	VMOVUPS      192(DX), Z15
+	VPORD        Z11, Z12, Z16
+	VPORD        Z11, Z13, Z17
+	VPORD        Z11, Z14, Z18
+	VPORD        Z11, Z15, Z19
+	VMINPS       Z16, Z2, Z16
+	VMINPS       Z17, Z2, Z17
+	VMINPS       Z18, Z2, Z18
+	VMINPS       Z19, Z2, Z19
+	VMAXPS       Z16, Z1, Z16
+	VMAXPS       Z17, Z1, Z17
+	VMAXPS       Z18, Z1, Z18
+	VMAXPS       Z19, Z1, Z19
+	VMULPS       Z3, Z16, Z20
+	VMULPS       Z3, Z17, Z21
+	VMULPS       Z3, Z18, Z22
+	VMULPS       Z3, Z19, Z23
+	VRNDSCALEPS  $0x00, Z20, Z20
+	VRNDSCALEPS  $0x00, Z21, Z21
+	VRNDSCALEPS  $0x00, Z22, Z22
+	VRNDSCALEPS  $0x00, Z23, Z23
+	VFNMADD231PS Z4, Z20, Z16
+	VFNMADD231PS Z4, Z21, Z17
+	VFNMADD231PS Z4, Z22, Z18
+	VFNMADD231PS Z4, Z23, Z19
+	VFNMADD231PS Z5, Z20, Z16
+	VFNMADD231PS Z5, Z21, Z17
+	VFNMADD231PS Z5, Z22, Z18
+	VFNMADD231PS Z5, Z23, Z19
+	VMOVAPS      Z10, Z24
+	VMOVAPS      Z10, Z25
+	VMOVAPS      Z10, Z26
+	VMOVAPS      Z10, Z27
+	VFMADD213PS  Z9, Z16, Z24
+	VFMADD213PS  Z9, Z17, Z25
+	VFMADD213PS  Z9, Z18, Z26
+	VFMADD213PS  Z9, Z19, Z27
+	VFMADD213PS  Z8, Z16, Z24
+	VFMADD213PS  Z8, Z17, Z25
+	VFMADD213PS  Z8, Z18, Z26
+	VFMADD213PS  Z8, Z19, Z27
+	VFMADD213PS  Z7, Z16, Z24
+	VFMADD213PS  Z7, Z17, Z25
+	VFMADD213PS  Z7, Z18, Z26
+	VFMADD213PS  Z7, Z19, Z27
+	VFMADD213PS  Z6, Z16, Z24
+	VFMADD213PS  Z6, Z17, Z25
+	VFMADD213PS  Z6, Z18, Z26
+	VFMADD213PS  Z6, Z19, Z27
+	VFMADD213PS  Z0, Z16, Z24
+	VFMADD213PS  Z0, Z17, Z25
+	VFMADD213PS  Z0, Z18, Z26
+	VFMADD213PS  Z0, Z19, Z27
+	VFMADD213PS  Z0, Z16, Z24
+	VFMADD213PS  Z0, Z17, Z25
+	VFMADD213PS  Z0, Z18, Z26
+	VFMADD213PS  Z0, Z19, Z27
+	VSCALEFPS    Z20, Z24, Z24
+	VSCALEFPS    Z21, Z25, Z25
+	VSCALEFPS    Z22, Z26, Z26
+	VSCALEFPS    Z23, Z27, Z27
+	VPMOVD2M     Z12, K1
+	VBLENDMPS    Z24, Z0, K1, Z12
+	VADDPS       Z0, Z24, Z24
+	VDIVPS       Z24, Z12, Z12
+	VPMOVD2M     Z13, K1
+	VBLENDMPS    Z25, Z0, K1, Z13
+	VADDPS       Z0, Z25, Z25
+	VDIVPS       Z25, Z13, Z13
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z26, Z0, K1, Z14
+	VADDPS       Z0, Z26, Z26
+	VDIVPS       Z26, Z14, Z14
+	VPMOVD2M     Z15, K1
+	VBLENDMPS    Z27, Z0, K1, Z15
+	VADDPS       Z0, Z27, Z27
+	VDIVPS       Z27, Z15, Z15
+	VMOVUPS      Z12, (AX)
+	VMOVUPS      Z13, 64(AX)
+	VMOVUPS      Z14, 128(AX)
+	VMOVUPS      Z15, 192(AX)
+	ADDQ         $+256, DX
+	ADDQ         $+256, AX
+	SUBQ         $+64, CX
+	JGE          block
 
 rest:
-	ADDQ $+32, CX
+	ADDQ $+64, CX
 	JZ   done
 
 masked:
-	MOVL              $0xffffffff, BX
-	BZHIL             CX, BX, BX
-	KMOVW             BX, K1
-	VMOVUPS.Z         (DX), K1, Z0
-	VBROADCASTSS      mathWord3f800000<>+0(SB), Z1
-	VPMOVD2M          Z0, K2
-	VPORD.BCST        mathWord80000000<>+0(SB), Z0, Z0
-	VBROADCASTSS      mathWord42b20000<>+0(SB), Z2
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      mathWordc2d00000<>+0(SB), Z2
-	VMAXPS            Z0, Z2, Z0
-	VMULPS.BCST       mathWord3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST mathWord3f317180<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST mathWord3717f7d2<>+0(SB), Z2, Z0
-	VBROADCASTSS      mathWord3ab5f603<>+0(SB), Z3
-	VFMADD213PS.BCST  mathWord3c0913bb<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3d2aab3a<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3e2aaa58<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3effffff<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  mathWord3f800000<>+0(SB), Z0, Z3
-	VSCALEFPS         Z2, Z3, Z3
-	VBLENDMPS         Z3, Z1, K2, Z4
-	VADDPS            Z1, Z3, Z3
-	VDIVPS            Z3, Z4, Z4
-	VMOVUPS           Z4, K1, (AX)
-	ADDQ              $+64, DX
-	ADDQ              $+64, AX
-	SUBQ              $+16, CX
-	JGT               masked
+	MOVQ         $-1, BX
+	MOVQ         CX, SI
+	BZHIQ        SI, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (DX), K1, Z12
+	VPORD        Z11, Z12, Z13
+	VMINPS       Z13, Z2, Z13
+	VMAXPS       Z13, Z1, Z13
+	VMULPS       Z3, Z13, Z14
+	VRNDSCALEPS  $0x00, Z14, Z14
+	VFNMADD231PS Z4, Z14, Z13
+	VFNMADD231PS Z5, Z14, Z13
+	VMOVAPS      Z10, Z15
+	VFMADD213PS  Z9, Z13, Z15
+	VFMADD213PS  Z8, Z13, Z15
+	VFMADD213PS  Z7, Z13, Z15
+	VFMADD213PS  Z6, Z13, Z15
+	VFMADD213PS  Z0, Z13, Z15
+	VFMADD213PS  Z0, Z13, Z15
+	VSCALEFPS    Z14, Z15, Z15
+	VPMOVD2M     Z12, K2
+	VBLENDMPS    Z15, Z0, K2, Z12
+	VADDPS       Z0, Z15, Z15
+	VDIVPS       Z15, Z12, Z12
+	VMOVUPS      Z12, K1, (AX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JGT          masked
 
 done:
 	VZEROUPPER
@@ -746,110 +966,106 @@ done:
 // func expAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+16, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3f800000<>+0(SB), Y0
+	VBROADCASTSS mathWordc2d00000<>+0(SB), Y1
+	VBROADCASTSS mathWord42b20000<>+0(SB), Y2
+	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Y3
+	SUBQ         $+16, CX
+	JLT          rest
 
-pair:
-	VMOVUPS      (DX), Y0
-	VMOVUPS      mathWord42b20000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y0, Y1
-	VROUNDPS     $0x00, Y1, Y1
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y1, Y0
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y1, Y0
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y2
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y0, Y2
-
-	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y0
-	VPSUBD       Y0, Y1, Y1
-	VPADDD       mathWord0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y2
-	VPADDD       mathWord0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      32(DX), Y0
-	VMOVUPS      mathWord42b20000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y0, Y1
-	VROUNDPS     $0x00, Y1, Y1
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y1, Y0
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y1, Y0
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y2
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y0, Y2
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y0, Y2
+block:
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VMINPS       Y4, Y2, Y4
+	VMINPS       Y5, Y2, Y5
+	VMAXPS       Y4, Y1, Y4
+	VMAXPS       Y5, Y1, Y5
+	VMULPS       Y3, Y4, Y6
+	VMULPS       Y3, Y5, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y6, Y4
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y7, Y5
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y6, Y4
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y7, Y5
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y8
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y9
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y5, Y9
+	VFMADD213PS  Y0, Y4, Y8
+	VFMADD213PS  Y0, Y5, Y9
+	VFMADD213PS  Y0, Y4, Y8
+	VFMADD213PS  Y0, Y5, Y9
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ Y1, Y1
-	VPSRAD    $0x01, Y1, Y0
-	VPSUBD    Y0, Y1, Y1
-	VPADDD    mathWord0000007f<>+0(SB), Y0, Y0
-	VPSLLD    $0x17, Y0, Y0
-	VMULPS    Y0, Y2, Y2
-	VPADDD    mathWord0000007f<>+0(SB), Y1, Y1
-	VPSLLD    $0x17, Y1, Y1
-	VMULPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 32(AX)
+	VCVTPS2DQ Y6, Y6
+	VPSRAD    $0x01, Y6, Y4
+	VPSUBD    Y4, Y6, Y6
+	VPADDD    mathWord0000007f<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y8, Y8
+	VPADDD    mathWord0000007f<>+0(SB), Y6, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y8, Y8
+	VCVTPS2DQ Y7, Y7
+	VPSRAD    $0x01, Y7, Y4
+	VPSUBD    Y4, Y7, Y7
+	VPADDD    mathWord0000007f<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y9, Y9
+	VPADDD    mathWord0000007f<>+0(SB), Y7, Y7
+	VPSLLD    $0x17, Y7, Y7
+	VMULPS    Y7, Y9, Y9
+	VMOVUPS   Y8, (AX)
+	VMOVUPS   Y9, 32(AX)
 	ADDQ      $+64, DX
 	ADDQ      $+64, AX
 	SUBQ      $+16, CX
-	JGE       pair
+	JGE       block
 
 rest:
 	ADDQ $+16, CX
 	JZ   done
 
 masked:
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y1
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
-	VMASKMOVPS   (DX), Y1, Y0
-	VMOVUPS      mathWord42b20000<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y0
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y2, Y0
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y2, Y0
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y3
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y0, Y3
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y5
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y5, Y5
+	VMASKMOVPS   (DX), Y5, Y4
+	VMINPS       Y4, Y2, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMULPS       Y3, Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y6, Y4
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y6, Y4
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y7
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y4, Y7
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y4, Y7
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y4, Y7
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y4, Y7
+	VFMADD213PS  Y0, Y4, Y7
+	VFMADD213PS  Y0, Y4, Y7
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ  Y2, Y2
-	VPSRAD     $0x01, Y2, Y0
-	VPSUBD     Y0, Y2, Y2
-	VPADDD     mathWord0000007f<>+0(SB), Y0, Y0
-	VPSLLD     $0x17, Y0, Y0
-	VMULPS     Y0, Y3, Y3
-	VPADDD     mathWord0000007f<>+0(SB), Y2, Y2
-	VPSLLD     $0x17, Y2, Y2
-	VMULPS     Y2, Y3, Y3
-	VMASKMOVPS Y3, Y1, (AX)
+	VCVTPS2DQ  Y6, Y6
+	VPSRAD     $0x01, Y6, Y4
+	VPSUBD     Y4, Y6, Y6
+	VPADDD     mathWord0000007f<>+0(SB), Y4, Y4
+	VPSLLD     $0x17, Y4, Y4
+	VMULPS     Y4, Y7, Y7
+	VPADDD     mathWord0000007f<>+0(SB), Y6, Y6
+	VPSLLD     $0x17, Y6, Y6
+	VMULPS     Y6, Y7, Y7
+	VMASKMOVPS Y7, Y5, (AX)
 	ADDQ       $+32, DX
 	ADDQ       $+32, AX
 	SUBQ       $+8, CX
@@ -882,155 +1098,159 @@ GLOBL mathLaneIndex<>(SB), RODATA|NOPTR, $32
 // func logAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·logAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+16, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3fb504f3<>+0(SB), Y0
+	VBROADCASTSS mathWord3f000000<>+0(SB), Y0
+	VBROADCASTSS mathWord3f800000<>+0(SB), Y1
+	VBROADCASTSS mathWordbf800000<>+0(SB), Y1
+	SUBQ         $+16, CX
+	JLT          rest
 
-pair:
-	VMOVUPS (DX), Y0
-
-	// Subnormal numbers are scaled into the normal range.
-	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y0, Y2
-	VMULPS    mathWord4b000000<>+0(SB), Y0, Y1
-	VBLENDVPS Y2, Y1, Y0, Y1
-	VANDPS    mathWord41b80000<>+0(SB), Y2, Y3
-
-	// e and m from the bits of m/√½, so that √½ ≤ m < √2
-	VPSUBD       mathWord3f3504f3<>+0(SB), Y1, Y1
-	VPSRAD       $0x17, Y1, Y2
-	VCVTDQ2PS    Y2, Y2
-	VSUBPS       Y3, Y2, Y2
-	VPAND        mathWord007fffff<>+0(SB), Y1, Y1
-	VPADDD       mathWord3f3504f3<>+0(SB), Y1, Y1
-	VADDPS       mathWordbf800000<>+0(SB), Y1, Y1
-	VMOVUPS      mathWord3d9021bb<>+0(SB), Y3
-	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3def251a<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y1, Y3
-	VMULPS       Y1, Y1, Y4
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y2, Y3
-	VFNMADD231PS mathWord3f000000<>+0(SB), Y4, Y3
-	VADDPS       Y1, Y3, Y3
-	VFMADD231PS  mathWord3f317180<>+0(SB), Y2, Y3
-
-	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VXORPS    Y1, Y1, Y1
-	VCMPPS    $0x05, mathWord7f800000<>+0(SB), Y0, Y2
-	VBLENDVPS Y2, Y0, Y3, Y3
-	VCMPPS    $0x01, Y1, Y0, Y2
-	VORPS     Y2, Y3, Y3
-	VCMPPS    $0x00, Y1, Y0, Y2
-	VMOVUPS   mathWordff800000<>+0(SB), Y0
-	VBLENDVPS Y2, Y0, Y3, Y3
-	VMOVUPS   Y3, (AX)
-	VMOVUPS   32(DX), Y0
+block:
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
 
 	// Subnormal numbers are scaled into the normal range.
-	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y0, Y2
-	VMULPS    mathWord4b000000<>+0(SB), Y0, Y1
-	VBLENDVPS Y2, Y1, Y0, Y1
-	VANDPS    mathWord41b80000<>+0(SB), Y2, Y3
+	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y2, Y5
+	VMULPS    mathWord4b000000<>+0(SB), Y2, Y4
+	VBLENDVPS Y5, Y4, Y2, Y4
+	VANDPS    mathWord41b80000<>+0(SB), Y5, Y5
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2
-	VPSUBD       mathWord3f3504f3<>+0(SB), Y1, Y1
-	VPSRAD       $0x17, Y1, Y2
-	VCVTDQ2PS    Y2, Y2
-	VSUBPS       Y3, Y2, Y2
-	VPAND        mathWord007fffff<>+0(SB), Y1, Y1
-	VPADDD       mathWord3f3504f3<>+0(SB), Y1, Y1
-	VADDPS       mathWordbf800000<>+0(SB), Y1, Y1
-	VMOVUPS      mathWord3d9021bb<>+0(SB), Y3
-	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3def251a<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y1, Y3
-	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y1, Y3
-	VMULPS       Y1, Y1, Y4
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y2, Y3
-	VFNMADD231PS mathWord3f000000<>+0(SB), Y4, Y3
-	VADDPS       Y1, Y3, Y3
-	VFMADD231PS  mathWord3f317180<>+0(SB), Y2, Y3
+	VPSUBD    mathWord3f3504f3<>+0(SB), Y4, Y4
+	VPSRAD    $0x17, Y4, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y5, Y6, Y6
+	VPAND     mathWord007fffff<>+0(SB), Y4, Y4
+	VPADDD    mathWord3f3504f3<>+0(SB), Y4, Y4
+
+	// Subnormal numbers are scaled into the normal range.
+	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y3, Y8
+	VMULPS    mathWord4b000000<>+0(SB), Y3, Y5
+	VBLENDVPS Y8, Y5, Y3, Y5
+	VANDPS    mathWord41b80000<>+0(SB), Y8, Y8
+
+	// e and m from the bits of m/√½, so that √½ ≤ m < √2
+	VPSUBD       mathWord3f3504f3<>+0(SB), Y5, Y5
+	VPSRAD       $0x17, Y5, Y7
+	VCVTDQ2PS    Y7, Y7
+	VSUBPS       Y8, Y7, Y7
+	VPAND        mathWord007fffff<>+0(SB), Y5, Y5
+	VPADDD       mathWord3f3504f3<>+0(SB), Y5, Y5
+	VADDPS       Y1, Y4, Y4
+	VADDPS       Y1, Y5, Y5
+	VMOVUPS      mathWord3d9021bb<>+0(SB), Y8
+	VMOVUPS      mathWord3d9021bb<>+0(SB), Y9
+	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3def251a<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3def251a<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y5, Y9
+	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y5, Y9
+	VMULPS       Y4, Y4, Y10
+	VMULPS       Y5, Y5, Y11
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y5, Y9, Y9
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y11, Y9, Y9
+	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y6, Y8
+	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y7, Y9
+	VFNMADD231PS Y0, Y10, Y8
+	VFNMADD231PS Y0, Y11, Y9
+	VADDPS       Y4, Y8, Y8
+	VADDPS       Y5, Y9, Y9
+	VFMADD231PS  mathWord3f317180<>+0(SB), Y6, Y8
+	VFMADD231PS  mathWord3f317180<>+0(SB), Y7, Y9
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VXORPS    Y1, Y1, Y1
-	VCMPPS    $0x05, mathWord7f800000<>+0(SB), Y0, Y2
-	VBLENDVPS Y2, Y0, Y3, Y3
-	VCMPPS    $0x01, Y1, Y0, Y2
-	VORPS     Y2, Y3, Y3
-	VCMPPS    $0x00, Y1, Y0, Y2
-	VMOVUPS   mathWordff800000<>+0(SB), Y0
-	VBLENDVPS Y2, Y0, Y3, Y3
-	VMOVUPS   Y3, 32(AX)
+	VCMPPS    $0x05, mathWord7f800000<>+0(SB), Y2, Y4
+	VBLENDVPS Y4, Y2, Y8, Y8
+	VXORPS    Y5, Y5, Y5
+	VCMPPS    $0x01, Y5, Y2, Y4
+	VORPS     Y4, Y8, Y8
+	VCMPPS    $0x00, Y5, Y2, Y4
+	VMOVUPS   mathWordff800000<>+0(SB), Y2
+	VBLENDVPS Y4, Y2, Y8, Y8
+
+	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
+	VCMPPS    $0x05, mathWord7f800000<>+0(SB), Y3, Y2
+	VBLENDVPS Y2, Y3, Y9, Y9
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x01, Y4, Y3, Y2
+	VORPS     Y2, Y9, Y9
+	VCMPPS    $0x00, Y4, Y3, Y2
+	VMOVUPS   mathWordff800000<>+0(SB), Y3
+	VBLENDVPS Y2, Y3, Y9, Y9
+	VMOVUPS   Y8, (AX)
+	VMOVUPS   Y9, 32(AX)
 	ADDQ      $+64, DX
 	ADDQ      $+64, AX
 	SUBQ      $+16, CX
-	JGE       pair
+	JGE       block
 
 rest:
 	ADDQ $+16, CX
 	JZ   done
 
 masked:
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y1
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
-	VMASKMOVPS   (DX), Y1, Y0
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y3
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y3, Y3
+	VMASKMOVPS   (DX), Y3, Y2
 
 	// Subnormal numbers are scaled into the normal range.
-	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y0, Y3
-	VMULPS    mathWord4b000000<>+0(SB), Y0, Y2
-	VBLENDVPS Y3, Y2, Y0, Y2
-	VANDPS    mathWord41b80000<>+0(SB), Y3, Y4
+	VCMPPS    $0x01, mathWord00800000<>+0(SB), Y2, Y6
+	VMULPS    mathWord4b000000<>+0(SB), Y2, Y4
+	VBLENDVPS Y6, Y4, Y2, Y4
+	VANDPS    mathWord41b80000<>+0(SB), Y6, Y6
 
 	// e and m from the bits of m/√½, so that √½ ≤ m < √2
-	VPSUBD       mathWord3f3504f3<>+0(SB), Y2, Y2
-	VPSRAD       $0x17, Y2, Y3
-	VCVTDQ2PS    Y3, Y3
-	VSUBPS       Y4, Y3, Y3
-	VPAND        mathWord007fffff<>+0(SB), Y2, Y2
-	VPADDD       mathWord3f3504f3<>+0(SB), Y2, Y2
-	VADDPS       mathWordbf800000<>+0(SB), Y2, Y2
-	VMOVUPS      mathWord3d9021bb<>+0(SB), Y4
-	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3def251a<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VMULPS       Y2, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y3, Y4
-	VFNMADD231PS mathWord3f000000<>+0(SB), Y5, Y4
-	VADDPS       Y2, Y4, Y4
-	VFMADD231PS  mathWord3f317180<>+0(SB), Y3, Y4
+	VPSUBD       mathWord3f3504f3<>+0(SB), Y4, Y4
+	VPSRAD       $0x17, Y4, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       Y6, Y5, Y5
+	VPAND        mathWord007fffff<>+0(SB), Y4, Y4
+	VPADDD       mathWord3f3504f3<>+0(SB), Y4, Y4
+	VADDPS       Y1, Y4, Y4
+	VMOVUPS      mathWord3d9021bb<>+0(SB), Y6
+	VFMADD213PS  mathWordbdebd1b8<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWord3def251a<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWordbdfe5d4f<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWord3e11e9bf<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWordbe2aae50<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWord3e4cceac<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWordbe7ffffc<>+0(SB), Y4, Y6
+	VFMADD213PS  mathWord3eaaaaaa<>+0(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VFMADD231PS  mathWord3717f7d2<>+0(SB), Y5, Y6
+	VFNMADD231PS Y0, Y7, Y6
+	VADDPS       Y4, Y6, Y6
+	VFMADD231PS  mathWord3f317180<>+0(SB), Y5, Y6
 
 	// Infinity and NaN stay, negative numbers give NaN, zero −Inf.
-	VXORPS     Y2, Y2, Y2
-	VCMPPS     $0x05, mathWord7f800000<>+0(SB), Y0, Y3
-	VBLENDVPS  Y3, Y0, Y4, Y4
-	VCMPPS     $0x01, Y2, Y0, Y3
-	VORPS      Y3, Y4, Y4
-	VCMPPS     $0x00, Y2, Y0, Y3
-	VMOVUPS    mathWordff800000<>+0(SB), Y0
-	VBLENDVPS  Y3, Y0, Y4, Y4
-	VMASKMOVPS Y4, Y1, (AX)
+	VCMPPS     $0x05, mathWord7f800000<>+0(SB), Y2, Y4
+	VBLENDVPS  Y4, Y2, Y6, Y6
+	VXORPS     Y5, Y5, Y5
+	VCMPPS     $0x01, Y5, Y2, Y4
+	VORPS      Y4, Y6, Y6
+	VCMPPS     $0x00, Y5, Y2, Y4
+	VMOVUPS    mathWordff800000<>+0(SB), Y2
+	VBLENDVPS  Y4, Y2, Y6, Y6
+	VMASKMOVPS Y6, Y3, (AX)
 	ADDQ       $+32, DX
 	ADDQ       $+32, AX
 	SUBQ       $+8, CX
@@ -1113,41 +1333,40 @@ GLOBL mathWordff800000<>(SB), RODATA|NOPTR, $32
 // func rsqrtAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2
 TEXT ·rsqrtAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+16, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3f000000<>+0(SB), Y0
+	VBROADCASTSS mathWord3f800000<>+0(SB), Y0
+	SUBQ         $+16, CX
+	JLT          rest
 
-pair:
-	VMOVUPS (DX), Y0
-	VSQRTPS Y0, Y0
-	VMOVUPS mathWord3f800000<>+0(SB), Y1
-	VDIVPS  Y0, Y1, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(DX), Y0
-	VSQRTPS Y0, Y0
-	VMOVUPS mathWord3f800000<>+0(SB), Y1
-	VDIVPS  Y0, Y1, Y0
-	VMOVUPS Y0, 32(AX)
+block:
+	VMOVUPS (DX), Y1
+	VMOVUPS 32(DX), Y2
+	VSQRTPS Y1, Y1
+	VDIVPS  Y1, Y0, Y1
+	VSQRTPS Y2, Y2
+	VDIVPS  Y2, Y0, Y2
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
 	ADDQ    $+64, DX
 	ADDQ    $+64, AX
 	SUBQ    $+16, CX
-	JGE     pair
+	JGE     block
 
 rest:
 	ADDQ $+16, CX
 	JZ   done
 
 masked:
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y1
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
-	VMASKMOVPS   (DX), Y1, Y0
-	VSQRTPS      Y0, Y0
-	VMOVUPS      mathWord3f800000<>+0(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y1, (AX)
+	VMOVD        CX, X1
+	VPBROADCASTD X1, Y2
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y2, Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y0, Y1
+	VMASKMOVPS   Y1, Y2, (AX)
 	ADDQ         $+32, DX
 	ADDQ         $+32, AX
 	SUBQ         $+8, CX
@@ -1160,120 +1379,112 @@ done:
 // func tanhAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+16, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord80000000<>+0(SB), Y0
+	VBROADCASTSS mathWord7fffffff<>+0(SB), Y0
+	VBROADCASTSS mathWordc2200000<>+0(SB), Y0
+	VBROADCASTSS mathWordbf800000<>+0(SB), Y1
+	SUBQ         $+16, CX
+	JLT          rest
 
-pair:
-	VMOVUPS      (DX), Y0
-	VANDPS       mathWord80000000<>+0(SB), Y0, Y1
-	VORPS        mathWord80000000<>+0(SB), Y0, Y0
-	VADDPS       Y0, Y0, Y0
-	VMOVUPS      mathWordc2200000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y0
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y2, Y0
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y2, Y0
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y3
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VMOVUPS      mathWord3f800000<>+0(SB), Y0
-	VCVTPS2DQ    Y2, Y0
-	VPADDD       mathWord0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VADDPS       mathWordbf800000<>+0(SB), Y0, Y2
-	VFMADD231PS  Y0, Y3, Y2
-	VADDPS       mathWord40000000<>+0(SB), Y2, Y3
-	VDIVPS       Y3, Y2, Y2
-
-	// t is negative or zero: clear its sign, set x's.
+block:
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VANDPS       mathWord80000000<>+0(SB), Y2, Y4
+	VORPS        mathWord80000000<>+0(SB), Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y0, Y2
+	VANDPS       mathWord80000000<>+0(SB), Y3, Y5
+	VORPS        mathWord80000000<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y0, Y3
+	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y6
+	VMULPS       mathWord3fb8aa3b<>+0(SB), Y3, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y6, Y2
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y7, Y3
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y6, Y2
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y7, Y3
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y8
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y9
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y8
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y3, Y9
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y8
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y3, Y9
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y8
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y3, Y9
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y8
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y3, Y9
+	VMULPS       Y2, Y8, Y8
+	VMULPS       Y3, Y9, Y9
+	VFMADD213PS  Y2, Y2, Y8
+	VFMADD213PS  Y3, Y3, Y9
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       mathWord0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VADDPS       Y1, Y6, Y2
+	VFMADD231PS  Y6, Y8, Y2
+	VADDPS       mathWord40000000<>+0(SB), Y2, Y8
+	VDIVPS       Y8, Y2, Y2
 	VANDPS       mathWord7fffffff<>+0(SB), Y2, Y2
-	VORPS        Y1, Y2, Y2
+	VORPS        Y4, Y2, Y2
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       mathWord0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VADDPS       Y1, Y7, Y3
+	VFMADD231PS  Y7, Y9, Y3
+	VADDPS       mathWord40000000<>+0(SB), Y3, Y9
+	VDIVPS       Y9, Y3, Y3
+	VANDPS       mathWord7fffffff<>+0(SB), Y3, Y3
+	VORPS        Y5, Y3, Y3
 	VMOVUPS      Y2, (AX)
-	VMOVUPS      32(DX), Y0
-	VANDPS       mathWord80000000<>+0(SB), Y0, Y1
-	VORPS        mathWord80000000<>+0(SB), Y0, Y0
-	VADDPS       Y0, Y0, Y0
-	VMOVUPS      mathWordc2200000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y0
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y2, Y0
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y2, Y0
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y3
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y0, Y3
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VMOVUPS      mathWord3f800000<>+0(SB), Y0
-	VCVTPS2DQ    Y2, Y0
-	VPADDD       mathWord0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VADDPS       mathWordbf800000<>+0(SB), Y0, Y2
-	VFMADD231PS  Y0, Y3, Y2
-	VADDPS       mathWord40000000<>+0(SB), Y2, Y3
-	VDIVPS       Y3, Y2, Y2
-
-	// t is negative or zero: clear its sign, set x's.
-	VANDPS  mathWord7fffffff<>+0(SB), Y2, Y2
-	VORPS   Y1, Y2, Y2
-	VMOVUPS Y2, 32(AX)
-	ADDQ    $+64, DX
-	ADDQ    $+64, AX
-	SUBQ    $+16, CX
-	JGE     pair
+	VMOVUPS      Y3, 32(AX)
+	ADDQ         $+64, DX
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JGE          block
 
 rest:
 	ADDQ $+16, CX
 	JZ   done
 
 masked:
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y1
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
-	VMASKMOVPS   (DX), Y1, Y0
-	VANDPS       mathWord80000000<>+0(SB), Y0, Y2
-	VORPS        mathWord80000000<>+0(SB), Y0, Y0
-	VADDPS       Y0, Y0, Y0
-	VMOVUPS      mathWordc2200000<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y3, Y0
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y3, Y0
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y4
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y0, Y4
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y0, Y4
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y0, Y4
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y0, Y4
-	VMULPS       Y0, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      mathWord3f800000<>+0(SB), Y0
-	VCVTPS2DQ    Y3, Y0
-	VPADDD       mathWord0000007f<>+0(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VADDPS       mathWordbf800000<>+0(SB), Y0, Y3
-	VFMADD231PS  Y0, Y4, Y3
-	VADDPS       mathWord40000000<>+0(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-
-	// t is negative or zero: clear its sign, set x's.
-	VANDPS     mathWord7fffffff<>+0(SB), Y3, Y3
-	VORPS      Y2, Y3, Y3
-	VMASKMOVPS Y3, Y1, (AX)
-	ADDQ       $+32, DX
-	ADDQ       $+32, AX
-	SUBQ       $+8, CX
-	JGT        masked
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y3
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y3, Y3
+	VMASKMOVPS   (DX), Y3, Y2
+	VANDPS       mathWord80000000<>+0(SB), Y2, Y4
+	VORPS        mathWord80000000<>+0(SB), Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y5, Y2
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y5, Y2
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y6
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y6
+	VMULPS       Y2, Y6, Y6
+	VFMADD213PS  Y2, Y2, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       mathWord0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VADDPS       Y1, Y5, Y2
+	VFMADD231PS  Y5, Y6, Y2
+	VADDPS       mathWord40000000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y2, Y2
+	VANDPS       mathWord7fffffff<>+0(SB), Y2, Y2
+	VORPS        Y4, Y2, Y2
+	VMASKMOVPS   Y2, Y3, (AX)
+	ADDQ         $+32, DX
+	ADDQ         $+32, AX
+	SUBQ         $+8, CX
+	JGT          masked
 
 done:
 	VZEROUPPER
@@ -1282,125 +1493,118 @@ done:
 // func sigmoidAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ x_base+24(FP), DX
-	SUBQ $+16, CX
-	JLT  rest
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         x_base+24(FP), DX
+	VBROADCASTSS mathWord3f800000<>+0(SB), Y0
+	VBROADCASTSS mathWordc2d00000<>+0(SB), Y1
+	VBROADCASTSS mathWord42b20000<>+0(SB), Y2
+	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Y3
+	SUBQ         $+16, CX
+	JLT          rest
 
-pair:
-	VMOVUPS      (DX), Y0
-	VMOVUPS      mathWord3f800000<>+0(SB), Y1
-	VORPS        mathWord80000000<>+0(SB), Y0, Y2
-	VMOVUPS      mathWord42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y3
-	VROUNDPS     $0x00, Y3, Y3
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y3, Y2
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y3, Y2
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y4
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y4
-
-	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y2
-	VPSUBD       Y2, Y3, Y3
-	VPADDD       mathWord0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VPADDD       mathWord0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VBLENDVPS    Y0, Y4, Y1, Y0
-	VADDPS       Y1, Y4, Y4
-	VDIVPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      32(DX), Y0
-	VMOVUPS      mathWord3f800000<>+0(SB), Y1
-	VORPS        mathWord80000000<>+0(SB), Y0, Y2
-	VMOVUPS      mathWord42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y3
-	VROUNDPS     $0x00, Y3, Y3
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y3, Y2
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y3, Y2
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y4
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y4
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y4
+block:
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VORPS        mathWord80000000<>+0(SB), Y4, Y6
+	VORPS        mathWord80000000<>+0(SB), Y5, Y7
+	VMINPS       Y6, Y2, Y6
+	VMINPS       Y7, Y2, Y7
+	VMAXPS       Y6, Y1, Y6
+	VMAXPS       Y7, Y1, Y7
+	VMULPS       Y3, Y6, Y8
+	VMULPS       Y3, Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y8, Y6
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y9, Y7
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y8, Y6
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y9, Y7
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y10
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y11
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y6, Y10
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y7, Y11
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y6, Y10
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y7, Y11
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y6, Y10
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y7, Y11
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y6, Y10
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y7, Y11
+	VFMADD213PS  Y0, Y6, Y10
+	VFMADD213PS  Y0, Y7, Y11
+	VFMADD213PS  Y0, Y6, Y10
+	VFMADD213PS  Y0, Y7, Y11
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ Y3, Y3
-	VPSRAD    $0x01, Y3, Y2
-	VPSUBD    Y2, Y3, Y3
-	VPADDD    mathWord0000007f<>+0(SB), Y2, Y2
-	VPSLLD    $0x17, Y2, Y2
-	VMULPS    Y2, Y4, Y4
-	VPADDD    mathWord0000007f<>+0(SB), Y3, Y3
-	VPSLLD    $0x17, Y3, Y3
-	VMULPS    Y3, Y4, Y4
-	VBLENDVPS Y0, Y4, Y1, Y0
-	VADDPS    Y1, Y4, Y4
-	VDIVPS    Y4, Y0, Y0
-	VMOVUPS   Y0, 32(AX)
+	VCVTPS2DQ Y8, Y8
+	VPSRAD    $0x01, Y8, Y6
+	VPSUBD    Y6, Y8, Y8
+	VPADDD    mathWord0000007f<>+0(SB), Y6, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y10, Y10
+	VPADDD    mathWord0000007f<>+0(SB), Y8, Y8
+	VPSLLD    $0x17, Y8, Y8
+	VMULPS    Y8, Y10, Y10
+	VCVTPS2DQ Y9, Y9
+	VPSRAD    $0x01, Y9, Y6
+	VPSUBD    Y6, Y9, Y9
+	VPADDD    mathWord0000007f<>+0(SB), Y6, Y6
+	VPSLLD    $0x17, Y6, Y6
+	VMULPS    Y6, Y11, Y11
+	VPADDD    mathWord0000007f<>+0(SB), Y9, Y9
+	VPSLLD    $0x17, Y9, Y9
+	VMULPS    Y9, Y11, Y11
+	VBLENDVPS Y4, Y10, Y0, Y4
+	VADDPS    Y0, Y10, Y10
+	VDIVPS    Y10, Y4, Y4
+	VBLENDVPS Y5, Y11, Y0, Y5
+	VADDPS    Y0, Y11, Y11
+	VDIVPS    Y11, Y5, Y5
+	VMOVUPS   Y4, (AX)
+	VMOVUPS   Y5, 32(AX)
 	ADDQ      $+64, DX
 	ADDQ      $+64, AX
 	SUBQ      $+16, CX
-	JGE       pair
+	JGE       block
 
 rest:
 	ADDQ $+16, CX
 	JZ   done
 
 masked:
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y1
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
-	VMASKMOVPS   (DX), Y1, Y0
-	VMOVUPS      mathWord3f800000<>+0(SB), Y2
-	VORPS        mathWord80000000<>+0(SB), Y0, Y3
-	VMOVUPS      mathWord42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMOVUPS      mathWordc2d00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMULPS       mathWord3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS mathWord3f317180<>+0(SB), Y4, Y3
-	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y4, Y3
-	VMOVUPS      mathWord3ab5f603<>+0(SB), Y5
-	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y3, Y5
-	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y3, Y5
-	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y3, Y5
-	VFMADD213PS  mathWord3effffff<>+0(SB), Y3, Y5
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  mathWord3f800000<>+0(SB), Y3, Y5
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y5
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y5, Y5
+	VMASKMOVPS   (DX), Y5, Y4
+	VORPS        mathWord80000000<>+0(SB), Y4, Y6
+	VMINPS       Y6, Y2, Y6
+	VMAXPS       Y6, Y1, Y6
+	VMULPS       Y3, Y6, Y7
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y7, Y6
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y7, Y6
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y8
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y6, Y8
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y6, Y8
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y6, Y8
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y6, Y8
+	VFMADD213PS  Y0, Y6, Y8
+	VFMADD213PS  Y0, Y6, Y8
 
 	// 2^n in two factors, as n may be outside of the range of exponents
-	VCVTPS2DQ  Y4, Y4
-	VPSRAD     $0x01, Y4, Y3
-	VPSUBD     Y3, Y4, Y4
-	VPADDD     mathWord0000007f<>+0(SB), Y3, Y3
-	VPSLLD     $0x17, Y3, Y3
-	VMULPS     Y3, Y5, Y5
-	VPADDD     mathWord0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y5, Y5
-	VBLENDVPS  Y0, Y5, Y2, Y0
-	VADDPS     Y2, Y5, Y5
-	VDIVPS     Y5, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)
+	VCVTPS2DQ  Y7, Y7
+	VPSRAD     $0x01, Y7, Y6
+	VPSUBD     Y6, Y7, Y7
+	VPADDD     mathWord0000007f<>+0(SB), Y6, Y6
+	VPSLLD     $0x17, Y6, Y6
+	VMULPS     Y6, Y8, Y8
+	VPADDD     mathWord0000007f<>+0(SB), Y7, Y7
+	VPSLLD     $0x17, Y7, Y7
+	VMULPS     Y7, Y8, Y8
+	VBLENDVPS  Y4, Y8, Y0, Y4
+	VADDPS     Y0, Y8, Y8
+	VDIVPS     Y8, Y4, Y4
+	VMASKMOVPS Y4, Y5, (AX)
 	ADDQ       $+32, DX
 	ADDQ       $+32, AX
 	SUBQ       $+8, CX

@@ -1,6 +1,8 @@
 // Command math generates the elementwise functions. Each kernel walks its
-// slices two vectors at a time, for the latency of the polynomials, then
-// finishes with one masked vector after another.
+// slices several vectors at a time, operation by operation, so that few
+// instructions wait for others; then it finishes with one masked vector after
+// another. AVX-512 keeps the constants in registers, where loading them would
+// cost more than computing with them.
 package main
 
 import (
@@ -15,29 +17,34 @@ import (
 type isa struct {
 	suffix string
 	lanes  int
+	unroll int // vectors at a time
 	vector func() VecVirtual
+	kept   map[Mem]VecVirtual // constants in registers, in the function at hand
 }
 
 var (
-	avx512 = &isa{"AVX512", 16, func() VecVirtual { return ZMM() }}
-	avx2   = &isa{"AVX2", 8, func() VecVirtual { return YMM() }}
+	avx512 = &isa{"AVX512", 16, 4, func() VecVirtual { return ZMM() }, nil}
+	avx2   = &isa{"AVX2", 8, 2, func() VecVirtual { return YMM() }, nil}
 )
 
 func main() {
 	ConstraintExpr("amd64,!purego")
 	for _, w := range []*isa{avx512, avx2} {
-		w.elementwise("exp", "e^x", w.exp)
-		w.elementwise("log", "ln x", w.log)
-		w.elementwise("rsqrt", "1/√x", w.rsqrt)
-		w.elementwise("tanh", "tanh x", w.tanh)
-		w.elementwise("sigmoid", "1/(1+e^−x)", w.sigmoid)
+		w.elementwise("exp", "e^x", expConstants, w.exp)
+		w.elementwise("log", "ln x", logConstants, w.log)
+		w.elementwise("rsqrt", "1/√x", rsqrtConstants, w.rsqrt)
+		w.elementwise("tanh", "tanh x", tanhConstants, w.tanh)
+		w.elementwise("sigmoid", "1/(1+e^−x)", sigmoidConstants, w.sigmoid)
 	}
 	Generate()
 }
 
-// elementwise emits a kernel that applies f to every element. f emits the
-// function of x into a register that it returns, and may overwrite x.
-func (w *isa) elementwise(name, formula string, f func(x VecVirtual) VecVirtual) {
+// A function emits the function of some vectors, which it may overwrite, and
+// returns where the results are.
+type function func(x []VecVirtual) []VecVirtual
+
+// elementwise emits a kernel that applies f to every element.
+func (w *isa) elementwise(name, formula string, constants []Mem, f function) {
 	TEXT(name+w.suffix, NOSPLIT, "func(dst, x []float32)")
 	Doc(name + w.suffix + " sets dst[i] = " + formula + " of x[i]; the lengths are equal.")
 	Pragma("noescape")
@@ -46,39 +53,52 @@ func (w *isa) elementwise(name, formula string, f func(x VecVirtual) VecVirtual)
 	Load(Param("dst").Len(), n)
 	x := Load(Param("x").Base(), GP64())
 	bytes := 4 * w.lanes
-
-	SUBQ(I32(2*w.lanes), n)
-	JLT(LabelRef("rest"))
-	Label("pair")
-	for half := range 2 {
-		v := w.vector()
-		VMOVUPS(Mem{Base: x, Disp: half * bytes}, v)
-		VMOVUPS(f(v), Mem{Base: dst, Disp: half * bytes})
+	w.kept = map[Mem]VecVirtual{}
+	kept := constants
+	if w == avx2 { // has registers for some
+		kept = kept[:min(4, len(kept))]
 	}
-	ADDQ(I32(2*bytes), x)
-	ADDQ(I32(2*bytes), dst)
-	SUBQ(I32(2*w.lanes), n)
-	JGE(LabelRef("pair"))
+	for _, m := range kept {
+		v := w.vector()
+		VBROADCASTSS(m, v)
+		w.kept[m] = v
+	}
+
+	SUBQ(I32(w.unroll*w.lanes), n)
+	JLT(LabelRef("rest"))
+	Label("block")
+	v := w.vectors(w.unroll)
+	for i := range v {
+		VMOVUPS(Mem{Base: x, Disp: i * bytes}, v[i])
+	}
+	for i, y := range f(v) {
+		VMOVUPS(y, Mem{Base: dst, Disp: i * bytes})
+	}
+	ADDQ(I32(w.unroll*bytes), x)
+	ADDQ(I32(w.unroll*bytes), dst)
+	SUBQ(I32(w.unroll*w.lanes), n)
+	JGE(LabelRef("block"))
 
 	Label("rest")
-	ADDQ(I32(2*w.lanes), n)
+	ADDQ(I32(w.unroll*w.lanes), n)
 	JZ(LabelRef("done"))
 	Label("masked")
-	v := w.vector()
+	v = w.vectors(1)
 	if w == avx512 {
-		ones, mask := GP32(), K()
-		MOVL(U32(math.MaxUint32), ones)
-		BZHIL(n.As32(), ones, ones)
-		KMOVW(ones, mask)
-		VMOVUPS_Z(Mem{Base: x}, mask, v)
-		VMOVUPS(f(v), mask, Mem{Base: dst})
+		ones, left, mask := GP64(), GP64(), K()
+		MOVQ(I32(-1), ones)
+		MOVQ(n, left)
+		BZHIQ(left, ones, ones) // the mask register takes the lowest sixteen
+		KMOVW(ones.As32(), mask)
+		VMOVUPS_Z(Mem{Base: x}, mask, v[0])
+		VMOVUPS(f(v)[0], mask, Mem{Base: dst})
 	} else {
 		mask, count := YMM(), XMM()
 		VMOVD(n.As32(), count)
 		VPBROADCASTD(count, mask)
 		VPCMPGTD(laneIndex(), mask, mask)
-		VMASKMOVPS(Mem{Base: x}, mask, v)
-		VMASKMOVPS(f(v), mask, Mem{Base: dst})
+		VMASKMOVPS(Mem{Base: x}, mask, v[0])
+		VMASKMOVPS(f(v)[0], mask, Mem{Base: dst})
 	}
 	ADDQ(I32(bytes), x)
 	ADDQ(I32(bytes), dst)
@@ -87,6 +107,14 @@ func (w *isa) elementwise(name, formula string, f func(x VecVirtual) VecVirtual)
 	Label("done")
 	VZEROUPPER()
 	RET()
+}
+
+func (w *isa) vectors(n int) []VecVirtual {
+	v := make([]VecVirtual, n)
+	for i := range v {
+		v[i] = w.vector()
+	}
+	return v
 }
 
 // constants holds the constants defined so far, by their bits.
@@ -124,18 +152,39 @@ func laneIndex() Mem {
 	return lanesMem
 }
 
-// with emits an operation whose first operand is a constant in memory.
-func (w *isa) with(op, opBroadcast func(...Op), constant Mem, rest ...Op) {
-	if w == avx512 {
-		op = opBroadcast
+func floats(x ...float64) []Mem {
+	m := make([]Mem, len(x))
+	for i := range x {
+		m[i] = float(x[i])
 	}
-	op(append([]Op{constant}, rest...)...)
+	return m
 }
 
-// constant returns a register that holds a constant.
+// with emits an operation whose first operand is a constant.
+func (w *isa) with(op, opBroadcast func(...Op), constant Mem, rest ...Op) {
+	var first Op = constant
+	if v, ok := w.kept[constant]; ok {
+		first = v
+	} else if w == avx512 {
+		op = opBroadcast
+	}
+	op(append([]Op{first}, rest...)...)
+}
+
+// constant returns a register that holds a constant and must not be written.
 func (w *isa) constant(m Mem) VecVirtual {
+	if v, ok := w.kept[m]; ok {
+		return v
+	}
+	return w.fresh(m)
+}
+
+// fresh returns a register of its own that holds a constant.
+func (w *isa) fresh(m Mem) VecVirtual {
 	v := w.vector()
-	if w == avx512 {
+	if k, ok := w.kept[m]; ok {
+		VMOVAPS(k, v)
+	} else if w == avx512 {
 		VBROADCASTSS(m, v)
 	} else {
 		VMOVUPS(m, v)
@@ -144,11 +193,16 @@ func (w *isa) constant(m Mem) VecVirtual {
 }
 
 // horner emits c[0] + x (c[1] + x (c[2] + …)).
-func (w *isa) horner(x VecVirtual, c ...float64) VecVirtual {
+func (w *isa) horner(x []VecVirtual, c ...float64) []VecVirtual {
 	last := len(c) - 1
-	p := w.constant(float(c[last]))
-	for i := last - 1; i >= 0; i-- {
-		w.with(VFMADD213PS, VFMADD213PS_BCST, float(c[i]), x, p)
+	p := make([]VecVirtual, len(x))
+	for i := range p {
+		p[i] = w.fresh(float(c[last]))
+	}
+	for k := last - 1; k >= 0; k-- {
+		for i := range p {
+			w.with(VFMADD213PS, VFMADD213PS_BCST, float(c[k]), x[i], p[i])
+		}
 	}
 	return p
 }
