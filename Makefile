@@ -17,15 +17,16 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # The README's picture, by the README's first command.
-picture:
-	$(GO) run ./cmd/revgen train -o runs/picture
+picture: build
+	./revgen train -o runs/picture
 	cp runs/picture/figures/distributions.svg docs/ising.svg
 
-# docs/results.md and its figures. About an hour and a half on two cores; what
-# was interrupted continues.
-results:
-	$(GO) run ./cmd/revgen reproduce --preset paper -o runs/results
-	$(GO) run ./cmd/revgen reproduce --preset best --seeds 5 -o runs/results
+# docs/results.md and its figures, which takes about an hour and a half on two
+# cores; what was interrupted continues. The program is built so that results
+# name its revision.
+results: build
+	./revgen reproduce --preset paper -o runs/results
+	./revgen reproduce --preset best --seeds 5 -o runs/results
 	cp runs/results/results.md docs/results.md
 	mkdir -p docs/figures
 	cp runs/results/figures/*.svg docs/figures/
