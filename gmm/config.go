@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
 )
@@ -58,9 +59,11 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
 	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
-	// and (s′, s), or "stationarity", the MMD between the laws of s and s′,
-	// which tests invariance instead of detailed balance.
-	Objective string        `json:"objective"`
+	// and (s′, s); "stationarity", the MMD between the laws of s and s′, which
+	// tests invariance instead of detailed balance; or "kfd", the least-squares
+	// witness of irreversibility in random features (package kfd).
+	Objective string `json:"objective"`
+	// Kernel and Statistic are those of both MMDs.
 	Kernel    mmd.Kernel    `json:"kernel"`
 	Statistic mmd.Statistic `json:"statistic"`
 	// DensityWeight, if positive, multiplies the stationarity loss's gradient of
@@ -68,7 +71,14 @@ type LossConfig struct {
 	// of its value at 0, between the sample and the others: without it, regions
 	// of low density hardly count.
 	DensityWeight float64        `json:"density_weight"`
+	Witness       WitnessConfig  `json:"witness"`
 	Boundary      BoundaryConfig `json:"boundary"`
+}
+
+// WitnessConfig describes the kfd objective.
+type WitnessConfig struct {
+	kfd.Config
+	Features kfd.Features `json:"features"`
 }
 
 // BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
@@ -83,7 +93,7 @@ type BoundaryConfig struct {
 var (
 	kinds      = []string{"realnvp", "residual"}
 	partitions = []string{"parity", "halves"}
-	objectives = []string{"reversibility", "stationarity"}
+	objectives = []string{"reversibility", "stationarity", "kfd"}
 )
 
 func oneOf(key, value string, allowed []string) error {
@@ -179,6 +189,12 @@ func (l *LossConfig) validate(dim int) error {
 	}
 	if err := l.Kernel.Validate(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
+	}
+	if err := l.Witness.Validate(); err != nil {
+		return fmt.Errorf("witness.%w", err)
+	}
+	if err := l.Witness.Features.Validate(); err != nil {
+		return fmt.Errorf("witness.features.%w", err)
 	}
 	b := &l.Boundary
 	switch {

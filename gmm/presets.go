@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 )
@@ -64,7 +65,11 @@ func paper() *Config {
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 			},
 			Statistic: mmd.V,
-			Boundary:  BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+			Witness: WitnessConfig{
+				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
+				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
+			},
+			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/pool"
@@ -71,7 +72,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	s.noise = make([]float32, n*s.nets.latent)
 	s.weights = s.nets.newWeights(true)
 	s.lanes = nn.NewLanes(n, s.nets.params, workers)
-	if s.loss, err = c.Loss.estimator(n, d, workers); err != nil {
+	if s.loss, err = c.Loss.estimator(n, d, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	s.blocks = make([]block, s.lanes.Blocks())
@@ -104,11 +105,28 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 }
 
 // estimator builds the discrepancy for batches of n states.
-func (l *LossConfig) estimator(n, dim int, workers *pool.Pool) (lossGradient, error) {
-	if l.Objective == "stationarity" {
+func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+	switch l.Objective {
+	case "stationarity":
 		return mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
+	case "kfd":
+		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
 	}
 	return mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
+}
+
+// State returns what a witness carries from step to step.
+func (s *system) State() []engine.Section {
+	random, ok := s.loss.(*kfd.Random)
+	if !ok {
+		return nil
+	}
+	w := random.Witness
+	return []engine.Section{
+		{Name: "kfd.second", Float32: w.Second},
+		{Name: "kfd.factor", Float32: w.Factor},
+		{Name: "kfd.taken", Float64: w.Taken},
+	}
 }
 
 func (s *system) NumParams() int          { return s.nets.params }
@@ -157,5 +175,6 @@ func (s *system) Backward(params, grad []float32) {
 
 var (
 	_ engine.System      = (*system)(nil)
+	_ engine.Stateful    = (*system)(nil)
 	_ engine.TensorNamer = (*system)(nil)
 )

@@ -28,7 +28,12 @@ func testConfigs() map[string]*Config {
 		}),
 		"stationarity": small(func(c *Config) {
 			c.Transition.Sigma = []float64{0.3, 1, 2}
-			c.Loss = LossConfig{Objective: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3}}, Statistic: mmd.U, DensityWeight: 0.002}
+			c.Loss.Objective, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
+			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
+		}),
+		"kfd": small(func(c *Config) {
+			c.Transition.Sigma = []float64{0.3, 1, 2}
+			c.Loss.Objective, c.Loss.Witness.Features.Number = "kfd", 48
 		}),
 		"five dimensions": small(func(c *Config) {
 			c.Target = randomMixture(5, 3, 1)

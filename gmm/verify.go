@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/stat"
@@ -38,6 +39,7 @@ type subject struct {
 	integrate    func(d *sampler, g *grid) overlap
 	naive        map[string]naiveLoss
 	estimator    func(l *LossConfig, n, dim int) (lossGradient, error)
+	witness      func(m *kfd.Random, s, t, grad []float64) (loss float64, witness [2]func(x []float64) float64)
 	penalty      func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward     func(s *system, params, grad []float32)
 }
@@ -58,18 +60,27 @@ func newSubject(workers *pool.Pool) *subject {
 		flowDensity:  (*flowPass).logDensity,
 		integrate:    func(d *sampler, g *grid) overlap { all, _ := d.integrate(g); return all },
 		naive:        map[string]naiveLoss{"reversibility": mmd.Naive, "stationarity": mmd.StationarityNaive},
-		estimator:    func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, workers) },
+		estimator:    func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, 1, workers) },
+		witness:      (*kfd.Random).Naive,
 		penalty:      (*boundary).add,
 		backward:     (*system).Backward,
 	}
 }
 
 func (v *subject) checks() []func() ([]engine.Check, error) {
-	return []func() ([]engine.Check, error){
+	list := []func() ([]engine.Check, error){
 		v.checkDensity, v.checkDetailedBalance, v.checkSamples, v.checkLongRun,
 		v.checkFlow, v.checkDistances,
-		v.checkNaiveGradients, v.checkEstimators, v.checkPenalty, v.checkBackpropagation, v.checkPopulation,
+		v.checkNaiveGradients, v.checkEstimators, v.checkWitness, v.checkPenalty,
 	}
+	residual := GeneratorConfig{Kind: "residual", Depth: 3, Hidden: []int{32, 24}, Slope: 0.01, Gain: 1, Latent: 4}
+	for _, g := range []GeneratorConfig{paper().Generator, residual} {
+		list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(g) })
+	}
+	for _, objective := range objectives {
+		list = append(list, func() ([]engine.Check, error) { return v.checkPopulation(objective) })
+	}
+	return list
 }
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
