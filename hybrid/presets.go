@@ -71,6 +71,6 @@ func best() *Config {
 func quick() *Config {
 	c := best()
 	c.Preset = "quick"
-	c.Training.Steps = 3000
+	c.Training.Steps = 6000
 	return c
 }
