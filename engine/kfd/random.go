@@ -54,12 +54,13 @@ type Random struct {
 	zero            []float32 // [max(r, dim)]
 	workers         *pool.Pool
 
-	features, change []float32    // φ(s) and φ(s) − φ(s′), [n][r]
-	slopes           []float32    // ∂g/∂(ω·s), [n][r]
-	products         [][]float32  // E[δδᵀ] of each lane
-	sums             [2][]float64 // Σ δ over each half of the batch
-	coefficients     [2][]float32 // of the witness that drives each half
-	finite           []bool       // of each piece
+	features, change []float32      // φ(s) and φ(s) − φ(s′), [n][r]
+	slopes           []float32      // ∂g/∂(ω·s), [n][r]
+	products         [][]float32    // E[δδᵀ] of each lane
+	partial          [][2][]float32 // Σ δ of each piece, by half of the batch
+	sums             [2][]float64   // E[δ] over each half of the batch
+	coefficients     [2][]float32   // of the witness that drives each half
+	finite           []bool         // of each piece
 
 	s, t, grad                               []float32 // of the call in progress
 	featurise, multiply, merge, add, descend func(int)
@@ -98,6 +99,10 @@ func NewRandom(n, dim int, f Features, c Config, seed uint64, workers *pool.Pool
 		finite:   make([]bool, pieces(n)),
 	}
 	m.draw(f, seed)
+	m.partial = make([][2][]float32, pieces(n))
+	for p := range m.partial {
+		m.partial[p] = [2][]float32{make([]float32, r), make([]float32, r)}
+	}
 	for lane := range m.products {
 		m.products[lane] = make([]float32, r*r+r)
 	}
@@ -179,7 +184,7 @@ func (m *Random) bounds(piece int) (lo, hi int) {
 	return piece * rowsPerPiece, min((piece+1)*rowsPerPiece, m.n)
 }
 
-// featurisePiece computes φ(s) and φ(s) − φ(s′).
+// featurisePiece computes φ(s), φ(s) − φ(s′) and the latter's sums.
 func (m *Random) featurisePiece(piece int) {
 	lo, hi := m.bounds(piece)
 	// tanh would hide an infinity.
@@ -189,9 +194,15 @@ func (m *Random) featurisePiece(piece int) {
 		asm.DenseForward(phi, states[lo*m.dim:hi*m.dim], m.packed, m.offset, hi-lo, m.dim, m.r, 1)
 		asm.Tanh(phi, phi)
 	}
-	change := m.change[lo*m.r : hi*m.r]
-	for i, v := range m.features[lo*m.r : hi*m.r] {
-		change[i] = v - change[i]
+	partial := &m.partial[piece]
+	clear(partial[0])
+	clear(partial[1])
+	for i := lo; i < hi; i++ {
+		change := m.change[i*m.r:][:m.r]
+		for k, v := range m.features[i*m.r:][:m.r] {
+			change[k] = v - change[k]
+		}
+		asm.Accumulate(partial[m.half(i)], change)
 	}
 }
 
@@ -223,21 +234,16 @@ func (m *Random) mergeRow(k int) {
 func (m *Random) addColumns(piece int) {
 	first := piece * sumColumns
 	last := min(first+sumColumns, m.r)
-	for half := range m.sums {
-		clear(m.sums[half][first:last])
-	}
-	var count [2]float64
-	for i := range m.n {
-		half := m.half(i)
-		count[half]++
-		sums := m.sums[half][first:last]
-		for k, v := range m.change[i*m.r+first : i*m.r+last] {
-			sums[k] += float64(v)
+	for half, sums := range m.sums {
+		clear(sums[first:last])
+		for _, partial := range m.partial {
+			for k, v := range partial[half][first:last] {
+				sums[first+k] += float64(v)
+			}
 		}
-	}
-	for half := range m.sums {
+		count := float64((m.n + 1 - half) / 2)
 		for k := first; k < last; k++ {
-			m.sums[half][k] /= count[half]
+			sums[k] /= count
 		}
 	}
 }
