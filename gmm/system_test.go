@@ -1,6 +1,7 @@
 package gmm
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -74,6 +75,29 @@ func TestStepsAreTheSameForAnyThreads(t *testing.T) {
 			require.Zero(t, testing.AllocsPerRun(3, func() { require.NoError(t, trainer.Step()) }), name)
 			workers.Close()
 		}
+	}
+}
+
+// TestResume stops every configuration half-way and expects the same bits at the
+// end as without.
+func TestResume(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, c := range testConfigs() {
+		c.Training.LogEvery = 1
+		want, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		require.NoError(t, err, name)
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err = engine.Train(ctx, c, workers, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+			if p.Step == 3 {
+				cancel()
+			}
+		}})
+		require.ErrorIs(t, err, engine.ErrStopped, name)
+		got, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Resume: "must"})
+		require.NoError(t, err, name)
+		require.Equal(t, want.Params, got.Params, name)
 	}
 }
 
