@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot/vg"
@@ -33,14 +35,36 @@ func SVG(w io.Writer, f *figure.Figure) error {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	// The fonts that follow have Liberation's widths, so that the picture is
-	// the same where it is not installed. Embedded images are PNG.
-	data := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;"))
-	data = bytes.ReplaceAll(data, []byte("data:image/jpg;"), []byte("data:image/png;"))
+	// Images are PNG, and fill their rectangles whatever their pixels' shape.
+	data := bytes.ReplaceAll(b.Bytes(), []byte("data:image/jpg;"), []byte("data:image/png;"))
+	data = bytes.ReplaceAll(data, []byte("<image "), []byte(`<image preserveAspectRatio="none" `))
 	end := bytes.Index(data, []byte("<svg"))
 	end += bytes.IndexByte(data[end:], '>') + 1
-	_, err := fmt.Fprintf(w, "%s\n<title>%s</title>%s", data[:end], html.EscapeString(plain(f.Title)), data[end:])
+	_, err := fmt.Fprintf(w, "%s\n<title>%s</title>\n<desc>%s</desc>%s",
+		data[:end], html.EscapeString(plain(f.Title)), html.EscapeString(describe(f)), data[end:])
 	return err
+}
+
+// describe lists what is written in a figure, for those who cannot see it and
+// for searches, because its text is drawn as outlines.
+func describe(f *figure.Figure) string {
+	var words []string
+	add := func(label string) {
+		if label = plain(label); label != "" && !slices.Contains(words, label) {
+			words = append(words, label)
+		}
+	}
+	for _, row := range f.Rows {
+		for _, p := range row.Panels {
+			add(p.Title)
+			add(p.X.Label)
+			add(p.Y.Label)
+			for _, l := range p.Layers {
+				add(l.Label)
+			}
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 // PNG writes a figure as a PNG image.

@@ -67,17 +67,22 @@ func TestSVG(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Contains(t, text, "<title>Every mark &amp; &lt;scale&gt;</title>")
-	for _, word := range []string{"target", "generated", "line", "band", "stairs", "level", "zero", "one", "density"} {
-		require.Contains(t, text, ">"+word+"<")
-	}
+	require.Contains(t, text, "<desc>x1 and 10−3; x; density; target; generated; line; band; stairs; level</desc>")
+	require.NotContains(t, text, "<text", "text is drawn as outlines, whatever fonts there are")
 	require.Equal(t, 2, strings.Count(text, "data:image/png;base64,"), "a grid and its colours")
 	for _, wrong := range []string{"NaN", "Inf", "data:image/jpg", ">*", "_{"} {
 		require.NotContains(t, text, wrong)
 	}
 
-	other := example()
-	other.Rows[0].Panels[0].Layers[1].Y[3] *= 1.1
-	require.NotEqual(t, text, svg(t, other), "data are shown")
+	for what, change := range map[string]func(*figure.Figure){
+		"data":   func(f *figure.Figure) { f.Rows[0].Panels[0].Layers[1].Y[3] *= 1.1 },
+		"colour": func(f *figure.Figure) { f.Rows[1].Panels[0].Layers[0].Grid.Z[7] *= 1.1 },
+		"name":   func(f *figure.Figure) { f.Rows[0].Panels[1].X.Names[0] = "null" },
+	} {
+		other := example()
+		change(other)
+		require.NotEqual(t, text, svg(t, other), "%s is shown", what)
+	}
 }
 
 func TestPNG(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	stdfont "golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
@@ -108,9 +110,56 @@ func (m markup) Draw(c vg.Canvas, line string, style text.Style, at vg.Point) {
 	c.Rotate(style.Rotation)
 	x := vg.Length(style.XAlign) * style.Width(line)
 	y := style.Height(line)*vg.Length(style.YAlign) - m.Extents(style.Font).Ascent + style.Font.Size
+	var outlines vg.Path
 	for _, f := range parse(line) {
 		face, rise := f.face(m, style.Font)
-		c.FillString(face, vg.Point{X: x, Y: y + rise}, f.text)
+		outlines = appendOutlines(outlines, face, vg.Point{X: x, Y: y + rise}, f.text)
 		x += face.Width(f.text)
 	}
+	c.Fill(outlines)
+}
+
+// appendOutlines adds the outlines of a text that begins at a point of its
+// baseline. Text is drawn as outlines so that a picture looks the same where
+// its font is not installed.
+func appendOutlines(path vg.Path, face font.Face, at vg.Point, s string) vg.Path {
+	var buffer sfnt.Buffer
+	units := fixed.Int26_6(face.Face.UnitsPerEm())
+	scale := face.Font.Size / vg.Length(units)
+	point := func(p fixed.Point26_6) vg.Point {
+		return vg.Point{X: at.X + scale*vg.Length(p.X), Y: at.Y - scale*vg.Length(p.Y)}
+	}
+	for _, r := range s {
+		glyph, err := face.Face.GlyphIndex(&buffer, r)
+		if err != nil {
+			continue
+		}
+		segments, err := face.Face.LoadGlyph(&buffer, glyph, units, nil)
+		if err != nil {
+			continue
+		}
+		open := false
+		for _, segment := range segments {
+			a := segment.Args
+			switch segment.Op {
+			case sfnt.SegmentOpMoveTo:
+				if open {
+					path.Close()
+				}
+				path.Move(point(a[0]))
+				open = true
+			case sfnt.SegmentOpLineTo:
+				path.Line(point(a[0]))
+			case sfnt.SegmentOpQuadTo:
+				path.QuadTo(point(a[0]), point(a[1]))
+			case sfnt.SegmentOpCubeTo:
+				path.CubeTo(point(a[0]), point(a[1]), point(a[2]))
+			}
+		}
+		if open {
+			path.Close()
+		}
+		at.X += face.Width(string(r))
+	}
+	return path
 }
