@@ -16,7 +16,7 @@ import (
 func gaussianSystem(t *testing.T, target TargetConfig, workers *pool.Pool) (*system, []float32) {
 	c := paper()
 	c.Target = target
-	c.Generator.Gain = 1e-30
+	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = 1e-30, 2, []int{4}
 	c.Loss.Boundary.Center = nil
 	require.NoError(t, c.Validate())
 	sys, err := c.New(workers)

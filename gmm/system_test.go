@@ -17,6 +17,7 @@ func testConfigs() map[string]*Config {
 	small := func(change func(c *Config)) *Config {
 		c := paper()
 		c.Training.Batch, c.Training.Steps = 700, 5
+		c.Generator.Depth, c.Generator.Hidden = 3, []int{24, 24}
 		c.Evaluation.Samples = 3000
 		change(c)
 		return c

@@ -92,7 +92,7 @@ func numericalLogVolume(state func(z []float64) []float64, z []float64) float64 
 func (v *subject) checkDistances() ([]engine.Check, error) {
 	const mu, variance = 0.4, 1.5
 	c := paper()
-	c.Generator.Gain = math.SmallestNonzeroFloat32
+	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
 	c.Target = TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{mu, 0}, Covariance: [][]float64{{variance, 0}, {0, variance}}}}}
 	sys, err := c.New(v.workers)
 	if err != nil {
