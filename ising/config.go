@@ -57,8 +57,10 @@ type GeneratorConfig struct {
 	WidthUnit string `json:"width_unit"`
 	// FinalWidth is reached geometrically at the last step.
 	FinalWidth float64 `json:"final_width"`
-	// Symmetry is "none", or "z2" to flip each sample as a whole with
-	// probability ½, for targets without a field.
+	// Symmetry is the group of which each sample is taken through a random
+	// element: "none"; "z2", to flip all spins with probability ½, for targets
+	// without a field; "lattice", the translations, rotations and reflections
+	// of the periodic square; or "z2+lattice", both.
 	Symmetry string `json:"symmetry"`
 }
 
@@ -98,7 +100,6 @@ var (
 	proposals  = []string{"single", "mixture", "multi-spin"}
 	objectives = []string{"mmd", "kfd"}
 	averages   = []string{"sampled", "exact"}
-	symmetries = []string{"none", "z2"}
 	heads      = []string{"sign", "bernoulli"}
 	gradients  = []string{"surrogate", "difference"}
 	units      = []string{"absolute", "spread"}
@@ -186,7 +187,7 @@ func (c *Config) validateEstimator() error {
 	}
 	exact := l.Average == "exact"
 	switch {
-	case g.Symmetry == "z2" && c.Target.H != 0:
+	case newSymmetry(g.Symmetry, c.Target.L).flip && c.Target.H != 0:
 		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", c.Target.H)
 	case exact && c.Target.L*c.Target.L > enumerable:
 		return fmt.Errorf("loss.average: exact needs the transition matrix of all configurations, at most %d spins; target.l = %d has %d", enumerable, c.Target.L, c.Target.L*c.Target.L)

@@ -36,6 +36,8 @@ type enumeratedObjective struct {
 	p, g   [2][]float32   // by half of the batch
 	blocks [][2][]float32 // partial sums of p
 	tree   []*tree        // by lane, for Rao–Blackwell
+	orbits *orbits        // of the generator's symmetry, nil if it has none
+	means  []float64      // over orbits
 	count  func(block, lo, hi int, _ []float32)
 	rate   float64
 }
@@ -66,6 +68,10 @@ func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	for range s.lanes.Blocks() {
 		o.blocks = append(o.blocks, [2][]float32{make([]float32, n), make([]float32, n)})
 		o.tree = append(o.tree, newTree(s.model.N))
+	}
+	if y := s.generator.symmetry; !y.trivial() {
+		o.orbits = y.orbits()
+		o.means = make([]float64, len(o.orbits.size))
 	}
 	o.count = o.countBlock
 	return o, nil
@@ -130,13 +136,8 @@ func (o *enumeratedObjective) discrepancy(uint32) float64 {
 // symmetrise averages a function of configurations over the symmetry of the
 // generator's output.
 func (o *enumeratedObjective) symmetrise(f []float32) {
-	if o.s.config.Generator.Symmetry == "none" {
-		return
-	}
-	for i := range f[:len(f)/2] {
-		j := len(f) - 1 - i
-		f[i] = (f[i] + f[j]) / 2
-		f[j] = f[i]
+	if o.orbits != nil {
+		o.orbits.average(f, o.means)
 	}
 }
 

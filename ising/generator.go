@@ -25,28 +25,35 @@ type headScratch struct {
 	uniforms []float32 // for bernoulli draws
 	odds     []float32 // exp(−2h), likewise
 	words    []uint32  // for symmetrisation
+	mover    *mover
 }
 
 func (g *generator) newHeadScratch(rows int) *headScratch {
-	return &headScratch{make([]float32, rows*4*rng.Blocks(g.spins)), make([]float32, rows*g.spins), make([]uint32, 4*rows)}
+	return &headScratch{
+		make([]float32, rows*4*rng.Blocks(g.spins)), make([]float32, rows*g.spins),
+		make([]uint32, 4*rows), newMover(g.symmetry),
+	}
 }
 
 // A generator is G_θ: Gaussian noise z through a perceptron to N logits h, and
 // from logits to packed spins.
 type generator struct {
-	net    *nn.MLP
-	config GeneratorConfig
-	spins  int // N
-	words  int // of a configuration
+	net      *nn.MLP
+	config   GeneratorConfig
+	symmetry symmetry
+	spins    int // N
+	words    int // of a configuration
 }
 
-func newGenerator(c GeneratorConfig, spins int) *generator {
+// newGenerator returns a generator of configurations of the l×l lattice.
+func newGenerator(c GeneratorConfig, l int) *generator {
 	sizes := append([]int{c.Latent}, c.Hidden...)
 	return &generator{
-		net:    nn.NewMLP(float32(c.Slope), append(sizes, spins)...),
-		config: c,
-		spins:  spins,
-		words:  bitspin.Words(spins),
+		net:      nn.NewMLP(float32(c.Slope), append(sizes, l*l)...),
+		config:   c,
+		symmetry: newSymmetry(c.Symmetry, l),
+		spins:    l * l,
+		words:    bitspin.Words(l * l),
 	}
 }
 
@@ -64,9 +71,9 @@ func (g *generator) initialize(params []float32, seed uint64) {
 
 // forward fills rows lo … hi−1 of a with the activations of the samples whose
 // indices in the streams start at first, and packs their spins into the same
-// rows of spins. With a symmetry, mirrored tells which of these samples were
-// flipped as a whole after their logits became spins.
-func (g *generator) forward(a nn.Activations, spins []uint64, mirrored []bool, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
+// rows of spins. With a symmetry, moves tells which of its elements each of these
+// samples was taken through after its logits became spins.
+func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
 	rng.Normals(a[0][lo*d:hi*d], d, &from.latent, first)
 	g.net.Forward(a, p, params, lo, hi)
@@ -77,25 +84,13 @@ func (g *generator) forward(a nn.Activations, spins []uint64, mirrored []bool, p
 	} else {
 		asm.SignMask(out, logits, hi-lo, g.spins)
 	}
-	if g.config.Symmetry == "z2" {
-		g.mirror(out, mirrored[lo:hi], &from.symmetry, first, scratch.words)
+	if g.symmetry.trivial() {
+		return
 	}
-}
-
-// mirror flips each configuration as a whole with probability ½.
-func (g *generator) mirror(spins []uint64, mirrored []bool, c *asm.Counter, first uint64, words []uint32) {
-	words = words[:4*len(mirrored)]
-	asm.PhiloxBlocks(words, c, first)
-	last := ^uint64(0) >> (uint(-g.spins) & 63)
-	for r := range mirrored {
-		mirrored[r] = words[4*r]&1 == 1
-		if mirrored[r] {
-			config := spins[r*g.words:][:g.words]
-			for k := range config {
-				config[k] = ^config[k]
-			}
-			config[g.words-1] &= last
-		}
+	moves = moves[lo:hi]
+	g.symmetry.draw(moves, &from.symmetry, first, scratch.words)
+	for r, e := range moves {
+		scratch.mover.apply(out[r*g.words:], e)
 	}
 }
 

@@ -27,7 +27,7 @@ type sampler struct {
 type samplerBuffers struct {
 	activations nn.Activations
 	head        *headScratch
-	mirrored    []bool
+	moves       []element
 }
 
 func (s *system) newSampler(params []float32) *sampler {
@@ -35,7 +35,7 @@ func (s *system) newSampler(params []float32) *sampler {
 	d := &sampler{s: s, params: params, packed: net.NewPacked(false), free: make(chan *samplerBuffers, s.workers.Threads())}
 	net.Pack(d.packed, params)
 	for range s.workers.Threads() {
-		d.free <- &samplerBuffers{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows()), make([]bool, nn.BlockRows())}
+		d.free <- &samplerBuffers{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows()), make([]element, nn.BlockRows())}
 	}
 	d.run = d.piece
 	return d
@@ -58,7 +58,7 @@ func (d *sampler) piece(piece int) {
 
 	seed := s.config.Training.Seed
 	from := sampleStreams(seed)
-	s.generator.forward(b.activations, dst, b.mirrored, d.packed, d.params, 0, rows, &from, first, b.head)
+	s.generator.forward(b.activations, dst, b.moves, d.packed, d.params, 0, rows, &from, first, b.head)
 	if d.refine > 0 {
 		moving := rng.Stream(seed, rng.SampleTransition, 0)
 		var stats bitspin.Stats

@@ -25,7 +25,7 @@ type system struct {
 	packed      *nn.Packed
 	activations nn.Activations
 	spins       []uint64  // s, packed
-	mirrored    []bool    // flipped as a whole by the symmetry
+	moves       []element // of the symmetry, that made s of the spin layer's output
 	grad        []float32 // ∂L/∂h, [batch][spins]
 	heads       []*headScratch
 	scratch     []*nn.Scratch
@@ -59,7 +59,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.N)}
+	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.L)}
 	if s.metropolis, err = bitspin.NewMetropolis(model, c.Target.Beta, proposal); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
@@ -67,7 +67,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	s.lanes = nn.NewLanes(n, net.NumParams(), workers)
 	s.packed = net.NewPacked(true)
 	s.activations = net.NewActivations(n)
-	s.spins, s.mirrored = make([]uint64, n*s.generator.words), make([]bool, n)
+	s.spins, s.moves = make([]uint64, n*s.generator.words), make([]element, n)
 	s.grad = make([]float32, n*model.N)
 	for range s.lanes.Count() {
 		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
@@ -114,7 +114,7 @@ func (s *system) Generate(params []float32, step uint32) {
 }
 
 func (s *system) generateRows(block, lo, hi int, _ []float32) {
-	s.generator.forward(s.activations, s.spins, s.mirrored, s.packed, s.params, lo, hi, &s.from, uint64(lo), s.heads[block])
+	s.generator.forward(s.activations, s.spins, s.moves, s.packed, s.params, lo, hi, &s.from, uint64(lo), s.heads[block])
 	var sum, squares float64
 	for _, h := range s.activations.Output()[lo*s.model.N : hi*s.model.N] {
 		sum += float64(h)
@@ -141,20 +141,17 @@ func (s *system) backwardRows(lane, lo, hi int, grad []float32) {
 	s.generator.net.Backward(grad, nil, s.grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
 }
 
-// straightThrough turns rows lo … hi−1 of grad from ∂L/∂s into ∂L/∂h.
+// straightThrough turns rows lo … hi−1 of grad, all of one block, from ∂L/∂s
+// into ∂L/∂h.
 func (s *system) straightThrough(lo, hi int) {
 	n := s.model.N
-	straightThrough(s.grad[lo*n:hi*n], s.activations.Output()[lo*n:hi*n], s.width)
-	if s.config.Generator.Symmetry == "none" {
-		return
-	}
-	for r := lo; r < hi; r++ {
-		if s.mirrored[r] {
-			for i := range s.grad[r*n : (r+1)*n] {
-				s.grad[r*n+i] = -s.grad[r*n+i]
-			}
+	if !s.generator.symmetry.trivial() {
+		mover := s.heads[lo/nn.BlockRows()].mover
+		for r := lo; r < hi; r++ {
+			mover.pullBack(s.grad[r*n:(r+1)*n], s.moves[r])
 		}
 	}
+	straightThrough(s.grad[lo*n:hi*n], s.activations.Output()[lo*n:hi*n], s.width)
 }
 
 // pairObjective is the paper's: one s′ for each s, and the maximum mean

@@ -122,10 +122,10 @@ func (f fixed) state() []engine.Section    { return nil }
 // Straight-through then makes Backward the gradient of Σ c·tanh(h/τ), which
 // is differentiated in float64.
 func TestBackwardMatchesCentralDifferences(t *testing.T) {
-	for _, head := range []string{"sign", "bernoulli"} {
+	for i, head := range []string{"sign", "bernoulli", "sign", "bernoulli"} {
 		c := small(t, "paper")
 		c.Training.Batch = 300
-		c.Generator.Head = head
+		c.Generator.Head, c.Generator.Symmetry = head, symmetries[i]
 		if head == "sign" {
 			c.Generator.Width, c.Generator.FinalWidth = 0.7, 0.3
 		}
@@ -155,7 +155,11 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			var sum float64
 			for row := range c.Training.Batch {
 				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
-					sum += seeds[row*9+d] * math.Tanh(h/s.width)
+					e := s.moves[row]
+					if e.flipped {
+						h = -h
+					}
+					sum += seeds[row*9+destination(3, d, e)] * math.Tanh(h/s.width)
 				}
 			}
 			return sum
@@ -391,7 +395,7 @@ func TestWitnessPointsAtTheLogRatio(t *testing.T) {
 // for any number of threads, nothing allocated, and the state is complete.
 func TestWitnessStepsAreReproducible(t *testing.T) {
 	for _, head := range []string{"sign", "bernoulli"} {
-		for _, symmetry := range []string{"none", "z2"} {
+		for _, symmetry := range symmetries {
 			c := kfdConfig(t, head, symmetry, head == "bernoulli")
 			c.Loss.Witness.Every = 2
 			a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
@@ -475,7 +479,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 // TestWalshGradientIsTheDifferenceOfTheWitness recomputes the witness from its
 // definition and flips single spins.
 func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
-	for _, symmetry := range []string{"none", "z2"} {
+	for _, symmetry := range symmetries {
 		c := kfdConfig(t, "sign", symmetry, false)
 		c.Target.L, c.Loss.Average, c.Loss.Witness.Rank = 4, "sampled", 150
 		trainer := newTrainer(t, c, 2)
@@ -500,11 +504,12 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 			half := 2 * i / n
 			want += (witness(half, spins) - witness(half, o.next[i])) / float64(n)
 			for d := range 16 {
-				change := witness(half, spins^1<<d) - witness(half, spins)
-				sign := float64(2*(spins>>d&1)) - 1
+				to := destination(4, d, s.moves[i])
+				change := witness(half, spins^1<<to) - witness(half, spins)
+				sign := float64(2*(spins>>to&1)) - 1
 				th := math.Tanh(float64(logits[i*16+d]) / s.width)
 				dh := -0.5 * sign * change * (1 - th*th) / s.width / float64(n)
-				if s.mirrored[i] {
+				if s.moves[i].flipped {
 					dh = -dh
 				}
 				require.InDelta(t, dh, float64(s.grad[i*16+d]), 1e-5*(1+math.Abs(dh)))

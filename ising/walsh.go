@@ -77,7 +77,7 @@ func newWalshObjective(s *system) (*walshObjective, error) {
 	c := s.config
 	n, w := c.Training.Batch, c.Loss.Witness
 	o := &walshObjective{pairMoves: newPairMoves(s)}
-	o.masks = walshMasks(s.model.N, w.Rank, w.Bandwidth, c.Generator.Symmetry == "z2", c.Training.Seed)
+	o.masks = walshMasks(s.model.N, w.Rank, w.Bandwidth, s.generator.symmetry.flip, c.Training.Seed)
 	r := len(o.masks)
 	rho := math.Exp(-2 / (w.Bandwidth * w.Bandwidth))
 	penalty := make([]float32, r)

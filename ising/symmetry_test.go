@@ -1,0 +1,249 @@
+package ising
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+)
+
+// destination returns where an element takes the spin of a site, by the
+// definition in coordinates, independently of mover.
+func destination(l, site int, e element) int {
+	r, c := site/l, site%l
+	if e.point&1 != 0 {
+		r, c = c, r
+	}
+	if e.point&2 != 0 {
+		r = l - 1 - r
+	}
+	if e.point&4 != 0 {
+		c = l - 1 - c
+	}
+	return (r+int(e.row))%l*l + (c+int(e.column))%l
+}
+
+// image applies an element to a configuration of one word.
+func image(m *mover, s uint64, e element) uint64 {
+	config := []uint64{s}
+	m.apply(config, e)
+	return config[0]
+}
+
+// TestSymmetryIsAGroup composes all pairs of elements of the 3×3 lattice, as
+// permutations of its 512 configurations: they are closed, hold the identity
+// and every inverse, and no two are equal.
+func TestSymmetryIsAGroup(t *testing.T) {
+	for _, name := range symmetries {
+		y := newSymmetry(name, 3)
+		m := newMover(y)
+		require.Equal(t, map[string]int{"none": 1, "z2": 2, "lattice": 72, "z2+lattice": 144}[name], y.order())
+		// The images of nine single spins and of none determine an element.
+		type table [10]uint64
+		tables, known := make([]table, y.order()), map[table]bool{}
+		for i := range tables {
+			for k := range 9 {
+				tables[i][k] = image(m, 1<<k, y.element(i))
+			}
+			tables[i][9] = image(m, 0, y.element(i))
+			require.False(t, known[tables[i]], "%s: element %d appears twice", name, i)
+			known[tables[i]] = true
+		}
+		identity := table{1, 2, 4, 8, 16, 32, 64, 128, 256, 0}
+		require.True(t, known[identity])
+		for i := range tables {
+			inverses := 0
+			for j := range tables {
+				var product table
+				for k, s := range tables[j] {
+					product[k] = image(m, s, y.element(i))
+				}
+				require.True(t, known[product], "%s: %d·%d is not an element", name, i, j)
+				if product == identity {
+					inverses++
+				}
+			}
+			require.Equal(t, 1, inverses)
+		}
+	}
+}
+
+// TestSymmetryKeepsTheEnergy applies every element to every configuration of
+// the 3×3 lattice, and random ones on lattices of several words.
+func TestSymmetryKeepsTheEnergy(t *testing.T) {
+	for _, name := range symmetries {
+		y := newSymmetry(name, 3)
+		field := 0.375
+		if y.flip {
+			field = 0
+		}
+		model, err := bitspin.NewModel(3, -0.75, field)
+		require.NoError(t, err)
+		m := newMover(y)
+		for i := range y.order() {
+			for s := range uint64(512) {
+				require.Equal(t, model.Energy([]uint64{s}), model.Energy([]uint64{image(m, s, y.element(i))}))
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, l := range []int{2, 4, 8, 9, 16} {
+		model, err := bitspin.NewModel(l, 1, 0)
+		require.NoError(t, err)
+		y := newSymmetry("z2+lattice", l)
+		m := newMover(y)
+		s, image := make([]uint64, model.Words), make([]uint64, model.Words)
+		for range 100 {
+			clear(s)
+			for i := range model.N {
+				s[i>>6] |= r.Uint64() & 1 << (i & 63)
+			}
+			e := y.element(r.IntN(y.order()))
+			copy(image, s)
+			m.apply(image, e)
+			require.Equal(t, model.BondSum(s), model.BondSum(image))
+			for i := range model.N {
+				to := destination(l, i, e)
+				up := s[i>>6]>>(i&63)&1 == 1
+				require.Equal(t, up != e.flipped, image[to>>6]>>(to&63)&1 == 1)
+			}
+		}
+	}
+}
+
+// TestPullBackIsTheInverse checks that gradients go where spins came from.
+func TestPullBackIsTheInverse(t *testing.T) {
+	for _, l := range []int{3, 5} {
+		y := newSymmetry("z2+lattice", l)
+		m := newMover(y)
+		grad := make([]float32, l*l)
+		for i := range y.order() {
+			e := y.element(i)
+			for site := range grad {
+				grad[site] = float32(site + 1)
+			}
+			m.pullBack(grad, e)
+			for site, g := range grad {
+				want := float32(destination(l, site, e) + 1)
+				if e.flipped {
+					want = -want
+				}
+				require.Equal(t, want, g)
+			}
+		}
+	}
+}
+
+// TestElementsAreUniform counts draws of elements of the 3×3 lattice. The χ²
+// statistic of 143 degrees of freedom exceeds 236 with probability 10⁻⁶.
+func TestElementsAreUniform(t *testing.T) {
+	y := newSymmetry("z2+lattice", 3)
+	const n = 144 * 500
+	elements, counts := make([]element, n), map[element]int{}
+	y.draw(elements, &asm.Counter{Seed: 3}, 0, make([]uint32, 4*n))
+	for _, e := range elements {
+		counts[e]++
+	}
+	var statistic float64
+	for i := range y.order() {
+		d := float64(counts[y.element(i)]) - n/144
+		statistic += d * d / (n / 144)
+	}
+	require.Less(t, statistic, 236.0)
+
+	part := make([]element, 100)
+	y.draw(part, &asm.Counter{Seed: 3}, 1000, make([]uint32, 400))
+	require.Equal(t, elements[1000:1100], part, "a slice of the same stream")
+}
+
+// symmetrised returns the law of a configuration drawn from p and taken through
+// a uniform element, by its definition.
+func symmetrised(y symmetry, p []float64) []float64 {
+	m, q := newMover(y), make([]float64, len(p))
+	for s, v := range p {
+		for i := range y.order() {
+			q[image(m, uint64(s), y.element(i))] += v / float64(y.order())
+		}
+	}
+	return q
+}
+
+// TestSymmetrisedLaw compares averages over orbits with the definition, and
+// with Burnside's lemma: the mean number of fixed points counts the orbits.
+func TestSymmetrisedLaw(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, name := range symmetries {
+		y := newSymmetry(name, 3)
+		o, m := y.orbits(), newMover(y)
+		fixed := 0
+		for i := range y.order() {
+			for s := range uint64(512) {
+				if image(m, s, y.element(i)) == s {
+					fixed++
+				}
+			}
+		}
+		require.Equal(t, y.order()*len(o.size), fixed)
+
+		p, f := make([]float64, 512), make([]float32, 512)
+		for s := range p {
+			p[s] = r.Float64()
+			f[s] = float32(p[s])
+		}
+		o.average(f, make([]float64, len(o.size)))
+		for s, want := range symmetrised(y, p) {
+			require.InDelta(t, want, f[s], 1e-6)
+		}
+	}
+	require.Len(t, newSymmetry("lattice", 4).orbits().size, 805)
+	require.Len(t, newSymmetry("z2+lattice", 4).orbits().size, 433)
+}
+
+// TestExactGradientUnderSymmetry differentiates the mean of a function over
+// the symmetrised law of a bernoulli head by its logits.
+func TestExactGradientUnderSymmetry(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	logits, g := make([]float32, 9), make([]float32, 512)
+	h := make([]float64, 9)
+	for i := range logits {
+		logits[i] = float32(r.NormFloat64())
+		h[i] = float64(logits[i])
+	}
+	for s := range g {
+		g[s] = float32(r.NormFloat64())
+	}
+	for _, name := range symmetries {
+		y := newSymmetry(name, 3)
+		mean := func() (sum float64) {
+			p := make([]float64, 512)
+			for s := range p {
+				p[s] = 1
+				for i, x := range h {
+					p[s] /= 1 + math.Exp(-2*float64(2*(s>>i&1)-1)*x)
+				}
+			}
+			for s, q := range symmetrised(y, p) {
+				sum += q * float64(g[s])
+			}
+			return sum
+		}
+		o := y.orbits()
+		averaged := append([]float32(nil), g...)
+		o.average(averaged, make([]float64, len(o.size)))
+		grad := make([]float32, 9)
+		newTree(9).gradient(grad, averaged, logits, 1)
+		for i := range h {
+			keep := h[i]
+			h[i] = keep + 1e-5
+			up := mean()
+			h[i] = keep - 1e-5
+			down := mean()
+			h[i] = keep
+			require.InDelta(t, (up-down)/2e-5, grad[i], 1e-5, name)
+		}
+	}
+}
