@@ -28,6 +28,7 @@ results:
 	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
 	./revgen reproduce --preset paper -o runs/results
 	./revgen reproduce --preset best --seeds 5 -o runs/results
+	./revgen reproduce --study all --seeds 5 -o runs/results
 	cp runs/results/results.md docs/results.md
 	mkdir -p docs/figures
 	cp runs/results/figures/*.svg docs/figures/

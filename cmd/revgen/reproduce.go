@@ -37,25 +37,43 @@ The output directory holds a run directory for each preset, setting and seed,
 which the same command continues if it was interrupted; results.json and
 results.md, written after each setting; and figures. Outcomes of other presets
 in the same directory are kept beside the new ones. With several seeds, tables
-hold medians and the range of the error.`, strings.Join(reproduce.Names(), ", ")),
+hold medians and the range of the error.
+
+With --study, train the variants of a study instead, five seeds of each if
+--seeds does not say otherwise, and print one table of their errors, of how many
+runs ended with a warning, and of the time. Studies:
+%s, or all of them.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
 		Example: `  revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
   revgen reproduce --only ising-0.2,ising-0.5 --json
+  revgen reproduce --study ablations-ising --seeds 5 -o results
   revgen reproduce -o results --tables       # results.md again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(_ *cobra.Command, _ []string) error { return p.reproduce(&r) },
 	}
 	flags := cmd.Flags()
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if len(r.Studies) > 0 {
+			if flags.Changed("only") || flags.Changed("preset") {
+				return usagef("--study: a study has its own settings and preset; leave out --only and --preset")
+			}
+			if !flags.Changed("seeds") {
+				r.Seeds = 5
+			}
+		}
+		return p.reproduce(&r)
+	}
 	flags.StringSliceVarP(&r.Presets, "preset", "p", []string{systems[0].Presets[0]}, "presets, separated by commas: "+strings.Join(systems[0].Presets, ", "))
 	flags.StringSliceVar(&r.Only, "only", nil, "settings, separated by commas (default all)")
+	flags.StringSliceVar(&r.Studies, "study", nil, "studies, separated by commas, or all, instead of settings")
 	flags.StringVarP(&r.Dir, "output", "o", filepath.Join("runs", "reproduce"), "output `directory`")
 	flags.StringArrayVarP(&r.Assignments, "set", "s", nil, "set a value of every configuration, `key.path=value`; may be repeated")
 	flags.Var(&r.seed, "seed", "the first seed")
-	flags.IntVar(&r.Seeds, "seeds", 1, "how many seeds, of which the tables hold medians")
+	flags.IntVar(&r.Seeds, "seeds", 1, "how many seeds, of which the tables hold medians (studies: 5)")
 	flags.Var(&r.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables of the directory's results.json and write its results.md again")
 	addThreads(cmd, &r.threads)
 	complete(cmd, "only", func([]string) []string { return reproduce.Names() })
+	complete(cmd, "study", func([]string) []string { return append(reproduce.StudyNames(), "all") })
 	complete(cmd, "preset", func([]string) []string { return systems[0].Presets })
 	return cmd
 }
@@ -79,7 +97,11 @@ func (p *program) reproduce(r *reproduction) error {
 	var m *meter
 	results, err := r.Execute(ctx, systems, workers, reproduce.Observer{
 		Begin: func(run reproduce.Run) {
-			p.say("run %d of %d: %s, %s preset, seed %d: %s", run.Index+1, run.Count, run.Setting.Title, run.Preset, run.Seed, run.Dir)
+			what := run.Setting.Title + ", " + run.Preset + " preset"
+			if run.Study != "" {
+				what = run.Study + ", " + run.Setting.Title
+			}
+			p.say("run %d of %d: %s, seed %d: %s", run.Index+1, run.Count, what, run.Seed, run.Dir)
 			m = p.newMeter(int64(run.Steps), "steps")
 		},
 		Progress: func(now engine.Progress) {
@@ -92,6 +114,12 @@ func (p *program) reproduce(r *reproduction) error {
 				return nil
 			}
 			return p.writeOutcome(o)
+		},
+		Study: func(o *reproduce.StudyOutcome) error {
+			if p.json {
+				return nil
+			}
+			return p.writeStudy(o)
 		},
 	})
 	if err != nil {
@@ -109,7 +137,7 @@ func (p *program) retabulate(dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(results.Outcomes) == 0 {
+	if len(results.Outcomes)+len(results.Studies) == 0 {
 		return usagef("--tables: %s holds no results", dir)
 	}
 	if err := results.Write(dir); err != nil {
@@ -118,6 +146,11 @@ func (p *program) retabulate(dir string) error {
 	if !p.json {
 		for i := range results.Outcomes {
 			if err := p.writeOutcome(&results.Outcomes[i]); err != nil {
+				return err
+			}
+		}
+		for i := range results.Studies {
+			if err := p.writeStudy(&results.Studies[i]); err != nil {
 				return err
 			}
 		}
@@ -137,6 +170,18 @@ func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	for _, warning := range o.Warnings {
 		p.say("warning: %s", warning)
 	}
+	return err
+}
+
+// writeStudy prints one study's table.
+func (p *program) writeStudy(o *reproduce.StudyOutcome) error {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n%s\n\n", o.Title, o.Summary()); err != nil {
+		return err
+	}
+	if err := o.Table().WriteText(p.stdout); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.stdout)
 	return err
 }
 

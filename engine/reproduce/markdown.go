@@ -101,11 +101,10 @@ func seconds(s float64) string {
 func (r *Results) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Results\n\nWritten by `revgen reproduce`. The sampling floor is the expected error of as many exact samples. " + markdownMarks(Legend) + "\n")
-	if len(r.Outcomes) == 0 {
-		return b.String()
+	if len(r.Outcomes) > 0 {
+		b.WriteString("\n## All figures\n\n")
+		_ = r.overview().WriteMarkdown(&b) // writing to b does not fail
 	}
-	b.WriteString("\n## All figures\n\n")
-	_ = r.overview().WriteMarkdown(&b) // writing to b does not fail
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		fmt.Fprintf(&b, "\n## %s, %s preset\n\n%s%s.\nOn %s.\n\n", o.Title, o.Preset, strings.ToUpper(o.Summary()[:1]), o.Summary()[1:], o.Machine.String())
@@ -117,7 +116,128 @@ func (r *Results) Markdown() string {
 			fmt.Fprintf(&b, "\n![%s](figures/%s.svg)\n", name, name)
 		}
 	}
+	r.writeStudies(&b)
 	return b.String()
+}
+
+func (r *Results) writeStudies(b *strings.Builder) {
+	if len(r.Studies) == 0 {
+		return
+	}
+	b.WriteString("\n## Studies\n\n" + StudyLegend + "\n")
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		machine := &s.Variants[0].Machine
+		fmt.Fprintf(b, "\n### %s\n\n`%s`: %s.\nOn %s.\n\n", s.Title, s.Name, s.Summary(), machine.String())
+		t := s.Table()
+		t.Header = append(t.Header, "what it changes")
+		for j := range s.Variants {
+			changes := "–"
+			if c := s.Variants[j].Changed; len(c) > 0 {
+				changes = "`" + strings.Join(c, "` `") + "`"
+			}
+			t.Rows[j] = append(t.Rows[j], changes)
+		}
+		for j := len(s.Variants); j < len(t.Rows); j++ {
+			t.Rows[j] = append(t.Rows[j], "")
+		}
+		_ = t.WriteMarkdown(b)
+	}
+}
+
+// StudyLegend explains the tables of studies.
+const StudyLegend = "Errors are medians over the seeds, with the least and the largest in brackets. Warned counts the runs that ended with a warning: a collapsed mode, say."
+
+// Summary says in one line what a study's runs have in common.
+func (o *StudyOutcome) Summary() string {
+	v := &o.Variants[0]
+	seeds := fmt.Sprintf("seed %d", v.Seeds[0])
+	if n := len(v.Seeds); n > 1 {
+		seeds = fmt.Sprintf("seeds %d to %d", v.Seeds[0], v.Seeds[n-1])
+	}
+	line := o.Preset + " preset"
+	if len(o.Assignments) > 0 {
+		line += " with " + strings.Join(o.Assignments, " ")
+	}
+	return fmt.Sprintf("%s, %s, %s samples measured", line, seeds, figure.Count(v.Samples))
+}
+
+// Table returns a study's variants, one in each row, and below them the sampling
+// floors and the paper's errors where those of all variants are the same.
+func (o *StudyOutcome) Table() *report.Table {
+	t := &report.Table{Header: []string{"variant"}, Left: 1}
+	var names []string
+	for i := range o.Variants {
+		for j := range o.Variants[i].Metrics {
+			if name := o.Variants[i].Metrics[j].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+				t.Header = append(t.Header, report.Label(name))
+			}
+		}
+	}
+	t.Header = append(t.Header, "warned", "steps", "s/run")
+	for i := range o.Variants {
+		v := &o.Variants[i]
+		row := []string{v.Title}
+		for _, name := range names {
+			cell := "–"
+			if m := v.metric(name); m != nil {
+				cell = m.errorText(len(v.Seeds))
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d of %d", v.Warned, len(v.Seeds)), figure.Count(v.Steps), fmt.Sprintf("%.1f", v.Seconds)))
+	}
+	floor := func(m *Metric) string {
+		if m.Floor == 0 {
+			return "–"
+		}
+		return report.Deviation(m.Floor, m.Relative)
+	}
+	for _, below := range []struct {
+		label string
+		cell  func(*Metric) string
+	}{{"sampling floor", floor}, {"paper", paperText}} {
+		if row := o.common(names, below.cell); row != nil {
+			t.Rows = append(t.Rows, slices.Concat([]string{below.label}, row, []string{"", "", ""}))
+		}
+	}
+	return t
+}
+
+// common returns a cell of each metric, or nil if the variants do not agree in
+// them or all are empty.
+func (o *StudyOutcome) common(names []string, cell func(*Metric) string) []string {
+	var row []string
+	empty := true
+	for _, name := range names {
+		text := ""
+		for i := range o.Variants {
+			m := o.Variants[i].metric(name)
+			if m == nil {
+				continue
+			}
+			if this := cell(m); text == "" {
+				text = this
+			} else if text != this {
+				return nil
+			}
+		}
+		row = append(row, text)
+		empty = empty && text == "–"
+	}
+	if empty {
+		return nil
+	}
+	return row
+}
+
+func (o *Outcome) metric(name string) *Metric {
+	i := slices.IndexFunc(o.Metrics, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &o.Metrics[i]
 }
 
 func markdownMarks(s string) string { return strings.ReplaceAll(s, "*", `\*`) }

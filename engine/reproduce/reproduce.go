@@ -23,6 +23,7 @@ type Plan struct {
 	Dir         string   // where runs, figures and results go
 	Presets     []string // one after another
 	Only        []string // names of settings; empty for all
+	Studies     []string // names of studies, or "all", to run instead of settings
 	Seed        uint64   // the first
 	Seeds       int      // how many, Seed, Seed+1, …
 	Assignments []string // key.path=value, for every setting
@@ -39,12 +40,14 @@ type Observer struct {
 	// End is called after each run.
 	End     func(run Run)
 	Warning func(string)
-	// Outcome is called when a setting is complete.
+	// Outcome is called when a setting is complete, Study when a study is.
 	Outcome func(*Outcome) error
+	Study   func(*StudyOutcome) error
 }
 
 // A Run is one training run of a reproduction.
 type Run struct {
+	Study   string // empty for a setting
 	Setting Setting
 	Preset  string
 	Seed    uint64
@@ -57,10 +60,13 @@ type Run struct {
 // evaluations is how many points the curves of errors have.
 const evaluations = 25
 
-// job is one setting with one preset.
+// job is one setting with one preset, or one variant of a study.
 type job struct {
 	setting Setting
 	preset  string
+	study   *Study
+	variant *Variant
+	dir     string          // of the runs, under the plan's
 	configs []engine.Config // by seed
 }
 
@@ -68,12 +74,15 @@ type job struct {
 // reported before anything runs. Settings of systems that are not among the
 // definitions, or not of the preset, are left out, unless they are asked for.
 func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
+	if p.Seeds < 1 {
+		return nil, fmt.Errorf("seeds: %d is not at least 1", p.Seeds)
+	}
+	if len(p.Studies) > 0 {
+		return p.studyJobs(systems)
+	}
 	settings, err := choose(p.Only)
 	if err != nil {
 		return nil, err
-	}
-	if p.Seeds < 1 {
-		return nil, fmt.Errorf("seeds: %d is not at least 1", p.Seeds)
 	}
 	var all []job
 	for _, preset := range p.Presets {
@@ -82,13 +91,9 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 			if i < 0 || !s.has(preset) {
 				continue
 			}
-			j := job{setting: s, preset: preset}
-			for n := range p.Seeds {
-				cfg, err := p.config(&systems[i], &s, preset, p.Seed+uint64(n), n == 0)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", s.Name, err)
-				}
-				j.configs = append(j.configs, cfg)
+			j := job{setting: s, preset: preset, dir: filepath.Join(preset, s.Name)}
+			if err := p.configure(&j, &systems[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.Name, err)
 			}
 			all = append(all, j)
 		}
@@ -99,6 +104,51 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 		}
 	}
 	return all, nil
+}
+
+// studyJobs is jobs for studies. Those of systems that are not among the
+// definitions are left out of all of them.
+func (p *Plan) studyJobs(systems []engine.Definition) ([]job, error) {
+	studies, err := chooseStudies(p.Studies)
+	if err != nil {
+		return nil, err
+	}
+	var all []job
+	for i := range studies {
+		study := &studies[i]
+		d := slices.IndexFunc(systems, func(d engine.Definition) bool { return d.Name == study.System })
+		if d < 0 {
+			if slices.Contains(p.Studies, study.Name) {
+				return nil, fmt.Errorf("%s: there is no system %s", study.Name, study.System)
+			}
+			continue
+		}
+		for n := range study.Variants {
+			v := &study.Variants[n]
+			j := job{
+				setting: study.setting(v), preset: study.Preset, study: study, variant: v,
+				dir: filepath.Join("studies", study.Name, v.directory()),
+			}
+			if err := p.configure(&j, &systems[d]); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", study.Name, v.Label, err)
+			}
+			all = append(all, j)
+		}
+	}
+	return all, nil
+}
+
+// configure sets a job's configurations. The first of a setting has curves of
+// its errors.
+func (p *Plan) configure(j *job, def *engine.Definition) error {
+	for n := range p.Seeds {
+		cfg, err := p.config(def, &j.setting, j.preset, p.Seed+uint64(n), n == 0 && j.study == nil)
+		if err != nil {
+			return err
+		}
+		j.configs = append(j.configs, cfg)
+	}
+	return nil
 }
 
 // Check reports what is wrong with a plan.
@@ -125,10 +175,11 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 	return cfg, cfg.Validate()
 }
 
-// Execute runs a plan. After each setting it writes results.json and
-// results.md, in which the outcomes of earlier reproductions in the same
-// directory stay, and the figures. When ctx is cancelled or MaxTime has passed
-// it returns engine.ErrStopped; executing the plan again continues.
+// Execute runs a plan. After each setting, and each variant of a study, it
+// writes results.json and results.md, in which the outcomes of earlier
+// reproductions in the same directory stay, and the figures. When ctx is
+// cancelled or MaxTime has passed it returns engine.ErrStopped; executing the
+// plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	jobs, err := p.jobs(systems)
 	if err != nil {
@@ -151,21 +202,38 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		if err != nil {
 			return results, err
 		}
-		if old := results.find(o.Setting, o.Preset); old != nil && !e.trained && slices.Equal(old.Seeds, o.Seeds) {
+		old := results.find(o.Setting, o.Preset)
+		if e.study != nil {
+			old = results.study(e.study).find(o.Setting)
+		}
+		if old != nil && !e.trained && slices.Equal(old.Seeds, o.Seeds) {
 			// What was only measured again has been computed where it was.
 			o.Machine, o.Seconds = old.Machine, old.Seconds
 		}
-		results.put(*o)
-		if err := results.Write(p.Dir); err != nil {
+		if err := e.record(results, o); err != nil {
 			return results, err
-		}
-		if watch.Outcome != nil {
-			if err := watch.Outcome(o); err != nil {
-				return results, err
-			}
 		}
 	}
 	return results, nil
+}
+
+// record puts an outcome into the results, writes these and tells the observer.
+func (e *execution) record(results *Results, o *Outcome) error {
+	if e.study == nil {
+		results.put(*o)
+	} else {
+		results.study(e.study).put(e.study, *o)
+	}
+	if err := results.Write(e.Dir); err != nil {
+		return err
+	}
+	switch {
+	case e.study == nil && e.watch.Outcome != nil:
+		return e.watch.Outcome(o)
+	case e.study != nil && e.variant == &e.study.Variants[len(e.study.Variants)-1] && e.watch.Study != nil:
+		return e.watch.Study(results.study(e.study))
+	}
+	return nil
 }
 
 // An execution is that of one job.
@@ -187,6 +255,9 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 		Steps: shared.Training.Steps, Batch: shared.Training.Batch, Changed: e.Assignments,
 		Machine: Machine{CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program},
 	}
+	if e.study != nil {
+		o.Changed = slices.Concat(e.variant.Assignments, e.Assignments)
+	}
 	var tables []*engine.Evaluation
 	var times []float64
 	for n, cfg := range e.configs {
@@ -194,7 +265,10 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 			Setting: e.setting, Preset: e.preset, Seed: cfg.Shared().Training.Seed, Steps: o.Steps,
 			Index: e.first + n, Count: e.count,
 		}
-		run.Dir = filepath.Join(e.Dir, e.preset, e.setting.Name, fmt.Sprintf("seed%d", run.Seed))
+		if e.study != nil {
+			run.Study = e.study.Name
+		}
+		run.Dir = filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", run.Seed))
 		result, err := e.train(ctx, cfg, run)
 		if err != nil {
 			return nil, err
@@ -203,13 +277,17 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 			return nil, fmt.Errorf("%s: the system cannot be measured", e.setting.Name)
 		}
 		o.Seeds, times, tables = append(o.Seeds, run.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
-		for _, w := range slices.Concat(result.Warnings, result.Evaluation.Warnings) {
+		found := slices.Concat(result.Warnings, result.Evaluation.Warnings)
+		if len(found) > 0 {
+			o.Warned++
+		}
+		for _, w := range found {
 			if len(e.configs) > 1 {
 				w = fmt.Sprintf("seed %d: %s", run.Seed, w)
 			}
 			o.Warnings = append(o.Warnings, w)
 		}
-		if n == 0 {
+		if n == 0 && e.study == nil {
 			if o.Figures, err = e.draw(ctx, cfg, result, run.Dir); err != nil {
 				return nil, err
 			}

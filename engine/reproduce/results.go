@@ -20,13 +20,24 @@ import (
 const SchemaVersion = 1
 
 // Results are what the settings gave, in the order of Settings, for one preset
-// after another.
+// after another, and what the studies gave, in theirs.
 type Results struct {
-	Schema   int       `json:"schema"`
-	Outcomes []Outcome `json:"outcomes"`
+	Schema   int            `json:"schema"`
+	Outcomes []Outcome      `json:"outcomes"`
+	Studies  []StudyOutcome `json:"studies,omitempty"`
 }
 
-// An Outcome is what one setting gave with one preset.
+// A StudyOutcome is what the variants of a study gave.
+type StudyOutcome struct {
+	Name        string    `json:"study"`
+	Title       string    `json:"title"`
+	Preset      string    `json:"preset"`
+	Assignments []string  `json:"assignments"` // of every variant
+	Variants    []Outcome `json:"variants"`    // Setting and Title are the label, Changed what the variant assigns
+}
+
+// An Outcome is what one setting gave with one preset, or one variant of a
+// study.
 type Outcome struct {
 	Setting  string   `json:"setting"`
 	Title    string   `json:"title"`
@@ -41,7 +52,8 @@ type Outcome struct {
 	Changed  []string `json:"changed,omitempty"` // assignments that the user added
 	Metrics  []Metric `json:"metrics"`
 	Warnings []string `json:"warnings,omitempty"`
-	Figures  []string `json:"figures"` // names of the first seed's, without extension
+	Warned   int      `json:"warned,omitempty"`  // seeds with a warning
+	Figures  []string `json:"figures,omitempty"` // names of the first seed's, without extension
 }
 
 // A Machine is where an outcome was computed.
@@ -175,6 +187,45 @@ func (r *Results) put(o Outcome) {
 	slices.SortStableFunc(r.Outcomes, func(a, b Outcome) int {
 		return cmp.Or(settingRank(a.Setting)-settingRank(b.Setting), presetRank(a.Preset)-presetRank(b.Preset))
 	})
+}
+
+// study returns what is known of a study, which is none of its variants at
+// first.
+func (r *Results) study(s *Study) *StudyOutcome {
+	for i := range r.Studies {
+		if r.Studies[i].Name == s.Name {
+			return &r.Studies[i]
+		}
+	}
+	r.Studies = append(r.Studies, StudyOutcome{Name: s.Name})
+	slices.SortStableFunc(r.Studies, func(a, b StudyOutcome) int {
+		return slices.Index(StudyNames(), a.Name) - slices.Index(StudyNames(), b.Name)
+	})
+	return r.study(s)
+}
+
+func (o *StudyOutcome) find(label string) *Outcome {
+	i := slices.IndexFunc(o.Variants, func(v Outcome) bool { return v.Setting == label })
+	if i < 0 {
+		return nil
+	}
+	return &o.Variants[i]
+}
+
+// put replaces a variant or adds it in its place. Variants that the study no
+// longer has go.
+func (o *StudyOutcome) put(s *Study, v Outcome) {
+	o.Title, o.Preset, o.Assignments = s.Title, s.Preset, s.Assignments
+	if old := o.find(v.Setting); old != nil {
+		*old = v
+	} else {
+		o.Variants = append(o.Variants, v)
+	}
+	rank := func(v Outcome) int {
+		return slices.IndexFunc(s.Variants, func(d Variant) bool { return d.Label == v.Setting })
+	}
+	o.Variants = slices.DeleteFunc(o.Variants, func(v Outcome) bool { return rank(v) < 0 })
+	slices.SortStableFunc(o.Variants, func(a, b Outcome) int { return rank(a) - rank(b) })
 }
 
 func settingRank(name string) int { return slices.Index(Names(), name) }
