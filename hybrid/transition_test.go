@@ -51,7 +51,7 @@ func TestTransitionLeavesTargetInvariant(t *testing.T) {
 		func(p *proposal) { p.offset -= math.Log(math.Abs(p.factor)) },
 		func(p *proposal) { p.offset = math.Log(math.Abs(p.factor)) },
 	} {
-		require.Greater(t, statistic(wrongTransition(t, change), 4), 10*bound)
+		require.Greater(t, statistic(wrongTransition(t, "random", change), 4), 10*bound)
 	}
 }
 

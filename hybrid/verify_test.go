@@ -54,9 +54,9 @@ func TestVerifyCatchesWrongConstants(t *testing.T) {
 	require.Contains(t, failures(checkTarget(target)...), "quantiles")
 }
 
-// wrongTransition returns a kernel whose proposals are changed.
-func wrongTransition(t *testing.T, change func(p *proposal)) *transition {
-	tr := newTransition(paperTarget(t), testTransitions["random"])
+// wrongTransition returns a kernel of testTransitions whose proposals are changed.
+func wrongTransition(t *testing.T, order string, change func(p *proposal)) *transition {
+	tr := newTransition(paperTarget(t), testTransitions[order])
 	for i := range tr.proposals {
 		change(&tr.proposals[i])
 	}
@@ -69,13 +69,14 @@ func TestVerifyCatchesWrongTeleport(t *testing.T) {
 		"squared Jacobian":         func(p *proposal) { p.offset += math.Log(math.Abs(p.factor)) },
 		"no normalising constants": func(p *proposal) { p.offset = math.Log(math.Abs(p.factor)) },
 	} {
-		wrong := wrongTransition(t, change)
+		wrong := wrongTransition(t, "random", change)
 		require.Equal(t, []string{"detailed_balance_teleport"}, failures(checkDetailedBalance(wrong)...), name)
 		require.NotEmpty(t, failures(checkInvariance("", wrong)), name)
+		require.NotEmpty(t, failures(checkInvariance("", wrongTransition(t, "paper", change))), name)
 		require.NotEmpty(t, failures(checkReversible("", wrong, true)), name)
 		require.NotEmpty(t, failures(checkLongRun(wrong, 50)), name)
 	}
-	noWayBack := wrongTransition(t, func(p *proposal) {
+	noWayBack := wrongTransition(t, "random", func(p *proposal) {
 		if p.from < p.to {
 			p.factor *= 1 + 1e-8
 		}
@@ -84,7 +85,7 @@ func TestVerifyCatchesWrongTeleport(t *testing.T) {
 }
 
 func TestVerifyCatchesWrongWalk(t *testing.T) {
-	wrong := wrongTransition(t, func(p *proposal) { p.muTo *= 1 + 1e-7 })
+	wrong := wrongTransition(t, "random", func(p *proposal) { p.muTo *= 1 + 1e-7 })
 	require.Equal(t, []string{"detailed_balance_walk", "detailed_balance_flip", "detailed_balance_teleport"},
 		failures(checkDetailedBalance(wrong)...))
 }
@@ -123,9 +124,31 @@ func TestVerifyCatchesWrongLoss(t *testing.T) {
 			return v
 		}, "gradient_against_naive"},
 	} {
-		checks, err := checkLoss(workers, wrong.loss)
+		checks, err := checkLoss(workers, wrong.loss, mmd.MixedNaive)
 		require.NoError(t, err)
 		require.Equal(t, []string{wrong.want}, failures(checks...), name)
+	}
+}
+
+// TestVerifyCatchesWrongNaiveGradient changes the oracle by less than what the
+// fast gradient is held to, so that only the differences of its own value tell.
+func TestVerifyCatchesWrongNaiveGradient(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, pick := range map[string]func(gradX, gradE []float64) []float64{
+		"coordinate": func(gradX, _ []float64) []float64 { return gradX },
+		"mode":       func(_, gradE []float64) []float64 { return gradE },
+	} {
+		checks, err := checkLoss(workers, mixedLoss, func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, modes int, gradX, gradE []float64) float64 {
+			v := mmd.MixedNaive(k, stat, x, y, e, f, modes, gradX, gradE)
+			wrong := pick(gradX, gradE)
+			for i := range wrong {
+				wrong[i] *= 1 + 1e-5
+			}
+			return v
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"gradient_against_differences"}, failures(checks...), name)
 	}
 }
 
