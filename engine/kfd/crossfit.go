@@ -1,0 +1,151 @@
+package kfd
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// A crossFit turns the features' changes over a batch of moves into two
+// witnesses, that of each half of the batch for the samples of the other. Work
+// is cut into pieces of rowsPerPiece samples.
+type crossFit struct {
+	Witness *Witness
+
+	n, r    int
+	workers *pool.Pool
+
+	change       []float32      // δ = φ(s) − φ(s′), [n][r]
+	products     [][]float32    // E[δδᵀ] of each lane
+	partial      [][2][]float32 // Σ δ of each piece, by half of the batch
+	sums         [2][]float64   // E[δ] over each half of the batch
+	coefficients [2][]float32   // of the witness that drives each half
+
+	multiply, merge, add func(int)
+}
+
+const (
+	rowsPerPiece = 64
+	productLanes = 8  // and so the threads that E[δδᵀ] can use
+	sumColumns   = 64 // columns of a piece of the sums
+)
+
+// newCrossFit prepares batches of n moves and r features.
+func newCrossFit(n, r int, c Config, workers *pool.Pool) *crossFit {
+	identity := make([]float32, r)
+	for i := range identity {
+		identity[i] = 1
+	}
+	f := &crossFit{
+		Witness: New(r, identity, c, workers),
+		n:       n, r: r, workers: workers,
+		change:   make([]float32, n*r),
+		products: make([][]float32, min(productLanes, pieces(n))),
+		partial:  make([][2][]float32, pieces(n)),
+	}
+	for p := range f.partial {
+		f.partial[p] = [2][]float32{make([]float32, r), make([]float32, r)}
+	}
+	for lane := range f.products {
+		f.products[lane] = make([]float32, r*r+r)
+	}
+	for half := range 2 {
+		f.sums[half], f.coefficients[half] = make([]float64, r), make([]float32, r)
+	}
+	f.multiply, f.merge, f.add = f.multiplyLane, f.mergeRow, f.addColumns
+	return f
+}
+
+// pieces returns the number of pieces of n rows.
+func pieces(n int) int { return (n + rowsPerPiece - 1) / rowsPerPiece }
+
+// half returns which half of the batch sample i is in.
+func (f *crossFit) half(i int) int {
+	if 2*i < f.n {
+		return 0
+	}
+	return 1
+}
+
+func (f *crossFit) bounds(piece int) (lo, hi int) {
+	return piece * rowsPerPiece, min((piece+1)*rowsPerPiece, f.n)
+}
+
+// sumPiece adds the changes of a piece by half of the batch.
+func (f *crossFit) sumPiece(piece int) {
+	lo, hi := f.bounds(piece)
+	partial := &f.partial[piece]
+	clear(partial[0])
+	clear(partial[1])
+	for i := lo; i < hi; i++ {
+		asm.Accumulate(partial[f.half(i)], f.change[i*f.r:][:f.r])
+	}
+}
+
+// solve finds both witnesses, given the changes and every piece's sums, and
+// returns the loss: the mean change of the witness, ½ E[g(s) − g(s′)], of each
+// half under the other's. It is NaN if rounding made the second moments
+// indefinite.
+func (f *crossFit) solve() float64 {
+	if f.Witness.Stale() {
+		f.workers.Run(len(f.products), f.multiply)
+		f.workers.Run(f.r, f.merge)
+	}
+	f.workers.Run((f.r+sumColumns-1)/sumColumns, f.add)
+	if !f.Witness.Update() {
+		return math.NaN()
+	}
+	for half := range 2 {
+		f.Witness.Solve(f.coefficients[1-half], f.sums[half])
+	}
+	var loss float64
+	for half, sums := range f.sums {
+		for k, v := range sums {
+			loss += v * float64(f.coefficients[half][k]) / 4
+		}
+	}
+	return loss
+}
+
+// multiplyLane sums δδᵀ over every so manieth piece.
+func (f *crossFit) multiplyLane(lane int) {
+	product := f.products[lane]
+	clear(product)
+	for piece := lane; piece < pieces(f.n); piece += len(f.products) {
+		lo, hi := f.bounds(piece)
+		delta := f.change[lo*f.r : hi*f.r]
+		asm.DenseBackwardWeights(product[:f.r*f.r], product[f.r*f.r:], delta, delta, hi-lo, f.r, f.r)
+	}
+}
+
+// mergeRow adds one row of the lanes' products.
+func (f *crossFit) mergeRow(k int) {
+	row := f.Witness.Batch()[k*f.r:][:f.r]
+	copy(row, f.products[0][k*f.r:])
+	for _, product := range f.products[1:] {
+		asm.Accumulate(row, product[k*f.r:][:f.r])
+	}
+	scale := 1 / float32(f.n)
+	for i := range row {
+		row[i] *= scale
+	}
+}
+
+// addColumns averages some features' changes over each half.
+func (f *crossFit) addColumns(piece int) {
+	first := piece * sumColumns
+	last := min(first+sumColumns, f.r)
+	for half, sums := range f.sums {
+		clear(sums[first:last])
+		for _, partial := range f.partial {
+			for k, v := range partial[half][first:last] {
+				sums[first+k] += float64(v)
+			}
+		}
+		count := float64((f.n + 1 - half) / 2)
+		for k := first; k < last; k++ {
+			sums[k] /= count
+		}
+	}
+}
