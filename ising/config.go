@@ -67,11 +67,12 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
 	// Objective is "mmd", the paper's, or "kfd", the least-squares witness of
-	// package kfd: with an exact average in one feature per configuration,
-	// with a sampled one in Walsh functions.
+	// package kfd: with an exact average of at most 12 spins in one feature per
+	// configuration, else in Walsh functions.
 	Objective string `json:"objective"`
-	// Average over s′ is "sampled", one s′ for each s, or "exact", with the
-	// full transition matrix of an enumerable lattice.
+	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
+	// full transition matrix of at most 12 spins, or over the moves of one step
+	// of at most 16.
 	Average string `json:"average"`
 	// RaoBlackwell makes an exact average use a bernoulli head's
 	// probabilities instead of the spins drawn from them.
@@ -91,8 +92,7 @@ type WitnessConfig struct {
 	// Bandwidth σ of the Gaussian kernel of single configurations whose norm
 	// the ridge penalises.
 	Bandwidth float64 `json:"bandwidth"`
-	// Rank is the number of Walsh functions that a sampled average uses as
-	// features.
+	// Rank is the number of Walsh functions, where they are the features.
 	Rank int `json:"rank"`
 }
 
@@ -190,7 +190,11 @@ func (c *Config) validateEstimator() error {
 	case newSymmetry(g.Symmetry, c.Target.L).flip && c.Target.H != 0:
 		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", c.Target.H)
 	case exact && c.Target.L*c.Target.L > enumerable:
-		return fmt.Errorf("loss.average: exact needs the transition matrix of all configurations, at most %d spins; target.l = %d has %d", enumerable, c.Target.L, c.Target.L*c.Target.L)
+		return fmt.Errorf("loss.average: exact lists all configurations, of at most %d spins; target.l = %d has %d", enumerable, c.Target.L, c.Target.L*c.Target.L)
+	case exact && c.Target.L*c.Target.L > MaxMatrixSites && l.Objective != "kfd":
+		return fmt.Errorf("loss.average: exact needs the transition matrix of all configurations for the objective %s, and at most %d spins; take kfd or sampled", l.Objective, MaxMatrixSites)
+	case exact && c.Target.L*c.Target.L > MaxMatrixSites && (c.Transition.Steps != 1 || c.Transition.Proposal == "multi-spin"):
+		return fmt.Errorf("transition.steps: with more than %d spins an exact average takes one step of the single or the mixture proposal; set transition.steps to 1", MaxMatrixSites)
 	case exact && l.Gradient != "difference":
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference")
 	case exact && l.Objective == "mmd" && (len(l.Kernel.IMQ) > 0 || l.Statistic != mmd.V):
@@ -209,8 +213,8 @@ func (c *Config) validateEstimator() error {
 		if !(l.Witness.Bandwidth > 0) || !finite(l.Witness.Bandwidth) {
 			return fmt.Errorf("loss.witness.bandwidth: %v is not a positive finite number", l.Witness.Bandwidth)
 		}
-		if l.Witness.Rank < 1 || l.Witness.Rank > 1024 {
-			return fmt.Errorf("loss.witness.rank: %d is not between 1 and 1024", l.Witness.Rank)
+		if l.Witness.Rank < 1 || l.Witness.Rank > 4096 {
+			return fmt.Errorf("loss.witness.rank: %d is not between 1 and 4096", l.Witness.Rank)
 		}
 	}
 	return nil

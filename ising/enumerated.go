@@ -13,68 +13,90 @@ import (
 	"github.com/revgen/revgen/engine/pool"
 )
 
-// enumerable is the largest number of spins for which an objective may use
-// the full transition matrix.
-const enumerable = MaxMatrixSites
+// enumerable is the largest number of spins for which an objective may hold a
+// number for each configuration.
+const enumerable = 16
 
 // A functional gives the discrepancy as a function of the law of s over all
-// 2^N configurations, with s′ averaged out by the transition matrix P^m.
+// 2^N configurations, with s′ averaged out.
 type functional interface {
 	// discrepancy takes the estimates p[0] and p[1] of the law by the two
 	// halves of the batch. It returns the loss and sets g[half] to the function
 	// of configurations whose mean that half's samples are to descend. It
 	// reports whether the numbers can be used.
 	discrepancy(p, g [2][]float32) (loss float64, ok bool)
+	// leaving returns 1 − P(s, s) of a single Metropolis step, by s.
+	leaving() []float32
 	state() []engine.Section
 }
 
 // enumeratedObjective estimates the law of s by the batch.
 type enumeratedObjective struct {
-	s      *system
-	f      functional
-	stay   []float32      // P(s, s) of a single Metropolis step
-	p, g   [2][]float32   // by half of the batch
-	blocks [][2][]float32 // partial sums of p
-	tree   []*tree        // by lane, for Rao–Blackwell
-	orbits *orbits        // of the generator's symmetry, nil if it has none
-	means  []float64      // over orbits
-	count  func(block, lo, hi int, _ []float32)
-	rate   float64
+	s       *system
+	f       functional
+	p, g    [2][]float32  // by half of the batch
+	product []*productLaw // of a block of rows, for Rao–Blackwell
+	packed  [2]packedTable
+	orbits  *orbits   // of the generator's symmetry, nil if it has none
+	means   []float64 // over orbits
+	measure func(block, lo, hi int, _ []float32)
+	pack    func(half int)
+	rate    float64
 }
 
 func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	c, n := s.config, 1<<s.model.N
-	proposal, err := c.proposal()
+	f, err := newFunctional(s)
 	if err != nil {
 		return nil, err
 	}
-	step, err := NewTransitionMatrix(Target{s.model, c.Target.Beta}, proposal)
-	if err != nil {
-		return nil, err
-	}
-	chain := step.Power(c.Transition.Steps)
-	o := &enumeratedObjective{s: s, stay: make([]float32, n)}
-	for i := range o.stay {
-		o.stay[i] = float32(step.Row(i)[i])
-	}
-	if c.Loss.Objective == "kfd" {
-		o.f = newTabulated(s.model, chain, c.Loss.Witness.Bandwidth, c.Loss.Witness.Config, s.workers)
-	} else {
-		o.f = newQuadratic(chain, &c.Loss.Kernel)
-	}
+	o := &enumeratedObjective{s: s, f: f}
 	for half := range 2 {
 		o.p[half], o.g[half] = make([]float32, n), make([]float32, n)
+		if c.Loss.RaoBlackwell {
+			o.packed[half] = newPackedTable(s.model.N)
+		}
 	}
-	for range s.lanes.Blocks() {
-		o.blocks = append(o.blocks, [2][]float32{make([]float32, n), make([]float32, n)})
-		o.tree = append(o.tree, newTree(s.model.N))
+	if c.Loss.RaoBlackwell {
+		for range s.lanes.Blocks() {
+			o.product = append(o.product, newProductLaw(s.model.N, nn.BlockRows()))
+		}
 	}
 	if y := s.generator.symmetry; !y.trivial() {
 		o.orbits = y.orbits()
 		o.means = make([]float64, len(o.orbits.size))
 	}
-	o.count = o.countBlock
+	o.measure = func(block, lo, hi int, _ []float32) {
+		o.product[block].measure(s.activations.Output()[lo*s.model.N : hi*s.model.N])
+		middle := min(max(lo, c.Training.Batch/2), hi)
+		o.product[block].sum(0, 0, middle-lo)
+		o.product[block].sum(1, middle-lo, hi-lo)
+	}
+	o.pack = func(half int) { o.packed[half].set(o.g[half]) }
 	return o, nil
+}
+
+// newFunctional averages over s′ with the transition matrix of all
+// configurations where that is small enough, and else over the moves of one
+// step.
+func newFunctional(s *system) (functional, error) {
+	c := s.config
+	proposal, err := c.proposal()
+	if err != nil {
+		return nil, err
+	}
+	target := Target{s.model, c.Target.Beta}
+	if target.N > MaxMatrixSites {
+		return newSpectrum(target, proposal, s.generator.symmetry.flip, c, s.workers), nil
+	}
+	step, err := NewTransitionMatrix(target, proposal)
+	if err != nil {
+		return nil, err
+	}
+	if c.Loss.Objective == "kfd" {
+		return newTabulated(s.model, step, c.Transition.Steps, c.Loss.Witness.Bandwidth, c.Loss.Witness.Config, s.workers), nil
+	}
+	return newQuadratic(step, c.Transition.Steps, &c.Loss.Kernel), nil
 }
 
 func (o *enumeratedObjective) state() []engine.Section { return o.f.state() }
@@ -85,44 +107,25 @@ func (o *enumeratedObjective) transition(uint32) {}
 
 // half returns the half of the batch that row r belongs to.
 func (o *enumeratedObjective) half(r int) int {
-	if 2*r < o.s.config.Training.Batch {
+	if r < o.s.config.Training.Batch/2 {
 		return 0
 	}
 	return 1
 }
 
-func (o *enumeratedObjective) countBlock(block, lo, hi int, _ []float32) {
-	s, p := o.s, o.blocks[block]
-	clear(p[0])
-	clear(p[1])
-	for r := lo; r < hi; r++ {
-		into := p[o.half(r)]
-		if s.config.Loss.RaoBlackwell {
-			o.tree[block].addLaw(into, s.activations.Output()[r*s.model.N:][:s.model.N])
-		} else {
-			into[s.spins[r]]++
-		}
-	}
-}
-
 func (o *enumeratedObjective) discrepancy(uint32) float64 {
-	s, n := o.s, len(o.stay)
-	s.lanes.Forward(o.count)
-	batch := s.config.Training.Batch
-	for half := range 2 {
-		size := float32((batch + 1 - half) / 2)
-		for i := range n {
-			var sum float32
-			for _, b := range o.blocks {
-				sum += b[half][i]
-			}
-			o.p[half][i] = sum / size
+	batch := o.s.config.Training.Batch
+	o.estimate()
+	for half, p := range o.p {
+		size := float32(batch/2 + half*(batch%2))
+		for i := range p {
+			p[i] /= size
 		}
-		o.symmetrise(o.p[half])
+		o.symmetrise(p)
 	}
 	o.rate = 0
-	for i, stay := range o.stay {
-		o.rate += float64(o.p[0][i]+o.p[1][i]) / 2 * float64(1-stay)
+	for i, leaves := range o.f.leaving() {
+		o.rate += float64(o.p[0][i]+o.p[1][i]) / 2 * float64(leaves)
 	}
 	loss, ok := o.f.discrepancy(o.p, o.g)
 	if !ok {
@@ -130,7 +133,30 @@ func (o *enumeratedObjective) discrepancy(uint32) float64 {
 	}
 	o.symmetrise(o.g[0])
 	o.symmetrise(o.g[1])
+	if o.s.config.Loss.RaoBlackwell {
+		o.s.workers.Run(2, o.pack)
+	}
 	return loss
+}
+
+// estimate sets p to the sums over the halves of the batch of the samples'
+// indicators, or of the laws that they were drawn from.
+func (o *enumeratedObjective) estimate() {
+	s := o.s
+	clear(o.p[0])
+	clear(o.p[1])
+	if !s.config.Loss.RaoBlackwell {
+		for r, spins := range s.spins {
+			o.p[o.half(r)][spins]++
+		}
+		return
+	}
+	s.lanes.Forward(o.measure)
+	for half := range 2 {
+		for _, b := range o.product {
+			b.addTo(o.p[half], half)
+		}
+	}
 }
 
 // symmetrise averages a function of configurations over the symmetry of the
@@ -145,10 +171,10 @@ func (o *enumeratedObjective) headGradient(lo, hi int) {
 	s := o.s
 	n, scale := s.model.N, 1/float32(s.config.Training.Batch)
 	if s.config.Loss.RaoBlackwell {
-		tree := o.tree[lo/nn.BlockRows()]
-		for r := lo; r < hi; r++ {
-			tree.gradient(s.grad[r*n:][:n], o.g[o.half(r)], s.activations.Output()[r*n:][:n], scale)
-		}
+		product := o.product[lo/nn.BlockRows()]
+		middle := min(max(lo, s.config.Training.Batch/2), hi)
+		product.gradient(s.grad[lo*n:middle*n], &o.packed[0], 0, middle-lo, scale)
+		product.gradient(s.grad[middle*n:hi*n], &o.packed[1], middle-lo, hi-lo, scale)
 		return
 	}
 	for r := lo; r < hi; r++ {
@@ -161,66 +187,6 @@ func (o *enumeratedObjective) headGradient(lo, hi int) {
 	s.straightThrough(lo, hi)
 }
 
-// A tree is scratch for sums over the product law of independent spins.
-type tree struct {
-	up     []float32 // probability of spin up, by spin
-	law    []float32 // of the first spins
-	folded []float32 // g averaged over the last spins, from 2^N down to 1
-}
-
-func newTree(spins int) *tree {
-	return &tree{make([]float32, spins), make([]float32, 1<<spins), make([]float32, 2<<spins)}
-}
-
-func (t *tree) probabilities(logits []float32) {
-	for i, h := range logits {
-		t.up[i] = float32(1 / (1 + math.Exp(-2*float64(h))))
-	}
-}
-
-// addLaw adds to sum the probability of every configuration.
-func (t *tree) addLaw(sum, logits []float32) {
-	t.probabilities(logits)
-	t.law[0] = 1
-	for i, q := range t.up {
-		half := 1 << i
-		for s, p := range t.law[:half] {
-			t.law[half+s] = p * q
-			t.law[s] = p - p*q
-		}
-	}
-	for s, p := range t.law {
-		sum[s] += p
-	}
-}
-
-// gradient sets grad to scale times the gradient of E[g(s)] by the logits.
-func (t *tree) gradient(grad, g, logits []float32, scale float32) {
-	t.probabilities(logits)
-	// folded[2^i … 2^{i+1}) holds g averaged over spins i and up.
-	copy(t.folded[len(g):], g)
-	for i := len(t.up) - 1; i >= 0; i-- {
-		half, q := 1<<i, t.up[i]
-		from := t.folded[2*half : 4*half]
-		to := t.folded[half : 2*half]
-		for s := range to {
-			to[s] = from[s] + q*(from[half+s]-from[s])
-		}
-	}
-	t.law[0] = 1
-	for i, q := range t.up {
-		half := 1 << i
-		from := t.folded[2*half : 4*half]
-		var sum float32
-		for s, p := range t.law[:half] {
-			sum += p * (from[half+s] - from[s])
-			t.law[half+s] = p * q
-			t.law[s] = p - p*q
-		}
-		grad[i] = scale * 2 * q * (1 - q) * sum // dq/dh = 2q(1−q)
-	}
-}
-
 // quadratic is the maximum mean discrepancy as a quadratic form pᵀAp in the
 // law of s, with its full gradient 2Ap.
 type quadratic struct {
@@ -228,22 +194,33 @@ type quadratic struct {
 	packed  []float32 // A
 	zero    []float32
 	p, half []float32
+	leave   []float32
 }
 
-func newQuadratic(chain *TransitionMatrix, k *mmd.Kernel) *quadratic {
-	n := chain.States
+// leavingOf returns 1 − P(s, s).
+func leavingOf(step *TransitionMatrix) []float32 {
+	leave := make([]float32, step.States)
+	for s := range leave {
+		leave[s] = float32(1 - step.Row(s)[s])
+	}
+	return leave
+}
+
+func newQuadratic(step *TransitionMatrix, steps int, k *mmd.Kernel) *quadratic {
+	n, chain := step.States, step.Power(steps)
 	form, a := lossForm(chain, k), make([]float32, n*n)
 	for i := range n {
 		for j := range n {
 			a[i*n+j] = float32(form.At(i, j))
 		}
 	}
-	q := &quadratic{states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n), p: make([]float32, n), half: make([]float32, n)}
+	q := &quadratic{states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n), p: make([]float32, n), half: make([]float32, n), leave: leavingOf(step)}
 	asm.PackWeights(q.packed, a, n, n)
 	return q
 }
 
 func (q *quadratic) state() []engine.Section { return nil }
+func (q *quadratic) leaving() []float32      { return q.leave }
 
 func (q *quadratic) discrepancy(p, g [2][]float32) (float64, bool) {
 	for s := range q.p {
@@ -267,14 +244,15 @@ type tabulated struct {
 	zero     []float32
 	both     []float32 // p of the two halves
 	next     []float32 // pP of the two halves
+	leave    []float32
 	witness  *kfd.Witness
 	mean     [2][]float64
 	workers  *pool.Pool
 	fill     func(row int)
 }
 
-func newTabulated(model bitspin.Model, chain *TransitionMatrix, bandwidth float64, c kfd.Config, workers *pool.Pool) *tabulated {
-	n := 1 << model.N
+func newTabulated(model bitspin.Model, step *TransitionMatrix, steps int, bandwidth float64, c kfd.Config, workers *pool.Pool) *tabulated {
+	n, chain := 1<<model.N, step.Power(steps)
 	// The Gaussian Gram matrix is a Kronecker product of 2×2 matrices, and
 	// so is its inverse.
 	rho := math.Exp(-2 / (bandwidth * bandwidth))
@@ -284,7 +262,7 @@ func newTabulated(model bitspin.Model, chain *TransitionMatrix, bandwidth float6
 	}
 	t := &tabulated{
 		states: n, chain: narrow(chain.P), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
-		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n),
+		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: leavingOf(step),
 		witness: kfd.New(n, narrow(hammingMatrix(n, table)), c, workers),
 		mean:    [2][]float64{make([]float64, n), make([]float64, n)}, workers: workers,
 	}
@@ -315,6 +293,7 @@ func (t *tabulated) fillRow(s int) {
 }
 
 func (t *tabulated) state() []engine.Section { return witnessState(t.witness) }
+func (t *tabulated) leaving() []float32      { return t.leave }
 
 func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {
 	n := t.states

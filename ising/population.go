@@ -60,7 +60,7 @@ func eigenvalues(n int, f func(d2 float64) float64) []float64 {
 }
 
 // walshHadamard transforms x, whose length is a power of two, in place.
-func walshHadamard(x []float64) {
+func walshHadamard[T float32 | float64](x []T) {
 	for half := 1; half < len(x); half *= 2 {
 		for i := 0; i < len(x); i += 2 * half {
 			lo, hi := x[i:i+half], x[i+half:i+2*half]

@@ -290,54 +290,6 @@ func kfdConfig(t *testing.T, head, symmetry string, raoBlackwell bool) *Config {
 	return c
 }
 
-// TestTreeMatchesEnumeration compares the sums over the law of independent
-// spins, and their gradient, with plain enumeration.
-func TestTreeMatchesEnumeration(t *testing.T) {
-	const spins = 6
-	r := rand.New(rand.NewPCG(9, 9))
-	logits, g := make([]float32, spins), make([]float32, 1<<spins)
-	for i := range logits {
-		logits[i] = float32(r.NormFloat64())
-	}
-	for i := range g {
-		g[i] = float32(r.NormFloat64())
-	}
-	law := func(h []float64, s int) float64 {
-		p := 1.0
-		for i, x := range h {
-			sign := float64(2*(s>>i&1) - 1)
-			p /= 1 + math.Exp(-2*sign*x)
-		}
-		return p
-	}
-	h := make([]float64, spins)
-	for i, x := range logits {
-		h[i] = float64(x)
-	}
-	mean := func() (sum float64) {
-		for s, v := range g {
-			sum += law(h, s) * float64(v)
-		}
-		return sum
-	}
-	tree := newTree(spins)
-	sum, grad := make([]float32, 1<<spins), make([]float32, spins)
-	tree.addLaw(sum, logits)
-	for s, p := range sum {
-		require.InDelta(t, law(h, s), p, 1e-6)
-	}
-	tree.gradient(grad, g, logits, 1)
-	for i := range h {
-		keep := h[i]
-		h[i] = keep + 1e-5
-		up := mean()
-		h[i] = keep - 1e-5
-		down := mean()
-		h[i] = keep
-		require.InDelta(t, (up-down)/2e-5, grad[i], 1e-5)
-	}
-}
-
 func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	c := mmdConfig(t)
 	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
@@ -464,7 +416,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "full" },
 		"loss.objective":            func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
 		"loss.witness.rank":         func(c *Config) { c.Loss.Objective, c.Loss.Witness.Rank = "kfd", 0 },
-		"loss.average":              func(c *Config) { c.Loss.Average, c.Target.L = "exact", 4 },
+		"loss.average":              func(c *Config) { c.Loss.Average, c.Loss.Gradient, c.Target.L = "exact", "difference", 4 },
 		"loss.kernel":               func(c *Config) { c.Loss.Average = "exact" },
 		"loss.rao_blackwell":        func(c *Config) { c.Loss.RaoBlackwell = true },
 		"training.batch":            func(c *Config) { c.Training.Batch = 0 },

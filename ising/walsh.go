@@ -18,9 +18,8 @@ import (
 //
 //	χ_A(s) = Π_{i ∈ A} s_i,
 //
-// the Fourier basis of spin configurations, for lattices of up to 64 spins: all
-// A of one and two sites, then sets drawn at random by their weight in the
-// Gaussian kernel. Flipping spin d changes the sign of χ_A if A holds d, so the
+// the Fourier basis of spin configurations, for lattices of up to 64 spins, with
+// one s′ drawn for each s. Flipping spin d changes the sign of χ_A if A holds d, so the
 // differences of the witness are one matrix product.
 type walshObjective struct {
 	masks []uint64
@@ -39,22 +38,23 @@ type walshObjective struct {
 	fillRows, fillSecond func(int)
 }
 
-// walshMasks lists the sets A. With the Z2 symmetry odd functions vanish.
+// walshMasks lists the sets A: all of one and two sites, and of more as long as
+// all sets of a size fit into the rank; the remaining ones are drawn. With the Z2
+// symmetry odd functions vanish.
 func walshMasks(spins, rank int, bandwidth float64, even bool, seed uint64) []uint64 {
 	var masks []uint64
-	for i := range spins {
-		if !even {
-			masks = append(masks, 1<<i)
-		}
-	}
-	for i := range spins {
-		for j := range i {
-			masks = append(masks, 1<<i|1<<j)
-		}
-	}
 	seen := map[uint64]bool{0: true}
-	for _, m := range masks {
-		seen[m] = true
+	add := func(m uint64) {
+		if !seen[m] && !(even && bits.OnesCount64(m)%2 == 1) {
+			seen[m] = true
+			masks = append(masks, m)
+		}
+	}
+	for size := 1; size <= spins; size++ {
+		if size > 2 && !(float64(len(masks))+binomial(spins, size) <= float64(rank)) && !(even && size%2 == 1) {
+			break
+		}
+		subsets(spins, size, add)
 	}
 	rho := math.Exp(-2 / (bandwidth * bandwidth))
 	r := rand.New(rand.NewPCG(seed, uint64(rng.Features)))
@@ -65,12 +65,40 @@ func walshMasks(spins, rank int, bandwidth float64, even bool, seed uint64) []ui
 				m |= 1 << i
 			}
 		}
-		if !seen[m] && !(even && bits.OnesCount64(m)%2 == 1) {
-			seen[m] = true
-			masks = append(masks, m)
-		}
+		add(m)
 	}
 	return slices.Clip(masks)
+}
+
+// subsets calls visit with every set of size of the first n ≤ 64 sites.
+func subsets(n, size int, visit func(uint64)) {
+	if size == 0 {
+		visit(0)
+		return
+	}
+	for top := size - 1; top < n; top++ {
+		subsets(top, size-1, func(m uint64) { visit(m | 1<<top) })
+	}
+}
+
+// binomial returns the number of sets of k of n sites.
+func binomial(n, k int) float64 {
+	c := 1.0
+	for i := range k {
+		c *= float64(n-i) / float64(i+1)
+	}
+	return math.Round(c)
+}
+
+// walshPenalty returns the inverse weight of each function in the Gaussian
+// kernel, relative to the constant's.
+func walshPenalty(masks []uint64, bandwidth float64) []float32 {
+	rho := math.Exp(-2 / (bandwidth * bandwidth))
+	penalty := make([]float32, len(masks))
+	for i, m := range masks {
+		penalty[i] = float32(math.Pow((1+rho)/(1-rho), float64(bits.OnesCount64(m))))
+	}
+	return penalty
 }
 
 func newWalshObjective(s *system) (*walshObjective, error) {
@@ -79,13 +107,7 @@ func newWalshObjective(s *system) (*walshObjective, error) {
 	o := &walshObjective{pairMoves: newPairMoves(s)}
 	o.masks = walshMasks(s.model.N, w.Rank, w.Bandwidth, s.generator.symmetry.flip, c.Training.Seed)
 	r := len(o.masks)
-	rho := math.Exp(-2 / (w.Bandwidth * w.Bandwidth))
-	penalty := make([]float32, r)
-	for i, m := range o.masks {
-		k := float64(bits.OnesCount64(m))
-		penalty[i] = float32(math.Pow((1+rho)/(1-rho), k))
-	}
-	o.witness = kfd.New(r, penalty, w.Config, s.workers)
+	o.witness = kfd.New(r, walshPenalty(o.masks, w.Bandwidth), w.Config, s.workers)
 	o.chi, o.delta = make([]float32, n*r), make([]float32, n*r)
 	o.matrix, o.zero = make([]float32, r*s.model.N), make([]float32, max(r, s.model.N))
 	for half := range 2 {

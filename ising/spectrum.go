@@ -1,0 +1,159 @@
+package ising
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// spectrum is the least-squares witness in Walsh functions χ_A, averaged
+// exactly over the moves of one Metropolis step, for lattices whose
+// configurations can be listed but whose transition matrix is too large.
+//
+// A move flips a set F of sites, one or all, with probability q α(s), and
+// changes χ_A by 2χ_A if |A ∩ F| is odd. So the moments need nothing but the
+// Walsh–Hadamard transforms of functions of configurations, whatever the size
+// of the batch: with W_F that of p(s) q α(s),
+//
+//	E[δ_A δ_B] = 4 Σ W_F(A △ B) over the F with |A ∩ F| and |B ∩ F| odd,
+//
+// and E[δ] is that of p − pP.
+type spectrum struct {
+	masks  []uint64
+	odd    []uint32 // bit k: |A ∩ F_k| is odd
+	moves  []uint64 // F
+	chance [][]float32
+	leave  []float32
+
+	witness   *kfd.Witness
+	p         [2][]float32 // the law by each half, of the discrepancy under way
+	g         [2][]float32
+	flow      [2][]float32 // p(s) q α(s) of one move
+	change    [2][]float32 // p − pP and its transform
+	transform [][]float32  // W_F
+	mean      [2][]float64
+	c         [2][]float32
+	workers   *pool.Pool
+
+	meanChange, transformMove, fill, expand func(int)
+}
+
+func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, workers *pool.Pool) *spectrum {
+	n, w := 1<<t.N, c.Loss.Witness
+	o := &spectrum{workers: workers, leave: make([]float32, n)}
+	o.masks = walshMasks(t.N, w.Rank, w.Bandwidth, even, c.Training.Seed)
+	for i := range t.N {
+		o.moves = append(o.moves, 1<<i)
+	}
+	if proposal.Global() > 0 {
+		o.moves = append(o.moves, 1<<t.N-1)
+	}
+	for _, flip := range o.moves {
+		chance, q := make([]float32, n), proposal.Probability(t.N, []uint64{flip})
+		for s := range chance {
+			change := t.Energy([]uint64{uint64(s) ^ flip}) - t.Energy([]uint64{uint64(s)})
+			chance[s] = float32(q * min(1, math.Exp(-t.Beta*change)))
+			o.leave[s] += chance[s]
+		}
+		o.chance = append(o.chance, chance)
+		o.transform = append(o.transform, make([]float32, n))
+	}
+	for _, a := range o.masks {
+		var odd uint32
+		for k, flip := range o.moves {
+			odd |= uint32(bits.OnesCount64(a&flip)&1) << k
+		}
+		o.odd = append(o.odd, odd)
+	}
+	r := len(o.masks)
+	o.witness = kfd.New(r, walshPenalty(o.masks, w.Bandwidth), w.Config, workers)
+	for half := range 2 {
+		o.flow[half], o.change[half] = make([]float32, n), make([]float32, n)
+		o.mean[half], o.c[half] = make([]float64, r), make([]float32, r)
+	}
+	o.meanChange, o.transformMove, o.fill, o.expand = o.meanOfHalf, o.moveTransform, o.fillRow, o.expandHalf
+	return o
+}
+
+func (o *spectrum) state() []engine.Section { return witnessState(o.witness) }
+func (o *spectrum) leaving() []float32      { return o.leave }
+
+// meanOfHalf sets mean to E[δ] of a half.
+func (o *spectrum) meanOfHalf(half int) {
+	p, flow, change := o.p[half], o.flow[half], o.change[half]
+	clear(change)
+	for k, flip := range o.moves {
+		for s, q := range o.chance[k] {
+			flow[s] = p[s] * q
+		}
+		for s, out := range flow {
+			change[s] += out - flow[s^int(flip)]
+		}
+	}
+	walshHadamard(change)
+	for i, a := range o.masks {
+		o.mean[half][i] = float64(change[a])
+	}
+}
+
+func (o *spectrum) moveTransform(k int) {
+	w, chance := o.transform[k], o.chance[k]
+	for s := range w {
+		w[s] = (o.p[0][s] + o.p[1][s]) / 2 * chance[s]
+	}
+	walshHadamard(w)
+}
+
+// fillRow sets the part of row i of E[δδᵀ] from the diagonal on; the
+// factorisation reads no more.
+func (o *spectrum) fillRow(i int) {
+	r := len(o.masks)
+	row, a, odd := o.witness.Batch()[i*r:][:r], o.masks[i], o.odd[i]
+	for j := i; j < r; j++ {
+		both := odd & o.odd[j]
+		var sum float32
+		for ; both != 0; both &= both - 1 {
+			sum += o.transform[bits.TrailingZeros32(both)][a^o.masks[j]]
+		}
+		row[j] = 4 * sum
+	}
+}
+
+// expandHalf sets g to Σ_A c_A χ_A(s), up to the sign of χ that all functions
+// of the transform share.
+func (o *spectrum) expandHalf(half int) {
+	g := o.g[half]
+	clear(g)
+	for i, a := range o.masks {
+		g[a] = o.c[half][i]
+	}
+	walshHadamard(g)
+}
+
+func (o *spectrum) discrepancy(p, g [2][]float32) (float64, bool) {
+	o.p, o.g = p, g
+	o.workers.Run(2, o.meanChange)
+	if o.witness.Stale() {
+		o.workers.Run(len(o.moves), o.transformMove)
+		o.workers.Run(len(o.masks), o.fill)
+	}
+	if !o.witness.Update() {
+		return 0, false
+	}
+	var loss float64
+	for half := range 2 {
+		// The witness of one half drives the other.
+		o.witness.Solve(o.c[1-half], o.mean[half])
+	}
+	for half := range 2 {
+		for i, f := range o.mean[half] {
+			loss += f * float64(o.c[half][i]) / 2
+		}
+	}
+	o.workers.Run(2, o.expand)
+	return loss, true
+}
