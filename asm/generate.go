@@ -9,3 +9,4 @@ package asm
 //go:generate go run -C _asm ./hamming -out ../hamming_amd64.s -stubs ../hamming_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./metropolis -out ../metropolis_amd64.s -stubs ../metropolis_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./spins -out ../spins_amd64.s -stubs ../spins_amd64_stub.go -pkg asm
+//go:generate go run -C _asm ./piecewise -out ../piecewise_amd64.s -stubs ../piecewise_amd64_stub.go -pkg asm

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Comparisons that are false, or true for the one named not, where an operand
+// is NaN, and signal nothing.
+const (
+	notGreater = 0x1a
+	atLeast    = 0x1d
+	greater    = 0x1e
+)
+
+func (w *isa) function(name, signature, condition string) {
+	TEXT(name+w.suffix, NOSPLIT, signature)
+	Doc(name + w.suffix + " is " + name + "Generic for " + condition + ".")
+	Pragma("noescape")
+}
+
+// countKnots holds a few vectors of numbers, whose counts are independent
+// chains of additions, against one knot after the other.
+func (w *isa) countKnots() {
+	w.function("countKnots", "func(dst, x, knots []float32)", "one knot or more")
+	dst, x, n := base("dst"), base("x"), length("x")
+	ones := broadcast(oneMem(), w.vector())
+	w.eachGroup(n, []Register{dst, x}, func(c group) {
+		v, count := c.loads(at(x, 0)), w.vectors(c.n)
+		zero(count...)
+		knot, left := base("knots"), length("knots")
+		label := fmt.Sprintf("knots%d", c.n)
+		Label(label)
+		k := broadcast(at(knot, 0), w.vector())
+		for i := range v {
+			if w == avx512 {
+				above := K()
+				VCMPPS(Imm(atLeast), k, v[i], above)
+				VADDPS(ones, count[i], above, count[i])
+			} else {
+				above := w.vector()
+				VCMPPS(Imm(atLeast), k, v[i], above)
+				VANDPS(ones, above, above)
+				VADDPS(above, count[i], count[i])
+			}
+		}
+		ADDQ(Imm(4), knot)
+		DECQ(left)
+		JNZ(LabelRef(label))
+		for i := range v {
+			c.store(count[i], at(dst, 0), i)
+		}
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (w *isa) prefixRows() {
+	w.function("prefixRows", "func(dst, w []float32, order []int32, factors []float32, out, columns int)", "one row or more")
+	dst, matrix, left, stride := base("dst"), base("w"), load("columns"), loadBytes("out")
+	w.eachGroup(left, []Register{dst, matrix}, func(c group) {
+		to, order, factors, count := copyOf(dst), base("order"), base("factors"), length("order")
+		first := c.loads(at(to, 0))
+		second := c.loads(Mem{Base: to, Index: stride, Scale: 1})
+		label := fmt.Sprintf("rows%d", c.n)
+		Label(label)
+		row := GP64()
+		MOVLQSX(at(order, 0), row)
+		IMULQ(stride, row)
+		ADDQ(matrix, row)
+		f0, f1 := broadcast(at(factors, 0), w.vector()), broadcast(at(factors, 4), w.vector())
+		LEAQ(Mem{Base: to, Index: stride, Scale: 2}, to)
+		for v := range first {
+			x := c.load(at(row, 0), v)
+			VFMADD231PS(f0, x, first[v])
+			VFMADD231PS(f1, x, second[v])
+			c.store(first[v], at(to, 0), v)
+			c.store(second[v], Mem{Base: to, Index: stride, Scale: 1}, v)
+		}
+		ADDQ(Imm(4), order)
+		ADDQ(Imm(8), factors)
+		DECQ(count)
+		JNZ(LabelRef(label))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// rowOf returns the address of the two rows of a table of the piece at m. A
+// number of a piece beyond the last is taken for the last, so that nothing
+// outside of the table is touched.
+func rowOf(table, stride, last Register, m Mem) Register {
+	piece := GP64()
+	VCVTTSS2SIQ(m, piece)
+	CMPQ(piece, last)
+	CMOVQHI(last, piece)
+	IMULQ(stride, piece)
+	LEAQ(Mem{Base: table, Index: piece, Scale: 2}, piece)
+	return piece
+}
+
+func (w *isa) piecewiseForward() {
+	w.function("piecewiseForward", "func(y, x, piece, table []float32, last, out int, slope float32)", "one row or more")
+	y, table, left, stride, last := base("y"), base("table"), load("out"), loadBytes("out"), load("last")
+	slope, none := w.vector(), w.vector()
+	b, err := Param("slope").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	broadcast(b.Addr, slope)
+	zero(none)
+	w.eachGroup(left, []Register{y, table}, func(c group) {
+		to, x, piece, count := copyOf(y), base("x"), base("piece"), length("x")
+		label := fmt.Sprintf("rows%d", c.n)
+		Label(label)
+		row := rowOf(table, stride, last, at(piece, 0))
+		number := broadcast(at(x, 0), w.vector())
+		sums := c.loads(Mem{Base: row, Index: stride, Scale: 1})
+		for v, sum := range sums {
+			VFMADD231PS(c.load(at(row, 0), v), number, sum)
+			if w == avx512 {
+				rest := K()
+				VCMPPS(Imm(notGreater), none, sum, rest)
+				VMULPS(slope, sum, rest, sum)
+			} else {
+				scaled, positive := w.vector(), w.vector()
+				VMULPS(slope, sum, scaled)
+				VCMPPS(Imm(greater), none, sum, positive)
+				VBLENDVPS(positive, sum, scaled, sum)
+			}
+			c.store(sum, at(to, 0), v)
+		}
+		ADDQ(stride, to)
+		ADDQ(Imm(4), x)
+		ADDQ(Imm(4), piece)
+		DECQ(count)
+		JNZ(LabelRef(label))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (w *isa) piecewiseBackward() {
+	w.function("piecewiseBackward", "func(sums, dx, x, piece, dy, table []float32, last, out int)", "one row or more, adding to dx")
+	sums, dy, table := base("sums"), base("dy"), base("table")
+	left, stride, last := load("out"), loadBytes("out"), load("last")
+	w.eachGroup(left, []Register{sums, dy, table}, func(c group) {
+		from, x, dx, piece, count := copyOf(dy), base("x"), base("dx"), base("piece"), length("x")
+		label := fmt.Sprintf("rows%d", c.n)
+		Label(label)
+		row := rowOf(table, stride, last, at(piece, 0))
+		number := broadcast(at(x, 0), w.vector())
+		// Where the piece is in the table, its sums are in theirs.
+		to := copyOf(row)
+		SUBQ(table, to)
+		ADDQ(sums, to)
+		dot := w.vector()
+		zero(dot)
+		for v := range c.n {
+			g := c.load(at(from, 0), v)
+			second := Mem{Base: to, Index: stride, Scale: 1}
+			moments, totals := c.load(at(to, 0), v), c.load(second, v)
+			VFMADD231PS(c.load(at(row, 0), v), g, dot)
+			VFMADD231PS(number, g, moments)
+			VADDPS(g, totals, totals)
+			c.store(moments, at(to, 0), v)
+			c.store(totals, second, v)
+		}
+		w.addSum(dot, at(dx, 0))
+		ADDQ(stride, from)
+		for _, p := range []Register{x, dx, piece} {
+			ADDQ(Imm(4), p)
+		}
+		DECQ(count)
+		JNZ(LabelRef(label))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (w *isa) piecewiseGradient() {
+	w.function("piecewiseGradient", "func(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out, columns int)", "one unit or more")
+	dw, dc, sums, matrix := base("dw"), base("dc"), base("sums"), base("w")
+	left, stride := load("columns"), loadBytes("out")
+	w.eachGroup(left, []Register{dw, dc, sums, matrix}, func(c group) {
+		second := func(p Register) Mem { return Mem{Base: p, Index: stride, Scale: 1} }
+		from, count := copyOf(sums), length("order")
+		moments, totals := c.loads(at(from, 0)), c.loads(second(from))
+		label := fmt.Sprintf("pieces%d", c.n)
+		Label(label)
+		LEAQ(Mem{Base: from, Index: stride, Scale: 2}, from)
+		for v := range moments {
+			VADDPS(c.load(at(from, 0), v), moments[v], moments[v])
+			VADDPS(c.load(second(from), v), totals[v], totals[v])
+		}
+		DECQ(count)
+		JNZ(LabelRef(label))
+		for v, total := range totals {
+			sum := c.load(at(dc, 0), v)
+			VADDPS(total, sum, sum)
+			c.store(sum, at(dc, 0), v)
+		}
+
+		MOVQ(sums, from)
+		Load(Param("order").Len(), count)
+		order, factors := base("order"), base("factors")
+		below := [2][]VecVirtual{w.vectors(c.n), w.vectors(c.n)}
+		zero(append(below[0], below[1]...)...)
+		label = fmt.Sprintf("units%d", c.n)
+		Label(label)
+		unit, row, to := GP64(), GP64(), GP64()
+		MOVLQSX(at(order, 0), unit)
+		MOVQ(unit, row)
+		IMULQ(stride, row)
+		LEAQ(Mem{Base: dw, Index: row, Scale: 1}, to)
+		ADDQ(matrix, row)
+		dot := w.vectors(2)
+		zero(dot...)
+		for v := range c.n {
+			VADDPS(c.load(at(from, 0), v), below[0][v], below[0][v])
+			VADDPS(c.load(second(from), v), below[1][v], below[1][v])
+			f, weight, sum := w.vector(), c.load(at(row, 0), v), c.load(at(to, 0), v)
+			for s, all := range [2]VecVirtual{moments[v], totals[v]} {
+				active := w.vector()
+				VMULPS(broadcast(at(factors, 0), f), all, active)
+				VFMADD231PS(broadcast(at(factors, 4), f), below[s][v], active)
+				VFMADD231PS(active, weight, dot[s])
+				VFMADD231PS(broadcast(at(factors, 8+4*s), f), active, sum)
+			}
+			c.store(sum, at(to, 0), v)
+		}
+		for s, name := range []string{"da", "db"} {
+			p := base(name)
+			w.addSum(dot[s], Mem{Base: p, Index: unit, Scale: 4})
+		}
+		LEAQ(Mem{Base: from, Index: stride, Scale: 2}, from)
+		ADDQ(Imm(4), order)
+		ADDQ(Imm(16), factors)
+		DECQ(count)
+		JNZ(LabelRef(label))
+	})
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,225 @@
+// Command piecewise generates the kernels of piecewise linear functions from
+// numbers to vectors. All but the count of knots walk the columns of their
+// matrices in groups of a few vectors, and finish with one masked vector after
+// another.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// An isa is a vector register size.
+type isa struct {
+	suffix string
+	lanes  int
+	group  int // vectors that are worked on side by side
+	vector func() VecVirtual
+}
+
+var (
+	avx512 = &isa{"AVX512", 16, 4, func() VecVirtual { return ZMM() }}
+	avx2   = &isa{"AVX2", 8, 2, func() VecVirtual { return YMM() }}
+)
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	for _, w := range []*isa{avx512, avx2} {
+		w.countKnots()
+		w.prefixRows()
+		w.piecewiseForward()
+		w.piecewiseBackward()
+		w.piecewiseGradient()
+	}
+	Generate()
+}
+
+func (w *isa) bytes() int { return 4 * w.lanes }
+
+func (w *isa) vectors(n int) []VecVirtual {
+	v := make([]VecVirtual, n)
+	for i := range v {
+		v[i] = w.vector()
+	}
+	return v
+}
+
+func zero(vectors ...VecVirtual) {
+	for _, v := range vectors {
+		VXORPS(v, v, v)
+	}
+}
+
+func at(base Register, displacement int) Mem { return Mem{Base: base, Disp: displacement} }
+
+func load(name string) GPVirtual {
+	r := GP64()
+	Load(Param(name), r)
+	return r
+}
+
+// base loads a slice's address.
+func base(name string) GPVirtual {
+	r := GP64()
+	Load(Param(name).Base(), r)
+	return r
+}
+
+func length(name string) GPVirtual {
+	r := GP64()
+	Load(Param(name).Len(), r)
+	return r
+}
+
+// loadBytes loads a count of floats in bytes.
+func loadBytes(name string) GPVirtual {
+	r := load(name)
+	SHLQ(Imm(2), r)
+	return r
+}
+
+func copyOf(r Register) GPVirtual {
+	c := GP64()
+	MOVQ(r, c)
+	return c
+}
+
+func broadcast(m Mem, v VecVirtual) VecVirtual {
+	VBROADCASTSS(m, v)
+	return v
+}
+
+// A group is n adjacent vectors, the last of which may be masked.
+type group struct {
+	*isa
+	n    int
+	mask Register // nil for whole vectors
+}
+
+// eachGroup emits body for groups of vectors as long as the number of elements
+// in left lasts; the pointers advance behind each.
+func (w *isa) eachGroup(left Register, pointers []Register, body func(c group)) {
+	for _, n := range []int{w.group, 1} {
+		label := fmt.Sprintf("group%d", n)
+		c := group{isa: w, n: n}
+		Label(label)
+		if n > 1 {
+			CMPQ(left, I32(n*w.lanes))
+			JLT(LabelRef(label + "_end"))
+		} else {
+			CMPQ(left, Imm(0))
+			JLE(LabelRef(label + "_end"))
+			c.mask = w.maskOf(left)
+		}
+		body(c)
+		for _, p := range pointers {
+			ADDQ(I32(n*w.bytes()), p)
+		}
+		SUBQ(I32(n*w.lanes), left)
+		JMP(LabelRef(label))
+		Label(label + "_end")
+	}
+}
+
+// maskOf selects the first lanes, as many as given or all.
+func (w *isa) maskOf(n Register) Register {
+	if w == avx512 {
+		ones, count, limit := GP64(), copyOf(n), GP64()
+		MOVQ(U32(16), limit)
+		CMPQ(count, limit)
+		CMOVQGT(limit, count)
+		MOVQ(I32(-1), ones)
+		BZHIQ(count, ones, ones)
+		mask := K()
+		KMOVW(ones.As32(), mask)
+		return mask
+	}
+	mask, count := YMM(), XMM()
+	VMOVD(n.(GP).As32(), count)
+	VPBROADCASTD(count, mask)
+	VPCMPGTD(laneIndex(), mask, mask)
+	return mask
+}
+
+var lanesMem Mem
+
+func laneIndex() Mem {
+	if lanesMem.Symbol.Name == "" {
+		lanesMem = GLOBL("piecewiseLaneIndex", RODATA|NOPTR)
+		for i := range 8 {
+			DATA(4*i, U32(uint32(i)))
+		}
+	}
+	return lanesMem
+}
+
+// load returns vector v of the group at m, with zeros beyond the last.
+func (c group) load(m Mem, v int) VecVirtual {
+	m.Disp += v * c.bytes()
+	r := c.vector()
+	switch {
+	case c.mask == nil:
+		VMOVUPS(m, r)
+	case c.isa == avx512:
+		VMOVUPS_Z(m, c.mask, r)
+	default:
+		VMASKMOVPS(m, c.mask, r)
+	}
+	return r
+}
+
+// store writes vector v of the group at m, and nothing beyond the last.
+func (c group) store(r VecVirtual, m Mem, v int) {
+	m.Disp += v * c.bytes()
+	switch {
+	case c.mask == nil:
+		VMOVUPS(r, m)
+	case c.isa == avx512:
+		VMOVUPS(r, c.mask, m)
+	default:
+		VMASKMOVPS(r, c.mask, m)
+	}
+}
+
+// loads returns all vectors of the group at m.
+func (c group) loads(m Mem) []VecVirtual {
+	all := make([]VecVirtual, c.n)
+	for v := range all {
+		all[v] = c.load(m, v)
+	}
+	return all
+}
+
+// addSum adds the sum of the lanes of v to the number at m.
+func (w *isa) addSum(v VecVirtual, m Mem) {
+	half, high := v, XMM()
+	if w == avx512 {
+		half = YMM()
+		VEXTRACTF64X4(Imm(1), v, half)
+		VADDPS(half, v.AsY(), half)
+		VEXTRACTF32X4(Imm(1), half, high) // unlike VEXTRACTF128, takes all registers
+	} else {
+		VEXTRACTF128(Imm(1), half, high)
+	}
+	VADDPS(high, half.AsX(), high)
+	t := XMM()
+	VPERMILPS(Imm(0b1110), high, t)
+	VADDPS(t, high, high)
+	VMOVSHDUP(high, t)
+	VADDSS(t, high, high)
+	VADDSS(m, high, high)
+	VMOVSS(high, m)
+}
+
+var one Mem
+
+func oneMem() Mem {
+	if one.Symbol.Name == "" {
+		one = GLOBL("piecewiseOne", RODATA|NOPTR)
+		DATA(0, U32(0x3f800000))
+	}
+	return one
+}

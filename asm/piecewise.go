@@ -1,0 +1,96 @@
+package asm
+
+// The kernels of this file compute a pair of layers of a network whose input
+// is one number x,
+//
+//	h_i = leaky(a_i x + b_i),   y = leaky(Σ_i h_i w_i + c),
+//
+// as what it is: between the knots −b_i/a_i the vector Σ_i h_i w_i + c is a
+// linear function x·P + Q. A table of P and Q for all pieces takes as many
+// operations to fill as a row of the product h·w or two; after that a row of a
+// batch costs as many as it has outputs, whatever the width of h.
+//
+// Tables and sums are [units+1][2][out]: of each piece, in the order of x, what
+// is multiplied by x and what is not. The number of a piece is that of the
+// knots to the left of it.
+
+// CountKnots sets dst[r] to the number of knots ≤ x[r], 0 for NaN.
+func CountKnots(dst, x, knots []float32) {
+	check(len(dst) == len(x) && len(knots) < 1<<24, "CountKnots")
+	if len(knots) == 0 {
+		clear(dst)
+		return
+	}
+	countKnots(dst, x, knots)
+}
+
+// PrefixRows sums multiples of the rows of w, [units][out], in a given order.
+// Starting from the first two rows of dst, [len(order)+1][2][out],
+//
+//	dst[k+1][s] = dst[k][s] + factors[k][s] · w[order[k]]
+//
+// for s = 0 and 1.
+func PrefixRows(dst, w []float32, order []int32, factors []float32, out int) {
+	n := len(order)
+	check(out >= 0 && len(dst) == 2*(n+1)*out && len(factors) == 2*n && inRange(order, w, out), "PrefixRows")
+	if n > 0 && out > 0 {
+		prefixRows(dst, w, order, factors, out)
+	}
+}
+
+// inRange reports whether order holds numbers of rows of w.
+func inRange(order []int32, w []float32, out int) bool {
+	for _, i := range order {
+		if i < 0 || (int(i)+1)*out > len(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// PiecewiseForward sets y, [rows][out], to leaky(x[r]·P + Q) for the piece
+// piece[r] of a table; a number beyond the last piece means that.
+func PiecewiseForward(y, x, piece, table []float32, out int, slope float32) {
+	rows := len(x)
+	check(out >= 0 && len(y) == rows*out && len(piece) == rows && len(table) >= 2*out && len(table)%max(1, 2*out) == 0, "PiecewiseForward")
+	if rows > 0 && out > 0 {
+		piecewiseForward(y, x, piece, table, out, slope)
+	}
+}
+
+// PiecewiseBackward takes dy, [rows][out], the gradient by what PiecewiseForward
+// made leaky, back to x, and adds up for PiecewiseGradient what belongs to each
+// piece:
+//
+//	dx[r] = Σ_o dy[r,o] P[o],   sums[piece[r]] += (x[r]·dy[r], dy[r])
+func PiecewiseBackward(sums, dx, x, piece, dy, table []float32, out int) {
+	rows := len(x)
+	check(out >= 0 && len(dx) == rows && len(piece) == rows && len(dy) == rows*out, "PiecewiseBackward: rows")
+	check(len(sums) == len(table) && len(table) >= 2*out && len(table)%max(1, 2*out) == 0, "PiecewiseBackward: table")
+	clear(dx)
+	if rows > 0 && out > 0 {
+		piecewiseBackward(sums, dx, x, piece, dy, table, out)
+	}
+}
+
+// PiecewiseGradient adds the gradients by the weights of the two layers, given
+// and biases of the two layers, given
+// the sums of PiecewiseBackward. Of the unit i = order[k], whose knot is
+// number k, the sums over the pieces with their derivatives of leaky are
+//
+//	(X, T) = factors[k][0] Σ_all sums + factors[k][1] Σ_{p ≤ k} sums[p]
+//
+// and with them
+//
+//	da[i] += X·w[i],   db[i] += T·w[i],   dw[i] += a_i X + b_i T,
+//
+// where a_i and b_i are factors[k][2] and factors[k][3]; dc += Σ_all T.
+func PiecewiseGradient(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out int) {
+	n := len(order)
+	check(out >= 0 && len(sums) == 2*(n+1)*out && len(factors) == 4*n, "PiecewiseGradient: sums")
+	check(len(dw) == len(w) && inRange(order, w, out) && len(dc) == out, "PiecewiseGradient: weights")
+	check(len(da)*out == len(w) && len(db) == len(da), "PiecewiseGradient: units")
+	if n > 0 && out > 0 {
+		piecewiseGradient(da, db, dw, dc, sums, w, order, factors, out)
+	}
+}
