@@ -121,21 +121,12 @@ func newGenerator(c GeneratorConfig, dim int) generator {
 }
 
 // A recorder lays out the activations of a pass's perceptrons. Layers that the
-// backward pass need not read, or computes again for next to nothing, share
-// buffers, so that less of a block leaves the core's caches.
+// backward pass computes again for next to nothing share buffers, so that less
+// of a block leaves the core's caches.
 type recorder struct {
 	rows     int
 	backward bool
 	shared   [2][]float32
-}
-
-// cheapInput is the width of an input up to which a perceptron's first layer is
-// computed again rather than stored.
-const cheapInput = 8
-
-// forgets reports whether layer 1 of a perceptron is shared.
-func (r *recorder) forgets(net *nn.MLP) bool {
-	return net.Layers() > 1 && (!r.backward || net.In() <= cheapInput)
 }
 
 // activations returns room for the layers of net, whose input and output have
@@ -144,7 +135,7 @@ func (r *recorder) activations(net *nn.MLP, in, out []float32) nn.Activations {
 	a := nn.Activations{in}
 	for l := range net.Layers() - 1 {
 		switch n := r.rows * net.Width(l+1); {
-		case l == 0 && r.forgets(net), !r.backward:
+		case l < net.Cheap(), !r.backward:
 			if shared := &r.shared[l%2]; len(*shared) < n {
 				*shared = make([]float32, n)
 			}
@@ -156,11 +147,9 @@ func (r *recorder) activations(net *nn.MLP, in, out []float32) nn.Activations {
 	return append(a, out)
 }
 
-// backward is net.Backward of the first rows of a, whose forgotten layer it
+// backprop is net.Backward of the first rows of a, whose cheap layers it
 // computes again.
 func (r *recorder) backprop(net *nn.MLP, grad, din, dout, params []float32, a nn.Activations, p *nn.Packed, rows int, s *nn.Scratch) {
-	if r.forgets(net) {
-		net.ForwardLayer(a, p, params, 0, 0, rows)
-	}
+	net.ForwardCheap(a, p, params, 0, rows)
 	net.Backward(grad, din, dout, a, p, 0, rows, s)
 }

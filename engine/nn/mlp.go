@@ -103,18 +103,23 @@ func (m *MLP) Initialize(params []float32, c *asm.Counter, block uint64) uint64 
 // Packed holds a perceptron's weights in the order in which the products
 // consume them. It is refreshed from the parameters once per step.
 type Packed struct {
-	forward, backward [][]float32
+	forward, backward [][]float32 // of each layer; nil of those that kinks stand for
+	kinks             *kinks
 }
 
 // NewPacked allocates room for the forward products' weights and, if backward
 // is set, for the backward products' as well.
 func (m *MLP) NewPacked(backward bool) *Packed {
-	p := &Packed{}
-	for l := range m.Layers() {
+	p := &Packed{forward: make([][]float32, m.Layers()), backward: make([][]float32, m.Layers())}
+	first := 0
+	if m.kinked() {
+		p.kinks, first = m.newKinks(), 2
+	}
+	for l := first; l < m.Layers(); l++ {
 		in, out := m.sizes[l], m.sizes[l+1]
-		p.forward = append(p.forward, make([]float32, asm.PackedLen(in, out)))
+		p.forward[l] = make([]float32, asm.PackedLen(in, out))
 		if backward {
-			p.backward = append(p.backward, make([]float32, asm.PackedLen(out, in)))
+			p.backward[l] = make([]float32, asm.PackedLen(out, in))
 		}
 	}
 	return p
@@ -122,10 +127,16 @@ func (m *MLP) NewPacked(backward bool) *Packed {
 
 // PackLayer refreshes layer l of p. Layers are independent of each other.
 func (m *MLP) PackLayer(p *Packed, params []float32, l int) {
+	if m.kinked() && l < 2 {
+		if l == 0 { // both layers
+			p.kinks.refresh(m, params)
+		}
+		return
+	}
 	in, out := m.sizes[l], m.sizes[l+1]
 	w := m.Weights(params, l)
 	asm.PackWeights(p.forward[l], w, in, out)
-	if p.backward != nil {
+	if p.backward[l] != nil {
 		asm.PackWeightsTransposed(p.backward[l], w, in, out)
 	}
 }
@@ -138,7 +149,8 @@ func (m *MLP) Pack(p *Packed, params []float32) {
 }
 
 // Activations holds the values of every layer for a number of rows, [rows][width]
-// row-major: element 0 is the input and the last element the output.
+// row-major: element 0 is the input and the last element the output. Element 1
+// of a perceptron of one input and three or more layers is its own affair.
 type Activations [][]float32
 
 // NewActivations allocates activations of the given number of rows.
@@ -155,13 +167,42 @@ func (a Activations) Output() []float32 { return a[len(a)-1] }
 
 // Forward computes the layers of rows lo … hi−1 from their input a[0].
 func (m *MLP) Forward(a Activations, p *Packed, params []float32, lo, hi int) {
-	for l := range m.Layers() {
-		m.ForwardLayer(a, p, params, l, lo, hi)
+	first := m.ForwardCheap(a, p, params, lo, hi)
+	for l := first; l < m.Layers(); l++ {
+		m.forwardLayer(a, p, params, l, lo, hi)
 	}
 }
 
-// ForwardLayer computes a[l+1] of rows lo … hi−1 from a[l].
-func (m *MLP) ForwardLayer(a Activations, p *Packed, params []float32, l, lo, hi int) {
+// cheapInput is the width of an input up to which the first layer counts as
+// cheap.
+const cheapInput = 8
+
+// Cheap returns the number of the first layers, never all, that cost next to
+// nothing: a backward pass had better compute them again than read them from
+// memory.
+func (m *MLP) Cheap() int {
+	switch {
+	case m.kinked():
+		return 2
+	case m.sizes[0] <= cheapInput && m.Layers() > 1:
+		return 1
+	}
+	return 0
+}
+
+// ForwardCheap computes the cheap layers of rows lo … hi−1 from their input and
+// returns how many they are.
+func (m *MLP) ForwardCheap(a Activations, p *Packed, params []float32, lo, hi int) int {
+	if m.kinked() {
+		m.forwardKinks(a, p.kinks, lo, hi)
+	} else if m.Cheap() == 1 {
+		m.forwardLayer(a, p, params, 0, lo, hi)
+	}
+	return m.Cheap()
+}
+
+// forwardLayer computes a[l+1] of rows lo … hi−1 from a[l].
+func (m *MLP) forwardLayer(a Activations, p *Packed, params []float32, l, lo, hi int) {
 	in, out, slope := m.sizes[l], m.sizes[l+1], m.slope
 	if l == m.Layers()-1 {
 		slope = 1
@@ -170,7 +211,11 @@ func (m *MLP) ForwardLayer(a Activations, p *Packed, params []float32, l, lo, hi
 }
 
 // Scratch holds one block's gradients between two layers.
-type Scratch struct{ a, b []float32 }
+type Scratch struct {
+	a, b []float32
+	sums []float32 // of the pieces between kinks
+	din  []float32 // by an input whose gradient nobody wants
+}
 
 // NewScratch allocates scratch for blocks of up to rows rows.
 func (m *MLP) NewScratch(rows int) *Scratch {
@@ -178,7 +223,11 @@ func (m *MLP) NewScratch(rows int) *Scratch {
 	for _, w := range m.sizes {
 		width = max(width, w)
 	}
-	return &Scratch{make([]float32, rows*width), make([]float32, rows*width)}
+	s := &Scratch{a: make([]float32, rows*width), b: make([]float32, rows*width)}
+	if m.kinked() {
+		s.sums, s.din = make([]float32, 2*(m.sizes[1]+1)*m.sizes[2]), make([]float32, rows)
+	}
+	return s
 }
 
 // Backward adds to grad the parameters' gradient over rows lo … hi−1 of a
@@ -190,6 +239,13 @@ func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, 
 	dy, spare := dout, s.a
 	for l := m.Layers() - 1; l >= 0; l-- {
 		in, out := m.sizes[l], m.sizes[l+1]
+		if l == 1 && m.kinked() {
+			if din == nil {
+				din = s.din[:rows]
+			}
+			m.backwardKinks(grad, din, dy, s.sums, a, p.kinks, lo, hi)
+			return
+		}
 		x := a[l][lo*in : hi*in]
 		asm.DenseBackwardWeights(m.Weights(grad, l), m.Biases(grad, l), x, dy, rows, in, out)
 		if l == 0 {

@@ -29,7 +29,7 @@ func random(r *rand.Rand, n int) []float32 {
 // TestBackwardMatchesCentralDifferences differentiates Σ dout·output by every
 // parameter and every input.
 func TestBackwardMatchesCentralDifferences(t *testing.T) {
-	for _, sizes := range [][]int{{1, 1}, {3, 5, 2}, {4, 17, 16, 9}, {2, 8, 8, 8, 1}} {
+	for _, sizes := range [][]int{{1, 1}, {3, 5, 2}, {4, 17, 16, 9}, {2, 8, 8, 8, 1}, {1, 6, 3}, {1, 1, 1, 1}, {1, 9, 20, 1}, {1, 7, 5, 6, 2}} {
 		r := rand.New(rand.NewPCG(1, 2))
 		m := NewMLP(0.01, sizes...)
 		params := make([]float32, m.NumParams())

@@ -1,0 +1,112 @@
+package nn
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// kinks hold the first two layers of a perceptron of one input x. Each unit
+// h_i = leaky(a_i x + b_i) has its kink at the knot −b_i/a_i, and between the
+// knots what the second layer makes of all of them is linear in x: a table of
+// slopes and intercepts, refreshed from the parameters once per step, takes the
+// place of the product with the second layer's weights, forward and backward.
+type kinks struct {
+	knots   []float32 // ascending, +Inf for units without
+	order   []int32   // unit of each knot
+	table   []float32 // [units+1][2][out]
+	pairs   []float32 // [units][2], see asm.PrefixRows
+	factors []float32 // [units][4], see asm.PiecewiseGradient
+	weights []float32 // of the second layer, within the parameters
+}
+
+// kinked reports whether the perceptron's first two layers are computed from
+// their kinks.
+func (m *MLP) kinked() bool { return m.sizes[0] == 1 && m.Layers() > 2 }
+
+func (m *MLP) newKinks() *kinks {
+	units, out := m.sizes[1], m.sizes[2]
+	return &kinks{
+		knots:   make([]float32, units),
+		order:   make([]int32, units),
+		table:   make([]float32, 2*(units+1)*out),
+		pairs:   make([]float32, 2*units),
+		factors: make([]float32, 4*units),
+	}
+}
+
+// refresh sets the table. From left to right, unit i begins with the slope 1 if
+// a_i < 0, else that of leaky, and changes to the other at its knot.
+func (k *kinks) refresh(m *MLP, params []float32) {
+	a, b := m.Weights(params, 0), m.Biases(params, 0)
+	w, c := m.Weights(params, 1), m.Biases(params, 1)
+	out := len(c)
+	// Equal knots stand in the order of their units, so that the same table
+	// results whatever the order before.
+	knot := func(i int32) float32 { return knotOf(a[i], b[i]) }
+	for i := range k.order {
+		k.order[i] = int32(i)
+	}
+	slices.SortFunc(k.order, func(i, j int32) int {
+		return cmp.Or(cmp.Compare(knot(i), knot(j)), cmp.Compare(i, j))
+	})
+	for p, i := range k.order {
+		k.knots[p] = knot(i)
+		f := k.factors[4*p:][:4]
+		f[2], f[3] = a[i], b[i]
+		switch above := 1 - m.slope; {
+		case math.IsInf(float64(k.knots[p]), 1): // of the same sign everywhere
+			f[0], f[1] = m.slope, 0
+			if b[i] > 0 {
+				f[0] = 1
+			}
+		case a[i] > 0:
+			f[0], f[1] = 1, -above
+		default:
+			f[0], f[1] = m.slope, above
+		}
+		k.pairs[2*p], k.pairs[2*p+1] = (f[0]+f[1])*a[i], (f[0]+f[1])*b[i]
+	}
+	k.weights = w
+	first, last := k.table[:2*out], k.table[len(k.table)-2*out:]
+	clear(first[:out])
+	copy(first[out:], c)
+	asm.PrefixRows(k.table, w, k.order, k.pairs, out)
+	copy(first, last)
+	for p := range k.order {
+		f := k.factors[4*p:][:4]
+		k.pairs[2*p], k.pairs[2*p+1] = -f[1]*f[2], -f[1]*f[3]
+	}
+	asm.PrefixRows(k.table, w, k.order, k.pairs, out)
+}
+
+// knotOf returns where a·x + b changes its sign, +Inf if that is nowhere.
+func knotOf(a, b float32) float32 {
+	knot := -b / a
+	if knot-knot != 0 {
+		return float32(math.Inf(1))
+	}
+	return knot
+}
+
+// forwardKinks computes layer 2 of rows lo … hi−1 from their input. In place of
+// layer 1 stands the number of each row's piece.
+func (m *MLP) forwardKinks(a Activations, k *kinks, lo, hi int) {
+	out := m.sizes[2]
+	x, piece := a[0][lo:hi], a[1][lo:hi]
+	asm.CountKnots(piece, x, k.knots)
+	asm.PiecewiseForward(a[2][lo*out:hi*out], x, piece, k.table, out, m.slope)
+}
+
+// backwardKinks is the last part of Backward, given the gradient dy by layer 2
+// before its LeakyReLU. din is not nil.
+func (m *MLP) backwardKinks(grad, din, dy, sums []float32, a Activations, k *kinks, lo, hi int) {
+	sums = sums[:len(k.table)]
+	clear(sums)
+	out := m.sizes[2]
+	asm.PiecewiseBackward(sums, din, a[0][lo:hi], a[1][lo:hi], dy, k.table, out)
+	asm.PiecewiseGradient(m.Weights(grad, 0), m.Biases(grad, 0), m.Weights(grad, 1), m.Biases(grad, 1),
+		sums, k.weights, k.order, k.factors, out)
+}
