@@ -29,6 +29,7 @@ type Training struct {
 	Seed            uint64         `json:"seed"`
 	Steps           int            `json:"steps"` // total, not additional, iterations N_I
 	Batch           int            `json:"batch"` // N
+	Methods                        // how θ is trained
 	Optimizer       optim.AdamW    `json:"optimizer"`
 	Schedule        optim.Schedule `json:"schedule"`
 	ClipNorm        float64        `json:"clip_norm"`        // largest gradient norm; 0 means no clipping
@@ -69,6 +70,9 @@ func (c *Common) Validate() error {
 	}
 	if err := t.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("training.optimizer.%w", err)
+	}
+	if err := t.Methods.validate(t.ClipNorm); err != nil {
+		return fmt.Errorf("training.%w", err)
 	}
 	if err := t.Schedule.Validate(); err != nil {
 		return fmt.Errorf("training.schedule.%w", err)

@@ -56,13 +56,19 @@ func withoutSeconds(t *testing.T, dir string) []engine.Record {
 // TestResumedRunsEqualUninterruptedOnes stops a run after every step in turn,
 // by cancellation, and continues it on another number of threads.
 func TestResumedRunsEqualUninterruptedOnes(t *testing.T) {
+	for _, method := range []string{"gradient", "evolution", "consensus"} {
+		t.Run(method, func(t *testing.T) { testResumption(t, func() *ising.Config { return methodConfig(t, method) }) })
+	}
+}
+
+func testResumption(t *testing.T, config func() *ising.Config) {
 	whole := t.TempDir()
-	want, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: whole})
+	want, err := train(t, context.Background(), config(), 1, engine.RunOptions{Dir: whole})
 	require.NoError(t, err)
 	for stop := 1; stop < 12; stop++ {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := train(t, ctx, config(t), 1+stop%3, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		_, err := train(t, ctx, config(), 1+stop%3, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
 			if p.Step == stop {
 				cancel()
 			}
@@ -71,7 +77,7 @@ func TestResumedRunsEqualUninterruptedOnes(t *testing.T) {
 		require.Contains(t, status(t, dir), `"stopped"`)
 		// What was logged after the checkpoint must not appear twice.
 		appendTo(t, filepath.Join(dir, "metrics.jsonl"), `{"step":99}`)
-		got, err := train(t, context.Background(), config(t), 1+(stop+1)%3, engine.RunOptions{Dir: dir, Resume: "must"})
+		got, err := train(t, context.Background(), config(), 1+(stop+1)%3, engine.RunOptions{Dir: dir, Resume: "must"})
 		require.NoError(t, err)
 		require.Equal(t, want.Params, got.Params, "stopped at step %d", stop)
 		require.Equal(t, want.Evaluation, got.Evaluation)
@@ -81,12 +87,12 @@ func TestResumedRunsEqualUninterruptedOnes(t *testing.T) {
 		require.Equal(t, want.Params, m.Params)
 		require.Equal(t, 12, m.Step)
 	}
-	again, err := train(t, context.Background(), config(t), 2, engine.RunOptions{Dir: whole})
+	again, err := train(t, context.Background(), config(), 2, engine.RunOptions{Dir: whole})
 	require.NoError(t, err, "a completed run is evaluated again")
 	require.Equal(t, want.Evaluation, again.Evaluation)
-	_, err = train(t, context.Background(), config(t), 2, engine.RunOptions{Dir: whole, Resume: "never"})
+	_, err = train(t, context.Background(), config(), 2, engine.RunOptions{Dir: whole, Resume: "never"})
 	require.ErrorContains(t, err, "holds a run already")
-	_, err = train(t, context.Background(), config(t), 2, engine.RunOptions{Dir: t.TempDir(), Resume: "must"})
+	_, err = train(t, context.Background(), config(), 2, engine.RunOptions{Dir: t.TempDir(), Resume: "must"})
 	require.ErrorContains(t, err, "no checkpoint")
 }
 
@@ -222,7 +228,7 @@ type toy struct {
 func newToy() *toy {
 	c := &toy{acceptance: 0.5}
 	c.Schema, c.System = engine.SchemaVersion, "toy"
-	c.Training = engine.Training{Steps: 60, Batch: 2, LogEvery: 1, CheckpointEvery: 3,
+	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: engine.ByGradient(), LogEvery: 1, CheckpointEvery: 3,
 		Optimizer: optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8},
 		Schedule:  optim.Schedule{Kind: "constant"}}
 	c.Evaluation.Samples = 1
@@ -319,6 +325,7 @@ func TestCommonValidate(t *testing.T) {
 		"evaluation.samples":        func(c *engine.Common) { c.Evaluation.Samples = 0 },
 		"evaluation.every":          func(c *engine.Common) { c.Evaluation.Every = -1 },
 		"training.optimizer.beta1":  func(c *engine.Common) { c.Training.Optimizer.Beta1 = 2 },
+		"training.method":           func(c *engine.Common) { c.Training.Method = "annealing" },
 		"training.schedule.kind":    func(c *engine.Common) { c.Training.Schedule.Kind = "" },
 	} {
 		c := newToy()

@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/pool"
 )
 
 // A Trainer carries a run from one step to the next.
 type Trainer struct {
-	system    System
-	optimizer *optim.Optimizer
-	training  Training
-	workers   *pool.Pool
+	system   System
+	training Training
+	method   method
+	workers  *pool.Pool
 
-	step         int
-	params, grad []float32
-	loss, norm   float64
+	step       int
+	params     []float32 // θ
+	grad       []float32 // ∂L/∂θ or its estimate, nil if the method has none
+	loss, norm float64
 }
 
 // NewTrainer builds the system that cfg describes and initialises its
@@ -31,36 +31,44 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 		return nil, err
 	}
 	t := &Trainer{system: system, training: cfg.Shared().Training, workers: workers}
-	n := system.NumParams()
-	t.params, t.grad = make([]float32, n), make([]float32, n)
+	t.params = make([]float32, system.NumParams())
 	system.Initialize(t.params)
-	t.optimizer = optim.NewOptimizer(t.training.Optimizer, t.training.ClipNorm, t.training.EMA, n, workers)
-	return t, nil
+	t.method, err = newMethod(t)
+	return t, err
 }
 
 // Step is one iteration of Algorithm 1. It allocates nothing. After an error
 // the trainer must not be used further.
 func (t *Trainer) Step() error {
 	t.step++
-	n := uint32(t.step)
+
+	// Where to go: L of generation and transition, and by the paper's method
+	// its gradient.
+	t.loss, t.norm = t.method.look(t.step)
+	if err := t.checkFinite(); err != nil {
+		return err
+	}
+
+	// By the paper's method, AdamW.
+	if !t.method.move(t.step, t.rate()) {
+		return t.nonFinite("parameter", t.params)
+	}
+	return nil
+}
+
+// discrepancy returns L of the generator with the given parameters. At one step
+// all generators get the same random numbers.
+func (t *Trainer) discrepancy(params []float32, step int) float64 {
+	n := uint32(step)
 
 	// 1. Generation: s = G_θ(z).
-	t.system.Generate(t.params, n)
+	t.system.Generate(params, n)
 
 	// 2. Transition: s′ ~ p^m(s, ·), from here on a constant.
 	t.system.Transition(n)
 
-	// 3. Optimisation: L = MMD²((s, s′), (s′, s)), ∂L/∂θ and AdamW.
-	t.loss = t.system.Discrepancy(n)
-	t.system.Backward(t.params, t.grad)
-	t.norm = t.optimizer.Norm(t.grad)
-	if err := t.checkFinite(); err != nil {
-		return err
-	}
-	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.rate()) {
-		return t.nonFinite("parameter", t.params)
-	}
-	return nil
+	// 3. Optimisation: L = MMD²((s, s′), (s′, s)).
+	return t.system.Discrepancy(n)
 }
 
 func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.training.Steps) }
@@ -68,8 +76,8 @@ func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.train
 // Params returns the parameters to sample with: the weight average if there is
 // one, and otherwise the current parameters. The slice is the trainer's own.
 func (t *Trainer) Params() []float32 {
-	if t.optimizer.EMA != nil && t.step > 0 {
-		return t.optimizer.EMA
+	if average := t.method.average(); average != nil && t.step > 0 {
+		return average
 	}
 	return t.params
 }
@@ -89,7 +97,7 @@ func (t *Trainer) Record() Record {
 		Loss:         t.loss,
 		Acceptance:   t.system.Acceptance(),
 		GradientNorm: t.norm,
-		LearningRate: t.training.Optimizer.LearningRate * t.rate(),
+		LearningRate: t.method.stepLength() * t.rate(),
 	}
 }
 
@@ -153,14 +161,7 @@ func (t *Trainer) nonFinite(what string, v []float32) error {
 // sections lists everything that a checkpoint must hold for the next step to
 // come out the same.
 func (t *Trainer) sections() []Section {
-	all := []Section{
-		{Name: "params", Float32: t.params},
-		{Name: "adam.m", Float32: t.optimizer.M},
-		{Name: "adam.v", Float32: t.optimizer.V},
-	}
-	if t.optimizer.EMA != nil {
-		all = append(all, Section{Name: "ema", Float32: t.optimizer.EMA})
-	}
+	all := append([]Section{{Name: "params", Float32: t.params}}, t.method.state()...)
 	if s, ok := t.system.(Stateful); ok {
 		all = append(all, s.State()...)
 	}

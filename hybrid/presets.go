@@ -34,7 +34,7 @@ func paper() *Config {
 		Common: engine.Common{
 			Schema: engine.SchemaVersion, System: "hybrid", Preset: "paper",
 			Training: engine.Training{
-				Seed: 1, Steps: 100_000, Batch: 2048,
+				Seed: 1, Steps: 100_000, Batch: 2048, Methods: engine.ByGradient(),
 				Optimizer:       optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
 				Schedule:        optim.Schedule{Kind: "cosine", Final: 1e-6 / 5e-4},
 				ClipNorm:        1,

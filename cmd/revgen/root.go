@@ -62,6 +62,7 @@ func (p *program) exitCode(err error) int {
 	var usage usageError
 	var configuration *conf.Error
 	var mismatch *engine.MismatchError
+	var unsuited *engine.MethodError
 	switch {
 	case err == nil:
 		return exitOK
@@ -69,7 +70,7 @@ func (p *program) exitCode(err error) int {
 		return exitCheck
 	case errors.Is(err, engine.ErrStopped):
 		return exitStopped
-	case !p.started, errors.As(err, &usage), errors.As(err, &configuration), errors.As(err, &mismatch):
+	case !p.started, errors.As(err, &usage), errors.As(err, &configuration), errors.As(err, &mismatch), errors.As(err, &unsuited):
 		return exitUsage
 	}
 	return exitError

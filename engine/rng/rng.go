@@ -27,6 +27,7 @@ const (
 	Features                            // random features of witnesses
 	TrainSymmetry                       // symmetrisation of a training step's batch
 	SampleSymmetry                      // symmetrisation of drawn samples
+	Perturbation                        // candidate parameters of training without gradients
 )
 
 // Stream returns the counter of the given purpose and step.

@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// Consensus describes consensus-based optimisation (Pinnau et al. 2017) with the
+// anisotropic noise of Carrillo et al. (2021). Particles θ_p move by
+//
+//	dθ_p = −(θ_p − v) dt + σ (θ_p − v) ∘ dB_p,
+//	v = Σ_p w_p θ_p,   w_p ∝ exp(−α (L_p − min L)/s),
+//
+// where s is the standard deviation of the losses L_p, so that α has no unit.
+// The generator is that of the consensus point v.
+type Consensus struct {
+	Particles int `json:"particles"`
+	// Spread is the standard deviation of each parameter over the initial
+	// particles, about the initial θ.
+	Spread    float64 `json:"spread"`
+	Sharpness float64 `json:"sharpness"` // α
+	Noise     float64 `json:"noise"`     // σ
+	TimeStep  float64 `json:"time_step"` // Δt, which the schedule multiplies
+}
+
+func (c *Consensus) validate() error {
+	switch {
+	case c.Particles < 2 || c.Particles > maxCandidates:
+		return fmt.Errorf("particles: %d is not between 2 and %d", c.Particles, maxCandidates)
+	case !positive(c.Spread):
+		return fmt.Errorf("spread: %v is not a positive finite number", c.Spread)
+	case !positive(c.Sharpness):
+		return fmt.Errorf("sharpness: %v is not a positive finite number", c.Sharpness)
+	case !(c.TimeStep > 0 && c.TimeStep <= 1):
+		return fmt.Errorf("time_step: %v is not in (0, 1]", c.TimeStep)
+	case !(c.Noise >= 0 && c.Noise*c.Noise <= 2-c.TimeStep):
+		return fmt.Errorf("noise: %v is not in [0, √(2 − time_step)] = [0, %.4g], within which the particles contract", c.Noise, math.Sqrt(2-c.TimeStep))
+	}
+	return nil
+}
+
+// consensus moves particles instead of θ, which is their consensus point. The
+// particles of a step share its random numbers.
+type consensus struct {
+	t         *Trainer
+	config    Consensus
+	particles []float32 // [Particles][params]
+	ema       []float32
+	losses    []float64
+	weights   []float32
+	spread    []float64 // Σ_p |θ_p − v|² of each chunk
+	finite    []bool
+	draws     [][]float32
+
+	stream      asm.Counter
+	decay       float32 // of the average
+	keep, noise float32 // of a particle's distance from v
+	agree, step func(chunk int)
+}
+
+func newConsensus(t *Trainer) *consensus {
+	n, config := len(t.params), t.training.Consensus
+	c := &consensus{
+		t: t, config: config, particles: make([]float32, config.Particles*n),
+		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
+		spread: make([]float64, chunks(n)), finite: make([]bool, chunks(n)),
+	}
+	if t.training.EMA > 0 {
+		c.ema = make([]float32, n)
+	}
+	for range chunks(n) {
+		c.draws = append(c.draws, make([]float32, chunkLen))
+	}
+	c.agree, c.step = c.agreeChunk, c.stepChunk
+	for p := range config.Particles {
+		copy(c.particles[p*n:], t.params)
+	}
+	c.stream = rng.Stream(t.training.Seed, rng.Perturbation, 0)
+	for chunk := range chunks(n) {
+		for p := range config.Particles {
+			for i, epsilon := range c.draw(chunk, p) {
+				c.particles[p*n+chunk*chunkLen+i] += float32(config.Spread) * epsilon
+			}
+		}
+	}
+	return c
+}
+
+// draw returns a chunk of the normal numbers of a particle.
+func (c *consensus) draw(chunk, p int) []float32 {
+	n := len(c.t.params)
+	asm.Normals(c.draws[chunk], &c.stream, uint64(p*chunks(n)+chunk)*chunkLen/4)
+	return c.draws[chunk][:min(chunkLen, n-chunk*chunkLen)]
+}
+
+// look moves θ to the consensus point. It returns the particles' loss under
+// their weights, and the root mean square of their distance from θ.
+func (c *consensus) look(step int) (loss, norm float64) {
+	n := len(c.t.params)
+	for p := range c.losses {
+		c.losses[p] = c.t.discrepancy(c.particles[p*n:][:n], step)
+	}
+	loss = c.weigh()
+	c.t.workers.Run(len(c.draws), c.agree)
+	for _, s := range c.spread {
+		norm += s
+	}
+	return loss, math.Sqrt(norm / float64(len(c.losses)))
+}
+
+// weigh sets the Laplace weights and returns the mean loss under them.
+func (c *consensus) weigh() (loss float64) {
+	var mean, square float64
+	for _, l := range c.losses {
+		mean += l / float64(len(c.losses))
+	}
+	for _, l := range c.losses {
+		square += (l - mean) * (l - mean) / float64(len(c.losses))
+	}
+	least, scale := slices.Min(c.losses), 0.0
+	if square > 0 {
+		scale = c.config.Sharpness / math.Sqrt(square)
+	}
+	var sum float64
+	for _, l := range c.losses {
+		sum += math.Exp(-scale * (l - least))
+	}
+	for p, l := range c.losses {
+		w := math.Exp(-scale*(l-least)) / sum
+		c.weights[p] = float32(w)
+		loss += w * l
+	}
+	return loss
+}
+
+func (c *consensus) bounds(chunk int) (lo, hi int) {
+	return chunk * chunkLen, min((chunk+1)*chunkLen, len(c.t.params))
+}
+
+// agreeChunk computes v and the particles' distance from it.
+func (c *consensus) agreeChunk(chunk int) {
+	lo, hi := c.bounds(chunk)
+	n, v := len(c.t.params), c.t.params[lo:hi]
+	clear(v)
+	for p, w := range c.weights {
+		for i, x := range c.particles[p*n+lo : p*n+hi] {
+			v[i] += w * x
+		}
+	}
+	var sum float64
+	for p := range c.weights {
+		for i, x := range c.particles[p*n+lo : p*n+hi] {
+			d := float64(x - v[i])
+			sum += d * d
+		}
+	}
+	c.spread[chunk] = sum
+}
+
+func (c *consensus) move(step int, rate float64) bool {
+	dt := c.config.TimeStep * rate
+	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
+	c.decay = float32(min(c.t.training.EMA, float64(step)/float64(step+10)))
+	c.stream = rng.Stream(c.t.training.Seed, rng.Perturbation, uint32(step))
+	c.t.workers.Run(len(c.draws), c.step)
+	return !slices.Contains(c.finite, false)
+}
+
+// stepChunk moves the particles and averages v.
+func (c *consensus) stepChunk(chunk int) {
+	lo, hi := c.bounds(chunk)
+	n, v := len(c.t.params), c.t.params[lo:hi]
+	c.finite[chunk] = asm.AllFinite(v)
+	for p := range c.weights {
+		particle := c.particles[p*n+lo : p*n+hi]
+		for i, epsilon := range c.draw(chunk, p) {
+			particle[i] = v[i] + (particle[i]-v[i])*(c.keep+c.noise*epsilon)
+		}
+		c.finite[chunk] = c.finite[chunk] && asm.AllFinite(particle)
+	}
+	if c.ema != nil {
+		for i, x := range v {
+			c.ema[lo+i] = c.decay*c.ema[lo+i] + (1-c.decay)*x
+		}
+	}
+}
+
+func (c *consensus) stepLength() float64 { return c.config.TimeStep }
+func (c *consensus) average() []float32  { return c.ema }
+
+func (c *consensus) state() []Section {
+	all := []Section{{Name: "consensus.particles", Float32: c.particles}}
+	if c.ema != nil {
+		all = append(all, Section{Name: "ema", Float32: c.ema})
+	}
+	return all
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// Evolution describes evolution strategies (Salimans et al. 2017): AdamW along
+//
+//	(1/2Pσ) Σ_p [F(θ + σε_p) − F(θ − σε_p)] ε_p,   ε_p ~ N(0, I),
+//
+// an estimate of the gradient of the loss smoothed over θ by N(0, σ²).
+type Evolution struct {
+	Pairs int     `json:"pairs"` // P
+	Sigma float64 `json:"sigma"` // σ
+	// Fitness F is "plain", the loss itself, or "rank", the loss's rank among
+	// the 2P candidates' in [−½, ½].
+	Fitness string `json:"fitness"`
+}
+
+const maxCandidates = 4096
+
+func (e *Evolution) validate() error {
+	switch {
+	case e.Pairs < 1 || e.Pairs > maxCandidates/2:
+		return fmt.Errorf("pairs: %d is not between 1 and %d", e.Pairs, maxCandidates/2)
+	case !positive(e.Sigma):
+		return fmt.Errorf("sigma: %v is not a positive finite number", e.Sigma)
+	case e.Fitness != "plain" && e.Fitness != "rank":
+		return fmt.Errorf("fitness: %q is not plain or rank", e.Fitness)
+	}
+	return nil
+}
+
+// chunkLen is the number of parameters that a piece of work handles, a
+// multiple of a block of random numbers.
+const chunkLen = 2048
+
+func chunks(n int) int { return (n + chunkLen - 1) / chunkLen }
+
+// evolution estimates ∂L/∂θ by losses at perturbed θ, for the optimiser of
+// gradient. The candidates of a step share its random numbers, and the
+// perturbations are drawn again rather than kept.
+type evolution struct {
+	*gradient
+	config    Evolution
+	candidate []float32
+	losses    []float64 // at θ + σε and at θ − σε, pair by pair
+	weights   []float32 // of each ε in the estimate
+	order     []int32   // of the losses
+	draws     [][]float32
+
+	stream           asm.Counter
+	pair             int
+	shift            float32
+	perturb, combine func(chunk int)
+}
+
+func newEvolution(t *Trainer) *evolution {
+	n, c := len(t.params), t.training.Evolution
+	e := &evolution{
+		gradient: newGradient(t), config: c, candidate: make([]float32, n),
+		losses: make([]float64, 2*c.Pairs), weights: make([]float32, c.Pairs), order: make([]int32, 2*c.Pairs),
+	}
+	for range chunks(n) {
+		e.draws = append(e.draws, make([]float32, chunkLen))
+	}
+	e.perturb = func(chunk int) {
+		epsilon, lo := e.draw(chunk, e.pair)
+		for i, v := range epsilon {
+			e.candidate[lo+i] = t.params[lo+i] + e.shift*v
+		}
+	}
+	e.combine = func(chunk int) {
+		lo := chunk * chunkLen
+		grad := t.grad[lo:min(lo+chunkLen, n)]
+		clear(grad)
+		for pair, w := range e.weights {
+			epsilon, _ := e.draw(chunk, pair)
+			for i, v := range epsilon {
+				grad[i] += w * v
+			}
+		}
+	}
+	return e
+}
+
+// draw returns a chunk of a pair's ε and the first parameter that it belongs to.
+func (e *evolution) draw(chunk, pair int) (epsilon []float32, first int) {
+	n := len(e.candidate)
+	first = chunk * chunkLen
+	draw := e.draws[chunk]
+	asm.Normals(draw, &e.stream, uint64(pair*chunks(n)+chunk)*chunkLen/4)
+	return draw[:min(chunkLen, n-first)], first
+}
+
+// look returns the mean loss of the candidates and the estimate's norm.
+func (e *evolution) look(step int) (loss, norm float64) {
+	t := e.t
+	e.stream = rng.Stream(t.training.Seed, rng.Perturbation, uint32(step))
+	for i := range e.losses {
+		e.pair, e.shift = i/2, float32(e.config.Sigma)
+		if i%2 == 1 {
+			e.shift = -e.shift
+		}
+		t.workers.Run(len(e.draws), e.perturb)
+		e.losses[i] = t.discrepancy(e.candidate, step)
+		loss += e.losses[i] / float64(len(e.losses))
+	}
+	e.weigh()
+	t.workers.Run(len(e.draws), e.combine)
+	return loss, e.optimizer.Norm(t.grad)
+}
+
+// weigh sets the weights of the estimate to those of the losses' fitness.
+func (e *evolution) weigh() {
+	if e.config.Fitness == "rank" {
+		for i := range e.order {
+			e.order[i] = int32(i)
+		}
+		slices.SortStableFunc(e.order, func(a, b int32) int { return cmp.Compare(e.losses[a], e.losses[b]) })
+	}
+	scale := 1 / (2 * float64(e.config.Pairs) * e.config.Sigma)
+	for p := range e.weights {
+		e.weights[p] = float32(scale * (e.losses[2*p] - e.losses[2*p+1]))
+	}
+	if e.config.Fitness == "plain" {
+		return
+	}
+	clear(e.weights)
+	for rank, i := range e.order {
+		fitness := float64(rank)/float64(len(e.order)-1) - 0.5
+		if i%2 == 1 {
+			fitness = -fitness
+		}
+		e.weights[i/2] += float32(scale * fitness)
+	}
+}

@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/ising"
+)
+
+// methodConfig is a small run by the given method, with the least-squares
+// witness for the gradient and a loss without memory for the others.
+func methodConfig(t *testing.T, method string) *ising.Config {
+	c := config(t)
+	c.Training.Method = method
+	c.Training.Evolution.Pairs, c.Training.Consensus.Particles = 3, 5
+	if method != "gradient" {
+		c.Loss.Objective = "mmd"
+	}
+	return c
+}
+
+// bowl is a system whose loss is Σ_i (i+1)/2 (θ_i − 1)².
+type bowl struct {
+	engine.Common
+	size   int
+	params []float32
+}
+
+func newBowl(size int, method string) *bowl {
+	b := &bowl{Common: newToy().Common, size: size}
+	b.Training.Method = method
+	return b
+}
+
+func (b *bowl) New(*pool.Pool) (engine.System, error) { return b, nil }
+func (b *bowl) NumParams() int                        { return b.size }
+func (b *bowl) Initialize(p []float32)                { clear(p) }
+func (b *bowl) Generate(p []float32, _ uint32)        { b.params = p }
+func (b *bowl) Transition(uint32)                     {}
+func (b *bowl) Acceptance() float64                   { return 1 }
+func (b *bowl) Discrepancy(uint32) (loss float64) {
+	for i, p := range b.params {
+		loss += float64(i+1) / 2 * math.Pow(float64(p)-1, 2)
+	}
+	return loss
+}
+func (b *bowl) Backward(p, g []float32) {
+	for i, v := range p {
+		g[i] = float32(i+1) * (v - 1)
+	}
+}
+
+// TestEvolutionEstimatesTheGradient: of a quadratic loss the antithetic
+// difference is the derivative in the direction of ε exactly, so that the
+// estimate is (1/P) Σ_p (∇L·ε_p) ε_p. Its norm and the first step of AdamW,
+// whose length is the learning rate, are compared with that.
+func TestEvolutionEstimatesTheGradient(t *testing.T) {
+	const size = 5000 // three chunks, the last cut
+	b := newBowl(size, "evolution")
+	b.Training.Optimizer.LearningRate = 1e-3
+	b.Training.Evolution = engine.Evolution{Pairs: 6, Sigma: 0.05, Fitness: "plain"}
+	workers := pool.New(2)
+	defer workers.Close()
+	trainer, err := engine.NewTrainer(b, workers)
+	require.NoError(t, err)
+	require.NoError(t, trainer.Step())
+
+	stream := rng.Stream(b.Training.Seed, rng.Perturbation, 1)
+	want := make([]float64, size)
+	for pair := range 6 {
+		epsilon := make([]float32, 3*2048)
+		asm.Normals(epsilon, &stream, uint64(pair*3*2048/4))
+		var slope float64
+		for i := range size {
+			slope -= float64(i+1) * float64(epsilon[i])
+		}
+		for i := range want {
+			want[i] += slope * float64(epsilon[i]) / 6
+		}
+	}
+	var norm float64
+	for _, v := range want {
+		norm += v * v
+	}
+	require.InEpsilon(t, math.Sqrt(norm), trainer.Record().GradientNorm, 1e-3)
+	agree := 0
+	for i, p := range trainer.Params() {
+		require.InDelta(t, 1e-3, math.Abs(float64(p)), 1e-6)
+		if (p < 0) == (want[i] > 0) {
+			agree++
+		}
+	}
+	require.Greater(t, agree, size*99/100, "all but those that are 0 within rounding")
+}
+
+func TestMethodsDescend(t *testing.T) {
+	for _, fitness := range []string{"plain", "rank"} {
+		for _, method := range []string{"gradient", "evolution", "consensus"} {
+			b := newBowl(8, method)
+			b.Training.Steps, b.Training.Optimizer.LearningRate = 300, 0.03
+			b.Training.Evolution.Fitness = fitness
+			b.Training.Consensus = engine.Consensus{Particles: 64, Spread: 1, Sharpness: 20, Noise: 0.5, TimeStep: 0.02}
+			workers := pool.New(1)
+			trainer, err := engine.NewTrainer(b, workers)
+			require.NoError(t, err)
+			for range 300 {
+				require.NoError(t, trainer.Step())
+			}
+			b.params = trainer.Params()
+			require.Less(t, b.Discrepancy(0), 0.1*18, "%s, %s: of 18 at the start", method, fitness)
+			workers.Close()
+		}
+	}
+}
+
+func TestMethodsAreReproducible(t *testing.T) {
+	for _, method := range []string{"gradient", "evolution", "consensus"} {
+		for _, ema := range []float64{0, 0.9} {
+			var want []float32
+			for _, threads := range []int{1, 2, 3} {
+				c := methodConfig(t, method)
+				c.Generator.Hidden = []int{128} // more than one chunk
+				c.Training.EMA, c.Loss.Kernel, c.Loss.Statistic = ema, mmd.Kernel{Bandwidths: []float64{2}}, mmd.V
+				workers := pool.New(threads)
+				trainer, err := engine.NewTrainer(c, workers)
+				require.NoError(t, err)
+				for range 3 {
+					require.NoError(t, trainer.Step())
+				}
+				if want == nil {
+					want = append(want, trainer.Params()...)
+				}
+				require.Equal(t, want, trainer.Params(), "%s, %d threads", method, threads)
+				require.Zero(t, testing.AllocsPerRun(3, func() {
+					if err := trainer.Step(); err != nil {
+						panic(err)
+					}
+				}), method)
+				workers.Close()
+			}
+		}
+	}
+}
+
+// TestMethodsRefuse what they cannot do.
+func TestMethodsRefuse(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := methodConfig(t, "evolution")
+	c.Loss.Objective = "kfd"
+	_, err := engine.NewTrainer(c, workers)
+	var refused *engine.MethodError
+	require.ErrorAs(t, err, &refused)
+	require.ErrorContains(t, err, "training.method: evolution compares the losses")
+
+	for key, change := range map[string]func(*engine.Training){
+		"training.evolution.pairs":     func(t *engine.Training) { t.Evolution.Pairs = 0 },
+		"training.evolution.sigma":     func(t *engine.Training) { t.Evolution.Sigma = math.NaN() },
+		"training.evolution.fitness":   func(t *engine.Training) { t.Evolution.Fitness = "beauty" },
+		"training.consensus.particles": func(t *engine.Training) { t.Consensus.Particles = 1 },
+		"training.consensus.spread":    func(t *engine.Training) { t.Consensus.Spread = 0 },
+		"training.consensus.sharpness": func(t *engine.Training) { t.Consensus.Sharpness = math.Inf(1) },
+		"training.consensus.noise":     func(t *engine.Training) { t.Consensus.Noise = 1.5 },
+		"training.consensus.time_step": func(t *engine.Training) { t.Consensus.TimeStep = 0 },
+		"training.clip_norm":           func(t *engine.Training) { t.Method, t.ClipNorm = "consensus", 1 },
+	} {
+		b := newBowl(3, "evolution")
+		if key[9] == 'c' {
+			b.Training.Method = "consensus"
+		}
+		require.NoError(t, b.Validate())
+		change(&b.Training)
+		require.ErrorContains(t, b.Validate(), key+":")
+	}
+}
