@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
 )
@@ -62,17 +63,30 @@ type GeneratorConfig struct {
 	Gain float64 `json:"gain"`
 }
 
-// LossConfig describes the estimator of the discrepancy. The kernel is a
-// function of the distance between pairs (x, x′), times 1 where both modes k
-// and both k′ agree and 0 elsewhere (eq. (product_kernel)).
+// LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
+	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
+	// and (s′, s), or "kfd", the least-squares witness of irreversibility in
+	// random features of x for each mode (package kfd).
+	Objective string `json:"objective"`
+	// Kernel and Statistic are those of the MMD. The kernel is a function of
+	// the distance between pairs (x, x′), times 1 where both modes k and both
+	// k′ agree and 0 elsewhere (eq. (product_kernel)).
 	Kernel    mmd.Kernel    `json:"kernel"`
 	Statistic mmd.Statistic `json:"statistic"`
+	Witness   WitnessConfig `json:"witness"`
+}
+
+// WitnessConfig describes the kfd objective.
+type WitnessConfig struct {
+	kfd.Config
+	Features kfd.Features `json:"features"`
 }
 
 var (
-	orders = []string{"random", "paper-order"}
-	heads  = []string{"split", "branch"}
+	orders     = []string{"random", "paper-order"}
+	heads      = []string{"split", "branch"}
+	objectives = []string{"reversibility", "kfd"}
 )
 
 func oneOf(key, value string, allowed []string) error {
@@ -145,8 +159,24 @@ func (c *Config) Validate() error {
 	case g.Head == "split" && g.Branches != 1:
 		return fmt.Errorf("generator.branches: a split head has one coordinate; leave branches at 1")
 	}
-	if err := c.Loss.Kernel.Validate(); err != nil {
-		return fmt.Errorf("loss.kernel.%w", err)
+	if err := c.Loss.validate(len(c.Target.Mu)); err != nil {
+		return fmt.Errorf("loss.%w", err)
+	}
+	return nil
+}
+
+func (l *LossConfig) validate(modes int) error {
+	if err := oneOf("objective", l.Objective, objectives); err != nil {
+		return err
+	}
+	if err := l.Kernel.Validate(); err != nil {
+		return fmt.Errorf("kernel.%w", err)
+	}
+	if err := l.Witness.Validate(); err != nil {
+		return fmt.Errorf("witness.%w", err)
+	}
+	if err := l.Witness.Features.ValidateModes(modes); err != nil {
+		return fmt.Errorf("witness.features.%w", err)
 	}
 	return nil
 }

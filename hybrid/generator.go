@@ -118,38 +118,3 @@ func draw(weights []float32, u float32) int {
 	}
 	return choice
 }
-
-// outputGradient sets dout, [hi−lo][Out], to the gradient by the outputs of
-// rows lo … hi−1 of b, given ∂L/∂x and the witness: of every mode, [n][M], for a
-// split head and of each sample's own, [n], for a branch head.
-//
-// A split head passes the witness straight through the draw of k, as if the
-// loss saw the probabilities p_c themselves: ∂L/∂h_c = p_c (F_c − Σ p F). A
-// branch head weighs the draw's score with the witness of the state that was
-// drawn: ∂L/∂h_r = (1_r − p_r) F; its coordinate alone gets ∂L/∂x.
-func (g *generator) outputGradient(dout []float32, b *batch, gradX, witness []float32, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]
-		prob := b.probabilities[i*g.choices:][:g.choices]
-		logits := row[g.coordinates:]
-		if g.branched {
-			clear(row[:g.coordinates])
-			row[b.choice[i]] = gradX[i]
-			f := witness[i]
-			for c, p := range prob {
-				logits[c] = -p * f
-			}
-			logits[b.choice[i]] += f
-			continue
-		}
-		row[0] = gradX[i]
-		var mean float32
-		f := witness[i*g.modes:][:g.modes]
-		for c, p := range prob {
-			mean += p * f[c]
-		}
-		for c, p := range prob {
-			logits[c] = p * (f[c] - mean)
-		}
-	}
-}

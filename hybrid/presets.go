@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 )
@@ -48,7 +49,14 @@ func paper() *Config {
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "split", Branches: 1, Gain: 1,
 		},
-		Loss: LossConfig{Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V},
+		Loss: LossConfig{
+			Objective: "reversibility",
+			Kernel:    mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
+			Witness: WitnessConfig{
+				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
+				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
+			},
+		},
 	}
 }
 
@@ -63,7 +71,8 @@ func best() *Config {
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
 	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
 	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 40
-	c.Loss = LossConfig{Kernel: mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}, Statistic: mmd.U}
+	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}
+	c.Loss.Statistic = mmd.U
 	return c
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
@@ -18,20 +17,19 @@ type system struct {
 	target     *Target
 	transition *transition
 	generator  *generator
-	loss       *mmd.Mixed
+	objective  objective
 	lanes      *nn.Lanes
 	workers    *pool.Pool
 
-	packed         *nn.Packed
-	batch          *batch    // s
-	x              []float32 // s′
-	k              []uint8
-	gradX, witness []float32
-	uniforms       [][]float32
-	dout           [][]float32
-	scratch        []*nn.Scratch
-	counts         []moveCounts
-	accepted       moveCounts
+	packed   *nn.Packed
+	batch    *batch    // s
+	x        []float32 // s′
+	k        []uint8
+	uniforms [][]float32
+	dout     [][]float32
+	scratch  []*nn.Scratch
+	counts   []moveCounts
+	accepted moveCounts
 
 	params []float32 // of the step under way
 	from   noise
@@ -52,18 +50,13 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		generator:  newGenerator(c.Generator, target.Modes()),
 	}
 	n, net := c.Training.Batch, s.generator.net
-	if s.loss, err = mmd.NewMixed(n, target.Modes(), c.Loss.Kernel, c.Loss.Statistic, workers); err != nil {
+	s.lanes = nn.NewLanes(n, net.NumParams(), workers)
+	if s.objective, err = c.Loss.objective(s.generator, n, s.lanes.Count(), c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
-	s.lanes = nn.NewLanes(n, net.NumParams(), workers)
 	s.packed = net.NewPacked(true)
 	s.batch = s.generator.newBatch(n)
 	s.x, s.k = make([]float32, n), make([]uint8, n)
-	s.gradX = make([]float32, n)
-	s.witness = make([]float32, n)
-	if !s.generator.branched {
-		s.witness = make([]float32, n*target.Modes())
-	}
 	for range s.lanes.Count() {
 		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
 		s.dout = append(s.dout, make([]float32, nn.BlockRows()*net.Out()))
@@ -85,10 +78,24 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	}
 	s.headToNet = func(lane, lo, hi int, grad []float32) {
 		dout := s.dout[lane][:(hi-lo)*net.Out()]
-		s.generator.outputGradient(dout, s.batch, s.gradX, s.witness, lo, hi)
+		s.objective.outputGradient(dout, s.batch, lane, lo, hi)
 		net.Backward(grad, nil, dout, s.batch.activations, s.packed, lo, hi, s.scratch[lane])
 	}
 	return s, nil
+}
+
+// State returns what a witness carries from step to step.
+func (s *system) State() []engine.Section {
+	o, ok := s.objective.(*leastSquares)
+	if !ok {
+		return nil
+	}
+	w := o.fit.Witness
+	return []engine.Section{
+		{Name: "kfd.second", Float32: w.Second},
+		{Name: "kfd.factor", Float32: w.Factor},
+		{Name: "kfd.taken", Float64: w.Taken},
+	}
 }
 
 func (s *system) NumParams() int              { return s.generator.net.NumParams() }
@@ -125,13 +132,8 @@ func (s *system) Transition(step uint32) {
 	}
 }
 
-// Discrepancy returns the reversibility loss and keeps ∂L/∂x and the witness.
-func (s *system) Discrepancy(uint32) float64 {
-	if s.generator.branched {
-		return s.loss.LossWitness(s.batch.x, s.x, s.batch.k, s.k, s.gradX, s.witness)
-	}
-	return s.loss.LossGradient(s.batch.x, s.x, s.batch.k, s.k, s.gradX, s.witness)
-}
+// Discrepancy returns the loss and keeps what its gradient needs.
+func (s *system) Discrepancy(uint32) float64 { return s.objective.measure(s.batch, s.x, s.k) }
 
 // Backward takes the gradients through the heads and the perceptron.
 func (s *system) Backward(params, grad []float32) {
@@ -141,5 +143,6 @@ func (s *system) Backward(params, grad []float32) {
 
 var (
 	_ engine.System      = (*system)(nil)
+	_ engine.Stateful    = (*system)(nil)
 	_ engine.TensorNamer = (*system)(nil)
 )

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/npy"
 	"github.com/revgen/revgen/engine/pool"
@@ -33,26 +34,40 @@ func newTrainer(t *testing.T, c *Config, threads int) *engine.Trainer {
 	return trainer
 }
 
-func TestStepAllocatesNothing(t *testing.T) {
+// testConfigs returns small configurations of every preset and estimator.
+func testConfigs(t *testing.T) map[string]*Config {
+	all := map[string]*Config{}
 	for _, preset := range Presets {
+		all[preset] = small(t, preset)
+	}
+	for _, preset := range []string{"paper", "best"} {
+		c := small(t, preset)
+		c.Loss.Objective, c.Loss.Witness.Features.Number = "kfd", 20
+		all["kfd, "+c.Generator.Head] = c
+	}
+	return all
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	for name, c := range testConfigs(t) {
 		for _, threads := range []int{1, 2} {
-			trainer := newTrainer(t, small(t, preset), threads)
+			trainer := newTrainer(t, c, threads)
 			require.NoError(t, trainer.Step())
 			require.Zero(t, testing.AllocsPerRun(20, func() {
 				if err := trainer.Step(); err != nil {
 					panic(err)
 				}
-			}), "%s, %d threads", preset, threads)
+			}), "%s, %d threads", name, threads)
 		}
 	}
 }
 
 func TestSameBitsForAnyThreads(t *testing.T) {
-	for _, preset := range Presets {
+	for name, c := range testConfigs(t) {
 		var want []float32
 		var records []engine.Record
 		for _, threads := range []int{1, 2, 3, 5} {
-			trainer := newTrainer(t, small(t, preset), threads)
+			trainer := newTrainer(t, c, threads)
 			for range 4 {
 				require.NoError(t, trainer.Step())
 			}
@@ -60,9 +75,32 @@ func TestSameBitsForAnyThreads(t *testing.T) {
 				want = append(want, trainer.Params()...)
 				records = append(records, trainer.Record())
 			}
-			require.Equal(t, want, trainer.Params(), "%s, %d threads", preset, threads)
-			require.Equal(t, records[0], trainer.Record(), "%s, %d threads", preset, threads)
+			require.Equal(t, want, trainer.Params(), "%s, %d threads", name, threads)
+			require.Equal(t, records[0], trainer.Record(), "%s, %d threads", name, threads)
 		}
+	}
+}
+
+// TestResume stops each configuration half-way and expects the same bits at the
+// end as without.
+func TestResume(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, c := range testConfigs(t) {
+		c.Training.Steps, c.Training.LogEvery, c.Evaluation.Samples = 7, 1, 1000
+		want, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		require.NoError(t, err, name)
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err = engine.Train(ctx, c, workers, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+			if p.Step == 3 {
+				cancel()
+			}
+		}})
+		require.ErrorIs(t, err, engine.ErrStopped, name)
+		got, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Resume: "must"})
+		require.NoError(t, err, name)
+		require.Equal(t, want.Params, got.Params, name)
 	}
 }
 
@@ -138,9 +176,17 @@ func TestInitializeScalesCoordinates(t *testing.T) {
 	}
 }
 
-// TestTrainingReducesTheLoss runs a few steps of a small problem.
-func TestTrainingReducesTheLoss(t *testing.T) {
+// TestTraining runs a few steps of a small problem with each objective.
+func TestTraining(t *testing.T) {
+	for _, objective := range objectives {
+		t.Run(objective, func(t *testing.T) { testTraining(t, objective) })
+	}
+}
+
+func testTraining(t *testing.T, objective string) {
 	c := small(t, "best")
+	c.Loss.Objective = objective
+	c.Loss.Witness.Features = kfd.Features{Number: 20, Scale: 0.5, Range: 1}
 	c.Target.Mu = []float64{0.5, 1}
 	c.Training.Steps, c.Training.Optimizer.LearningRate = 300, 5e-3
 	c.Generator.Gain = 5

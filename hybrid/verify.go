@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/stat"
@@ -37,6 +38,7 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 			return []engine.Check{checkReversible("random", random, true), checkReversible("paper_order", ordered, false)}, nil
 		},
 		func() ([]engine.Check, error) { return checkLoss(workers, mixedLoss, mmd.MixedNaive) },
+		func() ([]engine.Check, error) { return checkWitness(random, workers, (*kfd.Mixed).Fit) },
 		func() ([]engine.Check, error) { return checkBackward(workers, (*system).Backward) },
 		func() ([]engine.Check, error) { return checkPopulationLoss(ctx, random, ordered, 200, workers) },
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
 )
@@ -22,7 +23,7 @@ func TestVerify(t *testing.T) {
 		require.False(t, names[c.Name], c.Name)
 		names[c.Name] = true
 	}))
-	require.Len(t, names, 18)
+	require.Len(t, names, 25)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -100,7 +101,15 @@ func TestVerifyCatchesTheWrongOrder(t *testing.T) {
 	defer workers.Close()
 	checks, err := checkPopulationLoss(context.Background(), ordered, random, 120, workers)
 	require.NoError(t, err)
-	require.Len(t, failures(checks...), 2)
+	require.Equal(t, []string{"population_loss_random", "population_loss_paper_order"}, failures(checks...))
+
+	// A kernel that leaves another law invariant.
+	wrong := func(order string) *transition {
+		return wrongTransition(t, order, func(p *proposal) { p.offset -= math.Log(math.Abs(p.factor)) })
+	}
+	checks, err = checkPopulationLoss(context.Background(), wrong("random"), wrong("paper"), 25, workers)
+	require.NoError(t, err)
+	require.Equal(t, []string{"population_loss_random", "kfd_population_loss_random", "kfd_population_loss_paper_order"}, failures(checks...))
 }
 
 func TestVerifyCatchesWrongLoss(t *testing.T) {
@@ -152,6 +161,25 @@ func TestVerifyCatchesWrongNaiveGradient(t *testing.T) {
 	}
 }
 
+func TestVerifyCatchesWrongWitness(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	random := newTransition(paperTarget(t), testTransitions["random"])
+	checks, err := checkWitness(random, workers, func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64 {
+		return 1.01 * m.Fit(x, y, k, l)
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"kfd_loss_against_naive"}, failures(checks...))
+	checks, err = checkWitness(random, workers, func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64 {
+		loss := m.Fit(x, y, k, l)
+		y[0], x[150] = y[0]+0.1, x[150]+0.1 // one sample of each half
+		m.Fit(x, y, k, l)
+		return loss
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, failures(checks...))
+}
+
 func TestVerifyCatchesWrongBackward(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
@@ -163,7 +191,9 @@ func TestVerifyCatchesWrongBackward(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	require.Equal(t, []string{"backward_split", "backward_branch"}, failures(checks...))
+	require.Equal(t, []string{
+		"backward_reversibility_split", "backward_reversibility_branch", "backward_kfd_split", "backward_kfd_branch",
+	}, failures(checks...))
 }
 
 // TestCentralDifferencesAreChecked breaks the function that is differentiated.

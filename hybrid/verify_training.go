@@ -7,19 +7,22 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/engine/stat"
 )
 
 // checkBackward compares the gradient of one training step with central
-// differences, for both heads.
+// differences, for both heads and objectives.
 func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []float32)) ([]engine.Check, error) {
 	var all []engine.Check
-	for _, head := range heads {
+	for i := range len(heads) * len(objectives) {
+		head, objective := heads[i%len(heads)], objectives[i/len(heads)]
 		c := best()
 		c.Training.Batch = 300 // two blocks of rows
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
-		c.Generator.Head = head
+		c.Generator.Head, c.Loss.Objective = head, objective
 		if head == "split" {
 			c.Generator.Branches = 1
 		}
@@ -40,17 +43,19 @@ func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []f
 			numerical = append(numerical, centralDifference(&params64[i], 1e-7, func() float64 { return s.surrogate(params64) }))
 			analytic = append(analytic, float64(grad[i]))
 		}
-		all = append(all, atMost("backward_"+head, relativeError(analytic, numerical), 1e-4,
+		all = append(all, atMost("backward_"+objective+"_"+head, relativeError(analytic, numerical), 1e-4,
 			"gradient of one step by the parameters against central differences, relative to the norm"))
 	}
 	return all, nil
 }
 
 // surrogate is the function of the parameters whose gradient is what Backward
-// computes: the first-order change of the loss, with the witness and the draws
-// of the last step held fixed.
+// computes: the first-order change of the loss, with the witness and, where the
+// gradient depends on them, the draws of the last step held fixed.
 func (s *system) surrogate(params []float64) float64 {
 	g := s.generator
+	discrepancy, _ := s.objective.(*reversibility)
+	witness, _ := s.objective.(*leastSquares)
 	var sum float64
 	for i := range s.batch.x {
 		z := widen(s.batch.activations[0][i*g.config.Latent:][:g.config.Latent])
@@ -60,48 +65,109 @@ func (s *system) surrogate(params []float64) float64 {
 		for _, h := range logits {
 			total += math.Exp(h)
 		}
-		if g.branched {
+		switch {
+		case witness != nil:
+			for r, h := range logits {
+				sum += math.Exp(h) / total * witness.fit.Value(i, out[r%g.coordinates], r%g.modes) / float64(len(s.batch.x))
+			}
+		case g.branched:
 			r := int(s.batch.choice[i])
-			sum += float64(s.gradX[i])*out[r] + float64(s.witness[i])*(logits[r]-math.Log(total))
-			continue
-		}
-		sum += float64(s.gradX[i]) * out[0]
-		for c, h := range logits {
-			sum += float64(s.witness[i*g.modes+c]) * math.Exp(h) / total
+			sum += float64(discrepancy.gradX[i])*out[r] + float64(discrepancy.witness[i])*(logits[r]-math.Log(total))
+		default:
+			sum += float64(discrepancy.gradX[i]) * out[0]
+			for c, h := range logits {
+				sum += float64(discrepancy.witness[i*g.modes+c]) * math.Exp(h) / total
+			}
 		}
 	}
 	return sum
 }
 
-// checkPopulationLoss averages the unbiased loss of exact samples over many
-// batches. In random order it is zero within its standard error; in the
-// paper's order it is not.
-func checkPopulationLoss(ctx context.Context, random, ordered *transition, batches int, workers *pool.Pool) ([]engine.Check, error) {
-	mean, se, err := populationLoss(ctx, random, batches, workers)
+// checkWitness compares the least-squares witness with one found in float64 by a
+// general solver, at the states and in every mode, and its slope with central
+// differences of that.
+func checkWitness(random *transition, workers *pool.Pool, fit func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64) ([]engine.Check, error) {
+	const n = 301 // so that the halves differ in size
+	modes := random.target.Modes()
+	x, y, k, l := moved(random, n, 16)
+	for i := range x { // away from the target, where the witness does not vanish
+		x[i] *= 0.9
+	}
+	m, err := kfd.NewMixed(n, modes, kfd.Features{Number: 20, Scale: 0.5, Range: 2}, kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 1, workers)
 	if err != nil {
 		return nil, err
 	}
-	zero := atMost("population_loss_random", math.Abs(mean)/se, 6,
-		fmt.Sprintf("U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean, se, batches))
-	mean, se, err = populationLoss(ctx, ordered, batches, workers)
-	if err != nil {
-		return nil, err
+	loss := fit(m, x, y, k, l)
+	value, slope := make([]float32, n*modes), make([]float32, n*modes)
+	m.Evaluate(value, slope, x, make([]float32, m.ScratchLen(n)), 0, n, 1)
+
+	want, witness := m.Naive(widen(x), widen(y), k, l)
+	var values, slopes []float64
+	for i, v := range widen(x) {
+		g := witness[min(1, i/((n+1)/2))] // that of the other half
+		for c := range modes {
+			values = append(values, g(v, c))
+			at := v
+			slopes = append(slopes, centralDifference(&at, 1e-5, func() float64 { return g(at, c) }))
+		}
 	}
-	return []engine.Check{zero, atLeast("population_loss_paper_order", mean/se, 6,
-		fmt.Sprintf("the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean, se))}, nil
+	return []engine.Check{
+		atMost("kfd_loss_against_naive", math.Abs(loss-want)/math.Abs(want), 1e-3, "loss of the least-squares witness against a general solver in float64, relative"),
+		atMost("kfd_witness_against_naive", relativeError(widen(value), values), 1e-3, "the witness in every mode likewise, relative to the norm"),
+		atMost("kfd_slope_against_differences", relativeError(widen(slope), slopes), 1e-3, "its slope against central differences likewise"),
+	}, nil
 }
 
-// populationLoss returns the mean of the U-statistic with the bandwidth 0.1 over
-// batches of moved exact samples, and its standard error.
-func populationLoss(ctx context.Context, t *transition, batches int, workers *pool.Pool) (mean, standardError float64, err error) {
+// checkPopulationLoss averages the unbiased losses of exact samples over many
+// batches. In random order they are zero within their standard errors. In the
+// paper's order that of pairs is not; that of the least-squares witness, the
+// difference of one function's means at s and at s′, is, as the target is
+// invariant.
+func checkPopulationLoss(ctx context.Context, random, ordered *transition, batches int, workers *pool.Pool) ([]engine.Check, error) {
 	const n = 2048
-	m, err := mmd.NewMixed(n, t.target.Modes(), mmd.Kernel{Bandwidths: []float64{0.1}}, mmd.U, workers)
+	modes := random.target.Modes()
+	gram, err := mmd.NewMixed(n, modes, mmd.Kernel{Bandwidths: []float64{0.1}}, mmd.U, workers)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	x, y, k, l := make([]float32, n), make([]float32, n), make([]uint8, n), make([]uint8, n)
 	gradX, witness := make([]float32, n), make([]float32, n)
-	var sum, squares float64
+	var all []engine.Check
+	for _, order := range []struct {
+		name string
+		t    *transition
+	}{{"random", random}, {"paper_order", ordered}} {
+		mean, se, err := populationLoss(ctx, order.t, batches, n, func(x, y []float32, k, l []uint8) float64 {
+			return gram.LossWitness(x, y, k, l, gradX, witness)
+		})
+		if err != nil {
+			return nil, err
+		}
+		name := "population_loss_" + order.name
+		if order.name == "random" {
+			all = append(all, atMost(name, math.Abs(mean)/se, 6,
+				fmt.Sprintf("U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean, se, batches)))
+		} else {
+			all = append(all, atLeast(name, mean/se, 6,
+				fmt.Sprintf("the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean, se)))
+		}
+		fit, err := kfd.NewMixed(n, modes, kfd.Features{Number: 16, Scale: 0.2, Range: 3}, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, workers)
+		if err != nil {
+			return nil, err
+		}
+		if mean, se, err = populationLoss(ctx, order.t, batches, n, fit.Fit); err != nil {
+			return nil, err
+		}
+		all = append(all, atMost("kfd_"+name, math.Abs(mean)/se, 6,
+			fmt.Sprintf("loss of the least-squares witness likewise, %.2e ± %.1e; it is zero wherever the target is invariant", mean, se)))
+	}
+	return all, nil
+}
+
+// populationLoss returns the mean loss of batches of n moved exact samples, and
+// its standard error.
+func populationLoss(ctx context.Context, t *transition, batches, n int, loss func(x, y []float32, k, l []uint8) float64) (mean, standardError float64, err error) {
+	x, y, k, l := make([]float32, n), make([]float32, n), make([]uint8, n), make([]uint8, n)
+	var losses stat.Mean
 	for b := range batches {
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err
@@ -111,11 +177,7 @@ func populationLoss(ctx context.Context, t *transition, batches int, workers *po
 		copy(l, k)
 		var counts moveCounts
 		t.run(y, l, t.config.Steps, &asm.Counter{Seed: 15, Purpose: 2, Step: uint32(b)}, 0, &counts)
-		v := m.LossWitness(x, y, k, l, gradX, witness)
-		sum += v
-		squares += v * v
+		losses.Add(loss(x, y, k, l))
 	}
-	count := float64(batches)
-	mean = sum / count
-	return mean, math.Sqrt((squares/count - mean*mean) / (count - 1)), nil
+	return losses.Value(), losses.StandardError(), nil
 }

@@ -43,7 +43,7 @@ type Mixed struct {
 // modes, 1 to 256, with f.Number random features for each mode. The features
 // belong to the seed.
 func NewMixed(n, modes int, f Features, c Config, seed uint64, workers *pool.Pool) (*Mixed, error) {
-	if err := f.Validate(); err != nil {
+	if err := f.ValidateModes(modes); err != nil {
 		return nil, fmt.Errorf("features.%w", err)
 	}
 	if err := c.Validate(); err != nil {
@@ -53,9 +53,6 @@ func NewMixed(n, modes int, f Features, c Config, seed uint64, workers *pool.Poo
 		return nil, fmt.Errorf("a batch of %d states in %d modes; cross-fitting takes two states, and modes are 1 to 256", n, modes)
 	}
 	q := f.Number + 1
-	if q*modes > maxFeatures {
-		return nil, fmt.Errorf("features.number: %d and a constant for each of %d modes are more than %d", f.Number, modes, maxFeatures)
-	}
 	m := &Mixed{
 		crossFit: newCrossFit(n, q*modes, c, workers),
 		modes:    modes, q: q,
@@ -76,6 +73,17 @@ func NewMixed(n, modes int, f Features, c Config, seed uint64, workers *pool.Poo
 	}
 	m.featurise = m.featurisePiece
 	return m, nil
+}
+
+// ValidateModes is Validate for features of which each mode has its own.
+func (f *Features) ValidateModes(modes int) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	if (f.Number+1)*modes > maxFeatures {
+		return fmt.Errorf("number: %d and a constant for each of %d modes are more than %d", f.Number, modes, maxFeatures)
+	}
+	return nil
 }
 
 // functions sets phi, [len(x)][q], to φ(x).
