@@ -67,12 +67,13 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
 	// Objective is "mmd", the paper's, or "kfd", the least-squares witness of
-	// package kfd: with an exact average of at most 12 spins in one feature per
-	// configuration, else in Walsh functions.
+	// package kfd: with an exact average by a transition matrix in one feature
+	// per state of that, else in Walsh functions.
 	Objective string `json:"objective"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
-	// full transition matrix of at most 12 spins, or over the moves of one step
-	// of at most 16.
+	// transition matrix of all configurations of at most 12 spins, or of the
+	// orbits of at most 16 spins under the lattice's symmetry, and else over the
+	// moves of one step of at most 16.
 	Average string `json:"average"`
 	// RaoBlackwell makes an exact average use a bernoulli head's
 	// probabilities instead of the spins drawn from them.
@@ -193,8 +194,10 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.average: exact lists all configurations, of at most %d spins; target.l = %d has %d", enumerable, c.Target.L, c.Target.L*c.Target.L)
 	case exact && c.Target.L*c.Target.L > MaxMatrixSites && l.Objective != "kfd":
 		return fmt.Errorf("loss.average: exact needs the transition matrix of all configurations for the objective %s, and at most %d spins; take kfd or sampled", l.Objective, MaxMatrixSites)
-	case exact && c.Target.L*c.Target.L > MaxMatrixSites && (c.Transition.Steps != 1 || c.Transition.Proposal == "multi-spin"):
-		return fmt.Errorf("transition.steps: with more than %d spins an exact average takes one step of the single or the mixture proposal; set transition.steps to 1", MaxMatrixSites)
+	case exact && !newSymmetry(g.Symmetry, c.Target.L).tabulable() && (c.Transition.Steps != 1 || c.Transition.Proposal == "multi-spin"):
+		return fmt.Errorf("transition.steps: with more than %d spins and without the lattice's symmetry an exact average takes one step of the single or the mixture proposal; set transition.steps to 1", MaxMatrixSites)
+	case exact && l.Objective == "kfd" && newSymmetry(g.Symmetry, c.Target.L).tabulable() && l.Witness.Bandwidth > 0 && gramCondition(c.Target.L, l.Witness.Bandwidth) > 1e9:
+		return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", l.Witness.Bandwidth, c.Target.L*c.Target.L)
 	case exact && l.Gradient != "difference":
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference")
 	case exact && l.Objective == "mmd" && (len(l.Kernel.IMQ) > 0 || l.Statistic != mmd.V):
@@ -218,6 +221,13 @@ func (c *Config) validateEstimator() error {
 		}
 	}
 	return nil
+}
+
+// gramCondition returns the ratio of the largest to the least eigenvalue of the
+// Gaussian kernel's matrix of all configurations.
+func gramCondition(l int, bandwidth float64) float64 {
+	rho := math.Exp(-2 / (bandwidth * bandwidth))
+	return math.Pow((1+rho)/(1-rho), float64(l*l))
 }
 
 func (c *Config) proposal() (bitspin.Proposal, error) {

@@ -37,7 +37,7 @@ type enumeratedObjective struct {
 	p, g    [2][]float32  // by half of the batch
 	product []*productLaw // of a block of rows, for Rao–Blackwell
 	packed  [2]packedTable
-	orbits  *orbits   // of the generator's symmetry, nil if it has none
+	orbits  *orbits   // of the generator's symmetry
 	means   []float64 // over orbits
 	measure func(block, lo, hi int, _ []float32)
 	pack    func(half int)
@@ -46,11 +46,11 @@ type enumeratedObjective struct {
 
 func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	c, n := s.config, 1<<s.model.N
-	f, err := newFunctional(s)
-	if err != nil {
+	o := &enumeratedObjective{s: s, orbits: s.generator.symmetry.orbits()}
+	var err error
+	if o.f, err = newFunctional(s, o.orbits); err != nil {
 		return nil, err
 	}
-	o := &enumeratedObjective{s: s, f: f}
 	for half := range 2 {
 		o.p[half], o.g[half] = make([]float32, n), make([]float32, n)
 		if c.Loss.RaoBlackwell {
@@ -62,10 +62,7 @@ func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 			o.product = append(o.product, newProductLaw(s.model.N, nn.BlockRows()))
 		}
 	}
-	if y := s.generator.symmetry; !y.trivial() {
-		o.orbits = y.orbits()
-		o.means = make([]float64, len(o.orbits.size))
-	}
+	o.means = make([]float64, len(o.orbits.size))
 	o.measure = func(block, lo, hi int, _ []float32) {
 		o.product[block].measure(s.activations.Output()[lo*s.model.N : hi*s.model.N])
 		middle := min(max(lo, c.Training.Batch/2), hi)
@@ -76,25 +73,32 @@ func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	return o, nil
 }
 
-// newFunctional averages over s′ with the transition matrix of all
-// configurations where that is small enough, and else over the moves of one
-// step.
-func newFunctional(s *system) (functional, error) {
+// tabulable reports whether the transition matrix between the orbits of a
+// symmetry, all configurations if it is trivial, is small enough to average
+// with: up to 12 spins, and on the 4×4 lattice with the lattice's symmetry.
+func (y symmetry) tabulable() bool {
+	n := y.side * y.side
+	return n <= MaxMatrixSites || n <= enumerable && y.lattice
+}
+
+// newFunctional averages over s′ with the transition matrix where that is small
+// enough, and else over the moves of one step.
+func newFunctional(s *system, o *orbits) (functional, error) {
 	c := s.config
 	proposal, err := c.proposal()
 	if err != nil {
 		return nil, err
 	}
 	target := Target{s.model, c.Target.Beta}
-	if target.N > MaxMatrixSites {
+	switch {
+	case c.Loss.Objective == "kfd" && s.generator.symmetry.tabulable():
+		return newTabulated(o, target, proposal, c.Transition.Steps, c.Loss.Witness, s.workers), nil
+	case c.Loss.Objective == "kfd":
 		return newSpectrum(target, proposal, s.generator.symmetry.flip, c, s.workers), nil
 	}
 	step, err := NewTransitionMatrix(target, proposal)
 	if err != nil {
 		return nil, err
-	}
-	if c.Loss.Objective == "kfd" {
-		return newTabulated(s.model, step, c.Transition.Steps, c.Loss.Witness.Bandwidth, c.Loss.Witness.Config, s.workers), nil
 	}
 	return newQuadratic(step, c.Transition.Steps, &c.Loss.Kernel), nil
 }
@@ -162,7 +166,7 @@ func (o *enumeratedObjective) estimate() {
 // symmetrise averages a function of configurations over the symmetry of the
 // generator's output.
 func (o *enumeratedObjective) symmetrise(f []float32) {
-	if o.orbits != nil {
+	if !o.s.generator.symmetry.trivial() {
 		o.orbits.average(f, o.means)
 	}
 }
@@ -197,15 +201,6 @@ type quadratic struct {
 	leave   []float32
 }
 
-// leavingOf returns 1 − P(s, s).
-func leavingOf(step *TransitionMatrix) []float32 {
-	leave := make([]float32, step.States)
-	for s := range leave {
-		leave[s] = float32(1 - step.Row(s)[s])
-	}
-	return leave
-}
-
 func newQuadratic(step *TransitionMatrix, steps int, k *mmd.Kernel) *quadratic {
 	n, chain := step.States, step.Power(steps)
 	form, a := lossForm(chain, k), make([]float32, n*n)
@@ -214,7 +209,10 @@ func newQuadratic(step *TransitionMatrix, steps int, k *mmd.Kernel) *quadratic {
 			a[i*n+j] = float32(form.At(i, j))
 		}
 	}
-	q := &quadratic{states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n), p: make([]float32, n), half: make([]float32, n), leave: leavingOf(step)}
+	q := &quadratic{states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n), p: make([]float32, n), half: make([]float32, n), leave: make([]float32, n)}
+	for s := range q.leave {
+		q.leave[s] = float32(1 - step.Row(s)[s])
+	}
 	asm.PackWeights(q.packed, a, n, n)
 	return q
 }
@@ -235,9 +233,11 @@ func (q *quadratic) discrepancy(p, g [2][]float32) (float64, bool) {
 	return loss, true
 }
 
-// tabulated is the least-squares witness with one feature per configuration.
+// tabulated is the least-squares witness with one feature per orbit of the
+// generator's symmetry, per configuration if it has none.
 type tabulated struct {
-	states   int
+	orbits   *orbits
+	states   int       // orbits
 	chain    []float32 // P^m, [from][to]
 	reversed []float32 // its transpose
 	packed   []float32
@@ -247,24 +247,31 @@ type tabulated struct {
 	leave    []float32
 	witness  *kfd.Witness
 	mean     [2][]float64
+	c        [2][]float32
 	workers  *pool.Pool
 	fill     func(row int)
 }
 
-func newTabulated(model bitspin.Model, step *TransitionMatrix, steps int, bandwidth float64, c kfd.Config, workers *pool.Pool) *tabulated {
-	n, chain := 1<<model.N, step.Power(steps)
+func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int, c WitnessConfig, workers *pool.Pool) *tabulated {
+	step, stay := o.transitionMatrix(target, proposal)
+	n, chain := step.States, step.Power(steps)
 	// The Gaussian Gram matrix is a Kronecker product of 2×2 matrices, and
 	// so is its inverse.
-	rho := math.Exp(-2 / (bandwidth * bandwidth))
-	table := make([]float64, model.N+1)
+	rho := math.Exp(-2 / (c.Bandwidth * c.Bandwidth))
+	table := make([]float64, target.N+1)
 	for h := range table {
-		table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(model.N))
+		table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(target.N))
 	}
 	t := &tabulated{
-		states: n, chain: narrow(chain.P), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
-		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: leavingOf(step),
-		witness: kfd.New(n, narrow(hammingMatrix(n, table)), c, workers),
-		mean:    [2][]float64{make([]float64, n), make([]float64, n)}, workers: workers,
+		orbits: o, states: n, chain: narrow(chain.P), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
+		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: make([]float32, len(o.of)),
+		witness: kfd.New(n, narrow(o.hammingSums(table)), c.Config, workers), workers: workers,
+	}
+	for half := range 2 {
+		t.mean[half], t.c[half] = make([]float64, n), make([]float32, n)
+	}
+	for s, orbit := range o.of {
+		t.leave[s] = float32(1 - stay[orbit])
 	}
 	for i := range n {
 		for j := range n {
@@ -296,9 +303,14 @@ func (t *tabulated) state() []engine.Section { return witnessState(t.witness) }
 func (t *tabulated) leaving() []float32      { return t.leave }
 
 func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {
-	n := t.states
-	copy(t.both, p[0])
-	copy(t.both[n:], p[1])
+	n, of := t.states, t.orbits.of
+	clear(t.both)
+	for half := range 2 {
+		sums := t.both[half*n:][:n]
+		for s, v := range p[half] {
+			sums[of[s]] += v
+		}
+	}
 	asm.DenseForward(t.next, t.both, t.packed, t.zero, 2, n, n, 1)
 	if t.witness.Stale() {
 		t.workers.Run(n, t.fill)
@@ -308,15 +320,18 @@ func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {
 	}
 	var loss float64
 	for half := range 2 {
-		for s := range n {
-			t.mean[half][s] = float64(t.both[half*n+s]) - float64(t.next[half*n+s])
+		for i := range n {
+			t.mean[half][i] = float64(t.both[half*n+i]) - float64(t.next[half*n+i])
 		}
 		// The witness of one half drives the other.
-		t.witness.Solve(g[1-half], t.mean[half])
+		t.witness.Solve(t.c[1-half], t.mean[half])
 	}
 	for half := range 2 {
-		for s, f := range t.mean[half] {
-			loss += f * float64(g[half][s]) / 2
+		for i, f := range t.mean[half] {
+			loss += f * float64(t.c[half][i]) / 2
+		}
+		for s, orbit := range of {
+			g[half][s] = t.c[half][orbit]
 		}
 	}
 	return loss, true

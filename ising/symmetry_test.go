@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/pool"
 )
 
 // destination returns where an element takes the spin of a site, by the
@@ -189,14 +190,13 @@ func TestSymmetrisedLaw(t *testing.T) {
 		}
 		require.Equal(t, y.order()*len(o.size), fixed)
 
-		p, f := make([]float64, 512), make([]float32, 512)
+		p, law := make([]float64, 512), make([]float64, len(o.size))
 		for s := range p {
 			p[s] = r.Float64()
-			f[s] = float32(p[s])
+			law[o.of[s]] += p[s]
 		}
-		o.average(f, make([]float64, len(o.size)))
 		for s, want := range symmetrised(y, p) {
-			require.InDelta(t, want, f[s], 1e-6)
+			require.InDelta(t, want, law[o.of[s]]/float64(o.size[o.of[s]]), 1e-12)
 		}
 	}
 	require.Len(t, newSymmetry("lattice", 4).orbits().size, 805)
@@ -232,8 +232,13 @@ func TestExactGradientUnderSymmetry(t *testing.T) {
 			return sum
 		}
 		o := y.orbits()
-		averaged := append([]float32(nil), g...)
-		o.average(averaged, make([]float64, len(o.size)))
+		means, averaged := make([]float64, len(o.size)), make([]float32, 512)
+		for s, v := range g {
+			means[o.of[s]] += float64(v) / float64(o.size[o.of[s]])
+		}
+		for s := range averaged {
+			averaged[s] = float32(means[o.of[s]])
+		}
 		grad := make([]float32, 9)
 		productGradient(grad, averaged, logits, 1)
 		for i := range h {
@@ -246,4 +251,90 @@ func TestExactGradientUnderSymmetry(t *testing.T) {
 			require.InDelta(t, (up-down)/2e-5, grad[i], 1e-5, name)
 		}
 	}
+}
+
+// TestChainOfOrbits sums the transition matrix of all configurations of the
+// 3×3 lattice over orbits: every member of an orbit leads to the same law.
+func TestChainOfOrbits(t *testing.T) {
+	for _, name := range symmetries {
+		target, err := NewTarget(3, 1, 0, 0.3)
+		require.NoError(t, err)
+		for _, kind := range []string{"single", "mixture", "multi-spin"} {
+			proposal, err := bitspin.ParseProposal(kind, 0.1)
+			require.NoError(t, err)
+			full, err := NewTransitionMatrix(target, proposal)
+			require.NoError(t, err)
+			o := newSymmetry(name, 3).orbits()
+			m, stay := o.transitionMatrix(target, proposal)
+			for s, from := range o.of {
+				sums := make([]float64, m.States)
+				for to, p := range full.Row(s) {
+					sums[o.of[to]] += p
+				}
+				require.InDeltaSlice(t, m.Row(int(from)), sums, 1e-14)
+				require.InDelta(t, full.Row(s)[s], stay[from], 1e-14)
+			}
+		}
+	}
+}
+
+// TestWitnessOfOrbits compares the witness with one feature per orbit to that
+// with one per configuration, whose ridge and preconditioner are invariant: on
+// an invariant law they are the same function.
+func TestWitnessOfOrbits(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	workers := pool.New(1)
+	defer workers.Close()
+	target, err := NewTarget(3, 1, 0, 0.2)
+	require.NoError(t, err)
+	w := paper().Loss.Witness
+	w.Ridge = 1e-3
+	plain := newSymmetry("none", 3).orbits()
+	for _, name := range symmetries[1:] {
+		o := newSymmetry(name, 3).orbits()
+		law := make([]float64, len(o.size))
+		var sum float64
+		for i := range law {
+			law[i] = r.Float64()
+			sum += law[i] * float64(o.size[i])
+		}
+		p := make([]float32, 512)
+		for s, orbit := range o.of {
+			p[s] = float32(law[orbit] / sum)
+		}
+		build := func(o *orbits) functional { return newTabulated(o, target, bitspin.MultiSpin(), 2, w, workers) }
+		g := [2][]float32{make([]float32, 512), make([]float32, 512)}
+		h := [2][]float32{make([]float32, 512), make([]float32, 512)}
+		want, ok := build(plain).discrepancy([2][]float32{p, p}, g)
+		require.True(t, ok)
+		got, ok := build(o).discrepancy([2][]float32{p, p}, h)
+		require.True(t, ok)
+		require.InEpsilon(t, want, got, 1e-4)
+		for s := range p {
+			require.InDelta(t, g[0][s], h[0][s], 1e-3)
+		}
+	}
+}
+
+// TestOrbitsOfTheFourByFourLattice trains on the chain between orbits, where
+// the transition matrix of all configurations would not fit.
+func TestOrbitsOfTheFourByFourLattice(t *testing.T) {
+	c := kfdConfig(t, "bernoulli", "z2+lattice", true)
+	c.Target.L, c.Target.Beta, c.Transition.Steps, c.Loss.Witness.Bandwidth = 4, 0.4, 3, 1
+	require.NoError(t, c.Validate())
+	trainer := newTrainer(t, c, 2)
+	for range 3 {
+		require.NoError(t, trainer.Step())
+	}
+	target, err := NewTarget(4, 1, 0, 0.4)
+	require.NoError(t, err)
+	pi, err := target.Probabilities()
+	require.NoError(t, err)
+	o := trainer.System().(*system).objective.(*enumeratedObjective)
+	for half := range 2 {
+		copy(o.p[half], narrow(pi))
+	}
+	loss, ok := o.f.discrepancy(o.p, o.g)
+	require.True(t, ok)
+	require.InDelta(t, 0, loss, 1e-6, "the loss vanishes at the target")
 }

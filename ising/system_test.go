@@ -416,10 +416,14 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "full" },
 		"loss.objective":            func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
 		"loss.witness.rank":         func(c *Config) { c.Loss.Objective, c.Loss.Witness.Rank = "kfd", 0 },
-		"loss.average":              func(c *Config) { c.Loss.Average, c.Loss.Gradient, c.Target.L = "exact", "difference", 4 },
-		"loss.kernel":               func(c *Config) { c.Loss.Average = "exact" },
-		"loss.rao_blackwell":        func(c *Config) { c.Loss.RaoBlackwell = true },
-		"training.batch":            func(c *Config) { c.Training.Batch = 0 },
+		"loss.witness.bandwidth": func(c *Config) {
+			c.Target.L, c.Generator.Symmetry = 4, "lattice"
+			c.Loss.Objective, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
+		},
+		"loss.average":       func(c *Config) { c.Loss.Average, c.Loss.Gradient, c.Target.L = "exact", "difference", 4 },
+		"loss.kernel":        func(c *Config) { c.Loss.Average = "exact" },
+		"loss.rao_blackwell": func(c *Config) { c.Loss.RaoBlackwell = true },
+		"training.batch":     func(c *Config) { c.Training.Batch = 0 },
 	} {
 		c := mmdConfig(t)
 		require.NoError(t, c.Validate())
