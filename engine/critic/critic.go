@@ -1,0 +1,285 @@
+package critic
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// Config describes a discriminator and how it learns.
+type Config struct {
+	// Form is "pair" for f = h(s, s′) − h(s′, s), or "difference" for
+	// f = g(s) − g(s′).
+	Form   string `json:"form"`
+	Hidden []int  `json:"hidden"` // widths of the perceptron's hidden layers
+	// LearningRate and WeightDecay are those of AdamW.
+	LearningRate float64 `json:"learning_rate"`
+	WeightDecay  float64 `json:"weight_decay"`
+	// Steps of the discriminator, on the same batch, to each of the generator.
+	Steps int `json:"steps"`
+}
+
+// Default returns a discriminator of moderate size.
+func Default() Config {
+	return Config{Form: "difference", Hidden: []int{64, 64}, LearningRate: 1e-3, WeightDecay: 1e-2, Steps: 1}
+}
+
+// slope is LeakyReLU's: the gradient by a state must not vanish.
+const slope = 0.2
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *Config) Validate() error {
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+	switch {
+	case c.Form != "pair" && c.Form != "difference":
+		return fmt.Errorf("form: %q is not pair or difference", c.Form)
+	case !positive(c.LearningRate):
+		return fmt.Errorf("learning_rate: %v is not a positive finite number", c.LearningRate)
+	case !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0):
+		return fmt.Errorf("weight_decay: %v is not a finite number ≥ 0", c.WeightDecay)
+	case c.Steps < 1 || c.Steps > 1000:
+		return fmt.Errorf("steps: %d is not between 1 and 1000", c.Steps)
+	}
+	for i, w := range c.Hidden {
+		if w < 1 || w > 1024 {
+			return fmt.Errorf("hidden[%d]: %d is not between 1 and 1024", i, w)
+		}
+	}
+	return nil
+}
+
+// A Critic is a discriminator of moves s → t between states of dim numbers,
+// bound to one batch size. Evaluate comes first; then what the generator wants
+// of Values, Gradient and Alternatives; and last Learn. None of them allocates,
+// none may be called concurrently, and all give the same bits for any number of
+// threads.
+type Critic struct {
+	n, dim  int
+	paired  bool // of form h(s, t) − h(t, s)
+	config  Config
+	net     *nn.MLP
+	lanes   *nn.Lanes
+	workers *pool.Pool
+
+	Params    []float32 // φ; with Moments and Taken what a checkpoint must hold
+	Taken     []float64 // number of steps, as one float64
+	optimizer *optim.Optimizer
+	grad      []float32
+	packed    *nn.Packed
+
+	s, t        []float32           // the batch, [n][dim]
+	sides       [2]nn.Activations   // of (s, t) and of (t, s), or of s and of t
+	values      []float32           // f of each pair
+	gains       []float64           // sums of f − ½f² of each block
+	dout        [][]float32         // of each lane
+	din         [][2][]float32      // of each lane and side
+	scratch     []*nn.Scratch       // of each lane
+	alternative [][2]nn.Activations // of each block
+
+	target                          []float32 // of the call in progress
+	count                           int
+	alter                           func(state []float32, i, a int)
+	pack                            func(layer int)
+	evaluate, vary, descend, ascend func(block, lo, hi int, grad []float32)
+}
+
+// New returns a discriminator for batches of n moves between states of dim
+// numbers. Its initial weights belong to the seed.
+func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Critic{n: n, dim: dim, paired: config.Form == "pair", config: config, workers: workers}
+	in := dim
+	if c.paired {
+		in = 2 * dim
+	}
+	c.net = nn.NewMLP(slope, slices.Concat([]int{in}, config.Hidden, []int{1})...)
+	params := c.net.NumParams()
+	c.lanes = nn.NewLanes(n, params, workers)
+	c.Params, c.Taken, c.grad = make([]float32, params), make([]float64, 1), make([]float32, params)
+	stream := rng.Stream(seed, rng.Features, 0)
+	c.net.Initialize(c.Params, &stream, 0)
+	adam := optim.AdamW{LearningRate: config.LearningRate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: config.WeightDecay}
+	c.optimizer = optim.NewOptimizer(adam, 0, 0, params, workers)
+	c.packed = c.net.NewPacked(true)
+	for side := range c.sides {
+		c.sides[side] = c.net.NewActivations(n)
+	}
+	c.values, c.gains = make([]float32, n), make([]float64, c.lanes.Blocks())
+	rows := nn.BlockRows()
+	for range c.lanes.Count() {
+		c.dout = append(c.dout, make([]float32, rows))
+		c.din = append(c.din, [2][]float32{make([]float32, rows*in), make([]float32, rows*in)})
+		c.scratch = append(c.scratch, c.net.NewScratch(rows))
+	}
+	for range c.lanes.Blocks() {
+		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
+	}
+	c.pack = func(layer int) { c.net.PackLayer(c.packed, c.Params, layer) }
+	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
+	return c, nil
+}
+
+// Moments returns AdamW's, for a checkpoint.
+func (c *Critic) Moments() (m, v []float32) { return c.optimizer.M, c.optimizer.V }
+
+// Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which
+// must stay as they are until Learn has returned.
+func (c *Critic) Evaluate(s, t []float32) float64 {
+	if len(s) != c.n*c.dim || len(t) != c.n*c.dim {
+		panic("critic: batch of the wrong size")
+	}
+	c.s, c.t = s, t
+	return c.forward()
+}
+
+// Values returns f(s_i, t_i) of the last Evaluate, [n].
+func (c *Critic) Values() []float32 { return c.values }
+
+// Gradient sets grad, [n][dim], to ∂f(s_i, t_i)/∂s_i.
+func (c *Critic) Gradient(grad []float32) {
+	c.target = grad
+	c.lanes.Backward(c.grad, c.descend)
+}
+
+// Alternatives sets values[i·count + a] to f(s̃, t_i), where s̃ is what alter
+// makes of a copy of s_i for the alternative a. Keep alter: a new function value
+// each step would allocate.
+func (c *Critic) Alternatives(values []float32, count int, alter func(state []float32, i, a int)) {
+	if len(values) != c.n*count {
+		panic("critic: alternatives of the wrong number")
+	}
+	c.target, c.count, c.alter = values, count, alter
+	c.lanes.Forward(c.vary)
+}
+
+// Learn takes the discriminator's steps on the batch. It reports whether all
+// parameters are finite.
+func (c *Critic) Learn() bool {
+	for step := range c.config.Steps {
+		if step > 0 {
+			c.forward()
+		}
+		c.lanes.Backward(c.grad, c.ascend)
+		c.Taken[0]++
+		if !c.optimizer.Step(c.Params, c.grad, 0, int(c.Taken[0]), 1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Critic) forward() float64 {
+	c.workers.Run(c.net.Layers(), c.pack)
+	c.lanes.Forward(c.evaluate)
+	var sum float64
+	for _, g := range c.gains {
+		sum += g
+	}
+	return sum / float64(c.n)
+}
+
+// place writes the inputs of the two sides for one move.
+func (c *Critic) place(sides *[2]nn.Activations, row int, s, t []float32) {
+	in := c.net.In()
+	a, b := sides[0][0][row*in:][:in], sides[1][0][row*in:][:in]
+	copy(a, s)
+	copy(b, t)
+	if c.paired {
+		copy(a[c.dim:], t)
+		copy(b[c.dim:], s)
+	}
+}
+
+func (c *Critic) state(of []float32, i int) []float32 { return of[i*c.dim:][:c.dim] }
+
+func (c *Critic) evaluateBlock(block, lo, hi int, _ []float32) {
+	for i := lo; i < hi; i++ {
+		c.place(&c.sides, i, c.state(c.s, i), c.state(c.t, i))
+	}
+	for _, side := range c.sides {
+		c.net.Forward(side, c.packed, c.Params, lo, hi)
+	}
+	var sum float64
+	for i := lo; i < hi; i++ {
+		f := c.sides[0].Output()[i] - c.sides[1].Output()[i]
+		c.values[i] = f
+		sum += float64(f) - float64(f)*float64(f)/2
+	}
+	c.gains[block] = sum
+}
+
+// varyBlock evaluates all alternatives of rows lo … hi−1, a block at a time.
+func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
+	sides := &c.alternative[block]
+	for first := lo * c.count; first < hi*c.count; first += nn.BlockRows() {
+		rows := min(nn.BlockRows(), hi*c.count-first)
+		for row := range rows {
+			i, a := (first+row)/c.count, (first+row)%c.count
+			c.place(sides, row, c.state(c.s, i), c.state(c.t, i))
+			in := c.net.In()
+			altered := sides[0][0][row*in:][:c.dim]
+			c.alter(altered, i, a)
+			if c.paired {
+				copy(sides[1][0][row*in+c.dim:], altered)
+			}
+		}
+		c.net.Forward(sides[0], c.packed, c.Params, 0, rows)
+		if c.paired {
+			c.net.Forward(sides[1], c.packed, c.Params, 0, rows)
+		}
+		for row := range rows {
+			reverse := c.sides[1].Output()[(first+row)/c.count]
+			if c.paired {
+				reverse = sides[1].Output()[row]
+			}
+			c.target[first+row] = sides[0].Output()[row] - reverse
+		}
+	}
+}
+
+// back takes the gradient dout by f through one side of the perceptron.
+func (c *Critic) back(side, lane, lo, hi int, grad []float32) []float32 {
+	din := c.din[lane][side][:(hi-lo)*c.net.In()]
+	c.net.Backward(grad, din, c.dout[lane][:hi-lo], c.sides[side], c.packed, lo, hi, c.scratch[lane])
+	return din
+}
+
+// descendBlock sets the gradient by s. That by the parameters has no use.
+func (c *Critic) descendBlock(lane, lo, hi int, grad []float32) {
+	dout, in := c.dout[lane][:hi-lo], c.net.In()
+	for r := range dout {
+		dout[r] = 1
+	}
+	din := c.back(0, lane, lo, hi, grad)
+	for i := lo; i < hi; i++ {
+		copy(c.state(c.target, i), din[(i-lo)*in:])
+	}
+	if !c.paired {
+		return // t is held fixed
+	}
+	din = c.back(1, lane, lo, hi, grad)
+	for i := lo; i < hi; i++ {
+		out := c.state(c.target, i)
+		for d, v := range din[(i-lo)*in+c.dim:][:c.dim] {
+			out[d] -= v
+		}
+	}
+}
+
+// ascendBlock adds the gradient of −J: ∂J/∂f_i = (1 − f_i)/n.
+func (c *Critic) ascendBlock(lane, lo, hi int, grad []float32) {
+	dout := c.dout[lane][:hi-lo]
+	for side, sign := range [2]float32{-1, 1} {
+		for r := range dout {
+			dout[r] = sign * (1 - c.values[lo+r]) / float32(c.n)
+		}
+		c.back(side, lane, lo, hi, grad)
+	}
+}

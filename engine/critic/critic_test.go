@@ -1,0 +1,196 @@
+package critic
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+func newCritic(t *testing.T, n, dim, threads int, form string) *Critic {
+	t.Helper()
+	workers := pool.New(threads)
+	t.Cleanup(workers.Close)
+	config := Default()
+	config.Form, config.Hidden, config.Steps = form, []int{9, 6}, 2
+	c, err := New(n, dim, config, 3, workers)
+	require.NoError(t, err)
+	return c
+}
+
+// moves returns random states and where they went.
+func moves(n, dim int) (s, t []float32) {
+	r := rand.New(rand.NewPCG(1, 2))
+	s, t = make([]float32, n*dim), make([]float32, n*dim)
+	for i := range s {
+		s[i] = float32(1.3 * r.NormFloat64())
+		t[i] = 0.8*s[i] + float32(0.6*r.NormFloat64())
+	}
+	return s, t
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// value is f(s, t) in float64.
+func (c *Critic) value(params, s, t []float64) float64 {
+	if !c.paired {
+		return c.net.Forward64(params, s)[0] - c.net.Forward64(params, t)[0]
+	}
+	join := func(a, b []float64) []float64 { return append(append([]float64(nil), a...), b...) }
+	return c.net.Forward64(params, join(s, t))[0] - c.net.Forward64(params, join(t, s))[0]
+}
+
+// TestGradients compares the value, both gradients and the alternatives with
+// float64 and central differences, on every kernel path.
+func TestGradients(t *testing.T) {
+	before, _, _ := asm.Active()
+	defer func() { require.NoError(t, asm.Use(before)) }()
+	const n, h = 270, 1e-6 // two blocks
+	for _, path := range asm.Supported() {
+		require.NoError(t, asm.Use(path))
+		for _, form := range []string{"pair", "difference"} {
+			for _, dim := range []int{1, 3} {
+				c := newCritic(t, n, dim, 2, form)
+				s, u := moves(n, dim)
+				params, s64, u64 := widen(c.Params), widen(s), widen(u)
+				objective := func() (sum float64) {
+					for i := range n {
+						f := c.value(params, s64[i*dim:][:dim], u64[i*dim:][:dim])
+						sum += (f - f*f/2) / n
+					}
+					return sum
+				}
+				require.InDelta(t, objective(), c.Evaluate(s, u), 1e-5)
+				differentiate := func(x []float64, i int, f func() float64) float64 {
+					keep := x[i]
+					x[i] = keep + h
+					up := f()
+					x[i] = keep - h
+					down := f()
+					x[i] = keep
+					return (up - down) / (2 * h)
+				}
+
+				grad := make([]float32, n*dim)
+				c.Gradient(grad)
+				for i := range n {
+					one := func() float64 { return c.value(params, s64[i*dim:][:dim], u64[i*dim:][:dim]) }
+					require.InDelta(t, one(), c.Values()[i], 1e-4)
+					for d := range dim {
+						require.InDelta(t, differentiate(s64, i*dim+d, one), grad[i*dim+d], 1e-4, "%v, %s: ∂f/∂s", path, form)
+					}
+				}
+
+				values := make([]float32, 3*n)
+				c.Alternatives(values, 3, func(state []float32, i, a int) { state[dim-1] += float32(a) })
+				for i := range n {
+					for a := range 3 {
+						altered := append([]float64(nil), s64[i*dim:][:dim]...)
+						altered[dim-1] += float64(a)
+						require.InDelta(t, c.value(params, altered, u64[i*dim:][:dim]), values[3*i+a], 1e-4)
+					}
+				}
+
+				c.lanes.Backward(c.grad, c.ascend)
+				for i := range params {
+					require.InDelta(t, -differentiate(params, i, objective), c.grad[i], 1e-4, "%v, %s: ∂J/∂φ %d", path, form, i)
+				}
+			}
+		}
+	}
+}
+
+// TestLearnsTheLogRatio: for states of N(0, σ²) that move by exact
+// Ornstein–Uhlenbeck steps of N(0, 1), f* = tanh of half the change of
+// ln(p/π) = (1 − 1/σ²) x²/2.
+func TestLearnsTheLogRatio(t *testing.T) {
+	const n, sigma, steps = 2048, 1.3, 400
+	for _, form := range []string{"pair", "difference"} {
+		workers := pool.New(2)
+		config := Default()
+		config.Form, config.Hidden, config.LearningRate = form, []int{32, 32}, 3e-3
+		c, err := New(n, 1, config, 1, workers)
+		require.NoError(t, err)
+		r := rand.New(rand.NewPCG(1, 2))
+		s, u := make([]float32, n), make([]float32, n)
+		var off, size, gain float64
+		for step := range steps {
+			for i := range s {
+				s[i] = float32(sigma * r.NormFloat64())
+				u[i] = float32(0.3*float64(s[i]) + math.Sqrt(1-0.09)*r.NormFloat64())
+			}
+			value := c.Evaluate(s, u)
+			if step >= steps*9/10 {
+				gain += value / (steps / 10)
+				for i, f := range c.Values() {
+					change := (1 - 1/(sigma*sigma)) / 2 * (float64(s[i])*float64(s[i]) - float64(u[i])*float64(u[i]))
+					want := math.Tanh(change / 2)
+					off += (float64(f) - want) * (float64(f) - want)
+					size += want * want
+				}
+			}
+			require.True(t, c.Learn())
+		}
+		require.Less(t, off, 0.2*size, form)
+		require.InEpsilon(t, size/(2*n*steps/10), gain, 0.3, "J* = ½ E[f*²], out of sample")
+		workers.Close()
+	}
+}
+
+func TestReproducible(t *testing.T) {
+	const n, dim = 700, 2
+	s, u := moves(n, dim)
+	flip := func(state []float32, _, a int) { state[a] = -state[a] }
+	for _, form := range []string{"pair", "difference"} {
+		var want []float32
+		for _, threads := range []int{1, 2, 3} {
+			c := newCritic(t, n, dim, threads, form)
+			grad, values := make([]float32, n*dim), make([]float32, n*dim)
+			step := func() {
+				c.Evaluate(s, u)
+				c.Gradient(grad)
+				c.Alternatives(values, dim, flip)
+				if !c.Learn() {
+					panic("not finite")
+				}
+			}
+			for range 3 {
+				step()
+			}
+			got := append(append(append([]float32(nil), grad...), values...), c.Params...)
+			if want == nil {
+				want = got
+			}
+			require.Equal(t, want, got, "%s, %d threads", form, threads)
+			require.Equal(t, 6.0, c.Taken[0])
+			require.Zero(t, testing.AllocsPerRun(5, step))
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for key, change := range map[string]func(*Config){
+		"form":          func(c *Config) { c.Form = "triple" },
+		"hidden[1]":     func(c *Config) { c.Hidden = []int{3, 0} },
+		"learning_rate": func(c *Config) { c.LearningRate = math.NaN() },
+		"weight_decay":  func(c *Config) { c.WeightDecay = -1 },
+		"steps":         func(c *Config) { c.Steps = 0 },
+	} {
+		c := Default()
+		require.NoError(t, c.Validate())
+		change(&c)
+		require.ErrorContains(t, c.Validate(), key+":")
+		_, err := New(2, 1, c, 1, nil)
+		require.Error(t, err)
+	}
+}
