@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
@@ -66,9 +67,10 @@ type GeneratorConfig struct {
 
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
-	// Objective is "mmd", the paper's, or "kfd", the least-squares witness of
+	// Objective is "mmd", the paper's; "kfd", the least-squares witness of
 	// package kfd: with an exact average by a transition matrix in one feature
-	// per state of that, else in Walsh functions.
+	// per state of that, else in Walsh functions; or "discriminator", the
+	// learned one of package critic.
 	Objective string `json:"objective"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of at most 12 spins, or of the
@@ -77,13 +79,15 @@ type LossConfig struct {
 	Average string `json:"average"`
 	// RaoBlackwell makes an exact average use a bernoulli head's
 	// probabilities instead of the spins drawn from them.
-	RaoBlackwell bool          `json:"rao_blackwell"`
-	Witness      WitnessConfig `json:"witness"`
-	Kernel       mmd.Kernel    `json:"kernel"`
-	Statistic    mmd.Statistic `json:"statistic"`
+	RaoBlackwell  bool          `json:"rao_blackwell"`
+	Witness       WitnessConfig `json:"witness"`
+	Discriminator critic.Config `json:"discriminator"`
+	Kernel        mmd.Kernel    `json:"kernel"`
+	Statistic     mmd.Statistic `json:"statistic"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
-	// spins with s′ fixed (eq. (surrogate_grad)), or "difference", half the
-	// change of the loss between the two values of a spin with s′ fixed.
+	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
+	// of the loss between the two values of a spin with s′ fixed; or "score",
+	// the score function of the spins that a bernoulli head drew.
 	Gradient string `json:"gradient"`
 }
 
@@ -99,10 +103,10 @@ type WitnessConfig struct {
 
 var (
 	proposals  = []string{"single", "mixture", "multi-spin"}
-	objectives = []string{"mmd", "kfd"}
+	objectives = []string{"mmd", "kfd", "discriminator"}
 	averages   = []string{"sampled", "exact"}
 	heads      = []string{"sign", "bernoulli"}
-	gradients  = []string{"surrogate", "difference"}
+	gradients  = []string{"surrogate", "difference", "score"}
 	units      = []string{"absolute", "spread"}
 )
 
@@ -198,16 +202,29 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("transition.steps: with more than %d spins and without the lattice's symmetry an exact average takes one step of the single or the mixture proposal; set transition.steps to 1", MaxMatrixSites)
 	case exact && l.Objective == "kfd" && newSymmetry(g.Symmetry, c.Target.L).tabulable() && l.Witness.Bandwidth > 0 && gramCondition(c.Target.L, l.Witness.Bandwidth) > 1e9:
 		return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", l.Witness.Bandwidth, c.Target.L*c.Target.L)
-	case exact && l.Gradient != "difference":
-		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference")
+	case l.Gradient == "score" && g.Head != "bernoulli":
+		return fmt.Errorf("loss.gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
+	case l.Gradient == "score" && l.RaoBlackwell:
+		return fmt.Errorf("loss.gradient: with loss.rao_blackwell the loss is a function of the probabilities, and no spins are drawn to have a score; set one of the two otherwise")
+	case exact && l.Objective == "discriminator":
+		return fmt.Errorf("loss.average: a discriminator learns from pairs of configurations; set it to sampled")
+	case l.Objective == "discriminator" && c.Target.L > maxJudged:
+		return fmt.Errorf("loss.objective: a discriminator takes at most %d×%d spins; target.l is %d", maxJudged, maxJudged, c.Target.L)
+	case exact && l.Gradient == "surrogate":
+		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference or score")
 	case exact && l.Objective == "mmd" && (len(l.Kernel.IMQ) > 0 || l.Statistic != mmd.V):
 		return fmt.Errorf("loss.kernel: an exact average takes Gaussians alone, and the V statistic")
 	case l.Objective == "kfd" && c.Target.L > 8:
 		return fmt.Errorf("loss.objective: kfd takes at most 64 spins; target.l = %d has %d", c.Target.L, c.Target.L*c.Target.L)
-	case l.Objective == "kfd" && l.Gradient != "difference":
-		return fmt.Errorf("loss.gradient: kfd gives the change of the witness by flipping spins; set it to difference")
+	case l.Objective == "kfd" && l.Gradient == "surrogate":
+		return fmt.Errorf("loss.gradient: kfd gives the change of the witness by flipping spins; set it to difference or score")
 	case l.RaoBlackwell && !(exact && g.Head == "bernoulli"):
 		return fmt.Errorf("loss.rao_blackwell: needs loss.average exact and generator.head bernoulli")
+	}
+	if l.Objective == "discriminator" {
+		if err := l.Discriminator.Validate(); err != nil {
+			return fmt.Errorf("loss.discriminator.%w", err)
+		}
 	}
 	if l.Objective == "kfd" {
 		if err := l.Witness.Validate(); err != nil {

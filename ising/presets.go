@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -48,8 +49,9 @@ func paper() *Config {
 			Head: "sign", Width: 1, WidthUnit: "absolute", FinalWidth: 1, Symmetry: "none",
 		},
 		Loss: LossConfig{Objective: "mmd", Average: "sampled",
-			Witness: WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512},
-			Kernel:  mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
+			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512},
+			Discriminator: critic.Default(),
+			Kernel:        mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
 	}
 }
 

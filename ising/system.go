@@ -84,8 +84,13 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		s.objective, err = newEnumeratedObjective(s)
 	case c.Loss.Objective == "kfd":
 		s.objective, err = newWalshObjective(s)
+	case c.Loss.Objective == "discriminator":
+		s.objective, err = newCriticObjective(s)
 	default:
 		s.objective, err = newPairObjective(s)
+	}
+	if err == nil && c.Loss.Gradient == "score" {
+		s.objective = newScoreObjective(s, s.objective.(valued))
 	}
 	return s, err
 }
@@ -145,13 +150,20 @@ func (s *system) backwardRows(lane, lo, hi int, grad []float32) {
 // into ∂L/∂h.
 func (s *system) straightThrough(lo, hi int) {
 	n := s.model.N
-	if !s.generator.symmetry.trivial() {
-		mover := s.heads[lo/nn.BlockRows()].mover
-		for r := lo; r < hi; r++ {
-			mover.pullBack(s.grad[r*n:(r+1)*n], s.moves[r])
-		}
-	}
+	s.pullBack(lo, hi)
 	straightThrough(s.grad[lo*n:hi*n], s.activations.Output()[lo*n:hi*n], s.width)
+}
+
+// pullBack takes rows lo … hi−1 of grad, all of one block, back through the
+// symmetry's moves to the spin layer's output.
+func (s *system) pullBack(lo, hi int) {
+	if s.generator.symmetry.trivial() {
+		return
+	}
+	n, mover := s.model.N, s.heads[lo/nn.BlockRows()].mover
+	for r := lo; r < hi; r++ {
+		mover.pullBack(s.grad[r*n:(r+1)*n], s.moves[r])
+	}
 }
 
 // pairObjective is the paper's: one s′ for each s, and the maximum mean

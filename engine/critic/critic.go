@@ -55,7 +55,7 @@ func (c *Config) Validate() error {
 
 // A Critic is a discriminator of moves s → t between states of dim numbers,
 // bound to one batch size. Evaluate comes first; then what the generator wants
-// of Values, Gradient and Alternatives; and last Learn. None of them allocates,
+// of Values, Scores, Gradient and Changes; and last Learn. None of them allocates,
 // none may be called concurrently, and all give the same bits for any number of
 // threads.
 type Critic struct {
@@ -83,7 +83,7 @@ type Critic struct {
 
 	target                          []float32 // of the call in progress
 	count                           int
-	alter                           func(state []float32, i, a int)
+	alter                           func(state []float32, a int)
 	pack                            func(layer int)
 	evaluate, vary, descend, ascend func(block, lo, hi int, grad []float32)
 }
@@ -148,14 +148,25 @@ func (c *Critic) Gradient(grad []float32) {
 	c.lanes.Backward(c.grad, c.descend)
 }
 
-// Alternatives sets values[i·count + a] to f(s̃, t_i), where s̃ is what alter
-// makes of a copy of s_i for the alternative a. Keep alter: a new function value
-// each step would allocate.
-func (c *Critic) Alternatives(values []float32, count int, alter func(state []float32, i, a int)) {
-	if len(values) != c.n*count {
+// Scores sets values, [n], to what descends when s_i becomes less likely with
+// its move t_i: f(s_i, t_i). Of the form g(s) − g(t) it is g(s_i), as elsewhere t
+// is a constant.
+func (c *Critic) Scores(values []float32) {
+	if c.paired {
+		copy(values, c.values)
+		return
+	}
+	copy(values, c.sides[0].Output())
+}
+
+// Changes sets changes[i·count + a] to f(s̃, t_i) − f(s_i, t_i), where s̃ is what
+// alter makes of a copy of s_i for the alternative a. Keep alter: a new function
+// value each step would allocate.
+func (c *Critic) Changes(changes []float32, count int, alter func(state []float32, a int)) {
+	if len(changes) != c.n*count {
 		panic("critic: alternatives of the wrong number")
 	}
-	c.target, c.count, c.alter = values, count, alter
+	c.target, c.count, c.alter = changes, count, alter
 	c.lanes.Forward(c.vary)
 }
 
@@ -225,7 +236,7 @@ func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
 			c.place(sides, row, c.state(c.s, i), c.state(c.t, i))
 			in := c.net.In()
 			altered := sides[0][0][row*in:][:c.dim]
-			c.alter(altered, i, a)
+			c.alter(altered, a)
 			if c.paired {
 				copy(sides[1][0][row*in+c.dim:], altered)
 			}
@@ -235,11 +246,12 @@ func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
 			c.net.Forward(sides[1], c.packed, c.Params, 0, rows)
 		}
 		for row := range rows {
-			reverse := c.sides[1].Output()[(first+row)/c.count]
+			i := (first + row) / c.count
+			change := sides[0].Output()[row] - c.sides[0].Output()[i]
 			if c.paired {
-				reverse = sides[1].Output()[row]
+				change -= sides[1].Output()[row] - c.sides[1].Output()[i]
 			}
-			c.target[first+row] = sides[0].Output()[row] - reverse
+			c.target[first+row] = change
 		}
 	}
 }

@@ -1,0 +1,88 @@
+package ising
+
+import "github.com/revgen/revgen/asm"
+
+// A valued objective says what each sample of the last discrepancy contributes:
+// values[i] = F_i, the derivative of the loss by the share of s_i in the law of
+// the samples.
+type valued interface {
+	objective
+	contributions(values []float32)
+}
+
+// scoreObjective replaces the way from a loss to a bernoulli head's logits by
+// the score function (REINFORCE). With p(s|h) = Π_d 1/(1 + exp(−2 h_d s_d)),
+//
+//	∂L/∂h_{i,d} = (1/N) (F_i − b_i) ∂ ln p(s_i|h_i)/∂h_{i,d} = (1/N) (F_i − b_i) (s_{i,d} − tanh h_{i,d}),
+//
+// which continues nothing to real spins and flips none. The baseline b_i is the
+// mean of F over the other samples of s_i's half of the batch, for witnesses of
+// cross-fitted halves differ by a constant.
+type scoreObjective struct {
+	valued
+	s      *system
+	values []float32
+}
+
+func newScoreObjective(s *system, of valued) *scoreObjective {
+	return &scoreObjective{of, s, make([]float32, s.config.Training.Batch)}
+}
+
+func (o *scoreObjective) discrepancy(step uint32) float64 {
+	loss := o.valued.discrepancy(step)
+	o.contributions(o.values)
+	middle := len(o.values) / 2
+	centre(o.values[:middle])
+	centre(o.values[middle:])
+	return loss
+}
+
+// centre subtracts from each value the mean of the others.
+func centre(values []float32) {
+	var sum float64
+	for _, v := range values {
+		sum += float64(v)
+	}
+	n := float64(len(values))
+	for i, v := range values {
+		values[i] = float32((float64(v) - sum/n) * n / max(1, n-1))
+	}
+}
+
+func (o *scoreObjective) headGradient(lo, hi int) {
+	s, n := o.s, o.s.model.N
+	unpackSpins(s.grad, s.spins, n, lo, hi)
+	s.pullBack(lo, hi) // to the spins that the head drew
+	mean := s.activations.Output()[lo*n : hi*n]
+	asm.Tanh(mean, mean)
+	scale := 1 / float32(s.config.Training.Batch)
+	for r := lo; r < hi; r++ {
+		for i, m := range mean[(r-lo)*n:][:n] {
+			s.grad[r*n+i] = scale * o.values[r] * (s.grad[r*n+i] - m)
+		}
+	}
+}
+
+func (o *pairObjective) contributions(values []float32) { o.loss.Witness(values) }
+
+// contributions of a function g of configurations is g.
+func (o *enumeratedObjective) contributions(values []float32) {
+	for r, state := range o.s.spins {
+		values[r] = o.g[o.half(r)][state]
+	}
+}
+
+func (o *walshObjective) contributions(values []float32) {
+	r, n := len(o.masks), len(values)
+	for i := range values {
+		c := o.c[0]
+		if i >= n/2 {
+			c = o.c[1]
+		}
+		var sum float32
+		for a, chi := range o.chi[i*r:][:r] {
+			sum += c[a] * chi
+		}
+		values[i] = sum
+	}
+}
