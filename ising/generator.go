@@ -35,7 +35,7 @@ func (g *generator) newHeadScratch(rows int) *headScratch {
 	}
 }
 
-// A generator is G_θ: Gaussian noise z through a perceptron to N logits h, and
+// A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron to N logits h, and
 // from logits to packed spins.
 type generator struct {
 	net      *nn.MLP
@@ -75,7 +75,13 @@ func (g *generator) initialize(params []float32, seed uint64) {
 // samples was taken through after its logits became spins.
 func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
-	rng.Normals(a[0][lo*d:hi*d], d, &from.latent, first)
+	z := a[0][lo*d : hi*d]
+	rng.Normals(z, d, &from.latent, first)
+	for ; g.config.Signs > 0 && len(z) > 0; z = z[d:] {
+		for i, x := range z[:g.config.Signs] {
+			z[i] = float32(math.Copysign(1, float64(x)))
+		}
+	}
 	g.net.Forward(a, p, params, lo, hi)
 	logits := a.Output()[lo*g.spins : hi*g.spins]
 	out := spins[lo*g.words : hi*g.words]

@@ -44,6 +44,10 @@ func (p *productLaw) measure(logits []float32) {
 	}
 }
 
+// negligible probabilities of a group count as 0, so that no product of two is
+// subnormal, which would slow the matrix products down.
+const negligible = 1e-18
+
 // lawOf sets law to the probabilities of all configurations.
 func lawOf(law, up []float32) {
 	law[0] = 1
@@ -53,6 +57,11 @@ func lawOf(law, up []float32) {
 		for s, p := range law[:half] {
 			above[s] = p * q
 			law[s] = p - p*q
+		}
+	}
+	for s, p := range law {
+		if p < negligible {
+			law[s] = 0
 		}
 	}
 }

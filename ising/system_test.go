@@ -228,6 +228,27 @@ func TestBernoulliHeadHasTheRightMean(t *testing.T) {
 	}
 }
 
+// TestSignsReplaceNormals wants the first components of z to be the signs of
+// the normals that they would be otherwise, and the others as they were.
+func TestSignsReplaceNormals(t *testing.T) {
+	c := small(t, "quick")
+	latent := func(signs int) []float32 {
+		c.Generator.Signs = signs
+		trainer := newTrainer(t, c, 2)
+		s := trainer.System().(*system)
+		s.Generate(trainer.Params(), 1)
+		return slices.Clone(s.activations[0])
+	}
+	normals, mixed := latent(0), latent(3)
+	for i, x := range normals {
+		if i%c.Generator.Latent < 3 {
+			require.Equal(t, math.Copysign(1, float64(x)), float64(mixed[i]))
+		} else {
+			require.Equal(t, x, mixed[i])
+		}
+	}
+}
+
 func TestEvaluateKnowsTheFloor(t *testing.T) {
 	trainer := newTrainer(t, small(t, "paper"), 2)
 	e, err := trainer.System().(engine.Evaluator).Evaluate(context.Background(), trainer.Params(), 200_000)
@@ -405,6 +426,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"transition.global_flip":    func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 1.5 },
 		"generator.latent":          func(c *Config) { c.Generator.Latent = 0 },
 		"generator.hidden[1]":       func(c *Config) { c.Generator.Hidden = []int{4, 0} },
+		"generator.signs":           func(c *Config) { c.Generator.Signs = c.Generator.Latent + 1 },
 		"generator.slope":           func(c *Config) { c.Generator.Slope = 0 },
 		"generator.gain":            func(c *Config) { c.Generator.Gain = -1 },
 		"generator.head":            func(c *Config) { c.Generator.Head = "softmax" },
