@@ -194,6 +194,46 @@ DATA gramLog2e<>+24(SB)/4, $0x3fb8aa3b
 DATA gramLog2e<>+28(SB)/4, $0x3fb8aa3b
 GLOBL gramLog2e<>(SB), RODATA|NOPTR, $32
 
+DATA gramLn2<>+0(SB)/4, $0x3f317218
+DATA gramLn2<>+4(SB)/4, $0x3f317218
+DATA gramLn2<>+8(SB)/4, $0x3f317218
+DATA gramLn2<>+12(SB)/4, $0x3f317218
+DATA gramLn2<>+16(SB)/4, $0x3f317218
+DATA gramLn2<>+20(SB)/4, $0x3f317218
+DATA gramLn2<>+24(SB)/4, $0x3f317218
+DATA gramLn2<>+28(SB)/4, $0x3f317218
+GLOBL gramLn2<>(SB), RODATA|NOPTR, $32
+
+DATA gramLn2Square3<>+0(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+4(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+8(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+12(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+16(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+20(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+24(SB)/4, $0x3e23fea0
+DATA gramLn2Square3<>+28(SB)/4, $0x3e23fea0
+GLOBL gramLn2Square3<>(SB), RODATA|NOPTR, $32
+
+DATA gramFarthest<>+0(SB)/4, $0x42fc0000
+DATA gramFarthest<>+4(SB)/4, $0x42fc0000
+DATA gramFarthest<>+8(SB)/4, $0x42fc0000
+DATA gramFarthest<>+12(SB)/4, $0x42fc0000
+DATA gramFarthest<>+16(SB)/4, $0x42fc0000
+DATA gramFarthest<>+20(SB)/4, $0x42fc0000
+DATA gramFarthest<>+24(SB)/4, $0x42fc0000
+DATA gramFarthest<>+28(SB)/4, $0x42fc0000
+GLOBL gramFarthest<>(SB), RODATA|NOPTR, $32
+
+DATA gramNearest<>+0(SB)/4, $0x35800000
+DATA gramNearest<>+4(SB)/4, $0x35800000
+DATA gramNearest<>+8(SB)/4, $0x35800000
+DATA gramNearest<>+12(SB)/4, $0x35800000
+DATA gramNearest<>+16(SB)/4, $0x35800000
+DATA gramNearest<>+20(SB)/4, $0x35800000
+DATA gramNearest<>+24(SB)/4, $0x35800000
+DATA gramNearest<>+28(SB)/4, $0x35800000
+GLOBL gramNearest<>(SB), RODATA|NOPTR, $32
+
 DATA gramLowest<>+0(SB)/4, $0xc2fc0000
 DATA gramLowest<>+4(SB)/4, $0xc2fc0000
 DATA gramLowest<>+8(SB)/4, $0xc2fc0000
@@ -453,7 +493,9 @@ step:
 	JEQ  power
 	CMPL R12, $0x02
 	JEQ  root
-	JHI  general
+	CMPL R12, $0x03
+	JEQ  general
+	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(R10), Z26
@@ -934,6 +976,330 @@ general:
 	VDIVPS           Z25, Z7, Z26
 	VFMADD231PS.BCST 96(R10), Z26, Z23
 	JMP              value
+
+matern:
+	// y = 2^-x P(x) with x = (c d²)^(1/2)
+	VBROADCASTSS     32(R10), Z1
+	VMULPS           Z8, Z1, Z1
+	VSQRTPS          Z1, Z1
+	VBROADCASTSS     gramFarthest<>+0(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z1, Z2
+	VREDUCEPS        $0x01, Z2, Z3
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VSCALEFPS        Z2, Z0, Z0
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves0
+	JHI              five_halves0
+	VBROADCASTSS     gramNearest<>+0(SB), Z3
+	VMAXPS           Z1, Z3, Z3
+	VDIVPS           Z3, Z0, Z3
+	VFMADD231PS.BCST 96(R10), Z3, Z16
+	JMP              distance_next0
+
+three_halves0:
+	VFMADD231PS.BCST 96(R10), Z0, Z16
+	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
+	VFMADD231PS      Z1, Z0, Z0
+	JMP              distance_next0
+
+five_halves0:
+	VBROADCASTSS     gramLn2<>+0(SB), Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD213PS      Z0, Z0, Z3
+	VFMADD231PS.BCST 96(R10), Z3, Z16
+	VMULPS           Z1, Z1, Z1
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
+	VFMADD213PS      Z3, Z1, Z0
+
+distance_next0:
+	VBROADCASTSS     32(R10), Z2
+	VMULPS           Z9, Z2, Z2
+	VSQRTPS          Z2, Z2
+	VBROADCASTSS     gramFarthest<>+0(SB), Z3
+	VMINPS           Z2, Z3, Z2
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VSCALEFPS        Z3, Z1, Z1
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves1
+	JHI              five_halves1
+	VBROADCASTSS     gramNearest<>+0(SB), Z4
+	VMAXPS           Z2, Z4, Z4
+	VDIVPS           Z4, Z1, Z4
+	VFMADD231PS.BCST 96(R10), Z4, Z17
+	JMP              distance_next1
+
+three_halves1:
+	VFMADD231PS.BCST 96(R10), Z1, Z17
+	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
+	VFMADD231PS      Z2, Z1, Z1
+	JMP              distance_next1
+
+five_halves1:
+	VBROADCASTSS     gramLn2<>+0(SB), Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD213PS      Z1, Z1, Z4
+	VFMADD231PS.BCST 96(R10), Z4, Z17
+	VMULPS           Z2, Z2, Z2
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
+	VFMADD213PS      Z4, Z2, Z1
+
+distance_next1:
+	VBROADCASTSS     32(R10), Z3
+	VMULPS           Z10, Z3, Z3
+	VSQRTPS          Z3, Z3
+	VBROADCASTSS     gramFarthest<>+0(SB), Z4
+	VMINPS           Z3, Z4, Z3
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z3, Z4
+	VREDUCEPS        $0x01, Z4, Z5
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VSCALEFPS        Z4, Z2, Z2
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves2
+	JHI              five_halves2
+	VBROADCASTSS     gramNearest<>+0(SB), Z5
+	VMAXPS           Z3, Z5, Z5
+	VDIVPS           Z5, Z2, Z5
+	VFMADD231PS.BCST 96(R10), Z5, Z18
+	JMP              distance_next2
+
+three_halves2:
+	VFMADD231PS.BCST 96(R10), Z2, Z18
+	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
+	VFMADD231PS      Z3, Z2, Z2
+	JMP              distance_next2
+
+five_halves2:
+	VBROADCASTSS     gramLn2<>+0(SB), Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD213PS      Z2, Z2, Z5
+	VFMADD231PS.BCST 96(R10), Z5, Z18
+	VMULPS           Z3, Z3, Z3
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
+	VFMADD213PS      Z5, Z3, Z2
+
+distance_next2:
+	VBROADCASTSS     32(R10), Z4
+	VMULPS           Z11, Z4, Z4
+	VSQRTPS          Z4, Z4
+	VBROADCASTSS     gramFarthest<>+0(SB), Z5
+	VMINPS           Z4, Z5, Z4
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z4, Z5
+	VREDUCEPS        $0x01, Z5, Z6
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VSCALEFPS        Z5, Z3, Z3
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves3
+	JHI              five_halves3
+	VBROADCASTSS     gramNearest<>+0(SB), Z6
+	VMAXPS           Z4, Z6, Z6
+	VDIVPS           Z6, Z3, Z6
+	VFMADD231PS.BCST 96(R10), Z6, Z19
+	JMP              distance_next3
+
+three_halves3:
+	VFMADD231PS.BCST 96(R10), Z3, Z19
+	VMULPS.BCST      gramLn2<>+0(SB), Z4, Z4
+	VFMADD231PS      Z4, Z3, Z3
+	JMP              distance_next3
+
+five_halves3:
+	VBROADCASTSS     gramLn2<>+0(SB), Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD213PS      Z3, Z3, Z6
+	VFMADD231PS.BCST 96(R10), Z6, Z19
+	VMULPS           Z4, Z4, Z4
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z4, Z4
+	VFMADD213PS      Z6, Z4, Z3
+
+distance_next3:
+	VBROADCASTSS     32(R10), Z5
+	VMULPS           Z12, Z5, Z5
+	VSQRTPS          Z5, Z5
+	VBROADCASTSS     gramFarthest<>+0(SB), Z6
+	VMINPS           Z5, Z6, Z5
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VSCALEFPS        Z6, Z4, Z4
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves4
+	JHI              five_halves4
+	VBROADCASTSS     gramNearest<>+0(SB), Z7
+	VMAXPS           Z5, Z7, Z7
+	VDIVPS           Z7, Z4, Z7
+	VFMADD231PS.BCST 96(R10), Z7, Z20
+	JMP              distance_next4
+
+three_halves4:
+	VFMADD231PS.BCST 96(R10), Z4, Z20
+	VMULPS.BCST      gramLn2<>+0(SB), Z5, Z5
+	VFMADD231PS      Z5, Z4, Z4
+	JMP              distance_next4
+
+five_halves4:
+	VBROADCASTSS     gramLn2<>+0(SB), Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z7
+	VFMADD231PS.BCST 96(R10), Z7, Z20
+	VMULPS           Z5, Z5, Z5
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z5, Z5
+	VFMADD213PS      Z7, Z5, Z4
+
+distance_next4:
+	VBROADCASTSS     32(R10), Z6
+	VMULPS           Z13, Z6, Z6
+	VSQRTPS          Z6, Z6
+	VBROADCASTSS     gramFarthest<>+0(SB), Z7
+	VMINPS           Z6, Z7, Z6
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z6, Z7
+	VREDUCEPS        $0x01, Z7, Z25
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z5
+	VSCALEFPS        Z7, Z5, Z5
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves5
+	JHI              five_halves5
+	VBROADCASTSS     gramNearest<>+0(SB), Z25
+	VMAXPS           Z6, Z25, Z25
+	VDIVPS           Z25, Z5, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z21
+	JMP              distance_next5
+
+three_halves5:
+	VFMADD231PS.BCST 96(R10), Z5, Z21
+	VMULPS.BCST      gramLn2<>+0(SB), Z6, Z6
+	VFMADD231PS      Z6, Z5, Z5
+	JMP              distance_next5
+
+five_halves5:
+	VBROADCASTSS     gramLn2<>+0(SB), Z25
+	VMULPS           Z6, Z25, Z25
+	VFMADD213PS      Z5, Z5, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z21
+	VMULPS           Z6, Z6, Z6
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
+	VFMADD213PS      Z25, Z6, Z5
+
+distance_next5:
+	VBROADCASTSS     32(R10), Z7
+	VMULPS           Z14, Z7, Z7
+	VSQRTPS          Z7, Z7
+	VBROADCASTSS     gramFarthest<>+0(SB), Z25
+	VMINPS           Z7, Z25, Z7
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z7, Z25
+	VREDUCEPS        $0x01, Z25, Z26
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z6
+	VSCALEFPS        Z25, Z6, Z6
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves6
+	JHI              five_halves6
+	VBROADCASTSS     gramNearest<>+0(SB), Z26
+	VMAXPS           Z7, Z26, Z26
+	VDIVPS           Z26, Z6, Z26
+	VFMADD231PS.BCST 96(R10), Z26, Z22
+	JMP              distance_next6
+
+three_halves6:
+	VFMADD231PS.BCST 96(R10), Z6, Z22
+	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
+	VFMADD231PS      Z7, Z6, Z6
+	JMP              distance_next6
+
+five_halves6:
+	VBROADCASTSS     gramLn2<>+0(SB), Z26
+	VMULPS           Z7, Z26, Z26
+	VFMADD213PS      Z6, Z6, Z26
+	VFMADD231PS.BCST 96(R10), Z26, Z22
+	VMULPS           Z7, Z7, Z7
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
+	VFMADD213PS      Z26, Z7, Z6
+
+distance_next6:
+	VBROADCASTSS     32(R10), Z25
+	VMULPS           Z15, Z25, Z25
+	VSQRTPS          Z25, Z25
+	VBROADCASTSS     gramFarthest<>+0(SB), Z26
+	VMINPS           Z25, Z26, Z25
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z25, Z26
+	VREDUCEPS        $0x01, Z26, Z27
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z7
+	VSCALEFPS        Z26, Z7, Z7
+	MOVL             4(R10), R12
+	CMPL             R12, $0x01
+	JEQ              three_halves7
+	JHI              five_halves7
+	VBROADCASTSS     gramNearest<>+0(SB), Z27
+	VMAXPS           Z25, Z27, Z27
+	VDIVPS           Z27, Z7, Z27
+	VFMADD231PS.BCST 96(R10), Z27, Z23
+	JMP              distance_next7
+
+three_halves7:
+	VFMADD231PS.BCST 96(R10), Z7, Z23
+	VMULPS.BCST      gramLn2<>+0(SB), Z25, Z25
+	VFMADD231PS      Z25, Z7, Z7
+	JMP              distance_next7
+
+five_halves7:
+	VBROADCASTSS     gramLn2<>+0(SB), Z27
+	VMULPS           Z25, Z27, Z27
+	VFMADD213PS      Z7, Z7, Z27
+	VFMADD231PS.BCST 96(R10), Z27, Z23
+	VMULPS           Z25, Z25, Z25
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z25, Z25
+	VFMADD213PS      Z27, Z25, Z7
+
+distance_next7:
+	JMP value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
@@ -1440,7 +1806,9 @@ step:
 	JEQ  power
 	CMPL R13, $0x02
 	JEQ  root
-	JHI  general
+	CMPL R13, $0x03
+	JEQ  general
+	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(R11), Z25
@@ -1922,6 +2290,330 @@ general:
 	VFMADD231PS.BCST 96(R11), Z25, Z23
 	JMP              value
 
+matern:
+	// y = 2^-x P(x) with x = (c d²)^(1/2)
+	VBROADCASTSS     32(R11), Z1
+	VMULPS           Z8, Z1, Z1
+	VSQRTPS          Z1, Z1
+	VBROADCASTSS     gramFarthest<>+0(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z1, Z2
+	VREDUCEPS        $0x01, Z2, Z3
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VSCALEFPS        Z2, Z0, Z0
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves0
+	JHI              five_halves0
+	VBROADCASTSS     gramNearest<>+0(SB), Z3
+	VMAXPS           Z1, Z3, Z3
+	VDIVPS           Z3, Z0, Z3
+	VFMADD231PS.BCST 96(R11), Z3, Z16
+	JMP              distance_next0
+
+three_halves0:
+	VFMADD231PS.BCST 96(R11), Z0, Z16
+	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
+	VFMADD231PS      Z1, Z0, Z0
+	JMP              distance_next0
+
+five_halves0:
+	VBROADCASTSS     gramLn2<>+0(SB), Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD213PS      Z0, Z0, Z3
+	VFMADD231PS.BCST 96(R11), Z3, Z16
+	VMULPS           Z1, Z1, Z1
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
+	VFMADD213PS      Z3, Z1, Z0
+
+distance_next0:
+	VBROADCASTSS     32(R11), Z2
+	VMULPS           Z9, Z2, Z2
+	VSQRTPS          Z2, Z2
+	VBROADCASTSS     gramFarthest<>+0(SB), Z3
+	VMINPS           Z2, Z3, Z2
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
+	VSCALEFPS        Z3, Z1, Z1
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves1
+	JHI              five_halves1
+	VBROADCASTSS     gramNearest<>+0(SB), Z4
+	VMAXPS           Z2, Z4, Z4
+	VDIVPS           Z4, Z1, Z4
+	VFMADD231PS.BCST 96(R11), Z4, Z17
+	JMP              distance_next1
+
+three_halves1:
+	VFMADD231PS.BCST 96(R11), Z1, Z17
+	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
+	VFMADD231PS      Z2, Z1, Z1
+	JMP              distance_next1
+
+five_halves1:
+	VBROADCASTSS     gramLn2<>+0(SB), Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD213PS      Z1, Z1, Z4
+	VFMADD231PS.BCST 96(R11), Z4, Z17
+	VMULPS           Z2, Z2, Z2
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
+	VFMADD213PS      Z4, Z2, Z1
+
+distance_next1:
+	VBROADCASTSS     32(R11), Z3
+	VMULPS           Z10, Z3, Z3
+	VSQRTPS          Z3, Z3
+	VBROADCASTSS     gramFarthest<>+0(SB), Z4
+	VMINPS           Z3, Z4, Z3
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z3, Z4
+	VREDUCEPS        $0x01, Z4, Z5
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
+	VSCALEFPS        Z4, Z2, Z2
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves2
+	JHI              five_halves2
+	VBROADCASTSS     gramNearest<>+0(SB), Z5
+	VMAXPS           Z3, Z5, Z5
+	VDIVPS           Z5, Z2, Z5
+	VFMADD231PS.BCST 96(R11), Z5, Z18
+	JMP              distance_next2
+
+three_halves2:
+	VFMADD231PS.BCST 96(R11), Z2, Z18
+	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
+	VFMADD231PS      Z3, Z2, Z2
+	JMP              distance_next2
+
+five_halves2:
+	VBROADCASTSS     gramLn2<>+0(SB), Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD213PS      Z2, Z2, Z5
+	VFMADD231PS.BCST 96(R11), Z5, Z18
+	VMULPS           Z3, Z3, Z3
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
+	VFMADD213PS      Z5, Z3, Z2
+
+distance_next2:
+	VBROADCASTSS     32(R11), Z4
+	VMULPS           Z11, Z4, Z4
+	VSQRTPS          Z4, Z4
+	VBROADCASTSS     gramFarthest<>+0(SB), Z5
+	VMINPS           Z4, Z5, Z4
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z4, Z5
+	VREDUCEPS        $0x01, Z5, Z6
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
+	VSCALEFPS        Z5, Z3, Z3
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves3
+	JHI              five_halves3
+	VBROADCASTSS     gramNearest<>+0(SB), Z6
+	VMAXPS           Z4, Z6, Z6
+	VDIVPS           Z6, Z3, Z6
+	VFMADD231PS.BCST 96(R11), Z6, Z19
+	JMP              distance_next3
+
+three_halves3:
+	VFMADD231PS.BCST 96(R11), Z3, Z19
+	VMULPS.BCST      gramLn2<>+0(SB), Z4, Z4
+	VFMADD231PS      Z4, Z3, Z3
+	JMP              distance_next3
+
+five_halves3:
+	VBROADCASTSS     gramLn2<>+0(SB), Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD213PS      Z3, Z3, Z6
+	VFMADD231PS.BCST 96(R11), Z6, Z19
+	VMULPS           Z4, Z4, Z4
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z4, Z4
+	VFMADD213PS      Z6, Z4, Z3
+
+distance_next3:
+	VBROADCASTSS     32(R11), Z5
+	VMULPS           Z12, Z5, Z5
+	VSQRTPS          Z5, Z5
+	VBROADCASTSS     gramFarthest<>+0(SB), Z6
+	VMINPS           Z5, Z6, Z5
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z4
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
+	VSCALEFPS        Z6, Z4, Z4
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves4
+	JHI              five_halves4
+	VBROADCASTSS     gramNearest<>+0(SB), Z7
+	VMAXPS           Z5, Z7, Z7
+	VDIVPS           Z7, Z4, Z7
+	VFMADD231PS.BCST 96(R11), Z7, Z20
+	JMP              distance_next4
+
+three_halves4:
+	VFMADD231PS.BCST 96(R11), Z4, Z20
+	VMULPS.BCST      gramLn2<>+0(SB), Z5, Z5
+	VFMADD231PS      Z5, Z4, Z4
+	JMP              distance_next4
+
+five_halves4:
+	VBROADCASTSS     gramLn2<>+0(SB), Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z7
+	VFMADD231PS.BCST 96(R11), Z7, Z20
+	VMULPS           Z5, Z5, Z5
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z5, Z5
+	VFMADD213PS      Z7, Z5, Z4
+
+distance_next4:
+	VBROADCASTSS     32(R11), Z6
+	VMULPS           Z13, Z6, Z6
+	VSQRTPS          Z6, Z6
+	VBROADCASTSS     gramFarthest<>+0(SB), Z7
+	VMINPS           Z6, Z7, Z6
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z6, Z7
+	VREDUCEPS        $0x01, Z7, Z24
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z5
+	VSCALEFPS        Z7, Z5, Z5
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves5
+	JHI              five_halves5
+	VBROADCASTSS     gramNearest<>+0(SB), Z24
+	VMAXPS           Z6, Z24, Z24
+	VDIVPS           Z24, Z5, Z24
+	VFMADD231PS.BCST 96(R11), Z24, Z21
+	JMP              distance_next5
+
+three_halves5:
+	VFMADD231PS.BCST 96(R11), Z5, Z21
+	VMULPS.BCST      gramLn2<>+0(SB), Z6, Z6
+	VFMADD231PS      Z6, Z5, Z5
+	JMP              distance_next5
+
+five_halves5:
+	VBROADCASTSS     gramLn2<>+0(SB), Z24
+	VMULPS           Z6, Z24, Z24
+	VFMADD213PS      Z5, Z5, Z24
+	VFMADD231PS.BCST 96(R11), Z24, Z21
+	VMULPS           Z6, Z6, Z6
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
+	VFMADD213PS      Z24, Z6, Z5
+
+distance_next5:
+	VBROADCASTSS     32(R11), Z7
+	VMULPS           Z14, Z7, Z7
+	VSQRTPS          Z7, Z7
+	VBROADCASTSS     gramFarthest<>+0(SB), Z24
+	VMINPS           Z7, Z24, Z7
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z7, Z24
+	VREDUCEPS        $0x01, Z24, Z25
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VSCALEFPS        Z24, Z6, Z6
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves6
+	JHI              five_halves6
+	VBROADCASTSS     gramNearest<>+0(SB), Z25
+	VMAXPS           Z7, Z25, Z25
+	VDIVPS           Z25, Z6, Z25
+	VFMADD231PS.BCST 96(R11), Z25, Z22
+	JMP              distance_next6
+
+three_halves6:
+	VFMADD231PS.BCST 96(R11), Z6, Z22
+	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
+	VFMADD231PS      Z7, Z6, Z6
+	JMP              distance_next6
+
+five_halves6:
+	VBROADCASTSS     gramLn2<>+0(SB), Z25
+	VMULPS           Z7, Z25, Z25
+	VFMADD213PS      Z6, Z6, Z25
+	VFMADD231PS.BCST 96(R11), Z25, Z22
+	VMULPS           Z7, Z7, Z7
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
+	VFMADD213PS      Z25, Z7, Z6
+
+distance_next6:
+	VBROADCASTSS     32(R11), Z24
+	VMULPS           Z15, Z24, Z24
+	VSQRTPS          Z24, Z24
+	VBROADCASTSS     gramFarthest<>+0(SB), Z25
+	VMINPS           Z24, Z25, Z24
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z24, Z25
+	VREDUCEPS        $0x01, Z25, Z26
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VSCALEFPS        Z25, Z7, Z7
+	MOVL             4(R11), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves7
+	JHI              five_halves7
+	VBROADCASTSS     gramNearest<>+0(SB), Z26
+	VMAXPS           Z24, Z26, Z26
+	VDIVPS           Z26, Z7, Z26
+	VFMADD231PS.BCST 96(R11), Z26, Z23
+	JMP              distance_next7
+
+three_halves7:
+	VFMADD231PS.BCST 96(R11), Z7, Z23
+	VMULPS.BCST      gramLn2<>+0(SB), Z24, Z24
+	VFMADD231PS      Z24, Z7, Z7
+	JMP              distance_next7
+
+five_halves7:
+	VBROADCASTSS     gramLn2<>+0(SB), Z26
+	VMULPS           Z24, Z26, Z26
+	VFMADD213PS      Z7, Z7, Z26
+	VFMADD231PS.BCST 96(R11), Z26, Z23
+	VMULPS           Z24, Z24, Z24
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z24, Z24
+	VFMADD213PS      Z26, Z24, Z7
+
+distance_next7:
+	JMP value
+
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VBROADCASTSS 32(R11), Z6
@@ -2368,7 +3060,9 @@ step:
 	JEQ  power
 	CMPL R8, $0x02
 	JEQ  root
-	JHI  general
+	CMPL R8, $0x03
+	JEQ  general
+	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VBROADCASTSS 32(SI), Z24
@@ -2617,6 +3311,170 @@ general:
 	VDIVPS           Z16, Z3, Z17
 	VFMADD231PS.BCST 96(SI), Z17, Z11
 	JMP              value
+
+matern:
+	// y = 2^-x P(x) with x = (c d²)^(1/2)
+	VBROADCASTSS     32(SI), Z1
+	VMULPS           Z4, Z1, Z1
+	VSQRTPS          Z1, Z1
+	VBROADCASTSS     gramFarthest<>+0(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z1, Z2
+	VREDUCEPS        $0x01, Z2, Z3
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
+	VSCALEFPS        Z2, Z0, Z0
+	MOVL             4(SI), R8
+	CMPL             R8, $0x01
+	JEQ              three_halves0
+	JHI              five_halves0
+	VBROADCASTSS     gramNearest<>+0(SB), Z3
+	VMAXPS           Z1, Z3, Z3
+	VDIVPS           Z3, Z0, Z3
+	VFMADD231PS.BCST 96(SI), Z3, Z8
+	JMP              distance_next0
+
+three_halves0:
+	VFMADD231PS.BCST 96(SI), Z0, Z8
+	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
+	VFMADD231PS      Z1, Z0, Z0
+	JMP              distance_next0
+
+five_halves0:
+	VBROADCASTSS     gramLn2<>+0(SB), Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD213PS      Z0, Z0, Z3
+	VFMADD231PS.BCST 96(SI), Z3, Z8
+	VMULPS           Z1, Z1, Z1
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
+	VFMADD213PS      Z3, Z1, Z0
+
+distance_next0:
+	VBROADCASTSS     32(SI), Z2
+	VMULPS           Z5, Z2, Z2
+	VSQRTPS          Z2, Z2
+	VBROADCASTSS     gramFarthest<>+0(SB), Z3
+	VMINPS           Z2, Z3, Z2
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z16
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z1
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z16, Z1
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z16, Z1
+	VSCALEFPS        Z3, Z1, Z1
+	MOVL             4(SI), R8
+	CMPL             R8, $0x01
+	JEQ              three_halves1
+	JHI              five_halves1
+	VBROADCASTSS     gramNearest<>+0(SB), Z16
+	VMAXPS           Z2, Z16, Z16
+	VDIVPS           Z16, Z1, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z9
+	JMP              distance_next1
+
+three_halves1:
+	VFMADD231PS.BCST 96(SI), Z1, Z9
+	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
+	VFMADD231PS      Z2, Z1, Z1
+	JMP              distance_next1
+
+five_halves1:
+	VBROADCASTSS     gramLn2<>+0(SB), Z16
+	VMULPS           Z2, Z16, Z16
+	VFMADD213PS      Z1, Z1, Z16
+	VFMADD231PS.BCST 96(SI), Z16, Z9
+	VMULPS           Z2, Z2, Z2
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
+	VFMADD213PS      Z16, Z2, Z1
+
+distance_next1:
+	VBROADCASTSS     32(SI), Z3
+	VMULPS           Z6, Z3, Z3
+	VSQRTPS          Z3, Z3
+	VBROADCASTSS     gramFarthest<>+0(SB), Z16
+	VMINPS           Z3, Z16, Z3
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z3, Z16
+	VREDUCEPS        $0x01, Z16, Z17
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z2
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z17, Z2
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z17, Z2
+	VSCALEFPS        Z16, Z2, Z2
+	MOVL             4(SI), R8
+	CMPL             R8, $0x01
+	JEQ              three_halves2
+	JHI              five_halves2
+	VBROADCASTSS     gramNearest<>+0(SB), Z17
+	VMAXPS           Z3, Z17, Z17
+	VDIVPS           Z17, Z2, Z17
+	VFMADD231PS.BCST 96(SI), Z17, Z10
+	JMP              distance_next2
+
+three_halves2:
+	VFMADD231PS.BCST 96(SI), Z2, Z10
+	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
+	VFMADD231PS      Z3, Z2, Z2
+	JMP              distance_next2
+
+five_halves2:
+	VBROADCASTSS     gramLn2<>+0(SB), Z17
+	VMULPS           Z3, Z17, Z17
+	VFMADD213PS      Z2, Z2, Z17
+	VFMADD231PS.BCST 96(SI), Z17, Z10
+	VMULPS           Z3, Z3, Z3
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
+	VFMADD213PS      Z17, Z3, Z2
+
+distance_next2:
+	VBROADCASTSS     32(SI), Z16
+	VMULPS           Z7, Z16, Z16
+	VSQRTPS          Z16, Z16
+	VBROADCASTSS     gramFarthest<>+0(SB), Z17
+	VMINPS           Z16, Z17, Z16
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z16, Z17
+	VREDUCEPS        $0x01, Z17, Z18
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z3
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z18, Z3
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z18, Z3
+	VSCALEFPS        Z17, Z3, Z3
+	MOVL             4(SI), R8
+	CMPL             R8, $0x01
+	JEQ              three_halves3
+	JHI              five_halves3
+	VBROADCASTSS     gramNearest<>+0(SB), Z18
+	VMAXPS           Z16, Z18, Z18
+	VDIVPS           Z18, Z3, Z18
+	VFMADD231PS.BCST 96(SI), Z18, Z11
+	JMP              distance_next3
+
+three_halves3:
+	VFMADD231PS.BCST 96(SI), Z3, Z11
+	VMULPS.BCST      gramLn2<>+0(SB), Z16, Z16
+	VFMADD231PS      Z16, Z3, Z3
+	JMP              distance_next3
+
+five_halves3:
+	VBROADCASTSS     gramLn2<>+0(SB), Z18
+	VMULPS           Z16, Z18, Z18
+	VFMADD213PS      Z3, Z3, Z18
+	VFMADD231PS.BCST 96(SI), Z18, Z11
+	VMULPS           Z16, Z16, Z16
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z16, Z16
+	VFMADD213PS      Z18, Z16, Z3
+
+distance_next3:
+	JMP value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
@@ -2970,7 +3828,9 @@ step:
 	JEQ  power
 	CMPL R12, $0x02
 	JEQ  root
-	JHI  general
+	CMPL R12, $0x03
+	JEQ  general
+	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VMOVUPS     32(R10), Y9
@@ -3575,6 +4435,402 @@ general:
 	VMOVUPS     Y8, 736(SI)
 	JMP         value
 
+matern:
+	// y = 2^-x P(x) with x = (c d²)^(1/2)
+	VMOVUPS     32(R10), Y1
+	VMULPS      256(SI), Y1, Y1
+	VSQRTPS     Y1, Y1
+	VMOVUPS     gramFarthest<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMULPS      gramMinusOne<>+0(SB), Y1, Y2
+	VROUNDPS    $0x01, Y2, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VCVTPS2DQ   Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y0
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves0
+	JHI         five_halves0
+	VMOVUPS     gramNearest<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y2
+	VDIVPS      Y2, Y0, Y2
+	VMOVUPS     96(R10), Y1
+	VFMADD213PS 512(SI), Y2, Y1
+	VMOVUPS     Y1, 512(SI)
+	JMP         distance_next0
+
+three_halves0:
+	VMOVUPS     96(R10), Y2
+	VFMADD213PS 512(SI), Y0, Y2
+	VMOVUPS     Y2, 512(SI)
+	VMULPS      gramLn2<>+0(SB), Y1, Y1
+	VFMADD231PS Y1, Y0, Y0
+	JMP         distance_next0
+
+five_halves0:
+	VMOVUPS     gramLn2<>+0(SB), Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y0, Y0, Y2
+	VMOVUPS     96(R10), Y3
+	VFMADD213PS 512(SI), Y2, Y3
+	VMOVUPS     Y3, 512(SI)
+	VMULPS      Y1, Y1, Y1
+	VMULPS      gramLn2Square3<>+0(SB), Y1, Y1
+	VFMADD213PS Y2, Y1, Y0
+
+distance_next0:
+	VMOVUPS     32(R10), Y2
+	VMULPS      288(SI), Y2, Y2
+	VSQRTPS     Y2, Y2
+	VMOVUPS     gramFarthest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VMULPS      gramMinusOne<>+0(SB), Y2, Y3
+	VROUNDPS    $0x01, Y3, Y4
+	VSUBPS      Y4, Y3, Y3
+	VMOVUPS     gramExp2c5<>+0(SB), Y1
+	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VCVTPS2DQ   Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y1, Y1
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves1
+	JHI         five_halves1
+	VMOVUPS     gramNearest<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y3
+	VDIVPS      Y3, Y1, Y3
+	VMOVUPS     96(R10), Y2
+	VFMADD213PS 544(SI), Y3, Y2
+	VMOVUPS     Y2, 544(SI)
+	JMP         distance_next1
+
+three_halves1:
+	VMOVUPS     96(R10), Y3
+	VFMADD213PS 544(SI), Y1, Y3
+	VMOVUPS     Y3, 544(SI)
+	VMULPS      gramLn2<>+0(SB), Y2, Y2
+	VFMADD231PS Y2, Y1, Y1
+	JMP         distance_next1
+
+five_halves1:
+	VMOVUPS     gramLn2<>+0(SB), Y3
+	VMULPS      Y2, Y3, Y3
+	VFMADD213PS Y1, Y1, Y3
+	VMOVUPS     96(R10), Y4
+	VFMADD213PS 544(SI), Y3, Y4
+	VMOVUPS     Y4, 544(SI)
+	VMULPS      Y2, Y2, Y2
+	VMULPS      gramLn2Square3<>+0(SB), Y2, Y2
+	VFMADD213PS Y3, Y2, Y1
+
+distance_next1:
+	VMOVUPS     32(R10), Y3
+	VMULPS      320(SI), Y3, Y3
+	VSQRTPS     Y3, Y3
+	VMOVUPS     gramFarthest<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VMULPS      gramMinusOne<>+0(SB), Y3, Y4
+	VROUNDPS    $0x01, Y4, Y5
+	VSUBPS      Y5, Y4, Y4
+	VMOVUPS     gramExp2c5<>+0(SB), Y2
+	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VCVTPS2DQ   Y5, Y5
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y2, Y2
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves2
+	JHI         five_halves2
+	VMOVUPS     gramNearest<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y4
+	VDIVPS      Y4, Y2, Y4
+	VMOVUPS     96(R10), Y3
+	VFMADD213PS 576(SI), Y4, Y3
+	VMOVUPS     Y3, 576(SI)
+	JMP         distance_next2
+
+three_halves2:
+	VMOVUPS     96(R10), Y4
+	VFMADD213PS 576(SI), Y2, Y4
+	VMOVUPS     Y4, 576(SI)
+	VMULPS      gramLn2<>+0(SB), Y3, Y3
+	VFMADD231PS Y3, Y2, Y2
+	JMP         distance_next2
+
+five_halves2:
+	VMOVUPS     gramLn2<>+0(SB), Y4
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y2, Y2, Y4
+	VMOVUPS     96(R10), Y5
+	VFMADD213PS 576(SI), Y4, Y5
+	VMOVUPS     Y5, 576(SI)
+	VMULPS      Y3, Y3, Y3
+	VMULPS      gramLn2Square3<>+0(SB), Y3, Y3
+	VFMADD213PS Y4, Y3, Y2
+
+distance_next2:
+	VMOVUPS     32(R10), Y4
+	VMULPS      352(SI), Y4, Y4
+	VSQRTPS     Y4, Y4
+	VMOVUPS     gramFarthest<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VMULPS      gramMinusOne<>+0(SB), Y4, Y5
+	VROUNDPS    $0x01, Y5, Y6
+	VSUBPS      Y6, Y5, Y5
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VCVTPS2DQ   Y6, Y6
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      Y6, Y3, Y3
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves3
+	JHI         five_halves3
+	VMOVUPS     gramNearest<>+0(SB), Y5
+	VMAXPS      Y4, Y5, Y5
+	VDIVPS      Y5, Y3, Y5
+	VMOVUPS     96(R10), Y4
+	VFMADD213PS 608(SI), Y5, Y4
+	VMOVUPS     Y4, 608(SI)
+	JMP         distance_next3
+
+three_halves3:
+	VMOVUPS     96(R10), Y5
+	VFMADD213PS 608(SI), Y3, Y5
+	VMOVUPS     Y5, 608(SI)
+	VMULPS      gramLn2<>+0(SB), Y4, Y4
+	VFMADD231PS Y4, Y3, Y3
+	JMP         distance_next3
+
+five_halves3:
+	VMOVUPS     gramLn2<>+0(SB), Y5
+	VMULPS      Y4, Y5, Y5
+	VFMADD213PS Y3, Y3, Y5
+	VMOVUPS     96(R10), Y6
+	VFMADD213PS 608(SI), Y5, Y6
+	VMOVUPS     Y6, 608(SI)
+	VMULPS      Y4, Y4, Y4
+	VMULPS      gramLn2Square3<>+0(SB), Y4, Y4
+	VFMADD213PS Y5, Y4, Y3
+
+distance_next3:
+	VMOVUPS     32(R10), Y5
+	VMULPS      384(SI), Y5, Y5
+	VSQRTPS     Y5, Y5
+	VMOVUPS     gramFarthest<>+0(SB), Y6
+	VMINPS      Y5, Y6, Y5
+	VMULPS      gramMinusOne<>+0(SB), Y5, Y6
+	VROUNDPS    $0x01, Y6, Y7
+	VSUBPS      Y7, Y6, Y6
+	VMOVUPS     gramExp2c5<>+0(SB), Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VCVTPS2DQ   Y7, Y7
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y4, Y4
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves4
+	JHI         five_halves4
+	VMOVUPS     gramNearest<>+0(SB), Y6
+	VMAXPS      Y5, Y6, Y6
+	VDIVPS      Y6, Y4, Y6
+	VMOVUPS     96(R10), Y5
+	VFMADD213PS 640(SI), Y6, Y5
+	VMOVUPS     Y5, 640(SI)
+	JMP         distance_next4
+
+three_halves4:
+	VMOVUPS     96(R10), Y6
+	VFMADD213PS 640(SI), Y4, Y6
+	VMOVUPS     Y6, 640(SI)
+	VMULPS      gramLn2<>+0(SB), Y5, Y5
+	VFMADD231PS Y5, Y4, Y4
+	JMP         distance_next4
+
+five_halves4:
+	VMOVUPS     gramLn2<>+0(SB), Y6
+	VMULPS      Y5, Y6, Y6
+	VFMADD213PS Y4, Y4, Y6
+	VMOVUPS     96(R10), Y7
+	VFMADD213PS 640(SI), Y6, Y7
+	VMOVUPS     Y7, 640(SI)
+	VMULPS      Y5, Y5, Y5
+	VMULPS      gramLn2Square3<>+0(SB), Y5, Y5
+	VFMADD213PS Y6, Y5, Y4
+
+distance_next4:
+	VMOVUPS     32(R10), Y6
+	VMULPS      416(SI), Y6, Y6
+	VSQRTPS     Y6, Y6
+	VMOVUPS     gramFarthest<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+	VMULPS      gramMinusOne<>+0(SB), Y6, Y7
+	VROUNDPS    $0x01, Y7, Y8
+	VSUBPS      Y8, Y7, Y7
+	VMOVUPS     gramExp2c5<>+0(SB), Y5
+	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y5, Y5
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves5
+	JHI         five_halves5
+	VMOVUPS     gramNearest<>+0(SB), Y7
+	VMAXPS      Y6, Y7, Y7
+	VDIVPS      Y7, Y5, Y7
+	VMOVUPS     96(R10), Y6
+	VFMADD213PS 672(SI), Y7, Y6
+	VMOVUPS     Y6, 672(SI)
+	JMP         distance_next5
+
+three_halves5:
+	VMOVUPS     96(R10), Y7
+	VFMADD213PS 672(SI), Y5, Y7
+	VMOVUPS     Y7, 672(SI)
+	VMULPS      gramLn2<>+0(SB), Y6, Y6
+	VFMADD231PS Y6, Y5, Y5
+	JMP         distance_next5
+
+five_halves5:
+	VMOVUPS     gramLn2<>+0(SB), Y7
+	VMULPS      Y6, Y7, Y7
+	VFMADD213PS Y5, Y5, Y7
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 672(SI), Y7, Y8
+	VMOVUPS     Y8, 672(SI)
+	VMULPS      Y6, Y6, Y6
+	VMULPS      gramLn2Square3<>+0(SB), Y6, Y6
+	VFMADD213PS Y7, Y6, Y5
+
+distance_next5:
+	VMOVUPS     32(R10), Y7
+	VMULPS      448(SI), Y7, Y7
+	VSQRTPS     Y7, Y7
+	VMOVUPS     gramFarthest<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+	VMULPS      gramMinusOne<>+0(SB), Y7, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y6, Y6
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves6
+	JHI         five_halves6
+	VMOVUPS     gramNearest<>+0(SB), Y8
+	VMAXPS      Y7, Y8, Y8
+	VDIVPS      Y8, Y6, Y8
+	VMOVUPS     96(R10), Y7
+	VFMADD213PS 704(SI), Y8, Y7
+	VMOVUPS     Y7, 704(SI)
+	JMP         distance_next6
+
+three_halves6:
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 704(SI), Y6, Y8
+	VMOVUPS     Y8, 704(SI)
+	VMULPS      gramLn2<>+0(SB), Y7, Y7
+	VFMADD231PS Y7, Y6, Y6
+	JMP         distance_next6
+
+five_halves6:
+	VMOVUPS     gramLn2<>+0(SB), Y8
+	VMULPS      Y7, Y8, Y8
+	VFMADD213PS Y6, Y6, Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 704(SI), Y8, Y9
+	VMOVUPS     Y9, 704(SI)
+	VMULPS      Y7, Y7, Y7
+	VMULPS      gramLn2Square3<>+0(SB), Y7, Y7
+	VFMADD213PS Y8, Y7, Y6
+
+distance_next6:
+	VMOVUPS     32(R10), Y8
+	VMULPS      480(SI), Y8, Y8
+	VSQRTPS     Y8, Y8
+	VMOVUPS     gramFarthest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+	VMULPS      gramMinusOne<>+0(SB), Y8, Y9
+	VROUNDPS    $0x01, Y9, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y7
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y7, Y7
+	MOVL        4(R10), R12
+	CMPL        R12, $0x01
+	JEQ         three_halves7
+	JHI         five_halves7
+	VMOVUPS     gramNearest<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y9
+	VDIVPS      Y9, Y7, Y9
+	VMOVUPS     96(R10), Y8
+	VFMADD213PS 736(SI), Y9, Y8
+	VMOVUPS     Y8, 736(SI)
+	JMP         distance_next7
+
+three_halves7:
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS 736(SI), Y7, Y9
+	VMOVUPS     Y9, 736(SI)
+	VMULPS      gramLn2<>+0(SB), Y8, Y8
+	VFMADD231PS Y8, Y7, Y7
+	JMP         distance_next7
+
+five_halves7:
+	VMOVUPS     gramLn2<>+0(SB), Y9
+	VMULPS      Y8, Y9, Y9
+	VFMADD213PS Y7, Y7, Y9
+	VMOVUPS     96(R10), Y10
+	VFMADD213PS 736(SI), Y9, Y10
+	VMOVUPS     Y10, 736(SI)
+	VMULPS      Y8, Y8, Y8
+	VMULPS      gramLn2Square3<>+0(SB), Y8, Y8
+	VFMADD213PS Y9, Y8, Y7
+
+distance_next7:
+	JMP value
+
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VMOVUPS      32(R10), Y6
@@ -4153,7 +5409,9 @@ step:
 	JEQ  power
 	CMPL R13, $0x02
 	JEQ  root
-	JHI  general
+	CMPL R13, $0x03
+	JEQ  general
+	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VMOVUPS     32(R11), Y9
@@ -4758,6 +6016,402 @@ general:
 	VMOVUPS     Y8, 736(BX)
 	JMP         value
 
+matern:
+	// y = 2^-x P(x) with x = (c d²)^(1/2)
+	VMOVUPS     32(R11), Y1
+	VMULPS      256(BX), Y1, Y1
+	VSQRTPS     Y1, Y1
+	VMOVUPS     gramFarthest<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMULPS      gramMinusOne<>+0(SB), Y1, Y2
+	VROUNDPS    $0x01, Y2, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VCVTPS2DQ   Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y0
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves0
+	JHI         five_halves0
+	VMOVUPS     gramNearest<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y2
+	VDIVPS      Y2, Y0, Y2
+	VMOVUPS     96(R11), Y1
+	VFMADD213PS 512(BX), Y2, Y1
+	VMOVUPS     Y1, 512(BX)
+	JMP         distance_next0
+
+three_halves0:
+	VMOVUPS     96(R11), Y2
+	VFMADD213PS 512(BX), Y0, Y2
+	VMOVUPS     Y2, 512(BX)
+	VMULPS      gramLn2<>+0(SB), Y1, Y1
+	VFMADD231PS Y1, Y0, Y0
+	JMP         distance_next0
+
+five_halves0:
+	VMOVUPS     gramLn2<>+0(SB), Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y0, Y0, Y2
+	VMOVUPS     96(R11), Y3
+	VFMADD213PS 512(BX), Y2, Y3
+	VMOVUPS     Y3, 512(BX)
+	VMULPS      Y1, Y1, Y1
+	VMULPS      gramLn2Square3<>+0(SB), Y1, Y1
+	VFMADD213PS Y2, Y1, Y0
+
+distance_next0:
+	VMOVUPS     32(R11), Y2
+	VMULPS      288(BX), Y2, Y2
+	VSQRTPS     Y2, Y2
+	VMOVUPS     gramFarthest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VMULPS      gramMinusOne<>+0(SB), Y2, Y3
+	VROUNDPS    $0x01, Y3, Y4
+	VSUBPS      Y4, Y3, Y3
+	VMOVUPS     gramExp2c5<>+0(SB), Y1
+	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VCVTPS2DQ   Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y1, Y1
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves1
+	JHI         five_halves1
+	VMOVUPS     gramNearest<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y3
+	VDIVPS      Y3, Y1, Y3
+	VMOVUPS     96(R11), Y2
+	VFMADD213PS 544(BX), Y3, Y2
+	VMOVUPS     Y2, 544(BX)
+	JMP         distance_next1
+
+three_halves1:
+	VMOVUPS     96(R11), Y3
+	VFMADD213PS 544(BX), Y1, Y3
+	VMOVUPS     Y3, 544(BX)
+	VMULPS      gramLn2<>+0(SB), Y2, Y2
+	VFMADD231PS Y2, Y1, Y1
+	JMP         distance_next1
+
+five_halves1:
+	VMOVUPS     gramLn2<>+0(SB), Y3
+	VMULPS      Y2, Y3, Y3
+	VFMADD213PS Y1, Y1, Y3
+	VMOVUPS     96(R11), Y4
+	VFMADD213PS 544(BX), Y3, Y4
+	VMOVUPS     Y4, 544(BX)
+	VMULPS      Y2, Y2, Y2
+	VMULPS      gramLn2Square3<>+0(SB), Y2, Y2
+	VFMADD213PS Y3, Y2, Y1
+
+distance_next1:
+	VMOVUPS     32(R11), Y3
+	VMULPS      320(BX), Y3, Y3
+	VSQRTPS     Y3, Y3
+	VMOVUPS     gramFarthest<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VMULPS      gramMinusOne<>+0(SB), Y3, Y4
+	VROUNDPS    $0x01, Y4, Y5
+	VSUBPS      Y5, Y4, Y4
+	VMOVUPS     gramExp2c5<>+0(SB), Y2
+	VFMADD213PS gramExp2c4<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c3<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c2<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c1<>+0(SB), Y4, Y2
+	VFMADD213PS gramExp2c0<>+0(SB), Y4, Y2
+	VCVTPS2DQ   Y5, Y5
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y2, Y2
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves2
+	JHI         five_halves2
+	VMOVUPS     gramNearest<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y4
+	VDIVPS      Y4, Y2, Y4
+	VMOVUPS     96(R11), Y3
+	VFMADD213PS 576(BX), Y4, Y3
+	VMOVUPS     Y3, 576(BX)
+	JMP         distance_next2
+
+three_halves2:
+	VMOVUPS     96(R11), Y4
+	VFMADD213PS 576(BX), Y2, Y4
+	VMOVUPS     Y4, 576(BX)
+	VMULPS      gramLn2<>+0(SB), Y3, Y3
+	VFMADD231PS Y3, Y2, Y2
+	JMP         distance_next2
+
+five_halves2:
+	VMOVUPS     gramLn2<>+0(SB), Y4
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y2, Y2, Y4
+	VMOVUPS     96(R11), Y5
+	VFMADD213PS 576(BX), Y4, Y5
+	VMOVUPS     Y5, 576(BX)
+	VMULPS      Y3, Y3, Y3
+	VMULPS      gramLn2Square3<>+0(SB), Y3, Y3
+	VFMADD213PS Y4, Y3, Y2
+
+distance_next2:
+	VMOVUPS     32(R11), Y4
+	VMULPS      352(BX), Y4, Y4
+	VSQRTPS     Y4, Y4
+	VMOVUPS     gramFarthest<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VMULPS      gramMinusOne<>+0(SB), Y4, Y5
+	VROUNDPS    $0x01, Y5, Y6
+	VSUBPS      Y6, Y5, Y5
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y5, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y5, Y3
+	VCVTPS2DQ   Y6, Y6
+	VPSLLD      $0x17, Y6, Y6
+	VPADDD      Y6, Y3, Y3
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves3
+	JHI         five_halves3
+	VMOVUPS     gramNearest<>+0(SB), Y5
+	VMAXPS      Y4, Y5, Y5
+	VDIVPS      Y5, Y3, Y5
+	VMOVUPS     96(R11), Y4
+	VFMADD213PS 608(BX), Y5, Y4
+	VMOVUPS     Y4, 608(BX)
+	JMP         distance_next3
+
+three_halves3:
+	VMOVUPS     96(R11), Y5
+	VFMADD213PS 608(BX), Y3, Y5
+	VMOVUPS     Y5, 608(BX)
+	VMULPS      gramLn2<>+0(SB), Y4, Y4
+	VFMADD231PS Y4, Y3, Y3
+	JMP         distance_next3
+
+five_halves3:
+	VMOVUPS     gramLn2<>+0(SB), Y5
+	VMULPS      Y4, Y5, Y5
+	VFMADD213PS Y3, Y3, Y5
+	VMOVUPS     96(R11), Y6
+	VFMADD213PS 608(BX), Y5, Y6
+	VMOVUPS     Y6, 608(BX)
+	VMULPS      Y4, Y4, Y4
+	VMULPS      gramLn2Square3<>+0(SB), Y4, Y4
+	VFMADD213PS Y5, Y4, Y3
+
+distance_next3:
+	VMOVUPS     32(R11), Y5
+	VMULPS      384(BX), Y5, Y5
+	VSQRTPS     Y5, Y5
+	VMOVUPS     gramFarthest<>+0(SB), Y6
+	VMINPS      Y5, Y6, Y5
+	VMULPS      gramMinusOne<>+0(SB), Y5, Y6
+	VROUNDPS    $0x01, Y6, Y7
+	VSUBPS      Y7, Y6, Y6
+	VMOVUPS     gramExp2c5<>+0(SB), Y4
+	VFMADD213PS gramExp2c4<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c3<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c2<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c1<>+0(SB), Y6, Y4
+	VFMADD213PS gramExp2c0<>+0(SB), Y6, Y4
+	VCVTPS2DQ   Y7, Y7
+	VPSLLD      $0x17, Y7, Y7
+	VPADDD      Y7, Y4, Y4
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves4
+	JHI         five_halves4
+	VMOVUPS     gramNearest<>+0(SB), Y6
+	VMAXPS      Y5, Y6, Y6
+	VDIVPS      Y6, Y4, Y6
+	VMOVUPS     96(R11), Y5
+	VFMADD213PS 640(BX), Y6, Y5
+	VMOVUPS     Y5, 640(BX)
+	JMP         distance_next4
+
+three_halves4:
+	VMOVUPS     96(R11), Y6
+	VFMADD213PS 640(BX), Y4, Y6
+	VMOVUPS     Y6, 640(BX)
+	VMULPS      gramLn2<>+0(SB), Y5, Y5
+	VFMADD231PS Y5, Y4, Y4
+	JMP         distance_next4
+
+five_halves4:
+	VMOVUPS     gramLn2<>+0(SB), Y6
+	VMULPS      Y5, Y6, Y6
+	VFMADD213PS Y4, Y4, Y6
+	VMOVUPS     96(R11), Y7
+	VFMADD213PS 640(BX), Y6, Y7
+	VMOVUPS     Y7, 640(BX)
+	VMULPS      Y5, Y5, Y5
+	VMULPS      gramLn2Square3<>+0(SB), Y5, Y5
+	VFMADD213PS Y6, Y5, Y4
+
+distance_next4:
+	VMOVUPS     32(R11), Y6
+	VMULPS      416(BX), Y6, Y6
+	VSQRTPS     Y6, Y6
+	VMOVUPS     gramFarthest<>+0(SB), Y7
+	VMINPS      Y6, Y7, Y6
+	VMULPS      gramMinusOne<>+0(SB), Y6, Y7
+	VROUNDPS    $0x01, Y7, Y8
+	VSUBPS      Y8, Y7, Y7
+	VMOVUPS     gramExp2c5<>+0(SB), Y5
+	VFMADD213PS gramExp2c4<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c3<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c2<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c1<>+0(SB), Y7, Y5
+	VFMADD213PS gramExp2c0<>+0(SB), Y7, Y5
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y5, Y5
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves5
+	JHI         five_halves5
+	VMOVUPS     gramNearest<>+0(SB), Y7
+	VMAXPS      Y6, Y7, Y7
+	VDIVPS      Y7, Y5, Y7
+	VMOVUPS     96(R11), Y6
+	VFMADD213PS 672(BX), Y7, Y6
+	VMOVUPS     Y6, 672(BX)
+	JMP         distance_next5
+
+three_halves5:
+	VMOVUPS     96(R11), Y7
+	VFMADD213PS 672(BX), Y5, Y7
+	VMOVUPS     Y7, 672(BX)
+	VMULPS      gramLn2<>+0(SB), Y6, Y6
+	VFMADD231PS Y6, Y5, Y5
+	JMP         distance_next5
+
+five_halves5:
+	VMOVUPS     gramLn2<>+0(SB), Y7
+	VMULPS      Y6, Y7, Y7
+	VFMADD213PS Y5, Y5, Y7
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 672(BX), Y7, Y8
+	VMOVUPS     Y8, 672(BX)
+	VMULPS      Y6, Y6, Y6
+	VMULPS      gramLn2Square3<>+0(SB), Y6, Y6
+	VFMADD213PS Y7, Y6, Y5
+
+distance_next5:
+	VMOVUPS     32(R11), Y7
+	VMULPS      448(BX), Y7, Y7
+	VSQRTPS     Y7, Y7
+	VMOVUPS     gramFarthest<>+0(SB), Y8
+	VMINPS      Y7, Y8, Y7
+	VMULPS      gramMinusOne<>+0(SB), Y7, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y6
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y6
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y6
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y6, Y6
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves6
+	JHI         five_halves6
+	VMOVUPS     gramNearest<>+0(SB), Y8
+	VMAXPS      Y7, Y8, Y8
+	VDIVPS      Y8, Y6, Y8
+	VMOVUPS     96(R11), Y7
+	VFMADD213PS 704(BX), Y8, Y7
+	VMOVUPS     Y7, 704(BX)
+	JMP         distance_next6
+
+three_halves6:
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 704(BX), Y6, Y8
+	VMOVUPS     Y8, 704(BX)
+	VMULPS      gramLn2<>+0(SB), Y7, Y7
+	VFMADD231PS Y7, Y6, Y6
+	JMP         distance_next6
+
+five_halves6:
+	VMOVUPS     gramLn2<>+0(SB), Y8
+	VMULPS      Y7, Y8, Y8
+	VFMADD213PS Y6, Y6, Y8
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 704(BX), Y8, Y9
+	VMOVUPS     Y9, 704(BX)
+	VMULPS      Y7, Y7, Y7
+	VMULPS      gramLn2Square3<>+0(SB), Y7, Y7
+	VFMADD213PS Y8, Y7, Y6
+
+distance_next6:
+	VMOVUPS     32(R11), Y8
+	VMULPS      480(BX), Y8, Y8
+	VSQRTPS     Y8, Y8
+	VMOVUPS     gramFarthest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+	VMULPS      gramMinusOne<>+0(SB), Y8, Y9
+	VROUNDPS    $0x01, Y9, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y7
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y7
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y7, Y7
+	MOVL        4(R11), R13
+	CMPL        R13, $0x01
+	JEQ         three_halves7
+	JHI         five_halves7
+	VMOVUPS     gramNearest<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y9
+	VDIVPS      Y9, Y7, Y9
+	VMOVUPS     96(R11), Y8
+	VFMADD213PS 736(BX), Y9, Y8
+	VMOVUPS     Y8, 736(BX)
+	JMP         distance_next7
+
+three_halves7:
+	VMOVUPS     96(R11), Y9
+	VFMADD213PS 736(BX), Y7, Y9
+	VMOVUPS     Y9, 736(BX)
+	VMULPS      gramLn2<>+0(SB), Y8, Y8
+	VFMADD231PS Y8, Y7, Y7
+	JMP         distance_next7
+
+five_halves7:
+	VMOVUPS     gramLn2<>+0(SB), Y9
+	VMULPS      Y8, Y9, Y9
+	VFMADD213PS Y7, Y7, Y9
+	VMOVUPS     96(R11), Y10
+	VFMADD213PS 736(BX), Y9, Y10
+	VMOVUPS     Y10, 736(BX)
+	VMULPS      Y8, Y8, Y8
+	VMULPS      gramLn2Square3<>+0(SB), Y8, Y8
+	VFMADD213PS Y9, Y8, Y7
+
+distance_next7:
+	JMP value
+
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
 	VMOVUPS      32(R11), Y6
@@ -5262,7 +6916,9 @@ step:
 	JEQ  power
 	CMPL R8, $0x02
 	JEQ  root
-	JHI  general
+	CMPL R8, $0x03
+	JEQ  general
+	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
 	VMOVUPS     32(SI), Y13
@@ -5579,6 +7235,206 @@ general:
 	VFMADD213PS 232(SP), Y10, Y8
 	VMOVUPS     Y8, 232(SP)
 	JMP         value
+
+matern:
+	// y = 2^-x P(x) with x = (c d²)^(1/2)
+	VMOVUPS     32(SI), Y1
+	VMULPS      8(SP), Y1, Y1
+	VSQRTPS     Y1, Y1
+	VMOVUPS     gramFarthest<>+0(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMULPS      gramMinusOne<>+0(SB), Y1, Y2
+	VROUNDPS    $0x01, Y2, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     gramExp2c5<>+0(SB), Y0
+	VFMADD213PS gramExp2c4<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c3<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c2<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c1<>+0(SB), Y2, Y0
+	VFMADD213PS gramExp2c0<>+0(SB), Y2, Y0
+	VCVTPS2DQ   Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y0, Y0
+	MOVL        4(SI), R8
+	CMPL        R8, $0x01
+	JEQ         three_halves0
+	JHI         five_halves0
+	VMOVUPS     gramNearest<>+0(SB), Y2
+	VMAXPS      Y1, Y2, Y2
+	VDIVPS      Y2, Y0, Y2
+	VMOVUPS     96(SI), Y1
+	VFMADD213PS 136(SP), Y2, Y1
+	VMOVUPS     Y1, 136(SP)
+	JMP         distance_next0
+
+three_halves0:
+	VMOVUPS     96(SI), Y2
+	VFMADD213PS 136(SP), Y0, Y2
+	VMOVUPS     Y2, 136(SP)
+	VMULPS      gramLn2<>+0(SB), Y1, Y1
+	VFMADD231PS Y1, Y0, Y0
+	JMP         distance_next0
+
+five_halves0:
+	VMOVUPS     gramLn2<>+0(SB), Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y0, Y0, Y2
+	VMOVUPS     96(SI), Y3
+	VFMADD213PS 136(SP), Y2, Y3
+	VMOVUPS     Y3, 136(SP)
+	VMULPS      Y1, Y1, Y1
+	VMULPS      gramLn2Square3<>+0(SB), Y1, Y1
+	VFMADD213PS Y2, Y1, Y0
+
+distance_next0:
+	VMOVUPS     32(SI), Y2
+	VMULPS      40(SP), Y2, Y2
+	VSQRTPS     Y2, Y2
+	VMOVUPS     gramFarthest<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VMULPS      gramMinusOne<>+0(SB), Y2, Y3
+	VROUNDPS    $0x01, Y3, Y8
+	VSUBPS      Y8, Y3, Y3
+	VMOVUPS     gramExp2c5<>+0(SB), Y1
+	VFMADD213PS gramExp2c4<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c3<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c2<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c1<>+0(SB), Y3, Y1
+	VFMADD213PS gramExp2c0<>+0(SB), Y3, Y1
+	VCVTPS2DQ   Y8, Y8
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y1, Y1
+	MOVL        4(SI), R8
+	CMPL        R8, $0x01
+	JEQ         three_halves1
+	JHI         five_halves1
+	VMOVUPS     gramNearest<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y3
+	VDIVPS      Y3, Y1, Y3
+	VMOVUPS     96(SI), Y2
+	VFMADD213PS 168(SP), Y3, Y2
+	VMOVUPS     Y2, 168(SP)
+	JMP         distance_next1
+
+three_halves1:
+	VMOVUPS     96(SI), Y3
+	VFMADD213PS 168(SP), Y1, Y3
+	VMOVUPS     Y3, 168(SP)
+	VMULPS      gramLn2<>+0(SB), Y2, Y2
+	VFMADD231PS Y2, Y1, Y1
+	JMP         distance_next1
+
+five_halves1:
+	VMOVUPS     gramLn2<>+0(SB), Y3
+	VMULPS      Y2, Y3, Y3
+	VFMADD213PS Y1, Y1, Y3
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 168(SP), Y3, Y8
+	VMOVUPS     Y8, 168(SP)
+	VMULPS      Y2, Y2, Y2
+	VMULPS      gramLn2Square3<>+0(SB), Y2, Y2
+	VFMADD213PS Y3, Y2, Y1
+
+distance_next1:
+	VMOVUPS     32(SI), Y3
+	VMULPS      72(SP), Y3, Y3
+	VSQRTPS     Y3, Y3
+	VMOVUPS     gramFarthest<>+0(SB), Y8
+	VMINPS      Y3, Y8, Y3
+	VMULPS      gramMinusOne<>+0(SB), Y3, Y8
+	VROUNDPS    $0x01, Y8, Y9
+	VSUBPS      Y9, Y8, Y8
+	VMOVUPS     gramExp2c5<>+0(SB), Y2
+	VFMADD213PS gramExp2c4<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c3<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c2<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c1<>+0(SB), Y8, Y2
+	VFMADD213PS gramExp2c0<>+0(SB), Y8, Y2
+	VCVTPS2DQ   Y9, Y9
+	VPSLLD      $0x17, Y9, Y9
+	VPADDD      Y9, Y2, Y2
+	MOVL        4(SI), R8
+	CMPL        R8, $0x01
+	JEQ         three_halves2
+	JHI         five_halves2
+	VMOVUPS     gramNearest<>+0(SB), Y8
+	VMAXPS      Y3, Y8, Y8
+	VDIVPS      Y8, Y2, Y8
+	VMOVUPS     96(SI), Y3
+	VFMADD213PS 200(SP), Y8, Y3
+	VMOVUPS     Y3, 200(SP)
+	JMP         distance_next2
+
+three_halves2:
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 200(SP), Y2, Y8
+	VMOVUPS     Y8, 200(SP)
+	VMULPS      gramLn2<>+0(SB), Y3, Y3
+	VFMADD231PS Y3, Y2, Y2
+	JMP         distance_next2
+
+five_halves2:
+	VMOVUPS     gramLn2<>+0(SB), Y8
+	VMULPS      Y3, Y8, Y8
+	VFMADD213PS Y2, Y2, Y8
+	VMOVUPS     96(SI), Y9
+	VFMADD213PS 200(SP), Y8, Y9
+	VMOVUPS     Y9, 200(SP)
+	VMULPS      Y3, Y3, Y3
+	VMULPS      gramLn2Square3<>+0(SB), Y3, Y3
+	VFMADD213PS Y8, Y3, Y2
+
+distance_next2:
+	VMOVUPS     32(SI), Y8
+	VMULPS      104(SP), Y8, Y8
+	VSQRTPS     Y8, Y8
+	VMOVUPS     gramFarthest<>+0(SB), Y9
+	VMINPS      Y8, Y9, Y8
+	VMULPS      gramMinusOne<>+0(SB), Y8, Y9
+	VROUNDPS    $0x01, Y9, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     gramExp2c5<>+0(SB), Y3
+	VFMADD213PS gramExp2c4<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c3<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c2<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c1<>+0(SB), Y9, Y3
+	VFMADD213PS gramExp2c0<>+0(SB), Y9, Y3
+	VCVTPS2DQ   Y10, Y10
+	VPSLLD      $0x17, Y10, Y10
+	VPADDD      Y10, Y3, Y3
+	MOVL        4(SI), R8
+	CMPL        R8, $0x01
+	JEQ         three_halves3
+	JHI         five_halves3
+	VMOVUPS     gramNearest<>+0(SB), Y9
+	VMAXPS      Y8, Y9, Y9
+	VDIVPS      Y9, Y3, Y9
+	VMOVUPS     96(SI), Y8
+	VFMADD213PS 232(SP), Y9, Y8
+	VMOVUPS     Y8, 232(SP)
+	JMP         distance_next3
+
+three_halves3:
+	VMOVUPS     96(SI), Y9
+	VFMADD213PS 232(SP), Y3, Y9
+	VMOVUPS     Y9, 232(SP)
+	VMULPS      gramLn2<>+0(SB), Y8, Y8
+	VFMADD231PS Y8, Y3, Y3
+	JMP         distance_next3
+
+five_halves3:
+	VMOVUPS     gramLn2<>+0(SB), Y9
+	VMULPS      Y8, Y9, Y9
+	VFMADD213PS Y3, Y3, Y9
+	VMOVUPS     96(SI), Y10
+	VFMADD213PS 232(SP), Y9, Y10
+	VMOVUPS     Y10, 232(SP)
+	VMULPS      Y8, Y8, Y8
+	VMULPS      gramLn2Square3<>+0(SB), Y8, Y8
+	VFMADD213PS Y9, Y8, Y3
+
+distance_next3:
+	JMP value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)

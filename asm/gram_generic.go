@@ -60,6 +60,18 @@ func (k *Radial) valuesGeneric(d2 float32) (value, derivative float32) {
 			x := s.c[0] + d2
 			z = float32(math.Pow(float64(x), float64(s.exponent[0])))
 			dz = z / x
+		case stepMatern:
+			x := min(float32(math.Sqrt(float64(s.c[0]*d2))), 126)
+			y := exp2Generic(-x)
+			switch s.count {
+			case 0:
+				z, dz = y, y/max(x, 0x1p-20)
+			case 1:
+				z, dz = y+y*(x*math.Ln2), y
+			case 2:
+				dz = y + y*(x*math.Ln2)
+				z = dz + y*(x*x*(math.Ln2*math.Ln2/3))
+			}
 		}
 		value += s.weight[0] * z
 		derivative += s.slope[0] * dz

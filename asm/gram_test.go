@@ -16,20 +16,24 @@ type radialCase struct {
 	name          string
 	gaussians     []Gaussian
 	multiquadrics []Multiquadric
+	materns       []Matern
 }
 
 var radialCases = []radialCase{
-	{"paper", []Gaussian{{50, 1}, {2, 1}, {.5, 1}, {.125, 1}, {.02, 1}}, []Multiquadric{{1.96, .5, 1}}},
-	{"gaussian", []Gaussian{{.7, 1}}, nil},
-	{"weights", []Gaussian{{2, .3}, {.5, 4}, {.4, 1}}, nil},
-	{"ladder", []Gaussian{{.01, 1}, {.02, 1}, {.08, 1}, {.64, 1}, {1.28, 1}, {20.48, 1}}, nil},
-	{"repeated", []Gaussian{{1, 1}, {1, 1}, {1, .5}}, nil},
-	{"roots", nil, []Multiquadric{{.04, 1.5, 1}, {1, .5, 1}, {2, 1, .5}, {3, 8, 1000}}},
-	{"powers", nil, []Multiquadric{{.3, .2, 1}, {2, 3.3, 5}, {1, 9, 1}}},
-	{"all", []Gaussian{{.3, 1}, {.3e-3, 2}}, []Multiquadric{{.01, .5, 1}, {1, .75, 1}}},
+	{"paper", []Gaussian{{50, 1}, {2, 1}, {.5, 1}, {.125, 1}, {.02, 1}}, []Multiquadric{{1.96, .5, 1}}, nil},
+	{"gaussian", []Gaussian{{.7, 1}}, nil, nil},
+	{"weights", []Gaussian{{2, .3}, {.5, 4}, {.4, 1}}, nil, nil},
+	{"ladder", []Gaussian{{.01, 1}, {.02, 1}, {.08, 1}, {.64, 1}, {1.28, 1}, {20.48, 1}}, nil, nil},
+	{"repeated", []Gaussian{{1, 1}, {1, 1}, {1, .5}}, nil, nil},
+	{"roots", nil, []Multiquadric{{.04, 1.5, 1}, {1, .5, 1}, {2, 1, .5}, {3, 8, 1000}}, nil},
+	{"powers", nil, []Multiquadric{{.3, .2, 1}, {2, 3.3, 5}, {1, 9, 1}}, nil},
+	{"laplacian", nil, nil, []Matern{{0, .7, 1}}},
+	{"matern 3/2", nil, nil, []Matern{{1, 2, 1}}},
+	{"matern 5/2", nil, nil, []Matern{{2, .3, .5}}},
+	{"all", []Gaussian{{.3, 1}, {.3e-3, 2}}, []Multiquadric{{.01, .5, 1}, {1, .75, 1}}, []Matern{{1, .2, 3}, {2, 4, 1}}},
 }
 
-func (c *radialCase) radial() *Radial { return NewRadial(c.gaussians, c.multiquadrics) }
+func (c *radialCase) radial() *Radial { return NewRadial(c.gaussians, c.multiquadrics, c.materns) }
 
 // exact returns k(d²), k′(d²) and the bounds on their errors: 2·2^−23 for each
 // evaluation, 16 times that after four doublings, and what the rounding of an
@@ -57,6 +61,21 @@ func (c *radialCase) exact(d2 float64) (value, derivative, valueBound, derivativ
 		add(z, -m.Beta*z/x, (2+2*m.Beta+m.Beta*math.Abs(math.Log2(x)))*eps)
 		valueBound += m.Weight * 1e-37
 		derivativeBound += m.Weight * 1e-37
+	}
+	for _, m := range c.materns {
+		square := float64(2*m.Order+1) / (m.Length * m.Length)
+		a := min(math.Sqrt(square*d2), 126*math.Ln2)
+		e := m.Weight * math.Exp(-a)
+		switch m.Order {
+		case 0:
+			add(e, -square/2*e/max(a, 0x1p-20*math.Ln2), (4+a)*eps)
+		case 1:
+			add(e*(1+a), -square/2*e, (4+a)*eps)
+		case 2:
+			add(e*(1+a+a*a/3), -square/6*e*(1+a), (4+a)*eps)
+		}
+		derivativeBound += square * m.Weight * 1e-37
+		valueBound += m.Weight * 1e-37
 	}
 	return value, derivative, valueBound + eps*value, derivativeBound - eps*derivative
 }

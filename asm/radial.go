@@ -12,8 +12,20 @@ type Gaussian struct{ Exponent, Weight float64 }
 // A Multiquadric is the inverse multiquadric Weight·(C2+d²)^(−Beta).
 type Multiquadric struct{ C2, Beta, Weight float64 }
 
-// A Radial is a kernel k(d²), a sum of Gaussians and inverse multiquadrics,
-// compiled to a list of steps that all of the kernels below interpret. One
+// A Matern is Weight times the Matérn function of a distance d with smoothness
+// ν = Order + ½ and the given length ℓ: with a = √(2ν) d/ℓ,
+//
+//	e^−a,   (1+a) e^−a   or   (1 + a + a²/3) e^−a
+//
+// for the orders 0, 1 and 2. That of order 0 is the Laplacian kernel, whose
+// derivative by d² has a pole at 0; it is cut off at a = 2^−20/log₂e.
+type Matern struct {
+	Order          int
+	Length, Weight float64
+}
+
+// A Radial is a kernel k(d²), a sum of Gaussians, inverse multiquadrics and
+// Matérn functions, compiled to a list of steps that all of the kernels below interpret. One
 // interpreted step works on several vectors of distances at once, so that a
 // list of any length costs no more than code written for it.
 //
@@ -25,7 +37,9 @@ type Multiquadric struct{ C2, Beta, Weight float64 }
 // With ε = 2^−22, a Gaussian has a relative error of at most ε(1 + a·d²) for
 // the exponent a, sixteen times ε at most in a ladder; a multiquadric,
 // ε(2 + 2β + β·|log₂(c²+d²)|). Gaussians below the smallest normal number are
-// that number or zero, and multiquadrics stay constant beyond c²+d² = 1e38.
+// that number or zero, and multiquadrics stay constant beyond c²+d² = 1e38. A
+// Matérn function has a relative error of at most ε(4 + a) and stays constant,
+// below 1e-33 of its largest value, beyond a = 87.
 // NaN propagates.
 type Radial struct {
 	steps []radialStep
@@ -33,10 +47,11 @@ type Radial struct {
 
 // The kinds of steps. y is the value of the last Gaussian.
 const (
-	stepExp   = iota // y = 2^(c·d²), add
-	stepPower        // y = y^(2^count), add
-	stepRSqrt        // r = 2(c+d²)^(−½); add r^count, whose derivative is proportional to r^(count+2)
-	stepPow          // z = (c+d²)^exponent; add z, whose derivative is proportional to z/(c+d²)
+	stepExp    = iota // y = 2^(c·d²), add
+	stepPower         // y = y^(2^count), add
+	stepRSqrt         // r = 2(c+d²)^(−½); add r^count, whose derivative is proportional to r^(count+2)
+	stepPow           // z = (c+d²)^exponent; add z, whose derivative is proportional to z/(c+d²)
+	stepMatern        // x = (c·d²)^½; add the Matérn function of order count of a = x ln 2
 )
 
 // lanes is the number of copies of each constant in a step: one AVX2 register.
@@ -57,9 +72,9 @@ type radialStep struct {
 // maxDoublings bounds how often a ladder may double its relative error.
 const maxDoublings = 4
 
-// NewRadial compiles a kernel. Exponents, C2, Beta and weights must be
-// positive and finite.
-func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric) *Radial {
+// NewRadial compiles a kernel. Exponents, C2, Beta, lengths and weights must be
+// positive and finite, orders 0, 1 or 2.
+func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Matern) *Radial {
 	k := &Radial{}
 	g := slices.Clone(gaussians)
 	slices.SortStableFunc(g, func(a, b Gaussian) int { return cmp.Compare(a.Exponent, b.Exponent) })
@@ -99,6 +114,11 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric) *Radial {
 		}
 		s.kind = stepPow
 		k.add(s, m.Weight, -m.Weight*m.Beta)
+	}
+	for _, m := range materns {
+		square := float64(2*m.Order+1) / (m.Length * m.Length) // a²/d²
+		s := radialStep{kind: stepMatern, count: uint32(m.Order), c: splat(square * math.Log2E * math.Log2E)}
+		k.add(s, m.Weight, -m.Weight*square/2*[]float64{math.Log2E, 1, 1. / 3}[m.Order])
 	}
 	return k
 }

@@ -187,7 +187,7 @@ func (l *LossConfig) validate(dim int) error {
 	if err := oneOf("objective", l.Objective, objectives); err != nil {
 		return err
 	}
-	if err := l.Kernel.Validate(); err != nil {
+	if err := l.Kernel.ValidateReal(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
 	}
 	if err := l.Witness.Validate(); err != nil {

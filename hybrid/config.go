@@ -169,7 +169,7 @@ func (l *LossConfig) validate(modes int) error {
 	if err := oneOf("objective", l.Objective, objectives); err != nil {
 		return err
 	}
-	if err := l.Kernel.Validate(); err != nil {
+	if err := l.Kernel.ValidateReal(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
 	}
 	if err := l.Witness.Validate(); err != nil {

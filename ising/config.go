@@ -217,8 +217,8 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.objective: a discriminator takes at most %d×%d spins; target.l is %d", maxJudged, maxJudged, c.Target.L)
 	case exact && l.Gradient == "surrogate":
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference or score")
-	case exact && l.Objective == "mmd" && (len(l.Kernel.IMQ) > 0 || l.Statistic != mmd.V):
-		return fmt.Errorf("loss.kernel: an exact average takes Gaussians alone, and the V statistic")
+	case exact && l.Objective == "mmd" && (!l.Kernel.IsGaussian() || l.Statistic != mmd.V):
+		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic")
 	case l.Objective == "kfd" && c.Target.L > 8:
 		return fmt.Errorf("loss.objective: kfd takes at most 64 spins; target.l = %d has %d", c.Target.L, c.Target.L*c.Target.L)
 	case l.Objective == "kfd" && l.Gradient == "surrogate":

@@ -132,14 +132,10 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 	n := m.States
 	q, p := mat.NewSymDense(n, nil), mat.NewDense(n, n, m.P)
-	for i, sigma := range k.Bandwidths {
-		weight := 1.0
-		if k.Weights != nil {
-			weight = k.Weights[i]
-		}
+	for _, g := range k.Gaussians() {
 		table := make([]float64, bits.Len(uint(n)))
 		for h := range table {
-			table[h] = math.Exp(-2 * float64(h) / (sigma * sigma))
+			table[h] = math.Exp(-4 * float64(h) * g.Exponent)
 		}
 		r := mat.NewDense(n, n, hammingMatrix(n, table))
 		var a, both mat.Dense
@@ -147,7 +143,7 @@ func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 		both.Mul(&a, p.T())
 		for s := range n {
 			for t := range s + 1 {
-				q.SetSym(s, t, q.At(s, t)+2*weight*(r.At(s, t)*both.At(s, t)-a.At(s, t)*a.At(t, s)))
+				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r.At(s, t)*both.At(s, t)-a.At(s, t)*a.At(t, s)))
 			}
 		}
 	}

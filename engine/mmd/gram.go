@@ -104,15 +104,15 @@ func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multi
 
 // radial compiles the kernel for the assembly.
 func (k *Kernel) radial() *asm.Radial {
-	var gaussians []asm.Gaussian
-	for i, s := range k.Bandwidths {
-		gaussians = append(gaussians, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
-	}
 	var multiquadrics []asm.Multiquadric
 	for _, q := range k.IMQ {
 		multiquadrics = append(multiquadrics, asm.Multiquadric{C2: q.C * q.C, Beta: q.Beta, Weight: q.Weight})
 	}
-	return asm.NewRadial(gaussians, multiquadrics)
+	var materns []asm.Matern
+	for _, m := range k.Matern {
+		materns = append(materns, asm.Matern{Order: int(m.Nu), Length: m.Length, Weight: m.Weight})
+	}
+	return asm.NewRadial(k.Gaussians(), multiquadrics, materns)
 }
 
 // LossGradient returns the loss of the batch of moves s → t and sets grad to

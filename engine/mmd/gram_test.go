@@ -39,6 +39,9 @@ var testKernels = map[string]Kernel{
 	"imq":       {IMQ: []IMQ{{C: .2, Beta: 1.5, Weight: .1}, {C: 1, Beta: 1, Weight: 2}}},
 	"power":     {IMQ: []IMQ{{C: .5, Beta: .3, Weight: 1}, {C: 2, Beta: 2.7, Weight: 4}}},
 	"high beta": {IMQ: []IMQ{{C: 1, Beta: 8, Weight: 1}}},
+	"laplacian": {Matern: []Matern{{Nu: .5, Length: .8, Weight: 1}}},
+	"matern":    {Matern: []Matern{{Nu: 1.5, Length: .5, Weight: 2}, {Nu: 2.5, Length: 2, Weight: 1}}},
+	"sum":       {Bandwidths: []float64{1}, IMQ: []IMQ{{C: 1, Beta: .5, Weight: 1}}, Matern: []Matern{{Nu: 1.5, Length: 1, Weight: 1}}},
 }
 
 // moves returns a batch of states and of small moves from them, of which the
@@ -263,11 +266,12 @@ func TestNaive(t *testing.T) {
 			require.Equal(t, loss, Naive(&k, stat, s, u, n, dim, nil))
 			const h = 1e-5
 			for i := range s {
-				s[i] += h
+				x := s[i]
+				s[i] = x + h
 				up := Naive(&k, stat, s, u, n, dim, nil)
-				s[i] -= 2 * h
+				s[i] = x - h
 				down := Naive(&k, stat, s, u, n, dim, nil)
-				s[i] += h
+				s[i] = x // exactly: the Laplacian has a kink where s and s′ meet
 				require.InDelta(t, (up-down)/(2*h), grad[i], 1e-7*k.Value(0), "%s %v, coordinate %d", name, stat, i)
 			}
 		}
@@ -290,6 +294,11 @@ func TestNewGramRejectsBadArguments(t *testing.T) {
 		{4, 1, Kernel{Bandwidths: []float64{-1}}, V, "bandwidths[0]"},
 		{4, 1, Kernel{Bandwidths: []float64{1, 1e-16}}, V, "bandwidths[1]: 1e-16 with weight 1 makes the kernel too steep"},
 		{4, 1, Kernel{IMQ: []IMQ{{C: 1e-12, Beta: 1, Weight: 1}}}, V, "imq[0]: c = 1e-12, beta = 1"},
+		{4, 1, Kernel{Matern: []Matern{{Nu: 1, Length: 1, Weight: 1}}}, V, "matern[0].nu: 1 is not 0.5, 1.5 or 2.5"},
+		{4, 1, Kernel{Matern: []Matern{{Nu: .5, Weight: 1}}}, V, "matern[0].length: 0"},
+		{4, 1, Kernel{Matern: []Matern{{Nu: .5, Length: 1}}}, V, "matern[0].weight: 0"},
+		{4, 1, Kernel{Matern: []Matern{{Nu: .5, Length: 1e-13, Weight: 1}}}, V, "matern[0]: length = 1e-13"},
+		{4, 1, Kernel{Diffusion: []float64{9}}, V, "diffusion[0]: 9"},
 	} {
 		_, err := NewGram(c.n, c.dim, c.k, c.stat, workers)
 		require.ErrorContains(t, err, c.want)

@@ -3,6 +3,8 @@ package mmd
 import (
 	"fmt"
 	"math"
+
+	"github.com/revgen/revgen/asm"
 )
 
 // A Statistic says which pairs of samples the double sums run over.
@@ -42,20 +44,42 @@ type IMQ struct {
 	Weight float64 `json:"weight"`
 }
 
-// A Kernel is a sum of Gaussians exp(−d²/(2σ²)), one per bandwidth σ, and of
-// inverse multiquadrics, as a function of the squared distance d² between two
-// pairs of states. Both are characteristic, so the discrepancy vanishes only
-// in detailed balance.
+// A Matern is Weight times the Matérn function of a distance d of smoothness
+// Nu = ν, which is ½, 1½ or 2½, and length scale Length = ℓ: with
+// a = √(2ν) d/ℓ,
+//
+//	e^−a,   (1+a) e^−a   and   (1 + a + a²/3) e^−a.
+//
+// That of ν = ½ is the Laplacian kernel e^(−d/ℓ). Its gradient has no limit where
+// two states meet, so that nothing is added there.
+type Matern struct {
+	Nu     float64 `json:"nu"`
+	Length float64 `json:"length"`
+	Weight float64 `json:"weight"`
+}
+
+// rate returns a²/d².
+func (m *Matern) rate() float64 { return 2 * m.Nu / (m.Length * m.Length) }
+
+// A Kernel is a function of the squared distance d² between two pairs of
+// states: a sum of Gaussians exp(−d²/(2σ²)), one per bandwidth σ, of inverse
+// multiquadrics, of Matérn functions, and, between spins, of heat kernels. All
+// are characteristic, so the discrepancy vanishes only in detailed balance.
 type Kernel struct {
 	Bandwidths []float64 `json:"bandwidths"`
 	Weights    []float64 `json:"weights,omitempty"` // of the Gaussians; nil means all 1
 	IMQ        []IMQ     `json:"imq,omitempty"`
+	Matern     []Matern  `json:"matern,omitempty"`
+	// Diffusion lists times t of the heat kernel of the hypercube of spins
+	// (Kondor and Lafferty 2002), tanh(t)^h at the Hamming distance h = d²/4, in
+	// which it is the Gaussian of bandwidth (−2/ln tanh t)^½.
+	Diffusion []float64 `json:"diffusion,omitempty"`
 }
 
 // Validate reports the first parameter that is not usable, by its name.
 func (k *Kernel) Validate() error {
-	if len(k.Bandwidths)+len(k.IMQ) == 0 {
-		return fmt.Errorf("bandwidths: the kernel is empty; give at least one bandwidth or one imq")
+	if len(k.Bandwidths)+len(k.IMQ)+len(k.Matern)+len(k.Diffusion) == 0 {
+		return fmt.Errorf("bandwidths: the kernel is empty; give at least one bandwidth or one term of imq, matern or, for spins, diffusion")
 	}
 	for i, s := range k.Bandwidths {
 		if !(s > 0) || math.IsInf(s, 0) {
@@ -80,7 +104,32 @@ func (k *Kernel) Validate() error {
 			}
 		}
 	}
+	for i, m := range k.Matern {
+		switch {
+		case m.Nu != 0.5 && m.Nu != 1.5 && m.Nu != 2.5:
+			return fmt.Errorf("matern[%d].nu: %v is not 0.5, 1.5 or 2.5", i, m.Nu)
+		case !(m.Length > 0) || math.IsInf(m.Length, 0):
+			return fmt.Errorf("matern[%d].length: %v is not a positive finite number", i, m.Length)
+		case !(m.Weight > 0) || math.IsInf(m.Weight, 0):
+			return fmt.Errorf("matern[%d].weight: %v is not a positive finite number", i, m.Weight)
+		}
+	}
+	for i, t := range k.Diffusion {
+		// Beyond, tanh t or its logarithm is 0 in single precision.
+		if !(t >= 1e-30 && t <= 8) {
+			return fmt.Errorf("diffusion[%d]: %v is not a time between 1e-30 and 8", i, t)
+		}
+	}
 	return k.validateRange()
+}
+
+// ValidateReal is Validate for states of real coordinates, on which heat kernels
+// of spins are not defined.
+func (k *Kernel) ValidateReal() error {
+	if len(k.Diffusion) > 0 {
+		return fmt.Errorf("diffusion: the heat kernel of the hypercube is one of spins; for real coordinates it is a Gaussian, see bandwidths")
+	}
+	return k.Validate()
 }
 
 // validateRange reports the first term whose value or slope at the origin,
@@ -98,6 +147,12 @@ func (k *Kernel) validateRange() error {
 			return fmt.Errorf("imq[%d]: c = %v, beta = %v and weight = %v make the kernel too steep for single precision", i, q.C, q.Beta, q.Weight)
 		}
 	}
+	for i, m := range k.Matern {
+		const pole = 1 << 20 // how much a Laplacian's slope grows towards 0
+		if !(max(1, m.rate()*pole)*m.Weight < most) {
+			return fmt.Errorf("matern[%d]: length = %v and weight = %v make the kernel too steep for single precision", i, m.Length, m.Weight)
+		}
+	}
 	return nil
 }
 
@@ -108,26 +163,58 @@ func (k *Kernel) weight(i int) float64 {
 	return k.Weights[i]
 }
 
+// Gaussians returns the terms of the form Weight·exp(−Exponent·d²), heat kernels
+// among them.
+func (k *Kernel) Gaussians() []asm.Gaussian {
+	var terms []asm.Gaussian
+	for i, s := range k.Bandwidths {
+		terms = append(terms, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
+	}
+	for _, t := range k.Diffusion {
+		terms = append(terms, asm.Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
+	}
+	return terms
+}
+
+// IsGaussian reports whether all terms are Gaussians or heat kernels.
+func (k *Kernel) IsGaussian() bool { return len(k.IMQ)+len(k.Matern) == 0 }
+
 // Value returns k(d²).
 func (k *Kernel) Value(d2 float64) float64 {
 	var sum float64
-	for i, s := range k.Bandwidths {
-		sum += k.weight(i) * math.Exp(-d2/(2*s*s))
+	for _, g := range k.Gaussians() {
+		sum += g.Weight * math.Exp(-g.Exponent*d2)
 	}
 	for _, q := range k.IMQ {
 		sum += q.Weight * math.Pow(q.C*q.C+d2, -q.Beta)
 	}
+	for _, m := range k.Matern {
+		a := math.Sqrt(m.rate() * d2)
+		sum += m.Weight * math.Exp(-a) * []float64{1, 1 + a, 1 + a + a*a/3}[int(m.Nu)]
+	}
 	return sum
 }
 
-// Derivative returns dk/d(d²).
+// Derivative returns dk/d(d²). That of a Laplacian term is taken as 0 at 0.
 func (k *Kernel) Derivative(d2 float64) float64 {
 	var sum float64
-	for i, s := range k.Bandwidths {
-		sum -= k.weight(i) * math.Exp(-d2/(2*s*s)) / (2 * s * s)
+	for _, g := range k.Gaussians() {
+		sum -= g.Weight * g.Exponent * math.Exp(-g.Exponent*d2)
 	}
 	for _, q := range k.IMQ {
 		sum -= q.Weight * q.Beta * math.Pow(q.C*q.C+d2, -q.Beta-1)
+	}
+	for _, m := range k.Matern {
+		a := math.Sqrt(m.rate() * d2)
+		e := m.Weight * m.rate() / 2 * math.Exp(-a)
+		switch {
+		case m.Nu == 1.5:
+			sum -= e
+		case m.Nu == 2.5:
+			sum -= e * (1 + a) / 3
+		case a > 0:
+			sum -= e / a
+		}
 	}
 	return sum
 }

@@ -148,3 +148,62 @@ func (s *sums) pow(step Register, i int) {
 	VDIVPS(x, y, t)
 	s.addSlope(step, t, i)
 }
+
+// matern emits, for one vector, y = 2^(-x) P(x) with x = (c·d)^(1/2), and adds
+// what its derivative is proportional to: by the step's count 2^(-x)/x, with
+// P = 1; 2^(-x), with P = 1 + x ln 2; or 2^(-x) (1 + x ln 2), with
+// P = 1 + x ln 2 + (x ln 2)²/3.
+func (s *sums) matern(step, count Register, i int) {
+	w, y := s.isa, s.y[i]
+	x, t, p := w.vector(), w.vector(), w.vector()
+	label := func(name string) string { return name + string(rune('0'+i)) }
+	w.constant(at(step, stepC), x)
+	VMULPS(s.d[i], x, x)
+	VSQRTPS(x, x)
+	w.constant(farthest, t)
+	VMINPS(x, t, x) // NaN in x stays
+	w.withConstant(VMULPS, VMULPS_BCST, minusOne, x, t)
+	if w == avx512 {
+		VREDUCEPS(Imm(1), t, p)
+	} else {
+		VROUNDPS(Imm(1), t, p)
+		VSUBPS(p, t, t)
+		t, p = p, t
+	}
+	w.constant(exp2c[5], y)
+	for k := 4; k >= 0; k-- {
+		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, exp2c[k], p, y)
+	}
+	if w == avx512 {
+		VSCALEFPS(t, y, y)
+	} else {
+		VCVTPS2DQ(t, t)
+		VPSLLD(Imm(23), t, t)
+		VPADDD(t, y, y)
+	}
+	MOVL(at(step, stepCount), count)
+	CMPL(count, Imm(1))
+	JEQ(LabelRef(label("three_halves")))
+	JHI(LabelRef(label("five_halves")))
+	w.constant(nearest, p)
+	VMAXPS(x, p, p) // NaN in x stays
+	VDIVPS(p, y, p)
+	s.addSlope(step, p, i)
+	JMP(LabelRef(label("distance_next")))
+
+	Label(label("three_halves"))
+	s.addSlope(step, y, i)
+	w.withConstant(VMULPS, VMULPS_BCST, ln2, x, x)
+	VFMADD231PS(x, y, y)
+	JMP(LabelRef(label("distance_next")))
+
+	Label(label("five_halves"))
+	w.constant(ln2, p)
+	VMULPS(x, p, p)
+	VFMADD213PS(y, y, p) // y (1 + x ln 2)
+	s.addSlope(step, p, i)
+	VMULPS(x, x, x)
+	w.withConstant(VMULPS, VMULPS_BCST, ln2Square3, x, x)
+	VFMADD213PS(p, x, y)
+	Label(label("distance_next"))
+}

@@ -24,6 +24,8 @@ var (
 	exp2c                  [6]Mem
 	logc                   [9]Mem
 	three, minusHalf       Mem
+	farthest, nearest      Mem // bounds of a scaled distance
+	ln2, ln2Square3        Mem
 	minusOne, log2e        Mem
 	lowest, highest        Mem // exponents of normal numbers
 	largest                Mem // whose square root is far from overflow
@@ -57,6 +59,10 @@ func constants() {
 	minusHalf = splatFloat("gramMinusHalf", -0.5)
 	minusOne = splatFloat("gramMinusOne", -1)
 	log2e = splatFloat("gramLog2e", math.Log2E)
+	ln2 = splatFloat("gramLn2", math.Ln2)
+	ln2Square3 = splatFloat("gramLn2Square3", math.Ln2*math.Ln2/3)
+	farthest = splatFloat("gramFarthest", 126)
+	nearest = splatFloat("gramNearest", 0x1p-20)
 	lowest = splatFloat("gramLowest", -126)
 	highest = splatFloat("gramHighest", 127.99999)
 	largest = splatFloat("gramLargest", 1e38)
@@ -168,7 +174,9 @@ func (s *sums) interpret() {
 	JEQ(LabelRef("power"))
 	CMPL(kind, Imm(2))
 	JEQ(LabelRef("root"))
-	JHI(LabelRef("general"))
+	CMPL(kind, Imm(3))
+	JEQ(LabelRef("general"))
+	JHI(LabelRef("matern"))
 
 	Comment("y = 2^(c d²) = 2^floor(t) P(t - floor(t))")
 	s.exp2(step)
@@ -197,6 +205,13 @@ func (s *sums) interpret() {
 	Comment("y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).")
 	for i := range s.d {
 		s.pow(step, i)
+	}
+	JMP(LabelRef("value"))
+
+	Label("matern")
+	Comment("y = 2^-x P(x) with x = (c d²)^(1/2)")
+	for i := range s.d {
+		s.matern(step, kind, i)
 	}
 	JMP(LabelRef("value"))
 
