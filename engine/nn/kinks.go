@@ -1,9 +1,7 @@
 package nn
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/asm"
 )
@@ -28,13 +26,17 @@ func (m *MLP) kinked() bool { return m.sizes[0] == 1 && m.Layers() > 2 }
 
 func (m *MLP) newKinks() *kinks {
 	units, out := m.sizes[1], m.sizes[2]
-	return &kinks{
+	k := &kinks{
 		knots:   make([]float32, units),
 		order:   make([]int32, units),
 		table:   make([]float32, 2*(units+1)*out),
 		pairs:   make([]float32, 2*units),
 		factors: make([]float32, 4*units),
 	}
+	for i := range k.order {
+		k.order[i] = int32(i)
+	}
+	return k
 }
 
 // refresh sets the table. From left to right, unit i begins with the slope 1 if
@@ -43,17 +45,8 @@ func (k *kinks) refresh(m *MLP, params []float32) {
 	a, b := m.Weights(params, 0), m.Biases(params, 0)
 	w, c := m.Weights(params, 1), m.Biases(params, 1)
 	out := len(c)
-	// Equal knots stand in the order of their units, so that the same table
-	// results whatever the order before.
-	knot := func(i int32) float32 { return knotOf(a[i], b[i]) }
-	for i := range k.order {
-		k.order[i] = int32(i)
-	}
-	slices.SortFunc(k.order, func(i, j int32) int {
-		return cmp.Or(cmp.Compare(knot(i), knot(j)), cmp.Compare(i, j))
-	})
+	k.sort(a, b)
 	for p, i := range k.order {
-		k.knots[p] = knot(i)
 		f := k.factors[4*p:][:4]
 		f[2], f[3] = a[i], b[i]
 		switch above := 1 - m.slope; {
@@ -80,6 +73,19 @@ func (k *kinks) refresh(m *MLP, params []float32) {
 		k.pairs[2*p], k.pairs[2*p+1] = -f[1]*f[2], -f[1]*f[3]
 	}
 	asm.PrefixRows(k.table, w, k.order, k.pairs, out)
+}
+
+// sort puts the knots in order, by insertion as few have moved since the last
+// step. Equal knots stand in the order of their units, so that the same table
+// results whatever the order before.
+func (k *kinks) sort(a, b []float32) {
+	for p, i := range k.order {
+		knot := knotOf(a[i], b[i])
+		for ; p > 0 && (k.knots[p-1] > knot || k.knots[p-1] == knot && k.order[p-1] > i); p-- {
+			k.knots[p], k.order[p] = k.knots[p-1], k.order[p-1]
+		}
+		k.knots[p], k.order[p] = knot, i
+	}
 }
 
 // knotOf returns where a·x + b changes its sign, +Inf if that is nowhere.
