@@ -19,7 +19,11 @@ type GramRange struct{ Row0, Row1, Col0, Col1 int }
 
 // GramScratch returns the number of floats of scratch space that GramTile and
 // KernelSums need for states of the given number of planes.
-func GramScratch(dim int) int { return 192 + 64*dim + (4*(2*dim+1)+15)/16*16 }
+func GramScratch(dim int) int { return gramVectors + 64*dim + (4*dim+15)/16*16 }
+
+// gramVectors are the floats of the vectors that the assembly keeps in scratch
+// space whatever the dimension.
+const gramVectors = 24 * 16
 
 // GramTile sums the reversibility loss and its gradient over the unordered
 // pairs i < j < N of a tile. With
@@ -52,7 +56,8 @@ func GramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 }
 
 // KernelSums adds the sums of a kernel and of its gradient over columns of
-// points y to every row point x: for row i and plane c of dim,
+// points y to every row point x: for row i and plane c of the first gradDim of
+// dim,
 //
 //	value[i]            += Σ_j k(|x_i−y_j|²)
 //	grad[c·gradStride+i] += Σ_j k′(|x_i−y_j|²)·(x_i[c]−y_j[c])
@@ -60,14 +65,15 @@ func GramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 // with x_i[c] = x[c·xStride+i], 0 ≤ i < rows, and y_j[c] = y[c·yStride+j],
 // 0 ≤ j < cols. A pair (a, b) of states is one point with the planes of both.
 // scratch has GramScratch(dim) floats.
-func KernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim int, scratch []float32) {
+func KernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int, scratch []float32) {
 	if rows == 0 || cols == 0 || dim == 0 {
 		return
 	}
 	check(rows > 0 && len(value) >= rows && len(x) >= (dim-1)*xStride+rows && rows <= xStride, "KernelSums: rows")
 	check(cols > 0 && len(y) >= (dim-1)*yStride+cols && cols <= yStride, "KernelSums: columns")
-	check(len(grad) >= (dim-1)*gradStride+rows && rows <= gradStride && len(scratch) >= GramScratch(dim), "KernelSums: sums")
-	kernelSums(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, scratch)
+	check(gradDim == 0 || 0 < gradDim && gradDim <= dim && len(grad) >= (gradDim-1)*gradStride+rows && rows <= gradStride, "KernelSums: gradients")
+	check(len(scratch) >= GramScratch(dim), "KernelSums: scratch")
+	kernelSums(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim, scratch)
 }
 
 // RadialValues sets value[i] = k(d2[i]) and derivative[i] = k′(d2[i]). The

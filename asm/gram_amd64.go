@@ -60,47 +60,43 @@ func gramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 	return loss
 }
 
-func kernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim int, scratch []float32) {
+// kernelColumns is the most columns that are summed up in float32 one after the
+// other.
+const kernelColumns = 512
+
+func kernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int, scratch []float32) {
 	if !useAVX2 {
-		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim)
+		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim)
 		return
+	}
+	if gradDim == 0 {
+		grad = value // of which nothing is touched
 	}
 	cost := len(k.steps) + dim + 2
-	step := max(4, gramWork/(cost*(min(cols, gramWork)+31)/32)*4)
-	most := max(1, gramWork/cost) * 32 // columns
-	full := rows &^ 3
-	for col := 0; col < cols; col += most {
-		n := min(cols-col, most)
-		for row := 0; row < full; row += step {
-			kernelSumsVector(k, value[row:], grad[row:], gradStride, x[row:], xStride, min(full-row, step), y[col:], yStride, n, dim, scratch)
+	most := min(kernelColumns, max(1, gramWork/cost)*4)
+	sum := func(y []float32, yStride, cols, valid int) {
+		step := max(1, gramWork/(cost*cols/4)) * 32
+		for row := 0; row < rows; row += step {
+			n := min(rows-row, step)
+			if useAVX512 {
+				kernelSumsAVX512(&k.steps[0].kind, len(k.steps), &value[row], &grad[row], gradStride, &x[row], xStride, n, &y[0], yStride, cols, valid, dim, gradDim, &scratch[0])
+			} else {
+				kernelSumsAVX2(&k.steps[0].kind, len(k.steps), &value[row], &grad[row], gradStride, &x[row], xStride, n, &y[0], yStride, cols, valid, dim, gradDim, &scratch[0])
+			}
 		}
 	}
-	if full == rows {
+	full := cols &^ 3
+	for col := 0; col < full; col += most {
+		sum(y[col:], yStride, min(full-col, most), 4)
+	}
+	if full == cols {
 		return
 	}
-	// The last one to three rows, as a block of four in scratch space.
-	rest := rows - full
-	block := scratch[192+64*dim:]
-	clear(block[:4*(2*dim+1)])
-	last, sum := block[:4*dim], block[4*dim:4*(2*dim+1)]
+	// The last one to three columns, as four in scratch space.
+	block := scratch[gramVectors+64*dim:][:4*dim]
+	clear(block)
 	for c := range dim {
-		copy(last[4*c:4*c+rest], x[c*xStride+full:])
+		copy(block[4*c:][:4], y[c*yStride+full:][:cols-full])
 	}
-	for col := 0; col < cols; col += most {
-		kernelSumsVector(k, sum[4*dim:], sum, 4, last, 4, 4, y[col:], yStride, min(cols-col, most), dim, scratch)
-	}
-	for r := range rest {
-		value[full+r] += sum[4*dim+r]
-		for c := range dim {
-			grad[c*gradStride+full+r] += sum[4*c+r]
-		}
-	}
-}
-
-func kernelSumsVector(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim int, scratch []float32) {
-	if useAVX512 {
-		kernelSumsAVX512(&k.steps[0].kind, len(k.steps), &value[0], &grad[0], gradStride, &x[0], xStride, rows, &y[0], yStride, cols, dim, &scratch[0])
-	} else {
-		kernelSumsAVX2(&k.steps[0].kind, len(k.steps), &value[0], &grad[0], gradStride, &x[0], xStride, rows, &y[0], yStride, cols, dim, &scratch[0])
-	}
+	sum(block, 4, 4, cols-full)
 }

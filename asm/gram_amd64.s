@@ -154,6 +154,16 @@ DATA gramLogc8<>+24(SB)/4, $0x3d9021bb
 DATA gramLogc8<>+28(SB)/4, $0x3d9021bb
 GLOBL gramLogc8<>(SB), RODATA|NOPTR, $32
 
+DATA gramOne<>+0(SB)/4, $0x3f800000
+DATA gramOne<>+4(SB)/4, $0x3f800000
+DATA gramOne<>+8(SB)/4, $0x3f800000
+DATA gramOne<>+12(SB)/4, $0x3f800000
+DATA gramOne<>+16(SB)/4, $0x3f800000
+DATA gramOne<>+20(SB)/4, $0x3f800000
+DATA gramOne<>+24(SB)/4, $0x3f800000
+DATA gramOne<>+28(SB)/4, $0x3f800000
+GLOBL gramOne<>(SB), RODATA|NOPTR, $32
+
 DATA gramThree<>+0(SB)/4, $0x40400000
 DATA gramThree<>+4(SB)/4, $0x40400000
 DATA gramThree<>+8(SB)/4, $0x40400000
@@ -1696,122 +1706,149 @@ store:
 	VZEROUPPER
 	RET
 
-// func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, dim int, scratch *float32)
+// func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, valid int, dim int, gradDim int, scratch *float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
-TEXT ·kernelSumsAVX512(SB), NOSPLIT, $8-104
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     x+40(FP), AX
-	MOVQ     xStride+48(FP), CX
-	SHLQ     $0x02, CX
-	MOVQ     yStride+72(FP), DX
-	SHLQ     $0x02, DX
-	MOVQ     scratch+96(FP), BX
-	MOVQ     value+16(FP), SI
-	MOVQ     grad+24(FP), DI
-	MOVQ     rows+56(FP), R8
+TEXT ·kernelSumsAVX512(SB), NOSPLIT, $8-120
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x+40(FP), AX
+	MOVQ         xStride+48(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         yStride+72(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         scratch+112(FP), BX
+	MOVQ         rows+56(FP), SI
+	MOVQ         valid+88(FP), DI
+	VBROADCASTSS gramOne<>+0(SB), Z0
+	VXORPS       Z1, Z1, Z1
+	VMOVUPS      Z0, 128(BX)
+	CMPQ         DI, $0x00
+	JG           valid0
+	VMOVUPS      Z1, 128(BX)
 
+valid0:
+	VMOVUPS Z0, 192(BX)
+	CMPQ    DI, $0x01
+	JG      valid1
+	VMOVUPS Z1, 192(BX)
+
+valid1:
+	VMOVUPS Z0, 256(BX)
+	CMPQ    DI, $0x02
+	JG      valid2
+	VMOVUPS Z1, 256(BX)
+
+valid2:
+	VMOVUPS Z0, 320(BX)
+	CMPQ    DI, $0x03
+	JG      valid3
+	VMOVUPS Z1, 320(BX)
+
+valid3:
 row:
-	MOVQ   BX, R9
-	VXORPS Z0, Z0, Z0
-	MOVQ   dim+88(FP), R10
-
-clear:
-	VMOVUPS Z0, 256(R9)
-	VMOVUPS Z0, 320(R9)
-	VMOVUPS Z0, 384(R9)
-	VMOVUPS Z0, 448(R9)
-	ADDQ    $+256, R9
-	DECQ    R10
-	JNZ     clear
-	MOVQ    y+64(FP), R9
-	MOVQ    cols+80(FP), R10
+	MOVQ    $0x00000020, R8
+	MOVQ    SI, DI
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	MOVQ    $-1, R8
+	BZHIQ   DI, R8, DI
+	KMOVW   DI, K1
+	SHRQ    $0x10, DI
+	KMOVW   DI, K2
+	MOVQ    BX, DI
 	VXORPS  Z0, Z0, Z0
 	VMOVUPS Z0, (BX)
 	VMOVUPS Z0, 64(BX)
-	VMOVUPS Z0, 128(BX)
-	VMOVUPS Z0, 192(BX)
+	MOVQ    gradDim+104(FP), R8
+	JMP     clear_next
+
+clear:
+	VMOVUPS Z0, 1536(DI)
+	VMOVUPS Z0, 1600(DI)
+	ADDQ    $+128, DI
+	DECQ    R8
+
+clear_next:
+	TESTQ R8, R8
+	JNZ   clear
+	MOVQ  y+64(FP), DI
+	MOVQ  cols+80(FP), R8
 
 block:
-	MOVQ    $0x00000020, R12
-	MOVQ    R10, R11
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	MOVQ    $-1, R12
-	BZHIQ   R11, R12, R11
-	KMOVW   R11, K1
-	SHRQ    $0x10, R11
-	KMOVW   R11, K2
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	MOVQ    AX, R11
-	MOVQ    R9, R12
-	MOVQ    dim+88(FP), R13
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   AX, R9
+	MOVQ   DI, R10
+	MOVQ   dim+96(FP), R11
+	JMP    distance_next
 
 distance:
-	VMOVUPS.Z   (R12), K1, Z0
-	VSUBPS.BCST (R11), Z0, Z1
+	VMOVUPS.Z   (R9), K1, Z0
+	VSUBPS.BCST (R10), Z0, Z1
 	VFMADD231PS Z1, Z1, Z8
-	VSUBPS.BCST 4(R11), Z0, Z1
-	VFMADD231PS Z1, Z1, Z10
-	VSUBPS.BCST 8(R11), Z0, Z1
-	VFMADD231PS Z1, Z1, Z12
-	VSUBPS.BCST 12(R11), Z0, Z0
-	VFMADD231PS Z0, Z0, Z14
-	VMOVUPS.Z   64(R12), K2, Z0
-	VSUBPS.BCST (R11), Z0, Z1
+	VSUBPS.BCST 4(R10), Z0, Z1
 	VFMADD231PS Z1, Z1, Z9
-	VSUBPS.BCST 4(R11), Z0, Z1
-	VFMADD231PS Z1, Z1, Z11
-	VSUBPS.BCST 8(R11), Z0, Z1
+	VSUBPS.BCST 8(R10), Z0, Z1
+	VFMADD231PS Z1, Z1, Z10
+	VSUBPS.BCST 12(R10), Z0, Z0
+	VFMADD231PS Z0, Z0, Z11
+	VMOVUPS.Z   64(R9), K2, Z0
+	VSUBPS.BCST (R10), Z0, Z1
+	VFMADD231PS Z1, Z1, Z12
+	VSUBPS.BCST 4(R10), Z0, Z1
 	VFMADD231PS Z1, Z1, Z13
-	VSUBPS.BCST 12(R11), Z0, Z0
+	VSUBPS.BCST 8(R10), Z0, Z1
+	VFMADD231PS Z1, Z1, Z14
+	VSUBPS.BCST 12(R10), Z0, Z0
 	VFMADD231PS Z0, Z0, Z15
-	ADDQ        CX, R11
-	ADDQ        DX, R12
-	DECQ        R13
-	JNZ         distance
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z16, Z16, Z16
-	VXORPS      Z17, Z17, Z17
-	VXORPS      Z18, Z18, Z18
-	VXORPS      Z19, Z19, Z19
-	VXORPS      Z20, Z20, Z20
-	VXORPS      Z21, Z21, Z21
-	VXORPS      Z22, Z22, Z22
-	VXORPS      Z23, Z23, Z23
-	MOVQ        steps+0(FP), R11
-	MOVQ        count+8(FP), R12
-	VXORPS      Z0, Z0, Z0
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z3, Z3, Z3
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z6, Z6, Z6
-	VXORPS      Z7, Z7, Z7
+	ADDQ        CX, R9
+	ADDQ        DX, R10
+	DECQ        R11
+
+distance_next:
+	TESTQ  R11, R11
+	JNZ    distance
+	VXORPS Z0, Z0, Z0
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   steps+0(FP), R9
+	MOVQ   count+8(FP), R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
 
 step:
-	MOVL (R11), R13
-	CMPL R13, $0x01
+	MOVL (R9), R11
+	CMPL R11, $0x01
 	JEQ  power
-	CMPL R13, $0x02
+	CMPL R11, $0x02
 	JEQ  root
-	CMPL R13, $0x03
+	CMPL R11, $0x03
 	JEQ  general
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VBROADCASTSS 32(R11), Z25
+	VBROADCASTSS 32(R9), Z25
 	VMULPS       Z8, Z25, Z3
 	VMULPS       Z9, Z25, Z4
 	VMULPS       Z10, Z25, Z5
@@ -1844,7 +1881,7 @@ step:
 	VSCALEFPS    Z3, Z0, Z0
 	VSCALEFPS    Z4, Z1, Z1
 	VSCALEFPS    Z5, Z2, Z2
-	VBROADCASTSS 32(R11), Z28
+	VBROADCASTSS 32(R9), Z28
 	VMULPS       Z11, Z28, Z6
 	VMULPS       Z12, Z28, Z7
 	VMULPS       Z13, Z28, Z24
@@ -1877,7 +1914,7 @@ step:
 	VSCALEFPS    Z6, Z3, Z3
 	VSCALEFPS    Z7, Z4, Z4
 	VSCALEFPS    Z24, Z5, Z5
-	VBROADCASTSS 32(R11), Z28
+	VBROADCASTSS 32(R9), Z28
 	VMULPS       Z14, Z28, Z24
 	VMULPS       Z15, Z28, Z25
 	VREDUCEPS    $0x01, Z24, Z26
@@ -1905,7 +1942,7 @@ step:
 
 power:
 	// y = y^(2^count)
-	MOVL 4(R11), R13
+	MOVL 4(R9), R11
 	JMP  square_next
 
 square:
@@ -1917,26 +1954,26 @@ square:
 	VMULPS Z5, Z5, Z5
 	VMULPS Z6, Z6, Z6
 	VMULPS Z7, Z7, Z7
-	DECL   R13
+	DECL   R11
 
 square_next:
-	TESTL R13, R13
+	TESTL R11, R11
 	JNZ   square
 
 slope:
-	VFMADD231PS.BCST 96(R11), Z0, Z16
-	VFMADD231PS.BCST 96(R11), Z1, Z17
-	VFMADD231PS.BCST 96(R11), Z2, Z18
-	VFMADD231PS.BCST 96(R11), Z3, Z19
-	VFMADD231PS.BCST 96(R11), Z4, Z20
-	VFMADD231PS.BCST 96(R11), Z5, Z21
-	VFMADD231PS.BCST 96(R11), Z6, Z22
-	VFMADD231PS.BCST 96(R11), Z7, Z23
+	VFMADD231PS.BCST 96(R9), Z0, Z16
+	VFMADD231PS.BCST 96(R9), Z1, Z17
+	VFMADD231PS.BCST 96(R9), Z2, Z18
+	VFMADD231PS.BCST 96(R9), Z3, Z19
+	VFMADD231PS.BCST 96(R9), Z4, Z20
+	VFMADD231PS.BCST 96(R9), Z5, Z21
+	VFMADD231PS.BCST 96(R9), Z6, Z22
+	VFMADD231PS.BCST 96(R9), Z7, Z23
 	JMP              value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VBROADCASTSS 32(R11), Z1
+	VBROADCASTSS 32(R9), Z1
 	VADDPS       Z8, Z1, Z1
 	VBROADCASTSS gramLargest<>+0(SB), Z2
 	VMINPS       Z1, Z2, Z1
@@ -1963,7 +2000,7 @@ general:
 	VMULPS           Z0, Z3, Z3
 	VFMADD213PS      Z0, Z0, Z3
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
-	VMULPS.BCST      128(R11), Z2, Z2
+	VMULPS.BCST      128(R9), Z2, Z2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z2, Z3
@@ -1979,8 +2016,8 @@ general:
 	VXORPS           Z2, Z2, Z2
 	VFMADD231PS      Z2, Z1, Z0
 	VDIVPS           Z1, Z0, Z2
-	VFMADD231PS.BCST 96(R11), Z2, Z16
-	VBROADCASTSS     32(R11), Z2
+	VFMADD231PS.BCST 96(R9), Z2, Z16
+	VBROADCASTSS     32(R9), Z2
 	VADDPS           Z9, Z2, Z2
 	VBROADCASTSS     gramLargest<>+0(SB), Z3
 	VMINPS           Z2, Z3, Z2
@@ -2007,7 +2044,7 @@ general:
 	VMULPS           Z1, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z4, Z3
-	VMULPS.BCST      128(R11), Z3, Z3
+	VMULPS.BCST      128(R9), Z3, Z3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z3, Z4
@@ -2023,8 +2060,8 @@ general:
 	VXORPS           Z3, Z3, Z3
 	VFMADD231PS      Z3, Z2, Z1
 	VDIVPS           Z2, Z1, Z3
-	VFMADD231PS.BCST 96(R11), Z3, Z17
-	VBROADCASTSS     32(R11), Z3
+	VFMADD231PS.BCST 96(R9), Z3, Z17
+	VBROADCASTSS     32(R9), Z3
 	VADDPS           Z10, Z3, Z3
 	VBROADCASTSS     gramLargest<>+0(SB), Z4
 	VMINPS           Z3, Z4, Z3
@@ -2051,7 +2088,7 @@ general:
 	VMULPS           Z2, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z5, Z4
-	VMULPS.BCST      128(R11), Z4, Z4
+	VMULPS.BCST      128(R9), Z4, Z4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z4, Z5
@@ -2067,8 +2104,8 @@ general:
 	VXORPS           Z4, Z4, Z4
 	VFMADD231PS      Z4, Z3, Z2
 	VDIVPS           Z3, Z2, Z4
-	VFMADD231PS.BCST 96(R11), Z4, Z18
-	VBROADCASTSS     32(R11), Z4
+	VFMADD231PS.BCST 96(R9), Z4, Z18
+	VBROADCASTSS     32(R9), Z4
 	VADDPS           Z11, Z4, Z4
 	VBROADCASTSS     gramLargest<>+0(SB), Z5
 	VMINPS           Z4, Z5, Z4
@@ -2095,7 +2132,7 @@ general:
 	VMULPS           Z3, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z6, Z5
-	VMULPS.BCST      128(R11), Z5, Z5
+	VMULPS.BCST      128(R9), Z5, Z5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z5, Z6
@@ -2111,8 +2148,8 @@ general:
 	VXORPS           Z5, Z5, Z5
 	VFMADD231PS      Z5, Z4, Z3
 	VDIVPS           Z4, Z3, Z5
-	VFMADD231PS.BCST 96(R11), Z5, Z19
-	VBROADCASTSS     32(R11), Z5
+	VFMADD231PS.BCST 96(R9), Z5, Z19
+	VBROADCASTSS     32(R9), Z5
 	VADDPS           Z12, Z5, Z5
 	VBROADCASTSS     gramLargest<>+0(SB), Z6
 	VMINPS           Z5, Z6, Z5
@@ -2139,7 +2176,7 @@ general:
 	VMULPS           Z4, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z7, Z6
-	VMULPS.BCST      128(R11), Z6, Z6
+	VMULPS.BCST      128(R9), Z6, Z6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z6, Z7
@@ -2155,8 +2192,8 @@ general:
 	VXORPS           Z6, Z6, Z6
 	VFMADD231PS      Z6, Z5, Z4
 	VDIVPS           Z5, Z4, Z6
-	VFMADD231PS.BCST 96(R11), Z6, Z20
-	VBROADCASTSS     32(R11), Z6
+	VFMADD231PS.BCST 96(R9), Z6, Z20
+	VBROADCASTSS     32(R9), Z6
 	VADDPS           Z13, Z6, Z6
 	VBROADCASTSS     gramLargest<>+0(SB), Z7
 	VMINPS           Z6, Z7, Z6
@@ -2183,7 +2220,7 @@ general:
 	VMULPS           Z5, Z24, Z24
 	VFMADD213PS      Z5, Z5, Z24
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z24, Z7
-	VMULPS.BCST      128(R11), Z7, Z7
+	VMULPS.BCST      128(R9), Z7, Z7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z7, Z24
@@ -2199,8 +2236,8 @@ general:
 	VXORPS           Z7, Z7, Z7
 	VFMADD231PS      Z7, Z6, Z5
 	VDIVPS           Z6, Z5, Z7
-	VFMADD231PS.BCST 96(R11), Z7, Z21
-	VBROADCASTSS     32(R11), Z7
+	VFMADD231PS.BCST 96(R9), Z7, Z21
+	VBROADCASTSS     32(R9), Z7
 	VADDPS           Z14, Z7, Z7
 	VBROADCASTSS     gramLargest<>+0(SB), Z24
 	VMINPS           Z7, Z24, Z7
@@ -2227,7 +2264,7 @@ general:
 	VMULPS           Z6, Z25, Z25
 	VFMADD213PS      Z6, Z6, Z25
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z24
-	VMULPS.BCST      128(R11), Z24, Z24
+	VMULPS.BCST      128(R9), Z24, Z24
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z24, Z25
@@ -2243,8 +2280,8 @@ general:
 	VXORPS           Z24, Z24, Z24
 	VFMADD231PS      Z24, Z7, Z6
 	VDIVPS           Z7, Z6, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z22
-	VBROADCASTSS     32(R11), Z24
+	VFMADD231PS.BCST 96(R9), Z24, Z22
+	VBROADCASTSS     32(R9), Z24
 	VADDPS           Z15, Z24, Z24
 	VBROADCASTSS     gramLargest<>+0(SB), Z25
 	VMINPS           Z24, Z25, Z24
@@ -2271,7 +2308,7 @@ general:
 	VMULPS           Z7, Z26, Z26
 	VFMADD213PS      Z7, Z7, Z26
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
-	VMULPS.BCST      128(R11), Z25, Z25
+	VMULPS.BCST      128(R9), Z25, Z25
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z25, Z26
@@ -2287,12 +2324,12 @@ general:
 	VXORPS           Z25, Z25, Z25
 	VFMADD231PS      Z25, Z24, Z7
 	VDIVPS           Z24, Z7, Z25
-	VFMADD231PS.BCST 96(R11), Z25, Z23
+	VFMADD231PS.BCST 96(R9), Z25, Z23
 	JMP              value
 
 matern:
 	// y = 2^-x P(x) with x = (c d²)^(1/2)
-	VBROADCASTSS     32(R11), Z1
+	VBROADCASTSS     32(R9), Z1
 	VMULPS           Z8, Z1, Z1
 	VSQRTPS          Z1, Z1
 	VBROADCASTSS     gramFarthest<>+0(SB), Z2
@@ -2306,18 +2343,18 @@ matern:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
 	VSCALEFPS        Z2, Z0, Z0
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves0
 	JHI              five_halves0
 	VBROADCASTSS     gramNearest<>+0(SB), Z3
 	VMAXPS           Z1, Z3, Z3
 	VDIVPS           Z3, Z0, Z3
-	VFMADD231PS.BCST 96(R11), Z3, Z16
+	VFMADD231PS.BCST 96(R9), Z3, Z16
 	JMP              distance_next0
 
 three_halves0:
-	VFMADD231PS.BCST 96(R11), Z0, Z16
+	VFMADD231PS.BCST 96(R9), Z0, Z16
 	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
 	VFMADD231PS      Z1, Z0, Z0
 	JMP              distance_next0
@@ -2326,13 +2363,13 @@ five_halves0:
 	VBROADCASTSS     gramLn2<>+0(SB), Z3
 	VMULPS           Z1, Z3, Z3
 	VFMADD213PS      Z0, Z0, Z3
-	VFMADD231PS.BCST 96(R11), Z3, Z16
+	VFMADD231PS.BCST 96(R9), Z3, Z16
 	VMULPS           Z1, Z1, Z1
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
 	VFMADD213PS      Z3, Z1, Z0
 
 distance_next0:
-	VBROADCASTSS     32(R11), Z2
+	VBROADCASTSS     32(R9), Z2
 	VMULPS           Z9, Z2, Z2
 	VSQRTPS          Z2, Z2
 	VBROADCASTSS     gramFarthest<>+0(SB), Z3
@@ -2346,18 +2383,18 @@ distance_next0:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
 	VSCALEFPS        Z3, Z1, Z1
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves1
 	JHI              five_halves1
 	VBROADCASTSS     gramNearest<>+0(SB), Z4
 	VMAXPS           Z2, Z4, Z4
 	VDIVPS           Z4, Z1, Z4
-	VFMADD231PS.BCST 96(R11), Z4, Z17
+	VFMADD231PS.BCST 96(R9), Z4, Z17
 	JMP              distance_next1
 
 three_halves1:
-	VFMADD231PS.BCST 96(R11), Z1, Z17
+	VFMADD231PS.BCST 96(R9), Z1, Z17
 	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
 	VFMADD231PS      Z2, Z1, Z1
 	JMP              distance_next1
@@ -2366,13 +2403,13 @@ five_halves1:
 	VBROADCASTSS     gramLn2<>+0(SB), Z4
 	VMULPS           Z2, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
-	VFMADD231PS.BCST 96(R11), Z4, Z17
+	VFMADD231PS.BCST 96(R9), Z4, Z17
 	VMULPS           Z2, Z2, Z2
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
 	VFMADD213PS      Z4, Z2, Z1
 
 distance_next1:
-	VBROADCASTSS     32(R11), Z3
+	VBROADCASTSS     32(R9), Z3
 	VMULPS           Z10, Z3, Z3
 	VSQRTPS          Z3, Z3
 	VBROADCASTSS     gramFarthest<>+0(SB), Z4
@@ -2386,18 +2423,18 @@ distance_next1:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
 	VSCALEFPS        Z4, Z2, Z2
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves2
 	JHI              five_halves2
 	VBROADCASTSS     gramNearest<>+0(SB), Z5
 	VMAXPS           Z3, Z5, Z5
 	VDIVPS           Z5, Z2, Z5
-	VFMADD231PS.BCST 96(R11), Z5, Z18
+	VFMADD231PS.BCST 96(R9), Z5, Z18
 	JMP              distance_next2
 
 three_halves2:
-	VFMADD231PS.BCST 96(R11), Z2, Z18
+	VFMADD231PS.BCST 96(R9), Z2, Z18
 	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
 	VFMADD231PS      Z3, Z2, Z2
 	JMP              distance_next2
@@ -2406,13 +2443,13 @@ five_halves2:
 	VBROADCASTSS     gramLn2<>+0(SB), Z5
 	VMULPS           Z3, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
-	VFMADD231PS.BCST 96(R11), Z5, Z18
+	VFMADD231PS.BCST 96(R9), Z5, Z18
 	VMULPS           Z3, Z3, Z3
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
 	VFMADD213PS      Z5, Z3, Z2
 
 distance_next2:
-	VBROADCASTSS     32(R11), Z4
+	VBROADCASTSS     32(R9), Z4
 	VMULPS           Z11, Z4, Z4
 	VSQRTPS          Z4, Z4
 	VBROADCASTSS     gramFarthest<>+0(SB), Z5
@@ -2426,18 +2463,18 @@ distance_next2:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
 	VSCALEFPS        Z5, Z3, Z3
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves3
 	JHI              five_halves3
 	VBROADCASTSS     gramNearest<>+0(SB), Z6
 	VMAXPS           Z4, Z6, Z6
 	VDIVPS           Z6, Z3, Z6
-	VFMADD231PS.BCST 96(R11), Z6, Z19
+	VFMADD231PS.BCST 96(R9), Z6, Z19
 	JMP              distance_next3
 
 three_halves3:
-	VFMADD231PS.BCST 96(R11), Z3, Z19
+	VFMADD231PS.BCST 96(R9), Z3, Z19
 	VMULPS.BCST      gramLn2<>+0(SB), Z4, Z4
 	VFMADD231PS      Z4, Z3, Z3
 	JMP              distance_next3
@@ -2446,13 +2483,13 @@ five_halves3:
 	VBROADCASTSS     gramLn2<>+0(SB), Z6
 	VMULPS           Z4, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
-	VFMADD231PS.BCST 96(R11), Z6, Z19
+	VFMADD231PS.BCST 96(R9), Z6, Z19
 	VMULPS           Z4, Z4, Z4
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z4, Z4
 	VFMADD213PS      Z6, Z4, Z3
 
 distance_next3:
-	VBROADCASTSS     32(R11), Z5
+	VBROADCASTSS     32(R9), Z5
 	VMULPS           Z12, Z5, Z5
 	VSQRTPS          Z5, Z5
 	VBROADCASTSS     gramFarthest<>+0(SB), Z6
@@ -2466,18 +2503,18 @@ distance_next3:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
 	VSCALEFPS        Z6, Z4, Z4
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves4
 	JHI              five_halves4
 	VBROADCASTSS     gramNearest<>+0(SB), Z7
 	VMAXPS           Z5, Z7, Z7
 	VDIVPS           Z7, Z4, Z7
-	VFMADD231PS.BCST 96(R11), Z7, Z20
+	VFMADD231PS.BCST 96(R9), Z7, Z20
 	JMP              distance_next4
 
 three_halves4:
-	VFMADD231PS.BCST 96(R11), Z4, Z20
+	VFMADD231PS.BCST 96(R9), Z4, Z20
 	VMULPS.BCST      gramLn2<>+0(SB), Z5, Z5
 	VFMADD231PS      Z5, Z4, Z4
 	JMP              distance_next4
@@ -2486,13 +2523,13 @@ five_halves4:
 	VBROADCASTSS     gramLn2<>+0(SB), Z7
 	VMULPS           Z5, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
-	VFMADD231PS.BCST 96(R11), Z7, Z20
+	VFMADD231PS.BCST 96(R9), Z7, Z20
 	VMULPS           Z5, Z5, Z5
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z5, Z5
 	VFMADD213PS      Z7, Z5, Z4
 
 distance_next4:
-	VBROADCASTSS     32(R11), Z6
+	VBROADCASTSS     32(R9), Z6
 	VMULPS           Z13, Z6, Z6
 	VSQRTPS          Z6, Z6
 	VBROADCASTSS     gramFarthest<>+0(SB), Z7
@@ -2506,18 +2543,18 @@ distance_next4:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z24, Z5
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z24, Z5
 	VSCALEFPS        Z7, Z5, Z5
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves5
 	JHI              five_halves5
 	VBROADCASTSS     gramNearest<>+0(SB), Z24
 	VMAXPS           Z6, Z24, Z24
 	VDIVPS           Z24, Z5, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z21
+	VFMADD231PS.BCST 96(R9), Z24, Z21
 	JMP              distance_next5
 
 three_halves5:
-	VFMADD231PS.BCST 96(R11), Z5, Z21
+	VFMADD231PS.BCST 96(R9), Z5, Z21
 	VMULPS.BCST      gramLn2<>+0(SB), Z6, Z6
 	VFMADD231PS      Z6, Z5, Z5
 	JMP              distance_next5
@@ -2526,13 +2563,13 @@ five_halves5:
 	VBROADCASTSS     gramLn2<>+0(SB), Z24
 	VMULPS           Z6, Z24, Z24
 	VFMADD213PS      Z5, Z5, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z21
+	VFMADD231PS.BCST 96(R9), Z24, Z21
 	VMULPS           Z6, Z6, Z6
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
 	VFMADD213PS      Z24, Z6, Z5
 
 distance_next5:
-	VBROADCASTSS     32(R11), Z7
+	VBROADCASTSS     32(R9), Z7
 	VMULPS           Z14, Z7, Z7
 	VSQRTPS          Z7, Z7
 	VBROADCASTSS     gramFarthest<>+0(SB), Z24
@@ -2546,18 +2583,18 @@ distance_next5:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
 	VSCALEFPS        Z24, Z6, Z6
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves6
 	JHI              five_halves6
 	VBROADCASTSS     gramNearest<>+0(SB), Z25
 	VMAXPS           Z7, Z25, Z25
 	VDIVPS           Z25, Z6, Z25
-	VFMADD231PS.BCST 96(R11), Z25, Z22
+	VFMADD231PS.BCST 96(R9), Z25, Z22
 	JMP              distance_next6
 
 three_halves6:
-	VFMADD231PS.BCST 96(R11), Z6, Z22
+	VFMADD231PS.BCST 96(R9), Z6, Z22
 	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
 	VFMADD231PS      Z7, Z6, Z6
 	JMP              distance_next6
@@ -2566,13 +2603,13 @@ five_halves6:
 	VBROADCASTSS     gramLn2<>+0(SB), Z25
 	VMULPS           Z7, Z25, Z25
 	VFMADD213PS      Z6, Z6, Z25
-	VFMADD231PS.BCST 96(R11), Z25, Z22
+	VFMADD231PS.BCST 96(R9), Z25, Z22
 	VMULPS           Z7, Z7, Z7
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
 	VFMADD213PS      Z25, Z7, Z6
 
 distance_next6:
-	VBROADCASTSS     32(R11), Z24
+	VBROADCASTSS     32(R9), Z24
 	VMULPS           Z15, Z24, Z24
 	VSQRTPS          Z24, Z24
 	VBROADCASTSS     gramFarthest<>+0(SB), Z25
@@ -2586,18 +2623,18 @@ distance_next6:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
 	VSCALEFPS        Z25, Z7, Z7
-	MOVL             4(R11), R13
-	CMPL             R13, $0x01
+	MOVL             4(R9), R11
+	CMPL             R11, $0x01
 	JEQ              three_halves7
 	JHI              five_halves7
 	VBROADCASTSS     gramNearest<>+0(SB), Z26
 	VMAXPS           Z24, Z26, Z26
 	VDIVPS           Z26, Z7, Z26
-	VFMADD231PS.BCST 96(R11), Z26, Z23
+	VFMADD231PS.BCST 96(R9), Z26, Z23
 	JMP              distance_next7
 
 three_halves7:
-	VFMADD231PS.BCST 96(R11), Z7, Z23
+	VFMADD231PS.BCST 96(R9), Z7, Z23
 	VMULPS.BCST      gramLn2<>+0(SB), Z24, Z24
 	VFMADD231PS      Z24, Z7, Z7
 	JMP              distance_next7
@@ -2606,7 +2643,7 @@ five_halves7:
 	VBROADCASTSS     gramLn2<>+0(SB), Z26
 	VMULPS           Z24, Z26, Z26
 	VFMADD213PS      Z7, Z7, Z26
-	VFMADD231PS.BCST 96(R11), Z26, Z23
+	VFMADD231PS.BCST 96(R9), Z26, Z23
 	VMULPS           Z24, Z24, Z24
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z24, Z24
 	VFMADD213PS      Z26, Z24, Z7
@@ -2616,7 +2653,7 @@ distance_next7:
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VBROADCASTSS 32(R11), Z6
+	VBROADCASTSS 32(R9), Z6
 	VADDPS       Z8, Z6, Z3
 	VADDPS       Z9, Z6, Z4
 	VADDPS       Z10, Z6, Z5
@@ -2637,7 +2674,7 @@ root:
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z5, Z2, Z2
-	VBROADCASTSS 32(R11), Z25
+	VBROADCASTSS 32(R9), Z25
 	VADDPS       Z11, Z25, Z6
 	VADDPS       Z12, Z25, Z7
 	VADDPS       Z13, Z25, Z24
@@ -2658,7 +2695,7 @@ root:
 	VMULPS       Z6, Z3, Z3
 	VMULPS       Z7, Z4, Z4
 	VMULPS       Z24, Z5, Z5
-	VBROADCASTSS 32(R11), Z26
+	VBROADCASTSS 32(R9), Z26
 	VADDPS       Z14, Z26, Z24
 	VADDPS       Z15, Z26, Z25
 	VBROADCASTSS gramLargest<>+0(SB), Z26
@@ -2673,8 +2710,8 @@ root:
 	VFNMADD213PS Z26, Z7, Z25
 	VMULPS       Z24, Z6, Z6
 	VMULPS       Z25, Z7, Z7
-	MOVL         4(R11), R13
-	CMPL         R13, $0x01
+	MOVL         4(R9), R11
+	CMPL         R11, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
@@ -2692,331 +2729,304 @@ root:
 	VMULPS           Z4, Z28, Z28
 	VMULPS           Z5, Z29, Z29
 	VMULPS           Z6, Z30, Z30
-	VFMADD231PS.BCST 96(R11), Z24, Z16
-	VFMADD231PS.BCST 96(R11), Z25, Z17
-	VFMADD231PS.BCST 96(R11), Z26, Z18
-	VFMADD231PS.BCST 96(R11), Z27, Z19
-	VFMADD231PS.BCST 96(R11), Z28, Z20
-	VFMADD231PS.BCST 96(R11), Z29, Z21
-	VFMADD231PS.BCST 96(R11), Z30, Z22
+	VFMADD231PS.BCST 96(R9), Z24, Z16
+	VFMADD231PS.BCST 96(R9), Z25, Z17
+	VFMADD231PS.BCST 96(R9), Z26, Z18
+	VFMADD231PS.BCST 96(R9), Z27, Z19
+	VFMADD231PS.BCST 96(R9), Z28, Z20
+	VFMADD231PS.BCST 96(R9), Z29, Z21
+	VFMADD231PS.BCST 96(R9), Z30, Z22
 	VMULPS           Z7, Z7, Z24
 	VMULPS           Z7, Z24, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z23
+	VFMADD231PS.BCST 96(R9), Z24, Z23
 	JMP              value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
-	MOVL    4(R11), R13
+	MOVL    4(R9), R11
 	VMULPS  Z0, Z0, Z24
-	SHRL    $0x01, R13
+	SHRL    $0x01, R11
 	JCS     odd0
 	VMOVAPS Z24, Z0
-	DECL    R13
+	DECL    R11
 
 odd0:
 	JMP raise_next0
 
 raise0:
 	VMULPS Z24, Z0, Z0
-	DECL   R13
+	DECL   R11
 
 raise_next0:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise0
 	VMULPS           Z24, Z0, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z16
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z16
+	MOVL             4(R9), R11
 	VMULPS           Z1, Z1, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd1
 	VMOVAPS          Z24, Z1
-	DECL             R13
+	DECL             R11
 
 odd1:
 	JMP raise_next1
 
 raise1:
 	VMULPS Z24, Z1, Z1
-	DECL   R13
+	DECL   R11
 
 raise_next1:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise1
 	VMULPS           Z24, Z1, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z17
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z17
+	MOVL             4(R9), R11
 	VMULPS           Z2, Z2, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd2
 	VMOVAPS          Z24, Z2
-	DECL             R13
+	DECL             R11
 
 odd2:
 	JMP raise_next2
 
 raise2:
 	VMULPS Z24, Z2, Z2
-	DECL   R13
+	DECL   R11
 
 raise_next2:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise2
 	VMULPS           Z24, Z2, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z18
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z18
+	MOVL             4(R9), R11
 	VMULPS           Z3, Z3, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd3
 	VMOVAPS          Z24, Z3
-	DECL             R13
+	DECL             R11
 
 odd3:
 	JMP raise_next3
 
 raise3:
 	VMULPS Z24, Z3, Z3
-	DECL   R13
+	DECL   R11
 
 raise_next3:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise3
 	VMULPS           Z24, Z3, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z19
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z19
+	MOVL             4(R9), R11
 	VMULPS           Z4, Z4, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd4
 	VMOVAPS          Z24, Z4
-	DECL             R13
+	DECL             R11
 
 odd4:
 	JMP raise_next4
 
 raise4:
 	VMULPS Z24, Z4, Z4
-	DECL   R13
+	DECL   R11
 
 raise_next4:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise4
 	VMULPS           Z24, Z4, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z20
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z20
+	MOVL             4(R9), R11
 	VMULPS           Z5, Z5, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd5
 	VMOVAPS          Z24, Z5
-	DECL             R13
+	DECL             R11
 
 odd5:
 	JMP raise_next5
 
 raise5:
 	VMULPS Z24, Z5, Z5
-	DECL   R13
+	DECL   R11
 
 raise_next5:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise5
 	VMULPS           Z24, Z5, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z21
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z21
+	MOVL             4(R9), R11
 	VMULPS           Z6, Z6, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd6
 	VMOVAPS          Z24, Z6
-	DECL             R13
+	DECL             R11
 
 odd6:
 	JMP raise_next6
 
 raise6:
 	VMULPS Z24, Z6, Z6
-	DECL   R13
+	DECL   R11
 
 raise_next6:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise6
 	VMULPS           Z24, Z6, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z22
-	MOVL             4(R11), R13
+	VFMADD231PS.BCST 96(R9), Z24, Z22
+	MOVL             4(R9), R11
 	VMULPS           Z7, Z7, Z24
-	SHRL             $0x01, R13
+	SHRL             $0x01, R11
 	JCS              odd7
 	VMOVAPS          Z24, Z7
-	DECL             R13
+	DECL             R11
 
 odd7:
 	JMP raise_next7
 
 raise7:
 	VMULPS Z24, Z7, Z7
-	DECL   R13
+	DECL   R11
 
 raise_next7:
-	TESTL            R13, R13
+	TESTL            R11, R11
 	JNZ              raise7
 	VMULPS           Z24, Z7, Z24
-	VFMADD231PS.BCST 96(R11), Z24, Z23
+	VFMADD231PS.BCST 96(R9), Z24, Z23
 
 value:
-	CMPL      8(R11), $0x00
-	JEQ       weighted
-	VMOVAPS.Z Z0, K1, Z24
-	VADDPS    Z1, Z24, K2, Z24
-	VADDPS    (BX), Z24, Z24
-	VMOVUPS   Z24, (BX)
-	VMOVAPS.Z Z2, K1, Z24
-	VADDPS    Z3, Z24, K2, Z24
-	VADDPS    64(BX), Z24, Z24
-	VMOVUPS   Z24, 64(BX)
-	VMOVAPS.Z Z4, K1, Z24
-	VADDPS    Z5, Z24, K2, Z24
-	VADDPS    128(BX), Z24, Z24
-	VMOVUPS   Z24, 128(BX)
-	VMOVAPS.Z Z6, K1, Z24
-	VADDPS    Z7, Z24, K2, Z24
-	VADDPS    192(BX), Z24, Z24
-	VMOVUPS   Z24, 192(BX)
-	JMP       step_next
+	CMPL        8(R9), $0x00
+	JEQ         weighted
+	VMOVUPS     (BX), Z24
+	VFMADD231PS 128(BX), Z0, Z24
+	VFMADD231PS 192(BX), Z1, Z24
+	VFMADD231PS 256(BX), Z2, Z24
+	VFMADD231PS 320(BX), Z3, Z24
+	VMOVUPS     Z24, (BX)
+	VMOVUPS     64(BX), Z24
+	VFMADD231PS 128(BX), Z4, Z24
+	VFMADD231PS 192(BX), Z5, Z24
+	VFMADD231PS 256(BX), Z6, Z24
+	VFMADD231PS 320(BX), Z7, Z24
+	VMOVUPS     Z24, 64(BX)
+	JMP         step_next
 
 weighted:
-	VMOVAPS.Z   Z0, K1, Z24
-	VADDPS      Z1, Z24, K2, Z24
-	VMULPS.BCST 64(R11), Z24, Z24
-	VADDPS      (BX), Z24, Z24
-	VMOVUPS     Z24, (BX)
-	VMOVAPS.Z   Z2, K1, Z24
-	VADDPS      Z3, Z24, K2, Z24
-	VMULPS.BCST 64(R11), Z24, Z24
-	VADDPS      64(BX), Z24, Z24
-	VMOVUPS     Z24, 64(BX)
-	VMOVAPS.Z   Z4, K1, Z24
-	VADDPS      Z5, Z24, K2, Z24
-	VMULPS.BCST 64(R11), Z24, Z24
-	VADDPS      128(BX), Z24, Z24
-	VMOVUPS     Z24, 128(BX)
-	VMOVAPS.Z   Z6, K1, Z24
-	VADDPS      Z7, Z24, K2, Z24
-	VMULPS.BCST 64(R11), Z24, Z24
-	VADDPS      192(BX), Z24, Z24
-	VMOVUPS     Z24, 192(BX)
+	VXORPS       Z24, Z24, Z24
+	VFMADD231PS  128(BX), Z0, Z24
+	VFMADD231PS  192(BX), Z1, Z24
+	VFMADD231PS  256(BX), Z2, Z24
+	VFMADD231PS  320(BX), Z3, Z24
+	VBROADCASTSS 64(R9), Z25
+	VFMADD213PS  (BX), Z25, Z24
+	VMOVUPS      Z24, (BX)
+	VXORPS       Z24, Z24, Z24
+	VFMADD231PS  128(BX), Z4, Z24
+	VFMADD231PS  192(BX), Z5, Z24
+	VFMADD231PS  256(BX), Z6, Z24
+	VFMADD231PS  320(BX), Z7, Z24
+	VBROADCASTSS 64(R9), Z25
+	VFMADD213PS  64(BX), Z25, Z24
+	VMOVUPS      Z24, 64(BX)
 
 step_next:
-	ADDQ      $+160, R11
-	DECQ      R12
-	JNZ       step
-	MOVQ      AX, R11
-	MOVQ      R9, R12
-	MOVQ      BX, R13
-	VMOVAPS.Z Z16, K1, Z16
-	VMOVAPS.Z Z17, K2, Z17
-	VMOVAPS.Z Z18, K1, Z18
-	VMOVAPS.Z Z19, K2, Z19
-	VMOVAPS.Z Z20, K1, Z20
-	VMOVAPS.Z Z21, K2, Z21
-	VMOVAPS.Z Z22, K1, Z22
-	VMOVAPS.Z Z23, K2, Z23
-	MOVQ      dim+88(FP), R14
+	ADDQ   $+160, R9
+	DECQ   R10
+	JNZ    step
+	MOVQ   AX, R9
+	MOVQ   DI, R10
+	MOVQ   BX, R11
+	CMPQ   valid+88(FP), $0x04
+	JE     all
+	VMULPS 128(BX), Z16, Z16
+	VMULPS 192(BX), Z17, Z17
+	VMULPS 256(BX), Z18, Z18
+	VMULPS 320(BX), Z19, Z19
+	VMULPS 128(BX), Z20, Z20
+	VMULPS 192(BX), Z21, Z21
+	VMULPS 256(BX), Z22, Z22
+	VMULPS 320(BX), Z23, Z23
+
+all:
+	MOVQ gradDim+104(FP), R12
+	JMP  gradient_next
 
 gradient:
-	VMOVUPS.Z     (R12), K1, Z0
-	VSUBPS.BCST   (R11), Z0, Z1
-	VMOVUPS       256(R13), Z2
-	VFNMADD231PS  Z16, Z1, Z2
-	VMOVUPS       Z2, 256(R13)
-	VSUBPS.BCST   4(R11), Z0, Z1
-	VMOVUPS       320(R13), Z2
-	VFNMADD231PS  Z18, Z1, Z2
-	VMOVUPS       Z2, 320(R13)
-	VSUBPS.BCST   8(R11), Z0, Z1
-	VMOVUPS       384(R13), Z2
-	VFNMADD231PS  Z20, Z1, Z2
-	VMOVUPS       Z2, 384(R13)
-	VSUBPS.BCST   12(R11), Z0, Z0
-	VMOVUPS       448(R13), Z1
-	VFNMADD231PS  Z22, Z0, Z1
-	VMOVUPS       Z1, 448(R13)
-	VMOVUPS.Z     64(R12), K2, Z0
-	VSUBPS.BCST   (R11), Z0, Z1
-	VMOVUPS       256(R13), Z2
-	VFNMADD231PS  Z17, Z1, Z2
-	VMOVUPS       Z2, 256(R13)
-	VSUBPS.BCST   4(R11), Z0, Z1
-	VMOVUPS       320(R13), Z2
-	VFNMADD231PS  Z19, Z1, Z2
-	VMOVUPS       Z2, 320(R13)
-	VSUBPS.BCST   8(R11), Z0, Z1
-	VMOVUPS       384(R13), Z2
-	VFNMADD231PS  Z21, Z1, Z2
-	VMOVUPS       Z2, 384(R13)
-	VSUBPS.BCST   12(R11), Z0, Z0
-	VMOVUPS       448(R13), Z1
-	VFNMADD231PS  Z23, Z0, Z1
-	VMOVUPS       Z1, 448(R13)
-	ADDQ          CX, R11
-	ADDQ          DX, R12
-	ADDQ          $+256, R13
-	DECQ          R14
-	JNZ           gradient
-	ADDQ          $+128, R9
-	SUBQ          $+32, R10
-	JGT           block
-	VMOVUPS       (BX), Z0
-	VMOVUPS       64(BX), Z1
-	VMOVUPS       128(BX), Z2
-	VMOVUPS       192(BX), Z3
-	VUNPCKHPS     Z1, Z0, Z4
-	VUNPCKLPS     Z1, Z0, Z0
-	VADDPS        Z4, Z0, Z0
-	VUNPCKHPS     Z3, Z2, Z1
-	VUNPCKLPS     Z3, Z2, Z2
-	VADDPS        Z1, Z2, Z2
-	VUNPCKHPD     Z2, Z0, Z1
-	VUNPCKLPD     Z2, Z0, Z0
-	VADDPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VADDPS        (SI), X0, X0
-	VMOVUPS       X0, (SI)
-	MOVQ          BX, R9
-	MOVQ          DI, R10
-	MOVQ          gradStride+32(FP), R11
-	SHLQ          $0x02, R11
-	MOVQ          dim+88(FP), R12
+	VMOVUPS.Z   (R9), K1, Z0
+	VMOVUPS     1536(R11), Z1
+	VSUBPS.BCST (R10), Z0, Z2
+	VFMADD231PS Z16, Z2, Z1
+	VSUBPS.BCST 4(R10), Z0, Z2
+	VFMADD231PS Z17, Z2, Z1
+	VSUBPS.BCST 8(R10), Z0, Z2
+	VFMADD231PS Z18, Z2, Z1
+	VSUBPS.BCST 12(R10), Z0, Z0
+	VFMADD231PS Z19, Z0, Z1
+	VMOVUPS     Z1, 1536(R11)
+	VMOVUPS.Z   64(R9), K2, Z0
+	VMOVUPS     1600(R11), Z1
+	VSUBPS.BCST (R10), Z0, Z2
+	VFMADD231PS Z20, Z2, Z1
+	VSUBPS.BCST 4(R10), Z0, Z2
+	VFMADD231PS Z21, Z2, Z1
+	VSUBPS.BCST 8(R10), Z0, Z2
+	VFMADD231PS Z22, Z2, Z1
+	VSUBPS.BCST 12(R10), Z0, Z0
+	VFMADD231PS Z23, Z0, Z1
+	VMOVUPS     Z1, 1600(R11)
+	ADDQ        CX, R9
+	ADDQ        DX, R10
+	ADDQ        $+128, R11
+	DECQ        R12
+
+gradient_next:
+	TESTQ     R12, R12
+	JNZ       gradient
+	ADDQ      $+16, DI
+	SUBQ      $+4, R8
+	JGT       block
+	MOVQ      rows+56(FP), DI
+	SUBQ      SI, DI
+	MOVQ      value+16(FP), R8
+	LEAQ      (R8)(DI*4), R8
+	VMOVUPS   (BX), Z0
+	VMOVUPS.Z (R8), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (R8)
+	VMOVUPS   64(BX), Z0
+	VMOVUPS.Z 64(R8), K2, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, 64(R8)
+	MOVQ      BX, R8
+	MOVQ      grad+24(FP), R9
+	MOVQ      gradStride+32(FP), R10
+	SHLQ      $0x02, R10
+	LEAQ      (R9)(DI*4), R9
+	MOVQ      gradDim+104(FP), DI
+	JMP       store_next
 
 store:
-	VMOVUPS       256(R9), Z0
-	VMOVUPS       320(R9), Z1
-	VMOVUPS       384(R9), Z2
-	VMOVUPS       448(R9), Z3
-	VUNPCKHPS     Z1, Z0, Z4
-	VUNPCKLPS     Z1, Z0, Z0
-	VADDPS        Z4, Z0, Z0
-	VUNPCKHPS     Z3, Z2, Z1
-	VUNPCKLPS     Z3, Z2, Z2
-	VADDPS        Z1, Z2, Z2
-	VUNPCKHPD     Z2, Z0, Z1
-	VUNPCKLPD     Z2, Z0, Z0
-	VADDPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VADDPS        (R10), X0, X0
-	VMOVUPS       X0, (R10)
-	ADDQ          $+256, R9
-	ADDQ          R11, R10
-	DECQ          R12
-	JNZ           store
-	ADDQ          $+16, SI
-	ADDQ          $+16, DI
-	ADDQ          $+16, AX
-	SUBQ          $+4, R8
-	JGT           row
-	VLDMXCSR      (SP)
+	VMOVUPS   1536(R8), Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (R9)
+	VMOVUPS   1600(R8), Z0
+	VMOVUPS.Z 64(R9), K2, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, 64(R9)
+	ADDQ      $+128, R8
+	ADDQ      R10, R9
+	DECQ      DI
+
+store_next:
+	TESTQ    DI, DI
+	JNZ      store
+	ADDQ     $+128, AX
+	SUBQ     $+32, SI
+	JGT      row
+	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
@@ -5271,9 +5281,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, dim int, scratch *float32)
+// func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, valid int, dim int, gradDim int, scratch *float32)
 // Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·kernelSumsAVX2(SB), NOSPLIT, $8-104
+TEXT ·kernelSumsAVX2(SB), NOSPLIT, $8-120
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -5284,52 +5294,143 @@ TEXT ·kernelSumsAVX2(SB), NOSPLIT, $8-104
 	SHLQ     $0x02, CX
 	MOVQ     yStride+72(FP), DX
 	SHLQ     $0x02, DX
-	MOVQ     scratch+96(FP), BX
-	MOVQ     value+16(FP), SI
-	MOVQ     grad+24(FP), DI
-	MOVQ     rows+56(FP), R8
+	MOVQ     scratch+112(FP), BX
+	MOVQ     rows+56(FP), SI
+	MOVQ     valid+88(FP), DI
+	VMOVUPS  gramOne<>+0(SB), Y0
+	VXORPS   Y1, Y1, Y1
+	VMOVUPS  Y0, 64(BX)
+	CMPQ     DI, $0x00
+	JG       valid0
+	VMOVUPS  Y1, 64(BX)
 
+valid0:
+	VMOVUPS Y0, 96(BX)
+	CMPQ    DI, $0x01
+	JG      valid1
+	VMOVUPS Y1, 96(BX)
+
+valid1:
+	VMOVUPS Y0, 128(BX)
+	CMPQ    DI, $0x02
+	JG      valid2
+	VMOVUPS Y1, 128(BX)
+
+valid2:
+	VMOVUPS Y0, 160(BX)
+	CMPQ    DI, $0x03
+	JG      valid3
+	VMOVUPS Y1, 160(BX)
+
+valid3:
 row:
-	MOVQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	MOVQ   dim+88(FP), R10
-
-clear:
-	VMOVUPS Y0, 768(R9)
-	VMOVUPS Y0, 800(R9)
-	VMOVUPS Y0, 832(R9)
-	VMOVUPS Y0, 864(R9)
-	ADDQ    $+128, R9
-	DECQ    R10
-	JNZ     clear
-	MOVQ    y+64(FP), R9
-	MOVQ    cols+80(FP), R10
+	LEAQ    gramLaneMask<>+0(SB), R9
+	MOVQ    $0x00000008, R8
+	XORQ    R10, R10
+	LEAQ    (SI), DI
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	TESTQ   DI, DI
+	CMOVQLT R10, DI
+	NEGQ    DI
+	VMOVUPS 32(R9)(DI*4), Y0
+	VMOVUPS Y0, 192(BX)
+	LEAQ    -8(SI), DI
+	CMPQ    DI, R8
+	CMOVQGT R8, DI
+	TESTQ   DI, DI
+	CMOVQLT R10, DI
+	NEGQ    DI
+	VMOVUPS 32(R9)(DI*4), Y0
+	VMOVUPS Y0, 224(BX)
+	MOVQ    BX, DI
 	VXORPS  Y0, Y0, Y0
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
+	MOVQ    gradDim+104(FP), R8
+	JMP     clear_next
+
+clear:
+	VMOVUPS Y0, 768(DI)
+	VMOVUPS Y0, 800(DI)
+	ADDQ    $+64, DI
+	DECQ    R8
+
+clear_next:
+	TESTQ R8, R8
+	JNZ   clear
+	MOVQ  y+64(FP), DI
+	MOVQ  cols+80(FP), R8
 
 block:
-	LEAQ    gramLaneMask<>+0(SB), R13
-	MOVQ    $0x00000008, R12
-	XORQ    R14, R14
-	LEAQ    (R10), R11
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   AX, R9
+	MOVQ   DI, R10
+	MOVQ   dim+96(FP), R11
+	JMP    distance_next
+
+distance:
+	VMOVUPS      192(BX), Y8
+	VMASKMOVPS   (R9), Y8, Y8
+	VBROADCASTSS (R10), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y0
+	VBROADCASTSS 4(R10), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y1
+	VBROADCASTSS 8(R10), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y2
+	VBROADCASTSS 12(R10), Y9
+	VSUBPS       Y9, Y8, Y8
+	VFMADD231PS  Y8, Y8, Y3
+	VMOVUPS      224(BX), Y8
+	VMASKMOVPS   32(R9), Y8, Y8
+	VBROADCASTSS (R10), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y4
+	VBROADCASTSS 4(R10), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y5
+	VBROADCASTSS 8(R10), Y9
+	VSUBPS       Y9, Y8, Y9
+	VFMADD231PS  Y9, Y9, Y6
+	VBROADCASTSS 12(R10), Y9
+	VSUBPS       Y9, Y8, Y8
+	VFMADD231PS  Y8, Y8, Y7
+	ADDQ         CX, R9
+	ADDQ         DX, R10
+	DECQ         R11
+
+distance_next:
 	TESTQ   R11, R11
-	CMOVQLT R14, R11
-	NEGQ    R11
-	VMOVUPS 32(R13)(R11*4), Y0
-	VMOVUPS Y0, 128(BX)
-	LEAQ    -8(R10), R11
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	TESTQ   R11, R11
-	CMOVQLT R14, R11
-	NEGQ    R11
-	VMOVUPS 32(R13)(R11*4), Y0
-	VMOVUPS Y0, 160(BX)
+	JNZ     distance
+	VMOVUPS Y0, 256(BX)
+	VMOVUPS Y1, 288(BX)
+	VMOVUPS Y2, 320(BX)
+	VMOVUPS Y3, 352(BX)
+	VMOVUPS Y4, 384(BX)
+	VMOVUPS Y5, 416(BX)
+	VMOVUPS Y6, 448(BX)
+	VMOVUPS Y7, 480(BX)
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 512(BX)
+	VMOVUPS Y0, 544(BX)
+	VMOVUPS Y0, 576(BX)
+	VMOVUPS Y0, 608(BX)
+	VMOVUPS Y0, 640(BX)
+	VMOVUPS Y0, 672(BX)
+	VMOVUPS Y0, 704(BX)
+	VMOVUPS Y0, 736(BX)
+	MOVQ    steps+0(FP), R9
+	MOVQ    count+8(FP), R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -5338,83 +5439,19 @@ block:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    AX, R11
-	MOVQ    R9, R12
-	MOVQ    dim+88(FP), R13
-
-distance:
-	VMOVUPS      128(BX), Y8
-	VMASKMOVPS   (R12), Y8, Y8
-	VBROADCASTSS (R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y0
-	VBROADCASTSS 4(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y2
-	VBROADCASTSS 8(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y4
-	VBROADCASTSS 12(R11), Y9
-	VSUBPS       Y9, Y8, Y8
-	VFMADD231PS  Y8, Y8, Y6
-	VMOVUPS      160(BX), Y8
-	VMASKMOVPS   32(R12), Y8, Y8
-	VBROADCASTSS (R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y1
-	VBROADCASTSS 4(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y3
-	VBROADCASTSS 8(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VFMADD231PS  Y9, Y9, Y5
-	VBROADCASTSS 12(R11), Y9
-	VSUBPS       Y9, Y8, Y8
-	VFMADD231PS  Y8, Y8, Y7
-	ADDQ         CX, R11
-	ADDQ         DX, R12
-	DECQ         R13
-	JNZ          distance
-	VMOVUPS      Y0, 256(BX)
-	VMOVUPS      Y1, 288(BX)
-	VMOVUPS      Y2, 320(BX)
-	VMOVUPS      Y3, 352(BX)
-	VMOVUPS      Y4, 384(BX)
-	VMOVUPS      Y5, 416(BX)
-	VMOVUPS      Y6, 448(BX)
-	VMOVUPS      Y7, 480(BX)
-	VXORPS       Y0, Y0, Y0
-	VMOVUPS      Y0, 512(BX)
-	VMOVUPS      Y0, 544(BX)
-	VMOVUPS      Y0, 576(BX)
-	VMOVUPS      Y0, 608(BX)
-	VMOVUPS      Y0, 640(BX)
-	VMOVUPS      Y0, 672(BX)
-	VMOVUPS      Y0, 704(BX)
-	VMOVUPS      Y0, 736(BX)
-	MOVQ         steps+0(FP), R11
-	MOVQ         count+8(FP), R12
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
 
 step:
-	MOVL (R11), R13
-	CMPL R13, $0x01
+	MOVL (R9), R11
+	CMPL R11, $0x01
 	JEQ  power
-	CMPL R13, $0x02
+	CMPL R11, $0x02
 	JEQ  root
-	CMPL R13, $0x03
+	CMPL R11, $0x03
 	JEQ  general
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VMOVUPS     32(R11), Y9
+	VMOVUPS     32(R9), Y9
 	VMULPS      256(BX), Y9, Y3
 	VMULPS      288(BX), Y9, Y4
 	VMULPS      320(BX), Y9, Y5
@@ -5460,7 +5497,7 @@ step:
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y2, Y2
-	VMOVUPS     32(R11), Y12
+	VMOVUPS     32(R9), Y12
 	VMULPS      352(BX), Y12, Y6
 	VMULPS      384(BX), Y12, Y7
 	VMULPS      416(BX), Y12, Y8
@@ -5506,7 +5543,7 @@ step:
 	VCVTPS2DQ   Y11, Y11
 	VPSLLD      $0x17, Y11, Y11
 	VPADDD      Y11, Y5, Y5
-	VMOVUPS     32(R11), Y12
+	VMOVUPS     32(R9), Y12
 	VMULPS      448(BX), Y12, Y8
 	VMULPS      480(BX), Y12, Y9
 	VMOVUPS     gramLowest<>+0(SB), Y12
@@ -5543,7 +5580,7 @@ step:
 
 power:
 	// y = y^(2^count)
-	MOVL 4(R11), R13
+	MOVL 4(R9), R11
 	JMP  square_next
 
 square:
@@ -5555,42 +5592,42 @@ square:
 	VMULPS Y5, Y5, Y5
 	VMULPS Y6, Y6, Y6
 	VMULPS Y7, Y7, Y7
-	DECL   R13
+	DECL   R11
 
 square_next:
-	TESTL R13, R13
+	TESTL R11, R11
 	JNZ   square
 
 slope:
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 512(BX), Y0, Y8
 	VMOVUPS     Y8, 512(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 544(BX), Y1, Y8
 	VMOVUPS     Y8, 544(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 576(BX), Y2, Y8
 	VMOVUPS     Y8, 576(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 608(BX), Y3, Y8
 	VMOVUPS     Y8, 608(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 640(BX), Y4, Y8
 	VMOVUPS     Y8, 640(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 672(BX), Y5, Y8
 	VMOVUPS     Y8, 672(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 704(BX), Y6, Y8
 	VMOVUPS     Y8, 704(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 736(BX), Y7, Y8
 	VMOVUPS     Y8, 736(BX)
 	JMP         value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VMOVUPS 32(R11), Y1
+	VMOVUPS 32(R9), Y1
 	VADDPS  256(BX), Y1, Y1
 	VMOVUPS gramLargest<>+0(SB), Y2
 	VMINPS  Y1, Y2, Y1
@@ -5617,7 +5654,7 @@ general:
 	VMULPS      Y0, Y3, Y3
 	VFMADD213PS Y0, Y0, Y3
 	VFMADD231PS gramLog2e<>+0(SB), Y3, Y2
-	VMULPS      128(R11), Y2, Y2
+	VMULPS      128(R9), Y2, Y2
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y3
@@ -5640,10 +5677,10 @@ general:
 	VXORPS      Y3, Y3, Y3
 	VFMADD231PS Y3, Y1, Y0
 	VDIVPS      Y1, Y0, Y3
-	VMOVUPS     96(R11), Y1
+	VMOVUPS     96(R9), Y1
 	VFMADD213PS 512(BX), Y3, Y1
 	VMOVUPS     Y1, 512(BX)
-	VMOVUPS     32(R11), Y2
+	VMOVUPS     32(R9), Y2
 	VADDPS      288(BX), Y2, Y2
 	VMOVUPS     gramLargest<>+0(SB), Y3
 	VMINPS      Y2, Y3, Y2
@@ -5670,7 +5707,7 @@ general:
 	VMULPS      Y1, Y4, Y4
 	VFMADD213PS Y1, Y1, Y4
 	VFMADD231PS gramLog2e<>+0(SB), Y4, Y3
-	VMULPS      128(R11), Y3, Y3
+	VMULPS      128(R9), Y3, Y3
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y4
@@ -5693,10 +5730,10 @@ general:
 	VXORPS      Y4, Y4, Y4
 	VFMADD231PS Y4, Y2, Y1
 	VDIVPS      Y2, Y1, Y4
-	VMOVUPS     96(R11), Y2
+	VMOVUPS     96(R9), Y2
 	VFMADD213PS 544(BX), Y4, Y2
 	VMOVUPS     Y2, 544(BX)
-	VMOVUPS     32(R11), Y3
+	VMOVUPS     32(R9), Y3
 	VADDPS      320(BX), Y3, Y3
 	VMOVUPS     gramLargest<>+0(SB), Y4
 	VMINPS      Y3, Y4, Y3
@@ -5723,7 +5760,7 @@ general:
 	VMULPS      Y2, Y5, Y5
 	VFMADD213PS Y2, Y2, Y5
 	VFMADD231PS gramLog2e<>+0(SB), Y5, Y4
-	VMULPS      128(R11), Y4, Y4
+	VMULPS      128(R9), Y4, Y4
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y5
@@ -5746,10 +5783,10 @@ general:
 	VXORPS      Y5, Y5, Y5
 	VFMADD231PS Y5, Y3, Y2
 	VDIVPS      Y3, Y2, Y5
-	VMOVUPS     96(R11), Y3
+	VMOVUPS     96(R9), Y3
 	VFMADD213PS 576(BX), Y5, Y3
 	VMOVUPS     Y3, 576(BX)
-	VMOVUPS     32(R11), Y4
+	VMOVUPS     32(R9), Y4
 	VADDPS      352(BX), Y4, Y4
 	VMOVUPS     gramLargest<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
@@ -5776,7 +5813,7 @@ general:
 	VMULPS      Y3, Y6, Y6
 	VFMADD213PS Y3, Y3, Y6
 	VFMADD231PS gramLog2e<>+0(SB), Y6, Y5
-	VMULPS      128(R11), Y5, Y5
+	VMULPS      128(R9), Y5, Y5
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y6
@@ -5799,10 +5836,10 @@ general:
 	VXORPS      Y6, Y6, Y6
 	VFMADD231PS Y6, Y4, Y3
 	VDIVPS      Y4, Y3, Y6
-	VMOVUPS     96(R11), Y4
+	VMOVUPS     96(R9), Y4
 	VFMADD213PS 608(BX), Y6, Y4
 	VMOVUPS     Y4, 608(BX)
-	VMOVUPS     32(R11), Y5
+	VMOVUPS     32(R9), Y5
 	VADDPS      384(BX), Y5, Y5
 	VMOVUPS     gramLargest<>+0(SB), Y6
 	VMINPS      Y5, Y6, Y5
@@ -5829,7 +5866,7 @@ general:
 	VMULPS      Y4, Y7, Y7
 	VFMADD213PS Y4, Y4, Y7
 	VFMADD231PS gramLog2e<>+0(SB), Y7, Y6
-	VMULPS      128(R11), Y6, Y6
+	VMULPS      128(R9), Y6, Y6
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y7
@@ -5852,10 +5889,10 @@ general:
 	VXORPS      Y7, Y7, Y7
 	VFMADD231PS Y7, Y5, Y4
 	VDIVPS      Y5, Y4, Y7
-	VMOVUPS     96(R11), Y5
+	VMOVUPS     96(R9), Y5
 	VFMADD213PS 640(BX), Y7, Y5
 	VMOVUPS     Y5, 640(BX)
-	VMOVUPS     32(R11), Y6
+	VMOVUPS     32(R9), Y6
 	VADDPS      416(BX), Y6, Y6
 	VMOVUPS     gramLargest<>+0(SB), Y7
 	VMINPS      Y6, Y7, Y6
@@ -5882,7 +5919,7 @@ general:
 	VMULPS      Y5, Y8, Y8
 	VFMADD213PS Y5, Y5, Y8
 	VFMADD231PS gramLog2e<>+0(SB), Y8, Y7
-	VMULPS      128(R11), Y7, Y7
+	VMULPS      128(R9), Y7, Y7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y8
@@ -5905,10 +5942,10 @@ general:
 	VXORPS      Y8, Y8, Y8
 	VFMADD231PS Y8, Y6, Y5
 	VDIVPS      Y6, Y5, Y8
-	VMOVUPS     96(R11), Y6
+	VMOVUPS     96(R9), Y6
 	VFMADD213PS 672(BX), Y8, Y6
 	VMOVUPS     Y6, 672(BX)
-	VMOVUPS     32(R11), Y7
+	VMOVUPS     32(R9), Y7
 	VADDPS      448(BX), Y7, Y7
 	VMOVUPS     gramLargest<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
@@ -5935,7 +5972,7 @@ general:
 	VMULPS      Y6, Y9, Y9
 	VFMADD213PS Y6, Y6, Y9
 	VFMADD231PS gramLog2e<>+0(SB), Y9, Y8
-	VMULPS      128(R11), Y8, Y8
+	VMULPS      128(R9), Y8, Y8
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y9
@@ -5958,10 +5995,10 @@ general:
 	VXORPS      Y9, Y9, Y9
 	VFMADD231PS Y9, Y7, Y6
 	VDIVPS      Y7, Y6, Y9
-	VMOVUPS     96(R11), Y7
+	VMOVUPS     96(R9), Y7
 	VFMADD213PS 704(BX), Y9, Y7
 	VMOVUPS     Y7, 704(BX)
-	VMOVUPS     32(R11), Y8
+	VMOVUPS     32(R9), Y8
 	VADDPS      480(BX), Y8, Y8
 	VMOVUPS     gramLargest<>+0(SB), Y9
 	VMINPS      Y8, Y9, Y8
@@ -5988,7 +6025,7 @@ general:
 	VMULPS      Y7, Y10, Y10
 	VFMADD213PS Y7, Y7, Y10
 	VFMADD231PS gramLog2e<>+0(SB), Y10, Y9
-	VMULPS      128(R11), Y9, Y9
+	VMULPS      128(R9), Y9, Y9
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VMOVUPS     gramLowest<>+0(SB), Y10
@@ -6011,14 +6048,14 @@ general:
 	VXORPS      Y10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y7
 	VDIVPS      Y8, Y7, Y10
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 736(BX), Y10, Y8
 	VMOVUPS     Y8, 736(BX)
 	JMP         value
 
 matern:
 	// y = 2^-x P(x) with x = (c d²)^(1/2)
-	VMOVUPS     32(R11), Y1
+	VMOVUPS     32(R9), Y1
 	VMULPS      256(BX), Y1, Y1
 	VSQRTPS     Y1, Y1
 	VMOVUPS     gramFarthest<>+0(SB), Y2
@@ -6035,20 +6072,20 @@ matern:
 	VCVTPS2DQ   Y3, Y3
 	VPSLLD      $0x17, Y3, Y3
 	VPADDD      Y3, Y0, Y0
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves0
 	JHI         five_halves0
 	VMOVUPS     gramNearest<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y2
 	VDIVPS      Y2, Y0, Y2
-	VMOVUPS     96(R11), Y1
+	VMOVUPS     96(R9), Y1
 	VFMADD213PS 512(BX), Y2, Y1
 	VMOVUPS     Y1, 512(BX)
 	JMP         distance_next0
 
 three_halves0:
-	VMOVUPS     96(R11), Y2
+	VMOVUPS     96(R9), Y2
 	VFMADD213PS 512(BX), Y0, Y2
 	VMOVUPS     Y2, 512(BX)
 	VMULPS      gramLn2<>+0(SB), Y1, Y1
@@ -6059,7 +6096,7 @@ five_halves0:
 	VMOVUPS     gramLn2<>+0(SB), Y2
 	VMULPS      Y1, Y2, Y2
 	VFMADD213PS Y0, Y0, Y2
-	VMOVUPS     96(R11), Y3
+	VMOVUPS     96(R9), Y3
 	VFMADD213PS 512(BX), Y2, Y3
 	VMOVUPS     Y3, 512(BX)
 	VMULPS      Y1, Y1, Y1
@@ -6067,7 +6104,7 @@ five_halves0:
 	VFMADD213PS Y2, Y1, Y0
 
 distance_next0:
-	VMOVUPS     32(R11), Y2
+	VMOVUPS     32(R9), Y2
 	VMULPS      288(BX), Y2, Y2
 	VSQRTPS     Y2, Y2
 	VMOVUPS     gramFarthest<>+0(SB), Y3
@@ -6084,20 +6121,20 @@ distance_next0:
 	VCVTPS2DQ   Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
 	VPADDD      Y4, Y1, Y1
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves1
 	JHI         five_halves1
 	VMOVUPS     gramNearest<>+0(SB), Y3
 	VMAXPS      Y2, Y3, Y3
 	VDIVPS      Y3, Y1, Y3
-	VMOVUPS     96(R11), Y2
+	VMOVUPS     96(R9), Y2
 	VFMADD213PS 544(BX), Y3, Y2
 	VMOVUPS     Y2, 544(BX)
 	JMP         distance_next1
 
 three_halves1:
-	VMOVUPS     96(R11), Y3
+	VMOVUPS     96(R9), Y3
 	VFMADD213PS 544(BX), Y1, Y3
 	VMOVUPS     Y3, 544(BX)
 	VMULPS      gramLn2<>+0(SB), Y2, Y2
@@ -6108,7 +6145,7 @@ five_halves1:
 	VMOVUPS     gramLn2<>+0(SB), Y3
 	VMULPS      Y2, Y3, Y3
 	VFMADD213PS Y1, Y1, Y3
-	VMOVUPS     96(R11), Y4
+	VMOVUPS     96(R9), Y4
 	VFMADD213PS 544(BX), Y3, Y4
 	VMOVUPS     Y4, 544(BX)
 	VMULPS      Y2, Y2, Y2
@@ -6116,7 +6153,7 @@ five_halves1:
 	VFMADD213PS Y3, Y2, Y1
 
 distance_next1:
-	VMOVUPS     32(R11), Y3
+	VMOVUPS     32(R9), Y3
 	VMULPS      320(BX), Y3, Y3
 	VSQRTPS     Y3, Y3
 	VMOVUPS     gramFarthest<>+0(SB), Y4
@@ -6133,20 +6170,20 @@ distance_next1:
 	VCVTPS2DQ   Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VPADDD      Y5, Y2, Y2
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves2
 	JHI         five_halves2
 	VMOVUPS     gramNearest<>+0(SB), Y4
 	VMAXPS      Y3, Y4, Y4
 	VDIVPS      Y4, Y2, Y4
-	VMOVUPS     96(R11), Y3
+	VMOVUPS     96(R9), Y3
 	VFMADD213PS 576(BX), Y4, Y3
 	VMOVUPS     Y3, 576(BX)
 	JMP         distance_next2
 
 three_halves2:
-	VMOVUPS     96(R11), Y4
+	VMOVUPS     96(R9), Y4
 	VFMADD213PS 576(BX), Y2, Y4
 	VMOVUPS     Y4, 576(BX)
 	VMULPS      gramLn2<>+0(SB), Y3, Y3
@@ -6157,7 +6194,7 @@ five_halves2:
 	VMOVUPS     gramLn2<>+0(SB), Y4
 	VMULPS      Y3, Y4, Y4
 	VFMADD213PS Y2, Y2, Y4
-	VMOVUPS     96(R11), Y5
+	VMOVUPS     96(R9), Y5
 	VFMADD213PS 576(BX), Y4, Y5
 	VMOVUPS     Y5, 576(BX)
 	VMULPS      Y3, Y3, Y3
@@ -6165,7 +6202,7 @@ five_halves2:
 	VFMADD213PS Y4, Y3, Y2
 
 distance_next2:
-	VMOVUPS     32(R11), Y4
+	VMOVUPS     32(R9), Y4
 	VMULPS      352(BX), Y4, Y4
 	VSQRTPS     Y4, Y4
 	VMOVUPS     gramFarthest<>+0(SB), Y5
@@ -6182,20 +6219,20 @@ distance_next2:
 	VCVTPS2DQ   Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
 	VPADDD      Y6, Y3, Y3
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves3
 	JHI         five_halves3
 	VMOVUPS     gramNearest<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y5
 	VDIVPS      Y5, Y3, Y5
-	VMOVUPS     96(R11), Y4
+	VMOVUPS     96(R9), Y4
 	VFMADD213PS 608(BX), Y5, Y4
 	VMOVUPS     Y4, 608(BX)
 	JMP         distance_next3
 
 three_halves3:
-	VMOVUPS     96(R11), Y5
+	VMOVUPS     96(R9), Y5
 	VFMADD213PS 608(BX), Y3, Y5
 	VMOVUPS     Y5, 608(BX)
 	VMULPS      gramLn2<>+0(SB), Y4, Y4
@@ -6206,7 +6243,7 @@ five_halves3:
 	VMOVUPS     gramLn2<>+0(SB), Y5
 	VMULPS      Y4, Y5, Y5
 	VFMADD213PS Y3, Y3, Y5
-	VMOVUPS     96(R11), Y6
+	VMOVUPS     96(R9), Y6
 	VFMADD213PS 608(BX), Y5, Y6
 	VMOVUPS     Y6, 608(BX)
 	VMULPS      Y4, Y4, Y4
@@ -6214,7 +6251,7 @@ five_halves3:
 	VFMADD213PS Y5, Y4, Y3
 
 distance_next3:
-	VMOVUPS     32(R11), Y5
+	VMOVUPS     32(R9), Y5
 	VMULPS      384(BX), Y5, Y5
 	VSQRTPS     Y5, Y5
 	VMOVUPS     gramFarthest<>+0(SB), Y6
@@ -6231,20 +6268,20 @@ distance_next3:
 	VCVTPS2DQ   Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VPADDD      Y7, Y4, Y4
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves4
 	JHI         five_halves4
 	VMOVUPS     gramNearest<>+0(SB), Y6
 	VMAXPS      Y5, Y6, Y6
 	VDIVPS      Y6, Y4, Y6
-	VMOVUPS     96(R11), Y5
+	VMOVUPS     96(R9), Y5
 	VFMADD213PS 640(BX), Y6, Y5
 	VMOVUPS     Y5, 640(BX)
 	JMP         distance_next4
 
 three_halves4:
-	VMOVUPS     96(R11), Y6
+	VMOVUPS     96(R9), Y6
 	VFMADD213PS 640(BX), Y4, Y6
 	VMOVUPS     Y6, 640(BX)
 	VMULPS      gramLn2<>+0(SB), Y5, Y5
@@ -6255,7 +6292,7 @@ five_halves4:
 	VMOVUPS     gramLn2<>+0(SB), Y6
 	VMULPS      Y5, Y6, Y6
 	VFMADD213PS Y4, Y4, Y6
-	VMOVUPS     96(R11), Y7
+	VMOVUPS     96(R9), Y7
 	VFMADD213PS 640(BX), Y6, Y7
 	VMOVUPS     Y7, 640(BX)
 	VMULPS      Y5, Y5, Y5
@@ -6263,7 +6300,7 @@ five_halves4:
 	VFMADD213PS Y6, Y5, Y4
 
 distance_next4:
-	VMOVUPS     32(R11), Y6
+	VMOVUPS     32(R9), Y6
 	VMULPS      416(BX), Y6, Y6
 	VSQRTPS     Y6, Y6
 	VMOVUPS     gramFarthest<>+0(SB), Y7
@@ -6280,20 +6317,20 @@ distance_next4:
 	VCVTPS2DQ   Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y5, Y5
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves5
 	JHI         five_halves5
 	VMOVUPS     gramNearest<>+0(SB), Y7
 	VMAXPS      Y6, Y7, Y7
 	VDIVPS      Y7, Y5, Y7
-	VMOVUPS     96(R11), Y6
+	VMOVUPS     96(R9), Y6
 	VFMADD213PS 672(BX), Y7, Y6
 	VMOVUPS     Y6, 672(BX)
 	JMP         distance_next5
 
 three_halves5:
-	VMOVUPS     96(R11), Y7
+	VMOVUPS     96(R9), Y7
 	VFMADD213PS 672(BX), Y5, Y7
 	VMOVUPS     Y7, 672(BX)
 	VMULPS      gramLn2<>+0(SB), Y6, Y6
@@ -6304,7 +6341,7 @@ five_halves5:
 	VMOVUPS     gramLn2<>+0(SB), Y7
 	VMULPS      Y6, Y7, Y7
 	VFMADD213PS Y5, Y5, Y7
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 672(BX), Y7, Y8
 	VMOVUPS     Y8, 672(BX)
 	VMULPS      Y6, Y6, Y6
@@ -6312,7 +6349,7 @@ five_halves5:
 	VFMADD213PS Y7, Y6, Y5
 
 distance_next5:
-	VMOVUPS     32(R11), Y7
+	VMOVUPS     32(R9), Y7
 	VMULPS      448(BX), Y7, Y7
 	VSQRTPS     Y7, Y7
 	VMOVUPS     gramFarthest<>+0(SB), Y8
@@ -6329,20 +6366,20 @@ distance_next5:
 	VCVTPS2DQ   Y9, Y9
 	VPSLLD      $0x17, Y9, Y9
 	VPADDD      Y9, Y6, Y6
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves6
 	JHI         five_halves6
 	VMOVUPS     gramNearest<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y8
 	VDIVPS      Y8, Y6, Y8
-	VMOVUPS     96(R11), Y7
+	VMOVUPS     96(R9), Y7
 	VFMADD213PS 704(BX), Y8, Y7
 	VMOVUPS     Y7, 704(BX)
 	JMP         distance_next6
 
 three_halves6:
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 704(BX), Y6, Y8
 	VMOVUPS     Y8, 704(BX)
 	VMULPS      gramLn2<>+0(SB), Y7, Y7
@@ -6353,7 +6390,7 @@ five_halves6:
 	VMOVUPS     gramLn2<>+0(SB), Y8
 	VMULPS      Y7, Y8, Y8
 	VFMADD213PS Y6, Y6, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 704(BX), Y8, Y9
 	VMOVUPS     Y9, 704(BX)
 	VMULPS      Y7, Y7, Y7
@@ -6361,7 +6398,7 @@ five_halves6:
 	VFMADD213PS Y8, Y7, Y6
 
 distance_next6:
-	VMOVUPS     32(R11), Y8
+	VMOVUPS     32(R9), Y8
 	VMULPS      480(BX), Y8, Y8
 	VSQRTPS     Y8, Y8
 	VMOVUPS     gramFarthest<>+0(SB), Y9
@@ -6378,20 +6415,20 @@ distance_next6:
 	VCVTPS2DQ   Y10, Y10
 	VPSLLD      $0x17, Y10, Y10
 	VPADDD      Y10, Y7, Y7
-	MOVL        4(R11), R13
-	CMPL        R13, $0x01
+	MOVL        4(R9), R11
+	CMPL        R11, $0x01
 	JEQ         three_halves7
 	JHI         five_halves7
 	VMOVUPS     gramNearest<>+0(SB), Y9
 	VMAXPS      Y8, Y9, Y9
 	VDIVPS      Y9, Y7, Y9
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 736(BX), Y9, Y8
 	VMOVUPS     Y8, 736(BX)
 	JMP         distance_next7
 
 three_halves7:
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 736(BX), Y7, Y9
 	VMOVUPS     Y9, 736(BX)
 	VMULPS      gramLn2<>+0(SB), Y8, Y8
@@ -6402,7 +6439,7 @@ five_halves7:
 	VMOVUPS     gramLn2<>+0(SB), Y9
 	VMULPS      Y8, Y9, Y9
 	VFMADD213PS Y7, Y7, Y9
-	VMOVUPS     96(R11), Y10
+	VMOVUPS     96(R9), Y10
 	VFMADD213PS 736(BX), Y9, Y10
 	VMOVUPS     Y10, 736(BX)
 	VMULPS      Y8, Y8, Y8
@@ -6414,7 +6451,7 @@ distance_next7:
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VMOVUPS      32(R11), Y6
+	VMOVUPS      32(R9), Y6
 	VADDPS       256(BX), Y6, Y3
 	VADDPS       288(BX), Y6, Y4
 	VADDPS       320(BX), Y6, Y5
@@ -6435,7 +6472,7 @@ root:
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y5, Y2, Y2
-	VMOVUPS      32(R11), Y9
+	VMOVUPS      32(R9), Y9
 	VADDPS       352(BX), Y9, Y6
 	VADDPS       384(BX), Y9, Y7
 	VADDPS       416(BX), Y9, Y8
@@ -6456,7 +6493,7 @@ root:
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y7, Y4, Y4
 	VMULPS       Y8, Y5, Y5
-	VMOVUPS      32(R11), Y10
+	VMOVUPS      32(R9), Y10
 	VADDPS       448(BX), Y10, Y8
 	VADDPS       480(BX), Y10, Y9
 	VMOVUPS      gramLargest<>+0(SB), Y10
@@ -6471,8 +6508,8 @@ root:
 	VFNMADD213PS Y10, Y7, Y9
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y9, Y7, Y7
-	MOVL         4(R11), R13
-	CMPL         R13, $0x01
+	MOVL         4(R9), R11
+	CMPL         R11, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
@@ -6490,263 +6527,247 @@ root:
 	VMULPS      Y4, Y12, Y12
 	VMULPS      Y5, Y13, Y13
 	VMULPS      Y6, Y14, Y14
-	VMOVUPS     96(R11), Y15
+	VMOVUPS     96(R9), Y15
 	VFMADD213PS 512(BX), Y8, Y15
 	VMOVUPS     Y15, 512(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 544(BX), Y9, Y8
 	VMOVUPS     Y8, 544(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 576(BX), Y10, Y8
 	VMOVUPS     Y8, 576(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 608(BX), Y11, Y8
 	VMOVUPS     Y8, 608(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 640(BX), Y12, Y8
 	VMOVUPS     Y8, 640(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 672(BX), Y13, Y8
 	VMOVUPS     Y8, 672(BX)
-	VMOVUPS     96(R11), Y8
+	VMOVUPS     96(R9), Y8
 	VFMADD213PS 704(BX), Y14, Y8
 	VMOVUPS     Y8, 704(BX)
 	VMULPS      Y7, Y7, Y8
 	VMULPS      Y7, Y8, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 736(BX), Y8, Y9
 	VMOVUPS     Y9, 736(BX)
 	JMP         value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
-	MOVL    4(R11), R13
+	MOVL    4(R9), R11
 	VMULPS  Y0, Y0, Y8
-	SHRL    $0x01, R13
+	SHRL    $0x01, R11
 	JCS     odd0
 	VMOVAPS Y8, Y0
-	DECL    R13
+	DECL    R11
 
 odd0:
 	JMP raise_next0
 
 raise0:
 	VMULPS Y8, Y0, Y0
-	DECL   R13
+	DECL   R11
 
 raise_next0:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise0
 	VMULPS      Y8, Y0, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 512(BX), Y8, Y9
 	VMOVUPS     Y9, 512(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y1, Y1, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd1
 	VMOVAPS     Y8, Y1
-	DECL        R13
+	DECL        R11
 
 odd1:
 	JMP raise_next1
 
 raise1:
 	VMULPS Y8, Y1, Y1
-	DECL   R13
+	DECL   R11
 
 raise_next1:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise1
 	VMULPS      Y8, Y1, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 544(BX), Y8, Y9
 	VMOVUPS     Y9, 544(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y2, Y2, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd2
 	VMOVAPS     Y8, Y2
-	DECL        R13
+	DECL        R11
 
 odd2:
 	JMP raise_next2
 
 raise2:
 	VMULPS Y8, Y2, Y2
-	DECL   R13
+	DECL   R11
 
 raise_next2:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise2
 	VMULPS      Y8, Y2, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 576(BX), Y8, Y9
 	VMOVUPS     Y9, 576(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y3, Y3, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd3
 	VMOVAPS     Y8, Y3
-	DECL        R13
+	DECL        R11
 
 odd3:
 	JMP raise_next3
 
 raise3:
 	VMULPS Y8, Y3, Y3
-	DECL   R13
+	DECL   R11
 
 raise_next3:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise3
 	VMULPS      Y8, Y3, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 608(BX), Y8, Y9
 	VMOVUPS     Y9, 608(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y4, Y4, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd4
 	VMOVAPS     Y8, Y4
-	DECL        R13
+	DECL        R11
 
 odd4:
 	JMP raise_next4
 
 raise4:
 	VMULPS Y8, Y4, Y4
-	DECL   R13
+	DECL   R11
 
 raise_next4:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise4
 	VMULPS      Y8, Y4, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 640(BX), Y8, Y9
 	VMOVUPS     Y9, 640(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y5, Y5, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd5
 	VMOVAPS     Y8, Y5
-	DECL        R13
+	DECL        R11
 
 odd5:
 	JMP raise_next5
 
 raise5:
 	VMULPS Y8, Y5, Y5
-	DECL   R13
+	DECL   R11
 
 raise_next5:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise5
 	VMULPS      Y8, Y5, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 672(BX), Y8, Y9
 	VMOVUPS     Y9, 672(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y6, Y6, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd6
 	VMOVAPS     Y8, Y6
-	DECL        R13
+	DECL        R11
 
 odd6:
 	JMP raise_next6
 
 raise6:
 	VMULPS Y8, Y6, Y6
-	DECL   R13
+	DECL   R11
 
 raise_next6:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise6
 	VMULPS      Y8, Y6, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 704(BX), Y8, Y9
 	VMOVUPS     Y9, 704(BX)
-	MOVL        4(R11), R13
+	MOVL        4(R9), R11
 	VMULPS      Y7, Y7, Y8
-	SHRL        $0x01, R13
+	SHRL        $0x01, R11
 	JCS         odd7
 	VMOVAPS     Y8, Y7
-	DECL        R13
+	DECL        R11
 
 odd7:
 	JMP raise_next7
 
 raise7:
 	VMULPS Y8, Y7, Y7
-	DECL   R13
+	DECL   R11
 
 raise_next7:
-	TESTL       R13, R13
+	TESTL       R11, R11
 	JNZ         raise7
 	VMULPS      Y8, Y7, Y8
-	VMOVUPS     96(R11), Y9
+	VMOVUPS     96(R9), Y9
 	VFMADD213PS 736(BX), Y8, Y9
 	VMOVUPS     Y9, 736(BX)
 
 value:
-	CMPL    8(R11), $0x00
-	JEQ     weighted
-	VANDPS  128(BX), Y0, Y8
-	VANDPS  160(BX), Y1, Y9
-	VADDPS  Y9, Y8, Y8
-	VADDPS  (BX), Y8, Y8
-	VMOVUPS Y8, (BX)
-	VANDPS  128(BX), Y2, Y8
-	VANDPS  160(BX), Y3, Y9
-	VADDPS  Y9, Y8, Y8
-	VADDPS  32(BX), Y8, Y8
-	VMOVUPS Y8, 32(BX)
-	VANDPS  128(BX), Y4, Y8
-	VANDPS  160(BX), Y5, Y9
-	VADDPS  Y9, Y8, Y8
-	VADDPS  64(BX), Y8, Y8
-	VMOVUPS Y8, 64(BX)
-	VANDPS  128(BX), Y6, Y8
-	VANDPS  160(BX), Y7, Y9
-	VADDPS  Y9, Y8, Y8
-	VADDPS  96(BX), Y8, Y8
-	VMOVUPS Y8, 96(BX)
-	JMP     step_next
+	CMPL        8(R9), $0x00
+	JEQ         weighted
+	VMOVUPS     (BX), Y8
+	VFMADD231PS 64(BX), Y0, Y8
+	VFMADD231PS 96(BX), Y1, Y8
+	VFMADD231PS 128(BX), Y2, Y8
+	VFMADD231PS 160(BX), Y3, Y8
+	VMOVUPS     Y8, (BX)
+	VMOVUPS     32(BX), Y8
+	VFMADD231PS 64(BX), Y4, Y8
+	VFMADD231PS 96(BX), Y5, Y8
+	VFMADD231PS 128(BX), Y6, Y8
+	VFMADD231PS 160(BX), Y7, Y8
+	VMOVUPS     Y8, 32(BX)
+	JMP         step_next
 
 weighted:
-	VANDPS  128(BX), Y0, Y8
-	VANDPS  160(BX), Y1, Y9
-	VADDPS  Y9, Y8, Y8
-	VMULPS  64(R11), Y8, Y8
-	VADDPS  (BX), Y8, Y8
-	VMOVUPS Y8, (BX)
-	VANDPS  128(BX), Y2, Y8
-	VANDPS  160(BX), Y3, Y9
-	VADDPS  Y9, Y8, Y8
-	VMULPS  64(R11), Y8, Y8
-	VADDPS  32(BX), Y8, Y8
-	VMOVUPS Y8, 32(BX)
-	VANDPS  128(BX), Y4, Y8
-	VANDPS  160(BX), Y5, Y9
-	VADDPS  Y9, Y8, Y8
-	VMULPS  64(R11), Y8, Y8
-	VADDPS  64(BX), Y8, Y8
-	VMOVUPS Y8, 64(BX)
-	VANDPS  128(BX), Y6, Y8
-	VANDPS  160(BX), Y7, Y9
-	VADDPS  Y9, Y8, Y8
-	VMULPS  64(R11), Y8, Y8
-	VADDPS  96(BX), Y8, Y8
-	VMOVUPS Y8, 96(BX)
+	VXORPS      Y8, Y8, Y8
+	VFMADD231PS 64(BX), Y0, Y8
+	VFMADD231PS 96(BX), Y1, Y8
+	VFMADD231PS 128(BX), Y2, Y8
+	VFMADD231PS 160(BX), Y3, Y8
+	VMOVUPS     64(R9), Y9
+	VFMADD213PS (BX), Y9, Y8
+	VMOVUPS     Y8, (BX)
+	VXORPS      Y8, Y8, Y8
+	VFMADD231PS 64(BX), Y4, Y8
+	VFMADD231PS 96(BX), Y5, Y8
+	VFMADD231PS 128(BX), Y6, Y8
+	VFMADD231PS 160(BX), Y7, Y8
+	VMOVUPS     64(R9), Y9
+	VFMADD213PS 32(BX), Y9, Y8
+	VMOVUPS     Y8, 32(BX)
 
 step_next:
-	ADDQ    $+160, R11
-	DECQ    R12
+	ADDQ    $+160, R9
+	DECQ    R10
 	JNZ     step
-	MOVQ    AX, R11
-	MOVQ    R9, R12
-	MOVQ    BX, R13
+	MOVQ    AX, R9
+	MOVQ    DI, R10
+	MOVQ    BX, R11
 	VMOVUPS 512(BX), Y0
 	VMOVUPS 544(BX), Y1
 	VMOVUPS 576(BX), Y2
@@ -6755,120 +6776,113 @@ step_next:
 	VMOVUPS 672(BX), Y5
 	VMOVUPS 704(BX), Y6
 	VMOVUPS 736(BX), Y7
-	VANDPS  128(BX), Y0, Y0
-	VANDPS  160(BX), Y1, Y1
-	VANDPS  128(BX), Y2, Y2
-	VANDPS  160(BX), Y3, Y3
-	VANDPS  128(BX), Y4, Y4
-	VANDPS  160(BX), Y5, Y5
-	VANDPS  128(BX), Y6, Y6
-	VANDPS  160(BX), Y7, Y7
-	MOVQ    dim+88(FP), R14
+	CMPQ    valid+88(FP), $0x04
+	JE      all
+	VMULPS  64(BX), Y0, Y0
+	VMULPS  96(BX), Y1, Y1
+	VMULPS  128(BX), Y2, Y2
+	VMULPS  160(BX), Y3, Y3
+	VMULPS  64(BX), Y4, Y4
+	VMULPS  96(BX), Y5, Y5
+	VMULPS  128(BX), Y6, Y6
+	VMULPS  160(BX), Y7, Y7
+
+all:
+	MOVQ gradDim+104(FP), R12
+	JMP  gradient_next
 
 gradient:
-	VMOVUPS      128(BX), Y8
-	VMASKMOVPS   (R12), Y8, Y8
-	VBROADCASTSS (R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VMOVUPS      768(R13), Y10
-	VFNMADD231PS Y0, Y9, Y10
-	VMOVUPS      Y10, 768(R13)
-	VBROADCASTSS 4(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VMOVUPS      800(R13), Y10
-	VFNMADD231PS Y2, Y9, Y10
-	VMOVUPS      Y10, 800(R13)
-	VBROADCASTSS 8(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VMOVUPS      832(R13), Y10
-	VFNMADD231PS Y4, Y9, Y10
-	VMOVUPS      Y10, 832(R13)
-	VBROADCASTSS 12(R11), Y9
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      864(R13), Y9
-	VFNMADD231PS Y6, Y8, Y9
-	VMOVUPS      Y9, 864(R13)
-	VMOVUPS      160(BX), Y8
-	VMASKMOVPS   32(R12), Y8, Y8
-	VBROADCASTSS (R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VMOVUPS      768(R13), Y10
-	VFNMADD231PS Y1, Y9, Y10
-	VMOVUPS      Y10, 768(R13)
-	VBROADCASTSS 4(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VMOVUPS      800(R13), Y10
-	VFNMADD231PS Y3, Y9, Y10
-	VMOVUPS      Y10, 800(R13)
-	VBROADCASTSS 8(R11), Y9
-	VSUBPS       Y9, Y8, Y9
-	VMOVUPS      832(R13), Y10
-	VFNMADD231PS Y5, Y9, Y10
-	VMOVUPS      Y10, 832(R13)
-	VBROADCASTSS 12(R11), Y9
-	VSUBPS       Y9, Y8, Y8
-	VMOVUPS      864(R13), Y9
-	VFNMADD231PS Y7, Y8, Y9
-	VMOVUPS      Y9, 864(R13)
-	ADDQ         CX, R11
-	ADDQ         DX, R12
-	ADDQ         $+128, R13
-	DECQ         R14
-	JNZ          gradient
-	ADDQ         $+64, R9
-	SUBQ         $+16, R10
-	JGT          block
-	VMOVUPS      (BX), Y0
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      64(BX), Y2
-	VMOVUPS      96(BX), Y3
-	VUNPCKHPS    Y1, Y0, Y4
-	VUNPCKLPS    Y1, Y0, Y0
-	VADDPS       Y4, Y0, Y0
-	VUNPCKHPS    Y3, Y2, Y1
-	VUNPCKLPS    Y3, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VUNPCKHPD    Y2, Y0, Y1
-	VUNPCKLPD    Y2, Y0, Y0
-	VADDPS       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VADDPS       (SI), X1, X1
-	VMOVUPS      X1, (SI)
-	MOVQ         BX, R9
-	MOVQ         DI, R10
-	MOVQ         gradStride+32(FP), R11
-	SHLQ         $0x02, R11
-	MOVQ         dim+88(FP), R12
+	VMOVUPS      192(BX), Y8
+	VMASKMOVPS   (R9), Y8, Y8
+	VMOVUPS      768(R11), Y9
+	VBROADCASTSS (R10), Y10
+	VSUBPS       Y10, Y8, Y10
+	VFMADD231PS  Y0, Y10, Y9
+	VBROADCASTSS 4(R10), Y10
+	VSUBPS       Y10, Y8, Y10
+	VFMADD231PS  Y1, Y10, Y9
+	VBROADCASTSS 8(R10), Y10
+	VSUBPS       Y10, Y8, Y10
+	VFMADD231PS  Y2, Y10, Y9
+	VBROADCASTSS 12(R10), Y10
+	VSUBPS       Y10, Y8, Y8
+	VFMADD231PS  Y3, Y8, Y9
+	VMOVUPS      Y9, 768(R11)
+	VMOVUPS      224(BX), Y8
+	VMASKMOVPS   32(R9), Y8, Y8
+	VMOVUPS      800(R11), Y9
+	VBROADCASTSS (R10), Y10
+	VSUBPS       Y10, Y8, Y10
+	VFMADD231PS  Y4, Y10, Y9
+	VBROADCASTSS 4(R10), Y10
+	VSUBPS       Y10, Y8, Y10
+	VFMADD231PS  Y5, Y10, Y9
+	VBROADCASTSS 8(R10), Y10
+	VSUBPS       Y10, Y8, Y10
+	VFMADD231PS  Y6, Y10, Y9
+	VBROADCASTSS 12(R10), Y10
+	VSUBPS       Y10, Y8, Y8
+	VFMADD231PS  Y7, Y8, Y9
+	VMOVUPS      Y9, 800(R11)
+	ADDQ         CX, R9
+	ADDQ         DX, R10
+	ADDQ         $+64, R11
+	DECQ         R12
+
+gradient_next:
+	TESTQ      R12, R12
+	JNZ        gradient
+	ADDQ       $+16, DI
+	SUBQ       $+4, R8
+	JGT        block
+	MOVQ       rows+56(FP), DI
+	SUBQ       SI, DI
+	MOVQ       value+16(FP), R8
+	LEAQ       (R8)(DI*4), R8
+	VMOVUPS    (BX), Y0
+	VMOVUPS    192(BX), Y1
+	VMASKMOVPS (R8), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    192(BX), Y1
+	VMASKMOVPS Y0, Y1, (R8)
+	VMOVUPS    32(BX), Y0
+	VMOVUPS    224(BX), Y1
+	VMASKMOVPS 32(R8), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    224(BX), Y1
+	VMASKMOVPS Y0, Y1, 32(R8)
+	MOVQ       BX, R8
+	MOVQ       grad+24(FP), R9
+	MOVQ       gradStride+32(FP), R10
+	SHLQ       $0x02, R10
+	LEAQ       (R9)(DI*4), R9
+	MOVQ       gradDim+104(FP), DI
+	JMP        store_next
 
 store:
-	VMOVUPS      768(R9), Y0
-	VMOVUPS      800(R9), Y1
-	VMOVUPS      832(R9), Y2
-	VMOVUPS      864(R9), Y3
-	VUNPCKHPS    Y1, Y0, Y4
-	VUNPCKLPS    Y1, Y0, Y0
-	VADDPS       Y4, Y0, Y0
-	VUNPCKHPS    Y3, Y2, Y1
-	VUNPCKLPS    Y3, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VUNPCKHPD    Y2, Y0, Y1
-	VUNPCKLPD    Y2, Y0, Y0
-	VADDPS       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VADDPS       (R10), X1, X1
-	VMOVUPS      X1, (R10)
-	ADDQ         $+128, R9
-	ADDQ         R11, R10
-	DECQ         R12
-	JNZ          store
-	ADDQ         $+16, SI
-	ADDQ         $+16, DI
-	ADDQ         $+16, AX
-	SUBQ         $+4, R8
-	JGT          row
-	VLDMXCSR     (SP)
+	VMOVUPS    768(R8), Y0
+	VMOVUPS    192(BX), Y1
+	VMASKMOVPS (R9), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    192(BX), Y1
+	VMASKMOVPS Y0, Y1, (R9)
+	VMOVUPS    800(R8), Y0
+	VMOVUPS    224(BX), Y1
+	VMASKMOVPS 32(R9), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    224(BX), Y1
+	VMASKMOVPS Y0, Y1, 32(R9)
+	ADDQ       $+64, R8
+	ADDQ       R10, R9
+	DECQ       DI
+
+store_next:
+	TESTQ    DI, DI
+	JNZ      store
+	ADDQ     $+64, AX
+	SUBQ     $+16, SI
+	JGT      row
+	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 

@@ -9,10 +9,10 @@ package asm
 //go:noescape
 func gramTileAVX512(steps *uint32, count int, planes *float32, stride int, dim int, n int, row0 int, row1 int, col0 int, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64
 
-// kernelSumsAVX512 is kernelSumsGeneric for a multiple of 4 rows.
+// kernelSumsAVX512 is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.
 //
 //go:noescape
-func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, dim int, scratch *float32)
+func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, valid int, dim int, gradDim int, scratch *float32)
 
 // radialValuesAVX512 is radialValuesGeneric for a multiple of 64 distances.
 //
@@ -24,10 +24,10 @@ func radialValuesAVX512(steps *uint32, count int, value *float32, derivative *fl
 //go:noescape
 func gramTileAVX2(steps *uint32, count int, planes *float32, stride int, dim int, n int, row0 int, row1 int, col0 int, col1 int, rows *float32, rowStride int, cols *float32, colStride int, scratch *float32) float64
 
-// kernelSumsAVX2 is kernelSumsGeneric for a multiple of 4 rows.
+// kernelSumsAVX2 is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.
 //
 //go:noescape
-func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, dim int, scratch *float32)
+func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gradStride int, x *float32, xStride int, rows int, y *float32, yStride int, cols int, valid int, dim int, gradDim int, scratch *float32)
 
 // radialValuesAVX2 is radialValuesGeneric for a multiple of 64 distances.
 //

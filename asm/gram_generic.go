@@ -114,7 +114,7 @@ func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols []float32)
 	return loss
 }
 
-func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim int) {
+func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int) {
 	for i := range rows {
 		var sum float64
 		for j := range cols {
@@ -125,7 +125,7 @@ func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []flo
 			}
 			v, p := k.valuesGeneric(d2)
 			sum += float64(v)
-			for c := range dim {
+			for c := range gradDim {
 				grad[c*gradStride+i] += p * (x[c*xStride+i] - y[c*yStride+j])
 			}
 		}

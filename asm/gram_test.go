@@ -351,21 +351,22 @@ func TestKernelSumsAgainstExact(t *testing.T) {
 		for ci := range radialCases {
 			c := &radialCases[ci]
 			k := c.radial()
-			for rows := 1; rows <= 13; rows++ {
-				for _, cols := range []int{1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 65, 70} {
+			for _, rows := range []int{1, 2, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 63, 65, 70} {
+				for cols := 1; cols <= 13; cols++ {
 					if ci > 0 && (rows+cols)%11 != 0 {
 						continue
 					}
 					dim := 1 + (rows+cols)%5
+					gradDim := min(dim, (rows+2*cols)%6)
 					xStride, yStride, gradStride := rows+rows%3, cols+cols%4, rows+cols%2
 					x, y := xAtEnd((dim-1)*xStride+rows), yAtEnd((dim-1)*yStride+cols)
 					copy(x, randomPoints(r, len(x)))
 					copy(y, randomPoints(r, len(y)))
 					before := randomPoints(r, rows+dim*gradStride)
 					value := guardedCopy(before[:rows])
-					grad := guardedCopy(before[rows:][:(dim-1)*gradStride+rows])
+					grad := guardedCopy(before[rows:][:max(0, (gradDim-1)*gradStride+rows)])
 					scratch := newGuarded[float32](GramScratch(dim))
-					KernelSums(k, value.data, grad.data, gradStride, x, xStride, rows, y, yStride, cols, dim, scratch.data)
+					KernelSums(k, value.data, grad.data, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim, scratch.data)
 					value.check(t)
 					grad.check(t)
 					scratch.check(t)
@@ -389,7 +390,7 @@ func TestKernelSumsAgainstExact(t *testing.T) {
 							}
 						}
 						require.InDelta(t, want, float64(value.data[i]), bound, "%s: value %d of %d×%d", c.name, i, rows, cols)
-						for p := range dim {
+						for p := range gradDim {
 							require.InDelta(t, float64(before[rows+p*gradStride+i])+wantGrad[p], float64(grad.data[p*gradStride+i]),
 								1e-6+40*0x1p-23*c.steepest()*size*math.Sqrt(float64(cols)), "%s: gradient %d of %d×%d", c.name, i, rows, cols)
 						}
@@ -407,7 +408,7 @@ func TestKernelSumsLarge(t *testing.T) {
 		const rows, cols = 5, 20011
 		x, y := randomPoints(r, rows), randomPoints(r, cols)
 		value, grad := make([]float32, rows), make([]float32, rows)
-		KernelSums(c.radial(), value, grad, rows, x, rows, rows, y, cols, cols, 1, make([]float32, GramScratch(1)))
+		KernelSums(c.radial(), value, grad, rows, x, rows, rows, y, cols, cols, 1, 1, make([]float32, GramScratch(1)))
 		for i := range rows {
 			var want, wantGrad float64
 			for j := range cols {
@@ -430,8 +431,8 @@ func TestGramPanicsOnMismatch(t *testing.T) {
 	require.Panics(t, func() { GramTile(k, x, GramRange{0, 32, 0, 48}, s(64), s(96), s(1000)) })
 	require.Panics(t, func() { GramTile(k, x, GramRange{0, 8, 0, 32}, s(16), s(64), s(1000)) })
 	require.Panics(t, func() { GramTile(k, x, GramRange{0, 32, 0, 32}, s(64), s(64), s(10)) })
-	require.Panics(t, func() { KernelSums(k, s(3), s(4), 4, s(4), 4, 4, s(4), 4, 4, 1, s(1000)) })
-	require.Panics(t, func() { KernelSums(k, s(4), s(4), 4, s(4), 4, 4, s(3), 4, 4, 1, s(1000)) })
+	require.Panics(t, func() { KernelSums(k, s(3), s(4), 4, s(4), 4, 4, s(4), 4, 4, 1, 1, s(1000)) })
+	require.Panics(t, func() { KernelSums(k, s(4), s(4), 4, s(4), 4, 4, s(3), 4, 4, 1, 1, s(1000)) })
 	require.Panics(t, func() { RadialValues(k, s(3), s(4), s(4)) })
 }
 
@@ -486,7 +487,7 @@ func BenchmarkKernelSums(b *testing.B) {
 		value, grad, scratch := make([]float32, rows), make([]float32, dim*rows), make([]float32, GramScratch(dim))
 		k := radialCases[0].radial()
 		for b.Loop() {
-			KernelSums(k, value, grad, rows, x, rows, rows, y, cols, cols, dim, scratch)
+			KernelSums(k, value, grad, rows, x, rows, rows, y, cols, cols, dim, dim, scratch)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(rows*cols), "ns/pair")
 	})

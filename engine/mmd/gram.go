@@ -217,7 +217,7 @@ func (g *Gram) sumStill(strip int, scratch []float32) {
 	out := g.still[strip*(2*g.dim+1)*g.strip:][:(2*g.dim+1)*g.strip]
 	clear(out)
 	planes, stride := g.batch.Planes, g.batch.Stride
-	asm.KernelSums(g.kernel, out[2*g.dim*g.strip:], out, g.strip, planes[first:], stride, rows, planes, stride, g.moved, 2*g.dim, scratch)
+	asm.KernelSums(g.kernel, out[2*g.dim*g.strip:], out, g.strip, planes[first:], stride, rows, planes, stride, g.moved, 2*g.dim, 2*g.dim, scratch)
 }
 
 // gather adds up the tiles of one strip of pairs in a fixed order, adds the

@@ -59,7 +59,7 @@ const (
 // of k(d²_xy) apart.
 type mixedScratch struct {
 	value    [2][mixedTile]float32
-	gradient [2][2 * mixedTile]float32
+	gradient [2][mixedTile]float32
 	witness  [mixedTile]float64
 	slope    [mixedTile]float64
 	asm      []float32
@@ -191,8 +191,12 @@ func (m *Mixed) piece(p int) {
 		witness, slope := s.witness[:rows], s.slope[:rows]
 		clear(witness)
 		clear(slope)
-		m.sum(s, 0, piece, c*m.modes+l)
-		m.sum(s, 1, piece, l*m.modes+c)
+		gradDim := 0 // only in its own mode does a state move
+		if c == k {
+			gradDim = 1
+		}
+		m.sum(s, 0, piece, c*m.modes+l, gradDim)
+		m.sum(s, 1, piece, l*m.modes+c, gradDim)
 		if c == k {
 			if m.stat == U {
 				m.dropOwn(s, piece, k == l)
@@ -213,10 +217,10 @@ func (m *Mixed) piece(p int) {
 	m.pieceLoss[p] = loss
 }
 
-// sum adds k(d²) and k′(d²)·(x_i − x_j) over the moved columns of a group to the
+// sum adds k(d²) and, if gradDim is 1, k′(d²)·(x_i − x_j) over the moved columns of a group to the
 // rows of a piece, or, of backward columns, subtracts k(d²) and
 // k′(d²)·(x_i − x′_j).
-func (m *Mixed) sum(s *mixedScratch, backward int, piece mixedPiece, group int) {
+func (m *Mixed) sum(s *mixedScratch, backward int, piece mixedPiece, group, gradDim int) {
 	rows, n := piece.hi-piece.lo, m.n
 	value, gradient := s.value[backward][:rows], s.gradient[backward][:]
 	sign := float64(1 - 2*backward)
@@ -227,7 +231,7 @@ func (m *Mixed) sum(s *mixedScratch, backward int, piece mixedPiece, group int) 
 		// The planes are x, x′, x: from the second on, those of (x′, x).
 		columns := m.planes[backward*n+first:]
 		asm.KernelSums(m.kernel, value, gradient, mixedTile, m.planes[piece.lo:], n, rows,
-			columns, n, min(mixedColumns, end-first), 2, s.asm)
+			columns, n, min(mixedColumns, end-first), 2, gradDim, s.asm)
 		for i, v := range value {
 			s.witness[i] += sign * float64(v)
 			s.slope[i] += sign * float64(gradient[i])

@@ -157,11 +157,15 @@ func (m *Stationarity) sum(p *stationaryPiece, which int, x, y []float32, lo, hi
 	rows, n := hi-lo, m.n
 	value := p.value[which][:rows]
 	clear(value)
+	gradDim := m.dim
+	if sign == 0 {
+		gradDim = 0
+	}
 	for first := 0; first < n; first += stationaryColumns {
 		clear(p.part[:])
 		clear(p.gradient)
 		asm.KernelSums(m.kernel, p.part[:], p.gradient, stationaryRows, x[lo:], n, rows,
-			y[first:], n, min(stationaryColumns, n-first), m.dim, p.scratch)
+			y[first:], n, min(stationaryColumns, n-first), m.dim, gradDim, p.scratch)
 		for i := range value {
 			value[i] += float64(p.part[i])
 		}

@@ -141,6 +141,19 @@ func forDim(name string, body func(), advance func()) {
 	JNZ(LabelRef(name))
 }
 
+// forPlanes is forDim for as many planes as a parameter says, none included.
+func forPlanes(name, count string, body func(), advance func()) {
+	c := load(count)
+	JMP(LabelRef(name + "_next"))
+	Label(name)
+	body()
+	advance()
+	DECQ(c)
+	Label(name + "_next")
+	TESTQ(c, c)
+	JNZ(LabelRef(name))
+}
+
 // sumRows returns the sums of the lanes of four vectors, which it overwrites.
 func (w *isa) sumRows(v []VecVirtual) (sums VecVirtual) {
 	for i := 0; i < 4; i += 2 { // interleave and add: each pair of lanes holds two sums

@@ -23,7 +23,7 @@ const (
 var (
 	exp2c                  [6]Mem
 	logc                   [9]Mem
-	three, minusHalf       Mem
+	one, three, minusHalf  Mem
 	farthest, nearest      Mem // bounds of a scaled distance
 	ln2, ln2Square3        Mem
 	minusOne, log2e        Mem
@@ -55,6 +55,7 @@ func constants() {
 		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2} {
 		logc[i] = splatFloat(fmt.Sprintf("gramLogc%d", i), c)
 	}
+	one = splatFloat("gramOne", 1)
 	three = splatFloat("gramThree", 3)
 	minusHalf = splatFloat("gramMinusHalf", -0.5)
 	minusOne = splatFloat("gramMinusOne", -1)

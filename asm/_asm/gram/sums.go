@@ -1,74 +1,103 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// kernelSums emits the one-sided sums. Distance 2r+h is that of row r of the
-// block to half h of its columns.
+// A block of kernelSums is two vectors of rows by four columns, whose points
+// are broadcast: sums stay in their lanes until they are stored. Distance
+// columns·v + c is that of vector v to column c.
+const (
+	rowVectors = 2
+	columns    = 4
+)
+
+// Slots of a vector each in the scratch space of kernelSums: the sums of
+// values, the columns' weights, what AVX2 keeps in memory, and the sums of
+// gradients.
+const (
+	slotValues  = 0
+	slotWeights = slotValues + rowVectors
+	slotMasks   = slotWeights + columns
+	slotMemory  = slotMasks + rowVectors
+	slotGrad    = slotMemory + 2*rowVectors*columns
+)
+
+// kernelSums emits the one-sided sums.
 func (w *isa) kernelSums() {
-	TEXT("kernelSums"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, grad *float32, gradStride int, x *float32, xStride, rows int, y *float32, yStride, cols, dim int, scratch *float32)")
-	doc(w, "kernelSums", "is kernelSumsGeneric for a multiple of 4 rows.")
+	TEXT("kernelSums"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, grad *float32, gradStride int, x *float32, xStride, rows int, y *float32, yStride, cols, valid, dim, gradDim int, scratch *float32)")
+	doc(w, "kernelSums", "is kernelSumsGeneric for a multiple of 4 columns, of each four of which the first valid ones count.")
 	Pragma("noescape")
 	restore := flushSubnormals()
 	rowPoint, xStride, yStride := load("x"), loadBytes("xStride"), loadBytes("yStride")
-	scratch := load("scratch")
+	scratch, left := load("scratch"), load("rows")
 	slot := func(i int) Mem { return at(scratch, i*w.bytes()) }
-	masks, memory := slot(w.rows), slot(2*w.rows)
-	value, grad := load("value"), load("grad")
-	row := load("rows")
+	masks := slot(slotMasks)
+	weights := make([]Mem, columns)
+	{
+		valid, weight, none := load("valid"), w.vector(), w.vector()
+		w.constant(one, weight)
+		w.zero(none)
+		for c := range weights {
+			weights[c] = slot(slotWeights + c)
+			VMOVUPS(weight, weights[c])
+			CMPQ(valid, Imm(uint64(c)))
+			JG(LabelRef(fmt.Sprintf("valid%d", c)))
+			VMOVUPS(none, weights[c])
+			Label(fmt.Sprintf("valid%d", c))
+		}
+	}
 
 	Label("row")
+	mask := w.tailMasks(left, masks)
+	loadRow := func(i Register, v int) VecVirtual {
+		x := w.vector()
+		if w == avx512 {
+			VMOVUPS_Z(at(i, v*w.bytes()), mask[v], x)
+		} else {
+			m := w.vector()
+			VMOVUPS(masks.Offset(v*w.bytes()), m)
+			VMASKMOVPS(at(i, v*w.bytes()), m, x)
+		}
+		return x
+	}
+	values := w.inMemory(slot(slotValues), rowVectors)
+	gradients := func(base Register) []Op { return w.inMemory(at(base, slotGrad*w.bytes()), rowVectors) }
 	{
 		p := copyOf(scratch)
-		zero := w.vector()
-		w.zero(zero)
-		forDim("clear", func() {
-			for r := range w.rows {
-				VMOVUPS(zero, at(p, w.rowSums()+r*w.bytes()))
-			}
-		}, func() { ADDQ(I32(w.rows*w.bytes()), p) })
-	}
-	colPoint, left := load("y"), load("cols")
-	values := w.inMemory(slot(0), w.rows)
-	{
 		zero := w.vector()
 		w.zero(zero)
 		for _, v := range values {
 			VMOVUPS(zero, v)
 		}
+		forPlanes("clear", "gradDim", func() {
+			for _, g := range gradients(p) {
+				VMOVUPS(zero, g)
+			}
+		}, func() { ADDQ(I32(rowVectors*w.bytes()), p) })
 	}
+	colPoint, colsLeft := load("y"), load("cols")
 
 	Label("block")
-	mask := w.tailMasks(left, masks)
-	s := w.newSums(2*w.rows, 0, memory)
+	s := w.newSums(rowVectors*columns, 0, slot(slotMemory))
 	d := s.y
 	if w == avx512 {
 		d = w.inRegisters(s.d)
 	}
 	w.zero(d...)
-	loadColumn := func(j Register, half int) VecVirtual {
-		v := w.vector()
-		if w == avx512 {
-			VMOVUPS_Z(at(j, half*w.bytes()), mask[half], v)
-		} else {
-			m := w.vector()
-			VMOVUPS(masks.Offset(half*w.bytes()), m)
-			VMASKMOVPS(at(j, half*w.bytes()), m, v)
-		}
-		return v
-	}
 	{
 		i, j := copyOf(rowPoint), copyOf(colPoint)
-		forDim("distance", func() {
-			for h := range 2 {
-				y := loadColumn(j, h)
-				for r := range w.rows {
+		forPlanes("distance", "dim", func() {
+			for v := range rowVectors {
+				x := loadRow(i, v)
+				for c := range columns {
 					t := w.vector()
-					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t)
-					VFMADD231PS(t, t, d[2*r+h])
+					w.withPoint(VSUBPS, VSUBPS_BCST, at(j, 4*c), x, t)
+					VFMADD231PS(t, t, d[columns*v+c])
 				}
 			}
 		}, func() { ADDQ(xStride, i); ADDQ(yStride, j) })
@@ -79,98 +108,100 @@ func (w *isa) kernelSums() {
 		}
 	}
 	s.zeroSlopes()
-	s.value = w.valuesOf(values, mask, masks)
+	s.value = w.valuesOf(values, weights)
 	s.interpret()
 	{
 		i, j, acc := copyOf(rowPoint), copyOf(colPoint), copyOf(scratch)
 		slope := w.inRegisters(s.slope)
+		CMPQ(param("valid"), Imm(columns))
+		JE(LabelRef("all"))
 		for k, p := range slope {
-			if w == avx512 {
-				VMOVAPS_Z(p, mask[k%2], p)
-			} else {
-				VANDPS(masks.Offset(k%2*w.bytes()), p, p)
-			}
+			VMULPS(weights[k%columns], p, p)
 		}
-		forDim("gradient", func() {
-			for h := range 2 {
-				y := loadColumn(j, h)
-				for r := range w.rows {
-					t, sum := w.vector(), w.vector()
-					w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*r), y, t) // y_j - x_i
-					VMOVUPS(at(acc, w.rowSums()+r*w.bytes()), sum)
-					VFNMADD231PS(slope[2*r+h], t, sum)
-					VMOVUPS(sum, at(acc, w.rowSums()+r*w.bytes()))
+		Label("all")
+		forPlanes("gradient", "gradDim", func() {
+			for v, g := range gradients(acc) {
+				x, sum := loadRow(i, v), w.vector()
+				VMOVUPS(g, sum)
+				for c := range columns {
+					t := w.vector()
+					w.withPoint(VSUBPS, VSUBPS_BCST, at(j, 4*c), x, t)
+					VFMADD231PS(slope[columns*v+c], t, sum)
 				}
+				VMOVUPS(sum, g)
 			}
 		}, func() {
 			ADDQ(xStride, i)
 			ADDQ(yStride, j)
-			ADDQ(I32(w.rows*w.bytes()), acc)
+			ADDQ(I32(rowVectors*w.bytes()), acc)
 		})
 	}
-	ADDQ(I32(2*w.bytes()), colPoint)
-	SUBQ(I32(2*w.lanes), left)
+	ADDQ(I32(4*columns), colPoint)
+	SUBQ(I32(columns), colsLeft)
 	JGT(LabelRef("block"))
 
-	{
-		sums := w.vectors(w.rows)
-		for r, v := range values {
-			VMOVUPS(v, sums[r])
+	store := func(from []Op, to Register) {
+		for v, m := range from {
+			sum := w.vector()
+			VMOVUPS(m, sum)
+			VADDPS(loadRow(to, v), sum, sum)
+			if w == avx512 {
+				VMOVUPS(sum, mask[v], at(to, v*w.bytes()))
+			} else {
+				t := w.vector()
+				VMOVUPS(masks.Offset(v*w.bytes()), t)
+				VMASKMOVPS(sum, t, at(to, v*w.bytes()))
+			}
 		}
-		total := w.sumRows(sums)
-		VADDPS(at(value, 0), total, total)
-		VMOVUPS(total, at(value, 0))
+	}
+	done := load("rows")
+	SUBQ(left, done)
+	{
+		out := load("value")
+		LEAQ(indexed(out, done, 4, 0), out)
+		store(values, out)
 	}
 	{
-		p, out, gradStride := copyOf(scratch), copyOf(grad), loadBytes("gradStride")
-		forDim("store", func() {
-			acc := w.vectors(w.rows)
-			for r, v := range acc {
-				VMOVUPS(at(p, w.rowSums()+r*w.bytes()), v)
-			}
-			total := w.sumRows(acc)
-			VADDPS(at(out, 0), total, total)
-			VMOVUPS(total, at(out, 0))
-		}, func() {
-			ADDQ(I32(w.rows*w.bytes()), p)
+		p, out, gradStride := copyOf(scratch), load("grad"), loadBytes("gradStride")
+		LEAQ(indexed(out, done, 4, 0), out)
+		forPlanes("store", "gradDim", func() { store(gradients(p), out) }, func() {
+			ADDQ(I32(rowVectors*w.bytes()), p)
 			ADDQ(gradStride, out)
 		})
 	}
-	ADDQ(I32(4*w.rows), value)
-	ADDQ(I32(4*w.rows), grad)
-	ADDQ(I32(4*w.rows), rowPoint)
-	SUBQ(I32(w.rows), row)
+	ADDQ(I32(rowVectors*w.bytes()), rowPoint)
+	SUBQ(I32(rowVectors*w.lanes), left)
 	JGT(LabelRef("row"))
 	restore()
 	VZEROUPPER()
 	RET()
 }
 
-// valuesOf adds the values of each row to its sum, without the lanes past the
-// last column.
-func (w *isa) valuesOf(values []Op, mask []Register, memory Mem) func(Register, []VecVirtual, bool) {
+// valuesOf adds the values of each vector of rows, by the weights of their
+// columns, to its sum.
+func (w *isa) valuesOf(values []Op, weights []Mem) func(Register, []VecVirtual, bool) {
 	return func(step Register, y []VecVirtual, unit bool) {
-		for r, v := range values {
-			t := w.vector()
-			if w == avx512 {
-				VMOVAPS_Z(y[2*r], mask[0], t)
-				VADDPS(y[2*r+1], t, mask[1], t)
+		for v, total := range values {
+			sum := w.vector()
+			if unit {
+				VMOVUPS(total, sum)
 			} else {
-				second := w.vector()
-				VANDPS(memory, y[2*r], t)
-				VANDPS(memory.Offset(w.bytes()), y[2*r+1], second)
-				VADDPS(second, t, t)
+				w.zero(sum)
+			}
+			for c, m := range weights {
+				VFMADD231PS(m, y[columns*v+c], sum)
 			}
 			if !unit {
-				w.withConstant(VMULPS, VMULPS_BCST, at(step, stepWeight), t, t)
+				t := w.vector()
+				w.constant(at(step, stepWeight), t)
+				VFMADD213PS(total, t, sum)
 			}
-			VADDPS(v, t, t)
-			VMOVUPS(t, v)
+			VMOVUPS(sum, total)
 		}
 	}
 }
 
-// tailMasks selects the columns that are left, in two vectors.
+// tailMasks selects the rows that are left, in two vectors.
 func (w *isa) tailMasks(left Register, memory Mem) (mask []Register) {
 	t, limit := GP64(), GP64()
 	if w == avx512 {
