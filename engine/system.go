@@ -55,6 +55,14 @@ type Evaluator interface {
 	Evaluate(ctx context.Context, params []float32, samples int) (*Evaluation, error)
 }
 
+// A SelfChecker checks a trained generator against what is known exactly of it.
+type SelfChecker interface {
+	// VerifyModel draws the given number of samples from the generator with
+	// parameters params, in several ways, and reports each check of them through
+	// emit.
+	VerifyModel(ctx context.Context, params []float32, samples int, emit func(Check)) error
+}
+
 // An Illustrator shows a trained generator beside its target.
 type Illustrator interface {
 	// Figures draws the given number of samples from the generator with

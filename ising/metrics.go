@@ -149,18 +149,25 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 // sample counts samples of the generator.
 func (s *system) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.model)
+	err := s.draw(ctx, params, samples, 0, generated.count)
+	return generated, err
+}
+
+// draw calls visit with all samples after refine Metropolis steps, batch by
+// batch.
+func (s *system) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
 	const chunk = 1 << 16
 	batch := make([]uint64, min(chunk, samples)*s.model.Words)
 	sampler := s.newSampler(params)
 	for first := 0; first < samples; first += chunk {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		part := batch[:min(chunk, samples-first)*s.model.Words]
-		sampler.draw(part, uint64(first), 0)
-		generated.count(part)
+		sampler.draw(part, uint64(first), refine)
+		visit(part)
 	}
-	return generated, nil
+	return nil
 }
 
 // compare makes the table of a sample.

@@ -121,10 +121,9 @@ func (r rowTest) pValue() float64 {
 	return mathext.GammaIncRegComp(float64(r.freedom)/2, r.statistic/2)
 }
 
-// testRow counts where samples go from configuration s. Destinations that fewer
-// than ten samples are expected to reach are counted together.
+// testRow counts where samples go from configuration s.
 func testRow(k stepper, row []float64, s, samples, steps int, c *asm.Counter) rowTest {
-	const chunk, fewest = 1 << 12, 10
+	const chunk = 1 << 12
 	counts := make([]int, len(row))
 	from, batch := make([]uint64, chunk), make([]uint64, chunk)
 	for i := range from {
@@ -137,26 +136,37 @@ func testRow(k stepper, row []float64, s, samples, steps int, c *asm.Counter) ro
 			counts[x]++
 		}
 	}
-	impossible := rowTest{math.MaxFloat64, 1}
 	if total := st.Total(); total.Proposed != uint64(samples*steps) || steps == 1 && total.Accepted != uint64(samples-counts[s]) {
 		return impossible
 	}
-	var r rowTest
+	expected := make([]float64, len(row))
+	for to, p := range row {
+		expected[to] = p * float64(samples)
+	}
+	return chiSquare(counts, expected)
+}
+
+// impossible is the outcome of a test that cannot be by chance.
+var impossible = rowTest{math.MaxFloat64, 1}
+
+// chiSquare holds counts against their expectations. Those below ten are taken
+// together.
+func chiSquare(counts []int, expected []float64) (r rowTest) {
+	const fewest = 10
 	add := func(count, expected float64) {
 		r.statistic += (count - expected) * (count - expected) / expected
 		r.freedom++
 	}
 	var restCount, restExpected float64
-	for to, p := range row {
-		expected := p * float64(samples)
+	for i, e := range expected {
 		switch {
-		case p == 0 && counts[to] > 0:
+		case e == 0 && counts[i] > 0:
 			return impossible
-		case expected >= fewest:
-			add(float64(counts[to]), expected)
+		case e >= fewest:
+			add(float64(counts[i]), e)
 		default:
-			restCount += float64(counts[to])
-			restExpected += expected
+			restCount += float64(counts[i])
+			restExpected += e
 		}
 	}
 	if restExpected >= fewest {

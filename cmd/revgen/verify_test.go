@@ -71,10 +71,14 @@ func TestVerifyModel(t *testing.T) {
 		require.Equal(t, "ising", r.System)
 		names[r.Check] = true
 	}
-	require.Equal(t, map[string]bool{"model.checksum": true, "model.finite": true, "model.parameters": true, "model.summary": true}, names)
+	want := map[string]bool{"model.checksum": true, "model.finite": true, "model.parameters": true, "model.summary": true, "refinement/decay": true}
+	for _, steps := range []string{"0", "1", "2", "5", "10", "20", "50"} {
+		want["refinement/"+steps] = true
+	}
+	require.Equal(t, want, names)
 
 	o = ok(t, "", "verify", filepath.Join(run, "model.rvg"), "--json")
-	require.Len(t, parseRecords(t, o.stdout), 3, "a file alone has no summary")
+	require.Len(t, parseRecords(t, o.stdout), 11, "a file alone has no summary")
 
 	// A summary of other figures is noticed.
 	path := filepath.Join(run, "summary.json")

@@ -1,0 +1,147 @@
+package ising
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// refinements are the numbers M of Metropolis steps after generation whose
+// effect is checked.
+var refinements = []int{0, 1, 2, 5, 10, 20, 50}
+
+// A refinement is what M Metropolis steps make of a sample.
+type refinement struct {
+	steps     int
+	predicted float64 // TV of the sample's law times P^M
+	measured  float64 // TV of the sample after M steps
+	bound     float64 // ½ |λ|^M √χ² of the sample's law
+	outcome   rowTest // of the refined sample against the prediction
+}
+
+// VerifyModel holds refined samples of a trained generator against the exact
+// effect of refinement: with the law p of n samples, P^M takes it to pP^M, and
+// the same samples after M Metropolis steps have that for their mean. It needs
+// the transition matrix, and checks nothing on lattices too large for it.
+func (s *system) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
+	if s.model.N > MaxMatrixSites {
+		return nil
+	}
+	rows, rate, err := s.refine(ctx, params, samples)
+	if err != nil {
+		return err
+	}
+	var worst, floor float64
+	pi, err := Target{s.model, s.config.Target.Beta}.Probabilities()
+	if err != nil {
+		return err
+	}
+	for _, p := range pi {
+		floor += 0.5 * meanAbsoluteDeviation(samples, p)
+	}
+	for _, r := range rows {
+		least, _ := atLeast(min(1, r.outcome.pValue()*float64(len(rows))), familywise,
+			"total variation %.5f by P^%d of the law of %d samples, %.5f of these after %d steps, %.5f of as many exact ones; value is the p-value of their χ², times %d",
+			r.predicted, r.steps, samples, r.measured, r.steps, floor, len(rows))
+		least.Name = fmt.Sprintf("refinement/%d", r.steps)
+		emit(least)
+		if r.bound > 0 {
+			worst = max(worst, r.predicted/r.bound)
+		}
+	}
+	c, _ := atMost(worst, 1, "largest TV(pP^M, π) by its bound ½ λ^M √χ²(p, π), λ = %.6f, a factor e in %.3g steps", rate, -1/math.Log(rate))
+	c.Name = "refinement/decay"
+	emit(c)
+	return nil
+}
+
+// refine draws samples, counts them after each number of steps, and computes
+// what should come of it. It also returns the second largest magnitude of the
+// eigenvalues of P.
+func (s *system) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
+	target := Target{s.model, s.config.Target.Beta}
+	proposal, err := s.config.proposal()
+	if err != nil {
+		return nil, 0, err
+	}
+	step, err := NewTransitionMatrix(target, proposal)
+	if err != nil {
+		return nil, 0, err
+	}
+	pi, err := target.Probabilities()
+	if err != nil {
+		return nil, 0, err
+	}
+	rate = step.secondEigenvalue(pi)
+	counts, n := make([]int, step.States), float64(samples)
+	var law, after []float64
+	var chi float64
+	for _, steps := range refinements {
+		if err := s.countStates(ctx, counts, params, samples, steps); err != nil {
+			return nil, 0, err
+		}
+		measured := make([]float64, step.States)
+		for i, c := range counts {
+			measured[i] = float64(c) / n
+		}
+		if law == nil {
+			law, after = measured, measured
+			for i, p := range law {
+				chi += (p - pi[i]) * (p - pi[i]) / pi[i]
+			}
+		}
+		for range steps - done(rows) {
+			after = step.Apply(after)
+		}
+		expected := make([]float64, step.States)
+		for i, p := range after {
+			expected[i] = n * p
+		}
+		rows = append(rows, refinement{
+			steps: steps, predicted: TotalVariation(after, pi), measured: TotalVariation(measured, pi),
+			bound: math.Pow(rate, float64(steps)) * math.Sqrt(chi) / 2, outcome: chiSquare(counts, expected),
+		})
+	}
+	return rows, rate, nil
+}
+
+func done(rows []refinement) int {
+	if len(rows) == 0 {
+		return 0
+	}
+	return rows[len(rows)-1].steps
+}
+
+// countStates counts the configurations of samples after refinement.
+func (s *system) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
+	clear(counts)
+	return s.draw(ctx, params, samples, refine, func(batch []uint64) {
+		for _, state := range batch {
+			counts[state]++
+		}
+	})
+}
+
+// secondEigenvalue returns the second largest magnitude of the eigenvalues of a
+// chain in detailed balance with π: those of D^½PD^−½ with D = diag π, which is
+// symmetric.
+func (m *TransitionMatrix) secondEigenvalue(pi []float64) float64 {
+	a := mat.NewSymDense(m.States, nil)
+	for s := range m.States {
+		for t := range s + 1 {
+			a.SetSym(s, t, math.Sqrt(pi[s]/pi[t])*m.P[s*m.States+t])
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(a, false) {
+		return math.NaN()
+	}
+	values := eigen.Values(nil)
+	return max(math.Abs(values[0]), math.Abs(values[len(values)-2]))
+}
+
+var _ engine.SelfChecker = (*system)(nil)
