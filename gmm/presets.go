@@ -74,8 +74,8 @@ func paper() *Config {
 	}
 }
 
-// best is the most accurate recipe known: moves long enough that the narrow
-// kernel sees them, and the unbiased statistic.
+// best is the most accurate recipe known: the least-squares witness, moves of
+// several lengths, and an average of the weights.
 func best() *Config {
 	c := paper()
 	c.Preset = "best"
@@ -84,9 +84,12 @@ func best() *Config {
 	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
 	c.Training.EMA = 0.998
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
-	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10}
-	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}
-	c.Loss.Statistic = mmd.U
+	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 5}
+	c.Loss.Objective = "kfd"
+	c.Loss.Witness = WitnessConfig{
+		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
+		Features: kfd.Features{Number: 256, Scale: 0.6, Range: 1.5},
+	}
 	return c
 }
 

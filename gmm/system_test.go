@@ -27,15 +27,16 @@ func testConfigs() map[string]*Config {
 		"best": small(func(c *Config) {
 			b := best()
 			c.Training.EMA, c.Transition, c.Loss = b.Training.EMA, b.Transition, b.Loss
+			c.Loss.Witness.Features.Number = 48
+		}),
+		"narrow": small(func(c *Config) {
+			c.Loss.Kernel = mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}
+			c.Loss.Statistic = mmd.U
 		}),
 		"stationarity": small(func(c *Config) {
 			c.Transition.Sigma = []float64{0.3, 1, 2}
 			c.Loss.Objective, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
 			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
-		}),
-		"kfd": small(func(c *Config) {
-			c.Transition.Sigma = []float64{0.3, 1, 2}
-			c.Loss.Objective, c.Loss.Witness.Features.Number = "kfd", 48
 		}),
 		"five dimensions": small(func(c *Config) {
 			c.Target = randomMixture(5, 3, 1)
