@@ -66,6 +66,10 @@ type LossConfig struct {
 	// Kernel and Statistic are those of both MMDs.
 	Kernel    mmd.Kernel    `json:"kernel"`
 	Statistic mmd.Statistic `json:"statistic"`
+	// Gradient of both MMDs is "surrogate", with s′ fixed (eq.
+	// (surrogate_grad)), or "full", with s′ following s through the moves that
+	// were accepted: s′ = s + Σ σε.
+	Gradient string `json:"gradient"`
 	// DensityWeight, if positive, multiplies the stationarity loss's gradient of
 	// each sample by (ρ + this)^−½, where ρ is the mean of the kernel, in units
 	// of its value at 0, between the sample and the others: without it, regions
@@ -94,6 +98,7 @@ var (
 	kinds      = []string{"realnvp", "residual"}
 	partitions = []string{"parity", "halves"}
 	objectives = []string{"reversibility", "stationarity", "kfd"}
+	gradients  = []string{"surrogate", "full"}
 )
 
 func oneOf(key, value string, allowed []string) error {
@@ -187,6 +192,9 @@ func (l *LossConfig) validate(dim int) error {
 	if err := oneOf("objective", l.Objective, objectives); err != nil {
 		return err
 	}
+	if err := oneOf("gradient", l.Gradient, gradients); err != nil {
+		return err
+	}
 	if err := l.Kernel.ValidateReal(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
 	}
@@ -202,6 +210,10 @@ func (l *LossConfig) validate(dim int) error {
 		return fmt.Errorf("density_weight: %v is not a finite number ≥ 0", l.DensityWeight)
 	case l.DensityWeight > 0 && l.Objective != "stationarity":
 		return fmt.Errorf("density_weight: only the stationarity objective has one; set it to 0")
+	case l.DensityWeight > 0 && l.Gradient == "full":
+		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
+	case l.Gradient == "full" && l.Objective == "kfd":
+		return fmt.Errorf("gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to surrogate")
 	case !(b.Weight >= 0) || !finite(b.Weight):
 		return fmt.Errorf("boundary.weight: %v is not a finite number ≥ 0", b.Weight)
 	case b.Weight > 0 && !positive(b.Sharpness):

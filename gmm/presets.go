@@ -64,7 +64,7 @@ func paper() *Config {
 				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 			},
-			Statistic: mmd.V,
+			Statistic: mmd.V, Gradient: "surrogate",
 			Witness: WitnessConfig{
 				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
 				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},

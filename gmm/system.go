@@ -105,14 +105,35 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 }
 
 // estimator builds the discrepancy for batches of n states.
-func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (loss lossGradient, err error) {
 	switch l.Objective {
 	case "stationarity":
-		return mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
+		loss, err = mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
 	case "kfd":
 		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
+	default:
+		loss, err = mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
 	}
-	return mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
+	if err == nil && l.Gradient == "full" {
+		loss = &fullGradient{loss, make([]float32, n*dim)}
+	}
+	return loss, err
+}
+
+// fullGradient is the gradient of a loss that is symmetric in s and t when
+// t − s, the sum of the moves that were accepted, is held fixed rather than t.
+type fullGradient struct {
+	lossGradient
+	byNext []float32
+}
+
+func (f *fullGradient) LossGradient(s, t, grad []float32) float64 {
+	loss := f.lossGradient.LossGradient(s, t, grad)
+	f.lossGradient.LossGradient(t, s, f.byNext)
+	for i, g := range f.byNext {
+		grad[i] += g
+	}
+	return loss
 }
 
 // State returns what a witness carries from step to step.

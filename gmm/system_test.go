@@ -3,6 +3,7 @@ package gmm
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,7 @@ func testConfigs() map[string]*Config {
 			c.Loss.Objective, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
 			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
 		}),
+		"full": small(func(c *Config) { c.Loss.Gradient = "full" }),
 		"five dimensions": small(func(c *Config) {
 			c.Target = randomMixture(5, 3, 1)
 			c.Generator.Hidden, c.Generator.Clamp = []int{16}, 2
@@ -142,5 +144,39 @@ func BenchmarkParts(b *testing.B) {
 				part.run()
 			}
 		})
+	}
+}
+
+// TestFullGradient compares the full gradient of both discrepancies with
+// central differences in which s′ moves with s.
+func TestFullGradient(t *testing.T) {
+	const n, dim = 30, 2
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, objective := range []string{"reversibility", "stationarity"} {
+		c := paper()
+		c.Loss.Objective, c.Loss.Gradient = objective, "full"
+		c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
+		require.NoError(t, c.Validate())
+		loss, err := c.Loss.estimator(n, dim, 1, workers)
+		require.NoError(t, err)
+		r := rand.New(rand.NewPCG(3, 4))
+		s, moved := make([]float32, n*dim), make([]float32, n*dim)
+		for i := range s {
+			s[i] = float32(r.NormFloat64())
+			moved[i] = s[i] + 0.3*float32(r.NormFloat64())
+		}
+		grad, other := make([]float32, n*dim), make([]float32, n*dim)
+		loss.LossGradient(s, moved, grad)
+		for i := range s {
+			const h = 1. / 64
+			x, y := s[i], moved[i]
+			s[i], moved[i] = x+h, y+h
+			up := loss.LossGradient(s, moved, other)
+			s[i], moved[i] = x-h, y-h
+			down := loss.LossGradient(s, moved, other)
+			s[i], moved[i] = x, y
+			require.InDelta(t, (up-down)/(2*h), grad[i], 1e-4, "%s, coordinate %d", objective, i)
+		}
 	}
 }

@@ -89,8 +89,9 @@ type LossConfig struct {
 	Statistic     mmd.Statistic `json:"statistic"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
 	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
-	// of the loss between the two values of a spin with s′ fixed; or "score",
-	// the score function of the spins that a bernoulli head drew.
+	// of the loss between the two values of a spin with s′ fixed; "score", the
+	// score function of the spins that a bernoulli head drew; or "full", the
+	// surrogate's with s′ following s through the flips that were accepted.
 	Gradient string `json:"gradient"`
 }
 
@@ -109,7 +110,7 @@ var (
 	objectives = []string{"mmd", "kfd", "discriminator"}
 	averages   = []string{"sampled", "exact"}
 	heads      = []string{"sign", "bernoulli"}
-	gradients  = []string{"surrogate", "difference", "score"}
+	gradients  = []string{"surrogate", "difference", "score", "full"}
 	units      = []string{"absolute", "spread"}
 )
 
@@ -211,6 +212,10 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
 	case l.Gradient == "score" && l.RaoBlackwell:
 		return fmt.Errorf("loss.gradient: with loss.rao_blackwell the loss is a function of the probabilities, and no spins are drawn to have a score; set one of the two otherwise")
+	case l.Gradient == "full" && l.Objective != "mmd":
+		return fmt.Errorf("loss.gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to difference, or loss.objective to mmd")
+	case l.Gradient == "full" && exact:
+		return fmt.Errorf("loss.gradient: full follows each s into its own s′, and an exact average has all s′ at once, whose full gradient is that of flipping spins; set it to difference or score")
 	case exact && l.Objective == "discriminator":
 		return fmt.Errorf("loss.average: a discriminator learns from pairs of configurations; set it to sampled")
 	case l.Objective == "discriminator" && c.Target.L > maxJudged:

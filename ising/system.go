@@ -170,7 +170,8 @@ func (s *system) pullBack(lo, hi int) {
 // discrepancy of the pairs by their Hamming distances.
 type pairObjective struct {
 	*pairMoves
-	loss *mmd.Hamming
+	loss   *mmd.Hamming
+	byNext []float32 // ∂L/∂s′, for the full gradient
 }
 
 func newPairObjective(s *system) (*pairObjective, error) {
@@ -183,7 +184,11 @@ func newPairObjective(s *system) (*pairObjective, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
-	return &pairObjective{newPairMoves(s), loss}, nil
+	o := &pairObjective{pairMoves: newPairMoves(s), loss: loss}
+	if c.Loss.Gradient == "full" {
+		o.byNext = make([]float32, len(s.grad))
+	}
+	return o, nil
 }
 
 func (o *pairObjective) state() []engine.Section { return nil }
@@ -191,7 +196,22 @@ func (o *pairObjective) acceptance() float64     { return o.accepted.Total().Rat
 func (o *pairObjective) transition(step uint32)  { o.run(step) }
 
 func (o *pairObjective) discrepancy(uint32) float64 {
-	return o.loss.LossGradient(o.s.spins, o.next, o.s.grad)
+	s := o.s
+	loss := o.loss.LossGradient(s.spins, o.next, s.grad)
+	if o.byNext == nil {
+		return loss
+	}
+	// The loss is symmetric in s and s′. Where a spin ended flipped, s′_d = −s_d.
+	o.loss.LossGradient(o.next, s.spins, o.byNext)
+	n, words := s.model.N, s.generator.words
+	for r := range s.config.Training.Batch {
+		for i := range n {
+			at := r*words + i>>6
+			flipped := (s.spins[at] ^ o.next[at]) >> (i & 63) & 1
+			s.grad[r*n+i] += (1 - 2*float32(flipped)) * o.byNext[r*n+i]
+		}
+	}
+	return loss
 }
 
 func (o *pairObjective) headGradient(lo, hi int) {

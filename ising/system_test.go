@@ -435,7 +435,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"generator.width_unit":      func(c *Config) { c.Generator.WidthUnit = "cm" },
 		"generator.symmetry":        func(c *Config) { c.Generator.Symmetry, c.Target.H = "z2", 0.1 },
 		"loss.kernel.bandwidths[0]": func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "full" },
+		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "half" },
 		"loss.objective":            func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
 		"loss.witness.rank":         func(c *Config) { c.Loss.Objective, c.Loss.Witness.Rank = "kfd", 0 },
 		"loss.witness.bandwidth": func(c *Config) {
@@ -499,5 +499,41 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 				panic(err)
 			}
 		}))
+	}
+}
+
+// TestFullGradient compares the full gradient with central differences of the
+// loss continued to real spins, s′ = f s with the flips f fixed.
+func TestFullGradient(t *testing.T) {
+	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+		c := mmdConfig(t)
+		c.Training.Batch = 40
+		c.Loss.Gradient, c.Loss.Statistic = "full", stat
+		c.Transition.Proposal, c.Transition.Steps = "mixture", 4
+		require.NoError(t, c.Validate())
+		trainer := newTrainer(t, c, 1)
+		s := trainer.System().(*system)
+		s.Generate(trainer.Params(), 1)
+		s.Transition(1)
+		loss := s.Discrepancy(1)
+		n := s.model.N
+		states, next := make([]float64, len(s.grad)), make([]float64, len(s.grad))
+		for i := range states {
+			states[i] = float64(2*int(s.spins[i/n]>>(i%n)&1) - 1)
+			next[i] = float64(2*int(s.objective.(*pairObjective).next[i/n]>>(i%n)&1) - 1)
+		}
+		value := func() float64 { return mmd.Naive(&c.Loss.Kernel, stat, states, next, c.Training.Batch, n, nil) }
+		require.InEpsilon(t, value(), loss, 1e-4)
+		for i := range 5 * n {
+			flips := next[i] * states[i]
+			at := func(h float64) float64 {
+				x := states[i]
+				states[i], next[i] = x+h, flips*(x+h)
+				v := value()
+				states[i], next[i] = x, flips*x
+				return v
+			}
+			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, s.grad[i], 1e-7, "%v, spin %d", stat, i)
+		}
 	}
 }
