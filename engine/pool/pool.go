@@ -13,12 +13,23 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// spins bounds how long an idle thread polls before it blocks: long enough to
-// bridge the serial gaps between the phases of one training step, short enough
-// not to burn a core that nobody feeds.
-const spins = 10000
+// Idle threads poll before they block, because to be woken takes some fifty
+// microseconds and on virtual machines much longer: patience bridges the serial
+// phases of a training step and other threads' last pieces, but does not burn a
+// core that nobody feeds. A thread that looks at its clock every few
+// microseconds and finds that it stood still for as long as preempted had to
+// leave its processor to somebody else. Where that happens polling takes time
+// from those it waits for, so for the next waits that it calls crowded a
+// thread hardly polls.
+const (
+	patience  = 250 * time.Microsecond
+	polls     = 1 << 10 // between looks at the clock
+	preempted = 200 * time.Microsecond
+	crowded   = 200
+)
 
 // A Pool executes loops on a fixed number of threads. Its methods must be
 // called from one goroutine at a time.
@@ -28,7 +39,8 @@ type Pool struct {
 	ended   sync.WaitGroup
 	closed  atomic.Bool
 
-	body func(piece int)
+	caller patient
+	body   func(piece int)
 	// open holds the loop's number in its high half and the number of pieces
 	// not yet handed out in its low half, so that taking a piece also checks
 	// that its loop is still the present one.
@@ -92,10 +104,8 @@ func (p *Pool) Run(n int, body func(piece int)) {
 
 // wait returns when all pieces have finished.
 func (p *Pool) wait() {
-	for range spins {
-		if p.left.Load() == 0 {
-			return
-		}
+	if p.caller.wait(func() bool { return p.left.Load() == 0 }) {
+		return
 	}
 	p.waiting.Store(true)
 	if p.left.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
@@ -124,24 +134,57 @@ func (p *Pool) Close() {
 	p.ended.Wait()
 }
 
+// A patient is a thread that waits.
+type patient struct{ crowded int } // waits for which to hardly poll
+
+// wait polls until a condition holds, and reports whether it did before the
+// thread's patience ended.
+func (t *patient) wait(done func() bool) bool {
+	limit := patience
+	if t.crowded > 0 {
+		t.crowded--
+		limit = patience / 32
+	}
+	start := time.Now()
+	for last := start; ; runtime.Gosched() {
+		for range polls {
+			if done() {
+				return true
+			}
+		}
+		now := time.Now()
+		if now.Sub(last) > preempted {
+			t.crowded = crowded
+			return false
+		}
+		if now.Sub(start) > limit {
+			return false
+		}
+		last = now
+	}
+}
+
 func (p *Pool) work(w *worker) {
 	defer p.ended.Done()
-	for i := 0; ; i++ {
+	var t patient
+	for {
+		for p.step() {
+		}
 		v := p.open.Load()
-		switch {
-		case v&math.MaxUint32 != 0:
-			p.step()
-			i = 0
-		case p.closed.Load():
+		if v&math.MaxUint32 != 0 {
+			continue
+		}
+		if p.closed.Load() {
 			return
-		case i > spins:
-			// Announce the sleep before looking once more, so that a loop
-			// started in between is either seen here or wakes the channel.
-			w.idle.Store(true)
-			if p.open.Load() == v || !w.idle.CompareAndSwap(true, false) {
-				<-w.wake
-			}
-			i = 0
+		}
+		if t.wait(func() bool { return p.open.Load() != v }) {
+			continue
+		}
+		// Announce the sleep before looking once more, so that a loop started in
+		// between is either seen here or wakes the channel.
+		w.idle.Store(true)
+		if p.open.Load() == v || !w.idle.CompareAndSwap(true, false) {
+			<-w.wake
 		}
 	}
 }
