@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
@@ -60,8 +61,9 @@ type GeneratorConfig struct {
 type LossConfig struct {
 	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
 	// and (s′, s); "stationarity", the MMD between the laws of s and s′, which
-	// tests invariance instead of detailed balance; or "kfd", the least-squares
-	// witness of irreversibility in random features (package kfd).
+	// tests invariance instead of detailed balance; "kfd", the least-squares
+	// witness of irreversibility in random features (package kfd); or
+	// "discriminator", the learned one of package critic.
 	Objective string `json:"objective"`
 	// Kernel and Statistic are those of both MMDs.
 	Kernel    mmd.Kernel    `json:"kernel"`
@@ -76,6 +78,7 @@ type LossConfig struct {
 	// of low density hardly count.
 	DensityWeight float64        `json:"density_weight"`
 	Witness       WitnessConfig  `json:"witness"`
+	Discriminator critic.Config  `json:"discriminator"`
 	Boundary      BoundaryConfig `json:"boundary"`
 }
 
@@ -97,7 +100,7 @@ type BoundaryConfig struct {
 var (
 	kinds      = []string{"realnvp", "residual"}
 	partitions = []string{"parity", "halves"}
-	objectives = []string{"reversibility", "stationarity", "kfd"}
+	objectives = []string{"reversibility", "stationarity", "kfd", "discriminator"}
 	gradients  = []string{"surrogate", "full"}
 )
 
@@ -192,11 +195,19 @@ func (l *LossConfig) validate(dim int) error {
 	if err := oneOf("objective", l.Objective, objectives); err != nil {
 		return err
 	}
+	if l.Gradient == "score" {
+		return fmt.Errorf("gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
+	}
 	if err := oneOf("gradient", l.Gradient, gradients); err != nil {
 		return err
 	}
 	if err := l.Kernel.ValidateReal(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
+	}
+	if l.Objective == "discriminator" {
+		if err := l.Discriminator.Validate(); err != nil {
+			return fmt.Errorf("discriminator.%w", err)
+		}
 	}
 	if err := l.Witness.Validate(); err != nil {
 		return fmt.Errorf("witness.%w", err)
@@ -212,7 +223,7 @@ func (l *LossConfig) validate(dim int) error {
 		return fmt.Errorf("density_weight: only the stationarity objective has one; set it to 0")
 	case l.DensityWeight > 0 && l.Gradient == "full":
 		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
-	case l.Gradient == "full" && l.Objective == "kfd":
+	case l.Gradient == "full" && (l.Objective == "kfd" || l.Objective == "discriminator"):
 		return fmt.Errorf("gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to surrogate")
 	case !(b.Weight >= 0) || !finite(b.Weight):
 		return fmt.Errorf("boundary.weight: %v is not a finite number ≥ 0", b.Weight)

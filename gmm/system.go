@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
@@ -111,6 +112,8 @@ func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (los
 		loss, err = mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
 	case "kfd":
 		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
+	case "discriminator":
+		return critic.New(n, dim, l.Discriminator, seed, workers)
 	default:
 		loss, err = mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
 	}
@@ -136,18 +139,20 @@ func (f *fullGradient) LossGradient(s, t, grad []float32) float64 {
 	return loss
 }
 
-// State returns what a witness carries from step to step.
+// State returns what a loss carries from step to step.
 func (s *system) State() []engine.Section {
-	random, ok := s.loss.(*kfd.Random)
-	if !ok {
-		return nil
+	switch loss := s.loss.(type) {
+	case *kfd.Random:
+		w := loss.Witness
+		return []engine.Section{
+			{Name: "kfd.second", Float32: w.Second},
+			{Name: "kfd.factor", Float32: w.Factor},
+			{Name: "kfd.taken", Float64: w.Taken},
+		}
+	case *critic.Critic:
+		return engine.CriticState(loss)
 	}
-	w := random.Witness
-	return []engine.Section{
-		{Name: "kfd.second", Float32: w.Second},
-		{Name: "kfd.factor", Float32: w.Factor},
-		{Name: "kfd.taken", Float64: w.Taken},
-	}
+	return nil
 }
 
 func (s *system) NumParams() int          { return s.nets.params }

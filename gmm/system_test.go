@@ -40,6 +40,9 @@ func testConfigs() map[string]*Config {
 			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
 		}),
 		"full": small(func(c *Config) { c.Loss.Gradient = "full" }),
+		"discriminator": small(func(c *Config) {
+			c.Loss.Objective, c.Loss.Discriminator.Hidden = "discriminator", []int{12}
+		}),
 		"five dimensions": small(func(c *Config) {
 			c.Target = randomMixture(5, 3, 1)
 			c.Generator.Hidden, c.Generator.Clamp = []int{16}, 2

@@ -264,7 +264,7 @@ func faults() []fault {
 			fault{"the loss depends on s elsewhere", []string{"gradient/" + objective}, wrongNaive(objective, func(loss *float64, s, _ []float64) { *loss += 1e-5 * s[3] })},
 		)
 	}
-	for _, objective := range objectives {
+	for _, objective := range objectives[:3] {
 		list = append(list,
 			fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss += *loss/100 + 1e-5 })},
 			fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/" + objective}, wrongEstimator(objective, func(_ *float64, grad []float32) { grad[77] *= 1.01 })},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/pool"
@@ -66,15 +67,21 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
 	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
-	// and (s′, s), or "kfd", the least-squares witness of irreversibility in
-	// random features of x for each mode (package kfd).
+	// and (s′, s); "kfd", the least-squares witness of irreversibility in
+	// random features of x for each mode (package kfd); or "discriminator", the
+	// learned one of package critic.
 	Objective string `json:"objective"`
 	// Kernel and Statistic are those of the MMD. The kernel is a function of
 	// the distance between pairs (x, x′), times 1 where both modes k and both
 	// k′ agree and 0 elsewhere (eq. (product_kernel)).
-	Kernel    mmd.Kernel    `json:"kernel"`
-	Statistic mmd.Statistic `json:"statistic"`
-	Witness   WitnessConfig `json:"witness"`
+	Kernel        mmd.Kernel    `json:"kernel"`
+	Statistic     mmd.Statistic `json:"statistic"`
+	Witness       WitnessConfig `json:"witness"`
+	Discriminator critic.Config `json:"discriminator"`
+	// Gradient through softmax's draw is "surrogate", with s′ fixed as each
+	// objective has it, or "score", the score function of the choice that was
+	// drawn with the mean of the other samples as baseline.
+	Gradient string `json:"gradient"`
 }
 
 // WitnessConfig describes the kfd objective.
@@ -86,7 +93,8 @@ type WitnessConfig struct {
 var (
 	orders     = []string{"random", "paper-order"}
 	heads      = []string{"split", "branch"}
-	objectives = []string{"reversibility", "kfd"}
+	objectives = []string{"reversibility", "kfd", "discriminator"}
+	gradients  = []string{"surrogate", "score"}
 )
 
 func oneOf(key, value string, allowed []string) error {
@@ -171,6 +179,14 @@ func (l *LossConfig) validate(modes int) error {
 	}
 	if err := l.Kernel.ValidateReal(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
+	}
+	if err := oneOf("gradient", l.Gradient, gradients); err != nil {
+		return err
+	}
+	if l.Objective == "discriminator" {
+		if err := l.Discriminator.Validate(); err != nil {
+			return fmt.Errorf("discriminator.%w", err)
+		}
 	}
 	if err := l.Witness.Validate(); err != nil {
 		return fmt.Errorf("witness.%w", err)

@@ -22,18 +22,36 @@ type objective interface {
 
 // objective builds the discrepancy for batches of n states of the generator g.
 func (l *LossConfig) objective(g *generator, n, lanes int, seed uint64, workers *pool.Pool) (objective, error) {
-	if l.Objective == "kfd" {
+	sampled := l.Gradient == "score"
+	o, err := l.drawn(g, n, lanes, sampled, seed, workers)
+	if err != nil || !sampled {
+		return o, err
+	}
+	return newScore(o, g, n), nil
+}
+
+// drawn builds the discrepancy itself; if sampled is set, for its contributions
+// of the states as they were drawn.
+func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64, workers *pool.Pool) (drawn, error) {
+	switch l.Objective {
+	case "kfd":
 		fit, err := kfd.NewMixed(n, g.modes, l.Witness.Features, l.Witness.Config, seed, workers)
 		if err != nil {
 			return nil, fmt.Errorf("witness.%w", err)
 		}
 		o := &leastSquares{generator: g, fit: fit}
-		points := nn.BlockRows() * g.coordinates
+		if sampled {
+			o.all = newCandidates(fit, n, g.modes)
+			return o, nil
+		}
 		for range lanes {
-			o.scratch = append(o.scratch, candidates{
-				make([]float32, points), make([]float32, points*g.modes), make([]float32, points*g.modes),
-				make([]float32, fit.ScratchLen(points)),
-			})
+			o.scratch = append(o.scratch, newCandidates(fit, nn.BlockRows()*g.coordinates, g.modes))
+		}
+		return o, nil
+	case "discriminator":
+		o, err := newDiscriminator(g, n, l.Discriminator, sampled, seed, workers)
+		if err != nil {
+			return nil, fmt.Errorf("discriminator.%w", err)
 		}
 		return o, nil
 	}
@@ -41,8 +59,9 @@ func (l *LossConfig) objective(g *generator, n, lanes int, seed uint64, workers 
 	if err != nil {
 		return nil, err
 	}
-	o := &reversibility{generator: g, loss: loss, gradX: make([]float32, n), witness: make([]float32, n)}
-	if !g.branched {
+	own := g.branched || sampled
+	o := &reversibility{generator: g, loss: loss, own: own, gradX: make([]float32, n), witness: make([]float32, n)}
+	if !own {
 		o.witness = make([]float32, n*g.modes)
 	}
 	return o, nil
@@ -52,12 +71,13 @@ func (l *LossConfig) objective(g *generator, n, lanes int, seed uint64, workers 
 type reversibility struct {
 	generator *generator
 	loss      *mmd.Mixed
+	own       bool      // of the modes only a sample's own matters
 	gradX     []float32 // ∂L/∂x
-	witness   []float32 // of every mode, [n][M], for a split head and of each sample's own, [n], for a branch head
+	witness   []float32 // of every mode, [n][M], or of each sample's own, [n]
 }
 
 func (o *reversibility) measure(b *batch, x []float32, k []uint8) float64 {
-	if o.generator.branched {
+	if o.own {
 		return o.loss.LossWitness(b.x, x, b.k, k, o.gradX, o.witness)
 	}
 	return o.loss.LossGradient(b.x, x, b.k, k, o.gradX, o.witness)
@@ -105,11 +125,19 @@ type leastSquares struct {
 	generator *generator
 	fit       *kfd.Mixed
 	scratch   []candidates // of each lane
+	all       candidates   // the states of the batch as they were drawn
 }
 
 // candidates are the states that a block of rows could have drawn: coordinates,
 // [rows][coordinates], and the witness there in every mode.
 type candidates struct{ x, value, slope, scratch []float32 }
+
+func newCandidates(fit *kfd.Mixed, points, modes int) candidates {
+	return candidates{
+		make([]float32, points), make([]float32, points*modes), make([]float32, points*modes),
+		make([]float32, fit.ScratchLen(points)),
+	}
+}
 
 func (o *leastSquares) measure(b *batch, x []float32, k []uint8) float64 {
 	return o.fit.Fit(b.x, x, b.k, k)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -56,6 +57,7 @@ func paper() *Config {
 				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
 				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
 			},
+			Discriminator: critic.Default(), Gradient: "surrogate",
 		},
 	}
 }

@@ -84,18 +84,24 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return s, nil
 }
 
-// State returns what a witness carries from step to step.
+// State returns what an objective carries from step to step.
 func (s *system) State() []engine.Section {
-	o, ok := s.objective.(*leastSquares)
-	if !ok {
-		return nil
+	o := s.objective
+	if by, ok := o.(*score); ok {
+		o = by.drawn
 	}
-	w := o.fit.Witness
-	return []engine.Section{
-		{Name: "kfd.second", Float32: w.Second},
-		{Name: "kfd.factor", Float32: w.Factor},
-		{Name: "kfd.taken", Float64: w.Taken},
+	switch o := o.(type) {
+	case *leastSquares:
+		w := o.fit.Witness
+		return []engine.Section{
+			{Name: "kfd.second", Float32: w.Second},
+			{Name: "kfd.factor", Float32: w.Factor},
+			{Name: "kfd.taken", Float64: w.Taken},
+		}
+	case *discriminator:
+		return engine.CriticState(o.critic)
 	}
+	return nil
 }
 
 func (s *system) NumParams() int              { return s.generator.net.NumParams() }

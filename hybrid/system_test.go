@@ -42,8 +42,14 @@ func testConfigs(t *testing.T) map[string]*Config {
 	}
 	for _, preset := range []string{"paper", "best"} {
 		c := small(t, preset)
-		c.Loss.Objective, c.Loss.Witness.Features.Number = "kfd", 20
-		all["kfd, "+c.Generator.Head] = c
+		c.Loss.Witness.Features.Number = 20
+		for _, objective := range objectives {
+			for _, gradient := range gradients {
+				d := *c
+				d.Loss.Objective, d.Loss.Gradient, d.Loss.Discriminator.Hidden = objective, gradient, []int{12}
+				all[objective+", "+gradient+", "+c.Generator.Head] = &d
+			}
+		}
 	}
 	return all
 }
@@ -202,7 +208,11 @@ func testTraining(t *testing.T, objective string) {
 	after, err := s.Evaluate(context.Background(), trainer.Params(), 20000)
 	require.NoError(t, err)
 	for i := range after.Metrics {
-		require.Less(t, after.Metrics[i].Error, before.Metrics[i].Error/2, after.Metrics[i].Name)
+		bound := before.Metrics[i].Error / 2
+		if objective == "discriminator" && i == 0 {
+			bound = 0.1 // which begins where the modes happen to balance
+		}
+		require.Less(t, after.Metrics[i].Error, bound, after.Metrics[i].Name)
 	}
 	rates := s.AcceptanceByMove()
 	require.Len(t, rates, 3)

@@ -14,15 +14,16 @@ import (
 )
 
 // checkBackward compares the gradient of one training step with central
-// differences, for both heads and objectives.
+// differences, for every head, objective and gradient.
 func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []float32)) ([]engine.Check, error) {
 	var all []engine.Check
-	for i := range len(heads) * len(objectives) {
-		head, objective := heads[i%len(heads)], objectives[i/len(heads)]
+	for i := range len(heads) * len(objectives) * len(gradients) {
+		head, objective := heads[i%len(heads)], objectives[i/len(heads)%len(objectives)]
+		gradient := gradients[i/len(heads)/len(objectives)]
 		c := best()
 		c.Training.Batch = 300 // two blocks of rows
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
-		c.Generator.Head, c.Loss.Objective = head, objective
+		c.Generator.Head, c.Loss.Objective, c.Loss.Gradient = head, objective, gradient
 		if head == "split" {
 			c.Generator.Branches = 1
 		}
@@ -43,7 +44,7 @@ func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []f
 			numerical = append(numerical, centralDifference(&params64[i], 1e-7, func() float64 { return s.surrogate(params64) }))
 			analytic = append(analytic, float64(grad[i]))
 		}
-		all = append(all, atMost("backward_"+objective+"_"+head, relativeError(analytic, numerical), 1e-4,
+		all = append(all, atMost("backward_"+objective+"_"+gradient+"_"+head, relativeError(analytic, numerical), 1e-4,
 			"gradient of one step by the parameters against central differences, relative to the norm"))
 	}
 	return all, nil
@@ -56,6 +57,8 @@ func (s *system) surrogate(params []float64) float64 {
 	g := s.generator
 	discrepancy, _ := s.objective.(*reversibility)
 	witness, _ := s.objective.(*leastSquares)
+	judge, _ := s.objective.(*discriminator)
+	drawn, _ := s.objective.(*score)
 	var sum float64
 	for i := range s.batch.x {
 		z := widen(s.batch.activations[0][i*g.config.Latent:][:g.config.Latent])
@@ -65,14 +68,21 @@ func (s *system) surrogate(params []float64) float64 {
 		for _, h := range logits {
 			total += math.Exp(h)
 		}
+		coordinate, choice := s.batch.coordinate(g, i), s.batch.choice[i]
 		switch {
+		case drawn != nil:
+			sum += float64(drawn.gradX[i])*out[coordinate] + float64(drawn.values[i])*(logits[choice]-math.Log(total))
+		case judge != nil:
+			sum += float64(judge.grad[i*(1+g.modes)]) * out[coordinate] / float64(len(s.batch.x))
+			for r, h := range logits {
+				sum += math.Exp(h) / total * float64(judge.values[i*g.choices+r]) / float64(len(s.batch.x))
+			}
 		case witness != nil:
 			for r, h := range logits {
 				sum += math.Exp(h) / total * witness.fit.Value(i, out[r%g.coordinates], r%g.modes) / float64(len(s.batch.x))
 			}
 		case g.branched:
-			r := int(s.batch.choice[i])
-			sum += float64(discrepancy.gradX[i])*out[r] + float64(discrepancy.witness[i])*(logits[r]-math.Log(total))
+			sum += float64(discrepancy.gradX[i])*out[coordinate] + float64(discrepancy.witness[i])*(logits[choice]-math.Log(total))
 		default:
 			sum += float64(discrepancy.gradX[i]) * out[0]
 			for c, h := range logits {

@@ -21,7 +21,7 @@ type criticObjective struct {
 	scores []float32 // of each sample, for the score function
 
 	unpack func(block, lo, hi int, _ []float32)
-	flip   func(state []float32, spin int)
+	flip   func(state []float32, _, spin int)
 }
 
 func newCriticObjective(s *system) (*criticObjective, error) {
@@ -35,7 +35,7 @@ func newCriticObjective(s *system) (*criticObjective, error) {
 		unpackSpins(o.from, s.spins, s.model.N, lo, hi)
 		unpackSpins(o.to, o.next, s.model.N, lo, hi)
 	}
-	o.flip = func(state []float32, spin int) { state[spin] = -state[spin] }
+	o.flip = func(state []float32, _, spin int) { state[spin] = -state[spin] }
 	return o, nil
 }
 

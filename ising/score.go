@@ -1,6 +1,9 @@
 package ising
 
-import "github.com/revgen/revgen/asm"
+import (
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/stat"
+)
 
 // A valued objective says what each sample of the last discrepancy contributes:
 // values[i] = F_i, the derivative of the loss by the share of s_i in the law of
@@ -32,21 +35,9 @@ func (o *scoreObjective) discrepancy(step uint32) float64 {
 	loss := o.valued.discrepancy(step)
 	o.contributions(o.values)
 	middle := len(o.values) / 2
-	centre(o.values[:middle])
-	centre(o.values[middle:])
+	stat.LeaveOneOut(o.values[:middle])
+	stat.LeaveOneOut(o.values[middle:])
 	return loss
-}
-
-// centre subtracts from each value the mean of the others.
-func centre(values []float32) {
-	var sum float64
-	for _, v := range values {
-		sum += float64(v)
-	}
-	n := float64(len(values))
-	for i, v := range values {
-		values[i] = float32((float64(v) - sum/n) * n / max(1, n-1))
-	}
 }
 
 func (o *scoreObjective) headGradient(lo, hi int) {

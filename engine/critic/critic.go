@@ -83,7 +83,7 @@ type Critic struct {
 
 	target                          []float32 // of the call in progress
 	count                           int
-	alter                           func(state []float32, a int)
+	alter                           func(state []float32, i, a int)
 	pack                            func(layer int)
 	evaluate, vary, descend, ascend func(block, lo, hi int, grad []float32)
 }
@@ -162,7 +162,7 @@ func (c *Critic) Scores(values []float32) {
 // Changes sets changes[i·count + a] to f(s̃, t_i) − f(s_i, t_i), where s̃ is what
 // alter makes of a copy of s_i for the alternative a. Keep alter: a new function
 // value each step would allocate.
-func (c *Critic) Changes(changes []float32, count int, alter func(state []float32, a int)) {
+func (c *Critic) Changes(changes []float32, count int, alter func(state []float32, i, a int)) {
 	if len(changes) != c.n*count {
 		panic("critic: alternatives of the wrong number")
 	}
@@ -184,6 +184,21 @@ func (c *Critic) Learn() bool {
 		}
 	}
 	return true
+}
+
+// LossGradient is Evaluate, Gradient and Learn at once: it returns J of the batch
+// of moves s → t and sets grad to ∂f(s_i, t_i)/∂s_i over n.
+func (c *Critic) LossGradient(s, t, grad []float32) float64 {
+	loss := c.Evaluate(s, t)
+	c.Gradient(grad)
+	share := 1 / float32(c.n)
+	for i := range grad {
+		grad[i] *= share
+	}
+	if !c.Learn() {
+		return math.NaN()
+	}
+	return loss
 }
 
 func (c *Critic) forward() float64 {
@@ -236,7 +251,7 @@ func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
 			c.place(sides, row, c.state(c.s, i), c.state(c.t, i))
 			in := c.net.In()
 			altered := sides[0][0][row*in:][:c.dim]
-			c.alter(altered, a)
+			c.alter(altered, i, a)
 			if c.paired {
 				copy(sides[1][0][row*in+c.dim:], altered)
 			}

@@ -91,8 +91,16 @@ func TestGradients(t *testing.T) {
 					}
 				}
 
+				scaled := make([]float32, n*dim)
+				twin := newCritic(t, n, dim, 1, form)
+				require.Equal(t, c.Evaluate(s, u), twin.LossGradient(s, u, scaled))
+				require.NotEqual(t, c.Params, twin.Params)
+				for i, g := range grad {
+					require.InDelta(t, g/n, scaled[i], 1e-6)
+				}
+
 				values := make([]float32, 3*n)
-				c.Changes(values, 3, func(state []float32, a int) { state[dim-1] += float32(a) })
+				c.Changes(values, 3, func(state []float32, _, a int) { state[dim-1] += float32(a) })
 				for i := range n {
 					for a := range 3 {
 						altered := append([]float64(nil), s64[i*dim:][:dim]...)
@@ -151,7 +159,7 @@ func TestLearnsTheLogRatio(t *testing.T) {
 func TestReproducible(t *testing.T) {
 	const n, dim = 700, 2
 	s, u := moves(n, dim)
-	flip := func(state []float32, a int) { state[a] = -state[a] }
+	flip := func(state []float32, _, a int) { state[a] = -state[a] }
 	for _, form := range []string{"pair", "difference"} {
 		var want []float32
 		for _, threads := range []int{1, 2, 3} {

@@ -1,0 +1,14 @@
+package stat
+
+// LeaveOneOut subtracts from each value the mean of the others: what the score
+// function's weights take as baseline, which a sample must not have a part in.
+func LeaveOneOut(values []float32) {
+	var sum float64
+	for _, v := range values {
+		sum += float64(v)
+	}
+	n := float64(len(values))
+	for i, v := range values {
+		values[i] = float32((float64(v) - sum/n) * n / max(1, n-1))
+	}
+}

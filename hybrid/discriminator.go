@@ -1,0 +1,100 @@
+package hybrid
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// discriminator is the learned one of package critic. A state is the vector
+// (x, e_k) for it, with a unit vector for the mode. The choice that softmax draws
+// counts by its mean over all choices with s′ fixed; of the coordinates, only
+// the one that was drawn gets a gradient.
+type discriminator struct {
+	generator *generator
+	critic    *critic.Critic
+	sampled   bool      // the choices that were drawn count, by their score
+	from, to  []float32 // [n][1 + M]
+	grad      []float32 // ∂f/∂s, likewise
+	values    []float32 // f of each choice less that of the one drawn, [n][choices], or of each sample
+
+	b     *batch // of the call in progress
+	alter func(state []float32, i, choice int)
+}
+
+func newDiscriminator(g *generator, n int, config critic.Config, sampled bool, seed uint64, workers *pool.Pool) (*discriminator, error) {
+	judge, err := critic.New(n, 1+g.modes, config, seed, workers)
+	if err != nil {
+		return nil, err
+	}
+	size := n * (1 + g.modes)
+	o := &discriminator{
+		generator: g, critic: judge, sampled: sampled,
+		from: make([]float32, size), to: make([]float32, size), grad: make([]float32, size),
+		values: make([]float32, n*g.choices),
+	}
+	if sampled {
+		o.values = o.values[:n]
+	}
+	o.alter = func(state []float32, i, choice int) {
+		coordinate := 0
+		if g.branched {
+			coordinate = choice
+		}
+		o.embed(state, o.b.activations.Output()[i*g.net.Out()+coordinate], uint8(choice%g.modes))
+	}
+	return o, nil
+}
+
+// embed sets v to (x, e_k).
+func (o *discriminator) embed(v []float32, x float32, k uint8) {
+	clear(v)
+	v[0], v[1+k] = x, 1
+}
+
+func (o *discriminator) measure(b *batch, x []float32, k []uint8) float64 {
+	width := 1 + o.generator.modes
+	for i := range x {
+		o.embed(o.from[i*width:][:width], b.x[i], b.k[i])
+		o.embed(o.to[i*width:][:width], x[i], k[i])
+	}
+	loss := o.critic.Evaluate(o.from, o.to)
+	o.critic.Gradient(o.grad)
+	if o.sampled {
+		o.critic.Scores(o.values)
+	} else {
+		o.b = b
+		o.critic.Changes(o.values, o.generator.choices, o.alter)
+		o.b = nil
+	}
+	if !o.critic.Learn() {
+		return math.NaN()
+	}
+	return loss
+}
+
+func (o *discriminator) outputGradient(dout []float32, b *batch, _, lo, hi int) {
+	g, share := o.generator, 1/float32(len(b.x))
+	for i := lo; i < hi; i++ {
+		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]
+		clear(row[:g.coordinates])
+		row[b.coordinate(g, i)] = share * o.grad[i*(1+g.modes)]
+		prob, f, logits := b.probabilities[i*g.choices:][:g.choices], o.values[i*g.choices:], row[g.coordinates:]
+		var mean float32
+		for c, p := range prob {
+			mean += p * f[c]
+		}
+		for c, p := range prob {
+			logits[c] = share * p * (f[c] - mean)
+		}
+	}
+}
+
+func (o *discriminator) contributions(b *batch, gradX, values []float32) {
+	share := 1 / float32(len(b.x))
+	for i, v := range o.values {
+		gradX[i] = share * o.grad[i*(1+o.generator.modes)]
+		values[i] = share * v
+	}
+}

@@ -1,0 +1,72 @@
+package hybrid
+
+import "github.com/revgen/revgen/engine/stat"
+
+// An objective of states as they were drawn says what each contributes.
+type drawn interface {
+	objective
+	// contributions sets, for the batch just measured, gradX to ∂L/∂x with the
+	// choice fixed and values to the derivative of the loss by the share of each
+	// state in the batch, over the number of states.
+	contributions(b *batch, gradX, values []float32)
+}
+
+// score takes the gradient through the draw of a choice by the score function
+// (REINFORCE), for any head: ∂L/∂h_c = (1_c − p_c)(F − b), where b is the mean of
+// F over the other states of the same half of the batch; the coordinate that
+// was drawn gets ∂L/∂x.
+type score struct {
+	drawn
+	generator     *generator
+	gradX, values []float32
+}
+
+func newScore(of drawn, g *generator, n int) *score {
+	return &score{of, g, make([]float32, n), make([]float32, n)}
+}
+
+func (o *score) measure(b *batch, x []float32, k []uint8) float64 {
+	loss := o.drawn.measure(b, x, k)
+	o.contributions(b, o.gradX, o.values)
+	middle := (len(o.values) + 1) / 2
+	stat.LeaveOneOut(o.values[:middle])
+	stat.LeaveOneOut(o.values[middle:])
+	return loss
+}
+
+func (o *score) outputGradient(dout []float32, b *batch, _, lo, hi int) {
+	g := o.generator
+	for i := lo; i < hi; i++ {
+		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]
+		clear(row[:g.coordinates])
+		row[b.coordinate(g, i)] = o.gradX[i]
+		f, logits := o.values[i], row[g.coordinates:]
+		for c, p := range b.probabilities[i*g.choices:][:g.choices] {
+			logits[c] = -p * f
+		}
+		logits[b.choice[i]] += f
+	}
+}
+
+// coordinate returns which of the generator's coordinates sample i has.
+func (b *batch) coordinate(g *generator, i int) int {
+	if g.branched {
+		return int(b.choice[i])
+	}
+	return 0
+}
+
+func (o *reversibility) contributions(_ *batch, gradX, values []float32) {
+	copy(gradX, o.gradX)
+	copy(values, o.witness)
+}
+
+func (o *leastSquares) contributions(b *batch, gradX, values []float32) {
+	n, modes := len(b.x), o.generator.modes
+	c := &o.all
+	o.fit.Evaluate(c.value, c.slope, b.x, c.scratch, 0, n, 1)
+	for i, k := range b.k {
+		gradX[i] = c.slope[i*modes+int(k)] / float32(n)
+		values[i] = c.value[i*modes+int(k)] / float32(n)
+	}
+}
