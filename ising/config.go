@@ -70,7 +70,8 @@ type GeneratorConfig struct {
 
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
-	// Objective is "mmd", the paper's; "kfd", the least-squares witness of
+	// Objective is "mmd", the paper's; "stationarity", the MMD between the laws
+	// of s and s′, which tests invariance instead of detailed balance; "kfd", the least-squares witness of
 	// package kfd: with an exact average by a transition matrix in one feature
 	// per state of that, else in Walsh functions; or "discriminator", the
 	// learned one of package critic.
@@ -107,7 +108,7 @@ type WitnessConfig struct {
 
 var (
 	proposals  = []string{"single", "mixture", "multi-spin"}
-	objectives = []string{"mmd", "kfd", "discriminator"}
+	objectives = []string{"mmd", "stationarity", "kfd", "discriminator"}
 	averages   = []string{"sampled", "exact"}
 	heads      = []string{"sign", "bernoulli"}
 	gradients  = []string{"surrogate", "difference", "score", "full"}
@@ -212,8 +213,10 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
 	case l.Gradient == "score" && l.RaoBlackwell:
 		return fmt.Errorf("loss.gradient: with loss.rao_blackwell the loss is a function of the probabilities, and no spins are drawn to have a score; set one of the two otherwise")
-	case l.Gradient == "full" && l.Objective != "mmd":
-		return fmt.Errorf("loss.gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to difference, or loss.objective to mmd")
+	case l.Gradient == "full" && (l.Objective == "kfd" || l.Objective == "discriminator"):
+		return fmt.Errorf("loss.gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to difference, or loss.objective to mmd or stationarity")
+	case exact && l.Objective == "stationarity":
+		return fmt.Errorf("loss.average: exact averages over pairs of configurations, for mmd and kfd; the stationarity loss has none, so set it to sampled")
 	case l.Gradient == "full" && exact:
 		return fmt.Errorf("loss.gradient: full follows each s into its own s′, and an exact average has all s′ at once, whose full gradient is that of flipping spins; set it to difference or score")
 	case exact && l.Objective == "discriminator":

@@ -167,11 +167,17 @@ func (s *system) pullBack(lo, hi int) {
 }
 
 // pairObjective is the paper's: one s′ for each s, and the maximum mean
-// discrepancy of the pairs by their Hamming distances.
+// discrepancy of the pairs, or of s and s′, by their Hamming distances.
 type pairObjective struct {
 	*pairMoves
-	loss   *mmd.Hamming
+	loss   pairLoss
 	byNext []float32 // ∂L/∂s′, for the full gradient
+}
+
+// A pairLoss is mmd.Hamming or mmd.HammingStationarity.
+type pairLoss interface {
+	LossGradient(s, t []uint64, grad []float32) float64
+	Witness(values []float32)
 }
 
 func newPairObjective(s *system) (*pairObjective, error) {
@@ -180,11 +186,16 @@ func newPairObjective(s *system) (*pairObjective, error) {
 	if c.Loss.Gradient == "difference" {
 		mode = mmd.Difference
 	}
-	loss, err := mmd.NewHamming(c.Training.Batch, s.model.N, c.Loss.Kernel, mode, c.Loss.Statistic, s.workers)
+	o := &pairObjective{pairMoves: newPairMoves(s)}
+	var err error
+	if c.Loss.Objective == "stationarity" {
+		o.loss, err = mmd.NewHammingStationarity(c.Training.Batch, s.model.N, c.Loss.Kernel, mode, c.Loss.Statistic, s.workers)
+	} else {
+		o.loss, err = mmd.NewHamming(c.Training.Batch, s.model.N, c.Loss.Kernel, mode, c.Loss.Statistic, s.workers)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
-	o := &pairObjective{pairMoves: newPairMoves(s), loss: loss}
 	if c.Loss.Gradient == "full" {
 		o.byNext = make([]float32, len(s.grad))
 	}

@@ -505,10 +505,14 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 // TestFullGradient compares the full gradient with central differences of the
 // loss continued to real spins, s′ = f s with the flips f fixed.
 func TestFullGradient(t *testing.T) {
-	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+	for i, stat := range []mmd.Statistic{mmd.V, mmd.U, mmd.V, mmd.U} {
+		objective, naive := "mmd", mmd.Naive
+		if i > 1 {
+			objective, naive = "stationarity", mmd.StationarityNaive
+		}
 		c := mmdConfig(t)
 		c.Training.Batch = 40
-		c.Loss.Gradient, c.Loss.Statistic = "full", stat
+		c.Loss.Objective, c.Loss.Gradient, c.Loss.Statistic = objective, "full", stat
 		c.Transition.Proposal, c.Transition.Steps = "mixture", 4
 		require.NoError(t, c.Validate())
 		trainer := newTrainer(t, c, 1)
@@ -522,7 +526,7 @@ func TestFullGradient(t *testing.T) {
 			states[i] = float64(2*int(s.spins[i/n]>>(i%n)&1) - 1)
 			next[i] = float64(2*int(s.objective.(*pairObjective).next[i/n]>>(i%n)&1) - 1)
 		}
-		value := func() float64 { return mmd.Naive(&c.Loss.Kernel, stat, states, next, c.Training.Batch, n, nil) }
+		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, c.Training.Batch, n, nil) }
 		require.InEpsilon(t, value(), loss, 1e-4)
 		for i := range 5 * n {
 			flips := next[i] * states[i]

@@ -94,8 +94,6 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 	h := &Hamming{
 		n: n, spins: spins, words: words,
 		stat: stat, mode: mode, workers: workers,
-		value:   make([]float64, 2*spins+2),
-		slope:   make([]float64, 2*spins+1),
 		columns: asm.NewHammingColumns(spins, 2*n),
 		rows:    make([]uint64, blocks*asm.HammingRows*2*words),
 		base:    make([]float32, blocks*asm.HammingRows),
@@ -105,19 +103,15 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 
 		samplesPerPiece: 256,
 	}
-	for d := range h.value {
-		h.value[d] = k.Value(4 * float64(d))
-	}
-	for d := range h.slope {
-		h.slope[d] = k.Derivative(4 * float64(d))
-	}
+	h.value, h.slope, h.tables = hammingTables(&k, spins, mode)
 	h.fold.init(n, spins)
-	h.tabulate()
 	h.block, h.scatter = h.runBlock, h.runScatter
 	return h, nil
 }
 
-// tabulate sets the kernels' tables. The gradient of row i is made of the sums
+// hammingTables returns a kernel of two pairs of configurations and its
+// derivative by d², by their Hamming distance, and what the kernels need. The
+// gradient of row i is made of the sums
 //
 //	base = Σ_j ± Base(h),  spin_d = Σ_j ± Spin(h) s_{j,d}
 //
@@ -126,21 +120,24 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 // by −1 where they do not: K(h±1) − K(h) is Base(h) − s_{i,d} s_{j,d} Spin(h)
 // with the mean of the two as Base and half of what they differ by as Spin. At
 // h = 0 and h = 2·spins one of the two does not occur, and the other stands in.
-func (h *Hamming) tabulate() {
-	t := &h.tables
-	top := 2 * h.spins
+func hammingTables(k *Kernel, spins int, mode HammingGradient) (value, slope []float64, t asm.HammingTables) {
+	top := 2 * spins
+	value, slope = make([]float64, top+2), make([]float64, top+1)
+	for d := range value {
+		value[d] = k.Value(4 * float64(d))
+	}
 	t.Loss, t.Spin = make([]float32, top+1), make([]float32, top+1)
-	if h.mode == Difference {
+	if mode == Difference {
 		t.Base = make([]float32, top+1)
 	}
 	for d := range t.Loss {
-		k := h.value[d]
-		t.Loss[d] = float32(k)
-		if h.mode == Surrogate {
-			t.Spin[d] = float32(h.slope[d])
+		slope[d] = k.Derivative(4 * float64(d))
+		t.Loss[d] = float32(value[d])
+		if mode == Surrogate {
+			t.Spin[d] = float32(slope[d])
 			continue
 		}
-		up, down := h.value[min(d+1, top+1)]-k, h.value[max(d-1, 0)]-k
+		up, down := value[min(d+1, top+1)]-value[d], value[max(d-1, 0)]-value[d]
 		switch d {
 		case 0:
 			down = up
@@ -150,6 +147,7 @@ func (h *Hamming) tabulate() {
 		t.Base[d] = float32((up + down) / 2)
 		t.Spin[d] = float32((down - up) / 2)
 	}
+	return value, slope, t
 }
 
 // LossGradient returns the loss of the pairs (s_i, t_i), packed configurations
