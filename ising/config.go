@@ -104,6 +104,11 @@ type WitnessConfig struct {
 	Bandwidth float64 `json:"bandwidth"`
 	// Rank is the number of Walsh functions, where they are the features.
 	Rank int `json:"rank"`
+	// Features of a sampled average are "walsh", Walsh functions of at most 64
+	// spins, or "invariant": pair correlations, counts of local patterns and
+	// functions of energy and magnetisation, of which there are few on any
+	// lattice, for generators with the lattice's symmetry.
+	Features string `json:"features"`
 }
 
 var (
@@ -112,6 +117,7 @@ var (
 	averages   = []string{"sampled", "exact"}
 	heads      = []string{"sign", "bernoulli"}
 	gradients  = []string{"surrogate", "difference", "score", "full"}
+	features   = []string{"walsh", "invariant"}
 	units      = []string{"absolute", "spread"}
 )
 
@@ -227,8 +233,8 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference or score")
 	case exact && l.Objective == "mmd" && (!l.Kernel.IsGaussian() || l.Statistic != mmd.V):
 		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic")
-	case l.Objective == "kfd" && c.Target.L > 8:
-		return fmt.Errorf("loss.objective: kfd takes at most 64 spins; target.l = %d has %d", c.Target.L, c.Target.L*c.Target.L)
+	case l.Objective == "kfd" && c.Target.L > 8 && l.Witness.Features != "invariant":
+		return fmt.Errorf("loss.witness.features: %s takes at most 64 spins, and target.l = %d has %d; invariant is for larger lattices", l.Witness.Features, c.Target.L, c.Target.L*c.Target.L)
 	case l.Objective == "kfd" && l.Gradient == "surrogate":
 		return fmt.Errorf("loss.gradient: kfd gives the change of the witness by flipping spins; set it to difference or score")
 	case l.RaoBlackwell && !(exact && g.Head == "bernoulli"):
@@ -240,6 +246,12 @@ func (c *Config) validateEstimator() error {
 		}
 	}
 	if l.Objective == "kfd" {
+		if err := oneOf("loss.witness.features", l.Witness.Features, features); err != nil {
+			return err
+		}
+		if err := c.validateInvariant(); err != nil {
+			return err
+		}
 		if err := l.Witness.Validate(); err != nil {
 			return fmt.Errorf("loss.witness.%w", err)
 		}
@@ -249,6 +261,20 @@ func (c *Config) validateEstimator() error {
 		if l.Witness.Rank < 1 || l.Witness.Rank > 4096 {
 			return fmt.Errorf("loss.witness.rank: %d is not between 1 and 4096", l.Witness.Rank)
 		}
+	}
+	return nil
+}
+
+func (c *Config) validateInvariant() error {
+	switch {
+	case c.Loss.Witness.Features != "invariant":
+		return nil
+	case !newSymmetry(c.Generator.Symmetry, c.Target.L).lattice:
+		return fmt.Errorf("loss.witness.features: invariant features cannot see what the lattice's symmetry would change; set generator.symmetry to lattice or z2+lattice")
+	case c.Loss.Average != "sampled":
+		return fmt.Errorf("loss.witness.features: an exact average has a feature for each of its states; invariant needs loss.average sampled")
+	case c.Target.L < leastInvariant || c.Target.L > largestInvariant:
+		return fmt.Errorf("loss.witness.features: invariant is for target.l between %d and %d, not %d", leastInvariant, largestInvariant, c.Target.L)
 	}
 	return nil
 }

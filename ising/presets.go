@@ -49,7 +49,7 @@ func paper() *Config {
 			Head: "sign", Width: 1, WidthUnit: "absolute", FinalWidth: 1, Symmetry: "none",
 		},
 		Loss: LossConfig{Objective: "mmd", Average: "sampled",
-			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512},
+			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512, Features: "walsh"},
 			Discriminator: critic.Default(),
 			Kernel:        mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
 	}

@@ -82,6 +82,8 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	switch {
 	case c.Loss.Average == "exact":
 		s.objective, err = newEnumeratedObjective(s)
+	case c.Loss.Objective == "kfd" && c.Loss.Witness.Features == "invariant":
+		s.objective = newInvariantObjective(s)
 	case c.Loss.Objective == "kfd":
 		s.objective, err = newWalshObjective(s)
 	case c.Loss.Objective == "discriminator":

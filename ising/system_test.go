@@ -436,7 +436,8 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"generator.symmetry":        func(c *Config) { c.Generator.Symmetry, c.Target.H = "z2", 0.1 },
 		"loss.kernel.bandwidths[0]": func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
 		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "half" },
-		"loss.objective":            func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
+		"loss.objective":            func(c *Config) { c.Loss.Objective = "gan" },
+		"loss.witness.features":     func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
 		"loss.witness.rank":         func(c *Config) { c.Loss.Objective, c.Loss.Witness.Rank = "kfd", 0 },
 		"loss.witness.bandwidth": func(c *Config) {
 			c.Target.L, c.Generator.Symmetry = 4, "lattice"

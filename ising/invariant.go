@@ -1,0 +1,405 @@
+package ising
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/nn"
+)
+
+// Sides of lattices whose invariants are implemented.
+const (
+	leastInvariant   = 3
+	largestInvariant = 16
+)
+
+// invariants are features of configurations that the lattice's symmetry leaves
+// alone, and the global flip too if even:
+//
+//   - pair correlations Σ_i s_i s_{i+r} / √N, averaged over the displacements r
+//     that the point group takes to each other;
+//   - how many of the N windows of 3×3 sites show each pattern, over √N, for
+//     patterns up to the symmetry;
+//   - functions of the bond sum B and the magnetisation M: hat functions on
+//     grids of B/2N and of M/N, and √N times products of powers.
+//
+// Their cost does not grow with the size of the orbits, nor their number with
+// that of the lattice but for the pairs.
+type invariants struct {
+	l, n  int
+	even  bool
+	count int // of features
+
+	displacements []displacement // one of r and −r
+	pairs         int            // classes of displacements
+	class         []int32        // of each displacement, by row·L + column; −1 for none
+	perSpin       []float32      // by class: what pairs have of one spin and its partner
+
+	pattern  []int32 // class of each 9-bit pattern
+	patterns int
+
+	levels     int       // of B, and of M: N + 1
+	collective int       // functions of B and M
+	table      []float32 // [B][M][collective]
+
+	windows    []int32 // [site][9]: centres of the windows that hold a site
+	neighbours []int32 // [site][4]
+}
+
+type displacement struct {
+	down, right int
+	class       int
+	weight      float32
+}
+
+func newInvariants(l int, even bool) *invariants {
+	f := &invariants{l: l, n: l * l, even: even, levels: l*l + 1}
+	f.listPairs()
+	f.listPatterns()
+	f.tabulate()
+	f.count = f.pairs + f.patterns + f.collective
+	for r := range l {
+		for c := range l {
+			at := func(down, right int) int32 { return int32((r+down+l)%l*l + (c+right+l)%l) }
+			for down := -1; down <= 1; down++ {
+				for right := -1; right <= 1; right++ {
+					f.windows = append(f.windows, at(-down, -right))
+				}
+			}
+			f.neighbours = append(f.neighbours, at(0, 1), at(0, -1), at(1, 0), at(-1, 0))
+		}
+	}
+	return f
+}
+
+// listPairs numbers the displacements up to the point group.
+func (f *invariants) listPairs() {
+	l := f.l
+	known, sizes := map[[2]int]int{}, []int{}
+	f.class = make([]int32, f.n)
+	for down := range l {
+		for right := range l {
+			a, b := min(down, l-down), min(right, l-right)
+			key := [2]int{max(a, b), min(a, b)}
+			if key[0] == 0 {
+				f.class[0] = -1
+				continue
+			}
+			k, seen := known[key]
+			if !seen {
+				k = len(sizes)
+				known[key] = k
+				sizes = append(sizes, 0)
+			}
+			f.class[down*l+right] = int32(k)
+			sizes[k]++
+		}
+	}
+	f.pairs = len(sizes)
+	root := math.Sqrt(float64(f.n))
+	for _, size := range sizes {
+		f.perSpin = append(f.perSpin, float32(2/(root*float64(size))))
+	}
+	for down := range l {
+		for right := range l {
+			k := f.class[down*l+right]
+			opposite := (l-down)%l*l + (l-right)%l
+			if k < 0 || opposite < down*l+right {
+				continue
+			}
+			w := f.perSpin[k]
+			if opposite == down*l+right {
+				w /= 2
+			}
+			f.displacements = append(f.displacements, displacement{down, right, int(k), w})
+		}
+	}
+}
+
+// listPatterns numbers the patterns of 3×3 spins up to the point group and, if
+// even, the flip: the orbits of the 3×3 lattice without translations.
+func (f *invariants) listPatterns() {
+	m := newMover(symmetry{flip: true, lattice: true, side: 3})
+	f.pattern = make([]int32, 512)
+	for s := range f.pattern {
+		f.pattern[s] = -1
+	}
+	image := make([]uint64, 1)
+	for s := range f.pattern {
+		if f.pattern[s] >= 0 {
+			continue
+		}
+		for point := range 8 {
+			for _, flipped := range []bool{false, f.even} {
+				image[0] = uint64(s)
+				m.apply(image, element{flipped: flipped, point: uint8(point)})
+				f.pattern[image[0]] = int32(f.patterns)
+			}
+		}
+		f.patterns++
+	}
+}
+
+// hats sets dst to the hat functions on a grid of [lo, hi] at x.
+func hats(dst []float32, x, lo, hi float64) {
+	clear(dst)
+	u := (x - lo) / (hi - lo) * float64(len(dst)-1)
+	i := min(max(int(u), 0), len(dst)-2)
+	dst[i], dst[i+1] = float32(1-(u-float64(i))), float32(u-float64(i))
+}
+
+// tabulate evaluates the functions of bond sum and magnetisation.
+func (f *invariants) tabulate() {
+	const energies, magnetisations = 33, 17
+	least := -1.0
+	if f.even {
+		least = 0
+	}
+	powers := [][2]int{{2, 0}, {1, 2}, {0, 4}, {3, 0}, {2, 2}} // of B/2N and M/N
+	if !f.even {
+		powers = append(powers, [2]int{0, 1}, [2]int{1, 1}, [2]int{0, 3}, [2]int{2, 1})
+	}
+	f.collective = energies + magnetisations + len(powers)
+	f.table = make([]float32, f.levels*f.levels*f.collective)
+	root := math.Sqrt(float64(f.n))
+	for b := range f.levels {
+		for m := range f.levels {
+			row := f.table[(b*f.levels+m)*f.collective:][:f.collective]
+			x, y := 1-2*float64(b)/float64(f.n), 2*float64(m)/float64(f.n)-1
+			hats(row[:energies], x, -1, 1)
+			if f.even {
+				y = math.Abs(y)
+			}
+			hats(row[energies:energies+magnetisations], y, least, 1)
+			for i, p := range powers {
+				row[energies+magnetisations+i] = float32(root * math.Pow(x, float64(p[0])) * math.Pow(y, float64(p[1])))
+			}
+		}
+	}
+}
+
+// A view is a configuration as one goroutine looks at it.
+type view struct {
+	rows    []uint32 // bit c of row r is the spin there
+	turned  []uint32 // [shift][row]: rows with what is shift columns to the right
+	pattern []uint16 // about each site
+	bonds   int      // (2N − B)/4
+	up      int      // (M + N)/2
+}
+
+func (f *invariants) newView() *view {
+	return &view{rows: make([]uint32, f.l), turned: make([]uint32, f.n), pattern: make([]uint16, f.n)}
+}
+
+// look prepares v for a configuration.
+func (f *invariants) look(v *view, config []uint64) {
+	l := f.l
+	full := uint32(1)<<l - 1
+	v.up = 0
+	for r := range v.rows {
+		at := r * l
+		x := config[at>>6] >> (at & 63)
+		if at&63+l > 64 {
+			x |= config[at>>6+1] << (64 - at&63)
+		}
+		v.rows[r] = uint32(x) & full
+		v.up += bits.OnesCount32(v.rows[r])
+	}
+	unequal := 0
+	for r, x := range v.rows {
+		unequal += bits.OnesCount32(x^(x>>1|x<<(l-1)&full)) + bits.OnesCount32(x^v.rows[(r+1)%l])
+	}
+	v.bonds = unequal / 2
+	for r := range l {
+		wide := func(x uint32) uint32 { return x<<1 | x>>(l-1) | x&1<<(l+1) }
+		above, here, below := wide(v.rows[(r+l-1)%l]), wide(v.rows[r]), wide(v.rows[(r+1)%l])
+		for c := range l {
+			v.pattern[r*l+c] = uint16(above>>c&7 | here>>c&7<<3 | below>>c&7<<6)
+		}
+	}
+}
+
+// evaluate sets dst to the features of the configuration that v shows.
+func (f *invariants) evaluate(dst []float32, v *view) {
+	l := f.l
+	full := uint32(1)<<l - 1
+	for shift := range l {
+		for r, x := range v.rows {
+			v.turned[shift*l+r] = x>>shift | x<<(l-shift)&full
+		}
+	}
+	clear(dst)
+	for _, d := range f.displacements {
+		other := v.turned[d.right*l:][:l]
+		unequal := 0
+		for r, x := range v.rows[:l-d.down] {
+			unequal += bits.OnesCount32(x ^ other[r+d.down])
+		}
+		for r, x := range v.rows[l-d.down:] {
+			unequal += bits.OnesCount32(x ^ other[r])
+		}
+		dst[d.class] += d.weight * float32(f.n-2*unequal)
+	}
+	counts := dst[f.pairs:][:f.patterns]
+	for _, p := range v.pattern {
+		counts[f.pattern[p]]++
+	}
+	scale := float32(1 / math.Sqrt(float64(f.n)))
+	for i := range counts {
+		counts[i] *= scale
+	}
+	copy(dst[f.pairs+f.patterns:], f.table[(v.bonds*f.levels+v.up)*f.collective:][:f.collective])
+}
+
+// An invariantWitness is g = Σ c_k φ_k in the form that its differences are
+// taken in.
+type invariantWitness struct {
+	pairs      []float32       // packed [N][N]: what flipping a spin takes from each other
+	flips      [9][512]float32 // by place in the window and pattern
+	collective []float32       // [B][M]
+	matrix     []float32       // scratch
+}
+
+func (f *invariants) newWitness() *invariantWitness {
+	return &invariantWitness{
+		pairs: make([]float32, asm.PackedLen(f.n, f.n)), collective: make([]float32, f.levels*f.levels), matrix: make([]float32, f.n*f.n),
+	}
+}
+
+// set takes the coefficients c of the features.
+func (f *invariants) set(w *invariantWitness, c []float32) {
+	l := f.l
+	for i := range f.n {
+		for j := range f.n {
+			k := f.class[(j/l-i/l+l)%l*l+(j%l-i%l+l)%l]
+			if k < 0 {
+				w.matrix[i*f.n+j] = 0
+				continue
+			}
+			w.matrix[i*f.n+j] = -2 * c[k] * f.perSpin[k]
+		}
+	}
+	asm.PackWeights(w.pairs, w.matrix, f.n, f.n)
+	counts, scale := c[f.pairs:][:f.patterns], float32(1/math.Sqrt(float64(f.n)))
+	for place := range w.flips {
+		for p := range w.flips[place] {
+			w.flips[place][p] = scale * (counts[f.pattern[p^1<<place]] - counts[f.pattern[p]])
+		}
+	}
+	rest := c[f.pairs+f.patterns:][:f.collective]
+	for i := range w.collective {
+		var sum float32
+		for k, v := range f.table[i*f.collective:][:f.collective] {
+			sum += rest[k] * v
+		}
+		w.collective[i] = sum
+	}
+}
+
+// differences adds to grad, which holds the spins times w's matrix of pairs,
+// what else flipping each spin changes g by, and turns it into ∂g/∂s, half the
+// difference between spin up and spin down.
+func (f *invariants) differences(grad []float32, w *invariantWitness, v *view) {
+	l := f.l
+	here := w.collective[v.bonds*f.levels+v.up]
+	for site := range f.n {
+		up := int(v.rows[site/l] >> (site % l) & 1)
+		sign := 2*up - 1
+		change := float32(sign) * grad[site]
+		for place, centre := range f.windows[site*9:][:9] {
+			change += w.flips[place][v.pattern[centre]]
+		}
+		aligned := 0 // neighbours that agree, less two
+		for _, k := range f.neighbours[site*4:][:4] {
+			aligned += int(v.rows[int(k)/l] >> (int(k) % l) & 1)
+		}
+		aligned = sign * (aligned - 2)
+		change += w.collective[(v.bonds+aligned)*f.levels+v.up-sign] - here
+		grad[site] = change * (0.5 - float32(up))
+	}
+}
+
+// invariantObjective is the least-squares witness in invariants, for lattices
+// whose configurations cannot be listed.
+type invariantObjective struct {
+	*pairMoves
+	features *invariants
+	fit      *kfd.Given
+	witness  [2]*invariantWitness
+	views    []*view
+	values   [][]float32 // φ(s′), by block
+	spins    []float32   // ±1, [batch][N]
+	zero     []float32
+
+	fill      func(block, lo, hi int, _ []float32)
+	configure func(half int)
+}
+
+func newInvariantObjective(s *system) *invariantObjective {
+	c, n := s.config, s.config.Training.Batch
+	f := newInvariants(s.model.L, s.generator.symmetry.flip)
+	o := &invariantObjective{
+		pairMoves: newPairMoves(s), features: f, fit: kfd.NewGiven(n, f.count, c.Loss.Witness.Config, s.workers),
+		witness: [2]*invariantWitness{f.newWitness(), f.newWitness()},
+		spins:   make([]float32, n*s.model.N), zero: make([]float32, s.model.N),
+	}
+	for range s.lanes.Blocks() {
+		o.views, o.values = append(o.views, f.newView()), append(o.values, make([]float32, f.count))
+	}
+	o.fill = o.fillBlock
+	o.configure = func(half int) { f.set(o.witness[half], o.fit.Coefficients(half)) }
+	return o
+}
+
+func (o *invariantObjective) state() []engine.Section { return witnessState(o.fit.Witness) }
+func (o *invariantObjective) acceptance() float64     { return o.accepted.Total().Rate() }
+func (o *invariantObjective) transition(step uint32)  { o.run(step) }
+
+func (o *invariantObjective) fillBlock(block, lo, hi int, _ []float32) {
+	f, words, v, after := o.features, o.s.model.Words, o.views[block], o.values[block]
+	bitspin.Unpack(o.spins[lo*f.n:hi*f.n], o.s.spins[lo*words:hi*words], f.n)
+	for i := lo; i < hi; i++ {
+		change := o.fit.Change()[i*f.count:][:f.count]
+		f.look(v, o.next[i*words:][:words])
+		f.evaluate(after, v)
+		f.look(v, o.s.spins[i*words:][:words])
+		f.evaluate(change, v)
+		for k, x := range after {
+			change[k] -= x
+		}
+	}
+}
+
+func (o *invariantObjective) discrepancy(uint32) float64 {
+	o.s.lanes.Forward(o.fill)
+	loss := o.fit.Solve()
+	o.s.workers.Run(2, o.configure)
+	return loss
+}
+
+func (o *invariantObjective) headGradient(lo, hi int) {
+	s, f := o.s, o.features
+	n, batch := f.n, s.config.Training.Batch
+	v := o.views[lo/nn.BlockRows()]
+	middle := min(max(lo, (batch+1)/2), hi)
+	scale := 1 / float32(batch)
+	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
+		if rows[0] == rows[1] {
+			continue
+		}
+		asm.DenseForward(s.grad[rows[0]*n:rows[1]*n], o.spins[rows[0]*n:rows[1]*n], o.witness[half].pairs, o.zero, rows[1]-rows[0], n, n, 1)
+		for i := rows[0]; i < rows[1]; i++ {
+			grad := s.grad[i*n:][:n]
+			f.look(v, s.spins[i*s.model.Words:][:s.model.Words])
+			f.differences(grad, o.witness[half], v)
+			for d := range grad {
+				grad[d] *= scale
+			}
+		}
+	}
+	s.straightThrough(lo, hi)
+}
