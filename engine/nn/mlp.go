@@ -235,6 +235,28 @@ func (m *MLP) NewScratch(rows int) *Scratch {
 // those rows, [hi−lo][Out]. If din is not nil it receives the gradient by their
 // inputs, [hi−lo][In].
 func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
+	if m.kinked() { // each call has a price of its own there
+		m.backwardStrip(grad, din, dout, a, p, lo, hi, s)
+		return
+	}
+	in, out := m.In(), m.Out()
+	for first := lo; first < hi; first += stripRows {
+		last := min(first+stripRows, hi)
+		var strip []float32
+		if din != nil {
+			strip = din[(first-lo)*in : (last-lo)*in]
+		}
+		m.backwardStrip(grad, strip, dout[(first-lo)*out:(last-lo)*out], a, p, first, last, s)
+	}
+}
+
+// stripRows is the number of rows that go back through all layers at a time: so
+// few that their gradients leave room in L2 for their activations, weights and
+// the gradient by the parameters, and so many that adding to the latter is a
+// small part of the work.
+const stripRows = 128
+
+func (m *MLP) backwardStrip(grad, din, dout []float32, a Activations, p *Packed, lo, hi int, s *Scratch) {
 	rows := hi - lo
 	dy, spare := dout, s.a
 	for l := m.Layers() - 1; l >= 0; l-- {
@@ -247,15 +269,17 @@ func (m *MLP) Backward(grad, din, dout []float32, a Activations, p *Packed, lo, 
 			return
 		}
 		x := a[l][lo*in : hi*in]
-		asm.DenseBackwardWeights(m.Weights(grad, l), m.Biases(grad, l), x, dy, rows, in, out)
 		if l == 0 {
+			asm.DenseBackwardWeights(m.Weights(grad, l), m.Biases(grad, l), x, dy, rows, in, out)
 			if din != nil {
 				asm.DenseBackwardInput(din, dy, p.backward[l], nil, rows, in, out, 1)
 			}
 			return
 		}
 		dx := spare[:rows*in]
+		// This product comes first because it fetches x ahead of its use.
 		asm.DenseBackwardInput(dx, dy, p.backward[l], x, rows, in, out, m.slope)
+		asm.DenseBackwardWeights(m.Weights(grad, l), m.Biases(grad, l), x, dy, rows, in, out)
 		if &spare[0] == &s.a[0] {
 			dy, spare = dx, s.b
 		} else {

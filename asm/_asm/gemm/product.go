@@ -237,6 +237,7 @@ func (k *kernel) tile(h int, label string) {
 			c[r][v] = k.vector()
 		}
 	}
+	k.prefetch(c)
 	k.start(c)
 	k.sum(c, label)
 	switch k.product {
@@ -246,6 +247,27 @@ func (k *kernel) tile(h int, label string) {
 		k.derivative(c)
 	case weights:
 		k.add(c)
+	}
+}
+
+// prefetch asks for what the tile's epilogue will read besides the sums, so
+// that it arrives while they run.
+func (k *kernel) prefetch(c [][]VecVirtual) {
+	if k.product == forward {
+		return
+	}
+	row := GP64()
+	MOVQ(k.tileC, row)
+	if k.product == backwardInput {
+		ADDQ(k.actOffset, row)
+	}
+	for r := range c {
+		if r > 0 {
+			ADDQ(k.ldc, row)
+		}
+		for p := range k.panels {
+			PREFETCHT0(Mem{Base: row, Disp: p * panelBytes})
+		}
 	}
 }
 
