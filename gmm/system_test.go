@@ -39,7 +39,11 @@ func testConfigs() map[string]*Config {
 			c.Loss.Objective, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
 			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
 		}),
-		"full": small(func(c *Config) { c.Loss.Gradient = "full" }),
+		"full":      small(func(c *Config) { c.Loss.Gradient = "full" }),
+		"evolution": small(func(c *Config) { c.Training.Method, c.Training.Evolution.Pairs = "evolution", 2 }),
+		"consensus": small(func(c *Config) {
+			c.Training.Method, c.Training.Consensus.Particles, c.Training.Consensus.Spread = "consensus", 3, 0.01
+		}),
 		"discriminator": small(func(c *Config) {
 			c.Loss.Objective, c.Loss.Discriminator.Hidden = "discriminator", []int{12}
 		}),

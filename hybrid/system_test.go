@@ -40,6 +40,12 @@ func testConfigs(t *testing.T) map[string]*Config {
 	for _, preset := range Presets {
 		all[preset] = small(t, preset)
 	}
+	for _, method := range []string{"evolution", "consensus"} {
+		c := small(t, "best")
+		c.Loss.Objective, c.Training.ClipNorm = "reversibility", 0
+		c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
+		all[method] = c
+	}
 	for _, preset := range []string{"paper", "best"} {
 		c := small(t, preset)
 		c.Loss.Witness.Features.Number = 20
