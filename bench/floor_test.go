@@ -133,8 +133,15 @@ func TestPeaksAreMeasured(t *testing.T) {
 		rate := p.rate(r, 1<<16)
 		require.Positive(t, rate, r)
 		require.Equal(t, rate, p.rate(r, 1<<16), "remembered")
+		p.sample(r, 1<<16)
+		p.sample(r, 1<<16)
+		k := p.index(r, 1<<16)
+		require.Len(t, p.seen[k].Rates, 3)
+		require.Equal(t, median(p.seen[k].Rates), p.rate(r, 1<<16))
 	}
 	require.Len(t, p.seen, len(Resources()))
+	p.sample(Read, 1<<17)
+	require.Len(t, p.seen, len(Resources())+1)
 }
 
 func TestOnsagerEnergy(t *testing.T) {

@@ -56,20 +56,18 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	for _, note := range m.Notes {
 		fmt.Fprintf(b, "\n%s\n", note)
 	}
-	compared := false
-	for i := range r.Rows {
-		compared = compared || r.Rows[i].Change != nil
-	}
+	r.writeBars(b)
+	compared := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Change != nil })
 	suite := ""
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.Suite != suite {
 			suite = row.Suite
-			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | × one thread | of peak | peer | peer's time | ratio |", suite)
+			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | × one thread | of floor | peer | peer's time | ratio | its other settings |", suite)
 			if compared {
 				b.WriteString(" change |")
 			}
-			b.WriteString("\n|---|---|--:|--:|--:|--:|--:|---|--:|--:|")
+			b.WriteString("\n|---|---|--:|--:|--:|--:|--:|---|--:|--:|---|")
 			if compared {
 				b.WriteString("---|")
 			}
@@ -91,45 +89,81 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	return err
 }
 
-// writeLines writes a row's line, and another for every peer after the first.
+// writeLines writes a row's line, and another for every program after the first
+// that it is compared with.
 func (r *Row) writeLines(b *strings.Builder, compared bool) {
-	fraction := "–"
+	fraction, scaling := "–", ""
 	if r.Floor.Nanoseconds > 0 {
 		fraction = fmt.Sprintf("%.0f %%", 100*r.Fraction)
 	}
-	scaling := ""
 	if r.Scaling > 0 {
 		scaling = fmt.Sprintf("%.2f", r.Scaling)
 	}
 	fmt.Fprintf(b, "| %s | %s | %d | %s | %s %s | %s | %s |", r.Name, r.Path, r.Threads,
 		formatSpread(&r.Times), formatRate(r.Rate), rateUnit(r.Unit), scaling, fraction)
-	if len(r.Rivals) == 0 {
-		b.WriteString(" | | |")
-	}
-	for i := range r.Rivals {
-		v := &r.Rivals[i]
-		if i > 0 {
-			b.WriteString("\n| | | | | | | |")
-		}
-		if v.Status == Measured {
-			fmt.Fprintf(b, " %s | %s | %.2f (%.2f–%.2f) |", v.Name, formatSpread(v.Times), v.Ratio, v.RatioInterval[0], v.RatioInterval[1])
-		} else {
-			status := v.Status
-			if status != Missing { // why is said once, above the tables
-				status += ": " + strings.ReplaceAll(v.Detail, "|", "/")
-			}
-			fmt.Fprintf(b, " %s | %s | |", v.Name, status)
-		}
-		if i == 0 && compared {
+	change := func(first bool) {
+		if compared && first {
 			r.Change.write(b)
 		} else if compared {
 			b.WriteString(" |")
 		}
+		b.WriteString("\n")
 	}
-	if len(r.Rivals) == 0 && compared {
-		r.Change.write(b)
+	programs := r.programs()
+	if len(programs) == 0 {
+		b.WriteString(" | | | |")
+		change(true)
 	}
-	b.WriteString("\n")
+	for i, rivals := range programs {
+		if i > 0 {
+			b.WriteString("| | | | | | | |")
+		}
+		best := rivals[0]
+		if best.Status == Measured {
+			fmt.Fprintf(b, " %s | %s | %.2f (%.2f–%.2f) |", best.setting(), formatSpread(best.Times), best.Ratio, best.RatioInterval[0], best.RatioInterval[1])
+		} else {
+			fmt.Fprintf(b, " %s | %s | |", best.setting(), best.failure())
+		}
+		var others []string
+		for _, v := range rivals[1:] {
+			if v.Status == Measured {
+				others = append(others, v.setting()+" "+formatTime(v.Median))
+			} else {
+				others = append(others, v.setting()+" "+v.failure())
+			}
+		}
+		fmt.Fprintf(b, " %s |", strings.Join(others, ", "))
+		change(i == 0)
+	}
+}
+
+// programs returns the rivals by program, the best of each first.
+func (r *Row) programs() (programs [][]*Rival) {
+	for i := range r.Rivals {
+		v := &r.Rivals[i]
+		k := slices.IndexFunc(programs, func(p []*Rival) bool { return p[0].Program == v.Program })
+		switch {
+		case k < 0:
+			programs = append(programs, []*Rival{v})
+		case v.Best:
+			programs[k] = slices.Insert(programs[k], 0, v)
+		default:
+			programs[k] = append(programs[k], v)
+		}
+	}
+	return programs
+}
+
+// setting names a rival with its number of threads.
+func (v *Rival) setting() string { return fmt.Sprintf("%s, %d", v.Name, v.Threads) }
+
+// failure says why a rival has no time. What is missing is explained above the
+// tables.
+func (v *Rival) failure() string {
+	if v.Status == Missing {
+		return v.Status
+	}
+	return v.Status + ": " + strings.ReplaceAll(v.Detail, "|", "/")
 }
 
 func (c *Change) write(b *strings.Builder) {
@@ -143,27 +177,27 @@ func (c *Change) write(b *strings.Builder) {
 // writeCSV writes one line per repetition and side.
 func (r *Report) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail"})
+	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "program_threads", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail"})
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		line := func(program, status string, repetition int, t *Times, amount float64, detail string) {
-			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, status, "", "", "",
+		line := func(program string, threads int, status string, repetition int, t *Times, amount float64, detail string) {
+			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, strconv.Itoa(threads), status, "", "", "",
 				number(amount), row.Unit, number(row.Floor.Nanoseconds), detail}
 			if t != nil {
-				fields[7], fields[8], fields[9] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
+				fields[8], fields[9], fields[10] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
 			}
 			out.Write(fields)
 		}
 		for k := range row.Nanoseconds {
-			line("revgen", Measured, k, &row.Times, row.Amount, row.Note)
+			line("revgen", row.Threads, Measured, k, &row.Times, row.Amount, row.Note)
 		}
 		for _, v := range row.Rivals {
 			if v.Status != Measured {
-				line(v.Name, v.Status, 0, nil, v.Amount, v.Detail)
+				line(v.Name, v.Threads, v.Status, 0, nil, v.Amount, v.Detail)
 				continue
 			}
 			for k := range v.Nanoseconds {
-				line(v.Name, v.Status, k, v.Times, v.Amount, v.Detail)
+				line(v.Name, v.Threads, v.Status, k, v.Times, v.Amount, v.Detail)
 			}
 		}
 	}
@@ -174,7 +208,8 @@ func (r *Report) writeCSV(w io.Writer) error {
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // writeGo writes the form of "go test -bench", one line per repetition. The
-// peers' lines differ from ours in the key program alone.
+// peers' lines differ from ours in the key program, and in the number of threads
+// where another one was tried.
 func (r *Report) writeGo(w io.Writer) error {
 	b := &strings.Builder{}
 	goos, goarch, _ := strings.Cut(r.Machine.Platform, "/")
@@ -182,9 +217,9 @@ func (r *Report) writeGo(w io.Writer) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/" + benchmarkName(row.Name) + "/path=" + row.Path + "/program="
-		line := func(program string, t *Times, amount float64, floor bool) {
+		line := func(program string, threads int, t *Times, amount float64, floor bool) {
 			for _, ns := range t.Nanoseconds {
-				fmt.Fprintf(b, "%s%s-%d\t%d\t%s ns/op\t%s %s/s", name, benchmarkName(program), row.Threads, t.Calls, number(ns),
+				fmt.Fprintf(b, "%s%s-%d\t%d\t%s ns/op\t%s %s/s", name, benchmarkName(program), threads, t.Calls, number(ns),
 					number(amount/ns*1e9), benchmarkUnit(row.Unit))
 				if floor {
 					fmt.Fprintf(b, "\t%s floor-ns/op", number(row.Floor.Nanoseconds))
@@ -192,10 +227,10 @@ func (r *Report) writeGo(w io.Writer) error {
 				b.WriteString("\n")
 			}
 		}
-		line("revgen", &row.Times, row.Amount, true)
+		line("revgen", row.Threads, &row.Times, row.Amount, true)
 		for _, v := range row.Rivals {
 			if v.Status == Measured {
-				line(v.Name, v.Times, v.Amount, false)
+				line(v.Name, v.Threads, v.Times, v.Amount, false)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/revgen/revgen/asm"
@@ -27,30 +28,59 @@ const (
 func Resources() []Resource { return []Resource{FMA, Float, Integer, Multiply, Read, Write} }
 
 // peaks measures and remembers the peak rates of one path and number of
-// threads.
+// threads. A rate is the median of samples that are taken all along a run.
 type peaks struct {
 	path    asm.Path
 	workers *pool.Pool
-	budget  time.Duration // least time of a measurement
 	seen    []Peak
+	memory  [][]uint64 // of every thread, as much as was needed so far
 }
 
 // rate returns the peak rate of a resource, in operations or bytes per
 // nanosecond of all threads together. bytes is the size of the memory that all
 // threads together read or write over and over, and decides which cache or
-// memory is meant.
+// memory is meant. A rate that was never sampled is sampled once.
 func (p *peaks) rate(r Resource, bytes int) float64 {
+	k := p.index(r, bytes)
+	if k < 0 {
+		p.sample(r, bytes)
+		k = p.index(r, bytes)
+	}
+	return p.seen[k].Rate
+}
+
+func (p *peaks) index(r Resource, bytes int) int {
 	if r != Read && r != Write {
 		bytes = 0
 	}
-	for _, s := range p.seen {
-		if s.Resource == r && s.Bytes == bytes {
-			return s.Rate
+	return slices.IndexFunc(p.seen, func(s Peak) bool { return s.Resource == r && s.Bytes == bytes })
+}
+
+// sample measures a rate once more.
+func (p *peaks) sample(r Resource, bytes int) {
+	k := p.index(r, bytes)
+	if k < 0 {
+		k = len(p.seen)
+		peak := Peak{Path: p.path.String(), Threads: p.workers.Threads(), Resource: r}
+		if r == Read || r == Write {
+			peak.Bytes = bytes
+		}
+		p.seen = append(p.seen, peak)
+	}
+	s := &p.seen[k]
+	s.Rates = append(s.Rates, p.measure(r, bytes))
+	s.Rate = median(s.Rates)
+}
+
+// sampleAll samples what the floor of n depends on.
+func (p *peaks) sampleAll(n need) {
+	for _, phase := range n {
+		for _, r := range Resources() {
+			if phase.counts[r] != 0 {
+				p.sample(r, phase.bytes)
+			}
 		}
 	}
-	rate := p.measure(r, bytes)
-	p.seen = append(p.seen, Peak{p.path.String(), p.workers.Threads(), r, bytes, rate})
-	return rate
 }
 
 // measure runs bursts that are too short to be interrupted often and keeps the
@@ -65,9 +95,17 @@ func (p *peaks) measure(r Resource, bytes int) float64 {
 		return operations / p.fastest(func() { probe.Run(rounds) }) * float64(min(threads, runtime.GOMAXPROCS(0)))
 	}
 	words := max(bytes/threads/8, 1024)
-	memory := make([][]uint64, threads)
+	for len(p.memory) < threads {
+		p.memory = append(p.memory, nil)
+	}
+	memory := slices.Clone(p.memory)
 	for i := range memory {
-		memory[i] = make([]uint64, words)
+		if len(memory[i]) < words {
+			memory[i] = make([]uint64, words)
+			clear(memory[i]) // pages that were never written to may all be one
+			p.memory[i] = memory[i]
+		}
+		memory[i] = memory[i][:words]
 	}
 	passes := max(1, (1<<17)/words)
 	body := func(i int) {
@@ -84,9 +122,9 @@ func (p *peaks) measure(r Resource, bytes int) float64 {
 
 // fastest returns the shortest time of a burst, in nanoseconds.
 func (p *peaks) fastest(burst func()) float64 {
-	const bursts = 40
+	const least, most, enough = 5, 40, 4 * time.Millisecond
 	best := math.Inf(1)
-	for start, i := time.Now(), 0; i < bursts || time.Since(start) < p.budget; i++ {
+	for start, i := time.Now(), 0; i < least || i < most && time.Since(start) < enough; i++ {
 		t := time.Now()
 		burst()
 		best = min(best, float64(max(time.Since(t).Nanoseconds(), 1)))

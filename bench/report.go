@@ -8,7 +8,7 @@ import (
 )
 
 // SchemaVersion is the version of the JSON report.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // A Report is the result of one run of the benchmark.
 type Report struct {
@@ -39,14 +39,17 @@ type About struct {
 	Text    string `json:"text"`
 }
 
-// A Peak is the highest rate of a resource that was seen, in operations or
-// bytes per nanosecond of all threads together.
+// A Peak is the highest rate that a resource reaches, in operations or bytes per
+// nanosecond of all threads together.
 type Peak struct {
 	Path     string   `json:"path"`
 	Threads  int      `json:"threads"`
 	Resource Resource `json:"resource"`
 	Bytes    int      `json:"bytes,omitempty"` // of memory that is read or written over and over
-	Rate     float64  `json:"rate"`
+	// Rate is the median of Rates, samples from all along the run, each the best
+	// of some short bursts.
+	Rate  float64   `json:"rate"`
+	Rates []float64 `json:"rates"`
 }
 
 // Times are repetitions of one measurement.
@@ -111,7 +114,13 @@ const (
 
 // A Rival is another way to do what the row does.
 type Rival struct {
-	Name   string `json:"name"`
+	Name string `json:"name"`
+	// Program is what Name is a setting of, Name itself in most cases.
+	Program string `json:"program"`
+	Threads int    `json:"threads"`
+	// Best marks the fastest of a program's settings and numbers of threads,
+	// the one that the row is to be held against.
+	Best   bool   `json:"best,omitempty"`
 	Status string `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	// Difference is the largest difference between its result and ours, in

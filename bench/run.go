@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -31,6 +32,13 @@ type Options struct {
 	Log         func(format string, args ...any) // progress; nil means none
 }
 
+// Defaults with which all suites on two paths and one and two threads, peers
+// included, take less than 25 minutes.
+const (
+	DefaultRepetitions = 7
+	DefaultTime        = 60 * time.Millisecond
+)
+
 // pause is left between the turns of two programs: longer than the threads of
 // OpenMP and of OpenBLAS keep spinning when they are out of work.
 const pause = 40 * time.Millisecond
@@ -51,6 +59,8 @@ type runner struct {
 	report    *Report
 	processes map[string]*peers.Process // by peer and threads
 	missing   map[string]error
+	needs     []need            // of the report's rows
+	limits    map[string]*peaks // by path and threads
 }
 
 // Run measures. It restores the kernel path in use. When ctx is cancelled it
@@ -61,6 +71,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer r.close()
+	defer r.finish()
 	for _, suite := range suites {
 		for _, path := range r.Paths {
 			for _, threads := range r.Threads {
@@ -78,7 +89,7 @@ func newRunner(ctx context.Context, o Options) (*runner, []Suite, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &runner{Options: o, ctx: ctx, processes: map[string]*peers.Process{}, missing: map[string]error{}}
+	r := &runner{Options: o, ctx: ctx, processes: map[string]*peers.Process{}, missing: map[string]error{}, limits: map[string]*peaks{}}
 	r.before, _, _ = asm.Active()
 	r.report = &Report{Schema: SchemaVersion, Machine: describeMachine(), Rows: []Row{}}
 	r.report.Machine.Seconds = o.Time.Seconds()
@@ -143,10 +154,10 @@ func (o *Options) resolve() ([]Suite, error) {
 		}
 	}
 	if o.Repetitions == 0 {
-		o.Repetitions = 10
+		o.Repetitions = DefaultRepetitions
 	}
 	if o.Time == 0 {
-		o.Time = 200 * time.Millisecond
+		o.Time = DefaultTime
 	}
 	if o.Repetitions < 1 || o.Time < 0 {
 		return nil, optionf("%d repetitions of %v: both must be positive", o.Repetitions, o.Time)
@@ -191,7 +202,8 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 	workers := pool.New(threads)
 	defer workers.Close()
 	e := &environment{path: path, workers: workers, systems: r.Systems}
-	limits := &peaks{path: path, workers: workers, budget: min(r.Time, 60*time.Millisecond)}
+	limits := r.limitsOf(path.String(), threads)
+	limits.path, limits.workers = path, workers
 	for _, size := range s.Sizes {
 		operations, err := s.rows(e, size)
 		if err != nil {
@@ -216,17 +228,36 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 				}
 			}
 			r.report.Rows = append(r.report.Rows, *row)
+			r.needs = append(r.needs, op.need)
 			r.Log("%s", row.summary())
 		}
 	}
-	for _, p := range limits.seen {
-		if !slices.ContainsFunc(r.report.Machine.Peaks, func(q Peak) bool {
-			return p.Path == q.Path && p.Threads == q.Threads && p.Resource == q.Resource && p.Bytes == q.Bytes
-		}) {
-			r.report.Machine.Peaks = append(r.report.Machine.Peaks, p)
-		}
-	}
 	return nil
+}
+
+// limitsOf returns the peaks of a path and number of threads.
+func (r *runner) limitsOf(path string, threads int) *peaks {
+	key := fmt.Sprintf("%s/%d", path, threads)
+	if r.limits[key] == nil {
+		r.limits[key] = &peaks{}
+	}
+	return r.limits[key]
+}
+
+// finish computes the floors of all rows from the peaks of the whole run.
+func (r *runner) finish() {
+	for i := range r.report.Rows {
+		row := &r.report.Rows[i]
+		row.limit(r.limitsOf(row.Path, row.Threads), r.needs[i])
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.limits)) {
+		r.report.Machine.Peaks = append(r.report.Machine.Peaks, r.limits[key].seen...)
+	}
+}
+
+func (r *Row) limit(p *peaks, n need) {
+	r.Floor = p.floor(n)
+	r.Fraction = r.Floor.Nanoseconds / r.Median
 }
 
 // A side is one of the programs that take turns.
@@ -250,10 +281,19 @@ func ours(call func()) func(int) (time.Duration, error) {
 // measure times an operation and its rivals in turn.
 func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error) {
 	row := &Row{Name: op.name, Amount: op.amount, Unit: op.unit, Note: op.note}
-	rivals := op.rivals
-	if !r.Peers {
-		rivals = slices.DeleteFunc(slices.Clone(rivals), func(v rival) bool { return v.call == nil })
+	var rivals []rival
+	for _, v := range op.rivals {
+		if v.call != nil {
+			v.threads = threads
+			rivals = append(rivals, v)
+		} else if r.Peers {
+			// More threads are not always faster.
+			for _, v.threads = range upTo(threads) {
+				rivals = append(rivals, v)
+			}
+		}
 	}
+	limits.sampleAll(op.need)
 	op.call() // for its results, which rivals are compared with
 	sides := []*side{{run: ours(op.call), times: &row.Times}}
 	row.Rivals = make([]Rival, len(rivals))
@@ -263,7 +303,7 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 		if row.Rivals[i].Amount == 0 {
 			row.Rivals[i].Amount = op.amount
 		}
-		results[i] = r.challenge(&rivals[i], &row.Rivals[i], threads)
+		results[i] = r.challenge(&rivals[i], &row.Rivals[i])
 		if results[i] != nil {
 			sides = append(sides, results[i])
 		}
@@ -290,8 +330,8 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 	}
 	row.Times.summarize()
 	row.Rate = row.Amount / row.Median
-	row.Floor = limits.floor(op.need)
-	row.Fraction = row.Floor.Nanoseconds / row.Median
+	limits.sampleAll(op.need)
+	row.limit(limits, op.need)
 	for i, s := range results {
 		switch rival := &row.Rivals[i]; {
 		case s == nil:
@@ -306,13 +346,38 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			rival.RatioInterval[1] *= work
 		}
 	}
+	row.markBest()
 	return row, nil
 }
 
-// repetition warms a side up and times it.
+// upTo returns the powers of two below n, and n.
+func upTo(n int) (numbers []int) {
+	for k := 1; k < n; k *= 2 {
+		numbers = append(numbers, k)
+	}
+	return append(numbers, n)
+}
+
+// markBest marks each program's fastest rival.
+func (r *Row) markBest() {
+	best := map[string]*Rival{}
+	for i := range r.Rivals {
+		if v := &r.Rivals[i]; v.Status == Measured && (best[v.Program] == nil || v.Ratio < best[v.Program].Ratio) {
+			best[v.Program] = v
+		}
+	}
+	for _, v := range best {
+		v.Best = true
+	}
+}
+
+// repetition warms a side up and times it. A call that lasts long needs no
+// warming up.
 func (r *runner) repetition(s *side) {
-	if _, s.failed = s.run(max(1, s.times.Calls/10)); s.failed != nil {
-		return
+	if s.times.Calls > 1 {
+		if _, s.failed = s.run(max(1, s.times.Calls/10)); s.failed != nil {
+			return
+		}
 	}
 	elapsed, err := s.run(s.times.Calls)
 	if err != nil {
@@ -337,8 +402,8 @@ func (r *runner) calibrate(run func(int) (time.Duration, error)) (calls int, err
 
 // challenge makes a rival ready and checks it. It returns nil if the rival
 // cannot be timed, and says why in result.
-func (r *runner) challenge(rv *rival, result *Rival, threads int) *side {
-	result.Name, result.Detail = rv.name, rv.unlike
+func (r *runner) challenge(rv *rival, result *Rival) *side {
+	result.Name, result.Program, result.Threads, result.Detail = rv.name, rv.name, rv.threads, rv.unlike
 	result.Times = &Times{}
 	reject := func(status string, err error) *side {
 		result.Status, result.Detail, result.Times = status, err.Error(), nil
@@ -349,7 +414,10 @@ func (r *runner) challenge(rv *rival, result *Rival, threads int) *side {
 	if rv.call == nil {
 		var err error
 		var missing *peers.MissingError
-		if process, err = r.peer(rv.name, threads); errors.As(err, &missing) {
+		if peer, err := peers.Find(rv.name); err == nil && peer.Program != "" {
+			result.Program = peer.Program
+		}
+		if process, err = r.peer(rv.name, rv.threads); errors.As(err, &missing) {
 			return reject(Missing, err)
 		} else if err != nil {
 			return reject(Failed, err)
@@ -410,7 +478,7 @@ func (r *Row) summary() string {
 	text := fmt.Sprintf("%s: %s, %s %s, %.0f %% of the floor's rate", r.ID(), formatTime(r.Median), formatRate(r.Rate), rateUnit(r.Unit), 100*r.Fraction)
 	for _, rival := range r.Rivals {
 		if rival.Status == Measured {
-			text += fmt.Sprintf(", %.2f × %s", rival.Ratio, rival.Name)
+			text += fmt.Sprintf(", %.2f × %s/%d", rival.Ratio, rival.Name, rival.Threads)
 		} else {
 			text += fmt.Sprintf(", %s %s", rival.Name, rival.Status)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,11 +128,12 @@ func TestADisagreeingPeerIsNotTimed(t *testing.T) {
 	r, _, err := newRunner(t.Context(), o)
 	require.NoError(t, err)
 	defer r.close()
-	row, err := r.measure(op, &peaks{path: e.path, workers: e.workers}, 1)
+	row, err := r.measure(op, &peaks{path: e.path, workers: e.workers}, 2)
 	require.NoError(t, err)
 	if row.Rivals[0].Status == Missing {
 		t.Skip(row.Rivals[0].Detail)
 	}
+	require.Len(t, row.Rivals, 2, "with one and with two threads")
 	require.Equal(t, Disagrees, row.Rivals[0].Status)
 	require.Nil(t, row.Rivals[0].Times)
 	require.Contains(t, row.Rivals[0].Detail, "exceeds")
@@ -176,15 +178,17 @@ func TestRunStopsWhenToldAndRestoresThePath(t *testing.T) {
 func sampleReport() *Report {
 	ours := Times{Nanoseconds: []float64{100, 110, 105}, Calls: 7, Median: 105, Interval: [2]float64{100, 110}}
 	theirs := Times{Nanoseconds: []float64{200, 210, 220}, Calls: 3, Median: 210, Interval: [2]float64{200, 220}}
+	slow := Times{Nanoseconds: []float64{400, 420, 440}, Calls: 2, Median: 420, Interval: [2]float64{400, 440}}
 	return &Report{
 		Schema:  SchemaVersion,
-		Machine: Machine{CPU: "A CPU, of 2 cores", Processors: 2, Platform: "linux/amd64", Go: "go1", Peaks: []Peak{{"avx2", 1, FMA, 0, 60}}},
+		Machine: Machine{CPU: "A CPU, of 2 cores", Processors: 2, Platform: "linux/amd64", Go: "go1", Peaks: []Peak{{"avx2", 1, FMA, 0, 60, []float64{59, 60, 61}}}},
 		Rows: []Row{{
 			Suite: "gemm", Name: "forward/2x3x4", Path: "avx2", Threads: 1, Amount: 48, Unit: "flop", Times: ours, Rate: 48. / 105,
 			Floor: Floor{50, []Term{{"", FMA, 24, 50}}}, Fraction: 50. / 105,
 			Rivals: []Rival{
-				{Name: "openblas", Status: Measured, Times: &theirs, Amount: 48, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
-				{Name: "pytorch", Status: Missing, Amount: 48, Detail: "apt install python3-torch"},
+				{Name: "openblas", Program: "openblas", Threads: 1, Status: Measured, Times: &slow, Amount: 48, Ratio: 4, RatioInterval: [2]float64{3.9, 4.1}},
+				{Name: "openblas", Program: "openblas", Threads: 2, Best: true, Status: Measured, Times: &theirs, Amount: 48, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
+				{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Missing, Amount: 48, Detail: "apt install python3-torch"},
 			},
 			Change: &Change{Verdict: Faster, Ratio: 0.9, Interval: [2]float64{0.8, 0.95}},
 		}, {
@@ -211,7 +215,7 @@ func TestCSVHasEveryRepetition(t *testing.T) {
 	require.NoError(t, sampleReport().Write(&b, "csv"))
 	lines, err := csv.NewReader(&b).ReadAll()
 	require.NoError(t, err)
-	require.Len(t, lines, 1+3+3+1+3)
+	require.Len(t, lines, 1+3+3+3+1+3)
 	column := map[string]int{}
 	for i, name := range lines[0] {
 		column[name] = i
@@ -221,9 +225,11 @@ func TestCSVHasEveryRepetition(t *testing.T) {
 	require.Equal(t, "110", get(2, "ns"))
 	require.Equal(t, "2", get(2, "repetition"))
 	require.Equal(t, "openblas", get(4, "program"))
-	require.Equal(t, "200", get(4, "ns"))
-	require.Equal(t, Missing, get(7, "status"))
-	require.Empty(t, get(7, "ns"))
+	require.Equal(t, "400", get(4, "ns"))
+	require.Equal(t, "1", get(4, "program_threads"))
+	require.Equal(t, "2", get(7, "program_threads"))
+	require.Equal(t, Missing, get(10, "status"))
+	require.Empty(t, get(10, "ns"))
 }
 
 // TestGoFormat holds the output against the Go project's proposal 14313, the
@@ -250,9 +256,68 @@ func TestGoFormat(t *testing.T) {
 	}
 	require.Equal(t, map[string][]float64{
 		"BenchmarkGemm/forward/2x3x4/path=avx2/program=revgen-1":   {100, 110, 105},
-		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-1": {200, 210, 220},
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-1": {400, 420, 440},
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-2": {200, 210, 220},
 		"BenchmarkRng/philox/8/path=generic/program=revgen-2":      {100, 110, 105},
 	}, found)
+}
+
+func TestBestSetting(t *testing.T) {
+	row := Row{Rivals: []Rival{
+		{Name: "a", Program: "a", Threads: 1, Status: Measured, Ratio: 3},
+		{Name: "a", Program: "a", Threads: 2, Status: Failed},
+		{Name: "a-other", Program: "a", Threads: 1, Status: Measured, Ratio: 2},
+		{Name: "b", Program: "b", Threads: 1, Status: Measured, Ratio: 9},
+	}}
+	row.markBest()
+	for i, best := range []bool{false, false, true, true} {
+		require.Equal(t, best, row.Rivals[i].Best, i)
+	}
+	programs := row.programs()
+	require.Len(t, programs, 2)
+	require.Equal(t, "a-other, 1", programs[0][0].setting())
+	require.Len(t, programs[0], 3)
+	require.Equal(t, []int{1}, upTo(1))
+	require.Equal(t, []int{1, 2, 4, 6}, upTo(6))
+}
+
+func TestBars(t *testing.T) {
+	row := Row{
+		Suite: "iteration", Name: "train/ising/paper", Path: "avx512", Threads: 2, Unit: "sample", Rate: 1, Floor: Floor{Nanoseconds: 1},
+		Fraction: 0.7, Scaling: 1.7, Rivals: []Rival{
+			{Name: "pytorch", Program: "pytorch", Threads: 2, Status: Measured, Ratio: 50},
+			{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 20, Best: true},
+		},
+	}
+	report := &Report{Rows: []Row{row, {Suite: "rng", Name: "philox/65536", Path: "avx512", Threads: 1, Unit: "B", Rate: 9},
+		{Suite: "math", Name: "exp-negative/65536", Path: "avx512", Threads: 1}}}
+	var b strings.Builder
+	report.writeBars(&b)
+	for _, line := range []string{
+		"| avx512 | 2 | 25.0 × pytorch | 20.0 × pytorch | missed |",
+		"| avx512 | 2 | 62 % of the floor | 70 % of the floor | met |",
+		"| avx512 | 2 | 1.80 × one thread | 1.70 × one thread | missed |",
+		"| avx512 | 1 | 8.00 GB/s | 9.00 GB/s | met |",
+		"| avx512 | 1 | 3.00 × pytorch | – | not measured |",
+	} {
+		require.Contains(t, b.String(), line)
+	}
+	require.Equal(t, 1, strings.Count(b.String(), "### bars"))
+}
+
+// TestBarsHaveRows finds the operation of every bar among those that the suites
+// measure by default.
+func TestBarsHaveRows(t *testing.T) {
+	for _, bar := range bars() {
+		_, size, _ := strings.Cut(bar.operation, "/")
+		i := slices.IndexFunc(Suites(), func(s Suite) bool { return s.Name == bar.suite })
+		require.GreaterOrEqual(t, i, 0)
+		if s := Suites()[i]; s.each == nil {
+			require.Contains(t, s.Sizes, size)
+		} else {
+			require.Equal(t, s.each("ising"), size)
+		}
+	}
 }
 
 func TestMarkdownTables(t *testing.T) {
@@ -271,7 +336,8 @@ func TestMarkdownTables(t *testing.T) {
 		require.Equal(t, columns, n, line)
 	}
 	text := b.String()
-	require.Contains(t, text, "| openblas | 210 ns ± 5 % | 2.00 (1.80–2.20) | faster, 0.900 (0.800–0.950) |")
-	require.Contains(t, text, "pytorch | missing |")
+	require.Contains(t, text, "| openblas, 2 | 210 ns ± 5 % | 2.00 (1.80–2.20) | openblas, 1 420 ns | faster, 0.900 (0.800–0.950) |")
+	require.Contains(t, text, "pytorch, 1 | missing |")
+	require.NotContains(t, text, "### bars")
 	require.Error(t, sampleReport().Write(&b, "yaml"))
 }

@@ -56,6 +56,7 @@ type rival struct {
 	prepare func(p *peers.Process) (agreement, error)
 	call    func()  // in place of a peer
 	amount  float64 // of the operation's unit in one call, if it is another
+	threads int     // set when the operation is measured
 	// unlike says how the rival's work differs, if it does.
 	unlike string
 }

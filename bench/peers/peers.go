@@ -25,6 +25,7 @@ type Peer struct {
 	Name    string
 	Summary string
 	Install string // the command that installs what it needs on Debian
+	Program string // of which the peer is another setting, or empty
 
 	compiler []string // command line without files; nil for Python
 	source   string
@@ -64,7 +65,7 @@ var all = []Peer{
 		source: "pytorch.py", imports: "torch",
 	},
 	{
-		Name: "pytorch-avx512", Summary: "PyTorch with its AVX-512 kernels switched on", Install: installPyTorch,
+		Name: "pytorch-avx512", Program: "pytorch", Summary: "PyTorch with its AVX-512 kernels switched on", Install: installPyTorch,
 		source: "pytorch.py", imports: "torch", env: []string{"ATEN_CPU_CAPABILITY=avx512"},
 	},
 }

@@ -23,6 +23,7 @@ type benchmark struct {
 	time        time.Duration
 	peers       bool
 	baseline    string
+	from        string
 }
 
 func suiteNames() []string {
@@ -55,20 +56,29 @@ inconclusive, follow from 95 % confidence intervals of the ratio of times.`,
 		Example: `  revgen bench
   revgen bench gemm --isa avx512,avx2 --threads 1,2 --sizes 2048x64x64,2048x256x256
   revgen bench -o json > before.json; revgen bench --baseline before.json
+  revgen bench --from before.json -o csv
   revgen bench rng math -o go | benchstat -col /program -`,
 		Args:      usageArgs(cobra.OnlyValidArgs),
 		ValidArgs: suiteNames(),
-		RunE:      func(_ *cobra.Command, args []string) error { return p.bench(&b, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, measuring := range []string{"isa", "threads", "sizes", "repetitions", "time", "peers"} {
+				if b.from != "" && cmd.Flags().Changed(measuring) {
+					return usagef("--from measures nothing: it goes without --%s", measuring)
+				}
+			}
+			return p.bench(&b, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&b.format, "output", "o", "md", "format: "+strings.Join(bench.Formats, ", "))
 	flags.StringSliceVar(&b.paths, "isa", nil, "kernel paths, separated by commas (default the best one)")
 	flags.IntSliceVarP(&b.threads, "threads", "t", nil, "numbers of threads (default 1 and all)")
 	flags.StringSliceVar(&b.sizes, "sizes", nil, "sizes of one suite")
-	flags.IntVar(&b.repetitions, "repetitions", 10, "repetitions of every measurement")
-	flags.DurationVar(&b.time, "time", 200*time.Millisecond, "time of a repetition")
+	flags.IntVar(&b.repetitions, "repetitions", bench.DefaultRepetitions, "repetitions of every measurement")
+	flags.DurationVar(&b.time, "time", bench.DefaultTime, "time of a repetition")
 	flags.BoolVar(&b.peers, "peers", true, "compare with other programs")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with a former output of -o json")
+	flags.StringVar(&b.from, "from", "", "measure nothing: write a former output of -o json in another form")
 	complete(cmd, "output", func([]string) []string { return bench.Formats })
 	return cmd
 }
@@ -79,6 +89,20 @@ func (p *program) bench(b *benchmark, suites []string) error {
 	}
 	if err := bench.CheckFormat(b.format); err != nil {
 		return usageError{err}
+	}
+	former, err := readReport("--baseline", b.baseline)
+	if err != nil {
+		return err
+	}
+	if b.from != "" {
+		if len(suites) > 0 {
+			return usagef("--from measures nothing: name no suite")
+		}
+		report, err := readReport("--from", b.from)
+		if err != nil {
+			return err
+		}
+		return p.writeReport(report, former, b.format)
 	}
 	o := bench.Options{
 		Suites: suites, Sizes: b.sizes, Threads: b.threads, Repetitions: b.repetitions, Time: b.time,
@@ -97,18 +121,6 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		}
 		o.Paths = append(o.Paths, path)
 	}
-	var former *bench.Report
-	if b.baseline != "" {
-		file, err := os.Open(b.baseline)
-		if err != nil {
-			return usagef("--baseline: %w", err)
-		}
-		former, err = bench.ReadJSON(file)
-		file.Close()
-		if err != nil {
-			return usagef("--baseline: %s: %w", b.baseline, err)
-		}
-	}
 	ctx, release := p.stoppable()
 	defer release()
 	report, err := bench.Run(ctx, o)
@@ -120,14 +132,36 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		return interrupted(ctx, err)
 	}
 	// What was measured before an error or an interruption is still written.
-	if former != nil {
-		report.Compare(former)
-	}
-	if werr := report.Write(p.stdout, b.format); werr != nil {
+	if werr := p.writeReport(report, former, b.format); werr != nil {
 		return werr
 	}
 	if err != nil {
 		return interrupted(ctx, err)
 	}
 	return nil
+}
+
+// writeReport writes a report, compared with a former one if there is one.
+func (p *program) writeReport(report, former *bench.Report, format string) error {
+	if former != nil {
+		report.Compare(former)
+	}
+	return report.Write(p.stdout, format)
+}
+
+// readReport reads the report that a flag names, nil if it names none.
+func readReport(flag, path string) (*bench.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("%s: %w", flag, err)
+	}
+	defer file.Close()
+	report, err := bench.ReadJSON(file)
+	if err != nil {
+		return nil, usagef("%s: %s: %w", flag, path, err)
+	}
+	return report, nil
 }

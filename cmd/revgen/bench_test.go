@@ -52,6 +52,18 @@ func TestBenchAgainstABaseline(t *testing.T) {
 	require.NoError(t, file.Close())
 	o = ok(t, dir, brief("rng", "--sizes", "1000", "--baseline", "before.json")...)
 	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "| faster, 0.00"))
+
+	// Reports in other forms, without measuring.
+	o = ok(t, dir, "bench", "--from", "before.json")
+	require.Contains(t, o.stdout, "### rng")
+	o = ok(t, dir, "bench", "--from", "before.json", "-o", "csv")
+	require.Equal(t, 1+6*len(report.Rows), strings.Count(o.stdout, "\n"))
+	o = ok(t, dir, "bench", "--from", "before.json", "--json")
+	again, err := bench.ReadJSON(strings.NewReader(o.stdout))
+	require.NoError(t, err)
+	require.Equal(t, report.Rows, again.Rows)
+	o = ok(t, dir, "bench", "--from", "before.json", "--baseline", "before.json")
+	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "| inconclusive, 1.000"))
 }
 
 func TestBenchMistakes(t *testing.T) {
@@ -66,8 +78,11 @@ func TestBenchMistakes(t *testing.T) {
 		"between 1 and":         {"rng", "-t", "0"},
 		"no such file":          {"--baseline", "absent.json"},
 		"-o json":               {"--baseline", "table.md"},
+		"--from: table.md":      {"--from", "table.md"},
+		"name no suite":         {"--from", "table.md", "rng"},
+		"without --threads":     {"--from", "table.md", "--threads", "1"},
 	} {
-		o := finish(t, command(t, dir, append([]string{"bench", "--peers=false"}, args...)...))
+		o := finish(t, command(t, dir, append([]string{"bench"}, args...)...))
 		require.Equal(t, exitUsage, o.code, "%v: %s", args, o.stderr)
 		require.Empty(t, o.stdout)
 		require.Contains(t, o.stderr, want)
