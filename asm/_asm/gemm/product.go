@@ -271,6 +271,18 @@ func (k *kernel) prefetch(c [][]VecVirtual) {
 	}
 }
 
+// prefetchRows asks for the part of x and dy that the weights' sums take eight
+// steps later. Widths are often powers of two, so that the rows of a tile
+// compete for few sets of the first-level cache and most come from the second.
+func (k *kernel) prefetchRows(a, b Register, h int) {
+	const ahead = 8
+	PREFETCHT0(Mem{Base: a, Index: k.lda, Scale: ahead})
+	PREFETCHT0(Mem{Base: a, Index: k.lda, Scale: ahead, Disp: 4 * (h - 1)})
+	for p := range k.panels {
+		PREFETCHT0(Mem{Base: b, Index: k.ldc, Scale: ahead, Disp: p * panelBytes})
+	}
+}
+
 // start sets the tile to the bias or to zero.
 func (k *kernel) start(c [][]VecVirtual) {
 	if k.product != forward {
@@ -302,6 +314,9 @@ func (k *kernel) sum(c [][]VecVirtual, label string) {
 		// A's rows are adjacent, and k steps over rows of x and of dy.
 		Load(Param(k.k), count)
 		Label(label + "_k")
+		if h == k.heights[0] && !k.fewRows {
+			k.prefetchRows(a[0], b, h)
+		}
 		k.step(c, a, b, 0)
 		ADDQ(k.ldc, b)
 		ADDQ(k.lda, a[0])
