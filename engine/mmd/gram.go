@@ -185,13 +185,13 @@ func (g *Gram) pack() (poison float64) {
 	return poison
 }
 
-// sum computes one tile of the moved pairs or, first as they are the longest
-// pieces, the rows of one strip of the rejected ones.
-func (g *Gram) sum(piece int) {
-	scratch := g.scratch[piece]
-	tile := piece - g.strips(g.n-g.moved)
-	if tile < 0 {
-		g.sumStill(piece, scratch)
+// sum computes one tile of the moved pairs or the rows of one strip of the
+// rejected ones. These are the longest pieces and have the highest numbers, with
+// which a pool begins.
+func (g *Gram) sum(tile int) {
+	scratch := g.scratch[tile]
+	if tiles := tilesOf(g.strips(g.moved)); tile >= tiles {
+		g.sumStill(tile-tiles, scratch)
 		return
 	}
 	column := 0
