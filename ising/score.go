@@ -77,3 +77,20 @@ func (o *walshObjective) contributions(values []float32) {
 		values[i] = sum
 	}
 }
+
+func (o *invariantObjective) contributions(values []float32) {
+	f, words, v, phi := o.features, o.s.model.Words, o.views[0], o.values[0]
+	for i := range values {
+		f.look(v, o.s.spins[i*words:][:words])
+		f.evaluate(phi, v)
+		half := 0
+		if 2*i >= len(values) {
+			half = 1
+		}
+		var sum float32
+		for k, c := range o.fit.Coefficients(half) {
+			sum += c * phi[k]
+		}
+		values[i] = sum
+	}
+}

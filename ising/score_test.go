@@ -113,6 +113,55 @@ func TestScoreAgreesWithDifferences(t *testing.T) {
 	require.Less(t, off, 0.01*size)
 }
 
+// TestContributionsDifferAsTheWitnessDoes: where a gradient flips spins, its
+// values are differences of the contributions.
+func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
+	for name, c := range map[string]*Config{
+		"walsh": roadConfig(t, "kfd", "sampled", "difference", "z2"), "exact": roadConfig(t, "kfd", "exact", "difference", "none"),
+		"invariant": invariantScore(t, "difference"),
+	} {
+		trainer := newTrainer(t, c, 1)
+		s := trainer.System().(*system)
+		n := s.model.N
+		s.Generate(trainer.Params(), 1)
+		for i := range s.moves {
+			s.moves[i] = element{} // pulls nothing back
+		}
+		s.Transition(1)
+		s.Discrepancy(1)
+		o := s.objective.(valued)
+		before, after := make([]float32, c.Training.Batch), make([]float32, c.Training.Batch)
+		o.contributions(before)
+		spins := append([]uint64(nil), s.spins...)
+		for i := range s.spins {
+			s.spins[i] ^= 1
+		}
+		if w, ok := o.(*walshObjective); ok {
+			w.fillRows(0)
+		}
+		o.contributions(after)
+		copy(s.spins, spins)
+		if w, ok := o.(*walshObjective); ok {
+			w.fillRows(0)
+		}
+		width, logits := s.width, append([]float32(nil), s.activations.Output()...)
+		o.headGradient(0, 200)
+		for i := range 200 {
+			th := math.Tanh(float64(logits[i*n]) / width)
+			sign := float64(2*(spins[i]&1)) - 1
+			want := -sign * float64(after[i]-before[i]) / 2 * (1 - th*th) / width / float64(c.Training.Batch)
+			require.InDelta(t, want, s.grad[i*n], 2e-4*(1e-4+math.Abs(want)), name)
+		}
+	}
+}
+
+// invariantScore is the witness in invariants of a lattice of 5×5 spins.
+func invariantScore(t *testing.T, gradient string) *Config {
+	c := roadConfig(t, "kfd", "sampled", gradient, "z2+lattice")
+	c.Target.L, c.Loss.Witness.Features = 5, "invariant"
+	return c
+}
+
 // TestRoadsAreReproducible: same bits for any number of threads, nothing
 // allocated, and a state that says all.
 func TestRoadsAreReproducible(t *testing.T) {
@@ -123,6 +172,8 @@ func TestRoadsAreReproducible(t *testing.T) {
 		roadConfig(t, "stationarity", "sampled", "difference", "none"),
 		roadConfig(t, "kfd", "sampled", "score", "z2"),
 		roadConfig(t, "kfd", "exact", "score", "z2"),
+		roadConfig(t, "stationarity", "sampled", "score", "none"),
+		invariantScore(t, "score"),
 		roadConfig(t, "discriminator", "sampled", "surrogate", "none"),
 		roadConfig(t, "discriminator", "sampled", "difference", "z2"),
 		roadConfig(t, "discriminator", "sampled", "score", "none"),
