@@ -78,6 +78,15 @@ func NewBulk(model Model, beta float64, replicas int, draws Draws, stream asm.Co
 	return b, nil
 }
 
+// Align sets all spins up. A ferromagnet that starts so soon equilibrates below
+// its critical temperature, up to the sign of its magnetisation, where random
+// configurations freeze into stripes.
+func (b *Bulk) Align() {
+	for i := range b.spins {
+		b.spins[i] = ^uint64(0)
+	}
+}
+
 // Blocks returns the number of blocks of replicas.
 func (b *Bulk) Blocks() int { return len(b.generators) }
 

@@ -267,3 +267,14 @@ func ExampleBulk() {
 	fmt.Printf("%d replicas, energy per site %.3f, exact %.3f\n", b.Replicas(), energy, onsager(b.Beta))
 	// Output: 512 replicas, energy per site -0.704, exact -0.704
 }
+
+func TestBulkAlign(t *testing.T) {
+	b, err := NewBulk(mustModel(t, 9, 1, 0), 0.4, 2*BulkReplicas, IndependentDraws, asm.Counter{Seed: 1})
+	require.NoError(t, err)
+	b.Align()
+	m := make([]int, b.Replicas())
+	b.Magnetisations(m)
+	for _, m := range m {
+		require.Equal(t, 81, m)
+	}
+}

@@ -19,7 +19,7 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 		return nil, err
 	}
 	target := Target{s.model, s.config.Target.Beta}
-	r, err := newReference(target)
+	r, err := s.reference()
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +35,14 @@ func illustrate(t Target, r *reference, generated *tally, samples int) figure.Fi
 	n := float64(t.N)
 	magnetisation := func(_, m int) float64 { return float64(m) / n }
 	f := figure.Figure{Name: "distributions", Title: title, Rows: []figure.Row{{Panels: []figure.Panel{
-		histogram(r.joint, generated.joint, samples, magnetisation,
+		histogram(r, generated.joint, samples, magnetisation,
 			figure.Axis{Label: "magnetisation *m*"}, figure.Axis{Label: "probability *P*(*m*)"}),
-		histogram(r.joint, generated.joint, samples, t.EnergyOf,
+		histogram(r, generated.joint, samples, t.EnergyOf,
 			figure.Axis{Label: "energy *E*"}, figure.Axis{Label: "*P*(*E*)"}),
 	}}}}
+	if r.chain != nil {
+		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{correlationPanel(r.chain, generated, samples)}})
+	}
 	if r.states != nil {
 		f.Rows = append(f.Rows, figure.Row{Height: 1.15, Panels: []figure.Panel{likeliest(r.states, generated.states, samples)}})
 	}
@@ -70,12 +73,12 @@ func marginal(value func(bonds, magnetisation int) float64, distributions ...*jo
 	return values, p
 }
 
-// histogram shows the law of a quantity: the exact one as bars, if it is
-// known, and the generated one as points with their 95 % intervals.
-func histogram(exact, generated *joint, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
+// histogram shows the law of a quantity: that of the reference as bars, if there
+// is one, and the generated one as points with their 95 % intervals.
+func histogram(r *reference, generated *joint, samples int, value func(bonds, magnetisation int) float64, x, y figure.Axis) figure.Panel {
 	distributions := []*joint{generated}
-	if exact != nil {
-		distributions = append(distributions, exact)
+	if r.joint != nil {
+		distributions = append(distributions, r.joint)
 	}
 	values, p := marginal(value, distributions...)
 	spacing := math.Inf(1)
@@ -86,9 +89,9 @@ func histogram(exact, generated *joint, samples int, value func(bonds, magnetisa
 		spacing = 1
 	}
 	panel := figure.Panel{X: x, Y: y}
-	if exact != nil {
+	if r.joint != nil {
 		panel.Layers = append(panel.Layers, figure.Layer{
-			Mark: figure.Bars, Role: figure.Target, Label: "exact", X: values, Y: p[1], Width: 0.8 * spacing,
+			Mark: figure.Bars, Role: figure.Target, Label: r.label(), X: values, Y: p[1], Width: 0.8 * spacing,
 		})
 	}
 	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(samples))}
@@ -99,6 +102,36 @@ func histogram(exact, generated *joint, samples int, value func(bonds, magnetisa
 	}
 	panel.Layers = append(panel.Layers, points)
 	return panel
+}
+
+// label says what the reference is.
+func (r *reference) label() string {
+	if r.chain != nil {
+		return "Metropolis"
+	}
+	return "exact"
+}
+
+// correlationPanel shows G(r) of Metropolis runs as a line in a band of its 95 %
+// interval, and that of the samples as points with theirs.
+func correlationPanel(c *chain, generated *tally, samples int) figure.Panel {
+	n, distances := float64(samples), len(c.correlation)
+	line := figure.Layer{Mark: figure.Line, Role: figure.Target}
+	band := figure.Layer{Mark: figure.Band, Role: figure.Target, Width: 1}
+	points := figure.Layer{Mark: figure.Points, Role: figure.Generated}
+	for r, e := range c.correlation {
+		x, g := float64(r+1), generated.correlation[r]/n
+		line.X, line.Y = append(line.X, x), append(line.Y, e.value)
+		band.X, band.Low, band.High = append(band.X, x), append(band.Low, e.value-1.96*e.uncertainty), append(band.High, e.value+1.96*e.uncertainty)
+		half := 1.96 * math.Sqrt(max(0, generated.products[r*distances+r]/n-g*g)/n)
+		points.X, points.Y = append(points.X, x), append(points.Y, g)
+		points.Low, points.High = append(points.Low, g-half), append(points.High, g+half)
+	}
+	return figure.Panel{
+		X:      figure.Axis{Label: "distance *r* along an axis"},
+		Y:      figure.Axis{Label: "two-point correlation *G*(*r*)"},
+		Layers: []figure.Layer{band, line, points},
+	}
 }
 
 // addPoint adds a frequency of samples with its 95 % interval.

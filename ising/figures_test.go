@@ -66,7 +66,11 @@ func TestFigures(t *testing.T) {
 	}
 
 	require.Len(t, figuresOf(t, 5).Rows, 1, "too many configurations to list")
-	unknown := figuresOf(t, 6)
+	approximate := figuresOf(t, 6)
+	require.Equal(t, "Metropolis", approximate.Rows[0].Panels[1].Layers[0].Label)
+	require.Len(t, approximate.Rows, 2)
+	require.Equal(t, []float64{1, 2, 3}, approximate.Rows[1].Panels[0].Layers[2].X)
+	unknown := figuresOf(t, 33)
 	for _, p := range unknown.Rows[0].Panels {
 		require.Len(t, p.Layers, 1)
 		require.Equal(t, figure.Generated, p.Layers[0].Role)

@@ -199,18 +199,11 @@ func (f *invariants) newView() *view {
 func (f *invariants) look(v *view, config []uint64) {
 	l := f.l
 	full := uint32(1)<<l - 1
+	rowsOf(v.rows, config)
 	v.up = 0
-	for r := range v.rows {
-		at := r * l
-		x := config[at>>6] >> (at & 63)
-		if at&63+l > 64 {
-			x |= config[at>>6+1] << (64 - at&63)
-		}
-		v.rows[r] = uint32(x) & full
-		v.up += bits.OnesCount32(v.rows[r])
-	}
 	unequal := 0
 	for r, x := range v.rows {
+		v.up += bits.OnesCount32(x)
 		unequal += bits.OnesCount32(x^(x>>1|x<<(l-1)&full)) + bits.OnesCount32(x^v.rows[(r+1)%l])
 	}
 	v.bonds = unequal / 2

@@ -111,12 +111,20 @@ func (p *joint) moments(beta float64) moments {
 type tally struct {
 	joint  *joint
 	states []float64 // by configuration, nil beyond countable spins
+	// Σ G(r) and Σ G(r) G(r′), where there is a reference for them.
+	correlation, products []float64
+	g                     []float64
+	rows                  []uint32
 }
 
 func newTally(model bitspin.Model) *tally {
 	t := &tally{joint: newJoint(model)}
 	if model.N <= countable {
 		t.states = make([]float64, 1<<model.N)
+	}
+	if chainable(model) {
+		n := axialDistances(model.L)
+		t.correlation, t.products, t.g, t.rows = make([]float64, n), make([]float64, n*n), make([]float64, n), make([]uint32, model.L)
 	}
 	return t
 }
@@ -128,18 +136,27 @@ func (t *tally) count(batch []uint64) {
 		if t.states != nil {
 			t.states[batch[0]]++
 		}
+		if t.correlation != nil {
+			axial(t.g, batch, t.rows)
+			for i, g := range t.g {
+				t.correlation[i] += g
+				for j, h := range t.g {
+					t.products[i*len(t.g)+j] += g * h
+				}
+			}
+		}
 	}
 }
 
-// Evaluate draws samples and compares them with the exact reference: all
-// observables where the lattice can be enumerated, energy and specific heat
-// by Kaufman's formula on larger ones without a field.
+// Evaluate draws samples and compares them with the reference: enumeration where
+// that is feasible, and on larger lattices without a field Kaufman's formula for
+// energy and specific heat, and long Metropolis runs for the rest.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
-	reference, err := newReference(Target{s.model, s.config.Target.Beta})
+	reference, err := s.reference()
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +203,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 			Error:    math.Abs(got.value[i] - exact),
 			Relative: i != absMagnetisation && exact != 0,
 			Interval: interval(got.value[i], got.deviation[i]/root),
-			Floor:    math.Sqrt(2/math.Pi) * r.deviation[i] / root,
+			Floor:    math.Sqrt(2/math.Pi) * math.Hypot(r.deviation[i]/root, r.uncertainty[i]),
 			Paper:    r.paper[name],
 		}
 		if m.Relative {
@@ -198,8 +215,58 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 	if r.states != nil {
 		out.Metrics = append(out.Metrics, totalVariation(r, generated.states, samples))
 	}
-	out.Warnings = r.collapse(generated.joint)
+	if r.chain != nil {
+		out.Metrics = append(out.Metrics, r.chain.histogram(generated.joint, samples), r.chain.correlations(generated, samples))
+	}
+	out.Warnings = append(r.collapse(generated.joint), r.warnings...)
 	return out
+}
+
+// histogram compares the laws of the energy: their total variation.
+func (c *chain) histogram(generated *joint, samples int) engine.Metric {
+	n := float64(samples)
+	weights := map[int]float64{}
+	generated.each(func(b, _ int, w float64) { weights[b] += w })
+	var tv, sign, floor float64
+	for b, e := range c.energies {
+		floor += 0.5 * math.Sqrt(2/math.Pi) * math.Hypot(e.deviation/math.Sqrt(n), e.uncertainty)
+		tv += 0.5 * math.Abs(weights[b]-e.value)
+		if weights[b] > e.value {
+			sign += weights[b]
+		}
+		delete(weights, b)
+	}
+	for _, w := range weights { // energies that the reference has not met
+		tv += 0.5 * w
+		sign += w
+	}
+	return engine.Metric{
+		Name: "energy_histogram", Generated: tv, Error: tv, Floor: floor,
+		Interval: interval(tv, math.Sqrt(max(0, sign*(1-sign))/n)),
+	}
+}
+
+// correlations compares G(r): the mean of |ΔG(r)| over r.
+func (c *chain) correlations(generated *tally, samples int) engine.Metric {
+	n, distances := float64(samples), len(c.correlation)
+	m := engine.Metric{Name: "correlation"}
+	sign := make([]float64, distances)
+	for r, e := range c.correlation {
+		difference := generated.correlation[r]/n - e.value
+		sign[r] = math.Copysign(1/float64(distances), difference)
+		m.Error += sign[r] * difference
+		m.Floor += math.Sqrt(2/math.Pi) * math.Hypot(e.deviation/math.Sqrt(n), e.uncertainty) / float64(distances)
+	}
+	var variance float64
+	for r := range sign {
+		for q := range sign {
+			covariance := generated.products[r*distances+q]/n - generated.correlation[r]/n*generated.correlation[q]/n
+			variance += sign[r] * sign[q] * covariance
+		}
+	}
+	m.Generated = m.Error
+	m.Interval = interval(m.Error, math.Sqrt(max(0, variance)/n))
+	return m
 }
 
 func interval(value, standardError float64) [2]float64 {

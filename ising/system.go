@@ -3,6 +3,7 @@ package ising
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
@@ -21,6 +22,7 @@ type system struct {
 	objective  objective
 	lanes      *nn.Lanes
 	workers    *pool.Pool
+	reference  func() (*reference, error) // computed once, when first asked for
 
 	packed      *nn.Packed
 	activations nn.Activations
@@ -60,6 +62,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		return nil, err
 	}
 	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.L)}
+	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(Target{model, c.Target.Beta}, workers) })
 	if s.metropolis, err = bitspin.NewMetropolis(model, c.Target.Beta, proposal); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}

@@ -268,7 +268,7 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	c.Target.Beta = 0.5
 	trainer := newTrainer(t, c, 1)
 	s := trainer.System().(*system)
-	reference, err := newReference(Target{s.model, 0.5})
+	reference, err := newReference(Target{s.model, 0.5}, s.workers)
 	require.NoError(t, err)
 	const n = 200_000
 	r := rand.New(rand.NewPCG(1, 1))
