@@ -13,6 +13,7 @@ const (
 	ProbeFloat                 // float32 multiply-adds and additions in turn, which some machines execute side by side
 	ProbeInteger               // 32-bit integer additions, as fast as any bitwise operation
 	ProbeMultiply              // products of 32-bit integers with 64-bit results
+	ProbeLookup                // choices of one of 32 numbers with AVX-512, of one of 8 with AVX2, which one instruction makes
 )
 
 // Chains of the probes, and operations on each in a round.
@@ -32,8 +33,9 @@ func (p Probe) Run(rounds int) (operations float64) {
 }
 
 // run returns 64 bits of what every chain holds after the given rounds: for
-// ProbeMultiply a power of 3, truncated to 32 bits before each product, and
-// for the others the number of operations, twice.
+// ProbeMultiply a power of 3, truncated to 32 bits before each product, for
+// ProbeLookup the number of operations modulo 8, twice, and for the others that
+// number itself, twice.
 func (p Probe) run(rounds int) uint64 {
 	const two = 1 + 1<<32
 	switch p {
@@ -45,6 +47,8 @@ func (p Probe) run(rounds int) uint64 {
 		return probeInteger(0, two, rounds)
 	case ProbeMultiply:
 		return probeMultiply(1, 3, rounds)
+	case ProbeLookup:
+		return probeLookup(0, 0, rounds)
 	}
 	panic("asm: unknown probe")
 }

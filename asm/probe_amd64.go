@@ -42,6 +42,16 @@ func probeMultiply(start, constant uint64, rounds int) uint64 {
 	return probeMultiplyGeneric(start, constant, rounds)
 }
 
+func probeLookup(start, constant uint64, rounds int) uint64 {
+	switch {
+	case useAVX512:
+		return probeLookupAVX512(start, constant, rounds)
+	case useAVX2:
+		return probeLookupAVX2(start, constant, rounds)
+	}
+	return probeLookupGeneric(start, constant, rounds)
+}
+
 // readBlock is the number of words that the assembly's loop takes at a time,
 // readLimit the number in one call.
 const (

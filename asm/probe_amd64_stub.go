@@ -16,6 +16,9 @@ func probeIntegerAVX512(start uint64, constant uint64, rounds int) uint64
 // probeMultiplyAVX512 takes powers by products of 32-bit integers.
 func probeMultiplyAVX512(start uint64, constant uint64, rounds int) uint64
 
+// probeLookupAVX512 looks numbers up in a table of their successors modulo 8, plus a constant.
+func probeLookupAVX512(start uint64, constant uint64, rounds int) uint64
+
 // readWordsAVX512 is readWordsGeneric for a multiple of 64 words, into 8 partial results.
 //
 //go:noescape
@@ -32,6 +35,9 @@ func probeIntegerAVX2(start uint64, constant uint64, rounds int) uint64
 
 // probeMultiplyAVX2 takes powers by products of 32-bit integers.
 func probeMultiplyAVX2(start uint64, constant uint64, rounds int) uint64
+
+// probeLookupAVX2 looks numbers up in a table of their successors modulo 8, plus a constant.
+func probeLookupAVX2(start uint64, constant uint64, rounds int) uint64
 
 // readWordsAVX2 is readWordsGeneric for a multiple of 64 words, into 8 partial results.
 //

@@ -91,6 +91,30 @@ func probeMultiplyGeneric(start, constant uint64, rounds int) (x uint64) {
 	return x
 }
 
+// probeLookupGeneric looks one number up after another in a table of the next
+// larger number modulo 8, plus a constant.
+func probeLookupGeneric(start, constant uint64, rounds int) (x uint64) {
+	var table [32]uint32
+	for i := range table {
+		table[i] = uint32(i+1)&7 + uint32(constant)
+	}
+	for range probeChains / 7 {
+		s := uint32(start)
+		x0, x1, x2, x3, x4, x5, x6 := s, s, s, s, s, s, s
+		for range rounds * probeUnroll {
+			x0 = table[x0&31]
+			x1 = table[x1&31]
+			x2 = table[x2&31]
+			x3 = table[x3&31]
+			x4 = table[x4&31]
+			x5 = table[x5&31]
+			x6 = table[x6&31]
+		}
+		x |= uint64(x0 | x1 | x2 | x3 | x4 | x5 | x6)
+	}
+	return x | x<<32
+}
+
 // readWordsGeneric returns the exclusive or of all words.
 func readWordsGeneric(x []uint64) (sum uint64) {
 	for len(x) >= 4 {

@@ -18,4 +18,8 @@ func probeMultiply(start, constant uint64, rounds int) uint64 {
 	return probeMultiplyGeneric(start, constant, rounds)
 }
 
+func probeLookup(start, constant uint64, rounds int) uint64 {
+	return probeLookupGeneric(start, constant, rounds)
+}
+
 func readWords(x []uint64) uint64 { return readWordsGeneric(x) }

@@ -15,6 +15,7 @@ func TestProbesCountTheirOperations(t *testing.T) {
 			require.Equal(t, number|number<<32, ProbeFMA.run(rounds))
 			require.Equal(t, number|number<<32, ProbeFloat.run(rounds))
 			require.Equal(t, n|n<<32, ProbeInteger.run(rounds))
+			require.Equal(t, n%8|n%8<<32, ProbeLookup.run(rounds))
 			power := uint64(1)
 			for range n {
 				power = power % (1 << 32) * 3
@@ -44,7 +45,7 @@ func TestReadWords(t *testing.T) {
 
 func BenchmarkProbes(b *testing.B) {
 	benchEachPath(b, func(b *testing.B, _ Path) {
-		for name, p := range map[string]Probe{"fma": ProbeFMA, "float": ProbeFloat, "integer": ProbeInteger, "multiply": ProbeMultiply} {
+		for name, p := range map[string]Probe{"fma": ProbeFMA, "float": ProbeFloat, "integer": ProbeInteger, "multiply": ProbeMultiply, "lookup": ProbeLookup} {
 			b.Run(name, func(b *testing.B) {
 				operations := 0.0
 				for b.Loop() {

@@ -86,22 +86,28 @@ func TestPairwiseCounts(t *testing.T) {
 	require.Equal(t, 6*(2*11+2*11+4.), p.counts[Float])
 }
 
-func TestDistinctMoves(t *testing.T) {
+func TestHammingShape(t *testing.T) {
 	//             moved; the same; its reverse; rejected; another
 	s := []uint64{1, 1, 2, 3, 4}
 	u := []uint64{2, 2, 1, 3, 5}
-	rows, columns := distinctMoves(s, u, 5)
-	require.Equal(t, 4, rows)
-	require.Equal(t, 4, columns, "1→2 outweighs 2→1, so both orders remain, and 4→5 both ways")
-	_, columns = distinctMoves([]uint64{1, 2}, []uint64{2, 1}, 2)
-	require.Zero(t, columns, "a move and its reverse balance")
+	// 1→2 outweighs 2→1, so both orders remain, and 4→5 both ways.
+	require.Equal(t, hammingShape{rows: 4, columns: 4, firsts: 4}, shapeOf(s, u, 5))
+	require.Equal(t, hammingShape{rows: 2}, shapeOf([]uint64{1, 2}, []uint64{2, 1}, 2), "a move and its reverse balance")
+	require.Equal(t, 3, shapeOf([]uint64{1, 1}, []uint64{2, 3}, 2).firsts)
 }
 
 func TestHammingCounts(t *testing.T) {
-	p := hammingPhase("", 10, 20, 9) // 18 bits of a pair fit into one word of 32
-	require.Equal(t, 200*(2+2.), p.counts[Integer])
-	require.Equal(t, 200*(1+9.), p.counts[Float])
-	require.Equal(t, 2*4+2., hammingPhase("", 1, 1, 64).counts[Integer])
+	shape := hammingShape{rows: 10, columns: 20, firsts: 5}
+	p := hammingPhase("", asm.AVX512, shape, 9) // 18 bits of a pair fit into one word of 32
+	require.Equal(t, map[Resource]float64{Integer: 200 * 2, Lookup: 200 * 2, FMA: 200 * 2, Float: 200*2 + 50*2}, p.counts)
+	require.Equal(t, 200*2*3., hammingPhase("", asm.AVX2, shape, 9).counts[Lookup], "19 entries in registers of 8")
+	p = hammingPhase("", asm.AVX512, shape, 64)
+	require.Equal(t, 200*2*4., p.counts[Integer])
+	require.Equal(t, 200*2*4., p.counts[Lookup])
+	p = hammingPhase("", asm.AVX2, shape, 64)
+	require.Zero(t, p.counts[Lookup])
+	require.Equal(t, 200*8., p.counts[Read])
+	require.Equal(t, 2*4*129, p.bytes)
 }
 
 func TestPhiloxCounts(t *testing.T) {

@@ -44,12 +44,12 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 	floatS, floatT := make([]float32, n*spins), make([]float32, n*spins)
 	asm.Unpack(floatS, s, n, spins)
 	asm.Unpack(floatT, t, n, spins)
-	rows, columns := distinctMoves(s, t, n)
+	shape := shapeOf(s, t, n)
 	op := &operation{
 		name: "loss-gradient/" + size, amount: float64(n) * float64(n-1) / 2, unit: "pair",
-		need: need{hammingPhase("", rows, columns, spins)},
+		need: need{hammingPhase("", e.path, shape, spins)},
 		call: func() { loss = h.LossGradient(s, t, grad) },
-		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns", rows, columns),
+		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations", shape.rows, shape.columns, shape.firsts),
 		rivals: []rival{{
 			name: "our float Gram",
 			call: func() { floatLoss = g.LossGradient(floatS, floatT, floatGrad) },
@@ -104,35 +104,70 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	return s, t, nil
 }
 
-// distinctMoves counts what the loss of a batch of moves reduces to: the
-// distinct moves, each a row, and the columns, moves and reverse moves of
-// distinct configurations that do not balance each other.
-func distinctMoves(s, t []uint64, n int) (rows, columns int) {
+// A hammingShape is what the loss of a batch of moves reduces to: its distinct
+// moves, each a row; the columns, moves and reverse moves of distinct
+// configurations that do not balance each other; and the configurations that
+// columns begin with.
+type hammingShape struct{ rows, columns, firsts int }
+
+func shapeOf(s, t []uint64, n int) hammingShape {
 	words := len(s) / n
-	net := map[string]int{}
-	key := func(a, b []uint64) string { return fmt.Sprint(a, b) }
-	seen := map[string]bool{}
+	type move struct{ from, to string }
+	text := func(x []uint64, i int) string { return fmt.Sprint(x[i*words:][:words]) }
+	net := map[move]int{}
+	seen, firsts := map[move]bool{}, map[string]bool{}
 	for i := range n {
-		a, b := s[i*words:][:words], t[i*words:][:words]
-		seen[key(a, b)] = true
-		net[key(a, b)]++
-		net[key(b, a)]-- // cancels where a = b
+		a, b := text(s, i), text(t, i)
+		seen[move{a, b}] = true
+		net[move{a, b}]++
+		net[move{b, a}]-- // cancels where a = b
 	}
-	for _, count := range net {
+	shape := hammingShape{rows: len(seen)}
+	for m, count := range net {
 		if count != 0 {
-			columns++
+			shape.columns++
+			firsts[m.from] = true
 		}
 	}
-	return len(seen), columns
+	shape.firsts = len(firsts)
+	return shape
 }
 
-// hammingPhase counts the loss and gradient of rows distinct moves against
-// signed columns: per pair of them an exclusive or and a population count of
-// every 32 bits, two table look-ups, a sum of the loss, and one of each spin.
-func hammingPhase(name string, rows, columns, spins int) phase {
-	pairs, words := float64(rows)*float64(columns), float64((2*spins+31)/32)
-	return phase{name: name, counts: map[Resource]float64{
-		Integer: pairs * (2*words + 2),
-		Float:   pairs * (1 + float64(spins)),
+// patternBits is the number of spins that share an addition: sums over columns
+// are collected by the pattern of so many spins before they are signed.
+const patternBits = 6
+
+// hammingPhase counts the loss and gradient. Per row and column: an exclusive or
+// and a population count of every 32 bits, a look-up for the loss and one for the
+// gradient, and a weighted sum of each. Per row and first configuration: an
+// addition for every few spins.
+func hammingPhase(name string, path asm.Path, shape hammingShape, spins int) phase {
+	pairs, words := float64(shape.rows)*float64(shape.columns), float64((2*spins+31)/32)
+	p := phase{name: name, counts: map[Resource]float64{
+		Integer: 2 * words * pairs,
+		FMA:     2 * pairs,
+		Float:   2*pairs + float64(shape.rows)*float64(shape.firsts)*float64((spins+patternBits-1)/patternBits),
 	}}
+	if steps := lookupSteps(path, 2*spins+1); steps > 0 {
+		p.counts[Lookup] = 2 * float64(steps) * pairs
+	} else {
+		p.counts[Read] = 2 * 4 * pairs
+		p.bytes = 2 * 4 * (2*spins + 1)
+	}
+	return p
+}
+
+// lookupSteps returns how many steps of asm.ProbeLookup find an entry of a
+// table, or 0 where loading the entry is less work. A single entry more is chosen
+// without another step.
+func lookupSteps(path asm.Path, entries int) int {
+	switch {
+	case path == asm.AVX512 && entries <= 129:
+		return max(1, (entries-1+31)/32)
+	case path == asm.AVX2 && entries <= 32:
+		return (entries + 7) / 8
+	case path == asm.Generic:
+		return 1
+	}
+	return 0
 }

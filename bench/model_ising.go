@@ -48,8 +48,8 @@ func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, err
 	}
 	var stats bitspin.Stats
 	move.Run(to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
-	rows, columns := distinctMoves(from, to, n)
-	return []phase{hammingPhase("discrepancy", rows, columns, lattice.N)}, nil
+	path, _, _ := asm.Active()
+	return []phase{hammingPhase("discrepancy", path, shapeOf(from, to, n), lattice.N)}, nil
 }
 
 func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {

@@ -20,12 +20,13 @@ const (
 	Float    Resource = "float"    // float32 operations of any kind
 	Integer  Resource = "integer"  // operations on 32-bit integers or masks
 	Multiply Resource = "multiply" // 32×32-bit products of 64 bits
+	Lookup   Resource = "lookup"   // steps of a look-up in a table in registers, see asm.ProbeLookup
 	Read     Resource = "read"     // bytes
 	Write    Resource = "write"    // bytes
 )
 
 // Resources lists them, with what they are measured by.
-func Resources() []Resource { return []Resource{FMA, Float, Integer, Multiply, Read, Write} }
+func Resources() []Resource { return []Resource{FMA, Float, Integer, Multiply, Lookup, Read, Write} }
 
 // peaks measures and remembers the peak rates of one path and number of
 // threads. A rate is the median of samples that are taken all along a run.
@@ -89,7 +90,7 @@ func (p *peaks) sampleAll(n need) {
 func (p *peaks) measure(r Resource, bytes int) float64 {
 	threads := p.workers.Threads()
 	if r != Read && r != Write {
-		probe := map[Resource]asm.Probe{FMA: asm.ProbeFMA, Float: asm.ProbeFloat, Integer: asm.ProbeInteger, Multiply: asm.ProbeMultiply}[r]
+		probe := map[Resource]asm.Probe{FMA: asm.ProbeFMA, Float: asm.ProbeFloat, Integer: asm.ProbeInteger, Multiply: asm.ProbeMultiply, Lookup: asm.ProbeLookup}[r]
 		const rounds = 1 << 13
 		operations := probe.Run(1) * rounds
 		return operations / p.fastest(func() { probe.Run(rounds) }) * float64(min(threads, runtime.GOMAXPROCS(0)))

@@ -47,16 +47,37 @@ func main() {
 		probe(w, "Multiply", "takes powers by products of 32-bit integers", func(i int, c, acc VecVirtual) {
 			VPMULUDQ(c, acc, acc)
 		})
+		lookup(w)
 		readWords(w)
 	}
 	Generate()
 }
 
-func probe(w width, name, doc string, operation func(i int, constant, acc VecVirtual)) {
+// lookup emits the probe of look-ups: the table of successors modulo 8 fills one
+// register with AVX2 and two with AVX-512.
+func lookup(w width) {
+	successors := GLOBL("probeSuccessors"+w.suffix, RODATA|NOPTR)
+	for i := range w.bytes / 4 {
+		DATA(4*i, U32(uint32(i+1)&7))
+	}
+	doc := "looks numbers up in a table of their successors modulo 8, plus a constant"
+	probe(w, "Lookup", doc, func(_ int, table, acc VecVirtual) {
+		if w.bytes == 64 {
+			VPERMI2D(table, table, acc)
+		} else {
+			VPERMD(table, acc, acc)
+		}
+	}, func(constant VecVirtual) { VPADDD(successors, constant, constant) })
+}
+
+func probe(w width, name, doc string, operation func(i int, constant, acc VecVirtual), prepare ...func(constant VecVirtual)) {
 	TEXT("probe"+name+w.suffix, NOSPLIT, "func(start, constant uint64, rounds int) uint64")
 	Doc("probe" + name + w.suffix + " " + doc + ".")
 	constant, acc := w.vector(), make([]VecVirtual, chains)
 	VPBROADCASTQ(NewParamAddr("constant", 8), constant)
+	for _, f := range prepare {
+		f(constant)
+	}
 	for i := range acc {
 		acc[i] = w.vector()
 		VPBROADCASTQ(NewParamAddr("start", 0), acc[i])
