@@ -38,6 +38,10 @@ type TransitionConfig struct {
 	// GlobalFlip is the mixture's probability p_g of proposing to flip all spins.
 	GlobalFlip float64 `json:"global_flip"`
 	Steps      int     `json:"steps"` // m
+	// Anneal is the fraction of the training over which the kernel's inverse
+	// temperature rises from 0 to target.beta. A generator that meets a cold
+	// target at once rushes to its states of lowest energy.
+	Anneal float64 `json:"anneal"`
 }
 
 // GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → N logits h.
@@ -149,6 +153,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("target.h: %v is not finite", t.H)
 	case p.Steps < 1 || p.Steps > 1<<16:
 		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, 1<<16)
+	case !(p.Anneal >= 0 && p.Anneal <= 1):
+		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", p.Anneal)
 	case g.Latent < 1 || g.Latent > 4096:
 		return fmt.Errorf("generator.latent: %d is not between 1 and 4096", g.Latent)
 	case g.Signs < 0 || g.Signs > g.Latent:
@@ -233,6 +239,8 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference or score")
 	case exact && l.Objective == "mmd" && (!l.Kernel.IsGaussian() || l.Statistic != mmd.V):
 		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic")
+	case exact && c.Transition.Anneal > 0 && (l.Objective != "kfd" || newSymmetry(g.Symmetry, c.Target.L).tabulable()):
+		return fmt.Errorf("transition.anneal: the transition matrix of an exact average is of one temperature; set it to 0")
 	case l.Objective == "kfd" && c.Target.L > 8 && l.Witness.Features != "invariant":
 		return fmt.Errorf("loss.witness.features: %s takes at most 64 spins, and target.l = %d has %d; invariant is for larger lattices", l.Witness.Features, c.Target.L, c.Target.L*c.Target.L)
 	case l.Objective == "kfd" && l.Gradient == "surrogate":
@@ -284,6 +292,23 @@ func (c *Config) validateInvariant() error {
 func gramCondition(l int, bandwidth float64) float64 {
 	rho := math.Exp(-2 / (bandwidth * bandwidth))
 	return math.Pow((1+rho)/(1-rho), float64(l*l))
+}
+
+// annealLevels is the number of inverse temperatures on the way to the target's.
+const annealLevels = 32
+
+// annealLevel returns the level, from 1 to annealLevels, of a step.
+func (c *Config) annealLevel(step uint32) int {
+	end := c.Transition.Anneal * float64(c.Training.Steps)
+	if float64(step) >= end {
+		return annealLevels
+	}
+	return 1 + int(float64(step)/end*(annealLevels-1))
+}
+
+// annealed returns the inverse temperature of a level on the way to beta.
+func annealed(beta float64, level int) float64 {
+	return beta * float64(level) / annealLevels
 }
 
 func (c *Config) proposal() (bitspin.Proposal, error) {

@@ -106,8 +106,12 @@ func newFunctional(s *system, o *orbits) (functional, error) {
 func (o *enumeratedObjective) state() []engine.Section { return o.f.state() }
 func (o *enumeratedObjective) acceptance() float64     { return o.rate }
 
-// transition has nothing to draw: the matrix averages over s′.
-func (o *enumeratedObjective) transition(uint32) {}
+// transition has nothing to draw: the objective averages over s′.
+func (o *enumeratedObjective) transition(step uint32) {
+	if f, ok := o.f.(*spectrum); ok {
+		f.anneal(o.s.config.annealLevel(step))
+	}
+}
 
 // half returns the half of the batch that row r belongs to.
 func (o *enumeratedObjective) half(r int) int {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
@@ -24,10 +25,15 @@ import (
 // and E[δ] is that of p − pP.
 type spectrum struct {
 	masks  []uint64
-	odd    []uint32 // bit k: |A ∩ F_k| is odd
-	moves  []uint64 // F
-	chance [][]float32
+	odd    []uint32    // bit k: |A ∩ F_k| is odd
+	moves  []uint64    // F
+	chance [][]float32 // q α(s)
 	leave  []float32
+
+	target   Target
+	proposal bitspin.Proposal
+	level    int // of annealing, of chance
+	tabulate func(move int)
 
 	witness   *kfd.Witness
 	p         [2][]float32 // the law by each half, of the discrepancy under way
@@ -44,7 +50,7 @@ type spectrum struct {
 
 func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, workers *pool.Pool) *spectrum {
 	n, w := 1<<t.N, c.Loss.Witness
-	o := &spectrum{workers: workers, leave: make([]float32, n)}
+	o := &spectrum{workers: workers, target: t, proposal: proposal, leave: make([]float32, n)}
 	o.masks = walshMasks(t.N, w.Rank, w.Bandwidth, even, c.Training.Seed)
 	for i := range t.N {
 		o.moves = append(o.moves, 1<<i)
@@ -52,16 +58,12 @@ func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, work
 	if proposal.Global() > 0 {
 		o.moves = append(o.moves, 1<<t.N-1)
 	}
-	for _, flip := range o.moves {
-		chance, q := make([]float32, n), proposal.Probability(t.N, []uint64{flip})
-		for s := range chance {
-			change := t.Energy([]uint64{uint64(s) ^ flip}) - t.Energy([]uint64{uint64(s)})
-			chance[s] = float32(q * min(1, math.Exp(-t.Beta*change)))
-			o.leave[s] += chance[s]
-		}
-		o.chance = append(o.chance, chance)
+	for range o.moves {
+		o.chance = append(o.chance, make([]float32, n))
 		o.transform = append(o.transform, make([]float32, n))
 	}
+	o.tabulate = o.tabulateMove
+	o.anneal(annealLevels)
 	for _, a := range o.masks {
 		var odd uint32
 		for k, flip := range o.moves {
@@ -81,6 +83,33 @@ func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, work
 
 func (o *spectrum) state() []engine.Section { return witnessState(o.witness) }
 func (o *spectrum) leaving() []float32      { return o.leave }
+
+// anneal takes the chances of moves to a level of annealing.
+func (o *spectrum) anneal(level int) {
+	if o.level == level {
+		return
+	}
+	o.level = level
+	o.workers.Run(len(o.moves), o.tabulate)
+	clear(o.leave)
+	for _, chance := range o.chance {
+		asm.Accumulate(o.leave, chance)
+	}
+}
+
+func (o *spectrum) tabulateMove(k int) {
+	flip, beta := o.moves[k], annealed(o.target.Beta, o.level)
+	q := o.proposal.Probability(o.target.N, o.moves[k:k+1])
+	var word [1]uint64
+	energy := func(s uint64) float64 {
+		word[0] = s
+		return o.target.Energy(word[:])
+	}
+	for s := range o.chance[k] {
+		change := energy(uint64(s)^flip) - energy(uint64(s))
+		o.chance[k][s] = float32(q * min(1, math.Exp(-beta*change)))
+	}
+}
 
 // meanOfHalf sets mean to E[δ] of a half.
 func (o *spectrum) meanOfHalf(half int) {

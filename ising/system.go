@@ -18,6 +18,7 @@ type system struct {
 	config     *Config
 	model      bitspin.Model
 	metropolis *bitspin.Metropolis
+	annealed   []*bitspin.Metropolis // by level of annealing, the target's last
 	generator  *generator
 	objective  objective
 	lanes      *nn.Lanes
@@ -65,6 +66,13 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(Target{model, c.Target.Beta}, workers) })
 	if s.metropolis, err = bitspin.NewMetropolis(model, c.Target.Beta, proposal); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
+	}
+	s.annealed = make([]*bitspin.Metropolis, annealLevels)
+	s.annealed[annealLevels-1] = s.metropolis
+	for i := 0; c.Transition.Anneal > 0 && i < annealLevels-1; i++ {
+		if s.annealed[i], err = bitspin.NewMetropolis(model, annealed(c.Target.Beta, i+1), proposal); err != nil {
+			return nil, fmt.Errorf("target: %w", err)
+		}
 	}
 	n, net := c.Training.Batch, s.generator.net
 	s.lanes = nn.NewLanes(n, net.NumParams(), workers)

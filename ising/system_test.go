@@ -424,6 +424,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"transition.steps":          func(c *Config) { c.Transition.Steps = 0 },
 		"transition.proposal":       func(c *Config) { c.Transition.Proposal = "cluster" },
 		"transition.global_flip":    func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 1.5 },
+		"transition.anneal":         func(c *Config) { c.Transition.Anneal = 1.5 },
 		"generator.latent":          func(c *Config) { c.Generator.Latent = 0 },
 		"generator.hidden[1]":       func(c *Config) { c.Generator.Hidden = []int{4, 0} },
 		"generator.signs":           func(c *Config) { c.Generator.Signs = c.Generator.Latent + 1 },

@@ -233,6 +233,7 @@ func witnessState(w *kfd.Witness) []engine.Section {
 type pairMoves struct {
 	s        *system
 	next     []uint64 // s′, packed
+	level    int      // of annealing
 	moving   asm.Counter
 	stats    []bitspin.Stats
 	accepted bitspin.Stats
@@ -243,12 +244,13 @@ func newPairMoves(s *system) *pairMoves {
 	o := &pairMoves{s: s, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, s.lanes.Blocks())}
 	o.move = func(block, lo, hi int, _ []float32) {
 		o.stats[block] = bitspin.Stats{}
-		s.metropolis.Run(o.next, s.spins, lo, hi, s.config.Transition.Steps, &o.moving, 0, &o.stats[block])
+		s.annealed[o.level-1].Run(o.next, s.spins, lo, hi, s.config.Transition.Steps, &o.moving, 0, &o.stats[block])
 	}
 	return o
 }
 
 func (o *pairMoves) run(step uint32) {
+	o.level = o.s.config.annealLevel(step)
 	o.moving = rng.Stream(o.s.config.Training.Seed, rng.TrainTransition, step)
 	o.s.lanes.Forward(o.move)
 	o.accepted = bitspin.Stats{}
