@@ -26,9 +26,9 @@ import (
 type spectrum struct {
 	masks  []uint64
 	odd    []uint32    // bit k: |A ∩ F_k| is odd
-	moves  []uint64    // F
+	moves  []uint64    // F, single sites and perhaps all
 	chance [][]float32 // q α(s)
-	leave  []float32
+	left   []float32   // 1 − P(s, s)
 
 	target   Target
 	proposal bitspin.Proposal
@@ -38,7 +38,6 @@ type spectrum struct {
 	witness   *kfd.Witness
 	p         [2][]float32 // the law by each half, of the discrepancy under way
 	g         [2][]float32
-	flow      [2][]float32 // p(s) q α(s) of one move
 	change    [2][]float32 // p − pP and its transform
 	transform [][]float32  // W_F
 	mean      [2][]float64
@@ -50,7 +49,7 @@ type spectrum struct {
 
 func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, workers *pool.Pool) *spectrum {
 	n, w := 1<<t.N, c.Loss.Witness
-	o := &spectrum{workers: workers, target: t, proposal: proposal, leave: make([]float32, n)}
+	o := &spectrum{workers: workers, target: t, proposal: proposal, left: make([]float32, n)}
 	o.masks = walshMasks(t.N, w.Rank, w.Bandwidth, even, c.Training.Seed)
 	for i := range t.N {
 		o.moves = append(o.moves, 1<<i)
@@ -74,7 +73,7 @@ func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, work
 	r := len(o.masks)
 	o.witness = kfd.New(r, walshPenalty(o.masks, w.Bandwidth), w.Config, workers)
 	for half := range 2 {
-		o.flow[half], o.change[half] = make([]float32, n), make([]float32, n)
+		o.change[half] = make([]float32, n)
 		o.mean[half], o.c[half] = make([]float64, r), make([]float32, r)
 	}
 	o.meanChange, o.transformMove, o.fill, o.expand = o.meanOfHalf, o.moveTransform, o.fillRow, o.expandHalf
@@ -82,7 +81,7 @@ func newSpectrum(t Target, proposal bitspin.Proposal, even bool, c *Config, work
 }
 
 func (o *spectrum) state() []engine.Section { return witnessState(o.witness) }
-func (o *spectrum) leaving() []float32      { return o.leave }
+func (o *spectrum) leaving() []float32      { return o.left }
 
 // anneal takes the chances of moves to a level of annealing.
 func (o *spectrum) anneal(level int) {
@@ -91,9 +90,9 @@ func (o *spectrum) anneal(level int) {
 	}
 	o.level = level
 	o.workers.Run(len(o.moves), o.tabulate)
-	clear(o.leave)
+	clear(o.left)
 	for _, chance := range o.chance {
-		asm.Accumulate(o.leave, chance)
+		asm.Accumulate(o.left, chance)
 	}
 }
 
@@ -113,19 +112,38 @@ func (o *spectrum) tabulateMove(k int) {
 
 // meanOfHalf sets mean to E[δ] of a half.
 func (o *spectrum) meanOfHalf(half int) {
-	p, flow, change := o.p[half], o.flow[half], o.change[half]
+	p, change := o.p[half], o.change[half]
 	clear(change)
 	for k, flip := range o.moves {
-		for s, q := range o.chance[k] {
-			flow[s] = p[s] * q
-		}
-		for s, out := range flow {
-			change[s] += out - flow[s^int(flip)]
-		}
+		leave(change, p, o.chance[k], int(flip))
 	}
 	walshHadamard(change)
 	for i, a := range o.masks {
 		o.mean[half][i] = float64(change[a])
+	}
+}
+
+// leave adds p − pP of the move that flips the sites of flip, one or all, to
+// change.
+func leave(change, p, chance []float32, flip int) {
+	if flip&(flip-1) != 0 {
+		for s := range len(p) / 2 {
+			t := len(p) - 1 - s
+			net := p[s]*chance[s] - p[t]*chance[t]
+			change[s] += net
+			change[t] -= net
+		}
+		return
+	}
+	for lo := 0; lo < len(p); lo += 2 * flip {
+		p0, p1 := p[lo:lo+flip], p[lo+flip:lo+2*flip]
+		q0, q1 := chance[lo:lo+flip], chance[lo+flip:lo+2*flip]
+		c0, c1 := change[lo:lo+flip], change[lo+flip:lo+2*flip]
+		for i, x := range p0 {
+			net := x*q0[i] - p1[i]*q1[i]
+			c0[i] += net
+			c1[i] -= net
+		}
 	}
 }
 
