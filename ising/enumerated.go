@@ -25,6 +25,8 @@ type functional interface {
 	// of configurations whose mean that half's samples are to descend. It
 	// reports whether the numbers can be used.
 	discrepancy(p, g [2][]float32) (loss float64, ok bool)
+	// anneal takes the transition to a level of annealing.
+	anneal(level int)
 	// leaving returns 1 − P(s, s) of a single Metropolis step, by s.
 	leaving() []float32
 	state() []engine.Section
@@ -108,9 +110,7 @@ func (o *enumeratedObjective) acceptance() float64     { return o.rate }
 
 // transition has nothing to draw: the objective averages over s′.
 func (o *enumeratedObjective) transition(step uint32) {
-	if f, ok := o.f.(*spectrum); ok {
-		f.anneal(o.s.config.annealLevel(step))
-	}
+	o.f.anneal(o.s.config.annealLevel(step))
 }
 
 // half returns the half of the batch that row r belongs to.
@@ -221,6 +221,7 @@ func newQuadratic(step *TransitionMatrix, steps int, k *mmd.Kernel) *quadratic {
 	return q
 }
 
+func (q *quadratic) anneal(int)              {} // refused by Config.Validate
 func (q *quadratic) state() []engine.Section { return nil }
 func (q *quadratic) leaving() []float32      { return q.leave }
 
@@ -241,6 +242,10 @@ func (q *quadratic) discrepancy(p, g [2][]float32) (float64, bool) {
 // generator's symmetry, per configuration if it has none.
 type tabulated struct {
 	orbits   *orbits
+	target   Target
+	proposal bitspin.Proposal
+	steps    int
+	level    int       // of annealing, of the transition
 	states   int       // orbits
 	chain    []float32 // P^m, [from][to]
 	reversed []float32 // its transpose
@@ -257,8 +262,7 @@ type tabulated struct {
 }
 
 func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int, c WitnessConfig, workers *pool.Pool) *tabulated {
-	step, stay := o.transitionMatrix(target, proposal)
-	n, chain := step.States, step.Power(steps)
+	n := len(o.size)
 	// The Gaussian Gram matrix is a Kronecker product of 2×2 matrices, and
 	// so is its inverse.
 	rho := math.Exp(-2 / (c.Bandwidth * c.Bandwidth))
@@ -267,24 +271,37 @@ func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int
 		table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(target.N))
 	}
 	t := &tabulated{
-		orbits: o, states: n, chain: narrow(chain.P), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
+		orbits: o, target: target, proposal: proposal, steps: steps,
+		states: n, chain: make([]float32, n*n), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
 		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: make([]float32, len(o.of)),
 		witness: kfd.New(n, narrow(o.hammingSums(table)), c.Config, workers), workers: workers,
 	}
 	for half := range 2 {
 		t.mean[half], t.c[half] = make([]float64, n), make([]float32, n)
 	}
-	for s, orbit := range o.of {
-		t.leave[s] = float32(1 - stay[orbit])
-	}
-	for i := range n {
-		for j := range n {
-			t.reversed[j*n+i] = t.chain[i*n+j]
-		}
-	}
-	asm.PackWeights(t.packed, t.chain, n, n)
+	t.anneal(annealLevels)
 	t.fill = t.fillRow
 	return t
+}
+
+// anneal computes the transition matrix anew when the level changes, and only
+// then allocates.
+func (t *tabulated) anneal(level int) {
+	if t.level == level {
+		return
+	}
+	t.level = level
+	at := Target{t.target.Model, annealed(t.target.Beta, level)}
+	step, stay := t.orbits.transitionMatrix(at, t.proposal)
+	for s, orbit := range t.orbits.of {
+		t.leave[s] = float32(1 - stay[orbit])
+	}
+	n := t.states
+	for i, x := range step.Power(t.steps).P {
+		t.chain[i] = float32(x)
+		t.reversed[i%n*n+i/n] = float32(x)
+	}
+	asm.PackWeights(t.packed, t.chain, n, n)
 }
 
 // fillRow sets row s of E[δδᵀ] for indicator features: the diagonal matrix of

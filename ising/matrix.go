@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/revgen/revgen/bitspin"
 )
 
@@ -82,18 +84,8 @@ func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 }
 
 func (m *TransitionMatrix) times(o *TransitionMatrix) *TransitionMatrix {
-	product := newMatrix(m.States)
-	for s := range m.States {
-		row := product.Row(s)
-		for k, w := range m.Row(s) {
-			if w == 0 {
-				continue
-			}
-			for j, x := range o.Row(k) {
-				row[j] += w * x
-			}
-		}
-	}
+	n, product := m.States, newMatrix(m.States)
+	mat.NewDense(n, n, product.P).Mul(mat.NewDense(n, n, m.P), mat.NewDense(n, n, o.P))
 	return product
 }
 
