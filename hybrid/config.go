@@ -67,13 +67,15 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
 	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
-	// and (s′, s); "kfd", the least-squares witness of irreversibility in
+	// and (s′, s); "stationarity", that between the laws of s and s′, which tests
+	// invariance instead of detailed balance; "kfd", the least-squares witness of irreversibility in
 	// random features of x for each mode (package kfd); or "discriminator", the
 	// learned one of package critic.
 	Objective string `json:"objective"`
-	// Kernel and Statistic are those of the MMD. The kernel is a function of
+	// Kernel and Statistic are those of both MMDs. The kernel is a function of
 	// the distance between pairs (x, x′), times 1 where both modes k and both
-	// k′ agree and 0 elsewhere (eq. (product_kernel)).
+	// k′ agree and 0 elsewhere (eq. (product_kernel)); between states, of that of
+	// x, times 1 where k agrees.
 	Kernel        mmd.Kernel    `json:"kernel"`
 	Statistic     mmd.Statistic `json:"statistic"`
 	Witness       WitnessConfig `json:"witness"`
@@ -93,7 +95,7 @@ type WitnessConfig struct {
 var (
 	orders     = []string{"random", "paper-order"}
 	heads      = []string{"split", "branch"}
-	objectives = []string{"reversibility", "kfd", "discriminator"}
+	objectives = []string{"reversibility", "stationarity", "kfd", "discriminator"}
 	gradients  = []string{"surrogate", "score"}
 )
 

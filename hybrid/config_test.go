@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 		"generator.branches: 0 ":                                func(c *Config) { c.Generator.Branches = 0 },
 		"generator.branches: a split head":                      func(c *Config) { c.Generator.Branches = 2 },
 		"loss.kernel.bandwidths[0]: -1 ":                        func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		`loss.objective: "kl" is not one of reversibility, kfd`: func(c *Config) { c.Loss.Objective = "kl" },
+		`loss.objective: "kl" is not one of reversibility, stationarity, kfd`: func(c *Config) { c.Loss.Objective = "kl" },
 		`loss.gradient: "reinforce" is not one of`:              func(c *Config) { c.Loss.Gradient = "reinforce" },
 		"loss.discriminator.steps: 0":                           func(c *Config) { c.Loss.Objective, c.Loss.Discriminator.Steps = "discriminator", 0 },
 		"loss.witness.ridge: 0":                                 func(c *Config) { c.Loss.Witness.Ridge = 0 },

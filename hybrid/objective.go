@@ -55,28 +55,40 @@ func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64
 		}
 		return o, nil
 	}
-	loss, err := mmd.NewMixed(n, g.modes, l.Kernel, l.Statistic, workers)
+	var loss distance
+	var err error
+	if l.Objective == "stationarity" {
+		loss, err = mmd.NewMixedStationarity(n, g.modes, l.Kernel, l.Statistic, workers)
+	} else {
+		loss, err = mmd.NewMixed(n, g.modes, l.Kernel, l.Statistic, workers)
+	}
 	if err != nil {
 		return nil, err
 	}
 	own := g.branched || sampled
-	o := &reversibility{generator: g, loss: loss, own: own, gradX: make([]float32, n), witness: make([]float32, n)}
+	o := &meanDiscrepancy{generator: g, loss: loss, own: own, gradX: make([]float32, n), witness: make([]float32, n)}
 	if !own {
 		o.witness = make([]float32, n*g.modes)
 	}
 	return o, nil
 }
 
-// reversibility is the paper's maximum mean discrepancy.
-type reversibility struct {
+// A distance is mmd.Mixed, the paper's, or mmd.MixedStationarity.
+type distance interface {
+	LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float32) float64
+	LossWitness(x, y []float32, k, l []uint8, gradX, witness []float32) float64
+}
+
+// meanDiscrepancy is a maximum mean discrepancy.
+type meanDiscrepancy struct {
 	generator *generator
-	loss      *mmd.Mixed
+	loss      distance
 	own       bool      // of the modes only a sample's own matters
 	gradX     []float32 // ∂L/∂x
 	witness   []float32 // of every mode, [n][M], or of each sample's own, [n]
 }
 
-func (o *reversibility) measure(b *batch, x []float32, k []uint8) float64 {
+func (o *meanDiscrepancy) measure(b *batch, x []float32, k []uint8) float64 {
 	if o.own {
 		return o.loss.LossWitness(b.x, x, b.k, k, o.gradX, o.witness)
 	}
@@ -88,7 +100,7 @@ func (o *reversibility) measure(b *batch, x []float32, k []uint8) float64 {
 // p_c themselves: ∂L/∂h_c = p_c (F_c − Σ p F). A branch head weighs the draw's
 // score with the witness of the state that was drawn: ∂L/∂h_r = (1_r − p_r) F; its
 // coordinate alone gets ∂L/∂x.
-func (o *reversibility) outputGradient(dout []float32, b *batch, _, lo, hi int) {
+func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int) {
 	g := o.generator
 	for i := lo; i < hi; i++ {
 		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]

@@ -56,7 +56,7 @@ func (b *batch) coordinate(g *generator, i int) int {
 	return 0
 }
 
-func (o *reversibility) contributions(_ *batch, gradX, values []float32) {
+func (o *meanDiscrepancy) contributions(_ *batch, gradX, values []float32) {
 	copy(gradX, o.gradX)
 	copy(values, o.witness)
 }

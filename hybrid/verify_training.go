@@ -55,7 +55,7 @@ func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []f
 // gradient depends on them, the draws of the last step held fixed.
 func (s *system) surrogate(params []float64) float64 {
 	g := s.generator
-	discrepancy, _ := s.objective.(*reversibility)
+	discrepancy, _ := s.objective.(*meanDiscrepancy)
 	witness, _ := s.objective.(*leastSquares)
 	judge, _ := s.objective.(*discriminator)
 	drawn, _ := s.objective.(*score)

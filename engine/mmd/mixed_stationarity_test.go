@@ -1,0 +1,93 @@
+package mmd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/pool"
+)
+
+// mixedStationarityNaive is the plain double sum in float64, the modes being
+// vectors as in MixedNaive.
+func mixedStationarityNaive(k *Kernel, stat Statistic, x, y, e, f []float64, modes int) (loss float64) {
+	n := len(x)
+	dot := func(a, b []float64, i, j int) (sum float64) {
+		for c := range modes {
+			sum += a[i*modes+c] * b[j*modes+c]
+		}
+		return sum
+	}
+	for i := range n {
+		for j := range n {
+			if stat == U && i == j {
+				continue
+			}
+			loss += k.Value(square(x[i]-x[j]))*dot(e, e, i, j) - k.Value(square(x[i]-y[j]))*dot(e, f, i, j) -
+				k.Value(square(y[i]-x[j]))*dot(f, e, i, j) + k.Value(square(y[i]-y[j]))*dot(f, f, i, j)
+		}
+	}
+	return loss * pairNorm(stat, n)
+}
+
+// TestMixedStationarity compares the loss with the plain sum and the gradients
+// with its central differences, by modes too, in which it is a polynomial.
+func TestMixedStationarity(t *testing.T) {
+	forEachPath(t, func(t *testing.T) {
+		workers := pool.New(2)
+		defer workers.Close()
+		for _, name := range []string{"imq", "matern"} {
+			k := testKernels[name]
+			for _, modes := range []int{1, 3} {
+				for _, n := range []int{2, 66} {
+					for _, stat := range []Statistic{V, U} {
+						msg := fmt.Sprintf("%s, %d modes, %d states, %v", name, modes, n, stat)
+						m, err := NewMixedStationarity(n, modes, k, stat, workers)
+						require.NoError(t, err)
+						x, y, a, b := mixedMoves(rand.New(rand.NewPCG(1, 2)), n, modes, .3)
+						gradX, gradK, witness := make([]float32, n), make([]float32, n*modes), make([]float32, n)
+						loss := m.LossGradient(x, y, a, b, gradX, gradK)
+						wx, wy, e, f := widen(x), widen(y), oneHot(a, modes), oneHot(b, modes)
+						value := func() float64 { return mixedStationarityNaive(&k, stat, wx, wy, e, f, modes) }
+						require.InDelta(t, value(), loss, 1e-5*k.Value(0), msg)
+						for i := 0; i < n; i += 13 {
+							slope := func(p *float64) float64 {
+								old := *p
+								*p = old + 1e-4
+								up := value()
+								*p = old - 1e-4
+								down := value()
+								*p = old
+								return (up - down) / 2e-4
+							}
+							require.InDelta(t, slope(&wx[i]), gradX[i], 2e-5*k.Value(0), msg)
+							for c := range modes {
+								require.InDelta(t, slope(&e[i*modes+c]), gradK[i*modes+c], 2e-5*k.Value(0), msg)
+							}
+						}
+						again := make([]float32, n)
+						require.Equal(t, loss, m.LossWitness(x, y, a, b, again, witness))
+						require.Equal(t, gradX, again)
+						for i, c := range a {
+							require.Equal(t, gradK[i*modes+int(c)], witness[i])
+						}
+						require.Zero(t, testing.AllocsPerRun(3, func() { m.LossWitness(x, y, a, b, again, witness) }))
+						y[n/2] = float32(math.NaN())
+						require.True(t, math.IsNaN(m.LossGradient(x, y, a, b, gradX, gradK)), msg)
+					}
+				}
+			}
+		}
+	})
+	for want, f := range map[string]func() (*MixedStationarity, error){
+		"bandwidths": func() (*MixedStationarity, error) { return NewMixedStationarity(2, 1, Kernel{}, V, nil) },
+		"modes: 0":   func() (*MixedStationarity, error) { return NewMixedStationarity(2, 0, paperKernel(), V, nil) },
+		"batch size": func() (*MixedStationarity, error) { return NewMixedStationarity(1, 1, paperKernel(), U, nil) },
+	} {
+		_, err := f()
+		require.ErrorContains(t, err, want)
+	}
+}
