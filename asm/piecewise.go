@@ -73,6 +73,31 @@ func PiecewiseBackward(sums, dx, x, piece, dy, table []float32, out int) {
 	}
 }
 
+// PiecewiseSum is PiecewiseForward and a last layer of one output with weights
+// w, [out], at once: y[r] = bias + Σ_o w[o]·leaky(x[r]·P + Q)[o].
+func PiecewiseSum(y, x, piece, table, w []float32, bias, slope float32) {
+	rows, out := len(x), len(w)
+	check(len(y) == rows && len(piece) == rows && out > 0 && len(table) > 0 && len(table)%(2*out) == 0, "PiecewiseSum")
+	for r := range y {
+		y[r] = bias
+	}
+	if rows > 0 {
+		piecewiseSum(y, x, piece, table, w, slope)
+	}
+}
+
+// PiecewiseSumBackward takes dy, the gradient by PiecewiseSum's y, back to x as
+// PiecewiseBackward does, and adds to dw that by w.
+func PiecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, slope float32) {
+	rows, out := len(x), len(w)
+	check(len(dx) == rows && len(piece) == rows && len(dy) == rows && len(dw) == out, "PiecewiseSumBackward: rows")
+	check(out > 0 && len(sums) == len(table) && len(table) > 0 && len(table)%(2*out) == 0, "PiecewiseSumBackward: table")
+	clear(dx)
+	if rows > 0 {
+		piecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w, slope)
+	}
+}
+
 // PiecewiseGradient adds the gradients by the weights of the two layers, given
 // and biases of the two layers, given
 // the sums of PiecewiseBackward. Of the unit i = order[k], whose knot is
@@ -84,7 +109,8 @@ func PiecewiseBackward(sums, dx, x, piece, dy, table []float32, out int) {
 //
 //	da[i] += X·w[i],   db[i] += T·w[i],   dw[i] += a_i X + b_i T,
 //
-// where a_i and b_i are factors[k][2] and factors[k][3]; dc += Σ_all T.
+// where a_i and b_i are factors[k][2] and factors[k][3]; dc += Σ_all T. It sets
+// the sums to zero, for the next rows.
 func PiecewiseGradient(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out int) {
 	n := len(order)
 	check(out >= 0 && len(sums) == 2*(n+1)*out && len(factors) == 4*n, "PiecewiseGradient: sums")

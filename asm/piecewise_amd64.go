@@ -93,3 +93,39 @@ func piecewiseGradient(da, db, dw, dc, sums, w []float32, order []int32, factors
 		}
 	}
 }
+
+func piecewiseSum(y, x, piece, table, w []float32, slope float32) {
+	last := len(table)/(2*len(w)) - 1
+	if !useAVX2 {
+		piecewiseSumGeneric(y, x, piece, table, w, last, slope)
+		return
+	}
+	most := max(1, piecewiseWork/len(w))
+	for len(x) > 0 {
+		n := min(len(x), most)
+		if useAVX512 {
+			piecewiseSumAVX512(y, x[:n], piece, table, w, last, slope)
+		} else {
+			piecewiseSumAVX2(y, x[:n], piece, table, w, last, slope)
+		}
+		y, x, piece = y[n:], x[n:], piece[n:]
+	}
+}
+
+func piecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, slope float32) {
+	last := len(table)/(2*len(w)) - 1
+	if !useAVX2 {
+		piecewiseSumBackwardGeneric(sums, dx, dw, x, piece, dy, table, w, last, slope)
+		return
+	}
+	most := max(1, piecewiseWork/len(w))
+	for len(x) > 0 {
+		n := min(len(x), most)
+		if useAVX512 {
+			piecewiseSumBackwardAVX512(sums, dx, dw, x[:n], piece, dy, table, w, last, slope)
+		} else {
+			piecewiseSumBackwardAVX2(sums, dx, dw, x[:n], piece, dy, table, w, last, slope)
+		}
+		dx, x, piece, dy = dx[n:], x[n:], piece[n:], dy[n:]
+	}
+}

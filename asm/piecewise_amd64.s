@@ -460,52 +460,52 @@ group4:
 	JLT     group4_end
 	MOVQ    DX, R8
 	MOVQ    order_len+152(FP), R9
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	VMOVUPS (R8)(DI*1), Z4
-	VMOVUPS 64(R8)(DI*1), Z5
-	VMOVUPS 128(R8)(DI*1), Z6
-	VMOVUPS 192(R8)(DI*1), Z7
+	VXORPS  Z0, Z0, Z0
+	VMOVUPS (R8), Z1
+	VMOVUPS 64(R8), Z2
+	VMOVUPS 128(R8), Z3
+	VMOVUPS 192(R8), Z4
+	VMOVUPS (R8)(DI*1), Z5
+	VMOVUPS 64(R8)(DI*1), Z6
+	VMOVUPS 128(R8)(DI*1), Z7
+	VMOVUPS 192(R8)(DI*1), Z8
 
 pieces4:
 	LEAQ    (R8)(DI*2), R8
-	VMOVUPS (R8), Z8
-	VADDPS  Z8, Z0, Z0
-	VMOVUPS (R8)(DI*1), Z8
-	VADDPS  Z8, Z4, Z4
-	VMOVUPS 64(R8), Z8
-	VADDPS  Z8, Z1, Z1
-	VMOVUPS 64(R8)(DI*1), Z8
-	VADDPS  Z8, Z5, Z5
-	VMOVUPS 128(R8), Z8
-	VADDPS  Z8, Z2, Z2
-	VMOVUPS 128(R8)(DI*1), Z8
-	VADDPS  Z8, Z6, Z6
-	VMOVUPS 192(R8), Z8
-	VADDPS  Z8, Z3, Z3
-	VMOVUPS 192(R8)(DI*1), Z8
-	VADDPS  Z8, Z7, Z7
+	VMOVUPS (R8), Z9
+	VADDPS  Z9, Z1, Z1
+	VMOVUPS (R8)(DI*1), Z9
+	VADDPS  Z9, Z5, Z5
+	VMOVUPS 64(R8), Z9
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 64(R8)(DI*1), Z9
+	VADDPS  Z9, Z6, Z6
+	VMOVUPS 128(R8), Z9
+	VADDPS  Z9, Z3, Z3
+	VMOVUPS 128(R8)(DI*1), Z9
+	VADDPS  Z9, Z7, Z7
+	VMOVUPS 192(R8), Z9
+	VADDPS  Z9, Z4, Z4
+	VMOVUPS 192(R8)(DI*1), Z9
+	VADDPS  Z9, Z8, Z8
 	DECQ    R9
 	JNZ     pieces4
-	VMOVUPS (CX), Z8
-	VADDPS  Z4, Z8, Z8
-	VMOVUPS Z8, (CX)
-	VMOVUPS 64(CX), Z8
-	VADDPS  Z5, Z8, Z8
-	VMOVUPS Z8, 64(CX)
-	VMOVUPS 128(CX), Z8
-	VADDPS  Z6, Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	VMOVUPS 192(CX), Z8
-	VADDPS  Z7, Z8, Z8
-	VMOVUPS Z8, 192(CX)
+	VMOVUPS (CX), Z9
+	VADDPS  Z5, Z9, Z9
+	VMOVUPS Z9, (CX)
+	VMOVUPS 64(CX), Z9
+	VADDPS  Z6, Z9, Z9
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS 128(CX), Z9
+	VADDPS  Z7, Z9, Z9
+	VMOVUPS Z9, 128(CX)
+	VMOVUPS 192(CX), Z9
+	VADDPS  Z8, Z9, Z9
+	VMOVUPS Z9, 192(CX)
 	MOVQ    DX, R8
 	MOVQ    order_len+152(FP), R9
 	MOVQ    order_base+144(FP), R10
 	MOVQ    factors_base+168(FP), R11
-	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
@@ -513,6 +513,7 @@ pieces4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
 
 units4:
 	MOVLQSX       (R10), R12
@@ -520,119 +521,135 @@ units4:
 	IMULQ         DI, R13
 	LEAQ          (AX)(R13*1), R14
 	ADDQ          BX, R13
-	VXORPS        Z16, Z16, Z16
 	VXORPS        Z17, Z17, Z17
-	VMOVUPS       (R8), Z18
-	VADDPS        Z18, Z8, Z8
-	VMOVUPS       (R8)(DI*1), Z18
-	VADDPS        Z18, Z12, Z12
-	VMOVUPS       (R13), Z19
-	VMOVUPS       (R14), Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z0, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z8, Z21
-	VFMADD231PS   Z21, Z19, Z16
-	VBROADCASTSS  8(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z4, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z12, Z21
-	VFMADD231PS   Z21, Z19, Z17
-	VBROADCASTSS  12(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VMOVUPS       Z20, (R14)
-	VMOVUPS       64(R8), Z18
-	VADDPS        Z18, Z9, Z9
-	VMOVUPS       64(R8)(DI*1), Z18
-	VADDPS        Z18, Z13, Z13
-	VMOVUPS       64(R13), Z19
-	VMOVUPS       64(R14), Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z1, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z9, Z21
-	VFMADD231PS   Z21, Z19, Z16
-	VBROADCASTSS  8(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z5, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z13, Z21
-	VFMADD231PS   Z21, Z19, Z17
-	VBROADCASTSS  12(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VMOVUPS       Z20, 64(R14)
-	VMOVUPS       128(R8), Z18
-	VADDPS        Z18, Z10, Z10
-	VMOVUPS       128(R8)(DI*1), Z18
-	VADDPS        Z18, Z14, Z14
-	VMOVUPS       128(R13), Z19
-	VMOVUPS       128(R14), Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z2, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z10, Z21
-	VFMADD231PS   Z21, Z19, Z16
-	VBROADCASTSS  8(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z6, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z14, Z21
-	VFMADD231PS   Z21, Z19, Z17
-	VBROADCASTSS  12(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VMOVUPS       Z20, 128(R14)
-	VMOVUPS       192(R8), Z18
-	VADDPS        Z18, Z11, Z11
-	VMOVUPS       192(R8)(DI*1), Z18
-	VADDPS        Z18, Z15, Z15
-	VMOVUPS       192(R13), Z19
-	VMOVUPS       192(R14), Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z3, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z11, Z21
-	VFMADD231PS   Z21, Z19, Z16
-	VBROADCASTSS  8(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VBROADCASTSS  (R11), Z18
-	VMULPS        Z18, Z7, Z21
-	VBROADCASTSS  4(R11), Z18
-	VFMADD231PS   Z18, Z15, Z21
-	VFMADD231PS   Z21, Z19, Z17
-	VBROADCASTSS  12(R11), Z18
-	VFMADD231PS   Z18, Z21, Z20
-	VMOVUPS       Z20, 192(R14)
+	VXORPS        Z18, Z18, Z18
+	VMOVUPS       (R8), Z19
+	VADDPS        Z19, Z9, Z9
+	VMOVUPS       (R8)(DI*1), Z19
+	VADDPS        Z19, Z13, Z13
+	VMOVUPS       Z0, (R8)
+	VMOVUPS       Z0, (R8)(DI*1)
+	VMOVUPS       (R13), Z20
+	VMOVUPS       (R14), Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z1, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z9, Z22
+	VFMADD231PS   Z22, Z20, Z17
+	VBROADCASTSS  8(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z5, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z13, Z22
+	VFMADD231PS   Z22, Z20, Z18
+	VBROADCASTSS  12(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VMOVUPS       Z21, (R14)
+	VMOVUPS       64(R8), Z19
+	VADDPS        Z19, Z10, Z10
+	VMOVUPS       64(R8)(DI*1), Z19
+	VADDPS        Z19, Z14, Z14
+	VMOVUPS       Z0, 64(R8)
+	VMOVUPS       Z0, 64(R8)(DI*1)
+	VMOVUPS       64(R13), Z20
+	VMOVUPS       64(R14), Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z2, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z10, Z22
+	VFMADD231PS   Z22, Z20, Z17
+	VBROADCASTSS  8(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z6, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z14, Z22
+	VFMADD231PS   Z22, Z20, Z18
+	VBROADCASTSS  12(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VMOVUPS       Z21, 64(R14)
+	VMOVUPS       128(R8), Z19
+	VADDPS        Z19, Z11, Z11
+	VMOVUPS       128(R8)(DI*1), Z19
+	VADDPS        Z19, Z15, Z15
+	VMOVUPS       Z0, 128(R8)
+	VMOVUPS       Z0, 128(R8)(DI*1)
+	VMOVUPS       128(R13), Z20
+	VMOVUPS       128(R14), Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z3, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z11, Z22
+	VFMADD231PS   Z22, Z20, Z17
+	VBROADCASTSS  8(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z7, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z15, Z22
+	VFMADD231PS   Z22, Z20, Z18
+	VBROADCASTSS  12(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VMOVUPS       Z21, 128(R14)
+	VMOVUPS       192(R8), Z19
+	VADDPS        Z19, Z12, Z12
+	VMOVUPS       192(R8)(DI*1), Z19
+	VADDPS        Z19, Z16, Z16
+	VMOVUPS       Z0, 192(R8)
+	VMOVUPS       Z0, 192(R8)(DI*1)
+	VMOVUPS       192(R13), Z20
+	VMOVUPS       192(R14), Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z4, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z12, Z22
+	VFMADD231PS   Z22, Z20, Z17
+	VBROADCASTSS  8(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VBROADCASTSS  (R11), Z19
+	VMULPS        Z19, Z8, Z22
+	VBROADCASTSS  4(R11), Z19
+	VFMADD231PS   Z19, Z16, Z22
+	VFMADD231PS   Z22, Z20, Z18
+	VBROADCASTSS  12(R11), Z19
+	VFMADD231PS   Z19, Z22, Z21
+	VMOVUPS       Z21, 192(R14)
 	MOVQ          da_base+0(FP), R13
-	VEXTRACTF64X4 $0x01, Z16, Y18
-	VADDPS        Y18, Y16, Y18
-	VEXTRACTF32X4 $0x01, Y18, X16
-	VADDPS        X16, X18, X16
-	VPERMILPS     $0x0e, X16, X18
-	VADDPS        X18, X16, X16
-	VMOVSHDUP     X16, X18
-	VADDSS        X18, X16, X16
-	VADDSS        (R13)(R12*4), X16, X16
-	VMOVSS        X16, (R13)(R12*4)
-	MOVQ          db_base+24(FP), R13
-	VEXTRACTF64X4 $0x01, Z17, Y16
-	VADDPS        Y16, Y17, Y16
-	VEXTRACTF32X4 $0x01, Y16, X17
-	VADDPS        X17, X16, X17
-	VPERMILPS     $0x0e, X17, X16
-	VADDPS        X16, X17, X17
-	VMOVSHDUP     X17, X16
-	VADDSS        X16, X17, X17
+	VEXTRACTF64X4 $0x01, Z17, Y19
+	VADDPS        Y19, Y17, Y19
+	VEXTRACTF32X4 $0x01, Y19, X17
+	VADDPS        X17, X19, X17
+	VPERMILPS     $0x0e, X17, X19
+	VADDPS        X19, X17, X17
+	VMOVSHDUP     X17, X19
+	VADDSS        X19, X17, X17
 	VADDSS        (R13)(R12*4), X17, X17
 	VMOVSS        X17, (R13)(R12*4)
+	MOVQ          db_base+24(FP), R13
+	VEXTRACTF64X4 $0x01, Z18, Y17
+	VADDPS        Y17, Y18, Y17
+	VEXTRACTF32X4 $0x01, Y17, X18
+	VADDPS        X18, X17, X18
+	VPERMILPS     $0x0e, X18, X17
+	VADDPS        X17, X18, X18
+	VMOVSHDUP     X18, X17
+	VADDSS        X17, X18, X18
+	VADDSS        (R13)(R12*4), X18, X18
+	VMOVSS        X18, (R13)(R12*4)
 	LEAQ          (R8)(DI*2), R8
 	ADDQ          $0x04, R10
 	ADDQ          $0x10, R11
 	DECQ          R9
 	JNZ           units4
+	VMOVUPS       Z0, (R8)
+	VMOVUPS       Z0, (R8)(DI*1)
+	VMOVUPS       Z0, 64(R8)
+	VMOVUPS       Z0, 64(R8)(DI*1)
+	VMOVUPS       Z0, 128(R8)
+	VMOVUPS       Z0, 128(R8)(DI*1)
+	VMOVUPS       Z0, 192(R8)
+	VMOVUPS       Z0, 192(R8)(DI*1)
 	ADDQ          $+256, AX
 	ADDQ          $+256, CX
 	ADDQ          $+256, DX
@@ -653,26 +670,27 @@ group1:
 	KMOVW     R8, K1
 	MOVQ      DX, R8
 	MOVQ      order_len+152(FP), R9
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R8)(DI*1), K1, Z1
+	VXORPS    Z0, Z0, Z0
+	VMOVUPS.Z (R8), K1, Z1
+	VMOVUPS.Z (R8)(DI*1), K1, Z2
 
 pieces1:
 	LEAQ      (R8)(DI*2), R8
-	VMOVUPS.Z (R8), K1, Z2
-	VADDPS    Z2, Z0, Z0
-	VMOVUPS.Z (R8)(DI*1), K1, Z2
-	VADDPS    Z2, Z1, Z1
+	VMOVUPS.Z (R8), K1, Z3
+	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z (R8)(DI*1), K1, Z3
+	VADDPS    Z3, Z2, Z2
 	DECQ      R9
 	JNZ       pieces1
-	VMOVUPS.Z (CX), K1, Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, K1, (CX)
+	VMOVUPS.Z (CX), K1, Z3
+	VADDPS    Z2, Z3, Z3
+	VMOVUPS   Z3, K1, (CX)
 	MOVQ      DX, R8
 	MOVQ      order_len+152(FP), R9
 	MOVQ      order_base+144(FP), R10
 	MOVQ      factors_base+168(FP), R11
-	VXORPS    Z2, Z2, Z2
 	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
 
 units1:
 	MOVLQSX       (R10), R12
@@ -680,56 +698,405 @@ units1:
 	IMULQ         DI, R13
 	LEAQ          (AX)(R13*1), R14
 	ADDQ          BX, R13
-	VXORPS        Z4, Z4, Z4
 	VXORPS        Z5, Z5, Z5
-	VMOVUPS.Z     (R8), K1, Z6
-	VADDPS        Z6, Z2, Z2
-	VMOVUPS.Z     (R8)(DI*1), K1, Z6
-	VADDPS        Z6, Z3, Z3
-	VMOVUPS.Z     (R13), K1, Z7
-	VMOVUPS.Z     (R14), K1, Z8
-	VBROADCASTSS  (R11), Z6
-	VMULPS        Z6, Z0, Z9
-	VBROADCASTSS  4(R11), Z6
-	VFMADD231PS   Z6, Z2, Z9
-	VFMADD231PS   Z9, Z7, Z4
-	VBROADCASTSS  8(R11), Z6
-	VFMADD231PS   Z6, Z9, Z8
-	VBROADCASTSS  (R11), Z6
-	VMULPS        Z6, Z1, Z9
-	VBROADCASTSS  4(R11), Z6
-	VFMADD231PS   Z6, Z3, Z9
-	VFMADD231PS   Z9, Z7, Z5
-	VBROADCASTSS  12(R11), Z6
-	VFMADD231PS   Z6, Z9, Z8
-	VMOVUPS       Z8, K1, (R14)
+	VXORPS        Z6, Z6, Z6
+	VMOVUPS.Z     (R8), K1, Z7
+	VADDPS        Z7, Z3, Z3
+	VMOVUPS.Z     (R8)(DI*1), K1, Z7
+	VADDPS        Z7, Z4, Z4
+	VMOVUPS       Z0, K1, (R8)
+	VMOVUPS       Z0, K1, (R8)(DI*1)
+	VMOVUPS.Z     (R13), K1, Z8
+	VMOVUPS.Z     (R14), K1, Z9
+	VBROADCASTSS  (R11), Z7
+	VMULPS        Z7, Z1, Z10
+	VBROADCASTSS  4(R11), Z7
+	VFMADD231PS   Z7, Z3, Z10
+	VFMADD231PS   Z10, Z8, Z5
+	VBROADCASTSS  8(R11), Z7
+	VFMADD231PS   Z7, Z10, Z9
+	VBROADCASTSS  (R11), Z7
+	VMULPS        Z7, Z2, Z10
+	VBROADCASTSS  4(R11), Z7
+	VFMADD231PS   Z7, Z4, Z10
+	VFMADD231PS   Z10, Z8, Z6
+	VBROADCASTSS  12(R11), Z7
+	VFMADD231PS   Z7, Z10, Z9
+	VMOVUPS       Z9, K1, (R14)
 	MOVQ          da_base+0(FP), R13
-	VEXTRACTF64X4 $0x01, Z4, Y6
-	VADDPS        Y6, Y4, Y6
-	VEXTRACTF32X4 $0x01, Y6, X4
-	VADDPS        X4, X6, X4
-	VPERMILPS     $0x0e, X4, X6
-	VADDPS        X6, X4, X4
-	VMOVSHDUP     X4, X6
-	VADDSS        X6, X4, X4
-	VADDSS        (R13)(R12*4), X4, X4
-	VMOVSS        X4, (R13)(R12*4)
+	VEXTRACTF64X4 $0x01, Z5, Y7
+	VADDPS        Y7, Y5, Y7
+	VEXTRACTF32X4 $0x01, Y7, X5
+	VADDPS        X5, X7, X5
+	VPERMILPS     $0x0e, X5, X7
+	VADDPS        X7, X5, X5
+	VMOVSHDUP     X5, X7
+	VADDSS        X7, X5, X5
+	VADDSS        (R13)(R12*4), X5, X5
+	VMOVSS        X5, (R13)(R12*4)
 	MOVQ          db_base+24(FP), R13
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VADDPS        Y4, Y5, Y4
+	VEXTRACTF64X4 $0x01, Z6, Y5
+	VADDPS        Y5, Y6, Y5
+	VEXTRACTF32X4 $0x01, Y5, X6
+	VADDPS        X6, X5, X6
+	VPERMILPS     $0x0e, X6, X5
+	VADDPS        X5, X6, X6
+	VMOVSHDUP     X6, X5
+	VADDSS        X5, X6, X6
+	VADDSS        (R13)(R12*4), X6, X6
+	VMOVSS        X6, (R13)(R12*4)
+	LEAQ          (R8)(DI*2), R8
+	ADDQ          $0x04, R10
+	ADDQ          $0x10, R11
+	DECQ          R9
+	JNZ           units1
+	VMOVUPS       Z0, K1, (R8)
+	VMOVUPS       Z0, K1, (R8)(DI*1)
+	ADDQ          $+64, AX
+	ADDQ          $+64, CX
+	ADDQ          $+64, DX
+	ADDQ          $+64, BX
+	SUBQ          $+16, SI
+	JMP           group1
+
+group1_end:
+	VZEROUPPER
+	RET
+
+// func piecewiseSumAVX512(y []float32, x []float32, piece []float32, table []float32, w []float32, last int, slope float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+TEXT ·piecewiseSumAVX512(SB), NOSPLIT, $0-132
+	MOVQ         table_base+72(FP), AX
+	MOVQ         w_base+96(FP), CX
+	MOVQ         w_len+104(FP), DX
+	MOVQ         last+120(FP), SI
+	MOVQ         DX, BX
+	SHLQ         $0x02, BX
+	VBROADCASTSS slope+128(FP), Z0
+	VXORPS       Z1, Z1, Z1
+
+group4:
+	CMPQ    DX, $+64
+	JLT     group4_end
+	MOVQ    y_base+0(FP), DI
+	MOVQ    x_base+24(FP), R8
+	MOVQ    piece_base+48(FP), R9
+	MOVQ    x_len+32(FP), R10
+	VMOVUPS (CX), Z2
+	VMOVUPS 64(CX), Z3
+	VMOVUPS 128(CX), Z4
+	VMOVUPS 192(CX), Z5
+
+rows4:
+	VCVTTSS2SIQ   (R9), R11
+	CMPQ          R11, SI
+	CMOVQHI       SI, R11
+	IMULQ         BX, R11
+	LEAQ          (AX)(R11*2), R11
+	VBROADCASTSS  (R8), Z6
+	VXORPS        Z7, Z7, Z7
+	VMOVUPS       (R11)(BX*1), Z8
+	VMOVUPS       64(R11)(BX*1), Z9
+	VMOVUPS       128(R11)(BX*1), Z10
+	VMOVUPS       192(R11)(BX*1), Z11
+	VMOVUPS       (R11), Z12
+	VFMADD231PS   Z12, Z6, Z8
+	VCMPPS        $0x1a, Z1, Z8, K1
+	VMULPS        Z0, Z8, K1, Z8
+	VFMADD231PS   Z2, Z8, Z7
+	VMOVUPS       64(R11), Z8
+	VFMADD231PS   Z8, Z6, Z9
+	VCMPPS        $0x1a, Z1, Z9, K1
+	VMULPS        Z0, Z9, K1, Z9
+	VFMADD231PS   Z3, Z9, Z7
+	VMOVUPS       128(R11), Z8
+	VFMADD231PS   Z8, Z6, Z10
+	VCMPPS        $0x1a, Z1, Z10, K1
+	VMULPS        Z0, Z10, K1, Z10
+	VFMADD231PS   Z4, Z10, Z7
+	VMOVUPS       192(R11), Z8
+	VFMADD231PS   Z8, Z6, Z11
+	VCMPPS        $0x1a, Z1, Z11, K1
+	VMULPS        Z0, Z11, K1, Z11
+	VFMADD231PS   Z5, Z11, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y6
+	VADDPS        Y6, Y7, Y6
+	VEXTRACTF32X4 $0x01, Y6, X7
+	VADDPS        X7, X6, X7
+	VPERMILPS     $0x0e, X7, X6
+	VADDPS        X6, X7, X7
+	VMOVSHDUP     X7, X6
+	VADDSS        X6, X7, X7
+	VADDSS        (DI), X7, X7
+	VMOVSS        X7, (DI)
+	ADDQ          $0x04, DI
+	ADDQ          $0x04, R8
+	ADDQ          $0x04, R9
+	DECQ          R10
+	JNZ           rows4
+	ADDQ          $+256, CX
+	ADDQ          $+256, AX
+	SUBQ          $+64, DX
+	JMP           group4
+
+group4_end:
+group1:
+	CMPQ      DX, $0x00
+	JLE       group1_end
+	MOVQ      DX, R8
+	MOVQ      $0x00000010, DI
+	CMPQ      R8, DI
+	CMOVQGT   DI, R8
+	MOVQ      $-1, DI
+	BZHIQ     R8, DI, DI
+	KMOVW     DI, K1
+	MOVQ      y_base+0(FP), DI
+	MOVQ      x_base+24(FP), R8
+	MOVQ      piece_base+48(FP), R9
+	MOVQ      x_len+32(FP), R10
+	VMOVUPS.Z (CX), K1, Z2
+
+rows1:
+	VCVTTSS2SIQ   (R9), R11
+	CMPQ          R11, SI
+	CMOVQHI       SI, R11
+	IMULQ         BX, R11
+	LEAQ          (AX)(R11*2), R11
+	VBROADCASTSS  (R8), Z3
+	VXORPS        Z4, Z4, Z4
+	VMOVUPS.Z     (R11)(BX*1), K1, Z5
+	VMOVUPS.Z     (R11), K1, Z6
+	VFMADD231PS   Z6, Z3, Z5
+	VCMPPS        $0x1a, Z1, Z5, K2
+	VMULPS        Z0, Z5, K2, Z5
+	VFMADD231PS   Z2, Z5, Z4
+	VEXTRACTF64X4 $0x01, Z4, Y3
+	VADDPS        Y3, Y4, Y3
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x0e, X4, X3
+	VADDPS        X3, X4, X4
+	VMOVSHDUP     X4, X3
+	VADDSS        X3, X4, X4
+	VADDSS        (DI), X4, X4
+	VMOVSS        X4, (DI)
+	ADDQ          $0x04, DI
+	ADDQ          $0x04, R8
+	ADDQ          $0x04, R9
+	DECQ          R10
+	JNZ           rows1
+	ADDQ          $+64, CX
+	ADDQ          $+64, AX
+	SUBQ          $+16, DX
+	JMP           group1
+
+group1_end:
+	VZEROUPPER
+	RET
+
+// func piecewiseSumBackwardAVX512(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+TEXT ·piecewiseSumBackwardAVX512(SB), NOSPLIT, $0-204
+	MOVQ         sums_base+0(FP), AX
+	MOVQ         table_base+144(FP), CX
+	MOVQ         w_base+168(FP), DX
+	MOVQ         dw_base+48(FP), BX
+	MOVQ         w_len+176(FP), SI
+	MOVQ         last+192(FP), R8
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	VBROADCASTSS slope+200(FP), Z0
+	VXORPS       Z1, Z1, Z1
+
+group4:
+	CMPQ    SI, $+64
+	JLT     group4_end
+	MOVQ    x_base+72(FP), R9
+	MOVQ    dx_base+24(FP), R10
+	MOVQ    dy_base+120(FP), R11
+	MOVQ    piece_base+96(FP), R12
+	MOVQ    x_len+80(FP), R13
+	VMOVUPS (DX), Z2
+	VMOVUPS 64(DX), Z3
+	VMOVUPS 128(DX), Z4
+	VMOVUPS 192(DX), Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+
+rows4:
+	VCVTTSS2SIQ   (R12), R14
+	CMPQ          R14, R8
+	CMOVQHI       R8, R14
+	IMULQ         DI, R14
+	LEAQ          (CX)(R14*2), R14
+	VBROADCASTSS  (R9), Z10
+	VBROADCASTSS  (R11), Z11
+	MOVQ          R14, R15
+	SUBQ          CX, R15
+	ADDQ          AX, R15
+	VXORPS        Z12, Z12, Z12
+	VMOVUPS       (R14), Z13
+	VMOVUPS       (R14)(DI*1), Z14
+	VFMADD231PS   Z13, Z10, Z14
+	VCMPPS        $0x1a, Z1, Z14, K1
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z11, Z14, Z6
+	VMULPS        Z11, Z2, Z14
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z13, Z14, Z12
+	VMOVUPS       (R15), Z13
+	VMOVUPS       (R15)(DI*1), Z15
+	VFMADD231PS   Z10, Z14, Z13
+	VADDPS        Z14, Z15, Z15
+	VMOVUPS       Z13, (R15)
+	VMOVUPS       Z15, (R15)(DI*1)
+	VMOVUPS       64(R14), Z13
+	VMOVUPS       64(R14)(DI*1), Z14
+	VFMADD231PS   Z13, Z10, Z14
+	VCMPPS        $0x1a, Z1, Z14, K1
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z11, Z14, Z7
+	VMULPS        Z11, Z3, Z14
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z13, Z14, Z12
+	VMOVUPS       64(R15), Z13
+	VMOVUPS       64(R15)(DI*1), Z15
+	VFMADD231PS   Z10, Z14, Z13
+	VADDPS        Z14, Z15, Z15
+	VMOVUPS       Z13, 64(R15)
+	VMOVUPS       Z15, 64(R15)(DI*1)
+	VMOVUPS       128(R14), Z13
+	VMOVUPS       128(R14)(DI*1), Z14
+	VFMADD231PS   Z13, Z10, Z14
+	VCMPPS        $0x1a, Z1, Z14, K1
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z11, Z14, Z8
+	VMULPS        Z11, Z4, Z14
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z13, Z14, Z12
+	VMOVUPS       128(R15), Z13
+	VMOVUPS       128(R15)(DI*1), Z15
+	VFMADD231PS   Z10, Z14, Z13
+	VADDPS        Z14, Z15, Z15
+	VMOVUPS       Z13, 128(R15)
+	VMOVUPS       Z15, 128(R15)(DI*1)
+	VMOVUPS       192(R14), Z13
+	VMOVUPS       192(R14)(DI*1), Z14
+	VFMADD231PS   Z13, Z10, Z14
+	VCMPPS        $0x1a, Z1, Z14, K1
+	VMULPS        Z0, Z14, K1, Z14
+	VFMADD231PS   Z11, Z14, Z9
+	VMULPS        Z11, Z5, Z11
+	VMULPS        Z0, Z11, K1, Z11
+	VFMADD231PS   Z13, Z11, Z12
+	VMOVUPS       192(R15), Z13
+	VMOVUPS       192(R15)(DI*1), Z14
+	VFMADD231PS   Z10, Z11, Z13
+	VADDPS        Z11, Z14, Z14
+	VMOVUPS       Z13, 192(R15)
+	VMOVUPS       Z14, 192(R15)(DI*1)
+	VEXTRACTF64X4 $0x01, Z12, Y10
+	VADDPS        Y10, Y12, Y10
+	VEXTRACTF32X4 $0x01, Y10, X11
+	VADDPS        X11, X10, X11
+	VPERMILPS     $0x0e, X11, X10
+	VADDPS        X10, X11, X11
+	VMOVSHDUP     X11, X10
+	VADDSS        X10, X11, X11
+	VADDSS        (R10), X11, X11
+	VMOVSS        X11, (R10)
+	ADDQ          $0x04, R9
+	ADDQ          $0x04, R10
+	ADDQ          $0x04, R11
+	ADDQ          $0x04, R12
+	DECQ          R13
+	JNZ           rows4
+	VMOVUPS       (BX), Z2
+	VADDPS        Z2, Z6, Z6
+	VMOVUPS       Z6, (BX)
+	VMOVUPS       64(BX), Z2
+	VADDPS        Z2, Z7, Z7
+	VMOVUPS       Z7, 64(BX)
+	VMOVUPS       128(BX), Z2
+	VADDPS        Z2, Z8, Z8
+	VMOVUPS       Z8, 128(BX)
+	VMOVUPS       192(BX), Z2
+	VADDPS        Z2, Z9, Z9
+	VMOVUPS       Z9, 192(BX)
+	ADDQ          $+256, AX
+	ADDQ          $+256, CX
+	ADDQ          $+256, DX
+	ADDQ          $+256, BX
+	SUBQ          $+64, SI
+	JMP           group4
+
+group4_end:
+group1:
+	CMPQ      SI, $0x00
+	JLE       group1_end
+	MOVQ      SI, R10
+	MOVQ      $0x00000010, R9
+	CMPQ      R10, R9
+	CMOVQGT   R9, R10
+	MOVQ      $-1, R9
+	BZHIQ     R10, R9, R9
+	KMOVW     R9, K1
+	MOVQ      x_base+72(FP), R9
+	MOVQ      dx_base+24(FP), R10
+	MOVQ      dy_base+120(FP), R11
+	MOVQ      piece_base+96(FP), R12
+	MOVQ      x_len+80(FP), R13
+	VMOVUPS.Z (DX), K1, Z2
+	VXORPS    Z3, Z3, Z3
+
+rows1:
+	VCVTTSS2SIQ   (R12), R14
+	CMPQ          R14, R8
+	CMOVQHI       R8, R14
+	IMULQ         DI, R14
+	LEAQ          (CX)(R14*2), R14
+	VBROADCASTSS  (R9), Z4
+	VBROADCASTSS  (R11), Z5
+	MOVQ          R14, R15
+	SUBQ          CX, R15
+	ADDQ          AX, R15
+	VXORPS        Z6, Z6, Z6
+	VMOVUPS.Z     (R14), K1, Z7
+	VMOVUPS.Z     (R14)(DI*1), K1, Z8
+	VFMADD231PS   Z7, Z4, Z8
+	VCMPPS        $0x1a, Z1, Z8, K2
+	VMULPS        Z0, Z8, K2, Z8
+	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z5, Z2, Z5
+	VMULPS        Z0, Z5, K2, Z5
+	VFMADD231PS   Z7, Z5, Z6
+	VMOVUPS.Z     (R15), K1, Z7
+	VMOVUPS.Z     (R15)(DI*1), K1, Z8
+	VFMADD231PS   Z4, Z5, Z7
+	VADDPS        Z5, Z8, Z8
+	VMOVUPS       Z7, K1, (R15)
+	VMOVUPS       Z8, K1, (R15)(DI*1)
+	VEXTRACTF64X4 $0x01, Z6, Y4
+	VADDPS        Y4, Y6, Y4
 	VEXTRACTF32X4 $0x01, Y4, X5
 	VADDPS        X5, X4, X5
 	VPERMILPS     $0x0e, X5, X4
 	VADDPS        X4, X5, X5
 	VMOVSHDUP     X5, X4
 	VADDSS        X4, X5, X5
-	VADDSS        (R13)(R12*4), X5, X5
-	VMOVSS        X5, (R13)(R12*4)
-	LEAQ          (R8)(DI*2), R8
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          $0x04, R9
 	ADDQ          $0x04, R10
-	ADDQ          $0x10, R11
-	DECQ          R9
-	JNZ           units1
+	ADDQ          $0x04, R11
+	ADDQ          $0x04, R12
+	DECQ          R13
+	JNZ           rows1
+	VMOVUPS.Z     (BX), K1, Z2
+	VADDPS        Z2, Z3, Z3
+	VMOVUPS       Z3, K1, (BX)
 	ADDQ          $+64, AX
 	ADDQ          $+64, CX
 	ADDQ          $+64, DX
@@ -934,15 +1301,15 @@ rows2:
 	VMOVUPS      32(R11)(BX*1), Y4
 	VMOVUPS      (R11), Y5
 	VFMADD231PS  Y5, Y2, Y3
-	VMULPS       Y0, Y3, Y5
-	VCMPPS       $0x1e, Y1, Y3, Y6
-	VBLENDVPS    Y6, Y3, Y5, Y3
+	VCMPPS       $0x1e, Y1, Y3, Y5
+	VMULPS       Y0, Y3, Y6
+	VBLENDVPS    Y5, Y3, Y6, Y3
 	VMOVUPS      Y3, (DI)
 	VMOVUPS      32(R11), Y3
 	VFMADD231PS  Y3, Y2, Y4
-	VMULPS       Y0, Y4, Y2
-	VCMPPS       $0x1e, Y1, Y4, Y3
-	VBLENDVPS    Y3, Y4, Y2, Y4
+	VCMPPS       $0x1e, Y1, Y4, Y2
+	VMULPS       Y0, Y4, Y3
+	VBLENDVPS    Y2, Y4, Y3, Y4
 	VMOVUPS      Y4, 32(DI)
 	ADDQ         BX, DI
 	ADDQ         $0x04, R8
@@ -976,9 +1343,9 @@ rows1:
 	VMASKMOVPS   (R11)(BX*1), Y2, Y4
 	VMASKMOVPS   (R11), Y2, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VMULPS       Y0, Y4, Y3
-	VCMPPS       $0x1e, Y1, Y4, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y4
+	VCMPPS       $0x1e, Y1, Y4, Y3
+	VMULPS       Y0, Y4, Y5
+	VBLENDVPS    Y3, Y4, Y5, Y4
 	VMASKMOVPS   Y4, Y2, (DI)
 	ADDQ         BX, DI
 	ADDQ         $0x04, R8
@@ -1136,37 +1503,38 @@ group2:
 	JLT     group2_end
 	MOVQ    DX, R8
 	MOVQ    order_len+152(FP), R9
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS (R8)(DI*1), Y2
-	VMOVUPS 32(R8)(DI*1), Y3
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS (R8), Y1
+	VMOVUPS 32(R8), Y2
+	VMOVUPS (R8)(DI*1), Y3
+	VMOVUPS 32(R8)(DI*1), Y4
 
 pieces2:
 	LEAQ    (R8)(DI*2), R8
-	VMOVUPS (R8), Y4
-	VADDPS  Y4, Y0, Y0
-	VMOVUPS (R8)(DI*1), Y4
-	VADDPS  Y4, Y2, Y2
-	VMOVUPS 32(R8), Y4
-	VADDPS  Y4, Y1, Y1
-	VMOVUPS 32(R8)(DI*1), Y4
-	VADDPS  Y4, Y3, Y3
+	VMOVUPS (R8), Y5
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS (R8)(DI*1), Y5
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS 32(R8), Y5
+	VADDPS  Y5, Y2, Y2
+	VMOVUPS 32(R8)(DI*1), Y5
+	VADDPS  Y5, Y4, Y4
 	DECQ    R9
 	JNZ     pieces2
-	VMOVUPS (CX), Y4
-	VADDPS  Y2, Y4, Y4
-	VMOVUPS Y4, (CX)
-	VMOVUPS 32(CX), Y4
-	VADDPS  Y3, Y4, Y4
-	VMOVUPS Y4, 32(CX)
+	VMOVUPS (CX), Y5
+	VADDPS  Y3, Y5, Y5
+	VMOVUPS Y5, (CX)
+	VMOVUPS 32(CX), Y5
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 32(CX)
 	MOVQ    DX, R8
 	MOVQ    order_len+152(FP), R9
 	MOVQ    order_base+144(FP), R10
 	MOVQ    factors_base+168(FP), R11
-	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
 
 units2:
 	MOVLQSX      (R10), R12
@@ -1174,73 +1542,81 @@ units2:
 	IMULQ        DI, R13
 	LEAQ         (AX)(R13*1), R14
 	ADDQ         BX, R13
-	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
-	VMOVUPS      (R8), Y10
-	VADDPS       Y10, Y4, Y4
-	VMOVUPS      (R8)(DI*1), Y10
-	VADDPS       Y10, Y6, Y6
-	VMOVUPS      (R13), Y11
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R11), Y10
-	VMULPS       Y10, Y0, Y13
-	VBROADCASTSS 4(R11), Y10
-	VFMADD231PS  Y10, Y4, Y13
-	VFMADD231PS  Y13, Y11, Y8
-	VBROADCASTSS 8(R11), Y10
-	VFMADD231PS  Y10, Y13, Y12
-	VBROADCASTSS (R11), Y10
-	VMULPS       Y10, Y2, Y13
-	VBROADCASTSS 4(R11), Y10
-	VFMADD231PS  Y10, Y6, Y13
-	VFMADD231PS  Y13, Y11, Y9
-	VBROADCASTSS 12(R11), Y10
-	VFMADD231PS  Y10, Y13, Y12
-	VMOVUPS      Y12, (R14)
-	VMOVUPS      32(R8), Y10
-	VADDPS       Y10, Y5, Y5
-	VMOVUPS      32(R8)(DI*1), Y10
-	VADDPS       Y10, Y7, Y7
-	VMOVUPS      32(R13), Y11
-	VMOVUPS      32(R14), Y12
-	VBROADCASTSS (R11), Y10
-	VMULPS       Y10, Y1, Y13
-	VBROADCASTSS 4(R11), Y10
-	VFMADD231PS  Y10, Y5, Y13
-	VFMADD231PS  Y13, Y11, Y8
-	VBROADCASTSS 8(R11), Y10
-	VFMADD231PS  Y10, Y13, Y12
-	VBROADCASTSS (R11), Y10
-	VMULPS       Y10, Y3, Y13
-	VBROADCASTSS 4(R11), Y10
-	VFMADD231PS  Y10, Y7, Y13
-	VFMADD231PS  Y13, Y11, Y9
-	VBROADCASTSS 12(R11), Y10
-	VFMADD231PS  Y10, Y13, Y12
-	VMOVUPS      Y12, 32(R14)
+	VXORPS       Y10, Y10, Y10
+	VMOVUPS      (R8), Y11
+	VADDPS       Y11, Y5, Y5
+	VMOVUPS      (R8)(DI*1), Y11
+	VADDPS       Y11, Y7, Y7
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y0, (R8)(DI*1)
+	VMOVUPS      (R13), Y12
+	VMOVUPS      (R14), Y13
+	VBROADCASTSS (R11), Y11
+	VMULPS       Y11, Y1, Y14
+	VBROADCASTSS 4(R11), Y11
+	VFMADD231PS  Y11, Y5, Y14
+	VFMADD231PS  Y14, Y12, Y9
+	VBROADCASTSS 8(R11), Y11
+	VFMADD231PS  Y11, Y14, Y13
+	VBROADCASTSS (R11), Y11
+	VMULPS       Y11, Y3, Y14
+	VBROADCASTSS 4(R11), Y11
+	VFMADD231PS  Y11, Y7, Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VBROADCASTSS 12(R11), Y11
+	VFMADD231PS  Y11, Y14, Y13
+	VMOVUPS      Y13, (R14)
+	VMOVUPS      32(R8), Y11
+	VADDPS       Y11, Y6, Y6
+	VMOVUPS      32(R8)(DI*1), Y11
+	VADDPS       Y11, Y8, Y8
+	VMOVUPS      Y0, 32(R8)
+	VMOVUPS      Y0, 32(R8)(DI*1)
+	VMOVUPS      32(R13), Y12
+	VMOVUPS      32(R14), Y13
+	VBROADCASTSS (R11), Y11
+	VMULPS       Y11, Y2, Y14
+	VBROADCASTSS 4(R11), Y11
+	VFMADD231PS  Y11, Y6, Y14
+	VFMADD231PS  Y14, Y12, Y9
+	VBROADCASTSS 8(R11), Y11
+	VFMADD231PS  Y11, Y14, Y13
+	VBROADCASTSS (R11), Y11
+	VMULPS       Y11, Y4, Y14
+	VBROADCASTSS 4(R11), Y11
+	VFMADD231PS  Y11, Y8, Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VBROADCASTSS 12(R11), Y11
+	VFMADD231PS  Y11, Y14, Y13
+	VMOVUPS      Y13, 32(R14)
 	MOVQ         da_base+0(FP), R13
-	VEXTRACTF128 $0x01, Y8, X10
-	VADDPS       X10, X8, X10
-	VPERMILPS    $0x0e, X10, X8
-	VADDPS       X8, X10, X10
-	VMOVSHDUP    X10, X8
-	VADDSS       X8, X10, X10
-	VADDSS       (R13)(R12*4), X10, X10
-	VMOVSS       X10, (R13)(R12*4)
+	VEXTRACTF128 $0x01, Y9, X11
+	VADDPS       X11, X9, X11
+	VPERMILPS    $0x0e, X11, X9
+	VADDPS       X9, X11, X11
+	VMOVSHDUP    X11, X9
+	VADDSS       X9, X11, X11
+	VADDSS       (R13)(R12*4), X11, X11
+	VMOVSS       X11, (R13)(R12*4)
 	MOVQ         db_base+24(FP), R13
-	VEXTRACTF128 $0x01, Y9, X8
-	VADDPS       X8, X9, X8
-	VPERMILPS    $0x0e, X8, X9
-	VADDPS       X9, X8, X8
-	VMOVSHDUP    X8, X9
-	VADDSS       X9, X8, X8
-	VADDSS       (R13)(R12*4), X8, X8
-	VMOVSS       X8, (R13)(R12*4)
+	VEXTRACTF128 $0x01, Y10, X9
+	VADDPS       X9, X10, X9
+	VPERMILPS    $0x0e, X9, X10
+	VADDPS       X10, X9, X9
+	VMOVSHDUP    X9, X10
+	VADDSS       X10, X9, X9
+	VADDSS       (R13)(R12*4), X9, X9
+	VMOVSS       X9, (R13)(R12*4)
 	LEAQ         (R8)(DI*2), R8
 	ADDQ         $0x04, R10
 	ADDQ         $0x10, R11
 	DECQ         R9
 	JNZ          units2
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y0, (R8)(DI*1)
+	VMOVUPS      Y0, 32(R8)
+	VMOVUPS      Y0, 32(R8)(DI*1)
 	ADDQ         $+64, AX
 	ADDQ         $+64, CX
 	ADDQ         $+64, DX
@@ -1257,26 +1633,27 @@ group1:
 	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y0, Y0
 	MOVQ         DX, R8
 	MOVQ         order_len+152(FP), R9
-	VMASKMOVPS   (R8), Y0, Y1
-	VMASKMOVPS   (R8)(DI*1), Y0, Y2
+	VXORPS       Y1, Y1, Y1
+	VMASKMOVPS   (R8), Y0, Y2
+	VMASKMOVPS   (R8)(DI*1), Y0, Y3
 
 pieces1:
 	LEAQ       (R8)(DI*2), R8
-	VMASKMOVPS (R8), Y0, Y3
-	VADDPS     Y3, Y1, Y1
-	VMASKMOVPS (R8)(DI*1), Y0, Y3
-	VADDPS     Y3, Y2, Y2
+	VMASKMOVPS (R8), Y0, Y4
+	VADDPS     Y4, Y2, Y2
+	VMASKMOVPS (R8)(DI*1), Y0, Y4
+	VADDPS     Y4, Y3, Y3
 	DECQ       R9
 	JNZ        pieces1
-	VMASKMOVPS (CX), Y0, Y3
-	VADDPS     Y2, Y3, Y3
-	VMASKMOVPS Y3, Y0, (CX)
+	VMASKMOVPS (CX), Y0, Y4
+	VADDPS     Y3, Y4, Y4
+	VMASKMOVPS Y4, Y0, (CX)
 	MOVQ       DX, R8
 	MOVQ       order_len+152(FP), R9
 	MOVQ       order_base+144(FP), R10
 	MOVQ       factors_base+168(FP), R11
-	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
 
 units1:
 	MOVLQSX      (R10), R12
@@ -1284,52 +1661,340 @@ units1:
 	IMULQ        DI, R13
 	LEAQ         (AX)(R13*1), R14
 	ADDQ         BX, R13
-	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	VMASKMOVPS   (R8), Y0, Y7
-	VADDPS       Y7, Y3, Y3
-	VMASKMOVPS   (R8)(DI*1), Y0, Y7
-	VADDPS       Y7, Y4, Y4
-	VMASKMOVPS   (R13), Y0, Y8
-	VMASKMOVPS   (R14), Y0, Y9
-	VBROADCASTSS (R11), Y7
-	VMULPS       Y7, Y1, Y10
-	VBROADCASTSS 4(R11), Y7
-	VFMADD231PS  Y7, Y3, Y10
-	VFMADD231PS  Y10, Y8, Y5
-	VBROADCASTSS 8(R11), Y7
-	VFMADD231PS  Y7, Y10, Y9
-	VBROADCASTSS (R11), Y7
-	VMULPS       Y7, Y2, Y10
-	VBROADCASTSS 4(R11), Y7
-	VFMADD231PS  Y7, Y4, Y10
-	VFMADD231PS  Y10, Y8, Y6
-	VBROADCASTSS 12(R11), Y7
-	VFMADD231PS  Y7, Y10, Y9
-	VMASKMOVPS   Y9, Y0, (R14)
+	VXORPS       Y7, Y7, Y7
+	VMASKMOVPS   (R8), Y0, Y8
+	VADDPS       Y8, Y4, Y4
+	VMASKMOVPS   (R8)(DI*1), Y0, Y8
+	VADDPS       Y8, Y5, Y5
+	VMASKMOVPS   Y1, Y0, (R8)
+	VMASKMOVPS   Y1, Y0, (R8)(DI*1)
+	VMASKMOVPS   (R13), Y0, Y9
+	VMASKMOVPS   (R14), Y0, Y10
+	VBROADCASTSS (R11), Y8
+	VMULPS       Y8, Y2, Y11
+	VBROADCASTSS 4(R11), Y8
+	VFMADD231PS  Y8, Y4, Y11
+	VFMADD231PS  Y11, Y9, Y6
+	VBROADCASTSS 8(R11), Y8
+	VFMADD231PS  Y8, Y11, Y10
+	VBROADCASTSS (R11), Y8
+	VMULPS       Y8, Y3, Y11
+	VBROADCASTSS 4(R11), Y8
+	VFMADD231PS  Y8, Y5, Y11
+	VFMADD231PS  Y11, Y9, Y7
+	VBROADCASTSS 12(R11), Y8
+	VFMADD231PS  Y8, Y11, Y10
+	VMASKMOVPS   Y10, Y0, (R14)
 	MOVQ         da_base+0(FP), R13
-	VEXTRACTF128 $0x01, Y5, X7
-	VADDPS       X7, X5, X7
-	VPERMILPS    $0x0e, X7, X5
-	VADDPS       X5, X7, X7
-	VMOVSHDUP    X7, X5
-	VADDSS       X5, X7, X7
-	VADDSS       (R13)(R12*4), X7, X7
-	VMOVSS       X7, (R13)(R12*4)
+	VEXTRACTF128 $0x01, Y6, X8
+	VADDPS       X8, X6, X8
+	VPERMILPS    $0x0e, X8, X6
+	VADDPS       X6, X8, X8
+	VMOVSHDUP    X8, X6
+	VADDSS       X6, X8, X8
+	VADDSS       (R13)(R12*4), X8, X8
+	VMOVSS       X8, (R13)(R12*4)
 	MOVQ         db_base+24(FP), R13
-	VEXTRACTF128 $0x01, Y6, X5
-	VADDPS       X5, X6, X5
-	VPERMILPS    $0x0e, X5, X6
-	VADDPS       X6, X5, X5
-	VMOVSHDUP    X5, X6
-	VADDSS       X6, X5, X5
-	VADDSS       (R13)(R12*4), X5, X5
-	VMOVSS       X5, (R13)(R12*4)
+	VEXTRACTF128 $0x01, Y7, X6
+	VADDPS       X6, X7, X6
+	VPERMILPS    $0x0e, X6, X7
+	VADDPS       X7, X6, X6
+	VMOVSHDUP    X6, X7
+	VADDSS       X7, X6, X6
+	VADDSS       (R13)(R12*4), X6, X6
+	VMOVSS       X6, (R13)(R12*4)
 	LEAQ         (R8)(DI*2), R8
 	ADDQ         $0x04, R10
 	ADDQ         $0x10, R11
 	DECQ         R9
 	JNZ          units1
+	VMASKMOVPS   Y1, Y0, (R8)
+	VMASKMOVPS   Y1, Y0, (R8)(DI*1)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, DX
+	ADDQ         $+32, BX
+	SUBQ         $+8, SI
+	JMP          group1
+
+group1_end:
+	VZEROUPPER
+	RET
+
+// func piecewiseSumAVX2(y []float32, x []float32, piece []float32, table []float32, w []float32, last int, slope float32)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·piecewiseSumAVX2(SB), NOSPLIT, $0-132
+	MOVQ         table_base+72(FP), AX
+	MOVQ         w_base+96(FP), CX
+	MOVQ         w_len+104(FP), DX
+	MOVQ         last+120(FP), SI
+	MOVQ         DX, BX
+	SHLQ         $0x02, BX
+	VBROADCASTSS slope+128(FP), Y0
+	VXORPS       Y1, Y1, Y1
+
+group2:
+	CMPQ    DX, $+16
+	JLT     group2_end
+	MOVQ    y_base+0(FP), DI
+	MOVQ    x_base+24(FP), R8
+	MOVQ    piece_base+48(FP), R9
+	MOVQ    x_len+32(FP), R10
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+
+rows2:
+	VCVTTSS2SIQ  (R9), R11
+	CMPQ         R11, SI
+	CMOVQHI      SI, R11
+	IMULQ        BX, R11
+	LEAQ         (AX)(R11*2), R11
+	VBROADCASTSS (R8), Y4
+	VXORPS       Y5, Y5, Y5
+	VMOVUPS      (R11)(BX*1), Y6
+	VMOVUPS      32(R11)(BX*1), Y7
+	VMOVUPS      (R11), Y8
+	VFMADD231PS  Y8, Y4, Y6
+	VCMPPS       $0x1e, Y1, Y6, Y8
+	VMULPS       Y0, Y6, Y9
+	VBLENDVPS    Y8, Y6, Y9, Y6
+	VFMADD231PS  Y2, Y6, Y5
+	VMOVUPS      32(R11), Y6
+	VFMADD231PS  Y6, Y4, Y7
+	VCMPPS       $0x1e, Y1, Y7, Y4
+	VMULPS       Y0, Y7, Y6
+	VBLENDVPS    Y4, Y7, Y6, Y7
+	VFMADD231PS  Y3, Y7, Y5
+	VEXTRACTF128 $0x01, Y5, X4
+	VADDPS       X4, X5, X4
+	VPERMILPS    $0x0e, X4, X5
+	VADDPS       X5, X4, X4
+	VMOVSHDUP    X4, X5
+	VADDSS       X5, X4, X4
+	VADDSS       (DI), X4, X4
+	VMOVSS       X4, (DI)
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JNZ          rows2
+	ADDQ         $+64, CX
+	ADDQ         $+64, AX
+	SUBQ         $+16, DX
+	JMP          group2
+
+group2_end:
+group1:
+	CMPQ         DX, $0x00
+	JLE          group1_end
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y2, Y2
+	MOVQ         y_base+0(FP), DI
+	MOVQ         x_base+24(FP), R8
+	MOVQ         piece_base+48(FP), R9
+	MOVQ         x_len+32(FP), R10
+	VMASKMOVPS   (CX), Y2, Y3
+
+rows1:
+	VCVTTSS2SIQ  (R9), R11
+	CMPQ         R11, SI
+	CMOVQHI      SI, R11
+	IMULQ        BX, R11
+	LEAQ         (AX)(R11*2), R11
+	VBROADCASTSS (R8), Y4
+	VXORPS       Y5, Y5, Y5
+	VMASKMOVPS   (R11)(BX*1), Y2, Y6
+	VMASKMOVPS   (R11), Y2, Y7
+	VFMADD231PS  Y7, Y4, Y6
+	VCMPPS       $0x1e, Y1, Y6, Y4
+	VMULPS       Y0, Y6, Y7
+	VBLENDVPS    Y4, Y6, Y7, Y6
+	VFMADD231PS  Y3, Y6, Y5
+	VEXTRACTF128 $0x01, Y5, X4
+	VADDPS       X4, X5, X4
+	VPERMILPS    $0x0e, X4, X5
+	VADDPS       X5, X4, X4
+	VMOVSHDUP    X4, X5
+	VADDSS       X5, X4, X4
+	VADDSS       (DI), X4, X4
+	VMOVSS       X4, (DI)
+	ADDQ         $0x04, DI
+	ADDQ         $0x04, R8
+	ADDQ         $0x04, R9
+	DECQ         R10
+	JNZ          rows1
+	ADDQ         $+32, CX
+	ADDQ         $+32, AX
+	SUBQ         $+8, DX
+	JMP          group1
+
+group1_end:
+	VZEROUPPER
+	RET
+
+// func piecewiseSumBackwardAVX2(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·piecewiseSumBackwardAVX2(SB), NOSPLIT, $0-204
+	MOVQ         sums_base+0(FP), AX
+	MOVQ         table_base+144(FP), CX
+	MOVQ         w_base+168(FP), DX
+	MOVQ         dw_base+48(FP), BX
+	MOVQ         w_len+176(FP), SI
+	MOVQ         last+192(FP), R8
+	MOVQ         SI, DI
+	SHLQ         $0x02, DI
+	VBROADCASTSS slope+200(FP), Y0
+	VXORPS       Y1, Y1, Y1
+
+group2:
+	CMPQ    SI, $+16
+	JLT     group2_end
+	MOVQ    x_base+72(FP), R9
+	MOVQ    dx_base+24(FP), R10
+	MOVQ    dy_base+120(FP), R11
+	MOVQ    piece_base+96(FP), R12
+	MOVQ    x_len+80(FP), R13
+	VMOVUPS (DX), Y2
+	VMOVUPS 32(DX), Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+
+rows2:
+	VCVTTSS2SIQ  (R12), R14
+	CMPQ         R14, R8
+	CMOVQHI      R8, R14
+	IMULQ        DI, R14
+	LEAQ         (CX)(R14*2), R14
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R11), Y7
+	MOVQ         R14, R15
+	SUBQ         CX, R15
+	ADDQ         AX, R15
+	VXORPS       Y8, Y8, Y8
+	VMOVUPS      (R14), Y9
+	VMOVUPS      (R14)(DI*1), Y10
+	VFMADD231PS  Y9, Y6, Y10
+	VCMPPS       $0x1e, Y1, Y10, Y11
+	VMULPS       Y0, Y10, Y12
+	VBLENDVPS    Y11, Y10, Y12, Y10
+	VFMADD231PS  Y7, Y10, Y4
+	VMULPS       Y7, Y2, Y10
+	VMULPS       Y0, Y10, Y12
+	VBLENDVPS    Y11, Y10, Y12, Y10
+	VFMADD231PS  Y9, Y10, Y8
+	VMOVUPS      (R15), Y9
+	VMOVUPS      (R15)(DI*1), Y11
+	VFMADD231PS  Y6, Y10, Y9
+	VADDPS       Y10, Y11, Y11
+	VMOVUPS      Y9, (R15)
+	VMOVUPS      Y11, (R15)(DI*1)
+	VMOVUPS      32(R14), Y9
+	VMOVUPS      32(R14)(DI*1), Y10
+	VFMADD231PS  Y9, Y6, Y10
+	VCMPPS       $0x1e, Y1, Y10, Y11
+	VMULPS       Y0, Y10, Y12
+	VBLENDVPS    Y11, Y10, Y12, Y10
+	VFMADD231PS  Y7, Y10, Y5
+	VMULPS       Y7, Y3, Y7
+	VMULPS       Y0, Y7, Y10
+	VBLENDVPS    Y11, Y7, Y10, Y7
+	VFMADD231PS  Y9, Y7, Y8
+	VMOVUPS      32(R15), Y9
+	VMOVUPS      32(R15)(DI*1), Y10
+	VFMADD231PS  Y6, Y7, Y9
+	VADDPS       Y7, Y10, Y10
+	VMOVUPS      Y9, 32(R15)
+	VMOVUPS      Y10, 32(R15)(DI*1)
+	VEXTRACTF128 $0x01, Y8, X6
+	VADDPS       X6, X8, X6
+	VPERMILPS    $0x0e, X6, X7
+	VADDPS       X7, X6, X6
+	VMOVSHDUP    X6, X7
+	VADDSS       X7, X6, X6
+	VADDSS       (R10), X6, X6
+	VMOVSS       X6, (R10)
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	DECQ         R13
+	JNZ          rows2
+	VMOVUPS      (BX), Y2
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (BX)
+	VMOVUPS      32(BX), Y2
+	VADDPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 32(BX)
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	ADDQ         $+64, BX
+	SUBQ         $+16, SI
+	JMP          group2
+
+group2_end:
+group1:
+	CMPQ         SI, $0x00
+	JLE          group1_end
+	VMOVD        SI, X2
+	VPBROADCASTD X2, Y2
+	VPCMPGTD     piecewiseLaneIndex<>+0(SB), Y2, Y2
+	MOVQ         x_base+72(FP), R9
+	MOVQ         dx_base+24(FP), R10
+	MOVQ         dy_base+120(FP), R11
+	MOVQ         piece_base+96(FP), R12
+	MOVQ         x_len+80(FP), R13
+	VMASKMOVPS   (DX), Y2, Y3
+	VXORPS       Y4, Y4, Y4
+
+rows1:
+	VCVTTSS2SIQ  (R12), R14
+	CMPQ         R14, R8
+	CMOVQHI      R8, R14
+	IMULQ        DI, R14
+	LEAQ         (CX)(R14*2), R14
+	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R11), Y6
+	MOVQ         R14, R15
+	SUBQ         CX, R15
+	ADDQ         AX, R15
+	VXORPS       Y7, Y7, Y7
+	VMASKMOVPS   (R14), Y2, Y8
+	VMASKMOVPS   (R14)(DI*1), Y2, Y9
+	VFMADD231PS  Y8, Y5, Y9
+	VCMPPS       $0x1e, Y1, Y9, Y10
+	VMULPS       Y0, Y9, Y11
+	VBLENDVPS    Y10, Y9, Y11, Y9
+	VFMADD231PS  Y6, Y9, Y4
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y0, Y6, Y9
+	VBLENDVPS    Y10, Y6, Y9, Y6
+	VFMADD231PS  Y8, Y6, Y7
+	VMASKMOVPS   (R15), Y2, Y8
+	VMASKMOVPS   (R15)(DI*1), Y2, Y9
+	VFMADD231PS  Y5, Y6, Y8
+	VADDPS       Y6, Y9, Y9
+	VMASKMOVPS   Y8, Y2, (R15)
+	VMASKMOVPS   Y9, Y2, (R15)(DI*1)
+	VEXTRACTF128 $0x01, Y7, X5
+	VADDPS       X5, X7, X5
+	VPERMILPS    $0x0e, X5, X6
+	VADDPS       X6, X5, X5
+	VMOVSHDUP    X5, X6
+	VADDSS       X6, X5, X5
+	VADDSS       (R10), X5, X5
+	VMOVSS       X5, (R10)
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	ADDQ         $0x04, R11
+	ADDQ         $0x04, R12
+	DECQ         R13
+	JNZ          rows1
+	VMASKMOVPS   (BX), Y2, Y3
+	VADDPS       Y3, Y4, Y4
+	VMASKMOVPS   Y4, Y2, (BX)
 	ADDQ         $+32, AX
 	ADDQ         $+32, CX
 	ADDQ         $+32, DX

@@ -29,6 +29,16 @@ func piecewiseBackwardAVX512(sums []float32, dx []float32, x []float32, piece []
 //go:noescape
 func piecewiseGradientAVX512(da []float32, db []float32, dw []float32, dc []float32, sums []float32, w []float32, order []int32, factors []float32, out int, columns int)
 
+// piecewiseSumAVX512 is piecewiseSumGeneric for one row or more, adding to y.
+//
+//go:noescape
+func piecewiseSumAVX512(y []float32, x []float32, piece []float32, table []float32, w []float32, last int, slope float32)
+
+// piecewiseSumBackwardAVX512 is piecewiseSumBackwardGeneric for one row or more, adding to dx.
+//
+//go:noescape
+func piecewiseSumBackwardAVX512(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)
+
 // countKnotsAVX2 is countKnotsGeneric for one knot or more.
 //
 //go:noescape
@@ -53,3 +63,13 @@ func piecewiseBackwardAVX2(sums []float32, dx []float32, x []float32, piece []fl
 //
 //go:noescape
 func piecewiseGradientAVX2(da []float32, db []float32, dw []float32, dc []float32, sums []float32, w []float32, order []int32, factors []float32, out int, columns int)
+
+// piecewiseSumAVX2 is piecewiseSumGeneric for one row or more, adding to y.
+//
+//go:noescape
+func piecewiseSumAVX2(y []float32, x []float32, piece []float32, table []float32, w []float32, last int, slope float32)
+
+// piecewiseSumBackwardAVX2 is piecewiseSumBackwardGeneric for one row or more, adding to dx.
+//
+//go:noescape
+func piecewiseSumBackwardAVX2(sums []float32, dx []float32, dw []float32, x []float32, piece []float32, dy []float32, table []float32, w []float32, last int, slope float32)

@@ -69,4 +69,38 @@ func piecewiseGradientGeneric(da, db, dw, dc, sums, w []float32, order []int32, 
 			db[i] += total * w[i*out+o]
 		}
 	}
+	clear(sums)
+}
+
+func piecewiseSumGeneric(y, x, piece, table, w []float32, last int, slope float32) {
+	out := len(w)
+	for r, v := range x {
+		row := table[2*out*min(int(piece[r]), last):][:2*out]
+		for o, weight := range w {
+			h := v*row[o] + row[out+o]
+			if !(h > 0) {
+				h *= slope
+			}
+			y[r] += weight * h
+		}
+	}
+}
+
+func piecewiseSumBackwardGeneric(sums, dx, dw, x, piece, dy, table, w []float32, last int, slope float32) {
+	out := len(w)
+	for r, v := range x {
+		at := 2 * out * min(int(piece[r]), last)
+		row, to := table[at:][:2*out], sums[at:][:2*out]
+		for o, weight := range w {
+			h, g := v*row[o]+row[out+o], dy[r]*weight
+			if !(h > 0) {
+				h *= slope
+				g *= slope
+			}
+			dw[o] += dy[r] * h
+			dx[r] += g * row[o]
+			to[o] += v * g
+			to[out+o] += g
+		}
+	}
 }

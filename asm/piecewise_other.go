@@ -19,3 +19,11 @@ func piecewiseBackward(sums, dx, x, piece, dy, table []float32, out int) {
 func piecewiseGradient(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out int) {
 	piecewiseGradientGeneric(da, db, dw, dc, sums, w, order, factors, out)
 }
+
+func piecewiseSum(y, x, piece, table, w []float32, slope float32) {
+	piecewiseSumGeneric(y, x, piece, table, w, len(table)/(2*len(w))-1, slope)
+}
+
+func piecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, slope float32) {
+	piecewiseSumBackwardGeneric(sums, dx, dw, x, piece, dy, table, w, len(table)/(2*len(w))-1, slope)
+}

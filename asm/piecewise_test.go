@@ -158,9 +158,43 @@ func TestPiecewiseGradient(t *testing.T) {
 		for i, v := range [4][]float32{c.da, c.db, c.dw, c.dc} {
 			have[i], want[i] = guardedCopy(v), slices.Clone(v)
 		}
-		PiecewiseGradient(have[0].data, have[1].data, have[2].data, have[3].data, c.sums, c.w, c.order, c.fours, c.out)
+		sums := guardedCopy(c.sums)
+		PiecewiseGradient(have[0].data, have[1].data, have[2].data, have[3].data, sums.data, c.w, c.order, c.fours, c.out)
+		sums.check(t)
+		for i, v := range sums.data {
+			require.Zero(t, v, "sum %d", i)
+		}
 		piecewiseGradientGeneric(want[0], want[1], want[2], want[3], c.sums, c.w, c.order, c.fours, c.out)
 		for i, terms := range [4]int{c.units + c.out, c.units + c.out, c.units, c.units} {
+			have[i].check(t)
+			requireNear(t, want[i], have[i].data, terms, name)
+		}
+	})
+}
+
+func TestPiecewiseSum(t *testing.T) {
+	forPiecewiseCases(t, func(t *testing.T, c *piecewiseCase, name string) {
+		c.piece[0] = float32(c.units + 5)
+		y, want := newGuarded[float32](c.rows), make([]float32, c.rows)
+		PiecewiseSum(y.data, c.x, c.piece, c.table, c.dc, 0.5, 0.25)
+		y.check(t)
+		piecewiseSumGeneric(want, c.x, c.piece, c.table, c.dc, c.units, 0.25)
+		for i := range want {
+			want[i] += 0.5
+		}
+		requireNear(t, want, y.data, c.out, name)
+	})
+}
+
+func TestPiecewiseSumBackward(t *testing.T) {
+	forPiecewiseCases(t, func(t *testing.T, c *piecewiseCase, name string) {
+		c.piece[0] = float32(c.units + 5)
+		dy := c.dy[:c.rows]
+		have := [3]guarded[float32]{guardedCopy(c.sums), newGuarded[float32](c.rows), guardedCopy(c.dc)}
+		want := [3][]float32{slices.Clone(c.sums), make([]float32, c.rows), slices.Clone(c.dc)}
+		PiecewiseSumBackward(have[0].data, have[1].data, have[2].data, c.x, c.piece, dy, c.table, c.w[:c.out], 0.25)
+		piecewiseSumBackwardGeneric(want[0], want[1], want[2], c.x, c.piece, dy, c.table, c.w[:c.out], c.units, 0.25)
+		for i, terms := range [3]int{c.rows, c.out, c.rows} {
 			have[i].check(t)
 			requireNear(t, want[i], have[i].data, terms, name)
 		}
@@ -188,6 +222,8 @@ func TestPiecewiseReadsNothingBeyond(t *testing.T) {
 		PiecewiseForward(dy, x, piece, table, c.out, 0.5)
 		sums := atEnd(7, c.sums)
 		PiecewiseBackward(sums, make([]float32, c.rows), x, piece, dy, table, c.out)
+		PiecewiseSum(dy[:c.rows], x, piece, table, w[len(w)-c.out:], 0, 0.5)
+		PiecewiseSumBackward(sums, make([]float32, c.rows), make([]float32, c.out), x, piece, dy[len(dy)-c.rows:], table, w[len(w)-c.out:], 0.5)
 		PiecewiseGradient(atEnd(4, c.da), atEnd(5, c.db), atEnd(6, c.dw), c.dc, sums, w, c.order, fours, c.out)
 	})
 }
@@ -200,6 +236,8 @@ func TestPiecewisePanics(t *testing.T) {
 	require.Panics(t, func() { PiecewiseForward(s(4), s(2), s(2), s(6), 2, 1) })
 	require.Panics(t, func() { PiecewiseBackward(s(8), s(2), s(2), s(1), s(4), s(8), 2) })
 	require.Panics(t, func() { PiecewiseBackward(s(4), s(2), s(2), s(2), s(4), s(8), 2) })
+	require.Panics(t, func() { PiecewiseSum(s(2), s(2), s(2), s(7), s(2), 0, 1) })
+	require.Panics(t, func() { PiecewiseSumBackward(s(8), s(2), s(3), s(2), s(2), s(2), s(8), s(2), 1) })
 	require.Panics(t, func() { PiecewiseGradient(s(2), s(2), s(4), s(2), s(12), s(4), []int32{0, -1}, s(8), 2) })
 	require.Panics(t, func() { PiecewiseGradient(s(2), s(2), s(4), s(2), s(12), s(4), []int32{0, 1}, s(7), 2) })
 }
@@ -226,6 +264,16 @@ func BenchmarkPiecewise(b *testing.B) {
 		b.Run("backward", func(b *testing.B) {
 			for b.Loop() {
 				PiecewiseBackward(c.sums, dx, c.x, c.piece, c.dy, c.table, 64)
+			}
+		})
+		b.Run("sum", func(b *testing.B) {
+			for b.Loop() {
+				PiecewiseSum(dx, c.x, c.piece, c.table, c.dc, 0.1, 0.01)
+			}
+		})
+		b.Run("sum-backward", func(b *testing.B) {
+			for b.Loop() {
+				PiecewiseSumBackward(c.sums, dx, c.dc, c.x, c.piece, c.dy[:256], c.table, c.w[:64], 0.01)
 			}
 		})
 		b.Run("gradient", func(b *testing.B) {

@@ -105,13 +105,7 @@ func rowOf(table, stride, last Register, m Mem) Register {
 func (w *isa) piecewiseForward() {
 	w.function("piecewiseForward", "func(y, x, piece, table []float32, last, out int, slope float32)", "one row or more")
 	y, table, left, stride, last := base("y"), base("table"), load("out"), loadBytes("out"), load("last")
-	slope, none := w.vector(), w.vector()
-	b, err := Param("slope").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	broadcast(b.Addr, slope)
-	zero(none)
+	slope, none := w.slopeAndZero()
 	w.eachGroup(left, []Register{y, table}, func(c group) {
 		to, x, piece, count := copyOf(y), base("x"), base("piece"), length("x")
 		label := fmt.Sprintf("rows%d", c.n)
@@ -121,16 +115,7 @@ func (w *isa) piecewiseForward() {
 		sums := c.loads(Mem{Base: row, Index: stride, Scale: 1})
 		for v, sum := range sums {
 			VFMADD231PS(c.load(at(row, 0), v), number, sum)
-			if w == avx512 {
-				rest := K()
-				VCMPPS(Imm(notGreater), none, sum, rest)
-				VMULPS(slope, sum, rest, sum)
-			} else {
-				scaled, positive := w.vector(), w.vector()
-				VMULPS(slope, sum, scaled)
-				VCMPPS(Imm(greater), none, sum, positive)
-				VBLENDVPS(positive, sum, scaled, sum)
-			}
+			w.leaky(w.positive(sum, none), sum, slope)
 			c.store(sum, at(to, 0), v)
 		}
 		ADDQ(stride, to)
@@ -138,6 +123,123 @@ func (w *isa) piecewiseForward() {
 		ADDQ(Imm(4), piece)
 		DECQ(count)
 		JNZ(LabelRef(label))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// slopeAndZero returns two constants.
+func (w *isa) slopeAndZero() (slope, none VecVirtual) {
+	b, err := Param("slope").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	slope, none = broadcast(b.Addr, w.vector()), w.vector()
+	zero(none)
+	return slope, none
+}
+
+// positive returns the lanes of x that are greater than zero, for AVX-512 those
+// that are not.
+func (w *isa) positive(x, none VecVirtual) Register {
+	if w == avx512 {
+		rest := K()
+		VCMPPS(Imm(notGreater), none, x, rest)
+		return rest
+	}
+	positive := w.vector()
+	VCMPPS(Imm(greater), none, x, positive)
+	return positive
+}
+
+// leaky multiplies x by the slope but where positive says so.
+func (w *isa) leaky(positive Register, x, slope VecVirtual) {
+	if w == avx512 {
+		VMULPS(slope, x, positive, x)
+		return
+	}
+	scaled := w.vector()
+	VMULPS(slope, x, scaled)
+	VBLENDVPS(positive, x, scaled, x)
+}
+
+func (w *isa) piecewiseSum() {
+	w.function("piecewiseSum", "func(y, x, piece, table, w []float32, last int, slope float32)", "one row or more, adding to y")
+	table, weights, left, stride, last := base("table"), base("w"), length("w"), GP64(), load("last")
+	MOVQ(left, stride)
+	SHLQ(Imm(2), stride)
+	slope, none := w.slopeAndZero()
+	w.eachGroup(left, []Register{weights, table}, func(c group) {
+		y, x, piece, count := base("y"), base("x"), base("piece"), length("x")
+		weight := c.loads(at(weights, 0))
+		label := fmt.Sprintf("rows%d", c.n)
+		Label(label)
+		row := rowOf(table, stride, last, at(piece, 0))
+		number, dot := broadcast(at(x, 0), w.vector()), w.vector()
+		zero(dot)
+		for v, sum := range c.loads(Mem{Base: row, Index: stride, Scale: 1}) {
+			VFMADD231PS(c.load(at(row, 0), v), number, sum)
+			w.leaky(w.positive(sum, none), sum, slope)
+			VFMADD231PS(weight[v], sum, dot)
+		}
+		w.addSum(dot, at(y, 0))
+		for _, p := range []Register{y, x, piece} {
+			ADDQ(Imm(4), p)
+		}
+		DECQ(count)
+		JNZ(LabelRef(label))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (w *isa) piecewiseSumBackward() {
+	w.function("piecewiseSumBackward", "func(sums, dx, dw, x, piece, dy, table, w []float32, last int, slope float32)", "one row or more, adding to dx")
+	sums, table, weights, dw := base("sums"), base("table"), base("w"), base("dw")
+	left, stride, last := length("w"), GP64(), load("last")
+	MOVQ(left, stride)
+	SHLQ(Imm(2), stride)
+	slope, none := w.slopeAndZero()
+	w.eachGroup(left, []Register{sums, table, weights, dw}, func(c group) {
+		x, dx, dy, piece, count := base("x"), base("dx"), base("dy"), base("piece"), length("x")
+		weight, gradient := c.loads(at(weights, 0)), w.vectors(c.n)
+		zero(gradient...)
+		label := fmt.Sprintf("rows%d", c.n)
+		Label(label)
+		row := rowOf(table, stride, last, at(piece, 0))
+		number, d := broadcast(at(x, 0), w.vector()), broadcast(at(dy, 0), w.vector())
+		// Where the piece is in the table, its sums are in theirs.
+		to := copyOf(row)
+		SUBQ(table, to)
+		ADDQ(sums, to)
+		dot := w.vector()
+		zero(dot)
+		for v := range c.n {
+			second := Mem{Base: to, Index: stride, Scale: 1}
+			slopes, h, g := c.load(at(row, 0), v), c.load(Mem{Base: row, Index: stride, Scale: 1}, v), w.vector()
+			VFMADD231PS(slopes, number, h)
+			positive := w.positive(h, none)
+			w.leaky(positive, h, slope)
+			VFMADD231PS(d, h, gradient[v])
+			VMULPS(d, weight[v], g)
+			w.leaky(positive, g, slope)
+			VFMADD231PS(slopes, g, dot)
+			moments, totals := c.load(at(to, 0), v), c.load(second, v)
+			VFMADD231PS(number, g, moments)
+			VADDPS(g, totals, totals)
+			c.store(moments, at(to, 0), v)
+			c.store(totals, second, v)
+		}
+		w.addSum(dot, at(dx, 0))
+		for _, p := range []Register{x, dx, dy, piece} {
+			ADDQ(Imm(4), p)
+		}
+		DECQ(count)
+		JNZ(LabelRef(label))
+		for v, g := range gradient {
+			VADDPS(c.load(at(dw, 0), v), g, g)
+			c.store(g, at(dw, 0), v)
+		}
 	})
 	VZEROUPPER()
 	RET()
@@ -187,7 +289,12 @@ func (w *isa) piecewiseGradient() {
 	left, stride := load("columns"), loadBytes("out")
 	w.eachGroup(left, []Register{dw, dc, sums, matrix}, func(c group) {
 		second := func(p Register) Mem { return Mem{Base: p, Index: stride, Scale: 1} }
-		from, count := copyOf(sums), length("order")
+		from, count, none := copyOf(sums), length("order"), w.vector()
+		clearSums := func(v int) {
+			c.store(none, at(from, 0), v)
+			c.store(none, second(from), v)
+		}
+		zero(none)
 		moments, totals := c.loads(at(from, 0)), c.loads(second(from))
 		label := fmt.Sprintf("pieces%d", c.n)
 		Label(label)
@@ -222,6 +329,7 @@ func (w *isa) piecewiseGradient() {
 		for v := range c.n {
 			VADDPS(c.load(at(from, 0), v), below[0][v], below[0][v])
 			VADDPS(c.load(second(from), v), below[1][v], below[1][v])
+			clearSums(v)
 			f, weight, sum := w.vector(), c.load(at(row, 0), v), c.load(at(to, 0), v)
 			for s, all := range [2]VecVirtual{moments[v], totals[v]} {
 				active := w.vector()
@@ -241,6 +349,9 @@ func (w *isa) piecewiseGradient() {
 		ADDQ(Imm(16), factors)
 		DECQ(count)
 		JNZ(LabelRef(label))
+		for v := range c.n {
+			clearSums(v)
+		}
 	})
 	VZEROUPPER()
 	RET()

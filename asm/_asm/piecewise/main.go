@@ -33,6 +33,8 @@ func main() {
 		w.piecewiseForward()
 		w.piecewiseBackward()
 		w.piecewiseGradient()
+		w.piecewiseSum()
+		w.piecewiseSumBackward()
 	}
 	Generate()
 }
