@@ -135,21 +135,21 @@ func (r *recorder) activations(net *nn.MLP, in, out []float32) nn.Activations {
 	a := nn.Activations{in}
 	for l := range net.Layers() - 1 {
 		switch n := r.rows * net.Width(l+1); {
-		case l < net.Cheap(), !r.backward:
+		case !r.backward, net.Kept(l+1) == 0:
 			if shared := &r.shared[l%2]; len(*shared) < n {
 				*shared = make([]float32, n)
 			}
 			a = append(a, r.shared[l%2])
 		default:
-			a = append(a, make([]float32, n))
+			a = append(a, make([]float32, r.rows*net.Kept(l+1)))
 		}
 	}
 	return append(a, out)
 }
 
-// backprop is net.Backward of the first rows of a, whose cheap layers it
-// computes again.
+// backprop is net.Backward of the first rows of a, after what was not kept of
+// them.
 func (r *recorder) backprop(net *nn.MLP, grad, din, dout, params []float32, a nn.Activations, p *nn.Packed, rows int, s *nn.Scratch) {
-	net.ForwardCheap(a, p, params, 0, rows)
+	net.Recall(a, p, params, 0, rows)
 	net.Backward(grad, din, dout, a, p, 0, rows, s)
 }

@@ -18,6 +18,7 @@ type kinks struct {
 	pairs   []float32 // [units][2], see asm.PrefixRows
 	factors []float32 // [units][4], see asm.PiecewiseGradient
 	weights []float32 // of the second layer, within the parameters
+	last    []float32 // of the third layer, within the parameters
 }
 
 // kinked reports whether the perceptron's first two layers are computed from
@@ -62,7 +63,7 @@ func (k *kinks) refresh(m *MLP, params []float32) {
 		}
 		k.pairs[2*p], k.pairs[2*p+1] = (f[0]+f[1])*a[i], (f[0]+f[1])*b[i]
 	}
-	k.weights = w
+	k.weights, k.last = w, m.Weights(params, 2)
 	first, last := k.table[:2*out], k.table[len(k.table)-2*out:]
 	clear(first[:out])
 	copy(first[out:], c)
@@ -97,22 +98,56 @@ func knotOf(a, b float32) float32 {
 	return knot
 }
 
-// forwardKinks computes layer 2 of rows lo … hi−1 from their input. In place of
-// layer 1 stands the number of each row's piece.
-func (m *MLP) forwardKinks(a Activations, k *kinks, lo, hi int) {
-	out := m.sizes[2]
+// summed reports whether the perceptron is all kinks and one sum: its third
+// layer is the last and has one output.
+func (m *MLP) summed() bool { return m.kinked() && m.Layers() == 3 && m.Out() == 1 }
+
+// forwardKinks computes the piece that each of rows lo … hi−1 is in, which stands
+// in place of layer 1, and from it the output or layer 2. It returns the number
+// of layers computed.
+func (m *MLP) forwardKinks(a Activations, k *kinks, params []float32, lo, hi int) int {
 	x, piece := a[0][lo:hi], a[1][lo:hi]
 	asm.CountKnots(piece, x, k.knots)
-	asm.PiecewiseForward(a[2][lo*out:hi*out], x, piece, k.table, out, m.slope)
+	if m.summed() {
+		asm.PiecewiseSum(a[3][lo:hi], x, piece, k.table, m.Weights(params, 2), m.Biases(params, 2)[0], m.slope)
+		return 3
+	}
+	m.secondFromKinks(a, k, lo, hi)
+	return 2
+}
+
+// secondFromKinks computes layer 2 of rows whose pieces are known.
+func (m *MLP) secondFromKinks(a Activations, k *kinks, lo, hi int) {
+	out := m.sizes[2]
+	asm.PiecewiseForward(a[2][lo*out:hi*out], a[0][lo:hi], a[1][lo:hi], k.table, out, m.slope)
 }
 
 // backwardKinks is the last part of Backward, given the gradient dy by layer 2
-// before its LeakyReLU. din is not nil.
+// before its LeakyReLU or, of a summed perceptron, by the output. din is not
+// nil, and sums are zero before and after.
 func (m *MLP) backwardKinks(grad, din, dy, sums []float32, a Activations, k *kinks, lo, hi int) {
 	sums = sums[:len(k.table)]
-	clear(sums)
-	out := m.sizes[2]
-	asm.PiecewiseBackward(sums, din, a[0][lo:hi], a[1][lo:hi], dy, k.table, out)
+	x, piece, out := a[0][lo:hi], a[1][lo:hi], m.sizes[2]
+	if m.summed() {
+		asm.PiecewiseSumBackward(sums, din, m.Weights(grad, 2), x, piece, dy, k.table, k.last, m.slope)
+		m.Biases(grad, 2)[0] += total(dy)
+	} else {
+		asm.PiecewiseBackward(sums, din, x, piece, dy, k.table, out)
+	}
 	asm.PiecewiseGradient(m.Weights(grad, 0), m.Biases(grad, 0), m.Weights(grad, 1), m.Biases(grad, 1),
 		sums, k.weights, k.order, k.factors, out)
+}
+
+// total returns the sum of x.
+func total(x []float32) float32 {
+	var sums [4]float32 // as chains that do not wait for each other
+	for ; len(x) >= 4; x = x[4:] {
+		for i := range sums {
+			sums[i] += x[i]
+		}
+	}
+	for i, v := range x {
+		sums[i] += v
+	}
+	return sums[0] + sums[1] + (sums[2] + sums[3])
 }

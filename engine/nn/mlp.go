@@ -149,8 +149,9 @@ func (m *MLP) Pack(p *Packed, params []float32) {
 }
 
 // Activations holds the values of every layer for a number of rows, [rows][width]
-// row-major: element 0 is the input and the last element the output. Element 1
-// of a perceptron of one input and three or more layers is its own affair.
+// row-major: element 0 is the input and the last element the output. The
+// first hidden elements of a perceptron of one input and three or more layers
+// are its own affair.
 type Activations [][]float32
 
 // NewActivations allocates activations of the given number of rows.
@@ -167,38 +168,44 @@ func (a Activations) Output() []float32 { return a[len(a)-1] }
 
 // Forward computes the layers of rows lo … hi−1 from their input a[0].
 func (m *MLP) Forward(a Activations, p *Packed, params []float32, lo, hi int) {
-	first := m.ForwardCheap(a, p, params, lo, hi)
+	first := 0
+	if m.kinked() {
+		first = m.forwardKinks(a, p.kinks, params, lo, hi)
+	}
 	for l := first; l < m.Layers(); l++ {
 		m.forwardLayer(a, p, params, l, lo, hi)
 	}
 }
 
-// cheapInput is the width of an input up to which the first layer counts as
-// cheap.
+// cheapInput is the width of an input up to which the first layer costs next to
+// nothing.
 const cheapInput = 8
 
-// Cheap returns the number of the first layers, never all, that cost next to
-// nothing: a backward pass had better compute them again than read them from
-// memory.
-func (m *MLP) Cheap() int {
+// Kept returns how many numbers per row of layer l's values Backward needs. The
+// values of hidden layers that cost next to nothing need not be kept between
+// Forward and Recall.
+func (m *MLP) Kept(l int) int {
 	switch {
-	case m.kinked():
-		return 2
-	case m.sizes[0] <= cheapInput && m.Layers() > 1:
+	case m.kinked() && l == 1:
 		return 1
+	case m.kinked() && l == 2:
+		return 0
+	case l == 1 && m.sizes[0] <= cheapInput && m.Layers() > 1:
+		return 0
 	}
-	return 0
+	return m.sizes[l]
 }
 
-// ForwardCheap computes the cheap layers of rows lo … hi−1 from their input and
-// returns how many they are.
-func (m *MLP) ForwardCheap(a Activations, p *Packed, params []float32, lo, hi int) int {
-	if m.kinked() {
-		m.forwardKinks(a, p.kinks, lo, hi)
-	} else if m.Cheap() == 1 {
+// Recall computes again what Kept says that Backward of rows lo … hi−1 does not
+// find.
+func (m *MLP) Recall(a Activations, p *Packed, params []float32, lo, hi int) {
+	switch {
+	case m.summed():
+	case m.kinked():
+		m.secondFromKinks(a, p.kinks, lo, hi)
+	case m.Layers() > 1 && m.Kept(1) == 0:
 		m.forwardLayer(a, p, params, 0, lo, hi)
 	}
-	return m.Cheap()
 }
 
 // forwardLayer computes a[l+1] of rows lo … hi−1 from a[l].
@@ -261,7 +268,7 @@ func (m *MLP) backwardStrip(grad, din, dout []float32, a Activations, p *Packed,
 	dy, spare := dout, s.a
 	for l := m.Layers() - 1; l >= 0; l-- {
 		in, out := m.sizes[l], m.sizes[l+1]
-		if l == 1 && m.kinked() {
+		if l == 1 && m.kinked() || m.summed() {
 			if din == nil {
 				din = s.din[:rows]
 			}
