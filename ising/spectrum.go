@@ -194,7 +194,7 @@ func (o *spectrum) discrepancy(p, g [2][]float32) (float64, bool) {
 	var loss float64
 	for half := range 2 {
 		// The witness of one half drives the other.
-		o.witness.Solve(o.c[1-half], o.mean[half])
+		o.witness.Solve(o.c[o.witness.Driven(half)], o.mean[half])
 	}
 	for half := range 2 {
 		for i, f := range o.mean[half] {

@@ -185,7 +185,7 @@ func (o *walshObjective) discrepancy(uint32) float64 {
 		for a := range o.mean[half] {
 			o.mean[half][a] /= float64(hi - lo)
 		}
-		o.witness.Solve(o.c[1-half], o.mean[half])
+		o.witness.Solve(o.c[o.witness.Driven(half)], o.mean[half])
 	}
 	var loss float64
 	for half := range 2 {

@@ -97,7 +97,7 @@ func (f *crossFit) solve() float64 {
 		return math.NaN()
 	}
 	for half := range 2 {
-		f.Witness.Solve(f.coefficients[1-half], f.sums[half])
+		f.Witness.Solve(f.coefficients[f.Witness.Driven(half)], f.sums[half])
 	}
 	var loss float64
 	for half, sums := range f.sums {

@@ -17,6 +17,9 @@ type Config struct {
 	// Every is the number of steps for which a factorisation of the averaged
 	// matrix is used.
 	Every int `json:"every"`
+	// OwnHalf leaves out cross-fitting: each half of the batch is driven by the
+	// witness fitted to itself, which is overconfident about it.
+	OwnHalf bool `json:"own_half"`
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -50,6 +53,15 @@ type Witness struct {
 	batch   []float32 // E[δδᵀ] of the present batch
 	average float32
 	merge   func(int)
+}
+
+// Driven returns which half of a batch, 0 or 1, the witness fitted to the given
+// half drives.
+func (w *Witness) Driven(half int) int {
+	if w.config.OwnHalf {
+		return half
+	}
+	return 1 - half
 }
 
 // New returns a witness in r features. penalty is the matrix R of the ridge,
