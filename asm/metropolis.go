@@ -77,9 +77,9 @@ func (s *Sweep) Shared(spins []uint64, c *Counter) {
 	if len(spins)%s.blockLen() != 0 {
 		panic("asm: spins are not whole blocks of replicas")
 	}
-	var draws [sharedSites + 8]uint32
+	var draws [maxSweepSide + 3 + sharedAhead]uint32
 	perRow := s.l / s.step()
-	s.rows(sharedSites/s.l, func(row, end, colour int) {
+	s.rows(max(1, sharedSites/s.l), func(row, end, colour int) {
 		first := (colour*s.l + row) * perRow
 		last := first + (end-row)*perRow
 		words := draws[:(last+3)&^3-first&^3]
@@ -107,10 +107,13 @@ func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {
 	s.rows(1, func(row, end, colour int) { s.independent(spins, g, row, end, colour) })
 }
 
-// sharedSites is the number of sites between the visits of the two colours:
-// 256 KiB, which stay in the cache. It also bounds a call of the assembly, which
-// cannot be preempted.
-const sharedSites = 4096
+// sharedAhead is the number of draws that the assembly may read beyond those it
+// uses.
+const sharedAhead = 7
+
+// sharedSites is the number of sites, in whole rows, between the visits of the two
+// colours: 32 KiB, which stay in the innermost cache until the second comes.
+const sharedSites = 512
 
 // rows visits the rows of both colours, up to n rows at a time. The second colour
 // follows the first by one row, so that a large lattice passes through the cache

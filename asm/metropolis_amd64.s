@@ -5,8 +5,8 @@
 #include "textflag.h"
 
 // func metropolisSharedAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·metropolisSharedAVX512(SB), NOSPLIT, $0-88
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·metropolisSharedAVX512(SB), NOSPLIT, $192-88
 	MOVQ         spins+0(FP), AX
 	MOVQ         l+16(FP), CX
 	MOVQ         first+24(FP), DX
@@ -18,8 +18,15 @@ TEXT ·metropolisSharedAVX512(SB), NOSPLIT, $0-88
 	IMULQ        SI, R8
 	ADDQ         R8, AX
 	MOVQ         draws+8(FP), R13
-	MOVQ         opposite+80(FP), R8
+	MOVQ         ifTwo+56(FP), R8
 	VPBROADCASTQ R8, Z0
+	MOVQ         ifOne+64(FP), R8
+	VPBROADCASTQ R8, Z1
+	MOVQ         ifNone+72(FP), R8
+	VPBROADCASTQ R8, Z2
+	MOVQ         opposite+80(FP), R8
+	VPBROADCASTQ R8, Z3
+	MOVQ         $0x00000040, R14
 
 row:
 	MOVQ  CX, R10
@@ -47,50 +54,61 @@ row:
 	SHLQ $0x06, R10
 
 site:
-	MOVL         (R13), R11
-	ADDQ         $0x04, R13
-	CMPQ         R11, ifTwo+56(FP)
-	SBBQ         R12, R12
-	VPBROADCASTQ R12, Z1
-	CMPQ         R11, ifOne+64(FP)
-	SBBQ         R12, R12
-	VPBROADCASTQ R12, Z2
-	CMPQ         R11, ifNone+72(FP)
-	SBBQ         R11, R11
-	VPBROADCASTQ R11, Z3
-	LEAQ         -64(R10), R11
-	TESTQ        R10, R10
-	CMOVQEQ      DI, R11
-	LEAQ         64(R10), R12
-	XORQ         R14, R14
-	CMPQ         R12, SI
-	CMOVQEQ      R14, R12
-	VMOVDQU64    (AX)(R10*1), Z4
-	VPXORQ       Z0, Z4, Z5
-	VMOVDQU64    (R8)(R10*1), Z6
-	VMOVDQU64    (R9)(R10*1), Z7
-	VMOVDQU64    (AX)(R11*1), Z8
-	VMOVDQU64    (AX)(R12*1), Z9
-	VMOVDQA64    Z6, Z10
-	VPTERNLOGQ   $0xe8, Z8, Z7, Z10
-	VPTERNLOGQ   $0x96, Z8, Z7, Z6
-	VMOVDQA64    Z5, Z7
-	VPTERNLOGQ   $0x18, Z9, Z6, Z7
-	VPTERNLOGQ   $0xbe, Z7, Z5, Z10
-	VPTERNLOGQ   $0x12, Z9, Z10, Z6
-	VPANDQ       Z1, Z10, Z10
-	VPTERNLOGQ   $0xea, Z10, Z2, Z6
-	VPTERNLOGQ   $0x1e, Z3, Z6, Z4
-	VMOVDQU64    Z4, (AX)(R10*1)
-	MOVQ         step+48(FP), R11
-	SHLQ         $0x06, R11
-	ADDQ         R11, R10
-	CMPQ         R10, SI
-	JLT          site
-	ADDQ         SI, AX
-	INCQ         DX
-	CMPQ         DX, BX
-	JLT          row
+	CMPQ      R14, $0x00000040
+	JNE       drawn
+	VPMOVZXDQ (R13), Z4
+	ADDQ      $0x20, R13
+	XORQ      R14, R14
+	VPCMPUQ   $0x01, Z0, Z4, K1
+	VPMOVM2Q  K1, Z5
+	VMOVDQU64 Z5, (SP)
+	VPCMPUQ   $0x01, Z1, Z4, K1
+	VPMOVM2Q  K1, Z5
+	VMOVDQU64 Z5, 64(SP)
+	VPCMPUQ   $0x01, Z2, Z4, K1
+	VPMOVM2Q  K1, Z4
+	VMOVDQU64 Z4, 128(SP)
+
+drawn:
+	LEAQ    -64(R10), R11
+	TESTQ   R10, R10
+	CMOVQEQ DI, R11
+	LEAQ    64(R10), R12
+	XORQ    R15, R15
+	CMPQ    R12, SI
+	CMOVQEQ R15, R12
+
+	// Sites of the row after the next, of which neither colour has been near.
+	LEAQ            (R9)(SI*1), R15
+	PREFETCHT1      (R15)(R10*1)
+	PREFETCHT1      64(R15)(R10*1)
+	VMOVDQU64       (AX)(R10*1), Z4
+	VPXORQ          Z3, Z4, Z5
+	VMOVDQU64       (R8)(R10*1), Z6
+	VMOVDQU64       (R9)(R10*1), Z7
+	VMOVDQU64       (AX)(R11*1), Z8
+	VMOVDQU64       (AX)(R12*1), Z9
+	VMOVDQA64       Z6, Z10
+	VPTERNLOGQ      $0xe8, Z8, Z7, Z10
+	VPTERNLOGQ      $0x96, Z8, Z7, Z6
+	VMOVDQA64       Z5, Z7
+	VPTERNLOGQ      $0x18, Z9, Z6, Z7
+	VPTERNLOGQ      $0xbe, Z7, Z5, Z10
+	VPTERNLOGQ      $0x12, Z9, Z10, Z6
+	VPANDQ.BCST     (SP)(R14*1), Z10, Z10
+	VPTERNLOGQ.BCST $0xec, 64(SP)(R14*1), Z10, Z6
+	VPTERNLOGQ.BCST $0x1e, 128(SP)(R14*1), Z6, Z4
+	VMOVDQU64       Z4, (AX)(R10*1)
+	ADDQ            $0x08, R14
+	MOVQ            step+48(FP), R11
+	SHLQ            $0x06, R11
+	ADDQ            R11, R10
+	CMPQ            R10, SI
+	JLT             site
+	ADDQ            SI, AX
+	INCQ            DX
+	CMPQ            DX, BX
+	JLT             row
 	VZEROUPPER
 	RET
 
@@ -374,8 +392,8 @@ next:
 	RET
 
 // func metropolisSharedAVX2(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64)
-// Requires: AVX, AVX2, CMOV
-TEXT ·metropolisSharedAVX2(SB), NOSPLIT, $0-88
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·metropolisSharedAVX2(SB), NOSPLIT, $96-88
 	MOVQ         spins+0(FP), AX
 	MOVQ         l+16(FP), CX
 	MOVQ         first+24(FP), DX
@@ -387,9 +405,19 @@ TEXT ·metropolisSharedAVX2(SB), NOSPLIT, $0-88
 	IMULQ        SI, R8
 	ADDQ         R8, AX
 	MOVQ         draws+8(FP), R13
-	MOVQ         opposite+80(FP), R8
+	MOVQ         ifTwo+56(FP), R8
 	VMOVQ        R8, X0
 	VPBROADCASTQ X0, Y0
+	MOVQ         ifOne+64(FP), R8
+	VMOVQ        R8, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         ifNone+72(FP), R8
+	VMOVQ        R8, X2
+	VPBROADCASTQ X2, Y2
+	MOVQ         opposite+80(FP), R8
+	VMOVQ        R8, X3
+	VPBROADCASTQ X3, Y3
+	MOVQ         $0x00000020, R14
 
 row:
 	MOVQ  CX, R10
@@ -417,29 +445,33 @@ row:
 	SHLQ $0x06, R10
 
 site:
-	MOVL         (R13), R11
-	ADDQ         $0x04, R13
-	CMPQ         R11, ifTwo+56(FP)
-	SBBQ         R12, R12
-	VMOVQ        R12, X1
-	VPBROADCASTQ X1, Y1
-	CMPQ         R11, ifOne+64(FP)
-	SBBQ         R12, R12
-	VMOVQ        R12, X2
-	VPBROADCASTQ X2, Y2
-	CMPQ         R11, ifNone+72(FP)
-	SBBQ         R11, R11
-	VMOVQ        R11, X3
-	VPBROADCASTQ X3, Y3
-	LEAQ         -64(R10), R11
-	TESTQ        R10, R10
-	CMOVQEQ      DI, R11
-	LEAQ         64(R10), R12
-	XORQ         R14, R14
-	CMPQ         R12, SI
-	CMOVQEQ      R14, R12
+	CMPQ      R14, $0x00000020
+	JNE       drawn
+	VPMOVZXDQ (R13), Y4
+	ADDQ      $0x10, R13
+	XORQ      R14, R14
+	VPCMPGTQ  Y4, Y0, Y5
+	VMOVDQU   Y5, (SP)
+	VPCMPGTQ  Y4, Y1, Y5
+	VMOVDQU   Y5, 32(SP)
+	VPCMPGTQ  Y4, Y2, Y4
+	VMOVDQU   Y4, 64(SP)
+
+drawn:
+	LEAQ    -64(R10), R11
+	TESTQ   R10, R10
+	CMOVQEQ DI, R11
+	LEAQ    64(R10), R12
+	XORQ    R15, R15
+	CMPQ    R12, SI
+	CMOVQEQ R15, R12
+
+	// Sites of the row after the next, of which neither colour has been near.
+	LEAQ         (R9)(SI*1), R15
+	PREFETCHT1   (R15)(R10*1)
+	PREFETCHT1   64(R15)(R10*1)
 	VMOVDQU      (AX)(R10*1), Y4
-	VPXOR        Y0, Y4, Y5
+	VPXOR        Y3, Y4, Y5
 	VMOVDQU      (R8)(R10*1), Y6
 	VMOVDQU      (R9)(R10*1), Y7
 	VMOVDQU      (AX)(R11*1), Y8
@@ -456,14 +488,17 @@ site:
 	VPOR         Y7, Y10, Y10
 	VPXOR        Y9, Y6, Y6
 	VPANDN       Y6, Y10, Y6
-	VPAND        Y1, Y10, Y10
-	VPAND        Y2, Y6, Y6
+	VPBROADCASTQ (SP)(R14*1), Y5
+	VPAND        Y5, Y10, Y10
+	VPBROADCASTQ 32(SP)(R14*1), Y5
+	VPAND        Y5, Y6, Y6
+	VPBROADCASTQ 64(SP)(R14*1), Y5
 	VPOR         Y6, Y10, Y10
-	VPOR         Y3, Y10, Y10
+	VPOR         Y5, Y10, Y10
 	VPXOR        Y10, Y4, Y4
 	VMOVDQU      Y4, (AX)(R10*1)
 	VMOVDQU      32(AX)(R10*1), Y4
-	VPXOR        Y0, Y4, Y5
+	VPXOR        Y3, Y4, Y5
 	VMOVDQU      32(R8)(R10*1), Y6
 	VMOVDQU      32(R9)(R10*1), Y7
 	VMOVDQU      32(AX)(R11*1), Y8
@@ -480,12 +515,16 @@ site:
 	VPOR         Y7, Y10, Y10
 	VPXOR        Y9, Y6, Y6
 	VPANDN       Y6, Y10, Y6
-	VPAND        Y1, Y10, Y10
-	VPAND        Y2, Y6, Y6
+	VPBROADCASTQ (SP)(R14*1), Y5
+	VPAND        Y5, Y10, Y10
+	VPBROADCASTQ 32(SP)(R14*1), Y5
+	VPAND        Y5, Y6, Y6
+	VPBROADCASTQ 64(SP)(R14*1), Y5
 	VPOR         Y6, Y10, Y10
-	VPOR         Y3, Y10, Y10
+	VPOR         Y5, Y10, Y10
 	VPXOR        Y10, Y4, Y4
 	VMOVDQU      Y4, 32(AX)(R10*1)
+	ADDQ         $0x08, R14
 	MOVQ         step+48(FP), R11
 	SHLQ         $0x06, R11
 	ADDQ         R11, R10

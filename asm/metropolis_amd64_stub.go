@@ -4,7 +4,8 @@
 
 package asm
 
-// metropolisSharedAVX512 is sharedGeneric.
+// metropolisSharedAVX512 is sharedGeneric. It reads up to seven draws more than there are sites,
+// in vain.
 //
 //go:noescape
 func metropolisSharedAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64)
@@ -14,7 +15,8 @@ func metropolisSharedAVX512(spins *uint64, draws *uint32, l int, first int, end 
 //go:noescape
 func metropolisIndependentAVX512(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64)
 
-// metropolisSharedAVX2 is sharedGeneric.
+// metropolisSharedAVX2 is sharedGeneric. It reads up to seven draws more than there are sites,
+// in vain.
 //
 //go:noescape
 func metropolisSharedAVX2(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64)

@@ -64,8 +64,8 @@ func metropolisRows(e *environment, size string) ([]*operation, error) {
 		return &operation{
 			name: name + "/" + size, amount: flips, unit: "flip", call: call,
 			need: need{{
-				// Each half of the sites is updated from both halves.
-				counts: map[Resource]float64{Integer: flips / 32 * operations, Read: 2 * flips / 8, Write: flips / 8},
+				// All sites pass through the processor once.
+				counts: map[Resource]float64{Integer: flips / 32 * operations, Read: flips / 8, Write: flips / 8},
 				bytes:  8 * len(blocks) * len(blocks[0]),
 			}},
 			rivals: []rival{{

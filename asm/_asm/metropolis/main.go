@@ -89,13 +89,22 @@ func (p *path) xor(a, b Op, to VecVirtual) {
 
 // ternary sets a to any function of three bits, f(a, b, c).
 func ternary(f func(a, b, c bool) bool, a VecVirtual, b VecVirtual, c Op) {
-	var table uint64
+	VPTERNLOGQ(table(f), c, b, a)
+}
+
+// broadcasting is ternary for a word c in memory.
+func broadcasting(f func(a, b, c bool) bool, a VecVirtual, b VecVirtual, c Mem) {
+	VPTERNLOGQ_BCST(table(f), c, b, a)
+}
+
+func table(f func(a, b, c bool) bool) Constant {
+	var bits uint64
 	for i := range 8 {
 		if f(i&4 != 0, i&2 != 0, i&1 != 0) {
-			table |= 1 << i
+			bits |= 1 << i
 		}
 	}
-	VPTERNLOGQ(Imm(table), c, b, a)
+	return Imm(bits)
 }
 
 func xor3(a, b, c bool) bool     { return (a != b) != c }
@@ -220,50 +229,75 @@ func (p *path) bonds(w *walk, opposite VecVirtual, site, part int) (here, two, o
 	return here, two, sum
 }
 
+// shared emits the sweep with one draw per site for all replicas. Draws are
+// compared with the thresholds as many at a time as a vector has lanes of 64
+// bits, and wait in memory as words of zeros or of ones.
 func (p *path) shared() {
 	TEXT("metropolisShared"+p.suffix, NOSPLIT, "func(spins *uint64, draws *uint32, l, first, end, colour, step int, ifTwo, ifOne, ifNone, opposite uint64)")
-	Doc("metropolisShared" + p.suffix + " is sharedGeneric.")
+	Doc("metropolisShared"+p.suffix+" is sharedGeneric. It reads up to seven draws more than there are sites,",
+		"in vain.")
 	Pragma("noescape")
 	var w walk
 	w.open()
 	draws := Load(Param("draws"), GP64())
-	var thresholds [3]Mem
+	var thresholds [3]VecVirtual
 	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
-		threshold, err := Param(name).Resolve()
-		if err != nil {
-			panic(err)
-		}
-		thresholds[i] = threshold.Addr
+		thresholds[i] = p.broadcast(Load(Param(name), GP64()))
 	}
 	opposite := p.broadcast(Load(Param("opposite"), GP64()))
+	accepted := AllocLocal(len(thresholds) * p.bytes)
+	lane := GP64()
+	MOVQ(U32(p.bytes), lane)
+	accept := func(i int) Mem {
+		return Mem{Base: accepted.Base, Disp: accepted.Disp + i*p.bytes, Index: lane, Scale: 1}
+	}
 	w.rows(func() {
 		Label("site")
-		draw := GP64()
-		MOVL(Mem{Base: draws}, draw.As32())
-		ADDQ(Imm(4), draws)
-		var accept [3]VecVirtual
+		CMPQ(lane, U32(p.bytes))
+		JNE(LabelRef("drawn"))
+		draw := p.vector()
+		VPMOVZXDQ(Mem{Base: draws}, draw)
+		ADDQ(Imm(uint64(p.bytes/2)), draws)
+		XORQ(lane, lane)
 		for i, threshold := range thresholds {
-			below := GP64()
-			CMPQ(draw, threshold)
-			SBBQ(below, below)
-			accept[i] = p.broadcast(below)
+			below := p.vector()
+			if p.wide {
+				k := K()
+				VPCMPUQ(Imm(1), threshold, draw, k)
+				VPMOVM2Q(k, below)
+			} else {
+				VPCMPGTQ(draw, threshold, below)
+			}
+			p.store(below, accepted.Offset(i*p.bytes))
 		}
+		Label("drawn")
 		w.neighbours(0)
+		Comment("Sites of the row after the next, of which neither colour has been near.")
+		ahead := GP64()
+		LEAQ(Mem{Base: w.down, Index: w.rowBytes, Scale: 1}, ahead)
+		PREFETCHT1(at(ahead, w.col, 0))
+		PREFETCHT1(at(ahead, w.col, siteBytes))
 		for part := range p.parts() {
 			here, two, one := p.bonds(&w, opposite, 0, part)
 			if p.wide {
-				VPANDQ(accept[0], two, two)
-				ternary(func(one, accept, two bool) bool { return one && accept || two }, one, accept[1], two)
-				ternary(func(v, one, none bool) bool { return v != (one || none) }, here, one, accept[2])
+				VPANDQ_BCST(accept(0), two, two)
+				broadcasting(func(one, two, accept bool) bool { return one && accept || two }, one, two, accept(1))
+				broadcasting(func(v, one, none bool) bool { return v != (one || none) }, here, one, accept(2))
 			} else {
-				VPAND(accept[0], two, two)
-				VPAND(accept[1], one, one)
+				for i, v := range []VecVirtual{two, one} {
+					mask := p.vector()
+					VPBROADCASTQ(accept(i), mask)
+					VPAND(mask, v, v)
+				}
+				none := p.vector()
+				VPBROADCASTQ(accept(2), none)
 				VPOR(one, two, two)
-				VPOR(accept[2], two, two)
+				VPOR(none, two, two)
 				VPXOR(two, here, here)
 			}
 			p.store(here, at(w.row, w.col, part*p.bytes))
 		}
+		ADDQ(Imm(8), lane)
 		step := Load(Param("step"), GP64())
 		SHLQ(Imm(6), step)
 		ADDQ(step, w.col)
