@@ -2,7 +2,10 @@
 
 package asm
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // hammingPacked holds columns as a stream for the assembly, see Pack.
 type hammingPacked struct {
@@ -159,7 +162,7 @@ func (c *HammingColumns) findRuns() {
 	p.runs = p.runs[:0]
 	for begin := 0; begin < len(p.key); {
 		end := begin + 1
-		for end < len(p.key) && end-begin < maxRun && c.sameFirst(p.key[begin]>>16, p.key[end]>>16) {
+		for end < len(p.key) && end-begin < maxRun && c.sameFirst(p.key[begin], p.key[end]) {
 			end++
 		}
 		p.runs = append(p.runs, run{int32(begin), int32(end - begin)})
@@ -167,14 +170,15 @@ func (c *HammingColumns) findRuns() {
 	}
 }
 
-func (c *HammingColumns) sameFirst(i, j uint64) bool {
+// sameFirst reports whether the columns of two keys have the same first
+// configuration.
+func (c *HammingColumns) sameFirst(k, l uint64) bool {
+	return (k^l)&(1<<16-1) == 0 && (c.n <= 16 || c.equalFirst(k>>16, l>>16))
+}
+
+func (c *HammingColumns) equalFirst(i, j uint64) bool {
 	w := uint64(c.words)
-	for k := range w {
-		if c.states[2*w*i+k] != c.states[2*w*j+k] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(c.states[2*w*i:2*w*i+w], c.states[2*w*j:2*w*j+w])
 }
 
 // packRun appends a run to the stream.

@@ -11,20 +11,22 @@ type fold struct {
 	count   []int   // samples with that pair
 	reverse []int   // id of the pair (b, a), or -1
 	table   []int32 // open addressing: id+1, or 0
+	shift   int     // of a hash to a slot of the table
 	s, t    []uint64
-	pair    []uint64 // each distinct pair in one word, where it fits
+	pair    []uint64 // by id+1, each distinct pair in one word, where it fits
 }
 
 func (f *fold) init(n, spins int) {
 	f.words = (spins + 63) / 64
 	if spins <= 32 {
-		f.pair = make([]uint64, 0, n)
+		f.pair = make([]uint64, n+1)
 	}
 	f.id = make([]int, n)
 	f.sample = make([]int, 0, n)
 	f.count = make([]int, 0, n)
 	f.reverse = make([]int, 0, n)
-	f.table = make([]int32, 1<<bits.Len(uint(2*n-1)))
+	size := bits.Len(uint(8*n - 1)) // a pair rarely finds its slot taken
+	f.table, f.shift = make([]int32, 1<<size), 64-size
 }
 
 // run folds the pairs (s_i, t_i).
@@ -64,37 +66,52 @@ func (f *fold) add(sample int) (id int) {
 const hashMultiplier = 0x9E3779B97F4A7C15 // 2⁶⁴ divided by the golden ratio
 
 // slot returns where the search for a hash begins.
-func (f *fold) slot(hash uint64) int { return int(hash >> (64 - bits.Len(uint(len(f.table)-1)))) }
+func (f *fold) slot(hash uint64) int { return int(hash >> f.shift) }
 
 // runNarrow is run for pairs that fit a word, a in its low half: exchanging a
-// and b is a rotation.
+// and b is a rotation. Whether a pair is new is as good as random, so nothing
+// branches on it.
 func (f *fold) runNarrow(s, t []uint64) {
-	f.pair = f.pair[:0]
-	for i, a := range s[:len(f.id)] {
+	n := len(f.id)
+	sample, count, distinct := f.sample[:n], f.count[:n], 0
+	clear(count)
+	for i, a := range s[:n] {
 		pair := a | t[i]<<32
-		slot, id := f.findNarrow(pair)
-		if id < 0 {
-			id = f.add(i)
-			f.pair = append(f.pair, pair)
-			f.table[slot] = int32(id + 1)
+		slot := f.slotNarrow(pair)
+		entry := int(f.table[slot])
+		if entry == 0 {
+			distinct++
 		}
+		id, first := entry-1, i
+		if entry == 0 {
+			id = distinct - 1
+		}
+		if entry != 0 {
+			first = sample[id]
+		}
+		f.table[slot] = int32(id + 1)
+		f.pair[id+1] = pair
+		sample[id] = first
+		count[id]++
 		f.id[i] = id
-		f.count[id]++
 	}
-	for id, pair := range f.pair {
-		_, f.reverse[id] = f.findNarrow(bits.RotateLeft64(pair, 32))
+	f.sample, f.count, f.reverse = sample[:distinct], count[:distinct], f.reverse[:distinct]
+	for id := range f.reverse {
+		f.reverse[id] = int(f.table[f.slotNarrow(bits.RotateLeft64(f.pair[id+1], 32))]) - 1
 	}
 }
 
-// findNarrow is find for a pair in one word.
-func (f *fold) findNarrow(pair uint64) (slot, id int) {
-	slot = f.slot(pair * hashMultiplier)
-	for ; f.table[slot] != 0; slot = (slot + 1) & (len(f.table) - 1) {
-		if id = int(f.table[slot]) - 1; f.pair[id] == pair {
-			return slot, id
+// slotNarrow returns the slot of a pair in one word, or the free one where it
+// belongs.
+func (f *fold) slotNarrow(pair uint64) int {
+	slot := f.slot(pair * hashMultiplier)
+	for ; ; slot = (slot + 1) & (len(f.table) - 1) {
+		entry := uint64(f.table[slot])
+		other := f.pair[entry] ^ pair
+		if free, same := (entry-1)>>63, (other|-other)>>63^1; free|same != 0 {
+			return slot
 		}
 	}
-	return slot, -1
 }
 
 // find returns the id of the pair (a, b), or -1 and the slot where it belongs.

@@ -65,6 +65,9 @@ type Hamming struct {
 	loss    []float64 // by rows, then summed
 	sums    []float32 // gradient of each distinct row, row-major
 
+	self []rowTerms // by the number of spins that a move flips
+
+	s, t            []uint64 // of the call under way
 	grad            []float32
 	block, scatter  func(int)
 	samplesPerPiece int
@@ -72,7 +75,7 @@ type Hamming struct {
 
 // rowTerms holds what corrects the term j = i of a row, by the value
 // of bit d of a ⊕ b.
-type rowTerms struct{ equal, flipped float32 }
+type rowTerms [2]float32
 
 // NewHamming returns the loss for batches of n configurations of the given
 // number of spins. The kernel and the workers must not change while it is in
@@ -104,6 +107,9 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 		samplesPerPiece: 256,
 	}
 	h.value, h.slope, h.tables = hammingTables(&k, spins, mode)
+	for moved := range spins + 1 {
+		h.self = append(h.self, h.selfTerms(moved))
+	}
 	h.fold.init(n, spins)
 	h.block, h.scatter = h.runBlock, h.runScatter
 	return h, nil
@@ -158,13 +164,13 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	if len(s) != h.n*h.words || len(t) != h.n*h.words || len(grad) != h.n*h.spins {
 		panic("mmd: batch of the wrong size")
 	}
+	h.s, h.t, h.grad = s, t, grad
 	h.fold.run(s, t)
-	h.pack(s, t)
-	h.grad = grad
+	h.pack()
 	distinct := len(h.fold.sample)
 	h.workers.Run((distinct+asm.HammingRows-1)/asm.HammingRows, h.block)
 	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
-	h.grad = nil
+	h.s, h.t, h.grad = nil, nil, nil
 
 	var loss float64
 	for id := range distinct {
@@ -181,17 +187,11 @@ func (h *Hamming) pairs() float64 {
 	return float64(h.n) * float64(h.n)
 }
 
-// pack lays out the distinct rows and the signed columns for the kernels.
-func (h *Hamming) pack(s, t []uint64) {
+// pack lays out the signed columns for the kernels.
+func (h *Hamming) pack() {
 	w := h.words
 	h.columns.Reset()
 	for id, i := range h.fold.sample {
-		a, b := s[i*w:(i+1)*w], t[i*w:(i+1)*w]
-		lane := id%asm.HammingRows + id/asm.HammingRows*asm.HammingRows*2*w
-		for k := range w {
-			h.rows[lane+k*asm.HammingRows] = a[k]
-			h.rows[lane+(w+k)*asm.HammingRows] = b[k]
-		}
 		net := h.fold.count[id]
 		reverse := h.fold.reverse[id]
 		if reverse == id {
@@ -201,6 +201,7 @@ func (h *Hamming) pack(s, t []uint64) {
 			net -= h.fold.count[reverse]
 		}
 		if net != 0 {
+			a, b := h.s[i*w:(i+1)*w], h.t[i*w:(i+1)*w]
 			h.columns.Append(a, b, float32(net))
 			if reverse < 0 {
 				h.columns.Append(b, a, float32(-net))
@@ -217,9 +218,16 @@ func (h *Hamming) runBlock(piece int) {
 	rows := h.rows[first*2*h.words : (first+lanes)*2*h.words]
 	loss, base := h.loss[first:first+lanes], h.base[first:first+lanes]
 	spin := h.spin[first*h.spins : (first+lanes)*h.spins]
+	distinct := len(h.fold.sample)
+	w := h.words
+	for lane, i := range h.fold.sample[first:min(first+lanes, distinct)] {
+		for k := range w {
+			rows[k*lanes+lane] = h.s[i*w+k]
+			rows[(w+k)*lanes+lane] = h.t[i*w+k]
+		}
+	}
 	asm.HammingSums(loss, base, spin, rows, h.columns, &h.tables)
 
-	distinct := len(h.fold.sample)
 	for lane := range min(lanes, distinct-first) {
 		moved := h.fold.distance(rows, lane, lanes)
 		if moved == 0 {
@@ -234,23 +242,21 @@ func (h *Hamming) runBlock(piece int) {
 // finish turns the sums over columns into the gradient of one row.
 func (h *Hamming) finish(out []float32, rows []uint64, lane, moved int, base float32, spin []float32) {
 	const lanes = asm.HammingRows
-	self := h.selfTerms(moved)
+	self := h.self[moved]
 	scale := float32(h.scale())
-	for d := range out {
-		word := d / 64 * lanes
-		up := rows[word+lane] >> (d % 64) & 1
-		flipped := (rows[word+lane] ^ rows[word+lane+h.words*lanes]) >> (d % 64) & 1
-		sigma := float32(2*int(up) - 1)
-		v := base - sigma*spin[d*lanes+lane]
-		if flipped == 1 {
-			v += self.flipped
-		} else {
-			v += self.equal
+	for first := 0; first < len(out); first += 64 {
+		word := rows[first/64*lanes+lane]
+		flipped := word ^ rows[(first/64+h.words)*lanes+lane]
+		part := out[first:min(first+64, len(out))]
+		sums := spin[first*lanes:]
+		for d := range part {
+			sigma := float32(2*int(word>>d&1) - 1)
+			v := base - sigma*sums[d*lanes+lane] + self[flipped>>d&1]
+			if h.mode == Surrogate {
+				v *= sigma
+			}
+			part[d] = scale * v
 		}
-		if h.mode == Surrogate {
-			v *= sigma
-		}
-		out[d] = scale * v
 	}
 }
 
