@@ -42,9 +42,11 @@ type invariants struct {
 	pattern  []int32 // class of each 9-bit pattern
 	patterns int
 
-	levels     int       // of B, and of M: N + 1
-	collective int       // functions of B and M
-	table      []float32 // [B][M][collective]
+	levels     int // of B, and of M: N + 1
+	collective int // functions of B and M: energies + magnetisations + powers
+	// Hat functions of B and of M, and the factors of their products of powers,
+	// by level.
+	ofBonds, ofSum, bondPower, sumPower []float32
 
 	windows    []int32 // [site][9]: centres of the windows that hold a site
 	neighbours []int32 // [site][4]
@@ -152,9 +154,14 @@ func hats(dst []float32, x, lo, hi float64) {
 	dst[i], dst[i+1] = float32(1-(u-float64(i))), float32(u-float64(i))
 }
 
+// Numbers of hat functions.
+const (
+	energies       = 33
+	magnetisations = 17
+)
+
 // tabulate evaluates the functions of bond sum and magnetisation.
 func (f *invariants) tabulate() {
-	const energies, magnetisations = 33, 17
 	least := -1.0
 	if f.even {
 		least = 0
@@ -164,22 +171,27 @@ func (f *invariants) tabulate() {
 		powers = append(powers, [2]int{0, 1}, [2]int{1, 1}, [2]int{0, 3}, [2]int{2, 1})
 	}
 	f.collective = energies + magnetisations + len(powers)
-	f.table = make([]float32, f.levels*f.levels*f.collective)
+	f.ofBonds, f.ofSum = make([]float32, f.levels*energies), make([]float32, f.levels*magnetisations)
 	root := math.Sqrt(float64(f.n))
-	for b := range f.levels {
-		for m := range f.levels {
-			row := f.table[(b*f.levels+m)*f.collective:][:f.collective]
-			x, y := 1-2*float64(b)/float64(f.n), 2*float64(m)/float64(f.n)-1
-			hats(row[:energies], x, -1, 1)
-			if f.even {
-				y = math.Abs(y)
-			}
-			hats(row[energies:energies+magnetisations], y, least, 1)
-			for i, p := range powers {
-				row[energies+magnetisations+i] = float32(root * math.Pow(x, float64(p[0])) * math.Pow(y, float64(p[1])))
-			}
+	for level := range f.levels {
+		x, y := 1-2*float64(level)/float64(f.n), 2*float64(level)/float64(f.n)-1
+		if f.even {
+			y = math.Abs(y)
+		}
+		hats(f.ofBonds[level*energies:][:energies], x, -1, 1)
+		hats(f.ofSum[level*magnetisations:][:magnetisations], y, least, 1)
+		for _, p := range powers {
+			f.bondPower = append(f.bondPower, float32(root*math.Pow(x, float64(p[0]))))
+			f.sumPower = append(f.sumPower, float32(math.Pow(y, float64(p[1]))))
 		}
 	}
+}
+
+// powersOf returns the factors of the products of powers at a level of B and one
+// of M.
+func (f *invariants) powersOf(bonds, up int) (x, y []float32) {
+	n := f.collective - energies - magnetisations
+	return f.bondPower[bonds*n:][:n], f.sumPower[up*n:][:n]
 }
 
 // A view is a configuration as one goroutine looks at it.
@@ -245,7 +257,13 @@ func (f *invariants) evaluate(dst []float32, v *view) {
 	for i := range counts {
 		counts[i] *= scale
 	}
-	copy(dst[f.pairs+f.patterns:], f.table[(v.bonds*f.levels+v.up)*f.collective:][:f.collective])
+	dst = dst[f.pairs+f.patterns:]
+	copy(dst, f.ofBonds[v.bonds*energies:][:energies])
+	copy(dst[energies:], f.ofSum[v.up*magnetisations:][:magnetisations])
+	x, y := f.powersOf(v.bonds, v.up)
+	for i, p := range x {
+		dst[energies+magnetisations+i] = p * y[i]
+	}
 }
 
 // An invariantWitness is g = Σ c_k φ_k in the form that its differences are
@@ -254,12 +272,13 @@ type invariantWitness struct {
 	pairs      []float32       // packed [N][N]: what flipping a spin takes from each other
 	flips      [9][512]float32 // by place in the window and pattern
 	collective []float32       // [B][M]
+	ofSum      []float32       // scratch
 	matrix     []float32       // scratch
 }
 
 func (f *invariants) newWitness() *invariantWitness {
 	return &invariantWitness{
-		pairs: make([]float32, asm.PackedLen(f.n, f.n)), collective: make([]float32, f.levels*f.levels), matrix: make([]float32, f.n*f.n),
+		pairs: make([]float32, asm.PackedLen(f.n, f.n)), collective: make([]float32, f.levels*f.levels), matrix: make([]float32, f.n*f.n), ofSum: make([]float32, f.levels),
 	}
 }
 
@@ -284,13 +303,28 @@ func (f *invariants) set(w *invariantWitness, c []float32) {
 		}
 	}
 	rest := c[f.pairs+f.patterns:][:f.collective]
-	for i := range w.collective {
-		var sum float32
-		for k, v := range f.table[i*f.collective:][:f.collective] {
-			sum += rest[k] * v
-		}
-		w.collective[i] = sum
+	for level := range f.levels {
+		w.ofSum[level] = dot(rest[energies:][:magnetisations], f.ofSum[level*magnetisations:])
 	}
+	powers := rest[energies+magnetisations:]
+	for bonds := range f.levels {
+		ofBonds := dot(rest[:energies], f.ofBonds[bonds*energies:])
+		for up, sum := range w.ofSum {
+			sum += ofBonds
+			x, y := f.powersOf(bonds, up)
+			for i, p := range x {
+				sum += powers[i] * p * y[i]
+			}
+			w.collective[bonds*f.levels+up] = sum
+		}
+	}
+}
+
+func dot(x, y []float32) (sum float32) {
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
 }
 
 // differences adds to grad, which holds the spins times w's matrix of pairs,

@@ -77,6 +77,26 @@ func TestInvariantsAreWhatTheySay(t *testing.T) {
 			for k := range patterns {
 				require.InDelta(t, patterns[k], phi[f.pairs+k], 1e-4)
 			}
+			// A hat function interpolates its argument, and all sum to 1.
+			x, y := float64(model.BondSum(s))/float64(2*f.n), float64(model.Magnetisation(s))/float64(f.n)
+			rest := phi[f.pairs+f.patterns:]
+			interpolated := func(hats []float32) (sum, x float64) {
+				for i, h := range hats {
+					sum += float64(h)
+					x += float64(h) * (2*float64(i)/float64(len(hats)-1) - 1)
+				}
+				return sum, x
+			}
+			for i, want := range []float64{x, y} {
+				sum, got := interpolated([][]float32{rest[:energies], rest[energies:][:magnetisations]}[i])
+				require.InDelta(t, 1, sum, 1e-6)
+				require.InDelta(t, want, got, 1e-6)
+			}
+			powers := []float64{x * x, x * y * y, y * y * y * y, x * x * x, x * x * y * y, y, x * y, y * y * y, x * x * y}
+			require.Len(t, rest, energies+magnetisations+len(powers))
+			for i, want := range powers {
+				require.InDelta(t, root*want, rest[energies+magnetisations+i], 1e-5)
+			}
 		}
 	}
 	require.Equal(t, 102, newInvariants(4, false).patterns)
