@@ -36,6 +36,9 @@ var Settings = []Setting{
 	{Name: "ising-0.5-z2", Title: "Ising model, L = 3, β = 0.5, symmetric generator", System: "ising",
 		Assignments: []string{"target.beta=0.5", "generator.symmetry=z2"}, Presets: []string{"best"}},
 	fourByFour("0.28"), fourByFour("0.4407"), fourByFour("0.6"),
+	onOrbits("0.28"), onOrbits("0.4407"), onOrbits("0.6"),
+	invariant(8, "0.28", bernoulliHead), invariant(8, "0.4407", signHead), invariant(8, "0.6", signHead),
+	invariant(16, "0.28", bernoulliHead), invariant(16, "0.4407", signHead),
 }
 
 // fourByFour is the largest lattice all of whose configurations can be counted,
@@ -47,6 +50,40 @@ func fourByFour(beta string) Setting {
 		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta + ", symmetric generator", System: "ising",
 		Assignments: []string{"target.l=4", "target.beta=" + beta, "generator.symmetry=z2", "transition.steps=4",
 			"loss.average=sampled", "loss.rao_blackwell=false", "evaluation.samples=1000000"},
+		Presets: []string{"best"},
+	}
+}
+
+// onOrbits is fourByFour for a generator with all symmetries of the target: of
+// the orbits there are few enough to average with their transition matrix.
+func onOrbits(beta string) Setting {
+	return Setting{
+		Name: "ising-l4-" + beta + "-lattice", Title: "Ising model, L = 4, β = " + beta + ", generator with the lattice's symmetry", System: "ising",
+		Assignments: []string{"target.l=4", "target.beta=" + beta, "generator.symmetry=z2+lattice", "transition.steps=4",
+			"loss.rao_blackwell=false", "loss.witness.bandwidth=1", "evaluation.samples=1000000"},
+		Presets: []string{"best"},
+	}
+}
+
+// Heads of the larger lattices. Given z the spins of a bernoulli head are
+// independent, which suits a target that is nearly so.
+var (
+	bernoulliHead = []string{}
+	signHead      = []string{"generator.head=sign", "generator.gain=1",
+		"generator.width_unit=spread", "generator.width=0.5", "generator.final_width=0.05"}
+)
+
+// invariant is a lattice too large to enumerate. The generator has all symmetries
+// of the target, and the least-squares witness takes invariant features and one
+// sweep of sampled moves.
+func invariant(l int, beta string, head []string) Setting {
+	return Setting{
+		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising model, L = %d, β = %s, generator with the lattice's symmetry", l, beta), System: "ising",
+		Assignments: append([]string{fmt.Sprintf("target.l=%d", l), "target.beta=" + beta, "generator.symmetry=z2+lattice",
+			fmt.Sprintf("generator.latent=%d", l*l), "transition.proposal=single", fmt.Sprintf("transition.steps=%d", l*l),
+			"loss.average=sampled", "loss.rao_blackwell=false",
+			"loss.witness.features=invariant", "loss.witness.ridge=1e-4", "loss.witness.every=1",
+			"training.batch=1024", "training.steps=2000", "training.ema=0.99"}, head...),
 		Presets: []string{"best"},
 	}
 }
