@@ -112,7 +112,7 @@ const (
 type draws struct {
 	uniforms, normals [4 * strip]float32
 	to                [strip]float32
-	acceptance        [strip]float32
+	ratio             [strip]float32 // whose minimum with 1 is the acceptance
 	proposal          [strip]uint32
 }
 
@@ -164,24 +164,24 @@ func (t *transition) step(x []float32, k []uint8, c *asm.Counter, first uint64, 
 		epsilon := t.config.Sigma[int(float64(u[3])*sigmas)] * float64(d.normals[4*i+ordinal])
 		to := float32(p.factor*float64(v) + p.noise*epsilon)
 		d.proposal[i], d.to[i] = uint32(choice), to
-		d.acceptance[i] = float32(min(0, p.logRatio(float64(v), float64(to))))
+		d.ratio[i] = float32(p.logRatio(float64(v), float64(to)))
 	}
-	asm.Exp(d.acceptance[:n], d.acceptance[:n])
-	var proposed, accepted [moves]uint64
+	asm.Exp(d.ratio[:n], d.ratio[:n])
+	var proposed, accepted uint64 // sixteen bits for each kind of move
 	for i, v := range x {
 		p := &t.proposals[d.proposal[i]]
-		proposed[p.kind]++
 		yes := uint32(0)
-		if d.uniforms[4*i+2] < d.acceptance[i] { // never for NaN
+		if d.uniforms[4*i+2] < d.ratio[i] { // never for NaN
 			yes = 1
 		}
-		accepted[p.kind] += uint64(yes)
+		proposed += 1 << (16 * p.kind & 63)
+		accepted += uint64(yes) << (16 * p.kind & 63)
 		from := math.Float32bits(v)
 		x[i] = math.Float32frombits(from ^ (from^math.Float32bits(d.to[i]))&-yes)
 		k[i] ^= (k[i] ^ p.to) & -uint8(yes)
 	}
 	for kind := range counts {
-		counts[kind].Proposed += proposed[kind]
-		counts[kind].Accepted += accepted[kind]
+		counts[kind].Proposed += proposed >> (16 * kind) & math.MaxUint16
+		counts[kind].Accepted += accepted >> (16 * kind) & math.MaxUint16
 	}
 }
