@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -239,4 +240,39 @@ func TestRoadsAreRefused(t *testing.T) {
 	c := roadConfig(t, "mmd", "exact", "score", "none")
 	c.Loss.RaoBlackwell = true
 	require.ErrorContains(t, c.Validate(), "loss.gradient: with loss.rao_blackwell")
+}
+
+// TestRoadsLead trains small generators by each of the paper's other roads.
+func TestRoadsLead(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"discriminator": func(c *Config) {
+			c.Loss.Objective, c.Loss.Gradient = "discriminator", "difference"
+			c.Loss.Discriminator.LearningRate, c.Loss.Discriminator.Steps = 3e-3, 4
+		},
+		"pairs": func(c *Config) {
+			c.Loss.Objective, c.Loss.Gradient = "discriminator", "difference"
+			c.Loss.Discriminator.LearningRate, c.Loss.Discriminator.Steps, c.Loss.Discriminator.Form = 3e-3, 4, "pair"
+		},
+		"score": func(c *Config) { c.Loss.Objective = "kfd" },
+		"evolution": func(c *Config) {
+			c.Training.Method, c.Loss.Gradient, c.Training.Evolution.Pairs = "evolution", "difference", 16
+			c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
+		},
+	} {
+		c := roadConfig(t, "mmd", "sampled", "score", "none")
+		c.Target.L, c.Training.Steps, c.Training.Optimizer.LearningRate = 2, 200, 3e-3
+		change(c)
+		trainer := newTrainer(t, c, 1)
+		s := trainer.System().(*system)
+		measure := func() float64 {
+			e, err := s.Evaluate(context.Background(), trainer.Params(), 20_000)
+			require.NoError(t, err)
+			return e.Metrics[4].Error
+		}
+		before := measure()
+		for range c.Training.Steps {
+			require.NoError(t, trainer.Step())
+		}
+		require.Less(t, measure(), 0.7*before, name)
+	}
 }
