@@ -34,17 +34,15 @@ func PackWeights(dst, w []float32, in, out int) {
 		transpose(dst, w, in, out)
 		return
 	}
-	for first := 0; first < out; first += Panel {
-		width := min(Panel, out-first)
-		panel := dst[first*in:][:in*Panel]
-		for i := range in {
-			row := (*[Panel]float32)(panel[i*Panel:])
-			if width == Panel {
-				*row = *(*[Panel]float32)(w[i*out+first:])
-				continue
-			}
-			copy(row[:], w[i*out+first:][:width])
-			clear(row[width:])
+	whole := out &^ (Panel - 1)
+	for i := range in { // w in order, because it may have to come from far
+		row := w[i*out:][:out]
+		for first := 0; first < whole; first += Panel {
+			copy(dst[first*in+i*Panel:][:Panel], row[first:][:Panel])
+		}
+		if whole < out {
+			last := dst[whole*in+i*Panel:][:Panel]
+			clear(last[copy(last, row[whole:]):])
 		}
 	}
 }

@@ -35,7 +35,7 @@ type system struct {
 	from   noise
 	moving asm.Counter
 
-	pack                                func(layer int)
+	pack                                func(part int)
 	generateBlock, moveBlock, headToNet func(block, lo, hi int, grad []float32)
 }
 
@@ -66,7 +66,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	}
 	s.counts = make([]moveCounts, s.lanes.Blocks())
 
-	s.pack = func(layer int) { net.PackLayer(s.packed, s.params, layer) }
+	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
 	s.generateBlock = func(block, lo, hi int, _ []float32) {
 		s.generator.forward(s.batch, s.packed, s.params, lo, hi, &s.from, uint64(lo), s.uniforms[block])
 	}
@@ -124,7 +124,7 @@ func (s *system) Generate(params []float32, step uint32) {
 	seed := s.config.Training.Seed
 	s.params = params
 	s.from = noise{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step)}
-	s.workers.Run(s.generator.net.Layers(), s.pack)
+	s.workers.Run(s.generator.net.PackParts(), s.pack)
 	s.lanes.Forward(s.generateBlock)
 }
 

@@ -32,13 +32,13 @@ type system struct {
 	grad        []float32 // ∂L/∂h, [batch][spins]
 	heads       []*headScratch
 	scratch     []*nn.Scratch
-	moments     [][2]float64 // Σh and Σh² of each block
+	moments     [][2]float64 // Σh and Σh² of each block, where τ follows their spread
 
 	params []float32 // of the step under way
 	from   streams
 	width  float64 // τ of the straight-through estimator
 
-	pack                     func(layer int)
+	pack                     func(part int)
 	generateBlock, headToNet func(block, lo, hi int, grad []float32)
 }
 
@@ -86,9 +86,11 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	for range s.lanes.Blocks() {
 		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
 	}
-	s.moments = make([][2]float64, s.lanes.Blocks())
+	if c.Generator.WidthUnit == "spread" {
+		s.moments = make([][2]float64, s.lanes.Blocks())
+	}
 
-	s.pack = func(layer int) { net.PackLayer(s.packed, s.params, layer) }
+	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
 	switch {
 	case c.Loss.Average == "exact":
@@ -118,21 +120,27 @@ func (s *system) State() []engine.Section     { return s.objective.state() }
 func (s *system) Generate(params []float32, step uint32) {
 	s.params = params
 	s.from = trainStreams(s.config.Training.Seed, step)
-	s.workers.Run(s.generator.net.Layers(), s.pack)
+	s.workers.Run(s.generator.net.PackParts(), s.pack)
 	s.lanes.Forward(s.generateBlock)
+	s.width = s.generator.width(int(step), s.config.Training.Steps, s.spread())
+}
 
+// spread returns the standard deviation of the logits where τ follows it.
+func (s *system) spread() float64 {
 	var sum, squares float64
 	for _, m := range s.moments {
 		sum += m[0]
 		squares += m[1]
 	}
 	n := float64(len(s.grad))
-	spread := math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
-	s.width = s.generator.width(int(step), s.config.Training.Steps, spread)
+	return math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
 }
 
 func (s *system) generateRows(block, lo, hi int, _ []float32) {
 	s.generator.forward(s.activations, s.spins, s.moves, s.packed, s.params, lo, hi, &s.from, uint64(lo), s.heads[block])
+	if s.moments == nil {
+		return
+	}
 	var sum, squares float64
 	for _, h := range s.activations.Output()[lo*s.model.N : hi*s.model.N] {
 		sum += float64(h)

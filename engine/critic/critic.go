@@ -84,7 +84,7 @@ type Critic struct {
 	target                          []float32 // of the call in progress
 	count                           int
 	alter                           func(state []float32, i, a int)
-	pack                            func(layer int)
+	pack                            func(part int)
 	evaluate, vary, descend, ascend func(block, lo, hi int, grad []float32)
 }
 
@@ -121,7 +121,7 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	for range c.lanes.Blocks() {
 		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
 	}
-	c.pack = func(layer int) { c.net.PackLayer(c.packed, c.Params, layer) }
+	c.pack = func(part int) { c.net.PackPart(c.packed, c.Params, part) }
 	c.evaluate, c.vary, c.descend, c.ascend = c.evaluateBlock, c.varyBlock, c.descendBlock, c.ascendBlock
 	return c, nil
 }
@@ -202,7 +202,7 @@ func (c *Critic) LossGradient(s, t, grad []float32) float64 {
 }
 
 func (c *Critic) forward() float64 {
-	c.workers.Run(c.net.Layers(), c.pack)
+	c.workers.Run(c.net.PackParts(), c.pack)
 	c.lanes.Forward(c.evaluate)
 	var sum float64
 	for _, g := range c.gains {

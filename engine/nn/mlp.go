@@ -125,26 +125,33 @@ func (m *MLP) NewPacked(backward bool) *Packed {
 	return p
 }
 
-// PackLayer refreshes layer l of p. Layers are independent of each other.
-func (m *MLP) PackLayer(p *Packed, params []float32, l int) {
+// PackParts returns the number of parts that a Packed is refreshed in.
+func (m *MLP) PackParts() int { return 2 * m.Layers() }
+
+// PackPart refreshes one part of p: a layer's weights for the forward or for
+// the backward products. Parts are independent of each other.
+func (m *MLP) PackPart(p *Packed, params []float32, part int) {
+	l, backward := part/2, part%2 == 1
 	if m.kinked() && l < 2 {
-		if l == 0 { // both layers
+		if part == 0 { // both layers
 			p.kinks.refresh(m, params)
 		}
 		return
 	}
 	in, out := m.sizes[l], m.sizes[l+1]
 	w := m.Weights(params, l)
-	asm.PackWeights(p.forward[l], w, in, out)
-	if p.backward[l] != nil {
+	switch {
+	case !backward:
+		asm.PackWeights(p.forward[l], w, in, out)
+	case p.backward[l] != nil:
 		asm.PackWeightsTransposed(p.backward[l], w, in, out)
 	}
 }
 
-// Pack refreshes all layers of p.
+// Pack refreshes all parts of p.
 func (m *MLP) Pack(p *Packed, params []float32) {
-	for l := range m.Layers() {
-		m.PackLayer(p, params, l)
+	for part := range m.PackParts() {
+		m.PackPart(p, params, part)
 	}
 }
 
