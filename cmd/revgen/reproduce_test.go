@@ -102,7 +102,7 @@ func TestReproduceStudy(t *testing.T) {
 	require.Contains(t, o.stdout, reproduce.Studies[0].Variants[1].Label)
 	again := ok(t, dir, "reproduce", "-o", "out", "--tables")
 	require.Equal(t, o.stdout, again.stdout)
-	require.DirExists(t, filepath.Join(dir, "out", "studies", "ablations-ising", "as-it-is", "seed1"))
+	require.DirExists(t, filepath.Join(dir, "out", "studies", "ablations-ising", "all-of-it", "seed1"))
 	o = ok(t, dir, append(args, "--json")...)
 	var results reproduce.Results
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &results))

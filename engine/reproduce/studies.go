@@ -24,20 +24,86 @@ type Variant struct {
 	Assignments []string // after the study's
 }
 
-// Studies are the comparisons that can be run.
+// Studies are the comparisons that can be run: what the parts of the best
+// recipes are for, what else the paper's method allows, and the roads beside it.
 var Studies = []Study{
 	{
 		Name: "ablations-ising", Title: "Ising model, L = 3, β = 0.5: what the least-squares witness needs",
 		System: "ising", Preset: "best",
-		Assignments: []string{"target.beta=0.5", "training.steps=2000"},
+		Assignments: []string{"target.beta=0.5", "training.steps=1000", "training.batch=1024"},
 		Variants: []Variant{
-			{Label: "as it is"},
+			{Label: "all of it"},
+			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
 			{Label: "ridge 1e-3", Assignments: []string{"loss.witness.ridge=1e-3"}},
-			{Label: "ridge 1e-7", Assignments: []string{"loss.witness.ridge=1e-7"}},
 			{Label: "m = 1", Assignments: []string{"transition.steps=1"}},
-			{Label: "mixture of moves", Assignments: []string{"transition.proposal=mixture"}},
-			{Label: "spins drawn", Assignments: []string{"loss.rao_blackwell=false"}},
+			{Label: "m = 8", Assignments: []string{"transition.steps=8"}},
+			{Label: "drawn spins", Assignments: []string{"loss.rao_blackwell=false"}},
+			{Label: "sampled s′", Assignments: []string{"loss.rao_blackwell=false", "loss.average=sampled"}},
+			{Label: "sign head", Assignments: []string{"loss.rao_blackwell=false", "generator.head=sign", "generator.gain=1",
+				"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"}},
+			{Label: "MMD instead", Assignments: []string{"loss.objective=mmd"}},
+			{Label: "all of it, z2", Assignments: []string{"generator.symmetry=z2"}},
+			{Label: "no cross-fitting, z2", Assignments: []string{"generator.symmetry=z2", "loss.witness.own_half=true"}},
+			{Label: "MMD instead, z2", Assignments: []string{"generator.symmetry=z2", "loss.objective=mmd"}},
+		},
+	},
+	{
+		Name: "ablations-gmm", Title: "Gaussian mixture: what the best recipe needs",
+		System: "gmm", Preset: "best", Assignments: []string{"training.steps=1500"},
+		Variants: []Variant{
+			{Label: "all of it"},
+			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
+			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
+			{Label: "ridge 1e-2", Assignments: []string{"loss.witness.ridge=1e-2"}},
+			{Label: "σ_prop = 0.1", Assignments: []string{"transition.sigma=[0.1]"}},
+			{Label: "MMD, sharp IMQ, U", Assignments: []string{"loss.objective=reversibility", "loss.statistic=U",
+				`loss.kernel={"bandwidths":[],"imq":[{"c":0.2,"beta":1.5,"weight":1}]}`}},
+			{Label: "MMD, the paper's kernel, V", Assignments: []string{"loss.objective=reversibility"}},
+		},
+	},
+	{
+		Name: "ablations-hybrid", Title: "Double wells: what the best recipe needs",
+		System: "hybrid", Preset: "quick", Assignments: []string{"training.steps=1500"},
+		Variants: []Variant{
+			{Label: "all of it"},
+			{Label: "V-statistic", Assignments: []string{"loss.statistic=V"}},
+			{Label: "the paper's order of moves", Assignments: []string{"transition.order=paper-order"}},
+			{Label: "no flips", Assignments: []string{"transition.flip=0"}},
+			{Label: "split head", Assignments: []string{"generator.head=split", "generator.branches=1"}},
+			{Label: "gain 1", Assignments: []string{"generator.gain=1"}},
+		},
+	},
+	{
+		Name: "roads", Title: "Ising model, L = 3, β = 0.2, a small network: the roads beside the kernel's gradient",
+		System: "ising", Preset: "quick",
+		Assignments: []string{"loss.objective=mmd", "loss.average=sampled", "loss.rao_blackwell=false", "loss.kernel.bandwidths=[1.5]",
+			"generator.hidden=[16]", "generator.latent=8", "generator.gain=1", "training.batch=512", "training.steps=1000",
+			"training.optimizer.learning_rate=0.01"},
+		Variants: []Variant{
+			{Label: "MMD, gradient by flipped spins"},
+			{Label: "MMD, score function", Assignments: []string{"loss.gradient=score"}},
+			{Label: "discriminator", Assignments: []string{"loss.objective=discriminator", "training.optimizer.learning_rate=0.003"}},
+			{Label: "evolution strategies", Assignments: []string{"training.method=evolution", "training.steps=400",
+				"training.optimizer.learning_rate=0.02", "training.evolution.pairs=16"}},
+			{Label: "consensus", Assignments: []string{"training.method=consensus", "training.steps=400",
+				"training.consensus.particles=32", "training.consensus.spread=0.5"}},
+			{Label: "least-squares witness", Assignments: []string{"loss.objective=kfd"}},
+		},
+	},
+	{
+		Name: "kernels", Title: "Gaussian mixture: the kernel of the discrepancy",
+		System: "gmm", Preset: "best",
+		Assignments: []string{"loss.objective=reversibility", "loss.statistic=U", "training.batch=1024", "training.steps=1500"},
+		Variants: []Variant{
+			{Label: "Gaussian, σ = 0.5", Assignments: []string{"loss.kernel.bandwidths=[0.5]", "loss.kernel.imq=[]"}},
+			{Label: "the paper's five Gaussians and IMQ"},
+			{Label: "IMQ, c = 0.2, β = 1.5", Assignments: []string{`loss.kernel={"bandwidths":[],"imq":[{"c":0.2,"beta":1.5,"weight":1}]}`}},
+			{Label: "Laplacian, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":0.5,"length":0.5,"weight":1}]}`}},
+			{Label: "Matérn 3/2, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":1.5,"length":0.5,"weight":1}]}`}},
+			{Label: "Matérn 5/2, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":2.5,"length":0.5,"weight":1}]}`}},
+			{Label: "stationarity, Gaussian, σ = 0.3", Assignments: []string{"loss.objective=stationarity", "loss.kernel.bandwidths=[0.3]",
+				"loss.kernel.imq=[]", "loss.density_weight=0.002"}},
 		},
 	},
 }
