@@ -3,10 +3,9 @@ package gmm
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
@@ -104,13 +103,6 @@ var (
 	gradients  = []string{"surrogate", "full"}
 )
 
-func oneOf(key, value string, allowed []string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
-}
-
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
 // Limits that keep a batch's random numbers within their stream and its memory
@@ -156,7 +148,7 @@ func (c *Config) Validate() error {
 }
 
 func (g *GeneratorConfig) validate(dim int) error {
-	if err := oneOf("kind", g.Kind, kinds); err != nil {
+	if err := conf.OneOf("kind", g.Kind, kinds); err != nil {
 		return err
 	}
 	switch {
@@ -188,17 +180,17 @@ func (g *GeneratorConfig) validate(dim int) error {
 	case !positive(g.Clamp):
 		return fmt.Errorf("clamp: %v is not a positive finite number", g.Clamp)
 	}
-	return oneOf("partition", g.Partition, partitions)
+	return conf.OneOf("partition", g.Partition, partitions)
 }
 
 func (l *LossConfig) validate(dim int) error {
-	if err := oneOf("objective", l.Objective, objectives); err != nil {
+	if err := conf.OneOf("objective", l.Objective, objectives); err != nil {
 		return err
 	}
 	if l.Gradient == "score" {
 		return fmt.Errorf("gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
 	}
-	if err := oneOf("gradient", l.Gradient, gradients); err != nil {
+	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
 		return err
 	}
 	if err := l.Kernel.ValidateReal(); err != nil {

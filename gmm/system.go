@@ -32,7 +32,7 @@ type system struct {
 	grad          []float32 // ∂L/∂s, [batch][dim]
 	blocks        []block
 	scratch       []*scratch // of each lane
-	accepted      Count
+	accepted      engine.Count
 
 	latent, moving asm.Counter // streams of the step under way
 
@@ -44,7 +44,7 @@ type system struct {
 type block struct {
 	pass    pass
 	moves   *moveScratch
-	count   Count
+	count   engine.Count
 	penalty float64
 }
 
@@ -174,10 +174,9 @@ func (s *system) Generate(params []float32, step uint32) {
 func (s *system) Transition(step uint32) {
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
 	s.lanes.Forward(s.moveBlock)
-	s.accepted = Count{}
+	s.accepted = engine.Count{}
 	for i := range s.blocks {
-		s.accepted.Proposed += s.blocks[i].count.Proposed
-		s.accepted.Accepted += s.blocks[i].count.Accepted
+		s.accepted.Add(s.blocks[i].count)
 	}
 }
 

@@ -4,14 +4,9 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 )
-
-// A Count says how many of a number of proposals were accepted.
-type Count struct{ Proposed, Accepted uint64 }
-
-// Rate returns the fraction accepted, 0 of none.
-func (c Count) Rate() float64 { return float64(c.Accepted) / max(1, float64(c.Proposed)) }
 
 // A transition is the Metropolis kernel of the paper's "MCMC Transition
 // Kernel": each step proposes x′ = x + σε with ε ~ N(0, I) and one of the
@@ -62,12 +57,12 @@ func (t *transition) newScratch(rows int) *moveScratch {
 // whose indices in the stream c start at first. The random numbers of a state
 // are its own, so that the same bits result however a batch is cut. It
 // allocates nothing.
-func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) Count {
+func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
 	d := t.density.dim
 	rows := len(x) / d
 	proposal, uniforms := s.proposal[:rows*d], s.uniforms[:4*rows]
 	current, next, ratio := s.current[:rows], s.next[:rows], s.ratio[:rows]
-	count := Count{Proposed: uint64(rows * steps)}
+	count := engine.Count{Proposed: uint64(rows * steps)}
 	t.density.logDensity(current, x, s.density)
 	for step := range steps {
 		at := uint64(step)<<stepShift | first

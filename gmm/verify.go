@@ -32,7 +32,7 @@ type subject struct {
 	batchDensity func(f *density, dst, x []float32, s *densityScratch)
 	acceptance   func(ratio, current, next []float32)
 	sample       func(t *Target, x []float32, c *asm.Counter, first uint64)
-	run          func(tr *transition, x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) Count
+	run          func(tr *transition, x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count
 	forward64    func(f *flow, params, z []float64) (x []float64, logVolume float64)
 	inverse      func(p *flowPass, z, x []float32, w *weights)
 	flowDensity  func(p *flowPass, dst []float64)

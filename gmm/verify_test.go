@@ -76,7 +76,7 @@ func wrongEstimator(objective string, spoil func(loss *float64, grad []float32))
 // wrongRun moves as if towards another target or by another walk.
 func wrongRun(change func(c *TargetConfig, tr *TransitionConfig)) func(*subject) {
 	return func(v *subject) {
-		v.run = func(tr *transition, x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) Count {
+		v.run = func(tr *transition, x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
 			config, moves := paperTarget(), TransitionConfig{Sigma: []float64{0.3, 1, 2}}
 			if tr.density.dim == 3 {
 				config = wideMixture()
@@ -276,8 +276,8 @@ func faults() []fault {
 				}
 			})},
 			fault{"the chain never moves", []string{"loss-elsewhere/" + objective}, func(v *subject) {
-				v.run = func(_ *transition, x []float32, steps int, _ *asm.Counter, _ uint64, _ *moveScratch) Count {
-					return Count{Proposed: uint64(len(x) * steps)}
+				v.run = func(_ *transition, x []float32, steps int, _ *asm.Counter, _ uint64, _ *moveScratch) engine.Count {
+					return engine.Count{Proposed: uint64(len(x) * steps)}
 				}
 			}},
 			fault{"the loss has the wrong sign", []string{"loss-elsewhere/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss = -*loss })},

@@ -3,10 +3,9 @@ package hybrid
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
@@ -99,13 +98,6 @@ var (
 	gradients  = []string{"surrogate", "score"}
 )
 
-func oneOf(key, value string, allowed []string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
-}
-
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
 func probability(x float64) bool { return x >= 0 && x <= 1 }
@@ -131,7 +123,7 @@ func (c *Config) Validate() error {
 	if _, err := NewTarget(c.Target.Mu); err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	if err := oneOf("transition.order", p.Order, orders); err != nil {
+	if err := conf.OneOf("transition.order", p.Order, orders); err != nil {
 		return err
 	}
 	switch {
@@ -160,7 +152,7 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and %d", i, w, maxWidth)
 		}
 	}
-	if err := oneOf("generator.head", g.Head, heads); err != nil {
+	if err := conf.OneOf("generator.head", g.Head, heads); err != nil {
 		return err
 	}
 	switch {
@@ -176,13 +168,13 @@ func (c *Config) Validate() error {
 }
 
 func (l *LossConfig) validate(modes int) error {
-	if err := oneOf("objective", l.Objective, objectives); err != nil {
+	if err := conf.OneOf("objective", l.Objective, objectives); err != nil {
 		return err
 	}
 	if err := l.Kernel.ValidateReal(); err != nil {
 		return fmt.Errorf("kernel.%w", err)
 	}
-	if err := oneOf("gradient", l.Gradient, gradients); err != nil {
+	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
 		return err
 	}
 	if l.Objective == "discriminator" {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 )
 
 // A move is one of the proposals of the transition kernel.
@@ -21,27 +22,18 @@ var moveNames = [moves]string{walk: "walk", flip: "flip", teleport: "teleport"}
 // String returns "walk", "flip" or "teleport".
 func (m move) String() string { return moveNames[m] }
 
-// A Count says how many of the proposals of one move were accepted.
-type Count struct{ Proposed, Accepted uint64 }
-
-// Rate returns the fraction accepted, 0 of none.
-func (c Count) Rate() float64 { return float64(c.Accepted) / max(1, float64(c.Proposed)) }
-
 // moveCounts counts proposals by move.
-type moveCounts [moves]Count
+type moveCounts [moves]engine.Count
 
 func (c *moveCounts) add(d *moveCounts) {
 	for m := range c {
-		c[m].Proposed += d[m].Proposed
-		c[m].Accepted += d[m].Accepted
+		c[m].Add(d[m])
 	}
 }
 
-func (c *moveCounts) total() Count {
-	var sum Count
+func (c *moveCounts) total() (sum engine.Count) {
 	for _, m := range c {
-		sum.Proposed += m.Proposed
-		sum.Accepted += m.Accepted
+		sum.Add(m)
 	}
 	return sum
 }

@@ -84,7 +84,7 @@ func TestTransitionAcceptance(t *testing.T) {
 	}
 	rate := counts[teleport].Rate()
 	require.InDelta(t, want, rate, 6*math.Sqrt(want*(1-want)/(n/2)))
-	require.Zero(t, Count{}.Rate())
+	require.Zero(t, (&moveCounts{}).total().Rate())
 	require.Equal(t, "walk flip teleport", fmt.Sprint(walk, " ", flip, " ", teleport))
 }
 

@@ -2,7 +2,6 @@ package hybrid
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -27,7 +26,7 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 	c.Order = "paper-order"
 	ordered := newTransition(target, c)
 
-	checks := []func() ([]engine.Check, error){
+	return engine.RunChecks(ctx, emit,
 		func() ([]engine.Check, error) { return checkTarget(target), nil },
 		func() ([]engine.Check, error) { return checkDetailedBalance(random), nil },
 		func() ([]engine.Check, error) {
@@ -41,30 +40,7 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 		func() ([]engine.Check, error) { return checkWitness(random, workers, (*kfd.Mixed).Fit) },
 		func() ([]engine.Check, error) { return checkBackward(workers, (*system).Backward) },
 		func() ([]engine.Check, error) { return checkPopulationLoss(ctx, random, ordered, 200, workers) },
-	}
-	for _, check := range checks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		results, err := check()
-		if err != nil {
-			return err
-		}
-		for _, r := range results {
-			emit(r)
-		}
-	}
-	return nil
-}
-
-// atMost is the outcome of a check whose value must not exceed a bound.
-func atMost(name string, value, bound float64, detail string) engine.Check {
-	return engine.Check{Name: name, OK: value <= bound, Value: value, Bound: bound, Detail: detail}
-}
-
-// atLeast is the outcome of a check whose value must exceed a bound.
-func atLeast(name string, value, bound float64, detail string) engine.Check {
-	return engine.Check{Name: name, OK: value >= bound, Value: value, Bound: bound, Detail: detail}
+	)
 }
 
 // checkTarget compares the trapezoidal rule with the Gauss–Legendre rule of the
@@ -93,9 +69,9 @@ func checkTarget(target *Target) []engine.Check {
 		}
 	}
 	return []engine.Check{
-		atMost("normalising_constants", rules, 1e-12, "Z by two quadrature rules, relative"),
-		atMost("known_moments", digits, 2e-12, "ln Z, ⟨|x|⟩ and ⟨x²⟩ for μ = 1, 9, 25 against known digits"),
-		atMost("quantiles", quantiles, 1e-12, "|F(Q(u)) − u| of the modes and of their mixture"),
+		engine.AtMost("normalising_constants", rules, 1e-12, "Z by two quadrature rules, relative"),
+		engine.AtMost("known_moments", digits, 2e-12, "ln Z, ⟨|x|⟩ and ⟨x²⟩ for μ = 1, 9, 25 against known digits"),
+		engine.AtMost("quantiles", quantiles, 1e-12, "|F(Q(u)) − u| of the modes and of their mixture"),
 	}
 }
 
@@ -132,8 +108,8 @@ func checkDetailedBalance(t *transition) []engine.Check {
 	}
 	var all []engine.Check
 	for kind, w := range worst {
-		all = append(all, atMost("detailed_balance_"+move(kind).String(), w, 1e-9,
-			fmt.Sprintf("largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs)))
+		all = append(all, engine.AtMost("detailed_balance_"+move(kind).String(), w, 1e-9,
+			"largest difference of the logarithms of both sides on %d pairs of states of each two modes", pairs))
 	}
 	return all
 }
@@ -205,8 +181,8 @@ func checkInvariance(name string, t *transition) engine.Check {
 	for _, v := range count {
 		chi += (v - want) * (v - want) / want
 	}
-	return atMost("invariance_"+name, chi, quantileChiSquare(float64(len(count)-1)),
-		fmt.Sprintf("χ² of %d moved exact samples on %d cells, level 1e-9", n, len(count)))
+	return engine.AtMost("invariance_"+name, chi, quantileChiSquare(float64(len(count)-1)),
+		"χ² of %d moved exact samples on %d cells, level 1e-9", n, len(count))
 }
 
 // checkLongRun starts independent chains in the right well of the first mode
@@ -245,8 +221,8 @@ func checkLongRun(t *transition, steps int) engine.Check {
 		deviates(abs, square, in, t.target.Well(mode).MeanAbs())
 		deviates(square, fourth, in, t.target.Well(mode).MeanSquare())
 	}
-	return atMost("long_run_moments", worst, 6,
-		fmt.Sprintf("largest deviation of P(k), P(x>0|k), ⟨|x|⟩ and ⟨x²⟩ in standard errors, %d chains of %d steps from one point", n, steps))
+	return engine.AtMost("long_run_moments", worst, 6,
+		"largest deviation of P(k), P(x>0|k), ⟨|x|⟩ and ⟨x²⟩ in standard errors, %d chains of %d steps from one point", n, steps)
 }
 
 // checkReversible counts how many exact samples move from cell to cell and
@@ -273,11 +249,11 @@ func checkReversible(name string, t *transition, reversible bool) engine.Check {
 	}
 	bound := quantileChiSquare(pairs)
 	if reversible {
-		return atMost("reversible_"+name, chi, bound,
-			fmt.Sprintf("χ² of the flows between %.0f pairs of cells, level 1e-9", pairs))
+		return engine.AtMost("reversible_"+name, chi, bound,
+			"χ² of the flows between %.0f pairs of cells, level 1e-9", pairs)
 	}
-	return atLeast("not_reversible_"+name, chi, bound,
-		fmt.Sprintf("χ² of the flows between %.0f pairs of cells must exceed the level 1e-9: this order of moves is not reversible", pairs))
+	return engine.AtLeast("not_reversible_"+name, chi, bound,
+		"χ² of the flows between %.0f pairs of cells must exceed the level 1e-9: this order of moves is not reversible", pairs)
 }
 
 // A lossGradient is mmd.Mixed's method, or what stands in for it.
@@ -335,9 +311,9 @@ func checkLoss(workers *pool.Pool, loss lossGradient, plain naiveGradient) ([]en
 		}
 	}
 	return []engine.Check{
-		atMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"),
-		atMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"),
-		atMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"),
+		engine.AtMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"),
+		engine.AtMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"),
+		engine.AtMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"),
 	}, nil
 }
 

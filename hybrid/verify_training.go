@@ -2,7 +2,6 @@ package hybrid
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/asm"
@@ -44,7 +43,7 @@ func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []f
 			numerical = append(numerical, centralDifference(&params64[i], 1e-7, func() float64 { return s.surrogate(params64) }))
 			analytic = append(analytic, float64(grad[i]))
 		}
-		all = append(all, atMost("backward_"+objective+"_"+gradient+"_"+head, relativeError(analytic, numerical), 1e-4,
+		all = append(all, engine.AtMost("backward_"+objective+"_"+gradient+"_"+head, relativeError(analytic, numerical), 1e-4,
 			"gradient of one step by the parameters against central differences, relative to the norm"))
 	}
 	return all, nil
@@ -122,9 +121,9 @@ func checkWitness(random *transition, workers *pool.Pool, fit func(m *kfd.Mixed,
 		}
 	}
 	return []engine.Check{
-		atMost("kfd_loss_against_naive", math.Abs(loss-want)/math.Abs(want), 1e-3, "loss of the least-squares witness against a general solver in float64, relative"),
-		atMost("kfd_witness_against_naive", relativeError(widen(value), values), 1e-3, "the witness in every mode likewise, relative to the norm"),
-		atMost("kfd_slope_against_differences", relativeError(widen(slope), slopes), 1e-3, "its slope against central differences likewise"),
+		engine.AtMost("kfd_loss_against_naive", math.Abs(loss-want)/math.Abs(want), 1e-3, "loss of the least-squares witness against a general solver in float64, relative"),
+		engine.AtMost("kfd_witness_against_naive", relativeError(widen(value), values), 1e-3, "the witness in every mode likewise, relative to the norm"),
+		engine.AtMost("kfd_slope_against_differences", relativeError(widen(slope), slopes), 1e-3, "its slope against central differences likewise"),
 	}, nil
 }
 
@@ -154,11 +153,11 @@ func checkPopulationLoss(ctx context.Context, random, ordered *transition, batch
 		}
 		name := "population_loss_" + order.name
 		if order.name == "random" {
-			all = append(all, atMost(name, math.Abs(mean)/se, 6,
-				fmt.Sprintf("U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean, se, batches)))
+			all = append(all, engine.AtMost(name, math.Abs(mean)/se, 6,
+				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean, se, batches))
 		} else {
-			all = append(all, atLeast(name, mean/se, 6,
-				fmt.Sprintf("the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean, se)))
+			all = append(all, engine.AtLeast(name, mean/se, 6,
+				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean, se))
 		}
 		fit, err := kfd.NewMixed(n, modes, kfd.Features{Number: 16, Scale: 0.2, Range: 3}, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, workers)
 		if err != nil {
@@ -167,8 +166,8 @@ func checkPopulationLoss(ctx context.Context, random, ordered *transition, batch
 		if mean, se, err = populationLoss(ctx, order.t, batches, n, fit.Fit); err != nil {
 			return nil, err
 		}
-		all = append(all, atMost("kfd_"+name, math.Abs(mean)/se, 6,
-			fmt.Sprintf("loss of the least-squares witness likewise, %.2e ± %.1e; it is zero wherever the target is invariant", mean, se)))
+		all = append(all, engine.AtMost("kfd_"+name, math.Abs(mean)/se, 6,
+			"loss of the least-squares witness likewise, %.2e ± %.1e; it is zero wherever the target is invariant", mean, se))
 	}
 	return all, nil
 }

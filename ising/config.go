@@ -3,11 +3,10 @@ package ising
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/conf"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
@@ -125,13 +124,6 @@ var (
 	units      = []string{"absolute", "spread"}
 )
 
-func oneOf(key, value string, allowed []string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
-}
-
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -173,22 +165,22 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and 1024", i, w)
 		}
 	}
-	if err := oneOf("transition.proposal", p.Proposal, proposals); err != nil {
+	if err := conf.OneOf("transition.proposal", p.Proposal, proposals); err != nil {
 		return err
 	}
 	if _, err := c.proposal(); err != nil {
 		return fmt.Errorf("transition.global_flip: %w", err)
 	}
-	if err := oneOf("generator.head", g.Head, heads); err != nil {
+	if err := conf.OneOf("generator.head", g.Head, heads); err != nil {
 		return err
 	}
-	if err := oneOf("generator.width_unit", g.WidthUnit, units); err != nil {
+	if err := conf.OneOf("generator.width_unit", g.WidthUnit, units); err != nil {
 		return err
 	}
 	if g.Head == "bernoulli" && (g.Width != 1 || g.FinalWidth != 1 || g.WidthUnit != "absolute") {
 		return fmt.Errorf("generator.width: a bernoulli head has no width of its own; leave width and final_width at 1 and width_unit at absolute")
 	}
-	if err := oneOf("loss.gradient", c.Loss.Gradient, gradients); err != nil {
+	if err := conf.OneOf("loss.gradient", c.Loss.Gradient, gradients); err != nil {
 		return err
 	}
 	if err := c.Loss.Kernel.Validate(); err != nil {
@@ -200,13 +192,13 @@ func (c *Config) Validate() error {
 // validateEstimator refuses choices that do not go together, with the reason.
 func (c *Config) validateEstimator() error {
 	l, g := &c.Loss, &c.Generator
-	if err := oneOf("loss.objective", l.Objective, objectives); err != nil {
+	if err := conf.OneOf("loss.objective", l.Objective, objectives); err != nil {
 		return err
 	}
-	if err := oneOf("loss.average", l.Average, averages); err != nil {
+	if err := conf.OneOf("loss.average", l.Average, averages); err != nil {
 		return err
 	}
-	if err := oneOf("generator.symmetry", g.Symmetry, symmetries); err != nil {
+	if err := conf.OneOf("generator.symmetry", g.Symmetry, symmetries); err != nil {
 		return err
 	}
 	exact := l.Average == "exact"
@@ -254,7 +246,7 @@ func (c *Config) validateEstimator() error {
 		}
 	}
 	if l.Objective == "kfd" {
-		if err := oneOf("loss.witness.features", l.Witness.Features, features); err != nil {
+		if err := conf.OneOf("loss.witness.features", l.Witness.Features, features); err != nil {
 			return err
 		}
 		if err := c.validateInvariant(); err != nil {
