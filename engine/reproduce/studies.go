@@ -30,7 +30,7 @@ var Studies = []Study{
 	{
 		Name: "ablations-ising", Title: "Ising model, L = 3, β = 0.5: what the least-squares witness needs",
 		System: "ising", Preset: "best",
-		Assignments: []string{"target.beta=0.5", "training.steps=1000", "training.batch=1024"},
+		Assignments: []string{"target.beta=0.5", "training.steps=800", "training.batch=1024"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
@@ -44,18 +44,16 @@ var Studies = []Study{
 				"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"}},
 			{Label: "MMD instead", Assignments: []string{"loss.objective=mmd"}},
 			{Label: "all of it, z2", Assignments: []string{"generator.symmetry=z2"}},
-			{Label: "no cross-fitting, z2", Assignments: []string{"generator.symmetry=z2", "loss.witness.own_half=true"}},
 			{Label: "MMD instead, z2", Assignments: []string{"generator.symmetry=z2", "loss.objective=mmd"}},
 		},
 	},
 	{
 		Name: "ablations-gmm", Title: "Gaussian mixture: what the best recipe needs",
-		System: "gmm", Preset: "best", Assignments: []string{"training.steps=1500"},
+		System: "gmm", Preset: "best", Assignments: []string{"training.steps=1000"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
-			{Label: "ridge 1e-2", Assignments: []string{"loss.witness.ridge=1e-2"}},
 			{Label: "σ_prop = 0.1", Assignments: []string{"transition.sigma=[0.1]"}},
 			{Label: "MMD, sharp IMQ, U", Assignments: []string{"loss.objective=reversibility", "loss.statistic=U",
 				`loss.kernel={"bandwidths":[],"imq":[{"c":0.2,"beta":1.5,"weight":1}]}`}},
@@ -64,7 +62,7 @@ var Studies = []Study{
 	},
 	{
 		Name: "ablations-hybrid", Title: "Double wells: what the best recipe needs",
-		System: "hybrid", Preset: "quick", Assignments: []string{"training.steps=1500"},
+		System: "hybrid", Preset: "quick", Assignments: []string{"training.steps=1200"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "V-statistic", Assignments: []string{"loss.statistic=V"}},
@@ -89,6 +87,19 @@ var Studies = []Study{
 			{Label: "consensus", Assignments: []string{"training.method=consensus", "training.steps=400",
 				"training.consensus.particles=32", "training.consensus.spread=0.5"}},
 			{Label: "least-squares witness", Assignments: []string{"loss.objective=kfd"}},
+		},
+	},
+	{
+		Name: "paper-method", Title: "Ising model, L = 3: the paper's method with other choices of what it leaves open",
+		System: "ising", Preset: "paper",
+		Assignments: []string{"training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",
+			"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"},
+		Variants: []Variant{
+			{Label: "β = 0.2, mixture, m = 10, σ = 1.5, longer", Assignments: []string{"target.beta=0.2", "transition.proposal=mixture",
+				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=9000", "training.schedule.milestones=[2000,5000,8000]"}},
+			{Label: "β = 0.5, mixture, m = 10, σ = 1.5", Assignments: []string{"target.beta=0.5", "transition.proposal=mixture",
+				"transition.steps=10", "loss.kernel.bandwidths=[1.5]"}},
+			{Label: "β = 0.5, several spins, m = 1, σ = 2", Assignments: []string{"target.beta=0.5"}},
 		},
 	},
 	{
