@@ -128,245 +128,263 @@ DATA philoxConstants<>+480(SB)/4, $0x33800000
 DATA philoxConstants<>+484(SB)/4, $0x33800000
 DATA philoxConstants<>+488(SB)/4, $0x33800000
 DATA philoxConstants<>+492(SB)/4, $0x33800000
-DATA philoxConstants<>+496(SB)/4, $0x3f000000
-DATA philoxConstants<>+500(SB)/4, $0x2f800000
-DATA philoxConstants<>+504(SB)/4, $0x3f800000
+DATA philoxConstants<>+496(SB)/4, $0x2e800000
+DATA philoxConstants<>+500(SB)/4, $0x2f000000
+DATA philoxConstants<>+504(SB)/4, $0x402aaaab
 DATA philoxConstants<>+508(SB)/4, $0x3faaaaab
 DATA philoxConstants<>+512(SB)/4, $0x7f800000
-DATA philoxConstants<>+516(SB)/4, $0x7f000000
-DATA philoxConstants<>+520(SB)/4, $0xbddda44f
-DATA philoxConstants<>+524(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+528(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+532(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+536(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+540(SB)/4, $0x3effee39
-DATA philoxConstants<>+544(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+548(SB)/4, $0x3f80000b
-DATA philoxConstants<>+552(SB)/4, $0xc0000000
-DATA philoxConstants<>+556(SB)/4, $0xbfb17218
-DATA philoxConstants<>+560(SB)/4, $0x20000000
-DATA philoxConstants<>+564(SB)/4, $0x60000000
-DATA philoxConstants<>+568(SB)/4, $0x30000000
-DATA philoxConstants<>+572(SB)/4, $0xb816cddc
-DATA philoxConstants<>+576(SB)/4, $0x3b232f63
-DATA philoxConstants<>+580(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+584(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+588(SB)/4, $0xb9a72f6b
-DATA philoxConstants<>+592(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+596(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+600(SB)/4, $0x40000000
-DATA philoxConstants<>+604(SB)/4, $0x80000000
-DATA philoxConstants<>+608(SB)/4, $0x00000000
-DATA philoxConstants<>+612(SB)/4, $0x00000010
-DATA philoxConstants<>+616(SB)/4, $0x00000001
-DATA philoxConstants<>+620(SB)/4, $0x00000011
-DATA philoxConstants<>+624(SB)/4, $0x00000002
-DATA philoxConstants<>+628(SB)/4, $0x00000012
-DATA philoxConstants<>+632(SB)/4, $0x00000003
-DATA philoxConstants<>+636(SB)/4, $0x00000013
-DATA philoxConstants<>+640(SB)/4, $0x00000004
-DATA philoxConstants<>+644(SB)/4, $0x00000014
-DATA philoxConstants<>+648(SB)/4, $0x00000005
-DATA philoxConstants<>+652(SB)/4, $0x00000015
-DATA philoxConstants<>+656(SB)/4, $0x00000006
-DATA philoxConstants<>+660(SB)/4, $0x00000016
-DATA philoxConstants<>+664(SB)/4, $0x00000007
-DATA philoxConstants<>+668(SB)/4, $0x00000017
-DATA philoxConstants<>+672(SB)/4, $0x00000008
-DATA philoxConstants<>+676(SB)/4, $0x00000018
-DATA philoxConstants<>+680(SB)/4, $0x00000009
-DATA philoxConstants<>+684(SB)/4, $0x00000019
-DATA philoxConstants<>+688(SB)/4, $0x0000000a
-DATA philoxConstants<>+692(SB)/4, $0x0000001a
-DATA philoxConstants<>+696(SB)/4, $0x0000000b
-DATA philoxConstants<>+700(SB)/4, $0x0000001b
-DATA philoxConstants<>+704(SB)/4, $0x0000000c
-DATA philoxConstants<>+708(SB)/4, $0x0000001c
-DATA philoxConstants<>+712(SB)/4, $0x0000000d
-DATA philoxConstants<>+716(SB)/4, $0x0000001d
-DATA philoxConstants<>+720(SB)/4, $0x0000000e
-DATA philoxConstants<>+724(SB)/4, $0x0000001e
-DATA philoxConstants<>+728(SB)/4, $0x0000000f
-DATA philoxConstants<>+732(SB)/4, $0x0000001f
-DATA philoxConstants<>+736(SB)/4, $0x3f000000
-DATA philoxConstants<>+740(SB)/4, $0x3f000000
-DATA philoxConstants<>+744(SB)/4, $0x3f000000
-DATA philoxConstants<>+748(SB)/4, $0x3f000000
-DATA philoxConstants<>+752(SB)/4, $0x3f000000
-DATA philoxConstants<>+756(SB)/4, $0x3f000000
-DATA philoxConstants<>+760(SB)/4, $0x3f000000
-DATA philoxConstants<>+764(SB)/4, $0x3f000000
-DATA philoxConstants<>+768(SB)/4, $0x2f800000
-DATA philoxConstants<>+772(SB)/4, $0x2f800000
-DATA philoxConstants<>+776(SB)/4, $0x2f800000
-DATA philoxConstants<>+780(SB)/4, $0x2f800000
-DATA philoxConstants<>+784(SB)/4, $0x2f800000
-DATA philoxConstants<>+788(SB)/4, $0x2f800000
-DATA philoxConstants<>+792(SB)/4, $0x2f800000
-DATA philoxConstants<>+796(SB)/4, $0x2f800000
-DATA philoxConstants<>+800(SB)/4, $0x3f800000
-DATA philoxConstants<>+804(SB)/4, $0x3f800000
-DATA philoxConstants<>+808(SB)/4, $0x3f800000
-DATA philoxConstants<>+812(SB)/4, $0x3f800000
-DATA philoxConstants<>+816(SB)/4, $0x3f800000
-DATA philoxConstants<>+820(SB)/4, $0x3f800000
-DATA philoxConstants<>+824(SB)/4, $0x3f800000
-DATA philoxConstants<>+828(SB)/4, $0x3f800000
-DATA philoxConstants<>+832(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+836(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+840(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+844(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+848(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+852(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+856(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+860(SB)/4, $0x3faaaaab
-DATA philoxConstants<>+864(SB)/4, $0x0000007f
-DATA philoxConstants<>+868(SB)/4, $0x0000007f
+DATA philoxConstants<>+516(SB)/4, $0xbf800000
+DATA philoxConstants<>+520(SB)/4, $0x3f000000
+DATA philoxConstants<>+524(SB)/4, $0xbddda44f
+DATA philoxConstants<>+528(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+532(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+536(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+540(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+544(SB)/4, $0x3effee39
+DATA philoxConstants<>+548(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+552(SB)/4, $0x3f80000b
+DATA philoxConstants<>+556(SB)/4, $0xc0000000
+DATA philoxConstants<>+560(SB)/4, $0xbfb17218
+DATA philoxConstants<>+564(SB)/4, $0x20000000
+DATA philoxConstants<>+568(SB)/4, $0x60000000
+DATA philoxConstants<>+572(SB)/4, $0x30000000
+DATA philoxConstants<>+576(SB)/4, $0xb816cddc
+DATA philoxConstants<>+580(SB)/4, $0x3b232f63
+DATA philoxConstants<>+584(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+588(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+592(SB)/4, $0xb9a72f6b
+DATA philoxConstants<>+596(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+600(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+604(SB)/4, $0x3f800000
+DATA philoxConstants<>+608(SB)/4, $0x40000000
+DATA philoxConstants<>+612(SB)/4, $0x80000000
+DATA philoxConstants<>+616(SB)/4, $0x00000000
+DATA philoxConstants<>+620(SB)/4, $0x00000010
+DATA philoxConstants<>+624(SB)/4, $0x00000001
+DATA philoxConstants<>+628(SB)/4, $0x00000011
+DATA philoxConstants<>+632(SB)/4, $0x00000002
+DATA philoxConstants<>+636(SB)/4, $0x00000012
+DATA philoxConstants<>+640(SB)/4, $0x00000003
+DATA philoxConstants<>+644(SB)/4, $0x00000013
+DATA philoxConstants<>+648(SB)/4, $0x00000004
+DATA philoxConstants<>+652(SB)/4, $0x00000014
+DATA philoxConstants<>+656(SB)/4, $0x00000005
+DATA philoxConstants<>+660(SB)/4, $0x00000015
+DATA philoxConstants<>+664(SB)/4, $0x00000006
+DATA philoxConstants<>+668(SB)/4, $0x00000016
+DATA philoxConstants<>+672(SB)/4, $0x00000007
+DATA philoxConstants<>+676(SB)/4, $0x00000017
+DATA philoxConstants<>+680(SB)/4, $0x00000008
+DATA philoxConstants<>+684(SB)/4, $0x00000018
+DATA philoxConstants<>+688(SB)/4, $0x00000009
+DATA philoxConstants<>+692(SB)/4, $0x00000019
+DATA philoxConstants<>+696(SB)/4, $0x0000000a
+DATA philoxConstants<>+700(SB)/4, $0x0000001a
+DATA philoxConstants<>+704(SB)/4, $0x0000000b
+DATA philoxConstants<>+708(SB)/4, $0x0000001b
+DATA philoxConstants<>+712(SB)/4, $0x0000000c
+DATA philoxConstants<>+716(SB)/4, $0x0000001c
+DATA philoxConstants<>+720(SB)/4, $0x0000000d
+DATA philoxConstants<>+724(SB)/4, $0x0000001d
+DATA philoxConstants<>+728(SB)/4, $0x0000000e
+DATA philoxConstants<>+732(SB)/4, $0x0000001e
+DATA philoxConstants<>+736(SB)/4, $0x0000000f
+DATA philoxConstants<>+740(SB)/4, $0x0000001f
+DATA philoxConstants<>+744(SB)/4, $0x2f000000
+DATA philoxConstants<>+748(SB)/4, $0x2f000000
+DATA philoxConstants<>+752(SB)/4, $0x2f000000
+DATA philoxConstants<>+756(SB)/4, $0x2f000000
+DATA philoxConstants<>+760(SB)/4, $0x2f000000
+DATA philoxConstants<>+764(SB)/4, $0x2f000000
+DATA philoxConstants<>+768(SB)/4, $0x2f000000
+DATA philoxConstants<>+772(SB)/4, $0x2f000000
+DATA philoxConstants<>+776(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+780(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+784(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+788(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+792(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+796(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+800(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+804(SB)/4, $0x3faaaaab
+DATA philoxConstants<>+808(SB)/4, $0x402aaaab
+DATA philoxConstants<>+812(SB)/4, $0x402aaaab
+DATA philoxConstants<>+816(SB)/4, $0x402aaaab
+DATA philoxConstants<>+820(SB)/4, $0x402aaaab
+DATA philoxConstants<>+824(SB)/4, $0x402aaaab
+DATA philoxConstants<>+828(SB)/4, $0x402aaaab
+DATA philoxConstants<>+832(SB)/4, $0x402aaaab
+DATA philoxConstants<>+836(SB)/4, $0x402aaaab
+DATA philoxConstants<>+840(SB)/4, $0x7f800000
+DATA philoxConstants<>+844(SB)/4, $0x7f800000
+DATA philoxConstants<>+848(SB)/4, $0x7f800000
+DATA philoxConstants<>+852(SB)/4, $0x7f800000
+DATA philoxConstants<>+856(SB)/4, $0x7f800000
+DATA philoxConstants<>+860(SB)/4, $0x7f800000
+DATA philoxConstants<>+864(SB)/4, $0x7f800000
+DATA philoxConstants<>+868(SB)/4, $0x7f800000
 DATA philoxConstants<>+872(SB)/4, $0x0000007f
 DATA philoxConstants<>+876(SB)/4, $0x0000007f
 DATA philoxConstants<>+880(SB)/4, $0x0000007f
 DATA philoxConstants<>+884(SB)/4, $0x0000007f
 DATA philoxConstants<>+888(SB)/4, $0x0000007f
 DATA philoxConstants<>+892(SB)/4, $0x0000007f
-DATA philoxConstants<>+896(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+900(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+904(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+908(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+912(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+916(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+920(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+924(SB)/4, $0x3e7754ca
-DATA philoxConstants<>+928(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+932(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+936(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+940(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+944(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+948(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+952(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+956(SB)/4, $0xbe998b2b
-DATA philoxConstants<>+960(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+964(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+968(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+972(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+976(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+980(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+984(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+988(SB)/4, $0x3eac47ec
-DATA philoxConstants<>+992(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+996(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1000(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1004(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1008(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1012(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1016(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1020(SB)/4, $0xbecc8da8
-DATA philoxConstants<>+1024(SB)/4, $0x3effee39
-DATA philoxConstants<>+1028(SB)/4, $0x3effee39
-DATA philoxConstants<>+1032(SB)/4, $0x3effee39
-DATA philoxConstants<>+1036(SB)/4, $0x3effee39
-DATA philoxConstants<>+1040(SB)/4, $0x3effee39
-DATA philoxConstants<>+1044(SB)/4, $0x3effee39
-DATA philoxConstants<>+1048(SB)/4, $0x3effee39
-DATA philoxConstants<>+1052(SB)/4, $0x3effee39
-DATA philoxConstants<>+1056(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1060(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1064(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1068(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1072(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1076(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1080(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1084(SB)/4, $0xbf2aab02
-DATA philoxConstants<>+1088(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1092(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1096(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1100(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1104(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1108(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1112(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1116(SB)/4, $0x3f80000b
-DATA philoxConstants<>+1120(SB)/4, $0xc0000000
-DATA philoxConstants<>+1124(SB)/4, $0xc0000000
-DATA philoxConstants<>+1128(SB)/4, $0xc0000000
-DATA philoxConstants<>+1132(SB)/4, $0xc0000000
-DATA philoxConstants<>+1136(SB)/4, $0xc0000000
-DATA philoxConstants<>+1140(SB)/4, $0xc0000000
-DATA philoxConstants<>+1144(SB)/4, $0xc0000000
-DATA philoxConstants<>+1148(SB)/4, $0xc0000000
-DATA philoxConstants<>+1152(SB)/4, $0x20000000
-DATA philoxConstants<>+1156(SB)/4, $0x20000000
-DATA philoxConstants<>+1160(SB)/4, $0x20000000
-DATA philoxConstants<>+1164(SB)/4, $0x20000000
-DATA philoxConstants<>+1168(SB)/4, $0x20000000
-DATA philoxConstants<>+1172(SB)/4, $0x20000000
-DATA philoxConstants<>+1176(SB)/4, $0x20000000
-DATA philoxConstants<>+1180(SB)/4, $0x20000000
-DATA philoxConstants<>+1184(SB)/4, $0x60000000
-DATA philoxConstants<>+1188(SB)/4, $0x60000000
-DATA philoxConstants<>+1192(SB)/4, $0x60000000
-DATA philoxConstants<>+1196(SB)/4, $0x60000000
-DATA philoxConstants<>+1200(SB)/4, $0x60000000
-DATA philoxConstants<>+1204(SB)/4, $0x60000000
-DATA philoxConstants<>+1208(SB)/4, $0x60000000
-DATA philoxConstants<>+1212(SB)/4, $0x60000000
-DATA philoxConstants<>+1216(SB)/4, $0x30000000
-DATA philoxConstants<>+1220(SB)/4, $0x30000000
-DATA philoxConstants<>+1224(SB)/4, $0x30000000
-DATA philoxConstants<>+1228(SB)/4, $0x30000000
-DATA philoxConstants<>+1232(SB)/4, $0x30000000
-DATA philoxConstants<>+1236(SB)/4, $0x30000000
-DATA philoxConstants<>+1240(SB)/4, $0x30000000
-DATA philoxConstants<>+1244(SB)/4, $0x30000000
-DATA philoxConstants<>+1248(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1252(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1256(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1260(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1264(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1268(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1272(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1276(SB)/4, $0x3b232f63
-DATA philoxConstants<>+1280(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1284(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1288(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1292(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1296(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1300(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1304(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1308(SB)/4, $0xbda55ddd
-DATA philoxConstants<>+1312(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1316(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1320(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1324(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1328(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1332(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1336(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1340(SB)/4, $0x3f490fdb
-DATA philoxConstants<>+1344(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1348(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1352(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1356(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1360(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1364(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1368(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1372(SB)/4, $0x3c81d7ae
-DATA philoxConstants<>+1376(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1380(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1384(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1388(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1392(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1396(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1400(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1404(SB)/4, $0xbe9de9c9
-DATA philoxConstants<>+1408(SB)/4, $0x80000000
-DATA philoxConstants<>+1412(SB)/4, $0x80000000
-DATA philoxConstants<>+1416(SB)/4, $0x80000000
-DATA philoxConstants<>+1420(SB)/4, $0x80000000
-DATA philoxConstants<>+1424(SB)/4, $0x80000000
-DATA philoxConstants<>+1428(SB)/4, $0x80000000
-DATA philoxConstants<>+1432(SB)/4, $0x80000000
-DATA philoxConstants<>+1436(SB)/4, $0x80000000
-GLOBL philoxConstants<>(SB), RODATA|NOPTR, $1440
+DATA philoxConstants<>+896(SB)/4, $0x0000007f
+DATA philoxConstants<>+900(SB)/4, $0x0000007f
+DATA philoxConstants<>+904(SB)/4, $0x3f000000
+DATA philoxConstants<>+908(SB)/4, $0x3f000000
+DATA philoxConstants<>+912(SB)/4, $0x3f000000
+DATA philoxConstants<>+916(SB)/4, $0x3f000000
+DATA philoxConstants<>+920(SB)/4, $0x3f000000
+DATA philoxConstants<>+924(SB)/4, $0x3f000000
+DATA philoxConstants<>+928(SB)/4, $0x3f000000
+DATA philoxConstants<>+932(SB)/4, $0x3f000000
+DATA philoxConstants<>+936(SB)/4, $0x3f800000
+DATA philoxConstants<>+940(SB)/4, $0x3f800000
+DATA philoxConstants<>+944(SB)/4, $0x3f800000
+DATA philoxConstants<>+948(SB)/4, $0x3f800000
+DATA philoxConstants<>+952(SB)/4, $0x3f800000
+DATA philoxConstants<>+956(SB)/4, $0x3f800000
+DATA philoxConstants<>+960(SB)/4, $0x3f800000
+DATA philoxConstants<>+964(SB)/4, $0x3f800000
+DATA philoxConstants<>+968(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+972(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+976(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+980(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+984(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+988(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+992(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+996(SB)/4, $0x3e7754ca
+DATA philoxConstants<>+1000(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1004(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1008(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1012(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1016(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1020(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1024(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1028(SB)/4, $0xbe998b2b
+DATA philoxConstants<>+1032(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1036(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1040(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1044(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1048(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1052(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1056(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1060(SB)/4, $0x3eac47ec
+DATA philoxConstants<>+1064(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1068(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1072(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1076(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1080(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1084(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1088(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1092(SB)/4, $0xbecc8da8
+DATA philoxConstants<>+1096(SB)/4, $0x3effee39
+DATA philoxConstants<>+1100(SB)/4, $0x3effee39
+DATA philoxConstants<>+1104(SB)/4, $0x3effee39
+DATA philoxConstants<>+1108(SB)/4, $0x3effee39
+DATA philoxConstants<>+1112(SB)/4, $0x3effee39
+DATA philoxConstants<>+1116(SB)/4, $0x3effee39
+DATA philoxConstants<>+1120(SB)/4, $0x3effee39
+DATA philoxConstants<>+1124(SB)/4, $0x3effee39
+DATA philoxConstants<>+1128(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1132(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1136(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1140(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1144(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1148(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1152(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1156(SB)/4, $0xbf2aab02
+DATA philoxConstants<>+1160(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1164(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1168(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1172(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1176(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1180(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1184(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1188(SB)/4, $0x3f80000b
+DATA philoxConstants<>+1192(SB)/4, $0xc0000000
+DATA philoxConstants<>+1196(SB)/4, $0xc0000000
+DATA philoxConstants<>+1200(SB)/4, $0xc0000000
+DATA philoxConstants<>+1204(SB)/4, $0xc0000000
+DATA philoxConstants<>+1208(SB)/4, $0xc0000000
+DATA philoxConstants<>+1212(SB)/4, $0xc0000000
+DATA philoxConstants<>+1216(SB)/4, $0xc0000000
+DATA philoxConstants<>+1220(SB)/4, $0xc0000000
+DATA philoxConstants<>+1224(SB)/4, $0x20000000
+DATA philoxConstants<>+1228(SB)/4, $0x20000000
+DATA philoxConstants<>+1232(SB)/4, $0x20000000
+DATA philoxConstants<>+1236(SB)/4, $0x20000000
+DATA philoxConstants<>+1240(SB)/4, $0x20000000
+DATA philoxConstants<>+1244(SB)/4, $0x20000000
+DATA philoxConstants<>+1248(SB)/4, $0x20000000
+DATA philoxConstants<>+1252(SB)/4, $0x20000000
+DATA philoxConstants<>+1256(SB)/4, $0x60000000
+DATA philoxConstants<>+1260(SB)/4, $0x60000000
+DATA philoxConstants<>+1264(SB)/4, $0x60000000
+DATA philoxConstants<>+1268(SB)/4, $0x60000000
+DATA philoxConstants<>+1272(SB)/4, $0x60000000
+DATA philoxConstants<>+1276(SB)/4, $0x60000000
+DATA philoxConstants<>+1280(SB)/4, $0x60000000
+DATA philoxConstants<>+1284(SB)/4, $0x60000000
+DATA philoxConstants<>+1288(SB)/4, $0x30000000
+DATA philoxConstants<>+1292(SB)/4, $0x30000000
+DATA philoxConstants<>+1296(SB)/4, $0x30000000
+DATA philoxConstants<>+1300(SB)/4, $0x30000000
+DATA philoxConstants<>+1304(SB)/4, $0x30000000
+DATA philoxConstants<>+1308(SB)/4, $0x30000000
+DATA philoxConstants<>+1312(SB)/4, $0x30000000
+DATA philoxConstants<>+1316(SB)/4, $0x30000000
+DATA philoxConstants<>+1320(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1324(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1328(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1332(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1336(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1340(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1344(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1348(SB)/4, $0x3b232f63
+DATA philoxConstants<>+1352(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1356(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1360(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1364(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1368(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1372(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1376(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1380(SB)/4, $0xbda55ddd
+DATA philoxConstants<>+1384(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1388(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1392(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1396(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1400(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1404(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1408(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1412(SB)/4, $0x3f490fdb
+DATA philoxConstants<>+1416(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1420(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1424(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1428(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1432(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1436(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1440(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1444(SB)/4, $0x3c81d7ae
+DATA philoxConstants<>+1448(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1452(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1456(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1460(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1464(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1468(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1472(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1476(SB)/4, $0xbe9de9c9
+DATA philoxConstants<>+1480(SB)/4, $0x80000000
+DATA philoxConstants<>+1484(SB)/4, $0x80000000
+DATA philoxConstants<>+1488(SB)/4, $0x80000000
+DATA philoxConstants<>+1492(SB)/4, $0x80000000
+DATA philoxConstants<>+1496(SB)/4, $0x80000000
+DATA philoxConstants<>+1500(SB)/4, $0x80000000
+DATA philoxConstants<>+1504(SB)/4, $0x80000000
+DATA philoxConstants<>+1508(SB)/4, $0x80000000
+GLOBL philoxConstants<>(SB), RODATA|NOPTR, $1512
 
-// func philoxBlocksAVX512(dst []uint32, first uint64, s *[22]uint32)
+// func philoxBlocksAVX512(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX512F
 TEXT ·philoxBlocksAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -385,296 +403,264 @@ group:
 	VMOVQ           DX, X4
 	VPBROADCASTQ    X4, Z4
 	VPADDQ          philoxConstants<>+136(SB), Z4, Z4
-	VPSRLQ          $0x20, Z4, Z5
-	VPBROADCASTD    80(BX), Z6
-	VPBROADCASTD    84(BX), Z7
-	VMOVQ           DX, X8
-	VPBROADCASTQ    X8, Z8
-	VPADDQ          philoxConstants<>+200(SB), Z8, Z8
-	VPSRLQ          $0x20, Z8, Z9
-	VPBROADCASTD    80(BX), Z10
-	VPBROADCASTD    84(BX), Z11
-	VMOVQ           DX, X12
-	VPBROADCASTQ    X12, Z12
-	VPADDQ          philoxConstants<>+264(SB), Z12, Z12
-	VPSRLQ          $0x20, Z12, Z13
-	VPBROADCASTD    80(BX), Z14
-	VPBROADCASTD    84(BX), Z15
-	VMOVQ           DX, X16
-	VPBROADCASTQ    X16, Z16
-	VPADDQ          philoxConstants<>+328(SB), Z16, Z16
-	VPSRLQ          $0x20, Z16, Z17
-	VPBROADCASTD    80(BX), Z18
-	VPBROADCASTD    84(BX), Z19
+	VMOVQ           DX, X5
+	VPBROADCASTQ    X5, Z5
+	VPADDQ          philoxConstants<>+200(SB), Z5, Z5
+	VMOVQ           DX, X6
+	VPBROADCASTQ    X6, Z6
+	VPADDQ          philoxConstants<>+264(SB), Z6, Z6
+	VMOVQ           DX, X7
+	VPBROADCASTQ    X7, Z7
+	VPADDQ          philoxConstants<>+328(SB), Z7, Z7
 	ADDQ            $0x20, DX
 	VPMULUDQ        Z0, Z4, Z4
-	VPMULUDQ        Z1, Z6, Z6
-	VPSRLQ          $0x20, Z6, Z21
-	VPSRLQ          $0x20, Z4, Z20
-	VPTERNLOGD.BCST $0x96, (BX), Z5, Z21
-	VPTERNLOGD.BCST $0x96, 4(BX), Z7, Z20
-	VPMULUDQ        Z0, Z8, Z8
+	VPSRLQ          $0x20, Z4, Z8
+	VPXORD.BCST     4(BX), Z8, Z8
+	VPMULUDQ        Z0, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z9
+	VPXORD.BCST     4(BX), Z9, Z9
+	VPMULUDQ        Z0, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z10
+	VPXORD.BCST     4(BX), Z10, Z10
+	VPMULUDQ        Z0, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z11
+	VPXORD.BCST     4(BX), Z11, Z11
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPXORD.BCST     8(BX), Z12, Z12
+	VPXORD.BCST     12(BX), Z4, Z4
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPXORD.BCST     8(BX), Z13, Z13
+	VPXORD.BCST     12(BX), Z5, Z5
 	VPMULUDQ        Z1, Z10, Z10
-	VPSRLQ          $0x20, Z10, Z7
-	VPSRLQ          $0x20, Z8, Z5
-	VPTERNLOGD.BCST $0x96, (BX), Z9, Z7
-	VPTERNLOGD.BCST $0x96, 4(BX), Z11, Z5
+	VPSRLQ          $0x20, Z10, Z14
+	VPXORD.BCST     8(BX), Z14, Z14
+	VPXORD.BCST     12(BX), Z6, Z6
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z15
+	VPXORD.BCST     8(BX), Z15, Z15
+	VPXORD.BCST     12(BX), Z7, Z7
 	VPMULUDQ        Z0, Z12, Z12
-	VPMULUDQ        Z1, Z14, Z14
-	VPSRLQ          $0x20, Z14, Z11
-	VPSRLQ          $0x20, Z12, Z9
-	VPTERNLOGD.BCST $0x96, (BX), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 4(BX), Z15, Z9
-	VPMULUDQ        Z0, Z16, Z16
-	VPMULUDQ        Z1, Z18, Z18
-	VPSRLQ          $0x20, Z18, Z15
-	VPSRLQ          $0x20, Z16, Z13
-	VPTERNLOGD.BCST $0x96, (BX), Z17, Z15
-	VPTERNLOGD.BCST $0x96, 4(BX), Z19, Z13
-	VPMULUDQ        Z0, Z21, Z21
-	VPMULUDQ        Z1, Z20, Z20
-	VPSRLQ          $0x20, Z20, Z19
-	VPSRLQ          $0x20, Z21, Z17
-	VPTERNLOGD.BCST $0x96, 8(BX), Z6, Z19
-	VPTERNLOGD.BCST $0x96, 12(BX), Z4, Z17
-	VPMULUDQ        Z0, Z7, Z7
-	VPMULUDQ        Z1, Z5, Z5
-	VPSRLQ          $0x20, Z5, Z6
-	VPSRLQ          $0x20, Z7, Z4
-	VPTERNLOGD.BCST $0x96, 8(BX), Z10, Z6
-	VPTERNLOGD.BCST $0x96, 12(BX), Z8, Z4
-	VPMULUDQ        Z0, Z11, Z11
-	VPMULUDQ        Z1, Z9, Z9
-	VPSRLQ          $0x20, Z9, Z10
-	VPSRLQ          $0x20, Z11, Z8
-	VPTERNLOGD.BCST $0x96, 8(BX), Z14, Z10
-	VPTERNLOGD.BCST $0x96, 12(BX), Z12, Z8
-	VPMULUDQ        Z0, Z15, Z15
-	VPMULUDQ        Z1, Z13, Z13
-	VPSRLQ          $0x20, Z13, Z14
-	VPSRLQ          $0x20, Z15, Z12
-	VPTERNLOGD.BCST $0x96, 8(BX), Z18, Z14
-	VPTERNLOGD.BCST $0x96, 12(BX), Z16, Z12
-	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z17, Z17
-	VPSRLQ          $0x20, Z17, Z18
-	VPSRLQ          $0x20, Z19, Z16
-	VPTERNLOGD.BCST $0x96, 16(BX), Z20, Z18
-	VPTERNLOGD.BCST $0x96, 20(BX), Z21, Z16
-	VPMULUDQ        Z0, Z6, Z6
 	VPMULUDQ        Z1, Z4, Z4
-	VPSRLQ          $0x20, Z4, Z21
-	VPSRLQ          $0x20, Z6, Z20
-	VPTERNLOGD.BCST $0x96, 16(BX), Z5, Z21
-	VPTERNLOGD.BCST $0x96, 20(BX), Z7, Z20
-	VPMULUDQ        Z0, Z10, Z10
-	VPMULUDQ        Z1, Z8, Z8
-	VPSRLQ          $0x20, Z8, Z7
-	VPSRLQ          $0x20, Z10, Z5
-	VPTERNLOGD.BCST $0x96, 16(BX), Z9, Z7
-	VPTERNLOGD.BCST $0x96, 20(BX), Z11, Z5
-	VPMULUDQ        Z0, Z14, Z14
-	VPMULUDQ        Z1, Z12, Z12
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z14, Z9
-	VPTERNLOGD.BCST $0x96, 16(BX), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 20(BX), Z15, Z9
-	VPMULUDQ        Z0, Z18, Z18
-	VPMULUDQ        Z1, Z16, Z16
-	VPSRLQ          $0x20, Z16, Z15
-	VPSRLQ          $0x20, Z18, Z13
-	VPTERNLOGD.BCST $0x96, 24(BX), Z17, Z15
-	VPTERNLOGD.BCST $0x96, 28(BX), Z19, Z13
-	VPMULUDQ        Z0, Z21, Z21
-	VPMULUDQ        Z1, Z20, Z20
-	VPSRLQ          $0x20, Z20, Z19
-	VPSRLQ          $0x20, Z21, Z17
-	VPTERNLOGD.BCST $0x96, 24(BX), Z4, Z19
-	VPTERNLOGD.BCST $0x96, 28(BX), Z6, Z17
-	VPMULUDQ        Z0, Z7, Z7
+	VPSRLQ          $0x20, Z4, Z17
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 16(BX), Z8, Z17
+	VPXORD.BCST     20(BX), Z16, Z16
+	VPMULUDQ        Z0, Z13, Z13
 	VPMULUDQ        Z1, Z5, Z5
-	VPSRLQ          $0x20, Z5, Z6
-	VPSRLQ          $0x20, Z7, Z4
-	VPTERNLOGD.BCST $0x96, 24(BX), Z8, Z6
-	VPTERNLOGD.BCST $0x96, 28(BX), Z10, Z4
-	VPMULUDQ        Z0, Z11, Z11
-	VPMULUDQ        Z1, Z9, Z9
-	VPSRLQ          $0x20, Z9, Z10
-	VPSRLQ          $0x20, Z11, Z8
-	VPTERNLOGD.BCST $0x96, 24(BX), Z12, Z10
-	VPTERNLOGD.BCST $0x96, 28(BX), Z14, Z8
-	VPMULUDQ        Z0, Z15, Z15
-	VPMULUDQ        Z1, Z13, Z13
-	VPSRLQ          $0x20, Z13, Z14
-	VPSRLQ          $0x20, Z15, Z12
-	VPTERNLOGD.BCST $0x96, 32(BX), Z16, Z14
-	VPTERNLOGD.BCST $0x96, 36(BX), Z18, Z12
-	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z17, Z17
-	VPSRLQ          $0x20, Z17, Z18
-	VPSRLQ          $0x20, Z19, Z16
-	VPTERNLOGD.BCST $0x96, 32(BX), Z20, Z18
-	VPTERNLOGD.BCST $0x96, 36(BX), Z21, Z16
-	VPMULUDQ        Z0, Z6, Z6
-	VPMULUDQ        Z1, Z4, Z4
-	VPSRLQ          $0x20, Z4, Z21
-	VPSRLQ          $0x20, Z6, Z20
-	VPTERNLOGD.BCST $0x96, 32(BX), Z5, Z21
-	VPTERNLOGD.BCST $0x96, 36(BX), Z7, Z20
-	VPMULUDQ        Z0, Z10, Z10
-	VPMULUDQ        Z1, Z8, Z8
-	VPSRLQ          $0x20, Z8, Z7
-	VPSRLQ          $0x20, Z10, Z5
-	VPTERNLOGD.BCST $0x96, 32(BX), Z9, Z7
-	VPTERNLOGD.BCST $0x96, 36(BX), Z11, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 16(BX), Z9, Z18
+	VPXORD.BCST     20(BX), Z8, Z8
 	VPMULUDQ        Z0, Z14, Z14
-	VPMULUDQ        Z1, Z12, Z12
-	VPSRLQ          $0x20, Z12, Z11
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z19
 	VPSRLQ          $0x20, Z14, Z9
-	VPTERNLOGD.BCST $0x96, 40(BX), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 44(BX), Z15, Z9
-	VPMULUDQ        Z0, Z18, Z18
+	VPTERNLOGD.BCST $0x96, 16(BX), Z10, Z19
+	VPXORD.BCST     20(BX), Z9, Z9
+	VPMULUDQ        Z0, Z15, Z15
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z20
+	VPSRLQ          $0x20, Z15, Z10
+	VPTERNLOGD.BCST $0x96, 16(BX), Z11, Z20
+	VPXORD.BCST     20(BX), Z10, Z10
+	VPMULUDQ        Z0, Z17, Z17
 	VPMULUDQ        Z1, Z16, Z16
-	VPSRLQ          $0x20, Z16, Z15
-	VPSRLQ          $0x20, Z18, Z13
-	VPTERNLOGD.BCST $0x96, 40(BX), Z17, Z15
-	VPTERNLOGD.BCST $0x96, 44(BX), Z19, Z13
+	VPSRLQ          $0x20, Z16, Z21
+	VPSRLQ          $0x20, Z17, Z11
+	VPTERNLOGD.BCST $0x96, 24(BX), Z4, Z21
+	VPTERNLOGD.BCST $0x96, 28(BX), Z12, Z11
+	VPMULUDQ        Z0, Z18, Z18
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPSRLQ          $0x20, Z18, Z4
+	VPTERNLOGD.BCST $0x96, 24(BX), Z5, Z12
+	VPTERNLOGD.BCST $0x96, 28(BX), Z13, Z4
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPSRLQ          $0x20, Z19, Z5
+	VPTERNLOGD.BCST $0x96, 24(BX), Z6, Z13
+	VPTERNLOGD.BCST $0x96, 28(BX), Z14, Z5
+	VPMULUDQ        Z0, Z20, Z20
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z14
+	VPSRLQ          $0x20, Z20, Z6
+	VPTERNLOGD.BCST $0x96, 24(BX), Z7, Z14
+	VPTERNLOGD.BCST $0x96, 28(BX), Z15, Z6
 	VPMULUDQ        Z0, Z21, Z21
-	VPMULUDQ        Z1, Z20, Z20
-	VPSRLQ          $0x20, Z20, Z19
-	VPSRLQ          $0x20, Z21, Z17
-	VPTERNLOGD.BCST $0x96, 40(BX), Z4, Z19
-	VPTERNLOGD.BCST $0x96, 44(BX), Z6, Z17
-	VPMULUDQ        Z0, Z7, Z7
-	VPMULUDQ        Z1, Z5, Z5
-	VPSRLQ          $0x20, Z5, Z6
-	VPSRLQ          $0x20, Z7, Z4
-	VPTERNLOGD.BCST $0x96, 40(BX), Z8, Z6
-	VPTERNLOGD.BCST $0x96, 44(BX), Z10, Z4
-	VPMULUDQ        Z0, Z11, Z11
-	VPMULUDQ        Z1, Z9, Z9
-	VPSRLQ          $0x20, Z9, Z10
-	VPSRLQ          $0x20, Z11, Z8
-	VPTERNLOGD.BCST $0x96, 48(BX), Z12, Z10
-	VPTERNLOGD.BCST $0x96, 52(BX), Z14, Z8
-	VPMULUDQ        Z0, Z15, Z15
-	VPMULUDQ        Z1, Z13, Z13
-	VPSRLQ          $0x20, Z13, Z14
-	VPSRLQ          $0x20, Z15, Z12
-	VPTERNLOGD.BCST $0x96, 48(BX), Z16, Z14
-	VPTERNLOGD.BCST $0x96, 52(BX), Z18, Z12
-	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z17, Z17
-	VPSRLQ          $0x20, Z17, Z18
-	VPSRLQ          $0x20, Z19, Z16
-	VPTERNLOGD.BCST $0x96, 48(BX), Z20, Z18
-	VPTERNLOGD.BCST $0x96, 52(BX), Z21, Z16
-	VPMULUDQ        Z0, Z6, Z6
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z15
+	VPSRLQ          $0x20, Z21, Z7
+	VPTERNLOGD.BCST $0x96, 32(BX), Z16, Z15
+	VPTERNLOGD.BCST $0x96, 36(BX), Z17, Z7
+	VPMULUDQ        Z0, Z12, Z12
 	VPMULUDQ        Z1, Z4, Z4
-	VPSRLQ          $0x20, Z4, Z21
-	VPSRLQ          $0x20, Z6, Z20
-	VPTERNLOGD.BCST $0x96, 48(BX), Z5, Z21
-	VPTERNLOGD.BCST $0x96, 52(BX), Z7, Z20
-	VPMULUDQ        Z0, Z10, Z10
-	VPMULUDQ        Z1, Z8, Z8
-	VPSRLQ          $0x20, Z8, Z7
-	VPSRLQ          $0x20, Z10, Z5
-	VPTERNLOGD.BCST $0x96, 56(BX), Z9, Z7
-	VPTERNLOGD.BCST $0x96, 60(BX), Z11, Z5
+	VPSRLQ          $0x20, Z4, Z17
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 32(BX), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 36(BX), Z18, Z16
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 32(BX), Z9, Z18
+	VPTERNLOGD.BCST $0x96, 36(BX), Z19, Z8
 	VPMULUDQ        Z0, Z14, Z14
-	VPMULUDQ        Z1, Z12, Z12
-	VPSRLQ          $0x20, Z12, Z11
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z19
 	VPSRLQ          $0x20, Z14, Z9
-	VPTERNLOGD.BCST $0x96, 56(BX), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(BX), Z15, Z9
-	VPMULUDQ        Z0, Z18, Z18
+	VPTERNLOGD.BCST $0x96, 32(BX), Z10, Z19
+	VPTERNLOGD.BCST $0x96, 36(BX), Z20, Z9
+	VPMULUDQ        Z0, Z15, Z15
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z20
+	VPSRLQ          $0x20, Z15, Z10
+	VPTERNLOGD.BCST $0x96, 40(BX), Z11, Z20
+	VPTERNLOGD.BCST $0x96, 44(BX), Z21, Z10
+	VPMULUDQ        Z0, Z17, Z17
 	VPMULUDQ        Z1, Z16, Z16
-	VPSRLQ          $0x20, Z16, Z15
-	VPSRLQ          $0x20, Z18, Z13
-	VPTERNLOGD.BCST $0x96, 56(BX), Z17, Z15
-	VPTERNLOGD.BCST $0x96, 60(BX), Z19, Z13
+	VPSRLQ          $0x20, Z16, Z21
+	VPSRLQ          $0x20, Z17, Z11
+	VPTERNLOGD.BCST $0x96, 40(BX), Z4, Z21
+	VPTERNLOGD.BCST $0x96, 44(BX), Z12, Z11
+	VPMULUDQ        Z0, Z18, Z18
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPSRLQ          $0x20, Z18, Z4
+	VPTERNLOGD.BCST $0x96, 40(BX), Z5, Z12
+	VPTERNLOGD.BCST $0x96, 44(BX), Z13, Z4
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPSRLQ          $0x20, Z19, Z5
+	VPTERNLOGD.BCST $0x96, 40(BX), Z6, Z13
+	VPTERNLOGD.BCST $0x96, 44(BX), Z14, Z5
+	VPMULUDQ        Z0, Z20, Z20
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z14
+	VPSRLQ          $0x20, Z20, Z6
+	VPTERNLOGD.BCST $0x96, 48(BX), Z7, Z14
+	VPTERNLOGD.BCST $0x96, 52(BX), Z15, Z6
 	VPMULUDQ        Z0, Z21, Z21
-	VPMULUDQ        Z1, Z20, Z20
-	VPSRLQ          $0x20, Z20, Z19
-	VPSRLQ          $0x20, Z21, Z17
-	VPTERNLOGD.BCST $0x96, 56(BX), Z4, Z19
-	VPTERNLOGD.BCST $0x96, 60(BX), Z6, Z17
-	VPMULUDQ        Z0, Z7, Z7
-	VPMULUDQ        Z1, Z5, Z5
-	VPSRLQ          $0x20, Z5, Z6
-	VPSRLQ          $0x20, Z7, Z4
-	VPTERNLOGD.BCST $0x96, 64(BX), Z8, Z6
-	VPTERNLOGD.BCST $0x96, 68(BX), Z10, Z4
-	VPMULUDQ        Z0, Z11, Z11
-	VPMULUDQ        Z1, Z9, Z9
-	VPSRLQ          $0x20, Z9, Z10
-	VPSRLQ          $0x20, Z11, Z8
-	VPTERNLOGD.BCST $0x96, 64(BX), Z12, Z10
-	VPTERNLOGD.BCST $0x96, 68(BX), Z14, Z8
-	VPMULUDQ        Z0, Z15, Z15
-	VPMULUDQ        Z1, Z13, Z13
-	VPSRLQ          $0x20, Z13, Z14
-	VPSRLQ          $0x20, Z15, Z12
-	VPTERNLOGD.BCST $0x96, 64(BX), Z16, Z14
-	VPTERNLOGD.BCST $0x96, 68(BX), Z18, Z12
-	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z17, Z17
-	VPSRLQ          $0x20, Z17, Z18
-	VPSRLQ          $0x20, Z19, Z16
-	VPTERNLOGD.BCST $0x96, 64(BX), Z20, Z18
-	VPTERNLOGD.BCST $0x96, 68(BX), Z21, Z16
-	VPMULUDQ        Z0, Z6, Z6
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z15
+	VPSRLQ          $0x20, Z21, Z7
+	VPTERNLOGD.BCST $0x96, 48(BX), Z16, Z15
+	VPTERNLOGD.BCST $0x96, 52(BX), Z17, Z7
+	VPMULUDQ        Z0, Z12, Z12
 	VPMULUDQ        Z1, Z4, Z4
-	VPSRLQ          $0x20, Z4, Z21
-	VPSRLQ          $0x20, Z6, Z20
-	VPTERNLOGD.BCST $0x96, 72(BX), Z5, Z21
-	VPTERNLOGD.BCST $0x96, 76(BX), Z7, Z20
-	VPMULUDQ        Z0, Z10, Z10
-	VPMULUDQ        Z1, Z8, Z8
-	VPSRLQ          $0x20, Z8, Z7
-	VPSRLQ          $0x20, Z10, Z5
-	VPTERNLOGD.BCST $0x96, 72(BX), Z9, Z7
-	VPTERNLOGD.BCST $0x96, 76(BX), Z11, Z5
+	VPSRLQ          $0x20, Z4, Z17
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 48(BX), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 52(BX), Z18, Z16
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 48(BX), Z9, Z18
+	VPTERNLOGD.BCST $0x96, 52(BX), Z19, Z8
 	VPMULUDQ        Z0, Z14, Z14
-	VPMULUDQ        Z1, Z12, Z12
-	VPSRLQ          $0x20, Z12, Z11
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z19
 	VPSRLQ          $0x20, Z14, Z9
-	VPTERNLOGD.BCST $0x96, 72(BX), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 76(BX), Z15, Z9
-	VPMULUDQ        Z0, Z18, Z18
+	VPTERNLOGD.BCST $0x96, 56(BX), Z10, Z19
+	VPTERNLOGD.BCST $0x96, 60(BX), Z20, Z9
+	VPMULUDQ        Z0, Z15, Z15
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z20
+	VPSRLQ          $0x20, Z15, Z10
+	VPTERNLOGD.BCST $0x96, 56(BX), Z11, Z20
+	VPTERNLOGD.BCST $0x96, 60(BX), Z21, Z10
+	VPMULUDQ        Z0, Z17, Z17
 	VPMULUDQ        Z1, Z16, Z16
-	VPSRLQ          $0x20, Z16, Z15
-	VPSRLQ          $0x20, Z18, Z13
-	VPTERNLOGD.BCST $0x96, 72(BX), Z17, Z15
-	VPTERNLOGD.BCST $0x96, 76(BX), Z19, Z13
-	VPSHUFD         $0xa0, Z4, K1, Z21
-	VPSHUFD         $0xa0, Z6, K1, Z20
-	VPSHUFD         $0xa0, Z8, K1, Z7
-	VPSHUFD         $0xa0, Z10, K1, Z5
-	VPSHUFD         $0xa0, Z12, K1, Z11
+	VPSRLQ          $0x20, Z16, Z21
+	VPSRLQ          $0x20, Z17, Z11
+	VPTERNLOGD.BCST $0x96, 56(BX), Z4, Z21
+	VPTERNLOGD.BCST $0x96, 60(BX), Z12, Z11
+	VPMULUDQ        Z0, Z18, Z18
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPSRLQ          $0x20, Z18, Z4
+	VPTERNLOGD.BCST $0x96, 56(BX), Z5, Z12
+	VPTERNLOGD.BCST $0x96, 60(BX), Z13, Z4
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPSRLQ          $0x20, Z19, Z5
+	VPTERNLOGD.BCST $0x96, 64(BX), Z6, Z13
+	VPTERNLOGD.BCST $0x96, 68(BX), Z14, Z5
+	VPMULUDQ        Z0, Z20, Z20
+	VPMULUDQ        Z1, Z10, Z10
+	VPSRLQ          $0x20, Z10, Z14
+	VPSRLQ          $0x20, Z20, Z6
+	VPTERNLOGD.BCST $0x96, 64(BX), Z7, Z14
+	VPTERNLOGD.BCST $0x96, 68(BX), Z15, Z6
+	VPMULUDQ        Z0, Z21, Z21
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z15
+	VPSRLQ          $0x20, Z21, Z7
+	VPTERNLOGD.BCST $0x96, 64(BX), Z16, Z15
+	VPTERNLOGD.BCST $0x96, 68(BX), Z17, Z7
+	VPMULUDQ        Z0, Z12, Z12
+	VPMULUDQ        Z1, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z17
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 64(BX), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 68(BX), Z18, Z16
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 72(BX), Z9, Z18
+	VPTERNLOGD.BCST $0x96, 76(BX), Z19, Z8
+	VPMULUDQ        Z0, Z14, Z14
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z19
+	VPSRLQ          $0x20, Z14, Z9
+	VPTERNLOGD.BCST $0x96, 72(BX), Z10, Z19
+	VPTERNLOGD.BCST $0x96, 76(BX), Z20, Z9
+	VPMULUDQ        Z0, Z15, Z15
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z20
+	VPSRLQ          $0x20, Z15, Z10
+	VPTERNLOGD.BCST $0x96, 72(BX), Z11, Z20
+	VPTERNLOGD.BCST $0x96, 76(BX), Z21, Z10
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z16, Z16
+	VPSRLQ          $0x20, Z16, Z21
+	VPSRLQ          $0x20, Z17, Z11
+	VPTERNLOGD.BCST $0x96, 72(BX), Z4, Z21
+	VPTERNLOGD.BCST $0x96, 76(BX), Z12, Z11
+	VPSHUFD         $0xa0, Z5, K1, Z18
+	VPSHUFD         $0xa0, Z13, K1, Z8
+	VPSHUFD         $0xa0, Z6, K1, Z19
 	VPSHUFD         $0xa0, Z14, K1, Z9
-	VPSHUFD         $0xa0, Z16, K1, Z15
-	VPSHUFD         $0xa0, Z18, K1, Z13
-	VMOVDQA64       Z21, Z4
-	VPERMT2Q        Z20, Z2, Z4
-	VPERMT2Q        Z20, Z3, Z21
+	VPSHUFD         $0xa0, Z7, K1, Z20
+	VPSHUFD         $0xa0, Z15, K1, Z10
+	VPSHUFD         $0xa0, Z16, K1, Z21
+	VPSHUFD         $0xa0, Z17, K1, Z11
+	VMOVDQA64       Z18, Z4
+	VPERMT2Q        Z8, Z2, Z4
+	VPERMT2Q        Z8, Z3, Z18
 	VMOVUPS         Z4, (AX)
-	VMOVUPS         Z21, 64(AX)
-	VMOVDQA64       Z7, Z4
-	VPERMT2Q        Z5, Z2, Z4
-	VPERMT2Q        Z5, Z3, Z7
-	VMOVUPS         Z4, 128(AX)
-	VMOVUPS         Z7, 192(AX)
-	VMOVDQA64       Z11, Z4
+	VMOVUPS         Z18, 64(AX)
+	VMOVDQA64       Z19, Z4
 	VPERMT2Q        Z9, Z2, Z4
-	VPERMT2Q        Z9, Z3, Z11
+	VPERMT2Q        Z9, Z3, Z19
+	VMOVUPS         Z4, 128(AX)
+	VMOVUPS         Z19, 192(AX)
+	VMOVDQA64       Z20, Z4
+	VPERMT2Q        Z10, Z2, Z4
+	VPERMT2Q        Z10, Z3, Z20
 	VMOVUPS         Z4, 256(AX)
-	VMOVUPS         Z11, 320(AX)
-	VMOVDQA64       Z15, Z4
-	VPERMT2Q        Z13, Z2, Z4
-	VPERMT2Q        Z13, Z3, Z15
+	VMOVUPS         Z20, 320(AX)
+	VMOVDQA64       Z21, Z4
+	VPERMT2Q        Z11, Z2, Z4
+	VPERMT2Q        Z11, Z3, Z21
 	VMOVUPS         Z4, 384(AX)
-	VMOVUPS         Z15, 448(AX)
+	VMOVUPS         Z21, 448(AX)
 	ADDQ            $0x00000200, AX
 	SUBQ            $0x00000080, CX
 
@@ -684,7 +670,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func uniformsAVX512(dst []float32, first uint64, s *[22]uint32)
+// func uniformsAVX512(dst []float32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX512F
 TEXT ·uniformsAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -704,320 +690,288 @@ group:
 	VMOVQ            DX, X5
 	VPBROADCASTQ     X5, Z5
 	VPADDQ           philoxConstants<>+136(SB), Z5, Z5
-	VPSRLQ           $0x20, Z5, Z6
-	VPBROADCASTD     80(BX), Z7
-	VPBROADCASTD     84(BX), Z8
-	VMOVQ            DX, X9
-	VPBROADCASTQ     X9, Z9
-	VPADDQ           philoxConstants<>+200(SB), Z9, Z9
-	VPSRLQ           $0x20, Z9, Z10
-	VPBROADCASTD     80(BX), Z11
-	VPBROADCASTD     84(BX), Z12
-	VMOVQ            DX, X13
-	VPBROADCASTQ     X13, Z13
-	VPADDQ           philoxConstants<>+264(SB), Z13, Z13
-	VPSRLQ           $0x20, Z13, Z14
-	VPBROADCASTD     80(BX), Z15
-	VPBROADCASTD     84(BX), Z16
-	VMOVQ            DX, X17
-	VPBROADCASTQ     X17, Z17
-	VPADDQ           philoxConstants<>+328(SB), Z17, Z17
-	VPSRLQ           $0x20, Z17, Z18
-	VPBROADCASTD     80(BX), Z19
-	VPBROADCASTD     84(BX), Z20
+	VMOVQ            DX, X6
+	VPBROADCASTQ     X6, Z6
+	VPADDQ           philoxConstants<>+200(SB), Z6, Z6
+	VMOVQ            DX, X7
+	VPBROADCASTQ     X7, Z7
+	VPADDQ           philoxConstants<>+264(SB), Z7, Z7
+	VMOVQ            DX, X8
+	VPBROADCASTQ     X8, Z8
+	VPADDQ           philoxConstants<>+328(SB), Z8, Z8
 	ADDQ             $0x20, DX
 	VPMULUDQ         Z0, Z5, Z5
-	VPMULUDQ         Z1, Z7, Z7
-	VPSRLQ           $0x20, Z7, Z22
-	VPSRLQ           $0x20, Z5, Z21
-	VPTERNLOGD.BCST  $0x96, (BX), Z6, Z22
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z8, Z21
-	VPMULUDQ         Z0, Z9, Z9
+	VPSRLQ           $0x20, Z5, Z9
+	VPXORD.BCST      4(BX), Z9, Z9
+	VPMULUDQ         Z0, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z10
+	VPXORD.BCST      4(BX), Z10, Z10
+	VPMULUDQ         Z0, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z11
+	VPXORD.BCST      4(BX), Z11, Z11
+	VPMULUDQ         Z0, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z12
+	VPXORD.BCST      4(BX), Z12, Z12
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z13
+	VPXORD.BCST      8(BX), Z13, Z13
+	VPXORD.BCST      12(BX), Z5, Z5
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z14
+	VPXORD.BCST      8(BX), Z14, Z14
+	VPXORD.BCST      12(BX), Z6, Z6
 	VPMULUDQ         Z1, Z11, Z11
-	VPSRLQ           $0x20, Z11, Z8
-	VPSRLQ           $0x20, Z9, Z6
-	VPTERNLOGD.BCST  $0x96, (BX), Z10, Z8
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z12, Z6
+	VPSRLQ           $0x20, Z11, Z15
+	VPXORD.BCST      8(BX), Z15, Z15
+	VPXORD.BCST      12(BX), Z7, Z7
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z16
+	VPXORD.BCST      8(BX), Z16, Z16
+	VPXORD.BCST      12(BX), Z8, Z8
 	VPMULUDQ         Z0, Z13, Z13
-	VPMULUDQ         Z1, Z15, Z15
-	VPSRLQ           $0x20, Z15, Z12
-	VPSRLQ           $0x20, Z13, Z10
-	VPTERNLOGD.BCST  $0x96, (BX), Z14, Z12
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z16, Z10
-	VPMULUDQ         Z0, Z17, Z17
-	VPMULUDQ         Z1, Z19, Z19
-	VPSRLQ           $0x20, Z19, Z16
-	VPSRLQ           $0x20, Z17, Z14
-	VPTERNLOGD.BCST  $0x96, (BX), Z18, Z16
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z20, Z14
-	VPMULUDQ         Z0, Z22, Z22
-	VPMULUDQ         Z1, Z21, Z21
-	VPSRLQ           $0x20, Z21, Z20
-	VPSRLQ           $0x20, Z22, Z18
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z7, Z20
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z5, Z18
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z6, Z6
-	VPSRLQ           $0x20, Z6, Z7
-	VPSRLQ           $0x20, Z8, Z5
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z11, Z7
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z9, Z5
-	VPMULUDQ         Z0, Z12, Z12
-	VPMULUDQ         Z1, Z10, Z10
-	VPSRLQ           $0x20, Z10, Z11
-	VPSRLQ           $0x20, Z12, Z9
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z15, Z11
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z13, Z9
-	VPMULUDQ         Z0, Z16, Z16
-	VPMULUDQ         Z1, Z14, Z14
-	VPSRLQ           $0x20, Z14, Z15
-	VPSRLQ           $0x20, Z16, Z13
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z19, Z15
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z17, Z13
-	VPMULUDQ         Z0, Z20, Z20
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z19
-	VPSRLQ           $0x20, Z20, Z17
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z21, Z19
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z22, Z17
-	VPMULUDQ         Z0, Z7, Z7
 	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z22
-	VPSRLQ           $0x20, Z7, Z21
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z6, Z22
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z8, Z21
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z8
-	VPSRLQ           $0x20, Z11, Z6
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z10, Z8
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z12, Z6
-	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z12
-	VPSRLQ           $0x20, Z15, Z10
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z14, Z12
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z16, Z10
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z16
-	VPSRLQ           $0x20, Z19, Z14
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z18, Z16
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z20, Z14
-	VPMULUDQ         Z0, Z22, Z22
-	VPMULUDQ         Z1, Z21, Z21
-	VPSRLQ           $0x20, Z21, Z20
-	VPSRLQ           $0x20, Z22, Z18
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z5, Z20
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z7, Z18
-	VPMULUDQ         Z0, Z8, Z8
+	VPSRLQ           $0x20, Z5, Z18
+	VPSRLQ           $0x20, Z13, Z17
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z9, Z18
+	VPXORD.BCST      20(BX), Z17, Z17
+	VPMULUDQ         Z0, Z14, Z14
 	VPMULUDQ         Z1, Z6, Z6
-	VPSRLQ           $0x20, Z6, Z7
-	VPSRLQ           $0x20, Z8, Z5
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z11, Z5
-	VPMULUDQ         Z0, Z12, Z12
-	VPMULUDQ         Z1, Z10, Z10
-	VPSRLQ           $0x20, Z10, Z11
-	VPSRLQ           $0x20, Z12, Z9
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z15, Z9
-	VPMULUDQ         Z0, Z16, Z16
-	VPMULUDQ         Z1, Z14, Z14
-	VPSRLQ           $0x20, Z14, Z15
-	VPSRLQ           $0x20, Z16, Z13
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z19, Z13
-	VPMULUDQ         Z0, Z20, Z20
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z19
-	VPSRLQ           $0x20, Z20, Z17
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z21, Z19
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z22, Z17
-	VPMULUDQ         Z0, Z7, Z7
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z22
-	VPSRLQ           $0x20, Z7, Z21
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z6, Z22
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z8, Z21
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z8
-	VPSRLQ           $0x20, Z11, Z6
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z10, Z8
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z12, Z6
+	VPSRLQ           $0x20, Z6, Z19
+	VPSRLQ           $0x20, Z14, Z9
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z10, Z19
+	VPXORD.BCST      20(BX), Z9, Z9
 	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z12
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z20
 	VPSRLQ           $0x20, Z15, Z10
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z14, Z12
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z16, Z10
-	VPMULUDQ         Z0, Z19, Z19
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z11, Z20
+	VPXORD.BCST      20(BX), Z10, Z10
+	VPMULUDQ         Z0, Z16, Z16
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z21
+	VPSRLQ           $0x20, Z16, Z11
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z12, Z21
+	VPXORD.BCST      20(BX), Z11, Z11
+	VPMULUDQ         Z0, Z18, Z18
 	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z16
-	VPSRLQ           $0x20, Z19, Z14
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z18, Z16
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z20, Z14
+	VPSRLQ           $0x20, Z17, Z22
+	VPSRLQ           $0x20, Z18, Z12
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z5, Z22
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z13, Z12
+	VPMULUDQ         Z0, Z19, Z19
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z13
+	VPSRLQ           $0x20, Z19, Z5
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z6, Z13
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z14, Z5
+	VPMULUDQ         Z0, Z20, Z20
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z14
+	VPSRLQ           $0x20, Z20, Z6
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z7, Z14
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z15, Z6
+	VPMULUDQ         Z0, Z21, Z21
+	VPMULUDQ         Z1, Z11, Z11
+	VPSRLQ           $0x20, Z11, Z15
+	VPSRLQ           $0x20, Z21, Z7
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z8, Z15
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z16, Z7
 	VPMULUDQ         Z0, Z22, Z22
-	VPMULUDQ         Z1, Z21, Z21
-	VPSRLQ           $0x20, Z21, Z20
-	VPSRLQ           $0x20, Z22, Z18
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z5, Z20
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z7, Z18
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z6, Z6
-	VPSRLQ           $0x20, Z6, Z7
-	VPSRLQ           $0x20, Z8, Z5
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z11, Z5
-	VPMULUDQ         Z0, Z12, Z12
-	VPMULUDQ         Z1, Z10, Z10
-	VPSRLQ           $0x20, Z10, Z11
-	VPSRLQ           $0x20, Z12, Z9
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z15, Z9
-	VPMULUDQ         Z0, Z16, Z16
-	VPMULUDQ         Z1, Z14, Z14
-	VPSRLQ           $0x20, Z14, Z15
-	VPSRLQ           $0x20, Z16, Z13
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z19, Z13
-	VPMULUDQ         Z0, Z20, Z20
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z19
-	VPSRLQ           $0x20, Z20, Z17
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z21, Z19
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z22, Z17
-	VPMULUDQ         Z0, Z7, Z7
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z16
+	VPSRLQ           $0x20, Z22, Z8
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z17, Z16
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z18, Z8
+	VPMULUDQ         Z0, Z13, Z13
 	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z22
-	VPSRLQ           $0x20, Z7, Z21
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z6, Z22
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z8, Z21
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z8
-	VPSRLQ           $0x20, Z11, Z6
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z10, Z8
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z12, Z6
+	VPSRLQ           $0x20, Z5, Z18
+	VPSRLQ           $0x20, Z13, Z17
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z9, Z18
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z19, Z17
+	VPMULUDQ         Z0, Z14, Z14
+	VPMULUDQ         Z1, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z19
+	VPSRLQ           $0x20, Z14, Z9
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z10, Z19
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z20, Z9
 	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z12
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z20
 	VPSRLQ           $0x20, Z15, Z10
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z14, Z12
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z16, Z10
-	VPMULUDQ         Z0, Z19, Z19
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z11, Z20
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z21, Z10
+	VPMULUDQ         Z0, Z16, Z16
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z21
+	VPSRLQ           $0x20, Z16, Z11
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z12, Z21
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z22, Z11
+	VPMULUDQ         Z0, Z18, Z18
 	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z16
-	VPSRLQ           $0x20, Z19, Z14
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z18, Z16
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z20, Z14
+	VPSRLQ           $0x20, Z17, Z22
+	VPSRLQ           $0x20, Z18, Z12
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z5, Z22
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z13, Z12
+	VPMULUDQ         Z0, Z19, Z19
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z13
+	VPSRLQ           $0x20, Z19, Z5
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z6, Z13
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z14, Z5
+	VPMULUDQ         Z0, Z20, Z20
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z14
+	VPSRLQ           $0x20, Z20, Z6
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z7, Z14
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z15, Z6
+	VPMULUDQ         Z0, Z21, Z21
+	VPMULUDQ         Z1, Z11, Z11
+	VPSRLQ           $0x20, Z11, Z15
+	VPSRLQ           $0x20, Z21, Z7
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z8, Z15
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z16, Z7
 	VPMULUDQ         Z0, Z22, Z22
-	VPMULUDQ         Z1, Z21, Z21
-	VPSRLQ           $0x20, Z21, Z20
-	VPSRLQ           $0x20, Z22, Z18
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z5, Z20
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z7, Z18
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z6, Z6
-	VPSRLQ           $0x20, Z6, Z7
-	VPSRLQ           $0x20, Z8, Z5
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z9, Z7
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z11, Z5
-	VPMULUDQ         Z0, Z12, Z12
-	VPMULUDQ         Z1, Z10, Z10
-	VPSRLQ           $0x20, Z10, Z11
-	VPSRLQ           $0x20, Z12, Z9
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z13, Z11
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z15, Z9
-	VPMULUDQ         Z0, Z16, Z16
-	VPMULUDQ         Z1, Z14, Z14
-	VPSRLQ           $0x20, Z14, Z15
-	VPSRLQ           $0x20, Z16, Z13
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z17, Z15
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z19, Z13
-	VPMULUDQ         Z0, Z20, Z20
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z19
-	VPSRLQ           $0x20, Z20, Z17
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z21, Z19
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z22, Z17
-	VPMULUDQ         Z0, Z7, Z7
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z16
+	VPSRLQ           $0x20, Z22, Z8
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z17, Z16
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z18, Z8
+	VPMULUDQ         Z0, Z13, Z13
 	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z22
-	VPSRLQ           $0x20, Z7, Z21
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z6, Z22
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z8, Z21
-	VPMULUDQ         Z0, Z11, Z11
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z8
-	VPSRLQ           $0x20, Z11, Z6
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z10, Z8
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z12, Z6
+	VPSRLQ           $0x20, Z5, Z18
+	VPSRLQ           $0x20, Z13, Z17
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z9, Z18
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z19, Z17
+	VPMULUDQ         Z0, Z14, Z14
+	VPMULUDQ         Z1, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z19
+	VPSRLQ           $0x20, Z14, Z9
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z10, Z19
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z20, Z9
 	VPMULUDQ         Z0, Z15, Z15
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z12
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z20
 	VPSRLQ           $0x20, Z15, Z10
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z14, Z12
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z16, Z10
-	VPMULUDQ         Z0, Z19, Z19
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z11, Z20
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z21, Z10
+	VPMULUDQ         Z0, Z16, Z16
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z21
+	VPSRLQ           $0x20, Z16, Z11
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z12, Z21
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z22, Z11
+	VPMULUDQ         Z0, Z18, Z18
 	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z16
-	VPSRLQ           $0x20, Z19, Z14
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z18, Z16
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z20, Z14
-	VPSHUFD          $0xa0, Z5, K1, Z22
-	VPSHUFD          $0xa0, Z7, K1, Z21
-	VPSHUFD          $0xa0, Z9, K1, Z8
-	VPSHUFD          $0xa0, Z11, K1, Z6
-	VPSHUFD          $0xa0, Z13, K1, Z12
+	VPSRLQ           $0x20, Z17, Z22
+	VPSRLQ           $0x20, Z18, Z12
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z5, Z22
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z13, Z12
+	VPMULUDQ         Z0, Z19, Z19
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z13
+	VPSRLQ           $0x20, Z19, Z5
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z6, Z13
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z14, Z5
+	VPMULUDQ         Z0, Z20, Z20
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z14
+	VPSRLQ           $0x20, Z20, Z6
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z7, Z14
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z15, Z6
+	VPMULUDQ         Z0, Z21, Z21
+	VPMULUDQ         Z1, Z11, Z11
+	VPSRLQ           $0x20, Z11, Z15
+	VPSRLQ           $0x20, Z21, Z7
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z8, Z15
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z16, Z7
+	VPMULUDQ         Z0, Z22, Z22
+	VPMULUDQ         Z1, Z12, Z12
+	VPSRLQ           $0x20, Z12, Z16
+	VPSRLQ           $0x20, Z22, Z8
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z17, Z16
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z18, Z8
+	VPMULUDQ         Z0, Z13, Z13
+	VPMULUDQ         Z1, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z18
+	VPSRLQ           $0x20, Z13, Z17
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z9, Z18
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z19, Z17
+	VPMULUDQ         Z0, Z14, Z14
+	VPMULUDQ         Z1, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z19
+	VPSRLQ           $0x20, Z14, Z9
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z10, Z19
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z20, Z9
+	VPMULUDQ         Z0, Z15, Z15
+	VPMULUDQ         Z1, Z7, Z7
+	VPSRLQ           $0x20, Z7, Z20
+	VPSRLQ           $0x20, Z15, Z10
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z11, Z20
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z21, Z10
+	VPMULUDQ         Z0, Z16, Z16
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z21
+	VPSRLQ           $0x20, Z16, Z11
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z12, Z21
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z22, Z11
+	VPMULUDQ         Z0, Z18, Z18
+	VPMULUDQ         Z1, Z17, Z17
+	VPSRLQ           $0x20, Z17, Z22
+	VPSRLQ           $0x20, Z18, Z12
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z5, Z22
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z13, Z12
+	VPSHUFD          $0xa0, Z6, K1, Z19
+	VPSHUFD          $0xa0, Z14, K1, Z9
+	VPSHUFD          $0xa0, Z7, K1, Z20
 	VPSHUFD          $0xa0, Z15, K1, Z10
-	VPSHUFD          $0xa0, Z17, K1, Z16
-	VPSHUFD          $0xa0, Z19, K1, Z14
+	VPSHUFD          $0xa0, Z8, K1, Z21
+	VPSHUFD          $0xa0, Z16, K1, Z11
+	VPSHUFD          $0xa0, Z17, K1, Z22
+	VPSHUFD          $0xa0, Z18, K1, Z12
+	VMOVDQA64        Z19, Z5
+	VPERMT2Q         Z9, Z2, Z5
+	VPERMT2Q         Z9, Z3, Z19
+	VPSRLD           $0x09, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
+	VPSRLD           $0x09, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z19
+	VMOVUPS          Z5, (AX)
+	VMOVUPS          Z19, 64(AX)
+	VMOVDQA64        Z20, Z5
+	VPERMT2Q         Z10, Z2, Z5
+	VPERMT2Q         Z10, Z3, Z20
+	VPSRLD           $0x09, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
+	VPSRLD           $0x09, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z20
+	VMOVUPS          Z5, 128(AX)
+	VMOVUPS          Z20, 192(AX)
+	VMOVDQA64        Z21, Z5
+	VPERMT2Q         Z11, Z2, Z5
+	VPERMT2Q         Z11, Z3, Z21
+	VPSRLD           $0x09, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
+	VPSRLD           $0x09, Z21, Z21
+	VCVTDQ2PS        Z21, Z21
+	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z21
+	VMOVUPS          Z5, 256(AX)
+	VMOVUPS          Z21, 320(AX)
 	VMOVDQA64        Z22, Z5
-	VPERMT2Q         Z21, Z2, Z5
-	VPERMT2Q         Z21, Z3, Z22
+	VPERMT2Q         Z12, Z2, Z5
+	VPERMT2Q         Z12, Z3, Z22
 	VPSRLD           $0x09, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
 	VPSRLD           $0x09, Z22, Z22
 	VCVTDQ2PS        Z22, Z22
 	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z22
-	VMOVUPS          Z5, (AX)
-	VMOVUPS          Z22, 64(AX)
-	VMOVDQA64        Z8, Z5
-	VPERMT2Q         Z6, Z2, Z5
-	VPERMT2Q         Z6, Z3, Z8
-	VPSRLD           $0x09, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
-	VPSRLD           $0x09, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z8
-	VMOVUPS          Z5, 128(AX)
-	VMOVUPS          Z8, 192(AX)
-	VMOVDQA64        Z12, Z5
-	VPERMT2Q         Z10, Z2, Z5
-	VPERMT2Q         Z10, Z3, Z12
-	VPSRLD           $0x09, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
-	VPSRLD           $0x09, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z12
-	VMOVUPS          Z5, 256(AX)
-	VMOVUPS          Z12, 320(AX)
-	VMOVDQA64        Z16, Z5
-	VPERMT2Q         Z14, Z2, Z5
-	VPERMT2Q         Z14, Z3, Z16
-	VPSRLD           $0x09, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z5
-	VPSRLD           $0x09, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VFMADD213PS.BCST philoxConstants<>+396(SB), Z4, Z16
 	VMOVUPS          Z5, 384(AX)
-	VMOVUPS          Z16, 448(AX)
+	VMOVUPS          Z22, 448(AX)
 	ADDQ             $0x00000200, AX
 	SUBQ             $0x00000080, CX
 
@@ -1061,7 +1015,7 @@ words:
 	VZEROUPPER
 	RET
 
-// func philoxBlocksAVX2(dst []uint32, first uint64, s *[22]uint32)
+// func philoxBlocksAVX2(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX2
 TEXT ·philoxBlocksAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -1076,212 +1030,186 @@ group:
 	VMOVQ        DX, X2
 	VPBROADCASTQ X2, Y2
 	VPADDQ       philoxConstants<>+400(SB), Y2, Y2
-	VPSRLQ       $0x20, Y2, Y3
-	VPBROADCASTD 80(BX), Y4
-	VPBROADCASTD 84(BX), Y5
-	VMOVQ        DX, X6
-	VPBROADCASTQ X6, Y6
-	VPADDQ       philoxConstants<>+432(SB), Y6, Y6
-	VPSRLQ       $0x20, Y6, Y7
-	VPBROADCASTD 80(BX), Y8
-	VPBROADCASTD 84(BX), Y9
+	VMOVQ        DX, X3
+	VPBROADCASTQ X3, Y3
+	VPADDQ       philoxConstants<>+432(SB), Y3, Y3
 	ADDQ         $0x08, DX
-	VPBROADCASTD (BX), Y10
-	VPBROADCASTD 4(BX), Y11
+	VPBROADCASTD (BX), Y4
+	VPBROADCASTD 4(BX), Y4
 	VPMULUDQ     Y0, Y2, Y2
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y13
-	VPSRLQ       $0x20, Y2, Y12
-	VPXOR        Y10, Y3, Y3
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y11, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPMULUDQ     Y0, Y6, Y6
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y5
-	VPSRLQ       $0x20, Y6, Y3
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y7, Y5, Y5
-	VPXOR        Y11, Y9, Y9
-	VPXOR        Y9, Y3, Y3
-	VPBROADCASTD 8(BX), Y7
-	VPBROADCASTD 12(BX), Y9
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y7, Y4, Y4
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y9, Y2, Y2
-	VPXOR        Y2, Y10, Y10
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y3, Y3
-	VPSRLQ       $0x20, Y3, Y4
-	VPSRLQ       $0x20, Y5, Y2
-	VPXOR        Y7, Y8, Y8
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y6, Y6
-	VPXOR        Y6, Y2, Y2
-	VPBROADCASTD 16(BX), Y6
-	VPBROADCASTD 20(BX), Y7
-	VPMULUDQ     Y0, Y11, Y11
-	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y6, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y7, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPMULUDQ     Y0, Y4, Y4
-	VPMULUDQ     Y1, Y2, Y2
-	VPSRLQ       $0x20, Y2, Y13
-	VPSRLQ       $0x20, Y4, Y12
-	VPXOR        Y6, Y3, Y3
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y7, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPBROADCASTD 24(BX), Y3
-	VPBROADCASTD 28(BX), Y5
-	VPMULUDQ     Y0, Y9, Y9
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y7
-	VPSRLQ       $0x20, Y9, Y6
-	VPXOR        Y3, Y10, Y10
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y5, Y11, Y11
-	VPXOR        Y11, Y6, Y6
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y2, Y11, Y11
-	VPXOR        Y5, Y4, Y4
-	VPXOR        Y4, Y10, Y10
-	VPBROADCASTD 32(BX), Y2
-	VPBROADCASTD 36(BX), Y3
-	VPMULUDQ     Y0, Y7, Y7
+	VPSRLQ       $0x20, Y2, Y5
+	VPXOR        Y4, Y5, Y5
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y3, Y6
+	VPXOR        Y4, Y6, Y6
+	VPBROADCASTD 8(BX), Y4
+	VPBROADCASTD 12(BX), Y7
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPXOR        Y4, Y8, Y8
+	VPXOR        Y7, Y2, Y2
 	VPMULUDQ     Y1, Y6, Y6
-	VPSRLQ       $0x20, Y6, Y5
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y2, Y8, Y8
-	VPXOR        Y8, Y5, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y9
+	VPXOR        Y4, Y9, Y9
+	VPXOR        Y7, Y3, Y3
+	VPBROADCASTD 16(BX), Y4
+	VPBROADCASTD 20(BX), Y7
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y2, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y4, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y7, Y10, Y10
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y3, Y12
+	VPSRLQ       $0x20, Y9, Y5
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y12, Y12
+	VPXOR        Y7, Y5, Y5
+	VPBROADCASTD 24(BX), Y4
+	VPBROADCASTD 28(BX), Y6
 	VPMULUDQ     Y0, Y11, Y11
 	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPBROADCASTD 40(BX), Y2
-	VPBROADCASTD 44(BX), Y3
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y13
-	VPSRLQ       $0x20, Y5, Y12
-	VPXOR        Y2, Y6, Y6
-	VPXOR        Y6, Y13, Y13
+	VPSRLQ       $0x20, Y10, Y13
+	VPSRLQ       $0x20, Y11, Y7
+	VPXOR        Y4, Y2, Y2
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y6, Y8, Y8
+	VPXOR        Y8, Y7, Y7
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPSRLQ       $0x20, Y12, Y2
+	VPXOR        Y4, Y3, Y3
+	VPXOR        Y3, Y8, Y8
+	VPXOR        Y6, Y9, Y9
+	VPXOR        Y9, Y2, Y2
+	VPBROADCASTD 32(BX), Y3
+	VPBROADCASTD 36(BX), Y4
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y9
+	VPSRLQ       $0x20, Y13, Y6
+	VPXOR        Y3, Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPXOR        Y4, Y11, Y11
+	VPXOR        Y11, Y6, Y6
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y2, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y3, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y4, Y12, Y12
+	VPXOR        Y12, Y10, Y10
+	VPBROADCASTD 40(BX), Y3
+	VPBROADCASTD 44(BX), Y4
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y6, Y6
+	VPSRLQ       $0x20, Y6, Y12
+	VPSRLQ       $0x20, Y9, Y5
 	VPXOR        Y3, Y7, Y7
 	VPXOR        Y7, Y12, Y12
-	VPMULUDQ     Y0, Y9, Y9
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y7
-	VPSRLQ       $0x20, Y9, Y6
-	VPXOR        Y2, Y10, Y10
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y3, Y11, Y11
-	VPXOR        Y11, Y6, Y6
+	VPXOR        Y4, Y13, Y13
+	VPXOR        Y13, Y5, Y5
+	VPMULUDQ     Y0, Y11, Y11
+	VPMULUDQ     Y1, Y10, Y10
+	VPSRLQ       $0x20, Y10, Y13
+	VPSRLQ       $0x20, Y11, Y7
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y4, Y8, Y8
+	VPXOR        Y8, Y7, Y7
 	VPBROADCASTD 48(BX), Y2
 	VPBROADCASTD 52(BX), Y3
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y2, Y4, Y4
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y3, Y5, Y5
-	VPXOR        Y5, Y10, Y10
-	VPMULUDQ     Y0, Y7, Y7
-	VPMULUDQ     Y1, Y6, Y6
-	VPSRLQ       $0x20, Y6, Y5
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y2, Y8, Y8
-	VPXOR        Y8, Y5, Y5
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPSRLQ       $0x20, Y12, Y4
+	VPXOR        Y2, Y6, Y6
+	VPXOR        Y6, Y8, Y8
 	VPXOR        Y3, Y9, Y9
 	VPXOR        Y9, Y4, Y4
-	VPBROADCASTD 56(BX), Y2
-	VPBROADCASTD 60(BX), Y3
-	VPMULUDQ     Y0, Y11, Y11
-	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y13
-	VPSRLQ       $0x20, Y5, Y12
-	VPXOR        Y2, Y6, Y6
-	VPXOR        Y6, Y13, Y13
-	VPXOR        Y3, Y7, Y7
-	VPXOR        Y7, Y12, Y12
-	VPBROADCASTD 64(BX), Y2
-	VPBROADCASTD 68(BX), Y3
-	VPMULUDQ     Y0, Y9, Y9
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y7
-	VPSRLQ       $0x20, Y9, Y6
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y9
+	VPSRLQ       $0x20, Y13, Y6
 	VPXOR        Y2, Y10, Y10
-	VPXOR        Y10, Y7, Y7
+	VPXOR        Y10, Y9, Y9
 	VPXOR        Y3, Y11, Y11
 	VPXOR        Y11, Y6, Y6
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y2, Y4, Y4
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y3, Y5, Y5
-	VPXOR        Y5, Y10, Y10
-	VPBROADCASTD 72(BX), Y2
-	VPBROADCASTD 76(BX), Y3
-	VPMULUDQ     Y0, Y7, Y7
+	VPBROADCASTD 56(BX), Y2
+	VPBROADCASTD 60(BX), Y3
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y4, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y2, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y3, Y12, Y12
+	VPXOR        Y12, Y10, Y10
+	VPMULUDQ     Y0, Y9, Y9
 	VPMULUDQ     Y1, Y6, Y6
-	VPSRLQ       $0x20, Y6, Y5
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y2, Y8, Y8
-	VPXOR        Y8, Y5, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y12
+	VPSRLQ       $0x20, Y9, Y5
+	VPXOR        Y2, Y7, Y7
+	VPXOR        Y7, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPXOR        Y13, Y5, Y5
+	VPBROADCASTD 64(BX), Y2
+	VPBROADCASTD 68(BX), Y3
 	VPMULUDQ     Y0, Y11, Y11
 	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPSLLQ       $0x20, Y6, Y6
-	VPBLENDD     $0xaa, Y6, Y5, Y5
+	VPSRLQ       $0x20, Y10, Y13
+	VPSRLQ       $0x20, Y11, Y7
+	VPXOR        Y2, Y4, Y4
+	VPXOR        Y4, Y13, Y13
+	VPXOR        Y3, Y8, Y8
+	VPXOR        Y8, Y7, Y7
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPSRLQ       $0x20, Y12, Y4
+	VPXOR        Y2, Y6, Y6
+	VPXOR        Y6, Y8, Y8
+	VPXOR        Y3, Y9, Y9
+	VPXOR        Y9, Y4, Y4
+	VPBROADCASTD 72(BX), Y2
+	VPBROADCASTD 76(BX), Y3
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y9
+	VPSRLQ       $0x20, Y13, Y6
+	VPXOR        Y2, Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPXOR        Y3, Y11, Y11
+	VPXOR        Y11, Y6, Y6
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y4, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y2, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y3, Y12, Y12
+	VPXOR        Y12, Y10, Y10
 	VPSLLQ       $0x20, Y7, Y7
-	VPBLENDD     $0xaa, Y7, Y4, Y4
-	VPSLLQ       $0x20, Y10, Y10
-	VPBLENDD     $0xaa, Y10, Y9, Y9
-	VPSLLQ       $0x20, Y11, Y11
-	VPBLENDD     $0xaa, Y11, Y8, Y8
-	VPUNPCKLQDQ  Y4, Y5, Y2
-	VPUNPCKHQDQ  Y4, Y5, Y3
+	VPBLENDD     $0xaa, Y7, Y9, Y9
+	VPSLLQ       $0x20, Y13, Y13
+	VPBLENDD     $0xaa, Y13, Y6, Y6
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y11, Y11
+	VPSLLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y8, Y10, Y10
+	VPUNPCKLQDQ  Y6, Y9, Y2
+	VPUNPCKHQDQ  Y6, Y9, Y3
 	VPERM2I128   $0x31, Y3, Y2, Y4
 	VPERM2I128   $0x20, Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y4, 32(AX)
-	VPUNPCKLQDQ  Y8, Y9, Y2
-	VPUNPCKHQDQ  Y8, Y9, Y3
+	VPUNPCKLQDQ  Y10, Y11, Y2
+	VPUNPCKHQDQ  Y10, Y11, Y3
 	VPERM2I128   $0x31, Y3, Y2, Y4
 	VPERM2I128   $0x20, Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)
@@ -1295,7 +1223,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func uniformsAVX2(dst []float32, first uint64, s *[22]uint32)
+// func uniformsAVX2(dst []float32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·uniformsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -1311,206 +1239,180 @@ group:
 	VMOVQ        DX, X3
 	VPBROADCASTQ X3, Y3
 	VPADDQ       philoxConstants<>+400(SB), Y3, Y3
-	VPSRLQ       $0x20, Y3, Y4
-	VPBROADCASTD 80(BX), Y5
-	VPBROADCASTD 84(BX), Y6
-	VMOVQ        DX, X7
-	VPBROADCASTQ X7, Y7
-	VPADDQ       philoxConstants<>+432(SB), Y7, Y7
-	VPSRLQ       $0x20, Y7, Y8
-	VPBROADCASTD 80(BX), Y9
-	VPBROADCASTD 84(BX), Y10
+	VMOVQ        DX, X4
+	VPBROADCASTQ X4, Y4
+	VPADDQ       philoxConstants<>+432(SB), Y4, Y4
 	ADDQ         $0x08, DX
-	VPBROADCASTD (BX), Y11
-	VPBROADCASTD 4(BX), Y12
+	VPBROADCASTD (BX), Y5
+	VPBROADCASTD 4(BX), Y5
 	VPMULUDQ     Y0, Y3, Y3
-	VPMULUDQ     Y1, Y5, Y5
-	VPSRLQ       $0x20, Y5, Y14
-	VPSRLQ       $0x20, Y3, Y13
-	VPXOR        Y11, Y4, Y4
-	VPXOR        Y4, Y14, Y14
-	VPXOR        Y12, Y6, Y6
-	VPXOR        Y6, Y13, Y13
-	VPMULUDQ     Y0, Y7, Y7
-	VPMULUDQ     Y1, Y9, Y9
-	VPSRLQ       $0x20, Y9, Y6
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y11, Y8, Y8
-	VPXOR        Y8, Y6, Y6
-	VPXOR        Y12, Y10, Y10
-	VPXOR        Y10, Y4, Y4
-	VPBROADCASTD 8(BX), Y8
-	VPBROADCASTD 12(BX), Y10
-	VPMULUDQ     Y0, Y14, Y14
-	VPMULUDQ     Y1, Y13, Y13
-	VPSRLQ       $0x20, Y13, Y12
-	VPSRLQ       $0x20, Y14, Y11
-	VPXOR        Y8, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPXOR        Y10, Y3, Y3
-	VPXOR        Y3, Y11, Y11
-	VPMULUDQ     Y0, Y6, Y6
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y5
-	VPSRLQ       $0x20, Y6, Y3
-	VPXOR        Y8, Y9, Y9
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y7, Y3, Y3
-	VPBROADCASTD 16(BX), Y7
-	VPBROADCASTD 20(BX), Y8
-	VPMULUDQ     Y0, Y12, Y12
-	VPMULUDQ     Y1, Y11, Y11
-	VPSRLQ       $0x20, Y11, Y10
-	VPSRLQ       $0x20, Y12, Y9
-	VPXOR        Y7, Y13, Y13
-	VPXOR        Y13, Y10, Y10
-	VPXOR        Y8, Y14, Y14
-	VPXOR        Y14, Y9, Y9
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y3, Y3
-	VPSRLQ       $0x20, Y3, Y14
-	VPSRLQ       $0x20, Y5, Y13
-	VPXOR        Y7, Y4, Y4
-	VPXOR        Y4, Y14, Y14
-	VPXOR        Y8, Y6, Y6
-	VPXOR        Y6, Y13, Y13
-	VPBROADCASTD 24(BX), Y4
-	VPBROADCASTD 28(BX), Y6
-	VPMULUDQ     Y0, Y10, Y10
-	VPMULUDQ     Y1, Y9, Y9
-	VPSRLQ       $0x20, Y9, Y8
-	VPSRLQ       $0x20, Y10, Y7
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y11, Y8, Y8
-	VPXOR        Y6, Y12, Y12
-	VPXOR        Y12, Y7, Y7
-	VPMULUDQ     Y0, Y14, Y14
-	VPMULUDQ     Y1, Y13, Y13
-	VPSRLQ       $0x20, Y13, Y12
-	VPSRLQ       $0x20, Y14, Y11
-	VPXOR        Y4, Y3, Y3
-	VPXOR        Y3, Y12, Y12
-	VPXOR        Y6, Y5, Y5
-	VPXOR        Y5, Y11, Y11
-	VPBROADCASTD 32(BX), Y3
-	VPBROADCASTD 36(BX), Y4
-	VPMULUDQ     Y0, Y8, Y8
+	VPSRLQ       $0x20, Y3, Y6
+	VPXOR        Y5, Y6, Y6
+	VPMULUDQ     Y0, Y4, Y4
+	VPSRLQ       $0x20, Y4, Y7
+	VPXOR        Y5, Y7, Y7
+	VPBROADCASTD 8(BX), Y5
+	VPBROADCASTD 12(BX), Y8
+	VPMULUDQ     Y1, Y6, Y6
+	VPSRLQ       $0x20, Y6, Y9
+	VPXOR        Y5, Y9, Y9
+	VPXOR        Y8, Y3, Y3
 	VPMULUDQ     Y1, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y6
-	VPSRLQ       $0x20, Y8, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y6, Y6
-	VPXOR        Y4, Y10, Y10
-	VPXOR        Y10, Y5, Y5
+	VPSRLQ       $0x20, Y7, Y10
+	VPXOR        Y5, Y10, Y10
+	VPXOR        Y8, Y4, Y4
+	VPBROADCASTD 16(BX), Y5
+	VPBROADCASTD 20(BX), Y8
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y3, Y12
+	VPSRLQ       $0x20, Y9, Y11
+	VPXOR        Y5, Y6, Y6
+	VPXOR        Y6, Y12, Y12
+	VPXOR        Y8, Y11, Y11
+	VPMULUDQ     Y0, Y10, Y10
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y4, Y13
+	VPSRLQ       $0x20, Y10, Y6
+	VPXOR        Y5, Y7, Y7
+	VPXOR        Y7, Y13, Y13
+	VPXOR        Y8, Y6, Y6
+	VPBROADCASTD 24(BX), Y5
+	VPBROADCASTD 28(BX), Y7
 	VPMULUDQ     Y0, Y12, Y12
 	VPMULUDQ     Y1, Y11, Y11
-	VPSRLQ       $0x20, Y11, Y10
-	VPSRLQ       $0x20, Y12, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y10, Y10
-	VPXOR        Y4, Y14, Y14
-	VPXOR        Y14, Y9, Y9
-	VPBROADCASTD 40(BX), Y3
-	VPBROADCASTD 44(BX), Y4
-	VPMULUDQ     Y0, Y6, Y6
-	VPMULUDQ     Y1, Y5, Y5
-	VPSRLQ       $0x20, Y5, Y14
-	VPSRLQ       $0x20, Y6, Y13
-	VPXOR        Y3, Y7, Y7
-	VPXOR        Y7, Y14, Y14
+	VPSRLQ       $0x20, Y11, Y14
+	VPSRLQ       $0x20, Y12, Y8
+	VPXOR        Y5, Y3, Y3
+	VPXOR        Y3, Y14, Y14
+	VPXOR        Y7, Y9, Y9
+	VPXOR        Y9, Y8, Y8
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y6, Y6
+	VPSRLQ       $0x20, Y6, Y9
+	VPSRLQ       $0x20, Y13, Y3
+	VPXOR        Y5, Y4, Y4
+	VPXOR        Y4, Y9, Y9
+	VPXOR        Y7, Y10, Y10
+	VPXOR        Y10, Y3, Y3
+	VPBROADCASTD 32(BX), Y4
+	VPBROADCASTD 36(BX), Y5
+	VPMULUDQ     Y0, Y14, Y14
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y8, Y10
+	VPSRLQ       $0x20, Y14, Y7
+	VPXOR        Y4, Y11, Y11
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y5, Y12, Y12
+	VPXOR        Y12, Y7, Y7
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y3, Y12
+	VPSRLQ       $0x20, Y9, Y11
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y12, Y12
+	VPXOR        Y5, Y13, Y13
+	VPXOR        Y13, Y11, Y11
+	VPBROADCASTD 40(BX), Y4
+	VPBROADCASTD 44(BX), Y5
+	VPMULUDQ     Y0, Y10, Y10
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y13
+	VPSRLQ       $0x20, Y10, Y6
 	VPXOR        Y4, Y8, Y8
 	VPXOR        Y8, Y13, Y13
-	VPMULUDQ     Y0, Y10, Y10
-	VPMULUDQ     Y1, Y9, Y9
-	VPSRLQ       $0x20, Y9, Y8
-	VPSRLQ       $0x20, Y10, Y7
-	VPXOR        Y3, Y11, Y11
-	VPXOR        Y11, Y8, Y8
-	VPXOR        Y4, Y12, Y12
-	VPXOR        Y12, Y7, Y7
+	VPXOR        Y5, Y14, Y14
+	VPXOR        Y14, Y6, Y6
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y11, Y11
+	VPSRLQ       $0x20, Y11, Y14
+	VPSRLQ       $0x20, Y12, Y8
+	VPXOR        Y4, Y3, Y3
+	VPXOR        Y3, Y14, Y14
+	VPXOR        Y5, Y9, Y9
+	VPXOR        Y9, Y8, Y8
 	VPBROADCASTD 48(BX), Y3
 	VPBROADCASTD 52(BX), Y4
-	VPMULUDQ     Y0, Y14, Y14
-	VPMULUDQ     Y1, Y13, Y13
-	VPSRLQ       $0x20, Y13, Y12
-	VPSRLQ       $0x20, Y14, Y11
-	VPXOR        Y3, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPXOR        Y4, Y6, Y6
-	VPXOR        Y6, Y11, Y11
-	VPMULUDQ     Y0, Y8, Y8
-	VPMULUDQ     Y1, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y6
-	VPSRLQ       $0x20, Y8, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y6, Y6
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y6, Y6
+	VPSRLQ       $0x20, Y6, Y9
+	VPSRLQ       $0x20, Y13, Y5
+	VPXOR        Y3, Y7, Y7
+	VPXOR        Y7, Y9, Y9
 	VPXOR        Y4, Y10, Y10
 	VPXOR        Y10, Y5, Y5
-	VPBROADCASTD 56(BX), Y3
-	VPBROADCASTD 60(BX), Y4
-	VPMULUDQ     Y0, Y12, Y12
-	VPMULUDQ     Y1, Y11, Y11
-	VPSRLQ       $0x20, Y11, Y10
-	VPSRLQ       $0x20, Y12, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y10, Y10
-	VPXOR        Y4, Y14, Y14
-	VPXOR        Y14, Y9, Y9
-	VPMULUDQ     Y0, Y6, Y6
-	VPMULUDQ     Y1, Y5, Y5
-	VPSRLQ       $0x20, Y5, Y14
-	VPSRLQ       $0x20, Y6, Y13
-	VPXOR        Y3, Y7, Y7
-	VPXOR        Y7, Y14, Y14
-	VPXOR        Y4, Y8, Y8
-	VPXOR        Y8, Y13, Y13
-	VPBROADCASTD 64(BX), Y3
-	VPBROADCASTD 68(BX), Y4
-	VPMULUDQ     Y0, Y10, Y10
-	VPMULUDQ     Y1, Y9, Y9
-	VPSRLQ       $0x20, Y9, Y8
-	VPSRLQ       $0x20, Y10, Y7
+	VPMULUDQ     Y0, Y14, Y14
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y8, Y10
+	VPSRLQ       $0x20, Y14, Y7
 	VPXOR        Y3, Y11, Y11
-	VPXOR        Y11, Y8, Y8
+	VPXOR        Y11, Y10, Y10
 	VPXOR        Y4, Y12, Y12
 	VPXOR        Y12, Y7, Y7
-	VPMULUDQ     Y0, Y14, Y14
-	VPMULUDQ     Y1, Y13, Y13
-	VPSRLQ       $0x20, Y13, Y12
-	VPSRLQ       $0x20, Y14, Y11
-	VPXOR        Y3, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPXOR        Y4, Y6, Y6
-	VPXOR        Y6, Y11, Y11
-	VPBROADCASTD 72(BX), Y3
-	VPBROADCASTD 76(BX), Y4
-	VPMULUDQ     Y0, Y8, Y8
+	VPBROADCASTD 56(BX), Y3
+	VPBROADCASTD 60(BX), Y4
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y12
+	VPSRLQ       $0x20, Y9, Y11
+	VPXOR        Y3, Y6, Y6
+	VPXOR        Y6, Y12, Y12
+	VPXOR        Y4, Y13, Y13
+	VPXOR        Y13, Y11, Y11
+	VPMULUDQ     Y0, Y10, Y10
 	VPMULUDQ     Y1, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y6
-	VPSRLQ       $0x20, Y8, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y6, Y6
-	VPXOR        Y4, Y10, Y10
-	VPXOR        Y10, Y5, Y5
+	VPSRLQ       $0x20, Y7, Y13
+	VPSRLQ       $0x20, Y10, Y6
+	VPXOR        Y3, Y8, Y8
+	VPXOR        Y8, Y13, Y13
+	VPXOR        Y4, Y14, Y14
+	VPXOR        Y14, Y6, Y6
+	VPBROADCASTD 64(BX), Y3
+	VPBROADCASTD 68(BX), Y4
 	VPMULUDQ     Y0, Y12, Y12
 	VPMULUDQ     Y1, Y11, Y11
-	VPSRLQ       $0x20, Y11, Y10
-	VPSRLQ       $0x20, Y12, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y10, Y10
-	VPXOR        Y4, Y14, Y14
-	VPXOR        Y14, Y9, Y9
-	VPSLLQ       $0x20, Y7, Y7
-	VPBLENDD     $0xaa, Y7, Y6, Y6
+	VPSRLQ       $0x20, Y11, Y14
+	VPSRLQ       $0x20, Y12, Y8
+	VPXOR        Y3, Y5, Y5
+	VPXOR        Y5, Y14, Y14
+	VPXOR        Y4, Y9, Y9
+	VPXOR        Y9, Y8, Y8
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y6, Y6
+	VPSRLQ       $0x20, Y6, Y9
+	VPSRLQ       $0x20, Y13, Y5
+	VPXOR        Y3, Y7, Y7
+	VPXOR        Y7, Y9, Y9
+	VPXOR        Y4, Y10, Y10
+	VPXOR        Y10, Y5, Y5
+	VPBROADCASTD 72(BX), Y3
+	VPBROADCASTD 76(BX), Y4
+	VPMULUDQ     Y0, Y14, Y14
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y8, Y10
+	VPSRLQ       $0x20, Y14, Y7
+	VPXOR        Y3, Y11, Y11
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y4, Y12, Y12
+	VPXOR        Y12, Y7, Y7
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y12
+	VPSRLQ       $0x20, Y9, Y11
+	VPXOR        Y3, Y6, Y6
+	VPXOR        Y6, Y12, Y12
+	VPXOR        Y4, Y13, Y13
+	VPXOR        Y13, Y11, Y11
 	VPSLLQ       $0x20, Y8, Y8
-	VPBLENDD     $0xaa, Y8, Y5, Y5
-	VPSLLQ       $0x20, Y11, Y11
-	VPBLENDD     $0xaa, Y11, Y10, Y10
-	VPSLLQ       $0x20, Y12, Y12
-	VPBLENDD     $0xaa, Y12, Y9, Y9
-	VPUNPCKLQDQ  Y5, Y6, Y3
-	VPUNPCKHQDQ  Y5, Y6, Y4
+	VPBLENDD     $0xaa, Y8, Y10, Y10
+	VPSLLQ       $0x20, Y14, Y14
+	VPBLENDD     $0xaa, Y14, Y7, Y7
+	VPSLLQ       $0x20, Y5, Y5
+	VPBLENDD     $0xaa, Y5, Y12, Y12
+	VPSLLQ       $0x20, Y9, Y9
+	VPBLENDD     $0xaa, Y9, Y11, Y11
+	VPUNPCKLQDQ  Y7, Y10, Y3
+	VPUNPCKHQDQ  Y7, Y10, Y4
 	VPERM2I128   $0x31, Y4, Y3, Y5
 	VPERM2I128   $0x20, Y4, Y3, Y3
 	VPSRLD       $0x09, Y3, Y3
@@ -1521,8 +1423,8 @@ group:
 	VFMADD213PS  philoxConstants<>+464(SB), Y2, Y5
 	VMOVUPS      Y3, (AX)
 	VMOVUPS      Y5, 32(AX)
-	VPUNPCKLQDQ  Y9, Y10, Y3
-	VPUNPCKHQDQ  Y9, Y10, Y4
+	VPUNPCKLQDQ  Y11, Y12, Y3
+	VPUNPCKHQDQ  Y11, Y12, Y4
 	VPERM2I128   $0x31, Y4, Y3, Y5
 	VPERM2I128   $0x20, Y4, Y3, Y3
 	VPSRLD       $0x09, Y3, Y3
@@ -1576,7 +1478,7 @@ words:
 	VZEROUPPER
 	RET
 
-// func normalsAVX512(dst []float32, first uint64, s *[22]uint32)
+// func normalsAVX512(dst []float32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·normalsAVX512(SB), NOSPLIT, $512-40
 	MOVQ            dst_base+0(FP), AX
@@ -1590,283 +1492,251 @@ TEXT ·normalsAVX512(SB), NOSPLIT, $512-40
 	VMOVQ           DX, X2
 	VPBROADCASTQ    X2, Z2
 	VPADDQ          philoxConstants<>+136(SB), Z2, Z2
-	VPSRLQ          $0x20, Z2, Z3
-	VPBROADCASTD    80(BX), Z4
-	VPBROADCASTD    84(BX), Z5
-	VMOVQ           DX, X6
-	VPBROADCASTQ    X6, Z6
-	VPADDQ          philoxConstants<>+200(SB), Z6, Z6
-	VPSRLQ          $0x20, Z6, Z7
-	VPBROADCASTD    80(BX), Z8
-	VPBROADCASTD    84(BX), Z9
-	VMOVQ           DX, X10
-	VPBROADCASTQ    X10, Z10
-	VPADDQ          philoxConstants<>+264(SB), Z10, Z10
-	VPSRLQ          $0x20, Z10, Z11
-	VPBROADCASTD    80(BX), Z12
-	VPBROADCASTD    84(BX), Z13
-	VMOVQ           DX, X14
-	VPBROADCASTQ    X14, Z14
-	VPADDQ          philoxConstants<>+328(SB), Z14, Z14
-	VPSRLQ          $0x20, Z14, Z15
-	VPBROADCASTD    80(BX), Z16
-	VPBROADCASTD    84(BX), Z17
+	VMOVQ           DX, X3
+	VPBROADCASTQ    X3, Z3
+	VPADDQ          philoxConstants<>+200(SB), Z3, Z3
+	VMOVQ           DX, X4
+	VPBROADCASTQ    X4, Z4
+	VPADDQ          philoxConstants<>+264(SB), Z4, Z4
+	VMOVQ           DX, X5
+	VPBROADCASTQ    X5, Z5
+	VPADDQ          philoxConstants<>+328(SB), Z5, Z5
 	ADDQ            $0x20, DX
 	VPMULUDQ        Z0, Z2, Z2
-	VPMULUDQ        Z1, Z4, Z4
-	VPSRLQ          $0x20, Z4, Z19
-	VPSRLQ          $0x20, Z2, Z18
-	VPTERNLOGD.BCST $0x96, (BX), Z3, Z19
-	VPTERNLOGD.BCST $0x96, 4(BX), Z5, Z18
-	VPMULUDQ        Z0, Z6, Z6
+	VPSRLQ          $0x20, Z2, Z6
+	VPXORD.BCST     4(BX), Z6, Z6
+	VPMULUDQ        Z0, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z7
+	VPXORD.BCST     4(BX), Z7, Z7
+	VPMULUDQ        Z0, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z8
+	VPXORD.BCST     4(BX), Z8, Z8
+	VPMULUDQ        Z0, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z9
+	VPXORD.BCST     4(BX), Z9, Z9
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z10
+	VPXORD.BCST     8(BX), Z10, Z10
+	VPXORD.BCST     12(BX), Z2, Z2
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z11
+	VPXORD.BCST     8(BX), Z11, Z11
+	VPXORD.BCST     12(BX), Z3, Z3
 	VPMULUDQ        Z1, Z8, Z8
-	VPSRLQ          $0x20, Z8, Z5
-	VPSRLQ          $0x20, Z6, Z3
-	VPTERNLOGD.BCST $0x96, (BX), Z7, Z5
-	VPTERNLOGD.BCST $0x96, 4(BX), Z9, Z3
+	VPSRLQ          $0x20, Z8, Z12
+	VPXORD.BCST     8(BX), Z12, Z12
+	VPXORD.BCST     12(BX), Z4, Z4
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPXORD.BCST     8(BX), Z13, Z13
+	VPXORD.BCST     12(BX), Z5, Z5
 	VPMULUDQ        Z0, Z10, Z10
-	VPMULUDQ        Z1, Z12, Z12
-	VPSRLQ          $0x20, Z12, Z9
-	VPSRLQ          $0x20, Z10, Z7
-	VPTERNLOGD.BCST $0x96, (BX), Z11, Z9
-	VPTERNLOGD.BCST $0x96, 4(BX), Z13, Z7
-	VPMULUDQ        Z0, Z14, Z14
-	VPMULUDQ        Z1, Z16, Z16
-	VPSRLQ          $0x20, Z16, Z13
-	VPSRLQ          $0x20, Z14, Z11
-	VPTERNLOGD.BCST $0x96, (BX), Z15, Z13
-	VPTERNLOGD.BCST $0x96, 4(BX), Z17, Z11
-	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z18, Z18
-	VPSRLQ          $0x20, Z18, Z17
-	VPSRLQ          $0x20, Z19, Z15
-	VPTERNLOGD.BCST $0x96, 8(BX), Z4, Z17
-	VPTERNLOGD.BCST $0x96, 12(BX), Z2, Z15
-	VPMULUDQ        Z0, Z5, Z5
-	VPMULUDQ        Z1, Z3, Z3
-	VPSRLQ          $0x20, Z3, Z4
-	VPSRLQ          $0x20, Z5, Z2
-	VPTERNLOGD.BCST $0x96, 8(BX), Z8, Z4
-	VPTERNLOGD.BCST $0x96, 12(BX), Z6, Z2
-	VPMULUDQ        Z0, Z9, Z9
-	VPMULUDQ        Z1, Z7, Z7
-	VPSRLQ          $0x20, Z7, Z8
-	VPSRLQ          $0x20, Z9, Z6
-	VPTERNLOGD.BCST $0x96, 8(BX), Z12, Z8
-	VPTERNLOGD.BCST $0x96, 12(BX), Z10, Z6
-	VPMULUDQ        Z0, Z13, Z13
-	VPMULUDQ        Z1, Z11, Z11
-	VPSRLQ          $0x20, Z11, Z12
-	VPSRLQ          $0x20, Z13, Z10
-	VPTERNLOGD.BCST $0x96, 8(BX), Z16, Z12
-	VPTERNLOGD.BCST $0x96, 12(BX), Z14, Z10
-	VPMULUDQ        Z0, Z17, Z17
-	VPMULUDQ        Z1, Z15, Z15
-	VPSRLQ          $0x20, Z15, Z16
-	VPSRLQ          $0x20, Z17, Z14
-	VPTERNLOGD.BCST $0x96, 16(BX), Z18, Z16
-	VPTERNLOGD.BCST $0x96, 20(BX), Z19, Z14
-	VPMULUDQ        Z0, Z4, Z4
 	VPMULUDQ        Z1, Z2, Z2
-	VPSRLQ          $0x20, Z2, Z19
-	VPSRLQ          $0x20, Z4, Z18
-	VPTERNLOGD.BCST $0x96, 16(BX), Z3, Z19
-	VPTERNLOGD.BCST $0x96, 20(BX), Z5, Z18
-	VPMULUDQ        Z0, Z8, Z8
-	VPMULUDQ        Z1, Z6, Z6
-	VPSRLQ          $0x20, Z6, Z5
-	VPSRLQ          $0x20, Z8, Z3
-	VPTERNLOGD.BCST $0x96, 16(BX), Z7, Z5
-	VPTERNLOGD.BCST $0x96, 20(BX), Z9, Z3
-	VPMULUDQ        Z0, Z12, Z12
-	VPMULUDQ        Z1, Z10, Z10
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z12, Z7
-	VPTERNLOGD.BCST $0x96, 16(BX), Z11, Z9
-	VPTERNLOGD.BCST $0x96, 20(BX), Z13, Z7
-	VPMULUDQ        Z0, Z16, Z16
-	VPMULUDQ        Z1, Z14, Z14
-	VPSRLQ          $0x20, Z14, Z13
-	VPSRLQ          $0x20, Z16, Z11
-	VPTERNLOGD.BCST $0x96, 24(BX), Z15, Z13
-	VPTERNLOGD.BCST $0x96, 28(BX), Z17, Z11
-	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z18, Z18
-	VPSRLQ          $0x20, Z18, Z17
-	VPSRLQ          $0x20, Z19, Z15
-	VPTERNLOGD.BCST $0x96, 24(BX), Z2, Z17
-	VPTERNLOGD.BCST $0x96, 28(BX), Z4, Z15
-	VPMULUDQ        Z0, Z5, Z5
+	VPSRLQ          $0x20, Z2, Z15
+	VPSRLQ          $0x20, Z10, Z14
+	VPTERNLOGD.BCST $0x96, 16(BX), Z6, Z15
+	VPXORD.BCST     20(BX), Z14, Z14
+	VPMULUDQ        Z0, Z11, Z11
 	VPMULUDQ        Z1, Z3, Z3
-	VPSRLQ          $0x20, Z3, Z4
-	VPSRLQ          $0x20, Z5, Z2
-	VPTERNLOGD.BCST $0x96, 24(BX), Z6, Z4
-	VPTERNLOGD.BCST $0x96, 28(BX), Z8, Z2
-	VPMULUDQ        Z0, Z9, Z9
-	VPMULUDQ        Z1, Z7, Z7
-	VPSRLQ          $0x20, Z7, Z8
-	VPSRLQ          $0x20, Z9, Z6
-	VPTERNLOGD.BCST $0x96, 24(BX), Z10, Z8
-	VPTERNLOGD.BCST $0x96, 28(BX), Z12, Z6
-	VPMULUDQ        Z0, Z13, Z13
-	VPMULUDQ        Z1, Z11, Z11
-	VPSRLQ          $0x20, Z11, Z12
-	VPSRLQ          $0x20, Z13, Z10
-	VPTERNLOGD.BCST $0x96, 32(BX), Z14, Z12
-	VPTERNLOGD.BCST $0x96, 36(BX), Z16, Z10
-	VPMULUDQ        Z0, Z17, Z17
-	VPMULUDQ        Z1, Z15, Z15
-	VPSRLQ          $0x20, Z15, Z16
-	VPSRLQ          $0x20, Z17, Z14
-	VPTERNLOGD.BCST $0x96, 32(BX), Z18, Z16
-	VPTERNLOGD.BCST $0x96, 36(BX), Z19, Z14
-	VPMULUDQ        Z0, Z4, Z4
-	VPMULUDQ        Z1, Z2, Z2
-	VPSRLQ          $0x20, Z2, Z19
-	VPSRLQ          $0x20, Z4, Z18
-	VPTERNLOGD.BCST $0x96, 32(BX), Z3, Z19
-	VPTERNLOGD.BCST $0x96, 36(BX), Z5, Z18
-	VPMULUDQ        Z0, Z8, Z8
-	VPMULUDQ        Z1, Z6, Z6
-	VPSRLQ          $0x20, Z6, Z5
-	VPSRLQ          $0x20, Z8, Z3
-	VPTERNLOGD.BCST $0x96, 32(BX), Z7, Z5
-	VPTERNLOGD.BCST $0x96, 36(BX), Z9, Z3
+	VPSRLQ          $0x20, Z3, Z16
+	VPSRLQ          $0x20, Z11, Z6
+	VPTERNLOGD.BCST $0x96, 16(BX), Z7, Z16
+	VPXORD.BCST     20(BX), Z6, Z6
 	VPMULUDQ        Z0, Z12, Z12
-	VPMULUDQ        Z1, Z10, Z10
-	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z1, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z17
 	VPSRLQ          $0x20, Z12, Z7
-	VPTERNLOGD.BCST $0x96, 40(BX), Z11, Z9
-	VPTERNLOGD.BCST $0x96, 44(BX), Z13, Z7
-	VPMULUDQ        Z0, Z16, Z16
+	VPTERNLOGD.BCST $0x96, 16(BX), Z8, Z17
+	VPXORD.BCST     20(BX), Z7, Z7
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 16(BX), Z9, Z18
+	VPXORD.BCST     20(BX), Z8, Z8
+	VPMULUDQ        Z0, Z15, Z15
 	VPMULUDQ        Z1, Z14, Z14
-	VPSRLQ          $0x20, Z14, Z13
-	VPSRLQ          $0x20, Z16, Z11
-	VPTERNLOGD.BCST $0x96, 40(BX), Z15, Z13
-	VPTERNLOGD.BCST $0x96, 44(BX), Z17, Z11
+	VPSRLQ          $0x20, Z14, Z19
+	VPSRLQ          $0x20, Z15, Z9
+	VPTERNLOGD.BCST $0x96, 24(BX), Z2, Z19
+	VPTERNLOGD.BCST $0x96, 28(BX), Z10, Z9
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z10
+	VPSRLQ          $0x20, Z16, Z2
+	VPTERNLOGD.BCST $0x96, 24(BX), Z3, Z10
+	VPTERNLOGD.BCST $0x96, 28(BX), Z11, Z2
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z11
+	VPSRLQ          $0x20, Z17, Z3
+	VPTERNLOGD.BCST $0x96, 24(BX), Z4, Z11
+	VPTERNLOGD.BCST $0x96, 28(BX), Z12, Z3
+	VPMULUDQ        Z0, Z18, Z18
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPSRLQ          $0x20, Z18, Z4
+	VPTERNLOGD.BCST $0x96, 24(BX), Z5, Z12
+	VPTERNLOGD.BCST $0x96, 28(BX), Z13, Z4
 	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z18, Z18
-	VPSRLQ          $0x20, Z18, Z17
-	VPSRLQ          $0x20, Z19, Z15
-	VPTERNLOGD.BCST $0x96, 40(BX), Z2, Z17
-	VPTERNLOGD.BCST $0x96, 44(BX), Z4, Z15
-	VPMULUDQ        Z0, Z5, Z5
-	VPMULUDQ        Z1, Z3, Z3
-	VPSRLQ          $0x20, Z3, Z4
-	VPSRLQ          $0x20, Z5, Z2
-	VPTERNLOGD.BCST $0x96, 40(BX), Z6, Z4
-	VPTERNLOGD.BCST $0x96, 44(BX), Z8, Z2
-	VPMULUDQ        Z0, Z9, Z9
-	VPMULUDQ        Z1, Z7, Z7
-	VPSRLQ          $0x20, Z7, Z8
-	VPSRLQ          $0x20, Z9, Z6
-	VPTERNLOGD.BCST $0x96, 48(BX), Z10, Z8
-	VPTERNLOGD.BCST $0x96, 52(BX), Z12, Z6
-	VPMULUDQ        Z0, Z13, Z13
-	VPMULUDQ        Z1, Z11, Z11
-	VPSRLQ          $0x20, Z11, Z12
-	VPSRLQ          $0x20, Z13, Z10
-	VPTERNLOGD.BCST $0x96, 48(BX), Z14, Z12
-	VPTERNLOGD.BCST $0x96, 52(BX), Z16, Z10
-	VPMULUDQ        Z0, Z17, Z17
-	VPMULUDQ        Z1, Z15, Z15
-	VPSRLQ          $0x20, Z15, Z16
-	VPSRLQ          $0x20, Z17, Z14
-	VPTERNLOGD.BCST $0x96, 48(BX), Z18, Z16
-	VPTERNLOGD.BCST $0x96, 52(BX), Z19, Z14
-	VPMULUDQ        Z0, Z4, Z4
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPSRLQ          $0x20, Z19, Z5
+	VPTERNLOGD.BCST $0x96, 32(BX), Z14, Z13
+	VPTERNLOGD.BCST $0x96, 36(BX), Z15, Z5
+	VPMULUDQ        Z0, Z10, Z10
 	VPMULUDQ        Z1, Z2, Z2
-	VPSRLQ          $0x20, Z2, Z19
-	VPSRLQ          $0x20, Z4, Z18
-	VPTERNLOGD.BCST $0x96, 48(BX), Z3, Z19
-	VPTERNLOGD.BCST $0x96, 52(BX), Z5, Z18
-	VPMULUDQ        Z0, Z8, Z8
-	VPMULUDQ        Z1, Z6, Z6
-	VPSRLQ          $0x20, Z6, Z5
-	VPSRLQ          $0x20, Z8, Z3
-	VPTERNLOGD.BCST $0x96, 56(BX), Z7, Z5
-	VPTERNLOGD.BCST $0x96, 60(BX), Z9, Z3
+	VPSRLQ          $0x20, Z2, Z15
+	VPSRLQ          $0x20, Z10, Z14
+	VPTERNLOGD.BCST $0x96, 32(BX), Z6, Z15
+	VPTERNLOGD.BCST $0x96, 36(BX), Z16, Z14
+	VPMULUDQ        Z0, Z11, Z11
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z16
+	VPSRLQ          $0x20, Z11, Z6
+	VPTERNLOGD.BCST $0x96, 32(BX), Z7, Z16
+	VPTERNLOGD.BCST $0x96, 36(BX), Z17, Z6
 	VPMULUDQ        Z0, Z12, Z12
-	VPMULUDQ        Z1, Z10, Z10
-	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z1, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z17
 	VPSRLQ          $0x20, Z12, Z7
-	VPTERNLOGD.BCST $0x96, 56(BX), Z11, Z9
-	VPTERNLOGD.BCST $0x96, 60(BX), Z13, Z7
-	VPMULUDQ        Z0, Z16, Z16
+	VPTERNLOGD.BCST $0x96, 32(BX), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 36(BX), Z18, Z7
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 40(BX), Z9, Z18
+	VPTERNLOGD.BCST $0x96, 44(BX), Z19, Z8
+	VPMULUDQ        Z0, Z15, Z15
 	VPMULUDQ        Z1, Z14, Z14
-	VPSRLQ          $0x20, Z14, Z13
-	VPSRLQ          $0x20, Z16, Z11
-	VPTERNLOGD.BCST $0x96, 56(BX), Z15, Z13
-	VPTERNLOGD.BCST $0x96, 60(BX), Z17, Z11
+	VPSRLQ          $0x20, Z14, Z19
+	VPSRLQ          $0x20, Z15, Z9
+	VPTERNLOGD.BCST $0x96, 40(BX), Z2, Z19
+	VPTERNLOGD.BCST $0x96, 44(BX), Z10, Z9
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z10
+	VPSRLQ          $0x20, Z16, Z2
+	VPTERNLOGD.BCST $0x96, 40(BX), Z3, Z10
+	VPTERNLOGD.BCST $0x96, 44(BX), Z11, Z2
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z11
+	VPSRLQ          $0x20, Z17, Z3
+	VPTERNLOGD.BCST $0x96, 40(BX), Z4, Z11
+	VPTERNLOGD.BCST $0x96, 44(BX), Z12, Z3
+	VPMULUDQ        Z0, Z18, Z18
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPSRLQ          $0x20, Z18, Z4
+	VPTERNLOGD.BCST $0x96, 48(BX), Z5, Z12
+	VPTERNLOGD.BCST $0x96, 52(BX), Z13, Z4
 	VPMULUDQ        Z0, Z19, Z19
-	VPMULUDQ        Z1, Z18, Z18
-	VPSRLQ          $0x20, Z18, Z17
-	VPSRLQ          $0x20, Z19, Z15
-	VPTERNLOGD.BCST $0x96, 56(BX), Z2, Z17
-	VPTERNLOGD.BCST $0x96, 60(BX), Z4, Z15
-	VPMULUDQ        Z0, Z5, Z5
-	VPMULUDQ        Z1, Z3, Z3
-	VPSRLQ          $0x20, Z3, Z4
-	VPSRLQ          $0x20, Z5, Z2
-	VPTERNLOGD.BCST $0x96, 64(BX), Z6, Z4
-	VPTERNLOGD.BCST $0x96, 68(BX), Z8, Z2
-	VPMULUDQ        Z0, Z9, Z9
-	VPMULUDQ        Z1, Z7, Z7
-	VPSRLQ          $0x20, Z7, Z8
-	VPSRLQ          $0x20, Z9, Z6
-	VPTERNLOGD.BCST $0x96, 64(BX), Z10, Z8
-	VPTERNLOGD.BCST $0x96, 68(BX), Z12, Z6
-	VPMULUDQ        Z0, Z13, Z13
-	VPMULUDQ        Z1, Z11, Z11
-	VPSRLQ          $0x20, Z11, Z12
-	VPSRLQ          $0x20, Z13, Z10
-	VPTERNLOGD.BCST $0x96, 64(BX), Z14, Z12
-	VPTERNLOGD.BCST $0x96, 68(BX), Z16, Z10
-	VPMULUDQ        Z0, Z17, Z17
-	VPMULUDQ        Z1, Z15, Z15
-	VPSRLQ          $0x20, Z15, Z16
-	VPSRLQ          $0x20, Z17, Z14
-	VPTERNLOGD.BCST $0x96, 64(BX), Z18, Z16
-	VPTERNLOGD.BCST $0x96, 68(BX), Z19, Z14
-	VPMULUDQ        Z0, Z4, Z4
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPSRLQ          $0x20, Z19, Z5
+	VPTERNLOGD.BCST $0x96, 48(BX), Z14, Z13
+	VPTERNLOGD.BCST $0x96, 52(BX), Z15, Z5
+	VPMULUDQ        Z0, Z10, Z10
 	VPMULUDQ        Z1, Z2, Z2
-	VPSRLQ          $0x20, Z2, Z19
-	VPSRLQ          $0x20, Z4, Z18
-	VPTERNLOGD.BCST $0x96, 72(BX), Z3, Z19
-	VPTERNLOGD.BCST $0x96, 76(BX), Z5, Z18
-	VPMULUDQ        Z0, Z8, Z8
-	VPMULUDQ        Z1, Z6, Z6
-	VPSRLQ          $0x20, Z6, Z5
-	VPSRLQ          $0x20, Z8, Z3
-	VPTERNLOGD.BCST $0x96, 72(BX), Z7, Z5
-	VPTERNLOGD.BCST $0x96, 76(BX), Z9, Z3
+	VPSRLQ          $0x20, Z2, Z15
+	VPSRLQ          $0x20, Z10, Z14
+	VPTERNLOGD.BCST $0x96, 48(BX), Z6, Z15
+	VPTERNLOGD.BCST $0x96, 52(BX), Z16, Z14
+	VPMULUDQ        Z0, Z11, Z11
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z16
+	VPSRLQ          $0x20, Z11, Z6
+	VPTERNLOGD.BCST $0x96, 48(BX), Z7, Z16
+	VPTERNLOGD.BCST $0x96, 52(BX), Z17, Z6
 	VPMULUDQ        Z0, Z12, Z12
-	VPMULUDQ        Z1, Z10, Z10
-	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z1, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z17
 	VPSRLQ          $0x20, Z12, Z7
-	VPTERNLOGD.BCST $0x96, 72(BX), Z11, Z9
-	VPTERNLOGD.BCST $0x96, 76(BX), Z13, Z7
-	VPMULUDQ        Z0, Z16, Z16
+	VPTERNLOGD.BCST $0x96, 56(BX), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 60(BX), Z18, Z7
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 56(BX), Z9, Z18
+	VPTERNLOGD.BCST $0x96, 60(BX), Z19, Z8
+	VPMULUDQ        Z0, Z15, Z15
 	VPMULUDQ        Z1, Z14, Z14
-	VPSRLQ          $0x20, Z14, Z13
-	VPSRLQ          $0x20, Z16, Z11
-	VPTERNLOGD.BCST $0x96, 72(BX), Z15, Z13
-	VPTERNLOGD.BCST $0x96, 76(BX), Z17, Z11
-	VPSHUFD         $0xa0, Z18, K1, Z19
-	VPSHUFD         $0xa0, Z4, K1, Z2
-	VMOVUPS         Z19, (SP)
-	VMOVUPS         Z2, 64(SP)
-	VPSHUFD         $0xa0, Z3, K1, Z5
-	VPSHUFD         $0xa0, Z8, K1, Z6
-	VMOVUPS         Z5, 128(SP)
-	VMOVUPS         Z6, 192(SP)
-	VPSHUFD         $0xa0, Z7, K1, Z9
-	VPSHUFD         $0xa0, Z12, K1, Z10
-	VMOVUPS         Z9, 256(SP)
-	VMOVUPS         Z10, 320(SP)
-	VPSHUFD         $0xa0, Z11, K1, Z13
-	VPSHUFD         $0xa0, Z16, K1, Z14
-	VMOVUPS         Z13, 384(SP)
+	VPSRLQ          $0x20, Z14, Z19
+	VPSRLQ          $0x20, Z15, Z9
+	VPTERNLOGD.BCST $0x96, 56(BX), Z2, Z19
+	VPTERNLOGD.BCST $0x96, 60(BX), Z10, Z9
+	VPMULUDQ        Z0, Z16, Z16
+	VPMULUDQ        Z1, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z10
+	VPSRLQ          $0x20, Z16, Z2
+	VPTERNLOGD.BCST $0x96, 56(BX), Z3, Z10
+	VPTERNLOGD.BCST $0x96, 60(BX), Z11, Z2
+	VPMULUDQ        Z0, Z17, Z17
+	VPMULUDQ        Z1, Z7, Z7
+	VPSRLQ          $0x20, Z7, Z11
+	VPSRLQ          $0x20, Z17, Z3
+	VPTERNLOGD.BCST $0x96, 64(BX), Z4, Z11
+	VPTERNLOGD.BCST $0x96, 68(BX), Z12, Z3
+	VPMULUDQ        Z0, Z18, Z18
+	VPMULUDQ        Z1, Z8, Z8
+	VPSRLQ          $0x20, Z8, Z12
+	VPSRLQ          $0x20, Z18, Z4
+	VPTERNLOGD.BCST $0x96, 64(BX), Z5, Z12
+	VPTERNLOGD.BCST $0x96, 68(BX), Z13, Z4
+	VPMULUDQ        Z0, Z19, Z19
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z13
+	VPSRLQ          $0x20, Z19, Z5
+	VPTERNLOGD.BCST $0x96, 64(BX), Z14, Z13
+	VPTERNLOGD.BCST $0x96, 68(BX), Z15, Z5
+	VPMULUDQ        Z0, Z10, Z10
+	VPMULUDQ        Z1, Z2, Z2
+	VPSRLQ          $0x20, Z2, Z15
+	VPSRLQ          $0x20, Z10, Z14
+	VPTERNLOGD.BCST $0x96, 64(BX), Z6, Z15
+	VPTERNLOGD.BCST $0x96, 68(BX), Z16, Z14
+	VPMULUDQ        Z0, Z11, Z11
+	VPMULUDQ        Z1, Z3, Z3
+	VPSRLQ          $0x20, Z3, Z16
+	VPSRLQ          $0x20, Z11, Z6
+	VPTERNLOGD.BCST $0x96, 72(BX), Z7, Z16
+	VPTERNLOGD.BCST $0x96, 76(BX), Z17, Z6
+	VPMULUDQ        Z0, Z12, Z12
+	VPMULUDQ        Z1, Z4, Z4
+	VPSRLQ          $0x20, Z4, Z17
+	VPSRLQ          $0x20, Z12, Z7
+	VPTERNLOGD.BCST $0x96, 72(BX), Z8, Z17
+	VPTERNLOGD.BCST $0x96, 76(BX), Z18, Z7
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z18
+	VPSRLQ          $0x20, Z13, Z8
+	VPTERNLOGD.BCST $0x96, 72(BX), Z9, Z18
+	VPTERNLOGD.BCST $0x96, 76(BX), Z19, Z8
+	VPMULUDQ        Z0, Z15, Z15
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z19
+	VPSRLQ          $0x20, Z15, Z9
+	VPTERNLOGD.BCST $0x96, 72(BX), Z2, Z19
+	VPTERNLOGD.BCST $0x96, 76(BX), Z10, Z9
+	VPSHUFD         $0xa0, Z6, K1, Z16
+	VPSHUFD         $0xa0, Z11, K1, Z3
+	VMOVUPS         Z16, (SP)
+	VMOVUPS         Z3, 64(SP)
+	VPSHUFD         $0xa0, Z7, K1, Z17
+	VPSHUFD         $0xa0, Z12, K1, Z4
+	VMOVUPS         Z17, 128(SP)
+	VMOVUPS         Z4, 192(SP)
+	VPSHUFD         $0xa0, Z8, K1, Z18
+	VPSHUFD         $0xa0, Z13, K1, Z5
+	VMOVUPS         Z18, 256(SP)
+	VMOVUPS         Z5, 320(SP)
+	VPSHUFD         $0xa0, Z9, K1, Z19
+	VPSHUFD         $0xa0, Z15, K1, Z14
+	VMOVUPS         Z19, 384(SP)
 	VMOVUPS         Z14, 448(SP)
 	SUBQ            $0x00000080, CX
 	JLE             last
@@ -1875,520 +1745,476 @@ group:
 	VMOVQ            DX, X2
 	VPBROADCASTQ     X2, Z2
 	VPADDQ           philoxConstants<>+136(SB), Z2, Z2
-	VPSRLQ           $0x20, Z2, Z3
-	VPBROADCASTD     80(BX), Z4
-	VPBROADCASTD     84(BX), Z5
-	VMOVQ            DX, X6
-	VPBROADCASTQ     X6, Z6
-	VPADDQ           philoxConstants<>+200(SB), Z6, Z6
-	VPSRLQ           $0x20, Z6, Z7
-	VPBROADCASTD     80(BX), Z8
-	VPBROADCASTD     84(BX), Z9
-	VMOVQ            DX, X10
-	VPBROADCASTQ     X10, Z10
-	VPADDQ           philoxConstants<>+264(SB), Z10, Z10
-	VPSRLQ           $0x20, Z10, Z11
-	VPBROADCASTD     80(BX), Z12
-	VPBROADCASTD     84(BX), Z13
-	VMOVQ            DX, X14
-	VPBROADCASTQ     X14, Z14
-	VPADDQ           philoxConstants<>+328(SB), Z14, Z14
-	VPSRLQ           $0x20, Z14, Z15
-	VPBROADCASTD     80(BX), Z16
-	VPBROADCASTD     84(BX), Z17
+	VMOVQ            DX, X3
+	VPBROADCASTQ     X3, Z3
+	VPADDQ           philoxConstants<>+200(SB), Z3, Z3
+	VMOVQ            DX, X4
+	VPBROADCASTQ     X4, Z4
+	VPADDQ           philoxConstants<>+264(SB), Z4, Z4
+	VMOVQ            DX, X5
+	VPBROADCASTQ     X5, Z5
+	VPADDQ           philoxConstants<>+328(SB), Z5, Z5
 	ADDQ             $0x20, DX
 	VPMULUDQ         Z0, Z2, Z2
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z19
-	VPSRLQ           $0x20, Z2, Z18
-	VPTERNLOGD.BCST  $0x96, (BX), Z3, Z19
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z5, Z18
-	VMOVUPS          (SP), Z3
-	VCVTDQ2PS        Z3, Z5
-	VADDPS.BCST      philoxConstants<>+496(SB), Z5, Z5
-	VMULPS.BCST      philoxConstants<>+500(SB), Z5, Z5
-	VPMOVD2M         Z3, K2
-	VMOVAPS          Z5, Z3
-	VADDPS.BCST      philoxConstants<>+504(SB), Z3, K2, Z3
-	VMULPS.BCST      philoxConstants<>+508(SB), Z3, Z3
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z8, Z8
-	VPSRLQ           $0x20, Z8, Z21
-	VPSRLQ           $0x20, Z6, Z20
-	VPTERNLOGD.BCST  $0x96, (BX), Z7, Z21
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z9, Z20
-	VPANDD.BCST      philoxConstants<>+512(SB), Z3, Z7
-	VPBROADCASTD     philoxConstants<>+516(SB), Z9
-	VPSUBD           Z7, Z9, Z9
-	VGETEXPPS        Z3, Z7
-	VMOVAPS.Z        Z9, K2, Z3
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z3, Z3
-	VFMADD231PS      Z5, Z9, Z3
-	VBROADCASTSS     philoxConstants<>+520(SB), Z5
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z3, Z5
-	VPMULUDQ         Z0, Z10, Z10
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z22
-	VPSRLQ           $0x20, Z10, Z9
-	VPTERNLOGD.BCST  $0x96, (BX), Z11, Z22
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z13, Z9
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z3, Z5
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z3, Z5
-	VPMULUDQ         Z0, Z14, Z14
-	VPMULUDQ         Z1, Z16, Z16
-	VPSRLQ           $0x20, Z16, Z13
-	VPSRLQ           $0x20, Z14, Z11
-	VPTERNLOGD.BCST  $0x96, (BX), Z15, Z13
-	VPTERNLOGD.BCST  $0x96, 4(BX), Z17, Z11
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z3, Z5
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z3, Z5
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z17
-	VPSRLQ           $0x20, Z19, Z15
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z4, Z17
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z2, Z15
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z3, Z5
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z3, Z5
-	VPMULUDQ         Z0, Z21, Z21
-	VPMULUDQ         Z1, Z20, Z20
-	VPSRLQ           $0x20, Z20, Z4
-	VPSRLQ           $0x20, Z21, Z2
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z8, Z4
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z6, Z2
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z3, Z5
-	VMULPS           Z3, Z5, Z5
-	VBROADCASTSS     philoxConstants<>+556(SB), Z3
-	VFMADD231PS      Z3, Z7, Z5
-	VPMULUDQ         Z0, Z22, Z22
-	VPMULUDQ         Z1, Z9, Z9
-	VPSRLQ           $0x20, Z9, Z6
-	VPSRLQ           $0x20, Z22, Z3
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z12, Z6
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z10, Z3
-	VSQRTPS          Z5, Z5
-	VMOVUPS          64(SP), Z7
-	VPADDD.BCST      philoxConstants<>+560(SB), Z7, Z8
-	VPADDD.BCST      philoxConstants<>+564(SB), Z7, Z10
-	VPMULUDQ         Z0, Z13, Z13
-	VPMULUDQ         Z1, Z11, Z11
-	VPSRLQ           $0x20, Z11, Z23
-	VPSRLQ           $0x20, Z13, Z12
-	VPTERNLOGD.BCST  $0x96, 8(BX), Z16, Z23
-	VPTERNLOGD.BCST  $0x96, 12(BX), Z14, Z12
-	VPSLLD           $0x02, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      philoxConstants<>+568(SB), Z7, Z7
-	VMULPS           Z7, Z7, Z14
-	VBROADCASTSS     philoxConstants<>+572(SB), Z16
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z14, Z16
-	VPMULUDQ         Z0, Z17, Z17
-	VPMULUDQ         Z1, Z15, Z15
-	VPSRLQ           $0x20, Z15, Z25
-	VPSRLQ           $0x20, Z17, Z24
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z18, Z25
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z19, Z24
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z14, Z16
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z14, Z16
+	VPSRLQ           $0x20, Z2, Z6
+	VPXORD.BCST      4(BX), Z6, Z6
+	VMOVUPS          (SP), Z7
+	VCVTDQ2PS        Z7, Z8
+	VBROADCASTSS     philoxConstants<>+496(SB), Z9
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z9, Z8
+	VPMOVD2M         Z7, K2
+	VMULPS.BCST      philoxConstants<>+504(SB), Z8, Z9
+	VADDPS.BCST      philoxConstants<>+508(SB), Z9, K2, Z9
+	VPMULUDQ         Z0, Z3, Z3
+	VPSRLQ           $0x20, Z3, Z11
+	VPXORD.BCST      4(BX), Z11, Z11
+	VPANDND.BCST     philoxConstants<>+512(SB), Z9, Z10
+	VGETEXPPS        Z9, Z7
+	VBROADCASTSS     philoxConstants<>+516(SB), Z9
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z10, K2, Z9
+	VFMADD231PS      Z8, Z10, Z9
+	VBROADCASTSS     philoxConstants<>+524(SB), Z8
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z9, Z8
 	VPMULUDQ         Z0, Z4, Z4
-	VPMULUDQ         Z1, Z2, Z2
-	VPSRLQ           $0x20, Z2, Z19
-	VPSRLQ           $0x20, Z4, Z18
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z20, Z19
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z21, Z18
-	VBROADCASTSS     philoxConstants<>+588(SB), Z20
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z14, Z20
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z14, Z20
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z3, Z3
-	VPSRLQ           $0x20, Z3, Z26
-	VPSRLQ           $0x20, Z6, Z21
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z9, Z26
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z22, Z21
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z14, Z20
-	VMULPS           Z7, Z16, Z16
-	VPMULUDQ         Z0, Z23, Z23
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z9
-	VPSRLQ           $0x20, Z23, Z7
-	VPTERNLOGD.BCST  $0x96, 16(BX), Z11, Z9
-	VPTERNLOGD.BCST  $0x96, 20(BX), Z13, Z7
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z8, K2
-	VMOVAPS          Z16, Z11
-	VMOVAPS          Z20, K2, Z11
-	VMOVAPS          Z16, K2, Z20
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z8, Z11
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z10, Z20
-	VMULPS           Z5, Z20, Z20
-	VMULPS           Z5, Z11, Z11
-	VPMULUDQ         Z0, Z25, Z25
-	VPMULUDQ         Z1, Z24, Z24
-	VPSRLQ           $0x20, Z24, Z8
-	VPSRLQ           $0x20, Z25, Z5
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z15, Z8
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z17, Z5
-	VMOVDQU64        philoxConstants<>+608(SB), Z10
-	VMOVDQU64        philoxConstants<>+672(SB), Z13
-	VMOVAPS          Z20, Z14
-	VPERMT2PS        Z11, Z10, Z14
-	VPERMT2PS        Z11, Z13, Z20
-	VMOVUPS          Z14, (AX)
-	VMOVUPS          Z20, 64(AX)
-	VMOVUPS          128(SP), Z10
-	VCVTDQ2PS        Z10, Z11
-	VADDPS.BCST      philoxConstants<>+496(SB), Z11, Z11
-	VMULPS.BCST      philoxConstants<>+500(SB), Z11, Z11
-	VPMOVD2M         Z10, K2
-	VMOVAPS          Z11, Z10
-	VADDPS.BCST      philoxConstants<>+504(SB), Z10, K2, Z10
-	VMULPS.BCST      philoxConstants<>+508(SB), Z10, Z10
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z14
-	VPSRLQ           $0x20, Z19, Z13
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z2, Z14
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z4, Z13
-	VPANDD.BCST      philoxConstants<>+512(SB), Z10, Z2
-	VPBROADCASTD     philoxConstants<>+516(SB), Z4
-	VPSUBD           Z2, Z4, Z4
-	VGETEXPPS        Z10, Z2
-	VMOVAPS.Z        Z4, K2, Z10
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z10, Z10
-	VFMADD231PS      Z11, Z4, Z10
-	VBROADCASTSS     philoxConstants<>+520(SB), Z4
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z10, Z4
-	VPMULUDQ         Z0, Z26, Z26
-	VPMULUDQ         Z1, Z21, Z21
-	VPSRLQ           $0x20, Z21, Z15
-	VPSRLQ           $0x20, Z26, Z11
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z3, Z15
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z6, Z11
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z10, Z4
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z10, Z4
-	VPMULUDQ         Z0, Z9, Z9
-	VPMULUDQ         Z1, Z7, Z7
-	VPSRLQ           $0x20, Z7, Z6
-	VPSRLQ           $0x20, Z9, Z3
-	VPTERNLOGD.BCST  $0x96, 24(BX), Z12, Z6
-	VPTERNLOGD.BCST  $0x96, 28(BX), Z23, Z3
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z10, Z4
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z10, Z4
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z16
-	VPSRLQ           $0x20, Z8, Z12
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z24, Z16
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z25, Z12
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z10, Z4
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z10, Z4
-	VPMULUDQ         Z0, Z14, Z14
-	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z20
-	VPSRLQ           $0x20, Z14, Z17
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z18, Z20
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z19, Z17
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z10, Z4
-	VMULPS           Z10, Z4, Z4
-	VBROADCASTSS     philoxConstants<>+556(SB), Z10
-	VFMADD231PS      Z10, Z2, Z4
-	VPMULUDQ         Z0, Z15, Z15
+	VPSRLQ           $0x20, Z4, Z10
+	VPXORD.BCST      4(BX), Z10, Z10
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z9, Z8
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z9, Z8
+	VPMULUDQ         Z0, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z12
+	VPXORD.BCST      4(BX), Z12, Z12
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z9, Z8
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z9, Z8
+	VPMULUDQ         Z1, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z13
+	VPXORD.BCST      8(BX), Z13, Z13
+	VPXORD.BCST      12(BX), Z2, Z2
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z9, Z8
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z9, Z8
 	VPMULUDQ         Z1, Z11, Z11
-	VPSRLQ           $0x20, Z11, Z10
-	VPSRLQ           $0x20, Z15, Z2
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z21, Z10
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z26, Z2
-	VSQRTPS          Z4, Z4
-	VMOVUPS          192(SP), Z18
-	VPADDD.BCST      philoxConstants<>+560(SB), Z18, Z19
-	VPADDD.BCST      philoxConstants<>+564(SB), Z18, Z21
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z3, Z3
-	VPSRLQ           $0x20, Z3, Z23
-	VPSRLQ           $0x20, Z6, Z22
-	VPTERNLOGD.BCST  $0x96, 32(BX), Z7, Z23
-	VPTERNLOGD.BCST  $0x96, 36(BX), Z9, Z22
-	VPSLLD           $0x02, Z18, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      philoxConstants<>+568(SB), Z7, Z7
-	VMULPS           Z7, Z7, Z9
-	VBROADCASTSS     philoxConstants<>+572(SB), Z18
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z9, Z18
-	VPMULUDQ         Z0, Z16, Z16
+	VPSRLQ           $0x20, Z11, Z14
+	VPXORD.BCST      8(BX), Z14, Z14
+	VPXORD.BCST      12(BX), Z3, Z3
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z9, Z8
+	VMULPS           Z9, Z8, Z8
+	VBROADCASTSS     philoxConstants<>+560(SB), Z9
+	VFMADD231PS      Z9, Z7, Z8
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z7
+	VPXORD.BCST      8(BX), Z7, Z7
+	VPXORD.BCST      12(BX), Z4, Z4
+	VSQRTPS          Z8, Z8
+	VMOVUPS          64(SP), Z9
+	VPADDD.BCST      philoxConstants<>+564(SB), Z9, Z15
+	VPADDD.BCST      philoxConstants<>+568(SB), Z9, Z16
 	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z25
-	VPSRLQ           $0x20, Z16, Z24
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z5, Z25
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z8, Z24
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z9, Z18
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z9, Z18
-	VPMULUDQ         Z0, Z20, Z20
-	VPMULUDQ         Z1, Z17, Z17
-	VPSRLQ           $0x20, Z17, Z8
-	VPSRLQ           $0x20, Z20, Z5
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z13, Z8
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z14, Z5
-	VBROADCASTSS     philoxConstants<>+588(SB), Z13
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z9, Z13
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z9, Z13
-	VPMULUDQ         Z0, Z10, Z10
-	VPMULUDQ         Z1, Z2, Z2
-	VPSRLQ           $0x20, Z2, Z26
-	VPSRLQ           $0x20, Z10, Z14
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z11, Z26
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z15, Z14
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z9, Z13
-	VMULPS           Z7, Z18, Z18
-	VPMULUDQ         Z0, Z23, Z23
-	VPMULUDQ         Z1, Z22, Z22
-	VPSRLQ           $0x20, Z22, Z9
-	VPSRLQ           $0x20, Z23, Z7
-	VPTERNLOGD.BCST  $0x96, 40(BX), Z3, Z9
-	VPTERNLOGD.BCST  $0x96, 44(BX), Z6, Z7
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z19, K2
-	VMOVAPS          Z18, Z3
-	VMOVAPS          Z13, K2, Z3
-	VMOVAPS          Z18, K2, Z13
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z19, Z3
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z21, Z13
-	VMULPS           Z4, Z13, Z13
-	VMULPS           Z4, Z3, Z3
-	VPMULUDQ         Z0, Z25, Z25
-	VPMULUDQ         Z1, Z24, Z24
-	VPSRLQ           $0x20, Z24, Z6
-	VPSRLQ           $0x20, Z25, Z4
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z12, Z6
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z16, Z4
-	VMOVDQU64        philoxConstants<>+608(SB), Z11
-	VMOVDQU64        philoxConstants<>+672(SB), Z12
-	VMOVAPS          Z13, Z15
-	VPERMT2PS        Z3, Z11, Z15
-	VPERMT2PS        Z3, Z12, Z13
-	VMOVUPS          Z15, 128(AX)
-	VMOVUPS          Z13, 192(AX)
-	VMOVUPS          256(SP), Z3
-	VCVTDQ2PS        Z3, Z11
-	VADDPS.BCST      philoxConstants<>+496(SB), Z11, Z11
-	VMULPS.BCST      philoxConstants<>+500(SB), Z11, Z11
-	VPMOVD2M         Z3, K2
-	VMOVAPS          Z11, Z3
-	VADDPS.BCST      philoxConstants<>+504(SB), Z3, K2, Z3
-	VMULPS.BCST      philoxConstants<>+508(SB), Z3, Z3
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z5, Z5
-	VPSRLQ           $0x20, Z5, Z13
-	VPSRLQ           $0x20, Z8, Z12
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z17, Z13
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z20, Z12
-	VPANDD.BCST      philoxConstants<>+512(SB), Z3, Z15
-	VPBROADCASTD     philoxConstants<>+516(SB), Z16
-	VPSUBD           Z15, Z16, Z16
-	VGETEXPPS        Z3, Z15
-	VMOVAPS.Z        Z16, K2, Z3
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z3, Z3
-	VFMADD231PS      Z11, Z16, Z3
-	VBROADCASTSS     philoxConstants<>+520(SB), Z11
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z3, Z11
-	VPMULUDQ         Z0, Z26, Z26
-	VPMULUDQ         Z1, Z14, Z14
-	VPSRLQ           $0x20, Z14, Z17
-	VPSRLQ           $0x20, Z26, Z16
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z2, Z17
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z10, Z16
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z3, Z11
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z3, Z11
-	VPMULUDQ         Z0, Z9, Z9
-	VPMULUDQ         Z1, Z7, Z7
-	VPSRLQ           $0x20, Z7, Z10
-	VPSRLQ           $0x20, Z9, Z2
-	VPTERNLOGD.BCST  $0x96, 48(BX), Z22, Z10
-	VPTERNLOGD.BCST  $0x96, 52(BX), Z23, Z2
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z3, Z11
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z3, Z11
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z19
-	VPSRLQ           $0x20, Z6, Z18
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z24, Z19
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z25, Z18
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z3, Z11
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z3, Z11
+	VPSRLQ           $0x20, Z12, Z17
+	VPXORD.BCST      8(BX), Z17, Z17
+	VPXORD.BCST      12(BX), Z5, Z5
+	VMOVUPS          128(SP), Z18
+	VCVTDQ2PS        Z18, Z19
+	VBROADCASTSS     philoxConstants<>+496(SB), Z20
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z20, Z19
+	VPSLLD           $0x02, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS.BCST      philoxConstants<>+572(SB), Z9, Z9
+	VMULPS           Z9, Z9, Z21
 	VPMULUDQ         Z0, Z13, Z13
-	VPMULUDQ         Z1, Z12, Z12
-	VPSRLQ           $0x20, Z12, Z21
-	VPSRLQ           $0x20, Z13, Z20
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z5, Z21
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z8, Z20
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z3, Z11
-	VMULPS           Z3, Z11, Z11
-	VBROADCASTSS     philoxConstants<>+556(SB), Z3
-	VFMADD231PS      Z3, Z15, Z11
-	VPMULUDQ         Z0, Z17, Z17
-	VPMULUDQ         Z1, Z16, Z16
-	VPSRLQ           $0x20, Z16, Z5
-	VPSRLQ           $0x20, Z17, Z3
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z14, Z5
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z26, Z3
-	VSQRTPS          Z11, Z11
-	VMOVUPS          320(SP), Z8
-	VPADDD.BCST      philoxConstants<>+560(SB), Z8, Z14
-	VPADDD.BCST      philoxConstants<>+564(SB), Z8, Z15
-	VPMULUDQ         Z0, Z10, Z10
 	VPMULUDQ         Z1, Z2, Z2
 	VPSRLQ           $0x20, Z2, Z23
-	VPSRLQ           $0x20, Z10, Z22
-	VPTERNLOGD.BCST  $0x96, 56(BX), Z7, Z23
-	VPTERNLOGD.BCST  $0x96, 60(BX), Z9, Z22
-	VPSLLD           $0x02, Z8, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      philoxConstants<>+568(SB), Z7, Z7
-	VMULPS           Z7, Z7, Z8
-	VBROADCASTSS     philoxConstants<>+572(SB), Z9
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z8, Z9
-	VPMULUDQ         Z0, Z19, Z19
-	VPMULUDQ         Z1, Z18, Z18
-	VPSRLQ           $0x20, Z18, Z25
-	VPSRLQ           $0x20, Z19, Z24
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z4, Z25
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z6, Z24
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z8, Z9
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z8, Z9
-	VPMULUDQ         Z0, Z21, Z21
-	VPMULUDQ         Z1, Z20, Z20
-	VPSRLQ           $0x20, Z20, Z6
-	VPSRLQ           $0x20, Z21, Z4
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z12, Z6
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z13, Z4
-	VBROADCASTSS     philoxConstants<>+588(SB), Z12
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z8, Z12
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z8, Z12
-	VPMULUDQ         Z0, Z5, Z5
+	VPSRLQ           $0x20, Z13, Z22
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z6, Z23
+	VPXORD.BCST      20(BX), Z22, Z22
+	VPMOVD2M         Z18, K2
+	VMULPS.BCST      philoxConstants<>+504(SB), Z19, Z20
+	VADDPS.BCST      philoxConstants<>+508(SB), Z20, K2, Z20
+	VBROADCASTSS     philoxConstants<>+576(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z21, Z6
+	VPMULUDQ         Z0, Z14, Z14
 	VPMULUDQ         Z1, Z3, Z3
-	VPSRLQ           $0x20, Z3, Z26
-	VPSRLQ           $0x20, Z5, Z13
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z16, Z26
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z17, Z13
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z8, Z12
-	VMULPS           Z7, Z9, Z9
+	VPSRLQ           $0x20, Z3, Z24
+	VPSRLQ           $0x20, Z14, Z18
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z11, Z24
+	VPXORD.BCST      20(BX), Z18, Z18
+	VPANDND.BCST     philoxConstants<>+512(SB), Z20, Z25
+	VGETEXPPS        Z20, Z11
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z21, Z6
+	VPMULUDQ         Z0, Z7, Z7
+	VPMULUDQ         Z1, Z4, Z4
+	VPSRLQ           $0x20, Z4, Z26
+	VPSRLQ           $0x20, Z7, Z20
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z10, Z26
+	VPXORD.BCST      20(BX), Z20, Z20
+	VBROADCASTSS     philoxConstants<>+516(SB), Z10
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z25, K2, Z10
+	VFMADD231PS      Z19, Z25, Z10
+	VBROADCASTSS     philoxConstants<>+524(SB), Z19
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z10, Z19
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z21, Z6
+	VPMULUDQ         Z0, Z17, Z17
+	VPMULUDQ         Z1, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z27
+	VPSRLQ           $0x20, Z17, Z25
+	VPTERNLOGD.BCST  $0x96, 16(BX), Z12, Z27
+	VPXORD.BCST      20(BX), Z25, Z25
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z10, Z19
+	VBROADCASTSS     philoxConstants<>+592(SB), Z12
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z21, Z12
 	VPMULUDQ         Z0, Z23, Z23
 	VPMULUDQ         Z1, Z22, Z22
-	VPSRLQ           $0x20, Z22, Z8
-	VPSRLQ           $0x20, Z23, Z7
-	VPTERNLOGD.BCST  $0x96, 64(BX), Z2, Z8
-	VPTERNLOGD.BCST  $0x96, 68(BX), Z10, Z7
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z14, K2
-	VMOVAPS          Z9, Z2
-	VMOVAPS          Z12, K2, Z2
-	VMOVAPS          Z9, K2, Z12
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z14, Z2
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z15, Z12
-	VMULPS           Z11, Z12, Z12
-	VMULPS           Z11, Z2, Z2
-	VPMULUDQ         Z0, Z25, Z25
-	VPMULUDQ         Z1, Z24, Z24
-	VPSRLQ           $0x20, Z24, Z10
-	VPSRLQ           $0x20, Z25, Z9
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z18, Z10
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z19, Z9
-	VMOVDQU64        philoxConstants<>+608(SB), Z11
-	VMOVDQU64        philoxConstants<>+672(SB), Z14
-	VMOVAPS          Z12, Z15
-	VPERMT2PS        Z2, Z11, Z15
-	VPERMT2PS        Z2, Z14, Z12
-	VMOVUPS          Z15, 256(AX)
-	VMOVUPS          Z12, 320(AX)
-	VMOVUPS          384(SP), Z2
-	VCVTDQ2PS        Z2, Z11
-	VADDPS.BCST      philoxConstants<>+496(SB), Z11, Z11
-	VMULPS.BCST      philoxConstants<>+500(SB), Z11, Z11
-	VPMOVD2M         Z2, K2
-	VMOVAPS          Z11, Z2
-	VADDPS.BCST      philoxConstants<>+504(SB), Z2, K2, Z2
-	VMULPS.BCST      philoxConstants<>+508(SB), Z2, Z2
-	VPMULUDQ         Z0, Z6, Z6
-	VPMULUDQ         Z1, Z4, Z4
-	VPSRLQ           $0x20, Z4, Z14
-	VPSRLQ           $0x20, Z6, Z12
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z20, Z14
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z21, Z12
-	VPANDD.BCST      philoxConstants<>+512(SB), Z2, Z15
-	VPBROADCASTD     philoxConstants<>+516(SB), Z16
-	VPSUBD           Z15, Z16, Z16
-	VGETEXPPS        Z2, Z15
-	VMOVAPS.Z        Z16, K2, Z2
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z2, Z2
-	VFMADD231PS      Z11, Z16, Z2
-	VBROADCASTSS     philoxConstants<>+520(SB), Z11
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z2, Z11
+	VPSRLQ           $0x20, Z22, Z29
+	VPSRLQ           $0x20, Z23, Z28
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z2, Z29
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z13, Z28
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z10, Z19
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z21, Z12
+	VPMULUDQ         Z0, Z24, Z24
+	VPMULUDQ         Z1, Z18, Z18
+	VPSRLQ           $0x20, Z18, Z13
+	VPSRLQ           $0x20, Z24, Z2
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z3, Z13
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z14, Z2
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z10, Z19
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z21, Z12
 	VPMULUDQ         Z0, Z26, Z26
+	VPMULUDQ         Z1, Z20, Z20
+	VPSRLQ           $0x20, Z20, Z14
+	VPSRLQ           $0x20, Z26, Z3
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z4, Z14
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z7, Z3
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z10, Z19
+	VMULPS           Z9, Z6, Z6
+	VPMULUDQ         Z0, Z27, Z27
+	VPMULUDQ         Z1, Z25, Z25
+	VPSRLQ           $0x20, Z25, Z7
+	VPSRLQ           $0x20, Z27, Z4
+	VPTERNLOGD.BCST  $0x96, 24(BX), Z5, Z7
+	VPTERNLOGD.BCST  $0x96, 28(BX), Z17, Z4
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z10, Z19
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z15, K2
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z12, K2, Z5
+	VMOVAPS          Z6, K2, Z12
+	VPMULUDQ         Z0, Z29, Z29
+	VPMULUDQ         Z1, Z28, Z28
+	VPSRLQ           $0x20, Z28, Z9
+	VPSRLQ           $0x20, Z29, Z6
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z22, Z9
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z23, Z6
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z10, Z19
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z15, Z5
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z16, Z12
+	VMULPS           Z8, Z12, Z12
+	VMULPS           Z8, Z5, Z5
+	VPMULUDQ         Z0, Z13, Z13
+	VPMULUDQ         Z1, Z2, Z2
+	VPSRLQ           $0x20, Z2, Z15
+	VPSRLQ           $0x20, Z13, Z8
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z18, Z15
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z24, Z8
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z10, Z19
+	VMOVDQU64        philoxConstants<>+616(SB), Z16
+	VMOVDQU64        philoxConstants<>+680(SB), Z17
+	VMOVAPS          Z12, Z18
+	VPERMT2PS        Z5, Z16, Z18
+	VPERMT2PS        Z5, Z17, Z12
+	VMOVUPS          Z18, (AX)
+	VMOVUPS          Z12, 64(AX)
+	VPMULUDQ         Z0, Z14, Z14
+	VPMULUDQ         Z1, Z3, Z3
+	VPSRLQ           $0x20, Z3, Z12
+	VPSRLQ           $0x20, Z14, Z5
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z20, Z12
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z26, Z5
+	VMULPS           Z10, Z19, Z19
+	VBROADCASTSS     philoxConstants<>+560(SB), Z20
+	VFMADD231PS      Z20, Z11, Z19
+	VSQRTPS          Z19, Z19
+	VPMULUDQ         Z0, Z7, Z7
+	VPMULUDQ         Z1, Z4, Z4
+	VPSRLQ           $0x20, Z4, Z11
+	VPSRLQ           $0x20, Z7, Z10
+	VPTERNLOGD.BCST  $0x96, 32(BX), Z25, Z11
+	VPTERNLOGD.BCST  $0x96, 36(BX), Z27, Z10
+	VMOVUPS          192(SP), Z16
+	VPADDD.BCST      philoxConstants<>+564(SB), Z16, Z17
+	VPADDD.BCST      philoxConstants<>+568(SB), Z16, Z18
+	VPMULUDQ         Z0, Z9, Z9
+	VPMULUDQ         Z1, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z21
+	VPSRLQ           $0x20, Z9, Z20
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z28, Z21
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z29, Z20
+	VMOVUPS          256(SP), Z22
+	VCVTDQ2PS        Z22, Z23
+	VBROADCASTSS     philoxConstants<>+496(SB), Z24
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z24, Z23
+	VPSLLD           $0x02, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS.BCST      philoxConstants<>+572(SB), Z16, Z16
+	VMULPS           Z16, Z16, Z25
+	VPMULUDQ         Z0, Z15, Z15
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z27
+	VPSRLQ           $0x20, Z15, Z26
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z2, Z27
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z13, Z26
+	VPMOVD2M         Z22, K2
+	VMULPS.BCST      philoxConstants<>+504(SB), Z23, Z24
+	VADDPS.BCST      philoxConstants<>+508(SB), Z24, K2, Z24
+	VBROADCASTSS     philoxConstants<>+576(SB), Z2
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z25, Z2
+	VPMULUDQ         Z0, Z12, Z12
+	VPMULUDQ         Z1, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z22
+	VPSRLQ           $0x20, Z12, Z13
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z3, Z22
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z14, Z13
+	VPANDND.BCST     philoxConstants<>+512(SB), Z24, Z14
+	VGETEXPPS        Z24, Z3
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z25, Z2
+	VPMULUDQ         Z0, Z11, Z11
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z28
+	VPSRLQ           $0x20, Z11, Z24
+	VPTERNLOGD.BCST  $0x96, 40(BX), Z4, Z28
+	VPTERNLOGD.BCST  $0x96, 44(BX), Z7, Z24
+	VBROADCASTSS     philoxConstants<>+516(SB), Z4
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z14, K2, Z4
+	VFMADD231PS      Z23, Z14, Z4
+	VBROADCASTSS     philoxConstants<>+524(SB), Z7
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z4, Z7
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z25, Z2
+	VPMULUDQ         Z0, Z21, Z21
+	VPMULUDQ         Z1, Z20, Z20
+	VPSRLQ           $0x20, Z20, Z23
+	VPSRLQ           $0x20, Z21, Z14
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z6, Z23
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z9, Z14
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z4, Z7
+	VBROADCASTSS     philoxConstants<>+592(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z25, Z6
+	VPMULUDQ         Z0, Z27, Z27
+	VPMULUDQ         Z1, Z26, Z26
+	VPSRLQ           $0x20, Z26, Z29
+	VPSRLQ           $0x20, Z27, Z9
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z8, Z29
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z15, Z9
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z4, Z7
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z25, Z6
+	VPMULUDQ         Z0, Z22, Z22
 	VPMULUDQ         Z1, Z13, Z13
-	VPSRLQ           $0x20, Z13, Z17
-	VPSRLQ           $0x20, Z26, Z16
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z3, Z17
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z5, Z16
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z2, Z11
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z2, Z11
-	VPMULUDQ         Z0, Z8, Z8
-	VPMULUDQ         Z1, Z7, Z7
-	VPSRLQ           $0x20, Z7, Z5
-	VPSRLQ           $0x20, Z8, Z3
-	VPTERNLOGD.BCST  $0x96, 72(BX), Z22, Z5
-	VPTERNLOGD.BCST  $0x96, 76(BX), Z23, Z3
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z2, Z11
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z2, Z11
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z2, Z11
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z2, Z11
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z2, Z11
-	VMULPS           Z2, Z11, Z11
-	VBROADCASTSS     philoxConstants<>+556(SB), Z2
-	VFMADD231PS      Z2, Z15, Z11
+	VPSRLQ           $0x20, Z13, Z15
+	VPSRLQ           $0x20, Z22, Z8
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z5, Z15
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z12, Z8
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z4, Z7
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z25, Z6
+	VPMULUDQ         Z0, Z28, Z28
+	VPMULUDQ         Z1, Z24, Z24
+	VPSRLQ           $0x20, Z24, Z12
+	VPSRLQ           $0x20, Z28, Z5
+	VPTERNLOGD.BCST  $0x96, 48(BX), Z10, Z12
+	VPTERNLOGD.BCST  $0x96, 52(BX), Z11, Z5
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z4, Z7
+	VMULPS           Z16, Z2, Z2
+	VPMULUDQ         Z0, Z23, Z23
+	VPMULUDQ         Z1, Z14, Z14
+	VPSRLQ           $0x20, Z14, Z11
+	VPSRLQ           $0x20, Z23, Z10
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z20, Z11
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z21, Z10
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z4, Z7
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z17, K2
+	VMOVAPS          Z2, Z16
+	VMOVAPS          Z6, K2, Z16
+	VMOVAPS          Z2, K2, Z6
+	VPMULUDQ         Z0, Z29, Z29
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z20
+	VPSRLQ           $0x20, Z29, Z2
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z26, Z20
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z27, Z2
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z4, Z7
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z17, Z16
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z18, Z6
+	VMULPS           Z19, Z6, Z6
+	VMULPS           Z19, Z16, Z16
+	VPMULUDQ         Z0, Z15, Z15
+	VPMULUDQ         Z1, Z8, Z8
+	VPSRLQ           $0x20, Z8, Z18
+	VPSRLQ           $0x20, Z15, Z17
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z13, Z18
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z22, Z17
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z4, Z7
+	VMOVDQU64        philoxConstants<>+616(SB), Z13
+	VMOVDQU64        philoxConstants<>+680(SB), Z19
+	VMOVAPS          Z6, Z21
+	VPERMT2PS        Z16, Z13, Z21
+	VPERMT2PS        Z16, Z19, Z6
+	VMOVUPS          Z21, 128(AX)
+	VMOVUPS          Z6, 192(AX)
+	VPMULUDQ         Z0, Z12, Z12
+	VPMULUDQ         Z1, Z5, Z5
+	VPSRLQ           $0x20, Z5, Z13
+	VPSRLQ           $0x20, Z12, Z6
+	VPTERNLOGD.BCST  $0x96, 56(BX), Z24, Z13
+	VPTERNLOGD.BCST  $0x96, 60(BX), Z28, Z6
+	VMULPS           Z4, Z7, Z7
+	VBROADCASTSS     philoxConstants<>+560(SB), Z24
+	VFMADD231PS      Z24, Z3, Z7
+	VSQRTPS          Z7, Z7
+	VPMULUDQ         Z0, Z11, Z11
+	VPMULUDQ         Z1, Z10, Z10
+	VPSRLQ           $0x20, Z10, Z4
+	VPSRLQ           $0x20, Z11, Z3
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z14, Z4
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z23, Z3
+	VMOVUPS          320(SP), Z14
+	VPADDD.BCST      philoxConstants<>+564(SB), Z14, Z16
+	VPADDD.BCST      philoxConstants<>+568(SB), Z14, Z19
+	VPMULUDQ         Z0, Z20, Z20
+	VPMULUDQ         Z1, Z2, Z2
+	VPSRLQ           $0x20, Z2, Z22
+	VPSRLQ           $0x20, Z20, Z21
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z9, Z22
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z29, Z21
+	VMOVUPS          384(SP), Z9
+	VCVTDQ2PS        Z9, Z23
+	VBROADCASTSS     philoxConstants<>+496(SB), Z24
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z24, Z23
+	VPSLLD           $0x02, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS.BCST      philoxConstants<>+572(SB), Z14, Z14
+	VMULPS           Z14, Z14, Z25
+	VPMULUDQ         Z0, Z18, Z18
+	VPMULUDQ         Z1, Z17, Z17
+	VPSRLQ           $0x20, Z17, Z27
+	VPSRLQ           $0x20, Z18, Z26
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z8, Z27
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z15, Z26
+	VPMOVD2M         Z9, K2
+	VMULPS.BCST      philoxConstants<>+504(SB), Z23, Z24
+	VADDPS.BCST      philoxConstants<>+508(SB), Z24, K2, Z24
+	VBROADCASTSS     philoxConstants<>+576(SB), Z8
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z25, Z8
+	VPMULUDQ         Z0, Z13, Z13
+	VPMULUDQ         Z1, Z6, Z6
+	VPSRLQ           $0x20, Z6, Z15
+	VPSRLQ           $0x20, Z13, Z9
+	VPTERNLOGD.BCST  $0x96, 64(BX), Z5, Z15
+	VPTERNLOGD.BCST  $0x96, 68(BX), Z12, Z9
+	VPANDND.BCST     philoxConstants<>+512(SB), Z24, Z12
+	VGETEXPPS        Z24, Z5
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z25, Z8
+	VPMULUDQ         Z0, Z4, Z4
+	VPMULUDQ         Z1, Z3, Z3
+	VPSRLQ           $0x20, Z3, Z29
+	VPSRLQ           $0x20, Z4, Z28
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z10, Z29
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z11, Z28
+	VBROADCASTSS     philoxConstants<>+516(SB), Z10
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z12, K2, Z10
+	VFMADD231PS      Z23, Z12, Z10
+	VBROADCASTSS     philoxConstants<>+524(SB), Z11
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z10, Z11
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z25, Z8
+	VPMULUDQ         Z0, Z22, Z22
+	VPMULUDQ         Z1, Z21, Z21
+	VPSRLQ           $0x20, Z21, Z23
+	VPSRLQ           $0x20, Z22, Z12
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z2, Z23
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z20, Z12
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z10, Z11
+	VBROADCASTSS     philoxConstants<>+592(SB), Z24
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z25, Z24
+	VPMULUDQ         Z0, Z27, Z27
+	VPMULUDQ         Z1, Z26, Z26
+	VPSRLQ           $0x20, Z26, Z20
+	VPSRLQ           $0x20, Z27, Z2
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z17, Z20
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z18, Z2
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z10, Z11
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z25, Z24
+	VPMULUDQ         Z0, Z15, Z15
+	VPMULUDQ         Z1, Z9, Z9
+	VPSRLQ           $0x20, Z9, Z18
+	VPSRLQ           $0x20, Z15, Z17
+	VPTERNLOGD.BCST  $0x96, 72(BX), Z6, Z18
+	VPTERNLOGD.BCST  $0x96, 76(BX), Z13, Z17
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z10, Z11
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z25, Z24
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z10, Z11
+	VMULPS           Z14, Z8, Z8
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z10, Z11
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z16, K2
+	VMOVAPS          Z8, Z6
+	VMOVAPS          Z24, K2, Z6
+	VMOVAPS          Z8, K2, Z24
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z10, Z11
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z16, Z6
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z19, Z24
+	VMULPS           Z7, Z24, Z24
+	VMULPS           Z7, Z6, Z6
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z10, Z11
+	VMOVDQU64        philoxConstants<>+616(SB), Z7
+	VMOVDQU64        philoxConstants<>+680(SB), Z8
+	VMOVAPS          Z24, Z13
+	VPERMT2PS        Z6, Z7, Z13
+	VPERMT2PS        Z6, Z8, Z24
+	VMOVUPS          Z13, 256(AX)
+	VMOVUPS          Z24, 320(AX)
+	VMULPS           Z10, Z11, Z11
+	VBROADCASTSS     philoxConstants<>+560(SB), Z24
+	VFMADD231PS      Z24, Z5, Z11
 	VSQRTPS          Z11, Z11
-	VMOVUPS          448(SP), Z2
-	VPADDD.BCST      philoxConstants<>+560(SB), Z2, Z15
-	VPADDD.BCST      philoxConstants<>+564(SB), Z2, Z18
-	VPSLLD           $0x02, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      philoxConstants<>+568(SB), Z2, Z2
-	VMULPS           Z2, Z2, Z19
-	VBROADCASTSS     philoxConstants<>+572(SB), Z20
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z19, Z20
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z19, Z20
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z19, Z20
-	VBROADCASTSS     philoxConstants<>+588(SB), Z21
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z19, Z21
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z19, Z21
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z19, Z21
-	VMULPS           Z2, Z20, Z20
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z15, K2
-	VMOVAPS          Z20, Z2
-	VMOVAPS          Z21, K2, Z2
-	VMOVAPS          Z20, K2, Z21
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z15, Z2
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z18, Z21
-	VMULPS           Z11, Z21, Z21
-	VMULPS           Z11, Z2, Z2
-	VMOVDQU64        philoxConstants<>+608(SB), Z11
-	VMOVDQU64        philoxConstants<>+672(SB), Z15
-	VMOVAPS          Z21, Z18
-	VPERMT2PS        Z2, Z11, Z18
-	VPERMT2PS        Z2, Z15, Z21
-	VMOVUPS          Z18, 384(AX)
-	VMOVUPS          Z21, 448(AX)
-	VPSHUFD          $0xa0, Z9, K1, Z10
-	VPSHUFD          $0xa0, Z25, K1, Z24
-	VMOVUPS          Z10, (SP)
-	VMOVUPS          Z24, 64(SP)
-	VPSHUFD          $0xa0, Z12, K1, Z14
-	VPSHUFD          $0xa0, Z6, K1, Z4
-	VMOVUPS          Z14, 128(SP)
-	VMOVUPS          Z4, 192(SP)
-	VPSHUFD          $0xa0, Z16, K1, Z17
-	VPSHUFD          $0xa0, Z26, K1, Z13
-	VMOVUPS          Z17, 256(SP)
-	VMOVUPS          Z13, 320(SP)
-	VPSHUFD          $0xa0, Z3, K1, Z5
-	VPSHUFD          $0xa0, Z8, K1, Z7
-	VMOVUPS          Z5, 384(SP)
-	VMOVUPS          Z7, 448(SP)
+	VMOVUPS          448(SP), Z5
+	VPADDD.BCST      philoxConstants<>+564(SB), Z5, Z6
+	VPADDD.BCST      philoxConstants<>+568(SB), Z5, Z7
+	VPSLLD           $0x02, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS.BCST      philoxConstants<>+572(SB), Z5, Z5
+	VMULPS           Z5, Z5, Z8
+	VBROADCASTSS     philoxConstants<>+576(SB), Z10
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z8, Z10
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z8, Z10
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z8, Z10
+	VBROADCASTSS     philoxConstants<>+592(SB), Z13
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z8, Z13
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z8, Z13
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z8, Z13
+	VMULPS           Z5, Z10, Z10
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z6, K2
+	VMOVAPS          Z10, Z5
+	VMOVAPS          Z13, K2, Z5
+	VMOVAPS          Z10, K2, Z13
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z6, Z5
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z7, Z13
+	VMULPS           Z11, Z13, Z13
+	VMULPS           Z11, Z5, Z5
+	VMOVDQU64        philoxConstants<>+616(SB), Z6
+	VMOVDQU64        philoxConstants<>+680(SB), Z7
+	VMOVAPS          Z13, Z8
+	VPERMT2PS        Z5, Z6, Z8
+	VPERMT2PS        Z5, Z7, Z13
+	VMOVUPS          Z8, 384(AX)
+	VMOVUPS          Z13, 448(AX)
+	VPSHUFD          $0xa0, Z28, K1, Z29
+	VPSHUFD          $0xa0, Z4, K1, Z3
+	VMOVUPS          Z29, (SP)
+	VMOVUPS          Z3, 64(SP)
+	VPSHUFD          $0xa0, Z12, K1, Z23
+	VPSHUFD          $0xa0, Z22, K1, Z21
+	VMOVUPS          Z23, 128(SP)
+	VMOVUPS          Z21, 192(SP)
+	VPSHUFD          $0xa0, Z2, K1, Z20
+	VPSHUFD          $0xa0, Z27, K1, Z26
+	VMOVUPS          Z20, 256(SP)
+	VMOVUPS          Z26, 320(SP)
+	VPSHUFD          $0xa0, Z17, K1, Z18
+	VPSHUFD          $0xa0, Z15, K1, Z9
+	VMOVUPS          Z18, 384(SP)
+	VMOVUPS          Z9, 448(SP)
 	ADDQ             $0x00000200, AX
 	SUBQ             $0x00000080, CX
 	JG               group
@@ -2396,235 +2222,223 @@ group:
 last:
 	VMOVUPS          (SP), Z0
 	VCVTDQ2PS        Z0, Z1
-	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
-	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
+	VBROADCASTSS     philoxConstants<>+496(SB), Z2
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z2, Z1
 	VPMOVD2M         Z0, K1
-	VMOVAPS          Z1, Z0
-	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
-	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
-	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
-	VPBROADCASTD     philoxConstants<>+516(SB), Z3
-	VPSUBD           Z2, Z3, Z3
-	VGETEXPPS        Z0, Z2
-	VMOVAPS.Z        Z3, K1, Z0
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
-	VFMADD231PS      Z1, Z3, Z0
-	VBROADCASTSS     philoxConstants<>+520(SB), Z1
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
-	VMULPS           Z0, Z1, Z1
-	VBROADCASTSS     philoxConstants<>+556(SB), Z0
-	VFMADD231PS      Z0, Z2, Z1
+	VMULPS.BCST      philoxConstants<>+504(SB), Z1, Z2
+	VADDPS.BCST      philoxConstants<>+508(SB), Z2, K1, Z2
+	VPANDND.BCST     philoxConstants<>+512(SB), Z2, Z3
+	VGETEXPPS        Z2, Z0
+	VBROADCASTSS     philoxConstants<>+516(SB), Z2
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z3, K1, Z2
+	VFMADD231PS      Z1, Z3, Z2
+	VBROADCASTSS     philoxConstants<>+524(SB), Z1
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z2, Z1
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z2, Z1
+	VMULPS           Z2, Z1, Z1
+	VBROADCASTSS     philoxConstants<>+560(SB), Z2
+	VFMADD231PS      Z2, Z0, Z1
 	VSQRTPS          Z1, Z1
 	VMOVUPS          64(SP), Z0
-	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
-	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z2
+	VPADDD.BCST      philoxConstants<>+568(SB), Z0, Z3
+	VMOVUPS          128(SP), Z4
+	VCVTDQ2PS        Z4, Z5
+	VBROADCASTSS     philoxConstants<>+496(SB), Z6
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z6, Z5
 	VPSLLD           $0x02, Z0, Z0
 	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
-	VMULPS           Z0, Z0, Z4
-	VBROADCASTSS     philoxConstants<>+572(SB), Z5
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
-	VBROADCASTSS     philoxConstants<>+588(SB), Z6
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
-	VMULPS           Z0, Z5, Z5
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
-	VMOVAPS          Z5, Z0
-	VMOVAPS          Z6, K1, Z0
-	VMOVAPS          Z5, K1, Z6
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
-	VMULPS           Z1, Z6, Z6
+	VMULPS.BCST      philoxConstants<>+572(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z7
+	VPMOVD2M         Z4, K1
+	VMULPS.BCST      philoxConstants<>+504(SB), Z5, Z6
+	VADDPS.BCST      philoxConstants<>+508(SB), Z6, K1, Z6
+	VBROADCASTSS     philoxConstants<>+576(SB), Z9
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z7, Z9
+	VPANDND.BCST     philoxConstants<>+512(SB), Z6, Z8
+	VGETEXPPS        Z6, Z4
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z7, Z9
+	VBROADCASTSS     philoxConstants<>+516(SB), Z6
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z8, K1, Z6
+	VFMADD231PS      Z5, Z8, Z6
+	VBROADCASTSS     philoxConstants<>+524(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z6, Z5
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z7, Z9
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z6, Z5
+	VBROADCASTSS     philoxConstants<>+592(SB), Z8
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z6, Z5
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z6, Z5
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z6, Z5
+	VMULPS           Z0, Z9, Z9
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z6, Z5
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z2, K1
+	VMOVAPS          Z9, Z0
+	VMOVAPS          Z8, K1, Z0
+	VMOVAPS          Z9, K1, Z8
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z6, Z5
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z2, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z3, Z8
+	VMULPS           Z1, Z8, Z8
 	VMULPS           Z1, Z0, Z0
-	VMOVDQU64        philoxConstants<>+608(SB), Z1
-	VMOVDQU64        philoxConstants<>+672(SB), Z2
-	VMOVAPS          Z6, Z3
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z6, Z5
+	VMOVDQU64        philoxConstants<>+616(SB), Z1
+	VMOVDQU64        philoxConstants<>+680(SB), Z2
+	VMOVAPS          Z8, Z3
 	VPERMT2PS        Z0, Z1, Z3
-	VPERMT2PS        Z0, Z2, Z6
+	VPERMT2PS        Z0, Z2, Z8
 	VMOVUPS          Z3, (AX)
-	VMOVUPS          Z6, 64(AX)
-	VMOVUPS          128(SP), Z0
-	VCVTDQ2PS        Z0, Z1
-	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
-	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
-	VPMOVD2M         Z0, K1
-	VMOVAPS          Z1, Z0
-	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
-	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
-	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
-	VPBROADCASTD     philoxConstants<>+516(SB), Z3
-	VPSUBD           Z2, Z3, Z3
-	VGETEXPPS        Z0, Z2
-	VMOVAPS.Z        Z3, K1, Z0
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
-	VFMADD231PS      Z1, Z3, Z0
-	VBROADCASTSS     philoxConstants<>+520(SB), Z1
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
-	VMULPS           Z0, Z1, Z1
-	VBROADCASTSS     philoxConstants<>+556(SB), Z0
-	VFMADD231PS      Z0, Z2, Z1
-	VSQRTPS          Z1, Z1
+	VMOVUPS          Z8, 64(AX)
+	VMULPS           Z6, Z5, Z5
+	VBROADCASTSS     philoxConstants<>+560(SB), Z6
+	VFMADD231PS      Z6, Z4, Z5
+	VSQRTPS          Z5, Z5
 	VMOVUPS          192(SP), Z0
-	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
-	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z1
+	VPADDD.BCST      philoxConstants<>+568(SB), Z0, Z2
+	VMOVUPS          256(SP), Z3
+	VCVTDQ2PS        Z3, Z4
+	VBROADCASTSS     philoxConstants<>+496(SB), Z6
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z6, Z4
 	VPSLLD           $0x02, Z0, Z0
 	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
-	VMULPS           Z0, Z0, Z4
-	VBROADCASTSS     philoxConstants<>+572(SB), Z5
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
-	VBROADCASTSS     philoxConstants<>+588(SB), Z6
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
-	VMULPS           Z0, Z5, Z5
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
-	VMOVAPS          Z5, Z0
-	VMOVAPS          Z6, K1, Z0
-	VMOVAPS          Z5, K1, Z6
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
-	VMULPS           Z1, Z6, Z6
-	VMULPS           Z1, Z0, Z0
-	VMOVDQU64        philoxConstants<>+608(SB), Z1
-	VMOVDQU64        philoxConstants<>+672(SB), Z2
-	VMOVAPS          Z6, Z3
-	VPERMT2PS        Z0, Z1, Z3
-	VPERMT2PS        Z0, Z2, Z6
-	VMOVUPS          Z3, 128(AX)
-	VMOVUPS          Z6, 192(AX)
-	VMOVUPS          256(SP), Z0
-	VCVTDQ2PS        Z0, Z1
-	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
-	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
-	VPMOVD2M         Z0, K1
-	VMOVAPS          Z1, Z0
-	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
-	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
-	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
-	VPBROADCASTD     philoxConstants<>+516(SB), Z3
-	VPSUBD           Z2, Z3, Z3
-	VGETEXPPS        Z0, Z2
-	VMOVAPS.Z        Z3, K1, Z0
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
-	VFMADD231PS      Z1, Z3, Z0
-	VBROADCASTSS     philoxConstants<>+520(SB), Z1
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
-	VMULPS           Z0, Z1, Z1
-	VBROADCASTSS     philoxConstants<>+556(SB), Z0
-	VFMADD231PS      Z0, Z2, Z1
-	VSQRTPS          Z1, Z1
+	VMULPS.BCST      philoxConstants<>+572(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z7
+	VPMOVD2M         Z3, K1
+	VMULPS.BCST      philoxConstants<>+504(SB), Z4, Z6
+	VADDPS.BCST      philoxConstants<>+508(SB), Z6, K1, Z6
+	VBROADCASTSS     philoxConstants<>+576(SB), Z9
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z7, Z9
+	VPANDND.BCST     philoxConstants<>+512(SB), Z6, Z8
+	VGETEXPPS        Z6, Z3
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z7, Z9
+	VBROADCASTSS     philoxConstants<>+516(SB), Z6
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z8, K1, Z6
+	VFMADD231PS      Z4, Z8, Z6
+	VBROADCASTSS     philoxConstants<>+524(SB), Z4
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z6, Z4
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z7, Z9
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z6, Z4
+	VBROADCASTSS     philoxConstants<>+592(SB), Z8
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z6, Z4
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z6, Z4
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z6, Z4
+	VMULPS           Z0, Z9, Z9
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z6, Z4
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z1, K1
+	VMOVAPS          Z9, Z0
+	VMOVAPS          Z8, K1, Z0
+	VMOVAPS          Z9, K1, Z8
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z6, Z4
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z1, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z2, Z8
+	VMULPS           Z5, Z8, Z8
+	VMULPS           Z5, Z0, Z0
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z6, Z4
+	VMOVDQU64        philoxConstants<>+616(SB), Z1
+	VMOVDQU64        philoxConstants<>+680(SB), Z2
+	VMOVAPS          Z8, Z5
+	VPERMT2PS        Z0, Z1, Z5
+	VPERMT2PS        Z0, Z2, Z8
+	VMOVUPS          Z5, 128(AX)
+	VMOVUPS          Z8, 192(AX)
+	VMULPS           Z6, Z4, Z4
+	VBROADCASTSS     philoxConstants<>+560(SB), Z6
+	VFMADD231PS      Z6, Z3, Z4
+	VSQRTPS          Z4, Z4
 	VMOVUPS          320(SP), Z0
-	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
-	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z1
+	VPADDD.BCST      philoxConstants<>+568(SB), Z0, Z2
+	VMOVUPS          384(SP), Z3
+	VCVTDQ2PS        Z3, Z5
+	VBROADCASTSS     philoxConstants<>+496(SB), Z6
+	VFMADD132PS.BCST philoxConstants<>+500(SB), Z6, Z5
 	VPSLLD           $0x02, Z0, Z0
 	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
-	VMULPS           Z0, Z0, Z4
-	VBROADCASTSS     philoxConstants<>+572(SB), Z5
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
-	VBROADCASTSS     philoxConstants<>+588(SB), Z6
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
-	VMULPS           Z0, Z5, Z5
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
-	VMOVAPS          Z5, Z0
-	VMOVAPS          Z6, K1, Z0
-	VMOVAPS          Z5, K1, Z6
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
-	VMULPS           Z1, Z6, Z6
-	VMULPS           Z1, Z0, Z0
-	VMOVDQU64        philoxConstants<>+608(SB), Z1
-	VMOVDQU64        philoxConstants<>+672(SB), Z2
-	VMOVAPS          Z6, Z3
-	VPERMT2PS        Z0, Z1, Z3
-	VPERMT2PS        Z0, Z2, Z6
-	VMOVUPS          Z3, 256(AX)
-	VMOVUPS          Z6, 320(AX)
-	VMOVUPS          384(SP), Z0
-	VCVTDQ2PS        Z0, Z1
-	VADDPS.BCST      philoxConstants<>+496(SB), Z1, Z1
-	VMULPS.BCST      philoxConstants<>+500(SB), Z1, Z1
-	VPMOVD2M         Z0, K1
-	VMOVAPS          Z1, Z0
-	VADDPS.BCST      philoxConstants<>+504(SB), Z0, K1, Z0
-	VMULPS.BCST      philoxConstants<>+508(SB), Z0, Z0
-	VPANDD.BCST      philoxConstants<>+512(SB), Z0, Z2
-	VPBROADCASTD     philoxConstants<>+516(SB), Z3
-	VPSUBD           Z2, Z3, Z3
-	VGETEXPPS        Z0, Z2
-	VMOVAPS.Z        Z3, K1, Z0
-	VSUBPS.BCST      philoxConstants<>+504(SB), Z0, Z0
-	VFMADD231PS      Z1, Z3, Z0
-	VBROADCASTSS     philoxConstants<>+520(SB), Z1
-	VFMADD213PS.BCST philoxConstants<>+524(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+528(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+532(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+536(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+540(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+544(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+548(SB), Z0, Z1
-	VFMADD213PS.BCST philoxConstants<>+552(SB), Z0, Z1
-	VMULPS           Z0, Z1, Z1
-	VBROADCASTSS     philoxConstants<>+556(SB), Z0
-	VFMADD231PS      Z0, Z2, Z1
-	VSQRTPS          Z1, Z1
+	VMULPS.BCST      philoxConstants<>+572(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z7
+	VPMOVD2M         Z3, K1
+	VMULPS.BCST      philoxConstants<>+504(SB), Z5, Z6
+	VADDPS.BCST      philoxConstants<>+508(SB), Z6, K1, Z6
+	VBROADCASTSS     philoxConstants<>+576(SB), Z9
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z7, Z9
+	VPANDND.BCST     philoxConstants<>+512(SB), Z6, Z8
+	VGETEXPPS        Z6, Z3
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z7, Z9
+	VBROADCASTSS     philoxConstants<>+516(SB), Z6
+	VFMADD231PS.BCST philoxConstants<>+520(SB), Z8, K1, Z6
+	VFMADD231PS      Z5, Z8, Z6
+	VBROADCASTSS     philoxConstants<>+524(SB), Z5
+	VFMADD213PS.BCST philoxConstants<>+528(SB), Z6, Z5
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z7, Z9
+	VFMADD213PS.BCST philoxConstants<>+532(SB), Z6, Z5
+	VBROADCASTSS     philoxConstants<>+592(SB), Z8
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+536(SB), Z6, Z5
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+540(SB), Z6, Z5
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z7, Z8
+	VFMADD213PS.BCST philoxConstants<>+544(SB), Z6, Z5
+	VMULPS           Z0, Z9, Z9
+	VFMADD213PS.BCST philoxConstants<>+548(SB), Z6, Z5
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z1, K1
+	VMOVAPS          Z9, Z0
+	VMOVAPS          Z8, K1, Z0
+	VMOVAPS          Z9, K1, Z8
+	VFMADD213PS.BCST philoxConstants<>+552(SB), Z6, Z5
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z1, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z2, Z8
+	VMULPS           Z4, Z8, Z8
+	VMULPS           Z4, Z0, Z0
+	VFMADD213PS.BCST philoxConstants<>+556(SB), Z6, Z5
+	VMOVDQU64        philoxConstants<>+616(SB), Z1
+	VMOVDQU64        philoxConstants<>+680(SB), Z2
+	VMOVAPS          Z8, Z4
+	VPERMT2PS        Z0, Z1, Z4
+	VPERMT2PS        Z0, Z2, Z8
+	VMOVUPS          Z4, 256(AX)
+	VMOVUPS          Z8, 320(AX)
+	VMULPS           Z6, Z5, Z5
+	VBROADCASTSS     philoxConstants<>+560(SB), Z6
+	VFMADD231PS      Z6, Z3, Z5
+	VSQRTPS          Z5, Z5
 	VMOVUPS          448(SP), Z0
-	VPADDD.BCST      philoxConstants<>+560(SB), Z0, Z2
-	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z3
+	VPADDD.BCST      philoxConstants<>+564(SB), Z0, Z1
+	VPADDD.BCST      philoxConstants<>+568(SB), Z0, Z2
 	VPSLLD           $0x02, Z0, Z0
 	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      philoxConstants<>+568(SB), Z0, Z0
-	VMULPS           Z0, Z0, Z4
-	VBROADCASTSS     philoxConstants<>+572(SB), Z5
-	VFMADD213PS.BCST philoxConstants<>+576(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+580(SB), Z4, Z5
-	VFMADD213PS.BCST philoxConstants<>+584(SB), Z4, Z5
-	VBROADCASTSS     philoxConstants<>+588(SB), Z6
-	VFMADD213PS.BCST philoxConstants<>+592(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+596(SB), Z4, Z6
-	VFMADD213PS.BCST philoxConstants<>+504(SB), Z4, Z6
-	VMULPS           Z0, Z5, Z5
-	VPTESTMD.BCST    philoxConstants<>+600(SB), Z2, K1
-	VMOVAPS          Z5, Z0
+	VMULPS.BCST      philoxConstants<>+572(SB), Z0, Z0
+	VMULPS           Z0, Z0, Z3
+	VBROADCASTSS     philoxConstants<>+576(SB), Z4
+	VFMADD213PS.BCST philoxConstants<>+580(SB), Z3, Z4
+	VFMADD213PS.BCST philoxConstants<>+584(SB), Z3, Z4
+	VFMADD213PS.BCST philoxConstants<>+588(SB), Z3, Z4
+	VBROADCASTSS     philoxConstants<>+592(SB), Z6
+	VFMADD213PS.BCST philoxConstants<>+596(SB), Z3, Z6
+	VFMADD213PS.BCST philoxConstants<>+600(SB), Z3, Z6
+	VFMADD213PS.BCST philoxConstants<>+604(SB), Z3, Z6
+	VMULPS           Z0, Z4, Z4
+	VPTESTMD.BCST    philoxConstants<>+608(SB), Z1, K1
+	VMOVAPS          Z4, Z0
 	VMOVAPS          Z6, K1, Z0
-	VMOVAPS          Z5, K1, Z6
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z2, Z0
-	VPTERNLOGD.BCST  $0x78, philoxConstants<>+604(SB), Z3, Z6
-	VMULPS           Z1, Z6, Z6
-	VMULPS           Z1, Z0, Z0
-	VMOVDQU64        philoxConstants<>+608(SB), Z1
-	VMOVDQU64        philoxConstants<>+672(SB), Z2
+	VMOVAPS          Z4, K1, Z6
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z1, Z0
+	VPTERNLOGD.BCST  $0x78, philoxConstants<>+612(SB), Z2, Z6
+	VMULPS           Z5, Z6, Z6
+	VMULPS           Z5, Z0, Z0
+	VMOVDQU64        philoxConstants<>+616(SB), Z1
+	VMOVDQU64        philoxConstants<>+680(SB), Z2
 	VMOVAPS          Z6, Z3
 	VPERMT2PS        Z0, Z1, Z3
 	VPERMT2PS        Z0, Z2, Z6
@@ -2633,7 +2447,7 @@ last:
 	VZEROUPPER
 	RET
 
-// func normalsAVX2(dst []float32, first uint64, s *[22]uint32)
+// func normalsAVX2(dst []float32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·normalsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -2648,318 +2462,288 @@ group:
 	VMOVQ        DX, X2
 	VPBROADCASTQ X2, Y2
 	VPADDQ       philoxConstants<>+400(SB), Y2, Y2
-	VPSRLQ       $0x20, Y2, Y3
-	VPBROADCASTD 80(BX), Y4
-	VPBROADCASTD 84(BX), Y5
-	VMOVQ        DX, X6
-	VPBROADCASTQ X6, Y6
-	VPADDQ       philoxConstants<>+432(SB), Y6, Y6
-	VPSRLQ       $0x20, Y6, Y7
-	VPBROADCASTD 80(BX), Y8
-	VPBROADCASTD 84(BX), Y9
+	VMOVQ        DX, X3
+	VPBROADCASTQ X3, Y3
+	VPADDQ       philoxConstants<>+432(SB), Y3, Y3
 	ADDQ         $0x08, DX
-	VPBROADCASTD (BX), Y10
-	VPBROADCASTD 4(BX), Y11
+	VPBROADCASTD (BX), Y4
+	VPBROADCASTD 4(BX), Y4
 	VPMULUDQ     Y0, Y2, Y2
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y13
-	VPSRLQ       $0x20, Y2, Y12
-	VPXOR        Y10, Y3, Y3
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y11, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPMULUDQ     Y0, Y6, Y6
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y5
-	VPSRLQ       $0x20, Y6, Y3
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y7, Y5, Y5
-	VPXOR        Y11, Y9, Y9
-	VPXOR        Y9, Y3, Y3
-	VPBROADCASTD 8(BX), Y7
-	VPBROADCASTD 12(BX), Y9
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y7, Y4, Y4
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y9, Y2, Y2
-	VPXOR        Y2, Y10, Y10
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y3, Y3
-	VPSRLQ       $0x20, Y3, Y4
-	VPSRLQ       $0x20, Y5, Y2
-	VPXOR        Y7, Y8, Y8
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y6, Y6
-	VPXOR        Y6, Y2, Y2
-	VPBROADCASTD 16(BX), Y6
-	VPBROADCASTD 20(BX), Y7
-	VPMULUDQ     Y0, Y11, Y11
-	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y6, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y7, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPMULUDQ     Y0, Y4, Y4
-	VPMULUDQ     Y1, Y2, Y2
-	VPSRLQ       $0x20, Y2, Y13
-	VPSRLQ       $0x20, Y4, Y12
-	VPXOR        Y6, Y3, Y3
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y7, Y5, Y5
-	VPXOR        Y5, Y12, Y12
-	VPBROADCASTD 24(BX), Y3
-	VPBROADCASTD 28(BX), Y5
-	VPMULUDQ     Y0, Y9, Y9
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y7
-	VPSRLQ       $0x20, Y9, Y6
-	VPXOR        Y3, Y10, Y10
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y5, Y11, Y11
-	VPXOR        Y11, Y6, Y6
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y3, Y2, Y2
-	VPXOR        Y2, Y11, Y11
-	VPXOR        Y5, Y4, Y4
-	VPXOR        Y4, Y10, Y10
-	VPBROADCASTD 32(BX), Y2
-	VPBROADCASTD 36(BX), Y3
-	VPMULUDQ     Y0, Y7, Y7
+	VPSRLQ       $0x20, Y2, Y5
+	VPXOR        Y4, Y5, Y5
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y3, Y6
+	VPXOR        Y4, Y6, Y6
+	VPBROADCASTD 8(BX), Y4
+	VPBROADCASTD 12(BX), Y7
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPXOR        Y4, Y8, Y8
+	VPXOR        Y7, Y2, Y2
 	VPMULUDQ     Y1, Y6, Y6
-	VPSRLQ       $0x20, Y6, Y5
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y2, Y8, Y8
-	VPXOR        Y8, Y5, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y9
+	VPXOR        Y4, Y9, Y9
+	VPXOR        Y7, Y3, Y3
+	VPBROADCASTD 16(BX), Y4
+	VPBROADCASTD 20(BX), Y7
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y2, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y4, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y7, Y10, Y10
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y3, Y12
+	VPSRLQ       $0x20, Y9, Y5
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y12, Y12
+	VPXOR        Y7, Y5, Y5
+	VPBROADCASTD 24(BX), Y4
+	VPBROADCASTD 28(BX), Y6
 	VPMULUDQ     Y0, Y11, Y11
 	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPBROADCASTD 40(BX), Y2
-	VPBROADCASTD 44(BX), Y3
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y13
-	VPSRLQ       $0x20, Y5, Y12
-	VPXOR        Y2, Y6, Y6
-	VPXOR        Y6, Y13, Y13
+	VPSRLQ       $0x20, Y10, Y13
+	VPSRLQ       $0x20, Y11, Y7
+	VPXOR        Y4, Y2, Y2
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y6, Y8, Y8
+	VPXOR        Y8, Y7, Y7
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPSRLQ       $0x20, Y12, Y2
+	VPXOR        Y4, Y3, Y3
+	VPXOR        Y3, Y8, Y8
+	VPXOR        Y6, Y9, Y9
+	VPXOR        Y9, Y2, Y2
+	VPBROADCASTD 32(BX), Y3
+	VPBROADCASTD 36(BX), Y4
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y9
+	VPSRLQ       $0x20, Y13, Y6
+	VPXOR        Y3, Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPXOR        Y4, Y11, Y11
+	VPXOR        Y11, Y6, Y6
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y2, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y3, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y4, Y12, Y12
+	VPXOR        Y12, Y10, Y10
+	VPBROADCASTD 40(BX), Y3
+	VPBROADCASTD 44(BX), Y4
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y6, Y6
+	VPSRLQ       $0x20, Y6, Y12
+	VPSRLQ       $0x20, Y9, Y5
 	VPXOR        Y3, Y7, Y7
 	VPXOR        Y7, Y12, Y12
-	VPMULUDQ     Y0, Y9, Y9
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y7
-	VPSRLQ       $0x20, Y9, Y6
-	VPXOR        Y2, Y10, Y10
-	VPXOR        Y10, Y7, Y7
-	VPXOR        Y3, Y11, Y11
-	VPXOR        Y11, Y6, Y6
+	VPXOR        Y4, Y13, Y13
+	VPXOR        Y13, Y5, Y5
+	VPMULUDQ     Y0, Y11, Y11
+	VPMULUDQ     Y1, Y10, Y10
+	VPSRLQ       $0x20, Y10, Y13
+	VPSRLQ       $0x20, Y11, Y7
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y4, Y8, Y8
+	VPXOR        Y8, Y7, Y7
 	VPBROADCASTD 48(BX), Y2
 	VPBROADCASTD 52(BX), Y3
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y2, Y4, Y4
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y3, Y5, Y5
-	VPXOR        Y5, Y10, Y10
-	VPMULUDQ     Y0, Y7, Y7
-	VPMULUDQ     Y1, Y6, Y6
-	VPSRLQ       $0x20, Y6, Y5
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y2, Y8, Y8
-	VPXOR        Y8, Y5, Y5
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPSRLQ       $0x20, Y12, Y4
+	VPXOR        Y2, Y6, Y6
+	VPXOR        Y6, Y8, Y8
 	VPXOR        Y3, Y9, Y9
 	VPXOR        Y9, Y4, Y4
-	VPBROADCASTD 56(BX), Y2
-	VPBROADCASTD 60(BX), Y3
-	VPMULUDQ     Y0, Y11, Y11
-	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPMULUDQ     Y0, Y5, Y5
-	VPMULUDQ     Y1, Y4, Y4
-	VPSRLQ       $0x20, Y4, Y13
-	VPSRLQ       $0x20, Y5, Y12
-	VPXOR        Y2, Y6, Y6
-	VPXOR        Y6, Y13, Y13
-	VPXOR        Y3, Y7, Y7
-	VPXOR        Y7, Y12, Y12
-	VPBROADCASTD 64(BX), Y2
-	VPBROADCASTD 68(BX), Y3
-	VPMULUDQ     Y0, Y9, Y9
-	VPMULUDQ     Y1, Y8, Y8
-	VPSRLQ       $0x20, Y8, Y7
-	VPSRLQ       $0x20, Y9, Y6
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y9
+	VPSRLQ       $0x20, Y13, Y6
 	VPXOR        Y2, Y10, Y10
-	VPXOR        Y10, Y7, Y7
+	VPXOR        Y10, Y9, Y9
 	VPXOR        Y3, Y11, Y11
 	VPXOR        Y11, Y6, Y6
-	VPMULUDQ     Y0, Y13, Y13
-	VPMULUDQ     Y1, Y12, Y12
-	VPSRLQ       $0x20, Y12, Y11
-	VPSRLQ       $0x20, Y13, Y10
-	VPXOR        Y2, Y4, Y4
-	VPXOR        Y4, Y11, Y11
-	VPXOR        Y3, Y5, Y5
-	VPXOR        Y5, Y10, Y10
-	VPBROADCASTD 72(BX), Y2
-	VPBROADCASTD 76(BX), Y3
-	VPMULUDQ     Y0, Y7, Y7
+	VPBROADCASTD 56(BX), Y2
+	VPBROADCASTD 60(BX), Y3
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y4, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y2, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y3, Y12, Y12
+	VPXOR        Y12, Y10, Y10
+	VPMULUDQ     Y0, Y9, Y9
 	VPMULUDQ     Y1, Y6, Y6
-	VPSRLQ       $0x20, Y6, Y5
-	VPSRLQ       $0x20, Y7, Y4
-	VPXOR        Y2, Y8, Y8
-	VPXOR        Y8, Y5, Y5
-	VPXOR        Y3, Y9, Y9
-	VPXOR        Y9, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y12
+	VPSRLQ       $0x20, Y9, Y5
+	VPXOR        Y2, Y7, Y7
+	VPXOR        Y7, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPXOR        Y13, Y5, Y5
+	VPBROADCASTD 64(BX), Y2
+	VPBROADCASTD 68(BX), Y3
 	VPMULUDQ     Y0, Y11, Y11
 	VPMULUDQ     Y1, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y9
-	VPSRLQ       $0x20, Y11, Y8
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y12, Y9, Y9
-	VPXOR        Y3, Y13, Y13
-	VPXOR        Y13, Y8, Y8
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y7, Y7
-	VPBLENDD     $0xaa, Y7, Y6, Y6
+	VPSRLQ       $0x20, Y10, Y13
+	VPSRLQ       $0x20, Y11, Y7
+	VPXOR        Y2, Y4, Y4
+	VPXOR        Y4, Y13, Y13
+	VPXOR        Y3, Y8, Y8
+	VPXOR        Y8, Y7, Y7
+	VPMULUDQ     Y0, Y12, Y12
+	VPMULUDQ     Y1, Y5, Y5
+	VPSRLQ       $0x20, Y5, Y8
+	VPSRLQ       $0x20, Y12, Y4
+	VPXOR        Y2, Y6, Y6
+	VPXOR        Y6, Y8, Y8
+	VPXOR        Y3, Y9, Y9
+	VPXOR        Y9, Y4, Y4
+	VPBROADCASTD 72(BX), Y2
+	VPBROADCASTD 76(BX), Y3
+	VPMULUDQ     Y0, Y13, Y13
+	VPMULUDQ     Y1, Y7, Y7
+	VPSRLQ       $0x20, Y7, Y9
+	VPSRLQ       $0x20, Y13, Y6
+	VPXOR        Y2, Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPXOR        Y3, Y11, Y11
+	VPXOR        Y11, Y6, Y6
+	VPMULUDQ     Y0, Y8, Y8
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y4, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPXOR        Y2, Y5, Y5
+	VPXOR        Y5, Y11, Y11
+	VPXOR        Y3, Y12, Y12
+	VPXOR        Y12, Y10, Y10
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y9, Y9
+	VPSLLQ       $0x20, Y13, Y13
+	VPBLENDD     $0xaa, Y13, Y7, Y7
+	VPSLLQ       $0x20, Y10, Y10
+	VPBLENDD     $0xaa, Y10, Y11, Y11
 	VPSLLQ       $0x20, Y8, Y8
-	VPBLENDD     $0xaa, Y8, Y9, Y9
-	VPSLLQ       $0x20, Y11, Y11
-	VPBLENDD     $0xaa, Y11, Y10, Y10
-	VCVTDQ2PS    Y5, Y2
-	VADDPS       philoxConstants<>+736(SB), Y2, Y2
-	VMULPS       philoxConstants<>+768(SB), Y2, Y2
-	VPSRAD       $0x1f, Y5, Y5
-	VANDPS       philoxConstants<>+800(SB), Y5, Y3
-	VADDPS       Y2, Y3, Y3
-	VMULPS       philoxConstants<>+832(SB), Y3, Y3
-	VPSRLD       $0x17, Y3, Y4
-	VPSLLD       $0x17, Y4, Y3
-	VPBROADCASTD philoxConstants<>+516(SB), Y7
-	VPSUBD       Y3, Y7, Y7
-	VPSUBD       philoxConstants<>+864(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VANDPS       Y5, Y7, Y3
-	VSUBPS       philoxConstants<>+800(SB), Y3, Y3
-	VFMADD231PS  Y2, Y7, Y3
-	VBROADCASTSS philoxConstants<>+520(SB), Y2
-	VFMADD213PS  philoxConstants<>+896(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+928(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+960(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+992(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1024(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1056(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1088(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1120(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VBROADCASTSS philoxConstants<>+556(SB), Y3
-	VFMADD231PS  Y3, Y4, Y2
-	VSQRTPS      Y2, Y2
-	VPADDD       philoxConstants<>+1152(SB), Y6, Y3
-	VPADDD       philoxConstants<>+1184(SB), Y6, Y4
-	VPSLLD       $0x02, Y6, Y5
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VCVTDQ2PS    Y9, Y2
+	VBROADCASTSS philoxConstants<>+496(SB), Y3
+	VFMADD132PS  philoxConstants<>+744(SB), Y3, Y2
+	VPSRAD       $0x1f, Y9, Y9
+	VANDPS       philoxConstants<>+776(SB), Y9, Y3
+	VFMADD231PS  philoxConstants<>+808(SB), Y2, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPANDN       philoxConstants<>+840(SB), Y3, Y3
+	VPSUBD       philoxConstants<>+872(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       philoxConstants<>+1216(SB), Y5, Y5
-	VMULPS       Y5, Y5, Y6
-	VBROADCASTSS philoxConstants<>+572(SB), Y7
-	VFMADD213PS  philoxConstants<>+1248(SB), Y6, Y7
-	VFMADD213PS  philoxConstants<>+1280(SB), Y6, Y7
-	VFMADD213PS  philoxConstants<>+1312(SB), Y6, Y7
-	VBROADCASTSS philoxConstants<>+588(SB), Y8
-	VFMADD213PS  philoxConstants<>+1344(SB), Y6, Y8
-	VFMADD213PS  philoxConstants<>+1376(SB), Y6, Y8
-	VFMADD213PS  philoxConstants<>+800(SB), Y6, Y8
-	VMULPS       Y5, Y7, Y7
-	VPSLLD       $0x01, Y3, Y5
-	VBLENDVPS    Y5, Y8, Y7, Y6
-	VBLENDVPS    Y5, Y7, Y8, Y5
-	VANDPS       philoxConstants<>+1408(SB), Y3, Y3
-	VANDPS       philoxConstants<>+1408(SB), Y4, Y4
-	VXORPS       Y3, Y6, Y6
-	VXORPS       Y4, Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VPAND        Y9, Y3, Y6
+	VMULPS       philoxConstants<>+904(SB), Y6, Y6
+	VSUBPS       philoxConstants<>+936(SB), Y6, Y6
+	VFMADD231PS  Y2, Y3, Y6
+	VBROADCASTSS philoxConstants<>+524(SB), Y2
+	VFMADD213PS  philoxConstants<>+968(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1000(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1032(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1064(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1096(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1128(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1160(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1192(SB), Y6, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS philoxConstants<>+560(SB), Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VSQRTPS      Y2, Y2
+	VPADDD       philoxConstants<>+1224(SB), Y7, Y3
+	VPADDD       philoxConstants<>+1256(SB), Y7, Y5
+	VPSLLD       $0x02, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       philoxConstants<>+1288(SB), Y6, Y6
+	VMULPS       Y6, Y6, Y7
+	VBROADCASTSS philoxConstants<>+576(SB), Y8
+	VFMADD213PS  philoxConstants<>+1320(SB), Y7, Y8
+	VFMADD213PS  philoxConstants<>+1352(SB), Y7, Y8
+	VFMADD213PS  philoxConstants<>+1384(SB), Y7, Y8
+	VBROADCASTSS philoxConstants<>+592(SB), Y9
+	VFMADD213PS  philoxConstants<>+1416(SB), Y7, Y9
+	VFMADD213PS  philoxConstants<>+1448(SB), Y7, Y9
+	VFMADD213PS  philoxConstants<>+936(SB), Y7, Y9
+	VMULPS       Y6, Y8, Y8
+	VPSLLD       $0x01, Y3, Y6
+	VBLENDVPS    Y6, Y9, Y8, Y7
+	VBLENDVPS    Y6, Y8, Y9, Y6
+	VANDPS       philoxConstants<>+1480(SB), Y3, Y3
+	VANDPS       philoxConstants<>+1480(SB), Y5, Y5
+	VXORPS       Y3, Y7, Y7
+	VXORPS       Y5, Y6, Y6
 	VMULPS       Y2, Y6, Y6
-	VUNPCKLPS    Y6, Y5, Y2
-	VUNPCKHPS    Y6, Y5, Y3
-	VPERM2I128   $0x31, Y3, Y2, Y4
+	VMULPS       Y2, Y7, Y7
+	VUNPCKLPS    Y7, Y6, Y2
+	VUNPCKHPS    Y7, Y6, Y3
+	VPERM2I128   $0x31, Y3, Y2, Y5
 	VPERM2I128   $0x20, Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y4, 32(AX)
-	VCVTDQ2PS    Y9, Y2
-	VADDPS       philoxConstants<>+736(SB), Y2, Y2
-	VMULPS       philoxConstants<>+768(SB), Y2, Y2
-	VPSRAD       $0x1f, Y9, Y9
-	VANDPS       philoxConstants<>+800(SB), Y9, Y3
-	VADDPS       Y2, Y3, Y3
-	VMULPS       philoxConstants<>+832(SB), Y3, Y3
-	VPSRLD       $0x17, Y3, Y4
-	VPSLLD       $0x17, Y4, Y3
-	VPBROADCASTD philoxConstants<>+516(SB), Y5
-	VPSUBD       Y3, Y5, Y5
-	VPSUBD       philoxConstants<>+864(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VANDPS       Y9, Y5, Y3
-	VSUBPS       philoxConstants<>+800(SB), Y3, Y3
-	VFMADD231PS  Y2, Y5, Y3
-	VBROADCASTSS philoxConstants<>+520(SB), Y2
-	VFMADD213PS  philoxConstants<>+896(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+928(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+960(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+992(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1024(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1056(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1088(SB), Y3, Y2
-	VFMADD213PS  philoxConstants<>+1120(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VBROADCASTSS philoxConstants<>+556(SB), Y3
-	VFMADD231PS  Y3, Y4, Y2
-	VSQRTPS      Y2, Y2
-	VPADDD       philoxConstants<>+1152(SB), Y10, Y3
-	VPADDD       philoxConstants<>+1184(SB), Y10, Y4
-	VPSLLD       $0x02, Y10, Y5
+	VMOVUPS      Y5, 32(AX)
+	VCVTDQ2PS    Y11, Y2
+	VBROADCASTSS philoxConstants<>+496(SB), Y3
+	VFMADD132PS  philoxConstants<>+744(SB), Y3, Y2
+	VPSRAD       $0x1f, Y11, Y11
+	VANDPS       philoxConstants<>+776(SB), Y11, Y3
+	VFMADD231PS  philoxConstants<>+808(SB), Y2, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPANDN       philoxConstants<>+840(SB), Y3, Y3
+	VPSUBD       philoxConstants<>+872(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       philoxConstants<>+1216(SB), Y5, Y5
-	VMULPS       Y5, Y5, Y6
-	VBROADCASTSS philoxConstants<>+572(SB), Y7
-	VFMADD213PS  philoxConstants<>+1248(SB), Y6, Y7
-	VFMADD213PS  philoxConstants<>+1280(SB), Y6, Y7
-	VFMADD213PS  philoxConstants<>+1312(SB), Y6, Y7
-	VBROADCASTSS philoxConstants<>+588(SB), Y8
-	VFMADD213PS  philoxConstants<>+1344(SB), Y6, Y8
-	VFMADD213PS  philoxConstants<>+1376(SB), Y6, Y8
-	VFMADD213PS  philoxConstants<>+800(SB), Y6, Y8
-	VMULPS       Y5, Y7, Y7
-	VPSLLD       $0x01, Y3, Y5
-	VBLENDVPS    Y5, Y8, Y7, Y6
-	VBLENDVPS    Y5, Y7, Y8, Y5
-	VANDPS       philoxConstants<>+1408(SB), Y3, Y3
-	VANDPS       philoxConstants<>+1408(SB), Y4, Y4
+	VPAND        Y11, Y3, Y6
+	VMULPS       philoxConstants<>+904(SB), Y6, Y6
+	VSUBPS       philoxConstants<>+936(SB), Y6, Y6
+	VFMADD231PS  Y2, Y3, Y6
+	VBROADCASTSS philoxConstants<>+524(SB), Y2
+	VFMADD213PS  philoxConstants<>+968(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1000(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1032(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1064(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1096(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1128(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1160(SB), Y6, Y2
+	VFMADD213PS  philoxConstants<>+1192(SB), Y6, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS philoxConstants<>+560(SB), Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VSQRTPS      Y2, Y2
+	VPADDD       philoxConstants<>+1224(SB), Y4, Y3
+	VPADDD       philoxConstants<>+1256(SB), Y4, Y5
+	VPSLLD       $0x02, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       philoxConstants<>+1288(SB), Y4, Y4
+	VMULPS       Y4, Y4, Y6
+	VBROADCASTSS philoxConstants<>+576(SB), Y7
+	VFMADD213PS  philoxConstants<>+1320(SB), Y6, Y7
+	VFMADD213PS  philoxConstants<>+1352(SB), Y6, Y7
+	VFMADD213PS  philoxConstants<>+1384(SB), Y6, Y7
+	VBROADCASTSS philoxConstants<>+592(SB), Y8
+	VFMADD213PS  philoxConstants<>+1416(SB), Y6, Y8
+	VFMADD213PS  philoxConstants<>+1448(SB), Y6, Y8
+	VFMADD213PS  philoxConstants<>+936(SB), Y6, Y8
+	VMULPS       Y4, Y7, Y7
+	VPSLLD       $0x01, Y3, Y4
+	VBLENDVPS    Y4, Y8, Y7, Y6
+	VBLENDVPS    Y4, Y7, Y8, Y4
+	VANDPS       philoxConstants<>+1480(SB), Y3, Y3
+	VANDPS       philoxConstants<>+1480(SB), Y5, Y5
 	VXORPS       Y3, Y6, Y6
-	VXORPS       Y4, Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VXORPS       Y5, Y4, Y4
+	VMULPS       Y2, Y4, Y4
 	VMULPS       Y2, Y6, Y6
-	VUNPCKLPS    Y6, Y5, Y2
-	VUNPCKHPS    Y6, Y5, Y3
+	VUNPCKLPS    Y6, Y4, Y2
+	VUNPCKHPS    Y6, Y4, Y3
 	VPERM2I128   $0x31, Y3, Y2, Y4
 	VPERM2I128   $0x20, Y3, Y2, Y2
 	VMOVUPS      Y2, 64(AX)

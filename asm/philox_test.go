@@ -66,6 +66,24 @@ func TestPhiloxDrawsEqualGeneric(t *testing.T) {
 	})
 }
 
+// TestNormalsAcrossTheCarry draws normals of blocks whose numbers change in their
+// upper half, at once and one block at a time.
+func TestNormalsAcrossTheCarry(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		c := Counter{Seed: 5, Step: 6, Purpose: 7}
+		for _, first := range []uint64{1<<32 - 70, math.MaxUint64 - 69} {
+			x, want := make([]float32, 4*140), make([]float32, 4*140)
+			Normals(x, &c, first)
+			for i := range 140 {
+				Normals(want[4*i:4*i+4], &c, first+uint64(i))
+			}
+			require.True(t, slices.Equal(want, x))
+			normalsGeneric(want, &c, first)
+			require.InDeltaSlice(t, want, x, NormalsError)
+		}
+	})
+}
+
 func TestPhiloxDrawsStayInsideTheirBuffers(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		for _, n := range drawLengths() {

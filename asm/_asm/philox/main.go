@@ -9,7 +9,10 @@
 //	x0 = p1>>32 ^ x1 ^ k0, x1 = p1,           two shifts,
 //	x2 = p0>>32 ^ x3 ^ k1, x3 = p0            two three-way XORs,
 //
-// and never clears the upper halves. The six instructions of a round wait for
+// and never clears the upper halves. All blocks of a call share x1, x2 and x3, of
+// which the first two rounds leave something behind: in the first three, the
+// schedule holds in place of a key what the key and words in common combine to.
+// The six instructions of a round wait for
 // one another, so a group of several sets advances together. Every kernel takes
 // whole groups.
 package main
@@ -29,12 +32,6 @@ const (
 	rounds      = 10
 	multiplier0 = 0xD2511F53
 	multiplier1 = 0xCD9E8D57
-)
-
-// Offsets in the schedule s: the keys of each round, the step and the purpose.
-const (
-	stepOffset    = 4 * 2 * rounds
-	purposeOffset = stepOffset + 4
 )
 
 // A path is an instruction set.
@@ -110,7 +107,7 @@ var (
 // once, before the loop, to set up constants; the function that it returns
 // turns the two pairs of words of a set of blocks into two vectors of results.
 func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b VecVirtual) [2]VecVirtual) {
-	TEXT(name+p.suffix, NOSPLIT, "func("+dst+", first uint64, s *[22]uint32)")
+	TEXT(name+p.suffix, NOSPLIT, "func("+dst+", first uint64, s *[20]uint32)")
 	Doc(fmt.Sprintf("%s%s is %sGeneric for a multiple of %d elements.", name, p.suffix, name, p.group()))
 	Pragma("noescape")
 	to := Load(Param("dst").Base(), GP64())
@@ -123,10 +120,10 @@ func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b V
 
 	JMP(LabelRef("next"))
 	Label("group")
-	words := p.counters(first, s)
+	words := p.counters(first)
 	for round := range rounds {
 		for i := range words {
-			p.round(&words[i], m0, m1, p.keys(s, round, i))
+			p.round(round, &words[i], m0, m1, p.keys(s, round, i))
 		}
 	}
 	for i := range words {
@@ -149,17 +146,14 @@ func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b V
 // A words holds one word of each block of a set in each register.
 type words [4]VecVirtual
 
-// counters returns the counters of a group and advances first.
-func (p *path) counters(first, s Register) []words {
+// counters returns the counters of a group, of which only the first word differs
+// from block to block, and advances first.
+func (p *path) counters(first Register) []words {
 	group := make([]words, p.sets)
 	for i := range group {
-		x := words{p.vector(), p.vector(), p.vector(), p.vector()}
-		VPBROADCASTQ(p.asVector(first), x[0])
-		VPADDQ(p.lanes(uint64(i*p.bytes/8)), x[0], x[0])
-		VPSRLQ(Imm(32), x[0], x[1])
-		VPBROADCASTD(Mem{Base: s, Disp: stepOffset}, x[2])
-		VPBROADCASTD(Mem{Base: s, Disp: purposeOffset}, x[3])
-		group[i] = x
+		group[i][0] = p.vector()
+		VPBROADCASTQ(p.asVector(first), group[i][0])
+		VPADDQ(p.lanes(uint64(i*p.bytes/8)), group[i][0], group[i][0])
 	}
 	ADDQ(Imm(uint64(p.sets*p.bytes/8)), first)
 	return group
@@ -181,22 +175,58 @@ func (p *path) keys(s Register, round, i int) [2]Op {
 }
 
 // round applies one round to a set.
-func (p *path) round(x *words, m0, m1 VecVirtual, k [2]Op) {
+func (p *path) round(number int, x *words, m0, m1 VecVirtual, k [2]Op) {
+	// multiply makes the product of a word, and of its upper half a new one.
+	multiply := func(m, x VecVirtual) VecVirtual {
+		h := p.vector()
+		VPMULUDQ(m, x, x)
+		VPSRLQ(Imm(32), x, h)
+		return h
+	}
+	switch number {
+	case 0:
+		h0 := multiply(m0, x[0])
+		p.xor(k[1], h0)
+		*x = words{nil, nil, h0, x[0]}
+		return
+	case 1:
+		h1 := multiply(m1, x[2])
+		p.xor(k[0], h1)
+		p.xor(k[1], x[3])
+		*x = words{h1, x[2], x[3], nil}
+		return
+	}
 	h0, h1 := p.vector(), p.vector()
 	VPMULUDQ(m0, x[0], x[0])
 	VPMULUDQ(m1, x[2], x[2])
 	VPSRLQ(Imm(32), x[2], h1)
 	VPSRLQ(Imm(32), x[0], h0)
-	if p.wide {
-		VPTERNLOGD_BCST(Imm(0x96), k[0], x[1], h1)
-		VPTERNLOGD_BCST(Imm(0x96), k[1], x[3], h0)
+	p.xor3(k[0], x[1], h1)
+	if number == 2 {
+		p.xor(k[1], h0)
 	} else {
-		VPXOR(k[0], x[1], x[1])
-		VPXOR(x[1], h1, h1)
-		VPXOR(k[1], x[3], x[3])
-		VPXOR(x[3], h0, h0)
+		p.xor3(k[1], x[3], h0)
 	}
 	*x = words{h1, x[2], h0, x[0]}
+}
+
+// xor combines a key with x.
+func (p *path) xor(key Op, x VecVirtual) {
+	if p.wide {
+		VPXORD_BCST(key, x, x)
+	} else {
+		VPXOR(key, x, x)
+	}
+}
+
+// xor3 combines a key and a word, which it may use up, with x.
+func (p *path) xor3(key Op, word, x VecVirtual) {
+	if p.wide {
+		VPTERNLOGD_BCST(Imm(0x96), key, word, x)
+		return
+	}
+	VPXOR(key, word, word)
+	VPXOR(word, x, x)
 }
 
 // pairs joins the words that share a lane.

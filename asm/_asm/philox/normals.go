@@ -43,40 +43,38 @@ func (p *path) polar(r, angle VecVirtual) (x, y VecVirtual) {
 // half of x is read as negative, v = x−2³² + ½, so that u = 1 + v/2³² and f is
 // v/2³² itself where e = 0: no digit of x is lost near u = 1, where ln u
 // vanishes. In general f = v·2^(−32−e) + (c·2^−e − 1), c being 1 in the upper
-// half and 0 in the lower.
+// half and 0 in the lower. The complement of u's exponent bits is that of 2·2^−e,
+// so half of v is what it multiplies.
 func (p *path) radius(x VecVirtual) VecVirtual {
 	v, u, exponent, inverse, f := p.vector(), p.vector(), p.vector(), p.vector(), p.vector()
 	VCVTDQ2PS(x, v)
-	p.applyNumber(VADDPS, VADDPS_BCST, 0.5, v, v)
-	p.applyNumber(VMULPS, VMULPS_BCST, 1.0/(1<<32), v, v)
+	VBROADCASTSS(constants.Number(0.5/(1<<33)), u)
+	p.applyNumber(VFMADD132PS, VFMADD132PS_BCST, 1.0/(1<<33), u, v) // half of v/2³²
 	p.breathe()
 	if p.wide {
 		upper := K()
 		VPMOVD2M(x, upper)
-		VMOVAPS(v, u)
-		VADDPS_BCST(constants.Number(1), u, upper, u)
-		p.applyNumber(VMULPS, VMULPS_BCST, 4.0/3, u, u)
+		VMULPS_BCST(constants.Number(8./3), v, u)
+		VADDPS_BCST(constants.Number(4./3), u, upper, u)
 		p.breathe()
-		VPANDD_BCST(constants.Vector32(0x7F800000), u, exponent)
-		VPBROADCASTD(constants.Vector32(0x7F000000), inverse)
-		VPSUBD(exponent, inverse, inverse) // 2^−e
-		p.breathe()
+		VPANDND_BCST(constants.Vector32(0x7F800000), u, inverse) // 2·2^−e
 		VGETEXPPS(u, exponent)
-		VMOVAPS_Z(inverse, upper, f)
+		p.breathe()
+		VBROADCASTSS(constants.Number(-1), f)
+		VFMADD231PS_BCST(constants.Number(0.5), inverse, upper, f)
 	} else {
 		VPSRAD(Imm(31), x, x)
-		p.applyNumber(VANDPS, VANDPS_BCST, 1, x, u)
-		VADDPS(v, u, u)
-		p.applyNumber(VMULPS, VMULPS_BCST, 4.0/3, u, u)
+		p.applyNumber(VANDPS, VANDPS_BCST, 4./3, x, u)
+		p.applyNumber(VFMADD231PS, VFMADD231PS_BCST, 8./3, v, u)
 		VPSRLD(Imm(23), u, exponent)
-		VPSLLD(Imm(23), exponent, u)
-		VPBROADCASTD(constants.Vector32(0x7F000000), inverse)
-		VPSUBD(u, inverse, inverse)
+		const field = 0x7F800000
+		VPANDN(constants.Vector32(field, field, field, field, field, field, field, field), u, inverse)
 		p.apply(VPSUBD, VPSUBD_BCST, 127, exponent, exponent)
 		VCVTDQ2PS(exponent, exponent)
-		VANDPS(x, inverse, f)
+		VPAND(x, inverse, f)
+		p.applyNumber(VMULPS, VMULPS_BCST, 0.5, f, f)
+		p.applyNumber(VSUBPS, VSUBPS_BCST, 1, f, f)
 	}
-	p.applyNumber(VSUBPS, VSUBPS_BCST, 1, f, f)
 	VFMADD231PS(v, inverse, f)
 	square := p.horner(f, logarithm)
 	VMULPS(f, square, square)

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // pipelinedNormals emits normals so that the rounds of one group and the
@@ -14,7 +15,7 @@ import (
 // from the one to the other through memory, because both together need most of
 // the registers.
 func (p *path) pipelinedNormals() {
-	TEXT("normals"+p.suffix, NOSPLIT, "func(dst []float32, first uint64, s *[22]uint32)")
+	TEXT("normals"+p.suffix, NOSPLIT, "func(dst []float32, first uint64, s *[20]uint32)")
 	Doc(fmt.Sprintf("normals%s is normalsGeneric for a positive multiple of %d elements.", p.suffix, p.group()))
 	Pragma("noescape")
 	to := Load(Param("dst").Base(), GP64())
@@ -28,10 +29,10 @@ func (p *path) pipelinedNormals() {
 
 	// rounds emits the rounds of a group, with between called after each of a set.
 	rounds := func(between func()) {
-		group := p.counters(first, s)
+		group := p.counters(first)
 		for round := range rounds {
 			for i := range group {
-				p.round(&group[i], m0, m1, p.keys(s, round, i))
+				p.round(round, &group[i], m0, m1, p.keys(s, round, i))
 				between()
 			}
 		}
@@ -44,16 +45,29 @@ func (p *path) pipelinedNormals() {
 		}
 	}
 	transforms := func() {
-		for i := range p.sets {
-			a, b := p.vector(), p.vector()
-			VMOVUPS(at(i, 0), a)
-			r := p.radius(a)
-			VMOVUPS(at(i, 1), b)
-			x, y := p.polar(r, b)
-			for j, y := range p.interleave32()(x, y) {
-				VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.bytes})
+		var r [2]VecVirtual
+		radius := func(i int) func() {
+			return func() {
+				a := p.vector()
+				VMOVUPS(at(i, 0), a)
+				r[i%2] = p.radius(a)
 			}
 		}
+		polar := func(i int) func() {
+			return func() {
+				b := p.vector()
+				VMOVUPS(at(i, 1), b)
+				x, y := p.polar(r[i%2], b)
+				for j, y := range p.interleave32()(x, y) {
+					VMOVUPS(y, Mem{Base: to, Disp: (2*i + j) * p.bytes})
+				}
+			}
+		}
+		radius(0)()
+		for i := range p.sets - 1 {
+			p.together(polar(i), radius(i+1))
+		}
+		polar(p.sets - 1)()
 	}
 
 	rounds(func() {})
@@ -74,4 +88,33 @@ func (p *path) pipelinedNormals() {
 	transforms()
 	VZEROUPPER()
 	RET()
+}
+
+// together emits two sequences of instructions in turn, changing over where they
+// pause.
+func (p *path) together(sequences ...func()) {
+	outer := p.pause
+	pauses := make([]func(), len(sequences))
+	var left []int
+	nexts := make([]func() (struct{}, bool), len(sequences))
+	for i, sequence := range sequences {
+		next, stop := iter.Pull(func(yield func(struct{}) bool) {
+			pauses[i] = func() { yield(struct{}{}) }
+			p.pause = pauses[i]
+			sequence()
+		})
+		defer stop()
+		nexts[i] = next
+		left = append(left, i)
+	}
+	for len(left) > 0 {
+		i := left[0]
+		left = left[1:]
+		p.pause = pauses[i]
+		if _, more := nexts[i](); more {
+			left = append(left, i)
+		}
+		p.pause = outer
+		p.breathe()
+	}
 }
