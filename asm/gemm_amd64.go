@@ -108,10 +108,9 @@ func denseBackwardWeights(dw, db, x, dy []float32, rows, in, out int) {
 	case out <= fewColumns && in >= 2*Panel && in*out <= len(fewWeights{}):
 		var transposed fewWeights
 		weightBlocks(transposed[:], db, x, dy, rows, in, out, true)
-		for i := range in {
-			row := dw[i*out:][:out]
-			for o := range row {
-				row[o] += transposed[o*in+i]
+		for o := range out {
+			for i, v := range transposed[o*in:][:in] {
+				dw[i*out+o] += v
 			}
 		}
 	default:
