@@ -35,23 +35,38 @@ var Settings = []Setting{
 	{Name: "ising-0.5", Title: "Ising model, L = 3, β = 0.5", System: "ising", Assignments: []string{"target.beta=0.5"}},
 	{Name: "ising-0.5-z2", Title: "Ising model, L = 3, β = 0.5, symmetric generator", System: "ising",
 		Assignments: []string{"target.beta=0.5", "generator.symmetry=z2"}, Presets: []string{"best"}},
-	fourByFour("0.28"), fourByFour("0.4407"), fourByFour("0.6"),
+	fourByFour("0.28", "z2"), fourByFour("0.4407", "z2"), fourByFour("0.6", "z2"),
+	fourByFour("0.28", "none"), fourByFour("0.4407", "none"), fourByFour("0.6", "none"),
+	fourByFour("0.28", "field"), fourByFour("0.4407", "field"), fourByFour("0.6", "field"),
 	onOrbits("0.28"), onOrbits("0.4407"), onOrbits("0.6"),
 	invariant(8, "0.28", bernoulliHead), invariant(8, "0.4407", signHead), invariant(8, "0.6", signHead),
 	invariant(16, "0.28", bernoulliHead), invariant(16, "0.4407", signHead),
 }
 
 // fourByFour is the largest lattice all of whose configurations can be counted,
-// at temperatures above, at and below the critical one. Its transition matrix
-// is too large to average with, so that the least-squares witness takes sampled
-// moves, and its total variation needs more samples than the paper draws.
-func fourByFour(beta string) Setting {
-	return Setting{
-		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta + ", symmetric generator", System: "ising",
-		Assignments: []string{"target.l=4", "target.beta=" + beta, "generator.symmetry=z2", "transition.steps=4",
-			"loss.average=sampled", "loss.rao_blackwell=false", "evaluation.samples=1000000"},
+// at temperatures above, at and below the critical one, with the symmetry z2 or
+// none, or in the field 0.1 of the literature. Its total variation needs more
+// samples than the paper draws.
+func fourByFour(beta, variant string) Setting {
+	s := Setting{
+		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta, System: "ising",
+		Assignments: []string{"target.l=4", "target.beta=" + beta, "training.steps=6000",
+			"transition.proposal=mixture", "transition.steps=1", "transition.anneal=0.4",
+			"loss.witness.rank=1024", "loss.witness.every=8", "loss.witness.memory=0.9", "evaluation.samples=1000000"},
 		Presets: []string{"best"},
 	}
+	switch variant {
+	case "z2":
+		s.Title += ", symmetric generator"
+		s.Assignments = append(s.Assignments, "generator.symmetry=z2")
+	case "none":
+		s.Name += "-none"
+	case "field":
+		s.Name += "-field"
+		s.Title += ", h = 0.1"
+		s.Assignments = append(s.Assignments, "target.h=0.1")
+	}
+	return s
 }
 
 // onOrbits is fourByFour for a generator with all symmetries of the target: of
@@ -59,8 +74,9 @@ func fourByFour(beta string) Setting {
 func onOrbits(beta string) Setting {
 	return Setting{
 		Name: "ising-l4-" + beta + "-lattice", Title: "Ising model, L = 4, β = " + beta + ", generator with the lattice's symmetry", System: "ising",
-		Assignments: []string{"target.l=4", "target.beta=" + beta, "generator.symmetry=z2+lattice", "transition.steps=4",
-			"loss.rao_blackwell=false", "loss.witness.bandwidth=1", "evaluation.samples=1000000"},
+		Assignments: []string{"target.l=4", "target.beta=" + beta, "generator.symmetry=z2+lattice", "transition.steps=4", "transition.anneal=0",
+			"training.steps=4000", "training.batch=2048", "training.schedule.warmup=0",
+			"loss.rao_blackwell=false", "loss.witness.bandwidth=1", "loss.witness.every=2", "evaluation.samples=1000000"},
 		Presets: []string{"best"},
 	}
 }
@@ -81,7 +97,7 @@ func invariant(l int, beta string, head []string) Setting {
 		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising model, L = %d, β = %s, generator with the lattice's symmetry", l, beta), System: "ising",
 		Assignments: append([]string{fmt.Sprintf("target.l=%d", l), "target.beta=" + beta, "generator.symmetry=z2+lattice",
 			fmt.Sprintf("generator.latent=%d", l*l), "transition.proposal=single", fmt.Sprintf("transition.steps=%d", l*l),
-			"loss.average=sampled", "loss.rao_blackwell=false",
+			"transition.anneal=0", "training.schedule.warmup=0", "loss.average=sampled", "loss.rao_blackwell=false",
 			"loss.witness.features=invariant", "loss.witness.ridge=1e-4", "loss.witness.every=1",
 			"training.batch=1024", "training.steps=2000", "training.ema=0.99"}, head...),
 		Presets: []string{"best"},
