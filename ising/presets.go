@@ -76,14 +76,14 @@ func quick() *Config {
 }
 
 // best is the most accurate recipe known, with or without a symmetry: quick for
-// longer, in many steps of small batches, and annealed, without which a cold
-// generator may lose a sector of the magnetisation in its first steps.
+// longer, and annealed, without which a cold generator may lose a sector of the
+// magnetisation in its first steps.
 func best() *Config {
 	c := quick()
 	c.Preset = "best"
-	c.Training.Steps, c.Training.Batch = 12_000, 512
+	c.Training.Steps = 6000
 	c.Training.Schedule.Warmup = 200
-	c.Training.CheckpointEvery = 2000
+	c.Training.CheckpointEvery = 1000
 	c.Transition.Anneal = 0.3
 	c.Loss.Witness.Every = 4
 	return c
