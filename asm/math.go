@@ -49,7 +49,7 @@ func LogSumExp(dst, x []float32, cols int) {
 		// As many rows as fit share one call of each function.
 		for cols > 0 && len(dst) > 0 {
 			rows := min(len(dst), block/cols)
-			logSumExpRows(dst[:rows], x[:rows*cols], shifted[:rows*cols], cols)
+			logSumExpRows(dst[:rows], x[:rows*cols], shifted[:], cols)
 			dst, x = dst[rows:], x[rows*cols:]
 		}
 		for r := range dst {
@@ -80,34 +80,13 @@ func LogSumExp(dst, x []float32, cols int) {
 	}
 }
 
-// logSumExpRows is LogSumExp for rows that share one scratch buffer.
-func logSumExpRows(dst, x, shifted []float32, cols int) {
-	for r := range dst {
-		row := x[r*cols:][:cols]
-		highest := largestOf(row)
-		if math.IsInf(float64(highest), 0) {
-			highest = 0 // the shift would give NaN; e^±Inf is right as it is
-		}
-		for c, v := range row {
-			shifted[r*cols+c] = v - highest
-		}
-	}
-	exp(shifted, shifted)
-	sums := shifted[:len(dst)] // never ahead of the row that is read
-	for r := range sums {
-		var sum float64
-		for _, e := range shifted[r*cols:][:cols] {
-			sum += float64(e)
-		}
-		sums[r] = float32(sum)
-	}
-	log(sums, sums)
-	for r, v := range sums {
-		highest := largestOf(x[r*cols:][:cols])
-		if math.IsInf(float64(highest), 0) {
-			highest = 0
-		}
-		dst[r] = highest + v
+// logSumExpRows is LogSumExp for rows that fit into a buffer.
+func logSumExpRows(dst, x, buffer []float32, cols int) {
+	shifts := buffer[:len(dst)]
+	expSumRows(dst, shifts, x, cols)
+	log(dst, dst)
+	for r, shift := range shifts {
+		dst[r] += shift
 	}
 }
 

@@ -84,3 +84,17 @@ func sigmoid(dst, x []float32) {
 		dst, x = dst[n:], x[n:]
 	}
 }
+
+// expSumLimit is the length of the longest row that the assembly takes.
+const expSumLimit = 16
+
+func expSumRows(sums, shifts, x []float32, cols int) {
+	switch {
+	case !useAVX2 || cols > expSumLimit:
+		expSumRowsGeneric(sums, shifts, x, cols)
+	case useAVX512:
+		expSumRowsAVX512(sums, shifts, &x[0], cols)
+	default:
+		expSumRowsAVX2(sums, shifts, &x[0], cols)
+	}
+}

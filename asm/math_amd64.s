@@ -963,6 +963,93 @@ done:
 	VZEROUPPER
 	RET
 
+// func expSumRowsAVX512(sums []float32, shifts []float32, x *float32, cols int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-64
+	MOVQ         sums_base+0(FP), AX
+	MOVQ         sums_len+8(FP), CX
+	MOVQ         shifts_base+24(FP), DX
+	MOVQ         x+48(FP), BX
+	MOVQ         cols+56(FP), SI
+	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
+	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
+	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
+	VBROADCASTSS mathWord3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS mathWord3f317180<>+0(SB), Z4
+	VBROADCASTSS mathWord3717f7d2<>+0(SB), Z5
+	VBROADCASTSS mathWord3effffff<>+0(SB), Z6
+	VBROADCASTSS mathWord3e2aaa58<>+0(SB), Z7
+	VBROADCASTSS mathWord3d2aab3a<>+0(SB), Z8
+	VBROADCASTSS mathWord3c0913bb<>+0(SB), Z9
+	VBROADCASTSS mathWord3ab5f603<>+0(SB), Z10
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	JMP          next
+
+row:
+	VBROADCASTSS mathWordff800000<>+0(SB), Z11
+	VMOVUPS      (BX), K1, Z11
+	LEAQ         (BX)(SI*4), BX
+	VMOVAPS      Z11, Z12
+	VSHUFF32X4   $0x4e, Z12, Z12, Z13
+	VMAXPS       Z13, Z12, Z12
+	VSHUFF32X4   $0xb1, Z12, Z12, Z13
+	VMAXPS       Z13, Z12, Z12
+	VPERMILPS    $0x4e, Z12, Z13
+	VMAXPS       Z13, Z12, Z12
+	VPERMILPS    $0xb1, Z12, Z13
+	VMAXPS       Z13, Z12, Z12
+
+	// An infinite shift would give NaN; e^±Inf is right as it is.
+	VFPCLASSPSZ  $0x99, Z12, K2
+	KNOTW        K2, K2
+	VMOVAPS.Z    Z12, K2, Z12
+	VMOVSS       X12, (DX)
+	VSUBPS       Z12, Z11, Z11
+	VMINPS       Z11, Z2, Z11
+	VMAXPS       Z11, Z1, Z11
+	VMULPS       Z3, Z11, Z12
+	VRNDSCALEPS  $0x00, Z12, Z12
+	VFNMADD231PS Z4, Z12, Z11
+	VFNMADD231PS Z5, Z12, Z11
+	VMOVAPS      Z10, Z13
+	VFMADD213PS  Z9, Z11, Z13
+	VFMADD213PS  Z8, Z11, Z13
+	VFMADD213PS  Z7, Z11, Z13
+	VFMADD213PS  Z6, Z11, Z13
+	VFMADD213PS  Z0, Z11, Z13
+	VFMADD213PS  Z0, Z11, Z13
+	VSCALEFPS    Z12, Z13, Z13
+	VMOVAPS      Z13, Z11
+	VSHUFF32X4   $0x4e, Z11, Z11, Z12
+	VADDPS       Z12, Z11, Z11
+	VSHUFF32X4   $0xb1, Z11, Z11, Z12
+	VADDPS       Z12, Z11, Z11
+	VPERMILPS    $0x4e, Z11, Z12
+	VADDPS       Z12, Z11, Z11
+	VPERMILPS    $0xb1, Z11, Z12
+	VADDPS       Z12, Z11, Z11
+	VMOVSS       X11, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         $0x04, DX
+
+next:
+	DECQ CX
+	JGE  row
+	VZEROUPPER
+	RET
+
+DATA mathWordff800000<>+0(SB)/4, $0xff800000
+DATA mathWordff800000<>+4(SB)/4, $0xff800000
+DATA mathWordff800000<>+8(SB)/4, $0xff800000
+DATA mathWordff800000<>+12(SB)/4, $0xff800000
+DATA mathWordff800000<>+16(SB)/4, $0xff800000
+DATA mathWordff800000<>+20(SB)/4, $0xff800000
+DATA mathWordff800000<>+24(SB)/4, $0xff800000
+DATA mathWordff800000<>+28(SB)/4, $0xff800000
+GLOBL mathWordff800000<>(SB), RODATA|NOPTR, $32
+
 // func expAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48
@@ -1320,16 +1407,6 @@ DATA mathWord7f800000<>+24(SB)/4, $0x7f800000
 DATA mathWord7f800000<>+28(SB)/4, $0x7f800000
 GLOBL mathWord7f800000<>(SB), RODATA|NOPTR, $32
 
-DATA mathWordff800000<>+0(SB)/4, $0xff800000
-DATA mathWordff800000<>+4(SB)/4, $0xff800000
-DATA mathWordff800000<>+8(SB)/4, $0xff800000
-DATA mathWordff800000<>+12(SB)/4, $0xff800000
-DATA mathWordff800000<>+16(SB)/4, $0xff800000
-DATA mathWordff800000<>+20(SB)/4, $0xff800000
-DATA mathWordff800000<>+24(SB)/4, $0xff800000
-DATA mathWordff800000<>+28(SB)/4, $0xff800000
-GLOBL mathWordff800000<>(SB), RODATA|NOPTR, $32
-
 // func rsqrtAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2
 TEXT ·rsqrtAVX2(SB), NOSPLIT, $0-48
@@ -1613,3 +1690,121 @@ masked:
 done:
 	VZEROUPPER
 	RET
+
+// func expSumRowsAVX2(sums []float32, shifts []float32, x *float32, cols int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-64
+	MOVQ         sums_base+0(FP), AX
+	MOVQ         sums_len+8(FP), CX
+	MOVQ         shifts_base+24(FP), DX
+	MOVQ         x+48(FP), BX
+	MOVQ         cols+56(FP), SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y1
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1
+	VPBROADCASTD X0, Y0
+	VPSUBD       mathWord00000008<>+0(SB), Y0, Y0
+	VPCMPGTD     mathLaneIndex<>+0(SB), Y0, Y0
+	JMP          next
+
+row:
+	VMASKMOVPS (BX), Y1, Y2
+	VMOVUPS    mathWordff800000<>+0(SB), Y3
+	VBLENDVPS  Y1, Y2, Y3, Y2
+	VMASKMOVPS 32(BX), Y0, Y3
+	VMOVUPS    mathWordff800000<>+0(SB), Y4
+	VBLENDVPS  Y0, Y3, Y4, Y3
+	LEAQ       (BX)(SI*4), BX
+	VMOVAPS    Y2, Y4
+	VMAXPS     Y3, Y4, Y4
+	VPERM2F128 $0x01, Y4, Y4, Y5
+	VMAXPS     Y5, Y4, Y4
+	VPERMILPS  $0x4e, Y4, Y5
+	VMAXPS     Y5, Y4, Y4
+	VPERMILPS  $0xb1, Y4, Y5
+	VMAXPS     Y5, Y4, Y4
+
+	// An infinite shift would give NaN; e^±Inf is right as it is.
+	VSUBPS       Y4, Y4, Y5
+	VCMPPS       $0x07, Y5, Y5, Y5
+	VANDPS       Y5, Y4, Y4
+	VMOVSS       X4, (DX)
+	VSUBPS       Y4, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      mathWord42b20000<>+0(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VMOVUPS      mathWord42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      mathWordc2d00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMOVUPS      mathWordc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       mathWord3fb8aa3b<>+0(SB), Y2, Y4
+	VMULPS       mathWord3fb8aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y4, Y4
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y4, Y2
+	VFNMADD231PS mathWord3f317180<>+0(SB), Y5, Y3
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y4, Y2
+	VFNMADD231PS mathWord3717f7d2<>+0(SB), Y5, Y3
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y6
+	VMOVUPS      mathWord3ab5f603<>+0(SB), Y7
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3c0913bb<>+0(SB), Y3, Y7
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3d2aab3a<>+0(SB), Y3, Y7
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3e2aaa58<>+0(SB), Y3, Y7
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3effffff<>+0(SB), Y3, Y7
+	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  mathWord3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  mathWord3f800000<>+0(SB), Y3, Y7
+
+	// 2^n in two factors, as n may be outside of the range of exponents
+	VCVTPS2DQ  Y4, Y4
+	VPSRAD     $0x01, Y4, Y2
+	VPSUBD     Y2, Y4, Y4
+	VPADDD     mathWord0000007f<>+0(SB), Y2, Y2
+	VPSLLD     $0x17, Y2, Y2
+	VMULPS     Y2, Y6, Y6
+	VPADDD     mathWord0000007f<>+0(SB), Y4, Y4
+	VPSLLD     $0x17, Y4, Y4
+	VMULPS     Y4, Y6, Y6
+	VCVTPS2DQ  Y5, Y5
+	VPSRAD     $0x01, Y5, Y2
+	VPSUBD     Y2, Y5, Y5
+	VPADDD     mathWord0000007f<>+0(SB), Y2, Y2
+	VPSLLD     $0x17, Y2, Y2
+	VMULPS     Y2, Y7, Y7
+	VPADDD     mathWord0000007f<>+0(SB), Y5, Y5
+	VPSLLD     $0x17, Y5, Y5
+	VMULPS     Y5, Y7, Y7
+	VMOVAPS    Y6, Y2
+	VADDPS     Y7, Y2, Y2
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VPERMILPS  $0x4e, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVSS     X2, (AX)
+	ADDQ       $0x04, AX
+	ADDQ       $0x04, DX
+
+next:
+	DECQ CX
+	JGE  row
+	VZEROUPPER
+	RET
+
+DATA mathWord00000008<>+0(SB)/4, $0x00000008
+DATA mathWord00000008<>+4(SB)/4, $0x00000008
+DATA mathWord00000008<>+8(SB)/4, $0x00000008
+DATA mathWord00000008<>+12(SB)/4, $0x00000008
+DATA mathWord00000008<>+16(SB)/4, $0x00000008
+DATA mathWord00000008<>+20(SB)/4, $0x00000008
+DATA mathWord00000008<>+24(SB)/4, $0x00000008
+DATA mathWord00000008<>+28(SB)/4, $0x00000008
+GLOBL mathWord00000008<>(SB), RODATA|NOPTR, $32

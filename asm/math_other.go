@@ -7,3 +7,5 @@ func log(dst, x []float32)     { logGeneric(dst, x) }
 func rsqrt(dst, x []float32)   { rsqrtGeneric(dst, x) }
 func tanh(dst, x []float32)    { tanhGeneric(dst, x) }
 func sigmoid(dst, x []float32) { sigmoidGeneric(dst, x) }
+
+func expSumRows(sums, shifts, x []float32, cols int) { expSumRowsGeneric(sums, shifts, x, cols) }

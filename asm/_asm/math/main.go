@@ -35,6 +35,7 @@ func main() {
 		w.elementwise("rsqrt", "1/√x", rsqrtConstants, w.rsqrt)
 		w.elementwise("tanh", "tanh x", tanhConstants, w.tanh)
 		w.elementwise("sigmoid", "1/(1+e^−x)", sigmoidConstants, w.sigmoid)
+		w.expSumRows()
 	}
 	Generate()
 }
