@@ -12,7 +12,7 @@ type bar struct {
 	suite, operation, path string
 	threads                int
 	measure                measure
-	program                string // that a ratio is to, at its best
+	program                string // that a ratio is to
 	least                  float64
 }
 
@@ -20,10 +20,11 @@ type bar struct {
 type measure string
 
 const (
-	ratio    measure = "×"          // of a peer's time
-	rate     measure = "per ns"     // of the row's unit
-	fraction measure = "of floor"   // of the floor's rate
-	scaling  measure = "one thread" // times the rate on one thread
+	ratio     measure = "×"           // of a peer's time at its best
+	installed measure = "× installed" // of a peer's time as it is installed, with as many threads
+	rate      measure = "per ns"      // of the row's unit
+	fraction  measure = "of floor"    // of the floor's rate
+	scaling   measure = "one thread"  // times the rate on one thread
 )
 
 // bars lists them in the order of the suites.
@@ -43,7 +44,7 @@ func bars() []bar {
 		bar{"hamming", "loss-gradient/2048x3", "avx512", 1, ratio, "our float Gram", 6},
 		bar{"rng", "philox/65536", "avx512", 1, rate, "", 8},
 		bar{"rng", "normals/65536", "avx512", 1, ratio, "pytorch", 5},
-		bar{"math", "exp-negative/65536", "avx512", 1, ratio, "pytorch", 3})
+		bar{"math", "exp-negative/65536", "avx512", 1, installed, "pytorch", 3})
 	for _, size := range []string{"64", "256", "1024"} {
 		all = append(all,
 			bar{"metropolis", "shared/" + size, "avx512", 1, rate, "", 45},
@@ -58,8 +59,13 @@ func bars() []bar {
 // of returns the row's value, and whether it has one.
 func (b *bar) of(row *Row) (value float64, ok bool) {
 	switch b.measure {
-	case ratio:
-		i := slices.IndexFunc(row.Rivals, func(v Rival) bool { return v.Best && v.Program == b.program })
+	case ratio, installed:
+		i := slices.IndexFunc(row.Rivals, func(v Rival) bool {
+			if b.measure == installed {
+				return v.Status == Measured && v.Name == b.program && v.Threads == row.Threads
+			}
+			return v.Best && v.Program == b.program
+		})
 		if i < 0 {
 			return 0, false
 		}
@@ -77,6 +83,8 @@ func (b *bar) text(value float64, unit string) string {
 	switch b.measure {
 	case ratio:
 		return fmt.Sprintf("%s × %s", formatRate(value), b.program)
+	case installed:
+		return fmt.Sprintf("%s × %s as installed", formatRate(value), b.program)
 	case rate:
 		return formatRate(value) + " " + rateUnit(unit)
 	case fraction:

@@ -290,7 +290,12 @@ func TestBars(t *testing.T) {
 		},
 	}
 	report := &Report{Rows: []Row{row, {Suite: "rng", Name: "philox/65536", Path: "avx512", Threads: 1, Unit: "B", Rate: 9},
-		{Suite: "math", Name: "exp-negative/65536", Path: "avx512", Threads: 1}}}
+		{Suite: "rng", Name: "normals/65536", Path: "avx512", Threads: 1}, {
+			Suite: "math", Name: "exp-negative/65536", Path: "avx512", Threads: 1, Rivals: []Rival{
+				{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 3.5},
+				{Name: "pytorch-avx512", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 2.5, Best: true},
+			},
+		}}}
 	var b strings.Builder
 	report.writeBars(&b)
 	for _, line := range []string{
@@ -298,7 +303,8 @@ func TestBars(t *testing.T) {
 		"| avx512 | 2 | 62 % of the floor | 70 % of the floor | met |",
 		"| avx512 | 2 | 1.80 × one thread | 1.70 × one thread | missed |",
 		"| avx512 | 1 | 8.00 GB/s | 9.00 GB/s | met |",
-		"| avx512 | 1 | 3.00 × pytorch | – | not measured |",
+		"| avx512 | 1 | 5.00 × pytorch | – | not measured |",
+		"| avx512 | 1 | 3.00 × pytorch as installed | 3.50 × pytorch as installed | met |",
 	} {
 		require.Contains(t, b.String(), line)
 	}
