@@ -50,7 +50,7 @@ var Settings = []Setting{
 func fourByFour(beta, variant string) Setting {
 	s := Setting{
 		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta, System: "ising",
-		Assignments: []string{"target.l=4", "target.beta=" + beta, "training.steps=4000",
+		Assignments: []string{"target.l=4", "target.beta=" + beta, "training.steps=3000",
 			"transition.proposal=mixture", "transition.steps=1", "transition.anneal=0.4",
 			"loss.witness.rank=1024", "loss.witness.every=8", "loss.witness.memory=0.9", "evaluation.samples=1000000"},
 		Presets: []string{"best"},
