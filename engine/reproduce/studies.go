@@ -30,9 +30,10 @@ var Studies = []Study{
 	{
 		Name: "ablations-ising", Title: "Ising model, L = 3, β = 0.5: what the least-squares witness needs",
 		System: "ising", Preset: "best",
-		Assignments: []string{"target.beta=0.5", "training.steps=800", "training.batch=1024"},
+		Assignments: []string{"target.beta=0.5", "training.steps=1500", "training.batch=1024"},
 		Variants: []Variant{
 			{Label: "all of it"},
+			{Label: "no annealing", Assignments: []string{"transition.anneal=0"}},
 			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
 			{Label: "ridge 1e-3", Assignments: []string{"loss.witness.ridge=1e-3"}},
@@ -75,16 +76,17 @@ var Studies = []Study{
 	{
 		Name: "roads", Title: "Ising model, L = 3, β = 0.2, a small network: the roads beside the kernel's gradient",
 		System: "ising", Preset: "quick",
-		Assignments: []string{"loss.objective=mmd", "loss.average=sampled", "loss.rao_blackwell=false", "loss.kernel.bandwidths=[1.5]",
-			"generator.hidden=[16]", "generator.latent=8", "generator.gain=1", "training.batch=512", "training.steps=1000",
-			"training.optimizer.learning_rate=0.01"},
+		Assignments: []string{"loss.objective=mmd", "loss.kernel.bandwidths=[1.5]", "generator.hidden=[16]", "generator.latent=8",
+			"generator.gain=1", "training.batch=512", "training.steps=1000", "training.optimizer.learning_rate=0.01"},
 		Variants: []Variant{
-			{Label: "MMD, gradient by flipped spins"},
-			{Label: "MMD, score function", Assignments: []string{"loss.gradient=score"}},
-			{Label: "discriminator", Assignments: []string{"loss.objective=discriminator", "training.optimizer.learning_rate=0.003"}},
-			{Label: "evolution strategies", Assignments: []string{"training.method=evolution", "training.steps=400",
-				"training.optimizer.learning_rate=0.02", "training.evolution.pairs=16"}},
-			{Label: "consensus", Assignments: []string{"training.method=consensus", "training.steps=400",
+			{Label: "MMD, exact average"},
+			{Label: "MMD, sampled s′, flipped spins", Assignments: sampled},
+			{Label: "MMD, sampled s′, score function", Assignments: slices.Concat(sampled, []string{"loss.gradient=score"})},
+			{Label: "discriminator", Assignments: slices.Concat(sampled, []string{"loss.objective=discriminator", "loss.discriminator.form=pair",
+				"training.optimizer.learning_rate=0.0005", "training.schedule.warmup=100"})},
+			{Label: "evolution strategies, exact average", Assignments: []string{"training.method=evolution",
+				"training.optimizer.learning_rate=0.02", "training.evolution.pairs=16", "training.evolution.sigma=0.03"}},
+			{Label: "consensus, exact average", Assignments: []string{"training.method=consensus", "training.steps=400",
 				"training.consensus.particles=32", "training.consensus.spread=0.5"}},
 			{Label: "least-squares witness", Assignments: []string{"loss.objective=kfd"}},
 		},
@@ -118,6 +120,9 @@ var Studies = []Study{
 		},
 	},
 }
+
+// sampled averages over s′ by one draw.
+var sampled = []string{"loss.average=sampled", "loss.rao_blackwell=false"}
 
 // StudyNames lists the studies.
 func StudyNames() []string {
