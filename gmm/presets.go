@@ -76,21 +76,22 @@ func paper() *Config {
 	}
 }
 
-// best is the most accurate recipe known: the least-squares witness, moves of
-// several lengths, and an average of the weights.
+// best is the most accurate recipe known: the least-squares witness, enough moves
+// of several lengths that s′ forgets s, a slow optimiser, for what limits the
+// result is the noise of its steps, and an average of the weights.
 func best() *Config {
 	c := paper()
 	c.Preset = "best"
-	c.Training.Steps = 10_000
-	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
+	c.Training.Steps = 20_000
+	c.Training.Optimizer = optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
 	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
-	c.Training.EMA = 0.998
+	c.Training.EMA = 0.999
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
-	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 5}
+	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
 	c.Loss.Objective = "kfd"
 	c.Loss.Witness = WitnessConfig{
-		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
-		Features: kfd.Features{Number: 256, Scale: 0.6, Range: 1.5},
+		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
+		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
 	}
 	return c
 }
@@ -100,5 +101,7 @@ func quick() *Config {
 	c := best()
 	c.Preset = "quick"
 	c.Training.Steps = 3000
+	c.Training.Optimizer.LearningRate = 1e-3
+	c.Training.EMA = 0.998
 	return c
 }
