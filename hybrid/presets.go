@@ -63,16 +63,18 @@ func paper() *Config {
 }
 
 // best is the most accurate recipe known: a coordinate and a logit for each
-// well, a kernel that is sharp at the wells' width, and reversible moves.
+// well, a kernel that is sharp at the wells' width, reversible moves, and the
+// stationarity loss, which sees the wells' weights better than that of pairs.
 func best() *Config {
 	c := paper()
 	c.Preset = "best"
-	c.Training.Steps = 20_000
+	c.Training.Steps = 12_000
 	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
 	c.Training.EMA = 0.999
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
 	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
 	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 40
+	c.Loss.Objective = "stationarity"
 	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}
 	c.Loss.Statistic = mmd.U
 	return c
