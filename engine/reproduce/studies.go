@@ -43,18 +43,20 @@ var Studies = []Study{
 			{Label: "sampled s′", Assignments: []string{"loss.rao_blackwell=false", "loss.average=sampled"}},
 			{Label: "sign head", Assignments: []string{"loss.rao_blackwell=false", "generator.head=sign", "generator.gain=1",
 				"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"}},
-			{Label: "MMD instead", Assignments: []string{"loss.objective=mmd"}},
+			{Label: "MMD instead, no annealing", Assignments: []string{"loss.objective=mmd", "transition.anneal=0"}},
 			{Label: "all of it, z2", Assignments: []string{"generator.symmetry=z2"}},
-			{Label: "MMD instead, z2", Assignments: []string{"generator.symmetry=z2", "loss.objective=mmd"}},
+			{Label: "MMD instead, no annealing, z2", Assignments: []string{"generator.symmetry=z2", "loss.objective=mmd", "transition.anneal=0"}},
 		},
 	},
 	{
 		Name: "ablations-gmm", Title: "Gaussian mixture: what the best recipe needs",
-		System: "gmm", Preset: "best", Assignments: []string{"training.steps=1000"},
+		System: "gmm", Preset: "quick", Assignments: []string{"training.steps=1200", "training.ema=0.995"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
+			{Label: "m = 5", Assignments: []string{"transition.steps=5"}},
+			{Label: "128 features", Assignments: []string{"loss.witness.features.number=128"}},
 			{Label: "σ_prop = 0.1", Assignments: []string{"transition.sigma=[0.1]"}},
 			{Label: "MMD, sharp IMQ, U", Assignments: []string{"loss.objective=reversibility", "loss.statistic=U",
 				`loss.kernel={"bandwidths":[],"imq":[{"c":0.2,"beta":1.5,"weight":1}]}`}},
@@ -67,6 +69,8 @@ var Studies = []Study{
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "V-statistic", Assignments: []string{"loss.statistic=V"}},
+			{Label: "pairs, not stationarity", Assignments: []string{"loss.objective=reversibility"}},
+			{Label: "the sharp kernel alone", Assignments: []string{"loss.kernel.bandwidths=[]"}},
 			{Label: "the paper's order of moves", Assignments: []string{"transition.order=paper-order"}},
 			{Label: "no flips", Assignments: []string{"transition.flip=0"}},
 			{Label: "split head", Assignments: []string{"generator.head=split", "generator.branches=1"}},
@@ -106,7 +110,7 @@ var Studies = []Study{
 	},
 	{
 		Name: "kernels", Title: "Gaussian mixture: the kernel of the discrepancy",
-		System: "gmm", Preset: "best",
+		System: "gmm", Preset: "quick",
 		Assignments: []string{"loss.objective=reversibility", "loss.statistic=U", "training.batch=1024", "training.steps=1500"},
 		Variants: []Variant{
 			{Label: "Gaussian, σ = 0.5", Assignments: []string{"loss.kernel.bandwidths=[0.5]", "loss.kernel.imq=[]"}},
