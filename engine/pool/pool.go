@@ -22,13 +22,13 @@ import (
 // core that nobody feeds. A thread that looks at its clock every few
 // microseconds and finds that it stood still for as long as preempted had to
 // leave its processor to somebody else. Where that happens polling takes time
-// from those it waits for, so for the next waits that it calls crowded a
-// thread hardly polls.
+// from those it waits for, so the thread hardly polls for crowded times as long
+// as it stood still.
 const (
 	patience  = 250 * time.Microsecond
 	polls     = 1 << 10 // between looks at the clock
 	preempted = 200 * time.Microsecond
-	crowded   = 200
+	crowded   = 10
 )
 
 // A Pool executes loops on a fixed number of threads. Its methods must be
@@ -135,17 +135,16 @@ func (p *Pool) Close() {
 }
 
 // A patient is a thread that waits.
-type patient struct{ crowded int } // waits for which to hardly poll
+type patient struct{ crowded time.Time } // until when it hardly polls
 
 // wait polls until a condition holds, and reports whether it did before the
 // thread's patience ended.
 func (t *patient) wait(done func() bool) bool {
 	limit := patience
-	if t.crowded > 0 {
-		t.crowded--
+	start := time.Now()
+	if start.Before(t.crowded) {
 		limit = patience / 32
 	}
-	start := time.Now()
 	for last := start; ; runtime.Gosched() {
 		for range polls {
 			if done() {
@@ -153,8 +152,8 @@ func (t *patient) wait(done func() bool) bool {
 			}
 		}
 		now := time.Now()
-		if now.Sub(last) > preempted {
-			t.crowded = crowded
+		if still := now.Sub(last); still > preempted {
+			t.crowded = now.Add(crowded * still)
 			return false
 		}
 		if now.Sub(start) > limit {
