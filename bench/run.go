@@ -39,10 +39,6 @@ const (
 	DefaultTime        = 60 * time.Millisecond
 )
 
-// pause is left between the turns of two programs: longer than the threads of
-// OpenMP and of OpenBLAS keep spinning when they are out of work.
-const pause = 40 * time.Millisecond
-
 // An OptionError reports an option that cannot be used.
 type OptionError struct{ message string }
 
@@ -321,9 +317,6 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			}
 			if s.failed != nil {
 				continue
-			}
-			if len(sides) > 1 {
-				time.Sleep(min(pause, r.Time))
 			}
 			r.repetition(s)
 		}

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// A Process is a running peer. It is used from one goroutine at a time.
+// A Process is a running peer, at rest but for when it is asked something. It is
+// used from one goroutine at a time.
 type Process struct {
 	Peer    *Peer
 	Threads int
@@ -44,6 +45,7 @@ func (p *Peer) Start(ctx context.Context, threads int, cache string) (*Process, 
 	r.command = exec.CommandContext(ctx, words[0], words[1:]...)
 	r.command.Env = p.environment(os.Environ(), threads)
 	r.command.Stderr = &r.stderr
+	prepare(r.command)
 	r.stdin, err = r.command.StdinPipe()
 	if err == nil {
 		var out io.ReadCloser
@@ -61,18 +63,24 @@ func (p *Peer) Start(ctx context.Context, threads int, cache string) (*Process, 
 // Close ends the process.
 func (r *Process) Close() error {
 	r.stdin.Close()
-	err := r.command.Wait()
+	err := errors.Join(r.wake(), r.command.Wait())
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
 // ask sends one line and returns the text of the answer.
 func (r *Process) ask(words ...any) (string, error) {
+	if err := r.wake(); err != nil {
+		return "", r.failure(err)
+	}
 	line := fmt.Sprintln(words...)
 	if _, err := io.WriteString(r.stdin, line); err != nil {
 		return "", r.failure(err)
 	}
 	answer, err := r.stdout.ReadString('\n')
 	if err != nil {
+		return "", r.failure(err)
+	}
+	if err := r.rest(); err != nil {
 		return "", r.failure(err)
 	}
 	status, text, _ := strings.Cut(strings.TrimSpace(answer), " ")
