@@ -213,7 +213,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 		out.Metrics = append(out.Metrics, m)
 	}
 	if r.states != nil {
-		out.Metrics = append(out.Metrics, totalVariation(r, generated.states, samples))
+		out.Metrics = append(out.Metrics, totalVariation(r, generated.states, samples), divergence(r, generated.states, samples))
 	}
 	if r.chain != nil {
 		out.Metrics = append(out.Metrics, r.chain.histogram(generated.joint, samples), r.chain.correlations(generated, samples))
@@ -303,6 +303,53 @@ func meanAbsoluteDeviation(n int, p float64) float64 {
 	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
 	log := lg(float64(n)) - lg(k+1) - lg(float64(n)-k-1) + (k+1)*math.Log(p) + (float64(n)-k)*math.Log1p(-p)
 	return 2 * (k + 1) * math.Exp(log) / float64(n)
+}
+
+// divergence is KL(p‖π) of the law p of the samples, counted. Exact samples have
+// about (2^N − 1)/2n of it, as long as n is large against the number of
+// configurations.
+func divergence(r *reference, counts []float64, samples int) engine.Metric {
+	var kl, square, floor float64
+	n := float64(samples)
+	floors := map[float64]float64{} // few probabilities are distinct
+	for i, pi := range r.states {
+		if counts[i] > 0 {
+			p := counts[i] / n
+			l := math.Log(p / pi)
+			kl += p * l
+			square += p * l * l
+		}
+		f, known := floors[pi]
+		if !known {
+			f = pi * meanLogarithm(samples, pi)
+			floors[pi] = f
+		}
+		floor += f
+	}
+	return engine.Metric{
+		Name: "kl_to_target", Generated: kl, Error: kl,
+		Interval: interval(kl, math.Sqrt(max(0, square-kl*kl)/n)), Floor: floor,
+	}
+}
+
+// meanLogarithm returns E[X ln(X/np)]/np for X binomial(n, p), which is
+// E[ln((Y+1)/np)] for Y binomial(n−1, p).
+func meanLogarithm(n int, p float64) float64 {
+	if p <= 0 || p >= 1 {
+		return 0
+	}
+	mean, trials := float64(n)*p, float64(n-1)
+	width := 12*math.Sqrt(mean) + 40 // what lies beyond has less than 1e-20
+	first, last := max(0, math.Floor(mean-width)), min(trials, math.Ceil(mean+width))
+	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
+	log := lg(trials) - lg(first) - lg(trials-first) + first*math.Log(p) + (trials-first)*math.Log1p(-p)
+	odds := math.Log(p) - math.Log1p(-p)
+	var sum float64
+	for y := first; y <= last; y++ {
+		sum += math.Exp(log) * math.Log((y+1)/mean)
+		log += odds + math.Log((trials-y)/(y+1))
+	}
+	return sum
 }
 
 // collapse describes what a sample has lost of its target: a sector of the

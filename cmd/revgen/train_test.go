@@ -52,11 +52,11 @@ func TestTrain(t *testing.T) {
 	dir := t.TempDir()
 	o := ok(t, dir, tiny("run")...)
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
-	require.Len(t, lines, 7, o.stdout)
+	require.Len(t, lines, 8, o.stdout)
 	for _, word := range []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor", "paper"} {
 		require.Contains(t, lines[0], word)
 	}
-	for i, name := range []string{"energy", "abs magnetisation", "specific heat", "susceptibility", "total variation"} {
+	for i, name := range []string{"energy", "abs magnetisation", "specific heat", "susceptibility", "total variation", "KL to target"} {
 		require.True(t, strings.HasPrefix(lines[i+2], name), lines[i+2])
 	}
 	require.Contains(t, o.stderr, "steps 60/60  loss ")
@@ -98,7 +98,7 @@ func TestTrainJSON(t *testing.T) {
 	require.Equal(t, "18446744073709551615", summary.Seed.String())
 	require.Equal(t, []int{1, 60, 2000, 1}, []int{summary.Schema, summary.Steps, summary.Samples, summary.Threads})
 	require.Equal(t, []string{"ising", "quick", "run", "run/samples.npy"}, []string{summary.System, summary.Preset, summary.Directory, summary.SamplesFile})
-	require.Len(t, summary.Metrics, 5)
+	require.Len(t, summary.Metrics, 6)
 	info, err := os.Stat(filepath.Join(dir, summary.SamplesFile))
 	require.NoError(t, err)
 	require.EqualValues(t, 128+10*9, info.Size())
