@@ -166,6 +166,11 @@ func (p *program) writeOutcome(o *reproduce.Outcome) error {
 	if err := o.Table().WriteText(p.stdout); err != nil {
 		return err
 	}
+	for _, line := range o.Others() {
+		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintln(p.stdout)
 	for _, warning := range o.Warnings {
 		p.say("warning: %s", warning)

@@ -81,6 +81,24 @@ func (o *Outcome) Summary() string {
 	return line
 }
 
+// Others returns a line for each metric that has figures of other methods than
+// the paper's.
+func (o *Outcome) Others() []string {
+	var lines []string
+	for i := range o.Metrics {
+		var errs []string
+		for _, p := range o.Published {
+			if p.Metric == o.Metrics[i].Name {
+				errs = append(errs, fmt.Sprintf("%s by %s (%s)", report.Deviation(p.Error, o.Metrics[i].Relative), p.Method, p.Target))
+			}
+		}
+		if len(errs) > 0 {
+			lines = append(lines, fmt.Sprintf("Published %s: %s.", report.Label(o.Metrics[i].Name), strings.Join(errs, ", ")))
+		}
+	}
+	return lines
+}
+
 func (m *Machine) String() string {
 	threads := "1 thread"
 	if m.Threads != 1 {
@@ -109,6 +127,9 @@ func (r *Results) Markdown() string {
 		o := &r.Outcomes[i]
 		fmt.Fprintf(&b, "\n## %s, %s preset\n\n%s%s.\nOn %s.\n\n", o.Title, o.Preset, strings.ToUpper(o.Summary()[:1]), o.Summary()[1:], o.Machine.String())
 		_ = o.markdownTable().WriteMarkdown(&b)
+		for _, line := range o.Others() {
+			fmt.Fprintf(&b, "\n%s\n", line)
+		}
 		for _, w := range o.Warnings {
 			fmt.Fprintf(&b, "\nWarning: %s.\n", w)
 		}

@@ -251,7 +251,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 	path, _, _ := asm.Active()
 	shared := e.configs[0].Shared()
 	o := &Outcome{
-		Setting: e.setting.Name, Title: e.setting.Title, System: e.setting.System, Preset: e.preset,
+		Setting: e.setting.Name, Title: e.setting.Title, System: e.setting.System, Preset: e.preset, Published: e.setting.Published,
 		Steps: shared.Training.Steps, Batch: shared.Training.Batch, Changed: e.Assignments,
 		Machine: Machine{CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program},
 	}

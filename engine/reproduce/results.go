@@ -54,6 +54,9 @@ type Outcome struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Warned   int      `json:"warned,omitempty"`  // seeds with a warning
 	Figures  []string `json:"figures,omitempty"` // names of the first seed's, without extension
+	// Published are the literature's errors, of the setting or of one that
+	// differs as they say.
+	Published []Published `json:"published,omitempty"`
 }
 
 // A Machine is where an outcome was computed.

@@ -41,7 +41,8 @@ func fixed(t *testing.T) *Results {
 		{Setting: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Preset: "paper", Seeds: []uint64{7}, Steps: 6000, Batch: 2048,
 			Samples: 200_000, Seconds: 61.4, Machine: machine, Figures: []string{"paper-ising-0.2-distributions"}},
 		{Setting: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Preset: "best", Seeds: []uint64{1, 2, 3}, Steps: 400, Batch: 2048,
-			Samples: 200_000, Seconds: 9.87, Machine: machine, Changed: []string{"training.steps=400"}, Warnings: []string{"seed 2: a mode is lost"}},
+			Samples: 200_000, Seconds: 9.87, Machine: machine, Changed: []string{"training.steps=400"},
+			Published: []Published{{"Other", "h = 0.1, not 0", "total_variation", 0.0799}, {"Another", "the same target", "total_variation", 0.2}}, Warnings: []string{"seed 2: a mode is lost"}},
 		{Setting: "gmm", Title: "Gaussian mixture, d = 2", System: "gmm", Preset: "best", Seeds: []uint64{1, 2}, Steps: 10_000, Batch: 2048,
 			Samples: 200_000, Seconds: 7262, Machine: machine},
 	} {
