@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/revgen/revgen/engine/figure"
 	"github.com/revgen/revgen/engine/pool"
@@ -79,6 +80,18 @@ type Sampler interface {
 	// belongs to the seed, in the named format, after refine Metropolis steps
 	// each. len(dst) is n times the format's RowBytes.
 	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
+}
+
+// SampleRange reports what is wrong with a call of Sample for a stream of most
+// samples, each of which has random numbers for mostRefine steps.
+func SampleRange(first, most uint64, n, refine, mostRefine int) error {
+	switch {
+	case refine < 0 || refine > mostRefine:
+		return fmt.Errorf("refine: %d is not between 0 and %d", refine, mostRefine)
+	case first > most || uint64(n) > most-first:
+		return fmt.Errorf("samples %d and the %d after it are not all among the %d of a seed", first, n-1, most)
+	}
+	return nil
 }
 
 // A Format is the layout of one sample in a NumPy file.

@@ -106,12 +106,10 @@ func (s *system) Formats() []engine.Format {
 
 // Sample implements engine.Sampler.
 func (s *system) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	switch {
-	case refine < 0 || refine > maxSteps:
-		return fmt.Errorf("refine: %d is not between 0 and %d", refine, maxSteps)
-	case first > maxSamples || uint64(n) > maxSamples-first:
-		return fmt.Errorf("sample %d is beyond the last one of a seed, %d", first+uint64(n), uint64(maxSamples))
-	case format != "states":
+	if err := engine.SampleRange(first, maxSamples, n, refine, maxSteps); err != nil {
+		return err
+	}
+	if format != "states" {
 		return fmt.Errorf("format: %q is not states", format)
 	}
 	x := make([]float32, n*s.nets.dim)

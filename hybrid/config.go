@@ -67,9 +67,9 @@ type GeneratorConfig struct {
 type LossConfig struct {
 	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
 	// and (s′, s); "stationarity", that between the laws of s and s′, which tests
-	// invariance instead of detailed balance; "kfd", the least-squares witness of irreversibility in
-	// random features of x for each mode (package kfd); or "discriminator", the
-	// learned one of package critic.
+	// invariance instead of detailed balance; "kfd", the least-squares witness of
+	// irreversibility in random features of x for each mode (package kfd); or
+	// "discriminator", the learned one of package critic.
 	Objective string `json:"objective"`
 	// Kernel and Statistic are those of both MMDs. The kernel is a function of
 	// the distance between pairs (x, x′), times 1 where both modes k and both

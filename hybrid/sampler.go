@@ -79,12 +79,10 @@ func (s *system) Formats() []engine.Format {
 
 // Sample implements engine.Sampler.
 func (s *system) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	switch {
-	case refine < 0 || refine > maxSteps:
-		return fmt.Errorf("refine: %d is not between 0 and %d", refine, maxSteps)
-	case first+uint64(n) > maxSamples:
-		return fmt.Errorf("sample %d is beyond the last one of a seed, %d", first+uint64(n), uint64(maxSamples))
-	case format != "states" && format != "x":
+	if err := engine.SampleRange(first, maxSamples, n, refine, maxSteps); err != nil {
+		return err
+	}
+	if format != "states" && format != "x" {
 		return fmt.Errorf("format: %q is not states or x", format)
 	}
 	x, k := make([]float32, n), make([]uint8, n)

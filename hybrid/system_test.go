@@ -265,5 +265,6 @@ func TestSampleErrors(t *testing.T) {
 	dst := make([]byte, 8)
 	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), 0, 1, -1), "refine: -1")
 	require.ErrorContains(t, s.Sample(dst, "bits", trainer.Params(), 0, 1, 0), `format: "bits"`)
-	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), maxSamples, 1, 0), "beyond the last one")
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), maxSamples, 1, 0), "not all among")
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), math.MaxUint64, 1, 0), "not all among")
 }
