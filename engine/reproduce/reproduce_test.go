@@ -60,7 +60,7 @@ func TestExecute(t *testing.T) {
 	o := results.Outcomes[1]
 	require.Equal(t, []uint64{3, 4}, o.Seeds)
 	require.Equal(t, []int{20, 64, 2000}, []int{o.Steps, o.Batch, o.Samples})
-	require.Len(t, o.Metrics, 5)
+	require.Len(t, o.Metrics, 6)
 	require.NotNil(t, o.Metrics[0].Paper)
 	require.Equal(t, "test", o.Machine.Program)
 	records, err := engine.ReadRecords(filepath.Join(dir, "paper", "ising-0.5", "seed3"))
