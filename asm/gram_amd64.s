@@ -64,6 +64,70 @@ DATA gramExp2c5<>+24(SB)/4, $0x3af4ba7e
 DATA gramExp2c5<>+28(SB)/4, $0x3af4ba7e
 GLOBL gramExp2c5<>(SB), RODATA|NOPTR, $32
 
+DATA gramSquareA<>+0(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+4(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+8(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+12(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+16(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+20(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+24(SB)/4, $0x3fb8aabe
+DATA gramSquareA<>+28(SB)/4, $0x3fb8aabe
+GLOBL gramSquareA<>(SB), RODATA|NOPTR, $32
+
+DATA gramSquareB<>+0(SB)/4, $0x40053425
+DATA gramSquareB<>+4(SB)/4, $0x40053425
+DATA gramSquareB<>+8(SB)/4, $0x40053425
+DATA gramSquareB<>+12(SB)/4, $0x40053425
+DATA gramSquareB<>+16(SB)/4, $0x40053425
+DATA gramSquareB<>+20(SB)/4, $0x40053425
+DATA gramSquareB<>+24(SB)/4, $0x40053425
+DATA gramSquareB<>+28(SB)/4, $0x40053425
+GLOBL gramSquareB<>(SB), RODATA|NOPTR, $32
+
+DATA gramTableMagic<>+0(SB)/4, $0x48c00000
+DATA gramTableMagic<>+4(SB)/4, $0x48c00000
+DATA gramTableMagic<>+8(SB)/4, $0x48c00000
+DATA gramTableMagic<>+12(SB)/4, $0x48c00000
+DATA gramTableMagic<>+16(SB)/4, $0x48c00000
+DATA gramTableMagic<>+20(SB)/4, $0x48c00000
+DATA gramTableMagic<>+24(SB)/4, $0x48c00000
+DATA gramTableMagic<>+28(SB)/4, $0x48c00000
+GLOBL gramTableMagic<>(SB), RODATA|NOPTR, $32
+
+DATA gramTable<>+0(SB)/4, $0x3e75fe2f
+DATA gramTable<>+4(SB)/4, $0x3e7b6124
+DATA gramTable<>+8(SB)/4, $0x3e807125
+DATA gramTable<>+12(SB)/4, $0x3e834126
+DATA gramTable<>+16(SB)/4, $0x3e8620eb
+DATA gramTable<>+20(SB)/4, $0x3e8910cc
+DATA gramTable<>+24(SB)/4, $0x3e8c1125
+DATA gramTable<>+28(SB)/4, $0x3e8f2250
+DATA gramTable<>+32(SB)/4, $0x3e9244ad
+DATA gramTable<>+36(SB)/4, $0x3e95789b
+DATA gramTable<>+40(SB)/4, $0x3e98be7e
+DATA gramTable<>+44(SB)/4, $0x3e9c16b9
+DATA gramTable<>+48(SB)/4, $0x3e9f81b5
+DATA gramTable<>+52(SB)/4, $0x3ea2ffd9
+DATA gramTable<>+56(SB)/4, $0x3ea69192
+DATA gramTable<>+60(SB)/4, $0x3eaa374c
+DATA gramTable<>+64(SB)/4, $0x3eadf179
+DATA gramTable<>+68(SB)/4, $0x3eb1c08b
+DATA gramTable<>+72(SB)/4, $0x3eb5a4f6
+DATA gramTable<>+76(SB)/4, $0x3eb99f33
+DATA gramTable<>+80(SB)/4, $0x3ebdafbc
+DATA gramTable<>+84(SB)/4, $0x3ec1d70e
+DATA gramTable<>+88(SB)/4, $0x3ec615a8
+DATA gramTable<>+92(SB)/4, $0x3eca6c0e
+DATA gramTable<>+96(SB)/4, $0x3ecedac4
+DATA gramTable<>+100(SB)/4, $0x3ed36253
+DATA gramTable<>+104(SB)/4, $0x3ed80346
+DATA gramTable<>+108(SB)/4, $0x3edcbe2c
+DATA gramTable<>+112(SB)/4, $0x3ee19395
+DATA gramTable<>+116(SB)/4, $0x3ee68417
+DATA gramTable<>+120(SB)/4, $0x3eeb9049
+DATA gramTable<>+124(SB)/4, $0x3ef0b8c7
+GLOBL gramTable<>(SB), RODATA|NOPTR, $128
+
 DATA gramLogc0<>+0(SB)/4, $0x3eaaaaaa
 DATA gramLogc0<>+4(SB)/4, $0x3eaaaaaa
 DATA gramLogc0<>+8(SB)/4, $0x3eaaaaaa
@@ -476,6 +540,16 @@ distance0:
 	VADDPS.Z     Z2, Z13, K3, Z13
 	VADDPS.Z     Z3, Z14, K4, Z14
 	VADDPS.Z     Z3, Z15, K4, Z15
+	MOVQ         steps+0(FP), R10
+	VBROADCASTSS 12(R10), Z0
+	VMINPS       Z8, Z0, Z8
+	VMINPS       Z9, Z0, Z9
+	VMINPS       Z10, Z0, Z10
+	VMINPS       Z11, Z0, Z11
+	VMINPS       Z12, Z0, Z12
+	VMINPS       Z13, Z0, Z13
+	VMINPS       Z14, Z0, Z14
+	VMINPS       Z15, Z0, Z15
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z16, Z16, Z16
 	VXORPS       Z17, Z17, Z17
@@ -508,97 +582,92 @@ step:
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VBROADCASTSS 32(R10), Z26
-	VMULPS       Z8, Z26, Z3
-	VMULPS       Z9, Z26, Z4
-	VMULPS       Z10, Z26, Z5
-	VREDUCEPS    $0x01, Z3, Z6
-	VREDUCEPS    $0x01, Z4, Z7
-	VREDUCEPS    $0x01, Z5, Z25
-	VBROADCASTSS gramExp2c5<>+0(SB), Z0
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z0, Z2
-	VBROADCASTSS gramExp2c4<>+0(SB), Z26
-	VFMADD213PS  Z26, Z6, Z0
-	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z25, Z2
-	VBROADCASTSS gramExp2c3<>+0(SB), Z26
-	VFMADD213PS  Z26, Z6, Z0
-	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z25, Z2
-	VBROADCASTSS gramExp2c2<>+0(SB), Z26
-	VFMADD213PS  Z26, Z6, Z0
-	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z25, Z2
-	VBROADCASTSS gramExp2c1<>+0(SB), Z26
-	VFMADD213PS  Z26, Z6, Z0
-	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z25, Z2
-	VBROADCASTSS gramExp2c0<>+0(SB), Z26
-	VFMADD213PS  Z26, Z6, Z0
-	VFMADD213PS  Z26, Z7, Z1
-	VFMADD213PS  Z26, Z25, Z2
-	VSCALEFPS    Z3, Z0, Z0
-	VSCALEFPS    Z4, Z1, Z1
-	VSCALEFPS    Z5, Z2, Z2
-	VBROADCASTSS 32(R10), Z29
-	VMULPS       Z11, Z29, Z6
-	VMULPS       Z12, Z29, Z7
-	VMULPS       Z13, Z29, Z25
-	VREDUCEPS    $0x01, Z6, Z26
-	VREDUCEPS    $0x01, Z7, Z27
-	VREDUCEPS    $0x01, Z25, Z28
-	VBROADCASTSS gramExp2c5<>+0(SB), Z3
-	VMOVAPS      Z3, Z4
-	VMOVAPS      Z3, Z5
-	VBROADCASTSS gramExp2c4<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z3
-	VFMADD213PS  Z29, Z27, Z4
-	VFMADD213PS  Z29, Z28, Z5
-	VBROADCASTSS gramExp2c3<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z3
-	VFMADD213PS  Z29, Z27, Z4
-	VFMADD213PS  Z29, Z28, Z5
-	VBROADCASTSS gramExp2c2<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z3
-	VFMADD213PS  Z29, Z27, Z4
-	VFMADD213PS  Z29, Z28, Z5
-	VBROADCASTSS gramExp2c1<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z3
-	VFMADD213PS  Z29, Z27, Z4
-	VFMADD213PS  Z29, Z28, Z5
-	VBROADCASTSS gramExp2c0<>+0(SB), Z29
-	VFMADD213PS  Z29, Z26, Z3
-	VFMADD213PS  Z29, Z27, Z4
-	VFMADD213PS  Z29, Z28, Z5
-	VSCALEFPS    Z6, Z3, Z3
-	VSCALEFPS    Z7, Z4, Z4
-	VSCALEFPS    Z25, Z5, Z5
-	VBROADCASTSS 32(R10), Z29
-	VMULPS       Z14, Z29, Z25
-	VMULPS       Z15, Z29, Z26
-	VREDUCEPS    $0x01, Z25, Z27
-	VREDUCEPS    $0x01, Z26, Z28
-	VBROADCASTSS gramExp2c5<>+0(SB), Z6
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS gramExp2c4<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z6
-	VFMADD213PS  Z29, Z28, Z7
-	VBROADCASTSS gramExp2c3<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z6
-	VFMADD213PS  Z29, Z28, Z7
-	VBROADCASTSS gramExp2c2<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z6
-	VFMADD213PS  Z29, Z28, Z7
-	VBROADCASTSS gramExp2c1<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z6
-	VFMADD213PS  Z29, Z28, Z7
-	VBROADCASTSS gramExp2c0<>+0(SB), Z29
-	VFMADD213PS  Z29, Z27, Z6
-	VFMADD213PS  Z29, Z28, Z7
-	VSCALEFPS    Z25, Z6, Z6
-	VSCALEFPS    Z26, Z7, Z7
-	JMP          slope
+	VMOVUPS          gramTable<>+0(SB), Z25
+	VMOVUPS          gramTable<>+64(SB), Z26
+	VBROADCASTSS     32(R10), Z27
+	VBROADCASTSS     gramTableMagic<>+0(SB), Z28
+	VBROADCASTSS     gramSquareB<>+0(SB), Z29
+	VMOVAPS          Z28, Z1
+	VFMADD231PS      Z8, Z27, Z1
+	VMOVAPS          Z8, Z0
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z0
+	VSUBPS           Z28, Z1, Z2
+	VPERMI2PS        Z26, Z25, Z1
+	VSUBPS           Z2, Z0, Z0
+	VFMADD213PS      Z29, Z0, Z0
+	VMULPS           Z1, Z0, Z0
+	VSCALEFPS        Z2, Z0, Z0
+	VMOVAPS          Z28, Z2
+	VFMADD231PS      Z9, Z27, Z2
+	VMOVAPS          Z9, Z1
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z1
+	VSUBPS           Z28, Z2, Z3
+	VPERMI2PS        Z26, Z25, Z2
+	VSUBPS           Z3, Z1, Z1
+	VFMADD213PS      Z29, Z1, Z1
+	VMULPS           Z2, Z1, Z1
+	VSCALEFPS        Z3, Z1, Z1
+	VMOVAPS          Z28, Z3
+	VFMADD231PS      Z10, Z27, Z3
+	VMOVAPS          Z10, Z2
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z2
+	VSUBPS           Z28, Z3, Z4
+	VPERMI2PS        Z26, Z25, Z3
+	VSUBPS           Z4, Z2, Z2
+	VFMADD213PS      Z29, Z2, Z2
+	VMULPS           Z3, Z2, Z2
+	VSCALEFPS        Z4, Z2, Z2
+	VMOVAPS          Z28, Z4
+	VFMADD231PS      Z11, Z27, Z4
+	VMOVAPS          Z11, Z3
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z3
+	VSUBPS           Z28, Z4, Z5
+	VPERMI2PS        Z26, Z25, Z4
+	VSUBPS           Z5, Z3, Z3
+	VFMADD213PS      Z29, Z3, Z3
+	VMULPS           Z4, Z3, Z3
+	VSCALEFPS        Z5, Z3, Z3
+	VMOVAPS          Z28, Z5
+	VFMADD231PS      Z12, Z27, Z5
+	VMOVAPS          Z12, Z4
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z4
+	VSUBPS           Z28, Z5, Z6
+	VPERMI2PS        Z26, Z25, Z5
+	VSUBPS           Z6, Z4, Z4
+	VFMADD213PS      Z29, Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VSCALEFPS        Z6, Z4, Z4
+	VMOVAPS          Z28, Z6
+	VFMADD231PS      Z13, Z27, Z6
+	VMOVAPS          Z13, Z5
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z5
+	VSUBPS           Z28, Z6, Z7
+	VPERMI2PS        Z26, Z25, Z6
+	VSUBPS           Z7, Z5, Z5
+	VFMADD213PS      Z29, Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VSCALEFPS        Z7, Z5, Z5
+	VMOVAPS          Z28, Z7
+	VFMADD231PS      Z14, Z27, Z7
+	VMOVAPS          Z14, Z6
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z6
+	VSUBPS           Z28, Z7, Z30
+	VPERMI2PS        Z26, Z25, Z7
+	VSUBPS           Z30, Z6, Z6
+	VFMADD213PS      Z29, Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VSCALEFPS        Z30, Z6, Z6
+	VMOVAPS          Z28, Z30
+	VFMADD231PS      Z15, Z27, Z30
+	VMOVAPS          Z15, Z7
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z7
+	VSUBPS           Z28, Z30, Z27
+	VPERMI2PS        Z26, Z25, Z30
+	VSUBPS           Z27, Z7, Z7
+	VFMADD213PS      Z29, Z7, Z7
+	VMULPS           Z30, Z7, Z7
+	VSCALEFPS        Z27, Z7, Z7
+	JMP              slope
 
 power:
 	// y = y^(2^count)
@@ -635,8 +704,6 @@ general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
 	VBROADCASTSS 32(R10), Z1
 	VADDPS       Z8, Z1, Z1
-	VBROADCASTSS gramLargest<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
@@ -679,8 +746,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z2, Z16
 	VBROADCASTSS     32(R10), Z2
 	VADDPS           Z9, Z2, Z2
-	VBROADCASTSS     gramLargest<>+0(SB), Z3
-	VMINPS           Z2, Z3, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
@@ -723,8 +788,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z3, Z17
 	VBROADCASTSS     32(R10), Z3
 	VADDPS           Z10, Z3, Z3
-	VBROADCASTSS     gramLargest<>+0(SB), Z4
-	VMINPS           Z3, Z4, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
@@ -767,8 +830,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z4, Z18
 	VBROADCASTSS     32(R10), Z4
 	VADDPS           Z11, Z4, Z4
-	VBROADCASTSS     gramLargest<>+0(SB), Z5
-	VMINPS           Z4, Z5, Z4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z4, Z3
@@ -811,8 +872,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z5, Z19
 	VBROADCASTSS     32(R10), Z5
 	VADDPS           Z12, Z5, Z5
-	VBROADCASTSS     gramLargest<>+0(SB), Z6
-	VMINPS           Z5, Z6, Z5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z5, Z4
@@ -855,8 +914,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z6, Z20
 	VBROADCASTSS     32(R10), Z6
 	VADDPS           Z13, Z6, Z6
-	VBROADCASTSS     gramLargest<>+0(SB), Z7
-	VMINPS           Z6, Z7, Z6
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z6, Z5
@@ -899,8 +956,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z7, Z21
 	VBROADCASTSS     32(R10), Z7
 	VADDPS           Z14, Z7, Z7
-	VBROADCASTSS     gramLargest<>+0(SB), Z25
-	VMINPS           Z7, Z25, Z7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
@@ -943,8 +998,6 @@ general:
 	VFMADD231PS.BCST 96(R10), Z25, Z22
 	VBROADCASTSS     32(R10), Z25
 	VADDPS           Z15, Z25, Z25
-	VBROADCASTSS     gramLargest<>+0(SB), Z26
-	VMINPS           Z25, Z26, Z25
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z7
@@ -1317,10 +1370,6 @@ root:
 	VADDPS       Z8, Z6, Z3
 	VADDPS       Z9, Z6, Z4
 	VADDPS       Z10, Z6, Z5
-	VBROADCASTSS gramLargest<>+0(SB), Z6
-	VMINPS       Z3, Z6, Z3
-	VMINPS       Z4, Z6, Z4
-	VMINPS       Z5, Z6, Z5
 	VRSQRT14PS   Z3, Z0
 	VRSQRT14PS   Z4, Z1
 	VRSQRT14PS   Z5, Z2
@@ -1338,10 +1387,6 @@ root:
 	VADDPS       Z11, Z26, Z6
 	VADDPS       Z12, Z26, Z7
 	VADDPS       Z13, Z26, Z25
-	VBROADCASTSS gramLargest<>+0(SB), Z26
-	VMINPS       Z6, Z26, Z6
-	VMINPS       Z7, Z26, Z7
-	VMINPS       Z25, Z26, Z25
 	VRSQRT14PS   Z6, Z3
 	VRSQRT14PS   Z7, Z4
 	VRSQRT14PS   Z25, Z5
@@ -1358,9 +1403,6 @@ root:
 	VBROADCASTSS 32(R10), Z27
 	VADDPS       Z14, Z27, Z25
 	VADDPS       Z15, Z27, Z26
-	VBROADCASTSS gramLargest<>+0(SB), Z27
-	VMINPS       Z25, Z27, Z25
-	VMINPS       Z26, Z27, Z26
 	VRSQRT14PS   Z25, Z6
 	VRSQRT14PS   Z26, Z7
 	VMULPS       Z25, Z6, Z25
@@ -1815,27 +1857,37 @@ distance:
 	DECQ        R11
 
 distance_next:
-	TESTQ  R11, R11
-	JNZ    distance
-	VXORPS Z0, Z0, Z0
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	MOVQ   steps+0(FP), R9
-	MOVQ   count+8(FP), R10
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	TESTQ        R11, R11
+	JNZ          distance
+	MOVQ         steps+0(FP), R9
+	VBROADCASTSS 12(R9), Z0
+	VMINPS       Z8, Z0, Z8
+	VMINPS       Z9, Z0, Z9
+	VMINPS       Z10, Z0, Z10
+	VMINPS       Z11, Z0, Z11
+	VMINPS       Z12, Z0, Z12
+	VMINPS       Z13, Z0, Z13
+	VMINPS       Z14, Z0, Z14
+	VMINPS       Z15, Z0, Z15
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z16, Z16, Z16
+	VXORPS       Z17, Z17, Z17
+	VXORPS       Z18, Z18, Z18
+	VXORPS       Z19, Z19, Z19
+	VXORPS       Z20, Z20, Z20
+	VXORPS       Z21, Z21, Z21
+	VXORPS       Z22, Z22, Z22
+	VXORPS       Z23, Z23, Z23
+	MOVQ         steps+0(FP), R9
+	MOVQ         count+8(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
 
 step:
 	MOVL (R9), R11
@@ -1848,97 +1900,92 @@ step:
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VBROADCASTSS 32(R9), Z25
-	VMULPS       Z8, Z25, Z3
-	VMULPS       Z9, Z25, Z4
-	VMULPS       Z10, Z25, Z5
-	VREDUCEPS    $0x01, Z3, Z6
-	VREDUCEPS    $0x01, Z4, Z7
-	VREDUCEPS    $0x01, Z5, Z24
-	VBROADCASTSS gramExp2c5<>+0(SB), Z0
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z0, Z2
-	VBROADCASTSS gramExp2c4<>+0(SB), Z25
-	VFMADD213PS  Z25, Z6, Z0
-	VFMADD213PS  Z25, Z7, Z1
-	VFMADD213PS  Z25, Z24, Z2
-	VBROADCASTSS gramExp2c3<>+0(SB), Z25
-	VFMADD213PS  Z25, Z6, Z0
-	VFMADD213PS  Z25, Z7, Z1
-	VFMADD213PS  Z25, Z24, Z2
-	VBROADCASTSS gramExp2c2<>+0(SB), Z25
-	VFMADD213PS  Z25, Z6, Z0
-	VFMADD213PS  Z25, Z7, Z1
-	VFMADD213PS  Z25, Z24, Z2
-	VBROADCASTSS gramExp2c1<>+0(SB), Z25
-	VFMADD213PS  Z25, Z6, Z0
-	VFMADD213PS  Z25, Z7, Z1
-	VFMADD213PS  Z25, Z24, Z2
-	VBROADCASTSS gramExp2c0<>+0(SB), Z25
-	VFMADD213PS  Z25, Z6, Z0
-	VFMADD213PS  Z25, Z7, Z1
-	VFMADD213PS  Z25, Z24, Z2
-	VSCALEFPS    Z3, Z0, Z0
-	VSCALEFPS    Z4, Z1, Z1
-	VSCALEFPS    Z5, Z2, Z2
-	VBROADCASTSS 32(R9), Z28
-	VMULPS       Z11, Z28, Z6
-	VMULPS       Z12, Z28, Z7
-	VMULPS       Z13, Z28, Z24
-	VREDUCEPS    $0x01, Z6, Z25
-	VREDUCEPS    $0x01, Z7, Z26
-	VREDUCEPS    $0x01, Z24, Z27
-	VBROADCASTSS gramExp2c5<>+0(SB), Z3
-	VMOVAPS      Z3, Z4
-	VMOVAPS      Z3, Z5
-	VBROADCASTSS gramExp2c4<>+0(SB), Z28
-	VFMADD213PS  Z28, Z25, Z3
-	VFMADD213PS  Z28, Z26, Z4
-	VFMADD213PS  Z28, Z27, Z5
-	VBROADCASTSS gramExp2c3<>+0(SB), Z28
-	VFMADD213PS  Z28, Z25, Z3
-	VFMADD213PS  Z28, Z26, Z4
-	VFMADD213PS  Z28, Z27, Z5
-	VBROADCASTSS gramExp2c2<>+0(SB), Z28
-	VFMADD213PS  Z28, Z25, Z3
-	VFMADD213PS  Z28, Z26, Z4
-	VFMADD213PS  Z28, Z27, Z5
-	VBROADCASTSS gramExp2c1<>+0(SB), Z28
-	VFMADD213PS  Z28, Z25, Z3
-	VFMADD213PS  Z28, Z26, Z4
-	VFMADD213PS  Z28, Z27, Z5
-	VBROADCASTSS gramExp2c0<>+0(SB), Z28
-	VFMADD213PS  Z28, Z25, Z3
-	VFMADD213PS  Z28, Z26, Z4
-	VFMADD213PS  Z28, Z27, Z5
-	VSCALEFPS    Z6, Z3, Z3
-	VSCALEFPS    Z7, Z4, Z4
-	VSCALEFPS    Z24, Z5, Z5
-	VBROADCASTSS 32(R9), Z28
-	VMULPS       Z14, Z28, Z24
-	VMULPS       Z15, Z28, Z25
-	VREDUCEPS    $0x01, Z24, Z26
-	VREDUCEPS    $0x01, Z25, Z27
-	VBROADCASTSS gramExp2c5<>+0(SB), Z6
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS gramExp2c4<>+0(SB), Z28
-	VFMADD213PS  Z28, Z26, Z6
-	VFMADD213PS  Z28, Z27, Z7
-	VBROADCASTSS gramExp2c3<>+0(SB), Z28
-	VFMADD213PS  Z28, Z26, Z6
-	VFMADD213PS  Z28, Z27, Z7
-	VBROADCASTSS gramExp2c2<>+0(SB), Z28
-	VFMADD213PS  Z28, Z26, Z6
-	VFMADD213PS  Z28, Z27, Z7
-	VBROADCASTSS gramExp2c1<>+0(SB), Z28
-	VFMADD213PS  Z28, Z26, Z6
-	VFMADD213PS  Z28, Z27, Z7
-	VBROADCASTSS gramExp2c0<>+0(SB), Z28
-	VFMADD213PS  Z28, Z26, Z6
-	VFMADD213PS  Z28, Z27, Z7
-	VSCALEFPS    Z24, Z6, Z6
-	VSCALEFPS    Z25, Z7, Z7
-	JMP          slope
+	VMOVUPS          gramTable<>+0(SB), Z24
+	VMOVUPS          gramTable<>+64(SB), Z25
+	VBROADCASTSS     32(R9), Z26
+	VBROADCASTSS     gramTableMagic<>+0(SB), Z27
+	VBROADCASTSS     gramSquareB<>+0(SB), Z28
+	VMOVAPS          Z27, Z1
+	VFMADD231PS      Z8, Z26, Z1
+	VMOVAPS          Z8, Z0
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z0
+	VSUBPS           Z27, Z1, Z2
+	VPERMI2PS        Z25, Z24, Z1
+	VSUBPS           Z2, Z0, Z0
+	VFMADD213PS      Z28, Z0, Z0
+	VMULPS           Z1, Z0, Z0
+	VSCALEFPS        Z2, Z0, Z0
+	VMOVAPS          Z27, Z2
+	VFMADD231PS      Z9, Z26, Z2
+	VMOVAPS          Z9, Z1
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z1
+	VSUBPS           Z27, Z2, Z3
+	VPERMI2PS        Z25, Z24, Z2
+	VSUBPS           Z3, Z1, Z1
+	VFMADD213PS      Z28, Z1, Z1
+	VMULPS           Z2, Z1, Z1
+	VSCALEFPS        Z3, Z1, Z1
+	VMOVAPS          Z27, Z3
+	VFMADD231PS      Z10, Z26, Z3
+	VMOVAPS          Z10, Z2
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z2
+	VSUBPS           Z27, Z3, Z4
+	VPERMI2PS        Z25, Z24, Z3
+	VSUBPS           Z4, Z2, Z2
+	VFMADD213PS      Z28, Z2, Z2
+	VMULPS           Z3, Z2, Z2
+	VSCALEFPS        Z4, Z2, Z2
+	VMOVAPS          Z27, Z4
+	VFMADD231PS      Z11, Z26, Z4
+	VMOVAPS          Z11, Z3
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z3
+	VSUBPS           Z27, Z4, Z5
+	VPERMI2PS        Z25, Z24, Z4
+	VSUBPS           Z5, Z3, Z3
+	VFMADD213PS      Z28, Z3, Z3
+	VMULPS           Z4, Z3, Z3
+	VSCALEFPS        Z5, Z3, Z3
+	VMOVAPS          Z27, Z5
+	VFMADD231PS      Z12, Z26, Z5
+	VMOVAPS          Z12, Z4
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z4
+	VSUBPS           Z27, Z5, Z6
+	VPERMI2PS        Z25, Z24, Z5
+	VSUBPS           Z6, Z4, Z4
+	VFMADD213PS      Z28, Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VSCALEFPS        Z6, Z4, Z4
+	VMOVAPS          Z27, Z6
+	VFMADD231PS      Z13, Z26, Z6
+	VMOVAPS          Z13, Z5
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z5
+	VSUBPS           Z27, Z6, Z7
+	VPERMI2PS        Z25, Z24, Z6
+	VSUBPS           Z7, Z5, Z5
+	VFMADD213PS      Z28, Z5, Z5
+	VMULPS           Z6, Z5, Z5
+	VSCALEFPS        Z7, Z5, Z5
+	VMOVAPS          Z27, Z7
+	VFMADD231PS      Z14, Z26, Z7
+	VMOVAPS          Z14, Z6
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z6
+	VSUBPS           Z27, Z7, Z29
+	VPERMI2PS        Z25, Z24, Z7
+	VSUBPS           Z29, Z6, Z6
+	VFMADD213PS      Z28, Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VSCALEFPS        Z29, Z6, Z6
+	VMOVAPS          Z27, Z29
+	VFMADD231PS      Z15, Z26, Z29
+	VMOVAPS          Z15, Z7
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z26, Z7
+	VSUBPS           Z27, Z29, Z26
+	VPERMI2PS        Z25, Z24, Z29
+	VSUBPS           Z26, Z7, Z7
+	VFMADD213PS      Z28, Z7, Z7
+	VMULPS           Z29, Z7, Z7
+	VSCALEFPS        Z26, Z7, Z7
+	JMP              slope
 
 power:
 	// y = y^(2^count)
@@ -1975,8 +2022,6 @@ general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
 	VBROADCASTSS 32(R9), Z1
 	VADDPS       Z8, Z1, Z1
-	VBROADCASTSS gramLargest<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
@@ -2019,8 +2064,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z2, Z16
 	VBROADCASTSS     32(R9), Z2
 	VADDPS           Z9, Z2, Z2
-	VBROADCASTSS     gramLargest<>+0(SB), Z3
-	VMINPS           Z2, Z3, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
@@ -2063,8 +2106,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z3, Z17
 	VBROADCASTSS     32(R9), Z3
 	VADDPS           Z10, Z3, Z3
-	VBROADCASTSS     gramLargest<>+0(SB), Z4
-	VMINPS           Z3, Z4, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
@@ -2107,8 +2148,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z4, Z18
 	VBROADCASTSS     32(R9), Z4
 	VADDPS           Z11, Z4, Z4
-	VBROADCASTSS     gramLargest<>+0(SB), Z5
-	VMINPS           Z4, Z5, Z4
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z4, Z3
@@ -2151,8 +2190,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z5, Z19
 	VBROADCASTSS     32(R9), Z5
 	VADDPS           Z12, Z5, Z5
-	VBROADCASTSS     gramLargest<>+0(SB), Z6
-	VMINPS           Z5, Z6, Z5
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z5, Z4
@@ -2195,8 +2232,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z6, Z20
 	VBROADCASTSS     32(R9), Z6
 	VADDPS           Z13, Z6, Z6
-	VBROADCASTSS     gramLargest<>+0(SB), Z7
-	VMINPS           Z6, Z7, Z6
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z6, Z5
@@ -2239,8 +2274,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z7, Z21
 	VBROADCASTSS     32(R9), Z7
 	VADDPS           Z14, Z7, Z7
-	VBROADCASTSS     gramLargest<>+0(SB), Z24
-	VMINPS           Z7, Z24, Z7
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
@@ -2283,8 +2316,6 @@ general:
 	VFMADD231PS.BCST 96(R9), Z24, Z22
 	VBROADCASTSS     32(R9), Z24
 	VADDPS           Z15, Z24, Z24
-	VBROADCASTSS     gramLargest<>+0(SB), Z25
-	VMINPS           Z24, Z25, Z24
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z24, Z7
@@ -2657,10 +2688,6 @@ root:
 	VADDPS       Z8, Z6, Z3
 	VADDPS       Z9, Z6, Z4
 	VADDPS       Z10, Z6, Z5
-	VBROADCASTSS gramLargest<>+0(SB), Z6
-	VMINPS       Z3, Z6, Z3
-	VMINPS       Z4, Z6, Z4
-	VMINPS       Z5, Z6, Z5
 	VRSQRT14PS   Z3, Z0
 	VRSQRT14PS   Z4, Z1
 	VRSQRT14PS   Z5, Z2
@@ -2678,10 +2705,6 @@ root:
 	VADDPS       Z11, Z25, Z6
 	VADDPS       Z12, Z25, Z7
 	VADDPS       Z13, Z25, Z24
-	VBROADCASTSS gramLargest<>+0(SB), Z25
-	VMINPS       Z6, Z25, Z6
-	VMINPS       Z7, Z25, Z7
-	VMINPS       Z24, Z25, Z24
 	VRSQRT14PS   Z6, Z3
 	VRSQRT14PS   Z7, Z4
 	VRSQRT14PS   Z24, Z5
@@ -2698,9 +2721,6 @@ root:
 	VBROADCASTSS 32(R9), Z26
 	VADDPS       Z14, Z26, Z24
 	VADDPS       Z15, Z26, Z25
-	VBROADCASTSS gramLargest<>+0(SB), Z26
-	VMINPS       Z24, Z26, Z24
-	VMINPS       Z25, Z26, Z25
 	VRSQRT14PS   Z24, Z6
 	VRSQRT14PS   Z25, Z7
 	VMULPS       Z24, Z6, Z24
@@ -3044,25 +3064,37 @@ TEXT ·radialValuesAVX512(SB), NOSPLIT, $8-48
 	MOVQ     n+40(FP), BX
 
 block:
-	VMOVUPS (DX), Z4
-	VMOVUPS 64(DX), Z5
-	VMOVUPS 128(DX), Z6
-	VMOVUPS 192(DX), Z7
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	MOVQ    steps+0(FP), SI
-	MOVQ    count+8(FP), DI
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VMOVUPS      (DX), Z4
+	MOVQ         steps+0(FP), SI
+	VBROADCASTSS 12(SI), Z0
+	VMINPS       Z4, Z0, Z4
+	VMOVUPS      64(DX), Z5
+	MOVQ         steps+0(FP), SI
+	VBROADCASTSS 12(SI), Z0
+	VMINPS       Z5, Z0, Z5
+	VMOVUPS      128(DX), Z6
+	MOVQ         steps+0(FP), SI
+	VBROADCASTSS 12(SI), Z0
+	VMINPS       Z6, Z0, Z6
+	VMOVUPS      192(DX), Z7
+	MOVQ         steps+0(FP), SI
+	VBROADCASTSS 12(SI), Z0
+	VMINPS       Z7, Z0, Z7
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z13, Z13, Z13
+	VXORPS       Z14, Z14, Z14
+	VXORPS       Z15, Z15, Z15
+	MOVQ         steps+0(FP), SI
+	MOVQ         count+8(FP), DI
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
 
 step:
 	MOVL (SI), R8
@@ -3075,49 +3107,52 @@ step:
 	JHI  matern
 
 	// y = 2^(c d²) = 2^floor(t) P(t - floor(t))
-	VBROADCASTSS 32(SI), Z24
-	VMULPS       Z4, Z24, Z16
-	VMULPS       Z5, Z24, Z17
-	VMULPS       Z6, Z24, Z18
-	VMULPS       Z7, Z24, Z19
-	VREDUCEPS    $0x01, Z16, Z20
-	VREDUCEPS    $0x01, Z17, Z21
-	VREDUCEPS    $0x01, Z18, Z22
-	VREDUCEPS    $0x01, Z19, Z23
-	VBROADCASTSS gramExp2c5<>+0(SB), Z0
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z0, Z2
-	VMOVAPS      Z0, Z3
-	VBROADCASTSS gramExp2c4<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z0
-	VFMADD213PS  Z24, Z21, Z1
-	VFMADD213PS  Z24, Z22, Z2
-	VFMADD213PS  Z24, Z23, Z3
-	VBROADCASTSS gramExp2c3<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z0
-	VFMADD213PS  Z24, Z21, Z1
-	VFMADD213PS  Z24, Z22, Z2
-	VFMADD213PS  Z24, Z23, Z3
-	VBROADCASTSS gramExp2c2<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z0
-	VFMADD213PS  Z24, Z21, Z1
-	VFMADD213PS  Z24, Z22, Z2
-	VFMADD213PS  Z24, Z23, Z3
-	VBROADCASTSS gramExp2c1<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z0
-	VFMADD213PS  Z24, Z21, Z1
-	VFMADD213PS  Z24, Z22, Z2
-	VFMADD213PS  Z24, Z23, Z3
-	VBROADCASTSS gramExp2c0<>+0(SB), Z24
-	VFMADD213PS  Z24, Z20, Z0
-	VFMADD213PS  Z24, Z21, Z1
-	VFMADD213PS  Z24, Z22, Z2
-	VFMADD213PS  Z24, Z23, Z3
-	VSCALEFPS    Z16, Z0, Z0
-	VSCALEFPS    Z17, Z1, Z1
-	VSCALEFPS    Z18, Z2, Z2
-	VSCALEFPS    Z19, Z3, Z3
-	JMP          slope
+	VMOVUPS          gramTable<>+0(SB), Z16
+	VMOVUPS          gramTable<>+64(SB), Z17
+	VBROADCASTSS     32(SI), Z18
+	VBROADCASTSS     gramTableMagic<>+0(SB), Z19
+	VBROADCASTSS     gramSquareB<>+0(SB), Z20
+	VMOVAPS          Z19, Z21
+	VFMADD231PS      Z4, Z18, Z21
+	VMOVAPS          Z19, Z22
+	VFMADD231PS      Z5, Z18, Z22
+	VMOVAPS          Z19, Z23
+	VFMADD231PS      Z6, Z18, Z23
+	VMOVAPS          Z19, Z24
+	VFMADD231PS      Z7, Z18, Z24
+	VMOVAPS          Z4, Z0
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z0
+	VMOVAPS          Z5, Z1
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z1
+	VMOVAPS          Z6, Z2
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z2
+	VMOVAPS          Z7, Z3
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z18, Z3
+	VSUBPS           Z19, Z21, Z18
+	VSUBPS           Z19, Z22, Z25
+	VSUBPS           Z19, Z23, Z26
+	VSUBPS           Z19, Z24, Z19
+	VPERMI2PS        Z17, Z16, Z21
+	VPERMI2PS        Z17, Z16, Z22
+	VPERMI2PS        Z17, Z16, Z23
+	VPERMI2PS        Z17, Z16, Z24
+	VSUBPS           Z18, Z0, Z0
+	VSUBPS           Z25, Z1, Z1
+	VSUBPS           Z26, Z2, Z2
+	VSUBPS           Z19, Z3, Z3
+	VFMADD213PS      Z20, Z0, Z0
+	VFMADD213PS      Z20, Z1, Z1
+	VFMADD213PS      Z20, Z2, Z2
+	VFMADD213PS      Z20, Z3, Z3
+	VMULPS           Z21, Z0, Z0
+	VMULPS           Z22, Z1, Z1
+	VMULPS           Z23, Z2, Z2
+	VMULPS           Z24, Z3, Z3
+	VSCALEFPS        Z18, Z0, Z0
+	VSCALEFPS        Z25, Z1, Z1
+	VSCALEFPS        Z26, Z2, Z2
+	VSCALEFPS        Z19, Z3, Z3
+	JMP              slope
 
 power:
 	// y = y^(2^count)
@@ -3146,8 +3181,6 @@ general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
 	VBROADCASTSS 32(SI), Z1
 	VADDPS       Z4, Z1, Z1
-	VBROADCASTSS gramLargest<>+0(SB), Z2
-	VMINPS       Z1, Z2, Z1
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
@@ -3190,8 +3223,6 @@ general:
 	VFMADD231PS.BCST 96(SI), Z2, Z8
 	VBROADCASTSS     32(SI), Z2
 	VADDPS           Z5, Z2, Z2
-	VBROADCASTSS     gramLargest<>+0(SB), Z3
-	VMINPS           Z2, Z3, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
@@ -3234,8 +3265,6 @@ general:
 	VFMADD231PS.BCST 96(SI), Z3, Z9
 	VBROADCASTSS     32(SI), Z3
 	VADDPS           Z6, Z3, Z3
-	VBROADCASTSS     gramLargest<>+0(SB), Z16
-	VMINPS           Z3, Z16, Z3
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z3, Z2
@@ -3278,8 +3307,6 @@ general:
 	VFMADD231PS.BCST 96(SI), Z16, Z10
 	VBROADCASTSS     32(SI), Z16
 	VADDPS           Z7, Z16, Z16
-	VBROADCASTSS     gramLargest<>+0(SB), Z17
-	VMINPS           Z16, Z17, Z16
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z16, Z3
@@ -3493,11 +3520,6 @@ root:
 	VADDPS       Z5, Z20, Z17
 	VADDPS       Z6, Z20, Z18
 	VADDPS       Z7, Z20, Z19
-	VBROADCASTSS gramLargest<>+0(SB), Z20
-	VMINPS       Z16, Z20, Z16
-	VMINPS       Z17, Z20, Z17
-	VMINPS       Z18, Z20, Z18
-	VMINPS       Z19, Z20, Z19
 	VRSQRT14PS   Z16, Z0
 	VRSQRT14PS   Z17, Z1
 	VRSQRT14PS   Z18, Z2

@@ -37,10 +37,10 @@ type Matern struct {
 // With ε = 2^−22, a Gaussian has a relative error of at most ε(1 + a·d²) for
 // the exponent a, sixteen times ε at most in a ladder; a multiquadric,
 // ε(2 + 2β + β·|log₂(c²+d²)|). Gaussians below the smallest normal number are
-// that number or zero, and multiquadrics stay constant beyond c²+d² = 1e38. A
-// Matérn function has a relative error of at most ε(4 + a) and stays constant,
-// below 1e-33 of its largest value, beyond a = 87.
-// NaN propagates.
+// that number or zero, and multiquadrics stay constant beyond c²+d² = 1e38 or,
+// beside a Gaussian, beyond a·d² = 2^79. A Matérn function has a relative error
+// of at most ε(4 + a) and stays constant, below 1e-33 of its largest value,
+// beyond a = 87. NaN propagates.
 type Radial struct {
 	steps []radialStep
 }
@@ -61,8 +61,9 @@ const lanes = 8
 // derivative, with z and z′ by its kind. Assembly knows this layout.
 type radialStep struct {
 	kind, count uint32
-	unit        uint32 // 1 if weight is 1
-	_           [5]uint32
+	unit        uint32  // 1 if weight is 1
+	limit       float32 // of squared distances, in the first step
+	_           [4]uint32
 	c           [lanes]float32
 	weight      [lanes]float32
 	slope       [lanes]float32
@@ -106,7 +107,7 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Mat
 		}
 	}
 	for _, m := range multiquadrics {
-		s := radialStep{c: splat(m.C2), exponent: splat(-m.Beta)}
+		s := radialStep{c: splat(min(m.C2, farthest)), exponent: splat(-m.Beta)}
 		if n := int(2 * m.Beta); float64(n) == 2*m.Beta && n <= maxRoots {
 			s.kind, s.count = stepRSqrt, uint32(n)
 			k.add(s, math.Ldexp(m.Weight, -n), math.Ldexp(-m.Weight*m.Beta, -n-2))
@@ -120,7 +121,25 @@ func NewRadial(gaussians []Gaussian, multiquadrics []Multiquadric, materns []Mat
 		s := radialStep{kind: stepMatern, count: uint32(m.Order), c: splat(square * math.Log2E * math.Log2E)}
 		k.add(s, m.Weight, -m.Weight*square/2*[]float64{math.Log2E, 1, 1. / 3}[m.Order])
 	}
+	k.setLimit()
 	return k
+}
+
+// farthest is the squared distance beyond which kernels stay constant.
+const farthest = 1e38
+
+// setLimit bounds the distances that AVX-512's exponentials are given, such
+// that what their tables multiply is finite.
+func (k *Radial) setLimit() {
+	limit := farthest
+	for i := range k.steps {
+		if s := &k.steps[i]; s.kind == stepExp {
+			limit = min(limit, -0x1p80/float64(s.c[0]))
+		}
+	}
+	if len(k.steps) > 0 {
+		k.steps[0].limit = float32(limit)
+	}
 }
 
 // maxRoots bounds the powers of an inverse root that are made by multiplication.

@@ -8,6 +8,10 @@ import (
 
 // exp2 emits y = 2^(c·d).
 func (s *sums) exp2(step Register) {
+	if s.isa == avx512 {
+		s.exp2Table(step)
+		return
+	}
 	w := s.isa
 	s.groups(2, func(i []int) {
 		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
@@ -16,23 +20,17 @@ func (s *sums) exp2(step Register) {
 		for i := range d {
 			VMULPS(d[i], c, t[i])
 		}
-		if w == avx512 {
-			for i := range d {
-				VREDUCEPS(Imm(1), t[i], f[i]) // t - floor(t)
-			}
-		} else {
-			w.constant(lowest, c)
-			for i := range d {
-				VMAXPS(t[i], c, t[i]) // NaN in t stays
-			}
-			for i := range d {
-				VROUNDPS(Imm(1), t[i], f[i])
-			}
-			for i := range d { // t = floor(t), f = t - floor(t)
-				VSUBPS(f[i], t[i], t[i])
-			}
-			t, f = f, t
+		w.constant(lowest, c)
+		for i := range d {
+			VMAXPS(t[i], c, t[i]) // NaN in t stays
 		}
+		for i := range d {
+			VROUNDPS(Imm(1), t[i], f[i])
+		}
+		for i := range d { // t = floor(t), f = t - floor(t)
+			VSUBPS(f[i], t[i], t[i])
+		}
+		t, f = f, t
 		w.constant(exp2c[5], y[0])
 		for i := 1; i < len(d); i++ {
 			VMOVAPS(y[0], y[i])
@@ -44,15 +42,62 @@ func (s *sums) exp2(step Register) {
 			}
 		}
 		for i := range d { // y·2^floor(t)
-			if w == avx512 {
-				VSCALEFPS(t[i], y[i], y[i])
-			} else {
-				VCVTPS2DQ(t[i], t[i])
-				VPSLLD(Imm(23), t[i], t[i])
-				VPADDD(t[i], y[i], y[i])
-			}
+			VCVTPS2DQ(t[i], t[i])
+			VPSLLD(Imm(23), t[i], t[i])
+			VPADDD(t[i], y[i], y[i])
 		}
 	})
+}
+
+// exp2Table emits y = 2^(c·d): with k the multiple of 1/32 next to t = c·d,
+// and 2^(t-k) = A ((t-k+a)² + b),
+//
+//	y = 2^floor(k) T[32 (k - floor(k))] ((t+a-k)² + b), T[j] = A 2^(j/32).
+//
+// t + magic has 32k in its last bits, of which the permutation uses five. The
+// limit on d keeps t+a-k small enough where k has no fraction and y is zero.
+// Half of the arithmetic is additions: some processors have units for them
+// beside those of products.
+func (s *sums) exp2Table(step Register) {
+	w := s.isa
+	low, high, c, magic, b := w.vector(), w.vector(), w.vector(), w.vector(), w.vector()
+	VMOVUPS(table, low)
+	VMOVUPS(table.Offset(64), high)
+	w.constant(at(step, stepC), c)
+	w.constant(tableMagic, magic)
+	w.constant(squareB, b)
+	s.spare -= 4 // groups subtracts one
+	s.groups(2, func(i []int) {
+		d, y := s.d[i[0]:][:len(i)], s.y[i[0]:][:len(i)]
+		t, k := w.vectors(len(d)), w.vectors(len(d))
+		for i := range d {
+			VMOVAPS(magic, t[i])
+			VFMADD231PS(d[i], c, t[i])
+		}
+		for i := range d {
+			VMOVAPS(d[i], y[i])
+			VFMADD213PS_BCST(squareA, c, y[i])
+		}
+		for i := range d {
+			VSUBPS(magic, t[i], k[i])
+		}
+		for i := range d {
+			VPERMI2PS(high, low, t[i])
+		}
+		for i := range d {
+			VSUBPS(k[i], y[i], y[i])
+		}
+		for i := range d {
+			VFMADD213PS(b, y[i], y[i])
+		}
+		for i := range d {
+			VMULPS(t[i], y[i], y[i])
+		}
+		for i := range d {
+			VSCALEFPS(k[i], y[i], y[i])
+		}
+	})
+	s.spare += 4
 }
 
 // rsqrt emits y = 2 (c + d)^(-1/2).
@@ -65,9 +110,11 @@ func (s *sums) rsqrt(step Register) {
 		for i := range d {
 			VADDPS(d[i], c, x[i])
 		}
-		w.constant(largest, c)
-		for i := range d {
-			VMINPS(x[i], c, x[i]) // NaN in x stays
+		if w == avx2 { // AVX-512 limits d
+			w.constant(largest, c)
+			for i := range d {
+				VMINPS(x[i], c, x[i]) // NaN in x stays
+			}
 		}
 		for i := range d {
 			if w == avx512 {
@@ -96,8 +143,10 @@ func (s *sums) pow(step Register, i int) {
 	x, t, p := w.vector(), w.vector(), w.vector()
 	w.constant(at(step, stepC), x)
 	VADDPS(s.d[i], x, x)
-	w.constant(largest, t)
-	VMINPS(x, t, x) // NaN in x stays
+	if w == avx2 { // AVX-512 limits d
+		w.constant(largest, t)
+		VMINPS(x, t, x) // NaN in x stays
+	}
 	Comment("log2 x = t + log2 m, m = 1 + y between √½ and √2")
 	w.withConstant(VPSUBD, VPSUBD_BCST, rootBits, x, y)
 	VPSRAD(Imm(23), y, t)

@@ -13,6 +13,7 @@ import (
 const (
 	stepCount    = 4
 	stepUnit     = 8
+	stepLimit    = 12
 	stepC        = 32
 	stepWeight   = 64
 	stepSlope    = 96
@@ -22,6 +23,8 @@ const (
 
 var (
 	exp2c                  [6]Mem
+	squareA, squareB       Mem
+	tableMagic, table      Mem
 	logc                   [9]Mem
 	one, three, minusHalf  Mem
 	farthest, nearest      Mem // bounds of a scaled distance
@@ -49,6 +52,15 @@ func constants() {
 	// relative error is 8.3e-8.
 	for i, c := range []float32{1, 0.6931513, 0.24016444, 0.055799913, 0.00901703, 0.0018671302} {
 		exp2c[i] = splatFloat(fmt.Sprintf("gramExp2c%d", i), c)
+	}
+	// Minimax 2^f = ((f+a)² + b) / (a² + b) on -1/64 ≤ f ≤ 1/64, whose relative
+	// error is 5.4e-8. The table has A = 1/(a² + b) in it.
+	squareA = splatFloat("gramSquareA", 1.4427106380462646)
+	squareB = splatFloat("gramSquareB", 2.0813076496124268)
+	tableMagic = splatFloat("gramTableMagic", 1.5*(1<<18)) // rounds to multiples of 1/32
+	table = GLOBL("gramTable", RODATA|NOPTR)
+	for j := range 32 {
+		DATA(4*j, U32(math.Float32bits(float32(math.Exp2(float64(j)/32)/4.162721633911133))))
 	}
 	// Cephes' polynomial P of ln(1+r) = r − r²/2 + r³ P(r), √½ ≤ 1+r ≤ √2.
 	for i, c := range []float32{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
@@ -160,6 +172,18 @@ func (s *sums) addSlope(step Register, z VecVirtual, i int) {
 	s.constant(at(step, stepSlope), t)
 	VFMADD213PS(s.slope[i], z, t)
 	VMOVUPS(t, s.slope[i])
+}
+
+// limited bounds squared distances.
+func (w *isa) limited(d []VecVirtual) {
+	if w == avx2 {
+		return // each step has bounds of its own
+	}
+	limit := w.vector()
+	w.constant(at(load("steps"), stepLimit), limit)
+	for _, d := range d {
+		VMINPS(d, limit, d) // NaN in d stays
+	}
 }
 
 // interpret emits the loop over the steps.

@@ -102,6 +102,7 @@ func (w *isa) kernelSums() {
 			}
 		}, func() { ADDQ(xStride, i); ADDQ(yStride, j) })
 	}
+	w.limited(d)
 	if w == avx2 {
 		for k, d := range d {
 			VMOVUPS(d, s.d[k])
@@ -257,6 +258,7 @@ func (w *isa) radialValues() {
 			d = w.vector()
 		}
 		VMOVUPS(at(d2, i*w.bytes()), d)
+		w.limited([]VecVirtual{d})
 		if !ok {
 			VMOVUPS(d, s.d[i])
 		}

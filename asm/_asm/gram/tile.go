@@ -191,6 +191,7 @@ func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask 
 			VANDPS(masks.Offset((first+k/2)*w.bytes()), d, d)
 			VMOVUPS(d, s.d[2*first+k])
 		}
+		w.limited(d)
 	}
 }
 
