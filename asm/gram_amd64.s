@@ -406,15 +406,16 @@ TEXT ·gramTileAVX512(SB), NOSPLIT, $8-128
 	VMOVUPS  Z0, (SI)
 
 row:
-	MOVQ   SI, DI
 	VXORPS Z0, Z0, Z0
+	MOVQ   SI, DI
+	VXORPS Z1, Z1, Z1
 	MOVQ   dim+32(FP), R8
 
 clear:
-	VMOVUPS Z0, 256(DI)
-	VMOVUPS Z0, 320(DI)
-	VMOVUPS Z0, 384(DI)
-	VMOVUPS Z0, 448(DI)
+	VMOVUPS Z1, 256(DI)
+	VMOVUPS Z1, 320(DI)
+	VMOVUPS Z1, 384(DI)
+	VMOVUPS Z1, 448(DI)
 	ADDQ    $+256, DI
 	DECQ    R8
 	JNZ     clear
@@ -434,150 +435,157 @@ clear:
 	JGE     row_end
 
 block:
-	LEAQ   4(BX), R10
-	CMPQ   R10, DI
-	JGT    partial
-	LEAQ   16(DI), R10
-	CMPQ   R10, n+40(FP)
-	JGT    partial
-	KXNORW K1, K1, K1
-	KXNORW K2, K2, K2
-	KXNORW K3, K3, K3
-	KXNORW K4, K4, K4
-	JMP    masked
+	XORL R12, R12
+	LEAQ 4(BX), R10
+	CMPQ R10, DI
+	JGT  partial
+	LEAQ 16(DI), R10
+	CMPQ R10, n+40(FP)
+	JLE  masked
 
 partial:
+	MOVL    $0x00000001, R12
 	MOVQ    n+40(FP), R11
 	SUBQ    DI, R11
 	MOVQ    $0x00000010, R10
 	CMPQ    R11, R10
 	CMOVQGT R10, R11
-	MOVQ    $-1, R12
-	XORQ    R13, R13
-	BZHIQ   R11, R12, R11
+	MOVQ    $-1, R13
+	XORQ    R14, R14
+	BZHIQ   R11, R13, R11
 	LEAQ    1(BX), R10
 	SUBQ    DI, R10
-	CMOVQLT R13, R10
-	SHLXQ   R10, R12, R10
+	CMOVQLT R14, R10
+	SHLXQ   R10, R13, R10
 	ANDQ    R11, R10
 	KMOVW   R10, K1
 	LEAQ    2(BX), R10
 	SUBQ    DI, R10
-	CMOVQLT R13, R10
-	SHLXQ   R10, R12, R10
+	CMOVQLT R14, R10
+	SHLXQ   R10, R13, R10
 	ANDQ    R11, R10
 	KMOVW   R10, K2
 	LEAQ    3(BX), R10
 	SUBQ    DI, R10
-	CMOVQLT R13, R10
-	SHLXQ   R10, R12, R10
+	CMOVQLT R14, R10
+	SHLXQ   R10, R13, R10
 	ANDQ    R11, R10
 	KMOVW   R10, K3
 	LEAQ    4(BX), R10
 	SUBQ    DI, R10
-	CMOVQLT R13, R10
-	SHLXQ   R10, R12, R10
+	CMOVQLT R14, R10
+	SHLXQ   R10, R13, R10
 	ANDQ    R11, R10
 	KMOVW   R10, K4
 
 masked:
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z0, Z0, Z0
+	VXORPS Z4, Z4, Z4
+	VXORPS Z3, Z3, Z3
+	VXORPS Z2, Z2, Z2
+	VXORPS Z1, Z1, Z1
+	MOVQ   AX, R10
+	MOVQ   R8, R11
+	MOVQ   dim+32(FP), R13
+
+shared0:
+	VMOVUPS     (R11), Z5
+	VSUBPS.BCST (R10), Z5, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VSUBPS.BCST 4(R10), Z5, Z6
+	VFMADD231PS Z6, Z6, Z3
+	VSUBPS.BCST 8(R10), Z5, Z6
+	VFMADD231PS Z6, Z6, Z2
+	VSUBPS.BCST 12(R10), Z5, Z5
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        CX, R10
+	ADDQ        CX, R11
+	DECQ        R13
+	JNZ         shared0
+	VMOVAPS     Z4, Z9
+	VMOVAPS     Z4, Z10
+	VMOVAPS     Z3, Z11
+	VMOVAPS     Z3, Z12
+	VMOVAPS     Z2, Z13
+	VMOVAPS     Z2, Z14
+	VMOVAPS     Z1, Z15
+	VMOVAPS     Z1, Z16
+	MOVQ        dim+32(FP), R13
+
+distance0:
+	VMOVUPS      (R11), Z1
+	VBROADCASTSS (R10), Z3
+	VSUBPS       Z3, Z1, Z2
+	VADDPS       Z3, Z1, Z3
+	VFMADD231PS  Z2, Z2, Z9
+	VFMADD231PS  Z3, Z3, Z10
+	VBROADCASTSS 4(R10), Z3
+	VSUBPS       Z3, Z1, Z2
+	VADDPS       Z3, Z1, Z3
+	VFMADD231PS  Z2, Z2, Z11
+	VFMADD231PS  Z3, Z3, Z12
+	VBROADCASTSS 8(R10), Z3
+	VSUBPS       Z3, Z1, Z2
+	VADDPS       Z3, Z1, Z3
+	VFMADD231PS  Z2, Z2, Z13
+	VFMADD231PS  Z3, Z3, Z14
+	VBROADCASTSS 12(R10), Z3
+	VSUBPS       Z3, Z1, Z2
+	VADDPS       Z3, Z1, Z3
+	VFMADD231PS  Z2, Z2, Z15
+	VFMADD231PS  Z3, Z3, Z16
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	DECQ         R13
+	JNZ          distance0
+	MOVQ         steps+0(FP), R10
+	VBROADCASTSS 12(R10), Z1
+	VMINPS       Z9, Z1, Z9
+	VMINPS       Z10, Z1, Z10
+	VMINPS       Z11, Z1, Z11
+	VMINPS       Z12, Z1, Z12
+	VMINPS       Z13, Z1, Z13
+	VMINPS       Z14, Z1, Z14
+	VMINPS       Z15, Z1, Z15
+	VMINPS       Z16, Z1, Z16
+	TESTL        R12, R12
+	JEQ          distances_masked
+	VMOVAPS.Z    Z9, K1, Z9
+	VMOVAPS.Z    Z10, K1, Z10
+	VMOVAPS.Z    Z11, K2, Z11
+	VMOVAPS.Z    Z12, K2, Z12
+	VMOVAPS.Z    Z13, K3, Z13
+	VMOVAPS.Z    Z14, K3, Z14
+	VMOVAPS.Z    Z15, K4, Z15
+	VMOVAPS.Z    Z16, K4, Z16
+
+distances_masked:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	VXORPS Z24, Z24, Z24
+	MOVQ   steps+0(FP), R10
+	MOVQ   count+8(FP), R11
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   AX, R10
-	MOVQ   R8, R11
-	MOVQ   dim+32(FP), R12
-
-distance0:
-	VMOVUPS      (R11), Z4
-	VMOVUPS      (R11)(DX*1), Z5
-	VSUBPS.BCST  (R10), Z4, Z6
-	VFMADD231PS  Z6, Z6, Z0
-	VBROADCASTSS (R10)(DX*1), Z7
-	VSUBPS       Z7, Z5, Z6
-	VADDPS       Z7, Z5, Z7
-	VFMADD231PS  Z6, Z6, Z8
-	VFMADD231PS  Z7, Z7, Z9
-	VSUBPS.BCST  4(R10), Z4, Z6
-	VFMADD231PS  Z6, Z6, Z1
-	VBROADCASTSS 4(R10)(DX*1), Z7
-	VSUBPS       Z7, Z5, Z6
-	VADDPS       Z7, Z5, Z7
-	VFMADD231PS  Z6, Z6, Z10
-	VFMADD231PS  Z7, Z7, Z11
-	VSUBPS.BCST  8(R10), Z4, Z6
-	VFMADD231PS  Z6, Z6, Z2
-	VBROADCASTSS 8(R10)(DX*1), Z7
-	VSUBPS       Z7, Z5, Z6
-	VADDPS       Z7, Z5, Z7
-	VFMADD231PS  Z6, Z6, Z12
-	VFMADD231PS  Z7, Z7, Z13
-	VSUBPS.BCST  12(R10), Z4, Z4
-	VFMADD231PS  Z4, Z4, Z3
-	VBROADCASTSS 12(R10)(DX*1), Z6
-	VSUBPS       Z6, Z5, Z4
-	VADDPS       Z6, Z5, Z6
-	VFMADD231PS  Z4, Z4, Z14
-	VFMADD231PS  Z6, Z6, Z15
-	ADDQ         CX, R10
-	ADDQ         CX, R11
-	DECQ         R12
-	JNZ          distance0
-	VADDPS.Z     Z0, Z8, K1, Z8
-	VADDPS.Z     Z0, Z9, K1, Z9
-	VADDPS.Z     Z1, Z10, K2, Z10
-	VADDPS.Z     Z1, Z11, K2, Z11
-	VADDPS.Z     Z2, Z12, K3, Z12
-	VADDPS.Z     Z2, Z13, K3, Z13
-	VADDPS.Z     Z3, Z14, K4, Z14
-	VADDPS.Z     Z3, Z15, K4, Z15
-	MOVQ         steps+0(FP), R10
-	VBROADCASTSS 12(R10), Z0
-	VMINPS       Z8, Z0, Z8
-	VMINPS       Z9, Z0, Z9
-	VMINPS       Z10, Z0, Z10
-	VMINPS       Z11, Z0, Z11
-	VMINPS       Z12, Z0, Z12
-	VMINPS       Z13, Z0, Z13
-	VMINPS       Z14, Z0, Z14
-	VMINPS       Z15, Z0, Z15
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z16, Z16, Z16
-	VXORPS       Z17, Z17, Z17
-	VXORPS       Z18, Z18, Z18
-	VXORPS       Z19, Z19, Z19
-	VXORPS       Z20, Z20, Z20
-	VXORPS       Z21, Z21, Z21
-	VXORPS       Z22, Z22, Z22
-	VXORPS       Z23, Z23, Z23
-	VXORPS       Z24, Z24, Z24
-	MOVQ         steps+0(FP), R10
-	MOVQ         count+8(FP), R11
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 
 step:
-	MOVL (R10), R12
-	CMPL R12, $0x01
+	MOVL (R10), R13
+	CMPL R13, $0x01
 	JEQ  power
-	CMPL R12, $0x02
+	CMPL R13, $0x02
 	JEQ  root
-	CMPL R12, $0x03
+	CMPL R13, $0x03
 	JEQ  general
 	JHI  matern
 
@@ -587,16 +595,6 @@ step:
 	VBROADCASTSS     32(R10), Z27
 	VBROADCASTSS     gramTableMagic<>+0(SB), Z28
 	VBROADCASTSS     gramSquareB<>+0(SB), Z29
-	VMOVAPS          Z28, Z1
-	VFMADD231PS      Z8, Z27, Z1
-	VMOVAPS          Z8, Z0
-	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z0
-	VSUBPS           Z28, Z1, Z2
-	VPERMI2PS        Z26, Z25, Z1
-	VSUBPS           Z2, Z0, Z0
-	VFMADD213PS      Z29, Z0, Z0
-	VMULPS           Z1, Z0, Z0
-	VSCALEFPS        Z2, Z0, Z0
 	VMOVAPS          Z28, Z2
 	VFMADD231PS      Z9, Z27, Z2
 	VMOVAPS          Z9, Z1
@@ -651,31 +649,40 @@ step:
 	VFMADD231PS      Z14, Z27, Z7
 	VMOVAPS          Z14, Z6
 	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z6
-	VSUBPS           Z28, Z7, Z30
+	VSUBPS           Z28, Z7, Z8
 	VPERMI2PS        Z26, Z25, Z7
-	VSUBPS           Z30, Z6, Z6
+	VSUBPS           Z8, Z6, Z6
 	VFMADD213PS      Z29, Z6, Z6
 	VMULPS           Z7, Z6, Z6
-	VSCALEFPS        Z30, Z6, Z6
-	VMOVAPS          Z28, Z30
-	VFMADD231PS      Z15, Z27, Z30
+	VSCALEFPS        Z8, Z6, Z6
+	VMOVAPS          Z28, Z8
+	VFMADD231PS      Z15, Z27, Z8
 	VMOVAPS          Z15, Z7
 	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z7
+	VSUBPS           Z28, Z8, Z30
+	VPERMI2PS        Z26, Z25, Z8
+	VSUBPS           Z30, Z7, Z7
+	VFMADD213PS      Z29, Z7, Z7
+	VMULPS           Z8, Z7, Z7
+	VSCALEFPS        Z30, Z7, Z7
+	VMOVAPS          Z28, Z30
+	VFMADD231PS      Z16, Z27, Z30
+	VMOVAPS          Z16, Z8
+	VFMADD213PS.BCST gramSquareA<>+0(SB), Z27, Z8
 	VSUBPS           Z28, Z30, Z27
 	VPERMI2PS        Z26, Z25, Z30
-	VSUBPS           Z27, Z7, Z7
-	VFMADD213PS      Z29, Z7, Z7
-	VMULPS           Z30, Z7, Z7
-	VSCALEFPS        Z27, Z7, Z7
+	VSUBPS           Z27, Z8, Z8
+	VFMADD213PS      Z29, Z8, Z8
+	VMULPS           Z30, Z8, Z8
+	VSCALEFPS        Z27, Z8, Z8
 	JMP              slope
 
 power:
 	// y = y^(2^count)
-	MOVL 4(R10), R12
+	MOVL 4(R10), R13
 	JMP  square_next
 
 square:
-	VMULPS Z0, Z0, Z0
 	VMULPS Z1, Z1, Z1
 	VMULPS Z2, Z2, Z2
 	VMULPS Z3, Z3, Z3
@@ -683,14 +690,14 @@ square:
 	VMULPS Z5, Z5, Z5
 	VMULPS Z6, Z6, Z6
 	VMULPS Z7, Z7, Z7
-	DECL   R12
+	VMULPS Z8, Z8, Z8
+	DECL   R13
 
 square_next:
-	TESTL R12, R12
+	TESTL R13, R13
 	JNZ   square
 
 slope:
-	VFMADD231PS.BCST 96(R10), Z0, Z16
 	VFMADD231PS.BCST 96(R10), Z1, Z17
 	VFMADD231PS.BCST 96(R10), Z2, Z18
 	VFMADD231PS.BCST 96(R10), Z3, Z19
@@ -698,54 +705,13 @@ slope:
 	VFMADD231PS.BCST 96(R10), Z5, Z21
 	VFMADD231PS.BCST 96(R10), Z6, Z22
 	VFMADD231PS.BCST 96(R10), Z7, Z23
+	VFMADD231PS.BCST 96(R10), Z8, Z24
 	JMP              value
 
 general:
 	// y = (c + d²)^exponent; its derivative is proportional to y/(c + d²).
-	VBROADCASTSS 32(R10), Z1
-	VADDPS       Z8, Z1, Z1
-
-	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z1, Z0
-	VPSRAD      $0x17, Z0, Z2
-	VCVTDQ2PS   Z2, Z2
-	VPANDD.BCST gramMantissaBits<>+0(SB), Z0, Z0
-	VPADDD.BCST gramRootBits<>+0(SB), Z0, Z0
-	VADDPS.BCST gramMinusOne<>+0(SB), Z0, Z0
-
-	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z3
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z0, Z3
-	VMULPS           Z0, Z3, Z3
-	VFMADD213PS      Z0, Z0, Z3
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z3, Z2
-	VMULPS.BCST      128(R10), Z2, Z2
-
-	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z2, Z3
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
-	VSCALEFPS        Z2, Z0, Z0
-
-	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS           Z2, Z2, Z2
-	VFMADD231PS      Z2, Z1, Z0
-	VDIVPS           Z1, Z0, Z2
-	VFMADD231PS.BCST 96(R10), Z2, Z16
-	VBROADCASTSS     32(R10), Z2
-	VADDPS           Z9, Z2, Z2
+	VBROADCASTSS 32(R10), Z2
+	VADDPS       Z9, Z2, Z2
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z2, Z1
@@ -924,29 +890,29 @@ general:
 	VADDPS.BCST gramMinusOne<>+0(SB), Z5, Z5
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z25
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z25
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z25
-	VMULPS           Z5, Z25, Z25
-	VFMADD213PS      Z5, Z5, Z25
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z7
+	VBROADCASTSS     gramLogc8<>+0(SB), Z8
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z5, Z8
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z5, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD213PS      Z5, Z5, Z8
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z8, Z7
 	VMULPS.BCST      128(R10), Z7, Z7
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z7, Z25
+	VREDUCEPS        $0x01, Z7, Z8
 	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
 	VSCALEFPS        Z7, Z5, Z5
 
 	// The integer operations lost a NaN in x; the product brings it back.
@@ -959,129 +925,131 @@ general:
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
 	VPSUBD.BCST gramRootBits<>+0(SB), Z7, Z6
-	VPSRAD      $0x17, Z6, Z25
-	VCVTDQ2PS   Z25, Z25
+	VPSRAD      $0x17, Z6, Z8
+	VCVTDQ2PS   Z8, Z8
 	VPANDD.BCST gramMantissaBits<>+0(SB), Z6, Z6
 	VPADDD.BCST gramRootBits<>+0(SB), Z6, Z6
 	VADDPS.BCST gramMinusOne<>+0(SB), Z6, Z6
 
 	// log m = y + y² (-1/2 + y P(y))
-	VBROADCASTSS     gramLogc8<>+0(SB), Z26
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z26
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z26
-	VMULPS           Z6, Z26, Z26
-	VFMADD213PS      Z6, Z6, Z26
-	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
-	VMULPS.BCST      128(R10), Z25, Z25
+	VBROADCASTSS     gramLogc8<>+0(SB), Z25
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z6, Z25
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z6, Z25
+	VMULPS           Z6, Z25, Z25
+	VFMADD213PS      Z6, Z6, Z25
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z25, Z8
+	VMULPS.BCST      128(R10), Z8, Z8
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
-	VREDUCEPS        $0x01, Z25, Z26
+	VREDUCEPS        $0x01, Z8, Z25
 	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z6
-	VSCALEFPS        Z25, Z6, Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VSCALEFPS        Z8, Z6, Z6
 
 	// The integer operations lost a NaN in x; the product brings it back.
-	VXORPS           Z25, Z25, Z25
-	VFMADD231PS      Z25, Z7, Z6
-	VDIVPS           Z7, Z6, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z22
-	VBROADCASTSS     32(R10), Z25
-	VADDPS           Z15, Z25, Z25
+	VXORPS           Z8, Z8, Z8
+	VFMADD231PS      Z8, Z7, Z6
+	VDIVPS           Z7, Z6, Z8
+	VFMADD231PS.BCST 96(R10), Z8, Z22
+	VBROADCASTSS     32(R10), Z8
+	VADDPS           Z15, Z8, Z8
 
 	// log2 x = t + log2 m, m = 1 + y between √½ and √2
-	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z7
-	VPSRAD      $0x17, Z7, Z26
-	VCVTDQ2PS   Z26, Z26
+	VPSUBD.BCST gramRootBits<>+0(SB), Z8, Z7
+	VPSRAD      $0x17, Z7, Z25
+	VCVTDQ2PS   Z25, Z25
 	VPANDD.BCST gramMantissaBits<>+0(SB), Z7, Z7
 	VPADDD.BCST gramRootBits<>+0(SB), Z7, Z7
 	VADDPS.BCST gramMinusOne<>+0(SB), Z7, Z7
 
 	// log m = y + y² (-1/2 + y P(y))
+	VBROADCASTSS     gramLogc8<>+0(SB), Z26
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z26
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z26
+	VMULPS           Z7, Z26, Z26
+	VFMADD213PS      Z7, Z7, Z26
+	VFMADD231PS.BCST gramLog2e<>+0(SB), Z26, Z25
+	VMULPS.BCST      128(R10), Z25, Z25
+
+	// y = 2^t = 2^floor(t) P(t - floor(t))
+	VREDUCEPS        $0x01, Z25, Z26
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VSCALEFPS        Z25, Z7, Z7
+
+	// The integer operations lost a NaN in x; the product brings it back.
+	VXORPS           Z25, Z25, Z25
+	VFMADD231PS      Z25, Z8, Z7
+	VDIVPS           Z8, Z7, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z23
+	VBROADCASTSS     32(R10), Z25
+	VADDPS           Z16, Z25, Z25
+
+	// log2 x = t + log2 m, m = 1 + y between √½ and √2
+	VPSUBD.BCST gramRootBits<>+0(SB), Z25, Z8
+	VPSRAD      $0x17, Z8, Z26
+	VCVTDQ2PS   Z26, Z26
+	VPANDD.BCST gramMantissaBits<>+0(SB), Z8, Z8
+	VPADDD.BCST gramRootBits<>+0(SB), Z8, Z8
+	VADDPS.BCST gramMinusOne<>+0(SB), Z8, Z8
+
+	// log m = y + y² (-1/2 + y P(y))
 	VBROADCASTSS     gramLogc8<>+0(SB), Z27
-	VFMADD213PS.BCST gramLogc7<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc6<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc5<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc4<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc3<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc2<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc1<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramLogc0<>+0(SB), Z7, Z27
-	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z7, Z27
-	VMULPS           Z7, Z27, Z27
-	VFMADD213PS      Z7, Z7, Z27
+	VFMADD213PS.BCST gramLogc7<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc6<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc5<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc4<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc3<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc2<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc1<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramLogc0<>+0(SB), Z8, Z27
+	VFMADD213PS.BCST gramMinusHalf<>+0(SB), Z8, Z27
+	VMULPS           Z8, Z27, Z27
+	VFMADD213PS      Z8, Z8, Z27
 	VFMADD231PS.BCST gramLog2e<>+0(SB), Z27, Z26
 	VMULPS.BCST      128(R10), Z26, Z26
 
 	// y = 2^t = 2^floor(t) P(t - floor(t))
 	VREDUCEPS        $0x01, Z26, Z27
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z7
-	VSCALEFPS        Z26, Z7, Z7
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z8
+	VSCALEFPS        Z26, Z8, Z8
 
 	// The integer operations lost a NaN in x; the product brings it back.
 	VXORPS           Z26, Z26, Z26
-	VFMADD231PS      Z26, Z25, Z7
-	VDIVPS           Z25, Z7, Z26
-	VFMADD231PS.BCST 96(R10), Z26, Z23
+	VFMADD231PS      Z26, Z25, Z8
+	VDIVPS           Z25, Z8, Z26
+	VFMADD231PS.BCST 96(R10), Z26, Z24
 	JMP              value
 
 matern:
 	// y = 2^-x P(x) with x = (c d²)^(1/2)
-	VBROADCASTSS     32(R10), Z1
-	VMULPS           Z8, Z1, Z1
-	VSQRTPS          Z1, Z1
-	VBROADCASTSS     gramFarthest<>+0(SB), Z2
-	VMINPS           Z1, Z2, Z1
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z1, Z2
-	VREDUCEPS        $0x01, Z2, Z3
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z0
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z3, Z0
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z3, Z0
-	VSCALEFPS        Z2, Z0, Z0
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
-	JEQ              three_halves0
-	JHI              five_halves0
-	VBROADCASTSS     gramNearest<>+0(SB), Z3
-	VMAXPS           Z1, Z3, Z3
-	VDIVPS           Z3, Z0, Z3
-	VFMADD231PS.BCST 96(R10), Z3, Z16
-	JMP              distance_next0
-
-three_halves0:
-	VFMADD231PS.BCST 96(R10), Z0, Z16
-	VMULPS.BCST      gramLn2<>+0(SB), Z1, Z1
-	VFMADD231PS      Z1, Z0, Z0
-	JMP              distance_next0
-
-five_halves0:
-	VBROADCASTSS     gramLn2<>+0(SB), Z3
-	VMULPS           Z1, Z3, Z3
-	VFMADD213PS      Z0, Z0, Z3
-	VFMADD231PS.BCST 96(R10), Z3, Z16
-	VMULPS           Z1, Z1, Z1
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z1, Z1
-	VFMADD213PS      Z3, Z1, Z0
-
-distance_next0:
 	VBROADCASTSS     32(R10), Z2
 	VMULPS           Z9, Z2, Z2
 	VSQRTPS          Z2, Z2
@@ -1096,23 +1064,23 @@ distance_next0:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z4, Z1
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z4, Z1
 	VSCALEFPS        Z3, Z1, Z1
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
-	JEQ              three_halves1
-	JHI              five_halves1
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves0
+	JHI              five_halves0
 	VBROADCASTSS     gramNearest<>+0(SB), Z4
 	VMAXPS           Z2, Z4, Z4
 	VDIVPS           Z4, Z1, Z4
 	VFMADD231PS.BCST 96(R10), Z4, Z17
-	JMP              distance_next1
+	JMP              distance_next0
 
-three_halves1:
+three_halves0:
 	VFMADD231PS.BCST 96(R10), Z1, Z17
 	VMULPS.BCST      gramLn2<>+0(SB), Z2, Z2
 	VFMADD231PS      Z2, Z1, Z1
-	JMP              distance_next1
+	JMP              distance_next0
 
-five_halves1:
+five_halves0:
 	VBROADCASTSS     gramLn2<>+0(SB), Z4
 	VMULPS           Z2, Z4, Z4
 	VFMADD213PS      Z1, Z1, Z4
@@ -1121,7 +1089,7 @@ five_halves1:
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z2, Z2
 	VFMADD213PS      Z4, Z2, Z1
 
-distance_next1:
+distance_next0:
 	VBROADCASTSS     32(R10), Z3
 	VMULPS           Z10, Z3, Z3
 	VSQRTPS          Z3, Z3
@@ -1136,23 +1104,23 @@ distance_next1:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z5, Z2
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z5, Z2
 	VSCALEFPS        Z4, Z2, Z2
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
-	JEQ              three_halves2
-	JHI              five_halves2
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves1
+	JHI              five_halves1
 	VBROADCASTSS     gramNearest<>+0(SB), Z5
 	VMAXPS           Z3, Z5, Z5
 	VDIVPS           Z5, Z2, Z5
 	VFMADD231PS.BCST 96(R10), Z5, Z18
-	JMP              distance_next2
+	JMP              distance_next1
 
-three_halves2:
+three_halves1:
 	VFMADD231PS.BCST 96(R10), Z2, Z18
 	VMULPS.BCST      gramLn2<>+0(SB), Z3, Z3
 	VFMADD231PS      Z3, Z2, Z2
-	JMP              distance_next2
+	JMP              distance_next1
 
-five_halves2:
+five_halves1:
 	VBROADCASTSS     gramLn2<>+0(SB), Z5
 	VMULPS           Z3, Z5, Z5
 	VFMADD213PS      Z2, Z2, Z5
@@ -1161,7 +1129,7 @@ five_halves2:
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z3, Z3
 	VFMADD213PS      Z5, Z3, Z2
 
-distance_next2:
+distance_next1:
 	VBROADCASTSS     32(R10), Z4
 	VMULPS           Z11, Z4, Z4
 	VSQRTPS          Z4, Z4
@@ -1176,23 +1144,23 @@ distance_next2:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z6, Z3
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z6, Z3
 	VSCALEFPS        Z5, Z3, Z3
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
-	JEQ              three_halves3
-	JHI              five_halves3
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves2
+	JHI              five_halves2
 	VBROADCASTSS     gramNearest<>+0(SB), Z6
 	VMAXPS           Z4, Z6, Z6
 	VDIVPS           Z6, Z3, Z6
 	VFMADD231PS.BCST 96(R10), Z6, Z19
-	JMP              distance_next3
+	JMP              distance_next2
 
-three_halves3:
+three_halves2:
 	VFMADD231PS.BCST 96(R10), Z3, Z19
 	VMULPS.BCST      gramLn2<>+0(SB), Z4, Z4
 	VFMADD231PS      Z4, Z3, Z3
-	JMP              distance_next3
+	JMP              distance_next2
 
-five_halves3:
+five_halves2:
 	VBROADCASTSS     gramLn2<>+0(SB), Z6
 	VMULPS           Z4, Z6, Z6
 	VFMADD213PS      Z3, Z3, Z6
@@ -1201,7 +1169,7 @@ five_halves3:
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z4, Z4
 	VFMADD213PS      Z6, Z4, Z3
 
-distance_next3:
+distance_next2:
 	VBROADCASTSS     32(R10), Z5
 	VMULPS           Z12, Z5, Z5
 	VSQRTPS          Z5, Z5
@@ -1216,23 +1184,23 @@ distance_next3:
 	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z7, Z4
 	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z7, Z4
 	VSCALEFPS        Z6, Z4, Z4
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
-	JEQ              three_halves4
-	JHI              five_halves4
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves3
+	JHI              five_halves3
 	VBROADCASTSS     gramNearest<>+0(SB), Z7
 	VMAXPS           Z5, Z7, Z7
 	VDIVPS           Z7, Z4, Z7
 	VFMADD231PS.BCST 96(R10), Z7, Z20
-	JMP              distance_next4
+	JMP              distance_next3
 
-three_halves4:
+three_halves3:
 	VFMADD231PS.BCST 96(R10), Z4, Z20
 	VMULPS.BCST      gramLn2<>+0(SB), Z5, Z5
 	VFMADD231PS      Z5, Z4, Z4
-	JMP              distance_next4
+	JMP              distance_next3
 
-five_halves4:
+five_halves3:
 	VBROADCASTSS     gramLn2<>+0(SB), Z7
 	VMULPS           Z5, Z7, Z7
 	VFMADD213PS      Z4, Z4, Z7
@@ -1241,453 +1209,486 @@ five_halves4:
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z5, Z5
 	VFMADD213PS      Z7, Z5, Z4
 
-distance_next4:
+distance_next3:
 	VBROADCASTSS     32(R10), Z6
 	VMULPS           Z13, Z6, Z6
 	VSQRTPS          Z6, Z6
 	VBROADCASTSS     gramFarthest<>+0(SB), Z7
 	VMINPS           Z6, Z7, Z6
 	VMULPS.BCST      gramMinusOne<>+0(SB), Z6, Z7
-	VREDUCEPS        $0x01, Z7, Z25
+	VREDUCEPS        $0x01, Z7, Z8
 	VBROADCASTSS     gramExp2c5<>+0(SB), Z5
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z5
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z5
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z8, Z5
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z8, Z5
 	VSCALEFPS        Z7, Z5, Z5
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
-	JEQ              three_halves5
-	JHI              five_halves5
-	VBROADCASTSS     gramNearest<>+0(SB), Z25
-	VMAXPS           Z6, Z25, Z25
-	VDIVPS           Z25, Z5, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z21
-	JMP              distance_next5
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves4
+	JHI              five_halves4
+	VBROADCASTSS     gramNearest<>+0(SB), Z8
+	VMAXPS           Z6, Z8, Z8
+	VDIVPS           Z8, Z5, Z8
+	VFMADD231PS.BCST 96(R10), Z8, Z21
+	JMP              distance_next4
 
-three_halves5:
+three_halves4:
 	VFMADD231PS.BCST 96(R10), Z5, Z21
 	VMULPS.BCST      gramLn2<>+0(SB), Z6, Z6
 	VFMADD231PS      Z6, Z5, Z5
+	JMP              distance_next4
+
+five_halves4:
+	VBROADCASTSS     gramLn2<>+0(SB), Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD213PS      Z5, Z5, Z8
+	VFMADD231PS.BCST 96(R10), Z8, Z21
+	VMULPS           Z6, Z6, Z6
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
+	VFMADD213PS      Z8, Z6, Z5
+
+distance_next4:
+	VBROADCASTSS     32(R10), Z7
+	VMULPS           Z14, Z7, Z7
+	VSQRTPS          Z7, Z7
+	VBROADCASTSS     gramFarthest<>+0(SB), Z8
+	VMINPS           Z7, Z8, Z7
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z7, Z8
+	VREDUCEPS        $0x01, Z8, Z25
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z25, Z6
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z25, Z6
+	VSCALEFPS        Z8, Z6, Z6
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
+	JEQ              three_halves5
+	JHI              five_halves5
+	VBROADCASTSS     gramNearest<>+0(SB), Z25
+	VMAXPS           Z7, Z25, Z25
+	VDIVPS           Z25, Z6, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z22
+	JMP              distance_next5
+
+three_halves5:
+	VFMADD231PS.BCST 96(R10), Z6, Z22
+	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
+	VFMADD231PS      Z7, Z6, Z6
 	JMP              distance_next5
 
 five_halves5:
 	VBROADCASTSS     gramLn2<>+0(SB), Z25
-	VMULPS           Z6, Z25, Z25
-	VFMADD213PS      Z5, Z5, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z21
-	VMULPS           Z6, Z6, Z6
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z6, Z6
-	VFMADD213PS      Z25, Z6, Z5
+	VMULPS           Z7, Z25, Z25
+	VFMADD213PS      Z6, Z6, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z22
+	VMULPS           Z7, Z7, Z7
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
+	VFMADD213PS      Z25, Z7, Z6
 
 distance_next5:
-	VBROADCASTSS     32(R10), Z7
-	VMULPS           Z14, Z7, Z7
-	VSQRTPS          Z7, Z7
+	VBROADCASTSS     32(R10), Z8
+	VMULPS           Z15, Z8, Z8
+	VSQRTPS          Z8, Z8
 	VBROADCASTSS     gramFarthest<>+0(SB), Z25
-	VMINPS           Z7, Z25, Z7
-	VMULPS.BCST      gramMinusOne<>+0(SB), Z7, Z25
+	VMINPS           Z8, Z25, Z8
+	VMULPS.BCST      gramMinusOne<>+0(SB), Z8, Z25
 	VREDUCEPS        $0x01, Z25, Z26
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z6
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z6
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z6
-	VSCALEFPS        Z25, Z6, Z6
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z26, Z7
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z26, Z7
+	VSCALEFPS        Z25, Z7, Z7
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
 	JEQ              three_halves6
 	JHI              five_halves6
 	VBROADCASTSS     gramNearest<>+0(SB), Z26
-	VMAXPS           Z7, Z26, Z26
-	VDIVPS           Z26, Z6, Z26
-	VFMADD231PS.BCST 96(R10), Z26, Z22
+	VMAXPS           Z8, Z26, Z26
+	VDIVPS           Z26, Z7, Z26
+	VFMADD231PS.BCST 96(R10), Z26, Z23
 	JMP              distance_next6
 
 three_halves6:
-	VFMADD231PS.BCST 96(R10), Z6, Z22
-	VMULPS.BCST      gramLn2<>+0(SB), Z7, Z7
-	VFMADD231PS      Z7, Z6, Z6
+	VFMADD231PS.BCST 96(R10), Z7, Z23
+	VMULPS.BCST      gramLn2<>+0(SB), Z8, Z8
+	VFMADD231PS      Z8, Z7, Z7
 	JMP              distance_next6
 
 five_halves6:
 	VBROADCASTSS     gramLn2<>+0(SB), Z26
-	VMULPS           Z7, Z26, Z26
-	VFMADD213PS      Z6, Z6, Z26
-	VFMADD231PS.BCST 96(R10), Z26, Z22
-	VMULPS           Z7, Z7, Z7
-	VMULPS.BCST      gramLn2Square3<>+0(SB), Z7, Z7
-	VFMADD213PS      Z26, Z7, Z6
+	VMULPS           Z8, Z26, Z26
+	VFMADD213PS      Z7, Z7, Z26
+	VFMADD231PS.BCST 96(R10), Z26, Z23
+	VMULPS           Z8, Z8, Z8
+	VMULPS.BCST      gramLn2Square3<>+0(SB), Z8, Z8
+	VFMADD213PS      Z26, Z8, Z7
 
 distance_next6:
 	VBROADCASTSS     32(R10), Z25
-	VMULPS           Z15, Z25, Z25
+	VMULPS           Z16, Z25, Z25
 	VSQRTPS          Z25, Z25
 	VBROADCASTSS     gramFarthest<>+0(SB), Z26
 	VMINPS           Z25, Z26, Z25
 	VMULPS.BCST      gramMinusOne<>+0(SB), Z25, Z26
 	VREDUCEPS        $0x01, Z26, Z27
-	VBROADCASTSS     gramExp2c5<>+0(SB), Z7
-	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z7
-	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z7
-	VSCALEFPS        Z26, Z7, Z7
-	MOVL             4(R10), R12
-	CMPL             R12, $0x01
+	VBROADCASTSS     gramExp2c5<>+0(SB), Z8
+	VFMADD213PS.BCST gramExp2c4<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c3<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c2<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c1<>+0(SB), Z27, Z8
+	VFMADD213PS.BCST gramExp2c0<>+0(SB), Z27, Z8
+	VSCALEFPS        Z26, Z8, Z8
+	MOVL             4(R10), R13
+	CMPL             R13, $0x01
 	JEQ              three_halves7
 	JHI              five_halves7
 	VBROADCASTSS     gramNearest<>+0(SB), Z27
 	VMAXPS           Z25, Z27, Z27
-	VDIVPS           Z27, Z7, Z27
-	VFMADD231PS.BCST 96(R10), Z27, Z23
+	VDIVPS           Z27, Z8, Z27
+	VFMADD231PS.BCST 96(R10), Z27, Z24
 	JMP              distance_next7
 
 three_halves7:
-	VFMADD231PS.BCST 96(R10), Z7, Z23
+	VFMADD231PS.BCST 96(R10), Z8, Z24
 	VMULPS.BCST      gramLn2<>+0(SB), Z25, Z25
-	VFMADD231PS      Z25, Z7, Z7
+	VFMADD231PS      Z25, Z8, Z8
 	JMP              distance_next7
 
 five_halves7:
 	VBROADCASTSS     gramLn2<>+0(SB), Z27
 	VMULPS           Z25, Z27, Z27
-	VFMADD213PS      Z7, Z7, Z27
-	VFMADD231PS.BCST 96(R10), Z27, Z23
+	VFMADD213PS      Z8, Z8, Z27
+	VFMADD231PS.BCST 96(R10), Z27, Z24
 	VMULPS           Z25, Z25, Z25
 	VMULPS.BCST      gramLn2Square3<>+0(SB), Z25, Z25
-	VFMADD213PS      Z27, Z25, Z7
+	VFMADD213PS      Z27, Z25, Z8
 
 distance_next7:
 	JMP value
 
 root:
 	// y = 2 (c + d²)^(-1/2): an estimate e, and one Newton step e (3 - x e e)
-	VBROADCASTSS 32(R10), Z6
-	VADDPS       Z8, Z6, Z3
-	VADDPS       Z9, Z6, Z4
-	VADDPS       Z10, Z6, Z5
-	VRSQRT14PS   Z3, Z0
+	VBROADCASTSS 32(R10), Z7
+	VADDPS       Z9, Z7, Z4
+	VADDPS       Z10, Z7, Z5
+	VADDPS       Z11, Z7, Z6
 	VRSQRT14PS   Z4, Z1
 	VRSQRT14PS   Z5, Z2
-	VMULPS       Z3, Z0, Z3
+	VRSQRT14PS   Z6, Z3
 	VMULPS       Z4, Z1, Z4
 	VMULPS       Z5, Z2, Z5
-	VBROADCASTSS gramThree<>+0(SB), Z6
-	VFNMADD213PS Z6, Z0, Z3
-	VFNMADD213PS Z6, Z1, Z4
-	VFNMADD213PS Z6, Z2, Z5
-	VMULPS       Z3, Z0, Z0
+	VMULPS       Z6, Z3, Z6
+	VBROADCASTSS gramThree<>+0(SB), Z7
+	VFNMADD213PS Z7, Z1, Z4
+	VFNMADD213PS Z7, Z2, Z5
+	VFNMADD213PS Z7, Z3, Z6
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z5, Z2, Z2
-	VBROADCASTSS 32(R10), Z26
-	VADDPS       Z11, Z26, Z6
-	VADDPS       Z12, Z26, Z7
-	VADDPS       Z13, Z26, Z25
-	VRSQRT14PS   Z6, Z3
-	VRSQRT14PS   Z7, Z4
-	VRSQRT14PS   Z25, Z5
-	VMULPS       Z6, Z3, Z6
-	VMULPS       Z7, Z4, Z7
-	VMULPS       Z25, Z5, Z25
-	VBROADCASTSS gramThree<>+0(SB), Z26
-	VFNMADD213PS Z26, Z3, Z6
-	VFNMADD213PS Z26, Z4, Z7
-	VFNMADD213PS Z26, Z5, Z25
 	VMULPS       Z6, Z3, Z3
-	VMULPS       Z7, Z4, Z4
-	VMULPS       Z25, Z5, Z5
-	VBROADCASTSS 32(R10), Z27
-	VADDPS       Z14, Z27, Z25
-	VADDPS       Z15, Z27, Z26
+	VBROADCASTSS 32(R10), Z26
+	VADDPS       Z12, Z26, Z7
+	VADDPS       Z13, Z26, Z8
+	VADDPS       Z14, Z26, Z25
+	VRSQRT14PS   Z7, Z4
+	VRSQRT14PS   Z8, Z5
 	VRSQRT14PS   Z25, Z6
-	VRSQRT14PS   Z26, Z7
+	VMULPS       Z7, Z4, Z7
+	VMULPS       Z8, Z5, Z8
 	VMULPS       Z25, Z6, Z25
-	VMULPS       Z26, Z7, Z26
-	VBROADCASTSS gramThree<>+0(SB), Z27
-	VFNMADD213PS Z27, Z6, Z25
-	VFNMADD213PS Z27, Z7, Z26
+	VBROADCASTSS gramThree<>+0(SB), Z26
+	VFNMADD213PS Z26, Z4, Z7
+	VFNMADD213PS Z26, Z5, Z8
+	VFNMADD213PS Z26, Z6, Z25
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z8, Z5, Z5
 	VMULPS       Z25, Z6, Z6
-	VMULPS       Z26, Z7, Z7
-	MOVL         4(R10), R12
-	CMPL         R12, $0x01
+	VBROADCASTSS 32(R10), Z27
+	VADDPS       Z15, Z27, Z25
+	VADDPS       Z16, Z27, Z26
+	VRSQRT14PS   Z25, Z7
+	VRSQRT14PS   Z26, Z8
+	VMULPS       Z25, Z7, Z25
+	VMULPS       Z26, Z8, Z26
+	VBROADCASTSS gramThree<>+0(SB), Z27
+	VFNMADD213PS Z27, Z7, Z25
+	VFNMADD213PS Z27, Z8, Z26
+	VMULPS       Z25, Z7, Z7
+	VMULPS       Z26, Z8, Z8
+	MOVL         4(R10), R13
+	CMPL         R13, $0x01
 	JNE          raise
 
 	// The derivative of y is proportional to y³.
-	VMULPS           Z0, Z0, Z25
-	VMULPS           Z1, Z1, Z26
-	VMULPS           Z2, Z2, Z27
-	VMULPS           Z3, Z3, Z28
-	VMULPS           Z4, Z4, Z29
-	VMULPS           Z5, Z5, Z30
-	VMULPS           Z0, Z25, Z25
-	VMULPS           Z1, Z26, Z26
-	VMULPS           Z2, Z27, Z27
-	VMULPS           Z3, Z28, Z28
-	VMULPS           Z4, Z29, Z29
-	VMULPS           Z5, Z30, Z30
-	VFMADD231PS.BCST 96(R10), Z25, Z16
-	VFMADD231PS.BCST 96(R10), Z26, Z17
-	VFMADD231PS.BCST 96(R10), Z27, Z18
-	VFMADD231PS.BCST 96(R10), Z28, Z19
-	VFMADD231PS.BCST 96(R10), Z29, Z20
-	VFMADD231PS.BCST 96(R10), Z30, Z21
-	VMULPS           Z6, Z6, Z25
-	VMULPS           Z7, Z7, Z26
-	VMULPS           Z6, Z25, Z25
-	VMULPS           Z7, Z26, Z26
-	VFMADD231PS.BCST 96(R10), Z25, Z22
-	VFMADD231PS.BCST 96(R10), Z26, Z23
+	VMULPS           Z1, Z1, Z25
+	VMULPS           Z2, Z2, Z26
+	VMULPS           Z3, Z3, Z27
+	VMULPS           Z4, Z4, Z28
+	VMULPS           Z5, Z5, Z29
+	VMULPS           Z6, Z6, Z30
+	VMULPS           Z1, Z25, Z25
+	VMULPS           Z2, Z26, Z26
+	VMULPS           Z3, Z27, Z27
+	VMULPS           Z4, Z28, Z28
+	VMULPS           Z5, Z29, Z29
+	VMULPS           Z6, Z30, Z30
+	VFMADD231PS.BCST 96(R10), Z25, Z17
+	VFMADD231PS.BCST 96(R10), Z26, Z18
+	VFMADD231PS.BCST 96(R10), Z27, Z19
+	VFMADD231PS.BCST 96(R10), Z28, Z20
+	VFMADD231PS.BCST 96(R10), Z29, Z21
+	VFMADD231PS.BCST 96(R10), Z30, Z22
+	VMULPS           Z7, Z7, Z25
+	VMULPS           Z8, Z8, Z26
+	VMULPS           Z7, Z25, Z25
+	VMULPS           Z8, Z26, Z26
+	VFMADD231PS.BCST 96(R10), Z25, Z23
+	VFMADD231PS.BCST 96(R10), Z26, Z24
 	JMP              value
 
 raise:
 	// y = y^count; its derivative is proportional to y^(count+2).
-	MOVL    4(R10), R12
-	VMULPS  Z0, Z0, Z25
-	SHRL    $0x01, R12
+	MOVL    4(R10), R13
+	VMULPS  Z1, Z1, Z25
+	SHRL    $0x01, R13
 	JCS     odd0
-	VMOVAPS Z25, Z0
-	DECL    R12
+	VMOVAPS Z25, Z1
+	DECL    R13
 
 odd0:
 	JMP raise_next0
 
 raise0:
-	VMULPS Z25, Z0, Z0
-	DECL   R12
+	VMULPS Z25, Z1, Z1
+	DECL   R13
 
 raise_next0:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise0
-	VMULPS           Z25, Z0, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z16
-	MOVL             4(R10), R12
-	VMULPS           Z1, Z1, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z1, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z17
+	MOVL             4(R10), R13
+	VMULPS           Z2, Z2, Z25
+	SHRL             $0x01, R13
 	JCS              odd1
-	VMOVAPS          Z25, Z1
-	DECL             R12
+	VMOVAPS          Z25, Z2
+	DECL             R13
 
 odd1:
 	JMP raise_next1
 
 raise1:
-	VMULPS Z25, Z1, Z1
-	DECL   R12
+	VMULPS Z25, Z2, Z2
+	DECL   R13
 
 raise_next1:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise1
-	VMULPS           Z25, Z1, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z17
-	MOVL             4(R10), R12
-	VMULPS           Z2, Z2, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z2, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z18
+	MOVL             4(R10), R13
+	VMULPS           Z3, Z3, Z25
+	SHRL             $0x01, R13
 	JCS              odd2
-	VMOVAPS          Z25, Z2
-	DECL             R12
+	VMOVAPS          Z25, Z3
+	DECL             R13
 
 odd2:
 	JMP raise_next2
 
 raise2:
-	VMULPS Z25, Z2, Z2
-	DECL   R12
+	VMULPS Z25, Z3, Z3
+	DECL   R13
 
 raise_next2:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise2
-	VMULPS           Z25, Z2, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z18
-	MOVL             4(R10), R12
-	VMULPS           Z3, Z3, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z3, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z19
+	MOVL             4(R10), R13
+	VMULPS           Z4, Z4, Z25
+	SHRL             $0x01, R13
 	JCS              odd3
-	VMOVAPS          Z25, Z3
-	DECL             R12
+	VMOVAPS          Z25, Z4
+	DECL             R13
 
 odd3:
 	JMP raise_next3
 
 raise3:
-	VMULPS Z25, Z3, Z3
-	DECL   R12
+	VMULPS Z25, Z4, Z4
+	DECL   R13
 
 raise_next3:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise3
-	VMULPS           Z25, Z3, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z19
-	MOVL             4(R10), R12
-	VMULPS           Z4, Z4, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z4, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z20
+	MOVL             4(R10), R13
+	VMULPS           Z5, Z5, Z25
+	SHRL             $0x01, R13
 	JCS              odd4
-	VMOVAPS          Z25, Z4
-	DECL             R12
+	VMOVAPS          Z25, Z5
+	DECL             R13
 
 odd4:
 	JMP raise_next4
 
 raise4:
-	VMULPS Z25, Z4, Z4
-	DECL   R12
+	VMULPS Z25, Z5, Z5
+	DECL   R13
 
 raise_next4:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise4
-	VMULPS           Z25, Z4, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z20
-	MOVL             4(R10), R12
-	VMULPS           Z5, Z5, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z5, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z21
+	MOVL             4(R10), R13
+	VMULPS           Z6, Z6, Z25
+	SHRL             $0x01, R13
 	JCS              odd5
-	VMOVAPS          Z25, Z5
-	DECL             R12
+	VMOVAPS          Z25, Z6
+	DECL             R13
 
 odd5:
 	JMP raise_next5
 
 raise5:
-	VMULPS Z25, Z5, Z5
-	DECL   R12
+	VMULPS Z25, Z6, Z6
+	DECL   R13
 
 raise_next5:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise5
-	VMULPS           Z25, Z5, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z21
-	MOVL             4(R10), R12
-	VMULPS           Z6, Z6, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z6, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z22
+	MOVL             4(R10), R13
+	VMULPS           Z7, Z7, Z25
+	SHRL             $0x01, R13
 	JCS              odd6
-	VMOVAPS          Z25, Z6
-	DECL             R12
+	VMOVAPS          Z25, Z7
+	DECL             R13
 
 odd6:
 	JMP raise_next6
 
 raise6:
-	VMULPS Z25, Z6, Z6
-	DECL   R12
+	VMULPS Z25, Z7, Z7
+	DECL   R13
 
 raise_next6:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise6
-	VMULPS           Z25, Z6, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z22
-	MOVL             4(R10), R12
-	VMULPS           Z7, Z7, Z25
-	SHRL             $0x01, R12
+	VMULPS           Z25, Z7, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z23
+	MOVL             4(R10), R13
+	VMULPS           Z8, Z8, Z25
+	SHRL             $0x01, R13
 	JCS              odd7
-	VMOVAPS          Z25, Z7
-	DECL             R12
+	VMOVAPS          Z25, Z8
+	DECL             R13
 
 odd7:
 	JMP raise_next7
 
 raise7:
-	VMULPS Z25, Z7, Z7
-	DECL   R12
+	VMULPS Z25, Z8, Z8
+	DECL   R13
 
 raise_next7:
-	TESTL            R12, R12
+	TESTL            R13, R13
 	JNZ              raise7
-	VMULPS           Z25, Z7, Z25
-	VFMADD231PS.BCST 96(R10), Z25, Z23
+	VMULPS           Z25, Z8, Z25
+	VFMADD231PS.BCST 96(R10), Z25, Z24
 
 value:
 	CMPL   8(R10), $0x00
 	JEQ    weighted
-	VSUBPS Z1, Z0, Z25
-	VSUBPS Z3, Z2, Z26
+	VSUBPS Z2, Z1, Z25
+	VSUBPS Z4, Z3, Z26
 	VADDPS Z26, Z25, Z25
-	VSUBPS Z5, Z4, Z26
-	VSUBPS Z7, Z6, Z27
+	VSUBPS Z6, Z5, Z26
+	VSUBPS Z8, Z7, Z27
 	VADDPS Z27, Z26, Z26
 	VADDPS Z26, Z25, Z25
-	VADDPS Z25, Z24, Z24
+	VADDPS Z25, Z0, Z0
 	JMP    step_next
 
 weighted:
-	VSUBPS      Z1, Z0, Z25
-	VSUBPS      Z3, Z2, Z26
+	VSUBPS      Z2, Z1, Z25
+	VSUBPS      Z4, Z3, Z26
 	VADDPS      Z26, Z25, Z25
-	VSUBPS      Z5, Z4, Z26
-	VSUBPS      Z7, Z6, Z27
+	VSUBPS      Z6, Z5, Z26
+	VSUBPS      Z8, Z7, Z27
 	VADDPS      Z27, Z26, Z26
 	VADDPS      Z26, Z25, Z25
 	VMULPS.BCST 64(R10), Z25, Z25
-	VADDPS      Z25, Z24, Z24
+	VADDPS      Z25, Z0, Z0
 
 step_next:
-	ADDQ          $+160, R10
-	DECQ          R11
-	JNZ           step
-	VEXTRACTF64X4 $0x01, Z24, Y0
-	VCVTPS2PD     Y24, Z1
-	VCVTPS2PD     Y0, Z2
-	VMOVUPD       (SI), Z0
-	VADDPD        Z1, Z2, Z1
-	VADDPD        Z1, Z0, Z0
-	VMOVUPD       Z0, (SI)
+	ADDQ $+160, R10
+	DECQ R11
+	JNZ  step
 
 	// Gradients of both sides, from m = p-q and q.
-	VSUBPS    Z17, Z16, Z16
-	VMOVAPS.Z Z17, K1, Z17
-	VSUBPS    Z19, Z18, Z18
-	VMOVAPS.Z Z19, K2, Z19
-	VSUBPS    Z21, Z20, Z20
-	VMOVAPS.Z Z21, K3, Z21
-	VSUBPS    Z23, Z22, Z22
-	VMOVAPS.Z Z23, K4, Z23
-	MOVQ      AX, R10
-	MOVQ      R8, R11
-	MOVQ      SI, R12
-	MOVQ      R9, R13
-	MOVQ      colStride+104(FP), R14
-	SHLQ      $0x02, R14
-	MOVQ      dim+32(FP), R15
+	VSUBPS    Z18, Z17, Z17
+	VSUBPS    Z20, Z19, Z19
+	VSUBPS    Z22, Z21, Z21
+	VSUBPS    Z24, Z23, Z23
+	TESTL     R12, R12
+	JEQ       gradients_masked
+	VMOVAPS.Z Z18, K1, Z18
+	VMOVAPS.Z Z20, K2, Z20
+	VMOVAPS.Z Z22, K3, Z22
+	VMOVAPS.Z Z24, K4, Z24
+
+gradients_masked:
+	MOVQ AX, R10
+	MOVQ R8, R11
+	MOVQ SI, R12
+	MOVQ R9, R13
+	MOVQ colStride+104(FP), R14
+	SHLQ $0x02, R14
+	MOVQ dim+32(FP), R15
 
 gradient:
-	VMOVUPS           (R11)(DX*1), Z0
-	VMOVUPS           (R11)(DX*2), Z1
-	VMOVUPS           (R13), Z2
-	VSUBPS.BCST       (R10)(DX*2), Z1, Z3
-	VMOVUPS           256(R12), Z4
-	VFNMADD231PS      Z17, Z0, Z4
-	VMULPS            Z16, Z3, Z3
-	VSUBPS            Z3, Z4, Z4
-	VMOVUPS           Z4, 256(R12)
-	VADDPS            Z3, Z2, Z2
-	VFNMADD231PS.BCST (R10)(DX*1), Z17, Z2
-	VSUBPS.BCST       4(R10)(DX*2), Z1, Z3
-	VMOVUPS           320(R12), Z4
-	VFNMADD231PS      Z19, Z0, Z4
-	VMULPS            Z18, Z3, Z3
-	VSUBPS            Z3, Z4, Z4
-	VMOVUPS           Z4, 320(R12)
-	VADDPS            Z3, Z2, Z2
-	VFNMADD231PS.BCST 4(R10)(DX*1), Z19, Z2
-	VSUBPS.BCST       8(R10)(DX*2), Z1, Z3
-	VMOVUPS           384(R12), Z4
-	VFNMADD231PS      Z21, Z0, Z4
-	VMULPS            Z20, Z3, Z3
-	VSUBPS            Z3, Z4, Z4
-	VMOVUPS           Z4, 384(R12)
-	VADDPS            Z3, Z2, Z2
-	VFNMADD231PS.BCST 8(R10)(DX*1), Z21, Z2
-	VSUBPS.BCST       12(R10)(DX*2), Z1, Z1
-	VMOVUPS           448(R12), Z3
-	VFNMADD231PS      Z23, Z0, Z3
-	VMULPS            Z22, Z1, Z1
-	VSUBPS            Z1, Z3, Z3
-	VMOVUPS           Z3, 448(R12)
-	VADDPS            Z1, Z2, Z2
-	VFNMADD231PS.BCST 12(R10)(DX*1), Z23, Z2
-	VMOVUPS           Z2, (R13)
+	VMOVUPS           (R11)(DX*1), Z1
+	VMOVUPS           (R11)(DX*2), Z2
+	VMOVUPS           (R13), Z3
+	VSUBPS.BCST       (R10)(DX*2), Z2, Z4
+	VMOVUPS           256(R12), Z5
+	VFNMADD231PS      Z18, Z1, Z5
+	VFNMADD231PS      Z17, Z4, Z5
+	VMOVUPS           Z5, 256(R12)
+	VFMADD231PS       Z17, Z4, Z3
+	VFNMADD231PS.BCST (R10)(DX*1), Z18, Z3
+	VSUBPS.BCST       4(R10)(DX*2), Z2, Z4
+	VMOVUPS           320(R12), Z5
+	VFNMADD231PS      Z20, Z1, Z5
+	VFNMADD231PS      Z19, Z4, Z5
+	VMOVUPS           Z5, 320(R12)
+	VFMADD231PS       Z19, Z4, Z3
+	VFNMADD231PS.BCST 4(R10)(DX*1), Z20, Z3
+	VSUBPS.BCST       8(R10)(DX*2), Z2, Z4
+	VMOVUPS           384(R12), Z5
+	VFNMADD231PS      Z22, Z1, Z5
+	VFNMADD231PS      Z21, Z4, Z5
+	VMOVUPS           Z5, 384(R12)
+	VFMADD231PS       Z21, Z4, Z3
+	VFNMADD231PS.BCST 8(R10)(DX*1), Z22, Z3
+	VSUBPS.BCST       12(R10)(DX*2), Z2, Z2
+	VMOVUPS           448(R12), Z4
+	VFNMADD231PS      Z24, Z1, Z4
+	VFNMADD231PS      Z23, Z2, Z4
+	VMOVUPS           Z4, 448(R12)
+	VFMADD231PS       Z23, Z2, Z3
+	VFNMADD231PS.BCST 12(R10)(DX*1), Z24, Z3
+	VMOVUPS           Z3, (R13)
 	ADDQ              CX, R10
 	ADDQ              CX, R11
 	ADDQ              $+256, R12
@@ -1695,20 +1696,39 @@ gradient:
 	DECQ              R15
 	JNZ               gradient
 	ADDQ              $+16, DI
-	ADDQ              $+64, R8
-	ADDQ              $+64, R9
-	CMPQ              DI, col1+72(FP)
-	JLT               block
+	TESTQ             $0x0000003f, DI
+	JNZ               summed
+	VEXTRACTF64X4     $0x01, Z0, Y1
+	VCVTPS2PD         Y0, Z0
+	VCVTPS2PD         Y1, Z2
+	VMOVUPD           (SI), Z1
+	VADDPD            Z0, Z2, Z0
+	VADDPD            Z0, Z1, Z1
+	VMOVUPD           Z1, (SI)
+	VXORPS            Z0, Z0, Z0
+
+summed:
+	ADDQ $+64, R8
+	ADDQ $+64, R9
+	CMPQ DI, col1+72(FP)
+	JLT  block
 
 row_end:
-	MOVQ SI, DI
-	MOVQ rowStride+88(FP), R9
-	SHLQ $0x02, R9
-	MOVQ BX, R10
-	SUBQ row0+48(FP), R10
-	MOVQ rows+80(FP), R8
-	LEAQ (R8)(R10*4), R8
-	MOVQ dim+32(FP), R10
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VCVTPS2PD     Y0, Z0
+	VCVTPS2PD     Y1, Z2
+	VMOVUPD       (SI), Z1
+	VADDPD        Z0, Z2, Z0
+	VADDPD        Z0, Z1, Z1
+	VMOVUPD       Z1, (SI)
+	MOVQ          SI, DI
+	MOVQ          rowStride+88(FP), R9
+	SHLQ          $0x02, R9
+	MOVQ          BX, R10
+	SUBQ          row0+48(FP), R10
+	MOVQ          rows+80(FP), R8
+	LEAQ          (R8)(R10*4), R8
+	MOVQ          dim+32(FP), R10
 
 store:
 	VMOVUPS       256(DI), Z0
@@ -3691,9 +3711,11 @@ TEXT ·gramTileAVX2(SB), NOSPLIT, $8-128
 	VMOVUPS  Y0, (SI)
 
 row:
-	MOVQ   SI, DI
-	VXORPS Y0, Y0, Y0
-	MOVQ   dim+32(FP), R8
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(SI)
+	MOVQ    SI, DI
+	VXORPS  Y0, Y0, Y0
+	MOVQ    dim+32(FP), R8
 
 clear:
 	VMOVUPS Y0, 768(DI)
@@ -3744,94 +3766,100 @@ block:
 	VMOVDQU      Y0, 224(SI)
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
 	MOVQ         AX, R10
 	MOVQ         R8, R11
 	MOVQ         dim+32(FP), R12
 
+shared0:
+	VMOVUPS      (R11), Y2
+	VBROADCASTSS (R10), Y3
+	VSUBPS       Y3, Y2, Y3
+	VFMADD231PS  Y3, Y3, Y0
+	VBROADCASTSS 4(R10), Y3
+	VSUBPS       Y3, Y2, Y2
+	VFMADD231PS  Y2, Y2, Y1
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	DECQ         R12
+	JNZ          shared0
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y0, Y0
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y1, Y1
+	MOVQ         dim+32(FP), R12
+
 distance0:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(DX*1), Y7
-	VBROADCASTSS (R10), Y8
-	VSUBPS       Y8, Y6, Y8
-	VFMADD231PS  Y8, Y8, Y4
-	VBROADCASTSS (R10)(DX*1), Y9
-	VSUBPS       Y9, Y7, Y8
-	VADDPS       Y9, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y0
-	VFMADD231PS  Y9, Y9, Y1
-	VBROADCASTSS 4(R10), Y8
-	VSUBPS       Y8, Y6, Y6
-	VFMADD231PS  Y6, Y6, Y5
-	VBROADCASTSS 4(R10)(DX*1), Y8
-	VSUBPS       Y8, Y7, Y6
-	VADDPS       Y8, Y7, Y8
-	VFMADD231PS  Y6, Y6, Y2
-	VFMADD231PS  Y8, Y8, Y3
+	VMOVUPS      (R11), Y4
+	VBROADCASTSS (R10), Y6
+	VSUBPS       Y6, Y4, Y5
+	VADDPS       Y6, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y2
+	VFMADD231PS  Y6, Y6, Y0
+	VBROADCASTSS 4(R10), Y6
+	VSUBPS       Y6, Y4, Y5
+	VADDPS       Y6, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y3
+	VFMADD231PS  Y6, Y6, Y1
 	ADDQ         CX, R10
 	ADDQ         CX, R11
 	DECQ         R12
 	JNZ          distance0
-	VADDPS       Y4, Y0, Y0
+	VANDPS       128(SI), Y2, Y2
+	VMOVUPS      Y2, 256(SI)
 	VANDPS       128(SI), Y0, Y0
-	VMOVUPS      Y0, 256(SI)
-	VADDPS       Y4, Y1, Y1
-	VANDPS       128(SI), Y1, Y1
-	VMOVUPS      Y1, 288(SI)
-	VADDPS       Y5, Y2, Y2
-	VANDPS       160(SI), Y2, Y2
-	VMOVUPS      Y2, 320(SI)
-	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y0, 288(SI)
 	VANDPS       160(SI), Y3, Y3
-	VMOVUPS      Y3, 352(SI)
+	VMOVUPS      Y3, 320(SI)
+	VANDPS       160(SI), Y1, Y1
+	VMOVUPS      Y1, 352(SI)
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
 	MOVQ         AX, R10
 	MOVQ         R8, R11
 	MOVQ         dim+32(FP), R12
 
+shared2:
+	VMOVUPS      (R11), Y2
+	VBROADCASTSS 8(R10), Y3
+	VSUBPS       Y3, Y2, Y3
+	VFMADD231PS  Y3, Y3, Y0
+	VBROADCASTSS 12(R10), Y3
+	VSUBPS       Y3, Y2, Y2
+	VFMADD231PS  Y2, Y2, Y1
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	DECQ         R12
+	JNZ          shared2
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y0, Y0
+	VMOVAPS      Y1, Y3
+	VMOVAPS      Y1, Y1
+	MOVQ         dim+32(FP), R12
+
 distance2:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      (R11)(DX*1), Y7
-	VBROADCASTSS 8(R10), Y8
-	VSUBPS       Y8, Y6, Y8
-	VFMADD231PS  Y8, Y8, Y4
-	VBROADCASTSS 8(R10)(DX*1), Y9
-	VSUBPS       Y9, Y7, Y8
-	VADDPS       Y9, Y7, Y9
-	VFMADD231PS  Y8, Y8, Y0
-	VFMADD231PS  Y9, Y9, Y1
-	VBROADCASTSS 12(R10), Y8
-	VSUBPS       Y8, Y6, Y6
-	VFMADD231PS  Y6, Y6, Y5
-	VBROADCASTSS 12(R10)(DX*1), Y8
-	VSUBPS       Y8, Y7, Y6
-	VADDPS       Y8, Y7, Y8
-	VFMADD231PS  Y6, Y6, Y2
-	VFMADD231PS  Y8, Y8, Y3
+	VMOVUPS      (R11), Y4
+	VBROADCASTSS 8(R10), Y6
+	VSUBPS       Y6, Y4, Y5
+	VADDPS       Y6, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y2
+	VFMADD231PS  Y6, Y6, Y0
+	VBROADCASTSS 12(R10), Y6
+	VSUBPS       Y6, Y4, Y5
+	VADDPS       Y6, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y3
+	VFMADD231PS  Y6, Y6, Y1
 	ADDQ         CX, R10
 	ADDQ         CX, R11
 	DECQ         R12
 	JNZ          distance2
-	VADDPS       Y4, Y0, Y0
+	VANDPS       192(SI), Y2, Y2
+	VMOVUPS      Y2, 384(SI)
 	VANDPS       192(SI), Y0, Y0
-	VMOVUPS      Y0, 384(SI)
-	VADDPS       Y4, Y1, Y1
-	VANDPS       192(SI), Y1, Y1
-	VMOVUPS      Y1, 416(SI)
-	VADDPS       Y5, Y2, Y2
-	VANDPS       224(SI), Y2, Y2
-	VMOVUPS      Y2, 448(SI)
-	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y0, 416(SI)
 	VANDPS       224(SI), Y3, Y3
-	VMOVUPS      Y3, 480(SI)
+	VMOVUPS      Y3, 448(SI)
+	VANDPS       224(SI), Y1, Y1
+	VMOVUPS      Y1, 480(SI)
 	VXORPS       Y0, Y0, Y0
 	VMOVUPS      Y0, 512(SI)
 	VMOVUPS      Y0, 544(SI)
@@ -3841,8 +3869,6 @@ distance2:
 	VMOVUPS      Y0, 672(SI)
 	VMOVUPS      Y0, 704(SI)
 	VMOVUPS      Y0, 736(SI)
-	VXORPS       Y0, Y0, Y0
-	VMOVUPS      Y0, 32(SI)
 	MOVQ         steps+0(FP), R10
 	MOVQ         count+8(FP), R11
 	VXORPS       Y0, Y0, Y0
@@ -5167,15 +5193,9 @@ weighted:
 	VMOVUPS Y8, 32(SI)
 
 step_next:
-	ADDQ      $+160, R10
-	DECQ      R11
-	JNZ       step
-	VCVTPS2PD 32(SI), Y1
-	VCVTPS2PD 48(SI), Y2
-	VMOVUPD   (SI), Y0
-	VADDPD    Y1, Y2, Y1
-	VADDPD    Y1, Y0, Y0
-	VMOVUPD   Y0, (SI)
+	ADDQ $+160, R10
+	DECQ R11
+	JNZ  step
 
 	// Gradients of both sides, from m = p-q and q.
 	VMOVUPS 512(SI), Y0
@@ -5210,40 +5230,36 @@ gradient:
 	VSUBPS       Y11, Y9, Y11
 	VMOVUPS      768(R12), Y12
 	VFNMADD231PS Y1, Y8, Y12
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y11, Y12, Y12
+	VFNMADD231PS Y0, Y11, Y12
 	VMOVUPS      Y12, 768(R12)
-	VADDPS       Y11, Y10, Y10
+	VFMADD231PS  Y0, Y11, Y10
 	VBROADCASTSS (R10)(DX*1), Y11
 	VFNMADD231PS Y11, Y1, Y10
 	VBROADCASTSS 4(R10)(DX*2), Y11
 	VSUBPS       Y11, Y9, Y11
 	VMOVUPS      800(R12), Y12
 	VFNMADD231PS Y3, Y8, Y12
-	VMULPS       Y2, Y11, Y11
-	VSUBPS       Y11, Y12, Y12
+	VFNMADD231PS Y2, Y11, Y12
 	VMOVUPS      Y12, 800(R12)
-	VADDPS       Y11, Y10, Y10
+	VFMADD231PS  Y2, Y11, Y10
 	VBROADCASTSS 4(R10)(DX*1), Y11
 	VFNMADD231PS Y11, Y3, Y10
 	VBROADCASTSS 8(R10)(DX*2), Y11
 	VSUBPS       Y11, Y9, Y11
 	VMOVUPS      832(R12), Y12
 	VFNMADD231PS Y5, Y8, Y12
-	VMULPS       Y4, Y11, Y11
-	VSUBPS       Y11, Y12, Y12
+	VFNMADD231PS Y4, Y11, Y12
 	VMOVUPS      Y12, 832(R12)
-	VADDPS       Y11, Y10, Y10
+	VFMADD231PS  Y4, Y11, Y10
 	VBROADCASTSS 8(R10)(DX*1), Y11
 	VFNMADD231PS Y11, Y5, Y10
 	VBROADCASTSS 12(R10)(DX*2), Y11
 	VSUBPS       Y11, Y9, Y9
 	VMOVUPS      864(R12), Y11
 	VFNMADD231PS Y7, Y8, Y11
-	VMULPS       Y6, Y9, Y9
-	VSUBPS       Y9, Y11, Y11
+	VFNMADD231PS Y6, Y9, Y11
 	VMOVUPS      Y11, 864(R12)
-	VADDPS       Y9, Y10, Y10
+	VFMADD231PS  Y6, Y9, Y10
 	VBROADCASTSS 12(R10)(DX*1), Y8
 	VFNMADD231PS Y8, Y7, Y10
 	VMOVUPS      Y10, (R13)
@@ -5254,20 +5270,38 @@ gradient:
 	DECQ         R15
 	JNZ          gradient
 	ADDQ         $+8, DI
-	ADDQ         $+32, R8
-	ADDQ         $+32, R9
-	CMPQ         DI, col1+72(FP)
-	JLT          block
+	TESTQ        $0x0000001f, DI
+	JNZ          summed
+	VCVTPS2PD    32(SI), Y1
+	VCVTPS2PD    48(SI), Y2
+	VMOVUPD      (SI), Y0
+	VADDPD       Y1, Y2, Y1
+	VADDPD       Y1, Y0, Y0
+	VMOVUPD      Y0, (SI)
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 32(SI)
+
+summed:
+	ADDQ $+32, R8
+	ADDQ $+32, R9
+	CMPQ DI, col1+72(FP)
+	JLT  block
 
 row_end:
-	MOVQ SI, DI
-	MOVQ rowStride+88(FP), R9
-	SHLQ $0x02, R9
-	MOVQ BX, R10
-	SUBQ row0+48(FP), R10
-	MOVQ rows+80(FP), R8
-	LEAQ (R8)(R10*4), R8
-	MOVQ dim+32(FP), R10
+	VCVTPS2PD 32(SI), Y1
+	VCVTPS2PD 48(SI), Y2
+	VMOVUPD   (SI), Y0
+	VADDPD    Y1, Y2, Y1
+	VADDPD    Y1, Y0, Y0
+	VMOVUPD   Y0, (SI)
+	MOVQ      SI, DI
+	MOVQ      rowStride+88(FP), R9
+	SHLQ      $0x02, R9
+	MOVQ      BX, R10
+	SUBQ      row0+48(FP), R10
+	MOVQ      rows+80(FP), R8
+	LEAQ      (R8)(R10*4), R8
+	MOVQ      dim+32(FP), R10
 
 store:
 	VMOVUPS      768(DI), Y0

@@ -8,6 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
+// lossBlocks is the number of blocks whose losses are added up in float32.
+const lossBlocks = 4
+
 // gramTile emits the tile of the reversibility loss. Distance 2r is d²_xx of
 // row r of the block, distance 2r+1 is d²_xy.
 func (w *isa) gramTile() {
@@ -27,6 +30,21 @@ func (w *isa) gramTile() {
 	VMOVUPS(zero, total)
 
 	Label("row")
+	var loss Op = blockLoss
+	clearLoss := func() {
+		r, ok := loss.(VecVirtual)
+		if !ok {
+			r = w.vector()
+		}
+		w.zero(r)
+		if !ok {
+			VMOVUPS(r, loss)
+		}
+	}
+	if w == avx512 {
+		loss = w.vector()
+	}
+	clearLoss()
 	{
 		p := copyOf(rowScratch)
 		zero := w.vector()
@@ -55,34 +73,28 @@ func (w *isa) gramTile() {
 	JGE(LabelRef("row_end"))
 
 	Label("block")
-	mask := w.pairMasks(row, col, masks)
+	mask, partial := w.pairMasks(row, col, masks)
 	s := w.newSums(2*w.rows, 1, memory)
-	w.distances(s, rowPoint, colPoint, stride, toV, mask, masks)
+	w.distances(s, rowPoint, colPoint, stride, toV, mask, partial, masks)
 	s.zeroSlopes()
-	var loss Op = blockLoss
-	if w == avx512 {
-		r := w.vector()
-		w.zero(r)
-		loss = r
-	} else {
-		zero := w.vector()
-		w.zero(zero)
-		VMOVUPS(zero, loss)
-	}
 	s.value = w.lossOf(loss)
 	s.interpret()
-	w.flush(loss, total)
 
 	Comment("Gradients of both sides, from m = p-q and q.")
 	slope := w.inRegisters(s.slope)
 	for r := range w.rows {
 		m, q := slope[2*r], slope[2*r+1]
 		VSUBPS(q, m, m)
-		if w == avx512 {
-			VMOVAPS_Z(q, mask[r], q)
-		} else {
+		if w == avx2 {
 			VANDPS(masks.Offset(r*w.bytes()), q, q)
 		}
+	}
+	if w == avx512 {
+		ifPartial("gradients_masked", partial, func() {
+			for r, m := range mask {
+				VMOVAPS_Z(slope[2*r+1], m, slope[2*r+1])
+			}
+		})
 	}
 	{
 		i, j, rowSums, out := copyOf(rowPoint), copyOf(colPoint), copyOf(rowScratch), copyOf(colSums)
@@ -99,10 +111,9 @@ func (w *isa) gramTile() {
 				w.withPoint(VSUBPS, VSUBPS_BCST, indexed(i, toV, 2, 4*r), wj, e) // w_j - w_i
 				VMOVUPS(at(rowSums, w.rowSums()+r*w.bytes()), acc)
 				VFNMADD231PS(q, v, acc)
-				VMULPS(m, e, e)
-				VSUBPS(e, acc, acc)
+				VFNMADD231PS(m, e, acc)
 				VMOVUPS(acc, at(rowSums, w.rowSums()+r*w.bytes()))
-				VADDPS(e, sum, sum)
+				VFMADD231PS(m, e, sum)
 				w.withPoint(VFNMADD231PS, VFNMADD231PS_BCST, indexed(i, toV, 1, 4*r), q, sum)
 			}
 			VMOVUPS(sum, at(out, 0))
@@ -114,12 +125,18 @@ func (w *isa) gramTile() {
 		})
 	}
 	ADDQ(I32(w.lanes), col)
+	TESTQ(U32(lossBlocks*w.lanes-1), col)
+	JNZ(LabelRef("summed"))
+	w.flush(loss, total)
+	clearLoss()
+	Label("summed")
 	ADDQ(I32(w.bytes()), colPoint)
 	ADDQ(I32(w.bytes()), colSums)
 	CMPQ(col, param("col1"))
 	JLT(LabelRef("block"))
 
 	Label("row_end")
+	w.flush(loss, total)
 	{
 		p, out, rowStride := copyOf(rowScratch), GP64(), loadBytes("rowStride")
 		t := copyOf(row)
@@ -151,48 +168,67 @@ func (w *isa) gramTile() {
 
 // distances emits the squared distances of a block. A pair outside of the sum
 // gets equal distances, and so adds nothing to the loss and to p−q.
-func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask []Register, masks Mem) {
+func (w *isa) distances(s *sums, rowPoint, colPoint, stride, toV Register, mask []Register, partial Register, masks Mem) {
 	rows := w.rows // of one pass over the planes
 	if w == avx2 {
 		rows = 2
 	}
 	for first := 0; first < w.rows; first += rows {
+		shared := w.vectors(rows) // |du|² is common to both distances
+		w.zero(shared...)
+		i, j := copyOf(rowPoint), copyOf(colPoint)
+		forDim(fmt.Sprintf("shared%d", first), func() {
+			u := w.vector()
+			VMOVUPS(at(j, 0), u)
+			for r := range rows {
+				du := w.vector()
+				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*(first+r)), u, du)
+				VFMADD231PS(du, du, shared[r])
+			}
+		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
 		var d []VecVirtual
 		if w == avx512 {
 			d = w.inRegisters(s.d)
 		} else {
 			d = w.vectors(2 * rows)
 		}
-		shared := w.vectors(rows) // |du|² is common to both distances
-		w.zero(d...)
-		w.zero(shared...)
-		i, j := copyOf(rowPoint), copyOf(colPoint)
+		for k, d := range d {
+			VMOVAPS(shared[k/2], d)
+		}
 		forDim(fmt.Sprintf("distance%d", first), func() {
-			u, v := w.vector(), w.vector()
-			VMOVUPS(at(j, 0), u)
-			VMOVUPS(indexed(j, toV, 1, 0), v)
+			v := w.vector()
+			VMOVUPS(at(j, 0), v)
 			for r := range rows {
-				du, minus, plus := w.vector(), w.vector(), w.vector()
-				w.withPoint(VSUBPS, VSUBPS_BCST, at(i, 4*(first+r)), u, du)
-				VFMADD231PS(du, du, shared[r])
-				VBROADCASTSS(indexed(i, toV, 1, 4*(first+r)), plus)
+				minus, plus := w.vector(), w.vector()
+				VBROADCASTSS(at(i, 4*(first+r)), plus)
 				VSUBPS(plus, v, minus)
 				VADDPS(plus, v, plus)
 				VFMADD231PS(minus, minus, d[2*r])
 				VFMADD231PS(plus, plus, d[2*r+1])
 			}
 		}, func() { ADDQ(stride, i); ADDQ(stride, j) })
-		for k, d := range d {
-			if w == avx512 {
-				VADDPS_Z(shared[k/2], d, mask[k/2], d)
-				continue
+		if w == avx2 {
+			for k, d := range d {
+				VANDPS(masks.Offset((first+k/2)*w.bytes()), d, d)
+				VMOVUPS(d, s.d[2*first+k])
 			}
-			VADDPS(shared[k/2], d, d)
-			VANDPS(masks.Offset((first+k/2)*w.bytes()), d, d)
-			VMOVUPS(d, s.d[2*first+k])
+			continue
 		}
 		w.limited(d)
+		ifPartial("distances_masked", partial, func() {
+			for k, d := range d {
+				VMOVAPS_Z(d, mask[k/2], d)
+			}
+		})
 	}
+}
+
+// ifPartial skips what follows where a block has all of its pairs.
+func ifPartial(next string, partial Register, body func()) {
+	TESTL(partial, partial)
+	JEQ(LabelRef(next))
+	body()
+	Label(next)
 }
 
 // lossOf adds the differences of the values of the two distances of each pair
@@ -244,8 +280,8 @@ func (w *isa) flush(from Op, total Mem) {
 }
 
 // pairMasks selects the lanes with row+r < col+lane < n: as mask registers, or
-// as vectors in memory.
-func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register) {
+// as vectors in memory. With registers it sets partial unless all are selected.
+func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register, partial Register) {
 	if w == avx2 {
 		lane, limit, t := w.vector(), w.vector(), w.vector()
 		x := XMM()
@@ -268,23 +304,22 @@ func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register) {
 				VPSUBD(one, t, t) // row + 1
 			}
 		}
-		return nil
+		return nil, nil
 	}
 	for range w.rows {
 		mask = append(mask, K())
 	}
 	t, left := GP64(), GP64()
+	partial = GP32()
+	XORL(partial, partial)
 	LEAQ(at(row, w.rows), t)
 	CMPQ(t, col)
 	JGT(LabelRef("partial"))
 	LEAQ(at(col, w.lanes), t)
 	CMPQ(t, param("n"))
-	JGT(LabelRef("partial"))
-	for _, k := range mask {
-		KXNORW(k, k, k)
-	}
-	JMP(LabelRef("masked"))
+	JLE(LabelRef("masked"))
 	Label("partial")
+	MOVL(U32(1), partial)
 	MOVQ(param("n"), left)
 	SUBQ(col, left)
 	sixteen := GP64()
@@ -304,7 +339,7 @@ func (w *isa) pairMasks(row, col Register, memory Mem) (mask []Register) {
 		KMOVW(t.As32(), k)
 	}
 	Label("masked")
-	return mask
+	return mask, partial
 }
 
 // sumDoubles returns the sum of a vector of float64 in memory.
