@@ -71,19 +71,19 @@ func TestPerceptronProducts(t *testing.T) {
 
 func TestKernelCounts(t *testing.T) {
 	one := kernelCounts(mmd.Kernel{Bandwidths: []float64{2}})
-	require.Equal(t, map[Resource]float64{FMA: 7, Float: 11}, one) // 6 for the exponential, 1 for k′; 3 and 1 more
+	require.Equal(t, map[Resource]float64{FMA: 5, Float: 10}, one) // 4 for the exponential, 1 for k′; 4 and 1 more
 	// Exponents 50, 2, ½, ⅛ and 1/50: ½ and 2 are fourth powers of ⅛ and ½.
 	ladder := kernelCounts(mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}})
-	require.Equal(t, 3*6+2*2+5., ladder[FMA])
-	require.Equal(t, ladder[FMA]+3*3+5, ladder[Float])
+	require.Equal(t, 3*4+2*2+5., ladder[FMA])
+	require.Equal(t, ladder[FMA]+3*4+5, ladder[Float])
 	multiquadric := kernelCounts(mmd.Kernel{IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}})
 	require.Equal(t, map[Resource]float64{FMA: 5, Float: 8}, multiquadric)
 }
 
 func TestPairwiseCounts(t *testing.T) {
 	p := pairwise("", 4, mmd.Kernel{Bandwidths: []float64{2}}, 2) // 6 pairs, 2 kernels each
-	require.Equal(t, 6*(2*7+2*7.), p.counts[FMA])
-	require.Equal(t, 6*(2*11+2*11+4.), p.counts[Float])
+	require.Equal(t, 6*(2*5+2*7.), p.counts[FMA])
+	require.Equal(t, 6*(2*10+2*11+2.), p.counts[Float])
 }
 
 func TestHammingShape(t *testing.T) {

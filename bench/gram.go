@@ -110,16 +110,17 @@ func pairwise(name string, n int, k mmd.Kernel, dim int) phase {
 	d := float64(dim)
 	pairs := float64(n) * float64(n-1) / 2
 	// Per coordinate: three differences or sums and their squares; wᵢ−wⱼ and
-	// four multiply-adds of the gradient. Per pair: |Δu|² added to both, p−q,
-	// and the loss.
+	// four multiply-adds of the gradient. Per pair: p−q and the loss; the sums of
+	// both distances start from |Δu|².
 	fma := 2*kernel[FMA] + d*(3+4)
-	all := 2*kernel[Float] + d*(6+5) + 4
+	all := 2*kernel[Float] + d*(6+5) + 2
 	return phase{name: name, counts: map[Resource]float64{FMA: pairs * fma, Float: pairs * all}}
 }
 
 // kernelCounts counts one evaluation of a kernel and its derivative. Gaussians
 // whose exponents differ by a factor of 2, 4, 8 or 16 are powers of each other;
-// an exponential is a product, the reduction and a polynomial of degree five.
+// an exponential by table is the exponent twice, rounded and shifted, the
+// reduction, the lookup, a square, a product and the scaling.
 func kernelCounts(k mmd.Kernel) map[Resource]float64 {
 	var fma, other float64
 	sigmas := slices.Sorted(slices.Values(k.Bandwidths))
@@ -135,8 +136,8 @@ func kernelCounts(k mmd.Kernel) map[Resource]float64 {
 		if squarings > 0 {
 			fma += squarings
 		} else {
-			fma += 1 + 5
-			other += 3 // rounding, reduction, scaling
+			fma += 4
+			other += 4 // the multiple of 1/32, reduction, lookup, scaling
 		}
 		fma++   // the derivative's weight
 		other++ // the value's sum
