@@ -81,7 +81,7 @@ var Studies = []Study{
 		Name: "roads", Title: "Ising model, L = 3, β = 0.2, a small network: the roads beside the kernel's gradient",
 		System: "ising", Preset: "quick",
 		Assignments: []string{"loss.objective=mmd", "loss.kernel.bandwidths=[1.5]", "generator.hidden=[16]", "generator.latent=8",
-			"generator.gain=1", "training.batch=512", "training.steps=1000", "training.optimizer.learning_rate=0.01"},
+			"generator.gain=1", "transition.steps=10", "training.batch=512", "training.steps=1000", "training.optimizer.learning_rate=0.01"},
 		Variants: []Variant{
 			{Label: "MMD, exact average"},
 			{Label: "MMD, sampled s′, flipped spins", Assignments: sampled},
@@ -126,7 +126,7 @@ var Studies = []Study{
 }
 
 // sampled averages over s′ by one draw.
-var sampled = []string{"loss.average=sampled", "loss.rao_blackwell=false"}
+var sampled = []string{"loss.average=sampled", "loss.rao_blackwell=false", "loss.statistic=U"}
 
 // StudyNames lists the studies.
 func StudyNames() []string {
