@@ -50,7 +50,8 @@ var Settings = []Setting{
 	fourByFour("0.28", "z2"), fourByFour("0.4407", "z2"), fourByFour("0.6", "z2"),
 	fourByFour("0.28", "none"), fourByFour("0.4407", "none"), fourByFour("0.6", "none"),
 	fourByFour("0.28", "field"), fourByFour("0.4407", "field"), fourByFour("0.6", "field"),
-	onOrbits("0.28"), onOrbits("0.4407"), onOrbits("0.6"),
+	onOrbits("0.28", false), onOrbits("0.4407", false), onOrbits("0.6", false),
+	onOrbits("0.28", true), onOrbits("0.4407", true), onOrbits("0.6", true),
 	invariant(8, "0.28", bernoulliHead), invariant(8, "0.4407", signHead), invariant(8, "0.6", signHead),
 	invariant(16, "0.28", bernoulliHead), invariant(16, "0.4407", slices.Concat(signHead, annealed)),
 }
@@ -110,17 +111,26 @@ func elsewhere(beta, target string) []Published {
 	}
 }
 
-// onOrbits is fourByFour for a generator with all symmetries of the target: of
-// the orbits there are few enough to average with their transition matrix.
-func onOrbits(beta string) Setting {
-	return Setting{
+// onOrbits is fourByFour, with or without the field, for a generator with all
+// symmetries of the target: of the orbits there are few enough to average with
+// their transition matrix.
+func onOrbits(beta string, field bool) Setting {
+	s := Setting{
 		Name: "ising-l4-" + beta + "-lattice", Title: "Ising model, L = 4, β = " + beta + ", generator with the lattice's symmetry", System: "ising",
-		Assignments: []string{"target.l=4", "target.beta=" + beta, "generator.symmetry=z2+lattice", "transition.steps=4", "transition.anneal=0",
-			"training.steps=4000", "training.batch=2048", "training.schedule.warmup=0",
-			"loss.rao_blackwell=false", "loss.witness.bandwidth=1", "loss.witness.every=2", "evaluation.samples=1000000"},
 		Presets:   []string{"best"},
 		Published: elsewhere(beta, "h = 0.1, not 0"),
 	}
+	symmetry := []string{"generator.symmetry=z2+lattice"}
+	if field {
+		s.Name = "ising-l4-" + beta + "-field-lattice"
+		s.Title = "Ising model, L = 4, β = " + beta + ", h = 0.1, generator with the lattice's symmetry"
+		s.Published = elsewhere(beta, "the same target")
+		symmetry = []string{"generator.symmetry=lattice", "target.h=0.1"}
+	}
+	s.Assignments = slices.Concat([]string{"target.l=4", "target.beta=" + beta}, symmetry, []string{
+		"transition.steps=4", "transition.anneal=0", "training.steps=4000", "training.batch=2048", "training.schedule.warmup=0",
+		"loss.rao_blackwell=false", "loss.witness.bandwidth=1", "loss.witness.every=2", "evaluation.samples=1000000"})
+	return s
 }
 
 // Heads of the larger lattices. Given z the spins of a bernoulli head are
