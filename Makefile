@@ -21,7 +21,7 @@ picture: build
 	./revgen train -o runs/picture
 	cp runs/picture/figures/distributions.svg docs/ising.svg
 
-# docs/results.md and its figures, which takes about an hour and a half on two
+# docs/results.md and its figures, which takes two hours or more on two
 # cores; what was interrupted continues. The program is built so that results
 # name its revision.
 results:
