@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // Defaults with which all suites on two paths and one and two threads, peers
-// included, take less than 25 minutes.
+// included, take ten to twenty minutes.
 const (
 	DefaultRepetitions = 7
 	DefaultTime        = 60 * time.Millisecond
