@@ -162,7 +162,11 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range slices.Concat(s.Assignments, p.Assignments) {
+	assignments := s.Assignments
+	if preset == "quick" {
+		assignments = slices.Concat(assignments, s.Quick)
+	}
+	for _, a := range slices.Concat(assignments, p.Assignments) {
 		if err := conf.Set(cfg, a); err != nil {
 			return nil, fmt.Errorf("%q: %w", a, err)
 		}
