@@ -231,8 +231,6 @@ func (c *Config) validateEstimator() error {
 		return fmt.Errorf("loss.gradient: an exact average gives the change of the loss by flipping spins; set it to difference or score")
 	case exact && l.Objective == "mmd" && (!l.Kernel.IsGaussian() || l.Statistic != mmd.V):
 		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic")
-	case exact && c.Transition.Anneal > 0 && l.Objective != "kfd":
-		return fmt.Errorf("transition.anneal: the quadratic form of an exact %s is of one temperature; set it to 0", l.Objective)
 	case l.Objective == "kfd" && c.Target.L > 8 && l.Witness.Features != "invariant":
 		return fmt.Errorf("loss.witness.features: %s takes at most 64 spins, and target.l = %d has %d; invariant is for larger lattices", l.Witness.Features, c.Target.L, c.Target.L*c.Target.L)
 	case l.Objective == "kfd" && l.Gradient == "surrogate":

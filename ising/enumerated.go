@@ -98,11 +98,7 @@ func newFunctional(s *system, o *orbits) (functional, error) {
 	case c.Loss.Objective == "kfd":
 		return newSpectrum(target, proposal, s.generator.symmetry.flip, c, s.workers), nil
 	}
-	step, err := NewTransitionMatrix(target, proposal)
-	if err != nil {
-		return nil, err
-	}
-	return newQuadratic(step, c.Transition.Steps, &c.Loss.Kernel), nil
+	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel), nil
 }
 
 func (o *enumeratedObjective) state() []engine.Section { return o.f.state() }
@@ -198,30 +194,51 @@ func (o *enumeratedObjective) headGradient(lo, hi int) {
 // quadratic is the maximum mean discrepancy as a quadratic form pᵀAp in the
 // law of s, with its full gradient 2Ap.
 type quadratic struct {
-	states  int
-	packed  []float32 // A
-	zero    []float32
-	p, half []float32
-	leave   []float32
+	target   Target
+	proposal bitspin.Proposal
+	steps    int
+	kernel   *mmd.Kernel
+	level    int // of annealing, of the form
+	states   int
+	packed   []float32 // A
+	zero     []float32
+	p, half  []float32
+	leave    []float32
 }
 
-func newQuadratic(step *TransitionMatrix, steps int, k *mmd.Kernel) *quadratic {
-	n, chain := step.States, step.Power(steps)
-	form, a := lossForm(chain, k), make([]float32, n*n)
+func newQuadratic(t Target, proposal bitspin.Proposal, steps int, k *mmd.Kernel) *quadratic {
+	n := 1 << t.N
+	q := &quadratic{
+		target: t, proposal: proposal, steps: steps, kernel: k,
+		states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n),
+		p: make([]float32, n), half: make([]float32, n), leave: make([]float32, n),
+	}
+	q.anneal(annealLevels)
+	return q
+}
+
+// anneal computes the form anew when the level changes, and only then
+// allocates.
+func (q *quadratic) anneal(level int) {
+	if q.level == level {
+		return
+	}
+	q.level = level
+	step, err := NewTransitionMatrix(Target{q.target.Model, annealed(q.target.Beta, level)}, q.proposal)
+	if err != nil {
+		panic(err) // Config.Validate allows MaxMatrixSites sites
+	}
+	n := q.states
+	form, a := lossForm(step.Power(q.steps), q.kernel), make([]float32, n*n)
 	for i := range n {
+		q.leave[i] = float32(1 - step.Row(i)[i])
 		for j := range n {
 			a[i*n+j] = float32(form.At(i, j))
 		}
 	}
-	q := &quadratic{states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n), p: make([]float32, n), half: make([]float32, n), leave: make([]float32, n)}
-	for s := range q.leave {
-		q.leave[s] = float32(1 - step.Row(s)[s])
-	}
 	asm.PackWeights(q.packed, a, n, n)
-	return q
 }
 
-func (q *quadratic) anneal(int)              {} // refused by Config.Validate
 func (q *quadratic) state() []engine.Section { return nil }
 func (q *quadratic) leaving() []float32      { return q.leave }
 

@@ -155,10 +155,13 @@ func TestWalshMasksFillDegrees(t *testing.T) {
 // fraction of β, the target's from the given step on, and the same acceptance
 // whether the average is exact or sampled.
 func TestAnnealRaisesTheInverseTemperature(t *testing.T) {
-	for _, l := range []int{3, 4} {
+	for _, of := range []struct {
+		l         int
+		objective string
+	}{{3, "kfd"}, {4, "kfd"}, {3, "mmd"}} {
 		acceptance := func(average string, step uint32) float64 {
 			c := kfdConfig(t, "bernoulli", "z2", false)
-			c.Target.L, c.Target.Beta, c.Loss.Average = l, 0.6, average
+			c.Target.L, c.Target.Beta, c.Loss.Average, c.Loss.Objective = of.l, 0.6, average, of.objective
 			c.Training.Steps, c.Training.Batch = 100, 2000
 			c.Loss.Witness.Rank, c.Transition.Proposal, c.Transition.Steps = 130, "single", 1
 			c.Transition.Anneal = 0.5

@@ -335,17 +335,20 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
 	trainer := newTrainer(t, c, 2)
 	o := trainer.System().(*system).objective.(*enumeratedObjective)
-	target, err := NewTarget(3, 1, 0, 0.2)
-	require.NoError(t, err)
-	pi, err := target.Probabilities()
-	require.NoError(t, err)
-	p := [2][]float32{narrow(pi), narrow(pi)}
-	loss, ok := o.f.discrepancy(p, o.g)
-	require.True(t, ok)
-	require.InDelta(t, 0, loss, 1e-7, "the loss vanishes at the target")
-	p[0][511], p[1][511] = p[0][511]+0.1, p[1][511]+0.1
-	loss, _ = o.f.discrepancy(p, o.g)
-	require.Greater(t, loss, 1e-4)
+	for _, level := range []int{annealLevels / 4, annealLevels} {
+		o.f.anneal(level)
+		target, err := NewTarget(3, 1, 0, annealed(c.Target.Beta, level))
+		require.NoError(t, err)
+		pi, err := target.Probabilities()
+		require.NoError(t, err)
+		p := [2][]float32{narrow(pi), narrow(pi)}
+		loss, ok := o.f.discrepancy(p, o.g)
+		require.True(t, ok)
+		require.InDelta(t, 0, loss, 1e-7, "the loss vanishes at the target")
+		p[0][511], p[1][511] = p[0][511]+0.1, p[1][511]+0.1
+		loss, _ = o.f.discrepancy(p, o.g)
+		require.Greater(t, loss, 1e-4)
+	}
 }
 
 // TestWitnessPointsAtTheLogRatio perturbs the target's law a little: the

@@ -162,11 +162,7 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 	if err != nil {
 		return nil, err
 	}
-	assignments := s.Assignments
-	if preset == "quick" {
-		assignments = slices.Concat(assignments, s.Quick)
-	}
-	for _, a := range slices.Concat(assignments, p.Assignments) {
+	for _, a := range slices.Concat(s.Assignments, p.Assignments) {
 		if err := conf.Set(cfg, a); err != nil {
 			return nil, fmt.Errorf("%q: %w", a, err)
 		}
