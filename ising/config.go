@@ -46,11 +46,13 @@ type TransitionConfig struct {
 // GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → N logits h.
 type GeneratorConfig struct {
 	Latent int `json:"latent"`
-	// Signs is the number of components of z that are −1 or +1 instead of
-	// normal. A continuous map cannot jump between two sectors; a sign can.
-	Signs  int     `json:"signs"`
-	Hidden []int   `json:"hidden"`
-	Slope  float64 `json:"slope"` // of LeakyReLU for negative values
+	// Signs is the number of components of z that are −SignSize or +SignSize
+	// instead of normal. A continuous map cannot jump between two sectors; a
+	// sign can, if it is large enough not to drown among the normal components.
+	Signs    int     `json:"signs"`
+	SignSize float64 `json:"sign_size"`
+	Hidden   []int   `json:"hidden"`
+	Slope    float64 `json:"slope"` // of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the last layer.
 	Gain float64 `json:"gain"`
 	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
@@ -151,6 +153,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("generator.latent: %d is not between 1 and 4096", g.Latent)
 	case g.Signs < 0 || g.Signs > g.Latent:
 		return fmt.Errorf("generator.signs: %d is not between 0 and generator.latent, %d", g.Signs, g.Latent)
+	case !(g.SignSize > 0) || !finite(g.SignSize):
+		return fmt.Errorf("generator.sign_size: %v is not a positive finite number", g.SignSize)
 	case !(g.Slope > 0 && g.Slope <= 1):
 		return fmt.Errorf("generator.slope: %v is not in (0, 1]", g.Slope)
 	case !(g.Gain > 0) || !finite(g.Gain):

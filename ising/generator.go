@@ -35,8 +35,8 @@ func (g *generator) newHeadScratch(rows int) *headScratch {
 	}
 }
 
-// A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron to N logits h, and
-// from logits to packed spins.
+// A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron
+// to N logits h, and from logits to packed spins.
 type generator struct {
 	net      *nn.MLP
 	config   GeneratorConfig
@@ -79,7 +79,7 @@ func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p
 	rng.Normals(z, d, &from.latent, first)
 	for ; g.config.Signs > 0 && len(z) > 0; z = z[d:] {
 		for i, x := range z[:g.config.Signs] {
-			z[i] = float32(math.Copysign(1, float64(x)))
+			z[i] = float32(math.Copysign(g.config.SignSize, float64(x)))
 		}
 	}
 	g.net.Forward(a, p, params, lo, hi)

@@ -243,7 +243,7 @@ func TestSignsReplaceNormals(t *testing.T) {
 	normals, mixed := latent(0), latent(3)
 	for i, x := range normals {
 		if i%c.Generator.Latent < 3 {
-			require.Equal(t, math.Copysign(1, float64(x)), float64(mixed[i]))
+			require.Equal(t, math.Copysign(c.Generator.SignSize, float64(x)), float64(mixed[i]))
 		} else {
 			require.Equal(t, x, mixed[i])
 		}
