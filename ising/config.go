@@ -76,10 +76,11 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
 	// Objective is "mmd", the paper's; "stationarity", the MMD between the laws
-	// of s and s′, which tests invariance instead of detailed balance; "kfd", the least-squares witness of
-	// package kfd: with an exact average by a transition matrix in one feature
-	// per state of that, else in Walsh functions; or "discriminator", the
-	// learned one of package critic.
+	// of s and s′, which tests invariance instead of detailed balance; "kfd", the
+	// least-squares witness of package kfd: with an exact average in one feature
+	// per configuration, or per orbit of the lattice's symmetry, and else in the
+	// features that Witness names; or "discriminator", the learned one of package
+	// critic.
 	Objective string `json:"objective"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of at most 12 spins, or of the
@@ -105,7 +106,8 @@ type LossConfig struct {
 type WitnessConfig struct {
 	kfd.Config
 	// Bandwidth σ of the Gaussian kernel of single configurations whose norm
-	// the ridge penalises.
+	// the ridge penalises; 0, the limit of the narrowest, penalises the plain
+	// sum of squares.
 	Bandwidth float64 `json:"bandwidth"`
 	// Rank is the number of Walsh functions, where they are the features.
 	Rank int `json:"rank"`
@@ -257,8 +259,11 @@ func (c *Config) validateEstimator() error {
 		if err := l.Witness.Validate(); err != nil {
 			return fmt.Errorf("loss.witness.%w", err)
 		}
-		if !(l.Witness.Bandwidth > 0) || !finite(l.Witness.Bandwidth) {
-			return fmt.Errorf("loss.witness.bandwidth: %v is not a positive finite number", l.Witness.Bandwidth)
+		if !(l.Witness.Bandwidth >= 0) || !finite(l.Witness.Bandwidth) {
+			return fmt.Errorf("loss.witness.bandwidth: %v is not a finite number ≥ 0", l.Witness.Bandwidth)
+		}
+		if exact && !newSymmetry(c.Generator.Symmetry, c.Target.L).tabulable() && l.Witness.Bandwidth != 0 {
+			return fmt.Errorf("loss.witness.bandwidth: with more than %d spins and without the lattice's symmetry an exact average has a feature for each configuration and no matrix of their kernel; set it to 0", MaxMatrixSites)
 		}
 		if l.Witness.Rank < 1 || l.Witness.Rank > 4096 {
 			return fmt.Errorf("loss.witness.rank: %d is not between 1 and 4096", l.Witness.Rank)

@@ -96,7 +96,7 @@ func newFunctional(s *system, o *orbits) (functional, error) {
 	case c.Loss.Objective == "kfd" && s.generator.symmetry.tabulable():
 		return newTabulated(o, target, proposal, c.Transition.Steps, c.Loss.Witness, s.workers), nil
 	case c.Loss.Objective == "kfd":
-		return newSpectrum(target, proposal, s.generator.symmetry.flip, c, s.workers), nil
+		return newGraphWitness(target, proposal, c.Loss.Witness, s.workers), nil
 	}
 	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel), nil
 }

@@ -35,6 +35,26 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// Driven returns which half of a batch, 0 or 1, the witness fitted to the given
+// half drives.
+func (c *Config) Driven(half int) int {
+	if c.OwnHalf {
+		return half
+	}
+	return 1 - half
+}
+
+// Stale reports whether the batch after so many steps goes into the average of
+// E[δδᵀ].
+func (c *Config) Stale(taken float64) bool { return int(taken)%c.Every == 0 }
+
+// Weight returns the part of that batch in the average: 1 at first, falling to
+// 1 − Memory.
+func (c *Config) Weight(taken float64) float32 {
+	t := taken / float64(c.Every)
+	return float32(1 - min(c.Memory, t/(t+5)))
+}
+
 // A Witness carries the averaged second moments of the features' changes from
 // step to step and solves for the coefficients.
 type Witness struct {
@@ -44,7 +64,7 @@ type Witness struct {
 	Factor []float32 // of the last factorisation
 	Taken  []float64
 
-	config  Config
+	Config
 	r       int
 	penalty []float32 // R, [r][r] or its diagonal [r]
 	solver  *factorisation
@@ -55,15 +75,6 @@ type Witness struct {
 	merge   func(int)
 }
 
-// Driven returns which half of a batch, 0 or 1, the witness fitted to the given
-// half drives.
-func (w *Witness) Driven(half int) int {
-	if w.config.OwnHalf {
-		return half
-	}
-	return 1 - half
-}
-
 // New returns a witness in r features. penalty is the matrix R of the ridge,
 // [r][r] row-major, or its diagonal.
 func New(r int, penalty []float32, c Config, workers *pool.Pool) *Witness {
@@ -72,7 +83,7 @@ func New(r int, penalty []float32, c Config, workers *pool.Pool) *Witness {
 	}
 	w := &Witness{
 		Second: make([]float32, r*r), Taken: make([]float64, 1),
-		config: c, r: r, penalty: penalty, solver: newFactorisation(r), workers: workers,
+		Config: c, r: r, penalty: penalty, solver: newFactorisation(r), workers: workers,
 		batch: make([]float32, r*r),
 	}
 	w.Factor = w.solver.u
@@ -91,21 +102,21 @@ func (w *Witness) Batch() []float32 { return w.batch }
 
 // Stale reports whether the next Update factors anew; if not, it does not look
 // at Batch.
-func (w *Witness) Stale() bool { return int(w.Taken[0])%w.config.Every == 0 }
+func (w *Witness) Stale() bool { return w.Config.Stale(w.Taken[0]) }
 
 // Update averages Batch into the second moments and factors them with the
 // ridge, every few steps. It reports whether the matrix was positive definite,
 // which only rounding can prevent: take a larger ridge.
 func (w *Witness) Update() bool {
-	stale, t := w.Stale(), w.Taken[0]/float64(w.config.Every)
+	stale := w.Stale()
+	w.average = w.Weight(w.Taken[0])
 	w.Taken[0]++
 	if !stale {
 		return true
 	}
-	w.average = float32(1 - min(w.config.Memory, t/(t+5)))
 	w.workers.Run(w.r, w.merge)
 	copy(w.solver.u, w.Second)
-	ridge := float32(w.config.Ridge)
+	ridge := float32(w.Ridge)
 	if len(w.penalty) == w.r {
 		for i, p := range w.penalty {
 			w.solver.u[i*w.r+i] += ridge * p

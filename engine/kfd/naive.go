@@ -55,7 +55,7 @@ func (f *crossFit) naive(features func(i int) (from, to []float64)) (loss float6
 		count[f.half(i)]++
 	}
 	for k := range r {
-		second.SetSym(k, k, second.At(k, k)+f.Witness.config.Ridge)
+		second.SetSym(k, k, second.At(k, k)+f.Witness.Config.Ridge)
 	}
 	for half := range mean {
 		mean[half].ScaleVec(1/count[half], mean[half])
