@@ -80,7 +80,7 @@ func fourByFour(beta, variant string) Setting {
 		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta, System: "ising",
 		Assignments: []string{"target.l=4", "target.beta=" + beta, "training.steps=3000",
 			"transition.proposal=mixture", "transition.steps=1", "transition.anneal=0.4",
-			"loss.witness.bandwidth=0", "loss.witness.ridge=1e-8", "loss.witness.memory=0.9", "evaluation.samples=1000000"},
+			"loss.witness.bandwidth=0", "loss.witness.ridge=1e-8", "generator.signs=1", "evaluation.samples=1000000"},
 		Presets: []string{"best"},
 	}
 	target := "h = 0.1, not 0"
@@ -90,11 +90,11 @@ func fourByFour(beta, variant string) Setting {
 		s.Assignments = append(s.Assignments, "generator.symmetry=z2")
 	case "none":
 		s.Name += "-none"
-		s.Assignments = append(s.Assignments, "training.optimizer.learning_rate=2e-3", "generator.signs=1")
+		s.Assignments = append(s.Assignments, "training.optimizer.learning_rate=2e-3")
 	case "field":
 		s.Name += "-field"
 		s.Title += ", h = 0.1"
-		s.Assignments = append(s.Assignments, "target.h=0.1", "training.optimizer.learning_rate=2e-3", "generator.signs=1")
+		s.Assignments = append(s.Assignments, "target.h=0.1", "training.optimizer.learning_rate=2e-3")
 		target = "the same target"
 	}
 	s.Published = elsewhere(beta, target)
