@@ -29,29 +29,29 @@ type graphWitness struct {
 	target    Target
 	proposal  bitspin.Proposal
 	level     int // of annealing, of step
+	config    WitnessConfig
 	workers   *pool.Pool
-
-	config WitnessConfig
-	taken  []float64 // steps behind matrix
 
 	// As weights of asm.FlipSums, by move: I − Pᵀ, and the system's matrix.
 	step, matrix []float32
 	left         []float32 // 1 − P(s, s)
 	inverse      []float32 // of the matrix's diagonal
-	average      float32   // weight of this batch in the matrix
+	taken        []float64 // steps behind matrix
+	average      float32   // weight of this batch in it
 	p            [2][]float32
 	solution     [2]conjugateGradients
 
 	tabulate, fill, begin, multiply, descend, turn func(piece int)
 }
 
-// conjugateGradients are the vectors of one solution and their products, by
-// piece.
+// conjugateGradients solve matrix·x = b: r = b − matrix·x is the residual, d the
+// direction and q = matrix·d. With M the diagonal, square is rᵀM⁻¹r, at first and
+// now.
 type conjugateGradients struct {
-	b, x, r, z, q       []float32
-	curvatures, squares []float64
+	b, x, r, d, q       []float32
+	curvatures, squares []float64 // dᵀq and rᵀM⁻¹r, by piece
 	first, square       float64
-	along, onward       float32
+	alpha, beta         float32
 	done                bool
 }
 
@@ -80,7 +80,7 @@ func newGraphWitness(t Target, proposal bitspin.Proposal, c WitnessConfig, worke
 	o.step, o.matrix = make([]float32, n*len(o.moves)), make([]float32, n*len(o.moves))
 	for half := range o.solution {
 		s := &o.solution[half]
-		for _, v := range []*[]float32{&s.b, &s.x, &s.r, &s.z, &s.q} {
+		for _, v := range []*[]float32{&s.b, &s.x, &s.r, &s.d, &s.q} {
 			*v = make([]float32, n)
 		}
 		s.curvatures, s.squares = make([]float64, o.pieces), make([]float64, o.pieces)
@@ -186,14 +186,14 @@ func (o *graphWitness) beginPiece(piece int) {
 		copy(s.r[lo:hi], s.b[lo:hi])
 		var square float64
 		for i := lo; i < hi; i++ {
-			s.z[i] = s.r[i] * o.inverse[i]
-			square += float64(s.r[i]) * float64(s.z[i])
+			s.d[i] = s.r[i] * o.inverse[i]
+			square += float64(s.r[i]) * float64(s.d[i])
 		}
 		s.squares[piece] = square
 	}
 }
 
-// multiplyPiece sets q to the product of the matrix with the direction z.
+// multiplyPiece sets q to the product of the matrix with the direction.
 func (o *graphWitness) multiplyPiece(piece int) {
 	lo, hi := o.bounds(piece)
 	for half := range o.solution {
@@ -202,18 +202,18 @@ func (o *graphWitness) multiplyPiece(piece int) {
 			continue
 		}
 		q := s.q[lo:hi]
-		asm.FlipSums(q, o.rows(o.matrix, lo, hi), s.z, o.moves, lo)
+		asm.FlipSums(q, o.rows(o.matrix, lo, hi), s.d, o.moves, lo)
 		var even, odd float64
-		z := s.z[lo:hi]
+		d := s.d[lo:hi]
 		for i := 0; i < len(q); i += 2 {
-			even += float64(q[i]) * float64(z[i])
-			odd += float64(q[i+1]) * float64(z[i+1])
+			even += float64(q[i]) * float64(d[i])
+			odd += float64(q[i+1]) * float64(d[i+1])
 		}
 		s.curvatures[piece] = even + odd
 	}
 }
 
-// descendPiece goes along z to the minimum.
+// descendPiece goes along the direction to the minimum.
 func (o *graphWitness) descendPiece(piece int) {
 	lo, hi := o.bounds(piece)
 	for half := range o.solution {
@@ -221,19 +221,19 @@ func (o *graphWitness) descendPiece(piece int) {
 		if s.done {
 			continue
 		}
-		x, z, r, q, inverse := s.x[lo:hi], s.z[lo:hi], s.r[lo:hi], s.q[lo:hi], o.inverse[lo:hi]
+		x, d, r, q, inverse := s.x[lo:hi], s.d[lo:hi], s.r[lo:hi], s.q[lo:hi], o.inverse[lo:hi]
 		var square float64
 		for i := range x {
-			x[i] += s.along * z[i]
-			v := r[i] - s.along*q[i]
+			x[i] += s.alpha * d[i]
+			v := r[i] - s.alpha*q[i]
 			r[i] = v
-			square += float64(v*v) * float64(inverse[i])
+			square += float64(v) * float64(v) * float64(inverse[i])
 		}
 		s.squares[piece] = square
 	}
 }
 
-// turnPiece turns z to the next direction.
+// turnPiece turns to the next direction.
 func (o *graphWitness) turnPiece(piece int) {
 	lo, hi := o.bounds(piece)
 	for half := range o.solution {
@@ -241,9 +241,9 @@ func (o *graphWitness) turnPiece(piece int) {
 		if s.done {
 			continue
 		}
-		z, r, inverse := s.z[lo:hi], s.r[lo:hi], o.inverse[lo:hi]
-		for i, v := range z {
-			z[i] = r[i]*inverse[i] + s.onward*v
+		d, r, inverse := s.d[lo:hi], s.r[lo:hi], o.inverse[lo:hi]
+		for i, v := range d {
+			d[i] = r[i]*inverse[i] + s.beta*v
 		}
 	}
 }
@@ -270,7 +270,7 @@ func (o *graphWitness) solve() bool {
 		o.workers.Run(o.pieces, o.multiply)
 		for half := range o.solution {
 			s := &o.solution[half]
-			s.along = float32(s.square / sum(s.curvatures))
+			s.alpha = float32(s.square / sum(s.curvatures))
 		}
 		o.workers.Run(o.pieces, o.descend)
 		for half := range o.solution {
@@ -279,7 +279,7 @@ func (o *graphWitness) solve() bool {
 				continue
 			}
 			next := sum(s.squares)
-			s.onward, s.square = float32(next/s.square), next
+			s.beta, s.square = float32(next/s.square), next
 		}
 		o.workers.Run(o.pieces, o.turn)
 	}
