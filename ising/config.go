@@ -51,8 +51,12 @@ type GeneratorConfig struct {
 	// sign can, if it is large enough not to drown among the normal components.
 	Signs    int     `json:"signs"`
 	SignSize float64 `json:"sign_size"`
-	Hidden   []int   `json:"hidden"`
-	Slope    float64 `json:"slope"` // of LeakyReLU for negative values
+	// SignWeights is "even" for signs that are + with probability ½, or
+	// "learned" for probabilities that are parameters, where the sectors weigh
+	// differently.
+	SignWeights string  `json:"sign_weights"`
+	Hidden      []int   `json:"hidden"`
+	Slope       float64 `json:"slope"` // of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the last layer.
 	Gain float64 `json:"gain"`
 	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
@@ -126,6 +130,7 @@ var (
 	gradients  = []string{"surrogate", "difference", "score", "full"}
 	features   = []string{"walsh", "invariant"}
 	units      = []string{"absolute", "spread"}
+	signs      = []string{"even", "learned"}
 )
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -182,6 +187,12 @@ func (c *Config) Validate() error {
 	}
 	if err := conf.OneOf("generator.width_unit", g.WidthUnit, units); err != nil {
 		return err
+	}
+	if err := conf.OneOf("generator.sign_weights", g.SignWeights, signs); err != nil {
+		return err
+	}
+	if g.SignWeights == "learned" && g.Signs == 0 {
+		return fmt.Errorf("generator.sign_weights: there are no signs to weigh; set generator.signs, or sign_weights to even")
 	}
 	if g.Head == "bernoulli" && (g.Width != 1 || g.FinalWidth != 1 || g.WidthUnit != "absolute") {
 		return fmt.Errorf("generator.width: a bernoulli head has no width of its own; leave width and final_width at 1 and width_unit at absolute")

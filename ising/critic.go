@@ -62,7 +62,8 @@ func (o *criticObjective) discrepancy(uint32) float64 {
 		o.critic.Gradient(o.s.grad)
 	case "difference":
 		o.critic.Changes(o.s.grad, o.s.model.N, o.flip)
-	case "score":
+	}
+	if o.s.config.Loss.Gradient == "score" || o.s.config.Generator.SignWeights == "learned" {
 		o.critic.Scores(o.scores)
 	}
 	if !o.critic.Learn() {

@@ -78,9 +78,7 @@ func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p
 	z := a[0][lo*d : hi*d]
 	rng.Normals(z, d, &from.latent, first)
 	for ; g.config.Signs > 0 && len(z) > 0; z = z[d:] {
-		for i, x := range z[:g.config.Signs] {
-			z[i] = float32(math.Copysign(g.config.SignSize, float64(x)))
-		}
+		g.signs(z[:g.config.Signs], params)
 	}
 	g.net.Forward(a, p, params, lo, hi)
 	logits := a.Output()[lo*g.spins : hi*g.spins]

@@ -45,7 +45,7 @@ func paper() *Config {
 		Target:     TargetConfig{L: 3, Beta: 0.2, J: 1},
 		Transition: TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
-			Latent: 32, SignSize: 6, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
+			Latent: 32, SignSize: 6, SignWeights: "even", Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
 			Head: "sign", Width: 1, WidthUnit: "absolute", FinalWidth: 1, Symmetry: "none",
 		},
 		Loss: LossConfig{Objective: "mmd", Average: "sampled",

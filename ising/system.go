@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/engine/stat"
 )
 
 // system is engine.System for the Ising model: one batch and the buffers of
@@ -32,6 +33,7 @@ type system struct {
 	grad        []float32 // ∂L/∂h, [batch][spins]
 	heads       []*headScratch
 	scratch     []*nn.Scratch
+	values      []float32    // of the samples, for learned weights of signs
 	moments     [][2]float64 // Σh and Σh² of each block, where τ follows their spread
 
 	params []float32 // of the step under way
@@ -75,7 +77,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		}
 	}
 	n, net := c.Training.Batch, s.generator.net
-	s.lanes = nn.NewLanes(n, net.NumParams(), workers)
+	s.lanes = nn.NewLanes(n, s.generator.numParams(), workers)
 	s.packed = net.NewPacked(true)
 	s.activations = net.NewActivations(n)
 	s.spins, s.moves = make([]uint64, n*s.generator.words), make([]element, n)
@@ -85,6 +87,9 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	}
 	for range s.lanes.Blocks() {
 		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
+	}
+	if c.Generator.SignWeights == "learned" {
+		s.values = make([]float32, n)
 	}
 	if c.Generator.WidthUnit == "spread" {
 		s.moments = make([][2]float64, s.lanes.Blocks())
@@ -110,8 +115,8 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return s, err
 }
 
-func (s *system) NumParams() int              { return s.generator.net.NumParams() }
-func (s *system) TensorName(i int) string     { return s.generator.net.TensorName(i) }
+func (s *system) NumParams() int              { return s.generator.numParams() }
+func (s *system) TensorName(i int) string     { return s.generator.tensorName(i) }
 func (s *system) Initialize(params []float32) { s.generator.initialize(params, s.config.Training.Seed) }
 func (s *system) Acceptance() float64         { return s.objective.acceptance() }
 func (s *system) State() []engine.Section     { return s.objective.state() }
@@ -159,12 +164,18 @@ func (s *system) Discrepancy(step uint32) float64 { return s.objective.discrepan
 func (s *system) Backward(params, grad []float32) {
 	s.params = params
 	s.lanes.Backward(grad, s.headToNet)
+	if thresholds := s.generator.thresholds(grad); len(thresholds) > 0 {
+		s.objective.(valued).contributions(s.values)
+		stat.LeaveOneOut(s.values[:len(s.values)/2])
+		stat.LeaveOneOut(s.values[len(s.values)/2:])
+		s.generator.thresholdGradient(thresholds, s.generator.thresholds(params), s.activations[0], s.values)
+	}
 }
 
 func (s *system) backwardRows(lane, lo, hi int, grad []float32) {
 	n := s.model.N
 	s.objective.headGradient(lo, hi)
-	s.generator.net.Backward(grad, nil, s.grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
+	s.generator.net.Backward(grad[:s.generator.net.NumParams()], nil, s.grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
 }
 
 // straightThrough turns rows lo … hi−1 of grad, all of one block, from ∂L/∂s

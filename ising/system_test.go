@@ -250,6 +250,77 @@ func TestSignsReplaceNormals(t *testing.T) {
 	}
 }
 
+// TestThresholdGradient compares the gradient by the thresholds of two signs with
+// how the mean of a function of the spins changes with them.
+func TestThresholdGradient(t *testing.T) {
+	c := small(t, "quick")
+	c.Training.Batch = 1 << 16
+	c.Generator.Signs, c.Generator.SignWeights = 2, "learned"
+	trainer := newTrainer(t, c, 2)
+	s := trainer.System().(*system)
+	params := slices.Clone(trainer.Params())
+	thresholds := s.generator.thresholds(params)
+	require.Len(t, thresholds, 2)
+	require.Equal(t, "thresholds of signs", s.TensorName(len(params)-1))
+	size := float32(c.Generator.SignSize)
+	copy(thresholds, []float32{0.7 / size, -0.4 / size})
+	values := make([]float32, c.Training.Batch)
+	mean := func() (sum float64) {
+		s.Generate(params, 1)
+		for i, spins := range s.spins {
+			values[i] = float32(bits.OnesCount64(spins&0x1f)) - 2
+			sum += float64(values[i])
+		}
+		return sum / float64(len(values))
+	}
+	grad := make([]float32, 2)
+	m := mean()
+	for i := range values {
+		values[i] -= float32(m)
+	}
+	s.generator.thresholdGradient(grad, thresholds, s.activations[0], values)
+	var plus int
+	for i := range values {
+		if s.activations[0][i*c.Generator.Latent] > 0 {
+			plus++
+		}
+	}
+	require.InDelta(t, 0.758, float64(plus)/float64(len(values)), 0.01, "Φ(0.7)")
+	for j := range grad {
+		h := 0.1 / size
+		at := thresholds[j]
+		thresholds[j] = at + h
+		above := mean()
+		thresholds[j] = at - h
+		below := mean()
+		thresholds[j] = at
+		require.Greater(t, math.Abs(above-below), 0.02)
+		require.InEpsilon(t, (above-below)/float64(2*h), grad[j], 0.1)
+	}
+}
+
+// TestThresholdsLearn trains the weight of a sign on a target whose sectors
+// weigh differently, with every objective that gives samples a value.
+func TestThresholdsLearn(t *testing.T) {
+	for _, objective := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
+		c := roadConfig(t, objective, "sampled", "difference", "none")
+		c.Generator.Signs, c.Generator.SignWeights = 1, "learned"
+		require.NoError(t, c.Validate())
+		a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
+		for range 3 {
+			require.NoError(t, a.Step())
+			require.NoError(t, b.Step())
+		}
+		require.Equal(t, a.Params(), b.Params())
+		require.NotZero(t, a.System().(*system).generator.thresholds(a.Params())[0], objective)
+		require.Zero(t, testing.AllocsPerRun(5, func() {
+			if err := a.Step(); err != nil {
+				panic(err)
+			}
+		}), objective)
+	}
+}
+
 func TestEvaluateKnowsTheFloor(t *testing.T) {
 	trainer := newTrainer(t, small(t, "paper"), 2)
 	e, err := trainer.System().(engine.Evaluator).Evaluate(context.Background(), trainer.Params(), 200_000)

@@ -44,7 +44,7 @@ var (
 var walks = []combinations{
 	{
 		system: "ising",
-		small:  []string{"target.l=2", "generator.latent=2", "generator.signs=0", "generator.hidden=[3]", "transition.steps=2", "loss.witness.rank=8", "loss.witness.bandwidth=1"},
+		small:  []string{"target.l=2", "generator.latent=2", "generator.signs=1", "generator.hidden=[3]", "transition.steps=2", "loss.witness.rank=8", "loss.witness.bandwidth=1"},
 		product: []options{
 			{"loss.objective", []string{"mmd", "stationarity", "kfd", "discriminator"}},
 			{"loss.average", []string{"sampled", "exact"}},
@@ -59,6 +59,8 @@ var walks = []combinations{
 			{"transition.proposal", []string{"single", "mixture", "multi-spin"}},
 			{"generator.width_unit", []string{"absolute", "absolute", "spread"}},
 			{"target.h", []string{"0", "0", "0", "0", "0.1"}},
+			{"transition.anneal", []string{"0", "0.5"}},
+			{"generator.sign_weights", []string{"even", "learned"}},
 		},
 	},
 	{

@@ -94,7 +94,7 @@ func fourByFour(beta, variant string) Setting {
 	case "field":
 		s.Name += "-field"
 		s.Title += ", h = 0.1"
-		s.Assignments = append(s.Assignments, "target.h=0.1", "training.optimizer.learning_rate=2e-3")
+		s.Assignments = append(s.Assignments, "target.h=0.1", "generator.sign_weights=learned", "training.optimizer.learning_rate=2e-3")
 		target = "the same target"
 	}
 	s.Published = elsewhere(beta, target)
@@ -125,7 +125,7 @@ func onOrbits(beta string, field bool) Setting {
 		s.Name = "ising-l4-" + beta + "-field-lattice"
 		s.Title = "Ising model, L = 4, β = " + beta + ", h = 0.1, generator with the lattice's symmetry"
 		s.Published = elsewhere(beta, "the same target")
-		symmetry = []string{"generator.symmetry=lattice", "target.h=0.1"}
+		symmetry = []string{"generator.symmetry=lattice", "target.h=0.1", "generator.signs=1", "generator.sign_weights=learned"}
 	}
 	s.Assignments = slices.Concat([]string{"target.l=4", "target.beta=" + beta}, symmetry, []string{
 		"transition.steps=4", "transition.anneal=0", "training.steps=4000", "training.batch=2048", "training.schedule.warmup=0",
