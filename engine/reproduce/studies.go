@@ -101,9 +101,13 @@ var Studies = []Study{
 		Assignments: []string{"training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",
 			"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"},
 		Variants: []Variant{
-			{Label: "β = 0.2, mixture, m = 10, σ = 1.5, longer", Assignments: slices.Concat(longer, []string{"target.beta=0.2"})},
-			{Label: "β = 0.5, mixture, m = 10, σ = 1.5, longer", Assignments: slices.Concat(longer, []string{"target.beta=0.5"})},
-			{Label: "β = 0.5, the same with one sign in the noise", Assignments: slices.Concat(longer, []string{"target.beta=0.5", "generator.signs=1"})},
+			{Label: "β = 0.2, mixture, m = 10, σ = 1.5, longer", Assignments: []string{"target.beta=0.2", "transition.proposal=mixture",
+				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=9000", "training.schedule.milestones=[2000,5000,8000]"}},
+			{Label: "β = 0.5, mixture, m = 10, σ = 1.5", Assignments: []string{"target.beta=0.5", "transition.proposal=mixture",
+				"transition.steps=10", "loss.kernel.bandwidths=[1.5]"}},
+			{Label: "β = 0.5, the same for longer, with one sign in the noise", Assignments: []string{"target.beta=0.5", "transition.proposal=mixture",
+				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=18000", "training.schedule.milestones=[6000,12000,16000]",
+				"generator.signs=1"}},
 			{Label: "β = 0.5, several spins, m = 1, σ = 2", Assignments: []string{"target.beta=0.5"}},
 		},
 	},
@@ -123,10 +127,6 @@ var Studies = []Study{
 		},
 	},
 }
-
-// longer takes the paper's method three times as far, with larger moves.
-var longer = []string{"transition.proposal=mixture", "transition.steps=10", "loss.kernel.bandwidths=[1.5]",
-	"training.steps=18000", "training.schedule.milestones=[6000,12000,16000]"}
 
 // sampled averages over s′ by one draw.
 var sampled = []string{"loss.average=sampled", "loss.rao_blackwell=false", "loss.statistic=U"}
