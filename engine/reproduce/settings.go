@@ -90,7 +90,6 @@ func fourByFour(beta, variant string) Setting {
 		s.Assignments = append(s.Assignments, "generator.symmetry=z2")
 	case "none":
 		s.Name += "-none"
-		s.Assignments = append(s.Assignments, "training.optimizer.learning_rate=2e-3")
 	case "field":
 		s.Name += "-field"
 		s.Title += ", h = 0.1"
