@@ -9,9 +9,9 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
 

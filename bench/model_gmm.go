@@ -8,8 +8,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/gmm"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 type mixtureModel struct{ *gmm.Config }

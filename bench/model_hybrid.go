@@ -9,9 +9,9 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 type hybridModel struct{ *hybrid.Config }

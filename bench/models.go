@@ -6,10 +6,10 @@ import (
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Resource is something that the machine has a measurable rate of.

@@ -11,9 +11,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/revgen/revgen/engine/figure"
-	"github.com/revgen/revgen/engine/pool"
-	"github.com/revgen/revgen/engine/report"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/report"
 )
 
 // Illustrate returns the pictures of a trained generator: those of its system,

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/figure"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 func TestIllustrate(t *testing.T) {

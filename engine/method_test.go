@@ -9,8 +9,8 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // RunOptions says where a run keeps its files and when it stops early.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 	"github.com/stretchr/testify/require"
 )

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Stream is the sequence of independent samples that belongs to a trained

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/revgen/revgen/engine/figure"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A System is one target distribution with the generator that learns it: all

@@ -5,7 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // Mean returns ⟨x⟩.

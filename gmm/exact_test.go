@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestSampleHasTheTargetsMoments draws exact samples and compares means,

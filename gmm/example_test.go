@@ -6,8 +6,8 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/gmm"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A mixture of the user's own.

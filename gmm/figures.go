@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/internal/figure"
 )
 
 // Sizes of the figure.

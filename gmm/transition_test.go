@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 func exactBatch(target *Target, n int, seed uint64) []float32 {

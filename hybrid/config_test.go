@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 func TestPresetsAreValid(t *testing.T) {

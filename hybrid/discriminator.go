@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // discriminator is the learned one of package critic. A state is the vector

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // Nodes and weights of the four-point Gauss–Legendre rule on [−1, 1].

@@ -6,8 +6,8 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // The constants of the paper's target.

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/internal/figure"
 )
 
 // Sizes of the figure.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // Evaluate draws samples and compares them with the target's exact law, never

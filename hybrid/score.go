@@ -1,6 +1,6 @@
 package hybrid
 
-import "github.com/revgen/revgen/engine/stat"
+import "github.com/revgen/revgen/internal/stat"
 
 // An objective of states as they were drawn says what each contributes.
 type drawn interface {

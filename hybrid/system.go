@@ -6,8 +6,8 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // system is engine.System for the double wells: one batch and the buffers of

@@ -11,8 +11,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/npy"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // small returns a preset cut down to run in milliseconds.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // paperWells are the values of μ = 1, 9, 25, computed independently.

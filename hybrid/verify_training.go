@@ -8,8 +8,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/pool"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // checkBackward compares the gradient of one training step with central

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A chain is what long Metropolis runs say about a target without a field whose

@@ -8,7 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // TestChainAgainstEnumeration holds the observables, the law of the energy and

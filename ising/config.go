@@ -6,11 +6,11 @@ import (
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run of the Ising model.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/internal/figure"
 )
 
 // Figures shows the distributions of magnetisation and energy, and the

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/figure"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 func figuresOf(t *testing.T, l int) figure.Figure {

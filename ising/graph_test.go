@@ -9,7 +9,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 )

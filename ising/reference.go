@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A reference holds what a sample is compared with: exact values, or those of

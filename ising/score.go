@@ -2,7 +2,7 @@ package ising
 
 import (
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A valued objective says what each sample of the last discrepancy contributes:

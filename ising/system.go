@@ -9,8 +9,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/pool"
-	"github.com/revgen/revgen/engine/stat"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // system is engine.System for the Ising model: one batch and the buffers of

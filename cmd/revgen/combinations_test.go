@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // options are the values of one key.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/figure/draw"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // leaveFigures draws the pictures of a trained generator into its run

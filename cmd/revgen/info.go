@@ -15,7 +15,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // version says which source the program was built from.

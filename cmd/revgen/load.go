@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // A source is where a configuration comes from: a preset, or a file whose

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/reproduce"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // reproduction is what the flags of reproduce ask for.

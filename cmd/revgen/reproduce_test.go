@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine/reproduce"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // smallReproduction returns the arguments of a reproduction of 60 steps.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // Exit codes.

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
-	"github.com/revgen/revgen/engine/npy"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // sampling is what the flags of sample ask for.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine/npy"
+	"github.com/revgen/revgen/internal/npy"
 )
 
 // readArray returns the header and data of a file.

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/report"
+	"github.com/revgen/revgen/internal/report"
 )
 
 // writeEvaluation writes the table that ends a training run.

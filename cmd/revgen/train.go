@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // training is what the flags of train ask for.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/pool"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config describes a discriminator and how it learns.

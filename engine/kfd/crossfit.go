@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A crossFit turns the features' changes over a batch of moves into two

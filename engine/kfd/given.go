@@ -1,6 +1,6 @@
 package kfd
 
-import "github.com/revgen/revgen/engine/pool"
+import "github.com/revgen/revgen/internal/pool"
 
 // Given is the objective in features that the caller computes, with identity for
 // the ridge's matrix. It is bound to one batch size and reuses its buffers.

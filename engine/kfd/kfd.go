@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config holds the parameters of the witness.

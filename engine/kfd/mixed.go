@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Mixed is the objective for states (x, k) of a real coordinate and a mode: the

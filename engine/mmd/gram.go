@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Gram computes the reversibility loss of real-valued states and its gradient,

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // BenchmarkGram measures the loss and gradient of the Gaussian-mixture

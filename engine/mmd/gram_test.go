@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // forEachPath runs f once on every kernel path of this machine.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A HammingGradient says what Hamming returns as the gradient by a spin.

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // HammingStationarity is Stationarity on packed spins: the squared maximum mean

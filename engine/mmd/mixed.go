@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Mixed computes the reversibility loss of states (x, k) of a real coordinate

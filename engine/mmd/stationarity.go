@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Stationarity computes the squared maximum mean discrepancy between the laws

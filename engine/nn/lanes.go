@@ -2,7 +2,7 @@ package nn
 
 import (
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 const (

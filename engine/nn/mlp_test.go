@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/stretchr/testify/require"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 const chunkLen = 8192 // parameters that one piece of an update handles

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/internal/figure"
 )
 
 // finite returns the layers that have something to show, without the points at

@@ -4,7 +4,7 @@ import (
 	"image/color"
 	"math"
 
-	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/internal/figure"
 )
 
 // The colours tell apart for every kind of colour vision: those of Okabe and

@@ -13,9 +13,9 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/conf"
-	"github.com/revgen/revgen/engine/figure/draw"
-	"github.com/revgen/revgen/engine/pool"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Plan says what to run.

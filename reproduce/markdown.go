@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/revgen/revgen/engine/figure"
-	"github.com/revgen/revgen/engine/report"
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/report"
 )
 
 // Table returns an outcome's table: the paper's columns, and then how good an

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"github.com/revgen/revgen/engine/figure"
+	"github.com/revgen/revgen/internal/figure"
 )
 
 // normalizer places values on an axis. A logarithmic scale takes what is not
