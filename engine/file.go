@@ -31,7 +31,7 @@ type header struct {
 	Kind     string          `json:"kind"` // "model" or "checkpoint"
 	System   string          `json:"system"`
 	Step     int             `json:"step"`
-	Seconds  float64         `json:"seconds"`
+	Seconds  float64         `json:"seconds,omitempty"`       // of training, in a checkpoint
 	Metrics  int64           `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
 	Path     string          `json:"path"`                    // kernel path that computed it
 	Config   json.RawMessage `json:"config"`

@@ -224,6 +224,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	}
 	if r.dir != "" {
 		h := r.header("model")
+		h.Seconds, h.Metrics = 0, 0 // what the clock says is not of the model: same run, same bytes
 		if err := writeFile(modelFile(r.dir), h, []Section{{Name: "params", Float32: t.Params()}}); err != nil {
 			return nil, err
 		}

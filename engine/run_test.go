@@ -96,6 +96,20 @@ func testResumption(t *testing.T, config func() *ising.Config) {
 	require.ErrorContains(t, err, "no checkpoint")
 }
 
+// TestModelsOfARunAreTheSameBytes wants a model file to hold nothing but what
+// the configuration determines.
+func TestModelsOfARunAreTheSameBytes(t *testing.T) {
+	var models [2][]byte
+	for i := range models {
+		dir := t.TempDir()
+		_, err := train(t, context.Background(), config(t), 1+i, engine.RunOptions{Dir: dir})
+		require.NoError(t, err)
+		models[i], err = os.ReadFile(filepath.Join(dir, "model.rvg"))
+		require.NoError(t, err)
+	}
+	require.Equal(t, models[0], models[1])
+}
+
 func TestMaxTimeStops(t *testing.T) {
 	dir := t.TempDir()
 	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, MaxTime: 1})
