@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // enumerable is the largest number of spins for which an objective may hold a
@@ -67,7 +68,7 @@ func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
 	o.means = make([]float64, len(o.orbits.size))
 	o.measure = func(block, lo, hi int, _ []float32) {
 		o.product[block].measure(s.activations.Output()[lo*s.model.N : hi*s.model.N])
-		middle := min(max(lo, c.Training.Batch/2), hi)
+		middle := min(max(lo, stat.Middle(c.Training.Batch)), hi)
 		o.product[block].sum(0, 0, middle-lo)
 		o.product[block].sum(1, middle-lo, hi-lo)
 	}
@@ -110,18 +111,13 @@ func (o *enumeratedObjective) transition(step uint32) {
 }
 
 // half returns the half of the batch that row r belongs to.
-func (o *enumeratedObjective) half(r int) int {
-	if r < o.s.config.Training.Batch/2 {
-		return 0
-	}
-	return 1
-}
+func (o *enumeratedObjective) half(r int) int { return stat.Half(r, o.s.config.Training.Batch) }
 
 func (o *enumeratedObjective) discrepancy(uint32) float64 {
 	batch := o.s.config.Training.Batch
 	o.estimate()
 	for half, p := range o.p {
-		size := float32(batch/2 + half*(batch%2))
+		size := float32(stat.HalfSize(half, batch))
 		for i := range p {
 			p[i] /= size
 		}
@@ -176,7 +172,7 @@ func (o *enumeratedObjective) headGradient(lo, hi int) {
 	n, scale := s.model.N, 1/float32(s.config.Training.Batch)
 	if s.config.Loss.RaoBlackwell {
 		product := o.product[lo/nn.BlockRows()]
-		middle := min(max(lo, s.config.Training.Batch/2), hi)
+		middle := min(max(lo, stat.Middle(s.config.Training.Batch)), hi)
 		product.gradient(s.grad[lo*n:middle*n], &o.packed[0], 0, middle-lo, scale)
 		product.gradient(s.grad[middle*n:hi*n], &o.packed[1], middle-lo, hi-lo, scale)
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // Sides of lattices whose invariants are implemented.
@@ -412,7 +413,7 @@ func (o *invariantObjective) headGradient(lo, hi int) {
 	s, f := o.s, o.features
 	n, batch := f.n, s.config.Training.Batch
 	v := o.views[lo/nn.BlockRows()]
-	middle := min(max(lo, (batch+1)/2), hi)
+	middle := min(max(lo, stat.Middle(batch)), hi)
 	scale := 1 / float32(batch)
 	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
 		if rows[0] == rows[1] {

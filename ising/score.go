@@ -34,9 +34,7 @@ func newScoreObjective(s *system, of valued) *scoreObjective {
 func (o *scoreObjective) discrepancy(step uint32) float64 {
 	loss := o.valued.discrepancy(step)
 	o.contributions(o.values)
-	middle := len(o.values) / 2
-	stat.LeaveOneOut(o.values[:middle])
-	stat.LeaveOneOut(o.values[middle:])
+	stat.LeaveOneOut(o.values)
 	return loss
 }
 
@@ -66,10 +64,7 @@ func (o *enumeratedObjective) contributions(values []float32) {
 func (o *walshObjective) contributions(values []float32) {
 	r, n := len(o.masks), len(values)
 	for i := range values {
-		c := o.c[0]
-		if i >= n/2 {
-			c = o.c[1]
-		}
+		c := o.c[stat.Half(i, n)]
 		var sum float32
 		for a, chi := range o.chi[i*r:][:r] {
 			sum += c[a] * chi
@@ -83,12 +78,8 @@ func (o *invariantObjective) contributions(values []float32) {
 	for i := range values {
 		f.look(v, o.s.spins[i*words:][:words])
 		f.evaluate(phi, v)
-		half := 0
-		if 2*i >= len(values) {
-			half = 1
-		}
 		var sum float32
-		for k, c := range o.fit.Coefficients(half) {
+		for k, c := range o.fit.Coefficients(stat.Half(i, len(values))) {
 			sum += c * phi[k]
 		}
 		values[i] = sum

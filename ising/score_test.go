@@ -156,6 +156,48 @@ func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
 	}
 }
 
+// TestBaselinesAreOfTheWitnesssHalf: of an odd batch the first half has one
+// sample more, for the witness, the baseline and the values alike.
+func TestBaselinesAreOfTheWitnesssHalf(t *testing.T) {
+	for name, c := range map[string]*Config{
+		"walsh": roadConfig(t, "kfd", "sampled", "score", "z2"), "exact": roadConfig(t, "kfd", "exact", "score", "none"),
+		"invariant": invariantScore(t, "score"),
+	} {
+		c.Training.Batch = 601
+		trainer := newTrainer(t, c, 1)
+		s := trainer.System().(*system)
+		s.Generate(trainer.Params(), 1)
+		s.Transition(1)
+		s.Discrepancy(1)
+		o := s.objective.(*scoreObjective)
+		f := make([]float32, 601)
+		o.contributions(f)
+		for half, rows := range [2][2]int{{0, 301}, {301, 601}} {
+			var sum float64
+			for _, v := range f[rows[0]:rows[1]] {
+				sum += float64(v)
+			}
+			n := float64(rows[1] - rows[0])
+			for i := rows[0]; i < rows[1]; i++ {
+				v := float64(f[i])
+				require.InDelta(t, v-(sum-v)/(n-1), o.values[i], 1e-5, "%s, half %d, sample %d", name, half, i)
+				switch w := o.valued.(type) {
+				case *invariantObjective:
+					v := w.features.newView()
+					phi := make([]float32, w.features.count)
+					w.features.look(v, s.spins[i:i+1])
+					w.features.evaluate(phi, v)
+					require.InDelta(t, dot(w.fit.Coefficients(half), phi), f[i], 1e-5)
+				case *walshObjective:
+					require.InDelta(t, dot(w.c[half], w.chi[i*len(w.masks):][:len(w.masks)]), f[i], 1e-5)
+				case *enumeratedObjective:
+					require.Equal(t, w.g[half][s.spins[i]], f[i])
+				}
+			}
+		}
+	}
+}
+
 // invariantScore is the witness in invariants of a lattice of 5×5 spins.
 func invariantScore(t *testing.T, gradient string) *Config {
 	c := roadConfig(t, "kfd", "sampled", gradient, "z2+lattice")

@@ -166,8 +166,7 @@ func (s *system) Backward(params, grad []float32) {
 	s.lanes.Backward(grad, s.headToNet)
 	if thresholds := s.generator.thresholds(grad); len(thresholds) > 0 {
 		s.objective.(valued).contributions(s.values)
-		stat.LeaveOneOut(s.values[:len(s.values)/2])
-		stat.LeaveOneOut(s.values[len(s.values)/2:])
+		stat.LeaveOneOut(s.values)
 		s.generator.thresholdGradient(thresholds, s.generator.thresholds(params), s.activations[0], s.values)
 	}
 }

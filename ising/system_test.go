@@ -555,6 +555,7 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 	for _, symmetry := range symmetries {
 		c := kfdConfig(t, "sign", symmetry, false)
 		c.Target.L, c.Loss.Average, c.Loss.Witness.Rank = 4, "sampled", 150
+		c.Training.Batch = 601
 		trainer := newTrainer(t, c, 2)
 		s := trainer.System().(*system)
 		o := s.objective.(*walshObjective)
@@ -575,7 +576,7 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 		n := c.Training.Batch
 		for i, spins := range s.spins {
 			half := 2 * i / n
-			want += (witness(half, spins) - witness(half, o.next[i])) / float64(n)
+			want += (witness(half, spins) - witness(half, o.next[i])) / []float64{602, 600}[half]
 			for d := range 16 {
 				to := destination(4, d, s.moves[i])
 				change := witness(half, spins^1<<to) - witness(half, spins)

@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // walshObjective is the least-squares witness in Walsh functions
@@ -174,16 +175,17 @@ func (o *walshObjective) discrepancy(uint32) float64 {
 	if !o.witness.Update() {
 		return math.NaN()
 	}
-	for half := range 2 {
-		clear(o.mean[half])
-		lo, hi := half*n/2, (half+1)*n/2
-		for i := lo; i < hi; i++ {
-			for a, d := range o.delta[i*r:][:r] {
-				o.mean[half][a] += float64(d)
-			}
+	clear(o.mean[0])
+	clear(o.mean[1])
+	for i := range n {
+		mean := o.mean[stat.Half(i, n)]
+		for a, d := range o.delta[i*r:][:r] {
+			mean[a] += float64(d)
 		}
+	}
+	for half := range 2 {
 		for a := range o.mean[half] {
-			o.mean[half][a] /= float64(hi - lo)
+			o.mean[half][a] /= float64(stat.HalfSize(half, n))
 		}
 		o.witness.Solve(o.c[o.witness.Driven(half)], o.mean[half])
 	}
@@ -206,7 +208,7 @@ func (o *walshObjective) discrepancy(uint32) float64 {
 func (o *walshObjective) headGradient(lo, hi int) {
 	s, r, n := o.s, len(o.masks), o.s.model.N
 	batch := s.config.Training.Batch
-	middle := min(max(lo, batch/2), hi)
+	middle := min(max(lo, stat.Middle(batch)), hi)
 	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
 		if rows[0] < rows[1] {
 			asm.DenseForward(s.grad[rows[0]*n:rows[1]*n], o.chi[rows[0]*r:rows[1]*r], o.packed[half], o.zero[:n], rows[1]-rows[0], r, n, 1)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A crossFit turns the features' changes over a batch of moves into two
@@ -61,12 +62,7 @@ func newCrossFit(n, r int, c Config, workers *pool.Pool) *crossFit {
 func pieces(n int) int { return (n + rowsPerPiece - 1) / rowsPerPiece }
 
 // half returns which half of the batch sample i is in.
-func (f *crossFit) half(i int) int {
-	if 2*i < f.n {
-		return 0
-	}
-	return 1
-}
+func (f *crossFit) half(i int) int { return stat.Half(i, f.n) }
 
 func (f *crossFit) bounds(piece int) (lo, hi int) {
 	return piece * rowsPerPiece, min((piece+1)*rowsPerPiece, f.n)
@@ -143,7 +139,7 @@ func (f *crossFit) addColumns(piece int) {
 				sums[first+k] += float64(v)
 			}
 		}
-		count := float64((f.n + 1 - half) / 2)
+		count := float64(stat.HalfSize(half, f.n))
 		for k := first; k < last; k++ {
 			sums[k] /= count
 		}

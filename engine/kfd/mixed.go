@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // Mixed is the objective for states (x, k) of a real coordinate and a mode: the
@@ -158,7 +159,7 @@ func (m *Mixed) Evaluate(value, slope, x, scratch []float32, lo, hi, points int)
 	for lo < hi {
 		half, end := m.half(lo), hi
 		if half == 0 {
-			end = min(hi, (m.n+1)/2)
+			end = min(hi, stat.Middle(m.n))
 		}
 		rows := (end - lo) * points
 		phi := scratch[:rows*m.q]
