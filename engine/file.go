@@ -44,7 +44,7 @@ type sectionHeader struct {
 	Len  int    `json:"len"`
 }
 
-func (s *Section) header() sectionHeader {
+func describe(s Section) sectionHeader {
 	if s.Float64 != nil {
 		return sectionHeader{s.Name, "float64", len(s.Float64)}
 	}
@@ -63,7 +63,7 @@ func (s sectionHeader) bytes() (int, error) {
 func writeFile(path string, h header, sections []Section) error {
 	h.Schema = SchemaVersion
 	for i := range sections {
-		h.Sections = append(h.Sections, sections[i].header())
+		h.Sections = append(h.Sections, describe(sections[i]))
 	}
 	head, err := json.Marshal(h)
 	if err != nil {
@@ -172,7 +172,7 @@ func fill(path string, h *header, data [][]byte, want []Section) error {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
 	for i := range want {
-		if got, need := h.Sections[i], want[i].header(); got != need {
+		if got, need := h.Sections[i], describe(want[i]); got != need {
 			return &FileError{path, fmt.Sprintf("section %d is %s (%d × %s) where the configuration needs %s (%d × %s)",
 				i, got.Name, got.Len, got.Type, need.Name, need.Len, need.Type)}
 		}

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
-	"github.com/stretchr/testify/require"
 )
 
 func config(t *testing.T) *ising.Config {

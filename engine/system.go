@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // A System is one target distribution with the generator that learns it: all
@@ -41,13 +42,8 @@ type Stateful interface {
 	State() []Section
 }
 
-// A Section is a named array of a model or checkpoint file. Exactly one of the
-// slices is set; reading a file fills the slice in place.
-type Section struct {
-	Name    string
-	Float32 []float32
-	Float64 []float64
-}
+// A Section is a named array of a model or checkpoint file.
+type Section = state.Section
 
 // An Evaluator measures a trained generator against its exact reference.
 type Evaluator interface {

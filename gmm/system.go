@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // system is engine.System for Gaussian mixtures: one batch and the buffers of
@@ -139,21 +140,8 @@ func (f *fullGradient) LossGradient(s, t, grad []float32) float64 {
 	return loss
 }
 
-// State returns what a loss carries from step to step.
-func (s *system) State() []engine.Section {
-	switch loss := s.loss.(type) {
-	case *kfd.Random:
-		w := loss.Witness
-		return []engine.Section{
-			{Name: "kfd.second", Float32: w.Second},
-			{Name: "kfd.factor", Float32: w.Factor},
-			{Name: "kfd.taken", Float64: w.Taken},
-		}
-	case *critic.Critic:
-		return engine.CriticState(loss)
-	}
-	return nil
-}
+// State returns what the loss carries from step to step.
+func (s *system) State() []engine.Section { return state.Of(s.loss) }
 
 func (s *system) NumParams() int          { return s.nets.params }
 func (s *system) TensorName(i int) string { return s.nets.tensorName(i) }

@@ -3,6 +3,7 @@ package hybrid
 import (
 	"math"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -46,6 +47,9 @@ func newDiscriminator(g *generator, n int, config critic.Config, sampled bool, s
 	}
 	return o, nil
 }
+
+// State lists what a checkpoint must hold of the discriminator.
+func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
 // embed sets v to (x, e_k).
 func (o *discriminator) embed(v []float32, x float32, k uint8) {

@@ -3,6 +3,7 @@ package hybrid
 import (
 	"fmt"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
@@ -139,6 +140,9 @@ type leastSquares struct {
 	scratch   []candidates // of each lane
 	all       candidates   // the states of the batch as they were drawn
 }
+
+// State lists what a checkpoint must hold of the witness.
+func (o *leastSquares) State() []engine.Section { return o.fit.State() }
 
 // candidates are the states that a block of rows could have drawn: coordinates,
 // [rows][coordinates], and the witness there in every mode.

@@ -1,6 +1,10 @@
 package hybrid
 
-import "github.com/revgen/revgen/internal/stat"
+import (
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/internal/state"
+)
 
 // An objective of states as they were drawn says what each contributes.
 type drawn interface {
@@ -24,6 +28,9 @@ type score struct {
 func newScore(of drawn, g *generator, n int) *score {
 	return &score{of, g, make([]float32, n), make([]float32, n)}
 }
+
+// State lists what the objective carries from step to step.
+func (o *score) State() []engine.Section { return state.Of(o.drawn) }
 
 func (o *score) measure(b *batch, x []float32, k []uint8) float64 {
 	loss := o.drawn.measure(b, x, k)

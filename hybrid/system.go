@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // system is engine.System for the double wells: one batch and the buffers of
@@ -84,25 +85,8 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return s, nil
 }
 
-// State returns what an objective carries from step to step.
-func (s *system) State() []engine.Section {
-	o := s.objective
-	if by, ok := o.(*score); ok {
-		o = by.drawn
-	}
-	switch o := o.(type) {
-	case *leastSquares:
-		w := o.fit.Witness
-		return []engine.Section{
-			{Name: "kfd.second", Float32: w.Second},
-			{Name: "kfd.factor", Float32: w.Factor},
-			{Name: "kfd.taken", Float64: w.Taken},
-		}
-	case *discriminator:
-		return engine.CriticState(o.critic)
-	}
-	return nil
-}
+// State returns what the objective carries from step to step.
+func (s *system) State() []engine.Section { return state.Of(s.objective) }
 
 func (s *system) NumParams() int              { return s.generator.net.NumParams() }
 func (s *system) TensorName(i int) string     { return s.generator.net.TensorName(i) }

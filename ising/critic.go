@@ -52,7 +52,7 @@ func unpackSpins(dst []float32, spins []uint64, n, lo, hi int) {
 func (o *criticObjective) acceptance() float64    { return o.accepted.Total().Rate() }
 func (o *criticObjective) transition(step uint32) { o.run(step) }
 
-func (o *criticObjective) state() []engine.Section { return engine.CriticState(o.critic) }
+func (o *criticObjective) state() []engine.Section { return o.critic.State() }
 
 func (o *criticObjective) discrepancy(uint32) float64 {
 	o.s.lanes.Forward(o.unpack)

@@ -333,7 +333,7 @@ func (t *tabulated) fillRow(s int) {
 	row[s] += sum
 }
 
-func (t *tabulated) state() []engine.Section { return witnessState(t.witness) }
+func (t *tabulated) state() []engine.Section { return t.witness.State() }
 func (t *tabulated) leaving() []float32      { return t.leave }
 
 func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {

@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/mat"
 )
 
 // randomLaws returns estimates of a law over n configurations by two halves of

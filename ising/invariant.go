@@ -383,7 +383,7 @@ func newInvariantObjective(s *system) *invariantObjective {
 	return o
 }
 
-func (o *invariantObjective) state() []engine.Section { return witnessState(o.fit.Witness) }
+func (o *invariantObjective) state() []engine.Section { return o.fit.State() }
 func (o *invariantObjective) acceptance() float64     { return o.accepted.Total().Rate() }
 func (o *invariantObjective) transition(step uint32)  { o.run(step) }
 

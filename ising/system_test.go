@@ -9,10 +9,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/stretchr/testify/require"
 )
 
 // small returns a preset cut down to run in milliseconds.

@@ -161,7 +161,7 @@ func parities(chi []float32, masks []uint64, spins uint64) {
 	}
 }
 
-func (o *walshObjective) state() []engine.Section { return witnessState(o.witness) }
+func (o *walshObjective) state() []engine.Section { return o.witness.State() }
 func (o *walshObjective) acceptance() float64     { return o.accepted.Total().Rate() }
 func (o *walshObjective) transition(step uint32)  { o.run(step) }
 
@@ -221,14 +221,6 @@ func (o *walshObjective) headGradient(lo, hi int) {
 		}
 	}
 	s.straightThrough(lo, hi)
-}
-
-func witnessState(w *kfd.Witness) []engine.Section {
-	return []engine.Section{
-		{Name: "kfd.second", Float32: w.Second},
-		{Name: "kfd.factor", Float32: w.Factor},
-		{Name: "kfd.taken", Float64: w.Taken},
-	}
 }
 
 // pairMoves draws one s′ for each s.

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // Config describes a discriminator and how it learns.
@@ -68,7 +69,7 @@ type Critic struct {
 	lanes   *nn.Lanes
 	workers *pool.Pool
 
-	Params    []float32 // φ; with Moments and Taken what a checkpoint must hold
+	Params    []float32 // φ
 	Taken     []float64 // number of steps, as one float64
 	optimizer *optim.Optimizer
 	grad      []float32
@@ -128,8 +129,15 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	return c, nil
 }
 
-// Moments returns AdamW's, for a checkpoint.
-func (c *Critic) Moments() (m, v []float32) { return c.optimizer.M, c.optimizer.V }
+// State lists what a checkpoint must hold of the discriminator.
+func (c *Critic) State() []state.Section {
+	return []state.Section{
+		{Name: "critic.params", Float32: c.Params},
+		{Name: "critic.m", Float32: c.optimizer.M},
+		{Name: "critic.v", Float32: c.optimizer.V},
+		{Name: "critic.taken", Float64: c.Taken},
+	}
+}
 
 // Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which
 // must stay as they are until Learn has returned.

@@ -6,6 +6,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // A crossFit turns the features' changes over a batch of moves into two
@@ -78,6 +79,9 @@ func (f *crossFit) sumPiece(piece int) {
 		asm.Accumulate(partial[f.half(i)], f.change[i*f.r:][:f.r])
 	}
 }
+
+// State lists what a checkpoint must hold of the witness.
+func (f *crossFit) State() []state.Section { return f.Witness.State() }
 
 // solve finds both witnesses, given the changes and every piece's sums, and
 // returns the loss: the mean change of the witness, ½ E[g(s) − g(s′)], of each

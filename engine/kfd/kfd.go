@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // Config holds the parameters of the witness.
@@ -73,6 +74,15 @@ type Witness struct {
 	batch   []float32 // E[δδᵀ] of the present batch
 	average float32
 	merge   func(int)
+}
+
+// State lists what a checkpoint must hold of the witness.
+func (w *Witness) State() []state.Section {
+	return []state.Section{
+		{Name: "kfd.second", Float32: w.Second},
+		{Name: "kfd.factor", Float32: w.Factor},
+		{Name: "kfd.taken", Float64: w.Taken},
+	}
 }
 
 // New returns a witness in r features. penalty is the matrix R of the ridge,

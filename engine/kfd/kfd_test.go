@@ -4,8 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // TestSolveInverts compares the solution of random systems of all sizes around

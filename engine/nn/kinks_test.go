@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
 )
 
 // Units without a kink, several at one place, and kinks far away: the pieces

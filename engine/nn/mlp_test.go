@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/stretchr/testify/require"
 )
 
 func widen(x []float32) []float64 {

@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // TestStepFollowsPyTorch compares forty updates with torch.optim.AdamW's

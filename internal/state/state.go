@@ -1,0 +1,19 @@
+// Package state names what is carried from one training step to the next, so
+// that whoever carries it says so itself and checkpoints need know no owner.
+package state
+
+// A Section is a named array of a model or checkpoint file. Exactly one of the
+// slices is set; reading a file fills the slice in place.
+type Section struct {
+	Name    string
+	Float32 []float32
+	Float64 []float64
+}
+
+// Of returns the sections of x, which has a method State if it carries any.
+func Of(x any) []Section {
+	if s, ok := x.(interface{ State() []Section }); ok {
+		return s.State()
+	}
+	return nil
+}
