@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
 )
 
 // SchemaVersion is the version of configuration, model and checkpoint files.
@@ -29,7 +30,7 @@ type Training struct {
 	Seed            uint64         `json:"seed"`
 	Steps           int            `json:"steps"` // total, not additional, iterations N_I
 	Batch           int            `json:"batch"` // N
-	Methods                        // how θ is trained
+	search.Methods                 // how θ is trained
 	Optimizer       optim.AdamW    `json:"optimizer"`
 	Schedule        optim.Schedule `json:"schedule"`
 	ClipNorm        float64        `json:"clip_norm"`        // largest gradient norm; 0 means no clipping
@@ -71,7 +72,7 @@ func (c *Common) Validate() error {
 	if err := t.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("training.optimizer.%w", err)
 	}
-	if err := t.Methods.validate(t.ClipNorm); err != nil {
+	if err := t.Methods.Validate(t.ClipNorm); err != nil {
 		return fmt.Errorf("training.%w", err)
 	}
 	if err := t.Schedule.Validate(); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -243,7 +244,7 @@ type toy struct {
 func newToy() *toy {
 	c := &toy{acceptance: 0.5}
 	c.Schema, c.System = engine.SchemaVersion, "toy"
-	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: engine.ByGradient(), LogEvery: 1, CheckpointEvery: 3,
+	c.Training = engine.Training{Steps: 60, Batch: 2, Methods: search.ByGradient(), LogEvery: 1, CheckpointEvery: 3,
 		Optimizer: optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8},
 		Schedule:  optim.Schedule{Kind: "constant"}}
 	c.Evaluation.Samples = 1

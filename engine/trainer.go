@@ -4,19 +4,23 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // A Trainer carries a run from one step to the next.
 type Trainer struct {
-	system   System
-	training Training
-	method   method
-	workers  *pool.Pool
+	system    System
+	training  Training
+	optimizer *optim.Optimizer
+	search    search.Search // nil for the paper's method, the gradient
+	workers   *pool.Pool
 
 	step       int
 	params     []float32 // θ
-	grad       []float32 // ∂L/∂θ or its estimate, nil if the method has none
+	grad       []float32 // ∂L/∂θ or its estimate
 	loss, norm float64
 }
 
@@ -30,44 +34,74 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{system: system, training: cfg.Shared().Training, workers: workers}
-	t.params = make([]float32, system.NumParams())
+	c, n := cfg.Shared().Training, system.NumParams()
+	t := &Trainer{system: system, training: c, workers: workers, params: make([]float32, n)}
 	system.Initialize(t.params)
-	t.method, err = newMethod(t)
-	return t, err
+	if c.Method != "consensus" {
+		t.grad = make([]float32, n)
+		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
+	}
+	if carried := state.Of(system); c.Method != "gradient" && len(carried) > 0 {
+		return nil, &MethodError{c.Method, carried[0].Name}
+	}
+	t.search = search.New(c.Methods, search.Problem{
+		Params: t.params, Grad: t.grad, Loss: t.discrepancy,
+		Optimizer: t.optimizer, EMA: c.EMA, Seed: c.Seed, Workers: workers,
+	})
+	return t, nil
+}
+
+// A MethodError reports a system that cannot be trained by the chosen method.
+type MethodError struct{ Method, State string }
+
+func (e *MethodError) Error() string {
+	return fmt.Sprintf("training.method: %s compares the losses of several generators at one step, but this loss changes with each that it sees (by its %s); choose a loss.objective without memory, or the gradient", e.Method, e.State)
 }
 
 // Step is one iteration of Algorithm 1. It allocates nothing. After an error
 // the trainer must not be used further.
 func (t *Trainer) Step() error {
 	t.step++
+	if t.search != nil {
+		return t.seek()
+	}
+	step := uint32(t.step)
+	t.system.Generate(t.params, step)   // s = G_θ(z)
+	t.system.Transition(step)           // s′ ~ p^m(s, ·), from here on a constant
+	t.loss = t.system.Discrepancy(step) // L = MMD²((s, s′), (s′, s)), and ∂L/∂s
+	t.system.Backward(t.params, t.grad) // ∂L/∂θ
+	return t.descend()
+}
 
-	// Where to go: L of generation and transition, and by the paper's method
-	// its gradient.
-	t.loss, t.norm = t.method.look(t.step)
+// descend takes θ along −∂L/∂θ by AdamW.
+func (t *Trainer) descend() error {
+	t.norm = t.optimizer.Norm(t.grad)
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
-
-	// By the paper's method, AdamW.
-	if !t.method.move(t.step, t.rate()) {
+	if !t.optimizer.Step(t.params, t.grad, t.norm, t.step, t.rate()) {
 		return t.nonFinite("parameter", t.params)
 	}
 	return nil
 }
 
-// discrepancy returns L of the generator with the given parameters. At one step
-// all generators get the same random numbers.
+// seek is a step by losses alone.
+func (t *Trainer) seek() error {
+	t.loss, t.norm = t.search.Look(t.step)
+	if err := t.checkFinite(); err != nil {
+		return err
+	}
+	if !t.search.Move(t.step, t.rate()) {
+		return t.nonFinite("parameter", t.params)
+	}
+	return nil
+}
+
+// discrepancy returns L of the generator with the given parameters.
 func (t *Trainer) discrepancy(params []float32, step int) float64 {
 	n := uint32(step)
-
-	// 1. Generation: s = G_θ(z).
 	t.system.Generate(params, n)
-
-	// 2. Transition: s′ ~ p^m(s, ·), from here on a constant.
 	t.system.Transition(n)
-
-	// 3. Optimisation: L = MMD²((s, s′), (s′, s)).
 	return t.system.Discrepancy(n)
 }
 
@@ -76,10 +110,17 @@ func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.train
 // Params returns the parameters to sample with: the weight average if there is
 // one, and otherwise the current parameters. The slice is the trainer's own.
 func (t *Trainer) Params() []float32 {
-	if average := t.method.average(); average != nil && t.step > 0 {
+	if average := t.average(); average != nil && t.step > 0 {
 		return average
 	}
 	return t.params
+}
+
+func (t *Trainer) average() []float32 {
+	if t.search != nil {
+		return t.search.Average()
+	}
+	return t.optimizer.EMA
 }
 
 // System returns the system that the trainer trains.
@@ -97,7 +138,7 @@ func (t *Trainer) Record() Record {
 		Loss:         t.loss,
 		Acceptance:   t.system.Acceptance(),
 		GradientNorm: t.norm,
-		LearningRate: t.method.stepLength() * t.rate(),
+		LearningRate: t.training.StepLength(t.training.Optimizer.LearningRate) * t.rate(),
 	}
 }
 
@@ -161,9 +202,11 @@ func (t *Trainer) nonFinite(what string, v []float32) error {
 // sections lists everything that a checkpoint must hold for the next step to
 // come out the same.
 func (t *Trainer) sections() []Section {
-	all := append([]Section{{Name: "params", Float32: t.params}}, t.method.state()...)
-	if s, ok := t.system.(Stateful); ok {
-		all = append(all, s.State()...)
+	all := []Section{{Name: "params", Float32: t.params}}
+	if t.search != nil {
+		all = append(all, t.search.State()...)
+	} else {
+		all = append(all, t.optimizer.State()...)
 	}
-	return all
+	return append(all, state.Of(t.system)...)
 }

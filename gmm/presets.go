@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
 )
 
 // Presets names the ready-made configurations, the default first.
@@ -46,7 +47,7 @@ func paper() *Config {
 		Common: engine.Common{
 			Schema: engine.SchemaVersion, System: "gmm", Preset: "paper",
 			Training: engine.Training{
-				Seed: 1, Steps: 120_000, Batch: 2048, Methods: engine.ByGradient(),
+				Seed: 1, Steps: 120_000, Batch: 2048, Methods: search.ByGradient(),
 				Optimizer:       optim.AdamW{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
 				Schedule:        optim.Schedule{Kind: "step", Milestones: []int{20_000, 50_000, 100_000}, Factor: 0.71},
 				CheckpointEvery: 5000, LogEvery: 500,

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
 )
 
 // Presets names the ready-made configurations, the default first.
@@ -35,7 +36,7 @@ func paper() *Config {
 		Common: engine.Common{
 			Schema: engine.SchemaVersion, System: "ising", Preset: "paper",
 			Training: engine.Training{
-				Seed: 1, Steps: 6000, Batch: 2048, Methods: engine.ByGradient(),
+				Seed: 1, Steps: 6000, Batch: 2048, Methods: search.ByGradient(),
 				Optimizer:       optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
 				Schedule:        optim.Schedule{Kind: "step", Milestones: []int{3000, 4800, 5500}, Factor: 0.2},
 				CheckpointEvery: 1000, LogEvery: 50,

@@ -5,12 +5,13 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 const chunkLen = 8192 // parameters that one piece of an update handles
 
 // An Optimizer holds the state that AdamW carries from step to step. Its
-// slices are what a checkpoint saves; EMA is nil without weight averaging.
+// slices are what State lists; EMA is nil without weight averaging.
 type Optimizer struct {
 	M, V, EMA []float32
 
@@ -53,6 +54,15 @@ func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *O
 		o.finite[c] = asm.AllFinite(o.params[lo:hi])
 	}
 	return o
+}
+
+// State lists what a checkpoint must hold of the optimiser.
+func (o *Optimizer) State() []state.Section {
+	all := []state.Section{{Name: "adam.m", Float32: o.M}, {Name: "adam.v", Float32: o.V}}
+	if o.EMA != nil {
+		all = append(all, state.Section{Name: "ema", Float32: o.EMA})
+	}
+	return all
 }
 
 func (o *Optimizer) bounds(c int) (lo, hi int) {

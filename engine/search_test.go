@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -65,7 +66,7 @@ func TestEvolutionEstimatesTheGradient(t *testing.T) {
 	const size = 5000 // three chunks, the last cut
 	b := newBowl(size, "evolution")
 	b.Training.Optimizer.LearningRate = 1e-3
-	b.Training.Evolution = engine.Evolution{Pairs: 6, Sigma: 0.05, Fitness: "plain"}
+	b.Training.Evolution = search.Evolution{Pairs: 6, Sigma: 0.05, Fitness: "plain"}
 	workers := pool.New(2)
 	defer workers.Close()
 	trainer, err := engine.NewTrainer(b, workers)
@@ -106,7 +107,7 @@ func TestMethodsDescend(t *testing.T) {
 			b := newBowl(8, method)
 			b.Training.Steps, b.Training.Optimizer.LearningRate = 300, 0.03
 			b.Training.Evolution.Fitness = fitness
-			b.Training.Consensus = engine.Consensus{Particles: 64, Spread: 1, Sharpness: 20, Noise: 0.5, TimeStep: 0.02}
+			b.Training.Consensus = search.Consensus{Particles: 64, Spread: 1, Sharpness: 20, Noise: 0.5, TimeStep: 0.02}
 			workers := pool.New(1)
 			trainer, err := engine.NewTrainer(b, workers)
 			require.NoError(t, err)

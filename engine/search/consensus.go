@@ -1,4 +1,4 @@
-package engine
+package search
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // Consensus describes consensus-based optimisation (Pinnau et al. 2017) with the
@@ -46,7 +47,7 @@ func (c *Consensus) validate() error {
 // consensus moves particles instead of θ, which is their consensus point. The
 // particles of a step share its random numbers.
 type consensus struct {
-	t         *Trainer
+	Problem
 	config    Consensus
 	particles []float32 // [Particles][params]
 	ema       []float32
@@ -57,19 +58,19 @@ type consensus struct {
 	draws     [][]float32
 
 	stream      asm.Counter
-	decay       float32 // of the average
+	decay       float32 // of the average at this step
 	keep, noise float32 // of a particle's distance from v
 	agree, step func(chunk int)
 }
 
-func newConsensus(t *Trainer) *consensus {
-	n, config := len(t.params), t.training.Consensus
+func newConsensus(p Problem, config Consensus) *consensus {
+	n := len(p.Params)
 	c := &consensus{
-		t: t, config: config, particles: make([]float32, config.Particles*n),
+		Problem: p, config: config, particles: make([]float32, config.Particles*n),
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
 		spread: make([]float64, chunks(n)), finite: make([]bool, chunks(n)),
 	}
-	if t.training.EMA > 0 {
+	if p.EMA > 0 {
 		c.ema = make([]float32, n)
 	}
 	for range chunks(n) {
@@ -77,9 +78,9 @@ func newConsensus(t *Trainer) *consensus {
 	}
 	c.agree, c.step = c.agreeChunk, c.stepChunk
 	for p := range config.Particles {
-		copy(c.particles[p*n:], t.params)
+		copy(c.particles[p*n:], c.Params)
 	}
-	c.stream = rng.Stream(t.training.Seed, rng.Perturbation, 0)
+	c.stream = rng.Stream(c.Seed, rng.Perturbation, 0)
 	for chunk := range chunks(n) {
 		for p := range config.Particles {
 			for i, epsilon := range c.draw(chunk, p) {
@@ -92,20 +93,20 @@ func newConsensus(t *Trainer) *consensus {
 
 // draw returns a chunk of the normal numbers of a particle.
 func (c *consensus) draw(chunk, p int) []float32 {
-	n := len(c.t.params)
+	n := len(c.Params)
 	asm.Normals(c.draws[chunk], &c.stream, uint64(p*chunks(n)+chunk)*chunkLen/4)
 	return c.draws[chunk][:min(chunkLen, n-chunk*chunkLen)]
 }
 
-// look moves θ to the consensus point. It returns the particles' loss under
+// Look moves θ to the consensus point. It returns the particles' loss under
 // their weights, and the root mean square of their distance from θ.
-func (c *consensus) look(step int) (loss, norm float64) {
-	n := len(c.t.params)
+func (c *consensus) Look(step int) (loss, norm float64) {
+	n := len(c.Params)
 	for p := range c.losses {
-		c.losses[p] = c.t.discrepancy(c.particles[p*n:][:n], step)
+		c.losses[p] = c.Loss(c.particles[p*n:][:n], step)
 	}
 	loss = c.weigh()
-	c.t.workers.Run(len(c.draws), c.agree)
+	c.Workers.Run(len(c.draws), c.agree)
 	for _, s := range c.spread {
 		norm += s
 	}
@@ -138,13 +139,13 @@ func (c *consensus) weigh() (loss float64) {
 }
 
 func (c *consensus) bounds(chunk int) (lo, hi int) {
-	return chunk * chunkLen, min((chunk+1)*chunkLen, len(c.t.params))
+	return chunk * chunkLen, min((chunk+1)*chunkLen, len(c.Params))
 }
 
 // agreeChunk computes v and the particles' distance from it.
 func (c *consensus) agreeChunk(chunk int) {
 	lo, hi := c.bounds(chunk)
-	n, v := len(c.t.params), c.t.params[lo:hi]
+	n, v := len(c.Params), c.Params[lo:hi]
 	clear(v)
 	for p, w := range c.weights {
 		for i, x := range c.particles[p*n+lo : p*n+hi] {
@@ -161,19 +162,20 @@ func (c *consensus) agreeChunk(chunk int) {
 	c.spread[chunk] = sum
 }
 
-func (c *consensus) move(step int, rate float64) bool {
+// Move takes a time step.
+func (c *consensus) Move(step int, rate float64) bool {
 	dt := c.config.TimeStep * rate
 	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
-	c.decay = float32(min(c.t.training.EMA, float64(step)/float64(step+10)))
-	c.stream = rng.Stream(c.t.training.Seed, rng.Perturbation, uint32(step))
-	c.t.workers.Run(len(c.draws), c.step)
+	c.decay = float32(min(c.EMA, float64(step)/float64(step+10)))
+	c.stream = rng.Stream(c.Seed, rng.Perturbation, uint32(step))
+	c.Workers.Run(len(c.draws), c.step)
 	return !slices.Contains(c.finite, false)
 }
 
 // stepChunk moves the particles and averages v.
 func (c *consensus) stepChunk(chunk int) {
 	lo, hi := c.bounds(chunk)
-	n, v := len(c.t.params), c.t.params[lo:hi]
+	n, v := len(c.Params), c.Params[lo:hi]
 	c.finite[chunk] = asm.AllFinite(v)
 	for p := range c.weights {
 		particle := c.particles[p*n+lo : p*n+hi]
@@ -189,13 +191,12 @@ func (c *consensus) stepChunk(chunk int) {
 	}
 }
 
-func (c *consensus) stepLength() float64 { return c.config.TimeStep }
-func (c *consensus) average() []float32  { return c.ema }
+func (c *consensus) Average() []float32 { return c.ema }
 
-func (c *consensus) state() []Section {
-	all := []Section{{Name: "consensus.particles", Float32: c.particles}}
+func (c *consensus) State() []state.Section {
+	all := []state.Section{{Name: "consensus.particles", Float32: c.particles}}
 	if c.ema != nil {
-		all = append(all, Section{Name: "ema", Float32: c.ema})
+		all = append(all, state.Section{Name: "ema", Float32: c.ema})
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package engine
+package search
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // Evolution describes evolution strategies (Salimans et al. 2017): AdamW along
@@ -42,12 +43,13 @@ const chunkLen = 2048
 
 func chunks(n int) int { return (n + chunkLen - 1) / chunkLen }
 
-// evolution estimates ∂L/∂θ by losses at perturbed θ, for the optimiser of
-// gradient. The candidates of a step share its random numbers, and the
-// perturbations are drawn again rather than kept.
+// evolution estimates ∂L/∂θ by losses at perturbed θ, for AdamW to descend. The
+// candidates of a step share its random numbers, and the perturbations are drawn
+// again rather than kept.
 type evolution struct {
-	*gradient
+	Problem
 	config    Evolution
+	norm      float64 // of the estimate
 	candidate []float32
 	losses    []float64 // at θ + σε and at θ − σε, pair by pair
 	weights   []float32 // of each ε in the estimate
@@ -60,10 +62,10 @@ type evolution struct {
 	perturb, combine func(chunk int)
 }
 
-func newEvolution(t *Trainer) *evolution {
-	n, c := len(t.params), t.training.Evolution
+func newEvolution(p Problem, c Evolution) *evolution {
+	n := len(p.Params)
 	e := &evolution{
-		gradient: newGradient(t), config: c, candidate: make([]float32, n),
+		Problem: p, config: c, candidate: make([]float32, n),
 		losses: make([]float64, 2*c.Pairs), weights: make([]float32, c.Pairs), order: make([]int32, 2*c.Pairs),
 	}
 	for range chunks(n) {
@@ -72,12 +74,12 @@ func newEvolution(t *Trainer) *evolution {
 	e.perturb = func(chunk int) {
 		epsilon, lo := e.draw(chunk, e.pair)
 		for i, v := range epsilon {
-			e.candidate[lo+i] = t.params[lo+i] + e.shift*v
+			e.candidate[lo+i] = e.Params[lo+i] + e.shift*v
 		}
 	}
 	e.combine = func(chunk int) {
 		lo := chunk * chunkLen
-		grad := t.grad[lo:min(lo+chunkLen, n)]
+		grad := e.Grad[lo:min(lo+chunkLen, n)]
 		clear(grad)
 		for pair, w := range e.weights {
 			epsilon, _ := e.draw(chunk, pair)
@@ -98,23 +100,31 @@ func (e *evolution) draw(chunk, pair int) (epsilon []float32, first int) {
 	return draw[:min(chunkLen, n-first)], first
 }
 
-// look returns the mean loss of the candidates and the estimate's norm.
-func (e *evolution) look(step int) (loss, norm float64) {
-	t := e.t
-	e.stream = rng.Stream(t.training.Seed, rng.Perturbation, uint32(step))
+// Look returns the mean loss of the candidates and the estimate's norm.
+func (e *evolution) Look(step int) (loss, norm float64) {
+	e.stream = rng.Stream(e.Seed, rng.Perturbation, uint32(step))
 	for i := range e.losses {
 		e.pair, e.shift = i/2, float32(e.config.Sigma)
 		if i%2 == 1 {
 			e.shift = -e.shift
 		}
-		t.workers.Run(len(e.draws), e.perturb)
-		e.losses[i] = t.discrepancy(e.candidate, step)
+		e.Workers.Run(len(e.draws), e.perturb)
+		e.losses[i] = e.Loss(e.candidate, step)
 		loss += e.losses[i] / float64(len(e.losses))
 	}
 	e.weigh()
-	t.workers.Run(len(e.draws), e.combine)
-	return loss, e.optimizer.Norm(t.grad)
+	e.Workers.Run(len(e.draws), e.combine)
+	e.norm = e.Optimizer.Norm(e.Grad)
+	return loss, e.norm
 }
+
+// Move takes a step of AdamW.
+func (e *evolution) Move(step int, rate float64) bool {
+	return e.Optimizer.Step(e.Params, e.Grad, e.norm, step, rate)
+}
+
+func (e *evolution) Average() []float32     { return e.Optimizer.EMA }
+func (e *evolution) State() []state.Section { return e.Optimizer.State() }
 
 // weigh sets the weights of the estimate to those of the losses' fitness.
 func (e *evolution) weigh() {

@@ -1,0 +1,115 @@
+// Package search trains a parameter vector by values of a loss alone, without a
+// derivative of anything (the paper's remark on extensibility): evolution
+// strategies and consensus-based optimisation.
+//
+// Whoever searches hands over the parameters, which a search moves, and a loss
+// that gives all candidates of one step the same random numbers:
+//
+//	s := search.New(config, search.Problem{Params: params, Loss: loss, …})
+//	for step := 1; step <= steps; step++ {
+//		loss, norm := s.Look(step)
+//		finite := s.Move(step, 1)
+//	}
+package search
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
+)
+
+// Methods says how θ is trained: by the gradient of the loss, or from losses
+// alone.
+type Methods struct {
+	// Method is "gradient", "evolution" or "consensus".
+	Method    string    `json:"method"`
+	Evolution Evolution `json:"evolution"`
+	Consensus Consensus `json:"consensus"`
+}
+
+// ByGradient returns the methods with the gradient chosen, and usable values
+// for the others.
+func ByGradient() Methods {
+	return Methods{
+		Method:    "gradient",
+		Evolution: Evolution{Pairs: 32, Sigma: 0.03, Fitness: "rank"},
+		Consensus: Consensus{Particles: 64, Spread: 0.3, Sharpness: 20, Noise: 1, TimeStep: 0.02},
+	}
+}
+
+// Validate reports the first value of the chosen method that cannot be used, by
+// its key. clip is the largest norm of a gradient, 0 for none.
+func (m *Methods) Validate(clip float64) error {
+	switch m.Method {
+	case "gradient":
+		return nil
+	case "evolution":
+		if err := m.Evolution.validate(); err != nil {
+			return fmt.Errorf("evolution.%w", err)
+		}
+		return nil
+	case "consensus":
+		if clip > 0 {
+			return fmt.Errorf("clip_norm: consensus-based optimisation has no gradient to clip; set it to 0")
+		}
+		if err := m.Consensus.validate(); err != nil {
+			return fmt.Errorf("consensus.%w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("method: %q is not one of gradient, evolution, consensus", m.Method)
+}
+
+// A Search takes θ from one step to the next. Its methods allocate nothing and
+// give the same bits for any number of threads.
+type Search interface {
+	// Look evaluates the loss of the given step at several θ and finds where to
+	// go. It returns the loss and the norm of that direction.
+	Look(step int) (loss, norm float64)
+	// Move goes there, with the step length multiplied by rate, and reports
+	// whether all parameters are finite.
+	Move(step int, rate float64) bool
+	// Average is the exponential average of θ, nil if there is none.
+	Average() []float32
+	// State lists what is carried from step to step besides θ.
+	State() []state.Section
+}
+
+// A Problem is what a search searches for, and with what.
+type Problem struct {
+	Params []float32 // θ, which the search moves
+	Grad   []float32 // where evolution strategies put their estimate of ∂L/∂θ
+	// Loss returns L at the given parameters. At one step it draws the same
+	// random numbers for all.
+	Loss      func(params []float32, step int) float64
+	Optimizer *optim.Optimizer // by which evolution strategies descend
+	EMA       float64          // decay of the average of consensus points, 0 for none
+	Seed      uint64
+	Workers   *pool.Pool
+}
+
+// New returns the search that m names, nil for the gradient.
+func New(m Methods, p Problem) Search {
+	switch m.Method {
+	case "evolution":
+		return newEvolution(p, m.Evolution)
+	case "consensus":
+		return newConsensus(p, m.Consensus)
+	}
+	return nil
+}
+
+// StepLength returns what the schedule multiplies: the optimiser's learning
+// rate or the time step.
+func (m *Methods) StepLength(learningRate float64) float64 {
+	if m.Method == "consensus" {
+		return m.Consensus.TimeStep
+	}
+	return learningRate
+}
+
+// positive reports whether x is a positive finite number.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
