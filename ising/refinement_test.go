@@ -2,6 +2,7 @@ package ising
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,39 @@ func TestRefinementFollowsTheMatrix(t *testing.T) {
 	require.Contains(t, run(), "refinement/5", "steps at another temperature")
 }
 
+// TestRefinementOfFastAndFrozenChains: where λ^50 lies below rounding, and where
+// the target's probabilities do, correct models pass.
+func TestRefinementOfFastAndFrozenChains(t *testing.T) {
+	for _, proposal := range []string{"single", "mixture", "multi-spin"} {
+		for _, target := range []TargetConfig{
+			{L: 3, Beta: 0, J: 1}, {L: 3, Beta: 0.01, J: 1}, {L: 3, Beta: 0.02, J: 1}, {L: 2, Beta: 0.01, J: 1}, {L: 3, Beta: 0.5},
+			{L: 3, Beta: 100, J: 1}, {L: 3, Beta: 30, J: -1, H: 0.5},
+		} {
+			c := small(t, "paper")
+			c.Target, c.Transition.Proposal = target, proposal
+			require.NoError(t, c.Validate())
+			trainer := newTrainer(t, c, 2)
+			require.NoError(t, trainer.System().(*system).VerifyModel(context.Background(), trainer.Params(), 20_000, func(c engine.Check) {
+				require.True(t, c.OK, "%s, %+v: %+v", proposal, target, c)
+			}))
+		}
+	}
+}
+
+// TestDecayCanFail halves the eigenvalue that bounds the decay.
+func TestDecayCanFail(t *testing.T) {
+	c := small(t, "paper")
+	trainer := newTrainer(t, c, 1)
+	rows, _, err := trainer.System().(*system).refine(context.Background(), trainer.Params(), 20_000)
+	require.NoError(t, err)
+	require.Less(t, decay(rows), 1.0)
+	require.Greater(t, decay(rows), 0.1)
+	for i := range rows {
+		rows[i].bound *= math.Pow(0.5, float64(rows[i].steps))
+	}
+	require.Greater(t, decay(rows), 10.0)
+}
+
 // TestSecondEigenvalue compares with what is known in closed form:
 // at β = 0 every proposal is accepted, and Walsh functions are eigenvectors.
 func TestSecondEigenvalue(t *testing.T) {
@@ -51,10 +85,8 @@ func TestSecondEigenvalue(t *testing.T) {
 	require.NoError(t, err)
 	m, err := NewTransitionMatrix(target, bitspin.SingleSpin())
 	require.NoError(t, err)
-	pi, err := target.Probabilities()
-	require.NoError(t, err)
 	// A single flip of four spins takes χ_A to (1 − |A|/2) χ_A.
-	require.InDelta(t, 1, m.secondEigenvalue(pi), 1e-12)
+	require.InDelta(t, 1, m.secondEigenvalue(), 1e-12)
 	lazy := m.Power(2)
 	for i, p := range m.P {
 		lazy.P[i] = p / 2
@@ -62,5 +94,5 @@ func TestSecondEigenvalue(t *testing.T) {
 	for s := range lazy.States {
 		lazy.Row(s)[s] += 0.5
 	}
-	require.InDelta(t, 0.75, lazy.secondEigenvalue(pi), 1e-12)
+	require.InDelta(t, 0.75, lazy.secondEigenvalue(), 1e-12)
 }
