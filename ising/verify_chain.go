@@ -115,7 +115,7 @@ type rowTest struct {
 }
 
 func (r rowTest) pValue() float64 {
-	if r.freedom == 0 {
+	if r.freedom < 1 { // too few samples to be held against anything
 		return 1
 	}
 	return mathext.GammaIncRegComp(float64(r.freedom)/2, r.statistic/2)

@@ -285,3 +285,15 @@ func TestEveryCheckCanFail(t *testing.T) {
 
 // testSampleBits keeps the Metropolis checks of the tests short.
 const testSampleBits = 13
+
+// TestFewSamples checks models with fewer samples than a χ² test needs.
+func TestFewSamples(t *testing.T) {
+	trainer := newTrainer(t, small(t, "paper"), 1)
+	for _, samples := range []int{1, 2, 9, 10, 11} {
+		require.NoError(t, trainer.System().(*system).VerifyModel(context.Background(), trainer.Params(), samples, func(c engine.Check) {
+			require.True(t, c.OK, "%d samples: %+v", samples, c)
+		}))
+	}
+	require.Equal(t, 1.0, chiSquare([]int{3, 7}, []float64{3, 6.9}).pValue())
+	require.Equal(t, 1.0, chiSquare([]int{3, 1}, []float64{3, 2}).pValue())
+}
