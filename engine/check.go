@@ -3,24 +3,20 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math"
+
+	"github.com/revgen/revgen/internal/number"
 )
 
-// AtMost is a check that passes if value ≤ bound. A value that is not a number
-// fails and is reported as the largest float, which JSON can hold.
+// AtMost is a check that passes if value ≤ bound. A value that is not finite
+// fails.
 func AtMost(name string, value, bound float64, detail string, args ...any) Check {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		value = math.MaxFloat64
-	}
-	return Check{Name: name, OK: value <= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}
+	return Check{Name: name, OK: number.Finite(value) && value <= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// AtLeast is a check that passes if value ≥ bound; see AtMost.
+// AtLeast is a check that passes if value ≥ bound. A value that is not finite
+// fails.
 func AtLeast(name string, value, bound float64, detail string, args ...any) Check {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		value = -math.MaxFloat64
-	}
-	return Check{Name: name, OK: value >= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}
+	return Check{Name: name, OK: number.Finite(value) && value >= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}
 }
 
 // RunChecks emits the outcomes of checks in order. It stops with an error when

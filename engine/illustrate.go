@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/report"
 )
@@ -137,8 +138,9 @@ func errorAxis(records []Record) (names []string, axis figure.Axis, floors bool)
 			if !slices.Contains(names, e.Name) {
 				names = append(names, e.Name)
 			}
-			if floors = floors && e.Floor > 0; floors {
-				largest = max(largest, e.Error/e.Floor)
+			floors = floors && e.Floor > 0
+			if ratio := e.Error / e.Floor; floors && number.Finite(ratio) {
+				largest = max(largest, ratio)
 			}
 		}
 	}

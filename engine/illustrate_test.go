@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,6 +53,12 @@ func TestTrainingCurves(t *testing.T) {
 	require.Len(t, errors.Layers, 2, "the curve and the level of exact samples")
 	require.Equal(t, []float64{1, 2}, errors.Layers[0].X)
 	require.InDeltaSlice(t, []float64{3, 1.5}, errors.Layers[0].Y, 1e-12)
+
+	// An infinite error leaves the axis finite.
+	records[0].Errors[0].Error = math.Inf(1)
+	f = engine.TrainingCurves(records)
+	require.Equal(t, 10.0, f.Rows[1].Panels[0].Y.Max)
+	records[0].Errors[0].Error = 0.06
 
 	// Without a floor the errors stand for themselves.
 	records[0].Errors = append(records[0].Errors, engine.Error{Name: "kl", Error: 0.5})

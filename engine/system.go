@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -124,7 +125,8 @@ type Definition struct {
 	Verify func(ctx context.Context, workers *pool.Pool, emit func(Check)) error
 }
 
-// A Check is the outcome of one verification.
+// A Check is the outcome of one verification. Value and Bound need not be
+// finite; package number says how JSON holds such.
 type Check struct {
 	Name   string  `json:"check"`
 	OK     bool    `json:"ok"`
@@ -140,7 +142,9 @@ type Evaluation struct {
 	Warnings []string `json:"warnings,omitempty"` // a collapsed mode, say
 }
 
-// A Metric is one row of an evaluation.
+// A Metric is one row of an evaluation. Its figures need not be finite: the
+// divergence from a target without weight somewhere is infinite. Package number
+// says how JSON holds such.
 type Metric struct {
 	Name      string     `json:"name"`
 	Exact     float64    `json:"exact"`
@@ -151,3 +155,15 @@ type Metric struct {
 	Floor     float64    `json:"floor"`    // expected Error of as many exact samples
 	Paper     *float64   `json:"paper"`    // the paper's Error, nil where it gives none
 }
+
+// MarshalJSON implements json.Marshaler.
+func (c Check) MarshalJSON() ([]byte, error) { return number.Marshal(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Check) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, c) }
+
+// MarshalJSON implements json.Marshaler.
+func (m Metric) MarshalJSON() ([]byte, error) { return number.Marshal(m) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Metric) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, m) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -159,6 +160,18 @@ type Error struct {
 	Error float64 `json:"error"`
 	Floor float64 `json:"floor"`
 }
+
+// MarshalJSON implements json.Marshaler.
+func (r Record) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Record) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
+
+// MarshalJSON implements json.Marshaler.
+func (e Error) MarshalJSON() ([]byte, error) { return number.Marshal(e) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Error) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, e) }
 
 // A NonFiniteError reports the first infinite or undefined number of a run.
 type NonFiniteError struct {

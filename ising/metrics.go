@@ -187,12 +187,26 @@ func (s *system) draw(ctx context.Context, params []float32, samples, refine int
 	return nil
 }
 
-// compare makes the table of a sample.
+// rounding is what an observable whose exact value is 0 may be computed as, by
+// its size. An error relative to that would be one relative to noise.
+const rounding = 1e-12
+
+// sizes returns the largest magnitudes that the observables could have.
+func sizes(model bitspin.Model, beta float64) (all [4]float64) {
+	n := float64(model.N)
+	largest := (2*math.Abs(model.J) + math.Abs(model.H)) * n
+	all[energy], all[absMagnetisation] = largest, 1
+	all[specificHeat], all[susceptibility] = beta*beta*largest*largest, beta*n
+	return all
+}
+
+// compare makes the table of a sample. Errors of observables whose exact value
+// is 0 are absolute.
 func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 	generated.joint.normalise()
 	out := &engine.Evaluation{Samples: samples}
 	got := generated.joint.moments(r.beta)
-	root := math.Sqrt(float64(samples))
+	root, size := math.Sqrt(float64(samples)), sizes(generated.joint.model, r.beta)
 	for i, name := range observableNames {
 		exact, known := r.value[i]
 		if !known {
@@ -201,7 +215,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 		m := engine.Metric{
 			Name: name, Exact: exact, Generated: got.value[i],
 			Error:    math.Abs(got.value[i] - exact),
-			Relative: i != absMagnetisation && exact != 0,
+			Relative: i != absMagnetisation && math.Abs(exact) > rounding*size[i],
 			Interval: interval(got.value[i], got.deviation[i]/root),
 			Floor:    math.Sqrt(2/math.Pi) * math.Hypot(r.deviation[i]/root, r.uncertainty[i]),
 			Paper:    r.paper[name],
@@ -326,10 +340,11 @@ func divergence(r *reference, counts []float64, samples int) engine.Metric {
 		}
 		floor += f
 	}
-	return engine.Metric{
-		Name: "kl_to_target", Generated: kl, Error: kl,
-		Interval: interval(kl, math.Sqrt(max(0, square-kl*kl)/n)), Floor: floor,
+	m := engine.Metric{Name: "kl_to_target", Generated: kl, Error: kl, Interval: [2]float64{kl, kl}, Floor: floor}
+	if !math.IsInf(kl, 1) { // it is where float64 has no weight left for a state that occurred
+		m.Interval = interval(kl, math.Sqrt(max(0, square-kl*kl)/n))
 	}
+	return m
 }
 
 // meanLogarithm returns E[X ln(X/np)]/np for X binomial(n, p), which is
@@ -346,7 +361,7 @@ func meanLogarithm(n int, p float64) float64 {
 	odds := math.Log(p) - math.Log1p(-p)
 	var sum float64
 	for y := first; y <= last; y++ {
-		sum += math.Exp(log) * math.Log((y+1)/mean)
+		sum += math.Exp(log) * (math.Log(y+1) - math.Log(mean)) // a quotient might overflow
 		log += odds + math.Log((trials-y)/(y+1))
 	}
 	return sum

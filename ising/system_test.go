@@ -638,3 +638,31 @@ func TestFullGradient(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsOfZero compares with observables whose exact value is 0, which
+// enumeration gives up to rounding: their errors are absolute.
+func TestErrorsOfZero(t *testing.T) {
+	for name, change := range map[string]func(c *Config){
+		"hot":     func(c *Config) { c.Target.Beta, c.Target.L = 0, 4 },
+		"free":    func(c *Config) { c.Target.J = 0 },
+		"cold":    func(c *Config) { c.Target.Beta = 30 },
+		"nothing": func(c *Config) { c.Target.L, c.Target.H, c.Target.Beta = 4, 1, 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := small(t, "paper")
+			change(c)
+			trainer := newTrainer(t, c, 2)
+			e, err := trainer.System().(engine.Evaluator).Evaluate(context.Background(), trainer.Params(), 1000)
+			require.NoError(t, err)
+			absolute := 0
+			for _, m := range e.Metrics {
+				if m.Relative {
+					require.Less(t, m.Error, 1e6, m.Name)
+				} else if absolute++; !math.IsInf(m.Error, 1) {
+					require.InDelta(t, math.Abs(m.Generated-m.Exact), m.Error, 1e-12, m.Name)
+				}
+			}
+			require.Greater(t, absolute, 1, "the magnetisation, and what is 0")
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // SchemaVersion is the version of results.json.
@@ -87,6 +88,12 @@ type Metric struct {
 	AtFloor bool    `json:"at_floor"`
 	Bound   float64 `json:"bound"`
 }
+
+// MarshalJSON implements json.Marshaler.
+func (m Metric) MarshalJSON() ([]byte, error) { return number.Marshal(m) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Metric) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, m) }
 
 // combine makes a table of medians from those of several seeds.
 func combine(all []*engine.Evaluation) ([]Metric, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -80,6 +81,26 @@ func TestTrain(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
 	require.NoError(t, err)
 	require.Equal(t, before, after)
+}
+
+// TestTrainToInfinity trains for so cold a target that float64 has no weight
+// for what the generator draws: its divergence is infinite, and everything else
+// is as usual.
+func TestTrainToInfinity(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, tiny("run", "--set", "target.beta=30", "--set", "evaluation.every=20")...)
+	require.Contains(t, o.stdout, "+Inf")
+	for _, name := range []string{"summary.json", "samples.npy", "figures/distributions.svg", "figures/training.png"} {
+		require.FileExists(t, filepath.Join(dir, "run", name))
+	}
+	r := readResults(t, filepath.Join(dir, "run"))
+	kl := r.table[len(r.table)-1]
+	require.Equal(t, "kl_to_target", kl.Name)
+	require.True(t, math.IsInf(kl.Error, 1) && math.IsInf(kl.Interval[0], 1), "%+v", kl)
+	require.True(t, kl.Floor > 0 && kl.Floor < 1, "%+v", kl)
+	require.True(t, math.IsInf(r.metrics[3].Errors[5].Error, 1), "that of step 20")
+	require.Contains(t, ok(t, dir, "info", "run").stdout, "+Inf")
+	require.Contains(t, revgen(t, dir, "verify", "run").stdout, "ok    ising    model.summary")
 }
 
 func TestTrainJSON(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -116,16 +117,6 @@ type records struct {
 	err           error // of writing
 }
 
-// number is a float64 that JSON can hold: null if it is not finite.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if x := float64(n); !math.IsNaN(x) && !math.IsInf(x, 0) {
-		return json.Marshal(x)
-	}
-	return []byte("null"), nil
-}
-
 func (r *records) add(system string, c engine.Check) {
 	r.count++
 	if !c.OK {
@@ -136,13 +127,13 @@ func (r *records) add(system string, c engine.Check) {
 	}
 	if r.p.json {
 		r.err = json.NewEncoder(r.p.stdout).Encode(struct {
-			System string `json:"system"`
-			Check  string `json:"check"`
-			OK     bool   `json:"ok"`
-			Value  number `json:"value"`
-			Bound  number `json:"bound"`
-			Detail string `json:"detail,omitempty"`
-		}{system, c.Name, c.OK, number(c.Value), number(c.Bound), c.Detail})
+			System string       `json:"system"`
+			Check  string       `json:"check"`
+			OK     bool         `json:"ok"`
+			Value  number.Float `json:"value"`
+			Bound  number.Float `json:"bound"`
+			Detail string       `json:"detail,omitempty"`
+		}{system, c.Name, c.OK, number.Float(c.Value), number.Float(c.Bound), c.Detail})
 		return
 	}
 	outcome := "ok  "
@@ -230,9 +221,9 @@ func repeated(first, again *engine.Evaluation) engine.Check {
 	for i := range min(len(first.Metrics), len(again.Metrics)) {
 		a, b := first.Metrics[i], again.Metrics[i]
 		half := (a.Interval[1] - a.Interval[0]) / 2
-		change := math.Abs(a.Generated - b.Generated)
-		if change > 0 {
-			change /= half
+		change := 0.0
+		if a.Generated != b.Generated { // infinite ones have no difference
+			change = math.Abs(a.Generated-b.Generated) / half
 		}
 		if a.Name != b.Name || math.IsNaN(change) {
 			c.OK = false

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
 )
 
 func waitFor(t *testing.T, done func() bool) {
@@ -22,7 +23,7 @@ func waitFor(t *testing.T, done func() bool) {
 type record struct {
 	System, Check, Detail string
 	OK                    bool
-	Value, Bound          *float64
+	Value, Bound          number.Float
 }
 
 func parseRecords(t *testing.T, text string) []record {
@@ -41,12 +42,14 @@ func TestVerifyReportsFailures(t *testing.T) {
 	o := revgen(t, dir, "verify", "toy", "--json")
 	require.Equal(t, exitCheck, o.code)
 	require.Equal(t, "3 checks, 1 failed", o.stderr[:18])
-	value, bound, one := 1e-16, 1e-15, 1.0
+	all := parseRecords(t, o.stdout)
+	require.True(t, math.IsNaN(float64(all[1].Value)))
+	all[1].Value = 0 // for Equal
 	require.Equal(t, []record{
-		{System: "toy", Check: "sums", OK: true, Value: &value, Bound: &bound},
-		{System: "toy", Check: "balance", OK: false, Value: nil, Bound: &bound, Detail: "state 3"},
-		{System: "toy", Check: "limit", OK: true, Value: &one, Bound: nil},
-	}, parseRecords(t, o.stdout))
+		{System: "toy", Check: "sums", OK: true, Value: 1e-16, Bound: 1e-15},
+		{System: "toy", Check: "balance", OK: false, Bound: 1e-15, Detail: "state 3"},
+		{System: "toy", Check: "limit", OK: true, Value: 1, Bound: number.Float(math.Inf(1))},
+	}, all)
 
 	o = revgen(t, dir, "verify", "toy", "--quiet")
 	require.Equal(t, exitCheck, o.code)
@@ -121,4 +124,6 @@ func TestRepeated(t *testing.T) {
 	point := table(0)
 	point.Metrics[0].Interval = [2]float64{0, 0}
 	require.True(t, repeated(point, point).OK, "an exact value repeats itself")
+	require.True(t, repeated(table(math.Inf(1)), table(math.Inf(1))).OK, "and so does an infinite one")
+	require.False(t, repeated(table(math.Inf(1)), table(0.5)).OK)
 }

@@ -1,0 +1,121 @@
+// Package number gives JSON the floating-point numbers that it lacks. A figure
+// may be infinite with good reason, as a divergence is where the target has no
+// weight, and that must not lose the record that it stands in.
+//
+// A finite number is written as JSON writes it. The others are the strings
+// "Infinity", "-Infinity" and "NaN", which Python's float() and JavaScript's
+// Number() understand, and which are read back.
+package number
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+)
+
+// A Float is a float64 that JSON can hold whatever its value is.
+type Float float64
+
+// Finite reports whether x is neither infinite nor NaN.
+func Finite(x float64) bool { return x-x == 0 }
+
+// MarshalJSON implements json.Marshaler.
+func (f Float) MarshalJSON() ([]byte, error) {
+	switch x := float64(f); {
+	case math.IsNaN(x):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(x, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(x, -1):
+		return []byte(`"-Infinity"`), nil
+	default:
+		return json.Marshal(x)
+	}
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Unlike encoding/json it refuses
+// null, which is not a number.
+func (f *Float) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case `"NaN"`:
+		*f = Float(math.NaN())
+	case `"Infinity"`:
+		*f = Float(math.Inf(1))
+	case `"-Infinity"`:
+		*f = Float(math.Inf(-1))
+	case "null":
+		return fmt.Errorf("null where a number is needed")
+	default:
+		return json.Unmarshal(text, (*float64)(f))
+	}
+	return nil
+}
+
+// Marshal is json.Marshal of a struct whose fields of type float64, arrays of
+// such and pointers to such are written as Float. A type whose figures need not
+// be finite makes it its MarshalJSON, and Unmarshal its UnmarshalJSON.
+func Marshal(v any) ([]byte, error) {
+	from := reflect.ValueOf(v)
+	to := reflect.New(mirror(from.Type())).Elem()
+	for i := range from.NumField() {
+		convert(to.Field(i), from.Field(i))
+	}
+	return json.Marshal(to.Interface())
+}
+
+// Unmarshal reads what Marshal writes into the struct that v points to.
+func Unmarshal(text []byte, v any) error {
+	to := reflect.ValueOf(v).Elem()
+	from := reflect.New(mirror(to.Type())).Elem()
+	for i := range from.NumField() {
+		convert(from.Field(i), to.Field(i)) // what the text leaves out stays
+	}
+	if err := json.Unmarshal(text, from.Addr().Interface()); err != nil {
+		return err
+	}
+	for i := range to.NumField() {
+		convert(to.Field(i), from.Field(i))
+	}
+	return nil
+}
+
+func convert(to, from reflect.Value) {
+	if from.Kind() != reflect.Array {
+		to.Set(from.Convert(to.Type()))
+		return
+	}
+	for i := range from.Len() {
+		convert(to.Index(i), from.Index(i))
+	}
+}
+
+var mirrors sync.Map // of reflect.Type, to reflect.Type
+
+// mirror returns the struct type with Float for float64.
+func mirror(t reflect.Type) reflect.Type {
+	if m, ok := mirrors.Load(t); ok {
+		return m.(reflect.Type)
+	}
+	var fields []reflect.StructField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		fields = append(fields, reflect.StructField{Name: f.Name, Tag: f.Tag, Type: image(f.Type)})
+	}
+	m, _ := mirrors.LoadOrStore(t, reflect.StructOf(fields))
+	return m.(reflect.Type)
+}
+
+func image(t reflect.Type) reflect.Type {
+	switch t {
+	case reflect.TypeFor[float64]():
+		return reflect.TypeFor[Float]()
+	case reflect.TypeFor[*float64]():
+		return reflect.TypeFor[*Float]()
+	}
+	if t.Kind() == reflect.Array {
+		return reflect.ArrayOf(t.Len(), image(t.Elem()))
+	}
+	return t
+}

@@ -1,0 +1,67 @@
+package number
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type figure struct {
+	Name     string     `json:"name"`
+	Value    float64    `json:"value"`
+	Interval [2]float64 `json:"interval"`
+	Paper    *float64   `json:"paper"`
+	Parts    []part     `json:"parts,omitempty"`
+}
+
+type part struct {
+	X float64 `json:"x"`
+}
+
+func (f figure) MarshalJSON() ([]byte, error)     { return Marshal(f) }
+func (f *figure) UnmarshalJSON(text []byte) error { return Unmarshal(text, f) }
+func (p part) MarshalJSON() ([]byte, error)       { return Marshal(p) }
+func (p *part) UnmarshalJSON(text []byte) error   { return Unmarshal(text, p) }
+
+// TestRoundTrip writes every kind of number in every place that may hold one.
+func TestRoundTrip(t *testing.T) {
+	inf, paper := math.Inf(1), math.Inf(-1)
+	f := figure{"kl", inf, [2]float64{-inf, 0.1}, &paper, []part{{math.MaxFloat64}, {inf}}}
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	require.Equal(t, `{"name":"kl","value":"Infinity","interval":["-Infinity",0.1],"paper":"-Infinity","parts":[{"x":1.7976931348623157e+308},{"x":"Infinity"}]}`, string(text))
+	var back figure
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, f, back)
+
+	// Not equal to itself, and nil where there is none.
+	text, err = json.Marshal([]figure{{Name: "n", Value: math.NaN()}})
+	require.NoError(t, err)
+	require.Equal(t, `[{"name":"n","value":"NaN","interval":[0,0],"paper":null}]`, string(text))
+	var all []figure
+	require.NoError(t, json.Unmarshal(text, &all))
+	require.True(t, math.IsNaN(all[0].Value))
+	require.Nil(t, all[0].Paper)
+}
+
+// TestFiniteAsBefore holds finite numbers to encoding/json's bytes.
+func TestFiniteAsBefore(t *testing.T) {
+	for _, x := range []float64{0, math.Copysign(0, -1), 1, 0.1, 1e21, 1e-7, -5e-324, math.MaxFloat64} {
+		want, err := json.Marshal(x)
+		require.NoError(t, err)
+		got, err := json.Marshal(Float(x))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	}
+}
+
+func TestUnmarshalRefuses(t *testing.T) {
+	for _, text := range []string{`{"value":"inf"}`, `{"value":null}`, `{"value":[1]}`, `{"interval":["x",1]}`, `[]`, `{"value":1e999}`} {
+		require.Error(t, json.Unmarshal([]byte(text), new(figure)), text)
+	}
+	kept := figure{Name: "old", Value: 3}
+	require.NoError(t, json.Unmarshal([]byte(`{"name":"new"}`), &kept))
+	require.Equal(t, figure{Name: "new", Value: 3}, kept)
+}
