@@ -10,36 +10,6 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// TestSamplesAreSlicesOfOneStream draws the same samples whole, in parts and on
-// several threads, with and without refinement.
-func TestSamplesAreSlicesOfOneStream(t *testing.T) {
-	for name, c := range testConfigs() {
-		for _, refine := range []int{0, 3} {
-			var whole []byte
-			for _, threads := range []int{1, 2, 3} {
-				workers := pool.New(threads)
-				sys, err := c.New(workers)
-				require.NoError(t, err)
-				s := sys.(*system)
-				params := make([]float32, s.NumParams())
-				s.Initialize(params)
-				row := s.Formats()[0].RowBytes
-				require.Equal(t, 4*s.target.Dim(), row)
-				all := make([]byte, 600*row)
-				require.NoError(t, s.Sample(all, "states", params, 40, 600, refine))
-				if whole == nil {
-					whole = all
-				}
-				require.Equal(t, whole, all, "%s on %d threads", name, threads)
-				part := make([]byte, 133*row)
-				require.NoError(t, s.Sample(part, "states", params, 341, 133, refine))
-				require.Equal(t, whole[301*row:434*row], part, name)
-				workers.Close()
-			}
-		}
-	}
-}
-
 func TestSampleErrors(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()

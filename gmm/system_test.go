@@ -1,8 +1,6 @@
 package gmm
 
 import (
-	"context"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -63,52 +62,9 @@ func testConfigs() map[string]*Config {
 	}
 }
 
-// TestStepsAreTheSameForAnyThreads trains with several numbers of threads and
-// expects the same bits, and no allocation.
-func TestStepsAreTheSameForAnyThreads(t *testing.T) {
+func TestContract(t *testing.T) {
 	for name, c := range testConfigs() {
-		var params []float32
-		var record engine.Record
-		for _, threads := range []int{1, 2, 3} {
-			workers := pool.New(threads)
-			trainer, err := engine.NewTrainer(c, workers)
-			require.NoError(t, err, name)
-			for range 3 {
-				require.NoError(t, trainer.Step())
-			}
-			if params == nil {
-				params, record = append([]float32(nil), trainer.Params()...), trainer.Record()
-			}
-			require.Equal(t, params, trainer.Params(), "%s on %d threads", name, threads)
-			require.Equal(t, record, trainer.Record(), "%s on %d threads", name, threads)
-			require.Positive(t, record.Acceptance)
-			require.False(t, math.IsNaN(record.Loss))
-			require.Zero(t, testing.AllocsPerRun(3, func() { require.NoError(t, trainer.Step()) }), name)
-			workers.Close()
-		}
-	}
-}
-
-// TestResume stops every configuration half-way and expects the same bits at the
-// end as without.
-func TestResume(t *testing.T) {
-	workers := pool.New(2)
-	defer workers.Close()
-	for name, c := range testConfigs() {
-		c.Training.LogEvery = 1
-		want, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
-		require.NoError(t, err, name)
-		dir := t.TempDir()
-		ctx, cancel := context.WithCancel(context.Background())
-		_, err = engine.Train(ctx, c, workers, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
-			if p.Step == 3 {
-				cancel()
-			}
-		}})
-		require.ErrorIs(t, err, engine.ErrStopped, name)
-		got, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Resume: "must"})
-		require.NoError(t, err, name)
-		require.Equal(t, want.Params, got.Params, name)
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -60,59 +61,10 @@ func testConfigs(t *testing.T) map[string]*Config {
 	return all
 }
 
-func TestStepAllocatesNothing(t *testing.T) {
+func TestContract(t *testing.T) {
 	for name, c := range testConfigs(t) {
-		for _, threads := range []int{1, 2} {
-			trainer := newTrainer(t, c, threads)
-			require.NoError(t, trainer.Step())
-			require.Zero(t, testing.AllocsPerRun(20, func() {
-				if err := trainer.Step(); err != nil {
-					panic(err)
-				}
-			}), "%s, %d threads", name, threads)
-		}
-	}
-}
-
-func TestSameBitsForAnyThreads(t *testing.T) {
-	for name, c := range testConfigs(t) {
-		var want []float32
-		var records []engine.Record
-		for _, threads := range []int{1, 2, 3, 5} {
-			trainer := newTrainer(t, c, threads)
-			for range 4 {
-				require.NoError(t, trainer.Step())
-			}
-			if want == nil {
-				want = append(want, trainer.Params()...)
-				records = append(records, trainer.Record())
-			}
-			require.Equal(t, want, trainer.Params(), "%s, %d threads", name, threads)
-			require.Equal(t, records[0], trainer.Record(), "%s, %d threads", name, threads)
-		}
-	}
-}
-
-// TestResume stops each configuration half-way and expects the same bits at the
-// end as without.
-func TestResume(t *testing.T) {
-	workers := pool.New(2)
-	defer workers.Close()
-	for name, c := range testConfigs(t) {
-		c.Training.Steps, c.Training.LogEvery, c.Evaluation.Samples = 7, 1, 1000
-		want, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
-		require.NoError(t, err, name)
-		dir := t.TempDir()
-		ctx, cancel := context.WithCancel(context.Background())
-		_, err = engine.Train(ctx, c, workers, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
-			if p.Step == 3 {
-				cancel()
-			}
-		}})
-		require.ErrorIs(t, err, engine.ErrStopped, name)
-		got, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Resume: "must"})
-		require.NoError(t, err, name)
-		require.Equal(t, want.Params, got.Params, name)
+		c.Evaluation.Samples = 1000
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}
 }
 
@@ -228,34 +180,24 @@ func testTraining(t *testing.T, objective string) {
 	require.Contains(t, s.TensorName(0), "layer 1")
 }
 
-// TestSamplesAreSlicesOfOneStream draws the same samples in one piece and in
-// several that cut across blocks, with refinement and in every format.
-func TestSamplesAreSlicesOfOneStream(t *testing.T) {
-	for _, preset := range Presets {
-		trainer := newTrainer(t, small(t, preset), 3)
-		s := trainer.System().(*system)
-		const n = 700
-		whole := make([]byte, n*8)
-		require.NoError(t, s.Sample(whole, "states", trainer.Params(), 1000, n, 2))
-		for _, cut := range []int{1, 255, 257, 699} {
-			part := make([]byte, (n-cut)*8)
-			require.NoError(t, s.Sample(part, "states", trainer.Params(), uint64(1000+cut), n-cut, 2))
-			require.Equal(t, whole[cut*8:], part, "%s, from %d", preset, cut)
-		}
-		x := make([]byte, n*4)
-		require.NoError(t, s.Sample(x, "x", trainer.Params(), 1000, n, 2))
-		plain := make([]byte, n*8)
-		require.NoError(t, s.Sample(plain, "states", trainer.Params(), 1000, n, 0))
-		require.NotEqual(t, whole, plain, "refinement moves")
-		for r := range n {
-			require.Equal(t, whole[r*8:r*8+4], x[r*4:r*4+4])
-			require.Less(t, binary.LittleEndian.Uint32(whole[r*8+4:]), uint32(3))
-		}
-		for _, f := range s.Formats() {
-			size, err := npy.ItemSize(f.Descr)
-			require.NoError(t, err)
-			require.Equal(t, f.RowBytes, size)
-		}
+// TestFormats of the same samples say the same.
+func TestFormats(t *testing.T) {
+	trainer := newTrainer(t, small(t, "best"), 3)
+	s := trainer.System().(*system)
+	const n = 700
+	states, x, plain := make([]byte, n*8), make([]byte, n*4), make([]byte, n*8)
+	require.NoError(t, s.Sample(states, "states", trainer.Params(), 1000, n, 2))
+	require.NoError(t, s.Sample(x, "x", trainer.Params(), 1000, n, 2))
+	require.NoError(t, s.Sample(plain, "states", trainer.Params(), 1000, n, 0))
+	require.NotEqual(t, states, plain, "refinement moves")
+	for r := range n {
+		require.Equal(t, states[r*8:r*8+4], x[r*4:r*4+4])
+		require.Less(t, binary.LittleEndian.Uint32(states[r*8+4:]), uint32(3))
+	}
+	for _, f := range s.Formats() {
+		size, err := npy.ItemSize(f.Descr)
+		require.NoError(t, err)
+		require.Equal(t, f.RowBytes, size)
 	}
 }
 

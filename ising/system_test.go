@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -56,57 +57,83 @@ func TestPresetsAreValid(t *testing.T) {
 	require.ErrorContains(t, err, "quick, paper, best")
 }
 
-func TestStepAllocatesNothing(t *testing.T) {
+// contractConfigs take every road from s to a gradient.
+func contractConfigs(t *testing.T) map[string]*Config {
+	all := map[string]*Config{}
+	add := func(name, preset string, change func(c *Config)) {
+		c := small(t, preset)
+		c.Evaluation.Samples = 500
+		change(c)
+		all[name] = c
+	}
 	for _, preset := range Presets {
-		for _, threads := range []int{1, 2} {
-			trainer := newTrainer(t, small(t, preset), threads)
-			require.NoError(t, trainer.Step())
-			require.Zero(t, testing.AllocsPerRun(20, func() {
-				if err := trainer.Step(); err != nil {
-					panic(err)
-				}
-			}), "%s, %d threads", preset, threads)
+		add(preset, preset, func(*Config) {})
+	}
+	for _, symmetry := range symmetries {
+		for _, head := range heads {
+			add("witness, "+symmetry+", "+head, "best", func(c *Config) {
+				c.Generator.Symmetry, c.Generator.Head, c.Loss.Witness.Every = symmetry, head, 2
+				c.Loss.RaoBlackwell = head == "bernoulli"
+			})
 		}
+	}
+	for _, objective := range []string{"mmd", "stationarity"} {
+		for _, gradient := range gradients {
+			add(objective+", "+gradient, "paper", func(c *Config) {
+				c.Loss.Objective, c.Loss.Gradient, c.Generator.Head = objective, gradient, "bernoulli"
+			})
+		}
+	}
+	for _, gradient := range []string{"surrogate", "difference", "score"} {
+		add("discriminator, "+gradient, "paper", func(c *Config) {
+			c.Loss.Objective, c.Loss.Gradient, c.Generator.Head = "discriminator", gradient, "bernoulli"
+			c.Loss.Discriminator.Hidden = []int{12}
+		})
+	}
+	for _, gradient := range []string{"difference", "score"} {
+		add("Walsh functions, "+gradient, "best", func(c *Config) {
+			c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Gradient, c.Loss.Witness.Rank = "sampled", false, gradient, 40
+		})
+	}
+	add("exact MMD, annealed", "quick", func(c *Config) { c.Loss.Objective = "mmd" })
+	add("4×4", "best", func(c *Config) {
+		c.Target.L, c.Transition.Proposal, c.Transition.Steps, c.Loss.Witness.Bandwidth = 4, "single", 1, 0
+	})
+	add("invariants", "best", func(c *Config) {
+		c.Target.L, c.Generator.Symmetry = 4, "z2+lattice"
+		c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Witness.Features = "sampled", false, "invariant"
+	})
+	add("learned signs, spread", "best", func(c *Config) {
+		c.Generator.Signs, c.Generator.SignWeights = 2, "learned"
+		c.Generator.Head, c.Generator.WidthUnit, c.Generator.Width, c.Generator.FinalWidth = "sign", "spread", 0.3, 0.03
+		c.Loss.RaoBlackwell = false
+	})
+	for _, method := range []string{"evolution", "consensus"} {
+		add(method, "paper", func(c *Config) {
+			c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
+		})
+	}
+	return all
+}
+
+func TestContract(t *testing.T) {
+	for name, c := range contractConfigs(t) {
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
 	}
 }
 
-func TestSameBitsForAnyThreads(t *testing.T) {
-	for _, preset := range Presets {
-		var want []float32
-		for _, threads := range []int{1, 2, 3, 5} {
-			trainer := newTrainer(t, small(t, preset), threads)
-			for range 4 {
-				require.NoError(t, trainer.Step())
-			}
-			if want == nil {
-				want = append(want, trainer.Params()...)
-			}
-			require.Equal(t, want, trainer.Params(), "%s, %d threads", preset, threads)
-		}
-	}
-}
-
-// TestSamplesAreSlicesOfOneStream draws the same samples in one piece and in
-// several that cut across blocks, with refinement.
-func TestSamplesAreSlicesOfOneStream(t *testing.T) {
-	for _, preset := range Presets {
-		trainer := newTrainer(t, small(t, preset), 3)
-		s := trainer.System().(*system)
-		const n = 700
-		whole := make([]byte, n*9)
-		require.NoError(t, s.Sample(whole, "spins", trainer.Params(), 1000, n, 2))
-		for _, cut := range []int{1, 255, 257, 699} {
-			part := make([]byte, (n-cut)*9)
-			require.NoError(t, s.Sample(part, "spins", trainer.Params(), uint64(1000+cut), n-cut, 2))
-			require.Equal(t, whole[cut*9:], part, "%s, from %d", preset, cut)
-		}
-		bits := make([]byte, n*8)
-		require.NoError(t, s.Sample(bits, "bits", trainer.Params(), 1000, n, 2))
-		for r := range n {
-			for i := range 9 {
-				up := bits[r*8+i/8] >> (i % 8) & 1
-				require.Equal(t, int8(2*int(up)-1), int8(whole[r*9+i]))
-			}
+// TestFormats of the same samples say the same.
+func TestFormats(t *testing.T) {
+	trainer := newTrainer(t, small(t, "best"), 3)
+	s := trainer.System().(*system)
+	const n = 700
+	whole, bits := make([]byte, n*9), make([]byte, n*8)
+	require.NoError(t, s.Sample(whole, "spins", trainer.Params(), 1000, n, 2))
+	require.NoError(t, s.Sample(bits, "bits", trainer.Params(), 1000, n, 2))
+	for r := range n {
+		for i := range 9 {
+			up := bits[r*8+i/8] >> (i % 8) & 1
+			require.Equal(t, int8(2*int(up)-1), int8(whole[r*9+i]))
 		}
 	}
 }
@@ -456,29 +483,6 @@ func TestWitnessPointsAtTheLogRatio(t *testing.T) {
 		size += pi[s] * ratio[s] * ratio[s]
 	}
 	require.Less(t, off, 1e-2*size, "up to what the ridge takes away")
-}
-
-// TestWitnessStepsAreReproducible covers every head and symmetry: same bits
-// for any number of threads, nothing allocated, and the state is complete.
-func TestWitnessStepsAreReproducible(t *testing.T) {
-	for _, head := range []string{"sign", "bernoulli"} {
-		for _, symmetry := range symmetries {
-			c := kfdConfig(t, head, symmetry, head == "bernoulli")
-			c.Loss.Witness.Every = 2
-			a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
-			for range 3 {
-				require.NoError(t, a.Step())
-				require.NoError(t, b.Step())
-			}
-			require.Equal(t, a.Params(), b.Params())
-			require.Len(t, a.System().(engine.Stateful).State(), 3)
-			require.Zero(t, testing.AllocsPerRun(5, func() {
-				if err := a.Step(); err != nil {
-					panic(err)
-				}
-			}), head)
-		}
-	}
 }
 
 // TestSymmetryBalancesTheSectors draws from an untrained generator, whose

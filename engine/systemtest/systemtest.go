@@ -1,0 +1,146 @@
+// Package systemtest proves that a system keeps the contract of engine.System,
+// as testing/fstest does for file systems: one call for a configuration of any
+// system, built in or of one's own.
+//
+//	func TestContract(t *testing.T) {
+//		for name, cfg := range configs {
+//			t.Run(name, func(t *testing.T) { systemtest.Run(t, cfg) })
+//		}
+//	}
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// steps is how many steps each part of the contract is tried for.
+const steps = 4
+
+// Run checks for the configuration, which should be small, that
+//
+//   - any number of threads gives the same parameters, records and samples, bit
+//     for bit;
+//   - a step allocates nothing;
+//   - a run that is stopped and resumed after every step ends with the bits of
+//     one that never was;
+//   - any part of a stream of samples is a slice of the whole, in every format,
+//     refined or not, and what is out of range is refused;
+//   - evaluations of one generator agree to the last bit.
+//
+// It trains for a few steps, whatever training.steps says, and leaves cfg as it
+// was.
+func Run(t *testing.T, cfg engine.Config) {
+	t.Helper()
+	shared := cfg.Shared()
+	before := *shared
+	defer func() { *shared = before }()
+	shared.Training.Steps, shared.Training.LogEvery, shared.Training.CheckpointEvery = steps, 1, 0
+	shared.Evaluation.Every = 0
+	require.NoError(t, cfg.Validate())
+
+	params := sameForAnyThreads(t, cfg)
+	resumes(t, cfg)
+	workers := pool.New(2)
+	defer workers.Close()
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	if s, ok := system.(engine.Sampler); ok {
+		slicesOfOneStream(t, cfg, s, params)
+	}
+	if e, ok := system.(engine.Evaluator); ok {
+		evaluatesAlike(t, cfg, e, params)
+	}
+}
+
+// sameForAnyThreads returns the parameters that every number of threads led to.
+func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32) {
+	t.Helper()
+	var record engine.Record
+	for _, threads := range []int{1, 2, 3} {
+		workers := pool.New(threads)
+		trainer, err := engine.NewTrainer(cfg, workers)
+		require.NoError(t, err)
+		for range steps {
+			require.NoError(t, trainer.Step())
+		}
+		if params == nil {
+			params, record = append(params, trainer.Params()...), trainer.Record()
+			require.Equal(t, trainer.System().NumParams(), len(params))
+			require.False(t, math.IsNaN(record.Loss), "the loss is not a number")
+			require.True(t, record.Acceptance >= 0 && record.Acceptance <= 1, "acceptance %v", record.Acceptance)
+		}
+		require.Equal(t, params, trainer.Params(), "parameters with %d threads", threads)
+		require.Equal(t, record, trainer.Record(), "record with %d threads", threads)
+		require.Zero(t, testing.AllocsPerRun(3, func() {
+			if err := trainer.Step(); err != nil {
+				panic(err)
+			}
+		}), "allocations of a step with %d threads", threads)
+		workers.Close()
+	}
+	return params
+}
+
+// resumes stops a run after every step.
+func resumes(t *testing.T, cfg engine.Config) {
+	t.Helper()
+	workers := pool.New(2)
+	defer workers.Close()
+	want, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for step := 1; step < steps; step++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: dir, Progress: func(engine.Progress) { cancel() }})
+		cancel()
+		require.ErrorIs(t, err, engine.ErrStopped)
+	}
+	got, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir, Resume: "must"})
+	require.NoError(t, err)
+	require.Equal(t, want.Params, got.Params, "parameters of a run that was stopped after every step")
+	require.Equal(t, want.Evaluation, got.Evaluation, "evaluation of a run that was stopped after every step")
+}
+
+func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
+	t.Helper()
+	const n = 700
+	for _, f := range s.Formats() {
+		for _, refine := range []int{0, 3} {
+			whole := make([]byte, n*f.RowBytes)
+			require.NoError(t, s.Sample(whole, f.Name, params, 0, n, refine))
+			for _, threads := range []int{1, 3} {
+				workers := pool.New(threads)
+				other, err := cfg.New(workers)
+				require.NoError(t, err)
+				for _, part := range [][2]int{{0, 1}, {1, 255}, {255, 258}, {300, 700}, {699, 700}} {
+					got := make([]byte, (part[1]-part[0])*f.RowBytes)
+					require.NoError(t, other.(engine.Sampler).Sample(got, f.Name, params, uint64(part[0]), part[1]-part[0], refine))
+					want := whole[part[0]*f.RowBytes : part[1]*f.RowBytes]
+					require.True(t, bytes.Equal(want, got), "samples %v as %s, refined by %d, with %d threads", part, f.Name, refine, threads)
+				}
+				workers.Close()
+			}
+		}
+		buffer := make([]byte, f.RowBytes)
+		require.Error(t, s.Sample(buffer, f.Name, params, 0, 1, -1), "a negative refinement")
+		require.Error(t, s.Sample(buffer, f.Name+"?", params, 0, 1, 0), "an unknown format")
+	}
+}
+
+func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params []float32) {
+	t.Helper()
+	samples := cfg.Shared().Evaluation.Samples
+	want, err := e.Evaluate(context.Background(), params, samples)
+	require.NoError(t, err)
+	got, err := e.Evaluate(context.Background(), params, samples)
+	require.NoError(t, err)
+	require.Equal(t, want, got, "two evaluations of one generator")
+}
