@@ -94,11 +94,11 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	forward, backward := m.products()
+	forward, backward := m.generator()
 	batch := float64(training.Batch)
 	op.need = append(need{
-		{name: "forward", counts: map[Resource]float64{FMA: batch * forward}},
-		{name: "backward", counts: map[Resource]float64{FMA: batch * backward}},
+		{name: "forward", counts: forward.times(batch)},
+		{name: "backward", counts: backward.times(batch)},
 	}, loss...)
 	if r, err := m.reference(trainer.System(), e.workers); err != nil {
 		op.note = err.Error()
@@ -172,8 +172,8 @@ func sampleRows(e *environment, size string) ([]*operation, error) {
 	if m == nil {
 		return []*operation{op}, nil
 	}
-	forward, _ := m.products()
-	op.need = need{{counts: map[Resource]float64{FMA: float64(n) * forward}}}
+	forward, _ := m.generator()
+	op.need = need{{counts: forward.times(float64(n))}}
 	op.rivals = e.pyTorch(rival{
 		blas: true,
 		prepare: func(p *peers.Process) (agreement, error) {
