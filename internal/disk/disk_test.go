@@ -1,0 +1,185 @@
+package disk
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestReadWantsRegularFilesOfASensibleSize(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(pipe, link))
+	for path, want := range map[string]string{
+		pipe: "is a pipe; a regular file is needed", link: "is a pipe", dir: "is a directory",
+		"/dev/zero": "is a device", "/dev/tty": "is a device",
+	} {
+		_, err := Read(path, 10) // and does not wait
+		require.ErrorContains(t, err, path+": "+want)
+	}
+	path := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(path, []byte("0123456789"), 0o600))
+	data, err := Read(path, 10)
+	require.NoError(t, err)
+	require.Equal(t, "0123456789", string(data))
+	_, err = Read(path, 9)
+	require.ErrorContains(t, err, path+": longer than 9 bytes")
+	_, err = Read("/proc/self/maps", 10) // which has no size
+	require.ErrorContains(t, err, "longer than 10 bytes")
+	_, err = Read(filepath.Join(dir, "none"), 9)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "open ")
+}
+
+func TestFollow(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
+	require.NoError(t, os.Symlink("a/b", filepath.Join(dir, "in")))
+	require.NoError(t, os.Symlink("in/../file", filepath.Join(dir, "chain")))
+	require.NoError(t, os.Symlink("chain", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	got, err := Follow(filepath.Join(dir, "link"))
+	require.NoError(t, err)
+	require.NoError(t, Write(filepath.Join(dir, "link"), []byte("x")))
+	data, err := os.ReadFile(filepath.Join(dir, "a", "file"))
+	require.NoError(t, err, "%s: a/b/.. is a", got)
+	require.Equal(t, "x", string(data))
+	for _, name := range []string{"link", "chain"} {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&os.ModeSymlink, "%s stays a link", name)
+	}
+	_, err = Follow(filepath.Join(dir, "loop"))
+	require.ErrorIs(t, err, unix.ELOOP)
+}
+
+func TestWriteLeavesNothingBeside(t *testing.T) {
+	elsewhere, dir := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", elsewhere)
+	path := filepath.Join(dir, "file")
+	old := unix.Umask(0o027)
+	defer unix.Umask(old)
+	temp, err := Create(path)
+	require.NoError(t, err)
+	require.Equal(t, dir, filepath.Dir(temp.Name()), "a temporary file is beside its target")
+	info, err := temp.Stat()
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode().Perm(), "the umask holds while it is written")
+	require.NoError(t, temp.Commit())
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.NoError(t, Write(path, []byte("new")))
+	info, err = os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "modes that somebody chose stay")
+
+	failed := errors.New("not now")
+	require.ErrorIs(t, Replace(path, []byte("newer"), func() error { return failed }), failed)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(data))
+	for _, d := range []string{dir, elsewhere} {
+		entries, err := os.ReadDir(d)
+		require.NoError(t, err)
+		require.Len(t, entries, map[string]int{dir: 1, elsewhere: 0}[d])
+	}
+	require.EqualError(t, Write(filepath.Join(dir, "none", "file"), nil), "writing "+filepath.Join(dir, "none", "file")+": no such file or directory")
+}
+
+func TestSweepRemovesWhatIsNotBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	live, err := Create(filepath.Join(dir, "x.npy"))
+	require.NoError(t, err)
+	defer live.Cleanup()
+	for _, name := range []string{".x.npy123", ".x.npy", ".x.npy12a", ".y.npy123", "x.npy123"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	Sweep(dir, "x.npy", "model.rvg")
+	Sweep(filepath.Join(dir, "none"), "x.npy")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	require.ElementsMatch(t, []string{".x.npy", ".x.npy12a", ".y.npy123", "x.npy123", filepath.Base(live.Name())}, names)
+	require.NoError(t, live.Commit())
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	require.NoError(t, os.WriteFile(path, []byte(`{"host":"gone","process":7}`), 0o600), "what a killed process left")
+	first, err := Acquire(path)
+	require.NoError(t, err)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	var o Owner
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &o))
+	require.Equal(t, host, o.Host)
+	require.Equal(t, os.Getpid(), o.Process)
+
+	_, err = Acquire(path)
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, o.Process, held.Process)
+	require.Equal(t, host, held.Host)
+	require.NoError(t, first.Release())
+	require.NoFileExists(t, path)
+	second, err := Acquire(path)
+	require.NoError(t, err)
+	require.NoError(t, second.Release())
+	var none *Lock
+	require.NoError(t, none.Release())
+
+	require.NoError(t, unix.Mkfifo(path, 0o600))
+	_, err = Acquire(path)
+	require.ErrorContains(t, err, "is a pipe")
+}
+
+// One of many that want the lock at once has it at a time, though its file
+// comes and goes.
+func TestLockIsExclusive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	inside := make(chan struct{}, 1)
+	done := make(chan error)
+	const many, times = 8, 50
+	for range many {
+		go func() {
+			for n := 0; n < times; {
+				lock, err := Acquire(path)
+				var held *HeldError
+				if errors.As(err, &held) {
+					continue
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+				select {
+				case inside <- struct{}{}:
+				default:
+					done <- errors.New("two have the lock")
+					return
+				}
+				<-inside
+				if err := lock.Release(); err != nil {
+					done <- err
+					return
+				}
+				n++
+			}
+			done <- nil
+		}()
+	}
+	for range many {
+		require.NoError(t, <-done)
+	}
+}
