@@ -5,13 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"math"
 	"os"
 
-	"github.com/google/renameio/v2"
+	"github.com/revgen/revgen/internal/disk"
 )
 
 // Models and checkpoints share one container, the .rvg file:
@@ -34,6 +33,9 @@ type header struct {
 	Seconds  float64         `json:"seconds,omitempty"`       // of training, in a checkpoint
 	Metrics  int64           `json:"metrics_bytes,omitempty"` // length of metrics.jsonl at that step
 	Path     string          `json:"path"`                    // kernel path that computed it
+	Warnings []string        `json:"warnings,omitempty"`
+	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
+	Pending  *Record         `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
 	Config   json.RawMessage `json:"config"`
 	Sections []sectionHeader `json:"sections"`
 }
@@ -59,47 +61,38 @@ func (s sectionHeader) bytes() (int, error) {
 	return size * s.Len, nil
 }
 
-// writeFile writes a container under path by way of a temporary file beside it.
-func writeFile(path string, h header, sections []Section) error {
+// encode returns a container.
+func encode(h header, sections []Section) ([]byte, error) {
 	h.Schema = SchemaVersion
 	for i := range sections {
 		h.Sections = append(h.Sections, describe(sections[i]))
 	}
 	head, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data := append([]byte(magic), make([]byte, 8)...)
 	binary.LittleEndian.PutUint64(data[8:], uint64(len(head)))
 	data = append(data, head...)
 	for _, s := range sections {
 		if data, err = binary.Append(data, binary.LittleEndian, s.Float32); err != nil {
-			return err
+			return nil, err
 		}
 		if data, err = binary.Append(data, binary.LittleEndian, s.Float64); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	sum := sha256.Sum256(data)
-	return writeAtomically(path, append(data, sum[:]...))
+	return append(data, sum[:]...), nil
 }
 
-// writeAtomically writes, syncs and renames, so that path holds its old or its
-// new content at any time, whatever happens.
-func writeAtomically(path string, data []byte) error {
-	if err := renameio.WriteFile(path, data, 0o644); err != nil {
-		return fmt.Errorf("writing %s: %w", path, rootCause(err))
+// writeFile writes a container under path.
+func writeFile(path string, h header, sections []Section) error {
+	data, err := encode(h, sections)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// rootCause strips the temporary file's name, which says nothing to a user.
-func rootCause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return disk.Write(path, data)
 }
 
 // A FileError reports a model or checkpoint file that cannot be used.
@@ -110,36 +103,74 @@ type FileError struct {
 
 func (e *FileError) Error() string { return e.Path + ": " + e.Reason }
 
+// maxFile and maxHeader bound what is read into memory before it is known to be
+// a container: neither is reached by one.
+const (
+	maxFile   = 1 << 36
+	maxHeader = 1 << 26
+)
+
 // readFile reads and checks a container of the given kind. It returns the
 // header and the sections' bytes.
 func readFile(path, kind string) (*header, [][]byte, error) {
 	bad := func(format string, args ...any) (*header, [][]byte, error) {
 		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
 	}
-	data, err := os.ReadFile(path)
+	file, size, err := disk.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(data) < 8 || string(data[:7]) != magic[:7] {
+	defer file.Close()
+	start := make([]byte, min(size, 16))
+	if _, err := io.ReadFull(file, start); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	if len(start) < 8 || string(start[:7]) != magic[:7] {
 		return bad("not a RevGen %s file", kind)
 	}
-	if data[7] != magic[7] {
-		return bad("container version %d; this program reads version %d", data[7], magic[7])
+	if start[7] != magic[7] {
+		return bad("container version %d; this program reads version %d", start[7], magic[7])
 	}
-	if len(data) < 16+sha256.Size {
-		return bad("truncated: %d bytes are too few for a %s", len(data), kind)
+	if size < 16+sha256.Size {
+		return bad("truncated: %d bytes are too few for a %s", size, kind)
 	}
-	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
-		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
+	if size > maxFile {
+		return bad("%d bytes are too many for a %s", size, kind)
 	}
-	n := binary.LittleEndian.Uint64(body[8:])
-	if n > uint64(len(body)-16) {
+	n := binary.LittleEndian.Uint64(start[8:])
+	if n > min(maxHeader, uint64(size)-16-sha256.Size) {
 		return bad("damaged: a header of %d bytes does not fit", n)
 	}
+	head := make([]byte, n)
+	if _, err := io.ReadFull(file, head); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	// The header says how long the file is, before the rest is read.
 	h := new(header)
-	if err := json.Unmarshal(body[16:16+n], h); err != nil {
+	if err := json.Unmarshal(head, h); err != nil {
 		return bad("damaged header: %v", err)
+	}
+	want := int64(16+sha256.Size) + int64(n)
+	for _, s := range h.Sections {
+		length, err := s.bytes()
+		if err != nil {
+			return bad("damaged: %v", err)
+		}
+		want += int64(length)
+	}
+	if want != size {
+		return bad("damaged: it has %d bytes where its header says %d (truncated, or changed on disk)", size, want)
+	}
+	rest := make([]byte, size-16-int64(n))
+	if _, err := io.ReadFull(file, rest); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	sum := sha256.New()
+	for _, part := range [][]byte{start, head, rest[:len(rest)-sha256.Size]} {
+		sum.Write(part)
+	}
+	if !bytes.Equal(sum.Sum(nil), rest[len(rest)-sha256.Size:]) {
+		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
 	}
 	if h.Schema != SchemaVersion {
 		return bad("schema version %d; this program reads version %d", h.Schema, SchemaVersion)
@@ -147,21 +178,10 @@ func readFile(path, kind string) (*header, [][]byte, error) {
 	if h.Kind != kind {
 		return bad("holds a %s, not a %s", h.Kind, kind)
 	}
-	rest := body[16+n:]
 	var sections [][]byte
 	for _, s := range h.Sections {
-		size, err := s.bytes()
-		if err != nil {
-			return bad("%v", err)
-		}
-		if size > len(rest) {
-			return bad("damaged: section %q does not fit", s.Name)
-		}
-		sections = append(sections, rest[:size])
-		rest = rest[size:]
-	}
-	if len(rest) != 0 {
-		return bad("damaged: %d bytes follow the last section", len(rest))
+		length, _ := s.bytes()
+		sections, rest = append(sections, rest[:length]), rest[length:]
 	}
 	return h, sections, nil
 }

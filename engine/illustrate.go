@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -44,7 +44,7 @@ func Illustrate(ctx context.Context, cfg Config, params []float32, workers *pool
 // ReadRecords returns what a run has logged in its directory, nothing if it
 // has not begun.
 func ReadRecords(dir string) ([]Record, error) {
-	file, err := os.Open(metricsFile(dir))
+	file, _, err := disk.Open(metricsFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

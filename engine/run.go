@@ -1,20 +1,17 @@
 package engine
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -51,11 +48,51 @@ type Result struct {
 	Steps      int
 	Seconds    float64 // of training, earlier parts included
 	Warnings   []string
+
+	dir string
 }
 
-// ErrStopped reports that a run stopped before its last step and left a
-// checkpoint, if it has a directory, from which it can be resumed.
-var ErrStopped = errors.New("stopped before the last step")
+// Stop returns the *StopError that err comes to if work on a completed run was
+// cancelled: its last checkpoint is on the disk. Other errors stay as they are.
+func (r *Result) Stop(err error) error {
+	if Cancelled(err) {
+		return &StopError{r.dir, r.Steps, r.Steps}
+	}
+	return err
+}
+
+// ErrStopped is what every *StopError is.
+var ErrStopped = errors.New("stopped before the end")
+
+// A StopError reports that a run stopped before its end, that nothing went
+// wrong, and that a checkpoint of Step is on the disk, if the run has a
+// directory, from which it continues.
+type StopError struct {
+	Dir         string
+	Step, Steps int
+}
+
+func (e *StopError) Error() string {
+	text := fmt.Sprintf("stopped at step %d of %d", e.Step, e.Steps)
+	if e.Dir != "" {
+		text += "; the same command continues from " + e.Dir
+	}
+	return text
+}
+
+func (e *StopError) Is(target error) bool { return target == ErrStopped }
+
+// Cancelled reports whether err is a context's and nothing else: errors that
+// something else is joined to are not.
+func Cancelled(err error) bool {
+	for err != nil {
+		if err == context.Canceled || err == context.DeadlineExceeded {
+			return true
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
+}
 
 // A MismatchError reports a checkpoint that another configuration wrote.
 type MismatchError struct {
@@ -68,30 +105,21 @@ func (e *MismatchError) Error() string {
 		e.Path, e.Key, e.Written, e.Have)
 }
 
-// The files of a run directory.
-func modelFile(dir string) string      { return filepath.Join(dir, "model.rvg") }
-func checkpointFile(dir string) string { return filepath.Join(dir, "checkpoint.rvg") }
-func previousFile(dir string) string   { return filepath.Join(dir, "checkpoint.prev.rvg") }
-func configFile(dir string) string     { return filepath.Join(dir, "config.json") }
-func metricsFile(dir string) string    { return filepath.Join(dir, "metrics.jsonl") }
-func statusFile(dir string) string     { return filepath.Join(dir, "status.json") }
-func summaryFile(dir string) string    { return filepath.Join(dir, "summary.json") }
-
 type run struct {
-	dir      string
+	directory
 	config   []byte // canonical JSON
 	trainer  *Trainer
 	common   *Common
-	metrics  *os.File
-	buffer   *bufio.Writer
-	flushed  time.Time
-	written  int64   // bytes of metrics.jsonl, buffered ones included
 	before   float64 // seconds of training before this process
 	started  time.Time
-	saved    int // step of the last checkpoint, -1 for none
+	first    int // step at which this process began
 	warn     func(string)
+	progress func(Progress)
 	warnings []string
 	moved    float64 // sum of the acceptance over the first steps
+	// pending is the record of the present step while it is not in
+	// metrics.jsonl, nil otherwise.
+	pending *Record
 }
 
 // A run whose proposals are nearly all rejected learns nothing: pairs with
@@ -102,88 +130,130 @@ const (
 )
 
 // Train runs Algorithm 1 to the configured number of steps and evaluates the
-// generator. When ctx is cancelled or MaxTime has passed it finishes the step,
-// writes a checkpoint and returns ErrStopped; a run resumed from it ends with
-// the same bits as one that was never stopped. A *NonFiniteError ends the run
-// with the last good checkpoint in place.
+// generator. When ctx is cancelled or MaxTime has passed it leaves a checkpoint
+// and returns a *StopError; a run resumed from it ends with the same bits as one
+// that was never stopped. Whatever else goes wrong, while stopping too, is
+// returned as it is. A *NonFiniteError ends the run with the last good
+// checkpoint in place.
+//
+// The directory belongs to one process at a time.
 func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) (*Result, error) {
 	trainer, err := NewTrainer(cfg, workers)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{dir: opt.Dir, trainer: trainer, common: cfg.Shared(), saved: -1, warn: opt.Warning}
+	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
 	if r.config, err = json.MarshalIndent(cfg, "", "  "); err != nil {
 		return nil, err
 	}
+	defer r.close()
 	if err := r.open(opt.Resume); err != nil {
 		return nil, err
 	}
-	defer r.close()
-	r.started = time.Now()
+	r.started, r.first = time.Now(), trainer.step
 	if opt.MaxTime > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, r.started.Add(opt.MaxTime))
 		defer cancel()
 	}
-	if err := r.loop(ctx, opt.Progress); err != nil {
-		return nil, errors.Join(err, r.status(err))
+	result, err := r.toTheEnd(ctx)
+	if Cancelled(err) {
+		err = r.stop()
 	}
-	return r.finish(ctx)
+	if failed := r.status(err); failed != nil {
+		if errors.Is(err, ErrStopped) {
+			err = nil // it is one only if nothing went wrong
+		}
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
-// loop takes the remaining steps.
-func (r *run) loop(ctx context.Context, progress func(Progress)) error {
+// toTheEnd takes the remaining steps and measures the generator.
+func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	t, training := r.trainer, &r.common.Training
-	first := t.step
+	if err := r.record(ctx); err != nil {
+		return nil, err
+	}
 	for t.step < training.Steps {
-		if ctx.Err() != nil {
-			if err := r.checkpoint(); err != nil {
-				return err
-			}
-			return ErrStopped
+		if err := t.StepContext(ctx); err != nil {
+			return nil, err
 		}
-		if err := t.Step(); err != nil {
-			return err
-		}
+		r.dirty = true
 		last := t.step == training.Steps
 		r.watchAcceptance()
-		evaluate := r.common.Evaluation.Every > 0 && t.step%r.common.Evaluation.Every == 0
+		evaluate := r.evaluates()
 		if last || evaluate || t.step%training.LogEvery == 0 {
 			record := t.Record()
-			if evaluate {
-				var err error
-				if record.Errors, err = r.errors(ctx); err != nil {
-					return err
-				}
-			}
-			elapsed := time.Since(r.started)
-			record.Seconds = r.before + elapsed.Seconds()
-			if err := r.log(record); err != nil {
-				return err
-			}
-			if progress != nil {
-				progress(Progress{record, training.Steps, elapsed, float64(t.step-first) / elapsed.Seconds()})
+			record.Seconds = r.seconds()
+			r.pending = &record
+			if err := r.record(ctx); err != nil {
+				return nil, err
 			}
 		}
 		if last || training.CheckpointEvery > 0 && t.step%training.CheckpointEvery == 0 {
 			if err := r.checkpoint(); err != nil {
-				return err
+				return nil, err
 			}
 		}
+	}
+	return r.finish(ctx)
+}
+
+// stop leaves a checkpoint. Only its *StopError says that there is one.
+func (r *run) stop() error {
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	return &StopError{r.dir, r.trainer.step, r.common.Training.Steps}
+}
+
+// seconds is the time of training so far.
+func (r *run) seconds() float64 { return r.before + time.Since(r.started).Seconds() }
+
+// evaluates reports whether the generator is measured at the present step.
+func (r *run) evaluates() bool {
+	every := r.common.Evaluation.Every
+	return every > 0 && r.trainer.step%every == 0
+}
+
+// record completes the pending record, if there is one, and logs it.
+func (r *run) record(ctx context.Context) error {
+	if r.pending == nil {
+		return nil
+	}
+	record := *r.pending
+	if r.evaluates() {
+		var err error
+		if record.Errors, err = r.errors(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.log(record); err != nil {
+		return err
+	}
+	r.pending, r.dirty = nil, true
+	if r.progress != nil {
+		elapsed := time.Since(r.started)
+		r.progress(Progress{record, r.common.Training.Steps, elapsed, float64(r.trainer.step-r.first) / elapsed.Seconds()})
 	}
 	return nil
 }
 
-// errors evaluates the generator during training. It is not interrupted, so
-// that a resumed run logs what an uninterrupted one does, and its time is not
-// counted as training.
+// errors evaluates the generator during training. Its time is not counted as
+// training. If it is interrupted, the record stays pending and the resumed run
+// logs what an uninterrupted one does.
 func (r *run) errors(ctx context.Context) ([]Error, error) {
 	e, ok := r.trainer.system.(Evaluator)
 	if !ok {
 		return nil, nil
 	}
 	start := time.Now()
-	evaluation, err := e.Evaluate(context.WithoutCancel(ctx), r.trainer.Params(), r.common.Evaluation.Samples)
+	evaluation, err := e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
+	r.started = r.started.Add(time.Since(start))
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +261,6 @@ func (r *run) errors(ctx context.Context) ([]Error, error) {
 	for _, m := range evaluation.Metrics {
 		all = append(all, Error{m.Name, m.Error, m.Floor})
 	}
-	r.started = r.started.Add(time.Since(start))
 	return all, nil
 }
 
@@ -208,7 +277,11 @@ func (r *run) watchAcceptance() {
 	}
 }
 
+// report tells a warning, once.
 func (r *run) report(warning string) {
+	if slices.Contains(r.warnings, warning) {
+		return
+	}
 	r.warnings = append(r.warnings, warning)
 	if r.warn != nil {
 		r.warn(warning)
@@ -219,8 +292,7 @@ func (r *run) report(warning string) {
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	t := r.trainer
 	result := &Result{
-		Params: t.Params(), Steps: t.step, Warnings: r.warnings,
-		Seconds: r.before + time.Since(r.started).Seconds(),
+		Params: t.Params(), Steps: t.step, Warnings: r.warnings, Seconds: r.seconds(), dir: r.dir,
 	}
 	if r.dir != "" {
 		h := r.header("model")
@@ -233,10 +305,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		var err error
 		result.Evaluation, err = e.Evaluate(ctx, t.Params(), r.common.Evaluation.Samples)
 		if err != nil {
-			if ctx.Err() != nil {
-				err = ErrStopped
-			}
-			return nil, errors.Join(err, r.status(err))
+			return nil, err
 		}
 	}
 	if r.dir != "" {
@@ -255,197 +324,11 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := writeAtomically(summaryFile(r.dir), append(summary, '\n')); err != nil {
+		if err := disk.Write(summaryFile(r.dir), append(summary, '\n')); err != nil {
 			return nil, err
 		}
 	}
-	return result, r.status(nil)
-}
-
-// open prepares the run directory and restores a checkpoint if there is one.
-func (r *run) open(resume string) error {
-	switch resume {
-	case "", "auto", "never", "must":
-	default:
-		return fmt.Errorf("resume: %q is not auto, never or must", resume)
-	}
-	if r.dir == "" {
-		if resume == "must" {
-			return errors.New("resume: there is no run directory to resume from")
-		}
-		return nil
-	}
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		return fmt.Errorf("run directory %s: %w", r.dir, rootCause(err))
-	}
-	path := checkpointFile(r.dir)
-	_, err := os.Stat(path)
-	switch {
-	case err == nil && resume == "never":
-		return fmt.Errorf("%s: holds a run already; choose another directory, or resume it", r.dir)
-	case err == nil:
-		if err := r.restore(path); err != nil {
-			return err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	case resume == "must":
-		return fmt.Errorf("%s: holds no checkpoint to resume from", r.dir)
-	default:
-		if _, err := os.Stat(configFile(r.dir)); err == nil && resume == "never" {
-			return fmt.Errorf("%s: holds a run already; choose another directory", r.dir)
-		}
-		if err := writeAtomically(configFile(r.dir), append(bytes.Clone(r.config), '\n')); err != nil {
-			return err
-		}
-	}
-	r.metrics, err = os.OpenFile(metricsFile(r.dir), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return err
-	}
-	// What an interrupted run logged after its checkpoint is logged again.
-	if err := r.metrics.Truncate(r.written); err != nil {
-		return err
-	}
-	if _, err := r.metrics.Seek(r.written, 0); err != nil {
-		return err
-	}
-	r.buffer = bufio.NewWriter(r.metrics)
-	return r.status(nil)
-}
-
-// restore continues from the checkpoint at path.
-func (r *run) restore(path string) error {
-	h, data, err := readFile(path, "checkpoint")
-	if err != nil {
-		var bad *FileError
-		if errors.As(err, &bad) {
-			if p, _, perr := readFile(previousFile(r.dir), "checkpoint"); perr == nil {
-				bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
-					previousFile(r.dir), p.Step, filepath.Base(path))
-			}
-		}
-		return err
-	}
-	if err := sameRun(path, h.Config, r.config); err != nil {
-		return err
-	}
-	if err := fill(path, h, data, r.trainer.sections()); err != nil {
-		return err
-	}
-	if h.Path != activePath() {
-		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
-	}
-	r.trainer.step, r.saved, r.before, r.written = h.Step, h.Step, h.Seconds, h.Metrics
-	return nil
-}
-
-// checkpoint saves the state after the current step and keeps the one before.
-func (r *run) checkpoint() error {
-	if r.dir == "" || r.saved == r.trainer.step {
-		return nil
-	}
-	if err := r.flush(); err != nil {
-		return err
-	}
-	path := checkpointFile(r.dir)
-	next := path + ".next"
-	if err := writeFile(next, r.header("checkpoint"), r.trainer.sections()); err != nil {
-		return err
-	}
-	// A second name for the old checkpoint, rather than a new one, so that
-	// path always names a whole checkpoint.
-	previous := previousFile(r.dir)
-	if err := os.Remove(previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Link(path, previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		// Not every file system has links.
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = writeAtomically(previous, data)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	r.saved = r.trainer.step
-	return r.status(nil)
-}
-
-func (r *run) header(kind string) header {
-	return header{
-		Kind: kind, System: r.common.System, Step: r.trainer.step, Path: activePath(),
-		Seconds: r.before + time.Since(r.started).Seconds(), Metrics: r.written, Config: r.config,
-	}
-}
-
-func (r *run) log(record Record) error {
-	if r.dir == "" {
-		return nil
-	}
-	line, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	n, err := r.buffer.Write(append(line, '\n'))
-	r.written += int64(n)
-	if err == nil && time.Since(r.flushed) > time.Second {
-		r.flushed = time.Now() // who watches the file sees it grow
-		return r.flush()
-	}
-	return err
-}
-
-func (r *run) flush() error {
-	if r.buffer == nil {
-		return nil
-	}
-	if err := r.buffer.Flush(); err != nil {
-		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), rootCause(err))
-	}
-	return nil
-}
-
-func (r *run) close() error {
-	if r.metrics == nil {
-		return nil
-	}
-	return errors.Join(r.flush(), r.metrics.Close())
-}
-
-// status rewrites status.json; problem is what ended the run, if anything did.
-func (r *run) status(problem error) error {
-	if r.dir == "" {
-		return nil
-	}
-	state, message := "running", ""
-	switch {
-	case errors.Is(problem, ErrStopped):
-		state = "stopped"
-	case problem != nil:
-		state, message = "failed", problem.Error()
-	case r.trainer.step == r.common.Training.Steps && !r.started.IsZero():
-		state = "done"
-	}
-	data, err := json.MarshalIndent(struct {
-		Schema     int    `json:"schema"`
-		State      string `json:"state"` // running, stopped, failed or done
-		Step       int    `json:"step"`
-		Steps      int    `json:"steps"`
-		Checkpoint int    `json:"checkpoint"` // step of the last checkpoint, -1 for none
-		Process    int    `json:"process"`
-		Path       string `json:"path"`
-		Threads    int    `json:"threads"`
-		Error      string `json:"error,omitempty"`
-	}{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, os.Getpid(), activePath(), r.trainer.threads(), message}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeAtomically(statusFile(r.dir), append(data, '\n'))
+	return result, nil
 }
 
 func activePath() string {

@@ -239,6 +239,7 @@ type toy struct {
 	engine.Common
 	lossAt, gradAt, paramAt int
 	acceptance              float64
+	look                    func(step int) // called for each loss
 }
 
 func newToy() *toy {
@@ -265,6 +266,9 @@ func (s *toySystem) Transition(step uint32)     { s.step = int(step) }
 func (s *toySystem) Acceptance() float64        { return s.c.acceptance }
 func (s *toySystem) TensorName(i int) string    { return []string{"front", "back"}[i/5] }
 func (s *toySystem) Discrepancy(uint32) float64 {
+	if s.c.look != nil {
+		s.c.look(s.step)
+	}
 	if s.step == s.c.lossAt {
 		return math.Inf(1)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -57,7 +58,8 @@ func (s *Stream) Format(name string) (Format, error) {
 // Write writes samples first … first+n−1 to w, one after another in the given
 // format, each after refine Metropolis steps. One part is generated while the
 // one before is written, so memory does not grow with n. Progress, if not nil,
-// is called with the number of samples written so far.
+// is called with the number of samples written so far. When ctx is cancelled it
+// returns ctx's error, even if w does not return.
 func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint64, refine int, progress func(done uint64)) error {
 	rows := uint64(s.partRows(f))
 	var buffers [2][]byte
@@ -66,6 +68,20 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 	}
 	written := make(chan error, 1)
 	written <- nil
+	wait := func() error {
+		select {
+		case err := <-written:
+			return err
+		case <-ctx.Done():
+		}
+		// Who reads a pipe may have stopped to read.
+		select {
+		case err := <-written:
+			return err
+		case <-time.After(stalled):
+			return ctx.Err()
+		}
+	}
 	for done := uint64(0); done < n; {
 		count := min(rows, n-done)
 		part := buffers[done/rows%2][:count*uint64(f.RowBytes)]
@@ -73,7 +89,7 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 		if err == nil {
 			err = s.sampler.Sample(part, f.Name, s.params, first+done, int(count), refine)
 		}
-		if before := <-written; before != nil || err != nil {
+		if before := wait(); before != nil || err != nil {
 			if before != nil {
 				return before
 			}
@@ -88,8 +104,11 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 			written <- err
 		}()
 	}
-	return <-written
+	return wait()
 }
+
+// stalled is how long a part may take to be written after a cancellation.
+const stalled = 500 * time.Millisecond
 
 // partRows is how many samples are generated at once: a few megabytes, and
 // enough rows for every thread.

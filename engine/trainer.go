@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -61,11 +62,18 @@ func (e *MethodError) Error() string {
 
 // Step is one iteration of Algorithm 1. It allocates nothing. After an error
 // the trainer must not be used further.
-func (t *Trainer) Step() error {
-	t.step++
-	if t.search != nil {
-		return t.seek()
+func (t *Trainer) Step() error { return t.StepContext(context.Background()) }
+
+// StepContext is Step, but one that tries many generators returns ctx's error
+// when that is done, and leaves the trainer as it was.
+func (t *Trainer) StepContext(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
+	if t.search != nil {
+		return t.seek(ctx)
+	}
+	t.step++
 	step := uint32(t.step)
 	t.system.Generate(t.params, step)   // s = G_θ(z)
 	t.system.Transition(step)           // s′ ~ p^m(s, ·), from here on a constant
@@ -87,8 +95,12 @@ func (t *Trainer) descend() error {
 }
 
 // seek is a step by losses alone.
-func (t *Trainer) seek() error {
-	t.loss, t.norm = t.search.Look(t.step)
+func (t *Trainer) seek(ctx context.Context) error {
+	loss, norm, err := t.search.Look(ctx, t.step+1)
+	if err != nil {
+		return err
+	}
+	t.step, t.loss, t.norm = t.step+1, loss, norm
 	if err := t.checkFinite(); err != nil {
 		return err
 	}

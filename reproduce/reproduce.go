@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -178,8 +177,8 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 // Execute runs a plan. After each setting, and each variant of a study, it
 // writes results.json and results.md, in which the outcomes of earlier
 // reproductions in the same directory stay, and the figures. When ctx is
-// cancelled or MaxTime has passed it returns engine.ErrStopped; executing the
-// plan again continues.
+// cancelled or MaxTime has passed it returns the *engine.StopError of the run that
+// stopped; executing the plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	jobs, err := p.jobs(systems)
 	if err != nil {
@@ -289,7 +288,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 		}
 		if n == 0 && e.study == nil {
 			if o.Figures, err = e.draw(ctx, cfg, result, run.Dir); err != nil {
-				return nil, err
+				return nil, result.Stop(err)
 			}
 		}
 	}
@@ -308,12 +307,7 @@ func (e *execution) train(ctx context.Context, cfg engine.Config, run Run) (*eng
 		}
 	}
 	if !e.deadline.IsZero() {
-		if options.MaxTime = time.Until(e.deadline); options.MaxTime <= 0 {
-			return nil, engine.ErrStopped
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, errors.Join(engine.ErrStopped, err)
+		options.MaxTime = max(1, time.Until(e.deadline))
 	}
 	if e.watch.Begin != nil {
 		e.watch.Begin(run)
@@ -329,9 +323,6 @@ func (e *execution) train(ctx context.Context, cfg engine.Config, run Run) (*eng
 func (e *execution) draw(ctx context.Context, cfg engine.Config, result *engine.Result, dir string) ([]string, error) {
 	figures, err := engine.Illustrate(ctx, cfg, result.Params, e.workers, dir)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.Join(engine.ErrStopped, err)
-		}
 		return nil, err
 	}
 	var names []string

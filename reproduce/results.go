@@ -7,18 +7,20 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 )
 
 // SchemaVersion is the version of results.json.
 const SchemaVersion = 1
+
+// maxResults bounds the results.json that is read: far beyond every setting,
+// preset and study.
+const maxResults = 1 << 28
 
 // Results are what the settings gave, in the order of Settings, for one preset
 // after another, and what the studies gave, in theirs.
@@ -157,7 +159,7 @@ func resultsFile(dir string) string { return filepath.Join(dir, "results.json") 
 // Read returns the results in dir, none if it has none.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
-	data, err := os.ReadFile(resultsFile(dir))
+	data, err := disk.Read(resultsFile(dir), maxResults)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
@@ -259,8 +261,9 @@ func (r *Results) Write(dir string) error {
 		resultsFile(dir):                 append(data, '\n'),
 		filepath.Join(dir, "results.md"): []byte(r.Markdown()),
 	} {
-		if err := renameio.WriteFile(path, content, 0o644); err != nil {
-			return fmt.Errorf("writing %s: %w", path, err)
+		disk.Sweep(dir, filepath.Base(path))
+		if err := disk.Write(path, content); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench"
+	"github.com/revgen/revgen/internal/disk"
 )
 
 // benchmark is what the flags of bench ask for.
@@ -121,24 +123,21 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		}
 		o.Paths = append(o.Paths, path)
 	}
-	ctx, release := p.stoppable()
-	defer release()
-	report, err := bench.Run(ctx, o)
-	var option *bench.OptionError
-	switch {
-	case errors.As(err, &option):
-		return usageError{err}
-	case report == nil || len(report.Rows) == 0 && err != nil:
-		return interrupted(ctx, err)
-	}
-	// What was measured before an error or an interruption is still written.
-	if werr := p.writeReport(report, former, b.format); werr != nil {
-		return werr
-	}
-	if err != nil {
-		return interrupted(ctx, err)
-	}
-	return nil
+	return p.interruptible(func(ctx context.Context) error {
+		report, err := bench.Run(ctx, o)
+		var option *bench.OptionError
+		switch {
+		case errors.As(err, &option):
+			return usageError{err}
+		case report == nil || len(report.Rows) == 0 && err != nil:
+			return err
+		}
+		// What was measured before an error or an interruption is still written.
+		if werr := p.writeReport(report, former, b.format); werr != nil {
+			return errors.Join(err, werr)
+		}
+		return err
+	})
 }
 
 // writeReport writes a report, compared with a former one if there is one.
@@ -154,12 +153,11 @@ func readReport(flag, path string) (*bench.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, err := os.Open(path)
+	text, err := disk.Read(path, maxReport)
 	if err != nil {
 		return nil, usagef("%s: %w", flag, err)
 	}
-	defer file.Close()
-	report, err := bench.ReadJSON(file)
+	report, err := bench.ReadJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, usagef("%s: %s: %w", flag, path, err)
 	}

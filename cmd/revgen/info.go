@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
 )
 
 // version says which source the program was built from.
@@ -162,7 +163,7 @@ type status struct {
 
 func readStatus(dir string) (*status, error) {
 	path := filepath.Join(dir, "status.json")
-	data, err := os.ReadFile(path)
+	data, err := disk.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func (p *program) describe(path string) error {
 		}
 	case d.Status != nil && errors.Is(err, fs.ErrNotExist):
 		file := filepath.Join(path, "config.json")
-		if d.Config, err = os.ReadFile(file); err != nil {
+		if d.Config, err = disk.Read(file, maxConfig); err != nil {
 			return err
 		}
 		if d.System, _, err = conf.Text(d.Config, file, "system"); err != nil {

@@ -4,11 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// Sizes of files that no file of their kind reaches.
+const (
+	maxConfig  = 1 << 24
+	maxSummary = 1 << 26
+	maxReport  = 1 << 28
 )
 
 // A source is where a configuration comes from: a preset, or a file whose
@@ -58,7 +65,7 @@ func (s source) readFile() ([]byte, error) {
 	if s.preset != "" {
 		return nil, usagef("--preset: goes with a system; %s names its own preset", s.name)
 	}
-	data, err := os.ReadFile(s.name)
+	data, err := disk.Read(s.name, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(s.name, "./") {
 		return nil, usagef("%q is neither a system (%s) nor a file", s.name, strings.Join(systemNames(), ", "))
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,9 @@ const (
 	envProgram = "REVGEN_TEST_PROGRAM" // set: be the program
 	envSignal  = "REVGEN_TEST_SIGNAL"  // number of the signal that the process sends itself …
 	envAtStep  = "REVGEN_TEST_AT_STEP" // … at this step, or while evaluating if it is 0
-	envTwice   = "REVGEN_TEST_TWICE"   // set: a second time, 100 ms later, while the step takes long
+	envAgain   = "REVGEN_TEST_AGAIN"   // once more so much later, at the same step
+	envFill    = "REVGEN_TEST_FILL"    // file with which to fill the disk before
+	envStuck   = "REVGEN_TEST_STUCK"   // set: then the step does not end
 )
 
 func TestMain(m *testing.M) {
@@ -130,11 +133,24 @@ type signalled struct {
 	step   uint32
 }
 
+// send sends the signal and waits until the program has taken notice, as
+// SIGKILL never does.
 func (s *signalled) send() {
+	if path := os.Getenv(envFill); path != "" {
+		if err := fillDisk(path); err != nil {
+			panic(err)
+		}
+	}
+	seen := make(chan struct{})
+	stopSeen = sync.OnceFunc(func() { close(seen) })
 	_ = syscall.Kill(os.Getpid(), s.signal)
-	time.Sleep(100 * time.Millisecond)
-	if os.Getenv(envTwice) != "" {
+	<-seen
+	if again, err := time.ParseDuration(os.Getenv(envAgain)); err == nil {
+		time.Sleep(again)
 		_ = syscall.Kill(os.Getpid(), s.signal)
+		time.Sleep(100 * time.Millisecond) // more than it takes, where it is heeded
+	}
+	if os.Getenv(envStuck) != "" {
 		time.Sleep(time.Minute)
 	}
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // A meter shows how far a piece of work has come: a bar on a terminal, and
@@ -26,9 +24,9 @@ const lineEvery = 10 * time.Second
 // newMeter returns a meter for a total number of steps or samples.
 func (p *program) newMeter(total int64, noun string) *meter {
 	m := &meter{p: p, total: total, noun: noun, last: time.Now(), shown: -1}
-	if file, ok := p.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !p.quiet {
+	if file := terminal(p.stderr); file != nil && !p.quiet {
 		m.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(p.stderr),
+			progressbar.OptionSetWriter(file),
 			progressbar.OptionSetWidth(24),
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),

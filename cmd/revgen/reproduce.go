@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -86,14 +86,16 @@ func (p *program) reproduce(r *reproduction) error {
 	if err := r.Check(systems); err != nil {
 		return usageError{err}
 	}
+	return p.resumable(r.maxTime, func(ctx context.Context) error { return p.execute(ctx, r) })
+}
+
+// execute carries a reproduction out.
+func (p *program) execute(ctx context.Context, r *reproduction) error {
 	workers, err := p.newPool(r.threads)
 	if err != nil {
 		return err
 	}
 	defer workers.Close()
-	ctx, release := p.stoppable()
-	defer release()
-
 	var m *meter
 	results, err := r.Execute(ctx, systems, workers, reproduce.Observer{
 		Begin: func(run reproduce.Run) {
@@ -123,9 +125,6 @@ func (p *program) reproduce(r *reproduction) error {
 		},
 	})
 	if err != nil {
-		if errors.Is(err, engine.ErrStopped) || ctx.Err() != nil {
-			err = stopped{fmt.Sprintf("%s: stopped; the same command continues in %s", whyStopped(ctx, r.maxTime), r.Dir)}
-		}
 		return err
 	}
 	return p.concludeReproduction(results, r.Dir)

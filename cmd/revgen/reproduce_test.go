@@ -61,7 +61,7 @@ func TestReproduceInterrupted(t *testing.T) {
 	cmd.Env = append(cmd.Env, envSignal+"="+strconv.Itoa(int(syscall.SIGTERM)), envAtStep+"=33")
 	o := finish(t, cmd)
 	require.Equal(t, exitStopped, o.code, o.stderr)
-	require.Contains(t, o.stderr, "SIGTERM: stopped; the same command continues in out")
+	require.Contains(t, o.stderr, "SIGTERM: stopped at step 33 of 60; the same command continues from "+filepath.Join("out", "paper", "ising-0.2", "seed1"))
 	require.NoFileExists(t, filepath.Join(dir, "out", "results.json"))
 	got := ok(t, dir, smallReproduction("out", "-q")...)
 	withoutTime := func(s string) string {

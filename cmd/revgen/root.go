@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +23,7 @@ const (
 	exitError   = 1
 	exitUsage   = 2  // arguments or configuration that cannot be used
 	exitCheck   = 3  // a check of verify failed
-	exitStopped = 75 // stopped early and resumable; EX_TEMPFAIL, as batch systems requeue
+	exitStopped = 75 // stopped early, and resumable from what is on the disk; EX_TEMPFAIL
 )
 
 // A usageError is a mistake in the arguments or the configuration.
@@ -41,18 +44,21 @@ type program struct {
 	json           bool
 	quiet          bool
 	started        bool // a command's own work has begun, so errors are not of usage
+	output         unfinished
 }
 
 // run executes one command line and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	p := &program{stdout: stdout, stderr: stderr}
+	// Without this a write to a closed stdout or stderr would end the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	p := &program{stdout: data{stdout}, stderr: talk{stderr}}
 	root := p.root()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
 	err := root.Execute()
 	code := p.exitCode(err)
-	if err != nil && !errors.Is(err, errCheckFailed) {
+	if err != nil && code != exitCheck && code != exitPipe {
 		p.report(err, code)
 	}
 	return code
@@ -63,13 +69,16 @@ func (p *program) exitCode(err error) int {
 	var configuration *conf.Error
 	var mismatch *engine.MismatchError
 	var unsuited *engine.MethodError
+	if _, ok := err.(stopped); ok { // and nothing else beside it
+		return exitStopped
+	}
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errCheckFailed):
 		return exitCheck
-	case errors.Is(err, engine.ErrStopped):
-		return exitStopped
+	case errors.Is(err, errReaderGone):
+		return exitPipe
 	case !p.started, errors.As(err, &usage), errors.As(err, &configuration), errors.As(err, &mismatch), errors.As(err, &unsuited):
 		return exitUsage
 	}
@@ -110,7 +119,8 @@ under the kernel.
   revgen verify ising          check the mathematics, exhaustively
 
 Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
-configuration, 3 a check failed, 75 stopped early but resumable.
+configuration, 3 a check failed, 75 stopped early but resumable, 141 nobody
+reads stdout any longer.
 Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.`,
 		Version:       readVersion().String(),
 		SilenceErrors: true,

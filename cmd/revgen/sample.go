@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
@@ -44,7 +43,7 @@ i-th of n nearly equal parts of the N samples: the parts, one after another, are
 the whole, whoever computes them. --seed gives other samples than the default,
 the seed of the training run.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
-  revgen sample model.rvg -n 1e9 --format bits --shard $SLURM_PROCID/$SLURM_NTASKS -o part-$SLURM_PROCID.npy
+  srun sh -c 'revgen sample model.rvg -n 1e9 --format bits --shard $SLURM_PROCID/$SLURM_NTASKS -o part-$SLURM_PROCID.npy'
   revgen sample model.rvg -n 1000 --refine 10 -o - | python3 -c 'import sys, io, numpy; print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,6 +75,11 @@ func (p *program) sample(s *sampling) error {
 			return err
 		}
 	}
+	return p.interruptible(func(ctx context.Context) error { return p.sampleModel(ctx, s, model, cfg) })
+}
+
+// sampleModel draws the samples.
+func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) error {
 	workers, err := p.newPool(s.threads)
 	if err != nil {
 		return err
@@ -98,15 +102,10 @@ func (p *program) sample(s *sampling) error {
 	case s.output == "":
 		return usagef("-o: say where to write the samples; -o - is stdout")
 	}
-	ctx, release := p.stoppable()
-	defer release()
 	first, n := s.part.slice(uint64(s.n))
 	start := time.Now()
 	err = p.writeSamples(ctx, stream, request{s.output, format, first, n, s.refine})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("%w; nothing was written", context.Cause(ctx))
-	case err != nil || !p.json || s.output == "-":
+	if err != nil || !p.json || s.output == "-" {
 		return err
 	}
 	return json.NewEncoder(p.stdout).Encode(struct {
@@ -145,10 +144,14 @@ type request struct {
 
 // writeSamples writes a file, shows its progress and prints the rate.
 func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r request) error {
-	w, err := p.createArray(r)
+	w, err := p.createArray(ctx, r)
 	if err != nil {
 		return err
 	}
+	p.output.begin(func() string {
+		_ = w.Abort()
+		return r.remains(w)
+	})
 	start := time.Now()
 	m := p.newMeter(int64(r.n), "samples")
 	err = stream.Write(ctx, w, r.format, r.first, r.n, r.refine, func(done uint64) {
@@ -157,11 +160,14 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 		}
 	})
 	m.end()
-	if err != nil {
-		_ = w.Abort()
-		return sayWhere(r.path, err)
+	if err == nil {
+		err = p.output.finish(w.Close)
 	}
-	if err := w.Close(); err != nil {
+	if engine.Cancelled(err) {
+		return err // stoppable discards the output and says so
+	}
+	if err != nil {
+		_ = p.output.discard()
 		return sayWhere(r.path, err)
 	}
 	seconds := time.Since(start).Seconds()
@@ -170,25 +176,44 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 	return nil
 }
 
+// remains says what there is of an array that is not finished.
+func (r *request) remains(w *npy.Writer) string {
+	if w.Temporary() {
+		return "nothing was written to " + r.path
+	}
+	n, size := w.Written()
+	return fmt.Sprintf("the array on %s is not complete: it has some %d of %d bytes", outputName(r.path), n, size)
+}
+
+func outputName(path string) string {
+	if path == "-" {
+		return "stdout"
+	}
+	return path
+}
+
 // sayWhere names the file of an error, in place of the temporary file's name.
 func sayWhere(path string, err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return fmt.Errorf("writing %s: %w", path, err)
+	return fmt.Errorf("writing %s: %w", outputName(path), err)
 }
 
-func (p *program) createArray(r request) (*npy.Writer, error) {
+func (p *program) createArray(ctx context.Context, r request) (*npy.Writer, error) {
 	h := npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
 	if r.path != "-" {
-		w, err := npy.Create(r.path, h)
+		w, err := npy.Create(ctx, r.path, h)
+		if engine.Cancelled(err) {
+			return nil, err
+		}
 		if err != nil {
 			return nil, sayWhere(r.path, err)
 		}
 		return w, nil
 	}
-	if file, ok := p.stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if terminal(p.stdout) != nil {
 		return nil, usagef("-o -: stdout is a terminal; redirect it or name a file")
 	}
 	return npy.NewWriter(p.stdout, h)

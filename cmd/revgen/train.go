@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -131,27 +130,29 @@ func (p *program) train(t *training, wantSamples bool) error {
 			return err
 		}
 	}
+	return p.resumable(t.maxTime, func(ctx context.Context) error { return p.trainAndMeasure(ctx, cfg, t, wantSamples) })
+}
+
+// trainAndMeasure trains and leaves what the run directory is to hold.
+func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *training, wantSamples bool) error {
 	workers, err := p.newPool(t.threads)
 	if err != nil {
 		return err
 	}
 	defer workers.Close()
-	ctx, release := p.stoppable()
-	defer release()
-
 	shared := cfg.Shared()
 	p.say("%s, %s preset, seed %d, %d steps of %d samples, %d threads: %s",
 		shared.System, shared.Preset, shared.Training.Seed, shared.Training.Steps, shared.Training.Batch, workers.Threads(), t.dir)
 	result, err := p.runTraining(ctx, cfg, workers, t)
 	if err != nil {
-		return p.explainStop(ctx, err, t)
+		return err
 	}
 	samples, err := p.leaveSamples(ctx, cfg, result.Params, workers, t, wantSamples)
 	if err != nil {
-		return p.explainStop(ctx, err, t)
+		return result.Stop(err)
 	}
 	if err := p.leaveFigures(ctx, cfg, result.Params, workers, t.dir); err != nil {
-		return p.explainStop(ctx, err, t)
+		return result.Stop(err)
 	}
 	return p.conclude(t.dir, samples, result)
 }
@@ -188,33 +189,6 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	})
 }
 
-// explainStop adds to ErrStopped what stopped the run and how to go on.
-func (p *program) explainStop(ctx context.Context, err error, t *training) error {
-	if !errors.Is(err, engine.ErrStopped) && ctx.Err() == nil {
-		return err
-	}
-	where := ""
-	if s, err := readStatus(t.dir); err == nil {
-		where = fmt.Sprintf(" at step %d of %d", s.Step, s.Steps)
-	}
-	return stopped{fmt.Sprintf("%s: stopped%s; the same command continues from %s", whyStopped(ctx, t.maxTime), where, t.dir)}
-}
-
-// whyStopped names the signal that cancelled ctx, or the limit that passed.
-func whyStopped(ctx context.Context, limit duration) string {
-	var request stopRequest
-	if errors.As(context.Cause(ctx), &request) {
-		return signalName(request.signal)
-	}
-	return "--max-time " + limit.String()
-}
-
-// stopped is ErrStopped with a better text.
-type stopped struct{ text string }
-
-func (s stopped) Error() string { return s.text }
-func (s stopped) Unwrap() error { return engine.ErrStopped }
-
 // leaveSamples writes samples.npy and returns its path, "" if it wrote none.
 func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
 	stream, err := engine.NewStream(cfg, params, workers)
@@ -242,7 +216,7 @@ func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []
 // conclude prints the table, or the summary as one JSON object.
 func (p *program) conclude(dir, samples string, result *engine.Result) error {
 	if p.json {
-		data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+		data, err := disk.Read(filepath.Join(dir, "summary.json"), maxSummary)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -71,26 +74,28 @@ func (p *program) verify(args []string, threads int) error {
 			return usagef("%s: no such run directory or model", path)
 		}
 	}
+	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, threads) })
+}
+
+// check checks systems and, if path is not empty, a model.
+func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, threads int) error {
 	workers, err := p.newPool(threads)
 	if err != nil {
 		return err
 	}
 	defer workers.Close()
-	ctx, release := p.stoppable()
-	defer release()
-
 	r := &records{p: p, start: time.Now()}
 	for _, def := range chosen {
 		if def.Verify == nil {
 			continue
 		}
 		if err := def.Verify(ctx, workers, func(c engine.Check) { r.add(def.Name, c) }); err != nil {
-			return interrupted(ctx, fmt.Errorf("%s: %w", def.Name, err))
+			return fmt.Errorf("%s: %w", def.Name, err)
 		}
 	}
 	if path != "" {
 		if err := r.verifyModel(ctx, path, workers); err != nil {
-			return interrupted(ctx, err)
+			return err
 		}
 	}
 	return r.end()
@@ -99,14 +104,6 @@ func (p *program) verify(args []string, threads int) error {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// interrupted returns the signal that ended the work instead of what that led to.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // records writes the outcomes of checks as they come.
@@ -147,10 +144,13 @@ func (r *records) add(system string, c engine.Check) {
 func (r *records) end() error {
 	r.p.say("%d checks, %d failed, %.1f s", r.count, r.failed, time.Since(r.start).Seconds())
 	switch {
+	case r.failed > 0:
+		if r.err != nil && !errors.Is(r.err, errReaderGone) {
+			r.p.report(r.err, exitCheck)
+		}
+		return errCheckFailed
 	case r.err != nil:
 		return r.err
-	case r.failed > 0:
-		return errCheckFailed
 	case r.count == 0:
 		return fmt.Errorf("nothing was checked")
 	}
@@ -201,9 +201,15 @@ func (r *records) verifyModel(ctx context.Context, path string, workers *pool.Po
 // readSummary returns the evaluation in a run directory's summary, nil if path
 // is no directory or holds none.
 func readSummary(path string) (*engine.Evaluation, error) {
-	data, err := os.ReadFile(filepath.Join(path, "summary.json"))
-	if err != nil {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, err
+	}
+	data, err := disk.Read(filepath.Join(path, "summary.json"), maxSummary)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	e := new(engine.Evaluation)
 	if err := json.Unmarshal(data, e); err != nil {

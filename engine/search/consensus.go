@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -100,9 +101,12 @@ func (c *consensus) draw(chunk, p int) []float32 {
 
 // Look moves θ to the consensus point. It returns the particles' loss under
 // their weights, and the root mean square of their distance from θ.
-func (c *consensus) Look(step int) (loss, norm float64) {
+func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err error) {
 	n := len(c.Params)
 	for p := range c.losses {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
 		c.losses[p] = c.Loss(c.particles[p*n:][:n], step)
 	}
 	loss = c.weigh()
@@ -110,7 +114,7 @@ func (c *consensus) Look(step int) (loss, norm float64) {
 	for _, s := range c.spread {
 		norm += s
 	}
-	return loss, math.Sqrt(norm / float64(len(c.losses)))
+	return loss, math.Sqrt(norm / float64(len(c.losses))), nil
 }
 
 // weigh sets the Laplace weights and returns the mean loss under them.

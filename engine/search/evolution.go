@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -101,9 +102,12 @@ func (e *evolution) draw(chunk, pair int) (epsilon []float32, first int) {
 }
 
 // Look returns the mean loss of the candidates and the estimate's norm.
-func (e *evolution) Look(step int) (loss, norm float64) {
+func (e *evolution) Look(ctx context.Context, step int) (loss, norm float64, err error) {
 	e.stream = rng.Stream(e.Seed, rng.Perturbation, uint32(step))
 	for i := range e.losses {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
 		e.pair, e.shift = i/2, float32(e.config.Sigma)
 		if i%2 == 1 {
 			e.shift = -e.shift
@@ -115,7 +119,7 @@ func (e *evolution) Look(step int) (loss, norm float64) {
 	e.weigh()
 	e.Workers.Run(len(e.draws), e.combine)
 	e.norm = e.Optimizer.Norm(e.Grad)
-	return loss, e.norm
+	return loss, e.norm, nil
 }
 
 // Move takes a step of AdamW.

@@ -7,12 +7,13 @@
 //
 //	s := search.New(config, search.Problem{Params: params, Loss: loss, …})
 //	for step := 1; step <= steps; step++ {
-//		loss, norm := s.Look(step)
+//		loss, norm, err := s.Look(ctx, step)
 //		finite := s.Move(step, 1)
 //	}
 package search
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -67,8 +68,9 @@ func (m *Methods) Validate(clip float64) error {
 // give the same bits for any number of threads.
 type Search interface {
 	// Look evaluates the loss of the given step at several θ and finds where to
-	// go. It returns the loss and the norm of that direction.
-	Look(step int) (loss, norm float64)
+	// go. It returns the loss and the norm of that direction; or ctx's error,
+	// and then nothing has changed.
+	Look(ctx context.Context, step int) (loss, norm float64, err error)
 	// Move goes there, with the step length multiplied by rate, and reports
 	// whether all parameters are finite.
 	Move(step int, rate float64) bool

@@ -1,23 +1,25 @@
 package npy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
-	"github.com/google/renameio/v2"
+	"github.com/revgen/revgen/internal/disk"
 )
 
 // A Writer writes one array. It holds exactly the bytes that its header
 // promises: Write refuses more and Close refuses fewer.
 type Writer struct {
 	w    io.Writer
-	left int64
-	file *os.File              // what Close syncs and closes, if anything
-	temp *renameio.PendingFile // what Close renames, if anything
-	path string
+	size int64         // of the data
+	left atomic.Int64  // of it, to be written
+	file *os.File      // what Close closes, if anything
+	temp *disk.Pending // what Close gives its name, if anything
 }
 
 // NewWriter writes the header to w. Close does not close w.
@@ -33,24 +35,29 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if _, err := w.Write(head); err != nil {
 		return nil, err
 	}
-	return &Writer{w: w, left: size}, nil
+	writer := &Writer{w: w, size: size}
+	writer.left.Store(size)
+	return writer, nil
 }
 
-// Create writes to a temporary file beside path, which Close moves there.
-// Devices and pipes that exist under the name are written to directly.
-func Create(path string, h Header) (*Writer, error) {
+// Create writes to a temporary file beside path, which Close moves there; where
+// path is a symbolic link, to where it leads. Devices and pipes that exist under
+// the name are written to directly, a pipe as soon as somebody reads it. Until
+// then ctx can end the waiting.
+func Create(ctx context.Context, path string, h Header) (*Writer, error) {
 	if _, err := h.Size(); err != nil {
 		return nil, err
 	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // a link stays a link
+	path, err := disk.Follow(path)
+	if err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("%s is a directory", path)
 	case err == nil && !info.Mode().IsRegular():
-		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		file, err := openSpecial(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -61,8 +68,8 @@ func Create(path string, h Header) (*Writer, error) {
 		w.file = file
 		return w, nil
 	}
-	temp, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
-		renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+	disk.Sweep(filepath.Dir(path), filepath.Base(path))
+	temp, err := disk.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -70,33 +77,65 @@ func Create(path string, h Header) (*Writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, temp.Cleanup())
 	}
-	w.temp, w.path = temp, path
+	w.temp = temp
 	return w, nil
+}
+
+// openSpecial opens a device or a pipe for writing.
+func openSpecial(ctx context.Context, path string) (*os.File, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if ctx.Err() != nil && err == nil {
+			_ = file.Close() // too late
+		}
+		done <- opened{file, err}
+	}()
+	select {
+	case o := <-done:
+		return o.file, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Write appends data.
 func (w *Writer) Write(p []byte) (int, error) {
-	if int64(len(p)) > w.left {
-		return 0, fmt.Errorf("npy: %d bytes more than the header promises", int64(len(p))-w.left)
+	if left := w.left.Load(); int64(len(p)) > left {
+		return 0, fmt.Errorf("npy: %d bytes more than the header promises", int64(len(p))-left)
 	}
-	n, err := w.w.Write(p)
-	w.left -= int64(n)
-	return n, err
+	for done := 0; ; {
+		n, err := w.w.Write(p[done:min(len(p), done+atOnce)])
+		w.left.Add(-int64(n))
+		if done += n; err != nil || done == len(p) {
+			return done, err
+		}
+	}
 }
+
+// atOnce is how many bytes are written before they are counted.
+const atOnce = 1 << 18
+
+// Written returns how many bytes of the array have been written, of how many.
+// It may be called while Write waits.
+func (w *Writer) Written() (n, size int64) { return w.size - w.left.Load(), w.size }
+
+// Temporary reports whether nothing is seen of the array before Close.
+func (w *Writer) Temporary() bool { return w.temp != nil }
 
 // Close completes the file: its data and its name are on the disk when Close
 // returns nil. After an error there is no file.
 func (w *Writer) Close() error {
-	if w.left > 0 {
-		return errors.Join(fmt.Errorf("npy: %d bytes fewer than the header promises", w.left), w.Abort())
+	if left := w.left.Load(); left > 0 {
+		return errors.Join(fmt.Errorf("npy: %d bytes fewer than the header promises", left), w.Abort())
 	}
 	switch {
 	case w.temp != nil:
-		if err := w.temp.CloseAtomicallyReplace(); err != nil {
-			return errors.Join(err, w.Abort())
-		}
-		w.temp = nil
-		return syncDir(filepath.Dir(w.path))
+		return w.temp.Commit()
 	case w.file != nil:
 		return w.file.Close()
 	}
@@ -112,13 +151,4 @@ func (w *Writer) Abort() error {
 		w.file.Close() // whoever reads the pipe sees it end early
 	}
 	return nil
-}
-
-// syncDir makes a rename in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure"
 )
 
@@ -96,8 +96,9 @@ func Write(dir string, figures []figure.Figure) ([]string, error) {
 				return names, fmt.Errorf("figure %s: %w", figures[i].Name, err)
 			}
 			name := figures[i].Name + format.extension
-			if err := renameio.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644); err != nil {
-				return names, fmt.Errorf("writing %s: %w", filepath.Join(dir, name), err)
+			disk.Sweep(dir, name)
+			if err := disk.Write(filepath.Join(dir, name), b.Bytes()); err != nil {
+				return names, err
 			}
 			names = append(names, name)
 		}

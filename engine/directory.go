@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// The files of a run directory.
+func modelFile(dir string) string      { return filepath.Join(dir, "model.rvg") }
+func checkpointFile(dir string) string { return filepath.Join(dir, "checkpoint.rvg") }
+func previousFile(dir string) string   { return filepath.Join(dir, "checkpoint.prev.rvg") }
+func configFile(dir string) string     { return filepath.Join(dir, "config.json") }
+func metricsFile(dir string) string    { return filepath.Join(dir, "metrics.jsonl") }
+func statusFile(dir string) string     { return filepath.Join(dir, "status.json") }
+func summaryFile(dir string) string    { return filepath.Join(dir, "summary.json") }
+func lockFile(dir string) string       { return filepath.Join(dir, "lock") }
+
+// A directory is where a run keeps its files.
+type directory struct {
+	dir     string // empty: nothing is written
+	lock    *disk.Lock
+	metrics *os.File
+	buffer  *bufio.Writer
+	flushed time.Time
+	written int64 // bytes of metrics.jsonl, buffered ones included
+	saved   int   // step of the last checkpoint, -1 for none
+	dirty   bool  // there is something that the last checkpoint does not hold
+}
+
+// open takes possession of the run directory and restores a checkpoint if
+// there is one.
+func (r *run) open(resume string) error {
+	switch resume {
+	case "", "auto", "never", "must":
+	default:
+		return fmt.Errorf("resume: %q is not auto, never or must", resume)
+	}
+	if r.dir == "" {
+		if resume == "must" {
+			return errors.New("resume: there is no run directory to resume from")
+		}
+		return nil
+	}
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
+	}
+	if err := r.own(); err != nil {
+		return err
+	}
+	path := checkpointFile(r.dir)
+	_, err := os.Stat(path)
+	switch {
+	case err == nil && resume == "never":
+		return fmt.Errorf("%s: holds a run already; choose another directory, or resume it", r.dir)
+	case err == nil:
+		if err := r.restore(path); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case resume == "must":
+		return fmt.Errorf("%s: holds no checkpoint to resume from", r.dir)
+	default:
+		if _, err := os.Stat(configFile(r.dir)); err == nil && resume == "never" {
+			return fmt.Errorf("%s: holds a run already; choose another directory", r.dir)
+		}
+	}
+	if err := r.writeConfig(); err != nil {
+		return err
+	}
+	if err := r.openMetrics(); err != nil {
+		return err
+	}
+	return r.status(nil)
+}
+
+// own makes this process the only one that writes here, and removes what one
+// that was killed left half-written.
+func (r *run) own() error {
+	var err error
+	var held *disk.HeldError
+	switch r.lock, err = disk.Acquire(lockFile(r.dir)); {
+	case err == nil:
+		disk.Sweep(r.dir, "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "status.json", "summary.json")
+	case errors.Is(err, disk.ErrNoLocks):
+		r.report(fmt.Sprintf("%s: %v: see to it that no second process uses this directory", r.dir, err))
+	case errors.As(err, &held):
+		return fmt.Errorf("%s: %w; wait until it ends, or choose another directory", r.dir, held)
+	default:
+		return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
+	}
+	return nil
+}
+
+// writeConfig keeps config.json that of the run, whose keys that do not change
+// its numbers may change on resumption.
+func (r *run) writeConfig() error {
+	config := append(bytes.Clone(r.config), '\n')
+	if have, err := disk.Read(configFile(r.dir), int64(len(config))); err == nil && bytes.Equal(have, config) {
+		return nil
+	}
+	return disk.Write(configFile(r.dir), config)
+}
+
+// openMetrics opens metrics.jsonl where the checkpoint was: what an interrupted
+// run logged after it is logged again.
+func (r *run) openMetrics() error {
+	path := metricsFile(r.dir)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	r.metrics = file
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	end, err := lineEnd(file, min(r.written, info.Size()))
+	if err != nil {
+		return err
+	}
+	if end < r.written {
+		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
+	}
+	r.written = end
+	if err := file.Truncate(end); err != nil {
+		return err
+	}
+	if _, err := file.Seek(end, io.SeekStart); err != nil {
+		return err
+	}
+	r.buffer = bufio.NewWriter(file)
+	return nil
+}
+
+// lineEnd returns where the last line that ends at or before n ends.
+func lineEnd(file io.ReaderAt, n int64) (int64, error) {
+	block := make([]byte, 1<<12)
+	for n > 0 {
+		first := max(0, n-int64(len(block)))
+		part := block[:n-first]
+		if _, err := file.ReadAt(part, first); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return first + int64(i) + 1, nil
+		}
+		n = first
+	}
+	return 0, nil
+}
+
+// restore continues from the checkpoint at path.
+func (r *run) restore(path string) error {
+	h, data, err := readFile(path, "checkpoint")
+	if err != nil {
+		var bad *FileError
+		if errors.As(err, &bad) {
+			if p, _, perr := readFile(previousFile(r.dir), "checkpoint"); perr == nil {
+				bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
+					previousFile(r.dir), p.Step, filepath.Base(path))
+			}
+		}
+		return err
+	}
+	if err := sameRun(path, h.Config, r.config); err != nil {
+		return err
+	}
+	if err := fill(path, h, data, r.trainer.sections()); err != nil {
+		return err
+	}
+	for _, warning := range h.Warnings {
+		r.report(warning)
+	}
+	if h.Path != activePath() {
+		r.report(fmt.Sprintf("resumed on kernel path %s what ran on %s: the numbers will differ in their last bits from an uninterrupted run's", activePath(), h.Path))
+	}
+	r.trainer.step, r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
+	r.dirty = false
+	return nil
+}
+
+// checkpoint saves the state after the current step and keeps the one before.
+// When it returns nil, that state and the records up to it are on the disk.
+func (r *run) checkpoint() error {
+	if r.dir == "" || !r.dirty {
+		return nil
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	if err := r.metrics.Sync(); err != nil {
+		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
+	}
+	data, err := encode(r.checkpointHeader(), r.trainer.sections())
+	if err != nil {
+		return err
+	}
+	path := checkpointFile(r.dir)
+	if err := disk.Replace(path, data, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
+		return err
+	}
+	r.saved, r.dirty = r.trainer.step, false
+	return r.status(nil)
+}
+
+// keep gives the checkpoint at path a second name, so that it stays when path
+// gets another. At any time path names a whole checkpoint.
+func keep(path, previous string) error {
+	if err := os.Remove(previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Link(path, previous)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	// Not every file system has links.
+	data, err := disk.Read(path, maxFile)
+	if err != nil {
+		return err
+	}
+	return disk.Write(previous, data)
+}
+
+func (r *run) header(kind string) header {
+	return header{Kind: kind, System: r.common.System, Step: r.trainer.step, Path: activePath(), Config: r.config}
+}
+
+func (r *run) checkpointHeader() header {
+	h := r.header("checkpoint")
+	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
+	if !r.started.IsZero() {
+		h.Seconds = r.seconds()
+	}
+	return h
+}
+
+func (r *run) log(record Record) error {
+	if r.dir == "" {
+		return nil
+	}
+	line, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	n, err := r.buffer.Write(append(line, '\n'))
+	r.written += int64(n)
+	if err == nil && time.Since(r.flushed) > time.Second {
+		r.flushed = time.Now() // who watches the file sees it grow
+		return r.flush()
+	}
+	return err
+}
+
+func (r *run) flush() error {
+	if err := r.buffer.Flush(); err != nil {
+		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
+	}
+	return nil
+}
+
+// close gives the directory up. What had to be written has been.
+func (r *run) close() {
+	if r.buffer != nil {
+		_ = r.flush()
+	}
+	if r.metrics != nil {
+		_ = r.metrics.Close()
+	}
+	_ = r.lock.Release()
+}
+
+// status rewrites status.json; problem is what ended the run, if anything did.
+func (r *run) status(problem error) error {
+	if r.dir == "" {
+		return nil
+	}
+	state, message := "running", ""
+	switch {
+	case errors.Is(problem, ErrStopped):
+		state = "stopped"
+	case problem != nil:
+		state, message = "failed", problem.Error()
+	case r.trainer.step == r.common.Training.Steps && !r.started.IsZero():
+		state = "done"
+	}
+	data, err := json.MarshalIndent(struct {
+		Schema     int    `json:"schema"`
+		State      string `json:"state"` // running, stopped, failed or done
+		Step       int    `json:"step"`
+		Steps      int    `json:"steps"`
+		Checkpoint int    `json:"checkpoint"` // step of the last checkpoint, -1 for none
+		Process    int    `json:"process"`
+		Path       string `json:"path"`
+		Threads    int    `json:"threads"`
+		Error      string `json:"error,omitempty"`
+	}{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, os.Getpid(), activePath(), r.trainer.threads(), message}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.Write(statusFile(r.dir), append(data, '\n'))
+}
