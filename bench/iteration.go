@@ -82,7 +82,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 		name: "train/" + size, amount: float64(training.Batch), unit: "sample",
 		call: func() {
 			if err := trainer.Step(); err != nil {
-				panic(failure{err}) // a run that diverges is not worth timing
+				panic(err) // a run that diverges is not worth timing
 			}
 		},
 	}
@@ -94,17 +94,16 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	forward, backward := m.generator()
+	forward, backward := m.products()
 	batch := float64(training.Batch)
 	op.need = append(need{
-		{name: "forward", counts: forward.times(batch)},
-		{name: "backward", counts: backward.times(batch)},
+		{name: "forward", counts: map[Resource]float64{FMA: batch * forward}},
+		{name: "backward", counts: map[Resource]float64{FMA: batch * backward}},
 	}, loss...)
 	if r, err := m.reference(trainer.System(), e.workers); err != nil {
 		op.note = err.Error()
 	} else {
 		op.rivals = e.pyTorch(rival{
-			blas:    true,
 			unlike:  "the paper's loop, automatic differentiation",
 			prepare: func(p *peers.Process) (agreement, error) { return agreeOnIteration(p, config, r) },
 		})
@@ -163,7 +162,7 @@ func sampleRows(e *environment, size string) ([]*operation, error) {
 		name: size, amount: float64(n), unit: "sample",
 		call: func() {
 			if err := sampler.Sample(dst, format.Name, params, first, n, 0); err != nil {
-				panic(failure{err})
+				panic(err)
 			}
 			first += uint64(n)
 		},
@@ -172,10 +171,9 @@ func sampleRows(e *environment, size string) ([]*operation, error) {
 	if m == nil {
 		return []*operation{op}, nil
 	}
-	forward, _ := m.generator()
-	op.need = need{{counts: forward.times(float64(n))}}
+	forward, _ := m.products()
+	op.need = need{{counts: map[Resource]float64{FMA: float64(n) * forward}}}
 	op.rivals = e.pyTorch(rival{
-		blas: true,
 		prepare: func(p *peers.Process) (agreement, error) {
 			a, err := m.samples(system, params, p)
 			if err != nil {

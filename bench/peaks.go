@@ -142,7 +142,7 @@ type need []phase
 
 type phase struct {
 	name   string // empty if it is the only one
-	counts work
+	counts map[Resource]float64
 	bytes  int // of memory that Read and Write go to
 }
 
