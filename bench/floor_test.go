@@ -62,11 +62,33 @@ func TestGemmFloor(t *testing.T) {
 	require.InDelta(t, 3*5*7/100., knownPeaks().floor(op.need).Nanoseconds, 1e-12)
 }
 
-func TestPerceptronProducts(t *testing.T) {
-	forward, backward := perceptron(32, 256, 256, 9) // the Ising generator
-	require.Equal(t, 32*256+256*256+256*9., forward)
-	require.Equal(t, 76032., forward)
-	require.Equal(t, 2*76032-32*256., backward) // no gradient by the noise
+func TestPerceptronWork(t *testing.T) {
+	forward, backward := perceptron(true, 32, 256, 256, 9) // the Ising generator
+	require.Equal(t, work{FMA: 32*256 + 256*256 + 256*9}, forward)
+	require.Equal(t, work{FMA: 76032}, forward)
+	require.Equal(t, work{FMA: 2*76032 - 32*256}, backward) // no gradient by the noise
+	_, backward = perceptron(false, 32, 256, 256, 9)
+	require.Equal(t, work{FMA: 2 * 76032}, backward)
+}
+
+// TestKinksHaveNoProducts holds the count of perceptrons of one input against
+// the loops of package asm, piecewiseSum and piecewiseSumBackward: the width of
+// the first layer costs nothing.
+func TestKinksHaveNoProducts(t *testing.T) {
+	for _, units := range []int{8, 64} {
+		forward, backward := perceptron(false, 1, units, 16, 1)
+		// x·P + Q, times slope, the larger one, times the weight into the sum.
+		require.Equal(t, work{FMA: 16 * 3, Float: 16 * 4}, forward)
+		// The first three of these again; dy·w; four sums, one of them without a product.
+		require.Equal(t, work{FMA: 16 * (2 + 1 + 3), Float: 16 * (3 + 1 + 4)}, backward)
+	}
+	// What follows the second layer is dense.
+	forward, backward := perceptron(true, 1, 64, 16, 8, 2)
+	require.Equal(t, work{FMA: 16*2 + 16*8 + 8*2, Float: 16 * 3}, forward)
+	require.Equal(t, work{FMA: 16*2 + 2*(16*8+8*2), Float: 16 * 3}, backward)
+	// Two layers have no kinks to gain from.
+	forward, _ = perceptron(true, 1, 64, 1)
+	require.Equal(t, work{FMA: 128}, forward)
 }
 
 func TestKernelCounts(t *testing.T) {
@@ -96,10 +118,33 @@ func TestHammingShape(t *testing.T) {
 	require.Equal(t, 3, shapeOf([]uint64{1, 1}, []uint64{2, 3}, 2).firsts)
 }
 
+// TestTrainingMovesAreDistinct compares them with those near equilibrium: what
+// they cost is in the pairs of distinct moves.
+func TestTrainingMovesAreDistinct(t *testing.T) {
+	e := testEnvironment(t)
+	const n = 512
+	s, u, err := isingMoves(n, 16)
+	require.NoError(t, err)
+	mild := shapeOf(s, u, n)
+	s, u, err = e.trainingMoves(n, 16)
+	require.NoError(t, err)
+	training := shapeOf(s, u, n)
+	require.Equal(t, n, training.rows)
+	require.Greater(t, training.columns, 2*mild.columns)
+
+	operations, err := hammingRows(e, "64x16")
+	require.NoError(t, err)
+	require.Len(t, operations, 1)
+	require.Equal(t, "training/64x16", operations[0].name)
+	operations, err = hammingRows(e, "64x8")
+	require.NoError(t, err)
+	require.Len(t, operations, 2)
+}
+
 func TestHammingCounts(t *testing.T) {
 	shape := hammingShape{rows: 10, columns: 20, firsts: 5}
 	p := hammingPhase("", asm.AVX512, shape, 9) // 18 bits of a pair fit into one word of 32
-	require.Equal(t, map[Resource]float64{Integer: 200 * 2, Lookup: 200 * 2, FMA: 200 * 2, Float: 200*2 + 50*2}, p.counts)
+	require.Equal(t, work{Integer: 200 * 2, Lookup: 200 * 2, FMA: 200 * 2, Float: 200*2 + 50*2}, p.counts)
 	require.Equal(t, 200*2*3., hammingPhase("", asm.AVX2, shape, 9).counts[Lookup], "19 entries in registers of 8")
 	p = hammingPhase("", asm.AVX512, shape, 64)
 	require.Equal(t, 200*2*4., p.counts[Integer])
@@ -172,18 +217,19 @@ func TestMetropolisFloor(t *testing.T) {
 	require.Equal(t, 32*32*64, op.need[0].bytes)
 }
 
-func TestMixtureProducts(t *testing.T) {
+func TestMixtureWork(t *testing.T) {
 	config, err := gmm.Preset("paper")
 	require.NoError(t, err)
-	forward, backward := mixtureModel{config}.products()
-	require.Equal(t, 16*(64+64*64+64.), forward) // 8 couplings of 2 perceptrons
-	require.Equal(t, 2*forward-2*64, backward)   // the first coupling sees noise
+	forward, backward := mixtureModel{config}.generator()
+	require.Equal(t, work{FMA: 16 * 64 * 3, Float: 16 * 64 * 4}, forward) // 8 couplings of 2 perceptrons
+	require.Equal(t, work{FMA: 16 * 64 * 6, Float: 16 * 64 * 8}, backward)
 }
 
-func TestHybridProducts(t *testing.T) {
+func TestHybridWork(t *testing.T) {
 	config, err := hybrid.Preset("paper")
 	require.NoError(t, err)
-	forward, backward := hybridModel{config}.products()
-	require.Equal(t, 32*128+2*128*128+128*4., forward) // x and three logits
-	require.Equal(t, 2*forward-32*128, backward)
+	forward, backward := hybridModel{config}.generator()
+	products := 32*128 + 2*128*128 + 128*4. // x and three logits
+	require.Equal(t, work{FMA: products}, forward)
+	require.Equal(t, work{FMA: 2*products - 32*128}, backward)
 }

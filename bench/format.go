@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -154,8 +155,15 @@ func (r *Row) programs() (programs [][]*Rival) {
 	return programs
 }
 
-// setting names a rival with its number of threads.
-func (v *Rival) setting() string { return fmt.Sprintf("%s, %d", v.Name, v.Threads) }
+// setting names a rival with its number of threads, and after a plus that of
+// matrix products if it is another.
+func (v *Rival) setting() string {
+	text := fmt.Sprintf("%s, %d", v.Name, v.Threads)
+	if v.BLAS != 0 {
+		text += fmt.Sprintf("+%d", v.BLAS)
+	}
+	return text
+}
 
 // failure says why a rival has no time. What is missing is explained above the
 // tables.
@@ -177,27 +185,27 @@ func (c *Change) write(b *strings.Builder) {
 // writeCSV writes one line per repetition and side.
 func (r *Report) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "program_threads", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail"})
+	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "program_threads", "program_blas_threads", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail"})
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		line := func(program string, threads int, status string, repetition int, t *Times, amount float64, detail string) {
-			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, strconv.Itoa(threads), status, "", "", "",
+		line := func(program string, threads, blas int, status string, repetition int, t *Times, amount float64, detail string) {
+			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, strconv.Itoa(threads), strconv.Itoa(cmp.Or(blas, threads)), status, "", "", "",
 				number(amount), row.Unit, number(row.Floor.Nanoseconds), detail}
 			if t != nil {
-				fields[8], fields[9], fields[10] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
+				fields[9], fields[10], fields[11] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
 			}
 			out.Write(fields)
 		}
 		for k := range row.Nanoseconds {
-			line("revgen", row.Threads, Measured, k, &row.Times, row.Amount, row.Note)
+			line("revgen", row.Threads, 0, Measured, k, &row.Times, row.Amount, row.Note)
 		}
 		for _, v := range row.Rivals {
 			if v.Status != Measured {
-				line(v.Name, v.Threads, v.Status, 0, nil, v.Amount, v.Detail)
+				line(v.Name, v.Threads, v.BLAS, v.Status, 0, nil, v.Amount, v.Detail)
 				continue
 			}
 			for k := range v.Nanoseconds {
-				line(v.Name, v.Threads, v.Status, k, v.Times, v.Amount, v.Detail)
+				line(v.Name, v.Threads, v.BLAS, v.Status, k, v.Times, v.Amount, v.Detail)
 			}
 		}
 	}
@@ -208,8 +216,9 @@ func (r *Report) writeCSV(w io.Writer) error {
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // writeGo writes the form of "go test -bench", one line per repetition. The
-// peers' lines differ from ours in the key program, and in the number of threads
-// where another one was tried.
+// peers' lines differ from ours in the key program, in the number of threads
+// where another one was tried, and in the key blas where that of matrix products
+// is yet another.
 func (r *Report) writeGo(w io.Writer) error {
 	b := &strings.Builder{}
 	goos, goarch, _ := strings.Cut(r.Machine.Platform, "/")
@@ -230,7 +239,11 @@ func (r *Report) writeGo(w io.Writer) error {
 		line("revgen", row.Threads, &row.Times, row.Amount, true)
 		for _, v := range row.Rivals {
 			if v.Status == Measured {
-				line(v.Name, v.Threads, v.Times, v.Amount, false)
+				name := v.Name
+				if v.BLAS != 0 {
+					name += fmt.Sprintf("/blas=%d", v.BLAS)
+				}
+				line(name, v.Threads, v.Times, v.Amount, false)
 			}
 		}
 	}

@@ -73,6 +73,7 @@ func gramRows(e *environment, size string) ([]*operation, error) {
 	}
 	if n <= 4096 { // PyTorch holds some tens of N×N matrices
 		op.rivals = append(op.rivals, e.pyTorch(rival{
+			blas:    true,
 			unlike:  "three dense Gram matrices, automatic differentiation",
 			prepare: func(p *peers.Process) (agreement, error) { return agreeOnGram(p, n, dim, mixtureKernel, agree) },
 		})...)

@@ -6,14 +6,16 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/ising"
 )
 
 var hammingSuite = Suite{
 	Name:    "hamming",
 	Summary: "reversibility loss and gradient of spins on L×L lattices, one Gaussian",
 	Size:    "NxL",
-	Sizes:   []string{"2048x3", "8192x3", "2048x4", "2048x8"},
+	Sizes:   []string{"2048x3", "8192x3", "2048x4", "2048x8", "2048x16", "2048x32", "2048x64"},
 	rows:    hammingRows,
 }
 
@@ -26,10 +28,31 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 		return nil, err
 	}
 	n, side := v[0], v[1]
-	s, t, err := isingMoves(n, side)
-	if err != nil {
-		return nil, err
+	if side > 1024 || n > 1<<20 {
+		return nil, optionf("size %q: N is at most %d and L at most 1024", size, 1<<20)
 	}
+	var operations []*operation
+	add := func(name string, moves func(n, side int) (s, t []uint64, err error)) error {
+		s, t, err := moves(n, side)
+		if err != nil {
+			return err
+		}
+		op, err := e.hamming(name+"/"+size, s, t, n, side)
+		operations = append(operations, op)
+		return err
+	}
+	// On large lattices hardly any move is accepted near equilibrium.
+	if side <= 8 {
+		err = add("loss-gradient", isingMoves)
+	}
+	if side >= 8 && err == nil {
+		err = add("training", e.trainingMoves)
+	}
+	return operations, err
+}
+
+// hamming is the operation of n moves from s to t of a lattice.
+func (e *environment) hamming(name string, s, t []uint64, n, side int) (*operation, error) {
 	spins := side * side
 	h, err := mmd.NewHamming(n, spins, isingKernel, mmd.Surrogate, mmd.V, e.workers)
 	if err != nil {
@@ -46,21 +69,24 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 	asm.Unpack(floatT, t, n, spins)
 	shape := shapeOf(s, t, n)
 	op := &operation{
-		name: "loss-gradient/" + size, amount: float64(n) * float64(n-1) / 2, unit: "pair",
+		name: name, amount: float64(n) * float64(n-1) / 2, unit: "pair",
 		need: need{hammingPhase("", e.path, shape, spins)},
 		call: func() { loss = h.LossGradient(s, t, grad) },
 		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations", shape.rows, shape.columns, shape.firsts),
-		rivals: []rival{{
+	}
+	if spins <= 1<<8 {
+		op.rivals = []rival{{
 			name: "our float Gram",
 			call: func() { floatLoss = g.LossGradient(floatS, floatT, floatGrad) },
 			prepare: func(*peers.Process) (agreement, error) {
 				floatLoss = g.LossGradient(floatS, floatT, floatGrad)
 				return lossAgreement(loss, floatLoss, grad, floatGrad), nil
 			},
-		}},
+		}}
 	}
-	if n <= 4096 {
+	if n <= 4096 && spins <= 1<<10 { // PyTorch's products take seconds beyond
 		op.rivals = append(op.rivals, e.pyTorch(rival{
+			blas:   true,
 			unlike: "three dense Gram matrices, automatic differentiation",
 			prepare: func(p *peers.Process) (agreement, error) {
 				return agreeOnGram(p, n, spins, isingKernel, func(p *peers.Process, words ...any) (agreement, error) {
@@ -79,7 +105,7 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 			},
 		})...)
 	}
-	return []*operation{op}, nil
+	return op, nil
 }
 
 // isingMoves returns a batch of configurations of an L×L lattice, close to
@@ -102,6 +128,23 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	}
 	move.Run(t, s, 0, n, 1, &asm.Counter{Seed: 3}, 0, &stats)
 	return s, t, nil
+}
+
+// trainingMoves returns the samples of an untrained generator and where the
+// transition takes them, both of the paper's preset at the given side. They are
+// what training starts from: nearly all distinct, and most of the moves far ones,
+// so that few of the kernel's terms coincide.
+func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
+	config, err := ising.Preset("paper")
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Target.L, config.Training.Batch = side, n
+	trainer, err := engine.NewTrainer(config, e.workers)
+	if err != nil {
+		return nil, nil, err
+	}
+	return isingModel{config}.moves(trainer.System(), trainer.Params())
 }
 
 // A hammingShape is what the loss of a batch of moves reduces to: its distinct

@@ -82,7 +82,7 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 		name: "train/" + size, amount: float64(training.Batch), unit: "sample",
 		call: func() {
 			if err := trainer.Step(); err != nil {
-				panic(err) // a run that diverges is not worth timing
+				panic(failure{err}) // a run that diverges is not worth timing
 			}
 		},
 	}
@@ -94,16 +94,17 @@ func iterationRows(e *environment, size string) ([]*operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	forward, backward := m.products()
+	forward, backward := m.generator()
 	batch := float64(training.Batch)
 	op.need = append(need{
-		{name: "forward", counts: map[Resource]float64{FMA: batch * forward}},
-		{name: "backward", counts: map[Resource]float64{FMA: batch * backward}},
+		{name: "forward", counts: forward.times(batch)},
+		{name: "backward", counts: backward.times(batch)},
 	}, loss...)
 	if r, err := m.reference(trainer.System(), e.workers); err != nil {
 		op.note = err.Error()
 	} else {
 		op.rivals = e.pyTorch(rival{
+			blas:    true,
 			unlike:  "the paper's loop, automatic differentiation",
 			prepare: func(p *peers.Process) (agreement, error) { return agreeOnIteration(p, config, r) },
 		})
@@ -162,7 +163,7 @@ func sampleRows(e *environment, size string) ([]*operation, error) {
 		name: size, amount: float64(n), unit: "sample",
 		call: func() {
 			if err := sampler.Sample(dst, format.Name, params, first, n, 0); err != nil {
-				panic(err)
+				panic(failure{err})
 			}
 			first += uint64(n)
 		},
@@ -171,9 +172,10 @@ func sampleRows(e *environment, size string) ([]*operation, error) {
 	if m == nil {
 		return []*operation{op}, nil
 	}
-	forward, _ := m.products()
-	op.need = need{{counts: map[Resource]float64{FMA: float64(n) * forward}}}
+	forward, _ := m.generator()
+	op.need = need{{counts: forward.times(float64(n))}}
 	op.rivals = e.pyTorch(rival{
+		blas: true,
 		prepare: func(p *peers.Process) (agreement, error) {
 			a, err := m.samples(system, params, p)
 			if err != nil {

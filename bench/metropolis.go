@@ -61,7 +61,8 @@ func metropolisRows(e *environment, size string) ([]*operation, error) {
 	flips := float64(side*side) * replicas
 	rowOf := func(name string, operations float64, body func(i int)) *operation {
 		call := func() { e.workers.Run(len(blocks), body) }
-		return &operation{
+		ours := func() ([]uint64, error) { call(); return blocks[0], nil }
+		op := &operation{
 			name: name + "/" + size, amount: flips, unit: "flip", call: call,
 			need: need{{
 				// All sites pass through the processor once.
@@ -69,13 +70,21 @@ func metropolisRows(e *environment, size string) ([]*operation, error) {
 				bytes:  8 * len(blocks) * len(blocks[0]),
 			}},
 			rivals: []rival{{
-				name: "c++-metropolis", amount: float64(side*side) * 64,
+				name: "c++-metropolis", amount: float64(side*side) * 64, unlike: "one draw for 64 replicas, ours for 512",
 				prepare: func(p *peers.Process) (agreement, error) {
-					ours := func() ([]uint64, error) { call(); return blocks[0], nil }
-					return agreeOnEnergy(p, side, ours, asm.ReplicaWords)
+					return agreeOnEnergy(p, "metropolis", side, ours, 1)
 				},
 			}},
 		}
+		if e.path == asm.AVX512 && side >= 4 {
+			op.rivals = append(op.rivals, rival{
+				name: "c-metropolis-avx512", amount: float64(side*side) * asm.ReplicaBits, each: true,
+				prepare: func(p *peers.Process) (agreement, error) {
+					return agreeOnEnergy(p, name, side, ours, asm.ReplicaWords)
+				},
+			})
+		}
+		return op
 	}
 	operations := []*operation{
 		rowOf("shared", shared, func(i int) {
@@ -84,26 +93,27 @@ func metropolisRows(e *environment, size string) ([]*operation, error) {
 		}),
 		rowOf("independent", independent, func(i int) { sweep.Independent(blocks[i], &generators[i]) }),
 	}
-	operations[1].rivals[0].unlike = "one draw for all 64 replicas"
+	operations[1].rivals[0].unlike = "one draw for 64 replicas, ours for one"
 	return operations, nil
 }
 
 // agreeOnEnergy selects the peer's sweeps and compares the mean energy of both
-// sides with Onsager's, in standard errors.
-func agreeOnEnergy(p *peers.Process, side int, ours func() ([]uint64, error), words int) (agreement, error) {
-	if err := p.Select("metropolis", side, metropolisBeta, 1); err != nil {
+// sides with Onsager's, in standard errors. The peer's replicas are the bits of
+// theirWords words a site.
+func agreeOnEnergy(p *peers.Process, operation string, side int, ours func() ([]uint64, error), theirWords int) (agreement, error) {
+	if err := p.Select(operation, side, metropolisBeta, 1); err != nil {
 		return agreement{}, err
 	}
-	theirSpins := make([]uint64, side*side)
+	theirSpins := make([]uint64, side*side*theirWords)
 	theirs := func() ([]uint64, error) {
 		_, err := p.Run(1)
 		return theirSpins, err
 	}
-	a, err := energyError(side, words, ours, func([]uint64) error { return nil })
+	a, err := energyError(side, asm.ReplicaWords, ours, func([]uint64) error { return nil })
 	if err != nil {
 		return agreement{}, err
 	}
-	b, err := energyError(side, 1, theirs, func(spins []uint64) error { return p.Store("spins", spins) })
+	b, err := energyError(side, theirWords, theirs, func(spins []uint64) error { return p.Store("spins", spins) })
 	return agreement{max(a, b), 6, "other random numbers; energies' deviation from Onsager's in standard errors"}, err
 }
 

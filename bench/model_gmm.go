@@ -31,8 +31,9 @@ func (m mixtureModel) sizes(l int) []int {
 	return append(sizes, m.width(l))
 }
 
-func (m mixtureModel) products() (forward, backward float64) {
+func (m mixtureModel) generator() (forward, backward work) {
 	g := &m.Generator
+	forward, backward = work{}, work{}
 	for l := range g.Depth {
 		var sizes []int
 		nets := 2.0
@@ -45,12 +46,9 @@ func (m mixtureModel) products() (forward, backward float64) {
 			}
 			sizes, nets = append(append([]int{latent}, g.Hidden...), latent), 1
 		}
-		f, b := perceptron(sizes...)
-		if l > 0 { // only the first sees noise, whose gradient nobody needs
-			b += float64(sizes[0] * sizes[1])
-		}
-		forward += nets * f
-		backward += nets * b
+		f, b := perceptron(l == 0, sizes...) // only the first sees noise, whose gradient nobody needs
+		forward.add(nets, f)
+		backward.add(nets, b)
 	}
 	return forward, backward
 }

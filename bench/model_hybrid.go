@@ -25,7 +25,7 @@ func (m hybridModel) sizes() []int {
 	return append(append([]int{m.Generator.Latent}, m.Generator.Hidden...), outputs)
 }
 
-func (m hybridModel) products() (forward, backward float64) { return perceptron(m.sizes()...) }
+func (m hybridModel) generator() (forward, backward work) { return perceptron(true, m.sizes()...) }
 
 // discrepancy counts the kernels that are not zero because of the modes. With
 // the fractions p_c of the modes, which a transition changes little, each of

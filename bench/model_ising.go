@@ -21,35 +21,45 @@ func (m isingModel) sizes() []int {
 	return append(sizes, m.Target.L*m.Target.L)
 }
 
-func (m isingModel) products() (forward, backward float64) { return perceptron(m.sizes()...) }
+func (m isingModel) generator() (forward, backward work) { return perceptron(true, m.sizes()...) }
 
 // discrepancy counts the distinct moves of a batch of samples.
 func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, error) {
+	from, to, err := m.moves(s, params)
+	if err != nil {
+		return nil, err
+	}
+	path, _, _ := asm.Active()
+	return []phase{hammingPhase("discrepancy", path, shapeOf(from, to, m.Training.Batch), m.Target.L*m.Target.L)}, nil
+}
+
+// moves returns a batch of samples of the generator and where the transition
+// takes them.
+func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64, err error) {
 	n := m.Training.Batch
 	lattice, err := bitspin.NewModel(m.Target.L, m.Target.J, m.Target.H)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	proposal, err := bitspin.ParseProposal(m.Transition.Proposal, m.Transition.GlobalFlip)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	move, err := bitspin.NewMetropolis(lattice, m.Target.Beta, proposal)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	data := make([]byte, 8*n*lattice.Words)
 	if err := s.(engine.Sampler).Sample(data, "bits", params, 0, n, 0); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	from, to := make([]uint64, n*lattice.Words), make([]uint64, n*lattice.Words)
+	from, to = make([]uint64, n*lattice.Words), make([]uint64, n*lattice.Words)
 	if _, err := binary.Decode(data, binary.LittleEndian, from); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var stats bitspin.Stats
 	move.Run(to, from, 0, n, m.Transition.Steps, &asm.Counter{Seed: 1}, 0, &stats)
-	path, _, _ := asm.Active()
-	return []phase{hammingPhase("discrepancy", path, shapeOf(from, to, n), lattice.N)}, nil
+	return from, to, nil
 }
 
 func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {

@@ -17,9 +17,8 @@ import (
 // work its parts are, and how to check a peer. Systems without a model are
 // timed alone.
 type model interface {
-	// products returns the multiply-adds per sample of the generator, forward
-	// and backward.
-	products() (forward, backward float64)
+	// generator counts the generator's work per sample, forward and backward.
+	generator() (forward, backward work)
 	// discrepancy counts the loss and gradient of a batch of the generator
 	// with the given parameters.
 	discrepancy(s engine.System, params []float32) ([]phase, error)
@@ -55,16 +54,63 @@ func modelOf(config engine.Config) model {
 // errOwnRecipe reports a configuration beyond the paper's, which peers lack.
 var errOwnRecipe = errors.New("not the paper's recipe: no peer knows it")
 
-// perceptron returns the multiply-adds per row of a perceptron of the given
-// widths. Backward takes one product for the weights' gradients of every layer
-// and one for the input's of every layer but the first.
-func perceptron(sizes ...int) (forward, backward float64) {
-	for i := range len(sizes) - 1 {
+// work counts the operations that something takes at least.
+type work map[Resource]float64
+
+// times returns n times the work.
+func (w work) times(n float64) work {
+	product := work{}
+	for r, count := range w {
+		product[r] = n * count
+	}
+	return product
+}
+
+// add adds n times other.
+func (w work) add(n float64, other work) {
+	for r, count := range other {
+		w[r] += n * count
+	}
+}
+
+// dense is the work of so many multiply-adds.
+func dense(products float64) work { return work{FMA: products} }
+
+// perceptron counts the work per row of a perceptron of the given widths, as the
+// package nn does it. Forward a layer is one product; backward one for the
+// weights' gradients and, but for the first layer, whose input is noise unless
+// said otherwise, one for the input's.
+//
+// With one input and three or more layers, the first two layers are a piecewise
+// linear function of the input (package nn, kinks): forward, every unit of the
+// second takes a multiply-add and LeakyReLU's product and maximum; backward, the
+// sums of its gradient and of that times the input, and the input's gradient,
+// which comes with it. If the third layer is a single sum, its product is a
+// multiply-add a unit, the second layer is evaluated again on the way back, and
+// the gradients by the sum's weights and by the unit take another product each.
+// The search for the piece and the table, once a step, are not counted.
+func perceptron(noise bool, sizes ...int) (forward, backward work) {
+	forward, backward = work{}, work{}
+	first := 0
+	if sizes[0] == 1 && len(sizes) > 3 {
+		first = 2
+		units := float64(sizes[2])
+		evaluation := work{FMA: 2, Float: 3} // the piece, and LeakyReLU
+		forward.add(units, evaluation)
+		backward.add(units, work{FMA: 2, Float: 3})
+		if len(sizes) == 4 && sizes[3] == 1 {
+			forward.add(units, work{FMA: 1, Float: 1})
+			backward.add(units, evaluation)
+			backward.add(units, work{FMA: 2, Float: 2})
+			return forward, backward
+		}
+	}
+	for i := first; i < len(sizes)-1; i++ {
 		n := float64(sizes[i] * sizes[i+1])
-		forward += n
-		backward += n
-		if i > 0 {
-			backward += n
+		forward.add(n, dense(1))
+		backward.add(n, dense(1))
+		if i > 0 || !noise {
+			backward.add(n, dense(1))
 		}
 	}
 	return forward, backward

@@ -142,7 +142,7 @@ type need []phase
 
 type phase struct {
 	name   string // empty if it is the only one
-	counts map[Resource]float64
+	counts work
 	bytes  int // of memory that Read and Write go to
 }
 

@@ -36,6 +36,7 @@ type Machine struct {
 type About struct {
 	Peer    string `json:"peer"`
 	Threads int    `json:"threads"`
+	BLAS    int    `json:"blas_threads,omitempty"` // of matrix products, if another number
 	Text    string `json:"text"`
 }
 
@@ -118,6 +119,7 @@ type Rival struct {
 	// Program is what Name is a setting of, Name itself in most cases.
 	Program string `json:"program"`
 	Threads int    `json:"threads"`
+	BLAS    int    `json:"blas_threads,omitempty"` // of matrix products, if another number
 	// Best marks the fastest of a program's settings and numbers of threads,
 	// the one that the row is to be held against.
 	Best   bool   `json:"best,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/revgen/revgen/asm"
@@ -27,7 +28,6 @@ type Options struct {
 	Repetitions int           // of every measurement
 	Time        time.Duration // that a repetition lasts at least
 	Peers       bool          // whether to run them
-	PeerCache   string        // where compiled peers are kept; empty means the user's cache directory
 	Systems     []engine.Definition
 	Log         func(format string, args ...any) // progress; nil means none
 }
@@ -51,16 +51,27 @@ func optionf(format string, args ...any) error {
 type runner struct {
 	Options
 	ctx       context.Context
-	before    asm.Path // in use before
+	stopped   atomic.Bool // set when ctx is done
+	left      bool        // a function that within has not waited for is still running
+	before    asm.Path    // in use before
 	report    *Report
-	processes map[string]*peers.Process // by peer and threads
-	missing   map[string]error
+	workshop  *peers.Workshop // of the peers, once one is asked for
+	processes map[peerKey]*peers.Process
+	missing   map[peerKey]error
 	needs     []need            // of the report's rows
 	limits    map[string]*peaks // by path and threads
 }
 
+// A peerKey names a peer that runs.
+type peerKey struct {
+	name    string
+	setting peers.Setting
+}
+
 // Run measures. It restores the kernel path in use. When ctx is cancelled it
-// returns the rows measured so far, and the context's error.
+// ends the peers and returns the rows measured so far, and the context's error;
+// a call of a kernel that takes more than a second to end is left behind, and
+// the path as it is.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r, suites, err := newRunner(ctx, o)
 	if err != nil {
@@ -85,7 +96,8 @@ func newRunner(ctx context.Context, o Options) (*runner, []Suite, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &runner{Options: o, ctx: ctx, processes: map[string]*peers.Process{}, missing: map[string]error{}, limits: map[string]*peaks{}}
+	r := &runner{Options: o, ctx: ctx, processes: map[peerKey]*peers.Process{}, missing: map[peerKey]error{}, limits: map[string]*peaks{}}
+	context.AfterFunc(ctx, func() { r.stopped.Store(true) })
 	r.before, _, _ = asm.Active()
 	r.report = &Report{Schema: SchemaVersion, Machine: describeMachine(), Rows: []Row{}}
 	r.report.Machine.Seconds = o.Time.Seconds()
@@ -93,12 +105,59 @@ func newRunner(ctx context.Context, o Options) (*runner, []Suite, error) {
 }
 
 func (r *runner) close() {
-	for _, p := range r.processes {
-		_ = p.Close() // it has nothing left to say
+	if r.workshop != nil {
+		if err := r.workshop.Close(); err != nil {
+			r.Log("%v", err)
+		}
+	}
+	if r.left {
+		return // who runs on it
 	}
 	if err := asm.Use(r.before); err != nil {
 		panic(err) // it was in use
 	}
+}
+
+// A failure is what a call that cannot go on panics with.
+type failure struct{ err error }
+
+// patience is how long within waits for what it runs after the end was asked for.
+const patience = time.Second
+
+// within runs f, which may be at work for long without asking whether it should
+// go on. It returns the error of f, or that of the context if f has not ended
+// soon after it is done.
+func (r *runner) within(f func() error) error {
+	type outcome struct {
+		err      error
+		panicked any
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover() // for whoever called within to deal with
+			done <- o
+		}()
+		o.err = f()
+	}()
+	var o outcome
+	select {
+	case o = <-done:
+	case <-r.ctx.Done():
+		select {
+		case o = <-done:
+		case <-time.After(patience):
+			r.left = true
+			return r.ctx.Err()
+		}
+	}
+	if f, ok := o.panicked.(failure); ok {
+		return f.err
+	} else if o.panicked != nil {
+		panic(o.panicked)
+	}
+	return o.err
 }
 
 // resolve fills in defaults and finds mistakes.
@@ -196,12 +255,20 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 		return err
 	}
 	workers := pool.New(threads)
-	defer workers.Close()
+	defer func() {
+		if !r.left {
+			workers.Close()
+		}
+	}()
 	e := &environment{path: path, workers: workers, systems: r.Systems}
 	limits := r.limitsOf(path.String(), threads)
 	limits.path, limits.workers = path, workers
 	for _, size := range s.Sizes {
-		operations, err := s.rows(e, size)
+		var operations []*operation
+		err := r.within(func() (err error) {
+			operations, err = s.rows(e, size)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -210,9 +277,6 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 				return err
 			}
 			row, err := r.measure(op, limits, threads)
-			if op.close != nil {
-				op.close()
-			}
 			if err != nil {
 				return err
 			}
@@ -263,14 +327,18 @@ type side struct {
 	failed error
 }
 
-// ours times calls of a function of this program.
-func ours(call func()) func(int) (time.Duration, error) {
-	return func(calls int) (time.Duration, error) {
-		start := time.Now()
-		for range calls {
-			call()
-		}
-		return time.Since(start), nil
+// ours times calls of a function of this program, fewer if told to stop.
+func (r *runner) ours(call func()) func(int) (time.Duration, error) {
+	return func(calls int) (elapsed time.Duration, err error) {
+		err = r.within(func() error {
+			start := time.Now()
+			for i := 0; i < calls && !r.stopped.Load(); i++ {
+				call()
+			}
+			elapsed = time.Since(start)
+			return r.ctx.Err()
+		})
+		return elapsed, err
 	}
 }
 
@@ -283,19 +351,24 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			v.threads = threads
 			rivals = append(rivals, v)
 		} else if r.Peers {
-			// More threads are not always faster.
-			for _, v.threads = range upTo(threads) {
+			for _, s := range settings(threads, v.blas) {
+				v.threads, v.blasThreads = s.Threads, s.BLAS
 				rivals = append(rivals, v)
 			}
 		}
 	}
 	limits.sampleAll(op.need)
-	op.call() // for its results, which rivals are compared with
-	sides := []*side{{run: ours(op.call), times: &row.Times}}
+	sides := []*side{{run: r.ours(op.call), times: &row.Times}}
+	if _, err := sides[0].run(1); err != nil { // for its results, which rivals are compared with
+		return nil, err
+	}
 	row.Rivals = make([]Rival, len(rivals))
 	results := make([]*side, len(rivals))
 	for i := range rivals {
 		row.Rivals[i].Amount = rivals[i].amount
+		if rivals[i].each {
+			row.Rivals[i].Amount *= float64(rivals[i].threads)
+		}
 		if row.Rivals[i].Amount == 0 {
 			row.Rivals[i].Amount = op.amount
 		}
@@ -318,7 +391,9 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			if s.failed != nil {
 				continue
 			}
-			r.repetition(s)
+			if r.repetition(s); s == sides[0] && s.failed != nil {
+				return nil, s.failed
+			}
 		}
 	}
 	row.Times.summarize()
@@ -349,6 +424,21 @@ func upTo(n int) (numbers []int) {
 		numbers = append(numbers, k)
 	}
 	return append(numbers, n)
+}
+
+// settings returns what a peer is tried with beside a row of the given number of
+// threads, for more are not always faster: every number of OpenMP's and, if its
+// time is in matrix products as well, as many of OpenBLAS's, one, or all.
+func settings(threads int, blas bool) (all []peers.Setting) {
+	for _, n := range upTo(threads) {
+		all = append(all, peers.Setting{Threads: n})
+		for _, k := range slices.Compact([]int{1, threads}) {
+			if blas && k != n {
+				all = append(all, peers.Setting{Threads: n, BLAS: k})
+			}
+		}
+	}
+	return all
 }
 
 // markBest marks each program's fastest rival.
@@ -384,6 +474,9 @@ func (r *runner) repetition(s *side) {
 func (r *runner) calibrate(run func(int) (time.Duration, error)) (calls int, err error) {
 	for calls = 1; ; {
 		elapsed, err := run(calls)
+		if err == nil {
+			err = r.ctx.Err()
+		}
 		if err != nil || elapsed >= r.Time {
 			return calls, err
 		}
@@ -396,13 +489,13 @@ func (r *runner) calibrate(run func(int) (time.Duration, error)) (calls int, err
 // challenge makes a rival ready and checks it. It returns nil if the rival
 // cannot be timed, and says why in result.
 func (r *runner) challenge(rv *rival, result *Rival) *side {
-	result.Name, result.Program, result.Threads, result.Detail = rv.name, rv.name, rv.threads, rv.unlike
+	result.Name, result.Program, result.Threads, result.BLAS, result.Detail = rv.name, rv.name, rv.threads, rv.blasThreads, rv.unlike
 	result.Times = &Times{}
 	reject := func(status string, err error) *side {
 		result.Status, result.Detail, result.Times = status, err.Error(), nil
 		return nil
 	}
-	run := ours(rv.call)
+	var run func(int) (time.Duration, error)
 	var process *peers.Process
 	if rv.call == nil {
 		var err error
@@ -410,14 +503,20 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 		if peer, err := peers.Find(rv.name); err == nil && peer.Program != "" {
 			result.Program = peer.Program
 		}
-		if process, err = r.peer(rv.name, rv.threads); errors.As(err, &missing) {
+		if process, err = r.peer(peerKey{rv.name, peers.Setting{Threads: rv.threads, BLAS: rv.blasThreads}}); errors.As(err, &missing) {
 			return reject(Missing, err)
 		} else if err != nil {
 			return reject(Failed, err)
 		}
 		run = process.Run
+	} else {
+		run = r.ours(rv.call)
 	}
-	agreed, err := rv.prepare(process)
+	var agreed agreement
+	err := r.within(func() (err error) {
+		agreed, err = rv.prepare(process)
+		return err
+	})
 	if err != nil {
 		return reject(Failed, err)
 	}
@@ -431,20 +530,24 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 }
 
 // peer returns the running process of a peer, which it starts on first use.
-func (r *runner) peer(name string, threads int) (*peers.Process, error) {
-	key := fmt.Sprintf("%s/%d", name, threads)
+func (r *runner) peer(key peerKey) (*peers.Process, error) {
 	if err, ok := r.missing[key]; ok {
 		return nil, err
 	}
 	if p, ok := r.processes[key]; ok {
 		return p, nil
 	}
-	definition, err := peers.Find(name)
+	definition, err := peers.Find(key.name)
 	if err != nil {
 		return nil, err
 	}
-	r.Log("starting %s with %d threads", definition.Summary, threads)
-	p, err := definition.Start(r.ctx, threads, r.PeerCache)
+	if r.workshop == nil {
+		if r.workshop, err = peers.NewWorkshop(r.ctx); err != nil {
+			return nil, err
+		}
+	}
+	r.Log("starting %s with %s", definition.Summary, threadsOf(key.setting.Threads, key.setting.BLAS))
+	p, err := r.workshop.Start(definition, key.setting)
 	about := ""
 	if err == nil {
 		if about, err = p.About(); err != nil {
@@ -458,8 +561,17 @@ func (r *runner) peer(name string, threads int) (*peers.Process, error) {
 	} else {
 		r.processes[key] = p
 	}
-	r.report.Machine.Peers = append(r.report.Machine.Peers, About{name, threads, about})
+	r.report.Machine.Peers = append(r.report.Machine.Peers, About{key.name, key.setting.Threads, key.setting.BLAS, about})
 	return p, err
+}
+
+// threadsOf writes a peer's setting.
+func threadsOf(threads, blas int) string {
+	text := fmt.Sprintf("%d threads", threads)
+	if blas != 0 {
+		text += fmt.Sprintf(", %d of BLAS", blas)
+	}
+	return text
 }
 
 func (t *Times) summarize() {
@@ -471,7 +583,7 @@ func (r *Row) summary() string {
 	text := fmt.Sprintf("%s: %s, %s %s, %.0f %% of the floor's rate", r.ID(), formatTime(r.Median), formatRate(r.Rate), rateUnit(r.Unit), 100*r.Fraction)
 	for _, rival := range r.Rivals {
 		if rival.Status == Measured {
-			text += fmt.Sprintf(", %.2f × %s/%d", rival.Ratio, rival.Name, rival.Threads)
+			text += fmt.Sprintf(", %.2f × %s", rival.Ratio, rival.setting())
 		} else {
 			text += fmt.Sprintf(", %s %s", rival.Name, rival.Status)
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -174,6 +176,55 @@ func TestRunStopsWhenToldAndRestoresThePath(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+// TestRunStopsWithinARepetition cancels repetitions that would take hours, of
+// ours and of a peer.
+func TestRunStopsWithinARepetition(t *testing.T) {
+	for _, name := range []string{"ours", "openblas"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			o := quick("gemm")
+			o.Time = time.Hour
+			r, _, err := newRunner(ctx, o)
+			require.NoError(t, err)
+			defer r.close()
+			run := r.ours(func() { time.Sleep(time.Millisecond) })
+			if name != "ours" {
+				p, err := r.peer(peerKey{name, peers.Setting{Threads: 1}})
+				var missing *peers.MissingError
+				if errors.As(err, &missing) {
+					t.Skip(err)
+				}
+				require.NoError(t, err)
+				require.NoError(t, p.Load("x", make([]float32, 16)))
+				require.NoError(t, p.Load("w", make([]float32, 16)))
+				require.NoError(t, p.Select("forward", 4, 4, 4))
+				run = p.Run
+			}
+			time.AfterFunc(300*time.Millisecond, cancel)
+			_, err = r.calibrate(run)
+			require.Error(t, err)
+			require.ErrorIs(t, ctx.Err(), context.Canceled)
+		})
+	}
+}
+
+func TestACallThatTakesNoNoticeIsLeft(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, _, err := newRunner(ctx, quick("rng"))
+	require.NoError(t, err)
+	cancel()
+	forever := make(chan bool)
+	defer close(forever)
+	require.ErrorIs(t, r.within(func() error { <-forever; return nil }), context.Canceled)
+	require.True(t, r.left)
+
+	// A panic is the caller's, whatever goroutine it happened in.
+	r, _, err = newRunner(t.Context(), quick("rng"))
+	require.NoError(t, err)
+	require.PanicsWithValue(t, "wrong", func() { _ = r.within(func() error { panic("wrong") }) })
+	require.ErrorIs(t, r.within(func() error { panic(failure{io.ErrUnexpectedEOF}) }), io.ErrUnexpectedEOF)
+}
+
 // sampleReport has one row of every kind.
 func sampleReport() *Report {
 	ours := Times{Nanoseconds: []float64{100, 110, 105}, Calls: 7, Median: 105, Interval: [2]float64{100, 110}}
@@ -186,7 +237,7 @@ func sampleReport() *Report {
 			Suite: "gemm", Name: "forward/2x3x4", Path: "avx2", Threads: 1, Amount: 48, Unit: "flop", Times: ours, Rate: 48. / 105,
 			Floor: Floor{50, []Term{{"", FMA, 24, 50}}}, Fraction: 50. / 105,
 			Rivals: []Rival{
-				{Name: "openblas", Program: "openblas", Threads: 1, Status: Measured, Times: &slow, Amount: 48, Ratio: 4, RatioInterval: [2]float64{3.9, 4.1}},
+				{Name: "openblas", Program: "openblas", Threads: 1, BLAS: 2, Status: Measured, Times: &slow, Amount: 48, Ratio: 4, RatioInterval: [2]float64{3.9, 4.1}},
 				{Name: "openblas", Program: "openblas", Threads: 2, Best: true, Status: Measured, Times: &theirs, Amount: 48, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
 				{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Missing, Amount: 48, Detail: "apt install python3-torch"},
 			},
@@ -227,7 +278,9 @@ func TestCSVHasEveryRepetition(t *testing.T) {
 	require.Equal(t, "openblas", get(4, "program"))
 	require.Equal(t, "400", get(4, "ns"))
 	require.Equal(t, "1", get(4, "program_threads"))
+	require.Equal(t, "2", get(4, "program_blas_threads"))
 	require.Equal(t, "2", get(7, "program_threads"))
+	require.Equal(t, "2", get(7, "program_blas_threads"))
 	require.Equal(t, Missing, get(10, "status"))
 	require.Empty(t, get(10, "ns"))
 }
@@ -255,10 +308,10 @@ func TestGoFormat(t *testing.T) {
 		found[name] = append(found[name], ns)
 	}
 	require.Equal(t, map[string][]float64{
-		"BenchmarkGemm/forward/2x3x4/path=avx2/program=revgen-1":   {100, 110, 105},
-		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-1": {400, 420, 440},
-		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-2": {200, 210, 220},
-		"BenchmarkRng/philox/8/path=generic/program=revgen-2":      {100, 110, 105},
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=revgen-1":          {100, 110, 105},
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas/blas=2-1": {400, 420, 440},
+		"BenchmarkGemm/forward/2x3x4/path=avx2/program=openblas-2":        {200, 210, 220},
+		"BenchmarkRng/philox/8/path=generic/program=revgen-2":             {100, 110, 105},
 	}, found)
 }
 
@@ -279,6 +332,10 @@ func TestBestSetting(t *testing.T) {
 	require.Len(t, programs[0], 3)
 	require.Equal(t, []int{1}, upTo(1))
 	require.Equal(t, []int{1, 2, 4, 6}, upTo(6))
+	require.Equal(t, []peers.Setting{{Threads: 1}}, settings(1, true))
+	require.Equal(t, []peers.Setting{{Threads: 1}, {Threads: 2}}, settings(2, false))
+	require.Equal(t, []peers.Setting{{Threads: 1}, {Threads: 1, BLAS: 2}, {Threads: 2}, {Threads: 2, BLAS: 1}}, settings(2, true))
+	require.Len(t, settings(4, true), 3+1+2+1)
 }
 
 func TestBars(t *testing.T) {
@@ -343,7 +400,7 @@ func TestMarkdownTables(t *testing.T) {
 		require.Equal(t, columns, n, line)
 	}
 	text := b.String()
-	require.Contains(t, text, "| openblas, 2 | 210 ns ± 5 % | 2.00 (1.80–2.20) | openblas, 1 420 ns | faster, 0.900 (0.800–0.950) |")
+	require.Contains(t, text, "| openblas, 2 | 210 ns ± 5 % | 2.00 (1.80–2.20) | openblas, 1+2 420 ns | faster, 0.900 (0.800–0.950) |")
 	require.Contains(t, text, "pytorch, 1 | missing |")
 	require.NotContains(t, text, "### bars")
 	require.Error(t, sampleReport().Write(&b, "yaml"))

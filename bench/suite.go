@@ -44,7 +44,6 @@ type operation struct {
 	call   func()
 	rivals []rival
 	note   string
-	close  func()
 }
 
 // A rival is something to compare an operation with: a peer, or another way
@@ -56,7 +55,10 @@ type rival struct {
 	prepare func(p *peers.Process) (agreement, error)
 	call    func()  // in place of a peer
 	amount  float64 // of the operation's unit in one call, if it is another
-	threads int     // set when the operation is measured
+	each    bool    // amount is that of each of its threads
+	blas    bool    // whether matrix products take part of its time
+	// Set when the operation is measured.
+	threads, blasThreads int
 	// unlike says how the rival's work differs, if it does.
 	unlike string
 }

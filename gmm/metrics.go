@@ -23,7 +23,10 @@ import (
 //     says "L2 density error" without saying which; it is held against the first;
 //   - kl_to_target, KL(q‖π), and kl_from_target, KL(π‖q);
 //   - total_variation, ½∫|q−π|;
-//   - captured_mass, the integral of q over the quadrature's grid.
+//   - captured_mass, the integral of q, 1 if the quadrature resolves both laws.
+//
+// They are not numbers, and a warning says why, where that is not so or where
+// float32 is too coarse for the target's narrowest component.
 //
 // From samples, for any generator:
 //
@@ -33,7 +36,7 @@ import (
 //     coordinate and its target.
 //
 // The interval of a figure from quadrature says by how much it changes if every
-// other point of the grid is left out; exact samples would make its floor 0.
+// other node along each axis is left out; exact samples would make its floor 0.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	d := s.newSampler(params)
 	_, exactDensity := s.generator.(*flow)
@@ -42,7 +45,8 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if exactDensity {
 		logQ = make([]float64, samples)
 	}
-	if err := d.drawAll(ctx, x, logQ); err != nil {
+	err := d.drawAll(ctx, x, logQ)
+	if err != nil {
 		return nil, err
 	}
 	t := &table{Evaluation: engine.Evaluation{Samples: samples}}
@@ -52,11 +56,12 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	}
 	switch {
 	case exactDensity && s.target.dim == 2:
-		d.quadrature(t, x)
+		err = d.quadrature(ctx, t)
 	case exactDensity:
-		if err := d.monteCarlo(ctx, t, x, logQ); err != nil {
-			return nil, err
-		}
+		err = d.monteCarlo(ctx, t, x, logQ)
+	}
+	if err != nil {
+		return nil, err
 	}
 	d.modeWeights(t, x)
 	s.marginals(t, x)
@@ -120,18 +125,16 @@ func (t *table) warn(format string, args ...any) {
 	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
 }
 
-// monteCarlo estimates the distances from samples x of q and as many of π. With
-// E the two laws' means,
-//
-//	∫(q−π)² = E_q[q−π] − E_π[q−π],   2 TV = E_q[(1−π/q)⁺] + E_π[(1−q/π)⁺].
+// monteCarlo estimates the distances from samples x of q and as many of π, which
+// take the place of the quadrature's nodes.
 func (d *sampler) monteCarlo(ctx context.Context, t *table, x []float32, logQ []float64) error {
 	n := len(logQ)
-	var square, variation, divergence [2]stat.Mean
 	exact := make([]float32, len(x))
 	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 0)
 	d.s.target.Sample(exact, &stream, 0)
 	logQExact, logPi := make([]float64, n), make([]float64, n)
 	d.density(logQExact, exact)
+	terms := make([][2]overlap, n) // of the i-th sample of either law
 	for law, set := range []struct {
 		x    []float32
 		logQ []float64
@@ -140,35 +143,65 @@ func (d *sampler) monteCarlo(ctx context.Context, t *table, x []float32, logQ []
 			return err
 		}
 		d.targetDensity(logPi, set.x)
-		sign := 1 - 2*float64(law)
 		for i, pi := range logPi {
-			difference := min(max(sign*(set.logQ[i]-pi), -farthest), farthest)
-			divergence[law].Add(difference)
-			square[law].Add(sign * (math.Exp(set.logQ[i]) - math.Exp(pi)))
-			variation[law].Add(max(0, -math.Expm1(-difference)) / 2)
+			terms[i][law] = quotients(set.logQ[i], pi)
 		}
 	}
-	sum := func(m [2]stat.Mean) (value, se float64) {
-		return m[0].Value() + m[1].Value(), math.Hypot(m[0].StandardError(), m[1].StandardError())
-	}
-	l2, se := sum(square)
-	root := func(x float64) float64 { return math.Sqrt(max(0, x)) }
-	bounds := stat.Interval(l2, se)
-	norm := math.Sqrt(d.s.target.SquaredNorm())
-	t.add("l2_density_error", root(l2), [2]float64{root(bounds[0]), root(bounds[1])}, 0)
-	t.add("l2_relative", root(l2)/norm, [2]float64{root(bounds[0]) / norm, root(bounds[1]) / norm}, 0)
-	for law, name := range []string{"kl_to_target", "kl_from_target"} {
-		m := &divergence[law]
-		t.add(name, m.Value(), stat.Interval(m.Value(), m.StandardError()), 0)
-	}
-	tv, se := sum(variation)
-	t.add("total_variation", tv, stat.Interval(tv, se), 0)
+	t.distances(d.s.target, func(figure func(*overlap) float64) (value, half float64) {
+		var variance float64
+		for law := range 2 {
+			var mean stat.Mean
+			for i := range terms {
+				mean.Add(figure(&terms[i][law]))
+			}
+			value += mean.Value()
+			variance += mean.StandardError() * mean.StandardError()
+		}
+		interval := stat.Interval(value, math.Sqrt(variance))
+		return value, (interval[1] - interval[0]) / 2
+	})
 	return nil
 }
 
-// farthest bounds the logarithm of a ratio of densities, so that where one of
-// them vanishes in float32 a divergence is large rather than infinite.
-const farthest = 1e6
+// distances adds what an estimator of the integrals knows of them, each with
+// half the width of its interval, and returns the integral of q. A distance that
+// float32 or the nodes do not resolve is not a number.
+func (t *table) distances(target *Target, estimate func(figure func(*overlap) float64) (value, half float64)) (mass, massHalf float64) {
+	const slack = 0.01
+	known := true
+	if off := target.coarseness(); !(off <= slack) {
+		known = false
+		t.warn("the distances between the densities are not known: neighbouring float32 numbers are %.2g of a component's standard deviation apart", off)
+	}
+	mass, massHalf = estimate(func(o *overlap) float64 { return o.mass })
+	lost := max(0, math.Abs(mass-1)-massHalf)
+	if known && !(lost <= slack) {
+		known = false
+		t.warn("the distances between the densities are not known: together the nodes of both hold a mass of %.3g of the generated one instead of 1", mass)
+	}
+	norm := math.Sqrt(target.SquaredNorm())
+	add := func(name string, figure func(o *overlap) float64, highest float64, scale func(float64) float64) {
+		value, half := math.NaN(), math.NaN()
+		if known {
+			value, half = estimate(figure)
+			half += lost * max(1, value) // where mass is lost, so is what it compares
+		}
+		interval := [2]float64{scale(max(0, value-half)), scale(min(highest, value+half))}
+		value = scale(min(highest, value))
+		if !finite(value) {
+			interval = [2]float64{value, value}
+		}
+		t.add(name, value, interval, 0)
+	}
+	square := func(o *overlap) float64 { return o.square / (norm * norm) }
+	add("l2_density_error", square, math.Inf(1), func(x float64) float64 { return norm * math.Sqrt(x) })
+	add("l2_relative", square, math.Inf(1), math.Sqrt)
+	same := func(x float64) float64 { return x }
+	add("kl_to_target", func(o *overlap) float64 { return o.to }, math.Inf(1), same)
+	add("kl_from_target", func(o *overlap) float64 { return o.from }, math.Inf(1), same)
+	add("total_variation", func(o *overlap) float64 { return o.variation }, 1, same)
+	return mass, massHalf
+}
 
 // targetDensity sets dst to ln π of the states x.
 func (d *sampler) targetDensity(dst []float64, x []float32) {

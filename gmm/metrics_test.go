@@ -112,7 +112,7 @@ func TestMonteCarloAgreesWithQuadrature(t *testing.T) {
 	x, logQ := make([]float32, 2*n), make([]float64, n)
 	require.NoError(t, d.drawAll(context.Background(), x, logQ))
 	var a, b table
-	d.quadrature(&a, x)
+	require.NoError(t, d.quadrature(context.Background(), &a))
 	require.NoError(t, d.monteCarlo(context.Background(), &b, x, logQ))
 	exact, estimated := metricsByName(t, &a.Evaluation), metricsByName(t, &b.Evaluation)
 	require.Len(t, estimated, 5)

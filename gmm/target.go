@@ -179,6 +179,10 @@ func (g *gaussian) logTerm(x []float64) float64 {
 	return g.logNorm - square/2
 }
 
+// negligible is how far below the largest term a logarithm is for the term to be
+// less than half the last place of the sum.
+const negligible = 38
+
 // LogDensity returns ln π(x) for a state of d coordinates, −Inf where no
 // component has a weight that float64 can hold.
 func (t *Target) LogDensity(x []float64) float64 {
@@ -189,7 +193,7 @@ func (t *Target) LogDensity(x []float64) float64 {
 		if v > highest {
 			sum = sum*math.Exp(highest-v) + 1
 			highest = v
-		} else if !math.IsInf(v, -1) {
+		} else if !(v <= highest-negligible) {
 			sum += math.Exp(v - highest)
 		}
 	}

@@ -36,7 +36,7 @@ type subject struct {
 	forward64    func(f *flow, params, z []float64) (x []float64, logVolume float64)
 	inverse      func(p *flowPass, z, x []float32, w *weights)
 	flowDensity  func(p *flowPass, dst []float64)
-	integrate    func(d *sampler, g *grid) overlap
+	integrate    func(d *sampler) (*sublattices, error)
 	naive        map[string]naiveLoss
 	estimator    func(l *LossConfig, n, dim int) (lossGradient, error)
 	witness      func(m *kfd.Random, s, t, grad []float64) (loss float64, witness [2]func(x []float64) float64)
@@ -58,7 +58,7 @@ func newSubject(workers *pool.Pool) *subject {
 		forward64:    (*flow).forward64,
 		inverse:      (*flowPass).inverse,
 		flowDensity:  (*flowPass).logDensity,
-		integrate:    func(d *sampler, g *grid) overlap { all, _ := d.integrate(g); return all },
+		integrate:    func(d *sampler) (*sublattices, error) { return d.integrate(context.Background(), coarse) },
 		naive:        map[string]naiveLoss{"reversibility": mmd.Naive, "stationarity": mmd.StationarityNaive},
 		estimator:    func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, 1, workers) },
 		witness:      (*kfd.Random).Naive,

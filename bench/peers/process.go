@@ -3,7 +3,6 @@ package peers
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,34 +15,41 @@ import (
 	"time"
 )
 
+// A Setting is how many threads a peer has.
+type Setting struct {
+	Threads int // of OpenMP, or all that it has
+	BLAS    int // of OpenBLAS; 0 means as many
+}
+
 // A Process is a running peer, at rest but for when it is asked something. It is
 // used from one goroutine at a time.
 type Process struct {
 	Peer    *Peer
-	Threads int
+	Setting Setting
 
 	command *exec.Cmd
 	stdin   io.WriteCloser
 	stdout  *bufio.Reader
 	stderr  bytes.Buffer
 	dir     string // of the files that arrays travel in
+	closed  bool
 }
 
-// Start starts the peer with the given number of threads. The error is a
-// *MissingError if something needs to be installed. cache is where compiled
-// programs are kept; empty means the user's cache directory.
-func (p *Peer) Start(ctx context.Context, threads int, cache string) (*Process, error) {
-	words, err := p.command(cache)
+// Start starts a peer, after compiling it if this workshop has not done so. The
+// error is a *MissingError if something needs to be installed.
+func (w *Workshop) Start(p *Peer, s Setting) (*Process, error) {
+	words, err := w.command(p)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "revgen-peer-*")
+	dir, err := os.MkdirTemp(w.dir, "process-*")
 	if err != nil {
 		return nil, err
 	}
-	r := &Process{Peer: p, Threads: threads, dir: dir}
-	r.command = exec.CommandContext(ctx, words[0], words[1:]...)
-	r.command.Env = p.environment(os.Environ(), threads)
+	r := &Process{Peer: p, Setting: s, dir: dir}
+	r.command = exec.CommandContext(w.ctx, words[0], words[1:]...)
+	r.command.Dir = dir
+	r.command.Env = p.environment(os.Environ(), s)
 	r.command.Stderr = &r.stderr
 	prepare(r.command)
 	r.stdin, err = r.command.StdinPipe()
@@ -57,11 +63,13 @@ func (p *Peer) Start(ctx context.Context, threads int, cache string) (*Process, 
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	w.started = append(w.started, r)
 	return r, nil
 }
 
 // Close ends the process.
 func (r *Process) Close() error {
+	r.closed = true
 	r.stdin.Close()
 	err := errors.Join(r.wake(), r.command.Wait())
 	return errors.Join(err, os.RemoveAll(r.dir))

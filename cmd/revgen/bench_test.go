@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +94,23 @@ func TestBenchMistakes(t *testing.T) {
 		require.Equal(t, exitUsage, o.code)
 		require.Contains(t, o.stderr, "not supported here")
 	}
+}
+
+// TestBenchStopsWhenTold asks for repetitions of an hour.
+func TestBenchStopsWhenTold(t *testing.T) {
+	cmd := command(t, t.TempDir(), "bench", "gemm", "--sizes", "16x16x16", "-t", "1", "--time", "1h")
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(stderr)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "starting")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	rest := ""
+	for lines.Scan() {
+		rest += lines.Text() + "\n"
+	}
+	require.Error(t, cmd.Wait())
+	require.True(t, cmd.ProcessState.Exited(), "it was not killed by the test: %s", cmd.ProcessState)
+	require.Contains(t, rest, "SIGTERM: stopping")
 }

@@ -78,6 +78,7 @@ func TestUpdateAverages(t *testing.T) {
 	}
 	// The first batch counts fully, the third by 1 − 1/6.
 	require.InDelta(t, 1+2*5.0/6, w.Second[0], 1e-6)
+	require.Equal(t, []float64{4}, w.Taken)
 	c := make([]float32, 2)
 	w.Solve(c, []float64{1, 1})
 	require.InDelta(t, 2/(1+2*5.0/6), c[0], 1e-5)

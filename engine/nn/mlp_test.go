@@ -133,6 +133,9 @@ func TestLanesSameBitsForAnyThreads(t *testing.T) {
 		l.Backward(grad, body)
 		if want == nil {
 			want = grad
+			sum := make([]float32, params)
+			body(0, 0, rows, sum)
+			require.InDeltaSlice(t, sum, grad, 1e-5, "every row once")
 		}
 		require.Equal(t, want, grad, "%d threads", threads)
 		require.Zero(t, testing.AllocsPerRun(10, func() { l.Backward(grad, body) }))

@@ -66,6 +66,43 @@ func TestStepFollowsPyTorch(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(5, func() { o.Step(params, grad, o.Norm(grad), 41, 1) }))
 }
 
+// TestPiecesCoverTheVector: vectors about one piece long move in every element,
+// and none beyond.
+func TestPiecesCoverTheVector(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	cfg := AdamW{LearningRate: 0.5, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	for _, n := range []int{1, chunkLen - 1, chunkLen, chunkLen + 1, 2*chunkLen - 1} {
+		o := NewOptimizer(cfg, 0, 0, n, workers)
+		params, grad := make([]float32, n), make([]float32, n)
+		for i := range grad {
+			grad[i] = 2
+		}
+		norm := o.Norm(grad)
+		require.InEpsilon(t, 2*math.Sqrt(float64(n)), norm, 1e-6)
+		require.True(t, o.Step(params, grad, norm, 1, 1))
+		for i, p := range params {
+			require.InDelta(t, -0.5, p, 1e-5, "parameter %d of %d", i, n)
+		}
+	}
+}
+
+// TestClipLeavesShortGradients alone, those of exactly the largest norm among
+// them.
+func TestClipLeavesShortGradients(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	cfg := AdamW{LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	moments := func(clip float64) []float32 {
+		o := NewOptimizer(cfg, clip, 0, 2, workers)
+		grad := []float32{3e-4, 4e-4}
+		o.Step([]float32{1, 1}, grad, 5e-4, 1, 1)
+		return o.M
+	}
+	require.Equal(t, moments(0), moments(5e-4))
+	require.NotEqual(t, moments(0), moments(4.9e-4))
+}
+
 func TestStepReportsNonFinite(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()

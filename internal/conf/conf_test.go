@@ -398,3 +398,16 @@ func FuzzSet(f *testing.F) {
 		}
 	})
 }
+
+// TestAdvicePrefersTheSameLetters to a key that is one letter off, wherever it
+// stands, and compares keys of any length that a person types.
+func TestAdvicePrefersTheSameLetters(t *testing.T) {
+	var c struct {
+		Near int `json:"rates"`
+		Same int `json:"rate_x"`
+		Long int `json:"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`
+	}
+	require.ErrorContains(t, Decode([]byte(`{"ratex": 1}`), "f", &c), "did you mean rate_x?")
+	long := []byte(`{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab": 1}`)
+	require.ErrorContains(t, Decode(long, "f", &c), "did you mean aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa?")
+}

@@ -23,7 +23,7 @@ func TestItemSize(t *testing.T) {
 	for descr, want := range map[string]int{
 		"'|i1'": 1, "'<f4'": 4, "'>f8'": 8, "'<c16'": 16, "'|b1'": 1, "'|S7'": 7, "'<U3'": 12, `"<u2"`: 2, "'|V5'": 5,
 		"[('x', '<f4')]": 4, "[('x', '<f4'), ('k', '<i4'),]": 8, structured: 14, "[('x', '<f4', 3)]": 12,
-		"[('p', [('x', '<f8'), ('y', '<f8')], (2,))]": 32,
+		"[('p', [('x', '<f8'), ('y', '<f8')], (2,))]": 32, "'|S1048576'": 1 << 20, "[('x', '<f4', (268435456,))]": 1 << 30,
 	} {
 		size, err := ItemSize(descr)
 		require.NoError(t, err, descr)
@@ -33,10 +33,13 @@ func TestItemSize(t *testing.T) {
 		"", "i1", "'i1'", "'|x1'", "'<f'", "'<f0'", "'<f-4'", "'<f99999999'", "'<f4' 'x'", "[]", "[('x',)]", "[(3, '<f4')]", "['<f4']",
 		"[('x', '<f4', (0,))]", "[('x', '<f4', ('a',))]", "[('x', '<f4'", "[('x' '<f4')]", "('x', '<f4')", "3", "True", `'\x3cf4'`,
 		"'<f4", strings.Repeat("[", 100), "[('x', '<f4', (1000000, 1000000))]",
+		"'|S1048577'", "[('x', '<f4', (268435457,))]",
 	} {
 		_, err := ItemSize(descr)
 		require.Error(t, err, descr)
 	}
+	_, err := ItemSize(strings.Repeat("[", 100) + strings.Repeat("]", 100))
+	require.ErrorContains(t, err, "nested too deeply")
 }
 
 func TestHeaderRoundTrip(t *testing.T) {

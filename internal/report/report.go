@@ -88,9 +88,16 @@ func Label(metric string) string {
 	return strings.Join(parts, " ")
 }
 
+// unknown stands for a figure that is not a number: it could not be computed, and
+// a warning says why.
+const unknown = "unknown"
+
 // Value writes a figure to one digit beyond the first that its interval leaves
 // open, and to at most six digits.
 func Value(x float64, interval [2]float64) string {
+	if math.IsNaN(x) {
+		return unknown
+	}
 	half := (interval[1] - interval[0]) / 2
 	decimals := 1 - int(math.Floor(math.Log10(half)))
 	if !(half > 0) || math.IsInf(half, 0) || decimals < 0 {
@@ -106,6 +113,8 @@ func Value(x float64, interval [2]float64) string {
 // Deviation writes an error, as a percentage if it is relative.
 func Deviation(x float64, relative bool) string {
 	switch {
+	case math.IsNaN(x):
+		return unknown
 	case x == 0:
 		return "0"
 	case relative && x < 0.0001:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -50,6 +51,8 @@ func TestValue(t *testing.T) {
 	} {
 		require.Equal(t, c.want, Value(c.x, [2]float64{c.x - c.half, c.x + c.half}))
 	}
+	require.Equal(t, "unknown", Value(math.NaN(), [2]float64{math.NaN(), math.NaN()}))
+	require.Equal(t, "unknown", Deviation(math.NaN(), false))
 }
 
 func TestDeviation(t *testing.T) {

@@ -56,6 +56,9 @@ func TestWasserstein(t *testing.T) {
 // TestFloorAndStandardError compares both with the scatter of exact and of
 // shifted samples.
 func TestFloorAndStandardError(t *testing.T) {
+	// ∫ √(F(1−F)) of the uniform law is π/8; the rule's step costs 1.5e-7.
+	require.InEpsilon(t, math.Pi/8*math.Sqrt(2/(math.Pi*400)), WassersteinFloor(uniform{-1}, 400), 4e-7)
+
 	r := rand.New(rand.NewPCG(1, 1))
 	l := uniform{-1}
 	const n, repeats = 400, 2000
@@ -80,7 +83,48 @@ func TestFloorAndStandardError(t *testing.T) {
 	require.InEpsilon(t, shifted.Deviation(), claimed.Value(), 0.1)
 }
 
+// TestStandardErrorIsThatOfTheInfluence integrates the influence of each sample,
+// ∫ sign(F_n − F) up to it, for laws of samples that lie above and below the
+// exact one and cross it between samples.
+func TestStandardErrorIsThatOfTheInfluence(t *testing.T) {
+	l := uniform{0}
+	for _, x := range [][]float64{
+		{0.02, 0.1, 0.15, 0.2, 0.3, 0.7, 0.99}, // above
+		{0.3, 0.6, 0.8, 0.9, 0.95},             // below
+		{0.1, 0.12, 0.55, 0.85, 0.9, 1.4},      // both, with crossings
+		{-1, 0.5, 2},
+	} {
+		n := float64(len(x))
+		var influence, sum, squares float64
+		for i, b := range x[1:] {
+			const cells = 1 << 14
+			step := (b - x[i]) / cells
+			for c := range cells {
+				if float64(i+1)/n >= l.CDF(x[i]+(float64(c)+0.5)*step) {
+					influence += step
+				} else {
+					influence -= step
+				}
+			}
+			sum += influence
+			squares += influence * influence
+		}
+		_, se := Wasserstein(x, l)
+		require.InDelta(t, math.Sqrt((squares/n-sum/n*sum/n)/n), se, 1e-3*se, "%v", x)
+	}
+}
+
+// logistic is the law with CDF 1/(1+e^−x).
+type logistic struct{}
+
+func (logistic) CDF(x float64) float64     { return 1 / (1 + math.Exp(-x)) }
+func (logistic) Density(x float64) float64 { return 1 / (2 + 2*math.Cosh(x)) }
+
 func TestRoot(t *testing.T) {
+	for _, u := range []float64{1e-9, 0.2, 0.5, 0.999} {
+		require.InDelta(t, math.Log(u/(1-u)), Root(logistic{}, u, -50, 50, 7), 1e-6, "%v", u)
+	}
+
 	l := uniform{2}
 	for _, u := range []float64{1e-12, 0.3, 0.999} {
 		require.InDelta(t, 2+u, Root(l, u, 1, 4, 1.5), 1e-14)
@@ -89,6 +133,9 @@ func TestRoot(t *testing.T) {
 
 func TestMean(t *testing.T) {
 	var m Mean
+	m.Add(3)
+	require.Zero(t, m.Deviation(), "of one sample")
+	m = Mean{}
 	for _, x := range []float64{1e9 + 1, 1e9 + 2, 1e9 + 6} {
 		m.Add(x)
 	}

@@ -14,6 +14,7 @@ KERNEL and CONFIG are files of JSON in the program's own format. The loops are
 in pytorch_systems.py.
 """
 
+import ctypes
 import json
 import os
 import sys
@@ -29,7 +30,17 @@ arrays = {}
 
 def about():
     kernels = [line.split()[-1] for line in torch.__config__.show().splitlines() if "CPU capability usage" in line]
-    return f"PyTorch {torch.__version__}, {' '.join(kernels)} kernels, {torch.get_num_threads()} threads"
+    return f"PyTorch {torch.__version__}, {' '.join(kernels)} kernels, {torch.get_num_threads()} threads, {blas()}"
+
+
+def blas():
+    """The library behind matrix products, as it says itself."""
+    with open("/proc/self/maps") as f:
+        for path in sorted({line.split()[-1] for line in f if "blas" in line}):
+            library = ctypes.CDLL(path)
+            if hasattr(library, "openblas_get_num_threads"):
+                return f"OpenBLAS with {library.openblas_get_num_threads()}"
+    return "no OpenBLAS"
 
 
 def floats(name, *shape):

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPeersRestBetweenTurns(t *testing.T) {
-	r := start(t, "c-gram", 2)
+	r := start(t, "c-gram", Setting{Threads: 2})
 	_, err := r.About()
 	require.NoError(t, err)
 	state := func() string {

@@ -3,11 +3,12 @@
 package peers
 
 import (
+	"io/fs"
 	"os/exec"
 	"time"
 )
 
-func prepare(*exec.Cmd) {}
+func prepare(c *exec.Cmd) { c.WaitDelay = patience }
 
 // rest waits for longer than the threads of OpenMP and OpenBLAS spin.
 func (r *Process) rest() error {
@@ -16,3 +17,5 @@ func (r *Process) rest() error {
 }
 
 func (r *Process) wake() error { return nil }
+
+func trusted(fs.FileInfo) bool { return true }

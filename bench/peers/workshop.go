@@ -1,0 +1,197 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Workshop is a private directory of one run, in which peers are compiled
+// and from which they run. It is new, and nobody else can write to it or put
+// another in its place, so that nothing runs from it but what was embedded in
+// this program. It is used from one goroutine at a time.
+type Workshop struct {
+	ctx      context.Context
+	dir      string
+	commands map[string][]string // by what they are made of
+	started  []*Process
+}
+
+// NewWorkshop makes a workshop in the directory of temporary files. Its
+// compilers and peers are killed when ctx is done.
+func NewWorkshop(ctx context.Context) (*Workshop, error) {
+	dir, err := os.MkdirTemp("", "revgen-peers-*") // of mode 0700
+	if err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	} else if err := checkPrivate(real); err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	} else {
+		dir = real
+	}
+	return &Workshop{ctx: ctx, dir: dir, commands: map[string][]string{}}, nil
+}
+
+// Close ends the peers that are still running and removes the directory. It
+// does not report how they ended.
+func (w *Workshop) Close() error {
+	for _, r := range w.started {
+		if !r.closed {
+			_ = r.Close() // it has nothing left to say
+		}
+	}
+	return os.RemoveAll(w.dir)
+}
+
+// checkPrivate returns an error if somebody else may replace a directory on the
+// way to dir, which has no symbolic links: it must be owned by this user or by
+// root, and be writable by nobody else unless only owners may move what is in it.
+func checkPrivate(dir string) error {
+	for ; ; dir = filepath.Dir(dir) {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return err
+		}
+		const others = 0o022
+		why := ""
+		switch mode := info.Mode(); {
+		case !mode.IsDir():
+			why = "is not a directory"
+		case !trusted(info):
+			why = "belongs to another user"
+		case mode&others != 0 && mode&fs.ModeSticky == 0:
+			why = "can be written to by other users"
+		}
+		if why != "" {
+			return fmt.Errorf("%s %s, who could replace the programs that are compiled under it: set TMPDIR to a directory of your own", dir, why)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// command returns the command line of a peer, after compiling it if need be.
+func (w *Workshop) command(p *Peer) ([]string, error) {
+	key := fmt.Sprint(p.compiler, p.source, p.libs, p.imports)
+	if words, ok := w.commands[key]; ok {
+		return words, nil
+	}
+	dir := filepath.Join(w.dir, fmt.Sprintf("program-%d", len(w.commands)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	make := w.compile
+	if p.compiler == nil {
+		make = w.script
+	}
+	words, err := make(p, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	w.commands[key] = words
+	return words, nil
+}
+
+func (w *Workshop) compile(p *Peer, dir string) ([]string, error) {
+	compiler, err := exec.LookPath(p.compiler[0])
+	if err != nil {
+		return nil, p.missing("there is no %s", p.compiler[0])
+	}
+	if err := unpack(dir, "peer.h", p.source); err != nil {
+		return nil, err
+	}
+	program := filepath.Join(dir, strings.TrimSuffix(p.source, filepath.Ext(p.source)))
+	args := append(append([]string{}, p.compiler[1:]...), "-o", program, filepath.Join(dir, p.source))
+	output, err := w.output(dir, compiler, append(args, p.libs...)...)
+	if err != nil {
+		return nil, p.missing("%s failed: %s", p.compiler[0], firstError(output, err))
+	}
+	return []string{program}, nil
+}
+
+// script unpacks the Python peer and finds an interpreter that has the modules
+// it needs: the first of python3 on the search path and the distribution's.
+func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
+	if err := unpack(dir, "pytorch.py", "pytorch_systems.py"); err != nil {
+		return nil, err
+	}
+	reason := "there is no python3"
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		python, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		output, err := w.output(dir, python, "-c", "import numpy, "+p.imports)
+		if err == nil {
+			return []string{python, filepath.Join(dir, p.source)}, nil
+		}
+		reason = fmt.Sprintf("%s: %s", python, lastLine(output, err))
+	}
+	return nil, p.missing("%s", reason)
+}
+
+// output runs a program in a directory of the workshop, where Python looks for
+// modules first, and returns what it wrote.
+func (w *Workshop) output(dir, name string, args ...string) ([]byte, error) {
+	c := exec.CommandContext(w.ctx, name, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
+	prepare(c)
+	output, err := c.CombinedOutput()
+	if w.ctx.Err() != nil {
+		err = w.ctx.Err()
+	}
+	return output, err
+}
+
+// patience is how long a killed process is waited for whose children hold on to
+// its output.
+const patience = 500 * time.Millisecond
+
+func (p *Peer) missing(format string, args ...any) error {
+	return &MissingError{p.Name, fmt.Sprintf(format, args...), p.Install}
+}
+
+func source(name string) []byte {
+	data, err := sources.ReadFile("src/" + name)
+	if err != nil {
+		panic(err) // every name is embedded
+	}
+	return data
+}
+
+// unpack writes embedded sources to dir.
+func unpack(dir string, names ...string) error {
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), source(name), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func firstError(output []byte, err error) string {
+	for line := range strings.Lines(string(output)) {
+		if strings.Contains(line, "error:") || strings.Contains(line, "cannot find") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return lastLine(output, err)
+}
+
+func lastLine(output []byte, err error) string {
+	text := strings.TrimSpace(string(output))
+	if text == "" {
+		return err.Error()
+	}
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

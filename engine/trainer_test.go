@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// TestStepsAreAdamW follows a trainer by an optimiser of the test's own, with the
+// gradient of the bowl: clipping, weight decay, a schedule and the weight average
+// must all have the effect that the configuration gives them, bit for bit.
+func TestStepsAreAdamW(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, ema := range []float64{0, 0.8} {
+		b := newBowl(7, "gradient")
+		b.Training.Steps, b.Training.ClipNorm, b.Training.EMA = 40, 10, ema
+		b.Training.Optimizer.LearningRate, b.Training.Optimizer.WeightDecay = 0.05, 0.1
+		b.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.1, Warmup: 5}
+		trainer, err := engine.NewTrainer(b, workers)
+		require.NoError(t, err)
+
+		o := optim.NewOptimizer(b.Training.Optimizer, 10, ema, 7, workers)
+		params, grad := make([]float32, 7), make([]float32, 7)
+		require.Equal(t, params, trainer.Params(), "before the first step")
+		for step := 1; step <= 40; step++ {
+			b.Generate(params, 0)
+			loss := b.Discrepancy(0)
+			b.Backward(params, grad)
+			norm := o.Norm(grad)
+			rate := b.Training.Schedule.At(step, 40)
+			require.True(t, o.Step(params, grad, norm, step, rate))
+
+			require.NoError(t, trainer.Step())
+			want := params
+			if ema > 0 {
+				want = o.EMA
+				require.NotEqual(t, params, trainer.Params(), "the average lags behind")
+			}
+			require.Equal(t, want, trainer.Params(), "step %d", step)
+			require.Equal(t, engine.Record{
+				Step: step, Loss: loss, Acceptance: 1, GradientNorm: norm, LearningRate: 0.05 * rate,
+			}, trainer.Record())
+		}
+	}
+}
+
+// TestConsensusAverage holds the weight average of consensus-based optimisation
+// against that of the consensus points, which are the parameters of a run without
+// an average.
+func TestConsensusAverage(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	newTrainer := func(ema float64) *engine.Trainer {
+		b := newBowl(6, "consensus")
+		b.Training.EMA, b.Training.Consensus.Particles = ema, 8
+		trainer, err := engine.NewTrainer(b, workers)
+		require.NoError(t, err)
+		return trainer
+	}
+	points, averaged := newTrainer(0), newTrainer(0.7)
+	average := make([]float64, 6)
+	for step := 1; step <= 40; step++ {
+		require.NoError(t, points.Step())
+		require.NoError(t, averaged.Step())
+		decay := min(0.7, float64(step)/float64(step+10))
+		for i, p := range points.Params() {
+			average[i] = decay*average[i] + (1-decay)*float64(p)
+			require.InDelta(t, average[i], averaged.Params()[i], 1e-5, "step %d", step)
+		}
+		require.NotEqual(t, points.Params(), averaged.Params())
+	}
+}
+
+// A judgedBowl keeps the parameters that it was evaluated with.
+type judgedBowl struct {
+	*bowl
+	judged [][]float32
+}
+
+func (b *judgedBowl) New(*pool.Pool) (engine.System, error) { return b, nil }
+func (b *judgedBowl) Evaluate(_ context.Context, params []float32, _ int) (*engine.Evaluation, error) {
+	b.judged = append(b.judged, slices.Clone(params))
+	return &engine.Evaluation{}, nil
+}
+
+// TestTheAverageIsWhatARunLeaves: evaluations during training and after it, the
+// result and the model's file hold the weight average.
+func TestTheAverageIsWhatARunLeaves(t *testing.T) {
+	for _, method := range []string{"gradient", "evolution", "consensus"} {
+		b := &judgedBowl{bowl: newBowl(5, method)}
+		b.Training.Steps, b.Training.EMA, b.Evaluation.Every = 12, 0.6, 5
+		b.Training.Evolution.Pairs, b.Training.Consensus.Particles = 4, 6
+		workers := pool.New(1)
+		defer workers.Close()
+		trainer, err := engine.NewTrainer(b, workers)
+		require.NoError(t, err)
+		var want [][]float32
+		for step := 1; step <= 12; step++ {
+			require.NoError(t, trainer.Step())
+			if step%5 == 0 || step == 12 {
+				want = append(want, slices.Clone(trainer.Params()))
+			}
+		}
+
+		dir := t.TempDir()
+		r, err := train(t, context.Background(), b, 1, engine.RunOptions{Dir: dir})
+		require.NoError(t, err)
+		require.Equal(t, want, b.judged, method)
+		require.Equal(t, want[2], r.Params, method)
+		m, err := engine.ReadModel(dir)
+		require.NoError(t, err)
+		require.Equal(t, want[2], m.Params, method)
+	}
+}
