@@ -2,123 +2,20 @@ package gmm
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // Config determines a run of a Gaussian mixture.
 type Config struct {
-	engine.Common
-	Target     TargetConfig     `json:"target"`
-	Transition TransitionConfig `json:"transition"`
-	Generator  GeneratorConfig  `json:"generator"`
-	Loss       LossConfig       `json:"loss"`
+	reals.Config
+	Target TargetConfig `json:"target"`
 }
-
-// TransitionConfig names the random-walk Metropolis kernel p^m.
-type TransitionConfig struct {
-	// Sigma lists the proposal's standard deviations σ_prop, one of which each
-	// state draws at each step.
-	Sigma []float64 `json:"sigma"`
-	Steps int       `json:"steps"` // m
-}
-
-// GeneratorConfig describes G_θ.
-type GeneratorConfig struct {
-	// Kind is "realnvp", affine couplings with an exact density, or
-	// "residual", perceptrons that are each added to their input.
-	Kind string `json:"kind"`
-	// Depth is the number of couplings or of residual blocks.
-	Depth int `json:"depth"`
-	// Hidden lists the widths of the hidden layers: of the scale and of the
-	// translation perceptron of each coupling, or of each residual block's.
-	Hidden []int   `json:"hidden"`
-	Slope  float64 `json:"slope"` // of LeakyReLU for negative values
-	// Gain multiplies the initial weights and biases of each perceptron's last
-	// layer; small values start G_θ near the identity.
-	Gain float64 `json:"gain"`
-	// Latent is the dimension of the noise z; 0 means that of the states,
-	// which is what a flow has. The states are the first of a residual
-	// generator's coordinates.
-	Latent int `json:"latent"`
-	// Partition says which coordinates a flow's even couplings change, its odd
-	// ones changing the others: "parity", those of even index, or "halves",
-	// the first half.
-	Partition string `json:"partition"`
-	// Clamp bounds a flow's log-scales softly: c·tanh(s/c) for a perceptron's
-	// output s.
-	Clamp float64 `json:"clamp"`
-}
-
-// LossConfig describes the estimator of the discrepancy.
-type LossConfig struct {
-	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
-	// and (s′, s); "stationarity", the MMD between the laws of s and s′, which
-	// tests invariance instead of detailed balance; "kfd", the least-squares
-	// witness of irreversibility in random features (package kfd); or
-	// "discriminator", the learned one of package critic.
-	Objective string `json:"objective"`
-	// Kernel and Statistic are those of both MMDs.
-	Kernel    mmd.Kernel    `json:"kernel"`
-	Statistic mmd.Statistic `json:"statistic"`
-	// Gradient of both MMDs is "surrogate", with s′ fixed (eq.
-	// (surrogate_grad)), or "full", with s′ following s through the moves that
-	// were accepted: s′ = s + Σ σε.
-	Gradient string `json:"gradient"`
-	// DensityWeight, if positive, multiplies the stationarity loss's gradient of
-	// each sample by (ρ + this)^−½, where ρ is the mean of the kernel, in units
-	// of its value at 0, between the sample and the others: without it, regions
-	// of low density hardly count.
-	DensityWeight float64        `json:"density_weight"`
-	Witness       WitnessConfig  `json:"witness"`
-	Discriminator critic.Config  `json:"discriminator"`
-	Boundary      BoundaryConfig `json:"boundary"`
-}
-
-// WitnessConfig describes the kfd objective.
-type WitnessConfig struct {
-	kfd.Config
-	Features kfd.Features `json:"features"`
-}
-
-// BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
-// (1/N) Σ sigmoid(c(|s_i − x_0|² − r²)). The paper leaves its constants open.
-type BoundaryConfig struct {
-	Weight    float64   `json:"weight"`    // of the penalty in the loss; 0 leaves it out
-	Sharpness float64   `json:"sharpness"` // c > 0
-	Radius    float64   `json:"radius"`    // r > 0
-	Center    []float64 `json:"center"`    // x_0; empty means the origin
-}
-
-var (
-	kinds      = []string{"realnvp", "residual"}
-	partitions = []string{"parity", "halves"}
-	objectives = []string{"reversibility", "stationarity", "kfd", "discriminator"}
-	gradients  = []string{"surrogate", "full"}
-)
-
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-
-// Limits that keep a batch's random numbers within their stream and its memory
-// within reason.
-const (
-	maxSteps  = 1 << 16
-	maxDepth  = 256
-	maxWidth  = 1024
-	maxLatent = 4096
-)
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
-	if err := c.Common.Validate(); err != nil {
-		return err
-	}
 	if c.System != "gmm" {
 		return fmt.Errorf("system: %q is not gmm", c.System)
 	}
@@ -126,112 +23,7 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	p := &c.Transition
-	if len(p.Sigma) == 0 {
-		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
-	}
-	for i, s := range p.Sigma {
-		if !positive(s) {
-			return fmt.Errorf("transition.sigma[%d]: %v is not a positive finite number", i, s)
-		}
-	}
-	if p.Steps < 1 || p.Steps > maxSteps {
-		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, maxSteps)
-	}
-	if err := c.Generator.validate(target.Dim()); err != nil {
-		return fmt.Errorf("generator.%w", err)
-	}
-	if err := c.Loss.validate(target.Dim()); err != nil {
-		return fmt.Errorf("loss.%w", err)
-	}
-	return nil
-}
-
-func (g *GeneratorConfig) validate(dim int) error {
-	if err := conf.OneOf("kind", g.Kind, kinds); err != nil {
-		return err
-	}
-	switch {
-	case g.Depth < 1 || g.Depth > maxDepth:
-		return fmt.Errorf("depth: %d is not between 1 and %d", g.Depth, maxDepth)
-	case !(g.Slope > 0 && g.Slope <= 1):
-		return fmt.Errorf("slope: %v is not in (0, 1]", g.Slope)
-	case !positive(g.Gain):
-		return fmt.Errorf("gain: %v is not a positive finite number", g.Gain)
-	case g.Latent < 0 || g.Latent > maxLatent:
-		return fmt.Errorf("latent: %d is not between 0 and %d", g.Latent, maxLatent)
-	}
-	for i, w := range g.Hidden {
-		if w < 1 || w > maxWidth {
-			return fmt.Errorf("hidden[%d]: %d is not between 1 and %d", i, w, maxWidth)
-		}
-	}
-	if g.Kind == "residual" {
-		if g.Latent != 0 && g.Latent < dim {
-			return fmt.Errorf("latent: %d is less than the %d coordinates of a state", g.Latent, dim)
-		}
-		return nil
-	}
-	switch {
-	case dim < 2:
-		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual")
-	case g.Latent != 0 && g.Latent != dim:
-		return fmt.Errorf("latent: %d, but a flow's noise has the %d coordinates of its states; leave it 0", g.Latent, dim)
-	case !positive(g.Clamp):
-		return fmt.Errorf("clamp: %v is not a positive finite number", g.Clamp)
-	}
-	return conf.OneOf("partition", g.Partition, partitions)
-}
-
-func (l *LossConfig) validate(dim int) error {
-	if err := conf.OneOf("objective", l.Objective, objectives); err != nil {
-		return err
-	}
-	if l.Gradient == "score" {
-		return fmt.Errorf("gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
-	}
-	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
-		return err
-	}
-	if err := l.Kernel.ValidateReal(); err != nil {
-		return fmt.Errorf("kernel.%w", err)
-	}
-	if l.Objective == "discriminator" {
-		if err := l.Discriminator.Validate(); err != nil {
-			return fmt.Errorf("discriminator.%w", err)
-		}
-	}
-	if err := l.Witness.Validate(); err != nil {
-		return fmt.Errorf("witness.%w", err)
-	}
-	if err := l.Witness.Features.Validate(); err != nil {
-		return fmt.Errorf("witness.features.%w", err)
-	}
-	b := &l.Boundary
-	switch {
-	case !(l.DensityWeight >= 0) || !finite(l.DensityWeight):
-		return fmt.Errorf("density_weight: %v is not a finite number ≥ 0", l.DensityWeight)
-	case l.DensityWeight > 0 && l.Objective != "stationarity":
-		return fmt.Errorf("density_weight: only the stationarity objective has one; set it to 0")
-	case l.DensityWeight > 0 && l.Gradient == "full":
-		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
-	case l.Gradient == "full" && (l.Objective == "kfd" || l.Objective == "discriminator"):
-		return fmt.Errorf("gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to surrogate")
-	case !(b.Weight >= 0) || !finite(b.Weight):
-		return fmt.Errorf("boundary.weight: %v is not a finite number ≥ 0", b.Weight)
-	case b.Weight > 0 && !positive(b.Sharpness):
-		return fmt.Errorf("boundary.sharpness: %v is not a positive finite number", b.Sharpness)
-	case b.Weight > 0 && !positive(b.Radius):
-		return fmt.Errorf("boundary.radius: %v is not a positive finite number", b.Radius)
-	case len(b.Center) != 0 && len(b.Center) != dim:
-		return fmt.Errorf("boundary.center: %d coordinates where a state has %d", len(b.Center), dim)
-	}
-	for i, x := range b.Center {
-		if !finite(x) {
-			return fmt.Errorf("boundary.center[%d]: %v is not finite", i, x)
-		}
-	}
-	return nil
+	return c.Config.Validate(target.Dim())
 }
 
 // New builds the system.

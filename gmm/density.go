@@ -1,9 +1,12 @@
 package gmm
 
-import "github.com/revgen/revgen/asm"
+import (
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/reals"
+)
 
 // A density evaluates ln π of batches in float32, one whitening product
-// y = L⁻¹(x − μ) per component. It is immutable.
+// y = L⁻¹(x − μ) per component: the reals.Target of a mixture.
 //
 // With u the relative rounding 2⁻²⁴ of float32, a term −½|y|² is off by about
 // u·|y|·(d + 2)·|L⁻¹|(|x| + |μ|): of the order of what rounding x itself makes.
@@ -12,11 +15,16 @@ type density struct {
 	packed  [][]float32 // (L⁻¹)ᵀ
 	bias    [][]float32 // −L⁻¹μ
 	logNorm []float32
+
+	whitened, terms []float32 // of up to chunk rows
 }
+
+// chunk is the number of rows that are evaluated together.
+const chunk = 256
 
 func newDensity(t *Target) *density {
 	d := t.dim
-	f := &density{dim: d}
+	f := &density{dim: d, whitened: make([]float32, chunk*d), terms: make([]float32, chunk*len(t.components))}
 	transposed := make([]float32, d*d)
 	for k := range t.components {
 		g := &t.components[k]
@@ -36,17 +44,29 @@ func newDensity(t *Target) *density {
 	return f
 }
 
-// densityScratch is what the evaluation of a number of rows needs.
-type densityScratch struct{ whitened, terms []float32 }
+// Dim returns the number of coordinates of a state.
+func (f *density) Dim() int { return f.dim }
 
-func (f *density) newScratch(rows int) *densityScratch {
-	return &densityScratch{make([]float32, rows*f.dim), make([]float32, rows*len(f.logNorm))}
+// Clone returns a density with buffers of its own.
+func (f *density) Clone() reals.Target {
+	g := *f
+	g.whitened, g.terms = make([]float32, len(f.whitened)), make([]float32, len(f.terms))
+	return &g
 }
 
-// logDensity sets dst[r] = ln π(x_r) for the rows of x, [len(dst)][d].
-func (f *density) logDensity(dst, x []float32, s *densityScratch) {
+// LogDensity sets dst[r] = ln π(x_r) for the rows of x, [len(dst)][d].
+func (f *density) LogDensity(dst, x []float32) {
+	for lo := 0; lo < len(dst); lo += chunk {
+		hi := min(lo+chunk, len(dst))
+		f.evaluate(dst[lo:hi], x[lo*f.dim:hi*f.dim])
+	}
+}
+
+// evaluate is LogDensity of up to chunk rows. It leaves ln w_k N(x_r | μ_k, Σ_k)
+// in terms, [len(dst)][components].
+func (f *density) evaluate(dst, x []float32) {
 	rows, d, components := len(dst), f.dim, len(f.logNorm)
-	y, terms := s.whitened[:rows*d], s.terms[:rows*components]
+	y, terms := f.whitened[:rows*d], f.terms[:rows*components]
 	for k, norm := range f.logNorm {
 		asm.DenseForward(y, x, f.packed[k], f.bias[k], rows, d, d, 1)
 		for r := range rows {
@@ -62,13 +82,16 @@ func (f *density) logDensity(dst, x []float32, s *densityScratch) {
 
 // responsibilities sets dst, [rows][components], to the probabilities that the
 // rows of x came from each component.
-func (f *density) responsibilities(dst, x []float32, s *densityScratch) {
+func (f *density) responsibilities(dst, x []float32) {
 	components := len(f.logNorm)
-	rows := len(dst) / components
-	total := make([]float32, rows)
-	f.logDensity(total, x, s)
-	for i, term := range s.terms[:len(dst)] {
-		dst[i] = term - total[i/components]
+	total := make([]float32, chunk)
+	for rows := len(dst) / components; rows > 0; {
+		n := min(rows, chunk)
+		f.evaluate(total[:n], x[:n*f.dim])
+		for i, term := range f.terms[:n*components] {
+			dst[i] = term - total[i/components]
+		}
+		asm.Exp(dst[:n*components], dst[:n*components])
+		dst, x, rows = dst[n*components:], x[n*f.dim:], rows-n
 	}
-	asm.Exp(dst, dst)
 }

@@ -64,6 +64,9 @@ func (t *Target) SquaredNorm() float64 {
 	return sum
 }
 
+// componentDraws is the half of a stream whose blocks choose components.
+const componentDraws = 1 << 63
+
 // Sample fills x, [rows][d], with the independent exact samples first,
 // first+1, … of the stream c: one block chooses the component, as many as d
 // normals take make x = μ + L y of it.
@@ -74,7 +77,7 @@ func (t *Target) Sample(x []float32, c *asm.Counter, first uint64) {
 	y := make([]float32, strip*d)
 	for len(x) > 0 {
 		rows := min(strip, len(x)/d)
-		asm.PhiloxBlocks(words[:4*rows], c, uniformsHalf|first)
+		asm.PhiloxBlocks(words[:4*rows], c, componentDraws|first)
 		rng.Normals(y[:rows*d], d, c, first)
 		for r := range rows {
 			g := t.choose((float64(words[4*r]) + 0.5) * 0x1p-32)

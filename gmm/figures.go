@@ -25,7 +25,7 @@ const (
 func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	d := s.newSampler(params)
 	x := make([]float32, samples*s.target.dim)
-	if err := d.drawAll(ctx, x, nil); err != nil {
+	if err := d.DrawAll(ctx, x, nil); err != nil {
 		return nil, err
 	}
 	f := figure.Figure{
@@ -84,7 +84,7 @@ func (d *sampler) planes(x []float32) []figure.Panel {
 // generatedPlane returns the generator's density on the rectangle of a grid.
 func (d *sampler) generatedPlane(like *figure.Grid, x []float32) *figure.Grid {
 	g := *like
-	if _, ok := d.s.generator.(*flow); ok {
+	if d.s.HasDensity() {
 		points := make([]float32, 0, 2*len(like.Z))
 		for j := range g.NY {
 			for i := range g.NX {
@@ -92,7 +92,7 @@ func (d *sampler) generatedPlane(like *figure.Grid, x []float32) *figure.Grid {
 			}
 		}
 		g.Z = make([]float64, len(like.Z))
-		d.density(g.Z, points)
+		d.Density(g.Z, points)
 		for i, v := range g.Z {
 			g.Z[i] = math.Exp(v)
 		}

@@ -2,14 +2,13 @@ package gmm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -39,13 +38,13 @@ import (
 // other node along each axis is left out; exact samples would make its floor 0.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	d := s.newSampler(params)
-	_, exactDensity := s.generator.(*flow)
+	exactDensity := s.HasDensity()
 	x := make([]float32, samples*s.target.dim)
 	var logQ []float64
 	if exactDensity {
 		logQ = make([]float64, samples)
 	}
-	err := d.drawAll(ctx, x, logQ)
+	err := d.DrawAll(ctx, x, logQ)
 	if err != nil {
 		return nil, err
 	}
@@ -75,28 +74,6 @@ func isPaper(t *Target) bool {
 		own.Components = append(own.Components, g.Component)
 	}
 	return reflect.DeepEqual(own, paperTarget())
-}
-
-// drawAll draws samples from the first on, with their log-densities if logQ is
-// not nil.
-func (d *sampler) drawAll(ctx context.Context, x []float32, logQ []float64) error {
-	const chunk = 1 << 16
-	dim := d.s.nets.dim
-	for first := 0; first*dim < len(x); first += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		end := min(first+chunk, len(x)/dim)
-		var densities []float64
-		if logQ != nil {
-			densities = logQ[first:end]
-		}
-		d.draw(x[first*dim:end*dim], densities, uint64(first), 0)
-	}
-	if !asm.AllFinite(x) {
-		return errors.New("a sample of the generator is not finite")
-	}
-	return nil
 }
 
 // A table is an evaluation in the making.
@@ -133,7 +110,7 @@ func (d *sampler) monteCarlo(ctx context.Context, t *table, x []float32, logQ []
 	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 0)
 	d.s.target.Sample(exact, &stream, 0)
 	logQExact, logPi := make([]float64, n), make([]float64, n)
-	d.density(logQExact, exact)
+	d.Density(logQExact, exact)
 	terms := make([][2]overlap, n) // of the i-th sample of either law
 	for law, set := range []struct {
 		x    []float32
@@ -206,9 +183,9 @@ func (t *table) distances(target *Target, estimate func(figure func(*overlap) fl
 // targetDensity sets dst to ln π of the states x.
 func (d *sampler) targetDensity(dst []float64, x []float32) {
 	dim := d.s.target.dim
-	d.each(len(dst), func(b *samplerBuffers, lo, hi int) {
-		logPi := b.moves.next[:hi-lo]
-		d.s.transition.density.logDensity(logPi, x[lo*dim:hi*dim], b.moves.density)
+	d.Each(len(dst), func(b *reals.Buffers, lo, hi int) {
+		logPi := make([]float32, hi-lo)
+		b.Target.LogDensity(logPi, x[lo*dim:hi*dim])
 		for i, v := range logPi {
 			dst[lo+i] = float64(v)
 		}
@@ -253,8 +230,8 @@ func (d *sampler) responsibilities(x []float32) []stat.Mean {
 	dim, components := d.s.target.dim, d.s.target.Components()
 	rows := len(x) / dim
 	all := make([]float32, rows*components)
-	d.each(rows, func(b *samplerBuffers, lo, hi int) {
-		d.s.transition.density.responsibilities(all[lo*components:hi*components], x[lo*dim:hi*dim], b.moves.density)
+	d.Each(rows, func(b *reals.Buffers, lo, hi int) {
+		b.Target.(*density).responsibilities(all[lo*components:hi*components], x[lo*dim:hi*dim])
 	})
 	means := make([]stat.Mean, components)
 	for i, v := range all {

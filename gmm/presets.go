@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/search"
 )
 
@@ -43,7 +44,7 @@ func paperTarget() TargetConfig {
 // clamp of the couplings' scales, the slope of LeakyReLU, AdamW's other
 // constants and those of the boundary penalty are ours.
 func paper() *Config {
-	return &Config{
+	return &Config{Target: paperTarget(), Config: reals.Config{
 		Common: engine.Common{
 			Schema: engine.SchemaVersion, System: "gmm", Preset: "paper",
 			Training: engine.Training{
@@ -54,27 +55,26 @@ func paper() *Config {
 			},
 			Evaluation: engine.Evaluating{Samples: 200_000},
 		},
-		Target:     paperTarget(),
-		Transition: TransitionConfig{Sigma: []float64{0.1}, Steps: 3},
-		Generator: GeneratorConfig{
+		Transition: reals.TransitionConfig{Sigma: []float64{0.1}, Steps: 3},
+		Generator: reals.GeneratorConfig{
 			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
 			Partition: "parity", Clamp: 1,
 		},
-		Loss: LossConfig{
+		Loss: reals.LossConfig{
 			Objective: "reversibility",
 			Kernel: mmd.Kernel{
 				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 			},
 			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: WitnessConfig{
+			Witness: reals.WitnessConfig{
 				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
 				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
 			},
 			Discriminator: critic.Default(),
-			Boundary:      BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+			Boundary:      reals.BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
 		},
-	}
+	}}
 }
 
 // best is the most accurate recipe known: the least-squares witness, enough moves
@@ -88,9 +88,9 @@ func best() *Config {
 	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
 	c.Training.EMA = 0.999
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
-	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
+	c.Transition = reals.TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
 	c.Loss.Objective = "kfd"
-	c.Loss.Witness = WitnessConfig{
+	c.Loss.Witness = reals.WitnessConfig{
 		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
 		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
 	}

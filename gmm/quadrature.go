@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/reals"
 )
 
 // An overlap holds integrals that compare q with π: ∫(q−π)², KL(q‖π), KL(π‖q),
@@ -143,12 +144,11 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 	// Nodes of each component, and then those of the noise.
 	nodes := (components + 1) * square
 	parts := make([]sublattices, (nodes+nn.BlockRows()-1)/nn.BlockRows())
-	d.each(nodes, func(b *samplerBuffers, lo, hi int) {
+	d.Each(nodes, func(b *reals.Buffers, lo, hi int) {
 		if ctx.Err() != nil {
 			return
 		}
-		x, z, logQ := make([]float32, 2*(hi-lo)), b.noise[:2*(hi-lo)], make([]float64, hi-lo)
-		p := b.pass.(*flowPass)
+		x, z, logQ := make([]float32, 2*(hi-lo)), make([]float32, 2*(hi-lo)), make([]float64, hi-lo)
 		// A block may hold nodes of several laws.
 		for first := lo; first < hi; {
 			law := first / square
@@ -167,12 +167,11 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 			}
 			weight := 1.0
 			if law == components {
-				p.forward(x, z, d.weights)
+				d.Forward(b, x, z, logQ)
 			} else {
-				p.inverse(z, x, d.weights)
+				d.Inverse(b, z, x, logQ)
 				weight = d.s.target.components[law].Weight
 			}
-			p.logDensity(logQ)
 			part := &parts[lo/nn.BlockRows()]
 			for i, v := range logQ {
 				at := (first + i) % square

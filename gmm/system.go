@@ -3,56 +3,18 @@ package gmm
 import (
 	"fmt"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/state"
 )
 
-// system is engine.System for Gaussian mixtures: one batch and the buffers of
-// one training step.
+// system trains a generator of a mixture and knows what there is to measure it
+// by.
 type system struct {
-	config     *Config
-	target     *Target
-	transition *transition
-	generator  generator
-	nets       *networks
-	loss       lossGradient
-	boundary   *boundary
-	lanes      *nn.Lanes
-	workers    *pool.Pool
-
-	weights       *weights
-	noise, states []float32 // z, [batch][latent]; s, [batch][dim]
-	moved         []float32 // s′, [batch][dim]
-	grad          []float32 // ∂L/∂s, [batch][dim]
-	blocks        []block
-	scratch       []*scratch // of each lane
-	accepted      engine.Count
-
-	latent, moving asm.Counter // streams of the step under way
-
-	pack                                       func(net int)
-	generateBlock, moveBlock, penalise, unwind func(block, lo, hi int, grad []float32)
-}
-
-// A block is what one block of rows needs on its own.
-type block struct {
-	pass    pass
-	moves   *moveScratch
-	count   engine.Count
-	penalty float64
-}
-
-// A lossGradient returns the loss of a batch of moves s → t, row-major, and sets
-// grad to its gradient in s with t fixed.
-type lossGradient interface {
-	LossGradient(s, t, grad []float32) float64
+	*reals.System
+	config  *Config
+	target  *Target
+	workers *pool.Pool
 }
 
 func newSystem(c *Config, workers *pool.Pool) (*system, error) {
@@ -60,134 +22,25 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	n, d := c.Training.Batch, target.Dim()
-	s := &system{
-		config: c, target: target, workers: workers,
-		transition: newTransition(target, c.Transition),
-		generator:  newGenerator(c.Generator, d),
-		boundary:   newBoundary(c.Loss.Boundary, d),
-		states:     make([]float32, n*d),
-		moved:      make([]float32, n*d),
-		grad:       make([]float32, n*d),
+	s, err := reals.New(&c.Config, newDensity(target), workers)
+	if err != nil {
+		return nil, err
 	}
-	s.nets = s.generator.networks()
-	s.noise = make([]float32, n*s.nets.latent)
-	s.weights = s.nets.newWeights(true)
-	s.lanes = nn.NewLanes(n, s.nets.params, workers)
-	if s.loss, err = c.Loss.estimator(n, d, c.Training.Seed, workers); err != nil {
-		return nil, fmt.Errorf("loss.%w", err)
-	}
-	s.blocks = make([]block, s.lanes.Blocks())
-	for b := range s.blocks {
-		s.blocks[b].pass = s.generator.newPass(nn.BlockRows(), true)
-		s.blocks[b].moves = s.transition.newScratch(nn.BlockRows())
-	}
-	for range s.lanes.Count() {
-		s.scratch = append(s.scratch, s.nets.newScratch(nn.BlockRows()))
-	}
-
-	s.pack = func(net int) { s.nets.pack(s.weights, net) }
-	s.generateBlock = func(b, lo, hi int, _ []float32) {
-		latent := s.nets.latent
-		z := s.noise[lo*latent : hi*latent]
-		rng.Normals(z, latent, &s.latent, uint64(lo))
-		s.blocks[b].pass.forward(s.states[lo*d:hi*d], z, s.weights)
-	}
-	s.moveBlock = func(b, lo, hi int, _ []float32) {
-		copy(s.moved[lo*d:hi*d], s.states[lo*d:])
-		s.blocks[b].count = s.transition.run(s.moved[lo*d:hi*d], c.Transition.Steps, &s.moving, uint64(lo), s.blocks[b].moves)
-	}
-	s.penalise = func(b, lo, hi int, _ []float32) {
-		s.blocks[b].penalty = s.boundary.add(s.grad[lo*d:hi*d], s.states[lo*d:hi*d], s.blocks[b].moves.ratio, n)
-	}
-	s.unwind = func(lane, lo, hi int, grad []float32) {
-		s.blocks[lo/nn.BlockRows()].pass.backward(grad, s.grad[lo*d:hi*d], s.weights, s.scratch[lane])
-	}
-	return s, nil
+	return &system{s, c, target, workers}, nil
 }
 
-// estimator builds the discrepancy for batches of n states.
-func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (loss lossGradient, err error) {
-	switch l.Objective {
-	case "stationarity":
-		loss, err = mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
-	case "kfd":
-		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
-	case "discriminator":
-		return critic.New(n, dim, l.Discriminator, seed, workers)
-	default:
-		loss, err = mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
-	}
-	if err == nil && l.Gradient == "full" {
-		loss = &fullGradient{loss, make([]float32, n*dim)}
-	}
-	return loss, err
+// A sampler draws from the system's generator.
+type sampler struct {
+	*reals.Sampler
+	s *system
 }
 
-// fullGradient is the gradient of a loss that is symmetric in s and t when
-// t − s, the sum of the moves that were accepted, is held fixed rather than t.
-type fullGradient struct {
-	lossGradient
-	byNext []float32
-}
-
-func (f *fullGradient) LossGradient(s, t, grad []float32) float64 {
-	loss := f.lossGradient.LossGradient(s, t, grad)
-	f.lossGradient.LossGradient(t, s, f.byNext)
-	for i, g := range f.byNext {
-		grad[i] += g
-	}
-	return loss
-}
-
-// State returns what the loss carries from step to step.
-func (s *system) State() []engine.Section { return state.Of(s.loss) }
-
-func (s *system) NumParams() int          { return s.nets.params }
-func (s *system) TensorName(i int) string { return s.nets.tensorName(i) }
-func (s *system) Acceptance() float64     { return s.accepted.Rate() }
-func (s *system) Initialize(params []float32) {
-	s.nets.initialize(params, s.config.Training.Seed, s.config.Generator.Gain)
-}
-
-// Generate draws s_i = G_θ(z_i) for the whole batch.
-func (s *system) Generate(params []float32, step uint32) {
-	s.weights.params = params
-	s.latent = rng.Stream(s.config.Training.Seed, rng.TrainLatent, step)
-	s.workers.Run(len(s.nets.nets), s.pack)
-	s.lanes.Forward(s.generateBlock)
-}
-
-// Transition draws s′_i ~ p^m(s_i, ·).
-func (s *system) Transition(step uint32) {
-	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
-	s.lanes.Forward(s.moveBlock)
-	s.accepted = engine.Count{}
-	for i := range s.blocks {
-		s.accepted.Add(s.blocks[i].count)
-	}
-}
-
-// Discrepancy returns the loss with the boundary penalty and keeps ∂L/∂s.
-func (s *system) Discrepancy(uint32) float64 {
-	loss := s.loss.LossGradient(s.states, s.moved, s.grad)
-	if s.config.Loss.Boundary.Weight > 0 {
-		s.lanes.Forward(s.penalise)
-		for i := range s.blocks {
-			loss += s.blocks[i].penalty
-		}
-	}
-	return loss
-}
-
-// Backward takes ∂L/∂s through the generator.
-func (s *system) Backward(params, grad []float32) {
-	s.weights.params = params
-	s.lanes.Backward(grad, s.unwind)
+func (s *system) newSampler(params []float32) *sampler {
+	return &sampler{s.NewSampler(params), s}
 }
 
 var (
-	_ engine.System      = (*system)(nil)
-	_ engine.Stateful    = (*system)(nil)
-	_ engine.TensorNamer = (*system)(nil)
+	_ engine.System    = (*system)(nil)
+	_ engine.Evaluator = (*system)(nil)
+	_ engine.Sampler   = (*system)(nil)
 )

@@ -99,14 +99,14 @@ func TestDensityOfBatches(t *testing.T) {
 	for _, c := range []TargetConfig{paperTarget(), randomMixture(1, 1, 1), randomMixture(3, 5, 2), randomMixture(24, 2, 3)} {
 		target := newTestTarget(t, c)
 		f := newDensity(target)
-		const rows = 77
+		const rows = chunk + 77
 		r := rand.New(rand.NewPCG(1, 1))
 		x := make([]float32, rows*target.Dim())
 		for i := range x {
 			x[i] = float32(3 * r.NormFloat64())
 		}
 		got := make([]float32, rows)
-		f.logDensity(got, x, f.newScratch(rows+2))
+		f.LogDensity(got, x)
 		for i, v := range got {
 			want := target.LogDensity(widen(x[i*target.Dim():][:target.Dim()]))
 			require.InDelta(t, want, float64(v), 2e-6*(1+math.Abs(want)))

@@ -1,8 +1,6 @@
-package gmm
+package reals
 
 import (
-	"math"
-
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -13,12 +11,13 @@ import (
 // listed σ, drawn independently of x, so the proposal is symmetric, and accepts
 // with probability min{1, π(x′)/π(x)}. It is immutable.
 type transition struct {
-	density *density
-	sigma   []float32
+	target Target
+	dim    int
+	sigma  []float32
 }
 
-func newTransition(t *Target, c TransitionConfig) *transition {
-	tr := &transition{density: newDensity(t)}
+func newTransition(t Target, c TransitionConfig) *transition {
+	tr := &transition{target: t, dim: t.Dim()}
 	for _, s := range c.Sigma {
 		tr.sigma = append(tr.sigma, float32(s))
 	}
@@ -39,17 +38,17 @@ const (
 type moveScratch struct {
 	proposal, uniforms   []float32
 	current, next, ratio []float32 // ln π(x), ln π(x′), acceptance probability
-	density              *densityScratch
+	target               Target
 }
 
 func (t *transition) newScratch(rows int) *moveScratch {
 	return &moveScratch{
-		proposal: make([]float32, rows*t.density.dim),
+		proposal: make([]float32, rows*t.dim),
 		uniforms: make([]float32, 4*rows),
 		current:  make([]float32, rows),
 		next:     make([]float32, rows),
 		ratio:    make([]float32, rows),
-		density:  t.density.newScratch(rows),
+		target:   own(t.target),
 	}
 }
 
@@ -58,18 +57,18 @@ func (t *transition) newScratch(rows int) *moveScratch {
 // are its own, so that the same bits result however a batch is cut. It
 // allocates nothing.
 func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
-	d := t.density.dim
+	d := t.dim
 	rows := len(x) / d
 	proposal, uniforms := s.proposal[:rows*d], s.uniforms[:4*rows]
 	current, next, ratio := s.current[:rows], s.next[:rows], s.ratio[:rows]
 	count := engine.Count{Proposed: uint64(rows * steps)}
-	t.density.logDensity(current, x, s.density)
+	s.target.LogDensity(current, x)
 	for step := range steps {
 		at := uint64(step)<<stepShift | first
 		rng.Normals(proposal, d, c, at)
 		asm.Uniforms(uniforms, c, uniformsHalf|at)
 		t.propose(proposal, x, uniforms)
-		t.density.logDensity(next, proposal, s.density)
+		s.target.LogDensity(next, proposal)
 		acceptance(ratio, current, next)
 		for r, p := range ratio {
 			if uniforms[4*r] < p {
@@ -84,7 +83,7 @@ func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s
 
 // propose turns the normals ε in y into x + σε.
 func (t *transition) propose(y, x, uniforms []float32) {
-	d := t.density.dim
+	d := t.dim
 	sigma, scales := t.sigma[0], float64(len(t.sigma))
 	for r := 0; r*d < len(x); r++ {
 		if scales > 1 {
@@ -105,10 +104,4 @@ func acceptance(ratio, current, next []float32) {
 		ratio[r] = min(0, next[r]-current[r])
 	}
 	asm.Exp(ratio, ratio)
-}
-
-// logAcceptance is ln min{1, π(x′)/π(x)} in float64, the specification of
-// acceptance.
-func logAcceptance(t *Target, from, to []float64) float64 {
-	return math.Min(0, t.LogDensity(to)-t.LogDensity(from))
 }

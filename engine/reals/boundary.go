@@ -1,4 +1,4 @@
-package gmm
+package reals
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package gmm
+package reals
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 func TestSampleErrors(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	s, params := gaussianSystem(t, paperTarget(), workers)
+	s, params := newTestSystem(plane(0.6), workers)
 	dst := make([]byte, 8)
 	require.ErrorContains(t, s.Sample(dst, "bits", params, 0, 1, 0), `format: "bits" is not states`)
 	require.ErrorContains(t, s.Sample(dst, "states", params, 0, 1, -1), "refine: -1")
@@ -28,7 +28,7 @@ func TestSampleErrors(t *testing.T) {
 func TestRefinementApproachesTheTarget(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	s, params := gaussianSystem(t, paperTarget(), workers)
+	s, params := newTestSystem(plane(0.6), workers)
 	s.transition.sigma = []float32{1}
 	const n = 1 << 14
 	energy := func(refine int) (mean float64) {
@@ -39,14 +39,14 @@ func TestRefinementApproachesTheTarget(t *testing.T) {
 			for j := range x {
 				x[j] = float64(math.Float32frombits(binary.LittleEndian.Uint32(dst[8*i+4*j:])))
 			}
-			mean += s.target.Energy(x) / n
+			mean -= plane(0.6).log(x) / n
 		}
 		return mean
 	}
 	var want float64
-	x := exactBatch(s.target, n, 1)
+	x := exact(plane(0.6), n, 1)
 	for i := range n {
-		want += s.target.Energy(widen(x[2*i:2*i+2])) / n
+		want -= plane(0.6).log(widen(x[2*i:2*i+2])) / n
 	}
 	require.Greater(t, math.Abs(energy(0)-want), 0.1)
 	require.InDelta(t, want, energy(100), 0.05)
@@ -55,8 +55,8 @@ func TestRefinementApproachesTheTarget(t *testing.T) {
 func TestLogDensityOfAGenerator(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	s, params := gaussianSystem(t, paperTarget(), workers)
-	x := exactBatch(s.target, 300, 1)
+	s, params := newTestSystem(plane(0.6), workers)
+	x := exact(plane(0.6), 300, 1)
 	got := make([]float64, 300)
 	require.NoError(t, s.LogDensity(got, params, x))
 	for i, v := range got {
@@ -67,5 +67,5 @@ func TestLogDensityOfAGenerator(t *testing.T) {
 	c := testConfigs()["residual"]
 	sys, err := c.New(workers)
 	require.NoError(t, err)
-	require.ErrorContains(t, sys.(*system).LogDensity(got, nil, x), "generator.kind")
+	require.ErrorContains(t, sys.(*System).LogDensity(got, nil, x), "generator.kind")
 }

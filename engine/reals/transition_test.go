@@ -1,4 +1,4 @@
-package gmm
+package reals
 
 import (
 	"math"
@@ -10,68 +10,30 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-func exactBatch(target *Target, n int, seed uint64) []float32 {
-	x := make([]float32, n*target.Dim())
-	target.Sample(x, &asm.Counter{Seed: seed, Purpose: 9}, 0)
-	return x
-}
-
-// invariance returns how many standard errors the responsibilities and the
-// second moments of exact samples are from the target's after a number of
-// steps, at most.
-func invariance(t *testing.T, target *Target, tr *transition, steps int) (worst float64) {
-	t.Helper()
-	const n = 1 << 16
-	d := target.Dim()
-	x := exactBatch(target, n, 3)
-	tr.run(x, steps, &asm.Counter{Seed: 4}, 0, tr.newScratch(n))
-	mean, covariance := target.Mean(), target.Covariance()
-	p := make([]float64, target.Components())
-	weights, second := make([]stat.Mean, len(p)), make([]stat.Mean, d)
-	for r := range n {
-		row := widen(x[r*d : (r+1)*d])
-		target.Responsibilities(p, row)
-		for k, v := range p {
-			weights[k].Add(v)
-		}
-		for i := range d {
-			second[i].Add(math.Pow(row[i]-mean[i], 2))
-		}
-	}
-	for k, m := range weights {
-		worst = max(worst, math.Abs(m.Value()-target.Component(k).Weight)/m.StandardError())
-	}
-	for i, m := range second {
-		worst = max(worst, math.Abs(m.Value()-covariance[i*d+i])/m.StandardError())
-	}
-	return worst
-}
-
+// TestTransitionLeavesTargetInvariant moves exact samples, and finds by the same
+// statistics that another target's moves are another's.
 func TestTransitionLeavesTargetInvariant(t *testing.T) {
-	const bound = 5.5 // of 2·10⁻⁷ false alarms for all
-	moves := TransitionConfig{Sigma: []float64{0.1, 0.7, 2}, Steps: 4}
-	for _, c := range []TargetConfig{paperTarget(), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {
-		target := newTestTarget(t, c)
-		require.Less(t, invariance(t, target, newTransition(target, moves), 4), bound)
-		// Of components of equal weight in six dimensions only the spread shows
-		// that a target is another one.
-		c.Components = append([]Component(nil), c.Components...)
-		shifted := c.Components[0]
-		shifted.Mean = append([]float64(nil), shifted.Mean...)
-		shifted.Mean[0] += 0.5
-		c.Components[0] = shifted
-		require.Greater(t, invariance(t, target, newTransition(newTestTarget(t, c), moves), 40), 2*bound)
+	const bound, n = 5.5, 1 << 16 // of 2·10⁻⁷ false alarms for all
+	moves := TransitionConfig{Sigma: []float64{0.1, 0.7, 2}}
+	for _, target := range []mixture{plane(0.6), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {
+		after := func(of mixture, steps int) float64 {
+			tr, x := newTransition(of, moves), exact(target, n, 3)
+			tr.run(x, steps, &asm.Counter{Seed: 4}, 0, tr.newScratch(n))
+			return target.deviation(x)
+		}
+		require.Less(t, after(target, 4), bound)
+		require.Greater(t, after(target.shifted(0.5), 40), 2*bound)
 	}
 }
 
 // TestTransitionAcceptance compares the rate of acceptance and the size of the
 // moves with a scalar computation from the same definition.
 func TestTransitionAcceptance(t *testing.T) {
-	target := newTestTarget(t, paperTarget())
+	target := plane(0.6)
 	const n = 1 << 14
 	for _, sigma := range [][]float64{{0.1}, {2}, {0.1, 2}} {
 		tr := newTransition(target, TransitionConfig{Sigma: sigma})
-		x := exactBatch(target, n, 5)
+		x := exact(target, n, 5)
 		y := append([]float32(nil), x...)
 		count := tr.run(y, 1, &asm.Counter{Seed: 6}, 0, tr.newScratch(n))
 		require.EqualValues(t, n, count.Proposed)
@@ -85,7 +47,7 @@ func TestTransitionAcceptance(t *testing.T) {
 			from := widen(x[2*r : 2*r+2])
 			s := sigma[r%len(sigma)]
 			to := []float64{from[0] + s*float64(e[4*r]), from[1] + s*float64(e[4*r+1])}
-			a := math.Exp(logAcceptance(target, from, to))
+			a := math.Exp(min(0, target.log(to)-target.log(from)))
 			want.Add(a)
 			wantSquare.Add(a * (math.Pow(to[0]-from[0], 2) + math.Pow(to[1]-from[1], 2)))
 			step := math.Pow(float64(y[2*r]-x[2*r]), 2) + math.Pow(float64(y[2*r+1]-x[2*r+1]), 2)
@@ -103,16 +65,15 @@ func TestTransitionAcceptance(t *testing.T) {
 
 // TestTransitionSplitsIntoAnyRows cuts a batch at several places and steps.
 func TestTransitionSplitsIntoAnyRows(t *testing.T) {
-	for _, c := range []TargetConfig{paperTarget(), randomMixture(3, 2, 1), randomMixture(9, 2, 1)} {
-		target := newTestTarget(t, c)
+	for _, target := range []mixture{plane(0.6), randomMixture(3, 2, 1), randomMixture(9, 2, 1)} {
 		tr := newTransition(target, TransitionConfig{Sigma: []float64{0.3, 1}})
 		const n = 100
 		d := target.Dim()
 		s := tr.newScratch(n)
-		whole := exactBatch(target, n, 1)
+		whole := exact(target, n, 1)
 		tr.run(whole, 5, &asm.Counter{Seed: 6}, 1000, s)
 		for _, cut := range []int{1, 16, 33, 99} {
-			parts := exactBatch(target, n, 1)
+			parts := exact(target, n, 1)
 			tr.run(parts[:cut*d], 5, &asm.Counter{Seed: 6}, 1000, s)
 			tr.run(parts[cut*d:], 5, &asm.Counter{Seed: 6}, 1000+uint64(cut), s)
 			require.Equal(t, whole, parts, "cut at %d", cut)
@@ -124,7 +85,7 @@ func TestTransitionSplitsIntoAnyRows(t *testing.T) {
 // TestTransitionFarFromTheTarget: states that float32 cannot tell a density of
 // are left where they are, and nothing becomes NaN.
 func TestTransitionFarFromTheTarget(t *testing.T) {
-	target := newTestTarget(t, paperTarget())
+	target := plane(0.6)
 	tr := newTransition(target, TransitionConfig{Sigma: []float64{0.1}})
 	nan := float32(math.NaN())
 	x := []float32{1e25, 1e25, 1000, -1000, nan, 0, 0, 0}

@@ -1,4 +1,4 @@
-package gmm
+package reals
 
 import (
 	"math"
@@ -9,11 +9,11 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 )
 
-// verifiedFlows are the paper's architecture and one of odd dimension, with last
+// flows are the configured architecture and one of odd dimension, with last
 // layers large enough for couplings that bend strongly.
-func verifiedFlows() []*flow {
+func (v *subject) flows() []*flow {
 	wide := GeneratorConfig{Kind: "realnvp", Depth: 5, Hidden: []int{20, 16}, Slope: 0.1, Partition: "halves", Clamp: 2}
-	return []*flow{newFlow(paper().Generator, 2), newFlow(wide, 5)}
+	return []*flow{newFlow(v.config.Generator, 2), newFlow(wide, 5)}
 }
 
 // checkFlow takes noise through flows and back, and compares log-densities with
@@ -21,7 +21,7 @@ func verifiedFlows() []*flow {
 func (v *subject) checkFlow() ([]engine.Check, error) {
 	const rows, determinants, gain = 2048, 40, 2
 	var forward, roundTrip, volume, density float64
-	for _, f := range verifiedFlows() {
+	for _, f := range v.flows() {
 		d := f.nets.dim
 		w := f.nets.newWeights(false)
 		w.params = make([]float32, f.nets.params)
@@ -85,40 +85,4 @@ func numericalLogVolume(state func(z []float64) []float64, z []float64) float64 
 	}
 	logVolume, _ := mat.LogDet(jacobian)
 	return logVolume
-}
-
-// checkDistances holds the figures of an evaluation against closed forms, for a
-// flow that is the identity, so that q = N(0, I), and π = N(μ, σ²I).
-func (v *subject) checkDistances() ([]engine.Check, error) {
-	const mu, variance = 0.4, 1.5
-	c := paper()
-	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
-	c.Target = TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{mu, 0}, Covariance: [][]float64{{variance, 0}, {0, variance}}}}}
-	sys, err := c.New(v.workers)
-	if err != nil {
-		return nil, err
-	}
-	s := sys.(*system)
-	params := make([]float32, s.NumParams())
-	s.Initialize(params)
-	all, err := v.integrate(s.newSampler(params))
-	if err != nil {
-		return nil, err
-	}
-	overlapOf := func(v float64) float64 { return math.Exp(-mu*mu/(2*v)) / (2 * math.Pi * v) }
-	var worst float64
-	for _, pair := range []struct {
-		figure func(o *overlap) float64
-		want   float64
-	}{
-		{func(o *overlap) float64 { return o.square }, 1/(4*math.Pi) + 1/(4*math.Pi*variance) - 2*overlapOf(1+variance)},
-		{func(o *overlap) float64 { return o.to }, (2/variance + mu*mu/variance - 2 + 2*math.Log(variance)) / 2},
-		{func(o *overlap) float64 { return o.from }, (2*variance + mu*mu - 2 - 2*math.Log(variance)) / 2},
-		{func(o *overlap) float64 { return o.mass }, 1},
-	} {
-		got, _ := all.estimate(pair.figure)
-		worst = max(worst, math.Abs(got-pair.want))
-	}
-	worst = max(worst, math.Abs(s.target.SquaredNorm()-1/(4*math.Pi*variance)))
-	return one(engine.AtMost("distances", worst, 1e-6, "∫(q−π)², ∫π², KL both ways and ∫q between two Gaussians, by quadrature, against closed forms"))
 }

@@ -1,4 +1,4 @@
-package gmm
+package reals
 
 import (
 	"math"
@@ -10,12 +10,12 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// verifiedLosses are the paper's loss, that of the best preset and stationarity,
-// each with both statistics.
-func verifiedLosses() (all []LossConfig) {
+// losses are the configured loss, one with a narrow kernel and stationarity, each
+// with both statistics.
+func (v *subject) losses() (all []LossConfig) {
 	stationary := LossConfig{Objective: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3, 1}, IMQ: []mmd.IMQ{{C: 0.5, Beta: 1, Weight: 2}}}}
 	narrow := LossConfig{Objective: "reversibility", Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
-	for _, l := range []LossConfig{paper().Loss, narrow, stationary} {
+	for _, l := range []LossConfig{v.config.Loss, narrow, stationary} {
 		l.DensityWeight = 0
 		for _, s := range []mmd.Statistic{mmd.V, mmd.U} {
 			l.Statistic = s
@@ -60,7 +60,7 @@ func centralDifference(x []float64, i int, h float64, f func() float64) float64 
 func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 	const n, dim = 17, 3
 	worst := map[string]float64{}
-	for _, l := range verifiedLosses() {
+	for _, l := range v.losses() {
 		s32, t32 := moves(n, dim, 11)
 		s, t := widen(s32), widen(t32)
 		loss, grad := v.naive[l.Objective], make([]float64, n*dim)
@@ -84,7 +84,7 @@ func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 func (v *subject) checkEstimators() ([]engine.Check, error) {
 	const n = 301
 	loss, gradient := map[string]float64{}, map[string]float64{}
-	for i, l := range verifiedLosses() {
+	for i, l := range v.losses() {
 		dim := 2 + i%2
 		s, t := moves(n, dim, 21)
 		estimator, err := v.estimator(&l, n, dim)
@@ -174,11 +174,11 @@ func (v *subject) checkPenalty() ([]engine.Check, error) {
 // with central differences, in float64, of the loss that the step has with s′
 // fixed, along a random direction of each tensor.
 func (v *subject) checkBackpropagation(g GeneratorConfig) ([]engine.Check, error) {
-	c := paper()
+	c := v.config
 	c.Training.Batch, c.Generator = 24, g
 	// A wider walk and a smaller disc make all parts of the loss matter.
 	c.Transition.Sigma, c.Loss.Boundary.Radius = []float64{1}, 1.5
-	worst, tensors, err := v.backpropagation(c)
+	worst, tensors, err := v.backpropagation(&c)
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +187,10 @@ func (v *subject) checkBackpropagation(g GeneratorConfig) ([]engine.Check, error
 }
 
 func (v *subject) backpropagation(c *Config) (worst float64, tensors int, err error) {
-	sys, err := c.New(v.workers)
+	s, err := New(c, v.known[0].Target, v.workers)
 	if err != nil {
 		return 0, 0, err
 	}
-	s := sys.(*system)
 	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
 	s.Initialize(params)
 	s.Generate(params, 0)
@@ -230,7 +229,7 @@ func (v *subject) backpropagation(c *Config) (worst float64, tensors int, err er
 }
 
 // loss64 is the loss of the system's noise and the given s′ in float64.
-func (s *system) loss64(params, moved []float64) float64 {
+func (s *System) loss64(params, moved []float64) float64 {
 	n, latent := s.config.Training.Batch, s.nets.latent
 	z := widen(s.noise)
 	var x []float64
@@ -253,26 +252,16 @@ func (s *system) loss64(params, moved []float64) float64 {
 // is the gradient along any displacement, and positive for samples of another
 // law.
 func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
-	target, err := NewTarget(paperTarget())
-	if err != nil {
-		return nil, err
-	}
-	other := paperTarget()
-	other.Components[0].Weight, other.Components[1].Weight = 0.5, 0.5
-	wrong, err := NewTarget(other)
-	if err != nil {
-		return nil, err
-	}
 	// A wide kernel and few features let batches of this size tell the two laws
 	// apart.
 	l := LossConfig{Objective: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: WitnessConfig{
 		Config: kfd.Config{Ridge: 1e-2, Memory: 0.99, Every: 1}, Features: kfd.Features{Number: 24, Scale: 1, Range: 1.5},
 	}}
-	loss, slopes, err := v.population(target, target, &l)
+	loss, slopes, err := v.population(v.known[0], &l)
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, _, err := v.population(target, wrong, &l)
+	elsewhere, _, err := v.population(v.other, &l)
 	if err != nil {
 		return nil, err
 	}
@@ -286,15 +275,16 @@ func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
 		engine.AtMost("gradient-at-target/"+objective, slope, sixSigma,
 			"standard errors of the mean gradient along four displacements from 0, likewise"),
 		engine.AtLeast("loss-elsewhere/"+objective, elsewhere.Value()/elsewhere.StandardError(), sixSigma,
-			"standard errors of the mean loss of as many samples with equal weights of both components above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()),
+			"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()),
 	}, nil
 }
 
-// population returns the loss of samples of one law that move towards another,
-// and its gradient along a translation, a dilation and two shears.
-func (v *subject) population(target, law *Target, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean, err error) {
+// population returns the loss of samples of a law in the plane that move towards
+// the first target, and its gradient along a translation, a dilation and two
+// shears.
+func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean, err error) {
 	const n, steps = 512, 10
-	tr := newTransition(target, TransitionConfig{Sigma: []float64{0.3, 1, 2}})
+	tr := newTransition(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}})
 	estimator, err := v.estimator(l, n, 2)
 	if err != nil {
 		return loss, slopes, err
@@ -302,7 +292,7 @@ func (v *subject) population(target, law *Target, l *LossConfig) (loss stat.Mean
 	s, t, grad := make([]float32, 2*n), make([]float32, 2*n), make([]float32, 2*n)
 	scratch := tr.newScratch(n)
 	for b := range v.batches {
-		v.sample(law, s, &asm.Counter{Seed: 6, Step: uint32(b)}, 0)
+		law.Sample(s, &asm.Counter{Seed: 6, Step: uint32(b)}, 0)
 		copy(t, s)
 		v.run(tr, t, steps, &asm.Counter{Seed: 7, Step: uint32(b)}, 0, scratch)
 		loss.Add(estimator.LossGradient(s, t, grad))

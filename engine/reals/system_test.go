@@ -1,0 +1,127 @@
+package reals
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// testConfigs are small training runs that take every branch of a step.
+func testConfigs() map[string]*testConfig {
+	small := func(change func(c *testConfig)) *testConfig {
+		c := &testConfig{paperConfig(), plane(0.6)}
+		c.Training.Batch = 700
+		c.Generator.Depth, c.Generator.Hidden = 3, []int{24, 24}
+		change(c)
+		return c
+	}
+	return map[string]*testConfig{
+		"reversibility": small(func(*testConfig) {}),
+		"kfd": small(func(c *testConfig) {
+			c.Training.EMA, c.Transition = 0.99, TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 5}
+			c.Loss.Objective, c.Loss.Boundary.Weight = "kfd", 0
+			c.Loss.Witness.Every, c.Loss.Witness.Features.Number = 2, 48
+		}),
+		"narrow": small(func(c *testConfig) {
+			c.Loss.Kernel = mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}
+			c.Loss.Statistic = mmd.U
+		}),
+		"stationarity": small(func(c *testConfig) {
+			c.Transition.Sigma = []float64{0.3, 1, 2}
+			c.Loss.Objective, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
+			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
+		}),
+		"full":      small(func(c *testConfig) { c.Loss.Gradient = "full" }),
+		"evolution": small(func(c *testConfig) { c.Training.Method, c.Training.Evolution.Pairs = "evolution", 2 }),
+		"consensus": small(func(c *testConfig) {
+			c.Training.Method, c.Training.Consensus.Particles, c.Training.Consensus.Spread = "consensus", 3, 0.01
+		}),
+		"discriminator": small(func(c *testConfig) {
+			c.Loss.Objective, c.Loss.Discriminator.Hidden = "discriminator", []int{12}
+		}),
+		"five dimensions": small(func(c *testConfig) {
+			c.target = randomMixture(5, 3, 1)
+			c.Generator.Hidden, c.Generator.Clamp = []int{16}, 2
+			c.Loss.Boundary.Center = []float64{1, 0, 0, 0, 1}
+		}),
+		"residual": small(func(c *testConfig) {
+			c.target = randomMixture(3, 2, 2)
+			c.Generator = GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
+		}),
+		"one dimension": small(func(c *testConfig) {
+			c.target = randomMixture(1, 2, 3)
+			c.Generator = GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{32}, Slope: 0.01, Gain: 1}
+		}),
+	}
+}
+
+func TestContract(t *testing.T) {
+	for name, c := range testConfigs() {
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
+	}
+}
+
+// BenchmarkParts times the parts of a step of the paper's settings.
+func BenchmarkParts(b *testing.B) {
+	workers := pool.New(0)
+	defer workers.Close()
+	c := paperConfig()
+	s, err := New(&c, plane(0.6), workers)
+	require.NoError(b, err)
+	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+	s.Initialize(params)
+	for _, part := range []struct {
+		name string
+		run  func()
+	}{
+		{"generate", func() { s.Generate(params, 1) }},
+		{"transition", func() { s.Transition(1) }},
+		{"discrepancy", func() { s.Discrepancy(1) }},
+		{"backward", func() { s.Backward(params, grad) }},
+	} {
+		b.Run(part.name, func(b *testing.B) {
+			for b.Loop() {
+				part.run()
+			}
+		})
+	}
+}
+
+// TestFullGradient compares the full gradient of both discrepancies with
+// central differences in which s′ moves with s.
+func TestFullGradient(t *testing.T) {
+	const n, dim = 30, 2
+	workers := pool.New(1)
+	defer workers.Close()
+	for _, objective := range []string{"reversibility", "stationarity"} {
+		c := paperConfig()
+		c.Loss.Objective, c.Loss.Gradient = objective, "full"
+		c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
+		require.NoError(t, c.Validate(dim))
+		loss, err := c.Loss.estimator(n, dim, 1, workers)
+		require.NoError(t, err)
+		r := rand.New(rand.NewPCG(3, 4))
+		s, moved := make([]float32, n*dim), make([]float32, n*dim)
+		for i := range s {
+			s[i] = float32(r.NormFloat64())
+			moved[i] = s[i] + 0.3*float32(r.NormFloat64())
+		}
+		grad, other := make([]float32, n*dim), make([]float32, n*dim)
+		loss.LossGradient(s, moved, grad)
+		for i := range s {
+			const h = 1. / 64
+			x, y := s[i], moved[i]
+			s[i], moved[i] = x+h, y+h
+			up := loss.LossGradient(s, moved, other)
+			s[i], moved[i] = x-h, y-h
+			down := loss.LossGradient(s, moved, other)
+			s[i], moved[i] = x, y
+			require.InDelta(t, (up-down)/(2*h), grad[i], 1e-4, "%s, coordinate %d", objective, i)
+		}
+	}
+}
