@@ -23,15 +23,17 @@ const (
 // BulkReplicas is the number of replicas in a block of a Bulk.
 const BulkReplicas = asm.ReplicaBits
 
-// A Bulk runs Metropolis sweeps on many replicas of one model without a field,
-// with one bit for a replica and one vector for a site of all replicas of a
-// block; see asm.Sweep for the order of the sites and for what is exact.
+// A Bulk runs Metropolis sweeps on many replicas of one model, with one bit for a
+// replica and one vector for a site of all replicas of a block. See asm.Sweep for
+// the order of the sites without a field and for what is exact; in a field sweeps
+// take the sites in their order, and several times longer.
 type Bulk struct {
 	Model
 	Beta float64
 
 	draws      Draws
 	sweep      *asm.Sweep
+	field      *fieldSweep // instead of sweep, in a field
 	stream     asm.Counter
 	spins      []uint64 // by blocks of BulkReplicas replicas
 	generators []asm.Xoshiro
@@ -46,8 +48,8 @@ const startStep = math.MaxUint32
 // belong to the stream's seed and purpose; its step is the number of the sweep.
 func NewBulk(model Model, beta float64, replicas int, draws Draws, stream asm.Counter) (*Bulk, error) {
 	switch {
-	case model.H != 0:
-		return nil, fmt.Errorf("bulk Metropolis works without a field, not with h = %v", model.H)
+	case model.H != 0 && draws == SharedDraws:
+		return nil, fmt.Errorf("bulk Metropolis with shared draws works without a field, not with h = %v", model.H)
 	case !(beta >= 0) || math.IsInf(beta, 0):
 		return nil, fmt.Errorf("inverse temperature %v is not a finite number of at least 0", beta)
 	case replicas < 1 || replicas%BulkReplicas != 0:
@@ -66,6 +68,9 @@ func NewBulk(model Model, beta float64, replicas int, draws Draws, stream asm.Co
 		generators: make([]asm.Xoshiro, blocks),
 		sweeps:     make([]uint32, blocks),
 	}
+	if model.H != 0 {
+		b.field = newFieldSweep(model, beta)
+	}
 	b.stream.Step = startStep
 	var words [4]uint32
 	for i := range b.spins {
@@ -78,12 +83,17 @@ func NewBulk(model Model, beta float64, replicas int, draws Draws, stream asm.Co
 	return b, nil
 }
 
-// Align sets all spins up. A ferromagnet that starts so soon equilibrates below
-// its critical temperature, up to the sign of its magnetisation, where random
-// configurations freeze into stripes.
+// Align sets all spins along the field, up if there is none. A ferromagnet that
+// starts so soon equilibrates below its critical temperature, up to the sign of
+// its magnetisation without a field, where random configurations freeze into
+// stripes.
 func (b *Bulk) Align() {
+	spins := ^uint64(0)
+	if b.H < 0 {
+		spins = 0
+	}
 	for i := range b.spins {
-		b.spins[i] = ^uint64(0)
+		b.spins[i] = spins
 	}
 }
 
@@ -100,11 +110,14 @@ func (b *Bulk) Sweep(lo, hi, n int) {
 	for block := lo; block < hi; block++ {
 		spins := b.block(block)
 		for range n {
-			if b.draws == IndependentDraws {
+			c := b.stream
+			c.Step = b.sweeps[block]
+			switch {
+			case b.field != nil:
+				b.field.run(spins, &c, block)
+			case b.draws == IndependentDraws:
 				b.sweep.Independent(spins, &b.generators[block])
-			} else {
-				c := b.stream
-				c.Step = b.sweeps[block]
+			default:
 				b.sweep.Shared(spins, &c)
 			}
 			b.sweeps[block]++

@@ -104,10 +104,10 @@ func TestBulkWithSharedDraws(t *testing.T) {
 // independent replicas, those that start in patterns of stripes included.
 func TestBulkOccupations(t *testing.T) {
 	for _, c := range []struct {
-		l       int
-		j, beta float64
-	}{{2, 1, 0.1}, {3, 1, 0.1}, {3, -1, 0.1}} {
-		model := mustModel(t, c.l, c.j, 0)
+		l          int
+		j, h, beta float64
+	}{{2, 1, 0, 0.1}, {3, 1, 0, 0.1}, {3, -1, 0, 0.1}, {2, 1, -0.5, 0.2}, {3, 1, 0.7, 0.1}, {3, -1, -1, 0.1}, {3, 0, 2, 0.1}} {
+		model := mustModel(t, c.l, c.j, c.h)
 		b, err := NewBulk(model, c.beta, 128*BulkReplicas, IndependentDraws, asm.Counter{Seed: 14})
 		require.NoError(t, err)
 		b.Sweep(0, b.Blocks(), 150)
@@ -131,7 +131,7 @@ func TestBulkOccupations(t *testing.T) {
 		// χ² to the power 1/3 is nearly normal (Wilson and Hilferty).
 		n := float64(states - 1)
 		deviations := (math.Cbrt(chi2/n) - (1 - 2/(9*n))) / math.Sqrt(2/(9*n))
-		require.Less(t, deviations, 5.2, "L = %d, J = %v: χ² = %v of %v", c.l, c.j, chi2, n)
+		require.Less(t, deviations, 5.2, "L = %d, J = %v, h = %v: χ² = %v of %v", c.l, c.j, c.h, chi2, n)
 	}
 }
 
@@ -194,10 +194,13 @@ func TestBulkConfigurations(t *testing.T) {
 
 // How blocks are shared out among goroutines does not matter.
 func TestBulkBlocksAreIndependent(t *testing.T) {
-	for _, draws := range []Draws{IndependentDraws, SharedDraws} {
+	for _, c := range []struct {
+		draws Draws
+		h     float64
+	}{{IndependentDraws, 0}, {SharedDraws, 0}, {IndependentDraws, 0.2}} {
 		var want []uint64
 		for _, parts := range [][]int{{0, 3}, {0, 1, 3}, {0, 1, 2, 3}} {
-			b, err := NewBulk(mustModel(t, 6, 1, 0), 0.4, 3*BulkReplicas, draws, asm.Counter{Seed: 1})
+			b, err := NewBulk(mustModel(t, 6, 1, c.h), 0.4, 3*BulkReplicas, c.draws, asm.Counter{Seed: 1})
 			require.NoError(t, err)
 			for i := len(parts) - 2; i >= 0; i-- {
 				b.Sweep(parts[i], parts[i+1], 2)
@@ -220,7 +223,7 @@ func TestBulkRefuses(t *testing.T) {
 		draws    Draws
 		says     string
 	}{
-		{field, 0.4, BulkReplicas, IndependentDraws, "without a field"},
+		{field, 0.4, BulkReplicas, SharedDraws, "without a field"},
 		{model, nan(), BulkReplicas, IndependentDraws, "inverse temperature"},
 		{model, -1, BulkReplicas, IndependentDraws, "inverse temperature"},
 		{model, 0.4, 100, IndependentDraws, "multiple of 512"},
@@ -277,4 +280,44 @@ func TestBulkAlign(t *testing.T) {
 	for _, m := range m {
 		require.Equal(t, 81, m)
 	}
+	b, err = NewBulk(mustModel(t, 9, 1, -0.1), 0.4, BulkReplicas, IndependentDraws, asm.Counter{Seed: 1})
+	require.NoError(t, err)
+	b.Align()
+	b.Magnetisations(m[:BulkReplicas])
+	require.Equal(t, -81, m[7])
+}
+
+// In a field, where flips have many costs, blocks of replicas at the same time
+// are as independent as replicas: their spins agree on half of the sites at β = 0.
+func TestBulkInAFieldDrawsForEverySite(t *testing.T) {
+	b, err := NewBulk(mustModel(t, 5, 1, 0.5), 0, 2*BulkReplicas, IndependentDraws, asm.Counter{Seed: 3})
+	require.NoError(t, err)
+	b.Align()
+	b.Sweep(0, 2, 1)
+	// After one sweep at β = 0 a spin is down with probability 63/64.
+	m := make([]int, b.Replicas())
+	b.Magnetisations(m)
+	sum := 0
+	for _, v := range m {
+		sum += v + b.N
+	}
+	ups := float64(sum) / 2
+	mean := float64(b.Replicas()*b.N) / 64
+	require.InDelta(t, mean, ups, 5.5*math.Sqrt(mean))
+	differ := 0
+	for i := range b.block(0) {
+		if b.block(0)[i] != b.block(1)[i] {
+			differ++
+		}
+	}
+	require.Greater(t, differ, len(b.block(0))/2)
+}
+
+func BenchmarkBulkInAField(b *testing.B) {
+	bulk, err := NewBulk(mustModel(b, 32, 1, 0.1), 0.44, BulkReplicas, IndependentDraws, asm.Counter{})
+	require.NoError(b, err)
+	for b.Loop() {
+		bulk.Sweep(0, 1, 1)
+	}
+	b.ReportMetric(float64(b.N)*float64(bulk.N)*BulkReplicas/float64(b.Elapsed().Nanoseconds()), "flips/ns")
 }
