@@ -154,6 +154,9 @@ type Metric struct {
 	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
 	Floor     float64    `json:"floor"`    // expected Error of as many exact samples
 	Paper     *float64   `json:"paper"`    // the paper's Error, nil where it gives none
+	// Uncertainty is the part of Error, as a standard error, that what Generated is
+	// compared with is to blame for: 0 if that is exact.
+	Uncertainty float64 `json:"uncertainty,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.

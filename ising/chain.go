@@ -1,6 +1,8 @@
 package ising
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -9,15 +11,17 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A chain is what long Metropolis runs say about a target without a field whose
-// configurations cannot be enumerated. Replicas are independent of each other,
-// so that the scatter of their averages gives the statistical errors.
+// A chain is what long Metropolis runs say about a target whose configurations
+// can be neither listed nor counted. Replicas are independent of each other, so
+// that the scatter of their averages gives the statistical errors.
 type chain struct {
 	joint       *joint
-	uncertainty [4]float64       // standard errors of the observables
-	energies    map[int]estimate // probability of each bond sum
-	// correlation holds G(r) = ⟨s_i s_{i+r}⟩ along the axes, r = 1, 2, …
-	correlation []estimate
+	uncertainty [4]float64 // standard errors of the observables
+	// energies holds the probability of each bond sum, by (2N − B)/4, and
+	// correlation G(r) = ⟨s_i s_{i+r}⟩ along the axes, r = 1, 2, …: both up to
+	// largestChain.
+	energies, correlation []estimate
+	drift                 float64 // of the energy between the run's halves, in standard errors
 }
 
 // An estimate is a mean with the standard deviation of a single sample and its
@@ -26,20 +30,31 @@ type estimate struct{ value, deviation, uncertainty float64 }
 
 // The chain's extent: replicas start aligned (at random if the coupling does not
 // favour that), take chainBurn·L² sweeps, and are measured every L²/8 sweeps.
+// Where sweeps are slow, in a field, or the lattice is larger than largestChain
+// both numbers are less, but for leastBurn, so that chainFlips suffice to start.
 const (
 	largestChain      = 32 // side
 	chainBlocks       = 2
 	chainBurn         = 10
 	chainMeasurements = 128
 	largestDistance   = 16
+
+	chainFlips = 1 << 30
+	leastBurn  = 200
 )
 
-// chainable reports whether there is a reference by Metropolis runs.
-func chainable(model bitspin.Model) bool {
-	return model.L > MaxEnumerated && model.L <= largestChain && model.H == 0
+// extent returns the numbers of sweeps before the first measurement and between
+// two.
+func extent(model bitspin.Model) (burn, between int) {
+	burn, between = chainBurn*model.N, max(1, model.N/8)
+	if model.H == 0 && model.L <= largestChain {
+		return burn, between
+	}
+	burn = min(burn, max(leastBurn, chainFlips/(model.N*chainBlocks*bitspin.BulkReplicas)))
+	return burn, min(between, (burn+chainMeasurements-1)/chainMeasurements)
 }
 
-func newChain(t Target, workers *pool.Pool) (*chain, error) {
+func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error) {
 	b, err := bitspin.NewBulk(t.Model, t.Beta, chainBlocks*bitspin.BulkReplicas, bitspin.IndependentDraws, rng.Stream(0, rng.Reference, 0))
 	if err != nil {
 		return nil, err
@@ -47,35 +62,63 @@ func newChain(t Target, workers *pool.Pool) (*chain, error) {
 	if t.J > 0 {
 		b.Align()
 	}
-	sweeps := chainBurn * t.N
-	sweep := func(block int) { b.Sweep(block, block+1, sweeps) }
-	workers.Run(b.Blocks(), sweep)
-	sweeps = max(1, t.N/8)
+	// Slices of at most 2²⁴ flips of a block between looks at the context.
+	sweep := func(sweeps int) error {
+		for slice := max(1, 1<<24/(t.N*bitspin.BulkReplicas)); sweeps > 0; sweeps -= slice {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			workers.Run(b.Blocks(), func(block int) { b.Sweep(block, block+1, min(slice, sweeps)) })
+		}
+		return nil
+	}
+	burn, between := extent(t.Model)
+	if err := sweep(burn); err != nil {
+		return nil, err
+	}
 
 	n := b.Replicas()
 	bonds, magnetisations := make([]int, n), make([]int, n)
 	configurations := make([]uint64, n*t.Words)
-	distances := axialDistances(t.L)
-	// By replica: Σ E, Σ E², Σ |m|, Σ m², the counts of bond sums, and Σ G(r).
-	moments, counts := make([][4]float64, n), make([]float64, n*(t.N+1))
-	correlations := make([]float64, n*distances)
+	distances, levels := axialDistances(t.L), t.N+1
+	if t.L > largestChain {
+		distances, levels = 0, 0
+	}
+	// By replica: Σ E, Σ E², Σ |m|, Σ m², the counts of bond sums, Σ G(r), and ΣE
+	// of the second half less that of the first.
+	moments, counts := make([][4]float64, n), make([]float64, n*levels)
+	correlations, drift := make([]float64, n*distances), make([]float64, n)
 	squares, g, rows := make([]float64, distances), make([]float64, distances), make([]uint32, t.L)
-	c := &chain{joint: newJoint(t.Model), energies: map[int]estimate{}}
-	for range chainMeasurements {
-		workers.Run(b.Blocks(), sweep)
+	c := &chain{joint: newJoint(t.Model)}
+	for part := range chainMeasurements {
+		if err := sweep(between); err != nil {
+			return nil, err
+		}
 		b.BondSums(bonds)
 		b.Magnetisations(magnetisations)
-		b.Configurations(configurations)
+		if distances > 0 {
+			b.Configurations(configurations)
+		}
+		sign := float64(2*(2*part/chainMeasurements) - 1)
 		for i, sum := range bonds {
-			e, m := t.EnergyOf(sum, 0), math.Abs(float64(magnetisations[i]))/float64(t.N)
+			e, m := t.EnergyOf(sum, magnetisations[i]), math.Abs(float64(magnetisations[i]))/float64(t.N)
 			for k, v := range [4]float64{e, e * e, m, m * m} {
 				moments[i][k] += v / chainMeasurements
 			}
-			counts[i*(t.N+1)+(2*t.N-sum)/4] += 1.0 / chainMeasurements
-			// Without a field both signs are as likely, whatever the start.
-			c.joint.add(sum, magnetisations[i], 0.5)
-			c.joint.add(sum, -magnetisations[i], 0.5)
-			axial(g, configurations[i*t.Words:], rows)
+			drift[i] += sign * e
+			if t.H == 0 {
+				// Both signs are as likely, whatever the start.
+				c.joint.add(sum, magnetisations[i], 0.5)
+				c.joint.add(sum, -magnetisations[i], 0.5)
+			} else {
+				c.joint.add(sum, magnetisations[i], 1)
+			}
+			if levels > 0 {
+				counts[i*levels+(2*t.N-sum)/4] += 1.0 / chainMeasurements
+			}
+			if distances > 0 {
+				axial(g, configurations[i*t.Words:], rows)
+			}
 			for r, v := range g {
 				correlations[i*distances+r] += v / chainMeasurements
 				squares[r] += v * v / float64(n*chainMeasurements)
@@ -84,12 +127,13 @@ func newChain(t Target, workers *pool.Pool) (*chain, error) {
 	}
 	c.joint.normalise()
 	c.uncertainty = momentErrors(moments, t)
-	for level := range t.N + 1 {
-		e := scatter(n, func(i int) float64 { return counts[i*(t.N+1)+level] })
-		if e.value > 0 {
-			e.deviation = math.Sqrt(e.value * (1 - e.value))
-			c.energies[2*t.N-4*level] = e
-		}
+	if e := scatter(n, func(i int) float64 { return drift[i] }); e.value != 0 {
+		c.drift = math.Abs(e.value) / e.uncertainty
+	}
+	for level := range levels {
+		e := scatter(n, func(i int) float64 { return counts[i*levels+level] })
+		e.deviation = math.Sqrt(e.value * max(0, 1-e.value))
+		c.energies = append(c.energies, e)
 	}
 	for r := range distances {
 		e := scatter(n, func(i int) float64 { return correlations[i*distances+r] })
@@ -97,6 +141,12 @@ func newChain(t Target, workers *pool.Pool) (*chain, error) {
 		c.correlation = append(c.correlation, e)
 	}
 	return c, nil
+}
+
+// source says what the chain is.
+func (c *chain) source(model bitspin.Model) string {
+	burn, between := extent(model)
+	return fmt.Sprintf("%d Metropolis runs of %d sweeps", chainBlocks*bitspin.BulkReplicas, burn+chainMeasurements*between)
 }
 
 // scatter returns the mean of independent numbers and its standard error.

@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -8,21 +9,24 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// TestChainAgainstEnumeration holds the observables, the law of the energy and
-// G(1) of the 5×5 lattice against exact values, within 5.5 standard errors.
-func TestChainAgainstEnumeration(t *testing.T) {
+// TestChainAgainstCounting holds the observables, the law of the bond sum and
+// G(r) of small lattices, with and without a field, against exact values, within
+// 5.5 standard errors.
+func TestChainAgainstCounting(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	density, err := Enumerate(5)
-	require.NoError(t, err)
-	for _, beta := range []float64{0.3, 0.5} {
-		target, err := NewTarget(5, 1, 0, beta)
+	for _, target := range []Target{
+		mustTarget(t, 5, 1, 0, 0.3), mustTarget(t, 5, 1, 0, 0.5), mustTarget(t, 6, 1, 0.2, 0.4), mustTarget(t, 5, -1, 0.7, 0.5), mustTarget(t, 4, 0.5, -0.3, 0.7),
+	} {
+		density, err := CountStates(target.L)
 		require.NoError(t, err)
+		beta := target.Beta
 		exact, _ := density.distribution(target)
-		c, err := newChain(target, workers)
+		c, err := newChain(context.Background(), target, workers)
 		require.NoError(t, err)
 		want, got := exact.moments(beta), c.joint.moments(beta)
 		for i, name := range observableNames {
@@ -30,13 +34,90 @@ func TestChainAgainstEnumeration(t *testing.T) {
 			require.Less(t, c.uncertainty[i], 0.1*want.deviation[i])
 			require.InDelta(t, want.value[i], got.value[i], 5.5*c.uncertainty[i], name)
 		}
-		law := map[int]float64{}
-		exact.each(func(b, _ int, w float64) { law[b] += w })
-		for b, e := range c.energies {
-			require.InDelta(t, law[b], e.value, 6*e.uncertainty+1e-5, "bond sum %d", b)
+		for level, e := range exact.bondLaw() {
+			require.InDelta(t, e.value, c.energies[level].value, 6*c.energies[level].uncertainty+1e-5, "level %d", level)
 		}
-		require.Len(t, c.correlation, 2)
-		require.InDelta(t, -want.value[energy]/50, c.correlation[0].value, 5.5*c.correlation[0].uncertainty)
+		g := exactCorrelations(target)
+		require.Len(t, c.correlation, len(g))
+		for i, e := range g {
+			require.InDelta(t, e.value, c.correlation[i].value, 5.5*c.correlation[i].uncertainty)
+			require.InEpsilon(t, e.deviation, c.correlation[i].deviation, 0.03)
+		}
+		require.Less(t, c.drift, 5.5)
+	}
+}
+
+// TestChainStopsWithItsContext wants a run of minutes to end at once.
+func TestChainStopsWithItsContext(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := newReference(ctx, mustTarget(t, 200, 1, 0.1, 0.4), workers)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestReferencesUpToEight holds what the table is compared with on lattices of 6
+// and 8 rows against exact figures.
+func TestReferencesUpToEight(t *testing.T) {
+	for _, c := range []struct {
+		target         Target
+		susceptibility float64
+	}{
+		{mustTarget(t, 8, 1, 0, 0.6), 0.05956}, {mustTarget(t, 8, 1, 0, 0.4407), 1.20315}, {mustTarget(t, 6, 1, 0, 0.4407), 0.71902},
+	} {
+		r, err := newReference(context.Background(), c.target, nil)
+		require.NoError(t, err)
+		kaufman, err := Kaufman(c.target.L, 1, c.target.Beta)
+		require.NoError(t, err)
+		require.Empty(t, r.warnings)
+		require.False(t, r.sampled)
+		require.Zero(t, r.uncertainty)
+		require.InEpsilon(t, kaufman.Energy, r.value[energy], 1e-12)
+		require.InEpsilon(t, kaufman.SpecificHeat, r.value[specificHeat], 1e-11)
+		require.InDelta(t, c.susceptibility, r.value[susceptibility], 1e-5)
+		// A bond's mean is G(1).
+		require.InEpsilon(t, -kaufman.Energy/float64(2*c.target.N), r.correlation[0].value, 1e-12)
+	}
+}
+
+// TestTableBeyondExactReferences evaluates models whose targets have no exact
+// reference: the table says so, and stands.
+func TestTableBeyondExactReferences(t *testing.T) {
+	for _, target := range []TargetConfig{{L: 9, Beta: 0.3, J: 1, H: 0.2}, {L: 9, Beta: 0.3, J: -1}, {L: 9, Beta: 0.3, J: 1}} {
+		c := small(t, "paper")
+		c.Target, c.Transition.Proposal = target, "single"
+		s := newTrainer(t, c, 2)
+		e, err := s.System().(engine.Evaluator).Evaluate(context.Background(), s.Params(), 5000)
+		require.NoError(t, err)
+		require.Len(t, e.Metrics, 8)
+		require.NotEmpty(t, e.Warnings)
+		require.Contains(t, e.Warnings[len(e.Warnings)-1], "no exact reference of ")
+		for i, m := range e.Metrics {
+			exact := i == energy || i == specificHeat
+			require.Equal(t, exact && target.H == 0 && target.J > 0 || i >= 6, m.Uncertainty == 0, m.Name)
+			require.Less(t, m.Uncertainty, m.Floor, m.Name)
+			require.Greater(t, m.Floor, 0.0)
+		}
+		require.Equal(t, "energy_drift", e.Metrics[6].Name)
+		require.Equal(t, "abs_magnetisation_drift", e.Metrics[7].Name)
+		require.Greater(t, e.Metrics[6].Error, 10*e.Metrics[6].Floor, "an untrained generator is far from the target")
+	}
+}
+
+// TestDriftOfExactSamples: what leaves the target where it is does not move
+// samples of it. At β = 0 those are what an untrained generator with its last
+// layer's biases at 0 and a symmetric law draws.
+func TestDriftOfExactSamples(t *testing.T) {
+	c := small(t, "quick")
+	c.Target, c.Loss.Average, c.Loss.RaoBlackwell = TargetConfig{L: 9, Beta: 0, J: 1}, "sampled", false
+	c.Loss.Witness.Features, c.Generator.Symmetry, c.Generator.Gain = "invariant", "lattice", 1e-30
+	trainer := newTrainer(t, c, 2)
+	drift, err := trainer.System().(*system).drift(context.Background(), trainer.Params(), 20_000)
+	require.NoError(t, err)
+	for _, m := range drift {
+		require.Less(t, m.Error, 6*m.Floor, m.Name)
+		require.LessOrEqual(t, m.Interval[0], m.Generated)
 	}
 }
 
@@ -48,7 +129,7 @@ func TestMetricsBesideMetropolis(t *testing.T) {
 	defer workers.Close()
 	target, err := NewTarget(6, 1, 0, 0.4)
 	require.NoError(t, err)
-	r, err := newReference(target, workers)
+	r, err := newReference(context.Background(), target, workers)
 	require.NoError(t, err)
 	require.Empty(t, r.warnings)
 	sample := func(beta float64) (*tally, int) {

@@ -19,7 +19,7 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 		return nil, err
 	}
 	target := Target{s.model, s.config.Target.Beta}
-	r, err := s.reference()
+	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func illustrate(t Target, r *reference, generated *tally, samples int) figure.Fi
 		histogram(r, generated.joint, samples, t.EnergyOf,
 			figure.Axis{Label: "energy *E*"}, figure.Axis{Label: "*P*(*E*)"}),
 	}}}}
-	if r.chain != nil {
-		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{correlationPanel(r.chain, generated, samples)}})
+	if r.correlation != nil {
+		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{correlationPanel(r.correlation, generated, samples)}})
 	}
 	if r.states != nil {
 		f.Rows = append(f.Rows, figure.Row{Height: 1.15, Panels: []figure.Panel{likeliest(r.states, generated.states, samples)}})
@@ -106,20 +106,20 @@ func histogram(r *reference, generated *joint, samples int, value func(bonds, ma
 
 // label says what the reference is.
 func (r *reference) label() string {
-	if r.chain != nil {
+	if r.sampled {
 		return "Metropolis"
 	}
 	return "exact"
 }
 
-// correlationPanel shows G(r) of Metropolis runs as a line in a band of its 95 %
-// interval, and that of the samples as points with theirs.
-func correlationPanel(c *chain, generated *tally, samples int) figure.Panel {
-	n, distances := float64(samples), len(c.correlation)
+// correlationPanel shows G(r) of the reference as a line, in a band of its 95 %
+// interval if it is not exact, and that of the samples as points with theirs.
+func correlationPanel(reference []estimate, generated *tally, samples int) figure.Panel {
+	n, distances := float64(samples), len(reference)
 	line := figure.Layer{Mark: figure.Line, Role: figure.Target}
 	band := figure.Layer{Mark: figure.Band, Role: figure.Target, Width: 1}
 	points := figure.Layer{Mark: figure.Points, Role: figure.Generated}
-	for r, e := range c.correlation {
+	for r, e := range reference {
 		x, g := float64(r+1), generated.correlation[r]/n
 		line.X, line.Y = append(line.X, x), append(line.Y, e.value)
 		band.X, band.Low, band.High = append(band.X, x), append(band.Low, e.value-1.96*e.uncertainty), append(band.High, e.value+1.96*e.uncertainty)
@@ -127,10 +127,14 @@ func correlationPanel(c *chain, generated *tally, samples int) figure.Panel {
 		points.X, points.Y = append(points.X, x), append(points.Y, g)
 		points.Low, points.High = append(points.Low, g-half), append(points.High, g+half)
 	}
+	layers := []figure.Layer{line, points}
+	if reference[0].uncertainty > 0 {
+		layers = []figure.Layer{band, line, points}
+	}
 	return figure.Panel{
 		X:      figure.Axis{Label: "distance *r* along an axis"},
 		Y:      figure.Axis{Label: "two-point correlation *G*(*r*)"},
-		Layers: []figure.Layer{band, line, points},
+		Layers: layers,
 	}
 }
 

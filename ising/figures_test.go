@@ -66,10 +66,14 @@ func TestFigures(t *testing.T) {
 	}
 
 	require.Len(t, figuresOf(t, 5).Rows, 1, "too many configurations to list")
-	approximate := figuresOf(t, 6)
+	counted := figuresOf(t, 6)
+	require.Equal(t, "exact", counted.Rows[0].Panels[1].Layers[0].Label)
+	require.Len(t, counted.Rows, 2)
+	require.Len(t, counted.Rows[1].Panels[0].Layers, 2, "no band about exact correlations")
+	require.Equal(t, []float64{1, 2, 3}, counted.Rows[1].Panels[0].Layers[1].X)
+	approximate := figuresOf(t, 9)
 	require.Equal(t, "Metropolis", approximate.Rows[0].Panels[1].Layers[0].Label)
-	require.Len(t, approximate.Rows, 2)
-	require.Equal(t, []float64{1, 2, 3}, approximate.Rows[1].Panels[0].Layers[2].X)
+	require.Equal(t, []float64{1, 2, 3, 4}, approximate.Rows[1].Panels[0].Layers[2].X)
 	unknown := figuresOf(t, 33)
 	for _, p := range unknown.Rows[0].Panels {
 		require.Len(t, p.Layers, 1)

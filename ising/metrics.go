@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
 )
 
 // countable is the largest number of spins whose configurations are counted
@@ -122,7 +123,7 @@ func newTally(model bitspin.Model) *tally {
 	if model.N <= countable {
 		t.states = make([]float64, 1<<model.N)
 	}
-	if chainable(model) {
+	if model.L > MaxEnumerated && model.L <= largestChain {
 		n := axialDistances(model.L)
 		t.correlation, t.products, t.g, t.rows = make([]float64, n), make([]float64, n*n), make([]float64, n), make([]uint32, model.L)
 	}
@@ -148,19 +149,80 @@ func (t *tally) count(batch []uint64) {
 	}
 }
 
-// Evaluate draws samples and compares them with the reference: enumeration where
-// that is feasible, and on larger lattices without a field Kaufman's formula for
-// energy and specific heat, and long Metropolis runs for the rest.
+// Evaluate draws samples and compares them with the reference: the density of
+// states where that can be counted, and on larger lattices long Metropolis runs,
+// for energy and specific heat without a field Kaufman's formula. Where not all of
+// the reference is exact, it also measures how a Metropolis sweep moves the
+// samples, which leaves the target where it is.
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
-	reference, err := s.reference()
+	reference, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return compare(reference, generated, samples), nil
+	e := compare(reference, generated, samples)
+	if reference.sampled {
+		drift, err := s.drift(ctx, params, samples)
+		if err != nil {
+			return nil, err
+		}
+		e.Metrics = append(e.Metrics, drift...)
+	}
+	return e, nil
+}
+
+// driftSteps is the number of Metropolis steps that the drift is measured with.
+const driftSteps = 1 << 24
+
+// drift measures how the means of energy and |m| change in a sweep's worth of
+// single-spin steps, with as many of the samples as driftSteps allow. Its exact
+// value is 0, and the floor is that of samples that change as much in both
+// directions.
+func (s *system) drift(ctx context.Context, params []float32, samples int) ([]engine.Metric, error) {
+	kernel, err := bitspin.NewMetropolis(s.model, s.config.Target.Beta, bitspin.SingleSpin())
+	if err != nil {
+		return nil, err
+	}
+	samples = min(samples, max(1, driftSteps/s.model.N))
+	const rows = 64
+	n, words, moving := float64(s.model.N), s.model.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
+	var sum, squares [2]float64
+	var first uint64
+	err = s.draw(ctx, params, samples, 0, func(batch []uint64) {
+		moved := make([]uint64, len(batch))
+		count := len(batch) / words
+		s.workers.Run((count+rows-1)/rows, func(piece int) {
+			var st bitspin.Stats
+			kernel.Run(moved, batch, piece*rows, min(count, (piece+1)*rows), s.model.N, &moving, first, &st)
+		})
+		for i := 0; i < len(batch); i += words {
+			from, to := batch[i:][:words], moved[i:][:words]
+			for k, change := range [2]float64{
+				s.model.Energy(to) - s.model.Energy(from),
+				math.Abs(float64(s.model.Magnetisation(to)))/n - math.Abs(float64(s.model.Magnetisation(from)))/n,
+			} {
+				sum[k] += change
+				squares[k] += change * change
+			}
+		}
+		first += uint64(count)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []engine.Metric
+	for k, name := range [2]string{observableNames[energy], observableNames[absMagnetisation]} {
+		mean := sum[k] / float64(samples)
+		se := math.Sqrt(max(0, squares[k]/float64(samples)-mean*mean) / float64(samples))
+		all = append(all, engine.Metric{
+			Name: name + "_drift", Generated: mean, Error: math.Abs(mean),
+			Interval: interval(mean, se), Floor: math.Sqrt(2/math.Pi) * se,
+		})
+	}
+	return all, nil
 }
 
 // sample counts samples of the generator.
@@ -205,77 +267,87 @@ func sizes(model bitspin.Model, beta float64) (all [4]float64) {
 func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 	generated.joint.normalise()
 	out := &engine.Evaluation{Samples: samples}
-	got := generated.joint.moments(r.beta)
-	root, size := math.Sqrt(float64(samples)), sizes(generated.joint.model, r.beta)
+	got := generated.joint.moments(r.target.Beta)
+	root, size := math.Sqrt(float64(samples)), sizes(generated.joint.model, r.target.Beta)
 	for i, name := range observableNames {
-		exact, known := r.value[i]
-		if !known {
+		if !r.known[i] {
 			continue
 		}
+		exact := r.value[i]
 		m := engine.Metric{
 			Name: name, Exact: exact, Generated: got.value[i],
 			Error:    math.Abs(got.value[i] - exact),
 			Relative: i != absMagnetisation && math.Abs(exact) > rounding*size[i],
 			Interval: interval(got.value[i], got.deviation[i]/root),
-			Floor:    math.Sqrt(2/math.Pi) * math.Hypot(r.deviation[i]/root, r.uncertainty[i]),
+			Floor:    math.Sqrt(2/math.Pi) * r.deviation[i] / root,
 			Paper:    r.paper[name],
+
+			Uncertainty: r.uncertainty[i],
 		}
 		if m.Relative {
 			m.Error /= math.Abs(exact)
 			m.Floor /= math.Abs(exact)
+			m.Uncertainty /= math.Abs(exact)
 		}
 		out.Metrics = append(out.Metrics, m)
 	}
 	if r.states != nil {
 		out.Metrics = append(out.Metrics, totalVariation(r, generated.states, samples), divergence(r, generated.states, samples))
 	}
-	if r.chain != nil {
-		out.Metrics = append(out.Metrics, r.chain.histogram(generated.joint, samples), r.chain.correlations(generated, samples))
+	if r.bonds != nil {
+		out.Metrics = append(out.Metrics, r.histogram(generated.joint, samples))
+	}
+	if r.correlation != nil {
+		out.Metrics = append(out.Metrics, r.correlations(generated, samples))
 	}
 	out.Warnings = append(r.collapse(generated.joint), r.warnings...)
 	return out
 }
 
-// histogram compares the laws of the energy: their total variation.
-func (c *chain) histogram(generated *joint, samples int) engine.Metric {
-	n := float64(samples)
-	weights := map[int]float64{}
-	generated.each(func(b, _ int, w float64) { weights[b] += w })
-	var tv, sign, floor float64
-	for b, e := range c.energies {
-		floor += 0.5 * math.Sqrt(2/math.Pi) * math.Hypot(e.deviation/math.Sqrt(n), e.uncertainty)
-		tv += 0.5 * math.Abs(weights[b]-e.value)
-		if weights[b] > e.value {
-			sign += weights[b]
-		}
-		delete(weights, b)
+// histogramName names the total variation of the laws of the bond sum, which
+// without a field is the energy's.
+func histogramName(t Target) string {
+	if t.H != 0 {
+		return "bond_histogram"
 	}
-	for _, w := range weights { // energies that the reference has not met
-		tv += 0.5 * w
-		sign += w
+	return "energy_histogram"
+}
+
+// histogram compares the laws of the bond sum: their total variation.
+func (r *reference) histogram(generated *joint, samples int) engine.Metric {
+	var tv, sign, floor, uncertainty float64
+	for level, g := range generated.bondLaw() {
+		e := r.bonds[level]
+		floor += 0.5 * meanAbsoluteDeviation(samples, e.value)
+		tv += 0.5 * math.Abs(g.value-e.value)
+		uncertainty += 0.5 * e.uncertainty
+		if g.value > e.value {
+			sign += g.value
+		}
 	}
 	return engine.Metric{
-		Name: "energy_histogram", Generated: tv, Error: tv, Floor: floor,
-		Interval: interval(tv, math.Sqrt(max(0, sign*(1-sign))/n)),
+		Name: histogramName(r.target), Generated: tv, Error: tv, Floor: floor, Uncertainty: uncertainty,
+		Interval: interval(tv, math.Sqrt(max(0, sign*(1-sign))/float64(samples))),
 	}
 }
 
 // correlations compares G(r): the mean of |ΔG(r)| over r.
-func (c *chain) correlations(generated *tally, samples int) engine.Metric {
-	n, distances := float64(samples), len(c.correlation)
+func (r *reference) correlations(generated *tally, samples int) engine.Metric {
+	n, distances := float64(samples), len(r.correlation)
 	m := engine.Metric{Name: "correlation"}
 	sign := make([]float64, distances)
-	for r, e := range c.correlation {
-		difference := generated.correlation[r]/n - e.value
-		sign[r] = math.Copysign(1/float64(distances), difference)
-		m.Error += sign[r] * difference
-		m.Floor += math.Sqrt(2/math.Pi) * math.Hypot(e.deviation/math.Sqrt(n), e.uncertainty) / float64(distances)
+	for i, e := range r.correlation {
+		difference := generated.correlation[i]/n - e.value
+		sign[i] = math.Copysign(1/float64(distances), difference)
+		m.Error += sign[i] * difference
+		m.Floor += math.Sqrt(2/math.Pi) * e.deviation / math.Sqrt(n) / float64(distances)
+		m.Uncertainty += e.uncertainty / float64(distances)
 	}
 	var variance float64
-	for r := range sign {
-		for q := range sign {
-			covariance := generated.products[r*distances+q]/n - generated.correlation[r]/n*generated.correlation[q]/n
-			variance += sign[r] * sign[q] * covariance
+	for i := range sign {
+		for j := range sign {
+			covariance := generated.products[i*distances+j]/n - generated.correlation[i]/n*generated.correlation[j]/n
+			variance += sign[i] * sign[j] * covariance
 		}
 	}
 	m.Generated = m.Error

@@ -1,8 +1,10 @@
 package ising
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -10,71 +12,109 @@ import (
 // A reference holds what a sample is compared with: exact values, or those of
 // long Metropolis runs with their errors.
 type reference struct {
-	beta        float64
+	target      Target
 	joint       *joint // nil where neither is known
-	value       map[int]float64
-	uncertainty [4]float64 // standard errors of values, 0 if exact
+	known       [4]bool
+	value       [4]float64
 	deviation   [4]float64 // of a single sample's influence
+	uncertainty [4]float64 // standard errors of values, 0 if exact
 	states      []float64  // π of every configuration, nil beyond countable spins
-	chain       *chain     // nil where the lattice can be enumerated
-	paper       map[string]*float64
-	warnings    []string
+	// Probabilities of the bond sums, by (2N − B)/4, and G(r), r = 1, 2, …; nil
+	// where the table has neither.
+	bonds, correlation []estimate
+	sampled            bool // not all is exact
+	paper              map[string]*float64
+	warnings           []string
 }
 
-// newReference takes all observables from enumeration where the lattice can be
-// enumerated. On larger ones without a field energy and specific heat are those
-// of Kaufman's formula, and the others those of long Metropolis runs.
-func newReference(t Target, workers *pool.Pool) (*reference, error) {
-	r := &reference{beta: t.Beta, value: map[int]float64{}, paper: paperErrors(t)}
-	if t.L > MaxEnumerated {
-		return r, r.approximate(t, workers)
+// newReference takes all observables from the density of states where that can
+// be counted, and G(r) from the transfer matrix. On larger lattices without a
+// field energy and specific heat are those of Kaufman's formula; what remains is
+// that of long Metropolis runs.
+func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference, error) {
+	r := &reference{target: t, paper: paperErrors(t)}
+	if t.L > MaxCounted {
+		return r, r.approximate(ctx, workers)
 	}
-	states, err := Enumerate(t.L)
+	states, err := CountStates(t.L)
 	if err != nil {
 		return nil, err
 	}
 	r.joint, _ = states.distribution(t)
-	m := r.joint.moments(t.Beta)
-	r.deviation = m.deviation
-	for i, v := range m.value {
-		r.value[i] = v
-	}
+	r.observe([4]float64{})
 	if t.N <= countable {
 		r.states, err = t.Probabilities()
+	}
+	if t.L > MaxEnumerated {
+		r.bonds = r.joint.bondLaw()
+		if r.correlation = exactCorrelations(t); r.correlation == nil {
+			r.warnings = append(r.warnings, "the transfer matrix underflows so near zero temperature: there is no reference of the correlations")
+		}
 	}
 	return r, err
 }
 
-// approximate is newReference for lattices too large to enumerate.
-func (r *reference) approximate(t Target, workers *pool.Pool) (err error) {
-	if chainable(t.Model) {
-		if r.chain, err = newChain(t, workers); err != nil {
-			return err
-		}
-		r.joint, r.uncertainty = r.chain.joint, r.chain.uncertainty
-		m := r.joint.moments(t.Beta)
-		r.deviation = m.deviation
-		for i, v := range m.value {
-			r.value[i] = v
+// observe takes the observables from the joint law.
+func (r *reference) observe(uncertainty [4]float64) {
+	m := r.joint.moments(r.target.Beta)
+	r.known, r.value, r.deviation, r.uncertainty = [4]bool{true, true, true, true}, m.value, m.deviation, uncertainty
+}
+
+// bondLaw returns the probabilities of the bond sums.
+func (p *joint) bondLaw() []estimate {
+	law := make([]estimate, p.model.N+1)
+	p.each(func(b, _ int, w float64) { law[(2*p.model.N-b)/4].value += w })
+	return law
+}
+
+// approximate is newReference for lattices too large to count.
+func (r *reference) approximate(ctx context.Context, workers *pool.Pool) error {
+	t := r.target
+	r.sampled = true
+	exact, frustrated := Kaufman(t.L, t.J, t.Beta)
+	closed := t.H == 0 && frustrated == nil
+	if closed {
+		r.known[energy], r.known[specificHeat] = true, true
+		if t.L > largestChain {
+			r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
+			// The energy of a large lattice is nearly Gaussian.
+			r.deviation[energy] = math.Sqrt(exact.SpecificHeat) / max(t.Beta, math.SmallestNonzeroFloat64)
+			r.deviation[specificHeat] = math.Sqrt2 * exact.SpecificHeat
+			r.warnings = append(r.warnings, fmt.Sprintf("there is no reference of abs_magnetisation and susceptibility on lattices of more than %d rows", largestChain))
+			return nil
 		}
 	}
-	if t.H != 0 {
-		return nil
-	}
-	exact, err := Kaufman(t.L, t.J, t.Beta)
+	c, err := newChain(ctx, t, workers)
 	if err != nil {
-		return nil // frustrated: nothing exact is known
+		return err
 	}
-	if r.chain == nil {
-		// The energy of a large lattice is nearly Gaussian.
-		r.deviation[energy] = math.Sqrt(exact.SpecificHeat) / max(t.Beta, math.SmallestNonzeroFloat64)
-		r.deviation[specificHeat] = math.Sqrt2 * exact.SpecificHeat
-	} else if off := math.Abs(r.value[energy]-exact.Energy) / r.uncertainty[energy]; off > 5 {
-		r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: their energy is %.1f standard errors from Kaufman's", off))
+	r.joint, r.bonds, r.correlation = c.joint, c.energies, c.correlation
+	r.observe(c.uncertainty)
+	if closed {
+		if off := math.Abs(r.value[energy]-exact.Energy) / r.uncertainty[energy]; off > 5 {
+			r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: their energy is %.1f standard errors from Kaufman's", off))
+		}
+		r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
+		r.uncertainty[energy], r.uncertainty[specificHeat] = 0, 0
+	} else if c.drift > 5.5 {
+		r.warnings = append(r.warnings, fmt.Sprintf("the Metropolis runs of the reference are not in equilibrium: from their first half to their second the energy drifts by %.1f standard errors", c.drift))
 	}
-	r.value[energy], r.value[specificHeat] = exact.Energy, exact.SpecificHeat
-	r.uncertainty[energy], r.uncertainty[specificHeat] = 0, 0
+	r.warnings = append(r.warnings, r.confess(c))
 	return nil
+}
+
+// confess says which values are not exact, and where they come from.
+func (r *reference) confess(c *chain) string {
+	var names []string
+	for i, name := range observableNames {
+		if r.uncertainty[i] > 0 {
+			names = append(names, fmt.Sprintf("%s ± %.2g", name, r.uncertainty[i]))
+		}
+	}
+	if r.correlation != nil {
+		names = append(names, "correlation", histogramName(r.target))
+	}
+	return fmt.Sprintf("there is no exact reference of %s: they are compared with %s (± is the standard error)", strings.Join(names, ", "), c.source(r.target.Model))
 }
 
 // paperErrors returns the errors of the paper's table, by metric, where the

@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync"
@@ -24,7 +25,10 @@ type system struct {
 	objective  objective
 	lanes      *nn.Lanes
 	workers    *pool.Pool
-	reference  func() (*reference, error) // computed once, when first asked for
+	exact      struct {
+		sync.Mutex
+		*reference
+	} // computed when first asked for
 
 	packed      *nn.Packed
 	activations nn.Activations
@@ -65,7 +69,6 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		return nil, err
 	}
 	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.L)}
-	s.reference = sync.OnceValues(func() (*reference, error) { return newReference(Target{model, c.Target.Beta}, workers) })
 	if s.metropolis, err = bitspin.NewMetropolis(model, c.Target.Beta, proposal); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
@@ -113,6 +116,20 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		s.objective = newScoreObjective(s, s.objective.(valued))
 	}
 	return s, err
+}
+
+// reference returns what samples are compared with, computed once.
+func (s *system) reference(ctx context.Context) (*reference, error) {
+	s.exact.Lock()
+	defer s.exact.Unlock()
+	if s.exact.reference == nil {
+		r, err := newReference(ctx, Target{s.model, s.config.Target.Beta}, s.workers)
+		if err != nil {
+			return nil, err
+		}
+		s.exact.reference = r
+	}
+	return s.exact.reference, nil
 }
 
 func (s *system) NumParams() int              { return s.generator.numParams() }

@@ -103,6 +103,12 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		c.Target.L, c.Generator.Symmetry = 4, "z2+lattice"
 		c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Witness.Features = "sampled", false, "invariant"
 	})
+	// By counting, in a field, and beyond exact references.
+	for name, target := range map[string]TargetConfig{
+		"6×6": {L: 6, Beta: 0.4, J: 1}, "6×6 in a field": {L: 6, Beta: 0.4, J: -1, H: 0.3}, "9×9 in a field": {L: 9, Beta: 0.3, J: 1, H: 0.1},
+	} {
+		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal = target, "single" })
+	}
 	add("learned signs, spread", "best", func(c *Config) {
 		c.Generator.Signs, c.Generator.SignWeights = 2, "learned"
 		c.Generator.Head, c.Generator.WidthUnit, c.Generator.Width, c.Generator.FinalWidth = "sign", "spread", 0.3, 0.03
@@ -369,7 +375,7 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	c.Target.Beta = 0.5
 	trainer := newTrainer(t, c, 1)
 	s := trainer.System().(*system)
-	reference, err := newReference(Target{s.model, 0.5}, s.workers)
+	reference, err := newReference(context.Background(), Target{s.model, 0.5}, s.workers)
 	require.NoError(t, err)
 	const n = 200_000
 	r := rand.New(rand.NewPCG(1, 1))

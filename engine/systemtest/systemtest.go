@@ -140,7 +140,13 @@ func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params 
 	samples := cfg.Shared().Evaluation.Samples
 	want, err := e.Evaluate(context.Background(), params, samples)
 	require.NoError(t, err)
-	got, err := e.Evaluate(context.Background(), params, samples)
+	workers := pool.New(3)
+	defer workers.Close()
+	other, err := cfg.New(workers)
 	require.NoError(t, err)
-	require.Equal(t, want, got, "two evaluations of one generator")
+	for _, e := range []engine.Evaluator{e, other.(engine.Evaluator)} {
+		got, err := e.Evaluate(context.Background(), params, samples)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "two evaluations of one generator")
+	}
 }

@@ -1,0 +1,180 @@
+package ising
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/revgen/revgen/bitspin"
+)
+
+// MaxCounted is the largest side whose configurations can be counted by bond sum
+// and magnetisation.
+const MaxCounted = 8
+
+// CountStates counts the configurations of the periodic l×l lattice,
+// 2 ≤ l ≤ MaxCounted, exactly, without visiting each: for a given first row it
+// adds the others site by site, keeping how many configurations of what has been
+// added have each number of unequal bonds and of spins up, by the last l spins.
+// First rows that the lattice's symmetry takes to each other give the same
+// counts, and those of a flipped one follow from the flip. The result is computed
+// once in a process.
+func CountStates(l int) (*DensityOfStates, error) {
+	if l > MaxCounted {
+		return nil, fmt.Errorf("counting the 2^%d configurations of the %d×%d lattice is not feasible; the largest side is %d", l*l, l, l, MaxCounted)
+	}
+	lat, err := bitspin.NewLattice(l)
+	if err != nil {
+		return nil, err
+	}
+	return &DensityOfStates{lat, counted[l]()}, nil
+}
+
+var counted = func() (of [MaxCounted + 1]func() []uint64) {
+	for l := range of {
+		of[l] = sync.OnceValue(func() []uint64 { return countStates(l) })
+	}
+	return of
+}()
+
+// countStates returns [(B+2N)/4][(M+N)/2].
+func countStates(l int) []uint64 {
+	n := l * l
+	total := make([]uint64, (n+1)*(n+1))
+	g := newGrowth(l)
+	for first, size := range firstRows(l) {
+		if size > 0 {
+			half := uint64(size / 2)
+			g.count(first, func(up, pairs int, c uint64) {
+				total[(n-pairs)*(n+1)+up] += half * c
+				total[(n-pairs)*(n+1)+n-up] += half * c
+			})
+		}
+	}
+	return total
+}
+
+// firstRows returns the sizes of the orbits of rows of l spins under rotations,
+// the reflection and the flip, each at its smallest row, and 0 elsewhere.
+func firstRows(l int) []int {
+	size := make([]int, 1<<l)
+	full := uint(1)<<l - 1
+	for row := range uint(1) << l {
+		least := row
+		for _, x := range [4]uint{row, row ^ full, bits.Reverse(row) >> (bits.UintSize - l), bits.Reverse(row^full) >> (bits.UintSize - l)} {
+			for range l {
+				x = x<<1&full | x>>(l-1)
+				least = min(least, x)
+			}
+		}
+		size[least]++
+	}
+	return size
+}
+
+// A growth counts the configurations of a lattice under construction, whose last
+// l spins, one for each column, are its front. Counts are by the number of spins
+// up less those of the front, and by half the number of unequal bonds, rounded
+// down: of a front that number is always even or always odd. Rows of counts have
+// zeros before and after.
+type growth struct {
+	l, n      int
+	stride    int        // of rows
+	now, next [][]uint64 // by front, [up][margin + pairs]
+	none      []uint64   // a row of zeros
+}
+
+const margin = 2 // more pairs than a site can add
+
+func newGrowth(l int) *growth {
+	n := l * l
+	g := &growth{l: l, n: n, stride: margin + n + 1 + margin, now: make([][]uint64, 1<<l), next: make([][]uint64, 1<<l)}
+	g.none = make([]uint64, g.stride)
+	for front := range g.now {
+		g.now[front], g.next[front] = make([]uint64, (n-l+1)*g.stride), make([]uint64, (n-l+1)*g.stride)
+	}
+	return g
+}
+
+// odd returns the parity of the number of unequal bonds where the newest spin of
+// the front is in the given column: unequal bonds of a column come in pairs if
+// its last spin is that of the first row, and those of a row if it ends as it
+// began.
+func (g *growth) odd(first, front, column int) int {
+	parity := bits.OnesCount(uint(first ^ front))
+	if column < g.l-1 {
+		parity += front ^ front>>column
+	}
+	return parity & 1
+}
+
+// count calls visit with how many configurations with the given first row have
+// each number of spins up and of pairs of unequal bonds.
+func (g *growth) count(first int, visit func(up, pairs int, count uint64)) {
+	for front := range g.now {
+		clear(g.now[front])
+		clear(g.next[front])
+	}
+	unequal := bits.OnesCount(uint(first ^ (first<<1&(1<<g.l-1) | first>>(g.l-1))))
+	g.now[first][margin+unequal/2] = 1
+	most := unequal // unequal bonds so far
+	for site := g.l; site < g.n; site++ {
+		most += 2
+		switch site % g.l {
+		case 0:
+			most--
+		case g.l - 1:
+			most++
+		}
+		for front := range g.next {
+			g.add(first, front, site, most/2+1)
+		}
+		g.now, g.next = g.next, g.now
+	}
+	for front, of := range g.now {
+		// The bonds between the last row and the first.
+		pairs := (bits.OnesCount(uint(front^first)) + g.odd(first, front, g.l-1)) / 2
+		for i, c := range of {
+			if c > 0 {
+				visit(bits.OnesCount(uint(front))+i/g.stride, pairs+i%g.stride-margin, c)
+			}
+		}
+	}
+}
+
+// add sets the counts, of the given width, of a front whose newest spin is that
+// of a site, from those of the two fronts before it, which differ in the spin
+// above.
+func (g *growth) add(first, front, site, width int) {
+	column := site % g.l
+	before := (column + g.l - 1) % g.l
+	spin := front >> column & 1
+	var from [2][]uint64
+	var start [2]int
+	for above := range from {
+		old := front&^(1<<column) | above<<column
+		broken := above ^ spin
+		if column > 0 {
+			broken += spin ^ front>>before&1
+		}
+		if column == g.l-1 {
+			broken += spin ^ front&1
+		}
+		from[above], start[above] = g.now[old], margin-(g.odd(first, old, before)+broken)/2
+	}
+	// The spin above counts as up where it has left the front.
+	for up := range site - g.l + 2 {
+		below, above := g.none, g.none
+		if up <= site-g.l {
+			below = from[0][up*g.stride:]
+		}
+		if up > 0 {
+			above = from[1][(up-1)*g.stride:]
+		}
+		below, above = below[start[0]:][:width], above[start[1]:][:width]
+		to := g.next[front][up*g.stride+margin:][:width]
+		for i := range to {
+			to[i] = below[i] + above[i]
+		}
+	}
+}
