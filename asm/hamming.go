@@ -6,10 +6,20 @@ import "math/bits"
 const HammingRows = 32
 
 // HammingTables are three functions of the Hamming distance h = 0 … 2n between
-// two pairs of configurations of n spins, each a slice of length 2n+1. A nil
-// Base stands for the same function as Spin.
+// two pairs of configurations of n spins.
 type HammingTables struct {
-	Loss, Base, Spin []float32
+	loss, base, spin []float32
+	pairs            []float32 // loss and spin side by side
+}
+
+// NewHammingTables returns the functions Loss, Base and Spin of HammingSums,
+// each a slice of length 2n+1. A nil base stands for the same function as spin.
+func NewHammingTables(loss, base, spin []float32) *HammingTables {
+	t := &HammingTables{loss, base, spin, make([]float32, 0, 2*len(loss))}
+	for h := range loss {
+		t.pairs = append(t.pairs, loss[h], spin[h])
+	}
+	return t
 }
 
 // HammingColumns is a weighted list of pairs (first, second) of configurations,
@@ -20,7 +30,8 @@ type HammingColumns struct {
 	n, words int
 	states   []uint64 // [column][2·words]: first, second
 	weights  []float32
-	packed   hammingPacked // what the assembly reads
+	packed   hammingPacked       // what the assembly reads up to hammingNarrow spins
+	patterns [][tileGroups]uint8 // what is read beyond, see packTile
 }
 
 // NewHammingColumns returns an empty list of columns of n spins each with room
@@ -35,7 +46,11 @@ func NewHammingColumns(n, capacity int) *HammingColumns {
 		states:  make([]uint64, 0, 2*words*capacity),
 		weights: make([]float32, 0, capacity),
 	}
-	c.packed.init(n, capacity)
+	if n <= hammingNarrow {
+		c.packed.init(n, capacity)
+	} else {
+		c.patterns = make([][tileGroups]uint8, (capacity+tileColumns-1)/tileColumns*n)
+	}
 	return c
 }
 
@@ -62,6 +77,35 @@ func (c *HammingColumns) Append(first, second []uint64, weight float32) {
 	c.packed.invalidate()
 }
 
+// Pack prepares the columns for HammingSums. Between the last Append and
+// HammingSums either Pack must be called, or Parts and then PackPart of all parts.
+func (c *HammingColumns) Pack() {
+	for i := range c.Parts() {
+		c.PackPart(i)
+	}
+}
+
+// Parts returns the number of parts that may be packed concurrently.
+func (c *HammingColumns) Parts() int {
+	if c.n <= hammingNarrow {
+		return 1
+	}
+	if need := c.tiles() * c.n; cap(c.patterns) < need {
+		c.patterns = make([][tileGroups]uint8, need)
+	}
+	c.patterns = c.patterns[:c.tiles()*c.n]
+	return c.tiles()
+}
+
+// PackPart prepares one part of the columns.
+func (c *HammingColumns) PackPart(i int) {
+	if c.n <= hammingNarrow {
+		c.packNarrow()
+	} else {
+		c.packTile(i)
+	}
+}
+
 // HammingSums computes, for each of HammingRows rows p_r = (a_r, b_r),
 //
 //	loss[r]                = Σ_c w_c Loss(h_rc)
@@ -83,7 +127,7 @@ func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 		panic("asm: sums of the wrong length")
 	case len(rows) != 2*c.words*HammingRows:
 		panic("asm: rows of the wrong length")
-	case len(t.Loss) != entries || len(t.Spin) != entries || t.Base != nil && len(t.Base) != entries:
+	case len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries:
 		panic("asm: tables of the wrong length")
 	}
 	hammingSums(loss, base, spin, rows, c, t)

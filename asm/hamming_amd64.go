@@ -2,10 +2,10 @@
 
 package asm
 
-import "unsafe"
-
 func hammingSums(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
 	switch {
+	case c.n > hammingNarrow:
+		hammingWide(loss, base, spin, rows, c, t)
 	case !useAVX2 || !c.packed.ready:
 		hammingSumsGeneric(loss, base, spin, rows, c, t)
 	case c.n <= 15:
@@ -15,14 +15,6 @@ func hammingSums(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 		var buckets [hammingLarge*HammingRows + cacheLine/4]float32
 		hammingSumsPacked(loss, base, spin, rows, c, t, aligned(buckets[:]))
 	}
-}
-
-const cacheLine = 64
-
-// aligned returns the part of an array that begins with a cache line. A vector
-// that straddles two lines costs two accesses.
-func aligned(x []float32) []float32 {
-	return x[-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%cacheLine/4:]
 }
 
 // hammingLookup is the length of the tables of the kernels for up to 64 spins:
@@ -39,32 +31,22 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 	// Only the first pass over the columns counts for the loss and the base.
 	var droppedLoss [HammingRows]float64
 	var droppedBase [HammingRows]float32
-	a := hammingArgs{
-		rows: &narrow[0], wide: &rows[0],
-		lossTable: &t.Loss[0], spinTable: &t.Spin[0],
-		skip: 0, stride: 4 * p.groups, words: 2 * c.words,
+	lossTable, spinTable, baseTable := tables, tables[hammingLookup:], tables[2*hammingLookup:]
+	copy(lossTable, t.loss)
+	copy(spinTable, t.spin)
+	a := hammingArgs{lossTable: &lossTable[0], spinTable: &spinTable[0], stride: 4 * p.groups}
+	if t.base != nil {
+		copy(baseTable, t.base)
+		a.baseTable = &baseTable[0]
 	}
-	if t.Base != nil {
-		a.baseTable = &t.Base[0]
-	}
-	if c.n <= 64 {
-		p.narrowRows(&narrow, rows)
-		loss, spin, base := tables, tables[hammingLookup:], tables[2*hammingLookup:]
-		copy(loss, t.Loss)
-		copy(spin, t.Spin)
-		a.lossTable, a.spinTable = &loss[0], &spin[0]
-		if t.Base != nil {
-			copy(base, t.Base)
-			a.baseTable = &base[0]
-		}
-	}
+	p.narrowRows(&narrow, rows)
 	lanes := HammingRows / 2
 	if useAVX512 {
 		lanes = HammingRows
 	}
 	dirty := false
 	for lane := 0; lane < HammingRows; lane += lanes {
-		a.rows, a.wide = &narrow[lane], &rows[lane]
+		a.rows = &narrow[lane]
 		a.loss, a.base = &loss[lane], &base[lane]
 		for group := 0; group < p.groups; group += p.bucketsSpan {
 			if dirty {
@@ -85,7 +67,7 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 					hammingSigned(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
 				}
 			}
-			if group == 0 && t.Base == nil {
+			if group == 0 && t.base == nil {
 				copy(base[lane:lane+lanes], buckets)
 			}
 		}
@@ -112,10 +94,9 @@ func (p *hammingPacked) narrowRows(dst *[4 * HammingRows]uint32, rows []uint64) 
 type hammingArgs struct {
 	loss                            *float64
 	base, buckets                   *float32
-	rows                            *uint32 // up to 64 spins
-	wide                            *uint64 // more
+	rows                            *uint32
 	lossTable, baseTable, spinTable *float32
-	groups, skip, stride, words     int
+	groups, skip, stride            int
 }
 
 // run adds one chunk of the stream.
@@ -129,10 +110,8 @@ func (a *hammingArgs) run(n int, stream *uint32) {
 			hamming16VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		case n <= 31:
 			hamming31VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 64:
-			hamming64VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		default:
-			hammingAnyVPOPCNT(a.loss, a.base, a.buckets, a.wide, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride, a.words)
+			hamming64VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		}
 	case useAVX512:
 		switch {
@@ -142,10 +121,8 @@ func (a *hammingArgs) run(n int, stream *uint32) {
 			hamming16AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		case n <= 31:
 			hamming31AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 64:
-			hamming64AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		default:
-			hammingAnyAVX512(a.loss, a.base, a.buckets, a.wide, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride, a.words)
+			hamming64AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		}
 	default:
 		switch {
@@ -155,10 +132,8 @@ func (a *hammingArgs) run(n int, stream *uint32) {
 			hamming16AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		case n <= 31:
 			hamming31AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 64:
-			hamming64AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		default:
-			hammingAnyAVX2(a.loss, a.base, a.buckets, a.wide, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride, a.words)
+			hamming64AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
 		}
 	}
 }

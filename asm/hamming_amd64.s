@@ -86,7 +86,39 @@ DATA hammingConstants<>+312(SB)/4, $0x00010001
 DATA hammingConstants<>+316(SB)/4, $0x00010001
 DATA hammingConstants<>+320(SB)/4, $0x00010001
 DATA hammingConstants<>+324(SB)/4, $0x00010001
-GLOBL hammingConstants<>(SB), RODATA|NOPTR, $328
+DATA hammingConstants<>+328(SB)/4, $0x00000000
+DATA hammingConstants<>+332(SB)/4, $0x00000002
+DATA hammingConstants<>+336(SB)/4, $0x00000004
+DATA hammingConstants<>+340(SB)/4, $0x00000006
+DATA hammingConstants<>+344(SB)/4, $0x00000008
+DATA hammingConstants<>+348(SB)/4, $0x0000000a
+DATA hammingConstants<>+352(SB)/4, $0x0000000c
+DATA hammingConstants<>+356(SB)/4, $0x0000000e
+DATA hammingConstants<>+360(SB)/4, $0x00000010
+DATA hammingConstants<>+364(SB)/4, $0x00000012
+DATA hammingConstants<>+368(SB)/4, $0x00000014
+DATA hammingConstants<>+372(SB)/4, $0x00000016
+DATA hammingConstants<>+376(SB)/4, $0x00000018
+DATA hammingConstants<>+380(SB)/4, $0x0000001a
+DATA hammingConstants<>+384(SB)/4, $0x0000001c
+DATA hammingConstants<>+388(SB)/4, $0x0000001e
+DATA hammingConstants<>+392(SB)/4, $0x00000001
+DATA hammingConstants<>+396(SB)/4, $0x00000003
+DATA hammingConstants<>+400(SB)/4, $0x00000005
+DATA hammingConstants<>+404(SB)/4, $0x00000007
+DATA hammingConstants<>+408(SB)/4, $0x00000009
+DATA hammingConstants<>+412(SB)/4, $0x0000000b
+DATA hammingConstants<>+416(SB)/4, $0x0000000d
+DATA hammingConstants<>+420(SB)/4, $0x0000000f
+DATA hammingConstants<>+424(SB)/4, $0x00000011
+DATA hammingConstants<>+428(SB)/4, $0x00000013
+DATA hammingConstants<>+432(SB)/4, $0x00000015
+DATA hammingConstants<>+436(SB)/4, $0x00000017
+DATA hammingConstants<>+440(SB)/4, $0x00000019
+DATA hammingConstants<>+444(SB)/4, $0x0000001b
+DATA hammingConstants<>+448(SB)/4, $0x0000001d
+DATA hammingConstants<>+452(SB)/4, $0x0000001f
+GLOBL hammingConstants<>(SB), RODATA|NOPTR, $456
 
 // func hamming15VPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 // Requires: AVX, AVX512F, AVX512VPOPCNTDQ, CMOV
@@ -664,149 +696,6 @@ group:
 	VCVTPS2PD     Y6, Z6
 	VADDPD        192(AX), Z6, Z6
 	VMOVUPD       Z6, 192(AX)
-	VADDPS        64(CX), Z4, Z4
-	VMOVUPS       Z4, 64(CX)
-	JMP           segment
-
-done:
-	VZEROUPPER
-	RET
-
-// func hammingAnyVPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint64, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int, words int)
-// Requires: AVX, AVX512F, AVX512VPOPCNTDQ
-TEXT ·hammingAnyVPOPCNT(SB), NOSPLIT, $8-96
-	MOVQ loss+0(FP), AX
-	MOVQ base+8(FP), CX
-	MOVQ buckets+16(FP), DX
-	MOVQ rows+24(FP), BX
-	MOVQ stream+32(FP), SI
-	MOVQ lossTable+40(FP), DI
-	MOVQ baseTable+48(FP), R8
-	MOVQ spinTable+56(FP), R9
-	MOVQ words+88(FP), R10
-
-segment:
-	MOVL   (SI), R11
-	TESTL  R11, R11
-	JEQ    done
-	MOVL   4(SI), R12
-	ADDQ   $0x08, SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-run:
-	MOVQ   SI, R13
-	MOVQ   skip+72(FP), R14
-	ADDQ   R14, R13
-	MOVQ   stride+80(FP), R14
-	ADDQ   R14, SI
-	VPXORD Z2, Z2, Z2
-	VPXORD Z5, Z5, Z5
-	MOVL   R12, R14
-
-column:
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   R10, R15
-	MOVQ   BX, BP
-
-word:
-	VPBROADCASTQ (SI), Z10
-	VPXORD       (BP), Z10, Z11
-	VPOPCNTQ     Z11, Z11
-	VPADDQ       Z11, Z6, Z6
-	VPXORD       64(BP), Z10, Z11
-	VPOPCNTQ     Z11, Z11
-	VPADDQ       Z11, Z7, Z7
-	VPXORD       128(BP), Z10, Z11
-	VPOPCNTQ     Z11, Z11
-	VPADDQ       Z11, Z8, Z8
-	VPXORD       192(BP), Z10, Z10
-	VPOPCNTQ     Z10, Z10
-	VPADDQ       Z10, Z9, Z9
-	ADDQ         $0x08, SI
-	ADDQ         $0x00000100, BP
-	DECQ         R15
-	JNE          word
-	VPMOVQD      Z6, Y12
-	VPMOVQD      Z7, Y10
-	VINSERTI64X4 $0x01, Y10, Z12, Z12
-	VPMOVQD      Z8, Y13
-	VPMOVQD      Z9, Y10
-	VINSERTI64X4 $0x01, Y10, Z13, Z13
-	VBROADCASTSS (SI), Z10
-	ADDQ         $0x04, SI
-	VPXORD       Z14, Z14, Z14
-	KXNORW       K1, K1, K1
-	VGATHERDPS   (R9)(Z12*4), K1, Z14
-	VFMADD231PS  Z14, Z10, Z2
-	VPXORD       Z15, Z15, Z15
-	KXNORW       K2, K2, K2
-	VGATHERDPS   (DI)(Z12*4), K2, Z15
-	VFMADD231PS  Z15, Z10, Z0
-	TESTQ        R8, R8
-	JEQ          noBase0
-	VPXORD       Z16, Z16, Z16
-	KXNORW       K3, K3, K3
-	VGATHERDPS   (R8)(Z12*4), K3, Z16
-	VFMADD231PS  Z16, Z10, Z1
-
-noBase0:
-	VPXORD      Z17, Z17, Z17
-	KXNORW      K4, K4, K4
-	VGATHERDPS  (R9)(Z13*4), K4, Z17
-	VFMADD231PS Z17, Z10, Z5
-	VPXORD      Z18, Z18, Z18
-	KXNORW      K5, K5, K5
-	VGATHERDPS  (DI)(Z13*4), K5, Z18
-	VFMADD231PS Z18, Z10, Z3
-	TESTQ       R8, R8
-	JEQ         noBase1
-	VPXORD      Z19, Z19, Z19
-	KXNORW      K6, K6, K6
-	VGATHERDPS  (R8)(Z13*4), K6, Z19
-	VFMADD231PS Z19, Z10, Z4
-
-noBase1:
-	DECL R14
-	JNS  column
-
-	// Add the run to its bucket of every group.
-	MOVQ groups+64(FP), R14
-
-group:
-	MOVL    (R13), R15
-	VADDPS  (DX)(R15*2), Z2, Z10
-	VMOVUPS Z10, (DX)(R15*2)
-	VADDPS  64(DX)(R15*2), Z5, Z10
-	VMOVUPS Z10, 64(DX)(R15*2)
-	ADDQ    $0x04, R13
-	DECQ    R14
-	JNE     group
-	DECL    R11
-	JNE     run
-
-	// Add the segment to the loss, in double precision, and to the base.
-	VCVTPS2PD     Y0, Z10
-	VADDPD        (AX), Z10, Z10
-	VMOVUPD       Z10, (AX)
-	VEXTRACTF64X4 $0x01, Z0, Y10
-	VCVTPS2PD     Y10, Z10
-	VADDPD        64(AX), Z10, Z10
-	VMOVUPD       Z10, 64(AX)
-	VADDPS        (CX), Z1, Z1
-	VMOVUPS       Z1, (CX)
-	VCVTPS2PD     Y3, Z10
-	VADDPD        128(AX), Z10, Z10
-	VMOVUPD       Z10, 128(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y10
-	VCVTPS2PD     Y10, Z10
-	VADDPD        192(AX), Z10, Z10
-	VMOVUPD       Z10, 192(AX)
 	VADDPS        64(CX), Z4, Z4
 	VMOVUPS       Z4, 64(CX)
 	JMP           segment
@@ -1499,178 +1388,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func hammingAnyAVX512(loss *float64, base *float32, buckets *float32, rows *uint64, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int, words int)
-// Requires: AVX, AVX512BW, AVX512F
-TEXT ·hammingAnyAVX512(SB), NOSPLIT, $8-96
-	MOVQ            loss+0(FP), AX
-	MOVQ            base+8(FP), CX
-	MOVQ            buckets+16(FP), DX
-	MOVQ            rows+24(FP), BX
-	MOVQ            stream+32(FP), SI
-	MOVQ            lossTable+40(FP), DI
-	MOVQ            baseTable+48(FP), R8
-	MOVQ            spinTable+56(FP), R9
-	MOVQ            words+88(FP), R10
-	VBROADCASTI32X4 hammingConstants<>+24(SB), Z0
-
-segment:
-	MOVL   (SI), R11
-	TESTL  R11, R11
-	JEQ    done
-	MOVL   4(SI), R12
-	ADDQ   $0x08, SI
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-
-run:
-	MOVQ   SI, R13
-	MOVQ   skip+72(FP), R14
-	ADDQ   R14, R13
-	MOVQ   stride+80(FP), R14
-	ADDQ   R14, SI
-	VPXORD Z3, Z3, Z3
-	VPXORD Z6, Z6, Z6
-	MOVL   R12, R14
-
-column:
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	MOVQ   R10, R15
-	MOVQ   BX, BP
-
-word:
-	VPBROADCASTQ (SI), Z11
-	VPXORD       (BP), Z11, Z12
-	VPSRLD       $0x04, Z12, Z13
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPANDD       hammingConstants<>+40(SB), Z13, Z13
-	VPSHUFB      Z12, Z0, Z12
-	VPSHUFB      Z13, Z0, Z13
-	VPADDB       Z13, Z12, Z12
-	VPXORD       Z14, Z14, Z14
-	VPSADBW      Z14, Z12, Z12
-	VPADDQ       Z12, Z7, Z7
-	VPXORD       64(BP), Z11, Z12
-	VPSRLD       $0x04, Z12, Z13
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPANDD       hammingConstants<>+40(SB), Z13, Z13
-	VPSHUFB      Z12, Z0, Z12
-	VPSHUFB      Z13, Z0, Z13
-	VPADDB       Z13, Z12, Z12
-	VPXORD       Z15, Z15, Z15
-	VPSADBW      Z15, Z12, Z12
-	VPADDQ       Z12, Z8, Z8
-	VPXORD       128(BP), Z11, Z12
-	VPSRLD       $0x04, Z12, Z13
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPANDD       hammingConstants<>+40(SB), Z13, Z13
-	VPSHUFB      Z12, Z0, Z12
-	VPSHUFB      Z13, Z0, Z13
-	VPADDB       Z13, Z12, Z12
-	VPXORD       Z16, Z16, Z16
-	VPSADBW      Z16, Z12, Z12
-	VPADDQ       Z12, Z9, Z9
-	VPXORD       192(BP), Z11, Z11
-	VPSRLD       $0x04, Z11, Z12
-	VPANDD       hammingConstants<>+40(SB), Z11, Z11
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPSHUFB      Z11, Z0, Z11
-	VPSHUFB      Z12, Z0, Z12
-	VPADDB       Z12, Z11, Z11
-	VPXORD       Z17, Z17, Z17
-	VPSADBW      Z17, Z11, Z11
-	VPADDQ       Z11, Z10, Z10
-	ADDQ         $0x08, SI
-	ADDQ         $0x00000100, BP
-	DECQ         R15
-	JNE          word
-	VPMOVQD      Z7, Y18
-	VPMOVQD      Z8, Y11
-	VINSERTI64X4 $0x01, Y11, Z18, Z18
-	VPMOVQD      Z9, Y19
-	VPMOVQD      Z10, Y11
-	VINSERTI64X4 $0x01, Y11, Z19, Z19
-	VBROADCASTSS (SI), Z11
-	ADDQ         $0x04, SI
-	VPXORD       Z20, Z20, Z20
-	KXNORW       K1, K1, K1
-	VGATHERDPS   (R9)(Z18*4), K1, Z20
-	VFMADD231PS  Z20, Z11, Z3
-	VPXORD       Z21, Z21, Z21
-	KXNORW       K2, K2, K2
-	VGATHERDPS   (DI)(Z18*4), K2, Z21
-	VFMADD231PS  Z21, Z11, Z1
-	TESTQ        R8, R8
-	JEQ          noBase0
-	VPXORD       Z22, Z22, Z22
-	KXNORW       K3, K3, K3
-	VGATHERDPS   (R8)(Z18*4), K3, Z22
-	VFMADD231PS  Z22, Z11, Z2
-
-noBase0:
-	VPXORD      Z23, Z23, Z23
-	KXNORW      K4, K4, K4
-	VGATHERDPS  (R9)(Z19*4), K4, Z23
-	VFMADD231PS Z23, Z11, Z6
-	VPXORD      Z24, Z24, Z24
-	KXNORW      K5, K5, K5
-	VGATHERDPS  (DI)(Z19*4), K5, Z24
-	VFMADD231PS Z24, Z11, Z4
-	TESTQ       R8, R8
-	JEQ         noBase1
-	VPXORD      Z25, Z25, Z25
-	KXNORW      K6, K6, K6
-	VGATHERDPS  (R8)(Z19*4), K6, Z25
-	VFMADD231PS Z25, Z11, Z5
-
-noBase1:
-	DECL R14
-	JNS  column
-
-	// Add the run to its bucket of every group.
-	MOVQ groups+64(FP), R14
-
-group:
-	MOVL    (R13), R15
-	VADDPS  (DX)(R15*2), Z3, Z11
-	VMOVUPS Z11, (DX)(R15*2)
-	VADDPS  64(DX)(R15*2), Z6, Z11
-	VMOVUPS Z11, 64(DX)(R15*2)
-	ADDQ    $0x04, R13
-	DECQ    R14
-	JNE     group
-	DECL    R11
-	JNE     run
-
-	// Add the segment to the loss, in double precision, and to the base.
-	VCVTPS2PD     Y1, Z11
-	VADDPD        (AX), Z11, Z11
-	VMOVUPD       Z11, (AX)
-	VEXTRACTF64X4 $0x01, Z1, Y11
-	VCVTPS2PD     Y11, Z11
-	VADDPD        64(AX), Z11, Z11
-	VMOVUPD       Z11, 64(AX)
-	VADDPS        (CX), Z2, Z2
-	VMOVUPS       Z2, (CX)
-	VCVTPS2PD     Y4, Z11
-	VADDPD        128(AX), Z11, Z11
-	VMOVUPD       Z11, 128(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y11
-	VCVTPS2PD     Y11, Z11
-	VADDPD        192(AX), Z11, Z11
-	VMOVUPD       Z11, 192(AX)
-	VADDPS        64(CX), Z5, Z5
-	VMOVUPS       Z5, 64(CX)
-	JMP           segment
-
-done:
-	VZEROUPPER
-	RET
-
 // func hamming15AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·hamming15AVX2(SB), NOSPLIT, $0-88
@@ -2291,173 +2008,447 @@ done:
 	VZEROUPPER
 	RET
 
-// func hammingAnyAVX2(loss *float64, base *float32, buckets *float32, rows *uint64, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int, words int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·hammingAnyAVX2(SB), NOSPLIT, $8-96
-	MOVQ           loss+0(FP), AX
-	MOVQ           base+8(FP), CX
-	MOVQ           buckets+16(FP), DX
-	MOVQ           rows+24(FP), BX
-	MOVQ           stream+32(FP), SI
-	MOVQ           lossTable+40(FP), DI
-	MOVQ           baseTable+48(FP), R8
-	MOVQ           spinTable+56(FP), R9
-	MOVQ           words+88(FP), R10
-	VBROADCASTI128 hammingConstants<>+24(SB), Y0
-
-segment:
-	MOVL   (SI), R11
-	TESTL  R11, R11
-	JEQ    done
-	MOVL   4(SI), R12
-	ADDQ   $0x08, SI
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-run:
-	MOVQ   SI, R13
-	MOVQ   skip+72(FP), R14
-	ADDQ   R14, R13
-	MOVQ   stride+80(FP), R14
-	ADDQ   R14, SI
-	VXORPS Y3, Y3, Y3
-	VXORPS Y6, Y6, Y6
-	MOVL   R12, R14
+// func hammingWeighVPOPCNT(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+// Requires: AVX, AVX512F, AVX512VPOPCNTDQ
+TEXT ·hammingWeighVPOPCNT(SB), NOSPLIT, $0-80
+	MOVQ      values+0(FP), AX
+	MOVQ      rows+24(FP), CX
+	MOVQ      states+32(FP), DX
+	MOVQ      weights+40(FP), BX
+	MOVQ      pairTable+48(FP), SI
+	MOVQ      baseTable+56(FP), DI
+	MOVQ      columns+64(FP), R8
+	MOVQ      words+72(FP), R9
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVDQU32 hammingConstants<>+328(SB), Z4
+	VMOVDQU32 hammingConstants<>+392(SB), Z5
 
 column:
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   R10, R15
-	MOVQ   BX, BP
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   R9, R10
+	MOVQ   CX, R11
 
 word:
-	VPBROADCASTQ (SI), Y11
-	VPXOR        (BP), Y11, Y12
-	VPSRLD       $0x04, Y12, Y13
-	VPAND        hammingConstants<>+232(SB), Y12, Y12
-	VPAND        hammingConstants<>+232(SB), Y13, Y13
-	VPSHUFB      Y12, Y0, Y12
-	VPSHUFB      Y13, Y0, Y13
-	VPADDB       Y13, Y12, Y12
-	VXORPS       Y13, Y13, Y13
-	VPSADBW      Y13, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPXOR        32(BP), Y11, Y12
-	VPSRLD       $0x04, Y12, Y13
-	VPAND        hammingConstants<>+232(SB), Y12, Y12
-	VPAND        hammingConstants<>+232(SB), Y13, Y13
-	VPSHUFB      Y12, Y0, Y12
-	VPSHUFB      Y13, Y0, Y13
-	VPADDB       Y13, Y12, Y12
-	VXORPS       Y13, Y13, Y13
-	VPSADBW      Y13, Y12, Y12
-	VPADDQ       Y12, Y8, Y8
-	VPXOR        64(BP), Y11, Y12
-	VPSRLD       $0x04, Y12, Y13
-	VPAND        hammingConstants<>+232(SB), Y12, Y12
-	VPAND        hammingConstants<>+232(SB), Y13, Y13
-	VPSHUFB      Y12, Y0, Y12
-	VPSHUFB      Y13, Y0, Y13
-	VPADDB       Y13, Y12, Y12
-	VXORPS       Y13, Y13, Y13
-	VPSADBW      Y13, Y12, Y12
-	VPADDQ       Y12, Y9, Y9
-	VPXOR        96(BP), Y11, Y11
-	VPSRLD       $0x04, Y11, Y12
-	VPAND        hammingConstants<>+232(SB), Y11, Y11
-	VPAND        hammingConstants<>+232(SB), Y12, Y12
-	VPSHUFB      Y11, Y0, Y11
-	VPSHUFB      Y12, Y0, Y12
-	VPADDB       Y12, Y11, Y11
-	VXORPS       Y12, Y12, Y12
-	VPSADBW      Y12, Y11, Y11
-	VPADDQ       Y11, Y10, Y10
-	ADDQ         $0x08, SI
-	ADDQ         $0x00000100, BP
-	DECQ         R15
+	VPBROADCASTQ (DX), Z10
+	VPXORD       (R11), Z10, Z11
+	VPOPCNTQ     Z11, Z11
+	VPADDQ       Z11, Z6, Z6
+	VPXORD       64(R11), Z10, Z11
+	VPOPCNTQ     Z11, Z11
+	VPADDQ       Z11, Z7, Z7
+	VPXORD       128(R11), Z10, Z11
+	VPOPCNTQ     Z11, Z11
+	VPADDQ       Z11, Z8, Z8
+	VPXORD       192(R11), Z10, Z10
+	VPOPCNTQ     Z10, Z10
+	VPADDQ       Z10, Z9, Z9
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, R11
+	DECQ         R10
 	JNE          word
-	VSHUFPS      $0x88, Y8, Y7, Y7
-	VPERMQ       $0xd8, Y7, Y7
-	VSHUFPS      $0x88, Y10, Y9, Y8
-	VPERMQ       $0xd8, Y8, Y8
-	VBROADCASTSS (SI), Y9
-	ADDQ         $0x04, SI
-	VXORPS       Y10, Y10, Y10
-	VPCMPEQD     Y11, Y11, Y11
-	VGATHERDPS   Y11, (R9)(Y7*4), Y10
-	VFMADD231PS  Y10, Y9, Y3
-	VXORPS       Y10, Y10, Y10
-	VPCMPEQD     Y11, Y11, Y11
-	VGATHERDPS   Y11, (DI)(Y7*4), Y10
-	VFMADD231PS  Y10, Y9, Y1
-	TESTQ        R8, R8
+	VBROADCASTSS (BX), Z10
+	ADDQ         $0x04, BX
+	VPXORD       Z12, Z12, Z12
+	KXNORW       K1, K1, K1
+	VGATHERQPD   (SI)(Z6*8), K1, Z12
+	VPXORD       Z13, Z13, Z13
+	KXNORW       K2, K2, K2
+	VGATHERQPD   (SI)(Z7*8), K2, Z13
+	VMOVDQA64    Z4, Z11
+	VPERMI2PS    Z13, Z12, Z11
+	VMOVDQA64    Z5, Z20
+	VPERMI2PS    Z13, Z12, Z20
+	VFMADD231PS  Z11, Z10, Z0
+	VMULPS       Z20, Z10, Z20
+	VMOVUPS      Z20, (AX)
+	TESTQ        DI, DI
 	JEQ          noBase0
-	VXORPS       Y10, Y10, Y10
-	VPCMPEQD     Y11, Y11, Y11
-	VGATHERDPS   Y11, (R8)(Y7*4), Y10
-	VFMADD231PS  Y10, Y9, Y2
+	VPMOVQD      Z6, Y14
+	VPMOVQD      Z7, Y11
+	VINSERTI64X4 $0x01, Y11, Z14, Z14
+	VPXORD       Z15, Z15, Z15
+	KXNORW       K3, K3, K3
+	VGATHERDPS   (DI)(Z14*4), K3, Z15
+	VFMADD231PS  Z15, Z10, Z1
+	JMP          next0
 
 noBase0:
-	VXORPS      Y7, Y7, Y7
-	VPCMPEQD    Y10, Y10, Y10
-	VGATHERDPS  Y10, (R9)(Y8*4), Y7
-	VFMADD231PS Y7, Y9, Y6
-	VXORPS      Y7, Y7, Y7
-	VPCMPEQD    Y10, Y10, Y10
-	VGATHERDPS  Y10, (DI)(Y8*4), Y7
-	VFMADD231PS Y7, Y9, Y4
-	TESTQ       R8, R8
-	JEQ         noBase1
-	VXORPS      Y7, Y7, Y7
-	VPCMPEQD    Y10, Y10, Y10
-	VGATHERDPS  Y10, (R8)(Y8*4), Y7
-	VFMADD231PS Y7, Y9, Y5
+	VADDPS Z20, Z1, Z1
+
+next0:
+	VPXORD       Z16, Z16, Z16
+	KXNORW       K4, K4, K4
+	VGATHERQPD   (SI)(Z8*8), K4, Z16
+	VPXORD       Z17, Z17, Z17
+	KXNORW       K5, K5, K5
+	VGATHERQPD   (SI)(Z9*8), K5, Z17
+	VMOVDQA64    Z4, Z11
+	VPERMI2PS    Z17, Z16, Z11
+	VMOVDQA64    Z5, Z20
+	VPERMI2PS    Z17, Z16, Z20
+	VFMADD231PS  Z11, Z10, Z2
+	VMULPS       Z20, Z10, Z20
+	VMOVUPS      Z20, 64(AX)
+	TESTQ        DI, DI
+	JEQ          noBase1
+	VPMOVQD      Z8, Y18
+	VPMOVQD      Z9, Y11
+	VINSERTI64X4 $0x01, Y11, Z18, Z18
+	VPXORD       Z19, Z19, Z19
+	KXNORW       K6, K6, K6
+	VGATHERDPS   (DI)(Z18*4), K6, Z19
+	VFMADD231PS  Z19, Z10, Z3
+	JMP          next1
 
 noBase1:
-	DECL R14
-	JNS  column
+	VADDPS Z20, Z3, Z3
 
-	// Add the run to its bucket of every group.
-	MOVQ groups+64(FP), R14
+next1:
+	ADDQ $0x00000080, AX
+	DECQ R8
+	JNE  column
 
-group:
-	MOVL    (R13), R15
-	VADDPS  (DX)(R15*1), Y3, Y7
-	VMOVUPS Y7, (DX)(R15*1)
-	VADDPS  32(DX)(R15*1), Y6, Y7
-	VMOVUPS Y7, 32(DX)(R15*1)
-	ADDQ    $0x04, R13
-	DECQ    R14
-	JNE     group
-	DECL    R11
-	JNE     run
+	// Add the tile to the loss, in double precision, and to the base.
+	MOVQ          loss+8(FP), AX
+	MOVQ          base+16(FP), CX
+	VCVTPS2PD     Y0, Z4
+	VADDPD        (AX), Z4, Z4
+	VMOVUPD       Z4, (AX)
+	VEXTRACTF64X4 $0x01, Z0, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        64(AX), Z0, Z0
+	VMOVUPD       Z0, 64(AX)
+	VADDPS        (CX), Z1, Z1
+	VMOVUPS       Z1, (CX)
+	VCVTPS2PD     Y2, Z0
+	VADDPD        128(AX), Z0, Z0
+	VMOVUPD       Z0, 128(AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        192(AX), Z0, Z0
+	VMOVUPD       Z0, 192(AX)
+	VADDPS        64(CX), Z3, Z3
+	VMOVUPS       Z3, 64(CX)
+	VZEROUPPER
+	RET
 
-	// Add the segment to the loss, in double precision, and to the base.
-	VCVTPS2PD    X1, Y3
-	VADDPD       (AX), Y3, Y3
-	VMOVUPD      Y3, (AX)
-	VEXTRACTF128 $0x01, Y1, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       32(AX), Y1, Y1
-	VMOVUPD      Y1, 32(AX)
+// func hammingWeighAVX512(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·hammingWeighAVX512(SB), NOSPLIT, $0-80
+	MOVQ            values+0(FP), AX
+	MOVQ            rows+24(FP), CX
+	MOVQ            states+32(FP), DX
+	MOVQ            weights+40(FP), BX
+	MOVQ            pairTable+48(FP), SI
+	MOVQ            baseTable+56(FP), DI
+	MOVQ            columns+64(FP), R8
+	MOVQ            words+72(FP), R9
+	VBROADCASTI32X4 hammingConstants<>+24(SB), Z0
+	VPXORD          Z1, Z1, Z1
+	VPXORD          Z2, Z2, Z2
+	VPXORD          Z3, Z3, Z3
+	VPXORD          Z4, Z4, Z4
+	VMOVDQU32       hammingConstants<>+328(SB), Z5
+	VMOVDQU32       hammingConstants<>+392(SB), Z6
+
+column:
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	MOVQ   R9, R10
+	MOVQ   CX, R11
+
+word:
+	VPBROADCASTQ (DX), Z11
+	VPXORD       (R11), Z11, Z12
+	VPSRLD       $0x04, Z12, Z13
+	VPANDD       hammingConstants<>+40(SB), Z12, Z12
+	VPANDD       hammingConstants<>+40(SB), Z13, Z13
+	VPSHUFB      Z12, Z0, Z12
+	VPSHUFB      Z13, Z0, Z13
+	VPADDB       Z13, Z12, Z12
+	VPXORD       Z14, Z14, Z14
+	VPSADBW      Z14, Z12, Z12
+	VPADDQ       Z12, Z7, Z7
+	VPXORD       64(R11), Z11, Z12
+	VPSRLD       $0x04, Z12, Z13
+	VPANDD       hammingConstants<>+40(SB), Z12, Z12
+	VPANDD       hammingConstants<>+40(SB), Z13, Z13
+	VPSHUFB      Z12, Z0, Z12
+	VPSHUFB      Z13, Z0, Z13
+	VPADDB       Z13, Z12, Z12
+	VPXORD       Z15, Z15, Z15
+	VPSADBW      Z15, Z12, Z12
+	VPADDQ       Z12, Z8, Z8
+	VPXORD       128(R11), Z11, Z12
+	VPSRLD       $0x04, Z12, Z13
+	VPANDD       hammingConstants<>+40(SB), Z12, Z12
+	VPANDD       hammingConstants<>+40(SB), Z13, Z13
+	VPSHUFB      Z12, Z0, Z12
+	VPSHUFB      Z13, Z0, Z13
+	VPADDB       Z13, Z12, Z12
+	VPXORD       Z16, Z16, Z16
+	VPSADBW      Z16, Z12, Z12
+	VPADDQ       Z12, Z9, Z9
+	VPXORD       192(R11), Z11, Z11
+	VPSRLD       $0x04, Z11, Z12
+	VPANDD       hammingConstants<>+40(SB), Z11, Z11
+	VPANDD       hammingConstants<>+40(SB), Z12, Z12
+	VPSHUFB      Z11, Z0, Z11
+	VPSHUFB      Z12, Z0, Z12
+	VPADDB       Z12, Z11, Z11
+	VPXORD       Z17, Z17, Z17
+	VPSADBW      Z17, Z11, Z11
+	VPADDQ       Z11, Z10, Z10
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, R11
+	DECQ         R10
+	JNE          word
+	VBROADCASTSS (BX), Z11
+	ADDQ         $0x04, BX
+	VPXORD       Z18, Z18, Z18
+	KXNORW       K1, K1, K1
+	VGATHERQPD   (SI)(Z7*8), K1, Z18
+	VPXORD       Z19, Z19, Z19
+	KXNORW       K2, K2, K2
+	VGATHERQPD   (SI)(Z8*8), K2, Z19
+	VMOVDQA64    Z5, Z12
+	VPERMI2PS    Z19, Z18, Z12
+	VMOVDQA64    Z6, Z13
+	VPERMI2PS    Z19, Z18, Z13
+	VFMADD231PS  Z12, Z11, Z1
+	VMULPS       Z13, Z11, Z13
+	VMOVUPS      Z13, (AX)
+	TESTQ        DI, DI
+	JEQ          noBase0
+	VPMOVQD      Z7, Y20
+	VPMOVQD      Z8, Y12
+	VINSERTI64X4 $0x01, Y12, Z20, Z20
+	VPXORD       Z21, Z21, Z21
+	KXNORW       K3, K3, K3
+	VGATHERDPS   (DI)(Z20*4), K3, Z21
+	VFMADD231PS  Z21, Z11, Z2
+	JMP          next0
+
+noBase0:
+	VADDPS Z13, Z2, Z2
+
+next0:
+	VPXORD       Z22, Z22, Z22
+	KXNORW       K4, K4, K4
+	VGATHERQPD   (SI)(Z9*8), K4, Z22
+	VPXORD       Z23, Z23, Z23
+	KXNORW       K5, K5, K5
+	VGATHERQPD   (SI)(Z10*8), K5, Z23
+	VMOVDQA64    Z5, Z12
+	VPERMI2PS    Z23, Z22, Z12
+	VMOVDQA64    Z6, Z13
+	VPERMI2PS    Z23, Z22, Z13
+	VFMADD231PS  Z12, Z11, Z3
+	VMULPS       Z13, Z11, Z13
+	VMOVUPS      Z13, 64(AX)
+	TESTQ        DI, DI
+	JEQ          noBase1
+	VPMOVQD      Z9, Y24
+	VPMOVQD      Z10, Y12
+	VINSERTI64X4 $0x01, Y12, Z24, Z24
+	VPXORD       Z25, Z25, Z25
+	KXNORW       K6, K6, K6
+	VGATHERDPS   (DI)(Z24*4), K6, Z25
+	VFMADD231PS  Z25, Z11, Z4
+	JMP          next1
+
+noBase1:
+	VADDPS Z13, Z4, Z4
+
+next1:
+	ADDQ $0x00000080, AX
+	DECQ R8
+	JNE  column
+
+	// Add the tile to the loss, in double precision, and to the base.
+	MOVQ          loss+8(FP), AX
+	MOVQ          base+16(FP), CX
+	VCVTPS2PD     Y1, Z0
+	VADDPD        (AX), Z0, Z0
+	VMOVUPD       Z0, (AX)
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        64(AX), Z0, Z0
+	VMOVUPD       Z0, 64(AX)
+	VADDPS        (CX), Z2, Z2
+	VMOVUPS       Z2, (CX)
+	VCVTPS2PD     Y3, Z0
+	VADDPD        128(AX), Z0, Z0
+	VMOVUPD       Z0, 128(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VCVTPS2PD     Y0, Z0
+	VADDPD        192(AX), Z0, Z0
+	VMOVUPD       Z0, 192(AX)
+	VADDPS        64(CX), Z4, Z4
+	VMOVUPS       Z4, 64(CX)
+	VZEROUPPER
+	RET
+
+// func hammingWeighAVX2(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·hammingWeighAVX2(SB), NOSPLIT, $0-80
+	MOVQ           values+0(FP), AX
+	MOVQ           rows+24(FP), CX
+	MOVQ           states+32(FP), DX
+	MOVQ           weights+40(FP), BX
+	MOVQ           pairTable+48(FP), SI
+	MOVQ           baseTable+56(FP), DI
+	MOVQ           columns+64(FP), R8
+	MOVQ           words+72(FP), R9
+	VBROADCASTI128 hammingConstants<>+24(SB), Y0
+	VXORPS         Y1, Y1, Y1
+	VXORPS         Y2, Y2, Y2
+	VXORPS         Y3, Y3, Y3
+	VXORPS         Y4, Y4, Y4
+
+column:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   R9, R10
+	MOVQ   CX, R11
+
+word:
+	VPBROADCASTQ (DX), Y9
+	VPXOR        (R11), Y9, Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        hammingConstants<>+232(SB), Y10, Y10
+	VPAND        hammingConstants<>+232(SB), Y11, Y11
+	VPSHUFB      Y10, Y0, Y10
+	VPSHUFB      Y11, Y0, Y11
+	VPADDB       Y11, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VPSADBW      Y11, Y10, Y10
+	VPADDQ       Y10, Y5, Y5
+	VPXOR        32(R11), Y9, Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        hammingConstants<>+232(SB), Y10, Y10
+	VPAND        hammingConstants<>+232(SB), Y11, Y11
+	VPSHUFB      Y10, Y0, Y10
+	VPSHUFB      Y11, Y0, Y11
+	VPADDB       Y11, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VPSADBW      Y11, Y10, Y10
+	VPADDQ       Y10, Y6, Y6
+	VPXOR        64(R11), Y9, Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        hammingConstants<>+232(SB), Y10, Y10
+	VPAND        hammingConstants<>+232(SB), Y11, Y11
+	VPSHUFB      Y10, Y0, Y10
+	VPSHUFB      Y11, Y0, Y11
+	VPADDB       Y11, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VPSADBW      Y11, Y10, Y10
+	VPADDQ       Y10, Y7, Y7
+	VPXOR        96(R11), Y9, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        hammingConstants<>+232(SB), Y9, Y9
+	VPAND        hammingConstants<>+232(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPSHUFB      Y10, Y0, Y10
+	VPADDB       Y10, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VPSADBW      Y10, Y9, Y9
+	VPADDQ       Y9, Y8, Y8
+	ADDQ         $0x08, DX
+	ADDQ         $0x00000100, R11
+	DECQ         R10
+	JNE          word
+	VBROADCASTSS (BX), Y9
+	ADDQ         $0x04, BX
+	VXORPS       Y10, Y10, Y10
+	VPCMPEQD     Y11, Y11, Y11
+	VGATHERQPD   Y11, (SI)(Y5*8), Y10
+	VXORPS       Y11, Y11, Y11
+	VPCMPEQD     Y12, Y12, Y12
+	VGATHERQPD   Y12, (SI)(Y6*8), Y11
+	VSHUFPS      $0x88, Y11, Y10, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VSHUFPS      $0xdd, Y11, Y10, Y10
+	VPERMPD      $0xd8, Y10, Y10
+	VFMADD231PS  Y12, Y9, Y1
+	VMULPS       Y10, Y9, Y10
+	VMOVUPS      Y10, (AX)
+	TESTQ        DI, DI
+	JEQ          noBase0
+	VSHUFPS      $0x88, Y6, Y5, Y5
+	VPERMQ       $0xd8, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VPCMPEQD     Y10, Y10, Y10
+	VGATHERDPS   Y10, (DI)(Y5*4), Y6
+	VFMADD231PS  Y6, Y9, Y2
+	JMP          next0
+
+noBase0:
+	VADDPS Y10, Y2, Y2
+
+next0:
+	VXORPS      Y5, Y5, Y5
+	VPCMPEQD    Y6, Y6, Y6
+	VGATHERQPD  Y6, (SI)(Y7*8), Y5
+	VXORPS      Y6, Y6, Y6
+	VPCMPEQD    Y10, Y10, Y10
+	VGATHERQPD  Y10, (SI)(Y8*8), Y6
+	VSHUFPS     $0x88, Y6, Y5, Y10
+	VPERMPD     $0xd8, Y10, Y10
+	VSHUFPS     $0xdd, Y6, Y5, Y5
+	VPERMPD     $0xd8, Y5, Y5
+	VFMADD231PS Y10, Y9, Y3
+	VMULPS      Y5, Y9, Y5
+	VMOVUPS     Y5, 32(AX)
+	TESTQ       DI, DI
+	JEQ         noBase1
+	VSHUFPS     $0x88, Y8, Y7, Y5
+	VPERMQ      $0xd8, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VPCMPEQD    Y7, Y7, Y7
+	VGATHERDPS  Y7, (DI)(Y5*4), Y6
+	VFMADD231PS Y6, Y9, Y4
+	JMP         next1
+
+noBase1:
+	VADDPS Y5, Y4, Y4
+
+next1:
+	ADDQ $0x00000080, AX
+	DECQ R8
+	JNE  column
+
+	// Add the tile to the loss, in double precision, and to the base.
+	MOVQ         loss+8(FP), AX
+	MOVQ         base+16(FP), CX
+	VCVTPS2PD    X1, Y0
+	VADDPD       (AX), Y0, Y0
+	VMOVUPD      Y0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       32(AX), Y0, Y0
+	VMOVUPD      Y0, 32(AX)
 	VADDPS       (CX), Y2, Y2
 	VMOVUPS      Y2, (CX)
-	VCVTPS2PD    X4, Y1
-	VADDPD       64(AX), Y1, Y1
-	VMOVUPD      Y1, 64(AX)
-	VEXTRACTF128 $0x01, Y4, X1
-	VCVTPS2PD    X1, Y1
-	VADDPD       96(AX), Y1, Y1
-	VMOVUPD      Y1, 96(AX)
-	VADDPS       32(CX), Y5, Y5
-	VMOVUPS      Y5, 32(CX)
-	JMP          segment
-
-done:
+	VCVTPS2PD    X3, Y0
+	VADDPD       64(AX), Y0, Y0
+	VMOVUPD      Y0, 64(AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       96(AX), Y0, Y0
+	VMOVUPD      Y0, 96(AX)
+	VADDPS       32(CX), Y4, Y4
+	VMOVUPS      Y4, 32(CX)
 	VZEROUPPER
 	RET
 
@@ -2508,6 +2499,261 @@ done:
 	VZEROUPPER
 	RET
 
+// func hammingTabulateAVX512(tables *float32, values *float32)
+// Requires: AVX, AVX512F
+TEXT ·hammingTabulateAVX512(SB), NOSPLIT, $0-16
+	MOVQ tables+0(FP), AX
+	MOVQ values+8(FP), CX
+	MOVQ $0x00000008, DX
+
+group:
+	VXORPS  X2, X2, X2
+	VMOVUPS (CX), Z0
+	VMOVUPS 128(CX), Z1
+	VADDPS  Z1, Z0, Z4
+	VSUBPS  Z1, Z0, Z3
+	VSUBPS  Z0, Z1, Z1
+	VSUBPS  Z4, Z2, Z0
+	VXORPS  X2, X2, X2
+	VMOVUPS 256(CX), Z5
+	VMOVUPS 384(CX), Z6
+	VADDPS  Z6, Z5, Z8
+	VSUBPS  Z6, Z5, Z7
+	VSUBPS  Z5, Z6, Z6
+	VSUBPS  Z8, Z2, Z5
+	VXORPS  X2, X2, X2
+	VMOVUPS 512(CX), Z9
+	VSUBPS  Z9, Z2, Z10
+	VADDPS  Z5, Z10, Z11
+	VADDPS  Z0, Z11, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  Z3, Z11, Z12
+	VMOVUPS Z12, 64(AX)
+	VADDPS  Z1, Z11, Z12
+	VMOVUPS Z12, 128(AX)
+	VADDPS  Z4, Z11, Z11
+	VMOVUPS Z11, 192(AX)
+	VADDPS  Z7, Z10, Z11
+	VADDPS  Z0, Z11, Z12
+	VMOVUPS Z12, 256(AX)
+	VADDPS  Z3, Z11, Z12
+	VMOVUPS Z12, 320(AX)
+	VADDPS  Z1, Z11, Z12
+	VMOVUPS Z12, 384(AX)
+	VADDPS  Z4, Z11, Z11
+	VMOVUPS Z11, 448(AX)
+	VADDPS  Z6, Z10, Z11
+	VADDPS  Z0, Z11, Z12
+	VMOVUPS Z12, 512(AX)
+	VADDPS  Z3, Z11, Z12
+	VMOVUPS Z12, 576(AX)
+	VADDPS  Z1, Z11, Z12
+	VMOVUPS Z12, 640(AX)
+	VADDPS  Z4, Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  Z8, Z10, Z10
+	VADDPS  Z0, Z10, Z11
+	VMOVUPS Z11, 768(AX)
+	VADDPS  Z3, Z10, Z11
+	VMOVUPS Z11, 832(AX)
+	VADDPS  Z1, Z10, Z11
+	VMOVUPS Z11, 896(AX)
+	VADDPS  Z4, Z10, Z10
+	VMOVUPS Z10, 960(AX)
+	VADDPS  Z5, Z9, Z5
+	VADDPS  Z0, Z5, Z10
+	VMOVUPS Z10, 1024(AX)
+	VADDPS  Z3, Z5, Z10
+	VMOVUPS Z10, 1088(AX)
+	VADDPS  Z1, Z5, Z10
+	VMOVUPS Z10, 1152(AX)
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, 1216(AX)
+	VADDPS  Z7, Z9, Z5
+	VADDPS  Z0, Z5, Z7
+	VMOVUPS Z7, 1280(AX)
+	VADDPS  Z3, Z5, Z7
+	VMOVUPS Z7, 1344(AX)
+	VADDPS  Z1, Z5, Z7
+	VMOVUPS Z7, 1408(AX)
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, 1472(AX)
+	VADDPS  Z6, Z9, Z5
+	VADDPS  Z0, Z5, Z6
+	VMOVUPS Z6, 1536(AX)
+	VADDPS  Z3, Z5, Z6
+	VMOVUPS Z6, 1600(AX)
+	VADDPS  Z1, Z5, Z6
+	VMOVUPS Z6, 1664(AX)
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, 1728(AX)
+	VADDPS  Z8, Z9, Z5
+	VADDPS  Z0, Z5, Z0
+	VMOVUPS Z0, 1792(AX)
+	VADDPS  Z3, Z5, Z0
+	VMOVUPS Z0, 1856(AX)
+	VADDPS  Z1, Z5, Z0
+	VMOVUPS Z0, 1920(AX)
+	VADDPS  Z4, Z5, Z0
+	VMOVUPS Z0, 1984(AX)
+	VXORPS  X2, X2, X2
+	VMOVUPS 64(CX), Z0
+	VMOVUPS 192(CX), Z1
+	VADDPS  Z1, Z0, Z4
+	VSUBPS  Z1, Z0, Z3
+	VSUBPS  Z0, Z1, Z1
+	VSUBPS  Z4, Z2, Z0
+	VXORPS  X2, X2, X2
+	VMOVUPS 320(CX), Z5
+	VMOVUPS 448(CX), Z6
+	VADDPS  Z6, Z5, Z8
+	VSUBPS  Z6, Z5, Z7
+	VSUBPS  Z5, Z6, Z6
+	VSUBPS  Z8, Z2, Z5
+	VXORPS  X2, X2, X2
+	VMOVUPS 576(CX), Z9
+	VSUBPS  Z9, Z2, Z10
+	VADDPS  Z5, Z10, Z11
+	VADDPS  Z0, Z11, Z12
+	VMOVUPS Z12, 2048(AX)
+	VADDPS  Z3, Z11, Z12
+	VMOVUPS Z12, 2112(AX)
+	VADDPS  Z1, Z11, Z12
+	VMOVUPS Z12, 2176(AX)
+	VADDPS  Z4, Z11, Z11
+	VMOVUPS Z11, 2240(AX)
+	VADDPS  Z7, Z10, Z11
+	VADDPS  Z0, Z11, Z12
+	VMOVUPS Z12, 2304(AX)
+	VADDPS  Z3, Z11, Z12
+	VMOVUPS Z12, 2368(AX)
+	VADDPS  Z1, Z11, Z12
+	VMOVUPS Z12, 2432(AX)
+	VADDPS  Z4, Z11, Z11
+	VMOVUPS Z11, 2496(AX)
+	VADDPS  Z6, Z10, Z11
+	VADDPS  Z0, Z11, Z12
+	VMOVUPS Z12, 2560(AX)
+	VADDPS  Z3, Z11, Z12
+	VMOVUPS Z12, 2624(AX)
+	VADDPS  Z1, Z11, Z12
+	VMOVUPS Z12, 2688(AX)
+	VADDPS  Z4, Z11, Z11
+	VMOVUPS Z11, 2752(AX)
+	VADDPS  Z8, Z10, Z10
+	VADDPS  Z0, Z10, Z11
+	VMOVUPS Z11, 2816(AX)
+	VADDPS  Z3, Z10, Z11
+	VMOVUPS Z11, 2880(AX)
+	VADDPS  Z1, Z10, Z11
+	VMOVUPS Z11, 2944(AX)
+	VADDPS  Z4, Z10, Z10
+	VMOVUPS Z10, 3008(AX)
+	VADDPS  Z5, Z9, Z5
+	VADDPS  Z0, Z5, Z10
+	VMOVUPS Z10, 3072(AX)
+	VADDPS  Z3, Z5, Z10
+	VMOVUPS Z10, 3136(AX)
+	VADDPS  Z1, Z5, Z10
+	VMOVUPS Z10, 3200(AX)
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, 3264(AX)
+	VADDPS  Z7, Z9, Z5
+	VADDPS  Z0, Z5, Z7
+	VMOVUPS Z7, 3328(AX)
+	VADDPS  Z3, Z5, Z7
+	VMOVUPS Z7, 3392(AX)
+	VADDPS  Z1, Z5, Z7
+	VMOVUPS Z7, 3456(AX)
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, 3520(AX)
+	VADDPS  Z6, Z9, Z5
+	VADDPS  Z0, Z5, Z6
+	VMOVUPS Z6, 3584(AX)
+	VADDPS  Z3, Z5, Z6
+	VMOVUPS Z6, 3648(AX)
+	VADDPS  Z1, Z5, Z6
+	VMOVUPS Z6, 3712(AX)
+	VADDPS  Z4, Z5, Z5
+	VMOVUPS Z5, 3776(AX)
+	VADDPS  Z8, Z9, Z5
+	VADDPS  Z0, Z5, Z0
+	VMOVUPS Z0, 3840(AX)
+	VADDPS  Z3, Z5, Z0
+	VMOVUPS Z0, 3904(AX)
+	VADDPS  Z1, Z5, Z0
+	VMOVUPS Z0, 3968(AX)
+	VADDPS  Z4, Z5, Z0
+	VMOVUPS Z0, 4032(AX)
+	ADDQ    $0x00000280, CX
+	ADDQ    $0x00001000, AX
+	DECQ    DX
+	JNE     group
+	VZEROUPPER
+	RET
+
+// func hammingGatherAVX512(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+// Requires: AVX, AVX512F
+TEXT ·hammingGatherAVX512(SB), NOSPLIT, $0-32
+	MOVQ sums+0(FP), AX
+	MOVQ tables+8(FP), CX
+	MOVQ patterns+16(FP), DX
+	MOVQ spins+24(FP), BX
+
+spin:
+	MOVQ    (DX), DI
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VMOVUPS (AX), Z0
+	VADDPS  (SI), Z0, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  2048(SI), Z1, Z1
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VMOVUPS 4096(SI), Z2
+	VMOVUPS 6144(SI), Z3
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  8192(SI), Z0, Z0
+	VADDPS  10240(SI), Z1, Z1
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  12288(SI), Z2, Z2
+	VADDPS  14336(SI), Z3, Z3
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  16384(SI), Z0, Z0
+	VADDPS  18432(SI), Z1, Z1
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  20480(SI), Z2, Z2
+	VADDPS  22528(SI), Z3, Z3
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  24576(SI), Z0, Z0
+	VADDPS  26624(SI), Z1, Z1
+	MOVBQZX DI, SI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  28672(SI), Z2, Z2
+	VADDPS  30720(SI), Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $0x08, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNE     spin
+	VZEROUPPER
+	RET
+
 // func hammingSignedAVX2(spin *float32, buckets *float32, bits int)
 // Requires: AVX, BMI2
 TEXT ·hammingSignedAVX2(SB), NOSPLIT, $0-24
@@ -2552,5 +2798,460 @@ pattern:
 	JMP     bit
 
 done:
+	VZEROUPPER
+	RET
+
+// func hammingTabulateAVX2(tables *float32, values *float32)
+// Requires: AVX
+TEXT ·hammingTabulateAVX2(SB), NOSPLIT, $0-16
+	MOVQ tables+0(FP), AX
+	MOVQ values+8(FP), CX
+	MOVQ $0x00000008, DX
+
+group:
+	VXORPS  X2, X2, X2
+	VMOVUPS (CX), Y0
+	VMOVUPS 128(CX), Y1
+	VADDPS  Y1, Y0, Y4
+	VSUBPS  Y1, Y0, Y3
+	VSUBPS  Y0, Y1, Y1
+	VSUBPS  Y4, Y2, Y0
+	VXORPS  X2, X2, X2
+	VMOVUPS 256(CX), Y5
+	VMOVUPS 384(CX), Y6
+	VADDPS  Y6, Y5, Y8
+	VSUBPS  Y6, Y5, Y7
+	VSUBPS  Y5, Y6, Y6
+	VSUBPS  Y8, Y2, Y5
+	VXORPS  X2, X2, X2
+	VMOVUPS 512(CX), Y9
+	VSUBPS  Y9, Y2, Y10
+	VADDPS  Y5, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, (AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 64(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 128(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 192(AX)
+	VADDPS  Y7, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 256(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 320(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 384(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 448(AX)
+	VADDPS  Y6, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 512(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 576(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 640(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 704(AX)
+	VADDPS  Y8, Y10, Y10
+	VADDPS  Y0, Y10, Y11
+	VMOVUPS Y11, 768(AX)
+	VADDPS  Y3, Y10, Y11
+	VMOVUPS Y11, 832(AX)
+	VADDPS  Y1, Y10, Y11
+	VMOVUPS Y11, 896(AX)
+	VADDPS  Y4, Y10, Y10
+	VMOVUPS Y10, 960(AX)
+	VADDPS  Y5, Y9, Y5
+	VADDPS  Y0, Y5, Y10
+	VMOVUPS Y10, 1024(AX)
+	VADDPS  Y3, Y5, Y10
+	VMOVUPS Y10, 1088(AX)
+	VADDPS  Y1, Y5, Y10
+	VMOVUPS Y10, 1152(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 1216(AX)
+	VADDPS  Y7, Y9, Y5
+	VADDPS  Y0, Y5, Y7
+	VMOVUPS Y7, 1280(AX)
+	VADDPS  Y3, Y5, Y7
+	VMOVUPS Y7, 1344(AX)
+	VADDPS  Y1, Y5, Y7
+	VMOVUPS Y7, 1408(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 1472(AX)
+	VADDPS  Y6, Y9, Y5
+	VADDPS  Y0, Y5, Y6
+	VMOVUPS Y6, 1536(AX)
+	VADDPS  Y3, Y5, Y6
+	VMOVUPS Y6, 1600(AX)
+	VADDPS  Y1, Y5, Y6
+	VMOVUPS Y6, 1664(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 1728(AX)
+	VADDPS  Y8, Y9, Y5
+	VADDPS  Y0, Y5, Y0
+	VMOVUPS Y0, 1792(AX)
+	VADDPS  Y3, Y5, Y0
+	VMOVUPS Y0, 1856(AX)
+	VADDPS  Y1, Y5, Y0
+	VMOVUPS Y0, 1920(AX)
+	VADDPS  Y4, Y5, Y0
+	VMOVUPS Y0, 1984(AX)
+	VXORPS  X2, X2, X2
+	VMOVUPS 32(CX), Y0
+	VMOVUPS 160(CX), Y1
+	VADDPS  Y1, Y0, Y4
+	VSUBPS  Y1, Y0, Y3
+	VSUBPS  Y0, Y1, Y1
+	VSUBPS  Y4, Y2, Y0
+	VXORPS  X2, X2, X2
+	VMOVUPS 288(CX), Y5
+	VMOVUPS 416(CX), Y6
+	VADDPS  Y6, Y5, Y8
+	VSUBPS  Y6, Y5, Y7
+	VSUBPS  Y5, Y6, Y6
+	VSUBPS  Y8, Y2, Y5
+	VXORPS  X2, X2, X2
+	VMOVUPS 544(CX), Y9
+	VSUBPS  Y9, Y2, Y10
+	VADDPS  Y5, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 32(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 96(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 160(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 224(AX)
+	VADDPS  Y7, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 288(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 352(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 416(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 480(AX)
+	VADDPS  Y6, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 544(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 608(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 672(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 736(AX)
+	VADDPS  Y8, Y10, Y10
+	VADDPS  Y0, Y10, Y11
+	VMOVUPS Y11, 800(AX)
+	VADDPS  Y3, Y10, Y11
+	VMOVUPS Y11, 864(AX)
+	VADDPS  Y1, Y10, Y11
+	VMOVUPS Y11, 928(AX)
+	VADDPS  Y4, Y10, Y10
+	VMOVUPS Y10, 992(AX)
+	VADDPS  Y5, Y9, Y5
+	VADDPS  Y0, Y5, Y10
+	VMOVUPS Y10, 1056(AX)
+	VADDPS  Y3, Y5, Y10
+	VMOVUPS Y10, 1120(AX)
+	VADDPS  Y1, Y5, Y10
+	VMOVUPS Y10, 1184(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 1248(AX)
+	VADDPS  Y7, Y9, Y5
+	VADDPS  Y0, Y5, Y7
+	VMOVUPS Y7, 1312(AX)
+	VADDPS  Y3, Y5, Y7
+	VMOVUPS Y7, 1376(AX)
+	VADDPS  Y1, Y5, Y7
+	VMOVUPS Y7, 1440(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 1504(AX)
+	VADDPS  Y6, Y9, Y5
+	VADDPS  Y0, Y5, Y6
+	VMOVUPS Y6, 1568(AX)
+	VADDPS  Y3, Y5, Y6
+	VMOVUPS Y6, 1632(AX)
+	VADDPS  Y1, Y5, Y6
+	VMOVUPS Y6, 1696(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 1760(AX)
+	VADDPS  Y8, Y9, Y5
+	VADDPS  Y0, Y5, Y0
+	VMOVUPS Y0, 1824(AX)
+	VADDPS  Y3, Y5, Y0
+	VMOVUPS Y0, 1888(AX)
+	VADDPS  Y1, Y5, Y0
+	VMOVUPS Y0, 1952(AX)
+	VADDPS  Y4, Y5, Y0
+	VMOVUPS Y0, 2016(AX)
+	VXORPS  X2, X2, X2
+	VMOVUPS 64(CX), Y0
+	VMOVUPS 192(CX), Y1
+	VADDPS  Y1, Y0, Y4
+	VSUBPS  Y1, Y0, Y3
+	VSUBPS  Y0, Y1, Y1
+	VSUBPS  Y4, Y2, Y0
+	VXORPS  X2, X2, X2
+	VMOVUPS 320(CX), Y5
+	VMOVUPS 448(CX), Y6
+	VADDPS  Y6, Y5, Y8
+	VSUBPS  Y6, Y5, Y7
+	VSUBPS  Y5, Y6, Y6
+	VSUBPS  Y8, Y2, Y5
+	VXORPS  X2, X2, X2
+	VMOVUPS 576(CX), Y9
+	VSUBPS  Y9, Y2, Y10
+	VADDPS  Y5, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 2048(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 2112(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 2176(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 2240(AX)
+	VADDPS  Y7, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 2304(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 2368(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 2432(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 2496(AX)
+	VADDPS  Y6, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 2560(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 2624(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 2688(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 2752(AX)
+	VADDPS  Y8, Y10, Y10
+	VADDPS  Y0, Y10, Y11
+	VMOVUPS Y11, 2816(AX)
+	VADDPS  Y3, Y10, Y11
+	VMOVUPS Y11, 2880(AX)
+	VADDPS  Y1, Y10, Y11
+	VMOVUPS Y11, 2944(AX)
+	VADDPS  Y4, Y10, Y10
+	VMOVUPS Y10, 3008(AX)
+	VADDPS  Y5, Y9, Y5
+	VADDPS  Y0, Y5, Y10
+	VMOVUPS Y10, 3072(AX)
+	VADDPS  Y3, Y5, Y10
+	VMOVUPS Y10, 3136(AX)
+	VADDPS  Y1, Y5, Y10
+	VMOVUPS Y10, 3200(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 3264(AX)
+	VADDPS  Y7, Y9, Y5
+	VADDPS  Y0, Y5, Y7
+	VMOVUPS Y7, 3328(AX)
+	VADDPS  Y3, Y5, Y7
+	VMOVUPS Y7, 3392(AX)
+	VADDPS  Y1, Y5, Y7
+	VMOVUPS Y7, 3456(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 3520(AX)
+	VADDPS  Y6, Y9, Y5
+	VADDPS  Y0, Y5, Y6
+	VMOVUPS Y6, 3584(AX)
+	VADDPS  Y3, Y5, Y6
+	VMOVUPS Y6, 3648(AX)
+	VADDPS  Y1, Y5, Y6
+	VMOVUPS Y6, 3712(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 3776(AX)
+	VADDPS  Y8, Y9, Y5
+	VADDPS  Y0, Y5, Y0
+	VMOVUPS Y0, 3840(AX)
+	VADDPS  Y3, Y5, Y0
+	VMOVUPS Y0, 3904(AX)
+	VADDPS  Y1, Y5, Y0
+	VMOVUPS Y0, 3968(AX)
+	VADDPS  Y4, Y5, Y0
+	VMOVUPS Y0, 4032(AX)
+	VXORPS  X2, X2, X2
+	VMOVUPS 96(CX), Y0
+	VMOVUPS 224(CX), Y1
+	VADDPS  Y1, Y0, Y4
+	VSUBPS  Y1, Y0, Y3
+	VSUBPS  Y0, Y1, Y1
+	VSUBPS  Y4, Y2, Y0
+	VXORPS  X2, X2, X2
+	VMOVUPS 352(CX), Y5
+	VMOVUPS 480(CX), Y6
+	VADDPS  Y6, Y5, Y8
+	VSUBPS  Y6, Y5, Y7
+	VSUBPS  Y5, Y6, Y6
+	VSUBPS  Y8, Y2, Y5
+	VXORPS  X2, X2, X2
+	VMOVUPS 608(CX), Y9
+	VSUBPS  Y9, Y2, Y10
+	VADDPS  Y5, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 2080(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 2144(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 2208(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 2272(AX)
+	VADDPS  Y7, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 2336(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 2400(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 2464(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 2528(AX)
+	VADDPS  Y6, Y10, Y11
+	VADDPS  Y0, Y11, Y12
+	VMOVUPS Y12, 2592(AX)
+	VADDPS  Y3, Y11, Y12
+	VMOVUPS Y12, 2656(AX)
+	VADDPS  Y1, Y11, Y12
+	VMOVUPS Y12, 2720(AX)
+	VADDPS  Y4, Y11, Y11
+	VMOVUPS Y11, 2784(AX)
+	VADDPS  Y8, Y10, Y10
+	VADDPS  Y0, Y10, Y11
+	VMOVUPS Y11, 2848(AX)
+	VADDPS  Y3, Y10, Y11
+	VMOVUPS Y11, 2912(AX)
+	VADDPS  Y1, Y10, Y11
+	VMOVUPS Y11, 2976(AX)
+	VADDPS  Y4, Y10, Y10
+	VMOVUPS Y10, 3040(AX)
+	VADDPS  Y5, Y9, Y5
+	VADDPS  Y0, Y5, Y10
+	VMOVUPS Y10, 3104(AX)
+	VADDPS  Y3, Y5, Y10
+	VMOVUPS Y10, 3168(AX)
+	VADDPS  Y1, Y5, Y10
+	VMOVUPS Y10, 3232(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 3296(AX)
+	VADDPS  Y7, Y9, Y5
+	VADDPS  Y0, Y5, Y7
+	VMOVUPS Y7, 3360(AX)
+	VADDPS  Y3, Y5, Y7
+	VMOVUPS Y7, 3424(AX)
+	VADDPS  Y1, Y5, Y7
+	VMOVUPS Y7, 3488(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 3552(AX)
+	VADDPS  Y6, Y9, Y5
+	VADDPS  Y0, Y5, Y6
+	VMOVUPS Y6, 3616(AX)
+	VADDPS  Y3, Y5, Y6
+	VMOVUPS Y6, 3680(AX)
+	VADDPS  Y1, Y5, Y6
+	VMOVUPS Y6, 3744(AX)
+	VADDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 3808(AX)
+	VADDPS  Y8, Y9, Y5
+	VADDPS  Y0, Y5, Y0
+	VMOVUPS Y0, 3872(AX)
+	VADDPS  Y3, Y5, Y0
+	VMOVUPS Y0, 3936(AX)
+	VADDPS  Y1, Y5, Y0
+	VMOVUPS Y0, 4000(AX)
+	VADDPS  Y4, Y5, Y0
+	VMOVUPS Y0, 4064(AX)
+	ADDQ    $0x00000280, CX
+	ADDQ    $0x00001000, AX
+	DECQ    DX
+	JNE     group
+	VZEROUPPER
+	RET
+
+// func hammingGatherAVX2(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+// Requires: AVX
+TEXT ·hammingGatherAVX2(SB), NOSPLIT, $0-32
+	MOVQ sums+0(FP), AX
+	MOVQ tables+8(FP), CX
+	MOVQ patterns+16(FP), DX
+	MOVQ spins+24(FP), BX
+
+spin:
+	MOVQ    (DX), DI
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VMOVUPS (AX), Y0
+	VADDPS  (SI), Y0, Y0
+	VMOVUPS 32(AX), Y1
+	VADDPS  32(SI), Y1, Y1
+	VMOVUPS 64(AX), Y2
+	VADDPS  2048(SI), Y2, Y2
+	VMOVUPS 96(AX), Y3
+	VADDPS  2080(SI), Y3, Y3
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VMOVUPS 4096(SI), Y4
+	VMOVUPS 4128(SI), Y5
+	VMOVUPS 6144(SI), Y6
+	VMOVUPS 6176(SI), Y7
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  8192(SI), Y0, Y0
+	VADDPS  8224(SI), Y1, Y1
+	VADDPS  10240(SI), Y2, Y2
+	VADDPS  10272(SI), Y3, Y3
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  12288(SI), Y4, Y4
+	VADDPS  12320(SI), Y5, Y5
+	VADDPS  14336(SI), Y6, Y6
+	VADDPS  14368(SI), Y7, Y7
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  16384(SI), Y0, Y0
+	VADDPS  16416(SI), Y1, Y1
+	VADDPS  18432(SI), Y2, Y2
+	VADDPS  18464(SI), Y3, Y3
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  20480(SI), Y4, Y4
+	VADDPS  20512(SI), Y5, Y5
+	VADDPS  22528(SI), Y6, Y6
+	VADDPS  22560(SI), Y7, Y7
+	MOVBQZX DI, SI
+	SHRQ    $0x08, DI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  24576(SI), Y0, Y0
+	VADDPS  24608(SI), Y1, Y1
+	VADDPS  26624(SI), Y2, Y2
+	VADDPS  26656(SI), Y3, Y3
+	MOVBQZX DI, SI
+	LEAQ    (CX)(SI*8), SI
+	VADDPS  28672(SI), Y4, Y4
+	VADDPS  28704(SI), Y5, Y5
+	VADDPS  30720(SI), Y6, Y6
+	VADDPS  30752(SI), Y7, Y7
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x08, DX
+	ADDQ    $0x00000080, AX
+	DECQ    BX
+	JNE     spin
 	VZEROUPPER
 	RET

@@ -28,12 +28,6 @@ func hamming31VPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint
 //go:noescape
 func hamming64VPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hammingAnyVPOPCNT adds one chunk of a stream of columns of any number of spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
-//go:noescape
-func hammingAnyVPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint64, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int, words int)
-
 // hamming15AVX512 adds one chunk of a stream of columns of at most 15 spins to the loss,
 // the base (unless baseTable is nil) and the buckets of a block of rows.
 //
@@ -57,12 +51,6 @@ func hamming31AVX512(loss *float64, base *float32, buckets *float32, rows *uint3
 //
 //go:noescape
 func hamming64AVX512(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
-
-// hammingAnyAVX512 adds one chunk of a stream of columns of any number of spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
-//
-//go:noescape
-func hammingAnyAVX512(loss *float64, base *float32, buckets *float32, rows *uint64, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int, words int)
 
 // hamming15AVX2 adds one chunk of a stream of columns of at most 15 spins to the loss,
 // the base (unless baseTable is nil) and the buckets of a block of rows.
@@ -88,11 +76,23 @@ func hamming31AVX2(loss *float64, base *float32, buckets *float32, rows *uint32,
 //go:noescape
 func hamming64AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hammingAnyAVX2 adds one chunk of a stream of columns of any number of spins to the loss,
-// the base (unless baseTable is nil) and the buckets of a block of rows.
+// hammingWeighVPOPCNT is hammingWeighGeneric for as many rows as two vectors have lanes,
+// with entries of Loss and Spin side by side in pairTable.
 //
 //go:noescape
-func hammingAnyAVX2(loss *float64, base *float32, buckets *float32, rows *uint64, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int, words int)
+func hammingWeighVPOPCNT(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+
+// hammingWeighAVX512 is hammingWeighGeneric for as many rows as two vectors have lanes,
+// with entries of Loss and Spin side by side in pairTable.
+//
+//go:noescape
+func hammingWeighAVX512(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+
+// hammingWeighAVX2 is hammingWeighGeneric for as many rows as two vectors have lanes,
+// with entries of Loss and Spin side by side in pairTable.
+//
+//go:noescape
+func hammingWeighAVX2(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
 
 // hammingSignedAVX512 writes the sums signed by each of the spins of one group, whose
 // buckets it uses up: the sum over all columns remains in the first.
@@ -100,8 +100,28 @@ func hammingAnyAVX2(loss *float64, base *float32, buckets *float32, rows *uint64
 //go:noescape
 func hammingSignedAVX512(spin *float32, buckets *float32, bits int)
 
+// hammingTabulateAVX512 is hammingTabulateGeneric.
+//
+//go:noescape
+func hammingTabulateAVX512(tables *float32, values *float32)
+
+// hammingGatherAVX512 is hammingGatherGeneric.
+//
+//go:noescape
+func hammingGatherAVX512(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+
 // hammingSignedAVX2 writes the sums signed by each of the spins of one group, whose
 // buckets it uses up: the sum over all columns remains in the first.
 //
 //go:noescape
 func hammingSignedAVX2(spin *float32, buckets *float32, bits int)
+
+// hammingTabulateAVX2 is hammingTabulateGeneric.
+//
+//go:noescape
+func hammingTabulateAVX2(tables *float32, values *float32)
+
+// hammingGatherAVX2 is hammingGatherGeneric.
+//
+//go:noescape
+func hammingGatherAVX2(sums *float32, tables *float32, patterns *[8]uint8, spins int)

@@ -7,10 +7,24 @@ type hammingPacked struct{}
 func (*hammingPacked) init(n, capacity int) {}
 func (*hammingPacked) invalidate()          {}
 
-// Pack prepares the columns for HammingSums. It must be called after the last
-// Append and before HammingSums.
-func (c *HammingColumns) Pack() {}
+func (c *HammingColumns) packNarrow() {}
 
 func hammingSums(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
+	if c.n > hammingNarrow {
+		hammingWide(loss, base, spin, rows, c, t)
+		return
+	}
 	hammingSumsGeneric(loss, base, spin, rows, c, t)
+}
+
+func hammingWeigh(values *hammingValues, loss []float64, base []float32, rows, states []uint64, weights []float32, t *HammingTables) {
+	hammingWeighGeneric(values, loss, base, rows, states, weights, t)
+}
+
+func hammingTabulate(table *hammingTable, values *hammingValues) {
+	hammingTabulateGeneric(table, values)
+}
+
+func hammingGather(sums []float32, table *hammingTable, patterns [][tileGroups]uint8) {
+	hammingGatherGeneric(sums, table, patterns)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// hammingPacked holds columns as a stream for the assembly, see Pack.
+// hammingPacked holds columns as a stream for the assembly, see packNarrow.
 type hammingPacked struct {
 	ready             bool
 	groups, groupBits int      // spins share groups; each group has 1<<groupBits buckets
@@ -45,9 +45,6 @@ func (p *hammingPacked) init(n, capacity int) {
 		p.groups = (n + 3) / 4
 	}
 	p.groupBits = (n + p.groups - 1) / p.groups
-	if n > 64 {
-		p.groupBits = 4
-	}
 	p.bucketsSpan = min(p.groups, hammingLarge>>p.groupBits)
 	switch {
 	case n <= 16:
@@ -55,7 +52,7 @@ func (p *hammingPacked) init(n, capacity int) {
 	case n <= 31:
 		p.words = 2
 	default:
-		p.words = 4 * ((n + 63) / 64)
+		p.words = 4
 	}
 	p.stream = make([]uint32, 0, capacity*(p.groups+p.words+1)+2*(capacity/(maxRun/2)+maxRun)+capacity/(maxChunk-maxRun)+2)
 	p.chunks = make([]int, 0, capacity/(maxChunk-maxRun)+1)
@@ -65,8 +62,7 @@ func (p *hammingPacked) init(n, capacity int) {
 
 func (p *hammingPacked) invalidate() { p.ready = false }
 
-// Pack prepares the columns for HammingSums. It must be called after the last
-// Append and before HammingSums.
+// packNarrow writes the stream of columns of up to hammingNarrow spins.
 //
 // Columns with the same first configuration are made neighbours, because their
 // values need to be signed by its spins only once, after they have been added.
@@ -74,7 +70,7 @@ func (p *hammingPacked) invalidate() { p.ready = false }
 // same number of times again and again and their branches are predicted, and
 // within a length by a hash, so that neighbouring runs rarely add to the same
 // bucket and do not wait for each other.
-func (c *HammingColumns) Pack() {
+func (c *HammingColumns) packNarrow() {
 	p := &c.packed
 	p.ready = useAVX2
 	if !p.ready {
@@ -189,7 +185,7 @@ func (c *HammingColumns) packRun(r run) {
 	x := c.states[int(columns[0]>>16)*2*w:]
 	stream := p.stream
 	for g := range p.groups {
-		pattern := uint32(x[g*p.groupBits/64]>>(g*p.groupBits%64)) & (1<<p.groupBits - 1)
+		pattern := uint32(x[0]>>(g*p.groupBits)) & (1<<p.groupBits - 1)
 		bucket := uint32(g%p.bucketsSpan)<<p.groupBits | pattern
 		stream = append(stream, bucket*hammingStride)
 	}

@@ -16,7 +16,7 @@ type hammingCase struct {
 	columns       *HammingColumns
 	first, second [][]uint64
 	weights       []float64
-	tables        HammingTables
+	tables        *HammingTables
 	rows          []uint64
 }
 
@@ -58,10 +58,12 @@ func newHammingCase(r *rand.Rand, n, columns int, withBase bool) *hammingCase {
 		}
 		return t
 	}
-	c.tables = HammingTables{Loss: table(), Spin: table()}
+	loss, spin := table(), table()
+	var base []float32
 	if withBase {
-		c.tables.Base = table()
+		base = table()
 	}
+	c.tables = NewHammingTables(loss, base, spin)
 	c.rows = make([]uint64, 2*c.words*HammingRows)
 	for lane := range HammingRows {
 		a, b := configuration(), configuration()
@@ -94,9 +96,9 @@ func (c *hammingCase) add(x, y []uint64, w float64) {
 // check compares sums with their definition in float64.
 func (c *hammingCase) check(t *testing.T, loss []float64, base, spin []float32, name string) {
 	t.Helper()
-	baseTable := c.tables.Base
+	baseTable := c.tables.base
 	if baseTable == nil {
-		baseTable = c.tables.Spin
+		baseTable = c.tables.spin
 	}
 	var weight float64
 	for _, w := range c.weights {
@@ -117,10 +119,10 @@ func (c *hammingCase) check(t *testing.T, loss []float64, base, spin []float32, 
 				h += bits.OnesCount64(c.rows[k*HammingRows+lane]^c.first[i][k]) +
 					bits.OnesCount64(c.rows[(c.words+k)*HammingRows+lane]^c.second[i][k])
 			}
-			wantLoss += w * float64(c.tables.Loss[h])
+			wantLoss += w * float64(c.tables.loss[h])
 			wantBase += w * float64(baseTable[h])
 			for d := range wantSpin {
-				wantSpin[d] += w * float64(c.tables.Spin[h]) * float64(2*int(c.first[i][d/64]>>(d%64)&1)-1)
+				wantSpin[d] += w * float64(c.tables.spin[h]) * float64(2*int(c.first[i][d/64]>>(d%64)&1)-1)
 			}
 		}
 		near(wantLoss, loss[lane], "loss", lane)
@@ -146,6 +148,7 @@ func TestHammingSums(t *testing.T) {
 		limit := 2 * 4 * HammingRows
 		rows, loss := endOfPage[uint64](t, limit), endOfPage[float64](t, HammingRows)
 		lossTable, baseTable, spinTable := endOfPage[float32](t, 600), endOfPage[float32](t, 600), endOfPage[float32](t, 600)
+		pairTable := endOfPage[float32](t, 1200)
 		for _, n := range []int{1, 2, 3, 4, 5, 6, 9, 10, 11, 14, 15, 16, 17, 20, 25, 30, 31, 32, 33, 36, 40, 41, 49, 63, 64, 65, 100, 128, 130, 256} {
 			for _, columns := range []int{0, 1, 2, 3, 5, 16, 33, 130} {
 				if columns > 33 && n > 64 {
@@ -165,14 +168,11 @@ func TestHammingSums(t *testing.T) {
 					}
 					in := rows(len(c.rows))
 					copy(in, c.rows)
-					tables := HammingTables{
-						Loss: onPage(lossTable, c.tables.Loss),
-						Base: onPage(baseTable, c.tables.Base),
-						Spin: onPage(spinTable, c.tables.Spin),
-					}
+					tables := NewHammingTables(onPage(lossTable, c.tables.loss), onPage(baseTable, c.tables.base), onPage(spinTable, c.tables.spin))
+					tables.pairs = onPage(pairTable, tables.pairs)
 					out := loss(HammingRows)
 					base, spin := newGuarded[float32](HammingRows), newGuarded[float32](n*HammingRows)
-					HammingSums(out, base.data, spin.data, in, c.columns, &tables)
+					HammingSums(out, base.data, spin.data, in, c.columns, tables)
 					base.check(t)
 					spin.check(t)
 					c.check(t, out, base.data, spin.data, name)
@@ -189,7 +189,7 @@ func TestHammingSumsOfManyColumns(t *testing.T) {
 		for _, n := range []int{3, 16, 40} {
 			c := newHammingCase(rand.New(rand.NewPCG(uint64(n), 1)), n, 5000, true)
 			loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, n*HammingRows)
-			HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+			HammingSums(loss, base, spin, c.rows, c.columns, c.tables)
 			c.check(t, loss, base, spin, fmt.Sprintf("%d spins", n))
 			// The same columns again.
 			c.columns.Reset()
@@ -198,7 +198,7 @@ func TestHammingSumsOfManyColumns(t *testing.T) {
 			}
 			require.Zero(t, testing.AllocsPerRun(3, func() {
 				c.columns.Pack()
-				HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+				HammingSums(loss, base, spin, c.rows, c.columns, c.tables)
 			}))
 			c.check(t, loss, base, spin, fmt.Sprintf("%d spins, packed again", n))
 		}
@@ -208,10 +208,10 @@ func TestHammingSumsOfManyColumns(t *testing.T) {
 func TestHammingRefusesWrongLengths(t *testing.T) {
 	c := newHammingCase(rand.New(rand.NewPCG(1, 1)), 9, 3, false)
 	loss, base, spin := make([]float64, HammingRows), make([]float32, HammingRows), make([]float32, 9*HammingRows)
-	require.Panics(t, func() { HammingSums(loss[1:], base, spin, c.rows, c.columns, &c.tables) })
-	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows[1:], c.columns, &c.tables) })
-	c.tables.Spin = c.tables.Spin[1:]
-	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows, c.columns, &c.tables) })
+	require.Panics(t, func() { HammingSums(loss[1:], base, spin, c.rows, c.columns, c.tables) })
+	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows[1:], c.columns, c.tables) })
+	c.tables.spin = c.tables.spin[1:]
+	require.Panics(t, func() { HammingSums(loss, base, spin, c.rows, c.columns, c.tables) })
 	require.Panics(t, func() { c.columns.Append(make([]uint64, 2), make([]uint64, 2), 1) })
 }
 
@@ -224,7 +224,7 @@ func BenchmarkHammingSums(b *testing.B) {
 			benchEachPath(b, func(b *testing.B, _ Path) {
 				c.columns.Pack()
 				for b.Loop() {
-					HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+					HammingSums(loss, base, spin, c.rows, c.columns, c.tables)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(columns*HammingRows), "ns/pair")
 			})
@@ -243,7 +243,7 @@ func FuzzHammingSums(f *testing.F) {
 			c := newHammingCase(rand.New(rand.NewPCG(seed, 1)), 1+int(n), int(columns), withBase)
 			loss, base := make([]float64, HammingRows), make([]float32, HammingRows)
 			spin := make([]float32, c.n*HammingRows)
-			HammingSums(loss, base, spin, c.rows, c.columns, &c.tables)
+			HammingSums(loss, base, spin, c.rows, c.columns, c.tables)
 			c.check(t, loss, base, spin, path.String())
 		}
 	})

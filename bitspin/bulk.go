@@ -217,26 +217,12 @@ func (b *Bulk) Configurations(dst []uint64) {
 				for i := range min(64, b.N-64*w) {
 					square[i] = spins[(64*w+i)*asm.ReplicaWords+part]
 				}
-				transpose64(&square)
+				asm.Transpose64(&square)
 				first := block*BulkReplicas + 64*part
 				for i, config := range square {
 					dst[(first+i)*b.Words+w] = config
 				}
 			}
 		}
-	}
-}
-
-// transpose64 exchanges bit j of word i with bit i of word j: first the two
-// quarters off the diagonal, then those of each quarter, and so on.
-func transpose64(a *[64]uint64) {
-	mask := uint64(math.MaxUint32)
-	for width := 32; width > 0; width /= 2 {
-		for i := 0; i < 64; i = (i + width + 1) &^ width {
-			x := (a[i]>>width ^ a[i+width]) & mask
-			a[i] ^= x << width
-			a[i+width] ^= x
-		}
-		mask ^= mask << (width / 2)
 	}
 }

@@ -55,7 +55,7 @@ type Hamming struct {
 
 	value  []float64 // K by Hamming distance, 0 … 2·spins+1
 	slope  []float64 // dK/d(d²) by Hamming distance, 0 … 2·spins
-	tables asm.HammingTables
+	tables *asm.HammingTables
 
 	fold    fold
 	columns *asm.HammingColumns
@@ -69,6 +69,7 @@ type Hamming struct {
 
 	s, t            []uint64 // of the call under way
 	grad            []float32
+	packPart        func(int)
 	block, scatter  func(int)
 	samplesPerPiece int
 }
@@ -111,7 +112,7 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 		h.self = append(h.self, h.selfTerms(moved))
 	}
 	h.fold.init(n, spins)
-	h.block, h.scatter = h.runBlock, h.runScatter
+	h.packPart, h.block, h.scatter = h.columns.PackPart, h.runBlock, h.runScatter
 	return h, nil
 }
 
@@ -126,21 +127,22 @@ func NewHamming(n, spins int, k Kernel, mode HammingGradient, stat Statistic, wo
 // by −1 where they do not: K(h±1) − K(h) is Base(h) − s_{i,d} s_{j,d} Spin(h)
 // with the mean of the two as Base and half of what they differ by as Spin. At
 // h = 0 and h = 2·spins one of the two does not occur, and the other stands in.
-func hammingTables(k *Kernel, spins int, mode HammingGradient) (value, slope []float64, t asm.HammingTables) {
+func hammingTables(k *Kernel, spins int, mode HammingGradient) (value, slope []float64, t *asm.HammingTables) {
 	top := 2 * spins
 	value, slope = make([]float64, top+2), make([]float64, top+1)
 	for d := range value {
 		value[d] = k.Value(4 * float64(d))
 	}
-	t.Loss, t.Spin = make([]float32, top+1), make([]float32, top+1)
+	loss, spin := make([]float32, top+1), make([]float32, top+1)
+	var base []float32
 	if mode == Difference {
-		t.Base = make([]float32, top+1)
+		base = make([]float32, top+1)
 	}
-	for d := range t.Loss {
+	for d := range loss {
 		slope[d] = k.Derivative(4 * float64(d))
-		t.Loss[d] = float32(value[d])
+		loss[d] = float32(value[d])
 		if mode == Surrogate {
-			t.Spin[d] = float32(slope[d])
+			spin[d] = float32(slope[d])
 			continue
 		}
 		up, down := value[min(d+1, top+1)]-value[d], value[max(d-1, 0)]-value[d]
@@ -150,10 +152,10 @@ func hammingTables(k *Kernel, spins int, mode HammingGradient) (value, slope []f
 		case top:
 			up = down
 		}
-		t.Base[d] = float32((up + down) / 2)
-		t.Spin[d] = float32((down - up) / 2)
+		base[d] = float32((up + down) / 2)
+		spin[d] = float32((down - up) / 2)
 	}
-	return value, slope, t
+	return value, slope, asm.NewHammingTables(loss, base, spin)
 }
 
 // LossGradient returns the loss of the pairs (s_i, t_i), packed configurations
@@ -208,7 +210,7 @@ func (h *Hamming) pack() {
 			}
 		}
 	}
-	h.columns.Pack()
+	h.workers.Run(h.columns.Parts(), h.packPart)
 }
 
 // runBlock computes one block of distinct rows.
@@ -226,7 +228,7 @@ func (h *Hamming) runBlock(piece int) {
 			rows[(w+k)*lanes+lane] = h.t[i*w+k]
 		}
 	}
-	asm.HammingSums(loss, base, spin, rows, h.columns, &h.tables)
+	asm.HammingSums(loss, base, spin, rows, h.columns, h.tables)
 
 	for lane := range min(lanes, distinct-first) {
 		moved := h.fold.distance(rows, lane, lanes)

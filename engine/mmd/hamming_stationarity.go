@@ -23,7 +23,7 @@ type HammingStationarity struct {
 	workers         *pool.Pool
 
 	value, slope []float64
-	tables       asm.HammingTables
+	tables       *asm.HammingTables
 
 	fold    fold
 	states  []uint64  // a, then b
@@ -36,6 +36,7 @@ type HammingStationarity struct {
 	sum     []float64 // Σ_c net_c K(row, c)
 
 	grad            []float32
+	packPart        func(int)
 	block, scatter  func(int)
 	samplesPerPiece int
 }
@@ -69,7 +70,7 @@ func NewHammingStationarity(n, spins int, k Kernel, mode HammingGradient, stat S
 	}
 	h.value, h.slope, h.tables = hammingTables(&k, spins, mode)
 	h.fold.init(2*n, spins)
-	h.block, h.scatter = h.runBlock, h.runScatter
+	h.packPart, h.block, h.scatter = h.columns.PackPart, h.runBlock, h.runScatter
 	return h, nil
 }
 
@@ -131,14 +132,14 @@ func (h *HammingStationarity) pack() {
 			h.columns.Append(state, h.zero[:w], h.net[id])
 		}
 	}
-	h.columns.Pack()
+	h.workers.Run(h.columns.Parts(), h.packPart)
 }
 
 func (h *HammingStationarity) runBlock(piece int) {
 	const lanes = asm.HammingRows
 	first, w := piece*lanes, 2*h.words
 	asm.HammingSums(h.sum[first:first+lanes], h.base[first:first+lanes], h.spin[first*h.spins:(first+lanes)*h.spins],
-		h.rows[first*w:(first+lanes)*w], h.columns, &h.tables)
+		h.rows[first*w:(first+lanes)*w], h.columns, h.tables)
 }
 
 // runScatter writes the gradients of some samples. The sums over columns hold

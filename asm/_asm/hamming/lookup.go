@@ -81,11 +81,8 @@ func (k *kernel) lowNibbles(v VecVirtual) {
 }
 
 // distances returns the Hamming distances of the column at stream, in lanes of
-// 32 bits. Where the number of words varies it leaves stream at the weight.
+// 32 bits.
 func (k *kernel) distances(stream Register) (h [vectors]VecVirtual) {
-	if k.words == 0 {
-		return k.anyDistances(stream)
-	}
 	for i := range h {
 		h[i] = k.vector()
 	}
@@ -137,51 +134,6 @@ func (k *kernel) sumBytes(v VecVirtual) {
 	VPMADDWD(k.repeated(0x00010001), v, v)
 }
 
-// anyDistances counts over a variable number of words, in lanes of 64 bits.
-func (k *kernel) anyDistances(stream Register) (h [vectors]VecVirtual) {
-	const parts = 2 * vectors
-	var sums [parts]VecVirtual
-	for i := range sums {
-		sums[i] = k.vector()
-		k.zero(sums[i])
-	}
-	left, row := GP64(), GP64()
-	MOVQ(k.wordCount, left)
-	MOVQ(k.rows, row)
-	Label("word")
-	column := k.vector()
-	VPBROADCASTQ(Mem{Base: stream}, column)
-	for i := range sums {
-		bits := k.vector()
-		k.xor(Mem{Base: row, Disp: i * k.bytes}, column, bits)
-		k.bitCount(bits, VPOPCNTQ)
-		if !k.count {
-			zero := k.vector()
-			k.zero(zero)
-			VPSADBW(zero, bits, bits)
-		}
-		VPADDQ(bits, sums[i], sums[i])
-	}
-	ADDQ(Imm(8), stream)
-	ADDQ(U32(2*rowStride), row)
-	DECQ(left)
-	JNE(LabelRef("word"))
-	for i := range h {
-		h[i] = k.vector()
-		if k.wide {
-			VPMOVQD(sums[2*i], h[i].AsY())
-			upper := YMM()
-			VPMOVQD(sums[2*i+1], upper)
-			VINSERTI64X4(Imm(1), upper, h[i], h[i])
-			continue
-		}
-		// The even lanes of 32 bits of both, in order.
-		VSHUFPS(Imm(0x88), sums[2*i+1], sums[2*i], h[i])
-		VPERMQ(Imm(0xD8), h[i], h[i])
-	}
-	return h
-}
-
 // An index is a vector of distances, prepared to be looked up.
 type index struct {
 	*kernel
@@ -224,7 +176,7 @@ func (k *kernel) prepare(h VecVirtual) *index {
 func (in *index) permutes8() bool { return !in.wide && in.chunks == 1 && !in.tail }
 
 // gathers tells that entries are loaded one by one.
-func (in *index) gathers() bool { return in.chunks == 0 || !in.wide && !in.permutes8() }
+func (in *index) gathers() bool { return !in.wide && !in.permutes8() }
 
 // lookup returns the entries of a table at the distances.
 func (in *index) lookup(table Register) VecVirtual {

@@ -13,7 +13,8 @@
 // added to one bucket of every group of spins, the one that the pattern of the
 // group's spins selects; hammingSigned turns buckets into sums signed by each
 // spin. So the work per column does not grow with the number of spins, and that
-// per run by one addition for four to six spins.
+// per run by one addition for four to six spins. More than 64 spins take the way
+// of wide.go.
 package main
 
 import (
@@ -47,8 +48,8 @@ const (
 type variant struct {
 	name   string
 	doc    string
-	words  int  // of 32 bits in a column; 0: a variable number of 64 bits
-	chunks int  // of 32 table entries; 0: any number
+	words  int  // of 32 bits in a column
+	chunks int  // of 32 table entries
 	tail   bool // one more entry
 }
 
@@ -57,7 +58,6 @@ var variants = []variant{
 	{"hamming16", "at most 16", 1, 1, true},
 	{"hamming31", "at most 31", 2, 2, false},
 	{"hamming64", "at most 64", 4, 4, true},
-	{"hammingAny", "any number of", 0, 0, false},
 }
 
 func main() {
@@ -68,8 +68,14 @@ func main() {
 			(&kernel{path: p, variant: v}).emit()
 		}
 	}
-	signed(paths[0])
-	signed(paths[2])
+	for _, p := range paths {
+		weigh(p)
+	}
+	for _, p := range []*path{paths[0], paths[2]} {
+		signed(p)
+		tabulate(p)
+		gather(p)
+	}
 	Generate()
 }
 
@@ -78,6 +84,14 @@ func (p *path) vector() VecVirtual {
 		return ZMM()
 	}
 	return YMM()
+}
+
+// isa names the instruction set of a kernel that counts no bits.
+func (p *path) isa() string {
+	if p.wide {
+		return "AVX512"
+	}
+	return "AVX2"
 }
 
 // A kernel is one path of one variant.
@@ -93,12 +107,8 @@ type kernel struct {
 }
 
 func (k *kernel) emit() {
-	rowType, extra := "uint32", ""
-	if k.words == 0 {
-		rowType, extra = "uint64", ", words int"
-	}
-	TEXT(k.name+k.suffix, NOSPLIT, "func(loss *float64, base, buckets *float32, rows *"+rowType+
-		", stream *uint32, lossTable, baseTable, spinTable *float32, groups, skip, stride int"+extra+")")
+	TEXT(k.name+k.suffix, NOSPLIT, "func(loss *float64, base, buckets *float32, rows *uint32"+
+		", stream *uint32, lossTable, baseTable, spinTable *float32, groups, skip, stride int)")
 	Doc(k.name+k.suffix+" adds one chunk of a stream of columns of "+k.doc+" spins to the loss,",
 		"the base (unless baseTable is nil) and the buckets of a block of rows.")
 	Pragma("noescape")
@@ -110,9 +120,6 @@ func (k *kernel) emit() {
 	k.lossTable = Load(Param("lossTable"), GP64())
 	k.baseTable = Load(Param("baseTable"), GP64())
 	k.spinTable = Load(Param("spinTable"), GP64())
-	if k.words == 0 {
-		k.wordCount = Load(Param("words"), GP64())
-	}
 	k.constants()
 	for i := range vectors {
 		k.loss[i], k.base[i], k.spin[i] = k.vector(), k.vector(), k.vector()
@@ -185,13 +192,8 @@ func (k *kernel) emit() {
 func (k *kernel) column(stream Register) {
 	h := k.distances(stream)
 	weight := k.vector()
-	if k.words != 0 {
-		VBROADCASTSS(Mem{Base: stream, Disp: 4 * k.words}, weight)
-		ADDQ(Imm(uint64(4*k.words+4)), stream)
-	} else {
-		VBROADCASTSS(Mem{Base: stream}, weight)
-		ADDQ(Imm(4), stream)
-	}
+	VBROADCASTSS(Mem{Base: stream, Disp: 4 * k.words}, weight)
+	ADDQ(Imm(uint64(4*k.words+4)), stream)
 	for i := range h {
 		in := k.prepare(h[i])
 		VFMADD231PS(in.lookup(k.spinTable), weight, k.spin[i])
@@ -233,10 +235,7 @@ func (k *kernel) widen(to Register, i int) {
 // the same problem for g−1 spins. What remains in the end is the sum over all
 // columns.
 func signed(p *path) {
-	suffix := "AVX2"
-	if p.wide {
-		suffix = "AVX512"
-	}
+	suffix := p.isa()
 	TEXT("hammingSigned"+suffix, NOSPLIT, "func(spin, buckets *float32, bits int)")
 	Doc("hammingSigned"+suffix+" writes the sums signed by each of the spins of one group, whose",
 		"buckets it uses up: the sum over all columns remains in the first.")

@@ -1,0 +1,92 @@
+package asm
+
+import "unsafe"
+
+// Beyond hammingNarrow spins columns are taken in tiles. The values w_c Spin(h_rc)
+// of a tile are found once; all signed sums of every five columns' values are
+// tabulated, 32 patterns of signs for each row; and each spin adds, for every
+// five columns, the entry that its own signs in those columns select. So the
+// work grows with the number of spins by one addition for five columns, and what
+// is read over and over stays in the innermost cache.
+const (
+	hammingNarrow = 64 // spins, up to which columns are one stream
+	groupColumns  = 5
+	tileGroups    = 8
+	tileColumns   = groupColumns * tileGroups
+)
+
+type (
+	hammingValues [tileColumns * HammingRows]float32                  // [column][row]
+	hammingTable  [tileGroups * (HammingRows << groupColumns)]float32 // see hammingEntry
+)
+
+// hammingEntry returns the index in a hammingTable of the entry of a pattern of a
+// group's signs in row 0 or 16, which those of the next fifteen rows follow.
+func hammingEntry(group, row, pattern int) int {
+	return ((group*HammingRows + row) << groupColumns) + pattern*(HammingRows/2)
+}
+
+// packTile writes the patterns of a tile: element d holds, for each five columns,
+// the bits of spin d, the first column's lowest, times 8. That is the offset of
+// the pattern's entry in its table, in units of 8 bytes.
+func (c *HammingColumns) packTile(tile int) {
+	var square [64]uint64
+	first := tile * tileColumns
+	patterns := c.patterns[tile*c.n : (tile+1)*c.n]
+	for w := range c.words {
+		clear(square[:])
+		for i := range min(tileColumns, c.Len()-first) {
+			square[i] = c.states[(first+i)*2*c.words+w]
+		}
+		Transpose64(&square)
+		for k, columns := range square[:min(64, c.n-64*w)] {
+			spread := &patterns[64*w+k]
+			for g := range spread {
+				spread[g] = uint8(columns>>(groupColumns*g)) << 3
+			}
+		}
+	}
+}
+
+// tiles returns the number of tiles.
+func (c *HammingColumns) tiles() int { return (c.Len() + tileColumns - 1) / tileColumns }
+
+// hammingWide is HammingSums for more than hammingNarrow spins.
+func hammingWide(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
+	var space [len(hammingValues{}) + len(hammingTable{}) + cacheLine/4]float32
+	lined := aligned(space[:])
+	values, table := (*hammingValues)(lined), (*hammingTable)(lined[len(hammingValues{}):])
+	clear(loss)
+	clear(base)
+	clear(spin)
+	for first := 0; first < c.Len(); first += tileColumns {
+		last := min(first+tileColumns, c.Len())
+		hammingWeigh(values, loss, base, rows, c.states[first*2*c.words:last*2*c.words], c.weights[first:last], t)
+		clear(values[(last-first)*HammingRows:])
+		hammingTabulate(table, values)
+		tile := first / tileColumns
+		hammingGather(spin, table, c.patterns[tile*c.n:(tile+1)*c.n])
+	}
+}
+
+// Transpose64 exchanges bit j of word i with bit i of word j: first the two
+// quarters off the diagonal, then those of each quarter, and so on.
+func Transpose64(a *[64]uint64) {
+	mask := uint64(1<<32 - 1)
+	for width := 32; width > 0; width /= 2 {
+		for i := 0; i < 64; i = (i + width + 1) &^ width {
+			x := (a[i]>>width ^ a[i+width]) & mask
+			a[i] ^= x << width
+			a[i+width] ^= x
+		}
+		mask ^= mask << (width / 2)
+	}
+}
+
+const cacheLine = 64
+
+// aligned returns the part of an array that begins with a cache line. A vector
+// that straddles two lines costs two accesses.
+func aligned(x []float32) []float32 {
+	return x[-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%cacheLine/4:]
+}
