@@ -54,8 +54,8 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 	if len(m.Peers) > 0 {
 		b.WriteString("\n")
 	}
-	for _, note := range m.Notes {
-		fmt.Fprintf(b, "\n%s\n", note)
+	for _, w := range m.Warnings {
+		fmt.Fprintf(b, "\n**Warning: %s.**\n", w)
 	}
 	r.writeBars(b)
 	compared := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Change != nil })
@@ -179,18 +179,23 @@ func (c *Change) write(b *strings.Builder) {
 		b.WriteString(" |")
 		return
 	}
-	fmt.Fprintf(b, " %s, %.3f (%.3f–%.3f) |", c.Verdict, c.Ratio, c.Interval[0], c.Interval[1])
+	fmt.Fprintf(b, " %s, %.3f (%.3f–%.3f)", c.Verdict, c.Ratio, c.Interval[0], c.Interval[1])
+	if c.Detail != "" {
+		fmt.Fprintf(b, ": %s", strings.ReplaceAll(c.Detail, "|", "/"))
+	}
+	b.WriteString(" |")
 }
 
 // writeCSV writes one line per repetition and side.
 func (r *Report) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "program_threads", "program_blas_threads", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail"})
+	warning := strings.Join(r.Machine.Warnings, "; ")
+	out.Write([]string{"cpu", "suite", "operation", "path", "threads", "program", "program_threads", "program_blas_threads", "status", "repetition", "calls", "ns", "amount", "unit", "floor_ns", "detail", "warning"})
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		line := func(program string, threads, blas int, status string, repetition int, t *Times, amount float64, detail string) {
 			fields := []string{r.Machine.CPU, row.Suite, row.Name, row.Path, strconv.Itoa(row.Threads), program, strconv.Itoa(threads), strconv.Itoa(cmp.Or(blas, threads)), status, "", "", "",
-				number(amount), row.Unit, number(row.Floor.Nanoseconds), detail}
+				number(amount), row.Unit, number(row.Floor.Nanoseconds), detail, warning}
 			if t != nil {
 				fields[9], fields[10], fields[11] = strconv.Itoa(repetition+1), strconv.Itoa(t.Calls), number(t.Nanoseconds[repetition])
 			}
@@ -223,6 +228,9 @@ func (r *Report) writeGo(w io.Writer) error {
 	b := &strings.Builder{}
 	goos, goarch, _ := strings.Cut(r.Machine.Platform, "/")
 	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: github.com/revgen/revgen/bench\ncpu: %s\n", goos, goarch, r.Machine.CPU)
+	for _, w := range r.Machine.Warnings {
+		fmt.Fprintf(b, "warning: %s\n", w)
+	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/" + benchmarkName(row.Name) + "/path=" + row.Path + "/program="

@@ -24,12 +24,13 @@ type Machine struct {
 	Processors int       `json:"processors"`
 	Platform   string    `json:"platform"`
 	Go         string    `json:"go"`
-	Version    string    `json:"version"`         // of the source
-	Peaks      []Peak    `json:"peaks"`           // of the paths and threads in the rows
-	Peers      []About   `json:"peers,omitempty"` // that took part or were missing
-	Load       float64   `json:"load,omitempty"`  // processes ready to run when the measurement began, where known
-	Seconds    float64   `json:"seconds"`         // that every repetition was to take at least
-	Notes      []string  `json:"notes,omitempty"` // for instance of suites that could not run
+	Version    string    `json:"version"`          // of the source
+	Peaks      []Peak    `json:"peaks"`            // of the paths and threads in the rows
+	Peers      []About   `json:"peers,omitempty"`  // that took part or were missing
+	Load       float64   `json:"load,omitempty"`   // processes ready to run when the measurement began, where known
+	Seconds    float64   `json:"seconds"`          // that every repetition was to take at least
+	Others     *float64  `json:"others,omitempty"` // processors that others took meanwhile, where known
+	Warnings   []string  `json:"warnings,omitempty"`
 }
 
 // An About is how a peer describes itself, or why it is missing.
@@ -73,9 +74,12 @@ type Row struct {
 	Amount  float64 `json:"amount"` // of Unit in one call
 	Unit    string  `json:"unit"`   // what the throughput counts: flop, number, flip, sample, …
 	Times
-	Rate     float64 `json:"rate"` // Amount per nanosecond, from the median
-	Floor    Floor   `json:"floor"`
-	Fraction float64 `json:"fraction"` // floor / median
+	// Control holds the time of work that is always the same, before each
+	// repetition.
+	Control  []float64 `json:"control_ns,omitempty"`
+	Rate     float64   `json:"rate"` // Amount per nanosecond, from the median
+	Floor    Floor     `json:"floor"`
+	Fraction float64   `json:"fraction"` // floor / median
 	// Scaling is the throughput divided by that of the same row on one thread,
 	// where the report has it.
 	Scaling float64 `json:"scaling,omitempty"`

@@ -55,6 +55,7 @@ type runner struct {
 	left      bool        // a function that within has not waited for is still running
 	before    asm.Path    // in use before
 	report    *Report
+	began     usage
 	workshop  *peers.Workshop // of the peers, once one is asked for
 	processes map[peerKey]*peers.Process
 	missing   map[peerKey]error
@@ -101,6 +102,7 @@ func newRunner(ctx context.Context, o Options) (*runner, []Suite, error) {
 	r.before, _, _ = asm.Active()
 	r.report = &Report{Schema: SchemaVersion, Machine: describeMachine(), Rows: []Row{}}
 	r.report.Machine.Seconds = o.Time.Seconds()
+	r.began = processorUsage(nil)
 	return r, suites, nil
 }
 
@@ -304,8 +306,17 @@ func (r *runner) limitsOf(path string, threads int) *peaks {
 	return r.limits[key]
 }
 
-// finish computes the floors of all rows from the peaks of the whole run.
+// finish computes the floors of all rows from the peaks of the whole run, and
+// says how busy the machine was.
 func (r *runner) finish() {
+	var children []int
+	if r.workshop != nil {
+		children = r.workshop.Running()
+	}
+	r.report.Machine.watch(r.began, processorUsage(children))
+	for _, w := range r.report.Machine.Warnings {
+		r.Log("warning: %s", w)
+	}
 	for i := range r.report.Rows {
 		row := &r.report.Rows[i]
 		row.limit(r.limitsOf(row.Path, row.Threads), r.needs[i])
@@ -377,6 +388,7 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 			sides = append(sides, results[i])
 		}
 	}
+	memory := controlMemory(threads)
 	runtime.GC() // so that none is due while the clock runs
 	for _, s := range sides {
 		if s.times.Calls, s.failed = r.calibrate(s.run); s.failed != nil && s == sides[0] {
@@ -384,6 +396,12 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 		}
 	}
 	for range r.Repetitions {
+		if err := r.within(func() error {
+			row.Control = append(row.Control, control(limits.workers, memory, min(r.Time, time.Second)/10))
+			return nil
+		}); err != nil {
+			return nil, err
+		}
 		for _, s := range sides {
 			if err := r.ctx.Err(); err != nil {
 				return nil, err

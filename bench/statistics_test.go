@@ -1,9 +1,12 @@
 package bench
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
+	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -62,34 +65,158 @@ func TestRatioIntervalCoversTheRatio(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	before := []float64{100, 102, 98, 101, 99, 100.5, 99.5, 101.5}
-	scaled := func(f float64) []float64 {
-		x := make([]float64, len(before))
-		for i, v := range before {
-			x[i] = f * v
+	times := []float64{100, 102, 98, 101, 99, 100.5, 99.5, 101.5}
+	row := func(factor, control float64) *Row {
+		r := &Row{}
+		for _, v := range times {
+			r.Nanoseconds = append(r.Nanoseconds, factor*v)
+			r.Control = append(r.Control, control*(50+v/2))
 		}
-		return x
+		return r
 	}
-	require.Equal(t, Faster, change(before, scaled(0.9)).Verdict)
-	require.Equal(t, Slower, change(before, scaled(1.1)).Verdict)
-	require.Equal(t, Inconclusive, change(before, scaled(1.002)).Verdict)
-	require.InDelta(t, 0.9, change(before, scaled(0.9)).Ratio, 1e-12)
-	few := change(before[:2], scaled(0.5)[:2])
+	before := row(1, 1)
+	require.Equal(t, Faster, change(before, row(0.85, 1)).Verdict)
+	require.Equal(t, Slower, change(before, row(1.15, 1)).Verdict)
+	require.Equal(t, Inconclusive, change(before, row(1.002, 1)).Verdict)
+	require.Equal(t, Inconclusive, change(before, row(1.05, 1)).Verdict, "two runs of one program differ by so much")
+	require.InDelta(t, 0.85, change(before, row(0.85, 1)).Ratio, 1e-12)
+	// A machine that is slower as a whole says nothing about the program.
+	require.Equal(t, Inconclusive, change(before, row(1.5, 1.5)).Verdict)
+	require.Equal(t, Inconclusive, change(before, row(0.5, 0.5)).Verdict)
+	require.Equal(t, Slower, change(before, row(2, 1.5)).Verdict)
+	require.Equal(t, Faster, change(before, row(0.8, 1.2)).Verdict, "though the machine was slower")
+
+	few := change(&Row{Times: Times{Nanoseconds: times[:2]}}, &Row{Times: Times{Nanoseconds: times[:2]}})
 	require.Equal(t, Inconclusive, few.Verdict)
 	require.Contains(t, few.Detail, "too few")
+	without := row(0.5, 1)
+	without.Control = nil
+	require.Equal(t, Inconclusive, change(before, without).Verdict)
+	require.Contains(t, change(before, without).Detail, "no control")
+}
+
+// TestAProgramIsNotFasterThanItself simulates runs of one program, each on a
+// machine that others slow down by a factor of one to three which changes from
+// run to run, and with every repetition.
+func TestAProgramIsNotFasterThanItself(t *testing.T) {
+	const trials = 2000
+	random := rand.New(rand.NewPCG(3, 4))
+	run := func() *Row {
+		r := &Row{}
+		load := 1 + 2*random.Float64()
+		for range 7 {
+			now := load * math.Exp(0.1*random.NormFloat64())
+			r.Control = append(r.Control, now*math.Exp(0.05*random.NormFloat64()))
+			r.Nanoseconds = append(r.Nanoseconds, now*math.Exp(0.05*random.NormFloat64()))
+		}
+		return r
+	}
+	wrong, without := 0, 0
+	for range trials {
+		a, b := run(), run()
+		if change(a, b).Verdict != Inconclusive {
+			wrong++
+		}
+		a.Control, b.Control = []float64{1, 1, 1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1, 1, 1}
+		if change(a, b).Verdict != Inconclusive {
+			without++
+		}
+	}
+	require.Greater(t, without, trials/2, "intervals of the times alone are mostly wrong")
+	require.Less(t, wrong, trials/200)
 }
 
 func TestCompareMatchesRows(t *testing.T) {
-	row := func(name string, amount float64, ns ...float64) Row {
-		return Row{Suite: "gemm", Name: name, Path: "avx2", Threads: 1, Amount: amount, Times: Times{Nanoseconds: ns}}
-	}
 	now := []float64{5, 5.1, 5.2, 5.3, 5.4}
+	row := func(name string, amount float64, ns ...float64) Row {
+		return Row{Suite: "gemm", Name: name, Path: "avx2", Threads: 1, Amount: amount, Times: Times{Nanoseconds: ns}, Control: now}
+	}
 	former := &Report{Rows: []Row{row("a", 1, 10, 11, 12, 13, 14), row("b", 2, 10, 11, 12, 13, 14)}}
-	report := &Report{Rows: []Row{row("a", 1, now...), row("b", 1, now...), row("c", 1, now...)}}
-	report.Machine.CPU = "another"
+	compared := func() *Report {
+		report := &Report{Rows: []Row{row("a", 1, now...), row("b", 1, now...), row("c", 1, now...)}}
+		return report
+	}
+	report := compared()
 	report.Compare(former)
 	require.Equal(t, Faster, report.Rows[0].Change.Verdict)
-	require.Contains(t, report.Rows[0].Change.Detail, "another CPU")
 	require.Equal(t, Inconclusive, report.Rows[1].Change.Verdict, "another amount of work")
 	require.Nil(t, report.Rows[2].Change)
+	require.Empty(t, report.Slower())
+	former.Compare(compared())
+	require.Equal(t, []string{former.Rows[0].ID()}, former.Slower())
+
+	report = compared()
+	report.Machine.CPU = "another"
+	report.Compare(former)
+	require.Equal(t, Inconclusive, report.Rows[0].Change.Verdict)
+	require.Contains(t, report.Rows[0].Change.Detail, "another CPU")
+	for i := range 2 {
+		report = compared()
+		machine := []*Machine{&report.Machine, &former.Machine}[i]
+		machine.Warnings = []string{"the machine was busy"}
+		report.Compare(former)
+		require.Equal(t, Inconclusive, report.Rows[0].Change.Verdict)
+		require.Contains(t, report.Rows[0].Change.Detail, "busy")
+		machine.Warnings = nil
+	}
+}
+
+func TestABusyMachineIsWarnedOf(t *testing.T) {
+	start := time.Unix(1000, 0)
+	at := func(elapsed, all, ours time.Duration) usage {
+		return usage{start.Add(elapsed), time.Hour + all, time.Minute + ours}
+	}
+	var m Machine
+	m.watch(at(0, 0, 0), at(10*time.Second, 19*time.Second, 10*time.Second))
+	require.InDelta(t, 0.9, *m.Others, 1e-12)
+	require.Len(t, m.Warnings, 1)
+
+	var idle Machine
+	idle.watch(at(0, 0, 0), at(10*time.Second, 10500*time.Millisecond, 10*time.Second))
+	require.InDelta(t, 0.05, *idle.Others, 1e-12)
+	require.Empty(t, idle.Warnings)
+	var unknown Machine
+	unknown.watch(at(0, 0, 0), at(time.Second/4, time.Second, 0)) // ticks count for too much
+	unknown.watch(usage{at: start}, usage{at: start.Add(time.Hour)})
+	require.Nil(t, unknown.Others)
+
+	for _, format := range Formats {
+		r := sampleReport()
+		var b bytes.Buffer
+		require.NoError(t, r.Write(&b, format))
+		require.NotContains(t, b.String(), "busy", format)
+		r.Machine.Warnings = m.Warnings
+		b.Reset()
+		require.NoError(t, r.Write(&b, format))
+		require.Contains(t, b.String(), "the machine was busy: others took 0.9 of its", format)
+	}
+}
+
+// TestOthersAreSeen burns time in another process and in this one.
+func TestOthersAreSeen(t *testing.T) {
+	before := processorUsage(nil)
+	if before.all == 0 {
+		t.Skip("this system does not say")
+	}
+	// A second of processor time, whatever else the machine does.
+	shell := exec.Command("sh", "-c", "while :; do :; done")
+	require.NoError(t, shell.Start())
+	defer func() {
+		_ = shell.Process.Kill()
+		_ = shell.Wait()
+	}()
+	pid := []int{shell.Process.Pid}
+	used := func() time.Duration { return processorUsage(pid).ours - processorUsage(nil).ours }
+	for used() < time.Second {
+		time.Sleep(10 * time.Millisecond)
+	}
+	now, theirs := processorUsage(nil), used()
+	others, ok := before.others(now)
+	require.True(t, ok)
+	// What the system counts for one process and for a processor may differ by
+	// some ticks.
+	require.Greater(t, others*float64(now.at.Sub(before.at)), 0.8*float64(time.Second))
+	require.GreaterOrEqual(t, theirs, time.Second)
+	counted, _ := before.others(processorUsage(pid))
+	require.Less(t, counted, others+0.01, "a peer is none of the others")
 }

@@ -40,6 +40,16 @@ func NewWorkshop(ctx context.Context) (*Workshop, error) {
 	return &Workshop{ctx: ctx, dir: dir, commands: map[string][]string{}}, nil
 }
 
+// Running returns the numbers of the peers' processes.
+func (w *Workshop) Running() (pids []int) {
+	for _, r := range w.started {
+		if !r.closed {
+			pids = append(pids, r.command.Process.Pid)
+		}
+	}
+	return pids
+}
+
 // Close ends the peers that are still running and removes the directory. It
 // does not report how they ended.
 func (w *Workshop) Close() error {

@@ -26,6 +26,7 @@ type benchmark struct {
 	peers       bool
 	baseline    string
 	from        string
+	failOn      string
 }
 
 func suiteNames() []string {
@@ -54,7 +55,9 @@ turn with our own code. One that is not installed is reported as missing.
 Suites:
 ` + about.String() + `
 A baseline is a former output of -o json. Its verdicts, faster, slower or
-inconclusive, follow from 95 % confidence intervals of the ratio of times.`,
+inconclusive, follow from 95 % confidence intervals of the ratio of times, less
+what the machine may account for; on a busy one all are inconclusive. With
+--fail-on slower the exit code is 3 if any row is slower.`,
 		Example: `  revgen bench
   revgen bench gemm --isa avx512,avx2 --threads 1,2 --sizes 2048x64x64,2048x256x256
   revgen bench -o json > before.json; revgen bench --baseline before.json
@@ -81,6 +84,8 @@ inconclusive, follow from 95 % confidence intervals of the ratio of times.`,
 	flags.BoolVar(&b.peers, "peers", true, "compare with other programs")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with a former output of -o json")
 	flags.StringVar(&b.from, "from", "", "measure nothing: write a former output of -o json in another form")
+	flags.StringVar(&b.failOn, "fail-on", "", "exit code 3 if a row's verdict beside the baseline is this: slower")
+	complete(cmd, "fail-on", func([]string) []string { return []string{bench.Slower} })
 	complete(cmd, "output", func([]string) []string { return bench.Formats })
 	return cmd
 }
@@ -91,6 +96,12 @@ func (p *program) bench(b *benchmark, suites []string) error {
 	}
 	if err := bench.CheckFormat(b.format); err != nil {
 		return usageError{err}
+	}
+	switch {
+	case b.failOn != "" && b.failOn != bench.Slower:
+		return usagef("--fail-on: unknown verdict %q; the only one is %s", b.failOn, bench.Slower)
+	case b.failOn != "" && b.baseline == "":
+		return usagef("--fail-on needs a --baseline to be slower than")
 	}
 	former, err := readReport("--baseline", b.baseline)
 	if err != nil {
@@ -104,7 +115,7 @@ func (p *program) bench(b *benchmark, suites []string) error {
 		if err != nil {
 			return err
 		}
-		return p.writeReport(report, former, b.format)
+		return p.writeReport(report, former, b)
 	}
 	o := bench.Options{
 		Suites: suites, Sizes: b.sizes, Threads: b.threads, Repetitions: b.repetitions, Time: b.time,
@@ -133,19 +144,28 @@ func (p *program) bench(b *benchmark, suites []string) error {
 			return err
 		}
 		// What was measured before an error or an interruption is still written.
-		if werr := p.writeReport(report, former, b.format); werr != nil {
-			return errors.Join(err, werr)
+		werr := p.writeReport(report, former, b)
+		if err != nil && errors.Is(werr, errCheckFailed) {
+			return err // of a measurement that was not run to its end
 		}
-		return err
+		return errors.Join(err, werr)
 	})
 }
 
-// writeReport writes a report, compared with a former one if there is one.
-func (p *program) writeReport(report, former *bench.Report, format string) error {
+// writeReport writes a report, compared with a former one if there is one, and
+// fails if it was asked to over a row that is slower.
+func (p *program) writeReport(report, former *bench.Report, b *benchmark) error {
 	if former != nil {
 		report.Compare(former)
 	}
-	return report.Write(p.stdout, format)
+	if err := report.Write(p.stdout, b.format); err != nil {
+		return err
+	}
+	if slower := report.Slower(); b.failOn != "" && len(slower) > 0 {
+		p.say("slower than %s: %s", b.baseline, strings.Join(slower, ", "))
+		return errCheckFailed
+	}
+	return nil
 }
 
 // readReport reads the report that a flag names, nil if it names none.

@@ -40,20 +40,39 @@ func TestBench(t *testing.T) {
 func TestBenchAgainstABaseline(t *testing.T) {
 	dir := t.TempDir()
 	o := ok(t, dir, brief("rng", "--sizes", "1000", "-o", "json")...)
-	// The same run, but as if it had taken a thousand times as long.
 	report, err := bench.ReadJSON(strings.NewReader(o.stdout))
 	require.NoError(t, err)
+	report.Machine.Warnings = nil // whatever runs beside this test
+	write := func(name string) {
+		t.Helper()
+		file, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.NoError(t, report.WriteJSON(file))
+		require.NoError(t, file.Close())
+	}
+	write("now.json")
+	// The same run, but as if it had taken a thousand times as long.
 	for i := range report.Rows {
 		for k := range report.Rows[i].Nanoseconds {
 			report.Rows[i].Nanoseconds[k] *= 1000
 		}
 	}
-	file, err := os.Create(filepath.Join(dir, "before.json"))
-	require.NoError(t, err)
-	require.NoError(t, report.WriteJSON(file))
-	require.NoError(t, file.Close())
-	o = ok(t, dir, brief("rng", "--sizes", "1000", "--baseline", "before.json")...)
+	write("before.json")
+	o = ok(t, dir, "bench", "--from", "now.json", "--baseline", "before.json", "--fail-on", "slower")
 	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "| faster, 0.00"))
+	o = revgen(t, dir, "bench", "--from", "before.json", "--baseline", "now.json", "--fail-on", "slower")
+	require.Equal(t, exitCheck, o.code)
+	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "| slower, "))
+	require.Contains(t, o.stderr, "slower than now.json: rng/philox/1000/path=")
+	ok(t, dir, "bench", "--from", "before.json", "--baseline", "now.json")
+	// A measurement is compared as well, whatever comes out of it.
+	o = ok(t, dir, brief("rng", "--sizes", "1000", "--baseline", "before.json")...)
+	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "faster, 0.0")+strings.Count(o.stdout, "inconclusive, 0.0"))
+	report.Machine.Warnings = []string{"the machine was busy"}
+	write("busy.json")
+	o = ok(t, dir, "bench", "--from", "busy.json", "--baseline", "now.json", "--fail-on", "slower")
+	require.Equal(t, len(report.Rows), strings.Count(o.stdout, "| inconclusive, "))
+	require.Contains(t, o.stdout, "Warning: the machine was busy")
 
 	// Reports in other forms, without measuring.
 	o = ok(t, dir, "bench", "--from", "before.json")
@@ -82,6 +101,8 @@ func TestBenchMistakes(t *testing.T) {
 		"-o json":               {"--baseline", "table.md"},
 		"--from: table.md":      {"--from", "table.md"},
 		"name no suite":         {"--from", "table.md", "rng"},
+		"unknown verdict":       {"--fail-on", "faster", "--baseline", "table.md"},
+		"needs a --baseline":    {"--fail-on", "slower"},
 		"without --threads":     {"--from", "table.md", "--threads", "1"},
 	} {
 		o := finish(t, command(t, dir, append([]string{"bench"}, args...)...))

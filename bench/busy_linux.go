@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tick is the unit of times in /proc.
+const tick = time.Second / 100
+
+// processorUsage returns the usage up to now. children are processes that have
+// not been waited for.
+func processorUsage(children []int) usage {
+	u := usage{at: time.Now(), all: allProcessors()}
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var r syscall.Rusage
+		if syscall.Getrusage(who, &r) == nil {
+			u.ours += time.Duration(r.Utime.Nano() + r.Stime.Nano())
+		}
+	}
+	for _, pid := range children {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, fields, ok := strings.Cut(string(text), ") "); err == nil && ok {
+			for _, field := range strings.Fields(fields)[11:15] { // utime, stime, and those of their children
+				n, _ := strconv.ParseInt(field, 10, 64)
+				u.ours += time.Duration(n) * tick
+			}
+		}
+	}
+	return u
+}
+
+// allProcessors returns how long the processors that this process may use have
+// been at work, or taken away by the host of a virtual machine; 0 if unknown.
+func allProcessors() (sum time.Duration) {
+	allowed := allowedProcessors()
+	file, err := os.Open("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 9 || !strings.HasPrefix(fields[0], "cpu") {
+			continue
+		}
+		number, err := strconv.Atoi(fields[0][len("cpu"):])
+		if err != nil || !allowed[number] {
+			continue
+		}
+		for i, field := range fields[1:9] { // user nice system idle iowait irq softirq steal
+			if n, err := strconv.ParseInt(field, 10, 64); err == nil && i != 3 && i != 4 {
+				sum += time.Duration(n) * tick
+			}
+		}
+	}
+	return sum
+}
+
+// allowedProcessors returns the numbers of the processors that this process may
+// use.
+func allowedProcessors() map[int]bool {
+	allowed := map[int]bool{}
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return allowed
+	}
+	for line := range strings.Lines(string(text)) {
+		list, ok := strings.CutPrefix(line, "Cpus_allowed_list:")
+		if !ok {
+			continue
+		}
+		for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+			first, last, ok := strings.Cut(part, "-")
+			if !ok {
+				last = first
+			}
+			from, err1 := strconv.Atoi(first)
+			to, err2 := strconv.Atoi(last)
+			for i := from; err1 == nil && err2 == nil && i <= to; i++ {
+				allowed[i] = true
+			}
+		}
+	}
+	return allowed
+}
