@@ -14,6 +14,7 @@ type bar struct {
 	measure                measure
 	program                string // that a ratio is to
 	least                  float64
+	history                string // what it was before, empty if the same from the beginning
 }
 
 // A measure is what of a row is compared with a bar.
@@ -27,38 +28,51 @@ const (
 	scaling   measure = "one thread"  // times the rate on one thread
 )
 
-// bars lists them in the order of the suites.
-func bars() []bar {
-	all := []bar{}
+// bars lists them in the order of the suites. A bar is not lowered: what changes
+// is what it is measured against, and its history says so.
+func bars() (all []bar) {
+	add := func(suite, operation, path string, threads int, m measure, program string, least float64, history string) {
+		all = append(all, bar{suite, operation, path, threads, m, program, least, history})
+	}
 	for _, size := range []string{"2048x64x64", "2048x256x256"} {
-		all = append(all,
-			bar{"gemm", "forward/" + size, "avx512", 1, ratio, "openblas", 1},
-			bar{"gemm", "forward/" + size, "avx2", 1, ratio, "openblas-haswell", 0.9})
+		add("gemm", "forward/"+size, "avx512", 1, ratio, "openblas", 1, "")
+		add("gemm", "forward/"+size, "avx2", 1, ratio, "openblas-haswell", 0.9, "")
 	}
+	const allocator = "until 2f4fad0 PyTorch cleared fresh pages for its matrices and had as many threads of OpenBLAS as of OpenMP"
 	for _, threads := range []int{1, 2} {
-		all = append(all,
-			bar{"gram", "loss-gradient/2048x2", "avx512", threads, ratio, "c-gram", 4},
-			bar{"gram", "loss-gradient/2048x2", "avx512", threads, ratio, "pytorch", 100})
+		add("gram", "loss-gradient/2048x2", "avx512", threads, ratio, "c-gram", 4, "")
+		add("gram", "loss-gradient/2048x2", "avx512", threads, ratio, "pytorch", 100, allocator)
 	}
-	all = append(all,
-		bar{"hamming", "loss-gradient/2048x3", "avx512", 1, ratio, "our float Gram", 6},
-		bar{"rng", "philox/65536", "avx512", 1, rate, "", 8},
-		bar{"rng", "normals/65536", "avx512", 1, ratio, "pytorch", 5},
-		bar{"math", "exp-negative/65536", "avx512", 1, installed, "pytorch", 3})
+	add("hamming", "loss-gradient/2048x3", "avx512", 1, ratio, "our float Gram", 6, "")
+	for _, size := range []string{"2048x16", "2048x32", "2048x64"} {
+		add("hamming", "training/"+size, "avx512", 1, fraction, "", 0.4, "new after 2f4fad0, which had no such rows")
+	}
+	add("rng", "philox/65536", "avx512", 1, rate, "", 8, "")
+	add("rng", "normals/65536", "avx512", 1, ratio, "pytorch", 5, "")
+	add("math", "exp-negative/65536", "avx512", 1, ratio, "pytorch", 3, "left out from 3773f80 to 2f4fad0 in favour of the next")
+	add("math", "exp-negative/65536", "avx512", 1, installed, "pytorch", 3, "since 3773f80: its AVX-512 kernels, switched off as installed, do not count")
 	for _, size := range []string{"64", "256", "1024"} {
-		all = append(all,
-			bar{"metropolis", "shared/" + size, "avx512", 1, rate, "", 45},
-			bar{"metropolis", "independent/" + size, "avx512", 1, rate, "", 12})
+		for _, draws := range []struct {
+			name string
+			rate float64
+		}{{"shared", 45}, {"independent", 12}} {
+			add("metropolis", draws.name+"/"+size, "avx512", 1, rate, "", draws.rate, "")
+			add("metropolis", draws.name+"/"+size, "avx512", 1, ratio, "c-metropolis-avx512", 1.1, "new after 2f4fad0, whose only peer drew once for 64 replicas")
+		}
 	}
 	for _, system := range []struct {
-		name  string
-		least float64
-	}{{"ising", 25}, {"gmm", 100}, {"hybrid", 100}} {
+		name           string
+		least          float64
+		ratio, floored string
+	}{
+		{"ising", 25, allocator, ""},
+		{"gmm", 100, "since 04137d4; " + allocator, "since 04137d4; until 2f4fad0 the floor counted dense products that are not done"},
+		{"hybrid", 100, "since 04137d4; " + allocator, "since 04137d4"},
+	} {
 		row := "train/" + system.name + "/paper"
-		all = append(all,
-			bar{"iteration", row, "avx512", 2, ratio, "pytorch", system.least},
-			bar{"iteration", row, "avx512", 2, fraction, "", 1 / 1.6},
-			bar{"iteration", row, "avx512", 2, scaling, "", 1.8})
+		add("iteration", row, "avx512", 2, ratio, "pytorch", system.least, system.ratio)
+		add("iteration", row, "avx512", 2, fraction, "", 1/1.6, system.floored)
+		add("iteration", row, "avx512", 2, scaling, "", 1.8, "")
 	}
 	return all
 }
@@ -69,7 +83,7 @@ func (b *bar) of(row *Row) (value float64, ok bool) {
 	case ratio, installed:
 		i := slices.IndexFunc(row.Rivals, func(v Rival) bool {
 			if b.measure == installed {
-				return v.Status == Measured && v.Name == b.program && v.Threads == row.Threads
+				return v.Status == Measured && v.Name == b.program && v.Threads == row.Threads && v.BLAS == 0
 			}
 			return v.Best && v.Program == b.program
 		})
@@ -102,7 +116,7 @@ func (b *bar) text(value float64, unit string) string {
 
 // writeBars writes a table of the bars that the report has a row for.
 func (r *Report) writeBars(b *strings.Builder) {
-	heading := "\n### bars\n\n| suite | operation | path | threads | at least | measured | |\n|---|---|---|--:|--:|--:|---|\n"
+	heading := "\n### bars\n\n| suite | operation | path | threads | at least | measured | | its history |\n|---|---|---|--:|--:|--:|---|---|\n"
 	for _, bar := range bars() {
 		row := Row{Suite: bar.suite, Name: bar.operation, Path: bar.path, Threads: bar.threads}
 		i := slices.IndexFunc(r.Rows, func(q Row) bool { return q.ID() == row.ID() })
@@ -118,7 +132,7 @@ func (r *Report) writeBars(b *strings.Builder) {
 				verdict = "met"
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %d | %s | %s | %s |\n", bar.suite, bar.operation, bar.path, bar.threads,
-			bar.text(bar.least, r.Rows[i].Unit), measured, verdict)
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %s | %s | %s | %s |\n", bar.suite, bar.operation, bar.path, bar.threads,
+			bar.text(bar.least, r.Rows[i].Unit), measured, verdict, bar.history)
 	}
 }

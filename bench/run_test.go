@@ -342,6 +342,7 @@ func TestBars(t *testing.T) {
 	row := Row{
 		Suite: "iteration", Name: "train/ising/paper", Path: "avx512", Threads: 2, Unit: "sample", Rate: 1, Floor: Floor{Nanoseconds: 1},
 		Fraction: 0.7, Scaling: 1.7, Rivals: []Rival{
+			{Name: "pytorch", Program: "pytorch", Threads: 2, BLAS: 1, Status: Measured, Ratio: 60},
 			{Name: "pytorch", Program: "pytorch", Threads: 2, Status: Measured, Ratio: 50},
 			{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 20, Best: true},
 		},
@@ -352,16 +353,22 @@ func TestBars(t *testing.T) {
 				{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 3.5},
 				{Name: "pytorch-avx512", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 2.5, Best: true},
 			},
+		}, {
+			Suite: "metropolis", Name: "shared/64", Path: "avx512", Threads: 1, Unit: "flip", Rate: 100, Rivals: []Rival{
+				{Name: "c-metropolis-avx512", Program: "c-metropolis-avx512", Threads: 1, Status: Measured, Ratio: 0.9, Best: true},
+			},
 		}}}
 	var b strings.Builder
 	report.writeBars(&b)
 	for _, line := range []string{
-		"| avx512 | 2 | 25.0 × pytorch | 20.0 × pytorch | missed |",
-		"| avx512 | 2 | 62 % of the floor | 70 % of the floor | met |",
-		"| avx512 | 2 | 1.80 × one thread | 1.70 × one thread | missed |",
-		"| avx512 | 1 | 8.00 GB/s | 9.00 GB/s | met |",
-		"| avx512 | 1 | 5.00 × pytorch | – | not measured |",
-		"| avx512 | 1 | 3.00 × pytorch as installed | 3.50 × pytorch as installed | met |",
+		"| avx512 | 2 | 25.0 × pytorch | 20.0 × pytorch | missed | until 2f4fad0 PyTorch",
+		"| avx512 | 2 | 62 % of the floor | 70 % of the floor | met |  |",
+		"| avx512 | 2 | 1.80 × one thread | 1.70 × one thread | missed |  |",
+		"| avx512 | 1 | 8.00 GB/s | 9.00 GB/s | met |  |",
+		"| avx512 | 1 | 5.00 × pytorch | – | not measured |  |",
+		"| avx512 | 1 | 3.00 × pytorch as installed | 3.50 × pytorch as installed | met | since",
+		"| avx512 | 1 | 3.00 × pytorch | 2.50 × pytorch | missed | left out",
+		"| avx512 | 1 | 1.10 × c-metropolis-avx512 | 0.900 × c-metropolis-avx512 | missed | new",
 	} {
 		require.Contains(t, b.String(), line)
 	}
