@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -161,10 +162,9 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range slices.Concat(s.Assignments, p.Assignments) {
-		if err := conf.Set(cfg, a); err != nil {
-			return nil, fmt.Errorf("%q: %w", a, err)
-		}
+	var wrong *conf.AssignmentError
+	if err := conf.Set(cfg, slices.Concat(s.Assignments, p.Assignments)...); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%q: %w", wrong.Assignment, err)
 	}
 	shared := cfg.Shared()
 	shared.Training.Seed = seed

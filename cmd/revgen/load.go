@@ -46,10 +46,11 @@ func (s source) load() (cfg engine.Config, pristine bool, err error) {
 		return nil, false, err
 	}
 	assigned := make(map[string]string)
+	var wrong *conf.AssignmentError
+	if err := conf.Set(cfg, s.assignments...); errors.As(err, &wrong) {
+		return nil, false, usagef("--set %q: %w", wrong.Assignment, err)
+	}
 	for _, a := range s.assignments {
-		if err := conf.Set(cfg, a); err != nil {
-			return nil, false, usagef("--set %q: %w", a, err)
-		}
 		key, _, _ := strings.Cut(a, "=")
 		assigned[strings.TrimSpace(key)] = a
 	}

@@ -66,40 +66,72 @@ func Decode(data []byte, file string, dst any) error {
 		fault = assign(v, root, "")
 	}
 	if fault == nil {
+		fault = inapplicable(v, root, "")
+	}
+	if fault == nil {
 		return nil
 	}
 	line, column := lineColumn(data, fault.offset)
 	return fault.error(v.Type(), file, line, column)
 }
 
-// Set applies one assignment such as
+// Set applies assignments such as
 //
 //	training.steps=5000
 //	kernel.bandwidths=[1,2,4]
 //
-// to the struct that dst points to. The value is JSON; where it is not, it is
-// taken as a string, and for a list as the list's items without their
-// brackets. All errors are *Error, without a position.
-func Set(dst any, assignment string) error {
+// in turn to the struct that dst points to. The value is JSON; where it is not,
+// it is taken as a string, and for a list as the list's items without their
+// brackets. After the last one, every key that was assigned must be one that
+// there is. All errors are *AssignmentError.
+func Set(dst any, assignments ...string) error {
 	v := destination(dst)
+	roots := make([]*node, len(assignments))
+	for i, a := range assignments {
+		root, err := set(v, a)
+		if err != nil {
+			return &AssignmentError{a, err}
+		}
+		roots[i] = root
+	}
+	for i, root := range roots {
+		if f := inapplicable(v, root, ""); f != nil {
+			return &AssignmentError{assignments[i], f.error(v.Type(), "", 0, 0)}
+		}
+	}
+	return nil
+}
+
+// An AssignmentError says what is wrong with an assignment.
+type AssignmentError struct {
+	Assignment string
+	Err        *Error // without a position
+}
+
+func (e *AssignmentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the *Error.
+func (e *AssignmentError) Unwrap() error { return e.Err }
+
+func set(v reflect.Value, assignment string) (*node, *Error) {
 	path, value, found := strings.Cut(assignment, "=")
 	path = strings.TrimSpace(path)
 	switch {
 	case !found:
-		return &Error{Path: path, Reason: "no value; write key.path=value"}
+		return nil, &Error{Path: path, Reason: "no value; write key.path=value"}
 	case path == "":
-		return &Error{Reason: fmt.Sprintf("%q names no key; write key.path=value", assignment)}
+		return nil, &Error{Reason: fmt.Sprintf("%q names no key; write key.path=value", assignment)}
 	case strings.ContainsAny(path, "[]"):
-		return &Error{Path: path, Reason: "items of a list cannot be set one by one; assign the whole list, key=[a,b]"}
+		return nil, &Error{Path: path, Reason: "items of a list cannot be set one by one; assign the whole list, key=[a,b]"}
 	}
 	root, fault := assignmentTree(path, strings.TrimSpace(value))
 	if fault == nil {
 		fault = assign(v, root, "")
 	}
 	if fault == nil {
-		return nil
+		return root, nil
 	}
-	return fault.error(v.Type(), "", 0, 0)
+	return nil, fault.error(v.Type(), "", 0, 0)
 }
 
 func (f *fault) error(root reflect.Type, file string, line, column int) *Error {
@@ -152,7 +184,7 @@ func quote(s string) string {
 
 // Encode returns v as JSON that people read and Decode reads back: two spaces
 // of indentation, lists of plain values on one line, keys in the order of the
-// struct, a newline at the end.
+// struct and of chosen kinds alone, a newline at the end.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -164,6 +196,7 @@ func Encode(v any) ([]byte, error) {
 	if fault != nil {
 		return nil, errors.New("conf: " + fault.reason)
 	}
+	prune(reflect.ValueOf(v), root)
 	return append(root.appendTo(nil, ""), '\n'), nil
 }
 
@@ -249,6 +282,7 @@ func Assignments(v any) ([]string, error) {
 	if f != nil {
 		return nil, errors.New("conf: " + f.reason)
 	}
+	prune(reflect.ValueOf(v), root)
 	return root.assignments(nil, ""), nil
 }
 

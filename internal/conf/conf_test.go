@@ -411,3 +411,44 @@ func TestAdvicePrefersTheSameLetters(t *testing.T) {
 	long := []byte(`{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab": 1}`)
 	require.ErrorContains(t, Decode(long, "f", &c), "did you mean aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa?")
 }
+
+// A figure is a choice whose keys depend on its kind.
+type figure struct {
+	Kind   string  `json:"kind"`
+	Radius float64 `json:"radius" when:"circle"`
+	Width  float64 `json:"width" when:"box,line"`
+	Height float64 `json:"height" when:"box"`
+	Colour string  `json:"colour"`
+}
+
+type drawing struct {
+	Frame  figure   `json:"frame"`
+	Shapes []figure `json:"shapes"`
+}
+
+// TestChoices: only the keys of the chosen kind are read and written.
+func TestChoices(t *testing.T) {
+	start := func() *drawing { return &drawing{Frame: figure{Kind: "box", Width: 3, Height: 4, Radius: 5}} }
+	d := start()
+	text, err := Encode(d)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"frame": {"kind": "box", "width": 3, "height": 4, "colour": ""}, "shapes": null}`, string(text))
+	assignments, err := Assignments(d)
+	require.NoError(t, err)
+	require.Equal(t, []string{`frame.kind="box"`, "frame.width=3", "frame.height=4", `frame.colour=""`, "shapes=null"}, assignments)
+
+	require.NoError(t, Decode([]byte(`{"frame": {"radius": 7, "kind": "circle"}, "shapes": [{"kind": "line", "width": 1}]}`), "f", d))
+	require.Equal(t, 7.0, d.Frame.Radius)
+	require.Equal(t, 3.0, d.Frame.Width, "kept, though it is not written")
+	require.EqualError(t, Decode([]byte("{\"frame\":\n {\"radius\": 7}}"), "f", start()),
+		`f:2:3: frame.radius: with frame.kind "box" there is no such key; remove it, or set frame.kind to circle`)
+	require.EqualError(t, Decode([]byte(`{"shapes": [{"kind": "line"}, {"kind": "circle", "width": 1}]}`), "f", start()),
+		`f:1:50: shapes[1].width: with shapes[1].kind "circle" there is no such key; remove it, or set shapes[1].kind to box or line`)
+
+	d = start()
+	require.NoError(t, Set(d, "frame.radius=2", "frame.kind=circle"), "in any order")
+	require.Equal(t, 2.0, d.Frame.Radius)
+	var wrong *AssignmentError
+	require.ErrorAs(t, Set(start(), "frame.width=2", "frame.kind=circle"), &wrong)
+	require.Equal(t, "frame.width=2", wrong.Assignment)
+}

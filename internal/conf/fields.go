@@ -11,6 +11,7 @@ type field struct {
 	key   string
 	index []int
 	typ   reflect.Type
+	when  []string // kinds that have the key, nil for all
 }
 
 // listFields returns the keys of a struct in order. The keys of embedded
@@ -31,7 +32,11 @@ func listFields(t reflect.Type) []field {
 			if name == "" {
 				name = f.Name
 			}
-			all = append(all, field{name, []int{i}, f.Type})
+			var when []string
+			if tag := f.Tag.Get("when"); tag != "" {
+				when = strings.Split(tag, ",")
+			}
+			all = append(all, field{name, []int{i}, f.Type, when})
 		}
 	}
 	shallowest := make(map[string]int)
