@@ -1,0 +1,587 @@
+// Command bitnet generates the kernels of perceptrons whose inputs are the
+// spins of a block of samples, bit by bit. The vectors of the perceptrons run
+// along the hidden layer, as four spins choose a row of a table there; those of
+// the heat bath and the score run along the samples.
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/revgen/revgen/asm/_asm/internal/data"
+)
+
+const (
+	samples  = 64
+	lineSize = 64 // bytes of one row of 16 hidden units
+	most     = 4  // such rows of the widest layer
+)
+
+// An isa is a vector register size.
+type isa struct {
+	suffix string
+	lanes  int
+	vector func() VecVirtual
+}
+
+var (
+	avx512    = &isa{"AVX512", 16, func() VecVirtual { return ZMM() }}
+	avx2      = &isa{"AVX2", 8, func() VecVirtual { return YMM() }}
+	constants data.Pool
+)
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	constants.Open("bitnetConstants")
+	for _, w := range []*isa{avx512, avx2} {
+		w.indices()
+		w.logits()
+		w.gradient()
+		w.heatBath()
+		w.score()
+	}
+	Generate()
+}
+
+// full returns a vector of one number.
+func (w *isa) full(x float64) Mem {
+	lanes := make([]uint32, w.lanes)
+	for i := range lanes {
+		lanes[i] = math.Float32bits(float32(x))
+	}
+	return constants.Vector32(lanes...)
+}
+
+func (w *isa) word(x uint32) Mem {
+	lanes := make([]uint32, w.lanes)
+	for i := range lanes {
+		lanes[i] = x
+	}
+	return constants.Vector32(lanes...)
+}
+
+func (w *isa) load(m Mem) VecVirtual {
+	v := w.vector()
+	VMOVUPS(m, v)
+	return v
+}
+
+func (w *isa) zero() VecVirtual {
+	v := w.vector()
+	VXORPS(v.AsY(), v.AsY(), v.AsY())
+	return v
+}
+
+func (w *isa) and(a Op, b, dst VecVirtual) {
+	if w == avx512 {
+		VPANDD(a, b, dst)
+	} else {
+		VPAND(a, b, dst)
+	}
+}
+
+func (w *isa) or(a Op, b, dst VecVirtual) {
+	if w == avx512 {
+		VPORD(a, b, dst)
+	} else {
+		VPOR(a, b, dst)
+	}
+}
+
+func (w *isa) xor(a Op, b, dst VecVirtual) {
+	if w == avx512 {
+		VPXORD(a, b, dst)
+	} else {
+		VPXOR(a, b, dst)
+	}
+}
+
+// indices emits the gathering of spins: a word's bits mask the bytes to which
+// the spin's value is added.
+func (w *isa) indices() {
+	TEXT("bitIndices"+w.suffix, NOSPLIT, "func(dst []uint8, state []uint64, sites []int32, scale int)")
+	Doc("bitIndices" + w.suffix + " is bitIndicesGeneric for at least one group of sites.")
+	Pragma("noescape")
+	dst := Load(Param("dst").Base(), GP64())
+	state := Load(Param("state").Base(), GP64())
+	sites := Load(Param("sites").Base(), GP64())
+	n := Load(Param("sites").Len(), GP64())
+	scale := Load(Param("scale"), GP64())
+	var value [4]VecVirtual
+	for j := range value {
+		value[j] = w.vector()
+		x := XMM()
+		VMOVD(scale.(GPVirtual).As32(), x)
+		VPBROADCASTB(x, value[j])
+		ADDQ(scale, scale)
+	}
+	var select8, bit VecVirtual
+	if w == avx2 {
+		select8 = w.load(constants.Vector32(0, 0, 0x01010101, 0x01010101, 0x02020202, 0x02020202, 0x03030303, 0x03030303))
+		bit = w.load(constants.Vector32(0x08040201, 0x80402010, 0x08040201, 0x80402010, 0x08040201, 0x80402010, 0x08040201, 0x80402010))
+	}
+	Label("group")
+	parts := samples / (4 * w.lanes)
+	sum := make([]VecVirtual, parts)
+	for i := range sum {
+		sum[i] = w.zero()
+	}
+	for j := range value {
+		site := GP64()
+		MOVLQSX(Mem{Base: sites, Disp: 4 * j}, site)
+		for i := range sum {
+			word := Mem{Base: state, Index: site, Scale: 8, Disp: 8 * i / parts}
+			if w == avx512 {
+				k := K()
+				KMOVQ(word, k)
+				VPADDB(value[j], sum[i], k, sum[i])
+				continue
+			}
+			v := w.vector()
+			VPBROADCASTD(word, v)
+			VPSHUFB(select8, v, v)
+			VPAND(bit, v, v)
+			VPCMPEQB(bit, v, v)
+			VPAND(value[j], v, v)
+			VPADDB(v, sum[i], sum[i])
+		}
+	}
+	for i, s := range sum {
+		VMOVUPS(s, Mem{Base: dst, Disp: 4 * w.lanes * i})
+	}
+	ADDQ(Imm(samples), dst)
+	ADDQ(Imm(16), sites)
+	SUBQ(Imm(4), n)
+	JNZ(LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}
+
+// layer holds the addresses and registers that both passes of a perceptron of
+// a fixed number of lines need.
+type layer struct {
+	*isa
+	lines               int
+	tables, index, size GPVirtual // size is the number of groups
+	output              []VecVirtual
+	one, three          VecVirtual
+}
+
+func (l *layer) vectors() []VecVirtual {
+	v := make([]VecVirtual, l.lines*16/l.lanes)
+	for i := range v {
+		v[i] = l.vector()
+	}
+	return v
+}
+
+// rows emits a loop over the groups of the sample at index b, with the row's
+// address in the body's hands.
+func (l *layer) rows(name string, b GPVirtual, first bool, base GPVirtual, body func(row Mem, first bool)) {
+	at, table, left, row := GP64(), GP64(), GP64(), GP64()
+	LEAQ(Mem{Base: l.index, Index: b, Scale: 1}, at)
+	MOVQ(base, table)
+	MOVQ(l.size, left)
+	if first { // the first row needs no sum
+		MOVBQZX(Mem{Base: at}, row)
+		SHLQ(Imm(6), row)
+		body(Mem{Base: table, Index: row, Scale: 1}, true)
+		ADDQ(Imm(samples), at)
+		ADDQ(U32(uint32(16*lineSize*l.lines)), table)
+		DECQ(left)
+		JZ(LabelRef(name + "Done"))
+	}
+	Label(name)
+	MOVBQZX(Mem{Base: at}, row)
+	SHLQ(Imm(6), row)
+	body(Mem{Base: table, Index: row, Scale: 1}, false)
+	ADDQ(Imm(samples), at)
+	ADDQ(U32(uint32(16*lineSize*l.lines)), table)
+	DECQ(left)
+	JNZ(LabelRef(name))
+	Label(name + "Done")
+}
+
+// sums emits the hidden layer's inputs.
+func (l *layer) sums(name string, b GPVirtual) []VecVirtual {
+	u := l.vectors()
+	l.rows(name, b, true, l.tables, func(row Mem, first bool) {
+		for i, u := range u {
+			if first {
+				VMOVUPS(row.Offset(4*l.lanes*i), u)
+			} else {
+				VADDPS(row.Offset(4*l.lanes*i), u, u)
+			}
+		}
+	})
+	return u
+}
+
+// root emits y, an estimate of 1/√s with s = 1+u², and g = 3 − s y²: ½ y g is
+// the root after one Newton step.
+func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
+	s, y, g := l.vector(), l.vector(), l.vector()
+	VMOVAPS(l.one, s)
+	VFMADD231PS(u, u, s)
+	if l.isa == avx512 {
+		VRSQRT14PS(s, y)
+	} else {
+		VRSQRTPS(s, y)
+	}
+	VMULPS(y, s, s)
+	VMOVAPS(l.three, g)
+	VFNMADD231PS(y, s, g)
+	return y, g
+}
+
+// perceptron emits a kernel's code for each number of lines.
+func (w *isa) perceptron(body func(l *layer, name string)) {
+	tables := Load(Param("tables").Base(), GP64()).(GPVirtual)
+	output := Load(Param("output").Base(), GP64()).(GPVirtual)
+	k := Load(Param("output").Len(), GP64()).(GPVirtual)
+	index := Load(Param("index").Base(), GP64()).(GPVirtual)
+	groups := Load(Param("index").Len(), GP64()).(GPVirtual)
+	SHRQ(Imm(6), groups)
+	for lines := 1; lines < most; lines++ {
+		CMPQ(k, Imm(uint64(16*lines)))
+		JE(LabelRef(fmt.Sprintf("lines%d", lines)))
+	}
+	for lines := most; lines > 0; lines-- {
+		Label(fmt.Sprintf("lines%d", lines))
+		l := &layer{isa: w, lines: lines, tables: tables, index: index, size: groups}
+		l.output = make([]VecVirtual, lines*16/w.lanes)
+		for i := range l.output {
+			if w == avx512 {
+				l.output[i] = w.load(Mem{Base: output, Disp: 4 * w.lanes * i})
+			}
+		}
+		l.one, l.three = w.load(w.full(1)), w.load(w.full(3))
+		body(l, fmt.Sprintf("of%d", lines))
+	}
+}
+
+// logits emits the forward pass. A sample's sum is reduced to four numbers at
+// once, and those of sixteen samples together.
+func (w *isa) logits() {
+	TEXT("bitLogits"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float32, tables, output []float32, index []uint8, bias float32)", samples))
+	Doc("bitLogits" + w.suffix + " is bitLogitsGeneric for at least one group of spins.")
+	Pragma("noescape")
+	const together = 16
+	quarters := AllocLocal(16 * together)
+	output := GP64()
+	dst := Load(Param("dst"), GP64())
+	shift, err := Param("bias").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	order := make([]uint32, w.lanes)
+	for i := range order { // sample l + lanes/4·k is in lane 4l+k
+		order[i] = uint32(i%(w.lanes/4)*4 + i/(w.lanes/4))
+	}
+	w.perceptron(func(l *layer, name string) {
+		if w == avx2 {
+			Load(Param("output").Base(), output)
+		}
+		b, at, end := GP64(), GP64(), GP64()
+		XORQ(b, b)
+		Label(name + "Block")
+		LEAQ(quarters, at)
+		LEAQ(Mem{Base: b, Disp: together}, end)
+		Label(name)
+		sum := w.zero()
+		for i, u := range l.sums(name+"Groups", b) {
+			y, g := l.root(u)
+			VMULPS(y, u, u)
+			VMULPS(g, u, u)
+			if w == avx512 {
+				VFMADD231PS(l.output[i], u, sum)
+			} else {
+				VFMADD231PS(Mem{Base: output, Disp: 4 * w.lanes * i}, u, sum)
+			}
+		}
+		half, quarter := sum.AsY(), XMM()
+		if w == avx512 {
+			upper := YMM()
+			VEXTRACTF64X4(Imm(1), sum, upper)
+			VADDPS(half, upper, upper)
+			VEXTRACTF128(Imm(1), upper, quarter)
+			VADDPS(upper.AsX(), quarter, quarter)
+		} else {
+			VEXTRACTF128(Imm(1), half, quarter)
+			VADDPS(sum.AsX(), quarter, quarter)
+		}
+		VMOVUPS(quarter, Mem{Base: at})
+		ADDQ(Imm(16), at)
+		INCQ(b)
+		CMPQ(b, end)
+		JB(LabelRef(name))
+		Comment("Each four numbers sum to twice the logit without its bias.")
+		for first := 0; first < together; first += w.lanes {
+			var z [4]VecVirtual
+			for i := range z {
+				z[i] = w.load(quarters.Offset(16*first + 4*w.lanes*i))
+			}
+			pair := func(a, b VecVirtual) VecVirtual {
+				low, high := w.vector(), w.vector()
+				VSHUFPS(Imm(0x88), b, a, low)
+				VSHUFPS(Imm(0xdd), b, a, high)
+				VADDPS(low, high, high)
+				return high
+			}
+			sum := pair(pair(z[0], z[1]), pair(z[2], z[3]))
+			permutation, bias := w.load(constants.Vector32(order...)), w.vector()
+			VPERMPS(sum, permutation, sum)
+			VBROADCASTSS(shift.Addr, bias)
+			VFMADD132PS(w.full(0.5), bias, sum)
+			VMOVUPS(sum, Mem{Base: dst, Disp: 4 * first})
+		}
+		ADDQ(Imm(4*together), dst)
+		CMPQ(b, Imm(samples))
+		JB(LabelRef(name + "Block"))
+		VZEROUPPER()
+		RET()
+	})
+}
+
+// gradient emits the backward pass: the hidden layer once more, and histograms
+// of its derivatives over the groups' numbers.
+func (w *isa) gradient() {
+	TEXT("bitGradient"+w.suffix, NOSPLIT, fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[%d]float32)", samples))
+	Doc("bitGradient" + w.suffix + " is bitGradientGeneric for at least one group of spins.")
+	Pragma("noescape")
+	histograms, scale, residual, dOutput, output := GP64(), GP64(), GP64(), GP64(), GP64()
+	Load(Param("dTables").Base(), histograms)
+	Load(Param("scale"), scale)
+	Load(Param("residual"), residual)
+	Load(Param("dOutput").Base(), dOutput)
+	w.perceptron(func(l *layer, name string) {
+		half := w.load(w.full(0.5))
+		if w == avx2 {
+			Load(Param("output").Base(), output)
+		}
+		var sums []VecVirtual
+		if w == avx512 {
+			sums = l.vectors()
+			for i, s := range sums {
+				VMOVUPS(Mem{Base: dOutput, Disp: 4 * w.lanes * i}, s)
+			}
+		}
+		b := GP64()
+		XORQ(b, b)
+		Label(name)
+		u := l.sums(name+"Groups", b)
+		e, c := w.vector(), w.vector()
+		VBROADCASTSS(Mem{Base: residual, Index: b, Scale: 4}, e)
+		VBROADCASTSS(Mem{Base: scale, Index: b, Scale: 4}, c)
+		VMULPS(c, e, e)
+		for i, u := range u {
+			y, g := l.root(u)
+			VMULPS(half, y, y)
+			VMULPS(g, y, y) // the root
+			VMULPS(y, u, u) // the activation
+			if w == avx512 {
+				VFMADD231PS(e, u, sums[i])
+				VMULPS(l.output[i], e, u)
+			} else {
+				at := Mem{Base: dOutput, Disp: 4 * w.lanes * i}
+				VFMADD213PS(at, e, u)
+				VMOVUPS(u, at)
+				VMULPS(Mem{Base: output, Disp: 4 * w.lanes * i}, e, u)
+			}
+			VMULPS(y, u, u)
+			VMULPS(y, y, y)
+			VMULPS(y, u, u)
+		}
+		l.rows(name+"Histograms", b, false, histograms, func(row Mem, _ bool) {
+			for i, u := range u {
+				s := w.vector()
+				at := row.Offset(4 * w.lanes * i)
+				VADDPS(at, u, s)
+				VMOVUPS(s, at)
+			}
+		})
+		INCQ(b)
+		CMPQ(b, Imm(samples))
+		JB(LabelRef(name))
+		for i, s := range sums {
+			VMOVUPS(s, Mem{Base: dOutput, Disp: 4 * w.lanes * i})
+		}
+		VZEROUPPER()
+		RET()
+	})
+}
+
+// The minimax polynomial of e^r−1 = r + r²(…) on |r| ≤ ln 2 / 2, with relative
+// error 1.4e-8, and Cephes' P of ln(1+r) = r − r²/2 + r³ P(r).
+var (
+	expm1Tail = []float64{0.49999997, 0.16666543, 0.0416672, 0.0083665205, 0.0013882521}
+	logTail   = []float64{3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1,
+		1.4249322787e-1, -1.2420140846e-1, 1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2}
+)
+
+// horner emits the polynomial with the given coefficients, lowest first.
+func (w *isa) horner(x VecVirtual, c ...float64) VecVirtual {
+	p := w.load(w.full(c[len(c)-1]))
+	for i := len(c) - 2; i >= 0; i-- {
+		VFMADD213PS(w.full(c[i]), x, p)
+	}
+	return p
+}
+
+// decay emits e^−|x|, not below 2^−126.
+func (w *isa) decay(x VecVirtual) VecVirtual {
+	t, n := w.vector(), w.vector()
+	w.or(w.word(1<<31), x, t)
+	VMAXPS(w.full(-87), t, t)
+	VMULPS(w.full(math.Log2E), t, n)
+	if w == avx512 {
+		VRNDSCALEPS(Imm(0), n, n)
+	} else {
+		VROUNDPS(Imm(0), n, n)
+	}
+	const high = 0x1.62e3p-1
+	VFNMADD231PS(w.full(high), n, t)
+	VFNMADD231PS(w.full(math.Ln2-high), n, t)
+	p := w.horner(t, append([]float64{1, 1}, expm1Tail...)...)
+	VCVTPS2DQ(n, n)
+	VPADDD(w.word(127), n, n)
+	VPSLLD(Imm(23), n, n)
+	VMULPS(n, p, p)
+	return p
+}
+
+// heatBath emits the draw of a spin for every sample.
+func (w *isa) heatBath() {
+	TEXT("heatBath"+w.suffix, NOSPLIT, fmt.Sprintf("func(logits *[%d]float32, words *[%d]uint32) (spins uint64)", samples, samples))
+	Doc("heatBath" + w.suffix + " is heatBathGeneric up to the rounding of a probability.")
+	Pragma("noescape")
+	logits := Load(Param("logits"), GP64())
+	words := Load(Param("words"), GP64())
+	spins := GP64()
+	XORQ(spins, spins)
+	for first := 0; first < samples; first += w.lanes {
+		x := w.load(Mem{Base: logits, Disp: 4 * first})
+		z := w.decay(x)
+		less := w.vector()
+		VADDPS(w.full(1), z, less)
+		VDIVPS(less, z, z)
+		VMULPS(w.full(1<<31), z, z)
+		VCVTTPS2DQ(z, z)
+		word := w.load(Mem{Base: words, Disp: 4 * first})
+		VPSRLD(Imm(1), word, word)
+		VPSUBD(z, word, word) // negative where the less likely spin is drawn
+		w.xor(x, word, word)  // of the sign opposite to the logit's
+		bits := GP64()
+		if w == avx512 {
+			k := K()
+			VPMOVD2M(word, k)
+			KMOVW(k, bits.As32())
+		} else {
+			VMOVMSKPS(word, bits.As32())
+		}
+		SHLQ(Imm(uint64(first)), bits)
+		ORQ(bits, spins)
+	}
+	Comment("A sign for +1 where the logit is not negative and the likely spin was drawn")
+	NOTQ(spins)
+	Store(spins, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// score emits the logarithms of probabilities and their derivatives.
+func (w *isa) score() {
+	TEXT("bitScore"+w.suffix, NOSPLIT, fmt.Sprintf("func(logq *[%d]float64, residual, logits *[%d]float32, spins uint64)", samples, samples))
+	Doc("bitScore" + w.suffix + " is bitScoreGeneric up to rounding.")
+	Pragma("noescape")
+	logq := Load(Param("logq"), GP64())
+	residual := Load(Param("residual"), GP64())
+	logits := Load(Param("logits"), GP64())
+	spins := Load(Param("spins"), GP64())
+	sign := w.load(w.word(1 << 31))
+	var bit VecVirtual
+	if w == avx2 {
+		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
+	}
+	for first := 0; first < samples; first += w.lanes {
+		Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.")
+		x, up := w.load(Mem{Base: logits, Disp: 4 * first}), w.vector()
+		if w == avx512 {
+			k := K()
+			KMOVW(spins.(GPVirtual).As32(), k)
+			VMOVDQA32_Z(sign, k, up)
+		} else {
+			VMOVD(spins.(GPVirtual).As32(), up.AsX())
+			VPBROADCASTD(up.AsX(), up)
+			VPAND(bit, up, up)
+			VPCMPEQD(bit, up, up)
+			VPAND(sign, up, up)
+		}
+		SHRQ(Imm(uint64(w.lanes)), spins)
+		t := w.vector()
+		w.xor(up, x, t)
+		z := w.decay(t)
+		Comment("σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)")
+		sum, top, one := w.vector(), w.vector(), w.load(w.full(1))
+		VADDPS(one, z, sum)
+		if w == avx512 {
+			negative := K()
+			VPMOVD2M(t, negative)
+			VBLENDMPS(z, one, negative, top)
+		} else {
+			VBLENDVPS(t, z, one, top)
+		}
+		VDIVPS(sum, top, top)
+		w.xor(sign, up, up)
+		w.xor(up, top, top)
+		VMOVUPS(top, Mem{Base: residual, Disp: 4 * first})
+		Comment("ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1")
+		r, more := w.vector(), w.vector()
+		if w == avx512 {
+			k := K()
+			VMOVAPS(z, r)
+			VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, k)
+			VSUBPS(one, z, more)
+			VMULPS(w.full(0.5), more, k, r)
+			VMOVAPS_Z(w.full(math.Ln2), k, more)
+		} else {
+			mask := w.vector()
+			VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, mask)
+			VSUBPS(one, z, more)
+			VMULPS(w.full(0.5), more, more)
+			VBLENDVPS(mask, more, z, r)
+			VANDPS(w.full(math.Ln2), mask, more)
+		}
+		p := w.horner(r, append([]float64{-0.5}, logTail...)...)
+		VMULPS(r, p, p)
+		VFMADD213PS(r, r, p) // r + r (r tail)
+		VADDPS(more, p, p)
+		w.maxZero(t)
+		VADDPS(t, p, p)
+		for half := range 2 {
+			part, wide, at := YMM(), w.vector(), Mem{Base: logq, Disp: 8*first + 4*w.lanes*half}
+			if w == avx512 {
+				VEXTRACTF64X4(Imm(uint64(half)), p, part)
+				VCVTPS2PD(part, wide)
+			} else {
+				VEXTRACTF128(Imm(uint64(half)), p, part.AsX())
+				VCVTPS2PD(part.AsX(), wide)
+			}
+			old := w.vector()
+			VMOVUPD(at, old)
+			VSUBPD(wide, old, old)
+			VMOVUPD(old, at)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func (w *isa) maxZero(t VecVirtual) {
+	z := w.zero()
+	VMAXPS(z, t, t)
+}

@@ -1,0 +1,89 @@
+package asm
+
+import "math"
+
+// A batch of spins for these kernels is a block of BitSamples samples with one
+// word a site: bit b of word i is spin i of sample b, set for +1. A perceptron
+// that looks at spins of one sample needs no products then: the weighted sum of
+// four ±1 inputs is one of sixteen numbers, and a table of them is as wide as
+// the hidden layer.
+const (
+	// BitSamples is the number of samples of a block.
+	BitSamples = 64
+	// BitLanes divides the number of hidden units.
+	BitLanes = 16
+	// BitHidden is the largest number of hidden units.
+	BitHidden = 64
+	// BitInputs is the largest number of spins that a perceptron looks at.
+	BitInputs = 64
+)
+
+// A BitPerceptron has one hidden layer of K units over groups of four spins,
+// with the activation f(u) = u/√(1+u²):
+//
+//	logit = Bias + Σ_k Output[k] f(Σ_q Tables[q][i_q][k]),
+//
+// where i_q is the number of four bits that group q's spins make, the first
+// spin lowest. K = len(Output) is a multiple of BitLanes and at most BitHidden;
+// Tables is [groups][16][K].
+type BitPerceptron struct {
+	Tables, Output []float32
+	Bias           float32
+}
+
+// Logits sets dst[b] to the logit of sample b of the state, whose spins
+// sites[4q] … sites[4q+3] make group q. The error is below
+// 1e-6 (1 + Σ_k |Output[k]|) plus that of the sums of table rows in float32.
+func (p *BitPerceptron) Logits(dst *[BitSamples]float32, state []uint64, sites []int32) {
+	var buffer [BitInputs / 4 * BitSamples]uint8
+	bitLogits(dst, p.Tables, p.Output, p.indices(&buffer, state, sites), p.Bias)
+}
+
+// Gradient adds Σ_b scale[b] residual[b] ∂logit_b/∂· to tables and output, which
+// have the shapes of Tables and Output. The derivative with respect to a weight of
+// the hidden layer is the sum of the table's rows, each with the sign of that
+// weight's spin.
+func (p *BitPerceptron) Gradient(tables, output []float32, scale, residual *[BitSamples]float32, state []uint64, sites []int32) {
+	checkSame("BitPerceptron.Gradient", "tables", len(tables), len(p.Tables))
+	checkSame("BitPerceptron.Gradient", "output", len(output), len(p.Output))
+	var buffer [BitInputs / 4 * BitSamples]uint8
+	bitGradient(tables, output, p.Tables, p.Output, p.indices(&buffer, state, sites), scale, residual)
+}
+
+// indices gathers the spins of a state into the numbers i_q, [groups][64], each
+// times K/BitLanes: its row begins that many cache lines into the group's table.
+func (p *BitPerceptron) indices(buffer *[BitInputs / 4 * BitSamples]uint8, state []uint64, sites []int32) []uint8 {
+	k, groups := len(p.Output), len(sites)/4
+	if k == 0 || k%BitLanes != 0 || k > BitHidden || groups == 0 || groups > BitInputs/4 || len(sites) != 4*groups || len(p.Tables) != groups*16*k {
+		panic("asm: BitPerceptron: lengths of tables, output weights and sites do not match")
+	}
+	for _, s := range sites {
+		if uint(s) >= uint(len(state)) {
+			panic("asm: BitPerceptron: a site is not in the state")
+		}
+	}
+	index := buffer[:groups*BitSamples]
+	bitIndices(index, state, sites, k/BitLanes)
+	return index
+}
+
+// HeatBath draws a spin for every sample, +1 with probability σ(logits[b]),
+// from one random word each. With p = σ(−|logits[b]|) ≤ ½, rounded to a multiple
+// of 2⁻³¹, the less likely spin is drawn where words[b]>>1 < 2³¹ p.
+func HeatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
+	return heatBath(logits, words)
+}
+
+// BitScore adds ln σ(x_b logits[b]), the logarithm of the probability that
+// sample b's spin x_b = ±1 is drawn, to logq[b], and sets residual[b] to its
+// derivative with respect to the logit, x_b σ(−x_b logits[b]). Both have an
+// error below 3e-7, relative to the larger of 1 and |logits[b]| for the first.
+func BitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
+	bitScore(logq, residual, logits, spins)
+}
+
+// bitActivation returns f(u) and 1/√(1+u²); f′(u) is the cube of that.
+func bitActivation(u float32) (f, root float32) {
+	r := 1 / math.Sqrt(1+float64(u)*float64(u))
+	return float32(float64(u) * r), float32(r)
+}

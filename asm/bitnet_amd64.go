@@ -1,0 +1,57 @@
+//go:build !purego
+
+package asm
+
+func bitIndices(dst []uint8, state []uint64, sites []int32, scale int) {
+	switch {
+	case useAVX512:
+		bitIndicesAVX512(dst, state, sites, scale)
+	case useAVX2:
+		bitIndicesAVX2(dst, state, sites, scale)
+	default:
+		bitIndicesGeneric(dst, state, sites, scale)
+	}
+}
+
+func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint8, bias float32) {
+	switch {
+	case useAVX512:
+		bitLogitsAVX512(dst, tables, output, index, bias)
+	case useAVX2:
+		bitLogitsAVX2(dst, tables, output, index, bias)
+	default:
+		bitLogitsGeneric(dst, tables, output, index, bias)
+	}
+}
+
+func bitGradient(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[BitSamples]float32) {
+	switch {
+	case useAVX512:
+		bitGradientAVX512(dTables, dOutput, tables, output, index, scale, residual)
+	case useAVX2:
+		bitGradientAVX2(dTables, dOutput, tables, output, index, scale, residual)
+	default:
+		bitGradientGeneric(dTables, dOutput, tables, output, index, scale, residual)
+	}
+}
+
+func heatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
+	switch {
+	case useAVX512:
+		return heatBathAVX512(logits, words)
+	case useAVX2:
+		return heatBathAVX2(logits, words)
+	}
+	return heatBathGeneric(logits, words)
+}
+
+func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
+	switch {
+	case useAVX512:
+		bitScoreAVX512(logq, residual, logits, spins)
+	case useAVX2:
+		bitScoreAVX2(logq, residual, logits, spins)
+	default:
+		bitScoreGeneric(logq, residual, logits, spins)
+	}
+}

@@ -1,0 +1,82 @@
+package asm
+
+import "math"
+
+func bitIndicesGeneric(dst []uint8, state []uint64, sites []int32, scale int) {
+	for ; len(sites) > 0; dst, sites = dst[BitSamples:], sites[4:] {
+		w0, w1, w2, w3 := state[sites[0]], state[sites[1]], state[sites[2]], state[sites[3]]
+		for b := range BitSamples {
+			n := w0>>b&1 | w1>>b&1<<1 | w2>>b&1<<2 | w3>>b&1<<3
+			dst[b] = uint8(scale * int(n))
+		}
+	}
+}
+
+// bitHiddenSums sets u to the hidden layer's inputs of sample b.
+func bitHiddenSums(u, tables []float32, index []uint8, b int) {
+	clear(u)
+	for q := range len(index) / BitSamples {
+		row := tables[q*16*len(u)+int(index[q*BitSamples+b])*BitLanes:]
+		for k := range u {
+			u[k] += row[k]
+		}
+	}
+}
+
+func bitLogitsGeneric(dst *[BitSamples]float32, tables, output []float32, index []uint8, bias float32) {
+	var hidden [BitHidden]float32
+	u := hidden[:len(output)]
+	for b := range dst {
+		bitHiddenSums(u, tables, index, b)
+		var sum float64
+		for k, v := range output {
+			f, _ := bitActivation(u[k])
+			sum += float64(v) * float64(f)
+		}
+		dst[b] = bias + float32(sum)
+	}
+}
+
+func bitGradientGeneric(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[BitSamples]float32) {
+	var hidden [BitHidden]float32
+	u := hidden[:len(output)]
+	for b, e := range residual {
+		e *= scale[b]
+		bitHiddenSums(u, tables, index, b)
+		for k, v := range output {
+			f, r := bitActivation(u[k])
+			dOutput[k] += e * f
+			u[k] = e * v * r * r * r
+		}
+		for q := range len(index) / BitSamples {
+			row := dTables[q*16*len(u)+int(index[q*BitSamples+b])*BitLanes:]
+			for k, d := range u {
+				row[k] += d
+			}
+		}
+	}
+}
+
+func heatBathGeneric(logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
+	for b, l := range logits {
+		z := math.Exp(-math.Abs(float64(l)))
+		if less := words[b]>>1 < uint32(0x1p31*float32(z/(1+z))); less == math.Signbit(float64(l)) {
+			spins |= 1 << b
+		}
+	}
+	return spins
+}
+
+func bitScoreGeneric(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
+	for b, l := range logits {
+		x := float64(int(spins>>b&1)*2 - 1)
+		t := -x * float64(l)
+		z := math.Exp(-math.Abs(t))
+		logq[b] -= float64(float32(max(t, 0) + math.Log1p(z)))
+		if t >= 0 {
+			residual[b] = float32(x / (1 + z))
+		} else {
+			residual[b] = float32(x * z / (1 + z))
+		}
+	}
+}

@@ -1,0 +1,23 @@
+//go:build !amd64 || purego
+
+package asm
+
+func bitIndices(dst []uint8, state []uint64, sites []int32, scale int) {
+	bitIndicesGeneric(dst, state, sites, scale)
+}
+
+func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint8, bias float32) {
+	bitLogitsGeneric(dst, tables, output, index, bias)
+}
+
+func bitGradient(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[BitSamples]float32) {
+	bitGradientGeneric(dTables, dOutput, tables, output, index, scale, residual)
+}
+
+func heatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
+	return heatBathGeneric(logits, words)
+}
+
+func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
+	bitScoreGeneric(logq, residual, logits, spins)
+}

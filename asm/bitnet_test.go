@@ -1,0 +1,250 @@
+package asm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A bitCase is a perceptron over random spins of a block.
+type bitCase struct {
+	BitPerceptron
+	state    []uint64
+	sites    []int32
+	scale, residual [BitSamples]float32
+}
+
+func newBitCase(t testing.TB, r *rand.Rand, hidden, groups int) *bitCase {
+	c := &bitCase{
+		state: endOfPage[uint64](t, 100)(100),
+		sites: endOfPage[int32](t, 4*groups)(4 * groups),
+		BitPerceptron: BitPerceptron{
+			Tables: endOfPage[float32](t, groups*16*hidden)(groups * 16 * hidden),
+			Output: endOfPage[float32](t, hidden)(hidden),
+			Bias:   float32(r.NormFloat64()),
+		},
+	}
+	for i := range c.state {
+		c.state[i] = r.Uint64()
+	}
+	for i := range c.sites {
+		c.sites[i] = int32(r.IntN(len(c.state)))
+	}
+	c.sites[0] = int32(len(c.state) - 1)
+	for i := range c.Tables {
+		c.Tables[i] = float32(r.NormFloat64())
+	}
+	for i := range c.Output {
+		c.Output[i] = float32(r.NormFloat64())
+	}
+	for i := range c.residual {
+		c.residual[i] = float32(r.NormFloat64())
+		c.scale[i] = float32(r.NormFloat64())
+	}
+	return c
+}
+
+// hidden returns the inputs of the hidden layer of sample b in float64, and the
+// rows they come from.
+func (c *bitCase) hidden(b int) (u []float64, rows []int) {
+	k := len(c.Output)
+	u = make([]float64, k)
+	for q := range len(c.sites) / 4 {
+		n := 0
+		for j, s := range c.sites[4*q : 4*q+4] {
+			n |= int(c.state[s]>>b&1) << j
+		}
+		rows = append(rows, (16*q+n)*k)
+		for i := range u {
+			u[i] += float64(c.Tables[(16*q+n)*k+i])
+		}
+	}
+	return u, rows
+}
+
+func forEachBitCase(t *testing.T, f func(t *testing.T, c *bitCase)) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for hidden := BitLanes; hidden <= BitHidden; hidden += BitLanes {
+			for _, groups := range []int{1, 2, 3, 6, BitInputs / 4} {
+				f(t, newBitCase(t, r, hidden, groups))
+			}
+		}
+	})
+}
+
+func TestBitLogits(t *testing.T) {
+	forEachBitCase(t, func(t *testing.T, c *bitCase) {
+		dst := newGuarded[float32](BitSamples)
+		c.Logits((*[BitSamples]float32)(dst.data), c.state, c.sites)
+		dst.check(t)
+		for b, have := range dst.data {
+			want, scale := float64(c.Bias), 1.0
+			u, _ := c.hidden(b)
+			for k, v := range c.Output {
+				want += float64(v) * u[k] / math.Sqrt(1+u[k]*u[k])
+				scale += math.Abs(float64(v))
+			}
+			require.InDelta(t, want, have, 1e-6*scale, "%d hidden units, %d spins, sample %d", len(c.Output), len(c.sites), b)
+		}
+	})
+}
+
+func TestBitGradient(t *testing.T) {
+	forEachBitCase(t, func(t *testing.T, c *bitCase) {
+		tables, output := newGuarded[float32](len(c.Tables)), newGuarded[float32](len(c.Output))
+		wantTables, wantOutput := make([]float64, len(c.Tables)), make([]float64, len(c.Output))
+		for i := range tables.data {
+			tables.data[i] = float32(i % 7)
+			wantTables[i] = float64(i % 7)
+		}
+		for i := range output.data {
+			output.data[i] = float32(i % 5)
+			wantOutput[i] = float64(i % 5)
+		}
+		c.Gradient(tables.data, output.data, &c.scale, &c.residual, c.state, c.sites)
+		tables.check(t)
+		output.check(t)
+		for b := range c.residual {
+			e := c.residual[b] * c.scale[b]
+			u, rows := c.hidden(b)
+			for k, v := range c.Output {
+				root := 1 / math.Sqrt(1+u[k]*u[k])
+				wantOutput[k] += float64(e) * u[k] * root
+				for _, row := range rows {
+					wantTables[row+k] += float64(e) * float64(v) * root * root * root
+				}
+			}
+		}
+		for i, want := range wantTables {
+			require.InDelta(t, want, tables.data[i], 5e-5, "%d hidden units, %d spins, entry %d", len(c.Output), len(c.sites), i)
+		}
+		for i, want := range wantOutput {
+			require.InDelta(t, want, output.data[i], 1e-4)
+		}
+	})
+}
+
+// bitLogitCases are logits of all sizes, with zeros and extremes.
+func bitLogitCases(r *rand.Rand) (logits [BitSamples]float32) {
+	scale := []float64{1e-3, 0.1, 1, 10, 100, 1e30}[r.IntN(6)]
+	for b := range logits {
+		logits[b] = float32(scale * r.NormFloat64())
+	}
+	logits[r.IntN(BitSamples)] = 0
+	logits[r.IntN(BitSamples)] = float32(math.Copysign(0, -1))
+	logits[r.IntN(BitSamples)] = math.MaxFloat32
+	return logits
+}
+
+// TestHeatBath accepts either spin where the random word is within the rounding
+// of the less likely spin's probability.
+func TestHeatBath(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(3, 4))
+		for range 500 {
+			logits := bitLogitCases(r)
+			var words [BitSamples]uint32
+			for b := range words {
+				words[b] = r.Uint32()
+				if r.IntN(2) == 0 { // near the threshold
+					p := 1 / (1 + math.Exp(math.Abs(float64(logits[b]))))
+					words[b] = uint32(int64(0x1p32*p) + r.Int64N(4096) - min(2048, int64(0x1p32*p)))
+				}
+			}
+			spins := HeatBath(&logits, &words)
+			for b, l := range logits {
+				p := 0x1p31 / (1 + math.Exp(math.Abs(float64(l))))
+				w := float64(words[b] >> 1)
+				if math.Abs(w+0.5-p) < 1+1e-6*p {
+					continue
+				}
+				up := (w < p) == math.Signbit(float64(l))
+				require.Equal(t, up, spins>>b&1 == 1, "logit %v, word %v", l, words[b])
+			}
+		}
+	})
+}
+
+func TestBitScore(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for range 500 {
+			logits, spins := bitLogitCases(r), r.Uint64()
+			logq, residual := newGuarded[float64](BitSamples), newGuarded[float32](BitSamples)
+			for b := range logq.data {
+				logq.data[b] = float64(b)
+			}
+			BitScore((*[BitSamples]float64)(logq.data), (*[BitSamples]float32)(residual.data), &logits, spins)
+			logq.check(t)
+			residual.check(t)
+			for b, l := range logits {
+				x := float64(int(spins>>b&1)*2 - 1)
+				y := x * float64(l)
+				want := min(y, 0) - math.Log1p(math.Exp(-math.Abs(y)))
+				require.InDelta(t, float64(b)+want, logq.data[b], 3e-7*max(1, math.Abs(y)), "x = %v, logit %v", x, l)
+				require.InDelta(t, x/(1+math.Exp(y)), residual.data[b], 3e-7, "x = %v, logit %v", x, l)
+			}
+		}
+	})
+}
+
+func TestBitPerceptronRefusesWrongArguments(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var dst [BitSamples]float32
+	try := func(change func(c *bitCase)) func() {
+		c := newBitCase(t, r, 32, 3)
+		change(c)
+		return func() { c.Logits(&dst, c.state, c.sites) }
+	}
+	require.NotPanics(t, try(func(*bitCase) {}))
+	require.Panics(t, try(func(c *bitCase) { c.Output = c.Output[:16] }))
+	require.Panics(t, try(func(c *bitCase) { c.Tables = c.Tables[1:] }))
+	require.Panics(t, try(func(c *bitCase) { c.sites = c.sites[:11] }))
+	require.Panics(t, try(func(c *bitCase) { c.sites[2] = -1 }))
+	require.Panics(t, try(func(c *bitCase) { c.state = c.state[:99] }))
+}
+
+func BenchmarkBitPerceptron(b *testing.B) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, shape := range [][2]int{{16, 6}, {48, 6}, {64, 10}} {
+		c := newBitCase(b, r, shape[0], shape[1])
+		name := fmt.Sprintf("hidden=%d,spins=%d", shape[0], 4*shape[1])
+		var dst [BitSamples]float32
+		b.Run("logits/"+name, func(b *testing.B) {
+			benchEachPath(b, func(b *testing.B, _ Path) {
+				for b.Loop() {
+					c.Logits(&dst, c.state, c.sites)
+				}
+			})
+		})
+		tables, output := make([]float32, len(c.Tables)), make([]float32, len(c.Output))
+		b.Run("gradient/"+name, func(b *testing.B) {
+			benchEachPath(b, func(b *testing.B, _ Path) {
+				for b.Loop() {
+					c.Gradient(tables, output, &c.scale, &c.residual, c.state, c.sites)
+				}
+			})
+		})
+	}
+	logits := bitLogitCases(r)
+	var words [BitSamples]uint32
+	var logq [BitSamples]float64
+	b.Run("heatbath", func(b *testing.B) {
+		benchEachPath(b, func(b *testing.B, _ Path) {
+			for b.Loop() {
+				HeatBath(&logits, &words)
+			}
+		})
+	})
+	b.Run("score", func(b *testing.B) {
+		benchEachPath(b, func(b *testing.B, _ Path) {
+			for b.Loop() {
+				BitScore(&logq, &logits, &logits, 12345)
+			}
+		})
+	})
+}
