@@ -1733,7 +1733,7 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z10, K1
 	VSUBPS        Z9, Z10, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVAPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
 	VMOVUPS       bitnetConstants<>+1152(SB), Z8
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z8
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z8
@@ -1800,7 +1800,7 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z9, K1
 	VSUBPS        Z8, Z9, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVAPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
 	VMOVUPS       bitnetConstants<>+1152(SB), Z5
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z5
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z5
@@ -1867,7 +1867,7 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z8, K1
 	VSUBPS        Z5, Z8, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVAPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
 	VMOVUPS       bitnetConstants<>+1152(SB), Z5
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z5
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z5
@@ -1934,7 +1934,7 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z6, K1
 	VSUBPS        Z5, Z6, Z2
 	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
-	VMOVAPS.Z     bitnetConstants<>+1088(SB), K1, Z2
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z2
 	VMOVUPS       bitnetConstants<>+1152(SB), Z3
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3

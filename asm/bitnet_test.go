@@ -12,8 +12,8 @@ import (
 // A bitCase is a perceptron over random spins of a block.
 type bitCase struct {
 	BitPerceptron
-	state    []uint64
-	sites    []int32
+	state           []uint64
+	sites           []int32
 	scale, residual [BitSamples]float32
 }
 

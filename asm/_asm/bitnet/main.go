@@ -547,7 +547,7 @@ func (w *isa) score() {
 			VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, k)
 			VSUBPS(one, z, more)
 			VMULPS(w.full(0.5), more, k, r)
-			VMOVAPS_Z(w.full(math.Ln2), k, more)
+			VMOVUPS_Z(w.full(math.Ln2), k, more)
 		} else {
 			mask := w.vector()
 			VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, mask)
