@@ -18,6 +18,30 @@ const (
 	BitInputs = 64
 )
 
+// BitIndices gathers the spins of the given sites, four at a time, into
+// numbers of four bits, the first site lowest:
+//
+//	dst[q·64 + b] = Σ_j 2^j (bit b of state[sites[4q+j]])
+//
+// dst holds len(sites)/4 · 64 numbers. All paths give the same bits.
+func BitIndices(dst []uint8, state []uint64, sites []int32) {
+	if len(sites)%4 != 0 || len(dst) != len(sites)/4*BitSamples {
+		panic("asm: BitIndices: lengths do not match")
+	}
+	checkSites(state, sites)
+	if len(sites) > 0 {
+		bitIndices(dst, state, sites, 1)
+	}
+}
+
+func checkSites(state []uint64, sites []int32) {
+	for _, s := range sites {
+		if uint(s) >= uint(len(state)) {
+			panic("asm: a site is not in the state")
+		}
+	}
+}
+
 // A BitPerceptron has one hidden layer of K units over groups of four spins,
 // with the activation f(u) = u/√(1+u²):
 //
@@ -57,11 +81,7 @@ func (p *BitPerceptron) indices(buffer *[BitInputs / 4 * BitSamples]uint8, state
 	if k == 0 || k%BitLanes != 0 || k > BitHidden || groups == 0 || groups > BitInputs/4 || len(sites) != 4*groups || len(p.Tables) != groups*16*k {
 		panic("asm: BitPerceptron: lengths of tables, output weights and sites do not match")
 	}
-	for _, s := range sites {
-		if uint(s) >= uint(len(state)) {
-			panic("asm: BitPerceptron: a site is not in the state")
-		}
-	}
+	checkSites(state, sites)
 	index := buffer[:groups*BitSamples]
 	bitIndices(index, state, sites, k/BitLanes)
 	return index

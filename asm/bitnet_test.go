@@ -76,6 +76,20 @@ func forEachBitCase(t *testing.T, f func(t *testing.T, c *bitCase)) {
 	})
 }
 
+func TestBitIndices(t *testing.T) {
+	forEachBitCase(t, func(t *testing.T, c *bitCase) {
+		dst := newGuarded[uint8](len(c.sites) / 4 * BitSamples)
+		BitIndices(dst.data, c.state, c.sites)
+		dst.check(t)
+		for b := range BitSamples {
+			_, rows := c.hidden(b)
+			for q, row := range rows {
+				require.EqualValues(t, row/len(c.Output)-16*q, dst.data[q*BitSamples+b])
+			}
+		}
+	})
+}
+
 func TestBitLogits(t *testing.T) {
 	forEachBitCase(t, func(t *testing.T, c *bitCase) {
 		dst := newGuarded[float32](BitSamples)

@@ -1,0 +1,289 @@
+package hierarchy
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Batch draws samples of a model for training, step after step, and
+// differentiates the logarithm of their density. It allocates nothing after
+// NewBatch.
+//
+// A sample is the learned spins, the others summed out, unless Complete draws
+// them as well.
+type Batch struct {
+	model   *Model
+	weights *weights
+	exact   exact // with its own tables, which depend on β
+	beta    float64
+	seed    uint64
+	workers *pool.Pool
+
+	samples  int
+	size     int              // words of a block's state: one a spin, and a zero
+	state    []uint64         // [blocks][size]
+	residual [][block]float32 // [blocks][learned] ∂ ln q/∂ logit
+	logq     [][block]float64 // [blocks]
+	r        [][block]float64 // [blocks] R = ln q − ln W
+	scale    [][block]float32 // [blocks] coefficients of Backward
+	stream   asm.Counter
+	pieces   []piece
+	partial  []float32 // [pieces] gradients of their units
+	hist     []float32 // [pieces] derivatives with respect to tables and output weights
+
+	runDraw, runComplete, runPiece func(int)
+}
+
+// A piece is the part of a gradient that some blocks have in one unit. What the
+// pieces are does not depend on the number of threads.
+type piece struct {
+	unit          int
+	lo, hi        int // blocks
+	partial, hist int // where its gradient and its derivatives are
+}
+
+// pieceSize is about how many spins a piece of a gradient has: enough to make
+// light of folding tables.
+const pieceSize = 1 << 15
+
+// MaxBatch is the largest number of samples of a batch.
+const MaxBatch = 1 << 20
+
+// NewBatch returns buffers for a number of samples, a multiple of 64. Draws
+// are functions of the seed, the step and the sample's index.
+func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, error) {
+	if samples < 1 || samples%block != 0 || samples > MaxBatch {
+		return nil, fmt.Errorf("batch: %d is not a multiple of %d between %d and %d", samples, block, block, MaxBatch)
+	}
+	blocks := samples / block
+	b := &Batch{
+		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), seed: seed, workers: workers,
+		samples: samples, size: m.Spins() + 1,
+		state:    make([]uint64, blocks*(m.Spins()+1)),
+		residual: make([][block]float32, blocks*m.learned),
+		logq:     make([][block]float64, blocks),
+		r:        make([][block]float64, blocks),
+		scale:    make([][block]float32, blocks),
+	}
+	b.SetBeta(m.target.Beta)
+	partial, hist := 0, 0
+	for i := range m.units {
+		u := &m.units[i]
+		if u.hidden == 0 && !m.even {
+			continue
+		}
+		per := max(1, pieceSize/(block*len(u.sites)))
+		for lo := 0; lo < blocks; lo += per {
+			b.pieces = append(b.pieces, piece{i, lo, min(lo+per, blocks), partial, hist})
+			partial += m.unitParams(i)
+			hist += (u.padded/4*16 + 1) * u.lanes
+		}
+	}
+	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
+	b.runDraw = b.drawBlock
+	b.runComplete = func(k int) {
+		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
+	}
+	b.runPiece = b.gradientPiece
+	return b, nil
+}
+
+func (m *Model) unitParams(i int) int {
+	if i+1 < len(m.units) {
+		return m.units[i+1].weights - m.units[i].weights
+	}
+	return m.params - m.units[i].weights
+}
+
+// Samples returns the number of samples.
+func (b *Batch) Samples() int { return b.samples }
+
+// SetBeta changes the inverse temperature of the weight W, for annealing.
+func (b *Batch) SetBeta(beta float64) {
+	if beta != b.beta || b.exact.stale {
+		b.beta = beta
+		b.exact.tabulate(beta)
+	}
+}
+
+// Beta returns the inverse temperature.
+func (b *Batch) Beta() float64 { return b.beta }
+
+func (b *Batch) block(k int) []uint64 { return b.state[k*b.size:][:b.size] }
+
+// Generate draws the learned spins of every sample and their
+// R = ln q − ln W.
+func (b *Batch) Generate(params []float32, step uint32) {
+	b.weights.set(params)
+	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
+	b.workers.Run(len(b.logq), b.runDraw)
+}
+
+func (b *Batch) drawBlock(k int) {
+	state := b.block(k)
+	b.weights.draw(state, &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned], &b.stream, uint64(k))
+	b.r[k] = b.logq[k]
+	b.exact.logWeights(&b.r[k], -1, b.beta, state)
+}
+
+// R copies R = ln q(s) + βE(s) of every sample to dst, which does not depend on
+// the spins that are exact.
+func (b *Batch) R(dst []float64) {
+	checkLength("R", len(dst), b.samples)
+	for k := range b.r {
+		copy(dst[k*block:], b.r[k][:])
+	}
+}
+
+// Complete draws the exact spins as well.
+func (b *Batch) Complete() { b.workers.Run(len(b.logq), b.runComplete) }
+
+// Spins copies the configurations of a batch that is complete, ⌈n/64⌉ words a
+// sample, to dst.
+func (b *Batch) Spins(dst []uint64) {
+	words := (b.model.Spins() + 63) / 64
+	checkLength("Spins", len(dst), b.samples*words)
+	for k := range b.logq {
+		rows(dst[k*block*words:][:block*words], b.block(k), b.model.Spins())
+	}
+}
+
+// Backward sets grad = Σ_b coefficients[b] ∂ ln q_b/∂θ of the batch that
+// Generate drew with the same parameters.
+func (b *Batch) Backward(grad []float32, coefficients []float64) {
+	checkLength("gradient", len(grad), b.model.params)
+	checkLength("coefficients", len(coefficients), b.samples)
+	for i, c := range coefficients {
+		b.scale[i/block][i%block] = float32(c)
+	}
+	b.workers.Run(len(b.pieces), b.runPiece)
+	clear(grad)
+	for _, p := range b.pieces {
+		dst := grad[b.model.units[p.unit].weights:][:b.model.unitParams(p.unit)]
+		for i, g := range b.partial[p.partial:][:len(dst)] {
+			dst[i] += g
+		}
+	}
+}
+
+func (b *Batch) gradientPiece(i int) {
+	p, m := &b.pieces[i], b.model
+	u, net := &m.units[p.unit], &b.weights.nets[p.unit]
+	hist := b.hist[p.hist:][:(u.padded/4*16+1)*u.lanes]
+	tables, output := hist[u.lanes:], hist[:u.lanes]
+	clear(hist)
+	var shift float64
+	for k := p.lo; k < p.hi; k++ {
+		state, scale := b.block(k), &b.scale[k]
+		residual := b.residual[k*m.learned+u.first:][:len(u.sites)]
+		for s := range u.sites {
+			if u.hidden > 0 {
+				net.Gradient(tables, output, scale, &residual[s], state, u.inputs[s*u.padded:][:u.padded])
+			}
+			if m.even {
+				for j, e := range &residual[s] {
+					shift += float64(e * scale[j])
+				}
+			}
+		}
+	}
+	grad := b.partial[p.partial:][:m.unitParams(p.unit)]
+	clear(grad)
+	local := *u
+	local.weights, local.output, local.biases, local.shift = 0, u.output-u.weights, u.biases-u.weights, u.shift-u.weights
+	local.fold(grad, tables, output, m.even)
+	if m.even {
+		grad[local.shift] = float32(shift)
+	}
+}
+
+// draw draws the learned spins of block number k of a stream, and sets their
+// ln q and its derivatives with respect to the logits.
+//
+// The words of learned spin i of block k are blocks 16(k·n + i) and the 15
+// after it of the stream, n being the number of spins; those of exact ones
+// follow.
+func (w *weights) draw(state []uint64, logq *[block]float64, residual [][block]float32, stream *asm.Counter, k uint64) {
+	clear(logq[:])
+	clear(state)
+	var logits [block]float32
+	var words [block]uint32
+	first := k * uint64(w.model.Spins()) * (block / 4)
+	n := 0
+	for i := range w.nets {
+		for s, site := range w.model.units[i].sites {
+			w.logits(&logits, i, s, state)
+			asm.PhiloxBlocks(words[:], stream, first+uint64(n)*(block/4))
+			state[site] = asm.HeatBath(&logits, &words)
+			asm.BitScore(logq, &residual[n], &logits, state[site])
+			n++
+		}
+	}
+}
+
+// score sets ln q of the learned spins of a block.
+func (w *weights) score(state []uint64, logq *[block]float64) {
+	clear(logq[:])
+	var logits, residual [block]float32
+	for i := range w.nets {
+		for s, site := range w.model.units[i].sites {
+			w.logits(&logits, i, s, state)
+			asm.BitScore(logq, &residual, &logits, state[site])
+		}
+	}
+}
+
+// completeBlock draws the exact spins of block number k of a stream.
+func (m *Model) completeBlock(x *exact, state []uint64, stream *asm.Counter, k uint64) {
+	x.complete(state, stream, k*uint64(m.Spins())+uint64(m.learned))
+}
+
+func checkLength(what string, have, want int) {
+	if have != want {
+		panic(fmt.Sprintf("hierarchy: %s of length %d, not %d", what, have, want))
+	}
+}
+
+// rows turns a block of one word a spin into one configuration after another.
+func rows(dst, state []uint64, n int) {
+	words := (n + 63) / 64
+	var a [64]uint64
+	for w := range words {
+		clear(a[:])
+		copy(a[:], state[64*w:min(64*w+64, n)])
+		transpose(&a)
+		for b := range block {
+			dst[b*words+w] = a[b]
+		}
+	}
+}
+
+// columns turns configurations into a block of one word a spin. Samples that
+// are missing have all spins −1.
+func columns(state, src []uint64, n int) {
+	words := (n + 63) / 64
+	var a [64]uint64
+	for w := range words {
+		clear(a[:])
+		for b := range len(src) / words {
+			a[b] = src[b*words+w]
+		}
+		transpose(&a)
+		copy(state[64*w:min(64*w+64, n)], a[:])
+	}
+}
+
+// transpose exchanges bit j of word i and bit i of word j.
+func transpose(a *[64]uint64) {
+	mask := uint64(1<<32 - 1)
+	for d := 32; d > 0; d, mask = d/2, mask^mask<<(d/2) {
+		for i := 0; i < 64; i = (i + d + 1) &^ d {
+			t := (a[i]>>d ^ a[i+d]) & mask
+			a[i] ^= t << d
+			a[i+d] ^= t
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package hierarchy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// Blocks of samples have one word a spin: bit b is the spin of sample b.
+const block = asm.BitSamples
+
+const (
+	starInputs = 12 // most spins around a star, whose weights are tabulated
+	leafInputs = 8  // most neighbours of a leaf, whose logits are tabulated
+)
+
+// exact holds the spins that no perceptron draws. They fall apart into stars
+// that touch only learned spins: at most one centre and its neighbours, the
+// leaves, no two of which are coupled. So the sum of the Boltzmann weights over
+// a star's spins is a number for every state of the learned spins around it,
+// and so is the probability of its centre; the leaves are drawn last, by the
+// heat bath.
+//
+// ln W is the logarithm of the Boltzmann weight of the learned spins, all
+// others summed out.
+type exact struct {
+	target  *Target
+	stars   []star
+	tables  []starTable
+	leaves  []leaf
+	logits  []leafTable
+	bonds   []term // between learned spins
+	fields  []term // of learned spins
+	all     []term // all bonds, for energies
+	every   []term // all fields
+	centres int
+	stale   bool // the tables are of no β yet
+}
+
+type star struct {
+	centre int32   // −1 for a leaf without a centre
+	around []int32 // learned spins that the star touches, filled up to a multiple of 4
+	table  int
+}
+
+// A starTable depends on β.
+type starTable struct {
+	inputs int
+	// Every leaf adds 2cosh β(h + Σ c_j x_j + c s_centre) to the weight.
+	leaves [][]float64 // [leaf][inputs + 2]: couplings, that to the centre, the field
+	own    []float64   // the centre's couplings and field, nil without one
+	logW   []float64   // [2^inputs]
+	logit  []float32   // of the centre
+}
+
+type leaf struct {
+	site   int32
+	around []int32
+	table  int
+}
+
+type leafTable struct {
+	couplings []float64 // and the field
+	logit     []float32
+}
+
+// A term is a sum with one coefficient over products of spins, or over spins.
+type term struct {
+	coefficient float64
+	i, j        []int32 // j is nil for a sum over spins
+}
+
+func pad4(sites []int32, with int) []int32 {
+	for len(sites)%4 != 0 {
+		sites = append(sites, int32(with))
+	}
+	return sites
+}
+
+// newExact sorts the spins that are not learned into stars.
+func newExact(t *Target, learned []bool) (*exact, error) {
+	x := &exact{target: t, stale: true}
+	near := t.neighbours()
+	isCentre := make([]bool, t.Spins)
+	for i := range t.Spins {
+		if learned[i] {
+			continue
+		}
+		// A spin with more than one exact neighbour is a centre; of a coupled
+		// pair it is the first.
+		count, partner := 0, -1
+		for _, n := range near[i] {
+			if !learned[n.spin] {
+				count, partner = count+1, n.spin
+			}
+		}
+		isCentre[i] = count > 1 || count == 1 && i < partner && exactNeighbours(near[partner], learned) == 1
+	}
+	tables, logits := map[string]int{}, map[string]int{}
+	for i := range t.Spins {
+		if learned[i] {
+			continue
+		}
+		centre := int32(-1)
+		members := []int{i} // leaves
+		if isCentre[i] {
+			centre = int32(i)
+			members = members[:0]
+			for _, n := range near[i] {
+				if learned[n.spin] {
+					continue
+				}
+				if isCentre[n.spin] {
+					return nil, fmt.Errorf("hierarchy: exact spins %d and %d are both centres of stars", i, n.spin)
+				}
+				members = append(members, n.spin)
+			}
+		} else if exactNeighbours(near[i], learned) > 0 {
+			continue // with its centre
+		}
+		s := star{centre: centre}
+		at := func(spin int) int {
+			k := slices.Index(s.around, int32(spin))
+			if k < 0 {
+				k = len(s.around)
+				s.around = append(s.around, int32(spin))
+			}
+			return k
+		}
+		// First the order of the spins around, then the rows of that length.
+		for _, l := range append([]int{i}, members...) {
+			for _, n := range near[l] {
+				if learned[n.spin] {
+					at(n.spin)
+				}
+			}
+		}
+		d := len(s.around)
+		if d > starInputs {
+			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
+		}
+		row := func(l int) []float64 {
+			row := make([]float64, d+2)
+			for _, n := range near[l] {
+				if learned[n.spin] {
+					row[at(n.spin)] = n.coupling
+				} else {
+					row[d] = n.coupling
+				}
+			}
+			row[d+1] = t.field(l)
+			return row
+		}
+		table := starTable{inputs: d, logW: make([]float64, 1<<d), logit: make([]float32, 1<<d)}
+		for _, l := range members {
+			table.leaves = append(table.leaves, row(l))
+		}
+		if centre >= 0 {
+			table.own = row(i)
+			table.own[d] = 0
+			x.centres++
+		}
+		key := fmt.Sprint(table.leaves, table.own)
+		if _, ok := tables[key]; !ok {
+			tables[key] = len(x.tables)
+			x.tables = append(x.tables, table)
+		}
+		s.table = tables[key]
+		s.around = pad4(s.around, t.Spins)
+		x.stars = append(x.stars, s)
+		for _, l := range members {
+			f := leaf{site: int32(l)}
+			var couplings []float64
+			for _, n := range near[l] {
+				f.around = append(f.around, int32(n.spin))
+				couplings = append(couplings, n.coupling)
+			}
+			if len(couplings) > leafInputs {
+				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(couplings), leafInputs)
+			}
+			couplings = append(couplings, t.field(l))
+			key := fmt.Sprint(couplings)
+			if _, ok := logits[key]; !ok {
+				logits[key] = len(x.logits)
+				x.logits = append(x.logits, leafTable{couplings, make([]float32, 1<<(len(couplings)-1))})
+			}
+			f.table = logits[key]
+			f.around = pad4(f.around, t.Spins)
+			x.leaves = append(x.leaves, f)
+		}
+	}
+	for i, list := range near {
+		for _, n := range list {
+			if n.spin < i {
+				continue
+			}
+			x.all = addTerm(x.all, n.coupling, i, n.spin)
+			if learned[i] && learned[n.spin] {
+				x.bonds = addTerm(x.bonds, n.coupling, i, n.spin)
+			}
+		}
+		if h := t.field(i); h != 0 {
+			x.every = addTerm(x.every, h, i, -1)
+			if learned[i] {
+				x.fields = addTerm(x.fields, h, i, -1)
+			}
+		}
+	}
+	return x, nil
+}
+
+func exactNeighbours(near []neighbour, learned []bool) (count int) {
+	for _, n := range near {
+		if !learned[n.spin] {
+			count++
+		}
+	}
+	return count
+}
+
+func addTerm(terms []term, coefficient float64, i, j int) []term {
+	if coefficient == 0 {
+		return terms
+	}
+	k := slices.IndexFunc(terms, func(t term) bool { return t.coefficient == coefficient })
+	if k < 0 {
+		k = len(terms)
+		terms = append(terms, term{coefficient: coefficient})
+	}
+	terms[k].i = append(terms[k].i, int32(i))
+	if j >= 0 {
+		terms[k].j = append(terms[k].j, int32(j))
+	}
+	return terms
+}
+
+// copy returns the same stars with tables of their own.
+func (x *exact) copy() exact {
+	c := *x
+	c.stale = true
+	c.tables, c.logits = slices.Clone(x.tables), slices.Clone(x.logits)
+	for k := range c.tables {
+		t := &c.tables[k]
+		t.logW, t.logit = make([]float64, len(t.logW)), make([]float32, len(t.logit))
+	}
+	for k := range c.logits {
+		c.logits[k].logit = make([]float32, len(c.logits[k].logit))
+	}
+	return c
+}
+
+// tabulate computes the tables at inverse temperature β.
+func (x *exact) tabulate(beta float64) {
+	x.stale = false
+	for k := range x.tables {
+		t := &x.tables[k]
+		for n := range t.logW {
+			var log [2]float64
+			for c, s := range [2]float64{-1, 1} {
+				for _, leaf := range t.leaves {
+					log[c] += logTwoCosh(beta * (dot(leaf, n, t.inputs) + s*leaf[t.inputs]))
+				}
+				if t.own != nil {
+					log[c] += s * beta * dot(t.own, n, t.inputs)
+				}
+			}
+			t.logW[n] = log[0]
+			if t.own != nil {
+				high, low := max(log[0], log[1]), min(log[0], log[1])
+				t.logW[n] = high + math.Log1p(math.Exp(low-high))
+				t.logit[n] = float32(log[1] - log[0])
+			}
+		}
+	}
+	for k := range x.logits {
+		t := &x.logits[k]
+		d := len(t.couplings) - 1
+		for n := range t.logit {
+			field := t.couplings[d]
+			for j, c := range t.couplings[:d] {
+				field += c * spinOf(n, j)
+			}
+			t.logit[n] = float32(2 * beta * field)
+		}
+	}
+}
+
+// dot returns the field of a row of couplings on a spin: row[d+1] is its own.
+func dot(row []float64, n, d int) float64 {
+	sum := row[d+1]
+	for j, c := range row[:d] {
+		sum += c * spinOf(n, j)
+	}
+	return sum
+}
+
+func spinOf(n, j int) float64 { return float64(n>>j&1*2 - 1) }
+
+func logTwoCosh(x float64) float64 {
+	x = math.Abs(x)
+	return x + math.Log1p(math.Exp(-2*x))
+}
+
+// pattern sets index[b] to the number that sample b's spins make.
+func pattern(index *[block]uint16, state []uint64, sites []int32) {
+	clear(index[:])
+	var nibbles [starInputs / 4 * block]uint8
+	asm.BitIndices(nibbles[:len(sites)/4*block], state, sites)
+	switch len(sites) {
+	case 0:
+	case 4:
+		for b := range index {
+			index[b] = uint16(nibbles[b])
+		}
+	case 8:
+		for b := range index {
+			index[b] = uint16(nibbles[b]) | uint16(nibbles[block+b])<<4
+		}
+	default:
+		for b := range index {
+			index[b] = uint16(nibbles[b]) | uint16(nibbles[block+b])<<4 | uint16(nibbles[2*block+b])<<8
+		}
+	}
+}
+
+// logWeights adds scale · ln W of the learned spins of a block to dst.
+func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uint64) {
+	var index [block]uint16
+	for k := range x.stars {
+		s := &x.stars[k]
+		pattern(&index, state, s.around)
+		logW := x.tables[s.table].logW
+		for b, i := range &index {
+			dst[b] += scale * logW[i]
+		}
+	}
+	addTerms(dst, x.bonds, scale*beta, state)
+	addTerms(dst, x.fields, scale*beta, state)
+}
+
+// energies adds scale · E of the spins of a block to dst.
+func (x *exact) energies(dst *[block]float64, scale float64, state []uint64) {
+	addTerms(dst, x.all, -scale, state)
+	addTerms(dst, x.every, -scale, state)
+}
+
+// draws is the number of spins that complete draws.
+func (x *exact) draws() int { return x.centres + len(x.leaves) }
+
+// complete draws the centres, then the leaves. The words of draw d are blocks
+// 16(first+d) and the 15 after it of the stream.
+func (x *exact) complete(state []uint64, stream *asm.Counter, first uint64) {
+	var index [block]uint16
+	var logits [block]float32
+	var words [block]uint32
+	draw := func(site int32, table []float32) {
+		for b, i := range &index {
+			logits[b] = table[i]
+		}
+		asm.PhiloxBlocks(words[:], stream, first*(block/4))
+		first++
+		state[site] = asm.HeatBath(&logits, &words)
+	}
+	for k := range x.stars {
+		if s := &x.stars[k]; s.centre >= 0 {
+			pattern(&index, state, s.around)
+			draw(s.centre, x.tables[s.table].logit)
+		}
+	}
+	for k := range x.leaves {
+		f := &x.leaves[k]
+		pattern(&index, state, f.around)
+		draw(f.site, x.logits[f.table].logit)
+	}
+}
+
+// counterPlanes is the number of binary digits that a counter of words has:
+// enough for 2³² of them.
+const counterPlanes = 32
+
+// addTerms adds scale times the terms' values to dst, counting set bits of all
+// samples at once.
+func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) {
+	for k := range terms {
+		t := &terms[k]
+		var planes [counterPlanes]uint64
+		for n, i := range t.i {
+			word := state[i]
+			if t.j != nil {
+				word = ^(word ^ state[t.j[n]])
+			}
+			for p := 0; word != 0; p++ {
+				planes[p], word = planes[p]^word, planes[p]&word
+			}
+		}
+		c := scale * t.coefficient
+		for b := range dst {
+			count := 0
+			for p := range planes {
+				if 1<<p > len(t.i) {
+					break
+				}
+				count |= int(planes[p]>>b&1) << p
+			}
+			dst[b] += c * float64(2*count-len(t.i))
+		}
+	}
+}

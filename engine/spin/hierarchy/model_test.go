@@ -1,0 +1,429 @@
+package hierarchy
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// small returns models of at most 16 spins, which can be enumerated.
+func small(t testing.TB) map[string]*Model {
+	all := map[string]*Model{}
+	for name, c := range map[string]Square{
+		"ferromagnet":     {Side: 4, J: 1, Beta: 0.4407, Neighbours: 6, Hidden: 2},
+		"antiferromagnet": {Side: 4, J: -1, Beta: 0.3, Neighbours: 4, Hidden: 4},
+		"field":           {Side: 4, J: 0.7, Field: 0.2, Beta: 0.5, Neighbours: 12, Hidden: 3},
+		"staggered":       {Side: 4, J: -1, Field: 0.5, Beta: 0.4, Neighbours: 9, Hidden: 1},
+	} {
+		m, err := NewSquare(c)
+		require.NoError(t, err)
+		all[name] = m
+	}
+	return all
+}
+
+func forEachSmall(t *testing.T, f func(t *testing.T, m *Model, workers *pool.Pool)) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, m := range small(t) {
+		t.Run(name, func(t *testing.T) { f(t, m, workers) })
+	}
+}
+
+// TestDensity compares ln q of every configuration with the definition of the
+// learned spins times Boltzmann's law of the others, summed by brute force.
+func TestDensity(t *testing.T) {
+	forEachSmall(t, func(t *testing.T, m *Model, workers *pool.Pool) {
+		params := wild(m, 3)
+		target := m.Target()
+		n := 1 << target.Spins
+		configs, logq := make([]uint64, n), make([]float64, n)
+		for i := range configs {
+			configs[i] = uint64(i)
+		}
+		s := m.NewSampler(params, workers)
+		s.LogDensity(logq, configs)
+		energies := make([]float64, n)
+		m.Energies(energies, configs)
+		learned := learnedMask(m)
+		weight := map[uint64]float64{} // of the learned spins
+		for i := range configs {
+			e := naiveEnergy(target, configs[i:i+1])
+			require.InDelta(t, e, energies[i], 1e-12)
+			weight[uint64(i)&learned] += math.Exp(-target.Beta * e)
+		}
+		require.Len(t, weight, 1<<m.Learned())
+		var total float64
+		p := wide(params)
+		known := map[uint64]float64{}
+		for i := range configs {
+			key := uint64(i) & learned
+			lq, ok := known[key]
+			if !ok {
+				lq = naiveLearned(m, p, configs[i:i+1]) - math.Log(weight[key])
+				known[key] = lq
+			}
+			require.InDelta(t, lq-target.Beta*energies[i], logq[i], 1e-5)
+			if !m.even {
+				require.InDelta(t, logq[i], logq[n-1-i], 1e-5, "odd")
+			}
+			total += math.Exp(logq[i])
+		}
+		require.InDelta(t, 1, total, 1e-5)
+	})
+}
+
+// TestSamplesFollowTheDensity compares frequencies with probabilities by
+// Pearson's test, whose statistic exceeds the bound with probability 1e-6 at
+// most if the density is right.
+func TestSamplesFollowTheDensity(t *testing.T) {
+	forEachSmall(t, func(t *testing.T, m *Model, workers *pool.Pool) {
+		const samples = 400_000
+		n := 1 << m.Spins()
+		configs, logq := make([]uint64, n), make([]float64, n)
+		for i := range configs {
+			configs[i] = uint64(i)
+		}
+		s := m.NewSampler(wild(m, 3), workers)
+		s.LogDensity(logq, configs)
+		drawn, r, again := make([]uint64, samples), make([]float64, samples), make([]float64, samples)
+		require.NoError(t, s.Sample(drawn, r, 7, 0))
+		s.R(again, drawn)
+		counts := make([]float64, n)
+		for i, c := range drawn {
+			counts[c]++
+			require.InDelta(t, again[i], r[i], 1e-9)
+		}
+		var statistic, bins, restCount, restExpected float64
+		for i, have := range counts {
+			want := samples * math.Exp(logq[i])
+			if want < 10 {
+				restCount, restExpected = restCount+have, restExpected+want
+				continue
+			}
+			statistic += (have - want) * (have - want) / want
+			bins++
+		}
+		if restExpected >= 10 {
+			statistic += (restCount - restExpected) * (restCount - restExpected) / restExpected
+			bins++
+		}
+		require.Greater(t, bins, 100.0)
+		// Wilson and Hilferty's normal approximation, at 4.75 standard deviations
+		d := bins - 1
+		require.Less(t, statistic, d*math.Pow(1-2/(9*d)+4.75*math.Sqrt(2/(9*d)), 3))
+	})
+}
+
+// TestGradient compares Backward with central differences of the definition.
+func TestGradient(t *testing.T) {
+	models := small(t)
+	for name, c := range map[string]Square{
+		"larger":            {Side: 8, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6},
+		"larger in a field": {Side: 8, J: 1, Field: 0.1, Beta: 0.4407, Neighbours: 10, Hidden: 3},
+	} {
+		var err error
+		models[name], err = NewSquare(c)
+		require.NoError(t, err)
+	}
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, m := range models {
+		t.Run(name, func(t *testing.T) {
+			const samples = 64
+			params := wild(m, 4)
+			b, err := m.NewBatch(samples, 5, workers)
+			require.NoError(t, err)
+			b.Generate(params, 6)
+			b.Complete()
+			words := (m.Spins() + 63) / 64
+			spins := make([]uint64, samples*words)
+			b.Spins(spins)
+			r := rand.New(rand.NewPCG(8, 9))
+			coefficients := make([]float64, samples)
+			for i := range coefficients {
+				coefficients[i] = r.NormFloat64()
+			}
+			grad := make([]float32, m.NumParams())
+			b.Backward(grad, coefficients)
+			p := wide(params)
+			value := func() (sum float64) {
+				for i, c := range coefficients {
+					sum += c * naiveLearned(m, p, spins[i*words:][:words])
+				}
+				return sum
+			}
+			step := max(1, len(params)/40) // larger models by a sample of parameters
+			for i := 0; i < len(params); i += step {
+				const d = 1e-4
+				at := p[i]
+				p[i] = at + d
+				high := value()
+				p[i] = at - d
+				low := value()
+				p[i] = at
+				require.InDelta(t, (high-low)/(2*d), grad[i], 1e-3, "%d, %s", i, m.TensorName(i))
+			}
+		})
+	}
+}
+
+// TestRIsThatOfTheDensity: what Generate reports is ln q + βE of the completed
+// samples.
+func TestRIsThatOfTheDensity(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, c := range []Square{
+		{Side: 8, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6},
+		{Side: 12, J: -1, Field: 0.1, Beta: 0.6, Neighbours: 20, Hidden: 5},
+		{Side: 16, J: 1, Field: 0.3, Beta: 0.28, Neighbours: 8, Hidden: 2},
+	} {
+		m, err := NewSquare(c)
+		require.NoError(t, err)
+		require.Equal(t, 3*c.Side*c.Side/8, m.Learned())
+		params := wild(m, 5)
+		b, err := m.NewBatch(192, 5, workers)
+		require.NoError(t, err)
+		b.Generate(params, 1)
+		b.Complete()
+		words := (m.Spins() + 63) / 64
+		spins, r, again := make([]uint64, 192*words), make([]float64, 192), make([]float64, 192)
+		b.Spins(spins)
+		b.R(r)
+		s := m.NewSampler(params, workers)
+		s.R(again, spins)
+		require.InDeltaSlice(t, r, again, 1e-9)
+		energies := make([]float64, 192)
+		m.Energies(energies, spins)
+		s.LogDensity(again, spins)
+		p := wide(params)
+		for i := range r {
+			config := spins[i*words:][:words]
+			e := naiveEnergy(m.Target(), config)
+			require.InDelta(t, e, energies[i], 1e-9)
+			require.InDelta(t, r[i]-c.Beta*e, again[i], 1e-9)
+			logq := naiveLearned(m, p, config) + naiveExact(m, config)
+			require.InDelta(t, logq, again[i], 1e-4)
+		}
+	}
+}
+
+// naiveExact is the logarithm of the probability of the exact spins given the
+// learned ones, by the chain rule over odd sites and the centres of stars.
+func naiveExact(m *Model, config []uint64) (logp float64) {
+	t := m.Target()
+	near := t.neighbours()
+	field := func(i int, without int) (h float64) {
+		h = t.field(i)
+		for _, n := range near[i] {
+			if n.spin != without {
+				h += n.coupling * spinAt(config, int32(n.spin))
+			}
+		}
+		return h
+	}
+	conditional := func(i int32, logit float64) { logp -= math.Log1p(math.Exp(-spinAt(config, i) * logit)) }
+	for _, s := range m.exact.stars {
+		logit := 2 * t.Beta * t.field(int(s.centre))
+		for _, n := range near[s.centre] {
+			h := field(n.spin, int(s.centre))
+			logit += math.Log(math.Cosh(t.Beta*(h+n.coupling))) - math.Log(math.Cosh(t.Beta*(h-n.coupling)))
+			conditional(int32(n.spin), 2*t.Beta*field(n.spin, -1))
+		}
+		conditional(s.centre, logit)
+	}
+	return logp
+}
+
+// TestStreams: a sample is a function of seed and index, and a gradient of seed
+// and step, for any number of threads and any slices.
+func TestStreams(t *testing.T) {
+	m, err := NewSquare(Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4})
+	require.NoError(t, err)
+	params := wild(m, 6)
+	const n = 5000
+	var spins []uint64
+	var r []float64
+	var grads [][]float32
+	for _, threads := range []int{1, 3} {
+		workers := pool.New(threads)
+		defer workers.Close()
+		s := m.NewSampler(params, workers)
+		haveSpins, haveR := make([]uint64, n), make([]float64, n)
+		require.NoError(t, s.Sample(haveSpins, haveR, 9, 1000))
+		if spins == nil {
+			spins, r = slices.Clone(haveSpins), slices.Clone(haveR)
+		}
+		require.True(t, slices.Equal(spins, haveSpins))
+		require.True(t, slices.Equal(r, haveR))
+		for _, cut := range []int{1, 63, 64, 100, 4999} {
+			clear(haveSpins)
+			clear(haveR)
+			require.NoError(t, s.Sample(haveSpins[:cut], haveR[:cut], 9, 1000))
+			require.NoError(t, s.Sample(haveSpins[cut:], haveR[cut:], 9, 1000+uint64(cut)))
+			require.True(t, slices.Equal(spins, haveSpins))
+			require.True(t, slices.Equal(r, haveR))
+		}
+		require.NoError(t, s.Sample(nil, haveR, 10, 1000))
+		require.False(t, slices.Equal(r, haveR))
+
+		start := slices.Clone(params)
+		tr, err := m.NewTrainer(Training{Steps: 3, Batch: 1024, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Warmup: 1}, start, workers)
+		require.NoError(t, err)
+		require.NoError(t, tr.Run(t.Context(), nil))
+		grads = append(grads, start)
+	}
+	require.True(t, slices.Equal(grads[0], grads[1]))
+	require.Error(t, m.NewSampler(params, pool.New(1)).Sample(nil, r, 1, MaxSamples-1))
+}
+
+func TestNothingAllocates(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	m, err := NewSquare(Square{Side: 8, J: 1, Field: 0.1, Beta: 0.4407, Neighbours: 12, Hidden: 4})
+	require.NoError(t, err)
+	params := make([]float32, m.NumParams())
+	m.Initialize(params, 1)
+	tr, err := m.NewTrainer(Training{Steps: 100, Batch: 256, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 1}, params, workers)
+	require.NoError(t, err)
+	require.Zero(t, testing.AllocsPerRun(5, func() { _, _ = tr.Next() }))
+	s := m.NewSampler(params, workers)
+	spins, r := make([]uint64, 1000), make([]float64, 1000)
+	require.Zero(t, testing.AllocsPerRun(5, func() { _ = s.Sample(spins, r, 1, 77) }))
+}
+
+// TestStencils: no spin looks at one that is not known, the images permute the
+// inputs, and members of a group are apart.
+func TestStencils(t *testing.T) {
+	seen := map[int]int{}
+	for y := range 4 {
+		for x := range 4 {
+			seen[rank(x, y)]++
+			require.Equal(t, rank(x, y), rank(x-4, y+8))
+			for _, o := range [][2]int{{1, 0}, {0, 1}, {1, 1}, {1, -1}} {
+				if r := rank(x, y); r > 0 {
+					require.NotEqual(t, r, rank(x+o[0], y+o[1]))
+				}
+			}
+		}
+	}
+	require.Equal(t, map[int]int{0: 4, 1: 1, 2: 1, 3: 1, 4: 1, 5: 2, 6: 2, 7: 2, 8: 2}, seen)
+	for group := 1; group <= 8; group++ {
+		for _, n := range []int{4, 12, 24, 56} {
+			offsets, images := stencil(group, n)
+			require.GreaterOrEqual(t, len(offsets), n)
+			require.LessOrEqual(t, len(offsets), n+8)
+			require.Len(t, images, 8)
+			for _, image := range images {
+				sorted := slices.Clone(image)
+				slices.Sort(sorted)
+				for j := range sorted {
+					require.Equal(t, j, sorted[j])
+					a, b := offsets[j], offsets[image[j]]
+					require.Equal(t, a[0]*a[0]+a[1]*a[1], b[0]*b[0]+b[1]*b[1])
+				}
+			}
+		}
+	}
+}
+
+func TestTranspose(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var a [64]uint64
+	for i := range a {
+		a[i] = r.Uint64()
+	}
+	b := a
+	transpose(&b)
+	for i := range 64 {
+		for j := range 64 {
+			require.Equal(t, a[i]>>j&1, b[j]>>i&1)
+		}
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	models := map[int]*Model{}
+	for _, side := range []int{8, 16, 32} {
+		m, err := NewSquare(Square{Side: side, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 2})
+		require.NoError(t, err)
+		models[side] = m
+	}
+	from := wild(models[8], 1)
+	to := make([]float32, models[16].NumParams())
+	require.Zero(t, models[16].Transfer(to, models[8], from))
+	require.NotContains(t, to, float32(0))
+	u8, u16 := models[8].unitNamed("2:Fa1"), models[16].unitNamed("2:Fa1")
+	require.Equal(t, from[u8.weights:][:u8.hidden*u8.m], to[u16.weights:][:u16.hidden*u16.m])
+	u8, u16 = models[8].unitNamed("4:E1a"), models[16].unitNamed("8:E1a")
+	require.Equal(t, from[u8.weights:][:u8.hidden*u8.m], to[u16.weights:][:u16.hidden*u16.m])
+	other, err := NewSquare(Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 3})
+	require.NoError(t, err)
+	require.NotZero(t, other.Transfer(make([]float32, other.NumParams()), models[16], to))
+}
+
+func (m *Model) unitNamed(name string) *unit {
+	return &m.units[slices.IndexFunc(m.units, func(u unit) bool { return u.name == name })]
+}
+
+func TestTensorNames(t *testing.T) {
+	m, err := NewSquare(Square{Side: 4, J: 1, Field: 1, Beta: 1, Neighbours: 4, Hidden: 2})
+	require.NoError(t, err)
+	count := map[string]int{}
+	for i := range m.NumParams() {
+		count[m.TensorName(i)]++
+	}
+	require.Equal(t, 1, count["base:0.shift"])
+	require.Equal(t, 16*3, count["base:3.weights"])
+	require.Equal(t, 8, count["2:Fa1.weights"])
+	require.Equal(t, 2, count["2:Fa2.output"])
+	require.Equal(t, 2, count["2:Fa2.biases"])
+	require.Equal(t, 1, count["2:Fa2.shift"])
+}
+
+func TestRefusesWrongValues(t *testing.T) {
+	good := Square{Side: 8, J: 1, Beta: 0.4, Neighbours: 8, Hidden: 2}
+	_, err := NewSquare(good)
+	require.NoError(t, err)
+	for want, change := range map[string]func(s *Square){
+		"side":       func(s *Square) { s.Side = 6 },
+		"neighbours": func(s *Square) { s.Neighbours = 57 },
+		"hidden":     func(s *Square) { s.Hidden = 9 },
+		"beta":       func(s *Square) { s.Beta = math.NaN() },
+		"bonds":      func(s *Square) { s.J = math.Inf(1) },
+		"fields":     func(s *Square) { s.Field = math.NaN() },
+	} {
+		bad := good
+		change(&bad)
+		_, err := NewSquare(bad)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestPaths: the density does not depend on the kernels beyond their rounding.
+func TestPaths(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	m, err := NewSquare(Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6})
+	require.NoError(t, err)
+	params := wild(m, 7)
+	spins, first := make([]uint64, 640), make([]float64, 640)
+	require.NoError(t, m.NewSampler(params, workers).Sample(spins, first, 1, 0))
+	path, _, _ := asm.Active()
+	defer func() { require.NoError(t, asm.Use(path)) }()
+	for _, p := range asm.Supported() {
+		require.NoError(t, asm.Use(p))
+		r := make([]float64, len(first))
+		m.NewSampler(params, workers).R(r, spins)
+		require.InDeltaSlice(t, first, r, 3e-5, fmt.Sprint(p))
+	}
+	require.NotZero(t, bits.OnesCount64(spins[0]))
+}

@@ -1,0 +1,84 @@
+package hierarchy
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// spinAt returns spin i of a configuration.
+func spinAt(config []uint64, i int32) float64 {
+	return float64(config[i/64]>>(i%64)&1*2) - 1
+}
+
+// naiveLearned is ln q of the learned spins of a configuration by the
+// definition of a unit, in float64.
+func naiveLearned(m *Model, params []float64, config []uint64) (logq float64) {
+	for i := range m.units {
+		u := &m.units[i]
+		for k, site := range u.sites {
+			var logit float64
+			if m.even {
+				logit = params[u.shift]
+			}
+			for _, image := range u.images {
+				for h := range u.hidden {
+					var sum float64
+					if m.even {
+						sum = params[u.biases+h]
+					}
+					for j := range u.m {
+						sum += params[u.weights+h*u.m+image[j]] * spinAt(config, u.inputs[k*u.padded+j])
+					}
+					logit += params[u.output+h] * sum / math.Sqrt(1+sum*sum)
+				}
+			}
+			logq -= math.Log1p(math.Exp(-spinAt(config, site) * logit))
+		}
+	}
+	return logq
+}
+
+// naiveEnergy is the target's definition.
+func naiveEnergy(t *Target, config []uint64) (e float64) {
+	for _, b := range t.Bonds {
+		e -= b.Coupling * spinAt(config, int32(b.I)) * spinAt(config, int32(b.J))
+	}
+	for i := range t.Spins {
+		e -= t.field(i) * spinAt(config, int32(i))
+	}
+	return e
+}
+
+// learnedMask marks the learned spins of a target of at most 64.
+func learnedMask(m *Model) (mask uint64) {
+	for i := range m.units {
+		for _, s := range m.units[i].sites {
+			mask |= 1 << s
+		}
+	}
+	return mask
+}
+
+// wild fills parameters so that the probabilities are far from ½.
+func wild(m *Model, seed uint64) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	params := make([]float32, m.NumParams())
+	for i := range m.units {
+		u := &m.units[i]
+		for j := range m.unitParams(i) {
+			params[u.weights+j] = float32(0.4 * r.NormFloat64())
+		}
+		for h := range u.hidden {
+			params[u.output+h] *= 4 / float32(math.Sqrt(float64(u.hidden*len(u.images))))
+		}
+	}
+	return params
+}
+
+func wide(params []float32) []float64 {
+	w := make([]float64, len(params))
+	for i, p := range params {
+		w[i] = float64(p)
+	}
+	return w
+}
