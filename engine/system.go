@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -153,10 +154,21 @@ type Metric struct {
 	Relative  bool       `json:"relative"` // whether Error is relative
 	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
 	Floor     float64    `json:"floor"`    // expected Error of as many exact samples
-	Paper     *float64   `json:"paper"`    // the paper's Error, nil where it gives none
+	// Quantile is the Error that 95 % of as many exact samples do not exceed, and
+	// Law that of their errors, empty for the half-normal one of an average.
+	Quantile float64   `json:"floor_quantile"`
+	Law      stat.Null `json:"floor_law,omitempty"`
+	Paper    *float64  `json:"paper"` // the paper's Error, nil where it gives none
 	// Uncertainty is the part of Error, as a standard error, that what Generated is
 	// compared with is to blame for: 0 if that is exact.
 	Uncertainty float64 `json:"uncertainty,omitempty"`
+}
+
+// Judged returns the metric with the errors of exact samples: their mean and their
+// law.
+func (m Metric) Judged(floor float64, law stat.Null) Metric {
+	m.Floor, m.Law, m.Quantile = floor, law, law.Quantile(0.95, floor)
+	return m
 }
 
 // MarshalJSON implements json.Marshaler.

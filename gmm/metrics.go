@@ -84,18 +84,18 @@ type table struct {
 
 // add appends a figure that is an error itself, and not negative, although its
 // estimate may be.
-func (t *table) add(name string, value float64, interval [2]float64, floor float64) {
+func (t *table) add(name string, value float64, interval [2]float64, floor float64, law stat.Null) {
 	value, interval = max(0, value), [2]float64{max(0, interval[0]), max(0, interval[1])}
 	t.Metrics = append(t.Metrics, engine.Metric{
-		Name: name, Generated: value, Error: value, Interval: interval, Floor: floor, Paper: t.paper[name],
-	})
+		Name: name, Generated: value, Error: value, Interval: interval, Paper: t.paper[name],
+	}.Judged(floor, law))
 }
 
 // compare appends a figure beside its exact value.
 func (t *table) compare(name string, exact, value float64, interval [2]float64, floor float64) {
 	t.Metrics = append(t.Metrics, engine.Metric{
-		Name: name, Exact: exact, Generated: value, Error: math.Abs(value - exact), Interval: interval, Floor: floor,
-	})
+		Name: name, Exact: exact, Generated: value, Error: math.Abs(value - exact), Interval: interval,
+	}.Judged(floor, nil))
 }
 
 func (t *table) warn(format string, args ...any) {
@@ -168,7 +168,7 @@ func (t *table) distances(target *Target, estimate func(figure func(*overlap) fl
 		if !finite(value) {
 			interval = [2]float64{value, value}
 		}
-		t.add(name, value, interval, 0)
+		t.add(name, value, interval, 0, nil)
 	}
 	square := func(o *overlap) float64 { return o.square / (norm * norm) }
 	add("l2_density_error", square, math.Inf(1), func(x float64) float64 { return norm * math.Sqrt(x) })
@@ -207,6 +207,7 @@ func (d *sampler) modeWeights(t *table, x []float32) {
 	got, reference := d.responsibilities(x), d.responsibilities(exact)
 	root := math.Sqrt(float64(t.Samples))
 	var l1, variance, floor float64
+	var deviations []float64
 	for k := range got {
 		weight, value, se := target.components[k].Weight, got[k].Value(), got[k].StandardError()
 		least := stat.MeanAbsolute(reference[k].Deviation() / root)
@@ -216,12 +217,14 @@ func (d *sampler) modeWeights(t *table, x []float32) {
 		l1 += math.Abs(value - weight)
 		variance += se * se
 		floor += least
+		deviations = append(deviations, reference[k].Deviation()/root)
 		if value < lost*weight {
 			t.warn("component %d, of weight %.3g at %.3g, is all but lost: its weight is %.3g", k, weight, target.components[k].Mean, value)
 		}
 	}
 	if len(got) > individually {
-		t.add("mode_weights_l1", l1, stat.Interval(l1, math.Sqrt(variance)), floor)
+		t.add("mode_weights_l1", l1, stat.Interval(l1, math.Sqrt(variance)), floor,
+			stat.NewNull(stat.AbsoluteSums(len(got), stat.Independent(deviations))))
 	}
 }
 
@@ -257,5 +260,23 @@ func (s *system) marginals(t *table, x []float32) {
 		se += e / float64(dim)
 		floor += stat.WassersteinFloor(law, float64(t.Samples)) / float64(dim)
 	}
-	t.add("marginal_w1", distance, stat.Interval(distance, se), floor)
+	t.add("marginal_w1", distance, stat.Interval(distance, se), floor, s.marginalLaw(floor))
+}
+
+// marginalLaw returns the law of marginal_w1 for exact samples with the given mean.
+func (s *system) marginalLaw(floor float64) stat.Null {
+	const points, most = 1024, 32 // coordinates, beyond which more change little
+	dim := s.target.dim
+	x := make([]float32, points*dim)
+	stream := rng.Stream(s.config.Training.Seed, rng.Reference, 2)
+	s.target.Sample(x, &stream, 0)
+	columns := make([][]float64, min(dim, most))
+	for i := range columns {
+		for r := range points {
+			columns[i] = append(columns[i], float64(x[r*dim+i]))
+		}
+	}
+	distances := stat.Bridges(columns, 1, 0)
+	// The points' own scatter makes the mean uncertain, but that is known.
+	return stat.NewNull(distances).Scale(floor / stat.Average(distances))
 }

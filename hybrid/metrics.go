@@ -24,7 +24,8 @@ import (
 //     saying which of the two, nor its bandwidth.
 //
 // Intervals are to first order in 1/√n; floors are expectations for as many
-// exact samples, that of joint_mmd the root of the expected square.
+// exact samples, that of joint_mmd the root of the expected square, and their laws
+// are simulated (errorLaws).
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	x, k, err := s.sample(ctx, params, samples)
 	if err != nil {
@@ -61,11 +62,8 @@ func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
 		byMode[k[i]] = append(byMode[k[i]], float64(v))
 	}
 	all := make([]float64, 0, len(x))
-	var l1, signed, conditional, variance, floor float64
+	var conditional, variance, floor float64
 	for mode, xs := range byMode {
-		excess := float64(len(xs))/n - 1/float64(modes)
-		l1 += math.Abs(excess)
-		signed += math.Copysign(float64(len(xs))/n, excess)
 		all = append(all, xs...)
 
 		well := target.Well(mode)
@@ -82,24 +80,31 @@ func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
 	marginal, marginalSE := stat.Wasserstein(all, target)
 	d := jointDiscrepancy(target, byMode)
 
-	p := 1 / float64(modes)
-	l1Floor := float64(modes) * stat.MeanAbsolute(math.Sqrt(p*(1-p)/n))
+	p, counts := make([]float64, modes), make([]float64, modes)
+	var l1Floor float64
+	for mode, xs := range byMode {
+		p[mode], counts[mode] = 1/float64(modes), float64(len(xs))
+		l1Floor += stat.MeanAbsoluteDeviation(len(x), p[mode])
+	}
+	null := stat.NewCounts(p, len(x))
+	variation, _ := null.Distances(counts)
+	laws := target.errorLaws()
 	out := &engine.Evaluation{Samples: len(x), Warnings: warnings(target, byMode, len(x))}
 	paper := paperErrors(target)
-	add := func(name string, value, se, floor float64) {
+	add := func(name string, value, se, floor float64, law stat.Null) {
 		interval := stat.Interval(value, se)
 		interval[0] = max(0, interval[0])
 		out.Metrics = append(out.Metrics, engine.Metric{
-			Name: name, Generated: value, Error: value, Floor: floor, Paper: paper[name],
-			Interval: interval,
-		})
+			Name: name, Generated: value, Error: value, Paper: paper[name], Interval: interval,
+		}.Judged(floor, law))
 	}
-	add("mode_l1", l1, math.Sqrt(max(0, 1-signed*signed)/n), l1Floor)
-	add("conditional_w1", conditional, math.Sqrt(variance), floor)
-	add("marginal_w1", marginal, marginalSE, stat.WassersteinFloor(target, n))
-	add("joint_mmd2", d.squared, d.standardError, d.floor)
+	scatter := 1 / math.Sqrt(n)
+	add("mode_l1", 2*variation.Value, 2*variation.StandardError, l1Floor, null.Variation.Scale(2))
+	add("conditional_w1", conditional, math.Sqrt(variance), floor, laws.conditional.Scale(scatter))
+	add("marginal_w1", marginal, marginalSE, stat.WassersteinFloor(target, n), laws.marginal.Scale(scatter))
+	add("joint_mmd2", d.squared, d.standardError, d.floor, laws.squared.Scale(1/n))
 	root := math.Sqrt(d.squared)
-	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor))
+	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor), laws.discrepancy.Scale(scatter))
 	return out
 }
 
@@ -130,16 +135,7 @@ type discrepancy struct{ squared, standardError, floor float64 }
 // by nine bandwidths, so that the sum is exact to rounding. Samples beyond reach
 // of the target count as if all at one place, which is the worst case.
 func jointDiscrepancy(target *Target, byMode [][]float64) discrepancy {
-	const cutoff = 9 // exp(−9²/2) = 3·10⁻¹⁸
-	reach := target.edge() + cutoff
-	delta := 2 * math.Pi / (2*reach + cutoff)
-	weights := make([]float64, 1+int(cutoff/delta))
-	for j := range weights {
-		omega := float64(j) * delta
-		weights[j] = 2 * delta / math.Sqrt(2*math.Pi) * math.Exp(-omega*omega/2)
-	}
-	weights[0] /= 2
-
+	reach, delta, weights := spectrum(target)
 	var n float64
 	for _, xs := range byMode {
 		n += float64(len(xs))
@@ -188,6 +184,21 @@ func jointDiscrepancy(target *Target, byMode [][]float64) discrepancy {
 	out.standardError = 2 * math.Sqrt(max(0, squares/n-(sum/n)*(sum/n))/n)
 	out.floor = (1 - self) / n
 	return out
+}
+
+// spectrum returns how far from 0 samples count, the distance of frequencies and
+// their weights.
+func spectrum(target *Target) (reach, delta float64, weights []float64) {
+	const cutoff = 9 // exp(−9²/2) = 3·10⁻¹⁸
+	reach = target.edge() + cutoff
+	delta = 2 * math.Pi / (2*reach + cutoff)
+	weights = make([]float64, 1+int(cutoff/delta))
+	for j := range weights {
+		omega := float64(j) * delta
+		weights[j] = 2 * delta / math.Sqrt(2*math.Pi) * math.Exp(-omega*omega/2)
+	}
+	weights[0] /= 2
+	return reach, delta, weights
 }
 
 // phase returns exp(ix).

@@ -3,6 +3,7 @@ package hybrid
 import (
 	"fmt"
 	"math"
+	"sync"
 )
 
 // A Well is the law of x in one mode, p(x | k) = e^{−(x²−μ)²} / Z, symmetric
@@ -92,7 +93,12 @@ func (w *Well) Density(x float64) float64 { return w.weight(x) / w.z }
 // A Target is the law p(x, k) of the whole system, M equally likely modes with
 // a Well each. Its Density, CDF and Quantile are those of x, over all modes.
 // It is immutable.
-type Target struct{ wells []*Well }
+type Target struct {
+	wells []*Well
+
+	once sync.Once // computes laws
+	laws *errorLaws
+}
 
 // MaxModes is the largest number of modes.
 const MaxModes = 256

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // countable is the largest number of spins whose configurations are counted
@@ -219,8 +220,8 @@ func (s *system) drift(ctx context.Context, params []float32, samples int) ([]en
 		se := math.Sqrt(max(0, squares[k]/float64(samples)-mean*mean) / float64(samples))
 		all = append(all, engine.Metric{
 			Name: name + "_drift", Generated: mean, Error: math.Abs(mean),
-			Interval: interval(mean, se), Floor: math.Sqrt(2/math.Pi) * se,
-		})
+			Interval: interval(mean, se),
+		}.Judged(stat.MeanAbsolute(se), nil))
 	}
 	return all, nil
 }
@@ -292,7 +293,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 		out.Metrics = append(out.Metrics, m)
 	}
 	if r.states != nil {
-		out.Metrics = append(out.Metrics, totalVariation(r, generated.states, samples), divergence(r, generated.states, samples))
+		out.Metrics = append(out.Metrics, r.countDistances(generated.states, samples)...)
 	}
 	if r.bonds != nil {
 		out.Metrics = append(out.Metrics, r.histogram(generated.joint, samples))
@@ -300,6 +301,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 	if r.correlation != nil {
 		out.Metrics = append(out.Metrics, r.correlations(generated, samples))
 	}
+	judge(out)
 	out.Warnings = append(r.collapse(generated.joint), r.warnings...)
 	return out
 }
@@ -315,20 +317,19 @@ func histogramName(t Target) string {
 
 // histogram compares the laws of the bond sum: their total variation.
 func (r *reference) histogram(generated *joint, samples int) engine.Metric {
-	var tv, sign, floor, uncertainty float64
+	m := engine.Metric{Name: histogramName(r.target)}
+	p, counts := make([]float64, len(r.bonds)), make([]float64, len(r.bonds))
+	var floor float64
 	for level, g := range generated.bondLaw() {
 		e := r.bonds[level]
-		floor += 0.5 * meanAbsoluteDeviation(samples, e.value)
-		tv += 0.5 * math.Abs(g.value-e.value)
-		uncertainty += 0.5 * e.uncertainty
-		if g.value > e.value {
-			sign += g.value
-		}
+		p[level], counts[level] = e.value, math.Round(g.value*float64(samples))
+		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, e.value)
+		m.Uncertainty += 0.5 * e.uncertainty
 	}
-	return engine.Metric{
-		Name: histogramName(r.target), Generated: tv, Error: tv, Floor: floor, Uncertainty: uncertainty,
-		Interval: interval(tv, math.Sqrt(max(0, sign*(1-sign))/float64(samples))),
-	}
+	null := r.bondLaws.of(p, samples)
+	tv, _ := null.Distances(counts)
+	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, variationInterval(tv)
+	return m.Judged(floor, null.Variation)
 }
 
 // correlations compares G(r): the mean of |ΔG(r)| over r.
@@ -352,71 +353,12 @@ func (r *reference) correlations(generated *tally, samples int) engine.Metric {
 	}
 	m.Generated = m.Error
 	m.Interval = interval(m.Error, math.Sqrt(max(0, variance)/n))
-	return m
+	return m.Judged(m.Floor, r.correlationLaw(generated, n))
 }
 
 func interval(value, standardError float64) [2]float64 {
 	const z = 1.959963984540054 // of a 95 % confidence interval
 	return [2]float64{value - z*standardError, value + z*standardError}
-}
-
-func totalVariation(r *reference, counts []float64, samples int) engine.Metric {
-	var tv, sign, floor float64
-	n := float64(samples)
-	for i, pi := range r.states {
-		p := counts[i] / n
-		tv += 0.5 * math.Abs(p-pi)
-		if p > pi {
-			sign += p
-		}
-		floor += 0.5 * meanAbsoluteDeviation(samples, pi)
-	}
-	// d(TV) = ½ Σ sign(p−π) dp, so the influence is a Bernoulli variable.
-	se := math.Sqrt(max(0, sign*(1-sign)) / n)
-	return engine.Metric{
-		Name: "total_variation", Generated: tv, Error: tv,
-		Interval: interval(tv, se), Floor: floor, Paper: r.paper["total_variation"],
-	}
-}
-
-// meanAbsoluteDeviation returns E|X/n − p| for X binomial(n, p), by De Moivre's
-// formula 2 (k+1) C(n, k+1) p^{k+1} (1−p)^{n−k} / n with k = ⌊np⌋.
-func meanAbsoluteDeviation(n int, p float64) float64 {
-	if p <= 0 || p >= 1 {
-		return 0
-	}
-	k := math.Floor(float64(n) * p)
-	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
-	log := lg(float64(n)) - lg(k+1) - lg(float64(n)-k-1) + (k+1)*math.Log(p) + (float64(n)-k)*math.Log1p(-p)
-	return 2 * (k + 1) * math.Exp(log) / float64(n)
-}
-
-// divergence is KL(p‖π) of the law p of the samples, counted. Exact samples have
-// about (2^N − 1)/2n of it, as long as n is large against the number of
-// configurations.
-func divergence(r *reference, counts []float64, samples int) engine.Metric {
-	var kl, square, floor float64
-	n := float64(samples)
-	floors := map[float64]float64{} // few probabilities are distinct
-	for i, pi := range r.states {
-		if counts[i] > 0 {
-			p := counts[i] / n
-			l := math.Log(p / pi)
-			kl += p * l
-			square += p * l * l
-		}
-		f, known := floors[pi]
-		if !known {
-			f = pi * meanLogarithm(samples, pi)
-			floors[pi] = f
-		}
-		floor += f
-	}
-	m := engine.Metric{Name: "kl_to_target", Generated: kl, Error: kl, Interval: [2]float64{kl, kl}, Floor: floor}
-	if !math.IsInf(kl, 1) { // it is where float64 has no weight left for a state that occurred
-		m.Interval = interval(kl, math.Sqrt(max(0, square-kl*kl)/n))
-	}
-	return m
 }
 
 // meanLogarithm returns E[X ln(X/np)]/np for X binomial(n, p), which is

@@ -25,6 +25,8 @@ type reference struct {
 	sampled            bool // not all is exact
 	paper              map[string]*float64
 	warnings           []string
+
+	stateLaws, bondLaws countLaws
 }
 
 // newReference takes all observables from the density of states where that can

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // refinements are the numbers M of Metropolis steps after generation whose
@@ -42,7 +43,7 @@ func (s *system) VerifyModel(ctx context.Context, params []float32, samples int,
 		return err
 	}
 	for _, p := range pi {
-		floor += 0.5 * meanAbsoluteDeviation(samples, p)
+		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, p)
 	}
 	for _, r := range rows {
 		least, _ := atLeast(min(1, r.outcome.pValue()*float64(len(rows))), familywise,

@@ -63,7 +63,7 @@ func verdict(m *Metric) string {
 }
 
 // Legend explains the marks of a table.
-const Legend = "An asterisk marks an error that 95 % of exact samples of this size do not exceed; two mark it where the paper's is no larger than that either, so that which is smaller is chance."
+const Legend = "An asterisk marks an error that exact samples of this size do not exceed in 95 % of cases; a median of several seeds is held against medians of as many exact samples. Two mark it where the paper's, that of one sample, is not beyond 95 % of exact ones either, so that which is smaller is chance."
 
 // Summary says in one line how an outcome came about.
 func (o *Outcome) Summary() string {

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // SchemaVersion is the version of results.json.
@@ -82,13 +83,15 @@ type Metric struct {
 	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
 	Floor     float64    `json:"floor"`    // expected error of as many exact samples
 	Paper     *float64   `json:"paper"`    // the paper's error, null where it gives none
-	// Better says whether Error is less than the paper's; null where it gives
-	// none.
+	// Better says whether Error is less than the paper's; null where one of them
+	// is not known.
 	Better *bool `json:"better"`
-	// AtFloor says that 95 % of samples as large as this, drawn exactly, have an
-	// error at least as small as Bound, and that this error is among them.
-	AtFloor bool    `json:"at_floor"`
-	Bound   float64 `json:"bound"`
+	// Quantile is the error that 95 % of single exact samples of this size do not
+	// exceed, and Bound what the median of as many of them as there are seeds does
+	// not exceed in 95 % of cases. AtFloor says that Error is within Bound.
+	Quantile float64 `json:"floor_quantile"`
+	Bound    float64 `json:"bound"`
+	AtFloor  bool    `json:"at_floor"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -115,43 +118,39 @@ func combine(all []*engine.Evaluation) ([]Metric, error) {
 			Generated: median(generated), Error: median(errs), Range: [2]float64{slices.Min(errs), slices.Max(errs)},
 			Interval: [2]float64{median(low), median(high)},
 		}
-		m.judge()
+		m.judge(first.Law, len(all))
 		combined = append(combined, m)
 	}
 	return combined, nil
 }
 
+// median returns that of x, which is not a number if one of x is not.
 func median(x []float64) float64 {
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return math.NaN()
+	}
 	x = slices.Sorted(slices.Values(x))
 	n := len(x)
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// judge compares the error with the paper's and with the errors that exact
-// samples have.
-//
-// The error of an average is half-normal under exact sampling, with the floor
-// as its mean. A distance between distributions, which is never negative and 0
-// only at the target, has the floor as its mean and scatters by the half width
-// of the confidence interval.
-func (m *Metric) judge() {
-	const z = 1.959963984540054
-	if m.Exact == 0 && m.Generated == m.Error {
-		m.Bound = m.Floor + (m.Interval[1]-m.Interval[0])/2
-	} else {
-		m.Bound = z * math.Sqrt(math.Pi/2) * m.Floor
-	}
+// judge compares the error with the paper's and, a median of several samples, with
+// the errors that exact samples have, whose law is given.
+func (m *Metric) judge(law stat.Null, samples int) {
+	const level = 0.95
+	m.Quantile = law.Quantile(level, m.Floor)
+	m.Bound = law.MedianQuantile(level, m.Floor, samples)
 	m.AtFloor = m.Floor > 0 && m.Error <= m.Bound
-	if m.Paper != nil {
+	if m.Paper != nil && !math.IsNaN(m.Error) {
 		better := m.Error < *m.Paper
 		m.Better = &better
 	}
 }
 
-// bothAtFloor reports that exact samples would not tell this error from the
-// paper's: which is the smaller is chance.
+// bothAtFloor reports that the paper's error, of one sample, is what an exact one
+// has, too: which is the smaller is chance.
 func (m *Metric) bothAtFloor() bool {
-	return m.AtFloor && m.Paper != nil && *m.Paper <= m.Bound
+	return m.AtFloor && m.Paper != nil && *m.Paper <= m.Quantile
 }
 
 func resultsFile(dir string) string { return filepath.Join(dir, "results.json") }

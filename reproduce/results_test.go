@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,7 +30,8 @@ func fixed(t *testing.T) *Results {
 					Interval: [2]float64{-4.867, -4.815}, Floor: 0.0021, Paper: pointer(0.0045)},
 				{Name: "abs_magnetisation", Exact: 0.45998, Generated: 0.45998 + 0.004*f, Error: 0.004 * f,
 					Interval: [2]float64{0.4627, 0.4652}, Floor: 5.1e-4, Paper: pointer(0.0028)},
-				{Name: "total_variation", Generated: 0.018 * f, Error: 0.018 * f, Interval: [2]float64{0.017, 0.021}, Floor: 0.0179, Paper: pointer(0.0331)},
+				{Name: "total_variation", Generated: 0.018 * f, Error: 0.018 * f, Interval: [2]float64{0.017, 0.021}, Floor: 0.0179,
+					Law: stat.Null{0.0173, 0.0176, 0.0179, 0.0182, 0.0185}, Paper: pointer(0.0331)},
 				{Name: "joint_mmd2", Generated: 1.5e-6 * f, Error: 1.5e-6 * f, Interval: [2]float64{1e-6, 2e-6}},
 			}})
 		}
@@ -146,40 +148,47 @@ func TestCombine(t *testing.T) {
 // The verdict compares with the paper plainly, and says when either or both of
 // the errors are what exact samples have.
 func TestJudge(t *testing.T) {
-	average := func(err, floor float64) Metric { return Metric{Exact: 2, Generated: 2 + err, Error: err, Floor: floor} }
-	distance := func(d, half, floor float64) Metric {
-		return Metric{Generated: d, Error: d, Interval: [2]float64{d - half, d + half}, Floor: floor}
+	law := make(stat.Null, 100) // of a distance between .017 and .019
+	for i := range law {
+		law[i] = 0.017 + 0.002*(float64(i)+0.5)/100
 	}
 	// The mean of a half-normal error is √(2/π) σ, so that 95 % are below
-	// 1.96 σ = 2.456 times the floor.
+	// 1.96 σ = 2.456 times the floor, and the median of five below 1.646 times.
 	for _, c := range []struct {
-		name  string
-		m     Metric
-		paper *float64
-		want  string
+		name       string
+		err, floor float64
+		law        stat.Null
+		seeds      int
+		paper      *float64
+		want       string
 	}{
-		{"no figure of the paper", average(0.30, 0.1), nil, "–"},
-		{"no figure of the paper, at the floor", average(0.20, 0.1), nil, "– *"},
-		{"larger than the paper's", average(0.50, 0.1), pointer(0.4), "no"},
-		{"equal is not better", average(0.40, 0.1), pointer(0.4), "no"},
-		{"smaller than the paper's", average(0.30, 0.1), pointer(0.4), "yes"},
-		{"smaller and at the floor", average(0.24, 0.1), pointer(0.4), "yes *"},
-		{"just above the bound", average(0.246, 0.1), pointer(0.4), "yes"},
-		{"smaller, both at the floor", average(0.05, 0.1), pointer(0.2), "yes **"},
-		{"larger, both at the floor", average(0.22, 0.1), pointer(0.05), "no **"},
-		{"larger than a lucky figure of the paper", average(0.30, 0.1), pointer(0.05), "no"},
-		{"a distance above its floor", distance(0.030, 0.002, 0.018), pointer(0.033), "yes"},
-		{"a distance at its floor", distance(0.019, 0.002, 0.018), pointer(0.033), "yes *"},
-		{"a distance twice its floor is not at it", distance(0.036, 0.002, 0.018), pointer(0.033), "no"},
-		{"distances at the floor", distance(0.019, 0.002, 0.018), pointer(0.0185), "no **"},
-		{"without a floor", distance(0.019, 0.002, 0), pointer(0.02), "yes"},
+		{"no figure of the paper", 0.30, 0.1, nil, 1, nil, "–"},
+		{"no figure of the paper, at the floor", 0.20, 0.1, nil, 1, nil, "– *"},
+		{"larger than the paper's", 0.50, 0.1, nil, 1, pointer(0.4), "no"},
+		{"equal is not better", 0.40, 0.1, nil, 1, pointer(0.4), "no"},
+		{"smaller than the paper's", 0.30, 0.1, nil, 1, pointer(0.4), "yes"},
+		{"smaller and at the floor", 0.24, 0.1, nil, 1, pointer(0.4), "yes *"},
+		{"just above the bound", 0.246, 0.1, nil, 1, pointer(0.4), "yes"},
+		{"smaller, both at the floor", 0.05, 0.1, nil, 1, pointer(0.2), "yes **"},
+		{"larger, both at the floor", 0.22, 0.1, nil, 1, pointer(0.05), "no **"},
+		{"larger than a lucky figure of the paper", 0.30, 0.1, nil, 1, pointer(0.05), "no"},
+		{"a median of five scatters less", 0.20, 0.1, nil, 5, pointer(0.4), "yes"},
+		{"a median of five at the floor", 0.16, 0.1, nil, 5, pointer(0.4), "yes *"},
+		{"a median of five and one sample at the floor", 0.16, 0.1, nil, 5, pointer(0.24), "yes **"},
+		{"a distance above its quantile", 0.01895, 0.018, law, 1, pointer(0.033), "yes"},
+		{"a distance at its floor", 0.01885, 0.018, law, 1, pointer(0.033), "yes *"},
+		{"a distance of five seeds above its bound", 0.01885, 0.018, law, 5, pointer(0.033), "yes"},
+		{"distances at the floor", 0.01885, 0.018, law, 1, pointer(0.0185), "no **"},
+		{"without a floor", 0.019, 0, nil, 1, pointer(0.02), "yes"},
+		{"not a number", math.NaN(), 0, nil, 1, pointer(0.02), "–"},
 	} {
-		c.m.Paper = c.paper
-		c.m.judge()
-		require.Equal(t, c.want, verdict(&c.m), c.name)
-		require.Equal(t, c.paper == nil, c.m.Better == nil, c.name)
+		m := Metric{Error: c.err, Floor: c.floor, Paper: c.paper}
+		m.judge(c.law, c.seeds)
+		require.Equal(t, c.want, verdict(&m), c.name)
+		require.Equal(t, c.paper == nil || math.IsNaN(c.err), m.Better == nil, c.name)
 	}
-	m := average(0.1, 0.1)
-	m.judge()
+	m := Metric{Error: 0.1, Floor: 0.1}
+	m.judge(nil, 1)
 	require.InDelta(t, 0.1*1.959964*math.Sqrt(math.Pi/2), m.Bound, 1e-6)
+	require.True(t, math.IsNaN(median([]float64{1, math.NaN(), 2})))
 }

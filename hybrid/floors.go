@@ -1,0 +1,92 @@
+package hybrid
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// errorLaws are the laws of the errors of n exact samples, times √n or, of the
+// squared discrepancy, n, for n so large that they do not depend on it.
+type errorLaws struct{ conditional, marginal, squared, discrepancy stat.Null }
+
+// errorLaws simulates them, once.
+func (t *Target) errorLaws() *errorLaws {
+	t.once.Do(func() {
+		laws := &errorLaws{marginal: stat.NewNull(stat.Bridges([][]float64{nodes(t, 1000)}, 1, 0))}
+		// Modes are independent of each other, each with n/M samples.
+		modes := t.Modes()
+		var conditional []float64
+		for k := range modes {
+			for i, w := range stat.Bridges([][]float64{nodes(t.Well(k), 1000)}, 1/float64(modes), 1+uint64(k)) {
+				if k == 0 {
+					conditional = append(conditional, 0)
+				}
+				conditional[i] += w / float64(modes)
+			}
+		}
+		laws.conditional = stat.NewNull(conditional)
+		squared := t.simulateDiscrepancy()
+		laws.squared = stat.NewNull(squared)
+		for i, v := range squared {
+			squared[i] = math.Sqrt(v)
+		}
+		laws.discrepancy = stat.NewNull(squared)
+		t.laws = laws
+	})
+	return t.laws
+}
+
+// nodes are points of equal probability of a law.
+func nodes(l stat.Law, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = l.Quantile((float64(i) + 0.5) / float64(n))
+	}
+	return x
+}
+
+// simulateDiscrepancy draws the squared discrepancy of exact samples, times their
+// number: that of sums of independent normal numbers at points of the law.
+func (t *Target) simulateDiscrepancy() []float64 {
+	const repeats = 500
+	modes := t.Modes()
+	points := min(max(1024/modes, 16), 256)
+	_, delta, weights := spectrum(t)
+	scale := math.Sqrt(1 / float64(points*modes))
+	waves := make([][]complex128, modes) // of a point, at all frequencies
+	for k := range waves {
+		for _, x := range nodes(t.Well(k), points) {
+			z, rotation := complex(scale, 0), phase(delta*x)
+			for range weights {
+				waves[k] = append(waves[k], z)
+				z *= rotation
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(0x6d6d64, 0))
+	xi := make([]float64, modes*points)
+	sum := make([]complex128, len(weights))
+	all := make([]float64, repeats)
+	for i := range all {
+		var mean float64
+		for j := range xi {
+			xi[j] = r.NormFloat64()
+			mean += xi[j] / float64(len(xi))
+		}
+		for k, w := range waves {
+			clear(sum)
+			for p := range points {
+				c := complex(xi[k*points+p]-mean, 0)
+				for j, z := range w[p*len(weights):][:len(weights)] {
+					sum[j] += c * z
+				}
+			}
+			for j, z := range sum {
+				all[i] += weights[j] * (real(z)*real(z) + imag(z)*imag(z))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,325 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Null is the law of an error under exact sampling: its quantiles at the levels
+// (i+½)/len, ascending. An empty one is half-normal, which is that of an average's
+// error, with a given mean.
+type Null []float64
+
+const nullLevels = 40
+
+// NewNull returns the law of simulated errors.
+func NewNull(errors []float64) Null {
+	sorted := slices.Sorted(slices.Values(errors))
+	law := make(Null, nullLevels)
+	for i := range law {
+		law[i] = between(sorted, (float64(i)+0.5)/nullLevels)
+	}
+	return law
+}
+
+// between interpolates quantiles at the levels (i+½)/len linearly.
+func between(quantiles []float64, level float64) float64 {
+	n := len(quantiles)
+	at := min(max(level*float64(n)-0.5, 0), float64(n-1))
+	i := min(int(at), n-2)
+	if n == 1 {
+		return quantiles[0]
+	}
+	return quantiles[i] + (at-float64(i))*(quantiles[i+1]-quantiles[i])
+}
+
+// Quantile returns the error that a share level of exact samples do not exceed;
+// mean is that of the errors.
+func (l Null) Quantile(level, mean float64) float64 {
+	if len(l) > 0 {
+		return between(l, level)
+	}
+	return mean * math.Sqrt(math.Pi) * math.Erfinv(level)
+}
+
+// Scale returns the law of the errors times a factor.
+func (l Null) Scale(factor float64) Null {
+	scaled := make(Null, len(l))
+	for i, q := range l {
+		scaled[i] = factor * q
+	}
+	return scaled
+}
+
+// MedianQuantile returns what the median of the errors of several exact samples
+// does not exceed with a probability of level.
+func (l Null) MedianQuantile(level, mean float64, samples int) float64 {
+	if samples <= 1 {
+		return l.Quantile(level, mean)
+	}
+	const repeats = 1 << 14
+	r := source(uint64(samples))
+	medians, levels := make([]float64, repeats), make([]float64, samples)
+	for i := range medians {
+		for j := range levels {
+			levels[j] = r.Float64()
+		}
+		slices.Sort(levels)
+		medians[i] = (l.Quantile(levels[(samples-1)/2], mean) + l.Quantile(levels[samples/2], mean)) / 2
+	}
+	slices.Sort(medians)
+	return between(medians, level)
+}
+
+// source returns a stream for simulations. Its seed is fixed, so that the same
+// samples are always judged alike.
+func source(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(0x6e756c6c, stream)) }
+
+// binomial draws from the binomial law of n trials of probability p. Beyond a
+// mean of 30 it is a rounded normal number with the law's skewness.
+func binomial(r *rand.Rand, n, p float64) float64 {
+	switch {
+	case n <= 0 || p <= 0:
+		return 0
+	case p >= 1:
+		return n
+	case p > 0.5:
+		return n - binomial(r, n, 1-p)
+	}
+	if mean := n * p; mean > 30 {
+		z := r.NormFloat64()
+		x := mean + math.Sqrt(mean*(1-p))*z + (1-2*p)*(z*z-1)/6
+		return min(max(math.Round(x), 0), n)
+	}
+	odds := p / (1 - p)
+	mass := math.Exp(n * math.Log1p(-p))
+	u := r.Float64()
+	var k float64
+	for u > mass && k < n {
+		u -= mass
+		mass *= odds * (n - k) / (k + 1)
+		k++
+	}
+	return k
+}
+
+// Counts are exact samples' distances from their law when they are counted: the
+// total variation and the divergence of the frequencies from the probabilities,
+// by simulation.
+type Counts struct {
+	Variation, Divergence Null
+	// What to subtract from the estimates of variance by CountDistances to make
+	// them those of exact samples.
+	variationExcess, divergenceExcess float64
+	variationNull, divergenceNull     float64 // variances for exact samples
+	law                               *folds
+}
+
+// A CountDistance is a distance of frequencies from probabilities with its
+// standard error.
+type CountDistance struct{ Value, StandardError float64 }
+
+// NewCounts simulates n samples of the law p.
+func NewCounts(p []float64, n int) *Counts {
+	const work, fewest, most = 1 << 23, 128, 1000
+	repeats := min(max(work/len(p), fewest), most)
+	law := newFolds(p, n)
+	r := source(0)
+	counts := make([]float64, len(p))
+	variation, divergence := make([]float64, repeats), make([]float64, repeats)
+	var tv, kl, tvVariance, klVariance Mean
+	for i := range repeats {
+		left, mass := float64(n), 1.0
+		for j, pj := range p {
+			counts[j] = binomial(r, left, pj/mass)
+			left -= counts[j]
+			mass = max(mass-pj, 1e-300)
+		}
+		v := law.distances(counts)
+		variation[i], divergence[i] = v[0].value, v[1].value
+		tv.Add(v[0].value)
+		kl.Add(v[1].value)
+		tvVariance.Add(v[0].variance)
+		klVariance.Add(v[1].variance)
+	}
+	c := &Counts{
+		Variation: NewNull(variation), Divergence: NewNull(divergence), law: law,
+		variationNull: tv.Deviation() * tv.Deviation(), divergenceNull: kl.Deviation() * kl.Deviation(),
+	}
+	c.variationExcess = tvVariance.Value() - c.variationNull
+	c.divergenceExcess = klVariance.Value() - c.divergenceNull
+	return c
+}
+
+// Distances returns the total variation and the divergence of the frequencies of
+// n samples from p. Standard errors are those of the distances' scatter about
+// their means: what is known of it to first order, corrected for small
+// differences, whose signs are chance, so that it is right for exact samples.
+func (c *Counts) Distances(counts []float64) (variation, divergence CountDistance) {
+	v := c.law.distances(counts)
+	finish := func(d distance, excess, null float64) CountDistance {
+		return CountDistance{d.value, math.Sqrt(max(d.variance-excess, null/4))}
+	}
+	return finish(v[0], c.variationExcess, c.variationNull), finish(v[1], c.divergenceExcess, c.divergenceNull)
+}
+
+type distance struct{ value, variance float64 }
+
+// folds say how much less |X/n − p| scatters than X/n does.
+type folds struct {
+	n float64
+	p []float64
+	// Of each state, the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
+	// X/n − p in standard deviations.
+	variance, deficit []float64
+}
+
+func newFolds(p []float64, n int) *folds {
+	f := &folds{float64(n), p, make([]float64, len(p)), make([]float64, len(p))}
+	known := map[float64]float64{} // few probabilities are distinct
+	for i, pi := range p {
+		f.variance[i] = pi * (1 - pi) / f.n
+		d, seen := known[pi]
+		if !seen && f.variance[i] > 0 {
+			mad := MeanAbsoluteDeviation(n, pi)
+			d = mad * mad / f.meanNearness(pi)
+			known[pi] = d
+		}
+		f.deficit[i] = d
+	}
+	return f
+}
+
+// meanNearness returns E[exp(−2t²)].
+func (f *folds) meanNearness(p float64) float64 {
+	mean := f.n * p
+	if mean > 30 || f.n*(1-p) < 30 {
+		return 1 / math.Sqrt(5)
+	}
+	var sum float64
+	mass := math.Exp(f.n * math.Log1p(-p))
+	for k := 0.0; k < mean+12*math.Sqrt(mean)+12 && k <= f.n; k++ {
+		sum += mass * math.Exp(-2*(k-mean)*(k-mean)/(mean*(1-p)))
+		mass *= p / (1 - p) * (f.n - k) / (k + 1)
+	}
+	return sum
+}
+
+// distances returns both with first estimates of their variance. That of Σ|D_i|,
+// D_i = X_i/n − p_i, is less than that of Σ±D_i where D_i is small against its
+// scatter σ_i, by E|D_i|² if it is that of exact samples. E[exp(−2D²/σ²)] falls
+// off nearly as that does.
+func (f *folds) distances(counts []float64) (v [2]distance) {
+	var signed, squares float64
+	for i, x := range counts {
+		q, p := x/f.n, f.p[i]
+		d := q - p
+		v[0].value += math.Abs(d) / 2
+		if d > 0 {
+			signed += q
+		} else {
+			signed -= q
+		}
+		if s := f.variance[i]; s > 0 {
+			v[0].variance -= f.deficit[i] * math.Exp(-2*d*d/s)
+		}
+		if x > 0 {
+			l := math.Log(q / p)
+			v[1].value += q * l
+			squares += q * l * l
+		}
+	}
+	v[0].variance = (v[0].variance + (1-signed*signed)/f.n) / 4
+	v[1].variance = (squares - v[1].value*v[1].value) / f.n
+	return v
+}
+
+// MeanAbsoluteDeviation returns E|X/n − p| for X binomial(n, p), by De Moivre's
+// formula 2 (k+1) C(n, k+1) p^{k+1} (1−p)^{n−k} / n with k = ⌊np⌋.
+func MeanAbsoluteDeviation(n int, p float64) float64 {
+	if p <= 0 || p >= 1 {
+		return 0
+	}
+	k := math.Floor(float64(n) * p)
+	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
+	log := lg(float64(n)) - lg(k+1) - lg(float64(n)-k-1) + (k+1)*math.Log(p) + (float64(n)-k)*math.Log1p(-p)
+	return 2 * (k + 1) * math.Exp(log) / float64(n)
+}
+
+// Bridges simulates W₁ of n exact samples from their own law, ∫|F_n − F| dx. It
+// takes points of the law, of several coordinates whose distances are averaged:
+// rows of them belong together. F_n − F is a sum of normal numbers, one for each
+// row, in the order of the coordinate's points. Different streams are independent.
+func Bridges(columns [][]float64, n float64, stream uint64) []float64 {
+	const repeats = 500
+	rows := len(columns[0])
+	order := make([][]int, len(columns))
+	for c, x := range columns {
+		order[c] = make([]int, rows)
+		for i := range order[c] {
+			order[c][i] = i
+		}
+		slices.SortStableFunc(order[c], func(i, j int) int {
+			switch {
+			case x[i] < x[j]:
+				return -1
+			case x[i] > x[j]:
+				return 1
+			}
+			return 0
+		})
+	}
+	r := source(1<<32 + stream)
+	xi, all := make([]float64, rows), make([]float64, repeats)
+	for repeat := range all {
+		var mean float64
+		for i := range xi {
+			xi[i] = r.NormFloat64()
+			mean += xi[i] / float64(rows)
+		}
+		for c, x := range columns {
+			var level, area float64
+			for k, i := range order[c][:rows-1] {
+				level += xi[i] - mean
+				area += math.Abs(level) * (x[order[c][k+1]] - x[i])
+			}
+			all[repeat] += area / math.Sqrt(float64(rows)*n) / float64(len(columns))
+		}
+	}
+	return all
+}
+
+// AbsoluteSums simulates Σ|x_i| of n numbers that draw sets: errors of averages,
+// say, that are normal.
+func AbsoluteSums(n int, draw func(r *rand.Rand, x []float64)) []float64 {
+	const repeats = 1000
+	r := source(1 << 33)
+	x, all := make([]float64, n), make([]float64, repeats)
+	for i := range all {
+		draw(r, x)
+		for _, v := range x {
+			all[i] += math.Abs(v)
+		}
+	}
+	return all
+}
+
+// Independent is the draw of AbsoluteSums for independent normal numbers of the
+// given standard deviations.
+func Independent(deviations []float64) func(r *rand.Rand, x []float64) {
+	return func(r *rand.Rand, x []float64) {
+		for i, d := range deviations {
+			x[i] = d * r.NormFloat64()
+		}
+	}
+}
+
+// Average returns the mean of simulated errors.
+func Average(errors []float64) float64 {
+	var m Mean
+	for _, e := range errors {
+		m.Add(e)
+	}
+	return m.Value()
+}

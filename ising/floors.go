@@ -1,0 +1,113 @@
+package ising
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// countLaws are the laws of the distances of exact samples that are counted. A run
+// asks for one number of samples, and they are simulated once.
+type countLaws struct {
+	mutex   sync.Mutex
+	samples int
+	law     *stat.Counts
+}
+
+func (c *countLaws) of(p []float64, samples int) *stat.Counts {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.law == nil || c.samples != samples {
+		c.law, c.samples = stat.NewCounts(p, samples), samples
+	}
+	return c.law
+}
+
+// variationInterval is that of a total variation.
+func variationInterval(tv stat.CountDistance) [2]float64 {
+	i := interval(tv.Value, tv.StandardError)
+	return [2]float64{max(0, i[0]), min(1, i[1])}
+}
+
+// correlationLaw returns the law of the mean of |ΔG(r)| for n exact samples, whose
+// G(r) depend on each other as the generated ones'.
+func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
+	distances := len(r.correlation)
+	covariance := mat.NewSymDense(distances, nil)
+	for i := range distances {
+		for j := range i + 1 {
+			covariance.SetSym(i, j, generated.products[i*distances+j]/n-generated.correlation[i]/n*generated.correlation[j]/n)
+		}
+	}
+	deviations := make([]float64, distances)
+	for i, e := range r.correlation {
+		deviations[i] = e.deviation / math.Sqrt(n) / float64(distances)
+	}
+	var values mat.EigenSym
+	if !values.Factorize(covariance, true) {
+		return stat.NewNull(stat.AbsoluteSums(distances, stat.Independent(deviations)))
+	}
+	var vectors mat.Dense
+	values.VectorsTo(&vectors)
+	roots := values.Values(nil)
+	for k, v := range roots {
+		roots[k] = math.Sqrt(max(0, v))
+	}
+	return stat.NewNull(stat.AbsoluteSums(distances, func(source *rand.Rand, x []float64) {
+		clear(x)
+		for k, root := range roots {
+			z := root * source.NormFloat64()
+			for i := range x {
+				x[i] += z * vectors.At(i, k)
+			}
+		}
+		for i, d := range deviations {
+			if s := covariance.At(i, i); s > 0 {
+				x[i] *= d / math.Sqrt(s)
+			}
+		}
+	}))
+}
+
+// countDistances returns the total variation and KL(p‖π) of the law p of the
+// samples, counted. Exact samples have a divergence of about (2^N − 1)/2n, as long
+// as n is large against the number of configurations; it is infinite where
+// float64 has no weight left for a state that occurred.
+func (r *reference) countDistances(counts []float64, samples int) []engine.Metric {
+	var floors [2]float64
+	logarithms := map[float64]float64{} // few probabilities are distinct
+	for _, pi := range r.states {
+		floors[0] += 0.5 * stat.MeanAbsoluteDeviation(samples, pi)
+		f, known := logarithms[pi]
+		if !known {
+			f = pi * meanLogarithm(samples, pi)
+			logarithms[pi] = f
+		}
+		floors[1] += f
+	}
+	null := r.stateLaws.of(r.states, samples)
+	variation, divergence := null.Distances(counts)
+	tv := engine.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variationInterval(variation)}
+	kl := engine.Metric{Name: "kl_to_target", Generated: divergence.Value, Error: divergence.Value, Interval: [2]float64{divergence.Value, divergence.Value}}
+	if !math.IsInf(divergence.Value, 1) {
+		kl.Interval = interval(divergence.Value, divergence.StandardError)
+		kl.Interval[0] = max(0, kl.Interval[0])
+	}
+	tv.Paper, kl.Paper = r.paper[tv.Name], r.paper[kl.Name]
+	return []engine.Metric{tv.Judged(floors[0], null.Variation), kl.Judged(floors[1], null.Divergence)}
+}
+
+// judge adds to a table the laws of the errors of as many exact samples where
+// they are half-normal, as those of averages are.
+func judge(e *engine.Evaluation) {
+	for i, m := range e.Metrics {
+		if m.Law == nil {
+			e.Metrics[i] = m.Judged(m.Floor, nil)
+		}
+	}
+}
