@@ -244,6 +244,74 @@ func TestMasksDoNotDependOnTheSplit(t *testing.T) {
 	}
 }
 
+// TestSequentialStreamsAreDisjoint: on more than 64 sites a step reads as many
+// words as it needs, and never those of the next step or sample, with room for as
+// many redraws as draws.
+func TestSequentialStreamsAreDisjoint(t *testing.T) {
+	for _, l := range []int{9, 10, 16, 31, 32, 64, 255, 256} {
+		p := NewProposer(mustLattice(t, l), MultiSpin())
+		n := p.lattice.N
+		room := uint64(1) << p.sequential
+		words := 2 * (1 + n/2 + 2) // the size, the smaller of subset and complement, and the acceptance
+		var r wordReader
+		buffer := len(r.buffer)
+		require.LessOrEqual(t, uint64((words+buffer-1)/buffer*buffer/4), room, "L=%d", l)
+		require.Equal(t, uint64(1)<<sequentialBits, room*uint64(p.MaxSteps()))
+		mask := make([]uint64, p.lattice.Words)
+		for _, sample := range []uint64{0, 1, 77, MaxSamples - 2} {
+			for _, step := range []int{0, 1, 2, p.MaxSteps() - 1} {
+				first := p.sequentialIndex(sample, step)
+				next := p.sequentialIndex(sample, step+1)
+				if step == p.MaxSteps()-1 {
+					next = p.sequentialIndex(sample+1, 0)
+				}
+				require.Equal(t, first+room, next, "L=%d: sample %d, step %d", l, sample, step)
+				r.reset(&asm.Counter{Seed: uint64(l)}, first)
+				p.sample(mask, &r)
+				r.word()
+				r.word()
+				require.LessOrEqual(t, r.next, next)
+			}
+		}
+	}
+}
+
+// TestSuccessiveMasksAreIndependent holds how many sites two masks of one sample
+// share against what independent masks of their sizes would.
+func TestSuccessiveMasksAreIndependent(t *testing.T) {
+	for _, l := range []int{4, 8, 9, 12} {
+		lat := mustLattice(t, l)
+		p := NewProposer(lat, MultiSpin())
+		const samples = 4000
+		masks := make([][]uint64, 4)
+		for step := range masks {
+			masks[step] = make([]uint64, samples*lat.Words)
+			p.Masks(masks[step], &asm.Counter{Seed: 12}, 0, step)
+		}
+		size := func(words []uint64) (n float64) {
+			for _, w := range words {
+				n += float64(bits.OnesCount64(w))
+			}
+			return n
+		}
+		n := float64(lat.N)
+		for lag := 1; lag < len(masks); lag++ {
+			var excess, variance float64
+			for i := range samples {
+				a, b := masks[0][i*lat.Words:][:lat.Words], masks[lag][i*lat.Words:][:lat.Words]
+				both := make([]uint64, lat.Words)
+				for w := range both {
+					both[w] = a[w] & b[w]
+				}
+				x, y := size(a), size(b)
+				excess += size(both) - x*y/n
+				variance += x * y * (n - x) * (n - y) / (n * n * (n - 1))
+			}
+			require.Less(t, math.Abs(excess), 5*math.Sqrt(variance), "L=%d, lag %d", l, lag)
+		}
+	}
+}
+
 func TestProbabilities(t *testing.T) {
 	p := mustMixture(t, 0.1)
 	require.InDelta(t, 0.1, p.Global(), 1e-9)

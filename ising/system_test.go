@@ -245,6 +245,34 @@ func TestDifferenceIsThatOfTheLoss(t *testing.T) {
 	}
 }
 
+// TestWidthFollowsItsSchedule from width to final_width, geometrically, in both
+// units.
+func TestWidthFollowsItsSchedule(t *testing.T) {
+	for _, unit := range units {
+		c := small(t, "paper")
+		c.Training.Steps = 10
+		c.Generator.Width, c.Generator.FinalWidth, c.Generator.WidthUnit = 0.8, 0.05, unit
+		require.NoError(t, c.Validate())
+		trainer := newTrainer(t, c, 2)
+		s := trainer.System().(*system)
+		for step, want := range map[uint32]float64{1: 0.8 * math.Pow(1.0/16, 0.1), 5: 0.2, 10: 0.05} {
+			s.Generate(trainer.Params(), step)
+			if unit == "spread" {
+				var sum, squares float64
+				for _, h := range s.activations.Output() {
+					sum += float64(h)
+				}
+				mean := sum / float64(len(s.grad))
+				for _, h := range s.activations.Output() {
+					squares += (float64(h) - mean) * (float64(h) - mean)
+				}
+				want *= math.Sqrt(squares / float64(len(s.grad)))
+			}
+			require.InEpsilon(t, want, s.width, 1e-9, "%s, step %d", unit, step)
+		}
+	}
+}
+
 func TestBernoulliHeadHasTheRightMean(t *testing.T) {
 	c := small(t, "quick")
 	c.Training.Batch = 1 << 14
@@ -408,6 +436,81 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	ground := newTally(s.model)
 	ground.count([]uint64{511, 0, 511, 0})
 	require.Contains(t, compare(reference, ground, 4).Warnings[0], "collapsed")
+}
+
+// TestDeviationsAreThoseOfTheInfluence holds the standard deviations behind
+// intervals and floors against how each observable changes when the law is mixed
+// with a single state, by differences.
+func TestDeviationsAreThoseOfTheInfluence(t *testing.T) {
+	for _, target := range []Target{mustTarget(t, 3, 1, 0, 0.2), mustTarget(t, 3, 1, 0, 0.5), mustTarget(t, 4, -0.5, 0.3, 1.7)} {
+		p, _ := mustEnumerate(t, target.L).distribution(target)
+		got := p.moments(target.Beta)
+		var want [4]float64
+		for i, w := range p.weight {
+			const step = 1e-6
+			mixed := func(share float64) [4]float64 {
+				q := newJoint(target.Model)
+				for k, v := range p.weight {
+					v *= 1 - share
+					if k == i {
+						v += share
+					}
+					q.add(p.sums[k].bonds, p.sums[k].magnetisation, v)
+				}
+				// Unlike p, q may have a negative weight, which each leaves out.
+				return q.moments(target.Beta).value
+			}
+			above := mixed(step)
+			for k := range want {
+				influence := (above[k] - got.value[k]) / step
+				want[k] += w * influence * influence
+			}
+		}
+		for k, name := range observableNames {
+			require.InEpsilon(t, math.Sqrt(want[k]), got.deviation[k], 1e-3, "%s, %+v", name, target)
+		}
+	}
+}
+
+// TestFloorsAndIntervalsOfTables draws tables of exact samples: the mean error of
+// each observable is its floor, and the exact value lies in 95 % of its intervals,
+// within 5 standard errors of 2,000 tables.
+func TestFloorsAndIntervalsOfTables(t *testing.T) {
+	const tables, n = 2000, 3000
+	for _, target := range []Target{mustTarget(t, 3, 1, 0, 0.2), mustTarget(t, 4, 1, 0.1, 0.6)} {
+		r, err := newReference(context.Background(), target, nil)
+		require.NoError(t, err)
+		var cumulative []float64
+		var sum float64
+		for _, w := range r.joint.weight {
+			sum += w
+			cumulative = append(cumulative, sum)
+		}
+		random := rand.New(rand.NewPCG(8, 9))
+		var errs, squares, floors, covered [4]float64
+		r.states = nil // the table of observables alone
+		for range tables {
+			drawn := newTally(target.Model)
+			for range n {
+				at, _ := slices.BinarySearch(cumulative, random.Float64()*sum)
+				drawn.joint.add(r.joint.sums[at].bonds, r.joint.sums[at].magnetisation, 1)
+			}
+			for k, m := range compare(r, drawn, n).Metrics {
+				errs[k] += m.Error
+				squares[k] += m.Error * m.Error
+				floors[k] = m.Floor
+				if m.Interval[0] <= m.Exact && m.Exact <= m.Interval[1] {
+					covered[k]++
+				}
+			}
+		}
+		for k, name := range observableNames {
+			mean := errs[k] / tables
+			se := math.Sqrt((squares[k]/tables - mean*mean) / tables)
+			require.InDelta(t, floors[k], mean, 5*se+0.01*floors[k], name)
+			require.InDelta(t, 0.95, covered[k]/tables, 5*math.Sqrt(0.95*0.05/tables)+0.005, name)
+		}
+	}
 }
 
 func TestMeanLogarithmIsTheSum(t *testing.T) {
