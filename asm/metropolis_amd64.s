@@ -391,6 +391,260 @@ next:
 	VZEROUPPER
 	RET
 
+// func latticeHeatBathAVX512(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·latticeHeatBathAVX512(SB), NOSPLIT, $0-40
+	MOVQ      spins+0(FP), AX
+	MOVQ      sites+8(FP), CX
+	MOVQ      n+16(FP), DX
+	MOVQ      state+24(FP), BX
+	MOVQ      planes+32(FP), SI
+	VMOVDQU64 (BX), Z0
+	VMOVDQU64 64(BX), Z1
+	VMOVDQU64 128(BX), Z2
+	VMOVDQU64 192(BX), Z3
+
+sites:
+	CMPQ       DX, $0x02
+	JLT        single
+	MOVL       4(CX), DI
+	SHLQ       $0x06, DI
+	MOVL       8(CX), R8
+	SHLQ       $0x06, R8
+	MOVL       12(CX), R9
+	SHLQ       $0x06, R9
+	MOVL       16(CX), R10
+	SHLQ       $0x06, R10
+	VMOVDQU64  (AX)(DI*1), Z6
+	VMOVDQU64  (AX)(R8*1), Z7
+	VMOVDQU64  (AX)(R9*1), Z8
+	VMOVDQU64  (AX)(R10*1), Z9
+	VMOVDQA64  Z6, Z10
+	VPTERNLOGQ $0x96, Z8, Z7, Z10
+	VMOVDQA64  Z6, Z6
+	VPTERNLOGQ $0xe8, Z8, Z7, Z6
+	VPXORQ     Z10, Z9, Z7
+	VPANDQ     Z10, Z9, Z9
+	VPXORQ     Z6, Z9, Z8
+	VPANDQ     Z6, Z9, Z9
+	VPANDQ     Z7, Z8, Z6
+	VPXORQ     Z4, Z4, Z4
+	VPTERNLOGQ $0xff, Z5, Z5, Z5
+	MOVL       24(CX), DI
+	SHLQ       $0x06, DI
+	MOVL       28(CX), R8
+	SHLQ       $0x06, R8
+	MOVL       32(CX), R9
+	SHLQ       $0x06, R9
+	MOVL       36(CX), R10
+	SHLQ       $0x06, R10
+	VMOVDQU64  (AX)(DI*1), Z10
+	VMOVDQU64  (AX)(R8*1), Z15
+	VMOVDQU64  (AX)(R9*1), Z16
+	VMOVDQU64  (AX)(R10*1), Z17
+	VMOVDQA64  Z10, Z18
+	VPTERNLOGQ $0x96, Z16, Z15, Z18
+	VMOVDQA64  Z10, Z10
+	VPTERNLOGQ $0xe8, Z16, Z15, Z10
+	VPXORQ     Z18, Z17, Z15
+	VPANDQ     Z18, Z17, Z17
+	VPXORQ     Z10, Z17, Z16
+	VPANDQ     Z10, Z17, Z17
+	VPANDQ     Z15, Z16, Z10
+	VPXORQ     Z11, Z11, Z11
+	VPTERNLOGQ $0xff, Z12, Z12, Z12
+	MOVQ       SI, DI
+	MOVQ       $0x00000008, R8
+
+sure2:
+	VPADDQ          Z0, Z3, Z18
+	VPROLQ          $0x17, Z18, Z18
+	VPADDQ          Z0, Z18, Z18
+	VPSLLQ          $0x11, Z1, Z19
+	VPXORQ          Z1, Z3, Z3
+	VPTERNLOGQ      $0x96, Z0, Z2, Z1
+	VPTERNLOGQ      $0x96, Z19, Z0, Z2
+	VPXORQ          Z3, Z0, Z0
+	VPROLQ          $0x2d, Z3, Z3
+	VPBROADCASTQ    (DI), Z19
+	VPTERNLOGQ.BCST $0x78, 8(DI), Z7, Z19
+	VPTERNLOGQ.BCST $0x78, 16(DI), Z8, Z19
+	VPTERNLOGQ.BCST $0x78, 24(DI), Z6, Z19
+	VPTERNLOGQ.BCST $0x78, 32(DI), Z9, Z19
+	VPANDNQ         Z19, Z18, Z20
+	VPTERNLOGQ      $0xf8, Z20, Z5, Z4
+	VPTERNLOGQ      $0x90, Z18, Z19, Z5
+	VPADDQ          Z0, Z3, Z18
+	VPROLQ          $0x17, Z18, Z18
+	VPADDQ          Z0, Z18, Z18
+	VPSLLQ          $0x11, Z1, Z19
+	VPXORQ          Z1, Z3, Z3
+	VPTERNLOGQ      $0x96, Z0, Z2, Z1
+	VPTERNLOGQ      $0x96, Z19, Z0, Z2
+	VPXORQ          Z3, Z0, Z0
+	VPROLQ          $0x2d, Z3, Z3
+	VPBROADCASTQ    (DI), Z19
+	VPTERNLOGQ.BCST $0x78, 8(DI), Z15, Z19
+	VPTERNLOGQ.BCST $0x78, 16(DI), Z16, Z19
+	VPTERNLOGQ.BCST $0x78, 24(DI), Z10, Z19
+	VPTERNLOGQ.BCST $0x78, 32(DI), Z17, Z19
+	VPANDNQ         Z19, Z18, Z20
+	VPTERNLOGQ      $0xf8, Z20, Z12, Z11
+	VPTERNLOGQ      $0x90, Z18, Z19, Z12
+	ADDQ            $0x28, DI
+	DECQ            R8
+	JNE             sure2
+	MOVQ            $0x00000018, R8
+
+test2:
+	VPORQ    Z5, Z12, Z18
+	VPTESTMQ Z18, Z18, K1
+	KORTESTB K1, K1
+	JNE      more2
+	JMP      decided2
+
+more2:
+	VPADDQ          Z0, Z3, Z18
+	VPROLQ          $0x17, Z18, Z18
+	VPADDQ          Z0, Z18, Z18
+	VPSLLQ          $0x11, Z1, Z19
+	VPXORQ          Z1, Z3, Z3
+	VPTERNLOGQ      $0x96, Z0, Z2, Z1
+	VPTERNLOGQ      $0x96, Z19, Z0, Z2
+	VPXORQ          Z3, Z0, Z0
+	VPROLQ          $0x2d, Z3, Z3
+	VPBROADCASTQ    (DI), Z19
+	VPTERNLOGQ.BCST $0x78, 8(DI), Z7, Z19
+	VPTERNLOGQ.BCST $0x78, 16(DI), Z8, Z19
+	VPTERNLOGQ.BCST $0x78, 24(DI), Z6, Z19
+	VPTERNLOGQ.BCST $0x78, 32(DI), Z9, Z19
+	VPANDNQ         Z19, Z18, Z20
+	VPTERNLOGQ      $0xf8, Z20, Z5, Z4
+	VPTERNLOGQ      $0x90, Z18, Z19, Z5
+	VPADDQ          Z0, Z3, Z18
+	VPROLQ          $0x17, Z18, Z18
+	VPADDQ          Z0, Z18, Z18
+	VPSLLQ          $0x11, Z1, Z19
+	VPXORQ          Z1, Z3, Z3
+	VPTERNLOGQ      $0x96, Z0, Z2, Z1
+	VPTERNLOGQ      $0x96, Z19, Z0, Z2
+	VPXORQ          Z3, Z0, Z0
+	VPROLQ          $0x2d, Z3, Z3
+	VPBROADCASTQ    (DI), Z19
+	VPTERNLOGQ.BCST $0x78, 8(DI), Z15, Z19
+	VPTERNLOGQ.BCST $0x78, 16(DI), Z16, Z19
+	VPTERNLOGQ.BCST $0x78, 24(DI), Z10, Z19
+	VPTERNLOGQ.BCST $0x78, 32(DI), Z17, Z19
+	VPANDNQ         Z19, Z18, Z20
+	VPTERNLOGQ      $0xf8, Z20, Z12, Z11
+	VPTERNLOGQ      $0x90, Z18, Z19, Z12
+	ADDQ            $0x28, DI
+	DECQ            R8
+	JNE             test2
+
+decided2:
+	MOVL      (CX), DI
+	SHLQ      $0x06, DI
+	VMOVDQU64 Z4, (AX)(DI*1)
+	MOVL      20(CX), DI
+	SHLQ      $0x06, DI
+	VMOVDQU64 Z11, (AX)(DI*1)
+	ADDQ      $0x28, CX
+	SUBQ      $0x02, DX
+	JNE       sites
+	JMP       done
+
+single:
+	MOVL       4(CX), DX
+	SHLQ       $0x06, DX
+	MOVL       8(CX), DI
+	SHLQ       $0x06, DI
+	MOVL       12(CX), R8
+	SHLQ       $0x06, R8
+	MOVL       16(CX), R9
+	SHLQ       $0x06, R9
+	VMOVDQU64  (AX)(DX*1), Z4
+	VMOVDQU64  (AX)(DI*1), Z5
+	VMOVDQU64  (AX)(R8*1), Z6
+	VMOVDQU64  (AX)(R9*1), Z7
+	VMOVDQA64  Z4, Z8
+	VPTERNLOGQ $0x96, Z6, Z5, Z8
+	VMOVDQA64  Z4, Z4
+	VPTERNLOGQ $0xe8, Z6, Z5, Z4
+	VPXORQ     Z8, Z7, Z5
+	VPANDQ     Z8, Z7, Z7
+	VPXORQ     Z4, Z7, Z6
+	VPANDQ     Z4, Z7, Z7
+	VPANDQ     Z5, Z6, Z4
+	VPXORQ     Z13, Z13, Z13
+	VPTERNLOGQ $0xff, Z14, Z14, Z14
+	MOVQ       SI, DX
+	MOVQ       $0x00000008, SI
+
+sure1:
+	VPADDQ          Z0, Z3, Z8
+	VPROLQ          $0x17, Z8, Z8
+	VPADDQ          Z0, Z8, Z8
+	VPSLLQ          $0x11, Z1, Z9
+	VPXORQ          Z1, Z3, Z3
+	VPTERNLOGQ      $0x96, Z0, Z2, Z1
+	VPTERNLOGQ      $0x96, Z9, Z0, Z2
+	VPXORQ          Z3, Z0, Z0
+	VPROLQ          $0x2d, Z3, Z3
+	VPBROADCASTQ    (DX), Z9
+	VPTERNLOGQ.BCST $0x78, 8(DX), Z5, Z9
+	VPTERNLOGQ.BCST $0x78, 16(DX), Z6, Z9
+	VPTERNLOGQ.BCST $0x78, 24(DX), Z4, Z9
+	VPTERNLOGQ.BCST $0x78, 32(DX), Z7, Z9
+	VPANDNQ         Z9, Z8, Z10
+	VPTERNLOGQ      $0xf8, Z10, Z14, Z13
+	VPTERNLOGQ      $0x90, Z8, Z9, Z14
+	ADDQ            $0x28, DX
+	DECQ            SI
+	JNE             sure1
+	MOVQ            $0x00000018, SI
+
+test1:
+	VPTESTMQ Z14, Z14, K1
+	KORTESTB K1, K1
+	JNE      more1
+	JMP      decided1
+
+more1:
+	VPADDQ          Z0, Z3, Z8
+	VPROLQ          $0x17, Z8, Z8
+	VPADDQ          Z0, Z8, Z8
+	VPSLLQ          $0x11, Z1, Z9
+	VPXORQ          Z1, Z3, Z3
+	VPTERNLOGQ      $0x96, Z0, Z2, Z1
+	VPTERNLOGQ      $0x96, Z9, Z0, Z2
+	VPXORQ          Z3, Z0, Z0
+	VPROLQ          $0x2d, Z3, Z3
+	VPBROADCASTQ    (DX), Z9
+	VPTERNLOGQ.BCST $0x78, 8(DX), Z5, Z9
+	VPTERNLOGQ.BCST $0x78, 16(DX), Z6, Z9
+	VPTERNLOGQ.BCST $0x78, 24(DX), Z4, Z9
+	VPTERNLOGQ.BCST $0x78, 32(DX), Z7, Z9
+	VPANDNQ         Z9, Z8, Z10
+	VPTERNLOGQ      $0xf8, Z10, Z14, Z13
+	VPTERNLOGQ      $0x90, Z8, Z9, Z14
+	ADDQ            $0x28, DX
+	DECQ            SI
+	JNE             test1
+
+decided1:
+	MOVL      (CX), CX
+	SHLQ      $0x06, CX
+	VMOVDQU64 Z13, (AX)(CX*1)
+
+done:
+	VMOVDQU64 Z0, (BX)
+	VMOVDQU64 Z1, 64(BX)
+	VMOVDQU64 Z2, 128(BX)
+	VMOVDQU64 Z3, 192(BX)
+	VZEROUPPER
+	RET
+
 // func metropolisSharedAVX2(spins *uint64, draws *uint32, l int, first int, end int, colour int, step int, ifTwo uint64, ifOne uint64, ifNone uint64, opposite uint64)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·metropolisSharedAVX2(SB), NOSPLIT, $96-88
@@ -1189,5 +1443,672 @@ next:
 	VMOVDQU Y6, 96(AX)
 	VMOVDQU Y7, 160(AX)
 	VMOVDQU Y8, 224(AX)
+	VZEROUPPER
+	RET
+
+// func latticeHeatBathAVX2(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)
+// Requires: AVX, AVX2
+TEXT ·latticeHeatBathAVX2(SB), NOSPLIT, $768-40
+	MOVQ    spins+0(FP), AX
+	MOVQ    sites+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    state+24(FP), BX
+	MOVQ    planes+32(FP), SI
+	VMOVDQU (BX), Y0
+	VMOVDQU 64(BX), Y1
+	VMOVDQU 128(BX), Y2
+	VMOVDQU 192(BX), Y3
+	VMOVDQU 32(BX), Y4
+	VMOVDQU 96(BX), Y5
+	VMOVDQU 160(BX), Y6
+	VMOVDQU 224(BX), Y7
+
+sites:
+	CMPQ     DX, $0x02
+	JLT      single
+	MOVL     4(CX), DI
+	SHLQ     $0x06, DI
+	MOVL     8(CX), R8
+	SHLQ     $0x06, R8
+	MOVL     12(CX), R9
+	SHLQ     $0x06, R9
+	MOVL     16(CX), R10
+	SHLQ     $0x06, R10
+	VMOVDQU  (AX)(DI*1), Y8
+	VMOVDQU  (AX)(R8*1), Y9
+	VMOVDQU  (AX)(R9*1), Y11
+	VMOVDQU  (AX)(R10*1), Y12
+	VPXOR    Y8, Y9, Y10
+	VPAND    Y8, Y9, Y9
+	VPAND    Y11, Y10, Y8
+	VPXOR    Y11, Y10, Y10
+	VPOR     Y8, Y9, Y9
+	VPAND    Y10, Y12, Y8
+	VPXOR    Y10, Y12, Y10
+	VPXOR    Y9, Y8, Y11
+	VPAND    Y9, Y8, Y13
+	VPAND    Y10, Y11, Y12
+	VPXOR    Y8, Y8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y8, (SP)
+	VMOVDQU  Y9, 32(SP)
+	VMOVDQU  Y10, 64(SP)
+	VMOVDQU  Y11, 96(SP)
+	VMOVDQU  Y12, 128(SP)
+	VMOVDQU  Y13, 160(SP)
+	VMOVDQU  32(AX)(DI*1), Y8
+	VMOVDQU  32(AX)(R8*1), Y9
+	VMOVDQU  32(AX)(R9*1), Y11
+	VMOVDQU  32(AX)(R10*1), Y12
+	VPXOR    Y8, Y9, Y10
+	VPAND    Y8, Y9, Y9
+	VPAND    Y11, Y10, Y8
+	VPXOR    Y11, Y10, Y10
+	VPOR     Y8, Y9, Y9
+	VPAND    Y10, Y12, Y8
+	VPXOR    Y10, Y12, Y10
+	VPXOR    Y9, Y8, Y11
+	VPAND    Y9, Y8, Y13
+	VPAND    Y10, Y11, Y12
+	VPXOR    Y8, Y8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y8, 192(SP)
+	VMOVDQU  Y9, 224(SP)
+	VMOVDQU  Y10, 256(SP)
+	VMOVDQU  Y11, 288(SP)
+	VMOVDQU  Y12, 320(SP)
+	VMOVDQU  Y13, 352(SP)
+	MOVL     24(CX), DI
+	SHLQ     $0x06, DI
+	MOVL     28(CX), R8
+	SHLQ     $0x06, R8
+	MOVL     32(CX), R9
+	SHLQ     $0x06, R9
+	MOVL     36(CX), R10
+	SHLQ     $0x06, R10
+	VMOVDQU  (AX)(DI*1), Y8
+	VMOVDQU  (AX)(R8*1), Y9
+	VMOVDQU  (AX)(R9*1), Y11
+	VMOVDQU  (AX)(R10*1), Y12
+	VPXOR    Y8, Y9, Y10
+	VPAND    Y8, Y9, Y9
+	VPAND    Y11, Y10, Y8
+	VPXOR    Y11, Y10, Y10
+	VPOR     Y8, Y9, Y9
+	VPAND    Y10, Y12, Y8
+	VPXOR    Y10, Y12, Y10
+	VPXOR    Y9, Y8, Y11
+	VPAND    Y9, Y8, Y13
+	VPAND    Y10, Y11, Y12
+	VPXOR    Y8, Y8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y8, 384(SP)
+	VMOVDQU  Y9, 416(SP)
+	VMOVDQU  Y10, 448(SP)
+	VMOVDQU  Y11, 480(SP)
+	VMOVDQU  Y12, 512(SP)
+	VMOVDQU  Y13, 544(SP)
+	VMOVDQU  32(AX)(DI*1), Y8
+	VMOVDQU  32(AX)(R8*1), Y9
+	VMOVDQU  32(AX)(R9*1), Y11
+	VMOVDQU  32(AX)(R10*1), Y12
+	VPXOR    Y8, Y9, Y10
+	VPAND    Y8, Y9, Y9
+	VPAND    Y11, Y10, Y8
+	VPXOR    Y11, Y10, Y10
+	VPOR     Y8, Y9, Y9
+	VPAND    Y10, Y12, Y8
+	VPXOR    Y10, Y12, Y10
+	VPXOR    Y9, Y8, Y11
+	VPAND    Y9, Y8, Y13
+	VPAND    Y10, Y11, Y12
+	VPXOR    Y8, Y8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y8, 576(SP)
+	VMOVDQU  Y9, 608(SP)
+	VMOVDQU  Y10, 640(SP)
+	VMOVDQU  Y11, 672(SP)
+	VMOVDQU  Y12, 704(SP)
+	VMOVDQU  Y13, 736(SP)
+	MOVQ     SI, DI
+	MOVQ     $0x00000008, R8
+
+sure2:
+	VPADDQ       Y0, Y3, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y0, Y8, Y8
+	VPSLLQ       $0x11, Y1, Y9
+	VPXOR        Y1, Y3, Y10
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPXOR        Y9, Y2, Y2
+	VPXOR        Y10, Y0, Y0
+	VPSLLQ       $0x2d, Y10, Y3
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        64(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        96(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        128(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        160(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        32(SP), Y10, Y10
+	VPANDN       32(SP), Y9, Y9
+	VMOVDQU      Y9, 32(SP)
+	VPOR         (SP), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	VPADDQ       Y4, Y7, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSLLQ       $0x11, Y5, Y9
+	VPXOR        Y5, Y7, Y10
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y9, Y6, Y6
+	VPXOR        Y10, Y4, Y4
+	VPSLLQ       $0x2d, Y10, Y7
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        256(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        288(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        320(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        352(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        224(SP), Y10, Y10
+	VPANDN       224(SP), Y9, Y9
+	VMOVDQU      Y9, 224(SP)
+	VPOR         192(SP), Y10, Y10
+	VMOVDQU      Y10, 192(SP)
+	VPADDQ       Y0, Y3, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y0, Y8, Y8
+	VPSLLQ       $0x11, Y1, Y9
+	VPXOR        Y1, Y3, Y10
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPXOR        Y9, Y2, Y2
+	VPXOR        Y10, Y0, Y0
+	VPSLLQ       $0x2d, Y10, Y3
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        448(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        480(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        512(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        544(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        416(SP), Y10, Y10
+	VPANDN       416(SP), Y9, Y9
+	VMOVDQU      Y9, 416(SP)
+	VPOR         384(SP), Y10, Y10
+	VMOVDQU      Y10, 384(SP)
+	VPADDQ       Y4, Y7, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSLLQ       $0x11, Y5, Y9
+	VPXOR        Y5, Y7, Y10
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y9, Y6, Y6
+	VPXOR        Y10, Y4, Y4
+	VPSLLQ       $0x2d, Y10, Y7
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        640(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        672(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        704(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        736(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        608(SP), Y10, Y10
+	VPANDN       608(SP), Y9, Y9
+	VMOVDQU      Y9, 608(SP)
+	VPOR         576(SP), Y10, Y10
+	VMOVDQU      Y10, 576(SP)
+	ADDQ         $0x28, DI
+	DECQ         R8
+	JNE          sure2
+	MOVQ         $0x00000018, R8
+
+test2:
+	VMOVDQU 32(SP), Y8
+	VPOR    224(SP), Y8, Y8
+	VPOR    416(SP), Y8, Y8
+	VPOR    608(SP), Y8, Y8
+	VPTEST  Y8, Y8
+	JNE     more2
+	JMP     decided2
+
+more2:
+	VPADDQ       Y0, Y3, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y0, Y8, Y8
+	VPSLLQ       $0x11, Y1, Y9
+	VPXOR        Y1, Y3, Y10
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPXOR        Y9, Y2, Y2
+	VPXOR        Y10, Y0, Y0
+	VPSLLQ       $0x2d, Y10, Y3
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        64(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        96(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        128(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        160(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        32(SP), Y10, Y10
+	VPANDN       32(SP), Y9, Y9
+	VMOVDQU      Y9, 32(SP)
+	VPOR         (SP), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	VPADDQ       Y4, Y7, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSLLQ       $0x11, Y5, Y9
+	VPXOR        Y5, Y7, Y10
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y9, Y6, Y6
+	VPXOR        Y10, Y4, Y4
+	VPSLLQ       $0x2d, Y10, Y7
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        256(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        288(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        320(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        352(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        224(SP), Y10, Y10
+	VPANDN       224(SP), Y9, Y9
+	VMOVDQU      Y9, 224(SP)
+	VPOR         192(SP), Y10, Y10
+	VMOVDQU      Y10, 192(SP)
+	VPADDQ       Y0, Y3, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y0, Y8, Y8
+	VPSLLQ       $0x11, Y1, Y9
+	VPXOR        Y1, Y3, Y10
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPXOR        Y9, Y2, Y2
+	VPXOR        Y10, Y0, Y0
+	VPSLLQ       $0x2d, Y10, Y3
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        448(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        480(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        512(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        544(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        416(SP), Y10, Y10
+	VPANDN       416(SP), Y9, Y9
+	VMOVDQU      Y9, 416(SP)
+	VPOR         384(SP), Y10, Y10
+	VMOVDQU      Y10, 384(SP)
+	VPADDQ       Y4, Y7, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSLLQ       $0x11, Y5, Y9
+	VPXOR        Y5, Y7, Y10
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y9, Y6, Y6
+	VPXOR        Y10, Y4, Y4
+	VPSLLQ       $0x2d, Y10, Y7
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPBROADCASTQ (DI), Y9
+	VPBROADCASTQ 8(DI), Y10
+	VPAND        640(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DI), Y10
+	VPAND        672(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DI), Y10
+	VPAND        704(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DI), Y10
+	VPAND        736(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        608(SP), Y10, Y10
+	VPANDN       608(SP), Y9, Y9
+	VMOVDQU      Y9, 608(SP)
+	VPOR         576(SP), Y10, Y10
+	VMOVDQU      Y10, 576(SP)
+	ADDQ         $0x28, DI
+	DECQ         R8
+	JNE          test2
+
+decided2:
+	MOVL    (CX), DI
+	SHLQ    $0x06, DI
+	VMOVDQU (SP), Y8
+	VMOVDQU Y8, (AX)(DI*1)
+	VMOVDQU 192(SP), Y8
+	VMOVDQU Y8, 32(AX)(DI*1)
+	MOVL    20(CX), DI
+	SHLQ    $0x06, DI
+	VMOVDQU 384(SP), Y8
+	VMOVDQU Y8, (AX)(DI*1)
+	VMOVDQU 576(SP), Y8
+	VMOVDQU Y8, 32(AX)(DI*1)
+	ADDQ    $0x28, CX
+	SUBQ    $0x02, DX
+	JNE     sites
+	JMP     done
+
+single:
+	MOVL     4(CX), DX
+	SHLQ     $0x06, DX
+	MOVL     8(CX), DI
+	SHLQ     $0x06, DI
+	MOVL     12(CX), R8
+	SHLQ     $0x06, R8
+	MOVL     16(CX), R9
+	SHLQ     $0x06, R9
+	VMOVDQU  (AX)(DX*1), Y8
+	VMOVDQU  (AX)(DI*1), Y9
+	VMOVDQU  (AX)(R8*1), Y11
+	VMOVDQU  (AX)(R9*1), Y12
+	VPXOR    Y8, Y9, Y10
+	VPAND    Y8, Y9, Y9
+	VPAND    Y11, Y10, Y8
+	VPXOR    Y11, Y10, Y10
+	VPOR     Y8, Y9, Y9
+	VPAND    Y10, Y12, Y8
+	VPXOR    Y10, Y12, Y10
+	VPXOR    Y9, Y8, Y11
+	VPAND    Y9, Y8, Y13
+	VPAND    Y10, Y11, Y12
+	VPXOR    Y8, Y8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y8, (SP)
+	VMOVDQU  Y9, 32(SP)
+	VMOVDQU  Y10, 64(SP)
+	VMOVDQU  Y11, 96(SP)
+	VMOVDQU  Y12, 128(SP)
+	VMOVDQU  Y13, 160(SP)
+	VMOVDQU  32(AX)(DX*1), Y8
+	VMOVDQU  32(AX)(DI*1), Y9
+	VMOVDQU  32(AX)(R8*1), Y11
+	VMOVDQU  32(AX)(R9*1), Y12
+	VPXOR    Y8, Y9, Y10
+	VPAND    Y8, Y9, Y9
+	VPAND    Y11, Y10, Y8
+	VPXOR    Y11, Y10, Y10
+	VPOR     Y8, Y9, Y9
+	VPAND    Y10, Y12, Y8
+	VPXOR    Y10, Y12, Y10
+	VPXOR    Y9, Y8, Y11
+	VPAND    Y9, Y8, Y13
+	VPAND    Y10, Y11, Y12
+	VPXOR    Y8, Y8, Y8
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y8, 192(SP)
+	VMOVDQU  Y9, 224(SP)
+	VMOVDQU  Y10, 256(SP)
+	VMOVDQU  Y11, 288(SP)
+	VMOVDQU  Y12, 320(SP)
+	VMOVDQU  Y13, 352(SP)
+	MOVQ     SI, DX
+	MOVQ     $0x00000008, SI
+
+sure1:
+	VPADDQ       Y0, Y3, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y0, Y8, Y8
+	VPSLLQ       $0x11, Y1, Y9
+	VPXOR        Y1, Y3, Y10
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPXOR        Y9, Y2, Y2
+	VPXOR        Y10, Y0, Y0
+	VPSLLQ       $0x2d, Y10, Y3
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPBROADCASTQ (DX), Y9
+	VPBROADCASTQ 8(DX), Y10
+	VPAND        64(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DX), Y10
+	VPAND        96(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DX), Y10
+	VPAND        128(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DX), Y10
+	VPAND        160(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        32(SP), Y10, Y10
+	VPANDN       32(SP), Y9, Y9
+	VMOVDQU      Y9, 32(SP)
+	VPOR         (SP), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	VPADDQ       Y4, Y7, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSLLQ       $0x11, Y5, Y9
+	VPXOR        Y5, Y7, Y10
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y9, Y6, Y6
+	VPXOR        Y10, Y4, Y4
+	VPSLLQ       $0x2d, Y10, Y7
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPBROADCASTQ (DX), Y9
+	VPBROADCASTQ 8(DX), Y10
+	VPAND        256(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DX), Y10
+	VPAND        288(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DX), Y10
+	VPAND        320(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DX), Y10
+	VPAND        352(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        224(SP), Y10, Y10
+	VPANDN       224(SP), Y9, Y9
+	VMOVDQU      Y9, 224(SP)
+	VPOR         192(SP), Y10, Y10
+	VMOVDQU      Y10, 192(SP)
+	ADDQ         $0x28, DX
+	DECQ         SI
+	JNE          sure1
+	MOVQ         $0x00000018, SI
+
+test1:
+	VMOVDQU 32(SP), Y8
+	VPOR    224(SP), Y8, Y8
+	VPTEST  Y8, Y8
+	JNE     more1
+	JMP     decided1
+
+more1:
+	VPADDQ       Y0, Y3, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y0, Y8, Y8
+	VPSLLQ       $0x11, Y1, Y9
+	VPXOR        Y1, Y3, Y10
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y2, Y1, Y1
+	VPXOR        Y9, Y2, Y2
+	VPXOR        Y10, Y0, Y0
+	VPSLLQ       $0x2d, Y10, Y3
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPBROADCASTQ (DX), Y9
+	VPBROADCASTQ 8(DX), Y10
+	VPAND        64(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DX), Y10
+	VPAND        96(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DX), Y10
+	VPAND        128(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DX), Y10
+	VPAND        160(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        32(SP), Y10, Y10
+	VPANDN       32(SP), Y9, Y9
+	VMOVDQU      Y9, 32(SP)
+	VPOR         (SP), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	VPADDQ       Y4, Y7, Y8
+	VPSRLQ       $0x29, Y8, Y9
+	VPSLLQ       $0x17, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPADDQ       Y4, Y8, Y8
+	VPSLLQ       $0x11, Y5, Y9
+	VPXOR        Y5, Y7, Y10
+	VPXOR        Y4, Y6, Y6
+	VPXOR        Y6, Y5, Y5
+	VPXOR        Y9, Y6, Y6
+	VPXOR        Y10, Y4, Y4
+	VPSLLQ       $0x2d, Y10, Y7
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPBROADCASTQ (DX), Y9
+	VPBROADCASTQ 8(DX), Y10
+	VPAND        256(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 16(DX), Y10
+	VPAND        288(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 24(DX), Y10
+	VPAND        320(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 32(DX), Y10
+	VPAND        352(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y8, Y10
+	VPXOR        Y8, Y9, Y9
+	VPAND        224(SP), Y10, Y10
+	VPANDN       224(SP), Y9, Y9
+	VMOVDQU      Y9, 224(SP)
+	VPOR         192(SP), Y10, Y10
+	VMOVDQU      Y10, 192(SP)
+	ADDQ         $0x28, DX
+	DECQ         SI
+	JNE          test1
+
+decided1:
+	MOVL    (CX), CX
+	SHLQ    $0x06, CX
+	VMOVDQU (SP), Y8
+	VMOVDQU Y8, (AX)(CX*1)
+	VMOVDQU 192(SP), Y8
+	VMOVDQU Y8, 32(AX)(CX*1)
+
+done:
+	VMOVDQU Y0, (BX)
+	VMOVDQU Y1, 64(BX)
+	VMOVDQU Y2, 128(BX)
+	VMOVDQU Y3, 192(BX)
+	VMOVDQU Y4, 32(BX)
+	VMOVDQU Y5, 96(BX)
+	VMOVDQU Y6, 160(BX)
+	VMOVDQU Y7, 224(BX)
 	VZEROUPPER
 	RET

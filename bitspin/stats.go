@@ -23,6 +23,7 @@ type Stats struct {
 	Single Count // flips of one spin, of the proposals single and mixture
 	Global Count // flips of all spins, of the proposal mixture
 	Multi  Count // flips of the multi-spin proposal, of any size
+	Sweep  Count // spins that were redrawn by sweeps, and those that ended flipped
 }
 
 // Add adds the counts of o.
@@ -30,12 +31,13 @@ func (s *Stats) Add(o Stats) {
 	s.Single.add(o.Single.Proposed, o.Single.Accepted)
 	s.Global.add(o.Global.Proposed, o.Global.Accepted)
 	s.Multi.add(o.Multi.Proposed, o.Multi.Accepted)
+	s.Sweep.add(o.Sweep.Proposed, o.Sweep.Accepted)
 }
 
 // Total returns the counts of all kinds together.
 func (s Stats) Total() Count {
 	return Count{
-		Proposed: s.Single.Proposed + s.Global.Proposed + s.Multi.Proposed,
-		Accepted: s.Single.Accepted + s.Global.Accepted + s.Multi.Accepted,
+		Proposed: s.Single.Proposed + s.Global.Proposed + s.Multi.Proposed + s.Sweep.Proposed,
+		Accepted: s.Single.Accepted + s.Global.Accepted + s.Multi.Accepted + s.Sweep.Accepted,
 	}
 }

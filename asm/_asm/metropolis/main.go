@@ -36,6 +36,7 @@ func main() {
 	for _, p := range paths {
 		p.shared()
 		p.independent()
+		p.heatBath()
 	}
 	Generate()
 }

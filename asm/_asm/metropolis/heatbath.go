@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// latticePlane is the size of one bit of the five thresholds.
+const latticePlane = 40
+
+// A redraw is a decision by the number of neighbours that are up: ones, twos, the
+// product of both, fours. With AVX2 they follow the decision in memory.
+type redraw struct {
+	decision
+	bits [4]VecVirtual
+}
+
+// heatBath emits the kernel that redraws independent sites, two at a time. Bit k
+// of the threshold of a site is a polynomial over the bits of the number of its
+// neighbours that are up, with coefficients that are zeros or ones throughout.
+func (p *path) heatBath() {
+	TEXT("latticeHeatBath"+p.suffix, NOSPLIT, "func(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)")
+	Doc("latticeHeatBath" + p.suffix + " is latticeHeatBathGeneric.")
+	Pragma("noescape")
+	spins := Load(Param("spins"), GP64())
+	sites := Load(Param("sites"), GP64())
+	n := Load(Param("n"), GP64())
+	state := Load(Param("state"), GP64())
+	planes := Load(Param("planes"), GP64())
+	parts := make([]generator, p.parts())
+	for i := range parts {
+		for j := range parts[i] {
+			parts[i][j] = p.vector()
+			p.load(Mem{Base: state, Disp: siteBytes*j + p.bytes*i}, parts[i][j])
+		}
+	}
+	var local Mem
+	if !p.wide {
+		local = AllocLocal(2 * p.parts() * 6 * p.bytes)
+	}
+	Label("sites")
+	CMPQ(n, Imm(2))
+	JLT(LabelRef("single"))
+	p.redraw(spins, sites, planes, parts, local, 2)
+	ADDQ(Imm(2*20), sites)
+	SUBQ(Imm(2), n)
+	JNE(LabelRef("sites"))
+	JMP(LabelRef("done"))
+	Label("single")
+	p.redraw(spins, sites, planes, parts, local, 1)
+	Label("done")
+	for i := range parts {
+		for j := range parts[i] {
+			p.store(parts[i][j], Mem{Base: state, Disp: siteBytes*j + p.bytes*i})
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// redraw redraws the next n sites.
+func (p *path) redraw(spins, sites, planes Register, parts []generator, local Mem, n int) {
+	label := func(s string) string { return fmt.Sprintf("%s%d", s, n) }
+	var all []*redraw
+	for k := range n {
+		neighbours := make([]Register, 4)
+		for i := range neighbours {
+			neighbours[i] = GP64()
+			MOVL(Mem{Base: sites, Disp: 20*k + 4*(i+1)}, neighbours[i].(GPVirtual).As32())
+			SHLQ(Imm(6), neighbours[i])
+		}
+		for part := range p.parts() {
+			d := &redraw{decision: decision{accepted: p.vector(), open: p.vector()}}
+			d.bits = p.countUp(spins, neighbours, part*p.bytes)
+			if p.wide {
+				VPXORQ(d.accepted, d.accepted, d.accepted)
+				VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
+			} else {
+				d.memory = local.Offset(len(all) * 6 * p.bytes)
+				VPXOR(d.accepted, d.accepted, d.accepted)
+				VPCMPEQD(d.open, d.open, d.open)
+				for i, v := range append([]VecVirtual{d.accepted, d.open}, d.bits[:]...) {
+					VMOVDQU(v, d.memory.Offset(i*p.bytes))
+				}
+			}
+			all = append(all, d)
+		}
+	}
+	decisions := make([]*decision, len(all))
+	for i, d := range all {
+		decisions[i] = &d.decision
+	}
+	plane := GP64()
+	MOVQ(planes, plane)
+	step := func() {
+		for i, d := range all {
+			p.below(d, p.next(parts[i%len(parts)]), plane)
+		}
+		ADDQ(Imm(latticePlane), plane)
+	}
+	count := GP64()
+	MOVQ(U32(surePlanes), count)
+	Label(label("sure"))
+	step()
+	DECQ(count)
+	JNE(LabelRef(label("sure")))
+	MOVQ(U32(32-surePlanes), count)
+	Label(label("test"))
+	p.anyOpen(decisions, label("more"))
+	JMP(LabelRef(label("decided")))
+	Label(label("more"))
+	step()
+	DECQ(count)
+	JNE(LabelRef(label("test")))
+	Label(label("decided"))
+	for k := range n {
+		here := GP64()
+		MOVL(Mem{Base: sites, Disp: 20 * k}, here.As32())
+		SHLQ(Imm(6), here)
+		for part := range p.parts() {
+			d := all[k*p.parts()+part]
+			v := d.accepted
+			if !p.wide {
+				v = p.vector()
+				VMOVDQU(d.memory, v)
+			}
+			p.store(v, at(spins, here, part*p.bytes))
+		}
+	}
+}
+
+// countUp returns the bits of the number of neighbours that are up.
+func (p *path) countUp(spins Register, neighbours []Register, part int) (bits [4]VecVirtual) {
+	a, b, c, d := p.vector(), p.vector(), p.vector(), p.vector()
+	for i, v := range []VecVirtual{a, b, c, d} {
+		p.load(at(spins, neighbours[i], part), v)
+	}
+	for i := range bits {
+		bits[i] = p.vector()
+	}
+	ones, twos, threes, fours := bits[0], bits[1], bits[2], bits[3]
+	if p.wide {
+		sum, carry := p.vector(), p.vector()
+		VMOVDQA64(a, sum)
+		ternary(xor3, sum, b, c)
+		VMOVDQA64(a, carry)
+		ternary(majority, carry, b, c)
+		VPXORQ(sum, d, ones)
+		VPANDQ(sum, d, d)
+		VPXORQ(carry, d, twos)
+		VPANDQ(carry, d, fours)
+		VPANDQ(ones, twos, threes)
+		return bits
+	}
+	both := p.vector()
+	VPXOR(a, b, ones)
+	VPAND(a, b, both)
+	VPAND(c, ones, a)
+	VPXOR(c, ones, ones) // the sum of three
+	VPOR(a, both, both)  // its carry
+	VPAND(ones, d, a)
+	VPXOR(ones, d, ones)
+	VPXOR(both, a, twos)
+	VPAND(both, a, fours)
+	VPAND(ones, twos, threes)
+	return bits
+}
+
+// below takes one plane of random bits into account.
+func (p *path) below(d *redraw, random VecVirtual, plane Register) {
+	threshold := p.vector()
+	if p.wide {
+		VPBROADCASTQ(Mem{Base: plane}, threshold)
+		for i, bit := range d.bits {
+			broadcasting(func(t, bit, k bool) bool { return t != (bit && k) }, threshold, bit, Mem{Base: plane, Disp: 8 * (i + 1)})
+		}
+		newly := p.vector()
+		VPANDNQ(threshold, random, newly)
+		ternary(func(accepted, open, below bool) bool { return accepted || open && below }, d.accepted, d.open, newly)
+		ternary(func(open, t, r bool) bool { return open && t == r }, d.open, threshold, random)
+		return
+	}
+	term := p.vector()
+	VPBROADCASTQ(Mem{Base: plane}, threshold)
+	for i := range d.bits {
+		VPBROADCASTQ(Mem{Base: plane, Disp: 8 * (i + 1)}, term)
+		VPAND(d.memory.Offset((2+i)*p.bytes), term, term)
+		VPXOR(term, threshold, threshold)
+	}
+	VPANDN(threshold, random, term)
+	VPXOR(random, threshold, threshold)
+	open := d.memory.Offset(p.bytes)
+	VPAND(open, term, term)
+	VPANDN(open, threshold, threshold)
+	VMOVDQU(threshold, open)
+	VPOR(d.memory, term, term)
+	VMOVDQU(term, d.memory)
+}

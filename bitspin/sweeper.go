@@ -1,0 +1,171 @@
+package bitspin
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"sync"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// SweepBlock is the number of samples whose sweeps draw from one generator.
+const SweepBlock = asm.ReplicaBits
+
+// A Sweeper is a transition kernel p(s, s′) in detailed balance with the Boltzmann
+// distribution of a model that redraws every spin: heat-bath sweeps, for
+// SweepBlock samples at a time, each in a bit of its own and with draws of its
+// own. It is immutable and may be used by any number of goroutines.
+//
+// Sites are coloured so that no two neighbours agree: by two colours for even L,
+// by three for odd L. A colour's update K_c redraws all of its sites from their
+// conditional distribution given the others. These do not touch each other's
+// conditions, so that K_c is the same for any order of its sites, and satisfies
+// detailed balance: it is a projection that is self-adjoint in L²(π). A product of
+// such updates is self-adjoint if it reads the same in both directions. Therefore
+// sweeps go through the colours and back,
+//
+//	n sweeps = 0 1 0 1 … 0,  or  0 1 2 1 0 1 2 1 … 0,
+//
+// with 1 + 2n or 1 + 4n updates. Their order holds for all samples, so it makes
+// nothing correlated. Probabilities are rounded to multiples of 2⁻³².
+type Sweeper struct {
+	model   Model
+	heat    *asm.LatticeHeatBath
+	colours []*asm.Sites
+	free    sync.Pool // *sweepSpace
+}
+
+// A sweepSpace is one block of replicas under way.
+type sweepSpace struct {
+	spins     []uint64
+	generator asm.Xoshiro
+	square    [64]uint64
+}
+
+// NewSweeper returns the sweeps of a model at inverse temperature beta ≥ 0.
+func NewSweeper(model Model, beta float64) (*Sweeper, error) {
+	if !(beta >= 0) || math.IsInf(beta, 0) {
+		return nil, fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
+	}
+	var up [5]float64
+	for k := range up {
+		field := model.J*float64(2*k-4) + model.H
+		up[k] = 1 / (1 + math.Exp(-2*beta*field))
+	}
+	s := &Sweeper{model: model, heat: asm.NewLatticeHeatBath(up)}
+	for _, sites := range colours(model.L) {
+		s.colours = append(s.colours, asm.NewSites(sites))
+	}
+	s.free.New = func() any { return &sweepSpace{spins: make([]uint64, model.N*asm.ReplicaWords)} }
+	return s, nil
+}
+
+// colours returns the sites of each colour, with their neighbours. An odd row
+// takes three colours, 0 1 0 1 … 2, and a site the sum of those of its row and
+// column modulo 3.
+func colours(l int) [][]asm.Neighbourhood {
+	all := make([][]asm.Neighbourhood, 2+l%2)
+	colour := func(i int) int {
+		if i == l-1 && l%2 == 1 {
+			return 2
+		}
+		return i % 2
+	}
+	for row := range l {
+		for col := range l {
+			at := func(r, c int) uint32 { return uint32((r+l)%l*l + (c+l)%l) }
+			k := (colour(row) + colour(col)) % len(all)
+			all[k] = append(all[k], asm.Neighbourhood{
+				at(row, col), at(row-1, col), at(row+1, col), at(row, col-1), at(row, col+1),
+			})
+		}
+	}
+	return all
+}
+
+// order calls update for the colours of n sweeps.
+func (s *Sweeper) order(n int, update func(colour int)) {
+	if n == 0 {
+		return
+	}
+	last := len(s.colours) - 1
+	update(0)
+	for range n {
+		for c := 1; c <= last; c++ {
+			update(c)
+		}
+		for c := last - 1; c >= 0; c-- {
+			update(c)
+		}
+	}
+}
+
+// Run takes the given number of sweeps with each of the configurations lo … hi−1
+// of the batch src, storing the results in the batch dst, which may be src, and
+// counts the spins and those that ended flipped in st.
+//
+// Configuration i is sample firstSample+i of the stream, below MaxSamples. The
+// random numbers of a block of SweepBlock samples, counted from sample 0, come
+// from one generator, and how many are drawn depends on all of the block. So
+// firstSample+lo must be the first of a block, and a block that ends before its
+// last sample is another one than the whole. Run does not allocate.
+func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter, firstSample uint64, st *Stats) {
+	words := s.model.Words
+	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
+	first := firstSample + uint64(lo)
+	if first%SweepBlock != 0 || first+uint64(hi-lo) > MaxSamples {
+		panic(fmt.Sprintf("bitspin: sweeps of samples %d to %d, not of blocks of %d below %d", first, first+uint64(hi-lo), SweepBlock, uint64(MaxSamples)))
+	}
+	if sweeps < 0 {
+		panic(fmt.Sprintf("bitspin: %d sweeps", sweeps))
+	}
+	space := s.free.Get().(*sweepSpace)
+	defer s.free.Put(space)
+	for len(src) > 0 {
+		n := min(SweepBlock*words, len(src))
+		const seed = 16 // blocks of the stream that a generator's state takes
+		space.generator.Seed(c, first/SweepBlock*seed)
+		space.gather(src[:n], s.model.N, words)
+		s.order(sweeps, func(colour int) { s.heat.Redraw(space.spins, s.colours[colour], &space.generator) })
+		st.Sweep.add(uint64(n/words*s.model.N), space.scatter(dst[:n], src[:n], s.model.N, words))
+		dst, src, first = dst[n:], src[n:], first+SweepBlock
+	}
+}
+
+// gather lays packed configurations out by sites; replicas beyond them are all
+// down.
+func (p *sweepSpace) gather(batch []uint64, sites, words int) {
+	for part := range asm.ReplicaWords {
+		for w := range words {
+			clear(p.square[:])
+			for i := range min(64, max(0, len(batch)/words-64*part)) {
+				p.square[i] = batch[(64*part+i)*words+w]
+			}
+			asm.Transpose64(&p.square)
+			for i, replicas := range p.square[:min(64, sites-64*w)] {
+				p.spins[(64*w+i)*asm.ReplicaWords+part] = replicas
+			}
+		}
+	}
+}
+
+// scatter packs the configurations again and returns the number of spins that
+// differ from those in src.
+func (p *sweepSpace) scatter(dst, src []uint64, sites, words int) (flipped uint64) {
+	for part := range asm.ReplicaWords {
+		for w := range words {
+			clear(p.square[:])
+			for i := range min(64, sites-64*w) {
+				p.square[i] = p.spins[(64*w+i)*asm.ReplicaWords+part]
+			}
+			asm.Transpose64(&p.square)
+			for i := range min(64, max(0, len(dst)/words-64*part)) {
+				at := (64*part+i)*words + w
+				flipped += uint64(bits.OnesCount64(src[at] ^ p.square[i]))
+				dst[at] = p.square[i]
+			}
+		}
+	}
+	return flipped
+}
