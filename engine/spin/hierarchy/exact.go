@@ -49,10 +49,16 @@ type star struct {
 type starTable struct {
 	inputs int
 	// Every leaf adds 2cosh β(h + Σ c_j x_j + c s_centre) to the weight.
-	leaves [][]float64 // [leaf][inputs + 2]: couplings, that to the centre, the field
-	own    []float64   // the centre's couplings and field, nil without one
-	logW   []float64   // [2^inputs]
-	logit  []float32   // of the centre
+	leaves []starLeaf
+	own    []float64 // the centre's couplings and field, nil without one
+	logW   []float64 // [2^inputs]
+	logit  []float32 // of the centre
+}
+
+type starLeaf struct {
+	at        []int        // bits of the star's number that it is coupled to
+	couplings []float64    // to them, to the centre, and the field
+	log       [2][]float64 // [centre][2^len(at)] ln 2cosh of its field
 }
 
 type leaf struct {
@@ -89,14 +95,17 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			continue
 		}
 		// A spin with more than one exact neighbour is a centre; of a coupled
-		// pair it is the first.
+		// pair it is the one with more neighbours, or the first.
 		count, partner := 0, -1
 		for _, n := range near[i] {
 			if !learned[n.spin] {
 				count, partner = count+1, n.spin
 			}
 		}
-		isCentre[i] = count > 1 || count == 1 && i < partner && exactNeighbours(near[partner], learned) == 1
+		isCentre[i] = count > 1
+		if count == 1 && exactNeighbours(near[partner], learned) == 1 {
+			isCentre[i] = len(near[i]) > len(near[partner]) || len(near[i]) == len(near[partner]) && i < partner
+		}
 	}
 	tables, logits := map[string]int{}, map[string]int{}
 	for i := range t.Spins {
@@ -141,28 +150,33 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		if d > starInputs {
 			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
 		}
-		row := func(l int) []float64 {
-			row := make([]float64, d+2)
+		table := starTable{inputs: d, logW: make([]float64, 1<<d), logit: make([]float32, 1<<d)}
+		key := fmt.Sprint(d, centre >= 0)
+		for _, l := range members {
+			var leaf starLeaf
+			var centre float64
 			for _, n := range near[l] {
-				if learned[n.spin] {
-					row[at(n.spin)] = n.coupling
+				if n.spin == i {
+					centre = n.coupling
 				} else {
-					row[d] = n.coupling
+					leaf.at, leaf.couplings = append(leaf.at, at(n.spin)), append(leaf.couplings, n.coupling)
 				}
 			}
-			row[d+1] = t.field(l)
-			return row
-		}
-		table := starTable{inputs: d, logW: make([]float64, 1<<d), logit: make([]float32, 1<<d)}
-		for _, l := range members {
-			table.leaves = append(table.leaves, row(l))
+			leaf.couplings = append(leaf.couplings, centre, t.field(l))
+			key += fmt.Sprint(leaf.at, leaf.couplings)
+			table.leaves = append(table.leaves, leaf)
 		}
 		if centre >= 0 {
-			table.own = row(i)
-			table.own[d] = 0
+			table.own = make([]float64, d+1)
+			for _, n := range near[i] {
+				if learned[n.spin] {
+					table.own[at(n.spin)] = n.coupling
+				}
+			}
+			table.own[d] = t.field(i)
+			key += fmt.Sprint(table.own)
 			x.centres++
 		}
-		key := fmt.Sprint(table.leaves, table.own)
 		if _, ok := tables[key]; !ok {
 			tables[key] = len(x.tables)
 			x.tables = append(x.tables, table)
@@ -244,6 +258,12 @@ func (x *exact) copy() exact {
 	for k := range c.tables {
 		t := &c.tables[k]
 		t.logW, t.logit = make([]float64, len(t.logW)), make([]float32, len(t.logit))
+		t.leaves = slices.Clone(t.leaves)
+		for l := range t.leaves {
+			for centre := range t.leaves[l].log {
+				t.leaves[l].log[centre] = make([]float64, 1<<len(t.leaves[l].at))
+			}
+		}
 	}
 	for k := range c.logits {
 		c.logits[k].logit = make([]float32, len(c.logits[k].logit))
@@ -255,42 +275,55 @@ func (x *exact) copy() exact {
 func (x *exact) tabulate(beta float64) {
 	x.stale = false
 	for k := range x.tables {
-		t := &x.tables[k]
-		for n := range t.logW {
-			var log [2]float64
-			for c, s := range [2]float64{-1, 1} {
-				for _, leaf := range t.leaves {
-					log[c] += logTwoCosh(beta * (dot(leaf, n, t.inputs) + s*leaf[t.inputs]))
-				}
-				if t.own != nil {
-					log[c] += s * beta * dot(t.own, n, t.inputs)
-				}
-			}
-			t.logW[n] = log[0]
-			if t.own != nil {
-				high, low := max(log[0], log[1]), min(log[0], log[1])
-				t.logW[n] = high + math.Log1p(math.Exp(low-high))
-				t.logit[n] = float32(log[1] - log[0])
-			}
-		}
+		x.tables[k].tabulate(beta)
 	}
 	for k := range x.logits {
 		t := &x.logits[k]
 		d := len(t.couplings) - 1
 		for n := range t.logit {
-			field := t.couplings[d]
-			for j, c := range t.couplings[:d] {
-				field += c * spinOf(n, j)
-			}
-			t.logit[n] = float32(2 * beta * field)
+			t.logit[n] = float32(2 * beta * fieldOf(t.couplings, n, d))
 		}
 	}
 }
 
-// dot returns the field of a row of couplings on a spin: row[d+1] is its own.
-func dot(row []float64, n, d int) float64 {
-	sum := row[d+1]
-	for j, c := range row[:d] {
+func (t *starTable) tabulate(beta float64) {
+	for l := range t.leaves {
+		leaf := &t.leaves[l]
+		k := len(leaf.at)
+		for n := range leaf.log[0] {
+			field := leaf.couplings[k+1]
+			for j, c := range leaf.couplings[:k] {
+				field += c * spinOf(n, j)
+			}
+			leaf.log[0][n] = logTwoCosh(beta * (field - leaf.couplings[k]))
+			leaf.log[1][n] = logTwoCosh(beta * (field + leaf.couplings[k]))
+		}
+	}
+	for n := range t.logW {
+		var down, up float64
+		for l := range t.leaves {
+			leaf := &t.leaves[l]
+			number := 0
+			for j, at := range leaf.at {
+				number |= n >> at & 1 << j
+			}
+			down += leaf.log[0][number]
+			up += leaf.log[1][number]
+		}
+		t.logW[n] = up
+		if t.own != nil {
+			own := beta * fieldOf(t.own, n, t.inputs)
+			down, up = down-own, up+own
+			t.logW[n] = max(down, up) + math.Log1p(math.Exp(-math.Abs(up-down)))
+			t.logit[n] = float32(up - down)
+		}
+	}
+}
+
+// fieldOf returns Σ_j c_j x_j + c_d of d spins that make the number n.
+func fieldOf(c []float64, n, d int) float64 {
+	sum := c[d]
+	for j, c := range c[:d] {
 		sum += c * spinOf(n, j)
 	}
 	return sum

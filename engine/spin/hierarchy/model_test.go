@@ -27,7 +27,42 @@ func small(t testing.TB) map[string]*Model {
 		require.NoError(t, err)
 		all[name] = m
 	}
+	for name, g := range smallGraphs() {
+		m, err := NewGraph(Graph{Target: g, Neighbours: 7, Hidden: 10})
+		require.NoError(t, err)
+		all[name] = m
+	}
 	return all
+}
+
+// smallGraphs are of all kinds: with exact spins of no, few and many
+// neighbours, with centres and without.
+func smallGraphs() map[string]Target {
+	r := rand.New(rand.NewPCG(11, 12))
+	glass := square(4, 1, 0, 0.8)
+	for k := range glass.Bonds {
+		glass.Bonds[k].Coupling = float64(r.IntN(2)*2 - 1)
+	}
+	sparse := Target{Spins: 14, Beta: 0.6, Fields: make([]float64, 14)}
+	for i := range 14 {
+		sparse.Fields[i] = r.NormFloat64() / 2
+	}
+	for range 17 {
+		i := r.IntN(12) // two spins are free
+		sparse.Bonds = append(sparse.Bonds, Bond{i, (i + 1 + r.IntN(11)) % 12, r.NormFloat64()})
+	}
+	complete := Target{Spins: 8, Beta: 1}
+	for i := range 8 {
+		for j := range i {
+			complete.Bonds = append(complete.Bonds, Bond{i, j, r.NormFloat64() / 3})
+		}
+	}
+	hub := Target{Spins: 12, Beta: 0.5} // of ten neighbours, and a pair beside it
+	for i := range 10 {
+		hub.Bonds = append(hub.Bonds, Bond{i, 10, 0.3 * r.NormFloat64()})
+	}
+	hub.Bonds = append(hub.Bonds, Bond{0, 11, 1}, Bond{11, 0, -0.3})
+	return map[string]Target{"glass": glass, "sparse graph": sparse, "complete graph": complete, "hub": hub, "one spin": {Spins: 1, Beta: 1, Fields: []float64{0.3}}}
 }
 
 func forEachSmall(t *testing.T, f func(t *testing.T, m *Model, workers *pool.Pool)) {
@@ -98,10 +133,12 @@ func TestSamplesFollowTheDensity(t *testing.T) {
 		require.NoError(t, s.Sample(drawn, r, 7, 0))
 		s.R(again, drawn)
 		counts := make([]float64, n)
+		largest := 0.0
 		for i, c := range drawn {
 			counts[c]++
-			require.InDelta(t, again[i], r[i], 1e-9)
+			largest = max(largest, math.Abs(again[i]-r[i]))
 		}
+		require.Less(t, largest, 1e-9)
 		var statistic, bins, restCount, restExpected float64
 		for i, have := range counts {
 			want := samples * math.Exp(logq[i])
@@ -116,7 +153,7 @@ func TestSamplesFollowTheDensity(t *testing.T) {
 			statistic += (restCount - restExpected) * (restCount - restExpected) / restExpected
 			bins++
 		}
-		require.Greater(t, bins, 100.0)
+		require.Greater(t, bins, min(100, float64(n)/2))
 		// Wilson and Hilferty's normal approximation, at 4.75 standard deviations
 		d := bins - 1
 		require.Less(t, statistic, d*math.Pow(1-2/(9*d)+4.75*math.Sqrt(2/(9*d)), 3))

@@ -43,6 +43,28 @@ func TestTrainingReachesKaufman(t *testing.T) {
 	}
 }
 
+// TestTrainingOnAGlass compares ln Z with the transfer matrix.
+func TestTrainingOnAGlass(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	g := hierarchy.Glass(6, 3, 1)
+	m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 16, Hidden: 8})
+	require.NoError(t, err)
+	require.Less(t, m.Learned(), 18)
+	params := make([]float32, m.NumParams())
+	m.Initialize(params, 1)
+	tr, err := m.NewTrainer(hierarchy.Training{
+		Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 0.5, Seed: 1,
+	}, params, workers)
+	require.NoError(t, err)
+	require.NoError(t, tr.Run(context.Background(), nil))
+	r := make([]float64, 32768)
+	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
+	e := hierarchy.Estimates(r)
+	require.Greater(t, e.ESS, 0.95)
+	require.InDelta(t, hierarchy.TransferLogZ(6, g), e.LogZ, 5*e.Error)
+}
+
 func Example() {
 	workers := pool.New(0)
 	defer workers.Close()

@@ -1,0 +1,305 @@
+package hierarchy
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// A Graph describes the generator of spins on any graph: a glass, say. No
+// spins share weights.
+type Graph struct {
+	Target
+	// Neighbours is the number of known spins that a spin looks at, the nearest
+	// ones.
+	Neighbours int
+	// Hidden is the number of hidden units of each spin; multiples of 16 cost
+	// no more than what is a little less.
+	Hidden int
+}
+
+// NewGraph returns the model of a graph.
+//
+// Its exact spins are an independent set of spins with few neighbours, the
+// leaves, half of the spins where the graph is bipartite, and as many centres as
+// are found with no leaf in common. The others are drawn from coarse to fine:
+// each next one is as far as possible from those before, and looks at the
+// nearest of them. The length of a bond is −ln tanh β|J|, the decay of the
+// correlation along it.
+func NewGraph(g Graph) (*Model, error) {
+	if err := g.Target.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case g.Neighbours < 1 || g.Neighbours > asm.BitInputs:
+		return nil, fmt.Errorf("neighbours: %d is not between 1 and %d", g.Neighbours, asm.BitInputs)
+	case g.Hidden < 1 || g.Hidden > asm.BitHidden:
+		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", g.Hidden, asm.BitHidden)
+	}
+	near := g.Target.neighbours()
+	exact := exactSpins(near)
+	order := farthestFirst(g.Target, near, exact)
+	var layouts []layout
+	for _, o := range order {
+		n := min(len(o.before), g.Neighbours)
+		layouts = append(layouts, layout{
+			name: fmt.Sprintf("spin:%d", o.spin), sites: []int{o.spin}, inputs: [][]int{o.before[:n]}, hidden: g.Hidden,
+		})
+	}
+	return build(g.Target, layouts)
+}
+
+// exactSpins marks the leaves and centres.
+func exactSpins(near [][]neighbour) []bool {
+	n := len(near)
+	adjacent := make([][]int, n)
+	eligible := make([]bool, n)
+	for i, list := range near {
+		eligible[i] = len(list) <= leafInputs
+		for _, k := range list {
+			adjacent[i] = append(adjacent[i], k.spin)
+		}
+	}
+	leaf := bipartiteHalf(adjacent, eligible)
+	if other := independentSet(adjacent, eligible); count(other) > count(leaf) {
+		leaf = other
+	}
+	// Centres conflict where they are coupled or share a leaf.
+	conflicts := make([][]int, n)
+	candidate := make([]bool, n)
+	for i, list := range adjacent {
+		if leaf[i] {
+			continue
+		}
+		around, own := map[int]bool{}, 0
+		for _, k := range list {
+			around[k] = !leaf[k]
+			if !leaf[k] {
+				conflicts[i] = append(conflicts[i], k)
+				continue
+			}
+			own++
+			for _, j := range adjacent[k] {
+				if j != i {
+					around[j] = true
+					conflicts[i] = append(conflicts[i], j)
+				}
+			}
+		}
+		touched := 0
+		for _, learned := range around {
+			if learned {
+				touched++
+			}
+		}
+		candidate[i] = own > 0 && touched <= starInputs
+		slices.Sort(conflicts[i])
+		conflicts[i] = slices.Compact(conflicts[i])
+	}
+	for i, centre := range independentSet(conflicts, candidate) {
+		leaf[i] = leaf[i] || centre
+	}
+	return leaf
+}
+
+func count(set []bool) (n int) {
+	for _, in := range set {
+		if in {
+			n++
+		}
+	}
+	return n
+}
+
+// bipartiteHalf returns the larger colour class of every component that has two
+// colours, without the vertices that are not eligible.
+func bipartiteHalf(adjacent [][]int, eligible []bool) []bool {
+	in := make([]bool, len(adjacent))
+	colour := make([]int, len(adjacent))
+	for root := range adjacent {
+		if colour[root] != 0 {
+			continue
+		}
+		colour[root] = 1
+		component, proper := []int{root}, true
+		for k := 0; k < len(component); k++ {
+			for _, j := range adjacent[component[k]] {
+				if colour[j] == 0 {
+					colour[j] = -colour[component[k]]
+					component = append(component, j)
+				}
+				proper = proper && colour[j] != colour[component[k]]
+			}
+		}
+		var size [3]int
+		for _, i := range component {
+			if eligible[i] {
+				size[1+colour[i]]++
+			}
+		}
+		pick := -1
+		if size[2] > size[0] {
+			pick = 1
+		}
+		for _, i := range component {
+			in[i] = proper && eligible[i] && colour[i] == pick
+		}
+	}
+	return in
+}
+
+// independentSet returns the largest set of eligible vertices, no two adjacent,
+// that some greedy searches find: each takes the vertices with the fewest
+// neighbours left, the first of equals in a random order.
+func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
+	const searches = 16
+	n := len(adjacent)
+	best = make([]bool, n)
+	most := 0
+	r := rand.New(rand.NewPCG(1, 0)) // the same model every time
+	for range searches {
+		priority := r.Perm(n)
+		q := &vertexQueue{}
+		degree, done := make([]int, n), make([]bool, n)
+		for i := range n {
+			done[i] = !eligible[i]
+			for _, j := range adjacent[i] {
+				if eligible[j] {
+					degree[i]++
+				}
+			}
+		}
+		for i := range n {
+			if !done[i] {
+				*q = append(*q, vertex{float64(degree[i]), priority[i], i})
+			}
+		}
+		heap.Init(q)
+		in, size := make([]bool, n), 0
+		for q.Len() > 0 {
+			v := heap.Pop(q).(vertex)
+			if done[v.index] || int(v.key) != degree[v.index] {
+				continue
+			}
+			in[v.index], done[v.index] = true, true
+			size++
+			for _, j := range adjacent[v.index] {
+				if done[j] {
+					continue
+				}
+				done[j] = true
+				for _, k := range adjacent[j] {
+					if degree[k]--; !done[k] {
+						heap.Push(q, vertex{float64(degree[k]), priority[k], k})
+					}
+				}
+			}
+		}
+		if size > most {
+			best, most = in, size
+		}
+	}
+	return best
+}
+
+// A vertex of a queue: the smallest key first, the smallest second of equals.
+type vertex struct {
+	key    float64
+	second int
+	index  int
+}
+
+type vertexQueue []vertex
+
+func (q vertexQueue) Len() int      { return len(q) }
+func (q vertexQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q vertexQueue) Less(i, j int) bool {
+	return q[i].key < q[j].key || q[i].key == q[j].key && q[i].second < q[j].second
+}
+func (q *vertexQueue) Push(x any) { *q = append(*q, x.(vertex)) }
+func (q *vertexQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+// An ordered spin knows those before it, the nearest first.
+type ordered struct {
+	spin   int
+	before []int
+}
+
+// farthestFirst orders the spins that are not exact: each next one is the
+// farthest from all before.
+func farthestFirst(t Target, near [][]neighbour, exact []bool) []ordered {
+	var spins []int
+	for i, e := range exact {
+		if !e {
+			spins = append(spins, i)
+		}
+	}
+	distance := make(map[int][]float64, len(spins)) // from a spin to all
+	for _, i := range spins {
+		distance[i] = distances(t.Beta, near, i)
+	}
+	nearest := make([]float64, len(near)) // to any ordered so far
+	for i := range nearest {
+		nearest[i] = math.Inf(1)
+	}
+	var order []ordered
+	for range spins {
+		next := -1
+		for _, i := range spins {
+			// Without one before, all are infinitely far; then the spin with
+			// the most neighbours begins.
+			if nearest[i] > 0 && (next < 0 || nearest[i] > nearest[next] ||
+				nearest[i] == nearest[next] && len(near[i]) > len(near[next])) {
+				next = i
+			}
+		}
+		o := ordered{spin: next}
+		for _, b := range order {
+			o.before = append(o.before, b.spin)
+		}
+		d := distance[next]
+		slices.SortStableFunc(o.before, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
+		order = append(order, o)
+		for i := range nearest {
+			nearest[i] = min(nearest[i], d[i])
+		}
+		nearest[next] = 0
+	}
+	return order
+}
+
+// distances returns the lengths of the shortest ways from a spin to all.
+func distances(beta float64, near [][]neighbour, from int) []float64 {
+	d := make([]float64, len(near))
+	for i := range d {
+		d[i] = math.Inf(1)
+	}
+	d[from] = 0
+	q := &vertexQueue{{0, from, from}}
+	for q.Len() > 0 {
+		v := heap.Pop(q).(vertex)
+		if v.key > d[v.index] {
+			continue
+		}
+		for _, k := range near[v.index] {
+			// Strong bonds have some length too, so that no two spins are at
+			// the same place.
+			way := v.key + max(1e-3, -math.Log(math.Tanh(beta*math.Abs(k.coupling))))
+			if way < d[k.spin] {
+				d[k.spin] = way
+				heap.Push(q, vertex{way, k.spin, k.spin})
+			}
+		}
+	}
+	return d
+}
