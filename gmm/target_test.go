@@ -143,5 +143,11 @@ func TestTargetErrors(t *testing.T) {
 	}
 	third := paperTarget()
 	third.Components[0].Weight, third.Components[1].Weight = 0.333333, 0.666666
-	require.InDelta(t, 1.0/3, newTestTarget(t, third).Component(0).Weight, 1e-12)
+	rounded, exact := newTestTarget(t, third), paperTarget()
+	exact.Components[0].Weight, exact.Components[1].Weight = 1.0/3, 2.0/3
+	require.InDelta(t, 1.0/3, rounded.Component(0).Weight, 1e-12)
+	// The density is normalised, too, and not only its weights.
+	for _, x := range [][]float64{{1, 1}, {-1, -1}, {0, 0}, {5, -3}} {
+		require.InEpsilon(t, newTestTarget(t, exact).Density(x), rounded.Density(x), 1e-12)
+	}
 }

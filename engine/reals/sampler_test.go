@@ -69,3 +69,19 @@ func TestLogDensityOfAGenerator(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, sys.(*System).LogDensity(got, nil, x), "generator.kind")
 }
+
+// TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
+// noise comes from streams apart.
+func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, params := newTestSystem(plane(0.6), workers)
+	x := make([]float32, len(s.states))
+	s.NewSampler(params).Draw(x, nil, 0, 0)
+	for step := range uint32(4) {
+		s.Generate(params, step)
+		for i, v := range s.states {
+			require.NotEqual(t, v, x[i])
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package systemtest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Golden checks that the configuration, which should be small, still gives the
+// bits that it gave when want was written: a line each for the starting values,
+// for the parameters after a few steps, and for the first samples in every format,
+// as drawn and refined, with the first bytes of their hash. Draws from the wrong
+// stream, which no other test can tell from right ones, change them. Whoever
+// changes bits on purpose says so in the commit and copies the lines that the
+// failure prints.
+//
+// It runs on the generic path, whose bits are those of any amd64 processor. Others
+// may fuse products and sums, and are left out.
+func Golden(t *testing.T, cfg engine.Config, want string) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the bits of generic arithmetic are those of amd64")
+	}
+	path, _, _ := asm.Active()
+	require.NoError(t, asm.Use(asm.Generic))
+	defer func() { require.NoError(t, asm.Use(path)) }()
+
+	workers := pool.New(1)
+	defer workers.Close()
+	trainer, err := engine.NewTrainer(cfg, workers)
+	require.NoError(t, err)
+	var lines []string
+	hash := func(label string, data []byte) {
+		sum := sha256.Sum256(data)
+		lines = append(lines, fmt.Sprintf("%s %x", label, sum[:6]))
+	}
+	parameters := func(label string) {
+		var data []byte
+		for _, v := range trainer.Params() {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+		}
+		hash(label, data)
+	}
+	parameters("start")
+	for range steps {
+		require.NoError(t, trainer.Step())
+	}
+	parameters("trained")
+	if s, ok := trainer.System().(engine.Sampler); ok {
+		const n = 100
+		for _, f := range s.Formats() {
+			for _, refine := range []int{0, 3} {
+				data := make([]byte, n*f.RowBytes)
+				require.NoError(t, s.Sample(data, f.Name, trainer.Params(), 0, n, refine))
+				hash(fmt.Sprintf("%s, refined by %d", f.Name, refine), data)
+			}
+		}
+	}
+	require.Equal(t, strings.TrimSpace(want), strings.Join(lines, "\n"))
+}

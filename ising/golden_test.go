@@ -1,0 +1,63 @@
+package ising
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+func TestGolden(t *testing.T) {
+	for _, c := range []struct{ preset, want string }{
+		{"paper", `
+start 9f4f10571f59
+trained cf7eb415300d
+spins, refined by 0 c60ba8e3f20b
+spins, refined by 3 22855676393b
+bits, refined by 0 6501cb65840e
+bits, refined by 3 6268d463fdf6`},
+		{"best", `
+start 040870dc8dc9
+trained c9fa261d60b8
+spins, refined by 0 b34898a3f05e
+spins, refined by 3 af59c39a7c01
+bits, refined by 0 20d05577e547
+bits, refined by 3 cca24b0526f8`},
+	} {
+		t.Run(c.preset, func(t *testing.T) {
+			cfg := small(t, c.preset)
+			cfg.Generator.Symmetry = map[string]string{"paper": "none", "best": "z2+lattice"}[c.preset]
+			systemtest.Golden(t, cfg, c.want)
+		})
+	}
+}
+
+// TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
+// noise comes from streams apart.
+func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
+	for _, head := range heads {
+		cfg := small(t, "best")
+		cfg.Target.L, cfg.Generator.Head, cfg.Loss.RaoBlackwell = 4, head, false
+		workers := pool.New(1)
+		defer workers.Close()
+		made, err := cfg.New(workers)
+		require.NoError(t, err)
+		s := made.(*system)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		samples := make([]uint64, len(s.spins))
+		s.newSampler(params).draw(samples, 0, 0)
+		for step := range uint32(4) {
+			s.Generate(params, step)
+			same := 0
+			for i, config := range s.spins {
+				if config == samples[i] {
+					same++
+				}
+			}
+			require.Less(t, same, len(samples)/4, head)
+		}
+	}
+}
