@@ -1,6 +1,7 @@
 package gmm
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,7 @@ func TestMarginalQuantile(t *testing.T) {
 		s.target.Sample(x, &asm.Counter{Seed: 5, Step: uint32(r)}, 0)
 		var all table
 		all.Samples = samples
-		s.marginals(&all, x)
+		require.NoError(t, s.marginals(context.Background(), &all, x))
 		m := all.Metrics[0]
 		require.Greater(t, m.Quantile, 1.3*m.Floor)
 		if m.Error > m.Quantile {

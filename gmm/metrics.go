@@ -62,9 +62,13 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
-	d.modeWeights(t, x)
-	s.marginals(t, x)
-	return &t.Evaluation, ctx.Err()
+	if err := d.modeWeights(ctx, t, x); err != nil {
+		return nil, err
+	}
+	if err := s.marginals(ctx, t, x); err != nil {
+		return nil, err
+	}
+	return &t.Evaluation, nil
 }
 
 // isPaper reports whether a target is the paper's.
@@ -195,16 +199,23 @@ func (d *sampler) targetDensity(dst []float64, x []float32) {
 // modeWeights adds the mean responsibilities of the components. Their floor
 // needs the responsibilities' scatter in the target, of which exact samples give
 // enough digits.
-func (d *sampler) modeWeights(t *table, x []float32) {
+func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error {
 	target := d.s.target
 	if target.Components() == 1 {
-		return
+		return nil
 	}
 	const scatter, individually, lost = 1 << 14, 8, 0.2
 	exact := make([]float32, scatter*target.dim)
 	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 1)
 	target.Sample(exact, &stream, 0)
-	got, reference := d.responsibilities(x), d.responsibilities(exact)
+	got, err := d.responsibilities(ctx, x)
+	if err != nil {
+		return err
+	}
+	reference, err := d.responsibilities(ctx, exact)
+	if err != nil {
+		return err
+	}
 	root := math.Sqrt(float64(t.Samples))
 	var l1, variance, floor float64
 	var deviations []float64
@@ -226,26 +237,34 @@ func (d *sampler) modeWeights(t *table, x []float32) {
 		t.add("mode_weights_l1", l1, stat.Interval(l1, math.Sqrt(variance)), floor,
 			stat.NewNull(stat.AbsoluteSums(len(got), stat.Independent(deviations))))
 	}
+	return nil
 }
 
 // responsibilities returns the means of the components' responsibilities.
-func (d *sampler) responsibilities(x []float32) []stat.Mean {
+func (d *sampler) responsibilities(ctx context.Context, x []float32) ([]stat.Mean, error) {
+	const chunk = 1 << 13 // rows; a multiple of a piece's
 	dim, components := d.s.target.dim, d.s.target.Components()
 	rows := len(x) / dim
-	all := make([]float32, rows*components)
-	d.Each(rows, func(b *reals.Buffers, lo, hi int) {
-		b.Target.(*density).responsibilities(all[lo*components:hi*components], x[lo*dim:hi*dim])
-	})
+	all := make([]float32, min(rows, chunk)*components)
 	means := make([]stat.Mean, components)
-	for i, v := range all {
-		means[i%components].Add(float64(v))
+	for first := 0; first < rows; first += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		end := min(first+chunk, rows)
+		d.Each(end-first, func(b *reals.Buffers, lo, hi int) {
+			b.Target.(*density).responsibilities(all[lo*components:hi*components], x[(first+lo)*dim:(first+hi)*dim])
+		})
+		for i, v := range all[:(end-first)*components] {
+			means[i%components].Add(float64(v))
+		}
 	}
-	return means
+	return means, nil
 }
 
 // marginals adds the mean distance of the coordinates' laws. The standard error
 // takes the coordinates as fully correlated.
-func (s *system) marginals(t *table, x []float32) {
+func (s *system) marginals(ctx context.Context, t *table, x []float32) error {
 	dim := s.target.dim
 	column := make([]float64, t.Samples)
 	var distance, se, floor float64
@@ -255,12 +274,16 @@ func (s *system) marginals(t *table, x []float32) {
 		}
 		slices.Sort(column)
 		law := s.target.Marginal(i)
-		w, e := stat.Wasserstein(column, law)
+		w, e, err := stat.Wasserstein(ctx, column, law)
+		if err != nil {
+			return err
+		}
 		distance += w / float64(dim)
 		se += e / float64(dim)
 		floor += stat.WassersteinFloor(law, float64(t.Samples)) / float64(dim)
 	}
 	t.add("marginal_w1", distance, stat.Interval(distance, se), floor, s.marginalLaw(floor))
+	return nil
 }
 
 // marginalLaw returns the law of marginal_w1 for exact samples with the given mean.

@@ -31,7 +31,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
-	return compare(s.target, x, k), nil
+	return compare(ctx, s.target, x, k)
 }
 
 // sample draws the generator's first samples, all finite.
@@ -55,7 +55,7 @@ func (s *system) sample(ctx context.Context, params []float32, samples int) ([]f
 }
 
 // compare makes the table of a sample.
-func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
+func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*engine.Evaluation, error) {
 	modes, n := target.Modes(), float64(len(x))
 	byMode := make([][]float64, modes)
 	for i, v := range x {
@@ -71,13 +71,19 @@ func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
 		distance, se := well.MeanAbs(), 0.0
 		if len(xs) > 0 {
 			slices.Sort(xs)
-			distance, se = stat.Wasserstein(xs, well)
+			var err error
+			if distance, se, err = stat.Wasserstein(ctx, xs, well); err != nil {
+				return nil, err
+			}
 		}
 		conditional += distance / float64(modes)
 		variance += se * se / float64(modes*modes)
 	}
 	slices.Sort(all)
-	marginal, marginalSE := stat.Wasserstein(all, target)
+	marginal, marginalSE, err := stat.Wasserstein(ctx, all, target)
+	if err != nil {
+		return nil, err
+	}
 	d := jointDiscrepancy(target, byMode)
 
 	p, counts := make([]float64, modes), make([]float64, modes)
@@ -105,7 +111,7 @@ func compare(target *Target, x []float32, k []uint8) *engine.Evaluation {
 	add("joint_mmd2", d.squared, d.standardError, d.floor, laws.squared.Scale(1/n))
 	root := math.Sqrt(d.squared)
 	add("joint_mmd", root, d.standardError/(2*root), math.Sqrt(d.floor), laws.discrepancy.Scale(scatter))
-	return out
+	return out, nil
 }
 
 // paperErrors returns the figures of the paper's table, by metric, where the

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
 )
 
 // naiveDiscrepancy is the squared discrepancy by sums over samples and
@@ -72,7 +73,7 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	x, k := make([]float32, n), make([]uint8, n)
 	for r := range repeats {
 		target.Sample(x, k, &asm.Counter{Seed: 21, Step: uint32(r)}, 0)
-		e := compare(target, x, k)
+		e := table(t, target, x, k)
 		require.Empty(t, e.Warnings)
 		require.Equal(t, n, e.Samples)
 		for _, m := range e.Metrics {
@@ -121,7 +122,7 @@ func TestIntervals(t *testing.T) {
 	}
 	truth := map[string]float64{}
 	x, k := wrong(200000, 1000)
-	for _, m := range compare(target, x, k).Metrics {
+	for _, m := range table(t, target, x, k).Metrics {
 		truth[m.Name] = m.Error
 		require.Nil(t, m.Paper, "the target is not the paper's")
 	}
@@ -129,7 +130,7 @@ func TestIntervals(t *testing.T) {
 	covered := map[string]int{}
 	for r := range repeats {
 		x, k := wrong(2000, uint32(r))
-		for _, m := range compare(target, x, k).Metrics {
+		for _, m := range table(t, target, x, k).Metrics {
 			if m.Interval[0] <= truth[m.Name] && truth[m.Name] <= m.Interval[1] {
 				covered[m.Name]++
 			}
@@ -167,7 +168,7 @@ func TestWarnings(t *testing.T) {
 		for i := range x {
 			change(&x[i], &k[i])
 		}
-		e := compare(target, x, k)
+		e := table(t, target, x, k)
 		found := false
 		for _, w := range e.Warnings {
 			found = found || len(w) >= len(want) && w[:len(want)] == want
@@ -197,4 +198,12 @@ func TestEvaluate(t *testing.T) {
 	trainer.Params()[s.NumParams()-4] = float32(math.Inf(1)) // the coordinate's bias
 	_, err = s.Evaluate(context.Background(), trainer.Params(), 10)
 	require.ErrorContains(t, err, "not finite")
+}
+
+// table is compare without an interruption.
+func table(t *testing.T, target *Target, x []float32, k []uint8) *engine.Evaluation {
+	t.Helper()
+	e, err := compare(context.Background(), target, x, k)
+	require.NoError(t, err)
+	return e
 }

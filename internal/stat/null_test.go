@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -143,7 +144,7 @@ func TestBridges(t *testing.T) {
 			x[j] = r.Float64()
 		}
 		slices.Sort(x)
-		all[i], _ = Wasserstein(x, uniform{0})
+		all[i], _, _ = Wasserstein(context.Background(), x, uniform{0})
 	}
 	direct := NewNull(all)
 	for _, level := range []float64{0.2, 0.5, 0.8, 0.95} {

@@ -3,7 +3,10 @@
 // confidence intervals.
 package stat
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // A Law is a distribution on the real line.
 type Law interface {
@@ -17,8 +20,8 @@ type Law interface {
 
 // Wasserstein returns the distance W₁ = ∫ |F_n − F| dx between the empirical
 // law of the sorted, finite numbers x and an exact one, to rounding, and its
-// standard error to first order in 1/√n.
-func Wasserstein(x []float64, l Law) (distance, standardError float64) {
+// standard error to first order in 1/√n. The error is ctx's.
+func Wasserstein(ctx context.Context, x []float64, l Law) (distance, standardError float64, err error) {
 	n := float64(len(x))
 	// Moving the sample at x_i to the right changes the distance at the rate
 	// −sign(F_n − F), so a sample's influence is the length on its left where
@@ -28,6 +31,9 @@ func Wasserstein(x []float64, l Law) (distance, standardError float64) {
 	last := x[len(x)-1]
 	distance = areaA + max(0, l.Mean()-last+l.CDFIntegral(last))
 	for i, b := range x[1:] {
+		if i%interruptible == 0 && ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
 		massB, areaB := l.CDF(b), l.CDFIntegral(b)
 		level := float64(i+1) / n // F_n between a and b
 		switch {
@@ -48,8 +54,12 @@ func Wasserstein(x []float64, l Law) (distance, standardError float64) {
 		a, massA, areaA = b, massB, areaB
 	}
 	variance := max(0, squares/n-(sum/n)*(sum/n))
-	return distance, math.Sqrt(variance / n)
+	return distance, math.Sqrt(variance / n), nil
 }
+
+// interruptible is how many evaluations of a law, each of which may be a sum of
+// thousands of terms, go on after a cancellation.
+const interruptible = 1 << 10
 
 // WassersteinFloor returns the mean W₁ of n exact samples from their own law,
 // ∫ E|F_n − F| dx with the binomial deviations taken as normal.

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -29,7 +30,7 @@ func TestWasserstein(t *testing.T) {
 		l := uniform{low}
 		// One sample in the middle, at the left end, beyond the right end.
 		for at, want := range map[float64]float64{0.5: 0.25, 0: 0.5, 3: 2.5, -1: 1.5} {
-			d, _ := Wasserstein([]float64{low + at}, l)
+			d, _, _ := Wasserstein(context.Background(), []float64{low + at}, l)
 			require.InDelta(t, want, d, 1e-14, "%v", at)
 		}
 		// n samples at the centres of n cells.
@@ -37,7 +38,7 @@ func TestWasserstein(t *testing.T) {
 		for i := range x {
 			x[i] = low + (float64(i)+0.5)/10
 		}
-		d, _ := Wasserstein(x, l)
+		d, _, _ := Wasserstein(context.Background(), x, l)
 		require.InDelta(t, 0.025, d, 1e-14)
 		// A quarter of them moved by one.
 		x = []float64{low + 0.25, low + 0.5, low + 0.75, low + 2}
@@ -48,7 +49,7 @@ func TestWasserstein(t *testing.T) {
 			below, _ := slices.BinarySearch(x, at)
 			numeric += 2.5 / cells * math.Abs(float64(below)/4-l.CDF(at))
 		}
-		d, _ = Wasserstein(x, l)
+		d, _, _ = Wasserstein(context.Background(), x, l)
 		require.InDelta(t, numeric, d, 1e-4)
 	}
 }
@@ -69,12 +70,12 @@ func TestFloorAndStandardError(t *testing.T) {
 			x[i] = -1 + r.Float64()
 		}
 		slices.Sort(x)
-		d, _ := Wasserstein(x, l)
+		d, _, _ := Wasserstein(context.Background(), x, l)
 		exact.Add(d)
 		for i := range x {
 			x[i] += 0.5
 		}
-		d, se := Wasserstein(x, l)
+		d, se, _ := Wasserstein(context.Background(), x, l)
 		shifted.Add(d)
 		claimed.Add(se)
 	}
@@ -109,7 +110,7 @@ func TestStandardErrorIsThatOfTheInfluence(t *testing.T) {
 			sum += influence
 			squares += influence * influence
 		}
-		_, se := Wasserstein(x, l)
+		_, se, _ := Wasserstein(context.Background(), x, l)
 		require.InDelta(t, math.Sqrt((squares/n-sum/n*sum/n)/n), se, 1e-3*se, "%v", x)
 	}
 }
