@@ -12,12 +12,15 @@ import (
 // rounded to multiples of 2⁻³²; asm.Sweep says why λ < 1.
 //
 // As there, draws are compared with the acceptance bit by bit for all replicas
-// together, but one of ten thresholds belongs to each replica: by its spin and
+// together, but one of ten thresholds belongs to each replica, by its spin and
 // the number of its neighbours that are up.
 type fieldSweep struct {
 	l      int
-	planes [fieldPlanes][2][5]uint64 // bit of the thresholds, the highest first, as a word of zeros or ones
+	planes [fieldPlanes][]int // the classes whose threshold has this bit, the highest first
 }
+
+// fieldClasses are those of a spin down and of one up, by its neighbours up.
+const fieldClasses = 2 * 5
 
 const (
 	fieldPlanes   = 32
@@ -36,7 +39,9 @@ func newFieldSweep(m Model, beta float64) *fieldSweep {
 			p := fieldAttempt * math.Exp(min(0, -beta*cost))
 			threshold := uint64(math.RoundToEven(math.Ldexp(p, fieldPlanes)))
 			for k := range f.planes {
-				f.planes[k][spin][up] = -(threshold >> (fieldPlanes - 1 - k) & 1)
+				if threshold>>(fieldPlanes-1-k)&1 != 0 {
+					f.planes[k] = append(f.planes[k], 5*spin+up)
+				}
 			}
 		}
 	}
@@ -64,18 +69,16 @@ func (f *fieldSweep) visit(spins []uint64, c *asm.Counter, index uint64, row, co
 	here := replicaWords(spins, row*l+col)
 	above, below := replicaWords(spins, (row+l-1)%l*l+col), replicaWords(spins, (row+1)%l*l+col)
 	left, right := replicaWords(spins, row*l+(col+l-1)%l), replicaWords(spins, row*l+(col+1)%l)
-	var class [5]replicas // which replicas have this many neighbours up
+	var class [fieldClasses]replicas // which replicas are of it
 	for i := range here {
 		x, y, z, w := above[i], below[i], left[i], right[i]
 		// A full adder of x, y and z, and a half adder of its sum and w.
 		sum := x ^ y ^ z
 		carry, again := x&y|z&(x^y), sum&w
 		ones, twos := sum^w, carry^again
-		class[4][i] = carry & again
-		class[3][i] = ones & twos
-		class[2][i] = twos &^ ones
-		class[1][i] = ones &^ twos
-		class[0][i] = ^(ones | twos | carry&again)
+		for up, of := range [5]uint64{^(ones | twos | carry&again), ones &^ twos, twos &^ ones, ones & twos, carry & again} {
+			class[up][i], class[5+up][i] = of&^here[i], of&here[i]
+		}
 	}
 	var accepted, open replicas // open: not yet decided
 	for i := range open {
@@ -86,16 +89,17 @@ func (f *fieldSweep) visit(spins []uint64, c *asm.Counter, index uint64, row, co
 		asm.PhiloxBlocks(words[:], c, index+uint64(first*planeBlocks))
 		var undecided uint64
 		for p := range drawnPlanes {
-			plane, draw := &f.planes[first+p], words[p*2*asm.ReplicaWords:][:2*asm.ReplicaWords]
-			for i := range open {
-				var threshold uint64
-				for up := range class {
-					bit := plane[0][up]&^here[i] | plane[1][up]&here[i]
-					threshold |= class[up][i] & bit
+			draw := words[p*2*asm.ReplicaWords:][:2*asm.ReplicaWords]
+			var threshold replicas
+			for _, c := range f.planes[first+p] {
+				for i, of := range &class[c] {
+					threshold[i] |= of
 				}
+			}
+			for i := range open {
 				random := join(draw[2*i], draw[2*i+1])
-				accepted[i] |= open[i] & threshold &^ random
-				open[i] &^= threshold ^ random
+				accepted[i] |= open[i] & threshold[i] &^ random
+				open[i] &^= threshold[i] ^ random
 			}
 		}
 		for _, x := range open {
