@@ -345,13 +345,21 @@ var freeToDiffer = map[string]bool{
 // one.
 func sameRun(path string, written, have []byte) error {
 	var a, b any
-	if err := json.Unmarshal(written, &a); err != nil {
+	if err := exactly(written, &a); err != nil {
 		return &FileError{path, fmt.Sprintf("damaged configuration: %v", err)}
 	}
-	if err := json.Unmarshal(have, &b); err != nil {
+	if err := exactly(have, &b); err != nil {
 		return err
 	}
 	return compare(path, "", a, b)
+}
+
+// exactly decodes JSON with its numbers as they are written: a float64 would
+// take seeds above 2⁵³ for their neighbours.
+func exactly(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(v)
 }
 
 func compare(path, key string, written, have any) error {

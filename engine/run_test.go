@@ -212,11 +212,16 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 
 func TestCheckpointOfAnotherConfiguration(t *testing.T) {
 	dir := t.TempDir()
+	config := func(t *testing.T) *ising.Config {
+		c := config(t)
+		c.Training.Seed = 1 << 60
+		return c
+	}
 	_, err := train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir})
 	require.NoError(t, err)
 	for key, change := range map[string]func(*ising.Config){
 		"target.beta":                      func(c *ising.Config) { c.Target.Beta = 0.3 },
-		"training.seed":                    func(c *ising.Config) { c.Training.Seed++ },
+		"training.seed":                    func(c *ising.Config) { c.Training.Seed++ }, // no float64 tells it from its neighbour
 		"training.steps":                   func(c *ising.Config) { c.Training.Steps++ },
 		"generator.hidden":                 func(c *ising.Config) { c.Generator.Hidden = []int{17} },
 		"training.optimizer.learning_rate": func(c *ising.Config) { c.Training.Optimizer.LearningRate *= 2 },
