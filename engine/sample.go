@@ -55,12 +55,19 @@ func (s *Stream) Format(name string) (Format, error) {
 	return all[i], nil
 }
 
+// Reach reports why Write cannot write samples first … first+n−1 after refine
+// Metropolis steps each.
+func (s *Stream) Reach(first, n uint64, refine int) error { return s.sampler.Reach(first, n, refine) }
+
 // Write writes samples first … first+n−1 to w, one after another in the given
 // format, each after refine Metropolis steps. One part is generated while the
 // one before is written, so memory does not grow with n. Progress, if not nil,
 // is called with the number of samples written so far. When ctx is cancelled it
 // returns ctx's error, even if w does not return.
 func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint64, refine int, progress func(done uint64)) error {
+	if err := s.Reach(first, n, refine); err != nil {
+		return err
+	}
 	rows := uint64(s.partRows(f))
 	var buffers [2][]byte
 	for i := range buffers {

@@ -31,6 +31,10 @@ func (c counting) Sample(dst []byte, format string, params []float32, first uint
 	return nil
 }
 
+func (c counting) Reach(first, n uint64, refine int) error {
+	return SampleRange(first, 1000, n, refine, 5)
+}
+
 func TestStreamWritesAnyPart(t *testing.T) {
 	for _, width := range []int{1, 1 << 17} {
 		s := &Stream{sampler: counting{width}, threads: 1}

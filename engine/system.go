@@ -74,20 +74,23 @@ type Sampler interface {
 	// Formats lists the layouts that samples can be written in, the default
 	// first.
 	Formats() []Format
+	// Reach reports why samples first … first+n−1 cannot be had after refine
+	// Metropolis steps each.
+	Reach(first, n uint64, refine int) error
 	// Sample fills dst with samples first … first+n−1 of the stream that
 	// belongs to the seed, in the named format, after refine Metropolis steps
 	// each. len(dst) is n times the format's RowBytes.
 	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
 }
 
-// SampleRange reports what is wrong with a call of Sample for a stream of most
-// samples, each of which has random numbers for mostRefine steps.
-func SampleRange(first, most uint64, n, refine, mostRefine int) error {
+// SampleRange is Reach for a stream of most samples, each of which has random
+// numbers for mostRefine steps.
+func SampleRange(first, most, n uint64, refine, mostRefine int) error {
 	switch {
 	case refine < 0 || refine > mostRefine:
 		return fmt.Errorf("refine: %d is not between 0 and %d", refine, mostRefine)
-	case first > most || uint64(n) > most-first:
-		return fmt.Errorf("samples %d and the %d after it are not all among the %d of a seed", first, n-1, most)
+	case first > most || n > most-first:
+		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, first+max(n, 1)-1, most)
 	}
 	return nil
 }

@@ -77,10 +77,15 @@ func (s *system) Formats() []engine.Format {
 	}
 }
 
+// Reach implements engine.Sampler.
+func (s *system) Reach(first, n uint64, refine int) error {
+	return engine.SampleRange(first, bitspin.MaxSamples, n, refine, s.metropolis.Proposer().MaxSteps())
+}
+
 // Sample implements engine.Sampler.
 func (s *system) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	if refine < 0 {
-		return fmt.Errorf("refine: %d is negative", refine)
+	if err := s.Reach(first, uint64(n), refine); err != nil {
+		return err
 	}
 	write, ok := map[string]func(dst []byte, spins []uint64){"spins": s.writeSpins, "bits": writeBits}[format]
 	if !ok {

@@ -103,6 +103,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		return usagef("-o: say where to write the samples; -o - is stdout")
 	}
 	first, n := s.part.slice(uint64(s.n))
+	if err := stream.Reach(first, n, s.refine); err != nil {
+		return usagef("--%w", err)
+	}
 	start := time.Now()
 	err = p.writeSamples(ctx, stream, request{s.output, format, first, n, s.refine})
 	if err != nil || !p.json || s.output == "-" {

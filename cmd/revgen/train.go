@@ -121,6 +121,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 	default:
 		return usagef("--resume: %q is not auto, never or must", t.resume)
 	}
+	if t.samples > engine.MostEvaluated {
+		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
+	}
 	cfg, pristine, err := t.load()
 	if err != nil {
 		return err

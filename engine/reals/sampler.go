@@ -117,9 +117,14 @@ func (s *System) Formats() []engine.Format {
 	}
 }
 
+// Reach implements engine.Sampler.
+func (s *System) Reach(first, n uint64, refine int) error {
+	return engine.SampleRange(first, maxSamples, n, refine, maxSteps)
+}
+
 // Sample implements engine.Sampler.
 func (s *System) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	if err := engine.SampleRange(first, maxSamples, n, refine, maxSteps); err != nil {
+	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
 	if format != "states" {
