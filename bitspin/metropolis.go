@@ -28,16 +28,25 @@ type flip struct {
 // NewMetropolis returns the transition kernel of a model at inverse
 // temperature beta ≥ 0.
 func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, error) {
-	if !(beta >= 0) || math.IsInf(beta, 0) {
-		return nil, fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
-	}
-	if largest := beta * (4*math.Abs(model.J) + 2*math.Abs(model.H)) * float64(model.N); largest > 1e9 {
-		return nil, fmt.Errorf("β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
+	if err := CheckTemperature(model.N, model.J, model.H, beta); err != nil {
+		return nil, err
 	}
 	m := &Metropolis{model: model, proposer: NewProposer(model.Lattice, proposal)}
 	m.accept.tabulate(model, beta)
 	m.flips.New = func() any { return &flip{mask: make([]uint64, model.Words)} }
 	return m, nil
+}
+
+// CheckTemperature reports why there is no Metropolis of a model of n sites at
+// inverse temperature beta.
+func CheckTemperature(n int, j, h, beta float64) error {
+	if !(beta >= 0) || math.IsInf(beta, 0) {
+		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
+	}
+	if largest := beta * (4*math.Abs(j) + 2*math.Abs(h)) * float64(n); !(largest <= 1e9) {
+		return fmt.Errorf("β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
+	}
+	return nil
 }
 
 // Proposer returns the source of the proposals.

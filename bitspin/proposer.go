@@ -58,7 +58,7 @@ func NewProposer(lat *Lattice, proposal Proposal) *Proposer {
 		p.decode = site
 	default:
 		p.decode = floyd
-		p.sequential = bits.Len(uint(lat.N/4 + len(wordReader{}.buffer)))
+		p.sequential = sequentialBlock(lat.N)
 	}
 	return p
 }
@@ -99,12 +99,19 @@ func (p *Proposer) binomials() {
 
 // MaxSteps returns the number of Metropolis steps that have distinct streams
 // under one (seed, purpose, step).
-func (p *Proposer) MaxSteps() int {
-	if p.decode == floyd {
-		return 1 << (sequentialBits - p.sequential)
+func (p *Proposer) MaxSteps() int { return MaxSteps(p.lattice.N, p.proposal) }
+
+// MaxSteps is Proposer.MaxSteps of a proposal on a lattice of n sites.
+func MaxSteps(n int, proposal Proposal) int {
+	if n > 64 && proposal.kind == multiSpin {
+		return 1 << (sequentialBits - sequentialBlock(n))
 	}
 	return 1 << (sequentialBits - blockBits)
 }
+
+// sequentialBlock returns the bits of a block within a step of the multi-spin
+// proposal on more than 64 sites.
+func sequentialBlock(n int) int { return bits.Len(uint(n/4 + len(wordReader{}.buffer))) }
 
 // Masks stores in dst the masks that are proposed in the given Metropolis step
 // to the samples firstSample, firstSample+1, …, len(dst)/Words of them. The

@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // SchemaVersion is the version of configuration, model and checkpoint files.
@@ -39,10 +40,23 @@ type Training struct {
 	LogEvery        int            `json:"log_every"`        // steps between records of metrics.jsonl
 }
 
+// MostEvaluated bounds the samples of an evaluation. So many determine a mean to
+// 3·10⁻⁵ of its standard deviation.
+const MostEvaluated = 1 << 30
+
 // Evaluating says how a trained generator is measured.
 type Evaluating struct {
 	Samples int `json:"samples"` // independent samples behind the final table
 	Every   int `json:"every"`   // steps between evaluations during training; 0 means only at the end
+}
+
+// ValidateNames reports a configuration that is not of the named system, or of
+// none of its presets.
+func (c *Common) ValidateNames(system string, presets []string) error {
+	if c.System != system {
+		return fmt.Errorf("system: %q is not %s", c.System, system)
+	}
+	return conf.OneOf("preset", c.Preset, presets)
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -51,23 +65,16 @@ func (c *Common) Validate() error {
 		return fmt.Errorf("schema: %d is not supported; this program reads version %d", c.Schema, SchemaVersion)
 	}
 	t := &c.Training
-	switch {
-	case t.Steps < 0 || t.Steps > math.MaxInt32:
-		return fmt.Errorf("training.steps: %d is not between 0 and %d", t.Steps, math.MaxInt32)
-	case t.Batch < 2 || t.Batch > 1<<24:
-		return fmt.Errorf("training.batch: %d is not between 2 and %d", t.Batch, 1<<24)
-	case !(t.ClipNorm >= 0) || math.IsInf(t.ClipNorm, 0):
-		return fmt.Errorf("training.clip_norm: %v is not a finite number ≥ 0", t.ClipNorm)
-	case !(t.EMA >= 0 && t.EMA < 1):
-		return fmt.Errorf("training.ema: %v is not in [0, 1)", t.EMA)
-	case t.CheckpointEvery < 0:
-		return fmt.Errorf("training.checkpoint_every: %d is negative", t.CheckpointEvery)
-	case t.LogEvery < 1:
-		return fmt.Errorf("training.log_every: %d is not at least 1", t.LogEvery)
-	case c.Evaluation.Samples < 1:
-		return fmt.Errorf("evaluation.samples: %d is not at least 1", c.Evaluation.Samples)
-	case c.Evaluation.Every < 0:
-		return fmt.Errorf("evaluation.every: %d is negative", c.Evaluation.Every)
+	if err := conf.First(
+		conf.Between("training.steps", t.Steps, 0, math.MaxInt32),
+		conf.Between("training.batch", t.Batch, 2, 1<<24),
+		conf.NotNegative("training.clip_norm", t.ClipNorm),
+		conf.Decay("training.ema", t.EMA),
+		conf.Between("training.checkpoint_every", t.CheckpointEvery, 0, math.MaxInt32),
+		conf.Between("training.log_every", t.LogEvery, 1, math.MaxInt32),
+		conf.Between("evaluation.samples", c.Evaluation.Samples, 1, MostEvaluated),
+		conf.Between("evaluation.every", c.Evaluation.Every, 0, math.MaxInt32)); err != nil {
+		return err
 	}
 	if err := t.Optimizer.Validate(); err != nil {
 		return fmt.Errorf("training.optimizer.%w", err)

@@ -16,14 +16,17 @@ type Config struct {
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
-	if c.System != "gmm" {
-		return fmt.Errorf("system: %q is not gmm", c.System)
+	if err := c.ValidateNames("gmm", Presets); err != nil {
+		return err
 	}
 	target, err := NewTarget(c.Target)
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	return c.Config.Validate(target.Dim())
+	d, components, samples := float64(target.Dim()), float64(target.Components()), float64(c.Evaluation.Samples)
+	return c.Config.Validate(target.Dim(),
+		engine.Demand{Key: "target.components", Bytes: 64*components*d*d + 4*components*float64(c.Training.Batch)},
+		engine.Demand{Key: "evaluation.samples", Bytes: samples * (8*d + 48 + 4*components)})
 }
 
 // New builds the system.

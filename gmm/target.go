@@ -38,6 +38,9 @@ type gaussian struct {
 const (
 	maxDim        = 1024
 	maxComponents = 1024
+	leastVariance = 1e-24
+	mostVariance  = 1e24
+	farthestMean  = 1e12
 	weightSlack   = 1e-5 // of the weights' sum, so that 0.333333 may stand for a third
 )
 
@@ -105,6 +108,18 @@ func (t *Target) newGaussian(c Component) (gaussian, error) {
 		return gaussian{}, fmt.Errorf("covariance: not positive definite: its leading %d×%d block is not", row+1, row+1)
 	}
 	g.inverse = invertLower(g.factor, d)
+	for i := range d {
+		if v := c.Covariance[i][i]; v < leastVariance || v > mostVariance {
+			return gaussian{}, fmt.Errorf("covariance[%d][%d]: %v is not between %v and %v; rescale the coordinate", i, i, v, leastVariance, mostVariance)
+		}
+		var y float64
+		for j, l := range g.inverse[i*d:][:i+1] {
+			y += l * c.Mean[j]
+		}
+		if !(math.Abs(y) <= farthestMean) {
+			return gaussian{}, fmt.Errorf("mean[%d]: %v is more than %v of the component's standard deviations from the origin, out of single precision's reach; move the mixture", i, c.Mean[i], farthestMean)
+		}
+	}
 	g.logNorm = math.Log(c.Weight) - float64(d)/2*math.Log(2*math.Pi)
 	for i := range d {
 		g.logNorm -= math.Log(g.factor[i*d+i])

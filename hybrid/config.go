@@ -2,7 +2,6 @@ package hybrid
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
@@ -98,8 +97,6 @@ var (
 	gradients  = []string{"surrogate", "score"}
 )
 
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-
 func probability(x float64) bool { return x >= 0 && x <= 1 }
 
 // Limits that keep a batch's random numbers within their stream and its
@@ -107,24 +104,33 @@ func probability(x float64) bool { return x >= 0 && x <= 1 }
 const (
 	maxSteps    = 1 << 16
 	maxLatent   = 4096
-	maxWidth    = 1024
 	maxBranches = 16
 )
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
-	if err := c.Common.Validate(); err != nil {
+	if err := conf.First(c.ValidateNames("hybrid", Presets), c.Common.Validate()); err != nil {
 		return err
 	}
 	p, g := &c.Transition, &c.Generator
-	if c.System != "hybrid" {
-		return fmt.Errorf("system: %q is not hybrid", c.System)
-	}
 	if _, err := NewTarget(c.Target.Mu); err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	if err := conf.OneOf("transition.order", p.Order, orders); err != nil {
+	if err := conf.First(
+		conf.OneOf("transition.order", p.Order, orders),
+		conf.Between("transition.steps", p.Steps, 1, maxSteps),
+		conf.Between("generator.latent", g.Latent, 1, maxLatent),
+		conf.Widths("generator.hidden", g.Hidden),
+		conf.Slope("generator.slope", g.Slope),
+		conf.OneOf("generator.head", g.Head, heads),
+		conf.Between("generator.branches", g.Branches, 1, maxBranches),
+		conf.Positive("generator.gain", g.Gain)); err != nil {
 		return err
+	}
+	for i, s := range p.Sigma {
+		if err := conf.Positive(fmt.Sprintf("transition.sigma[%d]", i), s); err != nil {
+			return err
+		}
 	}
 	switch {
 	case !probability(p.Across):
@@ -133,38 +139,13 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
 	case !probability(p.Flip):
 		return fmt.Errorf("transition.flip: %v is not a probability", p.Flip)
-	case p.Steps < 1 || p.Steps > maxSteps:
-		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, maxSteps)
-	case g.Latent < 1 || g.Latent > maxLatent:
-		return fmt.Errorf("generator.latent: %d is not between 1 and %d", g.Latent, maxLatent)
-	case !(g.Slope > 0 && g.Slope <= 1):
-		return fmt.Errorf("generator.slope: %v is not in (0, 1]", g.Slope)
-	case !positive(g.Gain):
-		return fmt.Errorf("generator.gain: %v is not a positive finite number", g.Gain)
-	}
-	for i, s := range p.Sigma {
-		if !positive(s) {
-			return fmt.Errorf("transition.sigma[%d]: %v is not a positive finite number", i, s)
-		}
-	}
-	for i, w := range g.Hidden {
-		if w < 1 || w > maxWidth {
-			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and %d", i, w, maxWidth)
-		}
-	}
-	if err := conf.OneOf("generator.head", g.Head, heads); err != nil {
-		return err
-	}
-	switch {
-	case g.Branches < 1 || g.Branches > maxBranches:
-		return fmt.Errorf("generator.branches: %d is not between 1 and %d", g.Branches, maxBranches)
 	case g.Head == "split" && g.Branches != 1:
 		return fmt.Errorf("generator.branches: a split head has one coordinate; leave branches at 1")
 	}
 	if err := c.Loss.validate(len(c.Target.Mu)); err != nil {
 		return fmt.Errorf("loss.%w", err)
 	}
-	return nil
+	return engine.Afford(c.demands()...)
 }
 
 func (l *LossConfig) validate(modes int) error {
@@ -182,11 +163,13 @@ func (l *LossConfig) validate(modes int) error {
 			return fmt.Errorf("discriminator.%w", err)
 		}
 	}
-	if err := l.Witness.Validate(); err != nil {
-		return fmt.Errorf("witness.%w", err)
-	}
-	if err := l.Witness.Features.ValidateModes(modes); err != nil {
-		return fmt.Errorf("witness.features.%w", err)
+	if l.Objective == "kfd" {
+		if err := l.Witness.Validate(); err != nil {
+			return fmt.Errorf("witness.%w", err)
+		}
+		if err := l.Witness.Features.ValidateModes(modes); err != nil {
+			return fmt.Errorf("witness.features.%w", err)
+		}
 	}
 	return nil
 }

@@ -57,8 +57,8 @@ func TestValidate(t *testing.T) {
 		`loss.objective: "kl" is not one of reversibility, stationarity, kfd`: func(c *Config) { c.Loss.Objective = "kl" },
 		`loss.gradient: "reinforce" is not one of`:                            func(c *Config) { c.Loss.Gradient = "reinforce" },
 		"loss.discriminator.steps: 0":                                         func(c *Config) { c.Loss.Objective, c.Loss.Discriminator.Steps = "discriminator", 0 },
-		"loss.witness.ridge: 0":                                               func(c *Config) { c.Loss.Witness.Ridge = 0 },
-		"loss.witness.features.number: 2000 and a constant":                   func(c *Config) { c.Loss.Witness.Features.Number = 2000 },
+		"loss.witness.ridge: 0":                                               func(c *Config) { c.Loss.Objective, c.Loss.Witness.Ridge = "kfd", 0 },
+		"loss.witness.features.number: 2000 and a constant":                   func(c *Config) { c.Loss.Objective, c.Loss.Witness.Features.Number = "kfd", 2000 },
 		"training.optimizer.learning_rate: ":                                  func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
 	} {
 		c := paper()

@@ -133,68 +133,57 @@ var (
 	signs      = []string{"even", "learned"}
 )
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+// Limits that keep a batch's random numbers within their stream and its memory
+// within reason.
+const (
+	maxSide   = 256
+	maxSteps  = 1 << 16
+	maxLatent = 4096
+	maxRank   = 4096
+)
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
-	if err := c.Common.Validate(); err != nil {
+	if err := conf.First(c.ValidateNames("ising", Presets), c.Common.Validate()); err != nil {
 		return err
 	}
 	t, p, g := &c.Target, &c.Transition, &c.Generator
-	switch {
-	case c.System != "ising":
-		return fmt.Errorf("system: %q is not ising", c.System)
-	case t.L < 2 || t.L > 256:
-		return fmt.Errorf("target.l: %d is not between 2 and 256; the lattice has l×l spins", t.L)
-	case !(t.Beta >= 0) || !finite(t.Beta):
-		return fmt.Errorf("target.beta: %v is not a finite number ≥ 0", t.Beta)
-	case !finite(t.J):
-		return fmt.Errorf("target.j: %v is not finite", t.J)
-	case !finite(t.H):
-		return fmt.Errorf("target.h: %v is not finite", t.H)
-	case p.Steps < 1 || p.Steps > 1<<16:
-		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, 1<<16)
-	case !(p.Anneal >= 0 && p.Anneal <= 1):
-		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", p.Anneal)
-	case g.Latent < 1 || g.Latent > 4096:
-		return fmt.Errorf("generator.latent: %d is not between 1 and 4096", g.Latent)
-	case g.Signs < 0 || g.Signs > g.Latent:
-		return fmt.Errorf("generator.signs: %d is not between 0 and generator.latent, %d", g.Signs, g.Latent)
-	case !(g.SignSize > 0) || !finite(g.SignSize):
-		return fmt.Errorf("generator.sign_size: %v is not a positive finite number", g.SignSize)
-	case !(g.Slope > 0 && g.Slope <= 1):
-		return fmt.Errorf("generator.slope: %v is not in (0, 1]", g.Slope)
-	case !(g.Gain > 0) || !finite(g.Gain):
-		return fmt.Errorf("generator.gain: %v is not a positive finite number", g.Gain)
-	case !(g.Width > 0) || !finite(g.Width):
-		return fmt.Errorf("generator.width: %v is not a positive finite number", g.Width)
-	case !(g.FinalWidth > 0) || !finite(g.FinalWidth):
-		return fmt.Errorf("generator.final_width: %v is not a positive finite number", g.FinalWidth)
-	}
-	for i, w := range g.Hidden {
-		if w < 1 || w > 1024 {
-			return fmt.Errorf("generator.hidden[%d]: %d is not between 1 and 1024", i, w)
-		}
-	}
-	if err := conf.OneOf("transition.proposal", p.Proposal, proposals); err != nil {
+	if err := conf.First(
+		conf.Between("target.l", t.L, 2, maxSide),
+		conf.NotNegative("target.beta", t.Beta),
+		conf.Finite("target.j", t.J),
+		conf.Finite("target.h", t.H),
+		conf.OneOf("transition.proposal", p.Proposal, proposals)); err != nil {
 		return err
 	}
-	if _, err := c.proposal(); err != nil {
+	if err := bitspin.CheckTemperature(t.L*t.L, t.J, t.H, t.Beta); err != nil {
+		return fmt.Errorf("target.beta: %w", err)
+	}
+	proposal, err := c.proposal()
+	if err != nil {
 		return fmt.Errorf("transition.global_flip: %w", err)
 	}
-	if err := conf.OneOf("generator.head", g.Head, heads); err != nil {
+	if err := conf.First(
+		conf.Between("transition.steps", p.Steps, 1, min(maxSteps, bitspin.MaxSteps(t.L*t.L, proposal))),
+		conf.Between("generator.latent", g.Latent, 1, maxLatent),
+		conf.Between("generator.signs", g.Signs, 0, g.Latent),
+		conf.Positive("generator.sign_size", g.SignSize),
+		conf.Slope("generator.slope", g.Slope),
+		conf.Positive("generator.gain", g.Gain),
+		conf.Positive("generator.width", g.Width),
+		conf.Positive("generator.final_width", g.FinalWidth),
+		conf.Widths("generator.hidden", g.Hidden),
+		conf.OneOf("generator.head", g.Head, heads),
+		conf.OneOf("generator.width_unit", g.WidthUnit, units),
+		conf.OneOf("generator.sign_weights", g.SignWeights, signs)); err != nil {
 		return err
 	}
-	if err := conf.OneOf("generator.width_unit", g.WidthUnit, units); err != nil {
-		return err
-	}
-	if err := conf.OneOf("generator.sign_weights", g.SignWeights, signs); err != nil {
-		return err
-	}
-	if g.SignWeights == "learned" && g.Signs == 0 {
+	switch {
+	case !(p.Anneal >= 0 && p.Anneal <= 1):
+		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", p.Anneal)
+	case g.SignWeights == "learned" && g.Signs == 0:
 		return fmt.Errorf("generator.sign_weights: there are no signs to weigh; set generator.signs, or sign_weights to even")
-	}
-	if g.Head == "bernoulli" && (g.Width != 1 || g.FinalWidth != 1 || g.WidthUnit != "absolute") {
+	case g.Head == "bernoulli" && (g.Width != 1 || g.FinalWidth != 1 || g.WidthUnit != "absolute"):
 		return fmt.Errorf("generator.width: a bernoulli head has no width of its own; leave width and final_width at 1 and width_unit at absolute")
 	}
 	if err := conf.OneOf("loss.gradient", c.Loss.Gradient, gradients); err != nil {
@@ -203,7 +192,10 @@ func (c *Config) Validate() error {
 	if err := c.Loss.Kernel.Validate(); err != nil {
 		return fmt.Errorf("loss.kernel.%w", err)
 	}
-	return c.validateEstimator()
+	if err := c.validateEstimator(); err != nil {
+		return err
+	}
+	return engine.Afford(c.demands()...)
 }
 
 // validateEstimator refuses choices that do not go together, with the reason.
@@ -270,14 +262,13 @@ func (c *Config) validateEstimator() error {
 		if err := l.Witness.Validate(); err != nil {
 			return fmt.Errorf("loss.witness.%w", err)
 		}
-		if !(l.Witness.Bandwidth >= 0) || !finite(l.Witness.Bandwidth) {
-			return fmt.Errorf("loss.witness.bandwidth: %v is not a finite number ≥ 0", l.Witness.Bandwidth)
+		if err := conf.First(
+			conf.NotNegative("loss.witness.bandwidth", l.Witness.Bandwidth),
+			conf.Between("loss.witness.rank", l.Witness.Rank, 1, maxRank)); err != nil {
+			return err
 		}
 		if exact && !newSymmetry(c.Generator.Symmetry, c.Target.L).tabulable() && l.Witness.Bandwidth != 0 {
 			return fmt.Errorf("loss.witness.bandwidth: with more than %d spins and without the lattice's symmetry an exact average has a feature for each configuration and no matrix of their kernel; set it to 0", MaxMatrixSites)
-		}
-		if l.Witness.Rank < 1 || l.Witness.Rank > 4096 {
-			return fmt.Errorf("loss.witness.rank: %d is not between 1 and 4096", l.Witness.Rank)
 		}
 	}
 	return nil

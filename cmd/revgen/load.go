@@ -123,10 +123,15 @@ func readTrained(path string) (*engine.Model, engine.Config, error) {
 	return model, cfg, err
 }
 
-// writtenConfig decodes a configuration that the program wrote. Its errors are
+// writtenConfig decodes and validates a configuration that the program wrote. Its errors are
 // not mistakes of the user.
 func writtenConfig(data []byte, path string) (engine.Config, error) {
 	cfg, err := decode(data, "its configuration")
+	if err == nil {
+		if err = cfg.Validate(); err != nil {
+			err = fmt.Errorf("its configuration: %w", err)
+		}
+	}
 	if err != nil {
 		return nil, errors.New(path + ": " + err.Error())
 	}

@@ -1,13 +1,13 @@
 package critic
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -37,23 +37,12 @@ const slope = 0.2
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
-	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-	switch {
-	case c.Form != "pair" && c.Form != "difference":
-		return fmt.Errorf("form: %q is not pair or difference", c.Form)
-	case !positive(c.LearningRate):
-		return fmt.Errorf("learning_rate: %v is not a positive finite number", c.LearningRate)
-	case !(c.WeightDecay >= 0) || math.IsInf(c.WeightDecay, 0):
-		return fmt.Errorf("weight_decay: %v is not a finite number ≥ 0", c.WeightDecay)
-	case c.Steps < 1 || c.Steps > 1000:
-		return fmt.Errorf("steps: %d is not between 1 and 1000", c.Steps)
-	}
-	for i, w := range c.Hidden {
-		if w < 1 || w > 1024 {
-			return fmt.Errorf("hidden[%d]: %d is not between 1 and 1024", i, w)
-		}
-	}
-	return nil
+	return conf.First(
+		conf.OneOf("form", c.Form, []string{"pair", "difference"}),
+		conf.Positive("learning_rate", c.LearningRate),
+		conf.NotNegative("weight_decay", c.WeightDecay),
+		conf.Between("steps", c.Steps, 1, 1000),
+		conf.Widths("hidden", c.Hidden))
 }
 
 // A Critic is a discriminator of moves s → t between states of dim numbers,
@@ -319,4 +308,20 @@ func (c *Critic) ascendBlock(lane, lo, hi int, grad []float32) {
 		}
 		c.back(side, lane, lo, hi, grad)
 	}
+}
+
+// Bytes bounds what a Critic of batches of n moves between states of dim numbers
+// allocates.
+func (c *Config) Bytes(n, dim int) float64 {
+	width, widest, params := 2*dim, 2*dim, 0
+	for i, w := range slices.Concat(c.Hidden, []int{1}) {
+		before := 2 * dim
+		if i > 0 {
+			before = c.Hidden[i-1]
+		}
+		width, widest, params = width+w, max(widest, w), params+(before+1)*w
+	}
+	rows := float64(n + nn.BlockRows())
+	lanes := float64(nn.LanesOf(n))
+	return 4 * (rows*(4*float64(width)+8) + lanes*float64(nn.BlockRows())*4*float64(widest) + (9+lanes)*float64(params))
 }

@@ -149,3 +149,10 @@ func (f *crossFit) addColumns(piece int) {
 		}
 	}
 }
+
+// Bytes bounds what an objective of this package allocates for batches of n
+// moves and r features.
+func Bytes(n, r int) float64 {
+	matrices := float64(6 + min(productLanes, pieces(n))) // second moments, factor and its scratch, products
+	return 4 * (float64(r)*float64(n)*3.25 + matrices*float64(r)*float64(r+256))
+}

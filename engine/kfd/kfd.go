@@ -1,9 +1,9 @@
 package kfd
 
 import (
-	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -25,15 +25,10 @@ type Config struct {
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
-	switch {
-	case !(c.Ridge > 0) || math.IsInf(c.Ridge, 0):
-		return fmt.Errorf("ridge: %v is not a positive finite number", c.Ridge)
-	case !(c.Memory >= 0 && c.Memory < 1):
-		return fmt.Errorf("memory: %v is not in [0, 1)", c.Memory)
-	case c.Every < 1:
-		return fmt.Errorf("every: %d is not at least 1", c.Every)
-	}
-	return nil
+	return conf.First(
+		conf.Positive("ridge", c.Ridge),
+		conf.Decay("memory", c.Memory),
+		conf.Between("every", c.Every, 1, math.MaxInt32))
 }
 
 // Driven returns which half of a batch, 0 or 1, the witness fitted to the given

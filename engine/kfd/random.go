@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -24,13 +25,15 @@ type Features struct {
 
 // Validate reports the first value that cannot be used, by its key.
 func (f *Features) Validate() error {
-	switch {
-	case f.Number < 1 || f.Number > maxFeatures:
-		return fmt.Errorf("number: %d is not between 1 and %d", f.Number, maxFeatures)
-	case !(f.Scale > 0) || math.IsInf(f.Scale, 0):
-		return fmt.Errorf("scale: %v is not a positive finite number", f.Scale)
-	case !(f.Range >= 0) || math.IsInf(f.Range, 0):
-		return fmt.Errorf("range: %v is not a finite number ≥ 0", f.Range)
+	if err := conf.First(
+		conf.Between("number", f.Number, 1, maxFeatures),
+		conf.Positive("scale", f.Scale),
+		conf.NotNegative("range", f.Range)); err != nil {
+		return err
+	}
+	const steepest = 1e15 // leaves room for the widths' scatter and for sums
+	if !(1/f.Scale <= steepest && f.Range/f.Scale <= steepest) {
+		return fmt.Errorf("scale: %v with range %v makes the features too steep for single precision", f.Scale, f.Range)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Lanes struct {
 // NewLanes prepares a batch of rows rows and params parameters.
 func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	l := &Lanes{rows: rows, workers: workers}
-	l.buffers = make([][]float32, min(maxLanes, l.blocks()))
+	l.buffers = make([][]float32, LanesOf(rows))
 	for i := range l.buffers {
 		l.buffers[i] = make([]float32, params)
 	}
@@ -53,6 +53,9 @@ func (l *Lanes) blocks() int { return (l.rows + blockRows - 1) / blockRows }
 
 // BlockRows returns the largest number of rows that a body is called with.
 func BlockRows() int { return blockRows }
+
+// LanesOf returns the number of lanes of a batch.
+func LanesOf(rows int) int { return min(maxLanes, (rows+blockRows-1)/blockRows) }
 
 // Count returns the number of lanes.
 func (l *Lanes) Count() int { return len(l.buffers) }

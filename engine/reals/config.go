@@ -2,7 +2,6 @@ package reals
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
@@ -102,22 +101,18 @@ var (
 	gradients  = []string{"surrogate", "full"}
 )
 
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
-
-func finite(x float64) bool { return x-x == 0 }
-
 // Limits that keep a batch's random numbers within their stream and its memory
 // within reason.
 const (
 	maxSteps  = 1 << 16
 	maxDepth  = 256
-	maxWidth  = 1024
 	maxLatent = 4096
 )
 
 // Validate reports the first value that cannot be used for a target of the given
-// dimension, by its key.
-func (c *Config) Validate(dim int) error {
+// dimension, by its key. The target's own demands for memory count beside the
+// configuration's.
+func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	if err := c.Common.Validate(); err != nil {
 		return err
 	}
@@ -126,12 +121,12 @@ func (c *Config) Validate(dim int) error {
 		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
 	}
 	for i, s := range p.Sigma {
-		if !positive(s) {
-			return fmt.Errorf("transition.sigma[%d]: %v is not a positive finite number", i, s)
+		if err := conf.Positive(fmt.Sprintf("transition.sigma[%d]", i), s); err != nil {
+			return err
 		}
 	}
-	if p.Steps < 1 || p.Steps > maxSteps {
-		return fmt.Errorf("transition.steps: %d is not between 1 and %d", p.Steps, maxSteps)
+	if err := conf.Between("transition.steps", p.Steps, 1, maxSteps); err != nil {
+		return err
 	}
 	if err := c.Generator.validate(dim); err != nil {
 		return fmt.Errorf("generator.%w", err)
@@ -139,27 +134,18 @@ func (c *Config) Validate(dim int) error {
 	if err := c.Loss.validate(dim); err != nil {
 		return fmt.Errorf("loss.%w", err)
 	}
-	return nil
+	return engine.Afford(append(c.demands(dim), target...)...)
 }
 
 func (g *GeneratorConfig) validate(dim int) error {
-	if err := conf.OneOf("kind", g.Kind, kinds); err != nil {
+	if err := conf.First(
+		conf.OneOf("kind", g.Kind, kinds),
+		conf.Between("depth", g.Depth, 1, maxDepth),
+		conf.Widths("hidden", g.Hidden),
+		conf.Slope("slope", g.Slope),
+		conf.Positive("gain", g.Gain),
+		conf.Between("latent", g.Latent, 0, maxLatent)); err != nil {
 		return err
-	}
-	switch {
-	case g.Depth < 1 || g.Depth > maxDepth:
-		return fmt.Errorf("depth: %d is not between 1 and %d", g.Depth, maxDepth)
-	case !(g.Slope > 0 && g.Slope <= 1):
-		return fmt.Errorf("slope: %v is not in (0, 1]", g.Slope)
-	case !positive(g.Gain):
-		return fmt.Errorf("gain: %v is not a positive finite number", g.Gain)
-	case g.Latent < 0 || g.Latent > maxLatent:
-		return fmt.Errorf("latent: %d is not between 0 and %d", g.Latent, maxLatent)
-	}
-	for i, w := range g.Hidden {
-		if w < 1 || w > maxWidth {
-			return fmt.Errorf("hidden[%d]: %d is not between 1 and %d", i, w, maxWidth)
-		}
 	}
 	if g.Kind == "residual" {
 		if g.Latent != 0 && g.Latent < dim {
@@ -172,10 +158,8 @@ func (g *GeneratorConfig) validate(dim int) error {
 		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual")
 	case g.Latent != 0 && g.Latent != dim:
 		return fmt.Errorf("latent: %d, but a flow's noise has the %d coordinates of its states; leave it 0", g.Latent, dim)
-	case !positive(g.Clamp):
-		return fmt.Errorf("clamp: %v is not a positive finite number", g.Clamp)
 	}
-	return conf.OneOf("partition", g.Partition, partitions)
+	return conf.First(conf.Positive("clamp", g.Clamp), conf.OneOf("partition", g.Partition, partitions))
 }
 
 func (l *LossConfig) validate(dim int) error {
@@ -196,34 +180,40 @@ func (l *LossConfig) validate(dim int) error {
 			return fmt.Errorf("discriminator.%w", err)
 		}
 	}
-	if err := l.Witness.Validate(); err != nil {
-		return fmt.Errorf("witness.%w", err)
-	}
-	if err := l.Witness.Features.Validate(); err != nil {
-		return fmt.Errorf("witness.features.%w", err)
+	if l.Objective == "kfd" {
+		if err := l.Witness.Validate(); err != nil {
+			return fmt.Errorf("witness.%w", err)
+		}
+		if err := l.Witness.Features.Validate(); err != nil {
+			return fmt.Errorf("witness.features.%w", err)
+		}
 	}
 	b := &l.Boundary
+	if err := conf.First(
+		conf.NotNegative("density_weight", l.DensityWeight),
+		conf.NotNegative("boundary.weight", b.Weight)); err != nil {
+		return err
+	}
+	if b.Weight > 0 {
+		if err := conf.First(
+			conf.Positive("boundary.sharpness", b.Sharpness),
+			conf.Positive("boundary.radius", b.Radius)); err != nil {
+			return err
+		}
+	}
 	switch {
-	case !(l.DensityWeight >= 0) || !finite(l.DensityWeight):
-		return fmt.Errorf("density_weight: %v is not a finite number ≥ 0", l.DensityWeight)
 	case l.DensityWeight > 0 && l.Objective != "stationarity":
 		return fmt.Errorf("density_weight: only the stationarity objective has one; set it to 0")
 	case l.DensityWeight > 0 && l.Gradient == "full":
 		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
 	case l.Gradient == "full" && (l.Objective == "kfd" || l.Objective == "discriminator"):
 		return fmt.Errorf("gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to surrogate")
-	case !(b.Weight >= 0) || !finite(b.Weight):
-		return fmt.Errorf("boundary.weight: %v is not a finite number ≥ 0", b.Weight)
-	case b.Weight > 0 && !positive(b.Sharpness):
-		return fmt.Errorf("boundary.sharpness: %v is not a positive finite number", b.Sharpness)
-	case b.Weight > 0 && !positive(b.Radius):
-		return fmt.Errorf("boundary.radius: %v is not a positive finite number", b.Radius)
 	case len(b.Center) != 0 && len(b.Center) != dim:
 		return fmt.Errorf("boundary.center: %d coordinates where a state has %d", len(b.Center), dim)
 	}
 	for i, x := range b.Center {
-		if !finite(x) {
-			return fmt.Errorf("boundary.center[%d]: %v is not finite", i, x)
+		if err := conf.Finite(fmt.Sprintf("boundary.center[%d]", i), x); err != nil {
+			return err
 		}
 	}
 	return nil

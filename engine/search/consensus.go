@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -30,14 +31,15 @@ type Consensus struct {
 }
 
 func (c *Consensus) validate() error {
+	if err := conf.First(
+		conf.Between("particles", c.Particles, 2, maxCandidates),
+		conf.Positive("spread", c.Spread),
+		conf.Positive("sharpness", c.Sharpness),
+		conf.Positive("time_step", c.TimeStep)); err != nil {
+		return err
+	}
 	switch {
-	case c.Particles < 2 || c.Particles > maxCandidates:
-		return fmt.Errorf("particles: %d is not between 2 and %d", c.Particles, maxCandidates)
-	case !positive(c.Spread):
-		return fmt.Errorf("spread: %v is not a positive finite number", c.Spread)
-	case !positive(c.Sharpness):
-		return fmt.Errorf("sharpness: %v is not a positive finite number", c.Sharpness)
-	case !(c.TimeStep > 0 && c.TimeStep <= 1):
+	case c.TimeStep > 1:
 		return fmt.Errorf("time_step: %v is not in (0, 1]", c.TimeStep)
 	case !(c.Noise >= 0 && c.Noise*c.Noise <= 2-c.TimeStep):
 		return fmt.Errorf("noise: %v is not in [0, √(2 − time_step)] = [0, %.4g], within which the particles contract", c.Noise, math.Sqrt(2-c.TimeStep))

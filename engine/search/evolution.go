@@ -3,11 +3,11 @@ package search
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -27,15 +27,10 @@ type Evolution struct {
 const maxCandidates = 4096
 
 func (e *Evolution) validate() error {
-	switch {
-	case e.Pairs < 1 || e.Pairs > maxCandidates/2:
-		return fmt.Errorf("pairs: %d is not between 1 and %d", e.Pairs, maxCandidates/2)
-	case !positive(e.Sigma):
-		return fmt.Errorf("sigma: %v is not a positive finite number", e.Sigma)
-	case e.Fitness != "plain" && e.Fitness != "rank":
-		return fmt.Errorf("fitness: %q is not plain or rank", e.Fitness)
-	}
-	return nil
+	return conf.First(
+		conf.Between("pairs", e.Pairs, 1, maxCandidates/2),
+		conf.Positive("sigma", e.Sigma),
+		conf.OneOf("fitness", e.Fitness, []string{"plain", "rank"}))
 }
 
 // chunkLen is the number of parameters that a piece of work handles, a

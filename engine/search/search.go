@@ -18,6 +18,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -61,7 +62,7 @@ func (m *Methods) Validate(clip float64) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("method: %q is not one of gradient, evolution, consensus", m.Method)
+	return conf.OneOf("method", m.Method, []string{"gradient", "evolution", "consensus"})
 }
 
 // A Search takes θ from one step to the next. Its methods allocate nothing and

@@ -1,0 +1,30 @@
+package mmd
+
+import "github.com/revgen/revgen/asm"
+
+// GramBytes bounds what Gram and Stationarity allocate for batches of n states of
+// dim coordinates.
+func GramBytes(n, dim int) float64 {
+	strips := float64(maxStrips)
+	tiles := float64(tilesOf(maxStrips))
+	rows := float64(n + 2*minStrip*maxStrips)
+	perRow := 4*3*float64(dim) + tiles/strips*4*(1+wide)*float64(dim) + 16*float64(dim) + 24
+	pieces := tiles + strips + float64(n)/stationaryRows
+	return rows*(perRow+24*float64(dim)) + pieces*4*float64(asm.GramScratch(2*dim))
+}
+
+// HammingBytes bounds what Hamming and HammingStationarity allocate for batches
+// of n configurations of the given number of spins.
+func HammingBytes(n, spins int) float64 {
+	words := float64((spins + 63) / 64)
+	rows := float64(n + 2*asm.HammingRows)
+	return rows*(8*float64(spins)+8*20*words+400) + 1<<16*words
+}
+
+// MixedBytes bounds what Mixed and MixedStationarity allocate for batches of n
+// states in the given number of modes.
+func MixedBytes(n, modes int) float64 {
+	groups := max(modes*modes, 2*modes)
+	pieces := float64(min(2*n, groups)) + 2*float64(n)/mixedTile
+	return 40*float64(n) + 24*float64(groups) + pieces*(64*mixedTile+64+4*float64(asm.GramScratch(2)))
+}

@@ -1,0 +1,38 @@
+package reals
+
+import (
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/nn"
+)
+
+// demands bounds the memory of a run with a configuration that is valid
+// otherwise.
+func (c *Config) demands(dim int) []engine.Demand {
+	nets := newGenerator(c.Generator, dim).networks()
+	n, d := c.Training.Batch, float64(dim)
+	width, widest := 0, 0 // of all layers
+	for _, net := range nets.nets {
+		for l := range net.Layers() + 1 {
+			width, widest = width+net.Width(l), max(widest, net.Width(l))
+		}
+	}
+	rows, latent := float64(n+nn.BlockRows()), float64(nets.latent)
+	// Noise, states and gradients; layers, versions of the state and scales;
+	// proposals.
+	batch := rows*4*(latent+5*d+float64(width)+2*latent*float64(c.Generator.Depth+2)+2*d+16) +
+		float64(nn.LanesOf(n)*nn.BlockRows())*4*8*float64(widest)
+
+	all := c.Training.Demands(nets.params)
+	switch c.Loss.Objective {
+	case "kfd":
+		r := c.Loss.Witness.Features.Number
+		all = append(all, engine.Demand{Key: "loss.witness.features.number", Bytes: kfd.Bytes(n, r) + 32*float64(r)*d})
+	case "discriminator":
+		batch += c.Loss.Discriminator.Bytes(n, dim)
+	default:
+		batch += mmd.GramBytes(n, dim)
+	}
+	return append(all, engine.Demand{Key: "training.batch", Bytes: batch})
+}

@@ -1,0 +1,53 @@
+package hybrid
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/configtest"
+)
+
+// TestConfigurations changes presets at random: what is accepted can be trained.
+func TestConfigurations(t *testing.T) {
+	words := []string{
+		"random", "paper-order", "split", "branch", "reversibility", "stationarity", "kfd", "discriminator", "V", "U", "surrogate", "full", "score",
+		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
+	}
+	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
+		c := cfg.(*Config)
+		c.Transition.Steps = min(c.Transition.Steps, 3)
+		c.Loss.Discriminator.Steps = min(c.Loss.Discriminator.Steps, 2)
+		c.Training.Evolution.Pairs = min(c.Training.Evolution.Pairs, 2)
+		c.Training.Consensus.Particles = min(c.Training.Consensus.Particles, 3)
+	})
+}
+
+// TestMemory holds the estimates against what is allocated.
+func TestMemory(t *testing.T) {
+	modes := func(n int) string {
+		return fmt.Sprintf("target.mu=[%s]", strings.TrimSuffix(strings.Repeat("2,", n), ","))
+	}
+	for _, changes := range [][]string{
+		{},
+		{"training.batch=20000"},
+		{"training.batch=20000", modes(20), "loss.objective=stationarity"},
+		{"training.batch=2000", modes(256), "loss.objective=reversibility"},
+		{"training.batch=20000", modes(10), "generator.head=branch", "generator.branches=4"},
+		{"training.batch=10000", modes(4), "loss.objective=kfd", "loss.witness.features.number=100"},
+		{"training.batch=10000", "loss.objective=discriminator"},
+		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
+	} {
+		c, err := Preset("paper")
+		require.NoError(t, err)
+		for _, change := range changes {
+			require.NoError(t, conf.Set(c, change))
+		}
+		t.Log(changes)
+		configtest.Memory(t, c)
+	}
+}

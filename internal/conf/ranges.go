@@ -1,0 +1,102 @@
+package conf
+
+import (
+	"fmt"
+	"math"
+)
+
+// The positive numbers that single precision, in which training computes, holds
+// with all its digits.
+const (
+	leastSingle = 0x1p-126
+	mostSingle  = math.MaxFloat32
+)
+
+const beyondSingle = "%s: %v is beyond single precision, in which it is used and which holds 1.2e-38 to 3.4e38"
+
+// Positive reports a value that is not a positive number of single precision.
+func Positive(key string, x float64) error {
+	switch {
+	case !(x > 0) || math.IsInf(x, 0):
+		return fmt.Errorf("%s: %v is not a positive finite number", key, x)
+	case x < leastSingle || x > mostSingle:
+		return fmt.Errorf(beyondSingle, key, x)
+	}
+	return nil
+}
+
+// NotNegative is Positive with 0 allowed.
+func NotNegative(key string, x float64) error {
+	switch {
+	case x == 0:
+		return nil
+	case !(x > 0) || math.IsInf(x, 0):
+		return fmt.Errorf("%s: %v is not a finite number ≥ 0", key, x)
+	}
+	return Positive(key, x)
+}
+
+// Finite reports a value that is not a number of single precision. It may be so
+// small that it is taken as 0.
+func Finite(key string, x float64) error {
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return fmt.Errorf("%s: %v is not finite", key, x)
+	case math.Abs(x) > mostSingle:
+		return fmt.Errorf(beyondSingle, key, x)
+	}
+	return nil
+}
+
+// Decay reports a value that is not in [0, 1), or that single precision takes as
+// 1.
+func Decay(key string, x float64) error {
+	switch {
+	case !(x >= 0 && x < 1):
+		return fmt.Errorf("%s: %v is not in [0, 1)", key, x)
+	case float32(x) == 1:
+		return fmt.Errorf("%s: %v is 1 in single precision, in which it is used", key, x)
+	}
+	return nil
+}
+
+// Slope reports a value that is not in (0, 1], for LeakyReLU.
+func Slope(key string, x float64) error {
+	if !(x > 0 && x <= 1) {
+		return fmt.Errorf("%s: %v is not in (0, 1]", key, x)
+	}
+	return Positive(key, x)
+}
+
+// Between reports a number that is not between two others.
+func Between(key string, x, low, high int) error {
+	if x < low || x > high {
+		return fmt.Errorf("%s: %d is not between %d and %d", key, x, low, high)
+	}
+	return nil
+}
+
+// Widths reports the first width of a perceptron's layers that is not between 1
+// and 1024, or that there are more than 64.
+func Widths(key string, widths []int) error {
+	const widest, most = 1024, 64
+	if len(widths) > most {
+		return fmt.Errorf("%s: %d layers are more than %d", key, len(widths), most)
+	}
+	for i, w := range widths {
+		if err := Between(fmt.Sprintf("%s[%d]", key, i), w, 1, widest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// First returns the first of some errors that is one.
+func First(all ...error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

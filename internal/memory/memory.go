@@ -1,0 +1,44 @@
+// Package memory knows how much memory there is.
+package memory
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Unknown is the limit where the machine does not say what it has.
+const Unknown = 64 << 30
+
+// Limit returns the bytes that the process may use: the machine's memory or, if
+// that is less, its control group's limit. Tests replace it.
+var Limit = sync.OnceValue(func() float64 {
+	limit := float64(Unknown)
+	if total, ok := total(read("/proc/meminfo")); ok {
+		limit = total
+	}
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if most, err := strconv.ParseFloat(strings.TrimSpace(read(file)), 64); err == nil && most > 0 { // or "max"
+			limit = min(limit, most)
+		}
+	}
+	return limit
+})
+
+// read returns what a file holds, nothing if it cannot be read.
+func read(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+// total returns the machine's memory as /proc/meminfo has it.
+func total(meminfo string) (bytes float64, ok bool) {
+	_, rest, _ := strings.Cut(meminfo, "MemTotal:")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 || fields[1] != "kB" {
+		return 0, false
+	}
+	kib, err := strconv.ParseFloat(fields[0], 64)
+	return 1024 * kib, err == nil && kib > 0
+}

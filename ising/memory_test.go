@@ -1,0 +1,54 @@
+package ising
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/configtest"
+)
+
+// TestConfigurations changes presets at random: what is accepted can be trained.
+func TestConfigurations(t *testing.T) {
+	words := []string{
+		"single", "mixture", "multi-spin", "even", "learned", "sign", "bernoulli", "absolute", "spread", "none", "z2", "lattice", "z2+lattice",
+		"mmd", "stationarity", "kfd", "discriminator", "sampled", "exact", "walsh", "invariant", "V", "U", "surrogate", "difference", "score", "full",
+		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
+	}
+	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
+		c := cfg.(*Config)
+		c.Transition.Steps = min(c.Transition.Steps, 3)
+		c.Loss.Discriminator.Steps = min(c.Loss.Discriminator.Steps, 2)
+		c.Training.Evolution.Pairs = min(c.Training.Evolution.Pairs, 2)
+		c.Training.Consensus.Particles = min(c.Training.Consensus.Particles, 3)
+	})
+}
+
+// TestMemory holds the estimates against what is allocated.
+func TestMemory(t *testing.T) {
+	for _, changes := range [][]string{
+		{},
+		{"training.batch=20000"},
+		{"training.batch=5000", "target.l=8", "loss.objective=mmd"},
+		{"training.batch=400", "target.l=64", "loss.gradient=full"},
+		{"training.batch=5000", "loss.objective=stationarity", "target.l=4"},
+		{"training.batch=10000", "target.l=8", "loss.objective=kfd", "loss.gradient=difference"},
+		{"training.batch=10000", "target.l=8", "loss.objective=kfd", "loss.gradient=difference", "loss.witness.features=invariant", "generator.symmetry=lattice"},
+		{"training.batch=10000", "target.l=8", "loss.objective=discriminator"},
+		{"training.batch=10000", "loss.objective=mmd", "loss.average=exact", "loss.gradient=difference", "generator.head=bernoulli", "loss.rao_blackwell=true"},
+		{"training.batch=10000", "target.l=4", "loss.objective=kfd", "loss.average=exact", "loss.gradient=difference", "generator.head=bernoulli", "loss.rao_blackwell=true", "loss.witness.bandwidth=0", "transition.proposal=mixture"},
+		{"training.batch=10000", "target.l=4", "loss.objective=kfd", "loss.average=exact", "loss.gradient=difference", "generator.symmetry=lattice", "loss.witness.bandwidth=1"},
+		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
+		{"training.method=consensus", "training.clip_norm=0", "training.consensus.particles=100"},
+	} {
+		c, err := Preset("paper")
+		require.NoError(t, err)
+		for _, change := range changes {
+			require.NoError(t, conf.Set(c, change))
+		}
+		t.Log(changes)
+		configtest.Memory(t, c)
+	}
+}
