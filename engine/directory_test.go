@@ -293,7 +293,7 @@ func TestStreamStopsThoughNobodyReads(t *testing.T) {
 	w := make(blocked)
 	defer close(w)
 	done := make(chan error, 1)
-	go func() { done <- stream.Write(ctx, w, format, 0, 1<<40, 0, nil) }()
+	go func() { done <- stream.Write(ctx, w, format, 0, 1<<34, 0, nil) }()
 	w <- struct{}{} // it writes
 	cancel()
 	select {
