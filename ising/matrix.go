@@ -69,15 +69,21 @@ func (m *TransitionMatrix) Row(s int) []float64 {
 // Power returns the matrix of n ≥ 0 steps.
 func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 	result := newMatrix(m.States)
-	for s := range m.States {
-		result.P[s*m.States+s] = 1
+	if n == 0 {
+		for s := range m.States {
+			result.P[s*m.States+s] = 1
+		}
+		return result
 	}
-	for square := m; n > 0; n >>= 1 {
+	square := m
+	for ; n&1 == 0; n >>= 1 {
+		square = square.times(square)
+	}
+	copy(result.P, square.P)
+	for n >>= 1; n > 0; n >>= 1 {
+		square = square.times(square)
 		if n&1 != 0 {
 			result = result.times(square)
-		}
-		if n > 1 {
-			square = square.times(square)
 		}
 	}
 	return result

@@ -63,6 +63,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 	add := func(name, preset string, change func(c *Config)) {
 		c := small(t, preset)
 		c.Evaluation.Samples = 500
+		c.Transition.Steps = min(c.Transition.Steps, 2) // each doubling is a product of 512×512 matrices
 		change(c)
 		all[name] = c
 	}

@@ -112,21 +112,25 @@ func resumes(t *testing.T, cfg engine.Config) {
 func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
 	const n = 700
+	others := map[int]engine.Sampler{}
+	for _, threads := range []int{1, 3} {
+		workers := pool.New(threads)
+		defer workers.Close()
+		other, err := cfg.New(workers)
+		require.NoError(t, err)
+		others[threads] = other.(engine.Sampler)
+	}
 	for _, f := range s.Formats() {
 		for _, refine := range []int{0, 3} {
 			whole := make([]byte, n*f.RowBytes)
 			require.NoError(t, s.Sample(whole, f.Name, params, 0, n, refine))
-			for _, threads := range []int{1, 3} {
-				workers := pool.New(threads)
-				other, err := cfg.New(workers)
-				require.NoError(t, err)
+			for threads, other := range others {
 				for _, part := range [][2]int{{0, 1}, {1, 255}, {255, 258}, {300, 700}, {699, 700}} {
 					got := make([]byte, (part[1]-part[0])*f.RowBytes)
-					require.NoError(t, other.(engine.Sampler).Sample(got, f.Name, params, uint64(part[0]), part[1]-part[0], refine))
+					require.NoError(t, other.Sample(got, f.Name, params, uint64(part[0]), part[1]-part[0], refine))
 					want := whole[part[0]*f.RowBytes : part[1]*f.RowBytes]
 					require.True(t, bytes.Equal(want, got), "samples %v as %s, refined by %d, with %d threads", part, f.Name, refine, threads)
 				}
-				workers.Close()
 			}
 		}
 		buffer := make([]byte, f.RowBytes)
