@@ -42,6 +42,8 @@ type Published struct {
 var Settings = []Setting{
 	{Name: "gmm", Title: "Gaussian mixture, d = 2", System: "gmm"},
 	{Name: "hybrid", Title: "Balanced double wells, μ = 1, 9, 25", System: "hybrid"},
+	{Name: "hybrid-million", Title: "Balanced double wells, μ = 1, 9, 25, a million samples", System: "hybrid",
+		Assignments: []string{"evaluation.samples=1000000"}, Presets: []string{"best"}},
 	{Name: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Assignments: []string{"target.beta=0.2"}},
 	{Name: "ising-0.5", Title: "Ising model, L = 3, β = 0.5", System: "ising", Assignments: []string{"target.beta=0.5"}},
 	{Name: "ising-0.5-z2", Title: "Ising model, L = 3, β = 0.5, symmetric generator", System: "ising",

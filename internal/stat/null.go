@@ -122,7 +122,7 @@ type CountDistance struct{ Value, StandardError float64 }
 
 // NewCounts simulates n samples of the law p.
 func NewCounts(p []float64, n int) *Counts {
-	const work, fewest, most = 1 << 23, 128, 1000
+	const work, fewest, most = 1 << 23, 128, 2000
 	repeats := min(max(work/len(p), fewest), most)
 	law := newFolds(p, n)
 	r := source(0)
