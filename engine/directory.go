@@ -205,12 +205,9 @@ func (r *run) checkpoint() error {
 	if err := r.metrics.Sync(); err != nil {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
-	data, err := encode(r.checkpointHeader(), r.trainer.sections())
-	if err != nil {
-		return err
-	}
 	path := checkpointFile(r.dir)
-	if err := disk.Replace(path, data, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
+	write := func(w io.Writer) error { return encode(w, r.checkpointHeader(), r.trainer.sections()) }
+	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
 		return err
 	}
 	r.saved, r.dirty = r.trainer.step, false

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/revgen/revgen/internal/disk"
 )
@@ -61,38 +62,54 @@ func (s sectionHeader) bytes() (int, error) {
 	return size * s.Len, nil
 }
 
-// encode returns a container.
-func encode(h header, sections []Section) ([]byte, error) {
+// encode writes a container to w, in pieces: checkpoints may be as large as
+// memory.
+func encode(w io.Writer, h header, sections []Section) error {
 	h.Schema = SchemaVersion
 	for i := range sections {
 		h.Sections = append(h.Sections, describe(sections[i]))
 	}
 	head, err := json.Marshal(h)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	data := append([]byte(magic), make([]byte, 8)...)
-	binary.LittleEndian.PutUint64(data[8:], uint64(len(head)))
-	data = append(data, head...)
+	sum := sha256.New()
+	out := io.MultiWriter(w, sum)
+	start := binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head)))
+	if _, err := out.Write(append(start, head...)); err != nil {
+		return err
+	}
+	buffer := make([]byte, 0, pieceLen*8)
 	for _, s := range sections {
-		if data, err = binary.Append(data, binary.LittleEndian, s.Float32); err != nil {
-			return nil, err
+		if err := encodeSlice(out, buffer, s.Float32); err != nil {
+			return err
 		}
-		if data, err = binary.Append(data, binary.LittleEndian, s.Float64); err != nil {
-			return nil, err
+		if err := encodeSlice(out, buffer, s.Float64); err != nil {
+			return err
 		}
 	}
-	sum := sha256.Sum256(data)
-	return append(data, sum[:]...), nil
+	_, err = w.Write(sum.Sum(nil))
+	return err
+}
+
+const pieceLen = 1 << 16
+
+func encodeSlice[T float32 | float64](w io.Writer, buffer []byte, x []T) error {
+	for piece := range slices.Chunk(x, pieceLen) {
+		data, err := binary.Append(buffer[:0], binary.LittleEndian, piece)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeFile writes a container under path.
 func writeFile(path string, h header, sections []Section) error {
-	data, err := encode(h, sections)
-	if err != nil {
-		return err
-	}
-	return disk.Write(path, data)
+	return disk.Replace(path, func(w io.Writer) error { return encode(w, h, sections) }, func() error { return nil })
 }
 
 // A FileError reports a model or checkpoint file that cannot be used.

@@ -151,18 +151,21 @@ func (p *Pending) Commit() error {
 
 // Write replaces the content of path, which is the old or the new at any time.
 func Write(path string, data []byte) error {
-	return Replace(path, data, func() error { return nil })
+	write := func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+	return Replace(path, write, func() error { return nil })
 }
 
-// Replace is Write that calls ready when the new content is on the disk and has
-// only to get its name, which it does not get if ready fails.
-func Replace(path string, data []byte, ready func() error) error {
+// Replace is Write of what write writes, and calls ready when that is on the
+// disk and has only to get its name, which it does not get if either fails.
+func Replace(path string, write func(io.Writer) error, ready func() error) error {
 	p, err := Create(path)
 	if err != nil {
 		return named(path, err)
 	}
-	_, err = p.Write(data)
-	if err == nil {
+	if err = write(p); err == nil {
 		err = p.Sync()
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package disk
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -80,7 +81,7 @@ func TestWriteLeavesNothingBeside(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "modes that somebody chose stay")
 
 	failed := errors.New("not now")
-	require.ErrorIs(t, Replace(path, []byte("newer"), func() error { return failed }), failed)
+	require.ErrorIs(t, Replace(path, func(w io.Writer) error { _, err := w.Write([]byte("newer")); return err }, func() error { return failed }), failed)
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "new", string(data))
