@@ -340,32 +340,46 @@ func TestNothingAllocates(t *testing.T) {
 // TestStencils: no spin looks at one that is not known, the images permute the
 // inputs, and members of a group are apart.
 func TestStencils(t *testing.T) {
-	seen := map[int]int{}
-	for y := range 4 {
-		for x := range 4 {
-			seen[rank(x, y)]++
-			require.Equal(t, rank(x, y), rank(x-4, y+8))
-			for _, o := range [][2]int{{1, 0}, {0, 1}, {1, 1}, {1, -1}} {
-				if r := rank(x, y); r > 0 {
-					require.NotEqual(t, r, rank(x+o[0], y+o[1]))
+	for _, halves := range []bool{false, true} {
+		g := grouping{halves}
+		seen := map[int]int{}
+		for y := range 8 {
+			for x := range 8 {
+				r := g.rank(x, y)
+				seen[r]++
+				require.Equal(t, r, g.rank(x-8, y+16))
+				if !halves {
+					require.Equal(t, r, g.rank(x+4, y-4))
+				}
+				for dy := -3; dy <= 3; dy++ {
+					for dx := -3; dx <= 3; dx++ {
+						if r > 0 && (dx != 0 || dy != 0) {
+							require.NotEqual(t, r, g.rank(x+dx, y+dy))
+						}
+					}
 				}
 			}
 		}
-	}
-	require.Equal(t, map[int]int{0: 4, 1: 1, 2: 1, 3: 1, 4: 1, 5: 2, 6: 2, 7: 2, 8: 2}, seen)
-	for group := 1; group <= 8; group++ {
-		for _, n := range []int{4, 12, 24, 56} {
-			offsets, images := stencil(group, n)
-			require.GreaterOrEqual(t, len(offsets), n)
-			require.LessOrEqual(t, len(offsets), n+8)
-			require.Len(t, images, 8)
-			for _, image := range images {
-				sorted := slices.Clone(image)
-				slices.Sort(sorted)
-				for j := range sorted {
-					require.Equal(t, j, sorted[j])
-					a, b := offsets[j], offsets[image[j]]
-					require.Equal(t, a[0]*a[0]+a[1]*a[1], b[0]*b[0]+b[1]*b[1])
+		require.Equal(t, 16, seen[0])
+		for group := 1; group <= groups; group++ {
+			for _, n := range []int{4, 12, 24, 56} {
+				offsets, images := g.stencil(group, n)
+				if seen[group] == 0 {
+					require.False(t, halves)
+					require.Empty(t, offsets)
+					continue
+				}
+				require.GreaterOrEqual(t, len(offsets), n)
+				require.LessOrEqual(t, len(offsets), n+8)
+				require.Len(t, images, 8)
+				for _, image := range images {
+					sorted := slices.Clone(image)
+					slices.Sort(sorted)
+					for j := range sorted {
+						require.Equal(t, j, sorted[j])
+						a, b := offsets[j], offsets[image[j]]
+						require.Equal(t, a[0]*a[0]+a[1]*a[1], b[0]*b[0]+b[1]*b[1])
+					}
 				}
 			}
 		}
@@ -394,14 +408,19 @@ func TestTransfer(t *testing.T) {
 		require.NoError(t, err)
 		models[side] = m
 	}
-	from := wild(models[8], 1)
-	to := make([]float32, models[16].NumParams())
-	require.Zero(t, models[16].Transfer(to, models[8], from))
+	from := wild(models[16], 1)
+	to := make([]float32, models[32].NumParams())
+	require.Zero(t, models[32].Transfer(to, models[16], from))
 	require.NotContains(t, to, float32(0))
-	u8, u16 := models[8].unitNamed("2:Fa1"), models[16].unitNamed("2:Fa1")
-	require.Equal(t, from[u8.weights:][:u8.hidden*u8.m], to[u16.weights:][:u16.hidden*u16.m])
-	u8, u16 = models[8].unitNamed("4:E1a"), models[16].unitNamed("8:E1a")
-	require.Equal(t, from[u8.weights:][:u8.hidden*u8.m], to[u16.weights:][:u16.hidden*u16.m])
+	for name, source := range map[string]string{"2:A1": "2:A1", "8:X1": "8:X1", "16:X1": "8:X1", "8:B2": "4:B2"} {
+		u16, u32 := models[16].unitNamed(source), models[32].unitNamed(name)
+		require.Equal(t, from[u16.weights:][:u16.hidden*u16.m], to[u32.weights:][:u32.hidden*u32.m])
+	}
+	// The smallest lattice has no second halves of two groups.
+	to = make([]float32, models[16].NumParams())
+	left := models[16].Transfer(to, models[8], wild(models[8], 1))
+	b2, b4 := models[16].unitNamed("4:B2"), models[16].unitNamed("4:B4")
+	require.Equal(t, b2.hidden*(b2.m+1)+b4.hidden*(b4.m+1), left)
 	other, err := NewSquare(Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 3})
 	require.NoError(t, err)
 	require.NotZero(t, other.Transfer(make([]float32, other.NumParams()), models[16], to))
@@ -420,10 +439,10 @@ func TestTensorNames(t *testing.T) {
 	}
 	require.Equal(t, 1, count["base:0.shift"])
 	require.Equal(t, 16*3, count["base:3.weights"])
-	require.Equal(t, 8, count["2:Fa1.weights"])
-	require.Equal(t, 2, count["2:Fa2.output"])
-	require.Equal(t, 2, count["2:Fa2.biases"])
-	require.Equal(t, 1, count["2:Fa2.shift"])
+	require.Equal(t, 8, count["2:A1.weights"])
+	require.Equal(t, 2, count["2:A3.output"])
+	require.Equal(t, 2, count["2:A3.biases"])
+	require.Equal(t, 1, count["2:A3.shift"])
 }
 
 func TestRefusesWrongValues(t *testing.T) {

@@ -29,8 +29,8 @@ type Square struct {
 //
 // With Side = 2ᵏ·q, q odd, the base is the 2q×2q lattice of spacing Side/2q,
 // drawn spin by spin. Then for a = Side/2q … 2 the lattice of spacing a is
-// refined to a/2 by the groups that rank names. Of a = 2 only Fa1 and Fa2 are
-// drawn; the others, five eighths of all spins, are exact.
+// refined to a/2, group by group. Of a = 2 only half of the centres of faces are
+// drawn; the other spins, five eighths of all spins, are exact.
 func NewSquare(c Square) (*Model, error) {
 	t := square(max(c.Side, 0), c.J, c.Field, c.Beta)
 	switch {
@@ -47,17 +47,18 @@ func NewSquare(c Square) (*Model, error) {
 	spacing := 1 << (bits.TrailingZeros(uint(c.Side)) - 1)
 	layouts := base(c.Side, spacing, asm.BitInputs)
 	for a := spacing; a >= 2; a /= 2 {
-		groups := groupNames
+		g := grouping{halves: c.Side/a%4 == 0}
+		last := groups
 		if a == 2 {
-			groups = groups[:2]
+			last = exactGroups
 		}
-		for g, name := range groups {
-			offsets, images := stencil(g+1, c.Neighbours)
-			l := layout{name: fmt.Sprintf("%d:%s", a, name), images: images, hidden: c.Hidden}
+		for group := 1; group <= last; group++ {
+			offsets, images := g.stencil(group, c.Neighbours)
+			l := layout{name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), images: images, hidden: c.Hidden}
 			b := a / 2
 			for y := range c.Side / b {
 				for x := range c.Side / b {
-					if rank(x, y) != g+1 {
+					if g.rank(x, y) != group {
 						continue
 					}
 					inputs := make([]int, len(offsets))
@@ -68,7 +69,9 @@ func NewSquare(c Square) (*Model, error) {
 					l.inputs = append(l.inputs, inputs)
 				}
 			}
-			layouts = append(layouts, l)
+			if len(l.sites) > 0 {
+				layouts = append(layouts, l)
+			}
 		}
 	}
 	return build(t, layouts)
@@ -78,50 +81,61 @@ func siteAt(side, x, y int) int {
 	return ((y%side+side)%side)*side + (x%side+side)%side
 }
 
-// The groups of a refinement in the order in which they are drawn, as ranks 1
-// to 8.
-var groupNames = []string{"Fa1", "Fa2", "Fb1", "Fb2", "E1a", "E1b", "E2a", "E2b"}
+// The groups of a refinement in the order in which they are drawn: centres of
+// faces, on one colour of a checkerboard and then the other, and centres of
+// edges. Of the last refinement the first four are drawn.
+var groupNames = []string{"A1", "A2", "A3", "A4", "B1", "B2", "B3", "B4", "X1", "X2", "X3", "X4", "Y1", "Y2", "Y3", "Y4"}
 
-// rank returns the number of the group of a refinement that the site at (x, y)
-// belongs to, in units of half the spacing a: 0 for the lattice that is known,
-// 1–4 for the centres of its faces, 5–8 for those of its edges. It has period
-// four in x and y; no two members of a group are nearer than a√2.
-func rank(x, y int) int {
-	x, y = x&3, y&3
+const (
+	groups      = 16
+	exactGroups = 4
+)
+
+// A grouping says which group of a refinement each site belongs to.
+type grouping struct {
+	// halves splits the centres of faces into groups of two colours once more,
+	// which takes a multiple of four cells around the lattice.
+	halves bool
+}
+
+// rank returns the number of the group that the site at (x, y) belongs to, in
+// units of half the spacing a: 0 for the lattice that is known, 1–8 for the
+// centres of its faces, 9–16 for those of its edges. It has period eight in x
+// and y, without halves four. Members of a group are 2a apart or, centres of
+// faces in halves, 2√2a.
+func (g grouping) rank(x, y int) int {
 	i, j := x>>1, y>>1 // of the cell
 	switch {
 	case x&1 == 0 && y&1 == 0:
 		return 0
 	case x&1 == 1 && y&1 == 1:
-		switch {
-		case i == 0 && j == 0:
-			return 1
-		case i == 1 && j == 1:
-			return 2
-		case i == 0:
-			return 3
+		half := 0
+		if g.halves {
+			half = (i>>1 + j>>1) & 1
 		}
-		return 4
+		return 1 + 4*((i+j)&1) + 2*(i&1) + half
 	case x&1 == 1:
-		return 5 + (i+j)&1
+		return 9 + 2*((i+j)&1) + i&1
 	}
-	return 7 + (i+j)&1
+	return 13 + 2*((i+j)&1) + i&1
 }
 
 // stencil returns the offsets from a spin of the group to the nearest spins
 // drawn before, at least n in whole shells and sorted by distance, and their
 // permutations under the symmetries of the square.
-func stencil(group, n int) (offsets [][2]int, images [][]int) {
+func (g grouping) stencil(group, n int) (offsets [][2]int, images [][]int) {
 	const reach = 16
 	var x0, y0 int
-	for rank(x0, y0) != group {
-		if x0++; x0 == 4 {
-			x0, y0 = 0, y0+1
+	for g.rank(x0, y0) != group {
+		if x0++; x0 == 8 {
+			if x0, y0 = 0, y0+1; y0 == 8 {
+				return nil, nil
+			}
 		}
 	}
 	for y := -reach; y <= reach; y++ {
 		for x := -reach; x <= reach; x++ {
-			if rank(x0+x, y0+y) < group {
+			if g.rank(x0+x, y0+y) < group {
 				offsets = append(offsets, [2]int{x, y})
 			}
 		}
@@ -133,10 +147,10 @@ func stencil(group, n int) (offsets [][2]int, images [][]int) {
 		m++
 	}
 	offsets = offsets[:m]
-	for _, g := range [8][4]int{{1, 0, 0, 1}, {0, -1, 1, 0}, {-1, 0, 0, -1}, {0, 1, -1, 0}, {1, 0, 0, -1}, {-1, 0, 0, 1}, {0, 1, 1, 0}, {0, -1, -1, 0}} {
+	for _, d := range [8][4]int{{1, 0, 0, 1}, {0, -1, 1, 0}, {-1, 0, 0, -1}, {0, 1, -1, 0}, {1, 0, 0, -1}, {-1, 0, 0, 1}, {0, 1, 1, 0}, {0, -1, -1, 0}} {
 		image := make([]int, m)
 		for j, o := range offsets {
-			image[j] = slices.Index(offsets, [2]int{g[0]*o[0] + g[1]*o[1], g[2]*o[0] + g[3]*o[1]})
+			image[j] = slices.Index(offsets, [2]int{d[0]*o[0] + d[1]*o[1], d[2]*o[0] + d[3]*o[1]})
 		}
 		images = append(images, image)
 	}
