@@ -68,8 +68,10 @@ func (w work) times(n float64) work {
 
 // add adds n times other.
 func (w work) add(n float64, other work) {
-	for r, count := range other {
-		w[r] += n * count
+	for _, r := range Resources() {
+		if count := other[r]; count != 0 {
+			w[r] += n * count
+		}
 	}
 }
 

@@ -99,11 +99,11 @@ func (w *Workshop) command(p *Peer) ([]string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	make := w.compile
+	build := w.compile
 	if p.compiler == nil {
-		make = w.script
+		build = w.script
 	}
-	words, err := make(p, dir)
+	words, err := build(p, dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
