@@ -124,6 +124,42 @@ func TestSubsetFrequencies(t *testing.T) {
 	}
 }
 
+// TestSmallSubsetsReachEverySite counts how often each site is in subsets of one
+// to three sites, or missing in their complements, where a site that the draws
+// favour or forget weighs most: with each count within seven standard deviations.
+func TestSmallSubsetsReachEverySite(t *testing.T) {
+	lat := mustLattice(t, 9)
+	p, n := NewProposer(lat, MultiSpin()), lat.N
+	var r wordReader
+	mask, counts, drawn := make([]uint64, lat.Words), map[int][]int{}, map[int]int{}
+	for i := range uint64(400000) {
+		r.reset(&asm.Counter{Seed: 5}, i<<sequentialBits)
+		size := 1 + int(r.uniform(uint32(n)))
+		if small := min(size, n-size); small == 0 || small > 3 {
+			continue // as the mask's size will be
+		}
+		r.reset(&asm.Counter{Seed: 5}, i<<sequentialBits)
+		p.sample(mask, &r)
+		if counts[size] == nil {
+			counts[size] = make([]int, n)
+		}
+		drawn[size]++
+		for s := range n {
+			if (spin(mask, s) > 0) == (2*size < n) {
+				counts[size][s]++
+			}
+		}
+	}
+	require.Len(t, counts, 6)
+	for size, of := range counts {
+		share := float64(min(size, n-size)) / float64(n)
+		mean := float64(drawn[size]) * share
+		for s, c := range of {
+			require.InDelta(t, mean, c, 7*math.Sqrt(mean*(1-share)), "site %d of masks of %d", s, size)
+		}
+	}
+}
+
 // TestUnrankIsBijective checks that the ranks of each size name each subset
 // exactly once.
 func TestUnrankIsBijective(t *testing.T) {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +13,16 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
+// A raisedBowl starts where no parameter is 0.
+type raisedBowl struct{ *bowl }
+
+func (b raisedBowl) New(*pool.Pool) (engine.System, error) { return b, nil }
+func (b raisedBowl) Initialize(p []float32) {
+	for i := range p {
+		p[i] = 2 + float32(i)
+	}
+}
+
 // TestStepsAreAdamW follows a trainer by an optimiser of the test's own, with the
 // gradient of the bowl: clipping, weight decay, a schedule and the weight average
 // must all have the effect that the configuration gives them, bit for bit.
@@ -19,7 +30,7 @@ func TestStepsAreAdamW(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for _, ema := range []float64{0, 0.8} {
-		b := newBowl(7, "gradient")
+		b := raisedBowl{newBowl(7, "gradient")}
 		b.Training.Steps, b.Training.ClipNorm, b.Training.EMA = 40, 10, ema
 		b.Training.Optimizer.LearningRate, b.Training.Optimizer.WeightDecay = 0.05, 0.1
 		b.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.1, Warmup: 5}
@@ -28,6 +39,7 @@ func TestStepsAreAdamW(t *testing.T) {
 
 		o := optim.NewOptimizer(b.Training.Optimizer, 10, ema, 7, workers)
 		params, grad := make([]float32, 7), make([]float32, 7)
+		b.Initialize(params)
 		require.Equal(t, params, trainer.Params(), "before the first step")
 		for step := 1; step <= 40; step++ {
 			b.Generate(params, 0)
@@ -118,4 +130,14 @@ func TestTheAverageIsWhatARunLeaves(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want[2], m.Params, method)
 	}
+}
+
+// TestARunWithoutADirectoryWritesNothing, not even its checkpoints.
+func TestARunWithoutADirectoryWritesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := train(t, context.Background(), newToy(), 1, engine.RunOptions{})
+	require.NoError(t, err)
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
