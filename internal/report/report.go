@@ -123,6 +123,8 @@ func Deviation(x float64, relative bool) string {
 		return fmt.Sprintf("%.2f %%", 100*x)
 	case math.Abs(x) < 0.001:
 		return fmt.Sprintf("%.1e", x)
+	case math.Abs(x) >= 1000:
+		return fmt.Sprintf("%.4g", x)
 	}
 	return fmt.Sprintf("%.4f", x)
 }

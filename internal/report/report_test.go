@@ -53,6 +53,7 @@ func TestValue(t *testing.T) {
 	}
 	require.Equal(t, "unknown", Value(math.NaN(), [2]float64{math.NaN(), math.NaN()}))
 	require.Equal(t, "unknown", Deviation(math.NaN(), false))
+	require.Equal(t, "5.763e+06", Deviation(5763248.8275, false))
 }
 
 func TestDeviation(t *testing.T) {
