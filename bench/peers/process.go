@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,7 +31,7 @@ type Process struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
 	stdout  *bufio.Reader
-	stderr  bytes.Buffer
+	stderr  talk
 	dir     string // of the files that arrays travel in
 	closed  bool
 }
@@ -99,7 +100,25 @@ func (r *Process) ask(words ...any) (string, error) {
 }
 
 func (r *Process) failure(err error) error {
-	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(r.stderr.Bytes(), err))
+	return fmt.Errorf("%s ended unexpectedly: %s", r.Peer.Name, lastLine(r.stderr.bytes(), err))
+}
+
+// talk is what a process says, which is copied while it runs.
+type talk struct {
+	lock sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *talk) Write(p []byte) (int, error) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.text.Write(p)
+}
+
+func (t *talk) bytes() []byte {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return bytes.Clone(t.text.Bytes())
 }
 
 // About describes the peer: versions, settings, threads.
