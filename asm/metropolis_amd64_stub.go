@@ -15,7 +15,7 @@ func metropolisSharedAVX512(spins *uint64, draws *uint32, l int, first int, end 
 //go:noescape
 func metropolisIndependentAVX512(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64)
 
-// latticeHeatBathAVX512 is latticeHeatBathGeneric.
+// latticeHeatBathAVX512 is redrawGeneric.
 //
 //go:noescape
 func latticeHeatBathAVX512(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)
@@ -31,7 +31,7 @@ func metropolisSharedAVX2(spins *uint64, draws *uint32, l int, first int, end in
 //go:noescape
 func metropolisIndependentAVX2(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64)
 
-// latticeHeatBathAVX2 is latticeHeatBathGeneric.
+// latticeHeatBathAVX2 is redrawGeneric.
 //
 //go:noescape
 func latticeHeatBathAVX2(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)

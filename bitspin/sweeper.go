@@ -27,8 +27,9 @@ const SweepBlock = asm.ReplicaBits
 //
 //	n sweeps = 0 1 0 1 … 0,  or  0 1 2 1 0 1 2 1 … 0,
 //
-// with 1 + 2n or 1 + 4n updates. Their order holds for all samples, so it makes
-// nothing correlated. Probabilities are rounded to multiples of 2⁻³².
+// with 1 + 2n or 1 + 4n updates, and n sweeps are the n-th power of one, as K_0 is
+// a projection. The order is the same for all samples, and leaves them
+// independent. Probabilities are rounded to multiples of 2⁻³².
 type Sweeper struct {
 	model   Model
 	heat    *asm.LatticeHeatBath
@@ -45,8 +46,8 @@ type sweepSpace struct {
 
 // NewSweeper returns the sweeps of a model at inverse temperature beta ≥ 0.
 func NewSweeper(model Model, beta float64) (*Sweeper, error) {
-	if !(beta >= 0) || math.IsInf(beta, 0) {
-		return nil, fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
+	if err := CheckTemperature(model.N, model.J, model.H, beta); err != nil {
+		return nil, err
 	}
 	var up [5]float64
 	for k := range up {
@@ -54,42 +55,49 @@ func NewSweeper(model Model, beta float64) (*Sweeper, error) {
 		up[k] = 1 / (1 + math.Exp(-2*beta*field))
 	}
 	s := &Sweeper{model: model, heat: asm.NewLatticeHeatBath(up)}
-	for _, sites := range colours(model.L) {
-		s.colours = append(s.colours, asm.NewSites(sites))
+	for _, sites := range Colours(model.L) {
+		s.colours = append(s.colours, asm.NewSites(neighbourhoods(model.L, sites)))
 	}
 	s.free.New = func() any { return &sweepSpace{spins: make([]uint64, model.N*asm.ReplicaWords)} }
 	return s, nil
 }
 
-// colours returns the sites of each colour, with their neighbours. An odd row
-// takes three colours, 0 1 0 1 … 2, and a site the sum of those of its row and
-// column modulo 3.
-func colours(l int) [][]asm.Neighbourhood {
-	all := make([][]asm.Neighbourhood, 2+l%2)
+// Colours returns the sites of each colour that a Sweeper redraws together. An
+// odd row takes three colours, 0 1 0 1 … 2, and a site the sum of those of its row
+// and column modulo 3.
+func Colours(l int) [][]int {
+	all := make([][]int, 2+l%2)
 	colour := func(i int) int {
 		if i == l-1 && l%2 == 1 {
 			return 2
 		}
 		return i % 2
 	}
-	for row := range l {
-		for col := range l {
-			at := func(r, c int) uint32 { return uint32((r+l)%l*l + (c+l)%l) }
-			k := (colour(row) + colour(col)) % len(all)
-			all[k] = append(all[k], asm.Neighbourhood{
-				at(row, col), at(row-1, col), at(row+1, col), at(row, col-1), at(row, col+1),
-			})
-		}
+	for site := range l * l {
+		k := (colour(site/l) + colour(site%l)) % len(all)
+		all[k] = append(all[k], site)
 	}
 	return all
 }
 
-// order calls update for the colours of n sweeps.
-func (s *Sweeper) order(n int, update func(colour int)) {
+// neighbourhoods returns the given sites with their neighbours.
+func neighbourhoods(l int, sites []int) []asm.Neighbourhood {
+	list := make([]asm.Neighbourhood, len(sites))
+	for i, site := range sites {
+		row, col := site/l, site%l
+		at := func(r, c int) uint32 { return uint32((r+l)%l*l + (c+l)%l) }
+		list[i] = asm.Neighbourhood{uint32(site), at(row-1, col), at(row+1, col), at(row, col-1), at(row, col+1)}
+	}
+	return list
+}
+
+// SweepOrder calls update for the colours, of which there are as many as given,
+// in the order of n sweeps.
+func SweepOrder(colours, n int, update func(colour int)) {
 	if n == 0 {
 		return
 	}
-	last := len(s.colours) - 1
+	last := colours - 1
 	update(0)
 	for range n {
 		for c := 1; c <= last; c++ {
@@ -127,7 +135,7 @@ func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter,
 		const seed = 16 // blocks of the stream that a generator's state takes
 		space.generator.Seed(c, first/SweepBlock*seed)
 		space.gather(src[:n], s.model.N, words)
-		s.order(sweeps, func(colour int) { s.heat.Redraw(space.spins, s.colours[colour], &space.generator) })
+		SweepOrder(len(s.colours), sweeps, func(colour int) { s.heat.Redraw(space.spins, s.colours[colour], &space.generator) })
 		st.Sweep.add(uint64(n/words*s.model.N), space.scatter(dst[:n], src[:n], s.model.N, words))
 		dst, src, first = dst[n:], src[n:], first+SweepBlock
 	}

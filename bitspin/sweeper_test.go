@@ -15,7 +15,7 @@ import (
 func colourUpdate(s *Sweeper, colour int) []float64 {
 	states := 1 << s.model.N
 	k := make([]float64, states*states)
-	sites := colours(s.model.L)[colour]
+	sites := neighbourhoods(s.model.L, Colours(s.model.L)[colour])
 	for from := range states {
 		for outcome := range 1 << len(sites) {
 			to, p := from, 1.0
@@ -61,7 +61,7 @@ func sweepMatrix(s *Sweeper, sweeps int) (k []float64) {
 	for c := range s.colours {
 		updates = append(updates, colourUpdate(s, c))
 	}
-	s.order(sweeps, func(colour int) {
+	SweepOrder(len(updates), sweeps, func(colour int) {
 		if k == nil {
 			k = updates[colour]
 		} else {
@@ -112,7 +112,7 @@ func TestSweeperDetailedBalance(t *testing.T) {
 		s, err := NewSweeper(model, c.beta)
 		require.NoError(t, err)
 		pi, states := boltzmann(model, c.beta), 1<<model.N
-		for _, sweeps := range []int{1, 2} {
+		for sweeps := 1; sweeps <= 4-c.l; sweeps++ {
 			k := sweepMatrix(s, sweeps)
 			require.Less(t, asymmetry(pi, k), 1e-6, "%+v, %d sweeps", c, sweeps)
 			for from := range states {

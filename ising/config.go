@@ -3,7 +3,9 @@ package ising
 import (
 	"fmt"
 	"math"
+	"strings"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
@@ -32,7 +34,9 @@ type TargetConfig struct {
 
 // TransitionConfig names the Metropolis–Hastings kernel p^m.
 type TransitionConfig struct {
-	// Proposal is "single", "mixture" or "multi-spin".
+	// Proposal is "single", "mixture" or "multi-spin", of a Metropolis step; or
+	// "sweep", with which a step is a heat-bath sweep through the colours of the
+	// lattice and back, some thousand times faster than as many single-spin steps.
 	Proposal string `json:"proposal"`
 	// GlobalFlip is the mixture's probability p_g of proposing to flip all spins.
 	GlobalFlip float64 `json:"global_flip"`
@@ -123,7 +127,7 @@ type WitnessConfig struct {
 }
 
 var (
-	proposals  = []string{"single", "mixture", "multi-spin"}
+	proposals  = []string{"single", "mixture", "multi-spin", sweeping}
 	objectives = []string{"mmd", "stationarity", "kfd", "discriminator"}
 	averages   = []string{"sampled", "exact"}
 	heads      = []string{"sign", "bernoulli"}
@@ -159,12 +163,11 @@ func (c *Config) Validate() error {
 	if err := bitspin.CheckTemperature(t.L*t.L, t.J, t.H, t.Beta); err != nil {
 		return fmt.Errorf("target.beta: %w", err)
 	}
-	proposal, err := c.proposal()
-	if err != nil {
+	if _, err := c.proposal(); err != nil && !c.sweeps() {
 		return fmt.Errorf("transition.global_flip: %w", err)
 	}
 	if err := conf.First(
-		conf.Between("transition.steps", p.Steps, 1, min(maxSteps, bitspin.MaxSteps(t.L*t.L, proposal))),
+		conf.Between("transition.steps", p.Steps, 1, min(maxSteps, c.mostSteps())),
 		conf.Between("generator.latent", g.Latent, 1, maxLatent),
 		conf.Between("generator.signs", g.Signs, 0, g.Latent),
 		conf.Positive("generator.sign_size", g.SignSize),
@@ -214,6 +217,8 @@ func (c *Config) validateEstimator() error {
 	switch {
 	case newSymmetry(g.Symmetry, c.Target.L).flip && c.Target.H != 0:
 		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", c.Target.H)
+	case exact && c.sweeps():
+		return fmt.Errorf("loss.average: exact averages over Metropolis steps, not over sweeps; set it to sampled, or transition.proposal to %s", strings.Join(proposals[:len(proposals)-1], ", "))
 	case exact && c.Target.L*c.Target.L > enumerable:
 		return fmt.Errorf("loss.average: exact lists all configurations, of at most %d spins; target.l = %d has %d", enumerable, c.Target.L, c.Target.L*c.Target.L)
 	case exact && c.Target.L*c.Target.L > MaxMatrixSites && l.Objective != "kfd":
@@ -310,6 +315,59 @@ func (c *Config) annealLevel(step uint32) int {
 // annealed returns the inverse temperature of a level on the way to beta.
 func annealed(beta float64, level int) float64 {
 	return beta * float64(level) / annealLevels
+}
+
+// sweeping is the proposal of transitions that are no Metropolis steps.
+const sweeping = "sweep"
+
+func (c *Config) sweeps() bool { return c.Transition.Proposal == sweeping }
+
+// A transition takes configurations lo … hi−1 of a batch from s to s′, by a number
+// of steps: a bitspin.Metropolis or a bitspin.Sweeper.
+type transition interface {
+	Run(dst, src []uint64, lo, hi, steps int, c *asm.Counter, firstSample uint64, st *bitspin.Stats)
+}
+
+// newTransition returns the transition of the target at an inverse temperature.
+func (c *Config) newTransition(model bitspin.Model, beta float64) (transition, error) {
+	if c.sweeps() {
+		return bitspin.NewSweeper(model, beta)
+	}
+	proposal, err := c.proposal()
+	if err != nil {
+		return nil, err
+	}
+	return bitspin.NewMetropolis(model, beta, proposal)
+}
+
+// mostSteps returns the number of steps of the transition that have random numbers
+// of their own.
+func (c *Config) mostSteps() int {
+	proposal, err := c.proposal()
+	if err != nil {
+		return math.MaxInt32 // sweeps: one generator for all
+	}
+	return bitspin.MaxSteps(c.Target.L*c.Target.L, proposal)
+}
+
+// transitionPiece returns how many samples a piece of a transition has.
+func (c *Config) transitionPiece() int {
+	if c.sweeps() {
+		return bitspin.SweepBlock
+	}
+	return 128
+}
+
+// stepMatrix returns the transition matrix of one step.
+func (c *Config) stepMatrix(t Target) (*TransitionMatrix, error) {
+	if c.sweeps() {
+		return NewSweepMatrix(t)
+	}
+	proposal, err := c.proposal()
+	if err != nil {
+		return nil, err
+	}
+	return NewTransitionMatrix(t, proposal)
 }
 
 func (c *Config) proposal() (bitspin.Proposal, error) {

@@ -57,6 +57,63 @@ func NewTransitionMatrix(t Target, proposal bitspin.Proposal) (*TransitionMatrix
 	return m, nil
 }
 
+// NewSweepMatrix returns the matrix of one sweep of a bitspin.Sweeper: in the order
+// of the colours, each is redrawn from its conditional distribution,
+//
+//	P_c(s, s′) = π(s′) / Σ π(s″) for s′ and s″ that differ from s in colour c alone.
+//
+// It is computed from energies. The lattice must have at most MaxMatrixSites sites.
+func NewSweepMatrix(t Target) (*TransitionMatrix, error) {
+	if t.N > MaxMatrixSites {
+		return nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
+	}
+	states := 1 << t.N
+	energy := make([]float64, states)
+	for s := range energy {
+		energy[s] = t.Energy([]uint64{uint64(s)})
+	}
+	var updates []*TransitionMatrix
+	for _, sites := range bitspin.Colours(t.L) {
+		colour := 0
+		for _, site := range sites {
+			colour |= 1 << site
+		}
+		m := newMatrix(states)
+		for s := range states {
+			// All subsets of the colour, the largest weight being 1.
+			var subsets []int
+			for subset := colour; ; subset = (subset - 1) & colour {
+				subsets = append(subsets, s&^colour|subset)
+				if subset == 0 {
+					break
+				}
+			}
+			least := math.Inf(1)
+			for _, to := range subsets {
+				least = min(least, energy[to])
+			}
+			var sum float64
+			for _, to := range subsets {
+				m.Row(s)[to] = math.Exp(-t.Beta * (energy[to] - least))
+				sum += m.Row(s)[to]
+			}
+			for _, to := range subsets {
+				m.Row(s)[to] /= sum
+			}
+		}
+		updates = append(updates, m)
+	}
+	var sweep *TransitionMatrix
+	bitspin.SweepOrder(len(updates), 1, func(colour int) {
+		if sweep == nil {
+			sweep = updates[colour]
+		} else {
+			sweep = sweep.times(updates[colour])
+		}
+	})
+	return sweep, nil
+}
+
 func newMatrix(states int) *TransitionMatrix {
 	return &TransitionMatrix{states, make([]float64, states*states)}
 }

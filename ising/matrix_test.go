@@ -81,6 +81,21 @@ func TestPowersKeepTheTarget(t *testing.T) {
 	require.Equal(t, []float64{0, 1, 0}, zero.Row(1)[:3])
 }
 
+func TestSweepsKeepTheTarget(t *testing.T) {
+	for _, l := range []int{2, 3} {
+		target := mustTarget(t, l, -1, 0.2, 0.3)
+		pi, err := target.Probabilities()
+		require.NoError(t, err)
+		m, err := NewSweepMatrix(target)
+		require.NoError(t, err)
+		require.LessOrEqual(t, m.detailedBalanceError(pi), 1e-14)
+		require.LessOrEqual(t, m.rowSumError(), 1e-14)
+		require.Zero(t, m.unreachable())
+	}
+	_, err := NewSweepMatrix(mustTarget(t, 4, 1, 0, 0.2))
+	require.ErrorContains(t, err, "4×4")
+}
+
 // TestMatrixEntry spells out one row on the 2×2 lattice, where flipping one
 // spin of the ground state breaks four bonds.
 func TestMatrixEntry(t *testing.T) {

@@ -72,11 +72,7 @@ func decay(rows []refinement) (worst float64) {
 // eigenvalues of P.
 func (s *system) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
 	target := Target{s.model, s.config.Target.Beta}
-	proposal, err := s.config.proposal()
-	if err != nil {
-		return nil, 0, err
-	}
-	step, err := NewTransitionMatrix(target, proposal)
+	step, err := s.config.stepMatrix(target)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -40,7 +40,7 @@ func TestRefinementFollowsTheMatrix(t *testing.T) {
 	require.Less(t, rows[6].predicted, 0.1*rows[0].predicted)
 	require.InDelta(t, 0.9, rate, 0.09)
 
-	s.metropolis, err = bitspin.NewMetropolis(s.model, 0.4, bitspin.MultiSpin())
+	s.moving, err = bitspin.NewMetropolis(s.model, 0.4, bitspin.MultiSpin())
 	require.NoError(t, err)
 	require.Contains(t, run(), "refinement/5", "steps at another temperature")
 }
@@ -48,7 +48,7 @@ func TestRefinementFollowsTheMatrix(t *testing.T) {
 // TestRefinementOfFastAndFrozenChains: where λ^50 lies below rounding, and where
 // the target's probabilities do, correct models pass.
 func TestRefinementOfFastAndFrozenChains(t *testing.T) {
-	for _, proposal := range []string{"single", "mixture", "multi-spin"} {
+	for _, proposal := range []string{"single", "mixture", "multi-spin", "sweep"} {
 		for _, target := range []TargetConfig{
 			{L: 3, Beta: 0, J: 1}, {L: 3, Beta: 0.01, J: 1}, {L: 3, Beta: 0.02, J: 1}, {L: 2, Beta: 0.01, J: 1}, {L: 3, Beta: 0.5},
 			{L: 3, Beta: 100, J: 1}, {L: 3, Beta: 30, J: -1, H: 0.5},

@@ -41,9 +41,35 @@ func (s *system) newSampler(params []float32) *sampler {
 	return d
 }
 
-// draw fills dst with samples first, first+1, … after refine Metropolis steps.
+// draw fills dst with samples first, first+1, … after refine steps of the
+// transition.
 func (d *sampler) draw(dst []uint64, first uint64, refine int) {
-	d.dst, d.first, d.refine = dst, first, refine
+	d.refine = refine
+	if refine > 0 && d.s.config.sweeps() {
+		d.drawSwept(dst, first)
+		return
+	}
+	d.generate(dst, first)
+}
+
+// drawSwept draws whole blocks of sweeps and keeps what is asked for.
+func (d *sampler) drawSwept(dst []uint64, first uint64) {
+	const rows = bitspin.SweepBlock
+	words := d.s.model.Words
+	start := first / rows * rows
+	blocks := int((first-start)+uint64(len(dst)/words)+rows-1) / rows
+	whole := make([]uint64, blocks*rows*words)
+	d.generate(whole, start)
+	moving := rng.Stream(d.s.config.Training.Seed, rng.SampleTransition, 0)
+	d.s.workers.Run(blocks, func(block int) {
+		var stats bitspin.Stats
+		d.s.moving.Run(whole, whole, block*rows, (block+1)*rows, d.refine, &moving, start, &stats)
+	})
+	copy(dst, whole[int(first-start)*words:])
+}
+
+func (d *sampler) generate(dst []uint64, first uint64) {
+	d.dst, d.first = dst, first
 	rows := len(dst) / d.s.model.Words
 	d.s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), d.run)
 }
@@ -59,10 +85,10 @@ func (d *sampler) piece(piece int) {
 	seed := s.config.Training.Seed
 	from := sampleStreams(seed)
 	s.generator.forward(b.activations, dst, b.moves, d.packed, d.params, 0, rows, &from, first, b.head)
-	if d.refine > 0 {
+	if d.refine > 0 && !s.config.sweeps() {
 		moving := rng.Stream(seed, rng.SampleTransition, 0)
 		var stats bitspin.Stats
-		s.metropolis.Run(dst, dst, 0, rows, d.refine, &moving, first, &stats)
+		s.moving.Run(dst, dst, 0, rows, d.refine, &moving, first, &stats)
 	}
 }
 
@@ -79,7 +105,7 @@ func (s *system) Formats() []engine.Format {
 
 // Reach implements engine.Sampler.
 func (s *system) Reach(first, n uint64, refine int) error {
-	return engine.SampleRange(first, bitspin.MaxSamples, n, refine, s.metropolis.Proposer().MaxSteps())
+	return engine.SampleRange(first, bitspin.MaxSamples, n, refine, s.config.mostSteps())
 }
 
 // Sample implements engine.Sampler.

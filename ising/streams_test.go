@@ -37,7 +37,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		move := func(config []uint64, purpose rng.Purpose, step uint32, first uint64, steps int) []uint64 {
 			stream, moved := rng.Stream(17, purpose, step), slices.Clone(config)
 			var stats bitspin.Stats
-			s.metropolis.Run(moved, config, 0, n, steps, &stream, first, &stats)
+			s.moving.Run(moved, config, 0, n, steps, &stream, first, &stats)
 			return moved
 		}
 

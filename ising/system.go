@@ -17,15 +17,15 @@ import (
 // system is engine.System for the Ising model: one batch and the buffers of
 // one training step.
 type system struct {
-	config     *Config
-	model      bitspin.Model
-	metropolis *bitspin.Metropolis
-	annealed   []*bitspin.Metropolis // by level of annealing, the target's last
-	generator  *generator
-	objective  objective
-	lanes      *nn.Lanes
-	workers    *pool.Pool
-	exact      struct {
+	config    *Config
+	model     bitspin.Model
+	moving    transition
+	annealed  []transition // by level of annealing, the target's last
+	generator *generator
+	objective objective
+	lanes     *nn.Lanes
+	workers   *pool.Pool
+	exact     struct {
 		sync.Mutex
 		*reference
 	} // computed when first asked for
@@ -64,18 +64,14 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	proposal, err := c.proposal()
-	if err != nil {
-		return nil, err
-	}
 	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.L)}
-	if s.metropolis, err = bitspin.NewMetropolis(model, c.Target.Beta, proposal); err != nil {
+	if s.moving, err = c.newTransition(model, c.Target.Beta); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	s.annealed = make([]*bitspin.Metropolis, annealLevels)
-	s.annealed[annealLevels-1] = s.metropolis
+	s.annealed = make([]transition, annealLevels)
+	s.annealed[annealLevels-1] = s.moving
 	for i := 0; c.Transition.Anneal > 0 && i < annealLevels-1; i++ {
-		if s.annealed[i], err = bitspin.NewMetropolis(model, annealed(c.Target.Beta, i+1), proposal); err != nil {
+		if s.annealed[i], err = c.newTransition(model, annealed(c.Target.Beta, i+1)); err != nil {
 			return nil, fmt.Errorf("target: %w", err)
 		}
 	}

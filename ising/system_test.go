@@ -104,6 +104,9 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		c.Target.L, c.Generator.Symmetry = 4, "z2+lattice"
 		c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Witness.Features = "sampled", false, "invariant"
 	})
+	for name, target := range map[string]TargetConfig{"sweeps": {L: 3, Beta: 0.3, J: 1}, "sweeps, 9×9": {L: 9, Beta: 0.4, J: 1, H: -0.1}} {
+		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal, c.Transition.Steps = target, sweeping, 2 })
+	}
 	// By counting, in a field, and beyond exact references.
 	for name, target := range map[string]TargetConfig{
 		"6×6": {L: 6, Beta: 0.4, J: 1}, "6×6 in a field": {L: 6, Beta: 0.4, J: -1, H: 0.3}, "9×9 in a field": {L: 9, Beta: 0.3, J: 1, H: 0.1},
@@ -662,6 +665,9 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		change(c)
 		require.ErrorContains(t, c.Validate(), key+":", key)
 	}
+	c := small(t, "best")
+	c.Transition.Proposal = sweeping
+	require.ErrorContains(t, c.Validate(), "loss.average: exact averages over Metropolis steps")
 }
 
 // TestWalshGradientIsTheDifferenceOfTheWitness recomputes the witness from its

@@ -231,14 +231,15 @@ type pairMoves struct {
 	moving   asm.Counter
 	stats    []bitspin.Stats
 	accepted bitspin.Stats
-	move     func(block, lo, hi int, _ []float32)
+	move     func(piece int)
 }
 
 func newPairMoves(s *system) *pairMoves {
-	o := &pairMoves{s: s, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, s.lanes.Blocks())}
-	o.move = func(block, lo, hi int, _ []float32) {
-		o.stats[block] = bitspin.Stats{}
-		s.annealed[o.level-1].Run(o.next, s.spins, lo, hi, s.config.Transition.Steps, &o.moving, 0, &o.stats[block])
+	n, rows := s.config.Training.Batch, s.config.transitionPiece()
+	o := &pairMoves{s: s, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, (n+rows-1)/rows)}
+	o.move = func(piece int) {
+		o.stats[piece] = bitspin.Stats{}
+		s.annealed[o.level-1].Run(o.next, s.spins, piece*rows, min(n, (piece+1)*rows), s.config.Transition.Steps, &o.moving, 0, &o.stats[piece])
 	}
 	return o
 }
@@ -246,7 +247,7 @@ func newPairMoves(s *system) *pairMoves {
 func (o *pairMoves) run(step uint32) {
 	o.level = o.s.config.annealLevel(step)
 	o.moving = rng.Stream(o.s.config.Training.Seed, rng.TrainTransition, step)
-	o.s.lanes.Forward(o.move)
+	o.s.workers.Run(len(o.stats), o.move)
 	o.accepted = bitspin.Stats{}
 	for i := range o.stats {
 		o.accepted.Add(o.stats[i])

@@ -23,7 +23,7 @@ type redraw struct {
 // neighbours that are up, with coefficients that are zeros or ones throughout.
 func (p *path) heatBath() {
 	TEXT("latticeHeatBath"+p.suffix, NOSPLIT, "func(spins *uint64, sites *[5]uint32, n int, state *[4][8]uint64, planes *[32][5]uint64)")
-	Doc("latticeHeatBath" + p.suffix + " is latticeHeatBathGeneric.")
+	Doc("latticeHeatBath" + p.suffix + " is redrawGeneric.")
 	Pragma("noescape")
 	spins := Load(Param("spins"), GP64())
 	sites := Load(Param("sites"), GP64())
