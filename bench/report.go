@@ -155,5 +155,47 @@ func ReadJSON(r io.Reader) (*Report, error) {
 	if report.Schema != SchemaVersion {
 		return nil, fmt.Errorf("report of schema %d; this program reads %d", report.Schema, SchemaVersion)
 	}
+	for i := range report.Rows {
+		if err := report.Rows[i].check(); err != nil {
+			return nil, fmt.Errorf("rows[%d]%w", i, err)
+		}
+	}
 	return &report, nil
+}
+
+// check reports what a row lacks that everything made of it takes for granted.
+func (r *Row) check() error {
+	switch {
+	case r.Suite == "" || r.Name == "":
+		return fmt.Errorf(": it has no suite or no name")
+	case r.Threads < 1:
+		return fmt.Errorf(".threads: %d is not at least 1", r.Threads)
+	}
+	if err := r.Times.check(); err != nil {
+		return err
+	}
+	for i, v := range r.Rivals {
+		if v.Status != Measured {
+			continue
+		}
+		if v.Times == nil {
+			return fmt.Errorf(".peers[%d]: %s is said to be measured and has no times", i, v.Name)
+		}
+		if err := v.Times.check(); err != nil {
+			return fmt.Errorf(".peers[%d]%w", i, err)
+		}
+	}
+	return nil
+}
+
+func (t *Times) check() error {
+	if len(t.Nanoseconds) == 0 {
+		return fmt.Errorf(".ns: the list is empty")
+	}
+	for k, ns := range t.Nanoseconds {
+		if !(ns > 0) {
+			return fmt.Errorf(".ns[%d]: %v is not a positive time", k, ns)
+		}
+	}
+	return nil
 }

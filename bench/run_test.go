@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -20,6 +22,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
+	"github.com/revgen/revgen/internal/configtest"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -411,4 +414,39 @@ func TestMarkdownTables(t *testing.T) {
 	require.Contains(t, text, "pytorch, 1 | missing |")
 	require.NotContains(t, text, "### bars")
 	require.Error(t, sampleReport().Write(&b, "yaml"))
+}
+
+// TestEditedReports takes reports that somebody has edited: they are refused or
+// can be written in every form and compared with.
+func TestEditedReports(t *testing.T) {
+	document, err := json.Marshal(sampleReport())
+	require.NoError(t, err)
+	refused := 0
+	configtest.Edited(t, document, func(edited []byte) {
+		require.NotPanics(t, func() {
+			former, err := ReadJSON(bytes.NewReader(edited))
+			if err != nil {
+				refused++
+				return
+			}
+			for _, format := range Formats {
+				_ = former.Write(io.Discard, format)
+			}
+			r := sampleReport()
+			r.Compare(former)
+			_ = r.Write(io.Discard, "md")
+			former.Compare(sampleReport())
+		}, "%s", edited)
+	})
+	require.Greater(t, refused, 100)
+	for edit, want := range map[string]string{
+		`{"schema":2,"rows":[{"name":"x"}]}`:                                                                             "rows[0]: it has no suite",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1}]}`:                                                     "rows[0].ns: ",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1,0]}]}`:                                          "rows[0].ns[1]: 0 ",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1],"peers":[{"name":"p","status":"measured"}]}]}`: "rows[0].peers[0]: p ",
+	} {
+		edit = strings.Replace(edit, `"schema":2`, fmt.Sprintf(`"schema":%d`, SchemaVersion), 1)
+		_, err := ReadJSON(strings.NewReader(edit))
+		require.ErrorContains(t, err, want)
+	}
 }

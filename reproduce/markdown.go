@@ -321,7 +321,7 @@ func (r *Results) overview() *report.Table {
 			ratio := "–"
 			if m.Floor > 0 {
 				r := m.Error / m.Floor
-				ratio = fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(1, r)))), r)
+				ratio = fmt.Sprintf("%.*f", 2-int(math.Log10(min(max(1, r), 100))), r)
 			}
 			copy(t.Rows[line][column:], []string{report.Deviation(m.Error, m.Relative), ratio, markdownMarks(verdict(m))})
 		}

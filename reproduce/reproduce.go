@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,6 +58,9 @@ type Run struct {
 	Count   int
 }
 
+// mostSeeds bounds the seeds of a setting.
+const mostSeeds = 1000
+
 // evaluations is how many points the curves of errors have.
 const evaluations = 25
 
@@ -74,8 +78,11 @@ type job struct {
 // reported before anything runs. Settings of systems that are not among the
 // definitions, or not of the preset, are left out, unless they are asked for.
 func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
-	if p.Seeds < 1 {
-		return nil, fmt.Errorf("seeds: %d is not at least 1", p.Seeds)
+	if p.Seeds < 1 || p.Seeds > mostSeeds {
+		return nil, fmt.Errorf("seeds: %d is not between 1 and %d", p.Seeds, mostSeeds)
+	}
+	if p.Seed > math.MaxUint64-uint64(p.Seeds) {
+		return nil, fmt.Errorf("seed: there are no %d seeds from %d on", p.Seeds, p.Seed)
 	}
 	if len(p.Studies) > 0 {
 		return p.studyJobs(systems)

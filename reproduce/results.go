@@ -168,10 +168,49 @@ func Read(dir string) (*Results, error) {
 	if err == nil && r.Schema != SchemaVersion {
 		err = fmt.Errorf("schema version %d; this program reads version %d", r.Schema, SchemaVersion)
 	}
+	if err == nil {
+		err = r.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", resultsFile(dir), err)
 	}
 	return r, nil
+}
+
+// check reports what results lack that tables take for granted.
+func (r *Results) check() error {
+	for i := range r.Outcomes {
+		if err := r.Outcomes[i].check(); err != nil {
+			return fmt.Errorf("outcomes[%d].%w", i, err)
+		}
+	}
+	for i := range r.Studies {
+		variants := r.Studies[i].Variants
+		if len(variants) == 0 {
+			return fmt.Errorf("studies[%d].variants: the list is empty", i)
+		}
+		for j := range variants {
+			if err := variants[j].check(); err != nil {
+				return fmt.Errorf("studies[%d].variants[%d].%w", i, j, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (o *Outcome) check() error {
+	switch {
+	case o.Preset == "":
+		return fmt.Errorf("preset: it has none")
+	case len(o.Seeds) == 0:
+		return fmt.Errorf("seeds: the list is empty")
+	}
+	for i := range o.Metrics {
+		if o.Metrics[i].Name == "" {
+			return fmt.Errorf("metrics[%d].name: it has none", i)
+		}
+	}
+	return nil
 }
 
 // AtFloor reports whether one of the errors is at its floor.

@@ -1,7 +1,9 @@
 package reproduce
 
 import (
+	"encoding/json"
 	"flag"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/configtest"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -191,4 +194,48 @@ func TestJudge(t *testing.T) {
 	m.judge(nil, 1)
 	require.InDelta(t, 0.1*1.959964*math.Sqrt(math.Pi/2), m.Bound, 1e-6)
 	require.True(t, math.IsNaN(median([]float64{1, math.NaN(), 2})))
+}
+
+// TestEditedResults takes results that somebody has edited: they are refused or
+// become tables.
+func TestEditedResults(t *testing.T) {
+	r := fixed(t)
+	for i := range r.Outcomes {
+		r.Outcomes[i].Metrics = r.Outcomes[i].Metrics[:1]
+	}
+	r.Studies = []StudyOutcome{{Name: "moves", Title: "Which moves", Preset: "best", Variants: []Outcome{r.Outcomes[0]}}}
+	document, err := json.Marshal(r)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	refused := 0
+	configtest.Edited(t, document, func(edited []byte) {
+		require.NoError(t, os.WriteFile(resultsFile(dir), edited, 0o644))
+		require.NotPanics(t, func() {
+			r, err := Read(dir)
+			if err != nil {
+				refused++
+				return
+			}
+			_ = r.Markdown()
+			for i := range r.Outcomes {
+				require.NoError(t, r.Outcomes[i].Table().WriteText(io.Discard))
+				_, _, _ = r.Outcomes[i].Summary(), r.Outcomes[i].Others(), r.Outcomes[i].AtFloor()
+			}
+			for i := range r.Studies {
+				require.NoError(t, r.Studies[i].Table().WriteText(io.Discard))
+			}
+		}, "%s", edited)
+	})
+	require.Greater(t, refused, 100)
+	for edit, want := range map[string]string{
+		`{"schema":1,"outcomes":[{"preset":"best"}]}`:                                         "outcomes[0].seeds: ",
+		`{"schema":1,"studies":[{"study":"moves"}]}`:                                          "studies[0].variants: ",
+		`{"schema":1,"studies":[{"variants":[{"preset":"best"}]}]}`:                           "studies[0].variants[0].seeds: ",
+		`{"schema":1,"outcomes":[{"preset":"best","seeds":[1],"metrics":[{"exact":1}]}]}`:     "outcomes[0].metrics[0].name: ",
+		`{"schema":1,"outcomes":[{"seeds":[1],"metrics":[{"name":"x","error":"infinite"}]}]}`: "cannot unmarshal",
+	} {
+		require.NoError(t, os.WriteFile(resultsFile(dir), []byte(edit), 0o644))
+		_, err := Read(dir)
+		require.ErrorContains(t, err, want)
+	}
 }

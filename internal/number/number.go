@@ -53,8 +53,8 @@ func (f *Float) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Marshal is json.Marshal of a struct whose fields of type float64, arrays of
-// such and pointers to such are written as Float. A type whose figures need not
+// Marshal is json.Marshal of a struct whose fields of type float64, arrays and
+// slices of such and pointers to such are written as Float. A type whose figures need not
 // be finite makes it its MarshalJSON, and Unmarshal its UnmarshalJSON.
 func Marshal(v any) ([]byte, error) {
 	from := reflect.ValueOf(v)
@@ -82,9 +82,16 @@ func Unmarshal(text []byte, v any) error {
 }
 
 func convert(to, from reflect.Value) {
-	if from.Kind() != reflect.Array {
+	if from.CanConvert(to.Type()) {
 		to.Set(from.Convert(to.Type()))
 		return
+	}
+	if from.Kind() == reflect.Slice {
+		to.SetZero()
+		if from.IsNil() {
+			return
+		}
+		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
 	}
 	for i := range from.Len() {
 		convert(to.Index(i), from.Index(i))
@@ -114,8 +121,11 @@ func image(t reflect.Type) reflect.Type {
 	case reflect.TypeFor[*float64]():
 		return reflect.TypeFor[*Float]()
 	}
-	if t.Kind() == reflect.Array {
+	switch {
+	case t.Kind() == reflect.Array:
 		return reflect.ArrayOf(t.Len(), image(t.Elem()))
+	case t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[float64]():
+		return reflect.TypeFor[[]Float]()
 	}
 	return t
 }

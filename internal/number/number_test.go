@@ -14,7 +14,10 @@ type figure struct {
 	Interval [2]float64 `json:"interval"`
 	Paper    *float64   `json:"paper"`
 	Parts    []part     `json:"parts,omitempty"`
+	Law      law        `json:"law,omitempty"`
 }
+
+type law []float64
 
 type part struct {
 	X float64 `json:"x"`
@@ -28,10 +31,10 @@ func (p *part) UnmarshalJSON(text []byte) error   { return Unmarshal(text, p) }
 // TestRoundTrip writes every kind of number in every place that may hold one.
 func TestRoundTrip(t *testing.T) {
 	inf, paper := math.Inf(1), math.Inf(-1)
-	f := figure{"kl", inf, [2]float64{-inf, 0.1}, &paper, []part{{math.MaxFloat64}, {inf}}}
+	f := figure{"kl", inf, [2]float64{-inf, 0.1}, &paper, []part{{math.MaxFloat64}, {inf}}, law{1, inf}}
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
-	require.Equal(t, `{"name":"kl","value":"Infinity","interval":["-Infinity",0.1],"paper":"-Infinity","parts":[{"x":1.7976931348623157e+308},{"x":"Infinity"}]}`, string(text))
+	require.Equal(t, `{"name":"kl","value":"Infinity","interval":["-Infinity",0.1],"paper":"-Infinity","parts":[{"x":1.7976931348623157e+308},{"x":"Infinity"}],"law":[1,"Infinity"]}`, string(text))
 	var back figure
 	require.NoError(t, json.Unmarshal(text, &back))
 	require.Equal(t, f, back)
