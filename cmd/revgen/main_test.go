@@ -178,9 +178,15 @@ func (s *signalled) Evaluate(ctx context.Context, params []float32, samples int)
 
 func (s *signalled) Formats() []engine.Format { return s.System.(engine.Sampler).Formats() }
 
+func (s *signalled) Reach(first, n uint64, refine int) error {
+	return s.System.(engine.Sampler).Reach(first, n, refine)
+}
+
 func (s *signalled) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
 	return s.System.(engine.Sampler).Sample(dst, format, params, first, n, refine)
 }
+
+var _ engine.Sampler = (*signalled)(nil)
 
 // toy is a system that cannot be sampled, whose loss is as its configuration
 // says and whose verification fails.
@@ -207,6 +213,10 @@ var toyDefinition = engine.Definition{
 	Verify: func(_ context.Context, _ *pool.Pool, emit func(engine.Check)) error {
 		if os.Getenv("REVGEN_TEST_VERIFY_ERROR") != "" {
 			return errors.New("out of states")
+		}
+		if os.Getenv("REVGEN_TEST_VERIFY_PANIC") != "" {
+			workers := pool.New(2)
+			workers.Run(100, func(piece int) { make([]int, piece)[50]++ })
 		}
 		emit(engine.Check{Name: "sums", OK: true, Value: 1e-16, Bound: 1e-15})
 		emit(engine.Check{Name: "balance", OK: false, Value: math.NaN(), Bound: 1e-15, Detail: "state 3"})

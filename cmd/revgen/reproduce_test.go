@@ -77,14 +77,16 @@ func TestReproduceInterrupted(t *testing.T) {
 func TestReproduceUsage(t *testing.T) {
 	dir := t.TempDir()
 	for want, args := range map[string][]string{
-		`unknown setting "ising"; the settings are gmm, hybrid, ising-0.2`: {"--only", "ising"},
-		`preset: "worst" is not one of`:                                    {"--preset", "worst"},
-		"seeds: 0 is not at least 1":                                       {"--seeds", "0"},
-		"unknown key":                                                      {"--set", "training.stpes=1"},
-		"holds no results":                                                 {"--tables"},
-		`unknown study "x"; the studies are ablations-ising`:               {"--study", "x"},
-		"leave out --only and --preset":                                    {"--study", "all", "--only", "gmm"},
-		`unknown command "gmm"`:                                            {"gmm"},
+		`unknown setting "ising"; the settings are gmm, hybrid,`: {"--only", "ising"},
+		`preset: "worst" is not one of`:                          {"--preset", "worst"},
+		"seeds: 0 is not between 1 and 1000":                     {"--seeds", "0"},
+		"seeds: 4294967296 is not between":                       {"--seeds", "4294967296"},
+		"seed: there are no 2 seeds":                             {"--seeds", "2", "--seed", "18446744073709551615"},
+		"unknown key":                                            {"--set", "training.stpes=1"},
+		"holds no results":                                       {"--tables"},
+		`unknown study "x"; the studies are ablations-ising`:     {"--study", "x"},
+		"leave out --only and --preset":                          {"--study", "all", "--only", "gmm"},
+		`unknown command "gmm"`:                                  {"gmm"},
 	} {
 		o := revgen(t, dir, append([]string{"reproduce", "-o", "out"}, args...)...)
 		require.Equal(t, exitUsage, o.code, "%v: %s", args, o.stderr)

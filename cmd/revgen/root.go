@@ -23,6 +23,7 @@ const (
 	exitError   = 1
 	exitUsage   = 2  // arguments or configuration that cannot be used
 	exitCheck   = 3  // a check of verify failed
+	exitDefect  = 70 // a defect of the program itself; EX_SOFTWARE
 	exitStopped = 75 // stopped early, and resumable from what is on the disk; EX_TEMPFAIL
 )
 
@@ -56,7 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	err := root.Execute()
+	err := execute(root)
 	code := p.exitCode(err)
 	if err != nil && code != exitCheck && code != exitPipe {
 		p.report(err, code)
@@ -64,7 +65,26 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
+// A defect is a panic: a mistake in the program, that is, and not in its use.
+type defect struct{ value any }
+
+func (d *defect) Error() string {
+	return fmt.Sprintf("a defect of revgen: %v; please report it with the command that led to it", d.value)
+}
+
+// execute runs a command. What panics becomes an error, because the exit code
+// that Go gives to a panic is that of wrong usage.
+func execute(root *cobra.Command) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &defect{v}
+		}
+	}()
+	return root.Execute()
+}
+
 func (p *program) exitCode(err error) int {
+	var broken *defect
 	var usage usageError
 	var configuration *conf.Error
 	var mismatch *engine.MismatchError
@@ -75,6 +95,8 @@ func (p *program) exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &broken):
+		return exitDefect
 	case errors.Is(err, errCheckFailed):
 		return exitCheck
 	case errors.Is(err, errReaderGone):
@@ -119,7 +141,8 @@ under the kernel.
   revgen verify ising          check the mathematics, exhaustively
 
 Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
-configuration, 3 a check failed, 75 stopped early but resumable, 141 nobody
+configuration, 3 a check failed, 70 a defect of the program, 75 stopped early
+but resumable, 141 nobody
 reads stdout any longer.
 Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.`,
 		Version:       readVersion().String(),

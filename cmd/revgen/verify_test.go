@@ -65,6 +65,17 @@ func TestVerifyReportsFailures(t *testing.T) {
 	require.Contains(t, o.stderr, "revgen: toy: out of states")
 }
 
+// TestDefect panics in a thread: the exit code is not that of wrong usage, and
+// one line says what it was.
+func TestDefect(t *testing.T) {
+	cmd := command(t, t.TempDir(), "verify", "toy")
+	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_PANIC=1")
+	o := finish(t, cmd)
+	require.Equal(t, exitDefect, o.code, o.stderr)
+	require.Regexp(t, `^revgen: a defect of revgen: runtime error: index out of range \[50\] with length \d+; please report it.*\n$`, o.stderr)
+	require.Equal(t, exitUsage, (&program{}).exitCode(usagef("no")))
+}
+
 func TestVerifyModel(t *testing.T) {
 	run := trained(t)
 	o := ok(t, "", "verify", run, "--json")
