@@ -2,6 +2,7 @@ package ising
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -44,6 +45,46 @@ func TestChainAgainstCounting(t *testing.T) {
 			require.InEpsilon(t, e.deviation, c.correlation[i].deviation, 0.03)
 		}
 		require.Less(t, c.drift, 5.5)
+	}
+}
+
+// TestMomentErrorsAreThoseOfTheJackknife leaves out one replica at a time.
+func TestMomentErrorsAreThoseOfTheJackknife(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	target, replicas := mustTarget(t, 5, 1, 0.2, 0.7), make([][4]float64, 400)
+	for i := range replicas {
+		e, m := -30+r.NormFloat64(), 0.6+0.05*r.NormFloat64()
+		replicas[i] = [4]float64{e, e*e + 20 + 3*r.NormFloat64(), m, m*m + 0.05 + 0.01*r.NormFloat64()}
+	}
+	n := float64(len(replicas))
+	observables := func(without int) [4]float64 {
+		var mean [4]float64
+		for i, replica := range replicas {
+			for k, v := range replica {
+				if i != without {
+					mean[k] += v / (n - 1)
+				}
+			}
+		}
+		return [4]float64{
+			energy: mean[0], absMagnetisation: mean[2],
+			specificHeat:   0.7 * 0.7 * (mean[1] - mean[0]*mean[0]),
+			susceptibility: 0.7 * 25 * (mean[3] - mean[2]*mean[2]),
+		}
+	}
+	var sum, squares [4]float64
+	for i := range replicas {
+		for k, v := range observables(i) {
+			sum[k] += v / n
+		}
+	}
+	for i := range replicas {
+		for k, v := range observables(i) {
+			squares[k] += (v - sum[k]) * (v - sum[k])
+		}
+	}
+	for k, got := range momentErrors(replicas, target) {
+		require.InEpsilon(t, math.Sqrt(squares[k]*(n-1)/n), got, 0.01, observableNames[k])
 	}
 }
 

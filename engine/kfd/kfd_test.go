@@ -84,3 +84,17 @@ func TestUpdateAverages(t *testing.T) {
 	require.InDelta(t, 2/(1+2*5.0/6), c[0], 1e-5)
 	require.InDelta(t, 2, c[1], 1e-5)
 }
+
+// TestWeightFallsToTheMemory: a batch counts fully at first, and in the end by
+// 1 − memory, by factorisations rather than by steps.
+func TestWeightFallsToTheMemory(t *testing.T) {
+	c := Config{Ridge: 1, Memory: 0.9, Every: 10}
+	require.EqualValues(t, 1, c.Weight(0))
+	require.InDelta(t, 5.0/6, c.Weight(10), 1e-7)
+	for _, taken := range []float64{450, 1000, 1e9} {
+		require.InDelta(t, 0.1, c.Weight(taken), 1e-7)
+	}
+	require.Equal(t, []int{1, 0}, []int{c.Driven(0), c.Driven(1)})
+	c.OwnHalf = true
+	require.Equal(t, []int{0, 1}, []int{c.Driven(0), c.Driven(1)})
+}
