@@ -54,7 +54,7 @@ func (m mixtureModel) generator() (forward, backward work) {
 }
 
 func (m mixtureModel) discrepancy(engine.System, []float32) ([]phase, error) {
-	if m.Loss.Objective != "reversibility" {
+	if m.Loss.Kind != "mmd" {
 		return nil, nil
 	}
 	return []phase{pairwise("discrepancy", m.Training.Batch, m.Loss.Kernel, m.dim())}, nil
@@ -72,7 +72,7 @@ type coupling struct {
 
 func (m mixtureModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
 	g, l := &m.Generator, &m.Loss
-	if g.Kind != "realnvp" || m.dim() != 2 || g.Partition != "parity" || l.Objective != "reversibility" || len(m.Transition.Sigma) > 1 {
+	if g.Kind != "realnvp" || m.dim() != 2 || g.Partition != "parity" || l.Kind != "mmd" || len(m.Transition.Sigma) > 1 {
 		return nil, errOwnRecipe
 	}
 	n, params := m.Training.Batch, make([]float32, s.NumParams())

@@ -64,8 +64,8 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 
 func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
 	g, l := &m.Generator, &m.Loss
-	if g.Head != "sign" || g.WidthUnit != "absolute" || g.Symmetry != "none" ||
-		l.Objective != "mmd" || l.Average != "sampled" || l.Gradient != mmd.Surrogate.String() {
+	if g.Head != "sign" || g.Width.Unit != "absolute" || g.Symmetry != "none" ||
+		l.Kind != "mmd" || l.Average != "sampled" || l.Gradient != mmd.Surrogate.String() {
 		return nil, errOwnRecipe
 	}
 	n, spins := m.Training.Batch, m.Target.L*m.Target.L
@@ -90,8 +90,8 @@ func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, 
 	r := &reference{grad: make([]float32, len(params))}
 	r.loss = h.LossGradient(from, to, dh)
 	for i, v := range a.Output() {
-		th := math.Tanh(float64(v) / g.Width)
-		dh[i] *= float32((1 - th*th) / g.Width)
+		th := math.Tanh(float64(v) / g.Width.Start)
+		dh[i] *= float32((1 - th*th) / g.Width.Start)
 	}
 	net.Backward(r.grad, nil, dh, a, packed, 0, n, net.NewScratch(n))
 	t := make([]float32, n*spins)

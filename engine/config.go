@@ -10,7 +10,7 @@ import (
 )
 
 // SchemaVersion is the version of configuration, model and checkpoint files.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Common is the part of a configuration that every system has. Systems embed
 // it, so its keys stand beside theirs.

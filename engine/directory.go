@@ -105,7 +105,7 @@ func (r *run) own() error {
 // writeConfig keeps config.json that of the run, whose keys that do not change
 // its numbers may change on resumption.
 func (r *run) writeConfig() error {
-	config := append(bytes.Clone(r.config), '\n')
+	config := r.config
 	if have, err := disk.Read(configFile(r.dir), int64(len(config))); err == nil && bytes.Equal(have, config) {
 		return nil
 	}

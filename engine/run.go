@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -143,7 +144,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		return nil, err
 	}
 	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
-	if r.config, err = json.MarshalIndent(cfg, "", "  "); err != nil {
+	if r.config, err = conf.Encode(cfg); err != nil {
 		return nil, err
 	}
 	defer r.close()
@@ -366,13 +367,21 @@ func compare(path, key string, written, have any) error {
 	w, wok := written.(map[string]any)
 	h, hok := have.(map[string]any)
 	if wok && hok {
-		for _, k := range unionKeys(w, h) {
-			full := k
-			if key != "" {
-				full = key + "." + k
-			}
-			if err := compare(path, full, w[k], h[k]); err != nil {
-				return err
+		// A choice that differs comes before the keys that come with it.
+		for _, common := range []bool{true, false} {
+			for _, k := range unionKeys(w, h) {
+				_, there := w[k]
+				_, here := h[k]
+				if (there && here) != common {
+					continue
+				}
+				full := k
+				if key != "" {
+					full = key + "." + k
+				}
+				if err := compare(path, full, w[k], h[k]); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

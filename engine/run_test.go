@@ -340,7 +340,7 @@ func TestUnusableDirectory(t *testing.T) {
 
 func TestCommonValidate(t *testing.T) {
 	for key, change := range map[string]func(*engine.Common){
-		"schema":                    func(c *engine.Common) { c.Schema = 2 },
+		"schema":                    func(c *engine.Common) { c.Schema = 1 },
 		"training.steps":            func(c *engine.Common) { c.Training.Steps = -1 },
 		"training.batch":            func(c *engine.Common) { c.Training.Batch = 1 },
 		"training.clip_norm":        func(c *engine.Common) { c.Training.ClipNorm = math.NaN() },
@@ -356,6 +356,6 @@ func TestCommonValidate(t *testing.T) {
 		c := newToy()
 		require.NoError(t, c.Validate())
 		change(&c.Common)
-		require.ErrorContains(t, c.Validate(), key+":")
+		require.ErrorContains(t, c.Validate(), key+":", key)
 	}
 }

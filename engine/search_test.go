@@ -22,7 +22,7 @@ func methodConfig(t *testing.T, method string) *ising.Config {
 	c.Training.Method = method
 	c.Training.Evolution.Pairs, c.Training.Consensus.Particles = 3, 5
 	if method != "gradient" {
-		c.Loss.Objective = "mmd"
+		c.Loss.Kind = "mmd"
 	}
 	return c
 }
@@ -155,7 +155,7 @@ func TestMethodsRefuse(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	c := methodConfig(t, "evolution")
-	c.Loss.Objective = "kfd"
+	c.Loss.Kind = "kfd"
 	_, err := engine.NewTrainer(c, workers)
 	var refused *engine.MethodError
 	require.ErrorAs(t, err, &refused)

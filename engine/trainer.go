@@ -57,7 +57,7 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 type MethodError struct{ Method, State string }
 
 func (e *MethodError) Error() string {
-	return fmt.Sprintf("training.method: %s compares the losses of several generators at one step, but this loss changes with each that it sees (by its %s); choose a loss.objective without memory, or the gradient", e.Method, e.State)
+	return fmt.Sprintf("training.method: %s compares the losses of several generators at one step, but this loss changes with each that it sees (by its %s); choose a loss.kind without memory, or the gradient", e.Method, e.State)
 }
 
 // Step is one iteration of Algorithm 1. It allocates nothing. After an error

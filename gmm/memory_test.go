@@ -14,7 +14,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"realnvp", "residual", "parity", "halves", "reversibility", "stationarity", "kfd", "discriminator", "V", "U", "surrogate", "full", "score",
+		"realnvp", "residual", "parity", "halves", "mmd", "stationarity", "kfd", "discriminator", "V", "U", "surrogate", "full", "score",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}
 	for _, mean := range []string{"1e150", "-1e150", "1e19", "1e6", "1e4", "-30", "0", "1e-300"} {
@@ -38,10 +38,10 @@ func TestMemory(t *testing.T) {
 		{},
 		{"training.batch=20000"},
 		{"training.batch=5000", eight, "loss.gradient=full"},
-		{"training.batch=5000", eight, "loss.objective=stationarity"},
+		{"training.batch=5000", eight, "loss.kind=stationarity"},
 		{"training.batch=5000", "generator.kind=residual", "generator.latent=64", "generator.depth=8"},
-		{"training.batch=10000", "loss.objective=kfd", "loss.witness.features.number=300"},
-		{"training.batch=10000", "loss.objective=discriminator"},
+		{"training.batch=10000", "loss.kind=kfd", "loss.witness.features.number=300"},
+		{"training.batch=10000", "loss.kind=discriminator"},
 		{"generator.hidden=[512,512]", "training.ema=0.9"},
 	} {
 		c, err := Preset("paper")

@@ -61,7 +61,7 @@ func paper() *Config {
 			Partition: "parity", Clamp: 1,
 		},
 		Loss: reals.LossConfig{
-			Objective: "reversibility",
+			Kind: "mmd",
 			Kernel: mmd.Kernel{
 				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
@@ -89,7 +89,7 @@ func best() *Config {
 	c.Training.EMA = 0.999
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
 	c.Transition = reals.TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
-	c.Loss.Objective = "kfd"
+	c.Loss.Kind = "kfd"
 	c.Loss.Witness = reals.WitnessConfig{
 		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
 		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},

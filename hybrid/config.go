@@ -34,7 +34,7 @@ type TransitionConfig struct {
 	// samples is not zero).
 	Order string `json:"order"`
 	// Across is the probability of a teleport at a step of random order.
-	Across float64 `json:"across"`
+	Across float64 `json:"across" when:"order=random"`
 	// Sigma lists the standard deviations of ε, one of which is drawn for
 	// each move within a mode.
 	Sigma []float64 `json:"sigma"`
@@ -54,9 +54,8 @@ type GeneratorConfig struct {
 	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode
 	// r mod M, with the score-function gradient.
 	Head string `json:"head"`
-	// Branches is the number of branches of each mode of a branch head; a
-	// split head has 1.
-	Branches int `json:"branches"`
+	// Branches is the number of branches of each mode.
+	Branches int `json:"branches" when:"head=branch"`
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
 	// the first samples reach all wells.
 	Gain float64 `json:"gain"`
@@ -64,37 +63,37 @@ type GeneratorConfig struct {
 
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
-	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
-	// and (s′, s); "stationarity", that between the laws of s and s′, which tests
-	// invariance instead of detailed balance; "kfd", the least-squares witness of
+	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
+	// "stationarity", that between the laws of s and s′, which tests invariance
+	// instead of detailed balance; "kfd", the least-squares witness of
 	// irreversibility in random features of x for each mode (package kfd); or
 	// "discriminator", the learned one of package critic.
-	Objective string `json:"objective"`
-	// Kernel and Statistic are those of both MMDs. The kernel is a function of
-	// the distance between pairs (x, x′), times 1 where both modes k and both
-	// k′ agree and 0 elsewhere (eq. (product_kernel)); between states, of that of
-	// x, times 1 where k agrees.
-	Kernel        mmd.Kernel    `json:"kernel"`
-	Statistic     mmd.Statistic `json:"statistic"`
-	Witness       WitnessConfig `json:"witness"`
-	Discriminator critic.Config `json:"discriminator"`
+	Kind string `json:"kind"`
+	// Kernel of both MMDs is a function of the distance between pairs (x, x′),
+	// times 1 where both modes k and both k′ agree and 0 elsewhere (eq.
+	// (product_kernel)); between states, of that of x, times 1 where k agrees.
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
+	// Statistic of both MMDs.
+	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity"`
+	Witness       WitnessConfig `json:"witness" when:"kind=kfd"`
+	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 	// Gradient through softmax's draw is "surrogate", with s′ fixed as each
-	// objective has it, or "score", the score function of the choice that was
+	// loss has it, or "score", the score function of the choice that was
 	// drawn with the mean of the other samples as baseline.
 	Gradient string `json:"gradient"`
 }
 
-// WitnessConfig describes the kfd objective.
+// WitnessConfig describes the least-squares witness.
 type WitnessConfig struct {
 	kfd.Config
 	Features kfd.Features `json:"features"`
 }
 
 var (
-	orders     = []string{"random", "paper-order"}
-	heads      = []string{"split", "branch"}
-	objectives = []string{"reversibility", "stationarity", "kfd", "discriminator"}
-	gradients  = []string{"surrogate", "score"}
+	orders    = []string{"random", "paper-order"}
+	heads     = []string{"split", "branch"}
+	losses    = []string{"mmd", "stationarity", "kfd", "discriminator"}
+	gradients = []string{"surrogate", "score"}
 )
 
 func probability(x float64) bool { return x >= 0 && x <= 1 }
@@ -109,6 +108,7 @@ const (
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
+	c = conf.Chosen(c)
 	if err := conf.First(c.ValidateNames("hybrid", Presets), c.Common.Validate()); err != nil {
 		return err
 	}
@@ -123,7 +123,6 @@ func (c *Config) Validate() error {
 		conf.Widths("generator.hidden", g.Hidden),
 		conf.Slope("generator.slope", g.Slope),
 		conf.OneOf("generator.head", g.Head, heads),
-		conf.Between("generator.branches", g.Branches, 1, maxBranches),
 		conf.Positive("generator.gain", g.Gain)); err != nil {
 		return err
 	}
@@ -139,8 +138,11 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
 	case !probability(p.Flip):
 		return fmt.Errorf("transition.flip: %v is not a probability", p.Flip)
-	case g.Head == "split" && g.Branches != 1:
-		return fmt.Errorf("generator.branches: a split head has one coordinate; leave branches at 1")
+	}
+	if g.Head == "branch" {
+		if err := conf.Between("generator.branches", g.Branches, 1, maxBranches); err != nil {
+			return err
+		}
 	}
 	if err := c.Loss.validate(len(c.Target.Mu)); err != nil {
 		return fmt.Errorf("loss.%w", err)
@@ -148,27 +150,33 @@ func (c *Config) Validate() error {
 	return engine.Afford(c.demands()...)
 }
 
+// Moved says where keys of former layouts have gone.
+func (*Config) Moved() map[string]string {
+	return map[string]string{
+		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.witness.own_half": "nothing: the witness is always cross-fitted",
+	}
+}
+
 func (l *LossConfig) validate(modes int) error {
-	if err := conf.OneOf("objective", l.Objective, objectives); err != nil {
+	if err := conf.First(conf.OneOf("kind", l.Kind, losses), conf.OneOf("gradient", l.Gradient, gradients)); err != nil {
 		return err
 	}
-	if err := l.Kernel.ValidateReal(); err != nil {
-		return fmt.Errorf("kernel.%w", err)
-	}
-	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
-		return err
-	}
-	if l.Objective == "discriminator" {
-		if err := l.Discriminator.Validate(); err != nil {
-			return fmt.Errorf("discriminator.%w", err)
-		}
-	}
-	if l.Objective == "kfd" {
+	switch l.Kind {
+	case "kfd":
 		if err := l.Witness.Validate(); err != nil {
 			return fmt.Errorf("witness.%w", err)
 		}
 		if err := l.Witness.Features.ValidateModes(modes); err != nil {
 			return fmt.Errorf("witness.features.%w", err)
+		}
+	case "discriminator":
+		if err := l.Discriminator.Validate(); err != nil {
+			return fmt.Errorf("discriminator.%w", err)
+		}
+	default:
+		if err := l.Kernel.ValidateReal(); err != nil {
+			return fmt.Errorf("kernel.%w", err)
 		}
 	}
 	return nil

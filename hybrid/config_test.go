@@ -1,7 +1,6 @@
 package hybrid
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -20,12 +19,12 @@ func TestPresetsAreValid(t *testing.T) {
 		require.Equal(t, Definition.Name, c.Shared().System)
 
 		// A preset survives the way through a file.
-		data, err := json.Marshal(c)
+		data, err := conf.Encode(c)
 		require.NoError(t, err)
 		back := new(Config)
 		require.NoError(t, conf.Decode(data, "preset.json", back))
 		require.NoError(t, back.Validate())
-		again, err := json.Marshal(back)
+		again, err := conf.Encode(back)
 		require.NoError(t, err)
 		require.Equal(t, string(data), string(again))
 	}
@@ -35,31 +34,30 @@ func TestPresetsAreValid(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
-		`system: "ising"`:                  func(c *Config) { c.System = "ising" },
-		"training.batch: 1 ":               func(c *Config) { c.Training.Batch = 1 },
-		"target.mu: 0 modes":               func(c *Config) { c.Target.Mu = nil },
-		"target.mu[1]: -9 ":                func(c *Config) { c.Target.Mu = []float64{1, -9} },
-		"target.mu[0]: NaN ":               func(c *Config) { c.Target.Mu = []float64{math.NaN()} },
-		`transition.order: "fixed" is not`: func(c *Config) { c.Transition.Order = "fixed" },
-		"transition.across: 1.5 ":          func(c *Config) { c.Transition.Across = 1.5 },
-		"transition.sigma: the list":       func(c *Config) { c.Transition.Sigma = nil },
-		"transition.sigma[1]: 0 ":          func(c *Config) { c.Transition.Sigma = []float64{1, 0} },
-		"transition.flip: NaN ":            func(c *Config) { c.Transition.Flip = math.NaN() },
-		"transition.steps: 0 ":             func(c *Config) { c.Transition.Steps = 0 },
-		"generator.latent: 0 ":             func(c *Config) { c.Generator.Latent = 0 },
-		"generator.slope: 0 ":              func(c *Config) { c.Generator.Slope = 0 },
-		"generator.gain: +Inf ":            func(c *Config) { c.Generator.Gain = math.Inf(1) },
-		"generator.hidden[1]: 0 ":          func(c *Config) { c.Generator.Hidden = []int{8, 0} },
-		`generator.head: "softmax" is not`: func(c *Config) { c.Generator.Head = "softmax" },
-		"generator.branches: 0 ":           func(c *Config) { c.Generator.Branches = 0 },
-		"generator.branches: a split head": func(c *Config) { c.Generator.Branches = 2 },
-		"loss.kernel.bandwidths[0]: -1 ":   func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		`loss.objective: "kl" is not one of reversibility, stationarity, kfd`: func(c *Config) { c.Loss.Objective = "kl" },
-		`loss.gradient: "reinforce" is not one of`:                            func(c *Config) { c.Loss.Gradient = "reinforce" },
-		"loss.discriminator.steps: 0":                                         func(c *Config) { c.Loss.Objective, c.Loss.Discriminator.Steps = "discriminator", 0 },
-		"loss.witness.ridge: 0":                                               func(c *Config) { c.Loss.Objective, c.Loss.Witness.Ridge = "kfd", 0 },
-		"loss.witness.features.number: 2000 and a constant":                   func(c *Config) { c.Loss.Objective, c.Loss.Witness.Features.Number = "kfd", 2000 },
-		"training.optimizer.learning_rate: ":                                  func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
+		`system: "ising"`:                                      func(c *Config) { c.System = "ising" },
+		"training.batch: 1 ":                                   func(c *Config) { c.Training.Batch = 1 },
+		"target.mu: 0 modes":                                   func(c *Config) { c.Target.Mu = nil },
+		"target.mu[1]: -9 ":                                    func(c *Config) { c.Target.Mu = []float64{1, -9} },
+		"target.mu[0]: NaN ":                                   func(c *Config) { c.Target.Mu = []float64{math.NaN()} },
+		`transition.order: "fixed" is not`:                     func(c *Config) { c.Transition.Order = "fixed" },
+		"transition.across: 1.5 ":                              func(c *Config) { c.Transition.Order, c.Transition.Across = "random", 1.5 },
+		"transition.sigma: the list":                           func(c *Config) { c.Transition.Sigma = nil },
+		"transition.sigma[1]: 0 ":                              func(c *Config) { c.Transition.Sigma = []float64{1, 0} },
+		"transition.flip: NaN ":                                func(c *Config) { c.Transition.Flip = math.NaN() },
+		"transition.steps: 0 ":                                 func(c *Config) { c.Transition.Steps = 0 },
+		"generator.latent: 0 ":                                 func(c *Config) { c.Generator.Latent = 0 },
+		"generator.slope: 0 ":                                  func(c *Config) { c.Generator.Slope = 0 },
+		"generator.gain: +Inf ":                                func(c *Config) { c.Generator.Gain = math.Inf(1) },
+		"generator.hidden[1]: 0 ":                              func(c *Config) { c.Generator.Hidden = []int{8, 0} },
+		`generator.head: "softmax" is not`:                     func(c *Config) { c.Generator.Head = "softmax" },
+		"generator.branches: 0 ":                               func(c *Config) { c.Generator.Head, c.Generator.Branches = "branch", 0 },
+		"loss.kernel.bandwidths[0]: -1 ":                       func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		`loss.kind: "kl" is not one of mmd, stationarity, kfd`: func(c *Config) { c.Loss.Kind = "kl" },
+		`loss.gradient: "reinforce" is not one of`:             func(c *Config) { c.Loss.Gradient = "reinforce" },
+		"loss.discriminator.steps: 0":                          func(c *Config) { c.Loss.Kind, c.Loss.Discriminator.Steps = "discriminator", 0 },
+		"loss.witness.ridge: 0":                                func(c *Config) { c.Loss.Kind, c.Loss.Witness.Ridge = "kfd", 0 },
+		"loss.witness.features.number: 2000 and a constant":    func(c *Config) { c.Loss.Kind, c.Loss.Witness.Features.Number = "kfd", 2000 },
+		"training.optimizer.learning_rate: ":                   func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
 	} {
 		c := paper()
 		change(c)

@@ -23,7 +23,7 @@ func (c *Config) demands() []engine.Demand {
 	batch := rows*4*(float64(width)+choices+2*m+24) + block*4*3*float64(widest)
 	all := append(c.Training.Demands(g.net.NumParams()),
 		engine.Demand{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)})
-	switch c.Loss.Objective {
+	switch c.Loss.Kind {
 	case "kfd":
 		q := c.Loss.Witness.Features.Number + 1
 		points := block * float64(g.coordinates)

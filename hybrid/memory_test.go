@@ -15,7 +15,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"random", "paper-order", "split", "branch", "reversibility", "stationarity", "kfd", "discriminator", "V", "U", "surrogate", "full", "score",
+		"random", "paper-order", "split", "branch", "mmd", "stationarity", "kfd", "discriminator", "V", "U", "surrogate", "full", "score",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
@@ -35,11 +35,11 @@ func TestMemory(t *testing.T) {
 	for _, changes := range [][]string{
 		{},
 		{"training.batch=20000"},
-		{"training.batch=20000", modes(20), "loss.objective=stationarity"},
-		{"training.batch=2000", modes(256), "loss.objective=reversibility"},
+		{"training.batch=20000", modes(20), "loss.kind=stationarity"},
+		{"training.batch=2000", modes(256), "loss.kind=mmd"},
 		{"training.batch=20000", modes(10), "generator.head=branch", "generator.branches=4"},
-		{"training.batch=10000", modes(4), "loss.objective=kfd", "loss.witness.features.number=100"},
-		{"training.batch=10000", "loss.objective=discriminator"},
+		{"training.batch=10000", modes(4), "loss.kind=kfd", "loss.witness.features.number=100"},
+		{"training.batch=10000", "loss.kind=discriminator"},
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 	} {
 		c, err := Preset("paper")

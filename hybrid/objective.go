@@ -34,7 +34,7 @@ func (l *LossConfig) objective(g *generator, n, lanes int, seed uint64, workers 
 // drawn builds the discrepancy itself; if sampled is set, for its contributions
 // of the states as they were drawn.
 func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64, workers *pool.Pool) (drawn, error) {
-	switch l.Objective {
+	switch l.Kind {
 	case "kfd":
 		fit, err := kfd.NewMixed(n, g.modes, l.Witness.Features, l.Witness.Config, seed, workers)
 		if err != nil {
@@ -58,7 +58,7 @@ func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64
 	}
 	var loss distance
 	var err error
-	if l.Objective == "stationarity" {
+	if l.Kind == "stationarity" {
 		loss, err = mmd.NewMixedStationarity(n, g.modes, l.Kernel, l.Statistic, workers)
 	} else {
 		loss, err = mmd.NewMixed(n, g.modes, l.Kernel, l.Statistic, workers)

@@ -52,8 +52,8 @@ func paper() *Config {
 			Head: "split", Branches: 1, Gain: 1,
 		},
 		Loss: LossConfig{
-			Objective: "reversibility",
-			Kernel:    mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
+			Kind:   "mmd",
+			Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
 			Witness: WitnessConfig{
 				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
 				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
@@ -75,7 +75,7 @@ func best() *Config {
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
 	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
 	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 40
-	c.Loss.Objective = "stationarity"
+	c.Loss.Kind = "stationarity"
 	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}
 	c.Loss.Statistic = mmd.U
 	return c

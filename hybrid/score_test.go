@@ -21,7 +21,7 @@ func measured(t *testing.T, c *Config) (*system, []float32) {
 
 func headConfig(t *testing.T, preset, objective, gradient string) *Config {
 	c := small(t, preset)
-	c.Loss.Objective, c.Loss.Gradient = objective, gradient
+	c.Loss.Kind, c.Loss.Gradient = objective, gradient
 	c.Loss.Discriminator.Hidden, c.Loss.Witness.Features.Number = []int{12}, 20
 	return c
 }
@@ -30,7 +30,7 @@ func headConfig(t *testing.T, preset, objective, gradient string) *Config {
 // of the choice that was drawn.
 func TestScoreIsThatOfTheChoice(t *testing.T) {
 	for _, preset := range []string{"paper", "best"} {
-		s, out := measured(t, headConfig(t, preset, "reversibility", "score"))
+		s, out := measured(t, headConfig(t, preset, "mmd", "score"))
 		g, o, width := s.generator, s.objective.(*score), s.generator.net.Out()
 		dout := make([]float32, len(out))
 		s.objective.outputGradient(dout, s.batch, 0, 0, len(s.x))

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -41,6 +42,7 @@ type system struct {
 }
 
 func newSystem(c *Config, workers *pool.Pool) (*system, error) {
+	c = conf.Chosen(c)
 	target, err := NewTarget(c.Target.Mu)
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)

@@ -43,17 +43,17 @@ func testConfigs(t *testing.T) map[string]*Config {
 	}
 	for _, method := range []string{"evolution", "consensus"} {
 		c := small(t, "best")
-		c.Loss.Objective, c.Training.ClipNorm = "reversibility", 0
+		c.Loss.Kind, c.Training.ClipNorm = "mmd", 0
 		c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
 		all[method] = c
 	}
 	for _, preset := range []string{"paper", "best"} {
 		c := small(t, preset)
 		c.Loss.Witness.Features.Number = 20
-		for _, objective := range objectives {
+		for _, objective := range losses {
 			for _, gradient := range gradients {
 				d := *c
-				d.Loss.Objective, d.Loss.Gradient, d.Loss.Discriminator.Hidden = objective, gradient, []int{12}
+				d.Loss.Kind, d.Loss.Gradient, d.Loss.Discriminator.Hidden = objective, gradient, []int{12}
 				all[objective+", "+gradient+", "+c.Generator.Head] = &d
 			}
 		}
@@ -142,14 +142,14 @@ func TestInitializeScalesCoordinates(t *testing.T) {
 
 // TestTraining runs a few steps of a small problem with each objective.
 func TestTraining(t *testing.T) {
-	for _, objective := range objectives {
+	for _, objective := range losses {
 		t.Run(objective, func(t *testing.T) { testTraining(t, objective) })
 	}
 }
 
 func testTraining(t *testing.T, objective string) {
 	c := small(t, "best")
-	c.Loss.Objective = objective
+	c.Loss.Kind = objective
 	c.Loss.Witness.Features = kfd.Features{Number: 20, Scale: 0.5, Range: 1}
 	c.Target.Mu = []float64{0.5, 1}
 	c.Training.Steps, c.Training.Optimizer.LearningRate = 300, 5e-3

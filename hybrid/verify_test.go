@@ -192,11 +192,11 @@ func TestVerifyCatchesWrongBackward(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"backward_reversibility_surrogate_split", "backward_reversibility_surrogate_branch",
+		"backward_mmd_surrogate_split", "backward_mmd_surrogate_branch",
 		"backward_stationarity_surrogate_split", "backward_stationarity_surrogate_branch",
 		"backward_kfd_surrogate_split", "backward_kfd_surrogate_branch",
 		"backward_discriminator_surrogate_split", "backward_discriminator_surrogate_branch",
-		"backward_reversibility_score_split", "backward_reversibility_score_branch",
+		"backward_mmd_score_split", "backward_mmd_score_branch",
 		"backward_stationarity_score_split", "backward_stationarity_score_branch",
 		"backward_kfd_score_split", "backward_kfd_score_branch",
 		"backward_discriminator_score_split", "backward_discriminator_score_branch",

@@ -16,15 +16,14 @@ import (
 // differences, for every head, objective and gradient.
 func checkBackward(workers *pool.Pool, backward func(s *system, params, grad []float32)) ([]engine.Check, error) {
 	var all []engine.Check
-	for i := range len(heads) * len(objectives) * len(gradients) {
-		head, objective := heads[i%len(heads)], objectives[i/len(heads)%len(objectives)]
-		gradient := gradients[i/len(heads)/len(objectives)]
+	for i := range len(heads) * len(losses) * len(gradients) {
+		head, objective := heads[i%len(heads)], losses[i/len(heads)%len(losses)]
+		gradient := gradients[i/len(heads)/len(losses)]
 		c := best()
 		c.Training.Batch = 300 // two blocks of rows
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
-		c.Generator.Head, c.Loss.Objective, c.Loss.Gradient = head, objective, gradient
+		c.Generator.Head, c.Loss.Kind, c.Loss.Gradient = head, objective, gradient
 		if head == "split" {
-			c.Generator.Branches = 1
 		}
 		s, err := newSystem(c, workers)
 		if err != nil {

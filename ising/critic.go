@@ -63,7 +63,7 @@ func (o *criticObjective) discrepancy(uint32) float64 {
 	case "difference":
 		o.critic.Changes(o.s.grad, o.s.model.N, o.flip)
 	}
-	if o.s.config.Loss.Gradient == "score" || o.s.config.Generator.SignWeights == "learned" {
+	if o.s.config.Loss.Gradient == "score" || o.s.config.Generator.Signs.Weights == "learned" {
 		o.critic.Scores(o.scores)
 	}
 	if !o.critic.Learn() {

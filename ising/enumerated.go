@@ -94,9 +94,9 @@ func newFunctional(s *system, o *orbits) (functional, error) {
 	}
 	target := Target{s.model, c.Target.Beta}
 	switch {
-	case c.Loss.Objective == "kfd" && s.generator.symmetry.tabulable():
+	case c.Loss.Kind == "kfd" && s.generator.symmetry.tabulable():
 		return newTabulated(o, target, proposal, c.Transition.Steps, c.Loss.Witness, s.workers), nil
-	case c.Loss.Objective == "kfd":
+	case c.Loss.Kind == "kfd":
 		return newGraphWitness(target, proposal, c.Loss.Witness, s.workers), nil
 	}
 	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel), nil

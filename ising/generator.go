@@ -77,8 +77,8 @@ func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p
 	d := g.config.Latent
 	z := a[0][lo*d : hi*d]
 	rng.Normals(z, d, &from.latent, first)
-	for ; g.config.Signs > 0 && len(z) > 0; z = z[d:] {
-		g.signs(z[:g.config.Signs], params)
+	for ; g.config.Signs.Number > 0 && len(z) > 0; z = z[d:] {
+		g.signs(z[:g.config.Signs.Number], params)
 	}
 	g.net.Forward(a, p, params, lo, hi)
 	logits := a.Output()[lo*g.spins : hi*g.spins]
@@ -123,8 +123,11 @@ func (g *generator) bernoulli(spins []uint64, logits []float32, head *asm.Counte
 // step, for logits of the given standard deviation.
 func (g *generator) width(step, steps int, spread float64) float64 {
 	c := &g.config
-	t := c.Width * math.Pow(c.FinalWidth/c.Width, float64(step)/float64(max(steps, 1)))
-	if c.WidthUnit == "spread" {
+	if c.Head == "bernoulli" {
+		return 1 // ⟨s⟩ = tanh h
+	}
+	t := c.Width.Start * math.Pow(c.Width.Final/c.Width.Start, float64(step)/float64(max(steps, 1)))
+	if c.Width.Unit == "spread" {
 		t *= max(spread, 1e-12)
 	}
 	return t

@@ -204,7 +204,7 @@ func TestAnnealRaisesTheInverseTemperature(t *testing.T) {
 	}{{3, "kfd"}, {4, "kfd"}, {3, "mmd"}} {
 		acceptance := func(average string, step uint32) float64 {
 			c := kfdConfig(t, "bernoulli", "z2", false)
-			c.Target.L, c.Target.Beta, c.Loss.Average, c.Loss.Objective = of.l, 0.6, average, of.objective
+			c.Target.L, c.Target.Beta, c.Loss.Average, c.Loss.Kind = of.l, 0.6, average, of.objective
 			c.Training.Steps, c.Training.Batch = 100, 2000
 			c.Loss.Witness.Rank, c.Transition.Proposal, c.Transition.Steps = 130, "single", 1
 			c.Transition.Anneal = 0.5

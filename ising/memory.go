@@ -39,14 +39,14 @@ func (c *Config) demands() []engine.Demand {
 			batch += rows * (16*math.Exp2(math.Ceil(spins/2)) + 8*states/float64(nn.BlockRows()))
 		}
 		all = append(all, engine.Demand{Key: "target.l", Bytes: 64*matrix*matrix + 256*states})
-	case l.Objective == "kfd" && l.Witness.Features == "invariant":
+	case l.Kind == "kfd" && l.Witness.Features == "invariant":
 		count := newInvariants(c.Target.L, g.symmetry.flip).count
 		batch += rows * 8 * spins
 		all = append(all, engine.Demand{Key: "training.batch", Bytes: kfd.Bytes(n, count) + rows*4*float64(count)})
-	case l.Objective == "kfd":
+	case l.Kind == "kfd":
 		r := max(l.Witness.Rank, g.spins*(g.spins+1)/2) // sets of one and two sites are always there
 		all = append(all, engine.Demand{Key: "loss.witness.rank", Bytes: kfd.Bytes(n, r) + rows*4*64})
-	case l.Objective == "discriminator":
+	case l.Kind == "discriminator":
 		all = append(all, engine.Demand{Key: "training.batch", Bytes: l.Discriminator.Bytes(n, g.spins) + rows*12*spins})
 	default:
 		batch += mmd.HammingBytes(n, g.spins)

@@ -46,10 +46,10 @@ func paper() *Config {
 		Target:     TargetConfig{L: 3, Beta: 0.2, J: 1},
 		Transition: TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
-			Latent: 32, SignSize: 6, SignWeights: "even", Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
-			Head: "sign", Width: 1, WidthUnit: "absolute", FinalWidth: 1, Symmetry: "none",
+			Latent: 32, Signs: SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
+			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
 		},
-		Loss: LossConfig{Objective: "mmd", Average: "sampled",
+		Loss: LossConfig{Kind: "mmd", Average: "sampled",
 			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512, Features: "walsh"},
 			Discriminator: critic.Default(),
 			Kernel:        mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
@@ -71,7 +71,7 @@ func quick() *Config {
 	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
 	c.Transition.Steps, c.Transition.Anneal = 2, 0.3
 	c.Generator.Head, c.Generator.Gain = "bernoulli", 10
-	c.Loss.Objective, c.Loss.Average, c.Loss.Gradient = "kfd", "exact", "difference"
+	c.Loss.Kind, c.Loss.Average, c.Loss.Gradient = "kfd", "exact", "difference"
 	c.Loss.RaoBlackwell = true
 	c.Loss.Witness.Every = 2
 	return c

@@ -14,7 +14,7 @@ import (
 // roadConfig is a small configuration of the given objective and gradient.
 func roadConfig(t *testing.T, objective, average, gradient, symmetry string) *Config {
 	c := mmdConfig(t)
-	c.Loss.Objective, c.Loss.Average, c.Loss.Gradient = objective, average, gradient
+	c.Loss.Kind, c.Loss.Average, c.Loss.Gradient = objective, average, gradient
 	c.Loss.Statistic = mmd.V
 	c.Loss.Discriminator.Hidden, c.Loss.Discriminator.Steps = []int{12}, 2
 	c.Loss.Witness.Rank = 60
@@ -221,14 +221,14 @@ func TestRoadsAreReproducible(t *testing.T) {
 		roadConfig(t, "discriminator", "sampled", "difference", "z2"),
 		roadConfig(t, "discriminator", "sampled", "score", "none"),
 	} {
-		name := c.Loss.Objective + " " + c.Loss.Gradient
+		name := c.Loss.Kind + " " + c.Loss.Gradient
 		a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
 		for range 3 {
 			require.NoError(t, a.Step())
 			require.NoError(t, b.Step())
 		}
 		require.Equal(t, a.Params(), b.Params(), name)
-		require.Equal(t, c.Loss.Objective == "mmd" || c.Loss.Objective == "stationarity", len(a.System().(engine.Stateful).State()) == 0, name)
+		require.Equal(t, c.Loss.Kind == "mmd" || c.Loss.Kind == "stationarity", len(a.System().(engine.Stateful).State()) == 0, name)
 		require.Zero(t, testing.AllocsPerRun(5, func() {
 			if err := a.Step(); err != nil {
 				panic(err)
@@ -270,9 +270,8 @@ func TestDiscriminatorGradient(t *testing.T) {
 func TestRoadsAreRefused(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"loss.gradient":           func(c *Config) { c.Generator.Head = "sign" },
-		"loss.average":            func(c *Config) { c.Loss.Objective, c.Loss.Average = "discriminator", "exact" },
-		"loss.objective":          func(c *Config) { c.Loss.Objective, c.Target.L = "discriminator", 17 },
-		"loss.discriminator.form": func(c *Config) { c.Loss.Objective, c.Loss.Discriminator.Form = "discriminator", "" },
+		"loss.kind":               func(c *Config) { c.Loss.Kind, c.Target.L = "discriminator", 17 },
+		"loss.discriminator.form": func(c *Config) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
 	} {
 		c := roadConfig(t, "mmd", "sampled", "score", "none")
 		require.NoError(t, c.Validate())
@@ -288,14 +287,14 @@ func TestRoadsAreRefused(t *testing.T) {
 func TestRoadsLead(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"discriminator": func(c *Config) {
-			c.Loss.Objective, c.Loss.Gradient = "discriminator", "difference"
+			c.Loss.Kind, c.Loss.Gradient = "discriminator", "difference"
 			c.Loss.Discriminator.LearningRate, c.Loss.Discriminator.Steps = 3e-3, 4
 		},
 		"pairs": func(c *Config) {
-			c.Loss.Objective, c.Loss.Gradient = "discriminator", "difference"
+			c.Loss.Kind, c.Loss.Gradient = "discriminator", "difference"
 			c.Loss.Discriminator.LearningRate, c.Loss.Discriminator.Steps, c.Loss.Discriminator.Form = 3e-3, 4, "pair"
 		},
-		"score": func(c *Config) { c.Loss.Objective = "kfd" },
+		"score": func(c *Config) { c.Loss.Kind = "kfd" },
 		"evolution": func(c *Config) {
 			c.Training.Method, c.Loss.Gradient, c.Training.Evolution.Pairs = "evolution", "difference", 16
 			c.Loss.Average, c.Loss.Statistic = "exact", mmd.V

@@ -16,8 +16,8 @@ import "math"
 
 // numParams returns the number of the network's parameters and of thresholds.
 func (g *generator) numParams() int {
-	if g.config.SignWeights == "learned" {
-		return g.net.NumParams() + g.config.Signs
+	if g.config.Signs.Weights == "learned" {
+		return g.net.NumParams() + g.config.Signs.Number
 	}
 	return g.net.NumParams()
 }
@@ -39,9 +39,9 @@ func (g *generator) signs(z, params []float32) {
 	t := g.thresholds(params)
 	for j, x := range z {
 		if len(t) > 0 {
-			x += float32(g.config.SignSize) * t[j]
+			x += float32(g.config.Signs.Size) * t[j]
 		}
-		z[j] = float32(math.Copysign(g.config.SignSize, float64(x)))
+		z[j] = float32(math.Copysign(g.config.Signs.Size, float64(x)))
 	}
 }
 
@@ -57,10 +57,10 @@ func (g *generator) thresholdGradient(grad, t, z, values []float32) {
 				below += float64(v)
 			}
 		}
-		x := g.config.SignSize * float64(t[j])
+		x := g.config.Signs.Size * float64(t[j])
 		density := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
 		up := max(math.Erfc(-x/math.Sqrt2)/2, math.SmallestNonzeroFloat64)
 		down := max(math.Erfc(x/math.Sqrt2)/2, math.SmallestNonzeroFloat64)
-		grad[j] = float32(g.config.SignSize * density * (above/up - below/down) / float64(len(values)))
+		grad[j] = float32(g.config.Signs.Size * density * (above/up - below/down) / float64(len(values)))
 	}
 }

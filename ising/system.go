@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -60,6 +61,7 @@ type objective interface {
 }
 
 func newSystem(c *Config, workers *pool.Pool) (*system, error) {
+	c = conf.Chosen(c)
 	model, err := c.model()
 	if err != nil {
 		return nil, err
@@ -87,10 +89,10 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	for range s.lanes.Blocks() {
 		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
 	}
-	if c.Generator.SignWeights == "learned" {
+	if c.Generator.Signs.Weights == "learned" {
 		s.values = make([]float32, n)
 	}
-	if c.Generator.WidthUnit == "spread" {
+	if c.Generator.Width.Unit == "spread" {
 		s.moments = make([][2]float64, s.lanes.Blocks())
 	}
 
@@ -99,11 +101,11 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	switch {
 	case c.Loss.Average == "exact":
 		s.objective, err = newEnumeratedObjective(s)
-	case c.Loss.Objective == "kfd" && c.Loss.Witness.Features == "invariant":
+	case c.Loss.Kind == "kfd" && c.Loss.Witness.Features == "invariant":
 		s.objective = newInvariantObjective(s)
-	case c.Loss.Objective == "kfd":
+	case c.Loss.Kind == "kfd":
 		s.objective, err = newWalshObjective(s)
-	case c.Loss.Objective == "discriminator":
+	case c.Loss.Kind == "discriminator":
 		s.objective, err = newCriticObjective(s)
 	default:
 		s.objective, err = newPairObjective(s)
@@ -232,7 +234,7 @@ func newPairObjective(s *system) (*pairObjective, error) {
 	}
 	o := &pairObjective{pairMoves: newPairMoves(s)}
 	var err error
-	if c.Loss.Objective == "stationarity" {
+	if c.Loss.Kind == "stationarity" {
 		o.loss, err = mmd.NewHammingStationarity(c.Training.Batch, s.model.N, c.Loss.Kernel, mode, c.Loss.Statistic, s.workers)
 	} else {
 		o.loss, err = mmd.NewHamming(c.Training.Batch, s.model.N, c.Loss.Kernel, mode, c.Loss.Statistic, s.workers)

@@ -32,7 +32,7 @@ func small(t *testing.T, preset string) *Config {
 // spins flipped one by one, a bernoulli head and the U-statistic.
 func mmdConfig(t *testing.T) *Config {
 	c := small(t, "quick")
-	c.Loss.Objective, c.Loss.Average, c.Loss.RaoBlackwell = "mmd", "sampled", false
+	c.Loss.Kind, c.Loss.Average, c.Loss.RaoBlackwell = "mmd", "sampled", false
 	c.Loss.Kernel.Bandwidths, c.Loss.Statistic = []float64{1.5}, mmd.U
 	return c
 }
@@ -81,13 +81,13 @@ func contractConfigs(t *testing.T) map[string]*Config {
 	for _, objective := range []string{"mmd", "stationarity"} {
 		for _, gradient := range gradients {
 			add(objective+", "+gradient, "paper", func(c *Config) {
-				c.Loss.Objective, c.Loss.Gradient, c.Generator.Head = objective, gradient, "bernoulli"
+				c.Loss.Kind, c.Loss.Gradient, c.Generator.Head = objective, gradient, "bernoulli"
 			})
 		}
 	}
 	for _, gradient := range []string{"surrogate", "difference", "score"} {
 		add("discriminator, "+gradient, "paper", func(c *Config) {
-			c.Loss.Objective, c.Loss.Gradient, c.Generator.Head = "discriminator", gradient, "bernoulli"
+			c.Loss.Kind, c.Loss.Gradient, c.Generator.Head = "discriminator", gradient, "bernoulli"
 			c.Loss.Discriminator.Hidden = []int{12}
 		})
 	}
@@ -96,7 +96,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 			c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Gradient, c.Loss.Witness.Rank = "sampled", false, gradient, 40
 		})
 	}
-	add("exact MMD, annealed", "quick", func(c *Config) { c.Loss.Objective = "mmd" })
+	add("exact MMD, annealed", "quick", func(c *Config) { c.Loss.Kind = "mmd" })
 	add("4×4", "best", func(c *Config) {
 		c.Target.L, c.Transition.Proposal, c.Transition.Steps, c.Loss.Witness.Bandwidth = 4, "single", 1, 0
 	})
@@ -114,8 +114,8 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal = target, "single" })
 	}
 	add("learned signs, spread", "best", func(c *Config) {
-		c.Generator.Signs, c.Generator.SignWeights = 2, "learned"
-		c.Generator.Head, c.Generator.WidthUnit, c.Generator.Width, c.Generator.FinalWidth = "sign", "spread", 0.3, 0.03
+		c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
+		c.Generator.Head, c.Generator.Width.Unit, c.Generator.Width.Start, c.Generator.Width.Final = "sign", "spread", 0.3, 0.03
 		c.Loss.RaoBlackwell = false
 	})
 	for _, method := range []string{"evolution", "consensus"} {
@@ -166,7 +166,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		c.Training.Batch = 300
 		c.Generator.Head, c.Generator.Symmetry = head, symmetries[i]
 		if head == "sign" {
-			c.Generator.Width, c.Generator.FinalWidth = 0.7, 0.3
+			c.Generator.Width.Start, c.Generator.Width.Final = 0.7, 0.3
 		}
 		trainer := newTrainer(t, c, 2)
 		s, net := trainer.System().(*system), trainer.System().(*system).generator.net
@@ -249,13 +249,13 @@ func TestDifferenceIsThatOfTheLoss(t *testing.T) {
 	}
 }
 
-// TestWidthFollowsItsSchedule from width to final_width, geometrically, in both
+// TestWidthFollowsItsSchedule from its start to its final value, geometrically, in both
 // units.
 func TestWidthFollowsItsSchedule(t *testing.T) {
 	for _, unit := range units {
 		c := small(t, "paper")
 		c.Training.Steps = 10
-		c.Generator.Width, c.Generator.FinalWidth, c.Generator.WidthUnit = 0.8, 0.05, unit
+		c.Generator.Width.Start, c.Generator.Width.Final, c.Generator.Width.Unit = 0.8, 0.05, unit
 		require.NoError(t, c.Validate())
 		trainer := newTrainer(t, c, 2)
 		s := trainer.System().(*system)
@@ -300,7 +300,7 @@ func TestBernoulliHeadHasTheRightMean(t *testing.T) {
 func TestSignsReplaceNormals(t *testing.T) {
 	c := small(t, "quick")
 	latent := func(signs int) []float32 {
-		c.Generator.Signs = signs
+		c.Generator.Signs.Number = signs
 		trainer := newTrainer(t, c, 2)
 		s := trainer.System().(*system)
 		s.Generate(trainer.Params(), 1)
@@ -309,7 +309,7 @@ func TestSignsReplaceNormals(t *testing.T) {
 	normals, mixed := latent(0), latent(3)
 	for i, x := range normals {
 		if i%c.Generator.Latent < 3 {
-			require.Equal(t, math.Copysign(c.Generator.SignSize, float64(x)), float64(mixed[i]))
+			require.Equal(t, math.Copysign(c.Generator.Signs.Size, float64(x)), float64(mixed[i]))
 		} else {
 			require.Equal(t, x, mixed[i])
 		}
@@ -321,14 +321,14 @@ func TestSignsReplaceNormals(t *testing.T) {
 func TestThresholdGradient(t *testing.T) {
 	c := small(t, "quick")
 	c.Training.Batch = 1 << 16
-	c.Generator.Signs, c.Generator.SignWeights = 2, "learned"
+	c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
 	trainer := newTrainer(t, c, 2)
 	s := trainer.System().(*system)
 	params := slices.Clone(trainer.Params())
 	thresholds := s.generator.thresholds(params)
 	require.Len(t, thresholds, 2)
 	require.Equal(t, "thresholds of signs", s.TensorName(len(params)-1))
-	size := float32(c.Generator.SignSize)
+	size := float32(c.Generator.Signs.Size)
 	copy(thresholds, []float32{0.7 / size, -0.4 / size})
 	values := make([]float32, c.Training.Batch)
 	mean := func() (sum float64) {
@@ -370,7 +370,7 @@ func TestThresholdGradient(t *testing.T) {
 func TestThresholdsLearn(t *testing.T) {
 	for _, objective := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
 		c := roadConfig(t, objective, "sampled", "difference", "none")
-		c.Generator.Signs, c.Generator.SignWeights = 1, "learned"
+		c.Generator.Signs.Number, c.Generator.Signs.Weights = 1, "learned"
 		require.NoError(t, c.Validate())
 		a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
 		for range 3 {
@@ -537,7 +537,7 @@ func TestMeanLogarithmIsTheSum(t *testing.T) {
 // kfdConfig is a small configuration of the least-squares witness.
 func kfdConfig(t *testing.T, head, symmetry string, raoBlackwell bool) *Config {
 	c := small(t, "quick")
-	c.Loss.Objective, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
+	c.Loss.Kind, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
 	c.Generator.Head, c.Generator.Symmetry, c.Loss.RaoBlackwell = head, symmetry, raoBlackwell
 	return c
 }
@@ -638,27 +638,29 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"transition.anneal":         func(c *Config) { c.Transition.Anneal = 1.5 },
 		"generator.latent":          func(c *Config) { c.Generator.Latent = 0 },
 		"generator.hidden[1]":       func(c *Config) { c.Generator.Hidden = []int{4, 0} },
-		"generator.signs":           func(c *Config) { c.Generator.Signs = c.Generator.Latent + 1 },
+		"generator.signs.number":    func(c *Config) { c.Generator.Signs.Number = c.Generator.Latent + 1 },
 		"generator.slope":           func(c *Config) { c.Generator.Slope = 0 },
 		"generator.gain":            func(c *Config) { c.Generator.Gain = -1 },
 		"generator.head":            func(c *Config) { c.Generator.Head = "softmax" },
-		"generator.width":           func(c *Config) { c.Generator.Width = 2 },
-		"generator.final_width":     func(c *Config) { c.Generator.FinalWidth = 0 },
-		"generator.width_unit":      func(c *Config) { c.Generator.WidthUnit = "cm" },
+		"generator.width.start":     func(c *Config) { c.Generator.Head, c.Generator.Width.Start = "sign", -2 },
+		"generator.width.final":     func(c *Config) { c.Generator.Head, c.Generator.Width.Final = "sign", 0 },
+		"generator.width.unit":      func(c *Config) { c.Generator.Head, c.Generator.Width.Unit = "sign", "cm" },
 		"generator.symmetry":        func(c *Config) { c.Generator.Symmetry, c.Target.H = "z2", 0.1 },
 		"loss.kernel.bandwidths[0]": func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
 		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "half" },
-		"loss.objective":            func(c *Config) { c.Loss.Objective = "gan" },
-		"loss.witness.features":     func(c *Config) { c.Loss.Objective, c.Target.L = "kfd", 9 },
-		"loss.witness.rank":         func(c *Config) { c.Loss.Objective, c.Loss.Witness.Rank = "kfd", 0 },
+		"loss.kind":                 func(c *Config) { c.Loss.Kind = "gan" },
+		"loss.witness.features":     func(c *Config) { c.Loss.Kind, c.Target.L = "kfd", 9 },
+		"loss.witness.rank":         func(c *Config) { c.Loss.Kind, c.Loss.Witness.Rank = "kfd", 0 },
 		"loss.witness.bandwidth": func(c *Config) {
 			c.Target.L, c.Generator.Symmetry = 4, "lattice"
-			c.Loss.Objective, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
+			c.Loss.Kind, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
 		},
-		"loss.average":       func(c *Config) { c.Loss.Average, c.Loss.Gradient, c.Target.L = "exact", "difference", 4 },
-		"loss.kernel":        func(c *Config) { c.Loss.Average = "exact" },
-		"loss.rao_blackwell": func(c *Config) { c.Loss.RaoBlackwell = true },
-		"training.batch":     func(c *Config) { c.Training.Batch = 0 },
+		"loss.average": func(c *Config) { c.Loss.Average, c.Loss.Gradient, c.Target.L = "exact", "difference", 4 },
+		"loss.kernel":  func(c *Config) { c.Loss.Average = "exact" },
+		"loss.rao_blackwell": func(c *Config) {
+			c.Loss.Average, c.Loss.Statistic, c.Loss.RaoBlackwell, c.Generator.Head = "exact", mmd.V, true, "sign"
+		},
+		"training.batch": func(c *Config) { c.Training.Batch = 0 },
 	} {
 		c := mmdConfig(t)
 		require.NoError(t, c.Validate())
@@ -729,7 +731,7 @@ func TestFullGradient(t *testing.T) {
 		}
 		c := mmdConfig(t)
 		c.Training.Batch = 40
-		c.Loss.Objective, c.Loss.Gradient, c.Loss.Statistic = objective, "full", stat
+		c.Loss.Kind, c.Loss.Gradient, c.Loss.Statistic = objective, "full", stat
 		c.Transition.Proposal, c.Transition.Steps = "mixture", 4
 		require.NoError(t, c.Validate())
 		trainer := newTrainer(t, c, 1)

@@ -82,7 +82,7 @@ func fourByFour(beta, variant string) Setting {
 		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta, System: "ising",
 		Assignments: []string{"target.l=4", "target.beta=" + beta, "training.steps=3000",
 			"transition.proposal=mixture", "transition.steps=1", "transition.anneal=0.4",
-			"loss.witness.bandwidth=0", "loss.witness.ridge=1e-8", "generator.signs=1", "evaluation.samples=1000000"},
+			"loss.witness.bandwidth=0", "loss.witness.ridge=1e-8", "generator.signs.number=1", "evaluation.samples=1000000"},
 		Presets: []string{"best"},
 	}
 	target := "h = 0.1, not 0"
@@ -95,7 +95,7 @@ func fourByFour(beta, variant string) Setting {
 	case "field":
 		s.Name += "-field"
 		s.Title += ", h = 0.1"
-		s.Assignments = append(s.Assignments, "target.h=0.1", "generator.sign_weights=learned", "training.optimizer.learning_rate=2e-3")
+		s.Assignments = append(s.Assignments, "target.h=0.1", "generator.signs.weights=learned", "training.optimizer.learning_rate=2e-3")
 		target = "the same target"
 	}
 	s.Published = elsewhere(beta, target)
@@ -126,7 +126,7 @@ func onOrbits(beta string, field bool) Setting {
 		s.Name = "ising-l4-" + beta + "-field-lattice"
 		s.Title = "Ising model, L = 4, β = " + beta + ", h = 0.1, generator with the lattice's symmetry"
 		s.Published = elsewhere(beta, "the same target")
-		symmetry = []string{"generator.symmetry=lattice", "target.h=0.1", "generator.signs=1", "generator.sign_weights=learned"}
+		symmetry = []string{"generator.symmetry=lattice", "target.h=0.1", "generator.signs.number=1", "generator.signs.weights=learned"}
 	}
 	s.Assignments = slices.Concat([]string{"target.l=4", "target.beta=" + beta}, symmetry, []string{
 		"transition.steps=4", "transition.anneal=0", "training.steps=4000", "training.batch=2048", "training.schedule.warmup=0",
@@ -139,7 +139,7 @@ func onOrbits(beta string, field bool) Setting {
 var (
 	bernoulliHead = []string{}
 	signHead      = []string{"generator.head=sign", "generator.gain=1",
-		"generator.width_unit=spread", "generator.width=0.5", "generator.final_width=0.05"}
+		"generator.width.unit=spread", "generator.width.start=0.5", "generator.width.final=0.05"}
 	// The critical 16×16 lattice is not learned from a cold start.
 	annealed = []string{"transition.anneal=0.3", "training.steps=5000"}
 )
@@ -152,7 +152,7 @@ func invariant(l int, beta string, head []string) Setting {
 		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising model, L = %d, β = %s, generator with the lattice's symmetry", l, beta), System: "ising",
 		Assignments: append([]string{fmt.Sprintf("target.l=%d", l), "target.beta=" + beta, "generator.symmetry=z2+lattice",
 			fmt.Sprintf("generator.latent=%d", l*l), "transition.proposal=single", fmt.Sprintf("transition.steps=%d", l*l),
-			"transition.anneal=0", "training.schedule.warmup=0", "loss.average=sampled", "loss.rao_blackwell=false",
+			"transition.anneal=0", "training.schedule.warmup=0", "loss.average=sampled",
 			"loss.witness.features=invariant", "loss.witness.ridge=1e-4", "loss.witness.every=1",
 			"training.batch=1024", "training.steps=2000", "training.ema=0.99"}, head...),
 		Presets: []string{"best"},

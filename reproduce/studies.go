@@ -34,18 +34,17 @@ var Studies = []Study{
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "no annealing", Assignments: []string{"transition.anneal=0"}},
-			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
 			{Label: "ridge 1e-3", Assignments: []string{"loss.witness.ridge=1e-3"}},
 			{Label: "m = 1", Assignments: []string{"transition.steps=1"}},
 			{Label: "m = 8", Assignments: []string{"transition.steps=8"}},
 			{Label: "drawn spins", Assignments: []string{"loss.rao_blackwell=false"}},
-			{Label: "sampled s′", Assignments: []string{"loss.rao_blackwell=false", "loss.average=sampled"}},
+			{Label: "sampled s′", Assignments: []string{"loss.average=sampled"}},
 			{Label: "sign head", Assignments: []string{"loss.rao_blackwell=false", "generator.head=sign", "generator.gain=1",
-				"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"}},
-			{Label: "MMD instead, no annealing", Assignments: []string{"loss.objective=mmd", "transition.anneal=0"}},
+				"generator.width.unit=spread", "generator.width.start=0.3", "generator.width.final=0.03"}},
+			{Label: "MMD instead, no annealing", Assignments: []string{"loss.kind=mmd", "transition.anneal=0"}},
 			{Label: "no symmetry", Assignments: []string{"generator.symmetry=none"}},
-			{Label: "no symmetry, MMD instead, no annealing", Assignments: []string{"generator.symmetry=none", "loss.objective=mmd", "transition.anneal=0"}},
+			{Label: "no symmetry, MMD instead, no annealing", Assignments: []string{"generator.symmetry=none", "loss.kind=mmd", "transition.anneal=0"}},
 		},
 	},
 	{
@@ -53,14 +52,13 @@ var Studies = []Study{
 		System: "gmm", Preset: "quick", Assignments: []string{"training.steps=1200", "training.ema=0.995"},
 		Variants: []Variant{
 			{Label: "all of it"},
-			{Label: "no cross-fitting", Assignments: []string{"loss.witness.own_half=true"}},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
 			{Label: "m = 5", Assignments: []string{"transition.steps=5"}},
 			{Label: "128 features", Assignments: []string{"loss.witness.features.number=128"}},
 			{Label: "σ_prop = 0.1", Assignments: []string{"transition.sigma=[0.1]"}},
-			{Label: "MMD, sharp IMQ, U", Assignments: []string{"loss.objective=reversibility", "loss.statistic=U",
+			{Label: "MMD, sharp IMQ, U", Assignments: []string{"loss.kind=mmd", "loss.statistic=U",
 				`loss.kernel={"bandwidths":[],"imq":[{"c":0.2,"beta":1.5,"weight":1}]}`}},
-			{Label: "MMD, the paper's kernel, V", Assignments: []string{"loss.objective=reversibility"}},
+			{Label: "MMD, the paper's kernel, V", Assignments: []string{"loss.kind=mmd"}},
 		},
 	},
 	{
@@ -69,37 +67,37 @@ var Studies = []Study{
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "V-statistic", Assignments: []string{"loss.statistic=V"}},
-			{Label: "pairs, not stationarity", Assignments: []string{"loss.objective=reversibility"}},
+			{Label: "pairs, not stationarity", Assignments: []string{"loss.kind=mmd"}},
 			{Label: "the sharp kernel alone", Assignments: []string{"loss.kernel.bandwidths=[]"}},
 			{Label: "the paper's order of moves", Assignments: []string{"transition.order=paper-order"}},
 			{Label: "no flips", Assignments: []string{"transition.flip=0"}},
-			{Label: "split head", Assignments: []string{"generator.head=split", "generator.branches=1"}},
+			{Label: "split head", Assignments: []string{"generator.head=split"}},
 			{Label: "gain 1", Assignments: []string{"generator.gain=1"}},
 		},
 	},
 	{
 		Name: "roads", Title: "Ising model, L = 3, β = 0.2, a small network: the roads beside the kernel's gradient",
 		System: "ising", Preset: "quick",
-		Assignments: []string{"loss.objective=mmd", "loss.kernel.bandwidths=[1.5]", "generator.hidden=[16]", "generator.latent=8",
+		Assignments: []string{"generator.hidden=[16]", "generator.latent=8",
 			"generator.gain=1", "transition.steps=10", "training.batch=512", "training.steps=1000", "training.optimizer.learning_rate=0.01"},
 		Variants: []Variant{
-			{Label: "MMD, exact average"},
+			{Label: "MMD, exact average", Assignments: averaged},
 			{Label: "MMD, sampled s′, flipped spins", Assignments: sampled},
 			{Label: "MMD, sampled s′, score function", Assignments: slices.Concat(sampled, []string{"loss.gradient=score"})},
-			{Label: "discriminator", Assignments: slices.Concat(sampled, []string{"loss.objective=discriminator", "loss.discriminator.form=pair",
-				"training.optimizer.learning_rate=0.0005", "training.schedule.warmup=100"})},
-			{Label: "evolution strategies, exact average", Assignments: []string{"training.method=evolution",
-				"training.optimizer.learning_rate=0.02", "training.evolution.pairs=16", "training.evolution.sigma=0.03"}},
-			{Label: "consensus, exact average", Assignments: []string{"training.method=consensus", "training.steps=400",
-				"training.consensus.particles=32", "training.consensus.spread=0.5"}},
-			{Label: "least-squares witness", Assignments: []string{"loss.objective=kfd"}},
+			{Label: "discriminator", Assignments: []string{"loss.kind=discriminator", "loss.discriminator.form=pair",
+				"training.optimizer.learning_rate=0.0005", "training.schedule.warmup=100"}},
+			{Label: "evolution strategies, exact average", Assignments: slices.Concat(averaged, []string{"training.method=evolution",
+				"training.optimizer.learning_rate=0.02", "training.evolution.pairs=16", "training.evolution.sigma=0.03"})},
+			{Label: "consensus, exact average", Assignments: slices.Concat(averaged, []string{"training.method=consensus", "training.steps=400",
+				"training.consensus.particles=32", "training.consensus.spread=0.5"})},
+			{Label: "least-squares witness"},
 		},
 	},
 	{
 		Name: "paper-method", Title: "Ising model, L = 3: the paper's method with other choices of what it leaves open",
 		System: "ising", Preset: "paper",
 		Assignments: []string{"training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",
-			"generator.width_unit=spread", "generator.width=0.3", "generator.final_width=0.03"},
+			"generator.width.unit=spread", "generator.width.start=0.3", "generator.width.final=0.03"},
 		Variants: []Variant{
 			{Label: "β = 0.2, mixture, m = 10, σ = 1.5, longer", Assignments: []string{"target.beta=0.2", "transition.proposal=mixture",
 				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=9000", "training.schedule.milestones=[2000,5000,8000]"}},
@@ -107,14 +105,14 @@ var Studies = []Study{
 				"transition.steps=10", "loss.kernel.bandwidths=[1.5]"}},
 			{Label: "β = 0.5, the same for longer, annealed, with one sign in the noise", Assignments: []string{"target.beta=0.5", "transition.proposal=mixture",
 				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=18000", "training.schedule.milestones=[6000,12000,16000]",
-				"transition.anneal=0.3", "generator.signs=1"}},
+				"transition.anneal=0.3", "generator.signs.number=1"}},
 			{Label: "β = 0.5, several spins, m = 1, σ = 2", Assignments: []string{"target.beta=0.5"}},
 		},
 	},
 	{
 		Name: "kernels", Title: "Gaussian mixture: the kernel of the discrepancy",
 		System: "gmm", Preset: "quick",
-		Assignments: []string{"loss.objective=reversibility", "loss.statistic=U", "training.batch=1024", "training.steps=1500"},
+		Assignments: []string{"loss.kind=mmd", "loss.statistic=U", "training.batch=1024", "training.steps=1500"},
 		Variants: []Variant{
 			{Label: "Gaussian, σ = 0.5", Assignments: []string{"loss.kernel.bandwidths=[0.5]", "loss.kernel.imq=[]"}},
 			{Label: "the paper's five Gaussians and IMQ"},
@@ -122,14 +120,18 @@ var Studies = []Study{
 			{Label: "Laplacian, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":0.5,"length":0.5,"weight":1}]}`}},
 			{Label: "Matérn 3/2, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":1.5,"length":0.5,"weight":1}]}`}},
 			{Label: "Matérn 5/2, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":2.5,"length":0.5,"weight":1}]}`}},
-			{Label: "stationarity, Gaussian, σ = 0.3", Assignments: []string{"loss.objective=stationarity", "loss.kernel.bandwidths=[0.3]",
+			{Label: "stationarity, Gaussian, σ = 0.3", Assignments: []string{"loss.kind=stationarity", "loss.kernel.bandwidths=[0.3]",
 				"loss.kernel.imq=[]", "loss.density_weight=0.002"}},
 		},
 	},
 }
 
-// sampled averages over s′ by one draw.
-var sampled = []string{"loss.average=sampled", "loss.rao_blackwell=false", "loss.statistic=U"}
+// The paper's loss on the road beside it, averaged over s′ exactly or by one
+// draw.
+var (
+	averaged = []string{"loss.kind=mmd", "loss.kernel.bandwidths=[1.5]"}
+	sampled  = slices.Concat(averaged, []string{"loss.average=sampled", "loss.statistic=U"})
+)
 
 // StudyNames lists the studies.
 func StudyNames() []string {

@@ -22,7 +22,7 @@ func TestBadInput(t *testing.T) {
 	write("type.json", "{\"system\": \"ising\", \"target\": {\"l\": \"3\"}}")
 	write("nan.json", "{\"system\": \"ising\",\n \"target\": {\"beta\": NaN}}")
 	write("small.json", "{\"system\": \"ising\",\n \"target\":\n  {\"l\": 1}}")
-	write("negative.json", "{\"system\": \"ising\", \"loss\": {\"kernel\": {\"bandwidths\": [1, -2]}}}")
+	write("negative.json", "{\"system\": \"ising\", \"loss\": {\"kind\": \"mmd\", \"kernel\": {\"bandwidths\": [1, -2]}}}")
 	write("nosystem.json", "{}")
 	write("othersystem.json", "{\"system\":\n\"potts\"}")
 	write("preset.json", "{\"system\": \"ising\", \"preset\": \"fast\"}")
@@ -41,11 +41,11 @@ func TestBadInput(t *testing.T) {
 		{"train type.json", `type.json:1:37: target.l: a string ("3") where a whole number is needed; remove the quotes`},
 		{"train nan.json", "nan.json:2:21: not a number; numbers must be finite"},
 		{"train small.json", "small.json:3:9: target.l: 1 is not between 2 and"},
-		{"train negative.json", "negative.json:1:59: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
+		{"train negative.json", "negative.json:1:74: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
 		{"train nosystem.json", "nosystem.json: system: missing; it is one of " + known},
 		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "potts"; the systems are ` + known},
 		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best`},
-		{"train schema.json", "schema.json:1:12: schema: 99 is not supported; this program reads version 1"},
+		{"train schema.json", "schema.json:1:12: schema: 99 is not supported; this program reads version 2"},
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},
 		{"train empty.json", "empty.json:1:1: is empty; it must hold a JSON object"},
 		{"train list.json", "list.json:1:1: a list where an object is needed"},

@@ -101,7 +101,7 @@ func ok(t *testing.T, dir string, args ...string) outcome {
 func tiny(dir string, more ...string) []string {
 	return append([]string{"train", "-o", dir, "--set", "training.steps=60", "--set", "training.batch=64",
 		"--set", "generator.hidden=16", "--set", "generator.latent=4", "--set", "evaluation.samples=2000",
-		"--set", "loss.objective=mmd", "--set", "loss.average=sampled", "--set", "loss.rao_blackwell=false",
+		"--set", "loss.kind=mmd", "--set", "loss.average=sampled",
 		"--set", "training.checkpoint_every=20", "--set", "training.log_every=5"}, more...)
 }
 

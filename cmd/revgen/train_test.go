@@ -118,7 +118,7 @@ func TestTrainJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &summary))
 	require.Equal(t, 1, strings.Count(o.stdout, "\n"), "one object on one line")
 	require.Equal(t, "18446744073709551615", summary.Seed.String())
-	require.Equal(t, []int{1, 60, 2000, 1}, []int{summary.Schema, summary.Steps, summary.Samples, summary.Threads})
+	require.Equal(t, []int{2, 60, 2000, 1}, []int{summary.Schema, summary.Steps, summary.Samples, summary.Threads})
 	require.Equal(t, []string{"ising", "quick", "run", "run/samples.npy"}, []string{summary.System, summary.Preset, summary.Directory, summary.SamplesFile})
 	require.Len(t, summary.Metrics, 6)
 	info, err := os.Stat(filepath.Join(dir, summary.SamplesFile))

@@ -20,7 +20,7 @@ type Config struct {
 	Every int `json:"every"`
 	// OwnHalf leaves out cross-fitting: each half of the batch is driven by the
 	// witness fitted to itself, which is overconfident about it.
-	OwnHalf bool `json:"own_half"`
+	OwnHalf bool `json:"-"`
 }
 
 // Validate reports the first value that cannot be used, by its key.

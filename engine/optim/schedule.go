@@ -12,12 +12,12 @@ type Schedule struct {
 	Kind string `json:"kind"`
 	// Milestones are the steps after which a step decay multiplies the rate
 	// by Factor once more.
-	Milestones []int   `json:"milestones,omitempty"`
-	Factor     float64 `json:"factor,omitempty"`
+	Milestones []int   `json:"milestones" when:"kind=step"`
+	Factor     float64 `json:"factor" when:"kind=step"`
 	// Final is the fraction of the initial rate that a cosine schedule ends at.
-	Final float64 `json:"final,omitempty"`
+	Final float64 `json:"final" when:"kind=cosine"`
 	// Warmup is the number of first steps over which the rate rises linearly.
-	Warmup int `json:"warmup,omitempty"`
+	Warmup int `json:"warmup"`
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -39,12 +39,6 @@ func (s *Schedule) Validate() error {
 		}
 	default:
 		return fmt.Errorf("kind: %q is not constant, step or cosine", s.Kind)
-	}
-	if s.Kind != "step" && (len(s.Milestones) > 0 || s.Factor != 0) {
-		return fmt.Errorf("kind: a %s schedule takes no milestones and no factor", s.Kind)
-	}
-	if s.Kind != "cosine" && s.Final != 0 {
-		return fmt.Errorf("kind: a %s schedule takes no final", s.Kind)
 	}
 	if s.Warmup < 0 {
 		return fmt.Errorf("warmup: %d is negative", s.Warmup)

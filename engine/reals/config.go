@@ -41,45 +41,45 @@ type GeneratorConfig struct {
 	// Gain multiplies the initial weights and biases of each perceptron's last
 	// layer; small values start G_θ near the identity.
 	Gain float64 `json:"gain"`
-	// Latent is the dimension of the noise z; 0 means that of the states,
-	// which is what a flow has. The states are the first of a residual
-	// generator's coordinates.
-	Latent int `json:"latent"`
+	// Latent is the dimension of a residual generator's noise z, the first of
+	// whose coordinates become the state; 0 means that of the states.
+	Latent int `json:"latent" when:"kind=residual"`
 	// Partition says which coordinates a flow's even couplings change, its odd
 	// ones changing the others: "parity", those of even index, or "halves",
 	// the first half.
-	Partition string `json:"partition"`
+	Partition string `json:"partition" when:"kind=realnvp"`
 	// Clamp bounds a flow's log-scales softly: c·tanh(s/c) for a perceptron's
 	// output s.
-	Clamp float64 `json:"clamp"`
+	Clamp float64 `json:"clamp" when:"kind=realnvp"`
 }
 
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
-	// Objective is "reversibility", the paper's MMD between the laws of (s, s′)
-	// and (s′, s); "stationarity", the MMD between the laws of s and s′, which
-	// tests invariance instead of detailed balance; "kfd", the least-squares
-	// witness of irreversibility in random features (package kfd); or
-	// "discriminator", the learned one of package critic.
-	Objective string `json:"objective"`
-	// Kernel and Statistic are those of both MMDs.
-	Kernel    mmd.Kernel    `json:"kernel"`
-	Statistic mmd.Statistic `json:"statistic"`
+	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
+	// "stationarity", the MMD between the laws of s and s′, which tests
+	// invariance instead of detailed balance; "kfd", the least-squares witness
+	// of irreversibility in random features (package kfd); or "discriminator",
+	// the learned one of package critic.
+	Kind string `json:"kind"`
+	// Kernel of both MMDs.
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
+	// Statistic of both MMDs.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity"`
 	// Gradient of both MMDs is "surrogate", with s′ fixed (eq.
 	// (surrogate_grad)), or "full", with s′ following s through the moves that
 	// were accepted: s′ = s + Σ σε.
-	Gradient string `json:"gradient"`
+	Gradient string `json:"gradient" when:"kind=mmd,stationarity"`
 	// DensityWeight, if positive, multiplies the stationarity loss's gradient of
 	// each sample by (ρ + this)^−½, where ρ is the mean of the kernel, in units
 	// of its value at 0, between the sample and the others: without it, regions
 	// of low density hardly count.
-	DensityWeight float64        `json:"density_weight"`
-	Witness       WitnessConfig  `json:"witness"`
-	Discriminator critic.Config  `json:"discriminator"`
+	DensityWeight float64        `json:"density_weight" when:"kind=stationarity"`
+	Witness       WitnessConfig  `json:"witness" when:"kind=kfd"`
+	Discriminator critic.Config  `json:"discriminator" when:"kind=discriminator"`
 	Boundary      BoundaryConfig `json:"boundary"`
 }
 
-// WitnessConfig describes the kfd objective.
+// WitnessConfig describes the least-squares witness.
 type WitnessConfig struct {
 	kfd.Config
 	Features kfd.Features `json:"features"`
@@ -97,7 +97,7 @@ type BoundaryConfig struct {
 var (
 	kinds      = []string{"realnvp", "residual"}
 	partitions = []string{"parity", "halves"}
-	objectives = []string{"reversibility", "stationarity", "kfd", "discriminator"}
+	losses     = []string{"mmd", "stationarity", "kfd", "discriminator"}
 	gradients  = []string{"surrogate", "full"}
 )
 
@@ -113,6 +113,7 @@ const (
 // dimension, by its key. The target's own demands for memory count beside the
 // configuration's.
 func (c *Config) Validate(dim int, target ...engine.Demand) error {
+	c = conf.Chosen(c)
 	if err := c.Common.Validate(); err != nil {
 		return err
 	}
@@ -137,6 +138,14 @@ func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	return engine.Afford(append(c.demands(dim), target...)...)
 }
 
+// Moved says where keys of former layouts have gone.
+func (*Config) Moved() map[string]string {
+	return map[string]string{
+		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.witness.own_half": "nothing: the witness is always cross-fitted",
+	}
+}
+
 func (g *GeneratorConfig) validate(dim int) error {
 	if err := conf.First(
 		conf.OneOf("kind", g.Kind, kinds),
@@ -153,39 +162,37 @@ func (g *GeneratorConfig) validate(dim int) error {
 		}
 		return nil
 	}
-	switch {
-	case dim < 2:
+	if dim < 2 {
 		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual")
-	case g.Latent != 0 && g.Latent != dim:
-		return fmt.Errorf("latent: %d, but a flow's noise has the %d coordinates of its states; leave it 0", g.Latent, dim)
 	}
 	return conf.First(conf.Positive("clamp", g.Clamp), conf.OneOf("partition", g.Partition, partitions))
 }
 
 func (l *LossConfig) validate(dim int) error {
-	if err := conf.OneOf("objective", l.Objective, objectives); err != nil {
+	if err := conf.OneOf("kind", l.Kind, losses); err != nil {
 		return err
 	}
-	if l.Gradient == "score" {
-		return fmt.Errorf("gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
-	}
-	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
-		return err
-	}
-	if err := l.Kernel.ValidateReal(); err != nil {
-		return fmt.Errorf("kernel.%w", err)
-	}
-	if l.Objective == "discriminator" {
-		if err := l.Discriminator.Validate(); err != nil {
-			return fmt.Errorf("discriminator.%w", err)
-		}
-	}
-	if l.Objective == "kfd" {
+	switch l.Kind {
+	case "kfd":
 		if err := l.Witness.Validate(); err != nil {
 			return fmt.Errorf("witness.%w", err)
 		}
 		if err := l.Witness.Features.Validate(); err != nil {
 			return fmt.Errorf("witness.features.%w", err)
+		}
+	case "discriminator":
+		if err := l.Discriminator.Validate(); err != nil {
+			return fmt.Errorf("discriminator.%w", err)
+		}
+	default:
+		if l.Gradient == "score" {
+			return fmt.Errorf("gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
+		}
+		if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
+			return err
+		}
+		if err := l.Kernel.ValidateReal(); err != nil {
+			return fmt.Errorf("kernel.%w", err)
 		}
 	}
 	b := &l.Boundary
@@ -202,12 +209,8 @@ func (l *LossConfig) validate(dim int) error {
 		}
 	}
 	switch {
-	case l.DensityWeight > 0 && l.Objective != "stationarity":
-		return fmt.Errorf("density_weight: only the stationarity objective has one; set it to 0")
 	case l.DensityWeight > 0 && l.Gradient == "full":
 		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
-	case l.Gradient == "full" && (l.Objective == "kfd" || l.Objective == "discriminator"):
-		return fmt.Errorf("gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to surrogate")
 	case len(b.Center) != 0 && len(b.Center) != dim:
 		return fmt.Errorf("boundary.center: %d coordinates where a state has %d", len(b.Center), dim)
 	}

@@ -25,7 +25,7 @@ func (c *Config) demands(dim int) []engine.Demand {
 		float64(nn.LanesOf(n)*nn.BlockRows())*4*8*float64(widest)
 
 	all := c.Training.Demands(nets.params)
-	switch c.Loss.Objective {
+	switch c.Loss.Kind {
 	case "kfd":
 		r := c.Loss.Witness.Features.Number
 		all = append(all, engine.Demand{Key: "loss.witness.features.number", Bytes: kfd.Bytes(n, r) + 32*float64(r)*d})

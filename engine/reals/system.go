@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -57,6 +58,7 @@ type lossGradient interface {
 
 // New builds the system that trains a generator of the target.
 func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
+	c = conf.Chosen(c)
 	n, d := c.Training.Batch, target.Dim()
 	s := &System{
 		config: c, target: target, workers: workers,
@@ -106,7 +108,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 
 // estimator builds the discrepancy for batches of n states.
 func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (loss lossGradient, err error) {
-	switch l.Objective {
+	switch l.Kind {
 	case "stationarity":
 		loss, err = mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
 	case "kfd":

@@ -21,10 +21,10 @@ func testConfigs() map[string]*testConfig {
 		return c
 	}
 	return map[string]*testConfig{
-		"reversibility": small(func(*testConfig) {}),
+		"mmd": small(func(*testConfig) {}),
 		"kfd": small(func(c *testConfig) {
 			c.Training.EMA, c.Transition = 0.99, TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 5}
-			c.Loss.Objective, c.Loss.Boundary.Weight = "kfd", 0
+			c.Loss.Kind, c.Loss.Boundary.Weight = "kfd", 0
 			c.Loss.Witness.Every, c.Loss.Witness.Features.Number = 2, 48
 		}),
 		"narrow": small(func(c *testConfig) {
@@ -33,7 +33,7 @@ func testConfigs() map[string]*testConfig {
 		}),
 		"stationarity": small(func(c *testConfig) {
 			c.Transition.Sigma = []float64{0.3, 1, 2}
-			c.Loss.Objective, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
+			c.Loss.Kind, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
 			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
 		}),
 		"full":      small(func(c *testConfig) { c.Loss.Gradient = "full" }),
@@ -42,7 +42,7 @@ func testConfigs() map[string]*testConfig {
 			c.Training.Method, c.Training.Consensus.Particles, c.Training.Consensus.Spread = "consensus", 3, 0.01
 		}),
 		"discriminator": small(func(c *testConfig) {
-			c.Loss.Objective, c.Loss.Discriminator.Hidden = "discriminator", []int{12}
+			c.Loss.Kind, c.Loss.Discriminator.Hidden = "discriminator", []int{12}
 		}),
 		"five dimensions": small(func(c *testConfig) {
 			c.target = randomMixture(5, 3, 1)
@@ -98,9 +98,9 @@ func TestFullGradient(t *testing.T) {
 	const n, dim = 30, 2
 	workers := pool.New(1)
 	defer workers.Close()
-	for _, objective := range []string{"reversibility", "stationarity"} {
+	for _, objective := range []string{"mmd", "stationarity"} {
 		c := paperConfig()
-		c.Loss.Objective, c.Loss.Gradient = objective, "full"
+		c.Loss.Kind, c.Loss.Gradient = objective, "full"
 		c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
 		require.NoError(t, c.Validate(dim))
 		loss, err := c.Loss.estimator(n, dim, 1, workers)

@@ -170,7 +170,7 @@ func paperConfig() Config {
 			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1, Partition: "parity", Clamp: 1,
 		},
 		Loss: LossConfig{
-			Objective: "reversibility",
+			Kind:      "mmd",
 			Kernel:    mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}, IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}},
 			Statistic: mmd.V, Gradient: "surrogate",
 			Witness: WitnessConfig{

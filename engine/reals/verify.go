@@ -65,7 +65,7 @@ func newSubject(c Config, known []Known, other Known, workers *pool.Pool) *subje
 		forward64:   (*flow).forward64,
 		inverse:     (*flowPass).inverse,
 		flowDensity: (*flowPass).logDensity,
-		naive:       map[string]naiveLoss{"reversibility": mmd.Naive, "stationarity": mmd.StationarityNaive},
+		naive:       map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive},
 		estimator:   func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, 1, workers) },
 		witness:     (*kfd.Random).Naive,
 		penalty:     (*boundary).add,
@@ -82,7 +82,7 @@ func (v *subject) checks() []func() ([]engine.Check, error) {
 	for _, g := range []GeneratorConfig{v.config.Generator, residual} {
 		list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(g) })
 	}
-	for _, objective := range objectives[:3] { // a discriminator has to learn first
+	for _, objective := range losses[:3] { // a discriminator has to learn first
 		list = append(list, func() ([]engine.Check, error) { return v.checkPopulation(objective) })
 	}
 	return list

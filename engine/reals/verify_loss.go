@@ -13,8 +13,8 @@ import (
 // losses are the configured loss, one with a narrow kernel and stationarity, each
 // with both statistics.
 func (v *subject) losses() (all []LossConfig) {
-	stationary := LossConfig{Objective: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3, 1}, IMQ: []mmd.IMQ{{C: 0.5, Beta: 1, Weight: 2}}}}
-	narrow := LossConfig{Objective: "reversibility", Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
+	stationary := LossConfig{Kind: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3, 1}, IMQ: []mmd.IMQ{{C: 0.5, Beta: 1, Weight: 2}}}}
+	narrow := LossConfig{Kind: "mmd", Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
 	for _, l := range []LossConfig{v.config.Loss, narrow, stationary} {
 		l.DensityWeight = 0
 		for _, s := range []mmd.Statistic{mmd.V, mmd.U} {
@@ -63,16 +63,16 @@ func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 	for _, l := range v.losses() {
 		s32, t32 := moves(n, dim, 11)
 		s, t := widen(s32), widen(t32)
-		loss, grad := v.naive[l.Objective], make([]float64, n*dim)
+		loss, grad := v.naive[l.Kind], make([]float64, n*dim)
 		loss(&l.Kernel, l.Statistic, s, t, n, dim, grad)
 		scale := largest(grad)
 		for i := range s {
 			want := centralDifference(s, i, 1e-5, func() float64 { return loss(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
-			worst[l.Objective] = max(worst[l.Objective], math.Abs(want-grad[i])/scale)
+			worst[l.Kind] = max(worst[l.Kind], math.Abs(want-grad[i])/scale)
 		}
 	}
 	var all []engine.Check
-	for _, objective := range objectives[:2] {
+	for _, objective := range losses[:2] {
 		all = append(all, engine.AtMost("gradient/"+objective, worst[objective], 1e-6,
 			"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
 	}
@@ -93,15 +93,15 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 		}
 		got, want := make([]float32, n*dim), make([]float64, n*dim)
 		gotLoss := estimator.LossGradient(s, t, got)
-		wantLoss := v.naive[l.Objective](&l.Kernel, l.Statistic, widen(s), widen(t), n, dim, want)
-		loss[l.Objective] = max(loss[l.Objective], math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
+		wantLoss := v.naive[l.Kind](&l.Kernel, l.Statistic, widen(s), widen(t), n, dim, want)
+		loss[l.Kind] = max(loss[l.Kind], math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
 		scale := largest(want)
 		for i, g := range want {
-			gradient[l.Objective] = max(gradient[l.Objective], math.Abs(float64(got[i])-g)/scale)
+			gradient[l.Kind] = max(gradient[l.Kind], math.Abs(float64(got[i])-g)/scale)
 		}
 	}
 	var all []engine.Check
-	for _, objective := range objectives[:2] {
+	for _, objective := range losses[:2] {
 		all = append(all,
 			engine.AtMost("batch-loss/"+objective, loss[objective], 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"),
 			engine.AtMost("batch-gradient/"+objective, gradient[objective], 1e-5, "gradient of training likewise, relative to its largest element"))
@@ -113,7 +113,7 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 // gradient with central differences of the witnesses.
 func (v *subject) checkWitness() ([]engine.Check, error) {
 	const n, dim = 201, 2
-	l := LossConfig{Objective: "kfd", Witness: WitnessConfig{
+	l := LossConfig{Kind: "kfd", Witness: WitnessConfig{
 		Config: kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, Features: kfd.Features{Number: 40, Scale: 1, Range: 1},
 	}}
 	s, t := moves(n, dim, 41)
@@ -254,7 +254,7 @@ func (s *System) loss64(params, moved []float64) float64 {
 func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
 	// A wide kernel and few features let batches of this size tell the two laws
 	// apart.
-	l := LossConfig{Objective: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: WitnessConfig{
+	l := LossConfig{Kind: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: WitnessConfig{
 		Config: kfd.Config{Ridge: 1e-2, Memory: 0.99, Every: 1}, Features: kfd.Features{Number: 24, Scale: 1, Range: 1.5},
 	}}
 	loss, slopes, err := v.population(v.known[0], &l)

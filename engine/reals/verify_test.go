@@ -59,7 +59,7 @@ func wrongEstimator(objective string, spoil func(loss *float64, grad []float32))
 		right := v.estimator
 		v.estimator = func(l *LossConfig, n, dim int) (lossGradient, error) {
 			e, err := right(l, n, dim)
-			if l.Objective == objective {
+			if l.Kind == objective {
 				e = wrongLoss{e, spoil}
 			}
 			return e, err
@@ -206,7 +206,7 @@ func faults() []fault {
 			}
 		})},
 	}
-	for _, objective := range objectives[:2] {
+	for _, objective := range losses[:2] {
 		list = append(list,
 			fault{"a factor of the gradient is off by 1e-5", []string{"gradient/" + objective}, wrongNaive(objective, func(_ *float64, _, grad []float64) {
 				for i := range grad {
@@ -216,7 +216,7 @@ func faults() []fault {
 			fault{"the loss depends on s elsewhere", []string{"gradient/" + objective}, wrongNaive(objective, func(loss *float64, s, _ []float64) { *loss += 1e-5 * s[3] })},
 		)
 	}
-	for _, objective := range objectives[:3] {
+	for _, objective := range losses[:3] {
 		list = append(list,
 			fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss += *loss/100 + 1e-5 })},
 			fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/" + objective}, wrongEstimator(objective, func(_ *float64, grad []float32) { grad[77] *= 1.01 })},

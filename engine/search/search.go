@@ -28,8 +28,8 @@ import (
 type Methods struct {
 	// Method is "gradient", "evolution" or "consensus".
 	Method    string    `json:"method"`
-	Evolution Evolution `json:"evolution"`
-	Consensus Consensus `json:"consensus"`
+	Evolution Evolution `json:"evolution" when:"method=evolution"`
+	Consensus Consensus `json:"consensus" when:"method=consensus"`
 }
 
 // ByGradient returns the methods with the gradient chosen, and usable values

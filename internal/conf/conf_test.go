@@ -415,15 +415,22 @@ func TestAdvicePrefersTheSameLetters(t *testing.T) {
 // A figure is a choice whose keys depend on its kind.
 type figure struct {
 	Kind   string  `json:"kind"`
-	Radius float64 `json:"radius" when:"circle"`
-	Width  float64 `json:"width" when:"box,line"`
-	Height float64 `json:"height" when:"box"`
+	Radius float64 `json:"radius" when:"kind=circle"`
+	Width  float64 `json:"width" when:"kind=box,line"`
+	Height float64 `json:"height" when:"kind=box"`
 	Colour string  `json:"colour"`
 }
 
 type drawing struct {
 	Frame  figure   `json:"frame"`
 	Shapes []figure `json:"shapes"`
+}
+
+// Moved implements Mover.
+func (*drawing) Moved() map[string]string { return map[string]string{"frame.size": "frame.radius"} }
+
+func TestMovedKeys(t *testing.T) {
+	require.EqualError(t, Set(new(drawing), "frame.size=2"), "frame.size: unknown key any more; write frame.radius")
 }
 
 // TestChoices: only the keys of the chosen kind are read and written.

@@ -11,7 +11,7 @@ type field struct {
 	key   string
 	index []int
 	typ   reflect.Type
-	when  []string // kinds that have the key, nil for all
+	when  []condition // on which the key is there
 }
 
 // listFields returns the keys of a struct in order. The keys of embedded
@@ -32,11 +32,7 @@ func listFields(t reflect.Type) []field {
 			if name == "" {
 				name = f.Name
 			}
-			var when []string
-			if tag := f.Tag.Get("when"); tag != "" {
-				when = strings.Split(tag, ",")
-			}
-			all = append(all, field{name, []int{i}, f.Type, when})
+			all = append(all, field{name, []int{i}, f.Type, conditions(f.Tag.Get("when"))})
 		}
 	}
 	shallowest := make(map[string]int)
@@ -64,9 +60,18 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// advise returns what to say about an unknown key: the key that was probably
-// meant, or those that exist where it stands.
+// A Mover is a configuration whose layout has changed. Moved says by the former
+// path of a key what to write now.
+type Mover interface{ Moved() map[string]string }
+
+// advise returns what to say about an unknown key: where it has gone, the key
+// that was probably meant, or those that exist where it stands.
 func advise(path string, parent, root reflect.Type) string {
+	if m, ok := reflect.New(root).Interface().(Mover); ok {
+		if now, ok := m.Moved()[path]; ok {
+			return " any more; write " + now
+		}
+	}
 	above, key := "", path
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
 		above, key = path[:i], path[i+1:]

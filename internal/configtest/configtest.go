@@ -49,21 +49,14 @@ func Run(t *testing.T, def engine.Definition, trials int, words []string, shorte
 	for trial := range trials {
 		cfg, err := def.Preset(def.Presets[trial%len(def.Presets)])
 		require.NoError(t, err)
-		changes := slices.Clone(small)
 		all, err := conf.Assignments(cfg)
 		require.NoError(t, err)
+		changes := thereOf(small, all)
 		for range 1 + r.IntN(4) {
 			key, value, _ := strings.Cut(all[r.IntN(len(all))], "=")
 			changes = append(changes, key+"="+mutate(r, value, words))
 		}
-		set := ""
-		for _, change := range changes {
-			if err = conf.Set(cfg, change); err != nil {
-				set = change
-				break
-			}
-		}
-		if set == "" {
+		if err = conf.Set(cfg, changes...); err == nil {
 			err = cfg.Validate()
 		}
 		if err != nil {
@@ -75,12 +68,24 @@ func Run(t *testing.T, def engine.Definition, trials int, words []string, shorte
 		shorten(cfg)
 		require.NoError(t, cfg.Validate(), "shortened %v", changes)
 		if err := step(cfg, workers); err != nil {
-			t.Fatalf("accepted and failed: %v\nwith %v", err, changes[len(small):])
+			t.Fatalf("accepted and failed: %v\nwith %v", err, changes)
 		}
 	}
 	t.Logf("%d accepted, %d keys refused", accepted, len(refused))
 	require.Greater(t, accepted, trials/20)
 	require.Greater(t, len(refused), 10)
+}
+
+// thereOf returns the changes of keys that are among the assignments of a
+// configuration.
+func thereOf(changes, assignments []string) (there []string) {
+	for _, change := range changes {
+		key, _, _ := strings.Cut(change, "=")
+		if slices.ContainsFunc(assignments, func(a string) bool { return strings.HasPrefix(a, key+"=") }) {
+			there = append(there, change)
+		}
+	}
+	return there
 }
 
 // mutate returns another value of the same kind.
