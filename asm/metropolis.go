@@ -109,11 +109,11 @@ func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {
 
 // sharedAhead is the number of draws that the assembly may read beyond those it
 // uses.
-const sharedAhead = 7
+const sharedAhead = 15
 
 // sharedSites is the number of sites, in whole rows, between the visits of the two
-// colours: 32 KiB, which stay in the innermost cache until the second comes.
-const sharedSites = 512
+// colours: 16 KiB, which stay in the innermost cache until the second comes.
+const sharedSites = 256
 
 // rows visits the rows of both colours, up to n rows at a time. The second colour
 // follows the first by one row, so that a large lattice passes through the cache

@@ -4,6 +4,16 @@ package asm
 
 func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int) {
 	switch {
+	case useAVX512 && s.step() == 2:
+		ahead := 0
+		if s.l >= aheadSide {
+			ahead = s.l * ReplicaWords * 8
+		}
+		if s.opposite == 0 {
+			metropolisRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))
+		} else {
+			metropolisOppositeRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))
+		}
 	case useAVX512:
 		metropolisSharedAVX512(&spins[0], &draws[0], s.l, first, end, colour, s.step(), s.two, s.one, s.none, s.opposite)
 	case useAVX2:
@@ -23,3 +33,6 @@ func (s *Sweep) independent(spins []uint64, g *Xoshiro, first, end, colour int) 
 		s.independentGeneric(spins, g, first, end, colour)
 	}
 }
+
+// aheadSide is the side from which on a lattice outgrows the caches near a core.
+const aheadSide = 192

@@ -2112,3 +2112,473 @@ done:
 	VMOVDQU Y7, 224(BX)
 	VZEROUPPER
 	RET
+
+// func metropolisRowsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·metropolisRowsAVX512(SB), NOSPLIT, $208-68
+	MOVQ         draws+8(FP), AX
+	MOVL         ifTwo+56(FP), CX
+	VPBROADCASTD CX, Z0
+	MOVL         ifOne+60(FP), CX
+	VPBROADCASTD CX, Z1
+	MOVL         ifNone+64(FP), CX
+	VPBROADCASTD CX, Z2
+	MOVQ         first+24(FP), CX
+	MOVQ         CX, 192(SP)
+
+row:
+	MOVQ spins+0(FP), R8
+	MOVQ l+16(FP), SI
+	MOVQ 192(SP), DI
+	MOVQ SI, R9
+	SHLQ $0x06, R9
+
+	// The rows above and below, around the torus.
+	LEAQ    -1(DI), DX
+	LEAQ    -1(SI), CX
+	TESTQ   DI, DI
+	CMOVQEQ CX, DX
+	LEAQ    1(DI), BX
+	XORQ    CX, CX
+	CMPQ    BX, SI
+	CMOVQEQ CX, BX
+	MOVQ    DI, CX
+	IMULQ   R9, CX
+	ADDQ    R8, CX
+	IMULQ   R9, DX
+	ADDQ    R8, DX
+	IMULQ   R9, BX
+	ADDQ    R8, BX
+
+	// Even columns begin at the left edge and end beside the right one, whose site is the
+	// first one's left and the last one's right neighbour; odd ones have that of the left
+	// edge for both.
+	LEAQ      -64(CX)(R9*1), R8
+	MOVQ      CX, R9
+	MOVQ      colour+40(FP), R10
+	ADDQ      R10, DI
+	ANDQ      $0x01, DI
+	CMOVQNE   R9, R8
+	MOVQ      R8, 200(SP)
+	SHLQ      $0x06, DI
+	ADDQ      DI, CX
+	ADDQ      DI, DX
+	ADDQ      DI, BX
+	SHRQ      $0x01, SI
+	MOVQ      200(SP), DI
+	VMOVDQU64 (DI), Z3
+	MOVQ      ahead+48(FP), DI
+
+draws:
+	VMOVDQU32 (AX), Z4
+	ADDQ      $0x40, AX
+	VPCMPUD   $0x01, Z0, Z4, K1
+	VPMOVM2D  K1, Z5
+	VMOVDQU32 Z5, (SP)
+	VPCMPUD   $0x01, Z1, Z4, K1
+	VPMOVM2D  K1, Z5
+	VMOVDQU32 Z5, 64(SP)
+	VPCMPUD   $0x01, Z2, Z4, K1
+	VPMOVM2D  K1, Z4
+	VMOVDQU32 Z4, 128(SP)
+	MOVQ      $0x00000010, R8
+	CMPQ      SI, R8
+	CMOVQLT   SI, R8
+	SUBQ      R8, SI
+	XORQ      R9, R9
+
+	// All but the last site of the row have their right neighbour beside them.
+	XORQ  R10, R10
+	TESTQ SI, SI
+	SETEQ R10
+	SUBQ  R10, R8
+	JEQ   edge
+
+fours:
+	LEAQ       4(R9), R11
+	CMPQ       R11, R8
+	JGT        ones
+	TESTQ      DI, DI
+	JEQ        near
+	PREFETCHT1 (BX)(DI*1)
+	PREFETCHT1 64(BX)(DI*1)
+	PREFETCHT1 128(BX)(DI*1)
+	PREFETCHT1 192(BX)(DI*1)
+	PREFETCHT1 256(BX)(DI*1)
+	PREFETCHT1 320(BX)(DI*1)
+	PREFETCHT1 384(BX)(DI*1)
+	PREFETCHT1 448(BX)(DI*1)
+
+near:
+	VMOVDQU64       (CX), Z4
+	VMOVDQU64       (DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       (BX), Z5
+	VPTERNLOGQ      $0x24, Z5, Z4, Z6
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z7
+	VMOVDQU64       64(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x24, Z5, Z4, Z8
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 64(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    (SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 128(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, (CX)
+	VMOVDQA64       Z5, Z3
+	VMOVDQU64       128(CX), Z4
+	VMOVDQU64       128(DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       128(BX), Z5
+	VPTERNLOGQ      $0x24, Z5, Z4, Z6
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z7
+	VMOVDQU64       192(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x24, Z5, Z4, Z8
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 68(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    4(SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 132(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, 128(CX)
+	VMOVDQA64       Z5, Z3
+	VMOVDQU64       256(CX), Z4
+	VMOVDQU64       256(DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       256(BX), Z5
+	VPTERNLOGQ      $0x24, Z5, Z4, Z6
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z7
+	VMOVDQU64       320(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x24, Z5, Z4, Z8
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 72(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    8(SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 136(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, 256(CX)
+	VMOVDQA64       Z5, Z3
+	VMOVDQU64       384(CX), Z4
+	VMOVDQU64       384(DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       384(BX), Z5
+	VPTERNLOGQ      $0x24, Z5, Z4, Z6
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z7
+	VMOVDQU64       448(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x24, Z5, Z4, Z8
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 76(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    12(SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 140(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, 384(CX)
+	VMOVDQA64       Z5, Z3
+	ADDQ            $0x00000200, CX
+	ADDQ            $0x00000200, DX
+	ADDQ            $0x00000200, BX
+	ADDQ            $0x04, R9
+	JMP             fours
+
+ones:
+	CMPQ            R9, R8
+	JGE             edge
+	VMOVDQU64       (CX), Z4
+	VMOVDQU64       (DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       (BX), Z5
+	VPTERNLOGQ      $0x24, Z5, Z4, Z6
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z7
+	VMOVDQU64       64(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x24, Z5, Z4, Z8
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 64(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    (SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 128(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, (CX)
+	VMOVDQA64       Z5, Z3
+	ADDQ            $0x00000080, CX
+	ADDQ            $0x00000080, DX
+	ADDQ            $0x00000080, BX
+	ADDQ            $0x01, R9
+	JMP             ones
+
+edge:
+	TESTQ           R10, R10
+	JEQ             draws
+	MOVQ            200(SP), SI
+	VMOVDQU64       (CX), Z4
+	VMOVDQU64       (DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       (BX), Z5
+	VPTERNLOGQ      $0x24, Z5, Z4, Z6
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z7
+	VMOVDQU64       (SI), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x24, Z5, Z4, Z8
+	VPTERNLOGQ      $0x7e, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 64(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    (SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 128(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, (CX)
+	VMOVDQA64       Z5, Z3
+	MOVQ            192(SP), CX
+	INCQ            CX
+	MOVQ            CX, 192(SP)
+	MOVQ            end+32(FP), DX
+
+	// Draws of the row that were read ahead.
+	MOVQ l+16(FP), BX
+	SHRQ $0x01, BX
+	NEGQ BX
+	ANDQ $0x0f, BX
+	SHLQ $0x02, BX
+	SUBQ BX, AX
+	CMPQ CX, DX
+	JLT  row
+	VZEROUPPER
+	RET
+
+// func metropolisOppositeRowsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·metropolisOppositeRowsAVX512(SB), NOSPLIT, $208-68
+	MOVQ         draws+8(FP), AX
+	MOVL         ifTwo+56(FP), CX
+	VPBROADCASTD CX, Z0
+	MOVL         ifOne+60(FP), CX
+	VPBROADCASTD CX, Z1
+	MOVL         ifNone+64(FP), CX
+	VPBROADCASTD CX, Z2
+	MOVQ         first+24(FP), CX
+	MOVQ         CX, 192(SP)
+
+row:
+	MOVQ spins+0(FP), R8
+	MOVQ l+16(FP), SI
+	MOVQ 192(SP), DI
+	MOVQ SI, R9
+	SHLQ $0x06, R9
+
+	// The rows above and below, around the torus.
+	LEAQ    -1(DI), DX
+	LEAQ    -1(SI), CX
+	TESTQ   DI, DI
+	CMOVQEQ CX, DX
+	LEAQ    1(DI), BX
+	XORQ    CX, CX
+	CMPQ    BX, SI
+	CMOVQEQ CX, BX
+	MOVQ    DI, CX
+	IMULQ   R9, CX
+	ADDQ    R8, CX
+	IMULQ   R9, DX
+	ADDQ    R8, DX
+	IMULQ   R9, BX
+	ADDQ    R8, BX
+
+	// Even columns begin at the left edge and end beside the right one, whose site is the
+	// first one's left and the last one's right neighbour; odd ones have that of the left
+	// edge for both.
+	LEAQ      -64(CX)(R9*1), R8
+	MOVQ      CX, R9
+	MOVQ      colour+40(FP), R10
+	ADDQ      R10, DI
+	ANDQ      $0x01, DI
+	CMOVQNE   R9, R8
+	MOVQ      R8, 200(SP)
+	SHLQ      $0x06, DI
+	ADDQ      DI, CX
+	ADDQ      DI, DX
+	ADDQ      DI, BX
+	SHRQ      $0x01, SI
+	MOVQ      200(SP), DI
+	VMOVDQU64 (DI), Z3
+	MOVQ      ahead+48(FP), DI
+
+draws:
+	VMOVDQU32 (AX), Z4
+	ADDQ      $0x40, AX
+	VPCMPUD   $0x01, Z0, Z4, K1
+	VPMOVM2D  K1, Z5
+	VMOVDQU32 Z5, (SP)
+	VPCMPUD   $0x01, Z1, Z4, K1
+	VPMOVM2D  K1, Z5
+	VMOVDQU32 Z5, 64(SP)
+	VPCMPUD   $0x01, Z2, Z4, K1
+	VPMOVM2D  K1, Z4
+	VMOVDQU32 Z4, 128(SP)
+	MOVQ      $0x00000010, R8
+	CMPQ      SI, R8
+	CMOVQLT   SI, R8
+	SUBQ      R8, SI
+	XORQ      R9, R9
+
+	// All but the last site of the row have their right neighbour beside them.
+	XORQ  R10, R10
+	TESTQ SI, SI
+	SETEQ R10
+	SUBQ  R10, R8
+	JEQ   edge
+
+fours:
+	LEAQ       4(R9), R11
+	CMPQ       R11, R8
+	JGT        ones
+	TESTQ      DI, DI
+	JEQ        near
+	PREFETCHT1 (BX)(DI*1)
+	PREFETCHT1 64(BX)(DI*1)
+	PREFETCHT1 128(BX)(DI*1)
+	PREFETCHT1 192(BX)(DI*1)
+	PREFETCHT1 256(BX)(DI*1)
+	PREFETCHT1 320(BX)(DI*1)
+	PREFETCHT1 384(BX)(DI*1)
+	PREFETCHT1 448(BX)(DI*1)
+
+near:
+	VMOVDQU64       (CX), Z4
+	VMOVDQU64       (DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       (BX), Z5
+	VPTERNLOGQ      $0x81, Z5, Z4, Z6
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z7
+	VMOVDQU64       64(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x81, Z5, Z4, Z8
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 64(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    (SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 128(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, (CX)
+	VMOVDQA64       Z5, Z3
+	VMOVDQU64       128(CX), Z4
+	VMOVDQU64       128(DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       128(BX), Z5
+	VPTERNLOGQ      $0x81, Z5, Z4, Z6
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z7
+	VMOVDQU64       192(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x81, Z5, Z4, Z8
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 68(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    4(SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 132(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, 128(CX)
+	VMOVDQA64       Z5, Z3
+	VMOVDQU64       256(CX), Z4
+	VMOVDQU64       256(DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       256(BX), Z5
+	VPTERNLOGQ      $0x81, Z5, Z4, Z6
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z7
+	VMOVDQU64       320(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x81, Z5, Z4, Z8
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 72(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    8(SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 136(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, 256(CX)
+	VMOVDQA64       Z5, Z3
+	VMOVDQU64       384(CX), Z4
+	VMOVDQU64       384(DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       384(BX), Z5
+	VPTERNLOGQ      $0x81, Z5, Z4, Z6
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z7
+	VMOVDQU64       448(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x81, Z5, Z4, Z8
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 76(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    12(SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 140(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, 384(CX)
+	VMOVDQA64       Z5, Z3
+	ADDQ            $0x00000200, CX
+	ADDQ            $0x00000200, DX
+	ADDQ            $0x00000200, BX
+	ADDQ            $0x04, R9
+	JMP             fours
+
+ones:
+	CMPQ            R9, R8
+	JGE             edge
+	VMOVDQU64       (CX), Z4
+	VMOVDQU64       (DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       (BX), Z5
+	VPTERNLOGQ      $0x81, Z5, Z4, Z6
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z7
+	VMOVDQU64       64(CX), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x81, Z5, Z4, Z8
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 64(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    (SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 128(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, (CX)
+	VMOVDQA64       Z5, Z3
+	ADDQ            $0x00000080, CX
+	ADDQ            $0x00000080, DX
+	ADDQ            $0x00000080, BX
+	ADDQ            $0x01, R9
+	JMP             ones
+
+edge:
+	TESTQ           R10, R10
+	JEQ             draws
+	MOVQ            200(SP), SI
+	VMOVDQU64       (CX), Z4
+	VMOVDQU64       (DX), Z6
+	VMOVDQA64       Z6, Z7
+	VMOVDQU64       (BX), Z5
+	VPTERNLOGQ      $0x81, Z5, Z4, Z6
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z7
+	VMOVDQU64       (SI), Z5
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x81, Z5, Z4, Z8
+	VPTERNLOGQ      $0xdb, Z5, Z4, Z3
+	VPTERNLOGD.BCST $0xe8, 64(SP)(R9*4), Z3, Z7
+	VPTERNLOGQ      $0xfe, Z8, Z6, Z7
+	VPBROADCASTD    (SP)(R9*4), Z3
+	VPTERNLOGD.BCST $0xc8, 128(SP)(R9*4), Z3, Z7
+	VPXORQ          Z4, Z7, Z4
+	VMOVDQU64       Z4, (CX)
+	VMOVDQA64       Z5, Z3
+	MOVQ            192(SP), CX
+	INCQ            CX
+	MOVQ            CX, 192(SP)
+	MOVQ            end+32(FP), DX
+
+	// Draws of the row that were read ahead.
+	MOVQ l+16(FP), BX
+	SHRQ $0x01, BX
+	NEGQ BX
+	ANDQ $0x0f, BX
+	SHLQ $0x02, BX
+	SUBQ BX, AX
+	CMPQ CX, DX
+	JLT  row
+	VZEROUPPER
+	RET

@@ -38,6 +38,8 @@ func main() {
 		p.independent()
 		p.heatBath()
 	}
+	paths[0].sharedRows(false)
+	paths[0].sharedRows(true)
 	Generate()
 }
 
