@@ -65,24 +65,42 @@ func TestTrainingOnAGlass(t *testing.T) {
 	require.InDelta(t, hierarchy.TransferLogZ(6, g), e.LogZ, 5*e.Error)
 }
 
+// TestRecipe: sizes double, and what the recipe trains below the critical
+// temperature misses nothing.
+func TestRecipe(t *testing.T) {
+	for side, want := range map[int][]int{4: {4}, 8: {8}, 12: {12}, 16: {16}, 24: {12, 24}, 64: {16, 32, 64}, 40: {20, 40}} {
+		var sides []int
+		for _, s := range hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4}, 1) {
+			require.NoError(t, s.Training.Validate())
+			_, err := hierarchy.NewSquare(s.Square)
+			require.NoError(t, err)
+			sides = append(sides, s.Square.Side)
+		}
+		require.Equal(t, want, sides)
+	}
+	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: -1, Beta: 0.6, Neighbours: 12, Hidden: 2}, 1)
+	stages[0].Training.Steps = 300
+	workers := pool.New(2)
+	defer workers.Close()
+	m, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
+	require.NoError(t, err)
+	r := make([]float64, 32768)
+	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
+	e := hierarchy.Estimates(r)
+	exact, err := ising.Kaufman(8, -1, 0.6)
+	require.NoError(t, err)
+	require.Greater(t, e.ESS, 0.98)
+	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
+}
+
 func Example() {
 	workers := pool.New(0)
 	defer workers.Close()
-	model, err := hierarchy.NewSquare(hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 2})
+	lattice := hierarchy.Square{Side: 8, J: 1, Beta: 0.4407}
+	stages := hierarchy.Recipe(lattice, 1)
+	stages[0].Training.Steps = 200 // less than the recipe's, as this is an example
+	model, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	params := make([]float32, model.NumParams())
-	model.Initialize(params, 1)
-	trainer, err := model.NewTrainer(hierarchy.Training{
-		Steps: 200, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99,
-	}, params, workers)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := trainer.Run(context.Background(), nil); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -1,0 +1,101 @@
+package hierarchy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Stage of a recipe trains the generator of one size, from the parameters of
+// the stage before.
+type Stage struct {
+	Square   Square
+	Training Training
+}
+
+// Recipe returns the settings that were found good for a lattice at any β and
+// field: first the smallest lattice of at least 12 spins a side that doubles to
+// the side wanted, then one size after another up to it. Neighbours and Hidden
+// are filled in where they are zero.
+//
+// β rises from zero during 30 % of the first stage. Without that, generators
+// below the critical temperature leave out spins that differ from all around
+// them, which their own samples do not show.
+func Recipe(c Square, seed uint64) []Stage {
+	if c.Neighbours == 0 {
+		c.Neighbours = 24
+	}
+	if c.Hidden == 0 {
+		c.Hidden = 6
+	}
+	sides := []int{c.Side}
+	for s := c.Side; s%8 == 0 && s/2 >= 12; s /= 2 {
+		sides = append([]int{s / 2}, sides...)
+	}
+	var stages []Stage
+	for i, side := range sides {
+		t := Training{
+			Steps: 1500, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
+			Beta1: 0.9, Beta2: 0.99, Anneal: 0.3, Seed: seed,
+		}
+		if i > 0 {
+			t.Anneal = 0
+			if side <= 40 {
+				t.Batch = 256
+			} else {
+				// Later stages have more noise in R, and less to learn.
+				t.LearningRate = 0.01
+			}
+			if side > 80 {
+				t.Steps, t.LearningRate = 800, 0.007
+			}
+		}
+		s := c
+		s.Side = side
+		stages = append(stages, Stage{s, t})
+	}
+	return stages
+}
+
+// Follow trains one stage after another and returns the last one's model and
+// its parameters. progress is called after every step, if it is not nil.
+func Follow(ctx context.Context, stages []Stage, workers *pool.Pool, progress func(stage, step int, e Estimate)) (*Model, []float32, error) {
+	var model *Model
+	var params []float32
+	for i, s := range stages {
+		m, err := NewSquare(s.Square)
+		if err != nil {
+			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
+		}
+		next := make([]float32, m.NumParams())
+		m.Initialize(next, s.Training.Seed)
+		if model != nil {
+			m.Transfer(next, model, params)
+		}
+		t, err := m.NewTrainer(s.Training, next, workers)
+		if err != nil {
+			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
+		}
+		err = t.Run(ctx, func(step int, e Estimate) {
+			if progress != nil {
+				progress(i, step, e)
+			}
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
+		}
+		model, params = m, t.Result()
+	}
+	return model, params, nil
+}
+
+// GraphTraining returns the settings that were found good for graphs: β rises
+// from zero during half of the steps, of which there are more the more spins
+// are learned.
+func GraphTraining(m *Model, seed uint64) Training {
+	return Training{
+		Steps: min(20_000, 3000+40*m.Learned()), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01,
+		Beta1: 0.9, Beta2: 0.99, Anneal: 0.5, Seed: seed,
+	}
+}
