@@ -212,6 +212,16 @@ func TestModelEnergies(t *testing.T) {
 	require.Equal(t, []float64{-9, 9, -7}, magnetisations)
 	require.Equal(t, energies[2]-energies[0], m.EnergyDifference(batch[:1], []uint64{1}))
 	require.Panics(t, func() { m.Energies(energies, batch[:2]) })
+
+	m = mustModel(t, 9, 1, 0.5) // two words each
+	batch = []uint64{0, 0, ^uint64(0), 1<<17 - 1, 3, 5, 7, 9}
+	energies, magnetisations = make([]float64, 4), make([]float64, 4)
+	m.Energies(energies, batch)
+	m.Magnetisations(magnetisations, batch)
+	for i := range energies {
+		require.Equal(t, m.Energy(batch[2*i:2*i+2]), energies[i])
+		require.EqualValues(t, m.Magnetisation(batch[2*i:2*i+2]), magnetisations[i])
+	}
 }
 
 func TestBadModels(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -267,6 +268,9 @@ func TestMasksDoNotDependOnTheSplit(t *testing.T) {
 			q := NewProposer(lat, p)
 			all := make([]uint64, 300*lat.Words)
 			q.Masks(all, c, 50, 4)
+			again := slices.Repeat([]uint64{^uint64(0)}, len(all))
+			q.Masks(again, c, 50, 4)
+			require.Equal(t, all, again, "what stood there before")
 			for lo := 0; lo < 300; lo += 37 {
 				hi := min(lo+37, 300)
 				part := make([]uint64, (hi-lo)*lat.Words)

@@ -3,6 +3,7 @@ package critic
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -201,5 +202,28 @@ func TestValidate(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), key+":")
 		_, err := New(2, 1, c, 1, nil)
 		require.Error(t, err)
+	}
+}
+
+// TestWeightDecayIsDecoupled: one step with weight decay leads to where one
+// without does, less the learning rate times the decay times the parameters.
+func TestWeightDecayIsDecoupled(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s, u := moves(300, 2)
+	learn := func(decay float64) (before, after []float32) {
+		config := Default()
+		config.Hidden, config.Steps, config.LearningRate, config.WeightDecay = []int{8}, 1, 0.01, decay
+		c, err := New(300, 2, config, 3, workers)
+		require.NoError(t, err)
+		before = slices.Clone(c.Params)
+		c.Evaluate(s, u)
+		require.True(t, c.Learn())
+		return before, c.Params
+	}
+	before, without := learn(0)
+	_, with := learn(2)
+	for i, p := range before {
+		require.InDelta(t, without[i]-0.01*2*p, with[i], 1e-6)
 	}
 }

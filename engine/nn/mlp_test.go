@@ -142,3 +142,24 @@ func TestLanesSameBitsForAnyThreads(t *testing.T) {
 		workers.Close()
 	}
 }
+
+// TestLanesCallEveryRowOnce for numbers of rows about those of whole blocks.
+func TestLanesCallEveryRowOnce(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	b := BlockRows()
+	for _, rows := range []int{1, b - 1, b, b + 1, 2*b + 1, 9*b + 1, 17 * b} {
+		l := NewLanes(rows, 1, workers)
+		seen := make([]int, rows)
+		count := func(_, lo, hi int, _ []float32) {
+			for r := lo; r < hi; r++ {
+				seen[r]++
+			}
+		}
+		l.Forward(count)
+		l.Backward(make([]float32, 1), count)
+		for r, n := range seen {
+			require.Equal(t, 2, n, "row %d of %d", r, rows)
+		}
+	}
+}

@@ -165,3 +165,12 @@ func TestEvolutionFollowsItsEquation(t *testing.T) {
 		}
 	}
 }
+
+// TestNoAverageIsNil, so that nobody takes it for one.
+func TestNoAverageIsNil(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s := New(Methods{Method: "consensus", Consensus: ByGradient().Consensus}, Problem{Params: start(), Loss: uneven, Workers: workers})
+	require.Nil(t, s.Average())
+	require.Len(t, s.State(), 1)
+}
