@@ -87,6 +87,39 @@ func (p *BitPerceptron) indices(buffer *[BitInputs / 4 * BitSamples]uint8, state
 	return index
 }
 
+// BitTables fills the tables of a perceptron from the weights of its inputs,
+// [4·groups][K] with K = len(bias): the row of number i of group q is
+//
+//	(q = 0 ? bias : 0) + Σ_j (bit j of i ? 1 : −1) weights[4q+j]
+//
+// added up in the order (bias ± w_0 ± w_1) + (± w_2 ± w_3). All paths give the
+// same bits.
+func BitTables(tables, weights, bias []float32) {
+	checkTables("BitTables", len(tables), len(weights), len(bias))
+	if len(weights) > 0 {
+		bitTables(tables, weights, bias)
+	}
+}
+
+// BitFold adds the derivatives with respect to the weights that BitTables takes
+// to weights, [4·groups][k], given those with respect to the tables:
+//
+//	weights[4q+j] += Σ_i (bit j of i ? 1 : −1) tables[q][i]
+//
+// All paths give the same bits.
+func BitFold(weights, tables []float32, k int) {
+	checkTables("BitFold", len(tables), len(weights), k)
+	if len(weights) > 0 {
+		bitFold(weights, tables, k)
+	}
+}
+
+func checkTables(name string, tables, weights, k int) {
+	if k <= 0 || k%BitLanes != 0 || weights%(4*k) != 0 || tables != 4*weights {
+		panic("asm: " + name + ": lengths of tables and weights do not match")
+	}
+}
+
 // HeatBath draws a spin for every sample, +1 with probability σ(logits[b]),
 // from one random word each. With p = σ(−|logits[b]|) ≤ ½, rounded to a multiple
 // of 2⁻³¹, the less likely spin is drawn where words[b]>>1 < 2³¹ p.

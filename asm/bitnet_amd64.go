@@ -55,3 +55,25 @@ func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 		bitScoreGeneric(logq, residual, logits, spins)
 	}
 }
+
+func bitTables(tables, weights, bias []float32) {
+	switch {
+	case useAVX512:
+		bitTablesAVX512(tables, weights, bias)
+	case useAVX2:
+		bitTablesAVX2(tables, weights, bias)
+	default:
+		bitTablesGeneric(tables, weights, bias)
+	}
+}
+
+func bitFold(weights, tables []float32, k int) {
+	switch {
+	case useAVX512:
+		bitFoldAVX512(weights, tables, k)
+	case useAVX2:
+		bitFoldAVX2(weights, tables, k)
+	default:
+		bitFoldGeneric(weights, tables, k)
+	}
+}

@@ -1552,6 +1552,244 @@ of1Histograms:
 	VZEROUPPER
 	RET
 
+// func bitTablesAVX512(tables []float32, weights []float32, bias []float32)
+// Requires: AVX, AVX512F
+TEXT ·bitTablesAVX512(SB), NOSPLIT, $0-72
+	MOVQ tables_base+0(FP), AX
+	MOVQ weights_base+24(FP), CX
+	MOVQ weights_len+32(FP), DX
+	MOVQ bias_base+48(FP), BX
+	MOVQ bias_len+56(FP), SI
+	SHLQ $0x02, SI
+	LEAQ (CX)(DX*4), DX
+
+group:
+	XORQ DI, DI
+
+strip:
+	LEAQ    (CX)(DI*1), R8
+	LEAQ    (AX)(DI*1), R9
+	VXORPS  Y0, Y0, Y0
+	VMOVAPS Z0, Z1
+	TESTQ   BX, BX
+	JZ      later
+	VMOVUPS (BX)(DI*1), Z1
+
+later:
+	VMOVUPS (R8), Z2
+	ADDQ    SI, R8
+	VMOVUPS (R8), Z3
+	ADDQ    SI, R8
+	VMOVUPS (R8), Z4
+	ADDQ    SI, R8
+	VMOVUPS (R8), Z5
+	ADDQ    SI, R8
+	VSUBPS  Z2, Z1, Z6
+	VADDPS  Z2, Z1, Z1
+	VSUBPS  Z3, Z6, Z2
+	VSUBPS  Z3, Z1, Z7
+	VADDPS  Z3, Z6, Z6
+	VADDPS  Z3, Z1, Z1
+	VSUBPS  Z4, Z0, Z3
+	VADDPS  Z4, Z0, Z4
+	VSUBPS  Z5, Z3, Z8
+	VSUBPS  Z5, Z4, Z9
+	VADDPS  Z5, Z3, Z3
+	VADDPS  Z5, Z4, Z4
+	VADDPS  Z8, Z2, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z8, Z7, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z8, Z6, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z8, Z1, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z9, Z2, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z9, Z7, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z9, Z6, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z9, Z1, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z3, Z2, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z3, Z7, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z3, Z6, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z3, Z1, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z4, Z2, Z2
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z4, Z7, Z2
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z4, Z6, Z2
+	VMOVUPS Z2, (R9)
+	ADDQ    SI, R9
+	VADDPS  Z4, Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    SI, R9
+
+	// Only the first group has the bias.
+	LEAQ 64(DI), R8
+	CMPQ R8, SI
+	JB   more
+	XORQ BX, BX
+
+more:
+	ADDQ $0x00000040, DI
+	CMPQ DI, SI
+	JB   strip
+	LEAQ (CX)(SI*4), CX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (AX)(SI*4), AX
+	CMPQ CX, DX
+	JB   group
+	VZEROUPPER
+	RET
+
+// func bitFoldAVX512(weights []float32, tables []float32, k int)
+// Requires: AVX, AVX512F
+TEXT ·bitFoldAVX512(SB), NOSPLIT, $0-56
+	MOVQ weights_base+0(FP), AX
+	MOVQ weights_len+8(FP), CX
+	MOVQ tables_base+24(FP), DX
+	MOVQ k+48(FP), BX
+	SHLQ $0x02, BX
+	LEAQ (AX)(CX*4), CX
+
+group:
+	XORQ SI, SI
+
+strip:
+	LEAQ    (AX)(SI*1), DI
+	LEAQ    (DX)(SI*1), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z0, Z0
+	VADDPS  Z8, Z1, Z1
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z2, Z2
+	VADDPS  Z8, Z1, Z1
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z4, Z4
+	VADDPS  Z8, Z1, Z1
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z6, Z6
+	VADDPS  Z8, Z1, Z1
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z0, Z0
+	VADDPS  Z8, Z3, Z3
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z2, Z2
+	VADDPS  Z8, Z3, Z3
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z4, Z4
+	VADDPS  Z8, Z3, Z3
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z6, Z6
+	VADDPS  Z8, Z3, Z3
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z0, Z0
+	VADDPS  Z8, Z5, Z5
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z2, Z2
+	VADDPS  Z8, Z5, Z5
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z4, Z4
+	VADDPS  Z8, Z5, Z5
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z6, Z6
+	VADDPS  Z8, Z5, Z5
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z0, Z0
+	VADDPS  Z8, Z7, Z7
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z2, Z2
+	VADDPS  Z8, Z7, Z7
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z4, Z4
+	VADDPS  Z8, Z7, Z7
+	VMOVUPS (R8), Z8
+	ADDQ    BX, R8
+	VADDPS  Z8, Z6, Z6
+	VADDPS  Z8, Z7, Z7
+	VADDPS  Z6, Z2, Z8
+	VADDPS  Z4, Z0, Z9
+	VSUBPS  Z9, Z8, Z8
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    BX, DI
+	VADDPS  Z6, Z4, Z8
+	VADDPS  Z2, Z0, Z9
+	VSUBPS  Z9, Z8, Z8
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    BX, DI
+	VADDPS  Z7, Z3, Z8
+	VADDPS  Z5, Z1, Z9
+	VSUBPS  Z9, Z8, Z8
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    BX, DI
+	VADDPS  Z7, Z5, Z8
+	VADDPS  Z3, Z1, Z9
+	VSUBPS  Z9, Z8, Z8
+	VADDPS  (DI), Z8, Z8
+	VMOVUPS Z8, (DI)
+	ADDQ    BX, DI
+	ADDQ    $0x00000040, SI
+	CMPQ    SI, BX
+	JB      strip
+	LEAQ    (AX)(BX*4), AX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	CMPQ    AX, CX
+	JB      group
+	VZEROUPPER
+	RET
+
 // func heatBathAVX512(logits *[64]float32, words *[64]uint32) (spins uint64)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·heatBathAVX512(SB), NOSPLIT, $0-24
@@ -3197,6 +3435,244 @@ of1Histograms:
 	INCQ    R10
 	CMPQ    R10, $0x40
 	JB      of1
+	VZEROUPPER
+	RET
+
+// func bitTablesAVX2(tables []float32, weights []float32, bias []float32)
+// Requires: AVX
+TEXT ·bitTablesAVX2(SB), NOSPLIT, $0-72
+	MOVQ tables_base+0(FP), AX
+	MOVQ weights_base+24(FP), CX
+	MOVQ weights_len+32(FP), DX
+	MOVQ bias_base+48(FP), BX
+	MOVQ bias_len+56(FP), SI
+	SHLQ $0x02, SI
+	LEAQ (CX)(DX*4), DX
+
+group:
+	XORQ DI, DI
+
+strip:
+	LEAQ    (CX)(DI*1), R8
+	LEAQ    (AX)(DI*1), R9
+	VXORPS  Y0, Y0, Y0
+	VMOVAPS Y0, Y1
+	TESTQ   BX, BX
+	JZ      later
+	VMOVUPS (BX)(DI*1), Y1
+
+later:
+	VMOVUPS (R8), Y2
+	ADDQ    SI, R8
+	VMOVUPS (R8), Y3
+	ADDQ    SI, R8
+	VMOVUPS (R8), Y4
+	ADDQ    SI, R8
+	VMOVUPS (R8), Y5
+	ADDQ    SI, R8
+	VSUBPS  Y2, Y1, Y6
+	VADDPS  Y2, Y1, Y1
+	VSUBPS  Y3, Y6, Y2
+	VSUBPS  Y3, Y1, Y7
+	VADDPS  Y3, Y6, Y6
+	VADDPS  Y3, Y1, Y1
+	VSUBPS  Y4, Y0, Y3
+	VADDPS  Y4, Y0, Y0
+	VSUBPS  Y5, Y3, Y4
+	VSUBPS  Y5, Y0, Y8
+	VADDPS  Y5, Y3, Y3
+	VADDPS  Y5, Y0, Y0
+	VADDPS  Y4, Y2, Y5
+	VMOVUPS Y5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y4, Y7, Y5
+	VMOVUPS Y5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y4, Y6, Y5
+	VMOVUPS Y5, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y4, Y1, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y8, Y2, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y8, Y7, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y8, Y6, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y8, Y1, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y3, Y2, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y3, Y7, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y3, Y6, Y4
+	VMOVUPS Y4, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y3, Y1, Y3
+	VMOVUPS Y3, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y0, Y2, Y2
+	VMOVUPS Y2, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y0, Y7, Y2
+	VMOVUPS Y2, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y0, Y6, Y2
+	VMOVUPS Y2, (R9)
+	ADDQ    SI, R9
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (R9)
+	ADDQ    SI, R9
+
+	// Only the first group has the bias.
+	LEAQ 32(DI), R8
+	CMPQ R8, SI
+	JB   more
+	XORQ BX, BX
+
+more:
+	ADDQ $0x00000020, DI
+	CMPQ DI, SI
+	JB   strip
+	LEAQ (CX)(SI*4), CX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (AX)(SI*4), AX
+	CMPQ CX, DX
+	JB   group
+	VZEROUPPER
+	RET
+
+// func bitFoldAVX2(weights []float32, tables []float32, k int)
+// Requires: AVX
+TEXT ·bitFoldAVX2(SB), NOSPLIT, $0-56
+	MOVQ weights_base+0(FP), AX
+	MOVQ weights_len+8(FP), CX
+	MOVQ tables_base+24(FP), DX
+	MOVQ k+48(FP), BX
+	SHLQ $0x02, BX
+	LEAQ (AX)(CX*4), CX
+
+group:
+	XORQ SI, SI
+
+strip:
+	LEAQ    (AX)(SI*1), DI
+	LEAQ    (DX)(SI*1), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y1, Y1
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y1, Y1
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y1, Y1
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y8, Y1, Y1
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y3, Y3
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y3, Y3
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y3, Y3
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y8, Y3, Y3
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y5, Y5
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y5, Y5
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y5, Y5
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y8, Y5, Y5
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y7, Y7
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y7, Y7
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y7, Y7
+	VMOVUPS (R8), Y8
+	ADDQ    BX, R8
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y8, Y7, Y7
+	VADDPS  Y6, Y2, Y8
+	VADDPS  Y4, Y0, Y9
+	VSUBPS  Y9, Y8, Y8
+	VADDPS  (DI), Y8, Y8
+	VMOVUPS Y8, (DI)
+	ADDQ    BX, DI
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y2, Y0, Y0
+	VSUBPS  Y0, Y4, Y4
+	VADDPS  (DI), Y4, Y4
+	VMOVUPS Y4, (DI)
+	ADDQ    BX, DI
+	VADDPS  Y7, Y3, Y0
+	VADDPS  Y5, Y1, Y2
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  (DI), Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    BX, DI
+	VADDPS  Y7, Y5, Y0
+	VADDPS  Y3, Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VADDPS  (DI), Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    BX, DI
+	ADDQ    $0x00000020, SI
+	CMPQ    SI, BX
+	JB      strip
+	LEAQ    (AX)(BX*4), AX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (DX)(BX*4), DX
+	CMPQ    AX, CX
+	JB      group
 	VZEROUPPER
 	RET
 

@@ -19,6 +19,16 @@ func bitLogitsAVX512(dst *[64]float32, tables []float32, output []float32, index
 //go:noescape
 func bitGradientAVX512(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint8, scale *[64]float32, residual *[64]float32)
 
+// bitTablesAVX512 is bitTablesGeneric for at least one group.
+//
+//go:noescape
+func bitTablesAVX512(tables []float32, weights []float32, bias []float32)
+
+// bitFoldAVX512 is bitFoldGeneric for at least one group.
+//
+//go:noescape
+func bitFoldAVX512(weights []float32, tables []float32, k int)
+
 // heatBathAVX512 is heatBathGeneric up to the rounding of a probability.
 //
 //go:noescape
@@ -43,6 +53,16 @@ func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index [
 //
 //go:noescape
 func bitGradientAVX2(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint8, scale *[64]float32, residual *[64]float32)
+
+// bitTablesAVX2 is bitTablesGeneric for at least one group.
+//
+//go:noescape
+func bitTablesAVX2(tables []float32, weights []float32, bias []float32)
+
+// bitFoldAVX2 is bitFoldGeneric for at least one group.
+//
+//go:noescape
+func bitFoldAVX2(weights []float32, tables []float32, k int)
 
 // heatBathAVX2 is heatBathGeneric up to the rounding of a probability.
 //

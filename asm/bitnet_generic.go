@@ -80,3 +80,40 @@ func bitScoreGeneric(logq *[BitSamples]float64, residual, logits *[BitSamples]fl
 		}
 	}
 }
+
+func bitTablesGeneric(tables, weights, bias []float32) {
+	k := len(bias)
+	for q := range len(weights) / (4 * k) {
+		for lane := range k {
+			w := func(j int) float32 { return weights[(4*q+j)*k+lane] }
+			var base float32
+			if q == 0 {
+				base = bias[lane]
+			}
+			low := [4]float32{base - w(0) - w(1), base + w(0) - w(1), base - w(0) + w(1), base + w(0) + w(1)}
+			high := [4]float32{-w(2) - w(3), w(2) - w(3), -w(2) + w(3), w(2) + w(3)}
+			for i := range 16 {
+				tables[(16*q+i)*k+lane] = low[i&3] + high[i>>2]
+			}
+		}
+	}
+}
+
+func bitFoldGeneric(weights, tables []float32, k int) {
+	for q := range len(weights) / (4 * k) {
+		for lane := range k {
+			var low, high [4]float32
+			for i := range 16 {
+				x := tables[(16*q+i)*k+lane]
+				low[i&3] += x
+				high[i>>2] += x
+			}
+			for j, x := range [4]float32{
+				(low[1] + low[3]) - (low[0] + low[2]), (low[2] + low[3]) - (low[0] + low[1]),
+				(high[1] + high[3]) - (high[0] + high[2]), (high[2] + high[3]) - (high[0] + high[1]),
+			} {
+				weights[(4*q+j)*k+lane] += x
+			}
+		}
+	}
+}

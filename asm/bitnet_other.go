@@ -21,3 +21,7 @@ func heatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
 func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
 	bitScoreGeneric(logq, residual, logits, spins)
 }
+
+func bitTables(tables, weights, bias []float32) { bitTablesGeneric(tables, weights, bias) }
+
+func bitFold(weights, tables []float32, k int) { bitFoldGeneric(weights, tables, k) }

@@ -142,6 +142,61 @@ func TestBitGradient(t *testing.T) {
 	})
 }
 
+// TestBitTables compares tables with the definition and folds with the adjoint,
+// bit by bit with the generic kernels.
+func TestBitTables(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(11, 12))
+		for k := BitLanes; k <= BitHidden; k += BitLanes {
+			for _, groups := range []int{1, 2, 5} {
+				weights := endOfPage[float32](t, 4*groups*k)(4 * groups * k)
+				bias := endOfPage[float32](t, k)(k)
+				for i := range weights {
+					weights[i] = float32(r.NormFloat64())
+				}
+				for i := range bias {
+					bias[i] = float32(r.NormFloat64())
+				}
+				tables := newGuarded[float32](16 * groups * k)
+				BitTables(tables.data, weights, bias)
+				tables.check(t)
+				want := make([]float32, len(tables.data))
+				bitTablesGeneric(want, weights, bias)
+				require.Equal(t, want, tables.data)
+				folded := newGuarded[float32](len(weights))
+				wantFolded := make([]float32, len(weights))
+				for i := range folded.data {
+					folded.data[i], wantFolded[i] = float32(i), float32(i)
+				}
+				BitFold(folded.data, tables.data, k)
+				folded.check(t)
+				bitFoldGeneric(wantFolded, tables.data, k)
+				require.Equal(t, wantFolded, folded.data)
+				for q := range groups {
+					for lane := range k {
+						for i := range 16 {
+							sum := 0.0
+							if q == 0 {
+								sum = float64(bias[lane])
+							}
+							for j := range 4 {
+								sum += float64(i>>j&1*2-1) * float64(weights[(4*q+j)*k+lane])
+							}
+							require.InDelta(t, sum, tables.data[(16*q+i)*k+lane], 2e-6)
+						}
+						for j := range 4 {
+							at := (4*q+j)*k + lane
+							require.InDelta(t, float64(at)+16*float64(weights[at]), folded.data[at], 1e-3)
+						}
+					}
+				}
+			}
+		}
+	})
+	require.Panics(t, func() { BitTables(make([]float32, 64), make([]float32, 16), make([]float32, 16)) })
+	require.Panics(t, func() { BitFold(make([]float32, 64), make([]float32, 256), 15) })
+}
+
 // bitLogitCases are logits of all sizes, with zeros and extremes.
 func bitLogitCases(r *rand.Rand) (logits [BitSamples]float32) {
 	scale := []float64{1e-3, 0.1, 1, 10, 100, 1e30}[r.IntN(6)]

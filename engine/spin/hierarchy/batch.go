@@ -79,7 +79,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		for lo := 0; lo < blocks; lo += per {
 			b.pieces = append(b.pieces, piece{i, lo, min(lo+per, blocks), partial, hist})
 			partial += m.unitParams(i)
-			hist += (u.padded/4*16 + 1) * u.lanes
+			hist += u.derivatives()
 		}
 	}
 	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
@@ -90,6 +90,10 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 	b.runPiece = b.gradientPiece
 	return b, nil
 }
+
+// derivatives is the length of a piece's buffer: the derivatives with respect to
+// the output weights, the inputs' weights and the tables of all images.
+func (u *unit) derivatives() int { return (1 + u.padded + 4*u.padded) * u.lanes }
 
 func (m *Model) unitParams(i int) int {
 	if i+1 < len(m.units) {
@@ -172,9 +176,10 @@ func (b *Batch) Backward(grad []float32, coefficients []float64) {
 func (b *Batch) gradientPiece(i int) {
 	p, m := &b.pieces[i], b.model
 	u, net := &m.units[p.unit], &b.weights.nets[p.unit]
-	hist := b.hist[p.hist:][:(u.padded/4*16+1)*u.lanes]
-	tables, output := hist[u.lanes:], hist[:u.lanes]
+	hist := b.hist[p.hist:][:u.derivatives()]
 	clear(hist)
+	output, hist := hist[:u.lanes], hist[u.lanes:]
+	lanes, tables := hist[:u.padded*u.lanes], hist[u.padded*u.lanes:]
 	var shift float64
 	for k := p.lo; k < p.hi; k++ {
 		state, scale := b.block(k), &b.scale[k]
@@ -194,7 +199,7 @@ func (b *Batch) gradientPiece(i int) {
 	clear(grad)
 	local := *u
 	local.weights, local.output, local.biases, local.shift = 0, u.output-u.weights, u.biases-u.weights, u.shift-u.weights
-	local.fold(grad, tables, output, m.even)
+	local.fold(grad, lanes, tables, output, m.even)
 	if m.even {
 		grad[local.shift] = float32(shift)
 	}

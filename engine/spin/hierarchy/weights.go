@@ -11,19 +11,21 @@ import (
 type weights struct {
 	model   *Model
 	nets    []asm.BitPerceptron
+	lanes   [][]float32 // of each unit, for expand
 	workers *pool.Pool
 	params  []float32
 	runUnit func(int)
 }
 
 func newWeights(m *Model, workers *pool.Pool) *weights {
-	w := &weights{model: m, nets: make([]asm.BitPerceptron, len(m.units)), workers: workers}
+	w := &weights{model: m, nets: make([]asm.BitPerceptron, len(m.units)), lanes: make([][]float32, len(m.units)), workers: workers}
 	for i := range m.units {
 		u := &m.units[i]
 		w.nets[i].Tables = make([]float32, u.padded/4*16*u.lanes)
 		w.nets[i].Output = make([]float32, u.lanes)
+		w.lanes[i] = make([]float32, (u.padded+1)*u.lanes)
 	}
-	w.runUnit = func(i int) { m.units[i].expand(&w.nets[i], w.params, m.even) }
+	w.runUnit = func(i int) { m.units[i].expand(&w.nets[i], w.lanes[i], w.params, m.even) }
 	return w
 }
 
@@ -32,8 +34,9 @@ func (w *weights) set(params []float32) {
 	w.workers.Run(len(w.nets), w.runUnit)
 }
 
-// expand writes the tables of θ.
-func (u *unit) expand(net *asm.BitPerceptron, params []float32, even bool) {
+// expand writes the tables of θ; lanes has room for the weights [padded][K] and
+// biases [K] of all images.
+func (u *unit) expand(net *asm.BitPerceptron, lanes, params []float32, even bool) {
 	if even {
 		net.Bias = params[u.shift]
 	}
@@ -41,73 +44,47 @@ func (u *unit) expand(net *asm.BitPerceptron, params []float32, even bool) {
 		return
 	}
 	w, v := params[u.weights:][:u.hidden*u.m], params[u.output:][:u.hidden]
+	bias := lanes[u.padded*u.lanes:]
 	for g, image := range u.images {
-		lane := g * u.hidden
-		copy(net.Output[lane:], v)
-		for q := range u.padded / 4 {
-			table := net.Tables[q*16*u.lanes:][:16*u.lanes]
-			n := min(4, u.m-4*q)
-			for h := range u.hidden {
-				var c [4]float32
-				var sum float32
-				for j := range n {
-					c[j] = w[h*u.m+image[4*q+j]]
-					sum -= c[j]
-				}
-				if even && q == 0 {
-					sum += params[u.biases+h]
-				}
-				at := lane + h
-				for bits := range 16 {
-					s := sum
-					for j := range n {
-						if bits>>j&1 != 0 {
-							s += 2 * c[j]
-						}
-					}
-					table[bits*u.lanes+at] = s
-				}
+		copy(net.Output[g*u.hidden:], v)
+		if even {
+			copy(bias[g*u.hidden:], params[u.biases:][:u.hidden])
+		}
+		for j, from := range image {
+			row := lanes[j*u.lanes+g*u.hidden:][:u.hidden]
+			for h := range row {
+				row[h] = w[h*u.m+from]
 			}
 		}
 	}
+	asm.BitTables(net.Tables, lanes[:u.padded*u.lanes], bias)
 }
 
 // fold adds the derivatives with respect to θ of which those with respect to
 // the expanded tables and output weights are given, to grad, indexed as θ.
-func (u *unit) fold(grad, tables, output []float32, even bool) {
+// lanes has room for [padded][K] numbers.
+func (u *unit) fold(grad, lanes, tables, output []float32, even bool) {
+	if u.hidden == 0 {
+		return
+	}
+	clear(lanes)
+	asm.BitFold(lanes, tables, u.lanes)
 	w, v := grad[u.weights:][:u.hidden*u.m], grad[u.output:][:u.hidden]
 	for g, image := range u.images {
-		lane := g * u.hidden
 		for h := range v {
-			v[h] += output[lane+h]
+			v[h] += output[g*u.hidden+h]
 		}
-		for q := range u.padded / 4 {
-			table := tables[q*16*u.lanes:][:16*u.lanes]
-			n := min(4, u.m-4*q)
-			for h := range u.hidden {
-				// Halves of the table, by each bit in turn.
-				var s [16]float32
-				for bits := range s {
-					s[bits] = table[bits*u.lanes+lane+h]
-				}
-				var d [4]float32
-				for j, width := 0, 16; j < n; j, width = j+1, width/2 {
-					var sum float32
-					for k := range width / 2 {
-						sum += s[2*k+1] - s[2*k]
-						s[k] = s[2*k+1] + s[2*k]
-					}
-					d[j] = sum
-				}
-				for j := range n {
-					w[h*u.m+image[4*q+j]] += d[j]
-				}
-				if even && q == 0 {
-					var sum float32
-					for bits := range 16 {
-						sum += table[bits*u.lanes+lane+h]
-					}
-					grad[u.biases+h] += sum
+		for j, to := range image {
+			row := lanes[j*u.lanes+g*u.hidden:][:u.hidden]
+			for h, d := range row {
+				w[h*u.m+to] += d
+			}
+		}
+		if even {
+			biases := grad[u.biases:][:u.hidden]
+			for row := range 16 { // of the first group
+				for h, d := range tables[row*u.lanes+g*u.hidden:][:u.hidden] {
+					biases[h] += d
 				}
 			}
 		}

@@ -1,0 +1,59 @@
+package hierarchy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/spin/hierarchy"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// BenchmarkSample draws complete samples of the 16×16 lattice on one thread.
+func BenchmarkSample(b *testing.B) {
+	workers := pool.New(1)
+	defer workers.Close()
+	m, err := hierarchy.NewSquare(hierarchy.Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6})
+	require.NoError(b, err)
+	params := make([]float32, m.NumParams())
+	m.Initialize(params, 1)
+	s := m.NewSampler(params, workers)
+	spins, r := make([]uint64, 4*4096), make([]float64, 4096)
+	for _, complete := range []bool{false, true} {
+		name := "learned"
+		if complete {
+			name = "complete"
+		}
+		b.Run(name, func(b *testing.B) {
+			first := uint64(0)
+			for b.Loop() {
+				into := spins
+				if !complete {
+					into = nil
+				}
+				require.NoError(b, s.Sample(into, r, 1, first))
+				first += uint64(len(r))
+			}
+			b.ReportMetric(float64(b.N*len(r))/b.Elapsed().Seconds(), "samples/s")
+			b.ReportMetric(float64(m.Operations()), "rows/sample")
+		})
+	}
+}
+
+// BenchmarkTrainingStep takes steps of 1,024 samples of the 16×16 lattice on
+// one thread.
+func BenchmarkTrainingStep(b *testing.B) {
+	workers := pool.New(1)
+	defer workers.Close()
+	m, err := hierarchy.NewSquare(hierarchy.Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6})
+	require.NoError(b, err)
+	params := make([]float32, m.NumParams())
+	m.Initialize(params, 1)
+	t, err := m.NewTrainer(hierarchy.Training{Steps: 1 << 30, Batch: 1024, LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.99}, params, workers)
+	require.NoError(b, err)
+	for b.Loop() {
+		_, err := t.Next()
+		require.NoError(b, err)
+	}
+	b.ReportMetric(1024*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
+}
