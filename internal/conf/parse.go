@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -66,8 +65,7 @@ func parse(data []byte) (*node, *fault) {
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, syntaxFault(data, err)
 	}
-	p := parser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
-	p.dec.UseNumber()
+	p := parser{data: data}
 	return p.value(), nil
 }
 
@@ -123,56 +121,74 @@ func syntaxFault(data []byte, err error) *fault {
 // parser builds the tree of data that is known to be valid.
 type parser struct {
 	data []byte
-	dec  *json.Decoder
+	at   int
 }
 
-// start returns the offset at which the next token begins.
-func (p *parser) start() int {
-	i := int(p.dec.InputOffset())
-	for i < len(p.data) && strings.IndexByte(" \t\r\n,:", p.data[i]) >= 0 {
-		i++
+// next skips what stands between values and returns the byte that follows.
+func (p *parser) next() byte {
+	for strings.IndexByte(" \t\r\n,:", p.data[p.at]) >= 0 {
+		p.at++
 	}
-	return i
-}
-
-func (p *parser) token() json.Token {
-	t, err := p.dec.Token()
-	if err != nil && err != io.EOF {
-		panic("conf: encoding/json refuses what it called valid: " + err.Error())
-	}
-	return t
+	return p.data[p.at]
 }
 
 func (p *parser) value() *node {
-	n := &node{offset: p.start()}
-	switch t := p.token().(type) {
-	case nil:
-		n.text = "null"
-	case bool:
-		n.kind, n.text = boolean, fmt.Sprint(t)
-	case json.Number:
-		n.kind, n.text = number, string(t)
-	case string:
-		n.kind, n.text = text, t
-	case json.Delim:
-		if t == '[' {
-			n.kind = list
-			for p.dec.More() {
-				n.items = append(n.items, p.value())
-			}
-		} else {
-			n.kind = object
-			for p.dec.More() {
-				m := member{offset: p.start()}
-				m.key = p.token().(string)
-				m.value = p.value()
-				n.members = append(n.members, m)
-			}
+	first := p.next()
+	n := &node{offset: p.at}
+	switch first {
+	case '[':
+		n.kind = list
+		for p.at++; p.next() != ']'; {
+			n.items = append(n.items, p.value())
 		}
-		p.token() // the closing bracket
+		p.at++
+	case '{':
+		n.kind = object
+		for p.at++; p.next() != '}'; {
+			m := member{offset: p.at}
+			m.key = p.text()
+			m.value = p.value()
+			n.members = append(n.members, m)
+		}
+		p.at++
+	case '"':
+		n.kind, n.text = text, p.text()
+	default:
+		for p.at < len(p.data) && strings.IndexByte(" \t\r\n,]}", p.data[p.at]) < 0 {
+			p.at++
+		}
+		n.text = string(p.data[n.offset:p.at])
+		switch first {
+		case 'n':
+			n.kind = null
+		case 't', 'f':
+			n.kind = boolean
+		default:
+			n.kind = number
+		}
 	}
-	n.raw = p.data[n.offset:p.dec.InputOffset()]
+	n.raw = p.data[n.offset:p.at]
 	return n
+}
+
+// text reads a string.
+func (p *parser) text() string {
+	start, escaped := p.at, false
+	for p.at++; p.data[p.at] != '"'; p.at++ {
+		if p.data[p.at] == '\\' {
+			escaped = true
+			p.at++
+		}
+	}
+	p.at++
+	if !escaped {
+		return string(p.data[start+1 : p.at-1])
+	}
+	var s string
+	if err := json.Unmarshal(p.data[start:p.at], &s); err != nil {
+		panic("conf: encoding/json refuses what it called valid: " + err.Error())
+	}
+	return s
 }
 
 // lineColumn counts lines and, in characters, columns from 1.
