@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A field is one key of a struct and the way to it through embedded structs.
@@ -14,9 +15,14 @@ type field struct {
 	when  []condition // on which the key is there
 }
 
-// listFields returns the keys of a struct in order. The keys of embedded
-// structs stand beside its own and give way to them.
+var listed sync.Map // of reflect.Type, to []field
+
+// listFields returns the keys of a struct in order, a list that must not be
+// changed. The keys of embedded structs stand beside its own and give way to them.
 func listFields(t reflect.Type) []field {
+	if all, ok := listed.Load(t); ok {
+		return all.([]field)
+	}
 	var all []field
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -41,7 +47,9 @@ func listFields(t reflect.Type) []field {
 			shallowest[f.key] = len(f.index)
 		}
 	}
-	return slices.DeleteFunc(all, func(f field) bool { return len(f.index) > shallowest[f.key] })
+	all = slices.DeleteFunc(all, func(f field) bool { return len(f.index) > shallowest[f.key] })
+	listed.Store(t, all)
+	return all
 }
 
 func fields(t reflect.Type) map[string][]int {
