@@ -1,0 +1,170 @@
+package spins
+
+import "slices"
+
+// bipartition returns ±1 by the side of each spin, +1 for the first of every
+// component, or nil if there are odd cycles.
+func (g *Graph) bipartition() []int8 {
+	side := make([]int8, g.N())
+	queue := make([]int32, 0, g.N())
+	for root := range side {
+		if side[root] != 0 {
+			continue
+		}
+		side[root] = 1
+		for queue = append(queue[:0], int32(root)); len(queue) > 0; queue = queue[1:] {
+			i := queue[0]
+			near, _ := g.Neighbours(int(i))
+			for _, j := range near {
+				switch side[j] {
+				case 0:
+					side[j] = -side[i]
+					queue = append(queue, j)
+				case side[i]:
+					return nil
+				}
+			}
+		}
+	}
+	return side
+}
+
+// Colours parts the spins into independent sets, no two of whose spins are
+// neighbours: two if the graph is bipartite, and otherwise those that a greedy
+// colouring finds, at most one more than the largest k for which some subgraph
+// has k neighbours or more at every spin. Sets and spins are in ascending
+// order of their first spin and of their numbers.
+func (g *Graph) Colours() [][]int32 {
+	colour := make([]int32, g.N())
+	if g.sides != nil {
+		for i, s := range g.sides {
+			colour[i] = int32(1-s) / 2
+		}
+	} else {
+		g.greedy(colour)
+	}
+	var sets [][]int32
+	index := map[int32]int{}
+	for i, c := range colour {
+		k, ok := index[c]
+		if !ok {
+			k = len(sets)
+			index[c] = k
+			sets = append(sets, nil)
+		}
+		sets[k] = append(sets[k], int32(i))
+	}
+	return sets
+}
+
+// greedy gives each spin the first colour that no neighbour has, the spin that
+// is left with the fewest neighbours when those before it are taken away last.
+func (g *Graph) greedy(colour []int32) {
+	order := g.smallestLast()
+	for i := range colour {
+		colour[i] = -1
+	}
+	used := make([]int32, g.N()+1) // by colour, the last spin (plus one) that saw it
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		near, _ := g.Neighbours(int(i))
+		for _, j := range near {
+			if c := colour[j]; c >= 0 {
+				used[c] = i + 1
+			}
+		}
+		c := int32(0)
+		for used[c] == i+1 {
+			c++
+		}
+		colour[i] = c
+	}
+}
+
+// smallestLast returns the spins in the order in which they are taken away if it
+// is always one with the fewest neighbours left.
+func (g *Graph) smallestLast() []int32 {
+	q := newSpinQueue(g)
+	order := make([]int32, 0, g.N())
+	for i, ok := q.pop(); ok; i, ok = q.pop() {
+		order = append(order, i)
+		q.removed(i)
+	}
+	return order
+}
+
+// IndependentSet returns a maximal set of spins, in ascending order, no two of
+// which are neighbours: greedily, the spin with the fewest neighbours left first.
+func (g *Graph) IndependentSet() []int32 {
+	q := newSpinQueue(g)
+	var set []int32
+	for i, ok := q.pop(); ok; i, ok = q.pop() {
+		set = append(set, i)
+		near, _ := g.Neighbours(int(i))
+		for _, j := range near {
+			if !q.gone[j] {
+				q.gone[j] = true
+				q.removed(j)
+			}
+		}
+	}
+	slices.Sort(set)
+	return set
+}
+
+// A spinQueue hands out spins by the number of their neighbours left.
+type spinQueue struct {
+	graph   *Graph
+	degree  []int32
+	gone    []bool
+	buckets [][]int32 // by degree; entries may be out of date
+	least   int       // below it buckets are empty
+}
+
+func newSpinQueue(g *Graph) *spinQueue {
+	n := g.N()
+	q := &spinQueue{graph: g, degree: make([]int32, n), gone: make([]bool, n)}
+	for i := n - 1; i >= 0; i-- { // popped from the end, the smallest number first
+		q.degree[i] = int32(g.Degree(i))
+		q.push(int32(i))
+	}
+	return q
+}
+
+func (q *spinQueue) push(i int32) {
+	d := int(q.degree[i])
+	for d >= len(q.buckets) {
+		q.buckets = append(q.buckets, nil)
+	}
+	q.buckets[d] = append(q.buckets[d], i)
+	q.least = min(q.least, d)
+}
+
+// pop takes the spin with the fewest neighbours left, if there is any spin.
+func (q *spinQueue) pop() (spin int32, ok bool) {
+	for q.least < len(q.buckets) {
+		b := &q.buckets[q.least]
+		if len(*b) == 0 {
+			q.least++
+			continue
+		}
+		i := (*b)[len(*b)-1]
+		*b = (*b)[:len(*b)-1]
+		if !q.gone[i] && int(q.degree[i]) == q.least {
+			q.gone[i] = true
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// removed tells the neighbours of a spin that it has gone.
+func (q *spinQueue) removed(i int32) {
+	near, _ := q.graph.Neighbours(int(i))
+	for _, j := range near {
+		if !q.gone[j] {
+			q.degree[j]--
+			q.push(j)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+// Package spins holds what is common to all spins on graphs: energies with
+// arbitrary couplings and fields, the files they come in, exact sums over few
+// spins, and Monte Carlo for many.
+//
+// # Energy
+//
+// The law of n spins s_i = ±1 is e^(−βE(s))/Z with
+//
+//	E(s) = −Σ_edges J_ij s_i s_j − Σ_i h_i s_i + offset,
+//
+// so positive couplings are ferromagnetic and positive fields favour spin +1. A
+// Hamiltonian is this as it is written, in a file or in a configuration; a
+// Graph is what it is computed with. Other programs count the other way, and a
+// Source reads their files: the Reading states the convention that was applied,
+// and whoever reads a file for a user prints it.
+//
+// # Layout
+//
+// A configuration is packed as in package bitspin: spin i is bit i mod 64 of word
+// i/64, a set bit is +1, unused high bits are zero, and a batch is a []uint64 of
+// whole configurations, owned by the caller.
+package spins

@@ -1,0 +1,37 @@
+package spins_test
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// A triangle that cannot satisfy all its couplings.
+func ExampleNewGraph() {
+	g, err := spins.NewGraph(spins.Hamiltonian{
+		Spins: 3,
+		Edges: []spins.Edge{{I: 0, J: 1, Coupling: -1}, {I: 1, J: 2, Coupling: -1}, {I: 2, J: 0, Coupling: -1}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(g)
+	fmt.Println(g.Energy([]uint64{0b111}), g.Energy([]uint64{0b011}), g.Difference([]uint64{0b111}, 2))
+	// Output:
+	// 3 spins, 3 edges, degree 2, J -1, no field, all integers, not bipartite; sha256 f8a64e959d2b
+	// 3 -1 -4
+}
+
+// A file of the G-set is a Max-Cut problem: heavy edges want opposite spins.
+func ExampleSource_Parse() {
+	reading, err := spins.Source{File: "square.txt"}.Parse([]byte("4 4\n1 2 1\n2 3 1\n3 4 1\n4 1 1\n"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(reading)
+	_, err = spins.Source{File: "square.txt"}.Parse([]byte("4 4\n1 2 1\n2 3 1\n3 4 1\n2 1 1\n"))
+	fmt.Println(err)
+	// Output:
+	// square.txt (rudy: spins s = ±1 numbered from 1, Max-Cut, E = +Σ w s s, so J = −w): 4 spins, 4 edges, degree 2, J -1, no field, all integers, bipartite; sha256 8ad3bcaba1c8
+	// square.txt:5: spins 2 and 1 are coupled for the second time, first in line 2; write one edge
+}

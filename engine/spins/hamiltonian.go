@@ -1,0 +1,265 @@
+package spins
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Limits of what is read and built. They are far beyond what can be sampled well,
+// and keep a damaged file from asking for all memory.
+const (
+	MaxSpins = 1 << 20
+	MaxEdges = 1 << 24
+)
+
+// A Hamiltonian is the energy of n spins s_i = ±1 as it is written in a file or,
+// under the same keys, in a configuration:
+//
+//	E(s) = −Σ_edges J_ij s_i s_j − Σ_i h_i s_i + offset
+//
+// Positive couplings J are ferromagnetic, and positive fields h favour spin +1.
+//
+//	{"spins": 3, "edges": [[0, 1, 1.0], [1, 2, -0.5]], "fields": [0.1, 0, 0], "offset": 2}
+type Hamiltonian struct {
+	// Spins is their number n; they are numbered from 0.
+	Spins int `json:"spins"`
+	// Edges are [i, j, J_ij], each pair of spins at most once, in either order.
+	Edges []Edge `json:"edges"`
+	// Fields are h_0 … h_n−1, or none.
+	Fields []float64 `json:"fields,omitempty"`
+	// Offset is added to every energy; it changes log Z and no probability.
+	Offset float64 `json:"offset,omitempty"`
+	// Labels are names of the spins, all different, or none.
+	Labels []string `json:"labels,omitempty"`
+}
+
+// An Edge couples spins I and J with energy −Coupling·s_I·s_J. In JSON it is
+// [I, J, Coupling].
+type Edge struct {
+	I, J     int
+	Coupling float64
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e Edge) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(e.Coupling) || math.IsInf(e.Coupling, 0) {
+		return nil, fmt.Errorf("the coupling %v of spins %d and %d is not finite", e.Coupling, e.I, e.J)
+	}
+	b := strconv.AppendInt([]byte{'['}, int64(e.I), 10)
+	b = strconv.AppendInt(append(b, ','), int64(e.J), 10)
+	b = strconv.AppendFloat(append(b, ','), e.Coupling, 'g', -1, 64)
+	return append(b, ']'), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Edge) UnmarshalJSON(text []byte) error {
+	const want = "an edge is [i, j, J], two numbers of spins and their coupling"
+	text = bytes.TrimSpace(text)
+	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
+		return fmt.Errorf("%s where %s", shorten(string(text)), want)
+	}
+	var parts [3]string
+	rest := string(text[1 : len(text)-1])
+	for k := range parts {
+		part, after, more := strings.Cut(rest, ",")
+		if more != (k < 2) {
+			return fmt.Errorf("%s where %s", shorten(string(text)), want)
+		}
+		parts[k], rest = strings.TrimSpace(part), after
+	}
+	var read Edge
+	var err error
+	if read.I, err = parseIndex(parts[0]); err != nil {
+		return err
+	}
+	if read.J, err = parseIndex(parts[1]); err != nil {
+		return err
+	}
+	if read.Coupling, err = parseNumber(parts[2]); err != nil {
+		return err
+	}
+	*e = read
+	return nil
+}
+
+// parseIndex reads the number of a spin.
+func parseIndex(s string) (int, error) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, fmt.Errorf("%s is not the number of a spin", shorten(strconv.Quote(s)))
+		}
+	}
+	i, err := strconv.Atoi(s)
+	if err != nil || i > math.MaxInt32 {
+		return 0, fmt.Errorf("%s is not the number of a spin", shorten(strconv.Quote(s)))
+	}
+	return i, nil
+}
+
+// parseNumber reads a finite decimal number that is not too small to be told
+// from 0. Exponents are accepted.
+func parseNumber(s string) (float64, error) {
+	digits := false // other than 0, before the exponent
+	exponent := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == 'e' || c == 'E':
+			exponent = true
+		case c >= '0' && c <= '9':
+			digits = digits || c != '0' && !exponent
+		case c != '+' && c != '-' && c != '.':
+			return 0, fmt.Errorf("%s is not a finite number", shorten(strconv.Quote(s)))
+		}
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil && math.IsInf(x, 0):
+		return 0, fmt.Errorf("%s is too large for a float64", shorten(s))
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a finite number", shorten(strconv.Quote(s)))
+	case x == 0 && digits:
+		return 0, fmt.Errorf("%s is too small for a float64; write 0", shorten(s))
+	}
+	return x, nil
+}
+
+// shorten cuts what an error quotes.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// A flaw is what makes a Hamiltonian unusable, and where.
+type flaw struct {
+	key    string // "edges", "fields", …
+	index  int    // in the list, −1 for none
+	i, j   int    // spins of an edge
+	first  int    // the edge that is repeated, −1 for none
+	reason string // of all but repeated edges
+}
+
+// path names the place as a configuration does.
+func (f *flaw) path() string {
+	if f.index < 0 {
+		return f.key
+	}
+	return fmt.Sprintf("%s[%d]", f.key, f.index)
+}
+
+func (f *flaw) error() error {
+	if f.first >= 0 {
+		return fmt.Errorf("%s: spins %d and %d are coupled for the second time, first by edges[%d]; write one edge", f.path(), f.i, f.j, f.first)
+	}
+	return fmt.Errorf("%s: %s", f.path(), f.reason)
+}
+
+// Validate reports the first thing that makes the Hamiltonian unusable; the error
+// begins with its key.
+func (h *Hamiltonian) Validate() error {
+	if f := h.check(); f != nil {
+		return f.error()
+	}
+	return nil
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+func (h *Hamiltonian) check() *flaw {
+	at := func(key string, index int, format string, args ...any) *flaw {
+		return &flaw{key: key, index: index, first: -1, reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case h.Spins < 1 || h.Spins > MaxSpins:
+		return at("spins", -1, "%d is not between 1 and %d", h.Spins, MaxSpins)
+	case len(h.Edges) > MaxEdges:
+		return at("edges", -1, "%d edges are more than %d", len(h.Edges), MaxEdges)
+	case len(h.Fields) != 0 && len(h.Fields) != h.Spins:
+		return at("fields", -1, "%d numbers for %d spins", len(h.Fields), h.Spins)
+	case len(h.Labels) != 0 && len(h.Labels) != h.Spins:
+		return at("labels", -1, "%d names for %d spins", len(h.Labels), h.Spins)
+	case !finite(h.Offset):
+		return at("offset", -1, "%v is not finite", h.Offset)
+	}
+	largest := math.Abs(h.Offset)
+	for k, e := range h.Edges {
+		switch {
+		case e.I < 0 || e.I >= h.Spins:
+			return at("edges", k, "there is no spin %d; the spins are 0 to %d", e.I, h.Spins-1)
+		case e.J < 0 || e.J >= h.Spins:
+			return at("edges", k, "there is no spin %d; the spins are 0 to %d", e.J, h.Spins-1)
+		case e.I == e.J:
+			return at("edges", k, "spin %d is coupled to itself; s² = 1 belongs into the offset", e.I)
+		case !finite(e.Coupling):
+			return at("edges", k, "the coupling %v is not finite", e.Coupling)
+		}
+		largest += math.Abs(e.Coupling)
+	}
+	for i, x := range h.Fields {
+		if !finite(x) {
+			return at("fields", i, "%v is not finite", x)
+		}
+		largest += math.Abs(x)
+	}
+	if !(largest <= math.MaxFloat64/16) {
+		return at("edges", -1, "energies reach %.3g, which float64 does not hold", largest)
+	}
+	seen := make(map[string]int, len(h.Labels))
+	for i, s := range h.Labels {
+		if s == "" {
+			return at("labels", i, "is empty")
+		}
+		if j, again := seen[s]; again {
+			return at("labels", i, "%q is already the name of spin %d", s, j)
+		}
+		seen[s] = i
+	}
+	return h.repeated()
+}
+
+// repeated finds the first edge whose spins another one before couples.
+func (h *Hamiltonian) repeated() *flaw {
+	order := h.sorted()
+	var found *flaw
+	for k := 1; k < len(order); k++ {
+		// Equal edges stand in their order.
+		a, b := h.Edges[order[k-1]], h.Edges[order[k]]
+		if min(a.I, a.J) == min(b.I, b.J) && max(a.I, a.J) == max(b.I, b.J) && (found == nil || int(order[k]) < found.index) {
+			found = &flaw{key: "edges", index: int(order[k]), i: b.I, j: b.J, first: int(order[k-1])}
+		}
+	}
+	return found
+}
+
+// sorted returns the order of the edges by their smaller spin and then by their
+// larger one.
+func (h *Hamiltonian) sorted() []int32 {
+	order := make([]int32, len(h.Edges))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	// Stable counting sorts, the less significant key first.
+	order = h.countingSort(order, func(e Edge) int { return max(e.I, e.J) })
+	return h.countingSort(order, func(e Edge) int { return min(e.I, e.J) })
+}
+
+func (h *Hamiltonian) countingSort(order []int32, key func(Edge) int) []int32 {
+	start := make([]int32, h.Spins+1)
+	for _, k := range order {
+		start[key(h.Edges[k])+1]++
+	}
+	for i := range h.Spins {
+		start[i+1] += start[i]
+	}
+	sorted := make([]int32, len(order))
+	for _, k := range order {
+		at := &start[key(h.Edges[k])]
+		sorted[*at] = k
+		*at++
+	}
+	return sorted
+}

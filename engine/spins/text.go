@@ -1,0 +1,375 @@
+package spins
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// textLines walks the lines of a text.
+type textLines struct {
+	rest   []byte
+	line   []byte
+	number int // from 1
+}
+
+func (l *textLines) next() bool {
+	if len(l.rest) == 0 {
+		return false
+	}
+	l.line, l.rest, _ = bytes.Cut(l.rest, []byte("\n"))
+	l.number++
+	return true
+}
+
+// A term is a line "i j w".
+type term struct {
+	i, j int // as numbered in the file
+	w    float64
+	line int
+}
+
+// text is a file of lines under way.
+type text struct {
+	*Reading
+	lines textLines
+	terms []term
+
+	spins      int // declared, −1 before
+	linear     int // declared, −1 for unknown: terms with i = j
+	pairs      int // declared, −1 for unknown: terms with i ≠ j
+	headerLine int
+}
+
+func (t *text) fail(line int, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", t.File, line, fmt.Sprintf(format, args...))
+}
+
+// parseText reads the formats of lines.
+func (r *Reading) parseText(data []byte) (*Hamiltonian, error) {
+	t := &text{Reading: r, lines: textLines{rest: data}, spins: -1, linear: -1, pairs: -1}
+	for t.lines.next() {
+		if err := t.read(); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.complete(); err != nil {
+		return nil, err
+	}
+	return t.hamiltonian()
+}
+
+var vartypeHeader = regexp.MustCompile(`^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a-zA-Z0-9]+)`)
+
+func hasVartype(data []byte) bool {
+	for l := (textLines{rest: data}); l.next(); {
+		if vartypeHeader.Match(l.line) {
+			return true
+		}
+	}
+	return false
+}
+
+// read reads a line.
+func (t *text) read() error {
+	var fields [4][]byte
+	n := splitFields(&fields, t.lines.line)
+	at := t.lines.number
+	comment := byte('#')
+	if t.Format == QUBO {
+		comment = 'c'
+	}
+	switch {
+	case n == 0:
+		return nil
+	case fields[0][0] == comment:
+		return t.comment()
+	case t.Format == QUBO && t.spins < 0:
+		return t.quboHeader()
+	case t.Format == Rudy && t.spins < 0:
+		return t.rudyHeader(&fields, n)
+	case n != 3:
+		return t.fail(at, "%s where a line is \"i j w\", two numbers of spins and a weight", shorten(strconv.Quote(string(t.lines.line))))
+	}
+	e := term{line: at}
+	var err error
+	if e.i, err = parseIndex(string(fields[0])); err == nil {
+		if e.j, err = parseIndex(string(fields[1])); err == nil {
+			e.w, err = parseNumber(string(fields[2]))
+		}
+	}
+	if err != nil {
+		return t.fail(at, "%v", err)
+	}
+	first := 0
+	if t.Format == Rudy {
+		first = 1
+		if e.i == e.j {
+			return t.fail(at, "spin %d is coupled to itself; an edge joins two spins", e.i)
+		}
+	}
+	if t.spins >= 0 {
+		for _, i := range [2]int{e.i, e.j} {
+			if i < first || i >= first+t.spins {
+				return t.fail(at, "there is no spin %d; by line %d they are %d to %d", i, t.headerLine, first, first+t.spins-1)
+			}
+		}
+	}
+	if len(t.terms) == MaxEdges+MaxSpins {
+		return t.fail(at, "more than %d lines", MaxEdges+MaxSpins)
+	}
+	t.terms = append(t.terms, e)
+	return nil
+}
+
+// splitFields stores the first fields of a line and returns their number, at
+// most one more than a line may have.
+func splitFields(fields *[4][]byte, line []byte) (n int) {
+	for n < len(fields) {
+		start := bytes.IndexFunc(line, func(r rune) bool { return !space(r) })
+		if start < 0 {
+			return n
+		}
+		line = line[start:]
+		end := bytes.IndexFunc(line, space)
+		if end < 0 {
+			end = len(line)
+		}
+		fields[n], line = line[:end], line[end:]
+		n++
+	}
+	return n
+}
+
+func space(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\f' || r == '\v' }
+
+// comment reads the type of the variables, if a comment of COO tells it.
+func (t *text) comment() error {
+	m := vartypeHeader.FindSubmatch(t.lines.line)
+	if t.Format != COO || m == nil {
+		return nil
+	}
+	v := Vartype(strings.ToLower(string(m[1])))
+	switch {
+	case v != Spin && v != Binary:
+		return t.fail(t.lines.number, "vartype %s is neither SPIN nor BINARY", m[1])
+	case t.Vartype != "" && t.Vartype != v:
+		return t.fail(t.lines.number, "vartype is %s here and was %s before", v, t.Vartype)
+	}
+	t.Vartype = v
+	return nil
+}
+
+func (t *text) rudyHeader(fields *[4][]byte, n int) error {
+	at := t.lines.number
+	if n != 2 {
+		return t.fail(at, "%s where the first line is \"n m\", the numbers of spins and of edges", shorten(strconv.Quote(string(t.lines.line))))
+	}
+	return t.declare(fields[0], fields[1], nil)
+}
+
+func (t *text) quboHeader() error {
+	f := bytes.Fields(t.lines.line)
+	if len(f) != 6 || string(f[0]) != "p" || string(f[1]) != "qubo" {
+		return t.fail(t.lines.number, "%s where a line \"p qubo 0 size linear quadratic\" is needed", shorten(strconv.Quote(string(t.lines.line))))
+	}
+	return t.declare(f[3], f[5], f[4])
+}
+
+// declare takes the numbers of a header.
+func (t *text) declare(spins, pairs, linear []byte) (err error) {
+	at := t.lines.number
+	t.headerLine = at
+	if t.spins, err = strconv.Atoi(string(spins)); err != nil || t.spins < 1 || t.spins > MaxSpins {
+		return t.fail(at, "the number of spins, %s, is not between 1 and %d", shorten(string(spins)), MaxSpins)
+	}
+	if t.pairs, err = strconv.Atoi(string(pairs)); err != nil || t.pairs < 0 || t.pairs > MaxEdges {
+		return t.fail(at, "the number of edges, %s, is not between 0 and %d", shorten(string(pairs)), MaxEdges)
+	}
+	if linear != nil {
+		if t.linear, err = strconv.Atoi(string(linear)); err != nil || t.linear < 0 || t.linear > MaxSpins {
+			return t.fail(at, "the number of linear terms, %s, is not between 0 and %d", shorten(string(linear)), MaxSpins)
+		}
+	}
+	return nil
+}
+
+// complete checks what only the end shows.
+func (t *text) complete() error {
+	linear := 0
+	for _, e := range t.terms {
+		if e.i == e.j {
+			linear++
+		}
+	}
+	pairs := len(t.terms) - linear
+	switch {
+	case t.Format == COO && t.Vartype == "":
+		return fmt.Errorf("%s: does not say what its variables are; set vartype to spin or binary, or begin it with the line \"# vartype=SPIN\"", t.File)
+	case t.Format != COO && t.spins < 0:
+		return fmt.Errorf("%s: holds nothing but comments", t.File)
+	case len(t.terms) == 0 && t.Format != Rudy:
+		return fmt.Errorf("%s: names no variable", t.File)
+	case t.pairs >= 0 && pairs != t.pairs:
+		return t.fail(t.headerLine, "announces %s, but there are %d", count(t.pairs, "edge"), pairs)
+	case t.linear >= 0 && linear != t.linear:
+		return t.fail(t.headerLine, "announces %s, but there are %d", count(t.linear, "linear term"), linear)
+	}
+	switch t.Format {
+	case Rudy:
+		t.variables = Spin
+	case QUBO:
+		t.variables = Binary
+	default:
+		t.variables = t.Vartype
+	}
+	if t.Sign == "" && t.Format != QUBO {
+		t.Sign = Energy
+	}
+	return nil
+}
+
+// hamiltonian builds the energy. Rudy's spins are those that it announces; in the
+// other formats they are those that some line names, in ascending order, with
+// their numbers for labels unless these are 0 … n−1.
+func (t *text) hamiltonian() (*Hamiltonian, error) {
+	var names []int
+	if t.Format == Rudy {
+		names = make([]int, t.spins)
+		for i := range names {
+			names[i] = i + 1
+		}
+	} else {
+		for _, e := range t.terms {
+			names = append(names, e.i, e.j)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	q := newQuadratic(names, t.variables)
+	if t.Format == Rudy {
+		q.first = 1
+	}
+	if t.Sign == Coupling {
+		q.scale = -1
+	}
+	var lines []int // of edges
+	for _, e := range t.terms {
+		if e.i != e.j {
+			lines = append(lines, e.line)
+			q.pair(e.i, e.j, e.w)
+			continue
+		}
+		if !q.linear(e.i, e.w) {
+			first := slices.IndexFunc(t.terms, func(o term) bool { return o.i == e.i && o.j == e.i })
+			return nil, t.fail(e.line, "variable %d has its second linear term, after that of line %d; write one", e.i, t.terms[first].line)
+		}
+	}
+	h := q.hamiltonian()
+	if f := h.check(); f != nil {
+		switch {
+		case f.first >= 0:
+			return nil, t.fail(lines[f.index], "spins %d and %d are coupled for the second time, first in line %d; write one edge",
+				names[f.i], names[f.j], lines[f.first])
+		case f.key == "edges" && f.index >= 0:
+			return nil, t.fail(lines[f.index], "%s", f.reason)
+		}
+		return nil, fmt.Errorf("%s: %w", t.File, f.error())
+	}
+	return h, nil
+}
+
+// A quadratic is a polynomial scale·(Σ w u u + Σ w u + offset), an energy, of
+// variables u that are spins or binary.
+type quadratic struct {
+	scale, offset float64
+	binary        bool
+
+	names []int       // of the variables in the file, ascending
+	first int         // name of the first variable where none has a label
+	index map[int]int // nil where names are consecutive
+	has   []bool      // the variable has a linear term
+	h     *Hamiltonian
+}
+
+func newQuadratic(names []int, v Vartype) *quadratic {
+	q := &quadratic{
+		scale: 1, binary: v == Binary,
+		names: names, has: make([]bool, len(names)),
+		h: &Hamiltonian{Spins: len(names), Fields: make([]float64, len(names))},
+	}
+	consecutive := true
+	for k, i := range names {
+		consecutive = consecutive && i == names[0]+k
+	}
+	if !consecutive {
+		q.index = make(map[int]int, len(names))
+		for k, i := range names {
+			q.index[i] = k
+		}
+	}
+	return q
+}
+
+func (q *quadratic) at(name int) (index int, ok bool) {
+	if q.index != nil {
+		index, ok = q.index[name]
+		return index, ok
+	}
+	index = name - q.names[0]
+	return index, index >= 0 && index < len(q.names)
+}
+
+// pair adds w·u_i·u_j.
+func (q *quadratic) pair(i, j int, w float64) {
+	a, _ := q.at(i)
+	b, _ := q.at(j)
+	q.h.Edges = append(q.h.Edges, Edge{a, b, w})
+}
+
+// linear adds w·u_i, unless i has a linear term.
+func (q *quadratic) linear(i int, w float64) bool {
+	a, _ := q.at(i)
+	if q.has[a] {
+		return false
+	}
+	q.has[a] = true
+	q.h.Fields[a] = w
+	return true
+}
+
+// hamiltonian returns −J = scale·w and −h = scale·w for spins. With x = (1 + s)/2,
+//
+//	w x = w/2 + w/2·s,  w x y = w/4 + w/4·s + w/4·t + w/4·s t.
+func (q *quadratic) hamiltonian() *Hamiltonian {
+	h := q.h
+	h.Offset = q.scale * q.offset
+	if q.binary {
+		for i, w := range h.Fields {
+			h.Offset += q.scale * w / 2
+			h.Fields[i] = w / 2
+		}
+		for k, e := range h.Edges {
+			h.Offset += q.scale * e.Coupling / 4
+			h.Fields[e.I] += e.Coupling / 4
+			h.Fields[e.J] += e.Coupling / 4
+			h.Edges[k].Coupling = e.Coupling / 4
+		}
+	}
+	for i := range h.Fields {
+		h.Fields[i] = 0 - q.scale*h.Fields[i]
+	}
+	for k := range h.Edges {
+		h.Edges[k].Coupling = 0 - q.scale*h.Edges[k].Coupling
+	}
+	if q.index != nil || q.names[0] != q.first {
+		h.Labels = make([]string, len(q.names))
+		for k, i := range q.names {
+			h.Labels[k] = strconv.Itoa(i)
+		}
+	}
+	return h
+}
