@@ -73,7 +73,7 @@ const Basis = `What the figures rest on:
   configurations or all orbits of them, which the paper's method does without and
   no larger system allows. With sampled moves instead, the study ablations-ising has
   a total variation of 0.0192 where the recipe has 0.0073.
-- Beyond L = 3 the preset best is that of L = 3 with 7 to 19 assignments for each
+- Beyond L = 3 the preset best is that of L = 3 with 7 to 18 assignments for each
   setting, chosen by the errors of such lattices.
 - The 4×4 lattice in a field is the median of two seeds without a symmetry and one
   seed with that of the lattice; L = 16 is one seed. The number of seeds stands at
