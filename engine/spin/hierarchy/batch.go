@@ -34,7 +34,7 @@ type Batch struct {
 	partial  []float32 // [pieces] gradients of their units
 	hist     []float32 // [pieces] derivatives with respect to tables and output weights
 
-	runDraw, runComplete, runPiece func(int)
+	runDraw, runScore, runComplete, runPiece func(int)
 }
 
 // A piece is the part of a gradient that some blocks have in one unit. What the
@@ -83,7 +83,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		}
 	}
 	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
-	b.runDraw = b.drawBlock
+	b.runDraw, b.runScore = b.drawBlock, b.scoreBlock
 	b.runComplete = func(k int) {
 		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
 	}
@@ -131,6 +131,24 @@ func (b *Batch) drawBlock(k int) {
 	b.weights.draw(state, &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned], &b.stream, uint64(k))
 	b.r[k] = b.logq[k]
 	b.exact.logWeights(&b.r[k], -1, b.beta, state)
+}
+
+// Score computes ln q, its derivatives and R of given configurations,
+// ⌈n/64⌉ words a sample, in place of samples.
+func (b *Batch) Score(params []float32, spins []uint64) {
+	words := (b.model.Spins() + 63) / 64
+	checkLength("spins", len(spins), b.samples*words)
+	b.weights.set(params)
+	for k := range b.logq {
+		columns(b.block(k), spins[k*block*words:][:block*words], b.model.Spins())
+	}
+	b.workers.Run(len(b.logq), b.runScore)
+}
+
+func (b *Batch) scoreBlock(k int) {
+	b.weights.score(b.block(k), &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned])
+	b.r[k] = b.logq[k]
+	b.exact.logWeights(&b.r[k], -1, b.beta, b.block(k))
 }
 
 // R copies R = ln q(s) + βE(s) of every sample to dst, which does not depend on
@@ -229,14 +247,17 @@ func (w *weights) draw(state []uint64, logq *[block]float64, residual [][block]f
 	}
 }
 
-// score sets ln q of the learned spins of a block.
-func (w *weights) score(state []uint64, logq *[block]float64) {
+// score sets ln q of the learned spins of a block and its derivatives with
+// respect to the logits.
+func (w *weights) score(state []uint64, logq *[block]float64, residual [][block]float32) {
 	clear(logq[:])
-	var logits, residual [block]float32
+	var logits [block]float32
+	n := 0
 	for i := range w.nets {
 		for s, site := range w.model.units[i].sites {
 			w.logits(&logits, i, s, state)
-			asm.BitScore(logq, &residual, &logits, state[site])
+			asm.BitScore(logq, &residual[n], &logits, state[site])
+			n++
 		}
 	}
 }

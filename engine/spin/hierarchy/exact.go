@@ -185,23 +185,11 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		s.around = pad4(s.around, t.Spins)
 		x.stars = append(x.stars, s)
 		for _, l := range members {
-			f := leaf{site: int32(l)}
-			var couplings []float64
-			for _, n := range near[l] {
-				f.around = append(f.around, int32(n.spin))
-				couplings = append(couplings, n.coupling)
+			if len(near[l]) > leafInputs {
+				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(near[l]), leafInputs)
 			}
-			if len(couplings) > leafInputs {
-				return nil, fmt.Errorf("hierarchy: exact spin %d has %d neighbours, more than %d", l, len(couplings), leafInputs)
-			}
-			couplings = append(couplings, t.field(l))
-			key := fmt.Sprint(couplings)
-			if _, ok := logits[key]; !ok {
-				logits[key] = len(x.logits)
-				x.logits = append(x.logits, leafTable{couplings, make([]float32, 1<<(len(couplings)-1))})
-			}
-			f.table = logits[key]
-			f.around = pad4(f.around, t.Spins)
+			var f leaf
+			f, x.logits = newLeaf(t, l, near[l], logits, x.logits)
 			x.leaves = append(x.leaves, f)
 		}
 	}
@@ -223,6 +211,52 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		}
 	}
 	return x, nil
+}
+
+// newLeaf returns the spin with its neighbours and its table, a new one if
+// there is none with the same couplings.
+func newLeaf(t *Target, spin int, near []neighbour, known map[string]int, tables []leafTable) (leaf, []leafTable) {
+	l := leaf{site: int32(spin)}
+	var couplings []float64
+	for _, n := range near {
+		l.around = append(l.around, int32(n.spin))
+		couplings = append(couplings, n.coupling)
+	}
+	couplings = append(couplings, t.field(spin))
+	key := fmt.Sprint(couplings)
+	if _, ok := known[key]; !ok {
+		known[key] = len(tables)
+		tables = append(tables, leafTable{couplings, make([]float32, 1<<len(near))})
+	}
+	l.table = known[key]
+	l.around = pad4(l.around, t.Spins)
+	return l, tables
+}
+
+// tabulate computes the logits given the neighbours.
+func (t *leafTable) tabulate(beta float64) {
+	d := len(t.couplings) - 1
+	for n := range t.logit {
+		t.logit[n] = float32(2 * beta * fieldOf(t.couplings, n, d))
+	}
+}
+
+// draw draws the spin given its neighbours in a block, with the words of 16
+// blocks of the stream from first.
+func (l *leaf) draw(state []uint64, table []float32, stream *asm.Counter, first uint64) uint64 {
+	return draw(state, l.around, table, stream, first)
+}
+
+func draw(state []uint64, around []int32, table []float32, stream *asm.Counter, first uint64) uint64 {
+	var index [block]uint16
+	var logits [block]float32
+	var words [block]uint32
+	pattern(&index, state, around)
+	for b, i := range &index {
+		logits[b] = table[i]
+	}
+	asm.PhiloxBlocks(words[:], stream, first)
+	return asm.HeatBath(&logits, &words)
 }
 
 func exactNeighbours(near []neighbour, learned []bool) (count int) {
@@ -278,11 +312,7 @@ func (x *exact) tabulate(beta float64) {
 		x.tables[k].tabulate(beta)
 	}
 	for k := range x.logits {
-		t := &x.logits[k]
-		d := len(t.couplings) - 1
-		for n := range t.logit {
-			t.logit[n] = float32(2 * beta * fieldOf(t.couplings, n, d))
-		}
+		x.logits[k].tabulate(beta)
 	}
 }
 
@@ -385,27 +415,16 @@ func (x *exact) draws() int { return x.centres + len(x.leaves) }
 // complete draws the centres, then the leaves. The words of draw d are blocks
 // 16(first+d) and the 15 after it of the stream.
 func (x *exact) complete(state []uint64, stream *asm.Counter, first uint64) {
-	var index [block]uint16
-	var logits [block]float32
-	var words [block]uint32
-	draw := func(site int32, table []float32) {
-		for b, i := range &index {
-			logits[b] = table[i]
-		}
-		asm.PhiloxBlocks(words[:], stream, first*(block/4))
-		first++
-		state[site] = asm.HeatBath(&logits, &words)
-	}
 	for k := range x.stars {
 		if s := &x.stars[k]; s.centre >= 0 {
-			pattern(&index, state, s.around)
-			draw(s.centre, x.tables[s.table].logit)
+			state[s.centre] = draw(state, s.around, x.tables[s.table].logit, stream, first*(block/4))
+			first++
 		}
 	}
 	for k := range x.leaves {
-		f := &x.leaves[k]
-		pattern(&index, state, f.around)
-		draw(f.site, x.logits[f.table].logit)
+		l := &x.leaves[k]
+		state[l.site] = l.draw(state, x.logits[l.table].logit, stream, first*(block/4))
+		first++
 	}
 }
 

@@ -213,6 +213,102 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// TestPairs: s′ differs from s, R is that of both, and the gradient agrees with
+// central differences of the definition.
+func TestPairs(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, m := range small(t) {
+		t.Run(name, func(t *testing.T) {
+			if name == "hub" {
+				b, err := m.NewBatch(64, 1, workers)
+				require.NoError(t, err)
+				_, err = m.NewPairs(b, 1)
+				require.ErrorContains(t, err, "10 neighbours")
+				return
+			}
+			const samples = 128
+			params := wild(m, 4)
+			b, err := m.NewBatch(samples, 5, workers)
+			require.NoError(t, err)
+			pairs, err := m.NewPairs(b, 2)
+			require.NoError(t, err)
+			b.Generate(params, 3)
+			differences := make([]float64, samples)
+			pairs.Move(differences, 3)
+			first, second := make([]uint64, samples), make([]uint64, samples)
+			b.Spins(first)
+			pairs.Next.Spins(second)
+			require.NotEqual(t, first, second)
+			rFirst, rSecond := make([]float64, samples), make([]float64, samples)
+			s := m.NewSampler(params, workers)
+			s.R(rFirst, first)
+			s.R(rSecond, second)
+			for i := range differences {
+				require.InDelta(t, rFirst[i]-rSecond[i], differences[i], 1e-9)
+			}
+			again, err := m.NewBatch(samples, 9, workers)
+			require.NoError(t, err)
+			again.Score(params, second)
+			again.R(rFirst)
+			require.Equal(t, rSecond, rFirst)
+			grad := make([]float32, m.NumParams())
+			pairs.Backward(grad, differences)
+			p := wide(params)
+			value := func() (sum float64) {
+				for i := range first {
+					d := naiveLearned(m, p, first[i:i+1]) - naiveLearned(m, p, second[i:i+1])
+					sum += d * differences[i]
+				}
+				return sum
+			}
+			for i := 0; i < len(params); i += max(1, len(params)/20) {
+				const d = 1e-4
+				at := p[i]
+				p[i] = at + d
+				high := value()
+				p[i] = at - d
+				low := value()
+				p[i] = at
+				require.InDelta(t, (high-low)/(2*d), grad[i], 3e-3, "%s", m.TensorName(i))
+			}
+		})
+	}
+}
+
+// TestMovesKeepTheTarget compares the frequencies of the states of three spins
+// in long chains with Boltzmann's law.
+func TestMovesKeepTheTarget(t *testing.T) {
+	target := Target{Spins: 3, Beta: 0.7, Bonds: []Bond{{0, 1, 1}, {1, 2, -0.5}}, Fields: []float64{0.2, 0, -0.4}}
+	m, err := newMoves(&target, []int32{1})
+	require.NoError(t, err)
+	m.tabulate(target.Beta)
+	require.EqualValues(t, 1, m.spins[2].site, "learned spins come last")
+	stream := asm.Counter{Seed: 3}
+	counts := map[uint64]float64{}
+	state := make([]uint64, 4)
+	const blocks = 20_000
+	n := uint64(0)
+	for range blocks {
+		for range 3 {
+			m.sweep(state, &stream, n*3*16)
+			n++
+		}
+		for b := range block {
+			counts[state[0]>>b&1|state[1]>>b&1<<1|state[2]>>b&1<<2]++
+		}
+	}
+	var z float64
+	for s := range uint64(8) {
+		z += math.Exp(-target.Beta * naiveEnergy(&target, []uint64{s}))
+	}
+	for s := range uint64(8) {
+		p := math.Exp(-target.Beta*naiveEnergy(&target, []uint64{s})) / z
+		sd := math.Sqrt(p * (1 - p) / (blocks * block))
+		require.InDelta(t, p, counts[s]/(blocks*block), 7*sd) // states of a chain three sweeps apart still correlate a little
+	}
+}
+
 // TestRIsThatOfTheDensity: what Generate reports is ln q + βE of the completed
 // samples.
 func TestRIsThatOfTheDensity(t *testing.T) {
@@ -330,6 +426,9 @@ func TestNothingAllocates(t *testing.T) {
 	params := make([]float32, m.NumParams())
 	m.Initialize(params, 1)
 	tr, err := m.NewTrainer(Training{Steps: 100, Batch: 256, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 1}, params, workers)
+	require.NoError(t, err)
+	require.Zero(t, testing.AllocsPerRun(5, func() { _, _ = tr.Next() }))
+	tr, err = m.NewTrainer(Training{Steps: 100, Batch: 256, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Moves: 2}, params, workers)
 	require.NoError(t, err)
 	require.Zero(t, testing.AllocsPerRun(5, func() { _, _ = tr.Next() }))
 	s := m.NewSampler(params, workers)

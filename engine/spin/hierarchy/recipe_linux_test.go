@@ -34,19 +34,20 @@ func BenchmarkRecipe(b *testing.B) {
 				for seed := range uint64(5) {
 					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field}
 					name := fmt.Sprintf("side=%d/beta=%v/field=%v/seed=%d", side, beta, field, seed+1)
-					b.Run(name, func(b *testing.B) { benchmarkRecipe(b, c, seed+1) })
+					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1)) })
 				}
 			}
 		}
 	}
 }
 
-func benchmarkRecipe(b *testing.B, c hierarchy.Square, seed uint64) {
+func benchmarkStages(b *testing.B, stages []hierarchy.Stage) {
+	c := stages[len(stages)-1].Square
 	workers := pool.New(1)
 	defer workers.Close()
 	for b.Loop() {
 		start := cpu()
-		m, params, err := hierarchy.Follow(context.Background(), hierarchy.Recipe(c, seed), workers, nil)
+		m, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
 		require.NoError(b, err)
 		b.ReportMetric(cpu()-start, "cpu-s")
 		measure(b, m, params, workers, func() float64 {
@@ -80,6 +81,22 @@ func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.P
 		b.ReportMetric(e.KL, "KL")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkMoves is BenchmarkRecipe at the critical temperature with the
+// objective of moves in place of the divergence, by sweeps between s and s′.
+func BenchmarkMoves(b *testing.B) {
+	for _, side := range []int{8, 16, 32} {
+		for _, sweeps := range []int{1, 4, 16} {
+			b.Run(fmt.Sprintf("side=%d/sweeps=%d", side, sweeps), func(b *testing.B) {
+				stages := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4407}, 1)
+				for i := range stages {
+					stages[i].Training.Moves = sweeps
+				}
+				benchmarkStages(b, stages)
+			})
+		}
+	}
 }
 
 // BenchmarkGlass is BenchmarkRecipe for ±J glasses.

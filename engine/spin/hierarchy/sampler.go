@@ -123,7 +123,7 @@ func (s *Sampler) scoreBlock(i int) {
 	b := &s.blocks[i]
 	lo, hi := i*block, min((i+1)*block, len(s.r))
 	columns(b.state, s.spins[lo*s.words:hi*s.words], s.model.Spins())
-	s.weights.score(b.state, &b.logq)
+	s.weights.score(b.state, &b.logq, b.residual)
 	s.exact.logWeights(&b.logq, -1, s.model.target.Beta, b.state)
 	copy(s.r[lo:hi], b.logq[:])
 }

@@ -28,6 +28,10 @@ type Training struct {
 	// times its value.
 	Anneal     float64 `json:"anneal,omitempty"`
 	AnnealFrom float64 `json:"anneal_from,omitempty"`
+	// Moves is the number of sweeps between the configurations of a pair, if
+	// the objective is E ½(R(s) − R(s′))², which needs no more of the target than
+	// its moves. 0 is the divergence.
+	Moves int `json:"moves,omitempty"`
 	// Average is the decay of the average of parameters that is the result; 0
 	// for the last parameters.
 	Average float64 `json:"average,omitempty"`
@@ -41,6 +45,8 @@ func (t *Training) Validate() error {
 		return fmt.Errorf("steps: %d is not positive", t.Steps)
 	case t.Batch < 2 || t.Batch%block != 0 || t.Batch > MaxBatch:
 		return fmt.Errorf("batch: %d is not a multiple of %d between %d and %d", t.Batch, block, block, MaxBatch)
+	case t.Moves < 0:
+		return fmt.Errorf("moves: %d is negative", t.Moves)
 	case !(t.Clip >= 0):
 		return fmt.Errorf("clip: %v is not a number ≥ 0", t.Clip)
 	case !(t.Anneal >= 0 && t.Anneal <= 1):
@@ -72,6 +78,7 @@ type Trainer struct {
 
 	training  Training
 	batch     *Batch
+	pairs     *Pairs // nil for the divergence
 	optimizer *optim.Optimizer
 	schedule  optim.Schedule
 	grad      []float32
@@ -89,8 +96,14 @@ func (m *Model) NewTrainer(t Training, params []float32, workers *pool.Pool) (*T
 	if err != nil {
 		return nil, err
 	}
+	var pairs *Pairs
+	if t.Moves > 0 {
+		if pairs, err = m.NewPairs(b, t.Moves); err != nil {
+			return nil, err
+		}
+	}
 	return &Trainer{
-		Params: params, training: t, batch: b, schedule: t.schedule(),
+		pairs: pairs, Params: params, training: t, batch: b, schedule: t.schedule(),
 		optimizer: optim.NewOptimizer(t.adam(), t.Clip, t.Average, m.params, workers),
 		grad:      make([]float32, m.params),
 		r:         make([]float64, t.Batch), c: make([]float64, t.Batch),
@@ -112,16 +125,25 @@ func (t *Trainer) Next() (Estimate, error) {
 	b := t.batch
 	b.SetBeta(t.training.beta(b.model.target.Beta, t.Step))
 	b.Generate(t.Params, uint32(t.Step))
-	b.R(t.r)
-	var mean float64
-	for _, r := range t.r {
-		mean += r
+	if t.pairs != nil {
+		t.pairs.Move(t.c, uint32(t.Step))
+		for i := range t.c {
+			t.c[i] /= float64(len(t.c))
+		}
+		t.pairs.Backward(t.grad, t.c)
+		b.R(t.r)
+	} else {
+		b.R(t.r)
+		var mean float64
+		for _, r := range t.r {
+			mean += r
+		}
+		mean /= float64(len(t.r))
+		for i, r := range t.r {
+			t.c[i] = (r - mean) / float64(len(t.r)-1)
+		}
+		b.Backward(t.grad, t.c)
 	}
-	mean /= float64(len(t.r))
-	for i, r := range t.r {
-		t.c[i] = (r - mean) / float64(len(t.r)-1)
-	}
-	b.Backward(t.grad, t.c)
 	t.Step++
 	norm := t.optimizer.Norm(t.grad)
 	if !t.optimizer.Step(t.Params, t.grad, norm, t.Step, t.schedule.At(t.Step, t.training.Steps)) {

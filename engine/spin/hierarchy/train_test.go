@@ -43,6 +43,24 @@ func TestTrainingReachesKaufman(t *testing.T) {
 	}
 }
 
+// TestTrainingByMoves trains from nothing but pairs of configurations that a
+// sweep of moves lies between.
+func TestTrainingByMoves(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4}, 1)
+	stages[0].Training.Steps, stages[0].Training.Moves = 500, 1
+	m, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
+	require.NoError(t, err)
+	r := make([]float64, 32768)
+	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
+	e := hierarchy.Estimates(r)
+	exact, err := ising.Kaufman(8, 1, 0.4407)
+	require.NoError(t, err)
+	require.Greater(t, e.ESS, 0.98)
+	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
+}
+
 // TestTrainingOnAGlass compares ln Z with the transfer matrix.
 func TestTrainingOnAGlass(t *testing.T) {
 	workers := pool.New(2)
