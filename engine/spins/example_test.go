@@ -1,6 +1,7 @@
 package spins_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/revgen/revgen/engine/spins"
@@ -34,4 +35,20 @@ func ExampleSource_Parse() {
 	// Output:
 	// square.txt (rudy: spins s = ±1 numbered from 1, Max-Cut, E = +Σ w s s, so J = −w): 4 spins, 4 edges, degree 2, J -1, no field, all integers, bipartite; sha256 8ad3bcaba1c8
 	// square.txt:5: spins 2 and 1 are coupled for the second time, first in line 2; write one edge
+}
+
+// Exact averages of a small glass.
+func ExampleEnumerate() {
+	g, err := spins.NewGraph(spins.Hamiltonian{
+		Spins: 4, Edges: []spins.Edge{{0, 1, 1}, {1, 2, 1}, {2, 3, 1}, {3, 0, -1}, {0, 2, 0.5}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	x, err := spins.Enumerate(context.Background(), g, 0.7, 0)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("ln Z %.6f, energy %.6f, ground state %v of %d configurations\n", x.LogZ, x.Energy, x.GroundEnergy, x.GroundStates)
+	// Output: ln Z 3.598513, energy -1.938891, ground state -2.5 of 4 configurations
 }

@@ -1,0 +1,330 @@
+package spins
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// MaxEnumerated is the largest number of spins whose configurations are
+// enumerated.
+const MaxEnumerated = 25
+
+// Exact is what a sum over all configurations gives.
+type Exact struct {
+	LogZ         float64 // ln Σ_s e^(−βE(s))
+	GroundEnergy float64 // the least E, with the offset
+	GroundStates uint64  // configurations whose energy is that, to rounding
+	Observables
+	Law Law
+}
+
+// A Law is the distribution of the energy. Where all couplings and fields are
+// integers and there are not too many levels, it is that; otherwise energies
+// fall into bins of equal width.
+type Law struct {
+	Energies []float64 // levels, or the mean energies of bins, ascending
+	Mass     []float64 // probabilities
+	States   []uint64  // numbers of configurations
+	Width    float64   // of the bins; 0 for levels
+}
+
+const (
+	mostLevels = 1 << 14
+	lawBins    = 1 << 12
+	pieceSpins = 17 // of a piece of the enumeration, at most
+)
+
+// Enumerate sums over all configurations of at most MaxEnumerated spins at
+// inverse temperature beta ≥ 0. The result is the same bits for any number of
+// threads, of which 0 means all. The error is ctx's or says what is wrong.
+//
+// Configurations follow each other in the order of a Gray code, by one flip at a
+// time, so that a step costs as many operations as the flipped spin has
+// neighbours; spins with few flip most often. With W_t the sum of the weights
+// before step t, which flips spin i, summation by parts gives correlations
+//
+//	Σ_t w_t s_i s_j = W s_i s_j (last) − Σ_flips 2 W_t s_i s_j (flipped)
+//
+// at one operation for each other spin. Weights are relative to that of the
+// ground state, which a first pass finds.
+func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact, error) {
+	n := g.N()
+	switch {
+	case n > MaxEnumerated:
+		return nil, fmt.Errorf("%d spins are too many to enumerate; at most %d can be", n, MaxEnumerated)
+	case checkBeta(g, beta) != nil:
+		return nil, checkBeta(g, beta)
+	}
+	low := min(n, max(10, n-8), pieceSpins)
+	e := &enumeration{graph: g, beta: beta, low: low, pieces: make([]enumerationPiece, 1<<(n-low))}
+	for i := range n {
+		e.order[i] = i
+	}
+	slices.SortStableFunc(e.order[:n], func(i, j int) int { return cmp.Compare(g.Degree(i), g.Degree(j)) })
+	for k, i := range e.order[:n] {
+		e.place[i] = k
+	}
+	workers := pool.New(threads)
+	defer workers.Close()
+	run := func(body func(p *enumerationPiece, w *walk)) error {
+		workers.Run(len(e.pieces), func(piece int) {
+			if ctx.Err() == nil {
+				body(&e.pieces[piece], e.start(piece))
+			}
+		})
+		return ctx.Err()
+	}
+	if err := run(e.bound); err != nil {
+		return nil, err
+	}
+	least, largest := math.Inf(1), math.Inf(-1)
+	for i := range e.pieces {
+		least, largest = min(least, e.pieces[i].least), max(largest, e.pieces[i].largest)
+	}
+	e.least = least
+	e.width, e.bins = 2, int((largest-least)/2)+1
+	// An integer graph's energies differ by multiples of 2.
+	if e.levels = g.integer && largest-least < 2*mostLevels; !e.levels {
+		e.bins, e.width = lawBins, max(largest-least, math.SmallestNonzeroFloat64*lawBins)/lawBins
+	}
+	if err := run(e.sum); err != nil {
+		return nil, err
+	}
+	return e.result(), nil
+}
+
+func checkBeta(g *Graph, beta float64) error {
+	if !(beta >= 0) || math.IsInf(beta, 0) {
+		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
+	}
+	if largest := beta * g.EnergyBound(); !(largest <= 1e9) {
+		return fmt.Errorf("β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
+	}
+	return nil
+}
+
+// An enumeration is one under way. Spins are numbered by their places in the
+// order in which they flip, the first most often. Energies are without offset.
+type enumeration struct {
+	graph  *Graph
+	beta   float64
+	low    int // spins that flip within a piece, the first
+	order  [MaxEnumerated]int
+	place  [MaxEnumerated]int
+	pieces []enumerationPiece
+
+	least, width float64
+	bins         int
+	levels       bool
+}
+
+type enumerationPiece struct {
+	least, largest float64
+
+	weight, energy, square float64 // Σ w, Σ w (E − least), Σ w (E − least)²
+	ground                 uint64
+	up                     [MaxEnumerated + 1]float64
+	spins                  [MaxEnumerated]float64
+	pairs                  [MaxEnumerated][MaxEnumerated]float64 // both [i][j] and [j][i] have parts
+	states                 []uint64
+	mass, binEnergy        []float64 // of bins
+}
+
+// A walk is at one configuration.
+type walk struct {
+	*enumeration
+	energy float64
+	up     int
+	spin   [MaxEnumerated]float64
+	field  [MaxEnumerated]float64
+}
+
+// start returns the first configuration of a piece: the last spins are up as
+// the bits of its number are, the others down.
+func (e *enumeration) start(piece int) *walk {
+	w := &walk{enumeration: e}
+	n := e.graph.N()
+	config := make([]uint64, 1)
+	for k := range n {
+		w.spin[k] = -1
+		if k >= e.low && piece>>(k-e.low)&1 != 0 {
+			w.spin[k] = 1
+			w.up++
+			config[0] |= 1 << e.order[k]
+		}
+	}
+	var sum float64
+	for k := range n {
+		i := e.order[k]
+		w.field[k] = e.graph.LocalField(config, i)
+		sum += w.spin[k] * (w.field[k] + e.graph.Field(i))
+	}
+	w.energy = -sum / 2
+	return w
+}
+
+// flip turns one spin over.
+func (w *walk) flip(k int) {
+	s := w.spin[k]
+	w.energy += 2 * s * w.field[k]
+	w.up -= int(s)
+	w.spin[k] = -s
+	near, couplings := w.graph.Neighbours(w.order[k])
+	for x, j := range near {
+		w.field[w.place[j]] -= 2 * s * couplings[x]
+	}
+}
+
+// steps calls visit with every configuration of a piece, and between them before
+// with the spin that flips next.
+func (w *walk) steps(visit func(), before func(k int)) {
+	visit()
+	for t := 1; t < 1<<w.low; t++ {
+		k := bits.TrailingZeros(uint(t))
+		before(k)
+		w.flip(k)
+		visit()
+	}
+}
+
+// bound finds the range of the energies.
+func (e *enumeration) bound(p *enumerationPiece, w *walk) {
+	p.least, p.largest = math.Inf(1), math.Inf(-1)
+	w.steps(func() { p.least, p.largest = min(p.least, w.energy), max(p.largest, w.energy) }, func(int) {})
+}
+
+// sum makes all sums over a piece.
+func (e *enumeration) sum(p *enumerationPiece, w *walk) {
+	n := e.graph.N()
+	p.states = make([]uint64, e.bins)
+	if !e.levels {
+		p.mass, p.binEnergy = make([]float64, e.bins), make([]float64, e.bins)
+	}
+	rounding := 1e-12 * e.graph.EnergyBound()
+	w.steps(func() {
+		above := w.energy - e.least
+		weight := math.Exp(-e.beta * above)
+		p.weight += weight
+		p.energy += weight * above
+		p.square += weight * above * above
+		p.up[w.up] += weight
+		if above <= rounding {
+			p.ground++
+		}
+		bin := min(int(above/e.width), e.bins-1)
+		p.states[bin]++
+		if !e.levels {
+			p.mass[bin] += weight
+			p.binEnergy[bin] += weight * above
+		}
+	}, func(k int) {
+		c := 2 * p.weight * w.spin[k] // less 2 W times the flipped spin
+		p.spins[k] += c
+		row := p.pairs[k][:n]
+		for j, s := range w.spin[:n] {
+			row[j] += c * s
+		}
+	})
+	for i, s := range w.spin[:n] {
+		p.spins[i] += p.weight * s
+		for j, r := range w.spin[:i] {
+			p.pairs[i][j] += p.weight * s * r
+		}
+	}
+}
+
+// result adds the pieces up, in order.
+func (e *enumeration) result() *Exact {
+	n := e.graph.N()
+	var all enumerationPiece
+	all.states = make([]uint64, e.bins)
+	all.mass, all.binEnergy = make([]float64, e.bins), make([]float64, e.bins)
+	for x := range e.pieces {
+		p := &e.pieces[x]
+		all.weight += p.weight
+		all.energy += p.energy
+		all.square += p.square
+		all.ground += p.ground
+		for k := range all.up {
+			all.up[k] += p.up[k]
+		}
+		for i := range n {
+			all.spins[i] += p.spins[i]
+			for j := range n {
+				all.pairs[i][j] += p.pairs[i][j]
+			}
+		}
+		for k, c := range p.states {
+			all.states[k] += c
+		}
+		for k, m := range p.mass {
+			all.mass[k] += m
+			all.binEnergy[k] += p.binEnergy[k]
+		}
+	}
+	offset := e.graph.Offset()
+	mean := all.energy / all.weight
+	abs, absVariance := absMoments(all.up[:n+1])
+	result := &Exact{
+		LogZ:         math.Log(all.weight) - e.beta*(e.least+offset),
+		GroundEnergy: e.least + offset,
+		GroundStates: all.ground,
+		Observables: Observables{
+			Energy: e.least + mean + offset,
+			// The ground state is subtracted, so nothing cancels at low temperatures.
+			SpecificHeat:     e.beta * e.beta * max(0, all.square/all.weight-mean*mean),
+			AbsMagnetisation: abs, Susceptibility: e.beta * float64(n) * absVariance,
+			Magnetisations: make([]float64, n),
+		},
+	}
+	correlation := func(i, j int) float64 {
+		a, b := e.place[i], e.place[j]
+		return (all.pairs[a][b] + all.pairs[b][a]) / all.weight
+	}
+	var overlap float64
+	for i := range n {
+		// Without fields the sums are rounding.
+		if e.graph.HasFields() {
+			result.Magnetisations[i] = all.spins[e.place[i]] / all.weight
+		}
+		for j := range i {
+			c := correlation(i, j)
+			overlap += 2 * c * c
+		}
+	}
+	result.OverlapSquare = (overlap + float64(n)) / float64(n*n)
+	for _, edge := range e.graph.Edges() {
+		result.EdgeCorrelations = append(result.EdgeCorrelations, correlation(edge.I, edge.J))
+	}
+	result.Law = e.law(&all, offset)
+	return result
+}
+
+func (e *enumeration) law(all *enumerationPiece, offset float64) (l Law) {
+	if !e.levels {
+		l.Width = e.width
+	}
+	for k, states := range all.states {
+		if states == 0 {
+			continue
+		}
+		above := 2 * float64(k)
+		mass := float64(states) * math.Exp(-e.beta*above)
+		if !e.levels {
+			mass, above = all.mass[k], (float64(k)+0.5)*e.width
+			if mass > 0 {
+				above = all.binEnergy[k] / mass
+			}
+		}
+		l.Energies = append(l.Energies, e.least+above+offset)
+		l.Mass = append(l.Mass, mass/all.weight)
+		l.States = append(l.States, states)
+	}
+	return l
+}
