@@ -127,6 +127,17 @@ func HeatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uin
 	return heatBath(logits, words)
 }
 
+// BitDraw draws a spin for every sample from a table of probabilities: bit b is
+// set where words[b] < thresholds[index[b]]. An index is a number below
+// len(thresholds), a power of two at most 2¹⁶, of which it is taken modulo. All
+// paths give the same bits.
+func BitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) (spins uint64) {
+	if n := len(thresholds); n == 0 || n > 1<<16 || n&(n-1) != 0 {
+		panic("asm: BitDraw: the number of thresholds is not a power of two up to 65536")
+	}
+	return bitDraw(thresholds, index, words)
+}
+
 // BitScore adds ln σ(x_b logits[b]), the logarithm of the probability that
 // sample b's spin x_b = ±1 is drawn, to logq[b], and sets residual[b] to its
 // derivative with respect to the logit, x_b σ(−x_b logits[b]). Both have an

@@ -77,3 +77,13 @@ func bitFold(weights, tables []float32, k int) {
 		bitFoldGeneric(weights, tables, k)
 	}
 }
+
+func bitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) uint64 {
+	switch {
+	case useAVX512:
+		return bitDrawAVX512(thresholds, index, words)
+	case useAVX2:
+		return bitDrawAVX2(thresholds, index, words)
+	}
+	return bitDrawGeneric(thresholds, index, words)
+}

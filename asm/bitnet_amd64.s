@@ -1923,6 +1923,57 @@ TEXT ·heatBathAVX512(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
+// func bitDrawAVX512(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
+// Requires: AVX, AVX512F
+TEXT ·bitDrawAVX512(SB), NOSPLIT, $0-48
+	MOVQ         thresholds_base+0(FP), AX
+	MOVQ         thresholds_len+8(FP), CX
+	MOVQ         index+24(FP), DX
+	MOVQ         words+32(FP), BX
+	XORQ         SI, SI
+	DECQ         CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VPMOVZXWD    (DX), Z1
+	VPANDD       Z0, Z1, Z1
+	KXNORW       K1, K1, K1
+	VPXORD       Z2, Z2, Z2
+	VPGATHERDD   (AX)(Z1*4), K1, Z2
+	VPCMPUD      $0x06, (BX), Z2, K1
+	KMOVW        K1, CX
+	SHLQ         $0x00, CX
+	ORQ          CX, SI
+	VPMOVZXWD    32(DX), Z1
+	VPANDD       Z0, Z1, Z1
+	KXNORW       K2, K2, K2
+	VPXORD       Z3, Z3, Z3
+	VPGATHERDD   (AX)(Z1*4), K2, Z3
+	VPCMPUD      $0x06, 64(BX), Z3, K1
+	KMOVW        K1, CX
+	SHLQ         $0x10, CX
+	ORQ          CX, SI
+	VPMOVZXWD    64(DX), Z1
+	VPANDD       Z0, Z1, Z1
+	KXNORW       K3, K3, K3
+	VPXORD       Z4, Z4, Z4
+	VPGATHERDD   (AX)(Z1*4), K3, Z4
+	VPCMPUD      $0x06, 128(BX), Z4, K1
+	KMOVW        K1, CX
+	SHLQ         $0x20, CX
+	ORQ          CX, SI
+	VPMOVZXWD    96(DX), Z1
+	VPANDD       Z0, Z1, Z1
+	KXNORW       K4, K4, K4
+	VPXORD       Z5, Z5, Z5
+	VPGATHERDD   (AX)(Z1*4), K4, Z5
+	VPCMPUD      $0x06, 192(BX), Z5, K1
+	KMOVW        K1, AX
+	SHLQ         $0x30, AX
+	ORQ          AX, SI
+	MOVQ         SI, spins+40(FP)
+	VZEROUPPER
+	RET
+
 // func bitScoreAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
@@ -3918,6 +3969,117 @@ TEXT ·heatBathAVX2(SB), NOSPLIT, $0-24
 	// A sign for +1 where the logit is not negative and the likely spin was drawn
 	NOTQ DX
 	MOVQ DX, spins+16(FP)
+	VZEROUPPER
+	RET
+
+// func bitDrawAVX2(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
+// Requires: AVX, AVX2
+TEXT ·bitDrawAVX2(SB), NOSPLIT, $0-48
+	MOVQ         thresholds_base+0(FP), AX
+	MOVQ         thresholds_len+8(FP), CX
+	MOVQ         index+24(FP), DX
+	MOVQ         words+32(FP), BX
+	XORQ         SI, SI
+	DECQ         CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Y0
+	VPMOVZXWD    (DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        (BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x00, CX
+	ORQ          CX, SI
+	VPMOVZXWD    16(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        32(BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x08, CX
+	ORQ          CX, SI
+	VPMOVZXWD    32(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        64(BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x10, CX
+	ORQ          CX, SI
+	VPMOVZXWD    48(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        96(BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x18, CX
+	ORQ          CX, SI
+	VPMOVZXWD    64(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        128(BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x20, CX
+	ORQ          CX, SI
+	VPMOVZXWD    80(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        160(BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x28, CX
+	ORQ          CX, SI
+	VPMOVZXWD    96(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y4
+	VPCMPEQD     Y3, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPGATHERDD   Y3, (AX)(Y1*4), Y2
+	VPXOR        Y4, Y2, Y2
+	VPXOR        192(BX), Y4, Y1
+	VPCMPGTD     Y1, Y2, Y2
+	VMOVMSKPS    Y2, CX
+	SHLQ         $0x30, CX
+	ORQ          CX, SI
+	VPMOVZXWD    112(DX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VPCMPEQD     Y2, Y2, Y2
+	VPXOR        Y0, Y0, Y0
+	VPGATHERDD   Y2, (AX)(Y1*4), Y0
+	VPXOR        Y3, Y0, Y0
+	VPXOR        224(BX), Y3, Y1
+	VPCMPGTD     Y1, Y0, Y0
+	VMOVMSKPS    Y0, AX
+	SHLQ         $0x38, AX
+	ORQ          AX, SI
+	MOVQ         SI, spins+40(FP)
 	VZEROUPPER
 	RET
 

@@ -34,6 +34,11 @@ func bitFoldAVX512(weights []float32, tables []float32, k int)
 //go:noescape
 func heatBathAVX512(logits *[64]float32, words *[64]uint32) (spins uint64)
 
+// bitDrawAVX512 is bitDrawGeneric.
+//
+//go:noescape
+func bitDrawAVX512(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
+
 // bitScoreAVX512 is bitScoreGeneric up to rounding.
 //
 //go:noescape
@@ -68,6 +73,11 @@ func bitFoldAVX2(weights []float32, tables []float32, k int)
 //
 //go:noescape
 func heatBathAVX2(logits *[64]float32, words *[64]uint32) (spins uint64)
+
+// bitDrawAVX2 is bitDrawGeneric.
+//
+//go:noescape
+func bitDrawAVX2(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
 
 // bitScoreAVX2 is bitScoreGeneric up to rounding.
 //

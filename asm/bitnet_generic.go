@@ -117,3 +117,12 @@ func bitFoldGeneric(weights, tables []float32, k int) {
 		}
 	}
 }
+
+func bitDrawGeneric(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) (spins uint64) {
+	for b, i := range index {
+		if words[b] < thresholds[int(i)&(len(thresholds)-1)] {
+			spins |= 1 << b
+		}
+	}
+	return spins
+}

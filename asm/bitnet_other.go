@@ -25,3 +25,7 @@ func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 func bitTables(tables, weights, bias []float32) { bitTablesGeneric(tables, weights, bias) }
 
 func bitFold(weights, tables []float32, k int) { bitFoldGeneric(weights, tables, k) }
+
+func bitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) uint64 {
+	return bitDrawGeneric(thresholds, index, words)
+}

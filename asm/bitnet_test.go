@@ -238,6 +238,31 @@ func TestHeatBath(t *testing.T) {
 	})
 }
 
+func TestBitDraw(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(13, 14))
+		for _, n := range []int{1, 2, 16, 256, 1 << 16} {
+			table := endOfPage[uint32](t, n)(n)
+			for i := range table {
+				table[i] = []uint32{r.Uint32(), 0, math.MaxUint32, 1 << 31}[r.IntN(4)]
+			}
+			for range 20 {
+				var index [BitSamples]uint16
+				var words [BitSamples]uint32
+				for b := range index {
+					index[b] = uint16(r.Uint32())
+					words[b] = []uint32{r.Uint32(), 0, math.MaxUint32, 1 << 31, 1<<31 - 1}[r.IntN(5)]
+				}
+				spins := BitDraw(table, &index, &words)
+				for b := range index {
+					require.Equal(t, words[b] < table[int(index[b])%n], spins>>b&1 == 1)
+				}
+			}
+		}
+	})
+	require.Panics(t, func() { BitDraw(make([]uint32, 3), &[BitSamples]uint16{}, &[BitSamples]uint32{}) })
+}
+
 func TestBitScore(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		r := rand.New(rand.NewPCG(5, 6))

@@ -44,6 +44,7 @@ func main() {
 		w.expand()
 		w.fold()
 		w.heatBath()
+		w.draw()
 		w.score()
 	}
 	Generate()
@@ -612,6 +613,52 @@ func (w *isa) heatBath() {
 	}
 	Comment("A sign for +1 where the logit is not negative and the likely spin was drawn")
 	NOTQ(spins)
+	Store(spins, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// draw emits the comparison of random words with a table's thresholds, as signed
+// numbers with the highest bit inverted where there is no other comparison.
+func (w *isa) draw() {
+	TEXT("bitDraw"+w.suffix, NOSPLIT, fmt.Sprintf("func(thresholds []uint32, index *[%d]uint16, words *[%d]uint32) (spins uint64)", samples, samples))
+	Doc("bitDraw" + w.suffix + " is bitDrawGeneric.")
+	Pragma("noescape")
+	thresholds := Load(Param("thresholds").Base(), GP64())
+	n := Load(Param("thresholds").Len(), GP64()).(GPVirtual)
+	index := Load(Param("index"), GP64())
+	words := Load(Param("words"), GP64())
+	spins := GP64()
+	XORQ(spins, spins)
+	DECQ(n)
+	mask, x := w.vector(), XMM()
+	VMOVD(n.As32(), x)
+	VPBROADCASTD(x, mask)
+	for first := 0; first < samples; first += w.lanes {
+		i, t, bits := w.vector(), w.vector(), GP64()
+		VPMOVZXWD(Mem{Base: index, Disp: 2 * first}, i)
+		w.and(mask, i, i)
+		at := Mem{Base: thresholds, Index: i, Scale: 4}
+		if w == avx512 {
+			all, less := K(), K()
+			KXNORW(all, all, all)
+			VPXORD(t, t, t)
+			VPGATHERDD(at, all, t)
+			VPCMPUD(Imm(6), Mem{Base: words, Disp: 4 * first}, t, less) // threshold > word
+			KMOVW(less, bits.As32())
+		} else {
+			all, word, top := w.vector(), w.vector(), w.load(w.word(1<<31))
+			VPCMPEQD(all, all, all)
+			VPXOR(t, t, t)
+			VPGATHERDD(all, at, t)
+			VPXOR(top, t, t)
+			VPXOR(Mem{Base: words, Disp: 4 * first}, top, word)
+			VPCMPGTD(word, t, t)
+			VMOVMSKPS(t, bits.As32())
+		}
+		SHLQ(Imm(uint64(first)), bits)
+		ORQ(bits, spins)
+	}
 	Store(spins, ReturnIndex(0))
 	VZEROUPPER()
 	RET()

@@ -224,23 +224,19 @@ func (b *Batch) gradientPiece(i int) {
 }
 
 // draw draws the learned spins of block number k of a stream, and sets their
-// ln q and its derivatives with respect to the logits.
-//
-// The words of learned spin i of block k are blocks 16(k·n + i) and the 15
-// after it of the stream, n being the number of spins; those of exact ones
-// follow.
+// ln q and its derivatives with respect to the logits. Of the stream's spins,
+// block k owns n from k·n on: the learned ones, then the exact ones.
 func (w *weights) draw(state []uint64, logq *[block]float64, residual [][block]float32, stream *asm.Counter, k uint64) {
 	clear(logq[:])
 	clear(state)
 	var logits [block]float32
-	var words [block]uint32
-	first := k * uint64(w.model.Spins()) * (block / 4)
+	var random words
+	random.start(stream, k*uint64(w.model.Spins()), w.model.learned)
 	n := 0
 	for i := range w.nets {
 		for s, site := range w.model.units[i].sites {
 			w.logits(&logits, i, s, state)
-			asm.PhiloxBlocks(words[:], stream, first+uint64(n)*(block/4))
-			state[site] = asm.HeatBath(&logits, &words)
+			state[site] = asm.HeatBath(&logits, random.of())
 			asm.BitScore(logq, &residual[n], &logits, state[site])
 			n++
 		}
@@ -264,7 +260,9 @@ func (w *weights) score(state []uint64, logq *[block]float64, residual [][block]
 
 // completeBlock draws the exact spins of block number k of a stream.
 func (m *Model) completeBlock(x *exact, state []uint64, stream *asm.Counter, k uint64) {
-	x.complete(state, stream, k*uint64(m.Spins())+uint64(m.learned))
+	var random words
+	random.start(stream, k*uint64(m.Spins())+uint64(m.learned), m.Spins()-m.learned)
+	x.complete(state, &random)
 }
 
 func checkLength(what string, have, want int) {

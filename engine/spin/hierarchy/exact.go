@@ -26,17 +26,16 @@ const (
 // ln W is the logarithm of the Boltzmann weight of the learned spins, all
 // others summed out.
 type exact struct {
-	target  *Target
-	stars   []star
-	tables  []starTable
-	leaves  []leaf
-	logits  []leafTable
-	bonds   []term // between learned spins
-	fields  []term // of learned spins
-	all     []term // all bonds, for energies
-	every   []term // all fields
-	centres int
-	stale   bool // the tables are of no β yet
+	target *Target
+	stars  []star
+	tables []starTable
+	leaves []leaf
+	logits []leafTable
+	bonds  []term // between learned spins
+	fields []term // of learned spins
+	all    []term // all bonds, for energies
+	every  []term // all fields
+	stale  bool   // the tables are of no β yet
 }
 
 type star struct {
@@ -52,7 +51,7 @@ type starTable struct {
 	leaves []starLeaf
 	own    []float64 // the centre's couplings and field, nil without one
 	logW   []float64 // [2^inputs]
-	logit  []float32 // of the centre
+	centre []uint32  // threshold of the centre
 }
 
 type starLeaf struct {
@@ -69,7 +68,7 @@ type leaf struct {
 
 type leafTable struct {
 	couplings []float64 // and the field
-	logit     []float32
+	up        []uint32  // threshold
 }
 
 // A term is a sum with one coefficient over products of spins, or over spins.
@@ -150,7 +149,7 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		if d > starInputs {
 			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
 		}
-		table := starTable{inputs: d, logW: make([]float64, 1<<d), logit: make([]float32, 1<<d)}
+		table := starTable{inputs: d, logW: make([]float64, 1<<d), centre: make([]uint32, 1<<d)}
 		key := fmt.Sprint(d, centre >= 0)
 		for _, l := range members {
 			var leaf starLeaf
@@ -175,7 +174,6 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			}
 			table.own[d] = t.field(i)
 			key += fmt.Sprint(table.own)
-			x.centres++
 		}
 		if _, ok := tables[key]; !ok {
 			tables[key] = len(x.tables)
@@ -226,37 +224,26 @@ func newLeaf(t *Target, spin int, near []neighbour, known map[string]int, tables
 	key := fmt.Sprint(couplings)
 	if _, ok := known[key]; !ok {
 		known[key] = len(tables)
-		tables = append(tables, leafTable{couplings, make([]float32, 1<<len(near))})
+		tables = append(tables, leafTable{couplings, make([]uint32, 1<<len(near))})
 	}
 	l.table = known[key]
 	l.around = pad4(l.around, t.Spins)
 	return l, tables
 }
 
-// tabulate computes the logits given the neighbours.
+// tabulate computes the probabilities given the neighbours.
 func (t *leafTable) tabulate(beta float64) {
 	d := len(t.couplings) - 1
-	for n := range t.logit {
-		t.logit[n] = float32(2 * beta * fieldOf(t.couplings, n, d))
+	for n := range t.up {
+		t.up[n] = threshold(2 * beta * fieldOf(t.couplings, n, d))
 	}
 }
 
-// draw draws the spin given its neighbours in a block, with the words of 16
-// blocks of the stream from first.
-func (l *leaf) draw(state []uint64, table []float32, stream *asm.Counter, first uint64) uint64 {
-	return draw(state, l.around, table, stream, first)
-}
-
-func draw(state []uint64, around []int32, table []float32, stream *asm.Counter, first uint64) uint64 {
+// draw draws a spin of a block from a table over the spins around it.
+func draw(state []uint64, around []int32, table []uint32, words *[block]uint32) uint64 {
 	var index [block]uint16
-	var logits [block]float32
-	var words [block]uint32
 	pattern(&index, state, around)
-	for b, i := range &index {
-		logits[b] = table[i]
-	}
-	asm.PhiloxBlocks(words[:], stream, first)
-	return asm.HeatBath(&logits, &words)
+	return asm.BitDraw(table, &index, words)
 }
 
 func exactNeighbours(near []neighbour, learned []bool) (count int) {
@@ -291,7 +278,7 @@ func (x *exact) copy() exact {
 	c.tables, c.logits = slices.Clone(x.tables), slices.Clone(x.logits)
 	for k := range c.tables {
 		t := &c.tables[k]
-		t.logW, t.logit = make([]float64, len(t.logW)), make([]float32, len(t.logit))
+		t.logW, t.centre = make([]float64, len(t.logW)), make([]uint32, len(t.centre))
 		t.leaves = slices.Clone(t.leaves)
 		for l := range t.leaves {
 			for centre := range t.leaves[l].log {
@@ -300,7 +287,7 @@ func (x *exact) copy() exact {
 		}
 	}
 	for k := range c.logits {
-		c.logits[k].logit = make([]float32, len(c.logits[k].logit))
+		c.logits[k].up = make([]uint32, len(c.logits[k].up))
 	}
 	return c
 }
@@ -345,7 +332,7 @@ func (t *starTable) tabulate(beta float64) {
 			own := beta * fieldOf(t.own, n, t.inputs)
 			down, up = down-own, up+own
 			t.logW[n] = max(down, up) + math.Log1p(math.Exp(-math.Abs(up-down)))
-			t.logit[n] = float32(up - down)
+			t.centre[n] = threshold(up - down)
 		}
 	}
 }
@@ -409,22 +396,16 @@ func (x *exact) energies(dst *[block]float64, scale float64, state []uint64) {
 	addTerms(dst, x.every, -scale, state)
 }
 
-// draws is the number of spins that complete draws.
-func (x *exact) draws() int { return x.centres + len(x.leaves) }
-
-// complete draws the centres, then the leaves. The words of draw d are blocks
-// 16(first+d) and the 15 after it of the stream.
-func (x *exact) complete(state []uint64, stream *asm.Counter, first uint64) {
+// complete draws the centres, then the leaves.
+func (x *exact) complete(state []uint64, w *words) {
 	for k := range x.stars {
 		if s := &x.stars[k]; s.centre >= 0 {
-			state[s.centre] = draw(state, s.around, x.tables[s.table].logit, stream, first*(block/4))
-			first++
+			state[s.centre] = draw(state, s.around, x.tables[s.table].centre, w.of())
 		}
 	}
 	for k := range x.leaves {
 		l := &x.leaves[k]
-		state[l.site] = l.draw(state, x.logits[l.table].logit, stream, first*(block/4))
-		first++
+		state[l.site] = draw(state, l.around, x.logits[l.table].up, w.of())
 	}
 }
 

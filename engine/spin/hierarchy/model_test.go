@@ -291,8 +291,10 @@ func TestMovesKeepTheTarget(t *testing.T) {
 	n := uint64(0)
 	for range blocks {
 		for range 3 {
-			m.sweep(state, &stream, n*3*16)
-			n++
+			var w words
+			w.start(&stream, n, 3)
+			m.sweep(state, &w)
+			n += 3
 		}
 		for b := range block {
 			counts[state[0]>>b&1|state[1]>>b&1<<1|state[2]>>b&1<<2]++

@@ -47,12 +47,11 @@ func (m *moves) tabulate(beta float64) {
 	}
 }
 
-// sweep updates every spin of a block once. Block first of the stream has the
-// words of the first.
-func (m *moves) sweep(state []uint64, stream *asm.Counter, first uint64) {
+// sweep updates every spin of a block once.
+func (m *moves) sweep(state []uint64, w *words) {
 	for k := range m.spins {
 		l := &m.spins[k]
-		state[l.site] = l.draw(state, m.logits[l.table].logit, stream, first+uint64(k)*(block/4))
+		state[l.site] = draw(state, l.around, m.logits[l.table].up, w.of())
 	}
 }
 
@@ -96,9 +95,11 @@ func (m *Model) NewPairs(batch *Batch, sweeps int) (*Pairs, error) {
 	p.run = func(k int) {
 		state := next.block(k)
 		copy(state, batch.block(k))
-		for sweep := range sweeps {
-			n := uint64(m.Spins())
-			p.moves.sweep(state, &p.stream, (uint64(k)*uint64(sweeps)+uint64(sweep))*n*(block/4))
+		n := sweeps * m.Spins()
+		var w words
+		w.start(&p.stream, uint64(k)*uint64(n), n)
+		for range sweeps {
+			p.moves.sweep(state, &w)
 		}
 		next.scoreBlock(k)
 	}
