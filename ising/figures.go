@@ -13,7 +13,7 @@ import (
 // Figures shows the distributions of magnetisation and energy, and the
 // probabilities of the most likely configurations, exact and generated, each
 // as far as it is known exactly.
-func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -187,4 +187,4 @@ func likeliest(exact, counts []float64, samples int) figure.Panel {
 	}
 }
 
-var _ engine.Illustrator = (*system)(nil)
+var _ engine.Illustrator = (*measured)(nil)

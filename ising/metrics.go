@@ -155,7 +155,7 @@ func (t *tally) count(batch []uint64) {
 // for energy and specific heat without a field Kaufman's formula. Where not all of
 // the reference is exact, it also measures how a Metropolis sweep moves the
 // samples, which leaves the target where it is.
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	generated, err := s.sample(ctx, params, samples)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ const driftSteps = 1 << 24
 // single-spin steps, with as many of the samples as driftSteps allow. Its exact
 // value is 0, and the floor is that of samples that change as much in both
 // directions.
-func (s *system) drift(ctx context.Context, params []float32, samples int) ([]engine.Metric, error) {
+func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]engine.Metric, error) {
 	kernel, err := bitspin.NewMetropolis(s.model, s.config.Target.Beta, bitspin.SingleSpin())
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *system) drift(ctx context.Context, params []float32, samples int) ([]en
 }
 
 // sample counts samples of the generator.
-func (s *system) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
+func (s *measured) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.model)
 	err := s.draw(ctx, params, samples, 0, generated.count)
 	return generated, err
@@ -235,7 +235,7 @@ func (s *system) sample(ctx context.Context, params []float32, samples int) (*ta
 
 // draw calls visit with all samples after refine Metropolis steps, batch by
 // batch.
-func (s *system) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
+func (s *measured) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
 	const chunk = 1 << 16
 	batch := make([]uint64, min(chunk, samples)*s.model.Words)
 	sampler := s.newSampler(params)

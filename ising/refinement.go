@@ -29,7 +29,7 @@ type refinement struct {
 // effect of refinement: with the law p of n samples, P^M takes it to pP^M, and
 // the same samples after M Metropolis steps have that for their mean. It needs
 // the transition matrix, and checks nothing on lattices too large for it.
-func (s *system) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
+func (s *measured) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
 	if s.model.N > MaxMatrixSites {
 		return nil
 	}
@@ -70,7 +70,7 @@ func decay(rows []refinement) (worst float64) {
 // refine draws samples, counts them after each number of steps, and computes
 // what should come of it. It also returns the second largest magnitude of the
 // eigenvalues of P.
-func (s *system) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
+func (s *measured) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
 	target := Target{s.model, s.config.Target.Beta}
 	step, err := s.config.stepMatrix(target)
 	if err != nil {
@@ -127,7 +127,7 @@ func done(rows []refinement) int {
 }
 
 // countStates counts the configurations of samples after refinement.
-func (s *system) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
+func (s *measured) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
 	clear(counts)
 	return s.draw(ctx, params, samples, refine, func(batch []uint64) {
 		for _, state := range batch {
@@ -156,4 +156,4 @@ func (m *TransitionMatrix) secondEigenvalue() float64 {
 	return max(math.Abs(values[0]), math.Abs(values[len(values)-2]))
 }
 
-var _ engine.SelfChecker = (*system)(nil)
+var _ engine.SelfChecker = (*measured)(nil)

@@ -1,99 +1,152 @@
 package ising
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
-// A sampler draws configurations of a trained generator, in pieces of a fixed
-// number of rows that any thread can take.
+// measured is what any generator of the lattice's configurations is sampled and
+// measured by.
+type measured struct {
+	config  *Config
+	model   bitspin.Model
+	moving  transition
+	workers *pool.Pool
+	source  func(params []float32) source
+	exact   struct {
+		sync.Mutex
+		*reference
+	} // computed when first asked for
+}
+
+// A source draws configurations of a trained generator, the same for any number
+// of threads.
+type source interface {
+	// generate fills dst with samples first, first+1, ….
+	generate(dst []uint64, first uint64)
+}
+
+func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
+	model, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{config: c, model: model, workers: workers}
+	if m.moving, err = c.newTransition(model, c.Target.Beta); err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	return m, nil
+}
+
+// reference returns what samples are compared with, computed once.
+func (s *measured) reference(ctx context.Context) (*reference, error) {
+	s.exact.Lock()
+	defer s.exact.Unlock()
+	if s.exact.reference == nil {
+		r, err := newReference(ctx, Target{s.model, s.config.Target.Beta}, s.workers)
+		if err != nil {
+			return nil, err
+		}
+		s.exact.reference = r
+	}
+	return s.exact.reference, nil
+}
+
+// A sampler draws refined configurations.
 type sampler struct {
+	source
+	m *measured
+}
+
+func (s *measured) newSampler(params []float32) *sampler { return &sampler{s.source(params), s} }
+
+// draw fills dst with samples first, first+1, … after refine steps of the
+// transition.
+func (d *sampler) draw(dst []uint64, first uint64, refine int) {
+	if refine == 0 {
+		d.generate(dst, first)
+		return
+	}
+	if d.m.config.sweeps() {
+		// Sweeps take whole blocks, of which some samples may not be asked for.
+		words, start := d.m.model.Words, first/bitspin.SweepBlock*bitspin.SweepBlock
+		rows := int(first-start) + len(dst)/words
+		rows = (rows + bitspin.SweepBlock - 1) / bitspin.SweepBlock * bitspin.SweepBlock
+		whole := make([]uint64, rows*words)
+		d.generate(whole, start)
+		d.move(whole, start, refine, bitspin.SweepBlock)
+		copy(dst, whole[int(first-start)*words:])
+		return
+	}
+	d.generate(dst, first)
+	d.move(dst, first, refine, nn.BlockRows())
+}
+
+// move takes steps of the transition from configurations, in pieces of rows.
+func (d *sampler) move(states []uint64, first uint64, steps, rows int) {
+	n := len(states) / d.m.model.Words
+	moving := rng.Stream(d.m.config.Training.Seed, rng.SampleTransition, 0)
+	d.m.workers.Run((n+rows-1)/rows, func(piece int) {
+		var stats bitspin.Stats
+		d.m.moving.Run(states, states, piece*rows, min(n, (piece+1)*rows), steps, &moving, first, &stats)
+	})
+}
+
+// A perceptronSource runs a trained perceptron in pieces of a fixed number of
+// rows that any thread can take.
+type perceptronSource struct {
 	s      *system
 	params []float32
 	packed *nn.Packed
-	free   chan *samplerBuffers
+	free   chan *sourceBuffers
 
-	dst    []uint64 // of the draw under way
-	first  uint64
-	refine int
-	run    func(piece int)
+	dst   []uint64 // of the draw under way
+	first uint64
+	run   func(piece int)
 }
 
-type samplerBuffers struct {
+type sourceBuffers struct {
 	activations nn.Activations
 	head        *headScratch
 	moves       []element
 }
 
-func (s *system) newSampler(params []float32) *sampler {
+func (s *system) newSource(params []float32) *perceptronSource {
 	net := s.generator.net
-	d := &sampler{s: s, params: params, packed: net.NewPacked(false), free: make(chan *samplerBuffers, s.workers.Threads())}
+	d := &perceptronSource{s: s, params: params, packed: net.NewPacked(false), free: make(chan *sourceBuffers, s.workers.Threads())}
 	net.Pack(d.packed, params)
 	for range s.workers.Threads() {
-		d.free <- &samplerBuffers{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows()), make([]element, nn.BlockRows())}
+		d.free <- &sourceBuffers{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows()), make([]element, nn.BlockRows())}
 	}
 	d.run = d.piece
 	return d
 }
 
-// draw fills dst with samples first, first+1, … after refine steps of the
-// transition.
-func (d *sampler) draw(dst []uint64, first uint64, refine int) {
-	d.refine = refine
-	if refine > 0 && d.s.config.sweeps() {
-		d.drawSwept(dst, first)
-		return
-	}
-	d.generate(dst, first)
-}
-
-// drawSwept draws whole blocks of sweeps and keeps what is asked for.
-func (d *sampler) drawSwept(dst []uint64, first uint64) {
-	const rows = bitspin.SweepBlock
-	words := d.s.model.Words
-	start := first / rows * rows
-	blocks := int((first-start)+uint64(len(dst)/words)+rows-1) / rows
-	whole := make([]uint64, blocks*rows*words)
-	d.generate(whole, start)
-	moving := rng.Stream(d.s.config.Training.Seed, rng.SampleTransition, 0)
-	d.s.workers.Run(blocks, func(block int) {
-		var stats bitspin.Stats
-		d.s.moving.Run(whole, whole, block*rows, (block+1)*rows, d.refine, &moving, start, &stats)
-	})
-	copy(dst, whole[int(first-start)*words:])
-}
-
-func (d *sampler) generate(dst []uint64, first uint64) {
+func (d *perceptronSource) generate(dst []uint64, first uint64) {
 	d.dst, d.first = dst, first
 	rows := len(dst) / d.s.model.Words
 	d.s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), d.run)
 }
 
-func (d *sampler) piece(piece int) {
+func (d *perceptronSource) piece(piece int) {
 	s, b := d.s, <-d.free
 	defer func() { d.free <- b }()
 	lo := piece * nn.BlockRows() * s.model.Words
 	dst := d.dst[lo:min(len(d.dst), lo+nn.BlockRows()*s.model.Words)]
-	rows := len(dst) / s.model.Words
-	first := d.first + uint64(piece*nn.BlockRows())
-
-	seed := s.config.Training.Seed
-	from := sampleStreams(seed)
-	s.generator.forward(b.activations, dst, b.moves, d.packed, d.params, 0, rows, &from, first, b.head)
-	if d.refine > 0 && !s.config.sweeps() {
-		moving := rng.Stream(seed, rng.SampleTransition, 0)
-		var stats bitspin.Stats
-		s.moving.Run(dst, dst, 0, rows, d.refine, &moving, first, &stats)
-	}
+	from := sampleStreams(s.config.Training.Seed)
+	s.generator.forward(b.activations, dst, b.moves, d.packed, d.params, 0, len(dst)/s.model.Words, &from, d.first+uint64(piece*nn.BlockRows()), b.head)
 }
 
 // Formats lists the layouts of samples.
-func (s *system) Formats() []engine.Format {
+func (s *measured) Formats() []engine.Format {
 	l := s.model.L
 	return []engine.Format{
 		{Name: "spins", Descr: "'|i1'", Shape: []int{l, l}, RowBytes: l * l,
@@ -104,12 +157,12 @@ func (s *system) Formats() []engine.Format {
 }
 
 // Reach implements engine.Sampler.
-func (s *system) Reach(first, n uint64, refine int) error {
+func (s *measured) Reach(first, n uint64, refine int) error {
 	return engine.SampleRange(first, bitspin.MaxSamples, n, refine, s.config.mostSteps())
 }
 
 // Sample implements engine.Sampler.
-func (s *system) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+func (s *measured) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
 	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
@@ -128,7 +181,7 @@ func (s *system) Sample(dst []byte, format string, params []float32, first uint6
 	return nil
 }
 
-func (s *system) writeSpins(dst []byte, spins []uint64) {
+func (s *measured) writeSpins(dst []byte, spins []uint64) {
 	n := s.model.N
 	for ; len(dst) > 0; dst, spins = dst[n:], spins[s.model.Words:] {
 		for i := range dst[:n] {
@@ -144,6 +197,6 @@ func writeBits(dst []byte, spins []uint64) {
 }
 
 var (
-	_ engine.Sampler   = (*system)(nil)
-	_ engine.Evaluator = (*system)(nil)
+	_ engine.Sampler   = (*measured)(nil)
+	_ engine.Evaluator = (*measured)(nil)
 )

@@ -1,12 +1,9 @@
 package ising
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"sync"
 
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
@@ -18,18 +15,11 @@ import (
 // system is engine.System for the Ising model: one batch and the buffers of
 // one training step.
 type system struct {
-	config    *Config
-	model     bitspin.Model
-	moving    transition
+	*measured
 	annealed  []transition // by level of annealing, the target's last
 	generator *generator
 	objective objective
 	lanes     *nn.Lanes
-	workers   *pool.Pool
-	exact     struct {
-		sync.Mutex
-		*reference
-	} // computed when first asked for
 
 	packed      *nn.Packed
 	activations nn.Activations
@@ -62,14 +52,13 @@ type objective interface {
 
 func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	c = conf.Chosen(c)
-	model, err := c.model()
+	m, err := newMeasured(c, workers)
 	if err != nil {
 		return nil, err
 	}
-	s := &system{config: c, model: model, workers: workers, generator: newGenerator(c.Generator, model.L)}
-	if s.moving, err = c.newTransition(model, c.Target.Beta); err != nil {
-		return nil, fmt.Errorf("target: %w", err)
-	}
+	model := m.model
+	s := &system{measured: m, generator: newGenerator(c.Generator, model.L)}
+	m.source = func(params []float32) source { return s.newSource(params) }
 	s.annealed = make([]transition, annealLevels)
 	s.annealed[annealLevels-1] = s.moving
 	for i := 0; c.Transition.Anneal > 0 && i < annealLevels-1; i++ {
@@ -114,20 +103,6 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 		s.objective = newScoreObjective(s, s.objective.(valued))
 	}
 	return s, err
-}
-
-// reference returns what samples are compared with, computed once.
-func (s *system) reference(ctx context.Context) (*reference, error) {
-	s.exact.Lock()
-	defer s.exact.Unlock()
-	if s.exact.reference == nil {
-		r, err := newReference(ctx, Target{s.model, s.config.Target.Beta}, s.workers)
-		if err != nil {
-			return nil, err
-		}
-		s.exact.reference = r
-	}
-	return s.exact.reference, nil
 }
 
 func (s *system) NumParams() int              { return s.generator.numParams() }
