@@ -28,16 +28,19 @@ func (c *Common) Shared() *Common { return c }
 // Training holds the hyperparameters of Algorithm 1 that do not depend on the
 // system.
 type Training struct {
-	Seed            uint64         `json:"seed"`
-	Steps           int            `json:"steps"` // total, not additional, iterations N_I
-	Batch           int            `json:"batch"` // N
-	search.Methods                 // how θ is trained
-	Optimizer       optim.AdamW    `json:"optimizer"`
-	Schedule        optim.Schedule `json:"schedule"`
-	ClipNorm        float64        `json:"clip_norm"`        // largest gradient norm; 0 means no clipping
-	EMA             float64        `json:"ema"`              // decay of the weight average; 0 means none
-	CheckpointEvery int            `json:"checkpoint_every"` // steps between checkpoints; 0 means only at the end
-	LogEvery        int            `json:"log_every"`        // steps between records of metrics.jsonl
+	Seed           uint64         `json:"seed"`
+	Steps          int            `json:"steps"` // total, not additional, iterations N_I
+	Batch          int            `json:"batch"` // N
+	search.Methods                // how θ is trained
+	Optimizer      optim.AdamW    `json:"optimizer"`
+	Schedule       optim.Schedule `json:"schedule"`
+	ClipNorm       float64        `json:"clip_norm"` // largest gradient norm; 0 means no clipping
+	EMA            float64        `json:"ema"`       // decay of the weight average; 0 means none
+	// Start is the hash of the model whose parameters the run begins with, ""
+	// for parameters that belong to the seed.
+	Start           string `json:"start"`
+	CheckpointEvery int    `json:"checkpoint_every"` // steps between checkpoints; 0 means only at the end
+	LogEvery        int    `json:"log_every"`        // steps between records of metrics.jsonl
 }
 
 // MostEvaluated bounds the samples of an evaluation. So many determine a mean to

@@ -32,6 +32,11 @@ type RunOptions struct {
 	// Warning, if not nil, is called as soon as something is seen that the
 	// user should know of. Warnings are in the Result as well.
 	Warning func(string)
+	// Start, if not nil, is the generator that the run begins with; its hash
+	// must be the configuration's training.start.
+	Start *Start
+
+	unmeasured bool // without an evaluation, as what another run starts from
 }
 
 // Progress is what a run reports while it goes on.
@@ -40,6 +45,7 @@ type Progress struct {
 	Steps          int           // of the whole run
 	Elapsed        time.Duration // since the run was started or resumed
 	StepsPerSecond float64       // over that time
+	Predecessors   int           // runs that are still to follow, for which this one makes the start
 }
 
 // A Result is what a completed run leaves.
@@ -108,16 +114,17 @@ func (e *MismatchError) Error() string {
 
 type run struct {
 	directory
-	config   []byte // canonical JSON
-	trainer  *Trainer
-	common   *Common
-	before   float64 // seconds of training before this process
-	started  time.Time
-	first    int // step at which this process began
-	warn     func(string)
-	progress func(Progress)
-	warnings []string
-	moved    float64 // sum of the acceptance over the first steps
+	config     []byte // canonical JSON
+	trainer    *Trainer
+	common     *Common
+	before     float64 // seconds of training before this process
+	started    time.Time
+	first      int // step at which this process began
+	warn       func(string)
+	progress   func(Progress)
+	warnings   []string
+	moved      float64 // sum of the acceptance over the first steps
+	unmeasured bool
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
 	pending *Record
@@ -151,12 +158,17 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if err := r.open(opt.Resume); err != nil {
 		return nil, err
 	}
-	r.started, r.first = time.Now(), trainer.step
 	if opt.MaxTime > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, r.started.Add(opt.MaxTime))
+		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(opt.MaxTime))
 		defer cancel()
 	}
+	if trainer.step == 0 && r.saved < 0 {
+		if err := r.begin(ctx, cfg, workers, &opt); err != nil {
+			return nil, err
+		}
+	}
+	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.unmeasured
 	result, err := r.toTheEnd(ctx)
 	if Cancelled(err) {
 		err = r.stop()
@@ -239,7 +251,7 @@ func (r *run) record(ctx context.Context) error {
 	r.pending, r.dirty = nil, true
 	if r.progress != nil {
 		elapsed := time.Since(r.started)
-		r.progress(Progress{record, r.common.Training.Steps, elapsed, float64(r.trainer.step-r.first) / elapsed.Seconds()})
+		r.progress(Progress{Record: record, Steps: r.common.Training.Steps, Elapsed: elapsed, StepsPerSecond: float64(r.trainer.step-r.first) / elapsed.Seconds()})
 	}
 	return nil
 }
@@ -302,7 +314,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	if e, ok := t.system.(Evaluator); ok {
+	if e, ok := t.system.(Evaluator); ok && !r.unmeasured {
 		var err error
 		result.Evaluation, err = e.Evaluate(ctx, t.Params(), r.common.Evaluation.Samples)
 		if err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
@@ -114,6 +115,35 @@ type Config interface {
 	Shared() *Common
 	// New builds the system. The batch has Shared().Training.Batch samples.
 	New(workers *pool.Pool) (System, error)
+}
+
+// An Adapter is a configuration whose presets are recipes for its target.
+type Adapter interface {
+	// Adapt gives everything but the target, the seed and the evaluation the
+	// values of the preset's recipe for this target. It returns what it chose and
+	// why, "" if the preset stands as it is.
+	Adapt() (why string)
+}
+
+// Resolve makes a preset's configuration the user's: setTarget makes what was
+// set of the target, by which an Adapter chooses its recipe, and setAll all that
+// was set, so that nothing of it is overridden. It returns what the recipe chose
+// and why.
+func Resolve(cfg Config, setTarget, setAll func() error) (why string, err error) {
+	if a, ok := cfg.(Adapter); ok && setTarget() == nil {
+		why = a.Adapt()
+	}
+	return why, setAll()
+}
+
+// TargetAssignments returns the assignments key.path=value that are the target's.
+func TargetAssignments(all []string) (target []string) {
+	for _, a := range all {
+		if strings.HasPrefix(strings.TrimSpace(a), "target.") {
+			target = append(target, a)
+		}
+	}
+	return target
 }
 
 // A Definition registers a system with the command line.

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/spin/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -47,23 +48,35 @@ type TransitionConfig struct {
 	Anneal float64 `json:"anneal"`
 }
 
-// GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → N logits h.
+// GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	Latent int         `json:"latent"` // dimension of z
-	Signs  SignsConfig `json:"signs"`
-	Hidden []int       `json:"hidden"` // widths of the hidden layers
-	Slope  float64     `json:"slope"`  // of LeakyReLU for negative values
+	// Kind is "perceptron", z ∈ R^Latent → hidden layers → N logits h → spins; or
+	// "hierarchy", spins drawn one group after another from coarse to fine, each
+	// given the nearest ones that are known, and the last ones exactly, so that
+	// the density of a configuration is known (package hierarchy).
+	Kind   string      `json:"kind"`
+	Latent int         `json:"latent" when:"kind=perceptron"` // dimension of z
+	Signs  SignsConfig `json:"signs" when:"kind=perceptron"`
+	Hidden []int       `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
+	Slope  float64     `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the last layer.
-	Gain float64 `json:"gain"`
+	Gain float64 `json:"gain" when:"kind=perceptron"`
 	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
 	// draws spin up with probability 1/(1+exp(−2h)), so that ⟨s⟩ = tanh h.
-	Head  string      `json:"head"`
-	Width WidthConfig `json:"width" when:"head=sign"`
+	Head  string      `json:"head" when:"kind=perceptron"`
+	Width WidthConfig `json:"width" when:"kind=perceptron head=sign"`
 	// Symmetry is the group of which each sample is taken through a random
 	// element: "none"; "z2", to flip all spins with probability ½, for targets
 	// without a field; "lattice", the translations, rotations and reflections
 	// of the periodic square; or "z2+lattice", both.
-	Symmetry string `json:"symmetry"`
+	Symmetry string `json:"symmetry" when:"kind=perceptron"`
+	// Neighbours is about how many known spins a spin is drawn given: whole
+	// shells of equal distance, the nearest first.
+	Neighbours int `json:"neighbours" when:"kind=hierarchy"`
+	Units      int `json:"units" when:"kind=hierarchy"` // hidden ones of a group's perceptron
+	// From is "scratch", or "half" to start from the generator of the lattice of
+	// half the side, which is trained first by its own recipe.
+	From string `json:"from" when:"kind=hierarchy"`
 }
 
 // SignsConfig describes components of z that are −Size or +Size instead of
@@ -92,8 +105,9 @@ type WidthConfig struct {
 type LossConfig struct {
 	// Kind is "mmd", the paper's; "stationarity", the MMD between the laws of s
 	// and s′, which tests invariance instead of detailed balance; "kfd", the
-	// least-squares witness of package kfd; or "discriminator", the learned one
-	// of package critic.
+	// least-squares witness of package kfd; "discriminator", the learned one of
+	// package critic; or "divergence", KL(q‖π) of a generator whose density q is
+	// known, by the score function: it needs no moves.
 	Kind string `json:"kind"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of at most 12 spins, or of the
@@ -114,7 +128,7 @@ type LossConfig struct {
 	// of the loss between the two values of a spin with s′ fixed; "score", the
 	// score function of the spins that a bernoulli head drew; or "full", the
 	// surrogate's with s′ following s through the flips that were accepted.
-	Gradient string `json:"gradient"`
+	Gradient string `json:"gradient" when:"kind=mmd,stationarity,kfd,discriminator"`
 }
 
 // WitnessConfig describes the least-squares witness. With an exact average it
@@ -136,7 +150,9 @@ type WitnessConfig struct {
 
 var (
 	proposals = []string{"single", "mixture", "multi-spin", sweeping}
-	losses    = []string{"mmd", "stationarity", "kfd", "discriminator"}
+	kinds     = []string{"perceptron", "hierarchy"}
+	starts    = []string{"scratch", "half"}
+	losses    = []string{"mmd", "stationarity", "kfd", "discriminator", "divergence"}
 	averages  = []string{"sampled", "exact"}
 	heads     = []string{"sign", "bernoulli"}
 	gradients = []string{"surrogate", "difference", "score", "full"}
@@ -184,6 +200,9 @@ func (c *Config) Validate() error {
 	if err := c.Generator.validate(); err != nil {
 		return fmt.Errorf("generator.%w", err)
 	}
+	if c.Generator.Kind == "hierarchy" {
+		return conf.First(c.validateHierarchy(), engine.Afford(c.demands()...))
+	}
 	if newSymmetry(c.Generator.Symmetry, t.L).flip && t.H != 0 {
 		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", t.H)
 	}
@@ -194,6 +213,15 @@ func (c *Config) Validate() error {
 }
 
 func (g *GeneratorConfig) validate() error {
+	if err := conf.OneOf("kind", g.Kind, kinds); err != nil {
+		return err
+	}
+	if g.Kind == "hierarchy" {
+		return conf.First(
+			conf.Between("neighbours", g.Neighbours, hierarchy.LeastNeighbours, hierarchy.MostNeighbours),
+			conf.Between("units", g.Units, 1, hierarchy.MostHidden),
+			conf.OneOf("from", g.From, starts))
+	}
 	if err := conf.First(
 		conf.Between("latent", g.Latent, 1, maxLatent),
 		conf.Between("signs.number", g.Signs.Number, 0, g.Latent),
@@ -218,11 +246,33 @@ func (g *GeneratorConfig) validate() error {
 		conf.OneOf("width.unit", g.Width.Unit, units))
 }
 
+func (c *Config) validateHierarchy() error {
+	switch {
+	case c.Loss.Kind != "divergence":
+		return fmt.Errorf("loss.kind: a hierarchy's spins are drawn one after another, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
+	case c.Training.Method != "gradient":
+		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient, or generator.kind to perceptron")
+	case c.Training.Batch%64 != 0 || c.Training.Batch > hierarchy.MaxBatch:
+		return fmt.Errorf("training.batch: a hierarchy draws 64 samples at once; %d is not a multiple of 64 up to %d", c.Training.Batch, hierarchy.MaxBatch)
+	case c.Generator.From == "half" && c.Target.L%8 != 0:
+		return fmt.Errorf("generator.from: half of target.l = %d is not a multiple of 4; set it to scratch", c.Target.L)
+	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
+		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d", c.Target.L, largestIrregular)
+	}
+	return nil
+}
+
 // validateLoss refuses values, and choices that do not go together with the
 // reason.
 func (c *Config) validateLoss() error {
 	l := &c.Loss
-	if err := conf.First(conf.OneOf("kind", l.Kind, losses), conf.OneOf("gradient", l.Gradient, gradients)); err != nil {
+	if err := conf.OneOf("kind", l.Kind, losses); err != nil {
+		return err
+	}
+	if l.Kind == "divergence" {
+		return fmt.Errorf("kind: the density of a perceptron's configurations is not known, and so is their divergence; set generator.kind to hierarchy, or loss.kind to another")
+	}
+	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
 		return err
 	}
 	if l.Gradient == "score" && c.Generator.Head != "bernoulli" {
@@ -419,4 +469,9 @@ func (c *Config) model() (bitspin.Model, error) {
 }
 
 // New builds the system.
-func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
+func (c *Config) New(workers *pool.Pool) (engine.System, error) {
+	if c.Generator.Kind == "hierarchy" {
+		return newHierarchical(c, workers)
+	}
+	return newSystem(c, workers)
+}

@@ -13,6 +13,9 @@ import (
 // demands bounds the memory of a run with a configuration that is valid
 // otherwise.
 func (c *Config) demands() []engine.Demand {
+	if c.Generator.Kind == "hierarchy" {
+		return c.hierarchyDemands()
+	}
 	g := newGenerator(c.Generator, c.Target.L)
 	n, spins, words := c.Training.Batch, float64(g.spins), float64(bitspin.Words(g.spins))
 	width, widest := 0, 0

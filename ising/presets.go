@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/spin/hierarchy"
 )
 
 // Presets names the ready-made configurations, the default first.
@@ -46,6 +47,7 @@ func paper() *Config {
 		Target:     TargetConfig{L: 3, Beta: 0.2, J: 1},
 		Transition: TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
+			Kind: "perceptron", Neighbours: 24, Units: 6, From: "scratch",
 			Latent: 32, Signs: SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
 			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
 		},
@@ -87,4 +89,60 @@ func best() *Config {
 	c.Training.CheckpointEvery = 1000
 	c.Loss.Witness.Every = 4
 	return c
+}
+
+// Adapt gives a preset that can say more than one recipe the one for its target.
+// It returns what was chosen and why, "" if the preset stands as it is.
+func (c *Config) Adapt() (why string) {
+	if c.Preset == "paper" || c.Target.L <= 3 || c.Target.L%4 != 0 && c.Target.L > largestIrregular {
+		return ""
+	}
+	best := c.Preset == "best"
+	c.adaptHierarchy(best)
+	n := c.Target.L * c.Target.L
+	return fmt.Sprintf("a hierarchy with a density, because the %d×%d lattice has 2^%d configurations", c.Target.L, c.Target.L, n)
+}
+
+// adaptHierarchy sets all but target, seed and evaluation to the recipe of a
+// hierarchy for the target.
+func (c *Config) adaptHierarchy(best bool) {
+	c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
+	c.Generator.Neighbours, c.Generator.Units = 24, 6
+	if !best {
+		c.Generator.Neighbours, c.Generator.Units = 12, 2
+	}
+	stages := hierarchy.Recipe(hierarchy.Square{
+		Side: c.Target.L, J: c.Target.J, Field: c.Target.H, Beta: c.Target.Beta,
+		Neighbours: c.Generator.Neighbours, Hidden: c.Generator.Units,
+	}, c.Training.Seed)
+	t := stages[len(stages)-1].Training
+	if c.Target.L%4 != 0 {
+		// A lattice that is a graph has more to learn: its sites share nothing.
+		t.Steps, t.LearningRate, t.Anneal = 3000+20*c.Target.L*c.Target.L, 0.01, 0.5
+	}
+	if !best {
+		t.Steps /= 3
+	}
+	c.Generator.From = "scratch"
+	if len(stages) > 1 {
+		c.Generator.From = "half"
+	}
+	c.Training.Method, c.Training.Steps, c.Training.Batch, c.Training.ClipNorm, c.Training.EMA = "gradient", t.Steps, t.Batch, t.Clip, t.Average
+	c.Training.Optimizer = optim.AdamW{LearningRate: t.LearningRate, Beta1: t.Beta1, Beta2: t.Beta2, Epsilon: 1e-12}
+	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: t.Final, Warmup: t.Warmup}
+	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
+	c.Transition = TransitionConfig{Proposal: sweeping, Steps: 1, Anneal: t.Anneal}
+}
+
+// Predecessor returns the recipe for half the side, if the generator starts from
+// there.
+func (c *Config) Predecessor() engine.Config {
+	if c.Generator.Kind != "hierarchy" || c.Generator.From != "half" {
+		return nil
+	}
+	p := *c
+	p.Target.L /= 2
+	p.adaptHierarchy(true)
+	p.Generator.Neighbours, p.Generator.Units = c.Generator.Neighbours, c.Generator.Units
+	return &p
 }

@@ -169,8 +169,12 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 	if err != nil {
 		return nil, err
 	}
+	all := slices.Concat(s.Assignments, p.Assignments)
+	_, err = engine.Resolve(cfg,
+		func() error { return conf.Set(cfg, engine.TargetAssignments(all)...) },
+		func() error { return conf.Set(cfg, all...) })
 	var wrong *conf.AssignmentError
-	if err := conf.Set(cfg, slices.Concat(s.Assignments, p.Assignments)...); errors.As(err, &wrong) {
+	if errors.As(err, &wrong) {
 		return nil, fmt.Errorf("%q: %w", wrong.Assignment, err)
 	}
 	shared := cfg.Shared()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,38 +27,69 @@ type source struct {
 	assignments []string
 }
 
-// load returns the configuration, validated, and whether it is a preset's as
-// it stands.
-func (s source) load() (cfg engine.Config, pristine bool, err error) {
+// A resolved configuration is validated.
+type resolved struct {
+	engine.Config
+	pristine bool   // a preset's as it stands
+	why      string // what the recipe chose for the target
+}
+
+// load returns the configuration.
+func (s source) load() (*resolved, error) {
 	name, data := s.name, []byte(nil)
 	if name == "" {
 		name = systems[0].Name
 	}
 	def, err := findSystem(name)
+	var cfg engine.Config
 	if err != nil {
 		if data, err = s.readFile(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		cfg, err = decode(data, s.name)
+		cfg, err = base(data, s.name)
 	} else {
 		cfg, err = preset(def, s.preset)
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
+	}
+	setTarget := func() error { return setTarget(cfg, data, s.assignments) }
+	why, err := engine.Resolve(cfg, setTarget, func() error {
+		if data != nil {
+			if err := conf.Decode(data, s.name, cfg); err != nil {
+				return err
+			}
+		}
+		var wrong *conf.AssignmentError
+		if err := conf.Set(cfg, s.assignments...); errors.As(err, &wrong) {
+			return usagef("--set %q: %w", wrong.Assignment, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	assigned := make(map[string]string)
-	var wrong *conf.AssignmentError
-	if err := conf.Set(cfg, s.assignments...); errors.As(err, &wrong) {
-		return nil, false, usagef("--set %q: %w", wrong.Assignment, err)
-	}
 	for _, a := range s.assignments {
 		key, _, _ := strings.Cut(a, "=")
 		assigned[strings.TrimSpace(key)] = a
 	}
 	if err := cfg.Validate(); err != nil {
-		return nil, false, usageError{locate(err, assigned, data, s.name)}
+		return nil, usageError{locate(err, assigned, data, s.name)}
 	}
-	return cfg, data == nil && len(assigned) == 0, nil
+	return &resolved{cfg, data == nil && len(assigned) == 0, why}, nil
+}
+
+// setTarget sets what a file and assignments say of the target alone. Errors
+// come back, with their place, when all is set.
+func setTarget(cfg engine.Config, data []byte, assignments []string) error {
+	var file struct{ Target json.RawMessage }
+	if json.Unmarshal(data, &file) == nil && file.Target != nil {
+		if err := conf.Decode(fmt.Appendf(nil, `{"target": %s}`, file.Target), "", cfg); err != nil {
+			return err
+		}
+	}
+	return conf.Set(cfg, engine.TargetAssignments(assignments)...)
 }
 
 // readFile reads the configuration file that the name must be if it is no
@@ -87,9 +119,18 @@ func preset(def *engine.Definition, name string) (engine.Config, error) {
 	return cfg, nil
 }
 
-// decode reads a configuration of any system. The file says which system's it
-// is and, if it likes, of which preset the missing keys are.
+// decode reads a complete configuration of any system.
 func decode(data []byte, file string) (engine.Config, error) {
+	cfg, err := base(data, file)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, conf.Decode(data, file, cfg)
+}
+
+// base returns the preset that a file begins with: it says which system's it is
+// and, if it likes, of which preset the missing keys are.
+func base(data []byte, file string) (engine.Config, error) {
 	name, ok, err := conf.Text(data, file, "system")
 	if err != nil {
 		return nil, err
@@ -109,7 +150,7 @@ func decode(data []byte, file string) (engine.Config, error) {
 	if err != nil {
 		return nil, at(data, file, "preset", err)
 	}
-	return cfg, conf.Decode(data, file, cfg)
+	return cfg, nil
 }
 
 // readTrained reads the model of a run directory or a model file with the

@@ -27,6 +27,8 @@ type training struct {
 	seed    count
 	threads int
 	samples count
+	init    string        // model to start from
+	start   *engine.Start // that model
 }
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
@@ -74,6 +76,7 @@ stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name,
 	flags.StringVarP(&t.preset, "preset", "p", "", "preset of the system (default the first of those listed above)")
 	flags.StringArrayVarP(&t.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
+	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`: at another temperature, say, or of half the size")
 	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
 	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
@@ -124,16 +127,29 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
-	cfg, pristine, err := t.load()
+	var start *engine.Start
+	if t.init != "" {
+		model, from, err := readTrained(t.init)
+		if err != nil {
+			return err
+		}
+		start = &engine.Start{Config: from, Params: model.Params}
+		t.assignments = append(t.assignments, "training.start="+start.Hash())
+	}
+	cfg, err := t.load()
 	if err != nil {
 		return err
 	}
+	if cfg.why != "" {
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
+	}
+	t.start = start
 	if t.dir == "" {
-		if t.dir, err = defaultDir(cfg, pristine); err != nil {
+		if t.dir, err = defaultDir(cfg.Config, cfg.pristine); err != nil {
 			return err
 		}
 	}
-	return p.resumable(t.maxTime, func(ctx context.Context) error { return p.trainAndMeasure(ctx, cfg, t, wantSamples) })
+	return p.resumable(t.maxTime, func(ctx context.Context) error { return p.trainAndMeasure(ctx, cfg.Config, t, wantSamples) })
 }
 
 // trainAndMeasure trains and leaves what the run directory is to hold.
@@ -184,10 +200,15 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
 	defer m.end()
 	return engine.Train(ctx, cfg, workers, engine.RunOptions{
-		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
+		Start: t.start,
+		Dir:   t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
 		Warning: func(text string) { p.say("warning: %s", text) },
 		Progress: func(now engine.Progress) {
-			m.update(int64(now.Step), now.StepsPerSecond, fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance))
+			text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
+			if now.Predecessors > 0 {
+				text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
+			}
+			m.update(int64(now.Step), now.StepsPerSecond, text)
 		},
 	})
 }

@@ -143,10 +143,10 @@ func TestTrainDefaultDirectory(t *testing.T) {
 	require.Regexp(t, `^ising-quick-seed1-[0-9a-f]{8}$`, names[0])
 	require.Regexp(t, `^ising-quick-seed2-[0-9a-f]{8}$`, names[2])
 
-	cfg, pristine, err := source{preset: "paper"}.load()
+	cfg, err := source{preset: "paper"}.load()
 	require.NoError(t, err)
-	require.True(t, pristine)
-	name, err := defaultDir(cfg, pristine)
+	require.True(t, cfg.pristine)
+	name, err := defaultDir(cfg.Config, cfg.pristine)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("runs", "ising-paper-seed1"), name)
 }

@@ -60,6 +60,9 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	return s
 }
 
+// Words returns the number of words of a configuration.
+func (s *Sampler) Words() int { return s.words }
+
 // Sample draws samples first … first+n−1 of the stream that belongs to the
 // seed, with n = len(r): configurations of ⌈spins/64⌉ words to spins, and
 // R = ln q(s) + βE(s) to r. A sample does not depend on the slice that it is

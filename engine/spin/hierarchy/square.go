@@ -25,6 +25,16 @@ type Square struct {
 	Hidden int
 }
 
+// Limits of a lattice's generator.
+const (
+	LeastNeighbours = 4
+	MostNeighbours  = asm.BitInputs - 8
+	MostHidden      = asm.BitHidden / 8
+)
+
+// Target returns the lattice's target.
+func (c Square) Target() Target { return square(c.Side, c.J, c.Field, c.Beta) }
+
 // NewSquare returns the model of the lattice.
 //
 // With Side = 2ᵏ·q, q odd, the base is the 2q×2q lattice of spacing Side/2q,
@@ -36,10 +46,10 @@ func NewSquare(c Square) (*Model, error) {
 	switch {
 	case c.Side < 4 || c.Side%4 != 0 || c.Side > 1024:
 		return nil, fmt.Errorf("side: %d is not a multiple of 4 between 4 and 1024", c.Side)
-	case c.Neighbours < 4 || c.Neighbours > asm.BitInputs-8:
-		return nil, fmt.Errorf("neighbours: %d is not between 4 and %d", c.Neighbours, asm.BitInputs-8)
-	case c.Hidden < 1 || 8*c.Hidden > asm.BitHidden:
-		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, asm.BitHidden/8)
+	case c.Neighbours < LeastNeighbours || c.Neighbours > MostNeighbours:
+		return nil, fmt.Errorf("neighbours: %d is not between %d and %d", c.Neighbours, LeastNeighbours, MostNeighbours)
+	case c.Hidden < 1 || c.Hidden > MostHidden:
+		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MostHidden)
 	}
 	if err := t.Validate(); err != nil {
 		return nil, err

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Start is a trained generator that a run begins with in place of numbers that
+// belong to the seed: at another temperature, say.
+type Start struct {
+	Config Config
+	Params []float32
+}
+
+// Hash names the parameters in a configuration, as training.start.
+func (s *Start) Hash() string {
+	h := sha256.New()
+	var b [4096]byte
+	for rest := s.Params; len(rest) > 0; {
+		n := min(len(rest), len(b)/4)
+		if _, err := binary.Encode(b[:], binary.LittleEndian, rest[:n]); err != nil {
+			panic("engine: " + err.Error()) // the buffer holds n numbers
+		}
+		h.Write(b[:4*n])
+		rest = rest[n:]
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// A Successor is a configuration whose generator starts from that of another,
+// which is trained first: from that of a smaller target, say.
+type Successor interface {
+	// Predecessor returns that configuration, nil if there is none.
+	Predecessor() Config
+}
+
+// An Heir is a system whose generator can start from one of another shape.
+type Heir interface {
+	// Inherit fills params, which hold starting values, from those of another
+	// system as far as they have the same meaning, and reports an error if
+	// nothing has.
+	Inherit(params []float32, from System, theirs []float32) error
+}
+
+// predecessorDir holds the run that a successor starts from.
+func predecessorDir(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "predecessor")
+}
+
+// begin gives a run that has taken no step the parameters that it starts with.
+func (r *run) begin(ctx context.Context, cfg Config, workers *pool.Pool, opt *RunOptions) error {
+	start := opt.Start
+	switch {
+	case start == nil && r.common.Training.Start != "":
+		return fmt.Errorf("training.start: the run begins with the parameters of the model %s, which has to be given", r.common.Training.Start)
+	case start != nil && r.common.Training.Start != start.Hash():
+		return fmt.Errorf("training.start: %q is not the hash of the model that was given, %s", r.common.Training.Start, start.Hash())
+	}
+	if s, ok := cfg.(Successor); ok && start == nil {
+		before := s.Predecessor()
+		if before == nil {
+			return nil
+		}
+		watch := func(p Progress) {
+			if p.Predecessors++; opt.Progress != nil {
+				opt.Progress(p)
+			}
+		}
+		result, err := Train(ctx, before, workers, RunOptions{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, unmeasured: true})
+		if err != nil {
+			return err
+		}
+		r.before += result.Seconds
+		start = &Start{before, result.Params}
+	}
+	if start == nil {
+		return nil
+	}
+	from, err := start.Config.New(workers)
+	if err != nil {
+		return err
+	}
+	return inherit(r.trainer.params, r.trainer.system, from, start.Params)
+}
+
+// inherit fills params of a system from those of another.
+func inherit(params []float32, system, from System, theirs []float32) error {
+	if h, ok := system.(Heir); ok {
+		return h.Inherit(params, from, theirs)
+	}
+	mine, named := system.(TensorNamer)
+	other, theirsNamed := from.(TensorNamer)
+	same := len(params) == len(theirs) && named == theirsNamed
+	for i := 0; same && named && i < len(params); i++ {
+		same = mine.TensorName(i) == other.TensorName(i)
+	}
+	if !same {
+		return fmt.Errorf("a generator of %d parameters cannot start from one of another shape, with %d", len(params), len(theirs))
+	}
+	copy(params, theirs)
+	return nil
+}

@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/ising"
+)
+
+// successor is a small configuration that starts from half its side.
+func successor(t *testing.T) *ising.Config {
+	c, err := ising.Preset("quick")
+	require.NoError(t, err)
+	c.Target.L = 32
+	c.Adapt()
+	c.Training.Steps, c.Training.Batch, c.Training.LogEvery, c.Training.CheckpointEvery = 2, 64, 1, 1
+	return c
+}
+
+// shortened makes the predecessor as short as its successor.
+type shortened struct{ *ising.Config }
+
+func (s shortened) Predecessor() engine.Config {
+	before, ok := s.Config.Predecessor().(*ising.Config)
+	if !ok {
+		return nil
+	}
+	before.Training.Steps, before.Training.Batch, before.Training.LogEvery = 3, 64, 1
+	return shortened{before}
+}
+
+// TestSuccessorsStartFromTheirPredecessor stops a run while its predecessor
+// trains and while it does itself, and expects the bits of one that was never
+// stopped.
+func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	train := func(dir string, stopAt int) (*engine.Result, error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		seen := 0
+		opt := engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+			if seen++; seen == stopAt {
+				cancel()
+			}
+		}}
+		opt.SetUnmeasured()
+		return engine.Train(ctx, shortened{successor(t)}, workers, opt)
+	}
+	want, err := train("", 0)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for stops := 0; ; stops++ {
+		got, err := train(dir, 1)
+		if err == nil {
+			require.GreaterOrEqual(t, stops, 3, "within the predecessor and after it")
+			require.Equal(t, want.Params, got.Params)
+			break
+		}
+		require.ErrorIs(t, err, engine.ErrStopped)
+	}
+	_, err = os.Stat(filepath.Join(dir, "predecessor", "model.rvg"))
+	require.NoError(t, err)
+	c := successor(t)
+	c.Generator.From = "scratch"
+	opt := engine.RunOptions{}
+	opt.SetUnmeasured()
+	scratch, err := engine.Train(context.Background(), c, workers, opt)
+	require.NoError(t, err)
+	require.NotEqual(t, want.Params, scratch.Params)
+}
+
+// TestStart begins with a given generator, and refuses others.
+func TestStart(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	c := config(t)
+	first, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	start := &engine.Start{Config: c, Params: first.Params}
+	next := config(t)
+	next.Target.Beta, next.Training.Steps = 0.3, 0
+	_, err = engine.Train(context.Background(), next, workers, engine.RunOptions{Start: start})
+	require.ErrorContains(t, err, "training.start: ")
+	next.Training.Start = start.Hash()
+	_, err = engine.Train(context.Background(), next, workers, engine.RunOptions{})
+	require.ErrorContains(t, err, "training.start: ")
+	got, err := engine.Train(context.Background(), next, workers, engine.RunOptions{Start: start})
+	require.NoError(t, err)
+	require.Equal(t, first.Params, got.Params, "no step has been taken")
+	next.Generator.Hidden = []int{7}
+	_, err = engine.Train(context.Background(), next, workers, engine.RunOptions{Start: start})
+	require.ErrorContains(t, err, "another shape")
+	require.False(t, errors.Is(err, engine.ErrStopped))
+}

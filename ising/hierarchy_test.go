@@ -1,0 +1,204 @@
+package ising
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// adapted is a preset with the recipe for its target, cut down.
+func adapted(t *testing.T, preset string, target TargetConfig) *Config {
+	t.Helper()
+	c, err := Preset(preset)
+	require.NoError(t, err)
+	c.Target = target
+	require.NotEmpty(t, c.Adapt())
+	require.NoError(t, c.Validate())
+	return c
+}
+
+// TestHierarchyContract: a square, a lattice that is a graph, one in a field,
+// and one that starts from half its size.
+func TestHierarchyContract(t *testing.T) {
+	for name, target := range map[string]TargetConfig{
+		"4×4": {L: 4, Beta: 0.44, J: 1}, "6×6 in a field": {L: 6, Beta: 0.4, J: 1, H: 0.1},
+		"8×8, antiferromagnet": {L: 8, Beta: 0.4, J: -1}, "32×32": {L: 32, Beta: 0.3, J: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := adapted(t, "quick", target)
+			c.Training.Batch, c.Evaluation.Samples, c.Generator.Units = 128, 300, 1
+			if target.L == 32 {
+				// Evaluations and the predecessor's training take too long here.
+				workers := pool.New(2)
+				defer workers.Close()
+				trainer, err := engine.NewTrainer(c, workers)
+				require.NoError(t, err)
+				require.NoError(t, trainer.Step())
+				require.Zero(t, testing.AllocsPerRun(2, func() { require.NoError(t, trainer.Step()) }))
+				return
+			}
+			systemtest.Run(t, c)
+		})
+	}
+}
+
+// TestHierarchyHasTheDensityOfItsSamples sums q over all configurations of 4×4
+// spins, and compares the estimates by weights with enumeration.
+func TestHierarchyHasTheDensityOfItsSamples(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.6, J: 1, H: 0.1})
+	s, err := newHierarchical(c, workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	for i := range params {
+		params[i] *= 2 // far from the target
+	}
+	states, logQ := make([]uint64, 1<<16), make([]float64, 1<<16)
+	for i := range states {
+		states[i] = uint64(i)
+	}
+	require.NoError(t, s.LogDensity(logQ, params, states))
+	var sum float64
+	for _, l := range logQ {
+		sum += math.Exp(l)
+	}
+	require.InDelta(t, 1, sum, 1e-5)
+	require.Error(t, s.LogDensity(logQ, params, states[1:]))
+
+	e, err := s.Evaluate(context.Background(), params, 100_000)
+	require.NoError(t, err)
+	found := 0
+	for _, m := range e.Metrics {
+		switch m.Name {
+		case "log_z":
+			found++
+			se := (m.Interval[1] - m.Interval[0]) / 2 / 1.96
+			require.Less(t, m.Error, 5.5*se)
+			require.Less(t, se, 0.05)
+		case "kl_by_density":
+			found++
+			var kl float64
+			target := Target{s.model, c.Target.Beta}
+			pi, err := target.Probabilities()
+			require.NoError(t, err)
+			for i, l := range logQ {
+				kl += math.Exp(l) * (l - math.Log(pi[i]))
+			}
+			se := (m.Interval[1] - m.Interval[0]) / 2 / 1.96
+			require.InDelta(t, kl, m.Generated, 5.5*se)
+		case "effective_sample_size":
+			found++
+			require.True(t, m.Generated > 0 && m.Generated < 0.999, "%v", m.Generated)
+			require.Less(t, m.Interval[0], m.Generated)
+		}
+	}
+	require.Equal(t, 3, found)
+}
+
+// TestRecipesLearn: the recipes of small lattices reach the target in a moment,
+// with fields and couplings of either sign.
+func TestRecipesLearn(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, target := range []TargetConfig{
+		{L: 4, Beta: 0.4407, J: 1}, {L: 4, Beta: 1, J: 1, H: 0.1}, {L: 8, Beta: 0.6, J: -1}, {L: 5, Beta: 0.4, J: 1},
+	} {
+		c := adapted(t, "quick", target)
+		c.Training.Steps = min(c.Training.Steps, 400)
+		c.Evaluation.Samples = 20_000
+		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+		require.NoError(t, err)
+		for _, m := range result.Evaluation.Metrics {
+			if m.Name == "effective_sample_size" {
+				require.Greater(t, m.Generated, 0.95, "%+v", target)
+			}
+		}
+	}
+}
+
+// TestPredecessor: a generator that starts from that of half the side begins
+// near the target, and a run that is stopped on the way ends with the same bits.
+func TestPredecessor(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	small := func() *Config {
+		c := adapted(t, "quick", TargetConfig{L: 32, Beta: 0.2, J: 1})
+		require.Equal(t, "half", c.Generator.From)
+		c.Training.Steps, c.Training.Batch, c.Training.LogEvery, c.Evaluation.Samples = 3, 64, 1, 64
+		return c
+	}
+	before := small().Predecessor().(*Config)
+	require.Equal(t, 16, before.Target.L)
+	require.Equal(t, "scratch", before.Generator.From)
+	require.Nil(t, before.Predecessor())
+	require.NoError(t, before.Validate())
+}
+
+// TestInherit starts a lattice from the weights of half its side.
+func TestInherit(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	at := func(l int) (*hierarchical, []float32) {
+		c := adapted(t, "quick", TargetConfig{L: l, Beta: 0.3, J: 1})
+		s, err := newHierarchical(c, workers)
+		require.NoError(t, err)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		return s, params
+	}
+	small, theirs := at(8)
+	for i := range theirs {
+		theirs[i] += 1
+	}
+	large, params := at(16)
+	fresh := append([]float32(nil), params...)
+	require.NoError(t, large.Inherit(params, small, theirs))
+	require.NotEqual(t, fresh, params)
+	c, err := Preset("quick")
+	require.NoError(t, err)
+	other, err := newSystem(c, workers)
+	require.NoError(t, err)
+	require.ErrorContains(t, large.Inherit(params, other, nil), "cannot start from a perceptron")
+}
+
+func TestAdaptKeepsPresetsOfSmallLattices(t *testing.T) {
+	for _, name := range Presets {
+		c, err := Preset(name)
+		require.NoError(t, err)
+		before := *c
+		require.Empty(t, c.Adapt())
+		require.Equal(t, before, *c)
+	}
+	c, err := Preset("paper")
+	require.NoError(t, err)
+	c.Target.L = 16
+	require.Empty(t, c.Adapt(), "the paper's settings are the paper's")
+}
+
+func TestHierarchyRefusals(t *testing.T) {
+	for key, change := range map[string]func(*Config){
+		"loss.kind":            func(c *Config) { c.Loss.Kind = "kfd" },
+		"training.method":      func(c *Config) { c.Training.Method = "evolution" },
+		"training.batch":       func(c *Config) { c.Training.Batch = 100 },
+		"generator.kind":       func(c *Config) { c.Target.L = 18 },
+		"generator.neighbours": func(c *Config) { c.Generator.Neighbours = 3 },
+		"generator.units":      func(c *Config) { c.Generator.Units = 9 },
+		"generator.from":       func(c *Config) { c.Generator.From, c.Target.L = "half", 12 },
+	} {
+		c := adapted(t, "best", TargetConfig{L: 8, Beta: 0.3, J: 1})
+		change(c)
+		require.ErrorContains(t, c.Validate(), key+":", key)
+	}
+	c, err := Preset("best")
+	require.NoError(t, err)
+	c.Loss.Kind = "divergence"
+	require.ErrorContains(t, c.Validate(), "loss.kind: the density of a perceptron's")
+}
