@@ -10,19 +10,19 @@ func TestGolden(t *testing.T) {
 	for name, want := range map[string]string{
 		"paper": `
 start 461842f8d6eb
-trained 3a2b97ed06a0
-states, refined by 0 65a2da84fc84
-states, refined by 3 bc7bb8c11ff7`,
+trained d030cc01ca01
+states, refined by 0 b7c587f0016a
+states, refined by 3 20ce26218fc6`,
 		"best": `
 start 461842f8d6eb
-trained 7ef18844f88b
-states, refined by 0 d3eb9b8e730d
-states, refined by 3 516bb7a9ed06`,
+trained 40ec5a0474cc
+states, refined by 0 c19ba71b2420
+states, refined by 3 f38f61ed0f16`,
 		"residual": `
 start 3a1f15ba554f
-trained 610af6f441c5
-states, refined by 0 7e499a4c3693
-states, refined by 3 fd3d888eee35`,
+trained 23457f5c34f5
+states, refined by 0 90c7a9f289f0
+states, refined by 3 41a99a791cc8`,
 	} {
 		t.Run(name, func(t *testing.T) { systemtest.Golden(t, testConfigs()[name], want) })
 	}

@@ -12,18 +12,18 @@ func TestGolden(t *testing.T) {
 	for _, c := range []struct{ preset, want string }{
 		{"paper", `
 start 4345a25332b4
-trained 1cf08936387e
-states, refined by 0 322e9c3a875f
-states, refined by 3 cec2bac69001
-x, refined by 0 b03d23ddf92a
-x, refined by 3 a70d9bff4896`},
+trained 43d467cfc1c2
+states, refined by 0 5a7222d0ea54
+states, refined by 3 c658afc4dcc3
+x, refined by 0 db9a13ce432d
+x, refined by 3 6a06da09346a`},
 		{"best", `
 start cd8258e1c38b
-trained 9f7edfd298a5
-states, refined by 0 fe5f85f8d717
-states, refined by 3 1c2dc39d060f
-x, refined by 0 d29013155f72
-x, refined by 3 7638769fea9f`},
+trained 58bc8890042e
+states, refined by 0 199dbf5a7e3e
+states, refined by 3 d871ec0f4de6
+x, refined by 0 0962f7c6df42
+x, refined by 3 6c9d8abc50c9`},
 	} {
 		t.Run(c.preset, func(t *testing.T) { systemtest.Golden(t, small(t, c.preset), c.want) })
 	}

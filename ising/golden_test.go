@@ -13,14 +13,14 @@ func TestGolden(t *testing.T) {
 	for _, c := range []struct{ preset, want string }{
 		{"paper", `
 start 9f4f10571f59
-trained cf7eb415300d
+trained a457a8d1376f
 spins, refined by 0 c60ba8e3f20b
 spins, refined by 3 22855676393b
 bits, refined by 0 6501cb65840e
 bits, refined by 3 6268d463fdf6`},
 		{"best", `
 start 040870dc8dc9
-trained c9fa261d60b8
+trained 93492a21c126
 spins, refined by 0 b34898a3f05e
 spins, refined by 3 af59c39a7c01
 bits, refined by 0 20d05577e547

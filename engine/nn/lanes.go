@@ -6,16 +6,20 @@ import (
 )
 
 const (
-	blockRows = 256  // rows whose activations fit a core's L2 cache
+	blockRows = 128  // rows whose activations leave room in a core's L2 cache
+	fewLanes  = 8    // gradient buffers of a block each, before lanes take several blocks
 	maxLanes  = 16   // gradient buffers, and so the threads that a backward pass can use
 	chunkLen  = 8192 // parameters that a piece of the reduction handles
 )
 
-// Lanes splits a batch into blocks of rows and gives the backward pass a fixed
-// number of gradient buffers: lane g takes blocks g, g+lanes, … in order. The
-// split depends on the batch alone, never on the number of threads.
+// Lanes splits a batch into blocks of rows, which threads take as they come, and
+// gives the backward pass a fixed number of gradient buffers: lane g takes the
+// g-th stretch of blocks in order. The split depends on the batch alone, never on
+// the number of threads. A buffer costs as much to clear and to add up as a few
+// rows, so lanes are fewer than blocks in large batches.
 type Lanes struct {
 	rows    int
+	stretch int // blocks of a lane
 	buffers [][]float32
 	workers *pool.Pool
 
@@ -27,7 +31,8 @@ type Lanes struct {
 
 // NewLanes prepares a batch of rows rows and params parameters.
 func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
-	l := &Lanes{rows: rows, workers: workers}
+	l := &Lanes{rows: rows, stretch: stretch(rows), workers: workers}
+	blocks := l.Blocks()
 	l.buffers = make([][]float32, LanesOf(rows))
 	for i := range l.buffers {
 		l.buffers[i] = make([]float32, params)
@@ -35,7 +40,7 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	l.runForward = func(b int) { l.body(b, b*blockRows, min((b+1)*blockRows, l.rows), nil) }
 	l.runBackward = func(lane int) {
 		clear(l.buffers[lane])
-		for b := lane; b < l.blocks(); b += len(l.buffers) {
+		for b := lane * l.stretch; b < min((lane+1)*l.stretch, blocks); b++ {
 			l.body(lane, b*blockRows, min((b+1)*blockRows, l.rows), l.buffers[lane])
 		}
 	}
@@ -49,25 +54,33 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	return l
 }
 
-func (l *Lanes) blocks() int { return (l.rows + blockRows - 1) / blockRows }
-
 // BlockRows returns the largest number of rows that a body is called with.
 func BlockRows() int { return blockRows }
 
 // LanesOf returns the number of lanes of a batch.
-func LanesOf(rows int) int { return min(maxLanes, (rows+blockRows-1)/blockRows) }
+func LanesOf(rows int) int { return ceil(blocksOf(rows), stretch(rows)) }
+
+// stretch returns the number of blocks of a lane.
+func stretch(rows int) int {
+	blocks := blocksOf(rows)
+	return ceil(blocks, min(blocks, max(fewLanes, min(maxLanes, ceil(blocks, 2)))))
+}
+
+func blocksOf(rows int) int { return ceil(rows, blockRows) }
+
+func ceil(n, parts int) int { return (n + parts - 1) / parts }
 
 // Count returns the number of lanes.
 func (l *Lanes) Count() int { return len(l.buffers) }
 
 // Blocks returns the number of blocks.
-func (l *Lanes) Blocks() int { return l.blocks() }
+func (l *Lanes) Blocks() int { return blocksOf(l.rows) }
 
 // Forward calls body(block, lo, hi, nil) for every block of rows lo … hi−1,
 // concurrently. Keep body: a new function value each step would allocate.
 func (l *Lanes) Forward(body func(block, lo, hi int, _ []float32)) {
 	l.body = body
-	l.workers.Run(l.blocks(), l.runForward)
+	l.workers.Run(l.Blocks(), l.runForward)
 }
 
 // Backward calls body(lane, lo, hi, g) for every block of rows, concurrently
