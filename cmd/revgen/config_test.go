@@ -131,3 +131,19 @@ func TestForcedPaths(t *testing.T) {
 	o := ok(t, dir, tiny("run", "--isa", "generic", "--json")...)
 	require.Contains(t, o.stdout, `"path":"generic"`)
 }
+
+// TestConfigShow prints what train takes, which read back is the same.
+func TestConfigShow(t *testing.T) {
+	dir := t.TempDir()
+	o := revgen(t, dir, "config", "show", "ising", "--preset", "best", "--set", "target.l=16", "--set", "generator.units=4")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "a hierarchy with a density")
+	require.Contains(t, o.stdout, `"kind": "divergence"`)
+	require.Contains(t, o.stdout, `"units": 4`)
+	require.NotContains(t, o.stdout, `"witness"`, "of another loss")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(o.stdout), 0o600))
+	again := revgen(t, dir, "config", "show", "run.json")
+	require.Zero(t, again.code, again.stderr)
+	require.Equal(t, o.stdout, again.stdout)
+	require.Equal(t, exitUsage, revgen(t, dir, "config", "show", "ising", "--set", "generator.latent=3", "--set", "target.l=8").code)
+}

@@ -191,7 +191,7 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 		}
 		return names
 	})
-	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.verifyCommand(), p.reproduceCommand(), p.benchCommand(), p.infoCommand())
+	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.verifyCommand(), p.reproduceCommand(), p.benchCommand(), p.infoCommand(), p.configCommand())
 	return root
 }
 
