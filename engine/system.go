@@ -103,6 +103,9 @@ type Format struct {
 	Shape    []int  // shape of one sample; empty for a scalar
 	RowBytes int    // bytes of one sample
 	Doc      string // what the numbers mean, bit order included
+	// Unrefined says that it holds what is known of samples only as the
+	// generator draws them.
+	Unrefined bool
 }
 
 // A Config is everything that determines a run of one system, as a JSON

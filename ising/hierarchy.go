@@ -2,6 +2,7 @@ package ising
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -150,6 +151,40 @@ func (d *draws) weigh(dst []uint64, n int, first uint64) []float64 {
 		panic("ising: " + err.Error()) // Reach has been asked
 	}
 	return d.r[:n]
+}
+
+// weighted is the format of samples with their weights.
+const weighted = "weighted"
+
+// Formats adds samples with the logarithms of their weights to those of any
+// generator.
+func (s *hierarchical) Formats() []engine.Format {
+	l := s.model.L
+	return append(s.measured.Formats(), engine.Format{
+		Name: weighted, Descr: fmt.Sprintf("[('spins', '|i1', (%d, %d)), ('log_weight', '<f8')]", l, l), RowBytes: l*l + 8,
+		Doc:       "spins ±1 as int8, and ln w = −βE − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
+		Unrefined: true,
+	})
+}
+
+// Sample implements engine.Sampler.
+func (s *hierarchical) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	if format != weighted {
+		return s.measured.Sample(dst, format, params, first, n, refine)
+	}
+	if err := s.Reach(first, uint64(n), refine); err != nil {
+		return err
+	}
+	if refine > 0 {
+		return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
+	}
+	spins, sites := make([]uint64, n*s.model.Words), s.model.N
+	for i, r := range s.newDraws(params).weigh(spins, n, first) {
+		row := dst[i*(sites+8):][:sites+8]
+		s.writeSpins(row[:sites], spins[i*s.model.Words:])
+		binary.LittleEndian.PutUint64(row[sites:], math.Float64bits(-r))
+	}
+	return nil
 }
 
 // LogDensity sets dst to the exact ln q of packed configurations.

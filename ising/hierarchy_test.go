@@ -2,6 +2,7 @@ package ising
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -201,4 +202,43 @@ func TestHierarchyRefusals(t *testing.T) {
 	require.NoError(t, err)
 	c.Loss.Kind = "divergence"
 	require.ErrorContains(t, c.Validate(), "loss.kind: the density of a perceptron's")
+}
+
+// TestWeightedSamples: weights reweight a generator that is far off to the
+// target.
+func TestWeightedSamples(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.3, J: 1})
+	s, err := newHierarchical(c, workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	const n, row = 50_000, 16 + 8
+	dst := make([]byte, n*row)
+	require.NoError(t, s.Sample(dst, "weighted", params, 0, n, 0))
+	plain := make([]byte, n*16)
+	require.NoError(t, s.Sample(plain, "spins", params, 0, n, 0))
+	target := Target{s.model, c.Target.Beta}
+	var weights, energies, uncorrected float64
+	state := make([]uint64, 1)
+	for i := range n {
+		require.Equal(t, plain[i*16:(i+1)*16], dst[i*row:i*row+16])
+		state[0] = 0
+		for j, b := range dst[i*row : i*row+16] {
+			if int8(b) > 0 {
+				state[0] |= 1 << j
+			}
+		}
+		w := math.Exp(math.Float64frombits(binary.LittleEndian.Uint64(dst[i*row+16:])))
+		weights += w / n
+		energies += w * s.model.Energy(state) / n
+		uncorrected += s.model.Energy(state) / n
+	}
+	g, err := CountStates(4)
+	require.NoError(t, err)
+	exact := g.Observables(target)
+	require.InEpsilon(t, math.Exp(exact.LogZ), weights, 0.05)
+	require.InDelta(t, exact.Energy, energies/weights, 0.3)
+	require.Greater(t, math.Abs(exact.Energy-uncorrected), 1.0)
 }

@@ -122,6 +122,10 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 	}
 	for _, f := range s.Formats() {
 		for _, refine := range []int{0, 3} {
+			if refine > 0 && f.Unrefined {
+				require.ErrorContains(t, s.Sample(make([]byte, f.RowBytes), f.Name, params, 0, 1, refine), "refine")
+				continue
+			}
 			whole := make([]byte, n*f.RowBytes)
 			require.NoError(t, s.Sample(whole, f.Name, params, 0, n, refine))
 			for threads, other := range others {
