@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 )
 
@@ -51,4 +53,28 @@ func ExampleEnumerate() {
 	}
 	fmt.Printf("ln Z %.6f, energy %.6f, ground state %v of %d configurations\n", x.LogZ, x.Energy, x.GroundEnergy, x.GroundStates)
 	// Output: ln Z 3.598513, energy -1.938891, ground state -2.5 of 4 configurations
+}
+
+// A batch of two configurations takes Metropolis steps and heat-bath sweeps.
+func ExampleMetropolis_Run() {
+	g, err := spins.NewGraph(spins.Hamiltonian{Spins: 3, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 1}, {I: 1, J: 2, Coupling: -1}}})
+	if err != nil {
+		panic(err)
+	}
+	steps, err := spins.NewMetropolis(g, 0.5, 0.1) // β = 0.5; one proposal in ten flips all spins
+	if err != nil {
+		panic(err)
+	}
+	sweeps, err := spins.NewSweeper(g, 0.5)
+	if err != nil {
+		panic(err)
+	}
+	batch := []uint64{0b000, 0b111}
+	stream := rng.Stream(1, rng.SampleTransition, 0)
+	var stats bitspin.Stats
+	steps.Run(batch, batch, 0, 2, 100, &stream, 0, &stats)
+	stream.Step++
+	sweeps.Run(batch, batch, 0, 2, 10, &stream, 0, &stats)
+	fmt.Println(stats.Single.Proposed+stats.Global.Proposed, "proposals,", stats.Sweep.Proposed, "spins redrawn")
+	// Output: 200 proposals, 62 spins redrawn
 }

@@ -1,0 +1,403 @@
+package spins
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// Lanes is the number of configurations that a heat bath works on together: one
+// word holds one spin of all of them, that of configuration k in bit k.
+const Lanes = 64
+
+// A heatBath redraws spins of 64 configurations from their conditional law given
+// the other spins of each,
+//
+//	P(s_i = +1) = 1/(1 + e^(−2β f_i)),  f_i = Σ_j J_ij s_j + h_i,
+//
+// with a draw of its own for each spin of each configuration. It is immutable.
+// There are two ways.
+//
+// Where all couplings are of one strength, J_ij = ±J, and no spin has more than
+// slicedDegree neighbours, f_i = J(2k − degree) + h_i depends on the number k of
+// neighbours that want it up. Full adders count k for all configurations in the
+// bits of a few words, and draws are compared with the probability of each k bit
+// by bit, the highest first. Probabilities are float64's, rounded to multiples of
+// 2⁻³², and all paths of package asm give the same bits.
+//
+// Otherwise the fields of all configurations are tabulated and changed when
+// spins flip, which costs a neighbour only where one does. Probabilities are
+// float32's, by asm.Sigmoid of 2βf, whose rounding makes a relative error of
+// 2⁻²³(1 + 2β|f|) or so; then they are cut to multiples of 2⁻³².
+//
+// Neither way is a probability ever 0 or 1, so all configurations are connected.
+type heatBath struct {
+	graph *Graph
+	beta  float64
+
+	tables []slicedTable // of all kinds of spins, nil to tabulate fields
+	kind   []int32       // the table of each spin
+	wants  []uint64      // for each neighbour, all ones where −1 wants a spin up
+}
+
+// A slicedTable holds the probabilities of spins of one degree and field.
+type slicedTable struct {
+	degree     int
+	thresholds []uint64                  // of k neighbours, in units of 2⁻³²
+	planes     [probabilityBits][]uint16 // the k whose threshold has this bit, the highest first
+}
+
+const (
+	probabilityBits = 32
+	slicedDegree    = 15 // four bits hold k
+	slicedTables    = 1 << 10
+	counterBits     = 4
+
+	// Draws of the sliced way: planes of a bit for each configuration, as many as
+	// leave no comparison undecided, in chunks that stand chunkShift apart.
+	chunkPlanes = 8
+	chunkBlocks = chunkPlanes / 2
+	chunkShift  = 58
+
+	laneBlocks = Lanes / 4 // draws of a spin when fields are tabulated
+)
+
+// threshold returns a probability in units of 2⁻³², neither 0 nor 1.
+func threshold(p float64) uint64 {
+	return uint64(min(max(math.RoundToEven(math.Ldexp(p, probabilityBits)), 1), 1<<probabilityBits-1))
+}
+
+func newHeatBath(g *Graph, beta float64) *heatBath {
+	h := &heatBath{graph: g, beta: beta}
+	if !h.slice() {
+		h.tables, h.kind, h.wants = nil, nil, nil
+	}
+	return h
+}
+
+// slice makes the tables of the sliced way, if there is one.
+func (h *heatBath) slice() bool {
+	g := h.graph
+	edges := g.Edges()
+	if len(edges) == 0 {
+		return false
+	}
+	strength := math.Abs(edges[0].Coupling)
+	for _, e := range edges {
+		if math.Abs(e.Coupling) != strength || strength == 0 {
+			return false
+		}
+	}
+	type key struct {
+		degree int
+		field  float64
+	}
+	known := map[key]int32{}
+	h.kind = make([]int32, g.N())
+	for i := range h.kind {
+		k := key{g.Degree(i), g.Field(i)}
+		at, ok := known[k]
+		if !ok {
+			if k.degree > slicedDegree || len(known) == slicedTables {
+				return false
+			}
+			at = int32(len(h.tables))
+			known[k] = at
+			h.tables = append(h.tables, newSlicedTable(k.degree, func(wanting int) float64 {
+				f := strength*float64(2*wanting-k.degree) + k.field
+				return 1 / (1 + math.Exp(-2*h.beta*f))
+			}))
+		}
+		h.kind[i] = at
+	}
+	h.wants = make([]uint64, len(g.coupling))
+	for k, c := range g.coupling {
+		if c < 0 {
+			h.wants[k] = math.MaxUint64
+		}
+	}
+	return true
+}
+
+func newSlicedTable(degree int, probability func(wanting int) float64) slicedTable {
+	t := slicedTable{degree: degree}
+	for k := range degree + 1 {
+		p := threshold(probability(k))
+		t.thresholds = append(t.thresholds, p)
+		for b := range t.planes {
+			if p>>(probabilityBits-1-b)&1 != 0 {
+				t.planes[b] = append(t.planes[b], uint16(k))
+			}
+		}
+	}
+	return t
+}
+
+// lanes are 64 configurations under way.
+type lanes struct {
+	spins  []uint64  // [n]
+	fields []float64 // [n][Lanes] where they are tabulated
+
+	draws [chunkAhead * 4 * chunkBlocks]uint32
+	x, p  [Lanes]float32
+}
+
+const chunkAhead = 32 // spins whose first chunks are drawn together
+
+func (h *heatBath) newLanes() *lanes {
+	l := &lanes{spins: make([]uint64, h.graph.N())}
+	if h.tables == nil {
+		l.fields = make([]float64, Lanes*h.graph.N())
+	}
+	return l
+}
+
+// memory returns the bytes of newLanes.
+func (h *heatBath) memory() int64 {
+	n := int64(h.graph.N())
+	if h.tables == nil {
+		return n * (8 + 8*Lanes)
+	}
+	return n * 8
+}
+
+// tabulate computes the fields, where they are tabulated.
+func (h *heatBath) tabulate(l *lanes) {
+	if h.tables != nil {
+		return
+	}
+	g := h.graph
+	for i := range l.spins {
+		f := l.row(i)
+		for k := range f {
+			f[k] = g.Field(i)
+		}
+		near, couplings := g.Neighbours(i)
+		for x, j := range near {
+			c, s := math.Float64bits(couplings[x]), l.spins[j]
+			for k := range f {
+				f[k] += math.Float64frombits(c ^ ^(s>>k)<<63)
+			}
+		}
+	}
+}
+
+func (l *lanes) row(i int) *[Lanes]float64 { return (*[Lanes]float64)(l.fields[Lanes*i:]) }
+
+// update redraws the spins of a list, one after the other. The draws of element
+// k are those of position first+k of the stream, of which there are 2⁵² at most.
+func (h *heatBath) update(l *lanes, list []int32, c *asm.Counter, first uint64) {
+	if h.tables == nil {
+		for k, i := range list {
+			h.updateTabulated(l, int(i), c, first+uint64(k))
+		}
+		return
+	}
+	for len(list) > 0 {
+		n := min(chunkAhead, len(list))
+		draws := l.draws[:n*4*chunkBlocks]
+		asm.PhiloxBlocks(draws, c, first*chunkBlocks)
+		for k, i := range list[:n] {
+			h.updateSliced(l.spins, int(i), draws[k*4*chunkBlocks:][:4*chunkBlocks], c, first+uint64(k))
+		}
+		list, first = list[n:], first+uint64(n)
+	}
+}
+
+func (h *heatBath) updateTabulated(l *lanes, i int, c *asm.Counter, position uint64) {
+	row := l.row(i)
+	twoBeta := 2 * h.beta
+	for k, f := range row {
+		l.x[k] = float32(twoBeta * f)
+	}
+	asm.Sigmoid(l.p[:], l.x[:])
+	draws := (*[Lanes]uint32)(l.draws[:])
+	asm.PhiloxBlocks(draws[:], c, position*laneBlocks)
+	var up uint64
+	for k, u := range draws {
+		p := min(max(int64(l.p[k]*(1<<probabilityBits)), 1), 1<<probabilityBits-1)
+		up |= uint64(int64(u)-p) >> 63 << k
+	}
+	flips := up ^ l.spins[i]
+	if flips == 0 {
+		return
+	}
+	l.spins[i] = up
+	var lane [Lanes]uint8
+	var change [Lanes]float64
+	n := 0
+	for rest := flips; rest != 0; rest &= rest - 1 {
+		k := bits.TrailingZeros64(rest)
+		lane[n&(Lanes-1)], change[n&(Lanes-1)] = uint8(k), float64(int(up>>k&1)*4-2)
+		n++
+	}
+	near, couplings := h.graph.Neighbours(i)
+	for x, j := range near {
+		f, c := l.row(int(j)), couplings[x]
+		for m, k := range lane[:n] {
+			f[k&(Lanes-1)] += c * change[m]
+		}
+	}
+}
+
+// updateSliced counts and compares. draws are the first chunk.
+func (h *heatBath) updateSliced(spins []uint64, i int, draws []uint32, c *asm.Counter, position uint64) {
+	g := h.graph
+	lo, hi := g.start[i], g.start[i+1]
+	wants := h.wants[lo:hi]
+	var ones, twos, fours, eights uint64 // the bits of k
+	for x, j := range g.neighbour[lo:hi] {
+		a := spins[j] ^ wants[x]
+		b := ones & a
+		ones ^= a
+		a = twos & b
+		twos ^= b
+		b = fours & a
+		fours ^= a
+		eights ^= b
+	}
+	table := &h.tables[h.kind[i]]
+	var class [slicedDegree + 1]uint64 // which configurations have this k
+	low := [4]uint64{^ones & ^twos, ones & ^twos, ^ones & twos, ones & twos}
+	high := [4]uint64{^fours & ^eights, fours & ^eights, ^fours & eights, fours & eights}
+	for k := range table.degree + 1 {
+		class[k] = low[k&3] & high[k>>2&3]
+	}
+	var up uint64
+	open := uint64(math.MaxUint64) // not yet decided
+	var more [4 * chunkBlocks]uint32
+	for b := range table.planes {
+		if b > 0 && b%chunkPlanes == 0 {
+			asm.PhiloxBlocks(more[:], c, uint64(b/chunkPlanes)<<chunkShift+position*chunkBlocks)
+			draws = more[:]
+		}
+		var digit uint64
+		for _, k := range table.planes[b] {
+			digit |= class[k&slicedDegree]
+		}
+		at := b % chunkPlanes * 2
+		random := uint64(draws[at+1])<<32 | uint64(draws[at])
+		up |= open & digit &^ random
+		open &^= digit ^ random
+		if open == 0 {
+			break
+		}
+	}
+	spins[i] = up
+}
+
+// energies stores the energies of the configurations, to rounding.
+func (h *heatBath) energies(dst *[Lanes]float64, l *lanes) {
+	g := h.graph
+	if h.tables == nil {
+		*dst = [Lanes]float64{}
+		for i, s := range l.spins {
+			field := g.Field(i)
+			for k, f := range l.row(i) {
+				dst[k] += math.Float64frombits(math.Float64bits(f+field) ^ ^(s>>k)<<63)
+			}
+		}
+		for k, sum := range dst {
+			dst[k] = g.Offset() - sum/2
+		}
+		return
+	}
+	var unsatisfied verticalSum
+	strength := math.Abs(g.Edges()[0].Coupling)
+	for _, e := range g.Edges() {
+		x := l.spins[e.I] ^ l.spins[e.J]
+		if e.Coupling < 0 {
+			x = ^x
+		}
+		unsatisfied.add(x)
+	}
+	for k := range dst {
+		dst[k] = g.Offset() - strength*float64(len(g.Edges())-2*unsatisfied.of(k))
+	}
+	if g.HasFields() {
+		for i, field := range g.hamiltonian.Fields {
+			f := math.Float64bits(field)
+			for k := range dst {
+				dst[k] -= math.Float64frombits(f ^ ^(l.spins[i]>>k)<<63)
+			}
+		}
+	}
+}
+
+// A verticalSum holds one number for each lane: bit b of all is element b.
+type verticalSum [32]uint64
+
+// add adds one bit to each number.
+func (s *verticalSum) add(x uint64) {
+	for b := range s {
+		s[b], x = s[b]^x, s[b]&x
+		if x == 0 {
+			return
+		}
+	}
+}
+
+func (s *verticalSum) of(lane int) (n int) {
+	for b, x := range s {
+		n |= int(x>>lane&1) << b
+	}
+	return n
+}
+
+// magnetisations stores Σ s_i of each configuration.
+func (l *lanes) magnetisations(dst *[Lanes]float64) {
+	var up verticalSum
+	for _, s := range l.spins {
+		up.add(s)
+	}
+	for k := range dst {
+		dst[k] = float64(2*up.of(k) - len(l.spins))
+	}
+}
+
+// unpack stores the configurations of l in a batch of at most Lanes.
+func (l *lanes) unpack(batch []uint64) { unpackChanged(l, batch, batch) }
+
+// pack takes the configurations of a batch of at most Lanes; the other lanes are
+// all down.
+func (l *lanes) pack(batch []uint64) {
+	words := (len(l.spins) + 63) / 64
+	var square [64]uint64
+	for w := range words {
+		clear(square[:])
+		for k := range len(batch) / words {
+			square[k] = batch[k*words+w]
+		}
+		asm.Transpose64(&square)
+		copy(l.spins[64*w:], square[:])
+	}
+}
+
+// exchange swaps the configurations of some lanes of two words.
+func (h *heatBath) exchange(a, b *lanes, mask uint64) {
+	if mask == 0 {
+		return
+	}
+	for i, s := range a.spins {
+		x := (s ^ b.spins[i]) & mask
+		a.spins[i] ^= x
+		b.spins[i] ^= x
+	}
+	if h.tables != nil {
+		return
+	}
+	var lane [Lanes]uint8
+	n := 0
+	for rest := mask; rest != 0; rest &= rest - 1 {
+		lane[n&(Lanes-1)] = uint8(bits.TrailingZeros64(rest))
+		n++
+	}
+	for i := range a.spins {
+		f, g := a.row(i), b.row(i)
+		for _, k := range lane[:n] {
+			k &= Lanes - 1
+			f[k], g[k] = g[k], f[k]
+		}
+	}
+}

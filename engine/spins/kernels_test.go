@@ -1,0 +1,303 @@
+package spins
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+)
+
+// small are graphs whose transition matrices are computed, of both ways of the
+// heat bath.
+func small() map[string]Hamiltonian {
+	field := sparse(8, 14, 5, someSign)
+	for i := range field.Spins {
+		field.Fields = append(field.Fields, float64(i%3-1))
+	}
+	return map[string]Hamiltonian{
+		"ring":         ring(8, 1),
+		"odd ring":     ring(7, -0.7),
+		"glass, field": field,
+		"all to all":   sherringtonKirkpatrick(8, 1),
+		"free":         {Spins: 2, Fields: []float64{1, 0}},
+	}
+}
+
+// probability returns the chance that the heat bath sets spin i up, as it is
+// computed, tables and rounding included.
+func (h *heatBath) probability(config uint64, i int) float64 {
+	g := h.graph
+	if h.tables != nil {
+		k := 0
+		near, couplings := g.Neighbours(i)
+		for x, j := range near {
+			if (couplings[x] > 0) == (config>>j&1 == 1) {
+				k++
+			}
+		}
+		return math.Ldexp(float64(h.tables[h.kind[i]].thresholds[k]), -32)
+	}
+	x := []float32{float32(2 * h.beta * g.LocalField([]uint64{config}, i))}
+	asm.Sigmoid(x, x)
+	return math.Ldexp(float64(min(max(int64(x[0]*(1<<32)), 1), 1<<32-1)), -32)
+}
+
+// TestDetailedBalance computes whole transition matrices, of a step of Metropolis
+// and of one sweep there and back, and compares the flows between any two
+// configurations.
+func TestDetailedBalance(t *testing.T) {
+	for name, h := range small() {
+		g := build(t, h)
+		states := 1 << g.N()
+		for _, beta := range []float64{0, 0.4, 3} {
+			_, pi, _ := naive(&h, beta)
+			// Metropolis.
+			m, err := NewMetropolis(g, beta, 0.25)
+			require.NoError(t, err)
+			p := make([][]float64, states)
+			for s := range p {
+				p[s] = make([]float64, states)
+				config := []uint64{uint64(s)}
+				for i := range g.N() {
+					p[s][s^1<<i] += 0.75 / float64(g.N()) * math.Ldexp(float64(m.threshold(g.Difference(config, i))), -64)
+				}
+				p[s][states-1-s] += 0.25 * math.Ldexp(float64(m.threshold(m.difference(config))), -64)
+			}
+			requireBalance(t, name, pi, p, 1e-15)
+
+			// Sweeps.
+			s, err := NewSweeper(g, beta)
+			require.NoError(t, err)
+			require.Equal(t, g.N() == 8 && name != "all to all" || name == "odd ring", s.heat.tables != nil, name)
+			for x := range p {
+				row := make([]float64, states)
+				row[x] = 1
+				s.order(1, func(colour int) {
+					for _, i := range s.colours[colour] {
+						next := make([]float64, states)
+						for y, w := range row {
+							up := s.heat.probability(uint64(y), int(i))
+							next[y|1<<i] += w * up
+							next[y&^(1<<i)] += w * (1 - up)
+						}
+						row = next
+					}
+				})
+				p[x] = row
+			}
+			tolerance := 1e-8
+			if s.heat.tables == nil {
+				tolerance = 1e-6
+			}
+			requireBalance(t, name, pi, p, tolerance)
+		}
+	}
+}
+
+func requireBalance(t *testing.T, name string, pi []float64, p [][]float64, tolerance float64) {
+	t.Helper()
+	for x := range p {
+		for y := range x {
+			require.InDelta(t, pi[x]*p[x][y], pi[y]*p[y][x], tolerance, "%s: %b and %b", name, x, y)
+		}
+	}
+}
+
+// TestKernelsTakeTheirProbabilities: many runs from one configuration end where
+// the transition matrix says. Each of the counts is binomial; 6.5 standard
+// deviations are exceeded by one in 10¹⁰ of them.
+func TestKernelsTakeTheirProbabilities(t *testing.T) {
+	const samples, beta = 1 << 17, 0.4
+	for name, h := range small() {
+		g := build(t, h)
+		states := 1 << g.N()
+		start := uint64(0b10110100) & uint64(states-1)
+		batch := make([]uint64, samples)
+		for i := range batch {
+			batch[i] = start
+		}
+		m, err := NewMetropolis(g, beta, 0.25)
+		require.NoError(t, err)
+		s, err := NewSweeper(g, beta)
+		require.NoError(t, err)
+		var st bitspin.Stats
+		stream := asm.Counter{Seed: 5, Purpose: 3, Step: 1}
+		out := make([]uint64, samples)
+
+		m.Run(out, batch, 0, samples, 1, &stream, 0, &st)
+		want := make([]float64, states)
+		for i := range g.N() {
+			want[start^1<<i] += 0.75 / float64(g.N()) * math.Min(1, math.Exp(-beta*g.Difference([]uint64{start}, i)))
+		}
+		want[uint64(states-1)^start] += 0.25 * math.Min(1, math.Exp(-beta*m.difference([]uint64{start})))
+		moved := 0.0
+		for _, w := range want {
+			moved += w
+		}
+		want[start] += 1 - moved
+		requireCounts(t, name, out, want)
+		require.EqualValues(t, samples, st.Single.Proposed+st.Global.Proposed)
+		still := 0
+		for _, x := range out {
+			if x == start {
+				still++
+			}
+		}
+		require.EqualValues(t, samples-still, st.Single.Accepted+st.Global.Accepted)
+
+		s.Run(out, batch, 0, samples, 1, &stream, 0, &st)
+		row := make([]float64, states)
+		row[start] = 1
+		s.order(1, func(colour int) {
+			for _, i := range s.colours[colour] {
+				next := make([]float64, states)
+				for y, w := range row {
+					f := g.LocalField([]uint64{uint64(y)}, int(i))
+					up := 1 / (1 + math.Exp(-2*beta*f))
+					next[y|1<<i] += w * up
+					next[y&^(1<<i)] += w * (1 - up)
+				}
+				row = next
+			}
+		})
+		requireCounts(t, name, out, row)
+		require.EqualValues(t, samples*s.updates(1), st.Sweep.Proposed)
+	}
+}
+
+func requireCounts(t *testing.T, name string, out []uint64, want []float64) {
+	t.Helper()
+	got := make([]float64, len(want))
+	for _, x := range out {
+		got[x]++
+	}
+	n := float64(len(out))
+	for x, p := range want {
+		require.InDelta(t, n*p, got[x], 6.5*math.Sqrt(n*p*(1-p))+3, "%s: %b", name, x)
+	}
+}
+
+// TestKernelsAreSlicesOfOneStream: ranges give the bits of the whole, in place or
+// not, without allocation, on graphs wider than a word.
+func TestKernelsAreSlicesOfOneStream(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		const rows = 200
+		batch, _ := randomBatch(rand.New(rand.NewPCG(7, 7)), g.N(), rows)
+		m, err := NewMetropolis(g, 0.5, 0.1)
+		require.NoError(t, err)
+		s, err := NewSweeper(g, 0.5)
+		require.NoError(t, err)
+		stream := asm.Counter{Seed: 9}
+		for kernel, run := range map[string]func(dst, src []uint64, lo, hi int, st *bitspin.Stats){
+			"metropolis": func(dst, src []uint64, lo, hi int, st *bitspin.Stats) { m.Run(dst, src, lo, hi, 7, &stream, 640, st) },
+			"sweeper":    func(dst, src []uint64, lo, hi int, st *bitspin.Stats) { s.Run(dst, src, lo, hi, 2, &stream, 640, st) },
+		} {
+			var whole, parts bitspin.Stats
+			want, got := make([]uint64, len(batch)), make([]uint64, len(batch))
+			run(want, batch, 0, rows, &whole)
+			copy(got, batch)
+			for _, r := range [][2]int{{128, rows}, {0, 64}, {64, 128}} {
+				run(got, got, r[0], r[1], &parts)
+			}
+			require.Equal(t, want, got, "%s, %s", name, kernel)
+			require.Equal(t, whole, parts)
+			if tail := g.N() % 64; tail != 0 {
+				for k := range rows {
+					require.Zero(t, want[(k+1)*g.Words()-1]>>tail, "unused bits")
+				}
+			}
+			require.Zero(t, testing.AllocsPerRun(3, func() { run(got, got, 0, rows, &parts) }), "%s, %s", name, kernel)
+		}
+	}
+}
+
+// TestHeatBathWays: a graph whose couplings are all of one strength may be
+// tabulated too. From the same configurations both ways go to the same law, which
+// energies and observables by lanes show.
+func TestHeatBathWays(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		heat := newHeatBath(g, 0.3)
+		batch, _ := randomBatch(rand.New(rand.NewPCG(8, 8)), g.N(), Lanes)
+		want, got, m := make([]float64, Lanes), new([Lanes]float64), new([Lanes]float64)
+		l := heat.newLanes()
+		stream := asm.Counter{Seed: 1}
+		for sweep := range 20 {
+			if sweep == 0 {
+				l.pack(batch)
+				heat.tabulate(l)
+			} else {
+				order := make([]int32, g.N())
+				for i := range order {
+					order[i] = int32(i)
+				}
+				stream.Step = uint32(sweep)
+				heat.update(l, order, &stream, 0)
+				l.unpack(batch)
+			}
+			g.Energies(want, batch)
+			heat.energies(got, l)
+			l.magnetisations(m)
+			for k := range want {
+				require.InDelta(t, want[k], got[k], 1e-12*(1+g.EnergyBound()), name)
+				require.EqualValues(t, g.Magnetisation(batch[k*g.Words():][:g.Words()]), m[k], name)
+			}
+		}
+		// Exchanges leave the rest as it is.
+		other := heat.newLanes()
+		second, _ := randomBatch(rand.New(rand.NewPCG(9, 9)), g.N(), Lanes)
+		other.pack(second)
+		heat.tabulate(other)
+		const mask = uint64(0x8000_0000_1234_0001)
+		heat.exchange(l, other, mask)
+		for k := range Lanes {
+			if mask>>k&1 != 0 {
+				for w := range g.Words() {
+					batch[k*g.Words()+w], second[k*g.Words()+w] = second[k*g.Words()+w], batch[k*g.Words()+w]
+				}
+			}
+		}
+		for x, l := range []*lanes{l, other} {
+			configs := make([]uint64, len(batch))
+			l.unpack(configs)
+			require.Equal(t, [][]uint64{batch, second}[x], configs, name)
+			g.Energies(want, configs)
+			heat.energies(got, l)
+			for k := range want {
+				require.InDelta(t, want[k], got[k], 1e-12*(1+g.EnergyBound()), name)
+			}
+		}
+	}
+}
+
+func BenchmarkHeatBath(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		h    Hamiltonian
+	}{{"glass", cubicGlass(8, 1)}, {"gauss", sparse(512, 1536, 1, normal)}, {"all", sherringtonKirkpatrick(256, 1)}} {
+		b.Run(c.name, func(b *testing.B) {
+			g, err := NewGraph(c.h)
+			if err != nil {
+				b.Fatal(err)
+			}
+			heat := newHeatBath(g, 0.7)
+			l := heat.newLanes()
+			heat.tabulate(l)
+			var order []int32
+			for i := range g.N() {
+				order = append(order, int32(i))
+			}
+			stream := asm.Counter{Seed: 1}
+			for b.Loop() {
+				stream.Step++
+				heat.update(l, order, &stream, 0)
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(g.N()*Lanes), "ns/spin")
+		})
+	}
+}

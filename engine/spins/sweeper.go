@@ -1,0 +1,115 @@
+package spins
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+)
+
+// A Sweeper is a transition kernel p(s, s′) in detailed balance with the Boltzmann
+// law of a graph that redraws every spin: heat-bath sweeps, for Lanes samples at
+// a time. It is immutable and may be used by any number of goroutines.
+//
+// A colour's update redraws an independent set of spins from their conditional
+// law given the others, which is a self-adjoint projection in L²(π) whatever the
+// order of its spins. A product of such updates is in detailed balance if it
+// reads the same in both directions, so n sweeps take the colours as
+//
+//	0 1 … c … 1 0 1 … c … 1 0, n times there and back.
+//
+// Their order holds for all samples and makes nothing correlated.
+type Sweeper struct {
+	heat    *heatBath
+	colours [][]int32
+	free    sync.Pool // *lanes
+}
+
+// NewSweeper returns the sweeps of a graph at inverse temperature beta ≥ 0.
+func NewSweeper(g *Graph, beta float64) (*Sweeper, error) {
+	if err := checkBeta(g, beta); err != nil {
+		return nil, err
+	}
+	s := &Sweeper{heat: newHeatBath(g, beta), colours: g.Colours()}
+	s.free.New = func() any { return s.heat.newLanes() }
+	return s, nil
+}
+
+// order calls update for the colours of n sweeps.
+func (s *Sweeper) order(n int, update func(colour int)) {
+	if n == 0 {
+		return
+	}
+	last := len(s.colours) - 1
+	update(0)
+	for range n {
+		for c := 1; c <= last; c++ {
+			update(c)
+		}
+		for c := last - 1; c >= 0; c-- {
+			update(c)
+		}
+	}
+}
+
+// updates returns how many spins n sweeps redraw.
+func (s *Sweeper) updates(n int) (total uint64) {
+	s.order(n, func(colour int) { total += uint64(len(s.colours[colour])) })
+	return total
+}
+
+// Run takes the given number of sweeps with each of the configurations lo … hi−1
+// of the batch src, storing the results in the batch dst, which may be src, and
+// counts the spins that were redrawn and those that ended flipped in st.
+//
+// Configuration i is sample firstSample+i of the stream, below MaxSamples.
+// firstSample+lo must be a multiple of Lanes; then the same bits result however a
+// batch is split into ranges. Draws belong to a number of sweeps: two sweeps are
+// not one and another one. Run does not allocate.
+func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter, firstSample uint64, st *bitspin.Stats) {
+	words := s.heat.graph.Words()
+	first := firstSample + uint64(lo)
+	updates := s.updates(sweeps)
+	switch {
+	case hi < lo || first%Lanes != 0 || first+uint64(hi-lo) > MaxSamples:
+		panic(fmt.Sprintf("spins: sweeps of samples %d to %d, not of blocks of %d below %d", first, first+uint64(hi-lo), Lanes, uint64(MaxSamples)))
+	case sweeps < 0 || updates > 1<<52 || (first+uint64(hi-lo))/Lanes*updates > 1<<52:
+		panic(fmt.Sprintf("spins: %d sweeps of %d samples exceed a stream", sweeps, first+uint64(hi-lo)))
+	}
+	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
+	l := s.free.Get().(*lanes)
+	defer s.free.Put(l)
+	for len(src) > 0 {
+		n := min(Lanes*words, len(src))
+		l.pack(src[:n])
+		s.heat.tabulate(l)
+		position := first / Lanes * updates
+		s.order(sweeps, func(colour int) {
+			s.heat.update(l, s.colours[colour], c, position)
+			position += uint64(len(s.colours[colour]))
+		})
+		st.Sweep.Accepted += unpackChanged(l, dst[:n], src[:n])
+		st.Sweep.Proposed += uint64(n/words) * updates
+		dst, src, first = dst[n:], src[n:], first+Lanes
+	}
+}
+
+// unpackChanged stores the configurations in dst, which may be src, and returns
+// how many spins differ from src.
+func unpackChanged(l *lanes, dst, src []uint64) (changed uint64) {
+	words := (len(l.spins) + 63) / 64
+	var square [64]uint64
+	for w := range words {
+		n := copy(square[:], l.spins[64*w:])
+		clear(square[n:])
+		asm.Transpose64(&square)
+		for k := range len(dst) / words {
+			at := k*words + w
+			changed += uint64(bits.OnesCount64(square[k] ^ src[at]))
+			dst[at] = square[k]
+		}
+	}
+	return changed
+}
