@@ -19,4 +19,24 @@
 // A configuration is packed as in package bitspin: spin i is bit i mod 64 of word
 // i/64, a set bit is +1, unused high bits are zero, and a batch is a []uint64 of
 // whole configurations, owned by the caller.
+//
+// Where many chains of one graph are worked on together, a word holds one spin of
+// 64 of them instead.
+//
+// # From an energy to averages
+//
+//	Source ──► Reading ─┐
+//	Hamiltonian ────────┴► Graph ─┬─► Enumerate                ──► Exact     up to 25 spins
+//	                              ├─► Tempering ──► Replicas   ──► Tempered  many, at low temperatures
+//	                              ├─► Metropolis, Sweeper      (batches that others own)
+//	                              └─► Tally                    (observables of batches)
+//
+// Exact, Tempered and Tally give the same Observables. Tempered says of its own
+// means how far they are to be trusted: standard errors from autocorrelation
+// times, and the agreement of its chains.
+//
+// # Randomness
+//
+// Draws are functions of the stream's seed and purpose, of a step, and of the
+// index of a sample or chain, never of the thread that makes them.
 package spins

@@ -76,5 +76,32 @@ func ExampleMetropolis_Run() {
 	stream.Step++
 	sweeps.Run(batch, batch, 0, 2, 10, &stream, 0, &stats)
 	fmt.Println(stats.Single.Proposed+stats.Global.Proposed, "proposals,", stats.Sweep.Proposed, "spins redrawn")
-	// Output: 200 proposals, 62 spins redrawn
+	// Output: 200 proposals, 64 spins redrawn
+}
+
+// Replica exchange on a ±J glass, and how far to trust it.
+func ExampleTempering() {
+	var edges []spins.Edge
+	for i := range 36 { // the 6×6 torus
+		for k, j := range []int{i/6*6 + (i+1)%6, (i + 6) % 36} {
+			edges = append(edges, spins.Edge{I: i, J: j, Coupling: float64((5*i+3*k)%7%2*2 - 1)})
+		}
+	}
+	g, err := spins.NewGraph(spins.Hamiltonian{Spins: 36, Edges: edges})
+	if err != nil {
+		panic(err)
+	}
+	got, err := spins.Tempering{
+		Beta: 1.5, Ladder: spins.ByVariance, Sets: 1, BurnIn: 400, Rounds: 400, Every: 10, Stream: rng.Stream(1, rng.Reference, 0),
+	}.Run(context.Background(), g, nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("R̂ below 1.05:", got.Energy.RHat < 1.05 && got.OverlapSquare.RHat < 1.05)
+	fmt.Println("energy to 1 %:", got.Energy.StandardError < 0.01*-got.Energy.Mean)
+	fmt.Println("ln Z to 0.05:", got.LogZError < 0.05)
+	// Output:
+	// R̂ below 1.05: true
+	// energy to 1 %: true
+	// ln Z to 0.05: true
 }

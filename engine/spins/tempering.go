@@ -1,0 +1,490 @@
+package spins
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// Tempering describes replica exchange, also called parallel tempering: chains at
+// a ladder of inverse temperatures swap their configurations, so that those at
+// the target, the coldest, come down again and again from where they move freely.
+//
+// There are Lanes independent ladders in a set, which swap nothing with each
+// other: as many chains at the target, whose agreement says whether they are long
+// enough.
+type Tempering struct {
+	// Beta is the target's inverse temperature.
+	Beta float64 `json:"beta"`
+	// Hottest is the inverse temperature at the other end; 0, where spins are
+	// independent, gives ln Z too.
+	Hottest float64 `json:"hottest"`
+	// Levels is their number; 0 for as many as make about half of the swaps
+	// succeed, by the energy's variance.
+	Levels int `json:"levels"`
+	// Ladder is variance, levels so far apart that swaps succeed equally often, for
+	// which part of the burn-in is spent, or geometric, each β the same multiple
+	// of the one before.
+	Ladder string `json:"ladder"`
+	// Sets of Lanes ladders.
+	Sets int `json:"sets"`
+	// BurnIn and Rounds are the rounds that are not, and those that are averaged
+	// over. A round is a sweep of all chains, and then swaps of every other pair
+	// of neighbouring levels.
+	BurnIn int `json:"burn_in"`
+	Rounds int `json:"rounds"`
+	// Every so many rounds the target's configurations are samples.
+	Every int `json:"every"`
+
+	Threads int         `json:"-"` // 0 for all; changes no bit
+	Stream  asm.Counter `json:"-"` // seed and purpose of the draws
+}
+
+// The ladders.
+const (
+	ByVariance = "variance"
+	Geometric  = "geometric"
+)
+
+const (
+	mostRungs = 256
+	stages    = 4   // of the adaptation of a ladder
+	swapsAt   = 60  // position of the draws of swaps, as a power of 2
+	spacing   = 1.2 // Δβ·σ(E) of neighbouring levels that are chosen
+)
+
+// Validate reports the first value that cannot be used; the error begins with its
+// key.
+func (t *Tempering) Validate() error {
+	switch {
+	case !(t.Beta >= 0) || math.IsInf(t.Beta, 0):
+		return fmt.Errorf("beta: %v is not a finite number ≥ 0", t.Beta)
+	case !(t.Hottest >= 0 && t.Hottest <= t.Beta):
+		return fmt.Errorf("hottest: %v is not between 0 and beta, %v", t.Hottest, t.Beta)
+	case t.Levels < 0 || t.Levels > mostRungs:
+		return fmt.Errorf("levels: %d is not between 0 and %d", t.Levels, mostRungs)
+	case t.Sets < 1:
+		return fmt.Errorf("sets: %d is not positive", t.Sets)
+	case t.BurnIn < 0 || t.BurnIn > 1<<30:
+		return fmt.Errorf("burn_in: %d is not between 0 and %d", t.BurnIn, 1<<30)
+	case t.Rounds < 4 || t.Rounds > 1<<30:
+		return fmt.Errorf("rounds: %d is not between 4 and %d", t.Rounds, 1<<30)
+	case t.Every < 1:
+		return fmt.Errorf("every: %d is not positive", t.Every)
+	}
+	if err := conf.OneOf("ladder", t.Ladder, []string{ByVariance, Geometric}); err != nil {
+		return err
+	}
+	switch {
+	case t.Ladder == Geometric && t.Levels == 0:
+		return fmt.Errorf("levels: a geometric ladder needs their number")
+	case t.Ladder == Geometric && t.Hottest == 0 && t.Beta > 0 && t.Levels > 1:
+		return fmt.Errorf("hottest: a geometric ladder does not begin at 0; set it to a small β, or ladder to variance")
+	case t.Levels == 1 && t.Hottest != t.Beta:
+		return fmt.Errorf("levels: one level cannot be at hottest, %v, and at beta, %v", t.Hottest, t.Beta)
+	case t.Ladder == ByVariance && t.Levels != 1 && t.BurnIn < 16*stages:
+		return fmt.Errorf("burn_in: %d rounds are too few to choose a ladder by variance; take %d at least", t.BurnIn, 16*stages)
+	}
+	return nil
+}
+
+// A Level is one inverse temperature of a ladder and what was seen there.
+type Level struct {
+	Beta         float64 `json:"beta"`
+	Energy       float64 `json:"energy"`        // ⟨E⟩
+	SpecificHeat float64 `json:"specific_heat"` // β² Var E
+	// Swaps with the next level.
+	Swaps bitspin.Count `json:"swaps"`
+}
+
+// Tempered is what replica exchange gives.
+type Tempered struct {
+	Levels []Level `json:"levels"` // the target last
+	// Observables of the samples at the target.
+	Observables Observables `json:"observables"`
+	Samples     uint64      `json:"samples"`
+	// Chains are those at the target, a draw a round.
+	Energy           stat.ChainSummary `json:"energy"`
+	AbsMagnetisation stat.ChainSummary `json:"abs_magnetisation"`
+	OverlapSquare    stat.ChainSummary `json:"overlap_square"`
+	// LogZ is ln Z at the target, NaN unless the hottest level is at 0, and its
+	// standard error.
+	LogZ      float64 `json:"-"`
+	LogZError float64 `json:"-"`
+}
+
+// Run performs replica exchange. visit, unless it is nil, gets every batch of
+// Lanes samples at the target, and ends the run by an error. The same bits result
+// for any number of threads. Other errors are ctx's or say what is wrong.
+func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64) error) (*Tempered, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkBeta(g, t.Beta); err != nil {
+		return nil, err
+	}
+	const kept = 8 + 8 + 4 // bytes of a chain's round
+	if bytes, limit := kept*Lanes*float64(t.Sets)*float64(t.Rounds), memory.Limit(); bytes > 0.5*limit {
+		return nil, fmt.Errorf("rounds: the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g; take fewer",
+			t.Rounds, Lanes*t.Sets, bytes/(1<<30), limit/(1<<30))
+	}
+	e := &exchange{Tempering: t, graph: g, workers: pool.New(t.Threads)}
+	defer e.workers.Close()
+	if err := e.begin(ctx); err != nil {
+		return nil, err
+	}
+	return e.measure(ctx, visit)
+}
+
+// An exchange is one under way. Group level·Sets + set of the replicas is at a
+// level.
+type exchange struct {
+	Tempering
+	graph    *Graph
+	workers  *pool.Pool
+	betas    []float64
+	replicas *Replicas
+	energies [][Lanes]float64
+	round    uint32
+
+	swaps   []bitspin.Count // by pieces: pair of levels and set
+	sweep   func(piece int)
+	swap    func(piece int)
+	moments []stat.Mean // of the energy, by level, of a stage
+}
+
+// start puts chains on a ladder, those of the levels from, or random ones.
+func (e *exchange) start(betas []float64, from []int) (err error) {
+	groups := make([]float64, 0, len(betas)*e.Sets)
+	var sources []int
+	for k, beta := range betas {
+		for set := range e.Sets {
+			groups = append(groups, beta)
+			if from != nil {
+				sources = append(sources, from[k]*e.Sets+set)
+			}
+		}
+	}
+	if from == nil {
+		e.replicas, err = NewReplicas(e.graph, groups, e.Stream)
+	} else {
+		e.replicas, err = e.replicas.relevel(groups, sources)
+	}
+	if err != nil {
+		return err
+	}
+	e.betas = betas
+	e.energies = make([][Lanes]float64, len(groups))
+	e.swaps = make([]bitspin.Count, len(groups))
+	e.moments = make([]stat.Mean, len(betas))
+	e.sweep = func(piece int) {
+		e.replicas.Sweep(piece, piece+1, 1)
+		e.replicas.Energies(&e.energies[piece], piece)
+	}
+	e.swap = func(piece int) { e.swapPair(2*(piece/e.Sets)+int(e.round&1), piece%e.Sets) }
+	return nil
+}
+
+// step performs one round.
+func (e *exchange) step() {
+	e.workers.Run(len(e.energies), e.sweep)
+	pairs := (len(e.betas) - int(e.round&1)) / 2
+	e.workers.Run(pairs*e.Sets, e.swap)
+	e.round++
+}
+
+// swapPair swaps configurations between a level and the next, each with
+// probability min{1, exp((β − β′)(E − E′))}.
+func (e *exchange) swapPair(level, set int) {
+	a, b := level*e.Sets+set, (level+1)*e.Sets+set
+	c := e.Stream
+	c.Step = e.round
+	var draws [Lanes]uint32
+	asm.PhiloxBlocks(draws[:], &c, 1<<swapsAt+uint64(a)*laneBlocks)
+	difference := e.betas[level] - e.betas[level+1]
+	var mask uint64
+	x, y := &e.energies[a], &e.energies[b]
+	for k, u := range draws {
+		if float64(u)+0.5 < math.Exp(difference*(x[k]-y[k]))*(1<<32) {
+			mask |= 1 << k
+			x[k], y[k] = y[k], x[k]
+			e.swaps[a].Accepted++
+		}
+	}
+	e.swaps[a].Proposed += Lanes
+	e.replicas.exchange(a, b, mask)
+}
+
+// rounds performs some, and takes moments of the energies of all levels from one
+// of them on.
+func (e *exchange) rounds(ctx context.Context, n, from int) error {
+	for k := range n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e.step()
+		if k >= from {
+			e.addMoments()
+		}
+	}
+	return nil
+}
+
+func (e *exchange) addMoments() {
+	for group := range e.energies {
+		m := &e.moments[group/e.Sets]
+		for _, x := range &e.energies[group] {
+			m.Add(x)
+		}
+	}
+}
+
+// begin chooses the ladder and burns in.
+func (e *exchange) begin(ctx context.Context) error {
+	if e.Ladder == Geometric || e.Levels == 1 || e.Hottest == e.Beta {
+		if err := e.start(GeometricLadder(e.Hottest, e.Beta, max(1, e.Levels)), nil); err != nil {
+			return err
+		}
+		return e.rounds(ctx, e.BurnIn, e.BurnIn)
+	}
+	levels := e.Levels
+	if levels == 0 {
+		levels = min(max(4, int(math.Sqrt(float64(e.graph.N())))), 32)
+	}
+	betas := make([]float64, levels)
+	for k := range betas {
+		betas[k] = e.Hottest + (e.Beta-e.Hottest)*float64(k)/float64(levels-1)
+	}
+	if err := e.start(betas, nil); err != nil {
+		return err
+	}
+	// Each stage measures variances at the levels of the one before, in its second
+	// half.
+	stage := e.BurnIn / (2 * stages)
+	for range stages {
+		if err := e.rounds(ctx, stage, stage/2); err != nil {
+			return err
+		}
+		deviations := make([]float64, len(e.betas))
+		for k := range deviations {
+			deviations[k] = e.moments[k].Deviation()
+		}
+		levels := e.Levels
+		if levels == 0 {
+			length := ladderLength(e.betas, deviations)
+			levels = min(max(2, 1+int(math.Ceil(length[len(length)-1]/spacing))), mostRungs)
+		}
+		next := VarianceLadder(e.betas, deviations, levels)
+		if err := e.start(next, nearest(e.betas, next)); err != nil {
+			return err
+		}
+	}
+	left := e.BurnIn - stages*stage
+	return e.rounds(ctx, left, left)
+}
+
+// nearest returns the level of the old ladder that is nearest to each of the new
+// one.
+func nearest(old, betas []float64) []int {
+	from := make([]int, len(betas))
+	for k, beta := range betas {
+		for i, b := range old {
+			if math.Abs(b-beta) < math.Abs(old[from[k]]-beta) {
+				from[k] = i
+			}
+		}
+	}
+	return from
+}
+
+// GeometricLadder returns inverse temperatures from hottest to coldest, each the
+// same multiple of the one before.
+func GeometricLadder(hottest, coldest float64, levels int) []float64 {
+	betas := make([]float64, levels)
+	for k := range betas {
+		betas[k] = coldest
+		if k < levels-1 {
+			betas[k] = hottest * math.Pow(coldest/hottest, float64(k)/float64(levels-1))
+		}
+	}
+	return betas
+}
+
+// VarianceLadder returns inverse temperatures between the first and the last of
+// betas, ascending, that are equally far apart in the length ∫ σ(E) dβ, with the
+// standard deviations of the energy at betas: so neighbours swap equally often.
+// Where the energy hardly varies levels are still not further apart than a
+// fiftieth of the largest deviation makes them.
+func VarianceLadder(betas, deviations []float64, levels int) []float64 {
+	length := ladderLength(betas, deviations)
+	last := len(betas) - 1
+	ladder := make([]float64, levels)
+	i := 0
+	for k := range ladder {
+		at := length[last] * float64(k) / float64(max(1, levels-1))
+		for i < last-1 && length[i+1] < at {
+			i++
+		}
+		ladder[k] = betas[i] + (betas[i+1]-betas[i])*min(1, (at-length[i])/(length[i+1]-length[i]))
+	}
+	ladder[0], ladder[levels-1] = betas[0], betas[last]
+	return ladder
+}
+
+// ladderLength returns ∫ σ dβ from the first of betas to each.
+func ladderLength(betas, deviations []float64) []float64 {
+	var largest float64
+	for _, d := range deviations {
+		largest = max(largest, d)
+	}
+	if largest == 0 {
+		largest = 1
+	}
+	length := make([]float64, len(betas))
+	for k := 1; k < len(betas); k++ {
+		mean := (max(deviations[k-1], largest/50) + max(deviations[k], largest/50)) / 2
+		length[k] = length[k-1] + mean*(betas[k]-betas[k-1])
+	}
+	return length
+}
+
+// measure performs the rounds that count.
+func (e *exchange) measure(ctx context.Context, visit func(batch []uint64) error) (*Tempered, error) {
+	clear(e.moments)
+	clear(e.swaps)
+	chains := Lanes * e.Sets
+	target := (len(e.betas) - 1) * e.Sets // its first group
+	energy, abs, overlap := make([]float64, 0, chains*e.Rounds), make([]float64, 0, chains*e.Rounds), make([]float64, 0, chains/2*e.Rounds)
+	tally := NewTally(e.graph, e.Beta)
+	batch := make([]uint64, Lanes*e.graph.Words())
+	bridge := newBridge(e)
+	for round := range e.Rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e.step()
+		e.addMoments()
+		bridge.add()
+		for set := range e.Sets {
+			var m [Lanes]float64
+			var q [Lanes / 2]float64
+			e.replicas.Magnetisations(&m, target+set)
+			e.replicas.Overlaps(&q, target+set)
+			energy = append(energy, e.energies[target+set][:]...)
+			for _, x := range m {
+				abs = append(abs, math.Abs(x)/float64(e.graph.N()))
+			}
+			for _, x := range q {
+				overlap = append(overlap, x*x)
+			}
+			if (round+1)%e.Every != 0 {
+				continue
+			}
+			e.replicas.Configurations(batch, target+set)
+			tally.Add(batch)
+			if visit != nil {
+				if err := visit(batch); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	out := &Tempered{
+		Samples: tally.Samples(),
+		Energy:  stat.Chains(energy, chains), AbsMagnetisation: stat.Chains(abs, chains), OverlapSquare: stat.Chains(overlap, chains/2),
+	}
+	if out.Samples > 0 {
+		out.Observables = tally.Observables()
+	}
+	for k, beta := range e.betas {
+		deviation := e.moments[k].Deviation()
+		level := Level{Beta: beta, Energy: e.moments[k].Value(), SpecificHeat: beta * beta * deviation * deviation}
+		for set := range e.Sets {
+			s := e.swaps[k*e.Sets+set]
+			level.Swaps.Proposed += s.Proposed
+			level.Swaps.Accepted += s.Accepted
+		}
+		out.Levels = append(out.Levels, level)
+	}
+	out.LogZ, out.LogZError = bridge.logZ()
+	return out, nil
+}
+
+// A bridge estimates ratios of partition functions of neighbouring levels,
+//
+//	Z′/Z = ⟨exp(−(β′−β)E/2)⟩ / ⟨exp(+(β′−β)E/2)⟩′,
+//
+// from sums over the rounds for each ladder apart, whose scatter gives the error.
+type bridge struct {
+	*exchange
+	origin   []float64   // of the energies, by level: of the pair with the next
+	up, down [][]float64 // by level and ladder
+	added    int
+}
+
+func newBridge(e *exchange) *bridge {
+	b := &bridge{exchange: e, origin: make([]float64, len(e.betas))}
+	for range e.betas {
+		b.up, b.down = append(b.up, make([]float64, Lanes*e.Sets)), append(b.down, make([]float64, Lanes*e.Sets))
+	}
+	return b
+}
+
+func (b *bridge) add() {
+	last := len(b.betas) - 1
+	if b.added++; b.added == 1 {
+		for k := range last {
+			b.origin[k] = (b.moments[k].Value() + b.moments[k+1].Value()) / 2
+		}
+	}
+	for group := range b.energies {
+		k, first := group/b.Sets, Lanes*(group%b.Sets)
+		for lane, energy := range &b.energies[group] {
+			if k < last {
+				b.up[k][first+lane] += math.Exp(-(b.betas[k+1] - b.betas[k]) / 2 * (energy - b.origin[k]))
+			}
+			if k > 0 {
+				b.down[k][first+lane] += math.Exp((b.betas[k] - b.betas[k-1]) / 2 * (energy - b.origin[k-1]))
+			}
+		}
+	}
+}
+
+// logZ returns ln Z at the target and its standard error by the jackknife over
+// ladders.
+func (b *bridge) logZ() (value, standardError float64) {
+	if b.betas[0] != 0 {
+		return math.NaN(), math.NaN()
+	}
+	last := len(b.betas) - 1
+	ladders := Lanes * b.Sets
+	total := func(sums []float64, without int) (sum float64) {
+		for i, x := range sums {
+			if i != without {
+				sum += x
+			}
+		}
+		return sum
+	}
+	estimate := func(without int) float64 {
+		z := float64(b.graph.N()) * math.Ln2
+		for k := range last {
+			z += math.Log(total(b.up[k], without)/total(b.down[k+1], without)) - (b.betas[k+1]-b.betas[k])*b.origin[k]
+		}
+		return z
+	}
+	value = estimate(-1)
+	var spread stat.Mean
+	for i := range ladders {
+		spread.Add(estimate(i))
+	}
+	n := float64(ladders)
+	return value, spread.Deviation() * (n - 1) / math.Sqrt(n)
+}

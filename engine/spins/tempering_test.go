@@ -1,0 +1,245 @@
+package spins
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// sure is how many standard errors an average may be from its exact value: a
+// normal number is further in one of 10⁸ cases. Standard errors are themselves
+// estimates from hundreds of effective draws at least.
+const sure = 5.8
+
+func requireMean(t *testing.T, want float64, s stat.ChainSummary, name string) {
+	t.Helper()
+	require.InDelta(t, want, s.Mean, sure*s.StandardError+1e-12, name)
+	require.Less(t, s.RHat, 1.05, name)
+}
+
+// TestReplicasSampleTheBoltzmannLaw: chains at one temperature against the sum
+// over all configurations, both ways of the heat bath, by the frequencies of
+// energies and correlations.
+func TestReplicasSampleTheBoltzmannLaw(t *testing.T) {
+	field := sparse(10, 18, 5, someSign)
+	for i := range field.Spins {
+		field.Fields = append(field.Fields, float64(i%3-1))
+	}
+	for name, h := range map[string]Hamiltonian{
+		"glass, field": field, "all to all": sherringtonKirkpatrick(10, 1), "odd ring": ring(9, -1), "one spin": {Spins: 1, Fields: []float64{0.5}},
+	} {
+		const beta, burn, rounds = 0.6, 100, 1500
+		g := build(t, h)
+		x, err := Enumerate(t.Context(), g, beta, 1)
+		require.NoError(t, err)
+		r, err := NewReplicas(g, []float64{beta, 2 * beta}, asm.Counter{Seed: 4})
+		require.NoError(t, err)
+		require.Equal(t, 2, r.Groups())
+		require.Equal(t, 2*beta, r.Beta(1))
+		r.Sweep(0, 1, burn)
+		var energies []float64
+		edges := make([][]float64, len(g.Edges()))
+		batch := make([]uint64, Lanes*g.Words())
+		for range rounds {
+			r.Sweep(0, 1, 1)
+			var e [Lanes]float64
+			r.Energies(&e, 0)
+			energies = append(energies, e[:]...)
+			r.Configurations(batch, 0)
+			for k, edge := range g.Edges() {
+				for _, s := range batch {
+					edges[k] = append(edges[k], 1-2*float64((s>>edge.I^s>>edge.J)&1))
+				}
+			}
+		}
+		requireMean(t, x.Energy, stat.Chains(energies, Lanes), name)
+		for k := range edges {
+			requireMean(t, x.EdgeCorrelations[k], stat.Chains(edges[k], Lanes), name)
+		}
+		require.Zero(t, testing.AllocsPerRun(3, func() { r.Sweep(0, 2, 1) }))
+	}
+}
+
+// TestReplicasDoNotDependOnTheirOrder of sweeping.
+func TestReplicasDoNotDependOnTheirOrder(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		betas := []float64{0.1, 0.5, 0.9}
+		one, err := NewReplicas(g, betas, asm.Counter{Seed: 4})
+		require.NoError(t, err)
+		two, err := NewReplicas(g, betas, asm.Counter{Seed: 4})
+		require.NoError(t, err)
+		one.Sweep(0, 3, 5)
+		for k := 2; k >= 0; k-- {
+			two.Sweep(k, k+1, 2)
+			two.Sweep(k, k+1, 3)
+		}
+		a, b := make([]uint64, Lanes*g.Words()), make([]uint64, Lanes*g.Words())
+		for k := range betas {
+			one.Configurations(a, k)
+			two.Configurations(b, k)
+			require.Equal(t, a, b, name)
+		}
+	}
+}
+
+func TestReplicasErrors(t *testing.T) {
+	g := build(t, sherringtonKirkpatrick(4, 1))
+	_, err := NewReplicas(g, nil, asm.Counter{})
+	require.EqualError(t, err, "no inverse temperature; at least one group is needed")
+	_, err = NewReplicas(g, []float64{1, math.Inf(1)}, asm.Counter{})
+	require.EqualError(t, err, "inverse temperature β = +Inf is not a finite number ≥ 0")
+	limit := memory.Limit
+	defer func() { memory.Limit = limit }()
+	memory.Limit = func() float64 { return 4096 }
+	_, err = NewReplicas(g, []float64{1, 2}, asm.Counter{})
+	require.EqualError(t, err, "2 groups of 64 chains of 4 spins take 3.87e-06 GiB, and there are 3.81e-06; take fewer groups")
+}
+
+// TestTemperingAgreesWithEnumeration: every number that it gives.
+func TestTemperingAgreesWithEnumeration(t *testing.T) {
+	glass := sparse(14, 35, 3, someSign)
+	for name, c := range map[string]struct {
+		h Hamiltonian
+		t Tempering
+	}{
+		"glass":      {glass, Tempering{Beta: 2, Ladder: ByVariance}},
+		"all to all": {sherringtonKirkpatrick(12, 1), Tempering{Beta: 2.5, Levels: 6, Ladder: ByVariance}},
+		"geometric":  {glass, Tempering{Beta: 1, Hottest: 0.1, Levels: 5, Ladder: Geometric}},
+		"one level":  {ring(8, 1), Tempering{Beta: 0.3, Hottest: 0.3, Levels: 1, Ladder: ByVariance}},
+		"hot":        {ring(8, 1), Tempering{Ladder: ByVariance}},
+	} {
+		g := build(t, c.h)
+		c.t.BurnIn, c.t.Rounds, c.t.Every, c.t.Sets = 400, 800, 2, 2
+		c.t.Stream = asm.Counter{Seed: 7, Purpose: 9}
+		visited := uint64(0)
+		got, err := c.t.Run(t.Context(), g, func(batch []uint64) error {
+			visited += uint64(len(batch) / g.Words())
+			return nil
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 64*2*800/2, got.Samples)
+		require.Equal(t, got.Samples, visited)
+		x, err := Enumerate(t.Context(), g, c.t.Beta, 1)
+		require.NoError(t, err)
+		requireMean(t, x.Energy, got.Energy, name)
+		requireMean(t, x.AbsMagnetisation, got.AbsMagnetisation, name)
+		requireMean(t, x.OverlapSquare, got.OverlapSquare, name)
+		if c.t.Hottest == 0 {
+			require.InDelta(t, x.LogZ, got.LogZ, sure*got.LogZError+1e-9, name)
+			require.Less(t, got.LogZError, 0.02)
+		} else {
+			require.True(t, math.IsNaN(got.LogZ))
+		}
+		for _, l := range got.Levels {
+			exact, err := Enumerate(t.Context(), g, l.Beta, 1)
+			require.NoError(t, err)
+			// Chains of all levels mix at least as well as the target's.
+			sigma := math.Sqrt(exact.SpecificHeat) / max(l.Beta, 1e-300)
+			if l.Beta > 0 {
+				require.InDelta(t, exact.Energy, l.Energy, sure*sigma*math.Sqrt(2*max(1, got.Energy.Time)/(64*2*800))+1e-9, name)
+				require.InDelta(t, exact.SpecificHeat, l.SpecificHeat, 0.1*exact.SpecificHeat+1e-3, name)
+			}
+		}
+		for k, l := range got.Levels[:len(got.Levels)-1] {
+			require.Less(t, l.Beta, got.Levels[k+1].Beta)
+			require.EqualValues(t, 64*2*400, l.Swaps.Proposed)
+			require.Greater(t, l.Swaps.Rate(), 0.3, name)
+		}
+		require.Equal(t, c.t.Beta, got.Levels[len(got.Levels)-1].Beta)
+		require.Zero(t, got.Levels[len(got.Levels)-1].Swaps.Proposed)
+		// Samples: their correlations are those of the chains.
+		samples := float64(got.Samples) / (2 * max(1, got.Energy.Time))
+		for k, want := range x.EdgeCorrelations {
+			require.InDelta(t, want, got.Observables.EdgeCorrelations[k], sure*math.Sqrt((1-want*want)/samples)+1e-3, name)
+		}
+		require.InDelta(t, got.Energy.Mean, got.Observables.Energy, 0.05*(1+math.Abs(x.Energy)))
+	}
+}
+
+// TestTemperingGlass: on the ±J glass of 4×4×4 spins, which is not enumerated,
+// both ways of the heat bath agree, on any number of threads.
+func TestTemperingGlass(t *testing.T) {
+	h := cubicGlass(4, 11)
+	g := build(t, h)
+	h.Edges[0].Coupling *= 1 + 1e-12
+	tabulated := build(t, h)
+	run := func(g *Graph, seed uint64, threads int) *Tempered {
+		got, err := Tempering{
+			Beta: 1, Ladder: ByVariance, Sets: 1, BurnIn: 300, Rounds: 300, Every: 10, Threads: threads, Stream: asm.Counter{Seed: seed},
+		}.Run(t.Context(), g, nil)
+		require.NoError(t, err)
+		return got
+	}
+	a, b := run(g, 1, 1), run(tabulated, 2, 1)
+	for name, pair := range map[string][2]stat.ChainSummary{
+		"energy": {a.Energy, b.Energy}, "magnetisation": {a.AbsMagnetisation, b.AbsMagnetisation}, "overlap": {a.OverlapSquare, b.OverlapSquare},
+	} {
+		require.InDelta(t, pair[0].Mean, pair[1].Mean, sure*math.Hypot(pair[0].StandardError, pair[1].StandardError), name)
+		require.Less(t, pair[0].RHat, 1.1, name)
+	}
+	require.InDelta(t, a.LogZ, b.LogZ, sure*math.Hypot(a.LogZError, b.LogZError))
+	require.Equal(t, a, run(g, 1, 3))
+	require.NotEqual(t, a.Energy, run(g, 3, 1).Energy)
+}
+
+func TestTemperingStops(t *testing.T) {
+	g := build(t, ring(6, 1))
+	config := Tempering{Beta: 1, Ladder: ByVariance, Sets: 1, BurnIn: 64, Rounds: 10, Every: 1}
+	stop := errors.New("stop")
+	_, err := config.Run(t.Context(), g, func([]uint64) error { return stop })
+	require.ErrorIs(t, err, stop)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = config.Run(ctx, g, func([]uint64) error { cancel(); return nil })
+	require.ErrorIs(t, err, context.Canceled)
+	for want, change := range map[string]func(c *Tempering){
+		"beta: -1 is not a finite number ≥ 0":                                                         func(c *Tempering) { c.Beta = -1 },
+		"hottest: 2 is not between 0 and beta, 1":                                                     func(c *Tempering) { c.Hottest = 2 },
+		"hottest: NaN is not between 0 and beta, 1":                                                   func(c *Tempering) { c.Hottest = math.NaN() },
+		"levels: 257 is not between 0 and 256":                                                        func(c *Tempering) { c.Levels = 257 },
+		"sets: 0 is not positive":                                                                     func(c *Tempering) { c.Sets = 0 },
+		"burn_in: -1 is not between 0 and 1073741824":                                                 func(c *Tempering) { c.BurnIn = -1 },
+		"rounds: 3 is not between 4 and 1073741824":                                                   func(c *Tempering) { c.Rounds = 3 },
+		"every: 0 is not positive":                                                                    func(c *Tempering) { c.Every = 0 },
+		`ladder: "linear" is not one of variance, geometric`:                                          func(c *Tempering) { c.Ladder = "linear" },
+		"levels: a geometric ladder needs their number":                                               func(c *Tempering) { c.Ladder = Geometric },
+		"hottest: a geometric ladder does not begin at 0; set it to a small β, or ladder to variance": func(c *Tempering) { c.Ladder, c.Levels = Geometric, 5 },
+		"levels: one level cannot be at hottest, 0, and at beta, 1":                                   func(c *Tempering) { c.Levels = 1 },
+		"burn_in: 63 rounds are too few to choose a ladder by variance; take 64 at least":             func(c *Tempering) { c.BurnIn = 63 },
+		"β·E reaches 6e+12; β, J and h must keep it below 1e9":                                        func(c *Tempering) { c.Beta = 1e12 },
+	} {
+		c := config
+		change(&c)
+		_, err := c.Run(t.Context(), g, nil)
+		require.EqualError(t, err, want)
+	}
+	limit := memory.Limit
+	defer func() { memory.Limit = limit }()
+	memory.Limit = func() float64 { return 1 << 30 }
+	config.Rounds = 1 << 20
+	_, err = config.Run(t.Context(), g, nil)
+	require.EqualError(t, err, "rounds: the energies of 1048576 rounds of 64 chains take 1.25 GiB, and there are 1; take fewer")
+}
+
+func TestLadders(t *testing.T) {
+	require.InDeltaSlice(t, []float64{0.1, 0.2, 0.4, 0.8}, GeometricLadder(0.1, 0.8, 4), 1e-15)
+	// σ falls as 1 − β/2: the length to β is β − β²/4.
+	betas, deviations := make([]float64, 101), make([]float64, 101)
+	for k := range betas {
+		betas[k] = float64(k) / 100
+		deviations[k] = 1 - betas[k]/2
+	}
+	ladder := VarianceLadder(betas, deviations, 6)
+	for k, b := range ladder {
+		require.InDelta(t, 0.75*float64(k)/5, b-b*b/4, 1e-4)
+	}
+	require.Equal(t, []float64{0, 0.5, 1}, VarianceLadder([]float64{0, 1}, []float64{0, 0}, 3))
+	require.Equal(t, []int{0, 0, 1, 2, 2}, nearest([]float64{0, 0.5, 1}, []float64{0, 0.2, 0.4, 0.9, 2}))
+}
