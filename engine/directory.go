@@ -176,8 +176,11 @@ func (r *run) restore(path string) error {
 		}
 		return err
 	}
-	if err := sameRun(path, h.Config, r.config); err != nil {
+	if err := sameRun(path, h.Config, r.config, r.extend); err != nil {
 		return err
+	}
+	if h.Step > r.common.Training.Steps {
+		return fmt.Errorf("training.steps: the run in %s has taken %d steps already, more than %d", r.dir, h.Step, r.common.Training.Steps)
 	}
 	if err := fill(path, h, data, r.trainer.sections()); err != nil {
 		return err

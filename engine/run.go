@@ -36,6 +36,11 @@ type RunOptions struct {
 	// must be the configuration's training.start.
 	Start *Start
 
+	// Extend lets a run that is resumed have more steps than it began with. Its
+	// schedule goes on as that of the longer run, so that it does not end with the
+	// bits of one that was as long from the beginning.
+	Extend bool
+
 	unmeasured bool // without an evaluation, as what another run starts from
 }
 
@@ -114,17 +119,17 @@ func (e *MismatchError) Error() string {
 
 type run struct {
 	directory
-	config     []byte // canonical JSON
-	trainer    *Trainer
-	common     *Common
-	before     float64 // seconds of training before this process
-	started    time.Time
-	first      int // step at which this process began
-	warn       func(string)
-	progress   func(Progress)
-	warnings   []string
-	moved      float64 // sum of the acceptance over the first steps
-	unmeasured bool
+	config             []byte // canonical JSON
+	trainer            *Trainer
+	common             *Common
+	before             float64 // seconds of training before this process
+	started            time.Time
+	first              int // step at which this process began
+	warn               func(string)
+	progress           func(Progress)
+	warnings           []string
+	moved              float64 // sum of the acceptance over the first steps
+	unmeasured, extend bool
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
 	pending *Record
@@ -155,6 +160,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		return nil, err
 	}
 	defer r.close()
+	r.extend = opt.Extend
 	if err := r.open(opt.Resume); err != nil {
 		return nil, err
 	}
@@ -356,7 +362,7 @@ var freeToDiffer = map[string]bool{
 
 // sameRun compares the configuration that wrote a checkpoint with the present
 // one.
-func sameRun(path string, written, have []byte) error {
+func sameRun(path string, written, have []byte, extend bool) error {
 	var a, b any
 	if err := exactly(written, &a); err != nil {
 		return &FileError{path, fmt.Sprintf("damaged configuration: %v", err)}
@@ -364,7 +370,12 @@ func sameRun(path string, written, have []byte) error {
 	if err := exactly(have, &b); err != nil {
 		return err
 	}
-	return compare(path, "", a, b)
+	free := freeToDiffer
+	if extend {
+		free = maps.Clone(free)
+		free["training.steps"] = true
+	}
+	return compare(path, "", a, b, free)
 }
 
 // exactly decodes JSON with its numbers as they are written: a float64 would
@@ -375,7 +386,7 @@ func exactly(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-func compare(path, key string, written, have any) error {
+func compare(path, key string, written, have any, free map[string]bool) error {
 	w, wok := written.(map[string]any)
 	h, hok := have.(map[string]any)
 	if wok && hok {
@@ -391,14 +402,14 @@ func compare(path, key string, written, have any) error {
 				if key != "" {
 					full = key + "." + k
 				}
-				if err := compare(path, full, w[k], h[k]); err != nil {
+				if err := compare(path, full, w[k], h[k], free); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	}
-	if freeToDiffer[key] {
+	if free[key] {
 		return nil
 	}
 	x, _ := json.Marshal(written)

@@ -77,6 +77,31 @@ func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
 	require.NotEqual(t, want.Params, scratch.Params)
 }
 
+// TestExtend gives a finished run more steps, and no run fewer than it has taken.
+func TestExtend(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	dir := t.TempDir()
+	c := config(t)
+	_, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir})
+	require.NoError(t, err)
+	steps := c.Training.Steps
+	c.Training.Steps += 5
+	_, err = engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir})
+	var mismatch *engine.MismatchError
+	require.ErrorAs(t, err, &mismatch)
+	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Extend: true})
+	require.NoError(t, err)
+	require.Equal(t, steps+5, result.Steps)
+	c.Training.Steps = steps
+	_, err = engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Extend: true})
+	require.ErrorContains(t, err, "training.steps: the run in")
+	c.Training.Steps += 10
+	c.Target.Beta *= 2
+	_, err = engine.Train(context.Background(), c, workers, engine.RunOptions{Dir: dir, Extend: true})
+	require.ErrorAs(t, err, &mismatch)
+}
+
 // TestStart begins with a given generator, and refuses others.
 func TestStart(t *testing.T) {
 	workers := pool.New(1)

@@ -27,7 +27,8 @@ type training struct {
 	seed    count
 	threads int
 	samples count
-	init    string        // model to start from
+	init    string // model to start from
+	extend  bool
 	start   *engine.Start // that model
 }
 
@@ -77,6 +78,7 @@ stopped, nor on the number of threads.`, systems[0].Presets[0], systems[0].Name,
 	flags.StringArrayVarP(&t.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
 	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`: at another temperature, say, or of half the size")
+	flags.BoolVar(&t.extend, "extend", false, "let a run that is resumed have more training.steps than it began with")
 	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
 	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
@@ -200,8 +202,8 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
 	defer m.end()
 	return engine.Train(ctx, cfg, workers, engine.RunOptions{
-		Start: t.start,
-		Dir:   t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
+		Start: t.start, Extend: t.extend,
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
 		Warning: func(text string) { p.say("warning: %s", text) },
 		Progress: func(now engine.Progress) {
 			text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
