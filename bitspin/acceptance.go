@@ -17,7 +17,8 @@ type acceptance struct {
 	origin int
 	row    int // 2N+1, or 0 without a field
 
-	bonds, field []scaled // factors of ΔB/4, ΔM/2 = −N … N
+	bonds, field []scaled     // factors of ΔB/4, ΔM/2 = −N … N
+	near         [5][3]uint64 // thresholds of ΔB/4 = −2 … 2, ΔM/2 = −1 … 1: single spins
 }
 
 func (a *acceptance) tabulate(model Model, beta float64) {
@@ -29,6 +30,11 @@ func (a *acceptance) tabulate(model Model, beta float64) {
 		for i := range width {
 			a.bonds[i] = scaledExp(beta * model.J * float64(4*(i-n)))
 			a.field[i] = scaledExp(beta * model.H * float64(2*(i-n)))
+		}
+		for b := range a.near {
+			for m := range a.near[b] {
+				a.near[b][m] = a.multiplied(b-2, m-1)
+			}
 		}
 		return
 	}
@@ -52,6 +58,14 @@ func (a *acceptance) tabulate(model Model, beta float64) {
 // threshold returns the threshold for ΔB/4 = b and ΔM/2 = m on more than 64
 // sites.
 func (a *acceptance) threshold(b, m int) uint64 {
+	if uint(b+2) < 5 && uint(m+1) < 3 {
+		return a.near[b+2][m+1]
+	}
+	return a.multiplied(b, m)
+}
+
+// multiplied returns a threshold that is not tabulated.
+func (a *acceptance) multiplied(b, m int) uint64 {
 	x, y := a.bonds[a.n+b], a.field[a.n+m]
 	return scaled{x.mantissa * y.mantissa, x.exponent + y.exponent}.threshold()
 }

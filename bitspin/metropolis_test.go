@@ -203,14 +203,18 @@ func TestAcceptanceTables(t *testing.T) {
 			var a acceptance
 			a.tabulate(model, set.beta)
 			r := rand.New(rand.NewPCG(5, 0))
-			for range 2000 {
+			for i := range 2000 {
 				b, m := r.IntN(2*model.N+1)-model.N, r.IntN(2*model.N+1)-model.N
+				if i < 15 {
+					b, m = i%5-2, i/5-1 // flips of single spins
+				}
 				x := -set.beta * model.EnergyOf(4*b, 2*m)
 				var got uint64
 				if a.table != nil {
 					got = a.table[a.origin+b+a.row*m]
 				} else {
 					got = a.threshold(b, m)
+					require.Equal(t, a.multiplied(b, m), got)
 				}
 				if x >= 1e-12 {
 					require.EqualValues(t, uint64(math.MaxUint64), got)
