@@ -283,3 +283,18 @@ func BenchmarkHamming(b *testing.B) {
 		}
 	}
 }
+
+// TestHammingRefusesBatchesOfTheWrongSize in each of its arguments.
+func TestHammingRefusesBatchesOfTheWrongSize(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	h, err := NewHamming(4, 9, Kernel{Bandwidths: []float64{1}}, Surrogate, V, workers)
+	require.NoError(t, err)
+	call := func(s, t, grad int) func() {
+		return func() { h.LossGradient(make([]uint64, s), make([]uint64, t), make([]float32, grad)) }
+	}
+	require.NotPanics(t, call(4, 4, 36))
+	for _, wrong := range []func(){call(5, 4, 36), call(4, 5, 36), call(4, 4, 37), call(4, 3, 36), call(4, 4, 35)} {
+		require.Panics(t, wrong)
+	}
+}
