@@ -49,13 +49,12 @@ var Settings = []Setting{
 	{Name: "ising-0.5-z2", Title: "Ising model, L = 3, β = 0.5, symmetric generator", System: "ising",
 		Assignments: []string{"target.beta=0.5", "generator.symmetry=z2"}, Presets: []string{"best"}},
 	million("0.2", "none"), million("0.5", "none"), million("0.5", "z2"),
-	fourByFour("0.28", "z2"), fourByFour("0.4407", "z2"), fourByFour("0.6", "z2"),
-	fourByFour("0.28", "none"), fourByFour("0.4407", "none"), fourByFour("0.6", "none"),
-	fourByFour("0.28", "field"), fourByFour("0.4407", "field"), fourByFour("0.6", "field"),
-	onOrbits("0.28", false), onOrbits("0.4407", false), onOrbits("0.6", false),
-	onOrbits("0.28", true), onOrbits("0.4407", true), onOrbits("0.6", true),
-	invariant(8, "0.28", bernoulliHead), invariant(8, "0.4407", signHead), invariant(8, "0.6", signHead),
-	invariant(16, "0.28", bernoulliHead), invariant(16, "0.4407", slices.Concat(signHead, annealed)),
+	lattice(4, "0.28", "0"), lattice(4, "0.4407", "0"), lattice(4, "0.6", "0"),
+	lattice(4, "0.28", "0.1"), lattice(4, "0.4407", "0.1"), lattice(4, "0.6", "0.1"),
+	lattice(8, "0.28", "0"), lattice(8, "0.4407", "0"), lattice(8, "0.6", "0"),
+	lattice(16, "0.28", "0"), lattice(16, "0.4407", "0"), lattice(16, "0.6", "0"),
+	lattice(16, "0.4407", "0.1"), lattice(16, "0.6", "0.1"),
+	lattice(32, "0.28", "0"), lattice(32, "0.4407", "0"), lattice(32, "0.6", "0"),
 }
 
 // million is one of the paper's Ising settings measured with so many samples that
@@ -73,32 +72,26 @@ func million(beta, symmetry string) Setting {
 	return s
 }
 
-// fourByFour is the largest lattice all of whose configurations can be counted,
-// at temperatures above, at and below the critical one, with the symmetry z2 or
-// none, or in the field 0.1 of the literature. Its total variation needs more
+// lattice is a larger target at a temperature above, at or below the critical
+// one, without a field or in the literature's. The preset knows what to do with
+// it. Where all configurations can be counted, their total variation needs more
 // samples than the paper draws.
-func fourByFour(beta, variant string) Setting {
+func lattice(l int, beta, h string) Setting {
 	s := Setting{
-		Name: "ising-l4-" + beta, Title: "Ising model, L = 4, β = " + beta, System: "ising",
-		Assignments: []string{"target.l=4", "target.beta=" + beta, "training.steps=3000",
-			"transition.proposal=mixture", "transition.steps=1", "transition.anneal=0.4",
-			"loss.witness.bandwidth=0", "loss.witness.ridge=1e-8", "generator.signs.number=1", "evaluation.samples=1000000"},
-		Presets: []string{"best"},
+		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising model, L = %d, β = %s", l, beta), System: "ising",
+		Assignments: []string{fmt.Sprintf("target.l=%d", l), "target.beta=" + beta}, Presets: []string{"best"},
 	}
 	target := "h = 0.1, not 0"
-	switch variant {
-	case "z2":
-		s.Title += ", symmetric generator"
-		s.Assignments = append(s.Assignments, "generator.symmetry=z2")
-	case "none":
-		s.Name += "-none"
-	case "field":
+	if h != "0" {
 		s.Name += "-field"
-		s.Title += ", h = 0.1"
-		s.Assignments = append(s.Assignments, "target.h=0.1", "generator.signs.weights=learned", "training.optimizer.learning_rate=2e-3")
+		s.Title += ", h = " + h
+		s.Assignments = append(s.Assignments, "target.h="+h)
 		target = "the same target"
 	}
-	s.Published = elsewhere(beta, target)
+	if l == 4 {
+		s.Assignments = append(s.Assignments, "evaluation.samples=1000000")
+		s.Published = elsewhere(beta, target)
+	}
 	return s
 }
 
@@ -109,53 +102,6 @@ func elsewhere(beta, target string) []Published {
 	return []Published{
 		{Method: "MDNS", Target: target, Metric: "total_variation", Error: tv[0]},
 		{Method: "IEDG", Target: target, Metric: "total_variation", Error: tv[1]},
-	}
-}
-
-// onOrbits is fourByFour, with or without the field, for a generator with all
-// symmetries of the target: of the orbits there are few enough to average with
-// their transition matrix.
-func onOrbits(beta string, field bool) Setting {
-	s := Setting{
-		Name: "ising-l4-" + beta + "-lattice", Title: "Ising model, L = 4, β = " + beta + ", generator with the lattice's symmetry", System: "ising",
-		Presets:   []string{"best"},
-		Published: elsewhere(beta, "h = 0.1, not 0"),
-	}
-	symmetry := []string{"generator.symmetry=z2+lattice"}
-	if field {
-		s.Name = "ising-l4-" + beta + "-field-lattice"
-		s.Title = "Ising model, L = 4, β = " + beta + ", h = 0.1, generator with the lattice's symmetry"
-		s.Published = elsewhere(beta, "the same target")
-		symmetry = []string{"generator.symmetry=lattice", "target.h=0.1", "generator.signs.number=1", "generator.signs.weights=learned"}
-	}
-	s.Assignments = slices.Concat([]string{"target.l=4", "target.beta=" + beta}, symmetry, []string{
-		"transition.steps=4", "transition.anneal=0", "training.steps=4000", "training.batch=2048", "training.schedule.warmup=0",
-		"loss.rao_blackwell=false", "loss.witness.bandwidth=1", "loss.witness.every=2", "evaluation.samples=1000000"})
-	return s
-}
-
-// Heads of the larger lattices. Given z the spins of a bernoulli head are
-// independent, which suits a target that is nearly so.
-var (
-	bernoulliHead = []string{}
-	signHead      = []string{"generator.head=sign", "generator.gain=1",
-		"generator.width.unit=spread", "generator.width.start=0.5", "generator.width.final=0.05"}
-	// The critical 16×16 lattice is not learned from a cold start.
-	annealed = []string{"transition.anneal=0.3", "training.steps=5000"}
-)
-
-// invariant is a lattice too large to enumerate. The generator has all symmetries
-// of the target, and the least-squares witness takes invariant features and one
-// sweep of sampled moves.
-func invariant(l int, beta string, head []string) Setting {
-	return Setting{
-		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising model, L = %d, β = %s, generator with the lattice's symmetry", l, beta), System: "ising",
-		Assignments: append([]string{fmt.Sprintf("target.l=%d", l), "target.beta=" + beta, "generator.symmetry=z2+lattice",
-			fmt.Sprintf("generator.latent=%d", l*l), "transition.proposal=single", fmt.Sprintf("transition.steps=%d", l*l),
-			"transition.anneal=0", "training.schedule.warmup=0", "loss.average=sampled",
-			"loss.witness.features=invariant", "loss.witness.ridge=1e-4", "loss.witness.every=1",
-			"training.batch=1024", "training.steps=2000", "training.ema=0.99"}, head...),
-		Presets: []string{"best"},
 	}
 }
 
