@@ -134,6 +134,7 @@ func TestCollapseIsReported(t *testing.T) {
 	require.Contains(t, e.Warnings[0], "component 1, of weight 0.4 at [-9 -9], is all but lost")
 	m := metricsByName(t, e)
 	require.InDelta(t, 0.4, m["mode_weight_1"].Error, 1e-3)
+	require.InEpsilon(t, math.Sqrt(2/math.Pi*0.4*0.6/2000), m["mode_weight_1"].Floor, 0.02, "that of samples of the target, not of these")
 	require.Nil(t, m["l2_density_error"].Paper, "the paper's figure belongs to its own target")
 
 	// Nine components fill one row instead of nine.

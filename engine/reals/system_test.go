@@ -125,3 +125,28 @@ func TestFullGradient(t *testing.T) {
 		}
 	}
 }
+
+// TestThePenaltyIsPartOfTheLoss: of every block of the batch, on top of the loss
+// without it.
+func TestThePenaltyIsPartOfTheLoss(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := testConfigs()["narrow"]
+	c.Loss.Boundary = BoundaryConfig{Weight: 3, Sharpness: 0.5, Radius: 2, Center: []float64{0.5, 0}}
+	loss := func(weight float64) (float64, *System) {
+		d := *c
+		d.Loss.Boundary.Weight = weight
+		s, err := New(&d.Config, d.target, workers)
+		require.NoError(t, err)
+		params := make([]float32, s.NumParams())
+		s.Initialize(params)
+		s.Generate(params, 1)
+		s.Transition(1)
+		return s.Discrepancy(1), s
+	}
+	with, s := loss(3)
+	without, _ := loss(0)
+	penalty := s.boundary.penalty64(widen(s.states))
+	require.Greater(t, penalty, 0.1)
+	require.InEpsilon(t, penalty, with-without, 1e-4)
+}
