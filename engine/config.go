@@ -15,9 +15,9 @@ const SchemaVersion = 2
 // Common is the part of a configuration that every system has. Systems embed
 // it, so its keys stand beside theirs.
 type Common struct {
-	Schema     int        `json:"schema"`
-	System     string     `json:"system"`
-	Preset     string     `json:"preset"`
+	Schema     int        `json:"schema"` // version of this layout
+	System     string     `json:"system"` // which target: the name that the command line takes
+	Preset     string     `json:"preset"` // recipe that keys which are missing have the values of
 	Training   Training   `json:"training"`
 	Evaluation Evaluating `json:"evaluation"`
 }
@@ -28,9 +28,9 @@ func (c *Common) Shared() *Common { return c }
 // Training holds the hyperparameters of Algorithm 1 that do not depend on the
 // system.
 type Training struct {
-	Seed           uint64         `json:"seed"`
+	Seed           uint64         `json:"seed"`  // of all random numbers
 	Steps          int            `json:"steps"` // total, not additional, iterations N_I
-	Batch          int            `json:"batch"` // N
+	Batch          int            `json:"batch"` // N, samples a step
 	search.Methods                // how θ is trained
 	Optimizer      optim.AdamW    `json:"optimizer"`
 	Schedule       optim.Schedule `json:"schedule"`

@@ -7,7 +7,7 @@ import (
 
 // A TargetConfig names the mixture π(x) = Σ_k w_k N(x | μ_k, Σ_k).
 type TargetConfig struct {
-	Components []Component `json:"components"`
+	Components []Component `json:"components"` // weight, mean and covariance of each Gaussian
 }
 
 // A Component is one Gaussian of a mixture of dimension d.

@@ -46,9 +46,9 @@ type TransitionConfig struct {
 
 // GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → heads.
 type GeneratorConfig struct {
-	Latent int     `json:"latent"`
-	Hidden []int   `json:"hidden"`
-	Slope  float64 `json:"slope"` // of LeakyReLU for negative values
+	Latent int     `json:"latent"` // dimension of the noise z
+	Hidden []int   `json:"hidden"` // widths of the hidden layers
+	Slope  float64 `json:"slope"`  // of LeakyReLU for negative values
 	// Head is "split", one coordinate x and a logit for each mode, of which
 	// softmax draws k, with a straight-through gradient; or "branch", pairs
 	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode

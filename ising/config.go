@@ -3,7 +3,6 @@ package ising
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
@@ -38,7 +37,7 @@ type TransitionConfig struct {
 	// Proposal is "single", "mixture" or "multi-spin", of a Metropolis step; or
 	// "sweep", with which a step is a heat-bath sweep through the colours of the
 	// lattice and back, some thousand times faster than as many single-spin steps.
-	Proposal string `json:"proposal"`
+	Proposal string `json:"proposal" enum:"single,mixture,multi-spin,sweep"`
 	// GlobalFlip is the probability p_g of proposing to flip all spins.
 	GlobalFlip float64 `json:"global_flip" when:"proposal=mixture"`
 	Steps      int     `json:"steps"` // m
@@ -54,7 +53,7 @@ type GeneratorConfig struct {
 	// "hierarchy", spins drawn one group after another from coarse to fine, each
 	// given the nearest ones that are known, and the last ones exactly, so that
 	// the density of a configuration is known (package hierarchy).
-	Kind   string      `json:"kind"`
+	Kind   string      `json:"kind" enum:"perceptron,hierarchy"`
 	Latent int         `json:"latent" when:"kind=perceptron"` // dimension of z
 	Signs  SignsConfig `json:"signs" when:"kind=perceptron"`
 	Hidden []int       `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
@@ -63,20 +62,20 @@ type GeneratorConfig struct {
 	Gain float64 `json:"gain" when:"kind=perceptron"`
 	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
 	// draws spin up with probability 1/(1+exp(−2h)), so that ⟨s⟩ = tanh h.
-	Head  string      `json:"head" when:"kind=perceptron"`
+	Head  string      `json:"head" when:"kind=perceptron" enum:"sign,bernoulli"`
 	Width WidthConfig `json:"width" when:"kind=perceptron head=sign"`
 	// Symmetry is the group of which each sample is taken through a random
 	// element: "none"; "z2", to flip all spins with probability ½, for targets
 	// without a field; "lattice", the translations, rotations and reflections
 	// of the periodic square; or "z2+lattice", both.
-	Symmetry string `json:"symmetry" when:"kind=perceptron"`
+	Symmetry string `json:"symmetry" enum:"none,z2,lattice,z2+lattice" when:"kind=perceptron"`
 	// Neighbours is about how many known spins a spin is drawn given: whole
 	// shells of equal distance, the nearest first.
 	Neighbours int `json:"neighbours" when:"kind=hierarchy"`
 	Units      int `json:"units" when:"kind=hierarchy"` // hidden ones of a group's perceptron
 	// From is "scratch", or "half" to start from the generator of the lattice of
 	// half the side, which is trained first by its own recipe.
-	From string `json:"from" when:"kind=hierarchy"`
+	From string `json:"from" enum:"scratch,half" when:"kind=hierarchy"`
 }
 
 // SignsConfig describes components of z that are −Size or +Size instead of
@@ -84,11 +83,11 @@ type GeneratorConfig struct {
 // large enough not to drown among the normal components.
 type SignsConfig struct {
 	Number int     `json:"number"` // of components
-	Size   float64 `json:"size"`
+	Size   float64 `json:"size"`   // their absolute value
 	// Weights is "even" for signs that are + with probability ½, or "learned"
 	// for probabilities that are parameters, where the sectors weigh
 	// differently.
-	Weights string `json:"weights"`
+	Weights string `json:"weights" enum:"even,learned"`
 }
 
 // WidthConfig describes the scale τ of the straight-through estimator that
@@ -98,7 +97,7 @@ type WidthConfig struct {
 	Final float64 `json:"final"` // reached geometrically at the last step
 	// Unit is "absolute", or "spread" for multiples of the standard deviation
 	// of the batch's logits.
-	Unit string `json:"unit"`
+	Unit string `json:"unit" enum:"absolute,spread"`
 }
 
 // LossConfig describes the estimator of the discrepancy and of its gradient.
@@ -108,12 +107,12 @@ type LossConfig struct {
 	// least-squares witness of package kfd; "discriminator", the learned one of
 	// package critic; or "divergence", KL(q‖π) of a generator whose density q is
 	// known, by the score function: it needs no moves.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of at most 12 spins, or of the
 	// orbits of at most 16 spins under the lattice's symmetry, and else over the
 	// moves of one step of at most 16.
-	Average string `json:"average" when:"kind=mmd,kfd"`
+	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact"`
 	// RaoBlackwell makes an exact average use a bernoulli head's
 	// probabilities instead of the spins drawn from them.
 	RaoBlackwell  bool          `json:"rao_blackwell" when:"kind=mmd,kfd average=exact"`
@@ -122,13 +121,13 @@ type LossConfig struct {
 	// Kernel of both MMDs.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
 	// Statistic of both MMDs.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity"`
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
 	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
 	// of the loss between the two values of a spin with s′ fixed; "score", the
 	// score function of the spins that a bernoulli head drew; or "full", the
 	// surrogate's with s′ following s through the flips that were accepted.
-	Gradient string `json:"gradient" when:"kind=mmd,stationarity,kfd,discriminator"`
+	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,kfd,discriminator"`
 }
 
 // WitnessConfig describes the least-squares witness. With an exact average it
@@ -144,22 +143,9 @@ type WitnessConfig struct {
 	// spins, or "invariant": pair correlations, counts of local patterns and
 	// functions of energy and magnetisation, of which there are few on any
 	// lattice, for generators with the lattice's symmetry.
-	Features string `json:"features"`
+	Features string `json:"features" enum:"walsh,invariant"`
 	Rank     int    `json:"rank" when:"features=walsh"` // number of Walsh functions
 }
-
-var (
-	proposals = []string{"single", "mixture", "multi-spin", sweeping}
-	kinds     = []string{"perceptron", "hierarchy"}
-	starts    = []string{"scratch", "half"}
-	losses    = []string{"mmd", "stationarity", "kfd", "discriminator", "divergence"}
-	averages  = []string{"sampled", "exact"}
-	heads     = []string{"sign", "bernoulli"}
-	gradients = []string{"surrogate", "difference", "score", "full"}
-	features  = []string{"walsh", "invariant"}
-	units     = []string{"absolute", "spread"}
-	signs     = []string{"even", "learned"}
-)
 
 // Limits that keep a batch's random numbers within their stream and its memory
 // within reason.
@@ -173,7 +159,7 @@ const (
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
 	c = conf.Chosen(c)
-	if err := conf.First(c.ValidateNames("ising", Presets), c.Common.Validate()); err != nil {
+	if err := conf.First(c.ValidateNames("ising", Presets), conf.Enums(c), c.Common.Validate()); err != nil {
 		return err
 	}
 	t, p := &c.Target, &c.Transition
@@ -181,8 +167,7 @@ func (c *Config) Validate() error {
 		conf.Between("target.l", t.L, 2, maxSide),
 		conf.NotNegative("target.beta", t.Beta),
 		conf.Finite("target.j", t.J),
-		conf.Finite("target.h", t.H),
-		conf.OneOf("transition.proposal", p.Proposal, proposals)); err != nil {
+		conf.Finite("target.h", t.H)); err != nil {
 		return err
 	}
 	if err := bitspin.CheckTemperature(t.L*t.L, t.J, t.H, t.Beta); err != nil {
@@ -213,25 +198,18 @@ func (c *Config) Validate() error {
 }
 
 func (g *GeneratorConfig) validate() error {
-	if err := conf.OneOf("kind", g.Kind, kinds); err != nil {
-		return err
-	}
 	if g.Kind == "hierarchy" {
 		return conf.First(
 			conf.Between("neighbours", g.Neighbours, hierarchy.LeastNeighbours, hierarchy.MostNeighbours),
-			conf.Between("units", g.Units, 1, hierarchy.MostHidden),
-			conf.OneOf("from", g.From, starts))
+			conf.Between("units", g.Units, 1, hierarchy.MostHidden))
 	}
 	if err := conf.First(
 		conf.Between("latent", g.Latent, 1, maxLatent),
 		conf.Between("signs.number", g.Signs.Number, 0, g.Latent),
 		conf.Positive("signs.size", g.Signs.Size),
-		conf.OneOf("signs.weights", g.Signs.Weights, signs),
 		conf.Widths("hidden", g.Hidden),
 		conf.Slope("slope", g.Slope),
-		conf.Positive("gain", g.Gain),
-		conf.OneOf("head", g.Head, heads),
-		conf.OneOf("symmetry", g.Symmetry, symmetries)); err != nil {
+		conf.Positive("gain", g.Gain)); err != nil {
 		return err
 	}
 	if g.Signs.Weights == "learned" && g.Signs.Number == 0 {
@@ -242,8 +220,7 @@ func (g *GeneratorConfig) validate() error {
 	}
 	return conf.First(
 		conf.Positive("width.start", g.Width.Start),
-		conf.Positive("width.final", g.Width.Final),
-		conf.OneOf("width.unit", g.Width.Unit, units))
+		conf.Positive("width.final", g.Width.Final))
 }
 
 func (c *Config) validateHierarchy() error {
@@ -266,14 +243,8 @@ func (c *Config) validateHierarchy() error {
 // reason.
 func (c *Config) validateLoss() error {
 	l := &c.Loss
-	if err := conf.OneOf("kind", l.Kind, losses); err != nil {
-		return err
-	}
 	if l.Kind == "divergence" {
 		return fmt.Errorf("kind: the density of a perceptron's configurations is not known, and so is their divergence; set generator.kind to hierarchy, or loss.kind to another")
-	}
-	if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
-		return err
 	}
 	if l.Gradient == "score" && c.Generator.Head != "bernoulli" {
 		return fmt.Errorf("gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
@@ -292,9 +263,6 @@ func (c *Config) validateLoss() error {
 		return nil
 	case "stationarity":
 		return prefixed("kernel.", l.Kernel.Validate())
-	}
-	if err := conf.OneOf("average", l.Average, averages); err != nil {
-		return err
 	}
 	if l.Average == "exact" {
 		if err := c.validateExact(); err != nil {
@@ -323,7 +291,7 @@ func (c *Config) validateExact() error {
 	tabulable := newSymmetry(c.Generator.Symmetry, c.Target.L).tabulable()
 	switch {
 	case c.sweeps():
-		return fmt.Errorf("average: exact averages over Metropolis steps, not over sweeps; set it to sampled, or transition.proposal to %s", strings.Join(proposals[:len(proposals)-1], ", "))
+		return fmt.Errorf("average: exact averages over Metropolis steps, not over sweeps; set it to sampled, or transition.proposal to single, mixture, multi-spin")
 	case n > enumerable:
 		return fmt.Errorf("average: exact lists all configurations, of at most %d spins; target.l = %d has %d", enumerable, c.Target.L, n)
 	case n > MaxMatrixSites && l.Kind == "mmd":
@@ -344,7 +312,7 @@ func (c *Config) validateExact() error {
 
 func (c *Config) validateWitness() error {
 	w, l, symmetry := &c.Loss.Witness, c.Target.L, newSymmetry(c.Generator.Symmetry, c.Target.L)
-	if err := conf.First(w.Validate(), conf.NotNegative("bandwidth", w.Bandwidth), conf.OneOf("features", w.Features, features)); err != nil {
+	if err := conf.First(w.Validate(), conf.NotNegative("bandwidth", w.Bandwidth)); err != nil {
 		return err
 	}
 	if c.Loss.Average == "exact" {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -37,7 +38,7 @@ bits, refined by 3 cca24b0526f8`},
 // TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
 // noise comes from streams apart.
 func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
-	for _, head := range heads {
+	for _, head := range conf.Values(new(Config), "generator.head") {
 		cfg := small(t, "best")
 		cfg.Target.L, cfg.Generator.Head, cfg.Loss.RaoBlackwell = 4, head, false
 		workers := pool.New(1)

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // TestStreamsHaveTheirPurposes makes a training batch, its transition, and
@@ -16,7 +17,7 @@ import (
 // purpose of its own, so that samples are independent of what was trained on, and
 // a sample's index in the streams is its own.
 func TestStreamsHaveTheirPurposes(t *testing.T) {
-	for _, head := range heads {
+	for _, head := range conf.Values(new(Config), "generator.head") {
 		c := small(t, "paper")
 		c.Training.Seed, c.Generator.Head, c.Generator.Symmetry = 17, head, "z2+lattice"
 		trainer := newTrainer(t, c, 2)

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -71,7 +72,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		add(preset, preset, func(*Config) {})
 	}
 	for _, symmetry := range symmetries {
-		for _, head := range heads {
+		for _, head := range conf.Values(new(Config), "generator.head") {
 			add("witness, "+symmetry+", "+head, "best", func(c *Config) {
 				c.Generator.Symmetry, c.Generator.Head, c.Loss.Witness.Every = symmetry, head, 2
 				c.Loss.RaoBlackwell = head == "bernoulli"
@@ -79,7 +80,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		}
 	}
 	for _, objective := range []string{"mmd", "stationarity"} {
-		for _, gradient := range gradients {
+		for _, gradient := range conf.Values(new(Config), "loss.gradient") {
 			add(objective+", "+gradient, "paper", func(c *Config) {
 				c.Loss.Kind, c.Loss.Gradient, c.Generator.Head = objective, gradient, "bernoulli"
 			})
@@ -252,7 +253,7 @@ func TestDifferenceIsThatOfTheLoss(t *testing.T) {
 // TestWidthFollowsItsSchedule from its start to its final value, geometrically, in both
 // units.
 func TestWidthFollowsItsSchedule(t *testing.T) {
-	for _, unit := range units {
+	for _, unit := range conf.Values(new(Config), "generator.width.unit") {
 		c := small(t, "paper")
 		c.Training.Steps = 10
 		c.Generator.Width.Start, c.Generator.Width.Final, c.Generator.Width.Unit = 0.8, 0.05, unit

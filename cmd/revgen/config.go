@@ -38,6 +38,23 @@ config.json of the run would hold.`,
 	}
 	show.Flags().StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	show.Flags().StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
-	cmd.AddCommand(show)
+	schema := &cobra.Command{
+		Use:   "schema SYSTEM",
+		Short: "Print the JSON Schema of a system's configuration",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			def, err := findSystem(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			text, err := configurationSchema(def)
+			if err != nil {
+				return err
+			}
+			_, err = p.stdout.Write(text)
+			return err
+		},
+	}
+	cmd.AddCommand(show, schema)
 	return cmd
 }

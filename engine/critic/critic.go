@@ -16,11 +16,11 @@ import (
 type Config struct {
 	// Form is "pair" for f = h(s, s′) − h(s′, s), or "difference" for
 	// f = g(s) − g(s′).
-	Form   string `json:"form"`
+	Form   string `json:"form" enum:"pair,difference"`
 	Hidden []int  `json:"hidden"` // widths of the perceptron's hidden layers
 	// LearningRate and WeightDecay are those of AdamW.
 	LearningRate float64 `json:"learning_rate"`
-	WeightDecay  float64 `json:"weight_decay"`
+	WeightDecay  float64 `json:"weight_decay"` // of its weights
 	// Steps of the discriminator, on the same batch, to each of the generator.
 	Steps int `json:"steps"`
 }

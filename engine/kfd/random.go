@@ -19,8 +19,8 @@ import (
 // middles lie within about Range of the origin.
 type Features struct {
 	Number int     `json:"number"` // r
-	Scale  float64 `json:"scale"`
-	Range  float64 `json:"range"`
+	Scale  float64 `json:"scale"`  // width of the ridges
+	Range  float64 `json:"range"`  // standard deviation of their middles b
 }
 
 // Validate reports the first value that cannot be used, by its key.

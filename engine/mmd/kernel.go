@@ -66,10 +66,10 @@ func (m *Matern) rate() float64 { return 2 * m.Nu / (m.Length * m.Length) }
 // multiquadrics, of Matérn functions, and, between spins, of heat kernels. All
 // are characteristic, so the discrepancy vanishes only in detailed balance.
 type Kernel struct {
-	Bandwidths []float64 `json:"bandwidths"`
+	Bandwidths []float64 `json:"bandwidths"`        // σ of each Gaussian, exp(−d²/(2σ²))
 	Weights    []float64 `json:"weights,omitempty"` // of the Gaussians; nil means all 1
-	IMQ        []IMQ     `json:"imq,omitempty"`
-	Matern     []Matern  `json:"matern,omitempty"`
+	IMQ        []IMQ     `json:"imq,omitempty"`     // inverse multiquadrics, weight·(c² + d²)^−β each
+	Matern     []Matern  `json:"matern,omitempty"`  // Matérn kernels of half-integer ν
 	// Diffusion lists times t of the heat kernel of the hypercube of spins
 	// (Kondor and Lafferty 2002), tanh(t)^h at the Hamming distance h = d²/4, in
 	// which it is the Gaussian of bandwidth (−2/ln tanh t)^½.

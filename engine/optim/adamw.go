@@ -6,11 +6,11 @@ import "github.com/revgen/revgen/internal/conf"
 
 // AdamW holds the hyperparameters of Loshchilov and Hutter's optimiser.
 type AdamW struct {
-	LearningRate float64 `json:"learning_rate"`
-	Beta1        float64 `json:"beta1"`
-	Beta2        float64 `json:"beta2"`
-	Epsilon      float64 `json:"epsilon"`
-	WeightDecay  float64 `json:"weight_decay"`
+	LearningRate float64 `json:"learning_rate"` // α, which the schedule multiplies
+	Beta1        float64 `json:"beta1"`         // decay of the average gradient
+	Beta2        float64 `json:"beta2"`         // decay of the average squared gradient
+	Epsilon      float64 `json:"epsilon"`       // added to the root of the latter
+	WeightDecay  float64 `json:"weight_decay"`  // λ of the decoupled decay of θ
 }
 
 // Validate reports the first value that cannot be used, by its key.

@@ -9,11 +9,11 @@ import (
 // optimiser's.
 type Schedule struct {
 	// Kind is "constant", "step" or "cosine".
-	Kind string `json:"kind"`
+	Kind string `json:"kind" enum:"constant,step,cosine"`
 	// Milestones are the steps after which a step decay multiplies the rate
 	// by Factor once more.
 	Milestones []int   `json:"milestones" when:"kind=step"`
-	Factor     float64 `json:"factor" when:"kind=step"`
+	Factor     float64 `json:"factor" when:"kind=step"` // of the rate at each milestone
 	// Final is the fraction of the initial rate that a cosine schedule ends at.
 	Final float64 `json:"final" when:"kind=cosine"`
 	// Warmup is the number of first steps over which the rate rises linearly.

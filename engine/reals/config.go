@@ -31,7 +31,7 @@ type TransitionConfig struct {
 type GeneratorConfig struct {
 	// Kind is "realnvp", affine couplings with an exact density, or
 	// "residual", perceptrons that are each added to their input.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" enum:"realnvp,residual"`
 	// Depth is the number of couplings or of residual blocks.
 	Depth int `json:"depth"`
 	// Hidden lists the widths of the hidden layers: of the scale and of the
@@ -47,7 +47,7 @@ type GeneratorConfig struct {
 	// Partition says which coordinates a flow's even couplings change, its odd
 	// ones changing the others: "parity", those of even index, or "halves",
 	// the first half.
-	Partition string `json:"partition" when:"kind=realnvp"`
+	Partition string `json:"partition" enum:"parity,halves" when:"kind=realnvp"`
 	// Clamp bounds a flow's log-scales softly: c·tanh(s/c) for a perceptron's
 	// output s.
 	Clamp float64 `json:"clamp" when:"kind=realnvp"`
@@ -60,15 +60,15 @@ type LossConfig struct {
 	// invariance instead of detailed balance; "kfd", the least-squares witness
 	// of irreversibility in random features (package kfd); or "discriminator",
 	// the learned one of package critic.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator"`
 	// Kernel of both MMDs.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
 	// Statistic of both MMDs.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity"`
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
 	// Gradient of both MMDs is "surrogate", with s′ fixed (eq.
 	// (surrogate_grad)), or "full", with s′ following s through the moves that
 	// were accepted: s′ = s + Σ σε.
-	Gradient string `json:"gradient" when:"kind=mmd,stationarity"`
+	Gradient string `json:"gradient" enum:"surrogate,full" when:"kind=mmd,stationarity"`
 	// DensityWeight, if positive, multiplies the stationarity loss's gradient of
 	// each sample by (ρ + this)^−½, where ρ is the mean of the kernel, in units
 	// of its value at 0, between the sample and the others: without it, regions
@@ -94,13 +94,6 @@ type BoundaryConfig struct {
 	Center    []float64 `json:"center"`    // x_0; empty means the origin
 }
 
-var (
-	kinds      = []string{"realnvp", "residual"}
-	partitions = []string{"parity", "halves"}
-	losses     = []string{"mmd", "stationarity", "kfd", "discriminator"}
-	gradients  = []string{"surrogate", "full"}
-)
-
 // Limits that keep a batch's random numbers within their stream and its memory
 // within reason.
 const (
@@ -114,7 +107,10 @@ const (
 // configuration's.
 func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	c = conf.Chosen(c)
-	if err := c.Common.Validate(); err != nil {
+	if l := &c.Loss; l.Gradient == "score" {
+		return fmt.Errorf("loss.gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
+	}
+	if err := conf.First(conf.Enums(c), c.Common.Validate()); err != nil {
 		return err
 	}
 	p := &c.Transition
@@ -148,7 +144,6 @@ func (*Config) Moved() map[string]string {
 
 func (g *GeneratorConfig) validate(dim int) error {
 	if err := conf.First(
-		conf.OneOf("kind", g.Kind, kinds),
 		conf.Between("depth", g.Depth, 1, maxDepth),
 		conf.Widths("hidden", g.Hidden),
 		conf.Slope("slope", g.Slope),
@@ -165,13 +160,10 @@ func (g *GeneratorConfig) validate(dim int) error {
 	if dim < 2 {
 		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual")
 	}
-	return conf.First(conf.Positive("clamp", g.Clamp), conf.OneOf("partition", g.Partition, partitions))
+	return conf.Positive("clamp", g.Clamp)
 }
 
 func (l *LossConfig) validate(dim int) error {
-	if err := conf.OneOf("kind", l.Kind, losses); err != nil {
-		return err
-	}
 	switch l.Kind {
 	case "kfd":
 		if err := l.Witness.Validate(); err != nil {
@@ -185,12 +177,6 @@ func (l *LossConfig) validate(dim int) error {
 			return fmt.Errorf("discriminator.%w", err)
 		}
 	default:
-		if l.Gradient == "score" {
-			return fmt.Errorf("gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
-		}
-		if err := conf.OneOf("gradient", l.Gradient, gradients); err != nil {
-			return err
-		}
 		if err := l.Kernel.ValidateReal(); err != nil {
 			return fmt.Errorf("kernel.%w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -82,7 +83,7 @@ func (v *subject) checks() []func() ([]engine.Check, error) {
 	for _, g := range []GeneratorConfig{v.config.Generator, residual} {
 		list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(g) })
 	}
-	for _, objective := range losses[:3] { // a discriminator has to learn first
+	for _, objective := range conf.Values(new(Config), "loss.kind")[:3] { // a discriminator has to learn first
 		list = append(list, func() ([]engine.Check, error) { return v.checkPopulation(objective) })
 	}
 	return list

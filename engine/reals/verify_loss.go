@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -72,7 +73,7 @@ func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 		}
 	}
 	var all []engine.Check
-	for _, objective := range losses[:2] {
+	for _, objective := range conf.Values(new(Config), "loss.kind")[:2] {
 		all = append(all, engine.AtMost("gradient/"+objective, worst[objective], 1e-6,
 			"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
 	}
@@ -101,7 +102,7 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 		}
 	}
 	var all []engine.Check
-	for _, objective := range losses[:2] {
+	for _, objective := range conf.Values(new(Config), "loss.kind")[:2] {
 		all = append(all,
 			engine.AtMost("batch-loss/"+objective, loss[objective], 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"),
 			engine.AtMost("batch-gradient/"+objective, gradient[objective], 1e-5, "gradient of training likewise, relative to its largest element"))

@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -206,7 +207,7 @@ func faults() []fault {
 			}
 		})},
 	}
-	for _, objective := range losses[:2] {
+	for _, objective := range conf.Values(new(Config), "loss.kind")[:2] {
 		list = append(list,
 			fault{"a factor of the gradient is off by 1e-5", []string{"gradient/" + objective}, wrongNaive(objective, func(_ *float64, _, grad []float64) {
 				for i := range grad {
@@ -216,7 +217,7 @@ func faults() []fault {
 			fault{"the loss depends on s elsewhere", []string{"gradient/" + objective}, wrongNaive(objective, func(loss *float64, s, _ []float64) { *loss += 1e-5 * s[3] })},
 		)
 	}
-	for _, objective := range losses[:3] {
+	for _, objective := range conf.Values(new(Config), "loss.kind")[:3] {
 		list = append(list,
 			fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss += *loss/100 + 1e-5 })},
 			fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/" + objective}, wrongEstimator(objective, func(_ *float64, grad []float32) { grad[77] *= 1.01 })},

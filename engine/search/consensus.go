@@ -21,7 +21,7 @@ import (
 // where s is the standard deviation of the losses L_p, so that α has no unit.
 // The generator is that of the consensus point v.
 type Consensus struct {
-	Particles int `json:"particles"`
+	Particles int `json:"particles"` // number of candidates θ_p
 	// Spread is the standard deviation of each parameter over the initial
 	// particles, about the initial θ.
 	Spread    float64 `json:"spread"`

@@ -21,7 +21,7 @@ type Evolution struct {
 	Sigma float64 `json:"sigma"` // σ
 	// Fitness F is "plain", the loss itself, or "rank", the loss's rank among
 	// the 2P candidates' in [−½, ½].
-	Fitness string `json:"fitness"`
+	Fitness string `json:"fitness" enum:"plain,rank"`
 }
 
 const maxCandidates = 4096

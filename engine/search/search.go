@@ -27,7 +27,7 @@ import (
 // alone.
 type Methods struct {
 	// Method is "gradient", "evolution" or "consensus".
-	Method    string    `json:"method"`
+	Method    string    `json:"method" enum:"gradient,evolution,consensus"`
 	Evolution Evolution `json:"evolution" when:"method=evolution"`
 	Consensus Consensus `json:"consensus" when:"method=consensus"`
 }

@@ -13,6 +13,7 @@ type field struct {
 	index []int
 	typ   reflect.Type
 	when  []condition // on which the key is there
+	enum  []string    // what a string may be, nil for anything
 }
 
 var listed sync.Map // of reflect.Type, to []field
@@ -38,7 +39,11 @@ func listFields(t reflect.Type) []field {
 			if name == "" {
 				name = f.Name
 			}
-			all = append(all, field{name, []int{i}, f.Type, conditions(f.Tag.Get("when"))})
+			var enum []string
+			if tag := f.Tag.Get("enum"); tag != "" {
+				enum = strings.Split(tag, ",")
+			}
+			all = append(all, field{name, []int{i}, f.Type, conditions(f.Tag.Get("when")), enum})
 		}
 	}
 	shallowest := make(map[string]int)

@@ -1,0 +1,62 @@
+package conf
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Enums reports the first string of the struct that c points to that is none of
+// the values its field's tag lists,
+//
+//	enum:"sign,bernoulli"
+//
+// by its path. Fields that the struct's choices leave out are not looked at.
+func Enums(c any) error {
+	v := destination(c)
+	return enums(v, "")
+}
+
+func enums(v reflect.Value, path string) error {
+	all := listFields(v.Type())
+	for _, f := range all {
+		if c, _ := f.absent(v, all); c != nil {
+			continue
+		}
+		value := v.FieldByIndex(f.index)
+		if f.typ.Kind() == reflect.Struct {
+			if err := enums(value, join(path, f.key)); err != nil {
+				return err
+			}
+		}
+		if f.enum != nil && f.typ.Kind() == reflect.String {
+			if err := OneOf(join(path, f.key), value.String(), f.enum); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Values returns the values that a configuration's key may have, nil if its tag
+// lists none.
+func Values(c any, path string) []string {
+	t := destination(c).Type()
+	for {
+		key, rest, more := strings.Cut(path, ".")
+		var found *field
+		for _, f := range listFields(t) {
+			if f.key == key {
+				found = &f
+				break
+			}
+		}
+		switch {
+		case found == nil:
+			panic(fmt.Sprintf("conf: %v has no key %s", t, key))
+		case !more:
+			return found.enum
+		}
+		t, path = found.typ, rest
+	}
+}

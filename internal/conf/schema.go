@@ -1,0 +1,124 @@
+package conf
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A Key is one value of a configuration.
+type Key struct {
+	Path  string
+	Field string   // PACKAGE.Type.Field, whose comment says what it means
+	Type  string   // as JSON Schema names it, with that of a list's items
+	Enum  []string // values of a string, nil for any
+	When  string   // the choices it comes with, kind=a,b, "" if it is always there
+}
+
+// Describe lists the keys of the struct that c points to, in order, those of
+// other choices included.
+func Describe(c any) []Key { return describe(destination(c).Type(), "", "") }
+
+func describe(t reflect.Type, path, when string) (all []Key) {
+	for _, f := range listFields(t) {
+		here := when
+		for _, c := range f.when {
+			here = strings.TrimSpace(here + " " + join(path, c.key) + "=" + strings.Join(c.values, ","))
+		}
+		if f.typ.Kind() == reflect.Struct && !isText(f.typ) {
+			all = append(all, describe(f.typ, join(path, f.key), here)...)
+			continue
+		}
+		all = append(all, Key{join(path, f.key), f.owner(t), typeName(f.typ), f.enum, here})
+	}
+	return all
+}
+
+// owner returns the struct that declares a field, maybe an embedded one, and the
+// field's name.
+func (f *field) owner(t reflect.Type) string {
+	for _, i := range f.index[:len(f.index)-1] {
+		t = t.Field(i).Type
+	}
+	return fmt.Sprintf("%s.%s.%s", t.PkgPath(), t.Name(), t.Field(f.index[len(f.index)-1]).Name)
+}
+
+func isText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func typeName(t reflect.Type) string {
+	switch {
+	case isText(t) || t.Kind() == reflect.String:
+		return "string"
+	case t.Kind() == reflect.Bool:
+		return "boolean"
+	case t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+		return "array of " + typeName(t.Elem())
+	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
+		return "object"
+	case t.Kind() == reflect.Pointer:
+		return typeName(t.Elem())
+	}
+	return "integer"
+}
+
+// Schema returns a JSON Schema (2020-12) of the struct that c points to: what
+// Decode takes, apart from ranges and from what does not go together. doc returns
+// the meaning of a Key's Field.
+func Schema(c any, title string, doc func(field string) string) map[string]any {
+	s := schema(destination(c).Type(), doc)
+	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", title
+	return s
+}
+
+func schema(t reflect.Type, doc func(string) string) map[string]any {
+	switch {
+	case isText(t) || t.Kind() == reflect.String:
+		return map[string]any{"type": "string"}
+	case t.Kind() == reflect.Pointer:
+		return schema(t.Elem(), doc)
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+		s := map[string]any{"type": []string{"array", "null"}, "items": schema(t.Elem(), doc)}
+		if t.Kind() == reflect.Array {
+			s["minItems"], s["maxItems"] = t.Len(), t.Len()
+		}
+		return s
+	case t.Kind() == reflect.Map:
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schema(t.Elem(), doc)}
+	case t.Kind() != reflect.Struct:
+		s := map[string]any{"type": typeName(t)}
+		if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64 {
+			s["minimum"] = 0
+		}
+		return s
+	}
+	properties, conditions := map[string]any{}, []any{}
+	for _, f := range listFields(t) {
+		p := schema(f.typ, doc)
+		if f.enum != nil {
+			p["enum"] = f.enum
+		}
+		if text := doc(f.owner(t)); text != "" {
+			p["description"] = text
+		}
+		properties[f.key] = p
+		for _, c := range f.when {
+			conditions = append(conditions, map[string]any{
+				"if": map[string]any{
+					"required":   []string{c.key},
+					"properties": map[string]any{c.key: map[string]any{"not": map[string]any{"enum": c.values}}},
+				},
+				"then": map[string]any{"properties": map[string]any{f.key: false}},
+			})
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(conditions) > 0 {
+		s["allOf"] = conditions
+	}
+	return s
+}
