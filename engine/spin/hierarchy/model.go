@@ -170,10 +170,12 @@ func (m *Model) TensorName(i int) string {
 	return fmt.Sprintf("parameter %d", i)
 }
 
-// Transfer fills dst, parameters of m, from those of another model, of half the
-// size or at another temperature, and returns how many it could not and left as
-// they were. A level of the larger lattice takes the weights of the level of the
-// same spacing where the smaller has one, of its coarsest otherwise.
+// Transfer fills dst, parameters of m as Initialize left them, from those of
+// another model, of a smaller size or at another temperature, and returns how
+// many units found none. Levels of spacing 8 and more take the weights of the
+// level with as many cells around the smaller lattice, the others those of
+// their own spacing. Inputs and hidden units that the other model lacks begin
+// without effect.
 func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int) {
 	byName := map[string]*unit{}
 	for i := range from.units {
@@ -181,23 +183,29 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 	}
 	for i := range m.units {
 		u := &m.units[i]
-		size := u.hidden * (u.m + 1)
-		if m.even {
-			size += u.hidden + 1
-		}
 		o := byName[u.name]
 		var spacing int
 		var group string
-		if n, _ := fmt.Sscanf(u.name, "%d:%s", &spacing, &group); o == nil && n == 2 {
-			for ; o == nil && spacing > 2; spacing /= 2 {
-				o = byName[fmt.Sprintf("%d:%s", spacing/2, group)]
+		if n, _ := fmt.Sscanf(u.name, "%d:%s", &spacing, &group); n == 2 {
+			for ratio := m.Spins(); ratio > from.Spins() && spacing >= 8; ratio /= 4 {
+				spacing /= 2
 			}
+			o = byName[fmt.Sprintf("%d:%s", spacing, group)]
 		}
-		if o == nil || o.hidden != u.hidden || o.m != u.m || m.even != from.even || len(o.images) != len(u.images) {
-			left += size
+		if o == nil || o.hidden > u.hidden || o.m > u.m || m.even != from.even || len(o.images) != len(u.images) {
+			left++
 			continue
 		}
-		copy(dst[u.weights:][:size], params[o.weights:][:size])
+		for h := range o.hidden {
+			w := dst[u.weights+h*u.m:][:u.m]
+			clear(w)
+			copy(w, params[o.weights+h*o.m:][:o.m])
+		}
+		copy(dst[u.output:], params[o.output:][:o.hidden])
+		if m.even {
+			copy(dst[u.biases:], params[o.biases:][:o.hidden])
+			dst[u.shift] = params[o.shift]
+		}
 	}
 	return left
 }

@@ -503,28 +503,40 @@ func TestTranspose(t *testing.T) {
 }
 
 func TestTransfer(t *testing.T) {
-	models := map[int]*Model{}
-	for _, side := range []int{8, 16, 32} {
-		m, err := NewSquare(Square{Side: side, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 2})
+	model := func(side, neighbours, hidden, coarse int, field float64) *Model {
+		m, err := NewSquare(Square{Side: side, J: 1, Field: field, Beta: 0.4407, Neighbours: neighbours, Hidden: hidden, CoarseNeighbours: coarse})
 		require.NoError(t, err)
-		models[side] = m
+		return m
 	}
-	from := wild(models[16], 1)
-	to := make([]float32, models[32].NumParams())
-	require.Zero(t, models[32].Transfer(to, models[16], from))
-	require.NotContains(t, to, float32(0))
-	for name, source := range map[string]string{"2:A1": "2:A1", "8:X1": "8:X1", "16:X1": "8:X1", "8:B2": "4:B2"} {
-		u16, u32 := models[16].unitNamed(source), models[32].unitNamed(name)
-		require.Equal(t, from[u16.weights:][:u16.hidden*u16.m], to[u32.weights:][:u32.hidden*u32.m])
+	small := model(16, 12, 2, 0, 0)
+	from := wild(small, 1)
+	for _, large := range []*Model{model(32, 12, 2, 0, 0), model(32, 14, 4, 20, 0)} {
+		to := make([]float32, large.NumParams())
+		large.Initialize(to, 2)
+		require.Zero(t, large.Transfer(to, small, from))
+		for name, source := range map[string]string{"2:A1": "2:A1", "4:X1": "4:X1", "8:X1": "4:X1", "8:B2": "4:B2", "16:X1": "8:X1"} {
+			a, b := small.unitNamed(source), large.unitNamed(name)
+			require.Equal(t, from[a.weights:][:a.m], to[b.weights:][:a.m])
+			require.Equal(t, from[a.output:][:a.hidden], to[b.output:][:a.hidden])
+			for _, v := range to[b.output+a.hidden:][:b.hidden-a.hidden] {
+				require.Zero(t, v)
+			}
+		}
 	}
-	// The smallest lattice has no second halves of two groups.
-	to = make([]float32, models[16].NumParams())
-	left := models[16].Transfer(to, models[8], wild(models[8], 1))
-	b2, b4 := models[16].unitNamed("4:B2"), models[16].unitNamed("4:B4")
-	require.Equal(t, b2.hidden*(b2.m+1)+b4.hidden*(b4.m+1), left)
-	other, err := NewSquare(Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 3})
-	require.NoError(t, err)
-	require.NotZero(t, other.Transfer(make([]float32, other.NumParams()), models[16], to))
+	// What is transferred to a larger architecture is the same function.
+	wider := model(16, 20, 5, 30, 0)
+	to := make([]float32, wider.NumParams())
+	wider.Initialize(to, 3)
+	require.Zero(t, wider.Transfer(to, small, from))
+	workers := pool.New(1)
+	defer workers.Close()
+	spins, r, again := make([]uint64, 400), make([]float64, 100), make([]float64, 100)
+	require.NoError(t, small.NewSampler(from, workers).Sample(spins, r, 1, 0))
+	wider.NewSampler(to, workers).R(again, spins)
+	require.InDeltaSlice(t, r, again, 1e-4)
+	// The smallest lattice lacks second halves of faces.
+	require.Equal(t, 4, small.Transfer(make([]float32, small.NumParams()), model(8, 12, 2, 0, 0), wild(model(8, 12, 2, 0, 0), 1)))
+	require.NotZero(t, model(16, 12, 2, 0, 1).Transfer(make([]float32, model(16, 12, 2, 0, 1).NumParams()), small, from))
 }
 
 func (m *Model) unitNamed(name string) *unit {
@@ -554,6 +566,8 @@ func TestRefusesWrongValues(t *testing.T) {
 		"side":       func(s *Square) { s.Side = 6 },
 		"neighbours": func(s *Square) { s.Neighbours = 57 },
 		"hidden":     func(s *Square) { s.Hidden = 9 },
+		"coarse n":   func(s *Square) { s.CoarseNeighbours = 2 },
+		"coarse h":   func(s *Square) { s.CoarseHidden = 9 },
 		"beta":       func(s *Square) { s.Beta = math.NaN() },
 		"bonds":      func(s *Square) { s.J = math.Inf(1) },
 		"fields":     func(s *Square) { s.Field = math.NaN() },

@@ -16,8 +16,8 @@ type Stage struct {
 
 // Recipe returns the settings that were found good for a lattice at any β and
 // field: first the smallest lattice of at least 12 spins a side that doubles to
-// the side wanted, then one size after another up to it. Neighbours and Hidden
-// are filled in where they are zero.
+// the side wanted, then one size after another up to it. Neighbours, Hidden and
+// CoarseNeighbours are filled in where they are zero.
 //
 // β rises from zero during 30 % of the first stage. Without that, generators
 // below the critical temperature leave out spins that differ from all around
@@ -29,6 +29,9 @@ func Recipe(c Square, seed uint64) []Stage {
 	if c.Hidden == 0 {
 		c.Hidden = 6
 	}
+	if c.CoarseNeighbours == 0 {
+		c.CoarseNeighbours = max(36, c.Neighbours)
+	}
 	sides := []int{c.Side}
 	for s := c.Side; s%8 == 0 && s/2 >= 12; s /= 2 {
 		sides = append([]int{s / 2}, sides...)
@@ -36,20 +39,21 @@ func Recipe(c Square, seed uint64) []Stage {
 	var stages []Stage
 	for i, side := range sides {
 		t := Training{
-			Steps: 1500, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
+			Steps: 3000, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
 			Beta1: 0.9, Beta2: 0.99, Anneal: 0.3, Seed: seed,
 		}
 		if i > 0 {
-			t.Anneal = 0
-			if side <= 40 {
-				t.Batch = 256
-			} else {
-				// Later stages have more noise in R, and less to learn.
-				t.LearningRate = 0.01
-			}
-			if side > 80 {
-				t.Steps, t.LearningRate = 800, 0.007
-			}
+			t.Anneal, t.Steps, t.LearningRate = 0, 1500, 0.01
+		}
+		switch {
+		case side < 12:
+			t.Steps = 1500
+		case side > 80:
+			// The noise of a gradient grows with the variance of R, while less is
+			// left to be learned.
+			t.Steps, t.LearningRate = 1000, 0.008
+		case i > 0 && side <= 40:
+			t.Batch = 256
 		}
 		s := c
 		s.Side = side
