@@ -503,14 +503,14 @@ func TestTranspose(t *testing.T) {
 }
 
 func TestTransfer(t *testing.T) {
-	model := func(side, neighbours, hidden, coarse int, field float64) *Model {
-		m, err := NewSquare(Square{Side: side, J: 1, Field: field, Beta: 0.4407, Neighbours: neighbours, Hidden: hidden, CoarseNeighbours: coarse})
+	model := func(side, neighbours, hidden int, field float64) *Model {
+		m, err := NewSquare(Square{Side: side, J: 1, Field: field, Beta: 0.4407, Neighbours: neighbours, Hidden: hidden})
 		require.NoError(t, err)
 		return m
 	}
-	small := model(16, 12, 2, 0, 0)
+	small := model(16, 12, 2, 0)
 	from := wild(small, 1)
-	for _, large := range []*Model{model(32, 12, 2, 0, 0), model(32, 14, 4, 20, 0)} {
+	for _, large := range []*Model{model(32, 12, 2, 0), model(32, 14, 4, 0)} {
 		to := make([]float32, large.NumParams())
 		large.Initialize(to, 2)
 		require.Zero(t, large.Transfer(to, small, from))
@@ -524,7 +524,7 @@ func TestTransfer(t *testing.T) {
 		}
 	}
 	// What is transferred to a larger architecture is the same function.
-	wider := model(16, 20, 5, 30, 0)
+	wider := model(16, 20, 5, 0)
 	to := make([]float32, wider.NumParams())
 	wider.Initialize(to, 3)
 	require.Zero(t, wider.Transfer(to, small, from))
@@ -535,8 +535,8 @@ func TestTransfer(t *testing.T) {
 	wider.NewSampler(to, workers).R(again, spins)
 	require.InDeltaSlice(t, r, again, 1e-4)
 	// The smallest lattice lacks second halves of faces.
-	require.Equal(t, 4, small.Transfer(make([]float32, small.NumParams()), model(8, 12, 2, 0, 0), wild(model(8, 12, 2, 0, 0), 1)))
-	require.NotZero(t, model(16, 12, 2, 0, 1).Transfer(make([]float32, model(16, 12, 2, 0, 1).NumParams()), small, from))
+	require.Equal(t, 4, small.Transfer(make([]float32, small.NumParams()), model(8, 12, 2, 0), wild(model(8, 12, 2, 0), 1)))
+	require.NotZero(t, model(16, 12, 2, 1).Transfer(make([]float32, model(16, 12, 2, 1).NumParams()), small, from))
 }
 
 func (m *Model) unitNamed(name string) *unit {
@@ -566,8 +566,6 @@ func TestRefusesWrongValues(t *testing.T) {
 		"side":       func(s *Square) { s.Side = 6 },
 		"neighbours": func(s *Square) { s.Neighbours = 57 },
 		"hidden":     func(s *Square) { s.Hidden = 9 },
-		"coarse n":   func(s *Square) { s.CoarseNeighbours = 2 },
-		"coarse h":   func(s *Square) { s.CoarseHidden = 9 },
 		"beta":       func(s *Square) { s.Beta = math.NaN() },
 		"bonds":      func(s *Square) { s.J = math.Inf(1) },
 		"fields":     func(s *Square) { s.Field = math.NaN() },

@@ -3,6 +3,7 @@ package hierarchy
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -16,21 +17,19 @@ type Stage struct {
 
 // Recipe returns the settings that were found good for a lattice at any β and
 // field: first the smallest lattice of at least 12 spins a side that doubles to
-// the side wanted, then one size after another up to it. Neighbours, Hidden and
-// CoarseNeighbours are filled in where they are zero.
+// the side wanted, then one size after another up to it. Neighbours and Hidden
+// are filled in where they are zero.
 //
-// β rises from zero during 30 % of the first stage. Without that, generators
-// below the critical temperature leave out spins that differ from all around
-// them, which their own samples do not show.
+// Below the critical temperature, β|J| rises from 0.4 during 30 % of the first
+// stage. Without that, generators leave out spins that differ from all around
+// them, which their own samples do not show. From zero it had better not rise:
+// where there is nothing to be learned, Adam drifts.
 func Recipe(c Square, seed uint64) []Stage {
 	if c.Neighbours == 0 {
 		c.Neighbours = 24
 	}
 	if c.Hidden == 0 {
 		c.Hidden = 6
-	}
-	if c.CoarseNeighbours == 0 {
-		c.CoarseNeighbours = max(36, c.Neighbours)
 	}
 	sides := []int{c.Side}
 	for s := c.Side; s%8 == 0 && s/2 >= 12; s /= 2 {
@@ -40,10 +39,14 @@ func Recipe(c Square, seed uint64) []Stage {
 	for i, side := range sides {
 		t := Training{
 			Steps: 3000, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
-			Beta1: 0.9, Beta2: 0.99, Anneal: 0.3, Seed: seed,
+			Beta1: 0.9, Beta2: 0.99, Seed: seed,
+		}
+		const disordered = 0.4
+		if k := c.Beta * math.Abs(c.J); k > 0.45 {
+			t.Anneal, t.AnnealFrom = 0.3, disordered/k
 		}
 		if i > 0 {
-			t.Anneal, t.Steps, t.LearningRate = 0, 1500, 0.01
+			t.Anneal, t.AnnealFrom, t.Steps, t.LearningRate = 0, 0, 1500, 0.01
 		}
 		switch {
 		case side < 12:

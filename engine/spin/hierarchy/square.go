@@ -18,15 +18,13 @@ type Square struct {
 	J, Field, Beta float64
 
 	// Neighbours is about how many known spins a spin looks at: whole shells
-	// of equal distance, the nearest first.
+	// of equal distance, the nearest first. Refinements of spacing 8 and more,
+	// which draw a sixteenth of the spins, look at half as many more:
+	// decimation lengthens the range of the law that they have to learn.
 	Neighbours int
 	// Hidden is the number of hidden units, of which there are eight images
 	// each.
 	Hidden int
-	// CoarseNeighbours and CoarseHidden are those of refinements of spacing 8
-	// and more, which draw a sixteenth of the spins; 0 for the same. Decimation
-	// lengthens the range of the law that they have to learn.
-	CoarseNeighbours, CoarseHidden int
 }
 
 // Limits of a lattice's generator.
@@ -54,10 +52,6 @@ func NewSquare(c Square) (*Model, error) {
 		return nil, fmt.Errorf("neighbours: %d is not between %d and %d", c.Neighbours, LeastNeighbours, MostNeighbours)
 	case c.Hidden < 1 || c.Hidden > MostHidden:
 		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MostHidden)
-	case c.CoarseNeighbours != 0 && (c.CoarseNeighbours < LeastNeighbours || c.CoarseNeighbours > MostNeighbours):
-		return nil, fmt.Errorf("coarse neighbours: %d is not 0, nor between %d and %d", c.CoarseNeighbours, LeastNeighbours, MostNeighbours)
-	case c.CoarseHidden < 0 || c.CoarseHidden > MostHidden:
-		return nil, fmt.Errorf("coarse hidden: %d is not between 0 and %d", c.CoarseHidden, MostHidden)
 	}
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -71,12 +65,12 @@ func NewSquare(c Square) (*Model, error) {
 			last = exactGroups
 		}
 		for group := 1; group <= last; group++ {
-			neighbours, hidden := c.Neighbours, c.Hidden
+			neighbours := c.Neighbours
 			if a >= 8 {
-				neighbours, hidden = cmp.Or(c.CoarseNeighbours, neighbours), cmp.Or(c.CoarseHidden, hidden)
+				neighbours = min(MostNeighbours, neighbours*3/2)
 			}
 			offsets, images := g.stencil(group, neighbours)
-			l := layout{name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), images: images, hidden: hidden}
+			l := layout{name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), images: images, hidden: c.Hidden}
 			b := a / 2
 			for y := range c.Side / b {
 				for x := range c.Side / b {
