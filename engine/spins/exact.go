@@ -1,12 +1,10 @@
 package spins
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -45,8 +43,7 @@ const (
 // threads, of which 0 means all. The error is ctx's or says what is wrong.
 //
 // Configurations follow each other in the order of a Gray code, by one flip at a
-// time, so that a step costs as many operations as the flipped spin has
-// neighbours; spins with few flip most often. With W_t the sum of the weights
+// time, which changes the fields of the others. With W_t the sum of the weights
 // before step t, which flips spin i, summation by parts gives correlations
 //
 //	Σ_t w_t s_i s_j = W s_i s_j (last) − Σ_flips 2 W_t s_i s_j (flipped)
@@ -63,12 +60,8 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 	}
 	low := min(n, max(10, n-8), pieceSpins)
 	e := &enumeration{graph: g, beta: beta, low: low, pieces: make([]enumerationPiece, 1<<(n-low))}
-	for i := range n {
-		e.order[i] = i
-	}
-	slices.SortStableFunc(e.order[:n], func(i, j int) int { return cmp.Compare(g.Degree(i), g.Degree(j)) })
-	for k, i := range e.order[:n] {
-		e.place[i] = k
+	for _, edge := range g.Edges() {
+		e.twice[edge.I][edge.J], e.twice[edge.J][edge.I] = 2*edge.Coupling, 2*edge.Coupling
 	}
 	workers := pool.New(threads)
 	defer workers.Close()
@@ -109,14 +102,12 @@ func checkBeta(g *Graph, beta float64) error {
 	return nil
 }
 
-// An enumeration is one under way. Spins are numbered by their places in the
-// order in which they flip, the first most often. Energies are without offset.
+// An enumeration is one under way. Energies are without offset.
 type enumeration struct {
 	graph  *Graph
 	beta   float64
-	low    int // spins that flip within a piece, the first
-	order  [MaxEnumerated]int
-	place  [MaxEnumerated]int
+	low    int                                   // spins that flip within a piece, the first
+	twice  [MaxEnumerated][MaxEnumerated]float64 // 2 J
 	pieces []enumerationPiece
 
 	least, width float64
@@ -156,14 +147,13 @@ func (e *enumeration) start(piece int) *walk {
 		if k >= e.low && piece>>(k-e.low)&1 != 0 {
 			w.spin[k] = 1
 			w.up++
-			config[0] |= 1 << e.order[k]
+			config[0] |= 1 << k
 		}
 	}
 	var sum float64
-	for k := range n {
-		i := e.order[k]
-		w.field[k] = e.graph.LocalField(config, i)
-		sum += w.spin[k] * (w.field[k] + e.graph.Field(i))
+	for i := range n {
+		w.field[i] = e.graph.LocalField(config, i)
+		sum += w.spin[i] * (w.field[i] + e.graph.Field(i))
 	}
 	w.energy = -sum / 2
 	return w
@@ -175,9 +165,8 @@ func (w *walk) flip(k int) {
 	w.energy += 2 * s * w.field[k]
 	w.up -= int(s)
 	w.spin[k] = -s
-	near, couplings := w.graph.Neighbours(w.order[k])
-	for x, j := range near {
-		w.field[w.place[j]] -= 2 * s * couplings[x]
+	for j, c := range w.twice[k][:w.graph.N()] {
+		w.field[j] -= s * c
 	}
 }
 
@@ -284,14 +273,13 @@ func (e *enumeration) result() *Exact {
 		},
 	}
 	correlation := func(i, j int) float64 {
-		a, b := e.place[i], e.place[j]
-		return (all.pairs[a][b] + all.pairs[b][a]) / all.weight
+		return (all.pairs[i][j] + all.pairs[j][i]) / all.weight
 	}
 	var overlap float64
 	for i := range n {
 		// Without fields the sums are rounding.
 		if e.graph.HasFields() {
-			result.Magnetisations[i] = all.spins[e.place[i]] / all.weight
+			result.Magnetisations[i] = all.spins[i] / all.weight
 		}
 		for j := range i {
 			c := correlation(i, j)

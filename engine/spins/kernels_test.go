@@ -2,7 +2,9 @@ package spins
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -270,6 +272,160 @@ func TestHeatBathWays(t *testing.T) {
 			heat.energies(got, l)
 			for k := range want {
 				require.InDelta(t, want[k], got[k], 1e-12*(1+g.EnergyBound()), name)
+			}
+		}
+	}
+}
+
+// TestHeatBathFollowsItsDraws: every spin of every chain is what the definition
+// makes of the draw, a number u of 32 bits: up where u < 2³² P. The sliced way
+// follows it exactly, the tabulated one but where u is within rounding.
+func TestHeatBathFollowsItsDraws(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		heat := newHeatBath(g, 0.37)
+		batch, _ := randomBatch(rand.New(rand.NewPCG(8, 8)), g.N(), Lanes)
+		l := heat.newLanes()
+		l.pack(batch)
+		heat.tabulate(l)
+		stream := asm.Counter{Seed: 1}
+		for position := range uint64(300) {
+			i := int(position) * 7 % g.N()
+			l.unpack(batch)
+			var u [Lanes]uint64
+			if heat.tables == nil {
+				words := make([]uint32, Lanes)
+				asm.PhiloxBlocks(words, &stream, position*16)
+				for k := range u {
+					u[k] = uint64(words[k])
+				}
+			} else {
+				for plane := range uint64(32) {
+					words := make([]uint32, 4)
+					asm.PhiloxBlocks(words, &stream, plane/8<<58+position*4+plane%8/2)
+					digits := uint64(words[plane%2*2]) | uint64(words[plane%2*2+1])<<32
+					for k := range u {
+						u[k] = 2*u[k] + digits>>k&1
+					}
+				}
+			}
+			heat.update(l, []int32{int32(i)}, &stream, position)
+			for k := range Lanes {
+				f := g.LocalField(batch[k*g.Words():][:g.Words()], i)
+				p := math.Ldexp(1/(1+math.Exp(-2*0.37*f)), 32)
+				want := uint64(0)
+				if float64(u[k]) < math.RoundToEven(p) {
+					want = 1
+				}
+				if heat.tables == nil && math.Abs(float64(u[k])-p) < 1e-5*p+2 {
+					continue
+				}
+				require.Equal(t, want, l.spins[i]>>k&1, "%s, spin %d of chain %d", name, i, k)
+			}
+		}
+	}
+}
+
+// TestMetropolisFollowsItsDraws: steps are what the definition makes of the draws,
+// rejected ones included, which happen so seldom that more are rejected here.
+func TestMetropolisFollowsItsDraws(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		const rows, steps, beta = 70, 30, 0.4
+		for _, reject := range []uint32{0, 1 << 31} {
+			m, err := NewMetropolis(g, beta, 0.1)
+			require.NoError(t, err)
+			require.Equal(t, uint32((1<<32)%g.N()), m.reject)
+			m.reject = max(m.reject, reject)
+			batch, all := randomBatch(rand.New(rand.NewPCG(5, 8)), g.N(), rows)
+			var st bitspin.Stats
+			stream := asm.Counter{Seed: 8}
+			m.Run(batch, batch, 0, rows, steps, &stream, 100, &st)
+			for k, s := range all {
+				sample := uint64(100 + k)
+				for step := range uint64(steps) {
+					draw := make([]uint32, 4)
+					asm.PhiloxBlocks(draw, &stream, step<<42|sample)
+					product := uint64(draw[0]) * uint64(g.N())
+					for block := uint64(1); uint32(product) < m.reject; block++ {
+						again := make([]uint32, 4)
+						asm.PhiloxBlocks(again, &stream, step<<42|block<<36|sample)
+						product = uint64(again[0]) * uint64(g.N())
+					}
+					before := energyOf(&h, s)
+					flip := func() {
+						i := int(product >> 32)
+						s[i] = -s[i]
+					}
+					if float64(draw[1]) < math.RoundToEven(0.1*(1<<32)) {
+						flip = func() {
+							for i := range s {
+								s[i] = -s[i]
+							}
+						}
+					}
+					flip()
+					u := (float64(draw[2])*(1<<32) + float64(draw[3])) / (1 << 64)
+					if difference := energyOf(&h, s) - before; difference > 1e-9 && u >= math.Exp(-beta*difference) {
+						flip()
+					}
+				}
+				for i, x := range s {
+					require.Equal(t, x > 0, batch[k*g.Words()+i/64]>>(i%64)&1 == 1, "%s, sample %d, spin %d", name, k, i)
+				}
+			}
+		}
+	}
+}
+
+// TestDrawsAreIndependent: at β = 0 all spins of all chains after all sweeps are
+// fair coins. Any two words that draws may have in common, at any distance of their
+// bits, agree in half of these; 6.5 standard deviations of 64·rows bits are
+// exceeded by one in 10¹⁰ comparisons.
+func TestDrawsAreIndependent(t *testing.T) {
+	for name, h := range map[string]Hamiltonian{"sliced": ring(300, 1), "tabulated": sparse(300, 300, 1, normal)} {
+		g := build(t, h)
+		r, err := NewReplicas(g, []float64{0, 0}, asm.Counter{Seed: 3})
+		require.NoError(t, err)
+		require.Equal(t, name == "tabulated", r.heat[0].tables == nil)
+		var states [][]uint64 // by sweep, group and spin
+		for range 3 {
+			states = append(states, append(append([]uint64(nil), r.groups[0].spins...), r.groups[1].spins...))
+			r.Sweep(0, 2, 1)
+		}
+		all := append(append(append([]uint64(nil), states[0]...), states[1]...), states[2]...)
+		// Blocks of samples of a Sweeper, in the order of the last draws.
+		s, err := NewSweeper(g, 0)
+		require.NoError(t, err)
+		batch := make([]uint64, 3*Lanes*g.Words())
+		var st bitspin.Stats
+		stream := asm.Counter{Seed: 4}
+		s.Run(batch, batch, 0, 3*Lanes, 1, &stream, 0, &st)
+		last := map[int32]int{}
+		position := 0
+		s.order(1, func(colour int) {
+			for _, i := range s.colours[colour] {
+				last[i] = position
+				position++
+			}
+		})
+		for block := range 3 {
+			l := s.heat.newLanes()
+			l.pack(batch[block*Lanes*g.Words():][:Lanes*g.Words()])
+			ordered := make([]uint64, position)
+			for i, at := range last {
+				ordered[at] = l.spins[i]
+			}
+			all = append(all, slices.DeleteFunc(ordered, func(x uint64) bool { return x == 0 })...)
+		}
+		for _, distance := range []int{1, 2, 3, 4, 8, 16, 32, 299, 300, 301, 598, 600, 601, 900} {
+			for shift := range 64 {
+				agree, rows := 0, len(all)-distance
+				for i := range rows {
+					agree += bits.OnesCount64(^(all[i+distance] ^ bits.RotateLeft64(all[i], shift)))
+				}
+				n := float64(64 * rows)
+				require.InDelta(t, n/2, agree, 6.5*math.Sqrt(n)/2, "%s: distance %d, shift %d", name, distance, shift)
 			}
 		}
 	}

@@ -357,7 +357,6 @@ func ladderLength(betas, deviations []float64) []float64 {
 
 // measure performs the rounds that count.
 func (e *exchange) measure(ctx context.Context, visit func(batch []uint64) error) (*Tempered, error) {
-	clear(e.moments)
 	clear(e.swaps)
 	chains := Lanes * e.Sets
 	target := (len(e.betas) - 1) * e.Sets // its first group

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -188,6 +189,29 @@ func TestTemperingGlass(t *testing.T) {
 	require.InDelta(t, a.LogZ, b.LogZ, sure*math.Hypot(a.LogZError, b.LogZError))
 	require.Equal(t, a, run(g, 1, 3))
 	require.NotEqual(t, a.Energy, run(g, 3, 1).Energy)
+}
+
+// TestSwapsKeepEnergies: after a round each chain's energy is that of the
+// configuration at its level.
+func TestSwapsKeepEnergies(t *testing.T) {
+	g := build(t, cubicGlass(4, 1))
+	e := &exchange{Tempering: Tempering{Sets: 2, Stream: asm.Counter{Seed: 1}}, graph: g, workers: pool.New(1)}
+	defer e.workers.Close()
+	require.NoError(t, e.start([]float64{0.1, 0.2, 0.3, 0.4}, nil))
+	batch, energies := make([]uint64, Lanes*g.Words()), make([]float64, Lanes)
+	for range 4 {
+		e.step()
+		for group := range e.energies {
+			e.replicas.Configurations(batch, group)
+			g.Energies(energies, batch)
+			require.Equal(t, energies, e.energies[group][:])
+		}
+	}
+	var swapped uint64
+	for _, c := range e.swaps {
+		swapped += c.Accepted
+	}
+	require.Greater(t, swapped, uint64(100))
 }
 
 func TestTemperingStops(t *testing.T) {
