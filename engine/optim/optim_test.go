@@ -127,7 +127,7 @@ func TestSchedule(t *testing.T) {
 	require.Equal(t, 1.0, (&Schedule{Kind: "constant"}).At(5, 10))
 	for _, bad := range []Schedule{
 		{Kind: "linear"}, {Kind: "step"}, {Kind: "step", Factor: 0.5, Milestones: []int{3, 3}},
-		{Kind: "cosine", Final: 2}, {Kind: "constant", Final: 0.5}, {Kind: "cosine", Factor: 0.5},
+		{Kind: "cosine", Final: 2}, {Kind: "step", Factor: 2},
 		{Kind: "constant", Warmup: -1}, {Kind: "cosine", Final: math.NaN()},
 	} {
 		require.Error(t, bad.Validate(), "%+v", bad)

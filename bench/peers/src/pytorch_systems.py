@@ -146,7 +146,7 @@ class Ising(System):
         self.beta, self.coupling, self.field = t["beta"], t["j"], t["h"]
         self.proposal, self.moves = config["transition"]["proposal"], config["transition"]["steps"]
         self.global_flip = config["transition"]["global_flip"]
-        self.latent, self.width, self.head = g["latent"], g["width"], g["head"]
+        self.latent, self.width, self.head = g["latent"], g["width"]["start"], g["head"]
         self.net = perceptron([g["latent"], *g["hidden"], self.sites], g["slope"])
         self.optimise()
 
@@ -261,7 +261,7 @@ class Mixture(System):
         self.log_weight = self.log_weight + self.factor.diagonal(dim1=1, dim2=2).log().sum(1)
         self.dim = self.mean.shape[1]
         self.sigma, self.moves = t["sigma"][0], t["steps"]
-        if g["kind"] != "realnvp" or g["partition"] != "parity" or len(t["sigma"]) > 1 or loss["objective"] != "reversibility":
+        if g["kind"] != "realnvp" or g["partition"] != "parity" or len(t["sigma"]) > 1 or loss["kind"] != "mmd":
             raise ValueError("only the paper's recipe is written here")
         self.latent, self.depth, self.clamp = self.dim, g["depth"], g["clamp"]
         widths = [len(range(p, self.dim, 2)) for p in range(2)]
