@@ -23,7 +23,7 @@ const (
 // Figures shows the laws of x in each mode, about its wells, the law of x over
 // all modes, and the modes' probabilities, each beside the target's.
 func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
-	x, k, err := s.sample(ctx, params, samples)
+	x, k, err := s.DrawAll(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}

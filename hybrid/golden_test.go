@@ -3,8 +3,6 @@ package hybrid
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/revgen/revgen/engine/systemtest"
 )
 
@@ -26,20 +24,5 @@ x, refined by 0 0962f7c6df42
 x, refined by 3 6c9d8abc50c9`},
 	} {
 		t.Run(c.preset, func(t *testing.T) { systemtest.Golden(t, small(t, c.preset), c.want) })
-	}
-}
-
-// TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
-// noise comes from streams apart.
-func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
-	trainer := newTrainer(t, small(t, "paper"), 1)
-	s := trainer.System().(*system)
-	x, k := make([]float32, len(s.batch.x)), make([]uint8, len(s.batch.x))
-	s.newSampler(trainer.Params()).draw(x, k, 0, 0)
-	for step := range uint32(4) {
-		s.Generate(trainer.Params(), step)
-		for i, v := range s.batch.x {
-			require.NotEqual(t, v, x[i])
-		}
 	}
 }

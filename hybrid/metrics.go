@@ -2,7 +2,6 @@ package hybrid
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,31 +26,11 @@ import (
 // exact samples, that of joint_mmd the root of the expected square, and their laws
 // are simulated (errorLaws).
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
-	x, k, err := s.sample(ctx, params, samples)
+	x, k, err := s.DrawAll(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
 	return compare(ctx, s.target, x, k)
-}
-
-// sample draws the generator's first samples, all finite.
-func (s *system) sample(ctx context.Context, params []float32, samples int) ([]float32, []uint8, error) {
-	x, k := make([]float32, samples), make([]uint8, samples)
-	const chunk = 1 << 16
-	sampler := s.newSampler(params)
-	for first := 0; first < samples; first += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		end := min(first+chunk, samples)
-		sampler.draw(x[first:end], k[first:end], uint64(first), 0)
-	}
-	for _, v := range x {
-		if v-v != 0 {
-			return nil, nil, errors.New("a sample of the generator is not finite")
-		}
-	}
-	return x, k, nil
 }
 
 // compare makes the table of a sample.

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
@@ -33,7 +34,7 @@ func Preset(name string) (*Config, error) {
 // the schedule and the number of iterations; the kernel's bandwidth, the slope
 // of LeakyReLU and AdamW's other constants are ours.
 func paper() *Config {
-	return &Config{
+	return &Config{Target: TargetConfig{Mu: []float64{1, 9, 25}}, Config: mixed.Config{
 		Common: engine.Common{
 			Schema: engine.SchemaVersion, System: "hybrid", Preset: "paper",
 			Training: engine.Training{
@@ -45,22 +46,21 @@ func paper() *Config {
 			},
 			Evaluation: engine.Evaluating{Samples: 200_000},
 		},
-		Target:     TargetConfig{Mu: []float64{1, 9, 25}},
-		Transition: TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
-		Generator: GeneratorConfig{
+		Transition: mixed.TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
+		Generator: mixed.GeneratorConfig{
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "split", Branches: 1, Gain: 1,
 		},
-		Loss: LossConfig{
+		Loss: mixed.LossConfig{
 			Kind:   "mmd",
 			Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
-			Witness: WitnessConfig{
+			Witness: mixed.WitnessConfig{
 				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
 				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
 			},
 			Discriminator: critic.Default(), Gradient: "surrogate",
 		},
-	}
+	}}
 }
 
 // best is the most accurate recipe known: a coordinate and a logit for each
@@ -73,7 +73,7 @@ func best() *Config {
 	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
 	c.Training.EMA = 0.999
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
-	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
+	c.Transition = mixed.TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
 	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 40
 	c.Loss.Kind = "stationarity"
 	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}

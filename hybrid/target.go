@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/revgen/revgen/engine/mixed"
 )
 
 // A Well is the law of x in one mode, p(x | k) = e^{−(x²−μ)²} / Z, symmetric
@@ -101,7 +103,7 @@ type Target struct {
 }
 
 // MaxModes is the largest number of modes.
-const MaxModes = 256
+const MaxModes = mixed.MaxModes
 
 // NewTarget returns the target with one mode for each μ_k.
 func NewTarget(mu []float64) (*Target, error) {

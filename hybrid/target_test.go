@@ -37,6 +37,13 @@ func TestWellConstants(t *testing.T) {
 	}
 }
 
+// exactBatch returns n exact samples.
+func exactBatch(target *Target, n int, seed uint64) (x []float32, k []uint8) {
+	x, k = make([]float32, n), make([]uint8, n)
+	target.Sample(x, k, &asm.Counter{Seed: seed, Purpose: 9}, 0)
+	return x, k
+}
+
 // simpson integrates f over a … b in 2n steps.
 func simpson(f func(float64) float64, a, b float64, n int) float64 {
 	h := (b - a) / float64(2*n)

@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"testing"
@@ -14,11 +14,11 @@ import (
 // purpose of its own, so that samples are independent of what was trained on, and
 // a sample's index in the streams is its own.
 func TestStreamsHaveTheirPurposes(t *testing.T) {
-	for _, preset := range []string{"paper", "best"} {
-		c := small(t, preset)
+	for preset, c := range bothHeads(threeTwins(1)) {
+		d := c.target.Dim()
 		c.Training.Seed, c.Transition.Steps = 17, 9
 		trainer := newTrainer(t, c, 2)
-		s, params := trainer.System().(*system), trainer.Params()
+		s, params := trainer.System().(*System), trainer.Params()
 		packed := s.generator.net.NewPacked(false)
 		s.generator.net.Pack(packed, params)
 		const n = 600
@@ -34,7 +34,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		move := func(x []float32, k []uint8, purpose rng.Purpose, step uint32, first uint64, steps int) {
 			stream := rng.Stream(17, purpose, step)
 			var counts moveCounts
-			s.transition.run(x, k, steps, &stream, first, &counts)
+			s.transition.run(x, k, steps, &stream, first, s.transition.newScratch(), &counts)
 		}
 
 		s.Generate(params, 7)
@@ -46,9 +46,9 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		require.Equal(t, x, s.x, preset)
 		require.Equal(t, k, s.k, preset)
 
-		gotX, gotK := make([]float32, n), make([]uint8, n)
+		gotX, gotK := make([]float32, n*d), make([]uint8, n)
 		for _, refine := range []int{0, 6} {
-			s.newSampler(params).draw(gotX, gotK, 50, refine)
+			s.NewSampler(params).Draw(gotX, gotK, 50, refine)
 			x, k = generate(noise{rng.Stream(17, rng.SampleLatent, 0), rng.Stream(17, rng.SampleHead, 0)}, 50)
 			move(x, k, rng.SampleTransition, 0, 50, refine)
 			require.Equal(t, x, gotX, preset)

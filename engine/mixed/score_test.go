@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"math"
@@ -9,31 +9,29 @@ import (
 
 // measured returns a system in its first step, after the discrepancy, and the
 // outputs that the batch was drawn from.
-func measured(t *testing.T, c *Config) (*system, []float32) {
+func measured(t *testing.T, c *testConfig) (*System, []float32) {
 	t.Helper()
 	trainer := newTrainer(t, c, 2)
-	s := trainer.System().(*system)
+	s := trainer.System().(*System)
 	s.Generate(trainer.Params(), 1)
 	s.Transition(1)
 	require.False(t, math.IsNaN(s.Discrepancy(1)))
 	return s, s.batch.activations.Output()
 }
 
-func headConfig(t *testing.T, preset, objective, gradient string) *Config {
-	c := small(t, preset)
+func headConfig(c *testConfig, objective, gradient string) *testConfig {
 	c.Loss.Kind, c.Loss.Gradient = objective, gradient
-	c.Loss.Discriminator.Hidden, c.Loss.Witness.Features.Number = []int{12}, 20
 	return c
 }
 
 // TestScoreIsThatOfTheChoice differentiates the logarithm of the probability
 // of the choice that was drawn.
 func TestScoreIsThatOfTheChoice(t *testing.T) {
-	for _, preset := range []string{"paper", "best"} {
-		s, out := measured(t, headConfig(t, preset, "mmd", "score"))
+	for _, c := range bothHeads(threeTwins(1)) {
+		s, out := measured(t, headConfig(c, "mmd", "score"))
 		g, o, width := s.generator, s.objective.(*score), s.generator.net.Out()
 		dout := make([]float32, len(out))
-		s.objective.outputGradient(dout, s.batch, 0, 0, len(s.x))
+		s.objective.outputGradient(dout, s.batch, 0, 0, len(s.k))
 		var total float64
 		for _, v := range o.values {
 			total += float64(v)
@@ -63,8 +61,8 @@ func TestScoreIsThatOfTheChoice(t *testing.T) {
 			}
 			for r := range g.coordinates {
 				want := float32(0)
-				if r == s.batch.coordinate(g, i) {
-					want = o.gradX[i]
+				if r/g.dim == g.point(choice) {
+					want = o.gradX[i*g.dim+r%g.dim]
 				}
 				require.Equal(t, want, dout[i*width+r])
 			}
@@ -76,10 +74,9 @@ func TestScoreIsThatOfTheChoice(t *testing.T) {
 // with p and the drawn x from the outputs, by a discriminator of the same seed
 // that has not learned yet.
 func TestDiscriminatorMeansOverChoices(t *testing.T) {
-	for _, preset := range []string{"paper", "best"} {
-		c := headConfig(t, preset, "discriminator", "surrogate")
-		s, out := measured(t, c)
-		g, width, n := s.generator, s.generator.net.Out(), len(s.x)
+	for _, c := range bothHeads(threeTwins(1)) {
+		s, out := measured(t, headConfig(c, "discriminator", "surrogate"))
+		g, width, n := s.generator, s.generator.net.Out(), len(s.k)
 		o := s.objective.(*discriminator)
 		dout := make([]float32, len(out))
 		o.outputGradient(dout, s.batch, 0, 0, n)
@@ -90,11 +87,7 @@ func TestDiscriminatorMeansOverChoices(t *testing.T) {
 		slope := make([][]float32, g.choices)
 		for r := range g.choices {
 			for i := range n {
-				coordinate := 0
-				if g.branched {
-					coordinate = r
-				}
-				fresh.embed(o.from[i*(1+g.modes):][:1+g.modes], out[i*width+coordinate], uint8(r%g.modes))
+				fresh.embed(o.from[i*(g.dim+g.modes):][:g.dim+g.modes], out[i*width+g.point(r)*g.dim:][:g.dim], uint8(r%g.modes))
 			}
 			fresh.critic.Evaluate(o.from, o.to)
 			fresh.critic.Gradient(fresh.grad)
@@ -110,7 +103,9 @@ func TestDiscriminatorMeansOverChoices(t *testing.T) {
 			for r, p := range prob {
 				require.InDelta(t, p*(value[r][i]-mean), float32(n)*dout[i*width+g.coordinates+r], 1e-4)
 			}
-			require.InDelta(t, slope[choice][i*(1+g.modes)], float32(n)*dout[i*width+s.batch.coordinate(g, i)], 1e-4)
+			for j := range g.dim {
+				require.InDelta(t, slope[choice][i*(g.dim+g.modes)+j], float32(n)*dout[i*width+g.point(choice)*g.dim+j], 1e-4)
+			}
 		}
 	}
 }
@@ -120,8 +115,8 @@ func TestDiscriminatorMeansOverChoices(t *testing.T) {
 func TestScoresAgreeWithMeans(t *testing.T) {
 	for _, objective := range []string{"kfd", "discriminator"} {
 		var grads [2][]float32
-		for j, gradient := range gradients {
-			c := headConfig(t, "paper", objective, gradient)
+		for j, gradient := range values("loss.gradient") {
+			c := headConfig(small(paperConfig(), threeTwins(1)), objective, gradient)
 			c.Training.Batch = 1 << 15
 			s, _ := measured(t, c)
 			grads[j] = make([]float32, s.NumParams())

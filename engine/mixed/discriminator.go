@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"math"
@@ -10,13 +10,13 @@ import (
 
 // discriminator is the learned one of package critic. A state is the vector
 // (x, e_k) for it, with a unit vector for the mode. The choice that softmax draws
-// counts by its mean over all choices with s′ fixed; of the coordinates, only
-// the one that was drawn gets a gradient.
+// counts by its mean over all choices with s′ fixed; of the points, only the one
+// that was drawn gets a gradient.
 type discriminator struct {
 	generator *generator
 	critic    *critic.Critic
 	sampled   bool      // the choices that were drawn count, by their score
-	from, to  []float32 // [n][1 + M]
+	from, to  []float32 // [n][d + M]
 	grad      []float32 // ∂f/∂s, likewise
 	values    []float32 // f of each choice less that of the one drawn, [n][choices], or of each sample
 
@@ -25,11 +25,11 @@ type discriminator struct {
 }
 
 func newDiscriminator(g *generator, n int, config critic.Config, sampled bool, seed uint64, workers *pool.Pool) (*discriminator, error) {
-	judge, err := critic.New(n, 1+g.modes, config, seed, workers)
+	judge, err := critic.New(n, g.dim+g.modes, config, seed, workers)
 	if err != nil {
 		return nil, err
 	}
-	size := n * (1 + g.modes)
+	size := n * (g.dim + g.modes)
 	o := &discriminator{
 		generator: g, critic: judge, sampled: sampled,
 		from: make([]float32, size), to: make([]float32, size), grad: make([]float32, size),
@@ -39,11 +39,7 @@ func newDiscriminator(g *generator, n int, config critic.Config, sampled bool, s
 		o.values = o.values[:n]
 	}
 	o.alter = func(state []float32, i, choice int) {
-		coordinate := 0
-		if g.branched {
-			coordinate = choice
-		}
-		o.embed(state, o.b.activations.Output()[i*g.net.Out()+coordinate], uint8(choice%g.modes))
+		o.embed(state, o.b.activations.Output()[i*g.net.Out()+g.point(choice)*g.dim:][:g.dim], uint8(choice%g.modes))
 	}
 	return o, nil
 }
@@ -52,16 +48,18 @@ func newDiscriminator(g *generator, n int, config critic.Config, sampled bool, s
 func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
 // embed sets v to (x, e_k).
-func (o *discriminator) embed(v []float32, x float32, k uint8) {
+func (o *discriminator) embed(v, x []float32, k uint8) {
 	clear(v)
-	v[0], v[1+k] = x, 1
+	copy(v, x)
+	v[len(x)+int(k)] = 1
 }
 
 func (o *discriminator) measure(b *batch, x []float32, k []uint8) float64 {
-	width := 1 + o.generator.modes
-	for i := range x {
-		o.embed(o.from[i*width:][:width], b.x[i], b.k[i])
-		o.embed(o.to[i*width:][:width], x[i], k[i])
+	d := o.generator.dim
+	width := d + o.generator.modes
+	for i := range k {
+		o.embed(o.from[i*width:][:width], b.x[i*d:][:d], b.k[i])
+		o.embed(o.to[i*width:][:width], x[i*d:][:d], k[i])
 	}
 	loss := o.critic.Evaluate(o.from, o.to)
 	o.critic.Gradient(o.grad)
@@ -79,11 +77,14 @@ func (o *discriminator) measure(b *batch, x []float32, k []uint8) float64 {
 }
 
 func (o *discriminator) outputGradient(dout []float32, b *batch, _, lo, hi int) {
-	g, share := o.generator, 1/float32(len(b.x))
+	g, share := o.generator, 1/float32(len(b.k))
 	for i := lo; i < hi; i++ {
 		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]
 		clear(row[:g.coordinates])
-		row[b.coordinate(g, i)] = share * o.grad[i*(1+g.modes)]
+		point := b.drawn(g, row, i)
+		for j := range point {
+			point[j] = share * o.grad[i*(g.dim+g.modes)+j]
+		}
 		prob, f, logits := b.probabilities[i*g.choices:][:g.choices], o.values[i*g.choices:], row[g.coordinates:]
 		var mean float32
 		for c, p := range prob {
@@ -96,9 +97,11 @@ func (o *discriminator) outputGradient(dout []float32, b *batch, _, lo, hi int) 
 }
 
 func (o *discriminator) contributions(b *batch, gradX, values []float32) {
-	share := 1 / float32(len(b.x))
+	share, d := 1/float32(len(b.k)), o.generator.dim
 	for i, v := range o.values {
-		gradX[i] = share * o.grad[i*(1+o.generator.modes)]
+		for j := range d {
+			gradX[i*d+j] = share * o.grad[i*(d+o.generator.modes)+j]
+		}
 		values[i] = share * v
 	}
 }

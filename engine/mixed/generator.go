@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"github.com/revgen/revgen/asm"
@@ -7,24 +7,26 @@ import (
 )
 
 // A generator is G_θ: Gaussian noise z through a shared perceptron whose last
-// layer holds the heads, first the coordinates, then the logits of the choice.
-// A split head chooses among the modes of its one coordinate; a branch head
-// among its coordinates, of which number r is in mode r mod M.
+// layer holds the heads, first the points, of d coordinates each, then the logits
+// of the choice. A split head chooses among the modes of its one point; a branch
+// head among its points, of which number r is in mode r mod M.
 type generator struct {
 	net         *nn.MLP
 	config      GeneratorConfig
-	modes       int // M
-	coordinates int
+	dim, modes  int // d, M
+	points      int
+	coordinates int // points·d
 	choices     int
 	branched    bool
 }
 
-func newGenerator(c GeneratorConfig, modes int) *generator {
-	g := &generator{config: c, modes: modes, coordinates: 1, choices: modes, branched: c.Head == "branch"}
+func newGenerator(c GeneratorConfig, dim, modes int) *generator {
+	g := &generator{config: c, dim: dim, modes: modes, points: 1, choices: modes, branched: c.Head == "branch"}
 	if g.branched {
 		g.choices = modes * c.Branches
-		g.coordinates = g.choices
+		g.points = g.choices
 	}
+	g.coordinates = g.points * dim
 	sizes := append([]int{c.Latent}, c.Hidden...)
 	g.net = nn.NewMLP(float32(c.Slope), append(sizes, g.coordinates+g.choices)...)
 	return g
@@ -44,7 +46,7 @@ func (g *generator) initialize(params []float32, seed uint64) {
 // A batch holds the states of a number of rows and what led to them.
 type batch struct {
 	activations   nn.Activations
-	x             []float32
+	x             []float32 // [rows][d]
 	k             []uint8
 	choice        []uint16  // what softmax drew
 	probabilities []float32 // [rows][choices], softmax of the logits
@@ -53,7 +55,7 @@ type batch struct {
 func (g *generator) newBatch(rows int) *batch {
 	return &batch{
 		activations:   g.net.NewActivations(rows),
-		x:             make([]float32, rows),
+		x:             make([]float32, rows*g.dim),
 		k:             make([]uint8, rows),
 		choice:        make([]uint16, rows),
 		probabilities: make([]float32, rows*g.choices),
@@ -67,8 +69,8 @@ type noise struct{ latent, head asm.Counter }
 // first. uniforms is scratch for 4·(hi−lo) numbers: a sample's choice is made by
 // the first word of its block.
 func (g *generator) forward(b *batch, p *nn.Packed, params []float32, lo, hi int, from *noise, first uint64, uniforms []float32) {
-	d := g.config.Latent
-	rng.Normals(b.activations[0][lo*d:hi*d], d, &from.latent, first)
+	latent := g.config.Latent
+	rng.Normals(b.activations[0][lo*latent:hi*latent], latent, &from.latent, first)
 	g.net.Forward(b.activations, p, params, lo, hi)
 
 	u := uniforms[:4*(hi-lo)]
@@ -92,12 +94,16 @@ func (g *generator) forward(b *batch, p *nn.Packed, params []float32, lo, hi int
 		choice := draw(row, u[4*r])
 		b.choice[lo+r] = uint16(choice)
 		b.k[lo+r] = uint8(choice % g.modes)
-		coordinate := 0
-		if g.branched {
-			coordinate = choice
-		}
-		b.x[lo+r] = out[r*g.net.Out()+coordinate]
+		copy(b.x[(lo+r)*g.dim:][:g.dim], out[r*g.net.Out()+g.point(choice)*g.dim:])
 	}
+}
+
+// point returns which of the points belongs to a choice.
+func (g *generator) point(choice int) int {
+	if g.branched {
+		return choice
+	}
+	return 0
 }
 
 // draw normalises weights to probabilities and returns the index that the

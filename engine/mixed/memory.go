@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
@@ -9,28 +9,26 @@ import (
 
 // demands bounds the memory of a run with a configuration that is valid
 // otherwise.
-func (c *Config) demands() []engine.Demand {
-	modes := len(c.Target.Mu)
-	g := newGenerator(c.Generator, modes)
+func (c *Config) demands(dim, modes int) []engine.Demand {
+	g := newGenerator(c.Generator, dim, modes)
 	width, widest := 0, 0
 	for l := range g.net.Layers() + 1 {
 		width, widest = width+g.net.Width(l), max(widest, g.net.Width(l))
 	}
 	n := c.Training.Batch
-	rows, choices, m := float64(n+nn.BlockRows()), float64(g.choices), float64(modes)
+	rows, choices, d, m := float64(n+nn.BlockRows()), float64(g.choices), float64(dim), float64(modes)
 	block := float64(nn.LanesOf(n) * nn.BlockRows())
 	// Layers; probabilities, states and their moves; the gradient by modes.
-	batch := rows*4*(float64(width)+choices+2*m+24) + block*4*3*float64(widest)
-	all := append(c.Training.Demands(g.net.NumParams()),
-		engine.Demand{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)})
+	batch := rows*4*(float64(width)+choices+2*m+18+10*d) + block*4*3*float64(widest)
+	all := c.Training.Demands(g.net.NumParams())
 	switch c.Loss.Kind {
 	case "kfd":
 		q := c.Loss.Witness.Features.Number + 1
-		points := block * float64(g.coordinates)
+		points := block * float64(g.points)
 		all = append(all, engine.Demand{Key: "loss.witness.features.number",
-			Bytes: kfd.Bytes(n, q*modes) + rows*8*float64(q) + 4*(points+rows)*(1+2*m+float64(q))})
+			Bytes: kfd.Bytes(n, q*modes) + rows*8*float64(q) + 4*(points+rows)*(d+(1+d)*m+float64(q))})
 	case "discriminator":
-		batch += c.Loss.Discriminator.Bytes(n, 1+modes) + rows*4*(3*(1+m)+choices)
+		batch += c.Loss.Discriminator.Bytes(n, dim+modes) + rows*4*(3*(d+m)+choices)
 	default:
 		batch += mmd.MixedBytes(n, modes)
 	}

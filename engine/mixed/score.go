@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
@@ -17,7 +17,7 @@ type drawn interface {
 
 // score takes the gradient through the draw of a choice by the score function
 // (REINFORCE), for any head: ∂L/∂h_c = (1_c − p_c)(F − b), where b is the mean of
-// F over the other states of the same half of the batch; the coordinate that
+// F over the other states of the same half of the batch; the point that
 // was drawn gets ∂L/∂x.
 type score struct {
 	drawn
@@ -26,7 +26,7 @@ type score struct {
 }
 
 func newScore(of drawn, g *generator, n int) *score {
-	return &score{of, g, make([]float32, n), make([]float32, n)}
+	return &score{of, g, make([]float32, n*g.dim), make([]float32, n)}
 }
 
 // State lists what the objective carries from step to step.
@@ -44,7 +44,7 @@ func (o *score) outputGradient(dout []float32, b *batch, _, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		row := dout[(i-lo)*g.net.Out():][:g.net.Out()]
 		clear(row[:g.coordinates])
-		row[b.coordinate(g, i)] = o.gradX[i]
+		copy(b.drawn(g, row, i), o.gradX[i*g.dim:][:g.dim])
 		f, logits := o.values[i], row[g.coordinates:]
 		for c, p := range b.probabilities[i*g.choices:][:g.choices] {
 			logits[c] = -p * f
@@ -53,12 +53,10 @@ func (o *score) outputGradient(dout []float32, b *batch, _, lo, hi int) {
 	}
 }
 
-// coordinate returns which of the generator's coordinates sample i has.
-func (b *batch) coordinate(g *generator, i int) int {
-	if g.branched {
-		return int(b.choice[i])
-	}
-	return 0
+// drawn returns the coordinates, in a row of the generator's outputs, of the point
+// that sample i is at.
+func (b *batch) drawn(g *generator, row []float32, i int) []float32 {
+	return row[g.point(int(b.choice[i]))*g.dim:][:g.dim]
 }
 
 func (o *meanDiscrepancy) contributions(_ *batch, gradX, values []float32) {
@@ -67,11 +65,14 @@ func (o *meanDiscrepancy) contributions(_ *batch, gradX, values []float32) {
 }
 
 func (o *leastSquares) contributions(b *batch, gradX, values []float32) {
-	n, modes := len(b.x), o.generator.modes
+	n, modes, d := len(b.k), o.generator.modes, o.generator.dim
 	c := &o.all
 	o.fit.Evaluate(c.value, c.slope, b.x, c.scratch, 0, n, 1)
 	for i, k := range b.k {
-		gradX[i] = c.slope[i*modes+int(k)] / float32(n)
-		values[i] = c.value[i*modes+int(k)] / float32(n)
+		at := i*modes + int(k)
+		for j, v := range c.slope[at*d:][:d] {
+			gradX[i*d+j] = v / float32(n)
+		}
+		values[i] = c.value[at] / float32(n)
 	}
 }

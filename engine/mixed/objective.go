@@ -1,4 +1,4 @@
-package hybrid
+package mixed
 
 import (
 	"fmt"
@@ -42,11 +42,11 @@ func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64
 		}
 		o := &leastSquares{generator: g, fit: fit}
 		if sampled {
-			o.all = newCandidates(fit, n, g.modes)
+			o.all = newCandidates(fit, n, g)
 			return o, nil
 		}
 		for range lanes {
-			o.scratch = append(o.scratch, newCandidates(fit, nn.BlockRows()*g.coordinates, g.modes))
+			o.scratch = append(o.scratch, newCandidates(fit, nn.BlockRows()*g.points, g))
 		}
 		return o, nil
 	case "discriminator":
@@ -67,7 +67,7 @@ func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64
 		return nil, err
 	}
 	own := g.branched || sampled
-	o := &meanDiscrepancy{generator: g, loss: loss, own: own, gradX: make([]float32, n), witness: make([]float32, n)}
+	o := &meanDiscrepancy{generator: g, loss: loss, own: own, gradX: make([]float32, n*g.dim), witness: make([]float32, n)}
 	if !own {
 		o.witness = make([]float32, n*g.modes)
 	}
@@ -100,7 +100,7 @@ func (o *meanDiscrepancy) measure(b *batch, x []float32, k []uint8) float64 {
 // passes the witness straight through it, as if the loss saw the probabilities
 // p_c themselves: ∂L/∂h_c = p_c (F_c − Σ p F). A branch head weighs the draw's
 // score with the witness of the state that was drawn: ∂L/∂h_r = (1_r − p_r) F; its
-// coordinate alone gets ∂L/∂x.
+// point alone gets ∂L/∂x.
 func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int) {
 	g := o.generator
 	for i := lo; i < hi; i++ {
@@ -109,7 +109,7 @@ func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int
 		logits := row[g.coordinates:]
 		if g.branched {
 			clear(row[:g.coordinates])
-			row[b.choice[i]] = o.gradX[i]
+			copy(b.drawn(g, row, i), o.gradX[i*g.dim:][:g.dim])
 			f := o.witness[i]
 			for c, p := range prob {
 				logits[c] = -p * f
@@ -117,7 +117,7 @@ func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int
 			logits[b.choice[i]] += f
 			continue
 		}
-		row[0] = o.gradX[i]
+		copy(row, o.gradX[i*g.dim:][:g.dim])
 		var mean float32
 		f := o.witness[i*g.modes:][:g.modes]
 		for c, p := range prob {
@@ -144,13 +144,13 @@ type leastSquares struct {
 // State lists what a checkpoint must hold of the witness.
 func (o *leastSquares) State() []engine.Section { return o.fit.State() }
 
-// candidates are the states that a block of rows could have drawn: coordinates,
-// [rows][coordinates], and the witness there in every mode.
+// candidates are the states that a block of rows could have drawn: points,
+// [rows][points][d], and the witness there in every mode.
 type candidates struct{ x, value, slope, scratch []float32 }
 
-func newCandidates(fit *kfd.Mixed, points, modes int) candidates {
+func newCandidates(fit *kfd.Mixed, points int, g *generator) candidates {
 	return candidates{
-		make([]float32, points), make([]float32, points*modes), make([]float32, points*modes),
+		make([]float32, points*g.dim), make([]float32, points*g.modes), make([]float32, points*g.modes*g.dim),
 		make([]float32, fit.ScratchLen(points)),
 	}
 }
@@ -162,14 +162,14 @@ func (o *leastSquares) measure(b *batch, x []float32, k []uint8) float64 {
 func (o *leastSquares) outputGradient(dout []float32, b *batch, lane, lo, hi int) {
 	g, c := o.generator, &o.scratch[lane]
 	out, width := b.activations.Output(), g.net.Out()
-	points := (hi - lo) * g.coordinates
-	x := c.x[:points]
+	points := (hi - lo) * g.points
+	x := c.x[:points*g.dim]
 	for i := lo; i < hi; i++ {
 		copy(x[(i-lo)*g.coordinates:], out[i*width:][:g.coordinates])
 	}
-	o.fit.Evaluate(c.value[:points*g.modes], c.slope[:points*g.modes], x, c.scratch[:o.fit.ScratchLen(points)], lo, hi, g.coordinates)
+	o.fit.Evaluate(c.value[:points*g.modes], c.slope[:points*g.modes*g.dim], x, c.scratch[:o.fit.ScratchLen(points)], lo, hi, g.points)
 
-	share := 1 / float32(len(b.x))
+	share := 1 / float32(len(b.k))
 	for i := range hi - lo {
 		row := dout[i*width:][:width]
 		coordinates, logits := row[:g.coordinates], row[g.coordinates:]
@@ -177,9 +177,11 @@ func (o *leastSquares) outputGradient(dout []float32, b *batch, lane, lo, hi int
 		prob := b.probabilities[(lo+i)*g.choices:][:g.choices]
 		var mean float32
 		for r, p := range prob {
-			at := r % g.coordinates
-			point := (i*g.coordinates+at)*g.modes + r%g.modes
-			coordinates[at] += share * p * c.slope[point]
+			at := g.point(r)
+			point := (i*g.points+at)*g.modes + r%g.modes
+			for j, v := range c.slope[point*g.dim:][:g.dim] {
+				coordinates[at*g.dim+j] += share * p * v
+			}
 			logits[r] = c.value[point]
 			mean += p * c.value[point]
 		}

@@ -1,0 +1,168 @@
+package mixed
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Config is what a run on states of a real vector and a mode takes besides its
+// target. A system's configuration embeds it.
+type Config struct {
+	engine.Common
+	Transition TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig  `json:"generator"`
+	Loss       LossConfig       `json:"loss"`
+}
+
+// TransitionConfig names the Metropolis–Hastings kernel p^m. Each of its steps
+// moves x within its mode, teleports to another mode, or both.
+type TransitionConfig struct {
+	// Order is "random" (either move, drawn anew at each step: reversible) or
+	// "paper-order" (a move within the mode, then one across: it leaves the
+	// target invariant but is not reversible, so that the loss of exact
+	// samples is not zero).
+	Order string `json:"order" enum:"random,paper-order"`
+	// Across is the probability of a teleport at a step of random order.
+	Across float64 `json:"across" when:"order=random"`
+	// Sigma lists the standard deviations of ε, one of which is drawn for
+	// each move within a mode.
+	Sigma []float64 `json:"sigma"`
+	// Flip is the probability that a move within a mode proposes 2c − x + ε
+	// instead of x + ε, reflected at the mode's centre c.
+	Flip  float64 `json:"flip"`
+	Steps int     `json:"steps"` // m
+}
+
+// GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → heads.
+type GeneratorConfig struct {
+	Latent int     `json:"latent"` // dimension of the noise z
+	Hidden []int   `json:"hidden"` // widths of the hidden layers
+	Slope  float64 `json:"slope"`  // of LeakyReLU for negative values
+	// Head is "split", one point x and a logit for each mode, of which
+	// softmax draws k, with a straight-through gradient; or "branch", pairs
+	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode
+	// r mod M, with the score-function gradient.
+	Head string `json:"head" enum:"split,branch"`
+	// Branches is the number of branches of each mode.
+	Branches int `json:"branches" when:"head=branch"`
+	// Gain multiplies the initial weights of the coordinates' outputs, so that
+	// the first samples reach all wells.
+	Gain float64 `json:"gain"`
+}
+
+// LossConfig describes the estimator of the discrepancy.
+type LossConfig struct {
+	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
+	// "stationarity", that between the laws of s and s′, which tests invariance
+	// instead of detailed balance; "kfd", the least-squares witness of
+	// irreversibility in random features of x for each mode (package kfd); or
+	// "discriminator", the learned one of package critic.
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator"`
+	// Kernel of both MMDs is a function of the distance between pairs (x, x′),
+	// times 1 where both modes k and both k′ agree and 0 elsewhere (eq.
+	// (product_kernel)); between states, of that of x, times 1 where k agrees.
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
+	// Statistic of both MMDs.
+	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
+	Witness       WitnessConfig `json:"witness" when:"kind=kfd"`
+	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
+	// Gradient through softmax's draw is "surrogate", with s′ fixed as each
+	// loss has it, or "score", the score function of the choice that was
+	// drawn with the mean of the other samples as baseline.
+	Gradient string `json:"gradient" enum:"surrogate,score"`
+}
+
+// WitnessConfig describes the least-squares witness.
+type WitnessConfig struct {
+	kfd.Config
+	Features kfd.Features `json:"features"`
+}
+
+func probability(x float64) bool { return x >= 0 && x <= 1 }
+
+// Limits that keep a batch's random numbers within their stream and its
+// memory within reason.
+const (
+	maxSteps    = 1 << 16
+	maxLatent   = 4096
+	maxBranches = 16
+	maxDim      = 1
+)
+
+// Validate reports the first value that cannot be used for a target of the given
+// dimension and number of modes, by its key. The target's own demands for memory
+// count beside the configuration's.
+func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
+	c = conf.Chosen(c)
+	if err := conf.First(
+		conf.Enums(c), c.Common.Validate(),
+		conf.Between("target's coordinates", dim, 1, maxDim),
+		conf.Between("target's modes", modes, 1, MaxModes)); err != nil {
+		return err
+	}
+	p, g := &c.Transition, &c.Generator
+	if err := conf.First(
+		conf.Between("transition.steps", p.Steps, 1, maxSteps),
+		conf.Between("generator.latent", g.Latent, 1, maxLatent),
+		conf.Widths("generator.hidden", g.Hidden),
+		conf.Slope("generator.slope", g.Slope),
+		conf.Positive("generator.gain", g.Gain)); err != nil {
+		return err
+	}
+	for i, s := range p.Sigma {
+		if err := conf.Positive(fmt.Sprintf("transition.sigma[%d]", i), s); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !probability(p.Across):
+		return fmt.Errorf("transition.across: %v is not a probability", p.Across)
+	case len(p.Sigma) == 0:
+		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
+	case !probability(p.Flip):
+		return fmt.Errorf("transition.flip: %v is not a probability", p.Flip)
+	}
+	if g.Head == "branch" {
+		if err := conf.Between("generator.branches", g.Branches, 1, maxBranches); err != nil {
+			return err
+		}
+	}
+	if err := c.Loss.validate(modes); err != nil {
+		return fmt.Errorf("loss.%w", err)
+	}
+	return engine.Afford(append(c.demands(dim, modes), target...)...)
+}
+
+// Moved says where keys of former layouts have gone.
+func (*Config) Moved() map[string]string {
+	return map[string]string{
+		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.witness.own_half": "nothing: the witness is always cross-fitted",
+	}
+}
+
+func (l *LossConfig) validate(modes int) error {
+	switch l.Kind {
+	case "kfd":
+		if err := l.Witness.Validate(); err != nil {
+			return fmt.Errorf("witness.%w", err)
+		}
+		if err := l.Witness.Features.ValidateModes(modes); err != nil {
+			return fmt.Errorf("witness.features.%w", err)
+		}
+	case "discriminator":
+		if err := l.Discriminator.Validate(); err != nil {
+			return fmt.Errorf("discriminator.%w", err)
+		}
+	default:
+		if err := l.Kernel.ValidateReal(); err != nil {
+			return fmt.Errorf("kernel.%w", err)
+		}
+	}
+	return nil
+}

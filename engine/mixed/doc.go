@@ -1,0 +1,18 @@
+// Package mixed is the kit for targets on states (x, k) of a real vector and a
+// mode: generators with heads for both, Metropolis moves within a mode and
+// across, discrepancies and witnesses, sampling and configuration. It knows of
+// the target no more than a Target says: its dimension, its modes and ln π up to
+// a constant.
+//
+// Noise z enters a generator and leaves as states s; moves make s′ of them; an
+// objective takes both and returns ∂L/∂ of the generator's outputs, which the
+// generator takes back to ∂L/∂θ:
+//
+//	generator.go                   z → s
+//	transition.go                  s → s′
+//	objective.go, discriminator.go the losses and their gradient by the outputs
+//	score.go                       the same through the draw of a mode, by its score
+//	system.go                      one step
+//	sampler.go                     samples of a trained generator
+//	verify.go, verify_loss.go      checks against independent computations
+package mixed

@@ -1,0 +1,165 @@
+package mixed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/npy"
+)
+
+// testConfigs are small training runs of every head, objective and gradient.
+func testConfigs() map[string]*testConfig {
+	all := map[string]*testConfig{}
+	for _, d := range configDims {
+		for name, c := range bothHeads(threeTwins(d)) {
+			for _, objective := range values("loss.kind") {
+				for _, gradient := range values("loss.gradient") {
+					e := *c
+					all[fmt.Sprintf("%s, %s, %s in %d", objective, gradient, name, d)] = headConfig(&e, objective, gradient)
+				}
+			}
+		}
+		for _, method := range []string{"evolution", "consensus"} {
+			c := small(bestConfig(), threeTwins(d))
+			c.Loss.Kind, c.Training.ClipNorm = "mmd", 0
+			c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
+			c.Training.Consensus.Spread = 0.01
+			all[fmt.Sprintf("%s in %d", method, d)] = c
+		}
+	}
+	all["unplaced"] = small(bestConfig(), unplaced{threeTwins(1)})
+	return all
+}
+
+var configDims = []int{1}
+
+func TestContract(t *testing.T) {
+	for name, c := range testConfigs() {
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
+	}
+}
+
+// TestGeneratorDrawsFromSoftmax compares how often each choice is drawn with
+// its probability, and takes the coordinate and mode that belong to it.
+func TestGeneratorDrawsFromSoftmax(t *testing.T) {
+	five := append(threeTwins(1), threeTwins(1)[:2]...) // so that choices and modes do not share a factor
+	for preset, c := range bothHeads(five) {
+		c.Training.Batch = 1 << 14
+		trainer := newTrainer(t, c, 2)
+		s := trainer.System().(*System)
+		params, g := trainer.Params(), s.generator
+		for i := range params {
+			params[i] *= 3 // probabilities far from uniform
+		}
+		s.Generate(params, 1)
+		expected, variance, seen := make([]float64, g.choices), make([]float64, g.choices), make([]float64, g.choices)
+		for i, choice := range s.batch.choice {
+			out := s.batch.activations.Output()[i*g.net.Out():][:g.net.Out()]
+			var total float64
+			for _, h := range out[g.coordinates:] {
+				total += math.Exp(float64(h))
+			}
+			for c, h := range out[g.coordinates:] {
+				p := math.Exp(float64(h)) / total
+				require.InDelta(t, p, s.batch.probabilities[i*g.choices+c], 1e-6)
+				expected[c] += p
+				variance[c] += p * (1 - p)
+			}
+			seen[choice]++
+			require.EqualValues(t, int(choice)%5, s.batch.k[i])
+			require.Equal(t, out[g.point(int(choice))*g.dim:][:g.dim], s.batch.x[i*g.dim:][:g.dim])
+		}
+		for c := range seen {
+			require.InDelta(t, expected[c], seen[c], 6*math.Sqrt(variance[c]), "%s: choice %d", preset, c)
+		}
+	}
+}
+
+// TestDrawAtTheEdges selects by the bounds of cumulative probability.
+func TestDrawAtTheEdges(t *testing.T) {
+	for u, want := range map[float32]int{0: 1, 0.2: 1, 0.25: 2, 0.999: 2, 0x1p-24: 1, 1 - 0x1p-24: 2} {
+		weights := []float32{0, 1, 3}
+		require.Equal(t, want, draw(weights, u), "u=%v", u)
+		require.Equal(t, []float32{0, 0.25, 0.75}, weights)
+	}
+}
+
+// TestInitializeScalesCoordinates multiplies the coordinates' weights by the
+// gain and leaves all others alone.
+func TestInitializeScalesCoordinates(t *testing.T) {
+	for preset, c := range bothHeads(threeTwins(1)) {
+		c.Generator.Gain = 1
+		plain := newTrainer(t, c, 1)
+		c.Generator.Gain = 8
+		scaled := newTrainer(t, c, 1)
+		g := plain.System().(*System).generator
+		last := g.net.Layers() - 1
+		w := g.net.Weights(plain.Params(), last)
+		for i := range w {
+			if i%g.net.Out() < g.coordinates {
+				w[i] *= 8
+			}
+		}
+		require.Equal(t, plain.Params(), scaled.Params(), preset)
+	}
+}
+
+// TestFormats of the same samples say the same.
+func TestFormats(t *testing.T) {
+	for _, d := range configDims {
+		trainer := newTrainer(t, small(bestConfig(), threeTwins(d)), 3)
+		s := trainer.System().(*System)
+		const n = 700
+		row := 4*d + 4
+		states, x, plain := make([]byte, n*row), make([]byte, n*4*d), make([]byte, n*row)
+		require.NoError(t, s.Sample(states, "states", trainer.Params(), 1000, n, 2))
+		require.NoError(t, s.Sample(x, "x", trainer.Params(), 1000, n, 2))
+		require.NoError(t, s.Sample(plain, "states", trainer.Params(), 1000, n, 0))
+		require.NotEqual(t, states, plain, "refinement moves")
+		for r := range n {
+			require.Equal(t, states[r*row:][:4*d], x[r*4*d:][:4*d])
+			require.Less(t, binary.LittleEndian.Uint32(states[r*row+4*d:]), uint32(3))
+		}
+		for _, f := range s.Formats() {
+			size, err := npy.ItemSize(f.Descr)
+			require.NoError(t, err)
+			for _, m := range f.Shape {
+				size *= m
+			}
+			require.Equal(t, f.RowBytes, size)
+		}
+		rates := s.AcceptanceByMove()
+		require.Len(t, rates, 3)
+		require.Contains(t, s.TensorName(0), "layer 1")
+	}
+}
+
+func TestSampleErrors(t *testing.T) {
+	trainer := newTrainer(t, small(bestConfig(), threeTwins(1)), 1)
+	s := trainer.System().(*System)
+	dst := make([]byte, 8)
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), 0, 1, -1), "refine: -1")
+	require.ErrorContains(t, s.Sample(dst, "bits", trainer.Params(), 0, 1, 0), `format: "bits"`)
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), maxSamples, 1, 0), "not all among")
+	require.ErrorContains(t, s.Sample(dst, "states", trainer.Params(), math.MaxUint64, 1, 0), "not all among")
+}
+
+// TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
+// noise comes from streams apart.
+func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
+	trainer := newTrainer(t, small(paperConfig(), threeTwins(1)), 1)
+	s := trainer.System().(*System)
+	x, k := make([]float32, len(s.batch.x)), make([]uint8, len(s.batch.k))
+	s.NewSampler(trainer.Params()).Draw(x, k, 0, 0)
+	for step := range uint32(4) {
+		s.Generate(trainer.Params(), step)
+		for i, v := range s.batch.x {
+			require.NotEqual(t, v, x[i])
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package mixed
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// verifyKernel has one term of each kind.
+var verifyKernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 0.1}}}
+
+// checkLoss compares the loss and its gradients with the plain double sum, and
+// the gradients of that with central differences.
+func (v *subject) checkLoss() ([]engine.Check, error) {
+	t := v.transition("random")
+	const n = 100
+	d, modes := t.dim, t.modes
+	var lossError, gradError, difference float64
+	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+		x, y, k, l := v.moved(t, n, 14, 0)
+		for i := range x { // away from the target, where gradients do not vanish
+			x[i] *= 0.9
+		}
+		m, err := mmd.NewMixed(n, modes, verifyKernel, stat, v.workers)
+		if err != nil {
+			return nil, err
+		}
+		gradX, gradK := make([]float32, n*d), make([]float32, n*modes)
+		got := v.loss(m, x, y, k, l, gradX, gradK)
+
+		x64, y64, e, f := widen(x), widen(y), oneHot(k, modes), oneHot(l, modes)
+		wantX, wantK := make([]float64, n*d), make([]float64, n*modes)
+		naive := func(gradX, gradK []float64) float64 {
+			return v.naive(&verifyKernel, stat, x64, y64, e, f, modes, gradX, gradK)
+		}
+		want := naive(wantX, wantK)
+		lossError = max(lossError, math.Abs(got-want)/want)
+		gradError = max(gradError, relativeError(widen(gradX), wantX), relativeError(widen(gradK), wantK))
+
+		for _, c := range []struct{ at, grad []float64 }{{x64, wantX}, {e, wantK}} {
+			var numerical, analytic []float64
+			for i := 0; i < len(c.at); i += 7 {
+				numerical = append(numerical, centralDifference(&c.at[i], 2e-5, func() float64 { return naive(nil, nil) }))
+				analytic = append(analytic, c.grad[i])
+			}
+			difference = max(difference, relativeError(analytic, numerical))
+		}
+	}
+	return []engine.Check{
+		engine.AtMost("loss_against_naive", lossError, 1e-5, "relative difference to the plain double sum in float64, V and U"),
+		engine.AtMost("gradient_against_naive", gradError, 1e-4, "by coordinates and modes, relative to the norm"),
+		engine.AtMost("gradient_against_differences", difference, 1e-6, "of the multilinear extension in float64, relative to the norm"),
+	}, nil
+}
+
+// checkBackward compares the gradient of one training step with central
+// differences, for every head, objective and gradient.
+func (v *subject) checkBackward() ([]engine.Check, error) {
+	var all []engine.Check
+	heads, losses, gradients := values("generator.head"), values("loss.kind"), values("loss.gradient")
+	for i := range len(heads) * len(losses) * len(gradients) {
+		head, objective := heads[i%len(heads)], losses[i/len(heads)%len(losses)]
+		gradient := gradients[i/len(heads)/len(losses)]
+		c := v.config
+		c.Training.Batch = 300 // two blocks of rows
+		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain, c.Generator.Branches = 5, []int{9, 8}, 3, 2
+		c.Generator.Head, c.Loss.Kind, c.Loss.Gradient = head, objective, gradient
+		s, err := New(&c, v.known.Target, v.workers)
+		if err != nil {
+			return nil, err
+		}
+		params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+		s.Initialize(params)
+		s.Generate(params, 1)
+		s.Transition(1)
+		s.Discrepancy(1)
+		v.backward(s, params, grad)
+
+		params64 := widen(params)
+		var numerical, analytic []float64
+		for i := 0; i < len(grad); i += 3 {
+			numerical = append(numerical, centralDifference(&params64[i], 1e-7, func() float64 { return s.surrogate(params64) }))
+			analytic = append(analytic, float64(grad[i]))
+		}
+		all = append(all, engine.AtMost("backward_"+objective+"_"+gradient+"_"+head, relativeError(analytic, numerical), 1e-4,
+			"gradient of one step by the parameters against central differences, relative to the norm"))
+	}
+	return all, nil
+}
+
+// surrogate is the function of the parameters whose gradient is what Backward
+// computes: the first-order change of the loss, with the witness and, where the
+// gradient depends on them, the draws of the last step held fixed.
+func (s *System) surrogate(params []float64) float64 {
+	g := s.generator
+	discrepancy, _ := s.objective.(*meanDiscrepancy)
+	witness, _ := s.objective.(*leastSquares)
+	judge, _ := s.objective.(*discriminator)
+	drawn, _ := s.objective.(*score)
+	var sum float64
+	along := func(grad []float32, x []float64) {
+		for j, v := range x {
+			sum += float64(grad[j]) * v
+		}
+	}
+	d, n := g.dim, float64(len(s.batch.k))
+	for i := range s.batch.k {
+		z := widen(s.batch.activations[0][i*g.config.Latent:][:g.config.Latent])
+		out := g.net.Forward64(params, z)
+		logits := out[g.coordinates:]
+		var total float64
+		for _, h := range logits {
+			total += math.Exp(h)
+		}
+		choice := s.batch.choice[i]
+		x := out[g.point(int(choice))*d:][:d]
+		switch {
+		case drawn != nil:
+			along(drawn.gradX[i*d:], x)
+			sum += float64(drawn.values[i]) * (logits[choice] - math.Log(total))
+		case judge != nil:
+			for j, v := range x {
+				sum += float64(judge.grad[i*(d+g.modes)+j]) * v / n
+			}
+			for r, h := range logits {
+				sum += math.Exp(h) / total * float64(judge.values[i*g.choices+r]) / n
+			}
+		case witness != nil:
+			for r, h := range logits {
+				sum += math.Exp(h) / total * witness.fit.Value(i, out[g.point(r)*d], r%g.modes) / n
+			}
+		case g.branched:
+			along(discrepancy.gradX[i*d:], x)
+			sum += float64(discrepancy.witness[i]) * (logits[choice] - math.Log(total))
+		default:
+			along(discrepancy.gradX[i*d:], x)
+			for c, h := range logits {
+				sum += float64(discrepancy.witness[i*g.modes+c]) * math.Exp(h) / total
+			}
+		}
+	}
+	return sum
+}
+
+// checkWitness compares the least-squares witness with one found in float64 by a
+// general solver, at the states and in every mode, and its slope with central
+// differences of that.
+func (v *subject) checkWitness() ([]engine.Check, error) {
+	const n = 301 // so that the halves differ in size
+	t := v.transition("random")
+	modes := t.modes
+	x, y, k, l := v.moved(t, n, 16, 0)
+	for i := range x { // away from the target, where the witness does not vanish
+		x[i] *= 0.9
+	}
+	m, err := kfd.NewMixed(n, modes, kfd.Features{Number: 20, Scale: 5 * v.known.Width, Range: v.known.Range}, kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 1, v.workers)
+	if err != nil {
+		return nil, err
+	}
+	loss := v.fit(m, x, y, k, l)
+	value, slope := make([]float32, n*modes), make([]float32, n*modes)
+	m.Evaluate(value, slope, x, make([]float32, m.ScratchLen(n)), 0, n, 1)
+
+	want, witness := m.Naive(widen(x), widen(y), k, l)
+	var values, slopes []float64
+	for i, v := range widen(x) {
+		g := witness[min(1, i/((n+1)/2))] // that of the other half
+		for c := range modes {
+			values = append(values, g(v, c))
+			at := v
+			slopes = append(slopes, centralDifference(&at, 1e-5, func() float64 { return g(at, c) }))
+		}
+	}
+	return []engine.Check{
+		engine.AtMost("kfd_loss_against_naive", math.Abs(loss-want)/math.Abs(want), 1e-3, "loss of the least-squares witness against a general solver in float64, relative"),
+		engine.AtMost("kfd_witness_against_naive", relativeError(widen(value), values), 1e-3, "the witness in every mode likewise, relative to the norm"),
+		engine.AtMost("kfd_slope_against_differences", relativeError(widen(slope), slopes), 1e-3, "its slope against central differences likewise"),
+	}, nil
+}
+
+// checkPopulation averages the unbiased losses of exact samples over many
+// batches. In random order they are zero within their standard errors. In the
+// paper's order that of pairs is not; that of the least-squares witness, the
+// difference of one function's means at s and at s′, is, as the target is
+// invariant.
+func (v *subject) checkPopulation() (all []engine.Check, err error) {
+	const n = 2048
+	for _, order := range values("transition.order") {
+		t := v.transition(order)
+		gram, err := mmd.NewMixed(n, t.modes, mmd.Kernel{Bandwidths: []float64{v.known.Width}}, mmd.U, v.workers)
+		if err != nil {
+			return nil, err
+		}
+		features := kfd.Features{Number: 16, Scale: 2 * v.known.Width, Range: v.known.Range}
+		fit, err := kfd.NewMixed(n, t.modes, features, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, v.workers)
+		if err != nil {
+			return nil, err
+		}
+		gradX, witness := make([]float32, n*t.dim), make([]float32, n)
+		var pairs, least stat.Mean
+		for b := range v.batches {
+			x, y, k, l := v.moved(t, n, 15, uint32(b))
+			pairs.Add(gram.LossWitness(x, y, k, l, gradX, witness))
+			least.Add(fit.Fit(x, y, k, l))
+		}
+		name := "population_loss_" + orderName(order)
+		if order == "random" {
+			all = append(all, engine.AtMost(name, math.Abs(pairs.Value())/pairs.StandardError(), 6,
+				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", pairs.Value(), pairs.StandardError(), v.batches))
+		} else {
+			all = append(all, engine.AtLeast(name, pairs.Value()/pairs.StandardError(), 6,
+				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", pairs.Value(), pairs.StandardError()))
+		}
+		all = append(all, engine.AtMost("kfd_"+name, math.Abs(least.Value())/least.StandardError(), 6,
+			"loss of the least-squares witness likewise, %.2e ± %.1e; it is zero wherever the target is invariant", least.Value(), least.StandardError()))
+	}
+	return all, nil
+}
