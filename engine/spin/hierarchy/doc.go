@@ -47,7 +47,7 @@
 //
 //	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))].
 //
-// If s′ does not depend on s it is that of the divergence, twice. A witness that
+// If s′ is another draw from q it is that of the divergence, twice. A witness that
 // tells forward from backward pairs, g(s) − g(s′), is R(s) − R(s′) at its best.
 //
 // # What limits it
@@ -59,7 +59,7 @@
 //     32×32 however long the training and wide the stencil.
 //   - The stencil of coarse levels, as decimation lengthens the range of the law:
 //     on 32×32, 24 neighbours on levels of spacing 8 and more contribute .0046 to
-//     Var R, 36 .0027, 48 no less; the finest levels do not gain.
+//     Var R, 36 .0027, 48 no less.
 //   - The length of training beyond: the contributions of coarse levels fall last.
 //   - Below the critical temperature, missing what is rare: KL 1.2 and an
 //     effective sample size of .996 on 32×32 at β = 0.6 without annealing. Samples
