@@ -47,9 +47,9 @@ func (r *Reading) parseBQP(data []byte) (*Hamiltonian, error) {
 	}
 	switch b.Domain {
 	case "spin":
-		r.variables = Spin
+		r.variables = VartypeSpin
 	case "boolean":
-		r.variables = Binary
+		r.variables = VartypeBinary
 	default:
 		return nil, fail("variable_domain", "%q is neither spin nor boolean", b.Domain)
 	}

@@ -49,10 +49,10 @@ type Sign string
 
 // The signs.
 const (
-	// Energy is E = +Σ w s s + Σ w s: J = −w and h = −w.
-	Energy Sign = "energy"
-	// Coupling is E = −Σ w s s − Σ w s: J = w and h = w.
-	Coupling Sign = "coupling"
+	// SignEnergy is E = +Σ w s s + Σ w s: J = −w and h = −w.
+	SignEnergy Sign = "energy"
+	// SignCoupling is E = −Σ w s s − Σ w s: J = w and h = w.
+	SignCoupling Sign = "coupling"
 )
 
 // A Vartype is what the variables of a file are.
@@ -60,8 +60,8 @@ type Vartype string
 
 // The types of variables.
 const (
-	Spin   Vartype = "spin"   // s = ±1
-	Binary Vartype = "binary" // x = 0, 1, that is (1 + s)/2
+	VartypeSpin   Vartype = "spin"   // s = ±1
+	VartypeBinary Vartype = "binary" // x = 0, 1, that is (1 + s)/2
 )
 
 // A Source says where a Hamiltonian is to be read from, and how.
@@ -90,7 +90,7 @@ func (s *Source) Validate() error {
 		}
 	}
 	if s.Sign != "" {
-		if err := conf.OneOf("sign", string(s.Sign), []string{string(Energy), string(Coupling)}); err != nil {
+		if err := conf.OneOf("sign", string(s.Sign), []string{string(SignEnergy), string(SignCoupling)}); err != nil {
 			return err
 		}
 		if s.Format == RevGen || s.Format == QUBO || s.Format == BQPJSON {
@@ -98,7 +98,7 @@ func (s *Source) Validate() error {
 		}
 	}
 	if s.Vartype != "" {
-		if err := conf.OneOf("vartype", string(s.Vartype), []string{string(Spin), string(Binary)}); err != nil {
+		if err := conf.OneOf("vartype", string(s.Vartype), []string{string(VartypeSpin), string(VartypeBinary)}); err != nil {
 			return err
 		}
 		if s.Format != "" && s.Format != COO {
@@ -126,7 +126,7 @@ func (r *Reading) Convention() string {
 		numbered = 1
 	}
 	v := "s"
-	if r.variables == Binary {
+	if r.variables == VartypeBinary {
 		u, v, quarter = "binary x = (1 + s)/2", "x", "/4"
 	}
 	u += fmt.Sprintf(" numbered from %d", numbered)
@@ -135,11 +135,11 @@ func (r *Reading) Convention() string {
 		return u + ", E = −Σ J s s − Σ h s + offset"
 	case r.Format == BQPJSON:
 		return fmt.Sprintf("%s, E = scale·(Σ w %[2]s %[2]s + Σ w %[2]s + offset), so J = −scale·w%[3]s", u, v, quarter)
-	case r.Format == Rudy && r.Sign == Energy:
+	case r.Format == Rudy && r.Sign == SignEnergy:
 		return u + ", Max-Cut, E = +Σ w s s, so J = −w"
 	case r.Format == Rudy:
 		return u + ", E = −Σ w s s, so J = w, not Max-Cut"
-	case r.Sign == Coupling:
+	case r.Sign == SignCoupling:
 		return fmt.Sprintf("%s, E = −Σ w %[2]s %[2]s − Σ w %[2]s, so J = w%[3]s", u, v, quarter)
 	}
 	return fmt.Sprintf("%s, E = +Σ w %[2]s %[2]s + Σ w %[2]s, so J = −w%[3]s", u, v, quarter)
@@ -192,7 +192,7 @@ func (s Source) Parse(data []byte) (*Reading, error) {
 	var err error
 	switch s.Format {
 	case RevGen:
-		r.variables = Spin
+		r.variables = VartypeSpin
 		h, err = parseRevGen(s.File, data)
 	case BQPJSON:
 		h, err = r.parseBQP(data)

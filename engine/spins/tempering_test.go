@@ -91,6 +91,34 @@ func TestReplicasDoNotDependOnTheirOrder(t *testing.T) {
 	}
 }
 
+// TestRelevel: chains go on where they were, with draws that were not used before.
+func TestRelevel(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		r, err := NewReplicas(g, []float64{0.1, 0.5, 0.9}, asm.Counter{Seed: 4})
+		require.NoError(t, err)
+		r.Sweep(0, 3, 7)
+		from := []int{0, 0, 2, 1}
+		next, err := r.relevel([]float64{0, 0.1, 1, 0.6}, from)
+		require.NoError(t, err)
+		a, b := make([]uint64, Lanes*g.Words()), make([]uint64, Lanes*g.Words())
+		want, got := make([]float64, Lanes), new([Lanes]float64)
+		for k, f := range from {
+			r.Configurations(a, f)
+			next.Configurations(b, k)
+			require.Equal(t, a, b, name)
+			g.Energies(want, b)
+			next.Energies(got, k)
+			require.InDeltaSlice(t, want, got[:], 1e-12*(1+g.EnergyBound()), name)
+			require.EqualValues(t, 7, next.sweeps[k])
+		}
+		// They are copies.
+		next.Sweep(0, 4, 1)
+		r.Configurations(b, 1)
+		require.Equal(t, a, b, name)
+	}
+}
+
 func TestReplicasErrors(t *testing.T) {
 	g := build(t, sherringtonKirkpatrick(4, 1))
 	_, err := NewReplicas(g, nil, asm.Counter{})

@@ -154,7 +154,7 @@ func (t *text) comment() error {
 	}
 	v := Vartype(strings.ToLower(string(m[1])))
 	switch {
-	case v != Spin && v != Binary:
+	case v != VartypeSpin && v != VartypeBinary:
 		return t.fail(t.lines.number, "vartype %s is neither SPIN nor BINARY", m[1])
 	case t.Vartype != "" && t.Vartype != v:
 		return t.fail(t.lines.number, "vartype is %s here and was %s before", v, t.Vartype)
@@ -220,14 +220,14 @@ func (t *text) complete() error {
 	}
 	switch t.Format {
 	case Rudy:
-		t.variables = Spin
+		t.variables = VartypeSpin
 	case QUBO:
-		t.variables = Binary
+		t.variables = VartypeBinary
 	default:
 		t.variables = t.Vartype
 	}
 	if t.Sign == "" && t.Format != QUBO {
-		t.Sign = Energy
+		t.Sign = SignEnergy
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (t *text) hamiltonian() (*Hamiltonian, error) {
 	if t.Format == Rudy {
 		q.first = 1
 	}
-	if t.Sign == Coupling {
+	if t.Sign == SignCoupling {
 		q.scale = -1
 	}
 	var lines []int // of edges
@@ -297,7 +297,7 @@ type quadratic struct {
 
 func newQuadratic(names []int, v Vartype) *quadratic {
 	q := &quadratic{
-		scale: 1, binary: v == Binary,
+		scale: 1, binary: v == VartypeBinary,
 		names: names, has: make([]bool, len(names)),
 		h: &Hamiltonian{Spins: len(names), Fields: make([]float64, len(names))},
 	}
