@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // streamLengths covers every length around the unrolls of the kernels that
@@ -226,7 +228,7 @@ func TestStreamAllocatesNothing(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		x := make([]float32, 1000)
 		y, h := make([]float32, 1000), AdamW{Correction1: 1, Correction2: 1, Epsilon: 1}
-		require.Zero(t, testing.AllocsPerRun(10, func() {
+		require.Zero(t, alloctest.PerRun(10, func() {
 			AdamWStep(x, y, y, y, x, &h)
 			Accumulate(x, y)
 			if !AllFinite(x) || SumSquares(x) < 0 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 func TestBernoulliFollowsItsDefinition(t *testing.T) {
@@ -69,7 +71,7 @@ func TestBernoulliRefuses(t *testing.T) {
 	}
 	require.Panics(t, func() { Bernoulli(make([]uint64, 2), math.NaN(), &Counter{}, 0) })
 	require.Panics(t, func() { Bernoulli(make([]uint64, 2), 1.5, &Counter{}, 0) })
-	require.Zero(t, testing.AllocsPerRun(5, func() { Bernoulli(make([]uint64, 64), 0.3, &Counter{}, 0) }))
+	require.Zero(t, alloctest.PerRun(5, func() { Bernoulli(make([]uint64, 64), 0.3, &Counter{}, 0) }))
 }
 
 func BenchmarkBernoulli(b *testing.B) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // denseShape is one batch through one layer.
@@ -375,7 +377,7 @@ func TestDenseAllocatesNothing(t *testing.T) {
 		const rows, in, out = 300, 33, 65
 		x, dy, dw, db := make([]float32, rows*in), make([]float32, rows*out), make([]float32, in*out), make([]float32, out)
 		packed, packedT := make([]float32, PackedLen(in, out)), make([]float32, PackedLen(out, in))
-		require.Zero(t, testing.AllocsPerRun(10, func() {
+		require.Zero(t, alloctest.PerRun(10, func() {
 			PackWeights(packed, dw, in, out)
 			PackWeightsTransposed(packedT, dw, in, out)
 			DenseForward(dy, x, packed, db, rows, in, out, 0.01)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // hammingCase is a random problem for HammingSums.
@@ -196,7 +198,7 @@ func TestHammingSumsOfManyColumns(t *testing.T) {
 			for i, w := range c.weights {
 				c.columns.Append(c.first[i], c.second[i], float32(w))
 			}
-			require.Zero(t, testing.AllocsPerRun(3, func() {
+			require.Zero(t, alloctest.PerRun(3, func() {
 				c.columns.Pack()
 				HammingSums(loss, base, spin, c.rows, c.columns, c.tables)
 			}))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // envExhaustive names the variable that makes the tests of the elementwise
@@ -196,10 +198,10 @@ func TestMathDoesNotAllocate(t *testing.T) {
 	forEachPath(t, func(t *testing.T, path Path) {
 		x, y := make([]float32, 1000), make([]float32, 1000)
 		for _, m := range mathFunctions {
-			require.Zero(t, testing.AllocsPerRun(5, func() { m.f(y, x) }), m.name)
+			require.Zero(t, alloctest.PerRun(5, func() { m.f(y, x) }), m.name)
 		}
-		require.Zero(t, testing.AllocsPerRun(5, func() { LogSumExp(y[:250], x, 4) }))
-		require.Zero(t, testing.AllocsPerRun(5, func() { LogSumExp(y[:1], x, 1000) }))
+		require.Zero(t, alloctest.PerRun(5, func() { LogSumExp(y[:250], x, 4) }))
+		require.Zero(t, alloctest.PerRun(5, func() { LogSumExp(y[:1], x, 1000) }))
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // The first outputs of xoshiro256++ from the state 1, 2, 3, 4, as in the test
@@ -217,7 +219,7 @@ func TestSweepsDoNotAllocate(t *testing.T) {
 		s := NewSweep(8, 0.3, 0.09, false)
 		spins := make([]uint64, 64*ReplicaWords)
 		var g Xoshiro
-		require.Zero(t, testing.AllocsPerRun(10, func() {
+		require.Zero(t, alloctest.PerRun(10, func() {
 			s.Shared(spins, &Counter{})
 			s.Independent(spins, &g)
 		}))

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // The known answers of philox4x32-10 in Random123's kat_vectors: counter, key, result.
@@ -154,7 +156,7 @@ func TestPhiloxDrawsDoNotAllocate(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		words, numbers := make([]uint32, 100), make([]float32, 100)
 		c := Counter{Seed: 1}
-		require.Zero(t, testing.AllocsPerRun(10, func() {
+		require.Zero(t, alloctest.PerRun(10, func() {
 			PhiloxBlocks(words, &c, 0)
 			Uniforms(numbers, &c, 0)
 			Normals(numbers, &c, 0)

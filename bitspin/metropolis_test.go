@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 func mustMetropolis(t testing.TB, m Model, beta float64, p Proposal) *Metropolis {
@@ -247,7 +248,7 @@ func TestRunDoesNotAllocate(t *testing.T) {
 			k := mustMetropolis(t, mustModel(t, l, 1, 0.1), 0.4, p)
 			batch := make([]uint64, 100*k.model.Words)
 			c, st := &asm.Counter{}, new(Stats)
-			require.Zero(t, testing.AllocsPerRun(20, func() {
+			require.Zero(t, alloctest.PerRun(20, func() {
 				k.Run(batch, batch, 0, 100, 3, c, 0, st)
 			}), "L=%d %v", l, p)
 		}

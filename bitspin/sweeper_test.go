@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // colourUpdate returns the transition matrix of one colour's update, row by row,
@@ -236,7 +237,7 @@ func TestSweeperBlocks(t *testing.T) {
 		require.Equal(t, dst, parts)
 		s.Run(parts, src[SweepBlock*model.Words:], 0, SweepBlock, 3, c, SweepBlock, &st)
 		require.Equal(t, dst[SweepBlock*model.Words:2*SweepBlock*model.Words], parts[:SweepBlock*model.Words])
-		require.Zero(t, testing.AllocsPerRun(3, func() { s.Run(dst, src, 0, n, 1, c, 0, &st) }))
+		require.Zero(t, alloctest.PerRun(3, func() { s.Run(dst, src, 0, n, 1, c, 0, &st) }))
 		require.Panics(t, func() { s.Run(dst, src, 1, n, 1, c, 0, &st) })
 		require.Panics(t, func() { s.Run(dst, src, 0, n, 1, c, MaxSamples-SweepBlock, &st) })
 		require.Panics(t, func() { s.Run(dst, src, 0, n, -1, c, 0, &st) })

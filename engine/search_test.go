@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -139,7 +140,7 @@ func TestMethodsAreReproducible(t *testing.T) {
 					want = append(want, trainer.Params()...)
 				}
 				require.Equal(t, want, trainer.Params(), "%s, %d threads", method, threads)
-				require.Zero(t, testing.AllocsPerRun(3, func() {
+				require.Zero(t, alloctest.PerRun(3, func() {
 					if err := trainer.Step(); err != nil {
 						panic(err)
 					}

@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -164,7 +165,7 @@ func TestGraphStepsAreReproducible(t *testing.T) {
 		}
 		require.Equal(t, a.Params(), b.Params())
 		require.Len(t, a.System().(engine.Stateful).State(), 2)
-		require.Zero(t, testing.AllocsPerRun(5, func() {
+		require.Zero(t, alloctest.PerRun(5, func() {
 			if err := a.Step(); err != nil {
 				panic(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -41,7 +42,7 @@ func TestHierarchyContract(t *testing.T) {
 				trainer, err := engine.NewTrainer(c, workers)
 				require.NoError(t, err)
 				require.NoError(t, trainer.Step())
-				require.Zero(t, testing.AllocsPerRun(2, func() { require.NoError(t, trainer.Step()) }))
+				require.Zero(t, alloctest.PerRun(2, func() { require.NoError(t, trainer.Step()) }))
 				return
 			}
 			systemtest.Run(t, c)

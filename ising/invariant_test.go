@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // invariantConfig is a small configuration of the witness in invariants.
@@ -179,7 +180,7 @@ func TestInvariantGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 				}
 			}
 			require.InEpsilon(t, (want[0]/151+want[1]/150)/4, loss, 1e-3)
-			require.Zero(t, testing.AllocsPerRun(5, func() {
+			require.Zero(t, alloctest.PerRun(5, func() {
 				if err := trainer.Step(); err != nil {
 					panic(err)
 				}

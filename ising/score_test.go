@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // roadConfig is a small configuration of the given objective and gradient.
@@ -229,7 +230,7 @@ func TestRoadsAreReproducible(t *testing.T) {
 		}
 		require.Equal(t, a.Params(), b.Params(), name)
 		require.Equal(t, c.Loss.Kind == "mmd" || c.Loss.Kind == "stationarity", len(a.System().(engine.Stateful).State()) == 0, name)
-		require.Zero(t, testing.AllocsPerRun(5, func() {
+		require.Zero(t, alloctest.PerRun(5, func() {
 			if err := a.Step(); err != nil {
 				panic(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -380,7 +381,7 @@ func TestThresholdsLearn(t *testing.T) {
 		}
 		require.Equal(t, a.Params(), b.Params())
 		require.NotZero(t, a.System().(*system).generator.thresholds(a.Params())[0], objective)
-		require.Zero(t, testing.AllocsPerRun(5, func() {
+		require.Zero(t, alloctest.PerRun(5, func() {
 			if err := a.Step(); err != nil {
 				panic(err)
 			}
@@ -714,7 +715,7 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 			}
 		}
 		require.InDelta(t, want, loss, 1e-4*(1+math.Abs(want)))
-		require.Zero(t, testing.AllocsPerRun(5, func() {
+		require.Zero(t, alloctest.PerRun(5, func() {
 			if err := trainer.Step(); err != nil {
 				panic(err)
 			}

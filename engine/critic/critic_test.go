@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -183,7 +184,7 @@ func TestReproducible(t *testing.T) {
 			}
 			require.Equal(t, want, got, "%s, %d threads", form, threads)
 			require.Equal(t, 6.0, c.Taken[0])
-			require.Zero(t, testing.AllocsPerRun(5, step))
+			require.Zero(t, alloctest.PerRun(5, step))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -133,7 +134,7 @@ func TestMixedProperties(t *testing.T) {
 			want = append(append(want, value...), slope...)
 		}
 		require.Equal(t, want, append(append([]float32{}, value...), slope...), "%d threads", threads)
-		require.Zero(t, testing.AllocsPerRun(5, step))
+		require.Zero(t, alloctest.PerRun(5, step))
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 			keep := y[100]
 			y[100] = bad

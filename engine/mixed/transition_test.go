@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -116,7 +117,7 @@ func TestTransitionIsIndependentOfCuts(t *testing.T) {
 			require.Equal(t, x, y, name)
 			require.Equal(t, k, l, name)
 			require.Equal(t, whole, parts, name)
-			require.Zero(t, testing.AllocsPerRun(5, func() { tr.run(x, k, 3, &asm.Counter{}, 0, s, &parts) }))
+			require.Zero(t, alloctest.PerRun(5, func() { tr.run(x, k, 3, &asm.Counter{}, 0, s, &parts) }))
 		}
 	}
 }

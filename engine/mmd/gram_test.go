@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -171,7 +172,7 @@ func TestGramDoesNotAllocate(t *testing.T) {
 			require.NoError(t, err)
 			s, u := moves(rand.New(rand.NewPCG(5, 6)), n, dim, .3, 1)
 			grad := make([]float32, n*dim)
-			require.Zero(t, testing.AllocsPerRun(5, func() { g.LossGradient(s, u, grad) }))
+			require.Zero(t, alloctest.PerRun(5, func() { g.LossGradient(s, u, grad) }))
 		}
 	})
 }

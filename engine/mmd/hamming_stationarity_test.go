@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -80,7 +81,7 @@ func TestHammingStationarity(t *testing.T) {
 					mean += float64(values[i]) / n
 				}
 				require.InDelta(t, 2*wantLoss, mean, 1e-5)
-				require.Zero(t, testing.AllocsPerRun(3, func() { difference.LossGradient(s, next, grad) }))
+				require.Zero(t, alloctest.PerRun(3, func() { difference.LossGradient(s, next, grad) }))
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -217,7 +218,7 @@ func TestHammingDoesNotAllocate(t *testing.T) {
 		h, err := NewHamming(n, spins, testKernel, Difference, V, workers)
 		require.NoError(t, err)
 		grad := make([]float32, n*spins)
-		require.Zero(t, testing.AllocsPerRun(10, func() { h.LossGradient(s, s1, grad) }))
+		require.Zero(t, alloctest.PerRun(10, func() { h.LossGradient(s, s1, grad) }))
 	}
 }
 

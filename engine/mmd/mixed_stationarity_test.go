@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -74,7 +75,7 @@ func TestMixedStationarity(t *testing.T) {
 						for i, c := range a {
 							require.Equal(t, gradK[i*modes+int(c)], witness[i])
 						}
-						require.Zero(t, testing.AllocsPerRun(3, func() { m.LossWitness(x, y, a, b, again, witness) }))
+						require.Zero(t, alloctest.PerRun(3, func() { m.LossWitness(x, y, a, b, again, witness) }))
 						y[n/2] = float32(math.NaN())
 						require.True(t, math.IsNaN(m.LossGradient(x, y, a, b, gradX, gradK)), msg)
 					}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -168,7 +169,7 @@ func TestMixedSameBitsForAnyThreads(t *testing.T) {
 		require.Equal(t, loss, l)
 		require.Equal(t, gradX, gx)
 		require.Equal(t, gradK, gk)
-		require.Zero(t, testing.AllocsPerRun(3, func() { m.LossGradient(x, y, a, b, gx, gk) }))
+		require.Zero(t, alloctest.PerRun(3, func() { m.LossGradient(x, y, a, b, gx, gk) }))
 		workers.Close()
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -114,7 +115,7 @@ func TestStationarityProperties(t *testing.T) {
 		}
 		require.Equal(t, want, grad, "%d threads", threads)
 		require.Equal(t, wantLoss, loss)
-		require.Zero(t, testing.AllocsPerRun(5, func() { m.LossGradient(s, u, grad) }))
+		require.Zero(t, alloctest.PerRun(5, func() { m.LossGradient(s, u, grad) }))
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 			for _, states := range [][]float32{s, u} {
 				keep := states[777]

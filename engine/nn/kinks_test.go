@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // Units without a kink, several at one place, and kinks far away: the pieces
@@ -105,5 +106,5 @@ func TestKinksForgetTheLastStep(t *testing.T) {
 	m.Pack(used, params)
 	m.Pack(fresh, params)
 	require.Equal(t, fresh.kinks, used.kinks)
-	require.Zero(t, testing.AllocsPerRun(10, func() { m.Pack(used, params) }))
+	require.Zero(t, alloctest.PerRun(10, func() { m.Pack(used, params) }))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -138,7 +139,7 @@ func TestLanesSameBitsForAnyThreads(t *testing.T) {
 			require.InDeltaSlice(t, sum, grad, 1e-5, "every row once")
 		}
 		require.Equal(t, want, grad, "%d threads", threads)
-		require.Zero(t, testing.AllocsPerRun(10, func() { l.Backward(grad, body) }))
+		require.Zero(t, alloctest.PerRun(10, func() { l.Backward(grad, body) }))
 		workers.Close()
 	}
 }

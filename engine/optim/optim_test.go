@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -63,7 +64,7 @@ func TestStepFollowsPyTorch(t *testing.T) {
 		require.InDelta(t, p[i], params[i], bound)
 		require.InDelta(t, ema[i], o.EMA[i], bound)
 	}
-	require.Zero(t, testing.AllocsPerRun(5, func() { o.Step(params, grad, o.Norm(grad), 41, 1) }))
+	require.Zero(t, alloctest.PerRun(5, func() { o.Step(params, grad, o.Norm(grad), 41, 1) }))
 }
 
 // TestPiecesCoverTheVector: vectors about one piece long move in every element,

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -78,7 +79,7 @@ func TestTransitionSplitsIntoAnyRows(t *testing.T) {
 			tr.run(parts[cut*d:], 5, &asm.Counter{Seed: 6}, 1000+uint64(cut), s)
 			require.Equal(t, whole, parts, "cut at %d", cut)
 		}
-		require.Zero(t, testing.AllocsPerRun(5, func() { tr.run(whole, 2, &asm.Counter{}, 0, s) }))
+		require.Zero(t, alloctest.PerRun(5, func() { tr.run(whole, 2, &asm.Counter{}, 0, s) }))
 	}
 }
 

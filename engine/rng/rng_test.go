@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // TestNormalsAreSlicesOfOneStream draws the same samples in one piece and in
@@ -22,6 +24,6 @@ func TestNormalsAreSlicesOfOneStream(t *testing.T) {
 		next := make([]float32, 20*dim)
 		Normals(next, dim, &other, 100)
 		require.NotEqual(t, whole, next)
-		require.Zero(t, testing.AllocsPerRun(10, func() { Normals(whole, dim, &c, 0) }))
+		require.Zero(t, alloctest.PerRun(10, func() { Normals(whole, dim, &c, 0) }))
 	}
 }

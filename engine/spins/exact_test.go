@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // naive sums over all configurations by the definitions.
@@ -223,7 +225,7 @@ func TestTally(t *testing.T) {
 		one.Add(batch[k*3 : k*3+6])
 	}
 	require.Equal(t, all.Observables(), one.Observables())
-	require.Zero(t, testing.AllocsPerRun(5, func() { all.Add(batch) }))
+	require.Zero(t, alloctest.PerRun(5, func() { all.Add(batch) }))
 	require.Panics(t, func() { NewTally(wide, 1).Observables() })
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -60,7 +61,7 @@ func TestEnergiesAgreeWithTheDefinition(t *testing.T) {
 			}
 			require.Equal(t, total, g.Magnetisation(batch[k*g.Words():][:g.Words()]))
 		}
-		require.Zero(t, testing.AllocsPerRun(5, func() { g.Energies(energies, batch); g.Differences(differences, batch, sites) }))
+		require.Zero(t, alloctest.PerRun(5, func() { g.Energies(energies, batch); g.Differences(differences, batch, sites) }))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // small are graphs whose transition matrices are computed, of both ways of the
@@ -213,7 +214,7 @@ func TestKernelsAreSlicesOfOneStream(t *testing.T) {
 					require.Zero(t, want[(k+1)*g.Words()-1]>>tail, "unused bits")
 				}
 			}
-			require.Zero(t, testing.AllocsPerRun(3, func() { run(got, got, 0, rows, &parts) }), "%s, %s", name, kernel)
+			require.Zero(t, alloctest.PerRun(3, func() { run(got, got, 0, rows, &parts) }), "%s, %s", name, kernel)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -64,7 +65,7 @@ func TestReplicasSampleTheBoltzmannLaw(t *testing.T) {
 		for k := range edges {
 			requireMean(t, x.EdgeCorrelations[k], stat.Chains(edges[k], Lanes), name)
 		}
-		require.Zero(t, testing.AllocsPerRun(3, func() { r.Sweep(0, 2, 1) }))
+		require.Zero(t, alloctest.PerRun(3, func() { r.Sweep(0, 2, 1) }))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -79,7 +80,7 @@ func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32) {
 		}
 		require.Equal(t, params, trainer.Params(), "parameters with %d threads", threads)
 		require.Equal(t, record, trainer.Record(), "record with %d threads", threads)
-		require.Zero(t, testing.AllocsPerRun(3, func() {
+		require.Zero(t, alloctest.PerRun(3, func() {
 			if err := trainer.Step(); err != nil {
 				panic(err)
 			}

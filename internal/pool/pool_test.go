@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
 )
 
 func TestRunCallsEachPieceOnce(t *testing.T) {
@@ -48,7 +50,7 @@ func TestRunDoesNotAllocate(t *testing.T) {
 	defer p.Close()
 	var n atomic.Int64
 	body := func(int) { n.Add(1) }
-	require.Zero(t, testing.AllocsPerRun(200, func() { p.Run(16, body) }))
+	require.Zero(t, alloctest.PerRun(200, func() { p.Run(16, body) }))
 }
 
 func BenchmarkRun(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -429,13 +430,13 @@ func TestNothingAllocates(t *testing.T) {
 	m.Initialize(params, 1)
 	tr, err := m.NewTrainer(Training{Steps: 100, Batch: 256, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 1}, params, workers)
 	require.NoError(t, err)
-	require.Zero(t, testing.AllocsPerRun(5, func() { _, _ = tr.Next() }))
+	require.Zero(t, alloctest.PerRun(5, func() { _, _ = tr.Next() }))
 	tr, err = m.NewTrainer(Training{Steps: 100, Batch: 256, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Moves: 2}, params, workers)
 	require.NoError(t, err)
-	require.Zero(t, testing.AllocsPerRun(5, func() { _, _ = tr.Next() }))
+	require.Zero(t, alloctest.PerRun(5, func() { _, _ = tr.Next() }))
 	s := m.NewSampler(params, workers)
 	spins, r := make([]uint64, 1000), make([]float64, 1000)
-	require.Zero(t, testing.AllocsPerRun(5, func() { _ = s.Sample(spins, r, 1, 77) }))
+	require.Zero(t, alloctest.PerRun(5, func() { _ = s.Sample(spins, r, 1, 77) }))
 }
 
 // TestStencils: no spin looks at one that is not known, the images permute the
