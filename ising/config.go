@@ -42,9 +42,10 @@ type TransitionConfig struct {
 	GlobalFlip float64 `json:"global_flip" when:"proposal=mixture"`
 	Steps      int     `json:"steps"` // m
 	// Anneal is the fraction of the training over which the kernel's inverse
-	// temperature rises from 0 to target.beta. A generator that meets a cold
-	// target at once rushes to its states of lowest energy.
-	Anneal float64 `json:"anneal"`
+	// temperature rises from AnnealFrom·target.beta to target.beta. A generator
+	// that meets a cold target at once rushes to its states of lowest energy.
+	Anneal     float64 `json:"anneal"`
+	AnnealFrom float64 `json:"anneal_from"` // fraction of target.beta that annealing begins with
 }
 
 // GeneratorConfig describes G_θ.
@@ -181,6 +182,9 @@ func (c *Config) Validate() error {
 	}
 	if !(p.Anneal >= 0 && p.Anneal <= 1) {
 		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", p.Anneal)
+	}
+	if !(p.AnnealFrom >= 0 && p.AnnealFrom <= 1) {
+		return fmt.Errorf("transition.anneal_from: %v is not between 0 and 1", p.AnnealFrom)
 	}
 	if err := c.Generator.validate(); err != nil {
 		return fmt.Errorf("generator.%w", err)
@@ -370,9 +374,10 @@ func (c *Config) annealLevel(step uint32) int {
 	return 1 + int(float64(step)/end*(annealLevels-1))
 }
 
-// annealed returns the inverse temperature of a level on the way to beta.
-func annealed(beta float64, level int) float64 {
-	return beta * float64(level) / annealLevels
+// annealed returns the inverse temperature of a level on the way to the target's.
+func (c *Config) annealed(level int) float64 {
+	from := c.Transition.AnnealFrom
+	return c.Target.Beta * (from + (1-from)*float64(level)/annealLevels)
 }
 
 // sweeping is the proposal of transitions that are no Metropolis steps.

@@ -26,8 +26,8 @@ type functional interface {
 	// of configurations whose mean that half's samples are to descend. It
 	// reports whether the numbers can be used.
 	discrepancy(p, g [2][]float32) (loss float64, ok bool)
-	// anneal takes the transition to a level of annealing.
-	anneal(level int)
+	// anneal takes the transition to an inverse temperature.
+	anneal(beta float64)
 	// leaving returns 1 − P(s, s) of a single Metropolis step, by s.
 	leaving() []float32
 	state() []engine.Section
@@ -107,7 +107,7 @@ func (o *enumeratedObjective) acceptance() float64     { return o.rate }
 
 // transition has nothing to draw: the objective averages over s′.
 func (o *enumeratedObjective) transition(step uint32) {
-	o.f.anneal(o.s.config.annealLevel(step))
+	o.f.anneal(o.s.config.annealed(o.s.config.annealLevel(step)))
 }
 
 // half returns the half of the batch that row r belongs to.
@@ -194,7 +194,7 @@ type quadratic struct {
 	proposal bitspin.Proposal
 	steps    int
 	kernel   *mmd.Kernel
-	level    int // of annealing, of the form
+	beta     float64 // of the form
 	states   int
 	packed   []float32 // A
 	zero     []float32
@@ -209,18 +209,18 @@ func newQuadratic(t Target, proposal bitspin.Proposal, steps int, k *mmd.Kernel)
 		states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n),
 		p: make([]float32, n), half: make([]float32, n), leave: make([]float32, n),
 	}
-	q.anneal(annealLevels)
+	q.beta = math.NaN()
+	q.anneal(t.Beta)
 	return q
 }
 
-// anneal computes the form anew when the level changes, and only then
-// allocates.
-func (q *quadratic) anneal(level int) {
-	if q.level == level {
+// anneal computes the form anew when β changes, and only then allocates.
+func (q *quadratic) anneal(beta float64) {
+	if q.beta == beta {
 		return
 	}
-	q.level = level
-	step, err := NewTransitionMatrix(Target{q.target.Model, annealed(q.target.Beta, level)}, q.proposal)
+	q.beta = beta
+	step, err := NewTransitionMatrix(Target{q.target.Model, beta}, q.proposal)
 	if err != nil {
 		panic(err) // Config.Validate allows MaxMatrixSites sites
 	}
@@ -258,7 +258,7 @@ type tabulated struct {
 	target   Target
 	proposal bitspin.Proposal
 	steps    int
-	level    int       // of annealing, of the transition
+	beta     float64   // of the transition
 	states   int       // orbits
 	chain    []float32 // P^m, [from][to]
 	reversed []float32 // its transpose
@@ -292,19 +292,20 @@ func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int
 	for half := range 2 {
 		t.mean[half], t.c[half] = make([]float64, n), make([]float32, n)
 	}
-	t.anneal(annealLevels)
+	t.beta = math.NaN()
+	t.anneal(target.Beta)
 	t.fill = t.fillRow
 	return t
 }
 
-// anneal computes the transition matrix anew when the level changes, and only
-// then allocates.
-func (t *tabulated) anneal(level int) {
-	if t.level == level {
+// anneal computes the transition matrix anew when β changes, and only then
+// allocates.
+func (t *tabulated) anneal(beta float64) {
+	if t.beta == beta {
 		return
 	}
-	t.level = level
-	at := Target{t.target.Model, annealed(t.target.Beta, level)}
+	t.beta = beta
+	at := Target{t.target.Model, beta}
 	step, stay := t.orbits.transitionMatrix(at, t.proposal)
 	for s, orbit := range t.orbits.of {
 		t.leave[s] = float32(1 - stay[orbit])

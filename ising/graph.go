@@ -28,7 +28,7 @@ type graphWitness struct {
 	moves     []uint32 // the flip of no site, then the sets F
 	target    Target
 	proposal  bitspin.Proposal
-	level     int // of annealing, of step
+	beta      float64 // of step
 	config    WitnessConfig
 	workers   *pool.Pool
 
@@ -87,7 +87,8 @@ func newGraphWitness(t Target, proposal bitspin.Proposal, c WitnessConfig, worke
 	}
 	o.tabulate, o.fill = o.tabulatePiece, o.fillPiece
 	o.begin, o.multiply, o.descend, o.turn = o.beginPiece, o.multiplyPiece, o.descendPiece, o.turnPiece
-	o.anneal(annealLevels)
+	o.beta = math.NaN()
+	o.anneal(o.target.Beta)
 	return o
 }
 
@@ -112,12 +113,12 @@ func (o *graphWitness) rows(weights []float32, lo, hi int) []float32 {
 	return weights[lo*len(o.moves) : hi*len(o.moves)]
 }
 
-// anneal takes the chances of moves to a level of annealing.
-func (o *graphWitness) anneal(level int) {
-	if o.level == level {
+// anneal takes the chances of moves to an inverse temperature.
+func (o *graphWitness) anneal(beta float64) {
+	if o.beta == beta {
 		return
 	}
-	o.level = level
+	o.beta = beta
 	o.workers.Run(o.pieces, o.tabulate)
 }
 
@@ -128,7 +129,7 @@ func (o *graphWitness) tabulatePiece(piece int) {
 		return o.target.Energy(word[:])
 	}
 	lo, hi := o.bounds(piece)
-	beta := annealed(o.target.Beta, o.level)
+	beta := o.beta
 	var flip [1]uint64
 	for move, f := range o.moves[1:] {
 		flip[0] = uint64(f)

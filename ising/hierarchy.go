@@ -95,7 +95,7 @@ func (s *hierarchical) Inherit(params []float32, from engine.System, theirs []fl
 
 // Generate draws the spins that are learned, and R.
 func (s *hierarchical) Generate(params []float32, step uint32) {
-	s.batch.SetBeta(annealed(s.config.Target.Beta, s.config.annealLevel(step)))
+	s.batch.SetBeta(s.config.annealed(s.config.annealLevel(step)))
 	s.batch.Generate(params, step)
 	s.batch.R(s.r)
 }

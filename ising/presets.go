@@ -131,7 +131,7 @@ func (c *Config) adaptHierarchy(best bool) {
 	c.Training.Optimizer = optim.AdamW{LearningRate: t.LearningRate, Beta1: t.Beta1, Beta2: t.Beta2, Epsilon: 1e-12}
 	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: t.Final, Warmup: t.Warmup}
 	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
-	c.Transition = TransitionConfig{Proposal: sweeping, Steps: 1, Anneal: t.Anneal}
+	c.Transition = TransitionConfig{Proposal: sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
 }
 
 // Predecessor returns the recipe for half the side, if the generator starts from

@@ -139,12 +139,12 @@ func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
 			s.spins[i] ^= 1
 		}
 		if w, ok := o.(*walshObjective); ok {
-			w.fillRows(0)
+			s.workers.Run(s.lanes.Blocks(), w.fillRows)
 		}
 		o.contributions(after)
 		copy(s.spins, spins)
 		if w, ok := o.(*walshObjective); ok {
-			w.fillRows(0)
+			s.workers.Run(s.lanes.Blocks(), w.fillRows)
 		}
 		width, logits := s.width, append([]float32(nil), s.activations.Output()...)
 		o.headGradient(0, 200)

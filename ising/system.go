@@ -62,7 +62,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	s.annealed = make([]transition, annealLevels)
 	s.annealed[annealLevels-1] = s.moving
 	for i := 0; c.Transition.Anneal > 0 && i < annealLevels-1; i++ {
-		if s.annealed[i], err = c.newTransition(model, annealed(c.Target.Beta, i+1)); err != nil {
+		if s.annealed[i], err = c.newTransition(model, c.annealed(i+1)); err != nil {
 			return nil, fmt.Errorf("target: %w", err)
 		}
 	}

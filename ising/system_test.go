@@ -550,8 +550,8 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	trainer := newTrainer(t, c, 2)
 	o := trainer.System().(*system).objective.(*enumeratedObjective)
 	for _, level := range []int{annealLevels / 4, annealLevels} {
-		o.f.anneal(level)
-		target, err := NewTarget(3, 1, 0, annealed(c.Target.Beta, level))
+		o.f.anneal(c.annealed(level))
+		target, err := NewTarget(3, 1, 0, c.annealed(level))
 		require.NoError(t, err)
 		pi, err := target.Probabilities()
 		require.NoError(t, err)
