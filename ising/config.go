@@ -10,7 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/spin/hierarchy"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )

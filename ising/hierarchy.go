@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/spin/hierarchy"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"

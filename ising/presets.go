@@ -10,7 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
-	"github.com/revgen/revgen/engine/spin/hierarchy"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 )
 
 // Presets names the ready-made configurations, the default first.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/revgen/revgen/engine/spin/hierarchy"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
 )
@@ -26,7 +26,7 @@ func cpu() float64 {
 // and the error of ln Z in standard errors where Kaufman's is known, and the
 // rate of complete samples. With -benchtime 1x each row is one training:
 //
-//	go test -run - -bench 'Recipe/side=16/beta=0.4407/field=0/seed=1' -benchtime 1x ./engine/spin/hierarchy
+//	go test -run - -bench 'Recipe/side=16/beta=0.4407/field=0/seed=1' -benchtime 1x ./engine/spins/hierarchy
 func BenchmarkRecipe(b *testing.B) {
 	for _, side := range []int{8, 16, 24, 32, 64, 128} {
 		for _, beta := range []float64{0.28, 0.4407, 0.6} {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/engine/spin/hierarchy"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 )
 
