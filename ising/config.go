@@ -297,7 +297,7 @@ func (c *Config) validateExact() error {
 	case c.sweeps():
 		return fmt.Errorf("average: exact averages over Metropolis steps, not over sweeps; set it to sampled, or transition.proposal to single, mixture, multi-spin")
 	case n > enumerable:
-		return fmt.Errorf("average: exact lists all configurations, of at most %d spins; target.l = %d has %d", enumerable, c.Target.L, n)
+		return fmt.Errorf("average: exact lists all configurations, of at most %d spins, and target.l = %d has %d; there are recipes for sides up to %d and multiples of 4", enumerable, c.Target.L, n, largestIrregular)
 	case n > MaxMatrixSites && l.Kind == "mmd":
 		return fmt.Errorf("average: exact needs the transition matrix of all configurations for loss.kind mmd, and at most %d spins; take kfd or sampled", MaxMatrixSites)
 	case !tabulable && (c.Transition.Steps != 1 || c.Transition.Proposal == "multi-spin"):
