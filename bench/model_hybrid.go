@@ -119,7 +119,7 @@ func (m hybridModel) reference(s engine.System, workers *pool.Pool) (*reference,
 			}
 		}
 	}
-	loss, err := mmd.NewMixed(n, modes, m.Loss.Kernel, m.Loss.Statistic, workers)
+	loss, err := mmd.NewMixed(n, 1, modes, m.Loss.Kernel, m.Loss.Statistic, workers)
 	if err != nil {
 		return nil, err
 	}

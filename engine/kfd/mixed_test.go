@@ -14,9 +14,9 @@ import (
 
 // jumps returns n states of a coordinate and a mode and where a step takes
 // them.
-func jumps(n, modes int, seed uint64) (x, y []float32, k, l []uint8) {
+func jumps(n, dim, modes int, seed uint64) (x, y []float32, k, l []uint8) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	x, y = walk(n, 1, seed)
+	x, y = walk(n, dim, seed)
 	k, l = make([]uint8, n), make([]uint8, n)
 	for i := range k {
 		k[i] = uint8(r.IntN(modes))
@@ -28,9 +28,9 @@ func jumps(n, modes int, seed uint64) (x, y []float32, k, l []uint8) {
 	return x, y, k, l
 }
 
-func newMixed(t *testing.T, n, modes, features int, workers *pool.Pool) *Mixed {
+func newMixed(t *testing.T, n, dim, modes, features int, workers *pool.Pool) *Mixed {
 	t.Helper()
-	m, err := NewMixed(n, modes, Features{Number: features, Scale: 0.7, Range: 1}, Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 3, workers)
+	m, err := NewMixed(n, dim, modes, Features{Number: features, Scale: 0.7, Range: 1}, Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 3, workers)
 	require.NoError(t, err)
 	return m
 }
@@ -42,36 +42,45 @@ func TestMixedAgainstNaive(t *testing.T) {
 	defer workers.Close()
 	for _, path := range asm.Supported() {
 		require.NoError(t, asm.Use(path))
-		for _, c := range []struct{ n, modes, features int }{{2, 1, 1}, {63, 2, 5}, {65, 3, 16}, {501, 3, 20}, {700, 6, 9}} {
-			m := newMixed(t, c.n, c.modes, c.features, workers)
-			x, y, k, l := jumps(c.n, c.modes, 5)
+		for _, c := range []struct{ n, dim, modes, features int }{{2, 1, 1, 1}, {63, 1, 2, 5}, {65, 3, 3, 16}, {501, 1, 3, 20}, {501, 2, 3, 20}, {700, 5, 6, 9}} {
+			m := newMixed(t, c.n, c.dim, c.modes, c.features, workers)
+			x, y, k, l := jumps(c.n, c.dim, c.modes, 5)
 			loss := m.Fit(x, y, k, l)
 			want, g := m.Naive(widen(x), widen(y), k, l)
 			require.InDelta(t, want, loss, 2e-4*(math.Abs(want)+0.01), "%v %+v", path, c)
 
 			// Two points of each sample, in pieces that cut across the halves.
-			points := make([]float32, 2*c.n)
-			for i, v := range x {
-				points[2*i], points[2*i+1] = v, -v
+			points := make([]float32, 2*c.n*c.dim)
+			for i := range c.n {
+				for j, v := range x[i*c.dim : (i+1)*c.dim] {
+					points[2*i*c.dim+j], points[(2*i+1)*c.dim+j] = v, -v
+				}
 			}
-			value, slope := make([]float32, 2*c.n*c.modes), make([]float32, 2*c.n*c.modes)
+			value, slope := make([]float32, 2*c.n*c.modes), make([]float32, 2*c.n*c.modes*c.dim)
 			for lo := 0; lo < c.n; lo += 100 {
 				hi := min(lo+100, c.n)
-				m.Evaluate(value[2*lo*c.modes:2*hi*c.modes], slope[2*lo*c.modes:2*hi*c.modes], points[2*lo:2*hi],
+				m.Evaluate(value[2*lo*c.modes:2*hi*c.modes], slope[2*lo*c.modes*c.dim:2*hi*c.modes*c.dim], points[2*lo*c.dim:2*hi*c.dim],
 					make([]float32, m.ScratchLen(2*(hi-lo))), lo, hi, 2)
 			}
 			var largest, steepest, worst, tilt, fitted float64
 			const h = 1e-5
-			for at, v := range points {
-				i := at / 2
+			wide := widen(points)
+			for at := range 2 * c.n {
+				i, point := at/2, wide[at*c.dim:(at+1)*c.dim]
+				naive := g[m.half(i)]
 				for mode := range c.modes {
-					got, at := float64(value[at*c.modes+mode]), float64(slope[at*c.modes+mode])
-					naive := g[m.half(i)]
-					want := naive(float64(v), mode)
-					wantSlope := (naive(float64(v)+h, mode) - naive(float64(v)-h, mode)) / (2 * h)
-					largest, steepest = max(largest, math.Abs(want)), max(steepest, math.Abs(wantSlope))
-					worst, tilt = max(worst, math.Abs(got-want)), max(tilt, math.Abs(at-wantSlope))
-					fitted = max(fitted, math.Abs(got-m.Value(i, float64(v), mode)))
+					got, want := float64(value[at*c.modes+mode]), naive(point, mode)
+					largest, worst = max(largest, math.Abs(want)), max(worst, math.Abs(got-want))
+					fitted = max(fitted, math.Abs(got-m.Value(i, point, mode)))
+					for j, v := range point {
+						point[j] = v + h
+						up := naive(point, mode)
+						point[j] = v - h
+						wantSlope := (up - naive(point, mode)) / (2 * h)
+						point[j] = v
+						steepest = max(steepest, math.Abs(wantSlope))
+						tilt = max(tilt, math.Abs(float64(slope[(at*c.modes+mode)*c.dim+j])-wantSlope))
+					}
 				}
 			}
 			require.Less(t, worst, 1e-3*largest, "%v %+v", path, c)
@@ -87,7 +96,7 @@ func TestMixedFindsModes(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	const n, modes, steps = 8192, 3, 40
-	m, err := NewMixed(n, modes, Features{Number: 24, Scale: 1, Range: 1}, Config{Ridge: 1e-4, Memory: 0.95, Every: 1}, 1, workers)
+	m, err := NewMixed(n, 1, modes, Features{Number: 24, Scale: 1, Range: 1}, Config{Ridge: 1e-4, Memory: 0.95, Every: 1}, 1, workers)
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	weights := [modes]float64{0.36, 0.34, 0.30}
@@ -118,11 +127,11 @@ func TestMixedFindsModes(t *testing.T) {
 
 func TestMixedProperties(t *testing.T) {
 	const n, modes = 333, 3
-	x, y, k, l := jumps(n, modes, 7)
+	x, y, k, l := jumps(n, 1, modes, 7)
 	var want []float32
 	for _, threads := range []int{1, 2, 3} {
 		workers := pool.New(threads)
-		m := newMixed(t, n, modes, 20, workers)
+		m := newMixed(t, n, 1, modes, 20, workers)
 		value, slope, scratch := make([]float32, n*modes), make([]float32, n*modes), make([]float32, m.ScratchLen(n))
 		step := func() {
 			m.Fit(x, y, k, l)
@@ -148,11 +157,11 @@ func TestMixedProperties(t *testing.T) {
 	}
 	good, c := Features{Number: 4, Scale: 1, Range: 1}, Config{Ridge: 1, Every: 1}
 	for message, f := range map[string]func() (*Mixed, error){
-		"features.scale":        func() (*Mixed, error) { return NewMixed(8, 2, Features{Number: 4}, c, 1, nil) },
-		"features.number: 2000": func() (*Mixed, error) { return NewMixed(8, 3, Features{2000, 1, 1}, c, 1, nil) },
-		"ridge":                 func() (*Mixed, error) { return NewMixed(8, 2, good, Config{}, 1, nil) },
-		"a batch of 1 states":   func() (*Mixed, error) { return NewMixed(1, 2, good, c, 1, nil) },
-		"8 states in 257 modes": func() (*Mixed, error) { return NewMixed(8, 257, good, c, 1, nil) },
+		"features.scale":                func() (*Mixed, error) { return NewMixed(8, 1, 2, Features{Number: 4}, c, 1, nil) },
+		"features.number: 2000":         func() (*Mixed, error) { return NewMixed(8, 1, 3, Features{2000, 1, 1}, c, 1, nil) },
+		"ridge":                         func() (*Mixed, error) { return NewMixed(8, 1, 2, good, Config{}, 1, nil) },
+		"a batch of 1 states":           func() (*Mixed, error) { return NewMixed(1, 1, 2, good, c, 1, nil) },
+		"of 1 coordinates in 257 modes": func() (*Mixed, error) { return NewMixed(8, 1, 257, good, c, 1, nil) },
 	} {
 		_, err := f()
 		require.ErrorContains(t, err, message)
@@ -163,9 +172,9 @@ func BenchmarkMixed(b *testing.B) {
 	workers := pool.New(1)
 	defer workers.Close()
 	const n, modes, points = 2048, 3, 6
-	m, err := NewMixed(n, modes, Features{Number: 64, Scale: 1, Range: 1}, Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, workers)
+	m, err := NewMixed(n, 1, modes, Features{Number: 64, Scale: 1, Range: 1}, Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, workers)
 	require.NoError(b, err)
-	x, y, k, l := jumps(n, modes, 7)
+	x, y, k, l := jumps(n, 1, modes, 7)
 	at := make([]float32, n*points)
 	value, slope, scratch := make([]float32, n*points*modes), make([]float32, n*points*modes), make([]float32, m.ScratchLen(n*points))
 	b.Run("fit", func(b *testing.B) {

@@ -91,7 +91,7 @@ const (
 	maxSteps    = 1 << 16
 	maxLatent   = 4096
 	maxBranches = 16
-	maxDim      = 1
+	maxDim      = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
 )
 
 // Validate reports the first value that cannot be used for a target of the given

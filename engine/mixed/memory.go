@@ -30,7 +30,7 @@ func (c *Config) demands(dim, modes int) []engine.Demand {
 	case "discriminator":
 		batch += c.Loss.Discriminator.Bytes(n, dim+modes) + rows*4*(3*(d+m)+choices)
 	default:
-		batch += mmd.MixedBytes(n, modes)
+		batch += mmd.MixedBytes(n, dim, modes)
 	}
 	return append(all, engine.Demand{Key: "training.batch", Bytes: batch})
 }

@@ -36,7 +36,7 @@ func (l *LossConfig) objective(g *generator, n, lanes int, seed uint64, workers 
 func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64, workers *pool.Pool) (drawn, error) {
 	switch l.Kind {
 	case "kfd":
-		fit, err := kfd.NewMixed(n, g.modes, l.Witness.Features, l.Witness.Config, seed, workers)
+		fit, err := kfd.NewMixed(n, g.dim, g.modes, l.Witness.Features, l.Witness.Config, seed, workers)
 		if err != nil {
 			return nil, fmt.Errorf("witness.%w", err)
 		}
@@ -56,12 +56,12 @@ func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64
 		}
 		return o, nil
 	}
-	var loss distance
+	var loss *mmd.Mixed
 	var err error
 	if l.Kind == "stationarity" {
-		loss, err = mmd.NewMixedStationarity(n, g.modes, l.Kernel, l.Statistic, workers)
+		loss, err = mmd.NewMixedStationarity(n, g.dim, g.modes, l.Kernel, l.Statistic, workers)
 	} else {
-		loss, err = mmd.NewMixed(n, g.modes, l.Kernel, l.Statistic, workers)
+		loss, err = mmd.NewMixed(n, g.dim, g.modes, l.Kernel, l.Statistic, workers)
 	}
 	if err != nil {
 		return nil, err
@@ -74,18 +74,12 @@ func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64
 	return o, nil
 }
 
-// A distance is mmd.Mixed, the paper's, or mmd.MixedStationarity.
-type distance interface {
-	LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float32) float64
-	LossWitness(x, y []float32, k, l []uint8, gradX, witness []float32) float64
-}
-
 // meanDiscrepancy is a maximum mean discrepancy.
 type meanDiscrepancy struct {
 	generator *generator
-	loss      distance
+	loss      *mmd.Mixed
 	own       bool      // of the modes only a sample's own matters
-	gradX     []float32 // ∂L/∂x
+	gradX     []float32 // ∂L/∂x, [n][d]
 	witness   []float32 // of every mode, [n][M], or of each sample's own, [n]
 }
 

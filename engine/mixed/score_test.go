@@ -27,7 +27,7 @@ func headConfig(c *testConfig, objective, gradient string) *testConfig {
 // TestScoreIsThatOfTheChoice differentiates the logarithm of the probability
 // of the choice that was drawn.
 func TestScoreIsThatOfTheChoice(t *testing.T) {
-	for _, c := range bothHeads(threeTwins(1)) {
+	for _, c := range bothHeads(threeTwins(2)) {
 		s, out := measured(t, headConfig(c, "mmd", "score"))
 		g, o, width := s.generator, s.objective.(*score), s.generator.net.Out()
 		dout := make([]float32, len(out))
@@ -74,7 +74,7 @@ func TestScoreIsThatOfTheChoice(t *testing.T) {
 // with p and the drawn x from the outputs, by a discriminator of the same seed
 // that has not learned yet.
 func TestDiscriminatorMeansOverChoices(t *testing.T) {
-	for _, c := range bothHeads(threeTwins(1)) {
+	for _, c := range bothHeads(threeTwins(2)) {
 		s, out := measured(t, headConfig(c, "discriminator", "surrogate"))
 		g, width, n := s.generator, s.generator.net.Out(), len(s.k)
 		o := s.objective.(*discriminator)
@@ -116,7 +116,7 @@ func TestScoresAgreeWithMeans(t *testing.T) {
 	for _, objective := range []string{"kfd", "discriminator"} {
 		var grads [2][]float32
 		for j, gradient := range values("loss.gradient") {
-			c := headConfig(small(paperConfig(), threeTwins(1)), objective, gradient)
+			c := headConfig(small(paperConfig(), threeTwins(2)), objective, gradient)
 			c.Training.Batch = 1 << 15
 			s, _ := measured(t, c)
 			grads[j] = make([]float32, s.NumParams())

@@ -14,7 +14,7 @@ import (
 // purpose of its own, so that samples are independent of what was trained on, and
 // a sample's index in the streams is its own.
 func TestStreamsHaveTheirPurposes(t *testing.T) {
-	for preset, c := range bothHeads(threeTwins(1)) {
+	for preset, c := range bothHeads(threeTwins(3)) {
 		d := c.target.Dim()
 		c.Training.Seed, c.Transition.Steps = 17, 9
 		trainer := newTrainer(t, c, 2)

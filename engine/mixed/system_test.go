@@ -36,7 +36,7 @@ func testConfigs() map[string]*testConfig {
 	return all
 }
 
-var configDims = []int{1}
+var configDims = []int{1, 3}
 
 func TestContract(t *testing.T) {
 	for name, c := range testConfigs() {

@@ -147,6 +147,9 @@ func (t twins) known() Known {
 		Target: t, Log: t.log, Sample: t.sample, Rank: t.rank, Deviation: t.deviation,
 		Width: 0.05, Range: 2,
 	}
+	if t.Dim() > 1 {
+		k.Width = 0.4 // states have few neighbours nearer than that
+	}
 	for _, m := range t {
 		k.Weights = append(k.Weights, m.weight)
 	}

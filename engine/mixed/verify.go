@@ -52,7 +52,7 @@ type subject struct {
 
 	propose  func(t Target, c TransitionConfig) *transition
 	loss     func(m *mmd.Mixed, x, y []float32, k, l []uint8, gradX, gradK []float32) float64
-	naive    func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, modes int, gradX, gradE []float64) float64
+	naive    func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
 	fit      func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64
 	backward func(s *System, params, grad []float32)
 }

@@ -24,7 +24,7 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 		for i := range x { // away from the target, where gradients do not vanish
 			x[i] *= 0.9
 		}
-		m, err := mmd.NewMixed(n, modes, verifyKernel, stat, v.workers)
+		m, err := mmd.NewMixed(n, d, modes, verifyKernel, stat, v.workers)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 		x64, y64, e, f := widen(x), widen(y), oneHot(k, modes), oneHot(l, modes)
 		wantX, wantK := make([]float64, n*d), make([]float64, n*modes)
 		naive := func(gradX, gradK []float64) float64 {
-			return v.naive(&verifyKernel, stat, x64, y64, e, f, modes, gradX, gradK)
+			return v.naive(&verifyKernel, stat, x64, y64, e, f, d, modes, gradX, gradK)
 		}
 		want := naive(wantX, wantK)
 		lossError = max(lossError, math.Abs(got-want)/want)
@@ -130,7 +130,7 @@ func (s *System) surrogate(params []float64) float64 {
 			}
 		case witness != nil:
 			for r, h := range logits {
-				sum += math.Exp(h) / total * witness.fit.Value(i, out[g.point(r)*d], r%g.modes) / n
+				sum += math.Exp(h) / total * witness.fit.Value(i, out[g.point(r)*d:][:d], r%g.modes) / n
 			}
 		case g.branched:
 			along(discrepancy.gradX[i*d:], x)
@@ -151,27 +151,29 @@ func (s *System) surrogate(params []float64) float64 {
 func (v *subject) checkWitness() ([]engine.Check, error) {
 	const n = 301 // so that the halves differ in size
 	t := v.transition("random")
-	modes := t.modes
+	d, modes := t.dim, t.modes
 	x, y, k, l := v.moved(t, n, 16, 0)
 	for i := range x { // away from the target, where the witness does not vanish
 		x[i] *= 0.9
 	}
-	m, err := kfd.NewMixed(n, modes, kfd.Features{Number: 20, Scale: 5 * v.known.Width, Range: v.known.Range}, kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 1, v.workers)
+	m, err := kfd.NewMixed(n, d, modes, kfd.Features{Number: 20, Scale: 5 * v.known.Width, Range: v.known.Range}, kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 1, v.workers)
 	if err != nil {
 		return nil, err
 	}
 	loss := v.fit(m, x, y, k, l)
-	value, slope := make([]float32, n*modes), make([]float32, n*modes)
+	value, slope := make([]float32, n*modes), make([]float32, n*modes*d)
 	m.Evaluate(value, slope, x, make([]float32, m.ScratchLen(n)), 0, n, 1)
 
-	want, witness := m.Naive(widen(x), widen(y), k, l)
+	wide := widen(x)
+	want, witness := m.Naive(wide, widen(y), k, l)
 	var values, slopes []float64
-	for i, v := range widen(x) {
-		g := witness[min(1, i/((n+1)/2))] // that of the other half
+	for i := range n {
+		g, at := witness[min(1, i/((n+1)/2))], wide[i*d:(i+1)*d] // that of the other half
 		for c := range modes {
-			values = append(values, g(v, c))
-			at := v
-			slopes = append(slopes, centralDifference(&at, 1e-5, func() float64 { return g(at, c) }))
+			values = append(values, g(at, c))
+			for j := range at {
+				slopes = append(slopes, centralDifference(&at[j], 1e-5, func() float64 { return g(at, c) }))
+			}
 		}
 	}
 	return []engine.Check{
@@ -190,12 +192,12 @@ func (v *subject) checkPopulation() (all []engine.Check, err error) {
 	const n = 2048
 	for _, order := range values("transition.order") {
 		t := v.transition(order)
-		gram, err := mmd.NewMixed(n, t.modes, mmd.Kernel{Bandwidths: []float64{v.known.Width}}, mmd.U, v.workers)
+		gram, err := mmd.NewMixed(n, t.dim, t.modes, mmd.Kernel{Bandwidths: []float64{v.known.Width}}, mmd.U, v.workers)
 		if err != nil {
 			return nil, err
 		}
 		features := kfd.Features{Number: 16, Scale: 2 * v.known.Width, Range: v.known.Range}
-		fit, err := kfd.NewMixed(n, t.modes, features, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, v.workers)
+		fit, err := kfd.NewMixed(n, t.dim, t.modes, features, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, v.workers)
 		if err != nil {
 			return nil, err
 		}

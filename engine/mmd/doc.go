@@ -12,6 +12,6 @@
 //
 // where k′ is the derivative by the squared distance. Pairs with b_j = a_j
 // contribute exactly nothing. Gram takes real vectors, Hamming packed spins,
-// for which d² is four times the Hamming distance, and Mixed real coordinates
+// for which d² is four times the Hamming distance, and Mixed real vectors
 // with modes.
 package mmd

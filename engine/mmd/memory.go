@@ -21,10 +21,10 @@ func HammingBytes(n, spins int) float64 {
 	return rows*(8*float64(spins)+8*20*words+400) + 1<<16*words
 }
 
-// MixedBytes bounds what Mixed and MixedStationarity allocate for batches of n
-// states in the given number of modes.
-func MixedBytes(n, modes int) float64 {
+// MixedBytes bounds what Mixed allocates for batches of n states of dim coordinates
+// in the given number of modes.
+func MixedBytes(n, dim, modes int) float64 {
 	groups := max(modes*modes, 2*modes)
 	pieces := float64(min(2*n, groups)) + 2*float64(n)/mixedTile
-	return 40*float64(n) + 24*float64(groups) + pieces*(64*mixedTile+64+4*float64(asm.GramScratch(2)))
+	return (28+12*float64(dim))*float64(n) + 24*float64(groups) + pieces*((52+12*float64(dim))*mixedTile+160+4*float64(asm.GramScratch(2*dim)))
 }

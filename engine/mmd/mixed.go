@@ -8,46 +8,53 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Mixed computes the reversibility loss of states (x, k) of a real coordinate
-// and a mode, and its gradient in both. The kernel of two pairs of states is
-// k(d²) of the distance between their coordinates (x, x′) if both modes agree
-// and zero otherwise. With the modes as unit vectors e_i of s_i and e′_i of s′_i
-// that is
+// Mixed computes a loss of moves s → s′ of states (x, k) of a real vector and a
+// mode, and its gradient in both. Its kernel is k(d²) of the distance between
+// coordinates if modes agree and zero otherwise. With the modes as unit vectors
+// e_i of s_i and e′_i of s′_i, the reversibility loss (NewMixed) is
 //
 //	L = (2/N²) Σ_ij [k(|x_i−x_j|² + |x′_i−x′_j|²) (e_i·e_j)(e′_i·e′_j)
 //	               − k(|x_i−x′_j|² + |x′_i−x_j|²) (e_i·e′_j)(e′_i·e_j)],
 //
-// a polynomial in the e_i, whose derivative by e_{i,c} is the multilinear
+// and Stationarity's (NewMixedStationarity)
+//
+//	L = (1/N²) Σ_ij [k(|x_i−x_j|²) e_i·e_j − 2k(|x_i−x′_j|²) e_i·e′_j + k(|x′_i−x′_j|²) e′_i·e′_j].
+//
+// Both are polynomials in the e_i, whose derivative by e_{i,c} is the multilinear
 // extension of the loss to modes: the witness of state i in mode c.
 //
-// The pairs are grouped by their two modes, so that only those pairs of pairs
-// are evaluated whose kernel is not zero, and columns whose move was rejected
-// are left out, as they contribute exactly nothing.
+// Both are sums over points: the pairs (s_i, s′_i) with the planes of x, x′ and once
+// more x, of which the second to last are those of (s′_i, s_i); or the states s_i
+// and s′_i themselves. Points are grouped by their modes, so that only those pairs
+// of points are evaluated whose kernel is not zero, and pairs whose move was
+// rejected are left out as columns, as they contribute exactly nothing.
 //
 // A Mixed is bound to one batch size and reuses its buffers: its methods
 // allocate nothing and must not be called concurrently. The results have the
 // same bits for any number of threads.
 type Mixed struct {
-	n, modes int
-	stat     Statistic
-	kernel   *asm.Radial
-	atZero   float64 // k(0)
-	workers  *pool.Pool
+	n, dim, modes int
+	pairs         bool // points are pairs of states; otherwise first all s, then all s′
+	points        int
+	stat          Statistic
+	kernel        *asm.Radial
+	atZero        float64 // k(0)
+	workers       *pool.Pool
 
-	k, l         []uint8 // the arguments of the call in progress
-	gradX, gradK []float32
-	own          bool    // of all categories only a state's own
-	order        []int32 // batch index of each packed pair, group by group, moved ones first
-	planes       []float32
-	start, moved []int32 // of group k·modes+l: its first pair; how many moved
-	pieces       []mixedPiece
-	scratch      []mixedScratch
-	pieceLoss    []float64
-	runPiece     func(int)
-	fill, still  []int32
+	x, y, gradX, gradK []float32 // the arguments of the call in progress
+	k, l               []uint8
+	own                bool      // of all categories only a state's own
+	order              []int32   // batch index of each packed point, group by group, columns first
+	planes             []float32 // of the packed points, [3d] or [d][points]
+	start, columns     []int32   // of each group: its first point; how many are columns
+	fill               []int32   // of each group, where the next column and the next other point go
+	pieces             []mixedPiece
+	scratch            []mixedScratch
+	pieceLoss          []float64
+	runPiece           func(int)
 }
 
-// A mixedPiece is a range of packed pairs of one group, at most mixedTile.
+// A mixedPiece is a range of packed points of one group, at most mixedTile.
 type mixedPiece struct{ group, lo, hi int }
 
 const (
@@ -55,54 +62,70 @@ const (
 	mixedColumns = 256 // columns between two additions to the float64 sums
 )
 
-// mixedScratch holds the sums over columns of one piece, those of k(d²_xx) and
-// of k(d²_xy) apart.
+// mixedScratch holds the sums over columns of one piece, those by coordinates
+// [d][mixedTile].
 type mixedScratch struct {
-	value    [2][mixedTile]float32
-	gradient [2][mixedTile]float32
+	value    [mixedTile]float32
+	gradient []float32
 	witness  [mixedTile]float64
-	slope    [mixedTile]float64
+	slope    []float64
 	asm      []float32
 }
 
-// NewMixed prepares the loss of batches of n states in the given number of
-// modes, 1 to 256.
-func NewMixed(n, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
+// NewMixed prepares the reversibility loss of batches of n states of dim coordinates
+// in the given number of modes, 1 to 256.
+func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
+	return newMixed(n, dim, modes, true, k, stat, workers)
+}
+
+// NewMixedStationarity is NewMixed of Stationarity's loss.
+func NewMixedStationarity(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
+	return newMixed(n, dim, modes, false, k, stat, workers)
+}
+
+func newMixed(n, dim, modes int, pairs bool, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
 	if err := k.Validate(); err != nil {
 		return nil, err
 	}
 	if modes < 1 || modes > 256 {
 		return nil, fmt.Errorf("modes: %d is not between 1 and 256", modes)
 	}
-	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
-		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d", n, stat, least)
+	if least := 1 + int(stat); n < least || n > math.MaxInt32/2 {
+		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32/2)
 	}
-	groups := modes * modes
-	pieces := min(n, groups) + n/mixedTile
+	if dim < 1 {
+		return nil, fmt.Errorf("coordinates: %d is not positive", dim)
+	}
+	points, groups, planes, width := 2*n, 2*modes, dim, dim
+	if pairs {
+		points, groups, planes, width = n, modes*modes, 3*dim, 2*dim
+	}
+	pieces := min(points, groups) + points/mixedTile
 	m := &Mixed{
-		n: n, modes: modes, stat: stat, workers: workers,
+		n: n, dim: dim, modes: modes, pairs: pairs, points: points, stat: stat, workers: workers,
 		kernel: k.radial(), atZero: k.Value(0),
-		order:     make([]int32, n),
-		planes:    make([]float32, 3*n),
-		start:     make([]int32, groups+1),
-		moved:     make([]int32, groups),
-		still:     make([]int32, groups),
+		order:     make([]int32, points),
+		planes:    make([]float32, planes*points),
+		start:     make([]int32, groups),
+		columns:   make([]int32, groups),
 		fill:      make([]int32, 2*groups),
 		pieces:    make([]mixedPiece, 0, pieces),
 		scratch:   make([]mixedScratch, pieces),
 		pieceLoss: make([]float64, pieces),
 	}
 	for i := range m.scratch {
-		m.scratch[i].asm = make([]float32, asm.GramScratch(2))
+		s := &m.scratch[i]
+		s.asm = make([]float32, asm.GramScratch(width))
+		s.gradient, s.slope = make([]float32, dim*mixedTile), make([]float64, dim*mixedTile)
 	}
 	m.runPiece = m.piece
 	return m, nil
 }
 
 // LossGradient returns the loss of the moves (x_i, k_i) → (y_i, l_i) and sets
-// gradX to its derivative by x, [n], and gradK to its derivative by the unit
-// vectors of k, [n][modes] row-major, with y and l held fixed. A NaN or an
-// infinity anywhere in x or y makes the loss NaN; modes are below the number
+// gradX to its derivative by x, [n][dim] row-major as x and y are, and gradK to its
+// derivative by the unit vectors of k, [n][modes], with y and l held fixed. A NaN or
+// an infinity anywhere in x or y makes the loss NaN; modes are below the number
 // given to NewMixed.
 func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
 	m.own = false
@@ -122,91 +145,146 @@ func (m *Mixed) run(x, y []float32, k, l []uint8, gradX, gradK []float32) float6
 	if m.own {
 		categories = 1
 	}
-	if n := m.n; len(x) != n || len(y) != n || len(k) != n || len(l) != n || len(gradX) != n || len(gradK) != n*categories {
-		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d, %d, %d and %d for %d states", len(x), len(y), len(k), len(l), len(gradX), len(gradK), n))
+	if n, d := m.n, m.dim; len(x) != n*d || len(y) != n*d || len(k) != n || len(l) != n || len(gradX) != n*d || len(gradK) != n*categories {
+		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d, %d, %d and %d for %d states of %d coordinates", len(x), len(y), len(k), len(l), len(gradX), len(gradK), n, d))
 	}
-	m.k, m.l, m.gradX, m.gradK = k, l, gradX, gradK
-	loss := m.pack(x, y)
+	m.x, m.y, m.k, m.l, m.gradX, m.gradK = x, y, k, l, gradX, gradK
+	loss := m.pack()
 	m.workers.Run(len(m.pieces), m.runPiece)
-	m.k, m.l, m.gradX, m.gradK = nil, nil, nil, nil
+	m.x, m.y, m.k, m.l, m.gradX, m.gradK = nil, nil, nil, nil, nil, nil
 	for _, v := range m.pieceLoss[:len(m.pieces)] {
 		loss += v
 	}
-	return 2 * pairNorm(m.stat, m.n) * loss
+	return m.norm() * loss
 }
 
-// pack sorts the pairs into groups and cuts these into pieces. It returns
-// zero, or NaN when a value is not finite.
-func (m *Mixed) pack(x, y []float32) (poison float64) {
-	clear(m.moved)
-	clear(m.still)
-	for i, k := range m.k {
-		group := int(k)*m.modes + int(m.l[i])
-		if m.k[i] == m.l[i] && x[i] == y[i] {
-			m.still[group]++
-		} else {
-			m.moved[group]++
+// norm returns the factor before the sum over i and j.
+func (m *Mixed) norm() float64 {
+	if m.pairs {
+		return 2 * pairNorm(m.stat, m.n)
+	}
+	return pairNorm(m.stat, m.n)
+}
+
+// of returns the group of a point of sample i, the only one or that of one side,
+// and whether it is a column.
+func (m *Mixed) of(i, side int) (group int, column bool) {
+	if !m.pairs {
+		return side*m.modes + int([2][]uint8{m.k, m.l}[side][i]), true
+	}
+	group = int(m.k[i])*m.modes + int(m.l[i])
+	if m.k[i] != m.l[i] {
+		return group, true
+	}
+	for c := i * m.dim; c < (i+1)*m.dim; c++ {
+		if m.x[c] != m.y[c] {
+			return group, true
 		}
-		poison += 0 * (float64(x[i]) + float64(y[i]))
+	}
+	return group, false
+}
+
+// pack sorts the points into groups and cuts these into pieces. It returns
+// zero, or NaN when a value is not finite.
+func (m *Mixed) pack() (poison float64) {
+	for i, v := range m.x {
+		poison += 0 * (float64(v) + float64(m.y[i]))
+	}
+	sides, copies := 2, 1 // of points of a sample, and of planes of each
+	if m.pairs {
+		sides, copies = 1, 3
+	}
+	count := m.fill // of each group's columns and others
+	clear(count)
+	for i := range m.n {
+		for side := range sides {
+			group, column := m.of(i, side)
+			if column {
+				count[2*group]++
+			} else {
+				count[2*group+1]++
+			}
+		}
 	}
 	m.pieces = m.pieces[:0]
 	var next int32
-	for g := range m.moved {
-		m.start[g] = next
-		m.fill[2*g], m.fill[2*g+1] = next, next+m.moved[g]
-		end := int(next + m.moved[g] + m.still[g])
-		for lo := int(next); lo < end; lo += mixedTile {
-			m.pieces = append(m.pieces, mixedPiece{g, lo, min(lo+mixedTile, end)})
+	for g := range m.start {
+		m.start[g], m.columns[g] = next, count[2*g]
+		end := next + count[2*g] + count[2*g+1]
+		m.fill[2*g], m.fill[2*g+1] = next, next+count[2*g]
+		for lo := int(next); lo < int(end); lo += mixedTile {
+			m.pieces = append(m.pieces, mixedPiece{g, lo, min(lo+mixedTile, int(end))})
 		}
-		next = int32(end)
+		next = end
 	}
-	m.start[len(m.moved)] = next
-	n := m.n
-	for i, k := range m.k {
-		slot := 2 * (int(k)*m.modes + int(m.l[i]))
-		if m.k[i] == m.l[i] && x[i] == y[i] {
-			slot++
+	for i := range m.n {
+		for side := range sides {
+			group, column := m.of(i, side)
+			slot := 2 * group
+			if !column {
+				slot++
+			}
+			at := int(m.fill[slot])
+			m.fill[slot]++
+			m.order[at] = int32(i)
+			for copy := range copies {
+				states := [2][]float32{m.x, m.y}[(side+copy)%2]
+				for c, v := range states[i*m.dim : (i+1)*m.dim] {
+					m.planes[(copy*m.dim+c)*m.points+at] = v
+				}
+			}
 		}
-		at := int(m.fill[slot])
-		m.fill[slot]++
-		m.order[at] = int32(i)
-		m.planes[at], m.planes[n+at], m.planes[2*n+at] = x[i], y[i], x[i]
 	}
 	return poison
 }
 
-// piece computes the rows of one piece: in every category c the sums over the
-// columns of group (c, l), as forward pairs, less those of group (l, c), as
-// backward pairs.
+// piece computes the rows of one piece in every category c that counts. The rows
+// of s′ are there for the loss.
 func (m *Mixed) piece(p int) {
 	piece, s := m.pieces[p], &m.scratch[p]
-	k, l := piece.group/m.modes, piece.group%m.modes
 	rows := piece.hi - piece.lo
-	scale := 4 * pairNorm(m.stat, m.n)
+	side, k := 0, piece.group/m.modes
+	if !m.pairs {
+		side, k = piece.group/m.modes, piece.group%m.modes
+	}
+	scale := 2 * m.norm()
+	witness := s.witness[:rows]
 	var loss float64
 	for c := range m.modes {
-		if m.own && c != k {
+		if c != k && (m.own || side == 1) {
 			continue
 		}
-		witness, slope := s.witness[:rows], s.slope[:rows]
 		clear(witness)
-		clear(slope)
+		clear(s.slope)
 		gradDim := 0 // only in its own mode does a state move
-		if c == k {
-			gradDim = 1
+		if c == k && side == 0 {
+			gradDim = m.dim
 		}
-		m.sum(s, 0, piece, c*m.modes+l, gradDim)
-		m.sum(s, 1, piece, l*m.modes+c, gradDim)
+		if m.pairs {
+			l := piece.group % m.modes
+			m.sum(s, 1, piece, c*m.modes+l, 0, gradDim)
+			m.sum(s, -1, piece, l*m.modes+c, m.dim, gradDim)
+		} else {
+			m.sum(s, 1, piece, c, 0, gradDim)
+			m.sum(s, -1, piece, m.modes+c, 0, gradDim)
+		}
+		if m.stat == U {
+			m.dropOwn(s, piece, side, c == k, c)
+		}
 		if c == k {
-			if m.stat == U {
-				m.dropOwn(s, piece, k == l)
+			for _, v := range witness {
+				loss += float64(1-2*side) * v
 			}
-			for i, at := range m.order[piece.lo:piece.hi] {
-				loss += witness[i]
-				m.gradX[at] = float32(2 * scale * slope[i])
-			}
+		}
+		if side == 1 {
+			continue
 		}
 		for i, at := range m.order[piece.lo:piece.hi] {
+			if c == k {
+				for j := range m.dim {
+					m.gradX[int(at)*m.dim+j] = float32(2 * scale * s.slope[j*mixedTile+i])
+				}
+			}
 			if m.own {
 				m.gradK[at] = float32(scale * witness[i])
 			} else {
@@ -217,49 +295,69 @@ func (m *Mixed) piece(p int) {
 	m.pieceLoss[p] = loss
 }
 
-// sum adds k(d²) and, if gradDim is 1, k′(d²)·(x_i − x_j) over the moved columns of a group to the
-// rows of a piece, or, of backward columns, subtracts k(d²) and
-// k′(d²)·(x_i − x′_j).
-func (m *Mixed) sum(s *mixedScratch, backward int, piece mixedPiece, group, gradDim int) {
-	rows, n := piece.hi-piece.lo, m.n
-	value, gradient := s.value[backward][:rows], s.gradient[backward][:]
-	sign := float64(1 - 2*backward)
-	first, end := int(m.start[group]), int(m.start[group]+m.moved[group])
+// sum adds sign times k(d²) and, for gradDim coordinates, k′(d²)·(x_i − x_j) over
+// the columns of a group, whose planes begin with the given one, to the rows of a
+// piece.
+func (m *Mixed) sum(s *mixedScratch, sign float64, piece mixedPiece, group, plane, gradDim int) {
+	rows, width := piece.hi-piece.lo, m.dim
+	if m.pairs {
+		width *= 2
+	}
+	value := s.value[:rows]
+	first, end := int(m.start[group]), int(m.start[group]+m.columns[group])
 	for ; first < end; first += mixedColumns {
 		clear(value)
-		clear(gradient)
-		// The planes are x, x′, x: from the second on, those of (x′, x).
-		columns := m.planes[backward*n+first:]
-		asm.KernelSums(m.kernel, value, gradient, mixedTile, m.planes[piece.lo:], n, rows,
-			columns, n, min(mixedColumns, end-first), 2, gradDim, s.asm)
+		clear(s.gradient)
+		asm.KernelSums(m.kernel, value, s.gradient, mixedTile, m.planes[piece.lo:], m.points, rows,
+			m.planes[plane*m.points+first:], m.points, min(mixedColumns, end-first), width, gradDim, s.asm)
 		for i, v := range value {
 			s.witness[i] += sign * float64(v)
-			s.slope[i] += sign * float64(gradient[i])
+		}
+		for j := range gradDim {
+			for i, v := range s.gradient[j*mixedTile:][:rows] {
+				s.slope[j*mixedTile+i] += sign * float64(v)
+			}
 		}
 	}
 }
 
-// dropOwn takes the terms i = j out of the sums of a piece's moved rows.
-func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece, sameMode bool) {
-	moved := min(piece.hi, int(m.start[piece.group]+m.moved[piece.group])) - piece.lo
-	if moved <= 0 {
-		return // rejected moves were no columns
+// dropOwn takes the terms i = j out of the sums of a piece's rows, of the given
+// side, in category c, which is their own mode or another.
+func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece, side int, home bool, c int) {
+	rows := piece.hi - piece.lo
+	if m.pairs {
+		// Rejected moves were no columns, and other modes' groups have others'.
+		rows = min(piece.hi, int(m.start[piece.group]+m.columns[piece.group])) - piece.lo
+		if rows <= 0 || !home {
+			return
+		}
 	}
-	for i := range moved {
-		s.witness[i] -= m.atZero
-	}
-	if !sameMode {
-		return // x_i, k_i and its own backward pair are in different modes
-	}
-	d2, value, slope := s.value[0][:moved], s.value[1][:moved], s.gradient[0][:moved]
-	for i := range d2 {
-		d := m.planes[piece.lo+i] - m.planes[m.n+piece.lo+i]
-		d2[i] = 2 * d * d
+	d2, value, slope := s.value[:rows], s.gradient[:rows], s.asm[:rows]
+	for i, at := range m.order[piece.lo : piece.lo+rows] {
+		d2[i] = 0
+		for j := int(at) * m.dim; j < (int(at)+1)*m.dim; j++ {
+			d := m.x[j] - m.y[j]
+			d2[i] += d * d
+		}
+		if m.pairs {
+			d2[i] *= 2
+		}
 	}
 	asm.RadialValues(m.kernel, value, slope, d2)
-	for i := range d2 {
-		d := m.planes[piece.lo+i] - m.planes[m.n+piece.lo+i]
-		s.witness[i] += float64(value[i])
-		s.slope[i] += float64(slope[i] * d)
+	sign := float64(1 - 2*side) // of the sums over a row's own side
+	for i, at := range m.order[piece.lo : piece.lo+rows] {
+		if home {
+			s.witness[i] -= sign * m.atZero
+		}
+		// The sample's other point, or its pair backward, is a column too if its
+		// mode is c.
+		other := [2]uint8{m.l[at], m.k[at]}[side]
+		if int(other) != c {
+			continue
+		}
+		s.witness[i] += sign * float64(value[i])
+		for j := range m.dim {
+			s.slope[j*mixedTile+i] += float64(slope[i] * (m.x[int(at)*m.dim+j] - m.y[int(at)*m.dim+j]))
+		}
 	}
 }

@@ -4,13 +4,13 @@ import "fmt"
 
 // MixedNaive returns the loss of Mixed and sets its gradients by the plain
 // double sum over ordered pairs in float64, from the definition in Mixed's doc
-// comment: the oracle of verification. The modes of s and of s′ are vectors, e
+// comment: the oracle of verification. x and y are row-major [n][dim]. The modes of s and of s′ are vectors, e
 // and f, row-major [n][modes]; other than unit vectors give the loss's
-// multilinear extension. gradX, [n], and gradE, [n][modes], may be nil.
-func MixedNaive(k *Kernel, stat Statistic, x, y, e, f []float64, modes int, gradX, gradE []float64) float64 {
-	n := len(x)
-	if len(y) != n || len(e) != n*modes || len(f) != n*modes || gradX != nil && len(gradX) != n || gradE != nil && len(gradE) != n*modes {
-		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d and %d for states in %d modes", len(x), len(y), len(e), len(f), modes))
+// multilinear extension. gradX, [n][dim], and gradE, [n][modes], may be nil.
+func MixedNaive(k *Kernel, stat Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64 {
+	n := len(x) / dim
+	if len(x) != n*dim || len(y) != n*dim || len(e) != n*modes || len(f) != n*modes || gradX != nil && len(gradX) != n*dim || gradE != nil && len(gradE) != n*modes {
+		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d and %d for states of %d coordinates in %d modes", len(x), len(y), len(e), len(f), dim, modes))
 	}
 	clear(gradX)
 	clear(gradE)
@@ -29,13 +29,19 @@ func MixedNaive(k *Kernel, stat Statistic, x, y, e, f []float64, modes int, grad
 				continue
 			}
 			ej, fj := e[j*modes:][:modes], f[j*modes:][:modes]
-			xx := square(x[i]-x[j]) + square(y[i]-y[j])
-			xy := square(x[i]-y[j]) + square(y[i]-x[j])
+			var xx, xy float64
+			for c := range dim {
+				xi, xj, yi, yj := x[i*dim+c], x[j*dim+c], y[i*dim+c], y[j*dim+c]
+				xx += square(xi-xj) + square(yi-yj)
+				xy += square(xi-yj) + square(yi-xj)
+			}
 			forward, backward := dot(fi, fj), dot(fi, ej)
 			loss += 2 * norm * (k.Value(xx)*dot(ei, ej)*forward - k.Value(xy)*dot(ei, fj)*backward)
 			if gradX != nil {
-				gradX[i] += 8 * norm * (k.Derivative(xx)*(x[i]-x[j])*dot(ei, ej)*forward -
-					k.Derivative(xy)*(x[i]-y[j])*dot(ei, fj)*backward)
+				for c := range dim {
+					gradX[i*dim+c] += 8 * norm * (k.Derivative(xx)*(x[i*dim+c]-x[j*dim+c])*dot(ei, ej)*forward -
+						k.Derivative(xy)*(x[i*dim+c]-y[j*dim+c])*dot(ei, fj)*backward)
+				}
 			}
 			if gradE != nil {
 				for c := range modes {

@@ -14,21 +14,28 @@ import (
 
 // mixedStationarityNaive is the plain double sum in float64, the modes being
 // vectors as in MixedNaive.
-func mixedStationarityNaive(k *Kernel, stat Statistic, x, y, e, f []float64, modes int) (loss float64) {
-	n := len(x)
+func mixedStationarityNaive(k *Kernel, stat Statistic, x, y, e, f []float64, dim, modes int) (loss float64) {
+	n := len(x) / dim
 	dot := func(a, b []float64, i, j int) (sum float64) {
 		for c := range modes {
 			sum += a[i*modes+c] * b[j*modes+c]
 		}
 		return sum
 	}
+	kernel := func(a, b []float64, i, j int) float64 {
+		var d2 float64
+		for c := range dim {
+			d2 += square(a[i*dim+c] - b[j*dim+c])
+		}
+		return k.Value(d2)
+	}
 	for i := range n {
 		for j := range n {
 			if stat == U && i == j {
 				continue
 			}
-			loss += k.Value(square(x[i]-x[j]))*dot(e, e, i, j) - k.Value(square(x[i]-y[j]))*dot(e, f, i, j) -
-				k.Value(square(y[i]-x[j]))*dot(f, e, i, j) + k.Value(square(y[i]-y[j]))*dot(f, f, i, j)
+			loss += kernel(x, x, i, j)*dot(e, e, i, j) - kernel(x, y, i, j)*dot(e, f, i, j) -
+				kernel(y, x, i, j)*dot(f, e, i, j) + kernel(y, y, i, j)*dot(f, f, i, j)
 		}
 	}
 	return loss * pairNorm(stat, n)
@@ -42,17 +49,18 @@ func TestMixedStationarity(t *testing.T) {
 		defer workers.Close()
 		for _, name := range []string{"imq", "matern"} {
 			k := testKernels[name]
-			for _, modes := range []int{1, 3} {
+			for _, c := range [][2]int{{1, 1}, {1, 3}, {3, 2}} {
+				dim, modes := c[0], c[1]
 				for _, n := range []int{2, 66} {
 					for _, stat := range []Statistic{V, U} {
-						msg := fmt.Sprintf("%s, %d modes, %d states, %v", name, modes, n, stat)
-						m, err := NewMixedStationarity(n, modes, k, stat, workers)
+						msg := fmt.Sprintf("%s, %d coordinates, %d modes, %d states, %v", name, dim, modes, n, stat)
+						m, err := NewMixedStationarity(n, dim, modes, k, stat, workers)
 						require.NoError(t, err)
-						x, y, a, b := mixedMoves(rand.New(rand.NewPCG(1, 2)), n, modes, .3)
-						gradX, gradK, witness := make([]float32, n), make([]float32, n*modes), make([]float32, n)
+						x, y, a, b := mixedMoves(rand.New(rand.NewPCG(1, 2)), n, dim, modes, .3)
+						gradX, gradK, witness := make([]float32, n*dim), make([]float32, n*modes), make([]float32, n)
 						loss := m.LossGradient(x, y, a, b, gradX, gradK)
 						wx, wy, e, f := widen(x), widen(y), oneHot(a, modes), oneHot(b, modes)
-						value := func() float64 { return mixedStationarityNaive(&k, stat, wx, wy, e, f, modes) }
+						value := func() float64 { return mixedStationarityNaive(&k, stat, wx, wy, e, f, dim, modes) }
 						require.InDelta(t, value(), loss, 1e-5*k.Value(0), msg)
 						for i := 0; i < n; i += 13 {
 							slope := func(p *float64) float64 {
@@ -64,12 +72,14 @@ func TestMixedStationarity(t *testing.T) {
 								*p = old
 								return (up - down) / 2e-4
 							}
-							require.InDelta(t, slope(&wx[i]), gradX[i], 2e-5*k.Value(0), msg)
+							for j := i * dim; j < (i+1)*dim; j++ {
+								require.InDelta(t, slope(&wx[j]), gradX[j], 2e-5*k.Value(0), msg)
+							}
 							for c := range modes {
 								require.InDelta(t, slope(&e[i*modes+c]), gradK[i*modes+c], 2e-5*k.Value(0), msg)
 							}
 						}
-						again := make([]float32, n)
+						again := make([]float32, n*dim)
 						require.Equal(t, loss, m.LossWitness(x, y, a, b, again, witness))
 						require.Equal(t, gradX, again)
 						for i, c := range a {
@@ -83,10 +93,10 @@ func TestMixedStationarity(t *testing.T) {
 			}
 		}
 	})
-	for want, f := range map[string]func() (*MixedStationarity, error){
-		"bandwidths": func() (*MixedStationarity, error) { return NewMixedStationarity(2, 1, Kernel{}, V, nil) },
-		"modes: 0":   func() (*MixedStationarity, error) { return NewMixedStationarity(2, 0, paperKernel(), V, nil) },
-		"batch size": func() (*MixedStationarity, error) { return NewMixedStationarity(1, 1, paperKernel(), U, nil) },
+	for want, f := range map[string]func() (*Mixed, error){
+		"bandwidths": func() (*Mixed, error) { return NewMixedStationarity(2, 1, 1, Kernel{}, V, nil) },
+		"modes: 0":   func() (*Mixed, error) { return NewMixedStationarity(2, 1, 0, paperKernel(), V, nil) },
+		"batch size": func() (*Mixed, error) { return NewMixedStationarity(1, 1, 1, paperKernel(), U, nil) },
 	} {
 		_, err := f()
 		require.ErrorContains(t, err, want)

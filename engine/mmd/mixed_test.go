@@ -14,15 +14,20 @@ import (
 
 // mixedMoves returns a batch of states and of moves from them, of which the
 // given share is rejected and about half change the mode.
-func mixedMoves(r *rand.Rand, n, modes int, rejected float64) (x, y []float32, k, l []uint8) {
-	x, y, k, l = make([]float32, n), make([]float32, n), make([]uint8, n), make([]uint8, n)
+func mixedMoves(r *rand.Rand, n, dim, modes int, rejected float64) (x, y []float32, k, l []uint8) {
+	x, y, k, l = make([]float32, n*dim), make([]float32, n*dim), make([]uint8, n), make([]uint8, n)
 	for i := range n {
-		x[i], k[i] = float32(r.NormFloat64()*1.5), uint8(r.IntN(modes))
-		y[i], l[i] = x[i], k[i]
+		from, to := x[i*dim:(i+1)*dim], y[i*dim:(i+1)*dim]
+		for c := range from {
+			from[c] = float32(r.NormFloat64() * 1.5)
+		}
+		k[i] = uint8(r.IntN(modes))
+		copy(to, from)
+		l[i] = k[i]
 		if r.Float64() < rejected {
 			continue
 		}
-		y[i] += float32(r.NormFloat64() * .3)
+		to[dim-1] += float32(r.NormFloat64() * .3)
 		if r.IntN(2) == 0 {
 			l[i] = uint8(r.IntN(modes))
 		}
@@ -58,20 +63,21 @@ func TestMixedAgainstNaive(t *testing.T) {
 			workers := pool.New(2)
 			defer workers.Close()
 			r := rand.New(rand.NewPCG(1, 2))
-			for _, modes := range []int{1, 3, 7} {
+			for _, c := range [][2]int{{1, 1}, {1, 3}, {1, 7}, {3, 1}, {2, 3}, {5, 2}} {
+				dim, modes := c[0], c[1]
 				for _, n := range []int{1, 2, 15, 65, 150} {
 					for _, rejected := range []float64{0, .4, 1} {
 						for _, stat := range []Statistic{V, U} {
-							if stat == U && n == 1 || n > 65 && (modes == 7 || rejected != .4 || name != "paper") {
+							if stat == U && n == 1 || n > 65 && (modes == 7 || dim == 5 || rejected != .4 || name != "paper") {
 								continue
 							}
-							msg := fmt.Sprintf("%s n=%d modes=%d %v rejected=%v", name, n, modes, stat, rejected)
-							m, err := NewMixed(n, modes, k, stat, workers)
+							msg := fmt.Sprintf("%s n=%d dim=%d modes=%d %v rejected=%v", name, n, dim, modes, stat, rejected)
+							m, err := NewMixed(n, dim, modes, k, stat, workers)
 							require.NoError(t, err)
-							x, y, a, b := mixedMoves(r, n, modes, rejected)
-							wantX, wantK := make([]float64, n), make([]float64, n*modes)
-							want := MixedNaive(&k, stat, widen(x), widen(y), oneHot(a, modes), oneHot(b, modes), modes, wantX, wantK)
-							gradX, gradK := make([]float32, n), make([]float32, n*modes)
+							x, y, a, b := mixedMoves(r, n, dim, modes, rejected)
+							wantX, wantK := make([]float64, n*dim), make([]float64, n*modes)
+							want := MixedNaive(&k, stat, widen(x), widen(y), oneHot(a, modes), oneHot(b, modes), dim, modes, wantX, wantK)
+							gradX, gradK := make([]float32, n*dim), make([]float32, n*modes)
 							loss := m.LossGradient(x, y, a, b, gradX, gradK)
 
 							var steepest float64
@@ -83,7 +89,7 @@ func TestMixedAgainstNaive(t *testing.T) {
 							requireClose(t, wantX, gradX, gradTolerance*8*share*steepest, msg)
 							requireClose(t, wantK, gradK, lossTolerance*4*share*k.Value(0), msg)
 
-							ownX, own := make([]float32, n), make([]float32, n)
+							ownX, own := make([]float32, n*dim), make([]float32, n)
 							require.Equal(t, loss, m.LossWitness(x, y, a, b, ownX, own), msg)
 							require.Equal(t, gradX, ownX, msg)
 							for i := range own {
@@ -101,7 +107,7 @@ func TestMixedAgainstNaive(t *testing.T) {
 // by every coordinate and at modes that are no unit vectors.
 func TestMixedNaiveGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	const n, modes, h = 7, 3, 1e-5
+	const n, dim, modes, h = 7, 2, 3, 1e-5
 	vector := func(n int) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -111,17 +117,17 @@ func TestMixedNaiveGradient(t *testing.T) {
 	}
 	for name, k := range testKernels {
 		for _, stat := range []Statistic{V, U} {
-			x, y, e, f := vector(n), vector(n), vector(n*modes), vector(n*modes)
-			gradX, gradE := make([]float64, n), make([]float64, n*modes)
-			MixedNaive(&k, stat, x, y, e, f, modes, gradX, gradE)
+			x, y, e, f := vector(n*dim), vector(n*dim), vector(n*modes), vector(n*modes)
+			gradX, gradE := make([]float64, n*dim), make([]float64, n*modes)
+			MixedNaive(&k, stat, x, y, e, f, dim, modes, gradX, gradE)
 			for _, c := range []struct {
 				at, grad []float64
 			}{{x, gradX}, {e, gradE}} {
 				for i, v := range c.at {
 					c.at[i] = v + h
-					up := MixedNaive(&k, stat, x, y, e, f, modes, nil, nil)
+					up := MixedNaive(&k, stat, x, y, e, f, dim, modes, nil, nil)
 					c.at[i] = v - h
-					down := MixedNaive(&k, stat, x, y, e, f, modes, nil, nil)
+					down := MixedNaive(&k, stat, x, y, e, f, dim, modes, nil, nil)
 					c.at[i] = v
 					require.InDelta(t, (up-down)/(2*h), c.grad[i], 1e-7*(1+k.Value(0)), "%s %v", name, stat)
 				}
@@ -136,15 +142,15 @@ func TestMixedOfOneModeIsGram(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	r := rand.New(rand.NewPCG(5, 6))
-	const n = 700 // more columns than are summed in float32
+	const n, dim = 700, 2 // more columns than are summed in float32
 	k := paperKernel()
 	for _, stat := range []Statistic{V, U} {
-		g, err := NewGram(n, 1, k, stat, workers)
+		g, err := NewGram(n, dim, k, stat, workers)
 		require.NoError(t, err)
-		m, err := NewMixed(n, 1, k, stat, workers)
+		m, err := NewMixed(n, dim, 1, k, stat, workers)
 		require.NoError(t, err)
-		x, y, a, b := mixedMoves(r, n, 1, .3)
-		want, got, witness := make([]float32, n), make([]float32, n), make([]float32, n)
+		x, y, a, b := mixedMoves(r, n, dim, 1, .3)
+		want, got, witness := make([]float32, n*dim), make([]float32, n*dim), make([]float32, n)
 		require.InDelta(t, g.LossGradient(x, y, want), m.LossWitness(x, y, a, b, got, witness), 1e-6)
 		require.InDeltaSlice(t, want, got, 1e-5)
 	}
@@ -152,16 +158,16 @@ func TestMixedOfOneModeIsGram(t *testing.T) {
 
 // TestMixedSameBitsForAnyThreads also asserts that a step allocates nothing.
 func TestMixedSameBitsForAnyThreads(t *testing.T) {
-	const n, modes = 700, 3
+	const n, dim, modes = 700, 3, 3
 	r := rand.New(rand.NewPCG(7, 8))
-	x, y, a, b := mixedMoves(r, n, modes, .3)
+	x, y, a, b := mixedMoves(r, n, dim, modes, .3)
 	var loss float64
 	var gradX, gradK []float32
 	for _, threads := range []int{1, 2, 3, 8} {
 		workers := pool.New(threads)
-		m, err := NewMixed(n, modes, paperKernel(), U, workers)
+		m, err := NewMixed(n, dim, modes, paperKernel(), U, workers)
 		require.NoError(t, err)
-		gx, gk := make([]float32, n), make([]float32, n*modes)
+		gx, gk := make([]float32, n*dim), make([]float32, n*modes)
 		l := m.LossGradient(x, y, a, b, gx, gk)
 		if gradX == nil {
 			loss, gradX, gradK = l, gx, gk
@@ -177,7 +183,7 @@ func TestMixedSameBitsForAnyThreads(t *testing.T) {
 func TestMixedReportsNonFinite(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	m, err := NewMixed(3, 2, paperKernel(), V, workers)
+	m, err := NewMixed(3, 1, 2, paperKernel(), V, workers)
 	require.NoError(t, err)
 	grad := make([]float32, 3)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
@@ -190,16 +196,17 @@ func TestMixedReportsNonFinite(t *testing.T) {
 func TestNewMixedErrors(t *testing.T) {
 	k := paperKernel()
 	for message, f := range map[string]func() (*Mixed, error){
-		"bandwidths: the kernel": func() (*Mixed, error) { return NewMixed(2, 1, Kernel{}, V, nil) },
-		"modes: 0":               func() (*Mixed, error) { return NewMixed(2, 0, k, V, nil) },
-		"modes: 257":             func() (*Mixed, error) { return NewMixed(2, 257, k, V, nil) },
-		"batch size 0":           func() (*Mixed, error) { return NewMixed(0, 2, k, V, nil) },
-		"batch size 1":           func() (*Mixed, error) { return NewMixed(1, 2, k, U, nil) },
+		"bandwidths: the kernel": func() (*Mixed, error) { return NewMixed(2, 1, 1, Kernel{}, V, nil) },
+		"modes: 0":               func() (*Mixed, error) { return NewMixed(2, 1, 0, k, V, nil) },
+		"modes: 257":             func() (*Mixed, error) { return NewMixed(2, 1, 257, k, V, nil) },
+		"coordinates: 0":         func() (*Mixed, error) { return NewMixed(2, 0, 1, k, V, nil) },
+		"batch size 0":           func() (*Mixed, error) { return NewMixed(0, 1, 2, k, V, nil) },
+		"batch size 1":           func() (*Mixed, error) { return NewMixed(1, 1, 2, k, U, nil) },
 	} {
 		_, err := f()
 		require.ErrorContains(t, err, message)
 	}
-	m, err := NewMixed(2, 2, k, V, pool.New(1))
+	m, err := NewMixed(2, 1, 2, k, V, pool.New(1))
 	require.NoError(t, err)
 	require.Panics(t, func() {
 		m.LossGradient(make([]float32, 2), make([]float32, 2), make([]uint8, 2), make([]uint8, 1), make([]float32, 2), make([]float32, 4))
@@ -208,14 +215,14 @@ func TestNewMixedErrors(t *testing.T) {
 
 func BenchmarkMixed(b *testing.B) {
 	const n, modes = 2048, 3
-	x, y, k, l := mixedMoves(rand.New(rand.NewPCG(1, 2)), n, modes, .2)
+	x, y, k, l := mixedMoves(rand.New(rand.NewPCG(1, 2)), n, 1, modes, .2)
 	for name, kernel := range map[string]Kernel{
 		"rbf": {Bandwidths: []float64{1}},
 		"imq": {IMQ: []IMQ{{C: .1, Beta: .5, Weight: 1}}},
 	} {
 		workers := pool.New(1)
 		defer workers.Close()
-		m, err := NewMixed(n, modes, kernel, U, workers)
+		m, err := NewMixed(n, 1, modes, kernel, U, workers)
 		require.NoError(b, err)
 		gradX, gradK := make([]float32, n), make([]float32, n*modes)
 		b.Run(name+"/gradient", func(b *testing.B) {

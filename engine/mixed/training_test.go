@@ -1,0 +1,113 @@
+package mixed
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A lineFit is the posterior of a line y = a + bt through a few measurements,
+// x = (a, b) with standard normal priors, and of the law of their errors, k: Gaussian,
+// Laplace's or Cauchy's, of scale 0.4 each.
+type lineFit struct{}
+
+var measurements = [][2]float64{{-1, -0.9}, {-0.6, -0.2}, {-0.2, -0.3}, {0.2, 0.5}, {0.6, 0.4}, {1, 1.7}}
+
+func (lineFit) Dim() int   { return 2 }
+func (lineFit) Modes() int { return 3 }
+
+func (lineFit) log(a, b float64, k int) float64 {
+	sum := -(a*a + b*b) / 2
+	for _, m := range measurements {
+		r := math.Abs(m[1]-a-b*m[0]) / 0.4
+		switch k {
+		case 0:
+			sum -= r*r/2 + math.Log(2*math.Pi)/2
+		case 1:
+			sum -= r + math.Ln2
+		case 2:
+			sum -= math.Log(math.Pi * (1 + r*r))
+		}
+	}
+	return sum
+}
+
+func (t lineFit) LogDensity(dst, x []float32, k []uint8) {
+	for r := range dst {
+		dst[r] = float32(t.log(float64(x[2*r]), float64(x[2*r+1]), int(k[r])))
+	}
+}
+
+// lineStatistics are P(k) and, in each mode, ⟨a⟩, ⟨b⟩, ⟨a²⟩ and ⟨b²⟩ times it.
+const lineStatistics = 15
+
+func addLine(sum *[lineStatistics]float64, weight, a, b float64, k int) {
+	for i, v := range [5]float64{1, a, b, a * a, b * b} {
+		sum[5*k+i] += weight * v
+	}
+}
+
+// exact integrates by the trapezoidal rule.
+func (t lineFit) exact() (sum [lineStatistics]float64) {
+	const h = 0.02
+	var total float64
+	for k := range 3 {
+		for a := -5.0; a <= 5; a += h {
+			for b := -5.0; b <= 5; b += h {
+				weight := math.Exp(t.log(a, b, k))
+				total += weight
+				addLine(&sum, weight, a, b, k)
+			}
+		}
+	}
+	for i := range sum {
+		sum[i] /= total
+	}
+	return sum
+}
+
+// TestTrainingFindsAPosterior trains a generator by each loss and compares the modes'
+// probabilities and moments with quadrature.
+func TestTrainingFindsAPosterior(t *testing.T) {
+	want := lineFit{}.exact()
+	for objective, bound := range map[string]float64{"stationarity": 0.05, "kfd": 0.015} {
+		c := &testConfig{bestConfig(), lineFit{}}
+		c.Training.Batch, c.Training.Steps, c.Training.EMA = 512, 800, 0.99
+		c.Training.Optimizer.LearningRate = 3e-3
+		c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.01}
+		c.Transition.Sigma = []float64{0.1, 0.4}
+		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 4, []int{32, 32}, 2
+		c.Loss.Kind, c.Loss.Kernel = objective, mmd.Kernel{Bandwidths: []float64{1}, IMQ: []mmd.IMQ{{C: 0.2, Beta: 0.5, Weight: 1}}}
+		c.Loss.Witness.Features.Number, c.Loss.Witness.Features.Scale, c.Loss.Witness.Features.Range = 40, 0.5, 1
+		workers := pool.New(2)
+		trainer, err := engine.NewTrainer(c, workers)
+		require.NoError(t, err)
+		s := trainer.System().(*System)
+		const n = 1 << 15
+		measure := func() (worst float64) {
+			x, k := make([]float32, 2*n), make([]uint8, n)
+			s.NewSampler(trainer.Params()).Draw(x, k, 0, 0)
+			var got [lineStatistics]float64
+			for i := range k {
+				addLine(&got, 1./n, float64(x[2*i]), float64(x[2*i+1]), int(k[i]))
+			}
+			for i, v := range want {
+				worst = max(worst, math.Abs(got[i]-v))
+			}
+			t.Logf("%s %.4f\n want %.3f\n got %.3f", objective, worst, want, got)
+			return worst
+		}
+		before := measure()
+		for trainer.Steps() < c.Training.Steps {
+			require.NoError(t, trainer.Step())
+		}
+		require.Less(t, measure(), min(bound, before/5), objective)
+		workers.Close()
+	}
+}
