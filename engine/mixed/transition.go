@@ -188,8 +188,8 @@ func (t *transition) step(x []float32, k []uint8, c *asm.Counter, first uint64, 
 		p := &t.proposals[choice]
 		sigma := p.noise * t.config.Sigma[int(float64(u[3])*sigmas)]
 		for j, shift := range p.shift {
-			at := ordinal + j
-			epsilon := sigma * float64(s.normals[at/4*4*strip+4*i+at%4])
+			at := uint(ordinal + j)
+			epsilon := sigma * float64(s.normals[at/4*(4*strip)+4*uint(i)+at%4])
 			to[i*d+j] = float32(p.factor*float64(x[i*d+j]) + shift + epsilon)
 		}
 		mode[i], s.choice[i] = p.to, uint32(choice)
