@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/revgen/revgen/engine"
 )
 
 // A meter shows how far a piece of work has come: a bar on a terminal, and
@@ -37,6 +39,27 @@ func (p *program) newMeter(total int64, noun string) *meter {
 		)
 	}
 	return m
+}
+
+// of sets another total: a run may have to train others that it starts from.
+func (m *meter) of(total int64) {
+	if total == m.total {
+		return
+	}
+	m.total = total
+	if m.bar != nil {
+		m.bar.ChangeMax64(total)
+	}
+}
+
+// training shows where a run is.
+func (m *meter) training(now engine.Progress) {
+	text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
+	if now.Predecessors > 0 {
+		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
+	}
+	m.of(int64(now.Steps))
+	m.update(int64(now.Step), now.StepsPerSecond, text)
 }
 
 // update shows that done of the total is done, at a rate per second.

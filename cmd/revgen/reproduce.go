@@ -107,7 +107,7 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			m = p.newMeter(int64(run.Steps), "steps")
 		},
 		Progress: func(now engine.Progress) {
-			m.update(int64(now.Step), now.StepsPerSecond, fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance))
+			m.training(now)
 		},
 		End:     func(reproduce.Run) { m.end() },
 		Warning: func(text string) { p.say("warning: %s", text) },

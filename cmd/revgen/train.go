@@ -204,14 +204,8 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	return engine.Train(ctx, cfg, workers, engine.RunOptions{
 		Start: t.start, Extend: t.extend,
 		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
-		Warning: func(text string) { p.say("warning: %s", text) },
-		Progress: func(now engine.Progress) {
-			text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
-			if now.Predecessors > 0 {
-				text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
-			}
-			m.update(int64(now.Step), now.StepsPerSecond, text)
-		},
+		Warning:  func(text string) { p.say("warning: %s", text) },
+		Progress: m.training,
 	})
 }
 
