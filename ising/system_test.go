@@ -261,7 +261,11 @@ func TestWidthFollowsItsSchedule(t *testing.T) {
 		require.NoError(t, c.Validate())
 		trainer := newTrainer(t, c, 2)
 		s := trainer.System().(*system)
-		for step, want := range map[uint32]float64{1: 0.8 * math.Pow(1.0/16, 0.1), 5: 0.2, 10: 0.05} {
+		for _, at := range []struct {
+			step uint32
+			want float64
+		}{{1, 0.8 * math.Pow(1.0/16, 0.1)}, {5, 0.2}, {10, 0.05}} {
+			step, want := at.step, at.want
 			s.Generate(trainer.Params(), step)
 			if unit == "spread" {
 				var sum, squares float64

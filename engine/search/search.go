@@ -15,7 +15,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/internal/conf"
@@ -113,6 +112,3 @@ func (m *Methods) StepLength(learningRate float64) float64 {
 	}
 	return learningRate
 }
-
-// positive reports whether x is a positive finite number.
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 0) }

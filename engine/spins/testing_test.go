@@ -72,7 +72,6 @@ func sparse(n, edges int, seed uint64, draw func(r *rand.Rand) float64) Hamilton
 }
 
 func normal(r *rand.Rand) float64   { return r.NormFloat64() }
-func plusOne(*rand.Rand) float64    { return 1 }
 func someSign(r *rand.Rand) float64 { return float64(2*r.IntN(2) - 1) }
 
 // energyOf is the definition.
