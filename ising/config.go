@@ -347,7 +347,7 @@ func (c *Config) validateWitness() error {
 func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":         "loss.kind",
-		"loss.witness.own_half":  "nothing: the witness is always cross-fitted",
+		"loss.witness.own_half":  "none: the witness is always cross-fitted",
 		"generator.sign_size":    "generator.signs.size",
 		"generator.sign_weights": "generator.signs.weights",
 		"generator.width_unit":   "generator.width.unit",

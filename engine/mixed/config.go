@@ -142,7 +142,7 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
-		"loss.witness.own_half": "nothing: the witness is always cross-fitted",
+		"loss.witness.own_half": "none: the witness is always cross-fitted",
 	}
 }
 

@@ -137,7 +137,11 @@ func set(v reflect.Value, assignment string) (*node, *Error) {
 func (f *fault) error(root reflect.Type, file string, line, column int) *Error {
 	reason := f.reason
 	if f.parent != nil {
-		reason += advise(f.path, f.parent, root)
+		if now, ok := moved(f.path, root); ok {
+			reason = "no longer a key; write " + now
+		} else {
+			reason += advise(f.path, f.parent, root)
+		}
 	}
 	return &Error{File: file, Line: line, Column: column, Path: f.path, Reason: reason, Err: f.err}
 }

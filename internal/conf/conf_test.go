@@ -430,7 +430,7 @@ type drawing struct {
 func (*drawing) Moved() map[string]string { return map[string]string{"frame.size": "frame.radius"} }
 
 func TestMovedKeys(t *testing.T) {
-	require.EqualError(t, Set(new(drawing), "frame.size=2"), "frame.size: unknown key any more; write frame.radius")
+	require.EqualError(t, Set(new(drawing), "frame.size=2"), "frame.size: no longer a key; write frame.radius")
 }
 
 // TestChoices: only the keys of the chosen kind are read and written.

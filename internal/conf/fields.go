@@ -77,14 +77,17 @@ func keysOf(t reflect.Type) []string {
 // path of a key what to write now.
 type Mover interface{ Moved() map[string]string }
 
-// advise returns what to say about an unknown key: where it has gone, the key
-// that was probably meant, or those that exist where it stands.
-func advise(path string, parent, root reflect.Type) string {
-	if m, ok := reflect.New(root).Interface().(Mover); ok {
-		if now, ok := m.Moved()[path]; ok {
-			return " any more; write " + now
-		}
+// moved returns what to write instead of a key of a former layout.
+func moved(path string, root reflect.Type) (now string, ok bool) {
+	if m, is := reflect.New(root).Interface().(Mover); is {
+		now, ok = m.Moved()[path]
 	}
+	return now, ok
+}
+
+// advise returns what to say about an unknown key: the key that was probably
+// meant, or those that exist where it stands.
+func advise(path string, parent, root reflect.Type) string {
 	above, key := "", path
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
 		above, key = path[:i], path[i+1:]
