@@ -76,7 +76,7 @@ const Basis = `What the figures rest on:
 - Beyond L = 3 they train another generator than the paper's by another loss: spins
   drawn one group after another with a known density q, and KL(q‖π) by the score
   function, which needs the energy and no Metropolis moves. The recipe is a
-  function of the target; its constants were found on seed 1 of such lattices.
+  function of the target; its constants were found on other seeds of such lattices.
 - A floor belongs to its number of samples. Errors at the floor of 200 000 samples
   need not be at that of a million: rows of a million samples stand beside.`
 
