@@ -2,6 +2,11 @@
 // from them and verifies the mathematics. See "revgen help".
 package main
 
-import "os"
+import (
+	"os"
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/cli"
+)
+
+func main() { os.Exit(cli.Run(os.Args[1:], os.Stdout, os.Stderr, revgen.Systems()...)) }

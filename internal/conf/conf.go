@@ -299,3 +299,9 @@ func (n *node) assignments(all []string, path string) []string {
 	}
 	return all
 }
+
+// At places an error at a key of a file.
+func At(data []byte, file, key string, err error) error {
+	line, column, _ := Position(data, key)
+	return &Error{File: file, Line: line, Column: column, Path: key, Reason: strings.TrimPrefix(err.Error(), key+": "), Err: err}
+}

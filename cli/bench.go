@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bench"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// benchmark is what the flags of bench ask for.
+type benchmark struct {
+	format      string
+	paths       []string
+	threads     []int
+	sizes       []string
+	repetitions int
+	time        time.Duration
+	peers       bool
+	baseline    string
+	from        string
+	failOn      string
+}
+
+func suiteNames() []string {
+	var names []string
+	for _, s := range bench.Suites() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func (p *program) benchCommand() *cobra.Command {
+	var b benchmark
+	var about strings.Builder
+	for _, s := range bench.Suites() {
+		fmt.Fprintf(&about, "  %-10s %s; sizes %s\n", s.Name, s.Summary, s.Size)
+	}
+	cmd := &cobra.Command{
+		Use:   "bench [" + strings.Join(suiteNames(), "|") + "]…",
+		Short: "Measure throughput beside the machine's limits and other programs",
+		Long: `Measure throughput. Every row gives the time of each repetition, the floor (the
+time that the counted operations would take at the machine's measured peak rates)
+and how much of it is reached, and the time of other programs that compute the
+same: they are compiled or started on first use, checked to agree, and timed in
+turn with our own code. One that is not installed is reported as missing.
+
+Suites:
+` + about.String() + `
+A baseline is a former output of -o json. Its verdicts, faster, slower or
+inconclusive, follow from 95 % confidence intervals of the ratio of times, less
+what the machine may account for; on a busy one all are inconclusive. With
+--fail-on slower the exit code is 3 if any row is slower.`,
+		Example: `  revgen bench
+  revgen bench gemm --isa avx512,avx2 --threads 1,2 --sizes 2048x64x64,2048x256x256
+  revgen bench -o json > before.json; revgen bench --baseline before.json
+  revgen bench --from before.json -o csv
+  revgen bench rng math -o go | benchstat -col /program -`,
+		Args:      usageArgs(cobra.OnlyValidArgs),
+		ValidArgs: suiteNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, measuring := range []string{"isa", "threads", "sizes", "repetitions", "time", "peers"} {
+				if b.from != "" && cmd.Flags().Changed(measuring) {
+					return usagef("--from measures nothing: it goes without --%s", measuring)
+				}
+			}
+			return p.bench(&b, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&b.format, "output", "o", "md", "format: "+strings.Join(bench.Formats, ", "))
+	flags.StringSliceVar(&b.paths, "isa", nil, "kernel paths, separated by commas (default the best one)")
+	flags.IntSliceVarP(&b.threads, "threads", "t", nil, "numbers of threads (default 1 and all)")
+	flags.StringSliceVar(&b.sizes, "sizes", nil, "sizes of one suite")
+	flags.IntVar(&b.repetitions, "repetitions", bench.DefaultRepetitions, "repetitions of every measurement")
+	flags.DurationVar(&b.time, "time", bench.DefaultTime, "time of a repetition")
+	flags.BoolVar(&b.peers, "peers", true, "compare with other programs")
+	flags.StringVar(&b.baseline, "baseline", "", "compare with a former output of -o json")
+	flags.StringVar(&b.from, "from", "", "measure nothing: write a former output of -o json in another form")
+	flags.StringVar(&b.failOn, "fail-on", "", "exit code 3 if a row's verdict beside the baseline is this: slower")
+	complete(cmd, "fail-on", func([]string) []string { return []string{bench.Slower} })
+	complete(cmd, "output", func([]string) []string { return bench.Formats })
+	return cmd
+}
+
+func (p *program) bench(b *benchmark, suites []string) error {
+	if p.json {
+		b.format = "json"
+	}
+	if err := bench.CheckFormat(b.format); err != nil {
+		return usageError{err}
+	}
+	switch {
+	case b.failOn != "" && b.failOn != bench.Slower:
+		return usagef("--fail-on: unknown verdict %q; the only one is %s", b.failOn, bench.Slower)
+	case b.failOn != "" && b.baseline == "":
+		return usagef("--fail-on needs a --baseline to be slower than")
+	}
+	former, err := readReport("--baseline", b.baseline)
+	if err != nil {
+		return err
+	}
+	if b.from != "" {
+		if len(suites) > 0 {
+			return usagef("--from measures nothing: name no suite")
+		}
+		report, err := readReport("--from", b.from)
+		if err != nil {
+			return err
+		}
+		return p.writeReport(report, former, b)
+	}
+	o := bench.Options{
+		Suites: suites, Sizes: b.sizes, Threads: b.threads, Repetitions: b.repetitions, Time: b.time,
+		Peers: b.peers, Systems: p.systems, Log: p.say,
+	}
+	if len(b.threads) == 0 {
+		o.Threads = []int{1}
+		if n := defaultThreads(); n > 1 {
+			o.Threads = append(o.Threads, n)
+		}
+	}
+	for _, name := range b.paths {
+		path, err := asm.ParsePath(name)
+		if err != nil {
+			return usagef("--isa: %s", strings.TrimPrefix(err.Error(), "asm: "))
+		}
+		o.Paths = append(o.Paths, path)
+	}
+	return p.interruptible(func(ctx context.Context) error {
+		report, err := bench.Run(ctx, o)
+		var option *bench.OptionError
+		switch {
+		case errors.As(err, &option):
+			return usageError{err}
+		case report == nil || len(report.Rows) == 0 && err != nil:
+			return err
+		}
+		// What was measured before an error or an interruption is still written.
+		werr := p.writeReport(report, former, b)
+		if err != nil && errors.Is(werr, errCheckFailed) {
+			return err // of a measurement that was not run to its end
+		}
+		return errors.Join(err, werr)
+	})
+}
+
+// writeReport writes a report, compared with a former one if there is one, and
+// fails if it was asked to over a row that is slower.
+func (p *program) writeReport(report, former *bench.Report, b *benchmark) error {
+	if former != nil {
+		report.Compare(former)
+	}
+	if err := report.Write(p.stdout, b.format); err != nil {
+		return err
+	}
+	if slower := report.Slower(); b.failOn != "" && len(slower) > 0 {
+		p.say("slower than %s: %s", b.baseline, strings.Join(slower, ", "))
+		return errCheckFailed
+	}
+	return nil
+}
+
+// readReport reads the report that a flag names, nil if it names none.
+func readReport(flag, path string) (*bench.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := disk.Read(path, maxReport)
+	if err != nil {
+		return nil, usagef("%s: %w", flag, err)
+	}
+	report, err := bench.ReadJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, usagef("%s: %s: %w", flag, path, err)
+	}
+	return report, nil
+}

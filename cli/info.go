@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// version says which source the program was built from.
+type version struct {
+	Module   string `json:"module"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // the sources differed from the revision
+	Tags     string `json:"tags,omitempty"`
+}
+
+func readVersion() version {
+	v := version{Module: "(unknown)"}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Module = build.Main.Version
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		case "-tags":
+			v.Tags = s.Value
+		}
+	}
+	return v
+}
+
+func (v version) String() string {
+	text := v.Module // holds the revision, unless the build is of an unknown version
+	if revision := v.Revision[:min(12, len(v.Revision))]; !strings.Contains(text, revision) {
+		text += " " + revision
+		if v.Modified {
+			text += " with changes"
+		}
+	}
+	if v.Tags != "" {
+		text += " (" + v.Tags + ")"
+	}
+	return text
+}
+
+// machine is what info says about the program and where it runs.
+type machine struct {
+	Version  version  `json:"version"`
+	Go       string   `json:"go"`
+	Platform string   `json:"platform"`
+	CPU      string   `json:"cpu"`
+	Affinity int      `json:"affinity"` // processors of the affinity mask
+	Limit    int      `json:"limit"`    // GOMAXPROCS, which heeds a container's CPU limit
+	Threads  int      `json:"threads"`  // default of --threads
+	Path     string   `json:"path"`
+	Reason   string   `json:"reason"`
+	Paths    []string `json:"paths"` // that this machine and build can run
+	Features []string `json:"features"`
+	Missing  []string `json:"missing"` // features without which better paths cannot run
+	Problem  string   `json:"problem,omitempty"`
+	Systems  []string `json:"systems"`
+}
+
+func (p *program) infoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "info [DIR|MODEL]",
+		Short: "Show version, machine and kernel path, or describe a run or model",
+		Args:  usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return p.describe(args[0])
+			}
+			return p.machine()
+		},
+	}
+}
+
+func (p *program) machine() error {
+	m := machine{
+		Version: readVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: asm.CPUName(),
+		Affinity: affinity(), Limit: runtime.GOMAXPROCS(0), Threads: defaultThreads(), Systems: p.systems.Names(),
+		Features: []string{}, Missing: []string{},
+	}
+	path, why, problem := asm.Active()
+	m.Path, m.Reason = path.String(), why
+	switch {
+	case p.isa != "":
+		m.Reason = "--isa " + p.isa
+	case problem != nil:
+		m.Problem = problem.Error()
+	}
+	for _, supported := range asm.Supported() {
+		m.Paths = append(m.Paths, supported.String())
+	}
+	for _, f := range asm.Features() {
+		if f.Present {
+			m.Features = append(m.Features, f.Name)
+		} else {
+			m.Missing = append(m.Missing, f.Name+" ("+f.Path.String()+")")
+		}
+	}
+	if p.json {
+		return json.NewEncoder(p.stdout).Encode(m)
+	}
+	none := func(words []string) string {
+		if len(words) == 0 {
+			return "none"
+		}
+		return strings.Join(words, " ")
+	}
+	lines := [][2]string{
+		{"version", m.Version.String()},
+		{"go", m.Go + " " + m.Platform},
+		{"cpu", m.CPU},
+		{"processors", fmt.Sprintf("%d in the affinity mask, GOMAXPROCS %d: %d threads unless told otherwise", m.Affinity, m.Limit, m.Threads)},
+		{"kernel path", m.Path + ": " + m.Reason},
+		{"paths here", strings.Join(m.Paths, " ")},
+		{"features", none(m.Features)},
+		{"missing", none(m.Missing)},
+		{"systems", strings.Join(m.Systems, " ")},
+	}
+	if m.Problem != "" {
+		lines = append(lines, [2]string{"problem", m.Problem})
+	}
+	return p.writeLines(lines)
+}
+
+func (p *program) writeLines(lines [][2]string) error {
+	for _, l := range lines {
+		if _, err := fmt.Fprintf(p.stdout, "%-13s %s\n", l[0], l[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// status is status.json of a run directory.
+type status struct {
+	State      string `json:"state"`
+	Step       int    `json:"step"`
+	Steps      int    `json:"steps"`
+	Checkpoint int    `json:"checkpoint"`
+	Error      string `json:"error,omitempty"`
+}
+
+func readStatus(dir string) (*status, error) {
+	path := filepath.Join(dir, "status.json")
+	data, err := disk.Read(path, maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	s := new(status)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// described is what info says about a run or a model.
+type described struct {
+	Status     *status            `json:"status,omitempty"`
+	System     string             `json:"system"`
+	Step       int                `json:"step"`
+	Parameters int                `json:"parameters,omitempty"`
+	Path       string             `json:"path,omitempty"` // kernel path that computed the model
+	Config     json.RawMessage    `json:"config"`
+	Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
+}
+
+func (p *program) describe(path string) error {
+	var d described
+	info, err := os.Stat(path)
+	if err != nil {
+		return usageError{err}
+	}
+	if info.IsDir() {
+		if d.Status, err = readStatus(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: not a run directory: it has no status.json", path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	model, err := engine.ReadModel(path)
+	switch {
+	case err == nil:
+		d.System, d.Step, d.Parameters, d.Path, d.Config = model.System, model.Step, len(model.Params), model.Path, model.Config
+		if d.Evaluation, err = readSummary(path); err != nil {
+			return err
+		}
+	case d.Status != nil && errors.Is(err, fs.ErrNotExist):
+		file := filepath.Join(path, "config.json")
+		if d.Config, err = disk.Read(file, maxConfig); err != nil {
+			return err
+		}
+		if d.System, _, err = conf.Text(d.Config, file, "system"); err != nil {
+			return err
+		}
+		d.Step = max(0, d.Status.Checkpoint)
+	default:
+		return err
+	}
+	if p.json {
+		return json.NewEncoder(p.stdout).Encode(d)
+	}
+	return p.writeDescription(path, &d)
+}
+
+func (p *program) writeDescription(path string, d *described) error {
+	var lines [][2]string
+	if s := d.Status; s != nil {
+		lines = append(lines, [2]string{"state", fmt.Sprintf("%s, step %d of %d, checkpoint of step %d", s.State, s.Step, s.Steps, s.Checkpoint)})
+		if s.Error != "" {
+			lines = append(lines, [2]string{"error", s.Error})
+		}
+	}
+	lines = append(lines, [2]string{"system", d.System})
+	if d.Parameters > 0 {
+		lines = append(lines, [2]string{"model", fmt.Sprintf("%d parameters after %d steps on kernel path %s", d.Parameters, d.Step, d.Path)})
+	} else {
+		lines = append(lines, [2]string{"model", "none yet"})
+	}
+	if err := p.writeLines(lines); err != nil {
+		return err
+	}
+	cfg, err := p.systems.Written(d.Config, path)
+	if err != nil {
+		return err
+	}
+	values, err := conf.Assignments(cfg)
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		if _, err := fmt.Fprintln(p.stdout, "  "+v); err != nil {
+			return err
+		}
+	}
+	if d.Evaluation == nil || len(d.Evaluation.Metrics) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(p.stdout); err != nil {
+		return err
+	}
+	return writeEvaluation(p.stdout, d.Evaluation)
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// A meter shows how far a piece of work has come: a bar on a terminal, and
+// elsewhere, where a log grows, one line every ten seconds and one at the end.
+type meter struct {
+	p     *program
+	total int64
+	noun  string
+	bar   *progressbar.ProgressBar // nil where stderr is no terminal
+	last  time.Time
+	shown int64
+}
+
+const lineEvery = 10 * time.Second
+
+// newMeter returns a meter for a total number of steps or samples.
+func (p *program) newMeter(total int64, noun string) *meter {
+	m := &meter{p: p, total: total, noun: noun, last: time.Now(), shown: -1}
+	if file := terminal(p.stderr); file != nil && !p.quiet {
+		m.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(file),
+			progressbar.OptionSetWidth(24),
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionShowDescriptionAtLineEnd(),
+			progressbar.OptionShowCount(),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		)
+	}
+	return m
+}
+
+// of sets another total: a run may have to train others that it starts from.
+func (m *meter) of(total int64) {
+	if total == m.total {
+		return
+	}
+	m.total = total
+	if m.bar != nil {
+		m.bar.ChangeMax64(total)
+	}
+}
+
+// training shows where a run is.
+func (m *meter) training(now engine.Progress) {
+	text := fmt.Sprintf("loss %.3e  acceptance %.3f", now.Loss, now.Acceptance)
+	if now.Predecessors > 0 {
+		text += fmt.Sprintf("  (%d more to start from it)", now.Predecessors)
+	}
+	m.of(int64(now.Steps))
+	m.update(int64(now.Step), now.StepsPerSecond, text)
+}
+
+// update shows that done of the total is done, at a rate per second.
+func (m *meter) update(done int64, rate float64, detail string) {
+	if m.p.quiet {
+		return
+	}
+	if detail != "" {
+		detail += "  "
+	}
+	text := fmt.Sprintf("%s%s %s/s  %s left", detail, quantity(rate), m.noun, timeLeft(float64(m.total-done)/rate))
+	if m.bar != nil {
+		_ = m.bar.Set64(done) // fails only beyond the total
+		m.bar.Describe(text)
+		m.shown = done
+		return
+	}
+	if done == m.total || time.Since(m.last) >= lineEvery {
+		m.last, m.shown = time.Now(), done
+		m.p.say("%s %d/%d  %s", m.noun, done, m.total, text)
+	}
+}
+
+// end leaves the bar's line.
+func (m *meter) end() {
+	if m.bar != nil && m.shown >= 0 {
+		fmt.Fprintln(m.p.stderr)
+	}
+}
+
+// quantity writes a number of any size with three digits.
+func quantity(x float64) string {
+	for _, unit := range []struct {
+		size   float64
+		symbol string
+	}{{1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
+		if math.Abs(x) >= unit.size {
+			size := unit.size
+			if unit.symbol == "k" {
+				size = 1e3
+			}
+			return fmt.Sprintf("%.3g%s", x/size, unit.symbol)
+		}
+	}
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Log10(max(1, math.Abs(x))))), x)
+}
+
+// timeLeft writes seconds as h:mm:ss or m:ss.
+func timeLeft(seconds float64) string {
+	if math.IsNaN(seconds) || seconds > 1e7 {
+		return "?"
+	}
+	s := int(math.Ceil(seconds))
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}

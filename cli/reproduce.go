@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/reproduce"
+)
+
+// reproduction is what the flags of reproduce ask for.
+type reproduction struct {
+	reproduce.Plan
+	seed    count
+	maxTime duration
+	threads int
+	tables  bool
+}
+
+func (p *program) reproduceCommand() *cobra.Command {
+	r := reproduction{seed: 1}
+	cmd := &cobra.Command{
+		Use:   "reproduce",
+		Short: "Repeat the paper's experiments and compare with its figures",
+		Long: fmt.Sprintf(`Train the settings of the paper, measure them, and print its tables with what
+it gives beside the errors and beside those of as many exact samples. Settings:
+%s.
+
+The output directory holds a run directory for each preset, setting and seed,
+which the same command continues if it was interrupted; results.json and
+results.md, written after each setting; and figures. Outcomes of other presets
+in the same directory are kept beside the new ones. With several seeds, tables
+hold medians and the range of the error.
+
+With --study, train the variants of a study instead, five seeds of each if
+--seeds does not say otherwise, and print one table of their errors, of how many
+runs ended with a warning, and of the time. Studies:
+%s, or all of them.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
+		Example: `  revgen reproduce --preset quick
+  revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
+  revgen reproduce --only ising-0.2,ising-0.5 --json
+  revgen reproduce --study ablations-ising --seeds 5 -o results
+  revgen reproduce -o results --tables       # results.md again, from results.json`,
+		Args: usageArgs(cobra.NoArgs),
+	}
+	flags := cmd.Flags()
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if len(r.Studies) > 0 {
+			if flags.Changed("only") || flags.Changed("preset") {
+				return usagef("--study: a study has its own settings and preset; leave out --only and --preset")
+			}
+			if !flags.Changed("seeds") {
+				r.Seeds = 5
+			}
+		}
+		return p.reproduce(&r)
+	}
+	flags.StringSliceVarP(&r.Presets, "preset", "p", []string{p.systems[0].Presets[0]}, "presets, separated by commas: "+strings.Join(p.systems[0].Presets, ", "))
+	flags.StringSliceVar(&r.Only, "only", nil, "settings, separated by commas (default all)")
+	flags.StringSliceVar(&r.Studies, "study", nil, "studies, separated by commas, or all, instead of settings")
+	flags.StringVarP(&r.Dir, "output", "o", filepath.Join("runs", "reproduce"), "output `directory`")
+	flags.StringArrayVarP(&r.Assignments, "set", "s", nil, "set a value of every configuration, `key.path=value`; may be repeated")
+	flags.Var(&r.seed, "seed", "the first seed")
+	flags.IntVar(&r.Seeds, "seeds", 1, "how many seeds, of which the tables hold medians (studies: 5)")
+	flags.Var(&r.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
+	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables of the directory's results.json and write its results.md again")
+	addThreads(cmd, &r.threads)
+	complete(cmd, "only", func([]string) []string { return reproduce.Names() })
+	complete(cmd, "study", func([]string) []string { return append(reproduce.StudyNames(), "all") })
+	complete(cmd, "preset", func([]string) []string { return p.systems[0].Presets })
+	return cmd
+}
+
+func (p *program) reproduce(r *reproduction) error {
+	if r.tables {
+		return p.retabulate(r.Dir)
+	}
+	r.Seed, r.MaxTime, r.Program = uint64(r.seed), time.Duration(r.maxTime), readVersion().String()
+	if err := r.Check(p.systems); err != nil {
+		return usageError{err}
+	}
+	return p.resumable(r.maxTime, func(ctx context.Context) error { return p.execute(ctx, r) })
+}
+
+// execute carries a reproduction out.
+func (p *program) execute(ctx context.Context, r *reproduction) error {
+	workers, err := p.newPool(r.threads)
+	if err != nil {
+		return err
+	}
+	defer workers.Close()
+	var m *meter
+	results, err := r.Execute(ctx, p.systems, workers, reproduce.Observer{
+		Begin: func(run reproduce.Run) {
+			what := run.Setting.Title + ", " + run.Preset + " preset"
+			if run.Study != "" {
+				what = run.Study + ", " + run.Setting.Title
+			}
+			p.say("run %d of %d: %s, seed %d: %s", run.Index+1, run.Count, what, run.Seed, run.Dir)
+			m = p.newMeter(int64(run.Steps), "steps")
+		},
+		Progress: func(now engine.Progress) {
+			m.training(now)
+		},
+		End:     func(reproduce.Run) { m.end() },
+		Warning: func(text string) { p.say("warning: %s", text) },
+		Outcome: func(o *reproduce.Outcome) error {
+			if p.json {
+				return nil
+			}
+			return p.writeOutcome(o)
+		},
+		Study: func(o *reproduce.StudyOutcome) error {
+			if p.json {
+				return nil
+			}
+			return p.writeStudy(o)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return p.concludeReproduction(results, r.Dir)
+}
+
+// retabulate writes results.md and the tables again.
+func (p *program) retabulate(dir string) error {
+	results, err := reproduce.Read(dir)
+	if err != nil {
+		return err
+	}
+	if len(results.Outcomes)+len(results.Studies) == 0 {
+		return usagef("--tables: %s holds no results", dir)
+	}
+	if err := results.Write(dir); err != nil {
+		return err
+	}
+	if !p.json {
+		for i := range results.Outcomes {
+			if err := p.writeOutcome(&results.Outcomes[i]); err != nil {
+				return err
+			}
+		}
+		for i := range results.Studies {
+			if err := p.writeStudy(&results.Studies[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return p.concludeReproduction(results, dir)
+}
+
+// writeOutcome prints one setting's table.
+func (p *program) writeOutcome(o *reproduce.Outcome) error {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n%s\n\n", o.Title, o.Summary()); err != nil {
+		return err
+	}
+	if err := o.Table().WriteText(p.stdout); err != nil {
+		return err
+	}
+	for _, line := range o.Others() {
+		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(p.stdout)
+	for _, warning := range o.Warnings {
+		p.say("warning: %s", warning)
+	}
+	return err
+}
+
+// writeStudy prints one study's table.
+func (p *program) writeStudy(o *reproduce.StudyOutcome) error {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n%s\n\n", o.Title, o.Summary()); err != nil {
+		return err
+	}
+	if err := o.Table().WriteText(p.stdout); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.stdout)
+	return err
+}
+
+func (p *program) concludeReproduction(results *reproduce.Results, dir string) error {
+	if p.json {
+		return json.NewEncoder(p.stdout).Encode(results)
+	}
+	if slices.ContainsFunc(results.Outcomes, func(o reproduce.Outcome) bool { return o.AtFloor() }) {
+		p.say("%s", reproduce.Legend)
+	}
+	p.say("results: %s", filepath.Join(dir, "results.md"))
+	return nil
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitError   = 1
+	exitUsage   = 2  // arguments or configuration that cannot be used
+	exitCheck   = 3  // a check of verify failed
+	exitDefect  = 70 // a defect of the program itself; EX_SOFTWARE
+	exitStopped = 75 // stopped early, and resumable from what is on the disk; EX_TEMPFAIL
+)
+
+// A usageError is a mistake in the arguments or the configuration.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errCheckFailed ends a verification that was run to its end.
+var errCheckFailed = errors.New("check failed")
+
+// program is what every command has: where it writes and what the flags that
+// all commands share ask for.
+type program struct {
+	systems        engine.Systems
+	stdout, stderr io.Writer
+	isa            string
+	json           bool
+	quiet          bool
+	started        bool // a command's own work has begun, so errors are not of usage
+	output         unfinished
+}
+
+// Main runs the program's command line for the given systems, the default first,
+// and ends the process.
+func Main(systems ...engine.Definition) { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, systems...)) }
+
+// Run executes one command line for the given systems, the default first, and
+// returns its exit code.
+func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
+	// Without this a write to a closed stdout or stderr would end the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := execute(root)
+	code := p.exitCode(err)
+	if err != nil && code != exitCheck && code != exitPipe {
+		p.report(err, code)
+	}
+	return code
+}
+
+// A defect is a panic: a mistake in the program, that is, and not in its use.
+type defect struct{ value any }
+
+func (d *defect) Error() string {
+	return fmt.Sprintf("a defect of revgen: %v; please report it with the command that led to it", d.value)
+}
+
+// execute runs a command. What panics becomes an error, because the exit code
+// that Go gives to a panic is that of wrong usage.
+func execute(root *cobra.Command) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &defect{v}
+		}
+	}()
+	return root.Execute()
+}
+
+func (p *program) exitCode(err error) int {
+	var broken *defect
+	var usage usageError
+	var configuration *conf.Error
+	var mismatch *engine.MismatchError
+	var unsuited *engine.MethodError
+	if _, ok := err.(stopped); ok { // and nothing else beside it
+		return exitStopped
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &broken):
+		return exitDefect
+	case errors.Is(err, errCheckFailed):
+		return exitCheck
+	case errors.Is(err, errReaderGone):
+		return exitPipe
+	case !p.started, errors.As(err, &usage), errors.As(err, &configuration), errors.As(err, &mismatch), errors.As(err, &unsuited):
+		return exitUsage
+	}
+	return exitError
+}
+
+// report writes an error as one line, or with --json as one object.
+func (p *program) report(err error, code int) {
+	message := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+	if p.json {
+		line, _ := json.Marshal(struct {
+			Error string `json:"error"`
+			Exit  int    `json:"exit"`
+		}{message, code})
+		fmt.Fprintf(p.stderr, "%s\n", line)
+		return
+	}
+	fmt.Fprintf(p.stderr, "revgen: %s\n", message)
+}
+
+// say writes a remark for people, unless --quiet.
+func (p *program) say(format string, args ...any) {
+	if !p.quiet {
+		fmt.Fprintf(p.stderr, format+"\n", args...)
+	}
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "revgen",
+		Short: "Generators of independent samples, trained by reversibility",
+		Long: `RevGen trains a generator of independent samples from nothing but a target
+distribution and a Metropolis–Hastings kernel, by making its samples reversible
+under the kernel.
+
+  revgen train                 train the quick Ising preset and print its table
+  revgen sample DIR -n 1e6 -o samples.npy
+  revgen verify ising          check the mathematics, exhaustively
+
+Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
+configuration, 3 a check failed, 70 a defect of the program, 75 stopped early
+but resumable, 141 nobody
+reads stdout any longer.
+Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.`,
+		Version:       readVersion().String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := "; see revgen help"
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = "; did you mean " + near[0] + "?"
+			}
+			return usagef("unknown command %q%s", args[0], hint)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if p.isa != "" {
+				path, err := asm.ParsePath(p.isa)
+				if err == nil {
+					err = asm.Use(path)
+				}
+				if err != nil {
+					return usagef("--isa: %s", strings.TrimPrefix(err.Error(), "asm: "))
+				}
+			} else if _, _, err := asm.Active(); err != nil && cmd.Name() != "info" {
+				return usageError{err}
+			}
+			p.started = true
+			return nil
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("revgen {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best one)")
+	flags.BoolVar(&p.json, "json", false, "write machine-readable JSON")
+	flags.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no remarks")
+	complete(root, "isa", func([]string) []string {
+		var names []string
+		for _, path := range asm.Supported() {
+			names = append(names, path.String())
+		}
+		return names
+	})
+	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand())
+	if p.paper() {
+		root.AddCommand(p.reproduceCommand(), p.benchCommand())
+	}
+	return root
+}
+
+// complete offers words for the value of a flag, given the arguments.
+func complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return words(args), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // no such flag
+	}
+}
+
+// paper reports whether the paper's systems are among the program's, which bench
+// and reproduce are about.
+func (p *program) paper() bool {
+	for _, name := range []string{"ising", "gmm", "hybrid"} {
+		if _, err := p.systems.Find(name); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// sampling is what the flags of sample ask for.
+type sampling struct {
+	model   string
+	n       count
+	output  string
+	format  string
+	seed    count
+	reseed  bool
+	part    shard
+	refine  int
+	threads int
+}
+
+func (p *program) sampleCommand() *cobra.Command {
+	s := sampling{part: shard{0, 1}}
+	cmd := &cobra.Command{
+		Use:   "sample DIR|MODEL -n N -o FILE.npy",
+		Short: "Draw independent samples from a trained generator",
+		Long: `Draw N independent samples from the generator of a run directory or a model
+file and write them as a NumPy array with one row per sample, in constant
+memory. "-o -" writes to stdout.
+
+Sample i depends on the model, the seed and i alone. --shard i/n writes the
+i-th of n nearly equal parts of the N samples: the parts, one after another, are
+the whole, whoever computes them. --seed gives other samples than the default,
+the seed of the training run.`,
+		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
+  srun sh -c 'revgen sample model.rvg -n 1e9 --format bits --shard $SLURM_PROCID/$SLURM_NTASKS -o part-$SLURM_PROCID.npy'
+  revgen sample model.rvg -n 1000 --refine 10 -o - | python3 -c 'import sys, io, numpy; print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.model, s.reseed = args[0], cmd.Flags().Changed("seed")
+			return p.sample(&s)
+		},
+	}
+	flags := cmd.Flags()
+	flags.VarP(&s.n, "number", "n", "number of samples of the whole, 200000 or 2e5")
+	flags.StringVarP(&s.output, "output", "o", "", "`file` to write, - for stdout")
+	flags.StringVarP(&s.format, "format", "f", "", "layout of a sample; the system's default if not given, ? lists them")
+	flags.Var(&s.seed, "seed", "seed of the samples (default that of the training run)")
+	flags.Var(&s.part, "shard", "write only part i of n, counted from 0")
+	flags.IntVar(&s.refine, "refine", 0, "Metropolis `steps` after generation")
+	addThreads(cmd, &s.threads)
+	return cmd
+}
+
+func (p *program) sample(s *sampling) error {
+	if s.refine < 0 {
+		return usagef("--refine: %d is negative", s.refine)
+	}
+	model, cfg, err := p.systems.Read(s.model)
+	if err != nil {
+		return err
+	}
+	if s.reseed {
+		if err := conf.Set(cfg, "training.seed="+s.seed.String()); err != nil {
+			return err
+		}
+	}
+	return p.interruptible(func(ctx context.Context) error { return p.sampleModel(ctx, s, model, cfg) })
+}
+
+// sampleModel draws the samples.
+func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) error {
+	workers, err := p.newPool(s.threads)
+	if err != nil {
+		return err
+	}
+	defer workers.Close()
+	stream, err := engine.NewStream(cfg, model.Params, workers)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.model, err)
+	}
+	if s.format == "?" {
+		return p.listFormats(cfg, workers)
+	}
+	format, err := stream.Format(s.format)
+	if err != nil {
+		return usagef("--%w; --format ? describes them", err)
+	}
+	switch {
+	case s.n == 0:
+		return usagef("-n: say how many samples")
+	case s.output == "":
+		return usagef("-o: say where to write the samples; -o - is stdout")
+	}
+	first, n := s.part.slice(uint64(s.n))
+	if err := stream.Reach(first, n, s.refine); err != nil {
+		return usagef("--%w", err)
+	}
+	start := time.Now()
+	err = p.writeSamples(ctx, stream, request{s.output, format, first, n, s.refine})
+	if err != nil || !p.json || s.output == "-" {
+		return err
+	}
+	return json.NewEncoder(p.stdout).Encode(struct {
+		File    string  `json:"file"`
+		Format  string  `json:"format"`
+		Seed    uint64  `json:"seed"`
+		First   uint64  `json:"first"`
+		Samples uint64  `json:"samples"`
+		Refine  int     `json:"refine"`
+		Seconds float64 `json:"seconds"`
+	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine, time.Since(start).Seconds()})
+}
+
+// listFormats describes the layouts of a system's samples on stdout.
+func (p *program) listFormats(cfg engine.Config, workers *pool.Pool) error {
+	system, err := cfg.New(workers)
+	if err != nil {
+		return err
+	}
+	for _, f := range system.(engine.Sampler).Formats() {
+		if _, err := fmt.Fprintf(p.stdout, "%-8s dtype %s, shape %v: %s\n", f.Name, f.Descr, f.Shape, f.Doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A request is one file of samples.
+type request struct {
+	path   string
+	format engine.Format
+	first  uint64
+	n      uint64
+	refine int
+}
+
+// writeSamples writes a file, shows its progress and prints the rate.
+func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r request) error {
+	w, err := p.createArray(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.output.begin(func() string {
+		_ = w.Abort()
+		return r.remains(w)
+	})
+	start := time.Now()
+	m := p.newMeter(int64(r.n), "samples")
+	err = stream.Write(ctx, w, r.format, r.first, r.n, r.refine, func(done uint64) {
+		if m.bar != nil || done < r.n {
+			m.update(int64(done), float64(done)/time.Since(start).Seconds(), "")
+		}
+	})
+	m.end()
+	if err == nil {
+		err = p.output.finish(w.Close)
+	}
+	if engine.Cancelled(err) {
+		return err // stoppable discards the output and says so
+	}
+	if err != nil {
+		_ = p.output.discard()
+		return sayWhere(r.path, err)
+	}
+	seconds := time.Since(start).Seconds()
+	p.say("%d samples in %.2f s: %s samples/s, %sB/s", r.n, seconds, quantity(float64(r.n)/seconds),
+		quantity(float64(r.n)*float64(r.format.RowBytes)/seconds))
+	return nil
+}
+
+// remains says what there is of an array that is not finished.
+func (r *request) remains(w *npy.Writer) string {
+	if w.Temporary() {
+		return "nothing was written to " + r.path
+	}
+	n, size := w.Written()
+	return fmt.Sprintf("the array on %s is not complete: it has some %d of %d bytes", outputName(r.path), n, size)
+}
+
+func outputName(path string) string {
+	if path == "-" {
+		return "stdout"
+	}
+	return path
+}
+
+// sayWhere names the file of an error, in place of the temporary file's name.
+func sayWhere(path string, err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("writing %s: %w", outputName(path), err)
+}
+
+func (p *program) createArray(ctx context.Context, r request) (*npy.Writer, error) {
+	h := npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
+	if r.path != "-" {
+		w, err := npy.Create(ctx, r.path, h)
+		if engine.Cancelled(err) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, sayWhere(r.path, err)
+		}
+		return w, nil
+	}
+	if terminal(p.stdout) != nil {
+		return nil, usagef("-o -: stdout is a terminal; redirect it or name a file")
+	}
+	return npy.NewWriter(p.stdout, h)
+}

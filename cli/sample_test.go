@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/npy"
+)
+
+// readArray returns the header and data of a file.
+func readArray(t *testing.T, path string) (npy.Header, []byte) {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	h, err := npy.ReadHeader(file)
+	require.NoError(t, err)
+	data, err := io.ReadAll(file)
+	require.NoError(t, err)
+	size, err := h.Size()
+	require.NoError(t, err)
+	require.Len(t, data, int(size))
+	return h, data
+}
+
+func TestSample(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	o := ok(t, dir, "sample", run, "-n", "1e4", "-o", "spins.npy")
+	require.Regexp(t, `10000 samples in .* samples/s`, o.stderr)
+	h, spins := readArray(t, filepath.Join(dir, "spins.npy"))
+	require.Equal(t, npy.Header{Descr: "'|i1'", Shape: []int{10000, 3, 3}}, h)
+
+	ok(t, dir, "sample", filepath.Join(run, "model.rvg"), "-n", "10_000", "-o", "bits.npy", "--format", "bits", "-q")
+	h, bits := readArray(t, filepath.Join(dir, "bits.npy"))
+	require.Equal(t, npy.Header{Descr: "'<u8'", Shape: []int{10000, 1}}, h)
+	up := 0
+	for i := range 10000 {
+		word := binary.LittleEndian.Uint64(bits[8*i:])
+		for site := range 9 {
+			spin := int8(spins[9*i+site])
+			require.Equal(t, int8(2*(word>>site&1))-1, spin, "sample %d, site %d", i, site)
+			if spin > 0 {
+				up++
+			}
+		}
+		require.Zero(t, word>>9)
+	}
+	require.NotZero(t, up)
+	require.NotEqual(t, 90000, up)
+
+	// The samples that were measured are the first of the stream.
+	_, measured := readArray(t, filepath.Join(run, "samples.npy"))
+	require.Equal(t, spins[:len(measured)], measured)
+}
+
+// Parts, threads and the kind of output do not change a sample.
+func TestSampleIsAFunctionOfItsIndex(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	const n = 1003
+	for _, more := range [][]string{{}, {"--seed", "9"}, {"--refine", "3"}} {
+		base := append([]string{"sample", run, "-q", "-n", strconv.Itoa(n)}, more...)
+		ok(t, dir, append(base, "-o", "whole.npy", "-t", "1")...)
+		header, whole := readArray(t, filepath.Join(dir, "whole.npy"))
+		require.Equal(t, n, header.Shape[0])
+		for _, parts := range []int{1, 3, 7} {
+			var joined []byte
+			for i := range parts {
+				ok(t, dir, append(base, "-o", "part.npy", "-t", "2", "--shard", fmt.Sprintf("%d/%d", i, parts))...)
+				_, part := readArray(t, filepath.Join(dir, "part.npy"))
+				joined = append(joined, part...)
+			}
+			require.True(t, bytes.Equal(whole, joined), "%v in %d parts", more, parts)
+		}
+		o := ok(t, dir, append(base, "-o", "-")...)
+		file, err := os.ReadFile(filepath.Join(dir, "whole.npy"))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(file, []byte(o.stdout)), "stdout")
+		_, first := readArray(t, filepath.Join(run, "samples.npy"))
+		require.Equal(t, len(more) == 0, bytes.Equal(whole, first[:len(whole)]), "%v", more)
+	}
+}
+
+func TestSampleJSON(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	o := ok(t, dir, "sample", run, "-n", "10", "-o", "x.npy", "--shard", "1/3", "--json", "-q")
+	var got struct {
+		File, Format                 string
+		Seed, First, Samples, Refine int
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &got))
+	require.Equal(t, "x.npy spins 1 4 3 0", fmt.Sprint(got.File, " ", got.Format, " ", got.Seed, " ", got.First, " ", got.Samples, " ", got.Refine))
+}
+
+func TestSampleErrors(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "-n: say how many samples", []string{run, "-o", "x.npy"}},
+		{exitUsage, "-o: say where to write", []string{run, "-n", "10"}},
+		{exitUsage, `--format: "csv" is not one of [spins bits]; --format ? describes them`, []string{run, "-n", "10", "-o", "x.npy", "--format", "csv"}},
+		{exitError, "no such file or directory", []string{"none", "-n", "10", "-o", "x.npy"}},
+		{exitError, "no such file or directory", []string{dir, "-n", "10", "-o", "x.npy"}},
+		{exitError, "writing none/x.npy: no such file or directory", []string{run, "-n", "10", "-o", "none/x.npy"}},
+		{exitError, "is a directory", []string{run, "-n", "10", "-o", dir}},
+	} {
+		o := revgen(t, dir, append([]string{"sample"}, c.args...)...)
+		require.Equal(t, c.code, o.code, "%v: %s", c.args, o.stderr)
+		require.Contains(t, o.stderr, c.want)
+		require.Empty(t, o.stdout)
+		require.NoFileExists(t, filepath.Join(dir, "x.npy"))
+	}
+	o := ok(t, dir, "sample", run, "--format", "?")
+	require.Regexp(t, "(?m)^spins +dtype '\\|i1', shape \\[3 3\\]: ", o.stdout)
+	require.Regexp(t, "(?m)^bits +dtype '<u8', shape \\[1\\]: ", o.stdout)
+
+	// The null device takes samples and stays a device.
+	ok(t, dir, "sample", run, "-n", "1000", "-o", os.DevNull)
+	info, err := os.Stat(os.DevNull)
+	require.NoError(t, err)
+	require.False(t, info.Mode().IsRegular())
+}
+
+func TestSampleInterrupted(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	cmd := command(t, dir, "sample", run, "-n", "1e9", "-o", "x.npy", "-q")
+	require.NoError(t, cmd.Start())
+	waitFor(t, func() bool { // the temporary file has begun to grow
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		if len(entries) == 0 {
+			return false
+		}
+		info, err := entries[0].Info()
+		return err == nil && info.Size() > 1000
+	})
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, exitError, cmd.ProcessState.ExitCode())
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries, "no part of the file is left")
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// A stopRequest is the cause of a context that a signal cancelled.
+type stopRequest struct{ signal os.Signal }
+
+func (s stopRequest) Error() string { return signalName(s.signal) }
+
+func signalName(s os.Signal) string {
+	for name, known := range map[string]os.Signal{
+		"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGUSR1": syscall.SIGUSR1, "SIGHUP": syscall.SIGHUP,
+	} {
+		if s == known {
+			return name
+		}
+	}
+	return s.String()
+}
+
+// Times after the first signal.
+const (
+	// oneSignal is how long further signals count as the same: a batch system
+	// and the shell's process group deliver one request more than once.
+	oneSignal = time.Second
+	// patience is how long work that cannot be continued anyway may take to end
+	// by itself.
+	patience = 1500 * time.Millisecond
+)
+
+// stopped is the error of a command that the same command continues. Only
+// ended makes one, and only of an *engine.StopError, which says that all that
+// is needed is on the disk; it alone makes the exit code 75.
+type stopped struct{ text string }
+
+func (s stopped) Error() string { return s.text }
+
+// interruptible runs work that nothing continues: when a signal comes it has
+// until patience ends, and what it has not finished is discarded.
+func (p *program) interruptible(work func(ctx context.Context) error) error {
+	return p.stoppable(patience, 0, work)
+}
+
+// resumable runs work that leaves a checkpoint when its context is cancelled,
+// for which it has the time that it takes. Limit is the --max-time that may
+// stop it as well.
+func (p *program) resumable(limit duration, work func(ctx context.Context) error) error {
+	return p.stoppable(0, limit, work)
+}
+
+// stoppable runs work with a context that the first SIGINT, SIGTERM, SIGHUP or
+// SIGUSR1 cancels, the signals by which people and batch systems announce the
+// end. One that comes more than a second later ends the process at once.
+// Everything that a command does happens in work, and how it ended is what work
+// returned: that a signal came makes no error another one.
+func (p *program) stoppable(patience time.Duration, limit duration, work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	received := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
+		if !signal.Ignored(s) { // as nohup arranges it
+			signal.Notify(received, s)
+		}
+	}
+	defer signal.Stop(received)
+
+	type result struct {
+		err    error
+		raised any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.raised = recover()
+			done <- r
+		}()
+		r.err = work(ctx)
+	}()
+	var first time.Time
+	var late <-chan time.Time
+	for {
+		select {
+		case r := <-done:
+			if r.raised != nil {
+				panic(r.raised)
+			}
+			return p.ended(ctx, limit, r.err)
+		case s := <-received:
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				if patience > 0 {
+					late = time.After(patience)
+				}
+				cancel(stopRequest{s})
+				stopSeen()
+				p.say("\n%s: stopping; once more to quit at once", signalName(s))
+			case time.Since(first) >= oneSignal:
+				fmt.Fprintf(p.stderr, "revgen: %s again: quitting\n", signalName(s))
+				code := exitError
+				if number, ok := s.(syscall.Signal); ok {
+					code = 128 + int(number)
+				}
+				os.Exit(code)
+			}
+		case <-late:
+			return p.ended(ctx, limit, ctx.Err())
+		}
+	}
+}
+
+// stopSeen is called once a signal has cancelled the context, for tests.
+var stopSeen = func() {}
+
+// ended returns the error of a command from that of its work.
+func (p *program) ended(ctx context.Context, limit duration, err error) error {
+	remark := p.output.discard()
+	why := "--max-time " + limit.String()
+	var request stopRequest
+	if errors.As(context.Cause(ctx), &request) {
+		why = request.Error()
+	}
+	if stop, ok := err.(*engine.StopError); ok {
+		return stopped{why + ": " + stop.Error()}
+	}
+	if !engine.Cancelled(err) {
+		return err
+	}
+	if remark != "" {
+		return fmt.Errorf("stopped by %s; %s", why, remark)
+	}
+	return fmt.Errorf("stopped by %s", why)
+}
+
+// unfinished is the output that a command is about to write, which must not
+// look like a finished one if the command ends before.
+type unfinished struct {
+	mutex sync.Mutex
+	undo  func() (remark string)
+}
+
+// begin notes how to discard the output and what to say of it then.
+func (u *unfinished) begin(undo func() (remark string)) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	u.undo = undo
+}
+
+// discard undoes what has begun, if that has not been done.
+func (u *unfinished) discard() (remark string) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if u.undo != nil {
+		remark = u.undo()
+		u.undo = nil
+	}
+	return remark
+}
+
+// finish calls complete, after which there is nothing to discard, unless the
+// output has been discarded.
+func (u *unfinished) finish(complete func() error) error {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if u.undo == nil {
+		return context.Canceled
+	}
+	u.undo = nil
+	return complete()
+}

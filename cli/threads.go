@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// defaultThreads is the number of processors that the process may run on: its
+// affinity mask, which batch systems set, less what a container's CPU limit
+// or GOMAXPROCS takes away.
+func defaultThreads() int { return min(affinity(), runtime.GOMAXPROCS(0)) }
+
+// addThreads adds --threads.
+func addThreads(cmd *cobra.Command, threads *int) {
+	cmd.Flags().IntVarP(threads, "threads", "t", 0, "threads (default the processors of the affinity mask)")
+}
+
+// newPool returns the workers that --threads asks for.
+func (p *program) newPool(threads int) (*pool.Pool, error) {
+	available := defaultThreads()
+	switch {
+	case threads < 0 || threads > 1<<12:
+		return nil, usagef("--threads: %d is not between 1 and %d", threads, 1<<12)
+	case threads == 0:
+		threads = available
+	case threads > available:
+		p.say("more threads (%d) than processors (%d): expect them to wait for each other", threads, available)
+	}
+	return pool.New(threads), nil
+}

@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// training is what the flags of train ask for.
+type training struct {
+	source
+	dir     string
+	resume  string
+	maxTime duration
+	seed    count
+	threads int
+	samples count
+	init    string // model to start from
+	extend  bool
+	start   *engine.Start // that model
+}
+
+// defaultSampleBytes bounds the samples that train leaves unasked.
+const defaultSampleBytes = 64 << 20
+
+func (p *program) trainCommand() *cobra.Command {
+	var t training
+	cmd := &cobra.Command{
+		Use:   "train [" + strings.Join(p.systems.Names(), "|") + "|FILE.json]",
+		Short: "Train a generator and measure it",
+		Long: fmt.Sprintf(`Train a generator, starting from a preset of a system or from a configuration
+file, and print its observables beside the exact ones. Without an argument this
+is the %s preset of %s.
+
+Systems and their presets:
+%s
+The run directory holds config.json (sufficient to repeat the run),
+metrics.jsonl, status.json, model.rvg, checkpoint.rvg and its predecessor,
+summary.json, samples.npy, the samples that were measured, and figures of them
+and of the training. The same command continues a run that was stopped: by
+SIGINT, SIGTERM or SIGUSR1, or by --max-time, each of which leaves a checkpoint
+and exit code 75. The result does not depend on whether or where a run was
+stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
+		Example: `  revgen train
+  revgen train ising --preset paper --set target.beta=0.5 -o cold
+  revgen train config.json --max-time 01:50:00 --json > summary.json`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return p.systems.Names(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				t.name = args[0]
+			}
+			if cmd.Flags().Changed("seed") {
+				t.assignments = append(t.assignments, "training.seed="+t.seed.String())
+			}
+			return p.train(&t, cmd.Flags().Changed("samples"))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&t.preset, "preset", "p", "", "preset of the system (default the first of those listed above)")
+	flags.StringArrayVarP(&t.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
+	flags.StringVarP(&t.dir, "output", "o", "", "run `directory` (default runs/SYSTEM-PRESET-SEED)")
+	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`: at another temperature, say, or of half the size")
+	flags.BoolVar(&t.extend, "extend", false, "let a run that is resumed have more training.steps than it began with")
+	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
+	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
+	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
+	addThreads(cmd, &t.threads)
+	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
+	complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
+	complete(cmd, "set", func(args []string) []string {
+		cfg, err := preset(p.completedSystem(args), "")
+		if err != nil {
+			return nil
+		}
+		words := conf.Keys(cfg)
+		for i := range words {
+			words[i] += "="
+		}
+		return words
+	})
+	return cmd
+}
+
+// completedSystem is the system of a command line that is being typed.
+func (p *program) completedSystem(args []string) *engine.Definition {
+	if len(args) > 0 {
+		if def, err := p.systems.Find(args[0]); err == nil {
+			return def
+		}
+	}
+	return &p.systems[0]
+}
+
+// usageArgs marks the errors of an argument check as the user's.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%w; see %s --help", err, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func (p *program) train(t *training, wantSamples bool) error {
+	switch t.resume {
+	case "auto", "never", "must":
+	default:
+		return usagef("--resume: %q is not auto, never or must", t.resume)
+	}
+	if t.samples > engine.MostEvaluated {
+		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
+	}
+	var start *engine.Start
+	if t.init != "" {
+		model, from, err := p.systems.Read(t.init)
+		if err != nil {
+			return err
+		}
+		start = &engine.Start{Config: from, Params: model.Params}
+		t.assignments = append(t.assignments, "training.start="+start.Hash())
+	}
+	cfg, err := t.load(p.systems)
+	if err != nil {
+		return err
+	}
+	if cfg.why != "" {
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
+	}
+	t.start = start
+	if t.dir == "" {
+		if t.dir, err = defaultDir(cfg.Config, cfg.pristine); err != nil {
+			return err
+		}
+	}
+	return p.resumable(t.maxTime, func(ctx context.Context) error { return p.trainAndMeasure(ctx, cfg.Config, t, wantSamples) })
+}
+
+// trainAndMeasure trains and leaves what the run directory is to hold.
+func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *training, wantSamples bool) error {
+	workers, err := p.newPool(t.threads)
+	if err != nil {
+		return err
+	}
+	defer workers.Close()
+	shared := cfg.Shared()
+	p.say("%s, %s preset, seed %d, %d steps of %d samples, %d threads: %s",
+		shared.System, shared.Preset, shared.Training.Seed, shared.Training.Steps, shared.Training.Batch, workers.Threads(), t.dir)
+	result, err := p.runTraining(ctx, cfg, workers, t)
+	if err != nil {
+		return err
+	}
+	samples, err := p.leaveSamples(ctx, cfg, result.Params, workers, t, wantSamples)
+	if err != nil {
+		return result.Stop(err)
+	}
+	if err := p.leaveFigures(ctx, cfg, result.Params, workers, t.dir); err != nil {
+		return result.Stop(err)
+	}
+	return p.conclude(t.dir, samples, result)
+}
+
+// defaultDir names a run by what determines it, so that repeating a command
+// continues its run and changing it starts another.
+func defaultDir(cfg engine.Config, pristine bool) (string, error) {
+	shared := cfg.Shared()
+	name := fmt.Sprintf("%s-%s-seed%d", shared.System, shared.Preset, shared.Training.Seed)
+	if !pristine {
+		text, err := conf.Encode(cfg)
+		if err != nil {
+			return "", err
+		}
+		name += fmt.Sprintf("-%x", sha256.Sum256(text))[:9]
+	}
+	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
+}
+
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training) (*engine.Result, error) {
+	if s, err := readStatus(t.dir); err == nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
+		p.say("this run is complete: measuring it again")
+	} else if err == nil && s.Checkpoint >= 0 {
+		p.say("continuing from step %d", s.Checkpoint)
+	}
+	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
+	defer m.end()
+	return engine.Train(ctx, cfg, workers, engine.RunOptions{
+		Start: t.start, Extend: t.extend,
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
+		Warning:  func(text string) { p.say("warning: %s", text) },
+		Progress: m.training,
+	})
+}
+
+// leaveSamples writes samples.npy and returns its path, "" if it wrote none.
+func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
+	stream, err := engine.NewStream(cfg, params, workers)
+	if err != nil {
+		if asked {
+			return "", err
+		}
+		return "", nil // a system need not be able to
+	}
+	format, err := stream.Format("")
+	if err != nil {
+		return "", err
+	}
+	n := uint64(t.samples)
+	if !asked {
+		n = min(uint64(cfg.Shared().Evaluation.Samples), defaultSampleBytes/uint64(max(1, format.RowBytes)))
+	}
+	if n == 0 {
+		return "", nil
+	}
+	path := filepath.Join(t.dir, "samples.npy")
+	return path, p.writeSamples(ctx, stream, request{path: path, format: format, n: n})
+}
+
+// conclude prints the table, or the summary as one JSON object.
+func (p *program) conclude(dir, samples string, result *engine.Result) error {
+	if p.json {
+		data, err := disk.Read(filepath.Join(dir, "summary.json"), maxSummary)
+		if err != nil {
+			return err
+		}
+		summary := make(map[string]any) // with numbers as they are written
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.UseNumber()
+		if err := decoder.Decode(&summary); err != nil {
+			return err
+		}
+		summary["directory"] = dir
+		if samples != "" {
+			summary["samples_file"] = samples
+		}
+		return json.NewEncoder(p.stdout).Encode(summary)
+	}
+	if e := result.Evaluation; e != nil {
+		for _, warning := range e.Warnings {
+			p.say("warning: %s", warning)
+		}
+		if err := writeEvaluation(p.stdout, e); err != nil {
+			return err
+		}
+		p.say("%d samples measured after %d steps in %.1f s", e.Samples, result.Steps, result.Seconds)
+	}
+	if samples != "" {
+		p.say("samples: %s", samples)
+	}
+	return nil
+}

@@ -1,0 +1,462 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// results are what a run computed, without the times.
+type results struct {
+	params  []float32
+	samples []byte
+	metrics []engine.Record
+	table   []engine.Metric
+}
+
+func readResults(t *testing.T, dir string) results {
+	t.Helper()
+	var r results
+	model, err := engine.ReadModel(dir)
+	require.NoError(t, err)
+	r.params = model.Params
+	r.samples, err = os.ReadFile(filepath.Join(dir, "samples.npy"))
+	require.NoError(t, err)
+	lines, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(lines)) {
+		var record engine.Record
+		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		record.Seconds = 0
+		r.metrics = append(r.metrics, record)
+	}
+	evaluation, err := readSummary(dir)
+	require.NoError(t, err)
+	r.table = evaluation.Metrics
+	return r
+}
+
+func TestTrain(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, tiny("run")...)
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	require.Len(t, lines, 8, o.stdout)
+	for _, word := range []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor", "paper"} {
+		require.Contains(t, lines[0], word)
+	}
+	for i, name := range []string{"energy", "abs magnetisation", "specific heat", "susceptibility", "total variation", "KL to target"} {
+		require.True(t, strings.HasPrefix(lines[i+2], name), lines[i+2])
+	}
+	require.Contains(t, o.stderr, "steps 60/60  loss ")
+	for _, name := range []string{"config.json", "metrics.jsonl", "status.json", "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "summary.json", "samples.npy", "figures/distributions.svg", "figures/training.png"} {
+		require.FileExists(t, filepath.Join(dir, "run", name))
+	}
+	r := readResults(t, filepath.Join(dir, "run"))
+	require.Len(t, r.metrics, 12)
+	require.Len(t, r.samples, 128+2000*9)
+
+	// The configuration that a run leaves repeats it.
+	ok(t, dir, "train", "run/config.json", "-o", "again", "--quiet")
+	require.Equal(t, r, readResults(t, filepath.Join(dir, "again")))
+
+	// A finished run is not trained again, but measured and reported.
+	before, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
+	require.NoError(t, err)
+	again := ok(t, dir, tiny("run")...)
+	require.Equal(t, o.stdout, again.stdout)
+	require.Contains(t, again.stderr, "this run is complete: measuring it again")
+	after, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+// TestTrainToInfinity trains for so cold a target that float64 has no weight
+// for what the generator draws: its divergence is infinite, and everything else
+// is as usual.
+func TestTrainToInfinity(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, tiny("run", "--set", "target.beta=30", "--set", "evaluation.every=20")...)
+	require.Contains(t, o.stdout, "+Inf")
+	for _, name := range []string{"summary.json", "samples.npy", "figures/distributions.svg", "figures/training.png"} {
+		require.FileExists(t, filepath.Join(dir, "run", name))
+	}
+	r := readResults(t, filepath.Join(dir, "run"))
+	kl := r.table[len(r.table)-1]
+	require.Equal(t, "kl_to_target", kl.Name)
+	require.True(t, math.IsInf(kl.Error, 1) && math.IsInf(kl.Interval[0], 1), "%+v", kl)
+	require.True(t, kl.Floor > 0 && kl.Floor < 1, "%+v", kl)
+	require.True(t, math.IsInf(r.metrics[3].Errors[5].Error, 1), "that of step 20")
+	require.Contains(t, ok(t, dir, "info", "run").stdout, "+Inf")
+	require.Contains(t, revgen(t, dir, "verify", "run").stdout, "ok    ising    model.summary")
+}
+
+func TestTrainJSON(t *testing.T) {
+	dir := t.TempDir()
+	o := ok(t, dir, tiny("run", "--json", "--quiet", "--seed", "18446744073709551615", "--samples", "10", "-t", "1")...)
+	require.Empty(t, o.stderr)
+	var summary struct {
+		Schema, Steps, Samples, Threads int
+		System, Preset, Path, Directory string
+		Seed                            json.Number
+		Metrics                         []engine.Metric
+		SamplesFile                     string `json:"samples_file"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &summary))
+	require.Equal(t, 1, strings.Count(o.stdout, "\n"), "one object on one line")
+	require.Equal(t, "18446744073709551615", summary.Seed.String())
+	require.Equal(t, []int{2, 60, 2000, 1}, []int{summary.Schema, summary.Steps, summary.Samples, summary.Threads})
+	require.Equal(t, []string{"ising", "quick", "run", "run/samples.npy"}, []string{summary.System, summary.Preset, summary.Directory, summary.SamplesFile})
+	require.Len(t, summary.Metrics, 6)
+	info, err := os.Stat(filepath.Join(dir, summary.SamplesFile))
+	require.NoError(t, err)
+	require.EqualValues(t, 128+10*9, info.Size())
+}
+
+func TestTrainDefaultDirectory(t *testing.T) {
+	dir := t.TempDir()
+	short := []string{"train", "--set", "training.steps=1", "--set", "training.batch=16", "--set", "generator.hidden=[]", "--set", "evaluation.samples=10"}
+	ok(t, dir, short...)
+	ok(t, dir, short...)
+	ok(t, dir, append(short, "--seed", "2")...)
+	ok(t, dir, append(short, "--set", "target.beta=0.3", "--samples", "0")...)
+	runs, err := os.ReadDir(filepath.Join(dir, "runs"))
+	require.NoError(t, err)
+	var names []string
+	for _, r := range runs {
+		names = append(names, r.Name())
+	}
+	require.Len(t, names, 3, "the same command continues its run, another starts its own")
+	require.Regexp(t, `^ising-quick-seed1-[0-9a-f]{8}$`, names[0])
+	require.Regexp(t, `^ising-quick-seed2-[0-9a-f]{8}$`, names[2])
+
+	cfg, err := source{preset: "paper"}.load(systems)
+	require.NoError(t, err)
+	require.True(t, cfg.pristine)
+	name, err := defaultDir(cfg.Config, cfg.pristine)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("runs", "ising-paper-seed1"), name)
+}
+
+func TestResume(t *testing.T) {
+	dir := t.TempDir()
+	o := revgen(t, dir, tiny("run", "--resume", "must")...)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "no checkpoint to resume from")
+	ok(t, dir, tiny("run", "--resume", "never")...)
+	o = revgen(t, dir, tiny("run", "--resume", "never")...)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "holds a run already")
+	ok(t, dir, tiny("run", "--resume", "must")...)
+	o = revgen(t, dir, tiny("run", "--resume", "maybe")...)
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, `--resume: "maybe" is not auto, never or must`)
+
+	// What does not change what is computed may change.
+	ok(t, dir, tiny("run", "--set", "training.log_every=7")...)
+	checkpoint, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
+	require.NoError(t, err)
+	o = revgen(t, dir, tiny("run", "--set", "training.batch=128")...)
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, "training.batch is 64 there and 128 here")
+	same, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
+	require.NoError(t, err)
+	require.Equal(t, checkpoint, same)
+}
+
+// A run that a signal stops, at any step and with any number of threads, and
+// that is continued, ends with the bits of one that nothing stopped.
+func TestSignalsStopAndResume(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("whole", "--threads", "1")...)
+	want := readResults(t, filepath.Join(dir, "whole"))
+	ok(t, dir, tiny("two", "--threads", "2")...)
+	require.Equal(t, want, readResults(t, filepath.Join(dir, "two")), "1 and 2 threads")
+
+	for i, c := range []struct {
+		signal         syscall.Signal
+		name           string
+		step           int
+		threads, after string
+	}{
+		{syscall.SIGTERM, "SIGTERM", 1, "1", "1"},
+		{syscall.SIGTERM, "SIGTERM", 20, "2", "1"}, // where a checkpoint is due as well
+		{syscall.SIGINT, "SIGINT", 33, "2", "2"},
+		{syscall.SIGUSR1, "SIGUSR1", 47, "1", "2"},
+		{syscall.SIGHUP, "SIGHUP", 59, "2", "2"},
+	} {
+		if signal.Ignored(c.signal) {
+			continue // the tests were started under nohup
+		}
+		run := fmt.Sprintf("run%d", i)
+		cmd := command(t, dir, tiny(run, "--threads", c.threads)...)
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, c.signal), fmt.Sprintf("%s=%d", envAtStep, c.step))
+		o := finish(t, cmd)
+		require.Equal(t, exitStopped, o.code, o.stderr)
+		require.Contains(t, o.stderr, fmt.Sprintf("revgen: %s: stopped at step %d of 60; the same command continues from %s\n", c.name, c.step, run))
+		require.Empty(t, o.stdout)
+		s, err := readStatus(filepath.Join(dir, run))
+		require.NoError(t, err)
+		require.Equal(t, status{State: "stopped", Step: c.step, Steps: 60, Checkpoint: c.step}, *s)
+		require.NoFileExists(t, filepath.Join(dir, run, "model.rvg"))
+
+		o = ok(t, dir, tiny(run, "--threads", c.after)...)
+		require.Contains(t, o.stderr, fmt.Sprintf("continuing from step %d\n", c.step))
+		require.Equal(t, want, readResults(t, filepath.Join(dir, run)), "%+v", c)
+	}
+}
+
+// The last checkpoint is enough, whatever ended the process.
+func TestKilledAndResumed(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("whole")...)
+	want := readResults(t, filepath.Join(dir, "whole"))
+	for _, step := range []int{7, 20, 21, 45} {
+		run := fmt.Sprintf("run%d", step)
+		cmd := command(t, dir, tiny(run)...)
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGKILL), fmt.Sprintf("%s=%d", envAtStep, step))
+		o := finish(t, cmd)
+		require.Equal(t, -1, o.code, "killed")
+		ok(t, dir, tiny(run)...)
+		require.Equal(t, want, readResults(t, filepath.Join(dir, run)), "killed at step %d", step)
+	}
+}
+
+func TestSignalWhileMeasuring(t *testing.T) {
+	dir := t.TempDir()
+	cmd := command(t, dir, tiny("run")...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=0")
+	o := finish(t, cmd)
+	require.Equal(t, exitStopped, o.code, o.stderr)
+	ok(t, dir, tiny("run")...)
+	ok(t, dir, tiny("whole")...)
+	require.Equal(t, readResults(t, filepath.Join(dir, "whole")), readResults(t, filepath.Join(dir, "run")))
+}
+
+// A batch system sends a request more than once; a user who sends it again
+// after a second means it.
+func TestSecondSignal(t *testing.T) {
+	dir := t.TempDir()
+	cmd := command(t, dir, tiny("run")...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30", envAgain+"=1ms")
+	o := finish(t, cmd)
+	require.Equal(t, exitStopped, o.code, o.stderr)
+	require.Contains(t, o.stderr, "SIGTERM: stopped at step 30 of 60; the same command continues from run\n")
+
+	cmd = command(t, dir, tiny("other")...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30", envAgain+"=1100ms", envStuck+"=1")
+	o = finish(t, cmd)
+	require.Equal(t, 128+int(syscall.SIGTERM), o.code, o.stderr)
+	require.Contains(t, o.stderr, "SIGTERM again: quitting")
+	ok(t, dir, tiny("other")...)
+}
+
+func TestMaxTime(t *testing.T) {
+	dir := t.TempDir()
+	o := revgen(t, dir, tiny("run", "--max-time", "1ns", "--json")...)
+	require.Equal(t, exitStopped, o.code)
+	var e struct {
+		Error string
+		Exit  int
+	}
+	last := o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:]
+	require.NoError(t, json.Unmarshal([]byte(last), &e), o.stderr)
+	require.Equal(t, exitStopped, e.Exit)
+	require.Equal(t, "--max-time 1ns: stopped at step 0 of 60; the same command continues from run", e.Error)
+	require.Empty(t, o.stdout)
+	ok(t, dir, tiny("run", "--max-time", "1-00:00:00")...)
+}
+
+func TestNonFiniteNumbersStopTraining(t *testing.T) {
+	o := revgen(t, t.TempDir(), "train", "toy", "-o", "run", "--set", "non_finite_at=7")
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "revgen: step 7: the loss is not finite")
+	o = ok(t, t.TempDir(), "train", "toy", "-o", "run")
+	require.Empty(t, o.stdout, "a system that cannot be measured has no table")
+}
+
+// Damaged files are refused, by name, and left as they are.
+func TestDamagedFiles(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("run")...)
+	for _, name := range []string{"model.rvg", "checkpoint.rvg"} {
+		path := filepath.Join(dir, "run", name)
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		refused := func(data []byte, what string) {
+			t.Helper()
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+			args := []string{"sample", "run", "-n", "10", "-o", "x.npy"}
+			if name == "checkpoint.rvg" {
+				args = tiny("run")
+			}
+			o := revgen(t, dir, args...)
+			require.Equal(t, exitError, o.code, "%s %s: %s", name, what, o.stderr)
+			require.Contains(t, o.stderr, "run/"+name+": ", what)
+			if name == "checkpoint.rvg" {
+				require.Contains(t, o.stderr, "checkpoint.prev.rvg, of step 40, is intact", what)
+			}
+			left, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, data, left)
+			require.NoFileExists(t, filepath.Join(dir, "x.npy"))
+		}
+		for _, n := range []int{0, 5, 8, 20, 48, len(whole) / 2, len(whole) - 1} {
+			refused(whole[:n], fmt.Sprintf("cut to %d bytes", n))
+		}
+		for _, at := range []int{0, 7, 9, 16, 100, len(whole) / 2, len(whole) - 33, len(whole) - 1} {
+			flipped := bytes.Clone(whole)
+			flipped[at] ^= 0x10
+			refused(flipped, fmt.Sprintf("bit of byte %d", at))
+		}
+		refused(append(bytes.Clone(whole), 0), "a byte more")
+		require.NoError(t, os.WriteFile(path, whole, 0o600))
+	}
+	// A checkpoint is no model, nor is text.
+	o := revgen(t, dir, "sample", "run/checkpoint.rvg", "-n", "10", "-o", "x.npy")
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "holds a checkpoint, not a model")
+	o = revgen(t, dir, "sample", "run/config.json", "-n", "10", "-o", "x.npy")
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "not a RevGen model file")
+
+	// The predecessor is what the message says it is.
+	require.NoError(t, os.Rename(filepath.Join(dir, "run", "checkpoint.prev.rvg"), filepath.Join(dir, "run", "checkpoint.rvg")))
+	ok(t, dir, "train", "run/config.json", "-o", "whole")
+	ok(t, dir, tiny("run")...)
+	require.Equal(t, readResults(t, filepath.Join(dir, "whole")), readResults(t, filepath.Join(dir, "run")))
+}
+
+func TestDirectoryThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	o := revgen(t, dir, tiny("file/run")...)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "run directory file/run: not a directory")
+	o = revgen(t, dir, tiny("file")...)
+	require.Equal(t, exitError, o.code)
+
+	t.Run("read-only", func(t *testing.T) {
+		if os.Getuid() == 0 {
+			mountTmpfs(t, dir, "ro")
+		} else {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "mount"), 0o500))
+		}
+		o = revgen(t, dir, tiny("mount/run")...)
+		require.Equal(t, exitError, o.code)
+		require.Regexp(t, "mount/run: (read-only file system|permission denied)", o.stderr)
+		run := filepath.Join(dir, "run")
+		ok(t, dir, tiny(run)...)
+		o = revgen(t, dir, "sample", run, "-n", "10", "-o", "mount/x.npy")
+		require.Equal(t, exitError, o.code)
+		require.Regexp(t, "writing mount/x.npy: (read-only file system|permission denied)", o.stderr)
+	})
+}
+
+// A full disk, a quota or a limit ends the run with the earlier checkpoint
+// intact, and with nothing half-written.
+func TestNoSpaceLeft(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("whole")...)
+	want := readResults(t, filepath.Join(dir, "whole"))
+
+	// stopped leaves a run at step 30 and returns its files.
+	stopped := func(t *testing.T, run string) map[string]string {
+		cmd := command(t, dir, tiny(run)...)
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30")
+		require.Equal(t, exitStopped, finish(t, cmd).code)
+		return contents(t, filepath.Join(dir, run))
+	}
+	// unharmed continues the run that o failed to.
+	unharmed := func(t *testing.T, run string, before map[string]string, o outcome, message string) {
+		require.Equal(t, exitError, o.code, o.stderr)
+		require.Contains(t, o.stderr, message)
+		after := contents(t, filepath.Join(dir, run))
+		require.Equal(t, before["checkpoint.rvg"], after["checkpoint.rvg"])
+		require.Equal(t, before["config.json"], after["config.json"])
+		for name := range after {
+			require.Contains(t, before, name, "nothing half-written is left")
+		}
+		ok(t, dir, tiny(run)...)
+		require.Equal(t, want, readResults(t, filepath.Join(dir, run)))
+	}
+
+	t.Run("limit", func(t *testing.T) {
+		before := stopped(t, "limited")
+		cmd := command(t, dir, tiny("limited")...)
+		cmd.Args = append([]string{"sh", "-c", `ulimit -f 4 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+		var err error
+		cmd.Path, err = exec.LookPath("sh")
+		require.NoError(t, err)
+		unharmed(t, "limited", before, finish(t, cmd), "file too large")
+	})
+
+	t.Run("disk", func(t *testing.T) {
+		mountTmpfs(t, dir, "size=1m")
+		run := filepath.Join("mount", "run")
+		before := stopped(t, run)
+		filler := filepath.Join(dir, "mount", "filler")
+		fill(t, filler)
+		o := revgen(t, dir, tiny(run)...)
+		require.NoError(t, os.Remove(filler))
+		unharmed(t, run, before, o, "no space left on device")
+
+		o = revgen(t, dir, "sample", run, "-n", "1e6", "-o", "mount/x.npy")
+		require.Equal(t, exitError, o.code)
+		require.Contains(t, o.stderr, "writing mount/x.npy: no space left on device")
+		entries, err := os.ReadDir(filepath.Join(dir, "mount"))
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "no part of the file is left")
+	})
+}
+
+// fill writes a file until its disk is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	require.NoError(t, fillDisk(path))
+}
+
+func fillDisk(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for size := 1 << 16; size > 0; {
+		if n, err := file.Write(make([]byte, size)); err != nil {
+			if !errors.Is(err, syscall.ENOSPC) {
+				return err
+			}
+			size = min(n, size/2)
+		}
+	}
+	return nil
+}
+
+// contents returns the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[entry.Name()] = string(data)
+		return err
+	}))
+	return files
+}

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+func (p *program) verifyCommand() *cobra.Command {
+	var threads int
+	names := strings.Join(append(p.systems.Names(), "all"), "|")
+	cmd := &cobra.Command{
+		Use:   "verify [" + names + "] [DIR|MODEL]",
+		Short: "Check the mathematics exhaustively, and a trained model",
+		Long: `Check the mathematics of a system, or of all: energies, transition matrices,
+losses, gradients and exact references, each against an independent computation.
+With a run directory or model file, check that too: that it is whole and finite,
+and that measuring it again gives the figures of its summary; and, for the Ising
+model on lattices of at most 12 spins, that Metropolis steps after generation
+change the law of its samples as the transition matrix says.
+
+One record per check goes to stdout, with --json as NDJSON with the keys system,
+check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
+		Args: usageArgs(cobra.MaximumNArgs(2)),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return append(p.systems.Names(), "all"), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return p.verify(args, threads) },
+	}
+	addThreads(cmd, &threads)
+	return cmd
+}
+
+// verify interprets the arguments: a system or all, a model, or both.
+func (p *program) verify(args []string, threads int) error {
+	chosen, path := p.systems, ""
+	switch {
+	case len(args) == 0:
+	case args[0] == "all":
+		args = args[1:]
+	default:
+		def, err := p.systems.Find(args[0])
+		switch {
+		case err == nil:
+			chosen, args = []engine.Definition{*def}, args[1:]
+		case len(args) > 1:
+			return usageError{err}
+		case !exists(args[0]):
+			return usagef("%q is neither a system (%s), all, nor a run directory or model", args[0], strings.Join(p.systems.Names(), ", "))
+		default:
+			chosen = nil
+		}
+	}
+	if len(args) > 0 {
+		path = args[0]
+		if !exists(path) {
+			return usagef("%s: no such run directory or model", path)
+		}
+	}
+	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, threads) })
+}
+
+// check checks systems and, if path is not empty, a model.
+func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, threads int) error {
+	workers, err := p.newPool(threads)
+	if err != nil {
+		return err
+	}
+	defer workers.Close()
+	r := &records{p: p, start: time.Now()}
+	for _, def := range chosen {
+		if def.Verify == nil {
+			continue
+		}
+		if err := def.Verify(ctx, workers, func(c engine.Check) { r.add(def.Name, c) }); err != nil {
+			return fmt.Errorf("%s: %w", def.Name, err)
+		}
+	}
+	if path != "" {
+		if err := r.verifyModel(ctx, path, workers); err != nil {
+			return err
+		}
+	}
+	return r.end()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// records writes the outcomes of checks as they come.
+type records struct {
+	p             *program
+	start         time.Time
+	count, failed int
+	err           error // of writing
+}
+
+func (r *records) add(system string, c engine.Check) {
+	r.count++
+	if !c.OK {
+		r.failed++
+	}
+	if r.err != nil {
+		return
+	}
+	if r.p.json {
+		r.err = json.NewEncoder(r.p.stdout).Encode(struct {
+			System string       `json:"system"`
+			Check  string       `json:"check"`
+			OK     bool         `json:"ok"`
+			Value  number.Float `json:"value"`
+			Bound  number.Float `json:"bound"`
+			Detail string       `json:"detail,omitempty"`
+		}{system, c.Name, c.OK, number.Float(c.Value), number.Float(c.Bound), c.Detail})
+		return
+	}
+	outcome := "ok  "
+	if !c.OK {
+		outcome = "FAIL"
+	}
+	line := fmt.Sprintf("%s  %-8s %-40s %10.3g  bound %-10.3g %s", outcome, system, c.Name, c.Value, c.Bound, c.Detail)
+	_, r.err = fmt.Fprintln(r.p.stdout, strings.TrimRight(line, " "))
+}
+
+func (r *records) end() error {
+	r.p.say("%d checks, %d failed, %.1f s", r.count, r.failed, time.Since(r.start).Seconds())
+	switch {
+	case r.failed > 0:
+		if r.err != nil && !errors.Is(r.err, errReaderGone) {
+			r.p.report(r.err, exitCheck)
+		}
+		return errCheckFailed
+	case r.err != nil:
+		return r.err
+	case r.count == 0:
+		return fmt.Errorf("nothing was checked")
+	}
+	return nil
+}
+
+// verifyModel checks a trained model. A file that cannot be read is an error
+// like any other; what it says is checked.
+func (r *records) verifyModel(ctx context.Context, path string, workers *pool.Pool) error {
+	model, cfg, err := r.p.systems.Read(path)
+	if err != nil {
+		return err
+	}
+	r.add(model.System, engine.Check{Name: "model.checksum", OK: true, Detail: "the file is whole"})
+	bad := 0
+	for _, x := range model.Params {
+		if x-x != 0 {
+			bad++
+		}
+	}
+	r.add(model.System, engine.Check{Name: "model.finite", OK: bad == 0, Value: float64(bad), Detail: "parameters that are not finite"})
+
+	system, err := cfg.New(workers)
+	if err != nil {
+		return err
+	}
+	missing := system.NumParams() - len(model.Params)
+	r.add(model.System, engine.Check{Name: "model.parameters", OK: missing == 0, Value: float64(missing), Detail: "parameters too few for the configuration"})
+	if checker, ok := system.(engine.SelfChecker); ok && missing == 0 && bad == 0 {
+		samples := cfg.Shared().Evaluation.Samples
+		if err := checker.VerifyModel(ctx, model.Params, samples, func(c engine.Check) { r.add(model.System, c) }); err != nil {
+			return err
+		}
+	}
+	evaluator, ok := system.(engine.Evaluator)
+	summary, err := readSummary(path)
+	if !ok || err != nil || summary == nil || missing != 0 || bad != 0 {
+		return err
+	}
+	again, err := evaluator.Evaluate(ctx, model.Params, summary.Samples)
+	if err != nil {
+		return err
+	}
+	r.add(model.System, repeated(summary, again))
+	return nil
+}
+
+// readSummary returns the evaluation in a run directory's summary, nil if path
+// is no directory or holds none.
+func readSummary(path string) (*engine.Evaluation, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, err
+	}
+	data, err := disk.Read(filepath.Join(path, "summary.json"), maxSummary)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(engine.Evaluation)
+	if err := json.Unmarshal(data, e); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(path, "summary.json"), err)
+	}
+	return e, nil
+}
+
+// repeated checks that a second evaluation gives the figures of the first. The
+// kernel path may differ, so a few of the samples may too: the bound is a tenth
+// of the confidence intervals' half width.
+func repeated(first, again *engine.Evaluation) engine.Check {
+	c := engine.Check{Name: "model.summary", OK: len(first.Metrics) == len(again.Metrics), Bound: 0.1,
+		Detail: "largest change of a metric against its confidence interval"}
+	for i := range min(len(first.Metrics), len(again.Metrics)) {
+		a, b := first.Metrics[i], again.Metrics[i]
+		half := (a.Interval[1] - a.Interval[0]) / 2
+		change := 0.0
+		if a.Generated != b.Generated { // infinite ones have no difference
+			change = math.Abs(a.Generated-b.Generated) / half
+		}
+		if a.Name != b.Name || math.IsNaN(change) {
+			c.OK = false
+		}
+		c.Value = math.Max(c.Value, change)
+	}
+	c.OK = c.OK && c.Value <= c.Bound
+	return c
+}

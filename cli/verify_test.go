@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
+)
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	require.Eventually(t, done, 30*time.Second, 5*time.Millisecond)
+}
+
+type record struct {
+	System, Check, Detail string
+	OK                    bool
+	Value, Bound          number.Float
+}
+
+func parseRecords(t *testing.T, text string) []record {
+	t.Helper()
+	var all []record
+	for line := range strings.Lines(text) {
+		var r record
+		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestVerifyReportsFailures(t *testing.T) {
+	dir := t.TempDir()
+	o := revgen(t, dir, "verify", "toy", "--json")
+	require.Equal(t, exitCheck, o.code)
+	require.Equal(t, "3 checks, 1 failed", o.stderr[:18])
+	all := parseRecords(t, o.stdout)
+	require.True(t, math.IsNaN(float64(all[1].Value)))
+	all[1].Value = 0 // for Equal
+	require.Equal(t, []record{
+		{System: "toy", Check: "sums", OK: true, Value: 1e-16, Bound: 1e-15},
+		{System: "toy", Check: "balance", OK: false, Bound: 1e-15, Detail: "state 3"},
+		{System: "toy", Check: "limit", OK: true, Value: 1, Bound: number.Float(math.Inf(1))},
+	}, all)
+
+	o = revgen(t, dir, "verify", "toy", "--quiet")
+	require.Equal(t, exitCheck, o.code)
+	require.Empty(t, o.stderr)
+	lines := strings.Split(o.stdout, "\n")
+	require.Regexp(t, "^ok    toy +sums +1e-16  bound 1e-15$", lines[0])
+	require.Regexp(t, "^FAIL  toy +balance +NaN  bound 1e-15 +state 3$", lines[1])
+
+	cmd := command(t, dir, "verify", "toy")
+	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_ERROR=1")
+	o = finish(t, cmd)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "revgen: toy: out of states")
+}
+
+// TestDefect panics in a thread: the exit code is not that of wrong usage, and
+// one line says what it was.
+func TestDefect(t *testing.T) {
+	cmd := command(t, t.TempDir(), "verify", "toy")
+	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_PANIC=1")
+	o := finish(t, cmd)
+	require.Equal(t, exitDefect, o.code, o.stderr)
+	require.Regexp(t, `^revgen: a defect of revgen: runtime error: index out of range \[50\] with length \d+; please report it.*\n$`, o.stderr)
+	require.Equal(t, exitUsage, (&program{}).exitCode(usagef("no")))
+}
+
+func TestVerifyModel(t *testing.T) {
+	run := trained(t)
+	o := ok(t, "", "verify", run, "--json")
+	names := make(map[string]bool)
+	for _, r := range parseRecords(t, o.stdout) {
+		require.True(t, r.OK, r.Check)
+		require.Equal(t, "ising", r.System)
+		names[r.Check] = true
+	}
+	want := map[string]bool{"model.checksum": true, "model.finite": true, "model.parameters": true, "model.summary": true, "refinement/decay": true}
+	for _, steps := range []string{"0", "1", "2", "5", "10", "20", "50"} {
+		want["refinement/"+steps] = true
+	}
+	require.Equal(t, want, names)
+
+	o = ok(t, "", "verify", filepath.Join(run, "model.rvg"), "--json")
+	require.Len(t, parseRecords(t, o.stdout), 11, "a file alone has no summary")
+
+	// A summary of other figures is noticed.
+	path := filepath.Join(run, "summary.json")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var summary map[string]any
+	require.NoError(t, json.Unmarshal(data, &summary))
+	metric := summary["metrics"].([]any)[0].(map[string]any)
+	metric["generated"] = metric["generated"].(float64) + 5
+	changed, err := json.Marshal(summary)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, changed, 0o600))
+	o = revgen(t, "", "verify", run)
+	require.Equal(t, exitCheck, o.code)
+	require.Regexp(t, "(?m)^FAIL  ising +model.summary ", o.stdout)
+
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	o = revgen(t, "", "verify", run)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "summary.json")
+
+	require.NoError(t, os.Truncate(filepath.Join(run, "model.rvg"), 1000))
+	o = revgen(t, "", "verify", run)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "model.rvg: damaged")
+}
+
+func TestRepeated(t *testing.T) {
+	table := func(generated float64) *engine.Evaluation {
+		return &engine.Evaluation{Metrics: []engine.Metric{{Name: "energy", Generated: generated, Interval: [2]float64{-1, 1}}}}
+	}
+	require.True(t, repeated(table(0.5), table(0.5)).OK)
+	require.True(t, repeated(table(0.5), table(0.55)).OK)
+	require.False(t, repeated(table(0.5), table(0.65)).OK)
+	require.False(t, repeated(table(0.5), table(math.NaN())).OK)
+	require.False(t, repeated(table(0.5), &engine.Evaluation{}).OK)
+	other := table(0.5)
+	other.Metrics[0].Name = "entropy"
+	require.False(t, repeated(table(0.5), other).OK)
+	point := table(0)
+	point.Metrics[0].Interval = [2]float64{0, 0}
+	require.True(t, repeated(point, point).OK, "an exact value repeats itself")
+	require.True(t, repeated(table(math.Inf(1)), table(math.Inf(1))).OK, "and so does an infinite one")
+	require.False(t, repeated(table(math.Inf(1)), table(0.5)).OK)
+}

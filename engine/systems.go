@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Systems are what a program can train, the default first.
+type Systems []Definition
+
+// Names returns the names of the systems.
+func (s Systems) Names() []string {
+	var names []string
+	for _, d := range s {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// String describes the systems, one a line.
+func (s Systems) String() string {
+	var b strings.Builder
+	for _, d := range s {
+		fmt.Fprintf(&b, "  %-8s %s: %s\n", d.Name, d.Summary, strings.Join(d.Presets, ", "))
+	}
+	return b.String()
+}
+
+// Find returns the system of a name, or an error that lists them.
+func (s Systems) Find(name string) (*Definition, error) {
+	i := slices.IndexFunc(s, func(d Definition) bool { return d.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown system %q; the systems are %s", name, strings.Join(s.Names(), ", "))
+	}
+	return &s[i], nil
+}
+
+// Base returns the preset that the text of a configuration begins with: it says
+// which system's it is and, if it likes, of which preset the missing keys are.
+// Errors name the file and the place in it.
+func (s Systems) Base(data []byte, file string) (Config, error) {
+	name, ok, err := conf.Text(data, file, "system")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &conf.Error{File: file, Path: "system", Reason: "missing; it is one of " + strings.Join(s.Names(), ", ")}
+	}
+	def, err := s.Find(name)
+	if err != nil {
+		return nil, conf.At(data, file, "system", err)
+	}
+	preset, _, err := conf.Text(data, file, "preset")
+	if err != nil {
+		return nil, err
+	}
+	if preset == "" {
+		preset = def.Presets[0]
+	}
+	cfg, err := def.Preset(preset)
+	if err != nil {
+		return nil, conf.At(data, file, "preset", err)
+	}
+	return cfg, nil
+}
+
+// Read reads the model of a run directory or a model file with the configuration
+// that trained it.
+func (s Systems) Read(path string) (*Model, Config, error) {
+	model, err := ReadModel(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := s.Written(model.Config, path)
+	return model, cfg, err
+}
+
+// Written decodes and validates a configuration that a run has written. Its
+// errors are not mistakes of the user.
+func (s Systems) Written(data []byte, path string) (Config, error) {
+	const file = "its configuration"
+	cfg, err := s.Base(data, file)
+	if err == nil {
+		err = conf.Decode(data, file, cfg)
+	}
+	if err == nil {
+		if err = cfg.Validate(); err != nil {
+			err = fmt.Errorf("its configuration: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, errors.New(path + ": " + err.Error())
+	}
+	return cfg, nil
+}
