@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 )
 
@@ -36,60 +34,22 @@ type resolved struct {
 
 // load returns the configuration.
 func (s source) load(systems engine.Systems) (*resolved, error) {
-	name, data := s.name, []byte(nil)
-	if name == "" {
-		name = systems[0].Name
-	}
-	def, err := systems.Find(name)
-	var cfg engine.Config
-	if err != nil {
-		if data, err = s.readFile(systems); err != nil {
+	from := engine.Source{System: s.name, Preset: s.preset, Set: s.assignments}
+	if _, err := systems.Find(s.name); err != nil && s.name != "" {
+		if from.Text, err = s.readFile(systems); err != nil {
 			return nil, err
 		}
-		cfg, err = systems.Base(data, s.name)
-	} else {
-		cfg, err = preset(def, s.preset)
+		from.File = s.name
+	}
+	cfg, why, err := systems.Resolve(from)
+	var wrong *engine.AssignmentError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("--set %q: %w", wrong.Assignment, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
-	setTarget := func() error { return setTarget(cfg, data, s.assignments) }
-	why, err := engine.Resolve(cfg, setTarget, func() error {
-		if data != nil {
-			if err := conf.Decode(data, s.name, cfg); err != nil {
-				return err
-			}
-		}
-		var wrong *conf.AssignmentError
-		if err := conf.Set(cfg, s.assignments...); errors.As(err, &wrong) {
-			return usagef("--set %q: %w", wrong.Assignment, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	assigned := make(map[string]string)
-	for _, a := range s.assignments {
-		key, _, _ := strings.Cut(a, "=")
-		assigned[strings.TrimSpace(key)] = a
-	}
-	if err := cfg.Validate(); err != nil {
-		return nil, usageError{locate(err, assigned, data, s.name)}
-	}
-	return &resolved{cfg, data == nil && len(assigned) == 0, why}, nil
-}
-
-// setTarget sets what a file and assignments say of the target alone. Errors
-// come back, with their place, when all is set.
-func setTarget(cfg engine.Config, data []byte, assignments []string) error {
-	var file struct{ Target json.RawMessage }
-	if json.Unmarshal(data, &file) == nil && file.Target != nil {
-		if err := conf.Decode(fmt.Appendf(nil, `{"target": %s}`, file.Target), "", cfg); err != nil {
-			return err
-		}
-	}
-	return conf.Set(cfg, engine.TargetAssignments(assignments)...)
+	return &resolved{cfg, from.File == "" && len(from.Set) == 0, why}, nil
 }
 
 // readFile reads the configuration file that the name must be if it is no
@@ -117,22 +77,4 @@ func preset(def *engine.Definition, name string) (engine.Config, error) {
 		return nil, usageError{err}
 	}
 	return cfg, nil
-}
-
-// locate says where the value that validation refuses came from. Validation
-// errors begin with the key's path.
-func locate(err error, assigned map[string]string, data []byte, file string) error {
-	key, _, ok := strings.Cut(err.Error(), ": ")
-	if !ok {
-		return err
-	}
-	for above, _, _ := strings.Cut(key, "["); above != ""; above = above[:max(0, strings.LastIndexByte(above, '.'))] {
-		if a, ok := assigned[above]; ok {
-			return fmt.Errorf("--set %q: %w", a, err)
-		}
-	}
-	if line, _, ok := conf.Position(data, key); ok && line > 0 {
-		return conf.At(data, file, key, err)
-	}
-	return err
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
@@ -126,27 +125,6 @@ type Adapter interface {
 	// values of the preset's recipe for this target. It returns what it chose and
 	// why, "" if the preset stands as it is.
 	Adapt() (why string)
-}
-
-// Resolve makes a preset's configuration the user's: setTarget makes what was
-// set of the target, by which an Adapter chooses its recipe, and setAll all that
-// was set, so that nothing of it is overridden. It returns what the recipe chose
-// and why.
-func Resolve(cfg Config, setTarget, setAll func() error) (why string, err error) {
-	if a, ok := cfg.(Adapter); ok && setTarget() == nil {
-		why = a.Adapt()
-	}
-	return why, setAll()
-}
-
-// TargetAssignments returns the assignments key.path=value that are the target's.
-func TargetAssignments(all []string) (target []string) {
-	for _, a := range all {
-		if strings.HasPrefix(strings.TrimSpace(a), "target.") {
-			target = append(target, a)
-		}
-	}
-	return target
 }
 
 // A Definition registers a system with the command line.

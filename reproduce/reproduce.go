@@ -14,7 +14,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -165,17 +164,13 @@ func (p *Plan) Check(systems []engine.Definition) error {
 }
 
 func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed uint64, curves bool) (engine.Config, error) {
-	cfg, err := def.Preset(preset)
+	cfg, err := engine.Systems{*def}.Configure(def.Name, preset, slices.Concat(s.Assignments, p.Assignments)...)
+	var wrong *engine.AssignmentError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%q: %w", wrong.Assignment, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	all := slices.Concat(s.Assignments, p.Assignments)
-	_, err = engine.Resolve(cfg,
-		func() error { return conf.Set(cfg, engine.TargetAssignments(all)...) },
-		func() error { return conf.Set(cfg, all...) })
-	var wrong *conf.AssignmentError
-	if errors.As(err, &wrong) {
-		return nil, fmt.Errorf("%q: %w", wrong.Assignment, err)
 	}
 	shared := cfg.Shared()
 	shared.Training.Seed = seed

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// ConfigError is an error of a configuration: where it is, if that is known, the
+// key's path, what is wrong and what would be right.
+type ConfigError = conf.Error
+
+// AssignmentError is a ConfigError of a value that an assignment key.path=value set.
+type AssignmentError = conf.AssignmentError
+
+// A Source says where a configuration comes from: a preset, or a text whose keys
+// override one, and then assignments.
+type Source struct {
+	System string   // of the preset; empty for the first one
+	Preset string   // empty for the system's first one
+	Text   []byte   // JSON that names its own system and preset; nil for none
+	File   string   // name of the text in errors
+	Set    []string // assignments, key.path=value, in order
+}
+
+// Configure returns the configuration of a system's preset, "" for the first, whose
+// recipe is for the target that the assignments key.path=value describe, and in
+// which these have the last word. It is valid.
+func (s Systems) Configure(system, preset string, set ...string) (Config, error) {
+	cfg, _, err := s.Resolve(Source{System: system, Preset: preset, Set: set})
+	return cfg, err
+}
+
+// Resolve returns the configuration that a source describes, which is valid, and
+// what the preset's recipe chose for its target and why, "" if it stands as it is.
+// Errors are *ConfigError or *AssignmentError.
+func (s Systems) Resolve(from Source) (cfg Config, why string, err error) {
+	written := from.Text != nil || from.File != ""
+	if written {
+		cfg, err = s.Base(from.Text, from.File)
+	} else {
+		cfg, err = s.preset(from.System, from.Preset)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if a, ok := cfg.(Adapter); ok && from.target(cfg) == nil {
+		why = a.Adapt()
+	}
+	if written {
+		if err := conf.Decode(from.Text, from.File, cfg); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := conf.Set(cfg, from.Set...); err != nil {
+		return nil, "", err
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, "", from.locate(err)
+	}
+	return cfg, why, nil
+}
+
+// preset returns the configuration of a preset as it stands.
+func (s Systems) preset(system, name string) (Config, error) {
+	if system == "" && len(s) > 0 {
+		system = s[0].Name
+	}
+	def, err := s.Find(system)
+	if err != nil {
+		return nil, conf.At(nil, "", "system", err)
+	}
+	if name == "" {
+		name = def.Presets[0]
+	}
+	cfg, err := def.Preset(name)
+	if err != nil {
+		return nil, conf.At(nil, "", "preset", err)
+	}
+	return cfg, nil
+}
+
+// target sets what the source says of the target alone, by which a recipe is
+// chosen. Errors come back, with their place, when all is set.
+func (from *Source) target(cfg Config) error {
+	var text struct{ Target json.RawMessage }
+	if json.Unmarshal(from.Text, &text) == nil && text.Target != nil {
+		if err := conf.Decode(fmt.Appendf(nil, `{"target": %s}`, text.Target), "", cfg); err != nil {
+			return err
+		}
+	}
+	var set []string
+	for _, a := range from.Set {
+		if strings.HasPrefix(strings.TrimSpace(a), "target.") {
+			set = append(set, a)
+		}
+	}
+	return conf.Set(cfg, set...)
+}
+
+// locate says where the value that validation refuses came from. Validation
+// errors begin with the key's path.
+func (from *Source) locate(err error) error {
+	key, _, ok := strings.Cut(err.Error(), ": ")
+	if !ok {
+		return &ConfigError{Reason: err.Error(), Err: err}
+	}
+	assigned := make(map[string]string)
+	for _, a := range from.Set {
+		path, _, _ := strings.Cut(a, "=")
+		assigned[strings.TrimSpace(path)] = a
+	}
+	reason := strings.TrimPrefix(err.Error(), key+": ")
+	for above, _, _ := strings.Cut(key, "["); above != ""; above = above[:max(0, strings.LastIndexByte(above, '.'))] {
+		if a, ok := assigned[above]; ok {
+			return &AssignmentError{Assignment: a, Err: &ConfigError{Path: key, Reason: reason, Err: err}}
+		}
+	}
+	if line, _, ok := conf.Position(from.Text, key); ok && line > 0 {
+		return conf.At(from.Text, from.File, key, err)
+	}
+	return &ConfigError{Path: key, Reason: reason, Err: err}
+}
+
+// EncodeConfig returns a configuration as config.json holds it, from which Resolve
+// gives the same one.
+func EncodeConfig(cfg Config) ([]byte, error) { return conf.Encode(cfg) }
