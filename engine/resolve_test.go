@@ -41,7 +41,7 @@ func TestResolveErrors(t *testing.T) {
 		`preset: "slow" is not one of quick, paper, best`:                   {Preset: "slow"},
 		`training.stpes: unknown key; did you mean training.steps?`:         {Set: []string{"training.stpes=3"}},
 		`target.l: 1 is not between 2 and 256`:                              {Set: []string{"target.l=1"}},
-		`run.json:1:36: target.l: 1 is not between 2 and 256`:               {File: "run.json", Text: []byte(`{"system": "ising", "target": {"l": 1}}`)},
+		`run.json:1:37: target.l: 1 is not between 2 and 256`:               {File: "run.json", Text: []byte(`{"system": "ising", "target": {"l": 1}}`)},
 		`run.json:1:1: is empty; it must hold a JSON object`:                {File: "run.json"},
 		`line 1:12: system: unknown system "x"; the systems are ising, gmm`: {Text: []byte(`{"system": "x"}`)},
 		`target.beta: -1 is not a finite number ≥ 0`:                        {Set: []string{"target.beta=-1"}},
