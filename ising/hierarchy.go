@@ -10,7 +10,6 @@ import (
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/stat"
 )
 
 // largestIrregular is the largest side that is no multiple of four. Such a
@@ -119,7 +118,7 @@ func (s *hierarchical) Discrepancy(uint32) float64 {
 	for i, r := range s.r {
 		s.rate += math.Exp(min(0, r-s.r[(i+1)%len(s.r)])) / n
 	}
-	return hierarchy.Estimates(s.r).KL
+	return engine.NewImportance(s.r).KL
 }
 
 // Backward sets grad to the gradient of KL(q‖π).
@@ -214,53 +213,15 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 		}
 		r = append(r, d.weigh(nil, min(chunk, samples-first), uint64(first))...)
 	}
-	estimate := hierarchy.Estimates(r)
-	var kl stat.Mean
-	for _, x := range r {
-		kl.Add(x)
-	}
-	e.Metrics = append(e.Metrics, engine.Metric{
-		Name: "effective_sample_size", Exact: 1, Generated: estimate.ESS, Error: max(0, 1-estimate.ESS),
-		Interval: interval(estimate.ESS, effectiveError(r)),
-	})
 	logZ, known, err := s.logZ()
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		e.Metrics = append(e.Metrics, engine.Metric{
-			Name: "log_z", Exact: math.NaN(), Generated: estimate.LogZ, Error: math.NaN(), Interval: interval(estimate.LogZ, estimate.Error),
-		})
-		return e, nil
+		logZ = math.NaN()
 	}
-	divergence := kl.Value() + logZ
-	e.Metrics = append(e.Metrics,
-		engine.Metric{
-			Name: "log_z", Exact: logZ, Generated: estimate.LogZ, Error: math.Abs(estimate.LogZ - logZ),
-			Interval: interval(estimate.LogZ, estimate.Error),
-		}.Judged(stat.MeanAbsolute(estimate.Error), nil),
-		engine.Metric{
-			Name: "kl_by_density", Generated: divergence, Error: math.Abs(divergence),
-			Interval: interval(divergence, kl.StandardError()),
-		})
+	e.Metrics = append(e.Metrics, engine.ImportanceMetrics(r, logZ)...)
 	return e, nil
-}
-
-// effectiveError returns the standard error of the effective sample size, by
-// leaving out one part of the samples after the other.
-func effectiveError(r []float64) float64 {
-	const parts = 32
-	n := len(r)
-	if n < parts {
-		return math.NaN()
-	}
-	var without stat.Mean
-	rest := make([]float64, 0, n)
-	for k := range parts {
-		rest = append(append(rest[:0], r[:k*n/parts]...), r[(k+1)*n/parts:]...)
-		without.Add(hierarchy.Estimates(rest).ESS)
-	}
-	return without.Deviation() * (parts - 1) / math.Sqrt(parts)
 }
 
 // logZ returns the exact ln Z where it is known.

@@ -28,9 +28,9 @@
 // # What a density gives
 //
 // For every sample R = ln q(s) + βE(s) = ln q(learned) − ln W(learned) is known;
-// it does not depend on the exact spins. E e^−R = Z, so that Estimates returns
-// ln Z, its standard error and the effective sample size of importance weights,
-// and E R + ln Z = KL(q‖π). The gradient of that divergence is that of the score
+// it does not depend on the exact spins. E e^−R = Z, so that an
+// engine.Importance holds ln Z, its standard error and the effective sample size
+// of importance weights, and E R + ln Z = KL(q‖π). The gradient of that divergence is that of the score
 // function, E[(R − E R) ∇ln q], whose noise vanishes with the variance of R
 // where q = π.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -67,7 +68,7 @@ func Recipe(c Square, seed uint64) []Stage {
 
 // Follow trains one stage after another and returns the last one's model and
 // its parameters. progress is called after every step, if it is not nil.
-func Follow(ctx context.Context, stages []Stage, workers *pool.Pool, progress func(stage, step int, e Estimate)) (*Model, []float32, error) {
+func Follow(ctx context.Context, stages []Stage, workers *pool.Pool, progress func(stage, step int, e engine.Importance)) (*Model, []float32, error) {
 	var model *Model
 	var params []float32
 	for i, s := range stages {
@@ -84,7 +85,7 @@ func Follow(ctx context.Context, stages []Stage, workers *pool.Pool, progress fu
 		if err != nil {
 			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
 		}
-		err = t.Run(ctx, func(step int, e Estimate) {
+		err = t.Run(ctx, func(step int, e engine.Importance) {
 			if progress != nil {
 				progress(i, step, e)
 			}

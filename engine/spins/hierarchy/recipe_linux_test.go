@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -70,7 +71,7 @@ func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.P
 	start := cpu()
 	require.NoError(b, s.Sample(spins, r, 99, 0))
 	b.ReportMetric(float64(n)/(cpu()-start), "samples/s")
-	e := hierarchy.Estimates(r)
+	e := engine.NewImportance(r)
 	b.ReportMetric(e.ESS, "ESS")
 	b.ReportMetric(e.LogZ, "lnZ")
 	b.ReportMetric(e.Error, "±lnZ")

@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -160,33 +159,4 @@ func (m *Model) Energies(e []float64, spins []uint64) {
 		m.exact.energies(&energy, 1, state)
 		copy(part, energy[:])
 	}
-}
-
-// An Estimate is what importance weights e^−R say of the target and the
-// generator.
-type Estimate struct {
-	LogZ, Error float64 // ln Z, with its standard error
-	ESS         float64 // effective sample size, as a fraction of the samples
-	KL          float64 // E[R] + ln Z, KL(q‖π) if LogZ is right
-	Largest     float64 // the largest weight, in units of the mean
-}
-
-// Estimates returns the estimate that R = ln q + βE of some samples gives.
-func Estimates(r []float64) Estimate {
-	n := float64(len(r))
-	low, mean := math.Inf(1), 0.0
-	for _, x := range r {
-		low = min(low, x)
-		mean += x / n
-	}
-	var sum, squares float64
-	for _, x := range r {
-		w := math.Exp(low - x)
-		sum += w
-		squares += w * w
-	}
-	e := Estimate{LogZ: math.Log(sum/n) - low, ESS: sum * sum / (n * squares), Largest: n / sum}
-	e.Error = math.Sqrt(max(0, 1/e.ESS-1) / n)
-	e.KL = mean + e.LogZ
-	return e
 }

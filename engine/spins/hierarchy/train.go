@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -121,7 +122,7 @@ func (t *Training) beta(target float64, s int) float64 {
 
 // Next takes a step and returns the estimate that its batch gives, at the β of
 // the step. The error reports the first parameter that is not finite.
-func (t *Trainer) Next() (Estimate, error) {
+func (t *Trainer) Next() (engine.Importance, error) {
 	b := t.batch
 	b.SetBeta(t.training.beta(b.model.target.Beta, t.Step))
 	b.Generate(t.Params, uint32(t.Step))
@@ -149,11 +150,11 @@ func (t *Trainer) Next() (Estimate, error) {
 	if !t.optimizer.Step(t.Params, t.grad, norm, t.Step, t.schedule.At(t.Step, t.training.Steps)) {
 		for i, p := range t.Params {
 			if math.IsNaN(float64(p)) || math.IsInf(float64(p), 0) {
-				return Estimate{}, fmt.Errorf("training: %s is %v after step %d", b.model.TensorName(i), p, t.Step)
+				return engine.Importance{}, fmt.Errorf("training: %s is %v after step %d", b.model.TensorName(i), p, t.Step)
 			}
 		}
 	}
-	return Estimates(t.r), nil
+	return engine.NewImportance(t.r), nil
 }
 
 // Result returns the average of the parameters, or the last ones where none
@@ -167,7 +168,7 @@ func (t *Trainer) Result() []float32 {
 
 // Run takes all steps that are left. progress is called after each, if it is
 // not nil.
-func (t *Trainer) Run(ctx context.Context, progress func(step int, e Estimate)) error {
+func (t *Trainer) Run(ctx context.Context, progress func(step int, e engine.Importance)) error {
 	for t.Step < t.training.Steps {
 		if err := ctx.Err(); err != nil {
 			return err

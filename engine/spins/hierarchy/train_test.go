@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
@@ -34,7 +35,7 @@ func TestTrainingReachesKaufman(t *testing.T) {
 		require.NoError(t, tr.Run(context.Background(), nil))
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-		e := hierarchy.Estimates(r)
+		e := engine.NewImportance(r)
 		exact, err := ising.Kaufman(c.Side, c.J, c.Beta)
 		require.NoError(t, err)
 		require.Greater(t, e.ESS, 0.95, "%+v", c)
@@ -54,7 +55,7 @@ func TestTrainingByMoves(t *testing.T) {
 	require.NoError(t, err)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := hierarchy.Estimates(r)
+	e := engine.NewImportance(r)
 	exact, err := ising.Kaufman(8, 1, 0.4407)
 	require.NoError(t, err)
 	require.Greater(t, e.ESS, 0.98)
@@ -78,7 +79,7 @@ func TestTrainingOnAGlass(t *testing.T) {
 	require.NoError(t, tr.Run(context.Background(), nil))
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := hierarchy.Estimates(r)
+	e := engine.NewImportance(r)
 	require.Greater(t, e.ESS, 0.95)
 	require.InDelta(t, hierarchy.TransferLogZ(6, g), e.LogZ, 5*e.Error)
 }
@@ -104,7 +105,7 @@ func TestRecipe(t *testing.T) {
 	require.NoError(t, err)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
-	e := hierarchy.Estimates(r)
+	e := engine.NewImportance(r)
 	exact, err := ising.Kaufman(8, -1, 0.6)
 	require.NoError(t, err)
 	require.Greater(t, e.ESS, 0.98)
@@ -127,7 +128,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	e := hierarchy.Estimates(r)
+	e := engine.NewImportance(r)
 	exact, _ := ising.Kaufman(8, 1, 0.4407)
 	fmt.Println("effective sample size above 98 %:", e.ESS > 0.98)
 	fmt.Println("ln Z within 1e-2 of Kaufman's:", math.Abs(e.LogZ-exact.LogZ) < 1e-2)
