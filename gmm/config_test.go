@@ -37,6 +37,14 @@ func TestPresetsAreValid(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestRecipesLeaveTheFixedPoint: the boundary penalty pulls exact samples inwards,
+// wherever a mode reaches its radius.
+func TestRecipesLeaveTheFixedPoint(t *testing.T) {
+	for _, c := range []*Config{quick(), best()} {
+		require.Zero(t, c.Loss.Boundary.Weight, c.Preset)
+	}
+}
+
 // TestPaperPreset holds the preset against what the paper states.
 func TestPaperPreset(t *testing.T) {
 	c := paper()

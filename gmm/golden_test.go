@@ -15,9 +15,9 @@ states, refined by 0 b7c587f0016a
 states, refined by 3 20ce26218fc6`,
 		"best": `
 start 461842f8d6eb
-trained 40ec5a0474cc
-states, refined by 0 c19ba71b2420
-states, refined by 3 f38f61ed0f16`,
+trained 9781f6d9145a
+states, refined by 0 aecd4a5a648b
+states, refined by 3 d0f68f6e03e9`,
 		"residual": `
 start 3a1f15ba554f
 trained 23457f5c34f5

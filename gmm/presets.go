@@ -90,6 +90,7 @@ func best() *Config {
 	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
 	c.Transition = reals.TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
 	c.Loss.Kind = "kfd"
+	c.Loss.Boundary.Weight = 0 // it moves the fixed point away from the target
 	c.Loss.Witness = reals.WitnessConfig{
 		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
 		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
