@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"math"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/revgen/revgen/internal/disk"
 )
@@ -63,7 +65,7 @@ func (s sectionHeader) bytes() (int, error) {
 }
 
 // encode writes a container to w, in pieces: checkpoints may be as large as
-// memory.
+// memory. Hashing takes longest and has a thread to itself.
 func encode(w io.Writer, h header, sections []Section) error {
 	h.Schema = SchemaVersion
 	for i := range sections {
@@ -73,38 +75,72 @@ func encode(w io.Writer, h header, sections []Section) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	out := io.MultiWriter(w, sum)
-	start := binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head)))
-	if _, err := out.Write(append(start, head...)); err != nil {
+	start := append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)
+	if _, err := w.Write(start); err != nil {
 		return err
 	}
-	buffer := make([]byte, 0, pieceLen*8)
-	for _, s := range sections {
-		if err := encodeSlice(out, buffer, s.Float32); err != nil {
-			return err
-		}
-		if err := encodeSlice(out, buffer, s.Float64); err != nil {
-			return err
-		}
+	sum := sha256.New()
+	sum.Write(start)
+	if err := encodeSections(w, sum, sections); err != nil {
+		return err
 	}
 	_, err = w.Write(sum.Sum(nil))
 	return err
 }
 
-const pieceLen = 1 << 16
-
-func encodeSlice[T float32 | float64](w io.Writer, buffer []byte, x []T) error {
-	for piece := range slices.Chunk(x, pieceLen) {
-		data, err := binary.Append(buffer[:0], binary.LittleEndian, piece)
-		if err != nil {
-			return err
+// encodeSections writes the sections to w and to sum.
+func encodeSections(w io.Writer, sum hash.Hash, sections []Section) error {
+	const pieces = 4
+	free, full := make(chan []byte, pieces), make(chan []byte, pieces)
+	for range pieces {
+		free <- make([]byte, 0, pieceBytes)
+	}
+	var hashing sync.WaitGroup
+	hashing.Go(func() {
+		for piece := range full {
+			sum.Write(piece)
+			free <- piece[:0]
 		}
-		if _, err := w.Write(data); err != nil {
-			return err
+	})
+	defer hashing.Wait()
+	defer close(full)
+	// A piece is free once it is hashed, and asked for once the one before is
+	// written.
+	write := func(piece []byte) error {
+		full <- piece
+		_, err := w.Write(piece)
+		return err
+	}
+	for _, s := range sections {
+		for x := range slices.Chunk(s.Float32, pieceBytes/4) {
+			if err := write(appendFloat32(<-free, x)); err != nil {
+				return err
+			}
+		}
+		for x := range slices.Chunk(s.Float64, pieceBytes/8) {
+			if err := write(appendFloat64(<-free, x)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+const pieceBytes = 1 << 18
+
+// appendFloat32 is binary.Append without its call for each number.
+func appendFloat32(dst []byte, x []float32) []byte {
+	for _, v := range x {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+	}
+	return dst
+}
+
+func appendFloat64(dst []byte, x []float64) []byte {
+	for _, v := range x {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+	}
+	return dst
 }
 
 // writeFile writes a container under path.

@@ -113,7 +113,8 @@ func Follow(path string) (string, error) {
 // can be told from what is being written.
 type Pending struct {
 	*renameio.PendingFile
-	path string
+	path             string
+	written, started int64 // bytes, and those of them whose way to the disk has begun
 }
 
 // Create begins a file that Commit gives its name. Links are followed; the
@@ -136,8 +137,23 @@ func Create(path string) (*Pending, error) {
 			_ = temp.Close()
 			continue
 		}
-		return &Pending{temp, path}, nil
+		return &Pending{PendingFile: temp, path: path}, nil
 	}
+}
+
+// writebackLen is how many bytes go to the disk at once while a file is being
+// written: a checkpoint of a gigabyte is there soon after its last byte.
+const writebackLen = 8 << 20
+
+// Write implements io.Writer.
+func (p *Pending) Write(data []byte) (int, error) {
+	n, err := p.File.Write(data)
+	p.written += int64(n)
+	if length := p.written - p.started; length >= writebackLen {
+		startWriteback(p.File, p.started, length)
+		p.started = p.written
+	}
+	return n, err
 }
 
 // Commit puts the content on the disk and then the name. After an error there

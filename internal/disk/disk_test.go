@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -91,6 +92,26 @@ func TestWriteLeavesNothingBeside(t *testing.T) {
 		require.Len(t, entries, map[string]int{dir: 1, elsewhere: 0}[d])
 	}
 	require.EqualError(t, Write(filepath.Join(dir, "none", "file"), nil), "writing "+filepath.Join(dir, "none", "file")+": no such file or directory")
+}
+
+// TestLongFilesAreWhole writes more than goes to the disk at once.
+func TestLongFilesAreWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	data := make([]byte, 2*writebackLen+writebackLen/2)
+	for i := range data {
+		data[i] = byte(i >> 10)
+	}
+	require.NoError(t, Replace(path, func(w io.Writer) error {
+		for rest := data; len(rest) > 0; rest = rest[min(len(rest), 1<<20+1):] {
+			if _, err := w.Write(rest[:min(len(rest), 1<<20+1)]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() error { return nil }))
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, got))
 }
 
 func TestSweepRemovesWhatIsNotBeingWritten(t *testing.T) {
