@@ -30,7 +30,7 @@ type sampling struct {
 }
 
 func (p *program) sampleCommand() *cobra.Command {
-	s := sampling{part: shard{0, 1}}
+	s := sampling{part: shard{0, 1, false}}
 	cmd := &cobra.Command{
 		Use:   "sample DIR|MODEL -n N -o FILE.npy",
 		Short: "Draw independent samples from a trained generator",
@@ -43,7 +43,7 @@ i-th of n nearly equal parts of the N samples: the parts, one after another, are
 the whole, whoever computes them. --seed gives other samples than the default,
 the seed of the training run.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
-  srun sh -c 'revgen sample model.rvg -n 1e9 --format bits --shard $SLURM_PROCID/$SLURM_NTASKS -o part-$SLURM_PROCID.npy'
+  srun revgen sample model.rvg -n 1e9 --format bits --shard auto -o part-%t.npy
   revgen sample model.rvg -n 1000 --refine 10 -o - | python3 -c 'import sys, io, numpy; print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ the seed of the training run.`,
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write, - for stdout")
 	flags.StringVarP(&s.format, "format", "f", "", "layout of a sample; the system's default if not given, ? lists them")
 	flags.Var(&s.seed, "seed", "seed of the samples (default that of the training run)")
-	flags.Var(&s.part, "shard", "write only part i of n, counted from 0")
+	flags.Var(&s.part, "shard", "write only part i of n, counted from 0; auto: as a task of a Slurm step or array, or of mpirun")
 	flags.IntVar(&s.refine, "refine", 0, "Metropolis `steps` after generation")
 	addThreads(cmd, &s.threads)
 	return cmd
@@ -101,6 +101,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		return usagef("-n: say how many samples")
 	case s.output == "":
 		return usagef("-o: say where to write the samples; -o - is stdout")
+	}
+	if s.output, err = s.part.file(s.output); err != nil {
+		return err
 	}
 	first, n := s.part.slice(uint64(s.n))
 	if err := stream.Reach(first, n, s.refine); err != nil {

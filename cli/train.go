@@ -6,13 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/pool"
@@ -129,6 +132,14 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
+	task, launcher, err := cluster.Step(os.Getenv)
+	if err != nil {
+		return usageError{err}
+	}
+	if task.Count > 1 && !strings.Contains(t.dir, taskMark) {
+		return usagef("this is one of %d processes that %s started, and a run is one process: start one, or give each a run of its own with %s, its number, in -o", task.Count, launcher, taskMark)
+	}
+	t.dir = strings.ReplaceAll(t.dir, taskMark, strconv.Itoa(task.Index))
 	var start *engine.Start
 	if t.init != "" {
 		model, from, err := p.systems.Read(t.init)

@@ -44,7 +44,7 @@ func TestShard(t *testing.T) {
 		for _, n := range []uint64{1, 2, 3, 7, 128} {
 			next := uint64(0)
 			for i := range n {
-				s := shard{i, n}
+				s := shard{i, n, false}
 				first, size := s.slice(total)
 				require.Equal(t, next, first)
 				require.InDelta(t, float64(total/n), float64(size), 1)
@@ -59,7 +59,7 @@ func TestShard(t *testing.T) {
 	}
 	var s shard
 	require.NoError(t, s.Set("5/64"))
-	require.Equal(t, shard{5, 64}, s)
+	require.Equal(t, shard{5, 64, false}, s)
 }
 
 func TestEvaluationTable(t *testing.T) {

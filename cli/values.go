@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/revgen/revgen/internal/cluster"
 )
 
 // count is a flag for numbers of samples: 200000, 200_000 or 2e5.
@@ -76,21 +79,29 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
-// shard is a flag for one of several equal parts: i/n with 0 ≤ i < n, the
-// rank and the number of tasks of a batch job.
-type shard struct{ index, count uint64 }
+// shard is a flag for one of several equal parts: i/n with 0 ≤ i < n, or auto for
+// the rank and the number of tasks of a batch job.
+type shard struct {
+	index, count uint64
+	auto         bool
+}
 
 func (s *shard) String() string { return fmt.Sprintf("%d/%d", s.index, s.count) }
 func (s *shard) Type() string   { return "i/n" }
 
 func (s *shard) Set(text string) error {
+	if text == "auto" {
+		p, err := cluster.Shard(os.Getenv)
+		*s = shard{uint64(p.Index), uint64(p.Count), true}
+		return err
+	}
 	index, of, ok := strings.Cut(text, "/")
 	i, err := strconv.ParseUint(index, 10, 32)
 	n, err2 := strconv.ParseUint(of, 10, 32)
 	if !ok || err != nil || err2 != nil || i >= n {
-		return fmt.Errorf("%q is not i/n with 0 ≤ i < n, such as $SLURM_PROCID/$SLURM_NTASKS", text)
+		return fmt.Errorf("%q is not i/n with 0 ≤ i < n, such as 0/4, nor auto", text)
 	}
-	s.index, s.count = i, n
+	*s = shard{i, n, false}
 	return nil
 }
 
@@ -103,4 +114,16 @@ func (s *shard) slice(total uint64) (first, n uint64) {
 		n++
 	}
 	return first, n
+}
+
+// taskMark stands for the number of the task in the name of a file.
+const taskMark = "%t"
+
+// file returns the path of a part's file. Parts that would all write the same
+// file are refused.
+func (s *shard) file(path string) (string, error) {
+	if s.auto && s.count > 1 && path != "-" && !strings.Contains(path, taskMark) {
+		return "", usagef("-o: all %d tasks would write %s; put %s, the number of the task, into the name", s.count, path, taskMark)
+	}
+	return strings.ReplaceAll(path, taskMark, strconv.FormatUint(s.index, 10)), nil
 }
