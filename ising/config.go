@@ -231,16 +231,12 @@ func (c *Config) validateHierarchy() error {
 	switch {
 	case c.Loss.Kind != "divergence":
 		return fmt.Errorf("loss.kind: a hierarchy's spins are drawn one after another, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
-	case c.Training.Method != "gradient":
-		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient, or generator.kind to perceptron")
-	case c.Training.Batch%64 != 0 || c.Training.Batch > hierarchy.MaxBatch:
-		return fmt.Errorf("training.batch: a hierarchy draws 64 samples at once; %d is not a multiple of 64 up to %d", c.Training.Batch, hierarchy.MaxBatch)
 	case c.Generator.From == "half" && c.Target.L%8 != 0:
 		return fmt.Errorf("generator.from: half of target.l = %d is not a multiple of 4; set it to scratch", c.Target.L)
 	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
 		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d", c.Target.L, largestIrregular)
 	}
-	return nil
+	return hierarchy.ValidateTraining(&c.Training)
 }
 
 // validateLoss refuses values, and choices that do not go together with the

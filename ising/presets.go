@@ -127,10 +127,7 @@ func (c *Config) adaptHierarchy(best bool) {
 	if len(stages) > 1 {
 		c.Generator.From = "half"
 	}
-	c.Training.Method, c.Training.Steps, c.Training.Batch, c.Training.ClipNorm, c.Training.EMA = "gradient", t.Steps, t.Batch, t.Clip, t.Average
-	c.Training.Optimizer = optim.AdamW{LearningRate: t.LearningRate, Beta1: t.Beta1, Beta2: t.Beta2, Epsilon: 1e-12}
-	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: t.Final, Warmup: t.Warmup}
-	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
+	t.Configure(&c.Training)
 	c.Transition = TransitionConfig{Proposal: sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
 }
 

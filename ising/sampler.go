@@ -2,7 +2,6 @@ package ising
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -30,8 +30,8 @@ type measured struct {
 // A source draws configurations of a trained generator, the same for any number
 // of threads.
 type source interface {
-	// generate fills dst with samples first, first+1, ….
-	generate(dst []uint64, first uint64)
+	// Generate fills dst with samples first, first+1, ….
+	Generate(dst []uint64, first uint64)
 }
 
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
@@ -72,7 +72,7 @@ func (s *measured) newSampler(params []float32) *sampler { return &sampler{s.sou
 // transition.
 func (d *sampler) draw(dst []uint64, first uint64, refine int) {
 	if refine == 0 {
-		d.generate(dst, first)
+		d.Generate(dst, first)
 		return
 	}
 	if d.m.config.sweeps() {
@@ -81,12 +81,12 @@ func (d *sampler) draw(dst []uint64, first uint64, refine int) {
 		rows := int(first-start) + len(dst)/words
 		rows = (rows + bitspin.SweepBlock - 1) / bitspin.SweepBlock * bitspin.SweepBlock
 		whole := make([]uint64, rows*words)
-		d.generate(whole, start)
+		d.Generate(whole, start)
 		d.move(whole, start, refine, bitspin.SweepBlock)
 		copy(dst, whole[int(first-start)*words:])
 		return
 	}
-	d.generate(dst, first)
+	d.Generate(dst, first)
 	d.move(dst, first, refine, nn.BlockRows())
 }
 
@@ -130,7 +130,7 @@ func (s *system) newSource(params []float32) *perceptronSource {
 	return d
 }
 
-func (d *perceptronSource) generate(dst []uint64, first uint64) {
+func (d *perceptronSource) Generate(dst []uint64, first uint64) {
 	d.dst, d.first = dst, first
 	rows := len(dst) / d.s.model.Words
 	d.s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), d.run)
@@ -166,34 +166,21 @@ func (s *measured) Sample(dst []byte, format string, params []float32, first uin
 	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	write, ok := map[string]func(dst []byte, spins []uint64){"spins": s.writeSpins, "bits": writeBits}[format]
+	write, ok := map[string]func(dst []byte, batch []uint64){
+		"spins": func(dst []byte, batch []uint64) { spins.WriteSigns(dst, batch, s.model.N) }, "bits": spins.WriteBits,
+	}[format]
 	if !ok {
 		return fmt.Errorf("format: %q is not spins or bits", format)
 	}
-	spins := make([]uint64, n*s.model.Words)
-	s.newSampler(params).draw(spins, first, refine)
+	drawn := make([]uint64, n*s.model.Words)
+	s.newSampler(params).draw(drawn, first, refine)
 	rowBytes := len(dst) / max(n, 1)
 	const rows = 4096
 	s.workers.Run((n+rows-1)/rows, func(piece int) {
 		lo, hi := piece*rows, min((piece+1)*rows, n)
-		write(dst[lo*rowBytes:hi*rowBytes], spins[lo*s.model.Words:hi*s.model.Words])
+		write(dst[lo*rowBytes:hi*rowBytes], drawn[lo*s.model.Words:hi*s.model.Words])
 	})
 	return nil
-}
-
-func (s *measured) writeSpins(dst []byte, spins []uint64) {
-	n := s.model.N
-	for ; len(dst) > 0; dst, spins = dst[n:], spins[s.model.Words:] {
-		for i := range dst[:n] {
-			dst[i] = byte(2*(spins[i>>6]>>(i&63)&1)) - 1
-		}
-	}
-}
-
-func writeBits(dst []byte, spins []uint64) {
-	for i, w := range spins {
-		binary.LittleEndian.PutUint64(dst[8*i:], w)
-	}
 }
 
 var (

@@ -1,0 +1,231 @@
+package hierarchy
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A System is engine.System for a generator with a density, for systems to
+// embed. Its loss is KL(q‖π), whose gradient E_q[(R − E R) ∇ln q] needs of a
+// sample
+//
+//	R = ln q(s) + βE(s)
+//
+// alone: it is exact where R is a constant, and then that is −ln Z.
+type System struct {
+	net     *Model
+	seed    uint64
+	beta    func(step uint32) float64
+	workers *pool.Pool
+	batch   *Batch
+	r       []float64 // R of each sample
+	weight  []float64 // of each sample's ∇ln q
+	rate    float64
+}
+
+// NewSystem returns the system of a model whose batch is that of the training.
+// beta returns the inverse temperature of a step, the target's at last.
+func NewSystem(m *Model, t *engine.Training, beta func(step uint32) float64, workers *pool.Pool) (*System, error) {
+	s := &System{net: m, seed: t.Seed, beta: beta, workers: workers, r: make([]float64, t.Batch), weight: make([]float64, t.Batch)}
+	var err error
+	if s.batch, err = m.NewBatch(t.Batch, t.Seed, workers); err != nil {
+		return nil, fmt.Errorf("training.%w", err)
+	}
+	return s, nil
+}
+
+// Demands bounds the memory of a system and its evaluation, for a model of at
+// most params parameters.
+func Demands(t *engine.Training, spins, params float64) []engine.Demand {
+	// A word of 64 samples for each spin, the derivatives of the learned ones,
+	// and as much again for a sampler's blocks.
+	rows := (float64(t.Batch) + 64*64) * (spins/8 + 4*spins)
+	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
+}
+
+// ValidateTraining reports the first value of a run's training that a system
+// cannot use, by its key.
+func ValidateTraining(t *engine.Training) error {
+	switch {
+	case t.Method != "gradient":
+		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
+	case t.Batch%block != 0 || t.Batch > MaxBatch:
+		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
+	}
+	return nil
+}
+
+// Configure gives a run's training the values of a recipe, all but the
+// annealing.
+func (t *Training) Configure(c *engine.Training) {
+	c.Method, c.Steps, c.Batch, c.ClipNorm, c.EMA = "gradient", t.Steps, t.Batch, t.Clip, t.Average
+	c.Optimizer, c.Schedule = t.adam(), t.schedule()
+	c.CheckpointEvery, c.LogEvery = 200, 10
+}
+
+// Model returns the architecture.
+func (s *System) Model() *Model { return s.net }
+
+// NumParams implements engine.System.
+func (s *System) NumParams() int { return s.net.NumParams() }
+
+// TensorName implements engine.TensorNamer.
+func (s *System) TensorName(i int) string { return s.net.TensorName(i) }
+
+// Initialize implements engine.System.
+func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.seed) }
+
+func (s *System) hierarchy() *System { return s }
+
+// Inherit implements engine.Heir: it takes the weights of a hierarchy of the same
+// or of half the size.
+func (s *System) Inherit(params []float32, from engine.System, theirs []float32) error {
+	h, ok := from.(interface{ hierarchy() *System })
+	if !ok {
+		return fmt.Errorf("generator.kind: a hierarchy cannot start from a perceptron")
+	}
+	other := h.hierarchy()
+	if left := s.net.Transfer(params, other.net, theirs); left == len(s.net.units) {
+		return fmt.Errorf("generator: nothing of a hierarchy of %d parameters on %d spins fits this one", other.NumParams(), other.net.Spins())
+	}
+	return nil
+}
+
+// Generate draws the spins that are learned, and R.
+func (s *System) Generate(params []float32, step uint32) {
+	s.batch.SetBeta(s.beta(step))
+	s.batch.Generate(params, step)
+	s.batch.R(s.r)
+}
+
+// Transition has nothing to do: with a density, the gradient needs no moves.
+func (s *System) Transition(uint32) {}
+
+// Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z.
+func (s *System) Discrepancy(uint32) float64 {
+	var mean float64
+	for _, r := range s.r {
+		mean += r
+	}
+	n := float64(len(s.r))
+	mean /= n
+	for i, r := range s.r {
+		s.weight[i] = (r - mean) / (n - 1)
+	}
+	// Independence Metropolis from each sample to the next accepts so many.
+	s.rate = 0
+	for i, r := range s.r {
+		s.rate += math.Exp(min(0, r-s.r[(i+1)%len(s.r)])) / n
+	}
+	return engine.NewImportance(s.r).KL
+}
+
+// Backward sets grad to the gradient of KL(q‖π).
+func (s *System) Backward(_, grad []float32) { s.batch.Backward(grad, s.weight) }
+
+// Acceptance returns the fraction of the batch's samples that independence
+// Metropolis would accept as proposals.
+func (s *System) Acceptance() float64 { return s.rate }
+
+// Draws are the samples of a trained generator that belong to the seed of its
+// training.
+type Draws struct {
+	sampler *Sampler
+	seed    uint64
+	r       []float64
+}
+
+// NewDraws returns the samples of the generator with the given parameters.
+func (s *System) NewDraws(params []float32) *Draws {
+	return &Draws{sampler: s.net.NewSampler(params, s.workers), seed: s.seed}
+}
+
+// Generate fills dst with samples first, first+1, …, which must be among the
+// MaxSamples of a seed.
+func (d *Draws) Generate(dst []uint64, first uint64) { d.Weigh(dst, len(dst)/d.sampler.Words(), first) }
+
+// Weigh draws n samples, with their spins if dst is not nil, and returns their R,
+// which the next call overwrites.
+func (d *Draws) Weigh(dst []uint64, n int, first uint64) []float64 {
+	if len(d.r) < n {
+		d.r = make([]float64, n)
+	}
+	if err := d.sampler.Sample(dst, d.r[:n], d.seed, first); err != nil {
+		panic(err.Error())
+	}
+	return d.r[:n]
+}
+
+// Weighted is the name of the format of samples with their weights.
+const Weighted = "weighted"
+
+// WeightedFormat describes samples with the logarithms of their weights, of spins
+// in an array of the given shape.
+func (s *System) WeightedFormat(shape ...int) engine.Format {
+	size := ""
+	for i, n := range shape {
+		if i > 0 {
+			size += ", "
+		}
+		size += fmt.Sprint(n)
+	}
+	if len(shape) == 1 {
+		size += "," // a tuple
+	}
+	return engine.Format{
+		Name: Weighted, Descr: fmt.Sprintf("[('spins', '|i1', (%s)), ('log_weight', '<f8')]", size), RowBytes: s.net.Spins() + 8,
+		Doc:       "spins ±1 as int8, and ln w = −βE − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
+		Unrefined: true,
+	}
+}
+
+// SampleWeighted is Sample of engine.Sampler in that format.
+func (s *System) SampleWeighted(dst []byte, params []float32, first uint64, n, refine int) error {
+	if refine > 0 {
+		return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
+	}
+	sites := s.net.Spins()
+	words := (sites + 63) / 64
+	drawn := make([]uint64, n*words)
+	for i, r := range s.NewDraws(params).Weigh(drawn, n, first) {
+		row := dst[i*(sites+8):][:sites+8]
+		spins.WriteSigns(row[:sites], drawn[i*words:][:words], sites)
+		binary.LittleEndian.PutUint64(row[sites:], math.Float64bits(-r))
+	}
+	return nil
+}
+
+// LogDensity sets dst to the exact ln q of packed configurations.
+func (s *System) LogDensity(dst []float64, params []float32, batch []uint64) error {
+	if words := (s.net.Spins() + 63) / 64; len(batch) != len(dst)*words {
+		return fmt.Errorf("%d words are not %d configurations of %d", len(batch), len(dst), words)
+	}
+	s.net.NewSampler(params, s.workers).LogDensity(dst, batch)
+	return nil
+}
+
+// Weights returns R of the given number of samples, for engine.ImportanceMetrics.
+func (s *System) Weights(ctx context.Context, params []float32, samples int) ([]float64, error) {
+	const chunk = 1 << 16
+	d := s.NewDraws(params)
+	r := make([]float64, 0, samples)
+	for first := 0; first < samples; first += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r = append(r, d.Weigh(nil, min(chunk, samples-first), uint64(first))...)
+	}
+	return r, nil
+}
+
+var (
+	_ engine.System      = (*System)(nil)
+	_ engine.TensorNamer = (*System)(nil)
+	_ engine.Heir        = (*System)(nil)
+)
