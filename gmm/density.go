@@ -12,6 +12,7 @@ import (
 // u·|y|·(d + 2)·|L⁻¹|(|x| + |μ|): of the order of what rounding x itself makes.
 type density struct {
 	dim     int
+	target  *Target
 	packed  [][]float32 // (L⁻¹)ᵀ
 	bias    [][]float32 // −L⁻¹μ
 	logNorm []float32
@@ -24,7 +25,7 @@ const chunk = 256
 
 func newDensity(t *Target) *density {
 	d := t.dim
-	f := &density{dim: d, whitened: make([]float32, chunk*d), terms: make([]float32, chunk*len(t.components))}
+	f := &density{dim: d, target: t, whitened: make([]float32, chunk*d), terms: make([]float32, chunk*len(t.components))}
 	transposed := make([]float32, d*d)
 	for k := range t.components {
 		g := &t.components[k]

@@ -27,6 +27,7 @@ type Buffers struct {
 	pass   pass
 	moves  *moveScratch
 	noise  []float32
+	logQ   []float64 // of states that are observed
 }
 
 // NewSampler returns a sampler of the generator with the given parameters,

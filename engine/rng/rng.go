@@ -28,6 +28,9 @@ const (
 	TrainSymmetry                       // symmetrisation of a training step's batch
 	SampleSymmetry                      // symmetrisation of drawn samples
 	Perturbation                        // candidate parameters of training without gradients
+	WalkTransition                      // steps of samples that are diagnosed
+	ChainStart                          // where chains begin that owe nothing to a generator
+	ChainTransition                     // steps of those chains
 )
 
 // Stream returns the counter of the given purpose and step.

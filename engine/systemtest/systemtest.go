@@ -34,7 +34,9 @@ const steps = 4
 //     one that never was;
 //   - any part of a stream of samples is a slice of the whole, in every format,
 //     refined or not, and what is out of range is refused;
-//   - evaluations of one generator agree to the last bit.
+//   - evaluations of one generator agree to the last bit;
+//   - walks of its samples begin with these, and they and chains take any number of
+//     threads to the same finite observables.
 //
 // It trains for a few steps, whatever training.steps says, and leaves cfg as it
 // was.
@@ -58,6 +60,9 @@ func Run(t *testing.T, cfg engine.Config) {
 	}
 	if e, ok := system.(engine.Evaluator); ok {
 		evaluatesAlike(t, cfg, e, params)
+	}
+	if o, ok := system.(engine.Observer); ok {
+		walksAlike(t, cfg, o, params)
 	}
 }
 
@@ -158,4 +163,52 @@ func evaluatesAlike(t *testing.T, cfg engine.Config, e engine.Evaluator, params 
 		require.NoError(t, err)
 		require.Equal(t, want, got, "two evaluations of one generator")
 	}
+}
+
+func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []float32) {
+	t.Helper()
+	const first, n, moves = 1 << 35, 600, 5
+	names := o.Observables()
+	distinct := map[string]bool{}
+	for _, name := range names {
+		require.False(t, distinct[name], "observable %s twice", name)
+		distinct[name] = true
+	}
+	require.NotEmpty(t, names)
+	paths := func(o engine.Observer, chains bool) (all [][]float64) {
+		w, err := o.Walk(params, first, n)
+		if chains {
+			w, err = o.Chains(params, n)
+		}
+		require.NoError(t, err)
+		for range 3 {
+			values := make([]float64, n*len(names))
+			w.Observe(values)
+			all = append(all, values)
+			require.NoError(t, w.Advance(context.Background(), moves))
+		}
+		stopped, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.ErrorIs(t, w.Advance(stopped, moves), context.Canceled)
+		return all
+	}
+	workers := pool.New(3)
+	defer workers.Close()
+	other, err := cfg.New(workers)
+	require.NoError(t, err)
+	for _, chains := range []bool{false, true} {
+		want := paths(o, chains)
+		require.Equal(t, want, paths(other.(engine.Observer), chains), "walks with 2 and with 3 threads; chains: %v", chains)
+		require.NotEqual(t, want[0], want[1], "states that do not move; chains: %v", chains)
+		for i, v := range want[2] {
+			require.False(t, math.IsNaN(v) || math.IsInf(v, 1), "%s of state %d is %v; chains: %v", names[i%len(names)], i/len(names), v, chains)
+		}
+	}
+	part, err := o.Walk(params, first+200, 100)
+	require.NoError(t, err)
+	values := make([]float64, 100*len(names))
+	part.Observe(values)
+	require.Equal(t, paths(o, false)[0][200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
+	_, err = o.Walk(params, math.MaxUint64-10, 20)
+	require.Error(t, err, "samples beyond the stream")
 }

@@ -1,0 +1,196 @@
+package mixed
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// An Observed target adds functions of its own to what is measured of a state.
+type Observed interface {
+	Target
+	// Observables names them.
+	Observables() []string
+	// Observe sets dst[r·stride + i] to function i of the state (x_r, k_r), x
+	// row-major [len(k)][d]. Unless the target is a Cloner, calls may be concurrent.
+	Observe(dst []float64, stride int, x []float32, k []uint8)
+}
+
+// How many modes and coordinates are measured one by one.
+const (
+	observedModes       = 16
+	observedCoordinates = 8
+)
+
+// Observables returns the weights of modes (the first of many), the coordinates and
+// their squares, the mean square of all, ln π, and the target's own functions.
+func (s *System) Observables() []string {
+	var names []string
+	dim, modes := s.generator.dim, s.target.Modes()
+	for k := range s.observed() {
+		names = append(names, fmt.Sprintf("mode_weight_%d", k))
+	}
+	if modes > observedModes {
+		names = append(names, "mode")
+	}
+	each := min(dim, observedCoordinates)
+	for i := range each {
+		names = append(names, fmt.Sprintf("x%d", i))
+	}
+	for i := range each {
+		names = append(names, fmt.Sprintf("x%d_squared", i))
+	}
+	if dim > 1 {
+		names = append(names, "mean_square")
+	}
+	names = append(names, "log_density")
+	if o, ok := s.target.(Observed); ok {
+		names = append(names, o.Observables()...)
+	}
+	return names
+}
+
+// observed returns how many modes have a weight of their own.
+func (s *System) observed() int {
+	if m := s.target.Modes(); m > 1 {
+		return min(m, observedModes)
+	}
+	return 0
+}
+
+// observe sets values, [rows][observables], of up to a strip's states.
+func (s *System) observe(m *moveScratch, values []float64, x []float32, k []uint8) {
+	dim, modes, rows := s.generator.dim, s.target.Modes(), len(k)
+	if rows == 0 {
+		return
+	}
+	stride, each := len(values)/rows, min(dim, observedCoordinates)
+	logPi := m.current[:rows]
+	m.logDensity(logPi, x, k)
+	at := 0
+	for r := range rows {
+		row := values[r*stride:][:stride]
+		at = s.observed()
+		clear(row[:at])
+		if int(k[r]) < at {
+			row[k[r]] = 1
+		}
+		if modes > observedModes {
+			row[at] = float64(k[r])
+			at++
+		}
+		var squares float64
+		for i, v := range x[r*dim : (r+1)*dim] {
+			v := float64(v)
+			squares += v * v
+			if i < each {
+				row[at+i], row[at+each+i] = v, v*v
+			}
+		}
+		at += 2 * each
+		if dim > 1 {
+			row[at] = squares / float64(dim)
+			at++
+		}
+		row[at] = logPi[r]
+		at++
+	}
+	if o, ok := m.target.(Observed); ok {
+		o.Observe(values[at:], stride, x, k)
+	}
+}
+
+// walkers are an engine.Walk of states of a real vector and a mode.
+type walkers struct {
+	s       *System
+	purpose rng.Purpose
+	x       []float32 // [n][d]
+	k       []uint8
+	first   uint64
+	calls   uint32
+	free    chan *moveScratch
+}
+
+func (s *System) newWalk(purpose rng.Purpose, first uint64, n int) *walkers {
+	w := &walkers{s: s, purpose: purpose, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), first: first,
+		free: make(chan *moveScratch, s.workers.Threads())}
+	for range s.workers.Threads() {
+		w.free <- s.transition.newScratch()
+	}
+	return w
+}
+
+// Walk implements engine.Observer.
+func (s *System) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	if err := s.Reach(first, uint64(n), 0); err != nil {
+		return nil, err
+	}
+	w := s.newWalk(rng.WalkTransition, first, n)
+	s.NewSampler(params).Draw(w.x, w.k, first, 0)
+	return w, nil
+}
+
+// Chains implements engine.Observer. The states begin in every mode in turn,
+// normally distributed about its centre with once and with thrice its scale.
+func (s *System) Chains(_ []float32, n int) (engine.Walk, error) {
+	w, d, modes := s.newWalk(rng.ChainTransition, 0, n), s.generator.dim, s.target.Modes()
+	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
+	rng.Normals(w.x, d, &from, 0)
+	for i := range w.k {
+		w.k[i] = uint8(i % modes)
+		center, scale := place(s.target, i%modes)
+		if i/modes%2 == 1 {
+			scale *= 3
+		}
+		for j, c := range center {
+			w.x[i*d+j] = float32(c + scale*float64(w.x[i*d+j]))
+		}
+	}
+	return w, nil
+}
+
+// each calls body for the pieces lo … hi−1 of the states, concurrently.
+func (w *walkers) each(rows int, body func(m *moveScratch, lo, hi int)) {
+	w.s.workers.Run((len(w.k)+rows-1)/rows, func(piece int) {
+		m := <-w.free
+		defer func() { w.free <- m }()
+		body(m, piece*rows, min((piece+1)*rows, len(w.k)))
+	})
+}
+
+// Advance implements engine.Walk.
+func (w *walkers) Advance(ctx context.Context, steps int) error {
+	d := w.s.generator.dim
+	// Looks at the context every so many steps, which have random numbers of
+	// their own.
+	const slice = 64
+	for ; steps > 0; steps -= slice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if w.calls == math.MaxUint32 {
+			return fmt.Errorf("the walk's random numbers have come to their end")
+		}
+		moving := rng.Stream(w.s.config.Training.Seed, w.purpose, w.calls)
+		w.calls++
+		w.each(nn.BlockRows(), func(m *moveScratch, lo, hi int) {
+			c, counts := moving, moveCounts{}
+			w.s.transition.run(w.x[lo*d:hi*d], w.k[lo:hi], min(slice, steps), &c, w.first+uint64(lo), m, &counts)
+		})
+	}
+	return nil
+}
+
+// Observe implements engine.Walk.
+func (w *walkers) Observe(values []float64) {
+	d, stride := w.s.generator.dim, len(values)/max(1, len(w.k))
+	w.each(strip, func(m *moveScratch, lo, hi int) {
+		w.s.observe(m, values[lo*stride:hi*stride], w.x[lo*d:hi*d], w.k[lo:hi])
+	})
+}
+
+var _ engine.Observer = (*System)(nil)

@@ -1,0 +1,37 @@
+package engine
+
+import "context"
+
+// An Observer's states can be walked and measured, which is what package diagnose
+// needs to tell how far a generator's samples can be trusted. It asks for nothing
+// that is known exactly of the target.
+type Observer interface {
+	// Observables names the functions of a state that are measured: those whose
+	// averages users ask for, and few enough to be looked at one by one. A generator
+	// whose density is known has LogWeight among them. Of a law that is right, all
+	// have a variance.
+	Observables() []string
+	// Walk returns samples first … first+n−1 of the generator with parameters
+	// params, each of which takes the Metropolis steps of Sampler's refinement, with
+	// random numbers that no refinement has.
+	Walk(params []float32, first uint64, n int) (Walk, error)
+	// Chains returns n states that owe nothing to the generator: they begin as far
+	// apart as is known of the target's support, modes and signs, and take whatever
+	// moves mix best. params are those of LogWeight alone.
+	Chains(params []float32, n int) (Walk, error)
+}
+
+// LogWeight is the observable ln π − ln q + const of a generator whose density q is
+// known, constant if that is right. It may be −Inf.
+const LogWeight = "log_weight"
+
+// A Walk is a number of states that move independently of each other. The same
+// bits result for any number of threads. What it is, and what it takes of memory,
+// is its System's: of one system no two methods may be called at once.
+type Walk interface {
+	// Advance takes that many more steps with every state; they are drawn anew by
+	// every call. The error is ctx's, or says why the states cannot be had.
+	Advance(ctx context.Context, steps int) error
+	// Observe sets values, [states][len(Observables())], row-major.
+	Observe(values []float64)
+}

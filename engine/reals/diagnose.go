@@ -1,0 +1,175 @@
+package reals
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A Placed target says where its weight is, as far as that is known: chains begin
+// about the centre, within once and within thrice the scale. Of any other target the
+// centre is 0 and the scale is 3.
+type Placed interface {
+	Target
+	Place() (center []float64, scale float64)
+}
+
+// An Observed target adds functions of its own to what is measured of a state: the
+// weights of its modes, say.
+type Observed interface {
+	Target
+	// Observables names them.
+	Observables() []string
+	// Observe sets dst[r·stride + i] to function i of row r of x, row-major
+	// [rows][d]. Unless the target is a Cloner, calls may be concurrent.
+	Observe(dst []float64, stride int, x []float32)
+}
+
+// observedCoordinates is how many coordinates are measured one by one.
+const observedCoordinates = 8
+
+// Observables returns the coordinates (the first of many) and their squares, the
+// mean square of all, ln π, the target's own functions, and the density's weight.
+func (s *System) Observables() []string {
+	var names []string
+	each := min(s.nets.dim, observedCoordinates)
+	for i := range each {
+		names = append(names, fmt.Sprintf("x%d", i))
+	}
+	for i := range each {
+		names = append(names, fmt.Sprintf("x%d_squared", i))
+	}
+	if s.nets.dim > 1 {
+		names = append(names, "mean_square")
+	}
+	names = append(names, "log_density")
+	if o, ok := s.target.(Observed); ok {
+		names = append(names, o.Observables()...)
+	}
+	if s.HasDensity() {
+		names = append(names, engine.LogWeight)
+	}
+	return names
+}
+
+// observe sets values, [rows][observables], of up to a piece's rows of states.
+func (d *Sampler) observe(b *Buffers, values []float64, x []float32) {
+	dim := d.s.nets.dim
+	rows := len(x) / dim
+	if rows == 0 {
+		return
+	}
+	stride, each := len(values)/rows, min(dim, observedCoordinates)
+	logPi := b.moves.current[:rows]
+	b.Target.LogDensity(logPi, x)
+	density := 2 * each
+	if dim > 1 {
+		density++
+	}
+	for r := range rows {
+		var squares float64
+		row := values[r*stride:][:stride]
+		for i, v := range x[r*dim : (r+1)*dim] {
+			v := float64(v)
+			squares += v * v
+			if i < each {
+				row[i], row[each+i] = v, v*v
+			}
+		}
+		if dim > 1 {
+			row[2*each] = squares / float64(dim)
+		}
+		row[density] = float64(logPi[r])
+	}
+	if o, ok := b.Target.(Observed); ok {
+		o.Observe(values[density+1:], stride, x)
+	}
+	if d.s.HasDensity() {
+		if b.logQ == nil {
+			b.logQ = make([]float64, nn.BlockRows())
+		}
+		d.Inverse(b, b.noise[:rows*dim], x, b.logQ[:rows])
+		for r, logQ := range b.logQ[:rows] {
+			values[r*stride+stride-1] = float64(logPi[r]) - logQ
+		}
+	}
+}
+
+// walkers are an engine.Walk of real vectors.
+type walkers struct {
+	sampler *Sampler
+	purpose rng.Purpose
+	x       []float32 // [n][d]
+	first   uint64
+	calls   uint32
+}
+
+// Walk implements engine.Observer.
+func (s *System) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	if err := s.Reach(first, uint64(n), 0); err != nil {
+		return nil, err
+	}
+	w := &walkers{s.NewSampler(params), rng.WalkTransition, make([]float32, n*s.nets.dim), first, 0}
+	w.sampler.Draw(w.x, nil, first, 0)
+	return w, nil
+}
+
+// Spreads of the states that chains begin with, in scales of the target.
+var spreads = [...]float64{1, 3}
+
+// Chains implements engine.Observer. The states begin normally distributed about
+// the target's centre, in turns with each of the spreads.
+func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
+	d := s.nets.dim
+	w := &walkers{s.NewSampler(params), rng.ChainTransition, make([]float32, n*d), 0, 0}
+	center, scale := make([]float64, d), 3.0
+	if p, ok := s.target.(Placed); ok {
+		center, scale = p.Place()
+	}
+	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
+	rng.Normals(w.x, d, &from, 0)
+	for i, z := range w.x {
+		w.x[i] = float32(center[i%d] + spreads[i/d%len(spreads)]*scale*float64(z))
+	}
+	return w, nil
+}
+
+// Advance implements engine.Walk.
+func (w *walkers) Advance(ctx context.Context, steps int) error {
+	s := w.sampler.s
+	d := s.nets.dim
+	// Looks at the context every so many steps, which have random numbers of
+	// their own.
+	const slice = 64
+	for ; steps > 0; steps -= slice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if w.calls == math.MaxUint32 {
+			return fmt.Errorf("the walk's random numbers have come to their end")
+		}
+		moving := rng.Stream(s.config.Training.Seed, w.purpose, w.calls)
+		w.calls++
+		w.sampler.Each(len(w.x)/d, func(b *Buffers, lo, hi int) {
+			c := moving
+			s.transition.run(w.x[lo*d:hi*d], min(slice, steps), &c, w.first+uint64(lo), b.moves)
+		})
+	}
+	return nil
+}
+
+// Observe implements engine.Walk.
+func (w *walkers) Observe(values []float64) {
+	d := w.sampler.s.nets.dim
+	rows := len(w.x) / d
+	stride := len(values) / max(rows, 1)
+	w.sampler.Each(rows, func(b *Buffers, lo, hi int) {
+		w.sampler.observe(b, values[lo*stride:hi*stride], w.x[lo*d:hi*d])
+	})
+}
+
+var _ engine.Observer = (*System)(nil)
