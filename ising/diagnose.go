@@ -236,7 +236,7 @@ func (s *hierarchical) Observables() []string {
 
 // weigher returns ln π − ln q + const as a function of configurations.
 func (s *hierarchical) weigher(params []float32) func(dst []float64, states []uint64) {
-	sampler := s.net.NewSampler(params, s.workers)
+	sampler := s.Model().NewSampler(params, s.workers)
 	return func(dst []float64, states []uint64) {
 		sampler.R(dst, states)
 		for i := range dst {
