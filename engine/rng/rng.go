@@ -31,6 +31,7 @@ const (
 	WalkTransition                      // steps of samples that are diagnosed
 	ChainStart                          // where chains begin that owe nothing to a generator
 	ChainTransition                     // steps of those chains
+	Scouting                            // the population that looks for where a target has its weight
 )
 
 // Stream returns the counter of the given purpose and step.

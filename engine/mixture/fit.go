@@ -1,0 +1,222 @@
+package mixture
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// Fit returns a mixture of a number of Gaussians for the points x, [n][d], by the
+// EM algorithm from k-means++ seeds, the best of several attempts, and its mean
+// log-likelihood per point. Covariances lean towards their diagonals by as much as
+// d points would make them. The uniforms of c seed it.
+func Fit(x []float32, dim, components, iterations, attempts int, c *asm.Counter) ([]Component, float64) {
+	f := newFit(x, dim, components)
+	var best []Component
+	highest := math.Inf(-1)
+	for a := range attempts {
+		f.seed(c, uint64(a)<<32)
+		f.maximise()
+		likelihood := math.Inf(-1)
+		for range iterations {
+			next := f.expect()
+			f.maximise()
+			if next-likelihood < 1e-5 {
+				break
+			}
+			likelihood = next
+		}
+		if likelihood := f.expect(); best == nil || likelihood > highest {
+			best, highest = f.mixture(), likelihood
+		}
+	}
+	return best, highest
+}
+
+// fit is an EM algorithm under way.
+type fit struct {
+	x        []float32
+	n, dim   int
+	share    []float64 // [n][components]
+	model    *Model
+	packed   *Packed
+	all      []Component
+	variance []float64 // of all points, [d]
+	y        []float64
+}
+
+func newFit(x []float32, dim, components int) *fit {
+	m := New(dim, 1, components)
+	f := &fit{x: x, n: len(x) / dim, dim: dim, model: m, packed: m.NewPacked(), y: make([]float64, dim)}
+	f.share = make([]float64, f.n*components)
+	for range components {
+		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, m.triangle)})
+	}
+	mean := make([]float64, dim)
+	f.variance = make([]float64, dim)
+	for i, v := range x {
+		mean[i%dim] += float64(v) / float64(f.n)
+	}
+	for i, v := range x {
+		off := float64(v) - mean[i%dim]
+		f.variance[i%dim] += off * off / float64(f.n)
+	}
+	for i, v := range f.variance {
+		f.variance[i] = max(v, 1e-12*(mean[i]*mean[i]+1e-24))
+	}
+	return f
+}
+
+// seed chooses a first point at random, each further one with a probability in
+// proportion to its squared distance from the nearest chosen so far, and gives
+// every point to its nearest.
+func (f *fit) seed(c *asm.Counter, first uint64) {
+	k := len(f.all)
+	uniforms := make([]float32, 4*k)
+	asm.Uniforms(uniforms, c, first)
+	nearest, label := make([]float64, f.n), make([]int, f.n)
+	chosen := min(f.n-1, int(float64(uniforms[0])*float64(f.n)))
+	for j := range k {
+		var sum float64
+		for r := range f.n {
+			var square float64
+			for i, v := range f.x[r*f.dim:][:f.dim] {
+				off := float64(v - f.x[chosen*f.dim+i])
+				square += off * off / f.variance[i]
+			}
+			if j == 0 || square < nearest[r] {
+				nearest[r], label[r] = square, j
+			}
+			sum += nearest[r]
+		}
+		if j+1 < k {
+			u := float64(uniforms[4*(j+1)]) * sum
+			for chosen = 0; chosen < f.n-1 && u >= nearest[chosen]; chosen++ {
+				u -= nearest[chosen]
+			}
+		}
+	}
+	clear(f.share)
+	for r, j := range label {
+		f.share[r*k+j] = 1
+	}
+}
+
+// maximise makes the components those of the points' shares.
+func (f *fit) maximise() {
+	k, d, total := len(f.all), f.dim, 0.0
+	for j := range f.all {
+		c := &f.all[j]
+		clear(c.Mean)
+		clear(c.Factor)
+		var n float64
+		for r := range f.n {
+			share := f.share[r*k+j]
+			if share < negligible {
+				continue
+			}
+			n += share
+			for i, v := range f.x[r*d:][:d] {
+				c.Mean[i] += share * float64(v)
+			}
+		}
+		if n > 0 {
+			for i := range c.Mean {
+				c.Mean[i] /= n
+			}
+		}
+		for r := range f.n {
+			share := f.share[r*k+j]
+			if share < negligible {
+				continue
+			}
+			for i, v := range f.x[r*d:][:d] {
+				f.y[i] = float64(v) - c.Mean[i]
+				for b, u := range f.y[:i+1] {
+					c.Factor[row(i)+b] += share * f.y[i] * u
+				}
+			}
+		}
+		lean := float64(d)
+		for i := range d {
+			own := c.Factor[row(i)+i]
+			c.Factor[row(i)+i] = own + lean*max(own/max(n, 1), 1e-6*f.variance[i]) + 1e-9*f.variance[i]
+			for b := range i + 1 {
+				c.Factor[row(i)+b] /= n + lean
+			}
+		}
+		factorise(c.Factor, d)
+		c.Weight = n + 1
+		total += c.Weight
+	}
+	for j := range f.all {
+		f.all[j].Weight /= total
+	}
+}
+
+// factorise replaces the lower triangle of a covariance by its Cholesky factor.
+func factorise(a []float64, d int) {
+	for i := range d {
+		for j := range i + 1 {
+			sum := a[row(i)+j]
+			for b := range j {
+				sum -= a[row(i)+b] * a[row(j)+b]
+			}
+			if i > j {
+				a[row(i)+j] = sum / a[row(j)+j]
+			} else {
+				a[row(i)+i] = math.Sqrt(max(sum, 1e-12*a[row(i)+i], 1e-300))
+			}
+		}
+	}
+}
+
+// set makes the components those that are evaluated.
+func (p *Packed) set(all []Component) {
+	m := p.model
+	for j, c := range all {
+		p.weight[j] = c.Weight
+		copy(p.mean[j*m.dim:], c.Mean)
+		copy(p.factor[j*m.triangle:], c.Factor)
+		p.logNorm[j] = math.Log(c.Weight) - float64(m.dim)/2*math.Log(2*math.Pi)
+		for i := range m.dim {
+			p.logNorm[j] -= math.Log(c.Factor[row(i)+i])
+		}
+		invert(p.inverse[j*m.triangle:][:m.triangle], c.Factor, m.dim)
+	}
+}
+
+// expect sets the points' shares and returns the mean log-likelihood.
+func (f *fit) expect() (likelihood float64) {
+	f.packed.set(f.all)
+	w := &Work{whitened: make([]float64, len(f.all)*f.dim), labels: make([]uint8, 1)}
+	var dst [1]float64
+	for r := range f.n {
+		w.responsibility = f.share[r*len(f.all):][:len(f.all)]
+		f.packed.LogDensity(dst[:], f.x[r*f.dim:][:f.dim], nil, w)
+		likelihood += dst[0] / float64(f.n)
+	}
+	return likelihood
+}
+
+func (f *fit) mixture() []Component {
+	var all []Component
+	for _, c := range f.all {
+		all = append(all, Component{c.Weight, append([]float64(nil), c.Mean...), append([]float64(nil), c.Factor...)})
+	}
+	return all
+}
+
+// nearest returns the component that is most likely that of each point.
+func (f *fit) nearest(dst []int) {
+	k := len(f.all)
+	for r := range dst {
+		best := 0
+		for j, v := range f.share[r*k:][:k] {
+			if v > f.share[r*k+best] {
+				best = j
+			}
+		}
+		dst[r] = best
+	}
+}

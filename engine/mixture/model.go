@@ -1,0 +1,363 @@
+package mixture
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Model says what the parameters of a mixture mean. It is immutable.
+type Model struct {
+	dim, labels, each int // coordinates; labels; components of each label
+	components        int
+	triangle          int // numbers of a lower triangle
+}
+
+// New returns the model of a number of components of each label.
+func New(dim, labels, each int) *Model {
+	return &Model{dim, labels, each, labels * each, dim * (dim + 1) / 2}
+}
+
+// Dim returns d.
+func (m *Model) Dim() int { return m.dim }
+
+// Components returns the number of components of all labels.
+func (m *Model) Components() int { return m.components }
+
+// The parameters are the placement of each component, c and the lower triangle of
+// S; the logits; and of each component a and the lower triangle of T, with τ on
+// its diagonal.
+
+// NumParams returns the number of parameters.
+func (m *Model) NumParams() int {
+	return 2*m.components*(m.dim+m.triangle) + m.components
+}
+
+func (m *Model) placement(params []float32, j int) (center, spread []float32) {
+	own := params[j*(m.dim+m.triangle):][:m.dim+m.triangle]
+	return own[:m.dim], own[m.dim:]
+}
+
+func (m *Model) logits(params []float32) []float32 {
+	return params[m.components*(m.dim+m.triangle):][:m.components]
+}
+
+func (m *Model) learned(params []float32, j int) (shift, factor []float32) {
+	own := params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
+	return own[:m.dim], own[m.dim:]
+}
+
+// TensorName names the tensor that parameter i is in.
+func (m *Model) TensorName(i int) string {
+	size := m.dim + m.triangle
+	if i < m.components*size {
+		return fmt.Sprintf("component %d: placement", i/size)
+	}
+	if i -= m.components * size; i < m.components {
+		return "logits"
+	}
+	i -= m.components
+	if i%size < m.dim {
+		return fmt.Sprintf("component %d: mean", i/size)
+	}
+	return fmt.Sprintf("component %d: factor", i/size)
+}
+
+// A Component is a Gaussian and its weight.
+type Component struct {
+	Weight float64
+	Mean   []float64 // [d]
+	Factor []float64 // lower triangle of L, Σ = L Lᵀ, row after row
+}
+
+// Place sets params to a mixture of the given components, those of one label
+// beside each other: component i of label k is all[k][i]. Weights of all labels
+// sum to 1.
+func (m *Model) Place(params []float32, all [][]Component) {
+	clear(params)
+	logits := m.logits(params)
+	for j := range m.components {
+		c := all[j%m.labels][j/m.labels]
+		center, spread := m.placement(params, j)
+		for i, v := range c.Mean {
+			center[i] = float32(v)
+		}
+		for i, v := range c.Factor {
+			spread[i] = float32(v)
+		}
+		logits[j] = float32(math.Log(c.Weight))
+	}
+}
+
+// Packed are a mixture's parameters as they are evaluated.
+type Packed struct {
+	model                 *Model
+	weight, logNorm       []float64 // w; ln w − Σ ln L_ii − (d/2) ln 2π
+	below                 []float64 // Σ of the weights before
+	mean, factor, inverse []float64 // μ, L, L⁻¹ of each component
+	triangular            []float64 // T
+}
+
+// NewPacked makes room for the parameters of a model.
+func (m *Model) NewPacked() *Packed {
+	k := m.components
+	return &Packed{
+		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k),
+		mean: make([]float64, k*m.dim), factor: make([]float64, k*m.triangle),
+		inverse: make([]float64, k*m.triangle), triangular: make([]float64, k*m.triangle),
+	}
+}
+
+// row returns where row i of a lower triangle begins.
+func row(i int) int { return i * (i + 1) / 2 }
+
+// Set takes parameters. It allocates nothing.
+func (p *Packed) Set(params []float32) {
+	m, d := p.model, p.model.dim
+	logits := m.logits(params)
+	highest, sum := math.Inf(-1), 0.0
+	for _, v := range logits {
+		highest = max(highest, float64(v))
+	}
+	for j, v := range logits {
+		p.weight[j] = math.Exp(float64(v) - highest)
+		sum += p.weight[j]
+	}
+	var below float64
+	for j := range p.weight {
+		p.below[j] = below
+		p.weight[j] /= sum
+		below += p.weight[j]
+
+		center, spread := m.placement(params, j)
+		shift, factor := m.learned(params, j)
+		t, l := p.triangular[j*m.triangle:][:m.triangle], p.factor[j*m.triangle:][:m.triangle]
+		mean := p.mean[j*d:][:d]
+		p.logNorm[j] = float64(logits[j]) - highest - math.Log(sum) - float64(d)/2*math.Log(2*math.Pi)
+		for i := range d {
+			for c := range i {
+				t[row(i)+c] = float64(factor[row(i)+c])
+			}
+			t[row(i)+i] = math.Exp(float64(factor[row(i)+i]))
+		}
+		for i := range d {
+			s := spread[row(i):][:i+1]
+			mean[i] = float64(center[i])
+			for c, v := range s {
+				mean[i] += float64(v) * float64(shift[c])
+			}
+			for c := range i + 1 { // L = S T
+				var v float64
+				for b := c; b <= i; b++ {
+					v += float64(s[b]) * t[row(b)+c]
+				}
+				l[row(i)+c] = v
+			}
+			p.logNorm[j] -= math.Log(math.Abs(l[row(i)+i]))
+		}
+		invert(p.inverse[j*m.triangle:][:m.triangle], l, d)
+	}
+}
+
+// invert sets inverse to that of a lower triangle.
+func invert(inverse, l []float64, d int) {
+	for c := range d {
+		inverse[row(c)+c] = 1 / l[row(c)+c]
+		for i := c + 1; i < d; i++ {
+			var sum float64
+			for b := c; b < i; b++ {
+				sum += l[row(i)+b] * inverse[row(b)+c]
+			}
+			inverse[row(i)+c] = -sum / l[row(i)+i]
+		}
+	}
+}
+
+// Weight returns w_j.
+func (p *Packed) Weight(j int) float64 { return p.weight[j] }
+
+// Choose returns the component that a uniform number selects.
+func (p *Packed) Choose(u float64) int {
+	j := len(p.below) - 1
+	for j > 0 && p.below[j] > u {
+		j--
+	}
+	return j
+}
+
+// Point sets x to μ_j + L_j z.
+func (p *Packed) Point(x, z []float32, j int) {
+	m := p.model
+	l := p.factor[j*m.triangle:][:m.triangle]
+	for i := range x {
+		v := p.mean[j*m.dim+i]
+		for c, f := range l[row(i):][:i+1] {
+			v += f * float64(z[c])
+		}
+		x[i] = float32(v)
+	}
+}
+
+// A Work keeps what Score needs of a number of rows.
+type Work struct {
+	whitened       []float64 // L⁻¹(x − μ), [rows][each][d]
+	responsibility []float64 // [rows][each]
+	labels         []uint8
+	slope          []float64 // [d]
+}
+
+// NewWork makes room for a number of rows.
+func (m *Model) NewWork(rows int) *Work {
+	return &Work{
+		whitened: make([]float64, rows*m.each*m.dim), responsibility: make([]float64, rows*m.each),
+		labels: make([]uint8, rows), slope: make([]float64, m.dim),
+	}
+}
+
+// LogDensity sets dst[r] = ln q(x_r, k_r) of the rows of x, [len(dst)][d]; k is
+// nil where there is one label. The rows stay in w.
+func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
+	m, d := p.model, p.model.dim
+	for r := range dst {
+		label := 0
+		if k != nil {
+			label = int(k[r])
+		}
+		w.labels[r] = uint8(label)
+		terms := w.responsibility[r*m.each:][:m.each]
+		highest := math.Inf(-1)
+		for e := range terms {
+			j := e*m.labels + label
+			y := w.whitened[(r*m.each+e)*d:][:d]
+			terms[e] = p.logNorm[j] - p.whiten(y, x[r*d:(r+1)*d], j)/2
+			highest = max(highest, terms[e])
+		}
+		if math.IsInf(highest, -1) {
+			clear(terms)
+			dst[r] = highest
+			continue
+		}
+		var sum float64
+		for e, v := range terms {
+			terms[e] = math.Exp(v - highest)
+			sum += terms[e]
+		}
+		for e := range terms {
+			terms[e] /= sum
+		}
+		dst[r] = highest + math.Log(sum)
+	}
+}
+
+// whiten sets y = L⁻¹(x − μ) and returns |y|².
+func (p *Packed) whiten(y []float64, x []float32, j int) (square float64) {
+	m := p.model
+	inverse, mean := p.inverse[j*m.triangle:][:m.triangle], p.mean[j*m.dim:][:m.dim]
+	for i := range y {
+		var v float64
+		for c, f := range inverse[row(i):][:i+1] {
+			v += f * (float64(x[c]) - mean[c])
+		}
+		y[i] = v
+		square += v * v
+	}
+	return square
+}
+
+// negligible is the responsibility below which a component's part in a gradient is
+// not worth the time.
+const negligible = 1e-9
+
+// Score adds to grad, of the length of the parameters, the sums from which Finish
+// makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
+func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
+	m, d := p.model, p.model.dim
+	logits := m.logits(grad)
+	for r, c := range coefficients {
+		for e, share := range w.responsibility[r*m.each:][:m.each] {
+			if share < negligible {
+				continue
+			}
+			j, f := e*m.labels+int(w.labels[r]), c*share
+			logits[j] += float32(f)
+			shift, factor := m.learned(grad, j)
+			y := w.whitened[(r*m.each+e)*d:][:d]
+			for i, v := range y {
+				fv := f * v
+				shift[i] += float32(fv)
+				products := factor[row(i):][:i+1]
+				for c, u := range y[:i+1] {
+					products[c] += float32(fv * u)
+				}
+			}
+		}
+	}
+}
+
+// Finish turns the sums of Score over all rows, Σ_r C_r = total, into the gradient:
+// with y = L⁻¹(x − μ), of ln N they are
+//
+//	∂/∂a = T⁻ᵀ y,   ∂/∂T = T⁻ᵀ y yᵀ,   ∂/∂τ_i = T_ii ∂/∂T_ii − 1.
+//
+// It allocates nothing.
+func (p *Packed) Finish(grad []float32, total float64) {
+	m, d := p.model, p.model.dim
+	logits := m.logits(grad)
+	for j := range m.components {
+		shift, factor := m.learned(grad, j)
+		t := p.triangular[j*m.triangle:][:m.triangle]
+		// Column by column of the sums of y yᵀ, of which the lower triangle is enough:
+		// row i of T⁻ᵀ v needs the rows from i on.
+		solve(shift, t, d)
+		for c := range d {
+			for i := d - 1; i >= c; i-- {
+				v := float64(factor[row(i)+c])
+				for b := i + 1; b < d; b++ {
+					v -= t[row(b)+i] * float64(factor[row(b)+c])
+				}
+				factor[row(i)+c] = float32(v / t[row(i)+i])
+			}
+		}
+		for i := range d {
+			at := row(i) + i
+			factor[at] = float32(float64(factor[at])*t[at] - float64(logits[j]))
+		}
+	}
+	for j := range logits {
+		logits[j] -= float32(total * p.weight[j])
+	}
+}
+
+// solve replaces v by T⁻ᵀ v.
+func solve(v []float32, t []float64, d int) {
+	for i := d - 1; i >= 0; i-- {
+		sum := float64(v[i])
+		for b := i + 1; b < d; b++ {
+			sum -= t[row(b)+i] * float64(v[b])
+		}
+		v[i] = float32(sum / t[row(i)+i])
+	}
+}
+
+// Slope sets dx to ∂ ln q/∂x of the rows of the last LogDensity with w.
+func (p *Packed) Slope(dx []float32, w *Work) {
+	m, d := p.model, p.model.dim
+	for r := 0; r*d < len(dx); r++ {
+		slope := w.slope
+		clear(slope)
+		for e, share := range w.responsibility[r*m.each:][:m.each] {
+			if share < negligible {
+				continue
+			}
+			j := e*m.labels + int(w.labels[r])
+			inverse := p.inverse[j*m.triangle:][:m.triangle]
+			for i, v := range w.whitened[(r*m.each+e)*d:][:d] {
+				for c, f := range inverse[row(i):][:i+1] {
+					slope[c] -= share * v * f
+				}
+			}
+		}
+		for i, v := range slope {
+			dx[r*d+i] = float32(v)
+		}
+	}
+}

@@ -1,0 +1,361 @@
+package mixture
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Density sets dst[r] = ln π(x_r) + const of the rows of x, [len(dst)][d]. It is
+// one thread's.
+type Density func(dst []float64, x []float32)
+
+// A Scout says how to look for where a target has its weight: a population is
+// annealed from a wide Gaussian to the target, π_b ∝ p_0^{1−b} π^b, by Metropolis
+// moves of a length that is adapted and in the shape of the neighbours, and by
+// resampling whenever b has risen so far that half of the population counts
+// (sequential Monte Carlo). It needs no more of a target than its density.
+type Scout struct {
+	Population int // members
+	Moves      int // of each member at each b
+	// Center and Scale, if not nil, [d], are those of p_0. Otherwise walks
+	// from the origin, from near and far, say where to look.
+	Center, Scale []float64
+	Seed          uint64
+	Stream        uint32 // which of a seed's
+}
+
+// Found is what a scout has found.
+type Found struct {
+	X             []float32 // the population, [n][d]
+	LogPi         []float64 // its ln π
+	LogZ          float64   // a rough ln Z
+	Stages        int       // values of b
+	Center, Scale []float64 // of p_0
+}
+
+// A search is a scout's under way.
+type search struct {
+	Scout
+	dim     int
+	own     []Density // of threads
+	free    chan int
+	workers *pool.Pool
+
+	x, proposal   []float32 // [n][d]
+	now, next     []float64 // ln π
+	base, beyond  []float64 // ln p_0 of x and of the proposals
+	b             float64
+	step          []float64 // each member's length of moves
+	label         []int
+	uniforms      []float32
+	local         *Packed // shapes of moves, nil for spheres
+	center, scale []float64
+	logBase       float64
+	round         uint64
+	accepted      []bool
+}
+
+const scoutRows = 64 // members that one thread moves at once
+
+// Run looks for the weight of a target of d coordinates. own returns a density for
+// each thread.
+func (s Scout) Run(dim int, own func() Density, workers *pool.Pool) *Found {
+	n := s.Population
+	e := &search{
+		Scout: s, dim: dim, workers: workers, free: make(chan int, workers.Threads()),
+		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
+		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
+		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
+		center: s.Center, scale: s.Scale,
+	}
+	for i := range workers.Threads() {
+		e.own = append(e.own, own())
+		e.free <- i
+	}
+	if e.center == nil || e.scale == nil {
+		e.find()
+	}
+	return e.anneal()
+}
+
+func (e *search) stream() asm.Counter { return rng.Stream(e.Seed, rng.Scouting, e.Stream) }
+
+// evaluate sets dst to ln π of x, −Inf where it is not a number.
+func (e *search) evaluate(dst []float64, x []float32) {
+	d := e.dim
+	e.workers.Run((len(dst)+scoutRows-1)/scoutRows, func(piece int) {
+		i := <-e.free
+		defer func() { e.free <- i }()
+		lo, hi := piece*scoutRows, min((piece+1)*scoutRows, len(dst))
+		e.own[i](dst[lo:hi], x[lo*d:hi*d])
+		for r, v := range dst[lo:hi] {
+			if math.IsNaN(v) || math.IsInf(v, 1) {
+				dst[lo+r] = math.Inf(-1)
+			}
+		}
+	})
+}
+
+// normals fills x with the next normals of the stream.
+func (e *search) normals(x []float32) {
+	c := e.stream()
+	rng.Normals(x, e.dim, &c, e.round<<32)
+	e.round++
+}
+
+// uniform fills the members' uniforms with the next of the stream.
+func (e *search) uniform() {
+	c := e.stream()
+	asm.Uniforms(e.uniforms, &c, 1<<63|e.round<<32)
+	e.round++
+}
+
+// move takes a Metropolis step of every member and adapts its length.
+func (e *search) move() {
+	d := e.dim
+	e.normals(e.proposal)
+	e.uniform()
+	e.workers.Run((len(e.now)+scoutRows-1)/scoutRows, func(piece int) {
+		z := make([]float32, d)
+		for r := piece * scoutRows; r < min((piece+1)*scoutRows, len(e.now)); r++ {
+			to, from := e.proposal[r*d:][:d], e.x[r*d:][:d]
+			copy(z, to)
+			// Lengths are spread: narrow directions and wide ones both move.
+			length := e.step[r] * math.Exp(2*float64(e.uniforms[4*r+1])-1)
+			for i := range to {
+				v := float64(z[i])
+				if e.local != nil {
+					v = 0
+					for c, f := range e.local.factor[e.label[r]*e.local.model.triangle+row(i):][:i+1] {
+						v += f * float64(z[c])
+					}
+				}
+				to[i] = from[i] + float32(length*v)
+			}
+		}
+	})
+	e.evaluate(e.next, e.proposal)
+	e.ofBase(e.beyond, e.proposal)
+	for r := range e.now {
+		ratio := e.b * (e.next[r] - e.now[r])
+		if math.IsInf(e.now[r], -1) && !math.IsInf(e.next[r], -1) {
+			ratio = math.Inf(1)
+		}
+		if e.b < 1 {
+			ratio += (1 - e.b) * (e.beyond[r] - e.base[r])
+		}
+		e.accepted[r] = float64(e.uniforms[4*r]) < math.Exp(min(0, ratio))
+		if e.accepted[r] {
+			copy(e.x[r*d:(r+1)*d], e.proposal[r*d:])
+			e.now[r], e.base[r] = e.next[r], e.beyond[r]
+		}
+	}
+}
+
+// ofBase sets dst to ln p_0.
+func (e *search) ofBase(dst []float64, x []float32) {
+	if e.b == 1 {
+		return
+	}
+	for r := range dst {
+		var square float64
+		for i, v := range x[r*e.dim:][:e.dim] {
+			off := (float64(v) - e.center[i]) / e.scale[i]
+			square += off * off
+		}
+		dst[r] = e.logBase - square/2
+	}
+}
+
+// reaches are the distances from the origin at which walks begin that look for a
+// target of which nothing is known.
+var reaches = [...]float64{0.3, 3, 30, 300}
+
+// find sets the centre and the scale of p_0 by walks uphill.
+func (e *search) find() {
+	n, d := len(e.now), e.dim
+	e.b = 1
+	e.normals(e.x)
+	for r := range n {
+		reach := reaches[r%len(reaches)]
+		for i := range d {
+			e.x[r*d+i] *= float32(reach)
+		}
+		e.step[r] = reach
+	}
+	e.evaluate(e.now, e.x)
+	for range 200 + 20*d {
+		e.move()
+		for r, yes := range e.accepted {
+			// Balanced where a fifth of the moves is accepted.
+			if yes {
+				e.step[r] *= 1.5
+			} else {
+				e.step[r] /= 1.1
+			}
+		}
+	}
+	best := math.Inf(-1)
+	for _, v := range e.now {
+		best = max(best, v)
+	}
+	low, high := make([]float64, d), make([]float64, d)
+	for i := range d {
+		low[i], high[i] = math.Inf(1), math.Inf(-1)
+	}
+	for r, v := range e.now {
+		if v < best-30-3*float64(d) || math.IsInf(v, -1) {
+			continue
+		}
+		for i, v := range e.x[r*d:][:d] {
+			low[i], high[i] = min(low[i], float64(v)), max(high[i], float64(v))
+		}
+	}
+	e.center, e.scale = make([]float64, d), make([]float64, d)
+	for i := range d {
+		if !(high[i] > low[i]) { // nothing was found
+			low[i], high[i] = -1, 1
+		}
+		e.center[i], e.scale[i] = (low[i]+high[i])/2, (high[i]-low[i])/2
+	}
+}
+
+const (
+	shapes    = 8    // Gaussians that give moves their shapes
+	survivors = 0.5  // of a population, by weight, at a rise of b
+	accepting = 0.25 // of moves
+	last      = 4    // times as many moves at b = 1
+)
+
+// anneal takes the population from p_0 to the target.
+func (e *search) anneal() *Found {
+	n, d := len(e.now), e.dim
+	found := &Found{Center: e.center, Scale: e.scale}
+	e.logBase = -float64(d) / 2 * math.Log(2*math.Pi)
+	for _, v := range e.scale {
+		e.logBase -= math.Log(v)
+	}
+	e.b = 0
+	e.normals(e.x)
+	for i := range e.x {
+		e.x[i] = float32(e.center[i%d] + e.scale[i%d]*float64(e.x[i]))
+	}
+	e.evaluate(e.now, e.x)
+	e.ofBase(e.base, e.x)
+	length := 2.4 / math.Sqrt(float64(d))
+	weights := make([]float64, n)
+	for e.b < 1 {
+		from := e.b
+		e.b = e.rise(weights)
+		found.LogZ += e.weigh(weights, e.b-from)
+		e.resample(weights)
+		found.Stages++
+
+		f := newFit(e.x, d, min(shapes, max(1, n/(4*(d+1)))))
+		c := e.stream()
+		f.seed(&c, 3<<62|e.round<<32)
+		e.round++
+		f.maximise()
+		for range 3 {
+			f.expect()
+			f.maximise()
+		}
+		f.expect()
+		f.nearest(e.label)
+		e.local = f.packed
+		moves := e.Moves
+		if e.b == 1 {
+			moves *= last
+		}
+		for range moves {
+			for r := range e.step {
+				e.step[r] = length
+			}
+			e.move()
+			var rate float64
+			for _, yes := range e.accepted {
+				if yes {
+					rate += 1 / float64(n)
+				}
+			}
+			length *= math.Exp(rate - accepting)
+		}
+	}
+	found.X, found.LogPi = e.x, e.now
+	return found
+}
+
+// rise returns the largest b of which enough of the population survives.
+func (e *search) rise(weights []float64) float64 {
+	low, high := e.b, 1.0
+	if e.survive(weights, 1-e.b) {
+		return 1
+	}
+	for range 50 {
+		middle := (low + high) / 2
+		if e.survive(weights, middle-e.b) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return max(low, math.Nextafter(e.b, 1))
+}
+
+func (e *search) survive(weights []float64, by float64) bool {
+	e.weigh(weights, by)
+	var sum, squares float64
+	for _, w := range weights {
+		sum += w
+		squares += w * w
+	}
+	return sum*sum >= survivors*float64(len(weights))*squares
+}
+
+// weigh sets the weights of a rise of b, the largest 1, and returns the logarithm
+// of their mean.
+func (e *search) weigh(weights []float64, by float64) float64 {
+	highest := math.Inf(-1)
+	for r := range weights {
+		weights[r] = by * (e.now[r] - e.base[r])
+		highest = max(highest, weights[r])
+	}
+	if math.IsInf(highest, -1) {
+		for r := range weights {
+			weights[r] = 1
+		}
+		return 0
+	}
+	var sum float64
+	for r, v := range weights {
+		weights[r] = math.Exp(v - highest)
+		sum += weights[r]
+	}
+	return highest + math.Log(sum/float64(len(weights)))
+}
+
+// resample draws the population anew by its weights, at even distances.
+func (e *search) resample(weights []float64) {
+	n, d := len(weights), e.dim
+	e.uniform()
+	var sum float64
+	for _, w := range weights {
+		sum += w
+	}
+	at, below := 0, weights[0]
+	for r := range n {
+		u := (float64(r) + float64(e.uniforms[0])) / float64(n) * sum
+		for below < u && at < n-1 {
+			at++
+			below += weights[at]
+		}
+		copy(e.proposal[r*d:(r+1)*d], e.x[at*d:])
+		e.next[r], e.beyond[r] = e.now[at], e.base[at]
+	}
+	e.x, e.proposal = e.proposal, e.x
+	e.now, e.next = e.next, e.now
+	e.base, e.beyond = e.beyond, e.base
+}
