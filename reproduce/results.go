@@ -83,12 +83,16 @@ type Metric struct {
 	Interval  [2]float64 `json:"interval"` // 95 % confidence interval of Generated
 	Floor     float64    `json:"floor"`    // expected error of as many exact samples
 	Paper     *float64   `json:"paper"`    // the paper's error, null where it gives none
+	// Uncertainty is the standard error that Exact gives to Error, the same for all
+	// seeds; 0 where it is exact.
+	Uncertainty float64 `json:"uncertainty,omitempty"`
 	// Better says whether Error is less than the paper's; null where one of them
 	// is not known.
 	Better *bool `json:"better"`
 	// Quantile is the error that 95 % of single exact samples of this size do not
 	// exceed, and Bound what the median of as many of them as there are seeds does
-	// not exceed in 95 % of cases. AtFloor says that Error is within Bound.
+	// not exceed in 95 % of cases, where Exact is off by its own standard error.
+	// AtFloor says that Error is within Bound.
 	Quantile float64 `json:"floor_quantile"`
 	Bound    float64 `json:"bound"`
 	AtFloor  bool    `json:"at_floor"`
@@ -114,7 +118,7 @@ func combine(all []*engine.Evaluation) ([]Metric, error) {
 			low, high = append(low, m.Interval[0]), append(high, m.Interval[1])
 		}
 		m := Metric{
-			Name: first.Name, Exact: first.Exact, Relative: first.Relative, Floor: first.Floor, Paper: first.Paper,
+			Name: first.Name, Exact: first.Exact, Relative: first.Relative, Floor: first.Floor, Paper: first.Paper, Uncertainty: first.Uncertainty,
 			Generated: median(generated), Error: median(errs), Range: [2]float64{slices.Min(errs), slices.Max(errs)},
 			Interval: [2]float64{median(low), median(high)},
 		}
@@ -139,7 +143,7 @@ func median(x []float64) float64 {
 func (m *Metric) judge(law stat.Null, samples int) {
 	const level = 0.95
 	m.Quantile = law.Quantile(level, m.Floor)
-	m.Bound = law.MedianQuantile(level, m.Floor, samples)
+	m.Bound = law.MedianQuantile(level, m.Floor, m.Uncertainty, samples)
 	m.AtFloor = m.Floor > 0 && m.Error <= m.Bound
 	if m.Paper != nil && !math.IsNaN(m.Error) {
 		better := m.Error < *m.Paper

@@ -190,6 +190,16 @@ func TestJudge(t *testing.T) {
 		require.Equal(t, c.want, verdict(&m), c.name)
 		require.Equal(t, c.paper == nil || math.IsNaN(c.err), m.Better == nil, c.name)
 	}
+	// A reference that is off itself makes the errors of exact samples larger.
+	table := func(uncertainty float64) []*engine.Evaluation {
+		return []*engine.Evaluation{{Metrics: []engine.Metric{{Name: "x", Error: 0.3, Floor: 0.1, Uncertainty: uncertainty}}}}
+	}
+	for uncertainty, want := range map[float64]bool{0: false, 0.05: false, 0.2: true} {
+		all, err := combine(table(uncertainty))
+		require.NoError(t, err)
+		require.Equal(t, want, all[0].AtFloor, "%v", uncertainty)
+		require.Equal(t, uncertainty, all[0].Uncertainty)
+	}
 	m := Metric{Error: 0.1, Floor: 0.1}
 	m.judge(nil, 1)
 	require.InDelta(t, 0.1*1.959964*math.Sqrt(math.Pi/2), m.Bound, 1e-6)

@@ -53,23 +53,38 @@ func (l Null) Scale(factor float64) Null {
 }
 
 // MedianQuantile returns what the median of the errors of several exact samples
-// does not exceed with a probability of level.
-func (l Null) MedianQuantile(level, mean float64, samples int) float64 {
-	if samples <= 1 {
+// does not exceed with a probability of level, when what all of them are compared
+// with is off itself by a normal number of standard deviation off.
+func (l Null) MedianQuantile(level, mean, off float64, samples int) float64 {
+	if samples <= 1 && off == 0 {
 		return l.Quantile(level, mean)
 	}
 	const repeats = 1 << 14
 	r := source(uint64(samples))
-	medians, levels := make([]float64, repeats), make([]float64, samples)
+	medians, errors := make([]float64, repeats), make([]float64, samples)
 	for i := range medians {
-		for j := range levels {
-			levels[j] = r.Float64()
+		for j := range errors {
+			errors[j] = l.Quantile(r.Float64(), mean)
 		}
-		slices.Sort(levels)
-		medians[i] = (l.Quantile(levels[(samples-1)/2], mean) + l.Quantile(levels[samples/2], mean)) / 2
+		if off > 0 {
+			l.shift(errors, off*r.NormFloat64(), r)
+		}
+		slices.Sort(errors)
+		medians[i] = (errors[(samples-1)/2] + errors[samples/2]) / 2
 	}
 	slices.Sort(medians)
 	return between(medians, level)
+}
+
+// shift makes errors those that are seen from a place off by a distance: averages
+// are wrong in either direction, distances from a law in none.
+func (l Null) shift(errors []float64, by float64, r *rand.Rand) {
+	for i, e := range errors {
+		if len(l) == 0 && r.Uint64()&1 == 0 {
+			e = -e
+		}
+		errors[i] = math.Abs(e + by)
+	}
 }
 
 // source returns a stream for simulations. Its seed is fixed, so that the same
