@@ -132,15 +132,12 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 
 // retabulate writes results.md and the tables again.
 func (p *program) retabulate(dir string) error {
-	results, err := reproduce.Read(dir)
+	results, err := reproduce.Tabulate(dir, func(text string) { p.say("warning: %s", text) })
 	if err != nil {
 		return err
 	}
 	if len(results.Outcomes)+len(results.Studies) == 0 {
 		return usagef("--tables: %s holds no results", dir)
-	}
-	if err := results.Write(dir); err != nil {
-		return err
 	}
 	if !p.json {
 		for i := range results.Outcomes {

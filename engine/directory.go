@@ -23,7 +23,6 @@ func configFile(dir string) string     { return filepath.Join(dir, "config.json"
 func metricsFile(dir string) string    { return filepath.Join(dir, "metrics.jsonl") }
 func statusFile(dir string) string     { return filepath.Join(dir, "status.json") }
 func summaryFile(dir string) string    { return filepath.Join(dir, "summary.json") }
-func lockFile(dir string) string       { return filepath.Join(dir, "lock") }
 
 // A directory is where a run keeps its files.
 type directory struct {
@@ -88,16 +87,13 @@ func (r *run) open(resume string) error {
 // that was killed left half-written.
 func (r *run) own() error {
 	var err error
-	var held *disk.HeldError
-	switch r.lock, err = disk.Acquire(lockFile(r.dir)); {
+	switch r.lock, err = disk.Own(r.dir); {
 	case err == nil:
 		disk.Sweep(r.dir, "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "status.json", "summary.json")
 	case errors.Is(err, disk.ErrNoLocks):
-		r.report(fmt.Sprintf("%s: %v: see to it that no second process uses this directory", r.dir, err))
-	case errors.As(err, &held):
-		return fmt.Errorf("%s: %w; wait until it ends, or choose another directory", r.dir, held)
+		r.report(err.Error())
 	default:
-		return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
+		return fmt.Errorf("run directory %w", err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/figure/draw"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -193,6 +194,11 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	lock, err := own(p.Dir, watch.Warning)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Release()
 	results, err := Read(p.Dir)
 	if err != nil {
 		return nil, err
@@ -220,6 +226,36 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		}
 	}
 	return results, nil
+}
+
+// own takes possession of the directory of results, of which each process writes
+// what it has read with its own.
+func own(dir string, warn func(string)) (*disk.Lock, error) {
+	lock, err := disk.Own(dir)
+	if errors.Is(err, disk.ErrNoLocks) {
+		if warn != nil {
+			warn(err.Error())
+		}
+		err = nil
+	}
+	return lock, err
+}
+
+// Tabulate writes results.md again, of the results in dir, which it returns.
+func Tabulate(dir string, warn func(string)) (*Results, error) {
+	results, err := Read(dir)
+	if err != nil || len(results.Outcomes)+len(results.Studies) == 0 {
+		return results, err
+	}
+	lock, err := own(dir, warn)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Release()
+	if results, err = Read(dir); err != nil {
+		return nil, err
+	}
+	return results, results.Write(dir)
 }
 
 // record puts an outcome into the results, writes these and tells the observer.

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -40,6 +41,32 @@ func withoutTimes(r *Results) *Results {
 		r.Outcomes[i].Seconds = 0
 	}
 	return r
+}
+
+// TestResultsHaveOneOwner begins a second reproduction, and tables, while a first
+// is under way: each would write the results that it knows of over the other's.
+func TestResultsHaveOneOwner(t *testing.T) {
+	plan := tiny(t.TempDir())
+	plan.Only, plan.Seeds = []string{"hybrid"}, 1
+	tried := false
+	results, err := execute(t, context.Background(), plan, Observer{Outcome: func(*Outcome) error {
+		tried = true
+		other := *plan
+		other.Presets = []string{"quick"}
+		_, err := execute(t, context.Background(), &other, Observer{})
+		require.ErrorContains(t, err, fmt.Sprintf("%s: in use by process %d", plan.Dir, os.Getpid()))
+		_, err = Tabulate(plan.Dir, nil)
+		require.ErrorContains(t, err, "in use by process")
+		return nil
+	}})
+	require.NoError(t, err)
+	require.True(t, tried)
+	require.NoFileExists(t, filepath.Join(plan.Dir, "lock"))
+	require.NoError(t, os.Remove(filepath.Join(plan.Dir, "results.md")))
+	again, err := Tabulate(plan.Dir, nil)
+	require.NoError(t, err)
+	require.Len(t, again.Outcomes, len(results.Outcomes))
+	require.FileExists(t, filepath.Join(plan.Dir, "results.md"))
 }
 
 func TestExecute(t *testing.T) {

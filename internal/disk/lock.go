@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,6 +72,22 @@ func Acquire(path string) (*Lock, error) {
 		_ = file.Close()
 		return nil, err
 	}
+}
+
+// Own makes this process the only one that writes to a directory. The error says
+// which directory, and whom it belongs to; it is ErrNoLocks where nobody can tell.
+func Own(dir string) (*Lock, error) {
+	lock, err := Acquire(filepath.Join(dir, "lock"))
+	var held *HeldError
+	switch {
+	case err == nil:
+		return lock, nil
+	case errors.Is(err, ErrNoLocks):
+		return nil, fmt.Errorf("%s: %w: see to it that no second process uses this directory", dir, err)
+	case errors.As(err, &held):
+		return nil, fmt.Errorf("%s: %w; wait until it ends, or choose another directory", dir, held)
+	}
+	return nil, fmt.Errorf("%s: %w", dir, Cause(err))
 }
 
 // sign writes the owner.
