@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -130,36 +131,26 @@ const patience = time.Second
 // go on. It returns the error of f, or that of the context if f has not ended
 // soon after it is done.
 func (r *runner) within(f func() error) error {
-	type outcome struct {
-		err      error
-		panicked any
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		defer func() {
-			o.panicked = recover() // for whoever called within to deal with
-			done <- o
-		}()
-		o.err = f()
-	}()
-	var o outcome
+	done := make(chan error, 1)
+	go func() { done <- crash.Catch(f) }()
+	var err error
 	select {
-	case o = <-done:
+	case err = <-done:
 	case <-r.ctx.Done():
 		select {
-		case o = <-done:
+		case err = <-done:
 		case <-time.After(patience):
 			r.left = true
 			return r.ctx.Err()
 		}
 	}
-	if f, ok := o.panicked.(failure); ok {
-		return f.err
-	} else if o.panicked != nil {
-		panic(o.panicked)
+	if p := (*crash.Panic)(nil); errors.As(err, &p) {
+		if f, ok := p.Value.(failure); ok {
+			return f.err
+		}
+		panic(p)
 	}
-	return o.err
+	return err
 }
 
 // resolve fills in defaults and finds mistakes.

@@ -224,7 +224,11 @@ func TestACallThatTakesNoNoticeIsLeft(t *testing.T) {
 	// A panic is the caller's, whatever goroutine it happened in.
 	r, _, err = newRunner(t.Context(), quick("rng"))
 	require.NoError(t, err)
-	require.PanicsWithValue(t, "wrong", func() { _ = r.within(func() error { panic("wrong") }) })
+	require.PanicsWithError(t, "wrong (bench/run_test.go:229)", func() {
+		_ = r.within(func() error {
+			panic("wrong")
+		})
+	})
 	require.ErrorIs(t, r.within(func() error { panic(failure{io.ErrUnexpectedEOF}) }), io.ErrUnexpectedEOF)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // Exit codes.
@@ -71,26 +72,18 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 	return code
 }
 
-// A defect is a panic: a mistake in the program, that is, and not in its use.
-type defect struct{ value any }
-
-func (d *defect) Error() string {
-	return fmt.Sprintf("a defect of revgen: %v; please report it with the command that led to it", d.value)
-}
-
 // execute runs a command. What panics becomes an error, because the exit code
 // that Go gives to a panic is that of wrong usage.
-func execute(root *cobra.Command) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &defect{v}
-		}
-	}()
-	return root.Execute()
+func execute(root *cobra.Command) error {
+	err := crash.Catch(root.Execute)
+	if p := (*crash.Panic)(nil); errors.As(err, &p) {
+		return fmt.Errorf("a defect of revgen: %w; please report it with the command that led to it", p)
+	}
+	return err
 }
 
 func (p *program) exitCode(err error) int {
-	var broken *defect
+	var broken *crash.Panic
 	var usage usageError
 	var configuration *conf.Error
 	var mismatch *engine.MismatchError

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // A stopRequest is the cause of a context that a signal cancelled.
@@ -75,28 +76,14 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 	}
 	defer signal.Stop(received)
 
-	type result struct {
-		err    error
-		raised any
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			r.raised = recover()
-			done <- r
-		}()
-		r.err = work(ctx)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- crash.Catch(func() error { return work(ctx) }) }()
 	var first time.Time
 	var late <-chan time.Time
 	for {
 		select {
-		case r := <-done:
-			if r.raised != nil {
-				panic(r.raised)
-			}
-			return p.ended(ctx, limit, r.err)
+		case err := <-done:
+			return p.ended(ctx, limit, err)
 		case s := <-received:
 			switch {
 			case first.IsZero():

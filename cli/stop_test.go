@@ -31,9 +31,9 @@ func TestExitCodeOfAStop(t *testing.T) {
 		require.Equal(t, exitError, p.exitCode(end(err)), "%v", err)
 	}
 	require.NoError(t, end(nil))
-	require.PanicsWithValue(t, "out of range", func() {
-		_ = p.stoppable(0, 0, func(context.Context) error { panic("out of range") })
-	})
+	err := p.stoppable(0, 0, func(context.Context) error { panic("out of range") })
+	require.Regexp(t, `^out of range \(cli/stop_test.go:\d+\)$`, err.Error())
+	require.Equal(t, exitDefect, p.exitCode(err))
 }
 
 // A stop on a full disk is an error: the same command does not continue.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -104,11 +105,13 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 		}
 		done += count
 		go func() {
-			_, err := w.Write(part)
-			if err == nil && progress != nil {
-				progress(done)
-			}
-			written <- err
+			written <- crash.Catch(func() error {
+				_, err := w.Write(part)
+				if err == nil && progress != nil {
+					progress(done)
+				}
+				return err
+			})
 		}()
 	}
 	return wait()

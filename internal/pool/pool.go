@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // Idle threads poll before they block, because to be woken takes some fifty
@@ -48,7 +50,7 @@ type Pool struct {
 	left     atomic.Int64 // pieces not yet finished
 	waiting  atomic.Bool  // the caller blocks on finished
 	finished chan struct{}
-	raised   atomic.Pointer[any] // first panic of the loop
+	raised   atomic.Pointer[crash.Panic] // first panic of the loop
 }
 
 // A worker is one of the pool's own goroutines.
@@ -78,7 +80,8 @@ func New(threads int) *Pool {
 func (p *Pool) Threads() int { return p.threads }
 
 // Run calls body(0) … body(n-1), each once, in any order and concurrently,
-// and returns when all have returned. A panic in a body is raised again here.
+// and returns when all have returned. A panic in a body is raised again
+// here, with its place.
 func (p *Pool) Run(n int, body func(piece int)) {
 	if n <= 0 {
 		return
@@ -98,7 +101,7 @@ func (p *Pool) Run(n int, body func(piece int)) {
 	p.wait()
 	p.body = nil
 	if v := p.raised.Swap(nil); v != nil {
-		panic(*v)
+		panic(v)
 	}
 }
 
@@ -207,8 +210,7 @@ func (p *Pool) step() bool {
 func (p *Pool) call(piece int) {
 	defer func() {
 		if v := recover(); v != nil {
-			raised := v // only a panic allocates
-			p.raised.CompareAndSwap(nil, &raised)
+			p.raised.CompareAndSwap(nil, crash.Recovered(v)) // only a panic allocates
 		}
 		if p.left.Add(-1) == 0 && p.waiting.CompareAndSwap(true, false) {
 			p.finished <- struct{}{}

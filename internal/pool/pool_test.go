@@ -33,7 +33,7 @@ func TestRunCallsEachPieceOnce(t *testing.T) {
 func TestRunRaisesPanics(t *testing.T) {
 	p := New(3)
 	defer p.Close()
-	require.PanicsWithValue(t, "piece 5", func() {
+	require.PanicsWithError(t, "piece 5 (internal/pool/pool_test.go:39)", func() {
 		p.Run(9, func(i int) {
 			if i == 5 {
 				panic("piece 5")
