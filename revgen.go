@@ -1,8 +1,36 @@
 // Package revgen trains generators of independent samples from nothing but a
 // target distribution and a Metropolis–Hastings kernel, and draws from them.
+//
+//	cfg, err := revgen.Configure("ising", "best", "target.l=16", "target.beta=0.44")
+//	…
+//	model, err := revgen.Train(ctx, cfg, revgen.TrainOptions{})
+//	…
+//	sampler, err := model.NewSampler(7, 0) // a seed; as many threads as processors
+//	…
+//	defer sampler.Close()
+//	spins := make([]int8, 1000*sampler.Dim())
+//	err = sampler.Sample(ctx, revgen.States{Spins: spins}, 0, 0)
+//
+// A configuration comes from a preset by Configure or from JSON by ParseConfig. A
+// model is trained by Train, or read from a run directory or a model file by Load,
+// and kept by Save. A sampler draws any part of the stream of samples that belongs
+// to the model and a seed, evaluates the target at any states and takes them along
+// the target's Metropolis kernel, all in the caller's slices.
+//
+// A target of one's own is an engine.Definition: configure it with
+// engine.Systems{definition}.Configure, and give it to Load beside the path. Package
+// cli makes a whole program of it.
+//
+// The package has no state, prints nothing, and leaves no goroutine behind when Train
+// has returned and samplers are closed. Errors of a configuration are
+// *engine.ConfigError, a run that was cancelled or out of time is engine.ErrStopped,
+// a damaged file *engine.FileError, and numbers that ceased to be finite
+// *engine.NonFiniteError, for errors.Is and errors.As.
 package revgen
 
 import (
+	"slices"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
@@ -12,4 +40,24 @@ import (
 // Systems returns the systems that come with RevGen, the default first.
 func Systems() engine.Systems {
 	return engine.Systems{ising.Definition, gmm.Definition, hybrid.Definition}
+}
+
+// Configure returns the configuration of a preset, "" for the first, of one of
+// Systems. Assignments key.path=value change it, training.steps=2000 say; a preset
+// that is a recipe takes its choices from the target that they describe. The result
+// is valid; errors are *engine.ConfigError, and name the key.
+func Configure(system, preset string, set ...string) (engine.Config, error) {
+	return Systems().Configure(system, preset, set...)
+}
+
+// ParseConfig returns the configuration that JSON describes, as config.json of a run
+// or a part of it: {"system": "ising", "preset": "best", "target": {"l": 16}}. Its
+// system is one of Systems or of one's own. Errors are *engine.ConfigError, and name
+// line and key.
+func ParseConfig(text []byte, own ...engine.Definition) (engine.Config, error) {
+	if text == nil {
+		text = []byte{}
+	}
+	cfg, _, err := slices.Concat(Systems(), own).Resolve(engine.Source{Text: text})
+	return cfg, err
 }

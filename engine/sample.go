@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,6 +56,9 @@ func (s *Stream) Format(name string) (Format, error) {
 	}
 	return all[i], nil
 }
+
+// Formats returns the layouts of samples, the default first.
+func (s *Stream) Formats() []Format { return s.sampler.Formats() }
 
 // Reach reports why Write cannot write samples first … first+n−1 after refine
 // Metropolis steps each.
@@ -115,6 +119,61 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 		}()
 	}
 	return wait()
+}
+
+// Fill sets dst to samples first, first+1, … in the given format, each after refine
+// Metropolis steps. len(dst) is a multiple of the format's RowBytes. When ctx is
+// cancelled it returns ctx's error, and dst holds some of the samples.
+func (s *Stream) Fill(ctx context.Context, dst []byte, f Format, first uint64, refine int) error {
+	n := len(dst) / f.RowBytes
+	if err := s.Reach(first, uint64(n), refine); err != nil {
+		return err
+	}
+	return s.parts(ctx, dst, f, func(part []byte, done int) error {
+		return s.sampler.Sample(part, f.Name, s.params, first+uint64(done), len(part)/f.RowBytes, refine)
+	})
+}
+
+// Refine takes the given number of Metropolis steps from states in a format, in
+// place; state i draws the random numbers of sample first+i.
+func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint64, steps int) error {
+	r, ok := s.sampler.(Refiner)
+	if !ok {
+		return errors.New("the system refines no states but its own samples")
+	}
+	if err := s.Reach(first, uint64(len(states)/f.RowBytes), steps); err != nil {
+		return err
+	}
+	return s.parts(ctx, states, f, func(part []byte, done int) error {
+		return r.Refine(part, f.Name, first+uint64(done), steps)
+	})
+}
+
+// Energies sets dst to the energies E of len(dst) states in a format, and returns
+// the β of their weights e^{−βE}.
+func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64, err error) {
+	w, ok := s.sampler.(Weigher)
+	if !ok {
+		return 0, errors.New("the system does not say the energies of states")
+	}
+	return w.Energies(dst, f.Name, states)
+}
+
+// parts calls do for consecutive parts of states and the number of those before,
+// until an error or ctx ends it.
+func (s *Stream) parts(ctx context.Context, states []byte, f Format, do func(part []byte, done int) error) error {
+	rows := s.partRows(f)
+	for done := 0; len(states) > 0; done += rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(states), rows*f.RowBytes)
+		if err := do(states[:n], done); err != nil {
+			return err
+		}
+		states = states[n:]
+	}
+	return nil
 }
 
 // stalled is how long a part may take to be written after a cancellation.

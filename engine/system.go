@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -83,6 +82,22 @@ type Sampler interface {
 	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
 }
 
+// A Weigher evaluates its target at any states: π(s) ∝ e^{−βE(s)}.
+type Weigher interface {
+	// Energies sets dst[i] = E(s_i), +Inf where π vanishes, for len(dst) states in a
+	// Sampler's format that holds all of a state, and returns β.
+	Energies(dst []float64, format string, states []byte) (beta float64, err error)
+}
+
+// A Refiner takes any states along its transition kernel.
+type Refiner interface {
+	// Refine takes the given number of Metropolis steps from states in a Sampler's
+	// format that holds all of a state, in place. State i draws the random numbers
+	// of sample first+i, so that those that Sample gives without refinement become
+	// those that it gives with it.
+	Refine(states []byte, format string, first uint64, steps int) error
+}
+
 // SampleRange is Reach for a stream of most samples, each of which has random
 // numbers for mostRefine steps.
 func SampleRange(first, most, n uint64, refine, mostRefine int) error {
@@ -116,7 +131,7 @@ type Config interface {
 	// enough to provide it.
 	Shared() *Common
 	// New builds the system. The batch has Shared().Training.Batch samples.
-	New(workers *pool.Pool) (System, error)
+	New(workers *Workers) (System, error)
 }
 
 // An Adapter is a configuration whose presets are recipes for its target.
@@ -137,7 +152,7 @@ type Definition struct {
 	Preset func(name string) (Config, error)
 	// Verify runs the exhaustive checks of the system's mathematics and
 	// reports each through emit; the error is of running them, not of a check.
-	Verify func(ctx context.Context, workers *pool.Pool, emit func(Check)) error
+	Verify func(ctx context.Context, workers *Workers, emit func(Check)) error
 }
 
 // A Check is the outcome of one verification. Value and Bound need not be

@@ -34,6 +34,8 @@ const steps = 4
 //     one that never was;
 //   - any part of a stream of samples is a slice of the whole, in every format,
 //     refined or not, and what is out of range is refused;
+//   - samples that are given back have the same energies in every format and are
+//     refined to the samples that Sample refines;
 //   - evaluations of one generator agree to the last bit;
 //   - walks of its samples begin with these, and they and chains take any number of
 //     threads to the same finite observables.
@@ -57,6 +59,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	require.NoError(t, err)
 	if s, ok := system.(engine.Sampler); ok {
 		slicesOfOneStream(t, cfg, s, params)
+		weighsAndRefines(t, cfg, s, params)
 	}
 	if e, ok := system.(engine.Evaluator); ok {
 		evaluatesAlike(t, cfg, e, params)

@@ -1,0 +1,93 @@
+package reals
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// decode reads finite states in a format of Formats.
+func (s *System) decode(format string, states []byte) ([]float32, error) {
+	d := s.target.Dim()
+	if format != "states" {
+		return nil, fmt.Errorf("format: %q is not states", format)
+	}
+	if len(states)%(4*d) != 0 {
+		return nil, fmt.Errorf("states: %d bytes are not a number of states of %d coordinates", len(states), d)
+	}
+	x := make([]float32, len(states)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(states[4*i:]))
+	}
+	if !asm.AllFinite(x) {
+		for i, v := range x {
+			if v-v != 0 {
+				return nil, fmt.Errorf("states: coordinate %d of state %d is %v", i%d, i/d, v)
+			}
+		}
+	}
+	return x, nil
+}
+
+// eachRow calls body for pieces lo … hi−1 of a number of rows, concurrently.
+func (s *System) eachRow(rows int, body func(m *moveScratch, lo, hi int)) {
+	free := make(chan *moveScratch, s.workers.Threads())
+	for range s.workers.Threads() {
+		free <- s.transition.newScratch(nn.BlockRows())
+	}
+	s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), func(piece int) {
+		m := <-free
+		defer func() { free <- m }()
+		body(m, piece*nn.BlockRows(), min((piece+1)*nn.BlockRows(), rows))
+	})
+}
+
+// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
+func (s *System) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
+	d := s.target.Dim()
+	x, err := s.decode(format, states)
+	if err == nil && len(x) != len(dst)*d {
+		err = fmt.Errorf("states: there are %d for %d energies", len(x)/d, len(dst))
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.eachRow(len(dst), func(m *moveScratch, lo, hi int) {
+		logPi := m.current[:hi-lo]
+		m.target.LogDensity(logPi, x[lo*d:hi*d])
+		for i, v := range logPi {
+			dst[lo+i] = -float64(v)
+		}
+	})
+	return 1, nil
+}
+
+// Refine implements engine.Refiner.
+func (s *System) Refine(states []byte, format string, first uint64, steps int) error {
+	d := s.target.Dim()
+	x, err := s.decode(format, states)
+	if err == nil {
+		err = s.Reach(first, uint64(len(x)/d), steps)
+	}
+	if err != nil || steps == 0 {
+		return err
+	}
+	s.eachRow(len(x)/d, func(m *moveScratch, lo, hi int) {
+		moving := rng.Stream(s.config.Training.Seed, rng.SampleTransition, 0)
+		s.transition.run(x[lo*d:hi*d], steps, &moving, first+uint64(lo), m)
+	})
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(states[4*i:], math.Float32bits(v))
+	}
+	return nil
+}
+
+var (
+	_ engine.Weigher = (*System)(nil)
+	_ engine.Refiner = (*System)(nil)
+)

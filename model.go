@@ -1,0 +1,89 @@
+package revgen
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// A Model is a trained generator with the configuration that trained it.
+type Model struct {
+	// Evaluation measures the generator against its exact reference; nil if the model
+	// was loaded, or its system has none.
+	Evaluation *engine.Evaluation
+	// Warnings are what was seen in training that the user should know of.
+	Warnings []string
+
+	file   *engine.Model
+	config engine.Config
+}
+
+// TrainOptions say how a run is carried out, and do not change its numbers. The zero
+// value trains in memory with a thread for each processor.
+type TrainOptions struct {
+	// Dir is a run directory, made if need be, where files and checkpoints are kept.
+	// If it holds a run of the same configuration, this continues.
+	Dir string
+	// MaxTime, if positive, stops the run after that long, as ctx does.
+	MaxTime time.Duration
+	// Threads to compute with; 0 means one for each processor.
+	Threads int
+	// Progress, if not nil, is called at every logged step.
+	Progress func(engine.Progress)
+	// Start, if not nil, is the model whose parameters the run begins with: that of
+	// another temperature, say. It becomes part of the configuration.
+	Start *Model
+}
+
+// Train runs Algorithm 1 to the end that the configuration says, and measures the
+// generator. Where ctx or MaxTime ends it earlier the error is engine.ErrStopped, and
+// Train with the same Dir continues, to the same bits. cfg must not change meanwhile.
+func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, error) {
+	run := engine.RunOptions{Dir: opt.Dir, MaxTime: opt.MaxTime, Progress: opt.Progress}
+	if opt.Start != nil {
+		run.Start = &engine.Start{Config: opt.Start.config, Params: opt.Start.file.Params}
+		var err error
+		if cfg, err = engine.Reseeded(cfg, cfg.Shared().Training.Seed); err != nil {
+			return nil, err
+		}
+		cfg.Shared().Training.Start = run.Start.Hash()
+	}
+	workers := engine.NewWorkers(opt.Threads)
+	defer workers.Close()
+	result, err := engine.Train(ctx, cfg, workers, run)
+	if err != nil {
+		return nil, err
+	}
+	file, err := engine.NewModel(cfg, result)
+	if err != nil {
+		return nil, err
+	}
+	file.Params = slices.Clone(file.Params)
+	return &Model{Evaluation: result.Evaluation, Warnings: result.Warnings, file: file, config: cfg}, nil
+}
+
+// Load reads the model of a run directory or a model file, whose system is one of
+// Systems or of one's own. A file that is damaged or of another version is refused
+// with a *engine.FileError.
+func Load(path string, own ...engine.Definition) (*Model, error) {
+	file, cfg, err := slices.Concat(Systems(), own).Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{file: file, config: cfg}, nil
+}
+
+// Save writes a model file, which appears whole or not at all.
+func (m *Model) Save(path string) error { return m.file.Write(path) }
+
+// Config returns the configuration that trained the model, which must not be changed.
+func (m *Model) Config() engine.Config { return m.config }
+
+// Seed returns the seed of the training run. Its samples are those that were
+// measured; take another for samples that are independent of the Evaluation.
+func (m *Model) Seed() uint64 { return m.config.Shared().Training.Seed }
+
+// Params returns the generator's parameters θ. The slice is the model's own.
+func (m *Model) Params() []float32 { return m.file.Params }

@@ -1,0 +1,314 @@
+package revgen
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// A Sampler is the stream of independent samples that belongs to a model and a seed.
+// Sample i depends on both and on i alone: any part can be drawn, in any order, by any
+// number of threads or machines. Calls may be concurrent, and then wait for each
+// other.
+type Sampler struct {
+	mu      sync.Mutex
+	workers *engine.Workers // nil once closed
+	stream  *engine.Stream
+	formats []engine.Format
+}
+
+// NewSampler returns the stream of a seed, computed with the given number of threads,
+// 0 for one for each processor. It must be closed.
+func (m *Model) NewSampler(seed uint64, threads int) (*Sampler, error) {
+	cfg, err := engine.Reseeded(m.config, seed)
+	if err != nil {
+		return nil, err
+	}
+	workers := engine.NewWorkers(threads)
+	stream, err := engine.NewStream(cfg, m.file.Params, workers)
+	if err != nil {
+		workers.Close()
+		return nil, err
+	}
+	return &Sampler{workers: workers, stream: stream, formats: stream.Formats()}, nil
+}
+
+// Close ends the sampler's threads. It waits for calls under way; later ones return an
+// error.
+func (s *Sampler) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers != nil {
+		s.workers.Close()
+		s.workers = nil
+	}
+}
+
+// States are a number n of states in slices of the caller: spins as Spins or as Bits,
+// real vectors as X, and vectors with a mode as X and Modes.
+type States struct {
+	Spins []int8    // ±1, [n][Dim]
+	Bits  []uint64  // packed spins, [n][⌈Dim/64⌉]: bit i mod 64 of word i div 64 is spin i, 1 for +1
+	X     []float32 // coordinates, [n][Dim]
+	Modes []int32   // k = 0 … M−1, [n]
+}
+
+// dtypes of the formats that hold what each field does.
+const (
+	dtypeSpins = "'|i1'"
+	dtypeBits  = "'<u8'"
+	dtypeX     = "'<f4'"
+	dtypeMixed = "[('x', '<f4'"
+)
+
+// Dim returns the number of spins or of coordinates of a state.
+func (s *Sampler) Dim() int {
+	for _, f := range s.formats {
+		switch {
+		case f.Descr == dtypeSpins:
+			return f.RowBytes
+		case f.Descr == dtypeX:
+			return f.RowBytes / 4
+		}
+	}
+	return 0
+}
+
+// Formats returns the layouts of samples that Bytes can write, the default first.
+func (s *Sampler) Formats() []engine.Format { return slices.Clone(s.formats) }
+
+// Sample fills dst with samples first, first+1, …, each after refine steps of the
+// target's Metropolis kernel. When ctx is cancelled it returns ctx's error. X alone
+// takes the coordinates of states that have modes.
+func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine int) error {
+	f, n, err := s.format(dst, false)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers == nil {
+		return errClosed
+	}
+	if err := s.stream.Reach(first, uint64(n), refine); err != nil {
+		return err
+	}
+	return eachPart(f, n, func(lo, hi int, buffer []byte) error {
+		if err := s.stream.Fill(ctx, buffer, f, first+uint64(lo), refine); err != nil {
+			return err
+		}
+		decode(dst, f, lo, buffer)
+		return nil
+	})
+}
+
+// Bytes fills dst with samples first, first+1, … in a format of Formats, "" for the
+// default, as "revgen sample" writes them after a file's header, each after refine
+// steps of the target's Metropolis kernel. len(dst) is a multiple of the format's
+// RowBytes.
+func (s *Sampler) Bytes(ctx context.Context, dst []byte, format string, first uint64, refine int) error {
+	f, err := s.stream.Format(format)
+	if err != nil {
+		return err
+	}
+	if len(dst)%f.RowBytes != 0 {
+		return fmt.Errorf("states: %d bytes are not a number of samples of %d bytes", len(dst), f.RowBytes)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers == nil {
+		return errClosed
+	}
+	return s.stream.Fill(ctx, dst, f, first, refine)
+}
+
+// Refine takes states, of wherever they are, the given number of steps along the
+// target's Metropolis kernel, in place. State i draws the random numbers of sample
+// first+i: samples that Sample did not refine become those that it refined. When ctx
+// is cancelled it returns ctx's error, and some of the states have moved.
+func (s *Sampler) Refine(ctx context.Context, states States, first uint64, steps int) error {
+	f, n, err := s.format(states, true)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers == nil {
+		return errClosed
+	}
+	return eachPart(f, n, func(lo, hi int, buffer []byte) error {
+		encode(buffer, f, states, lo)
+		if err := s.stream.Refine(ctx, buffer, f, first+uint64(lo), steps); err != nil {
+			return atState(err, lo)
+		}
+		decode(states, f, lo, buffer)
+		return nil
+	})
+}
+
+// Energies sets dst[i] to the energy E of state i of len(dst), +Inf where the target
+// vanishes, and returns the β of its density π ∝ e^{−βE}: for real vectors β is 1, and
+// −E is ln π up to a constant.
+func (s *Sampler) Energies(dst []float64, states States) (beta float64, err error) {
+	f, n, err := s.format(states, true)
+	if err != nil {
+		return 0, err
+	}
+	if n != len(dst) {
+		return 0, fmt.Errorf("states: there are %d for %d energies", n, len(dst))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers == nil {
+		return 0, errClosed
+	}
+	err = eachPart(f, max(n, 1), func(lo, hi int, buffer []byte) error {
+		if n == 0 {
+			hi, buffer = lo, nil
+		}
+		encode(buffer, f, states, lo)
+		beta, err = s.stream.Energies(dst[lo:hi], f, buffer)
+		return atState(err, lo)
+	})
+	return beta, err
+}
+
+var errClosed = errors.New("the sampler is closed")
+
+// atState says where the numbers of states in an error begin.
+func atState(err error, first int) error {
+	if err != nil && first > 0 {
+		return fmt.Errorf("%w, counted from state %d", err, first)
+	}
+	return err
+}
+
+// eachPart calls do for parts of n states, with a buffer for them.
+func eachPart(f engine.Format, n int, do func(lo, hi int, buffer []byte) error) error {
+	const bytes = 4 << 20
+	rows := min(max(1, n), max(bytes/f.RowBytes, 1<<12))
+	buffer := make([]byte, rows*f.RowBytes)
+	for lo := 0; lo < n; lo += rows {
+		hi := min(lo+rows, n)
+		if err := do(lo, hi, buffer[:(hi-lo)*f.RowBytes]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// format returns the layout that holds what the slices are for, all of a state if it
+// must be whole, and the number of states that they have room for.
+func (s *Sampler) format(states States, whole bool) (f engine.Format, n int, err error) {
+	var want, given []string
+	for _, field := range []struct {
+		name, dtype string
+		there       bool
+	}{
+		{"Spins", dtypeSpins, states.Spins != nil},
+		{"Bits", dtypeBits, states.Bits != nil},
+		{"X", dtypeX, states.X != nil && states.Modes == nil},
+		{"X and Modes", dtypeMixed, states.Modes != nil},
+	} {
+		i := slices.IndexFunc(s.formats, func(f engine.Format) bool {
+			return !f.Unrefined && strings.HasPrefix(f.Descr, field.dtype)
+		})
+		// Of states with modes, X is a part.
+		part := field.dtype == dtypeX && i > 0
+		if i >= 0 && !(whole && part) {
+			want = append(want, field.name)
+		}
+		if field.there {
+			given = append(given, field.name)
+			if i >= 0 && !(whole && part) {
+				f = s.formats[i]
+			}
+		}
+	}
+	if len(given) != 1 || f.RowBytes == 0 {
+		return f, 0, fmt.Errorf("states: given as %s; this model's are %s", strings.Join(append(given, "nothing")[:max(1, len(given))], " and "), strings.Join(want, " or "))
+	}
+	for _, slice := range []struct {
+		name     string
+		len, row int
+	}{
+		{"Spins", len(states.Spins), f.RowBytes},
+		{"Bits", len(states.Bits), f.RowBytes / 8},
+		{"X", len(states.X), s.Dim()},
+		{"Modes", len(states.Modes), 1},
+	} {
+		if slice.len == 0 {
+			continue
+		}
+		if slice.len%slice.row != 0 {
+			return f, 0, fmt.Errorf("states: %d numbers in %s are not a number of states, which have %d each", slice.len, slice.name, slice.row)
+		}
+		if rows := slice.len / slice.row; n != 0 && rows != n {
+			return f, 0, fmt.Errorf("states: X is of %d and Modes of %d", n, rows)
+		}
+		n = slice.len / slice.row
+	}
+	if states.Modes != nil && len(states.Modes)*s.Dim() != len(states.X) {
+		return f, 0, fmt.Errorf("states: X has %d numbers for %d modes and %d coordinates each", len(states.X), len(states.Modes), s.Dim())
+	}
+	return f, n, nil
+}
+
+// decode stores states of a format from the given one on.
+func decode(dst States, f engine.Format, from int, data []byte) {
+	switch {
+	case f.Descr == dtypeSpins:
+		for i, v := range data {
+			dst.Spins[from*f.RowBytes+i] = int8(v)
+		}
+	case f.Descr == dtypeBits:
+		for i := range len(data) / 8 {
+			dst.Bits[from*f.RowBytes/8+i] = binary.LittleEndian.Uint64(data[8*i:])
+		}
+	case f.Descr == dtypeX:
+		for i := range len(data) / 4 {
+			dst.X[from*f.RowBytes/4+i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		}
+	default:
+		d := f.RowBytes/4 - 1
+		for n := from; len(data) > 0; n, data = n+1, data[f.RowBytes:] {
+			for j := range d {
+				dst.X[n*d+j] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*j:]))
+			}
+			dst.Modes[n] = int32(binary.LittleEndian.Uint32(data[4*d:]))
+		}
+	}
+}
+
+// encode is the inverse of decode.
+func encode(data []byte, f engine.Format, src States, from int) {
+	switch {
+	case f.Descr == dtypeSpins:
+		for i := range data {
+			data[i] = byte(src.Spins[from*f.RowBytes+i])
+		}
+	case f.Descr == dtypeBits:
+		for i := range len(data) / 8 {
+			binary.LittleEndian.PutUint64(data[8*i:], src.Bits[from*f.RowBytes/8+i])
+		}
+	case f.Descr == dtypeX:
+		for i := range len(data) / 4 {
+			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(src.X[from*f.RowBytes/4+i]))
+		}
+	default:
+		d := f.RowBytes/4 - 1
+		for n := from; len(data) > 0; n, data = n+1, data[f.RowBytes:] {
+			for j := range d {
+				binary.LittleEndian.PutUint32(data[4*j:], math.Float32bits(src.X[n*d+j]))
+			}
+			binary.LittleEndian.PutUint32(data[4*d:], uint32(src.Modes[n]))
+		}
+	}
+}
