@@ -100,7 +100,7 @@ func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine i
 	if err := s.stream.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	return eachPart(f, n, func(lo, hi int, buffer []byte) error {
+	return eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
 		if err := s.stream.Fill(ctx, buffer, f, first+uint64(lo), refine); err != nil {
 			return err
 		}
@@ -131,8 +131,9 @@ func (s *Sampler) Bytes(ctx context.Context, dst []byte, format string, first ui
 
 // Refine takes states, of wherever they are, the given number of steps along the
 // target's Metropolis kernel, in place. State i draws the random numbers of sample
-// first+i: samples that Sample did not refine become those that it refined. When ctx
-// is cancelled it returns ctx's error, and some of the states have moved.
+// first+i: samples that Sample did not refine become those that it refined (of sweeps
+// of spins, whole blocks of engine.RefineBlock samples do). When ctx is cancelled it
+// returns ctx's error, and some of the states have moved.
 func (s *Sampler) Refine(ctx context.Context, states States, first uint64, steps int) error {
 	f, n, err := s.format(states, true)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Sampler) Refine(ctx context.Context, states States, first uint64, steps
 	if s.workers == nil {
 		return errClosed
 	}
-	return eachPart(f, n, func(lo, hi int, buffer []byte) error {
+	return eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
 		encode(buffer, f, states, lo)
 		if err := s.stream.Refine(ctx, buffer, f, first+uint64(lo), steps); err != nil {
 			return atState(err, lo)
@@ -169,7 +170,7 @@ func (s *Sampler) Energies(dst []float64, states States) (beta float64, err erro
 	if s.workers == nil {
 		return 0, errClosed
 	}
-	err = eachPart(f, max(n, 1), func(lo, hi int, buffer []byte) error {
+	err = eachPart(f, 0, max(n, 1), func(lo, hi int, buffer []byte) error {
 		if n == 0 {
 			hi, buffer = lo, nil
 		}
@@ -190,13 +191,14 @@ func atState(err error, first int) error {
 	return err
 }
 
-// eachPart calls do for parts of n states, with a buffer for them.
-func eachPart(f engine.Format, n int, do func(lo, hi int, buffer []byte) error) error {
-	const bytes = 4 << 20
-	rows := min(max(1, n), max(bytes/f.RowBytes, 1<<12))
-	buffer := make([]byte, rows*f.RowBytes)
-	for lo := 0; lo < n; lo += rows {
-		hi := min(lo+rows, n)
+// eachPart calls do for parts of n states from number first on, with a buffer for
+// them. States that draw together stay together.
+func eachPart(f engine.Format, first uint64, n int, do func(lo, hi int, buffer []byte) error) error {
+	const bytes, block = 4 << 20, engine.RefineBlock
+	rows := (bytes/f.RowBytes + block - 1) / block * block
+	buffer := make([]byte, min(n, rows)*f.RowBytes)
+	for lo, hi := 0, rows-int(first%block); lo < n; lo, hi = hi, hi+rows {
+		hi = min(hi, n)
 		if err := do(lo, hi, buffer[:(hi-lo)*f.RowBytes]); err != nil {
 			return err
 		}

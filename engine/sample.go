@@ -129,7 +129,7 @@ func (s *Stream) Fill(ctx context.Context, dst []byte, f Format, first uint64, r
 	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	return s.parts(ctx, dst, f, func(part []byte, done int) error {
+	return s.parts(ctx, dst, f, first, func(part []byte, done int) error {
 		return s.sampler.Sample(part, f.Name, s.params, first+uint64(done), len(part)/f.RowBytes, refine)
 	})
 }
@@ -144,7 +144,7 @@ func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint
 	if err := s.Reach(first, uint64(len(states)/f.RowBytes), steps); err != nil {
 		return err
 	}
-	return s.parts(ctx, states, f, func(part []byte, done int) error {
+	return s.parts(ctx, states, f, first, func(part []byte, done int) error {
 		return r.Refine(part, f.Name, first+uint64(done), steps)
 	})
 }
@@ -159,19 +159,20 @@ func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64,
 	return w.Energies(dst, f.Name, states)
 }
 
-// parts calls do for consecutive parts of states and the number of those before,
-// until an error or ctx ends it.
-func (s *Stream) parts(ctx context.Context, states []byte, f Format, do func(part []byte, done int) error) error {
-	rows := s.partRows(f)
-	for done := 0; len(states) > 0; done += rows {
+// parts calls do for consecutive parts of states, whose numbers begin at first, with
+// the number of those before, until an error or ctx ends it. Samples that draw
+// together stay together.
+func (s *Stream) parts(ctx context.Context, states []byte, f Format, first uint64, do func(part []byte, done int) error) error {
+	rows := (s.partRows(f) + RefineBlock - 1) / RefineBlock * RefineBlock
+	for done, n := 0, rows-int(first%RefineBlock); len(states) > 0; done, n = done+n, rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(states), rows*f.RowBytes)
-		if err := do(states[:n], done); err != nil {
+		part := states[:min(len(states), n*f.RowBytes)]
+		if err := do(part, done); err != nil {
 			return err
 		}
-		states = states[n:]
+		states = states[len(part):]
 	}
 	return nil
 }

@@ -94,9 +94,13 @@ type Refiner interface {
 	// Refine takes the given number of Metropolis steps from states in a Sampler's
 	// format that holds all of a state, in place. State i draws the random numbers
 	// of sample first+i, so that those that Sample gives without refinement become
-	// those that it gives with it.
+	// those that it gives with it. Where neighbouring samples draw together, as in
+	// sweeps of a lattice, that holds for whole blocks of RefineBlock.
 	Refine(states []byte, format string, first uint64, steps int) error
 }
+
+// RefineBlock is a multiple of all numbers of samples that draw together.
+const RefineBlock = 1 << 9
 
 // SampleRange is Reach for a stream of most samples, each of which has random
 // numbers for mostRefine steps.

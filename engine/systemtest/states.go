@@ -13,7 +13,7 @@ import (
 // weighsAndRefines gives a system's own samples back to it.
 func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
-	const n, first, refinement = 300, 70, 3
+	const n, first, cut, refinement = 2 * engine.RefineBlock, 8 * engine.RefineBlock, engine.RefineBlock, 3
 	workers := pool.New(3)
 	defer workers.Close()
 	other, err := cfg.New(workers)
@@ -29,7 +29,7 @@ func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params 
 		if !ok || f.Unrefined {
 			continue
 		}
-		part := append([]byte(nil), states[50*f.RowBytes:]...)
+		part := append([]byte(nil), states[cut*f.RowBytes:]...)
 		if err := r.Refine(states, f.Name, first, refinement); err != nil {
 			require.ErrorContains(t, err, "format", "of a format that lacks a part of the state")
 			continue
@@ -37,8 +37,8 @@ func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params 
 		want := make([]byte, n*f.RowBytes)
 		require.NoError(t, s.Sample(want, f.Name, params, first, n, refinement))
 		require.Equal(t, want, states, "samples that are refined later, as %s", f.Name)
-		require.NoError(t, other.(engine.Refiner).Refine(part, f.Name, first+50, refinement))
-		require.Equal(t, want[50*f.RowBytes:], part, "a part of them, as %s", f.Name)
+		require.NoError(t, other.(engine.Refiner).Refine(part, f.Name, first+cut, refinement))
+		require.Equal(t, want[cut*f.RowBytes:], part, "a part of them, as %s", f.Name)
 		require.Error(t, r.Refine(part[1:], f.Name, first, refinement), "a part of a state")
 		require.Error(t, r.Refine(part, f.Name, first, -1), "a negative refinement")
 		require.Error(t, r.Refine(part, f.Name, math.MaxUint64-10, 1), "beyond the stream")
