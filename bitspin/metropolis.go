@@ -52,13 +52,19 @@ func CheckTemperature(n int, j, h, beta float64) error {
 // Proposer returns the source of the proposals.
 func (m *Metropolis) Proposer() *Proposer { return m.proposer }
 
+// MaxSteps returns the number of steps that one stream has draws for.
+func (m *Metropolis) MaxSteps() int { return m.proposer.MaxSteps() }
+
+// Together returns 1: each sample's draws are its own.
+func (m *Metropolis) Together() int { return 1 }
+
 // Run takes the given number of Metropolis steps with each of the
 // configurations lo … hi−1 of the batch src, storing the results in the batch
 // dst, which may be src, and adds what was proposed and accepted to st.
 //
 // Configuration i draws the random numbers of sample firstSample+i of the
 // stream, below MaxSamples, so the same bits result however a batch is split
-// into ranges. steps is at most Proposer().MaxSteps(). Run does not allocate.
+// into ranges. steps is at most MaxSteps. Run does not allocate.
 func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Stats) {
 	words := m.model.Words
 	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)

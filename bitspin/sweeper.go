@@ -141,6 +141,12 @@ func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter,
 	}
 }
 
+// MaxSteps is without limit: a block's generator draws for any number of sweeps.
+func (s *Sweeper) MaxSteps() int { return math.MaxInt32 }
+
+// Together returns SweepBlock, the number of samples that draw from one generator.
+func (s *Sweeper) Together() int { return SweepBlock }
+
 // gather lays packed configurations out by sites; replicas beyond them are all
 // down.
 func (p *sweepSpace) gather(batch []uint64, sites, words int) {

@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 )
 
 // The observables, in their order.
@@ -90,7 +91,7 @@ func chessboard(model bitspin.Model) []uint64 {
 // walkers are an engine.Walk of configurations.
 type walkers struct {
 	s       *measured
-	kernel  transition
+	kernel  spins.Kernel
 	purpose rng.Purpose
 	states  []uint64
 	first   uint64 // the first of a block of sweeps
@@ -105,7 +106,7 @@ type walkers struct {
 func (s *measured) newWalkers(purpose rng.Purpose, n int) *walkers {
 	const flips = 1 << 26
 	return &walkers{s: s, kernel: s.moving, purpose: purpose, states: make([]uint64, n*s.model.Words),
-		piece: s.config.transitionPiece(), slice: min(s.config.mostSteps(), max(1, flips/(n*s.model.N)))}
+		piece: spins.PartOf(s.moving), slice: min(s.config.mostSteps(), max(1, flips/(n*s.model.N)))}
 }
 
 // walk returns samples that walk.

@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -35,44 +37,27 @@ type functional interface {
 
 // enumeratedObjective estimates the law of s by the batch.
 type enumeratedObjective struct {
-	s       *system
-	f       functional
-	p, g    [2][]float32  // by half of the batch
-	product []*productLaw // of a block of rows, for Rao–Blackwell
-	packed  [2]packedTable
-	orbits  *orbits   // of the generator's symmetry
-	means   []float64 // over orbits
-	measure func(block, lo, hi int, _ []float32)
-	pack    func(half int)
-	rate    float64
+	*perceptron.Batch
+	config   *Config
+	f        functional
+	symmetry symmetry
+	p, g     [2][]float32 // by half of the batch
+	orbits   *orbits      // of the generator's symmetry
+	means    []float64    // over orbits
+	rate     float64
 }
 
-func newEnumeratedObjective(s *system) (*enumeratedObjective, error) {
-	c, n := s.config, 1<<s.model.N
-	o := &enumeratedObjective{s: s, orbits: s.generator.symmetry.orbits()}
+func newEnumeratedObjective(c *Config, b *perceptron.Batch) (*enumeratedObjective, error) {
+	o := &enumeratedObjective{Batch: b, config: c, symmetry: newSymmetry(c.Generator.Symmetry, c.Target.L)}
+	o.orbits = o.symmetry.orbits()
 	var err error
-	if o.f, err = newFunctional(s, o.orbits); err != nil {
+	if o.f, err = o.newFunctional(); err != nil {
 		return nil, err
 	}
 	for half := range 2 {
-		o.p[half], o.g[half] = make([]float32, n), make([]float32, n)
-		if c.Loss.RaoBlackwell {
-			o.packed[half] = newPackedTable(s.model.N)
-		}
-	}
-	if c.Loss.RaoBlackwell {
-		for range s.lanes.Blocks() {
-			o.product = append(o.product, newProductLaw(s.model.N, nn.BlockRows()))
-		}
+		o.p[half], o.g[half] = make([]float32, 1<<b.Spins), make([]float32, 1<<b.Spins)
 	}
 	o.means = make([]float64, len(o.orbits.size))
-	o.measure = func(block, lo, hi int, _ []float32) {
-		o.product[block].measure(s.activations.Output()[lo*s.model.N : hi*s.model.N])
-		middle := min(max(lo, stat.Middle(c.Training.Batch)), hi)
-		o.product[block].sum(0, 0, middle-lo)
-		o.product[block].sum(1, middle-lo, hi-lo)
-	}
-	o.pack = func(half int) { o.packed[half].set(o.g[half]) }
 	return o, nil
 }
 
@@ -86,38 +71,49 @@ func (y symmetry) tabulable() bool {
 
 // newFunctional averages over s′ with the transition matrix where that is small
 // enough, and else over the moves of one step.
-func newFunctional(s *system, o *orbits) (functional, error) {
-	c := s.config
+func (o *enumeratedObjective) newFunctional() (functional, error) {
+	c := o.config
 	proposal, err := c.proposal()
 	if err != nil {
 		return nil, err
 	}
-	target := Target{s.model, c.Target.Beta}
+	target, err := NewTarget(c.Target.L, c.Target.J, c.Target.H, c.Target.Beta)
 	switch {
-	case c.Loss.Kind == "kfd" && s.generator.symmetry.tabulable():
-		return newTabulated(o, target, proposal, c.Transition.Steps, c.Loss.Witness, s.workers), nil
+	case err != nil:
+		return nil, fmt.Errorf("target: %w", err)
+	case c.Loss.Kind == "kfd" && o.symmetry.tabulable():
+		return newTabulated(o.orbits, target, proposal, c.Transition.Steps, c.Loss.Witness, o.Workers), nil
 	case c.Loss.Kind == "kfd":
-		return newGraphWitness(target, proposal, c.Loss.Witness, s.workers), nil
+		return newGraphWitness(target, proposal, c.Loss.Witness, o.Workers), nil
 	}
 	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel), nil
 }
 
-func (o *enumeratedObjective) state() []engine.Section { return o.f.state() }
-func (o *enumeratedObjective) acceptance() float64     { return o.rate }
+// State lists what a checkpoint must hold of the witness.
+func (o *enumeratedObjective) State() []engine.Section { return o.f.state() }
 
-// transition has nothing to draw: the objective averages over s′.
-func (o *enumeratedObjective) transition(step uint32) {
-	o.f.anneal(o.s.config.annealed(o.s.config.annealLevel(step)))
-}
+func (o *enumeratedObjective) Acceptance() float64 { return o.rate }
+
+// Anneal implements perceptron.Averager.
+func (o *enumeratedObjective) Anneal(fraction float64) { o.f.anneal(o.config.Target.Beta * fraction) }
 
 // half returns the half of the batch that row r belongs to.
-func (o *enumeratedObjective) half(r int) int { return stat.Half(r, o.s.config.Training.Batch) }
+func (o *enumeratedObjective) half(r int) int { return stat.Half(r, o.Rows) }
 
-func (o *enumeratedObjective) discrepancy(uint32) float64 {
-	batch := o.s.config.Training.Batch
-	o.estimate()
+func (o *enumeratedObjective) Discrepancy() float64 {
+	clear(o.p[0])
+	clear(o.p[1])
+	for r, spins := range o.States {
+		o.p[o.half(r)][spins]++
+	}
+	return o.ofSums()
+}
+
+// ofSums returns the discrepancy where p holds the sums over the halves of the
+// batch of the samples' indicators, or of the laws that they were drawn from.
+func (o *enumeratedObjective) ofSums() float64 {
 	for half, p := range o.p {
-		size := float32(stat.HalfSize(half, batch))
+		size := float32(stat.HalfSize(half, o.Rows))
 		for i := range p {
 			p[i] /= size
 		}
@@ -133,58 +129,83 @@ func (o *enumeratedObjective) discrepancy(uint32) float64 {
 	}
 	o.symmetrise(o.g[0])
 	o.symmetrise(o.g[1])
-	if o.s.config.Loss.RaoBlackwell {
-		o.s.workers.Run(2, o.pack)
-	}
 	return loss
-}
-
-// estimate sets p to the sums over the halves of the batch of the samples'
-// indicators, or of the laws that they were drawn from.
-func (o *enumeratedObjective) estimate() {
-	s := o.s
-	clear(o.p[0])
-	clear(o.p[1])
-	if !s.config.Loss.RaoBlackwell {
-		for r, spins := range s.spins {
-			o.p[o.half(r)][spins]++
-		}
-		return
-	}
-	s.lanes.Forward(o.measure)
-	for half := range 2 {
-		for _, b := range o.product {
-			b.addTo(o.p[half], half)
-		}
-	}
 }
 
 // symmetrise averages a function of configurations over the symmetry of the
 // generator's output.
 func (o *enumeratedObjective) symmetrise(f []float32) {
-	if !o.s.generator.symmetry.trivial() {
+	if !o.symmetry.trivial() {
 		o.orbits.average(f, o.means)
 	}
 }
 
-func (o *enumeratedObjective) headGradient(lo, hi int) {
-	s := o.s
-	n, scale := s.model.N, 1/float32(s.config.Training.Batch)
-	if s.config.Loss.RaoBlackwell {
-		product := o.product[lo/nn.BlockRows()]
-		middle := min(max(lo, stat.Middle(s.config.Training.Batch)), hi)
-		product.gradient(s.grad[lo*n:middle*n], &o.packed[0], 0, middle-lo, scale)
-		product.gradient(s.grad[middle*n:hi*n], &o.packed[1], middle-lo, hi-lo, scale)
-		return
-	}
+// Gradient implements perceptron.Objective.
+func (o *enumeratedObjective) Gradient(lo, hi int) {
+	n, scale := o.Spins, 1/float32(o.Rows)
 	for r := lo; r < hi; r++ {
-		g, state := o.g[o.half(r)], s.spins[r]
+		g, state := o.g[o.half(r)], o.States[r]
 		for i := range n {
 			up := state >> i & 1
-			s.grad[r*n+i] = (g[state^1<<i] - g[state]) * scale * (0.5 - float32(up))
+			o.Grad[r*n+i] = (g[state^1<<i] - g[state]) * scale * (0.5 - float32(up))
 		}
 	}
-	s.straightThrough(lo, hi)
+}
+
+// Contributions of a function g of configurations is g.
+func (o *enumeratedObjective) Contributions(values []float32) {
+	for r, state := range o.States {
+		values[r] = o.g[o.half(r)][state]
+	}
+}
+
+// raoBlackwell takes the law of s for the mean of the laws that a bernoulli head
+// draws from.
+type raoBlackwell struct {
+	*enumeratedObjective
+	laws    []*productLaw // of a block of rows
+	packed  [2]packedTable
+	measure func(block, lo, hi int, _ []float32)
+	pack    func(half int)
+}
+
+func newRaoBlackwell(of *enumeratedObjective) *raoBlackwell {
+	o := &raoBlackwell{enumeratedObjective: of}
+	for half := range 2 {
+		o.packed[half] = newPackedTable(o.Spins)
+	}
+	for range o.Lanes.Blocks() {
+		o.laws = append(o.laws, newProductLaw(o.Spins, nn.BlockRows()))
+	}
+	o.measure = func(block, lo, hi int, _ []float32) {
+		o.laws[block].measure(o.Logits[lo*o.Spins : hi*o.Spins])
+		middle := min(max(lo, stat.Middle(o.Rows)), hi)
+		o.laws[block].sum(0, 0, middle-lo)
+		o.laws[block].sum(1, middle-lo, hi-lo)
+	}
+	o.pack = func(half int) { o.packed[half].set(o.g[half]) }
+	return o
+}
+
+func (o *raoBlackwell) Discrepancy() float64 {
+	o.Lanes.Forward(o.measure)
+	for half, p := range o.p {
+		clear(p)
+		for _, law := range o.laws {
+			law.addTo(p, half)
+		}
+	}
+	loss := o.ofSums()
+	o.Workers.Run(2, o.pack)
+	return loss
+}
+
+// LogitGradient implements perceptron.LogitObjective.
+func (o *raoBlackwell) LogitGradient(lo, hi int) {
+	n, scale, law := o.Spins, 1/float32(o.Rows), o.laws[lo/nn.BlockRows()]
+	middle := min(max(lo, stat.Middle(o.Rows)), hi)
+	law.gradient(o.Grad[lo*n:middle*n], &o.packed[0], 0, middle-lo, scale)
+	law.gradient(o.Grad[middle*n:hi*n], &o.packed[1], middle-lo, hi-lo, scale)
 }
 
 // quadratic is the maximum mean discrepancy as a quadratic form pᵀAp in the
@@ -274,7 +295,7 @@ type tabulated struct {
 	fill     func(row int)
 }
 
-func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int, c WitnessConfig, workers *pool.Pool) *tabulated {
+func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int, c perceptron.WitnessConfig, workers *pool.Pool) *tabulated {
 	n := len(o.size)
 	// The Gaussian Gram matrix is a Kronecker product of 2×2 matrices, and
 	// so is its inverse.

@@ -48,12 +48,12 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		s := made.(*system)
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
-		samples := make([]uint64, len(s.spins))
+		samples := make([]uint64, len(s.Batch().States))
 		s.newSampler(params).draw(samples, 0, 0)
 		for step := range uint32(4) {
 			s.Generate(params, step)
 			same := 0
-			for i, config := range s.spins {
+			for i, config := range s.Batch().States {
 				if config == samples[i] {
 					same++
 				}

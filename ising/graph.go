@@ -6,6 +6,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -29,7 +30,7 @@ type graphWitness struct {
 	target    Target
 	proposal  bitspin.Proposal
 	beta      float64 // of step
-	config    WitnessConfig
+	config    perceptron.WitnessConfig
 	workers   *pool.Pool
 
 	// As weights of asm.FlipSums, by move: I − Pᵀ, and the system's matrix.
@@ -63,7 +64,7 @@ const (
 	graphIterations = 100
 )
 
-func newGraphWitness(t Target, proposal bitspin.Proposal, c WitnessConfig, workers *pool.Pool) *graphWitness {
+func newGraphWitness(t Target, proposal bitspin.Proposal, c perceptron.WitnessConfig, workers *pool.Pool) *graphWitness {
 	n := 1 << t.N
 	o := &graphWitness{
 		n: n, pieces: (n + graphPiece - 1) / graphPiece, moves: []uint32{0},

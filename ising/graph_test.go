@@ -2,7 +2,6 @@ package ising
 
 import (
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -51,7 +51,7 @@ func TestGraphWitnessSolvesItsEquation(t *testing.T) {
 		require.NoError(t, err)
 		step, err := NewTransitionMatrix(target, c.proposal)
 		require.NoError(t, err)
-		config := WitnessConfig{Config: kfd.Config{Ridge: ridge, Memory: 0.7, Every: 1, OwnHalf: c.ownHalf}}
+		config := perceptron.WitnessConfig{Config: kfd.Config{Ridge: ridge, Memory: 0.7, Every: 1, OwnHalf: c.ownHalf}}
 		o := newGraphWitness(target, c.proposal, config, workers)
 		for s, leave := range o.leaving() {
 			require.InDelta(t, 1-step.Row(s)[s], leave, 1e-6)
@@ -118,7 +118,7 @@ func TestGraphWitnessStateIsComplete(t *testing.T) {
 	defer workers.Close()
 	target, err := NewTarget(4, 1, 0, 0.3)
 	require.NoError(t, err)
-	config := WitnessConfig{Config: kfd.Config{Ridge: 1e-7, Memory: 0.9, Every: 2}}
+	config := perceptron.WitnessConfig{Config: kfd.Config{Ridge: 1e-7, Memory: 0.9, Every: 2}}
 	a := newGraphWitness(target, bitspin.SingleSpin(), config, workers)
 	b := newGraphWitness(target, bitspin.SingleSpin(), config, workers)
 	random := rand.New(rand.NewPCG(4, 5))
@@ -144,7 +144,7 @@ func TestGraphWitnessRefusesWhatIsNotFinite(t *testing.T) {
 	defer workers.Close()
 	target, err := NewTarget(3, 1, 0, 0.3)
 	require.NoError(t, err)
-	o := newGraphWitness(target, bitspin.SingleSpin(), WitnessConfig{Config: kfd.Config{Ridge: 1e-7, Every: 1}}, workers)
+	o := newGraphWitness(target, bitspin.SingleSpin(), perceptron.WitnessConfig{Config: kfd.Config{Ridge: 1e-7, Every: 1}}, workers)
 	p, g := randomLaws(rand.New(rand.NewPCG(1, 1)), 512)
 	p[1][7] = float32(math.NaN())
 	_, ok := o.discrepancy(p, g)
@@ -170,28 +170,6 @@ func TestGraphStepsAreReproducible(t *testing.T) {
 				panic(err)
 			}
 		}), head)
-	}
-}
-
-// TestWalshMasksFillDegrees wants whole degrees first, and no set twice.
-func TestWalshMasksFillDegrees(t *testing.T) {
-	for _, even := range []bool{false, true} {
-		masks := walshMasks(9, 200, 2, even, 1)
-		require.Len(t, masks, 200)
-		seen, size := map[uint64]bool{}, map[int]int{}
-		for _, m := range masks {
-			require.False(t, seen[m])
-			seen[m] = true
-			size[bits.OnesCount64(m)]++
-		}
-		require.Equal(t, 36, size[2])
-		if even {
-			require.Zero(t, size[1]+size[3])
-			require.Equal(t, 126, size[4])
-		} else {
-			require.Equal(t, 9, size[1])
-			require.Equal(t, 84, size[3])
-		}
 	}
 }
 

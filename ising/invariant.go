@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -354,28 +355,27 @@ func (f *invariants) differences(grad []float32, w *invariantWitness, v *view) {
 // invariantObjective is the least-squares witness in invariants, for lattices
 // whose configurations cannot be listed.
 type invariantObjective struct {
-	*pairMoves
+	*perceptron.Batch
 	features *invariants
 	fit      *kfd.Given
 	witness  [2]*invariantWitness
 	views    []*view
 	values   [][]float32 // φ(s′), by block
-	spins    []float32   // ±1, [batch][N]
+	spins    []float32   // ±1, [rows][spins]
 	zero     []float32
 
 	fill      func(block, lo, hi int, _ []float32)
 	configure func(half int)
 }
 
-func newInvariantObjective(s *system) *invariantObjective {
-	c, n := s.config, s.config.Training.Batch
-	f := newInvariants(s.model.L, s.generator.symmetry.flip)
+func newInvariantObjective(c *Config, b *perceptron.Batch) *invariantObjective {
+	f := newInvariants(c.Target.L, newSymmetry(c.Generator.Symmetry, c.Target.L).flip)
 	o := &invariantObjective{
-		pairMoves: newPairMoves(s), features: f, fit: kfd.NewGiven(n, f.count, c.Loss.Witness.Config, s.workers),
+		Batch: b, features: f, fit: kfd.NewGiven(b.Rows, f.count, c.Loss.Witness.Config, b.Workers),
 		witness: [2]*invariantWitness{f.newWitness(), f.newWitness()},
-		spins:   make([]float32, n*s.model.N), zero: make([]float32, s.model.N),
+		spins:   make([]float32, b.Rows*b.Spins), zero: make([]float32, b.Spins),
 	}
-	for range s.lanes.Blocks() {
+	for range b.Lanes.Blocks() {
 		o.views, o.values = append(o.views, f.newView()), append(o.values, make([]float32, f.count))
 	}
 	o.fill = o.fillBlock
@@ -383,18 +383,17 @@ func newInvariantObjective(s *system) *invariantObjective {
 	return o
 }
 
-func (o *invariantObjective) state() []engine.Section { return o.fit.State() }
-func (o *invariantObjective) acceptance() float64     { return o.accepted.Total().Rate() }
-func (o *invariantObjective) transition(step uint32)  { o.run(step) }
+// State lists what a checkpoint must hold of the witness.
+func (o *invariantObjective) State() []engine.Section { return o.fit.State() }
 
 func (o *invariantObjective) fillBlock(block, lo, hi int, _ []float32) {
-	f, words, v, after := o.features, o.s.model.Words, o.views[block], o.values[block]
-	bitspin.Unpack(o.spins[lo*f.n:hi*f.n], o.s.spins[lo*words:hi*words], f.n)
+	f, words, v, after := o.features, o.Words, o.views[block], o.values[block]
+	bitspin.Unpack(o.spins[lo*f.n:hi*f.n], o.States[lo*words:hi*words], f.n)
 	for i := lo; i < hi; i++ {
 		change := o.fit.Change()[i*f.count:][:f.count]
-		f.look(v, o.next[i*words:][:words])
+		f.look(v, o.Next[i*words:][:words])
 		f.evaluate(after, v)
-		f.look(v, o.s.spins[i*words:][:words])
+		f.look(v, o.States[i*words:][:words])
 		f.evaluate(change, v)
 		for k, x := range after {
 			change[k] -= x
@@ -402,32 +401,45 @@ func (o *invariantObjective) fillBlock(block, lo, hi int, _ []float32) {
 	}
 }
 
-func (o *invariantObjective) discrepancy(uint32) float64 {
-	o.s.lanes.Forward(o.fill)
+func (o *invariantObjective) Discrepancy() float64 {
+	o.Lanes.Forward(o.fill)
 	loss := o.fit.Solve()
-	o.s.workers.Run(2, o.configure)
+	o.Workers.Run(2, o.configure)
 	return loss
 }
 
-func (o *invariantObjective) headGradient(lo, hi int) {
-	s, f := o.s, o.features
-	n, batch := f.n, s.config.Training.Batch
-	v := o.views[lo/nn.BlockRows()]
-	middle := min(max(lo, stat.Middle(batch)), hi)
-	scale := 1 / float32(batch)
+// Gradient implements perceptron.Objective.
+func (o *invariantObjective) Gradient(lo, hi int) {
+	f := o.features
+	n, v := f.n, o.views[lo/nn.BlockRows()]
+	middle := min(max(lo, stat.Middle(o.Rows)), hi)
+	scale := 1 / float32(o.Rows)
 	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
 		if rows[0] == rows[1] {
 			continue
 		}
-		asm.DenseForward(s.grad[rows[0]*n:rows[1]*n], o.spins[rows[0]*n:rows[1]*n], o.witness[half].pairs, o.zero, rows[1]-rows[0], n, n, 1)
+		asm.DenseForward(o.Grad[rows[0]*n:rows[1]*n], o.spins[rows[0]*n:rows[1]*n], o.witness[half].pairs, o.zero, rows[1]-rows[0], n, n, 1)
 		for i := rows[0]; i < rows[1]; i++ {
-			grad := s.grad[i*n:][:n]
-			f.look(v, s.spins[i*s.model.Words:][:s.model.Words])
+			grad := o.Grad[i*n:][:n]
+			f.look(v, o.States[i*o.Words:][:o.Words])
 			f.differences(grad, o.witness[half], v)
 			for d := range grad {
 				grad[d] *= scale
 			}
 		}
 	}
-	s.straightThrough(lo, hi)
+}
+
+// Contributions implements perceptron.Valued.
+func (o *invariantObjective) Contributions(values []float32) {
+	f, words, v, phi := o.features, o.Words, o.views[0], o.values[0]
+	for i := range values {
+		f.look(v, o.States[i*words:][:words])
+		f.evaluate(phi, v)
+		var sum float32
+		for k, c := range o.fit.Coefficients(stat.Half(i, len(values))) {
+			sum += c * phi[k]
+		}
+		values[i] = sum
+	}
 }

@@ -139,9 +139,8 @@ func TestInvariantGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 			s.Generate(trainer.Params(), 1)
 			s.Transition(1)
 			loss := s.Discrepancy(1)
-			logits := append([]float32(nil), s.activations.Output()...)
-			o.headGradient(0, 256)
-			o.headGradient(256, 301)
+			b := s.Batch()
+			b.Lanes.Forward(func(_, lo, hi int, _ []float32) { o.Gradient(lo, hi) })
 
 			f, n := o.features, s.model.N
 			v, phi := f.newView(), make([]float32, f.count)
@@ -159,24 +158,19 @@ func TestInvariantGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 				if 2*i >= c.Training.Batch {
 					half = 1
 				}
-				spins := append([]uint64(nil), s.spins[i*s.model.Words:][:s.model.Words]...)
+				spins := append([]uint64(nil), b.States[i*s.model.Words:][:s.model.Words]...)
 				base := witness(half, spins)
-				want[half] += base - witness(half, o.next[i*s.model.Words:][:s.model.Words])
+				want[half] += base - witness(half, b.Next[i*s.model.Words:][:s.model.Words])
 				if i%7 != 0 {
 					continue
 				}
 				for d := range n {
-					to := destination(l, d, s.moves[i])
-					spins[to>>6] ^= 1 << (to & 63)
+					spins[d>>6] ^= 1 << (d & 63)
 					change := witness(half, spins) - base
-					spins[to>>6] ^= 1 << (to & 63)
-					sign := float64(2*(spins[to>>6]>>(to&63)&1)) - 1
-					th := math.Tanh(float64(logits[i*n+d]) / s.width)
-					dh := -0.5 * sign * change * (1 - th*th) / s.width / float64(c.Training.Batch)
-					if s.moves[i].flipped {
-						dh = -dh
-					}
-					require.InDelta(t, dh, float64(s.grad[i*n+d]), 2e-5*(1+math.Abs(dh)))
+					spins[d>>6] ^= 1 << (d & 63)
+					sign := float64(2*(spins[d>>6]>>(d&63)&1)) - 1
+					ds := -0.5 * sign * change / float64(b.Rows)
+					require.InDelta(t, ds, float64(b.Grad[i*n+d]), 2e-5*(1+math.Abs(ds)))
 				}
 			}
 			require.InEpsilon(t, (want[0]/151+want[1]/150)/4, loss, 1e-3)

@@ -6,7 +6,6 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 )
 
@@ -16,45 +15,28 @@ func (c *Config) demands() []engine.Demand {
 	if c.Generator.Kind == "hierarchy" {
 		return c.hierarchyDemands()
 	}
-	g := newGenerator(c.Generator, c.Target.L)
-	n, spins, words := c.Training.Batch, float64(g.spins), float64(bitspin.Words(g.spins))
-	width, widest := 0, 0
-	for l := range g.net.Layers() + 1 {
-		width, widest = width+g.net.Width(l), max(widest, g.net.Width(l))
-	}
-	rows := float64(n + nn.BlockRows())
-	// Activations; ∂L/∂h, uniforms and odds of the head, s and s′; moves and values.
-	perRow := 4*float64(width) + 4*5*spins + 8*4*words + 64
-	if c.Loss.Gradient == "full" {
-		perRow += 4 * spins
-	}
-	batch := rows*perRow + float64(nn.LanesOf(n)*nn.BlockRows())*8*float64(widest)
-
-	all := c.Training.Demands(g.numParams())
+	p, n := c.perceptron(), c.Target.L*c.Target.L
+	rows, count := float64(c.Training.Batch+nn.BlockRows()), float64(n)
+	var all []engine.Demand
 	switch l := &c.Loss; {
 	case l.Average == "exact":
-		states := math.Exp2(spins)
+		states := math.Exp2(count)
 		matrix := states
-		if g.spins > MaxMatrixSites {
+		if n > MaxMatrixSites {
 			matrix = 1 << 10 // orbits of the 4×4 lattice, or moves of one step
 		}
+		all = append(p.OwnDemands(n), engine.Demand{Key: "target.l", Bytes: 64*matrix*matrix + 256*states})
 		if l.RaoBlackwell { // a law of all configurations for each block of rows
-			batch += rows * (16*math.Exp2(math.Ceil(spins/2)) + 8*states/float64(nn.BlockRows()))
+			laws := rows * (16*math.Exp2(math.Ceil(count/2)) + 8*states/float64(nn.BlockRows()))
+			all = append(all, engine.Demand{Key: "training.batch", Bytes: laws})
 		}
-		all = append(all, engine.Demand{Key: "target.l", Bytes: 64*matrix*matrix + 256*states})
 	case l.Kind == "kfd" && l.Witness.Features == "invariant":
-		count := newInvariants(c.Target.L, g.symmetry.flip).count
-		batch += rows * 8 * spins
-		all = append(all, engine.Demand{Key: "training.batch", Bytes: kfd.Bytes(n, count) + rows*4*float64(count)})
-	case l.Kind == "kfd":
-		r := max(l.Witness.Rank, g.spins*(g.spins+1)/2) // sets of one and two sites are always there
-		all = append(all, engine.Demand{Key: "loss.witness.rank", Bytes: kfd.Bytes(n, r) + rows*4*64})
-	case l.Kind == "discriminator":
-		all = append(all, engine.Demand{Key: "training.batch", Bytes: l.Discriminator.Bytes(n, g.spins) + rows*12*spins})
+		features := newInvariants(c.Target.L, newSymmetry(c.Generator.Symmetry, c.Target.L).flip).count
+		all = append(p.OwnDemands(n), engine.Demand{Key: "training.batch",
+			Bytes: kfd.Bytes(c.Training.Batch, features) + rows*(4*float64(features)+8*count)})
 	default:
-		batch += mmd.HammingBytes(n, g.spins)
+		all = p.Demands(n)
 	}
 	const chunk = 1 << 16 // of an evaluation
-	return append(all, engine.Demand{Key: "training.batch", Bytes: batch},
-		engine.Demand{Key: "target.l", Bytes: chunk*8*words + 16*spins*spins})
+	return append(all, engine.Demand{Key: "target.l", Bytes: chunk*8*float64(bitspin.Words(n)) + 16*count*count})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 )
 
 // Presets names the ready-made configurations, the default first.
@@ -45,14 +46,16 @@ func paper() *Config {
 			Evaluation: engine.Evaluating{Samples: 200_000},
 		},
 		Target:     TargetConfig{L: 3, Beta: 0.2, J: 1},
-		Transition: TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
+		Transition: perceptron.TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
 			Kind: "perceptron", Neighbours: 24, Units: 6, From: "scratch",
-			Latent: 32, Signs: SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
-			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
+			GeneratorConfig: perceptron.GeneratorConfig{
+				Latent: 32, Signs: perceptron.SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
+				Head: "sign", Width: perceptron.WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
+			},
 		},
-		Loss: LossConfig{Kind: "mmd", Average: "sampled",
-			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512, Features: "walsh"},
+		Loss: perceptron.LossConfig{Kind: "mmd", Average: "sampled",
+			Witness:       perceptron.WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512, Features: "walsh"},
 			Discriminator: critic.Default(),
 			Kernel:        mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
 	}
@@ -128,7 +131,7 @@ func (c *Config) adaptHierarchy(best bool) {
 		c.Generator.From = "half"
 	}
 	t.Configure(&c.Training)
-	c.Transition = TransitionConfig{Proposal: sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	c.Transition = perceptron.TransitionConfig{Proposal: perceptron.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
 }
 
 // Predecessor returns the recipe for half the side, if the generator starts from

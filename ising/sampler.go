@@ -18,7 +18,7 @@ import (
 type measured struct {
 	config  *Config
 	model   bitspin.Model
-	moving  transition
+	moving  spins.Kernel
 	workers *pool.Pool
 	source  func(params []float32) source
 	exact   struct {
@@ -98,51 +98,6 @@ func (d *sampler) move(states []uint64, first uint64, steps, rows int) {
 		var stats bitspin.Stats
 		d.m.moving.Run(states, states, piece*rows, min(n, (piece+1)*rows), steps, &moving, first, &stats)
 	})
-}
-
-// A perceptronSource runs a trained perceptron in pieces of a fixed number of
-// rows that any thread can take.
-type perceptronSource struct {
-	s      *system
-	params []float32
-	packed *nn.Packed
-	free   chan *sourceBuffers
-
-	dst   []uint64 // of the draw under way
-	first uint64
-	run   func(piece int)
-}
-
-type sourceBuffers struct {
-	activations nn.Activations
-	head        *headScratch
-	moves       []element
-}
-
-func (s *system) newSource(params []float32) *perceptronSource {
-	net := s.generator.net
-	d := &perceptronSource{s: s, params: params, packed: net.NewPacked(false), free: make(chan *sourceBuffers, s.workers.Threads())}
-	net.Pack(d.packed, params)
-	for range s.workers.Threads() {
-		d.free <- &sourceBuffers{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows()), make([]element, nn.BlockRows())}
-	}
-	d.run = d.piece
-	return d
-}
-
-func (d *perceptronSource) Generate(dst []uint64, first uint64) {
-	d.dst, d.first = dst, first
-	rows := len(dst) / d.s.model.Words
-	d.s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), d.run)
-}
-
-func (d *perceptronSource) piece(piece int) {
-	s, b := d.s, <-d.free
-	defer func() { d.free <- b }()
-	lo := piece * nn.BlockRows() * s.model.Words
-	dst := d.dst[lo:min(len(d.dst), lo+nn.BlockRows()*s.model.Words)]
-	from := sampleStreams(s.config.Training.Seed)
-	s.generator.forward(b.activations, dst, b.moves, d.packed, d.params, 0, len(dst)/s.model.Words, &from, d.first+uint64(piece*nn.BlockRows()), b.head)
 }
 
 // Formats lists the layouts of samples.

@@ -3,12 +3,14 @@ package ising
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/alloctest"
 )
 
@@ -21,74 +23,6 @@ func roadConfig(t *testing.T, objective, average, gradient, symmetry string) *Co
 	c.Loss.Witness.Rank = 60
 	c.Generator.Symmetry = symmetry
 	return c
-}
-
-// TestScoreIsThatOfTheDraw recomputes the gradient by the logits from the
-// values, the spins before the symmetry and central differences of ln p.
-func TestScoreIsThatOfTheDraw(t *testing.T) {
-	for _, symmetry := range []string{"none", "z2+lattice"} {
-		c := roadConfig(t, "mmd", "sampled", "score", symmetry)
-		trainer := newTrainer(t, c, 2)
-		s := trainer.System().(*system)
-		s.Generate(trainer.Params(), 1)
-		s.Transition(1)
-		loss := s.Discrepancy(1)
-		o := s.objective.(*scoreObjective)
-
-		n, half := c.Training.Batch, c.Training.Batch/2
-		f := make([]float32, n)
-		o.contributions(f)
-		var mean, total float64
-		for i, v := range f {
-			total += float64(v)
-			if i < half {
-				mean += float64(v) / float64(half-1)
-			}
-		}
-		require.InDelta(t, 2*loss, total/float64(n), 1e-6, "the mean of the values is twice the loss")
-		require.InDelta(t, float64(f[3])-mean+float64(f[3])/float64(half-1), o.values[3], 1e-6)
-
-		logits := append([]float32(nil), s.activations.Output()...)
-		o.headGradient(0, 256)
-		mover := newMover(s.generator.symmetry)
-		for r := range 100 {
-			spins := make([]float32, 9)
-			for d := range spins {
-				spins[d] = 2*float32(s.spins[r]>>d&1) - 1
-			}
-			if symmetry != "none" {
-				mover.pullBack(spins, s.moves[r])
-			}
-			for d, spin := range spins {
-				logP := func(h float64) float64 { return -math.Log1p(math.Exp(-2 * h * float64(spin))) }
-				h := float64(logits[r*9+d])
-				want := (logP(h+1e-5) - logP(h-1e-5)) / 2e-5 * float64(o.values[r]) / float64(n)
-				require.InDelta(t, want, s.grad[r*9+d], 1e-4*(1e-6+math.Abs(float64(o.values[r])))/float64(n))
-			}
-		}
-	}
-}
-
-// TestWitnessIsTheDerivativeOfTheLoss: adding a copy of a pair to the batch
-// changes N²L of the V-statistic by what its values say.
-func TestWitnessIsTheDerivativeOfTheLoss(t *testing.T) {
-	c := roadConfig(t, "mmd", "sampled", "score", "none")
-	trainer := newTrainer(t, c, 1)
-	s := trainer.System().(*system)
-	s.Generate(trainer.Params(), 1)
-	s.Transition(1)
-	loss := s.Discrepancy(1)
-	o := s.objective.(*scoreObjective).valued.(*pairObjective)
-	n := c.Training.Batch
-	f := make([]float32, n)
-	o.contributions(f)
-	for _, i := range []int{0, 5, 77} {
-		more, _ := mmd.HammingNaive(append(append([]uint64(nil), s.spins...), s.spins[i]),
-			append(append([]uint64(nil), o.next...), o.next[i]), n+1, 9, c.Loss.Kernel, mmd.Surrogate, mmd.V)
-		self, _ := mmd.HammingNaive(s.spins[i:i+1], o.next[i:i+1], 1, 9, c.Loss.Kernel, mmd.Surrogate, mmd.V)
-		change := more*float64(n+1)*float64(n+1) - loss*float64(n)*float64(n) - self
-		require.InDelta(t, change/float64(n), f[i], 1e-4)
-	}
 }
 
 // TestScoreAgreesWithDifferences: for a function of configurations the mean of
@@ -115,85 +49,61 @@ func TestScoreAgreesWithDifferences(t *testing.T) {
 	require.Less(t, off, 0.01*size)
 }
 
-// TestContributionsDifferAsTheWitnessDoes: where a gradient flips spins, its
-// values are differences of the contributions.
+// TestContributionsDifferAsTheWitnessDoes: where a gradient flips spins, it is
+// half the differences of the contributions.
 func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
 	for name, c := range map[string]*Config{
-		"walsh": roadConfig(t, "kfd", "sampled", "difference", "z2"), "exact": roadConfig(t, "kfd", "exact", "difference", "none"),
-		"invariant": invariantScore(t, "difference"),
+		"exact": roadConfig(t, "kfd", "exact", "difference", "none"), "invariant": invariantScore(t, "difference"),
 	} {
 		trainer := newTrainer(t, c, 1)
-		s := trainer.System().(*system)
-		n := s.model.N
-		s.Generate(trainer.Params(), 1)
-		for i := range s.moves {
-			s.moves[i] = element{} // pulls nothing back
+		s := measure(trainer)
+		b, o := s.Batch(), s.objective.(perceptron.Valued)
+		n := b.Spins
+		before, after := make([]float32, b.Rows), make([]float32, b.Rows)
+		o.Contributions(before)
+		states := slices.Clone(b.States)
+		for i := range b.States {
+			b.States[i] ^= 1
 		}
-		s.Transition(1)
-		s.Discrepancy(1)
-		o := s.objective.(valued)
-		before, after := make([]float32, c.Training.Batch), make([]float32, c.Training.Batch)
-		o.contributions(before)
-		spins := append([]uint64(nil), s.spins...)
-		for i := range s.spins {
-			s.spins[i] ^= 1
-		}
-		if w, ok := o.(*walshObjective); ok {
-			s.workers.Run(s.lanes.Blocks(), w.fillRows)
-		}
-		o.contributions(after)
-		copy(s.spins, spins)
-		if w, ok := o.(*walshObjective); ok {
-			s.workers.Run(s.lanes.Blocks(), w.fillRows)
-		}
-		width, logits := s.width, append([]float32(nil), s.activations.Output()...)
-		o.headGradient(0, 200)
-		for i := range 200 {
-			th := math.Tanh(float64(logits[i*n]) / width)
-			sign := float64(2*(spins[i]&1)) - 1
-			want := -sign * float64(after[i]-before[i]) / 2 * (1 - th*th) / width / float64(c.Training.Batch)
-			require.InDelta(t, want, s.grad[i*n], 2e-4*(1e-4+math.Abs(want)), name)
+		o.Contributions(after)
+		copy(b.States, states)
+		b.Lanes.Forward(func(_, lo, hi int, _ []float32) { o.Gradient(lo, hi) })
+		for i := range b.Rows {
+			sign := float64(2*(states[i]&1)) - 1
+			want := -sign * float64(after[i]-before[i]) / 2 / float64(b.Rows)
+			require.InDelta(t, want, b.Grad[i*n], 2e-4*(1e-4+math.Abs(want)), name)
 		}
 	}
 }
 
-// TestBaselinesAreOfTheWitnesssHalf: of an odd batch the first half has one
-// sample more, for the witness, the baseline and the values alike.
-func TestBaselinesAreOfTheWitnesssHalf(t *testing.T) {
-	for name, c := range map[string]*Config{
-		"walsh": roadConfig(t, "kfd", "sampled", "score", "z2"), "exact": roadConfig(t, "kfd", "exact", "score", "none"),
-		"invariant": invariantScore(t, "score"),
-	} {
+// measure takes one step as far as the discrepancy.
+func measure(trainer *engine.Trainer) *system {
+	s := trainer.System().(*system)
+	s.Generate(trainer.Params(), 1)
+	s.Transition(1)
+	s.Discrepancy(1)
+	return s
+}
+
+// TestValuesAreOfTheWitnesssHalf: of an odd batch the first half has one sample
+// more, for the witness and the values alike.
+func TestValuesAreOfTheWitnesssHalf(t *testing.T) {
+	for _, c := range []*Config{roadConfig(t, "kfd", "exact", "score", "none"), invariantScore(t, "score")} {
 		c.Training.Batch = 601
-		trainer := newTrainer(t, c, 1)
-		s := trainer.System().(*system)
-		s.Generate(trainer.Params(), 1)
-		s.Transition(1)
-		s.Discrepancy(1)
-		o := s.objective.(*scoreObjective)
+		s := measure(newTrainer(t, c, 1))
 		f := make([]float32, 601)
-		o.contributions(f)
-		for half, rows := range [2][2]int{{0, 301}, {301, 601}} {
-			var sum float64
-			for _, v := range f[rows[0]:rows[1]] {
-				sum += float64(v)
-			}
-			n := float64(rows[1] - rows[0])
-			for i := rows[0]; i < rows[1]; i++ {
-				v := float64(f[i])
-				require.InDelta(t, v-(sum-v)/(n-1), o.values[i], 1e-5, "%s, half %d, sample %d", name, half, i)
-				switch w := o.valued.(type) {
-				case *invariantObjective:
-					v := w.features.newView()
-					phi := make([]float32, w.features.count)
-					w.features.look(v, s.spins[i:i+1])
-					w.features.evaluate(phi, v)
-					require.InDelta(t, dot(w.fit.Coefficients(half), phi), f[i], 1e-5)
-				case *walshObjective:
-					require.InDelta(t, dot(w.c[half], w.chi[i*len(w.masks):][:len(w.masks)]), f[i], 1e-5)
-				case *enumeratedObjective:
-					require.Equal(t, w.g[half][s.spins[i]], f[i])
-				}
+		s.objective.(perceptron.Valued).Contributions(f)
+		for i, config := range s.Batch().States {
+			half := i / 301
+			switch w := s.objective.(type) {
+			case *invariantObjective:
+				v := w.features.newView()
+				phi := make([]float32, w.features.count)
+				w.features.look(v, []uint64{config})
+				w.features.evaluate(phi, v)
+				require.InDelta(t, dot(w.fit.Coefficients(half), phi), f[i], 1e-5)
+			case *enumeratedObjective:
+				require.Equal(t, w.g[half][config], f[i])
 			}
 		}
 	}
@@ -235,36 +145,6 @@ func TestRoadsAreReproducible(t *testing.T) {
 				panic(err)
 			}
 		}), name)
-	}
-}
-
-// TestDiscriminatorGradient recomputes what each gradient makes of the
-// discriminator's values, which package critic tests.
-func TestDiscriminatorGradient(t *testing.T) {
-	for _, form := range []string{"pair", "difference"} {
-		c := roadConfig(t, "discriminator", "sampled", "difference", "none")
-		c.Loss.Discriminator.Form = form
-		trainer := newTrainer(t, c, 2)
-		s := trainer.System().(*system)
-		s.Generate(trainer.Params(), 1)
-		s.Transition(1)
-		o := s.objective.(*criticObjective)
-		s.Discrepancy(1)
-		got, spins := append([]float32(nil), s.grad...), append([]float32(nil), o.from...)
-
-		fresh := newTrainer(t, c, 1).System().(*system).objective.(*criticObjective).critic
-		fresh.Evaluate(spins, o.to)
-		now := append([]float32(nil), fresh.Values()...)
-		for d := range 9 {
-			for r := range c.Training.Batch {
-				spins[r*9+d] = -spins[r*9+d]
-			}
-			fresh.Evaluate(spins, o.to)
-			for r, f := range fresh.Values() {
-				spins[r*9+d] = -spins[r*9+d]
-				require.InDelta(t, f-now[r], got[r*9+d], 1e-5)
-			}
-		}
 	}
 }
 

@@ -1,11 +1,12 @@
 package ising
 
-import "github.com/revgen/revgen/asm"
+import (
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins/perceptron"
+)
 
-// A symmetry is a group of transformations of configurations that leave the
-// energy alone. Each sample of a generator is taken through an element drawn
-// uniformly, which makes the law of the samples invariant, so that only one
-// configuration of each orbit has to be learnt.
+// A symmetry is a group of transformations of the lattice, perceptron.Symmetry.
 type symmetry struct {
 	flip bool // all spins at once
 	// lattice is the space group of the L×L torus: translations, and the
@@ -66,7 +67,7 @@ func (y symmetry) element(i int) (e element) {
 
 // draw sets elements to those of samples first, first+1, …. It needs scratch of
 // four words each.
-func (y symmetry) draw(elements []element, c *asm.Counter, first uint64, scratch []uint32) {
+func (y symmetry) draw(elements []element, c *rng.Counter, first uint64, scratch []uint32) {
 	scratch = scratch[:4*len(elements)]
 	asm.PhiloxBlocks(scratch, c, first)
 	for i := range elements {
@@ -95,6 +96,34 @@ func newMover(y symmetry) *mover {
 	n := y.side * y.side
 	return &mover{y, make([]int, y.side), make([]int, y.side), make([]uint64, (n+63)/64), make([]float32, n)}
 }
+
+// Flips implements perceptron.Symmetry.
+func (y symmetry) Flips() bool { return y.flip }
+
+// NewMover implements perceptron.Symmetry.
+func (y symmetry) NewMover(rows int) perceptron.Mover {
+	return &batchMover{newMover(y), make([]element, rows), make([]uint32, 4*rows)}
+}
+
+// A batchMover remembers the elements that it has drawn.
+type batchMover struct {
+	*mover
+	elements []element // by row
+	scratch  []uint32
+}
+
+// Move implements perceptron.Mover.
+func (m *batchMover) Move(batch []uint64, c *rng.Counter, first uint64) {
+	words := len(m.config)
+	drawn := m.elements[:len(batch)/words]
+	m.draw(drawn, c, first, m.scratch)
+	for r, e := range drawn {
+		m.apply(batch[r*words:], e)
+	}
+}
+
+// PullBack implements perceptron.Mover.
+func (m *batchMover) PullBack(grad []float32, r int) { m.pullBack(grad, m.elements[r]) }
 
 // places sets rows and columns such that the spin at (r, c) goes to site
 // rows[r] + columns[c].
@@ -139,10 +168,7 @@ func (m *mover) apply(config []uint64, e element) {
 		}
 	}
 	if e.flipped {
-		for k := range config {
-			config[k] = ^config[k]
-		}
-		config[len(config)-1] &= ^uint64(0) >> (-n & 63)
+		perceptron.Flip(config, n)
 	}
 }
 

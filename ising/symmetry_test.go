@@ -330,7 +330,7 @@ func TestOrbitsOfTheFourByFourLattice(t *testing.T) {
 	require.NoError(t, err)
 	pi, err := target.Probabilities()
 	require.NoError(t, err)
-	o := trainer.System().(*system).objective.(*enumeratedObjective)
+	o := trainer.System().(*system).enumerated()
 	for half := range 2 {
 		copy(o.p[half], narrow(pi))
 	}

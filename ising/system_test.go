@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/big"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/engine/systemtest"
-	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -107,7 +106,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Witness.Features = "sampled", false, "invariant"
 	})
 	for name, target := range map[string]TargetConfig{"sweeps": {L: 3, Beta: 0.3, J: 1}, "sweeps, 9×9": {L: 9, Beta: 0.4, J: 1, H: -0.1}} {
-		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal, c.Transition.Steps = target, sweeping, 2 })
+		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal, c.Transition.Steps = target, perceptron.Sweeping, 2 })
 	}
 	// By counting, in a field, and beyond exact references.
 	for name, target := range map[string]TargetConfig{
@@ -147,249 +146,6 @@ func TestFormats(t *testing.T) {
 			up := bits[r*8+i/8] >> (i % 8) & 1
 			require.Equal(t, int8(2*int(up)-1), int8(whole[r*9+i]))
 		}
-	}
-}
-
-// fixed is an objective whose ∂L/∂s is what grad holds already.
-type fixed struct{ s *system }
-
-func (f fixed) transition(uint32)          {}
-func (f fixed) discrepancy(uint32) float64 { return 0 }
-func (f fixed) headGradient(lo, hi int)    { f.s.straightThrough(lo, hi) }
-func (f fixed) acceptance() float64        { return 0 }
-func (f fixed) state() []engine.Section    { return nil }
-
-// TestBackwardMatchesCentralDifferences keeps ∂L/∂s fixed at random numbers c.
-// Straight-through then makes Backward the gradient of Σ c·tanh(h/τ), which
-// is differentiated in float64.
-func TestBackwardMatchesCentralDifferences(t *testing.T) {
-	for i, head := range []string{"sign", "bernoulli", "sign", "bernoulli"} {
-		c := small(t, "paper")
-		c.Training.Batch = 300
-		c.Generator.Head, c.Generator.Symmetry = head, symmetries[i]
-		if head == "sign" {
-			c.Generator.Width.Start, c.Generator.Width.Final = 0.7, 0.3
-		}
-		trainer := newTrainer(t, c, 2)
-		s, net := trainer.System().(*system), trainer.System().(*system).generator.net
-		params := trainer.Params()
-		s.Generate(params, 1)
-		r := rand.New(rand.NewPCG(5, 6))
-		seeds := make([]float64, len(s.grad))
-		for i := range s.grad {
-			s.grad[i] = float32(r.NormFloat64())
-			seeds[i] = float64(s.grad[i])
-		}
-		latent := make([]float64, len(s.activations[0]))
-		for i, z := range s.activations[0] {
-			latent[i] = float64(z)
-		}
-		grad := make([]float32, len(params))
-		s.objective = fixed{s}
-		s.Backward(params, grad)
-
-		p := make([]float64, len(params))
-		for i, v := range params {
-			p[i] = float64(v)
-		}
-		objective := func() float64 {
-			var sum float64
-			for row := range c.Training.Batch {
-				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
-					e := s.moves[row]
-					if e.flipped {
-						h = -h
-					}
-					sum += seeds[row*9+destination(3, d, e)] * math.Tanh(h/s.width)
-				}
-			}
-			return sum
-		}
-		for i := 0; i < len(p); i += 7 {
-			const h = 1e-5
-			keep := p[i]
-			p[i] = keep + h
-			up := objective()
-			p[i] = keep - h
-			down := objective()
-			p[i] = keep
-			want := (up - down) / (2 * h)
-			require.InDelta(t, want, float64(grad[i]), 1e-4*(1+math.Abs(want)), "%s: parameter %d", head, i)
-		}
-	}
-}
-
-// TestDifferenceIsThatOfTheLoss flips single spins of a batch and computes the
-// loss again.
-func TestDifferenceIsThatOfTheLoss(t *testing.T) {
-	c := mmdConfig(t)
-	c.Training.Batch = 64
-	trainer := newTrainer(t, c, 1)
-	s := trainer.System().(*system)
-	next := s.objective.(*pairObjective).next
-	s.Generate(trainer.Params(), 1)
-	s.Transition(1)
-	naive := func() float64 {
-		loss, _ := mmd.HammingNaive(s.spins, next, 64, 9, c.Loss.Kernel, mmd.Difference, mmd.U)
-		return loss
-	}
-	base := naive()
-	require.InDelta(t, base, s.Discrepancy(1), 1e-6)
-	for _, i := range []int{0, 17, 63} {
-		for d := range 9 {
-			s.spins[i] ^= 1 << d
-			flipped := naive()
-			s.spins[i] ^= 1 << d
-			require.InDelta(t, flipped-base, float64(s.grad[i*9+d]), 1e-6)
-		}
-	}
-	g := append([]float32(nil), s.grad...)
-	halveDifferences(g, s.spins, 9, 1)
-	for i := range g {
-		sign := float32(2*(s.spins[i/9]>>(i%9)&1)) - 1
-		require.Equal(t, -sign*s.grad[i]/2, g[i])
-	}
-}
-
-// TestWidthFollowsItsSchedule from its start to its final value, geometrically, in both
-// units.
-func TestWidthFollowsItsSchedule(t *testing.T) {
-	for _, unit := range conf.Values(new(Config), "generator.width.unit") {
-		c := small(t, "paper")
-		c.Training.Steps = 10
-		c.Generator.Width.Start, c.Generator.Width.Final, c.Generator.Width.Unit = 0.8, 0.05, unit
-		require.NoError(t, c.Validate())
-		trainer := newTrainer(t, c, 2)
-		s := trainer.System().(*system)
-		for _, at := range []struct {
-			step uint32
-			want float64
-		}{{1, 0.8 * math.Pow(1.0/16, 0.1)}, {5, 0.2}, {10, 0.05}} {
-			step, want := at.step, at.want
-			s.Generate(trainer.Params(), step)
-			if unit == "spread" {
-				var sum, squares float64
-				for _, h := range s.activations.Output() {
-					sum += float64(h)
-				}
-				mean := sum / float64(len(s.grad))
-				for _, h := range s.activations.Output() {
-					squares += (float64(h) - mean) * (float64(h) - mean)
-				}
-				want *= math.Sqrt(squares / float64(len(s.grad)))
-			}
-			require.InEpsilon(t, want, s.width, 1e-9, "%s, step %d", unit, step)
-		}
-	}
-}
-
-func TestBernoulliHeadHasTheRightMean(t *testing.T) {
-	c := small(t, "quick")
-	c.Training.Batch = 1 << 14
-	trainer := newTrainer(t, c, 2)
-	s := trainer.System().(*system)
-	s.Generate(trainer.Params(), 1)
-	for d := range 9 {
-		var up, expected, variance float64
-		for r, spins := range s.spins {
-			p := 1 / (1 + math.Exp(-2*float64(s.activations.Output()[r*9+d])))
-			up += float64(spins >> d & 1)
-			expected += p
-			variance += p * (1 - p)
-		}
-		require.InDelta(t, expected, up, 6*math.Sqrt(variance), "spin %d", d)
-	}
-}
-
-// TestSignsReplaceNormals wants the first components of z to be the signs of
-// the normals that they would be otherwise, and the others as they were.
-func TestSignsReplaceNormals(t *testing.T) {
-	c := small(t, "quick")
-	latent := func(signs int) []float32 {
-		c.Generator.Signs.Number = signs
-		trainer := newTrainer(t, c, 2)
-		s := trainer.System().(*system)
-		s.Generate(trainer.Params(), 1)
-		return slices.Clone(s.activations[0])
-	}
-	normals, mixed := latent(0), latent(3)
-	for i, x := range normals {
-		if i%c.Generator.Latent < 3 {
-			require.Equal(t, math.Copysign(c.Generator.Signs.Size, float64(x)), float64(mixed[i]))
-		} else {
-			require.Equal(t, x, mixed[i])
-		}
-	}
-}
-
-// TestThresholdGradient compares the gradient by the thresholds of two signs with
-// how the mean of a function of the spins changes with them.
-func TestThresholdGradient(t *testing.T) {
-	c := small(t, "quick")
-	c.Training.Batch = 1 << 16
-	c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
-	trainer := newTrainer(t, c, 2)
-	s := trainer.System().(*system)
-	params := slices.Clone(trainer.Params())
-	thresholds := s.generator.thresholds(params)
-	require.Len(t, thresholds, 2)
-	require.Equal(t, "thresholds of signs", s.TensorName(len(params)-1))
-	size := float32(c.Generator.Signs.Size)
-	copy(thresholds, []float32{0.7 / size, -0.4 / size})
-	values := make([]float32, c.Training.Batch)
-	mean := func() (sum float64) {
-		s.Generate(params, 1)
-		for i, spins := range s.spins {
-			values[i] = float32(bits.OnesCount64(spins&0x1f)) - 2
-			sum += float64(values[i])
-		}
-		return sum / float64(len(values))
-	}
-	grad := make([]float32, 2)
-	m := mean()
-	for i := range values {
-		values[i] -= float32(m)
-	}
-	s.generator.thresholdGradient(grad, thresholds, s.activations[0], values)
-	var plus int
-	for i := range values {
-		if s.activations[0][i*c.Generator.Latent] > 0 {
-			plus++
-		}
-	}
-	require.InDelta(t, 0.758, float64(plus)/float64(len(values)), 0.01, "Φ(0.7)")
-	for j := range grad {
-		h := 0.1 / size
-		at := thresholds[j]
-		thresholds[j] = at + h
-		above := mean()
-		thresholds[j] = at - h
-		below := mean()
-		thresholds[j] = at
-		require.Greater(t, math.Abs(above-below), 0.02)
-		require.InEpsilon(t, (above-below)/float64(2*h), grad[j], 0.1)
-	}
-}
-
-// TestThresholdsLearn trains the weight of a sign on a target whose sectors
-// weigh differently, with every objective that gives samples a value.
-func TestThresholdsLearn(t *testing.T) {
-	for _, objective := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
-		c := roadConfig(t, objective, "sampled", "difference", "none")
-		c.Generator.Signs.Number, c.Generator.Signs.Weights = 1, "learned"
-		require.NoError(t, c.Validate())
-		a, b := newTrainer(t, c, 1), newTrainer(t, c, 3)
-		for range 3 {
-			require.NoError(t, a.Step())
-			require.NoError(t, b.Step())
-		}
-		require.Equal(t, a.Params(), b.Params())
-		require.NotZero(t, a.System().(*system).generator.thresholds(a.Params())[0], objective)
-		require.Zero(t, alloctest.PerRun(5, func() {
-			if err := a.Step(); err != nil {
-				panic(err)
-			}
-		}), objective)
 	}
 }
 
@@ -552,8 +308,8 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	c := mmdConfig(t)
 	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
 	trainer := newTrainer(t, c, 2)
-	o := trainer.System().(*system).objective.(*enumeratedObjective)
-	for _, level := range []int{annealLevels / 4, annealLevels} {
+	o := trainer.System().(*system).enumerated()
+	for _, level := range []int{perceptron.AnnealLevels / 4, perceptron.AnnealLevels} {
 		o.f.anneal(c.annealed(level))
 		target, err := NewTarget(3, 1, 0, c.annealed(level))
 		require.NoError(t, err)
@@ -575,7 +331,7 @@ func TestWitnessPointsAtTheLogRatio(t *testing.T) {
 	c := kfdConfig(t, "sign", "none", false)
 	c.Loss.Witness.Ridge = 1e-6
 	trainer := newTrainer(t, c, 1)
-	o := trainer.System().(*system).objective.(*enumeratedObjective)
+	o := trainer.System().(*system).enumerated()
 	target, err := NewTarget(3, 1, 0, 0.2)
 	require.NoError(t, err)
 	pi, err := target.Probabilities()
@@ -610,9 +366,9 @@ func TestSymmetryBalancesTheSectors(t *testing.T) {
 	c := small(t, "paper")
 	c.Generator.Symmetry = "z2"
 	trainer := newTrainer(t, c, 2)
-	net := trainer.System().(*system).generator.net
-	for i := range 9 {
-		net.Biases(trainer.Params(), net.Layers()-1)[i] = 3
+	biases := trainer.Params()[len(trainer.Params())-9:]
+	for i := range biases {
+		biases[i] = 3
 	}
 	const n = 10000
 	spins := make([]byte, n*9)
@@ -674,97 +430,8 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), key+":", key)
 	}
 	c := small(t, "best")
-	c.Transition.Proposal = sweeping
+	c.Transition.Proposal = perceptron.Sweeping
 	require.ErrorContains(t, c.Validate(), "loss.average: exact averages over Metropolis steps")
-}
-
-// TestWalshGradientIsTheDifferenceOfTheWitness recomputes the witness from its
-// definition and flips single spins.
-func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
-	for _, symmetry := range symmetries {
-		c := kfdConfig(t, "sign", symmetry, false)
-		c.Target.L, c.Loss.Average, c.Loss.Witness.Rank = 4, "sampled", 150
-		c.Training.Batch = 601
-		trainer := newTrainer(t, c, 2)
-		s := trainer.System().(*system)
-		o := s.objective.(*walshObjective)
-		s.Generate(trainer.Params(), 1)
-		s.Transition(1)
-		loss := s.Discrepancy(1)
-		logits := slices.Clone(s.activations.Output())
-		o.headGradient(0, c.Training.Batch)
-		require.Len(t, o.masks, 150)
-
-		witness := func(half int, spins uint64) (g float64) {
-			for a, m := range o.masks {
-				g += float64(o.c[half][a]) * (1 - 2*float64(bits.OnesCount64(m&^spins)%2))
-			}
-			return g
-		}
-		var want float64
-		n := c.Training.Batch
-		for i, spins := range s.spins {
-			half := 2 * i / n
-			want += (witness(half, spins) - witness(half, o.next[i])) / []float64{602, 600}[half]
-			for d := range 16 {
-				to := destination(4, d, s.moves[i])
-				change := witness(half, spins^1<<to) - witness(half, spins)
-				sign := float64(2*(spins>>to&1)) - 1
-				th := math.Tanh(float64(logits[i*16+d]) / s.width)
-				dh := -0.5 * sign * change * (1 - th*th) / s.width / float64(n)
-				if s.moves[i].flipped {
-					dh = -dh
-				}
-				require.InDelta(t, dh, float64(s.grad[i*16+d]), 1e-5*(1+math.Abs(dh)))
-			}
-		}
-		require.InDelta(t, want, loss, 1e-4*(1+math.Abs(want)))
-		require.Zero(t, alloctest.PerRun(5, func() {
-			if err := trainer.Step(); err != nil {
-				panic(err)
-			}
-		}))
-	}
-}
-
-// TestFullGradient compares the full gradient with central differences of the
-// loss continued to real spins, s′ = f s with the flips f fixed.
-func TestFullGradient(t *testing.T) {
-	for i, stat := range []mmd.Statistic{mmd.V, mmd.U, mmd.V, mmd.U} {
-		objective, naive := "mmd", mmd.Naive
-		if i > 1 {
-			objective, naive = "stationarity", mmd.StationarityNaive
-		}
-		c := mmdConfig(t)
-		c.Training.Batch = 40
-		c.Loss.Kind, c.Loss.Gradient, c.Loss.Statistic = objective, "full", stat
-		c.Transition.Proposal, c.Transition.Steps = "mixture", 4
-		require.NoError(t, c.Validate())
-		trainer := newTrainer(t, c, 1)
-		s := trainer.System().(*system)
-		s.Generate(trainer.Params(), 1)
-		s.Transition(1)
-		loss := s.Discrepancy(1)
-		n := s.model.N
-		states, next := make([]float64, len(s.grad)), make([]float64, len(s.grad))
-		for i := range states {
-			states[i] = float64(2*int(s.spins[i/n]>>(i%n)&1) - 1)
-			next[i] = float64(2*int(s.objective.(*pairObjective).next[i/n]>>(i%n)&1) - 1)
-		}
-		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, c.Training.Batch, n, nil) }
-		require.InEpsilon(t, value(), loss, 1e-4)
-		for i := range 5 * n {
-			flips := next[i] * states[i]
-			at := func(h float64) float64 {
-				x := states[i]
-				states[i], next[i] = x+h, flips*(x+h)
-				v := value()
-				states[i], next[i] = x, flips*x
-				return v
-			}
-			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, s.grad[i], 1e-7, "%v, spin %d", stat, i)
-		}
-	}
 }
 
 // TestErrorsOfZero compares with observables whose exact value is 0, which
@@ -793,4 +460,12 @@ func TestErrorsOfZero(t *testing.T) {
 			require.Greater(t, absolute, 1, "the magnetisation, and what is 0")
 		})
 	}
+}
+
+// enumerated returns the objective of an exact average.
+func (s *system) enumerated() *enumeratedObjective {
+	if o, ok := s.objective.(*raoBlackwell); ok {
+		return o.enumeratedObjective
+	}
+	return s.objective.(*enumeratedObjective)
 }

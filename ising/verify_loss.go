@@ -188,74 +188,17 @@ func (v *subject) checkBatchGradient() (engine.Check, error) {
 }
 
 // checkBackpropagation compares the gradient by the parameters of a training
-// step with central differences. Straight-through, the spin layer passes
-// ∂L/∂s as if s were tanh(h/τ), so with c = ∂L/∂s fixed the gradient is that of
-// Σ c·tanh(h(θ)/τ), whose logits are computed again in float64.
+// step with central differences.
 func (v *subject) checkBackpropagation() (engine.Check, error) {
 	config := paper()
 	config.Training.Batch = 64
-	sys, err := config.New(v.workers)
+	s, err := newSystem(config, v.workers)
 	if err != nil {
 		return engine.Check{}, err
 	}
-	s := sys.(*system)
-	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
-	s.Initialize(params)
-	s.Generate(params, 0)
-	s.Transition(0)
-	s.Discrepancy(0)
-	c := append([]float32(nil), s.grad...)
-	z := s.activations[0]
-	v.backward(s, params, grad)
-
-	wide, noise := make([]float64, len(params)), make([]float64, len(z))
-	for i, x := range params {
-		wide[i] = float64(x)
-	}
-	for i, x := range z {
-		noise[i] = float64(x)
-	}
-	net := s.generator.net
-	objective := func() (sum float64) {
-		for r := range config.Training.Batch {
-			for i, h := range net.Forward64(wide, noise[r*net.In():][:net.In()]) {
-				sum += float64(c[r*net.Out()+i]) * math.Tanh(h/s.width)
-			}
-		}
-		return sum
-	}
-	// A direction of random signs moves all parameters of one tensor at once.
-	const directions, step = 4, 1e-6
-	var worst float64
-	offset := 0
-	for tensor := range 2 * net.Layers() {
-		size := len(net.Weights(params, tensor/2))
-		if tensor%2 == 1 {
-			size = len(net.Biases(params, tensor/2))
-		}
-		signs := make([]uint32, (size+3)/4*4)
-		var difference, scale float64
-		for d := range directions {
-			asm.PhiloxBlocks(signs, &asm.Counter{Seed: 9, Step: uint32(d)}, uint64(offset))
-			sign := func(i int) float64 { return float64(signs[i]>>31)*2 - 1 }
-			along := func(by float64) float64 {
-				for i := range size {
-					wide[offset+i] = float64(params[offset+i]) + by*sign(i)
-				}
-				return objective()
-			}
-			central := (along(step) - along(-step)) / (2 * step)
-			along(0)
-			var product float64
-			for i, g := range grad[offset:][:size] {
-				product += float64(g) * sign(i)
-			}
-			difference, scale = max(difference, math.Abs(central-product)), max(scale, math.Abs(central))
-		}
-		worst = max(worst, difference/scale)
-		offset += size
-	}
-	return atMost(worst, 1e-4, "relative difference from central differences in float64 along %d random directions of each tensor of %d parameters", directions, len(params))
+	const directions = 4
+	worst := s.CheckBackward(func(params, grad []float32) { v.backward(s, params, grad) }, directions)
+	return atMost(worst, 1e-4, "relative difference from central differences in float64 along %d random directions of each tensor of %d parameters", directions, s.NumParams())
 }
 
 // largest returns the largest magnitude.

@@ -34,9 +34,12 @@ const (
 	Scouting                            // the population that looks for where a target has its weight
 )
 
+// A Counter names a stream: its seed, purpose and step.
+type Counter = asm.Counter
+
 // Stream returns the counter of the given purpose and step.
-func Stream(seed uint64, p Purpose, step uint32) asm.Counter {
-	return asm.Counter{Seed: seed, Purpose: uint32(p), Step: step}
+func Stream(seed uint64, p Purpose, step uint32) Counter {
+	return Counter{Seed: seed, Purpose: uint32(p), Step: step}
 }
 
 // Blocks returns how many blocks of four words hold n words.
@@ -45,7 +48,7 @@ func Blocks(n int) int { return (n + 3) / 4 }
 // Normals fills dst, row-major with dim numbers a row, with the standard
 // normals of the samples first, first+1, … of the stream c. Each sample owns
 // Blocks(dim) blocks.
-func Normals(dst []float32, dim int, c *asm.Counter, first uint64) {
+func Normals(dst []float32, dim int, c *Counter, first uint64) {
 	perSample := uint64(Blocks(dim))
 	if dim%4 == 0 {
 		asm.Normals(dst, c, first*perSample)

@@ -13,7 +13,7 @@ import (
 //	when:"kind=a,b"
 //
 // belongs to the kinds a and b alone; of several conditions, separated by
-// spaces, all must hold. Keys that there are not are refused where they are
+// spaces, all must hold. On an embedded struct the tag is one of all its keys. Keys that there are not are refused where they are
 // given, and not written; their fields keep what they had, so that a preset may
 // hold usable values for what it does not choose.
 type condition struct {

@@ -19,7 +19,8 @@ type field struct {
 var listed sync.Map // of reflect.Type, to []field
 
 // listFields returns the keys of a struct in order, a list that must not be
-// changed. The keys of embedded structs stand beside its own and give way to them.
+// changed. The keys of embedded structs stand beside its own, on the conditions of
+// both, and give way to them.
 func listFields(t reflect.Type) []field {
 	if all, ok := listed.Load(t); ok {
 		return all.([]field)
@@ -33,6 +34,7 @@ func listFields(t reflect.Type) []field {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			for _, inner := range listFields(f.Type) {
 				inner.index = append([]int{i}, inner.index...)
+				inner.when = slices.Concat(conditions(f.Tag.Get("when")), inner.when)
 				all = append(all, inner)
 			}
 		case f.IsExported():

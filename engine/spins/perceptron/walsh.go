@@ -1,4 +1,4 @@
-package ising
+package perceptron
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
@@ -15,16 +14,16 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// walshObjective is the least-squares witness in Walsh functions
+// walsh is the least-squares witness in Walsh functions
 //
 //	χ_A(s) = Π_{i ∈ A} s_i,
 //
-// the Fourier basis of spin configurations, for lattices of up to 64 spins, with
+// the Fourier basis of spin configurations, for up to 64 spins, with
 // one s′ drawn for each s. Flipping spin d changes the sign of χ_A if A holds d, so the
 // differences of the witness are one matrix product.
-type walshObjective struct {
-	masks []uint64
-	*pairMoves
+type walsh struct {
+	*Batch
+	masks   []uint64
 	witness *kfd.Witness
 
 	chi, delta []float32 // χ(s) and χ(s) − χ(s′), [batch][r]
@@ -102,18 +101,16 @@ func walshPenalty(masks []uint64, bandwidth float64) []float32 {
 	return penalty
 }
 
-func newWalshObjective(s *system) (*walshObjective, error) {
-	c := s.config
-	n, w := c.Training.Batch, c.Loss.Witness
-	o := &walshObjective{pairMoves: newPairMoves(s)}
-	o.masks = walshMasks(s.model.N, w.Rank, w.Bandwidth, s.generator.symmetry.flip, c.Training.Seed)
+func newWalsh(c *Config, b *Batch, even bool) *walsh {
+	n, w := b.Rows, c.Loss.Witness
+	o := &walsh{Batch: b, masks: walshMasks(b.Spins, w.Rank, w.Bandwidth, even, c.Training.Seed)}
 	r := len(o.masks)
-	o.witness = kfd.New(r, walshPenalty(o.masks, w.Bandwidth), w.Config, s.workers)
+	o.witness = kfd.New(r, walshPenalty(o.masks, w.Bandwidth), w.Config, b.Workers)
 	o.chi, o.delta = make([]float32, n*r), make([]float32, n*r)
-	o.matrix, o.zero = make([]float32, r*s.model.N), make([]float32, max(r, s.model.N))
+	o.matrix, o.zero = make([]float32, r*b.Spins), make([]float32, max(r, b.Spins))
 	for half := range 2 {
 		o.mean[half], o.c[half] = make([]float64, r), make([]float32, r)
-		o.packed[half] = make([]float32, asm.PackedLen(r, s.model.N))
+		o.packed[half] = make([]float32, asm.PackedLen(r, b.Spins))
 	}
 	const rows = 64
 	pieces := (r + rows - 1) / rows
@@ -121,16 +118,16 @@ func newWalshObjective(s *system) (*walshObjective, error) {
 		o.column = append(o.column, make([]float32, n*rows))
 		o.sums = append(o.sums, make([]float32, r))
 	}
-	o.fillRows = func(b int) {
-		lo, hi := b*nn.BlockRows(), min((b+1)*nn.BlockRows(), n)
+	o.fillRows = func(block int) {
+		lo, hi := block*nn.BlockRows(), min((block+1)*nn.BlockRows(), n)
 		for i := lo; i < hi; i++ {
-			parities(o.chi[i*r:][:r], o.masks, s.spins[i])
+			parities(o.chi[i*r:][:r], o.masks, b.States[i])
 			d := o.delta[i*r:][:r]
-			if s.spins[i] == o.next[i] {
+			if b.States[i] == b.Next[i] {
 				clear(d)
 				continue
 			}
-			parities(d, o.masks, o.next[i])
+			parities(d, o.masks, b.Next[i])
 			for a, x := range o.chi[i*r:][:r] {
 				d[a] = x - d[a]
 			}
@@ -150,7 +147,7 @@ func newWalshObjective(s *system) (*walshObjective, error) {
 			into[i] /= float32(n)
 		}
 	}
-	return o, nil
+	return o
 }
 
 // parities sets chi[a] to χ of the spins: −1 to the number of spins down in
@@ -161,16 +158,14 @@ func parities(chi []float32, masks []uint64, spins uint64) {
 	}
 }
 
-func (o *walshObjective) state() []engine.Section { return o.witness.State() }
-func (o *walshObjective) acceptance() float64     { return o.accepted.Total().Rate() }
-func (o *walshObjective) transition(step uint32)  { o.run(step) }
+// State lists what a checkpoint must hold of the witness.
+func (o *walsh) State() []engine.Section { return o.witness.State() }
 
-func (o *walshObjective) discrepancy(uint32) float64 {
-	s, r := o.s, len(o.masks)
-	n := s.config.Training.Batch
-	s.workers.Run(s.lanes.Blocks(), o.fillRows)
+func (o *walsh) Discrepancy() float64 {
+	n, r := o.Rows, len(o.masks)
+	o.Workers.Run(o.Lanes.Blocks(), o.fillRows)
 	if o.witness.Stale() {
-		s.workers.Run(len(o.column), o.fillSecond)
+		o.Workers.Run(len(o.column), o.fillSecond)
 	}
 	if !o.witness.Update() {
 		return math.NaN()
@@ -195,61 +190,40 @@ func (o *walshObjective) discrepancy(uint32) float64 {
 			loss += f * float64(o.c[half][a]) / 2
 		}
 		for a, m := range o.masks {
-			for d := range s.model.N {
-				o.matrix[a*s.model.N+d] = o.c[half][a] * float32(m>>d&1)
+			for d := range o.Spins {
+				o.matrix[a*o.Spins+d] = o.c[half][a] * float32(m>>d&1)
 			}
 		}
-		asm.PackWeights(o.packed[half], o.matrix, r, s.model.N)
+		asm.PackWeights(o.packed[half], o.matrix, r, o.Spins)
 	}
 	return loss
 }
 
-// headGradient sets ∂L/∂s_d = s_d Σ_{A ∋ d} c_A χ_A(s) / batch.
-func (o *walshObjective) headGradient(lo, hi int) {
-	s, r, n := o.s, len(o.masks), o.s.model.N
-	batch := s.config.Training.Batch
-	middle := min(max(lo, stat.Middle(batch)), hi)
+// Gradient sets ∂L/∂s_d = s_d Σ_{A ∋ d} c_A χ_A(s) / batch.
+func (o *walsh) Gradient(lo, hi int) {
+	r, n := len(o.masks), o.Spins
+	middle := min(max(lo, stat.Middle(o.Rows)), hi)
 	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
 		if rows[0] < rows[1] {
-			asm.DenseForward(s.grad[rows[0]*n:rows[1]*n], o.chi[rows[0]*r:rows[1]*r], o.packed[half], o.zero[:n], rows[1]-rows[0], r, n, 1)
+			asm.DenseForward(o.Grad[rows[0]*n:rows[1]*n], o.chi[rows[0]*r:rows[1]*r], o.packed[half], o.zero[:n], rows[1]-rows[0], r, n, 1)
 		}
 	}
-	scale := 1 / float32(batch)
+	scale := 1 / float32(o.Rows)
 	for i := lo; i < hi; i++ {
 		for d := range n {
-			s.grad[i*n+d] *= scale * (2*float32(s.spins[i]>>d&1) - 1)
+			o.Grad[i*n+d] *= scale * (2*float32(o.States[i]>>d&1) - 1)
 		}
 	}
-	s.straightThrough(lo, hi)
 }
 
-// pairMoves draws one s′ for each s.
-type pairMoves struct {
-	s        *system
-	next     []uint64 // s′, packed
-	level    int      // of annealing
-	moving   asm.Counter
-	stats    []bitspin.Stats
-	accepted bitspin.Stats
-	move     func(piece int)
-}
-
-func newPairMoves(s *system) *pairMoves {
-	n, rows := s.config.Training.Batch, s.config.transitionPiece()
-	o := &pairMoves{s: s, next: make([]uint64, len(s.spins)), stats: make([]bitspin.Stats, (n+rows-1)/rows)}
-	o.move = func(piece int) {
-		o.stats[piece] = bitspin.Stats{}
-		s.annealed[o.level-1].Run(o.next, s.spins, piece*rows, min(n, (piece+1)*rows), s.config.Transition.Steps, &o.moving, 0, &o.stats[piece])
-	}
-	return o
-}
-
-func (o *pairMoves) run(step uint32) {
-	o.level = o.s.config.annealLevel(step)
-	o.moving = rng.Stream(o.s.config.Training.Seed, rng.TrainTransition, step)
-	o.s.workers.Run(len(o.stats), o.move)
-	o.accepted = bitspin.Stats{}
-	for i := range o.stats {
-		o.accepted.Add(o.stats[i])
+func (o *walsh) Contributions(values []float32) {
+	r, n := len(o.masks), len(values)
+	for i := range values {
+		c := o.c[stat.Half(i, n)]
+		var sum float32
+		for a, chi := range o.chi[i*r:][:r] {
+			sum += c[a] * chi
+		}
+		values[i] = sum
 	}
 }

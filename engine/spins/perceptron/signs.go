@@ -1,4 +1,4 @@
-package ising
+package perceptron
 
 import "math"
 
@@ -12,7 +12,7 @@ import "math"
 //
 //	∂L/∂t_j = (1/N) Σ_i (F_i − b_i) ∂ ln P(z_ij)/∂t_j,   ∂ ln P(±a)/∂t = ±a φ(at)/Φ(±at),
 //
-// with the values F and the baselines b of scoreObjective.
+// with the values F and the baselines b of score.
 
 // numParams returns the number of the network's parameters and of thresholds.
 func (g *generator) numParams() int {

@@ -1,16 +1,13 @@
-package ising
+package perceptron
 
 import (
-	"math"
-
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
 
 // streams are the random numbers that a batch of samples is made of.
-type streams struct{ latent, head, symmetry asm.Counter }
+type streams struct{ latent, head, symmetry rng.Counter }
 
 func trainStreams(seed uint64, step uint32) streams {
 	return streams{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step), rng.Stream(seed, rng.TrainSymmetry, step)}
@@ -24,36 +21,35 @@ func sampleStreams(seed uint64) streams {
 type headScratch struct {
 	uniforms []float32 // for bernoulli draws
 	odds     []float32 // exp(−2h), likewise
-	words    []uint32  // for symmetrisation
-	mover    *mover
+	mover    Mover     // nil without a symmetry
 }
 
 func (g *generator) newHeadScratch(rows int) *headScratch {
-	return &headScratch{
-		make([]float32, rows*4*rng.Blocks(g.spins)), make([]float32, rows*g.spins),
-		make([]uint32, 4*rows), newMover(g.symmetry),
+	s := &headScratch{uniforms: make([]float32, rows*4*rng.Blocks(g.spins)), odds: make([]float32, rows*g.spins)}
+	if g.symmetry != nil {
+		s.mover = g.symmetry.NewMover(rows)
 	}
+	return s
 }
 
 // A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron
-// to N logits h, and from logits to packed spins.
+// to n logits h, and from logits to packed spins.
 type generator struct {
 	net      *nn.MLP
 	config   GeneratorConfig
-	symmetry symmetry
-	spins    int // N
-	words    int // of a configuration
+	symmetry Symmetry // nil for none
+	spins    int      // n
+	words    int      // of a configuration
 }
 
-// newGenerator returns a generator of configurations of the l×l lattice.
-func newGenerator(c GeneratorConfig, l int) *generator {
+func newGenerator(c GeneratorConfig, n int, symmetry Symmetry) *generator {
 	sizes := append([]int{c.Latent}, c.Hidden...)
 	return &generator{
-		net:      nn.NewMLP(float32(c.Slope), append(sizes, l*l)...),
+		net:      nn.NewMLP(float32(c.Slope), append(sizes, n)...),
 		config:   c,
-		symmetry: newSymmetry(c.Symmetry, l),
-		spins:    l * l,
-		words:    bitspin.Words(l * l),
+		symmetry: symmetry,
+		spins:    n,
+		words:    (n + 63) / 64,
 	}
 }
 
@@ -71,9 +67,9 @@ func (g *generator) initialize(params []float32, seed uint64) {
 
 // forward fills rows lo … hi−1 of a with the activations of the samples whose
 // indices in the streams start at first, and packs their spins into the same
-// rows of spins. With a symmetry, moves tells which of its elements each of these
-// samples was taken through after its logits became spins.
-func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
+// rows of spins. With a symmetry, the scratch's mover remembers which of its elements
+// each of these samples was taken through after its logits became spins.
+func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
 	z := a[0][lo*d : hi*d]
 	rng.Normals(z, d, &from.latent, first)
@@ -88,18 +84,13 @@ func (g *generator) forward(a nn.Activations, spins []uint64, moves []element, p
 	} else {
 		asm.SignMask(out, logits, hi-lo, g.spins)
 	}
-	if g.symmetry.trivial() {
-		return
-	}
-	moves = moves[lo:hi]
-	g.symmetry.draw(moves, &from.symmetry, first, scratch.words)
-	for r, e := range moves {
-		scratch.mover.apply(out[r*g.words:], e)
+	if scratch.mover != nil {
+		scratch.mover.Move(out, &from.symmetry, first)
 	}
 }
 
 // bernoulli draws spin up with probability 1/(1+exp(−2h)).
-func (g *generator) bernoulli(spins []uint64, logits []float32, head *asm.Counter, first uint64, scratch *headScratch) {
+func (g *generator) bernoulli(spins []uint64, logits []float32, head *rng.Counter, first uint64, scratch *headScratch) {
 	stride := 4 * rng.Blocks(g.spins)
 	rows := len(logits) / g.spins
 	u, odds := scratch.uniforms[:rows*stride], scratch.odds[:len(logits)]
@@ -116,32 +107,5 @@ func (g *generator) bernoulli(spins []uint64, logits []float32, head *asm.Counte
 				spins[r*g.words+i>>6] |= 1 << (i & 63)
 			}
 		}
-	}
-}
-
-// width returns the scale τ of the straight-through estimator at the given
-// step, for logits of the given standard deviation.
-func (g *generator) width(step, steps int, spread float64) float64 {
-	c := &g.config
-	if c.Head == "bernoulli" {
-		return 1 // ⟨s⟩ = tanh h
-	}
-	t := c.Width.Start * math.Pow(c.Width.Final/c.Width.Start, float64(step)/float64(max(steps, 1)))
-	if c.Width.Unit == "spread" {
-		t *= max(spread, 1e-12)
-	}
-	return t
-}
-
-// straightThrough turns gradients by spins into gradients by logits, in place:
-// ds/dh := (1 − tanh²(h/τ))/τ. It overwrites the logits.
-func straightThrough(grad, logits []float32, width float64) {
-	inverse := float32(1 / width)
-	for i := range logits {
-		logits[i] *= inverse
-	}
-	asm.Tanh(logits, logits)
-	for i, t := range logits {
-		grad[i] *= (1 - t*t) * inverse
 	}
 }

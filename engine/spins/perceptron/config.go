@@ -1,0 +1,222 @@
+package perceptron
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// Config is what a run on spins takes besides its target. The configuration of a
+// system that has no other generators embeds it.
+type Config struct {
+	engine.Common
+	Transition TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig  `json:"generator"`
+	Loss       LossConfig       `json:"loss"`
+}
+
+// GeneratorConfig describes G_θ, z ∈ R^Latent → hidden layers → n logits h → spins.
+type GeneratorConfig struct {
+	Latent int         `json:"latent"` // dimension of z
+	Signs  SignsConfig `json:"signs"`
+	Hidden []int       `json:"hidden"` // widths of the hidden layers
+	Slope  float64     `json:"slope"`  // of LeakyReLU for negative values
+	// Gain multiplies the initial weights of the last layer.
+	Gain float64 `json:"gain"`
+	// Head turns logits into spins: "sign" takes their signs; "bernoulli"
+	// draws spin up with probability 1/(1+exp(−2h)), so that ⟨s⟩ = tanh h.
+	Head  string      `json:"head" enum:"sign,bernoulli"`
+	Width WidthConfig `json:"width" when:"head=sign"`
+	// Symmetry is the group of which each sample is taken through a random
+	// element: "none"; "z2", to flip all spins with probability ½, for targets
+	// without a field; "lattice", the translations, rotations and reflections
+	// of the periodic square; or "z2+lattice", both.
+	Symmetry string `json:"symmetry" enum:"none,z2,lattice,z2+lattice"`
+}
+
+// SignsConfig describes components of z that are −Size or +Size instead of
+// normal. A continuous map cannot jump between two sectors; a sign can, if it is
+// large enough not to drown among the normal components.
+type SignsConfig struct {
+	Number int     `json:"number"` // of components
+	Size   float64 `json:"size"`   // their absolute value
+	// Weights is "even" for signs that are + with probability ½, or "learned"
+	// for probabilities that are parameters, where the sectors weigh
+	// differently.
+	Weights string `json:"weights" enum:"even,learned"`
+}
+
+// WidthConfig describes the scale τ of the straight-through estimator that
+// passes gradients through a sign, ds/dh := (1 − tanh²(h/τ))/τ.
+type WidthConfig struct {
+	Start float64 `json:"start"` // at the first step
+	Final float64 `json:"final"` // reached geometrically at the last step
+	// Unit is "absolute", or "spread" for multiples of the standard deviation
+	// of the batch's logits.
+	Unit string `json:"unit" enum:"absolute,spread"`
+}
+
+// LossConfig describes the estimator of the discrepancy and of its gradient.
+type LossConfig struct {
+	// Kind is "mmd", the paper's; "stationarity", the MMD between the laws of s
+	// and s′, which tests invariance instead of detailed balance; "kfd", the
+	// least-squares witness of package kfd; "discriminator", the learned one of
+	// package critic; or "divergence", KL(q‖π) of a generator whose density q is
+	// known, by the score function: it needs no moves.
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
+	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
+	// transition matrix of all configurations of at most 12 spins, or of the
+	// orbits of at most 16 spins under the lattice's symmetry, and else over the
+	// moves of one step of at most 16.
+	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact"`
+	// RaoBlackwell makes an exact average use a bernoulli head's
+	// probabilities instead of the spins drawn from them.
+	RaoBlackwell  bool          `json:"rao_blackwell" when:"kind=mmd,kfd average=exact"`
+	Witness       WitnessConfig `json:"witness" when:"kind=kfd"`
+	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
+	// Kernel of both MMDs.
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
+	// Statistic of both MMDs.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
+	// Gradient is "surrogate", the derivative of the kernel continued to real
+	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
+	// of the loss between the two values of a spin with s′ fixed; "score", the
+	// score function of the spins that a bernoulli head drew; or "full", the
+	// surrogate's with s′ following s through the flips that were accepted.
+	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,kfd,discriminator"`
+}
+
+// WitnessConfig describes the least-squares witness. With an exact average it
+// has a feature for each configuration, or for each orbit of the lattice's
+// symmetry.
+type WitnessConfig struct {
+	kfd.Config
+	// Bandwidth σ of the Gaussian kernel of single configurations whose norm
+	// the ridge of an exact average penalises; 0, the limit of the narrowest,
+	// penalises the plain sum of squares.
+	Bandwidth float64 `json:"bandwidth"`
+	// Features of a sampled average are "walsh", Walsh functions of at most 64
+	// spins, or "invariant": pair correlations, counts of local patterns and
+	// functions of energy and magnetisation, of which there are few on any
+	// lattice, for generators with the lattice's symmetry.
+	Features string `json:"features" enum:"walsh,invariant"`
+	Rank     int    `json:"rank" when:"features=walsh"` // number of Walsh functions
+}
+
+// Limits that keep a batch's random numbers within their stream and its memory
+// within reason.
+const (
+	maxLatent = 4096
+	maxRank   = 4096
+)
+
+// Validate reports the first value that cannot be used for a target without
+// symmetries and objectives of its own, by its key. The target's own demands for
+// memory count beside the configuration's.
+func (c *Config) Validate(t Target, own ...engine.Demand) error {
+	c = conf.Chosen(c)
+	if err := conf.First(conf.Enums(c), c.Common.Validate(), c.ValidateChoices(t)); err != nil {
+		return err
+	}
+	return engine.Afford(append(c.Demands(t.Spins()), own...)...)
+}
+
+// ValidateChoices is Validate without what the configuration of a system with more
+// generators than perceptrons checks for all of them.
+func (c *Config) ValidateChoices(t Target) error {
+	kernel, err := t.Kernel(&c.Transition, 1)
+	if err != nil {
+		return err
+	}
+	if err := conf.First(c.Transition.Validate(kernel.MaxSteps()), c.Generator.Validate(), c.Loss.Validate(t.Spins(), c.Generator.Head)); err != nil {
+		return err
+	}
+	switch {
+	case c.Generator.Symmetry != "none" && symmetryOf(c.Generator.Symmetry, t) == nil:
+		return fmt.Errorf("generator.symmetry: the target has no symmetry %s; set it to none or z2", c.Generator.Symmetry)
+	case c.Loss.Average == "exact":
+		return fmt.Errorf("loss.average: the averages over s′ of this target are not known exactly; set it to sampled")
+	case c.Loss.Kind == "kfd" && c.Loss.Witness.Features != "walsh":
+		return fmt.Errorf("loss.witness.features: %s is for the square lattice; set it to walsh", c.Loss.Witness.Features)
+	}
+	return nil
+}
+
+// Validate reports the first value that cannot be used, by its key in the
+// configuration.
+func (g *GeneratorConfig) Validate() error {
+	if err := conf.First(
+		conf.Between("generator.latent", g.Latent, 1, maxLatent),
+		conf.Between("generator.signs.number", g.Signs.Number, 0, g.Latent),
+		conf.Positive("generator.signs.size", g.Signs.Size),
+		conf.Widths("generator.hidden", g.Hidden),
+		conf.Slope("generator.slope", g.Slope),
+		conf.Positive("generator.gain", g.Gain)); err != nil {
+		return err
+	}
+	if g.Signs.Weights == "learned" && g.Signs.Number == 0 {
+		return fmt.Errorf("generator.signs.weights: there are no signs to weigh; set signs.number, or weights to even")
+	}
+	if g.Head == "bernoulli" {
+		return nil
+	}
+	return conf.First(
+		conf.Positive("generator.width.start", g.Width.Start),
+		conf.Positive("generator.width.final", g.Width.Final))
+}
+
+// Validate reports the first value, or choice that does not go together with the
+// others, for n spins of a generator with the given head, by its key in the
+// configuration. What an exact average or invariant features ask for is the
+// target's to say.
+func (l *LossConfig) Validate(n int, head string) error {
+	switch {
+	case l.Kind == "divergence":
+		return fmt.Errorf("loss.kind: the density of a perceptron's configurations is not known, and so is their divergence; set generator.kind to hierarchy, or loss.kind to another")
+	case l.Gradient == "score" && head != "bernoulli":
+		return fmt.Errorf("loss.gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
+	case l.Gradient == "full" && (l.Kind == "kfd" || l.Kind == "discriminator"):
+		return fmt.Errorf("loss.gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to difference, or loss.kind to mmd or stationarity")
+	case l.Kind == "discriminator" && n > maxJudged:
+		return fmt.Errorf("loss.kind: a discriminator takes at most %d spins, and the target has %d", maxJudged, n)
+	case l.Kind == "discriminator":
+		return prefixed("loss.discriminator.", l.Discriminator.Validate())
+	case l.Kind != "kfd":
+		return prefixed("loss.kernel.", l.Kernel.Validate())
+	case l.Gradient == "surrogate":
+		return fmt.Errorf("loss.gradient: kfd gives the change of the witness by flipping spins; set it to difference or score")
+	}
+	if err := prefixed("loss.witness.", conf.First(l.Witness.Validate(), conf.NotNegative("bandwidth", l.Witness.Bandwidth))); err != nil {
+		return err
+	}
+	if l.Average == "exact" || l.Witness.Features != "walsh" {
+		return nil
+	}
+	if n > 64 {
+		return fmt.Errorf("loss.witness.features: walsh takes at most 64 spins, and the target has %d; invariant is for larger square lattices", n)
+	}
+	return conf.Between("loss.witness.rank", l.Witness.Rank, 1, maxRank)
+}
+
+func prefixed(key string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s%w", key, err)
+	}
+	return nil
+}
+
+// Moved says where keys of former layouts have gone.
+func (*Config) Moved() map[string]string {
+	return map[string]string{
+		"loss.objective":         "loss.kind",
+		"loss.witness.own_half":  "none: the witness is always cross-fitted",
+		"generator.sign_size":    "generator.signs.size",
+		"generator.sign_weights": "generator.signs.weights",
+		"generator.width_unit":   "generator.width.unit",
+		"generator.final_width":  "generator.width.final",
+	}
+}

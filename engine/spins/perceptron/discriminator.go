@@ -1,0 +1,89 @@
+package perceptron
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
+)
+
+// maxJudged is the largest number of spins that a discriminator takes for vectors
+// of real numbers.
+const maxJudged = 256
+
+// discriminator is the learned one of pairs (s, s′) as vectors of ±1.
+type discriminator struct {
+	*Batch
+	gradient string
+	critic   *critic.Critic
+	from     []float32 // s, [rows][spins]
+	to       []float32 // s′
+	scores   []float32 // of each sample, nil if nobody asks for them
+
+	unpack func(block, lo, hi int, _ []float32)
+	flip   func(state []float32, _, spin int)
+}
+
+func newDiscriminator(c *Config, b *Batch) (*discriminator, error) {
+	judge, err := critic.New(b.Rows, b.Spins, c.Loss.Discriminator, c.Training.Seed, b.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("loss.discriminator.%w", err)
+	}
+	n := b.Rows * b.Spins
+	o := &discriminator{Batch: b, gradient: c.Loss.Gradient, critic: judge, from: make([]float32, n), to: make([]float32, n)}
+	if c.Loss.Gradient == "score" || c.Generator.Signs.Weights == "learned" {
+		o.scores = make([]float32, b.Rows)
+	}
+	o.unpack = func(_, lo, hi int, _ []float32) {
+		unpack(o.from, b.States, b.Spins, lo, hi)
+		unpack(o.to, b.Next, b.Spins, lo, hi)
+	}
+	o.flip = func(state []float32, _, spin int) { state[spin] = -state[spin] }
+	return o, nil
+}
+
+// unpack sets rows lo … hi−1 of dst, [rows][n], to packed spins as ±1.
+func unpack(dst []float32, spins []uint64, n, lo, hi int) {
+	words := (n + 63) / 64
+	for r := lo; r < hi; r++ {
+		for i := range n {
+			dst[r*n+i] = 2*float32(spins[r*words+i>>6]>>(i&63)&1) - 1
+		}
+	}
+}
+
+// State lists what a checkpoint must hold of the discriminator.
+func (o *discriminator) State() []engine.Section { return o.critic.State() }
+
+func (o *discriminator) Discrepancy() float64 {
+	o.Lanes.Forward(o.unpack)
+	loss := o.critic.Evaluate(o.from, o.to)
+	switch o.gradient {
+	case "surrogate":
+		o.critic.Gradient(o.Grad)
+	case "difference":
+		o.critic.Changes(o.Grad, o.Spins, o.flip)
+	}
+	if o.scores != nil {
+		o.critic.Scores(o.scores)
+	}
+	if !o.critic.Learn() {
+		return math.NaN()
+	}
+	return loss
+}
+
+func (o *discriminator) Contributions(values []float32) { copy(values, o.scores) }
+
+func (o *discriminator) Gradient(lo, hi int) {
+	n := o.Spins
+	grad := o.Grad[lo*n : hi*n]
+	if o.gradient == "difference" {
+		halveDifferences(grad, o.States[lo*o.Words:], n, o.Words)
+	}
+	scale := 1 / float32(o.Rows)
+	for i := range grad {
+		grad[i] *= scale
+	}
+}

@@ -1,0 +1,61 @@
+package perceptron
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/nn"
+)
+
+// The spin layer has no derivative. Its estimator takes ∂L/∂s to ∂L/∂h as if a spin
+// were tanh(h/τ): straight through a sign with a scale τ of its own, and with τ = 1
+// through a bernoulli head, of which tanh h is the mean. Package's score is the
+// other way.
+
+// width returns the scale τ at the given step, for logits of the given standard
+// deviation.
+func (g *generator) width(step, steps int, spread float64) float64 {
+	c := &g.config
+	if c.Head == "bernoulli" {
+		return 1 // ⟨s⟩ = tanh h
+	}
+	t := c.Width.Start * math.Pow(c.Width.Final/c.Width.Start, float64(step)/float64(max(steps, 1)))
+	if c.Width.Unit == "spread" {
+		t *= max(spread, 1e-12)
+	}
+	return t
+}
+
+// straightThrough turns rows lo … hi−1 of the batch's Grad, all of one block, from
+// ∂L/∂s into ∂L/∂h.
+func (s *System) straightThrough(lo, hi int) {
+	n := s.batch.Spins
+	s.pullBack(lo, hi)
+	straightThrough(s.batch.Grad[lo*n:hi*n], s.batch.Logits[lo*n:hi*n], s.width)
+}
+
+// straightThrough turns gradients with respect to spins into those with respect to
+// logits, in place: ds/dh := (1 − tanh²(h/τ))/τ. It overwrites the logits.
+func straightThrough(grad, logits []float32, width float64) {
+	inverse := float32(1 / width)
+	for i := range logits {
+		logits[i] *= inverse
+	}
+	asm.Tanh(logits, logits)
+	for i, t := range logits {
+		grad[i] *= (1 - t*t) * inverse
+	}
+}
+
+// pullBack takes rows lo … hi−1 of the batch's Grad, all of one block, back through
+// the symmetry's moves to the spin layer's output.
+func (s *System) pullBack(lo, hi int) {
+	mover := s.heads[lo/nn.BlockRows()].mover
+	if mover == nil {
+		return
+	}
+	n, first := s.batch.Spins, lo/nn.BlockRows()*nn.BlockRows()
+	for r := lo; r < hi; r++ {
+		mover.PullBack(s.batch.Grad[r*n:(r+1)*n], r-first)
+	}
+}

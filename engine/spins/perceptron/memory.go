@@ -1,0 +1,43 @@
+package perceptron
+
+import (
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/nn"
+)
+
+// Demands bounds the memory of a run on n spins with a configuration that is valid
+// otherwise, but for what samples are measured with.
+func (c *Config) Demands(n int) []engine.Demand {
+	all, spins, rows := c.OwnDemands(n), float64(n), float64(c.Training.Batch+nn.BlockRows())
+	var batch float64
+	switch l := &c.Loss; l.Kind {
+	case "kfd":
+		r := max(l.Witness.Rank, n*(n+1)/2) // sets of one and two sites are always there
+		all = append(all, engine.Demand{Key: "loss.witness.rank", Bytes: kfd.Bytes(c.Training.Batch, r) + rows*4*64})
+	case "discriminator":
+		batch = l.Discriminator.Bytes(c.Training.Batch, n) + rows*12*spins
+	default:
+		batch = mmd.HammingBytes(c.Training.Batch, n)
+	}
+	return append(all, engine.Demand{Key: "training.batch", Bytes: batch})
+}
+
+// OwnDemands is Demands without the objective's, for targets that have their own.
+func (c *Config) OwnDemands(n int) []engine.Demand {
+	g := newGenerator(c.Generator, n, nil)
+	spins, words := float64(n), float64(g.words)
+	width, widest := 0, 0
+	for l := range g.net.Layers() + 1 {
+		width, widest = width+g.net.Width(l), max(widest, g.net.Width(l))
+	}
+	rows := float64(c.Training.Batch + nn.BlockRows())
+	// Activations; ∂L/∂h, uniforms and odds of the head, s and s′; moves and values.
+	perRow := 4*float64(width) + 4*5*spins + 8*4*words + 64
+	if c.Loss.Gradient == "full" {
+		perRow += 4 * spins
+	}
+	batch := rows*perRow + float64(nn.LanesOf(c.Training.Batch)*nn.BlockRows())*8*float64(widest)
+	return append(c.Training.Demands(g.numParams()), engine.Demand{Key: "training.batch", Bytes: batch})
+}

@@ -1,0 +1,51 @@
+package perceptron
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// TestStreamsHaveTheirPurposes makes a training batch, its transition, and
+// samples of the streams that belong to them: each draw has the purpose of its own,
+// so that samples are independent of what was trained on, and a sample's index in
+// the streams is its own.
+func TestStreamsHaveTheirPurposes(t *testing.T) {
+	for _, head := range conf.Values(new(Config), "generator.head") {
+		c := small(t, "mmd", "surrogate")
+		c.Training.Seed, c.Generator.Head, c.Generator.Symmetry = 17, head, "z2"
+		trainer, s := newTrainer(t, c, 2)
+		g, params := s.generator, trainer.Params()
+		packed := g.net.NewPacked(false)
+		g.net.Pack(packed, params)
+		const n = 600
+		generate := func(from streams, first uint64) []uint64 {
+			out := make([]uint64, n)
+			for lo := 0; lo < n; lo += nn.BlockRows() {
+				rows := min(nn.BlockRows(), n-lo)
+				g.forward(g.net.NewActivations(rows), out[lo:], packed, params, 0, rows, &from, first+uint64(lo), g.newHeadScratch(rows))
+			}
+			return out
+		}
+		s.Generate(params, 7)
+		want := generate(streams{rng.Stream(17, rng.TrainLatent, 7), rng.Stream(17, rng.TrainHead, 7), rng.Stream(17, rng.TrainSymmetry, 7)}, 0)
+		require.Equal(t, want, s.batch.States, head)
+
+		s.Transition(7)
+		stream, moved := rng.Stream(17, rng.TrainTransition, 7), slices.Clone(want)
+		var stats bitspin.Stats
+		s.transition.kernel.Run(moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
+		require.Equal(t, moved, s.batch.Next, head)
+
+		drawn := make([]uint64, n)
+		s.NewDraws(params).Generate(drawn, 50)
+		want = generate(streams{rng.Stream(17, rng.SampleLatent, 0), rng.Stream(17, rng.SampleHead, 0), rng.Stream(17, rng.SampleSymmetry, 0)}, 50)
+		require.Equal(t, want, drawn, head)
+	}
+}

@@ -1,0 +1,190 @@
+package perceptron
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/internal/state"
+)
+
+// A System is engine.System for packed spins, for systems to embed: one batch and
+// the buffers of one training step.
+type System struct {
+	config     *Config
+	generator  *generator
+	transition *transition // nil for an objective that averages over s′
+	objective  Objective
+	batch      *Batch
+	workers    *pool.Pool
+
+	packed      *nn.Packed
+	activations nn.Activations
+	heads       []*headScratch // by block
+	scratch     []*nn.Scratch  // by lane
+	values      []float32      // of the samples, for learned weights of signs
+	moments     [][2]float64   // Σh and Σh² of each block, where τ follows their spread
+
+	params []float32 // of the step under way
+	from   streams
+	width  float64 // τ of the straight-through estimator
+
+	pack                     func(part int)
+	generateBlock, headToNet func(block, lo, hi int, grad []float32)
+	toLogits                 func(lo, hi int) // sets rows of the batch's Grad to ∂L/∂h
+}
+
+// New builds the system that trains a generator of the target. own, if not nil,
+// returns an objective of the target's own for a batch; without it the objective is
+// what the configuration chooses.
+func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool.Pool) (*System, error) {
+	c = conf.Chosen(c)
+	rows, spins := c.Training.Batch, t.Spins()
+	s := &System{config: c, generator: newGenerator(c.Generator, spins, symmetryOf(c.Generator.Symmetry, t)), workers: workers}
+	net, words := s.generator.net, s.generator.words
+	lanes := nn.NewLanes(rows, s.generator.numParams(), workers)
+	s.packed = net.NewPacked(true)
+	s.activations = net.NewActivations(rows)
+	s.batch = &Batch{
+		Rows: rows, Spins: spins, Words: words, States: make([]uint64, rows*words),
+		Logits: s.activations.Output(), Grad: make([]float32, rows*spins), Lanes: lanes, Workers: workers,
+	}
+	for range lanes.Count() {
+		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
+	}
+	for range lanes.Blocks() {
+		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
+	}
+	if c.Generator.Signs.Weights == "learned" {
+		s.values = make([]float32, rows)
+	}
+	if c.Generator.Width.Unit == "spread" {
+		s.moments = make([][2]float64, lanes.Blocks())
+	}
+	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
+	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
+
+	if own == nil {
+		even := s.generator.symmetry != nil && s.generator.symmetry.Flips()
+		own = func(b *Batch) (Objective, error) { return c.objective(b, even) }
+	}
+	var err error
+	if s.objective, err = own(s.batch); err != nil {
+		return nil, err
+	}
+	if _, averages := s.objective.(Averager); !averages {
+		s.batch.Next = make([]uint64, len(s.batch.States))
+		if s.transition, err = newTransition(c, t, workers); err != nil {
+			return nil, err
+		}
+	}
+	if c.Loss.Gradient == "score" {
+		s.objective = newScore(s.objective.(Valued), s.batch, s.pullBack)
+	}
+	s.toLogits = func(lo, hi int) {
+		s.objective.Gradient(lo, hi)
+		s.straightThrough(lo, hi)
+	}
+	if o, ok := s.objective.(LogitObjective); ok {
+		s.toLogits = o.LogitGradient
+	}
+	return s, nil
+}
+
+// Batch returns what the objective sees of the step under way.
+func (s *System) Batch() *Batch { return s.batch }
+
+func (s *System) NumParams() int              { return s.generator.numParams() }
+func (s *System) TensorName(i int) string     { return s.generator.tensorName(i) }
+func (s *System) Initialize(params []float32) { s.generator.initialize(params, s.config.Training.Seed) }
+
+// State returns what the objective carries from step to step.
+func (s *System) State() []engine.Section { return state.Of(s.objective) }
+
+// Acceptance implements engine.System.
+func (s *System) Acceptance() float64 {
+	if s.transition == nil {
+		return s.averager().Acceptance()
+	}
+	return s.transition.accepted.Total().Rate()
+}
+
+// averager returns the objective that averages over s′.
+func (s *System) averager() Averager {
+	if o, ok := s.objective.(*score); ok {
+		return o.Valued.(Averager)
+	}
+	return s.objective.(Averager)
+}
+
+// Generate draws s_i = G_θ(z_i) for the whole batch.
+func (s *System) Generate(params []float32, step uint32) {
+	s.params = params
+	s.from = trainStreams(s.config.Training.Seed, step)
+	s.workers.Run(s.generator.net.PackParts(), s.pack)
+	s.batch.Lanes.Forward(s.generateBlock)
+	s.width = s.generator.width(int(step), s.config.Training.Steps, s.spread())
+}
+
+// spread returns the standard deviation of the logits where τ follows it.
+func (s *System) spread() float64 {
+	var sum, squares float64
+	for _, m := range s.moments {
+		sum += m[0]
+		squares += m[1]
+	}
+	n := float64(len(s.batch.Grad))
+	return math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
+}
+
+func (s *System) generateRows(block, lo, hi int, _ []float32) {
+	s.generator.forward(s.activations, s.batch.States, s.packed, s.params, lo, hi, &s.from, uint64(lo), s.heads[block])
+	if s.moments == nil {
+		return
+	}
+	var sum, squares float64
+	for _, h := range s.batch.Logits[lo*s.batch.Spins : hi*s.batch.Spins] {
+		sum += float64(h)
+		squares += float64(h) * float64(h)
+	}
+	s.moments[block] = [2]float64{sum, squares}
+}
+
+// Transition draws s′_i ~ p^m(s_i, ·), unless the objective averages over it.
+func (s *System) Transition(step uint32) {
+	if s.transition == nil {
+		t := &s.config.Transition
+		s.averager().Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
+		return
+	}
+	s.transition.run(s.batch, step)
+}
+
+// Discrepancy returns the loss and keeps its gradient.
+func (s *System) Discrepancy(uint32) float64 { return s.objective.Discrepancy() }
+
+// Backward takes the gradient through the spin layer and the perceptron.
+func (s *System) Backward(params, grad []float32) {
+	s.params = params
+	s.batch.Lanes.Backward(grad, s.headToNet)
+	if thresholds := s.generator.thresholds(grad); len(thresholds) > 0 {
+		s.objective.(Valued).Contributions(s.values)
+		stat.LeaveOneOut(s.values)
+		s.generator.thresholdGradient(thresholds, s.generator.thresholds(params), s.activations[0], s.values)
+	}
+}
+
+func (s *System) backwardRows(lane, lo, hi int, grad []float32) {
+	n, net := s.batch.Spins, s.generator.net
+	s.toLogits(lo, hi)
+	net.Backward(grad[:net.NumParams()], nil, s.batch.Grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
+}
+
+var (
+	_ engine.System      = (*System)(nil)
+	_ engine.Stateful    = (*System)(nil)
+	_ engine.TensorNamer = (*System)(nil)
+)

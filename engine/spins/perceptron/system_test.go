@@ -1,0 +1,474 @@
+package perceptron
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// testConfig is a configuration of a target that the kit knows nothing of.
+type testConfig struct {
+	Config
+	target Target
+}
+
+func (c *testConfig) Validate() error { return c.Config.Validate(c.target) }
+
+func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
+	return New(&c.Config, c.target, nil, workers)
+}
+
+// torus is the l×l lattice as a graph.
+func torus(t *testing.T, l int, beta float64) Target {
+	t.Helper()
+	h := spins.Hamiltonian{Spins: l * l}
+	for i := range h.Spins {
+		row, column := i/l, i%l
+		h.Edges = append(h.Edges,
+			spins.Edge{I: i, J: row*l + (column+1)%l, Coupling: 1},
+			spins.Edge{I: i, J: (row+1)%l*l + column, Coupling: 1})
+	}
+	g, err := spins.NewGraph(h)
+	require.NoError(t, err)
+	return GraphTarget{g, beta}
+}
+
+// glass is a graph of 70 spins, which take two words, with couplings of both signs
+// and fields.
+func glass(t *testing.T) Target {
+	t.Helper()
+	r := rand.New(rand.NewPCG(70, 1))
+	h := spins.Hamiltonian{Spins: 70}
+	for i := range h.Spins {
+		h.Edges = append(h.Edges, spins.Edge{I: i, J: (i + 1) % h.Spins, Coupling: r.NormFloat64()})
+		h.Fields = append(h.Fields, 0.3*r.NormFloat64())
+	}
+	g, err := spins.NewGraph(h)
+	require.NoError(t, err)
+	return GraphTarget{g, 0.7}
+}
+
+// small is a configuration of 3×3 spins that runs in milliseconds.
+func small(t *testing.T, kind, gradient string) *testConfig {
+	c := &testConfig{target: torus(t, 3, 0.2), Config: Config{
+		Common: engine.Common{
+			Schema: engine.SchemaVersion, System: "test", Preset: "small",
+			Training: engine.Training{
+				Seed: 1, Steps: 4, Batch: 600, Methods: search.ByGradient(), LogEvery: 1,
+				Optimizer: optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16},
+				Schedule:  optim.Schedule{Kind: "cosine"},
+			},
+			Evaluation: engine.Evaluating{Samples: 500},
+		},
+		Transition: TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 2},
+		Generator: GeneratorConfig{
+			Latent: 5, Hidden: []int{16, 16}, Slope: 0.01, Gain: 10, Head: "bernoulli", Symmetry: "none",
+			Signs: SignsConfig{Size: 6, Weights: "even"}, Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
+		},
+		Loss: LossConfig{
+			Kind: kind, Gradient: gradient, Average: "sampled",
+			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 2}, Bandwidth: 2, Rank: 60, Features: "walsh"},
+			Discriminator: critic.Default(), Kernel: mmd.Kernel{Bandwidths: []float64{1.5}}, Statistic: mmd.V,
+		},
+	}}
+	c.Loss.Discriminator.Hidden, c.Loss.Discriminator.Steps = []int{12}, 2
+	return c
+}
+
+func newTrainer(t *testing.T, c *testConfig, threads int) (*engine.Trainer, *System) {
+	t.Helper()
+	workers := pool.New(threads)
+	t.Cleanup(workers.Close)
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	return trainer, trainer.System().(*System)
+}
+
+// measure takes one step as far as the discrepancy.
+func measure(trainer *engine.Trainer, s *System) float64 {
+	s.Generate(trainer.Params(), 1)
+	s.Transition(1)
+	return s.Discrepancy(1)
+}
+
+// gradients takes the gradient of the whole batch, ∂L/∂s or ∂L/∂h.
+func gradients(b *Batch, of func(lo, hi int)) {
+	b.Lanes.Forward(func(_, lo, hi int, _ []float32) { of(lo, hi) })
+}
+
+// TestContract holds for any target, objective and gradient.
+func TestContract(t *testing.T) {
+	all := map[string]*testConfig{}
+	for _, kind := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
+		for _, gradient := range conf.Values(new(Config), "loss.gradient") {
+			if c := small(t, kind, gradient); c.Validate() == nil {
+				all[kind+", "+gradient] = c
+			}
+		}
+	}
+	require.Len(t, all, 4+4+2+3)
+	for name, change := range map[string]func(c *testConfig){
+		"glass":        func(c *testConfig) { c.target = glass(t) },
+		"glass, full":  func(c *testConfig) { c.target, c.Loss.Gradient = glass(t), "full" },
+		"sweeps":       func(c *testConfig) { c.target, c.Transition.Proposal = glass(t), Sweeping },
+		"single":       func(c *testConfig) { c.Transition.Proposal = "single" },
+		"annealed":     func(c *testConfig) { c.Transition.Anneal, c.Transition.AnnealFrom = 0.5, 0.3 },
+		"z2":           func(c *testConfig) { c.Generator.Symmetry = "z2" },
+		"sign, spread": func(c *testConfig) { c.Generator.Head, c.Generator.Width.Unit = "sign", "spread" },
+		"U-statistic":  func(c *testConfig) { c.Loss.Statistic = mmd.U },
+		"evolution":    func(c *testConfig) { c.Training.Method, c.Training.Evolution.Pairs = "evolution", 2 },
+	} {
+		c := small(t, "mmd", "surrogate")
+		change(c)
+		all[name] = c
+	}
+	for kind, gradient := range map[string]string{"mmd": "difference", "kfd": "difference", "discriminator": "score"} {
+		c := small(t, kind, gradient)
+		c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
+		all["learned signs, "+kind] = c
+	}
+	for name, c := range all {
+		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for message, change := range map[string]func(*testConfig){
+		"transition.proposal: \"multi-spin\" is for lattices": func(c *testConfig) { c.Transition.Proposal = "multi-spin" },
+		"transition.global_flip:":                             func(c *testConfig) { c.Transition.GlobalFlip = 1.5 },
+		"transition.steps:":                                   func(c *testConfig) { c.Transition.Steps = 0 },
+		"transition.anneal:":                                  func(c *testConfig) { c.Transition.Anneal = -1 },
+		"transition.anneal_from:":                             func(c *testConfig) { c.Transition.AnnealFrom = math.NaN() },
+		"generator.symmetry: the target has no symmetry":      func(c *testConfig) { c.Generator.Symmetry = "lattice" },
+		"generator.latent:":                                   func(c *testConfig) { c.Generator.Latent = 0 },
+		"generator.signs.weights: there are no signs":         func(c *testConfig) { c.Generator.Signs.Weights = "learned" },
+		"generator.width.start:":                              func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
+		"loss.average: the averages":                          func(c *testConfig) { c.Loss.Average = "exact" },
+		"loss.kind: the density":                              func(c *testConfig) { c.Loss.Kind = "divergence" },
+		"loss.kind: a discriminator takes at most 256 spins":  func(c *testConfig) { c.Loss.Kind, c.target = "discriminator", torus(t, 17, 0.1) },
+		"loss.gradient: the sign has no score function":       func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
+		"loss.gradient: full differentiates":                  func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "kfd" },
+		"loss.gradient: kfd gives":                            func(c *testConfig) { c.Loss.Kind = "kfd" },
+		"loss.kernel.bandwidths":                              func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		"loss.discriminator.form:":                            func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
+		"loss.witness.features: walsh takes at most 64 spins": func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.target = "kfd", "difference", glass(t) },
+		"loss.witness.features: invariant is for": func(c *testConfig) {
+			c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Features = "kfd", "difference", "invariant"
+		},
+		"loss.witness.rank:":      func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Rank = "kfd", "difference", 0 },
+		"loss.witness.bandwidth:": func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Bandwidth = "kfd", "difference", -1 },
+		"GiB":                     func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
+	} {
+		c := small(t, "mmd", "surrogate")
+		require.NoError(t, c.Validate())
+		change(c)
+		require.ErrorContains(t, c.Validate(), message)
+	}
+}
+
+// fixed is an objective whose ∂L/∂s is what the batch holds already.
+type fixed struct{}
+
+func (fixed) Discrepancy() float64 { return 0 }
+func (fixed) Gradient(int, int)    {}
+
+// TestBackwardMatchesCentralDifferences keeps ∂L/∂s fixed at random numbers c.
+// Straight-through then makes Backward the gradient of Σ c·tanh(h/τ), which
+// is differentiated in float64.
+func TestBackwardMatchesCentralDifferences(t *testing.T) {
+	for i, head := range []string{"sign", "bernoulli", "sign", "bernoulli"} {
+		c := small(t, "mmd", "surrogate")
+		c.Training.Batch, c.Generator.Gain = 300, 1
+		c.Generator.Head, c.Generator.Symmetry = head, []string{"none", "z2"}[i/2]
+		c.Generator.Width.Start, c.Generator.Width.Final = 0.7, 0.3
+		trainer, s := newTrainer(t, c, 2)
+		net, grad, params := s.generator.net, s.batch.Grad, trainer.Params()
+		s.Generate(params, 1)
+		r := rand.New(rand.NewPCG(5, 6))
+		seeds := make([]float64, len(grad))
+		for i := range grad {
+			grad[i] = float32(r.NormFloat64())
+			seeds[i] = float64(grad[i])
+		}
+		latent := widen(s.activations[0])
+		flipped := make([]bool, c.Training.Batch)
+		if i >= 2 {
+			for block, head := range s.heads {
+				copy(flipped[block*128:], head.mover.(*flipper).flipped)
+			}
+			require.Contains(t, flipped, true)
+		}
+		got := make([]float32, len(params))
+		s.objective = fixed{}
+		s.Backward(params, got)
+
+		p := widen(params)
+		objective := func() (sum float64) {
+			for row := range c.Training.Batch {
+				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
+					if flipped[row] {
+						h = -h
+					}
+					sum += seeds[row*9+d] * math.Tanh(h/s.width)
+				}
+			}
+			return sum
+		}
+		for i := 0; i < len(p); i += 7 {
+			const h = 1e-5
+			keep := p[i]
+			p[i] = keep + h
+			up := objective()
+			p[i] = keep - h
+			down := objective()
+			p[i] = keep
+			want := (up - down) / (2 * h)
+			require.InDelta(t, want, float64(got[i]), 1e-4*(1+math.Abs(want)), "%s: parameter %d", head, i)
+		}
+	}
+}
+
+func widen(x []float32) []float64 {
+	wide := make([]float64, len(x))
+	for i, v := range x {
+		wide[i] = float64(v)
+	}
+	return wide
+}
+
+// TestFlipsAreHalfOfAll of the samples, and are undone by PullBack.
+func TestFlipsAreHalfOfAll(t *testing.T) {
+	const n, rows = 70, 100
+	m := flips(n).NewMover(rows).(*flipper)
+	batch, grad := make([]uint64, 2*rows), make([]float32, n)
+	up := 0
+	for step := range 100 {
+		for i := range batch {
+			batch[i] = uint64(i) // even words are whole, odd ones of 6 bits
+			if i%2 == 1 {
+				batch[i] &= 0x3f
+			}
+		}
+		before := slices.Clone(batch)
+		m.Move(batch, &rngStep, uint64(step*rows))
+		for r := range rows {
+			sign := float32(1)
+			if batch[2*r] != before[2*r] {
+				up++
+				sign = -1
+				require.Equal(t, ^before[2*r], batch[2*r])
+				require.Equal(t, before[2*r+1]^0x3f, batch[2*r+1])
+			}
+			grad[69] = 3
+			m.PullBack(grad, r)
+			require.Equal(t, 3*sign, grad[69])
+		}
+	}
+	require.InDelta(t, 5000, up, 5*50)
+}
+
+// TestDifferenceIsThatOfTheLoss flips single spins of a batch and computes the
+// loss again.
+func TestDifferenceIsThatOfTheLoss(t *testing.T) {
+	c := small(t, "mmd", "difference")
+	c.Training.Batch, c.Loss.Statistic = 64, mmd.U
+	trainer, s := newTrainer(t, c, 1)
+	loss, b := measure(trainer, s), s.batch
+	naive := func() float64 {
+		loss, _ := mmd.HammingNaive(b.States, b.Next, 64, 9, c.Loss.Kernel, mmd.Difference, mmd.U)
+		return loss
+	}
+	base := naive()
+	require.InDelta(t, base, loss, 1e-6)
+	change := slices.Clone(b.Grad)
+	for _, i := range []int{0, 17, 63} {
+		for d := range 9 {
+			b.States[i] ^= 1 << d
+			flipped := naive()
+			b.States[i] ^= 1 << d
+			require.InDelta(t, flipped-base, float64(change[i*9+d]), 1e-6)
+		}
+	}
+	gradients(b, s.objective.Gradient)
+	for i, g := range b.Grad {
+		sign := float32(2*(b.States[i/9]>>(i%9)&1)) - 1
+		require.Equal(t, -sign*change[i]/2, g)
+	}
+}
+
+// TestWidthFollowsItsSchedule from its start to its final value, geometrically, in both
+// units.
+func TestWidthFollowsItsSchedule(t *testing.T) {
+	for _, unit := range conf.Values(new(Config), "generator.width.unit") {
+		c := small(t, "mmd", "surrogate")
+		c.Training.Steps, c.Generator.Head = 10, "sign"
+		c.Generator.Width = WidthConfig{Start: 0.8, Final: 0.05, Unit: unit}
+		trainer, s := newTrainer(t, c, 2)
+		for _, at := range []struct {
+			step uint32
+			want float64
+		}{{1, 0.8 * math.Pow(1.0/16, 0.1)}, {5, 0.2}, {10, 0.05}} {
+			want := at.want
+			s.Generate(trainer.Params(), at.step)
+			if unit == "spread" {
+				var sum, squares float64
+				for _, h := range s.batch.Logits {
+					sum += float64(h)
+				}
+				n := float64(len(s.batch.Logits))
+				for _, h := range s.batch.Logits {
+					squares += (float64(h) - sum/n) * (float64(h) - sum/n)
+				}
+				want *= math.Sqrt(squares / n)
+			}
+			require.InEpsilon(t, want, s.width, 1e-9, "%s, step %d", unit, at.step)
+		}
+	}
+}
+
+func TestBernoulliHeadHasTheRightMean(t *testing.T) {
+	c := small(t, "mmd", "surrogate")
+	c.Training.Batch = 1 << 14
+	trainer, s := newTrainer(t, c, 2)
+	s.Generate(trainer.Params(), 1)
+	for d := range 9 {
+		var up, expected, variance float64
+		for r, config := range s.batch.States {
+			p := 1 / (1 + math.Exp(-2*float64(s.batch.Logits[r*9+d])))
+			up += float64(config >> d & 1)
+			expected += p
+			variance += p * (1 - p)
+		}
+		require.InDelta(t, expected, up, 6*math.Sqrt(variance), "spin %d", d)
+	}
+}
+
+// TestSignsReplaceNormals wants the first components of z to be the signs of
+// the normals that they would be otherwise, and the others as they were.
+func TestSignsReplaceNormals(t *testing.T) {
+	c := small(t, "mmd", "surrogate")
+	latent := func(signs int) []float32 {
+		c.Generator.Signs.Number = signs
+		trainer, s := newTrainer(t, c, 2)
+		s.Generate(trainer.Params(), 1)
+		return slices.Clone(s.activations[0])
+	}
+	normals, mixed := latent(0), latent(3)
+	for i, x := range normals {
+		if i%c.Generator.Latent < 3 {
+			require.Equal(t, math.Copysign(c.Generator.Signs.Size, float64(x)), float64(mixed[i]))
+		} else {
+			require.Equal(t, x, mixed[i])
+		}
+	}
+}
+
+// TestThresholdGradient compares the gradient by the thresholds of two signs with
+// how the mean of a function of the spins changes with them.
+func TestThresholdGradient(t *testing.T) {
+	c := small(t, "mmd", "surrogate")
+	c.Training.Batch = 1 << 16
+	c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
+	trainer, s := newTrainer(t, c, 2)
+	params := slices.Clone(trainer.Params())
+	thresholds := s.generator.thresholds(params)
+	require.Len(t, thresholds, 2)
+	require.Equal(t, "thresholds of signs", s.TensorName(len(params)-1))
+	size := float32(c.Generator.Signs.Size)
+	copy(thresholds, []float32{0.7 / size, -0.4 / size})
+	values := make([]float32, c.Training.Batch)
+	mean := func() (sum float64) {
+		s.Generate(params, 1)
+		for i, config := range s.batch.States {
+			values[i] = float32(bits.OnesCount64(config&0x1f)) - 2
+			sum += float64(values[i])
+		}
+		return sum / float64(len(values))
+	}
+	grad := make([]float32, 2)
+	m := mean()
+	for i := range values {
+		values[i] -= float32(m)
+	}
+	s.generator.thresholdGradient(grad, thresholds, s.activations[0], values)
+	var plus int
+	for i := range values {
+		if s.activations[0][i*c.Generator.Latent] > 0 {
+			plus++
+		}
+	}
+	require.InDelta(t, 0.758, float64(plus)/float64(len(values)), 0.01, "Φ(0.7)")
+	for j := range grad {
+		h := 0.1 / size
+		at := thresholds[j]
+		thresholds[j] = at + h
+		above := mean()
+		thresholds[j] = at - h
+		below := mean()
+		thresholds[j] = at
+		require.Greater(t, math.Abs(above-below), 0.02)
+		require.InEpsilon(t, (above-below)/float64(2*h), grad[j], 0.1)
+	}
+}
+
+// TestThresholdsLearn trains the weight of a sign with every objective.
+func TestThresholdsLearn(t *testing.T) {
+	for _, kind := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
+		c := small(t, kind, "difference")
+		c.Generator.Signs.Number, c.Generator.Signs.Weights = 1, "learned"
+		trainer, s := newTrainer(t, c, 2)
+		for range 3 {
+			require.NoError(t, trainer.Step())
+		}
+		require.NotZero(t, s.generator.thresholds(trainer.Params())[0], kind)
+	}
+}
+
+// TestFullGradient compares the full gradient with central differences of the
+// loss continued to real spins, s′ = f s with the flips f fixed.
+func TestFullGradient(t *testing.T) {
+	for i, stat := range []mmd.Statistic{mmd.V, mmd.U, mmd.V, mmd.U} {
+		kind, naive := "mmd", mmd.Naive
+		if i > 1 {
+			kind, naive = "stationarity", mmd.StationarityNaive
+		}
+		c := small(t, kind, "full")
+		c.Training.Batch, c.Loss.Statistic, c.Transition.Steps = 40, stat, 4
+		trainer, s := newTrainer(t, c, 1)
+		loss, b := measure(trainer, s), s.batch
+		n := b.Spins
+		narrow := make([]float32, len(b.Grad))
+		unpack(narrow, b.States, n, 0, b.Rows)
+		states := widen(narrow)
+		unpack(narrow, b.Next, n, 0, b.Rows)
+		next := widen(narrow)
+		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
+		require.InEpsilon(t, value(), loss, 1e-4)
+		for i := range 5 * n {
+			flips := next[i] * states[i]
+			at := func(h float64) float64 {
+				x := states[i]
+				states[i], next[i] = x+h, flips*(x+h)
+				v := value()
+				states[i], next[i] = x, flips*x
+				return v
+			}
+			require.InDelta(t, (at(1e-5)-at(-1e-5))/2e-5, b.Grad[i], 1e-7, "%v, spin %d", stat, i)
+		}
+	}
+}
