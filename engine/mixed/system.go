@@ -134,7 +134,7 @@ func (s *System) Backward(params, grad []float32) {
 }
 
 var (
-	_ engine.System      = (*System)(nil)
-	_ engine.Stateful    = (*System)(nil)
-	_ engine.TensorNamer = (*System)(nil)
+	_ engine.Differentiable = (*System)(nil)
+	_ engine.Stateful       = (*System)(nil)
+	_ engine.TensorNamer    = (*System)(nil)
 )

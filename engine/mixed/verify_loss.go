@@ -72,28 +72,20 @@ func (v *subject) checkBackward() ([]engine.Check, error) {
 		if err != nil {
 			return nil, err
 		}
-		params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+		params := make([]float32, s.NumParams())
 		s.Initialize(params)
-		s.Generate(params, 1)
-		s.Transition(1)
-		s.Discrepancy(1)
-		v.backward(s, params, grad)
-
-		params64 := widen(params)
-		var numerical, analytic []float64
-		for i := 0; i < len(grad); i += 3 {
-			numerical = append(numerical, centralDifference(&params64[i], 1e-7, func() float64 { return s.surrogate(params64) }))
-			analytic = append(analytic, float64(grad[i]))
-		}
-		all = append(all, engine.AtMost("backward_"+objective+"_"+gradient+"_"+head, relativeError(analytic, numerical), 1e-4,
-			"gradient of one step by the parameters against central differences, relative to the norm"))
+		worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
+		all = append(all, engine.AtMost("backward_"+objective+"_"+gradient+"_"+head, worst, 1e-4,
+			"gradient of one step by the parameters against central differences along random directions of each of %d tensors, relative to the largest", tensors))
 	}
 	return all, nil
 }
 
-// surrogate is the function of the parameters whose gradient is what Backward
-// computes: the first-order change of the loss, with the witness and, where the
-// gradient depends on them, the draws of the last step held fixed.
+// Surrogate implements engine.Differentiable: the first-order change of the loss,
+// with the witness and, where the gradient depends on them, the draws of the last
+// step held fixed.
+func (s *System) Surrogate() func(params []float64) float64 { return s.surrogate }
+
 func (s *System) surrogate(params []float64) float64 {
 	g := s.generator
 	discrepancy, _ := s.objective.(*meanDiscrepancy)

@@ -2,6 +2,7 @@ package reals
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -192,60 +193,50 @@ func (v *subject) backpropagation(c *Config) (worst float64, tensors int, err er
 	if err != nil {
 		return 0, 0, err
 	}
-	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
+	params := make([]float32, s.NumParams())
 	s.Initialize(params)
-	s.Generate(params, 0)
-	s.Transition(0)
-	s.Discrepancy(0)
-	v.backward(s, params, grad)
-
-	wide, moved := widen(params), widen(s.moved)
-	loss := func() float64 { return s.loss64(wide, moved) }
-	var errors, slopes []float64
-	first := 0 // weights and biases follow each other without gaps
-	for net, mlp := range s.nets.nets {
-		for l := range 2 * mlp.Layers() {
-			size := len(mlp.Biases(s.nets.of(params, net), l/2))
-			if l%2 == 0 {
-				size = len(mlp.Weights(s.nets.of(params, net), l/2))
-			}
-			direction := random(size, 1, uint64(first))
-			var product float64
-			for i, e := range direction {
-				product += e * float64(grad[first+i])
-			}
-			along := []float64{0}
-			slope := centralDifference(along, 0, 1e-6, func() float64 {
-				for i, e := range direction {
-					wide[first+i] = float64(params[first+i]) + along[0]*e
-				}
-				return loss()
-			})
-			copy(wide[first:], widen(params[first:first+size]))
-			errors, slopes = append(errors, slope-product), append(slopes, slope)
-			first += size
-		}
-	}
-	return largest(errors) / largest(slopes), len(slopes), nil
+	worst, tensors = engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
+	return worst, tensors, nil
 }
 
-// loss64 is the loss of the system's noise and the given s′ in float64.
-func (s *System) loss64(params, moved []float64) float64 {
-	n, latent := s.config.Training.Batch, s.nets.latent
-	z := widen(s.noise)
-	var x []float64
-	for r := range n {
-		row := z[r*latent : (r+1)*latent]
-		switch g := s.generator.(type) {
-		case *flow:
-			state, _ := g.forward64(params, row)
-			x = append(x, state...)
-		case *residual:
-			x = append(x, g.forward64(params, row)...)
+// Surrogate implements engine.Differentiable: the MMD of the states, with s′ fixed
+// or moved by as much, and the penalty; and, for a witness or a weighted gradient,
+// the product of ∂L/∂s with the states.
+func (s *System) Surrogate() func(params []float64) float64 {
+	n, latent, l := s.config.Training.Batch, s.nets.latent, &s.config.Loss
+	z, before, moved, slope := widen(s.noise), widen(s.states), widen(s.moved), widen(s.grad)
+	naive := map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive}[l.Kind]
+	return func(params []float64) (loss float64) {
+		var x []float64
+		for r := range n {
+			row := z[r*latent : (r+1)*latent]
+			switch g := s.generator.(type) {
+			case *flow:
+				state, _ := g.forward64(params, row)
+				x = append(x, state...)
+			case *residual:
+				x = append(x, g.forward64(params, row)...)
+			}
 		}
+		if naive == nil || l.DensityWeight > 0 {
+			for i, v := range x {
+				loss += slope[i] * v
+			}
+			return loss
+		}
+		to := moved
+		if l.Gradient == "full" {
+			to = slices.Clone(moved)
+			for i, v := range x {
+				to[i] += v - before[i]
+			}
+		}
+		loss = naive(&l.Kernel, l.Statistic, x, to, n, s.nets.dim, nil)
+		if l.Boundary.Weight > 0 {
+			loss += s.boundary.penalty64(x)
+		}
+		return loss
 	}
-	l := &s.config.Loss
-	return mmd.Naive(&l.Kernel, l.Statistic, x, moved, n, s.nets.dim, nil) + s.boundary.penalty64(x)
 }
 
 // checkPopulation estimates losses in the limit of infinite batches by means over

@@ -184,7 +184,7 @@ func (s *System) backwardRows(lane, lo, hi int, grad []float32) {
 }
 
 var (
-	_ engine.System      = (*System)(nil)
-	_ engine.Stateful    = (*System)(nil)
-	_ engine.TensorNamer = (*System)(nil)
+	_ engine.Differentiable = (*System)(nil)
+	_ engine.Stateful       = (*System)(nil)
+	_ engine.TensorNamer    = (*System)(nil)
 )

@@ -243,14 +243,6 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 	}
 }
 
-func widen(x []float32) []float64 {
-	wide := make([]float64, len(x))
-	for i, v := range x {
-		wide[i] = float64(v)
-	}
-	return wide
-}
-
 // TestFlipsAreHalfOfAll of the samples, and are undone by PullBack.
 func TestFlipsAreHalfOfAll(t *testing.T) {
 	const n, rows = 70, 100

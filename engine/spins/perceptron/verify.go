@@ -2,75 +2,137 @@ package perceptron
 
 import (
 	"math"
+	"slices"
 
-	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/stat"
 )
 
-// CheckBackward takes a training step's gradient with respect to the parameters by
-// backward, which is System.Backward but in tests, and returns its largest
-// difference from central differences in float64, along so many random directions
-// of each tensor and relative to the largest of these. Straight-through, the spin
-// layer passes ∂L/∂s as if s were tanh(h/τ), so with c = ∂L/∂s fixed the gradient
-// is that of
-//
-//	Σ c·tanh(h(θ)/τ),
-//
-// whose logits are computed again in float64. It is for a straight-through estimator,
-// without a symmetry or learned signs.
-func (s *System) CheckBackward(backward func(params, grad []float32), directions int) (worst float64) {
-	const step = 1e-6
-	params, grad := make([]float32, s.NumParams()), make([]float32, s.NumParams())
-	s.Initialize(params)
-	s.Generate(params, 0)
-	s.Transition(0)
-	s.Discrepancy(0)
-	c := append([]float32(nil), s.batch.Grad...)
-	backward(params, grad)
-
-	wide, noise := make([]float64, len(params)), make([]float64, len(s.activations[0]))
-	for i, x := range params {
-		wide[i] = float64(x)
+// Surrogate implements engine.Differentiable. A spin has no derivative: straight
+// through, it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), and the loss is the
+// kernel's continuation to real spins or, where it flips spins or has a witness,
+// linear in them with the ∂L/∂s that the objective gives. The score function and
+// learned signs give the logarithms of the draws' probabilities, weighed with the
+// samples' values.
+func (s *System) Surrogate() func(params []float64) float64 {
+	b, net := s.batch, s.generator.net
+	noise, logits, width := widen(s.activations[0]), widen(b.Logits), s.width
+	var values []float32 // of the samples, less their baselines
+	if v, ok := s.objective.(Valued); ok && s.values != nil {
+		values = make([]float32, b.Rows)
+		v.Contributions(values)
+		stat.LeaveOneOut(values)
 	}
-	for i, x := range s.activations[0] {
-		noise[i] = float64(x)
-	}
-	net := s.generator.net
-	objective := func() (sum float64) {
-		for r := range s.batch.Rows {
-			for i, h := range net.Forward64(wide, noise[r*net.In():][:net.In()]) {
-				sum += float64(c[r*net.Out()+i]) * math.Tanh(h/s.width)
+	ofLogits := s.ofLogits(logits, width)
+	return func(params []float64) float64 {
+		h := make([]float64, 0, len(logits))
+		for r := range b.Rows {
+			h = append(h, net.Forward64(params, noise[r*net.In():][:net.In()])...)
+		}
+		sum := ofLogits(h)
+		for j, t := range params[net.NumParams():] {
+			for r, v := range values { // z_j = ±a with probability Φ(±at)
+				sum += float64(v) / float64(b.Rows) * math.Log(math.Erfc(-noise[r*net.In()+j]*t/math.Sqrt2)/2)
 			}
 		}
 		return sum
 	}
-	// A direction of random signs moves all parameters of one tensor at once.
-	offset := 0
-	for tensor := range 2 * net.Layers() {
-		size := len(net.Weights(params, tensor/2))
-		if tensor%2 == 1 {
-			size = len(net.Biases(params, tensor/2))
-		}
-		signs := make([]uint32, (size+3)/4*4)
-		var difference, scale float64
-		for d := range directions {
-			asm.PhiloxBlocks(signs, &asm.Counter{Seed: 9, Step: uint32(d)}, uint64(offset))
-			sign := func(i int) float64 { return float64(signs[i]>>31)*2 - 1 }
-			along := func(by float64) float64 {
-				for i := range size {
-					wide[offset+i] = float64(params[offset+i]) + by*sign(i)
-				}
-				return objective()
+}
+
+// ofLogits is Surrogate as a function of the logits.
+func (s *System) ofLogits(logits []float64, width float64) func(h []float64) float64 {
+	b, n := s.batch, s.batch.Spins
+	if o, ok := s.objective.(*score); ok {
+		drawn := s.gradient(func(lo, hi int) {
+			unpack(b.Grad, b.States, n, lo, hi)
+			s.pullBack(lo, hi)
+		})
+		return func(h []float64) (sum float64) {
+			for i, x := range h {
+				sum -= float64(o.values[i/n]) / float64(b.Rows) * math.Log1p(math.Exp(-2*x*drawn[i]))
 			}
-			central := (along(step) - along(-step)) / (2 * step)
-			along(0)
-			var product float64
-			for i, g := range grad[offset:][:size] {
-				product += float64(g) * sign(i)
-			}
-			difference, scale = max(difference, math.Abs(central-product)), max(scale, math.Abs(central))
+			return sum
 		}
-		worst = max(worst, difference/scale)
-		offset += size
 	}
-	return worst
+	if o, ok := s.objective.(LogitObjective); ok {
+		c := s.gradient(o.LogitGradient)
+		return func(h []float64) float64 { return dot(c, h) }
+	}
+	soft := func(h []float64) []float64 {
+		t := make([]float64, len(h))
+		for i, x := range h {
+			t[i] = math.Tanh(x / width)
+		}
+		return t
+	}
+	if o, ok := s.objective.(*pairs); ok && !o.differences {
+		site := s.sites()
+		narrow := make([]float32, len(b.Grad))
+		unpack(narrow, b.States, n, 0, b.Rows)
+		from := widen(narrow)
+		unpack(narrow, b.Next, n, 0, b.Rows)
+		to, before := widen(narrow), soft(logits)
+		naive := mmd.Naive
+		if s.config.Loss.Kind == "stationarity" {
+			naive = mmd.StationarityNaive
+		}
+		return func(h []float64) float64 {
+			x, y := slices.Clone(from), slices.Clone(to)
+			for i, t := range soft(h) {
+				at, change := i/n*n+int(math.Abs(site[i]))-1, (t-before[i])*math.Copysign(1, site[i])
+				x[at] += change
+				if o.byNext != nil {
+					y[at] += change * from[at] * to[at]
+				}
+			}
+			return naive(&s.config.Loss.Kernel, s.config.Loss.Statistic, x, y, b.Rows, n, nil)
+		}
+	}
+	c := s.gradient(func(lo, hi int) {
+		s.objective.Gradient(lo, hi)
+		s.pullBack(lo, hi)
+	})
+	return func(h []float64) float64 { return dot(c, soft(h)) }
+}
+
+// gradient returns what set makes of the batch's Grad, and leaves the batch as it
+// was.
+func (s *System) gradient(set func(lo, hi int)) []float64 {
+	b := s.batch
+	grad, logits := slices.Clone(b.Grad), slices.Clone(b.Logits)
+	for lo := 0; lo < b.Rows; lo += nn.BlockRows() {
+		set(lo, min(lo+nn.BlockRows(), b.Rows))
+	}
+	got := widen(b.Grad)
+	copy(b.Grad, grad)
+	copy(b.Logits, logits)
+	return got
+}
+
+// sites returns where the symmetry has taken each spin of the head: ±(i+1) for spin
+// i, negative where it was flipped.
+func (s *System) sites() []float64 {
+	b := s.batch
+	return s.gradient(func(lo, hi int) {
+		for i := lo * b.Spins; i < hi*b.Spins; i++ {
+			b.Grad[i] = float32(i%b.Spins + 1)
+		}
+		s.pullBack(lo, hi)
+	})
+}
+
+func dot(x, y []float64) (sum float64) {
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
+}
+
+func widen(x []float32) []float64 {
+	wide := make([]float64, len(x))
+	for i, v := range x {
+		wide[i] = float64(v)
+	}
+	return wide
 }
