@@ -190,7 +190,7 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 		}
 		return names
 	})
-	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand())
+	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand())
 	if p.paper() {
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())
 	}

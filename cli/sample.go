@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
@@ -25,7 +27,10 @@ type sampling struct {
 	seed    count
 	reseed  bool
 	part    shard
-	refine  int
+	refine  refinement
+	first   count
+	placed  bool   // first was given
+	trained uint64 // seed of the training
 	threads int
 }
 
@@ -41,13 +46,18 @@ memory. "-o -" writes to stdout.
 Sample i depends on the model, the seed and i alone. --shard i/n writes the
 i-th of n nearly equal parts of the N samples: the parts, one after another, are
 the whole, whoever computes them. --seed gives other samples than the default,
-the seed of the training run.`,
+the seed of the training run. Of that the first have been measured by train and
+are in samples.npy: unless --first says otherwise, sample begins after them, and
+says so. --refine auto takes the steps that diagnose finds to be needed.
+
+Beside FILE.npy goes FILE.json: the model's hash, seed, numbers and refinement of
+the samples, version and kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
   srun revgen sample model.rvg -n 1e9 --format bits --shard auto -o part-%t.npy
   revgen sample model.rvg -n 1000 --refine 10 -o - | python3 -c 'import sys, io, numpy; print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.model, s.reseed = args[0], cmd.Flags().Changed("seed")
+			s.model, s.reseed, s.placed = args[0], cmd.Flags().Changed("seed"), cmd.Flags().Changed("first")
 			return p.sample(&s)
 		},
 	}
@@ -57,19 +67,21 @@ the seed of the training run.`,
 	flags.StringVarP(&s.format, "format", "f", "", "layout of a sample; the system's default if not given, ? lists them")
 	flags.Var(&s.seed, "seed", "seed of the samples (default that of the training run)")
 	flags.Var(&s.part, "shard", "write only part i of n, counted from 0; auto: as a task of a Slurm step or array, or of mpirun")
-	flags.IntVar(&s.refine, "refine", 0, "Metropolis `steps` after generation")
+	flags.Var(&s.first, "first", "number of the first sample in the seed's stream (default after those that were measured)")
+	flags.Var(&s.refine, "refine", "Metropolis steps after generation; auto for as many as diagnose finds to be needed")
 	addThreads(cmd, &s.threads)
 	return cmd
 }
 
 func (p *program) sample(s *sampling) error {
-	if s.refine < 0 {
-		return usagef("--refine: %d is negative", s.refine)
+	if s.refine.steps < 0 {
+		return usagef("--refine: %d is negative", s.refine.steps)
 	}
 	model, cfg, err := p.systems.Read(s.model)
 	if err != nil {
 		return err
 	}
+	s.trained = cfg.Shared().Training.Seed
 	if s.reseed {
 		if err := conf.Set(cfg, "training.seed="+s.seed.String()); err != nil {
 			return err
@@ -105,13 +117,32 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 	if s.output, err = s.part.file(s.output); err != nil {
 		return err
 	}
+	if s.output != "-" {
+		if err := checkRecord(s.output); err != nil {
+			return err
+		}
+	}
 	first, n := s.part.slice(uint64(s.n))
-	if err := stream.Reach(first, n, s.refine); err != nil {
+	from := s.begin(cfg, p.say)
+	if from > math.MaxUint64-first {
+		return usagef("--first: sample %d + %d is beyond any stream", from, first)
+	}
+	first += from
+	if s.refine.auto {
+		if s.refine.steps, err = p.autoRefine(ctx, s, model, cfg); err != nil {
+			return err
+		}
+	}
+	if err := stream.Reach(first, n, s.refine.steps); err != nil {
 		return usagef("--%w", err)
 	}
 	start := time.Now()
-	err = p.writeSamples(ctx, stream, request{s.output, format, first, n, s.refine})
-	if err != nil || !p.json || s.output == "-" {
+	r := request{s.output, format, first, n, s.refine.steps}
+	err = p.writeSamples(ctx, stream, r)
+	if err != nil || s.output == "-" {
+		return err
+	}
+	if err := leaveRecord(r, cfg, model.Params); err != nil || !p.json {
 		return err
 	}
 	return json.NewEncoder(p.stdout).Encode(struct {
@@ -122,7 +153,46 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		Samples uint64  `json:"samples"`
 		Refine  int     `json:"refine"`
 		Seconds float64 `json:"seconds"`
-	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine, time.Since(start).Seconds()})
+	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.steps, time.Since(start).Seconds()})
+}
+
+// begin returns the number of the first sample of the whole, and says if that is not
+// 0, or if samples that were measured are among them after all.
+func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) uint64 {
+	known := measured(s.model, cfg)
+	seed, trained := cfg.Shared().Training.Seed, s.trained
+	switch {
+	case seed != trained:
+		return uint64(s.first)
+	case !s.placed:
+		say("samples from number %d of seed %d on: those before were measured (--first 0 repeats them)", known, seed)
+		return known
+	case uint64(s.first) < known:
+		say("samples from number %d of seed %d on: those before number %d are the ones that were measured", s.first, seed, known)
+	}
+	return uint64(s.first)
+}
+
+// autoRefine returns the refinement that a diagnosis found to be needed: one that
+// diagnose has left in the run directory, or one made now.
+func (p *program) autoRefine(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) (int, error) {
+	r, err := readDiagnosis(s.model, model)
+	if err == nil && r == nil {
+		if s.part.count > 1 {
+			return 0, usagef("--refine auto: parts of a whole need one diagnosis for all; let revgen diagnose %s make it first", s.model)
+		}
+		p.say("diagnosing, as --refine auto needs; revgen diagnose %s would leave that for the next time", s.model)
+		r, err = p.diagnosis(ctx, s.model, model, cfg, diagnose.Full(), s.threads)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if r.Refine < 0 {
+		p.report(fmt.Errorf("--refine auto: %s", r.Sentence), exitCheck)
+		return 0, errCheckFailed
+	}
+	p.say("--refine %d: %s", r.Refine, r.Sentence)
+	return r.Refine, nil
 }
 
 // listFormats describes the layouts of a system's samples on stdout.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
@@ -33,6 +34,7 @@ type training struct {
 	init    string // model to start from
 	extend  bool
 	start   *engine.Start // that model
+	strict  bool
 }
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
@@ -86,6 +88,7 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
+	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
 	addThreads(cmd, &t.threads)
 	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
@@ -186,7 +189,23 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	if err := p.leaveFigures(ctx, cfg, result.Params, workers, t.dir); err != nil {
 		return result.Stop(err)
 	}
-	return p.conclude(t.dir, samples, result)
+	if err := p.conclude(t.dir, samples, result); err != nil {
+		return err
+	}
+	if r, ok := result.Diagnosis.(*diagnose.Report); t.strict && (!ok || r.Verdict != diagnose.Trustworthy) {
+		return errCheckFailed
+	}
+	return nil
+}
+
+// briefly diagnoses a generator that has just been trained, in a twentieth of the
+// time that took, or half a second.
+func briefly(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
+	if _, ok := trained.(engine.Observer); !ok {
+		return nil, nil
+	}
+	limit := min(max(time.Duration(r.Seconds/20*float64(time.Second)), time.Second/2), 20*time.Second)
+	return diagnose.Run(ctx, trained, r.Params, diagnose.Brief(limit))
 }
 
 // defaultDir names a run by what determines it, so that repeating a command
@@ -214,7 +233,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	defer m.end()
 	return engine.Train(ctx, cfg, workers, engine.RunOptions{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime),
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Diagnose: briefly,
 		Warning:  func(text string) { p.say("warning: %s", text) },
 		Progress: m.training,
 	})
@@ -241,7 +260,11 @@ func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []
 		return "", nil
 	}
 	path := filepath.Join(t.dir, "samples.npy")
-	return path, p.writeSamples(ctx, stream, request{path: path, format: format, n: n})
+	r := request{path: path, format: format, n: n}
+	if err := p.writeSamples(ctx, stream, r); err != nil {
+		return "", err
+	}
+	return path, leaveRecord(r, cfg, params)
 }
 
 // conclude prints the table, or the summary as one JSON object.
@@ -271,6 +294,9 @@ func (p *program) conclude(dir, samples string, result *engine.Result) error {
 			return err
 		}
 		p.say("%d samples measured after %d steps in %.1f s", e.Samples, result.Steps, result.Seconds)
+	}
+	if r, ok := result.Diagnosis.(*diagnose.Report); ok {
+		p.say("diagnosis: %s", r.Sentence)
 	}
 	if samples != "" {
 		p.say("samples: %s", samples)

@@ -21,8 +21,8 @@ type Observer interface {
 	Chains(params []float32, n int) (Walk, error)
 }
 
-// LogWeight is the observable ln π − ln q + const of a generator whose density q is
-// known, constant if that is right. It may be −Inf.
+// LogWeight is the observable ln π − ln q of a generator whose density q is known, π
+// as the target gives it: where q is right it is ln Z everywhere. It may be −Inf.
 const LogWeight = "log_weight"
 
 // A Walk is a number of states that move independently of each other. The same
@@ -34,4 +34,11 @@ type Walk interface {
 	Advance(ctx context.Context, steps int) error
 	// Observe sets values, [states][len(Observables())], row-major.
 	Observe(values []float64)
+}
+
+// An UnweightedWalk can leave out the weights, where these cost more than all else.
+type UnweightedWalk interface {
+	Walk
+	// ObserveUnweighted is Observe that leaves LogWeight as it is.
+	ObserveUnweighted(values []float64)
 }

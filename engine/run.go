@@ -41,6 +41,12 @@ type RunOptions struct {
 	// bits of one that was as long from the beginning.
 	Extend bool
 
+	// Program names what trains, and its version, for the summary.
+	Program string
+	// Diagnose, if not nil, judges the trained generator after it has been measured;
+	// what it returns stands in the summary and in the Result.
+	Diagnose func(ctx context.Context, trained System, r *Result) (any, error)
+
 	unmeasured bool // without an evaluation, as what another run starts from
 }
 
@@ -60,6 +66,7 @@ type Result struct {
 	Steps      int
 	Seconds    float64 // of training, earlier parts included
 	Warnings   []string
+	Diagnosis  any // that of RunOptions.Diagnose
 
 	dir string
 }
@@ -128,19 +135,15 @@ type run struct {
 	warn               func(string)
 	progress           func(Progress)
 	warnings           []string
-	moved              float64 // sum of the acceptance over the first steps
+	moved              float64 // sum of the acceptance over the present stretch of steps
 	unmeasured, extend bool
+	cfg                Config
+	program            string
+	diagnose           func(ctx context.Context, trained System, r *Result) (any, error)
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
 	pending *Record
 }
-
-// A run whose proposals are nearly all rejected learns nothing: pairs with
-// s′ = s contribute nothing to the loss.
-const (
-	acceptanceSteps = 50
-	leastAcceptance = 0.01
-)
 
 // Train runs Algorithm 1 to the configured number of steps and evaluates the
 // generator. When ctx is cancelled or MaxTime has passed it leaves a checkpoint
@@ -160,7 +163,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		return nil, err
 	}
 	defer r.close()
-	r.extend = opt.Extend
+	r.extend, r.cfg, r.program, r.diagnose = opt.Extend, cfg, opt.Program, opt.Diagnose
 	if err := r.open(opt.Resume); err != nil {
 		return nil, err
 	}
@@ -283,19 +286,6 @@ func (r *run) errors(ctx context.Context) ([]Error, error) {
 	return all, nil
 }
 
-// watchAcceptance warns once if hardly any proposal of the first steps was
-// accepted.
-func (r *run) watchAcceptance() {
-	n := min(acceptanceSteps, r.common.Training.Steps)
-	if r.trainer.step > n {
-		return
-	}
-	r.moved += r.trainer.system.Acceptance()
-	if mean := r.moved / float64(n); r.trainer.step == n && mean < leastAcceptance {
-		r.report(fmt.Sprintf("only %.2g %% of the proposals of the first %d steps were accepted: the generator starts too far from the target to learn from it; start it nearer (generator), propose smaller or more varied moves (transition), or raise the temperature first", 100*mean, n))
-	}
-}
-
 // report tells a warning, once.
 func (r *run) report(warning string) {
 	if slices.Contains(r.warnings, warning) {
@@ -326,20 +316,35 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		result.Evaluation.warn()
+	}
+	if r.diagnose != nil && !r.unmeasured {
+		var err error
+		if result.Diagnosis, err = r.diagnose(ctx, t.system, result); err != nil {
+			return nil, err
+		}
 	}
 	if r.dir != "" {
+		var target string
+		if d, ok := r.cfg.(Describer); ok {
+			target = d.Describe()
+		}
 		summary, err := json.MarshalIndent(struct {
 			Schema  int     `json:"schema"`
 			System  string  `json:"system"`
+			Target  string  `json:"target,omitempty"` // in words
 			Preset  string  `json:"preset"`
 			Seed    uint64  `json:"seed"`
 			Steps   int     `json:"steps"`
 			Seconds float64 `json:"seconds"`
 			Threads int     `json:"threads"`
 			Path    string  `json:"path"`
+			Provenance
+			Training []string `json:"training_warnings,omitempty"`
 			*Evaluation
-		}{SchemaVersion, r.common.System, r.common.Preset, r.common.Training.Seed, t.step, result.Seconds,
-			t.threads(), activePath(), result.Evaluation}, "", "  ")
+			Diagnosis any `json:"diagnosis,omitempty"`
+		}{SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.step, result.Seconds,
+			t.threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
 			return nil, err
 		}

@@ -138,6 +138,11 @@ type Config interface {
 	New(workers *Workers) (System, error)
 }
 
+// A Describer is a configuration that says in a sentence what its target is.
+type Describer interface {
+	Describe() string
+}
+
 // An Adapter is a configuration whose presets are recipes for its target.
 type Adapter interface {
 	// Adapt gives everything but the target, the seed and the evaluation the
@@ -173,7 +178,10 @@ type Check struct {
 type Evaluation struct {
 	Samples  int      `json:"samples"`
 	Metrics  []Metric `json:"metrics"`
-	Warnings []string `json:"warnings,omitempty"` // a collapsed mode, say
+	Warnings []string `json:"warnings,omitempty"`
+	// Lost are those of the warnings that say that a mode, a sector or a well of the
+	// target is missing, or all but missing, from the samples.
+	Lost []string `json:"lost,omitempty"`
 }
 
 // A Metric is one row of an evaluation. Its figures need not be finite: the

@@ -31,3 +31,8 @@ func (c *Config) Validate() error {
 
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
+
+// Describe implements engine.Describer.
+func (c *Config) Describe() string {
+	return fmt.Sprintf("mixture of %d Gaussians in %d dimensions", len(c.Target.Components), len(c.Target.Components[0].Mean))
+}

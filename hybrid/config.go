@@ -33,3 +33,8 @@ func (c *Config) Validate() error {
 
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
+
+// Describe implements engine.Describer.
+func (c *Config) Describe() string {
+	return fmt.Sprintf("%d double wells exp(−(x² − μ)²) of equal weight, μ = %v", len(c.Target.Mu), c.Target.Mu)
+}

@@ -74,7 +74,8 @@ func compare(ctx context.Context, target *Target, x []float32, k []uint8) (*engi
 	null := stat.NewCounts(p, len(x))
 	variation, _ := null.Distances(counts)
 	laws := target.errorLaws()
-	out := &engine.Evaluation{Samples: len(x), Warnings: warnings(target, byMode, len(x))}
+	lost, outside := warnings(target, byMode, len(x))
+	out := &engine.Evaluation{Samples: len(x), Warnings: slices.Concat(lost, outside), Lost: lost}
 	paper := paperErrors(target)
 	add := func(name string, value, se, floor float64, law stat.Null) {
 		interval := stat.Interval(value, se)
@@ -207,8 +208,8 @@ func (w *Well) meanCos(omega float64) float64 {
 	return 2 * w.step * sum / w.z
 }
 
-// warnings describes what a sample has lost of its target.
-func warnings(target *Target, byMode [][]float64, n int) []string {
+// warnings describes what a sample has lost of its target, and what lies outside it.
+func warnings(target *Target, byMode [][]float64, n int) (lost, outside []string) {
 	const (
 		lostMode = 0.2 // of a mode's probability
 		lostWell = 0.1 // of a mode's samples, half of which belong to each well
@@ -216,13 +217,12 @@ func warnings(target *Target, byMode [][]float64, n int) []string {
 		barrier  = 12.0 // the target's weight beyond it is below 1e-6
 		leak     = 0.02
 	)
-	var all []string
-	outside := 0
+	beyond := 0
 	for mode, xs := range byMode {
 		mu := target.Well(mode).Mu()
 		p, want := float64(len(xs))/float64(n), 1/float64(target.Modes())
 		if p < lostMode*want {
-			all = append(all, fmt.Sprintf("mode %d (μ = %g) is all but lost: its probability is %.3f where the target has %.3f", mode, mu, p, want))
+			lost = append(lost, fmt.Sprintf("mode %d (μ = %g) is all but lost: its probability is %.3f where the target has %.3f", mode, mu, p, want))
 		}
 		right := 0
 		for _, x := range xs {
@@ -230,7 +230,7 @@ func warnings(target *Target, byMode [][]float64, n int) []string {
 				right++
 			}
 			if target.Energy(x, mode) > barrier {
-				outside++
+				beyond++
 			}
 		}
 		share := float64(right) / float64(max(1, len(xs)))
@@ -239,11 +239,11 @@ func warnings(target *Target, byMode [][]float64, n int) []string {
 			if share > lostWell {
 				sign, share = "−", 1-share
 			}
-			all = append(all, fmt.Sprintf("mode %d (μ = %g) has all but lost its well at x = %s%.3g: %.3f of its samples are there where the target has 0.500", mode, mu, sign, math.Sqrt(mu), share))
+			lost = append(lost, fmt.Sprintf("mode %d (μ = %g) has all but lost its well at x = %s%.3g: %.3f of its samples are there where the target has 0.500", mode, mu, sign, math.Sqrt(mu), share))
 		}
 	}
-	if share := float64(outside) / float64(n); share > leak {
-		all = append(all, fmt.Sprintf("%.1f %% of the samples lie outside the wells, where the target has less than 0.0001 %%", 100*share))
+	if share := float64(beyond) / float64(n); share > leak {
+		outside = append(outside, fmt.Sprintf("%.1f %% of the samples lie outside the wells, where the target has less than 0.0001 %%", 100*share))
 	}
-	return all
+	return lost, outside
 }

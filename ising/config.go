@@ -237,3 +237,13 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	}
 	return newSystem(c, workers)
 }
+
+// Describe implements engine.Describer.
+func (c *Config) Describe() string {
+	t := &c.Target
+	text := fmt.Sprintf("Ising model on the periodic %d×%d lattice, J = %v, β = %v", t.L, t.L, t.J, t.Beta)
+	if t.H != 0 {
+		text += fmt.Sprintf(", in a field h = %v", t.H)
+	}
+	return text
+}

@@ -16,17 +16,15 @@ import (
 // The observables, in their order.
 const (
 	seenEnergy = iota
-	seenEnergySquared
 	seenMagnetisation
 	seenAbsMagnetisation
-	seenMagnetisationSquared
 	seenStaggered // of sides that are even
 	seenFar       // correlation over half the side, of sides up to largestChain
 	seen          // number of observables
 )
 
 var seenNames = [seen]string{
-	"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared", "abs_staggered_magnetisation", "correlation_half_side",
+	"energy", "magnetisation", "abs_magnetisation", "abs_staggered_magnetisation", "correlation_half_side",
 }
 
 // sees returns the observables that a lattice has.
@@ -40,7 +38,7 @@ func sees(l int) (all []int) {
 	return all
 }
 
-// Observables returns energy E, E², m, |m|, m², the magnetisation of a chessboard
+// Observables returns energy E, m, |m|, the magnetisation of a chessboard
 // and the correlation over half the side, of lattices that have them.
 func (s *measured) Observables() []string {
 	var names []string
@@ -58,7 +56,7 @@ func (s *measured) observe(values []float64, stride int, states []uint64) {
 	for len(states) > 0 {
 		config := states[:model.Words]
 		e, m := model.Energy(config), float64(model.Magnetisation(config))/n
-		of := [seen]float64{seenEnergy: e, seenEnergySquared: e * e, seenMagnetisation: m, seenAbsMagnetisation: math.Abs(m), seenMagnetisationSquared: m * m}
+		of := [seen]float64{seenEnergy: e, seenMagnetisation: m, seenAbsMagnetisation: math.Abs(m)}
 		for i, k := range all {
 			switch k {
 			case seenStaggered:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
@@ -302,7 +303,8 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 		out.Metrics = append(out.Metrics, r.correlations(generated, samples))
 	}
 	judge(out)
-	out.Warnings = append(r.collapse(generated.joint), r.warnings...)
+	out.Lost = r.collapse(generated.joint)
+	out.Warnings = slices.Concat(out.Lost, r.warnings)
 	return out
 }
 

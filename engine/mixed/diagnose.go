@@ -26,8 +26,9 @@ const (
 	observedCoordinates = 8
 )
 
-// Observables returns the weights of modes (the first of many), the coordinates and
-// their squares, the mean square of all, ln π, and the target's own functions.
+// Observables returns the weights of modes (the first of many), the coordinates, the
+// mean square of all, the first coordinate in each of those modes,
+// ln π, and the target's own functions.
 func (s *System) Observables() []string {
 	var names []string
 	dim, modes := s.generator.dim, s.target.Modes()
@@ -41,11 +42,11 @@ func (s *System) Observables() []string {
 	for i := range each {
 		names = append(names, fmt.Sprintf("x%d", i))
 	}
-	for i := range each {
-		names = append(names, fmt.Sprintf("x%d_squared", i))
-	}
 	if dim > 1 {
 		names = append(names, "mean_square")
+	}
+	for k := range s.observed() {
+		names = append(names, fmt.Sprintf("x0_in_mode_%d", k))
 	}
 	names = append(names, "log_density")
 	if o, ok := s.target.(Observed); ok {
@@ -88,14 +89,19 @@ func (s *System) observe(m *moveScratch, values []float64, x []float32, k []uint
 			v := float64(v)
 			squares += v * v
 			if i < each {
-				row[at+i], row[at+each+i] = v, v*v
+				row[at+i] = v
 			}
 		}
-		at += 2 * each
+		at += each
 		if dim > 1 {
 			row[at] = squares / float64(dim)
 			at++
 		}
+		clear(row[at:][:s.observed()])
+		if int(k[r]) < s.observed() {
+			row[at+int(k[r])] = float64(x[r*dim])
+		}
+		at += s.observed()
 		row[at] = logPi[r]
 		at++
 	}

@@ -32,16 +32,12 @@ type Observed interface {
 // observedCoordinates is how many coordinates are measured one by one.
 const observedCoordinates = 8
 
-// Observables returns the coordinates (the first of many) and their squares, the
-// mean square of all, ln π, the target's own functions, and the density's weight.
+// Observables returns the coordinates (the first of many), the mean square of all, ln π, the target's own functions, and the density's weight.
 func (s *System) Observables() []string {
 	var names []string
 	each := min(s.nets.dim, observedCoordinates)
 	for i := range each {
 		names = append(names, fmt.Sprintf("x%d", i))
-	}
-	for i := range each {
-		names = append(names, fmt.Sprintf("x%d_squared", i))
 	}
 	if s.nets.dim > 1 {
 		names = append(names, "mean_square")
@@ -57,7 +53,7 @@ func (s *System) Observables() []string {
 }
 
 // observe sets values, [rows][observables], of up to a piece's rows of states.
-func (d *Sampler) observe(b *Buffers, values []float64, x []float32) {
+func (d *Sampler) observe(b *Buffers, values []float64, x []float32, weigh bool) {
 	dim := d.s.nets.dim
 	rows := len(x) / dim
 	if rows == 0 {
@@ -66,7 +62,7 @@ func (d *Sampler) observe(b *Buffers, values []float64, x []float32) {
 	stride, each := len(values)/rows, min(dim, observedCoordinates)
 	logPi := b.moves.current[:rows]
 	b.Target.LogDensity(logPi, x)
-	density := 2 * each
+	density := each
 	if dim > 1 {
 		density++
 	}
@@ -77,18 +73,18 @@ func (d *Sampler) observe(b *Buffers, values []float64, x []float32) {
 			v := float64(v)
 			squares += v * v
 			if i < each {
-				row[i], row[each+i] = v, v*v
+				row[i] = v
 			}
 		}
 		if dim > 1 {
-			row[2*each] = squares / float64(dim)
+			row[each] = squares / float64(dim)
 		}
 		row[density] = float64(logPi[r])
 	}
 	if o, ok := b.Target.(Observed); ok {
 		o.Observe(values[density+1:], stride, x)
 	}
-	if d.s.HasDensity() {
+	if weigh && d.s.HasDensity() {
 		if b.logQ == nil {
 			b.logQ = make([]float64, nn.BlockRows())
 		}
@@ -163,12 +159,18 @@ func (w *walkers) Advance(ctx context.Context, steps int) error {
 }
 
 // Observe implements engine.Walk.
-func (w *walkers) Observe(values []float64) {
+func (w *walkers) Observe(values []float64) { w.observe(values, true) }
+
+// ObserveUnweighted implements engine.UnweightedWalk: the inverse of a flow takes most
+// of the time.
+func (w *walkers) ObserveUnweighted(values []float64) { w.observe(values, false) }
+
+func (w *walkers) observe(values []float64, weigh bool) {
 	d := w.sampler.s.nets.dim
 	rows := len(w.x) / d
 	stride := len(values) / max(rows, 1)
 	w.sampler.Each(rows, func(b *Buffers, lo, hi int) {
-		w.sampler.observe(b, values[lo*stride:hi*stride], w.x[lo*d:hi*d])
+		w.sampler.observe(b, values[lo*stride:hi*stride], w.x[lo*d:hi*d], weigh)
 	})
 }
 

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/report"
+)
+
+// diagnosing is what the flags of diagnose ask for.
+type diagnosing struct {
+	model   string
+	samples count
+	refine  count
+	maxTime duration
+	seed    count
+	reseed  bool
+	strict  bool
+	threads int
+}
+
+func (p *program) diagnoseCommand() *cobra.Command {
+	full := diagnose.Full()
+	d := diagnosing{samples: count(full.Samples), refine: count(full.Refine), maxTime: duration(full.Time)}
+	cmd := &cobra.Command{
+		Use:   "diagnose DIR|MODEL",
+		Short: "Tell how far the samples of a trained generator can be trusted",
+		Long: `Tell how far the samples of a trained generator can be trusted, without anything
+exact of its target: on fresh samples, how averages drift under 1, 2, 4, …
+Metropolis steps and when that ends; whether they agree with chains that owe
+nothing to the generator, where these mix; and, where its density is known, what
+importance weights say.
+
+The verdict is one of four:
+
+  trustworthy  to what the samples can show
+  refine       usable after the number of steps that it names (sample --refine auto)
+  wrong        do not use
+  unknown      nothing here can tell, for the reason that it gives
+
+stdout has the verdict and a table of observables, with --json all that was seen.
+diagnosis.json of a run directory keeps that too, for sample --refine auto.
+docs/trust.md says what verdicts do not promise. With --strict the exit code is 3
+unless the samples are trustworthy as drawn.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.model, d.reseed = args[0], cmd.Flags().Changed("seed")
+			return p.diagnose(&d)
+		},
+	}
+	flags := cmd.Flags()
+	flags.VarP(&d.samples, "samples", "n", "samples that walk; more see smaller errors")
+	flags.Var(&d.refine, "max-refine", "most Metropolis `steps`, a power of two")
+	flags.Var(&d.maxTime, "max-time", "end within about this long, with what was seen by then")
+	flags.Var(&d.seed, "seed", "seed of samples and chains (default that of the training run)")
+	flags.BoolVar(&d.strict, "strict", false, "exit with 3 unless the verdict is trustworthy")
+	addThreads(cmd, &d.threads)
+	return cmd
+}
+
+func (p *program) diagnose(d *diagnosing) error {
+	o := diagnose.Full()
+	o.Samples, o.Refine, o.Time = int(min(d.samples, math.MaxInt32)), int(min(d.refine, math.MaxInt32)), time.Duration(d.maxTime)
+	if err := o.Validate(); err != nil {
+		return usagef("--%w", err)
+	}
+	model, cfg, err := p.systems.Read(d.model)
+	if err != nil {
+		return err
+	}
+	if d.reseed {
+		if err := conf.Set(cfg, "training.seed="+d.seed.String()); err != nil {
+			return err
+		}
+	}
+	return p.interruptible(func(ctx context.Context) error {
+		r, err := p.diagnosis(ctx, d.model, model, cfg, o, d.threads)
+		if err != nil {
+			return err
+		}
+		if info, failed := os.Stat(d.model); failed == nil && info.IsDir() {
+			if err := leaveDiagnosis(d.model, model, r); err != nil {
+				return err
+			}
+		}
+		if p.json {
+			err = json.NewEncoder(p.stdout).Encode(r)
+		} else {
+			err = writeDiagnosis(p.stdout, r)
+		}
+		if err == nil && d.strict && r.Verdict != diagnose.Trustworthy {
+			err = errCheckFailed
+		}
+		return err
+	})
+}
+
+// diagnosis diagnoses a model.
+func (p *program) diagnosis(ctx context.Context, path string, model *engine.Model, cfg engine.Config, o diagnose.Options, threads int) (*diagnose.Report, error) {
+	workers, err := p.newPool(threads)
+	if err != nil {
+		return nil, err
+	}
+	defer workers.Close()
+	system, err := cfg.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	if n := system.NumParams(); n != len(model.Params) {
+		return nil, fmt.Errorf("%s: its configuration needs %d parameters and it has %d", path, n, len(model.Params))
+	}
+	r, err := diagnose.Run(ctx, system, model.Params, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// A kept diagnosis says of which model it is.
+type kept struct {
+	Model string `json:"model"` // hash of its parameters
+	engine.Provenance
+	*diagnose.Report
+}
+
+func hashOf(model *engine.Model) string { return (&engine.Start{Params: model.Params}).Hash() }
+
+// leaveDiagnosis writes diagnosis.json.
+func leaveDiagnosis(dir string, model *engine.Model, r *diagnose.Report) error {
+	data, err := json.MarshalIndent(kept{hashOf(model), engine.Here(programName()), r}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.Write(diagnosisFile(dir), append(data, '\n'))
+}
+
+// readDiagnosis returns the diagnosis that a run directory keeps of a model, nil if
+// it has none.
+func readDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
+	data, err := disk.Read(diagnosisFile(dir), maxSummary)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	k := kept{Report: new(diagnose.Report)}
+	if err := json.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("%s: %w", diagnosisFile(dir), err)
+	}
+	if k.Model != hashOf(model) {
+		return nil, nil // of another training in the same place
+	}
+	return k.Report, nil
+}
+
+// writeDiagnosis writes a report for people.
+func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
+	fmt.Fprintf(w, "%s\n\n", r.Sentence)
+	t := report.Table{Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
+	if r.Chains != nil {
+		t.Header = append(t.Header, "chains", "off by", "R̂")
+	}
+	for _, o := range r.Observables {
+		row := []string{report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory)}
+		if n := len(o.Drift); n > 0 {
+			last := o.Drift[n-1]
+			row[3], row[4] = digits(last.Change), digits(1.96*last.StandardError)
+		}
+		if o.Settled >= 0 {
+			row[5] = fmt.Sprint(o.Settled)
+		}
+		if c := o.Chains; c != nil {
+			row = append(row, digits(c.Mean), fmt.Sprintf("%+.1f se", c.Z), fmt.Sprintf("%.3f", c.RHat))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if err := t.WriteText(w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d samples after %d steps", r.Samples, r.Steps)
+	if c := r.Chains; c != nil {
+		fmt.Fprintf(w, "; %d chains of %d steps: largest R̂ %.3f, least effective size %.0f", c.Number, c.Steps, c.RHat, c.EffectiveSize)
+	}
+	if x := r.Weights; x != nil {
+		fmt.Fprintf(w, "; weights: effective size %.6f, Pareto k̂ %.2f, ln Z %.6f ± %.1g", x.EffectiveSize, x.ParetoK, x.LogZ, x.LogZError)
+	}
+	for _, l := range r.Limits {
+		fmt.Fprintf(w, "; %s", l)
+	}
+	_, err := fmt.Fprintf(w, "; %.1f s\n", r.Seconds)
+	return err
+}
+
+func digits(x float64) string { return fmt.Sprintf("%.4g", x) }

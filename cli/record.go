@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// A sampleRecord is what stands beside a file of samples: what made it, so that the
+// same bytes can be had again.
+type sampleRecord struct {
+	Schema  int    `json:"schema"`
+	Kind    string `json:"kind"` // recordKind
+	File    string `json:"file"`
+	Model   string `json:"model"` // hash of its parameters
+	System  string `json:"system"`
+	Target  string `json:"target,omitempty"`
+	Seed    uint64 `json:"seed"`
+	First   uint64 `json:"first"` // number of the first sample in the seed's stream
+	Samples uint64 `json:"samples"`
+	Refine  int    `json:"refine"` // Metropolis steps after generation
+	Format  string `json:"format"`
+	Path    string `json:"path"` // of kernels
+	engine.Provenance
+}
+
+const recordKind = "samples"
+
+// program names the program and its version.
+func programName() string { return "revgen " + readVersion().String() }
+
+// recordPath returns where the record of an array goes: samples.json beside
+// samples.npy.
+func recordPath(array string) string { return strings.TrimSuffix(array, ".npy") + ".json" }
+
+// checkRecord refuses to write over a file that is no record of samples.
+func checkRecord(array string) error {
+	data, err := disk.Read(recordPath(array), maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var old sampleRecord
+	if err == nil && (json.Unmarshal(data, &old) != nil || old.Kind != recordKind) {
+		return usagef("-o: %s, where the record of %s would go, is something else; choose another name", recordPath(array), array)
+	}
+	return nil
+}
+
+// leaveRecord writes the record of an array that is a file.
+func leaveRecord(r request, cfg engine.Config, params []float32) error {
+	if info, err := os.Stat(r.path); err != nil || !info.Mode().IsRegular() {
+		return nil // a device or a pipe
+	}
+	path, _, _ := asm.Active()
+	shared := cfg.Shared()
+	record := sampleRecord{
+		Schema: engine.SchemaVersion, Kind: recordKind, File: filepath.Base(r.path),
+		Model: (&engine.Start{Params: params}).Hash(), System: shared.System,
+		Seed: shared.Training.Seed, First: r.first, Samples: r.n, Refine: r.refine, Format: r.format.Name,
+		Path: path.String(), Provenance: engine.Here(programName()),
+	}
+	if d, ok := cfg.(engine.Describer); ok {
+		record.Target = d.Describe()
+	}
+	data, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.Write(recordPath(r.path), append(data, '\n'))
+}
+
+// measured returns how many samples of the training seed's stream have been measured
+// or left with the run: those before it are no fresh ones.
+func measured(path string, cfg engine.Config) uint64 {
+	n := uint64(cfg.Shared().Evaluation.Samples)
+	if data, err := disk.Read(filepath.Join(path, "samples.json"), maxConfig); err == nil {
+		var r sampleRecord
+		if json.Unmarshal(data, &r) == nil && r.Kind == recordKind && r.Seed == cfg.Shared().Training.Seed {
+			n = max(n, r.First+r.Samples)
+		}
+	}
+	return n
+}
+
+// diagnosisFile is what diagnose leaves in a run directory.
+func diagnosisFile(dir string) string { return filepath.Join(dir, "diagnosis.json") }
+
+// A number of steps after generation, or auto.
+type refinement struct {
+	steps int
+	auto  bool
+}
+
+func (r *refinement) String() string {
+	if r.auto {
+		return "auto"
+	}
+	return fmt.Sprint(r.steps)
+}
+func (r *refinement) Type() string { return "M" }
+
+func (r *refinement) Set(text string) error {
+	if text == "auto" {
+		*r = refinement{auto: true}
+		return nil
+	}
+	var n int
+	if _, err := fmt.Sscanf(text, "%d", &n); err != nil || fmt.Sprint(n) != text {
+		return fmt.Errorf("%q is neither a number of Metropolis steps nor auto", text)
+	}
+	*r = refinement{steps: n}
+	return nil
+}

@@ -1,0 +1,175 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A chainResult is what chains tell of all observables.
+type chainResult struct {
+	Chains
+	summaries []stat.ChainSummary // of the columns
+}
+
+// chains runs them, and doubles the steps between draws until they agree with each
+// other. Every run burns in for half as long again as it is, from where the one
+// before ended.
+func (d *diagnosis) chains(ctx context.Context) error {
+	within, cancel := d.deadline(ctx, 1)
+	defer cancel()
+	n, draws := d.options.Chains, d.options.Draws
+	w, err := d.observer.Chains(d.params, n)
+	if err != nil {
+		return err
+	}
+	d.chained = w
+	steps := 0
+	for between := 1; between <= d.options.Refine; between *= 2 {
+		c, err := d.runChains(within, w, between)
+		if late(ctx, err) {
+			d.limits = append(d.limits, fmt.Sprintf("time allowed chains %d steps", steps))
+			break
+		}
+		if err != nil {
+			return err
+		}
+		steps += draws * between * 3 / 2
+		c.Number, c.Steps = n, steps
+		d.chain = c
+		if c.Mixed {
+			break
+		}
+	}
+	if d.chain != nil && !d.chain.Mixed {
+		d.chain.Far = d.far()
+	}
+	return nil
+}
+
+func (d *diagnosis) runChains(ctx context.Context, w engine.Walk, between int) (*chainResult, error) {
+	n, draws := d.options.Chains, d.options.Draws
+	all := make([]float64, draws*n*d.width)
+	for range draws / 2 {
+		if err := w.Advance(ctx, between); err != nil {
+			return nil, err
+		}
+	}
+	for t := range draws {
+		if err := w.Advance(ctx, between); err != nil {
+			return nil, err
+		}
+		copy(all[t*n*d.width:], d.observe(w, n))
+	}
+	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}}
+	x := make([]float64, draws*n)
+	for j := range d.width {
+		for i := range x {
+			x[i] = all[i*d.width+j]
+		}
+		ranks, means := stat.RankChains(x, n), stat.Chains(x, n)
+		means.RHat = ranks.RHat
+		means.EffectiveSize = min(means.EffectiveSize, ranks.EffectiveSize)
+		c.summaries = append(c.summaries, means)
+		c.RHat, c.EffectiveSize = max(c.RHat, means.RHat), min(c.EffectiveSize, means.EffectiveSize)
+	}
+	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
+	return c, nil
+}
+
+// far counts the chains that ended where no walked sample is near: whose distance to
+// the nearest, in standard deviations of the observables, is more than twice the
+// largest of as many samples' distances to the others.
+func (d *diagnosis) far() (count int) {
+	stride := len(d.all)
+	samples, ends := make([]float64, d.options.Samples*stride), make([]float64, d.options.Chains*stride)
+	d.walked.Observe(samples)
+	d.chained.Observe(ends)
+	scale := make([]float64, stride)
+	for j, name := range d.all {
+		var m stat.Mean
+		for i := j; i < len(samples); i += stride {
+			if number.Finite(samples[i]) {
+				m.Add(samples[i])
+			}
+		}
+		if s := m.Deviation(); s > 0 {
+			scale[j] = 1 / s
+		}
+		if name == engine.LogWeight {
+			scale[j] = min(scale[j], 1) // weights within e of each other are near
+		}
+	}
+	probes := min(d.options.Chains, d.options.Samples/8) * stride
+	others := samples[probes:]
+	var typical float64
+	for i := 0; i < probes; i += stride {
+		typical = max(typical, nearest(samples[i:i+stride], others, scale))
+	}
+	for i := 0; i < len(ends); i += stride {
+		if nearest(ends[i:i+stride], others, scale) > 4*typical { // squares
+			count++
+		}
+	}
+	return count
+}
+
+// nearest returns the least squared distance of a point from others.
+func nearest(point, others, scale []float64) float64 {
+	least := math.Inf(1)
+	for ; len(others) > 0; others = others[len(point):] {
+		var sum float64
+		for j, v := range point {
+			if x := (v - others[j]) * scale[j]; number.Finite(x) {
+				sum += x * x
+			}
+			if sum >= least {
+				break
+			}
+		}
+		least = min(least, sum)
+	}
+	return least
+}
+
+// compare holds the samples' mean at a stage against the chains'.
+func (d *diagnosis) compare(j, stage int) *Comparison {
+	if d.chain == nil {
+		return nil
+	}
+	s := d.chain.summaries[j]
+	mean, deviation := d.moments(j, stage)
+	c := &Comparison{Mean: s.Mean, StandardError: s.StandardError, RHat: s.RHat, EffectiveSize: s.EffectiveSize, RHatBoth: 1}
+	difference := mean - s.Mean
+	if se := math.Hypot(s.StandardError, deviation/math.Sqrt(float64(d.options.Samples))); se > 0 {
+		c.Z = difference / se
+	} else if difference != 0 {
+		c.Z = math.Copysign(math.Inf(1), difference)
+	}
+	if within := (s.Deviation*s.Deviation + deviation*deviation) / 2; within > 0 {
+		c.RHatBoth = math.Sqrt(1 + difference*difference/2/within)
+	}
+	return c
+}
+
+// disagree returns the observable whose mean at a stage is farthest from the chains',
+// and whether it is too far for chance.
+func (d *diagnosis) disagree(stage int) (worst int, beyond bool) {
+	var most float64
+	for j := range d.width {
+		if z := math.Abs(d.compare(j, stage).Z); z > most {
+			worst, most = j, z
+		}
+	}
+	return worst, most > d.chance()
+}
+
+// chance returns the |z| that normal errors of all observables exceed with a
+// probability of familywise.
+func (d *diagnosis) chance() float64 {
+	return -stat.NormalQuantile(familywise / 2 / float64(d.width))
+}

@@ -1,0 +1,306 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// Levels of the tests.
+const (
+	familywise = 1e-3 // of a false alarm, of all tests of one kind together
+	// A mean that changes by more after M steps has not settled at M: of many tests
+	// some are beyond it by chance, which errs on the side of more steps.
+	unsettled  = 3
+	forgotten  = 0.1  // memory below which samples have forgotten where they began
+	remembered = 0.5  // and above which something is not crossed
+	mixedRHat  = 1.02 // largest of chains that tell the same
+	leastSize  = 400  // effective size of chains that tell anything
+	largestK   = 0.7  // of Pareto's law of weights that can be used
+	stateBytes = 1 << 28
+)
+
+// Run diagnoses the generator with parameters params of a system that is an
+// engine.Observer. The error is ctx's, or says why it cannot be diagnosed.
+func Run(ctx context.Context, system engine.System, params []float32, o Options) (*Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	observer, ok := system.(engine.Observer)
+	if !ok {
+		return nil, errors.New("the system's samples cannot be walked (it is no engine.Observer), and so not diagnosed")
+	}
+	if s, ok := system.(engine.Sampler); ok {
+		if most := stateBytes / max(1, s.Formats()[0].RowBytes); most < o.Samples {
+			o.Samples = max(leastSamples, most)
+		}
+	}
+	d := &diagnosis{observer: observer, params: params, options: o, all: observer.Observables(), start: time.Now()}
+	if err := d.walk(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.chains(ctx); err != nil {
+		return nil, err
+	}
+	d.weigh()
+	return d.report(), nil
+}
+
+// A diagnosis is one under way.
+type diagnosis struct {
+	observer engine.Observer
+	params   []float32
+	options  Options
+	all      []string // the observer's observables
+	start    time.Time
+
+	columns []column // what is judged
+	names   []string // of the columns
+	width   int      // their number
+	steps   []int    // of the stages of the walk, 0 first
+	stages  [][]float64
+	logs    []float64 // ln w of the samples as drawn, nil if that is not known
+	walked  engine.Walk
+	chained engine.Walk
+	limits  []string
+
+	chain  *chainResult
+	weight *Weights
+	shift  []shift // of each column, by the weights
+}
+
+// A column is an observable, or its squared distance from where its mean was as drawn,
+// whose average is what variances are made of. The weight is none: it sees errors that
+// no average shows.
+type column struct {
+	of        int
+	squared   bool
+	center    float64
+	low, high float64 // of finite values as drawn, in whose place those that are not finite are put
+}
+
+// spread names the squared distances of an observable from its mean.
+const spread = "_spread"
+
+// choose makes the columns from the values of samples as drawn.
+func (d *diagnosis) choose(values []float64) {
+	stride := len(d.all)
+	for j, name := range d.all {
+		if name == engine.LogWeight {
+			d.logs = make([]float64, len(values)/stride)
+			for i := range d.logs {
+				d.logs[i] = values[i*stride+j]
+			}
+			continue
+		}
+		c := column{of: j, low: math.Inf(1), high: math.Inf(-1)}
+		for i := j; i < len(values); i += stride {
+			if number.Finite(values[i]) {
+				c.low, c.high = min(c.low, values[i]), max(c.high, values[i])
+			}
+		}
+		if c.low > c.high {
+			c.low, c.high = 0, 0 // none is finite
+		}
+		var mean stat.Mean
+		two := true
+		for i := j; i < len(values); i += stride {
+			v := c.value(values[i])
+			mean.Add(v)
+			two = two && (v == c.low || v == c.high)
+		}
+		d.columns, d.names = append(d.columns, c), append(d.names, name)
+		if two {
+			continue // whose mean determines its spread
+		}
+		c.squared, c.center = true, mean.Value()
+		d.columns, d.names = append(d.columns, c), append(d.names, name+spread)
+	}
+	d.width = len(d.columns)
+}
+
+// value returns what stands for an observable's value: itself, if it is finite.
+func (c *column) value(v float64) float64 {
+	switch {
+	case math.IsInf(v, 1):
+		v = c.high
+	case !number.Finite(v):
+		v = c.low // as what has no weight
+	}
+	if c.squared {
+		return (v - c.center) * (v - c.center)
+	}
+	return v
+}
+
+// take returns the columns of values of all observables.
+func (d *diagnosis) take(values []float64) []float64 {
+	stride := len(d.all)
+	taken := make([]float64, len(values)/stride*d.width)
+	for i := range len(values) / stride {
+		for j := range d.columns {
+			taken[i*d.width+j] = d.columns[j].value(values[i*stride+d.columns[j].of])
+		}
+	}
+	return taken
+}
+
+// observe returns the columns of a walk's states.
+func (d *diagnosis) observe(w engine.Walk, states int) []float64 {
+	values := make([]float64, states*len(d.all))
+	if u, ok := w.(engine.UnweightedWalk); ok && d.columns != nil {
+		u.ObserveUnweighted(values)
+	} else {
+		w.Observe(values)
+	}
+	if d.columns == nil {
+		d.choose(values)
+	}
+	return d.take(values)
+}
+
+// deadline returns a context for a share of the time.
+func (d *diagnosis) deadline(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	if d.options.Time == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, d.start.Add(time.Duration(share*float64(d.options.Time))))
+}
+
+// late reports whether err is that of the time, and not of the caller's context.
+func late(ctx context.Context, err error) bool { return ctx.Err() == nil && engine.Cancelled(err) }
+
+// walk takes samples through stages of 1, 2, 4, … steps until they have forgotten
+// where they began and nothing moves any longer, or a limit is reached.
+func (d *diagnosis) walk(ctx context.Context) error {
+	within, cancel := d.deadline(ctx, 0.6)
+	defer cancel()
+	w, err := d.observer.Walk(d.params, d.options.First, d.options.Samples)
+	if err != nil {
+		return err
+	}
+	d.walked = w
+	look := func(steps int) {
+		d.stages = append(d.stages, d.observe(w, d.options.Samples))
+		d.steps = append(d.steps, steps)
+	}
+	look(0)
+	for steps := 1; steps <= d.options.Refine; steps *= 2 {
+		err := w.Advance(within, steps-d.steps[len(d.steps)-1])
+		if late(ctx, err) {
+			d.limits = append(d.limits, fmt.Sprintf("time allowed %d steps of %d", d.steps[len(d.steps)-1], d.options.Refine))
+			break
+		}
+		if err != nil {
+			return err
+		}
+		look(steps)
+		if len(d.steps) > 4 && d.quiet() {
+			break
+		}
+	}
+	return nil
+}
+
+// quiet reports whether the walk has nothing more to show.
+func (d *diagnosis) quiet() bool {
+	last := len(d.stages) - 1
+	for j := range d.width {
+		if d.memory(j) > forgotten {
+			return false
+		}
+		for from := last - 2; from < last; from++ {
+			if c := d.change(j, from, last); math.Abs(c.Z) > unsettled {
+				return false
+			}
+		}
+	}
+	for j := range d.width {
+		if !d.watched(d.settled(j)) {
+			return false
+		}
+	}
+	return true
+}
+
+// change returns how a mean changes from one stage to another.
+func (d *diagnosis) change(j, from, to int) Drift {
+	a, b := d.stages[from], d.stages[to]
+	n := float64(d.options.Samples)
+	var sum, squares float64
+	for i := j; i < len(a); i += d.width {
+		c := b[i] - a[i]
+		sum += c
+		squares += c * c
+	}
+	c := Drift{Steps: d.steps[to], Change: sum / n, StandardError: math.Sqrt(max(0, squares/n-sum/n*sum/n) / n)}
+	if squares > 0 {
+		c.Z = sum / math.Sqrt(squares)
+	}
+	return c
+}
+
+// memory returns the correlation of an observable at the first and the last stage.
+func (d *diagnosis) memory(j int) float64 {
+	a, b := d.stages[0], d.stages[len(d.stages)-1]
+	n := float64(d.options.Samples)
+	var sa, sb, saa, sbb, sab float64
+	for i := j; i < len(a); i += d.width {
+		x, y := a[i]-a[j], b[i]-a[j] // near a constant, so that squares do not cancel
+		sa, sb, saa, sbb, sab = sa+x, sb+y, saa+x*x, sbb+y*y, sab+x*y
+	}
+	va, vb := saa-sa*sa/n, sbb-sb*sb/n
+	if va <= 1e-12*saa || vb <= 1e-12*sbb {
+		return 0 // a constant has nothing to remember
+	}
+	return (sab - sa*sb/n) / math.Sqrt(va*vb)
+}
+
+// moments returns an observable's mean and standard deviation at a stage.
+func (d *diagnosis) moments(j, stage int) (mean, deviation float64) {
+	values := d.stages[stage]
+	n := float64(d.options.Samples)
+	for i := j; i < len(values); i += d.width {
+		mean += values[i] / n
+	}
+	var squares float64
+	for i := j; i < len(values); i += d.width {
+		squares += (values[i] - mean) * (values[i] - mean)
+	}
+	return mean, math.Sqrt(squares / max(1, n-1))
+}
+
+// alarm returns the |S| that no walk of the target's samples reaches at any of the
+// tests together, but with a probability of familywise.
+func (d *diagnosis) alarm() float64 {
+	planned := 1 + math.Log2(float64(d.options.Refine))
+	return math.Sqrt(2 * math.Log(2*planned*float64(d.width)/familywise))
+}
+
+// settled returns the first stage after which no later one changes an observable, the
+// number of stages if it moves to the end. Stages of less than a quarter of the last
+// one's steps have been watched long enough to tell.
+func (d *diagnosis) settled(j int) int {
+	last := len(d.stages) - 1
+	first := last + 1
+	for from := last; from >= 0; from-- {
+		for to := from + 1; to <= last; to++ {
+			if math.Abs(d.change(j, from, to).Z) > unsettled {
+				return first
+			}
+		}
+		first = from
+	}
+	return first
+}
+
+// watched reports whether the walk went on long enough after a stage.
+func (d *diagnosis) watched(stage int) bool {
+	return stage == 0 || stage < len(d.steps) && 4*d.steps[stage] <= d.steps[len(d.steps)-1]
+}

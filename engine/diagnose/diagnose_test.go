@@ -1,0 +1,209 @@
+package diagnose
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// A normal is a system whose target has one or two modes, ±apart, in which x − mode is
+// standard normal. A step forgets 1 − keep of that, in detailed balance; with crossing,
+// it draws the mode anew with that probability.
+type normal struct {
+	engine.System
+	apart, keep, cross float64
+	chainCross         float64
+	// What the generator draws: the mode + is that often, x off by so much.
+	plus, off float64
+	weighted  bool
+	outside   bool // ln π of some samples is −Inf
+	seed      uint64
+}
+
+func (s *normal) Observables() []string {
+	names := []string{"x", "plus", "log_density"}
+	if s.weighted {
+		names = append(names, engine.LogWeight)
+	}
+	return names
+}
+
+type normalWalk struct {
+	s     *normal
+	r     *rand.Rand
+	x     []float64
+	plus  []bool
+	cross float64
+	slow  time.Duration
+}
+
+func (s *normal) states(stream uint64, n int, plus, off, width, cross float64) *normalWalk {
+	w := &normalWalk{s: s, r: rand.New(rand.NewPCG(s.seed, stream)), x: make([]float64, n), plus: make([]bool, n), cross: cross}
+	for i := range w.x {
+		w.x[i], w.plus[i] = off+width*w.r.NormFloat64(), w.r.Float64() < plus
+	}
+	return w
+}
+
+func (s *normal) Walk(_ []float32, _ uint64, n int) (engine.Walk, error) {
+	return s.states(1, n, s.plus, s.off, 1, s.cross), nil
+}
+
+func (s *normal) Chains(_ []float32, n int) (engine.Walk, error) {
+	return s.states(2, n, 0.3, 0, 3, s.chainCross), nil
+}
+
+func (w *normalWalk) Advance(ctx context.Context, steps int) error {
+	fresh := math.Sqrt(1 - w.s.keep*w.s.keep)
+	for range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		time.Sleep(w.slow)
+		for i := range w.x {
+			w.x[i] = w.s.keep*w.x[i] + fresh*w.r.NormFloat64()
+			if w.r.Float64() < w.cross {
+				w.plus[i] = w.r.Float64() < 0.5
+			}
+		}
+	}
+	return nil
+}
+
+func (w *normalWalk) Observe(values []float64) {
+	width := len(w.s.Observables())
+	for i, x := range w.x {
+		row := values[i*width:][:width]
+		position, plus := x-w.s.apart, 0.0
+		if w.plus[i] {
+			position, plus = x+w.s.apart, 1
+		}
+		row[0], row[1], row[2] = position, plus, -x*x/2
+		if w.s.outside && x > 2 {
+			row[2] = math.Inf(-1)
+		}
+		if w.s.weighted {
+			q := w.s.plus
+			if !w.plus[i] {
+				q = 1 - q
+			}
+			row[3] = math.Log(0.5/q) - x*x/2 + (x-w.s.off)*(x-w.s.off)/2
+		}
+	}
+}
+
+func brief() Options {
+	o := Brief(0)
+	o.Samples = 2048
+	return o
+}
+
+func TestVerdicts(t *testing.T) {
+	good := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5}
+	for name, c := range map[string]struct {
+		change func(s *normal)
+		want   Verdict
+		says   string
+	}{
+		"exact":                    {func(*normal) {}, Trustworthy, "256 independent chains agree"},
+		"one mode":                 {func(s *normal) { s.apart = 0 }, Trustworthy, "nothing drifts"},
+		"off":                      {func(s *normal) { s.off = 0.5 }, Refine, "usable after --refine"},
+		"slow":                     {func(s *normal) { s.off, s.keep = 0.5, 0.999 }, Wrong, "has not come to rest"},
+		"weights of modes":         {func(s *normal) { s.plus = 0.7 }, Refine, "--refine"},
+		"a lost mode, crossed":     {func(s *normal) { s.plus, s.cross = 1, 0 }, Wrong, "modes are missing"},
+		"a lost mode, not crossed": {func(s *normal) { s.plus, s.cross, s.chainCross = 1, 0, 0 }, Unknown, "a mode may be missing"},
+		"modes, not crossed":       {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
+		"off, not crossed":         {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
+		"a density":                {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
+		"a density, off":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "by the weights"},
+		"outside the support":      {func(s *normal) { s.outside, s.off = true, 0.5 }, Refine, "--refine"},
+	} {
+		s := good
+		s.seed = 7
+		c.change(&s)
+		r, err := Run(context.Background(), &s, nil, brief())
+		require.NoError(t, err)
+		require.Equal(t, c.want, r.Verdict, "%s: %s", name, r.Sentence)
+		require.Contains(t, r.Sentence, c.says, name)
+		require.Equal(t, c.want == Trustworthy || c.want == Refine, r.Refine >= 0, name)
+		if c.want == Refine {
+			// What is left of the bias cannot be seen, nor is much more done than needed.
+			x := r.Observables[0]
+			left := math.Pow(s.keep, float64(r.Refine))
+			require.Less(t, left*0.5, 0.1, "%s: %d steps", name, r.Refine)
+			require.LessOrEqual(t, r.Refine, 64, name)
+			require.InDelta(t, x.Chains.Mean, x.Refined, 6*math.Hypot(x.Chains.StandardError, x.Deviation/math.Sqrt(2048)))
+		}
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		var back Report
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, r.Sentence, back.Sentence)
+	}
+}
+
+// TestFalseAlarms: exact samples are trusted whatever the seed. An alarm has a
+// probability of a thousandth in each of drift and chains; more than 5 of 200 have one
+// of less than 1e-6 even if both reach it.
+func TestFalseAlarms(t *testing.T) {
+	alarms := 0
+	o := brief()
+	o.Samples, o.Refine, o.Chains, o.Draws = 512, 16, 64, 32
+	for seed := range uint64(200) {
+		s := normal{keep: 0.5, cross: 0.5, chainCross: 0.5, apart: 2, plus: 0.5, seed: seed}
+		r, err := Run(context.Background(), &s, nil, o)
+		require.NoError(t, err)
+		if r.Verdict == Wrong || r.Verdict == Refine {
+			alarms++
+		}
+	}
+	require.LessOrEqual(t, alarms, 5)
+}
+
+// TestLimits: time ends a diagnosis with what was seen, and a cancellation without.
+func TestLimits(t *testing.T) {
+	s := normal{keep: 0.99, cross: 0.001, chainCross: 0.001, apart: 3, plus: 0.5}
+	slow := &slowed{normal: s}
+	o := brief()
+	o.Samples, o.Time = 256, 50*time.Millisecond
+	r, err := Run(context.Background(), slow, nil, o)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Limits)
+	require.Less(t, r.Steps, o.Refine)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = Run(ctx, slow, nil, o)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = Run(context.Background(), struct{ engine.System }{}, nil, o)
+	require.ErrorContains(t, err, "cannot be walked")
+	for key, change := range map[string]func(o *Options){
+		"samples": func(o *Options) { o.Samples = 1 }, "max-refine": func(o *Options) { o.Refine = 3 },
+		"chains": func(o *Options) { o.Chains = 1 }, "draws": func(o *Options) { o.Draws = 1 }, "max-time": func(o *Options) { o.Time = -1 },
+	} {
+		o := Full()
+		require.NoError(t, o.Validate())
+		change(&o)
+		require.ErrorContains(t, o.Validate(), key+":")
+	}
+}
+
+type slowed struct{ normal }
+
+func (s *slowed) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	w := s.states(1, n, s.plus, s.off, 1, s.cross)
+	w.slow = time.Millisecond
+	return w, nil
+}
+
+func (s *slowed) Chains(params []float32, n int) (engine.Walk, error) {
+	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
+	w.slow = time.Millisecond
+	return w, nil
+}

@@ -1,0 +1,51 @@
+package diagnose
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Options bound the work.
+type Options struct {
+	Samples int    // that walk; fewer where they are large
+	First   uint64 // of them in the generator's stream
+	Refine  int    // most steps, a power of two
+	Chains  int
+	Draws   int // of each chain, between which steps double until chains agree
+	// Within that time; 0 for no limit. What a limit cuts short the report says.
+	Time time.Duration
+}
+
+// Fresh is the first sample that is diagnosed: no measurement or file comes near it.
+const Fresh = 1 << 35
+
+// Full returns the options of a diagnosis by itself, within a minute.
+func Full() Options {
+	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Time: time.Minute}
+}
+
+// Brief returns those of one that follows every training, within the given time.
+func Brief(limit time.Duration) Options {
+	return Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Time: limit}
+}
+
+// Validate reports the first option that cannot be used, by its name.
+func (o *Options) Validate() error {
+	switch {
+	case o.Samples < leastSamples || o.Samples > 1<<24:
+		return fmt.Errorf("samples: %d is not between %d and %d", o.Samples, leastSamples, 1<<24)
+	case o.Refine < 1 || o.Refine > 1<<24 || bits.OnesCount(uint(o.Refine)) != 1:
+		return fmt.Errorf("max-refine: %d is not a power of two up to %d", o.Refine, 1<<24)
+	case o.Chains < 8 || o.Chains > 1<<16:
+		return fmt.Errorf("chains: %d is not between 8 and %d", o.Chains, 1<<16)
+	case o.Draws < 8 || o.Draws > 1<<16:
+		return fmt.Errorf("draws: %d is not between 8 and %d", o.Draws, 1<<16)
+	case o.Time < 0:
+		return fmt.Errorf("max-time: %v is negative", o.Time)
+	}
+	return nil
+}
+
+// leastSamples can show a drift at all: S is at most √n.
+const leastSamples = 256

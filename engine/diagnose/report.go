@@ -1,0 +1,120 @@
+package diagnose
+
+import "github.com/revgen/revgen/internal/number"
+
+// A Verdict is what a diagnosis comes to.
+type Verdict string
+
+// The verdicts.
+const (
+	// Trustworthy: as drawn, to what the number of samples can show.
+	Trustworthy Verdict = "trustworthy"
+	// Refine: usable after Report.Refine Metropolis steps, not as drawn.
+	Refine Verdict = "refine"
+	// Wrong: not to be used.
+	Wrong Verdict = "wrong"
+	// Unknown: nothing here can tell.
+	Unknown Verdict = "unknown"
+)
+
+// A Report is a diagnosis.
+type Report struct {
+	Verdict  Verdict `json:"verdict"`
+	Sentence string  `json:"sentence"`
+	// Refine is the number of Metropolis steps after which nothing moves any longer,
+	// and chains agree where they mix; −1 if there is none up to Steps.
+	Refine int `json:"refine"`
+	// Samples first … first+Samples−1 took Steps steps.
+	Samples int    `json:"samples"`
+	First   uint64 `json:"first"`
+	Steps   int    `json:"steps"`
+	// Resolution is the least drift of an average, in standard deviations of a
+	// sample, that would have been seen for sure if samples moved independently.
+	Resolution  float64      `json:"resolution"`
+	Observables []Observable `json:"observables"`
+	Chains      *Chains      `json:"chains,omitempty"`
+	Weights     *Weights     `json:"weights,omitempty"`
+	// Limits say what was cut short.
+	Limits  []string `json:"limits,omitempty"`
+	Seconds float64  `json:"seconds"`
+}
+
+// An Observable is what was seen of one function of states.
+type Observable struct {
+	Name      string  `json:"name"`
+	Mean      float64 `json:"mean"` // of the samples as drawn
+	Deviation float64 `json:"deviation"`
+	Drift     []Drift `json:"drift"`
+	// Settled is the number of steps after which it no longer moves, −1 if it still
+	// does at the end.
+	Settled int `json:"settled"`
+	// Memory is the correlation of its values before the first step and after the
+	// last: near 1 where nothing crosses between its modes.
+	Memory  float64     `json:"memory"`
+	Refined float64     `json:"refined"` // mean after Report.Refine steps, as drawn if that is −1
+	Chains  *Comparison `json:"chains,omitempty"`
+	// Weighted is the mean by importance weights, beside which the samples' own
+	// is off by WeightedZ standard errors.
+	Weighted  *float64 `json:"weighted,omitempty"`
+	WeightedZ float64  `json:"weighted_z,omitempty"`
+}
+
+// A Drift is the change of a mean since the samples were drawn.
+type Drift struct {
+	Steps         int     `json:"steps"`
+	Change        float64 `json:"change"`
+	StandardError float64 `json:"standard_error"`
+	Z             float64 `json:"z"` // S = Σd/√Σd² of the samples' changes d
+}
+
+// A Comparison holds a mean of refined samples against that of the chains.
+type Comparison struct {
+	Mean          float64 `json:"mean"`
+	StandardError float64 `json:"standard_error"`
+	Z             float64 `json:"z"` // of the difference
+	// RHat is the chains' own, by ranks and split; RHatBoth that of the samples and
+	// the chains as two groups.
+	RHat          float64 `json:"r_hat"`
+	RHatBoth      float64 `json:"r_hat_both"`
+	EffectiveSize float64 `json:"effective_size"`
+}
+
+// Chains are the states that owe nothing to the generator.
+type Chains struct {
+	Number int     `json:"number"`
+	Steps  int     `json:"steps"` // of each
+	Mixed  bool    `json:"mixed"` // they tell the same, long enough
+	RHat   float64 `json:"r_hat"` // the largest of all observables
+	// Effective is the least effective size.
+	EffectiveSize float64 `json:"effective_size"`
+	// Far is the number of chains that ended where no sample is near.
+	Far int `json:"far"`
+}
+
+// Weights are importance weights of the samples as drawn.
+type Weights struct {
+	// EffectiveSize is Kish's, as a fraction of the samples.
+	EffectiveSize float64 `json:"effective_size"`
+	ParetoK       float64 `json:"pareto_k"`
+	LogZ          float64 `json:"log_z"`
+	LogZError     float64 `json:"log_z_error"`
+	KL            float64 `json:"kl"` // KL(q‖π), if LogZ is right
+}
+
+// MarshalJSON implements json.Marshaler: not all figures need be finite.
+func (w Weights) MarshalJSON() ([]byte, error) { return number.Marshal(w) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Weights) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, w) }
+
+// MarshalJSON implements json.Marshaler.
+func (c Chains) MarshalJSON() ([]byte, error) { return number.Marshal(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Chains) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, c) }
+
+// MarshalJSON implements json.Marshaler.
+func (c Comparison) MarshalJSON() ([]byte, error) { return number.Marshal(c) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Comparison) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, c) }

@@ -1,0 +1,187 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// report gathers what was seen and judges it.
+func (d *diagnosis) report() *Report {
+	o := d.options
+	r := &Report{
+		Refine: -1, Samples: o.Samples, First: o.First, Steps: d.steps[len(d.steps)-1],
+		Resolution: (d.alarm() + 1) / math.Sqrt(float64(o.Samples)) * math.Sqrt2, Weights: d.weight, Limits: d.limits,
+	}
+	if d.chain != nil {
+		r.Chains = &d.chain.Chains
+	}
+	f := d.findings()
+	stage := d.judge(r, f)
+	for j, name := range d.names {
+		seen := Observable{Name: name, Settled: -1, Memory: d.memory(j)}
+		seen.Mean, seen.Deviation = d.moments(j, 0)
+		seen.Refined, _ = d.moments(j, stage)
+		for to := 1; to < len(d.stages); to++ {
+			seen.Drift = append(seen.Drift, d.change(j, 0, to))
+		}
+		if s := d.settled(j); s < len(d.steps) {
+			seen.Settled = d.steps[s]
+		}
+		seen.Chains = d.compare(j, stage)
+		if d.weightsTrusted() {
+			weighted := d.shift[j].mean
+			seen.Weighted, seen.WeightedZ = &weighted, d.shift[j].z
+		}
+		r.Observables = append(r.Observables, seen)
+	}
+	r.Seconds = time.Since(d.start).Seconds()
+	return r
+}
+
+// findings are what a verdict follows from.
+type findings struct {
+	moved      bool    // an average drifts, by more than chance
+	worst      int     // the observable that drifts most
+	drift      float64 // its drift, at its largest, in standard deviations
+	driftAt    int     // steps of that
+	settled    int     // first stage after which nothing moves; the number of stages if there is none
+	forgot     bool    // no observable remembers where it began
+	remembers  int     // the one that does most
+	mixed, far bool
+	reach      float64 // least bias that a comparison with chains shows, in standard deviations
+}
+
+func (d *diagnosis) findings() (f findings) {
+	var most, memory float64
+	for j := range d.width {
+		_, deviation := d.moments(j, 0)
+		_, later := d.moments(j, len(d.stages)-1)
+		deviation = max(deviation, later)
+		for to := 1; to < len(d.stages); to++ {
+			c := d.change(j, 0, to)
+			if z := math.Abs(c.Z); z > most {
+				most, f.worst, f.drift, f.driftAt = z, j, c.Change/deviation, c.Steps
+			}
+		}
+		f.settled = max(f.settled, d.settled(j))
+		if m := d.memory(j); m > memory {
+			memory, f.remembers = m, j
+		}
+	}
+	f.moved = most > d.alarm()
+	f.forgot = memory < remembered
+	if d.chain != nil {
+		f.mixed, f.far = d.chain.Mixed, d.chain.Far > max(2, d.options.Chains/100)
+		for j := range d.width {
+			c := d.chain.summaries[j]
+			if c.Deviation > 0 {
+				f.reach = max(f.reach, d.chance()*math.Hypot(c.StandardError/c.Deviation, 1/math.Sqrt(float64(d.options.Samples))))
+			}
+		}
+	}
+	if !f.moved {
+		f.settled = 0
+	}
+	return f
+}
+
+// judge sets the verdict, and returns the stage whose means the report shows.
+func (d *diagnosis) judge(r *Report, f findings) (stage int) {
+	steps := r.Steps
+	say := func(v Verdict, format string, args ...any) {
+		r.Verdict, r.Sentence = v, lead[v]+fmt.Sprintf(format, args...)
+	}
+	drifts := fmt.Sprintf("%s drifts by %.2g standard deviations within %s", d.names[f.worst], math.Abs(f.drift), count(f.driftAt, "step"))
+	switch {
+	case f.moved && !d.watched(f.settled):
+		say(Wrong, "%s, and has not come to rest, or not for long, within %d", drifts, steps)
+		return 0
+	case f.mixed:
+		return d.judgeMixed(r, f, drifts, say)
+	case f.far:
+		say(Unknown, "%d of %d chains that owe nothing to the generator ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
+			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
+		return 0
+	}
+	unmixed := "chains were not run"
+	if d.chain != nil {
+		unmixed = fmt.Sprintf("chains do not mix within %d steps (R̂ = %.3g)", d.chain.Steps, d.chain.RHat)
+	}
+	if !f.moved && d.weightsTrusted() {
+		if worst, beyond := d.shifted(); beyond {
+			_, deviation := d.moments(worst, 0)
+			mean, _ := d.moments(worst, 0)
+			say(Wrong, "by the weights of its density %s is off by %.2g standard deviations, which no step mends: %s",
+				d.names[worst], math.Abs(d.shift[worst].mean-mean)/deviation, unmixed)
+			return 0
+		}
+		say(Trustworthy, "nothing drifts within %s, the weights of its density (effective size %.4g, k̂ = %.2g) agree, and chains end where samples are, though %s",
+			count(steps, "step"), d.weight.EffectiveSize, d.weight.ParetoK, unmixed)
+		r.Refine = 0
+		return 0
+	}
+	why := unmixed
+	if !f.forgot {
+		why = fmt.Sprintf("nothing crosses between the values of %s, and %s", d.names[f.remembers], unmixed)
+	}
+	if f.moved {
+		say(Unknown, "as drawn it is wrong (%s); that ends after %d, but %s", drifts, d.steps[f.settled], why)
+		return f.settled
+	}
+	say(Unknown, "nothing drifts within %s, but %s", count(steps, "step"), why)
+	return 0
+}
+
+// judgeMixed is judge where chains tell what the target's averages are.
+func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Verdict, string, ...any)) (stage int) {
+	number := d.options.Chains
+	// The first stage from which on samples neither move nor differ from the chains.
+	for stage = f.settled; ; stage++ {
+		if !d.watched(stage) && stage > f.settled {
+			worst, _ := d.disagree(f.settled)
+			c := d.compare(worst, f.settled)
+			_, deviation := d.moments(worst, f.settled)
+			say(Wrong, "%d independent chains, which mix, have %s at %.4g ± %.1g and samples after %s are %.2g standard deviations off: modes are missing, or their weights are wrong",
+				number, d.names[worst], c.Mean, c.StandardError, count(d.steps[f.settled], "step"), math.Abs(c.Z)*math.Hypot(c.StandardError, deviation/math.Sqrt(float64(r.Samples)))/max(deviation, math.SmallestNonzeroFloat64))
+			return f.settled
+		}
+		if _, beyond := d.disagree(stage); !beyond {
+			break
+		}
+	}
+	r.Refine = d.steps[stage]
+	if stage == 0 {
+		say(Trustworthy, "nothing drifts within %s, and %d independent chains agree to %.2g standard deviations", count(r.Steps, "step"), number, f.reach)
+		return stage
+	}
+	if !f.moved {
+		worst, _ := d.disagree(0)
+		drifts = fmt.Sprintf("%s differs from that of chains", d.names[worst])
+	}
+	say(Refine, "--refine %d: as drawn %s; it ends there, and %d independent chains agree to %.2g standard deviations", r.Refine, drifts, number, f.reach)
+	return stage
+}
+
+// lead begins the sentence of a verdict.
+var lead = map[Verdict]string{
+	Trustworthy: "trustworthy to what the samples can show: ",
+	Refine:      "usable after ",
+	Wrong:       "wrong, do not use: ",
+	Unknown:     "cannot tell: ",
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func also(f findings, drifts string) string {
+	if f.moved {
+		return "; and as drawn it is wrong: " + drifts
+	}
+	return ""
+}

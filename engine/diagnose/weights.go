@@ -1,0 +1,60 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A shift is what weights say that an observable's mean is off by.
+type shift struct{ mean, z float64 }
+
+// weigh takes what importance weights tell, where the density is known.
+func (d *diagnosis) weigh() {
+	if d.logs == nil {
+		return
+	}
+	n, logs := len(d.logs), d.logs
+	r := make([]float64, n)
+	for i, l := range logs {
+		r[i] = -l
+	}
+	estimate := engine.NewImportance(r)
+	d.weight = &Weights{EffectiveSize: estimate.ESS, ParetoK: stat.ParetoK(logs), LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL}
+	d.shift = make([]shift, d.width)
+	for j := range d.width {
+		var sum, weighted float64
+		for i, l := range logs {
+			w, v := math.Exp(l-estimate.LogZ), d.stages[0][i*d.width+j]
+			sum += v / float64(n)
+			weighted += w * v / float64(n)
+		}
+		// To first order the difference is the mean of (w − 1)(v − weighted).
+		var mean stat.Mean
+		for i, l := range logs {
+			mean.Add((math.Exp(l-estimate.LogZ) - 1) * (d.stages[0][i*d.width+j] - weighted))
+		}
+		d.shift[j].mean = weighted
+		if se := mean.StandardError(); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
+			d.shift[j].z = (weighted - sum) / se
+		}
+	}
+}
+
+// weightsTrusted reports whether the weights can be used at all.
+func (d *diagnosis) weightsTrusted() bool {
+	return d.weight != nil && d.weight.ParetoK < largestK
+}
+
+// shifted returns the observable whose mean the weights move most, and whether by
+// more than chance.
+func (d *diagnosis) shifted() (worst int, beyond bool) {
+	var most float64
+	for j := range d.width {
+		if z := math.Abs(d.shift[j].z); z > most {
+			worst, most = j, z
+		}
+	}
+	return worst, most > d.chance()
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/revgen/revgen/internal/number"
+)
+
+// Pairs with s′ = s contribute nothing to the loss: a run whose proposals are nearly
+// all rejected learns nothing. Acceptance is watched all along, because an annealed
+// kernel accepts at first what it rejects at last.
+const (
+	acceptanceSteps = 50
+	leastAcceptance = 0.01
+)
+
+// stuck is what warnings of rejected proposals have in common.
+const stuck = "of the proposals of "
+
+// watchAcceptance warns once, if hardly any proposal of a stretch of steps was
+// accepted.
+func (r *run) watchAcceptance() {
+	n, step := min(acceptanceSteps, r.common.Training.Steps), r.trainer.step
+	r.moved += r.trainer.system.Acceptance()
+	if step%n != 0 {
+		return
+	}
+	mean := r.moved / float64(n)
+	r.moved = 0
+	for _, w := range r.warnings {
+		if strings.Contains(w, stuck) {
+			return
+		}
+	}
+	switch {
+	case mean >= leastAcceptance:
+	case step == n:
+		r.report(fmt.Sprintf("only %.2g %% "+stuck+"the first %d steps were accepted: the generator starts too far from the target to learn from it; start it nearer (generator), propose smaller or more varied moves (transition), or raise the temperature first", 100*mean, n))
+	default:
+		r.report(fmt.Sprintf("only %.2g %% "+stuck+"steps %d to %d were accepted: pairs that do not move teach nothing from there on; propose smaller or more varied moves (transition)", 100*mean, step-n+1, step))
+	}
+}
+
+// tolerated is how many times the sampling floor an error may be before a warning
+// names it.
+const tolerated = 3
+
+// warn adds to an evaluation's warnings which metrics are far from their reference,
+// and which have none. An error of which the reference itself may be to blame is not
+// one of the generator.
+func (e *Evaluation) warn() {
+	var far, unknown []string
+	for _, m := range e.Metrics {
+		switch excess := m.Error - 3*m.Uncertainty; {
+		case math.IsNaN(m.Error):
+			unknown = append(unknown, m.Name)
+		case m.Floor > 0 && excess > tolerated*m.Floor && excess > m.Quantile && number.Finite(m.Error):
+			far = append(far, fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Floor), m.Error/m.Floor))
+		case math.IsInf(m.Error, 0):
+			far = append(far, m.Name+" (infinite)")
+		}
+	}
+	if far != nil {
+		e.Warnings = append(e.Warnings, "far from the reference: "+strings.Join(far, "; "))
+	}
+	if unknown != nil {
+		e.Warnings = append(e.Warnings, "no reference: "+strings.Join(unknown, ", "))
+	}
+}
+
+// figure writes an error of the metric.
+func (m *Metric) figure(x float64) string {
+	if m.Relative {
+		return fmt.Sprintf("%.2g %%", 100*x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}

@@ -1,0 +1,76 @@
+package stat
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// congruential returns numbers in (0, 1) that any program can make: those of
+// x′ = 1103515245 x + 12345 modulo 2³¹.
+func congruential(n int, seed uint64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		seed = (seed*1103515245 + 12345) % (1 << 31)
+		x[i] = (float64(seed) + 0.5) / (1 << 31)
+	}
+	return x
+}
+
+func TestRankNormal(t *testing.T) {
+	z := RankNormal([]float64{7, -1, 7, math.Inf(-1), 100})
+	q := func(rank float64) float64 { return NormalQuantile((rank - 0.375) / 5.25) }
+	require.InDeltaSlice(t, []float64{q(3.5), q(2), q(3.5), q(1), q(5)}, z, 1e-15)
+	require.InDelta(t, 1.959963984540054, NormalQuantile(0.975), 1e-12)
+}
+
+// TestRankChains holds R̂ against values by the formulas of Vehtari et al. (2021) as
+// ArviZ has them, computed by another program: of four chains of 50 draws, alike,
+// displaced, of different spread, without a variance, and with ties.
+func TestRankChains(t *testing.T) {
+	u := congruential(200, 3)
+	for name, c := range map[string]struct {
+		of   func(u float64, chain int) float64
+		want float64
+	}{
+		"alike":     {func(u float64, _ int) float64 { return u }, 1.0091075954371742},
+		"displaced": {func(u float64, c int) float64 { return u + 0.3*float64(c) }, 1.6595057601351364},
+		"spread":    {func(u float64, c int) float64 { return (u - 0.5) * float64(1+c) }, 1.1637139712928233},
+		"Cauchy":    {func(u float64, _ int) float64 { return math.Tan(math.Pi * (u - 0.5)) }, 1.0091075954371742},
+		"ties":      {func(u float64, c int) float64 { return math.Floor(4*u) + float64(c%2) }, 1.1592067618731388},
+	} {
+		x := make([]float64, len(u))
+		for i, v := range u {
+			x[i] = c.of(v, i%4)
+		}
+		require.InDelta(t, c.want, RankChains(x, 4).RHat, 1e-10, name)
+	}
+}
+
+// TestParetoK holds k̂ against values by the formulas of PSIS, computed by another
+// program, and against the shape of laws that are Pareto's.
+func TestParetoK(t *testing.T) {
+	logs := func(n int, seed uint64, k float64) []float64 {
+		x := congruential(n, seed)
+		for i, u := range x {
+			x[i] = 3 - k*math.Log(u) // a constant factor of weights changes nothing
+		}
+		return x
+	}
+	for k, want := range map[float64]float64{0.3: 0.17359821341324605, 0.7: 0.545236111993564, 1.2: 1.016036212050045} {
+		require.InDelta(t, want, ParetoK(logs(1000, 7, k)), 1e-9)
+		// The fit's error is about (1+k)/√m of m = 3√n weights; more than 5 of these
+		// have a probability below 1e-6.
+		const n = 200_000
+		require.InDelta(t, k, ParetoK(logs(n, 11, k)), 5.5*(1+k)/math.Sqrt(3*math.Sqrt(n)))
+	}
+	require.True(t, math.IsInf(ParetoK(make([]float64, 1000)), -1), "equal weights")
+	require.True(t, math.IsNaN(ParetoK(make([]float64, 20))), "too few")
+	few := congruential(1000, 1)
+	for i := range few {
+		few[i] = math.Inf(-1)
+	}
+	few[3], few[4] = 1, 2
+	require.True(t, math.IsNaN(ParetoK(few)), "two weights of a thousand")
+}
