@@ -35,12 +35,12 @@ func readArray(t *testing.T, path string) (npy.Header, []byte) {
 func TestSample(t *testing.T) {
 	run := trained(t)
 	dir := t.TempDir()
-	o := ok(t, dir, "sample", run, "-n", "1e4", "-o", "spins.npy")
+	o := ok(t, dir, "sample", run, "-n", "1e4", "-o", "spins.npy", "--first", "0")
 	require.Regexp(t, `10000 samples in .* samples/s`, o.stderr)
 	h, spins := readArray(t, filepath.Join(dir, "spins.npy"))
 	require.Equal(t, npy.Header{Descr: "'|i1'", Shape: []int{10000, 3, 3}}, h)
 
-	ok(t, dir, "sample", filepath.Join(run, "model.rvg"), "-n", "10_000", "-o", "bits.npy", "--format", "bits", "-q")
+	ok(t, dir, "sample", filepath.Join(run, "model.rvg"), "-n", "10_000", "--first", "0", "-o", "bits.npy", "--format", "bits", "-q")
 	h, bits := readArray(t, filepath.Join(dir, "bits.npy"))
 	require.Equal(t, npy.Header{Descr: "'<u8'", Shape: []int{10000, 1}}, h)
 	up := 0
@@ -61,6 +61,31 @@ func TestSample(t *testing.T) {
 	// The samples that were measured are the first of the stream.
 	_, measured := readArray(t, filepath.Join(run, "samples.npy"))
 	require.Equal(t, spins[:len(measured)], measured)
+	require.Contains(t, o.stderr, "those before number 2000 are the ones that were measured")
+
+	// Unless asked for they are not repeated, and that is said.
+	o = ok(t, dir, "sample", run, "-n", "3", "-o", "fresh.npy")
+	require.Contains(t, o.stderr, "samples from number 2000 of seed 1 on")
+	_, fresh := readArray(t, filepath.Join(dir, "fresh.npy"))
+	require.Equal(t, spins[9*2000:9*2003], fresh)
+	o = ok(t, dir, "sample", run, "-n", "3", "-o", "fresh.npy", "--seed", "2")
+	require.NotContains(t, o.stderr, "from number")
+
+	// What made a file stands beside it, and beside samples.npy, and nothing else is
+	// written over.
+	for path, first := range map[string]uint64{filepath.Join(dir, "fresh.json"): 0, filepath.Join(run, "samples.json"): 0, filepath.Join(dir, "spins.json"): 0} {
+		var r sampleRecord
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &r))
+		require.Equal(t, first, r.First)
+		require.Regexp(t, "^sha256:[0-9a-f]{64}$", r.Model)
+		require.Equal(t, "Ising model on the periodic 3×3 lattice, J = 1, β = 0.2", r.Target)
+		require.NotEmpty(t, r.Program+r.Machine+r.Date+r.Path+r.Format)
+	}
+	other := revgen(t, run, "sample", ".", "-n", "3", "-o", "config.npy")
+	require.Equal(t, exitUsage, other.code)
+	require.Contains(t, other.stderr, "config.json, where the record of config.npy would go, is something else")
 }
 
 // Parts, threads and the kind of output do not change a sample.
@@ -69,7 +94,7 @@ func TestSampleIsAFunctionOfItsIndex(t *testing.T) {
 	dir := t.TempDir()
 	const n = 1003
 	for _, more := range [][]string{{}, {"--seed", "9"}, {"--refine", "3"}} {
-		base := append([]string{"sample", run, "-q", "-n", strconv.Itoa(n)}, more...)
+		base := append([]string{"sample", run, "-q", "--first", "0", "-n", strconv.Itoa(n)}, more...)
 		ok(t, dir, append(base, "-o", "whole.npy", "-t", "1")...)
 		header, whole := readArray(t, filepath.Join(dir, "whole.npy"))
 		require.Equal(t, n, header.Shape[0])
@@ -100,7 +125,7 @@ func TestSampleJSON(t *testing.T) {
 		Seed, First, Samples, Refine int
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &got))
-	require.Equal(t, "x.npy spins 1 4 3 0", fmt.Sprint(got.File, " ", got.Format, " ", got.Seed, " ", got.First, " ", got.Samples, " ", got.Refine))
+	require.Equal(t, "x.npy spins 1 2004 3 0", fmt.Sprint(got.File, " ", got.Format, " ", got.Seed, " ", got.First, " ", got.Samples, " ", got.Refine))
 }
 
 func TestSampleErrors(t *testing.T) {

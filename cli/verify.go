@@ -9,6 +9,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 
 func (p *program) verifyCommand() *cobra.Command {
 	var threads int
+	var b bounds
 	names := strings.Join(append(p.systems.Names(), "all"), "|")
 	cmd := &cobra.Command{
 		Use:   "verify [" + names + "] [DIR|MODEL]",
@@ -31,7 +34,11 @@ losses, gradients and exact references, each against an independent computation.
 With a run directory or model file, check that too: that it is whole and finite,
 and that measuring it again gives the figures of its summary; and, for the Ising
 model on lattices of at most 12 spins, that Metropolis steps after generation
-change the law of its samples as the transition matrix says.
+change the law of its samples as the transition matrix says. A mode or sector of
+the target that is missing from the samples is a failed check.
+
+--max METRIC=VALUE bounds the error of a metric of a trained model, and --max-floor
+all errors in units of those of as many exact samples: a gate for pipelines.
 
 One record per check goes to stdout, with --json as NDJSON with the keys system,
 check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
@@ -42,14 +49,19 @@ check, ok, value, bound and detail. The exit code is 3 if a check failed.`,
 			}
 			return append(p.systems.Names(), "all"), cobra.ShellCompDirectiveDefault
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return p.verify(args, threads) },
+		RunE: func(_ *cobra.Command, args []string) error { return p.verify(args, b, threads) },
 	}
+	cmd.Flags().StringArrayVar(&b.max, "max", nil, "largest error of a metric, `METRIC=VALUE`; relative, as in the table, where that is; may be repeated")
+	cmd.Flags().Float64Var(&b.floor, "max-floor", 0, "largest error of all metrics, in units of the sampling floor")
 	addThreads(cmd, &threads)
 	return cmd
 }
 
 // verify interprets the arguments: a system or all, a model, or both.
-func (p *program) verify(args []string, threads int) error {
+func (p *program) verify(args []string, b bounds, threads int) error {
+	if err := b.parse(); err != nil {
+		return err
+	}
 	chosen, path := p.systems, ""
 	switch {
 	case len(args) == 0:
@@ -74,11 +86,14 @@ func (p *program) verify(args []string, threads int) error {
 			return usagef("%s: no such run directory or model", path)
 		}
 	}
-	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, threads) })
+	if path == "" && (b.floor > 0 || len(b.max) > 0) {
+		return usagef("--max, --max-floor: they are about a trained model; name its run directory or file")
+	}
+	return p.interruptible(func(ctx context.Context) error { return p.check(ctx, chosen, path, b, threads) })
 }
 
 // check checks systems and, if path is not empty, a model.
-func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, threads int) error {
+func (p *program) check(ctx context.Context, chosen []engine.Definition, path string, b bounds, threads int) error {
 	workers, err := p.newPool(threads)
 	if err != nil {
 		return err
@@ -94,7 +109,7 @@ func (p *program) check(ctx context.Context, chosen []engine.Definition, path st
 		}
 	}
 	if path != "" {
-		if err := r.verifyModel(ctx, path, workers); err != nil {
+		if err := r.verifyModel(ctx, path, b, workers); err != nil {
 			return err
 		}
 	}
@@ -159,7 +174,7 @@ func (r *records) end() error {
 
 // verifyModel checks a trained model. A file that cannot be read is an error
 // like any other; what it says is checked.
-func (r *records) verifyModel(ctx context.Context, path string, workers *pool.Pool) error {
+func (r *records) verifyModel(ctx context.Context, path string, b bounds, workers *pool.Pool) error {
 	model, cfg, err := r.p.systems.Read(path)
 	if err != nil {
 		return err
@@ -187,14 +202,84 @@ func (r *records) verifyModel(ctx context.Context, path string, workers *pool.Po
 	}
 	evaluator, ok := system.(engine.Evaluator)
 	summary, err := readSummary(path)
-	if !ok || err != nil || summary == nil || missing != 0 || bad != 0 {
+	bounded := b.floor > 0 || len(b.max) > 0
+	switch {
+	case err != nil || missing != 0 || bad != 0:
 		return err
+	case !ok && bounded:
+		return usagef("--max, --max-floor: the system has no table of metrics")
+	case !ok || summary == nil && !bounded:
+		return nil
 	}
-	again, err := evaluator.Evaluate(ctx, model.Params, summary.Samples)
+	samples := cfg.Shared().Evaluation.Samples
+	if summary != nil {
+		samples = summary.Samples
+	}
+	again, err := evaluator.Evaluate(ctx, model.Params, samples)
 	if err != nil {
 		return err
 	}
-	r.add(model.System, repeated(summary, again))
+	if summary != nil {
+		r.add(model.System, repeated(summary, again))
+	}
+	detail := "modes, sectors or wells of the target that are missing from the samples"
+	if len(again.Lost) > 0 {
+		detail += ": " + strings.Join(again.Lost, "; ")
+	}
+	r.add(model.System, engine.Check{Name: "model.modes", OK: len(again.Lost) == 0, Value: float64(len(again.Lost)), Detail: detail})
+	return b.check(again, func(c engine.Check) { r.add(model.System, c) })
+}
+
+// bounds are what errors of a trained model may be at most.
+type bounds struct {
+	max   []string // METRIC=VALUE
+	floor float64  // in units of the sampling floors; 0 for none
+
+	metrics []string
+	values  []float64
+}
+
+func (b *bounds) parse() error {
+	if !(b.floor >= 0) {
+		return usagef("--max-floor: %v is not a number of at least 0", b.floor)
+	}
+	for _, m := range b.max {
+		name, text, ok := strings.Cut(m, "=")
+		v, err := strconv.ParseFloat(text, 64)
+		if !ok || err != nil || !(v >= 0) {
+			return usagef("--max: %q is not METRIC=VALUE with a value of at least 0, such as total_variation=0.05", m)
+		}
+		b.metrics, b.values = append(b.metrics, name), append(b.values, v)
+	}
+	return nil
+}
+
+// check emits a check for each bound.
+func (b *bounds) check(e *engine.Evaluation, emit func(engine.Check)) error {
+	var names []string
+	for _, m := range e.Metrics {
+		names = append(names, m.Name)
+	}
+	for i, name := range b.metrics {
+		at := slices.Index(names, name)
+		if at < 0 {
+			return usagef("--max: there is no metric %q; there are %s", name, strings.Join(names, ", "))
+		}
+		emit(engine.AtMost("max/"+name, e.Metrics[at].Error, b.values[i], "error of %d samples", e.Samples))
+	}
+	if b.floor == 0 {
+		return nil
+	}
+	judged := 0
+	for _, m := range e.Metrics {
+		if m.Floor > 0 || math.IsNaN(m.Error) {
+			judged++
+			emit(engine.AtMost("floor/"+m.Name, m.Error/m.Floor, b.floor, "error of %d samples in units of that of exact ones", e.Samples))
+		}
+	}
+	if judged == 0 {
+		emit(engine.Check{Name: "floor", Detail: "no metric has a sampling floor, so that nothing bounds their errors"})
+	}
 	return nil
 }
 

@@ -85,7 +85,7 @@ func TestVerifyModel(t *testing.T) {
 		require.Equal(t, "ising", r.System)
 		names[r.Check] = true
 	}
-	want := map[string]bool{"model.checksum": true, "model.finite": true, "model.parameters": true, "model.summary": true, "refinement/decay": true}
+	want := map[string]bool{"model.checksum": true, "model.finite": true, "model.parameters": true, "model.summary": true, "model.modes": true, "refinement/decay": true}
 	for _, steps := range []string{"0", "1", "2", "5", "10", "20", "50"} {
 		want["refinement/"+steps] = true
 	}
@@ -93,6 +93,21 @@ func TestVerifyModel(t *testing.T) {
 
 	o = ok(t, "", "verify", filepath.Join(run, "model.rvg"), "--json")
 	require.Len(t, parseRecords(t, o.stdout), 11, "a file alone has no summary")
+
+	// Bounds, of one error and of all.
+	o = revgen(t, "", "verify", run, "--max", "total_variation=0.9", "--max-floor", "0.001")
+	require.Equal(t, exitCheck, o.code)
+	require.Regexp(t, "(?m)^ok    ising +max/total_variation ", o.stdout)
+	require.Regexp(t, "(?m)^FAIL  ising +floor/energy ", o.stdout)
+	ok(t, "", "verify", run, "--max", "total_variation=0.9")
+	for want, args := range map[string][]string{
+		`no metric "entropy"`: {run, "--max", "entropy=1"}, "is not METRIC=VALUE": {run, "--max", "energy"},
+		"about a trained model": {"ising", "--max-floor", "3"}, "--max-floor": {run, "--max-floor", "-1"},
+	} {
+		o = revgen(t, "", append([]string{"verify"}, args...)...)
+		require.Equal(t, exitUsage, o.code, "%v", args)
+		require.Contains(t, o.stderr, want)
+	}
 
 	// A summary of other figures is noticed.
 	path := filepath.Join(run, "summary.json")

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/diagnose"
+)
+
+// TestDiagnose follows a run of few steps, which is off, from train's own brief
+// diagnosis to samples of the refinement that was found.
+func TestDiagnose(t *testing.T) {
+	dir := t.TempDir()
+	o := revgen(t, dir, tiny("run", "--strict")...)
+	require.Equal(t, exitCheck, o.code, o.stderr)
+	require.Contains(t, o.stderr, "diagnosis: ")
+	require.Contains(t, o.stderr, "warning: far from the reference: ")
+	var summary struct {
+		Target, Program, Machine, Date string
+		Diagnosis                      diagnose.Report
+		Warnings                       []string
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "run", "summary.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &summary))
+	// Within how much of a time that depends on the machine: it says that it is off.
+	require.Contains(t, []diagnose.Verdict{diagnose.Refine, diagnose.Unknown, diagnose.Wrong}, summary.Diagnosis.Verdict, summary.Diagnosis.Sentence)
+	require.Contains(t, o.stderr, summary.Diagnosis.Sentence)
+	require.NotEmpty(t, summary.Target+summary.Program+summary.Machine+summary.Date)
+	require.NotEmpty(t, summary.Warnings)
+
+	o = revgen(t, dir, "sample", "run", "-n", "10", "-o", "x.npy", "--refine", "auto", "--shard", "0/2")
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, "parts of a whole need one diagnosis for all")
+
+	o = revgen(t, dir, "diagnose", "run", "--strict", "-n", "4096")
+	require.Equal(t, exitCheck, o.code, o.stderr)
+	require.Regexp(t, `^usable after --refine \d+: as drawn `, o.stdout)
+	require.Regexp(t, `(?m)^energy spread +`, o.stdout)
+	o = ok(t, dir, "diagnose", "run", "--json", "-n", "4096", "--seed", "5")
+	var r diagnose.Report
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
+	require.Positive(t, r.Refine)
+
+	o = ok(t, dir, "sample", "run", "-n", "10", "-o", "x.npy", "--refine", "auto", "--shard", "0/2")
+	require.Contains(t, o.stderr, "--refine ")
+	var record sampleRecord
+	data, err = os.ReadFile(filepath.Join(dir, "x.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &record))
+	require.Equal(t, r.Refine, record.Refine)
+
+	for want, args := range map[string][]string{
+		"--samples: 10 is not between": {"run", "-n", "10"}, "--max-refine: 3 is not a power of two": {"run", "--max-refine", "3"},
+	} {
+		o = revgen(t, dir, append([]string{"diagnose"}, args...)...)
+		require.Equal(t, exitUsage, o.code)
+		require.Contains(t, o.stderr, want)
+	}
+}
