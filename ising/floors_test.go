@@ -74,3 +74,84 @@ func TestCountDistancesAreCalibrated(t *testing.T) {
 		}
 	}
 }
+
+// TestHistogramIsCalibrated draws bond sums of the target, and of one that is a
+// little hotter, many times: the mean error of exact samples is the floor, and 5 % of
+// them exceed their quantile; of the others 95 % of the intervals hold the mean.
+func TestHistogramIsCalibrated(t *testing.T) {
+	const samples, repeats = 5000, 400
+	r, err := newReference(context.Background(), mustTarget(t, 6, 1, 0, 0.35), nil)
+	require.NoError(t, err)
+	require.NotNil(t, r.bonds)
+	for _, beta := range []float64{0.35, 0.34} {
+		hotter, err := newReference(context.Background(), mustTarget(t, 6, 1, 0, beta), nil)
+		require.NoError(t, err)
+		cumulative, sum := make([]float64, len(r.bonds)), 0.0
+		for level, e := range hotter.bonds {
+			sum += e.value
+			cumulative[level] = sum
+		}
+		source := rand.New(rand.NewPCG(5, 6))
+		var mean stat.Mean
+		var intervals [][2]float64
+		var floor float64
+		above, covered := 0, 0
+		for range repeats {
+			drawn := newJoint(r.target.Model)
+			for range samples {
+				level, _ := slices.BinarySearch(cumulative, source.Float64()*sum)
+				drawn.add(2*r.target.N-4*level, 0, 1)
+			}
+			drawn.normalise()
+			m := r.histogram(drawn, samples)
+			require.Zero(t, m.Uncertainty)
+			mean.Add(m.Error)
+			intervals, floor = append(intervals, m.Interval), m.Floor
+			if m.Error > m.Quantile {
+				above++
+			}
+		}
+		for _, i := range intervals {
+			if i[0] <= mean.Value() && mean.Value() <= i[1] {
+				covered++
+			}
+		}
+		if beta == r.target.Beta {
+			require.InDelta(t, floor, mean.Value(), 5*mean.StandardError())
+			require.InDelta(t, 0.05*repeats, above, 22, "five standard deviations of a count")
+			continue
+		}
+		require.InDelta(t, 0.95*repeats, covered, 22)
+	}
+}
+
+// TestUncertaintyIsThatOfTheErrors gives a reference standard errors: each row says
+// by how much it is off for that, in the unit of its error.
+func TestUncertaintyIsThatOfTheErrors(t *testing.T) {
+	r, err := newReference(context.Background(), mustTarget(t, 6, 1, 0, 0.35), nil)
+	require.NoError(t, err)
+	drawn := newTally(r.target.Model)
+	drawn.count([]uint64{0, 1<<36 - 1, 1, 3, 1 << 24, 1<<20 - 1})
+	for _, m := range compare(r, drawn, 6).Metrics {
+		require.Zero(t, m.Uncertainty, m.Name)
+	}
+	r.uncertainty = [4]float64{energy: 0.3, absMagnetisation: 0.02, specificHeat: 0.5, susceptibility: 0.7}
+	for i := range r.bonds {
+		r.bonds[i].uncertainty = 0.001 * float64(1+i%2)
+	}
+	for i := range r.correlation {
+		r.correlation[i].uncertainty = 0.01 * float64(i+1)
+	}
+	require.Len(t, r.bonds, 37)
+	require.Len(t, r.correlation, 3)
+	want := map[string]float64{
+		"energy": 0.3 / -r.value[energy], "abs_magnetisation": 0.02,
+		"specific_heat": 0.5 / r.value[specificHeat], "susceptibility": 0.7 / r.value[susceptibility],
+		"energy_histogram": 0.5 * (19*0.001 + 18*0.002), "correlation": (0.01 + 0.02 + 0.03) / 3,
+	}
+	for _, m := range compare(r, drawn, 6).Metrics {
+		require.InEpsilon(t, want[m.Name], m.Uncertainty, 1e-12, m.Name)
+		delete(want, m.Name)
+	}
+	require.Empty(t, want)
+}
