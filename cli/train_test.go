@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -325,6 +327,19 @@ func TestDamagedFiles(t *testing.T) {
 		refused(append(bytes.Clone(whole), 0), "a byte more")
 		require.NoError(t, os.WriteFile(path, whole, 0o600))
 	}
+	// A whole file with a configuration that cannot be used.
+	whole, err := os.ReadFile(filepath.Join(dir, "run", "model.rvg"))
+	require.NoError(t, err)
+	batch := regexp.MustCompile(`"batch":\d`).FindIndex(whole)
+	whole[batch[1]-1] = '-'
+	sum := sha256.Sum256(whole[:len(whole)-sha256.Size])
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "negative.rvg"), append(whole[:len(whole)-sha256.Size], sum[:]...), 0o600))
+	for _, args := range [][]string{{"sample", "negative.rvg", "-n", "10", "-o", "x.npy"}, {"verify", "negative.rvg"}} {
+		o := revgen(t, dir, args...)
+		require.Equal(t, exitError, o.code, o.stderr)
+		require.Regexp(t, `negative\.rvg: its configuration: training\.batch: -\d* is not`, o.stderr)
+	}
+
 	// A checkpoint is no model, nor is text.
 	o := revgen(t, dir, "sample", "run/checkpoint.rvg", "-n", "10", "-o", "x.npy")
 	require.Equal(t, exitError, o.code)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
@@ -74,6 +75,11 @@ func TestDefect(t *testing.T) {
 	require.Equal(t, exitDefect, o.code, o.stderr)
 	require.Regexp(t, `^revgen: a defect of revgen: runtime error: index out of range \[50\] with length \d+ \(cli/main_test\.go:\d+\); please report it.*\n$`, o.stderr)
 	require.Equal(t, exitUsage, (&program{}).exitCode(usagef("no")))
+
+	// So does what panics in a command that no signal interrupts.
+	err := execute(&cobra.Command{RunE: func(*cobra.Command, []string) error { panic("wrong") }, Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true})
+	require.Equal(t, exitDefect, (&program{}).exitCode(err))
+	require.Regexp(t, `^a defect of revgen: wrong \(cli/verify_test\.go:\d+\); please report it`, err.Error())
 }
 
 func TestVerifyModel(t *testing.T) {

@@ -40,6 +40,7 @@ func TestMemory(t *testing.T) {
 		{"training.batch=5000", eight, "loss.gradient=full"},
 		{"training.batch=5000", eight, "loss.kind=stationarity"},
 		{"training.batch=5000", "generator.kind=residual", "generator.latent=64", "generator.depth=8"},
+		{"training.batch=2000", "generator.kind=residual", "generator.latent=256", "generator.depth=8", "generator.hidden=[8]"}, // versions of the state
 		{"training.batch=10000", "loss.kind=kfd", "loss.witness.features.number=300"},
 		{"training.batch=10000", "loss.kind=discriminator"},
 		{"generator.hidden=[512,512]", "training.ema=0.9"},

@@ -149,6 +149,13 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 		buffer := make([]byte, f.RowBytes)
 		require.Error(t, s.Sample(buffer, f.Name, params, 0, 1, -1), "a negative refinement")
 		require.Error(t, s.Sample(buffer, f.Name+"?", params, 0, 1, 0), "an unknown format")
+		for _, r := range []struct {
+			first  uint64
+			refine int
+		}{{1 << 62, 0}, {math.MaxUint64, 0}, {0, math.MaxInt32}} {
+			require.Error(t, s.Reach(r.first, 1, r.refine), "out of the stream's reach: %+v", r)
+			require.Error(t, s.Sample(buffer, f.Name, params, r.first, 1, r.refine), "out of the stream's reach: %+v", r)
+		}
 	}
 }
 
