@@ -234,6 +234,28 @@ func detect(data []byte) (Format, error) {
 	return "", errors.New("holds nothing but comments")
 }
 
+// Numbers reports whether a text looks like one of the formats of lines: its first
+// line that is no comment is a header or holds numbers.
+func Numbers(data []byte) bool {
+	format, err := detect(data)
+	if err != nil || format == QUBO {
+		return err == nil
+	}
+	for lines := (textLines{rest: data}); lines.next(); {
+		f := bytes.Fields(lines.line)
+		if len(f) == 0 || f[0][0] == '#' {
+			continue
+		}
+		for _, word := range f {
+			if _, err := parseNumber(string(word)); err != nil {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // parseRevGen reads RevGen's own format.
 func parseRevGen(file string, data []byte) (*Hamiltonian, error) {
 	h := &Hamiltonian{}

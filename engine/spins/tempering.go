@@ -143,6 +143,36 @@ func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64)
 	return e.measure(ctx, visit)
 }
 
+// An Exchange is replica exchange that goes on as long as it is asked to.
+type Exchange struct{ *exchange }
+
+// Start chooses the ladder and burns in; Rounds and Every have no effect. The
+// workers are the caller's.
+func (t Tempering) Start(ctx context.Context, g *Graph, workers *pool.Pool) (*Exchange, error) {
+	t.Rounds, t.Every = 4, 1
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	if err := checkBeta(g, t.Beta); err != nil {
+		return nil, err
+	}
+	e := &exchange{Tempering: t, graph: g, workers: workers}
+	return &Exchange{e}, e.begin(ctx)
+}
+
+// Advance performs so many rounds.
+func (e *Exchange) Advance(ctx context.Context, rounds int) error {
+	return e.rounds(ctx, rounds, rounds)
+}
+
+// Configurations stores the Lanes·Sets chains at the target in a batch.
+func (e *Exchange) Configurations(batch []uint64) {
+	words := e.graph.Words()
+	for set := range e.Sets {
+		e.replicas.Configurations(batch[set*Lanes*words:][:Lanes*words], (len(e.betas)-1)*e.Sets+set)
+	}
+}
+
 // An exchange is one under way. Group level·Sets + set of the replicas is at a
 // level.
 type exchange struct {

@@ -388,12 +388,24 @@ func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uin
 	}
 	addTerms(dst, x.bonds, scale*beta, state)
 	addTerms(dst, x.fields, scale*beta, state)
+	x.shift(dst, -scale*beta)
+}
+
+// shift adds scale · offset to dst.
+func (x *exact) shift(dst *[block]float64, scale float64) {
+	if x.target.Offset == 0 {
+		return
+	}
+	for b := range dst {
+		dst[b] += scale * x.target.Offset
+	}
 }
 
 // energies adds scale · E of the spins of a block to dst.
 func (x *exact) energies(dst *[block]float64, scale float64, state []uint64) {
 	addTerms(dst, x.all, -scale, state)
 	addTerms(dst, x.every, -scale, state)
+	x.shift(dst, scale)
 }
 
 // complete draws the centres, then the leaves.

@@ -11,6 +11,12 @@ import (
 	"github.com/revgen/revgen/asm"
 )
 
+// Limits of a generator on a graph.
+const (
+	MostInputs = asm.BitInputs // neighbours
+	MostUnits  = asm.BitHidden // hidden units of a spin
+)
+
 // A Graph describes the generator of spins on any graph: a glass, say. No
 // spins share weights.
 type Graph struct {
@@ -43,12 +49,10 @@ func NewGraph(g Graph) (*Model, error) {
 	}
 	near := g.Target.neighbours()
 	exact := exactSpins(near)
-	order := farthestFirst(g.Target, near, exact)
 	var layouts []layout
-	for _, o := range order {
-		n := min(len(o.before), g.Neighbours)
+	for _, o := range farthestFirst(g.Target, near, exact, g.Neighbours) {
 		layouts = append(layouts, layout{
-			name: fmt.Sprintf("spin:%d", o.spin), sites: []int{o.spin}, inputs: [][]int{o.before[:n]}, hidden: g.Hidden,
+			name: fmt.Sprint(spinUnit, o.spin), sites: []int{o.spin}, inputs: [][]int{o.before}, hidden: g.Hidden,
 		})
 	}
 	return build(g.Target, layouts)
@@ -229,7 +233,10 @@ func (q *vertexQueue) Pop() any {
 	return x
 }
 
-// An ordered spin knows those before it, the nearest first.
+// spinUnit begins the names of units of one spin of a graph.
+const spinUnit = "spin:"
+
+// An ordered spin knows those of the ones before it that are nearest, in order.
 type ordered struct {
 	spin   int
 	before []int
@@ -237,16 +244,12 @@ type ordered struct {
 
 // farthestFirst orders the spins that are not exact: each next one is the
 // farthest from all before.
-func farthestFirst(t Target, near [][]neighbour, exact []bool) []ordered {
+func farthestFirst(t Target, near [][]neighbour, exact []bool, neighbours int) []ordered {
 	var spins []int
 	for i, e := range exact {
 		if !e {
 			spins = append(spins, i)
 		}
-	}
-	distance := make(map[int][]float64, len(spins)) // from a spin to all
-	for _, i := range spins {
-		distance[i] = distances(t.Beta, near, i)
 	}
 	nearest := make([]float64, len(near)) // to any ordered so far
 	for i := range nearest {
@@ -267,8 +270,9 @@ func farthestFirst(t Target, near [][]neighbour, exact []bool) []ordered {
 		for _, b := range order {
 			o.before = append(o.before, b.spin)
 		}
-		d := distance[next]
+		d := distances(t.Beta, near, next)
 		slices.SortStableFunc(o.before, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
+		o.before = slices.Clone(o.before[:min(len(o.before), neighbours)])
 		order = append(order, o)
 		for i := range nearest {
 			nearest[i] = min(nearest[i], d[i])

@@ -3,6 +3,8 @@ package hierarchy
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -197,9 +199,18 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 			continue
 		}
 		for h := range o.hidden {
-			w := dst[u.weights+h*u.m:][:u.m]
+			w, theirs := dst[u.weights+h*u.m:][:u.m], params[o.weights+h*o.m:][:o.m]
 			clear(w)
-			copy(w, params[o.weights+h*o.m:][:o.m])
+			if !strings.HasPrefix(u.name, spinUnit) {
+				copy(w, theirs)
+				continue
+			}
+			// A spin's own weights: at another temperature the order may be another.
+			for j, x := range theirs {
+				if k := slices.Index(u.inputs[:u.m], o.inputs[j]); k >= 0 {
+					w[k] = x
+				}
+			}
 		}
 		copy(dst[u.output:], params[o.output:][:o.hidden])
 		if m.even {

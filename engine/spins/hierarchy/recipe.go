@@ -98,12 +98,19 @@ func Follow(ctx context.Context, stages []Stage, workers *pool.Pool, progress fu
 	return model, params, nil
 }
 
-// GraphTraining returns the settings that were found good for graphs: β rises
-// from zero during half of the steps, of which there are more the more spins
-// are learned.
-func GraphTraining(m *Model, seed uint64) Training {
+// GraphTraining returns the settings that were found good for graphs of which so
+// many spins are learned: β rises from zero during half of the steps, of which
+// there are more the more spins are learned.
+func GraphTraining(learned int, seed uint64) Training {
 	return Training{
-		Steps: min(20_000, 3000+40*m.Learned()), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01,
+		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01,
 		Beta1: 0.9, Beta2: 0.99, Anneal: 0.5, Seed: seed,
 	}
+}
+
+// GraphRecipe returns the architecture that was found good for a target on any
+// graph, and how many of its spins are learned.
+func GraphRecipe(t Target) (g Graph, learned int) {
+	learned = t.Spins - count(exactSpins(t.neighbours()))
+	return Graph{Target: t, Neighbours: 24, Hidden: 16}, learned
 }

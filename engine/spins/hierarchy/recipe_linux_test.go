@@ -118,7 +118,7 @@ func BenchmarkGlass(b *testing.B) {
 					start := cpu()
 					params := make([]float32, m.NumParams())
 					m.Initialize(params, seed+1)
-					t, err := m.NewTrainer(hierarchy.GraphTraining(m, seed+1), params, workers)
+					t, err := m.NewTrainer(hierarchy.GraphTraining(m.Learned(), seed+1), params, workers)
 					require.NoError(b, err)
 					require.NoError(b, t.Run(context.Background(), nil))
 					b.ReportMetric(cpu()-start, "cpu-s")

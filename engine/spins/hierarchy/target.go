@@ -13,13 +13,14 @@ type Bond struct {
 
 // A Target is the distribution e^(−βE)/Z of n spins s = ±1 with
 //
-//	E(s) = −Σ_bonds J_ij s_i s_j − Σ_i h_i s_i.
+//	E(s) = −Σ_bonds J_ij s_i s_j − Σ_i h_i s_i + offset.
 //
 // Bonds between the same two spins add up.
 type Target struct {
 	Spins  int
 	Bonds  []Bond
 	Fields []float64 // of each spin; nil for none
+	Offset float64
 	Beta   float64
 }
 
@@ -40,6 +41,9 @@ func (t *Target) Validate() error {
 		case math.IsNaN(b.Coupling) || math.IsInf(b.Coupling, 0):
 			return fmt.Errorf("bonds[%d]: the coupling %v is not finite", k, b.Coupling)
 		}
+	}
+	if math.IsNaN(t.Offset) || math.IsInf(t.Offset, 0) {
+		return fmt.Errorf("offset: %v is not finite", t.Offset)
 	}
 	if t.Fields != nil && len(t.Fields) != t.Spins {
 		return fmt.Errorf("fields: %d numbers for %d spins", len(t.Fields), t.Spins)
