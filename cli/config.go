@@ -25,6 +25,7 @@ config.json of the run would hold.`,
 			if err != nil {
 				return err
 			}
+			p.describeTarget(cfg)
 			if cfg.why != "" {
 				p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
 			}

@@ -13,6 +13,7 @@ import (
 // Sizes of files that no file of their kind reaches.
 const (
 	maxConfig  = 1 << 24
+	maxTarget  = 1 << 29
 	maxSummary = 1 << 26
 	maxReport  = 1 << 28
 )
@@ -34,13 +35,20 @@ type resolved struct {
 
 // load returns the configuration.
 func (s source) load(systems engine.Systems) (*resolved, error) {
-	from := engine.Source{System: s.name, Preset: s.preset, Set: s.assignments}
+	from := engine.Source{System: s.name}
 	if _, err := systems.Find(s.name); err != nil && s.name != "" {
-		if from.Text, err = s.readFile(systems); err != nil {
+		data, err := s.readFile(systems)
+		if err != nil {
 			return nil, err
 		}
-		from.File = s.name
+		recognised := false
+		if from, recognised = systems.Recognise(data, s.name); !recognised {
+			if from, err = s.configuration(data); err != nil {
+				return nil, err
+			}
+		}
 	}
+	from.Preset, from.Set = s.preset, s.assignments
 	cfg, why, err := systems.Resolve(from)
 	var wrong *engine.AssignmentError
 	if errors.As(err, &wrong) {
@@ -49,16 +57,13 @@ func (s source) load(systems engine.Systems) (*resolved, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return &resolved{cfg, from.File == "" && len(from.Set) == 0, why}, nil
+	return &resolved{cfg, from.File == "" && len(from.Set)+len(from.Target) == 0, why}, nil
 }
 
-// readFile reads the configuration file that the name must be if it is no
-// system.
+// readFile reads the file that the name must be if it is no system: a
+// configuration, or a target.
 func (s source) readFile(systems engine.Systems) ([]byte, error) {
-	if s.preset != "" {
-		return nil, usagef("--preset: goes with a system; %s names its own preset", s.name)
-	}
-	data, err := disk.Read(s.name, maxConfig)
+	data, err := disk.Read(s.name, maxTarget)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(s.name, "./") {
 		return nil, usagef("%q is neither a system (%s) nor a file", s.name, strings.Join(systems.Names(), ", "))
 	}
@@ -66,6 +71,17 @@ func (s source) readFile(systems engine.Systems) ([]byte, error) {
 		return nil, usageError{err}
 	}
 	return data, nil
+}
+
+// configuration is the source of a configuration file's content.
+func (s source) configuration(data []byte) (engine.Source, error) {
+	switch {
+	case s.preset != "":
+		return engine.Source{}, usagef("--preset: goes with a system; %s names its own preset", s.name)
+	case len(data) > maxConfig:
+		return engine.Source{}, usagef("%s: longer than %d bytes, which a configuration never is", s.name, maxConfig)
+	}
+	return engine.Source{Text: data, File: s.name}, nil
 }
 
 func preset(def *engine.Definition, name string) (engine.Config, error) {
@@ -77,4 +93,11 @@ func preset(def *engine.Definition, name string) (engine.Config, error) {
 		return nil, usageError{err}
 	}
 	return cfg, nil
+}
+
+// describeTarget says what the target is where it is the user's own.
+func (p *program) describeTarget(cfg *resolved) {
+	if d, ok := cfg.Config.(engine.Describer); ok {
+		p.say("target: %s", d.Describe())
+	}
 }

@@ -156,6 +156,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err != nil {
 		return err
 	}
+	p.describeTarget(cfg)
 	if cfg.why != "" {
 		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/revgen/revgen/internal/conf"
@@ -23,6 +24,24 @@ type Source struct {
 	Text   []byte   // JSON that names its own system and preset; nil for none
 	File   string   // name of the text in errors
 	Set    []string // assignments, key.path=value, in order
+	// Target are assignments that a file stands for which is a target (Recognise).
+	// They come before Set.
+	Target []string
+}
+
+// Recognise returns the source that stands for a file whose content is the target
+// of a system, by the first definition that knows it; ok is false if none does,
+// and for configurations.
+func (s Systems) Recognise(data []byte, path string) (from Source, ok bool) {
+	for _, d := range s {
+		if d.Recognise == nil {
+			continue
+		}
+		if set, ok := d.Recognise(data, path); ok {
+			return Source{System: d.Name, Target: set}, true
+		}
+	}
+	return Source{}, false
 }
 
 // Configure returns the configuration of a system's preset, "" for the first, whose
@@ -46,7 +65,7 @@ func (s Systems) Resolve(from Source) (cfg Config, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if a, ok := cfg.(Adapter); ok && from.target(cfg) == nil {
+	if a, ok := cfg.(Adapter); ok && from.target(cfg) == nil && load(cfg) == nil {
 		why = a.Adapt()
 	}
 	if written {
@@ -54,13 +73,27 @@ func (s Systems) Resolve(from Source) (cfg Config, why string, err error) {
 			return nil, "", err
 		}
 	}
+	if err := conf.Set(cfg, from.Target...); err != nil {
+		return nil, "", err
+	}
 	if err := conf.Set(cfg, from.Set...); err != nil {
 		return nil, "", err
+	}
+	if err := load(cfg); err != nil {
+		return nil, "", from.locate(err)
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, "", from.locate(err)
 	}
 	return cfg, why, nil
+}
+
+// load reads the files that a configuration names.
+func load(cfg Config) error {
+	if l, ok := cfg.(Loader); ok {
+		return l.Load()
+	}
+	return nil
 }
 
 // preset returns the configuration of a preset as it stands.
@@ -91,7 +124,7 @@ func (from *Source) target(cfg Config) error {
 			return err
 		}
 	}
-	var set []string
+	set := slices.Clone(from.Target)
 	for _, a := range from.Set {
 		if strings.HasPrefix(strings.TrimSpace(a), "target.") {
 			set = append(set, a)

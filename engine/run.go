@@ -360,9 +360,10 @@ func activePath() string {
 	return p.String()
 }
 
-// freeToDiffer are the keys that do not change what a run computes.
+// freeToDiffer are the keys that do not change what a run computes. What a file
+// held is in the configuration (Loader).
 var freeToDiffer = map[string]bool{
-	"preset": true, "evaluation.samples": true, "evaluation.every": true, "training.checkpoint_every": true, "training.log_every": true,
+	"preset": true, "target.file": true, "evaluation.samples": true, "evaluation.every": true, "training.checkpoint_every": true, "training.log_every": true,
 }
 
 // sameRun compares the configuration that wrote a checkpoint with the present
@@ -420,9 +421,18 @@ func compare(path, key string, written, have any, free map[string]bool) error {
 	x, _ := json.Marshal(written)
 	y, _ := json.Marshal(have)
 	if !bytes.Equal(x, y) {
-		return &MismatchError{Path: path, Key: key, Have: string(y), Written: string(x)}
+		return &MismatchError{Path: path, Key: key, Have: shorten(y), Written: shorten(x)}
 	}
 	return nil
+}
+
+// shorten cuts a value that an error quotes.
+func shorten(text []byte) string {
+	const most = 80
+	if r := []rune(string(text)); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(text)
 }
 
 func unionKeys(a, b map[string]any) []string {

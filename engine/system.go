@@ -151,6 +151,21 @@ type Adapter interface {
 	Adapt() (why string)
 }
 
+// A Loader is a configuration that names files.
+type Loader interface {
+	// Load reads them, and keeps what they hold in the configuration, which then
+	// needs them no longer; the files that it has read are compared. Errors begin
+	// with the key's path.
+	Load() error
+}
+
+// A Describer is a configuration whose target is the user's own.
+type Describer interface {
+	// Describe says in a line what the target is, and by which conventions its file
+	// was read.
+	Describe() string
+}
+
 // A Definition registers a system with the command line.
 type Definition struct {
 	Name    string
@@ -159,6 +174,10 @@ type Definition struct {
 	Presets []string
 	// Preset returns a fresh configuration, or an error that lists the names.
 	Preset func(name string) (Config, error)
+	// Recognise, if not nil, reports whether the content of a file that is no
+	// configuration is a target of the system, and returns the assignments that make
+	// it the target: target.file=PATH, say.
+	Recognise func(data []byte, path string) (set []string, ok bool)
 	// Verify runs the exhaustive checks of the system's mathematics and
 	// reports each through emit; the error is of running them, not of a check.
 	Verify func(ctx context.Context, workers *Workers, emit func(Check)) error

@@ -2,6 +2,7 @@ package conf
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -48,8 +49,16 @@ func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
+// isOwn reports whether a type reads JSON of a form of its own, which only its
+// comment describes.
+func isOwn(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
 func typeName(t reflect.Type) string {
 	switch {
+	case isOwn(t):
+		return "value"
 	case isText(t) || t.Kind() == reflect.String:
 		return "string"
 	case t.Kind() == reflect.Bool:
@@ -77,6 +86,8 @@ func Schema(c any, title string, doc func(field string) string) map[string]any {
 
 func schema(t reflect.Type, doc func(string) string) map[string]any {
 	switch {
+	case isOwn(t):
+		return map[string]any{}
 	case isText(t) || t.Kind() == reflect.String:
 		return map[string]any{"type": "string"}
 	case t.Kind() == reflect.Pointer:
