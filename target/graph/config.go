@@ -1,0 +1,199 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Config determines a run.
+type Config struct {
+	engine.Common
+	Target     TargetConfig     `json:"target"`
+	Transition TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig  `json:"generator"`
+}
+
+// TargetConfig names the distribution π(s) ∝ exp(−βE(s)) of spins s_i = ±1 with
+// E(s) = −Σ_edges J_ij s_i s_j − Σ_i h_i s_i + offset.
+type TargetConfig struct {
+	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
+	// File is the path of a file that holds the energy, "" if it is written here
+	// alone. What it holds is kept in the keys from spins on, and the file is not
+	// needed any more; while it is there, it must be the one of sha256.
+	File string `json:"file"`
+	// Format is that of the file: revgen, rudy (G-set and Biq Mac), coo (dimod),
+	// qubo (qbsolv) or bqpjson; "" for what its content looks like.
+	Format spins.Format `json:"format"`
+	// Sign says what the numbers w of a file rudy or coo do: energy for
+	// E = +Σ w s s, coupling for E = −Σ w s s; "" for the format's own, which is
+	// energy: rudy is Max-Cut, J = −w.
+	Sign spins.Sign `json:"sign"`
+	// Vartype is what the variables of a file coo are that does not say so: spin
+	// or binary; "" otherwise.
+	Vartype spins.Vartype `json:"vartype"`
+	SHA256  string        `json:"sha256"` // of the file that was read, in hexadecimal
+	Spins   int           `json:"spins"`  // their number; they are numbered from 0
+	// Edges are [i, j, J], each pair of spins at most once. Positive J is
+	// ferromagnetic.
+	Edges  []spins.Edge `json:"edges"`
+	Fields []float64    `json:"fields"` // h_0, h_1, …, or none
+	Offset float64      `json:"offset"` // of every energy
+	Labels []string     `json:"labels"` // names of the spins, all different, or none
+}
+
+// TransitionConfig describes the annealing of the training. The Metropolis kernel
+// is that of the refinement of samples, a heat-bath sweep through the colours of
+// the graph and back.
+type TransitionConfig struct {
+	// Anneal is the fraction of the training over which the inverse temperature
+	// rises from AnnealFrom·target.beta to target.beta.
+	Anneal     float64 `json:"anneal"`
+	AnnealFrom float64 `json:"anneal_from"` // fraction of target.beta that annealing begins with
+}
+
+// GeneratorConfig describes the hierarchy: spins drawn one after another from
+// coarse to fine, each given the nearest ones that are known, and the last ones
+// exactly.
+type GeneratorConfig struct {
+	Neighbours int `json:"neighbours"` // known spins that a spin is drawn given, the nearest ones
+	Units      int `json:"units"`      // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
+}
+
+// Limits that keep the time before the first step within minutes, and a
+// configuration within what is read.
+const (
+	mostSpins = 1 << 13
+	mostEdges = 1 << 18
+)
+
+// hamiltonian returns the energy that stands in the configuration.
+func (t *TargetConfig) hamiltonian() spins.Hamiltonian {
+	return spins.Hamiltonian{Spins: t.Spins, Edges: t.Edges, Fields: t.Fields, Offset: t.Offset, Labels: t.Labels}
+}
+
+// graph returns the graph that stands in the configuration.
+func (t *TargetConfig) graph() (*spins.Graph, error) { return spins.NewGraph(t.hamiltonian()) }
+
+func (t *TargetConfig) source() spins.Source {
+	return spins.Source{File: t.File, Format: t.Format, Sign: t.Sign, Vartype: t.Vartype}
+}
+
+// Load implements engine.Loader.
+func (c *Config) Load() error {
+	t := &c.Target
+	if t.File == "" {
+		return nil
+	}
+	kept := t.SHA256 != "" && t.Spins > 0
+	if t.SHA256 == "" && (t.Spins != 0 || len(t.Edges)+len(t.Fields)+len(t.Labels) > 0 || t.Offset != 0) {
+		return fmt.Errorf("target.file: the energy stands in the configuration too; remove target.file, or target.spins, edges, fields, offset and labels")
+	}
+	r, err := t.source().Read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && kept:
+		return nil
+	case err != nil:
+		return fmt.Errorf("target.file: %w", err)
+	case t.SHA256 != "" && t.SHA256 != r.SHA256:
+		return fmt.Errorf("target.sha256: %s has changed: its SHA-256 is %s; to take it as it is, remove target.sha256 and what was read; to go on without it, set target.file to nothing", t.File, r.SHA256)
+	}
+	h := r.Graph.Hamiltonian()
+	t.Format, t.Sign, t.Vartype, t.SHA256 = r.Format, r.Sign, r.Vartype, r.SHA256
+	t.Spins, t.Edges, t.Fields, t.Offset, t.Labels = h.Spins, h.Edges, h.Fields, h.Offset, h.Labels
+	return nil
+}
+
+// Describe implements engine.Describer.
+func (c *Config) Describe() string {
+	if c.Target.File != "" {
+		if r, err := c.Target.source().Read(); err == nil {
+			return r.String()
+		}
+	}
+	g, err := c.Target.graph()
+	if err != nil {
+		return err.Error()
+	}
+	return g.String()
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *Config) Validate() error {
+	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Enums(c), c.Common.Validate()); err != nil {
+		return err
+	}
+	t, p, g := &c.Target, &c.Transition, &c.Generator
+	switch {
+	case t.Spins == 0 && t.File == "":
+		return errors.New("target.file: names no file, and target.spins and edges say nothing; a target is needed: revgen train glass.json, or --set target.file=glass.json")
+	case t.Spins == 0:
+		return fmt.Errorf("target.file: %s has not been read; Load reads it", t.File)
+	case t.File == "" && (t.Format != "" || t.Sign != "" || t.Vartype != "") && t.SHA256 == "":
+		return errors.New("target.format: goes with target.file, as do target.sign and target.vartype")
+	}
+	h := t.hamiltonian()
+	if err := h.Validate(); err != nil {
+		return fmt.Errorf("target.%w", err)
+	}
+	if err := conf.First(
+		conf.Between("target.spins", t.Spins, 1, mostSpins),
+		conf.NotNegative("target.beta", t.Beta),
+		conf.Between("generator.neighbours", g.Neighbours, 1, hierarchy.MostInputs),
+		conf.Between("generator.units", g.Units, 1, hierarchy.MostUnits),
+		hierarchy.ValidateTraining(&c.Training)); err != nil {
+		return err
+	}
+	var bound float64
+	for _, e := range t.Edges {
+		bound += math.Abs(e.Coupling)
+	}
+	for _, x := range t.Fields {
+		bound += math.Abs(x)
+	}
+	switch {
+	case len(t.Edges) > mostEdges:
+		return fmt.Errorf("target.edges: %d are more than %d", len(t.Edges), mostEdges)
+	case !(t.Beta*bound <= 1e9):
+		return fmt.Errorf("target.beta: β·E reaches %.3g; β, J and h must keep it below 1e9", t.Beta*bound)
+	case !(p.Anneal >= 0 && p.Anneal <= 1):
+		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", p.Anneal)
+	case !(p.AnnealFrom >= 0 && p.AnnealFrom <= 1):
+		return fmt.Errorf("transition.anneal_from: %v is not between 0 and 1", p.AnnealFrom)
+	}
+	return engine.Afford(c.demands()...)
+}
+
+// demands bounds the memory of a run with a configuration that is valid
+// otherwise.
+func (c *Config) demands() []engine.Demand {
+	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
+	params := n * float64(c.Generator.Units*(c.Generator.Neighbours+2)+1)
+	// Of the reference, the chains' fields and sums over them.
+	return append(hierarchy.Demands(&c.Training, n, params),
+		engine.Demand{Key: "target.spins", Bytes: 64 * spins.Lanes * 8 * n},
+		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})
+}
+
+// annealed returns the inverse temperature of a step. It rises in levels, each of
+// which needs tables of its own.
+func (c *Config) annealed(step uint32) float64 {
+	const levels = 32
+	p := &c.Transition
+	end := p.Anneal * float64(c.Training.Steps)
+	if float64(step) >= end {
+		return c.Target.Beta
+	}
+	level := 1 + math.Floor(float64(step)/end*(levels-1))
+	return c.Target.Beta * (p.AnnealFrom + (1-p.AnnealFrom)*level/levels)
+}
+
+// New builds the system.
+func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }

@@ -1,0 +1,43 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// Definition registers the system with the command line.
+var Definition = engine.Definition{
+	Name:    "spins",
+	Summary: "spins on any graph, of a file or of the configuration",
+	Presets: Presets,
+	Verify:  Verify,
+	Preset: func(name string) (engine.Config, error) {
+		c, err := Preset(name)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	},
+	Recognise: recognise,
+}
+
+// recognise reports whether a file holds a graph: JSON with the keys of RevGen's
+// Hamiltonian or of bqpjson, or lines of numbers.
+func recognise(data []byte, path string) (set []string, ok bool) {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		var keys struct {
+			System, Edges json.RawMessage
+			Domain        json.RawMessage `json:"variable_domain"`
+		}
+		if json.Unmarshal(data, &keys) != nil || keys.System != nil || keys.Edges == nil && keys.Domain == nil {
+			return nil, false
+		}
+	} else if !spins.Numbers(data) {
+		return nil, false
+	}
+	quoted, err := json.Marshal(path)
+	return []string{"target.file=" + string(quoted)}, err == nil
+}

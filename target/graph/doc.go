@@ -1,0 +1,10 @@
+// Package graph is RevGen's system for spins on any graph: a glass, a Max-Cut
+// problem, a QUBO, read from a file or written in the configuration.
+//
+// The target π(s) = e^(−βE(s))/Z is that of package spins, with its file formats
+// and sign conventions. The generator is a hierarchy (package hierarchy): its
+// density is known, so that effective sample size and ln Z come with every table.
+// What samples are compared with is the sum over all configurations of at most
+// spins.MaxEnumerated spins, and parallel tempering beyond, whose standard errors
+// the table states.
+package graph

@@ -1,0 +1,331 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A reference is what samples are compared with: exact values, or those of
+// parallel tempering with their standard errors.
+type reference struct {
+	spins.Observables
+	logZ, logZError float64
+	// Standard errors of the observables, 0 if they are exact; that of
+	// magnetisations and edgeCorrelations is the mean over spins and edges.
+	uncertainty struct {
+		energy, specificHeat, absMagnetisation, susceptibility, overlapSquare float64
+		magnetisations, edgeCorrelations                                      float64
+	}
+	states          []float64 // π of all configurations, nil beyond countable spins
+	energies        bins
+	energyLaw       []estimate // probabilities of the bins
+	overlapLaw      []estimate // of overlapBins, nil if they are not known
+	sampled         bool
+	warnings        []string
+	energyDeviation float64 // of a single configuration
+}
+
+// An estimate is a mean with its standard error.
+type estimate struct{ value, uncertainty float64 }
+
+// countable is the largest number of spins whose configurations are listed.
+const countable = 20
+
+// Bins of equal width, the first and the last of which hold all beyond them.
+type bins struct {
+	origin, width float64
+	n             int
+}
+
+func (b bins) of(x float64) int {
+	return int(min(max(math.Floor((x-b.origin)/b.width), 0), float64(b.n-1)))
+}
+
+func (b bins) centre(k int) float64 { return b.origin + (float64(k)+0.5)*b.width }
+
+// energyBins returns bins of about a quarter of a standard deviation that no
+// energy of a graph of integers lies at the edge of; one is a possible energy,
+// and least the smallest there may be.
+func energyBins(g *spins.Graph, one, mean, deviation, least float64) bins {
+	const perDeviation, reach = 4, 5
+	width := deviation / perDeviation
+	low := max(mean-reach*deviation, least)
+	if g.Integer() {
+		// Energies differ by multiples of 2.
+		width = 2 * max(1, math.Round(width/2))
+		low = one - 2*math.Round((one-low)/2) - 1
+	}
+	if width == 0 {
+		width = 1
+	}
+	return bins{low, width, int(math.Ceil((mean+reach*deviation-low)/width)) + 1}
+}
+
+// overlapBins returns bins of the overlap q = Σ s_i s′_i/n, at most 40 of values
+// that lie 2/n apart.
+func overlapBins(n int) bins {
+	each := (n + 40) / 40 // values in a bin
+	return bins{-1 - 1/float64(n), 2 * float64(each) / float64(n), n/each + 1}
+}
+
+// newReference sums over all configurations where these are few, and runs
+// parallel tempering otherwise.
+func (s *system) newReference(ctx context.Context) (*reference, error) {
+	if s.graph.N() > spins.MaxEnumerated {
+		return s.temper(ctx)
+	}
+	beta := s.config.Target.Beta
+	e, err := spins.Enumerate(ctx, s.graph, beta, s.workers.Threads())
+	if err != nil {
+		return nil, err
+	}
+	r := &reference{Observables: e.Observables, logZ: e.LogZ}
+	for k, x := range e.Law.Energies {
+		d := x - e.Energy
+		r.energyDeviation += e.Law.Mass[k] * d * d
+	}
+	r.energyDeviation = math.Sqrt(r.energyDeviation)
+	r.energies = energyBins(s.graph, e.GroundEnergy, e.Energy, r.energyDeviation, e.GroundEnergy)
+	if !s.graph.Integer() && e.Law.Width > 0 {
+		// Whole bins of the law.
+		r.energies.width = e.Law.Width * max(1, math.Round(r.energies.width/e.Law.Width))
+		r.energies.origin = e.GroundEnergy
+		r.energies.n = int(math.Ceil((e.Energy+5*r.energyDeviation-e.GroundEnergy)/r.energies.width)) + 1
+	}
+	r.energyLaw = make([]estimate, r.energies.n)
+	for k, x := range e.Law.Energies {
+		r.energyLaw[r.energies.of(x)].value += e.Law.Mass[k]
+	}
+	if s.graph.N() <= countable {
+		r.states = probabilities(s.graph, beta, e.LogZ)
+		r.overlapLaw = overlaps(r.states, s.graph.N())
+	}
+	return r, nil
+}
+
+// probabilities returns π of all configurations, by their words.
+func probabilities(g *spins.Graph, beta, logZ float64) []float64 {
+	p := make([]float64, 1<<g.N())
+	for i := range p {
+		p[i] = math.Exp(-beta*g.Energy([]uint64{uint64(i)}) - logZ)
+	}
+	return p
+}
+
+// overlaps returns the law of the overlap of two independent configurations: the
+// product of two has the law of their difference, whose Walsh transform is the
+// square of π's.
+func overlaps(p []float64, n int) []estimate {
+	x := append([]float64(nil), p...)
+	walsh(x)
+	for i := range x {
+		x[i] *= x[i]
+	}
+	walsh(x)
+	b := overlapBins(n)
+	law := make([]estimate, b.n)
+	for i, v := range x {
+		q := 1 - 2*float64(bits.OnesCount(uint(i)))/float64(n)
+		law[b.of(q)].value += max(0, v) / float64(len(p))
+	}
+	return law
+}
+
+// walsh transforms 2^n numbers in place, Σ_y x(y) (−1)^{|x ∧ y|}.
+func walsh(x []float64) {
+	for h := 1; h < len(x); h *= 2 {
+		for i := 0; i < len(x); i += 2 * h {
+			for k := i; k < i+h; k++ {
+				x[k], x[k+h] = x[k]+x[k+h], x[k]-x[k+h]
+			}
+		}
+	}
+}
+
+// The extent of parallel tempering. A unit of work is a spin or an edge of one
+// chain in one round, some 1.5 ns. As long as the chains do not agree there are
+// twice as many rounds, up to mostWork.
+const (
+	leastRounds = 256
+	mostRounds  = 1 << 14
+	mostWork    = 1 << 34
+	agreement   = 1.01 // R̂ of chains that agree
+)
+
+var firstWork = float64(1 << 30) // less in tests
+
+// temper is newReference by parallel tempering.
+func (s *system) temper(ctx context.Context) (*reference, error) {
+	beta := s.config.Target.Beta
+	round := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // a level's
+	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
+	for rounds := int(min(max(first, leastRounds), mostRounds)); ; rounds *= 2 {
+		t := spins.Tempering{
+			Beta: beta, Ladder: spins.ByVariance, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4,
+			Threads: s.workers.Threads(), Stream: rng.Stream(s.config.Training.Seed, rng.Reference, 0),
+		}
+		c := newChains(s.graph)
+		out, err := t.Run(ctx, s.graph, c.add)
+		if err != nil {
+			return nil, fmt.Errorf("parallel tempering: %w", err)
+		}
+		worst := max(out.Energy.RHat, out.AbsMagnetisation.RHat, out.OverlapSquare.RHat)
+		work := 1.5 * float64(rounds) * float64(len(out.Levels)) * round
+		if worst > agreement && 2*work <= mostWork {
+			continue
+		}
+		r := c.reference(s.graph, beta, out)
+		if worst > agreement {
+			r.warnings = append(r.warnings, fmt.Sprintf("the chains of parallel tempering, which are the reference, do not agree after %d rounds: R̂ is %.3f, and the standard errors are too small", rounds, worst))
+		}
+		return r, nil
+	}
+}
+
+// chains gather the configurations of the ladders' coldest levels. Ladders are
+// independent, so that the scatter of their averages gives standard errors.
+type chains struct {
+	graph    *spins.Graph
+	rounds   int
+	energies [][spins.Lanes]float64
+	abs      [][spins.Lanes]float64
+	overlaps [][spins.Lanes / 2]float64
+	spins    [][spins.Lanes]float64 // Σ s_i of each ladder
+	edges    [][spins.Lanes]float64
+}
+
+func newChains(g *spins.Graph) *chains {
+	return &chains{graph: g, spins: make([][spins.Lanes]float64, g.N()), edges: make([][spins.Lanes]float64, len(g.Edges()))}
+}
+
+func (c *chains) add(batch []uint64) error {
+	g := c.graph
+	words, n := g.Words(), float64(g.N())
+	var energies, abs [spins.Lanes]float64
+	var overlaps [spins.Lanes / 2]float64
+	g.Energies(energies[:], batch)
+	for k := range abs {
+		config := batch[k*words:][:words]
+		abs[k] = math.Abs(float64(g.Magnetisation(config))) / n
+		if k%2 == 1 {
+			overlaps[k/2] = overlap(config, batch[(k-1)*words:][:words], g.N())
+		}
+		for i := range c.spins {
+			c.spins[i][k] += sign(config, i)
+		}
+		for e, edge := range g.Edges() {
+			c.edges[e][k] += sign(config, edge.I) * sign(config, edge.J)
+		}
+	}
+	c.energies, c.abs, c.overlaps = append(c.energies, energies), append(c.abs, abs), append(c.overlaps, overlaps)
+	c.rounds++
+	return nil
+}
+
+func sign(config []uint64, i int) float64 { return float64(2*int(config[i>>6]>>(i&63)&1) - 1) }
+
+// overlap returns Σ s_i s′_i/n.
+func overlap(a, b []uint64, n int) float64 {
+	differ := 0
+	for w, x := range a {
+		differ += bits.OnesCount64(x ^ b[w])
+	}
+	return 1 - 2*float64(differ)/float64(n)
+}
+
+// reference summarises the chains.
+func (c *chains) reference(g *spins.Graph, beta float64, out *spins.Tempered) *reference {
+	r := &reference{Observables: out.Observables, logZ: out.LogZ, logZError: out.LogZError, sampled: true}
+	r.Energy, r.AbsMagnetisation, r.OverlapSquare = out.Energy.Mean, out.AbsMagnetisation.Mean, out.OverlapSquare.Mean
+	u := &r.uncertainty
+	u.energy, u.absMagnetisation, u.overlapSquare = out.Energy.StandardError, out.AbsMagnetisation.StandardError, out.OverlapSquare.StandardError
+	variance := func(x [][spins.Lanes]float64) (value, standardError float64) {
+		var all stat.Mean
+		for i := range x {
+			for _, v := range x[i] {
+				all.Add(v)
+			}
+		}
+		mean := all.Value()
+		return scatter(len(x), func(t, k int) float64 { return (x[t][k] - mean) * (x[t][k] - mean) })
+	}
+	n := float64(g.N())
+	energyVariance, e := variance(c.energies)
+	r.SpecificHeat, u.specificHeat = beta*beta*energyVariance, beta*beta*e
+	absVariance, e := variance(c.abs)
+	r.Susceptibility, u.susceptibility = beta*n*absVariance, beta*n*e
+	r.energyDeviation = math.Sqrt(energyVariance)
+	each := func(dst []float64, sums [][spins.Lanes]float64) (mean float64) {
+		for i := range sums {
+			var of float64
+			dst[i], of = scatter(1, func(_, k int) float64 { return sums[i][k] / float64(c.rounds) })
+			mean += of / float64(len(sums))
+		}
+		return mean
+	}
+	u.magnetisations = each(r.Magnetisations, c.spins)
+	u.edgeCorrelations = each(r.EdgeCorrelations, c.edges)
+	if !g.HasFields() {
+		clear(r.Magnetisations) // by symmetry
+		u.magnetisations = 0
+	}
+	r.energies = energyBins(g, c.energies[0][0], r.Energy, r.energyDeviation, math.Inf(-1))
+	r.energyLaw = histogram(r.energies, len(c.energies), spins.Lanes, func(t, k int) float64 { return c.energies[t][k] })
+	r.overlapLaw = histogram(overlapBins(g.N()), len(c.overlaps), spins.Lanes/2, func(t, k int) float64 { return c.overlaps[t][k] })
+	return r
+}
+
+// scatter returns the mean of a number over rounds and ladders, and its standard
+// error by the ladders' scatter.
+func scatter(rounds int, of func(t, k int) float64) (value, standardError float64) {
+	var all stat.Mean
+	for k := range spins.Lanes {
+		var sum float64
+		for t := range rounds {
+			sum += of(t, k)
+		}
+		all.Add(sum / float64(rounds))
+	}
+	return all.Value(), all.StandardError()
+}
+
+// histogram returns the probabilities of bins, with standard errors by the
+// scatter of the columns.
+func histogram(b bins, rows, columns int, of func(t, k int) float64) []estimate {
+	moments := make([]stat.Mean, b.n)
+	counts := make([]float64, b.n)
+	for k := range columns {
+		clear(counts)
+		for t := range rows {
+			counts[b.of(of(t, k))]++
+		}
+		for i, x := range counts {
+			moments[i].Add(x / float64(rows))
+		}
+	}
+	law := make([]estimate, b.n)
+	for i := range law {
+		law[i] = estimate{moments[i].Value(), moments[i].StandardError()}
+	}
+	return law
+}
+
+// reference returns what samples are compared with, computed once.
+func (s *system) reference(ctx context.Context) (*reference, error) {
+	s.exact.Lock()
+	defer s.exact.Unlock()
+	if s.exact.reference == nil {
+		r, err := s.newReference(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.exact.reference = r
+	}
+	return s.exact.reference, nil
+}

@@ -1,0 +1,517 @@
+package graph
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+var systems = engine.Systems{Definition}
+
+// glass returns a ±J glass on a periodic lattice of the given sides.
+func glass(seed uint64, sides ...int) spins.Hamiltonian {
+	r := rand.New(rand.NewPCG(seed, 0))
+	h := spins.Hamiltonian{Spins: 1}
+	for _, side := range sides {
+		h.Spins *= side
+	}
+	for i := range h.Spins {
+		stride := 1
+		for _, side := range sides {
+			at := i / stride % side
+			if j := i + stride*((at+1)%side-at); side > 2 || at == 0 {
+				h.Edges = append(h.Edges, spins.Edge{I: i, J: j, Coupling: float64(2*r.IntN(2) - 1)})
+			}
+			stride *= side
+		}
+	}
+	return h
+}
+
+func configured(t *testing.T, preset string, h spins.Hamiltonian, beta float64) *Config {
+	t.Helper()
+	c, err := Preset(preset)
+	require.NoError(t, err)
+	c.Target.Beta, c.Target.Spins, c.Target.Edges, c.Target.Fields, c.Target.Offset, c.Target.Labels = beta, h.Spins, h.Edges, h.Fields, h.Offset, h.Labels
+	require.NotEmpty(t, c.Adapt())
+	require.NoError(t, c.Validate())
+	return c
+}
+
+func TestContract(t *testing.T) {
+	before := firstWork
+	firstWork = 1 << 25
+	defer func() { firstWork = before }()
+	field := glass(2, 3, 3)
+	field.Fields, field.Offset = []float64{0.1, -0.2, 0.3, 0, 0, 0.5, -1, 0.1, 0.2}, 1.5
+	large := glass(3, 9, 8) // two words, and no enumeration
+	for name, h := range map[string]spins.Hamiltonian{"a field": field, "two words": large} {
+		t.Run(name, func(t *testing.T) {
+			c := configured(t, "quick", h, 0.4)
+			c.Training.Batch, c.Evaluation.Samples = 64, 300
+			systemtest.Run(t, c)
+		})
+	}
+}
+
+func TestVerify(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	names := []string{}
+	require.NoError(t, Verify(context.Background(), workers, func(c engine.Check) {
+		require.True(t, c.OK, "%+v", c)
+		names = append(names, c.Name)
+	}))
+	require.Len(t, names, 7)
+}
+
+// TestChecksCanFail breaks what each check looks at.
+func TestChecksCanFail(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for name, breaks := range map[string]func(v *subject){
+		"formats": func(v *subject) {
+			parse := v.parse
+			v.parse = func(f spins.Format, text string) (*spins.Graph, error) {
+				if f != spins.Rudy {
+					return parse(f, text)
+				}
+				r, err := spins.Source{File: "text", Format: f, Sign: spins.SignCoupling}.Parse([]byte(text))
+				return r.Graph, err
+			}
+		},
+		"energies": func(v *subject) {
+			v.energy = func(g *spins.Graph, s []uint64) float64 { return g.Energy(s) - g.Offset() }
+		},
+		"energy-differences": func(v *subject) {
+			v.difference = func(g *spins.Graph, s []uint64, i int) float64 { return g.Difference(s, i) * (1 + 1e-9) }
+		},
+		"enumeration": func(v *subject) {
+			v.enumeration = func(ctx context.Context, g *spins.Graph, beta float64, threads int) (*spins.Exact, error) {
+				return spins.Enumerate(ctx, g, beta*(1+1e-6), threads)
+			}
+		},
+		"sweeps": func(v *subject) {
+			v.sweep = func(s *spins.Sweeper, batch []uint64, sweeps int) {
+				for i := range batch {
+					if i%4 == 0 {
+						batch[i] ^= 1
+					}
+				}
+			}
+		},
+		"density": func(v *subject) {
+			v.logDensity = func(s *hierarchy.Sampler, logq []float64, batch []uint64) {
+				s.LogDensity(logq, batch)
+				for i := range logq {
+					logq[i] *= 1 + 1e-4
+				}
+			}
+		},
+		"gradient": func(v *subject) {
+			v.gradient = func(b *hierarchy.Batch, grad []float32, c []float64) {
+				b.Backward(grad, c)
+				for i := range grad {
+					if i%7 == 0 {
+						grad[i] = -grad[i]
+					}
+				}
+			}
+		},
+	} {
+		v := newSubject(workers)
+		breaks(v)
+		failed := []string{}
+		require.NoError(t, v.verify(context.Background(), func(c engine.Check) {
+			if !c.OK {
+				failed = append(failed, c.Name)
+			}
+		}))
+		require.Equal(t, []string{name}, failed)
+	}
+}
+
+// TestTrainedModel trains on a glass in a field that can be enumerated, verifies
+// it, and breaks what the checks of a model look at.
+func TestTrainedModel(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	h := glass(4, 4, 3)
+	h.Fields, h.Offset = make([]float64, h.Spins), -3.5
+	for i := range h.Fields {
+		h.Fields[i] = 0.1 * float64(i%5)
+	}
+	c := configured(t, "best", h, 1)
+	c.Training.Steps, c.Evaluation.Samples = 500, 20_000
+	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	require.Empty(t, result.Evaluation.Warnings)
+	agrees(t, result.Evaluation, 0.97)
+
+	s, err := newSystem(c, workers)
+	require.NoError(t, err)
+	failed := func(params []float32, logDensity func(logq []float64, batch []uint64)) (names []string) {
+		require.NoError(t, s.verifyModel(context.Background(), params, 20_000, logDensity, func(c engine.Check) {
+			if !c.OK {
+				names = append(names, c.Name)
+			}
+		}))
+		return names
+	}
+	right := s.Model().NewSampler(result.Params, workers).LogDensity
+	require.Empty(t, failed(result.Params, right))
+	require.Equal(t, []string{"model.density", "model.log-z"}, failed(result.Params, func(logq []float64, batch []uint64) {
+		right(logq, batch)
+		for i := range logq {
+			logq[i] += 1e-4
+		}
+	}))
+	fresh := make([]float32, len(result.Params))
+	s.Initialize(fresh)
+	require.Contains(t, failed(fresh, right), "model.samples", "samples of another generator")
+	require.NoError(t, s.VerifyModel(context.Background(), result.Params, 20_000, func(c engine.Check) { require.True(t, c.OK, "%+v", c) }))
+}
+
+// agrees holds a table against its reference: nothing further off than exact
+// samples are once in 10⁷, the reference's own error included.
+func agrees(t *testing.T, e *engine.Evaluation, least float64) {
+	t.Helper()
+	const far = 5.4
+	seen := map[string]bool{}
+	for _, m := range e.Metrics {
+		seen[m.Name] = true
+		switch m.Name {
+		case "effective_sample_size":
+			require.Greater(t, m.Generated, least)
+		case "log_z":
+			se := math.Hypot((m.Interval[1]-m.Interval[0])/2/1.96, m.Uncertainty)
+			require.Less(t, m.Error, far*se+1e-6, "%+v", m)
+		}
+	}
+	for _, name := range []string{"energy", "specific_heat", "abs_magnetisation", "susceptibility", "overlap_square", "magnetisation", "edge_correlation",
+		"energy_histogram", "effective_sample_size", "log_z", "kl_by_density"} {
+		require.True(t, seen[name], name)
+	}
+}
+
+// TestAgreesWithTempering trains on a glass that is too large to enumerate.
+func TestAgreesWithTempering(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := configured(t, "quick", glass(5, 6, 5), 0.8)
+	c.Training.Steps, c.Evaluation.Samples = 600, 20_000
+	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	agrees(t, result.Evaluation, 0.97)
+	for _, m := range result.Evaluation.Metrics {
+		if m.Name == "energy" {
+			require.Positive(t, m.Uncertainty)
+			sigma := math.Hypot(m.Floor*math.Sqrt(math.Pi/2), m.Uncertainty)
+			require.Less(t, m.Error, 0.01+5.4*sigma)
+		}
+	}
+}
+
+// TestTemperingIsEnumeration: both references of one graph agree.
+func TestTemperingIsEnumeration(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	h := glass(6, 4, 4)
+	h.Fields = make([]float64, h.Spins)
+	h.Fields[3], h.Offset = 0.7, 2
+	c := configured(t, "quick", h, 0.9)
+	s, err := newSystem(c, workers)
+	require.NoError(t, err)
+	exact, err := s.newReference(context.Background())
+	require.NoError(t, err)
+	require.Zero(t, exact.uncertainty)
+	got, err := s.temper(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, got.warnings)
+	const far = 6 // of standard errors of 64 ladders
+	for name, of := range map[string][3]float64{
+		"energy": {exact.Energy, got.Energy, got.uncertainty.energy}, "C": {exact.SpecificHeat, got.SpecificHeat, got.uncertainty.specificHeat},
+		"|m|": {exact.AbsMagnetisation, got.AbsMagnetisation, got.uncertainty.absMagnetisation}, "χ": {exact.Susceptibility, got.Susceptibility, got.uncertainty.susceptibility},
+		"q²": {exact.OverlapSquare, got.OverlapSquare, got.uncertainty.overlapSquare}, "ln Z": {exact.logZ, got.logZ, got.logZError},
+	} {
+		require.Positive(t, of[2], name)
+		require.InDelta(t, of[0], of[1], far*of[2], name)
+	}
+	for i, m := range exact.Magnetisations {
+		require.InDelta(t, m, got.Magnetisations[i], 20*got.uncertainty.magnetisations)
+	}
+	for i, m := range exact.EdgeCorrelations {
+		require.InDelta(t, m, got.EdgeCorrelations[i], 20*got.uncertainty.edgeCorrelations)
+	}
+	mass := 0.0
+	for k, e := range exact.overlapLaw {
+		require.InDelta(t, e.value, got.overlapLaw[k].value, 8*got.overlapLaw[k].uncertainty+1e-3)
+		mass += e.value
+	}
+	require.InDelta(t, 1, mass, 1e-9)
+	mean := 0.0
+	for k, e := range exact.energyLaw {
+		mean += e.value * exact.energies.centre(k)
+	}
+	require.InDelta(t, exact.Energy, mean, exact.energies.width/2)
+}
+
+// TestWarnings: a generator at its start is far from a cold glass, and the table
+// says so.
+func TestWarnings(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := configured(t, "quick", glass(7, 4, 4), 2)
+	c.Evaluation.Samples = 2000
+	s, err := newSystem(c, workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	e, err := s.Evaluate(context.Background(), params, 2000)
+	require.NoError(t, err)
+	text := strings.Join(e.Warnings, "\n")
+	require.Contains(t, text, "energy is off by")
+	require.Contains(t, text, "weights")
+}
+
+// TestWeightedSamples: weights reweight a generator that is far off, and their
+// mean is Z, the offset included.
+func TestWeightedSamples(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	h := glass(8, 3, 3)
+	h.Offset = 4
+	c := configured(t, "quick", h, 0.3)
+	s, err := newSystem(c, workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	const n, sites = 50_000, 9
+	dst := make([]byte, n*(sites+8))
+	require.NoError(t, s.Sample(dst, "weighted", params, 0, n, 0))
+	var weights, energies float64
+	for ; len(dst) > 0; dst = dst[sites+8:] {
+		var config uint64
+		for i, b := range dst[:sites] {
+			if int8(b) > 0 {
+				config |= 1 << i
+			}
+		}
+		w := math.Exp(math.Float64frombits(binary.LittleEndian.Uint64(dst[sites:]))) / n
+		weights += w
+		energies += w * direct(&h, config)
+	}
+	exact, err := s.newReference(context.Background())
+	require.NoError(t, err)
+	require.InDelta(t, exact.logZ, math.Log(weights), 0.05)
+	require.InDelta(t, exact.Energy, energies/weights, 0.2)
+}
+
+// TestInherit: a generator at one temperature starts the next with the same
+// weights, also where the spins' order is another.
+func TestInherit(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	h := example(16, 9)
+	h.Fields = nil
+	at := func(beta float64) *system {
+		s, err := newSystem(configured(t, "quick", h, beta), workers)
+		require.NoError(t, err)
+		return s
+	}
+	from, to := at(0.3), at(0.3)
+	theirs, mine := make([]float32, from.NumParams()), make([]float32, to.NumParams())
+	for i := range theirs {
+		theirs[i] = float32(i%11) - 5
+	}
+	require.NoError(t, to.Inherit(mine, from, theirs))
+	require.Equal(t, theirs, mine)
+	warm := at(1.2)
+	mine = make([]float32, warm.NumParams())
+	require.NoError(t, warm.Inherit(mine, from, theirs))
+	require.NotZero(t, mine[0])
+}
+
+// TestNothingToLearn: all spins of a star are drawn exactly.
+func TestNothingToLearn(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	star := spins.Hamiltonian{Spins: 3, Edges: []spins.Edge{{I: 0, J: 1, Coupling: 1}, {I: 0, J: 2, Coupling: -2}}}
+	c := configured(t, "quick", star, 1)
+	c.Training.Steps, c.Evaluation.Samples = 2, 1000
+	result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	require.Empty(t, result.Params)
+	require.Empty(t, result.Evaluation.Warnings)
+}
+
+// write stores a file and returns its path.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func resolve(path string, set ...string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	from, ok := systems.Recognise(data, path)
+	if !ok {
+		return nil, fmt.Errorf("not recognised")
+	}
+	from.Set = set
+	cfg, _, err := systems.Resolve(from)
+	if err != nil {
+		return nil, err
+	}
+	return cfg.(*Config), nil
+}
+
+func TestFilesAreRecognised(t *testing.T) {
+	for name, text := range map[string]string{
+		"revgen": `{"spins": 2, "edges": [[0, 1, 0.5]]}`, "rudy": "# a comment\n2 1\n1 2 1e0\n", "coo": "# vartype=SPIN\n0 1 -1.5\n",
+		"qubo": "c comment\np qubo 0 2 1 1\n0 0 1\n0 1 2\n",
+		"bqpjson": `{"version": "1.0.0", "id": 1, "metadata": {}, "variable_ids": [0, 1], "variable_domain": "boolean", "scale": 1, "offset": 0,
+			"linear_terms": [], "quadratic_terms": [{"id_tail": 0, "id_head": 1, "coeff": 1}]}`,
+	} {
+		path := write(t, "glass.txt", text)
+		c, err := resolve(path, "target.beta=0.5")
+		require.NoError(t, err, name)
+		require.Equal(t, spins.Format(name), c.Target.Format)
+		require.Len(t, c.Target.SHA256, 64)
+		require.Contains(t, c.Describe(), "E = ")
+		require.Equal(t, 0.5, c.Target.Beta)
+		// The model does not need the file, and reads back the same.
+		text, err := conf.Encode(c)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(path))
+		back, err := systems.Written(text, "model.rvg")
+		require.NoError(t, err)
+		require.Equal(t, c, back)
+		again, _, err := systems.Resolve(engine.Source{Text: text, File: "config.json"})
+		require.NoError(t, err)
+		require.Equal(t, c, again)
+	}
+	for _, text := range []string{"", "hello world\n", `{"system": "spins", "edges": []}`, `{"a": 1}`, `[1]`, "\x00\x01"} {
+		_, ok := systems.Recognise([]byte(text), "x")
+		require.False(t, ok, "%q", text)
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"3 2\n1 2 1\n2 2 1\n":                                  ":3: spin 2 is coupled to itself",
+		"3 2\n1 2 1\n2 1 1\n":                                  ":3: spins 2 and 1 are coupled for the second time, first in line 2",
+		"3 2\n1 2 1\n2 4 1\n":                                  ":3: there is no spin 4",
+		"3 2\n1 2 1\n":                                         ":1: announces 2 edges, but there are 1",
+		"3 1\n1 2 x\n":                                         `:2: "x" is not a finite number`,
+		"3 1\n1 2 1\nand more\n":                               `:3: "and more"`,
+		"99999999999 1\n1 2 1\n":                               ":1: the number of spins",
+		"3 99999999999\n1 2 1\n":                               ":1: the number of edges",
+		"0 1 1\n":                                              "set vartype to spin or binary",
+		`{"spins": 2, "edges": [[0, 0, 1]]}`:                   ":1:24: edges[0]: spin 0 is coupled to itself",
+		`{"spins": 2, "edges": [[0, 2, 1]]}`:                   ":1:24: edges[0]: there is no spin 2",
+		`{"spins": 2, "edges": [[0, 1, 1], [1, 0, 1]]}`:        "edges[1]: spins 1 and 0 are coupled for the second time",
+		`{"spins": 2, "edges": [], "fields": [1]}`:             "fields: 1 numbers for 2 spins",
+		`{"spins": 2, "edges": [[0, 1, 1]], "coupling": 1}`:    "coupling",
+		`{"spins": 9999, "edges": [[0, 1, 1]]}`:                "target.spins: 9999 is not between 1 and 8192",
+		`{"spins": 2, "edges": [[0, 1, 1]], "labels": ["a"]}`:  "labels: 1 names for 2 spins",
+		`{"spins": 2, "edges": [[0, 1, 1e300]], "offset": -1}`: "target.beta: β·E reaches",
+	} {
+		path := write(t, "glass.txt", text)
+		_, err := resolve(path)
+		require.ErrorContains(t, err, want, text)
+		require.True(t, strings.HasPrefix(err.Error(), "target."), "%v", err)
+	}
+}
+
+// TestFileIsHeldByItsHash: a run goes on without its file, and not with another.
+func TestFileIsHeldByItsHash(t *testing.T) {
+	path := write(t, "glass.txt", "2 1\n1 2 1\n")
+	c, err := resolve(path)
+	require.NoError(t, err)
+	require.NoError(t, c.Load())
+	require.NoError(t, os.WriteFile(path, []byte("2 1\n1 2 -1\n"), 0o600))
+	require.ErrorContains(t, c.Load(), "target.sha256: "+path+" has changed")
+	require.NoError(t, c.Validate(), "a model needs no file")
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, c.Load())
+	c.Target.SHA256, c.Target.Spins, c.Target.Edges = "", 0, nil
+	require.ErrorContains(t, c.Load(), "target.file: ")
+	both := configured(t, "quick", glass(1, 3, 3), 1)
+	both.Target.File = write(t, "other.txt", "2 1\n1 2 1\n")
+	require.ErrorContains(t, both.Load(), "target.file: the energy stands in the configuration too")
+	none, err := Preset("best")
+	require.NoError(t, err)
+	require.ErrorContains(t, none.Validate(), "target.file: names no file")
+}
+
+func TestRefusals(t *testing.T) {
+	for key, change := range map[string]func(*Config){
+		"target.beta":            func(c *Config) { c.Target.Beta = -1 },
+		"target.edges[0]":        func(c *Config) { c.Target.Edges[0].J = 99 },
+		"target.format":          func(c *Config) { c.Target.Format = "rudy" },
+		"generator.neighbours":   func(c *Config) { c.Generator.Neighbours = 65 },
+		"generator.units":        func(c *Config) { c.Generator.Units = 0 },
+		"transition.anneal":      func(c *Config) { c.Transition.Anneal = 2 },
+		"transition.anneal_from": func(c *Config) { c.Transition.AnnealFrom = -1 },
+		"training.batch":         func(c *Config) { c.Training.Batch = 100 },
+		"training.method":        func(c *Config) { c.Training.Method = "evolution" },
+	} {
+		c := configured(t, "best", glass(1, 3, 3), 1)
+		change(c)
+		require.ErrorContains(t, c.Validate(), key+":", key)
+	}
+}
+
+// TestLargeFiles: 100,000 edges are read within a second, of which the processor
+// is busy for no more than this.
+func TestLargeFiles(t *testing.T) {
+	const n = 1 << 13
+	r := rand.New(rand.NewPCG(1, 0))
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d 100000\n", n)
+	seen := map[[2]int]bool{}
+	for len(seen) < 100_000 {
+		i, j := r.IntN(n), r.IntN(n)
+		if e := [2]int{min(i, j), max(i, j)}; i != j && !seen[e] {
+			seen[e] = true
+			fmt.Fprintln(&text, e[0]+1, e[1]+1, 2*r.IntN(2)-1)
+		}
+	}
+	path := write(t, "large.txt", text.String())
+	c, err := Preset("quick")
+	require.NoError(t, err)
+	c.Target.File = path
+	start := time.Now()
+	require.NoError(t, c.Load())
+	t.Logf("read in %v", time.Since(start))
+	require.Len(t, c.Target.Edges, 100_000)
+	start = time.Now()
+	encoded, err := conf.Encode(c)
+	require.NoError(t, err)
+	back := new(Config)
+	require.NoError(t, conf.Decode(encoded, "config.json", back))
+	t.Logf("config.json of %d bytes written and read in %v", len(encoded), time.Since(start))
+	require.True(t, slices.Equal(c.Target.Edges, back.Target.Edges))
+}

@@ -1,0 +1,437 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// Verify checks the mathematics of spins on graphs exhaustively, over all
+// configurations of small graphs, each part against an independent computation,
+// and reports every check through emit.
+func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
+	return newSubject(workers).verify(ctx, emit)
+}
+
+// A subject is what Verify examines. Tests replace a part by a wrong one and
+// expect the check of that part to fail.
+type subject struct {
+	workers     *pool.Pool
+	parse       func(format spins.Format, text string) (*spins.Graph, error)
+	energy      func(g *spins.Graph, config []uint64) float64
+	difference  func(g *spins.Graph, config []uint64, i int) float64
+	enumeration func(ctx context.Context, g *spins.Graph, beta float64, threads int) (*spins.Exact, error)
+	sweep       func(s *spins.Sweeper, batch []uint64, sweeps int)
+	logDensity  func(s *hierarchy.Sampler, logq []float64, batch []uint64)
+	gradient    func(b *hierarchy.Batch, grad []float32, coefficients []float64)
+}
+
+func newSubject(workers *pool.Pool) *subject {
+	return &subject{
+		workers: workers,
+		parse: func(format spins.Format, text string) (*spins.Graph, error) {
+			r, err := spins.Source{File: "text", Format: format}.Parse([]byte(text))
+			if err != nil {
+				return nil, err
+			}
+			return r.Graph, nil
+		},
+		energy:      (*spins.Graph).Energy,
+		difference:  (*spins.Graph).Difference,
+		enumeration: spins.Enumerate,
+		sweep: func(s *spins.Sweeper, batch []uint64, sweeps int) {
+			c := rng.Stream(1, rng.SampleTransition, 0)
+			var stats bitspin.Stats
+			s.Run(batch, batch, 0, len(batch), sweeps, &c, 0, &stats)
+		},
+		logDensity: (*hierarchy.Sampler).LogDensity,
+		gradient:   (*hierarchy.Batch).Backward,
+	}
+}
+
+func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
+	var checks []func() ([]engine.Check, error)
+	for _, check := range []func(context.Context) (engine.Check, error){
+		v.checkFormats, v.checkEnergies, v.checkDifferences, v.checkEnumeration, v.checkSweeps, v.checkDensity, v.checkGradient,
+	} {
+		checks = append(checks, func() ([]engine.Check, error) {
+			c, err := check(ctx)
+			return []engine.Check{c}, err
+		})
+	}
+	return engine.RunChecks(ctx, emit, checks...)
+}
+
+// example returns the energy of a random graph, with couplings and fields that
+// are no integers.
+func example(n int, seed uint64) spins.Hamiltonian {
+	r := rand.New(rand.NewPCG(seed, 0))
+	h := spins.Hamiltonian{Spins: n, Offset: r.NormFloat64(), Fields: make([]float64, n)}
+	for i := range n {
+		h.Fields[i] = 0.5 * r.NormFloat64()
+		for j := range i {
+			if r.IntN(3) == 0 {
+				h.Edges = append(h.Edges, spins.Edge{I: j, J: i, Coupling: r.NormFloat64()})
+			}
+		}
+	}
+	return h
+}
+
+// direct returns the energy by its definition.
+func direct(h *spins.Hamiltonian, config uint64) float64 {
+	s := func(i int) float64 { return 1 - 2*float64(^config>>i&1) }
+	e := h.Offset
+	for _, c := range h.Edges {
+		e -= c.Coupling * s(c.I) * s(c.J)
+	}
+	for i, x := range h.Fields {
+		e -= x * s(i)
+	}
+	return e
+}
+
+// rounding is a bound of errors of energies of order one.
+const rounding = 1e-11
+
+// checkFormats reads the same three terms in every format of text, and compares
+// all energies with what the format says they are.
+func (v *subject) checkFormats(context.Context) (engine.Check, error) {
+	terms := []struct {
+		i, j int
+		w    float64
+	}{{0, 1, 1.5}, {1, 2, -2}, {0, 2, 0.25}}
+	var lines, from1 strings.Builder
+	for _, t := range terms {
+		fmt.Fprintln(&lines, t.i, t.j, t.w)
+		fmt.Fprintln(&from1, t.i+1, t.j+1, t.w)
+	}
+	sum := func(config uint64, value func(bit float64) float64) (e float64) {
+		for _, t := range terms {
+			e += t.w * value(float64(config>>t.i&1)) * value(float64(config>>t.j&1))
+		}
+		return e
+	}
+	spin, bit := func(b float64) float64 { return 2*b - 1 }, func(b float64) float64 { return b }
+	cut := func(config uint64) (e float64) { // the total weight less twice the cut's
+		for _, t := range terms {
+			e += t.w
+			if (config>>t.i^config>>t.j)&1 != 0 {
+				e -= 2 * t.w
+			}
+		}
+		return e
+	}
+	worst := 0.0
+	for _, f := range []struct {
+		format spins.Format
+		text   string
+		energy func(config uint64) float64
+	}{
+		{spins.Rudy, "3 3\n" + from1.String(), cut},
+		{spins.COO, "# vartype=SPIN\n" + lines.String(), func(c uint64) float64 { return sum(c, spin) }},
+		{spins.COO, "# vartype=BINARY\n" + lines.String() + "1 1 3\n", func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
+		{spins.QUBO, "p qubo 0 3 1 3\n1 1 3\n" + lines.String(), func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
+	} {
+		g, err := v.parse(f.format, f.text)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		for config := range uint64(8) {
+			worst = max(worst, math.Abs(g.Energy([]uint64{config})-f.energy(config)))
+		}
+	}
+	return engine.AtMost("formats", worst, rounding, "largest error of an energy of rudy, COO of spins and of bits, and QUBO, by the definition of each"), nil
+}
+
+func (v *subject) checkEnergies(context.Context) (engine.Check, error) {
+	h := example(12, 1)
+	g, err := spins.NewGraph(h)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	worst := 0.0
+	for config := range uint64(1) << h.Spins {
+		worst = max(worst, math.Abs(v.energy(g, []uint64{config})-direct(&h, config)))
+	}
+	return engine.AtMost("energies", worst, rounding, "largest error of the energies of all %d configurations", 1<<h.Spins), nil
+}
+
+func (v *subject) checkDifferences(context.Context) (engine.Check, error) {
+	h := example(10, 2)
+	g, err := spins.NewGraph(h)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	worst := 0.0
+	for config := range uint64(1) << h.Spins {
+		for i := range h.Spins {
+			want := direct(&h, config^1<<i) - direct(&h, config)
+			worst = max(worst, math.Abs(v.difference(g, []uint64{config}, i)-want))
+		}
+	}
+	return engine.AtMost("energy-differences", worst, rounding, "largest error of all %d changes by a flip", h.Spins<<h.Spins), nil
+}
+
+func (v *subject) checkEnumeration(ctx context.Context) (engine.Check, error) {
+	h, beta := example(14, 3), 0.8
+	g, err := spins.NewGraph(h)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	exact, err := v.enumeration(ctx, g, beta, v.workers.Threads())
+	if err != nil {
+		return engine.Check{}, err
+	}
+	var z, energy, square, abs float64
+	magnetisation := make([]float64, h.Spins)
+	for config := range uint64(1) << h.Spins {
+		e := direct(&h, config)
+		w := math.Exp(-beta * e)
+		z += w
+		energy += w * e
+		square += w * e * e
+		abs += w * math.Abs(float64(2*bits.OnesCount64(config)-h.Spins)) / float64(h.Spins)
+		for i := range magnetisation {
+			magnetisation[i] += w * (2*float64(config>>i&1) - 1)
+		}
+	}
+	energy /= z
+	worst := max(math.Abs(exact.LogZ-math.Log(z)), math.Abs(exact.Energy-energy), math.Abs(exact.AbsMagnetisation-abs/z),
+		math.Abs(exact.SpecificHeat-beta*beta*(square/z-energy*energy)))
+	for i, m := range magnetisation {
+		worst = max(worst, math.Abs(exact.Magnetisations[i]-m/z))
+	}
+	return engine.AtMost("enumeration", worst, 1e-9, "largest error of ln Z, energy, specific heat, |m| and ⟨s_i⟩ by the sum over %d configurations", 1<<h.Spins), nil
+}
+
+// checkSweeps draws from π, takes sweeps, and compares frequencies with π again.
+func (v *subject) checkSweeps(context.Context) (engine.Check, error) {
+	const samples, level = 1 << 16, 1e-7
+	h, beta := example(7, 4), 0.7
+	g, err := spins.NewGraph(h)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	s, err := spins.NewSweeper(g, beta)
+	if err != nil {
+		return engine.Check{}, err
+	}
+	var z float64
+	p := make([]float64, 1<<h.Spins)
+	for i := range p {
+		p[i] = math.Exp(-beta * direct(&h, uint64(i)))
+		z += p[i]
+	}
+	r := rand.New(rand.NewPCG(5, 0))
+	batch := make([]uint64, samples)
+	for k := range batch {
+		u := r.Float64() * z
+		i := 0
+		for ; i < len(p)-1 && u >= p[i]; i++ {
+			u -= p[i]
+		}
+		batch[k] = uint64(i)
+	}
+	v.sweep(s, batch, 3)
+	counts := make([]float64, len(p))
+	for _, config := range batch {
+		counts[config]++
+	}
+	worst := 0.0
+	for i := range p {
+		q := p[i] / z
+		worst = max(worst, math.Abs(counts[i]-samples*q)/math.Sqrt(samples*q*(1-q)+25))
+	}
+	bound := math.Sqrt2 * math.Erfinv(1-level/float64(len(p)))
+	return engine.AtMost("sweeps", worst, bound, "largest deviation of a frequency of %d exact samples after three sweeps, in standard deviations", samples), nil
+}
+
+// generator returns a generator of a graph with parameters far from where it
+// begins.
+func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.Model, []float32, error) {
+	h := example(n, seed)
+	if !fields {
+		h.Fields = nil
+	}
+	t := TargetConfig{Beta: 0.7, Spins: h.Spins, Edges: h.Edges, Fields: h.Fields, Offset: h.Offset}
+	m, err := hierarchy.NewGraph(hierarchy.Graph{Target: t.law(), Neighbours: 6, Hidden: 4})
+	if err != nil {
+		return nil, nil, err
+	}
+	params := make([]float32, m.NumParams())
+	stream := rng.Stream(seed, rng.Initialization, 1)
+	rng.Normals(params, len(params), &stream, 0)
+	for i := range params {
+		params[i] *= 0.5
+	}
+	return m, params, nil
+}
+
+func (v *subject) checkDensity(context.Context) (engine.Check, error) {
+	worst := 0.0
+	for seed, fields := range []bool{false, true} {
+		m, params, err := v.generator(14, uint64(seed), fields)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		sum, _ := total(m.Spins(), func(logq []float64, batch []uint64) {
+			v.logDensity(m.NewSampler(params, v.workers), logq, batch)
+		})
+		worst = max(worst, math.Abs(sum-1))
+	}
+	return engine.AtMost("density", worst, 1e-5, "|Σ q − 1| over all configurations of 14 spins, with and without fields"), nil
+}
+
+// total returns Σ q and Σ q ln q over all configurations.
+func total(n int, logDensity func(logq []float64, batch []uint64)) (sum, entropy float64) {
+	const chunk = 1 << 12
+	batch, logq := make([]uint64, min(chunk, 1<<n)), make([]float64, min(chunk, 1<<n))
+	for first := 0; first < 1<<n; first += len(batch) {
+		for i := range batch {
+			batch[i] = uint64(first + i)
+		}
+		logDensity(logq, batch)
+		for _, l := range logq {
+			sum += math.Exp(l)
+			entropy += math.Exp(l) * l
+		}
+	}
+	return sum, entropy
+}
+
+// checkGradient compares Σ c ∂ ln q/∂θ along a direction with central differences
+// of the density.
+func (v *subject) checkGradient(context.Context) (engine.Check, error) {
+	const samples, step = 64, 1e-2
+	worst := 0.0
+	for seed, fields := range []bool{false, true} {
+		m, params, err := v.generator(12, uint64(seed)+7, fields)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		b, err := m.NewBatch(samples, 1, v.workers)
+		if err != nil {
+			return engine.Check{}, err
+		}
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		batch, c := make([]uint64, samples), make([]float64, samples)
+		for i := range batch {
+			batch[i], c[i] = r.Uint64()>>(64-m.Spins()), r.NormFloat64()
+		}
+		b.Score(params, batch)
+		grad := make([]float32, len(params))
+		v.gradient(b, grad, c)
+		for range 8 {
+			direction := make([]float64, len(params))
+			var slope, size float64
+			for i := range direction {
+				direction[i] = r.NormFloat64() / math.Sqrt(float64(len(direction)))
+				slope += direction[i] * float64(grad[i])
+			}
+			value := func(scale float64) (sum float64) {
+				moved, logq := make([]float32, len(params)), make([]float64, samples)
+				for i := range moved {
+					moved[i] = params[i] + float32(scale*step*direction[i])
+				}
+				m.NewSampler(moved, v.workers).LogDensity(logq, batch)
+				for i, l := range logq {
+					sum += c[i] * l
+				}
+				return sum
+			}
+			for _, g := range grad {
+				size += float64(g) * float64(g)
+			}
+			size = math.Sqrt(size / float64(len(grad)))
+			// Of fourth order in the step.
+			difference := (8*(value(1)-value(-1)) - (value(2) - value(-2))) / (12 * step)
+			worst = max(worst, math.Abs(difference-slope)/size)
+		}
+	}
+	return engine.AtMost("gradient", worst, 2e-2, "largest error of ∂ ln q along 16 directions, by differences of the density, in units of the gradient"), nil
+}
+
+// VerifyModel holds a trained generator of at most countable spins against the
+// sums over all configurations: the density must sum to 1, its samples must have
+// its entropy and its averages, and their weights ln Z.
+func (s *system) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
+	n := s.graph.N()
+	if n > countable {
+		return nil
+	}
+	sampler := s.Model().NewSampler(params, s.workers)
+	return s.verifyModel(ctx, params, samples, sampler.LogDensity, emit)
+}
+
+func (s *system) verifyModel(ctx context.Context, params []float32, samples int, logDensity func(logq []float64, batch []uint64), emit func(engine.Check)) error {
+	n := s.graph.N()
+	sum, entropy := total(n, logDensity)
+	emit(engine.AtMost("model.density", math.Abs(sum-1), 1e-5, "|Σ q − 1| over all %d configurations", 1<<n))
+	// Averages under q, of ln q and of every spin and edge.
+	edges := s.graph.Edges()
+	want := make([]float64, n+len(edges))
+	chunk := make([]uint64, 1)
+	logq := make([]float64, 1<<n)
+	all := make([]uint64, 1<<n)
+	for i := range all {
+		all[i] = uint64(i)
+	}
+	logDensity(logq, all)
+	averages := func(add []float64, config []uint64, weight float64) {
+		for i := range n {
+			add[i] += weight * sign(config, i)
+		}
+		for e, edge := range edges {
+			add[n+e] += weight * sign(config, edge.I) * sign(config, edge.J)
+		}
+	}
+	for i, l := range logq {
+		chunk[0] = uint64(i)
+		averages(want, chunk, math.Exp(l))
+	}
+	got := make([]float64, len(want))
+	var mean stat.Mean
+	batch := make([]uint64, samples)
+	s.NewDraws(params).Generate(batch, 0)
+	for i, config := range batch {
+		if i%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		mean.Add(logq[config])
+		averages(got, batch[i:i+1], 1/float64(samples))
+	}
+	const level = 1e-6
+	bound := math.Sqrt2 * math.Erfinv(1-level/float64(len(want)+1))
+	worst := math.Abs(mean.Value()-entropy) / max(mean.StandardError(), 1e-9)
+	for i, w := range want {
+		worst = max(worst, math.Abs(got[i]-w)/math.Sqrt((max(0, 1-w*w)+1e-6)/float64(samples)))
+	}
+	emit(engine.AtMost("model.samples", worst, bound, "largest deviation of ln q, ⟨s_i⟩ and ⟨s_i s_j⟩ of %d samples from their averages under q, in standard errors", samples))
+	exact, err := spins.Enumerate(ctx, s.graph, s.config.Target.Beta, s.workers.Threads())
+	if err != nil {
+		return err
+	}
+	// Σ q e^−R over all configurations is Z, whatever q.
+	r := make([]float64, len(all))
+	s.Model().NewSampler(params, s.workers).R(r, all)
+	z := 0.0
+	for i, l := range logq {
+		z += math.Exp(l - r[i] - exact.LogZ)
+	}
+	emit(engine.AtMost("model.log-z", math.Abs(math.Log(z)), 1e-5, "error of ln Z by the weights of all configurations, %v by enumeration", exact.LogZ))
+	return nil
+}
+
+var _ engine.SelfChecker = (*system)(nil)
