@@ -324,6 +324,46 @@ func TestWeightedSamples(t *testing.T) {
 	require.InDelta(t, exact.Energy, energies/weights, 0.2)
 }
 
+// TestStates: energies of samples in either format are those of the definition, and
+// refining samples in place gives what sampling with refinement does.
+func TestStates(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	h := glass(8, 9, 8)
+	h.Offset = 0.5
+	s, err := newSystem(configured(t, "quick", h, 0.7), workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	const n, first, sweeps = 600, 512, 2
+	for format, row := range map[string]int{"spins": 72, "bits": 16} {
+		plain, refined := make([]byte, n*row), make([]byte, n*row)
+		require.NoError(t, s.Sample(plain, format, params, first, n, 0))
+		require.NoError(t, s.Sample(refined, format, params, first, n, sweeps))
+		energies := make([]float64, n)
+		beta, err := s.Energies(energies, format, plain)
+		require.NoError(t, err)
+		require.Equal(t, 0.7, beta)
+		for k, e := range energies {
+			want := h.Offset
+			for _, c := range h.Edges {
+				sign := func(i int) float64 {
+					if format == "spins" {
+						return float64(int8(plain[k*row+i]))
+					}
+					return float64(int(plain[k*row+i/8]>>(i%8)&1)*2 - 1)
+				}
+				want -= c.Coupling * sign(c.I) * sign(c.J)
+			}
+			require.InDelta(t, want, e, 1e-9)
+		}
+		require.NoError(t, s.Refine(plain, format, first, sweeps))
+		require.Equal(t, refined, plain, format)
+		_, err = s.Energies(energies[1:], format, plain)
+		require.Error(t, err)
+	}
+}
+
 // TestInherit: a generator at one temperature starts the next with the same
 // weights, also where the spins' order is another.
 func TestInherit(t *testing.T) {
