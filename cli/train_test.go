@@ -475,3 +475,43 @@ func contents(t *testing.T, dir string) map[string]string {
 	}))
 	return files
 }
+
+// TestTargetFile: a graph is told from a configuration by its content, and what is
+// wrong with it by file and line.
+func TestTargetFile(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	file("glass.txt", "3 3\n1 2 1\n2 3 1\n1 3 -1\n")
+	args := []string{"train", "glass.txt", "--set", "target.beta=0.5", "--set", "training.steps=2", "--set", "evaluation.samples=500", "-o", "run"}
+	o := ok(t, dir, args...)
+	require.Contains(t, o.stderr, "target: glass.txt (rudy: spins s = ±1 numbered from 1, Max-Cut, E = +Σ w s s, so J = −w): 3 spins")
+	require.Contains(t, o.stdout, "effective sample size")
+	require.Contains(t, ok(t, dir, args...).stderr, "this run is complete")
+	require.NoError(t, os.Rename(filepath.Join(dir, "glass.txt"), filepath.Join(dir, "moved.txt")))
+	ok(t, dir, "verify", "run")
+	ok(t, dir, "sample", "run", "-n", "10", "--format", "weighted", "-o", "s.npy")
+	args[1] = "moved.txt"
+	require.Contains(t, ok(t, dir, args...).stderr, "this run is complete", "the same graph under another name")
+	file("moved.txt", "3 3\n1 2 1\n2 3 1\n1 3 1\n")
+	o = revgen(t, dir, args...)
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, "written by another configuration: target.edges is [[0,1,-1],[0,2,1],[1,2,-1]] there and [[0,1,-1],[0,2,-1],[1,2,-1]] here")
+
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.txt"), 0o600))
+	for text, want := range map[string]string{
+		"2 1\n1 1 1\n": "target.file: bad.txt:2: spin 1 is coupled to itself", "2 1\n1 3 1\n": "bad.txt:2: there is no spin 3",
+		"2 2\n1 2 1\n2 1 1\n": "bad.txt:3: spins 2 and 1 are coupled for the second time, first in line 2", "100000000000 1\n1 2 1\n": "bad.txt:1: the number of spins",
+		"": "is empty", "hello\n": "bad.txt:1:1:", "0 1 1\n": "set vartype to spin or binary",
+	} {
+		file("bad.txt", text)
+		o := revgen(t, dir, "train", "bad.txt")
+		require.Equal(t, exitUsage, o.code, text)
+		require.Contains(t, o.stderr, want, text)
+	}
+	for _, name := range []string{"./pipe.txt", "/dev/zero"} {
+		require.Contains(t, revgen(t, dir, "train", name).stderr, "a regular file is needed")
+	}
+	require.Contains(t, revgen(t, dir, "train", "spins").stderr, "target.file: names no file")
+}
