@@ -95,9 +95,10 @@ func preset(def *engine.Definition, name string) (engine.Config, error) {
 	return cfg, nil
 }
 
-// describeTarget says what the target is where it is the user's own.
+// describeTarget says what the target is that was read from a file.
 func (p *program) describeTarget(cfg *resolved) {
-	if d, ok := cfg.Config.(engine.Describer); ok {
+	d, ok := cfg.Config.(engine.Describer)
+	if _, loads := cfg.Config.(engine.Loader); ok && loads {
 		p.say("target: %s", d.Describe())
 	}
 }

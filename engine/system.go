@@ -138,7 +138,8 @@ type Config interface {
 	New(workers *Workers) (System, error)
 }
 
-// A Describer is a configuration that says in a sentence what its target is.
+// A Describer is a configuration that says in a sentence what its target is, and,
+// if that was read from a file, by which conventions.
 type Describer interface {
 	Describe() string
 }
@@ -157,13 +158,6 @@ type Loader interface {
 	// needs them no longer; the files that it has read are compared. Errors begin
 	// with the key's path.
 	Load() error
-}
-
-// A Describer is a configuration whose target is the user's own.
-type Describer interface {
-	// Describe says in a line what the target is, and by which conventions its file
-	// was read.
-	Describe() string
 }
 
 // A Definition registers a system with the command line.
