@@ -464,3 +464,34 @@ func TestFullGradient(t *testing.T) {
 		}
 	}
 }
+
+// TestGradientsAreChecked breaks gradients in ways that the contract test must see.
+func TestGradientsAreChecked(t *testing.T) {
+	for name, spoil := range map[string]func(s *System, params, grad []float32){
+		"nothing":                          func(*System, []float32, []float32) {},
+		"the last bias has the wrong sign": func(_ *System, _, grad []float32) { grad[len(grad)-1] *= -1 },
+		"the gradient is a hundredth off": func(_ *System, _, grad []float32) {
+			for i := range grad {
+				grad[i] *= 1.01
+			}
+		},
+	} {
+		trainer, s := newTrainer(t, small(t, "mmd", "surrogate"), 1)
+		worst, tensors := engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
+			s.Backward(params, grad)
+			spoil(s, params, grad)
+		})
+		require.Equal(t, 6, tensors)
+		require.Equal(t, name == "nothing", worst < 2e-3, "%s: %g", name, worst)
+	}
+	for _, kind := range []string{"mmd", "stationarity"} { // a loss of the wrong sign
+		trainer, s := newTrainer(t, small(t, kind, "full"), 1)
+		worst, _ := engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
+			for i := range s.batch.Grad {
+				s.batch.Grad[i] -= s.objective.(*pairs).byNext[i] // s′ fixed, where it follows s
+			}
+			s.Backward(params, grad)
+		})
+		require.Greater(t, worst, 1e-2, kind)
+	}
+}
