@@ -46,7 +46,7 @@ const startStep = math.MaxUint32
 // NewBulk returns replicas of the model at inverse temperature beta in random
 // configurations. Their number must be a multiple of BulkReplicas. The draws
 // belong to the stream's seed and purpose; its step is the number of the sweep.
-func NewBulk(model Model, beta float64, replicas int, draws Draws, stream asm.Counter) (*Bulk, error) {
+func NewBulk(model Model, beta float64, replicas int, draws Draws, stream Counter) (*Bulk, error) {
 	switch {
 	case model.H != 0 && draws == SharedDraws:
 		return nil, fmt.Errorf("bulk Metropolis with shared draws works without a field, not with h = %v", model.H)

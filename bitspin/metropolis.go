@@ -65,7 +65,7 @@ func (m *Metropolis) Together() int { return 1 }
 // Configuration i draws the random numbers of sample firstSample+i of the
 // stream, below MaxSamples, so the same bits result however a batch is split
 // into ranges. steps is at most MaxSteps. Run does not allocate.
-func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *Stats) {
+func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
 	words := m.model.Words
 	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]

@@ -116,7 +116,7 @@ func sequentialBlock(n int) int { return bits.Len(uint(n/4 + len(wordReader{}.bu
 // Masks stores in dst the masks that are proposed in the given Metropolis step
 // to the samples firstSample, firstSample+1, …, len(dst)/Words of them. The
 // samples lie below MaxSamples, the step below MaxSteps.
-func (p *Proposer) Masks(dst []uint64, c *asm.Counter, firstSample uint64, step int) {
+func (p *Proposer) Masks(dst []uint64, c *Counter, firstSample uint64, step int) {
 	words := p.lattice.Words
 	checkBatch(dst, len(dst)/words, words)
 	checkStream(p, firstSample, len(dst)/words, step+1)

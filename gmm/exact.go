@@ -70,7 +70,7 @@ const componentDraws = 1 << 63
 // Sample fills x, [rows][d], with the independent exact samples first,
 // first+1, … of the stream c: one block chooses the component, as many as d
 // normals take make x = μ + L y of it.
-func (t *Target) Sample(x []float32, c *asm.Counter, first uint64) {
+func (t *Target) Sample(x []float32, c *rng.Counter, first uint64) {
 	const strip = 64
 	d := t.dim
 	var words [4 * strip]uint32

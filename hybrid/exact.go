@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -106,7 +107,7 @@ func (t *Target) Quantile(u float64) float64 {
 // Sample fills x and k, of one length, with the independent exact samples
 // first, first+1, … of the stream c, one block each: 53 bits decide the
 // quantile of x, 32 the mode.
-func (t *Target) Sample(x []float32, k []uint8, c *asm.Counter, first uint64) {
+func (t *Target) Sample(x []float32, k []uint8, c *rng.Counter, first uint64) {
 	var words [4 * 64]uint32
 	for len(x) > 0 {
 		n := min(len(x), len(words)/4)

@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -20,7 +21,7 @@ type Known struct {
 	// Log is ln π(x, k) in float64, up to the constant of Target's.
 	Log func(x []float64, k int) float64
 	// Sample fills x, [len(k)][d], and k with exact samples.
-	Sample func(x []float32, k []uint8, c *asm.Counter, first uint64)
+	Sample func(x []float32, k []uint8, c *rng.Counter, first uint64)
 	// Weights are the probabilities of the modes.
 	Weights []float64
 	// Rank is a function of the exact x of a mode that is uniform on [0, 1].

@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
 )
 
 // Fit returns a mixture of a number of Gaussians for the points x, [n][d], by the
 // EM algorithm from k-means++ seeds, the best of several attempts, and its mean
 // log-likelihood per point. Covariances lean towards their diagonals by as much as
 // d points would make them. The uniforms of c seed it.
-func Fit(x []float32, dim, components, iterations, attempts int, c *asm.Counter) ([]Component, float64) {
+func Fit(x []float32, dim, components, iterations, attempts int, c *rng.Counter) ([]Component, float64) {
 	f := newFit(x, dim, components)
 	var best []Component
 	highest := math.Inf(-1)

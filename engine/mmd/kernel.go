@@ -163,15 +163,18 @@ func (k *Kernel) weight(i int) float64 {
 	return k.Weights[i]
 }
 
+// A Gaussian is a term Weight·exp(−Exponent·d²) of a kernel.
+type Gaussian = asm.Gaussian
+
 // Gaussians returns the terms of the form Weight·exp(−Exponent·d²), heat kernels
 // among them.
-func (k *Kernel) Gaussians() []asm.Gaussian {
-	var terms []asm.Gaussian
+func (k *Kernel) Gaussians() []Gaussian {
+	var terms []Gaussian
 	for i, s := range k.Bandwidths {
-		terms = append(terms, asm.Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
+		terms = append(terms, Gaussian{Exponent: 1 / (2 * s * s), Weight: k.weight(i)})
 	}
 	for _, t := range k.Diffusion {
-		terms = append(terms, asm.Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
+		terms = append(terms, Gaussian{Exponent: -math.Log(math.Tanh(t)) / 4, Weight: 1})
 	}
 	return terms
 }

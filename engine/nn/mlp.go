@@ -86,7 +86,7 @@ func (m *MLP) TensorName(i int) string {
 // Initialize fills params with PyTorch's default for linear layers, weights
 // and biases uniform on ±1/√in. It draws from the stream c starting at the
 // given block and returns the first block that it did not use.
-func (m *MLP) Initialize(params []float32, c *asm.Counter, block uint64) uint64 {
+func (m *MLP) Initialize(params []float32, c *rng.Counter, block uint64) uint64 {
 	for l := range m.Layers() {
 		bound := float32(1 / math.Sqrt(float64(m.sizes[l])))
 		tensor := params[m.offsets[l]:][:(m.sizes[l]+1)*m.sizes[l+1]]

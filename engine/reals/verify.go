@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -19,7 +20,7 @@ type Known struct {
 	// Log is ln π(x) in float64, up to the constant of Target's.
 	Log func(x []float64) float64
 	// Sample fills x, [rows][d], with exact samples.
-	Sample func(x []float32, c *asm.Counter, first uint64)
+	Sample func(x []float32, c *rng.Counter, first uint64)
 	// Deviation returns by how many standard errors statistics of the states x,
 	// [rows][d], are off their exact values, at most.
 	Deviation func(x []float32) float64

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/rng"
 )
 
 // A Metropolis is the transition kernel p(s, s′) of the Metropolis–Hastings
@@ -64,7 +65,7 @@ func (m *Metropolis) MaxSteps() int { return maxSteps }
 // Configuration i draws the random numbers of sample firstSample+i of the
 // stream, below MaxSamples, so the same bits result however a batch is split
 // into ranges. steps is at most MaxSteps. Run does not allocate.
-func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *bitspin.Stats) {
+func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
 	words := m.graph.Words()
 	first := firstSample + uint64(lo)
 	if hi < lo || first+uint64(hi-lo) > MaxSamples || steps < 0 || steps > maxSteps {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/memory"
 )
 
@@ -32,7 +33,7 @@ const (
 // NewReplicas returns one group of chains for each inverse temperature, in random
 // configurations. The draws belong to the stream's seed and purpose; its step is
 // the number of the sweep.
-func NewReplicas(g *Graph, betas []float64, stream asm.Counter) (*Replicas, error) {
+func NewReplicas(g *Graph, betas []float64, stream rng.Counter) (*Replicas, error) {
 	if len(betas) == 0 {
 		return nil, fmt.Errorf("no inverse temperature; at least one group is needed")
 	}

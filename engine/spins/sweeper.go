@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/rng"
 )
 
 // A Sweeper is a transition kernel p(s, s′) in detailed balance with the Boltzmann
@@ -68,7 +69,7 @@ func (s *Sweeper) updates(n int) (total uint64) {
 // firstSample+lo must be a multiple of Lanes; then the same bits result however a
 // batch is split into ranges. Draws belong to a number of sweeps: two sweeps are
 // not one and another one. Run does not allocate.
-func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *asm.Counter, firstSample uint64, st *bitspin.Stats) {
+func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
 	words := s.heat.graph.Words()
 	first := firstSample + uint64(lo)
 	updates := s.updates(sweeps)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
@@ -44,7 +45,7 @@ type Tempering struct {
 	Every int `json:"every"`
 
 	Threads int         `json:"-"` // 0 for all; changes no bit
-	Stream  asm.Counter `json:"-"` // seed and purpose of the draws
+	Stream  rng.Counter `json:"-"` // seed and purpose of the draws
 }
 
 // The ladders.
