@@ -187,7 +187,7 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	if err != nil {
 		return result.Stop(err)
 	}
-	if err := p.leaveFigures(ctx, cfg, result.Params, workers, t.dir); err != nil {
+	if err := p.leaveFigures(ctx, cfg, result, workers, t.dir); err != nil {
 		return result.Stop(err)
 	}
 	if err := p.conclude(t.dir, samples, result); err != nil {

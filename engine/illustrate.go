@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 
 	"github.com/revgen/revgen/internal/disk"
@@ -66,63 +65,53 @@ func ReadRecords(dir string) ([]Record, error) {
 	}
 }
 
-// TrainingCurves shows loss and errors of a run against steps and against the
-// time of training. Errors are in units of those of as many exact samples
-// where all are known.
+// TrainingCurves shows what tells of a run, against steps and against the time of
+// training: its errors, where evaluation.every asks for them, in units of those of as
+// many exact samples where all are known; the acceptance; and a loss that is positive
+// all along. One that is not scatters about 0, and shows but the noise of its batches.
 func TrainingCurves(records []Record) figure.Figure {
-	var steps, seconds, loss []float64
+	var steps, seconds, loss, acceptance []float64
 	for _, r := range records {
-		steps, seconds, loss = append(steps, float64(r.Step)), append(seconds, r.Seconds), append(loss, r.Loss)
+		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
+		loss, acceptance = append(loss, r.Loss), append(acceptance, r.Acceptance)
 	}
 	byStep := figure.Axis{Label: "iterations"}
 	byTime := figure.Axis{Label: "time of training / s"}
-	row := func(y figure.Axis, curves func(time bool) []figure.Layer) figure.Row {
+	f := figure.Figure{Name: "training", Title: "Training"}
+	row := func(y figure.Axis, curves func(time bool) []figure.Layer) {
 		right := y
 		right.Label = ""
-		return figure.Row{Panels: []figure.Panel{
+		f.Rows = append(f.Rows, figure.Row{Panels: []figure.Panel{
 			{X: byStep, Y: y, Layers: curves(false)},
 			{X: byTime, Y: right, Layers: curves(true)},
-		}}
+		}})
 	}
-	f := figure.Figure{Name: "training", Title: "Training"}
-	f.Rows = append(f.Rows, row(lossAxis(loss), func(time bool) []figure.Layer {
-		x := steps
-		if time {
-			x = seconds
+	of := func(y []float64, series int) func(time bool) []figure.Layer {
+		return func(time bool) []figure.Layer {
+			x := steps
+			if time {
+				x = seconds
+			}
+			return []figure.Layer{{Mark: figure.Line, Role: figure.Series(series), X: x, Y: y}}
 		}
-		return []figure.Layer{{Mark: figure.Line, Role: figure.Series(6), X: x, Y: loss}}
-	}))
-	names, axis, floors := errorAxis(records)
-	if len(names) == 0 {
-		return f
 	}
-	f.Rows = append(f.Rows, row(axis, func(time bool) []figure.Layer {
-		var layers []figure.Layer
-		for i, name := range names {
-			layers = append(layers, errorCurve(records, name, i, time, floors))
-		}
-		if floors {
-			layers = append(layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}})
-		}
-		return layers
-	}))
-	return f
-}
-
-// lossAxis is logarithmic, linear about 0 if some losses are not positive:
-// those of an unbiased estimate scatter about 0 at the end.
-func lossAxis(loss []float64) figure.Axis {
-	axis := figure.Axis{Label: "loss", Scale: figure.Log}
+	if names, axis, floors := errorAxis(records); len(names) > 0 {
+		row(axis, func(time bool) []figure.Layer {
+			var layers []figure.Layer
+			for i, name := range names {
+				layers = append(layers, errorCurve(records, name, i, time, floors))
+			}
+			if floors {
+				layers = append(layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "exact samples", Y: []float64{1}})
+			}
+			return layers
+		})
+	}
+	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
 	if slices.Min(loss) > 0 {
-		return axis
+		row(figure.Axis{Label: "loss", Scale: figure.Log}, of(loss, 6))
 	}
-	var late []float64
-	for _, l := range loss[len(loss)/2:] {
-		late = append(late, math.Abs(l))
-	}
-	slices.Sort(late)
-	axis.Scale, axis.Linear = figure.SignedLog, late[len(late)/2]
-	return axis
+	return f
 }
 
 // shownErrors is how many curves can be told apart. Systems list their metrics

@@ -37,19 +37,20 @@ func TestIllustrate(t *testing.T) {
 
 func TestTrainingCurves(t *testing.T) {
 	records := []engine.Record{
-		{Step: 10, Seconds: 1, Loss: 1e-2, Errors: []engine.Error{{Name: "total_variation", Error: 0.06, Floor: 0.02}}},
-		{Step: 15, Seconds: 1.5, Loss: 1e-3},
-		{Step: 20, Seconds: 2, Loss: 1e-4, Errors: []engine.Error{{Name: "total_variation", Error: 0.03, Floor: 0.02}}},
+		{Step: 10, Seconds: 1, Loss: 1e-2, Acceptance: 0.5, Errors: []engine.Error{{Name: "total_variation", Error: 0.06, Floor: 0.02}}},
+		{Step: 15, Seconds: 1.5, Loss: 1e-3, Acceptance: 0.25},
+		{Step: 20, Seconds: 2, Loss: 1e-4, Acceptance: 0.75, Errors: []engine.Error{{Name: "total_variation", Error: 0.03, Floor: 0.02}}},
 	}
 	f := engine.TrainingCurves(records)
-	require.Len(t, f.Rows, 2)
-	byStep, byTime := f.Rows[0].Panels[0], f.Rows[0].Panels[1]
+	require.Len(t, f.Rows, 3)
+	byStep, byTime := f.Rows[2].Panels[0], f.Rows[2].Panels[1]
 	require.Equal(t, figure.Log, byStep.Y.Scale)
 	require.Equal(t, []float64{10, 15, 20}, byStep.Layers[0].X)
 	require.Equal(t, []float64{1, 1.5, 2}, byTime.Layers[0].X)
 	require.Equal(t, []float64{1e-2, 1e-3, 1e-4}, byTime.Layers[0].Y)
-	errors := f.Rows[1].Panels[1]
-	require.Equal(t, "error / sampling floor", f.Rows[1].Panels[0].Y.Label)
+	require.Equal(t, []float64{0.5, 0.25, 0.75}, f.Rows[1].Panels[0].Layers[0].Y, "acceptance")
+	errors := f.Rows[0].Panels[1]
+	require.Equal(t, "error / sampling floor", f.Rows[0].Panels[0].Y.Label)
 	require.Len(t, errors.Layers, 2, "the curve and the level of exact samples")
 	require.Equal(t, []float64{1, 2}, errors.Layers[0].X)
 	require.InDeltaSlice(t, []float64{3, 1.5}, errors.Layers[0].Y, 1e-12)
@@ -57,21 +58,19 @@ func TestTrainingCurves(t *testing.T) {
 	// An infinite error leaves the axis finite.
 	records[0].Errors[0].Error = math.Inf(1)
 	f = engine.TrainingCurves(records)
-	require.Equal(t, 10.0, f.Rows[1].Panels[0].Y.Max)
+	require.Equal(t, 10.0, f.Rows[0].Panels[0].Y.Max)
 	records[0].Errors[0].Error = 0.06
 
 	// Without a floor the errors stand for themselves.
 	records[0].Errors = append(records[0].Errors, engine.Error{Name: "kl", Error: 0.5})
 	f = engine.TrainingCurves(records)
-	require.Equal(t, "error", f.Rows[1].Panels[0].Y.Label)
-	require.Len(t, f.Rows[1].Panels[0].Layers, 2)
-	require.Equal(t, []float64{0.06, 0.03}, f.Rows[1].Panels[0].Layers[0].Y)
+	require.Equal(t, "error", f.Rows[0].Panels[0].Y.Label)
+	require.Len(t, f.Rows[0].Panels[0].Layers, 2)
+	require.Equal(t, []float64{0.06, 0.03}, f.Rows[0].Panels[0].Layers[0].Y)
 
-	// A loss that scatters about 0 has a linear part of the size of its scatter.
+	// A loss that scatters about 0 tells nothing.
 	records[1].Loss, records[2].Loss = -2e-4, 1e-4
-	f = engine.TrainingCurves(records)
-	require.Equal(t, figure.SignedLog, f.Rows[0].Panels[0].Y.Scale)
-	require.InDelta(t, 2e-4, f.Rows[0].Panels[0].Y.Linear, 1e-18)
+	require.Len(t, engine.TrainingCurves(records).Rows, 2)
 	require.Len(t, engine.TrainingCurves([]engine.Record{{Step: 1}}).Rows, 1, "nothing was measured")
 }
 

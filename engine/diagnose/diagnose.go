@@ -15,9 +15,10 @@ import (
 // Levels of the tests.
 const (
 	familywise = 1e-3 // of a false alarm, of all tests of one kind together
-	// A mean that changes by more after M steps has not settled at M: of many tests
-	// some are beyond it by chance, which errs on the side of more steps.
-	unsettled  = 3
+	// A mean whose S from M steps to the last is larger has not settled at M: less than
+	// the alarm's, so that what is left cannot be seen, and beyond it by chance in one
+	// of some thousand tests, which errs on the side of more steps.
+	unsettled  = 3.5
 	forgotten  = 0.1  // memory below which samples have forgotten where they began
 	remembered = 0.5  // and above which something is not crossed
 	mixedRHat  = 1.02 // largest of chains that tell the same
@@ -283,24 +284,18 @@ func (d *diagnosis) alarm() float64 {
 	return math.Sqrt(2 * math.Log(2*planned*float64(d.width)/familywise))
 }
 
-// settled returns the first stage after which no later one changes an observable, the
-// number of stages if it moves to the end. Stages of less than a quarter of the last
-// one's steps have been watched long enough to tell.
+// settled returns the first stage from which on a mean is that of the last stage.
 func (d *diagnosis) settled(j int) int {
 	last := len(d.stages) - 1
-	first := last + 1
-	for from := last; from >= 0; from-- {
-		for to := from + 1; to <= last; to++ {
-			if math.Abs(d.change(j, from, to).Z) > unsettled {
-				return first
-			}
-		}
+	first := last
+	for from := last - 1; from >= 0 && math.Abs(d.change(j, from, last).Z) <= unsettled; from-- {
 		first = from
 	}
 	return first
 }
 
-// watched reports whether the walk went on long enough after a stage.
+// watched reports whether the walk went on long enough after a stage to tell: to four
+// times its steps.
 func (d *diagnosis) watched(stage int) bool {
-	return stage == 0 || stage < len(d.steps) && 4*d.steps[stage] <= d.steps[len(d.steps)-1]
+	return 4*d.steps[stage] <= d.steps[len(d.steps)-1]
 }

@@ -115,7 +115,7 @@ func TestVerdicts(t *testing.T) {
 		"exact":                    {func(*normal) {}, Trustworthy, "256 independent chains agree"},
 		"one mode":                 {func(s *normal) { s.apart = 0 }, Trustworthy, "nothing drifts"},
 		"off":                      {func(s *normal) { s.off = 0.5 }, Refine, "usable after --refine"},
-		"slow":                     {func(s *normal) { s.off, s.keep = 0.5, 0.999 }, Wrong, "has not come to rest"},
+		"slow":                     {func(s *normal) { s.off, s.keep = 1.5, 0.999 }, Wrong, "has not come to rest"},
 		"weights of modes":         {func(s *normal) { s.plus = 0.7 }, Refine, "--refine"},
 		"a lost mode, crossed":     {func(s *normal) { s.plus, s.cross = 1, 0 }, Wrong, "modes are missing"},
 		"a lost mode, not crossed": {func(s *normal) { s.plus, s.cross, s.chainCross = 1, 0, 0 }, Unknown, "a mode may be missing"},
@@ -206,4 +206,20 @@ func (s *slowed) Chains(params []float32, n int) (engine.Walk, error) {
 	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
 	w.slow = time.Millisecond
 	return w, nil
+}
+
+// TestFigure draws what drifts most first.
+func TestFigure(t *testing.T) {
+	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 0.5}
+	r, err := Run(context.Background(), &s, nil, brief())
+	require.NoError(t, err)
+	p := r.Figure().Rows[0].Panels[0]
+	require.Len(t, p.Layers, 2*drawn+1)
+	line := p.Layers[1]
+	require.Contains(t, []string{"x", "log density"}, line.Label)
+	require.Equal(t, 1.0, line.X[0])
+	require.Len(t, line.Y, len(line.X))
+	for i := range p.Layers[0].X {
+		require.Less(t, p.Layers[0].Low[i], p.Layers[0].High[i])
+	}
 }

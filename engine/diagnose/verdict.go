@@ -25,7 +25,7 @@ func (d *diagnosis) report() *Report {
 		for to := 1; to < len(d.stages); to++ {
 			seen.Drift = append(seen.Drift, d.change(j, 0, to))
 		}
-		if s := d.settled(j); s < len(d.steps) {
+		if s := d.settled(j); d.watched(s) {
 			seen.Settled = d.steps[s]
 		}
 		seen.Chains = d.compare(j, stage)
@@ -45,7 +45,7 @@ type findings struct {
 	worst      int     // the observable that drifts most
 	drift      float64 // its drift, at its largest, in standard deviations
 	driftAt    int     // steps of that
-	settled    int     // first stage after which nothing moves; the number of stages if there is none
+	settled    int     // first stage from which on nothing moves
 	forgot     bool    // no observable remembers where it began
 	remembers  int     // the one that does most
 	mixed, far bool
@@ -136,19 +136,20 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 // judgeMixed is judge where chains tell what the target's averages are.
 func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Verdict, string, ...any)) (stage int) {
 	number := d.options.Chains
-	// The first stage from which on samples neither move nor differ from the chains.
-	for stage = f.settled; ; stage++ {
-		if !d.watched(stage) && stage > f.settled {
-			worst, _ := d.disagree(f.settled)
-			c := d.compare(worst, f.settled)
-			_, deviation := d.moments(worst, f.settled)
-			say(Wrong, "%d independent chains, which mix, have %s at %.4g ± %.1g and samples after %s are %.2g standard deviations off: modes are missing, or their weights are wrong",
-				number, d.names[worst], c.Mean, c.StandardError, count(d.steps[f.settled], "step"), math.Abs(c.Z)*math.Hypot(c.StandardError, deviation/math.Sqrt(float64(r.Samples)))/max(deviation, math.SmallestNonzeroFloat64))
-			return f.settled
-		}
+	// The first stage at rest whose means are those of the chains.
+	for stage = f.settled; stage < len(d.stages); stage++ {
 		if _, beyond := d.disagree(stage); !beyond {
 			break
 		}
+	}
+	if stage == len(d.stages) {
+		stage--
+		worst, _ := d.disagree(stage)
+		c := d.compare(worst, stage)
+		mean, deviation := d.moments(worst, stage)
+		say(Wrong, "%d independent chains, which mix, have %s at %.4g ± %.1g and samples after %s at %.4g, %.2g standard deviations off: modes are missing, or their weights are wrong",
+			number, d.names[worst], c.Mean, c.StandardError, count(d.steps[stage], "step"), mean, math.Abs(mean-c.Mean)/max(deviation, d.chain.summaries[worst].Deviation))
+		return stage
 	}
 	r.Refine = d.steps[stage]
 	if stage == 0 {

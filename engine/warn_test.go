@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// TestAcceptanceIsWatchedAllAlong: a kernel that accepts at first, as an annealed one
+// does, and rejects from then on.
+func TestAcceptanceIsWatchedAllAlong(t *testing.T) {
+	c := newToy()
+	c.Training.Steps, c.Training.LogEvery = 160, 1
+	c.acceptance = 0.5
+	r, err := train(t, context.Background(), c, 1, engine.RunOptions{Progress: func(p engine.Progress) {
+		if p.Step == 60 {
+			c.acceptance = 0.001
+		}
+	}})
+	require.NoError(t, err)
+	require.Len(t, r.Warnings, 1)
+	require.Contains(t, r.Warnings[0], "of the proposals of steps 101 to 150 were accepted")
+}
+
+// TestFarFromReference: warnings name what is far from its reference, by the sampling
+// floor and beyond what the reference itself may be to blame for, and what has none.
+func TestFarFromReference(t *testing.T) {
+	e := engine.Evaluation{Metrics: []engine.Metric{
+		{Name: "near", Error: 0.02, Floor: 0.01, Quantile: 0.02},
+		{Name: "far", Error: 0.05, Floor: 0.01, Quantile: 0.02},
+		{Name: "relative", Error: 0.05, Floor: 0.01, Relative: true},
+		{Name: "blamed", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
+		{Name: "infinite", Error: math.Inf(1), Floor: 0.01},
+		{Name: "unjudged", Error: 0.05},
+		{Name: "unknown", Exact: math.NaN(), Error: math.NaN()},
+	}, Warnings: []string{"before"}}
+	e.Warn()
+	require.Equal(t, []string{
+		"before",
+		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); infinite (infinite)",
+		"no reference: unknown",
+	}, e.Warnings)
+	fine := engine.Evaluation{Metrics: e.Metrics[:1]}
+	fine.Warn()
+	require.Empty(t, fine.Warnings)
+}
+
+// TestProvenance: a summary names the program and holds what a hook says of the
+// trained system.
+func TestProvenance(t *testing.T) {
+	c, dir := newToy(), t.TempDir()
+	r, err := train(t, context.Background(), c, 1, engine.RunOptions{Dir: dir, Program: "test 1.0",
+		Diagnose: func(_ context.Context, trained engine.System, r *engine.Result) (any, error) {
+			require.Equal(t, trained.NumParams(), len(r.Params))
+			return map[string]string{"verdict": "fine"}, nil
+		}})
+	require.NoError(t, err)
+	require.NotNil(t, r.Diagnosis)
+	data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	require.NoError(t, err)
+	var summary struct {
+		Program, Machine, Date, Platform string
+		Diagnosis                        struct{ Verdict string }
+	}
+	require.NoError(t, json.Unmarshal(data, &summary))
+	require.Equal(t, "test 1.0", summary.Program)
+	require.Equal(t, "fine", summary.Diagnosis.Verdict)
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT`, summary.Date)
+	require.NotEmpty(t, summary.Machine+summary.Platform)
+}
