@@ -1,0 +1,110 @@
+package ndjson
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// A Kind is what a value is.
+type Kind uint8
+
+// The kinds. A number is an Int if it is written as a whole number that an int64
+// holds, a Uint if only a uint64 does, and a Float otherwise.
+const (
+	Null Kind = iota
+	Bool
+	Int
+	Uint
+	Float
+	String
+	List
+	Object
+)
+
+var kindNames = [...]string{"null", "a boolean", "a number", "a number", "a number", "a string", "a list", "an object"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// A Value is one JSON value. Its members are in the order in which they are
+// written.
+type Value struct {
+	Kind    Kind
+	Text    string // of a String
+	bits    uint64 // of a Bool or number
+	Items   []Value
+	Members []Member
+}
+
+// A Member is a key of an object with its value.
+type Member struct {
+	Key   string
+	Value Value
+}
+
+// Bool returns the value of a Bool.
+func (v *Value) Bool() bool { return v.bits != 0 }
+
+// Int returns the value of an Int.
+func (v *Value) Int() int64 { return int64(v.bits) }
+
+// Uint returns the value of a Uint.
+func (v *Value) Uint() uint64 { return v.bits }
+
+// Float returns the value of a number, rounded if it is a large whole one.
+func (v *Value) Float() float64 {
+	switch v.Kind {
+	case Int:
+		return float64(v.Int())
+	case Uint:
+		return float64(v.bits)
+	}
+	return math.Float64frombits(v.bits)
+}
+
+// Append appends the value as JSON without spaces. Equal values have equal text.
+func (v *Value) Append(b []byte) []byte {
+	switch v.Kind {
+	case Null:
+		return append(b, "null"...)
+	case Bool:
+		return strconv.AppendBool(b, v.Bool())
+	case Int:
+		return strconv.AppendInt(b, v.Int(), 10)
+	case Uint:
+		return strconv.AppendUint(b, v.bits, 10)
+	case Float:
+		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
+	case String:
+		return appendQuoted(b, v.Text)
+	case List:
+		b = append(b, '[')
+		for i := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = v.Items[i].Append(b)
+		}
+		return append(b, ']')
+	}
+	b = append(b, '{')
+	for i := range v.Members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendQuoted(b, v.Members[i].Key), ':')
+		b = v.Members[i].Value.Append(b)
+	}
+	return append(b, '}')
+}
+
+func appendQuoted(b []byte, s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("ndjson: " + err.Error()) // strings always have a JSON form
+	}
+	return append(b, text...)
+}
+
+// String returns the value as JSON.
+func (v *Value) String() string { return string(v.Append(nil)) }
