@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,6 +49,10 @@ type program struct {
 	quiet          bool
 	started        bool // a command's own work has begun, so errors are not of usage
 	output         unfinished
+
+	// Of a job of a batch:
+	job    context.Context // what stops it, in place of signals
+	warned func(string)    // hears its warnings
 }
 
 // Main runs the program's command line for the given systems, the default first,
@@ -74,8 +79,11 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 
 // execute runs a command. What panics becomes an error, because the exit code
 // that Go gives to a panic is that of wrong usage.
-func execute(root *cobra.Command) error {
-	err := crash.Catch(root.Execute)
+func execute(root *cobra.Command) error { return attempt(root.Execute) }
+
+// attempt calls f and returns its panic as an error.
+func attempt(f func() error) error {
+	err := crash.Catch(f)
 	if p := (*crash.Panic)(nil); errors.As(err, &p) {
 		return fmt.Errorf("a defect of revgen: %w; please report it with the command that led to it", p)
 	}
@@ -108,7 +116,7 @@ func (p *program) exitCode(err error) int {
 
 // report writes an error as one line, or with --json as one object.
 func (p *program) report(err error, code int) {
-	message := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+	message := oneLine(err)
 	if p.json {
 		line, _ := json.Marshal(struct {
 			Error string `json:"error"`
@@ -120,11 +128,24 @@ func (p *program) report(err error, code int) {
 	fmt.Fprintf(p.stderr, "revgen: %s\n", message)
 }
 
+// oneLine is an error's text as one line.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+}
+
 // say writes a remark for people, unless --quiet.
 func (p *program) say(format string, args ...any) {
 	if !p.quiet {
 		fmt.Fprintf(p.stderr, format+"\n", args...)
 	}
+}
+
+// warn tells of something that the user should know of.
+func (p *program) warn(text string) {
+	if p.warned != nil {
+		p.warned(text)
+	}
+	p.say("warning: %s", text)
 }
 
 func (p *program) root() *cobra.Command {
@@ -190,7 +211,7 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 		}
 		return names
 	})
-	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand())
+	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand(), p.runCommand())
 	if p.paper() {
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())
 	}

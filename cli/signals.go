@@ -41,8 +41,8 @@ const (
 )
 
 // stopped is the error of a command that the same command continues. Only
-// ended makes one, and only of an *engine.StopError, which says that all that
-// is needed is on the disk; it alone makes the exit code 75.
+// ended makes one, and only of an *engine.StopError or a *batchStop, which say that
+// all that is needed is on the disk; it alone makes the exit code 75.
 type stopped struct{ text string }
 
 func (s stopped) Error() string { return s.text }
@@ -65,12 +65,18 @@ func (p *program) resumable(limit duration, work func(ctx context.Context) error
 // end. One that comes more than a second later ends the process at once.
 // Everything that a command does happens in work, and how it ended is what work
 // returned: that a signal came makes no error another one.
+//
+// A job of a batch is stopped with the batch, which hears the signals.
 func (p *program) stoppable(patience time.Duration, limit duration, work func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	parent, stop := context.Background(), (<-chan struct{})(nil)
+	if p.job != nil {
+		parent, stop = p.job, p.job.Done()
+	}
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	received := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
-		if !signal.Ignored(s) { // as nohup arranges it
+		if p.job == nil && !signal.Ignored(s) { // as nohup arranges it
 			signal.Notify(received, s)
 		}
 	}
@@ -102,6 +108,11 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 				}
 				os.Exit(code)
 			}
+		case <-stop:
+			stop = nil
+			if patience > 0 {
+				late = time.After(patience)
+			}
 		case <-late:
 			return p.ended(ctx, limit, ctx.Err())
 		}
@@ -119,7 +130,8 @@ func (p *program) ended(ctx context.Context, limit duration, err error) error {
 	if errors.As(context.Cause(ctx), &request) {
 		why = request.Error()
 	}
-	if stop, ok := err.(*engine.StopError); ok {
+	switch stop := err.(type) {
+	case *engine.StopError, *batchStop:
 		return stopped{why + ": " + stop.Error()}
 	}
 	if !engine.Cancelled(err) {

@@ -35,6 +35,8 @@ type training struct {
 	extend  bool
 	start   *engine.Start // that model
 	strict  bool
+	figures string   // all or none
+	grid    []string // key=values: a batch of runs
 }
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
@@ -75,6 +77,9 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 			if cmd.Flags().Changed("seed") {
 				t.assignments = append(t.assignments, "training.seed="+t.seed.String())
 			}
+			if len(t.grid) > 0 {
+				return p.trainGrid(cmd, args, t.grid, &batching{dir: t.dir, resume: t.resume, part: shard{0, 1, false}, threads: t.threads, maxTime: t.maxTime})
+			}
 			return p.train(&t, cmd.Flags().Changed("samples"))
 		},
 	}
@@ -89,7 +94,10 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
+	flags.StringVar(&t.figures, "figures", "all", "pictures to leave in the run directory: all or none")
+	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
 	addThreads(cmd, &t.threads)
+	complete(cmd, "figures", func([]string) []string { return []string{"all", "none"} })
 	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
 	complete(cmd, "set", func(args []string) []string {
@@ -132,6 +140,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 	default:
 		return usagef("--resume: %q is not auto, never or must", t.resume)
 	}
+	if t.figures != "all" && t.figures != "none" {
+		return usagef("--figures: %q is not all or none", t.figures)
+	}
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
@@ -139,7 +150,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if task.Count > 1 && !strings.Contains(t.dir, taskMark) {
+	if p.job == nil && task.Count > 1 && !strings.Contains(t.dir, taskMark) {
 		return usagef("this is one of %d processes that %s started, and a run is one process: start one, or give each a run of its own with %s, its number, in -o", task.Count, launcher, taskMark)
 	}
 	t.dir = strings.ReplaceAll(t.dir, taskMark, strconv.Itoa(task.Index))
@@ -187,8 +198,10 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	if err != nil {
 		return result.Stop(err)
 	}
-	if err := p.leaveFigures(ctx, cfg, result, workers, t.dir); err != nil {
-		return result.Stop(err)
+	if t.figures == "all" {
+		if err := p.leaveFigures(ctx, cfg, result, workers, t.dir); err != nil {
+			return result.Stop(err)
+		}
 	}
 	if err := p.conclude(t.dir, samples, result); err != nil {
 		return err
@@ -235,7 +248,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	return engine.Train(ctx, cfg, workers, engine.RunOptions{
 		Start: t.start, Extend: t.extend,
 		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Diagnose: briefly,
-		Warning:  func(text string) { p.say("warning: %s", text) },
+		Warning:  p.warn,
 		Progress: m.training,
 	})
 }
@@ -289,7 +302,7 @@ func (p *program) conclude(dir, samples string, result *engine.Result) error {
 	}
 	if e := result.Evaluation; e != nil {
 		for _, warning := range e.Warnings {
-			p.say("warning: %s", warning)
+			p.warn(warning)
 		}
 		if err := writeEvaluation(p.stdout, e); err != nil {
 			return err

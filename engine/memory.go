@@ -14,6 +14,9 @@ type Demand struct {
 	Bytes float64
 }
 
+// A Demander is a configuration that says what memory a run of it needs.
+type Demander interface{ Demands() []Demand }
+
 // Afford reports that the demands of a configuration exceed the machine's memory
 // together, by the key of the largest. It is what keeps a run from being killed
 // after hours: every system's Validate ends with it.

@@ -9,6 +9,9 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 )
 
+// Demands implements engine.Demander.
+func (c *Config) Demands() []engine.Demand { return c.demands() }
+
 // demands bounds the memory of a run with a configuration that is valid
 // otherwise.
 func (c *Config) demands() []engine.Demand {

@@ -1,0 +1,451 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/ndjson"
+)
+
+// A jobVerb is a command that jobs can name: its argument and its long flags are
+// the keys of the job, and its result is what --json prints.
+type jobVerb struct {
+	name    string
+	command func(*program) *cobra.Command
+	suffix  string            // of what it writes, if it has --output
+	lines   bool              // --json prints a list, one item a line
+	batch   map[string]string // flags that are others by default in a batch
+}
+
+// jobVerbs are what jobs can do.
+func jobVerbs() []jobVerb {
+	return []jobVerb{
+		{name: "train", command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
+		{name: "sample", command: (*program).sampleCommand, suffix: ".npy"},
+		{name: "diagnose", command: (*program).diagnoseCommand},
+		{name: "verify", command: (*program).verifyCommand, lines: true},
+	}
+}
+
+// batchFlags are those that the batch itself sets.
+var batchFlags = []string{"output", "grid"}
+
+// batching is what the flags of run ask for.
+type batching struct {
+	dir     string
+	resume  string
+	part    shard
+	threads int
+	maxTime duration
+}
+
+func (p *program) runCommand() *cobra.Command {
+	b := batching{part: shard{0, 1, false}}
+	cmd := &cobra.Command{
+		Use:   "run JOBS.ndjson|-",
+		Short: "Run a list of jobs over the cores",
+		Long: `Run a list of jobs, one JSON object a line. A job has one verb as a key, whose
+value is the verb's argument, or several in a list; the verb's long flags as
+further keys; what is set of the configuration; and where its output goes:
+
+  {"train": "ising", "set": {"target.beta": 0.3}, "seed": 7, "id": "warm"}
+  {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
+  {"sample": "runs/jobs/warm", "number": 1000000, "out": "warm.npy"}
+
+The verbs are ` + verbNames() + `. A grid stands for a job for each
+of its values, or pairs, or triples of them. A job that reads what an earlier
+one writes waits for it.
+
+Jobs are carried out side by side, each on one thread, and alone on all threads
+if one is longer than its share; the bits are those of the same command run by
+itself. Figures and samples are left by training only where a job asks for them.
+One record a job goes to stdout as NDJSON, in the order of the list: what it was,
+its exit code, its result, which is what the verb prints with --json, and the
+time. A job that fails is reported with its line, and the others go on.
+
+The batch's directory holds the journal of finished jobs, results.ndjson,
+status.json, and what jobs write that do not say where. The same command
+continues a batch that was interrupted, by whatever: finished jobs are not
+repeated, unfinished runs go on from their checkpoints, and jobs that failed are
+tried again. The exit code is 1 if a job failed, 3 if all that failed were
+checks, and 75 if the batch was stopped.`,
+		Example: `  revgen run jobs.ndjson > results.ndjson
+  srun revgen run jobs.ndjson --shard auto -o batch-%t
+  revgen train ising --grid target.beta=0.1:0.6:0.01 -o sweep`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return p.runList(args[0], &b) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME of the list; %t is the number of the shard)")
+	flags.StringVar(&b.resume, "resume", "auto", "continue the directory's batch: auto (if there is one), never or must")
+	flags.Lookup("resume").NoOptDefVal = "auto"
+	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto: as a task of Slurm or mpirun")
+	flags.Var(&b.maxTime, "max-time", "stop, resumably, after this long: 90m, 01:30:00 or 1-12:00:00")
+	addThreads(cmd, &b.threads)
+	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
+	return cmd
+}
+
+// verbOf is the verb of a job that was read.
+func verbOf(j *batch.Job) *jobVerb {
+	all := jobVerbs()
+	return &all[slices.IndexFunc(all, func(v jobVerb) bool { return v.name == j.Verb })]
+}
+
+func verbNames() string {
+	var names []string
+	for _, v := range jobVerbs() {
+		names = append(names, v.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// verbs are jobVerbs as package batch knows them.
+func (p *program) verbs() (all []batch.Verb) {
+	for _, v := range jobVerbs() {
+		all = append(all, batch.Verb{Name: v.name, Writes: v.command(p).Flags().Lookup("output") != nil, Suffix: v.suffix})
+	}
+	return all
+}
+
+// runList runs the jobs of a file.
+func (p *program) runList(path string, b *batching) error {
+	name := "stdin"
+	var in io.Reader = os.Stdin
+	if path != "-" {
+		file, _, err := disk.Open(path)
+		if err != nil {
+			return usageError{err}
+		}
+		defer file.Close()
+		in = file
+		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	if err := b.place(filepath.Join("runs", name)); err != nil {
+		return err
+	}
+	jobs, err := batch.Read(in, p.verbs(), b.dir)
+	if err != nil {
+		return usagef("%s: %w", path, err)
+	}
+	if len(jobs) == 0 {
+		return usagef("%s: holds no jobs", path)
+	}
+	return p.runJobs(path, jobs, b)
+}
+
+// place settles the directory, by default one of the given name.
+func (b *batching) place(name string) error {
+	switch b.resume {
+	case "auto", "never", "must":
+	default:
+		return usagef("--resume: %q is not auto, never or must", b.resume)
+	}
+	if b.dir == "" {
+		b.dir = name
+		if b.part.count > 1 {
+			b.dir += "-" + taskMark
+		}
+	}
+	if b.part.count > 1 && !strings.Contains(b.dir, taskMark) {
+		return usagef("-o: all %d shards would use %s; put %s, the number of the shard, into the name", b.part.count, b.dir, taskMark)
+	}
+	b.dir = strings.ReplaceAll(b.dir, taskMark, fmt.Sprint(b.part.index))
+	return nil
+}
+
+// trainGrid runs the jobs that a train command with --grid stands for: one for
+// each point, with the command's other flags.
+func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching) error {
+	template := &batch.Job{Verb: "train", Args: args}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"grid", "output", "resume", "max-time", "threads"}, f.Name) {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, s := range list.GetSlice() {
+				template.Flags = append(template.Flags, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: s}})
+			}
+			return
+		}
+		template.Flags = append(template.Flags, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: f.Value.String()}})
+	})
+	var axes []ndjson.Member
+	for _, g := range grid {
+		axis, err := batch.ParseGrid(g)
+		if err != nil {
+			return usagef("--grid: %w", err)
+		}
+		axes = append(axes, axis)
+	}
+	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Flags, grid)))[:13])); err != nil {
+		return err
+	}
+	jobs, err := batch.Multiply(nil, template, axes, p.verbs(), b.dir)
+	if err != nil {
+		return usagef("--%w", err)
+	}
+	return p.runJobs("--grid", jobs, b)
+}
+
+// runJobs runs the shard's part of jobs, if nothing is wrong with any of them.
+func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
+	if err := batch.Link(jobs); err != nil {
+		return usagef("%s: %w", source, err)
+	}
+	var wrong []error
+	for _, j := range jobs {
+		if _, _, err := p.prepare(j, 1); err != nil && len(wrong) < 10 {
+			wrong = append(wrong, fmt.Errorf("line %d: %w", j.Line, err))
+		}
+	}
+	if len(wrong) > 0 {
+		return usagef("%s: %w", source, errors.Join(wrong...))
+	}
+	jobs = batch.Shard(jobs, b.part.index, b.part.count)
+	return p.resumable(b.maxTime, func(ctx context.Context) error {
+		if b.maxTime > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(b.maxTime))
+			defer cancel()
+		}
+		return p.runBatch(ctx, jobs, b)
+	})
+}
+
+// A batchStop reports a batch that stopped before its end, resumably.
+type batchStop struct {
+	dir         string
+	done, total int
+}
+
+func (e *batchStop) Error() string {
+	return fmt.Sprintf("stopped with %d of %d jobs finished; the same command continues from %s", e.done, e.total, e.dir)
+}
+
+// finished reports whether a job need not be carried out again: it did what it
+// was to do, and a check that fails is an answer too.
+func finished(r *batch.Record) bool { return r.Exit == exitOK || r.Exit == exitCheck }
+
+// runBatch carries jobs out that the directory's journal does not have.
+func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) (err error) {
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
+	}
+	lock, err := disk.Acquire(filepath.Join(b.dir, "lock"))
+	var held *disk.HeldError
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("%s: %w; wait until it ends, or choose another directory", b.dir, held)
+	case errors.Is(err, disk.ErrNoLocks):
+		p.warn(fmt.Sprintf("%s: %v: see to it that no second process uses this directory", b.dir, err))
+	case err != nil:
+		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
+	}
+	defer closing(lock.Release, &err)
+	disk.Sweep(b.dir, "results.ndjson", "status.json")
+	path := filepath.Join(b.dir, "journal.ndjson")
+	_, missing := os.Stat(path)
+	switch {
+	case missing == nil && b.resume == "never":
+		return fmt.Errorf("%s: holds a batch already; choose another directory, or resume it", b.dir)
+	case missing != nil && b.resume == "must":
+		return fmt.Errorf("%s: holds no batch to resume", b.dir)
+	}
+	journal, have, err := batch.OpenJournal(path, jobs, finished)
+	switch {
+	case errors.Is(err, batch.ErrChanged):
+		return usageError{err}
+	case err != nil:
+		return err
+	}
+	defer closing(journal.Close, &err)
+	threads := b.threads
+	if threads == 0 {
+		threads = defaultThreads()
+	}
+	p.say("%d jobs, %d of them finished before, %d threads: %s", len(jobs), len(have), threads, b.dir)
+	for _, j := range jobs {
+		if have[j.Index] == nil {
+			p.estimate(j)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := p.newWatch(jobs, have, b.dir, journal, cancel)
+	plan := batch.Plan{Cores: threads, Bytes: 0.8 * memory.Limit(), Do: p.do, Started: w.started, Ended: w.finished}
+	plan.Run(ctx, jobs, have)
+	return w.conclude()
+}
+
+// closing gives something up at the end of work whose error it may become.
+func closing(what func() error, err *error) {
+	if e := what(); *err == nil {
+		*err = e
+	}
+}
+
+// prepare returns the command of a job, for so many threads, and the program
+// that it belongs to.
+func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, error) {
+	verb := verbOf(j)
+	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, started: true}
+	cmd := verb.command(q)
+	flags := cmd.Flags()
+	set := make(map[string]bool)
+	for _, m := range j.Flags {
+		f := flags.Lookup(m.Key)
+		if f == nil || slices.Contains(batchFlags, m.Key) {
+			return nil, nil, fmt.Errorf("%s: unknown key; %s has %s", m.Key, j.Verb, strings.Join(keysOf(flags), ", "))
+		}
+		if _, many := f.Value.(pflag.SliceValue); set[m.Key] && !many {
+			return nil, nil, fmt.Errorf("%s: stands twice in one job", m.Key)
+		}
+		if err := assignFlag(flags, f, &m.Value); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.Key, err)
+		}
+		set[m.Key] = true
+	}
+	for _, m := range j.Set {
+		if flags.Lookup("set") == nil {
+			return nil, nil, fmt.Errorf("set: %s has no configuration to set", j.Verb)
+		}
+		if err := flags.Set("set", m.Key+"="+m.Value.String()); err != nil {
+			return nil, nil, err
+		}
+	}
+	for name, value := range verb.batch {
+		if !set[name] {
+			set[name] = true
+			if err := flags.Set(name, value); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if j.Out != "" {
+		if err := flags.Set("output", j.Out); err != nil {
+			return nil, nil, err
+		}
+	}
+	if flags.Lookup("threads") != nil && !set["threads"] {
+		if err := flags.Set("threads", fmt.Sprint(threads)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return q, cmd, cmd.Args(cmd, j.Args)
+}
+
+// keysOf lists the flags that a job can have.
+func keysOf(flags *pflag.FlagSet) (names []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(batchFlags, f.Name) && f.Name != "help" {
+			names = append(names, f.Name)
+		}
+	})
+	return append(names, "id", "out", "grid")
+}
+
+// assignFlag gives a flag the value of a key.
+func assignFlag(flags *pflag.FlagSet, f *pflag.Flag, v *ndjson.Value) error {
+	if list, ok := f.Value.(pflag.SliceValue); ok && v.Kind == ndjson.List {
+		for _, item := range v.Items {
+			if item.Kind != ndjson.String {
+				return fmt.Errorf("%s in the list, where strings are needed", item.Kind)
+			}
+			if err := list.Append(item.Text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch v.Kind {
+	case ndjson.String:
+		return flags.Set(f.Name, v.Text)
+	case ndjson.Bool, ndjson.Int, ndjson.Uint, ndjson.Float:
+		return flags.Set(f.Name, v.String())
+	}
+	return fmt.Errorf("%s where a plain value is needed", v.Kind)
+}
+
+// do carries a job out.
+func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Record {
+	start := time.Now()
+	r := &batch.Record{Threads: threads}
+	var out bytes.Buffer
+	q, cmd, err := p.prepare(j, threads)
+	if err == nil {
+		q.job, q.stdout = ctx, &out
+		q.warned = func(text string) { r.Warnings = append(r.Warnings, text) }
+		err = attempt(func() error { return cmd.RunE(cmd, j.Args) })
+		r.Exit = q.exitCode(err)
+	} else {
+		r.Exit = exitUsage
+	}
+	if err != nil && r.Exit != exitCheck {
+		r.Error = oneLine(err)
+	}
+	r.Seconds = time.Since(start).Seconds()
+	r.Describe(j)
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	switch {
+	case verbOf(j).lines:
+		r.Result = slices.Concat([]byte("["), bytes.Join(lines, []byte(",")), []byte("]"))
+	case len(lines[0]) > 0:
+		r.Result = lines[0]
+	}
+	return r
+}
+
+// estimate says what a job takes, by its configuration: what its steps and its
+// evaluation touch of memory. It decides the order alone, and what is carried out
+// by itself; a job of which nothing is known counts as short.
+func (p *program) estimate(j *batch.Job) {
+	if j.Verb != "train" {
+		return
+	}
+	var s source
+	if len(j.Args) > 0 {
+		s.name = j.Args[0]
+	}
+	for _, m := range j.Flags {
+		switch m.Key {
+		case "preset":
+			s.preset = m.Value.Text
+		case "set":
+			s.assignments = append(s.assignments, m.Value.Text)
+		}
+	}
+	for _, m := range j.Set {
+		s.assignments = append(s.assignments, m.Key+"="+m.Value.String())
+	}
+	cfg, err := s.load(p.systems)
+	if err != nil {
+		return // the job will say so
+	}
+	training := &cfg.Shared().Training
+	batch := float64(training.Batch)
+	bytes := 1024 * batch
+	if d, ok := cfg.Config.(engine.Demander); ok {
+		for _, demand := range d.Demands() {
+			j.Bytes += demand.Bytes
+		}
+		bytes = j.Bytes
+	}
+	j.Cost = bytes * (float64(training.Steps) + float64(cfg.Shared().Evaluation.Samples)/batch)
+}

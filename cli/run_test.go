@@ -1,0 +1,305 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/batch"
+)
+
+// quickJob is the configuration of tiny, in a job.
+const quickJob = `"set":{"training":{"steps":60,"batch":64,"checkpoint_every":20,"log_every":5},"generator":{"hidden":16,"latent":4},"evaluation.samples":500,"loss":{"kind":"mmd","average":"sampled"}}`
+
+// list writes a list of jobs.
+func list(t *testing.T, dir string, lines ...string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.ndjson"), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+}
+
+func readRecords(t *testing.T, text string) (all []batch.Record) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var r batch.Record
+		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
+		all = append(all, r)
+	}
+	return all
+}
+
+func content(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestRunJobs(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir,
+		`{"train":"ising","id":"warm",`+quickJob+`,"out":"warm"}`,
+		`{"train":"ising","grid":{"target.beta":"0.1:0.2:0.1","seed":[1,2]},`+quickJob+`}`,
+		`{"sample":"warm","number":1e2,"id":"of warm"}`,
+		`{"verify":["toy"],"id":"check"}`,
+		`{"train":"ising","id":"cold","set":{"target.beta":-1}}`,
+		`{"sample":"runs/jobs/cold","number":10,"id":"of cold"}`,
+		`{"train":"gmm","id":"mixture","set":{"evaluation.samples":200},"max-time":"1ms"}`,
+	)
+	cmd := command(t, dir, "run", "jobs.ndjson", "-t", "2")
+	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_PANIC=1")
+	o := finish(t, cmd)
+	require.Equal(t, exitStopped, o.code, o.stderr) // for max-time
+	require.Contains(t, o.stderr, "stopped with 6 of 10 jobs finished")
+	all := readRecords(t, o.stdout)
+	require.Len(t, all, 9, "in order, up to the one that stopped")
+	require.Equal(t, o.stdout, content(t, dir, "runs", "jobs", "results.ndjson"))
+	var got []string
+	for i, r := range all {
+		require.Equal(t, i, r.Job)
+		got = append(got, fmt.Sprintf("%d %s %s %d", r.Line, r.ID, r.Out, r.Exit))
+	}
+	require.Equal(t, []string{
+		"1 warm warm 0",
+		"2 2,target.beta=0.1,seed=1 runs/jobs/2,target.beta=0.1,seed=1 0",
+		"2 2,target.beta=0.1,seed=2 runs/jobs/2,target.beta=0.1,seed=2 0",
+		"2 2,target.beta=0.2,seed=1 runs/jobs/2,target.beta=0.2,seed=1 0",
+		"2 2,target.beta=0.2,seed=2 runs/jobs/2,target.beta=0.2,seed=2 0",
+		"3 of warm runs/jobs/of warm.npy 0",
+		"4 check  70",
+		"5 cold runs/jobs/cold 2",
+		"6 of cold runs/jobs/of cold.npy 1",
+	}, got)
+	require.JSONEq(t, `{"target.beta":0.1,"seed":2}`, string(all[2].Point))
+	require.Contains(t, all[6].Error, "index out of range")
+	require.Contains(t, all[7].Error, "target.beta: -1 is not")
+	require.Contains(t, all[8].Error, "it reads what cold was to write")
+	var summary struct {
+		Metrics   []json.RawMessage
+		Seed      int
+		Directory string
+	}
+	require.NoError(t, json.Unmarshal(all[2].Result, &summary))
+	require.Equal(t, 2, summary.Seed)
+	require.NotEmpty(t, summary.Metrics)
+	_, data := readArray(t, filepath.Join(dir, "runs", "jobs", "of warm.npy"))
+	require.Len(t, data, 900)
+
+	// The bits are those of the command by itself, and little else is left.
+	ok(t, dir, tiny("single", "--set", "target.beta=0.1", "--seed", "2", "--set", "evaluation.samples=500", "-t", "2")...)
+	job := all[2].Out
+	require.Equal(t, content(t, dir, "single", "model.rvg"), content(t, dir, job, "model.rvg"))
+	require.NoDirExists(t, filepath.Join(dir, job, "figures"))
+	require.NoFileExists(t, filepath.Join(dir, job, "samples.npy"))
+	var status struct {
+		State              string
+		Jobs, Done, Failed int
+	}
+	require.NoError(t, json.Unmarshal([]byte(content(t, dir, "runs", "jobs", "status.json")), &status))
+	require.Equal(t, "{stopped 10 6 3}", fmt.Sprint(status))
+
+	// What is finished stays, and what failed is tried again.
+	before := content(t, dir, "runs", "jobs", "journal.ndjson")
+	list(t, dir, append(strings.Split(strings.TrimSpace(content(t, dir, "jobs.ndjson")), "\n")[:4], `{"verify":"toy","id":"toy"}`)...)
+	o = revgen(t, dir, "run", "jobs.ndjson", "--resume")
+	require.Equal(t, exitCheck, o.code, o.stderr)
+	again := readRecords(t, o.stdout)
+	require.Len(t, again, 8)
+	require.Equal(t, all[:6], again[:6])
+	require.Equal(t, exitCheck, again[6].Exit)
+	require.Contains(t, string(again[7].Result), `"check":"balance","ok":false`)
+	journal := content(t, dir, "runs", "jobs", "journal.ndjson")
+	require.Equal(t, before, journal[:len(before)])
+	require.Equal(t, 2, strings.Count(journal[len(before):], "\n"))
+
+	list(t, dir, `{"train":"ising","id":"warm",`+quickJob+`,"seed":3,"out":"warm"}`)
+	o = revgen(t, dir, "run", "jobs.ndjson")
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, `line 1: the job "warm" is not what it was when it was finished`)
+	o = revgen(t, dir, "run", "jobs.ndjson", "--resume=never")
+	require.Contains(t, o.stderr, "holds a batch already")
+	o = revgen(t, dir, "run", "jobs.ndjson", "--resume=must", "-o", "other")
+	require.Contains(t, o.stderr, "holds no batch to resume")
+}
+
+// Nothing begins where something is wrong with the list.
+func TestRunRefuses(t *testing.T) {
+	dir := t.TempDir()
+	train := `{"train":"ising",` + quickJob
+	many := make([]string, 10000)
+	for i := range many {
+		many[i] = train + "}"
+	}
+	many[7000] = train
+	for _, c := range []struct {
+		want  string
+		lines []string
+	}{
+		{"jobs.ndjson: holds no jobs", nil},
+		{"jobs.ndjson: line 7001: ends too early", many},
+		{`line 2: id: "a" is that of line 1 too`, []string{train + `,"id":"a"}`, train + `,"id":"a"}`}},
+		{"line 2: out: x/../a is where line 1 writes too", []string{train + `,"out":"a"}`, train + `,"out":"x/../a"}`}},
+		{"line 2: out: link is where line 1 writes too", []string{train + `,"out":"target"}`, train + `,"out":"link"}`}},
+		{"line 1: reads a/model.rvg, which line 2 writes: put that before it", []string{`{"sample":"a/model.rvg","number":1}`, train + `,"out":"a"}`}},
+		{"line 1: no verb; a job has one of train, sample, diagnose, verify as a key", []string{`{"trian":"ising"}`}},
+		{"line 1: train and sample: a job has one verb", []string{`{"train":"ising","sample":"a"}`}},
+		{"line 1: sede: unknown key; train has extend, figures", []string{train + `,"sede":1}`}},
+		{"line 1: output: unknown key", []string{train + `,"output":"x"}`}},
+		{`line 1: seed: invalid argument "x" for "--seed" flag: "x" is not a number`, []string{train + `,"seed":"x"}`}},
+		{"line 1: set: verify has no configuration", []string{`{"verify":"ising","set":{"a":1}}`}},
+		{"line 1: out: verify writes nothing", []string{`{"verify":"ising","out":"x"}`}},
+		{"line 1: a list where an object is needed", []string{`[]`}},
+		{`line 1: id: "../x" is no name`, []string{train + `,"id":"../x"}`}},
+		{"line 1: grid: target.beta: the list is empty", []string{train + `,"grid":{"target.beta":[]}}`}},
+		{"line 1: grid: seed: the job says it already", []string{train + `,"seed":1,"grid":{"seed":[1]}}`}},
+		{"accepts at most 1 arg(s), received 2", []string{`{"train":["ising","gmm"]}`}},
+	} {
+		_ = os.Symlink("target", filepath.Join(dir, "link"))
+		_ = os.Mkdir(filepath.Join(dir, "target"), 0o700)
+		list(t, dir, c.lines...)
+		o := revgen(t, dir, "run", "jobs.ndjson")
+		require.Equal(t, exitUsage, o.code, "%s: %s", c.want, o.stderr)
+		require.Contains(t, o.stderr, c.want)
+		require.NoDirExists(t, filepath.Join(dir, "runs"), c.want)
+	}
+}
+
+// Whatever kills a batch, in the end every job has been finished once, with the
+// bits of one that was not killed.
+func TestRunSurvivesKills(t *testing.T) {
+	dir := t.TempDir()
+	const jobs = 5
+	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3,4,5]},`+quickJob+`}`)
+	ok(t, dir, "run", "jobs.ndjson", "-o", "whole", "-q", "-t", "2")
+	random := rand.New(rand.NewPCG(1, 2))
+	kills := 0
+	// Longer and longer while nothing gets done, however slow the machine is.
+	for longest := 30 * time.Millisecond; ; longest += longest / 4 {
+		cmd := command(t, dir, "run", "jobs.ndjson", "-o", "killed", "-t", "2")
+		require.NoError(t, cmd.Start())
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+		case <-time.After(time.Duration(random.Int64N(int64(longest)))):
+			require.NoError(t, cmd.Process.Kill())
+			<-done
+			kills++
+			continue
+		}
+		break
+	}
+	require.NotZero(t, kills)
+	t.Logf("%d kills", kills)
+	seen := make(map[string]bool)
+	for _, r := range readRecords(t, content(t, dir, "killed", "journal.ndjson")) {
+		require.False(t, seen[r.ID], "%s was done twice", r.ID)
+		seen[r.ID] = true
+	}
+	require.Len(t, seen, jobs)
+	results := readRecords(t, content(t, dir, "killed", "results.ndjson"))
+	require.Len(t, results, jobs)
+	for i, r := range results {
+		require.Equal(t, i, r.Job)
+		require.Zero(t, r.Exit)
+		require.Equal(t, content(t, dir, "whole", r.ID, "model.rvg"), content(t, dir, "killed", r.ID, "model.rvg"))
+	}
+}
+
+func TestRunStopsResumably(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir, `{"train":"ising","id":"long",`+strings.Replace(quickJob, `"steps":60`, `"steps":1000000`, 1)+`}`, `{"train":"ising","id":"never",`+quickJob+`}`)
+	o, _ := interrupt(t, command(t, dir, "run", "jobs.ndjson", "-t", "1"), func() bool {
+		_, err := os.Stat(filepath.Join(dir, "runs", "jobs", "long", "checkpoint.rvg"))
+		return err == nil
+	})
+	require.Equal(t, exitStopped, o.code, o.stderr)
+	require.Contains(t, o.stderr, "SIGTERM: stopped with 0 of 2 jobs finished; the same command continues from runs/jobs")
+	require.NoDirExists(t, filepath.Join(dir, "runs", "jobs", "never"))
+	require.Empty(t, content(t, dir, "runs", "jobs", "journal.ndjson"))
+	require.NoFileExists(t, filepath.Join(dir, "runs", "jobs", "long", "lock"))
+
+	o = revgen(t, dir, "run", "jobs.ndjson", "-t", "1", "--max-time", "100ms")
+	require.Equal(t, exitStopped, o.code, o.stderr)
+	require.Contains(t, o.stderr, "--max-time 100ms: stopped with 0 of 2")
+}
+
+func TestRunOneProcessADirectory(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir, `{"train":"ising","id":"stuck",`+quickJob+`}`)
+	first := command(t, dir, "run", "jobs.ndjson")
+	first.Env = append(first.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30", envStuck+"=1")
+	require.NoError(t, first.Start())
+	waitFor(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "runs", "jobs", "stuck", "checkpoint.rvg"))
+		return err == nil
+	})
+	o := revgen(t, dir, "run", "jobs.ndjson")
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, fmt.Sprintf("runs/jobs: in use by process %d on ", first.Process.Pid))
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+	ok(t, dir, "run", "jobs.ndjson")
+}
+
+func TestRunShards(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir, `{"train":"ising","id":"a",`+quickJob+`}`, `{"train":"ising","id":"b",`+quickJob+`,"out":"b"}`, `{"sample":"b","number":10,"id":"c","out":"c.npy"}`)
+	o := revgen(t, dir, "run", "jobs.ndjson", "--shard", "0/2", "-o", "all")
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, "put %t, the number of the shard, into the name")
+	var got []string
+	for i := range 2 {
+		for _, r := range readRecords(t, ok(t, dir, "run", "jobs.ndjson", "--shard", fmt.Sprintf("%d/2", i)).stdout) {
+			got = append(got, fmt.Sprintf("%d %s %s", i, r.ID, r.Out))
+		}
+	}
+	require.Equal(t, []string{"0 a runs/jobs-0/a", "1 b b", "1 c c.npy"}, got)
+}
+
+func TestTrainGrid(t *testing.T) {
+	dir := t.TempDir()
+	args := tiny("sweep", "--grid", "target.beta=0.1:0.2:0.05", "--grid", "seed=1,2")
+	all := readRecords(t, ok(t, dir, args...).stdout)
+	require.Len(t, all, 6)
+	require.Equal(t, filepath.Join("sweep", "target.beta=0.15,seed=2"), all[3].Out)
+	ok(t, dir, tiny("single", "--set", "target.beta=0.15", "--seed", "2")...)
+	require.Equal(t, content(t, dir, "single", "model.rvg"), content(t, dir, all[3].Out, "model.rvg"))
+	o := revgen(t, dir, tiny("sweep", "--grid", "target.beta")...)
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, `--grid: "target.beta" is not key=first:last:step`)
+}
+
+// A batch ends with its reader only when it has ended itself.
+func TestRunLostStdout(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3]},`+quickJob+`}`)
+	cmd := command(t, dir, "run", "jobs.ndjson", "-q")
+	cmd.Stdout = closed(t)
+	require.Error(t, cmd.Run())
+	require.Equal(t, exitPipe, cmd.ProcessState.ExitCode())
+	require.Len(t, readRecords(t, content(t, dir, "runs", "jobs", "results.ndjson")), 3)
+}
+
+// What does not fit on a full disk is done when there is room.
+func TestRunOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	mountTmpfs(t, dir, "size=1m")
+	filler := filepath.Join(dir, "mount", "filler")
+	require.NoError(t, os.WriteFile(filler, make([]byte, 900<<10), 0o600))
+	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3,4,5,6]},`+quickJob+`}`)
+	o := revgen(t, dir, "run", "jobs.ndjson", "-o", "mount/batch", "-t", "1")
+	require.Equal(t, exitError, o.code, o.stderr)
+	require.Contains(t, o.stderr, "no space left on device")
+	require.NoError(t, os.Remove(filler))
+	all := readRecords(t, ok(t, dir, "run", "jobs.ndjson", "-o", "mount/batch").stdout)
+	require.Len(t, all, 6)
+}

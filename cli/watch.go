@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// A watch follows a batch: it keeps the journal, writes records in their order,
+// and shows how far the batch is.
+type watch struct {
+	p       *program
+	dir     string
+	journal *batch.Journal
+	jobs    []*batch.Job
+	before  int // jobs that were finished before
+	meter   *meter
+	begun   time.Time
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	cancel  context.CancelFunc // of the batch: without a journal it does not go on
+
+	mutex   sync.Mutex
+	records map[int]*batch.Record
+	next    int // of jobs, to be written
+	done    int // finished jobs, those before included
+	failed  int
+	running int
+	refused int   // finished jobs of which a check failed
+	err     error // of the journal
+	unheard error // of stdout
+}
+
+func (p *program) newWatch(jobs []*batch.Job, have map[int]*batch.Record, dir string, journal *batch.Journal, cancel context.CancelFunc) *watch {
+	w := &watch{p: p, dir: dir, journal: journal, jobs: jobs, before: len(have), begun: time.Now(), stop: make(chan struct{}), cancel: cancel, records: make(map[int]*batch.Record)}
+	for i, r := range have {
+		w.records[i] = r
+		w.count(r)
+	}
+	w.meter = p.newMeter(int64(len(jobs)), "jobs")
+	w.write()
+	w.stopped.Add(1)
+	go func() {
+		defer w.stopped.Done()
+		w.follow()
+	}()
+	return w
+}
+
+// follow shows the state every second, and while nothing ends too.
+func (w *watch) follow() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		w.show("running")
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// show updates the line on stderr and status.json.
+func (w *watch) show(state string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	ended := w.done + w.failed
+	w.meter.update(int64(ended), float64(ended-w.before)/time.Since(w.begun).Seconds(), fmt.Sprintf("%d done, %d failed, %d running, %d left", w.done, w.failed, w.running, len(w.jobs)-ended-w.running))
+	host, _ := os.Hostname()
+	text, err := json.MarshalIndent(struct {
+		State   string    `json:"state"` // running, stopped or done
+		Jobs    int       `json:"jobs"`
+		Done    int       `json:"done"`
+		Failed  int       `json:"failed"`
+		Running int       `json:"running"`
+		Left    int       `json:"left"`
+		Host    string    `json:"host"`
+		Process int       `json:"process"`
+		Begun   time.Time `json:"begun"`
+		Updated time.Time `json:"updated"`
+	}{state, len(w.jobs), w.done, w.failed, w.running, len(w.jobs) - ended - w.running, host, os.Getpid(), w.begun, time.Now()}, "", "  ")
+	if err == nil {
+		err = disk.Write(filepath.Join(w.dir, "status.json"), append(text, '\n'))
+	}
+	w.fail(err)
+}
+
+// fail keeps the first error of the directory, and stops the batch.
+func (w *watch) fail(err error) {
+	if w.err == nil && err != nil {
+		w.err = err
+		w.cancel()
+	}
+}
+
+// count counts a job that has ended.
+func (w *watch) count(r *batch.Record) {
+	switch {
+	case r.Exit == exitCheck:
+		w.refused++
+		w.done++
+	case finished(r):
+		w.done++
+	default:
+		w.failed++
+	}
+}
+
+func (w *watch) started(*batch.Job) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.running++
+}
+
+// finished takes a job's record.
+func (w *watch) finished(j *batch.Job, r *batch.Record) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if r.Digest == "" { // it was not begun
+		r.Describe(j)
+	} else {
+		w.running--
+	}
+	if r.Exit == exitStopped || w.err != nil {
+		return // and goes on the next time
+	}
+	if w.count(r); !finished(r) {
+		w.p.say("%s failed: %s", r.ID, r.Error)
+	}
+	w.fail(w.journal.Add(r))
+	w.records[j.Index] = r
+	w.write()
+}
+
+// write writes the records to stdout whose turn it is.
+func (w *watch) write() {
+	for ; w.next < len(w.jobs); w.next++ {
+		r := w.records[w.jobs[w.next].Index]
+		if r == nil {
+			return
+		}
+		if w.unheard == nil {
+			w.unheard = json.NewEncoder(w.p.stdout).Encode(r)
+		}
+	}
+}
+
+// conclude writes what is left to write, and says how the batch ended.
+func (w *watch) conclude() error {
+	close(w.stop)
+	w.stopped.Wait()
+	state := "done"
+	if w.done+w.failed < len(w.jobs) {
+		state = "stopped"
+	}
+	w.show(state)
+	w.meter.end()
+	write := func(out io.Writer) error {
+		encoder := json.NewEncoder(out)
+		for _, j := range w.jobs {
+			if r := w.records[j.Index]; r != nil {
+				if err := encoder.Encode(r); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	w.fail(disk.Replace(filepath.Join(w.dir, "results.ndjson"), write, func() error { return nil }))
+	switch {
+	case w.err != nil:
+		return w.err
+	case state == "stopped":
+		return &batchStop{w.dir, w.done, len(w.jobs)}
+	case w.failed > 0:
+		return fmt.Errorf("%d of %d jobs failed, the first of which is %s; the same command tries them again", w.failed, len(w.jobs), w.firstFailed())
+	case w.refused > 0:
+		return errCheckFailed
+	}
+	return w.unheard
+}
+
+// firstFailed says which the first job is that failed, and why.
+func (w *watch) firstFailed() string {
+	for _, j := range w.jobs {
+		if r := w.records[j.Index]; r != nil && !finished(r) {
+			where := ""
+			if r.Line > 0 {
+				where = fmt.Sprintf(" in line %d", r.Line)
+			}
+			return r.ID + where + ": " + r.Error
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/revgen/revgen/internal/ndjson"
+)
+
+// axis is the values of a grid's key: a list, or a range.
+func axis(v ndjson.Value) ([]ndjson.Value, error) {
+	switch v.Kind {
+	case ndjson.List:
+		if len(v.Items) == 0 {
+			return nil, errors.New("the list is empty")
+		}
+		return v.Items, nil
+	case ndjson.String:
+		return span(v.Text)
+	}
+	return nil, fmt.Errorf("%s where a list or a range first:last:step is needed", v.Kind)
+}
+
+// ParseGrid reads key=first:last:step or key=a,b,c.
+func ParseGrid(text string) (ndjson.Member, error) {
+	key, values, ok := strings.Cut(text, "=")
+	if !ok || key == "" || values == "" {
+		return ndjson.Member{}, fmt.Errorf("%q is not key=first:last:step or key=a,b,c", text)
+	}
+	m := ndjson.Member{Key: strings.TrimSpace(key)}
+	if strings.Count(values, ":") == 2 {
+		m.Value = ndjson.Value{Kind: ndjson.String, Text: values}
+		_, err := span(values)
+		return m, err
+	}
+	m.Value.Kind = ndjson.List
+	for item := range strings.SplitSeq(values, ",") {
+		m.Value.Items = append(m.Value.Items, word(strings.TrimSpace(item)))
+	}
+	return m, nil
+}
+
+// word is the JSON value that a text is, or a string.
+func word(text string) ndjson.Value {
+	line, v, err := ndjson.NewReader(strings.NewReader("["+text+"]"), lineLimits).Next()
+	if err != nil || line != 1 || len(v.Items) != 1 {
+		return ndjson.Value{Kind: ndjson.String, Text: text}
+	}
+	return v.Items[0]
+}
+
+// span is the values of a range first:last:step, in decimal arithmetic: the last
+// is among them if it is a whole number of steps away.
+func span(text string) ([]ndjson.Value, error) {
+	parts := strings.Split(text, ":")
+	var x [3]*big.Rat
+	digits := 0
+	for i, part := range parts {
+		part = strings.TrimSpace(part)
+		mantissa, _, scaled := strings.Cut(strings.ToLower(part), "e")
+		var ok bool
+		if len(parts) != 3 || len(part) > 40 || scaled || strings.Contains(part, "/") {
+			return nil, notRange(text)
+		}
+		if x[i], ok = new(big.Rat).SetString(part); !ok {
+			return nil, notRange(text)
+		}
+		if _, decimals, found := strings.Cut(mantissa, "."); found {
+			digits = max(digits, len(decimals))
+		}
+	}
+	first, last, step := x[0], x[1], x[2]
+	length := new(big.Rat).Sub(last, first)
+	if step.Sign() == 0 || length.Sign()*step.Sign() < 0 {
+		return nil, fmt.Errorf("%q never gets from %s to %s", text, parts[0], parts[1])
+	}
+	steps := new(big.Rat).Quo(length, step)
+	n := new(big.Int).Quo(steps.Num(), steps.Denom())
+	if !n.IsInt64() || n.Int64() >= mostJobs {
+		return nil, fmt.Errorf("%q has more than %d values", text, mostJobs)
+	}
+	var all []ndjson.Value
+	for i := range n.Int64() + 1 {
+		at := new(big.Rat).SetInt64(i)
+		at.Add(first, at.Mul(at, step))
+		all = append(all, word(at.FloatString(digits)))
+	}
+	return all, nil
+}
+
+func notRange(text string) error {
+	return fmt.Errorf("%q is not a range first:last:step of decimal numbers", text)
+}

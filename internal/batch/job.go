@@ -1,0 +1,415 @@
+// Package batch runs lists of jobs: it reads them from lines of JSON, multiplies
+// grids out, spreads them over the processors, and keeps a journal of what is
+// finished, from which a batch that was interrupted goes on. What a job does is
+// the caller's.
+package batch
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/revgen/revgen/internal/ndjson"
+)
+
+// A Verb is what a job can do.
+type Verb struct {
+	Name string
+	// Writes says that the job has an output, whose name ends in Suffix if it is
+	// not given.
+	Writes bool
+	Suffix string
+}
+
+// A Job is one entry of a batch.
+type Job struct {
+	Index int    // in the batch, grids multiplied out
+	Line  int    // of the list, counted from 1; 0 for one that stands in none
+	ID    string // unique in the batch, and fit to be a file's name
+	Verb  string
+	Args  []string
+	Flags []ndjson.Member // the verb's, by their long names
+	Set   []ndjson.Member // what is set of a configuration, by its path
+	Point []ndjson.Member // values of the grid, which are among the others too
+	Out   string          // what it writes; empty if it writes nothing
+
+	Cost   float64 // what it takes, relative to the others
+	Bytes  float64 // of memory
+	digest string
+	after  int // index of the job whose output it reads, -1 for none
+}
+
+// Limits of lists.
+var lineLimits = ndjson.Limits{Bytes: 1 << 20, Depth: 32}
+
+const (
+	mostJobs  = 1 << 20
+	mostNamed = 10  // errors that are listed
+	longestID = 200 // bytes: file systems have 255
+)
+
+// Read reads a list of jobs, one JSON object a line. Those without an output of
+// their own get one in dir. Every line that is wrong is reported, the first ten
+// with their reasons.
+func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
+	lines := ndjson.NewReader(r, lineLimits)
+	var all []*Job
+	var wrong problems
+	for {
+		line, v, err := lines.Next()
+		var bad *ndjson.Error
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, wrong.end()
+		case errors.As(err, &bad):
+			wrong.add(bad)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		template, grid, err := parse(&v, verbs)
+		if err == nil {
+			template.Line = line
+			if template.ID == "" {
+				template.ID = fmt.Sprint(line)
+			}
+			all, err = Multiply(all, template, grid, verbs, dir)
+		}
+		if err != nil {
+			wrong.add(fmt.Errorf("line %d: %w", line, err))
+		}
+	}
+}
+
+// problems are what is wrong with a list.
+type problems struct {
+	first []error
+	more  int
+}
+
+func (p *problems) add(err error) {
+	if len(p.first) == mostNamed {
+		p.more++
+		return
+	}
+	p.first = append(p.first, err)
+}
+
+func (p *problems) end() error {
+	if p.more > 0 {
+		return errors.Join(append(p.first, fmt.Errorf("and %d more", p.more))...)
+	}
+	return errors.Join(p.first...)
+}
+
+// parse takes a job apart.
+func parse(v *ndjson.Value, verbs []Verb) (job *Job, grid []ndjson.Member, err error) {
+	if v.Kind != ndjson.Object {
+		return nil, nil, fmt.Errorf("%s where an object is needed", v.Kind)
+	}
+	job = new(Job)
+	for _, m := range v.Members {
+		switch value := m.Value; {
+		case m.Key == "id":
+			job.ID, err = text(m)
+		case m.Key == "out":
+			if job.Out, err = text(m); err == nil && job.Out == "" {
+				err = errors.New("out: is empty")
+			}
+		case m.Key == "set":
+			job.Set, err = flatten("", m)
+		case m.Key == "grid":
+			if value.Kind != ndjson.Object {
+				err = fmt.Errorf("grid: %s where an object of lists is needed", value.Kind)
+			}
+			grid = value.Members
+		case find(verbs, m.Key) != nil && job.Verb != "":
+			err = fmt.Errorf("%s and %s: a job has one verb", job.Verb, m.Key)
+		case find(verbs, m.Key) != nil:
+			job.Verb = m.Key
+			job.Args, err = arguments(m)
+		default:
+			job.Flags = append(job.Flags, m)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if job.Verb == "" {
+		var names []string
+		for _, v := range verbs {
+			names = append(names, v.Name)
+		}
+		return nil, nil, fmt.Errorf("no verb; a job has one of %s as a key", strings.Join(names, ", "))
+	}
+	return job, grid, nil
+}
+
+func find(verbs []Verb, name string) *Verb {
+	for i := range verbs {
+		if verbs[i].Name == name {
+			return &verbs[i]
+		}
+	}
+	return nil
+}
+
+func text(m ndjson.Member) (string, error) {
+	if m.Value.Kind != ndjson.String {
+		return "", fmt.Errorf("%s: %s where a string is needed", m.Key, m.Value.Kind)
+	}
+	return m.Value.Text, nil
+}
+
+// arguments are those of a verb: a string or a list of strings.
+func arguments(m ndjson.Member) (all []string, err error) {
+	if m.Value.Kind == ndjson.String {
+		return []string{m.Value.Text}, nil
+	}
+	if m.Value.Kind != ndjson.List {
+		return nil, fmt.Errorf("%s: %s where its argument is needed, a string, or several in a list", m.Key, m.Value.Kind)
+	}
+	for _, item := range m.Value.Items {
+		if item.Kind != ndjson.String {
+			return nil, fmt.Errorf("%s: %s among the arguments, which are strings", m.Key, item.Kind)
+		}
+		all = append(all, item.Text)
+	}
+	return all, nil
+}
+
+// flatten writes what is set as paths with values that are no objects.
+func flatten(path string, m ndjson.Member) (all []ndjson.Member, err error) {
+	if m.Value.Kind != ndjson.Object {
+		if path == "" {
+			return nil, fmt.Errorf("%s: %s where an object is needed, such as {\"target.beta\": 0.3}", m.Key, m.Value.Kind)
+		}
+		return []ndjson.Member{{Key: path, Value: m.Value}}, nil
+	}
+	for _, inner := range m.Value.Members {
+		below := inner.Key
+		if path != "" {
+			below = path + "." + inner.Key
+		}
+		more, err := flatten(below, inner)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// Multiply appends the jobs that a template and its grid come to.
+func Multiply(all []*Job, template *Job, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
+	verb := find(verbs, template.Verb)
+	if template.Out != "" && !verb.Writes {
+		return all, fmt.Errorf("out: %s writes nothing", verb.Name)
+	}
+	axes := make([][]ndjson.Value, len(grid))
+	total := 1
+	for i, m := range grid {
+		var err error
+		if given(template.Set, m.Key) || given(template.Flags, m.Key) {
+			return all, fmt.Errorf("grid: %s: the job says it already", m.Key)
+		}
+		if axes[i], err = axis(m.Value); err != nil {
+			return all, fmt.Errorf("grid: %s: %w", m.Key, err)
+		}
+		if total *= len(axes[i]); total > mostJobs {
+			return all, fmt.Errorf("grid: more than %d jobs", mostJobs)
+		}
+	}
+	for n := range total {
+		job := *template
+		job.Flags, job.Set = clip(job.Flags), clip(job.Set)
+		rest := n // the last key varies fastest
+		for i := len(grid) - 1; i >= 0; i-- {
+			job.Point = append([]ndjson.Member{{Key: grid[i].Key, Value: axes[i][rest%len(axes[i])]}}, job.Point...)
+			rest /= len(axes[i])
+		}
+		for _, m := range job.Point {
+			if strings.Contains(m.Key, ".") {
+				job.Set = append(job.Set, m)
+			} else {
+				job.Flags = append(job.Flags, m)
+			}
+		}
+		if err := job.name(verb, dir, template.Out); err != nil {
+			return all, err
+		}
+		if job.Index = len(all); job.Index == mostJobs {
+			return all, fmt.Errorf("more than %d jobs", mostJobs)
+		}
+		job.digest = job.sum()
+		all = append(all, &job)
+	}
+	return all, nil
+}
+
+func given(all []ndjson.Member, key string) bool {
+	for _, m := range all {
+		if m.Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// clip makes appending to a slice leave those alone that share it.
+func clip(m []ndjson.Member) []ndjson.Member { return m[:len(m):len(m)] }
+
+// name gives a job its name and its output. Those of a grid are in out, each
+// under its values.
+func (j *Job) name(verb *Verb, dir, out string) error {
+	point := j.point()
+	switch {
+	case j.ID == "":
+		j.ID = point
+	case point != "":
+		j.ID += "," + point
+	}
+	if strings.ContainsAny(j.ID, "/\x00") || strings.HasPrefix(j.ID, ".") || len(j.ID) > longestID {
+		return fmt.Errorf("id: %.40q is no name of a file: at most %d bytes without /, the first no point", j.ID, longestID)
+	}
+	switch {
+	case !verb.Writes:
+	case out == "":
+		j.Out = filepath.Join(dir, j.ID+verb.Suffix)
+	case point != "":
+		j.Out = filepath.Join(out, point+verb.Suffix)
+	}
+	return nil
+}
+
+// point writes a grid's values as part of a file's name.
+func (j *Job) point() string {
+	var parts []string
+	for _, m := range j.Point {
+		value := m.Value.Text
+		if m.Value.Kind != ndjson.String {
+			value = m.Value.String()
+		}
+		parts = append(parts, m.Key+"="+value)
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, strings.Join(parts, ","))
+}
+
+// sum is a digest of all that decides what a job does.
+func (j *Job) sum() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q", j.Verb, j.Args, j.Out)
+	for _, m := range append(clip(j.Flags), j.Set...) {
+		fmt.Fprintf(h, " %q %s", m.Key, m.Value.String())
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:16])
+}
+
+// Link finds the jobs that read what others write, and reports names and outputs
+// that two jobs have.
+func Link(jobs []*Job) error {
+	var wrong problems
+	ids, outs := make(map[string]*Job), make(map[string]*Job)
+	for _, j := range jobs {
+		j.after = -1
+		if before := ids[j.ID]; before != nil {
+			wrong.add(fmt.Errorf("%s: id: %q is that of %s too", j.where(), j.ID, before.where()))
+		}
+		ids[j.ID] = j
+		if j.Out == "" {
+			continue
+		}
+		path := real(j.Out)
+		if before := outs[path]; before != nil {
+			wrong.add(fmt.Errorf("%s: out: %s is where %s writes too", j.where(), j.Out, before.where()))
+		}
+		outs[path] = j
+	}
+	for _, j := range jobs {
+		for _, path := range j.inputs() {
+			from := writer(outs, real(path))
+			switch {
+			case from == nil || from == j:
+			case from.Index > j.Index:
+				wrong.add(fmt.Errorf("%s: reads %s, which %s writes: put that before it", j.where(), path, from.where()))
+			case j.after >= 0 && j.after != from.Index:
+				wrong.add(fmt.Errorf("%s: reads what two others write, %s and %s", j.where(), jobs[j.after].where(), from.where()))
+			default:
+				j.after = from.Index
+			}
+		}
+	}
+	return wrong.end()
+}
+
+func (j *Job) where() string {
+	if j.Line == 0 {
+		return j.ID
+	}
+	return fmt.Sprintf("line %d", j.Line)
+}
+
+// inputs are the arguments and the texts among the flags that may be paths.
+func (j *Job) inputs() []string {
+	all := j.Args[:len(j.Args):len(j.Args)]
+	for _, m := range j.Flags {
+		if m.Value.Kind == ndjson.String && m.Value.Text != "" {
+			all = append(all, m.Value.Text)
+		}
+	}
+	return all
+}
+
+// writer returns the job that writes a path or a folder above it.
+func writer(outs map[string]*Job, path string) *Job {
+	for {
+		if j := outs[path]; j != nil {
+			return j
+		}
+		above := filepath.Dir(path)
+		if above == path {
+			return nil
+		}
+		path = above
+	}
+}
+
+// real is a path as far as it exists without links and points.
+func real(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	for above, below := path, ""; ; above, below = filepath.Dir(above), filepath.Join(filepath.Base(above), below) {
+		if at, err := filepath.EvalSymlinks(above); err == nil || !os.IsNotExist(err) || above == filepath.Dir(above) {
+			if err != nil {
+				return path
+			}
+			return filepath.Join(at, below)
+		}
+	}
+}
+
+// Shard returns the jobs of part i of n, with those that read what another writes
+// in the other's part.
+func Shard(jobs []*Job, i, n uint64) (part []*Job) {
+	for _, j := range jobs {
+		root := j
+		for root.after >= 0 {
+			root = jobs[root.after]
+		}
+		if uint64(root.Index)%n == i {
+			part = append(part, j)
+		}
+	}
+	return part
+}

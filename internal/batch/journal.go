@@ -1,0 +1,125 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/ndjson"
+)
+
+// A Record is what a job leaves.
+type Record struct {
+	Job      int             `json:"job"`            // index in the batch, from 0
+	Line     int             `json:"line,omitempty"` // of the list
+	ID       string          `json:"id"`
+	Verb     string          `json:"verb"`
+	Args     []string        `json:"args,omitempty"`
+	Point    json.RawMessage `json:"point,omitempty"` // values of the grid
+	Out      string          `json:"out,omitempty"`
+	Exit     int             `json:"exit"`
+	Error    string          `json:"error,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Seconds  float64         `json:"seconds"`
+	Threads  int             `json:"threads"`
+	Result   json.RawMessage `json:"result,omitempty"` // what the verb prints with --json
+	Digest   string          `json:"digest"`           // of all that decides what the job does
+}
+
+// Describe says in a record which job it is of.
+func (r *Record) Describe(j *Job) {
+	r.Job, r.Line, r.ID, r.Verb, r.Args, r.Out, r.Digest = j.Index, j.Line, j.ID, j.Verb, j.Args, j.Out, j.digest
+	if len(j.Point) > 0 {
+		v := ndjson.Value{Kind: ndjson.Object, Members: j.Point}
+		r.Point = v.Append(nil)
+	}
+}
+
+// A Journal holds the records of finished jobs in the order in which they ended.
+// Each is on the disk before the next begins.
+type Journal struct{ file *os.File }
+
+// OpenJournal opens the journal at path and returns the records of those jobs
+// that finished says need not be carried out again. What a process that was
+// killed left of a line is removed.
+func OpenJournal(path string, jobs []*Job, finished func(*Record) bool) (*Journal, map[int]*Record, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	have, err := restore(file, path, jobs, finished)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return &Journal{file}, have, nil
+}
+
+// ErrChanged reports a job that the journal has as finished, and that was
+// another then.
+var ErrChanged = errors.New("is not what it was when it was finished")
+
+// mostJournal bounds a journal that is read.
+const mostJournal = 1 << 34
+
+func restore(file *os.File, path string, jobs []*Job, finished func(*Record) bool) (map[int]*Record, error) {
+	data, err := disk.Read(path, mostJournal)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	byID := make(map[string]*Job, len(jobs))
+	for _, j := range jobs {
+		byID[j.ID] = j
+	}
+	have := make(map[int]*Record)
+	end := 0
+	for line := 1; ; line++ {
+		i := bytes.IndexByte(data[end:], '\n')
+		if i < 0 {
+			break
+		}
+		r := new(Record)
+		if err := json.Unmarshal(data[end:end+i], r); err != nil {
+			return nil, fmt.Errorf("%s: line %d: damaged: %w", path, line, err)
+		}
+		end += i + 1
+		j := byID[r.ID]
+		switch {
+		case j == nil:
+		case !finished(r):
+			delete(have, j.Index)
+		case r.Digest != j.digest:
+			return nil, fmt.Errorf("%s: %s: the job %q %w; give it another id, or the batch another directory", path, j.where(), j.ID, ErrChanged)
+		default:
+			r.Job, r.Line = j.Index, j.Line
+			have[j.Index] = r
+		}
+	}
+	if err := file.Truncate(int64(end)); err != nil {
+		return nil, err
+	}
+	_, err = file.Seek(int64(end), io.SeekStart)
+	return have, err
+}
+
+// Add appends a record. When it returns nil the record is on the disk.
+func (j *Journal) Add(r *Record) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("writing %s: %w", j.file.Name(), disk.Cause(err))
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("writing %s: %w", j.file.Name(), disk.Cause(err))
+	}
+	return nil
+}
+
+// Close closes the journal.
+func (j *Journal) Close() error { return j.file.Close() }
