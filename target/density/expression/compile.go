@@ -1,0 +1,538 @@
+package expression
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+)
+
+// An Environment is what an expression may name besides functions and the
+// constants pi and inf.
+type Environment struct {
+	Dim        int                  // of the state x
+	Modes      int                  // M of a mode k = 0 … M−1; 0 if there is none
+	Parameters map[string]Parameter // constants of its own
+}
+
+// Limits of an expression.
+const (
+	maxText   = 1 << 16 // bytes
+	maxLength = 1 << 20 // of a vector
+	maxNumber = 1 << 24 // numbers that the registers of one row hold
+)
+
+// An Error says what is wrong with an expression and where.
+type Error struct {
+	Line, Column int // in characters, counted from 1
+	Text         string
+	Reason       string
+}
+
+// Error returns the reason over the line of the expression with a mark below it.
+func (e *Error) Error() string {
+	line := strings.Split(e.Text, "\n")[e.Line-1]
+	at := fmt.Sprintf("column %d", e.Column)
+	if e.Line > 1 {
+		at = fmt.Sprintf("line %d, %s", e.Line, at)
+	}
+	const before, after = 50, 30 // characters shown
+	runes, mark := []rune(strings.ReplaceAll(line, "\t", " ")), e.Column-1
+	lo, hi := max(0, mark-before), min(len(runes), mark+after)
+	return fmt.Sprintf("%s: %s\n    %s\n    %s^", at, e.Reason, string(runes[lo:hi]), strings.Repeat(" ", mark-lo))
+}
+
+// Compile translates an expression. Its error is an *Error.
+func Compile(text string, env Environment) (*Program, error) {
+	tree, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{env: env, text: text, known: map[string]int{}}
+	defer func() { c.known = nil }()
+	c.x = c.value(value{n: env.Dim, vector: true})
+	c.k = c.value(value{n: 1})
+	result, err := c.tree(tree)
+	if err != nil {
+		return nil, err
+	}
+	return c.program(result, tree), nil
+}
+
+func parse(text string) (root ast.Node, err error) {
+	at := func(offset int, reason string) error { return located(text, offset, reason) }
+	if strings.TrimSpace(text) == "" {
+		return nil, at(0, "the expression is empty; write ln π of the state x, -sum(x^2)/2 say")
+	}
+	if len(text) > maxText {
+		return nil, at(0, fmt.Sprintf("%d bytes are more than %d", len(text), maxText))
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError }); i >= 0 {
+		return nil, at(utf8.RuneCountInString(text[:i]), "the text is not UTF-8")
+	}
+	tree, err := parser.Parse(text)
+	if err != nil {
+		e, ok := err.(*file.Error)
+		if ok && strings.Contains(e.Message, "EOF") {
+			return nil, at(utf8.RuneCountInString(text), "the expression ends too early")
+		}
+		if ok {
+			return nil, at(e.From, e.Message)
+		}
+		return nil, at(0, err.Error())
+	}
+	return tree.Node, nil
+}
+
+// located makes an Error of an offset in characters.
+func located(text string, offset int, reason string) *Error {
+	runes := []rune(text)
+	before := string(runes[:min(max(offset, 0), len(runes))])
+	line := strings.Count(before, "\n")
+	return &Error{line + 1, 1 + utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):]), text, reason}
+}
+
+// A value is what one instruction computes, or a constant, or what comes with a
+// state: n numbers of each row.
+type value struct {
+	n        int
+	vector   bool
+	truth    bool      // 1 for true and 0 for false
+	constant []float64 // [n]
+	matrix   int       // columns of a constant matrix of n/matrix rows, which is neither number nor vector
+}
+
+func (v *value) String() string {
+	what := "number"
+	if v.truth {
+		what = "truth value"
+	}
+	switch {
+	case v.matrix > 0:
+		return fmt.Sprintf("a matrix of %d × %d", v.n/v.matrix, v.matrix)
+	case v.vector:
+		return fmt.Sprintf("a vector of %d %ss", v.n, what)
+	}
+	return "a " + what
+}
+
+// An instruction sets value dst from others.
+type instruction struct {
+	op   operation
+	dst  int
+	args []int
+	list []int // coordinates that a selection takes, −1 for a 0
+}
+
+type compiler struct {
+	env    Environment
+	text   string
+	x, k   int
+	values []value
+	code   []instruction
+	scope  []binding
+	known  map[string]int // values by what computes them
+	size   int
+}
+
+type binding struct {
+	name  string
+	value int
+}
+
+func (c *compiler) value(v value) int {
+	c.values = append(c.values, v)
+	return len(c.values) - 1
+}
+
+func (c *compiler) constant(data []float64, vector bool) int {
+	key := fmt.Sprintf("%v %x", vector, data)
+	if at, ok := c.known[key]; ok && len(data) <= 4 {
+		return at
+	}
+	at := c.value(value{n: len(data), vector: vector, constant: data})
+	c.known[key] = at
+	return at
+}
+
+func (c *compiler) number(x float64) int { return c.constant([]float64{x}, false) }
+
+// emit returns the value that an operation makes, an earlier one if it has been
+// made, a constant if its arguments are.
+func (c *compiler) emit(op operation, result value, list []int, args ...int) int {
+	key := fmt.Sprint(op, result, list, args)
+	if at, ok := c.known[key]; ok {
+		return at
+	}
+	in := instruction{op: op, args: args, list: list}
+	fold := true
+	for _, a := range args {
+		fold = fold && c.values[a].constant != nil
+	}
+	if fold {
+		result.constant = make([]float64, result.n)
+		operands := make([]operand, len(args))
+		for i, a := range args {
+			operands[i] = operand{c.values[a].constant, stride(&c.values[a], 1)}
+		}
+		in.run(operand{result.constant, 1}, operands, &result, c.values, 1)
+	}
+	in.dst = c.value(result)
+	if !fold {
+		c.code = append(c.code, in)
+		c.size += result.n
+	}
+	c.known[key] = in.dst
+	return in.dst
+}
+
+// stride is how far apart the coordinates of a value of so many rows are.
+func stride(v *value, rows int) int {
+	if v.vector || v.matrix > 0 {
+		return rows
+	}
+	return 0
+}
+
+func (c *compiler) fail(n ast.Node, format string, args ...any) error {
+	return located(c.text, n.Location().From, fmt.Sprintf(format, args...))
+}
+
+// tree translates the whole expression.
+func (c *compiler) tree(root ast.Node) (int, error) {
+	result, err := c.node(root)
+	if err != nil {
+		return 0, err
+	}
+	switch v := &c.values[result]; {
+	case v.truth:
+		return 0, c.fail(root, "the expression is a truth value, and ln π is a number: write (condition ? a : b)")
+	case v.vector || v.matrix > 0:
+		return 0, c.fail(root, "the expression is %v, and ln π is one number: sum(…) adds a vector up", v)
+	}
+	return result, nil
+}
+
+func (c *compiler) node(n ast.Node) (result int, err error) {
+	if c.size > maxNumber {
+		return 0, c.fail(n, "the expression needs more than %d numbers for each state", maxNumber)
+	}
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return c.number(float64(n.Value)), nil
+	case *ast.FloatNode:
+		return c.number(n.Value), nil
+	case *ast.IdentifierNode:
+		return c.name(n)
+	case *ast.UnaryNode:
+		a, err := c.node(n.Node)
+		if err != nil {
+			return 0, err
+		}
+		switch n.Operator {
+		case "-":
+			return c.elementwise(n, opNegate, a)
+		case "+":
+			return c.elementwise(n, opSame, a)
+		}
+		return c.elementwise(n, opNot, a)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		args, err := c.nodes(n.Cond, n.Exp1, n.Exp2)
+		if err != nil {
+			return 0, err
+		}
+		return c.elementwise(n.Cond, opChoose, args...)
+	case *ast.VariableDeclaratorNode:
+		a, err := c.node(n.Value)
+		if err != nil {
+			return 0, err
+		}
+		if err := c.free(n, n.Name); err != nil {
+			return 0, err
+		}
+		if v := &c.values[a]; v.matrix > 0 {
+			return 0, c.fail(n, "%v gets no other name", v)
+		}
+		c.scope = append(c.scope, binding{n.Name, a})
+		defer func() { c.scope = c.scope[:len(c.scope)-1] }()
+		return c.node(n.Expr)
+	case *ast.ArrayNode:
+		return c.array(n)
+	case *ast.MemberNode:
+		return c.index(n)
+	case *ast.SliceNode:
+		return c.slice(n)
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
+			return c.call(n, name.Value, n.Arguments)
+		}
+	case *ast.BuiltinNode:
+		return c.call(n, n.Name, n.Arguments)
+	}
+	return 0, c.fail(n, "%s has no meaning here", n)
+}
+
+func (c *compiler) nodes(all ...ast.Node) (values []int, err error) {
+	for _, n := range all {
+		v, err := c.node(n)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// free reports a name that is taken.
+func (c *compiler) free(n ast.Node, name string) error {
+	if slices.Contains(c.names(), name) || functions[name] != nil {
+		return c.fail(n, "%s has a meaning already; take another name", name)
+	}
+	return nil
+}
+
+// names lists what an identifier may be, but for functions.
+func (c *compiler) names() []string {
+	all := []string{"x", "pi", "inf"}
+	if c.env.Modes > 0 {
+		all = append(all, "k")
+	}
+	all = append(all, slices.Sorted(maps.Keys(c.env.Parameters))...)
+	for _, b := range c.scope {
+		all = append(all, b.name)
+	}
+	return all
+}
+
+func (c *compiler) name(n *ast.IdentifierNode) (int, error) {
+	for _, b := range slices.Backward(c.scope) {
+		if b.name == n.Value {
+			return b.value, nil
+		}
+	}
+	switch n.Value {
+	case "x":
+		return c.x, nil
+	case "pi":
+		return c.number(math.Pi), nil
+	case "inf":
+		return c.number(math.Inf(1)), nil
+	case "k":
+		if c.env.Modes > 0 {
+			return c.k, nil
+		}
+	}
+	if p, ok := c.env.Parameters[n.Value]; ok {
+		key := "parameter " + n.Value
+		at, ok := c.known[key]
+		if !ok {
+			at = c.value(value{n: len(p.values), vector: p.kind == vectorKind, constant: p.values, matrix: p.columns})
+			c.known[key] = at
+		}
+		return at, nil
+	}
+	if functions[n.Value] != nil {
+		return 0, c.fail(n, "%s is a function: %s(…)", n.Value, n.Value)
+	}
+	return 0, c.fail(n, "unknown name %s; there are %s", n.Value, strings.Join(c.names(), ", "))
+}
+
+var binaryOperations = map[string]operation{
+	"+": opAdd, "-": opSubtract, "*": opMultiply, "/": opDivide, "^": opPower, "**": opPower,
+	"<": opLess, "<=": opLessEqual, ">": opMore, ">=": opMoreEqual, "==": opEqual, "!=": opUnequal,
+	"and": opAnd, "&&": opAnd, "or": opOr, "||": opOr,
+}
+
+func (c *compiler) binary(n *ast.BinaryNode) (int, error) {
+	op, ok := binaryOperations[n.Operator]
+	if !ok {
+		return 0, c.fail(n, "the operator %s has no meaning here; there are + - * / ^, comparisons, and, or and not", n.Operator)
+	}
+	args, err := c.nodes(n.Left, n.Right)
+	if err != nil {
+		return 0, err
+	}
+	if p, ok := c.exponent(args[1]); ok && op == opPower && !c.values[args[0]].truth && c.values[args[0]].matrix == 0 {
+		return c.power(args[0], p), nil
+	}
+	return c.elementwise(n, op, args...)
+}
+
+// exponent returns a whole number that does not depend on the state.
+func (c *compiler) exponent(a int) (p int, ok bool) {
+	v := &c.values[a]
+	if v.constant == nil || v.vector || v.truth || v.matrix > 0 || !multiplies(v.constant[0]) {
+		return 0, false
+	}
+	return int(v.constant[0]), true
+}
+
+// power emits the multiplications of the function power.
+func (c *compiler) power(a, p int) int {
+	if p == 1 {
+		return a
+	}
+	b := a
+	if p%2 == 0 {
+		a = c.power(a, p/2)
+		b = a
+	} else {
+		a = c.power(a, p-1)
+	}
+	v := c.values[a]
+	return c.emit(opMultiply, value{n: v.n, vector: v.vector}, nil, a, b)
+}
+
+// elementwise applies an operation to each coordinate.
+func (c *compiler) elementwise(n ast.Node, op operation, args ...int) (int, error) {
+	result := value{n: 1, truth: op.compares()}
+	for i, a := range args {
+		v := &c.values[a]
+		if v.matrix > 0 {
+			return 0, c.fail(n, "%v stands here; it goes into dot(matrix, vector) or matrix[index]", v)
+		}
+		if wants := op.wantsTruth(i); wants != v.truth && !(op == opSame || op == opChoose && i > 0) {
+			if wants {
+				return 0, c.fail(n, "%v stands where a condition is needed, x > 0 say", v)
+			}
+			return 0, c.fail(n, "a truth value stands where a number is needed: write (condition ? a : b)")
+		}
+		if !v.vector {
+			continue
+		}
+		if result.vector && result.n != v.n {
+			return 0, c.fail(n, "a vector of %d does not go with one of %d", result.n, v.n)
+		}
+		result.n, result.vector = v.n, true
+	}
+	switch op {
+	case opSame:
+		return args[0], nil
+	case opChoose:
+		if c.values[args[1]].truth || c.values[args[2]].truth {
+			return 0, c.fail(n, "a choice between truth values; use and, or and not")
+		}
+	}
+	return c.emit(op, result, nil, args...), nil
+}
+
+// array makes a vector of numbers and vectors.
+func (c *compiler) array(n *ast.ArrayNode) (int, error) {
+	args, err := c.nodes(n.Nodes...)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for i, a := range args {
+		if v := &c.values[a]; v.truth || v.matrix > 0 {
+			return 0, c.fail(n.Nodes[i], "%v in a list of numbers", v)
+		}
+		total += c.values[a].n
+	}
+	if total == 0 || total > maxLength {
+		return 0, c.fail(n, "a list of %d numbers; it may have 1 to %d", total, maxLength)
+	}
+	return c.emit(opJoin, value{n: total, vector: true}, nil, args...), nil
+}
+
+// whole returns a constant whole number between bounds.
+func (c *compiler) whole(n ast.Node, what string, low, high int) (int, error) {
+	a, err := c.node(n)
+	if err != nil {
+		return 0, err
+	}
+	v := &c.values[a]
+	if v.constant == nil || v.vector || v.truth || v.matrix > 0 || v.constant[0] != math.Trunc(v.constant[0]) {
+		return 0, c.fail(n, "%s must be a whole number that does not depend on the state", what)
+	}
+	if x := v.constant[0]; x < float64(low) || x > float64(high) {
+		return 0, c.fail(n, "%s is %v and must be between %d and %d", what, x, low, high)
+	}
+	return int(v.constant[0]), nil
+}
+
+// selection takes coordinates of a vector.
+func (c *compiler) selection(a int, list []int, vector bool) int {
+	return c.emit(opSelect, value{n: len(list), vector: vector, truth: c.values[a].truth}, list, a)
+}
+
+func (c *compiler) index(n *ast.MemberNode) (int, error) {
+	if _, ok := n.Property.(*ast.StringNode); ok {
+		return 0, c.fail(n, "names have no parts here; v[i] is coordinate i of a vector, counted from 0")
+	}
+	args, err := c.nodes(n.Node, n.Property)
+	if err != nil {
+		return 0, err
+	}
+	v, i := &c.values[args[0]], &c.values[args[1]]
+	switch {
+	case !v.vector && v.matrix == 0:
+		return 0, c.fail(n, "%v has no coordinates", v)
+	case v.truth || i.truth || i.matrix > 0 || i.vector:
+		return 0, c.fail(n, "an index is a number")
+	}
+	rows, width := v.n, 1
+	if v.matrix > 0 {
+		rows, width = v.n/v.matrix, v.matrix
+	}
+	if i.constant != nil {
+		if _, err := c.whole(n.Property, "an index", 0, rows-1); err != nil {
+			return 0, err
+		}
+		list := make([]int, width)
+		for j := range list {
+			list[j] = int(i.constant[0])*width + j
+		}
+		return c.selection(args[0], list, v.matrix > 0), nil
+	}
+	if args[1] == c.k && c.env.Modes > rows {
+		return 0, c.fail(n, "the mode k takes %d values, and there are %d here", c.env.Modes, rows)
+	}
+	return c.emit(opGather, value{n: width, vector: v.matrix > 0}, nil, args...), nil
+}
+
+func (c *compiler) slice(n *ast.SliceNode) (int, error) {
+	a, err := c.node(n.Node)
+	if err != nil {
+		return 0, err
+	}
+	v := &c.values[a]
+	if !v.vector {
+		return 0, c.fail(n, "%v has no coordinates", v)
+	}
+	length := v.n
+	bound := func(n ast.Node, otherwise int) (int, error) {
+		if n == nil {
+			return otherwise, nil
+		}
+		i, err := c.whole(n, "the bound of a slice", -length, length)
+		if i < 0 {
+			i += length
+		}
+		return i, err
+	}
+	from, err := bound(n.From, 0)
+	if err != nil {
+		return 0, err
+	}
+	to, err := bound(n.To, length)
+	if err != nil {
+		return 0, err
+	}
+	if from >= to {
+		return 0, c.fail(n, "the slice from %d to %d is empty", from, to)
+	}
+	list := make([]int, to-from)
+	for i := range list {
+		list[i] = from + i
+	}
+	return c.selection(a, list, true), nil
+}

@@ -1,0 +1,302 @@
+package expression
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/alloctest"
+)
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+func environment(t testing.TB) Environment {
+	m, err := Matrix([]float64{1, 2, 3, 4, 5, 6}, []float64{-1, 0.5, 0, 2, 1, -3})
+	require.NoError(t, err)
+	return Environment{Dim: 6, Modes: 2, Parameters: map[string]Parameter{
+		"kappa": Number(0.25), "mu": Vector(1, 9), "w": Vector(0.5, -1, 2, 0, 3, 1e-3), "A": m, "one": Vector(2),
+	}}
+}
+
+// TestValues holds values against those worked out by hand.
+func TestValues(t *testing.T) {
+	x := []float32{1, -2, 0.5, 3, 0, 4}
+	cases := map[string]float64{
+		"7":                                7,
+		"k":                                1,
+		"-sum(x^2)/2":                      -15.125,
+		"-x[1]^2":                          -4,
+		"2^-1":                             0.5,
+		"2^3^2":                            512,
+		"x[1]^3":                           -8,
+		"sum(x*shift(x, 1))":               -2 - 1 + 1.5 + 0 + 0 + 4,
+		"sum(x[1:]*x[:-1])":                -2 - 1 + 1.5,
+		"sum(x*slide(x, 1))":               -2 - 1 + 1.5,
+		"sum(x*shift(x, -1))":              -2 - 1 + 1.5 + 0 + 0 + 4,
+		"sum(x*shift(x, [2,3], [0, 1]))":   1*-2 - 2*0.5 + 0.5*1 + 0 + 0 + 4*3,
+		"sum(x*shift(x, [2,3], [1, 0]))":   2 * (3 + 0 + 2),
+		"sum(x*slide(x, [2,3], [1, 0]))":   3 + 0 + 2,
+		"dot(w, x)":                        0.5 + 2 + 1 + 0 + 0 + 0.004,
+		"dot(A, x)[1]":                     -1 - 1 + 0 + 6 + 0 - 12,
+		"sum(dot(A, x))":                   1 - 4 + 1.5 + 12 + 0 + 24 - 8,
+		"mu[k]":                            9,
+		"sum(A[k]*x)":                      -8,
+		"A[0][2]":                          3,
+		"mu[k + 1]":                        nan,
+		"x[k]":                             -2,
+		"max(x)":                           4,
+		"min(x, 0)[1]":                     -2,
+		"sum(max(x, w))":                   1 - 1 + 2 + 3 + 3 + 4,
+		"logsumexp([0, log(3)])":           math.Log(4),
+		"logsumexp([-inf, -inf])":          -inf,
+		"mean(x)":                          6.5 / 6,
+		"len(x)":                           6,
+		"x[0] > 0 ? log(x[0]) : -inf":      0,
+		"x[1] > 0 ? log(x[1]) : -inf":      -inf,
+		"sum(where(x > 0, x, 0))":          8.5,
+		"sum(x > 0 and not (x > 2) ? 1:0)": 2,
+		"if k == 1 {3} else {4}":           3,
+		"let r = sqrt(sum(x^2)); -(r - 3)^2": func() float64 {
+			r := math.Sqrt(30.25)
+			return -(r - 3) * (r - 3)
+		}(),
+		"0 < x[0] < 2 ? 1 : 0": 1,
+		"sum([1, x[0], x[2]])": 2.5,
+		"softplus(1000)":       1000,
+		"exp(1)*pi":            math.Exp(1) * math.Pi,
+		"-0.0":                 0,
+		"sign(x[1])":           -1,
+		"sum(x*kappa)":         1.625,
+		"sum(one*x[0])":        2,
+	}
+	for text, want := range cases {
+		p, err := Compile(text, environment(t))
+		require.NoError(t, err, text)
+		got := []float64{5}
+		p.NewEvaluator().Evaluate(got, x, []uint8{1})
+		if math.IsNaN(want) {
+			require.True(t, math.IsNaN(got[0]), text)
+			continue
+		}
+		require.InDelta(t, want, got[0], 1e-12*math.Abs(want), text)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cases := map[string]string{
+		"":                           "column 1: the expression is empty",
+		"sum(x^2":                    "column 8: the expression ends too early",
+		"sum(y)":                     "column 5: unknown name y; there are x, pi, inf, k, A, kappa, mu, one, w",
+		"x":                          "column 1: the expression is a vector of 6 numbers",
+		"sum(x) > 0":                 "column 8: the expression is a truth value",
+		"1 + x[6]":                   "column 7: an index is 6 and must be between 0 and 5",
+		"x[0.5]":                     "column 3: an index must be a whole number",
+		"kappa[0]":                   "has no coordinates",
+		"sum(x + mu)":                "column 7: a vector of 6 does not go with one of 2",
+		"sin(x, 1)":                  "column 1: sin is written sin(v); it has 2 arguments here",
+		"sqr(x)":                     "column 1: unknown function sqr; there are abs, acos",
+		"x > 0 ? 1 : 0":              "is a vector of 6 numbers",
+		"kappa ? 1 : 0":              "a number stands where a condition is needed",
+		"1 + (kappa > 0)":            "column 3: a truth value stands where a number is needed",
+		"sum(1)":                     "column 5: a number stands where a vector",
+		"A":                          "a matrix of 2 × 6",
+		"sum(A*2)":                   "a matrix of 2 × 6 stands here",
+		"dot(A, mu)":                 "does not go with a vector of 2",
+		"shift(x, k)":                "column 10: a shift must be a whole number",
+		"sum(shift(x, [4,4],[0,1]))": "a lattice of sides [4 4] has not the 6 sites",
+		"sum(shift(x, [2,3],[1]))":   "1 shifts for 2 sides",
+		"sum(shift(x, 1, 1))":        "a list such as",
+		"let x = 1; x":               "x has a meaning already",
+		"sum(x[4:2])":                "the slice from 4 to 2 is empty",
+		"sum(x, # > 1)":              "sum is written sum(v)",
+		"\"a\"":                      "has no meaning here",
+		"x % 2":                      "the operator % has no meaning here",
+		"1 +\n  z":                   "line 2, column 3: unknown name z",
+		"x.y":                        "names have no parts",
+		"sin":                        "sin is a function",
+		"\xff":                       "not UTF-8",
+		"abs(-kappa":                 "column 11: the expression ends too early",
+		"let B = A; B[0][0]":         "gets no other name",
+		strings.Repeat("x", 1<<17):   "bytes are more than",
+	}
+	for text, want := range cases {
+		_, err := Compile(text, environment(t))
+		assert.ErrorContains(t, err, want, text)
+		var located *Error
+		require.ErrorAs(t, err, &located)
+	}
+	_, err := Compile("kappa*lamda", environment(t))
+	require.EqualError(t, err, "column 7: unknown name lamda; there are x, pi, inf, k, A, kappa, mu, one, w\n    kappa*lamda\n          ^")
+	without := environment(t)
+	without.Modes = 0
+	_, err = Compile("k", without)
+	require.ErrorContains(t, err, "unknown name k")
+	without.Modes = 3
+	_, err = Compile("mu[k]", without)
+	require.ErrorContains(t, err, "the mode k takes 3 values, and there are 2 here")
+}
+
+// grow writes a random expression: a number, a vector of n or a condition on one or
+// the other.
+func grow(r *rand.Rand, depth, n int, truth bool) string {
+	pick := func(all ...string) string { return all[r.IntN(len(all))] }
+	number := func() string { return grow(r, depth-1, 1, false) }
+	same := func() string { return grow(r, depth-1, n, false) }
+	if truth {
+		if depth > 0 && r.IntN(3) == 0 {
+			return pick("not (", "(1 < 2 and ", "(1 > 2 or ") + grow(r, depth-1, n, true) + ")"
+		}
+		return "(" + same() + pick(" < ", " <= ", " > ", " >= ", " == ", " != ") + number() + ")"
+	}
+	if depth <= 0 {
+		if n == 6 {
+			return pick("x", "w", "A[k]", "A[1]", "shift(x, 2)", "slide(x, [3, 2], [1, -1])")
+		}
+		return pick("k", "kappa", "2", "1e-3", "x[0]", "mu[k]", "x[5]", "pi", "0", "inf", "A[k][3]", "x[x[4]]", "one[0]")
+	}
+	switch r.IntN(7) {
+	case 0:
+		return "(" + same() + pick("+", "-", "*", "/") + pick(number(), same()) + ")"
+	case 1:
+		return "(" + same() + ")^" + pick("2", "3", "7", "-1", "0.5", "kappa", "k", number())
+	case 2:
+		return pick(Functions()[:3]...) + "(" + same() + ")"
+	case 3:
+		return pick("exp", "log", "tanh", "sin", "sqrt", "softplus", "erf", "-", "floor", "sign", "+") + "(" + same() + ")"
+	case 4:
+		return "(" + grow(r, depth-1, n, true) + " ? " + same() + " : " + number() + ")"
+	case 5:
+		name := fmt.Sprintf("v%d", r.IntN(1<<30))
+		return "(let " + name + " = " + same() + "; " + name + pick("+", "*") + name + ")"
+	}
+	if n == 6 {
+		return pick("min", "max") + "(" + same() + ", " + number() + ")"
+	}
+	v := grow(r, depth-1, 6, false)
+	return pick("sum("+v+")", "max("+v+")", "logsumexp("+v+")", "mean("+v+")", "dot(w, "+v+")", "dot(A, "+v+")[k]",
+		"sum(("+v+")[1:])", "sum(("+v+")*("+v+")[0])", "["+number()+", "+number()+"][1]")
+}
+
+// against compares a program with its specification, bit for bit, for batches of
+// several lengths.
+func against(t *testing.T, p *Program, text string, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	e := p.NewEvaluator()
+	for _, rows := range []int{1, 3, p.rows + 5} {
+		x, k, got := make([]float32, rows*p.dim), make([]uint8, rows), make([]float64, rows)
+		for i := range x {
+			x[i] = float32(r.NormFloat64() * math.Pow(10, float64(r.IntN(3)-1)))
+			if r.IntN(16) == 0 {
+				x[i] = []float32{0, 1, -1, 1e30, float32(math.Inf(-1)), float32(nan)}[r.IntN(6)]
+			}
+		}
+		for i := range k {
+			k[i] = uint8(r.IntN(max(1, p.modes)))
+		}
+		e.Evaluate(got, x, k)
+		for i := range got {
+			want := p.Naive(x[i*p.dim:(i+1)*p.dim], k[i])
+			require.Equal(t, math.Float64bits(want), math.Float64bits(got[i]), "%s: row %d of %d at %v in mode %d: %v instead of %v",
+				text, i, rows, x[i*p.dim:(i+1)*p.dim], k[i], got[i], want)
+		}
+	}
+}
+
+func TestAgainstSpecification(t *testing.T) {
+	env := environment(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 500 {
+		text := grow(r, 1+i%4, 1, false)
+		p, err := Compile(text, env)
+		require.NoError(t, err, text)
+		against(t, p, text, uint64(i))
+	}
+}
+
+// FuzzCompile: no text panics, and what compiles means what its specification says.
+func FuzzCompile(f *testing.F) {
+	for _, text := range []string{"-sum(x^2)/2", "x[k] > 0 ? 1 : -inf", "let a = [1,2]; a[k]", "dot(A, x)[0]", "sum(shift(x, [2,3], [1,0]))", "((((", "x[-1:]", "1e999", "-inf^0.5"} {
+		f.Add(text)
+	}
+	env := environment(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Compile(text, env)
+		if err != nil {
+			var located *Error
+			require.ErrorAs(t, err, &located)
+			_ = err.Error()
+			return
+		}
+		against(t, p, text, 1)
+	})
+}
+
+func TestEvaluateAllocatesNothing(t *testing.T) {
+	p, err := Compile("2*kappa*sum(x*shift(x, 1)) + logsumexp(x) - mu[k] + sum(A[k]*x > 0 ? exp(x) : x^2.5)", environment(t))
+	require.NoError(t, err)
+	e, dst, x, k := p.NewEvaluator(), make([]float64, 700), make([]float32, 4200), make([]uint8, 700)
+	require.Zero(t, alloctest.PerRun(5, func() { e.Evaluate(dst, x, k) }))
+}
+
+// TestFolding: what does not depend on the state costs nothing, and equal terms are
+// computed once.
+func TestFolding(t *testing.T) {
+	count := func(text string) int {
+		p, err := Compile(text, environment(t))
+		require.NoError(t, err)
+		return len(p.code)
+	}
+	require.Equal(t, 0, count("sum(exp(w)*2) + dot(A, w)[1] + A[0][2]"))
+	require.Equal(t, 2, count("sum(x^2)"))
+	require.Equal(t, 3, count("sum(x^2) + sum(x^2)"))
+	require.Equal(t, 1, count("let unused = exp(x); sum(x)"))
+}
+
+func TestParameters(t *testing.T) {
+	for text, kind := range map[string]parameterKind{"1.5": numberKind, "[1,2]": vectorKind, "[[1,2],[3,4]]": matrixKind} {
+		var p Parameter
+		require.NoError(t, json.Unmarshal([]byte(text), &p))
+		require.Equal(t, kind, p.kind)
+		back, err := json.Marshal(p)
+		require.NoError(t, err)
+		require.Equal(t, text, string(back))
+	}
+	for _, text := range []string{`"a"`, "null", "[]", "[[]]", "[[1],[1,2]]", "[1,null]", "{}", "true", "[[1],2]", "1e999"} {
+		var p Parameter
+		require.Error(t, json.Unmarshal([]byte(text), &p), text)
+	}
+}
+
+func phi4() (string, Environment) {
+	return "2*kappa*sum(x*(shift(x, [8,8], [1,0]) + shift(x, [8,8], [0,1]))) - sum(x^2 + lambda*(x^2 - 1)^2)",
+		Environment{Dim: 64, Parameters: map[string]Parameter{"kappa": Number(0.2), "lambda": Number(0.02)}}
+}
+
+// BenchmarkEvaluate measures the φ⁴ field on 8 × 8 sites, by batch and by the
+// specification.
+func BenchmarkEvaluate(b *testing.B) {
+	text, env := phi4()
+	p, err := Compile(text, env)
+	require.NoError(b, err)
+	const rows = 1024
+	x, dst := make([]float32, rows*64), make([]float64, rows)
+	b.Run("program", func(b *testing.B) {
+		e := p.NewEvaluator()
+		for b.Loop() {
+			e.Evaluate(dst, x, nil)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/state")
+	})
+	b.Run("naive", func(b *testing.B) {
+		for b.Loop() {
+			dst[0] = p.Naive(x[:64], 0)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/state")
+	})
+}

@@ -1,0 +1,230 @@
+package expression
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// A function is what a name with arguments stands for.
+type function struct {
+	usage string
+	least int // arguments
+	most  int
+	make  func(c *compiler, n ast.Node, args []ast.Node) (int, error)
+}
+
+// functions are all that there are, by name.
+var functions map[string]*function
+
+func init() {
+	functions = map[string]*function{
+		"sum":       {"sum(v)", 1, 1, reduction(opSum)},
+		"mean":      {"mean(v)", 1, 1, reduction(opMean)},
+		"logsumexp": {"logsumexp(v)", 1, 1, reduction(opLogSumExp)},
+		"min":       {"min(v) or min(a, b, …)", 1, 64, extreme(opMin, opLeast)},
+		"max":       {"max(v) or max(a, b, …)", 1, 64, extreme(opMax, opMost)},
+		"dot":       {"dot(u, v) or dot(matrix, v)", 2, 2, dot},
+		"where":     {"where(condition, a, b)", 3, 3, where},
+		"shift":     {"shift(v, by) or shift(v, [sides], [by])", 2, 3, shifted(true)},
+		"slide":     {"slide(v, by) or slide(v, [sides], [by])", 2, 3, shifted(false)},
+		"len":       {"len(v)", 1, 1, length},
+	}
+	for op, f := range unary {
+		functions[f.name] = &function{f.name + "(v)", 1, 1, func(c *compiler, n ast.Node, args []ast.Node) (int, error) {
+			a, err := c.node(args[0])
+			if err != nil {
+				return 0, err
+			}
+			return c.elementwise(n, op, a)
+		}}
+	}
+}
+
+// Functions lists the names of all functions.
+func Functions() (all []string) {
+	for name := range functions {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (c *compiler) call(n ast.Node, name string, args []ast.Node) (int, error) {
+	f := functions[name]
+	if f == nil {
+		return 0, c.fail(n, "unknown function %s; there are %s", name, strings.Join(Functions(), ", "))
+	}
+	for _, a := range args {
+		if _, ok := a.(*ast.PredicateNode); ok {
+			return 0, c.fail(n, "%s is written %s", name, f.usage)
+		}
+	}
+	if len(args) < f.least || len(args) > f.most {
+		return 0, c.fail(n, "%s is written %s; it has %d arguments here", name, f.usage, len(args))
+	}
+	return f.make(c, n, args)
+}
+
+// vector returns an argument that must be a vector of numbers.
+func (c *compiler) vector(n ast.Node) (int, error) {
+	a, err := c.node(n)
+	if err != nil {
+		return 0, err
+	}
+	if v := &c.values[a]; !v.vector || v.truth {
+		return 0, c.fail(n, "%v stands where a vector of numbers is needed", v)
+	}
+	return a, nil
+}
+
+func reduction(op operation) func(*compiler, ast.Node, []ast.Node) (int, error) {
+	return func(c *compiler, _ ast.Node, args []ast.Node) (int, error) {
+		a, err := c.vector(args[0])
+		if err != nil {
+			return 0, err
+		}
+		return c.emit(op, value{n: 1}, nil, a), nil
+	}
+}
+
+// extreme is that of a vector's coordinates, or of several values by coordinate.
+func extreme(of, over operation) func(*compiler, ast.Node, []ast.Node) (int, error) {
+	return func(c *compiler, n ast.Node, args []ast.Node) (int, error) {
+		if len(args) == 1 {
+			return reduction(over)(c, n, args)
+		}
+		values, err := c.nodes(args...)
+		if err != nil {
+			return 0, err
+		}
+		a := values[0]
+		for _, b := range values[1:] {
+			if a, err = c.elementwise(n, of, a, b); err != nil {
+				return 0, err
+			}
+		}
+		return a, nil
+	}
+}
+
+func dot(c *compiler, n ast.Node, args []ast.Node) (int, error) {
+	a, err := c.node(args[0])
+	if err != nil {
+		return 0, err
+	}
+	b, err := c.vector(args[1])
+	if err != nil {
+		return 0, err
+	}
+	m := c.values[a]
+	if m.matrix == 0 {
+		if a, err = c.vector(args[0]); err != nil {
+			return 0, err
+		}
+		product, err := c.elementwise(n, opMultiply, a, b)
+		if err != nil {
+			return 0, err
+		}
+		return c.emit(opSum, value{n: 1}, nil, product), nil
+	}
+	if v := &c.values[b]; v.n != m.matrix {
+		return 0, c.fail(n, "%v does not go with a vector of %d", &m, v.n)
+	}
+	return c.emit(opProduct, value{n: m.n / m.matrix, vector: true}, nil, a, b), nil
+}
+
+func where(c *compiler, n ast.Node, args []ast.Node) (int, error) {
+	values, err := c.nodes(args...)
+	if err != nil {
+		return 0, err
+	}
+	return c.elementwise(n, opChoose, values...)
+}
+
+func length(c *compiler, _ ast.Node, args []ast.Node) (int, error) {
+	a, err := c.vector(args[0])
+	if err != nil {
+		return 0, err
+	}
+	return c.number(float64(c.values[a].n)), nil
+}
+
+// shifted takes each coordinate's neighbour at a distance: coordinate i of the
+// result is number i + by, on a lattice site r + by. Beyond the ends the vector
+// repeats, if it is periodic, and is 0 if not.
+func shifted(periodic bool) func(*compiler, ast.Node, []ast.Node) (int, error) {
+	return func(c *compiler, n ast.Node, args []ast.Node) (int, error) {
+		a, err := c.vector(args[0])
+		if err != nil {
+			return 0, err
+		}
+		length := c.values[a].n
+		sides, by := []int{length}, []int{0}
+		if len(args) == 2 {
+			by[0], err = c.whole(args[1], "a shift", -maxLength, maxLength)
+		} else if sides, err = c.wholes(args[1], "the side of a lattice", 1, maxLength); err == nil {
+			by, err = c.wholes(args[2], "a shift", -maxLength, maxLength)
+		}
+		if err != nil {
+			return 0, err
+		}
+		sites := 1
+		for _, s := range sides {
+			sites = min(sites*s, maxLength+1)
+		}
+		switch {
+		case sites != length:
+			return 0, c.fail(args[1], "a lattice of sides %v has not the %d sites of the vector", sides, length)
+		case len(by) != len(sides):
+			return 0, c.fail(args[2], "%d shifts for %d sides", len(by), len(sides))
+		}
+		return c.selection(a, neighbours(sides, by, periodic), true), nil
+	}
+}
+
+// neighbours returns the site r + by of each site r, −1 beyond an open lattice. The
+// last side's neighbours stand beside each other.
+func neighbours(sides, by []int, periodic bool) []int {
+	sites := 1
+	for _, s := range sides {
+		sites *= s
+	}
+	list := make([]int, sites)
+	for site := range list {
+		at, rest, unit := 0, site, 1
+		for axis := len(sides) - 1; axis >= 0; axis-- {
+			side := sides[axis]
+			r := rest%side + by[axis]
+			rest /= side
+			if periodic {
+				r = (r%side + side) % side
+			} else if r < 0 || r >= side {
+				at = -1
+				break
+			}
+			at += r * unit
+			unit *= side
+		}
+		list[site] = at
+	}
+	return list
+}
+
+// wholes returns a list of constant whole numbers between bounds.
+func (c *compiler) wholes(n ast.Node, what string, low, high int) (all []int, err error) {
+	list, ok := n.(*ast.ArrayNode)
+	if !ok || len(list.Nodes) == 0 {
+		return nil, c.fail(n, "a list such as [8, 8] is needed here")
+	}
+	for i, item := range list.Nodes {
+		x, err := c.whole(item, fmt.Sprintf("%s (number %d)", what, i+1), low, high)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}

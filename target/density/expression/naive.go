@@ -1,0 +1,282 @@
+package expression
+
+import (
+	"math"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// Naive is the specification of Evaluate: it walks the syntax tree for one state.
+func (p *Program) Naive(x []float32, k uint8) float64 {
+	w := walker{p: p, k: float64(k), names: map[string][]float64{}}
+	for _, v := range x {
+		w.x = append(w.x, float64(v))
+	}
+	v := w.walk(p.tree)[0]
+	switch {
+	case v == 0:
+		return 0
+	case v != v:
+		return math.NaN()
+	}
+	return v
+}
+
+// A walker knows a state and the names that let defines. A number is a list of one,
+// as is a vector of one coordinate; a matrix, a list of all its numbers.
+type walker struct {
+	p     *Program
+	x     []float64
+	k     float64
+	names map[string][]float64
+}
+
+func (w *walker) walk(n ast.Node) []float64 {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return []float64{float64(n.Value)}
+	case *ast.FloatNode:
+		return []float64{n.Value}
+	case *ast.IdentifierNode:
+		return w.name(n.Value)
+	case *ast.UnaryNode:
+		return each(func(v []float64) float64 {
+			switch n.Operator {
+			case "-":
+				return -v[0]
+			case "+":
+				return v[0]
+			}
+			return 1 - v[0]
+		}, w.walk(n.Node))
+	case *ast.BinaryNode:
+		return w.binary(n)
+	case *ast.ConditionalNode:
+		return each(choice, w.walk(n.Cond), w.walk(n.Exp1), w.walk(n.Exp2))
+	case *ast.VariableDeclaratorNode:
+		value := w.walk(n.Value)
+		before, was := w.names[n.Name]
+		w.names[n.Name] = value
+		result := w.walk(n.Expr)
+		delete(w.names, n.Name)
+		if was {
+			w.names[n.Name] = before
+		}
+		return result
+	case *ast.ArrayNode:
+		var all []float64
+		for _, item := range n.Nodes {
+			all = append(all, w.walk(item)...)
+		}
+		return all
+	case *ast.MemberNode:
+		v, i, width := w.walk(n.Node), w.walk(n.Property)[0], max(1, w.columns(n.Node))
+		row := make([]float64, width)
+		for j := range row {
+			row[j] = math.NaN()
+			if i == math.Trunc(i) && i >= 0 && i < float64(len(v)/width) {
+				row[j] = v[int(i)*width+j]
+			}
+		}
+		return row
+	case *ast.SliceNode:
+		v := w.walk(n.Node)
+		bound := func(n ast.Node, otherwise int) int {
+			if n == nil {
+				return otherwise
+			}
+			i := int(w.walk(n)[0])
+			if i < 0 {
+				i += len(v)
+			}
+			return i
+		}
+		return v[bound(n.From, 0):bound(n.To, len(v))]
+	case *ast.CallNode:
+		return w.call(n.Callee.(*ast.IdentifierNode).Value, n.Arguments)
+	case *ast.BuiltinNode:
+		return w.call(n.Name, n.Arguments)
+	}
+	panic("expression: the compiler takes what the specification does not")
+}
+
+// columns returns those of a matrix, 0 of anything else.
+func (w *walker) columns(n ast.Node) int {
+	name, ok := n.(*ast.IdentifierNode)
+	if !ok {
+		return 0
+	}
+	return w.p.env.Parameters[name.Value].columns
+}
+
+func (w *walker) name(name string) []float64 {
+	if v, ok := w.names[name]; ok {
+		return v
+	}
+	switch name {
+	case "x":
+		return w.x
+	case "pi":
+		return []float64{math.Pi}
+	case "inf":
+		return []float64{math.Inf(1)}
+	case "k":
+		if w.p.env.Modes > 0 {
+			return []float64{w.k}
+		}
+	}
+	return w.p.env.Parameters[name].values
+}
+
+func choice(v []float64) float64 {
+	if v[0] != 0 {
+		return v[1]
+	}
+	return v[2]
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// each applies f to the values' coordinates, those of one number repeated.
+func each(f func([]float64) float64, values ...[]float64) []float64 {
+	n := 1
+	for _, v := range values {
+		n = max(n, len(v))
+	}
+	all, at := make([]float64, n), make([]float64, len(values))
+	for i := range all {
+		for j, v := range values {
+			at[j] = v[min(i, len(v)-1)]
+		}
+		all[i] = f(at)
+	}
+	return all
+}
+
+func (w *walker) binary(n *ast.BinaryNode) []float64 {
+	a, b := w.walk(n.Left), w.walk(n.Right)
+	return each(func(v []float64) float64 {
+		a, b := v[0], v[1]
+		switch n.Operator {
+		case "+":
+			return a + b
+		case "-":
+			return a - b
+		case "*":
+			return a * b
+		case "/":
+			return a / b
+		case "^", "**":
+			return power(a, b)
+		case "<":
+			return truth(a < b)
+		case "<=":
+			return truth(a <= b)
+		case ">":
+			return truth(a > b)
+		case ">=":
+			return truth(a >= b)
+		case "==":
+			return truth(a == b)
+		case "!=":
+			return truth(a != b)
+		case "and", "&&":
+			return truth(a != 0 && b != 0)
+		}
+		return truth(a != 0 || b != 0)
+	}, a, b)
+}
+
+func (w *walker) call(name string, args []ast.Node) []float64 {
+	var v [][]float64
+	for _, a := range args {
+		v = append(v, w.walk(a))
+	}
+	one := func(x float64) []float64 { return []float64{x} }
+	for _, f := range unary {
+		if f.name == name {
+			return each(func(v []float64) float64 { return f.of(v[0]) }, v[0])
+		}
+	}
+	switch name {
+	case "sum":
+		return one(total(v[0]))
+	case "mean":
+		return one(total(v[0]) / float64(len(v[0])))
+	case "len":
+		return one(float64(len(v[0])))
+	case "logsumexp":
+		largest := fold(larger, v[0])
+		if math.IsInf(largest, 0) {
+			return one(largest)
+		}
+		return one(largest + math.Log(total(each(func(v []float64) float64 { return math.Exp(v[0] - largest) }, v[0]))))
+	case "min", "max":
+		f := smaller
+		if name == "max" {
+			f = larger
+		}
+		if len(v) == 1 {
+			return one(fold(f, v[0]))
+		}
+		return each(func(v []float64) float64 { return fold(f, v) }, v...)
+	case "where":
+		return each(choice, v...)
+	case "dot":
+		columns := max(len(v[1]), w.columns(args[0]))
+		var all []float64
+		for lo := 0; lo < len(v[0]); lo += columns {
+			all = append(all, total(each(func(v []float64) float64 { return v[0] * v[1] }, v[0][lo:lo+columns], v[1])))
+		}
+		return all
+	}
+	return w.shift(name == "shift", v)
+}
+
+// smaller and larger are NaN if either argument is.
+func smaller(a, b float64) float64 { return min(a, b) }
+func larger(a, b float64) float64  { return max(a, b) }
+
+func fold(f func(a, b float64) float64, v []float64) float64 {
+	result := v[0]
+	for _, x := range v[1:] {
+		result = f(result, x)
+	}
+	return result
+}
+
+func total(v []float64) float64 { return fold(func(a, b float64) float64 { return a + b }, v) }
+
+// shift finds each site's neighbour by its place on the lattice.
+func (w *walker) shift(periodic bool, v [][]float64) []float64 {
+	sides, by := []float64{float64(len(v[0]))}, v[len(v)-1]
+	if len(v) == 3 {
+		sides = v[1]
+	}
+	result := make([]float64, len(v[0]))
+	place := make([]int, len(sides))
+	for site := range result {
+		inside, to := true, 0
+		for axis, side := range sides {
+			r := place[axis] + int(by[axis])
+			wrapped := ((r % int(side)) + int(side)) % int(side)
+			inside = inside && (periodic || r == wrapped)
+			to = to*int(side) + wrapped
+		}
+		if inside {
+			result[site] = v[0][to]
+		}
+		for axis := len(sides) - 1; axis >= 0; axis-- {
+			if place[axis]++; place[axis] < int(sides[axis]) {
+				break
+			}
+			place[axis] = 0
+		}
+	}
+	return result
+}

@@ -1,0 +1,193 @@
+package expression
+
+import (
+	"math"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// A Program is a compiled expression. It is immutable.
+type Program struct {
+	dim, modes int
+	x, k       int
+	values     []value
+	code       []instruction
+	result     int
+	home       []int // register of each value that instructions compute, −1 for none
+	registers  []int // numbers of a row that each holds
+	rows       int   // of a block
+
+	tree ast.Node // for the specification
+	env  Environment
+}
+
+// program keeps the instructions that the result needs and gives their values
+// registers, those of values that have been read for the last time again.
+func (c *compiler) program(result int, tree ast.Node) *Program {
+	p := &Program{
+		dim: c.env.Dim, modes: c.env.Modes, x: c.x, k: c.k, values: c.values, result: result,
+		home: make([]int, len(c.values)), tree: tree, env: c.env,
+	}
+	needed := make([]bool, len(c.values))
+	needed[result] = true
+	for i := len(c.code) - 1; i >= 0; i-- {
+		if in := &c.code[i]; needed[in.dst] {
+			for _, a := range in.args {
+				needed[a] = true
+			}
+		}
+	}
+	last := make([]int, len(c.values))
+	for _, in := range c.code {
+		if needed[in.dst] {
+			for _, a := range in.args {
+				last[a] = len(p.code)
+			}
+			p.code = append(p.code, in)
+		}
+	}
+	last[result] = len(p.code)
+	for i := range p.home {
+		p.home[i] = -1
+	}
+	widest := c.env.Dim
+	idle := map[int][]int{} // registers by their width
+	for at, in := range p.code {
+		n := c.values[in.dst].n
+		widest = max(widest, n)
+		if free := idle[n]; len(free) > 0 {
+			p.home[in.dst], idle[n] = free[len(free)-1], free[:len(free)-1]
+		} else {
+			p.home[in.dst] = len(p.registers)
+			p.registers = append(p.registers, n)
+		}
+		for i, a := range in.args {
+			if home := p.home[a]; home >= 0 && last[a] == at && !slices.Contains(in.args[:i], a) {
+				idle[c.values[a].n] = append(idle[c.values[a].n], home)
+			}
+		}
+	}
+	// Blocks whose registers stay in a core's first cache.
+	const numbers = 2048
+	p.rows = min(max(numbers/widest, 16), 256)
+	return p
+}
+
+// Bytes is the memory of one evaluator.
+func (p *Program) Bytes() float64 {
+	n := p.dim + 2
+	for _, width := range p.registers {
+		n += width
+	}
+	for _, v := range p.values {
+		if v.constant != nil && v.matrix == 0 {
+			n += v.n
+		}
+	}
+	return 8 * float64(n) * float64(p.rows)
+}
+
+// An Evaluator evaluates a program. It is for one thread at a time.
+type Evaluator struct {
+	p       *Program
+	x, k    []float64 // of a block, coordinate by coordinate
+	results [][]float64
+	args    [][]operand
+	dst     []operand
+	varying []reference
+}
+
+// A reference is an argument whose stride is the number of rows of the block.
+type reference struct{ instruction, arg int }
+
+// NewEvaluator returns an evaluator.
+func (p *Program) NewEvaluator() *Evaluator {
+	e := &Evaluator{p: p, x: make([]float64, p.dim*p.rows), k: make([]float64, p.rows)}
+	for _, width := range p.registers {
+		e.results = append(e.results, make([]float64, width*p.rows))
+	}
+	constants := map[int][]float64{}
+	for at, in := range p.code {
+		operands := make([]operand, len(in.args))
+		for i, a := range in.args {
+			v := &p.values[a]
+			raw := i == 0 && (in.op == opGather || in.op == opProduct)
+			switch {
+			case v.constant != nil && raw:
+				operands[i] = operand{v.constant, 1}
+				continue
+			case v.constant != nil:
+				if constants[a] == nil {
+					constants[a] = make([]float64, v.n*p.rows)
+					for j := range constants[a] {
+						constants[a][j] = v.constant[j/p.rows]
+					}
+				}
+				operands[i] = operand{constants[a], stride(v, p.rows)}
+				continue
+			case a == p.x:
+				operands[i].data = e.x
+			case a == p.k:
+				operands[i].data = e.k
+			default:
+				operands[i].data = e.results[p.home[a]]
+			}
+			if v.vector {
+				e.varying = append(e.varying, reference{at, i})
+			}
+		}
+		e.args = append(e.args, operands)
+		e.dst = append(e.dst, operand{data: e.results[p.home[in.dst]]})
+	}
+	return e
+}
+
+// Evaluate sets dst[r] to the expression of the states x, [len(dst)][dim], and of
+// their modes k, which are nil if there are none. It allocates nothing.
+func (e *Evaluator) Evaluate(dst []float64, x []float32, k []uint8) {
+	p := e.p
+	for lo := 0; lo < len(dst); lo += p.rows {
+		hi := min(lo+p.rows, len(dst))
+		rows := hi - lo
+		for r := range rows {
+			for i, v := range x[(lo+r)*p.dim:][:p.dim] {
+				e.x[i*rows+r] = float64(v)
+			}
+			if k != nil {
+				e.k[r] = float64(k[lo+r])
+			}
+		}
+		e.block(dst[lo:hi], rows)
+	}
+}
+
+func (e *Evaluator) block(dst []float64, rows int) {
+	p := e.p
+	for _, at := range e.varying {
+		e.args[at.instruction][at.arg].stride = rows
+	}
+	for i := range p.code {
+		in := &p.code[i]
+		e.dst[i].stride = rows
+		in.run(e.dst[i], e.args[i], &p.values[in.dst], p.values, rows)
+	}
+	switch v := &p.values[p.result]; {
+	case v.constant != nil:
+		for r := range dst {
+			dst[r] = v.constant[0]
+		}
+	case p.result == p.k:
+		copy(dst, e.k)
+	default:
+		copy(dst, e.results[p.home[p.result]])
+	}
+	for r, v := range dst {
+		if v == 0 {
+			dst[r] = 0 // of either sign
+		}
+		if v != v {
+			dst[r] = math.NaN() // of any payload
+		}
+	}
+}
