@@ -1,0 +1,15 @@
+//go:build unix && !linux
+
+package program
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// inherit keeps a terminal's signals from the program, so that the run can end in
+// order. When this process ends, the program reads the end of its input.
+func inherit(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }

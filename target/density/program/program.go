@@ -1,0 +1,311 @@
+package program
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Version is that of the protocol.
+const Version = 1
+
+// A Config names a program and what it is asked.
+type Config struct {
+	Command    []string // and arguments
+	Dim, Modes int      // of a state; 0 modes if it has none
+	Timeout    time.Duration
+	Processes  int
+}
+
+const (
+	mostRows   = 256              // of a question
+	checkEvery = 256              // questions of a process, after which one is asked twice
+	remembered = 16               // states that every new process is asked about
+	beginning  = 60 * time.Second // for a process to come up, if its answers may not take longer
+)
+
+// Workers are the processes of one program. They begin with the first question and
+// end with Close or Interrupt.
+type Workers struct {
+	config Config
+	free   chan *worker
+	all    []*worker
+	begin  sync.Once
+
+	mutex sync.Mutex
+	ended error // why no question is answered any more
+	first *question
+}
+
+// A worker is one process, and what takes its place if it dies.
+type worker struct {
+	of       *Workers
+	number   int
+	process  *process
+	asked    int
+	question []byte
+	answer   []byte
+	again    []byte
+}
+
+// A question is some states and what a process has answered.
+type question struct {
+	x      []float32
+	k      []uint8
+	answer []float64
+}
+
+// New returns workers that have not begun.
+func New(c Config) *Workers {
+	w := &Workers{config: c, free: make(chan *worker, c.Processes)}
+	row := 8 * c.Dim
+	if c.Modes > 0 {
+		row += 4
+	}
+	for i := range c.Processes {
+		one := &worker{
+			of: w, number: i, question: make([]byte, 4+mostRows*row),
+			answer: make([]byte, 4+8*mostRows), again: make([]byte, 4+8*mostRows),
+		}
+		w.all = append(w.all, one)
+		w.free <- one
+	}
+	return w
+}
+
+// Evaluate sets dst[r] = ln π of the states x, [len(dst)][dim], in the modes k, nil
+// if there are none. It may be called concurrently. Once all processes run it
+// allocates nothing.
+func (w *Workers) Evaluate(dst []float64, x []float32, k []uint8) error {
+	w.begin.Do(w.startAll)
+	one := <-w.free
+	defer func() { w.free <- one }()
+	d := w.config.Dim
+	for lo := 0; lo < len(dst); lo += mostRows {
+		hi := min(lo+mostRows, len(dst))
+		var modes []uint8
+		if k != nil {
+			modes = k[lo:hi]
+		}
+		if err := one.evaluate(dst[lo:hi], x[lo*d:hi*d], modes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAll starts every process at once, for interpreters take their time. What goes
+// wrong is reported by the first question, which tries again.
+func (w *Workers) startAll() {
+	var all sync.WaitGroup
+	for range w.all {
+		one := <-w.free
+		all.Go(func() {
+			w.start(one)
+			w.free <- one
+		})
+	}
+	all.Wait()
+}
+
+// Interrupt ends the processes, at once and for good: questions, that under way
+// included, fail with the given error.
+func (w *Workers) Interrupt(err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.ended == nil {
+		w.ended = err
+	}
+	for _, one := range w.all {
+		if one.process != nil {
+			one.process.kill()
+		}
+	}
+}
+
+// Close ends the processes. Later questions fail.
+func (w *Workers) Close() error {
+	w.Interrupt(context.Canceled)
+	for range w.all {
+		one := <-w.free
+		if one.process != nil {
+			one.process.end()
+		}
+		one.set(nil)
+		w.free <- one
+	}
+	return nil
+}
+
+func (w *Workers) interrupted() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.ended
+}
+
+// name says which process something is about.
+func (w *Workers) name(number int) string {
+	return fmt.Sprintf("target.command: worker %d (%s)", number, strings.Join(w.config.Command, " "))
+}
+
+// evaluate asks up to mostRows states. A process that dies is replaced once.
+func (o *worker) evaluate(dst []float64, x []float32, k []uint8) error {
+	question, answer := o.encode(x, k), o.answer[:4+8*len(dst)]
+	for attempt := 0; ; attempt++ {
+		err := o.ask(question, answer, len(dst))
+		if ended := o.of.interrupted(); ended != nil {
+			return ended
+		}
+		if err == nil {
+			break
+		}
+		o.set(nil)
+		if attempt > 0 || !err.died {
+			return err.describe(o.of, o.number, x, k)
+		}
+	}
+	if o.asked%checkEvery == 0 {
+		again := o.again[:len(answer)]
+		if err := o.ask(question, again, len(dst)); err != nil {
+			if ended := o.of.interrupted(); ended != nil {
+				return ended
+			}
+			o.set(nil)
+			return err.describe(o.of, o.number, x, k)
+		}
+		if err := o.of.same(o.number, answer, again, x, k); err != nil {
+			return err
+		}
+	}
+	o.asked++
+	for r := range dst {
+		dst[r] = number(answer, r)
+	}
+	o.of.remember(x, k, dst)
+	return nil
+}
+
+// encode writes the question about some states.
+func (o *worker) encode(x []float32, k []uint8) []byte {
+	rows := len(x) / o.of.config.Dim
+	b := o.question
+	binary.LittleEndian.PutUint32(b, uint32(rows))
+	at := 4
+	for _, v := range x {
+		binary.LittleEndian.PutUint64(b[at:], math.Float64bits(float64(v)))
+		at += 8
+	}
+	for _, mode := range k {
+		binary.LittleEndian.PutUint32(b[at:], uint32(mode))
+		at += 4
+	}
+	return b[:at]
+}
+
+func number(answer []byte, r int) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(answer[4+8*r:]))
+}
+
+// same reports the first state of a question that has two answers.
+func (w *Workers) same(worker int, a, b []byte, x []float32, k []uint8) error {
+	d := w.config.Dim
+	for r := range (len(a) - 4) / 8 {
+		if p, q := number(a, r), number(b, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
+			return fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone",
+				w.name(worker), p, q, State(x[r*d:(r+1)*d], mode(k, r)))
+		}
+	}
+	return nil
+}
+
+// mode returns that of a row, nil if there are none.
+func mode(k []uint8, r int) []uint8 {
+	if k == nil {
+		return nil
+	}
+	return k[r : r+1]
+}
+
+// remember keeps the first question, of which every later process is asked too.
+func (w *Workers) remember(x []float32, k []uint8, answer []float64) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.first != nil {
+		return
+	}
+	n := min(len(answer), remembered)
+	q := &question{x: append([]float32(nil), x[:n*w.config.Dim]...), answer: append([]float64(nil), answer[:n]...)}
+	if k != nil {
+		q.k = append(q.k, k[:n]...)
+	}
+	w.first = q
+}
+
+// ask sends a question to the process, a new one if there is none, and waits for the
+// answer about so many rows.
+func (o *worker) ask(question, answer []byte, rows int) *failure {
+	if o.process == nil {
+		if err := o.replace(); err != nil {
+			return err
+		}
+	}
+	return o.process.exchange(question, answer, rows, o.of.config.Timeout)
+}
+
+// set changes the process, which Interrupt may be about to kill.
+func (o *worker) set(p *process) {
+	o.of.mutex.Lock()
+	defer o.of.mutex.Unlock()
+	o.process = p
+}
+
+// replace starts a process and asks it what another has answered.
+func (o *worker) replace() *failure {
+	if err := o.of.start(o); err != nil {
+		return err
+	}
+	o.of.mutex.Lock()
+	first := o.of.first
+	o.of.mutex.Unlock()
+	if first == nil {
+		return nil
+	}
+	other := &worker{of: o.of, number: o.number, question: make([]byte, len(o.question))}
+	answer := make([]byte, 4+8*len(first.answer))
+	if err := o.process.exchange(other.encode(first.x, first.k), answer, len(first.answer), o.of.config.Timeout); err != nil {
+		return err
+	}
+	before := make([]byte, len(answer))
+	for r, v := range first.answer {
+		binary.LittleEndian.PutUint64(before[4+8*r:], math.Float64bits(v))
+	}
+	if err := o.of.same(o.number, before, answer, first.x, first.k); err != nil {
+		return &failure{what: err}
+	}
+	return nil
+}
+
+// State writes a state for a message: some coordinates, and the mode if it has one.
+func State(x []float32, k []uint8) string {
+	const shown = 8
+	var b strings.Builder
+	b.WriteString("x = [")
+	for i, v := range x[:min(len(x), shown)] {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprint(&b, v)
+	}
+	if len(x) > shown {
+		fmt.Fprintf(&b, " … %d coordinates", len(x))
+	}
+	b.WriteByte(']')
+	if len(k) > 0 {
+		fmt.Fprintf(&b, ", k = %d", k[0])
+	}
+	return b.String()
+}
