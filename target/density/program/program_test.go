@@ -104,9 +104,13 @@ func serve(behaviour, file string) {
 
 func workers(t *testing.T, behaviour string, processes int) *Workers {
 	t.Helper()
+	timeout := time.Hour
+	if behaviour == "hang" || behaviour == "deaf" {
+		timeout = 500 * time.Millisecond
+	}
 	w := New(Config{
 		Command: []string{os.Args[0], "-serve", behaviour, t.TempDir() + "/mark"},
-		Dim:     3, Modes: 2, Timeout: 500 * time.Millisecond, Processes: processes,
+		Dim:     3, Modes: 2, Timeout: timeout, Processes: processes,
 	})
 	t.Cleanup(func() { require.NoError(t, w.Close()) })
 	return w
