@@ -35,12 +35,13 @@ import (
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/density"
 	"github.com/revgen/revgen/target/graph"
 )
 
 // Systems returns the systems that come with RevGen, the default first.
 func Systems() engine.Systems {
-	return engine.Systems{ising.Definition, gmm.Definition, hybrid.Definition, graph.Definition}
+	return engine.Systems{ising.Definition, gmm.Definition, hybrid.Definition, graph.Definition, density.RealsDefinition, density.MixedDefinition}
 }
 
 // Configure returns the configuration of a preset, "" for the first, of one of

@@ -24,6 +24,8 @@ func Illustrate(ctx context.Context, cfg Config, params []float32, workers *pool
 	if err != nil {
 		return nil, err
 	}
+	defer Release(system)
+	defer interruptible(ctx, system)()
 	var all []figure.Figure
 	if i, ok := system.(Illustrator); ok {
 		if all, err = i.Figures(ctx, params, cfg.Shared().Evaluation.Samples); err != nil {

@@ -150,7 +150,7 @@ type run struct {
 // and returns a *StopError; a run resumed from it ends with the same bits as one
 // that was never stopped. Whatever else goes wrong, while stopping too, is
 // returned as it is. A *NonFiniteError ends the run with the last good
-// checkpoint in place.
+// checkpoint in place, a *TargetError with one of the step before.
 //
 // The directory belongs to one process at a time.
 func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) (*Result, error) {
@@ -158,6 +158,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if err != nil {
 		return nil, err
 	}
+	defer Release(trainer.system)
 	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
 	if r.config, err = conf.Encode(cfg); err != nil {
 		return nil, err
@@ -172,6 +173,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(opt.MaxTime))
 		defer cancel()
 	}
+	defer interruptible(ctx, trainer.system)()
 	if trainer.step == 0 && r.saved < 0 {
 		if err := r.begin(ctx, cfg, workers, &opt); err != nil {
 			return nil, err
@@ -179,8 +181,13 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.unmeasured
 	result, err := r.toTheEnd(ctx)
+	var target *TargetError
 	if Cancelled(err) {
 		err = r.stop()
+	} else if errors.As(err, &target) {
+		if failed := r.checkpoint(); failed != nil {
+			err = errors.Join(err, failed)
+		}
 	}
 	if failed := r.status(err); failed != nil {
 		if errors.Is(err, ErrStopped) {

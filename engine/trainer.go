@@ -15,6 +15,7 @@ import (
 // A Trainer carries a run from one step to the next.
 type Trainer struct {
 	system    System
+	fallible  Fallible // the system, if it is
 	training  Training
 	optimizer *optim.Optimizer
 	search    search.Search // nil for the paper's method, the gradient
@@ -38,6 +39,7 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	}
 	c, n := cfg.Shared().Training, system.NumParams()
 	t := &Trainer{system: system, training: c, workers: workers, params: make([]float32, n)}
+	t.fallible, _ = system.(Fallible)
 	system.Initialize(t.params)
 	if c.Method != "consensus" {
 		t.grad = make([]float32, n)
@@ -77,6 +79,10 @@ func (t *Trainer) StepContext(ctx context.Context) error {
 	step := uint32(t.step)
 	t.system.Generate(t.params, step)   // s = G_θ(z)
 	t.system.Transition(step)           // s′ ~ p^m(s, ·), from here on a constant
+	if err := t.failed(t.step); err != nil {
+		t.step--
+		return err
+	}
 	t.loss = t.system.Discrepancy(step) // L = MMD²((s, s′), (s′, s)), and ∂L/∂s
 	t.system.Backward(t.params, t.grad) // ∂L/∂θ
 	return t.descend()
@@ -97,6 +103,9 @@ func (t *Trainer) descend() error {
 // seek is a step by losses alone.
 func (t *Trainer) seek(ctx context.Context) error {
 	loss, norm, err := t.search.Look(ctx, t.step+1)
+	if failed := t.failed(t.step + 1); failed != nil {
+		return failed
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// A Fallible system has a target whose evaluation may fail or take forever: one that
+// another program computes, or that is not a number somewhere.
+type Fallible interface {
+	// Err returns the first failure of the target. From then on nothing that the
+	// system computes can be used.
+	Err() error
+	// Interrupt makes evaluations of the target, those under way included, fail with
+	// the cause. It may be called at any time.
+	Interrupt(cause error)
+	// Close ends what the system has started. It must not be used afterwards.
+	io.Closer
+}
+
+// A TargetError ends a run whose target has failed. The parameters are those before
+// the step, of which a checkpoint is left.
+type TargetError struct {
+	Step int // during which it failed
+	Err  error
+}
+
+func (e *TargetError) Error() string { return fmt.Sprintf("step %d: %v", e.Step, e.Err) }
+
+// Unwrap returns the failure.
+func (e *TargetError) Unwrap() error { return e.Err }
+
+// failed returns why the step under way cannot be completed.
+func (t *Trainer) failed(step int) error {
+	if t.fallible == nil {
+		return nil
+	}
+	err := t.fallible.Err()
+	if err == nil || Cancelled(err) {
+		return err
+	}
+	return &TargetError{step, err}
+}
+
+// interruptible lets the end of a context interrupt a system, until the function
+// that it returns is called.
+func interruptible(ctx context.Context, s System) (done func() bool) {
+	f, ok := s.(Fallible)
+	if !ok {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(ctx, func() { f.Interrupt(ctx.Err()) })
+}
+
+// Release ends what a system has started, which must not be used afterwards.
+func Release(s System) {
+	if f, ok := s.(Fallible); ok {
+		_ = f.Close() // of processes that are done with
+	}
+}

@@ -1,0 +1,199 @@
+package density
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// serve is a program for −|x|²/2 in two dimensions that hangs, dies or answers NaN
+// from its fourth hundred questions on.
+func serve(behaviour string) {
+	head := make([]byte, 20)
+	if _, err := io.ReadFull(os.Stdin, head); err != nil {
+		return
+	}
+	os.Stdout.Write(head)
+	mark := os.Getenv("MARK") // of a process that has died
+	_, err := os.Stat(mark)
+	died := err == nil
+	for asked := 0; ; asked++ {
+		count := make([]byte, 4)
+		if _, err := io.ReadFull(os.Stdin, count); err != nil {
+			return
+		}
+		body := make([]byte, 16*binary.LittleEndian.Uint32(count))
+		if _, err := io.ReadFull(os.Stdin, body); err != nil {
+			return
+		}
+		if asked >= 400 || died {
+			switch behaviour {
+			case "hang":
+				time.Sleep(time.Hour)
+			case "die":
+				if err := os.WriteFile(mark, nil, 0o600); err != nil {
+					panic(err)
+				}
+				os.Stderr.WriteString("Segmentation fault\n")
+				os.Exit(1)
+			}
+		}
+		for i := 0; i < len(body); i += 16 {
+			x := math.Float64frombits(binary.LittleEndian.Uint64(body[i:]))
+			y := math.Float64frombits(binary.LittleEndian.Uint64(body[i+8:]))
+			v := -(x*x + y*y) / 2
+			if behaviour == "nan" && asked >= 400 {
+				v = math.NaN()
+			}
+			count = binary.LittleEndian.AppendUint64(count, math.Float64bits(v))
+		}
+		os.Stdout.Write(count)
+	}
+}
+
+func trained(t *testing.T, cfg engine.Config) (r struct {
+	params []float32
+	table  *engine.Evaluation
+}) {
+	t.Helper()
+	workers := pool.New(2)
+	defer workers.Close()
+	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	r.params, r.table = result.Params, result.Evaluation
+	return r
+}
+
+// TestBadTargets: what cannot be sampled is an error before the first step, or
+// within the first ones.
+func TestBadTargets(t *testing.T) {
+	for text, want := range map[string]string{
+		"log(-1 - sum(x^2))":                "ln π is NaN at x = [",
+		"-1/sum(x - x)":                     "target.expression: ln π is -Inf at x = [",
+		"sum(x) > 1e9 ? 0 : -inf":           "target.expression: ln π is −∞ at all of 448 states about the origin, near and far",
+		"0":                                 "target.expression: chains drift away without end",
+		"sum(x^2)":                          "target.expression: chains drift away without end",
+		"sum(x)":                            "target.expression: chains drift away without end",
+		"-abs(x[0])":                        "target.expression: chains drift away without end",
+		"inf":                               "target.expression: ln π is +Inf at x = [",
+		"-x[2]^2":                           "target.expression: column 4: an index is 2 and must be between 0 and 1",
+		"x[0] > 0 ? 1/x[0] : -log(-x[0])/0": "target.expression: ln π is ",
+	} {
+		if text == "-1/sum(x - x)" { // −∞ everywhere, by another way
+			want = "ln π is −∞ at all of"
+		}
+		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", "target.expression="+text, "target.parameters={}", "target.center=[]", "target.scale=[]")
+		require.ErrorContains(t, err, want, text)
+	}
+	for set, want := range map[string]string{
+		"target.dim=0":                              "target.dim: 0 is not between 1 and",
+		"target.kind=go":                            "target.kind: this program was built without a target in Go for reals",
+		"target.kind=formula":                       `target.kind: "formula" is not one of expression, program, go`,
+		"target.center=[1,2,3]":                     "target.center: 3 numbers for 2 coordinates",
+		"target.scale=[0]":                          "target.scale[0]: 0 is not between",
+		"target.support=[[2,1]]":                    "target.support[0]: 2 is not below 1",
+		"target.support=[[0,1],[0,1],[0,1]]":        "target.support: 3 pairs for 2 coordinates",
+		`target.parameters={"radius":[],"width":1}`: "parameters.radius",
+	} {
+		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", set)
+		require.ErrorContains(t, err, want, set)
+	}
+	_, err := engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
+	require.ErrorContains(t, err, "target.command: the list is empty")
+	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.center=[]", "target.scale=[]")
+	require.ErrorContains(t, err, "target.command: worker 0 (true) ended (exit status 0) before it had answered the greeting")
+	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.timeout_seconds=0")
+	require.ErrorContains(t, err, "target.timeout_seconds: 0 is not between")
+	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=0")
+	require.ErrorContains(t, err, "target.modes: 0 is not between 1 and 256")
+	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.modes=4")
+	require.ErrorContains(t, err, "the mode k takes 4 values, and there are 3 here")
+	_, err = engine.Systems{MixedDefinition}.Configure("mixed", "", "target.center=[[1]]")
+	require.ErrorContains(t, err, "target.center: 1 lists for 3 modes")
+}
+
+// TestHopelessTraining: where a configuration says all there is to say of a target
+// that is good for nothing, the first steps find it out.
+func TestHopelessTraining(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	for text, want := range map[string]string{
+		"sum(x) > 1e9 ? 0 : -inf": "ln π is −∞ at each of",
+		"0":                       "a constant cannot be normalised",
+		"x[0] < 3 ? -sum(x^2)/2 : sqrt(x[1] - 1e3)": "target.expression: ln π is NaN at x = [",
+	} {
+		cfg := configure(t, RealsDefinition, "target.expression="+text, "target.parameters={}", "training.steps=100")
+		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+		var failed *engine.TargetError
+		require.ErrorAs(t, err, &failed, text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// TestNothingIsLost: a program that dies, or answers NaN, in the middle of a run ends
+// it with a checkpoint of the step before; a run goes on from there, with the bits of
+// one that was never stopped, when the program has been mended.
+func TestNothingIsLost(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	settings := []string{"target.kind=program", "target.center=[]", "target.scale=[1]", "training.steps=40", "training.checkpoint_every=0", "training.log_every=1"}
+	command := filepath.Join(t.TempDir(), "target")
+	behave := func(behaviour string) {
+		require.NoError(t, os.WriteFile(command, []byte("#!/bin/sh\nMARK="+command+".mark exec "+os.Args[0]+" -serve "+behaviour+"\n"), 0o700))
+	}
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("no shell")
+	}
+	behave("well")
+	cfg := configure(t, RealsDefinition, append(settings, quoted(t, "target.command", command))...)
+	want := trained(t, cfg)
+	for behaviour, text := range map[string]string{"die": "Segmentation fault", "nan": "target.command: ln π is NaN at x = ["} {
+		dir := t.TempDir()
+		behave(behaviour)
+		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir})
+		var failed *engine.TargetError
+		require.ErrorAs(t, err, &failed)
+		require.ErrorContains(t, err, text)
+		require.Greater(t, failed.Step, 5)
+		behave("well")
+		first := 0
+		result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{Dir: dir, Resume: "must", Progress: func(p engine.Progress) {
+			if first == 0 {
+				first = p.Step
+			}
+		}})
+		require.NoError(t, err)
+		require.Equal(t, failed.Step, first, "the run goes on with the step that failed")
+		require.Equal(t, want.params, result.Params)
+	}
+}
+
+// TestHangingProgram: a run whose program hangs stops when it is asked to, with a
+// checkpoint.
+func TestHangingProgram(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, RealsDefinition, "target.kind=program", "target.center=[]", "target.scale=[1]", "training.steps=1000",
+		quoted(t, "target.command", os.Args[0], "-serve", "hang"))
+	ctx, cancel := context.WithCancel(context.Background())
+	var asked time.Time
+	go func() {
+		time.Sleep(time.Second)
+		asked = time.Now()
+		cancel()
+	}()
+	_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: t.TempDir()})
+	var stopped *engine.StopError
+	require.ErrorAs(t, err, &stopped)
+	require.Less(t, time.Since(asked), 2*time.Second)
+}

@@ -1,0 +1,256 @@
+package density
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/target/density/expression"
+	"github.com/revgen/revgen/target/density/program"
+)
+
+// RealsConfig determines a run on a target over real vectors.
+type RealsConfig struct {
+	reals.Config
+	Target RealsTarget `json:"target"`
+
+	of      *origin
+	verdict error // of the pilot
+}
+
+// MixedConfig determines a run on a target over a mode beside a vector.
+type MixedConfig struct {
+	mixed.Config
+	Target MixedTarget `json:"target"`
+
+	of      *origin
+	verdict error
+}
+
+// An origin is where a configuration's system comes from.
+type origin struct {
+	name string
+	code code // in Go, if it is
+}
+
+// TargetConfig says how ln π is computed.
+type TargetConfig struct {
+	// Kind is "expression", a formula of the state; "program", another program; or
+	// "go", code that this program was built with and that no configuration can
+	// choose.
+	Kind string `json:"kind" enum:"expression,program,go"`
+	Dim  int    `json:"dim"` // number of coordinates of x
+	// Expression is ln π up to a constant, of the vector x, the mode k, and the
+	// parameters.
+	Expression string `json:"expression" when:"kind=expression"`
+	// Parameters are constants of the expression by their names: numbers, vectors,
+	// and matrices as lists of rows.
+	Parameters map[string]expression.Parameter `json:"parameters" when:"kind=expression"`
+	// Command is the program that computes ln π, and its arguments. It runs in the
+	// directory in which revgen does, once a thread.
+	Command []string `json:"command" when:"kind=program"`
+	// TimeoutSeconds is how long an answer about at most 256 states may take.
+	TimeoutSeconds float64 `json:"timeout_seconds" when:"kind=program"`
+	// Support bounds the coordinates: [low, high] for each, or once for all, null
+	// where there is no bound; empty for none. ln π is only asked for inside.
+	Support [][2]*float64 `json:"support"`
+}
+
+// RealsTarget is a target over real vectors, with where its weight is.
+type RealsTarget struct {
+	TargetConfig
+	// Center is where the weight is, for each coordinate, or once for all; empty for
+	// 0. Of a coordinate with one bound it is that of ln |x − bound|, and with two,
+	// that of ln((x − low)/(high − x)).
+	Center []float64 `json:"center"`
+	// Scale is how far the weight reaches about the centre, a standard deviation say;
+	// empty for 1. A preset finds both where neither is set.
+	Scale []float64 `json:"scale"`
+}
+
+// MixedTarget is a target over a mode beside a vector, with where its weight is.
+type MixedTarget struct {
+	TargetConfig
+	Modes int `json:"modes"` // M of the mode k = 0 … M−1
+	// Center is where the weight is, for each mode a list as in a target over real
+	// vectors; empty for 0. Moves between modes keep the place in units of the scale.
+	Center [][]float64 `json:"center"`
+	// Scale is how far the weight reaches about the centre, likewise; empty for 1. A
+	// preset finds both where neither is set.
+	Scale [][]float64 `json:"scale"`
+}
+
+// Limits of a target.
+const (
+	maxDim     = 1 << 14
+	maxSeconds = 1e6
+)
+
+// problem returns the target for a number of threads.
+func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error) {
+	if err := conf.First(conf.OneOf("kind", t.Kind, []string{"expression", "program", "go"}), conf.Between("dim", t.Dim, 1, maxDim)); err != nil {
+		return nil, err
+	}
+	p := &problem{dim: t.Dim, modes: modes, chart: newChart(t.Dim, max(1, modes))}
+	if err := p.chart.bounds(t.Support); err != nil {
+		return nil, err
+	}
+	inGo := of != nil && (of.code.reals != nil || of.code.mixed != nil)
+	if inGo != (t.Kind == "go") {
+		if inGo {
+			return nil, fmt.Errorf("kind: %s is a target in Go; leave it at go", of.name)
+		}
+		return nil, fmt.Errorf("kind: this program was built without a target in Go for %s; take expression or program", of.name)
+	}
+	switch t.Kind {
+	case "expression":
+		compiled, err := expression.Compile(t.Expression, expression.Environment{Dim: t.Dim, Modes: modes, Parameters: t.Parameters})
+		if err != nil {
+			return nil, fmt.Errorf("expression: %w", err)
+		}
+		for name, parameter := range t.Parameters {
+			if err := parameter.Validate(); err != nil {
+				return nil, fmt.Errorf("parameters.%s: %w", name, err)
+			}
+		}
+		p.key, p.source = "target.expression", newExpressionSource(compiled, threads)
+	case "program":
+		if len(t.Command) == 0 || t.Command[0] == "" {
+			return nil, fmt.Errorf("command: the list is empty; it is the program and its arguments, [\"python3\", \"target.py\"] say")
+		}
+		if !(t.TimeoutSeconds > 0 && t.TimeoutSeconds <= maxSeconds) {
+			return nil, fmt.Errorf("timeout_seconds: %v is not between 0 and %v", t.TimeoutSeconds, float64(maxSeconds))
+		}
+		p.key = "target.command"
+		p.program = program.New(program.Config{
+			Command: slices.Clone(t.Command), Dim: t.Dim, Modes: modes, Processes: threads,
+			Timeout: time.Duration(t.TimeoutSeconds * float64(time.Second)),
+		})
+		p.source = p.program
+	default:
+		dim, have := 0, 0
+		if of.code.reals != nil {
+			dim = of.code.reals.Dim()
+		} else {
+			dim, have = of.code.mixed.Dim(), of.code.mixed.Modes()
+		}
+		if dim != t.Dim {
+			return nil, fmt.Errorf("dim: %d, and the states of %s have %d coordinates", t.Dim, of.name, dim)
+		}
+		if have != modes {
+			return nil, fmt.Errorf("modes: %d, and %s has %d", modes, of.name, have)
+		}
+		p.key, p.source = "target", newGoSource(of.code, threads)
+	}
+	return p, nil
+}
+
+// bytes bounds the memory that evaluations take besides what the kits know of.
+func (p *problem) bytes(clones, samples int) float64 {
+	return float64(clones)*chunk*(8*float64(p.dim)+24) + float64(observedAtOnce+samples/16)*8*(3*observedCoordinates+24)
+}
+
+// problem returns the target and its coordinates for a number of threads. Errors
+// begin with the path of a value.
+func (c *RealsConfig) problem(threads int) (*problem, error) {
+	t := &c.Target
+	p, err := t.TargetConfig.problem(0, threads, c.of)
+	if err == nil {
+		err = p.chart.hint("", 0, t.Center, t.Scale)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("target.%w", err)
+	}
+	p.chart.settle()
+	return p, nil
+}
+
+// problem returns the target and its coordinates for a number of threads.
+func (c *MixedConfig) problem(threads int) (*problem, error) {
+	t := &c.Target
+	if err := conf.Between("target.modes", t.Modes, 1, mixed.MaxModes); err != nil {
+		return nil, err
+	}
+	p, err := t.TargetConfig.problem(t.Modes, threads, c.of)
+	if err != nil {
+		return nil, fmt.Errorf("target.%w", err)
+	}
+	for what, lists := range map[string][][]float64{"center": t.Center, "scale": t.Scale} {
+		if n := len(lists); n != 0 && n != t.Modes {
+			return nil, fmt.Errorf("target.%s: %d lists for %d modes", what, n, t.Modes)
+		}
+	}
+	for k := range t.Modes {
+		var center, scale []float64
+		if len(t.Center) > 0 {
+			center = t.Center[k]
+		}
+		if len(t.Scale) > 0 {
+			scale = t.Scale[k]
+		}
+		if err := p.chart.hint(fmt.Sprintf("[%d]", k), k, center, scale); err != nil {
+			return nil, fmt.Errorf("target.%w", err)
+		}
+	}
+	p.chart.settle()
+	return p, nil
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *RealsConfig) Validate() error {
+	if err := c.ValidateNames(c.of.name, Presets); err != nil {
+		return err
+	}
+	p, err := c.problem(1)
+	if err != nil {
+		return err
+	}
+	if c.verdict != nil {
+		return c.verdict
+	}
+	return c.Config.Validate(p.dim, engine.Demand{Key: "training.batch", Bytes: p.bytes(c.Training.Batch/64+64, c.Evaluation.Samples)})
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (c *MixedConfig) Validate() error {
+	if err := c.ValidateNames(c.of.name, Presets); err != nil {
+		return err
+	}
+	p, err := c.problem(1)
+	if err != nil {
+		return err
+	}
+	if c.verdict != nil {
+		return c.verdict
+	}
+	return c.Config.Validate(p.dim, p.modes, engine.Demand{Key: "training.batch", Bytes: p.bytes(c.Training.Batch/64+64, c.Evaluation.Samples)})
+}
+
+// New builds the system.
+func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
+	return newRealsSystem(c, workers)
+}
+
+// New builds the system.
+func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
+	return newMixedSystem(c, workers)
+}
+
+// rounded keeps three digits, which is more than is known, so that a configuration
+// can be read.
+func rounded(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-2)
+	if unit < 1 {
+		return math.Round(x/unit) / math.Round(1/unit)
+	}
+	return math.Round(x/unit) * unit
+}

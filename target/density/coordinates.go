@@ -1,0 +1,156 @@
+package density
+
+import (
+	"fmt"
+	"math"
+)
+
+// A coordinate is the map x = f(u), u = c + s·y, from the line to a coordinate's
+// support: f(u) is u without a bound, low + eᵘ or high − eᵘ with one, and
+// low + (high − low)/(1 + e⁻ᵘ) with two.
+type coordinate struct {
+	center, scale float64
+	low, high     float64 // infinite without a bound
+}
+
+func newCoordinate() coordinate { return coordinate{0, 1, math.Inf(-1), math.Inf(1)} }
+
+func (c *coordinate) bounded() bool { return !math.IsInf(c.low, 0) || !math.IsInf(c.high, 0) }
+
+// plain reports whether x = y.
+func (c *coordinate) plain() bool { return c.center == 0 && c.scale == 1 && !c.bounded() }
+
+// place returns x of y, and ln |df/du|.
+func (c *coordinate) place(y float64) (x, logSlope float64) {
+	u := c.center + c.scale*y
+	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
+	switch {
+	case below && above:
+		// 1/(1 + e⁻ᵘ) and its complement, each without cancellation.
+		share, rest := 1/(1+math.Exp(-u)), 1/(1+math.Exp(u))
+		return c.low + (c.high-c.low)*share, math.Log(c.high-c.low) + math.Log(share) + math.Log(rest)
+	case below:
+		return c.low + math.Exp(u), u
+	case above:
+		return c.high - math.Exp(u), u
+	}
+	return u, 0
+}
+
+// invert returns y of x.
+func (c *coordinate) invert(x float64) float64 {
+	u := x
+	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
+	switch {
+	case below && above:
+		u = math.Log((x - c.low) / (c.high - x))
+	case below:
+		u = math.Log(x - c.low)
+	case above:
+		u = math.Log(c.high - x)
+	}
+	return (u - c.center) / c.scale
+}
+
+// A chart is the coordinates of every mode, one of them where there are no modes.
+type chart struct {
+	dim     int
+	maps    []coordinate // [modes][dim]
+	volumes []float64    // of each mode, Σ ln s
+	plain   bool         // x = y everywhere
+	bounded bool         // some coordinate has a bound
+}
+
+func newChart(dim, modes int) *chart {
+	c := &chart{dim: dim, maps: make([]coordinate, dim*modes), volumes: make([]float64, modes)}
+	for i := range c.maps {
+		c.maps[i] = newCoordinate()
+	}
+	return c
+}
+
+// settle computes what follows from the maps.
+func (c *chart) settle() {
+	c.plain = true
+	for i := range c.maps {
+		m := &c.maps[i]
+		c.plain = c.plain && m.plain()
+		c.bounded = c.bounded || m.bounded()
+		c.volumes[i/c.dim] += math.Log(m.scale)
+	}
+}
+
+func (c *chart) of(k []uint8, r int) []coordinate {
+	mode := 0
+	if k != nil {
+		mode = int(k[r])
+	}
+	return c.maps[mode*c.dim:][:c.dim]
+}
+
+// place sets x to the states y, rounded to float32, and volume to ln |∂x/∂y| without
+// the part that is the same for all.
+func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
+	for r := range volume {
+		volume[r] = 0
+		if k != nil {
+			volume[r] = c.volumes[k[r]]
+		}
+		maps := c.of(k, r)
+		for i := range maps {
+			at := r*c.dim + i
+			v, slope := maps[i].place(float64(y[at]))
+			x[at] = float32(v)
+			volume[r] += slope
+		}
+	}
+}
+
+// bounds sets those of coordinates: a pair for each, or one for all; nil stands for
+// none.
+func (c *chart) bounds(support [][2]*float64) error {
+	if n := len(support); n != 0 && n != 1 && n != c.dim {
+		return fmt.Errorf("support: %d pairs for %d coordinates; give one for each, or one for all", n, c.dim)
+	}
+	for i := range c.maps {
+		if len(support) == 0 {
+			continue
+		}
+		pair := support[i%c.dim%len(support)]
+		m := &c.maps[i]
+		if pair[0] != nil {
+			m.low = *pair[0]
+		}
+		if pair[1] != nil {
+			m.high = *pair[1]
+		}
+		if !(m.low < m.high) {
+			return fmt.Errorf("support[%d]: %v is not below %v", i%c.dim%len(support), m.low, m.high)
+		}
+	}
+	return nil
+}
+
+// hint sets centre and scale of a mode's coordinates: one for each, or one for all.
+func (c *chart) hint(key string, mode int, center, scale []float64) error {
+	for what, list := range map[string][]float64{"center": center, "scale": scale} {
+		if n := len(list); n != 0 && n != 1 && n != c.dim {
+			return fmt.Errorf("%s%s: %d numbers for %d coordinates; give one for each, or one for all", what, key, n, c.dim)
+		}
+	}
+	for i := range c.dim {
+		m := &c.maps[mode*c.dim+i]
+		if len(center) > 0 {
+			m.center = center[i%len(center)]
+		}
+		if len(scale) > 0 {
+			if m.scale = scale[i%len(scale)]; !(m.scale >= 1e-30 && m.scale <= 1e30) {
+				return fmt.Errorf("scale%s[%d]: %v is not between 1e-30 and 1e30", key, i%len(scale), m.scale)
+			}
+		}
+		if !(math.Abs(m.center) <= 1e30) {
+			return fmt.Errorf("center%s[%d]: %v is beyond 1e30", key, i%len(center), m.center)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package density
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/figure"
+)
+
+// Figures shows the marginal laws of the first coordinates, and the law of ln π, beside
+// those of the chains.
+func (o *observer) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+	const shownCoordinates = 5
+	values, err := o.samplesOf(ctx, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.run(ctx, params, samples); err != nil {
+		return nil, err
+	}
+	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Target of one's own, *d* = %d", o.problem.dim)}
+	if o.problem.modes > 0 {
+		f.Title += fmt.Sprintf(", %d modes", o.problem.modes)
+	}
+	var panels []figure.Panel
+	for i := range min(o.problem.dim, shownCoordinates) {
+		panels = append(panels, o.panel(values, fmt.Sprintf("x%d", i), fmt.Sprintf("*x*_{%d}", i)))
+	}
+	panels = append(panels, o.panel(values, "log_density", "ln *π*"))
+	for row := range slices.Chunk(panels, 3) {
+		row[0].Y.Label = "density"
+		f.Rows = append(f.Rows, figure.Row{Panels: row})
+	}
+	return []figure.Figure{f}, nil
+}
+
+// panel shows the law of an observable.
+func (o *observer) panel(values []float64, name, label string) figure.Panel {
+	const bins, tail = 64, 2e-3
+	width, column := len(o.names), o.column(name)
+	generated, reference := known(every(values, column, width)), known(every(o.values, column, width))
+	both := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
+	low, high := -1.0, 1.0
+	if len(both) > 0 {
+		cut := int(tail * float64(len(both)))
+		low, high = both[cut], both[len(both)-1-cut]
+	}
+	margin := max((high-low)/20, 1e-9*max(1, math.Abs(low)))
+	low, high = low-margin, high+margin
+	panel := figure.Panel{X: figure.Axis{Label: label, Min: low, Max: high}}
+	if len(reference) > 0 {
+		h := histogram(reference, low, high, bins)
+		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: fmt.Sprintf("%d chains", o.kept)}
+		area.X, area.Y, _, _ = h.Density()
+		panel.Layers = append(panel.Layers, area)
+	}
+	if len(generated) > 0 {
+		h := histogram(generated, low, high, bins)
+		points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(len(values)/width))}
+		points.X, points.Y, points.Low, points.High = h.Density()
+		panel.Layers = append(panel.Layers, points)
+	}
+	return panel
+}
+
+func known(values []float64) []float64 {
+	return slices.DeleteFunc(values, func(v float64) bool { return math.IsInf(v, 0) })
+}
+
+func histogram(values []float64, low, high float64, bins int) *figure.Histogram {
+	h := figure.NewHistogram(low, high, bins)
+	for _, v := range values {
+		h.Add(v)
+	}
+	return h
+}
+
+var _ engine.Illustrator = (*observer)(nil)

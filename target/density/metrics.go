@@ -1,0 +1,252 @@
+package density
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// Sizes of a table.
+const (
+	chains         = 128 // of a reference
+	mostDraws      = 512 // of each, a third of its steps being left out before
+	fewestDraws    = 16
+	stepsPerSample = 16 // steps of the chains together, for a sample that is measured
+	shown          = 4  // coordinates of the table
+	observedAtOnce = 1 << 14
+)
+
+// A reference is what chains tell that owe nothing to the generator. It is computed
+// once.
+type reference struct {
+	mutex sync.Mutex
+	done  bool
+	// values of the observables, [draws][kept][names], of the chains that are kept
+	values []float64
+	kept   int
+	lost   int // chains that found no weight
+}
+
+// run lets the chains move. They do not depend on params.
+func (o *observer) run(ctx context.Context, params []float32, samples int) error {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.done {
+		return nil
+	}
+	w, err := o.Chains(params, chains)
+	if err != nil {
+		return err
+	}
+	width := len(o.names)
+	draws := min(max(stepsPerSample*samples/chains, fewestDraws), mostDraws)
+	steps := max(1, stepsPerSample*samples/(chains*draws))
+	if err := w.Advance(ctx, steps*draws/2); err != nil {
+		return err
+	}
+	all := make([]float64, draws*chains*width)
+	for t := range draws {
+		if err := w.Advance(ctx, steps); err != nil {
+			return err
+		}
+		w.Observe(all[t*chains*width : (t+1)*chains*width])
+	}
+	if err := o.problem.Err(); err != nil {
+		return err
+	}
+	// Chains that begin where there is no weight may never find any.
+	density := o.column("log_density")
+	var keep []int
+	for c := range chains {
+		if !math.IsInf(all[c*width+density], -1) {
+			keep = append(keep, c)
+		}
+	}
+	o.kept, o.lost = len(keep), chains-len(keep)
+	for t := range draws {
+		for _, c := range keep {
+			o.values = append(o.values, all[(t*chains+c)*width:][:width]...)
+		}
+	}
+	o.done = true
+	return nil
+}
+
+func (o *observer) column(name string) int { return slices.Index(o.names, name) }
+
+// samplesOf returns the observables of the generator's first samples, [samples][names].
+func (o *observer) samplesOf(ctx context.Context, params []float32, samples int) ([]float64, error) {
+	width := len(o.names)
+	all := make([]float64, samples*width)
+	for first := 0; first < samples; first += observedAtOnce {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := min(observedAtOnce, samples-first)
+		w, err := o.Walk(params, uint64(first), n)
+		if err != nil {
+			return nil, err
+		}
+		w.Observe(all[first*width : (first+n)*width])
+		if err := o.problem.Err(); err != nil {
+			return nil, err
+		}
+	}
+	for i, v := range all {
+		if math.IsNaN(v) || math.IsInf(v, 1) {
+			return nil, fmt.Errorf("a sample of the generator is not finite: its %s is %v", o.names[i%width], v)
+		}
+	}
+	return all, nil
+}
+
+// A row of the table is the mean of a function of one observable.
+type row struct {
+	name, of string
+	square   bool // (v − mean of the chains)²
+}
+
+func (o *observer) rows() (all []row) {
+	for _, name := range o.names {
+		if strings.HasPrefix(name, "mode_weight_") {
+			all = append(all, row{name, name, false})
+		}
+	}
+	for i := range shown {
+		if name := fmt.Sprintf("x%d", i); o.column(name) >= 0 {
+			all = append(all, row{"mean_" + name, name, false}, row{"variance_" + name, name, true})
+		}
+	}
+	if o.column("mean_square") >= 0 {
+		all = append(all, row{"mean_square", "mean_square", false})
+	}
+	return append(all, row{"mean_log_density", "log_density", false}, row{"variance_log_density", "log_density", true})
+}
+
+// Evaluate compares averages over the generator's samples with those over long chains
+// that begin apart from each other and owe nothing to it: of the first coordinates,
+// of all squares, of modes and of ln π, as means and as variances about the chains'
+// means. Exact is what the chains say and Uncertainty its standard error; chains that
+// do not agree with each other (R̂) are a warning, as is what is far from them. A
+// generator whose density is known has its effective sample size and ln Z beside
+// them.
+func (o *observer) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	values, err := o.samplesOf(ctx, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.run(ctx, params, samples); err != nil {
+		return nil, err
+	}
+	out := &engine.Evaluation{Samples: samples}
+	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
+	switch {
+	case o.kept == 0:
+		warn("there is no reference: none of %d chains found a state where ln π is not −∞; say where they are by target.center and target.scale", chains)
+	case o.lost > chains/2:
+		warn("%d of %d chains found no state where ln π is not −∞, and are left out", o.lost, chains)
+	}
+	if density := o.column("log_density"); slices.ContainsFunc(every(values, density, len(o.names)), func(v float64) bool { return math.IsInf(v, -1) }) {
+		outside := 0
+		for _, v := range every(values, density, len(o.names)) {
+			if math.IsInf(v, -1) {
+				outside++
+			}
+		}
+		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
+	}
+	if o.kept > 0 {
+		o.compare(out, values, warn)
+	}
+	if weight := o.column(engine.LogWeight); weight >= 0 {
+		if err := o.importance(out, every(values, weight, len(o.names)), warn); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// compare adds the rows that the chains are the reference of.
+func (o *observer) compare(out *engine.Evaluation, values []float64, warn func(string, ...any)) {
+	const (
+		agree      = 1.05 // R̂
+		deviations = 5    // standard errors
+		share      = 0.1  // of a function's deviation, below which nobody minds
+	)
+	width := len(o.names)
+	worst, unsettled := 0.0, ""
+	var centre float64
+	for _, r := range o.rows() {
+		column := o.column(r.of)
+		reference, sample := every(o.values, column, width), every(values, column, width)
+		if !r.square {
+			centre = stat.Chains(reference, o.kept).Mean
+		} else {
+			for _, list := range [][]float64{reference, sample} {
+				for i, v := range list {
+					list[i] = (v - centre) * (v - centre)
+				}
+			}
+		}
+		chain := stat.Chains(reference, o.kept)
+		var mean stat.Mean
+		for _, v := range sample {
+			if !math.IsInf(v, 0) {
+				mean.Add(v)
+			}
+		}
+		off := math.Abs(mean.Value() - chain.Mean)
+		out.Metrics = append(out.Metrics, engine.Metric{
+			Name: r.name, Exact: chain.Mean, Generated: mean.Value(), Error: off,
+			Interval: stat.Interval(mean.Value(), mean.StandardError()), Uncertainty: chain.StandardError,
+		}.Judged(stat.MeanAbsolute(chain.Deviation/math.Sqrt(float64(out.Samples))), nil))
+		if chain.RHat > worst || math.IsNaN(chain.RHat) {
+			worst, unsettled = chain.RHat, r.name
+		}
+		if scatter := math.Hypot(mean.StandardError(), chain.StandardError); off > deviations*scatter && off > share*chain.Deviation {
+			warn("%s is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",
+				r.name, mean.Value(), chain.Mean, off/scatter, off/chain.Deviation)
+		}
+	}
+	if !(worst <= agree) {
+		warn("the chains that the table is compared with have not settled (R̂ = %.3g of %s): they mix too slowly, or π cannot be normalised; their figures are no reference", worst, unsettled)
+	}
+}
+
+// importance adds what the generator's density tells. The volume that the coordinates
+// have in common is not in the kit's weights.
+func (o *observer) importance(out *engine.Evaluation, logWeights []float64, warn func(string, ...any)) error {
+	const fewest = 0.1
+	r := make([]float64, len(logWeights))
+	common := 0.0
+	if o.problem.modes == 0 {
+		common = o.problem.chart.volumes[0]
+	}
+	for i, w := range logWeights {
+		r[i] = -w - common
+	}
+	if !slices.ContainsFunc(r, func(v float64) bool { return !math.IsInf(v, 0) }) {
+		return errors.New("ln π is −∞ at every sample of the generator")
+	}
+	rows := engine.ImportanceMetrics(r, math.NaN())
+	out.Metrics = append(out.Metrics, rows...)
+	if ess := rows[0].Generated; ess < fewest {
+		warn("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples))
+	}
+	return nil
+}
+
+// every returns one of the columns of values.
+func every(values []float64, column, width int) (all []float64) {
+	for i := column; i < len(values); i += width {
+		all = append(all, values[i])
+	}
+	return all
+}

@@ -1,0 +1,216 @@
+package density
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/target/density/program"
+)
+
+// A place is where a mode's weight is, coordinate by coordinate.
+type place struct{ center, scale []float64 }
+
+// Sizes of the pilot, which takes fewer evaluations than one step of training.
+const (
+	pilotChains = 64
+	pilotRounds = 10 // at least, and as many as go on until the scales have settled
+	mostRounds  = 60
+	settled     = 1.25 // growth of a scale in a round that may be chance
+	pilotSteps  = 40   // of a round, the second half of which is looked at
+	pilotSeed   = 0x70 // any
+	farthest    = 1e15 // of a coordinate, beyond which the chains have no hold
+	shrink      = 0.05 // steps that are all refused leave the scale at this factor a round
+)
+
+// pilot finds where the weight of each mode is: chains of random-walk Metropolis
+// begin around the origin and adapt their steps to what they find. An error says that
+// they have found no weight, or that it has no end. It is the same for any number of
+// threads.
+func (p *problem) pilot() ([]place, error) {
+	all := make([]place, max(1, p.modes))
+	for k := range all {
+		e := p.evaluation()
+		var err error
+		if all[k], err = e.pilot(k); err != nil {
+			return nil, err
+		}
+	}
+	return all, p.Err()
+}
+
+// pilot runs the chains of one mode.
+func (e *evaluation) pilot(k int) (place, error) {
+	d := e.dim
+	states := pilotChains * d
+	w := pilotWalk{
+		e: e, mode: k, x: make([]float32, states), to: make([]float32, states),
+		scale: make([]float64, d), factor: 2.4 / math.Sqrt(float64(d)),
+		current: make([]float64, pilotChains), next: make([]float64, pilotChains),
+		uniforms: make([]float32, rng.Blocks(pilotChains)*4),
+	}
+	if e.modes > 0 {
+		w.k = slices.Repeat([]uint8{uint8(k)}, pilotChains)
+	}
+	if err := w.begin(); err != nil {
+		return place{}, err
+	}
+	var seen []float32 // states of the round
+	for round, growing := 0, true; round < pilotRounds || growing && round < mostRounds; round++ {
+		seen = seen[:0]
+		for step := range pilotSteps {
+			if err := w.step(round*pilotSteps + step); err != nil {
+				return place{}, err
+			}
+			if step >= pilotSteps/2 {
+				seen = append(seen, w.x...)
+			}
+		}
+		growing = w.adapt(seen) > settled
+	}
+	found := place{make([]float64, d), make([]float64, d)}
+	for i := range d {
+		low, high := quantiles(seen, i, d)
+		found.center[i], found.scale[i] = (low+high)/2, (high-low)/spread
+	}
+	return found, nil
+}
+
+// spread is the distance between the quantiles of a normal law in its deviations.
+const spread = 2 * 1.2816
+
+// quantiles returns those at 10 % and 90 % of a coordinate.
+func quantiles(x []float32, i, d int) (low, high float64) {
+	var column []float32
+	for ; i < len(x); i += d {
+		column = append(column, x[i])
+	}
+	slices.Sort(column)
+	n := len(column)
+	return float64(column[n/10]), float64(column[n-1-n/10])
+}
+
+// A pilotWalk is some chains that move together.
+type pilotWalk struct {
+	e             *evaluation
+	mode          int
+	x, to         []float32
+	k             []uint8
+	scale         []float64 // of a coordinate's steps
+	factor        float64   // common to all
+	current, next []float64
+	uniforms      []float32
+}
+
+func (w *pilotWalk) stream(purpose rng.Purpose, step int) asm.Counter {
+	return rng.Stream(pilotSeed, purpose, uint32(w.mode)<<16|uint32(step))
+}
+
+// begin looks for weight about the origin, near and far.
+func (w *pilotWalk) begin() error {
+	d := w.e.dim
+	for i, reach := range []float64{1, 0.1, 10, 0.01, 100, 1e-3, 1e3} {
+		c := w.stream(rng.ChainStart, i)
+		rng.Normals(w.x, d, &c, 0)
+		for j := range w.x {
+			w.x[j] *= float32(reach)
+		}
+		w.e.logDensity(w.current, w.x, w.k)
+		if err := w.e.Err(); err != nil {
+			return err
+		}
+		inside := []int{}
+		for r, v := range w.current {
+			if !math.IsInf(v, -1) {
+				inside = append(inside, r)
+			}
+		}
+		if len(inside) == 0 {
+			continue
+		}
+		for r := range w.current { // those outside begin where others do
+			from := inside[r%len(inside)]
+			if math.IsInf(w.current[r], -1) {
+				copy(w.x[r*d:(r+1)*d], w.x[from*d:])
+				w.current[r] = w.current[from]
+			}
+		}
+		for j := range w.scale {
+			w.scale[j] = reach
+		}
+		return nil
+	}
+	where := ""
+	if w.e.modes > 0 {
+		where = fmt.Sprintf(" in mode %d", w.mode)
+	}
+	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is not by target.center and target.scale", w.e.key, 7*pilotChains, where)
+}
+
+// step moves every chain once, and makes the next steps longer if more than three in
+// ten of these were accepted.
+func (w *pilotWalk) step(index int) error {
+	d := w.e.dim
+	c := w.stream(rng.ChainTransition, index)
+	rng.Normals(w.to, d, &c, 0)
+	for i, v := range w.to {
+		w.to[i] = w.x[i] + float32(w.factor*w.scale[i%d])*v
+	}
+	asm.Uniforms(w.uniforms, &c, 1<<63)
+	w.e.logDensity(w.next, w.to, w.k)
+	if err := w.e.Err(); err != nil {
+		return err
+	}
+	accepted := 0
+	for r := range w.current {
+		if math.Log(float64(w.uniforms[r])) < w.next[r]-w.current[r] {
+			accepted++
+			copy(w.x[r*d:(r+1)*d], w.to[r*d:])
+			w.current[r] = w.next[r]
+		}
+	}
+	const wanted, rate = 0.3, 0.5
+	w.factor *= math.Exp(rate * (float64(accepted)/pilotChains - wanted))
+	for i, v := range w.x {
+		if math.Abs(float64(v)) > farthest {
+			row := i / d
+			return fmt.Errorf("%s: chains drift away without end, after %d steps to %s, where ln π is %v: it cannot be normalised; bound the coordinates by target.support",
+				w.e.key, index+1, program.State(w.x[row*d:(row+1)*d], mode(w.k, row)), w.current[row])
+		}
+	}
+	return nil
+}
+
+// adapt gives each coordinate the scale that its states have, and returns by how much
+// the one has grown that has grown most.
+func (w *pilotWalk) adapt(seen []float32) (growth float64) {
+	for i, before := range w.scale {
+		low, high := quantiles(seen, i, w.e.dim)
+		w.scale[i] = max((high-low)/spread, before*shrink)
+		growth = max(growth, w.scale[i]/before)
+	}
+	return growth
+}
+
+// describe rounds what a pilot has found: one number where the coordinates are alike.
+func (f *place) describe() (center, scale []float64) {
+	const alike, centred = 1.3, 0.3
+	low, high := slices.Min(f.scale), slices.Max(f.scale)
+	same := true
+	for i, c := range f.center {
+		if math.Abs(c) < centred*f.scale[i] {
+			c = 0
+		}
+		center, scale = append(center, rounded(c)), append(scale, rounded(f.scale[i]))
+		same = same && c == 0
+	}
+	if same {
+		center = []float64{}
+	}
+	if high <= alike*low {
+		scale = []float64{rounded(math.Sqrt(low * high))}
+	}
+	return center, scale
+}

@@ -1,0 +1,174 @@
+package density
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// small is what makes any preset quick to build and to train.
+var small = []string{"training.batch=600", "generator.hidden=[8]", "evaluation.samples=700", "transition.steps=3"}
+
+// configure returns a small configuration of a definition.
+func configure(t testing.TB, def engine.Definition, set ...string) engine.Config {
+	t.Helper()
+	cfg, err := engine.Systems{def}.Configure(def.Name, "best", append(append([]string(nil), small...), set...)...)
+	require.NoError(t, err)
+	return cfg
+}
+
+// python returns one with NumPy.
+func python(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import numpy").Run() == nil {
+			return name
+		}
+	}
+	t.Skip("no python3 with NumPy")
+	return ""
+}
+
+// build compiles one of the templates with a compiler, if there is one.
+func build(t testing.TB, compiler, source string) string {
+	t.Helper()
+	if _, err := exec.LookPath(compiler); err != nil {
+		t.Skipf("no %s", compiler)
+	}
+	binary := filepath.Join(t.TempDir(), "target")
+	out, err := exec.Command(compiler, "-O2", "-ffp-contract=off", "-o", binary, template(source), "-lm").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+func template(name string) string { return filepath.Join("..", "..", "examples", "targets", name) }
+
+// quoted writes a list of strings for an assignment.
+func quoted(t testing.TB, key string, list ...string) string {
+	t.Helper()
+	text, err := conf.Encode(&struct {
+		List []string `json:"list"`
+	}{list})
+	require.NoError(t, err)
+	return key + "=" + string(text[len("{\n  \"list\": "):len(text)-2])
+}
+
+func TestContract(t *testing.T) {
+	t.Run("reals", func(t *testing.T) { systemtest.Run(t, configure(t, RealsDefinition)) })
+	t.Run("bounded", func(t *testing.T) {
+		systemtest.Run(t, configure(t, RealsDefinition, "target.dim=3", "target.parameters={}", "target.center=[]", "target.scale=[]",
+			"target.expression=sum(log(x)) - 2*sum(x) + log(5 - x[2])", "target.support=[[0,null],[0,null],[0,5]]"))
+	})
+	t.Run("line", func(t *testing.T) {
+		systemtest.Run(t, configure(t, RealsDefinition, "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4"))
+	})
+	t.Run("mixed", func(t *testing.T) { systemtest.Run(t, configure(t, MixedDefinition)) })
+	t.Run("plane with modes", func(t *testing.T) {
+		systemtest.Run(t, configure(t, MixedDefinition, "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
+			"target.expression=-sum((x - m[k])^2)*(k + 1)"))
+	})
+	t.Run("program", func(t *testing.T) {
+		systemtest.Run(t, configure(t, RealsDefinition, "target.kind=program", "target.dim=64",
+			quoted(t, "target.command", build(t, "cc", "target.c"))))
+	})
+	t.Run("go", func(t *testing.T) { systemtest.Run(t, configure(t, Reals("field", "a field", field{}))) })
+	t.Run("go with modes", func(t *testing.T) { systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}))) })
+}
+
+// field is the φ⁴ field of the templates.
+type field struct{}
+
+func (field) Dim() int { return 64 }
+
+func (field) LogDensity(dst, x []float32) {
+	const side, kappa, lambda = 8, 0.2, 0.02
+	for r := range dst {
+		var hop, site float64
+		phi := x[r*64 : (r+1)*64]
+		for i := range side {
+			for j := range side {
+				v := float64(phi[i*side+j])
+				square := v * v
+				well := (square - 1) * (square - 1)
+				hop += float64(v * (float64(phi[(i+1)%side*side+j]) + float64(phi[i*side+(j+1)%side])))
+				site += square + float64(lambda*well)
+			}
+		}
+		dst[r] = float32(float64(2*kappa*hop) - site)
+	}
+}
+
+// steps has a mode twice as wide as the other.
+type steps struct{}
+
+func (steps) Dim() int   { return 2 }
+func (steps) Modes() int { return 2 }
+
+func (steps) LogDensity(dst, x []float32, k []uint8) {
+	for r := range dst {
+		scale := float32(1 + k[r])
+		dst[r] = -(x[2*r]*x[2*r] + x[2*r+1]*x[2*r+1]) / (2 * scale * scale)
+	}
+}
+
+const phi4 = "2*kappa*sum(x*(shift(x, [8,8], [1,0]) + shift(x, [8,8], [0,1]))) - sum(x^2 + lambda*(x^2 - 1)^2)"
+
+// TestOneTarget: φ⁴ as an expression, in Go, in Python, C and Fortran is one target:
+// every run ends with the same parameters and the same table.
+func TestOneTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles programs")
+	}
+	type result struct {
+		params []float32
+		table  *engine.Evaluation
+	}
+	train := func(t *testing.T, def engine.Definition, set ...string) result {
+		cfg := configure(t, def, append([]string{"training.steps=5"}, set...)...)
+		return trained(t, cfg)
+	}
+	want := train(t, RealsDefinition, "target.dim=64", "target.expression="+phi4, `target.parameters={"kappa":0.2,"lambda":0.02}`,
+		"target.center=[]", "target.scale=[]")
+	require.NotEmpty(t, want.table.Metrics)
+	same := func(t *testing.T, got result) {
+		require.Equal(t, want.params, got.params)
+		require.Equal(t, len(want.table.Metrics), len(got.table.Metrics))
+		for i, m := range want.table.Metrics {
+			if m.Name == "log_z" { // whose exact value is not known
+				m.Exact, m.Error = 0, 0
+				got.table.Metrics[i].Exact, got.table.Metrics[i].Error = 0, 0
+			}
+			if m.Name == "mean_log_density" || m.Name == "variance_log_density" {
+				// Of a target in Go, ln π is observed in float32.
+				require.InDelta(t, m.Generated, got.table.Metrics[i].Generated, 1e-5*(1+m.Generated*m.Generated))
+				continue
+			}
+			require.Equal(t, m, got.table.Metrics[i])
+		}
+	}
+	t.Run("go", func(t *testing.T) {
+		same(t, train(t, Reals("reals", "a field", field{}), "target.center=[]", "target.scale=[]"))
+	})
+	program := func(t *testing.T, command ...string) {
+		same(t, train(t, RealsDefinition, "target.dim=64", "target.kind=program", quoted(t, "target.command", command...),
+			"target.center=[]", "target.scale=[]"))
+	}
+	t.Run("python", func(t *testing.T) { program(t, python(t), template("target.py")) })
+	t.Run("c", func(t *testing.T) { program(t, build(t, "cc", "target.c")) })
+	t.Run("fortran", func(t *testing.T) { program(t, build(t, "gfortran", "target.f90")) })
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "-serve" {
+		serve(os.Args[2])
+		return
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,373 @@
+package density
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/target/density/expression"
+	"github.com/revgen/revgen/target/density/program"
+)
+
+// A source computes ln π, up to a constant, of the states x, [len(dst)][dim], in the
+// modes k, nil if there are none. Calls may be concurrent.
+type source interface {
+	Evaluate(dst []float64, x []float32, k []uint8) error
+}
+
+// An expressionSource lends evaluators to as many threads as there are.
+type expressionSource struct{ free chan *expression.Evaluator }
+
+func newExpressionSource(p *expression.Program, threads int) expressionSource {
+	s := expressionSource{make(chan *expression.Evaluator, threads)}
+	for range threads {
+		s.free <- p.NewEvaluator()
+	}
+	return s
+}
+
+func (s expressionSource) Evaluate(dst []float64, x []float32, k []uint8) error {
+	e := <-s.free
+	e.Evaluate(dst, x, k)
+	s.free <- e
+	return nil
+}
+
+// A code is a target in Go with buffers, whichever of the two it is.
+type code struct {
+	reals  reals.Target
+	mixed  mixed.Target
+	narrow []float32
+}
+
+// A goSource lends clones to as many threads as there are.
+type goSource struct{ free chan *code }
+
+func newGoSource(of code, threads int) goSource {
+	s := goSource{make(chan *code, threads)}
+	for range threads {
+		c := code{reals: of.reals, mixed: of.mixed, narrow: make([]float32, chunk)}
+		if t, ok := of.reals.(reals.Cloner); ok {
+			c.reals = t.Clone()
+		}
+		if t, ok := of.mixed.(mixed.Cloner); ok {
+			c.mixed = t.Clone()
+		}
+		s.free <- &c
+	}
+	return s
+}
+
+func (s goSource) Evaluate(dst []float64, x []float32, k []uint8) error {
+	c := <-s.free
+	defer func() { s.free <- c }()
+	if precise, ok := c.mixed.(mixed.Precise); ok {
+		precise.LogDensity64(dst, x, k)
+		return nil
+	}
+	narrow := c.narrow[:len(dst)]
+	if c.mixed != nil {
+		c.mixed.LogDensity(narrow, x, k)
+	} else {
+		c.reals.LogDensity(narrow, x)
+	}
+	for r, v := range narrow {
+		dst[r] = float64(v)
+	}
+	return nil
+}
+
+// A problem is a target in the coordinates in which it is learned, shared by all who
+// evaluate it.
+type problem struct {
+	dim, modes int // no modes for real vectors
+	key        string
+	chart      *chart
+	source     source
+	program    *program.Workers // the source, if it is one
+
+	mutex  sync.Mutex
+	err    error
+	seen   seen
+	judged bool // the first values have been found sound
+}
+
+// seen are the values of the first steps.
+type seen struct {
+	states, finite int
+	low, high      float64
+	first          string
+}
+
+func (p *problem) fail(err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// Err implements engine.Fallible.
+func (p *problem) Err() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.err
+}
+
+// Interrupt implements engine.Fallible.
+func (p *problem) Interrupt(cause error) {
+	p.fail(cause)
+	if p.program != nil {
+		p.program.Interrupt(cause)
+	}
+}
+
+// Close implements engine.Fallible.
+func (p *problem) Close() error {
+	if p.program == nil {
+		return nil
+	}
+	return p.program.Close()
+}
+
+// chunk is how many states are evaluated together.
+const chunk = 256
+
+// An evaluation is what one thread evaluates with.
+type evaluation struct {
+	*problem
+	x      []float32
+	volume []float64
+	value  []float64
+}
+
+func (p *problem) evaluation() *evaluation {
+	return &evaluation{p, make([]float32, chunk*p.dim), make([]float64, chunk), make([]float64, chunk)}
+}
+
+// Dim returns the number of coordinates of a state.
+func (e *evaluation) Dim() int { return e.dim }
+
+// logDensity sets dst to ln π of the states y, in whose coordinates the volume
+// counts. What is not a number, or infinite, is the failure of the target, after
+// which the density vanishes everywhere.
+func (e *evaluation) logDensity(dst []float64, y []float32, k []uint8) {
+	for lo := 0; lo < len(dst); lo += chunk {
+		hi := min(lo+chunk, len(dst))
+		var modes []uint8
+		if k != nil {
+			modes = k[lo:hi]
+		}
+		e.part(dst[lo:hi], y[lo*e.dim:hi*e.dim], modes)
+	}
+}
+
+func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
+	x := y
+	if !e.chart.plain {
+		x = e.x[:len(y)]
+		e.chart.place(x, e.volume[:len(dst)], y, k)
+	}
+	err := e.Err()
+	if err == nil {
+		if err = e.source.Evaluate(dst, x, k); err != nil {
+			e.fail(err)
+		}
+	}
+	for r, v := range dst {
+		state := x[r*e.dim : (r+1)*e.dim]
+		switch {
+		case err != nil || !finite(state):
+			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
+		case !(v < math.Inf(1)):
+			err = fmt.Errorf("%s: ln π is %v at %s", e.key, v, program.State(state, mode(k, r)))
+			e.fail(err)
+			v = math.Inf(-1)
+		case !e.chart.plain && (k != nil || e.chart.bounded):
+			v += e.volume[r]
+		}
+		dst[r] = v
+	}
+	e.watch(dst, x, k)
+}
+
+func finite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func mode(k []uint8, r int) []uint8 {
+	if k == nil {
+		return nil
+	}
+	return k[r : r+1]
+}
+
+// watch notes values until they have been judged.
+func (e *evaluation) watch(values []float64, x []float32, k []uint8) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.judged {
+		return
+	}
+	s := &e.seen
+	for r, v := range values {
+		if s.states == 0 {
+			s.first = program.State(x[r*e.dim:(r+1)*e.dim], mode(k, r))
+		}
+		s.states++
+		if math.IsInf(v, -1) {
+			continue
+		}
+		if s.finite == 0 {
+			s.low, s.high = v, v
+		}
+		s.finite++
+		s.low, s.high = min(s.low, v), max(s.high, v)
+	}
+}
+
+// judge looks at the values of the first steps, and fails the target if nothing can
+// be learned from them.
+func (p *problem) judge(step uint32) {
+	const steps = 20
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	s := &p.seen
+	switch {
+	case p.judged || p.err != nil:
+	case s.finite > 0 && s.low < s.high:
+		p.judged = true
+	case step < steps:
+	case s.finite == 0:
+		p.err = fmt.Errorf("%s: ln π is −∞ at each of %d states, the first of them %s; say where it is not by target.center and target.scale",
+			p.key, s.states, s.first)
+	default:
+		p.err = fmt.Errorf("%s: ln π is %v at each of %d states, the first of them %s: a constant cannot be normalised; bound the coordinates by target.support",
+			p.key, s.low, s.states, s.first)
+	}
+}
+
+// A realsTarget is a problem as the kit of real vectors sees it.
+type realsTarget struct{ *evaluation }
+
+// LogDensity implements reals.Target.
+func (t realsTarget) LogDensity(dst, y []float32) {
+	for lo := 0; lo < len(dst); lo += chunk {
+		hi := min(lo+chunk, len(dst))
+		wide := t.value[:hi-lo]
+		t.logDensity(wide, y[lo*t.dim:hi*t.dim], nil)
+		for r, v := range wide {
+			dst[lo+r] = float32(v)
+		}
+	}
+}
+
+// Clone implements reals.Cloner.
+func (t realsTarget) Clone() reals.Target { return realsTarget{t.problem.evaluation()} }
+
+// Place implements reals.Placed.
+func (t realsTarget) Place() (center []float64, scale float64) { return make([]float64, t.dim), 1 }
+
+// Observables implements reals.Observed.
+func (t realsTarget) Observables() []string { return t.names() }
+
+// Observe implements reals.Observed.
+func (t realsTarget) Observe(dst []float64, stride int, y []float32) { t.observe(dst, stride, y, nil) }
+
+// A mixedTarget is a problem as the kit of vectors with modes sees it.
+type mixedTarget struct{ *evaluation }
+
+// Modes implements mixed.Target.
+func (t mixedTarget) Modes() int { return t.modes }
+
+// LogDensity implements mixed.Target.
+func (t mixedTarget) LogDensity(dst, y []float32, k []uint8) {
+	wide := make([]float64, len(dst))
+	t.logDensity(wide, y, k)
+	for r, v := range wide {
+		dst[r] = float32(v)
+	}
+}
+
+// LogDensity64 implements mixed.Precise.
+func (t mixedTarget) LogDensity64(dst []float64, y []float32, k []uint8) { t.logDensity(dst, y, k) }
+
+// Clone implements mixed.Cloner.
+func (t mixedTarget) Clone() mixed.Target { return mixedTarget{t.problem.evaluation()} }
+
+// Observables implements mixed.Observed.
+func (t mixedTarget) Observables() []string { return t.names() }
+
+// Observe implements mixed.Observed.
+func (t mixedTarget) Observe(dst []float64, stride int, y []float32, k []uint8) {
+	t.observe(dst, stride, y, k)
+}
+
+// Observables of a state in the target's own coordinates stand beside those that the
+// kits have in theirs, which nobody asks for. The prefix tells them apart.
+const (
+	prefix              = "target "
+	observedCoordinates = 8
+)
+
+func (p *problem) names() (all []string) {
+	each := min(p.dim, observedCoordinates)
+	for i := range each {
+		all = append(all, fmt.Sprintf("%sx%d", prefix, i))
+	}
+	for i := range each {
+		all = append(all, fmt.Sprintf("%sx%d_squared", prefix, i))
+	}
+	if p.dim > 1 {
+		all = append(all, prefix+"mean_square")
+	}
+	return append(all, prefix+"log_density")
+}
+
+// observe sets the observables of some states, −Inf where ln π is not known.
+func (e *evaluation) observe(dst []float64, stride int, y []float32, k []uint8) {
+	rows := len(y) / e.dim
+	each := min(e.dim, observedCoordinates)
+	for lo := 0; lo < rows; lo += chunk {
+		hi := min(lo+chunk, rows)
+		var modes []uint8
+		if k != nil {
+			modes = k[lo:hi]
+		}
+		x, volume, value := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo], e.value[:hi-lo]
+		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], modes)
+		err := e.Err()
+		if err == nil {
+			if err = e.source.Evaluate(value, x, modes); err != nil {
+				e.fail(err)
+			}
+		}
+		for r := range value {
+			row := dst[(lo+r)*stride:]
+			var squares float64
+			for i, v := range x[r*e.dim : (r+1)*e.dim] {
+				v := float64(v)
+				squares += v * v
+				if i < each {
+					row[i], row[each+i] = v, v*v
+				}
+			}
+			at := 2 * each
+			if e.dim > 1 {
+				row[at] = squares / float64(e.dim)
+				at++
+			}
+			row[at] = value[r]
+			if err != nil || !(value[r] < math.Inf(1)) {
+				row[at] = math.Inf(-1)
+			}
+		}
+	}
+}

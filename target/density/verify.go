@@ -1,0 +1,136 @@
+package density
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/target/density/expression"
+)
+
+// verifyReals checks a target over real vectors. The mathematics of the kit is checked
+// with the systems whose laws are known.
+func verifyReals(ctx context.Context, of *origin, target RealsTarget, workers *pool.Pool, emit func(engine.Check)) error {
+	c := &RealsConfig{of: of, Target: target}
+	p, err := c.problem(workers.Threads())
+	if err != nil {
+		return err
+	}
+	return p.verify(ctx, &target.TargetConfig, emit)
+}
+
+// verifyMixed checks a target over a mode beside a vector.
+func verifyMixed(ctx context.Context, of *origin, target MixedTarget, workers *pool.Pool, emit func(engine.Check)) error {
+	c := &MixedConfig{of: of, Target: target}
+	p, err := c.problem(workers.Threads())
+	if err != nil {
+		return err
+	}
+	return p.verify(ctx, &target.TargetConfig, emit)
+}
+
+// verify checks what a target says of states about where its weight is.
+func (p *problem) verify(ctx context.Context, c *TargetConfig, emit func(engine.Check)) error {
+	defer p.Close()
+	return engine.RunChecks(ctx, emit,
+		func() ([]engine.Check, error) { return p.checkAlone(), p.Err() },
+		func() ([]engine.Check, error) { return p.checkCoordinates(), nil },
+		func() ([]engine.Check, error) { return p.checkExpression(c) },
+	)
+}
+
+// VerifyModel implements engine.SelfChecker: the target of a run, in the coordinates
+// of its configuration.
+func (o *observer) VerifyModel(_ context.Context, _ []float32, _ int, emit func(engine.Check)) error {
+	for _, check := range append(o.problem.checkAlone(), o.problem.checkCoordinates()...) {
+		emit(check)
+	}
+	return o.problem.Err()
+}
+
+// states are some about where the weight is, in the coordinates of a generator.
+func (p *problem) states(n int) (y []float32, k []uint8) {
+	y = make([]float32, n*p.dim)
+	c := rng.Stream(pilotSeed, rng.Reference, 0)
+	rng.Normals(y, p.dim, &c, 0)
+	if p.modes > 0 {
+		words := make([]uint32, 4*rng.Blocks(n))
+		asm.PhiloxBlocks(words, &c, 1<<63)
+		for r := range n {
+			k = append(k, uint8(words[r]%uint32(p.modes)))
+		}
+	}
+	return y, k
+}
+
+// checkAlone: ln π of a state does not depend on what else is asked with it.
+func (p *problem) checkAlone() []engine.Check {
+	const n = 64
+	e := p.evaluation()
+	y, k := p.states(n)
+	all, alone := make([]float64, n), make([]float64, 1)
+	e.logDensity(all, y, k)
+	different := 0
+	for r := range n {
+		e.logDensity(alone, y[r*p.dim:(r+1)*p.dim], mode(k, r))
+		if math.Float64bits(alone[0]) != math.Float64bits(all[r]) {
+			different++
+		}
+	}
+	return []engine.Check{engine.AtMost("target.alone", float64(different), 0,
+		"of %d states, those whose ln π has other bits when they are asked for alone: samples would depend on how they are cut", n)}
+}
+
+// checkCoordinates: the map of each coordinate and its slope agree with a central
+// difference and with its inverse.
+func (p *problem) checkCoordinates() []engine.Check {
+	const h = 1e-4
+	slope, back := 0.0, 0.0
+	for i := range p.chart.maps {
+		m := &p.chart.maps[i]
+		for _, y := range []float64{-1.5, -0.2, 0, 0.7, 2} {
+			low, _ := m.place(y - h)
+			high, _ := m.place(y + h)
+			x, logSlope := m.place(y)
+			want := (high - low) / (2 * h)
+			slope = max(slope, math.Abs(math.Abs(want)/(m.scale*math.Exp(logSlope))-1))
+			back = max(back, math.Abs(m.invert(x)-y))
+		}
+	}
+	return []engine.Check{
+		engine.AtMost("target.volume", slope, 1e-4, "ln |∂x/∂y| of %d coordinates against central differences", len(p.chart.maps)),
+		engine.AtMost("target.inverse", back, 1e-3, "y of x of y"),
+	}
+}
+
+// checkExpression: the compiled program has the bits of its specification.
+func (p *problem) checkExpression(c *TargetConfig) ([]engine.Check, error) {
+	if c.Kind != "expression" {
+		return nil, nil
+	}
+	compiled, err := expression.Compile(c.Expression, expression.Environment{Dim: c.Dim, Modes: p.modes, Parameters: c.Parameters})
+	if err != nil {
+		return nil, fmt.Errorf("target.expression: %w", err)
+	}
+	const n = 256
+	x, k := p.states(n)
+	got := make([]float64, n)
+	compiled.NewEvaluator().Evaluate(got, x, k)
+	different := 0
+	for r, v := range got {
+		var in uint8
+		if k != nil {
+			in = k[r]
+		}
+		if math.Float64bits(compiled.Naive(x[r*p.dim:(r+1)*p.dim], in)) != math.Float64bits(v) {
+			different++
+		}
+	}
+	return []engine.Check{engine.AtMost("target.expression", float64(different), 0, "of %d states, those where the compiled expression has other bits than its specification", n)}, nil
+}
+
+var _ engine.SelfChecker = (*observer)(nil)
