@@ -86,7 +86,7 @@ func TestBadTargets(t *testing.T) {
 		"sum(x)":                            "target.expression: chains drift away without end",
 		"-abs(x[0])":                        "target.expression: chains drift away without end",
 		"inf":                               "target.expression: ln π is +Inf at x = [",
-		"-x[2]^2":                           "target.expression: column 4: an index is 2 and must be between 0 and 1",
+		"-x[2]^2":                           "column 4, at 2]^2: an index is 2 and must be between 0 and 1",
 		"x[0] > 0 ? 1/x[0] : -log(-x[0])/0": "target.expression: ln π is ",
 	} {
 		if text == "-1/sum(x - x)" { // −∞ everywhere, by another way

@@ -37,7 +37,8 @@ func (c *coordinate) place(y float64) (x, logSlope float64) {
 	return u, 0
 }
 
-// invert returns y of x.
+// invert returns y of x, NaN outside the support. An x that has been rounded to a bound
+// is one of the y that are.
 func (c *coordinate) invert(x float64) float64 {
 	u := x
 	below, above := !math.IsInf(c.low, 0), !math.IsInf(c.high, 0)
@@ -49,8 +50,14 @@ func (c *coordinate) invert(x float64) float64 {
 	case above:
 		u = math.Log(c.high - x)
 	}
+	if c.bounded() {
+		u = min(max(u, -beyond), beyond)
+	}
 	return (u - c.center) / c.scale
 }
+
+// beyond is a u whose exponential is next to 0 or infinity.
+const beyond = 700
 
 // A chart is the coordinates of every mode, one of them where there are no modes.
 type chart struct {

@@ -75,18 +75,17 @@ func (s *mixedSystem) Transition(step uint32) {
 	s.judge(step)
 }
 
-// Sample implements engine.Sampler, in the target's coordinates.
+// Sample implements engine.Sampler, in the target's coordinates. Samples that are
+// refined are rounded before, as those are that come back to Refine.
 func (s *realsSystem) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	if err := s.System.Sample(dst, format, params, first, n, refine); err != nil {
+	if err := s.Reach(first, uint64(max(n, 0)), refine); err != nil {
 		return err
 	}
-	if err := s.Err(); err != nil {
+	if err := s.System.Sample(dst, format, params, first, n, 0); err != nil {
 		return err
 	}
-	for r := range n {
-		s.toTarget(dst[4*s.dim*r:], 0)
-	}
-	return nil
+	s.toTarget(dst, 4*s.dim)
+	return s.Refine(dst, format, first, refine)
 }
 
 // Sample implements engine.Sampler, in the target's coordinates.
@@ -100,31 +99,122 @@ func (s *mixedSystem) Sample(dst []byte, format string, params []float32, first 
 	}
 	whole := formats[0] // with the mode, which decides about the coordinates
 	states := make([]byte, n*whole.RowBytes)
-	if err := s.System.Sample(states, whole.Name, params, first, n, refine); err != nil {
+	if err := s.System.Sample(states, whole.Name, params, first, n, 0); err != nil {
 		return err
 	}
-	if err := s.Err(); err != nil {
+	s.toTarget(states, whole.RowBytes)
+	if err := s.Refine(states, whole.Name, first, refine); err != nil {
 		return err
 	}
 	row := len(dst) / max(n, 1)
 	for r := range n {
-		state := states[r*whole.RowBytes:][:whole.RowBytes]
-		s.toTarget(state, int(binary.LittleEndian.Uint32(state[4*s.dim:])))
-		copy(dst[r*row:(r+1)*row], state)
+		copy(dst[r*row:(r+1)*row], states[r*whole.RowBytes:])
 	}
 	return nil
 }
 
-// toTarget replaces y by x in a state that is written.
-func (p *problem) toTarget(state []byte, mode int) {
+// Refine implements engine.Refiner, in the target's coordinates.
+func (s *realsSystem) Refine(states []byte, format string, first uint64, steps int) error {
+	return s.refine(s.System, 4*s.dim, states, format, first, steps)
+}
+
+// Refine implements engine.Refiner, in the target's coordinates.
+func (s *mixedSystem) Refine(states []byte, format string, first uint64, steps int) error {
+	return s.refine(s.System, 4*s.dim+4, states, format, first, steps)
+}
+
+// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
+func (s *realsSystem) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
+	return s.energies(s.System, 4*s.dim, dst, format, states)
+}
+
+// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
+func (s *mixedSystem) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
+	return s.energies(s.System, 4*s.dim+4, dst, format, states)
+}
+
+// refine lets a kit refine states that are written in rows of so many bytes.
+func (p *problem) refine(kit engine.Refiner, row int, states []byte, format string, first uint64, steps int) error {
+	learned, _, err := p.toLearned(states, row)
+	if err == nil {
+		err = kit.Refine(learned, format, first, steps)
+	}
+	if err == nil {
+		err = p.Err()
+	}
+	if err != nil || steps == 0 {
+		return err
+	}
+	p.toTarget(learned, row)
+	copy(states, learned)
+	return nil
+}
+
+// energies lets a kit weigh states, whose volume does not count.
+func (p *problem) energies(kit engine.Weigher, row int, dst []float64, format string, states []byte) (beta float64, err error) {
+	learned, volumes, err := p.toLearned(states, row)
+	if err != nil {
+		return 0, err
+	}
+	if beta, err = kit.Energies(dst, format, learned); err == nil {
+		err = p.Err()
+	}
+	if err != nil {
+		return 0, err
+	}
+	for r := range dst {
+		dst[r] += volumes[r]
+	}
+	return beta, nil
+}
+
+// of returns coordinate i of a state that is written, and its map. A state longer than
+// its coordinates ends with its mode.
+func (p *problem) of(state []byte, i int) (m *coordinate, at []byte) {
+	mode := 0
+	if len(state) > 4*p.dim {
+		mode = int(binary.LittleEndian.Uint32(state[4*p.dim:]))
+		mode = min(max(mode, 0), p.modes-1) // the kit reports it
+	}
+	return &p.chart.maps[mode*p.dim+i], state[4*i:]
+}
+
+// toTarget replaces y by x in states that are written.
+func (p *problem) toTarget(states []byte, row int) {
 	if p.chart.plain {
 		return
 	}
-	for i := range p.dim {
-		y := math.Float32frombits(binary.LittleEndian.Uint32(state[4*i:]))
-		x, _ := p.chart.maps[mode*p.dim+i].place(float64(y))
-		binary.LittleEndian.PutUint32(state[4*i:], math.Float32bits(float32(x)))
+	for ; len(states) >= row; states = states[row:] {
+		for i := range p.dim {
+			m, at := p.of(states[:row], i)
+			x, _ := m.place(float64(math.Float32frombits(binary.LittleEndian.Uint32(at))))
+			binary.LittleEndian.PutUint32(at, math.Float32bits(float32(x)))
+		}
 	}
+}
+
+// toLearned returns the y of states that are written, and what their volume adds to
+// ln π.
+func (p *problem) toLearned(states []byte, row int) (learned []byte, volumes []float64, err error) {
+	learned, volumes = slices.Clone(states), make([]float64, len(states)/row)
+	for r := range volumes {
+		state := learned[r*row : (r+1)*row]
+		for i := range p.dim {
+			m, at := p.of(state, i)
+			x := math.Float32frombits(binary.LittleEndian.Uint32(at))
+			y := m.invert(float64(x))
+			if math.IsNaN(y) && x == x {
+				return nil, nil, fmt.Errorf("states: coordinate %d of state %d is %v, outside the target's support", i, r, x)
+			}
+			_, slope := m.place(float64(float32(y)))
+			volumes[r] += slope
+			if p.modes > 0 {
+				volumes[r] += math.Log(m.scale)
+			}
+			binary.LittleEndian.PutUint32(at, math.Float32bits(float32(y)))
+		}
+	}
+	return learned, volumes, nil
 }
 
 // LogDensity sets dst[r] = ln q(x_r), the exact density of the generator with
@@ -240,12 +330,16 @@ func (w *walk) Observe(values []float64) {
 var (
 	_ engine.System      = (*realsSystem)(nil)
 	_ engine.Sampler     = (*realsSystem)(nil)
+	_ engine.Refiner     = (*realsSystem)(nil)
+	_ engine.Weigher     = (*realsSystem)(nil)
 	_ engine.Evaluator   = (*realsSystem)(nil)
 	_ engine.Illustrator = (*realsSystem)(nil)
 	_ engine.Observer    = (*realsSystem)(nil)
 	_ engine.Fallible    = (*realsSystem)(nil)
 	_ engine.System      = (*mixedSystem)(nil)
 	_ engine.Sampler     = (*mixedSystem)(nil)
+	_ engine.Refiner     = (*mixedSystem)(nil)
+	_ engine.Weigher     = (*mixedSystem)(nil)
 	_ engine.Evaluator   = (*mixedSystem)(nil)
 	_ engine.Illustrator = (*mixedSystem)(nil)
 	_ engine.Observer    = (*mixedSystem)(nil)

@@ -35,17 +35,21 @@ type Error struct {
 	Reason       string
 }
 
-// Error returns the reason over the line of the expression with a mark below it.
+// Error returns the place, what stands there, and the reason.
 func (e *Error) Error() string {
-	line := strings.Split(e.Text, "\n")[e.Line-1]
 	at := fmt.Sprintf("column %d", e.Column)
 	if e.Line > 1 {
 		at = fmt.Sprintf("line %d, %s", e.Line, at)
 	}
-	const before, after = 50, 30 // characters shown
-	runes, mark := []rune(strings.ReplaceAll(line, "\t", " ")), e.Column-1
-	lo, hi := max(0, mark-before), min(len(runes), mark+after)
-	return fmt.Sprintf("%s: %s\n    %s\n    %s^", at, e.Reason, string(runes[lo:hi]), strings.Repeat(" ", mark-lo))
+	const shown = 20
+	rest := []rune(strings.Split(e.Text, "\n")[e.Line-1])[e.Column-1:]
+	switch {
+	case len(rest) > shown:
+		at += fmt.Sprintf(", at %s…", string(rest[:shown]))
+	case len(rest) > 0:
+		at += ", at " + string(rest)
+	}
+	return at + ": " + e.Reason
 }
 
 // Compile translates an expression. Its error is an *Error.

@@ -1,0 +1,57 @@
+package density_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/target/density"
+)
+
+// ring is π(x) ∝ exp(−(|x|² − 4)²/4) in the plane.
+type ring struct{}
+
+func (ring) Dim() int { return 2 }
+
+func (ring) LogDensity(dst, x []float32) {
+	for r := range dst {
+		off := x[2*r]*x[2*r] + x[2*r+1]*x[2*r+1] - 4
+		dst[r] = -off * off / 4
+	}
+}
+
+// A target in Go becomes a system, which trains by itself, or has every verb of the
+// command line by cli.Main(definition). examples/ring is a whole program.
+func ExampleReals() {
+	definition := density.Reals("ring", "a ring in the plane", ring{})
+	cfg, err := engine.Systems{definition}.Configure("ring", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	workers := engine.NewWorkers(1)
+	defer workers.Close()
+	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Steps, "steps;", result.Evaluation.Metrics[0].Name, "is the first row of the table")
+	// Output: 20 steps; mean_x0 is the first row of the table
+}
+
+// An expression is a configuration, and needs no Go.
+func Example() {
+	cfg, err := engine.Systems{density.RealsDefinition}.Configure("reals", "quick",
+		"target.dim=3", "target.expression=-sum((x - mu)^2)/2", `target.parameters={"mu": [100, 200, 300]}`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(cfg.Shared().System, cfg.Shared().Preset)
+	_, err = engine.Systems{density.RealsDefinition}.Configure("reals", "quick", "target.expression=-sum((x - mu)^2)/2")
+	fmt.Println(err)
+	// Output:
+	// reals quick
+	// target.expression: column 11, at mu)^2)/2: unknown name mu; there are x, pi, inf, radius, width
+}
