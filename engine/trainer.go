@@ -77,8 +77,8 @@ func (t *Trainer) StepContext(ctx context.Context) error {
 	}
 	t.step++
 	step := uint32(t.step)
-	t.system.Generate(t.params, step)   // s = G_θ(z)
-	t.system.Transition(step)           // s′ ~ p^m(s, ·), from here on a constant
+	t.system.Generate(t.params, step) // s = G_θ(z)
+	t.system.Transition(step)         // s′ ~ p^m(s, ·), from here on a constant
 	if err := t.failed(t.step); err != nil {
 		t.step--
 		return err

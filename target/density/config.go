@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/revgen/revgen/engine"
@@ -254,3 +255,30 @@ func rounded(x float64) float64 {
 	}
 	return math.Round(x/unit) * unit
 }
+
+// Describe implements engine.Describer.
+func (c *RealsConfig) Describe() string { return c.Target.describe(c.of.name, 0) }
+
+// Describe implements engine.Describer.
+func (c *MixedConfig) Describe() string { return c.Target.describe(c.of.name, c.Target.Modes) }
+
+func (t *TargetConfig) describe(name string, modes int) string {
+	states := fmt.Sprintf("%d coordinates", t.Dim)
+	if modes > 0 {
+		states += fmt.Sprintf(" and %d modes", modes)
+	}
+	switch t.Kind {
+	case "expression":
+		return fmt.Sprintf("ln π of %s = %s", states, t.Expression)
+	case "program":
+		return fmt.Sprintf("ln π of %s by the program %s", states, strings.Join(t.Command, " "))
+	}
+	return fmt.Sprintf("%s, ln π of %s in Go", name, states)
+}
+
+var (
+	_ engine.Describer = (*RealsConfig)(nil)
+	_ engine.Describer = (*MixedConfig)(nil)
+	_ engine.Adapter   = (*RealsConfig)(nil)
+	_ engine.Adapter   = (*MixedConfig)(nil)
+)
