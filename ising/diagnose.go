@@ -104,7 +104,7 @@ type walkers struct {
 func (s *measured) newWalkers(purpose rng.Purpose, n int) *walkers {
 	const flips = 1 << 26
 	return &walkers{s: s, kernel: s.moving, purpose: purpose, states: make([]uint64, n*s.model.Words),
-		piece: spins.PartOf(s.moving), slice: min(s.config.mostSteps(), max(1, flips/(n*s.model.N)))}
+		piece: spins.PieceOf(s.moving), slice: min(s.config.mostSteps(), max(1, flips/(n*s.model.N)))}
 }
 
 // walk returns samples that walk.

@@ -23,8 +23,8 @@ type Kernel interface {
 	Together() int
 }
 
-// PartOf returns how many samples of a kernel a thread takes at a time.
-func PartOf(k Kernel) int {
+// PieceOf returns how many samples of a kernel a thread takes at a time.
+func PieceOf(k Kernel) int {
 	const least = 128
 	return (least + k.Together() - 1) / k.Together() * k.Together()
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Draws are the samples of a trained generator that belong to the seed of its
-// training, made in parts of a fixed number of rows that any thread can take.
+// training, made in pieces of a fixed number of rows that any thread can take.
 type Draws struct {
 	generator *generator
 	seed      uint64
@@ -17,7 +17,7 @@ type Draws struct {
 
 	dst   []uint64 // of the call under way
 	first uint64
-	run   func(part int)
+	run   func(piece int)
 }
 
 // A drawing is what one thread needs.
@@ -38,7 +38,7 @@ func (s *System) NewDraws(params []float32) *Draws {
 	for range s.workers.Threads() {
 		d.free <- &drawing{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows())}
 	}
-	d.run = d.part
+	d.run = d.piece
 	return d
 }
 
@@ -49,11 +49,11 @@ func (d *Draws) Generate(dst []uint64, first uint64) {
 	d.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), d.run)
 }
 
-func (d *Draws) part(part int) {
+func (d *Draws) piece(piece int) {
 	b, words := <-d.free, d.generator.words
 	defer func() { d.free <- b }()
-	lo := part * nn.BlockRows() * words
+	lo := piece * nn.BlockRows() * words
 	dst := d.dst[lo:min(len(d.dst), lo+nn.BlockRows()*words)]
 	from := sampleStreams(d.seed)
-	d.generator.forward(b.activations, dst, d.packed, d.params, 0, len(dst)/words, &from, d.first+uint64(part*nn.BlockRows()), b.head)
+	d.generator.forward(b.activations, dst, d.packed, d.params, 0, len(dst)/words, &from, d.first+uint64(piece*nn.BlockRows()), b.head)
 }

@@ -68,15 +68,15 @@ func (c *TransitionConfig) Fraction(level int) float64 {
 type transition struct {
 	config   *Config
 	levels   []spins.Kernel // by level of annealing, the target's last
-	rows     int            // of a part
+	rows     int            // of a piece
 	workers  *pool.Pool
-	stats    []bitspin.Stats // by part
+	stats    []bitspin.Stats // by piece
 	accepted bitspin.Stats
 
 	b      *Batch // of the call under way
 	kernel spins.Kernel
 	stream rng.Counter
-	move   func(part int)
+	move   func(piece int)
 }
 
 func newTransition(c *Config, t Target, workers *pool.Pool) (*transition, error) {
@@ -91,12 +91,12 @@ func newTransition(c *Config, t Target, workers *pool.Pool) (*transition, error)
 		}
 	}
 	n := c.Training.Batch
-	tr.rows = spins.PartOf(tr.levels[AnnealLevels-1])
+	tr.rows = spins.PieceOf(tr.levels[AnnealLevels-1])
 	tr.stats = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
-	tr.move = func(part int) {
-		tr.stats[part] = bitspin.Stats{}
-		lo, hi := part*tr.rows, min(n, (part+1)*tr.rows)
-		tr.kernel.Run(tr.b.Next, tr.b.States, lo, hi, c.Transition.Steps, &tr.stream, 0, &tr.stats[part])
+	tr.move = func(piece int) {
+		tr.stats[piece] = bitspin.Stats{}
+		lo, hi := piece*tr.rows, min(n, (piece+1)*tr.rows)
+		tr.kernel.Run(tr.b.Next, tr.b.States, lo, hi, c.Transition.Steps, &tr.stream, 0, &tr.stats[piece])
 	}
 	return tr, nil
 }
