@@ -213,12 +213,12 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 }
 
 // briefly diagnoses a generator that has just been trained, in a twentieth of the
-// time that took, or half a second.
+// time that took, or a second.
 func briefly(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
 	if _, ok := trained.(engine.Observer); !ok {
 		return nil, nil
 	}
-	limit := min(max(time.Duration(r.Seconds/20*float64(time.Second)), time.Second/2), 20*time.Second)
+	limit := min(max(time.Duration(r.Seconds/20*float64(time.Second)), time.Second), 20*time.Second)
 	return diagnose.Run(ctx, trained, r.Params, diagnose.Brief(limit))
 }
 

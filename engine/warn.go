@@ -47,6 +47,9 @@ func (r *run) watchAcceptance() {
 // names it.
 const tolerated = 3
 
+// rounding is what float32 leaves of a figure, of which no error is the generator's.
+const rounding = 1e-6
+
 // warn adds to an evaluation's warnings which metrics are far from their reference,
 // and which have none. An error of which the reference itself may be to blame is not
 // one of the generator.
@@ -56,6 +59,7 @@ func (e *Evaluation) warn() {
 		switch excess := m.Error - 3*m.Uncertainty; {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
+		case m.Relative && m.Error < rounding, !m.Relative && m.Error < rounding*max(1, math.Abs(m.Exact)):
 		case m.Floor > 0 && excess > tolerated*m.Floor && excess > m.Quantile && number.Finite(m.Error):
 			far = append(far, fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Floor), m.Error/m.Floor))
 		case math.IsInf(m.Error, 0):

@@ -36,6 +36,7 @@ func TestFarFromReference(t *testing.T) {
 		{Name: "near", Error: 0.02, Floor: 0.01, Quantile: 0.02},
 		{Name: "far", Error: 0.05, Floor: 0.01, Quantile: 0.02},
 		{Name: "relative", Error: 0.05, Floor: 0.01, Relative: true},
+		{Name: "rounding", Exact: 20, Error: 1e-5, Floor: 1e-6},
 		{Name: "blamed", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
 		{Name: "infinite", Error: math.Inf(1), Floor: 0.01},
 		{Name: "unjudged", Error: 0.05},

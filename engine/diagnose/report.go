@@ -54,7 +54,7 @@ type Observable struct {
 	Refined float64     `json:"refined"` // mean after Report.Refine steps, as drawn if that is −1
 	Chains  *Comparison `json:"chains,omitempty"`
 	// Weighted is the mean by importance weights, beside which the samples' own
-	// is off by WeightedZ standard errors.
+	// is off by WeightedZ standard errors, of the samples' mean and the weights'.
 	Weighted  *float64 `json:"weighted,omitempty"`
 	WeightedZ float64  `json:"weighted_z,omitempty"`
 }

@@ -36,7 +36,9 @@ func (d *diagnosis) weigh() {
 			mean.Add((math.Exp(l-estimate.LogZ) - 1) * (d.stages[0][i*d.width+j] - weighted))
 		}
 		d.shift[j].mean = weighted
-		if se := mean.StandardError(); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
+		// Weights that hardly vary tell of errors that so many samples do not show.
+		_, deviation := d.moments(j, 0)
+		if se := math.Hypot(mean.StandardError(), deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
 			d.shift[j].z = (weighted - sum) / se
 		}
 	}
