@@ -430,6 +430,17 @@ const counterPlanes = 32
 func addTerms(dst *[block]float64, terms []term, scale float64, state []uint64) {
 	for k := range terms {
 		t := &terms[k]
+		if len(t.i) == 1 { // as where all couplings differ
+			word := ^state[t.i[0]]
+			if t.j != nil {
+				word = state[t.i[0]] ^ state[t.j[0]]
+			}
+			c := math.Float64bits(scale * t.coefficient)
+			for b := range dst {
+				dst[b] += math.Float64frombits(c ^ word>>b<<63)
+			}
+			continue
+		}
 		var planes [counterPlanes]uint64
 		for n, i := range t.i {
 			word := state[i]
