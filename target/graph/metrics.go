@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -142,7 +143,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		}
 		out.Metrics = append(out.Metrics, m)
 	}
-	out.Warnings = append(r.warnings, warnings(out, samples)...)
+	out.Warnings = append(slices.Clone(r.warnings), warnings(out.Metrics, samples)...)
 	return out, nil
 }
 
@@ -266,37 +267,18 @@ func variation(name string, law []estimate, counts []float64) engine.Metric {
 	return m.Judged(floor, null.Variation)
 }
 
-// warnings says which rows are far from their reference, further than chance and
-// the reference's own error explain, and whether weights still mend the samples.
-func warnings(e *engine.Evaluation, samples int) (all []string) {
-	// Of a row that is right, once in a million.
-	const far = 4.9
-	for _, m := range e.Metrics {
-		if m.Name == "effective_sample_size" {
-			switch {
-			case m.Generated*float64(samples) < 100:
-				all = append(all, fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither they nor what they say of ln Z can be trusted", m.Generated*float64(samples)))
-			case m.Generated < 0.5:
-				all = append(all, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
-			}
+// warnings says whether weights still mend the samples.
+func warnings(rows []engine.Metric, samples int) (all []string) {
+	for _, m := range rows {
+		if m.Name != "effective_sample_size" {
 			continue
 		}
-		chance := m.Quantile + far*m.Uncertainty
-		if len(m.Law) == 0 {
-			chance = far * math.Hypot(m.Floor*math.Sqrt(math.Pi/2), m.Uncertainty)
-		} else {
-			chance += 2 * (m.Quantile - m.Floor)
-		}
-		if m.Floor > 0 && m.Error > chance && !math.IsNaN(m.Error) {
-			all = append(all, fmt.Sprintf("%s is off by %.2g%s, where exact samples are by %.2g", m.Name, m.Error, relatively(m), m.Floor))
+		switch worth := m.Generated * float64(samples); {
+		case worth < 100:
+			all = append(all, fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither they nor what they say of ln Z can be trusted", worth))
+		case m.Generated < 0.5:
+			all = append(all, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
 		}
 	}
 	return all
-}
-
-func relatively(m engine.Metric) string {
-	if m.Relative {
-		return " of its value"
-	}
-	return ""
 }
