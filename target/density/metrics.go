@@ -2,7 +2,6 @@ package density
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -166,9 +165,7 @@ func (o *observer) Evaluate(ctx context.Context, params []float32, samples int) 
 		o.compare(out, values, warn)
 	}
 	if weight := o.column(engine.LogWeight); weight >= 0 {
-		if err := o.importance(out, every(values, weight, len(o.names)), warn); err != nil {
-			return nil, err
-		}
+		o.importance(out, every(values, weight, len(o.names)), warn)
 	}
 	return out, nil
 }
@@ -222,7 +219,7 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, warn func(s
 
 // importance adds what the generator's density tells. The volume that the coordinates
 // have in common is not in the kit's weights.
-func (o *observer) importance(out *engine.Evaluation, logWeights []float64, warn func(string, ...any)) error {
+func (o *observer) importance(out *engine.Evaluation, logWeights []float64, warn func(string, ...any)) {
 	const fewest = 0.1
 	r := make([]float64, len(logWeights))
 	common := 0.0
@@ -233,14 +230,14 @@ func (o *observer) importance(out *engine.Evaluation, logWeights []float64, warn
 		r[i] = -w - common
 	}
 	if !slices.ContainsFunc(r, func(v float64) bool { return !math.IsInf(v, 0) }) {
-		return errors.New("ln π is −∞ at every sample of the generator")
+		warn("ln π is −∞ at every sample of the generator: it has no weights")
+		return
 	}
 	rows := engine.ImportanceMetrics(r, math.NaN())
 	out.Metrics = append(out.Metrics, rows...)
 	if ess := rows[0].Generated; ess < fewest {
 		warn("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples))
 	}
-	return nil
 }
 
 // every returns one of the columns of values.
