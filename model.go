@@ -2,6 +2,7 @@ package revgen
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -87,3 +88,38 @@ func (m *Model) Seed() uint64 { return m.config.Shared().Training.Seed }
 
 // Params returns the generator's parameters θ. The slice is the model's own.
 func (m *Model) Params() []float32 { return m.file.Params }
+
+// MarshalJSON describes the model: its configuration, its parameters' number and hash,
+// its evaluation, and the layouts of its states.
+func (m *Model) MarshalJSON() ([]byte, error) {
+	s, err := m.NewSampler(m.Seed(), 1)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	type format struct {
+		Name     string `json:"name"`
+		Dtype    string `json:"dtype"` // a Python literal, as NumPy takes it
+		Shape    []int  `json:"shape"` // of one state
+		RowBytes int    `json:"row_bytes"`
+		Doc      string `json:"doc"`
+	}
+	var formats []format
+	for _, f := range s.formats {
+		formats = append(formats, format{f.Name, f.Descr, append([]int{}, f.Shape...), f.RowBytes, f.Doc})
+	}
+	start := engine.Start{Config: m.config, Params: m.file.Params}
+	return json.Marshal(struct {
+		System     string             `json:"system"`
+		Dim        int                `json:"dim"`
+		Parameters int                `json:"parameters"`
+		Hash       string             `json:"hash"`
+		Steps      int                `json:"steps"`
+		Path       string             `json:"path"`
+		Seed       uint64             `json:"seed"`
+		Formats    []format           `json:"formats"`
+		Config     json.RawMessage    `json:"config"`
+		Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
+		Warnings   []string           `json:"warnings,omitempty"`
+	}{m.file.System, s.Dim(), len(m.file.Params), start.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
+}

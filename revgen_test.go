@@ -81,7 +81,7 @@ func TestModelsAreThoseOfTheCommandLine(t *testing.T) {
 		for _, model := range []*revgen.Model{trained, loaded} {
 			s := sampler(t, model, 9, 3)
 			data := make([]byte, 300*s.Formats()[0].RowBytes)
-			require.NoError(t, s.Bytes(ctx, data, "", 0, 2))
+			require.NoError(t, s.SampleBytes(ctx, data, "", 0, 2))
 			require.True(t, bytes.HasSuffix(file, data), "samples of %s", kind)
 		}
 	}
@@ -196,8 +196,8 @@ func TestMistakes(t *testing.T) {
 	require.ErrorContains(t, samplers["gmm"].Sample(ctx, revgen.States{X: make([]float32, 8)}, math.MaxUint64, 0), "not all among")
 	_, err := samplers["gmm"].Energies(make([]float64, 2), revgen.States{X: make([]float32, samplers["gmm"].Dim())})
 	require.EqualError(t, err, "states: there are 1 for 2 energies")
-	require.Error(t, samplers["gmm"].Bytes(ctx, make([]byte, 3), "", 0, 0))
-	require.Error(t, samplers["gmm"].Bytes(ctx, make([]byte, 8), "csv", 0, 0))
+	require.Error(t, samplers["gmm"].SampleBytes(ctx, make([]byte, 3), "", 0, 0))
+	require.Error(t, samplers["gmm"].SampleBytes(ctx, make([]byte, 8), "csv", 0, 0))
 
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
@@ -206,7 +206,7 @@ func TestMistakes(t *testing.T) {
 	s.Close()
 	s.Close()
 	for _, err := range []error{
-		s.Sample(ctx, revgen.States{Spins: bytes9(1)}, 0, 0), s.Bytes(ctx, make([]byte, 9), "", 0, 0), s.Refine(ctx, revgen.States{Spins: bytes9(1)}, 0, 1),
+		s.Sample(ctx, revgen.States{Spins: bytes9(1)}, 0, 0), s.SampleBytes(ctx, make([]byte, 9), "", 0, 0), s.Refine(ctx, revgen.States{Spins: bytes9(1)}, 0, 1),
 	} {
 		require.EqualError(t, err, "the sampler is closed")
 	}

@@ -81,8 +81,11 @@ func (s *Sampler) Dim() int {
 	return 0
 }
 
-// Formats returns the layouts of samples that Bytes can write, the default first.
+// Formats returns the layouts of states in bytes, the default first.
 func (s *Sampler) Formats() []engine.Format { return slices.Clone(s.formats) }
+
+// Format returns the layout of a name, the default for "".
+func (s *Sampler) Format(name string) (engine.Format, error) { return s.stream.Format(name) }
 
 // Sample fills dst with samples first, first+1, …, each after refine steps of the
 // target's Metropolis kernel. When ctx is cancelled it returns ctx's error. X alone
@@ -109,24 +112,45 @@ func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine i
 	})
 }
 
-// Bytes fills dst with samples first, first+1, … in a format of Formats, "" for the
-// default, as "revgen sample" writes them after a file's header, each after refine
-// steps of the target's Metropolis kernel. len(dst) is a multiple of the format's
+// SampleBytes is Sample in a format of Formats, "" for the default: the bytes that
+// "revgen sample" writes after a file's header. len(dst) is a multiple of the format's
 // RowBytes.
-func (s *Sampler) Bytes(ctx context.Context, dst []byte, format string, first uint64, refine int) error {
+func (s *Sampler) SampleBytes(ctx context.Context, dst []byte, format string, first uint64, refine int) error {
+	return s.bytes(dst, format, func(f engine.Format) error { return s.stream.Fill(ctx, dst, f, first, refine) })
+}
+
+// RefineBytes is Refine of states in a format of Formats.
+func (s *Sampler) RefineBytes(ctx context.Context, states []byte, format string, first uint64, steps int) error {
+	return s.bytes(states, format, func(f engine.Format) error { return s.stream.Refine(ctx, states, f, first, steps) })
+}
+
+// EnergiesBytes is Energies of states in a format of Formats.
+func (s *Sampler) EnergiesBytes(dst []float64, states []byte, format string) (beta float64, err error) {
+	err = s.bytes(states, format, func(f engine.Format) error {
+		if n := len(states) / f.RowBytes; n != len(dst) {
+			return fmt.Errorf("states: there are %d for %d energies", n, len(dst))
+		}
+		beta, err = s.stream.Energies(dst, f, states)
+		return err
+	})
+	return beta, err
+}
+
+// bytes does something with whole states in a format.
+func (s *Sampler) bytes(states []byte, format string, do func(f engine.Format) error) error {
 	f, err := s.stream.Format(format)
 	if err != nil {
 		return err
 	}
-	if len(dst)%f.RowBytes != 0 {
-		return fmt.Errorf("states: %d bytes are not a number of samples of %d bytes", len(dst), f.RowBytes)
+	if len(states)%f.RowBytes != 0 {
+		return fmt.Errorf("states: %d bytes are not a number of states of %d bytes", len(states), f.RowBytes)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.workers == nil {
 		return errClosed
 	}
-	return s.stream.Fill(ctx, dst, f, first, refine)
+	return do(f)
 }
 
 // Refine takes states, of wherever they are, the given number of steps along the

@@ -1,0 +1,101 @@
+package revgen_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A program of another module uses the library by its public names alone, those of
+// targets of one's own included.
+func TestAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	mod, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	sum, err := os.ReadFile("go.sum")
+	require.NoError(t, err)
+	// The requirements are those of the library, so that nothing is downloaded.
+	write("go.mod", "module example.org/host\n\nrequire github.com/revgen/revgen v0.0.0\n\nreplace github.com/revgen/revgen => "+here+"\n"+
+		string(mod)[len("module github.com/revgen/revgen\n"):])
+	write("go.sum", string(sum))
+	write("main.go", `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/target/density"
+)
+
+// normal is a target: a normal law in three dimensions.
+type normal struct{}
+
+func (normal) Dim() int { return 3 }
+
+func (normal) LogDensity(dst, x []float32) {
+	for r := range dst {
+		dst[r] = -(x[3*r]*x[3*r] + x[3*r+1]*x[3*r+1] + x[3*r+2]*x[3*r+2]) / 2
+	}
+}
+
+// Types that an embedder of the engine names.
+var _ func(cfg engine.Config, workers *engine.Workers) (engine.System, error) = engine.Config.New
+
+func main() {
+	own := density.Reals("normal", "a normal law", normal{})
+	cfg, err := engine.Systems{own}.Configure("normal", "quick", "training.steps=20", "training.batch=64", "evaluation.samples=500")
+	if err == nil {
+		var model *revgen.Model
+		if model, err = revgen.Train(context.Background(), cfg, revgen.TrainOptions{Dir: os.Args[1]}); err == nil {
+			if model, err = revgen.Load(os.Args[1], own); err == nil {
+				err = draw(model)
+			}
+		}
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func draw(model *revgen.Model) error {
+	sampler, err := model.NewSampler(7, 2)
+	if err != nil {
+		return err
+	}
+	defer sampler.Close()
+	states, energies := revgen.States{X: make([]float32, 300)}, make([]float64, 100)
+	if err := sampler.Sample(context.Background(), states, 0, 5); err != nil {
+		return err
+	}
+	beta, err := sampler.Energies(energies, states)
+	x := states.X
+	if want := float64(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]) / 2; beta != 1 || energies[0] < want-1e-5 || energies[0] > want+1e-5 {
+		return fmt.Errorf("the energy is %v, not %v; β = %v", energies[0], want, beta)
+	}
+	return err
+}
+`)
+	build := exec.Command("go", "build", "-mod=mod", "-o", "host", ".")
+	build.Dir = dir
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.Command(filepath.Join(dir, "host"), filepath.Join(dir, "run")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Empty(t, out, "a library prints nothing")
+}
