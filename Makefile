@@ -2,12 +2,14 @@
 # or a tool at a pinned version.
 GO ?= go
 
-.PHONY: build test vet format lint generate paths purego race arm64 verify ci bench cover picture results golangci vulnerabilities benchstat clean
+PREFIX ?= /usr/local
+
+.PHONY: install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results golangci vulnerabilities benchstat clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
 
-test vet format lint generate paths purego race arm64 verify vulnerabilities:
+test vet format lint generate paths purego race arm64 verify embed vulnerabilities:
 	.ci/run $@
 
 ci:
@@ -15,6 +17,21 @@ ci:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# The C ABI, docs/embedding.md, as bin/librevgen.so and bin/librevgen.a.
+library:
+	CGO_ENABLED=1 $(GO) build -buildmode=c-shared -ldflags '-extldflags=-Wl,-z,nodelete,-soname,librevgen.so.1' -o bin/librevgen.so ./cmd/librevgen
+	CGO_ENABLED=1 $(GO) build -buildmode=c-archive -o bin/librevgen.a ./cmd/librevgen
+
+# The program and the library under PREFIX, or under DESTDIR/PREFIX for packages.
+install: build library
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -m 755 revgen $(DESTDIR)$(PREFIX)/bin/revgen
+	install -m 755 bin/librevgen.so $(DESTDIR)$(PREFIX)/lib/librevgen.so.1
+	ln -sf librevgen.so.1 $(DESTDIR)$(PREFIX)/lib/librevgen.so
+	install -m 644 bin/librevgen.a $(DESTDIR)$(PREFIX)/lib/librevgen.a
+	install -m 644 cmd/librevgen/revgen.h examples/cpp/revgen.hpp examples/fortran/revgen.f90 $(DESTDIR)$(PREFIX)/include/
+	sed 's|@PREFIX@|$(PREFIX)|' cmd/librevgen/revgen.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/revgen.pc
 
 # The README's picture, by the README's first command.
 picture: build
@@ -46,3 +63,4 @@ benchstat:
 
 clean:
 	rm -f revgen coverage.out
+	rm -rf bin

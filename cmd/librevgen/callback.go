@@ -1,0 +1,132 @@
+package main
+
+/*
+#include "revgen.h"
+int revgen_call_log_density(const revgen_target *t, size_t n, const double *x, const int32_t *mode, double *out);
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/target/density"
+)
+
+// A callback is the host's target.
+type callback struct {
+	c    *C.revgen_target // a copy, of which C has the memory as long as Go needs it
+	stop func()           // ends the training, if there is one
+
+	mu   sync.Mutex // of the calls, and of what follows
+	x    []float64
+	mode []int32
+	out  []float64
+	err  error
+}
+
+// newCallback returns the host's target, and the system of it; nothing if there is
+// none.
+func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
+	if t == nil {
+		return nil, nil, nil
+	}
+	switch {
+	case t.size != C.sizeof_revgen_target:
+		return nil, nil, &failure{C.REVGEN_VERSION, "target: its size is not that of this version's"}
+	case t.log_density == nil:
+		return nil, nil, argument("target: log_density is a null pointer")
+	case t.dim < 1 || t.dim > 1<<14:
+		return nil, nil, argument(fmt.Sprintf("target: %d coordinates are not between 1 and %d", uint64(t.dim), 1<<14))
+	case t.modes > mixed.MaxModes:
+		return nil, nil, argument(fmt.Sprintf("target: %d modes are more than %d", uint64(t.modes), mixed.MaxModes))
+	}
+	copied := *t
+	b := &callback{c: &copied}
+	const name, summary = "callback", "the host's own target"
+	if t.modes == 0 {
+		return b, []engine.Definition{density.Reals(name, summary, b)}, nil
+	}
+	return b, []engine.Definition{density.Mixed(name, summary, modal{b})}, nil
+}
+
+// failed returns why the callback failed, once.
+func (b *callback) failed() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.err
+	b.err = nil
+	return err
+}
+
+// evaluate sets out to ln π of n states. After a failure it is NaN, and the host is
+// not called again.
+func (b *callback) evaluate(n int, x []float32, k []uint8) {
+	b.x, b.mode, b.out = b.x[:0], b.mode[:0], append(b.out[:0], make([]float64, n)...)
+	for _, v := range x {
+		b.x = append(b.x, float64(v))
+	}
+	for _, v := range k {
+		b.mode = append(b.mode, int32(v))
+	}
+	if b.err == nil && n > 0 {
+		var mode *C.int32_t
+		if k != nil {
+			mode = (*C.int32_t)(&b.mode[0])
+		}
+		if code := C.revgen_call_log_density(b.c, C.size_t(n), (*C.double)(&b.x[0]), mode, (*C.double)(&b.out[0])); code != 0 {
+			b.err = &failure{C.REVGEN_CALLBACK, fmt.Sprintf("log_density returned %d", int(code))}
+			if b.stop != nil {
+				b.stop()
+			}
+		}
+	}
+	if b.err != nil {
+		for i := range b.out {
+			b.out[i] = math.NaN()
+		}
+	}
+}
+
+// Dim returns d.
+func (b *callback) Dim() int { return int(b.c.dim) }
+
+// LogDensity implements reals.Target.
+func (b *callback) LogDensity(dst, x []float32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.evaluate(len(dst), x, nil)
+	for i, v := range b.out {
+		dst[i] = float32(v)
+	}
+}
+
+// modal is a callback that has modes.
+type modal struct{ *callback }
+
+// Modes returns M.
+func (m modal) Modes() int { return int(m.c.modes) }
+
+// LogDensity implements mixed.Target.
+func (m modal) LogDensity(dst, x []float32, k []uint8) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evaluate(len(dst), x, k)
+	for i, v := range m.out {
+		dst[i] = float32(v)
+	}
+}
+
+// LogDensity64 implements mixed.Precise.
+func (m modal) LogDensity64(dst []float64, x []float32, k []uint8) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evaluate(len(dst), x, k)
+	copy(dst, m.out)
+}

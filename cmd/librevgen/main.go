@@ -1,0 +1,408 @@
+// Command librevgen is the C ABI of RevGen, revgen.h, built as a shared library or an
+// archive:
+//
+//	go build -buildmode=c-shared -ldflags '-extldflags=-Wl,-z,nodelete' -o librevgen.so ./cmd/librevgen
+//
+// exports.c holds the functions that hosts call and refuses processes that were
+// forked; here they find the handle's model, translate arguments, and make statuses of
+// errors and panics.
+package main
+
+/*
+#include "revgen.h"
+int revgen_call_progress(const revgen_training *t, int64_t step, int64_t steps, double loss, double acceptance);
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime/debug"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
+)
+
+func main() {} // never runs; a library has none
+
+// A handle is what a revgen of the host stands for.
+type handle struct {
+	using   sync.Mutex // held by the call that it is in
+	threads int
+	model   *revgen.Model
+	target  *callback // of the model, nil if it is not the host's
+	sampler *revgen.Sampler
+	seed    uint64 // of the sampler
+
+	mu     sync.Mutex // of what follows
+	text   string     // of the last error
+	cancel context.CancelCauseFunc
+}
+
+// handles are those that are open. Numbers are never used again.
+var handles struct {
+	sync.Mutex
+	open map[uint64]*handle
+	last uint64
+}
+
+func find(id C.revgen) *handle {
+	handles.Lock()
+	defer handles.Unlock()
+	return handles.open[uint64(id)]
+}
+
+// A failure is an error with a status of its own.
+type failure struct {
+	status C.int
+	text   string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func argument(text string) error { return &failure{C.REVGEN_ARGUMENT, text} }
+
+var errCancelled = errors.New("cancelled")
+
+// call does something with a handle, and returns its status.
+func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
+	h := find(id)
+	if h == nil {
+		return C.REVGEN_HANDLE
+	}
+	if !h.using.TryLock() {
+		return C.REVGEN_BUSY
+	}
+	defer h.using.Unlock()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	h.mu.Lock()
+	h.text, h.cancel = "", cancel
+	h.mu.Unlock()
+	err := crash.Catch(func() error { return do(ctx, h) })
+	if failed := h.target.failed(); failed != nil {
+		err = failed
+		h.use(h.model, h.target) // a sampler remembers that its target failed
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cancel = nil
+	cancel(nil)
+	if err == nil {
+		return C.REVGEN_OK
+	}
+	h.text = err.Error()
+	return status(err)
+}
+
+// status returns what revgen.h says of an error.
+func status(err error) C.int {
+	var own *failure
+	var panicked *crash.Panic
+	switch {
+	case errors.As(err, &own):
+		return own.status
+	case errors.As(err, &panicked):
+		return C.REVGEN_DEFECT
+	case errors.Is(err, engine.ErrStopped), engine.Cancelled(err):
+		return C.REVGEN_STOPPED
+	}
+	return C.REVGEN_ERROR
+}
+
+//export revgenOpen
+func revgenOpen(out *C.revgen) C.int {
+	handles.Lock()
+	defer handles.Unlock()
+	if handles.open == nil {
+		handles.open = map[uint64]*handle{}
+	}
+	handles.last++
+	handles.open[handles.last] = &handle{}
+	*out = C.revgen(handles.last)
+	return C.REVGEN_OK
+}
+
+//export revgenClose
+func revgenClose(id C.revgen) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		handles.Lock()
+		delete(handles.open, uint64(id))
+		handles.Unlock()
+		h.use(nil, nil)
+		return nil
+	})
+}
+
+// use replaces what the handle holds.
+func (h *handle) use(model *revgen.Model, target *callback) {
+	if h.sampler != nil {
+		h.sampler.Close()
+	}
+	h.model, h.target, h.sampler = model, target, nil
+}
+
+//export revgenThreads
+func revgenThreads(id C.revgen, threads C.int) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		if threads < 0 || threads > 1<<12 {
+			return argument("threads: not between 0 and 4096")
+		}
+		h.threads = int(threads)
+		h.use(h.model, h.target)
+		return nil
+	})
+}
+
+// text returns a C string, which must not be null.
+func text(s *C.char, name string) (string, error) {
+	if s == nil {
+		return "", argument(name + ": a null pointer")
+	}
+	return C.GoString(s), nil
+}
+
+//export revgenLoad
+func revgenLoad(id C.revgen, path *C.char, target *C.revgen_target) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		file, err := text(path, "path")
+		if err != nil {
+			return err
+		}
+		t, own, err := newCallback(target)
+		if err != nil {
+			return err
+		}
+		model, err := revgen.Load(file, own...)
+		if failed := t.failed(); failed != nil {
+			err = failed
+		}
+		if err == nil {
+			h.use(model, t)
+		}
+		return err
+	})
+}
+
+var errNoModel = &failure{C.REVGEN_ERROR, "there is no model: load or train one first"}
+
+//export revgenSave
+func revgenSave(id C.revgen, path *C.char) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		file, err := text(path, "path")
+		if err != nil {
+			return err
+		}
+		if h.model == nil {
+			return errNoModel
+		}
+		return h.model.Save(file)
+	})
+}
+
+//export revgenTrain
+func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, training *C.revgen_training) C.int {
+	return call(id, func(ctx context.Context, h *handle) error {
+		config, err := text(configuration, "configuration")
+		if err != nil {
+			return err
+		}
+		opt := revgen.TrainOptions{Threads: h.threads}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		if training != nil {
+			if training.size != C.sizeof_revgen_training {
+				return &failure{C.REVGEN_VERSION, "training: its size is not that of this version's"}
+			}
+			if training.directory != nil {
+				opt.Dir = C.GoString(training.directory)
+			}
+			limit := float64(training.max_seconds)
+			if !(limit >= 0 && limit <= math.MaxInt64/2/1e9) {
+				return argument("training: max_seconds is not a time")
+			}
+			opt.MaxTime = time.Duration(limit * 1e9)
+			if training.progress != nil {
+				opt.Progress = func(p engine.Progress) {
+					if C.revgen_call_progress(training, C.int64_t(p.Step), C.int64_t(p.Steps), C.double(p.Loss), C.double(p.Acceptance)) != 0 {
+						stop()
+					}
+				}
+			}
+		}
+		t, own, err := newCallback(target)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			t.stop = stop
+		}
+		cfg, err := revgen.ParseConfig([]byte(config), own...)
+		if err == nil {
+			var model *revgen.Model
+			if model, err = revgen.Train(ctx, cfg, opt); err == nil {
+				h.use(model, t)
+				return nil
+			}
+		}
+		if failed := t.failed(); failed != nil {
+			return failed
+		}
+		return err
+	})
+}
+
+//export revgenSample
+func revgenSample(id C.revgen, seed, first, count C.uint64_t, format *C.char, refine C.int, buffer unsafe.Pointer, size C.size_t) C.int {
+	return call(id, func(ctx context.Context, h *handle) error {
+		s, name, data, err := h.states(uint64(seed), &count, format, buffer, size)
+		if err != nil {
+			return err
+		}
+		return s.SampleBytes(ctx, data, name, uint64(first), int(refine))
+	})
+}
+
+//export revgenEnergies
+func revgenEnergies(id C.revgen, count C.uint64_t, format *C.char, states unsafe.Pointer, size C.size_t, energies, beta *C.double) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		if energies == nil && count > 0 {
+			return argument("energies: a null pointer")
+		}
+		s, name, data, err := h.states(h.seed, &count, format, states, size)
+		if err != nil {
+			return err
+		}
+		b, err := s.EnergiesBytes(unsafe.Slice((*float64)(energies), int(count)), data, name)
+		if err == nil && beta != nil {
+			*beta = C.double(b)
+		}
+		return err
+	})
+}
+
+//export revgenRefine
+func revgenRefine(id C.revgen, seed, first C.uint64_t, format *C.char, steps C.int, states unsafe.Pointer, size C.size_t) C.int {
+	return call(id, func(ctx context.Context, h *handle) error {
+		s, name, data, err := h.states(uint64(seed), nil, format, states, size)
+		if err != nil {
+			return err
+		}
+		return s.RefineBytes(ctx, data, name, uint64(first), int(steps))
+	})
+}
+
+// states returns the sampler of a seed, the name of a format, and the host's buffer of
+// count states, of as many as it holds if count is nil.
+func (h *handle) states(seed uint64, count *C.uint64_t, format *C.char, buffer unsafe.Pointer, size C.size_t) (*revgen.Sampler, string, []byte, error) {
+	if h.model == nil {
+		return nil, "", nil, errNoModel
+	}
+	if buffer == nil && size > 0 {
+		return nil, "", nil, argument("buffer: a null pointer")
+	}
+	if size > math.MaxInt64 {
+		return nil, "", nil, argument("size: no buffer is as large")
+	}
+	if h.sampler == nil || h.seed != seed {
+		s, err := h.model.NewSampler(seed, h.threads)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		h.use(h.model, h.target)
+		h.sampler, h.seed = s, seed
+	}
+	f, err := h.sampler.Format(C.GoString(format)) // "" if it is null
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if row := C.size_t(f.RowBytes); size%row != 0 || count != nil && size/row != C.size_t(*count) {
+		return nil, "", nil, argument("size: not that of the states in this format")
+	}
+	return h.sampler, f.Name, unsafe.Slice((*byte)(buffer), int(size)), nil
+}
+
+//export revgenDescribe
+func revgenDescribe(id C.revgen, buffer *C.char, size C.size_t, needed *C.size_t) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		if h.model == nil {
+			return errNoModel
+		}
+		data, err := h.model.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		n := put(buffer, size, string(data))
+		if needed != nil {
+			*needed = n
+		}
+		if n > size || buffer == nil {
+			return argument("size: the buffer is smaller than the description")
+		}
+		return nil
+	})
+}
+
+// put writes a text with a final 0 to a buffer, as much as fits, and returns the size
+// of all of it.
+func put(buffer *C.char, size C.size_t, s string) C.size_t {
+	if buffer != nil && size > 0 {
+		to := unsafe.Slice((*byte)(unsafe.Pointer(buffer)), int(min(size, C.size_t(len(s)+1))))
+		to[copy(to[:len(to)-1], s)] = 0
+	}
+	return C.size_t(len(s) + 1)
+}
+
+//export revgenCancel
+func revgenCancel(id C.revgen) C.int {
+	h := find(id)
+	if h == nil {
+		return C.REVGEN_HANDLE
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cancel != nil {
+		h.cancel(errCancelled)
+	}
+	return C.REVGEN_OK
+}
+
+//export revgenError
+func revgenError(id C.revgen, buffer *C.char, size C.size_t) C.size_t {
+	said := "the handle is not open"
+	if h := find(id); h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		said = h.text
+	}
+	return put(buffer, size, said)
+}
+
+// Texts that stay.
+var (
+	version = sync.OnceValue(func() *C.char {
+		said := "(unknown)"
+		if b, ok := debug.ReadBuildInfo(); ok {
+			said = b.Main.Version
+		}
+		return C.CString(said)
+	})
+	kernelPath = sync.OnceValue(func() *C.char {
+		p, _, err := asm.Active()
+		if err != nil {
+			return C.CString("unavailable: " + err.Error())
+		}
+		return C.CString(p.String())
+	})
+)
+
+//export revgenVersion
+func revgenVersion() *C.char { return version() }
+
+//export revgenKernelPath
+func revgenKernelPath() *C.char { return kernelPath() }

@@ -1,0 +1,208 @@
+/* Whatever a host does wrong is a status, and what it does right works afterwards.
+ * The argument is a model of 3 x 3 spins. */
+#include <math.h>
+#include <pthread.h>
+#include <revgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT(want, call)                                                                     \
+  do {                                                                                         \
+    int got = (call);                                                                          \
+    if (got != (want)) {                                                                       \
+      char why[512];                                                                           \
+      revgen_error(h, why, sizeof why);                                                        \
+      fprintf(stderr, "line %d: status %d, not %d (%s): %s\n", __LINE__, got, want, why, #call); \
+      exit(1);                                                                                 \
+    }                                                                                          \
+  } while (0)
+
+static revgen h;
+
+enum behaviour { RIGHT, FAILS, FAILS_LATE, UNDEFINED, CALLS_BACK, CANCELS, OTHER_HANDLE };
+
+static struct { enum behaviour behaviour; int calls, inner; } state;
+
+static int normal(void *context, size_t n, size_t d, const double *x, const int32_t *mode, double *out) {
+  (void)context;
+  state.calls++;
+  for (size_t i = 0; i < n; i++) {
+    out[i] = mode ? -0.1 * mode[i] : 0;
+    for (size_t j = 0; j < d; j++) out[i] -= x[i * d + j] * x[i * d + j] / 2;
+    if (state.behaviour == UNDEFINED) out[i] = NAN;
+  }
+  char buffer[9];
+  revgen other;
+  switch (state.behaviour) {
+    case FAILS: return 42;
+    case FAILS_LATE: return state.calls > 40;
+    case CALLS_BACK:
+      state.inner = revgen_sample(h, 1, 0, 1, NULL, 0, buffer, sizeof buffer);
+      break;
+    case CANCELS: return revgen_cancel(h);
+    case OTHER_HANDLE: /* which is independent */
+      if (revgen_open(REVGEN_ABI, &other)) return 1;
+      state.inner = revgen_save(other, "nowhere");
+      return revgen_close(other);
+    default: break;
+  }
+  return 0;
+}
+
+static int stop_at_once(void *context, int64_t step, int64_t steps, double loss, double acceptance) {
+  (void)context, (void)steps, (void)loss, (void)acceptance;
+  return step > 0;
+}
+
+static const char config[] =
+    "{\"system\": \"callback\", \"training\": {\"steps\": 20, \"batch\": 64, \"log_every\": 1},"
+    " \"evaluation\": {\"samples\": 200}}";
+
+static void *cancel_soon(void *p) {
+  for (int i = 0; i < 200000 && *(volatile int *)p == 0; i++) revgen_cancel(h);
+  return NULL;
+}
+
+static uint64_t random_bits(void) { /* splitmix64 */
+  static uint64_t s = 1;
+  uint64_t z = (s += 0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+#define PICK(list) (list)[random_bits() % (sizeof(list) / sizeof *(list))]
+
+/* Any arguments: a status below REVGEN_DEFECT, and no harm. */
+static void fuzz(const char *path, int rounds) {
+  static char buffer[9 * 64], text[64];
+  static double energies[64];
+  for (int i = 0; i < rounds; i++) {
+    for (size_t k = 0; k < sizeof buffer; k++) buffer[k] = PICK(((char[]){1, -1, 1, -1, 1, -1, 1, -1, 0}));
+    revgen closed = 1000 + i % 7, handle = PICK(((revgen[]){h, h, h, h, 0, closed, UINT64_MAX}));
+    const char *format = PICK(((const char *[]){NULL, "spins", "bits", "states", "", "\xff", "?"}));
+    const char *file = PICK(((const char *[]){NULL, path, "", "/nowhere/at/all", "/", "/dev/null"}));
+    const char *json = PICK(((const char *[]){NULL, "", "{", "[]", "{}", "{\"system\": 3}", "{\"system\": \"callback\"}",
+                                              "{\"system\": \"ising\", \"target\": {\"l\": -1}}", "\xff\xfe"}));
+    revgen_target target = {PICK(((size_t[]){0, sizeof(revgen_target), SIZE_MAX})), PICK(((size_t[]){0, SIZE_MAX, 1 << 20})),
+                            PICK(((size_t[]){0, 1, SIZE_MAX})), PICK(((revgen_log_density[]){NULL, normal})), NULL};
+    revgen_training training = {PICK(((size_t[]){0, sizeof(revgen_training)})), NULL, PICK(((double[]){-1, NAN, INFINITY})), NULL, NULL};
+    uint64_t first = PICK(((uint64_t[]){0, 1, 1 << 20, UINT64_MAX, UINT64_MAX - 3, (uint64_t)1 << 63}));
+    uint64_t n = random_bits() % 65, count = PICK(((uint64_t[]){n, n, n, n + 1, UINT64_MAX, (uint64_t)1 << 61}));
+    size_t size = PICK(((size_t[]){9 * n, 9 * n, 8 * n, 9 * n + 1, 0, SIZE_MAX}));
+    void *data = size == SIZE_MAX || random_bits() % 16 == 0 ? NULL : buffer;
+    int steps = PICK(((int[]){0, 1, 3, -1, INT32_MAX, INT32_MIN}));
+    double beta;
+    int status = 0;
+    switch (random_bits() % 9) {
+      case 0: status = revgen_load(handle, file, random_bits() % 2 ? NULL : &target); break;
+      case 1: status = revgen_train(handle, json, random_bits() % 2 ? NULL : &target, &training); break;
+      case 2: case 3: status = revgen_sample(handle, random_bits(), first, count, format, steps, data, size); break;
+      case 4: status = revgen_energies(handle, count, format, data, size, random_bits() % 9 ? energies : NULL, random_bits() % 2 ? NULL : &beta); break;
+      case 5: status = revgen_refine(handle, random_bits(), first, format, steps, data, size); break;
+      case 6: status = revgen_describe(handle, text, random_bits() % sizeof text, NULL); break;
+      case 7: status = revgen_threads(handle, steps == INT32_MAX ? 5 : steps); break;
+      default: revgen_error(handle, text, random_bits() % sizeof text); break;
+    }
+    if (status < REVGEN_OK || status >= REVGEN_DEFECT) {
+      revgen_error(h, text, sizeof text);
+      fprintf(stderr, "round %d: status %d: %s\n", i, status, text);
+      exit(1);
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  const char *path = argv[1];
+  char buffer[90], text[4096];
+  double energies[10];
+  size_t needed;
+
+  /* Handles. */
+  EXPECT(REVGEN_VERSION, revgen_open(REVGEN_ABI + 1, &h));
+  EXPECT(REVGEN_ARGUMENT, revgen_open(REVGEN_ABI, NULL));
+  EXPECT(REVGEN_HANDLE, revgen_load(0, path, NULL));
+  revgen closed;
+  EXPECT(REVGEN_OK, revgen_open(REVGEN_ABI, &closed));
+  EXPECT(REVGEN_OK, revgen_close(closed));
+  EXPECT(REVGEN_HANDLE, revgen_close(closed));
+  EXPECT(REVGEN_HANDLE, revgen_sample(closed, 1, 0, 1, NULL, 0, buffer, 9));
+  EXPECT(REVGEN_OK, revgen_open(REVGEN_ABI, &h));
+
+  /* Without a model, and with one. */
+  EXPECT(REVGEN_ERROR, revgen_sample(h, 1, 0, 1, NULL, 0, buffer, 9));
+  EXPECT(REVGEN_ARGUMENT, revgen_load(h, NULL, NULL));
+  EXPECT(REVGEN_ERROR, revgen_load(h, "/nowhere", NULL));
+  if (revgen_error(h, text, 4) < 10 || strlen(text) != 3) return 1; /* cut, and ended */
+  EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
+  EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 10, NULL, 1, buffer, sizeof buffer));
+  EXPECT(REVGEN_ARGUMENT, revgen_sample(h, 1, 0, 10, NULL, 1, buffer, 89));
+  EXPECT(REVGEN_ARGUMENT, revgen_sample(h, 1, 0, UINT64_MAX, NULL, 1, buffer, 90));
+  EXPECT(REVGEN_ARGUMENT, revgen_sample(h, 1, 0, 10, NULL, 1, NULL, 90));
+  EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 0, NULL, 1, NULL, 0));
+  EXPECT(REVGEN_ERROR, revgen_sample(h, 1, 0, 10, "csv", 1, buffer, 90));
+  EXPECT(REVGEN_ERROR, revgen_sample(h, 1, UINT64_MAX, 10, NULL, 1, buffer, 90));
+  EXPECT(REVGEN_ARGUMENT, revgen_energies(h, 10, "spins", buffer, 90, NULL, NULL));
+  EXPECT(REVGEN_OK, revgen_energies(h, 10, "spins", buffer, 90, energies, NULL));
+  buffer[3] = 0;
+  EXPECT(REVGEN_ERROR, revgen_energies(h, 10, "spins", buffer, 90, energies, NULL));
+  EXPECT(REVGEN_ARGUMENT, revgen_describe(h, NULL, 0, &needed));
+  EXPECT(REVGEN_ARGUMENT, revgen_describe(h, text, 10, NULL));
+  EXPECT(needed < sizeof text ? REVGEN_OK : REVGEN_ARGUMENT, revgen_describe(h, text, sizeof text, NULL));
+  EXPECT(REVGEN_ARGUMENT, revgen_threads(h, -1));
+  EXPECT(REVGEN_OK, revgen_threads(h, 2));
+
+  /* Callbacks. */
+  revgen_target target = {sizeof target, 2, 0, normal, NULL};
+  revgen_training training = {sizeof training, NULL, 0, NULL, NULL};
+  EXPECT(REVGEN_ERROR, revgen_train(h, config, NULL, NULL));
+  target.size--;
+  EXPECT(REVGEN_VERSION, revgen_train(h, config, &target, NULL));
+  target.size++, training.size--;
+  EXPECT(REVGEN_VERSION, revgen_train(h, config, &target, &training));
+  training.size++, target.log_density = NULL;
+  EXPECT(REVGEN_ARGUMENT, revgen_train(h, config, &target, &training));
+  target.log_density = normal;
+  const struct { enum behaviour behaviour; int status; } cases[] = {
+      {FAILS, REVGEN_CALLBACK}, {FAILS_LATE, REVGEN_CALLBACK}, {UNDEFINED, REVGEN_ERROR}, {CALLS_BACK, REVGEN_OK},
+      {CANCELS, REVGEN_STOPPED}, {OTHER_HANDLE, REVGEN_OK}, {RIGHT, REVGEN_OK}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    state.behaviour = cases[i].behaviour, state.calls = state.inner = 0;
+    EXPECT(cases[i].status, revgen_train(h, config, &target, &training));
+    if (cases[i].behaviour == CALLS_BACK && state.inner != REVGEN_BUSY) return 1;
+    if (cases[i].behaviour == OTHER_HANDLE && state.inner != REVGEN_ERROR) return 1;
+    revgen_error(h, text, sizeof text);
+    printf("%d: %s\n", cases[i].behaviour, text);
+  }
+  training.progress = stop_at_once;
+  EXPECT(REVGEN_STOPPED, revgen_train(h, config, &target, &training));
+  training.progress = NULL;
+  /* What failed before leaves the last model, whose target may fail later. */
+  float x[64];
+  state.behaviour = FAILS;
+  EXPECT(REVGEN_CALLBACK, revgen_sample(h, 1, 0, 32, NULL, 2, x, sizeof x));
+  EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 32, NULL, 0, x, sizeof x));
+  state.behaviour = RIGHT;
+  EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 32, NULL, 2, x, sizeof x));
+  target.modes = 3;
+  EXPECT(REVGEN_OK, revgen_train(h, config, &target, &training));
+
+  /* Another thread cancels, at any moment. */
+  for (int i = 0; i < 3; i++) {
+    volatile int done = 0;
+    pthread_t other;
+    if (pthread_create(&other, NULL, cancel_soon, (void *)&done)) return 1;
+    int status = revgen_train(h, config, &target, &training);
+    done = 1;
+    pthread_join(other, NULL);
+    if (status != REVGEN_OK && status != REVGEN_STOPPED) return 1;
+  }
+
+  EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
+  fuzz(path, atoi(argv[2]));
+  EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
+  EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 10, NULL, 1, buffer, sizeof buffer));
+  EXPECT(REVGEN_OK, revgen_close(h));
+  return 0;
+}

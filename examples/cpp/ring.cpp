@@ -1,0 +1,56 @@
+// RevGen from C++: samples of a trained model, and a generator of a target of one's own.
+//
+//	c++ -std=c++17 ring.cpp $(pkg-config --cflags --libs revgen) -o ring
+//	./ring MODEL SEED N OUT
+#include "revgen.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+int main(int argc, char **argv) try {
+  if (argc != 5) {
+    std::cerr << "usage: ring MODEL SEED N OUT\n";
+    return 2;
+  }
+  const auto seed = std::stoull(argv[2]), n = std::stoull(argv[3]);
+  rg::model m;
+  m.threads(2);
+  m.load(argv[1]);
+  std::vector<std::int8_t> spins(n * 9);
+  m.sample(seed, 0, n, "spins", 2, spins.data(), spins.size());
+  std::ofstream(argv[4], std::ios::binary).write(reinterpret_cast<const char *>(spins.data()), spins.size());
+  std::vector<double> energies(n);
+  m.energies(n, "spins", spins.data(), spins.size(), energies.data());
+  std::cout << m.describe().size() << " bytes describe the model; E of the first sample is " << energies.at(0) << "\n";
+
+  const std::string config =
+      R"({"system": "callback", "training": {"steps": 50, "batch": 256}, "evaluation": {"samples": 2000}})";
+  const double radius = 2;
+  m.train(config, 2, 0, [radius](std::size_t rows, std::size_t d, const double *x, const std::int32_t *, double *out) {
+    for (std::size_t i = 0; i < rows; i++) {
+      double squares = 0;
+      for (std::size_t j = 0; j < d; j++) squares += x[i * d + j] * x[i * d + j];
+      const double away = (std::sqrt(squares) - radius) / 0.4;
+      out[i] = -away * away / 2;
+    }
+  });
+  std::vector<float> x(2000);
+  m.sample(seed, 0, 1000, "states", 64, x.data(), x.size() * sizeof(float));
+  double distance = 0;
+  for (int i = 0; i < 1000; i++) distance += std::hypot(x[2 * i], x[2 * i + 1]) / 1000;
+  std::cout << "<|x|> = " << distance << " on a ring of radius 2\n";
+
+  try { // an exception of the target comes back, and never passes through the library
+    m.train(config, 2, 0, [](auto...) { throw std::domain_error("no density here"); });
+    return 1;
+  } catch (const std::domain_error &e) {
+    std::cout << "the target said: " << e.what() << "\n";
+  }
+  return std::abs(distance - 2) > 0.3;
+} catch (const std::exception &e) {
+  std::cerr << e.what() << "\n";
+  return 1;
+}
