@@ -94,7 +94,7 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
-	flags.StringVar(&t.figures, "figures", "all", "pictures to leave in the run directory: all or none")
+	flags.StringVar(&t.figures, "figures", "all", "pictures, and report.html with them, to leave in the run directory: all or none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
 	addThreads(cmd, &t.threads)
 	complete(cmd, "figures", func([]string) []string { return []string{"all", "none"} })
@@ -201,6 +201,9 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	if t.figures == "all" {
 		if err := p.leaveFigures(ctx, cfg, result, workers, t.dir); err != nil {
 			return result.Stop(err)
+		}
+		if err := p.leaveReport(t.dir); err != nil {
+			return err
 		}
 	}
 	if err := p.conclude(t.dir, samples, result); err != nil {

@@ -1,0 +1,413 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/page"
+	"github.com/revgen/revgen/internal/report"
+)
+
+func (p *program) reportCommand() *cobra.Command {
+	var output string
+	var asCSV bool
+	cmd := &cobra.Command{
+		Use:   "report DIR…",
+		Short: "Write a page about a run, about several, or about a batch",
+		Long: `Write a page that needs no other file, no network and no scripts: of a run
+directory report.html, with the verdict of its diagnosis, what was measured, its
+pictures, its recipe and the command that repeats it; of several run directories a
+comparison; of the directory of a batch its jobs. train leaves the first by itself.
+
+With --csv write what was measured as a table instead, one row a metric of a run.`,
+		Example: `  revgen report runs/ising-quick-seed1
+  revgen report cold warm -o comparison.html
+  revgen report runs/jobs --csv -o jobs.csv`,
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if asCSV {
+				return p.reportCSV(args, output)
+			}
+			return p.reportPage(args, output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write, - for stdout (default report.html in the directory if there is one, report.html here for several; --csv: stdout)")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "write a table of metrics as CSV")
+	return cmd
+}
+
+// A summarised run is what summary.json says.
+type summarised struct {
+	System    string           `json:"system"`
+	Target    string           `json:"target"`
+	Preset    string           `json:"preset"`
+	Seed      uint64           `json:"seed"`
+	Steps     int              `json:"steps"`
+	Seconds   float64          `json:"seconds"`
+	Threads   int              `json:"threads"`
+	Path      string           `json:"path"`
+	Training  []string         `json:"training_warnings"`
+	Diagnosis *diagnose.Report `json:"diagnosis"`
+	Metrics   []engine.Metric  `json:"metrics"`
+	Samples   int              `json:"samples"`
+	Warnings  []string         `json:"warnings"`
+	engine.Provenance
+}
+
+// readRun reads summary.json of a run directory, and diagnosis.json, which saw
+// more, if it is of the same model.
+func readRun(dir string) (*summarised, error) {
+	path := filepath.Join(dir, "summary.json")
+	data, err := disk.Read(path, maxSummary)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%s: holds neither a finished run (summary.json) nor a batch (results.ndjson)", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := new(summarised)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	model, err := engine.ReadModel(dir)
+	if err != nil {
+		return nil, err
+	}
+	full, err := readDiagnosis(dir, model)
+	if full != nil {
+		s.Diagnosis = full
+	}
+	return s, err
+}
+
+// leaveReport writes report.html of a run directory.
+func (p *program) leaveReport(dir string) error {
+	return p.writePage([]string{dir}, filepath.Join(dir, "report.html"))
+}
+
+func (p *program) reportPage(dirs []string, output string) error {
+	if output == "" {
+		output = "report.html"
+		if len(dirs) == 1 {
+			output = filepath.Join(dirs[0], output)
+		}
+	}
+	if output != "-" && filepath.Ext(output) != ".html" && filepath.Ext(output) != ".htm" {
+		return usagef("-o: %s: a page is HTML; write NAME.html, or add --csv", output)
+	}
+	if err := p.writePage(dirs, output); err != nil {
+		return err
+	}
+	if output != "-" {
+		p.say("report: %s", output)
+	}
+	return nil
+}
+
+// writePage writes the page of directories.
+func (p *program) writePage(dirs []string, output string) error {
+	pg := page.Page{Title: "Comparison", Version: programName()}
+	if results, err := readBatch(dirs[0]); len(dirs) == 1 && err == nil {
+		pg.Title, pg.Lead, pg.Table = "Batch "+filepath.Base(dirs[0]), fmt.Sprintf("%d jobs", len(results)), jobTable(results)
+		return p.putPage(&pg, output)
+	}
+	var all []*summarised
+	for _, dir := range dirs {
+		s, err := readRun(dir)
+		if err != nil {
+			return err
+		}
+		run, err := p.describeRun(dir, s)
+		if err != nil {
+			return err
+		}
+		all, pg.Runs = append(all, s), append(pg.Runs, *run)
+	}
+	if len(all) == 1 {
+		s := all[0]
+		pg.Title = fmt.Sprintf("%s, %s preset, seed %d", s.System, s.Preset, s.Seed)
+		pg.Version = strings.Join([]string{s.Program, s.Machine, s.Platform, s.Date}, " · ")
+	} else {
+		pg.Table = comparison(dirs, all)
+	}
+	return p.putPage(&pg, output)
+}
+
+func (p *program) putPage(pg *page.Page, output string) error {
+	var b bytes.Buffer
+	if err := pg.Write(&b); err != nil {
+		return err
+	}
+	return p.put(b.Bytes(), output)
+}
+
+// put writes a file, or to stdout.
+func (p *program) put(data []byte, output string) error {
+	if output == "-" {
+		_, err := p.stdout.Write(data)
+		return err
+	}
+	return disk.Write(output, data)
+}
+
+// describeRun makes the page's part of one run.
+func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
+	config, err := disk.Read(filepath.Join(dir, "config.json"), maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	run := &page.Run{Name: filepath.Clean(dir), Target: s.Target, Config: string(config), Warnings: append(s.Training, s.Warnings...),
+		Command: fmt.Sprintf("revgen train %s -o again", quoteShell(filepath.Join(dir, "config.json")))}
+	if d := s.Diagnosis; d != nil {
+		run.Verdict, run.Sentence, run.Seen = string(d.Verdict), d.Sentence, seenTable(d)
+	}
+	if len(s.Metrics) > 0 {
+		run.Metrics = metricTable(s)
+	}
+	if run.Recipe, err = p.recipe(config, dir); err != nil {
+		return nil, err
+	}
+	run.Facts = [][2]string{
+		{"steps", strconv.Itoa(s.Steps)},
+		{"training time", fmt.Sprintf("%.3g s on %d threads", s.Seconds, s.Threads)},
+	}
+	if s.Seconds > 0 && s.Steps > 0 {
+		run.Facts = append(run.Facts, [2]string{"throughput", quantity(float64(s.Steps)/s.Seconds) + " steps/s"})
+	}
+	run.Facts = append(run.Facts, [2]string{"kernel path", s.Path})
+	run.Pictures, err = readPictures(filepath.Join(dir, "figures"))
+	return run, err
+}
+
+// recipe is what the run's preset chooses for its target, and why.
+func (p *program) recipe(config []byte, dir string) (string, error) {
+	cfg, err := p.systems.Written(config, dir)
+	if err != nil {
+		return "", err
+	}
+	values, err := conf.Assignments(cfg)
+	if err != nil {
+		return "", err
+	}
+	shared := cfg.Shared()
+	values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
+	_, why, err := p.systems.Resolve(engine.Source{System: shared.System, Preset: shared.Preset, Set: values})
+	if err != nil || why == "" {
+		return fmt.Sprintf("The %s preset as it stands, and what the configuration sets.", shared.Preset), nil
+	}
+	return fmt.Sprintf("The %s preset chooses for this target: %s.", shared.Preset, strings.TrimSuffix(why, ".")), nil
+}
+
+// readPictures reads the SVG files of a folder, the pictures of the system before
+// those of the training; none if there is no folder.
+func readPictures(dir string) (all []page.Picture, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var last []page.Picture
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".svg")
+		if !ok {
+			continue
+		}
+		data, err := disk.Read(filepath.Join(dir, e.Name()), maxReport)
+		if err != nil {
+			return nil, err
+		}
+		if name == "training" {
+			last = append(last, page.Picture{Name: name, SVG: data})
+			continue
+		}
+		all = append(all, page.Picture{Name: name, SVG: data})
+	}
+	return append(all, last...), err
+}
+
+// metricTable is the table of train.
+func metricTable(s *summarised) *page.Table {
+	t := &page.Table{Caption: fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average; green errors are within what 95 %% of such samples show.", s.Samples),
+		Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
+	for _, m := range s.Metrics {
+		row := page.Cells(report.Label(m.Name), exact(m), report.Value(m.Generated, m.Interval), report.Deviation(m.Error, m.Relative),
+			"["+report.Value(m.Interval[0], m.Interval)+", "+report.Value(m.Interval[1], m.Interval)+"]", report.Deviation(m.Floor, m.Relative))
+		if m.Quantile > 0 && m.Error <= m.Quantile {
+			row[3].Mark = "good"
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// seenTable is the table of diagnose.
+func seenTable(d *diagnose.Report) *page.Table {
+	t := &page.Table{Caption: fmt.Sprintf("How averages of %d samples move under %d Metropolis steps.", d.Samples, d.Steps),
+		Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
+	for _, o := range d.Observables {
+		row := page.Cells(report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory))
+		if n := len(o.Drift); n > 0 {
+			row[3].Text, row[4].Text = digits(o.Drift[n-1].Change), digits(1.96*o.Drift[n-1].StandardError)
+		}
+		if o.Settled >= 0 {
+			row[5].Text = strconv.Itoa(o.Settled)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// comparison has a column for each run.
+func comparison(dirs []string, all []*summarised) *page.Table {
+	t := &page.Table{Caption: "Errors; in brackets the sampling floor.", Header: []string{""}, Left: 1}
+	add := func(name string, value func(*summarised) page.Cell) {
+		row := page.Cells(name)
+		for _, s := range all {
+			row = append(row, value(s))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, dir := range dirs {
+		t.Header = append(t.Header, filepath.Base(filepath.Clean(dir)))
+	}
+	add("verdict", func(s *summarised) page.Cell {
+		if s.Diagnosis == nil {
+			return page.Cell{Text: "–"}
+		}
+		marks := map[diagnose.Verdict]string{diagnose.Trustworthy: "good", diagnose.Wrong: "bad"}
+		return page.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
+	})
+	seen := make(map[string]bool)
+	for _, s := range all {
+		for _, m := range s.Metrics {
+			if seen[m.Name] {
+				continue
+			}
+			seen[m.Name] = true
+			add(report.Label(m.Name), func(s *summarised) page.Cell {
+				for _, other := range s.Metrics {
+					if other.Name == m.Name {
+						c := page.Cell{Text: report.Deviation(other.Error, other.Relative)}
+						if other.Floor > 0 {
+							c.Text += " (" + report.Deviation(other.Floor, other.Relative) + ")"
+						}
+						if other.Quantile > 0 && other.Error <= other.Quantile {
+							c.Mark = "good"
+						}
+						return c
+					}
+				}
+				return page.Cell{Text: "–"}
+			})
+		}
+	}
+	add("training time", func(s *summarised) page.Cell { return page.Cell{Text: fmt.Sprintf("%.3g s", s.Seconds)} })
+	return t
+}
+
+// readResults reads what a batch left.
+func readBatch(dir string) (all []batch.Record, err error) {
+	data, err := disk.Read(filepath.Join(dir, "results.ndjson"), maxReport)
+	if err != nil {
+		return nil, err
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(data)); ; {
+		var r batch.Record
+		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "results.ndjson"), err)
+		}
+		all = append(all, r)
+	}
+}
+
+// jobTable lists jobs.
+func jobTable(all []batch.Record) *page.Table {
+	t := &page.Table{Header: []string{"job", "verb", "outcome", "verdict", "time"}, Left: 4}
+	for _, r := range all {
+		outcome := page.Cell{Text: "done"}
+		switch {
+		case r.Exit == exitCheck:
+			outcome = page.Cell{Text: "a check failed", Mark: "bad"}
+		case r.Exit != exitOK:
+			outcome = page.Cell{Text: fmt.Sprintf("failed (%d): %s", r.Exit, r.Error), Mark: "bad"}
+		}
+		var s summarised
+		verdict := "–"
+		if json.Unmarshal(r.Result, &s) == nil && s.Diagnosis != nil {
+			verdict = string(s.Diagnosis.Verdict)
+		}
+		row := page.Cells(r.ID, r.Verb, "", verdict, fmt.Sprintf("%.3g s", r.Seconds))
+		row[2] = outcome
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// reportCSV writes one row for each metric of each run, or of each run of a batch.
+func (p *program) reportCSV(dirs []string, output string) error {
+	if output == "" {
+		output = "-"
+	}
+	if output != "-" && filepath.Ext(output) != ".csv" {
+		return usagef("-o: %s: --csv writes NAME.csv", output)
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	row := func(cells ...string) { _ = w.Write(cells) } // the buffer takes all
+	row("run", "system", "preset", "seed", "point", "verdict", "metric", "exact", "generated", "error", "relative", "low", "high", "floor", "seconds")
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	add := func(name, point string, s *summarised) {
+		verdict := ""
+		if s.Diagnosis != nil {
+			verdict = string(s.Diagnosis.Verdict)
+		}
+		for _, m := range s.Metrics {
+			row(name, s.System, s.Preset, strconv.FormatUint(s.Seed, 10), point, verdict, m.Name, number(m.Exact), number(m.Generated), number(m.Error),
+				strconv.FormatBool(m.Relative), number(m.Interval[0]), number(m.Interval[1]), number(m.Floor), number(s.Seconds))
+		}
+	}
+	for _, dir := range dirs {
+		if results, err := readBatch(dir); err == nil {
+			for _, r := range results {
+				var s summarised
+				if r.Verb == "train" && r.Exit == exitOK && json.Unmarshal(r.Result, &s) == nil {
+					add(r.Out, string(r.Point), &s)
+				}
+			}
+			continue
+		}
+		s, err := readRun(dir)
+		if err != nil {
+			return err
+		}
+		add(dir, "", s)
+	}
+	w.Flush()
+	return p.put(b.Bytes(), output)
+}
+
+// quoteShell writes a path as a shell's word.
+func quoteShell(path string) string {
+	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-=,+") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, tiny("a")...)
+	ok(t, dir, tiny("it's b", "--seed", "2", "--figures", "none")...)
+	text := content(t, dir, "a", "report.html")
+	for _, want := range []string{"<h1>ising, quick preset, seed 1</h1>", `<div class="verdict`, "abs magnetisation", "data:image/svg&#43;xml", "revgen train a/config.json -o again", "&#34;batch&#34;: 64", "The quick preset", "steps/s"} {
+		require.True(t, strings.Contains(text, want), want)
+	}
+	require.NoFileExists(t, filepath.Join(dir, "it's b", "report.html"))
+	require.NoDirExists(t, filepath.Join(dir, "it's b", "figures"))
+	ok(t, dir, "report", "a", "it's b")
+	both := content(t, dir, "report.html")
+	require.True(t, strings.Contains(both, "<h1>Comparison</h1>"))
+	require.True(t, strings.Contains(both, `revgen train &#39;it&#39;\&#39;&#39;s b/config.json&#39; -o again`))
+
+	rows, err := csv.NewReader(strings.NewReader(ok(t, dir, "report", "a", "it's b", "--csv").stdout)).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{"run", "system", "preset", "seed"}, rows[0][:4])
+	require.Equal(t, []string{"a", "ising", "quick", "1"}, rows[1][:4])
+	require.Equal(t, "it's b", rows[len(rows)-1][0])
+
+	list(t, dir, `{"train":"ising","grid":{"seed":[1,2]},`+quickJob+`}`, `{"train":"ising","id":"bad","set":{"target.beta":-1}}`)
+	require.Equal(t, exitError, revgen(t, dir, "run", "jobs.ndjson", "-q").code)
+	page := ok(t, dir, "report", "runs/jobs", "-o", "-").stdout
+	require.Contains(t, page, "1,seed=2")
+	require.Contains(t, page, "target.beta: -1 is not")
+	rows, err = csv.NewReader(strings.NewReader(ok(t, dir, "report", "runs/jobs", "--csv").stdout)).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, `{"seed":2}`, rows[len(rows)-1][4])
+
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"neither a finished run (summary.json) nor a batch", []string{"report", "runs"}},
+		{"a page is HTML; write NAME.html", []string{"report", "a", "-o", "x.pdf"}},
+		{"--csv writes NAME.csv", []string{"report", "a", "--csv", "-o", "x.html"}},
+	} {
+		o := revgen(t, dir, c.args...)
+		require.Equal(t, exitUsage, o.code, o.stderr)
+		require.Contains(t, o.stderr, c.want)
+	}
+	// Pictures of a run are shown, not carried out.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "figures", "x.svg"), []byte("<svg><script>alert(1)</script></svg>"), 0o600))
+	ok(t, dir, "report", "a")
+	require.False(t, strings.Contains(content(t, dir, "a", "report.html"), "<script"))
+}

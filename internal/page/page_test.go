@@ -1,0 +1,93 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const evil = `<script>document.title="run"</script>`
+
+func sample() *Page {
+	wide := make([]string, 12)
+	for i := range wide {
+		wide[i] = fmt.Sprintf("column %d", i)
+	}
+	return &Page{
+		Title: "ising, quick preset, seed 1", Version: "revgen v1",
+		Table: &Table{Caption: strings.Repeat("a long caption ", 20), Header: wide, Rows: [][]Cell{Cells(wide...)}, Left: 1},
+		Runs: []Run{
+			{Name: "a", Target: evil, Verdict: "wrong", Sentence: "do not use " + evil, Warnings: []string{evil}, Config: `{"a": "` + evil + `"}`,
+				Metrics:  &Table{Header: []string{"metric", "error"}, Rows: [][]Cell{{{Text: evil}, {Text: "0.1", Mark: "good"}}}, Left: 1},
+				Pictures: []Picture{{evil, []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><script>alert(1)</script></svg>`)}},
+				Recipe:   "as it stands", Facts: [][2]string{{"steps", strings.Repeat("1", 200)}}, Command: "revgen train " + strings.Repeat("x", 200)},
+			{Name: strings.Repeat("long", 50)},
+		},
+	}
+}
+
+func TestPageHoldsAllAndRunsNothing(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample().Write(&b))
+	text := b.String()
+	require.NotContains(t, text, "<script")
+	require.NotContains(t, text, "ZgotmplZ", "the template took a value for unsafe")
+	for _, outside := range []string{"http:", "https:", "@import", "<link rel=\"stylesheet"} {
+		require.NotContains(t, text, outside, "the page needs nothing else")
+	}
+	for _, want := range []string{"prefers-color-scheme: dark", `class="verdict wrong"`, "do not use &lt;script", "data:image/svg&#43;xml;base64,", `class="number good"`, "revgen v1"} {
+		require.True(t, strings.Contains(text, want), want)
+	}
+}
+
+// A browser shows the page without complaint, and on a phone nothing but tables
+// and listings is wider than the screen.
+func TestPageInABrowser(t *testing.T) {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" || testing.Short() {
+		t.Skip("needs Chromium, which is not here, or time")
+	}
+	var b bytes.Buffer
+	require.NoError(t, sample().Write(&b))
+	path := filepath.Join(t.TempDir(), "frame.html")
+	frame := `<!DOCTYPE html><title>waiting</title><iframe id="f" width="390" height="800" style="border:0" srcdoc="` + html.EscapeString(b.String()) + `"></iframe>
+<script>f.onload = () => { const d = f.contentDocument; const i = d.querySelector("img");
+document.title = [d.documentElement.scrollWidth <= d.documentElement.clientWidth, d.title, d.querySelectorAll("td").length, i.complete, i.naturalWidth].join("|"); console.log("looked") }</script>`
+	require.NoError(t, os.WriteFile(path, []byte(frame), 0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--enable-logging=stderr",
+		"--virtual-time-budget=5000", "--dump-dom", "file://"+path)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	dom, err := cmd.Output()
+	if err != nil {
+		t.Skipf("%s does not run here: %v", browser, err)
+	}
+	_, title, _ := strings.Cut(string(dom), "<title>")
+	title, _, _ = strings.Cut(title, "</title>")
+	require.Equal(t, "true|ising, quick preset, seed 1|14|true|10", title)
+	var console []string
+	for line := range strings.Lines(stderr.String()) {
+		if strings.Contains(line, "CONSOLE") {
+			console = append(console, line)
+		}
+	}
+	require.Len(t, console, 1, "%v", console)
+	require.Contains(t, console[0], "looked")
+}
