@@ -61,7 +61,9 @@ func ImportanceMetrics(r []float64, logZ float64) []Metric {
 	if math.IsNaN(logZ) {
 		return rows
 	}
-	rows[1] = rows[1].Judged(stat.MeanAbsolute(estimate.Error), nil)
+	// Parameters and states in float32 leave ln q uncertain by so much.
+	const rounding = 0x1p-23
+	rows[1] = rows[1].Judged(stat.MeanAbsolute(math.Hypot(estimate.Error, rounding)), nil)
 	divergence := kl.Value() + logZ
 	return append(rows, Metric{
 		Name: "kl_by_density", Generated: divergence, Error: math.Abs(divergence),
@@ -92,4 +94,56 @@ func sizeError(r []float64) float64 {
 		without.Add(NewImportance(rest).ESS)
 	}
 	return without.Deviation() * (parts - 1) / math.Sqrt(parts)
+}
+
+// A Divergence is KL(q‖π) of a generator with a density, for the step of a system:
+// its gradient by the score function,
+//
+//	E_q[(R − E R) ∇ln q],   R = ln q(x) − ln π(x),
+//
+// needs neither moves nor the target's gradient, and its noise vanishes with the
+// variance of R where q = π.
+type Divergence struct {
+	R      []float64 // of each sample of the batch
+	Weight []float64 // the coefficient of its ∇ln q
+	Total  float64   // Σ of the coefficients
+	// Rate is the fraction of the samples that independence Metropolis would
+	// accept.
+	Rate float64
+}
+
+// NewDivergence makes room for a batch of n samples.
+func NewDivergence(n int) *Divergence {
+	return &Divergence{R: make([]float64, n), Weight: make([]float64, n)}
+}
+
+// outside is by how much a state where π vanishes, and R has no end, counts more
+// than the largest R of others.
+const outside = 10
+
+// Measure returns the divergence as the batch estimates it, with its own ln Z, and
+// sets the coefficients, the mean of the others' R taken as the baseline.
+func (d *Divergence) Measure() float64 {
+	highest := math.Inf(-1)
+	for _, r := range d.R {
+		if !math.IsInf(r, 1) {
+			highest = max(highest, r)
+		}
+	}
+	var mean float64
+	for i, r := range d.R {
+		if math.IsInf(r, 1) {
+			d.R[i] = highest + outside
+		}
+		mean += d.R[i]
+	}
+	n := float64(len(d.R))
+	mean /= n
+	d.Rate, d.Total = 0, 0
+	for i, r := range d.R {
+		d.Weight[i] = (r - mean) / (n - 1)
+		d.Total += d.Weight[i]
+		d.Rate += math.Exp(min(0, r-d.R[(i+1)%len(d.R)])) / n
+	}
+	return NewImportance(d.R).KL
 }

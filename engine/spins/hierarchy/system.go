@@ -24,15 +24,14 @@ type System struct {
 	beta    func(step uint32) float64
 	workers *pool.Pool
 	batch   *Batch
-	r       []float64 // R of each sample
-	weight  []float64 // of each sample's ∇ln q
-	rate    float64
+
+	divergence *engine.Divergence
 }
 
 // NewSystem returns the system of a model whose batch is that of the training.
 // beta returns the inverse temperature of a step, the target's at last.
 func NewSystem(m *Model, t *engine.Training, beta func(step uint32) float64, workers *pool.Pool) (*System, error) {
-	s := &System{net: m, seed: t.Seed, beta: beta, workers: workers, r: make([]float64, t.Batch), weight: make([]float64, t.Batch)}
+	s := &System{net: m, seed: t.Seed, beta: beta, workers: workers, divergence: engine.NewDivergence(t.Batch)}
 	var err error
 	if s.batch, err = m.NewBatch(t.Batch, t.Seed, workers); err != nil {
 		return nil, fmt.Errorf("training.%w", err)
@@ -101,37 +100,21 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 func (s *System) Generate(params []float32, step uint32) {
 	s.batch.SetBeta(s.beta(step))
 	s.batch.Generate(params, step)
-	s.batch.R(s.r)
+	s.batch.R(s.divergence.R)
 }
 
 // Transition has nothing to do: with a density, the gradient needs no moves.
 func (s *System) Transition(uint32) {}
 
 // Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z.
-func (s *System) Discrepancy(uint32) float64 {
-	var mean float64
-	for _, r := range s.r {
-		mean += r
-	}
-	n := float64(len(s.r))
-	mean /= n
-	for i, r := range s.r {
-		s.weight[i] = (r - mean) / (n - 1)
-	}
-	// Independence Metropolis from each sample to the next accepts so many.
-	s.rate = 0
-	for i, r := range s.r {
-		s.rate += math.Exp(min(0, r-s.r[(i+1)%len(s.r)])) / n
-	}
-	return engine.NewImportance(s.r).KL
-}
+func (s *System) Discrepancy(uint32) float64 { return s.divergence.Measure() }
 
 // Backward sets grad to the gradient of KL(q‖π).
-func (s *System) Backward(_, grad []float32) { s.batch.Backward(grad, s.weight) }
+func (s *System) Backward(_, grad []float32) { s.batch.Backward(grad, s.divergence.Weight) }
 
 // Acceptance returns the fraction of the batch's samples that independence
 // Metropolis would accept as proposals.
-func (s *System) Acceptance() float64 { return s.rate }
+func (s *System) Acceptance() float64 { return s.divergence.Rate }
 
 // Draws are the samples of a trained generator that belong to the seed of its
 // training.
