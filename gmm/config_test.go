@@ -29,7 +29,7 @@ func TestPresetsAreValid(t *testing.T) {
 		require.NotEqual(t, c, again, "presets share nothing")
 	}
 	_, err := Preset("fast")
-	require.EqualError(t, err, `preset: "fast" is not one of quick, paper, best`)
+	require.EqualError(t, err, `preset: "fast" is not one of quick, paper, best, moves`)
 	c, err := Definition.Preset("fast")
 	require.Error(t, err)
 	require.Nil(t, c)
@@ -40,8 +40,8 @@ func TestPresetsAreValid(t *testing.T) {
 // TestRecipesLeaveTheFixedPoint: the boundary penalty pulls exact samples inwards,
 // wherever a mode reaches its radius.
 func TestRecipesLeaveTheFixedPoint(t *testing.T) {
-	for _, c := range []*Config{quick(), best()} {
-		require.Zero(t, c.Loss.Boundary.Weight, c.Preset)
+	for _, c := range []*Config{quick(), best(), moves()} {
+		require.Zero(t, conf.Chosen(c).Loss.Boundary.Weight, c.Preset)
 	}
 }
 

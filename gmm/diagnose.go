@@ -27,6 +27,17 @@ func (f *density) Place() (center []float64, scale float64) {
 	return center, scale
 }
 
+// Width returns the geometric mean of the components' standard deviations.
+func (f *density) Width() float64 {
+	var sum float64
+	for _, g := range f.target.components {
+		for i := range f.dim {
+			sum += g.Weight * math.Log(g.factor[i*f.dim+i]) / float64(f.dim)
+		}
+	}
+	return math.Exp(sum)
+}
+
 // Observables names the components' weights.
 func (f *density) Observables() (names []string) {
 	for k := range min(len(f.logNorm), observedComponents) {
@@ -49,5 +60,6 @@ func (f *density) Observe(dst []float64, stride int, x []float32) {
 
 var (
 	_ reals.Placed   = (*density)(nil)
+	_ reals.Scaled   = (*density)(nil)
 	_ reals.Observed = (*density)(nil)
 )

@@ -14,7 +14,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"realnvp", "residual", "parity", "halves", "mmd", "stationarity", "kfd", "discriminator", "V", "U", "surrogate", "full", "score",
+		"realnvp", "residual", "parity", "halves", "mmd", "stationarity", "kfd", "discriminator", "divergence", "mixture", "V", "U", "surrogate", "full", "score",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}
 	for _, mean := range []string{"1e150", "-1e150", "1e19", "1e6", "1e4", "-30", "0", "1e-300"} {
@@ -28,6 +28,8 @@ func TestConfigurations(t *testing.T) {
 		c.Loss.Discriminator.Steps = min(c.Loss.Discriminator.Steps, 2)
 		c.Training.Evolution.Pairs = min(c.Training.Evolution.Pairs, 2)
 		c.Training.Consensus.Particles = min(c.Training.Consensus.Particles, 3)
+		c.Generator.Scout.Population = min(c.Generator.Scout.Population, 100)
+		c.Generator.Scout.Moves = min(c.Generator.Scout.Moves, 3)
 	})
 }
 
@@ -43,6 +45,7 @@ func TestMemory(t *testing.T) {
 		{"training.batch=2000", "generator.kind=residual", "generator.latent=256", "generator.depth=8", "generator.hidden=[8]"}, // versions of the state
 		{"training.batch=10000", "loss.kind=kfd", "loss.witness.features.number=300"},
 		{"training.batch=10000", "loss.kind=discriminator"},
+		{"training.batch=20000", eight, "generator.kind=mixture", "loss.kind=divergence", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
 		{"generator.hidden=[512,512]", "training.ema=0.9"},
 	} {
 		c, err := Preset("paper")

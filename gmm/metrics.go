@@ -27,6 +27,9 @@ import (
 // They are not numbers, and a warning says why, where that is not so or where
 // float32 is too coarse for the target's narrowest component.
 //
+// and from its samples' weights effective_sample_size, log_z, of which the exact
+// value is 0, and kl_by_density.
+//
 // From samples, for any generator:
 //
 //   - mode_weight_k, the mean responsibility of component k (Σ_k |error| as
@@ -67,6 +70,20 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	}
 	if err := s.marginals(ctx, t, x); err != nil {
 		return nil, err
+	}
+	if exactDensity {
+		r := make([]float64, samples)
+		dim := s.target.dim
+		d.Each(samples, func(_ *reals.Buffers, lo, hi int) {
+			state := make([]float64, dim)
+			for i := lo; i < hi; i++ {
+				for j, v := range x[i*dim : (i+1)*dim] {
+					state[j] = float64(v)
+				}
+				r[i] = logQ[i] - s.target.LogDensity(state)
+			}
+		})
+		t.Metrics = append(t.Metrics, engine.ImportanceMetrics(r, 0)...)
 	}
 	return &t.Evaluation, nil
 }

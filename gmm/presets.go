@@ -14,7 +14,7 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best"}
+var Presets = []string{"quick", "paper", "best", "moves"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
@@ -25,6 +25,8 @@ func Preset(name string) (*Config, error) {
 		return paper(), nil
 	case "best":
 		return best(), nil
+	case "moves":
+		return moves(), nil
 	}
 	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
 }
@@ -59,6 +61,7 @@ func paper() *Config {
 		Generator: reals.GeneratorConfig{
 			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
 			Partition: "parity", Clamp: 1,
+			Components: 2, Scout: reals.ScoutConfig{Population: 1024, Moves: 10},
 		},
 		Loss: reals.LossConfig{
 			Kind: "mmd",
@@ -77,12 +80,13 @@ func paper() *Config {
 	}}
 }
 
-// best is the most accurate recipe known: the least-squares witness, enough moves
-// of several lengths that s′ forgets s, a slow optimiser, for what limits the
-// result is the noise of its steps, and an average of the weights.
-func best() *Config {
+// moves is the most accurate recipe known that sees the target by Metropolis moves
+// alone, for generators whose density nobody need know: the least-squares witness,
+// enough moves of several lengths that s′ forgets s, a slow optimiser, for what
+// limits the result is the noise of its steps, and an average of the weights.
+func moves() *Config {
 	c := paper()
-	c.Preset = "best"
+	c.Preset = "moves"
 	c.Training.Steps = 20_000
 	c.Training.Optimizer = optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
 	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
@@ -98,12 +102,27 @@ func best() *Config {
 	return c
 }
 
+// best is the most accurate recipe known.
+func best() *Config {
+	c := paper()
+	c.Preset = "best"
+	c.Adapt()
+	return c
+}
+
 // quick reaches a useful sampler within seconds on two cores.
 func quick() *Config {
-	c := best()
+	c := paper()
 	c.Preset = "quick"
-	c.Training.Steps = 3000
-	c.Training.Optimizer.LearningRate = 1e-3
-	c.Training.EMA = 0.998
+	c.Adapt()
 	return c
+}
+
+// Adapt gives quick and best the recipe for their target.
+func (c *Config) Adapt() (why string) {
+	target, err := NewTarget(c.Target)
+	if c.Preset != "best" && c.Preset != "quick" || err != nil {
+		return ""
+	}
+	return c.Recipe(newDensity(target), target.Components(), c.Preset == "quick")
 }

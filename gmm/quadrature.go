@@ -141,8 +141,9 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 	r := newRuler(points)
 	square := points * points
 	components := d.s.target.Components()
+	laws := d.Laws()
 	// Nodes of each component, and then those of the noise.
-	nodes := (components + 1) * square
+	nodes := (components + len(laws)) * square
 	parts := make([]sublattices, (nodes+nn.BlockRows()-1)/nn.BlockRows())
 	d.Each(nodes, func(b *reals.Buffers, lo, hi int) {
 		if ctx.Err() != nil {
@@ -157,7 +158,7 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 			for i := range logQ {
 				at := (first + i) % square
 				y := turn(r.node[at/points], r.node[at%points])
-				if law == components {
+				if law >= components {
 					z[2*i], z[2*i+1] = float32(y[0]), float32(y[1])
 					continue
 				}
@@ -165,12 +166,13 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 				x[2*i] = float32(g.Mean[0] + g.factor[0]*y[0])
 				x[2*i+1] = float32(g.Mean[1] + g.factor[2]*y[0] + g.factor[3]*y[1])
 			}
-			weight := 1.0
-			if law == components {
-				d.Forward(b, x, z, logQ)
+			var weight float64
+			if law >= components {
+				weight = laws[law-components]
+				d.Image(b, x, z, law-components, logQ)
 			} else {
-				d.Inverse(b, z, x, logQ)
 				weight = d.s.target.components[law].Weight
+				d.LogDensity(b, logQ, x)
 			}
 			part := &parts[lo/nn.BlockRows()]
 			for i, v := range logQ {

@@ -24,8 +24,14 @@ func testConfigs() map[string]*Config {
 	}
 	return map[string]*Config{
 		"paper": small(func(*Config) {}),
-		"best": small(func(c *Config) {
-			b := best()
+		"best": func() *Config {
+			c := best()
+			c.Generator.Scout = reals.ScoutConfig{Population: 200, Moves: 2}
+			c.Training.Batch, c.Evaluation.Samples = 700, 3000
+			return c
+		}(),
+		"moves": small(func(c *Config) {
+			b := moves()
 			c.Training.EMA, c.Transition, c.Loss = b.Training.EMA, b.Transition, b.Loss
 			c.Loss.Witness.Features.Number = 48
 		}),
@@ -52,7 +58,7 @@ func TestContract(t *testing.T) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	for _, name := range []string{"paper", "best"} {
+	for _, name := range []string{"paper", "moves", "best"} {
 		b.Run(name, func(b *testing.B) {
 			c, err := Preset(name)
 			require.NoError(b, err)

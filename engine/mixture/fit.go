@@ -221,3 +221,51 @@ func (f *fit) nearest(dst []int) {
 		dst[r] = best
 	}
 }
+
+// Choose returns the mixture of at most so many Gaussians that describes the
+// points best by Bayes's information criterion. The uniforms of c seed the fits.
+func Choose(x []float32, dim, most int, c *rng.Counter) []Component {
+	n, each := float64(len(x)/dim), float64((dim+1)*(dim+2)/2) // parameters
+	var best []Component
+	least := math.Inf(1)
+	for k := 1; k <= most && (k == 1 || float64(k)*each < n/2); k = max(k+1, k*5/4) {
+		all, likelihood := Fit(x, dim, k, Iterations, Attempts, c)
+		if half := float64(k)*each*math.Log(n)/2 - n*likelihood; best == nil || half < least {
+			best, least = all, half
+		}
+	}
+	return best
+}
+
+// Attempts and Iterations of the fits that place a generator.
+const (
+	Attempts   = 6
+	Iterations = 100
+)
+
+// Width returns the geometric mean of the components' standard deviations.
+func Width(all []Component) float64 {
+	var sum float64
+	for _, c := range all {
+		d := len(c.Mean)
+		for i := range d {
+			sum += c.Weight * math.Log(c.Factor[row(i)+i]) / float64(d)
+		}
+	}
+	return math.Exp(sum)
+}
+
+// Misfit returns the variance of ln q − ln π over a population, q the mixture.
+func Misfit(all []Component, found *Found, dim int) float64 {
+	m := New(dim, 1, len(all))
+	p, w, logQ := m.NewPacked(), m.NewWork(len(found.LogPi)), make([]float64, len(found.LogPi))
+	p.set(all)
+	p.LogDensity(logQ, found.X, nil, w)
+	var sum, squares, n float64
+	for r, v := range logQ {
+		if off := v - found.LogPi[r]; !math.IsInf(off, 0) {
+			sum, squares, n = sum+off, squares+off*off, n+1
+		}
+	}
+	return squares/n - sum/n*sum/n
+}

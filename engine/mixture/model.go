@@ -32,19 +32,26 @@ func (m *Model) NumParams() int {
 	return 2*m.components*(m.dim+m.triangle) + m.components
 }
 
-func (m *Model) placement(params []float32, j int) (center, spread []float32) {
+// A number is of a parameter as it is trained, or as it is checked.
+type number interface{ float32 | float64 }
+
+func placement[T number](m *Model, params []T, j int) (center, spread []T) {
 	own := params[j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
 }
 
-func (m *Model) logits(params []float32) []float32 {
+func logitsOf[T number](m *Model, params []T) []T {
 	return params[m.components*(m.dim+m.triangle):][:m.components]
 }
 
-func (m *Model) learned(params []float32, j int) (shift, factor []float32) {
+func learned[T number](m *Model, params []T, j int) (shift, factor []T) {
 	own := params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
 }
+
+// Placement returns how many parameters, the first, are those of the placement, of
+// which nothing is learned.
+func (m *Model) Placement() int { return m.components * (m.dim + m.triangle) }
 
 // TensorName names the tensor that parameter i is in.
 func (m *Model) TensorName(i int) string {
@@ -74,10 +81,10 @@ type Component struct {
 // sum to 1.
 func (m *Model) Place(params []float32, all [][]Component) {
 	clear(params)
-	logits := m.logits(params)
+	logits := logitsOf(m, params)
 	for j := range m.components {
 		c := all[j%m.labels][j/m.labels]
-		center, spread := m.placement(params, j)
+		center, spread := placement(m, params, j)
 		for i, v := range c.Mean {
 			center[i] = float32(v)
 		}
@@ -95,6 +102,7 @@ type Packed struct {
 	below                 []float64 // Σ of the weights before
 	mean, factor, inverse []float64 // μ, L, L⁻¹ of each component
 	triangular            []float64 // T
+	wide                  []float64 // the parameters
 }
 
 // NewPacked makes room for the parameters of a model.
@@ -104,6 +112,7 @@ func (m *Model) NewPacked() *Packed {
 		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k),
 		mean: make([]float64, k*m.dim), factor: make([]float64, k*m.triangle),
 		inverse: make([]float64, k*m.triangle), triangular: make([]float64, k*m.triangle),
+		wide: make([]float64, m.NumParams()),
 	}
 }
 
@@ -112,14 +121,22 @@ func row(i int) int { return i * (i + 1) / 2 }
 
 // Set takes parameters. It allocates nothing.
 func (p *Packed) Set(params []float32) {
+	for i, v := range params {
+		p.wide[i] = float64(v)
+	}
+	p.Set64(p.wide)
+}
+
+// Set64 is Set of parameters in float64.
+func (p *Packed) Set64(params []float64) {
 	m, d := p.model, p.model.dim
-	logits := m.logits(params)
+	logits := logitsOf(m, params)
 	highest, sum := math.Inf(-1), 0.0
 	for _, v := range logits {
-		highest = max(highest, float64(v))
+		highest = max(highest, v)
 	}
 	for j, v := range logits {
-		p.weight[j] = math.Exp(float64(v) - highest)
+		p.weight[j] = math.Exp(v - highest)
 		sum += p.weight[j]
 	}
 	var below float64
@@ -128,27 +145,27 @@ func (p *Packed) Set(params []float32) {
 		p.weight[j] /= sum
 		below += p.weight[j]
 
-		center, spread := m.placement(params, j)
-		shift, factor := m.learned(params, j)
+		center, spread := placement(m, params, j)
+		shift, factor := learned(m, params, j)
 		t, l := p.triangular[j*m.triangle:][:m.triangle], p.factor[j*m.triangle:][:m.triangle]
 		mean := p.mean[j*d:][:d]
-		p.logNorm[j] = float64(logits[j]) - highest - math.Log(sum) - float64(d)/2*math.Log(2*math.Pi)
+		p.logNorm[j] = logits[j] - highest - math.Log(sum) - float64(d)/2*math.Log(2*math.Pi)
 		for i := range d {
 			for c := range i {
-				t[row(i)+c] = float64(factor[row(i)+c])
+				t[row(i)+c] = factor[row(i)+c]
 			}
-			t[row(i)+i] = math.Exp(float64(factor[row(i)+i]))
+			t[row(i)+i] = math.Exp(factor[row(i)+i])
 		}
 		for i := range d {
 			s := spread[row(i):][:i+1]
-			mean[i] = float64(center[i])
+			mean[i] = center[i]
 			for c, v := range s {
-				mean[i] += float64(v) * float64(shift[c])
+				mean[i] += v * shift[c]
 			}
 			for c := range i + 1 { // L = S T
 				var v float64
 				for b := c; b <= i; b++ {
-					v += float64(s[b]) * t[row(b)+c]
+					v += s[b] * t[row(b)+c]
 				}
 				l[row(i)+c] = v
 			}
@@ -248,6 +265,30 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 	}
 }
 
+// LogDensity64 returns ln q(x, k) in float64, of a state of float64: the
+// specification of LogDensity.
+func (p *Packed) LogDensity64(x []float64, label int) float64 {
+	m, highest, sum := p.model, math.Inf(-1), 0.0
+	terms := make([]float64, m.each)
+	for e := range terms {
+		j := e*m.labels + label
+		inverse, mean := p.inverse[j*m.triangle:][:m.triangle], p.mean[j*m.dim:][:m.dim]
+		terms[e] = p.logNorm[j]
+		for i := range x {
+			var y float64
+			for c, f := range inverse[row(i):][:i+1] {
+				y += f * (x[c] - mean[c])
+			}
+			terms[e] -= y * y / 2
+		}
+		highest = max(highest, terms[e])
+	}
+	for _, v := range terms {
+		sum += math.Exp(v - highest)
+	}
+	return highest + math.Log(sum)
+}
+
 // whiten sets y = L⁻¹(x − μ) and returns |y|².
 func (p *Packed) whiten(y []float64, x []float32, j int) (square float64) {
 	m := p.model
@@ -271,7 +312,7 @@ const negligible = 1e-9
 // makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
 func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 	m, d := p.model, p.model.dim
-	logits := m.logits(grad)
+	logits := logitsOf(m, grad)
 	for r, c := range coefficients {
 		for e, share := range w.responsibility[r*m.each:][:m.each] {
 			if share < negligible {
@@ -279,7 +320,7 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 			}
 			j, f := e*m.labels+int(w.labels[r]), c*share
 			logits[j] += float32(f)
-			shift, factor := m.learned(grad, j)
+			shift, factor := learned(m, grad, j)
 			y := w.whitened[(r*m.each+e)*d:][:d]
 			for i, v := range y {
 				fv := f * v
@@ -301,9 +342,9 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 // It allocates nothing.
 func (p *Packed) Finish(grad []float32, total float64) {
 	m, d := p.model, p.model.dim
-	logits := m.logits(grad)
+	logits := logitsOf(m, grad)
 	for j := range m.components {
-		shift, factor := m.learned(grad, j)
+		shift, factor := learned(m, grad, j)
 		t := p.triangular[j*m.triangle:][:m.triangle]
 		// Column by column of the sums of y yᵀ, of which the lower triangle is enough:
 		// row i of T⁻ᵀ v needs the rows from i on.

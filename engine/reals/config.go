@@ -25,14 +25,22 @@ type TransitionConfig struct {
 	// state draws at each step.
 	Sigma []float64 `json:"sigma"`
 	Steps int       `json:"steps"` // m
+	engine.Annealing
 }
 
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	// Kind is "realnvp", affine couplings with an exact density, or
-	// "residual", perceptrons that are each added to their input.
-	Kind string `json:"kind" enum:"realnvp,residual"`
-	// Depth is the number of couplings or of residual blocks.
+	// Kind is "realnvp", affine couplings with an exact density; "residual",
+	// perceptrons that are each added to their input; or "mixture", couplings
+	// whose noise is a mixture of Gaussians, with an exact density and for targets
+	// of many modes. It begins where a population of Metropolis chains has found
+	// the target's weight.
+	Kind string `json:"kind" enum:"realnvp,residual,mixture"`
+	// Components is the number of Gaussians.
+	Components int         `json:"components" when:"kind=mixture"`
+	Scout      ScoutConfig `json:"scout" when:"kind=mixture"`
+	// Depth is the number of couplings, of which a mixture may have none, or of
+	// residual blocks.
 	Depth int `json:"depth"`
 	// Hidden lists the widths of the hidden layers: of the scale and of the
 	// translation perceptron of each coupling, or of each residual block's.
@@ -47,10 +55,10 @@ type GeneratorConfig struct {
 	// Partition says which coordinates a flow's even couplings change, its odd
 	// ones changing the others: "parity", those of even index, or "halves",
 	// the first half.
-	Partition string `json:"partition" enum:"parity,halves" when:"kind=realnvp"`
+	Partition string `json:"partition" enum:"parity,halves" when:"kind=realnvp,mixture"`
 	// Clamp bounds a flow's log-scales softly: c·tanh(s/c) for a perceptron's
 	// output s.
-	Clamp float64 `json:"clamp" when:"kind=realnvp"`
+	Clamp float64 `json:"clamp" when:"kind=realnvp,mixture"`
 }
 
 // LossConfig describes the estimator of the discrepancy.
@@ -58,9 +66,10 @@ type LossConfig struct {
 	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
 	// "stationarity", the MMD between the laws of s and s′, which tests
 	// invariance instead of detailed balance; "kfd", the least-squares witness
-	// of irreversibility in random features (package kfd); or "discriminator",
-	// the learned one of package critic.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator"`
+	// of irreversibility in random features (package kfd); "discriminator", the
+	// learned one of package critic; or "divergence", KL(q‖π) of a generator whose
+	// density q is known, by the score function: it needs no moves.
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
 	// Kernel of both MMDs.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
 	// Statistic of both MMDs.
@@ -76,7 +85,7 @@ type LossConfig struct {
 	DensityWeight float64        `json:"density_weight" when:"kind=stationarity"`
 	Witness       WitnessConfig  `json:"witness" when:"kind=kfd"`
 	Discriminator critic.Config  `json:"discriminator" when:"kind=discriminator"`
-	Boundary      BoundaryConfig `json:"boundary"`
+	Boundary      BoundaryConfig `json:"boundary" when:"kind=mmd,stationarity,kfd,discriminator"`
 }
 
 // WitnessConfig describes the least-squares witness.
@@ -100,6 +109,9 @@ const (
 	maxSteps  = 1 << 16
 	maxDepth  = 256
 	maxLatent = 4096
+
+	maxComponents = 1024
+	maxPopulation = 1 << 20
 )
 
 // Validate reports the first value that cannot be used for a target of the given
@@ -125,8 +137,14 @@ func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	if err := conf.Between("transition.steps", p.Steps, 1, maxSteps); err != nil {
 		return err
 	}
+	if err := p.Annealing.Validate(); err != nil {
+		return fmt.Errorf("transition.%w", err)
+	}
 	if err := c.Generator.validate(dim); err != nil {
 		return fmt.Errorf("generator.%w", err)
+	}
+	if err := c.validateDensity(); err != nil {
+		return err
 	}
 	if err := c.Loss.validate(dim); err != nil {
 		return fmt.Errorf("loss.%w", err)
@@ -142,9 +160,35 @@ func (*Config) Moved() map[string]string {
 	}
 }
 
+// validateDensity refuses what does not go together with a density, or without.
+func (c *Config) validateDensity() error {
+	placed, diverges := c.Generator.Kind == "mixture", c.Loss.Kind == "divergence"
+	switch {
+	case diverges && c.Generator.Kind == "residual":
+		return fmt.Errorf("loss.kind: the density of a residual generator is not known, and so is its divergence; set generator.kind to mixture or realnvp, or loss.kind to another")
+	case placed && !diverges:
+		return fmt.Errorf("loss.kind: a mixture draws components, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to realnvp")
+	case placed && c.Training.Method != "gradient":
+		return fmt.Errorf("training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to realnvp")
+	case placed && c.Training.Optimizer.WeightDecay != 0:
+		return fmt.Errorf("training.optimizer.weight_decay: it would move a mixture away from where it has been placed; set it to 0, or generator.kind to realnvp")
+	}
+	return nil
+}
+
 func (g *GeneratorConfig) validate(dim int) error {
+	least := 1
+	if g.Kind == "mixture" {
+		least = 0
+		if err := conf.First(
+			conf.Between("components", g.Components, 1, maxComponents),
+			conf.Between("scout.population", g.Scout.Population, 2, maxPopulation),
+			conf.Between("scout.moves", g.Scout.Moves, 1, maxSteps)); err != nil {
+			return err
+		}
+	}
 	if err := conf.First(
-		conf.Between("depth", g.Depth, 1, maxDepth),
+		conf.Between("depth", g.Depth, least, maxDepth),
 		conf.Widths("hidden", g.Hidden),
 		conf.Slope("slope", g.Slope),
 		conf.Positive("gain", g.Gain),
@@ -157,8 +201,11 @@ func (g *GeneratorConfig) validate(dim int) error {
 		}
 		return nil
 	}
-	if dim < 2 {
-		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual")
+	if dim < 2 && g.Kind == "mixture" && g.Depth > 0 {
+		return fmt.Errorf("depth: couplings need two coordinates or more; set it to 0")
+	}
+	if dim < 2 && g.Kind == "realnvp" {
+		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual or mixture")
 	}
 	return conf.Positive("clamp", g.Clamp)
 }
@@ -172,6 +219,8 @@ func (l *LossConfig) validate(dim int) error {
 		if err := l.Witness.Features.Validate(); err != nil {
 			return fmt.Errorf("witness.features.%w", err)
 		}
+	case "divergence":
+		return nil
 	case "discriminator":
 		if err := l.Discriminator.Validate(); err != nil {
 			return fmt.Errorf("discriminator.%w", err)

@@ -88,7 +88,7 @@ func (d *Sampler) observe(b *Buffers, values []float64, x []float32, weigh bool)
 		if b.logQ == nil {
 			b.logQ = make([]float64, nn.BlockRows())
 		}
-		d.Inverse(b, b.noise[:rows*dim], x, b.logQ[:rows])
+		d.LogDensity(b, b.logQ[:rows], x)
 		for r, logQ := range b.logQ[:rows] {
 			values[r*stride+stride-1] = float64(logPi[r]) - logQ
 		}

@@ -58,12 +58,13 @@ type flowPass struct {
 	squashed [][]float32 // tanh(s_l/c)
 	stretch  [][]float32 // e^{σ_l}
 	shift    []float32   // t_l of the present coupling
+	noise    []float32   // [rows][dim], of states whose density is asked for
 	recorder recorder
 	layers   []nn.Activations
 }
 
 func (f *flow) newPass(rows int, backward bool) pass {
-	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*f.width(0))}
+	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*f.width(0)), noise: make([]float32, rows*f.nets.dim)}
 	for l := range f.depth + 2 {
 		p.versions = append(p.versions, make([]float32, rows*f.width(l)))
 	}
@@ -159,6 +160,12 @@ func (p *flowPass) inverse(z, x []float32, w *weights) {
 	}
 }
 
+// density implements densePass.
+func (p *flowPass) density(dst []float64, x []float32, w *weights) {
+	p.inverse(p.noise[:len(x)], x, w)
+	p.logDensity(dst)
+}
+
 // logDensity sets dst[r] = ln q(x_r) of the rows of the last forward or inverse,
 // ln N(z | 0, I) − ln |∂x/∂z|.
 func (p *flowPass) logDensity(dst []float64) {
@@ -172,6 +179,12 @@ func (p *flowPass) logDensity(dst []float64) {
 			dst[i/width] -= float64(z) * float64(z) / 2
 		}
 	}
+	p.volume(dst)
+}
+
+// volume subtracts ln |∂x/∂z| of the rows of the last forward or inverse.
+func (p *flowPass) volume(dst []float64) {
+	f := p.flow
 	for l := range f.depth {
 		width := f.width(l)
 		for i, v := range p.squashed[l][:p.rows*width] {
@@ -218,6 +231,65 @@ func (p *flowPass) backward(grad, dx []float32, w *weights, s *scratch) {
 	}
 }
 
+// score implements densePass: the slope of ln N(z | 0, I) is −z.
+func (p *flowPass) score(grad []float32, c []float64, w *weights, s *scratch) {
+	slope := p.noise[:p.rows*p.flow.nets.dim]
+	for l := range 2 {
+		p.join(slope, p.versions[l], l)
+	}
+	for i, z := range slope {
+		slope[i] = -z
+	}
+	p.scoreFrom(grad, slope, c, w, s)
+}
+
+// scoreFrom goes through the couplings of the inverse, given the slope of the
+// base's ln density at the noise. With g the gradient by v_l of Σ_r c_r ln q, the
+// states held fixed,
+//
+//	∂/∂t_l = −g ⊙ e^{−σ_l},   ∂/∂s_l = −(g ⊙ v_l + c) (1 − tanh²(s_l/c)),
+//	∂/∂v_{l+2} = g ⊙ e^{−σ_l}.
+func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *scratch) {
+	f, d := p.flow, p.flow.nets.dim
+	for i := range slope {
+		slope[i] *= float32(c[i/d])
+	}
+	for l := range 2 {
+		p.split(s.state[l], slope, l)
+	}
+	for l := range f.depth {
+		width := f.width(l)
+		n := p.rows * width
+		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
+		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
+		scaleOut := s.out[:n]
+		for i, q := range squashed {
+			scaleOut[i] = -(g[i]*v[i] + float32(c[i/width])) * (1 - q*q)
+			g[i] /= stretch[i]
+		}
+		shiftOut := s.shift[:n]
+		for i, v := range g {
+			shiftOut[i] = -v
+		}
+		for i, dout := range [2][]float32{scaleOut, shiftOut} {
+			net := 2*l + i
+			var din []float32
+			if l+1 < f.depth { // v_{depth} is the state
+				din = s.in[:len(other)]
+			}
+			p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout, f.nets.of(w.params, net),
+				p.layers[net], w.packed[net], p.rows, s.net)
+			if din != nil {
+				asm.Accumulate(other, din)
+			}
+		}
+	}
+}
+
+func (p *flowPass) laws() int                               { return 1 }
+func (p *flowPass) weight(int, *weights) float64            { return 1 }
+func (p *flowPass) image(x, z []float32, _ int, w *weights) { p.forward(x, z, w) }
+
 // forward64 returns the state of the noise z and ln |∂x/∂z| in float64: the
 // specification of forward, and the function that gradients are checked against
 // by central differences.
@@ -242,6 +314,43 @@ func (f *flow) forward64(params, z []float64) (x []float64, logVolume float64) {
 		}
 	}
 	return x, logVolume
+}
+
+// inverse64 returns the noise of the state x and ln |∂x/∂z| in float64.
+func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
+	var v [2][]float64 // v_l and v_{l+1}, by the parity of l
+	for l := f.depth; l < f.depth+2; l++ {
+		for _, i := range f.part[l%2] {
+			v[l%2] = append(v[l%2], x[i])
+		}
+	}
+	for l := f.depth - 1; l >= 0; l-- {
+		sigma, shift := f.condition64(params, l, v[(l+1)%2])
+		for i := range sigma {
+			v[l%2][i] = (v[l%2][i] - shift[i]) * math.Exp(-sigma[i])
+			logVolume += sigma[i]
+		}
+	}
+	z = make([]float64, len(x))
+	for part, columns := range f.part {
+		for i, column := range columns {
+			z[column] = v[part][i]
+		}
+	}
+	return z, logVolume
+}
+
+// logDensity64 returns a function that gives ln q(x) in float64 for the given
+// parameters: the specification of logDensity.
+func (f *flow) logDensity64(params []float64) func(x []float64) float64 {
+	return func(x []float64) float64 {
+		z, logVolume := f.inverse64(params, x)
+		log := -float64(f.nets.dim)/2*math.Log(2*math.Pi) - logVolume
+		for _, v := range z {
+			log -= v * v / 2
+		}
+		return log
+	}
 }
 
 // condition64 returns σ_l and t_l.

@@ -2,7 +2,9 @@ package reals
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -34,6 +36,10 @@ type networks struct {
 	names       []string
 	offsets     []int
 	params      int
+
+	// A mixtureFlow's place and base have the parameters from placed on.
+	base   *mixture.Model
+	placed int
 }
 
 func (n *networks) add(name string, net *nn.MLP) {
@@ -49,6 +55,12 @@ func (n *networks) of(params []float32, net int) []float32 {
 }
 
 func (n *networks) tensorName(i int) string {
+	if n.base != nil && i >= n.placed {
+		if i -= n.placed + 2*n.dim; i < 0 {
+			return "place"
+		}
+		return n.base.TensorName(i)
+	}
 	net := len(n.nets) - 1
 	for i < n.offsets[net] {
 		net--
@@ -78,6 +90,9 @@ func (n *networks) initialize(params []float32, seed uint64, gain float64) {
 type weights struct {
 	params []float32
 	packed []*nn.Packed
+
+	base     *mixture.Packed // nil without a mixture
+	logScale float64         // Σ_i ln s_i of its place
 }
 
 func (n *networks) newWeights(backward bool) *weights {
@@ -85,12 +100,32 @@ func (n *networks) newWeights(backward bool) *weights {
 	for _, net := range n.nets {
 		w.packed = append(w.packed, net.NewPacked(backward))
 	}
+	if n.base != nil {
+		w.base = n.base.NewPacked()
+	}
 	return w
 }
 
-// pack refreshes one perceptron's weights from w.params; perceptrons are
-// independent of each other.
+// parts returns the number of parts that pack refreshes, which are independent of
+// each other.
+func (n *networks) parts() int {
+	if n.base != nil {
+		return len(n.nets) + 1
+	}
+	return len(n.nets)
+}
+
+// pack refreshes one perceptron's weights from w.params, or those of the base.
 func (n *networks) pack(w *weights, net int) {
+	if net == len(n.nets) {
+		_, scale, base := n.place(w.params)
+		w.base.Set(base)
+		w.logScale = 0
+		for _, v := range scale {
+			w.logScale += math.Log(math.Abs(float64(v)))
+		}
+		return
+	}
 	n.nets[net].Pack(w.packed[net], n.of(w.params, net))
 }
 
@@ -101,12 +136,16 @@ type scratch struct {
 	net   *nn.Scratch
 	state [2][]float32 // ∂L by the parts of the state
 	out   []float32    // ∂L by a perceptron's output
+	shift []float32    // ∂L by a translation, of a score
 	in    []float32    // ∂L by a perceptron's input
 }
 
 func (n *networks) newScratch(rows int) *scratch {
+	if len(n.nets) == 0 {
+		return &scratch{}
+	}
 	width := rows * max(n.nets[0].In(), n.nets[0].Out())
-	s := &scratch{net: n.nets[0].NewScratch(rows), out: make([]float32, width), in: make([]float32, width)}
+	s := &scratch{net: n.nets[0].NewScratch(rows), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width)}
 	for part := range s.state {
 		s.state[part] = make([]float32, width)
 	}
@@ -114,8 +153,11 @@ func (n *networks) newScratch(rows int) *scratch {
 }
 
 func newGenerator(c GeneratorConfig, dim int) generator {
-	if c.Kind == "residual" {
+	switch c.Kind {
+	case "residual":
 		return newResidual(c, dim)
+	case "mixture":
+		return newMixtureFlow(c, dim)
 	}
 	return newFlow(c, dim)
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 )
 
@@ -25,6 +27,17 @@ var testGenerators = []struct {
 	{1, GeneratorConfig{Kind: "residual", Depth: 3, Hidden: []int{16, 16}, Slope: 0.01, Gain: 1}},
 	{2, GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{}, Slope: 0.01, Gain: 1}},
 	{3, GeneratorConfig{Kind: "residual", Depth: 4, Hidden: []int{20}, Slope: 0.3, Gain: 1, Latent: 12}},
+}
+
+// testMixtures have a base, and couplings or none.
+var testMixtures = []struct {
+	dim int
+	GeneratorConfig
+}{
+	{2, GeneratorConfig{Kind: "mixture", Components: 3, Depth: 4, Hidden: []int{16}, Slope: 0.1, Gain: 1, Partition: "parity", Clamp: 1}},
+	{5, GeneratorConfig{Kind: "mixture", Components: 2, Depth: 1, Hidden: []int{16, 7}, Slope: 0.1, Gain: 1, Partition: "halves", Clamp: 1}},
+	{3, GeneratorConfig{Kind: "mixture", Components: 4}},
+	{1, GeneratorConfig{Kind: "mixture", Components: 3}},
 }
 
 func (g GeneratorConfig) String() string {
@@ -47,8 +60,23 @@ func newTestPass(c GeneratorConfig, dim, rows int, backward bool) *testPass {
 	t.weights = t.nets.newWeights(true)
 	t.weights.params = make([]float32, t.nets.params)
 	t.nets.initialize(t.weights.params, 3, c.Gain)
-	for net := range t.nets.nets {
-		t.nets.pack(t.weights, net)
+	if g, ok := t.generator.(*mixtureFlow); ok {
+		// Placed on points at random, and moved from there.
+		points := make([]float32, 100*dim)
+		stream := rng.Stream(7, rng.Initialization, 1)
+		rng.Normals(points, dim, &stream, 0)
+		for i := range points {
+			points[i] = 3*points[i] + 1
+		}
+		g.initialize(t.weights.params, &mixture.Found{X: points}, 1)
+		learned := t.weights.params[len(t.weights.params)-c.Components*(dim+dim*(dim+1)/2):]
+		rng.Normals(learned, 1, &stream, 1<<40)
+		for i := range learned {
+			learned[i] *= 0.2
+		}
+	}
+	for part := range t.nets.parts() {
+		t.nets.pack(t.weights, part)
 	}
 	t.z, t.x = make([]float32, rows*t.nets.latent), make([]float32, rows*dim)
 	stream := rng.Stream(5, rng.TrainLatent, 1)
@@ -161,7 +189,7 @@ func TestLogDensity(t *testing.T) {
 
 // TestForwardSplitsIntoAnyRows cuts a batch at several places.
 func TestForwardSplitsIntoAnyRows(t *testing.T) {
-	for _, c := range testGenerators {
+	for _, c := range slices.Concat(testGenerators, testMixtures) {
 		p := newTestPass(c.GeneratorConfig, c.dim, 53, false)
 		latent := p.nets.latent
 		for _, cut := range []int{1, 16, 17, 52} {
@@ -206,4 +234,16 @@ func BenchmarkFlow(b *testing.B) {
 			p.pass.backward(grad, p.x, p.weights, s)
 		}
 	})
+}
+
+// TestDensityOfDrawnStates: the way back finds the density of the way there.
+func TestDensityOfDrawnStates(t *testing.T) {
+	for _, c := range testMixtures {
+		p := newTestPass(c.GeneratorConfig, c.dim, 200, false)
+		pass := p.pass.(densePass)
+		there, back := make([]float64, p.rows), make([]float64, p.rows)
+		pass.logDensity(there)
+		pass.density(back, p.x, p.weights)
+		require.InDeltaSlice(t, there, back, 1e-4, "%v", c)
+	}
 }

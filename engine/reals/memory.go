@@ -25,10 +25,16 @@ func (c *Config) demands(dim int) []engine.Demand {
 		float64(nn.LanesOf(n)*nn.BlockRows())*4*8*float64(widest)
 
 	all := c.Training.Demands(nets.params)
+	if nets.base != nil {
+		k, triangle := float64(c.Generator.Components), float64(dim*(dim+1)/2)
+		batch += rows*8*(k*(d+1)+d) + 8*24*k*triangle // whitened states; packed parameters
+		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
+	}
 	switch c.Loss.Kind {
 	case "kfd":
 		r := c.Loss.Witness.Features.Number
 		all = append(all, engine.Demand{Key: "loss.witness.features.number", Bytes: kfd.Bytes(n, r) + 32*float64(r)*d})
+	case "divergence":
 	case "discriminator":
 		batch += c.Loss.Discriminator.Bytes(n, dim)
 	default:

@@ -35,8 +35,8 @@ type Buffers struct {
 func (s *System) NewSampler(params []float32) *Sampler {
 	d := &Sampler{s: s, weights: s.nets.newWeights(false), free: make(chan *Buffers, s.workers.Threads())}
 	d.weights.params = params
-	for net := range s.nets.nets {
-		s.nets.pack(d.weights, net)
+	for part := range s.nets.parts() {
+		s.nets.pack(d.weights, part)
 	}
 	for range s.workers.Threads() {
 		b := &Buffers{
@@ -73,7 +73,7 @@ func (d *Sampler) Draw(x []float32, logDensity []float64, first uint64, refine i
 		states := x[lo*dim : hi*dim]
 		b.pass.forward(states, z, d.weights)
 		if logDensity != nil {
-			b.pass.(*flowPass).logDensity(logDensity[lo:hi])
+			b.pass.(densePass).logDensity(logDensity[lo:hi])
 		}
 		if refine > 0 {
 			moving := rng.Stream(seed, rng.SampleTransition, 0)
@@ -84,16 +84,54 @@ func (d *Sampler) Draw(x []float32, logDensity []float64, first uint64, refine i
 
 // HasDensity reports whether the generator's density is known.
 func (s *System) HasDensity() bool {
-	_, ok := s.generator.(*flow)
-	return ok
+	return s.config.Generator.Kind != "residual"
 }
 
-// Density sets dst to the generator's ln q of the states x, [rows][dim], by the
-// inverse flow.
+// Density sets dst to the generator's ln q of the states x, [rows][dim].
 func (d *Sampler) Density(dst []float64, x []float32) {
 	dim := d.s.nets.dim
-	d.Each(len(dst), func(b *Buffers, lo, hi int) {
-		d.Inverse(b, b.noise[:(hi-lo)*dim], x[lo*dim:hi*dim], dst[lo:hi])
+	d.Each(len(dst), func(b *Buffers, lo, hi int) { d.LogDensity(b, dst[lo:hi], x[lo*dim:hi*dim]) })
+}
+
+// LogDensity sets dst to the generator's ln q of up to a piece's rows of states x.
+func (d *Sampler) LogDensity(b *Buffers, dst []float64, x []float32) {
+	b.pass.(densePass).density(dst, x, d.weights)
+}
+
+// Laws returns the weights of the maps of standard normal noise, z ∈ R^d, that
+// make up a generator whose density is known: one of a flow, one for each
+// component of a mixture.
+func (d *Sampler) Laws() []float64 {
+	b := <-d.free
+	defer func() { d.free <- b }()
+	p := b.pass.(densePass)
+	all := make([]float64, p.laws())
+	for law := range all {
+		all[law] = p.weight(law, d.weights)
+	}
+	return all
+}
+
+// Image sets x to the states that one of the Laws makes of up to a piece's rows of
+// noise z, [rows][dim], and logQ to their log-densities.
+func (d *Sampler) Image(b *Buffers, x, z []float32, law int, logQ []float64) {
+	p := b.pass.(densePass)
+	p.image(x, z, law, d.weights)
+	p.logDensity(logQ)
+}
+
+// Weigh sets r to R = ln q(x) − ln π(x) of the samples first, first+1, … as the
+// generator draws them, with which engine.NewImportance weighs them, and x,
+// [len(r)][dim], to the samples themselves.
+func (d *Sampler) Weigh(r []float64, x []float32, first uint64) {
+	dim := d.s.nets.dim
+	d.Draw(x, r, first, 0)
+	d.Each(len(r), func(b *Buffers, lo, hi int) {
+		logPi := b.moves.current[:hi-lo]
+		b.Target.LogDensity(logPi, x[lo*dim:hi*dim])
+		for i, v := range logPi {
+			r[lo+i] -= float64(v)
+		}
 	})
 }
 
@@ -112,11 +150,23 @@ func (s *System) LogDensity(dst []float64, params, x []float32) error {
 
 // Formats lists the layouts of samples.
 func (s *System) Formats() []engine.Format {
-	return []engine.Format{
-		{Name: "states", Descr: "'<f4'", Shape: []int{s.nets.dim}, RowBytes: 4 * s.nets.dim,
+	d := s.nets.dim
+	all := []engine.Format{
+		{Name: "states", Descr: "'<f4'", Shape: []int{d}, RowBytes: 4 * d,
 			Doc: "the coordinates of x as float32"},
 	}
+	if s.HasDensity() {
+		all = append(all, engine.Format{
+			Name: weighted, Descr: fmt.Sprintf("[('x', '<f4', (%d,)), ('log_weight', '<f8')]", d), RowBytes: 4*d + 8,
+			Doc:       "the coordinates of x as float32, and ln w = ln π − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
+			Unrefined: true,
+		})
+	}
+	return all
 }
+
+// weighted is the format of samples with their weights.
+const weighted = "weighted"
 
 // Reach implements engine.Sampler.
 func (s *System) Reach(first, n uint64, refine int) error {
@@ -128,30 +178,34 @@ func (s *System) Sample(dst []byte, format string, params []float32, first uint6
 	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	if format != "states" {
-		return fmt.Errorf("format: %q is not states", format)
-	}
-	x := make([]float32, n*s.nets.dim)
-	s.NewSampler(params).Draw(x, nil, first, refine)
-	for i, v := range x {
-		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+	d := s.nets.dim
+	x := make([]float32, n*d)
+	switch {
+	case format == "states":
+		s.NewSampler(params).Draw(x, nil, first, refine)
+		put(dst, x)
+	case format == weighted && s.HasDensity():
+		if refine > 0 {
+			return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
+		}
+		r := make([]float64, n)
+		s.NewSampler(params).Weigh(r, x, first)
+		for i, v := range r {
+			row := dst[i*(4*d+8):]
+			put(row, x[i*d:(i+1)*d])
+			binary.LittleEndian.PutUint64(row[4*d:], math.Float64bits(-v))
+		}
+	default:
+		return fmt.Errorf("format: %q is not one of the samples' formats", format)
 	}
 	return nil
 }
 
-// Forward sets x to the states that a flow makes of up to a piece's rows of noise
-// z, and logQ to their log-densities.
-func (d *Sampler) Forward(b *Buffers, x, z []float32, logQ []float64) {
-	b.pass.forward(x, z, d.weights)
-	b.pass.(*flowPass).logDensity(logQ)
-}
-
-// Inverse sets z to the noise of which a flow makes up to a piece's rows of
-// states x, and logQ to their log-densities.
-func (d *Sampler) Inverse(b *Buffers, z, x []float32, logQ []float64) {
-	p := b.pass.(*flowPass)
-	p.inverse(z, x, d.weights)
-	p.logDensity(logQ)
+// put writes numbers in the order of bytes of the formats.
+func put(dst []byte, x []float32) {
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+	}
 }
 
 // drawnAtOnce is the number of samples after which DrawAll looks whether to stop.

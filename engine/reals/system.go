@@ -35,8 +35,10 @@ type System struct {
 	blocks        []block
 	scratch       []*scratch // of each lane
 	accepted      engine.Count
+	divergence    *engine.Divergence // nil for losses of moves
 
 	latent, moving asm.Counter // streams of the step under way
+	beta           float64     // its inverse temperature
 
 	pack                                       func(net int)
 	generateBlock, moveBlock, penalise, unwind func(block, lo, hi int, grad []float32)
@@ -77,6 +79,9 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	if s.loss, err = c.Loss.estimator(n, d, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
+	if c.Loss.Kind == "divergence" {
+		s.divergence = engine.NewDivergence(n)
+	}
 	s.blocks = make([]block, s.lanes.Blocks())
 	for b := range s.blocks {
 		s.blocks[b].pass = s.generator.newPass(nn.BlockRows(), true)
@@ -92,15 +97,23 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		z := s.noise[lo*latent : hi*latent]
 		rng.Normals(z, latent, &s.latent, uint64(lo))
 		s.blocks[b].pass.forward(s.states[lo*d:hi*d], z, s.weights)
+		if s.divergence != nil {
+			s.weigh(b, lo, hi)
+		}
 	}
 	s.moveBlock = func(b, lo, hi int, _ []float32) {
 		copy(s.moved[lo*d:hi*d], s.states[lo*d:])
+		s.blocks[b].moves.beta = s.beta
 		s.blocks[b].count = s.transition.run(s.moved[lo*d:hi*d], c.Transition.Steps, &s.moving, uint64(lo), s.blocks[b].moves)
 	}
 	s.penalise = func(b, lo, hi int, _ []float32) {
 		s.blocks[b].penalty = s.boundary.add(s.grad[lo*d:hi*d], s.states[lo*d:hi*d], s.blocks[b].moves.ratio, n)
 	}
 	s.unwind = func(lane, lo, hi int, grad []float32) {
+		if s.divergence != nil {
+			s.blocks[lo/nn.BlockRows()].pass.(densePass).score(grad, s.divergence.Weight[lo:hi], s.weights, s.scratch[lane])
+			return
+		}
 		s.blocks[lo/nn.BlockRows()].pass.backward(grad, s.grad[lo*d:hi*d], s.weights, s.scratch[lane])
 	}
 	return s, nil
@@ -111,6 +124,8 @@ func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (los
 	switch l.Kind {
 	case "stationarity":
 		loss, err = mmd.NewStationarity(n, dim, l.Kernel, l.Statistic, l.DensityWeight, workers)
+	case "divergence":
+		return nil, nil
 	case "kfd":
 		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
 	case "discriminator":
@@ -145,21 +160,52 @@ func (s *System) State() []engine.Section { return state.Of(s.loss) }
 
 func (s *System) NumParams() int          { return s.nets.params }
 func (s *System) TensorName(i int) string { return s.nets.tensorName(i) }
-func (s *System) Acceptance() float64     { return s.accepted.Rate() }
+
+// Acceptance returns the fraction of the proposals that the last Transition
+// accepted; of the divergence, which has none, the fraction of the batch's samples
+// that independence Metropolis would accept.
+func (s *System) Acceptance() float64 {
+	if s.divergence != nil {
+		return s.divergence.Rate
+	}
+	return s.accepted.Rate()
+}
+
+// Initialize draws the perceptrons' parameters, and places a mixture where a
+// population of Metropolis chains finds the target's weight.
 func (s *System) Initialize(params []float32) {
-	s.nets.initialize(params, s.config.Training.Seed, s.config.Generator.Gain)
+	seed := s.config.Training.Seed
+	s.nets.initialize(params, seed, s.config.Generator.Gain)
+	if g, ok := s.generator.(*mixtureFlow); ok {
+		g.initialize(params, s.config.Generator.Scout.scout(s.target, seed, s.workers), seed)
+	}
 }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.
 func (s *System) Generate(params []float32, step uint32) {
 	s.weights.params = params
 	s.latent = rng.Stream(s.config.Training.Seed, rng.TrainLatent, step)
-	s.workers.Run(len(s.nets.nets), s.pack)
+	s.beta = s.config.Transition.At(int(step), s.config.Training.Steps)
+	s.workers.Run(s.nets.parts(), s.pack)
 	s.lanes.Forward(s.generateBlock)
 }
 
-// Transition draws s′_i ~ p^m(s_i, ·).
+// weigh sets R of a block that was just generated, at the step's temperature.
+func (s *System) weigh(b, lo, hi int) {
+	d, block := s.nets.dim, &s.blocks[b]
+	r, logPi := s.divergence.R[lo:hi], block.moves.current[:hi-lo]
+	block.pass.(densePass).logDensity(r)
+	block.moves.target.LogDensity(logPi, s.states[lo*d:hi*d])
+	for i, v := range logPi {
+		r[i] -= s.beta * float64(v)
+	}
+}
+
+// Transition draws s′_i ~ p^m(s_i, ·), which the divergence does not need.
 func (s *System) Transition(step uint32) {
+	if s.divergence != nil {
+		return
+	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
 	s.lanes.Forward(s.moveBlock)
 	s.accepted = engine.Count{}
@@ -170,6 +216,9 @@ func (s *System) Transition(step uint32) {
 
 // Discrepancy returns the loss with the boundary penalty and keeps ∂L/∂s.
 func (s *System) Discrepancy(uint32) float64 {
+	if s.divergence != nil {
+		return s.divergence.Measure()
+	}
 	loss := s.loss.LossGradient(s.states, s.moved, s.grad)
 	if s.config.Loss.Boundary.Weight > 0 {
 		s.lanes.Forward(s.penalise)
@@ -184,6 +233,9 @@ func (s *System) Discrepancy(uint32) float64 {
 func (s *System) Backward(params, grad []float32) {
 	s.weights.params = params
 	s.lanes.Backward(grad, s.unwind)
+	if s.divergence != nil {
+		s.nets.finish(grad, s.divergence.Total, s.weights)
+	}
 }
 
 var (

@@ -18,8 +18,9 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A mixture of Gaussians with diagonal covariances is the target of the tests.
-type mixture []component
+// gaussians are a mixture of normal laws with diagonal covariances, the target of
+// the tests.
+type gaussians []component
 
 type component struct {
 	weight          float64
@@ -28,17 +29,17 @@ type component struct {
 
 // plane is the mixture in two dimensions that the checks run on, with the given
 // weight of its first component.
-func plane(weight float64) mixture {
-	return mixture{
+func plane(weight float64) gaussians {
+	return gaussians{
 		{weight, []float64{1, 1}, []float64{0.7, 0.5}},
 		{1 - weight, []float64{-1, -1}, []float64{0.5, 0.8}},
 	}
 }
 
 // randomMixture returns k components of equal weight in d dimensions.
-func randomMixture(d, k int, seed uint64) mixture {
+func randomMixture(d, k int, seed uint64) gaussians {
 	r := rand.New(rand.NewPCG(seed, 1))
-	var m mixture
+	var m gaussians
 	for range k {
 		c := component{weight: 1 / float64(k)}
 		for range d {
@@ -50,10 +51,10 @@ func randomMixture(d, k int, seed uint64) mixture {
 	return m
 }
 
-func (m mixture) Dim() int { return len(m[0].mean) }
+func (m gaussians) Dim() int { return len(m[0].mean) }
 
 // terms sets dst[k] to ln w_k N(x | μ_k, Σ_k) and returns ln π(x).
-func (m mixture) terms(dst, x []float64) float64 {
+func (m gaussians) terms(dst, x []float64) float64 {
 	highest, sum := math.Inf(-1), 0.0
 	for k, c := range m {
 		dst[k] = math.Log(c.weight)
@@ -68,9 +69,9 @@ func (m mixture) terms(dst, x []float64) float64 {
 	return highest + math.Log(sum)
 }
 
-func (m mixture) log(x []float64) float64 { return m.terms(make([]float64, len(m)), x) }
+func (m gaussians) log(x []float64) float64 { return m.terms(make([]float64, len(m)), x) }
 
-func (m mixture) LogDensity(dst, x []float32) {
+func (m gaussians) LogDensity(dst, x []float32) {
 	var terms [8]float64
 	var row [16]float64
 	d := m.Dim()
@@ -82,7 +83,7 @@ func (m mixture) LogDensity(dst, x []float32) {
 	}
 }
 
-func (m mixture) sample(x []float32, c *asm.Counter, first uint64) {
+func (m gaussians) sample(x []float32, c *asm.Counter, first uint64) {
 	d := m.Dim()
 	u, y := make([]float32, 4), make([]float32, 4*rng.Blocks(d))
 	for r := 0; r*d < len(x); r++ {
@@ -100,7 +101,7 @@ func (m mixture) sample(x []float32, c *asm.Counter, first uint64) {
 }
 
 // deviation compares the mean responsibilities and the first and second moments.
-func (m mixture) deviation(x []float32) (worst float64) {
+func (m gaussians) deviation(x []float32) (worst float64) {
 	d, k := m.Dim(), len(m)
 	want := make([]float64, k+2*d)
 	for j, c := range m {
@@ -131,11 +132,11 @@ func (m mixture) deviation(x []float32) (worst float64) {
 	return worst
 }
 
-func (m mixture) known() Known {
+func (m gaussians) known() Known {
 	return Known{Target: m, Log: m.log, Sample: m.sample, Deviation: m.deviation}
 }
 
-func exact(m mixture, n int, seed uint64) []float32 {
+func exact(m gaussians, n int, seed uint64) []float32 {
 	x := make([]float32, n*m.Dim())
 	m.sample(x, &asm.Counter{Seed: seed, Purpose: 9}, 0)
 	return x
@@ -144,7 +145,7 @@ func exact(m mixture, n int, seed uint64) []float32 {
 // A testConfig is a configuration of the kit with a mixture for its target.
 type testConfig struct {
 	Config
-	target mixture
+	target gaussians
 }
 
 func (c *testConfig) Validate() error { return c.Config.Validate(c.target.Dim()) }
@@ -184,7 +185,7 @@ func paperConfig() Config {
 }
 
 // newTestSystem is a flow that starts as the identity, so that q = N(0, I).
-func newTestSystem(target mixture, workers *pool.Pool) (*System, []float32) {
+func newTestSystem(target gaussians, workers *pool.Pool) (*System, []float32) {
 	c := paperConfig()
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
 	s, err := New(&c, target, workers)
@@ -197,7 +198,7 @@ func newTestSystem(target mixture, workers *pool.Pool) (*System, []float32) {
 }
 
 // shifted returns the mixture with one mean moved.
-func (m mixture) shifted(by float64) mixture {
+func (m gaussians) shifted(by float64) gaussians {
 	m = slices.Clone(m)
 	m[0].mean = slices.Clone(m[0].mean)
 	m[0].mean[0] += by

@@ -39,6 +39,7 @@ type moveScratch struct {
 	proposal, uniforms   []float32
 	current, next, ratio []float32 // ln π(x), ln π(x′), acceptance probability
 	target               Target
+	beta                 float64 // inverse temperature of the target
 }
 
 func (t *transition) newScratch(rows int) *moveScratch {
@@ -49,6 +50,17 @@ func (t *transition) newScratch(rows int) *moveScratch {
 		next:     make([]float32, rows),
 		ratio:    make([]float32, rows),
 		target:   own(t.target),
+		beta:     1,
+	}
+}
+
+// logDensity sets dst to β ln π of the rows of x.
+func (s *moveScratch) logDensity(dst, x []float32) {
+	s.target.LogDensity(dst, x)
+	if s.beta != 1 {
+		for r := range dst {
+			dst[r] *= float32(s.beta)
+		}
 	}
 }
 
@@ -62,13 +74,13 @@ func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s
 	proposal, uniforms := s.proposal[:rows*d], s.uniforms[:4*rows]
 	current, next, ratio := s.current[:rows], s.next[:rows], s.ratio[:rows]
 	count := engine.Count{Proposed: uint64(rows * steps)}
-	s.target.LogDensity(current, x)
+	s.logDensity(current, x)
 	for step := range steps {
 		at := uint64(step)<<stepShift | first
 		rng.Normals(proposal, d, c, at)
 		asm.Uniforms(uniforms, c, uniformsHalf|at)
 		t.propose(proposal, x, uniforms)
-		s.target.LogDensity(next, proposal)
+		s.logDensity(next, proposal)
 		acceptance(ratio, current, next)
 		for r, p := range ratio {
 			if uniforms[4*r] < p {

@@ -16,8 +16,8 @@ import (
 func TestTransitionLeavesTargetInvariant(t *testing.T) {
 	const bound, n = 5.5, 1 << 16 // of 2·10⁻⁷ false alarms for all
 	moves := TransitionConfig{Sigma: []float64{0.1, 0.7, 2}}
-	for _, target := range []mixture{plane(0.6), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {
-		after := func(of mixture, steps int) float64 {
+	for _, target := range []gaussians{plane(0.6), randomMixture(1, 3, 4), randomMixture(6, 3, 5)} {
+		after := func(of gaussians, steps int) float64 {
 			tr, x := newTransition(of, moves), exact(target, n, 3)
 			tr.run(x, steps, &asm.Counter{Seed: 4}, 0, tr.newScratch(n))
 			return target.deviation(x)
@@ -66,7 +66,7 @@ func TestTransitionAcceptance(t *testing.T) {
 
 // TestTransitionSplitsIntoAnyRows cuts a batch at several places and steps.
 func TestTransitionSplitsIntoAnyRows(t *testing.T) {
-	for _, target := range []mixture{plane(0.6), randomMixture(3, 2, 1), randomMixture(9, 2, 1)} {
+	for _, target := range []gaussians{plane(0.6), randomMixture(3, 2, 1), randomMixture(9, 2, 1)} {
 		tr := newTransition(target, TransitionConfig{Sigma: []float64{0.3, 1}})
 		const n = 100
 		d := target.Dim()

@@ -201,8 +201,12 @@ func (v *subject) backpropagation(c *Config) (worst float64, tensors int, err er
 
 // Surrogate implements engine.Differentiable: the MMD of the states, with s′ fixed
 // or moved by as much, and the penalty; and, for a witness or a weighted gradient,
-// the product of ∂L/∂s with the states.
+// the product of ∂L/∂s with the states; of the divergence, Σ c ln q of the states,
+// where a mixture has been placed held fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
+	if s.divergence != nil {
+		return s.score64()
+	}
 	n, latent, l := s.config.Training.Batch, s.nets.latent, &s.config.Loss
 	z, before, moved, slope := widen(s.noise), widen(s.states), widen(s.moved), widen(s.grad)
 	naive := map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive}[l.Kind]
@@ -236,6 +240,27 @@ func (s *System) Surrogate() func(params []float64) float64 {
 			loss += s.boundary.penalty64(x)
 		}
 		return loss
+	}
+}
+
+// score64 returns Σ_r c_r ln q(x_r) of the last step's states and coefficients.
+func (s *System) score64() func(params []float64) float64 {
+	x, c, d := widen(s.states), slices.Clone(s.divergence.Weight), s.nets.dim
+	before := widen(s.weights.params)
+	return func(params []float64) (sum float64) {
+		var logDensity func(x []float64) float64
+		switch g := s.generator.(type) {
+		case *flow:
+			logDensity = g.logDensity64(params)
+		case *mixtureFlow:
+			params = slices.Clone(params)
+			copy(params[s.nets.placed:s.nets.learned()], before[s.nets.placed:])
+			logDensity = g.logDensity64(params)
+		}
+		for r, c := range c {
+			sum += c * logDensity(x[r*d:(r+1)*d])
+		}
+		return sum
 	}
 }
 

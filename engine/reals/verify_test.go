@@ -69,11 +69,11 @@ func wrongEstimator(objective string, spoil func(loss *float64, grad []float32))
 }
 
 // wrongRun moves as if towards another target or by another walk.
-func wrongRun(change func(m mixture, tr *TransitionConfig) mixture) func(*subject) {
+func wrongRun(change func(m gaussians, tr *TransitionConfig) gaussians) func(*subject) {
 	return func(v *subject) {
 		v.run = func(tr *transition, x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
 			moves := TransitionConfig{Sigma: []float64{0.3, 1, 2}}
-			other := newTransition(change(tr.target.(mixture), &moves), moves)
+			other := newTransition(change(tr.target.(gaussians), &moves), moves)
 			return other.run(x, steps, c, first, other.newScratch(len(x)/tr.dim))
 		}
 	}
@@ -129,12 +129,12 @@ func faults() []fault {
 				}
 			}
 		}},
-		{"a covariance is off", []string{"long-run"}, wrongRun(func(m mixture, _ *TransitionConfig) mixture {
+		{"a covariance is off", []string{"long-run"}, wrongRun(func(m gaussians, _ *TransitionConfig) gaussians {
 			m = slices.Clone(m)
 			m[0].deviation = m[1].deviation
 			return m
 		})},
-		{"the chains do not cross between components", []string{"long-run"}, wrongRun(func(m mixture, tr *TransitionConfig) mixture {
+		{"the chains do not cross between components", []string{"long-run"}, wrongRun(func(m gaussians, tr *TransitionConfig) gaussians {
 			tr.Sigma = []float64{0.01}
 			return m
 		})},

@@ -129,3 +129,13 @@ func image(t reflect.Type) reflect.Type {
 	}
 	return t
 }
+
+// Rounded returns x > 0 to a number of digits, as a person would write it.
+func Rounded(x float64, digits int) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(x))+1-float64(digits))
+	n := math.Round(x / unit)
+	if unit < 1 {
+		return n / math.Round(1/unit) // the nearest number to the decimal one
+	}
+	return n * unit
+}

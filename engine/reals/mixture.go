@@ -1,0 +1,248 @@
+package reals
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A dense pass knows the density of its generator.
+type densePass interface {
+	pass
+	// logDensity sets dst[r] = ln q of the states of the last forward or density.
+	logDensity(dst []float64)
+	// density sets dst[r] = ln q(x_r) of the rows of x.
+	density(dst []float64, x []float32, w *weights)
+	// score adds to grad Σ_r c_r ∇_θ ln q(x_r), the states held fixed, of the rows
+	// of the last forward or density. What base parameters get are sums that
+	// weights.finish completes.
+	score(grad []float32, c []float64, w *weights, s *scratch)
+	// laws returns how many maps of standard normal noise, z ∈ R^d, make up the
+	// generator, each with its weight, and image sets x to the states that one of
+	// them makes of z.
+	laws() int
+	weight(law int, w *weights) float64
+	image(x, z []float32, law int, w *weights)
+}
+
+// A mixtureFlow is a mixture of Gaussians taken through affine couplings, of which
+// there may be none, and then to the target's place and units:
+//
+//	x = c + s ⊙ f(y),   y ~ Σ_j w_j N(μ_j, L_j L_jᵀ).
+//
+// The last coordinate of the noise chooses j, the others make y. c and s are not
+// learned; without couplings they are 0 and 1, so that nothing is rounded on the
+// way.
+type mixtureFlow struct{ *flow }
+
+func newMixtureFlow(c GeneratorConfig, dim int) *mixtureFlow {
+	f := newFlow(c, dim)
+	f.nets.latent = dim + 1
+	f.nets.base = mixture.New(dim, 1, c.Components)
+	f.nets.placed = f.nets.params
+	f.nets.params += 2*dim + f.nets.base.NumParams()
+	return &mixtureFlow{f}
+}
+
+func (g *mixtureFlow) newPass(rows int, backward bool) pass {
+	d := g.nets.dim
+	return &mixturePass{
+		flowPass: g.flow.newPass(rows, backward).(*flowPass),
+		y:        make([]float32, rows*d), slope: make([]float32, rows*d),
+		work: g.nets.base.NewWork(rows),
+	}
+}
+
+// logDensity64 is a flow's of a mixture for its noise.
+func (g *mixtureFlow) logDensity64(params []float64) func(x []float64) float64 {
+	d, place := g.nets.dim, params[g.nets.placed:]
+	base := g.nets.base.NewPacked()
+	base.Set64(place[2*d:])
+	return func(x []float64) float64 {
+		var log float64
+		y := make([]float64, d)
+		for i, v := range x {
+			y[i] = (v - place[i]) / place[d+i]
+			log -= math.Log(place[d+i])
+		}
+		z, logVolume := g.inverse64(params, y)
+		return log - logVolume + base.LogDensity64(z, 0)
+	}
+}
+
+// learned returns the first of the parameters of which something is learned after
+// those of the couplings.
+func (n *networks) learned() int { return n.placed + 2*n.dim + n.base.Placement() }
+
+// place returns c and s, and the parameters of the base.
+func (n *networks) place(params []float32) (center, scale, base []float32) {
+	params = params[n.placed:]
+	return params[:n.dim], params[n.dim : 2*n.dim], params[2*n.dim:]
+}
+
+// A mixturePass is a flow's whose noise y is a mixture.
+type mixturePass struct {
+	*flowPass
+	y, slope []float32 // [rows][d]
+	work     *mixture.Work
+	last     *weights // of the last forward or density
+}
+
+// chosen returns the component that the noise chooses.
+func chosen(p *mixture.Packed, noise float32) int {
+	return p.Choose(math.Erfc(-float64(noise)/math.Sqrt2) / 2)
+}
+
+func (p *mixturePass) forward(x, z []float32, w *weights) {
+	d := p.flow.nets.dim
+	for r := range len(x) / d {
+		noise := z[r*(d+1) : (r+1)*(d+1)]
+		w.base.Point(p.y[r*d:(r+1)*d], noise[:d], chosen(w.base, noise[d]))
+	}
+	p.transform(x, w)
+}
+
+// transform sets x to the states of the base's points y.
+func (p *mixturePass) transform(x []float32, w *weights) {
+	n := &p.flow.nets
+	p.last = w
+	if p.flow.depth == 0 {
+		p.rows = len(x) / n.dim
+		copy(x, p.y)
+		return
+	}
+	p.flowPass.forward(x, p.y[:len(x)], w)
+	center, scale, _ := n.place(w.params)
+	for i, v := range x {
+		x[i] = center[i%n.dim] + scale[i%n.dim]*v
+	}
+}
+
+func (p *mixturePass) density(dst []float64, x []float32, w *weights) {
+	n := &p.flow.nets
+	p.last = w
+	if p.flow.depth == 0 {
+		p.rows = len(dst)
+		copy(p.y, x)
+	} else {
+		center, scale, _ := n.place(w.params)
+		for i, v := range x {
+			p.slope[i] = (v - center[i%n.dim]) / scale[i%n.dim]
+		}
+		p.inverse(p.y[:len(x)], p.slope[:len(x)], w)
+	}
+	p.logDensity(dst)
+}
+
+func (p *mixturePass) logDensity(dst []float64) {
+	p.last.base.LogDensity(dst, p.y[:p.rows*p.flow.nets.dim], nil, p.work)
+	p.volume(dst)
+	for r := range dst {
+		dst[r] -= p.last.logScale
+	}
+}
+
+func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch) {
+	n := &p.flow.nets
+	w.base.Score(grad[n.placed+2*n.dim:], c, p.work)
+	if p.flow.depth == 0 {
+		return
+	}
+	slope := p.slope[:p.rows*n.dim]
+	w.base.Slope(slope, p.work)
+	p.scoreFrom(grad, slope, c, w, s)
+}
+
+func (p *mixturePass) laws() int                          { return p.flow.nets.base.Components() }
+func (p *mixturePass) weight(law int, w *weights) float64 { return w.base.Weight(law) }
+
+func (p *mixturePass) image(x, z []float32, law int, w *weights) {
+	d := p.flow.nets.dim
+	for r := 0; r*d < len(x); r++ {
+		w.base.Point(p.y[r*d:(r+1)*d], z[r*d:(r+1)*d], law)
+	}
+	p.transform(x, w)
+}
+
+// finish completes the sums that score has left of the base, of coefficients of
+// the given total.
+func (n *networks) finish(grad []float32, total float64, w *weights) {
+	if n.base != nil {
+		_, _, base := n.place(grad)
+		w.base.Finish(base, total)
+	}
+}
+
+// ScoutConfig describes the population that finds where a target has its weight.
+type ScoutConfig struct {
+	Population int `json:"population"` // of Metropolis chains
+	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
+}
+
+// scout looks for where a target has its weight. A target that says where it is
+// Placed is believed.
+func (c ScoutConfig) scout(t Target, seed uint64, workers *pool.Pool) *mixture.Found {
+	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed}
+	if p, ok := t.(Placed); ok {
+		const wide = 1.5
+		center, scale := p.Place()
+		s.Center = center
+		for range t.Dim() {
+			s.Scale = append(s.Scale, wide*scale)
+		}
+	}
+	return s.Run(t.Dim(), func() mixture.Density {
+		target, narrow := own(t), []float32(nil)
+		return func(dst []float64, x []float32) {
+			if len(narrow) < len(dst) {
+				narrow = make([]float32, len(dst))
+			}
+			target.LogDensity(narrow[:len(dst)], x)
+			for r, v := range narrow[:len(dst)] {
+				dst[r] = float64(v)
+			}
+		}
+	}, workers)
+}
+
+// initialize places the base on the target.
+func (g *mixtureFlow) initialize(params []float32, found *mixture.Found, seed uint64) {
+	n := &g.nets
+	center, scale, base := n.place(params)
+	x, d := found.X, n.dim
+	for i := range d {
+		center[i], scale[i] = 0, 1
+	}
+	if g.depth > 0 {
+		mean, deviation := spread(x, d)
+		for i := range d {
+			center[i], scale[i] = float32(mean[i]), float32(deviation[i])
+		}
+		x = make([]float32, len(found.X))
+		for i, v := range found.X {
+			x[i] = (v - center[i%d]) / scale[i%d]
+		}
+	}
+	c := rng.Stream(seed, rng.Scouting, 1)
+	all, _ := mixture.Fit(x, d, n.base.Components(), mixture.Iterations, mixture.Attempts, &c)
+	n.base.Place(base, [][]mixture.Component{all})
+}
+
+// spread returns the mean and the standard deviation of each coordinate.
+func spread(x []float32, d int) (mean, deviation []float64) {
+	mean, deviation = make([]float64, d), make([]float64, d)
+	rows := float64(len(x) / d)
+	for i, v := range x {
+		mean[i%d] += float64(v) / rows
+	}
+	for i, v := range x {
+		off := float64(v) - mean[i%d]
+		deviation[i%d] += off * off / rows
+	}
+	for i, v := range deviation {
+		deviation[i] = max(math.Sqrt(v), 1e-6*(1e-6+math.Abs(mean[i])))
+	}
+	return mean, deviation
+}
