@@ -65,13 +65,13 @@ var walks = []combinations{
 	},
 	{
 		system: "gmm",
-		small:  []string{"generator.depth=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
+		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.depth=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator"}},
+			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator", "divergence"}},
 			{"loss.gradient", []string{"surrogate", "full", "score"}},
 			statistics, kernels,
 			{"loss.density_weight", []string{"0", "0.01"}},
-			{"generator.kind", []string{"realnvp", "residual"}},
+			{"generator.kind", []string{"realnvp", "residual", "mixture"}},
 		},
 		drawn: []options{
 			methods,
@@ -83,9 +83,10 @@ var walks = []combinations{
 	},
 	{
 		system: "hybrid",
-		small:  []string{"generator.latent=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
+		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator"}},
+			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator", "divergence"}},
+			{"generator.kind", []string{"perceptron", "mixture"}},
 			{"loss.gradient", []string{"surrogate", "score"}},
 			statistics, kernels,
 			{"generator.head", []string{"split", "branch"}},

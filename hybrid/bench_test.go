@@ -9,11 +9,10 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// BenchmarkStep takes whole training steps and their parts, of the paper's
-// settings and of the best ones, on one thread and on two.
+// BenchmarkStep takes whole training steps and their parts, of the presets, on one thread and on two.
 func BenchmarkStep(b *testing.B) {
 	for _, threads := range []int{1, 2} {
-		for _, preset := range []string{"paper", "best"} {
+		for _, preset := range []string{"paper", "moves", "best"} {
 			b.Run(preset+"/"+map[int]string{1: "1thread", 2: "2threads"}[threads], func(b *testing.B) {
 				workers := pool.New(threads)
 				defer workers.Close()

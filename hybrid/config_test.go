@@ -29,7 +29,7 @@ func TestPresetsAreValid(t *testing.T) {
 		require.Equal(t, string(data), string(again))
 	}
 	_, err := Definition.Preset("fast")
-	require.ErrorContains(t, err, "quick, paper, best")
+	require.ErrorContains(t, err, "quick, paper, best, moves")
 }
 
 func TestValidate(t *testing.T) {

@@ -68,4 +68,7 @@ func Example_train() {
 	// marginal_w1
 	// joint_mmd2
 	// joint_mmd
+	// effective_sample_size
+	// log_z
+	// kl_by_density
 }

@@ -15,7 +15,7 @@ states, refined by 0 5a7222d0ea54
 states, refined by 3 c658afc4dcc3
 x, refined by 0 db9a13ce432d
 x, refined by 3 6a06da09346a`},
-		{"best", `
+		{"moves", `
 start cd8258e1c38b
 trained 58bc8890042e
 states, refined by 0 199dbf5a7e3e

@@ -22,6 +22,9 @@ import (
 //     V-statistic, which is never negative. The paper says "Joint MMD" without
 //     saying which of the two, nor its bandwidth.
 //
+// and of a generator with a density effective_sample_size, log_z, which is ln M as
+// each mode is normalised, and kl_by_density.
+//
 // Intervals are to first order in 1/√n; floors are expectations for as many
 // exact samples, that of joint_mmd the root of the expected square, and their laws
 // are simulated (errorLaws).
@@ -30,7 +33,13 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
-	return compare(ctx, s.target, x, k)
+	table, err := compare(ctx, s.target, x, k)
+	if err == nil && s.HasDensity() {
+		r := make([]float64, samples)
+		s.NewSampler(params).Weigh(r, x, k, 0)
+		table.Metrics = append(table.Metrics, engine.ImportanceMetrics(r, math.Log(float64(s.target.Modes())))...)
+	}
+	return table, err
 }
 
 // compare makes the table of a sample.

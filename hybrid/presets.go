@@ -14,7 +14,7 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best"}
+var Presets = []string{"quick", "paper", "best", "moves"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
@@ -25,6 +25,8 @@ func Preset(name string) (*Config, error) {
 		return paper(), nil
 	case "best":
 		return best(), nil
+	case "moves":
+		return moves(), nil
 	}
 	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
 }
@@ -50,6 +52,7 @@ func paper() *Config {
 		Generator: mixed.GeneratorConfig{
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "split", Branches: 1, Gain: 1,
+			Kind: "perceptron", Components: 8, Scout: mixed.ScoutConfig{Population: 1024, Moves: 10},
 		},
 		Loss: mixed.LossConfig{
 			Kind:   "mmd",
@@ -63,12 +66,13 @@ func paper() *Config {
 	}}
 }
 
-// best is the most accurate recipe known: a coordinate and a logit for each
-// well, a kernel that is sharp at the wells' width, reversible moves, and the
-// stationarity loss, which sees the wells' weights better than that of pairs.
-func best() *Config {
+// moves is the most accurate recipe known that sees the target by moves alone: a
+// coordinate and a logit for each well, a kernel that is sharp at the wells' width,
+// reversible moves, and the stationarity loss, which sees the wells' weights better
+// than that of pairs.
+func moves() *Config {
 	c := paper()
-	c.Preset = "best"
+	c.Preset = "moves"
 	c.Training.Steps = 12_000
 	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
 	c.Training.EMA = 0.999
@@ -81,15 +85,31 @@ func best() *Config {
 	return c
 }
 
-// quick reaches a useful sampler within seconds on two cores. Its wide kernel
-// beside the sharp one sees a mode's weight from afar, which keeps a mode that
-// falls behind at a high learning rate from being lost.
-func quick() *Config {
-	c := best()
-	c.Preset = "quick"
-	c.Training.Steps = 5000
-	c.Training.Optimizer.LearningRate = 3e-3
-	c.Training.EMA = 0.998
-	c.Loss.Kernel.Bandwidths = []float64{3}
+// best is the most accurate recipe known.
+func best() *Config {
+	c := paper()
+	c.Preset = "best"
+	c.Adapt()
 	return c
+}
+
+// quick reaches a useful sampler within seconds on two cores.
+func quick() *Config {
+	c := paper()
+	c.Preset = "quick"
+	c.Adapt()
+	return c
+}
+
+// Adapt gives quick and best the recipe for their target.
+func (c *Config) Adapt() (why string) {
+	target, err := NewTarget(c.Target.Mu)
+	if c.Preset != "best" && c.Preset != "quick" || err != nil {
+		return ""
+	}
+	var width float64
+	for k := range target.Modes() {
+		width += target.Well(k).width() / float64(target.Modes())
+	}
+	return c.Recipe(newDensity(target), mixed.Seen{Components: 8, Width: width}, c.Preset == "quick")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
@@ -20,6 +21,7 @@ func small(t *testing.T, preset string) *Config {
 	require.NoError(t, err)
 	c.Training.Batch, c.Training.Steps = 600, 4
 	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
+	c.Generator.Scout = mixed.ScoutConfig{Population: 100, Moves: 2}
 	return c
 }
 
@@ -48,7 +50,7 @@ func TestTraining(t *testing.T) {
 }
 
 func testTraining(t *testing.T, objective string) {
-	c := small(t, "best")
+	c := small(t, "moves")
 	c.Loss.Kind = objective
 	c.Loss.Witness.Features = kfd.Features{Number: 20, Scale: 0.5, Range: 1}
 	c.Target.Mu = []float64{0.5, 1}

@@ -52,7 +52,7 @@ func TestResultsHaveOneOwner(t *testing.T) {
 	results, err := execute(t, context.Background(), plan, Observer{Outcome: func(*Outcome) error {
 		tried = true
 		other := *plan
-		other.Presets = []string{"quick"}
+		other.Seed++
 		_, err := execute(t, context.Background(), &other, Observer{})
 		require.ErrorContains(t, err, fmt.Sprintf("%s: in use by process %d", plan.Dir, os.Getpid()))
 		_, err = Tabulate(plan.Dir, nil)

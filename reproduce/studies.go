@@ -48,8 +48,8 @@ var Studies = []Study{
 		},
 	},
 	{
-		Name: "ablations-gmm", Title: "Gaussian mixture: what the best recipe needs",
-		System: "gmm", Preset: "quick", Assignments: []string{"training.steps=1200", "training.ema=0.995"},
+		Name: "ablations-gmm", Title: "Gaussian mixture: what the recipe from moves alone needs",
+		System: "gmm", Preset: "moves", Assignments: []string{"training.steps=1200", "training.optimizer.learning_rate=0.001", "training.ema=0.995"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
@@ -62,8 +62,9 @@ var Studies = []Study{
 		},
 	},
 	{
-		Name: "ablations-hybrid", Title: "Double wells: what the best recipe needs",
-		System: "hybrid", Preset: "quick", Assignments: []string{"training.steps=1200"},
+		Name: "ablations-hybrid", Title: "Double wells: what the recipe from moves alone needs",
+		System: "hybrid", Preset: "moves", Assignments: []string{"training.steps=1200", "training.optimizer.learning_rate=0.003",
+			"training.ema=0.998", "loss.kernel.bandwidths=[3]"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "V-statistic", Assignments: []string{"loss.statistic=V"}},
@@ -111,8 +112,8 @@ var Studies = []Study{
 	},
 	{
 		Name: "kernels", Title: "Gaussian mixture: the kernel of the discrepancy",
-		System: "gmm", Preset: "quick",
-		Assignments: []string{"loss.kind=mmd", "loss.statistic=U", "training.batch=1024", "training.steps=1500"},
+		System: "gmm", Preset: "moves",
+		Assignments: []string{"training.optimizer.learning_rate=0.001", "training.ema=0.998", "loss.kind=mmd", "loss.statistic=U", "training.batch=1024", "training.steps=1500"},
 		Variants: []Variant{
 			{Label: "Gaussian, σ = 0.5", Assignments: []string{"loss.kernel.bandwidths=[0.5]", "loss.kernel.imq=[]"}},
 			{Label: "the paper's five Gaussians and IMQ"},

@@ -36,23 +36,31 @@ type TransitionConfig struct {
 	// instead of x + ε, reflected at the mode's centre c.
 	Flip  float64 `json:"flip"`
 	Steps int     `json:"steps"` // m
+	engine.Annealing
 }
 
-// GeneratorConfig describes G_θ: z ∈ R^Latent → hidden layers → heads.
+// GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	Latent int     `json:"latent"` // dimension of the noise z
-	Hidden []int   `json:"hidden"` // widths of the hidden layers
-	Slope  float64 `json:"slope"`  // of LeakyReLU for negative values
+	// Kind is "perceptron", z ∈ R^Latent → hidden layers → heads; or "mixture", a
+	// mixture of Gaussians for each mode, with an exact density. It begins where
+	// populations of Metropolis chains have found the modes' weight.
+	Kind string `json:"kind" enum:"perceptron,mixture"`
+	// Components is the number of Gaussians of each mode.
+	Components int         `json:"components" when:"kind=mixture"`
+	Scout      ScoutConfig `json:"scout" when:"kind=mixture"`
+	Latent     int         `json:"latent" when:"kind=perceptron"` // dimension of the noise z
+	Hidden     []int       `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
+	Slope      float64     `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
 	// Head is "split", one point x and a logit for each mode, of which
 	// softmax draws k, with a straight-through gradient; or "branch", pairs
 	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode
 	// r mod M, with the score-function gradient.
-	Head string `json:"head" enum:"split,branch"`
+	Head string `json:"head" enum:"split,branch" when:"kind=perceptron"`
 	// Branches is the number of branches of each mode.
-	Branches int `json:"branches" when:"head=branch"`
+	Branches int `json:"branches" when:"kind=perceptron head=branch"`
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
 	// the first samples reach all wells.
-	Gain float64 `json:"gain"`
+	Gain float64 `json:"gain" when:"kind=perceptron"`
 }
 
 // LossConfig describes the estimator of the discrepancy.
@@ -60,9 +68,11 @@ type LossConfig struct {
 	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
 	// "stationarity", that between the laws of s and s′, which tests invariance
 	// instead of detailed balance; "kfd", the least-squares witness of
-	// irreversibility in random features of x for each mode (package kfd); or
-	// "discriminator", the learned one of package critic.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator"`
+	// irreversibility in random features of x for each mode (package kfd);
+	// "discriminator", the learned one of package critic; or "divergence", KL(q‖π)
+	// of a generator whose density q is known, by the score function: it needs no
+	// moves.
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
 	// Kernel of both MMDs is a function of the distance between pairs (x, x′),
 	// times 1 where both modes k and both k′ agree and 0 elsewhere (eq.
 	// (product_kernel)); between states, of that of x, times 1 where k agrees.
@@ -74,7 +84,7 @@ type LossConfig struct {
 	// Gradient through softmax's draw is "surrogate", with s′ fixed as each
 	// loss has it, or "score", the score function of the choice that was
 	// drawn with the mean of the other samples as baseline.
-	Gradient string `json:"gradient" enum:"surrogate,score"`
+	Gradient string `json:"gradient" enum:"surrogate,score" when:"kind=mmd,stationarity,kfd,discriminator"`
 }
 
 // WitnessConfig describes the least-squares witness.
@@ -91,7 +101,11 @@ const (
 	maxSteps    = 1 << 16
 	maxLatent   = 4096
 	maxBranches = 16
-	maxDim      = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
+
+	maxComponents = 256
+	maxPopulation = 1 << 20
+
+	maxDim = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
 )
 
 // Validate reports the first value that cannot be used for a target of the given
@@ -107,7 +121,20 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 	}
 	p, g := &c.Transition, &c.Generator
 	if err := conf.First(
-		conf.Between("transition.steps", p.Steps, 1, maxSteps),
+		conf.Between("transition.steps", p.Steps, 1, maxSteps)); err != nil {
+		return err
+	}
+	if err := p.Annealing.Validate(); err != nil {
+		return fmt.Errorf("transition.%w", err)
+	}
+	if g.Kind == "mixture" {
+		if err := conf.First(
+			conf.Between("generator.components", g.Components, 1, maxComponents),
+			conf.Between("generator.scout.population", g.Scout.Population, 2, maxPopulation),
+			conf.Between("generator.scout.moves", g.Scout.Moves, 1, maxSteps)); err != nil {
+			return err
+		}
+	} else if err := conf.First(
 		conf.Between("generator.latent", g.Latent, 1, maxLatent),
 		conf.Widths("generator.hidden", g.Hidden),
 		conf.Slope("generator.slope", g.Slope),
@@ -132,10 +159,29 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 			return err
 		}
 	}
+	if err := c.validateDensity(); err != nil {
+		return err
+	}
 	if err := c.Loss.validate(modes); err != nil {
 		return fmt.Errorf("loss.%w", err)
 	}
 	return engine.Afford(append(c.demands(dim, modes), target...)...)
+}
+
+// validateDensity refuses what does not go together with a density, or without.
+func (c *Config) validateDensity() error {
+	placed, diverges := c.Generator.Kind == "mixture", c.Loss.Kind == "divergence"
+	switch {
+	case diverges && !placed:
+		return fmt.Errorf("loss.kind: the density of a perceptron is not known, and so is its divergence; set generator.kind to mixture, or loss.kind to another")
+	case placed && !diverges:
+		return fmt.Errorf("loss.kind: a mixture draws components, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
+	case placed && c.Training.Method != "gradient":
+		return fmt.Errorf("training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to perceptron")
+	case placed && c.Training.Optimizer.WeightDecay != 0:
+		return fmt.Errorf("training.optimizer.weight_decay: it would move a mixture away from where it has been placed; set it to 0, or generator.kind to perceptron")
+	}
+	return nil
 }
 
 // Moved says where keys of former layouts have gone.
@@ -148,6 +194,8 @@ func (*Config) Moved() map[string]string {
 
 func (l *LossConfig) validate(modes int) error {
 	switch l.Kind {
+	case "divergence":
+		return nil
 	case "kfd":
 		if err := l.Witness.Validate(); err != nil {
 			return fmt.Errorf("witness.%w", err)

@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -18,10 +19,16 @@ type generator struct {
 	coordinates int // points·d
 	choices     int
 	branched    bool
+
+	base *mixture.Model // of a mixture, which has none of the above but dim and modes
 }
 
 func newGenerator(c GeneratorConfig, dim, modes int) *generator {
 	g := &generator{config: c, dim: dim, modes: modes, points: 1, choices: modes, branched: c.Head == "branch"}
+	if c.Kind == "mixture" {
+		g.base = mixture.New(dim, modes, c.Components)
+		return g
+	}
 	if g.branched {
 		g.choices = modes * c.Branches
 		g.points = g.choices
@@ -30,6 +37,14 @@ func newGenerator(c GeneratorConfig, dim, modes int) *generator {
 	sizes := append([]int{c.Latent}, c.Hidden...)
 	g.net = nn.NewMLP(float32(c.Slope), append(sizes, g.coordinates+g.choices)...)
 	return g
+}
+
+// numParams returns the number of parameters.
+func (g *generator) numParams() int {
+	if g.base != nil {
+		return g.base.NumParams()
+	}
+	return g.net.NumParams()
 }
 
 func (g *generator) initialize(params []float32, seed uint64) {
@@ -53,6 +68,9 @@ type batch struct {
 }
 
 func (g *generator) newBatch(rows int) *batch {
+	if g.base != nil {
+		return &batch{x: make([]float32, rows*g.dim), k: make([]uint8, rows)}
+	}
 	return &batch{
 		activations:   g.net.NewActivations(rows),
 		x:             make([]float32, rows*g.dim),

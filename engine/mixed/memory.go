@@ -11,6 +11,13 @@ import (
 // otherwise.
 func (c *Config) demands(dim, modes int) []engine.Demand {
 	g := newGenerator(c.Generator, dim, modes)
+	if g.base != nil {
+		each, d, rows := float64(c.Generator.Components), float64(dim), float64(c.Training.Batch+nn.BlockRows())
+		params := g.base.NumParams()
+		return append(c.Training.Demands(params),
+			engine.Demand{Key: "training.batch", Bytes: rows*(8*each*(d+1)+8*d+128) + 16*24*float64(params)},
+			engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*each + 12*d + 128)})
+	}
 	width, widest := 0, 0
 	for l := range g.net.Layers() + 1 {
 		width, widest = width+g.net.Width(l), max(widest, g.net.Width(l))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -19,6 +20,7 @@ type Sampler struct {
 	s      *System
 	params []float32
 	packed *nn.Packed
+	base   *mixture.Packed // of a mixture
 	free   chan *samplerBuffers
 
 	x      []float32 // of the draw under way
@@ -32,16 +34,29 @@ type samplerBuffers struct {
 	batch    *batch
 	uniforms []float32
 	moves    *moveScratch
+
+	normals []float32 // of a mixture
+	work    *mixture.Work
 }
 
 // NewSampler returns a sampler of the generator with the given parameters,
 // which must not change while it is used.
 func (s *System) NewSampler(params []float32) *Sampler {
-	net := s.generator.net
-	d := &Sampler{s: s, params: params, packed: net.NewPacked(false), free: make(chan *samplerBuffers, s.workers.Threads())}
-	net.Pack(d.packed, params)
+	g := s.generator
+	d := &Sampler{s: s, params: params, free: make(chan *samplerBuffers, s.workers.Threads())}
+	if g.base != nil {
+		d.base = g.base.NewPacked()
+		d.base.Set(params)
+	} else {
+		d.packed = g.net.NewPacked(false)
+		g.net.Pack(d.packed, params)
+	}
 	for range s.workers.Threads() {
-		d.free <- &samplerBuffers{s.generator.newBatch(nn.BlockRows()), make([]float32, 4*nn.BlockRows()), s.transition.newScratch()}
+		b := &samplerBuffers{batch: g.newBatch(nn.BlockRows()), uniforms: make([]float32, 4*nn.BlockRows()), moves: s.transition.newScratch()}
+		if g.base != nil {
+			b.normals, b.work = make([]float32, nn.BlockRows()*g.dim), g.base.NewWork(nn.BlockRows())
+		}
+		d.free <- b
 	}
 	d.run = d.piece
 	return d
@@ -62,7 +77,11 @@ func (d *Sampler) piece(piece int) {
 	first, seed := d.first+uint64(lo), s.config.Training.Seed
 
 	from := noise{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}
-	s.generator.forward(b.batch, d.packed, d.params, 0, hi-lo, &from, first, b.uniforms)
+	if d.base != nil {
+		s.generator.drawMixture(b.batch, d.base, 0, hi-lo, &from, first, b.uniforms, b.normals)
+	} else {
+		s.generator.forward(b.batch, d.packed, d.params, 0, hi-lo, &from, first, b.uniforms)
+	}
 	x, k := d.x[lo*dim:hi*dim], d.k[lo:hi]
 	copy(x, b.batch.x)
 	copy(k, b.batch.k)
@@ -98,21 +117,29 @@ func (s *System) DrawAll(ctx context.Context, params []float32, samples int) (x 
 // Formats lists the layouts of samples.
 func (s *System) Formats() []engine.Format {
 	d := s.generator.dim
-	if d == 1 {
-		return []engine.Format{
-			{Name: "states", Descr: "[('x', '<f4'), ('k', '<i4')]", RowBytes: 8,
-				Doc: "the coordinate x as float32 and the mode k = 0 … M−1 as int32"},
-			{Name: "x", Descr: "'<f4'", RowBytes: 4,
-				Doc: "the coordinate x alone as float32"},
-		}
+	x, shape := "('x', '<f4')", []int(nil)
+	if d > 1 {
+		x, shape = fmt.Sprintf("('x', '<f4', (%d,))", d), []int{d}
 	}
-	return []engine.Format{
-		{Name: "states", Descr: fmt.Sprintf("[('x', '<f4', (%d,)), ('k', '<i4')]", d), RowBytes: 4*d + 4,
+	all := []engine.Format{
+		{Name: "states", Descr: "[" + x + ", ('k', '<i4')]", RowBytes: 4*d + 4,
 			Doc: "the coordinates of x as float32 and the mode k = 0 … M−1 as int32"},
-		{Name: "x", Descr: "'<f4'", Shape: []int{d}, RowBytes: 4 * d,
+		{Name: "x", Descr: "'<f4'", Shape: shape, RowBytes: 4 * d,
 			Doc: "the coordinates of x alone as float32"},
 	}
+	if s.HasDensity() {
+		all = append(all, engine.Format{
+			Name: weighted, Descr: "[" + x + ", ('k', '<i4'), ('log_weight', '<f8')]", RowBytes: 4*d + 12,
+			Doc: "the coordinates of x as float32, the mode k as int32, and ln w = ln π − ln q as float64: " +
+				"means over π are Σ w f / Σ w, and Z is the mean of w",
+			Unrefined: true,
+		})
+	}
+	return all
 }
+
+// weighted is the format of samples with their weights.
+const weighted = "weighted"
 
 // Reach implements engine.Sampler.
 func (s *System) Reach(first, n uint64, refine int) error {
@@ -124,20 +151,33 @@ func (s *System) Sample(dst []byte, format string, params []float32, first uint6
 	if err := s.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	if format != "states" && format != "x" {
-		return fmt.Errorf("format: %q is not states or x", format)
+	weigh := format == weighted && s.HasDensity()
+	if format != "states" && format != "x" && !weigh {
+		return fmt.Errorf("format: %q is not one of the samples' formats", format)
+	}
+	if weigh && refine > 0 {
+		return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
 	}
 	d := s.generator.dim
-	x, k := make([]float32, n*d), make([]uint8, n)
-	s.NewSampler(params).Draw(x, k, first, refine)
+	x, k, r := make([]float32, n*d), make([]uint8, n), []float64(nil)
+	if weigh {
+		r = make([]float64, n)
+		s.NewSampler(params).Weigh(r, x, k, first)
+	} else {
+		s.NewSampler(params).Draw(x, k, first, refine)
+	}
 	for i, mode := range k {
 		for _, v := range x[i*d : (i+1)*d] {
 			binary.LittleEndian.PutUint32(dst, math.Float32bits(v))
 			dst = dst[4:]
 		}
-		if format == "states" {
+		if format != "x" {
 			binary.LittleEndian.PutUint32(dst, uint32(mode))
 			dst = dst[4:]
+		}
+		if weigh {
+			binary.LittleEndian.PutUint64(dst, math.Float64bits(-r[i]))
+			dst = dst[8:]
 		}
 	}
 	return nil

@@ -34,8 +34,11 @@ type System struct {
 	counts   []moveCounts
 	accepted moveCounts
 
+	placed *placed // of a mixture, nil for perceptrons
+
 	params []float32 // of the step under way
 	from   noise
+	beta   float64 // inverse temperature
 	moving asm.Counter
 
 	pack                                func(part int)
@@ -51,21 +54,32 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		generator:  newGenerator(c.Generator, target.Dim(), target.Modes()),
 	}
 	n, d, net := c.Training.Batch, target.Dim(), s.generator.net
-	s.lanes = nn.NewLanes(n, net.NumParams(), workers)
+	s.lanes = nn.NewLanes(n, s.generator.numParams(), workers)
+	s.batch = s.generator.newBatch(n)
+	for range s.lanes.Blocks() {
+		s.uniforms = append(s.uniforms, make([]float32, 4*nn.BlockRows()))
+		s.moves = append(s.moves, s.transition.newScratch())
+	}
+	if s.generator.base != nil {
+		s.placed = newPlaced(s)
+		s.generateBlock = func(block, lo, hi int, _ []float32) {
+			s.generator.drawMixture(s.batch, s.placed.packed, lo, hi, &s.from, uint64(lo), s.uniforms[block], s.placed.normals[block])
+			s.placed.look(s, block, lo, hi)
+		}
+		s.headToNet = func(_, lo, hi int, grad []float32) {
+			s.placed.packed.Score(grad, s.placed.divergence.Weight[lo:hi], s.placed.work[lo/nn.BlockRows()])
+		}
+		return s, nil
+	}
 	var err error
 	if s.objective, err = c.Loss.objective(s.generator, n, s.lanes.Count(), c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	s.packed = net.NewPacked(true)
-	s.batch = s.generator.newBatch(n)
 	s.x, s.k = make([]float32, n*d), make([]uint8, n)
 	for range s.lanes.Count() {
 		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
 		s.dout = append(s.dout, make([]float32, nn.BlockRows()*net.Out()))
-	}
-	for range s.lanes.Blocks() {
-		s.uniforms = append(s.uniforms, make([]float32, 4*nn.BlockRows()))
-		s.moves = append(s.moves, s.transition.newScratch())
 	}
 	s.counts = make([]moveCounts, s.lanes.Blocks())
 
@@ -77,6 +91,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		copy(s.x[lo*d:hi*d], s.batch.x[lo*d:])
 		copy(s.k[lo:hi], s.batch.k[lo:hi])
 		s.counts[block] = moveCounts{}
+		s.moves[block].beta = s.beta
 		s.transition.run(s.x[lo*d:hi*d], s.k[lo:hi], c.Transition.Steps, &s.moving, uint64(lo), s.moves[block], &s.counts[block])
 	}
 	s.headToNet = func(lane, lo, hi int, grad []float32) {
@@ -90,10 +105,36 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 // State returns what the objective carries from step to step.
 func (s *System) State() []engine.Section { return state.Of(s.objective) }
 
-func (s *System) NumParams() int              { return s.generator.net.NumParams() }
-func (s *System) TensorName(i int) string     { return s.generator.net.TensorName(i) }
-func (s *System) Initialize(params []float32) { s.generator.initialize(params, s.config.Training.Seed) }
-func (s *System) Acceptance() float64         { return s.accepted.total().Rate() }
+// NumParams implements engine.System.
+func (s *System) NumParams() int { return s.generator.numParams() }
+
+// TensorName implements engine.TensorNamer.
+func (s *System) TensorName(i int) string {
+	if s.generator.base != nil {
+		return s.generator.base.TensorName(i)
+	}
+	return s.generator.net.TensorName(i)
+}
+
+// Initialize draws a perceptron's parameters, or places a mixture where
+// populations of Metropolis chains find the modes' weight.
+func (s *System) Initialize(params []float32) {
+	if s.placed != nil {
+		s.place(params)
+		return
+	}
+	s.generator.initialize(params, s.config.Training.Seed)
+}
+
+// Acceptance returns the fraction of the proposals that the last Transition
+// accepted; of the divergence, which has none, the fraction of the batch's samples
+// that independence Metropolis would accept.
+func (s *System) Acceptance() float64 {
+	if s.placed != nil {
+		return s.placed.divergence.Rate
+	}
+	return s.accepted.total().Rate()
+}
 
 // AcceptanceByMove returns the fraction that the last Transition accepted of
 // the proposals of each move: walk, flip and teleport.
@@ -110,12 +151,21 @@ func (s *System) Generate(params []float32, step uint32) {
 	seed := s.config.Training.Seed
 	s.params = params
 	s.from = noise{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step)}
-	s.workers.Run(s.generator.net.PackParts(), s.pack)
+	s.beta = s.config.Transition.At(int(step), s.config.Training.Steps)
+	if s.placed != nil {
+		s.placed.beta = s.beta
+		s.placed.packed.Set(params)
+	} else {
+		s.workers.Run(s.generator.net.PackParts(), s.pack)
+	}
 	s.lanes.Forward(s.generateBlock)
 }
 
-// Transition draws s′_i ~ p^m(s_i, ·).
+// Transition draws s′_i ~ p^m(s_i, ·), which the divergence does not need.
 func (s *System) Transition(step uint32) {
+	if s.placed != nil {
+		return
+	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
 	s.lanes.Forward(s.moveBlock)
 	s.accepted = moveCounts{}
@@ -125,12 +175,20 @@ func (s *System) Transition(step uint32) {
 }
 
 // Discrepancy returns the loss and keeps what its gradient needs.
-func (s *System) Discrepancy(uint32) float64 { return s.objective.measure(s.batch, s.x, s.k) }
+func (s *System) Discrepancy(uint32) float64 {
+	if s.placed != nil {
+		return s.placed.divergence.Measure()
+	}
+	return s.objective.measure(s.batch, s.x, s.k)
+}
 
 // Backward takes the gradients through the heads and the perceptron.
 func (s *System) Backward(params, grad []float32) {
 	s.params = params
 	s.lanes.Backward(grad, s.headToNet)
+	if s.placed != nil {
+		s.placed.packed.Finish(grad, s.placed.divergence.Total)
+	}
 }
 
 var (

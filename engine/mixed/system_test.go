@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/npy"
 )
@@ -17,7 +18,7 @@ func testConfigs() map[string]*testConfig {
 	all := map[string]*testConfig{}
 	for _, d := range configDims {
 		for name, c := range bothHeads(threeTwins(d)) {
-			for _, objective := range values("loss.kind") {
+			for _, objective := range ofMoves() {
 				for _, gradient := range values("loss.gradient") {
 					e := *c
 					all[fmt.Sprintf("%s, %s, %s in %d", objective, gradient, name, d)] = headConfig(&e, objective, gradient)
@@ -31,6 +32,12 @@ func testConfigs() map[string]*testConfig {
 			c.Training.Consensus.Spread = 0.01
 			all[fmt.Sprintf("%s in %d", method, d)] = c
 		}
+	}
+	for _, d := range configDims {
+		c := small(bestConfig(), threeTwins(d))
+		c.Generator.Kind, c.Loss.Kind = "mixture", "divergence"
+		c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
+		all[fmt.Sprintf("mixture in %d", d)] = c
 	}
 	all["unplaced"] = small(bestConfig(), unplaced{threeTwins(1)})
 	return all
@@ -161,5 +168,41 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		for i, v := range s.batch.x {
 			require.NotEqual(t, v, x[i])
 		}
+	}
+}
+
+// TestRecipeLearnsTheTarget: of a target of which nothing is known but its density,
+// the recipe finds all modes, and so little is left of the divergence that the
+// weights of modes are those of the target.
+func TestRecipeLearnsTheTarget(t *testing.T) {
+	target := threeTwins(2)
+	c := small(bestConfig(), unplaced{target})
+	require.Contains(t, c.Recipe(c.target, Seen{}, true), "for each of 3 modes")
+	c.Training.Steps, c.Generator.Scout.Population = 150, 512
+	require.NoError(t, c.Validate())
+	trainer := newTrainer(t, c, 2)
+	for range c.Training.Steps {
+		require.NoError(t, trainer.Step())
+	}
+	s := trainer.System().(*System)
+	const n = 20_000
+	r, x, k := make([]float64, n), make([]float32, 2*n), make([]uint8, n)
+	s.NewSampler(trainer.Params()).Weigh(r, x, k, 0)
+	e := engine.NewImportance(r)
+	require.Greater(t, e.ESS, 0.98)
+	require.Less(t, target.deviation(x, k), 12.0)
+}
+
+// TestGradientOfTheDivergence compares a step's gradient with central differences.
+func TestGradientOfTheDivergence(t *testing.T) {
+	for _, d := range configDims {
+		trainer := newTrainer(t, testConfigs()[fmt.Sprintf("mixture in %d", d)], 2)
+		s, params := trainer.System().(*System), trainer.Params()
+		for i := s.generator.base.Placement(); i < len(params); i++ {
+			params[i] += 0.2 * float32(i%7-3) // away from where it was placed
+		}
+		worst, tensors := engine.GradientError(s, params, s.Backward)
+		require.Less(t, worst, 1e-3)
+		require.Greater(t, tensors, 5)
 	}
 }

@@ -198,6 +198,7 @@ func paperConfig() Config {
 		},
 		Transition: TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
 		Generator: GeneratorConfig{
+			Kind: "perceptron", Components: 3, Scout: ScoutConfig{Population: 100, Moves: 2},
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "split", Branches: 1, Gain: 1,
 		},

@@ -112,6 +112,7 @@ type moveScratch struct {
 	choice        []uint32  // of the proposals
 	current, next []float64 // ln π(x, k), ln π(x′, k′)
 	ratio         []float32 // whose minimum with 1 is the acceptance
+	beta          float64   // inverse temperature of the target
 }
 
 func (t *transition) newScratch() *moveScratch {
@@ -119,14 +120,24 @@ func (t *transition) newScratch() *moveScratch {
 		target:   own(t.target),
 		uniforms: make([]float32, 4*strip), normals: make([]float32, t.dim*4*strip),
 		to: make([]float32, strip*t.dim), mode: make([]uint8, strip), choice: make([]uint32, strip),
-		current: make([]float64, strip), next: make([]float64, strip), ratio: make([]float32, strip),
+		current: make([]float64, strip), next: make([]float64, strip), ratio: make([]float32, strip), beta: 1,
 	}
 	s.precise, _ = s.target.(Precise)
 	return s
 }
 
-// logDensity sets dst to ln π of up to a strip's states.
+// logDensity sets dst to β ln π of up to a strip's states.
 func (s *moveScratch) logDensity(dst []float64, x []float32, k []uint8) {
+	s.ofTarget(dst, x, k)
+	if s.beta != 1 {
+		for i := range dst {
+			dst[i] *= s.beta
+		}
+	}
+}
+
+// ofTarget sets dst to ln π of up to a strip's states.
+func (s *moveScratch) ofTarget(dst []float64, x []float32, k []uint8) {
 	if s.precise != nil {
 		s.precise.LogDensity64(dst, x, k)
 		return

@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
@@ -60,7 +61,7 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 // differences, for every head, objective and gradient.
 func (v *subject) checkBackward() ([]engine.Check, error) {
 	var all []engine.Check
-	heads, losses, gradients := values("generator.head"), values("loss.kind"), values("loss.gradient")
+	heads, losses, gradients := values("generator.head"), ofMoves(), values("loss.gradient")
 	for i := range len(heads) * len(losses) * len(gradients) {
 		head, objective := heads[i%len(heads)], losses[i/len(heads)%len(losses)]
 		gradient := gradients[i/len(heads)/len(losses)]
@@ -84,7 +85,28 @@ func (v *subject) checkBackward() ([]engine.Check, error) {
 // Surrogate implements engine.Differentiable: the first-order change of the loss,
 // with the witness and, where the gradient depends on them, the draws of the last
 // step held fixed.
-func (s *System) Surrogate() func(params []float64) float64 { return s.surrogate }
+func (s *System) Surrogate() func(params []float64) float64 {
+	if s.placed != nil {
+		return s.score64()
+	}
+	return s.surrogate
+}
+
+// score64 returns Σ_r c_r ln q(x_r, k_r) of the last step's states and coefficients,
+// where the mixture has been placed held fixed.
+func (s *System) score64() func(params []float64) float64 {
+	x, k, d := widen(s.batch.x), slices.Clone(s.batch.k), s.generator.dim
+	c, before, packed := slices.Clone(s.placed.divergence.Weight), widen(s.params), s.generator.base.NewPacked()
+	return func(params []float64) (sum float64) {
+		params = slices.Clone(params)
+		copy(params[:s.generator.base.Placement()], before)
+		packed.Set64(params)
+		for r, c := range c {
+			sum += c * packed.LogDensity64(x[r*d:(r+1)*d], int(k[r]))
+		}
+		return sum
+	}
+}
 
 func (s *System) surrogate(params []float64) float64 {
 	g := s.generator

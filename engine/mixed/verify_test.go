@@ -149,7 +149,7 @@ func faults() []fault {
 		}},
 	}
 	for _, head := range values("generator.head") {
-		for _, objective := range values("loss.kind") {
+		for _, objective := range ofMoves() {
 			for _, gradient := range values("loss.gradient") {
 				name := "backward_" + objective + "_" + gradient + "_" + head
 				list = append(list, fault{"one layer's biases are off by a hundredth", []string{name}, func(v *subject) {

@@ -1,0 +1,137 @@
+package mixed
+
+import (
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// ScoutConfig describes the population that finds where a mode of the target has
+// its weight.
+type ScoutConfig struct {
+	Population int `json:"population"` // of Metropolis chains in each mode
+	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
+}
+
+// run looks for where a mode of a target has its weight.
+func (c ScoutConfig) run(t Target, mode uint8, seed uint64, workers *pool.Pool) *mixture.Found {
+	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Stream: 2 * uint32(mode)}
+	return s.Run(t.Dim(), func() mixture.Density {
+		target, narrow, k := own(t), []float32(nil), []uint8(nil)
+		precise, _ := target.(Precise)
+		return func(dst []float64, x []float32) {
+			for len(k) < len(dst) {
+				k, narrow = append(k, mode), append(narrow, 0)
+			}
+			if precise != nil {
+				precise.LogDensity64(dst, x, k[:len(dst)])
+				return
+			}
+			target.LogDensity(narrow[:len(dst)], x, k[:len(dst)])
+			for r, v := range narrow[:len(dst)] {
+				dst[r] = float64(v)
+			}
+		}
+	}, workers)
+}
+
+// placed is what a step of a mixture of labelled Gaussians needs, whose density is
+//
+//	q(x, k) = Σ_{j of mode k} w_j N(x | μ_j, Σ_j),
+//
+// logits of the modes and a mixture for each, beside what any batch has.
+type placed struct {
+	model      *mixture.Model
+	packed     *mixture.Packed
+	work       []*mixture.Work // of blocks
+	normals    [][]float32
+	divergence *engine.Divergence
+	beta       float64
+}
+
+func newPlaced(s *System) *placed {
+	m := s.generator.base
+	p := &placed{model: m, packed: m.NewPacked(), divergence: engine.NewDivergence(s.config.Training.Batch)}
+	for range s.lanes.Blocks() {
+		p.work = append(p.work, m.NewWork(nn.BlockRows()))
+		p.normals = append(p.normals, make([]float32, nn.BlockRows()*m.Dim()))
+	}
+	return p
+}
+
+// place sets params to a mixture where populations of Metropolis chains find the
+// modes' weight, and the modes' probabilities to what these say.
+func (s *System) place(params []float32) {
+	g, seed := s.generator, s.config.Training.Seed
+	all := make([][]mixture.Component, g.modes)
+	logZ := make([]float64, g.modes)
+	highest := math.Inf(-1)
+	for mode := range all {
+		found := g.config.Scout.run(s.target, uint8(mode), seed, s.workers)
+		c := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
+		all[mode], _ = mixture.Fit(found.X, g.dim, g.config.Components, mixture.Iterations, mixture.Attempts, &c)
+		logZ[mode] = found.LogZ
+		highest = max(highest, found.LogZ)
+	}
+	// A mode that seems to have nothing starts with little, and can still gain.
+	const little = 1e-3
+	for mode, components := range all {
+		for i := range components {
+			components[i].Weight *= max(little, math.Exp(logZ[mode]-highest))
+		}
+	}
+	g.base.Place(params, all)
+}
+
+// drawMixture is forward of Gaussians: the first word of a sample's block chooses
+// one, d normals make its x.
+func (g *generator) drawMixture(b *batch, p *mixture.Packed, lo, hi int, from *noise, first uint64, uniforms, normals []float32) {
+	d := g.dim
+	rng.Normals(normals[:(hi-lo)*d], d, &from.latent, first)
+	asm.Uniforms(uniforms[:4*(hi-lo)], &from.head, first)
+	for r := range hi - lo {
+		j := p.Choose(float64(uniforms[4*r]))
+		p.Point(b.x[(lo+r)*d:][:d], normals[r*d:][:d], j)
+		b.k[lo+r] = uint8(j % g.modes)
+	}
+}
+
+// look sets R of a block that was just drawn, at the step's temperature.
+func (p *placed) look(s *System, block, lo, hi int) {
+	d := s.generator.dim
+	x, k, r := s.batch.x[lo*d:hi*d], s.batch.k[lo:hi], p.divergence.R[lo:hi]
+	p.packed.LogDensity(r, x, k, p.work[block])
+	logPi := s.moves[block].next[:hi-lo]
+	s.moves[block].ofTarget(logPi, x, k)
+	for i, v := range logPi {
+		r[i] -= p.beta * v
+	}
+}
+
+// HasDensity reports whether the generator's density is known.
+func (s *System) HasDensity() bool { return s.generator.base != nil }
+
+// Weigh sets r to R = ln q(x, k) − ln π(x, k) of the samples first, first+1, … as
+// the generator draws them, with which engine.NewImportance weighs them, and x,
+// [len(r)][d], and k to the samples themselves.
+func (d *Sampler) Weigh(r []float64, x []float32, k []uint8, first uint64) {
+	d.Draw(x, k, first, 0)
+	dim := d.s.generator.dim
+	rows := nn.BlockRows()
+	d.s.workers.Run((len(k)+rows-1)/rows, func(piece int) {
+		b := <-d.free
+		defer func() { d.free <- b }()
+		lo, hi := piece*rows, min((piece+1)*rows, len(k))
+		d.base.LogDensity(r[lo:hi], x[lo*dim:hi*dim], k[lo:hi], b.work)
+		logPi := b.moves.next[:hi-lo]
+		b.moves.ofTarget(logPi, x[lo*dim:hi*dim], k[lo:hi])
+		for i, v := range logPi {
+			r[lo+i] -= v
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package mixed
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Seen is what is known of a target that a recipe would look for otherwise.
+type Seen struct {
+	Components int     // Gaussians that describe a mode; 0 if that is not known
+	Width      float64 // typical standard deviation of a Gaussian
+}
+
+// most is the largest number of Gaussians that a recipe looks for in a mode, and
+// line the least of a mode on the line, where they cost next to nothing.
+const (
+	most = 8
+	line = 8
+)
+
+// Recipe sets all but seed and evaluation to what is best for a target: a mixture
+// of Gaussians for each mode, with a density, trained on the divergence; for quick
+// in a third of the steps. Where the target has not been seen, populations of
+// Metropolis chains look at its modes. Recipe returns what it chose and why.
+func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
+	g, d := &c.Generator, t.Dim()
+	g.Kind = "mixture"
+	g.Scout = ScoutConfig{Population: 2048, Moves: 10}
+	if quick {
+		g.Scout.Population = 1024
+	}
+	if seen.Components == 0 {
+		seen = c.look(t)
+	}
+	g.Components = seen.Components
+	why = fmt.Sprintf("%d Gaussians for each of %d modes: a generator with a density", g.Components, t.Modes())
+
+	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Flip: 0.5, Steps: 20, Annealing: engine.Annealing{AnnealFrom: 1}}
+	if t.Modes() == 1 {
+		c.Transition.Across = 0
+	}
+	for _, f := range []float64{0.4, 1, 2.4} {
+		c.Transition.Sigma = append(c.Transition.Sigma, number.Rounded(f*seen.Width/math.Sqrt(float64(d)), 2))
+	}
+	c.Loss.Kind = "divergence"
+
+	steps := 3000
+	if quick {
+		steps /= 3
+	}
+	c.Training.Methods = search.ByGradient()
+	c.Training.Steps, c.Training.Batch, c.Training.ClipNorm, c.Training.EMA = steps, 1024, 1, 0
+	c.Training.Optimizer = optim.AdamW{LearningRate: 0.02, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
+	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.001, Warmup: 20}
+	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
+	return why
+}
+
+// look says of a target what populations find of its modes: as many Gaussians as
+// the mode needs that needs most.
+func (c *Config) look(t Target) Seen {
+	workers := pool.New(0)
+	defer workers.Close()
+	d, seed := t.Dim(), c.Training.Seed
+	var seen Seen
+	for mode := range t.Modes() {
+		found := c.Generator.Scout.run(t, uint8(mode), seed, workers)
+		stream := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
+		best := mixture.Choose(found.X, d, most, &stream)
+		seen.Components = max(seen.Components, len(best))
+		seen.Width += mixture.Width(best) / float64(t.Modes())
+	}
+	if d == 1 {
+		seen.Components = max(line, 3*seen.Components)
+	}
+	return seen
+}
