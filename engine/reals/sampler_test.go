@@ -15,7 +15,7 @@ func TestSampleErrors(t *testing.T) {
 	defer workers.Close()
 	s, params := newTestSystem(plane(0.6), workers)
 	dst := make([]byte, 8)
-	require.ErrorContains(t, s.Sample(dst, "bits", params, 0, 1, 0), `format: "bits" is not states`)
+	require.ErrorContains(t, s.Sample(dst, "bits", params, 0, 1, 0), `format: "bits" is not`)
 	require.ErrorContains(t, s.Sample(dst, "states", params, 0, 1, -1), "refine: -1")
 	require.ErrorContains(t, s.Sample(dst, "states", params, maxSamples, 1, 0), "not all among")
 	require.ErrorContains(t, s.Sample(dst, "states", params, math.MaxUint64, 1, 0), "not all among")

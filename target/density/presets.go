@@ -62,6 +62,7 @@ func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, err
 		Generator: reals.GeneratorConfig{
 			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
 			Partition: "parity", Clamp: 1,
+			Components: 8, Scout: reals.ScoutConfig{Population: 2048, Moves: 10},
 		},
 		Loss: reals.LossConfig{
 			Kind: "kfd",
@@ -152,6 +153,7 @@ func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, err
 		Common:     common(of, name),
 		Transition: mixed.TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10},
 		Generator: mixed.GeneratorConfig{
+			Kind: "perceptron", Components: 8, Scout: mixed.ScoutConfig{Population: 2048, Moves: 10},
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "branch", Branches: 2, Gain: 10,
 		},

@@ -75,11 +75,22 @@ func (s *mixedSystem) Transition(step uint32) {
 	s.judge(step)
 }
 
+// weighted is the kits' format of samples with their weights, which are the same in
+// any coordinates.
+const weighted = "weighted"
+
 // Sample implements engine.Sampler, in the target's coordinates. Samples that are
 // refined are rounded before, as those are that come back to Refine.
 func (s *realsSystem) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
 	if err := s.Reach(first, uint64(max(n, 0)), refine); err != nil {
 		return err
+	}
+	if row := len(dst) / max(n, 1); format == weighted && s.HasDensity() {
+		if err := s.System.Sample(dst, format, params, first, n, refine); err != nil {
+			return err
+		}
+		s.toTarget(dst, row)
+		return nil
 	}
 	if err := s.System.Sample(dst, format, params, first, n, 0); err != nil {
 		return err
@@ -96,6 +107,13 @@ func (s *mixedSystem) Sample(dst []byte, format string, params []float32, first 
 	}
 	if err := s.Reach(first, uint64(max(n, 0)), refine); err != nil {
 		return err
+	}
+	if row := len(dst) / max(n, 1); format == weighted {
+		if err := s.System.Sample(dst, format, params, first, n, refine); err != nil {
+			return err
+		}
+		s.toTarget(dst, row)
+		return nil
 	}
 	whole := formats[0] // with the mode, which decides about the coordinates
 	states := make([]byte, n*whole.RowBytes)
@@ -172,7 +190,7 @@ func (p *problem) energies(kit engine.Weigher, row int, dst []float64, format st
 // its coordinates ends with its mode.
 func (p *problem) of(state []byte, i int) (m *coordinate, at []byte) {
 	mode := 0
-	if len(state) > 4*p.dim {
+	if p.modes > 0 && len(state) > 4*p.dim {
 		mode = int(binary.LittleEndian.Uint32(state[4*p.dim:]))
 		mode = min(max(mode, 0), p.modes-1) // the kit reports it
 	}
