@@ -170,6 +170,9 @@ func (p *problem) refine(kit engine.Refiner, row int, states []byte, format stri
 
 // energies lets a kit weigh states, whose volume does not count.
 func (p *problem) energies(kit engine.Weigher, row int, dst []float64, format string, states []byte) (beta float64, err error) {
+	if format == weighted {
+		return 0, fmt.Errorf("format: weighted holds more than the states; take states")
+	}
 	learned, volumes, err := p.toLearned(states, row)
 	if err != nil {
 		return 0, err
