@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
 )
 
 // A Model is a trained generator with the configuration that trained it.
@@ -122,4 +123,19 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
 		Warnings   []string           `json:"warnings,omitempty"`
 	}{m.file.System, s.Dim(), len(m.file.Params), start.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
+}
+
+// Diagnose says how far the model's samples can be trusted, without anything exact of
+// the target: what drifts under its Metropolis kernel, and whether independent chains
+// agree (package diagnose). Threads are those to compute with, 0 for one for each
+// processor.
+func (m *Model) Diagnose(ctx context.Context, opt diagnose.Options, threads int) (*diagnose.Report, error) {
+	workers := engine.NewWorkers(threads)
+	defer workers.Close()
+	system, err := m.config.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	return diagnose.Run(ctx, system, m.file.Params, opt)
 }

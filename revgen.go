@@ -15,7 +15,8 @@
 // model is trained by Train, or read from a run directory or a model file by Load,
 // and kept by Save. A sampler draws any part of the stream of samples that belongs
 // to the model and a seed, evaluates the target at any states and takes them along
-// the target's Metropolis kernel, all in the caller's slices.
+// the target's Metropolis kernel, all in the caller's slices. Diagnose says how far its
+// samples can be trusted.
 //
 // A target of one's own is an engine.Definition: configure it with
 // engine.Systems{definition}.Configure, and give it to Load beside the path. Package

@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/cli"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
 )
 
 // small are short runs of each kind of state.
@@ -251,6 +252,24 @@ func TestTrainStopsAndContinues(t *testing.T) {
 	require.NotEqual(t, got.Params(), later.Params())
 	require.NotEmpty(t, later.Config().Shared().Training.Start)
 	require.Empty(t, next.Shared().Training.Start, "the caller's configuration stays as it was")
+}
+
+// A generator that has hardly learned is not trusted, and the verdict is the same for
+// any number of threads.
+func TestDiagnose(t *testing.T) {
+	model := train(t, "ising", revgen.TrainOptions{}, "target.beta=0.5")
+	opt := diagnose.Brief(0)
+	opt.Samples, opt.Refine, opt.Draws = 2000, 16, 64
+	one, err := model.Diagnose(context.Background(), opt, 1)
+	require.NoError(t, err)
+	require.NotEqual(t, diagnose.Trustworthy, one.Verdict, one.Sentence)
+	three, err := model.Diagnose(context.Background(), opt, 3)
+	require.NoError(t, err)
+	require.Equal(t, one.Observables, three.Observables)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = model.Diagnose(cancelled, opt, 1)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestNoGoroutineIsLeft(t *testing.T) {

@@ -46,6 +46,7 @@ func (s *Sampler) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.workers != nil {
+		s.stream.Close()
 		s.workers.Close()
 		s.workers = nil
 	}

@@ -40,6 +40,14 @@ func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error
 	return &Stream{sampler, params, workers.Threads()}, nil
 }
 
+// Close ends what the stream's system has started. The stream must not be used
+// afterwards.
+func (s *Stream) Close() {
+	if system, ok := s.sampler.(System); ok {
+		Release(system)
+	}
+}
+
 // Format returns the layout of the given name, the system's default for "".
 func (s *Stream) Format(name string) (Format, error) {
 	all := s.sampler.Formats()
