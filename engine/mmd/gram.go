@@ -127,7 +127,10 @@ func (g *Gram) LossGradient(s, t, grad []float32) float64 {
 
 	strips, stillStrips := g.strips(g.moved), g.strips(g.n-g.moved)
 	tiles := tilesOf(strips)
-	g.workers.Run(stillStrips+tiles, g.sumPiece)
+	size := g.dim * g.strip
+	g.workers.Share(stillStrips+tiles, g.sumPiece,
+		pool.SpanOf(g.tileLoss[:tiles], 1), pool.SpanOf(g.rowSums[:tiles*size], size), pool.SpanOf(g.colSums[:tiles*wide*size], wide*size),
+		pool.SpanOf(g.still, 2*size+g.strip).From(tiles))
 	g.workers.Run(strips+stillStrips, g.gatherPiece)
 	g.s, g.t, g.grad = nil, nil, nil
 

@@ -170,7 +170,8 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	h.fold.run(s, t)
 	h.pack()
 	distinct := len(h.fold.sample)
-	h.workers.Run((distinct+asm.HammingRows-1)/asm.HammingRows, h.block)
+	h.workers.Share((distinct+asm.HammingRows-1)/asm.HammingRows, h.block,
+		pool.SpanOf(h.sums, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
 	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
 	h.s, h.t, h.grad = nil, nil, nil
 

@@ -21,6 +21,7 @@ type Lanes struct {
 	rows    int
 	stretch int // blocks of a lane
 	buffers [][]float32
+	sums    pool.Span // of the buffers
 	workers *pool.Pool
 
 	grad []float32 // of the reduction under way
@@ -34,9 +35,11 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	l := &Lanes{rows: rows, stretch: stretch(rows), workers: workers}
 	blocks := l.Blocks()
 	l.buffers = make([][]float32, LanesOf(rows))
+	all := make([]float32, len(l.buffers)*params)
 	for i := range l.buffers {
-		l.buffers[i] = make([]float32, params)
+		l.buffers[i] = all[i*params : (i+1)*params : (i+1)*params]
 	}
+	l.sums = pool.SpanOf(all, params)
 	l.runForward = func(b int) { l.body(b, b*blockRows, min((b+1)*blockRows, l.rows), nil) }
 	l.runBackward = func(lane int) {
 		clear(l.buffers[lane])
@@ -83,11 +86,29 @@ func (l *Lanes) Forward(body func(block, lo, hi int, _ []float32)) {
 	l.workers.Run(l.Blocks(), l.runForward)
 }
 
+// RowSpan is where blocks leave results of which each row has so many elements.
+func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
+	return pool.SpanOf(s, l.stretch*blockRows*each)
+}
+
+// BlockSpan is where every block leaves one element.
+func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stretch) }
+
+// Share is Forward where each rank runs the blocks of its own lanes, which its
+// part of Backward takes again, and has the results of the others from them.
+func (l *Lanes) Share(body func(block, lo, hi int, _ []float32), results ...pool.Span) {
+	l.body = body
+	lo, hi := pool.Stretch(l.Count(), l.workers.Rank(), l.workers.Size())
+	first := lo * l.stretch
+	l.workers.RunFrom(first, min(hi*l.stretch, l.Blocks())-first, l.runForward)
+	l.workers.Gather(l.Count(), results...)
+}
+
 // Backward calls body(lane, lo, hi, g) for every block of rows, concurrently
 // for different lanes, where g is the lane's gradient to add to, and sets grad
 // to the sum over lanes in order.
 func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32)) {
 	l.body, l.grad = body, grad
-	l.workers.Run(len(l.buffers), l.runBackward)
+	l.workers.Share(len(l.buffers), l.runBackward, l.sums)
 	l.workers.Run((len(grad)+chunkLen-1)/chunkLen, l.runReduce)
 }

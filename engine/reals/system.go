@@ -33,7 +33,10 @@ type System struct {
 	moved         []float32 // s′, [batch][dim]
 	grad          []float32 // ∂L/∂s, [batch][dim]
 	blocks        []block
-	scratch       []*scratch // of each lane
+	generated     []pool.Span    // what a block leaves
+	counts        []engine.Count // of each block
+	penalties     []float64      // of each block
+	scratch       []*scratch     // of each lane
 	accepted      engine.Count
 	divergence    *engine.Divergence // nil for losses of moves
 
@@ -46,10 +49,8 @@ type System struct {
 
 // A block is what one block of rows needs on its own.
 type block struct {
-	pass    pass
-	moves   *moveScratch
-	count   engine.Count
-	penalty float64
+	pass  pass
+	moves *moveScratch
 }
 
 // A lossGradient returns the loss of a batch of moves s → t, row-major, and sets
@@ -82,7 +83,12 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	if c.Loss.Kind == "divergence" {
 		s.divergence = engine.NewDivergence(n)
 	}
+	s.generated = []pool.Span{nn.RowSpan(s.lanes, s.states, d)}
+	if s.divergence != nil {
+		s.generated = append(s.generated, nn.RowSpan(s.lanes, s.divergence.R, 1))
+	}
 	s.blocks = make([]block, s.lanes.Blocks())
+	s.counts, s.penalties = make([]engine.Count, len(s.blocks)), make([]float64, len(s.blocks))
 	for b := range s.blocks {
 		s.blocks[b].pass = s.generator.newPass(nn.BlockRows(), true)
 		s.blocks[b].moves = s.transition.newScratch(nn.BlockRows())
@@ -104,10 +110,10 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	s.moveBlock = func(b, lo, hi int, _ []float32) {
 		copy(s.moved[lo*d:hi*d], s.states[lo*d:])
 		s.blocks[b].moves.beta = s.beta
-		s.blocks[b].count = s.transition.run(s.moved[lo*d:hi*d], c.Transition.Steps, &s.moving, uint64(lo), s.blocks[b].moves)
+		s.counts[b] = s.transition.run(s.moved[lo*d:hi*d], c.Transition.Steps, &s.moving, uint64(lo), s.blocks[b].moves)
 	}
 	s.penalise = func(b, lo, hi int, _ []float32) {
-		s.blocks[b].penalty = s.boundary.add(s.grad[lo*d:hi*d], s.states[lo*d:hi*d], s.blocks[b].moves.ratio, n)
+		s.penalties[b] = s.boundary.add(s.grad[lo*d:hi*d], s.states[lo*d:hi*d], s.blocks[b].moves.ratio, n)
 	}
 	s.unwind = func(lane, lo, hi int, grad []float32) {
 		if s.divergence != nil {
@@ -187,7 +193,7 @@ func (s *System) Generate(params []float32, step uint32) {
 	s.latent = rng.Stream(s.config.Training.Seed, rng.TrainLatent, step)
 	s.beta = s.config.Transition.At(int(step), s.config.Training.Steps)
 	s.workers.Run(s.nets.parts(), s.pack)
-	s.lanes.Forward(s.generateBlock)
+	s.lanes.Share(s.generateBlock, s.generated...)
 }
 
 // weigh sets R of a block that was just generated, at the step's temperature.
@@ -207,10 +213,10 @@ func (s *System) Transition(step uint32) {
 		return
 	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
-	s.lanes.Forward(s.moveBlock)
+	s.lanes.Share(s.moveBlock, nn.RowSpan(s.lanes, s.moved, s.target.Dim()), nn.BlockSpan(s.lanes, s.counts))
 	s.accepted = engine.Count{}
-	for i := range s.blocks {
-		s.accepted.Add(s.blocks[i].count)
+	for _, c := range s.counts {
+		s.accepted.Add(c)
 	}
 }
 
@@ -222,8 +228,8 @@ func (s *System) Discrepancy(uint32) float64 {
 	loss := s.loss.LossGradient(s.states, s.moved, s.grad)
 	if s.config.Loss.Boundary.Weight > 0 {
 		s.lanes.Forward(s.penalise)
-		for i := range s.blocks {
-			loss += s.blocks[i].penalty
+		for _, p := range s.penalties {
+			loss += p
 		}
 	}
 	return loss

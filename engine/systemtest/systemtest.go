@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,8 +29,8 @@ const steps = 4
 
 // Run checks for the configuration, which should be small, that
 //
-//   - any number of threads gives the same parameters, records and samples, bit
-//     for bit;
+//   - any number of threads, and of ranks that share the work of a step, gives the
+//     same parameters, records and samples, bit for bit;
 //   - a step allocates nothing;
 //   - a run that is stopped and resumed after every step ends with the bits of
 //     one that never was;
@@ -52,7 +53,8 @@ func Run(t *testing.T, cfg engine.Config) {
 	shared.Evaluation.Every = 0
 	require.NoError(t, cfg.Validate())
 
-	params := sameForAnyThreads(t, cfg)
+	params, record := sameForAnyThreads(t, cfg)
+	sameForAnyRanks(t, cfg, params, record)
 	resumes(t, cfg)
 	workers := pool.New(2)
 	defer workers.Close()
@@ -71,10 +73,10 @@ func Run(t *testing.T, cfg engine.Config) {
 	}
 }
 
-// sameForAnyThreads returns the parameters that every number of threads led to.
-func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32) {
+// sameForAnyThreads returns the parameters that every number of threads led to, and
+// the record of the last step.
+func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32, record engine.Record) {
 	t.Helper()
-	var record engine.Record
 	for _, threads := range []int{1, 2, 3} {
 		workers := pool.New(threads)
 		trainer, err := engine.NewTrainer(cfg, workers)
@@ -98,7 +100,36 @@ func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32) {
 		}), "allocations of a step with %d threads", threads)
 		workers.Close()
 	}
-	return params
+	return params, record
+}
+
+// sameForAnyRanks trains on ranks that have no memory in common.
+func sameForAnyRanks(t *testing.T, cfg engine.Config, want []float32, record engine.Record) {
+	t.Helper()
+	const size = 3
+	var trainers [size]*engine.Trainer
+	var errs [size]error
+	var all sync.WaitGroup
+	for i, rank := range pool.Local(size) {
+		workers := pool.New(1 + i%2)
+		defer workers.Close()
+		workers.Join(rank)
+		all.Go(func() { trainers[i], errs[i] = train(cfg, workers) })
+	}
+	all.Wait()
+	for i, trainer := range trainers {
+		require.NoError(t, errs[i])
+		require.Equal(t, want, trainer.Params(), "parameters on rank %d of %d", i, size)
+		require.Equal(t, record, trainer.Record(), "record on rank %d of %d", i, size)
+	}
+}
+
+func train(cfg engine.Config, workers *pool.Pool) (*engine.Trainer, error) {
+	trainer, err := engine.NewTrainer(cfg, workers)
+	for i := 0; i < steps && err == nil; i++ {
+		err = trainer.Step()
+	}
+	return trainer, err
 }
 
 // resumes stops a run after every step.

@@ -43,6 +43,12 @@ type Pool struct {
 
 	caller patient
 	body   func(piece int)
+	first  int // number of the loop's first piece
+
+	ranks Ranks // nil for a process that stands alone
+	ends  []int
+	flags []byte
+
 	// open holds the loop's number in its high half and the number of pieces
 	// not yet handed out in its low half, so that taking a piece also checks
 	// that its loop is still the present one.
@@ -82,17 +88,20 @@ func (p *Pool) Threads() int { return p.threads }
 // Run calls body(0) … body(n-1), each once, in any order and concurrently,
 // and returns when all have returned. A panic in a body is raised again
 // here, with its place.
-func (p *Pool) Run(n int, body func(piece int)) {
+func (p *Pool) Run(n int, body func(piece int)) { p.RunFrom(0, n, body) }
+
+// RunFrom is Run for body(first) … body(first+n-1).
+func (p *Pool) RunFrom(first, n int, body func(piece int)) {
 	if n <= 0 {
 		return
 	}
 	if p.threads == 1 || n == 1 {
 		for i := range n {
-			body(i)
+			body(first + i)
 		}
 		return
 	}
-	p.body = body
+	p.body, p.first = body, first
 	p.left.Store(int64(n))
 	p.open.Store((p.open.Load()>>32+1)<<32 | uint64(n))
 	p.rouse(n - 1)
@@ -216,5 +225,5 @@ func (p *Pool) call(piece int) {
 			p.finished <- struct{}{}
 		}
 	}()
-	p.body(piece)
+	p.body(p.first + piece)
 }

@@ -33,6 +33,7 @@ type Batch struct {
 	pieces   []piece
 	partial  []float32 // [pieces] gradients of their units
 	hist     []float32 // [pieces] derivatives with respect to tables and output weights
+	sums     pool.Span // of partial
 
 	runDraw, runScore, runComplete, runPiece func(int)
 }
@@ -83,6 +84,11 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		}
 	}
 	b.partial, b.hist = make([]float32, partial), make([]float32, hist)
+	ends := make([]int, len(b.pieces))
+	for i, p := range b.pieces {
+		ends[i] = p.partial + m.unitParams(p.unit)
+	}
+	b.sums = pool.Uneven(b.partial, ends)
 	b.runDraw, b.runScore = b.drawBlock, b.scoreBlock
 	b.runComplete = func(k int) {
 		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
@@ -123,7 +129,8 @@ func (b *Batch) block(k int) []uint64 { return b.state[k*b.size:][:b.size] }
 func (b *Batch) Generate(params []float32, step uint32) {
 	b.weights.set(params)
 	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
-	b.workers.Run(len(b.logq), b.runDraw)
+	b.workers.Share(len(b.logq), b.runDraw, pool.SpanOf(b.state, b.size), pool.SpanOf(b.residual, b.model.learned),
+		pool.SpanOf(b.logq, 1), pool.SpanOf(b.r, 1))
 }
 
 func (b *Batch) drawBlock(k int) {
@@ -181,7 +188,7 @@ func (b *Batch) Backward(grad []float32, coefficients []float64) {
 	for i, c := range coefficients {
 		b.scale[i/block][i%block] = float32(c)
 	}
-	b.workers.Run(len(b.pieces), b.runPiece)
+	b.workers.Share(len(b.pieces), b.runPiece, b.sums)
 	clear(grad)
 	for _, p := range b.pieces {
 		dst := grad[b.model.units[p.unit].weights:][:b.model.unitParams(p.unit)]

@@ -28,6 +28,8 @@ type System struct {
 	values      []float32      // of the samples, for learned weights of signs
 	moments     [][2]float64   // Σh and Σh² of each block, where τ follows their spread
 
+	generated []pool.Span // what a block leaves
+
 	params []float32 // of the step under way
 	from   streams
 	width  float64 // τ of the straight-through estimator
@@ -63,6 +65,10 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	}
 	if c.Generator.Width.Unit == "spread" {
 		s.moments = make([][2]float64, lanes.Blocks())
+	}
+	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.RowSpan(lanes, s.batch.Logits, spins), nn.BlockSpan(lanes, s.moments)}
+	if s.values != nil {
+		s.generated = append(s.generated, nn.RowSpan(lanes, s.activations[0], net.In()))
 	}
 	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
@@ -125,7 +131,7 @@ func (s *System) Generate(params []float32, step uint32) {
 	s.params = params
 	s.from = trainStreams(s.config.Training.Seed, step)
 	s.workers.Run(s.generator.net.PackParts(), s.pack)
-	s.batch.Lanes.Forward(s.generateBlock)
+	s.batch.Lanes.Share(s.generateBlock, s.generated...)
 	s.width = s.generator.width(int(step), s.config.Training.Steps, s.spread())
 }
 

@@ -105,7 +105,7 @@ func newTransition(c *Config, t Target, workers *pool.Pool) (*transition, error)
 func (t *transition) run(b *Batch, step uint32) {
 	t.b, t.kernel = b, t.levels[t.config.Transition.Level(step, t.config.Training.Steps)-1]
 	t.stream = rng.Stream(t.config.Training.Seed, rng.TrainTransition, step)
-	t.workers.Run(len(t.stats), t.move)
+	t.workers.Share(len(t.stats), t.move, pool.SpanOf(b.Next, t.rows*b.Words), pool.SpanOf(t.stats, 1))
 	t.accepted = bitspin.Stats{}
 	for i := range t.stats {
 		t.accepted.Add(t.stats[i])

@@ -1,0 +1,12 @@
+package asm
+
+import "unsafe"
+
+// Bytes returns the memory of a slice, whose elements hold no pointers, as bytes
+// in the machine's order.
+func Bytes[T any](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
+}
