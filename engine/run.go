@@ -128,6 +128,7 @@ type run struct {
 	directory
 	config             []byte // canonical JSON
 	trainer            *Trainer
+	workers            *pool.Pool
 	common             *Common
 	before             float64 // seconds of training before this process
 	started            time.Time
@@ -152,22 +153,25 @@ type run struct {
 // returned as it is. A *NonFiniteError ends the run with the last good
 // checkpoint in place, a *TargetError with one of the step before.
 //
-// The directory belongs to one process at a time.
+// The directory belongs to one process at a time, of several ranks to rank 0; the
+// others return the result without an evaluation, or ErrElsewhere.
 func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) (*Result, error) {
 	trainer, err := NewTrainer(cfg, workers)
 	if err != nil {
 		return nil, err
 	}
 	defer Release(trainer.system)
-	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
+	opt = opt.silent(workers.Rank())
+	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, workers: workers, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
 	if r.config, err = conf.Encode(cfg); err != nil {
 		return nil, err
 	}
 	defer r.close()
 	r.extend, r.cfg, r.program, r.diagnose = opt.Extend, cfg, opt.Program, opt.Diagnose
-	if err := r.open(opt.Resume); err != nil {
+	if err := r.agree(r.open(opt.Resume)); err != nil {
 		return nil, err
 	}
+	r.share()
 	if opt.MaxTime > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(opt.MaxTime))
@@ -204,11 +208,15 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 // toTheEnd takes the remaining steps and measures the generator.
 func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	t, training := r.trainer, &r.common.Training
-	if err := r.record(ctx); err != nil {
+	if err := r.agree(r.record(ctx)); err != nil {
 		return nil, err
 	}
+	stepping := r.stepping(ctx)
 	for t.step < training.Steps {
-		if err := t.StepContext(ctx); err != nil {
+		if err := r.agree(ctx.Err()); err != nil {
+			return nil, err
+		}
+		if err := t.StepContext(stepping); err != nil {
 			return nil, err
 		}
 		r.dirty = true
@@ -219,22 +227,23 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 			record := t.Record()
 			record.Seconds = r.seconds()
 			r.pending = &record
-			if err := r.record(ctx); err != nil {
+			if err := r.agree(r.record(ctx)); err != nil {
 				return nil, err
 			}
 		}
 		if last || training.CheckpointEvery > 0 && t.step%training.CheckpointEvery == 0 {
-			if err := r.checkpoint(); err != nil {
+			if err := r.agree(r.checkpoint()); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return r.finish(ctx)
+	result, err := r.finish(ctx)
+	return result, r.agree(err)
 }
 
 // stop leaves a checkpoint. Only its *StopError says that there is one.
 func (r *run) stop() error {
-	if err := r.checkpoint(); err != nil {
+	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}
 	return &StopError{r.dir, r.trainer.step, r.common.Training.Steps}
@@ -277,11 +286,11 @@ func (r *run) record(ctx context.Context) error {
 // logs what an uninterrupted one does.
 func (r *run) errors(ctx context.Context) ([]Error, error) {
 	e, ok := r.trainer.system.(Evaluator)
-	if !ok {
+	if !ok || r.workers.Rank() > 0 {
 		return nil, nil
 	}
 	start := time.Now()
-	evaluation, err := e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
+	evaluation, err := r.evaluate(ctx, e)
 	r.started = r.started.Add(time.Since(start))
 	if err != nil {
 		return nil, err
@@ -317,9 +326,9 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	if e, ok := t.system.(Evaluator); ok && !r.unmeasured {
+	if e, ok := t.system.(Evaluator); ok && !r.unmeasured && r.workers.Rank() == 0 {
 		var err error
-		result.Evaluation, err = e.Evaluate(ctx, t.Params(), r.common.Evaluation.Samples)
+		result.Evaluation, err = r.evaluate(ctx, e)
 		if err != nil {
 			return nil, err
 		}

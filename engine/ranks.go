@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/revgen/revgen/asm"
+)
+
+// ErrElsewhere ends a run on the ranks other than that on which something went
+// wrong, which says what.
+var ErrElsewhere = errors.New("another rank failed, and says how")
+
+// Where several ranks train, each goes through the same steps, with its part of
+// the work and all of the result. Rank 0 alone reads, writes, measures and talks.
+
+// silent takes from the options what is rank 0's.
+func (o RunOptions) silent(rank int) RunOptions {
+	if rank > 0 {
+		o.Dir, o.Resume, o.Progress, o.Warning = "", "", nil, nil
+	}
+	return o
+}
+
+// agree returns err, and where another rank has an error, that the run ends here
+// too: either all ranks go on or none does.
+func (r *run) agree(err error) error {
+	if r.workers.Size() == 1 {
+		return err
+	}
+	cancelled := Cancelled(err)
+	failed := r.workers.Any(err != nil && !cancelled)
+	stopped := r.workers.Any(err != nil)
+	switch {
+	case failed && (err == nil || cancelled):
+		return ErrElsewhere
+	case stopped && err == nil:
+		return context.Canceled
+	}
+	return err
+}
+
+// stepping is the context of a step, which all ranks take to its end.
+func (r *run) stepping(ctx context.Context) context.Context {
+	if r.workers.Size() == 1 {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
+// share gives all ranks what rank 0 has restored.
+func (r *run) share() {
+	at := []float64{float64(r.trainer.step), float64(r.saved), r.before, r.moved}
+	r.workers.Tell(asm.Bytes(at))
+	r.trainer.step, r.before, r.moved = int(at[0]), at[2], at[3]
+	if r.saved = int(at[1]); r.saved < 0 {
+		return
+	}
+	for _, s := range r.trainer.sections() {
+		r.workers.Tell(asm.Bytes(s.Float32))
+		r.workers.Tell(asm.Bytes(s.Float64))
+	}
+}
+
+// evaluate measures the generator, on rank 0.
+func (r *run) evaluate(ctx context.Context, e Evaluator) (evaluation *Evaluation, err error) {
+	r.workers.Alone(func() {
+		evaluation, err = e.Evaluate(ctx, r.trainer.Params(), r.common.Evaluation.Samples)
+	})
+	return evaluation, err
+}
