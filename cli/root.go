@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/mpi"
 )
 
 // Exit codes.
@@ -53,6 +54,7 @@ type program struct {
 	// Of a job of a batch:
 	job    context.Context // what stops it, in place of signals
 	warned func(string)    // hears its warnings
+	world  mpi.World       // nil for a process that stands alone
 }
 
 // Main runs the program's command line for the given systems, the default first,
@@ -71,9 +73,11 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 	root.SetErr(p.stderr)
 	err := execute(root)
 	code := p.exitCode(err)
-	if err != nil && code != exitCheck && code != exitPipe {
+	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) {
+		p.afterOthers()
 		p.report(err, code)
 	}
+	p.leave(err, code)
 	return code
 }
 

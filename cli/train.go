@@ -146,12 +146,14 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
-	task, launcher, err := cluster.Step(os.Getenv)
+	if p.job == nil { // a batch shares its list among ranks, not its runs
+		if err := p.join(t.dir); err != nil {
+			return err
+		}
+	}
+	task, _, err := cluster.Step(os.Getenv)
 	if err != nil {
 		return usageError{err}
-	}
-	if p.job == nil && task.Count > 1 && !strings.Contains(t.dir, taskMark) {
-		return usagef("this is one of %d processes that %s started, and a run is one process: start one, or give each a run of its own with %s, its number, in -o", task.Count, launcher, taskMark)
 	}
 	t.dir = strings.ReplaceAll(t.dir, taskMark, strconv.Itoa(task.Index))
 	var start *engine.Start
@@ -190,10 +192,14 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	shared := cfg.Shared()
 	p.say("%s, %s preset, seed %d, %d steps of %d samples, %d threads: %s",
 		shared.System, shared.Preset, shared.Training.Seed, shared.Training.Steps, shared.Training.Batch, workers.Threads(), t.dir)
+	if p.world != nil {
+		workers.Join(p.world)
+	}
 	result, err := p.runTraining(ctx, cfg, workers, t)
-	if err != nil {
+	if err != nil || workers.Rank() > 0 {
 		return err
 	}
+	workers.Join(nil)
 	samples, err := p.leaveSamples(ctx, cfg, result.Params, workers, t, wantSamples)
 	if err != nil {
 		return result.Stop(err)

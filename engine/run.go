@@ -177,7 +177,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(opt.MaxTime))
 		defer cancel()
 	}
-	defer interruptible(ctx, trainer.system)()
+	defer interruptible(r.stepping(ctx), trainer.system)()
 	if trainer.step == 0 && r.saved < 0 {
 		if err := r.begin(ctx, cfg, workers, &opt); err != nil {
 			return nil, err
@@ -313,31 +313,44 @@ func (r *run) report(warning string) {
 	}
 }
 
-// finish writes the model, evaluates it and writes the summary.
+// finish returns the result, which rank 0 measures.
 func (r *run) finish(ctx context.Context) (*Result, error) {
-	t := r.trainer
 	result := &Result{
-		Params: t.Params(), Steps: t.step, Warnings: r.warnings, Seconds: r.seconds(), dir: r.dir,
+		Params: r.trainer.Params(), Steps: r.trainer.step, Warnings: r.warnings, Seconds: r.seconds(), dir: r.dir,
 	}
+	if r.workers.Rank() > 0 {
+		return result, nil
+	}
+	var err error
+	r.workers.Alone(func() { err = r.conclude(ctx, result) })
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// conclude writes the model, evaluates it and writes the summary.
+func (r *run) conclude(ctx context.Context, result *Result) error {
+	t := r.trainer
 	if r.dir != "" {
 		h := r.header("model")
 		h.Seconds, h.Metrics = 0, 0 // what the clock says is not of the model: same run, same bytes
 		if err := writeFile(modelFile(r.dir), h, []Section{{Name: "params", Float32: t.Params()}}); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if e, ok := t.system.(Evaluator); ok && !r.unmeasured && r.workers.Rank() == 0 {
+	if e, ok := t.system.(Evaluator); ok && !r.unmeasured {
 		var err error
 		result.Evaluation, err = r.evaluate(ctx, e)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		result.Evaluation.warn()
 	}
 	if r.diagnose != nil && !r.unmeasured {
 		var err error
 		if result.Diagnosis, err = r.diagnose(ctx, t.system, result); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if r.dir != "" {
@@ -362,13 +375,13 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 		}{SchemaVersion, r.common.System, target, r.common.Preset, r.common.Training.Seed, t.step, result.Seconds,
 			t.threads(), activePath(), Here(r.program), r.warnings, result.Evaluation, result.Diagnosis}, "", "  ")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := disk.Write(summaryFile(r.dir), append(summary, '\n')); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return result, nil
+	return nil
 }
 
 func activePath() string {

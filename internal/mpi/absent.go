@@ -1,0 +1,9 @@
+//go:build !mpi
+
+package mpi
+
+// Present tells whether the program has MPI.
+const Present = false
+
+// Init returns ErrAbsent.
+func Init() (World, error) { return nil, ErrAbsent }
