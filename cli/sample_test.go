@@ -139,7 +139,7 @@ func TestSampleErrors(t *testing.T) {
 		{exitUsage, "-n: say how many samples", []string{run, "-o", "x.npy"}},
 		{exitUsage, "-o: say where to write", []string{run, "-n", "10"}},
 		{exitUsage, `--format: "csv" is not one of [spins bits]; --format ? describes them`, []string{run, "-n", "10", "-o", "x.npy", "--format", "csv"}},
-		{exitUsage, "--number: samples 999999000000 to 999999999999 are not all among the", []string{run, "-n", "1e12", "-o", "x.npy", "--refine", "1", "--shard", "999999/1000000"}},
+		{exitUsage, "--number: samples 999999002000 to 1000000001999 are not all among the", []string{run, "-n", "1e12", "-o", "x.npy", "--refine", "1", "--shard", "999999/1000000"}},
 		{exitUsage, "--refine: 2000000000 is not between 0 and ", []string{run, "-n", "10", "-o", "x.npy", "--refine", "2000000000"}},
 		{exitError, "no such file or directory", []string{"none", "-n", "10", "-o", "x.npy"}},
 		{exitError, "no such file or directory", []string{dir, "-n", "10", "-o", "x.npy"}},

@@ -39,7 +39,7 @@ func TestExitCodeOfAStop(t *testing.T) {
 // A stop on a full disk is an error: the same command does not continue.
 func TestStopOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	mountTmpfs(t, dir, "size=1m")
+	mountTmpfs(t, dir, "size=4m")
 	for _, args := range [][]string{tiny("mount/run", "--set", "training.checkpoint_every=0"), smallReproduction("mount/out")} {
 		cmd := command(t, dir, args...)
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=15", envFill+"="+filepath.Join(dir, "mount", "filler"))

@@ -420,7 +420,7 @@ func TestNoSpaceLeft(t *testing.T) {
 	})
 
 	t.Run("disk", func(t *testing.T) {
-		mountTmpfs(t, dir, "size=1m")
+		mountTmpfs(t, dir, "size=4m")
 		run := filepath.Join("mount", "run")
 		before := stopped(t, run)
 		filler := filepath.Join(dir, "mount", "filler")

@@ -2,8 +2,8 @@ package engine
 
 import "context"
 
-// An Observer's states can be walked and measured, which is what package diagnose
-// needs to tell how far a generator's samples can be trusted. It asks for nothing
+// Observer is what a system has whose states can be walked and measured, as package diagnose
+// needs it to tell how far a generator's samples can be trusted. It asks for nothing
 // that is known exactly of the target.
 type Observer interface {
 	// Observables names the functions of a state that are measured: those whose

@@ -52,7 +52,7 @@ func TestValues(t *testing.T) {
 		"x[k]":                             -2,
 		"max(x)":                           4,
 		"min(x, 0)[1]":                     -2,
-		"sum(max(x, w))":                   1 - 1 + 2 + 3 + 3 + 4,
+		"sum(max(x, w))":                   2 + 3 + 3 + 4,
 		"logsumexp([0, log(3)])":           math.Log(4),
 		"logsumexp([-inf, -inf])":          -inf,
 		"mean(x)":                          6.5 / 6,
