@@ -41,6 +41,16 @@ func programName() string { return "revgen " + readVersion().String() }
 // samples.npy.
 func recordPath(array string) string { return strings.TrimSuffix(array, ".npy") + ".json" }
 
+// checkSuffix refuses a name that promises something else than a NumPy array. Devices
+// and pipes may have any.
+func checkSuffix(array string) error {
+	suffix := filepath.Ext(array)
+	if info, err := os.Stat(array); suffix == "" || suffix == ".npy" || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	return usagef("-o: %s: what is written is a NumPy array, and no %s file; let the name end in .npy", array, suffix)
+}
+
 // checkRecord refuses to write over a file that is no record of samples.
 func checkRecord(array string) error {
 	data, err := disk.Read(recordPath(array), maxConfig)

@@ -118,6 +118,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		return err
 	}
 	if s.output != "-" {
+		if err := checkSuffix(s.output); err != nil {
+			return err
+		}
 		if err := checkRecord(s.output); err != nil {
 			return err
 		}

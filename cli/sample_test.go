@@ -145,12 +145,16 @@ func TestSampleErrors(t *testing.T) {
 		{exitError, "no such file or directory", []string{dir, "-n", "10", "-o", "x.npy"}},
 		{exitError, "writing none/x.npy: no such file or directory", []string{run, "-n", "10", "-o", "none/x.npy"}},
 		{exitError, "is a directory", []string{run, "-n", "10", "-o", dir}},
+		{exitUsage, "-o: x.csv: what is written is a NumPy array, and no .csv file; let the name end in .npy", []string{run, "-n", "10", "-o", "x.csv"}},
+		{exitUsage, "-o: part-0.bits: what is written is a NumPy array, and no .bits file", []string{run, "-n", "10", "-f", "bits", "--shard", "0/2", "-o", "part-%t.bits"}},
 	} {
 		o := revgen(t, dir, append([]string{"sample"}, c.args...)...)
 		require.Equal(t, c.code, o.code, "%v: %s", c.args, o.stderr)
 		require.Contains(t, o.stderr, c.want)
 		require.Empty(t, o.stdout)
-		require.NoFileExists(t, filepath.Join(dir, "x.npy"))
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, entries, "%v leaves nothing", c.args)
 	}
 	o := ok(t, dir, "sample", run, "--format", "?")
 	require.Regexp(t, "(?m)^spins +dtype '\\|i1', shape \\[3 3\\]: ", o.stdout)
@@ -166,7 +170,7 @@ func TestSampleErrors(t *testing.T) {
 func TestSampleInterrupted(t *testing.T) {
 	run := trained(t)
 	dir := t.TempDir()
-	cmd := command(t, dir, "sample", run, "-n", "1e9", "-o", "x.npy", "-q")
+	cmd := command(t, dir, "sample", run, "-n", "1e8", "--refine", "64", "-o", "x.npy", "-q")
 	require.NoError(t, cmd.Start())
 	waitFor(t, func() bool { // the temporary file has begun to grow
 		entries, err := os.ReadDir(dir)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -296,4 +297,17 @@ func FuzzReadHeader(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, h, back)
 	})
+}
+
+// An array that no disk holds is refused before anything is written.
+func TestCreateWithoutRoom(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the room on a disk is known on Linux alone")
+	}
+	dir := t.TempDir()
+	_, err := Create(context.Background(), filepath.Join(dir, "x.npy"), Header{"'<f8'", []int{1 << 58}})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
 }

@@ -43,12 +43,14 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 // Create writes to a temporary file beside path, which Close moves there; where
 // path is a symbolic link, to where it leads. Devices and pipes that exist under
 // the name are written to directly, a pipe as soon as somebody reads it. Until
-// then ctx can end the waiting.
+// then ctx can end the waiting. A disk that is known to be too small for the array is
+// refused.
 func Create(ctx context.Context, path string, h Header) (*Writer, error) {
-	if _, err := h.Size(); err != nil {
+	size, err := h.Size()
+	if err != nil {
 		return nil, err
 	}
-	path, err := disk.Follow(path)
+	path, err = disk.Follow(path)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +71,9 @@ func Create(ctx context.Context, path string, h Header) (*Writer, error) {
 		return w, nil
 	}
 	disk.Sweep(filepath.Dir(path), filepath.Base(path))
+	if err := disk.Room(path, size); err != nil {
+		return nil, err
+	}
 	temp, err := disk.Create(path)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,19 @@
+package disk
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npy")
+	require.NoError(t, Room(path, 1))
+	err := Room(path, 1<<62) // more than any disk
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.Regexp(t, `^no space left on device for 4611686018427387904 bytes: \d+ are free$`, err.Error())
+	require.NoError(t, Room(filepath.Join(filepath.Dir(path), "none", "x.npy"), 1<<62), "opening the file says that there is no directory")
+	require.NoError(t, Room("/proc/x.npy", 1<<62), "a file system of no size")
+}
