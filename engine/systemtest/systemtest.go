@@ -187,7 +187,7 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 		for _, r := range []struct {
 			first  uint64
 			refine int
-		}{{1 << 62, 0}, {math.MaxUint64, 0}, {0, math.MaxInt32}} {
+		}{{1 << 62, 0}, {math.MaxUint64, 0}, {0, math.MaxInt}} {
 			require.Error(t, s.Reach(r.first, 1, r.refine), "out of the stream's reach: %+v", r)
 			require.Error(t, s.Sample(buffer, f.Name, params, r.first, 1, r.refine), "out of the stream's reach: %+v", r)
 		}
