@@ -132,7 +132,7 @@ func TestHopelessTraining(t *testing.T) {
 		"0":                       "a constant cannot be normalised",
 		"x[0] < 3 ? -sum(x^2)/2 : sqrt(x[1] - 1e3)": "target.expression: ln π is NaN at x = [",
 	} {
-		cfg := configure(t, RealsDefinition, "target.expression="+text, "target.parameters={}", "training.steps=100")
+		cfg := configure(t, RealsDefinition, "moves", "target.expression="+text, "target.parameters={}", "training.steps=100")
 		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed, text)
@@ -155,7 +155,7 @@ func TestNothingIsLost(t *testing.T) {
 		t.Skip("no shell")
 	}
 	behave("well")
-	cfg := configure(t, RealsDefinition, append(settings, quoted(t, "target.command", command))...)
+	cfg := configure(t, RealsDefinition, "moves", append(settings, quoted(t, "target.command", command))...)
 	want := trained(t, cfg)
 	for behaviour, text := range map[string]string{"die": "Segmentation fault", "nan": "target.command: ln π is NaN at x = ["} {
 		dir := t.TempDir()
@@ -183,7 +183,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestHangingProgram(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	cfg := configure(t, RealsDefinition, "target.kind=program", "target.center=[]", "target.scale=[1]", "training.steps=1000",
+	cfg := configure(t, RealsDefinition, "moves", "target.kind=program", "target.center=[]", "target.scale=[1]", "training.steps=1000",
 		quoted(t, "target.command", os.Args[0], "-serve", "hang"))
 	ctx, cancel := context.WithCancel(context.Background())
 	var asked time.Time

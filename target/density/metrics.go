@@ -165,9 +165,32 @@ func (o *observer) Evaluate(ctx context.Context, params []float32, samples int) 
 		o.compare(out, values, warn)
 	}
 	if weight := o.column(engine.LogWeight); weight >= 0 {
-		o.importance(out, every(values, weight, len(o.names)), warn)
+		r := every(values, weight, len(o.names))
+		for i, w := range r {
+			r[i] = -w - o.problem.chart.volumes[0] // which is not in the kit's weights
+		}
+		importance(out, r)
 	}
 	return out, nil
+}
+
+// Evaluate is the observer's, with what the density of a generator tells beside it.
+func (s *mixedSystem) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	out, err := s.observer.Evaluate(ctx, params, samples)
+	if err != nil || !s.HasDensity() {
+		return out, err
+	}
+	sampler, r := s.NewSampler(params), make([]float64, samples)
+	x, k := make([]float32, observedAtOnce*s.dim), make([]uint8, observedAtOnce)
+	for first := 0; first < samples; first += observedAtOnce {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := min(observedAtOnce, samples-first)
+		sampler.Weigh(r[first:first+n], x[:n*s.dim], k[:n], uint64(first))
+	}
+	importance(out, r)
+	return out, s.Err()
 }
 
 // compare adds the rows that the chains are the reference of.
@@ -217,26 +240,18 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, warn func(s
 	}
 }
 
-// importance adds what the generator's density tells. The volume that the coordinates
-// have in common is not in the kit's weights.
-func (o *observer) importance(out *engine.Evaluation, logWeights []float64, warn func(string, ...any)) {
+// importance adds what R = ln q − ln π of the samples tells, in the target's units of
+// volume.
+func importance(out *engine.Evaluation, r []float64) {
 	const fewest = 0.1
-	r := make([]float64, len(logWeights))
-	common := 0.0
-	if o.problem.modes == 0 {
-		common = o.problem.chart.volumes[0]
-	}
-	for i, w := range logWeights {
-		r[i] = -w - common
-	}
 	if !slices.ContainsFunc(r, func(v float64) bool { return !math.IsInf(v, 0) }) {
-		warn("ln π is −∞ at every sample of the generator: it has no weights")
+		out.Warnings = append(out.Warnings, "ln π is −∞ at every sample of the generator: it has no weights")
 		return
 	}
 	rows := engine.ImportanceMetrics(r, math.NaN())
 	out.Metrics = append(out.Metrics, rows...)
 	if ess := rows[0].Generated; ess < fewest {
-		warn("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the effective size of %d samples, weighed by their densities, is %.2g: the generator's law is far from the target, or lacks its tails", out.Samples, ess*float64(out.Samples)))
 	}
 }
 

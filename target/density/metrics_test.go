@@ -19,7 +19,7 @@ func TestExactGenerator(t *testing.T) {
 	defer workers.Close()
 	evaluate := func(text string) *engine.Evaluation {
 		// Coordinates: normal, log-normal above 1, log-normal below 5, and logit-normal.
-		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "quick", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "evaluation.samples=20000",
+		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "moves", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "evaluation.samples=20000",
 			"target.dim=4", "target.parameters={}", "target.support=[[null,null],[1,null],[null,5],[-2,2]]",
 			"target.center=[300,0.5,-0.2,0.1]", "target.scale=[20,0.3,0.2,0.5]", "target.expression="+text)
 		require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestUnsettledChains(t *testing.T) {
 		"-(x[0] - x[1])^2":                   "have not settled",
 		"sum(x^2) < 1e-6 ? -sum(x^2) : -inf": "there is no reference",
 	} {
-		cfg := configure(t, RealsDefinition, "target.parameters={}", "target.scale=[1]", "target.expression="+text, "evaluation.samples=4000")
+		cfg := configure(t, RealsDefinition, "moves", "target.parameters={}", "target.scale=[1]", "target.expression="+text, "evaluation.samples=4000")
 		system, err := cfg.New(workers)
 		require.NoError(t, err)
 		params := make([]float32, system.NumParams())

@@ -17,7 +17,7 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best"}
+var Presets = []string{"quick", "paper", "best", "moves"}
 
 // ring is the target of a configuration that has none: a ring in the plane.
 func ring() RealsTarget {
@@ -110,16 +110,30 @@ func (c *RealsConfig) fit() {
 	c.Loss.Witness.Features.Scale = rounded(0.6 * ratio)
 }
 
-// Adapt implements engine.Adapter: the recipe for the number of coordinates, and where
-// the target's weight is, if that is not said.
+// Adapt implements engine.Adapter: where the target's weight is, if that is not said;
+// and for quick and best, the kit's recipe for what the target is like there.
 func (c *RealsConfig) Adapt() (why string) {
 	c.fit()
-	if len(c.Target.Center)+len(c.Target.Scale) > 0 {
-		return ""
+	if len(c.Target.Center)+len(c.Target.Scale) == 0 {
+		if why = c.find(); c.verdict != nil {
+			return ""
+		}
 	}
 	p, err := c.problem(1)
+	if err != nil || !p.recipe(c.Preset) {
+		return why // validation says what is wrong
+	}
+	defer p.Close()
+	chosen := c.Recipe(realsTarget{p.evaluation()}, 0, c.Preset == "quick")
+	c.verdict = p.Err()
+	return and(why, chosen)
+}
+
+// find sets centre and scale of the target by a pilot, and returns what they are.
+func (c *RealsConfig) find() (why string) {
+	p, err := c.problem(1)
 	if err != nil {
-		return "" // validation says so
+		return ""
 	}
 	defer p.Close()
 	found, err := p.pilot()
@@ -128,6 +142,32 @@ func (c *RealsConfig) Adapt() (why string) {
 	}
 	c.Target.Center, c.Target.Scale = found[0].describe()
 	return fmt.Sprintf("short chains found the weight about %s with a scale of %s", list(c.Target.Center), list(c.Target.Scale))
+}
+
+// Limits of what recipes look at: the numbers of Gaussians with all their correlations
+// grow with the square of the coordinates, and each mode is looked at by itself.
+const (
+	mostLooked      = 64 // coordinates without modes
+	mostLookedModes = 16 // modes, and coordinates with them
+)
+
+// recipe reports whether a preset is one for its target rather than as it stands.
+func (p *problem) recipe(preset string) bool {
+	if preset != "quick" && preset != "best" {
+		return false
+	}
+	if p.modes > 0 {
+		return p.modes <= mostLookedModes && p.dim <= mostLookedModes
+	}
+	return p.dim <= mostLooked
+}
+
+// and joins what was found and what was chosen.
+func and(found, chosen string) string {
+	if found == "" {
+		return chosen
+	}
+	return found + "; " + chosen
 }
 
 // list writes some numbers.
@@ -187,11 +227,26 @@ func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, err
 }
 
 // Adapt implements engine.Adapter: where the target's weight is in each mode, if that
-// is not said.
+// is not said; and for quick and best, the kit's recipe for what the target is like
+// there.
 func (c *MixedConfig) Adapt() (why string) {
-	if len(c.Target.Center)+len(c.Target.Scale) > 0 {
-		return ""
+	if len(c.Target.Center)+len(c.Target.Scale) == 0 {
+		if why = c.find(); c.verdict != nil {
+			return ""
+		}
 	}
+	p, err := c.problem(1)
+	if err != nil || !p.recipe(c.Preset) {
+		return why // validation says what is wrong
+	}
+	defer p.Close()
+	chosen := c.Recipe(mixedTarget{p.evaluation()}, mixed.Seen{}, c.Preset == "quick")
+	c.verdict = p.Err()
+	return and(why, chosen)
+}
+
+// find sets centre and scale of each mode by a pilot, and returns what the first are.
+func (c *MixedConfig) find() (why string) {
 	p, err := c.problem(1)
 	if err != nil {
 		return ""

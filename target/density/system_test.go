@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,13 +14,17 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 )
 
-// small is what makes any preset quick to build and to train.
-var small = []string{"training.batch=600", "generator.hidden=[8]", "evaluation.samples=700", "transition.steps=3"}
+// small is what makes a preset quick to build and to train.
+var small = map[string][]string{
+	"quick": {"training.batch=600", "generator.scout.population=200", "evaluation.samples=700"},
+	"moves": {"training.batch=600", "generator.hidden=[8]", "evaluation.samples=700", "transition.steps=3"},
+}
 
-// configure returns a small configuration of a definition.
-func configure(t testing.TB, def engine.Definition, set ...string) engine.Config {
+// configure returns a small configuration of a definition's preset.
+func configure(t testing.TB, def engine.Definition, preset string, set ...string) engine.Config {
 	t.Helper()
-	cfg, err := engine.Systems{def}.Configure(def.Name, "best", append(append([]string(nil), small...), set...)...)
+	set = append(slices.Clone(small[preset]), set...)
+	cfg, err := engine.Systems{def}.Configure(def.Name, preset, set...)
 	require.NoError(t, err)
 	return cfg
 }
@@ -61,25 +66,31 @@ func quoted(t testing.TB, key string, list ...string) string {
 }
 
 func TestContract(t *testing.T) {
-	t.Run("reals", func(t *testing.T) { systemtest.Run(t, configure(t, RealsDefinition)) })
+	for _, preset := range []string{"quick", "moves"} {
+		t.Run(preset, func(t *testing.T) { contract(t, preset) })
+	}
+	t.Run("program", func(t *testing.T) {
+		systemtest.Run(t, configure(t, RealsDefinition, "moves", "target.kind=program", "target.dim=64",
+			quoted(t, "target.command", build(t, "cc", "target.c"))))
+	})
+	t.Run("go", func(t *testing.T) { systemtest.Run(t, configure(t, Reals("field", "a field", field{}), "moves")) })
+}
+
+func contract(t *testing.T, preset string) {
+	t.Run("reals", func(t *testing.T) { systemtest.Run(t, configure(t, RealsDefinition, preset)) })
 	t.Run("bounded", func(t *testing.T) {
-		systemtest.Run(t, configure(t, RealsDefinition, "target.dim=3", "target.parameters={}", "target.center=[]", "target.scale=[]",
+		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=3", "target.parameters={}", "target.center=[]", "target.scale=[]",
 			"target.expression=sum(log(x)) - 2*sum(x) + log(5 - x[2])", "target.support=[[0,null],[0,null],[0,5]]"))
 	})
 	t.Run("line", func(t *testing.T) {
-		systemtest.Run(t, configure(t, RealsDefinition, "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4"))
+		systemtest.Run(t, configure(t, RealsDefinition, preset, "target.dim=1", "target.parameters={}", "target.expression=-x[0]^4"))
 	})
-	t.Run("mixed", func(t *testing.T) { systemtest.Run(t, configure(t, MixedDefinition)) })
+	t.Run("mixed", func(t *testing.T) { systemtest.Run(t, configure(t, MixedDefinition, preset)) })
 	t.Run("plane with modes", func(t *testing.T) {
-		systemtest.Run(t, configure(t, MixedDefinition, "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
+		systemtest.Run(t, configure(t, MixedDefinition, preset, "target.dim=2", "target.modes=2", `target.parameters={"m":[[1,2],[-30,40]]}`,
 			"target.expression=-sum((x - m[k])^2)*(k + 1)"))
 	})
-	t.Run("program", func(t *testing.T) {
-		systemtest.Run(t, configure(t, RealsDefinition, "target.kind=program", "target.dim=64",
-			quoted(t, "target.command", build(t, "cc", "target.c"))))
-	})
-	t.Run("go", func(t *testing.T) { systemtest.Run(t, configure(t, Reals("field", "a field", field{}))) })
-	t.Run("go with modes", func(t *testing.T) { systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}))) })
+	t.Run("go with modes", func(t *testing.T) { systemtest.Run(t, configure(t, Mixed("steps", "two", steps{}), preset)) })
 }
 
 // field is the φ⁴ field of the templates.
@@ -131,7 +142,7 @@ func TestOneTarget(t *testing.T) {
 		table  *engine.Evaluation
 	}
 	train := func(t *testing.T, def engine.Definition, set ...string) result {
-		cfg := configure(t, def, append([]string{"training.steps=5"}, set...)...)
+		cfg := configure(t, def, "moves", append([]string{"training.steps=5"}, set...)...)
 		return trained(t, cfg)
 	}
 	want := train(t, RealsDefinition, "target.dim=64", "target.expression="+phi4, `target.parameters={"kappa":0.2,"lambda":0.02}`,

@@ -1,0 +1,68 @@
+package density
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// TestRecipes: quick looks at its target, keeps what is set, and is as it stands where
+// there are too many coordinates, or modes, to look at.
+func TestRecipes(t *testing.T) {
+	resolve := func(preset string, set ...string) (*RealsConfig, string) {
+		cfg, why, err := engine.Systems{RealsDefinition}.Resolve(engine.Source{System: "reals", Preset: preset, Set: set})
+		require.NoError(t, err)
+		return cfg.(*RealsConfig), why
+	}
+	c, why := resolve("quick", "generator.components=3")
+	require.Contains(t, why, "a mixture of ")
+	require.Equal(t, "mixture", c.Generator.Kind)
+	require.Equal(t, "divergence", c.Loss.Kind)
+	require.Equal(t, 3, c.Generator.Components)
+	c, why = resolve("quick", "target.dim=65", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
+	require.Regexp(t, `^short chains found the weight about [^;]* 65 numbers$`, why)
+	require.Equal(t, "realnvp", c.Generator.Kind)
+	cfg, why, err := engine.Systems{MixedDefinition}.Resolve(engine.Source{System: "mixed", Preset: "quick",
+		Set: []string{"target.modes=17", "target.parameters={}", "target.expression=-x[0]^2*(k + 1)"}})
+	require.NoError(t, err)
+	require.NotContains(t, why, "Gaussians")
+	require.Equal(t, "perceptron", cfg.(*MixedConfig).Generator.Kind)
+	c, why = resolve("moves")
+	require.Empty(t, why)
+	require.Equal(t, "kfd", c.Loss.Kind)
+}
+
+// TestModesByDensity: where Gaussians describe every mode, a generator that has only
+// been placed has weights whose mean is the known Z, in the target's own coordinates.
+func TestModesByDensity(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, MixedDefinition, "quick", "target.dim=2", "target.modes=2",
+		`target.parameters={"w":[0.7,0.3],"mu":[[0,0],[80,0]],"s":[1,20]}`,
+		"target.expression=log(w[k]) - sum((x - mu[k])^2)/(2*s[k]^2) - len(x)*log(s[k])")
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, system.NumParams())
+	system.Initialize(params)
+	e, err := system.(engine.Evaluator).Evaluate(context.Background(), params, 20000)
+	require.NoError(t, err)
+	seen := 0
+	for _, m := range e.Metrics {
+		switch m.Name {
+		case "effective_sample_size":
+			seen++
+			require.Greater(t, m.Generated, 0.5)
+		case "log_z":
+			seen++
+			se := (m.Interval[1] - m.Interval[0]) / (2 * 1.96)
+			require.InDelta(t, math.Log(2*math.Pi), m.Generated, 6*se)
+			require.Less(t, se, 0.02)
+		}
+	}
+	require.Equal(t, 2, seen)
+}
