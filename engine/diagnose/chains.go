@@ -66,16 +66,9 @@ func (d *diagnosis) runChains(ctx context.Context, w engine.Walk, between int) (
 		copy(all[t*n*d.width:], d.observe(w, n))
 	}
 	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}}
-	x := make([]float64, draws*n)
-	for j := range d.width {
-		for i := range x {
-			x[i] = all[i*d.width+j]
-		}
-		ranks, means := stat.RankChains(x, n), stat.Chains(x, n)
-		means.RHat = ranks.RHat
-		means.EffectiveSize = min(means.EffectiveSize, ranks.EffectiveSize)
-		c.summaries = append(c.summaries, means)
-		c.RHat, c.EffectiveSize = max(c.RHat, means.RHat), min(c.EffectiveSize, means.EffectiveSize)
+	c.summaries = stat.Columns(all, n, d.width)
+	for _, s := range c.summaries {
+		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
 	}
 	c.Mixed = c.RHat < mixedRHat && c.EffectiveSize >= leastSize
 	return c, nil

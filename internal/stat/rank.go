@@ -57,3 +57,19 @@ func RankChains(x []float64, chains int) ChainSummary {
 	s.RHat = max(s.RHat, Chains(RankNormal(folded), chains).RHat)
 	return s
 }
+
+// Columns summarizes chains of several numbers each, number j of chain c's draw t at
+// x[(t·chains + c)·columns + j]: means as Chains, with the R̂ of RankChains and the
+// smaller of the two effective sizes.
+func Columns(x []float64, chains, columns int) []ChainSummary {
+	all, one := make([]ChainSummary, columns), make([]float64, len(x)/columns)
+	for j := range all {
+		for i := range one {
+			one[i] = x[i*columns+j]
+		}
+		ranks := RankChains(one, chains)
+		all[j] = Chains(one, chains)
+		all[j].RHat, all[j].EffectiveSize = ranks.RHat, min(all[j].EffectiveSize, ranks.EffectiveSize)
+	}
+	return all
+}
