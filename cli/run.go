@@ -39,6 +39,7 @@ func jobVerbs() []jobVerb {
 		{name: "train", command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
 		{name: "sample", command: (*program).sampleCommand, suffix: ".npy"},
 		{name: "diagnose", command: (*program).diagnoseCommand},
+		{name: "mcmc", command: (*program).mcmcCommand, suffix: ".npy"},
 		{name: "verify", command: (*program).verifyCommand, lines: true},
 	}
 }
