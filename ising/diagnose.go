@@ -207,6 +207,20 @@ func (w *walkers) flip() {
 
 // Observe implements engine.Walk.
 func (w *walkers) Observe(values []float64) {
+	w.ObserveUnweighted(values)
+	n := len(w.states) / w.s.model.Words
+	if w.weigh == nil || n == 0 {
+		return
+	}
+	stride, weights := len(values)/n, make([]float64, n)
+	w.weigh(weights, w.states)
+	for i, v := range weights {
+		values[i*stride+stride-1] = v
+	}
+}
+
+// ObserveUnweighted implements engine.UnweightedWalk.
+func (w *walkers) ObserveUnweighted(values []float64) {
 	words := w.s.model.Words
 	n := len(w.states) / words
 	if n == 0 {
@@ -218,14 +232,6 @@ func (w *walkers) Observe(values []float64) {
 		lo, hi := piece*rows, min((piece+1)*rows, n)
 		w.s.observe(values[lo*stride:], stride, w.states[lo*words:hi*words])
 	})
-	if w.weigh == nil {
-		return
-	}
-	weights := make([]float64, n)
-	w.weigh(weights, w.states)
-	for i, v := range weights {
-		values[i*stride+stride-1] = v
-	}
 }
 
 // Observables adds the weight to those of any generator.

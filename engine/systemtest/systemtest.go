@@ -239,6 +239,20 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 			values := make([]float64, n*len(names))
 			w.Observe(values)
 			all = append(all, values)
+			if u, ok := w.(engine.UnweightedWalk); ok {
+				const kept = -12345.5
+				unweighted := make([]float64, len(values))
+				for i := range unweighted {
+					unweighted[i] = kept
+				}
+				u.ObserveUnweighted(unweighted)
+				for i, v := range values {
+					if names[i%len(names)] == engine.LogWeight {
+						v = kept
+					}
+					require.True(t, v == unweighted[i], "%s unweighted", names[i%len(names)])
+				}
+			}
 			require.NoError(t, w.Advance(context.Background(), moves))
 		}
 		stopped, cancel := context.WithCancel(context.Background())

@@ -26,17 +26,26 @@ type states struct {
 
 // Observe implements engine.Walk.
 func (w *states) Observe(values []float64) {
+	w.ObserveUnweighted(values)
+	n, of := len(w.batch)/w.s.graph.Words(), len(w.s.Observables())
+	r := make([]float64, n)
+	w.sampler.R(r, w.batch)
+	for i, v := range r {
+		values[i*of+of-1] = -v
+	}
+}
+
+// ObserveUnweighted implements engine.UnweightedWalk.
+func (w *states) ObserveUnweighted(values []float64) {
 	g := w.s.graph
 	words, of := g.Words(), len(w.s.Observables())
 	n := len(w.batch) / words
-	r := make([]float64, n)
-	w.sampler.R(r, w.batch)
 	const rows = 256
 	w.s.workers.Run((n+rows-1)/rows, func(piece int) {
 		for i := piece * rows; i < min(n, (piece+1)*rows); i++ {
 			config := w.batch[i*words:][:words]
 			e, m := g.Energy(config), float64(g.Magnetisation(config))/float64(g.N())
-			copy(values[i*of:], []float64{e, e * e, m, math.Abs(m), m * m, -r[i]})
+			copy(values[i*of:], []float64{e, e * e, m, math.Abs(m), m * m})
 		}
 	})
 }
