@@ -276,8 +276,7 @@ func (q *quadratic) discrepancy(p, g [2][]float32) (float64, bool) {
 // generator's symmetry, per configuration if it has none.
 type tabulated struct {
 	orbits   *orbits
-	target   Target
-	proposal bitspin.Proposal
+	moves    *orbitChain
 	steps    int
 	beta     float64   // of the transition
 	states   int       // orbits
@@ -305,7 +304,7 @@ func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int
 		table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(target.N))
 	}
 	t := &tabulated{
-		orbits: o, target: target, proposal: proposal, steps: steps,
+		orbits: o, moves: newOrbitChain(o, target, proposal, workers), steps: steps,
 		states: n, chain: make([]float32, n*n), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
 		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: make([]float32, len(o.of)),
 		witness: kfd.New(n, narrow(o.hammingSums(table)), c.Config, workers), workers: workers,
@@ -319,22 +318,24 @@ func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int
 	return t
 }
 
-// anneal computes the transition matrix anew when β changes, and only then
-// allocates.
+// anneal computes the transition matrix anew when β changes.
 func (t *tabulated) anneal(beta float64) {
 	if t.beta == beta {
 		return
 	}
 	t.beta = beta
-	at := Target{t.target.Model, beta}
-	step, stay := t.orbits.transitionMatrix(at, t.proposal)
+	t.moves.set(beta)
 	for s, orbit := range t.orbits.of {
-		t.leave[s] = float32(1 - stay[orbit])
+		t.leave[s] = float32(1 - t.moves.stays(orbit))
 	}
 	n := t.states
-	for i, x := range step.Power(t.steps).P {
+	for i, x := range t.moves.power(t.steps) {
 		t.chain[i] = float32(x)
-		t.reversed[i%n*n+i/n] = float32(x)
+	}
+	for i := range n {
+		for j, x := range t.chain[i*n:][:n] {
+			t.reversed[j*n+i] = x
+		}
 	}
 	asm.PackWeights(t.packed, t.chain, n, n)
 }

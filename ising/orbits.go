@@ -1,11 +1,6 @@
 package ising
 
-import (
-	"math"
-	"math/bits"
-
-	"github.com/revgen/revgen/bitspin"
-)
+import "math/bits"
 
 // An orbits partitions all configurations of a lattice of at most 4×4 sites
 // into those that a symmetry takes to each other.
@@ -40,41 +35,6 @@ func (y symmetry) orbits() *orbits {
 		o.first, o.size = append(o.first, int32(s)), append(o.size, size)
 	}
 	return o
-}
-
-// transitionMatrix returns the probabilities with which a Metropolis step leads
-// from any configuration of an orbit into another orbit, and those that it
-// rejects. The symmetry leaves the target and the proposals alone, so that all
-// members of an orbit have the same.
-func (o *orbits) transitionMatrix(t Target, proposal bitspin.Proposal) (m *TransitionMatrix, stay []float64) {
-	states := len(o.of)
-	energy, q := make([]float64, states), make([]float64, states)
-	for s := range states {
-		word := []uint64{uint64(s)}
-		energy[s], q[s] = t.Energy(word), proposal.Probability(t.N, word)
-	}
-	m, stay = newMatrix(len(o.size)), make([]float64, len(o.size))
-	rejected := make([]float64, states)
-	for orbit, s := range o.first {
-		row := m.Row(orbit)
-		clear(rejected)
-		for mask, proposed := range q {
-			if proposed == 0 {
-				continue
-			}
-			to := int(s) ^ mask
-			x := -t.Beta * (energy[to] - energy[s])
-			if x >= 0 {
-				row[o.of[to]] += proposed
-				continue
-			}
-			row[o.of[to]] += proposed * math.Exp(x)
-			rejected[mask] = -proposed * math.Expm1(x)
-		}
-		stay[orbit] = compensatedSum(rejected)
-		row[orbit] += stay[orbit]
-	}
-	return m, stay
 }
 
 // hammingSums returns the matrix whose entry (a, b) is the sum of table[|s ⊕ t|]
