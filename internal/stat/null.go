@@ -91,29 +91,50 @@ func (l Null) shift(errors []float64, by float64, r *rand.Rand) {
 // samples are always judged alike.
 func source(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(0x6e756c6c, stream)) }
 
-// binomial draws from the binomial law of n trials of probability p. Beyond a
-// mean of 30 it is a rounded normal number with the law's skewness.
-func binomial(r *rand.Rand, n, p float64) float64 {
-	switch {
-	case n <= 0 || p <= 0:
-		return 0
-	case p >= 1:
-		return n
-	case p > 0.5:
-		return n - binomial(r, n, 1-p)
+// A trial has a probability, and what binomial draws need of it.
+type trial struct {
+	p, odds, none float64 // p ≤ ½; ln(1 − p)
+	failure       bool    // p is that of a failure
+}
+
+func newTrial(p float64) trial {
+	t := trial{p: p}
+	if p > 0.5 && p < 1 {
+		t.p, t.failure = 1-p, true
 	}
+	t.odds, t.none = t.p/(1-t.p), math.Log1p(-t.p)
+	return t
+}
+
+// draw draws from the binomial law of n trials. Beyond a mean of 30 it is a rounded
+// normal number with the law's skewness.
+func (t *trial) draw(r *rand.Rand, n float64) float64 {
+	switch {
+	case n <= 0 || t.p <= 0 && !t.failure:
+		return 0
+	case t.p >= 1:
+		return n
+	}
+	k := t.successes(r, n)
+	if t.failure {
+		return n - k
+	}
+	return k
+}
+
+func (t *trial) successes(r *rand.Rand, n float64) float64 {
+	p := t.p
 	if mean := n * p; mean > 30 {
 		z := r.NormFloat64()
 		x := mean + math.Sqrt(mean*(1-p))*z + (1-2*p)*(z*z-1)/6
 		return min(max(math.Round(x), 0), n)
 	}
-	odds := p / (1 - p)
-	mass := math.Exp(n * math.Log1p(-p))
+	mass := math.Exp(n * t.none)
 	u := r.Float64()
 	var k float64
 	for u > mass && k < n {
 		u -= mass
-		mass *= odds * (n - k) / (k + 1)
+		mass *= t.odds * (n - k) / (k + 1)
 		k++
 	}
 	return k
@@ -140,16 +161,23 @@ func NewCounts(p []float64, n int) *Counts {
 	const work, fewest, most = 1 << 23, 128, 2000
 	repeats := min(max(work/len(p), fewest), most)
 	law := newFolds(p, n)
+	law.remember()
 	r := source(0)
 	counts := make([]float64, len(p))
+	// A state's count is binomial given those before it.
+	given := make([]trial, len(p))
+	mass := 1.0
+	for j, pj := range p {
+		given[j] = newTrial(pj / mass)
+		mass = max(mass-pj, 1e-300)
+	}
 	variation, divergence := make([]float64, repeats), make([]float64, repeats)
 	var tv, kl, tvVariance, klVariance Mean
 	for i := range repeats {
-		left, mass := float64(n), 1.0
-		for j, pj := range p {
-			counts[j] = binomial(r, left, pj/mass)
+		left := float64(n)
+		for j := range given {
+			counts[j] = given[j].draw(r, left)
 			left -= counts[j]
-			mass = max(mass-pj, 1e-300)
 		}
 		v := law.distances(counts)
 		variation[i], divergence[i] = v[0].value, v[1].value
@@ -158,6 +186,7 @@ func NewCounts(p []float64, n int) *Counts {
 		tvVariance.Add(v[0].variance)
 		klVariance.Add(v[1].variance)
 	}
+	law.terms = nil
 	c := &Counts{
 		Variation: NewNull(variation), Divergence: NewNull(divergence), law: law,
 		variationNull: tv.Deviation() * tv.Deviation(), divergenceNull: kl.Deviation() * kl.Deviation(),
@@ -188,10 +217,57 @@ type folds struct {
 	// Of each state, the variance of X/n, and E|X/n − p|²/E[exp(−2t²)] where t is
 	// X/n − p in standard deviations.
 	variance, deficit []float64
+	// What small counts of a state contribute, by its probability; nil if that is not
+	// remembered.
+	terms [][]term
+}
+
+// A term is what a state contributes to the distances.
+type term struct {
+	q, d, near, log float64
+	known           bool
+}
+
+// remember prepares for many calls of distances by one goroutine: few probabilities
+// are distinct, and so are counts.
+func (f *folds) remember() {
+	const counts, most = 1 << 10, 1 << 6
+	f.terms = make([][]term, len(f.p))
+	shared := map[float64][]term{}
+	for i, p := range f.p {
+		if shared[p] == nil && len(shared) < most {
+			shared[p] = make([]term, min(counts, int(f.n)+1))
+		}
+		f.terms[i] = shared[p]
+	}
+}
+
+// term returns what a count of state i contributes.
+func (f *folds) term(i int, x float64) term {
+	if f.terms == nil || x >= float64(len(f.terms[i])) {
+		return f.newTerm(i, x)
+	}
+	t := &f.terms[i][int(x)]
+	if !t.known {
+		*t = f.newTerm(i, x)
+	}
+	return *t
+}
+
+func (f *folds) newTerm(i int, x float64) term {
+	q, p := x/f.n, f.p[i]
+	t := term{q: q, d: q - p, known: true}
+	if s := f.variance[i]; s > 0 {
+		t.near = f.deficit[i] * math.Exp(-2*t.d*t.d/s)
+	}
+	if x > 0 {
+		t.log = math.Log(q / p)
+	}
+	return t
 }
 
 func newFolds(p []float64, n int) *folds {
-	f := &folds{float64(n), p, make([]float64, len(p)), make([]float64, len(p))}
+	f := &folds{n: float64(n), p: p, variance: make([]float64, len(p)), deficit: make([]float64, len(p))}
 	known := map[float64]float64{} // few probabilities are distinct
 	for i, pi := range p {
 		f.variance[i] = pi * (1 - pi) / f.n
@@ -228,22 +304,16 @@ func (f *folds) meanNearness(p float64) float64 {
 func (f *folds) distances(counts []float64) (v [2]distance) {
 	var signed, squares float64
 	for i, x := range counts {
-		q, p := x/f.n, f.p[i]
-		d := q - p
-		v[0].value += math.Abs(d) / 2
-		if d > 0 {
-			signed += q
+		t := f.term(i, x)
+		v[0].value += math.Abs(t.d) / 2
+		if t.d > 0 {
+			signed += t.q
 		} else {
-			signed -= q
+			signed -= t.q
 		}
-		if s := f.variance[i]; s > 0 {
-			v[0].variance -= f.deficit[i] * math.Exp(-2*d*d/s)
-		}
-		if x > 0 {
-			l := math.Log(q / p)
-			v[1].value += q * l
-			squares += q * l * l
-		}
+		v[0].variance -= t.near
+		v[1].value += t.q * t.log
+		squares += t.q * t.log * t.log
 	}
 	v[0].variance = (v[0].variance + (1-signed*signed)/f.n) / 4
 	v[1].variance = (squares - v[1].value*v[1].value) / f.n

@@ -35,7 +35,8 @@ func draw(r *rand.Rand, counts, p []float64, n int) {
 			counts[j] = left
 			break
 		}
-		counts[j] = binomial(r, left, pj/mass)
+		t := newTrial(pj / mass)
+		counts[j] = t.draw(r, left)
 		left -= counts[j]
 		mass = max(mass-pj, 1e-300)
 	}
@@ -167,14 +168,33 @@ func TestBinomial(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range [][2]float64{{10, 0.3}, {1e6, 1e-6}, {1e6, 0.4}, {500, 0.9}, {400, 0.07}, {5, 1}, {5, 0}, {0, 0.5}} {
 		var m Mean
+		trial := newTrial(c[1])
 		const repeats = 40_000
 		for range repeats {
-			x := binomial(r, c[0], c[1])
+			x := trial.draw(r, c[0])
 			require.True(t, x >= 0 && x <= c[0] && x == math.Trunc(x))
 			m.Add(x)
 		}
 		deviation := math.Sqrt(c[0] * c[1] * (1 - c[1]))
 		require.InDelta(t, c[0]*c[1], m.Value(), 6*deviation/math.Sqrt(repeats))
 		require.InDelta(t, deviation, m.Deviation(), 0.05*deviation)
+	}
+}
+
+// TestRememberedDistances: the same bits, whether terms are computed or remembered.
+func TestRememberedDistances(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, states := range []int{2, 40, 300} {
+		p := gibbs(states, 4)
+		p[1] = p[0]
+		fresh, remembering := newFolds(p, 50_000), newFolds(p, 50_000)
+		remembering.remember()
+		counts := make([]float64, states)
+		for range 20 {
+			draw(r, counts, p, 50_000)
+			want := fresh.distances(counts)
+			require.Equal(t, want, remembering.distances(counts))
+			require.Equal(t, want, remembering.distances(counts), "known now")
+		}
 	}
 }
