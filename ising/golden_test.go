@@ -49,7 +49,7 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		samples := make([]uint64, len(s.Batch().States))
-		s.newSampler(params).draw(samples, 0, 0)
+		s.Drawing(params).Draw(samples, 0, 0)
 		for step := range uint32(4) {
 			s.Generate(params, step)
 			same := 0

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -46,35 +47,19 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.source = func(params []float32) source { return s.NewDraws(params) }
+	m.Source = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Weight = s
 	return &hierarchical{m, s}, nil
 }
 
 // hierarchyDemands bounds the memory of a run.
 func (c *Config) hierarchyDemands() []engine.Demand {
-	spins := float64(c.Target.L * c.Target.L)
-	params := 64 * spins // of a lattice that is a graph, and more than of others
+	sites := float64(c.Target.L * c.Target.L)
+	params := 64 * sites // of a lattice that is a graph, and more than of others
 	if c.Target.L%4 != 0 {
-		params = spins * float64(8*c.Generator.Units*(c.Generator.Neighbours+2))
+		params = sites * float64(8*c.Generator.Units*(c.Generator.Neighbours+2))
 	}
-	return append(hierarchy.Demands(&c.Training, spins, params), engine.Demand{Key: "target.l", Bytes: 4096 * spins})
-}
-
-// Formats adds samples with the logarithms of their weights to those of any
-// generator.
-func (s *hierarchical) Formats() []engine.Format {
-	return append(s.measured.Formats(), s.WeightedFormat(s.model.L, s.model.L))
-}
-
-// Sample implements engine.Sampler.
-func (s *hierarchical) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	if format != hierarchy.Weighted {
-		return s.measured.Sample(dst, format, params, first, n, refine)
-	}
-	if err := s.Reach(first, uint64(n), refine); err != nil {
-		return err
-	}
-	return s.SampleWeighted(dst, params, first, n, refine)
+	return append(hierarchy.Demands(&c.Training, sites, params), engine.Demand{Key: "target.l", Bytes: 4096 * sites})
 }
 
 // Evaluate adds to the table of any generator what its density says. ln Z is
@@ -120,5 +105,4 @@ var (
 	_ engine.System      = (*hierarchical)(nil)
 	_ engine.TensorNamer = (*hierarchical)(nil)
 	_ engine.Evaluator   = (*hierarchical)(nil)
-	_ engine.Sampler     = (*hierarchical)(nil)
 )

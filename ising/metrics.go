@@ -239,13 +239,13 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 func (s *measured) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
 	const chunk = 1 << 16
 	batch := make([]uint64, min(chunk, samples)*s.model.Words)
-	sampler := s.newSampler(params)
+	drawing := s.Drawing(params)
 	for first := 0; first < samples; first += chunk {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		part := batch[:min(chunk, samples-first)*s.model.Words]
-		sampler.draw(part, uint64(first), refine)
+		drawing.Draw(part, uint64(first), refine)
 		visit(part)
 	}
 	return nil

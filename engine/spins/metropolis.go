@@ -94,7 +94,7 @@ func (m *Metropolis) step(config []uint64, draw *[4]uint32, c *asm.Counter, samp
 		st.Global.Proposed++
 		if u < m.threshold(m.difference(config)) {
 			st.Global.Accepted++
-			m.invert(config)
+			Invert(config, m.graph.N())
 		}
 		return
 	}
@@ -143,13 +143,4 @@ func (m *Metropolis) difference(config []uint64) float64 {
 		sum += math.Float64frombits(math.Float64bits(h) ^ ^(config[i>>6]>>(i&63))<<63)
 	}
 	return 2 * sum
-}
-
-func (m *Metropolis) invert(config []uint64) {
-	for w := range config {
-		config[w] = ^config[w]
-	}
-	if tail := m.graph.N() & 63; tail != 0 {
-		config[len(config)-1] &= 1<<tail - 1
-	}
 }

@@ -193,6 +193,17 @@ func (s *System) LogDensity(dst []float64, params []float32, batch []uint64) err
 	return nil
 }
 
+// Weigher implements spins.Weight.
+func (s *System) Weigher(params []float32) func(dst []float64, batch []uint64) {
+	sampler := s.net.NewSampler(params, s.workers)
+	return func(dst []float64, batch []uint64) {
+		sampler.R(dst, batch)
+		for i := range dst {
+			dst[i] = -dst[i]
+		}
+	}
+}
+
 // Weights returns R of the given number of samples, for engine.ImportanceMetrics.
 func (s *System) Weights(ctx context.Context, params []float32, samples int) ([]float64, error) {
 	const chunk = 1 << 16
@@ -211,4 +222,5 @@ var (
 	_ engine.System      = (*System)(nil)
 	_ engine.TensorNamer = (*System)(nil)
 	_ engine.Heir        = (*System)(nil)
+	_ spins.Weight       = (*System)(nil)
 )

@@ -1,0 +1,313 @@
+package spins
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// An Ensemble is what the configurations of any generator are drawn, refined,
+// weighed and observed by, for systems to embed.
+type Ensemble struct {
+	Spins int
+	Shape []int  // of an array of a configuration's spins
+	Order string // which spin is which, as the end of a sentence
+
+	Beta   float64                                            // inverse temperature of the target
+	Energy func(dst []float64, batch []uint64)                // of packed configurations
+	Kernel Kernel                                             // of refinement
+	Source func(params []float32) Draws                       // of the generator
+	Weight Weight                                             // nil for a generator without a density
+	Names  []string                                           // of observables
+	See    func(values []float64, stride int, batch []uint64) // sets them, [configurations][stride]
+
+	Seed    uint64 // of the training
+	Workers *pool.Pool
+}
+
+// Draws are packed configurations of a trained generator, the same for any number
+// of threads.
+type Draws interface {
+	// Generate fills dst with samples first, first+1, ….
+	Generate(dst []uint64, first uint64)
+}
+
+// A Weight knows a generator's density.
+type Weight interface {
+	// WeightedFormat describes samples with the logarithms of their weights, of
+	// spins in an array of the given shape, which SampleWeighted writes.
+	WeightedFormat(shape ...int) engine.Format
+	SampleWeighted(dst []byte, params []float32, first uint64, n, refine int) error
+	// Weigher returns ln π − ln q + const as a function of packed configurations.
+	Weigher(params []float32) func(dst []float64, batch []uint64)
+}
+
+// Words returns the number of words of a configuration.
+func (e *Ensemble) Words() int { return (e.Spins + 63) / 64 }
+
+// Formats implements engine.Sampler.
+func (e *Ensemble) Formats() []engine.Format {
+	all := []engine.Format{
+		{Name: "spins", Descr: "'|i1'", Shape: e.Shape, RowBytes: e.Spins, Doc: "spins ±1 as int8"},
+		{Name: "bits", Descr: "'<u8'", Shape: []int{e.Words()}, RowBytes: 8 * e.Words(),
+			Doc: "packed spins as little-endian uint64: bit i mod 64 of word i div 64 is spin i, 1 for +1; unused high bits are 0"},
+	}
+	if e.Weight != nil {
+		all = append(all, e.Weight.WeightedFormat(e.Shape...))
+	}
+	for i := range all {
+		all[i].Doc += e.Order
+	}
+	return all
+}
+
+// Reach implements engine.Sampler.
+func (e *Ensemble) Reach(first, n uint64, refine int) error {
+	return engine.SampleRange(first, MaxSamples, n, refine, e.Kernel.MaxSteps())
+}
+
+// Sample implements engine.Sampler.
+func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	if err := e.Reach(first, uint64(n), refine); err != nil {
+		return err
+	}
+	switch {
+	case format == "spins" || format == "bits":
+	case e.Weight == nil:
+		return fmt.Errorf("format: %q is not spins or bits", format)
+	case format == e.Weight.WeightedFormat(e.Shape...).Name:
+		return e.Weight.SampleWeighted(dst, params, first, n, refine)
+	default:
+		return fmt.Errorf("format: %q is not spins, bits or %s", format, e.Weight.WeightedFormat(e.Shape...).Name)
+	}
+	drawn := make([]uint64, n*e.Words())
+	e.Drawing(params).Draw(drawn, first, refine)
+	e.write(dst, format, drawn)
+	return nil
+}
+
+// write writes packed configurations in a format.
+func (e *Ensemble) write(dst []byte, format string, batch []uint64) {
+	words, rowBytes := e.Words(), e.Spins
+	if format == "bits" {
+		rowBytes = 8 * words
+	}
+	e.byRows(len(batch)/words, 4096, func(lo, hi int) {
+		from, to := batch[lo*words:hi*words], dst[lo*rowBytes:hi*rowBytes]
+		if format == "bits" {
+			WriteBits(to, from)
+		} else {
+			WriteSigns(to, from, e.Spins)
+		}
+	})
+}
+
+// byRows splits n rows among the threads.
+func (e *Ensemble) byRows(n, rows int, run func(lo, hi int)) {
+	e.Workers.Run((n+rows-1)/rows, func(piece int) { run(piece*rows, min(n, (piece+1)*rows)) })
+}
+
+// A Drawing draws the samples of one generator.
+type Drawing struct {
+	Draws
+	ensemble *Ensemble
+}
+
+// Drawing returns the samples of the generator with the given parameters.
+func (e *Ensemble) Drawing(params []float32) *Drawing { return &Drawing{e.Source(params), e} }
+
+// Draw fills dst with samples first, first+1, … after refine steps of the kernel.
+func (d *Drawing) Draw(dst []uint64, first uint64, refine int) {
+	if refine == 0 {
+		d.Generate(dst, first)
+		return
+	}
+	d.ensemble.refined(dst, first, refine, func(whole []uint64, start uint64, _ int) { d.Generate(whole, start) })
+}
+
+// refined takes steps with samples first, first+1, … of the stream, which set
+// gives from start on, with those before and after them that draw together with
+// them.
+func (e *Ensemble) refined(dst []uint64, first uint64, steps int, set func(whole []uint64, start uint64, before int)) {
+	words, block := uint64(e.Words()), uint64(e.Kernel.Together())
+	start := e.together(first)
+	end := (first + uint64(len(dst))/words + block - 1) / block * block
+	before, whole := int((first-start)*words), dst
+	if block > 1 {
+		whole = make([]uint64, (end-start)*words)
+	}
+	set(whole, start, before)
+	e.move(whole, start, steps, e.Kernel, rng.Stream(e.Seed, rng.SampleTransition, 0))
+	if block > 1 {
+		copy(dst, whole[before:])
+	}
+}
+
+// together returns the first of the samples that draw together with one.
+func (e *Ensemble) together(sample uint64) uint64 {
+	block := uint64(e.Kernel.Together())
+	return sample / block * block
+}
+
+// move takes steps of a kernel with configurations first, first+1, … of a stream,
+// where first is the first of those that draw together.
+func (e *Ensemble) move(batch []uint64, first uint64, steps int, k Kernel, stream rng.Counter) {
+	e.byRows(len(batch)/e.Words(), PieceOf(k), func(lo, hi int) {
+		c := stream
+		var stats bitspin.Stats
+		k.Run(batch, batch, lo, hi, steps, &c, first, &stats)
+	})
+}
+
+// Energies implements engine.Weigher.
+func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
+	packed, err := ReadStates(format, states, e.Spins)
+	words := e.Words()
+	if err == nil && len(packed) != len(dst)*words {
+		err = fmt.Errorf("states: there are %d for %d energies", len(packed)/words, len(dst))
+	}
+	if err != nil {
+		return 0, err
+	}
+	e.byRows(len(dst), 1024, func(lo, hi int) { e.Energy(dst[lo:hi], packed[lo*words:hi*words]) })
+	return e.Beta, nil
+}
+
+// Refine implements engine.Refiner.
+func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
+	packed, err := ReadStates(format, states, e.Spins)
+	if err == nil {
+		err = e.Reach(first, uint64(len(packed)/e.Words()), steps)
+	}
+	if err != nil || steps == 0 {
+		return err
+	}
+	moved := make([]uint64, len(packed))
+	e.refined(moved, first, steps, func(whole []uint64, _ uint64, before int) { copy(whole[before:], packed) })
+	e.write(states, format, moved)
+	return nil
+}
+
+// Observables implements engine.Observer.
+func (e *Ensemble) Observables() []string {
+	if e.Weight == nil {
+		return e.Names
+	}
+	return append(e.Names[:len(e.Names):len(e.Names)], engine.LogWeight)
+}
+
+// Observed are configurations that are observed.
+type Observed struct {
+	States   []uint64 // packed
+	ensemble *Ensemble
+	weigh    func(dst []float64, batch []uint64) // nil without a density
+}
+
+// Observed returns n configurations, all spins down. Those of a generator with a
+// density are weighed as samples of it.
+func (e *Ensemble) Observed(params []float32, n int) Observed {
+	o := Observed{States: make([]uint64, n*e.Words()), ensemble: e}
+	if e.Weight != nil {
+		o.weigh = e.Weight.Weigher(params)
+	}
+	return o
+}
+
+// Observe implements engine.Walk.
+func (o *Observed) Observe(values []float64) {
+	o.ObserveUnweighted(values)
+	if o.weigh == nil {
+		return
+	}
+	stride := len(o.ensemble.Names) + 1
+	weights := make([]float64, len(o.States)/o.ensemble.Words())
+	o.weigh(weights, o.States)
+	for i, v := range weights {
+		values[(i+1)*stride-1] = v
+	}
+}
+
+// ObserveUnweighted implements engine.UnweightedWalk.
+func (o *Observed) ObserveUnweighted(values []float64) {
+	e := o.ensemble
+	words, stride := e.Words(), len(e.Observables())
+	e.byRows(len(o.States)/words, 256, func(lo, hi int) { e.See(values[lo*stride:], stride, o.States[lo*words:hi*words]) })
+}
+
+// A Walk is an engine.Walk of configurations by the steps of a kernel.
+type Walk struct {
+	Observed
+	Calls   uint32 // of the kernel so far, each of which has a stream of its own
+	kernel  Kernel
+	purpose rng.Purpose
+	first   uint64
+	slice   int // steps between looks at the context
+}
+
+// NewWalk returns n configurations, all spins down, that walk with a kernel.
+func (e *Ensemble) NewWalk(params []float32, k Kernel, purpose rng.Purpose, n int) *Walk {
+	const flips = 1 << 26
+	return &Walk{Observed: e.Observed(params, n), kernel: k, purpose: purpose,
+		slice: min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.Spins)))}
+}
+
+// Walk implements engine.Observer.
+func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	if err := e.Reach(first, uint64(n), 0); err != nil {
+		return nil, err
+	}
+	w := e.NewWalk(params, e.Kernel, rng.WalkTransition, n)
+	w.first = e.together(first)
+	e.Drawing(params).Draw(w.States, first, 0)
+	return w, nil
+}
+
+// Advance implements engine.Walk.
+func (w *Walk) Advance(ctx context.Context, steps int) error {
+	for ; steps > 0; steps -= w.slice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if w.Calls == math.MaxUint32 {
+			return fmt.Errorf("the walk's random numbers have come to their end")
+		}
+		w.ensemble.move(w.States, w.first, min(w.slice, steps), w.kernel, rng.Stream(w.ensemble.Seed, w.purpose, w.Calls))
+		w.Calls++
+	}
+	return nil
+}
+
+// Randomize gives every spin a direction by chance.
+func Randomize(config []uint64, spins int, c *rng.Counter, block uint64) {
+	var draw [4]uint32
+	for k := range config {
+		asm.PhiloxBlocks(draw[:], c, block+uint64(k))
+		config[k] = uint64(draw[1])<<32 | uint64(draw[0])
+	}
+	config[len(config)-1] &= Top(spins)
+}
+
+// Top returns the bits that a configuration's last word has.
+func Top(spins int) uint64 { return math.MaxUint64 >> (-spins & 63) }
+
+// Invert flips all spins.
+func Invert(config []uint64, spins int) {
+	for k := range config {
+		config[k] = ^config[k]
+	}
+	config[len(config)-1] &= Top(spins)
+}
+
+var (
+	_ engine.Sampler        = (*Ensemble)(nil)
+	_ engine.Weigher        = (*Ensemble)(nil)
+	_ engine.Refiner        = (*Ensemble)(nil)
+	_ engine.Walk           = (*Walk)(nil)
+	_ engine.UnweightedWalk = (*Walk)(nil)
+)
