@@ -5,11 +5,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 )
@@ -30,34 +26,13 @@ func Preset(name string) (*Config, error) {
 	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
 }
 
-// paper holds the settings of the paper's Section 5.3. It states the network,
-// the batch, AdamW at 10⁻³ with step decay and the proposals; the kernel, m,
-// p_g, the number of iterations and the milestones it leaves open are ours.
+// paper holds the settings of the paper's Section 5.3, with multi-spin proposals.
 func paper() *Config {
+	p := perceptron.Paper("ising")
+	p.Transition.Proposal = "multi-spin"
 	return &Config{
-		Common: engine.Common{
-			Schema: engine.SchemaVersion, System: "ising", Preset: "paper",
-			Training: engine.Training{
-				Seed: 1, Steps: 6000, Batch: 2048, Methods: search.ByGradient(),
-				Optimizer:       optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
-				Schedule:        optim.Schedule{Kind: "step", Milestones: []int{3000, 4800, 5500}, Factor: 0.2},
-				CheckpointEvery: 1000, LogEvery: 50,
-			},
-			Evaluation: engine.Evaluating{Samples: 200_000},
-		},
-		Target:     TargetConfig{L: 3, Beta: 0.2, J: 1},
-		Transition: perceptron.TransitionConfig{Proposal: "multi-spin", GlobalFlip: 0.1, Steps: 1},
-		Generator: GeneratorConfig{
-			Kind: "perceptron", Neighbours: 24, Units: 6, From: "scratch",
-			GeneratorConfig: perceptron.GeneratorConfig{
-				Latent: 32, Signs: perceptron.SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
-				Head: "sign", Width: perceptron.WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
-			},
-		},
-		Loss: perceptron.LossConfig{Kind: "mmd", Average: "sampled",
-			Witness:       perceptron.WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512, Features: "walsh"},
-			Discriminator: critic.Default(),
-			Kernel:        mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
+		Common: p.Common, Target: TargetConfig{L: 3, Beta: 0.2, J: 1}, Transition: p.Transition, Loss: p.Loss,
+		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 6, From: "scratch", GeneratorConfig: p.Generator},
 	}
 }
 
@@ -65,7 +40,8 @@ func paper() *Config {
 // least-squares witness with the 3×3 lattice's exact transition matrix, and a
 // bernoulli head whose probabilities stand for the samples drawn from them. It
 // is annealed, without which a generator below the critical temperature may lose
-// a sector of the magnetisation in its first steps. Larger lattices need loss.average sampled and loss.rao_blackwell false.
+// a sector of the magnetisation in its first steps. Larger lattices need
+// loss.average sampled and loss.rao_blackwell false.
 func quick() *Config {
 	c := paper()
 	c.Preset = "quick"

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -16,9 +17,10 @@ import (
 // Config determines a run.
 type Config struct {
 	engine.Common
-	Target     TargetConfig     `json:"target"`
-	Transition TransitionConfig `json:"transition"`
-	Generator  GeneratorConfig  `json:"generator"`
+	Target     TargetConfig                `json:"target"`
+	Transition perceptron.TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig             `json:"generator"`
+	Loss       perceptron.LossConfig       `json:"loss"`
 }
 
 // TargetConfig names the distribution π(s) ∝ exp(−βE(s)) of spins s_i = ±1 with
@@ -49,22 +51,16 @@ type TargetConfig struct {
 	Labels []string     `json:"labels"` // names of the spins, all different, or none
 }
 
-// TransitionConfig describes the annealing of the training. The Metropolis kernel
-// is that of the refinement of samples, a heat-bath sweep through the colours of
-// the graph and back.
-type TransitionConfig struct {
-	// Anneal is the fraction of the training over which the inverse temperature
-	// rises from AnnealFrom·target.beta to target.beta.
-	Anneal     float64 `json:"anneal"`
-	AnnealFrom float64 `json:"anneal_from"` // fraction of target.beta that annealing begins with
-}
-
-// GeneratorConfig describes the hierarchy: spins drawn one after another from
-// coarse to fine, each given the nearest ones that are known, and the last ones
-// exactly.
+// GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	Neighbours int `json:"neighbours"` // known spins that a spin is drawn given, the nearest ones
-	Units      int `json:"units"`      // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
+	// Kind is "hierarchy", spins drawn one after another from coarse to fine, each
+	// given the nearest ones that are known, and the last ones exactly, so that the
+	// density of a configuration is known (package hierarchy); or "perceptron",
+	// the paper's z ∈ R^Latent → hidden layers → n logits h → spins.
+	Kind                       string `json:"kind" enum:"hierarchy,perceptron"`
+	perceptron.GeneratorConfig `when:"kind=perceptron"`
+	Neighbours                 int `json:"neighbours" when:"kind=hierarchy"` // known spins that a spin is drawn given, the nearest ones
+	Units                      int `json:"units" when:"kind=hierarchy"`      // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
 }
 
 // Limits that keep the time before the first step within minutes, and a
@@ -127,10 +123,11 @@ func (c *Config) Describe() string {
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *Config) Validate() error {
+	c = conf.Chosen(c)
 	if err := conf.First(c.ValidateNames(Definition.Name, Presets), conf.Enums(c), c.Common.Validate()); err != nil {
 		return err
 	}
-	t, p, g := &c.Target, &c.Transition, &c.Generator
+	t := &c.Target
 	switch {
 	case t.Spins == 0 && t.File == "":
 		return errors.New("target.file: names no file, and target.spins and edges say nothing; a target is needed: revgen train glass.json, or --set target.file=glass.json")
@@ -145,10 +142,7 @@ func (c *Config) Validate() error {
 	}
 	if err := conf.First(
 		conf.Between("target.spins", t.Spins, 1, mostSpins),
-		conf.NotNegative("target.beta", t.Beta),
-		conf.Between("generator.neighbours", g.Neighbours, 1, hierarchy.MostInputs),
-		conf.Between("generator.units", g.Units, 1, hierarchy.MostUnits),
-		hierarchy.ValidateTraining(&c.Training)); err != nil {
+		conf.NotNegative("target.beta", t.Beta)); err != nil {
 		return err
 	}
 	var bound float64
@@ -163,37 +157,63 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("target.edges: %d are more than %d", len(t.Edges), mostEdges)
 	case !(t.Beta*bound <= 1e9):
 		return fmt.Errorf("target.beta: β·E reaches %.3g; β, J and h must keep it below 1e9", t.Beta*bound)
-	case !(p.Anneal >= 0 && p.Anneal <= 1):
-		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", p.Anneal)
-	case !(p.AnnealFrom >= 0 && p.AnnealFrom <= 1):
-		return fmt.Errorf("transition.anneal_from: %v is not between 0 and 1", p.AnnealFrom)
+	}
+	g, err := t.graph()
+	if err != nil {
+		return fmt.Errorf("target.%w", err)
+	}
+	if err := c.validateGenerator(perceptron.GraphTarget{Graph: g, Beta: t.Beta}); err != nil {
+		return err
 	}
 	return engine.Afford(c.demands()...)
+}
+
+func (c *Config) validateGenerator(t perceptron.GraphTarget) error {
+	if c.Generator.Kind == "perceptron" {
+		if c.Generator.Symmetry == "z2" && t.HasFields() {
+			return errors.New("generator.symmetry: a target with fields has no symmetry under flipping all spins; set it to none")
+		}
+		return c.perceptron().ValidateChoices(t)
+	}
+	kernel, err := t.Kernel(&c.Transition, 1)
+	if err != nil {
+		return err
+	}
+	if c.Loss.Kind != "divergence" {
+		return errors.New("loss.kind: a hierarchy's spins are drawn one after another, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
+	}
+	return conf.First(
+		c.Transition.Validate(kernel.MaxSteps()),
+		conf.Between("generator.neighbours", c.Generator.Neighbours, 1, hierarchy.MostInputs),
+		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostUnits),
+		hierarchy.ValidateTraining(&c.Training))
+}
+
+// perceptron returns what a generator by a perceptron takes of the configuration.
+func (c *Config) perceptron() *perceptron.Config {
+	return &perceptron.Config{Common: c.Common, Transition: c.Transition, Generator: c.Generator.GeneratorConfig, Loss: c.Loss}
 }
 
 // demands bounds the memory of a run with a configuration that is valid
 // otherwise.
 func (c *Config) demands() []engine.Demand {
 	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
-	params := n * float64(c.Generator.Units*(c.Generator.Neighbours+2)+1)
+	var all []engine.Demand
+	if c.Generator.Kind == "perceptron" {
+		all = c.perceptron().Demands(c.Target.Spins)
+	} else {
+		all = hierarchy.Demands(&c.Training, n, n*float64(c.Generator.Units*(c.Generator.Neighbours+2)+1))
+	}
 	// Of the reference, the chains' fields and sums over them.
-	return append(hierarchy.Demands(&c.Training, n, params),
+	return append(all,
 		engine.Demand{Key: "target.spins", Bytes: 64 * spins.Lanes * 8 * n},
 		engine.Demand{Key: "target.edges", Bytes: 8*spins.Lanes*edges + 200*edges})
 }
 
-// annealed returns the inverse temperature of a step. It rises in levels, each of
-// which needs tables of its own.
-func (c *Config) annealed(step uint32) float64 {
-	const levels = 32
-	p := &c.Transition
-	end := p.Anneal * float64(c.Training.Steps)
-	if float64(step) >= end {
-		return c.Target.Beta
-	}
-	level := 1 + math.Floor(float64(step)/end*(levels-1))
-	return c.Target.Beta * (p.AnnealFrom + (1-p.AnnealFrom)*level/levels)
-}
-
 // New builds the system.
-func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
+func (c *Config) New(workers *pool.Pool) (engine.System, error) {
+	if c.Generator.Kind == "perceptron" {
+		return newSystem(c, workers)
+	}
+	return newHierarchical(c, workers)
+}

@@ -2,8 +2,9 @@
 // problem, a QUBO, read from a file or written in the configuration.
 //
 // The target π(s) = e^(−βE(s))/Z is that of package spins, with its file formats
-// and sign conventions. The generator is a hierarchy (package hierarchy): its
-// density is known, so that effective sample size and ln Z come with every table.
+// and sign conventions. The generator is a hierarchy (package hierarchy), whose
+// density is known, so that effective sample size and ln Z come with every table,
+// or the paper's perceptron, which is trained by moves alone (package perceptron).
 // What samples are compared with is the sum over all configurations of at most
 // spins.MaxEnumerated spins, and parallel tempering beyond, whose standard errors
 // the table states.

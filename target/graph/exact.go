@@ -76,7 +76,7 @@ func overlapBins(n int) bins {
 
 // newReference sums over all configurations where these are few, and runs
 // parallel tempering otherwise.
-func (s *system) newReference(ctx context.Context) (*reference, error) {
+func (s *measured) newReference(ctx context.Context) (*reference, error) {
 	if s.graph.N() > spins.MaxEnumerated {
 		return s.temper(ctx)
 	}
@@ -161,7 +161,7 @@ const (
 var firstWork = float64(1 << 30) // less in tests
 
 // temper is newReference by parallel tempering.
-func (s *system) temper(ctx context.Context) (*reference, error) {
+func (s *measured) temper(ctx context.Context) (*reference, error) {
 	beta := s.config.Target.Beta
 	round := spins.Lanes * float64(s.graph.N()+len(s.graph.Edges())) // a level's
 	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
@@ -317,7 +317,7 @@ func histogram(b bins, rows, columns int, of func(t, k int) float64) []estimate 
 }
 
 // reference returns what samples are compared with, computed once.
-func (s *system) reference(ctx context.Context) (*reference, error) {
+func (s *measured) reference(ctx context.Context) (*reference, error) {
 	s.exact.Lock()
 	defer s.exact.Unlock()
 	if s.exact.reference == nil {

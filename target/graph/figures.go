@@ -11,7 +11,7 @@ import (
 
 // Figures shows the laws of the energy and of the overlap of two configurations
 // beside those of the reference.
-func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+func (s *measured) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
@@ -62,4 +62,4 @@ func lawPanel(b bins, law []estimate, counts []float64, reference, generated str
 	return panel
 }
 
-var _ engine.Illustrator = (*system)(nil)
+var _ engine.Illustrator = (*measured)(nil)

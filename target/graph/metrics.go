@@ -90,7 +90,7 @@ func (t *tally) count(r *reference, batch []uint64) {
 }
 
 // sample counts samples of the generator.
-func (s *system) sample(ctx context.Context, r *reference, params []float32, samples int) (*tally, error) {
+func (s *measured) sample(ctx context.Context, r *reference, params []float32, samples int) (*tally, error) {
 	t := &tally{
 		graph: s.graph, spins: make([]float64, s.graph.N()), edges: make([]float64, len(s.graph.Edges())),
 		energies: make([]float64, r.energies.n), overlaps: make([]float64, overlapBins(s.graph.N()).n),
@@ -100,7 +100,7 @@ func (s *system) sample(ctx context.Context, r *reference, params []float32, sam
 	}
 	chunk := max(64, min(1<<15, 1<<20/s.graph.Words()))
 	batch := make([]uint64, min(chunk, samples)*s.graph.Words())
-	d := s.NewDraws(params)
+	d := s.Source(params)
 	for first := 0; first < samples; first += chunk {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -121,9 +121,8 @@ func (s *system) sample(ctx context.Context, r *reference, params []float32, sam
 //     |Δ⟨s_i s_j⟩| over edges;
 //   - energy_histogram and overlap_histogram, the total variation of the laws of E
 //     and of q in bins; total_variation of the laws of configurations, of at most
-//     20 spins;
-//   - what the density says (engine.ImportanceMetrics).
-func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+//     20 spins.
+func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
@@ -132,18 +131,30 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
+	return &engine.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta), Warnings: slices.Clone(r.warnings)}, nil
+}
+
+// Evaluate adds to the table of any generator what its density says.
+func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	out, err := s.measured.Evaluate(ctx, params, samples)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
 	weights, err := s.Weights(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
-	out := &engine.Evaluation{Samples: samples, Metrics: t.compare(r, s.config.Target.Beta)}
 	for _, m := range engine.ImportanceMetrics(weights, r.logZ) {
 		if m.Name != "effective_sample_size" {
 			m.Uncertainty = r.logZError
 		}
 		out.Metrics = append(out.Metrics, m)
 	}
-	out.Warnings = append(slices.Clone(r.warnings), warnings(out.Metrics, samples)...)
+	out.Warnings = append(out.Warnings, warnings(out.Metrics, samples)...)
 	return out, nil
 }
 

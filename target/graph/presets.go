@@ -4,30 +4,41 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/engine/spins/perceptron"
 )
 
 // Presets names the ready-made configurations, the default first. They have no
 // target.
-var Presets = []string{"quick", "best"}
+var Presets = []string{"quick", "paper", "best"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
-	if name != "quick" && name != "best" {
-		return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+	c := paper()
+	switch name {
+	case "paper":
+		return c, nil
+	case "quick", "best":
+		c.Preset = name
+		c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
+		c.recipe(hierarchy.Graph{Neighbours: 24, Hidden: 16}, 32)
+		return c, nil
 	}
-	c := &Config{
-		Common: engine.Common{
-			Schema: engine.SchemaVersion, System: "spins", Preset: name,
-			Training:   engine.Training{Seed: 1, Methods: search.ByGradient()},
-			Evaluation: engine.Evaluating{Samples: 200_000},
-		},
-		Target: TargetConfig{Beta: 1},
+	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+}
+
+// mostProposals bounds the time that the paper's transition takes.
+const mostProposals = 1 << 10
+
+// paper is the paper's method, a perceptron trained by the MMD between the laws of
+// (s, s′) and (s′, s), with the settings of its Section 5.3 that do not belong to
+// the lattice.
+func paper() *Config {
+	p := perceptron.Paper("spins")
+	return &Config{
+		Common: p.Common, Target: TargetConfig{Beta: 1}, Transition: p.Transition, Loss: p.Loss,
+		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 16, GeneratorConfig: p.Generator},
 	}
-	c.recipe(hierarchy.Graph{Neighbours: 24, Hidden: 16}, 32)
-	return c, nil
 }
 
 // recipe takes what was found good for a graph with as many learned spins.
@@ -37,8 +48,8 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 		t.Steps /= 4
 	}
 	t.Configure(&c.Training)
-	c.Transition = TransitionConfig{Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
-	c.Generator = GeneratorConfig{Neighbours: g.Neighbours, Units: g.Hidden}
+	c.Transition = perceptron.TransitionConfig{Proposal: perceptron.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	c.Generator.Neighbours, c.Generator.Units = g.Neighbours, g.Hidden
 }
 
 // Adapt implements engine.Adapter.
@@ -46,6 +57,10 @@ func (c *Config) Adapt() (why string) {
 	g, err := c.Target.graph()
 	if err != nil || g.N() > mostSpins {
 		return "" // Validate says why
+	}
+	if c.Preset == "paper" {
+		c.Transition.Steps = min(g.N(), mostProposals)
+		return fmt.Sprintf("%d proposals between s and s′, for %d spins", c.Transition.Steps, g.N())
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)

@@ -366,7 +366,7 @@ func (v *subject) checkGradient(context.Context) (engine.Check, error) {
 // VerifyModel holds a trained generator of at most countable spins against the
 // sums over all configurations: the density must sum to 1, its samples must have
 // its entropy and its averages, and their weights ln Z.
-func (s *system) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
+func (s *hierarchical) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
 	n := s.graph.N()
 	if n > countable {
 		return nil
@@ -375,7 +375,7 @@ func (s *system) VerifyModel(ctx context.Context, params []float32, samples int,
 	return s.verifyModel(ctx, params, samples, sampler.LogDensity, emit)
 }
 
-func (s *system) verifyModel(ctx context.Context, params []float32, samples int, logDensity func(logq []float64, batch []uint64), emit func(engine.Check)) error {
+func (s *hierarchical) verifyModel(ctx context.Context, params []float32, samples int, logDensity func(logq []float64, batch []uint64), emit func(engine.Check)) error {
 	n := s.graph.N()
 	sum, entropy := total(n, logDensity)
 	emit(engine.AtMost("model.density", math.Abs(sum-1), 1e-5, "|Σ q − 1| over all %d configurations", 1<<n))
@@ -434,4 +434,4 @@ func (s *system) verifyModel(ctx context.Context, params []float32, samples int,
 	return nil
 }
 
-var _ engine.SelfChecker = (*system)(nil)
+var _ engine.SelfChecker = (*hierarchical)(nil)
