@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -32,6 +33,8 @@ const (
 	envAgain   = "REVGEN_TEST_AGAIN"   // once more so much later, at the same step
 	envFill    = "REVGEN_TEST_FILL"    // file with which to fill the disk before
 	envStuck   = "REVGEN_TEST_STUCK"   // set: then the step does not end
+	envSample  = "REVGEN_TEST_SAMPLE"  // number of a sample that cannot be drawn, or
+	envKill    = "REVGEN_TEST_KILL"    // set: that ends the process
 )
 
 // systems are the program's.
@@ -187,6 +190,12 @@ func (s *signalled) Reach(first, n uint64, refine int) error {
 }
 
 func (s *signalled) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	if at, err := strconv.ParseUint(os.Getenv(envSample), 10, 64); err == nil && first <= at && at < first+uint64(n) {
+		if os.Getenv(envKill) != "" {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return fmt.Errorf("sample %d cannot be drawn", at)
+	}
 	return s.System.(engine.Sampler).Sample(dst, format, params, first, n, refine)
 }
 

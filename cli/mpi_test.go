@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,4 +135,101 @@ func TestMPIErrors(t *testing.T) {
 	o = finish(t, ranks(t, dir, "3", "train", "-o", "file", "-t", "1"))
 	require.NotZero(t, o.code)
 	require.Equal(t, 1, strings.Count(o.stderr, "file: not a directory"), o.stderr)
+}
+
+// Ranks write one file, which is that of one process; and its record too.
+func TestMPISample(t *testing.T) {
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"ising":     tiny("ising")[1:],
+		"gmm":       {"gmm", "--set", "training.steps=4", "--set", "evaluation.samples=100"},
+		"hierarchy": {"ising", "--preset", "quick", "--set", "target.l=8", "--set", "training.steps=4", "--set", "evaluation.samples=100"},
+	} {
+		ok(t, dir, append(append([]string{"train"}, args...), "-q", "--figures", "none", "-o", name)...)
+	}
+	for name, args := range map[string][]string{
+		"spins":    {"ising", "-n", "100003"},
+		"bits":     {"ising", "-n", "1003", "--format", "bits", "--first", "17"},
+		"refined":  {"ising", "-n", "1003", "--refine", "5"},
+		"sweeps":   {"hierarchy", "-n", "3001", "--refine", "2", "--seed", "9"},
+		"weighted": {"gmm", "-n", "1003", "--format", "weighted"},
+		"vectors":  {"gmm", "-n", "1003", "--refine", "7"},
+		"few":      {"ising", "-n", "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"sample"}, append(args, "-t", "1", "--json")...)
+			ok(t, dir, append(args, "-o", name+"-1.npy")...)
+			for _, n := range []string{"2", "3", "4"} {
+				o := finish(t, ranks(t, dir, n, append(args, "-o", name+"-n.npy")...))
+				require.Zero(t, o.code, o.stderr)
+				sameFiles(t, filepath.Join(dir, name+"-1.npy"), filepath.Join(dir, name+"-n.npy"))
+				require.Equal(t, recordOf(t, dir, name+"-1"), recordOf(t, dir, name+"-n"))
+				require.Equal(t, 1, strings.Count(o.stdout, `"file"`), o.stdout)
+			}
+			left, err := filepath.Glob(filepath.Join(dir, ".*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// recordOf returns what is beside a file of samples, less its name and the time.
+func recordOf(t *testing.T, dir, name string) (r sampleRecord) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &r))
+	require.Equal(t, name+".npy", r.File)
+	r.File, r.Date = "", ""
+	return r
+}
+
+// What goes wrong on one rank leaves nothing.
+func TestMPISampleErrors(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	fails := func(want string, env []string, n string, args ...string) {
+		t.Helper()
+		cmd := ranks(t, dir, n, append([]string{"sample", run, "-t", "1", "--first", "0"}, args...)...)
+		cmd.Env = append(cmd.Env, env...)
+		o := finish(t, cmd)
+		require.NotZero(t, o.code)
+		require.Equal(t, 1, strings.Count(o.stderr, "revgen: "), o.stderr)
+		require.Contains(t, o.stderr, want)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+	broken := []string{envSignal + "=0", envAtStep + "=-1", envSample + "=80"}
+	fails("revgen: rank 2: writing x.npy: sample 80 cannot be drawn", broken, "3", "-n", "100", "-o", "x.npy")
+	fails("revgen: writing x.npy: sample 80 cannot be drawn", broken, "2", "-n", "1e8", "-o", "x.npy")
+	fails("revgen: writing x.npy: sample 80 cannot be drawn", broken, "1", "-n", "100", "-o", "x.npy")
+	fails("revgen: -o -: 2 ranks write parts of one file", nil, "2", "-n", "100", "-o", "-")
+	fails("none/x.npy: no such file or directory", nil, "2", "-n", "100", "-o", "none/x.npy")
+
+	// A rank that dies cannot tidy up; who writes there next does.
+	cmd := ranks(t, dir, "2", "sample", run, "-t", "1", "--first", "0", "-n", "100", "-o", "x.npy", "-q")
+	cmd.Env = append(cmd.Env, append(broken, envKill+"=1")...)
+	require.NotZero(t, finish(t, cmd).code)
+	require.NoFileExists(t, filepath.Join(dir, "x.npy"))
+	o := finish(t, ranks(t, dir, "2", "sample", run, "-t", "1", "--first", "0", "-n", "100", "-o", "x.npy", "-q"))
+	require.Zero(t, o.code, o.stderr)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+
+	// A signal to the job.
+	cmd = ranks(t, dir, "2", "sample", run, "-t", "1", "-n", "1e9", "-o", "y.npy", "-q", "--format", "bits", "--refine", "300000")
+	o, took := interrupt(t, cmd, after(2*time.Second))
+	require.NotZero(t, o.code)
+	require.Less(t, took, 30*time.Second)
+	require.NoFileExists(t, filepath.Join(dir, "y.npy"))
+
+	// A file each.
+	o = finish(t, ranks(t, dir, "2", "sample", run, "-t", "1", "-n", "100", "-o", "part-%t.npy", "--shard", "auto"))
+	require.Zero(t, o.code, o.stderr)
+	require.FileExists(t, filepath.Join(dir, "part-1.npy"))
+	o = finish(t, ranks(t, dir, "2", "sample", run, "-t", "1", "-n", "100", "-o", "part-%t.npy"))
+	require.NotZero(t, o.code)
+	require.Contains(t, o.stderr, "ask for parts with --shard auto")
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/mpi"
-	"github.com/revgen/revgen/internal/pool"
 )
 
-// join makes the process one of several ranks if a launcher started it as one,
-// unless each has a file of its own.
-func (p *program) join(output string) error {
+// joinTraining makes the process one of several ranks if a launcher started it as
+// one, unless each has a run of its own.
+func (p *program) joinTraining(output string) error {
 	task, launcher, err := cluster.Step(os.Getenv)
 	if err != nil {
 		return usageError{err}
@@ -24,10 +23,16 @@ func (p *program) join(output string) error {
 	if task.Count == 1 || strings.Contains(output, taskMark) {
 		return nil
 	}
-	world, err := mpi.Init()
+	err = p.join(task, launcher)
 	if errors.Is(err, mpi.ErrAbsent) {
 		return usagef("this is one of %d processes that %s started, and a run is one process: start one, or give each a run of its own with %s, its number, in -o; %w", task.Count, launcher, taskMark, err)
 	}
+	return err
+}
+
+// join makes the process one of several ranks.
+func (p *program) join(task cluster.Part, launcher string) error {
+	world, err := mpi.Init()
 	if err != nil {
 		return err
 	}
@@ -38,19 +43,14 @@ func (p *program) join(output string) error {
 	if world.Size() != task.Count {
 		return usagef("%s started %d processes, and MPI knows %d: is it the launcher of the MPI that this program was built with?", launcher, task.Count, world.Size())
 	}
-	return samePath(world)
+	return p.samePath()
 }
 
 // samePath refuses ranks on different kernel paths, which would not have the same
 // bits.
-func samePath(ranks pool.Ranks) error {
+func (p *program) samePath() error {
 	path, _, _ := asm.Active()
-	all, ends := make([]byte, ranks.Size()), make([]int, ranks.Size())
-	for r := range ends {
-		ends[r] = r + 1
-	}
-	all[ranks.Rank()] = byte(path)
-	ranks.Gather(all, ends)
+	all := p.gather(byte(path))
 	for r, other := range all {
 		if other != all[0] {
 			least := asm.Path(min(other, all[0]))
@@ -84,8 +84,8 @@ func (p *program) saidElsewhere(err error, code int) bool {
 const otherPatience = 10 * time.Second
 
 // afterOthers lets rank 0 say first what other ranks, too, have come to.
-func (p *program) afterOthers() {
-	if p.world != nil && p.world.Rank() > 0 {
+func (p *program) afterOthers(err error) {
+	if p.others() && !errors.As(err, new(settled)) {
 		time.Sleep(otherPatience)
 	}
 }

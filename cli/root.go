@@ -74,7 +74,7 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 	err := execute(root)
 	code := p.exitCode(err)
 	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) {
-		p.afterOthers()
+		p.afterOthers(err)
 		p.report(err, code)
 	}
 	p.leave(err, code)

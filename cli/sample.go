@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"time"
@@ -30,6 +31,7 @@ type sampling struct {
 	refine  refinement
 	first   count
 	placed  bool   // first was given
+	parted  bool   // part was given
 	trained uint64 // seed of the training
 	threads int
 }
@@ -50,6 +52,9 @@ the seed of the training run. Of that the first have been measured by train and
 are in samples.npy: unless --first says otherwise, sample begins after them, and
 says so. --refine auto takes the steps that diagnose finds to be needed.
 
+Built with MPI and started by mpirun or srun, all ranks write one file, each its
+part, with the bytes that one process writes; --shard 0/1 lets each stand alone.
+
 Beside FILE.npy goes FILE.json: the model's hash, seed, numbers and refinement of
 the samples, version and kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
@@ -57,7 +62,8 @@ the samples, version and kernel path.`,
   revgen sample model.rvg -n 1000 --refine 10 -o - | python3 -c 'import sys, io, numpy; print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.model, s.reseed, s.placed = args[0], cmd.Flags().Changed("seed"), cmd.Flags().Changed("first")
+			changed := cmd.Flags().Changed
+			s.model, s.reseed, s.placed, s.parted = args[0], changed("seed"), changed("first"), changed("shard")
 			return p.sample(&s)
 		},
 	}
@@ -76,6 +82,9 @@ the samples, version and kernel path.`,
 func (p *program) sample(s *sampling) error {
 	if s.refine.steps < 0 {
 		return usagef("--refine: %d is negative", s.refine.steps)
+	}
+	if err := p.joinSampling(s); err != nil {
+		return err
 	}
 	model, cfg, err := p.systems.Read(s.model)
 	if err != nil {
@@ -132,7 +141,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 	}
 	first += from
 	if s.refine.auto {
-		if s.refine.steps, err = p.autoRefine(ctx, s, model, cfg); err != nil {
+		if s.refine.steps, err = p.agreedRefine(ctx, s, model, cfg); err != nil {
 			return err
 		}
 	}
@@ -141,8 +150,12 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 	}
 	start := time.Now()
 	r := request{s.output, format, first, n, s.refine.steps}
-	err = p.writeSamples(ctx, stream, r)
-	if err != nil || s.output == "-" {
+	if p.world != nil {
+		err = p.shareSamples(ctx, stream, r, cfg, model.Params)
+	} else {
+		err = p.writeSamples(ctx, stream, r)
+	}
+	if err != nil || s.output == "-" || p.others() {
 		return err
 	}
 	if err := leaveRecord(r, cfg, model.Params); err != nil || !p.json {
@@ -232,13 +245,7 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 		return r.remains(w)
 	})
 	start := time.Now()
-	m := p.newMeter(int64(r.n), "samples")
-	err = stream.Write(ctx, w, r.format, r.first, r.n, r.refine, func(done uint64) {
-		if m.bar != nil || done < r.n {
-			m.update(int64(done), float64(done)/time.Since(start).Seconds(), "")
-		}
-	})
-	m.end()
+	err = p.stream(ctx, stream, w, r)
 	if err == nil {
 		err = p.output.finish(w.Close)
 	}
@@ -249,10 +256,26 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 		_ = p.output.discard()
 		return sayWhere(r.path, err)
 	}
+	p.sayRate(r, start)
+	return nil
+}
+
+// stream writes samples and shows their progress.
+func (p *program) stream(ctx context.Context, stream *engine.Stream, w io.Writer, r request) error {
+	start := time.Now()
+	m := p.newMeter(int64(r.n), "samples")
+	defer m.end()
+	return stream.Write(ctx, w, r.format, r.first, r.n, r.refine, func(done uint64) {
+		if m.bar != nil || done < r.n {
+			m.update(int64(done), float64(done)/time.Since(start).Seconds(), "")
+		}
+	})
+}
+
+func (p *program) sayRate(r request, start time.Time) {
 	seconds := time.Since(start).Seconds()
 	p.say("%d samples in %.2f s: %s samples/s, %sB/s", r.n, seconds, quantity(float64(r.n)/seconds),
 		quantity(float64(r.n)*float64(r.format.RowBytes)/seconds))
-	return nil
 }
 
 // remains says what there is of an array that is not finished.
@@ -280,8 +303,13 @@ func sayWhere(path string, err error) error {
 	return fmt.Errorf("writing %s: %w", outputName(path), err)
 }
 
+// header describes the array of a request.
+func (r *request) header() npy.Header {
+	return npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
+}
+
 func (p *program) createArray(ctx context.Context, r request) (*npy.Writer, error) {
-	h := npy.Header{Descr: r.format.Descr, Shape: append([]int{int(r.n)}, r.format.Shape...)}
+	h := r.header()
 	if r.path != "-" {
 		w, err := npy.Create(ctx, r.path, h)
 		if engine.Cancelled(err) {

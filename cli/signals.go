@@ -38,6 +38,8 @@ const (
 	// patience is how long work that cannot be continued anyway may take to end
 	// by itself.
 	patience = 1500 * time.Millisecond
+	// rankPatience is that of a rank, which mpirun kills a second after SIGTERM.
+	rankPatience = 700 * time.Millisecond
 )
 
 // stopped is the error of a command that the same command continues. Only
@@ -83,7 +85,22 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 	defer signal.Stop(received)
 
 	done := make(chan error, 1)
-	go func() { done <- crash.Catch(func() error { return work(ctx) }) }()
+	run := func() { done <- crash.Catch(func() error { return work(ctx) }) }
+	watch := func() error { return p.watch(ctx, cancel, patience, limit, received, stop, done) }
+	if p.world == nil {
+		go run()
+		return watch()
+	}
+	// MPI hears from this thread alone.
+	ended := make(chan error, 1)
+	go func() { ended <- watch() }()
+	run()
+	return <-ended
+}
+
+// watch waits for the end of work and for signals, and returns the error of the command.
+func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, patience time.Duration, limit duration,
+	received <-chan os.Signal, stop <-chan struct{}, done <-chan error) error {
 	var first time.Time
 	var late <-chan time.Time
 	for {
@@ -95,6 +112,9 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 			case first.IsZero():
 				first = time.Now()
 				if patience > 0 {
+					if p.world != nil {
+						patience = rankPatience
+					}
 					late = time.After(patience)
 				}
 				cancel(stopRequest{s})
@@ -114,6 +134,11 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 				late = time.After(patience)
 			}
 		case <-late:
+			if p.world != nil { // its thread is in work
+				err := p.ended(ctx, limit, ctx.Err())
+				p.report(err, exitError)
+				p.world.Abort(exitError)
+			}
 			return p.ended(ctx, limit, ctx.Err())
 		}
 	}
@@ -137,10 +162,14 @@ func (p *program) ended(ctx context.Context, limit duration, err error) error {
 	if !engine.Cancelled(err) {
 		return err
 	}
+	text := fmt.Errorf("stopped by %s", why)
 	if remark != "" {
-		return fmt.Errorf("stopped by %s; %s", why, remark)
+		text = fmt.Errorf("%w; %s", text, remark)
 	}
-	return fmt.Errorf("stopped by %s", why)
+	if errors.As(err, new(settled)) {
+		return settled{text}
+	}
+	return text
 }
 
 // unfinished is the output that a command is about to write, which must not

@@ -147,7 +147,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
 	if p.job == nil { // a batch shares its list among ranks, not its runs
-		if err := p.join(t.dir); err != nil {
+		if err := p.joinTraining(t.dir); err != nil {
 			return err
 		}
 	}

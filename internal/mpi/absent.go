@@ -7,3 +7,6 @@ const Present = false
 
 // Init returns ErrAbsent.
 func Init() (World, error) { return nil, ErrAbsent }
+
+// Host returns ErrAbsent.
+func Host(int32) (Hosted, error) { return nil, ErrAbsent }

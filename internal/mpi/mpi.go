@@ -9,8 +9,9 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A World is all processes of a job. Its methods may be called from any goroutine,
-// one at a time.
+// A World is all processes of a job. MPI is asked to hear from one thread alone
+// (MPI_THREAD_FUNNELED): the methods must be called from the goroutine that called
+// Init, which is locked to its thread; Abort alone may be called from any.
 type World interface {
 	pool.Ranks
 	// Finalize ends the use of MPI; all ranks call it.
@@ -19,5 +20,15 @@ type World interface {
 	Abort(code int)
 }
 
-// ErrAbsent is returned by Init of a program without MPI.
+// A Hosted job is the ranks of a communicator of a program that began MPI itself, and
+// ends it. Its methods are called from a thread that may call MPI.
+type Hosted interface {
+	pool.Ranks
+	// Ready returns why MPI cannot be called, now and from this thread.
+	Ready() error
+	// Free gives the communicator back; all ranks call it.
+	Free() error
+}
+
+// ErrAbsent is returned by Init and Host of a program without MPI.
 var ErrAbsent = errors.New("this program was built without MPI; build it with -tags mpi, with a C compiler and the system's MPI")

@@ -4,6 +4,7 @@ package mpi
 
 /*
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 
 // A signal on the small stack of a goroutine would end the process: handlers that MPI
@@ -19,22 +20,45 @@ static void revgen_onstack(void) {
 }
 
 static int revgen_init(int *provided) {
-	int done = 0, err = MPI_Initialized(&done);
-	if (err != MPI_SUCCESS) return err;
-	if (done) {
-		err = MPI_Query_thread(provided);
-	} else {
-		err = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, provided);
-	}
+	int err = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, provided);
 	if (err == MPI_SUCCESS) revgen_onstack();
 	return err;
 }
 
-static int revgen_dup(MPI_Comm *comm) {
-	int err = MPI_Comm_dup(MPI_COMM_WORLD, comm);
-	if (err != MPI_SUCCESS) return err;
-	return MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+// revgen_usable tells whether MPI is between its start and its end, and allows this
+// thread to call it.
+static int revgen_usable(int *usable, int *here) {
+	int begun = 0, over = 0, level = MPI_THREAD_SINGLE, first = 0;
+	*usable = *here = 0;
+	int err = MPI_Initialized(&begun);
+	if (err == MPI_SUCCESS) err = MPI_Finalized(&over);
+	if (err != MPI_SUCCESS || !begun || over) return err;
+	*usable = 1;
+	err = MPI_Query_thread(&level);
+	if (err == MPI_SUCCESS) err = MPI_Is_thread_main(&first);
+	*here = first || level >= MPI_THREAD_SERIALIZED;
+	return err;
 }
+
+// revgen_dup asks for errors in place of an end of the process, which is what an
+// invalid communicator would be, as that has no handler of its own.
+static int revgen_dup(MPI_Comm from, MPI_Comm *comm) {
+	MPI_Comm of[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+	MPI_Errhandler before[2];
+	for (int i = 0; i < 2; i++) {
+		MPI_Comm_get_errhandler(of[i], &before[i]);
+		MPI_Comm_set_errhandler(of[i], MPI_ERRORS_RETURN);
+	}
+	int err = from == MPI_COMM_NULL ? MPI_ERR_COMM : MPI_Comm_dup(from, comm);
+	for (int i = 0; i < 2; i++) {
+		MPI_Comm_set_errhandler(of[i], before[i]);
+		if (before[i] != MPI_ERRORS_ARE_FATAL && before[i] != MPI_ERRORS_RETURN) MPI_Errhandler_free(&before[i]);
+	}
+	return err != MPI_SUCCESS ? err : MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+}
+
+static int revgen_dup_world(MPI_Comm *comm) { return revgen_dup(MPI_COMM_WORLD, comm); }
+static int revgen_dup_host(int from, MPI_Comm *comm) { return revgen_dup(MPI_Comm_f2c(from), comm); }
 
 static int revgen_place(MPI_Comm comm, int *rank, int *size) {
 	int err = MPI_Comm_rank(comm, rank);
@@ -54,18 +78,25 @@ static int revgen_finalize(void) {
 	return err != MPI_SUCCESS || done ? err : MPI_Finalize();
 }
 
+static int revgen_free(MPI_Comm *comm) { return MPI_Comm_free(comm); }
+
 static void revgen_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
 static int revgen_describe(int code, char *text, int *length) { return MPI_Error_string(code, text, length); }
 
-enum { revgen_text = MPI_MAX_ERROR_STRING, revgen_serialized = MPI_THREAD_SERIALIZED };
+enum { revgen_text = MPI_MAX_ERROR_STRING, revgen_funneled = MPI_THREAD_FUNNELED };
+
+static pthread_t revgen_self(void) { return pthread_self(); }
+static int revgen_is(pthread_t thread) { return pthread_equal(thread, pthread_self()); }
 */
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -78,12 +109,22 @@ const Present = true
 // most is the largest count of one call.
 const most = math.MaxInt32
 
-type world struct {
+// A job is the ranks of a communicator.
+type job struct {
 	comm       C.MPI_Comm
 	rank, size int
 	counts     []C.int
 	starts     []C.int
 }
+
+// A world is a job whose MPI is the program's own.
+type world struct {
+	job
+	thread C.pthread_t // which makes all calls
+}
+
+// A hosted job is one whose MPI is its host's.
+type hosted struct{ job }
 
 // takers are what keeps libraries under MPI from taking signals that Go uses
 // itself, such as that of a nil pointer.
@@ -108,67 +149,136 @@ func prepare() error {
 	return err
 }
 
-// Init joins the job, or starts to use an MPI that the process has initialised.
+// Init joins the job, and locks the goroutine to its thread, the one that MPI is to
+// hear from.
 func Init() (World, error) {
 	if err := prepare(); err != nil {
 		return nil, err
 	}
+	runtime.LockOSThread()
 	var provided C.int
 	if err := wrong(C.revgen_init(&provided)); err != nil {
 		return nil, err
 	}
-	if provided < C.revgen_serialized {
-		return nil, fmt.Errorf("MPI: it allows calls from its first thread only (level %d, MPI_THREAD_SERIALIZED is %d), and goroutines change threads", provided, C.revgen_serialized)
+	if provided < C.revgen_funneled {
+		return nil, fmt.Errorf("MPI: it allows a process no threads (level %d, MPI_THREAD_FUNNELED is %d)", provided, C.revgen_funneled)
 	}
-	w := new(world)
-	if err := wrong(C.revgen_dup(&w.comm)); err != nil {
+	w := &world{thread: C.revgen_self()}
+	if err := wrong(C.revgen_dup_world(&w.comm)); err != nil {
 		return nil, err
 	}
-	var rank, size C.int
-	if err := wrong(C.revgen_place(w.comm, &rank, &size)); err != nil {
-		return nil, err
-	}
-	w.rank, w.size = int(rank), int(size)
-	w.counts, w.starts = make([]C.int, size), make([]C.int, size)
-	return w, nil
+	return w, w.place()
 }
 
-func (w *world) Rank() int { return w.rank }
-func (w *world) Size() int { return w.size }
+// Host joins a communicator of the host's, by its Fortran handle. All of its ranks
+// call it.
+func Host(communicator int32) (Hosted, error) {
+	if err := callable(); err != nil {
+		return nil, err
+	}
+	h := new(hosted)
+	if err := wrong(C.revgen_dup_host(C.int(communicator), &h.comm)); err != nil {
+		return nil, fmt.Errorf("%w; a communicator's number is that of MPI_Comm_c2f", err)
+	}
+	return h, h.place()
+}
+
+// callable returns why the host's thread cannot call MPI now.
+func callable() error {
+	var usable, here C.int
+	err := wrong(C.revgen_usable(&usable, &here))
+	switch {
+	case err != nil:
+	case usable == 0:
+		err = errors.New("MPI: the host has not called MPI_Init, or has ended MPI")
+	case here == 0:
+		err = errors.New("MPI: the host has allowed calls from the thread of MPI_Init alone, and this is another")
+	}
+	return err
+}
+
+// place learns the rank and the size of a job.
+func (j *job) place() error {
+	var rank, size C.int
+	if err := wrong(C.revgen_place(j.comm, &rank, &size)); err != nil {
+		return err
+	}
+	j.rank, j.size = int(rank), int(size)
+	j.counts, j.starts = make([]C.int, size), make([]C.int, size)
+	return nil
+}
+
+func (j *job) Rank() int { return j.rank }
+func (j *job) Size() int { return j.size }
+
+func (j *job) gather(data []byte, ends []int) error {
+	if len(data) == 0 {
+		return nil
+	}
+	start := 0
+	if len(data) <= most {
+		for r, end := range ends {
+			j.starts[r], j.counts[r] = C.int(start), C.int(end-start)
+			start = end
+		}
+		return wrong(C.revgen_gather(j.comm, unsafe.Pointer(&data[0]), &j.counts[0], &j.starts[0]))
+	}
+	for r, end := range ends {
+		for start < end {
+			n := min(most, end-start)
+			if err := wrong(C.revgen_tell(j.comm, unsafe.Pointer(&data[start]), C.int(n), C.int(r))); err != nil {
+				return err
+			}
+			start += n
+		}
+	}
+	return nil
+}
+
+// here panics on another thread than Init's.
+func (w *world) here() {
+	if C.revgen_is(w.thread) == 0 {
+		panic("mpi: called from another thread than Init was")
+	}
+}
 
 // Gather implements pool.Ranks. What goes wrong in the middle of a step cannot be
 // mended on one rank: it ends the job.
 func (w *world) Gather(data []byte, ends []int) {
-	if len(data) == 0 {
-		return
-	}
-	var err error
-	if len(data) <= most {
-		start := 0
-		for r, end := range ends {
-			w.starts[r], w.counts[r] = C.int(start), C.int(end-start)
-			start = end
-		}
-		err = wrong(C.revgen_gather(w.comm, unsafe.Pointer(&data[0]), &w.counts[0], &w.starts[0]))
-	} else {
-		start := 0
-		for r, end := range ends {
-			for ; start < end && err == nil; start += min(most, end-start) {
-				err = wrong(C.revgen_tell(w.comm, unsafe.Pointer(&data[start]), C.int(min(most, end-start)), C.int(r)))
-			}
-		}
-	}
-	if err != nil {
+	w.here()
+	if err := w.gather(data, ends); err != nil {
 		fmt.Fprintf(os.Stderr, "revgen: rank %d of %d: %v\n", w.rank, w.size, err)
 		w.Abort(1)
 	}
 }
 
-func (w *world) Finalize() error { return wrong(C.revgen_finalize()) }
+// Gather implements pool.Ranks. It panics with an error of MPI, or where MPI must
+// not be called.
+func (h *hosted) Gather(data []byte, ends []int) {
+	if err := h.gather(data, ends); err != nil {
+		panic(err)
+	}
+}
+
+func (h *hosted) Ready() error { return callable() }
+
+func (h *hosted) Free() error {
+	if err := callable(); err != nil {
+		return err
+	}
+	return wrong(C.revgen_free(&h.comm))
+}
+
+func (w *world) Finalize() error {
+	w.here()
+	return wrong(C.revgen_finalize())
+}
 
 func (w *world) Abort(code int) {
-	C.revgen_abort(C.int(code))
-	os.Exit(code) // an MPI whose Abort returns
+	if C.revgen_is(w.thread) != 0 {
+		C.revgen_abort(C.int(code))
+	}
+	os.Exit(code) // which the launcher sees, as well as an MPI whose Abort returns
 }
 
 // wrong describes what an MPI function returned, nil for success.

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/cluster"
+	"github.com/revgen/revgen/internal/mpi"
+	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// Ranks that sample go through the same program with a part of the samples each, and
+// agree before what one of them alone must not do: all begin to write, or none does,
+// and the file has its name after all have written.
+
+// joinSampling makes the process one of several ranks that write one file, where it
+// has MPI and was started as one of several, unless --shard says what is its own.
+func (p *program) joinSampling(s *sampling) error {
+	task, launcher, err := cluster.Step(os.Getenv)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case task.Count == 1 || s.parted || s.format == "?":
+		return nil
+	case strings.Contains(s.output, taskMark):
+		return usagef("-o: %s is the number of a part; ask for parts with --shard auto", taskMark)
+	case !mpi.Present || p.job != nil:
+		return nil
+	}
+	if err := p.join(task, launcher); err != nil {
+		return err
+	}
+	if s.output == "-" {
+		return usagef("-o -: %d ranks write parts of one file, which stdout is not; name a file, or let one process write (--shard 0/1)", task.Count)
+	}
+	return nil
+}
+
+// others reports whether this is a rank that leaves files and talk to rank 0.
+func (p *program) others() bool { return p.world != nil && p.world.Rank() > 0 }
+
+// A settled error is one of which all ranks know, and which this one is to tell.
+type settled struct{ error }
+
+func (s settled) Unwrap() error { return s.error }
+
+// How a rank comes to where all agree.
+const (
+	rankWell = iota
+	rankStopped
+	rankFailed
+)
+
+// settle returns nil if no rank has an error. Otherwise the first rank that failed
+// tells its own, the first that was stopped if none did, and all others return
+// engine.ErrElsewhere.
+func (p *program) settle(err error) error {
+	state := byte(rankWell)
+	switch {
+	case err == nil, errors.Is(err, engine.ErrElsewhere):
+	case engine.Cancelled(err):
+		state = rankStopped
+	default:
+		state = rankFailed
+	}
+	all := p.gather(state)
+	first, worst := 0, byte(rankWell)
+	for r, state := range all {
+		if state > worst {
+			first, worst = r, state
+		}
+	}
+	switch {
+	case worst == rankWell:
+		return err
+	case first != p.world.Rank():
+		return engine.ErrElsewhere
+	case first == 0:
+		return err
+	}
+	if worst == rankFailed {
+		err = fmt.Errorf("rank %d: %w", first, err)
+	}
+	return settled{err}
+}
+
+// gather returns a byte of every rank.
+func (p *program) gather(mine byte) []byte {
+	all, ends := make([]byte, p.world.Size()), make([]int, p.world.Size())
+	for r := range ends {
+		ends[r] = r + 1
+	}
+	all[p.world.Rank()] = mine
+	p.world.Gather(all, ends)
+	return all
+}
+
+// tell gives all ranks the bytes of rank 0.
+func (p *program) tell(data []byte) []byte {
+	ranks := pool.New(1)
+	ranks.Join(p.world)
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	ranks.Tell(length)
+	if p.others() {
+		data = make([]byte, binary.LittleEndian.Uint64(length))
+	}
+	ranks.Tell(data)
+	return data
+}
+
+// agreedRefine is autoRefine, which rank 0 does for all.
+func (p *program) agreedRefine(ctx context.Context, s *sampling, model *engine.Model, cfg engine.Config) (steps int, err error) {
+	if !p.others() {
+		steps, err = p.autoRefine(ctx, s, model, cfg)
+	}
+	if p.world == nil {
+		return steps, err
+	}
+	if err := p.settle(err); err != nil {
+		return 0, err
+	}
+	said := p.tell(binary.LittleEndian.AppendUint64(nil, uint64(steps)))
+	return int(binary.LittleEndian.Uint64(said)), nil
+}
+
+// sameRequest refuses ranks that were asked for different samples.
+func (p *program) sameRequest(r request, cfg engine.Config, params []float32) error {
+	start := engine.Start{Config: cfg, Params: params}
+	mine := sha256.Sum256(fmt.Append(nil, start.Hash(), cfg.Shared().Training.Seed, "\x00", r.path, "\x00", r.format.Name, r.first, " ", r.n, " ", r.refine))
+	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
+		return usagef("it was asked for other samples, or another file, than rank 0; --shard 0/1 lets each process stand alone")
+	}
+	return nil
+}
+
+// shareSamples writes this rank's part of a file.
+func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r request, cfg engine.Config, params []float32) error {
+	if err := p.settle(p.sameRequest(r, cfg, params)); err != nil {
+		return err
+	}
+	start := time.Now()
+	file, err := p.openShared(r)
+	if err != nil {
+		return err
+	}
+	p.output.begin(func() string {
+		_ = file.Abort()
+		return "nothing was written to " + r.path
+	})
+	own := shard{uint64(p.world.Rank()), uint64(p.world.Size()), false}
+	part := r
+	part.first, part.n = own.slice(r.n)
+	file.Part(int64(part.first)*int64(r.format.RowBytes), int64(part.n)*int64(r.format.RowBytes))
+	part.first += r.first
+	err = p.stream(ctx, stream, file, part)
+	if err == nil {
+		err = file.Done()
+	}
+	if err != nil {
+		_ = p.output.discard() // which ends the others' part
+	}
+	switch {
+	case errors.Is(err, npy.ErrDiscarded):
+		err = engine.ErrElsewhere
+	case err != nil && !engine.Cancelled(err):
+		err = sayWhere(r.path, err)
+	}
+	if err := p.settle(err); err != nil {
+		_ = p.output.discard()
+		return err
+	}
+	published := func() error { return nil }
+	if !p.others() {
+		published = file.Publish
+	}
+	if err = p.output.finish(published); err != nil && !engine.Cancelled(err) {
+		err = sayWhere(r.path, err)
+	}
+	if err := p.settle(err); err != nil {
+		return err
+	}
+	p.sayRate(r, start)
+	return nil
+}
+
+// openShared returns the file on every rank.
+func (p *program) openShared(r request) (file *npy.Shared, err error) {
+	var name string
+	if !p.others() {
+		if file, err = npy.CreateShared(r.path, r.header()); err == nil {
+			name = file.Name()
+		} else {
+			err = sayWhere(r.path, err)
+		}
+	}
+	if err := p.settle(err); err != nil {
+		return nil, err
+	}
+	name = string(p.tell([]byte(name)))
+	if p.others() {
+		if file, err = npy.OpenShared(name, r.header()); errors.Is(err, os.ErrNotExist) {
+			host, _ := os.Hostname()
+			err = fmt.Errorf("on %s there is no %s, which rank 0 has made: -o must be on a file system that all ranks share", host, name)
+		}
+	}
+	if err != nil {
+		_ = os.Remove(name)
+	}
+	if err := p.settle(err); err != nil {
+		return nil, err
+	}
+	return file, nil
+}
