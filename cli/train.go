@@ -25,18 +25,19 @@ import (
 // training is what the flags of train ask for.
 type training struct {
 	source
-	dir     string
-	resume  string
-	maxTime duration
-	seed    count
-	threads int
-	samples count
-	init    string // model to start from
-	extend  bool
-	start   *engine.Start // that model
-	strict  bool
-	figures string   // all or none
-	grid    []string // key=values: a batch of runs
+	dir      string
+	resume   string
+	maxTime  duration
+	seed     count
+	threads  int
+	samples  count
+	init     string // model to start from
+	extend   bool
+	start    *engine.Start // that model
+	strict   bool
+	figures  string   // all or none
+	diagnose string   // brief or none
+	grid     []string // key=values: a batch of runs
 }
 
 // defaultSampleBytes bounds the samples that train leaves unasked.
@@ -95,9 +96,11 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
 	flags.StringVar(&t.figures, "figures", "all", "pictures, and report.html with them, to leave in the run directory: all or none")
+	flags.StringVar(&t.diagnose, "diagnose", "brief", "diagnosis after the training: brief or none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
 	addThreads(cmd, &t.threads)
 	complete(cmd, "figures", func([]string) []string { return []string{"all", "none"} })
+	complete(cmd, "diagnose", func([]string) []string { return []string{"brief", "none"} })
 	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
 	complete(cmd, "set", func(args []string) []string {
@@ -142,6 +145,12 @@ func (p *program) train(t *training, wantSamples bool) error {
 	}
 	if t.figures != "all" && t.figures != "none" {
 		return usagef("--figures: %q is not all or none", t.figures)
+	}
+	switch {
+	case t.diagnose != "brief" && t.diagnose != "none":
+		return usagef("--diagnose: %q is not brief or none", t.diagnose)
+	case t.diagnose == "none" && t.strict:
+		return usagef("--strict judges by the diagnosis that --diagnose none leaves out; omit one of them")
 	}
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
@@ -221,14 +230,14 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	return nil
 }
 
-// briefly diagnoses a generator that has just been trained, in a twentieth of the
-// time that took, or a second.
-func briefly(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
-	if _, ok := trained.(engine.Observer); !ok {
-		return nil, nil
+// briefly diagnoses a generator that has just been trained.
+func briefly(shared *engine.Common) func(context.Context, engine.System, *engine.Result) (any, error) {
+	return func(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
+		if _, ok := trained.(engine.Observer); !ok {
+			return nil, nil
+		}
+		return diagnose.Run(ctx, trained, r.Params, diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch)))
 	}
-	limit := min(max(time.Duration(r.Seconds/20*float64(time.Second)), time.Second), 20*time.Second)
-	return diagnose.Run(ctx, trained, r.Params, diagnose.Brief(limit))
 }
 
 // defaultDir names a run by what determines it, so that repeating a command
@@ -254,12 +263,16 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	}
 	m := p.newMeter(int64(cfg.Shared().Training.Steps), "steps")
 	defer m.end()
-	return engine.Train(ctx, cfg, workers, engine.RunOptions{
+	opt := engine.RunOptions{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Diagnose: briefly,
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(),
 		Warning:  p.warn,
 		Progress: m.training,
-	})
+	}
+	if t.diagnose == "brief" {
+		opt.Diagnose = briefly(cfg.Shared())
+	}
+	return engine.Train(ctx, cfg, workers, opt)
 }
 
 // leaveSamples writes samples.npy and returns its path, "" if it wrote none.

@@ -128,6 +128,25 @@ func TestTrainJSON(t *testing.T) {
 	require.EqualValues(t, 128+10*9, info.Size())
 }
 
+// A diagnosis that is not wanted is left out, and its judgement cannot be asked for.
+func TestTrainWithoutDiagnosis(t *testing.T) {
+	dir := t.TempDir()
+	for choice, want := range map[string]bool{"none": false, "brief": true} {
+		o := ok(t, dir, tiny(choice, "--json", "--diagnose", choice)...)
+		var summary map[string]any
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &summary))
+		require.NotEmpty(t, summary["metrics"])
+		require.Equal(t, want, summary["diagnosis"] != nil, choice)
+	}
+	require.Equal(t, content(t, dir, "none", "model.rvg"), content(t, dir, "brief", "model.rvg"))
+	for _, args := range [][]string{{"--diagnose", "no"}, {"--diagnose", "none", "--strict"}} {
+		o := revgen(t, dir, tiny("x", args...)...)
+		require.Equal(t, exitUsage, o.code)
+		require.Regexp(t, "^revgen: --(diagnose: \"no\" is not brief or none|strict judges by the diagnosis)", o.stderr)
+	}
+	require.NoDirExists(t, filepath.Join(dir, "x"))
+}
+
 func TestTrainDefaultDirectory(t *testing.T) {
 	dir := t.TempDir()
 	short := []string{"train", "--set", "training.steps=1", "--set", "training.batch=16", "--set", "generator.hidden=[]", "--set", "evaluation.samples=10"}

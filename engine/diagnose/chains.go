@@ -30,6 +30,10 @@ func (d *diagnosis) chains(ctx context.Context) error {
 	d.chained = w
 	steps := 0
 	for between := 1; between <= d.options.Refine; between *= 2 {
+		if !d.afford(1, draws*between*3/2*n) && between > 1 {
+			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed chains %d steps", steps))
+			break
+		}
 		c, err := d.runChains(within, w, between)
 		if late(ctx, err) {
 			d.limits = append(d.limits, fmt.Sprintf("time allowed chains %d steps", steps))

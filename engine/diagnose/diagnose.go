@@ -60,6 +60,7 @@ type diagnosis struct {
 	options  Options
 	all      []string // the observer's observables
 	start    time.Time
+	moves    int // of all states so far
 
 	columns []column // what is judged
 	names   []string // of the columns
@@ -174,6 +175,16 @@ func (d *diagnosis) deadline(ctx context.Context, share float64) (context.Contex
 	return context.WithDeadline(ctx, d.start.Add(time.Duration(share*float64(d.options.Time))))
 }
 
+// afford reports whether so many more moves stay within a share of those allowed, and
+// counts them if they do.
+func (d *diagnosis) afford(share float64, moves int) bool {
+	if most := d.options.Moves; most > 0 && float64(d.moves+moves) > share*float64(most) {
+		return false
+	}
+	d.moves += moves
+	return true
+}
+
 // late reports whether err is that of the time, and not of the caller's context.
 func late(ctx context.Context, err error) bool { return ctx.Err() == nil && engine.Cancelled(err) }
 
@@ -193,7 +204,12 @@ func (d *diagnosis) walk(ctx context.Context) error {
 	}
 	look(0)
 	for steps := 1; steps <= d.options.Refine; steps *= 2 {
-		err := w.Advance(within, steps-d.steps[len(d.steps)-1])
+		more := steps - d.steps[len(d.steps)-1]
+		if !d.afford(0.6, more*d.options.Samples) {
+			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed %d steps of %d", d.steps[len(d.steps)-1], d.options.Refine))
+			break
+		}
+		err := w.Advance(within, more)
 		if late(ctx, err) {
 			d.limits = append(d.limits, fmt.Sprintf("time allowed %d steps of %d", d.steps[len(d.steps)-1], d.options.Refine))
 			break

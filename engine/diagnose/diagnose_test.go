@@ -177,6 +177,23 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Limits)
 	require.Less(t, r.Steps, o.Refine)
+
+	// A limit of moves is met, and the same is seen however slow a step is.
+	o.Time, o.Moves = 0, 100_000
+	w := &counted{normal: s}
+	r, err = Run(context.Background(), w, nil, o)
+	require.NoError(t, err)
+	require.Len(t, r.Limits, 2)
+	require.Equal(t, 128, r.Steps, "of 256 samples within 60 %, and not 256")
+	require.Equal(t, 128*256, w.walked)
+	require.LessOrEqual(t, w.walked+w.chained, o.Moves)
+	require.Greater(t, w.walked+w.chained+2*w.last, o.Moves, "nor much less")
+	o.Moves = 1
+	r, err = Run(context.Background(), w, nil, o)
+	require.NoError(t, err)
+	require.Zero(t, r.Steps)
+	require.NotNil(t, r.Chains, "the shortest chains are run whatever they cost")
+
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err = Run(ctx, slow, nil, o)
@@ -185,13 +202,40 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be walked")
 	for key, change := range map[string]func(o *Options){
 		"samples": func(o *Options) { o.Samples = 1 }, "max-refine": func(o *Options) { o.Refine = 3 },
-		"chains": func(o *Options) { o.Chains = 1 }, "draws": func(o *Options) { o.Draws = 1 }, "max-time": func(o *Options) { o.Time = -1 },
+		"moves": func(o *Options) { o.Moves = -1 }, "chains": func(o *Options) { o.Chains = 1 }, "draws": func(o *Options) { o.Draws = 1 }, "max-time": func(o *Options) { o.Time = -1 },
 	} {
 		o := Full()
 		require.NoError(t, o.Validate())
 		change(&o)
 		require.ErrorContains(t, o.Validate(), key+":")
 	}
+}
+
+// A counted normal counts the moves of its states.
+type counted struct {
+	normal
+	walked, chained, last int
+}
+
+func (s *counted) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	w, err := s.normal.Walk(params, first, n)
+	return &countedWalk{w, n, func(moves int) { s.walked += moves }}, err
+}
+
+func (s *counted) Chains(params []float32, n int) (engine.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return &countedWalk{w, n, func(moves int) { s.chained, s.last = s.chained+moves, moves*48 }}, err
+}
+
+type countedWalk struct {
+	engine.Walk
+	states int
+	count  func(moves int)
+}
+
+func (w *countedWalk) Advance(ctx context.Context, steps int) error {
+	w.count(steps * w.states)
+	return w.Walk.Advance(ctx, steps)
 }
 
 type slowed struct{ normal }

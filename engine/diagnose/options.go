@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"time"
+
+	"github.com/revgen/revgen/engine"
 )
 
 // Options bound the work.
@@ -13,8 +15,10 @@ type Options struct {
 	Refine  int    // most steps, a power of two
 	Chains  int
 	Draws   int // of each chain, between which steps double until chains agree
-	// Within that time; 0 for no limit. What a limit cuts short the report says.
-	Time time.Duration
+	// What a limit cuts short the report says. Moves bounds the steps of all states
+	// together, so that the same is seen on any machine, Time the time; 0 is no limit.
+	Moves int
+	Time  time.Duration
 }
 
 // Fresh is the first sample that is diagnosed: no measurement or file comes near it.
@@ -25,9 +29,25 @@ func Full() Options {
 	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Time: time.Minute}
 }
 
-// Brief returns those of one that follows every training, within the given time.
-func Brief(limit time.Duration) Options {
-	return Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Time: limit}
+// Brief returns those of one that follows every training, of so many moves at most.
+// It ends as soon as it knows.
+func Brief(moves int) Options {
+	return Options{Samples: 1 << 13, First: Fresh, Refine: 1 << 8, Chains: 256, Draws: 32, Moves: moves}
+}
+
+// Share returns the moves of a brief diagnosis beside a training of so many states,
+// that of all steps: a quarter as many. Small states may have 2²² at least, larger
+// ones fewer, and those that are another program's work no more than the training.
+func Share(system engine.System, states int) int {
+	const few, many, bytes = 1 << 19, 1 << 22, 1 << 31
+	least := few
+	if s, ok := system.(engine.Sampler); ok {
+		least = min(max(few, bytes/max(1, s.Formats()[0].RowBytes)), many)
+	}
+	if _, ok := system.(engine.Fallible); ok {
+		least = min(least, states)
+	}
+	return max(states/4, least, 1)
 }
 
 // Validate reports the first option that cannot be used, by its name.
@@ -41,6 +61,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("chains: %d is not between 8 and %d", o.Chains, 1<<16)
 	case o.Draws < 8 || o.Draws > 1<<16:
 		return fmt.Errorf("draws: %d is not between 8 and %d", o.Draws, 1<<16)
+	case o.Moves < 0:
+		return fmt.Errorf("moves: %d is negative", o.Moves)
 	case o.Time < 0:
 		return fmt.Errorf("max-time: %v is negative", o.Time)
 	}
