@@ -17,10 +17,10 @@ import (
 // Config determines a run of the Ising model.
 type Config struct {
 	engine.Common
-	Target     TargetConfig                `json:"target"`
-	Transition perceptron.TransitionConfig `json:"transition"`
-	Generator  GeneratorConfig             `json:"generator"`
-	Loss       perceptron.LossConfig       `json:"loss"`
+	Target     TargetConfig           `json:"target"`
+	Transition spins.TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig        `json:"generator"`
+	Loss       perceptron.LossConfig  `json:"loss"`
 }
 
 // TargetConfig names the distribution π(s) ∝ exp(−βE(s)).
@@ -181,7 +181,7 @@ func (c *Config) annealLevel(step uint32) int { return c.Transition.Level(step, 
 // annealed returns the inverse temperature of a level on the way to the target's.
 func (c *Config) annealed(level int) float64 { return c.Target.Beta * c.Transition.Fraction(level) }
 
-func (c *Config) sweeps() bool { return c.Transition.Proposal == perceptron.Sweeping }
+func (c *Config) sweeps() bool { return c.Transition.Proposal == spins.Sweeping }
 
 // newTransition returns the transition of the target at an inverse temperature.
 func (c *Config) newTransition(model bitspin.Model, beta float64) (spins.Kernel, error) {

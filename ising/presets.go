@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 )
@@ -107,7 +108,7 @@ func (c *Config) adaptHierarchy(best bool) {
 		c.Generator.From = "half"
 	}
 	t.Configure(&c.Training)
-	c.Transition = perceptron.TransitionConfig{Proposal: perceptron.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
 }
 
 // Predecessor returns the recipe for half the side, if the generator starts from

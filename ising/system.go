@@ -60,7 +60,7 @@ type lattice struct {
 
 func (t lattice) Spins() int { return t.model.N }
 
-func (t lattice) Kernel(_ *perceptron.TransitionConfig, fraction float64) (spins.Kernel, error) {
+func (t lattice) Kernel(_ *spins.TransitionConfig, fraction float64) (spins.Kernel, error) {
 	k, err := t.config.newTransition(t.model, fraction*t.config.Target.Beta)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/spins/perceptron"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
@@ -106,7 +106,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 		c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Witness.Features = "sampled", false, "invariant"
 	})
 	for name, target := range map[string]TargetConfig{"sweeps": {L: 3, Beta: 0.3, J: 1}, "sweeps, 9×9": {L: 9, Beta: 0.4, J: 1, H: -0.1}} {
-		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal, c.Transition.Steps = target, perceptron.Sweeping, 2 })
+		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal, c.Transition.Steps = target, spins.Sweeping, 2 })
 	}
 	// By counting, in a field, and beyond exact references.
 	for name, target := range map[string]TargetConfig{
@@ -309,7 +309,7 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
 	trainer := newTrainer(t, c, 2)
 	o := trainer.System().(*system).enumerated()
-	for _, level := range []int{perceptron.AnnealLevels / 4, perceptron.AnnealLevels} {
+	for _, level := range []int{spins.AnnealLevels / 4, spins.AnnealLevels} {
 		o.f.anneal(c.annealed(level))
 		target, err := NewTarget(3, 1, 0, c.annealed(level))
 		require.NoError(t, err)
@@ -430,7 +430,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), key+":", key)
 	}
 	c := small(t, "best")
-	c.Transition.Proposal = perceptron.Sweeping
+	c.Transition.Proposal = spins.Sweeping
 	require.ErrorContains(t, c.Validate(), "loss.average: exact averages over Metropolis steps")
 }
 

@@ -17,10 +17,10 @@ import (
 // Config determines a run.
 type Config struct {
 	engine.Common
-	Target     TargetConfig                `json:"target"`
-	Transition perceptron.TransitionConfig `json:"transition"`
-	Generator  GeneratorConfig             `json:"generator"`
-	Loss       perceptron.LossConfig       `json:"loss"`
+	Target     TargetConfig           `json:"target"`
+	Transition spins.TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig        `json:"generator"`
+	Loss       perceptron.LossConfig  `json:"loss"`
 }
 
 // TargetConfig names the distribution π(s) ∝ exp(−βE(s)) of spins s_i = ±1 with
@@ -162,13 +162,13 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	if err := c.validateGenerator(perceptron.GraphTarget{Graph: g, Beta: t.Beta}); err != nil {
+	if err := c.validateGenerator(spins.Boltzmann{Graph: g, Beta: t.Beta}); err != nil {
 		return err
 	}
 	return engine.Afford(c.demands()...)
 }
 
-func (c *Config) validateGenerator(t perceptron.GraphTarget) error {
+func (c *Config) validateGenerator(t spins.Boltzmann) error {
 	if c.Generator.Kind == "perceptron" {
 		if c.Generator.Symmetry == "z2" && t.HasFields() {
 			return errors.New("generator.symmetry: a target with fields has no symmetry under flipping all spins; set it to none")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 )
@@ -48,7 +49,7 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 		t.Steps /= 4
 	}
 	t.Configure(&c.Training)
-	c.Transition = perceptron.TransitionConfig{Proposal: perceptron.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
 	c.Generator.Neighbours, c.Generator.Units = g.Neighbours, g.Hidden
 }
 

@@ -40,7 +40,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target.%w", err)
 	}
-	kernel, err := perceptron.GraphTarget{Graph: g, Beta: c.Target.Beta}.Kernel(&c.Transition, 1)
+	kernel, err := spins.Boltzmann{Graph: g, Beta: c.Target.Beta}.Kernel(&c.Transition, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := perceptron.New(c.perceptron(), perceptron.GraphTarget{Graph: m.graph, Beta: c.Target.Beta}, nil, workers)
+	s, err := perceptron.New(c.perceptron(), spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, nil, workers)
 	if err != nil {
 		return nil, err
 	}

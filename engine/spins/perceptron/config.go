@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
 )
 
@@ -14,9 +15,9 @@ import (
 // system that has no other generators embeds it.
 type Config struct {
 	engine.Common
-	Transition TransitionConfig `json:"transition"`
-	Generator  GeneratorConfig  `json:"generator"`
-	Loss       LossConfig       `json:"loss"`
+	Transition spins.TransitionConfig `json:"transition"`
+	Generator  GeneratorConfig        `json:"generator"`
+	Loss       LossConfig             `json:"loss"`
 }
 
 // GeneratorConfig describes G_θ, z ∈ R^Latent → hidden layers → n logits h → spins.

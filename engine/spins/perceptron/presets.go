@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/spins"
 )
 
 // Paper returns the settings of the paper's Section 5.3 for a system. It states
@@ -25,7 +26,7 @@ func Paper(system string) Config {
 			},
 			Evaluation: engine.Evaluating{Samples: 200_000},
 		},
-		Transition: TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 1},
+		Transition: spins.TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
 			Latent: 32, Signs: SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
 			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",

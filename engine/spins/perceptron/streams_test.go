@@ -40,7 +40,9 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 		s.Transition(7)
 		stream, moved := rng.Stream(17, rng.TrainTransition, 7), slices.Clone(want)
 		var stats bitspin.Stats
-		s.transition.kernel.Run(moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
+		kernel, err := c.target.Kernel(&c.Transition, c.Transition.Fraction(c.Transition.Level(7, c.Training.Steps)))
+		require.NoError(t, err)
+		kernel.Run(moved, want, 0, n, c.Transition.Steps, &stream, 0, &stats)
 		require.Equal(t, moved, s.batch.Next, head)
 
 		drawn := make([]uint64, n)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -16,7 +17,7 @@ import (
 type System struct {
 	config     *Config
 	generator  *generator
-	transition *transition // nil for an objective that averages over s′
+	transition *spins.Transition // nil for an objective that averages over s′
 	objective  Objective
 	batch      *Batch
 	workers    *pool.Pool
@@ -44,15 +45,15 @@ type System struct {
 // what the configuration chooses.
 func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
-	rows, spins := c.Training.Batch, t.Spins()
-	s := &System{config: c, generator: newGenerator(c.Generator, spins, symmetryOf(c.Generator.Symmetry, t)), workers: workers}
+	rows, sites := c.Training.Batch, t.Spins()
+	s := &System{config: c, generator: newGenerator(c.Generator, sites, symmetryOf(c.Generator.Symmetry, t)), workers: workers}
 	net, words := s.generator.net, s.generator.words
 	lanes := nn.NewLanes(rows, s.generator.numParams(), workers)
 	s.packed = net.NewPacked(true)
 	s.activations = net.NewActivations(rows)
 	s.batch = &Batch{
-		Rows: rows, Spins: spins, Words: words, States: make([]uint64, rows*words),
-		Logits: s.activations.Output(), Grad: make([]float32, rows*spins), Lanes: lanes, Workers: workers,
+		Rows: rows, Spins: sites, Words: words, States: make([]uint64, rows*words),
+		Logits: s.activations.Output(), Grad: make([]float32, rows*sites), Lanes: lanes, Workers: workers,
 	}
 	for range lanes.Count() {
 		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
@@ -66,7 +67,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	if c.Generator.Width.Unit == "spread" {
 		s.moments = make([][2]float64, lanes.Blocks())
 	}
-	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.RowSpan(lanes, s.batch.Logits, spins), nn.BlockSpan(lanes, s.moments)}
+	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.RowSpan(lanes, s.batch.Logits, sites), nn.BlockSpan(lanes, s.moments)}
 	if s.values != nil {
 		s.generated = append(s.generated, nn.RowSpan(lanes, s.activations[0], net.In()))
 	}
@@ -83,7 +84,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	}
 	if _, averages := s.objective.(Averager); !averages {
 		s.batch.Next = make([]uint64, len(s.batch.States))
-		if s.transition, err = newTransition(c, t, workers); err != nil {
+		if s.transition, err = spins.NewTransition(&c.Transition, &c.Training, t, words, workers); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +116,7 @@ func (s *System) Acceptance() float64 {
 	if s.transition == nil {
 		return s.averager().Acceptance()
 	}
-	return s.transition.accepted.Total().Rate()
+	return s.transition.Acceptance()
 }
 
 // averager returns the objective that averages over s′.
@@ -166,7 +167,7 @@ func (s *System) Transition(step uint32) {
 		s.averager().Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
 		return
 	}
-	s.transition.run(s.batch, step)
+	s.transition.Run(s.batch.Next, s.batch.States, step)
 }
 
 // Discrepancy returns the loss and keeps its gradient.

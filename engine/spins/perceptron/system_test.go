@@ -45,7 +45,7 @@ func torus(t *testing.T, l int, beta float64) Target {
 	}
 	g, err := spins.NewGraph(h)
 	require.NoError(t, err)
-	return GraphTarget{g, beta}
+	return spins.Boltzmann{Graph: g, Beta: beta}
 }
 
 // glass is a graph of 70 spins, which take two words, with couplings of both signs
@@ -60,7 +60,7 @@ func glass(t *testing.T) Target {
 	}
 	g, err := spins.NewGraph(h)
 	require.NoError(t, err)
-	return GraphTarget{g, 0.7}
+	return spins.Boltzmann{Graph: g, Beta: 0.7}
 }
 
 // small is a configuration of 3×3 spins that runs in milliseconds.
@@ -75,7 +75,7 @@ func small(t *testing.T, kind, gradient string) *testConfig {
 			},
 			Evaluation: engine.Evaluating{Samples: 500},
 		},
-		Transition: TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 2},
+		Transition: spins.TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 2},
 		Generator: GeneratorConfig{
 			Latent: 5, Hidden: []int{16, 16}, Slope: 0.01, Gain: 10, Head: "bernoulli", Symmetry: "none",
 			Signs: SignsConfig{Size: 6, Weights: "even"}, Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
@@ -125,7 +125,7 @@ func TestContract(t *testing.T) {
 	for name, change := range map[string]func(c *testConfig){
 		"glass":        func(c *testConfig) { c.target = glass(t) },
 		"glass, full":  func(c *testConfig) { c.target, c.Loss.Gradient = glass(t), "full" },
-		"sweeps":       func(c *testConfig) { c.target, c.Transition.Proposal = glass(t), Sweeping },
+		"sweeps":       func(c *testConfig) { c.target, c.Transition.Proposal = glass(t), spins.Sweeping },
 		"single":       func(c *testConfig) { c.Transition.Proposal = "single" },
 		"annealed":     func(c *testConfig) { c.Transition.Anneal, c.Transition.AnnealFrom = 0.5, 0.3 },
 		"z2":           func(c *testConfig) { c.Generator.Symmetry = "z2" },

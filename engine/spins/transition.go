@@ -1,0 +1,159 @@
+package spins
+
+import (
+	"fmt"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// TransitionConfig names the Metropolis–Hastings kernel p^m.
+type TransitionConfig struct {
+	// Proposal is "single", "mixture" or "multi-spin", of a Metropolis step; or
+	// "sweep", with which a step is a heat-bath sweep through the colours of the
+	// lattice and back, some thousand times faster than as many single-spin steps.
+	Proposal string `json:"proposal" enum:"single,mixture,multi-spin,sweep"`
+	// GlobalFlip is the probability p_g of proposing to flip all spins.
+	GlobalFlip float64 `json:"global_flip" when:"proposal=mixture"`
+	Steps      int     `json:"steps"` // m
+	// Anneal is the fraction of the training over which the kernel's inverse
+	// temperature rises from AnnealFrom·target.beta to target.beta. A generator
+	// that meets a cold target at once rushes to its states of lowest energy.
+	Anneal     float64 `json:"anneal"`
+	AnnealFrom float64 `json:"anneal_from"` // fraction of target.beta that annealing begins with
+}
+
+// Sweeping is the proposal of transitions that are no Metropolis steps.
+const Sweeping = "sweep"
+
+const mostSteps = 1 << 16 // of a transition
+
+// Validate reports the first value that cannot be used, by its key in the
+// configuration, where a stream has random numbers for most steps.
+func (c *TransitionConfig) Validate(most int) error {
+	if err := conf.Between("transition.steps", c.Steps, 1, min(mostSteps, most)); err != nil {
+		return err
+	}
+	if !(c.Anneal >= 0 && c.Anneal <= 1) {
+		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", c.Anneal)
+	}
+	if !(c.AnnealFrom >= 0 && c.AnnealFrom <= 1) {
+		return fmt.Errorf("transition.anneal_from: %v is not between 0 and 1", c.AnnealFrom)
+	}
+	return nil
+}
+
+// AnnealLevels is the number of inverse temperatures on the way to the target's.
+const AnnealLevels = 32
+
+// Level returns the level of annealing, from 1 to AnnealLevels, of one of a
+// training's steps.
+func (c *TransitionConfig) Level(step uint32, steps int) int {
+	end := c.Anneal * float64(steps)
+	if float64(step) >= end {
+		return AnnealLevels
+	}
+	return 1 + int(float64(step)/end*(AnnealLevels-1))
+}
+
+// Fraction returns which fraction of the target's inverse temperature a level has.
+func (c *TransitionConfig) Fraction(level int) float64 {
+	return c.AnnealFrom + (1-c.AnnealFrom)*float64(level)/AnnealLevels
+}
+
+// A Moving target has kernels that leave its law as it is.
+type Moving interface {
+	// Kernel returns the transition kernel of a configuration, one step of it, in
+	// detailed balance with the law at the inverse temperature fraction·β. An error
+	// begins with the key of the configuration that it is about.
+	Kernel(c *TransitionConfig, fraction float64) (Kernel, error)
+}
+
+// A Boltzmann is the law of a graph at inverse temperature Beta.
+type Boltzmann struct {
+	*Graph
+	Beta float64
+}
+
+// Spins returns n, their number.
+func (t Boltzmann) Spins() int { return t.N() }
+
+// Kernel implements Moving, with flips of single spins, of all spins too, or
+// heat-bath sweeps.
+func (t Boltzmann) Kernel(c *TransitionConfig, fraction float64) (Kernel, error) {
+	switch beta := fraction * t.Beta; c.Proposal {
+	case "single":
+		return NewMetropolis(t.Graph, beta, 0)
+	case "mixture":
+		m, err := NewMetropolis(t.Graph, beta, c.GlobalFlip)
+		if err != nil {
+			return nil, fmt.Errorf("transition.global_flip: %w", err)
+		}
+		return m, nil
+	case Sweeping:
+		return NewSweeper(t.Graph, beta)
+	}
+	return nil, fmt.Errorf("transition.proposal: %q is for lattices; a graph takes single, mixture or %s", c.Proposal, Sweeping)
+}
+
+// A Transition draws one s′ ~ p^m(s, ·) for each s of a batch, step after step of a
+// training.
+type Transition struct {
+	config   *TransitionConfig
+	training *engine.Training
+	words    int
+	levels   []Kernel // by level of annealing, the target's last
+	rows     int      // of a piece
+	workers  *pool.Pool
+	stats    []bitspin.Stats // by piece
+	accepted bitspin.Stats
+
+	next, states []uint64 // of the call under way
+	kernel       Kernel
+	stream       rng.Counter
+	move         func(piece int)
+}
+
+// NewTransition returns the transition of a target's configurations of so many
+// words.
+func NewTransition(c *TransitionConfig, training *engine.Training, t Moving, words int, workers *pool.Pool) (*Transition, error) {
+	tr := &Transition{config: c, training: training, words: words, levels: make([]Kernel, AnnealLevels), workers: workers}
+	for level := AnnealLevels; level >= 1; level-- {
+		if level < AnnealLevels && c.Anneal == 0 {
+			break
+		}
+		var err error
+		if tr.levels[level-1], err = t.Kernel(c, c.Fraction(level)); err != nil {
+			return nil, err
+		}
+	}
+	n := training.Batch
+	tr.rows = PieceOf(tr.levels[AnnealLevels-1])
+	tr.stats = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
+	tr.move = func(piece int) {
+		tr.stats[piece] = bitspin.Stats{}
+		lo, hi := piece*tr.rows, min(n, (piece+1)*tr.rows)
+		tr.kernel.Run(tr.next, tr.states, lo, hi, c.Steps, &tr.stream, 0, &tr.stats[piece])
+	}
+	return tr, nil
+}
+
+// Run sets next to what a step's transition makes of the batch's states.
+func (t *Transition) Run(next, states []uint64, step uint32) {
+	t.next, t.states = next, states
+	t.kernel = t.levels[t.config.Level(step, t.training.Steps)-1]
+	t.stream = rng.Stream(t.training.Seed, rng.TrainTransition, step)
+	t.workers.Share(len(t.stats), t.move, pool.SpanOf(next, t.rows*t.words), pool.SpanOf(t.stats, 1))
+	t.accepted = bitspin.Stats{}
+	for i := range t.stats {
+		t.accepted.Add(t.stats[i])
+	}
+}
+
+// Acceptance returns the fraction of the last call's proposals that were accepted.
+func (t *Transition) Acceptance() float64 { return t.accepted.Total().Rate() }
+
+var _ Moving = Boltzmann{}
