@@ -42,7 +42,11 @@ var systems = root.Systems()
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envProgram) == "" {
-		os.Exit(m.Run())
+		code := m.Run()
+		if shared.dir != "" {
+			_ = os.RemoveAll(shared.dir)
+		}
+		os.Exit(code)
 	}
 	systems = append(systems, toyDefinition)
 	if os.Getenv(envSignal) != "" {
@@ -109,14 +113,25 @@ func tiny(dir string, more ...string) []string {
 	return append([]string{"train", "-o", dir, "--set", "training.steps=60", "--set", "training.batch=64",
 		"--set", "generator.hidden=16", "--set", "generator.latent=4", "--set", "evaluation.samples=2000",
 		"--set", "loss.kind=mmd", "--set", "loss.average=sampled",
-		"--set", "training.checkpoint_every=20", "--set", "training.log_every=5"}, more...)
+		"--set", "training.checkpoint_every=20", "--set", "training.log_every=5", "--figures", "none"}, more...)
 }
 
-// trained returns a run directory that every test may read.
+var shared struct {
+	sync.Once
+	dir string
+}
+
+// trained returns a run directory: a copy of one that is trained once.
 func trained(t *testing.T) string {
 	t.Helper()
+	shared.Do(func() {
+		var err error
+		shared.dir, err = os.MkdirTemp("", "revgen-cli-test")
+		require.NoError(t, err)
+		ok(t, "", tiny(filepath.Join(shared.dir, "run"))...)
+	})
 	dir := filepath.Join(t.TempDir(), "run")
-	ok(t, "", tiny(dir)...)
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(shared.dir, "run"))))
 	return dir
 }
 

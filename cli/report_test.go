@@ -12,7 +12,7 @@ import (
 
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, dir, tiny("a")...)
+	ok(t, dir, tiny("a", "--figures", "all")...)
 	ok(t, dir, tiny("it's b", "--seed", "2", "--figures", "none")...)
 	text := content(t, dir, "a", "report.html")
 	for _, want := range []string{"<h1>ising, quick preset, seed 1</h1>", `<div class="verdict`, "abs magnetisation", "data:image/svg&#43;xml", "revgen train a/config.json -o again", "&#34;batch&#34;: 64", "The quick preset", "steps/s"} {

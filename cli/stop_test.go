@@ -183,14 +183,13 @@ func closed(t *testing.T) *os.File {
 // "2>&1 | head -1".
 func TestLostStderr(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, dir, tiny("whole")...)
 	cmd := command(t, dir, tiny("run")...)
 	cmd.Stderr = closed(t)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
 	require.NoError(t, cmd.Run())
 	require.Contains(t, stdout.String(), "energy")
-	require.Equal(t, readResults(t, filepath.Join(dir, "whole")), readResults(t, filepath.Join(dir, "run")))
+	require.Equal(t, readResults(t, trained(t)), readResults(t, filepath.Join(dir, "run")))
 
 	// A stop leaves its checkpoint.
 	cmd = command(t, dir, tiny("stopped")...)
@@ -206,7 +205,7 @@ func TestLostStdout(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"sample", run, "-n", "1e6", "-o", "-", "-q"}, {"info"}, {"info", run}, {"info", "--json"}, {"verify", run, "-q"},
-		tiny("run", "-q"), tiny("run", "-q", "--json"), {"sample", run, "--format", "?"},
+		tiny("run", "-q", "--figures", "all"), tiny("run", "-q", "--json"), {"sample", run, "--format", "?"},
 	} {
 		cmd := command(t, dir, args...)
 		var stderr bytes.Buffer

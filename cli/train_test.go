@@ -54,7 +54,7 @@ func readResults(t *testing.T, dir string) results {
 
 func TestTrain(t *testing.T) {
 	dir := t.TempDir()
-	o := ok(t, dir, tiny("run")...)
+	o := ok(t, dir, tiny("run", "--figures", "all")...)
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 	require.Len(t, lines, 8, o.stdout)
 	for _, word := range []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor", "paper"} {
@@ -78,7 +78,7 @@ func TestTrain(t *testing.T) {
 	// A finished run is not trained again, but measured and reported.
 	before, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
 	require.NoError(t, err)
-	again := ok(t, dir, tiny("run")...)
+	again := ok(t, dir, tiny("run", "--figures", "all")...)
 	require.Equal(t, o.stdout, again.stdout)
 	require.Contains(t, again.stderr, "this run is complete: measuring it again")
 	after, err := os.ReadFile(filepath.Join(dir, "run", "checkpoint.rvg"))
@@ -91,7 +91,7 @@ func TestTrain(t *testing.T) {
 // is as usual.
 func TestTrainToInfinity(t *testing.T) {
 	dir := t.TempDir()
-	o := ok(t, dir, tiny("run", "--set", "target.beta=30", "--set", "evaluation.every=20")...)
+	o := ok(t, dir, tiny("run", "--set", "target.beta=30", "--set", "evaluation.every=20", "--figures", "all")...)
 	require.Contains(t, o.stdout, "+Inf")
 	for _, name := range []string{"summary.json", "samples.npy", "figures/distributions.svg", "figures/training.png"} {
 		require.FileExists(t, filepath.Join(dir, "run", name))
@@ -243,8 +243,7 @@ func TestSignalsStopAndResume(t *testing.T) {
 // The last checkpoint is enough, whatever ended the process.
 func TestKilledAndResumed(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, dir, tiny("whole")...)
-	want := readResults(t, filepath.Join(dir, "whole"))
+	want := readResults(t, trained(t))
 	for _, step := range []int{7, 20, 21, 45} {
 		run := fmt.Sprintf("run%d", step)
 		cmd := command(t, dir, tiny(run)...)
@@ -263,8 +262,7 @@ func TestSignalWhileMeasuring(t *testing.T) {
 	o := finish(t, cmd)
 	require.Equal(t, exitStopped, o.code, o.stderr)
 	ok(t, dir, tiny("run")...)
-	ok(t, dir, tiny("whole")...)
-	require.Equal(t, readResults(t, filepath.Join(dir, "whole")), readResults(t, filepath.Join(dir, "run")))
+	require.Equal(t, readResults(t, trained(t)), readResults(t, filepath.Join(dir, "run")))
 }
 
 // A batch system sends a request more than once; a user who sends it again
@@ -404,8 +402,7 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 // intact, and with nothing half-written.
 func TestNoSpaceLeft(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, dir, tiny("whole")...)
-	want := readResults(t, filepath.Join(dir, "whole"))
+	want := readResults(t, trained(t))
 
 	// stopped leaves a run at step 30 and returns its files.
 	stopped := func(t *testing.T, run string) map[string]string {

@@ -210,6 +210,7 @@ func TestGradientOfTheDivergence(t *testing.T) {
 		if c.Loss.Kind != "divergence" {
 			continue
 		}
+		c.Training.Batch = 200
 		s, err := New(&c.Config, c.target, workers)
 		require.NoError(t, err)
 		params := make([]float32, s.NumParams())

@@ -55,9 +55,10 @@ static int stop_at_once(void *context, int64_t step, int64_t steps, double loss,
   return step > 0;
 }
 
-static const char config[] =
-    "{\"system\": \"callback\", \"training\": {\"steps\": 20, \"batch\": 64, \"log_every\": 1},"
-    " \"evaluation\": {\"samples\": 200}}";
+#define BRIEF \
+  "\"training\": {\"steps\": 20, \"batch\": 64, \"log_every\": 1}, \"evaluation\": {\"samples\": 200}}"
+static const char config[] = "{\"system\": \"callback\", \"preset\": \"moves\", " BRIEF;
+static const char scouting[] = "{\"system\": \"callback\", " BRIEF; /* places Gaussians before it trains */
 
 static void *cancel_soon(void *p) {
   for (int i = 0; i < 200000 && *(volatile int *)p == 0; i++) revgen_cancel(h);
@@ -169,7 +170,7 @@ int main(int argc, char **argv) {
       {CANCELS, REVGEN_STOPPED}, {OTHER_HANDLE, REVGEN_OK}, {RIGHT, REVGEN_OK}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     state.behaviour = cases[i].behaviour, state.calls = state.inner = 0;
-    EXPECT(cases[i].status, revgen_train(h, config, &target, &training));
+    EXPECT(cases[i].status, revgen_train(h, i == 1 || cases[i].behaviour == RIGHT ? scouting : config, &target, &training));
     if (cases[i].behaviour == CALLS_BACK && state.inner != REVGEN_BUSY) return 1;
     if (cases[i].behaviour == OTHER_HANDLE && state.inner != REVGEN_ERROR) return 1;
     revgen_error(h, text, sizeof text);

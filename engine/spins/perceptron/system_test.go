@@ -476,7 +476,9 @@ func TestGradientsAreChecked(t *testing.T) {
 			}
 		},
 	} {
-		trainer, s := newTrainer(t, small(t, "mmd", "surrogate"), 1)
+		c := small(t, "mmd", "surrogate")
+		c.Training.Batch = 150
+		trainer, s := newTrainer(t, c, 1)
 		worst, tensors := engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
 			s.Backward(params, grad)
 			spoil(s, params, grad)
@@ -485,7 +487,9 @@ func TestGradientsAreChecked(t *testing.T) {
 		require.Equal(t, name == "nothing", worst < 2e-3, "%s: %g", name, worst)
 	}
 	for _, kind := range []string{"mmd", "stationarity"} { // a loss of the wrong sign
-		trainer, s := newTrainer(t, small(t, kind, "full"), 1)
+		c := small(t, kind, "full")
+		c.Training.Batch = 150
+		trainer, s := newTrainer(t, c, 1)
 		worst, _ := engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
 			for i := range s.batch.Grad {
 				s.batch.Grad[i] -= s.objective.(*pairs).byNext[i] // s′ fixed, where it follows s
