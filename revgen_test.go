@@ -110,6 +110,32 @@ func TestSamplesAreOneStream(t *testing.T) {
 	}
 }
 
+// Exact draws are a stream, too.
+func TestExactDrawsAreOneStream(t *testing.T) {
+	ctx := context.Background()
+	const n, cut = 200, 77
+	for kind := range small {
+		set := []string{}
+		if kind == "ising" {
+			set = []string{"target.l=4"}
+		}
+		model := train(t, kind, revgen.TrainOptions{Threads: 1}, set...)
+		one, three := sampler(t, model, 5, 1), sampler(t, model, 5, 3)
+		for way, whole := range room(kind, one, n) {
+			x, err := one.SampleExact(ctx, whole, 0)
+			require.NoError(t, err, kind)
+			require.True(t, x.Acceptance > 0 && x.Acceptance <= 1 && x.Time >= 1, "%s: %+v", kind, x)
+			later := room(kind, three, n-cut)[way]
+			_, err = three.SampleExact(ctx, later, cut)
+			require.NoError(t, err)
+			require.Equal(t, tail(whole, cut, n), later, kind)
+		}
+	}
+	s := sampler(t, train(t, "ising", revgen.TrainOptions{}), 5, 1)
+	_, err := s.SampleExact(ctx, revgen.States{Spins: make([]int8, 9)}, 0)
+	require.ErrorContains(t, err, "density")
+}
+
 // tail returns states cut … n−1 of n.
 func tail(s revgen.States, cut, n int) revgen.States {
 	if s.Spins != nil {

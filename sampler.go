@@ -22,6 +22,7 @@ type Sampler struct {
 	workers *engine.Workers // nil once closed
 	stream  *engine.Stream
 	formats []engine.Format
+	exact   map[string]*engine.Exact // by format
 }
 
 // NewSampler returns the stream of a seed, computed with the given number of threads,
@@ -111,6 +112,44 @@ func (s *Sampler) Sample(ctx context.Context, dst States, first uint64, refine i
 		decode(dst, f, lo, buffer)
 		return nil
 	})
+}
+
+// SampleExact fills dst with asymptotically exact draws first, first+1, … of a
+// generator whose density is known: independence Metropolis of its samples, in chains
+// of engine.ExactDraws (engine.Exact). Draws are in order, and some repeat the one
+// before; what is returned says how much they, and those of calls before, are worth.
+// Calls whose draws follow upon each other do not begin a chain anew.
+func (s *Sampler) SampleExact(ctx context.Context, dst States, first uint64) (engine.Exactness, error) {
+	f, n, err := s.format(dst, false)
+	if err != nil {
+		return engine.Exactness{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.workers == nil {
+		return engine.Exactness{}, errClosed
+	}
+	e := s.exact[f.Name]
+	if e == nil {
+		if e, err = s.stream.Exact(f); err != nil {
+			return engine.Exactness{}, err
+		}
+		if s.exact == nil {
+			s.exact = map[string]*engine.Exact{}
+		}
+		s.exact[f.Name] = e
+	}
+	if err := e.Reach(first, uint64(n)); err != nil {
+		return engine.Exactness{}, err
+	}
+	err = eachPart(f, first, n, func(lo, hi int, buffer []byte) error {
+		if err := e.Fill(ctx, buffer, first+uint64(lo)); err != nil {
+			return err
+		}
+		decode(dst, f, lo, buffer)
+		return nil
+	})
+	return e.Exactness(), err
 }
 
 // SampleBytes is Sample in a format of Formats, "" for the default: the bytes that

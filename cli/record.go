@@ -27,8 +27,11 @@ type sampleRecord struct {
 	First   uint64 `json:"first"` // number of the first sample in the seed's stream
 	Samples uint64 `json:"samples"`
 	Refine  int    `json:"refine"` // Metropolis steps after generation
-	Format  string `json:"format"`
-	Path    string `json:"path"` // of kernels
+	// Exact says what exact draws are worth, nil for samples of the generator; First and
+	// Samples are then numbers of draws.
+	Exact  *engine.Exactness `json:"exact,omitempty"`
+	Format string            `json:"format"`
+	Path   string            `json:"path"` // of kernels
 	engine.Provenance
 }
 
@@ -74,7 +77,7 @@ func leaveRecord(r request, cfg engine.Config, params []float32) error {
 	record := sampleRecord{
 		Schema: engine.SchemaVersion, Kind: recordKind, File: filepath.Base(r.path),
 		Model: (&engine.Start{Params: params}).Hash(), System: shared.System,
-		Seed: shared.Training.Seed, First: r.first, Samples: r.n, Refine: r.refine, Format: r.format.Name,
+		Seed: shared.Training.Seed, First: r.first, Samples: r.n, Refine: r.refine, Exact: r.exactness(), Format: r.format.Name,
 		Path: path.String(), Provenance: engine.Here(programName()),
 	}
 	if d, ok := cfg.(engine.Describer); ok {

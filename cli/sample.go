@@ -29,6 +29,7 @@ type sampling struct {
 	reseed  bool
 	part    shard
 	refine  refinement
+	exact   bool
 	first   count
 	placed  bool   // first was given
 	parted  bool   // part was given
@@ -55,10 +56,18 @@ says so. --refine auto takes the steps that diagnose finds to be needed.
 Built with MPI and started by mpirun or srun, all ranks write one file, each its
 part, with the bytes that one process writes; --shard 0/1 lets each stand alone.
 
+--exact makes asymptotically exact draws of the samples of a generator whose
+density is known, by independence Metropolis: chains of 61440 draws, of whose
+proposals the first 4096 give none. Draws of a chain are in order and, where a
+proposal was rejected, repeat the one before; how much they are worth is on
+stderr and in FILE.json. Draw i, too, depends on the model, the seed and i
+alone. To begin inside a chain costs the chain up to there.
+
 Beside FILE.npy goes FILE.json: the model's hash, seed, numbers and refinement of
 the samples, version and kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
   srun revgen sample model.rvg -n 1e9 --format bits --shard auto -o part-%t.npy
+  revgen sample runs/critical -n 1e6 --exact -o exact.npy
   revgen sample model.rvg -n 1000 --refine 10 -o - | python3 -c 'import sys, io, numpy; print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,6 +84,7 @@ the samples, version and kernel path.`,
 	flags.Var(&s.part, "shard", "write only part i of n, counted from 0; auto: as a task of a Slurm step or array, or of mpirun")
 	flags.Var(&s.first, "first", "number of the first sample in the seed's stream (default after those that were measured)")
 	flags.Var(&s.refine, "refine", "Metropolis steps after generation; auto for as many as diagnose finds to be needed")
+	flags.BoolVar(&s.exact, "exact", false, "asymptotically exact draws, by Metropolis steps from sample to sample")
 	addThreads(cmd, &s.threads)
 	return cmd
 }
@@ -85,6 +95,9 @@ func (p *program) sample(s *sampling) error {
 	}
 	if err := p.joinSampling(s); err != nil {
 		return err
+	}
+	if s.exact && (s.refine.auto || s.refine.steps > 0) {
+		return usagef("--refine: exact draws need no refinement; leave out one of --exact and --refine")
 	}
 	model, cfg, err := p.systems.Read(s.model)
 	if err != nil {
@@ -134,6 +147,12 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 			return err
 		}
 	}
+	var exact *engine.Exact
+	if s.exact {
+		if exact, err = stream.Exact(format); err != nil {
+			return usagef("--%w", err)
+		}
+	}
 	first, n := s.part.slice(uint64(s.n))
 	from := s.begin(cfg, p.say)
 	if from > math.MaxUint64-first {
@@ -145,15 +164,23 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 			return err
 		}
 	}
-	if err := stream.Reach(first, n, s.refine.steps); err != nil {
+	start := time.Now()
+	r := request{s.output, format, first, n, s.refine.steps, exact}
+	if exact != nil {
+		err = exact.Reach(first, n)
+	} else {
+		err = stream.Reach(first, n, s.refine.steps)
+	}
+	if err != nil {
 		return usagef("--%w", err)
 	}
-	start := time.Now()
-	r := request{s.output, format, first, n, s.refine.steps}
 	if p.world != nil {
 		err = p.shareSamples(ctx, stream, r, cfg, model.Params)
 	} else {
 		err = p.writeSamples(ctx, stream, r)
+	}
+	if err == nil && exact != nil && n > 0 {
+		p.sayExact(exact.Exactness())
 	}
 	if err != nil || s.output == "-" || p.others() {
 		return err
@@ -162,14 +189,25 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		return err
 	}
 	return json.NewEncoder(p.stdout).Encode(struct {
-		File    string  `json:"file"`
-		Format  string  `json:"format"`
-		Seed    uint64  `json:"seed"`
-		First   uint64  `json:"first"`
-		Samples uint64  `json:"samples"`
-		Refine  int     `json:"refine"`
-		Seconds float64 `json:"seconds"`
-	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.steps, time.Since(start).Seconds()})
+		File    string `json:"file"`
+		Format  string `json:"format"`
+		Seed    uint64 `json:"seed"`
+		First   uint64 `json:"first"`
+		Samples uint64 `json:"samples"`
+		Refine  int    `json:"refine"`
+
+		Exact   *engine.Exactness `json:"exact,omitempty"`
+		Seconds float64           `json:"seconds"`
+	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.steps, r.exactness(), time.Since(start).Seconds()})
+}
+
+// sayExact says what exact draws are worth.
+func (p *program) sayExact(x engine.Exactness) {
+	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %.2f",
+		100*x.Acceptance, x.Time, x.Longest, x.Weights.EffectiveSize, x.Weights.ParetoK)
+	if x.Warning != "" {
+		p.warn(x.Warning)
+	}
 }
 
 // begin returns the number of the first sample of the whole, and says if that is not
@@ -177,6 +215,10 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 func (s *sampling) begin(cfg engine.Config, say func(string, ...any)) uint64 {
 	known := measured(s.model, cfg)
 	seed, trained := cfg.Shared().Training.Seed, s.trained
+	if s.exact {
+		// The chain that has draw known may begin with samples that were measured.
+		known = (known + engine.ExactDraws - 1) / engine.ExactDraws * engine.ExactDraws
+	}
 	switch {
 	case seed != trained:
 		return uint64(s.first)
@@ -232,6 +274,16 @@ type request struct {
 	first  uint64
 	n      uint64
 	refine int
+	exact  *engine.Exact // nil for samples of the generator
+}
+
+// exactness is nil for samples of the generator.
+func (r *request) exactness() *engine.Exactness {
+	if r.exact == nil || r.n == 0 {
+		return nil
+	}
+	x := r.exact.Exactness()
+	return &x
 }
 
 // writeSamples writes a file, shows its progress and prints the rate.
@@ -265,11 +317,15 @@ func (p *program) stream(ctx context.Context, stream *engine.Stream, w io.Writer
 	start := time.Now()
 	m := p.newMeter(int64(r.n), "samples")
 	defer m.end()
-	return stream.Write(ctx, w, r.format, r.first, r.n, r.refine, func(done uint64) {
+	progress := func(done uint64) {
 		if m.bar != nil || done < r.n {
 			m.update(int64(done), float64(done)/time.Since(start).Seconds(), "")
 		}
-	})
+	}
+	if r.exact != nil {
+		return r.exact.Write(ctx, w, r.first, r.n, progress)
+	}
+	return stream.Write(ctx, w, r.format, r.first, r.n, r.refine, progress)
 }
 
 func (p *program) sayRate(r request, start time.Time) {

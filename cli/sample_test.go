@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/npy"
 )
 
@@ -113,6 +115,50 @@ func TestSampleIsAFunctionOfItsIndex(t *testing.T) {
 		require.True(t, bytes.Equal(file, []byte(o.stdout)), "stdout")
 		_, first := readArray(t, filepath.Join(run, "samples.npy"))
 		require.Equal(t, len(more) == 0, bytes.Equal(whole, first[:len(whole)]), "%v", more)
+	}
+}
+
+// TestSampleExact: parts, threads and formats do not change a draw, and what they are
+// worth is said.
+func TestSampleExact(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, "train", "ising", "-o", "run", "-q", "--figures", "none", "--preset", "quick", "--set", "target.l=4",
+		"--set", "target.beta=0.3", "--set", "training.steps=5", "--set", "evaluation.samples=1000")
+	const n, first = 1003, engine.ExactDraws - 500
+	base := []string{"sample", "run", "--exact", "--first", strconv.Itoa(first), "-n", strconv.Itoa(n)}
+	o := ok(t, dir, append(base, "-o", "whole.npy", "-t", "1")...)
+	require.Regexp(t, `exact draws: [0-9.]+ % of the proposals accepted, τ_int [0-9.]+ draws`, o.stderr)
+	_, whole := readArray(t, filepath.Join(dir, "whole.npy"))
+	for _, parts := range []int{1, 3} {
+		var joined []byte
+		for i := range parts {
+			ok(t, dir, append(base, "-o", "part.npy", "-t", "2", "--shard", fmt.Sprintf("%d/%d", i, parts))...)
+			_, part := readArray(t, filepath.Join(dir, "part.npy"))
+			joined = append(joined, part...)
+		}
+		require.True(t, bytes.Equal(whole, joined), "in %d parts", parts)
+	}
+	var r sampleRecord
+	data, err := os.ReadFile(filepath.Join(dir, "whole.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &r))
+	require.Less(t, r.Exact.Acceptance, 1.0)
+	require.Greater(t, r.Exact.Time, 1.0)
+	require.Less(t, r.Exact.Weights.EffectiveSize, 1.0)
+
+	// Chains that begin among the measured samples are left out.
+	o = ok(t, dir, "sample", "run", "--exact", "-n", "3", "-o", "x.npy", "--json")
+	require.Contains(t, o.stderr, "samples from number 61440 of seed 1 on")
+	require.Contains(t, o.stdout, `"autocorrelation_time":`)
+
+	for message, args := range map[string][]string{
+		"--refine: exact draws need no refinement": {"run", "--refine", "2"},
+		"--format: exact draws have no weights":    {"run", "-f", "weighted"},
+		"--exact: the density of this generator":   {trained(t)},
+	} {
+		o := revgen(t, dir, slices.Concat([]string{"sample", "--exact", "-n", "3", "-o", "y.npy"}, args)...)
+		require.Equal(t, exitUsage, o.code)
+		require.Contains(t, o.stderr, message)
 	}
 }
 

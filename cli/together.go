@@ -134,7 +134,7 @@ func (p *program) agreedRefine(ctx context.Context, s *sampling, model *engine.M
 // sameRequest refuses ranks that were asked for different samples.
 func (p *program) sameRequest(r request, cfg engine.Config, params []float32) error {
 	start := engine.Start{Config: cfg, Params: params}
-	mine := sha256.Sum256(fmt.Append(nil, start.Hash(), cfg.Shared().Training.Seed, "\x00", r.path, "\x00", r.format.Name, r.first, " ", r.n, " ", r.refine))
+	mine := sha256.Sum256(fmt.Append(nil, start.Hash(), cfg.Shared().Training.Seed, "\x00", r.path, "\x00", r.format.Name, r.first, " ", r.n, " ", r.refine, r.exact != nil))
 	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
 		return usagef("it was asked for other samples, or another file, than rank 0; --shard 0/1 lets each process stand alone")
 	}

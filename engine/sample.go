@@ -17,6 +17,7 @@ import (
 type Stream struct {
 	sampler Sampler
 	params  []float32
+	seed    uint64
 	threads int
 }
 
@@ -37,7 +38,7 @@ func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error
 	if n := system.NumParams(); n != len(params) {
 		return nil, fmt.Errorf("%s: the configuration needs %d parameters and the model has %d", name, n, len(params))
 	}
-	return &Stream{sampler, params, workers.Threads()}, nil
+	return &Stream{sampler, params, cfg.Shared().Training.Seed, workers.Threads()}, nil
 }
 
 // Close ends what the stream's system has started. The stream must not be used
@@ -81,6 +82,13 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 	if err := s.Reach(first, n, refine); err != nil {
 		return err
 	}
+	return s.write(ctx, w, f, n, progress, func(part []byte, done uint64) error {
+		return s.sampler.Sample(part, f.Name, s.params, first+done, len(part)/f.RowBytes, refine)
+	})
+}
+
+// write writes n samples, of which draw sets those after the first done.
+func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, progress func(done uint64), draw func(part []byte, done uint64) error) error {
 	rows := uint64(s.partRows(f))
 	var buffers [2][]byte
 	for i := range buffers {
@@ -107,7 +115,7 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 		part := buffers[done/rows%2][:count*uint64(f.RowBytes)]
 		err := ctx.Err()
 		if err == nil {
-			err = s.sampler.Sample(part, f.Name, s.params, first+done, int(count), refine)
+			err = draw(part, done)
 		}
 		if before := wait(); before != nil || err != nil {
 			if before != nil {

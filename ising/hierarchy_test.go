@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // adapted is a preset with the recipe for its target, cut down.
@@ -103,6 +104,54 @@ func TestHierarchyHasTheDensityOfItsSamples(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, found)
+}
+
+// TestExactDrawsAtTheFloor: of a generator of 3×3 spins that has learnt nothing, the
+// laws of samples and of exact draws over all configurations.
+func TestExactDrawsAtTheFloor(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := adapted(t, "quick", TargetConfig{L: 4, Beta: 0.3, J: 1})
+	c.Target.L = 3
+	s, err := newHierarchical(c, workers)
+	require.NoError(t, err)
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	pi, err := Target{s.model, c.Target.Beta}.Probabilities()
+	require.NoError(t, err)
+	stream, err := engine.NewStream(c, params, workers)
+	require.NoError(t, err)
+	bits, err := stream.Format("bits")
+	require.NoError(t, err)
+	exact, err := stream.Exact(bits)
+	require.NoError(t, err)
+
+	// Draws so far apart in a chain have forgotten each other.
+	const n, apart = 1 << 15, 32
+	draws := make([]byte, 8*n*apart)
+	variation := func() (tv float64) {
+		counts := make([]float64, len(pi))
+		for i := 0; i < len(draws); i += 8 * apart {
+			counts[binary.LittleEndian.Uint64(draws[i:])]++
+		}
+		for state, p := range pi {
+			tv += 0.5 * math.Abs(counts[state]/n-p)
+		}
+		return tv
+	}
+	var floor float64
+	for _, p := range pi {
+		floor += 0.5 * stat.MeanAbsoluteDeviation(n, p)
+	}
+	// Exact samples exceed the floor by more with a probability of 10⁻⁶ (McDiarmid).
+	bound := floor + math.Sqrt(math.Log(1e6)/2/n)
+	require.NoError(t, stream.Fill(context.Background(), draws, bits, 0, 0))
+	require.Greater(t, variation(), 3*bound, "the generator is to be poor")
+	require.NoError(t, exact.Fill(context.Background(), draws, 0))
+	require.Less(t, variation(), bound)
+	x := exact.Exactness()
+	require.True(t, x.Time > 1.2 && x.Time < apart/4, "autocorrelation time %v", x.Time)
+	require.Empty(t, x.Warning)
 }
 
 // TestRecipesLearn: the recipes of small lattices reach the target in a moment,

@@ -23,7 +23,6 @@ const (
 	remembered = 0.5  // and above which something is not crossed
 	mixedRHat  = 1.02 // largest of chains that tell the same
 	leastSize  = 400  // effective size of chains that tell anything
-	largestK   = 0.7  // of Pareto's law of weights that can be used
 	stateBytes = 1 << 28
 )
 

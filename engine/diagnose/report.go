@@ -1,6 +1,9 @@
 package diagnose
 
-import "github.com/revgen/revgen/internal/number"
+import (
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
+)
 
 // A Verdict is what a diagnosis comes to.
 type Verdict string
@@ -53,10 +56,12 @@ type Observable struct {
 	Memory  float64     `json:"memory"`
 	Refined float64     `json:"refined"` // mean after Report.Refine steps, as drawn if that is −1
 	Chains  *Comparison `json:"chains,omitempty"`
-	// Weighted is the mean by importance weights, beside which the samples' own
-	// is off by WeightedZ standard errors, of the samples' mean and the weights'.
-	Weighted  *float64 `json:"weighted,omitempty"`
-	WeightedZ float64  `json:"weighted_z,omitempty"`
+	// Weighted is the mean by importance weights, and WeightedError its standard error.
+	// The samples' own is off by WeightedZ standard errors, of the samples' mean and the
+	// weights'.
+	Weighted      *float64 `json:"weighted,omitempty"`
+	WeightedError float64  `json:"weighted_error,omitempty"`
+	WeightedZ     float64  `json:"weighted_z,omitempty"`
 }
 
 // A Drift is the change of a mean since the samples were drawn.
@@ -92,20 +97,7 @@ type Chains struct {
 }
 
 // Weights are importance weights of the samples as drawn.
-type Weights struct {
-	// EffectiveSize is Kish's, as a fraction of the samples.
-	EffectiveSize float64 `json:"effective_size"`
-	ParetoK       float64 `json:"pareto_k"`
-	LogZ          float64 `json:"log_z"`
-	LogZError     float64 `json:"log_z_error"`
-	KL            float64 `json:"kl"` // KL(q‖π), if LogZ is right
-}
-
-// MarshalJSON implements json.Marshaler: not all figures need be finite.
-func (w Weights) MarshalJSON() ([]byte, error) { return number.Marshal(w) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (w *Weights) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, w) }
+type Weights = engine.Weights
 
 // MarshalJSON implements json.Marshaler.
 func (c Chains) MarshalJSON() ([]byte, error) { return number.Marshal(c) }

@@ -30,8 +30,8 @@ func (d *diagnosis) report() *Report {
 		}
 		seen.Chains = d.compare(j, stage)
 		if d.weightsTrusted() {
-			weighted := d.shift[j].mean
-			seen.Weighted, seen.WeightedZ = &weighted, d.shift[j].z
+			by := d.shift[j]
+			seen.Weighted, seen.WeightedError, seen.WeightedZ = &by.mean, by.standardError, by.z
 		}
 		r.Observables = append(r.Observables, seen)
 	}

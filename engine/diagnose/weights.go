@@ -8,7 +8,7 @@ import (
 )
 
 // A shift is what weights say that an observable's mean is off by.
-type shift struct{ mean, z float64 }
+type shift struct{ mean, standardError, z float64 }
 
 // weigh takes what importance weights tell, where the density is known.
 func (d *diagnosis) weigh() {
@@ -20,22 +20,23 @@ func (d *diagnosis) weigh() {
 	for i, l := range logs {
 		r[i] = -l
 	}
-	estimate := engine.NewImportance(r)
-	d.weight = &Weights{EffectiveSize: estimate.ESS, ParetoK: stat.ParetoK(logs), LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL}
+	estimate := engine.NewReweighing(r)
+	d.weight = &estimate.Weights
 	d.shift = make([]shift, d.width)
+	values := make([]float64, n)
 	for j := range d.width {
-		var sum, weighted float64
-		for i, l := range logs {
-			w, v := math.Exp(l-estimate.LogZ), d.stages[0][i*d.width+j]
-			sum += v / float64(n)
-			weighted += w * v / float64(n)
+		var sum float64
+		for i := range values {
+			values[i] = d.stages[0][i*d.width+j]
+			sum += values[i] / float64(n)
 		}
+		weighted, standardError := estimate.Mean(values)
 		// To first order the difference is the mean of (w − 1)(v − weighted).
 		var mean stat.Mean
 		for i, l := range logs {
-			mean.Add((math.Exp(l-estimate.LogZ) - 1) * (d.stages[0][i*d.width+j] - weighted))
+			mean.Add((math.Exp(l-estimate.LogZ) - 1) * (values[i] - weighted))
 		}
-		d.shift[j].mean = weighted
+		d.shift[j].mean, d.shift[j].standardError = weighted, standardError
 		// Weights that hardly vary tell of errors that so many samples do not show.
 		_, deviation := d.moments(j, 0)
 		if se := math.Hypot(mean.StandardError(), deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
@@ -46,7 +47,7 @@ func (d *diagnosis) weigh() {
 
 // weightsTrusted reports whether the weights can be used at all.
 func (d *diagnosis) weightsTrusted() bool {
-	return d.weight != nil && d.weight.ParetoK < largestK
+	return d.weight != nil && d.weight.Trusted()
 }
 
 // shifted returns the observable whose mean the weights move most, and whether by

@@ -32,6 +32,7 @@ const (
 	ChainStart                          // where chains begin that owe nothing to a generator
 	ChainTransition                     // steps of those chains
 	Scouting                            // the population that looks for where a target has its weight
+	SampleAcceptance                    // decisions of chains whose proposals are drawn samples
 )
 
 // A Counter names a stream: its seed, purpose and step.

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 
@@ -63,6 +64,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	defer engine.Release(system)
 	if s, ok := system.(engine.Sampler); ok {
 		slicesOfOneStream(t, cfg, s, params)
+		exactDraws(t, cfg, s, params)
 		weighsAndRefines(t, cfg, s, params)
 	}
 	if e, ok := system.(engine.Evaluator); ok {
@@ -190,6 +192,50 @@ func slicesOfOneStream(t *testing.T, cfg engine.Config, s engine.Sampler, params
 		}{{1 << 62, 0}, {math.MaxUint64, 0}, {0, math.MaxInt}} {
 			require.Error(t, s.Reach(r.first, 1, r.refine), "out of the stream's reach: %+v", r)
 			require.Error(t, s.Sample(buffer, f.Name, params, r.first, 1, r.refine), "out of the stream's reach: %+v", r)
+		}
+	}
+}
+
+// exactDraws of a generator with a density are slices of one stream of samples that
+// its formats agree on.
+func exactDraws(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
+	t.Helper()
+	formats := s.Formats()
+	i := slices.IndexFunc(formats, func(f engine.Format) bool { return f.Name == engine.Weighted })
+	if i < 0 {
+		return
+	}
+	const n = 600
+	plain, weighted := make([]byte, n*formats[0].RowBytes), make([]byte, n*formats[i].RowBytes)
+	require.NoError(t, s.Sample(plain, formats[0].Name, params, 0, n, 0))
+	require.NoError(t, s.Sample(weighted, engine.Weighted, params, 0, n, 0))
+	for k := range n {
+		row := plain[k*formats[0].RowBytes:][:formats[0].RowBytes]
+		require.True(t, bytes.Equal(row, weighted[k*formats[i].RowBytes:][:len(row)]), "sample %d and what is written with its weight", k)
+	}
+	for _, f := range formats {
+		if f.Unrefined {
+			continue
+		}
+		var whole []byte
+		for _, threads := range []int{1, 3} {
+			workers := pool.New(threads)
+			defer workers.Close()
+			stream, err := engine.NewStream(cfg, params, workers)
+			require.NoError(t, err)
+			defer stream.Close()
+			exact, err := stream.Exact(f)
+			require.NoError(t, err)
+			got := make([]byte, n*f.RowBytes)
+			for _, part := range [][2]int{{0, 1}, {1, 256}, {256, 600}, {255, 258}} {
+				require.NoError(t, exact.Fill(context.Background(), got[part[0]*f.RowBytes:part[1]*f.RowBytes], uint64(part[0])))
+			}
+			if whole == nil {
+				whole = got
+			}
+			require.True(t, bytes.Equal(whole, got), "exact draws as %s with %d threads", f.Name, threads)
+			x := exact.Exactness()
+			require.True(t, x.Acceptance >= 0 && x.Acceptance <= 1 && x.Time >= 1, "%+v", x)
 		}
 	}
 }
