@@ -3,9 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +22,7 @@ import (
 const quickJob = `"set":{"training":{"steps":60,"batch":64,"checkpoint_every":20,"log_every":5},"generator":{"hidden":16,"latent":4},"evaluation.samples":500,"loss":{"kind":"mmd","average":"sampled"}}`
 
 // list writes a list of jobs.
-func list(t *testing.T, dir string, lines ...string) {
+func list(t testing.TB, dir string, lines ...string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.ndjson"), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 }
@@ -302,4 +304,51 @@ func TestRunOnAFullDisk(t *testing.T) {
 	require.NoError(t, os.Remove(filler))
 	all := readRecords(t, ok(t, dir, "run", "jobs.ndjson", "-o", "mount/batch").stdout)
 	require.Len(t, all, 6)
+}
+
+// BenchmarkRun is what jobs cost in a batch, beside the same commands one after
+// another on one thread each, divided by the cores. Processor seconds stand beside,
+// which other work on the machine disturbs less.
+func BenchmarkRun(b *testing.B) {
+	dir := b.TempDir()
+	cores := runtime.GOMAXPROCS(0)
+	jobs := 4 * cores
+	set := func(i int) []string {
+		return []string{"training.steps=100", "evaluation.samples=20000", fmt.Sprintf("target.beta=%g", 0.1+0.4*float64(i)/float64(jobs))}
+	}
+	var lines []string
+	for i := range jobs {
+		s := set(i)
+		lines = append(lines, fmt.Sprintf(`{"train":"ising","set":{"training.steps":100,"evaluation.samples":20000,%q:%s}}`, "target.beta", strings.TrimPrefix(s[2], "target.beta=")))
+	}
+	list(b, dir, lines...)
+	processor := func() float64 {
+		var u syscall.Rusage
+		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	}
+	do := func(args ...string) {
+		require.Zero(b, Run(append(args, "--quiet"), io.Discard, io.Discard, systems...))
+	}
+	var wall, work [2]float64
+	rounds := 0
+	for ; b.Loop(); rounds++ {
+		start, begun := time.Now(), processor()
+		for i := range jobs {
+			args := []string{"train", "ising", "-t", "1", "--figures", "none", "--samples", "0", "-o", filepath.Join(dir, fmt.Sprint("single", rounds, "-", i))}
+			for _, s := range set(i) {
+				args = append(args, "--set", s)
+			}
+			do(args...)
+		}
+		middle, used := time.Now(), processor()
+		do("run", filepath.Join(dir, "jobs.ndjson"), "-t", fmt.Sprint(cores), "-o", filepath.Join(dir, fmt.Sprint("batch", rounds)))
+		wall[0], wall[1] = wall[0]+middle.Sub(start).Seconds(), wall[1]+time.Since(middle).Seconds()
+		work[0], work[1] = work[0]+used-begun, work[1]+processor()-used
+	}
+	n := float64(jobs * rounds)
+	b.ReportMetric(wall[0]/n*1e3, "ms/single")
+	b.ReportMetric(wall[1]/n*1e3, "ms/job")
+	b.ReportMetric(wall[1]*float64(cores)/wall[0], "×singles/cores")
+	b.ReportMetric(work[1]/work[0], "×processor")
 }

@@ -277,6 +277,9 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 
 // leaveSamples writes samples.npy and returns its path, "" if it wrote none.
 func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
+	if asked && t.samples == 0 {
+		return "", nil
+	}
 	stream, err := engine.NewStream(cfg, params, workers)
 	if err != nil {
 		if asked {

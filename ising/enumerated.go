@@ -332,9 +332,12 @@ func (t *tabulated) anneal(beta float64) {
 	for i, x := range t.moves.power(t.steps) {
 		t.chain[i] = float32(x)
 	}
-	for i := range n {
-		for j, x := range t.chain[i*n:][:n] {
-			t.reversed[j*n+i] = x
+	const tile = 16 // columns of one cache line; a stride of 2 KiB keeps few lines
+	for left := 0; left < n; left += tile {
+		for i := range n {
+			for j := left; j < min(left+tile, n); j++ {
+				t.reversed[j*n+i] = t.chain[i*n+j]
+			}
 		}
 	}
 	asm.PackWeights(t.packed, t.chain, n, n)

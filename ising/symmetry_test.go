@@ -296,6 +296,22 @@ func TestChainOfOrbits(t *testing.T) {
 	}
 }
 
+// BenchmarkAnneal is the price of another temperature where s′ is averaged out.
+func BenchmarkAnneal(b *testing.B) {
+	workers := pool.New(1)
+	defer workers.Close()
+	target, err := NewTarget(3, 1, 0, 0.2)
+	require.NoError(b, err)
+	for _, name := range symmetries {
+		t := newTabulated(newSymmetry(name, 3).orbits(), target, bitspin.MultiSpin(), 2, paper().Loss.Witness, workers)
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				t.anneal(0.1 + 0.1*float64(i&1))
+			}
+		})
+	}
+}
+
 // TestWitnessOfOrbits compares the witness with one feature per orbit to that
 // with one per configuration, whose ridge and preconditioner are invariant: on
 // an invariant law they are the same function.
