@@ -1,13 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/version"
 )
 
 // A Path is one of the ways that kernels are computed: generic, avx2 or avx512.
@@ -220,17 +221,10 @@ func (o *Options) resolve() ([]Suite, error) {
 }
 
 func describeMachine() Machine {
+	built := version.Read()
 	m := Machine{
 		Time: time.Now().UTC().Truncate(time.Second), CPU: asm.CPUName(), Processors: runtime.GOMAXPROCS(0),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: load(),
-	}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		m.Version = build.Main.Version
-		for _, s := range build.Settings {
-			if s.Key == "vcs.revision" {
-				m.Version = s.Value
-			}
-		}
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: load(), Version: cmp.Or(built.Revision, built.Module),
 	}
 	return m
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,66 +16,25 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/version"
 )
-
-// version says which source the program was built from.
-type version struct {
-	Module   string `json:"module"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // the sources differed from the revision
-	Tags     string `json:"tags,omitempty"`
-}
-
-func readVersion() version {
-	v := version{Module: "(unknown)"}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	v.Module = build.Main.Version
-	for _, s := range build.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Revision = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		case "-tags":
-			v.Tags = s.Value
-		}
-	}
-	return v
-}
-
-func (v version) String() string {
-	text := v.Module // holds the revision, unless the build is of an unknown version
-	if revision := v.Revision[:min(12, len(v.Revision))]; !strings.Contains(text, revision) {
-		text += " " + revision
-		if v.Modified {
-			text += " with changes"
-		}
-	}
-	if v.Tags != "" {
-		text += " (" + v.Tags + ")"
-	}
-	return text
-}
 
 // machine is what info says about the program and where it runs.
 type machine struct {
-	Version  version  `json:"version"`
-	Go       string   `json:"go"`
-	Platform string   `json:"platform"`
-	CPU      string   `json:"cpu"`
-	Affinity int      `json:"affinity"` // processors of the affinity mask
-	Limit    int      `json:"limit"`    // GOMAXPROCS, which heeds a container's CPU limit
-	Threads  int      `json:"threads"`  // default of --threads
-	Path     string   `json:"path"`
-	Reason   string   `json:"reason"`
-	Paths    []string `json:"paths"` // that this machine and build can run
-	Features []string `json:"features"`
-	Missing  []string `json:"missing"` // features without which better paths cannot run
-	Problem  string   `json:"problem,omitempty"`
-	Systems  []string `json:"systems"`
+	Version  version.Version `json:"version"`
+	Go       string          `json:"go"`
+	Platform string          `json:"platform"`
+	CPU      string          `json:"cpu"`
+	Affinity int             `json:"affinity"` // processors of the affinity mask
+	Limit    int             `json:"limit"`    // GOMAXPROCS, which heeds a container's CPU limit
+	Threads  int             `json:"threads"`  // default of --threads
+	Path     string          `json:"path"`
+	Reason   string          `json:"reason"`
+	Paths    []string        `json:"paths"` // that this machine and build can run
+	Features []string        `json:"features"`
+	Missing  []string        `json:"missing"` // features without which better paths cannot run
+	Problem  string          `json:"problem,omitempty"`
+	Systems  []string        `json:"systems"`
 }
 
 func (p *program) infoCommand() *cobra.Command {
@@ -95,7 +53,7 @@ func (p *program) infoCommand() *cobra.Command {
 
 func (p *program) machine() error {
 	m := machine{
-		Version: readVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: asm.CPUName(),
+		Version: version.Read(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: asm.CPUName(),
 		Affinity: affinity(), Limit: runtime.GOMAXPROCS(0), Threads: defaultThreads(), Systems: p.systems.Names(),
 		Features: []string{}, Missing: []string{},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/version"
 )
 
 // A sampleRecord is what stands beside a file of samples: what made it, so that the
@@ -38,7 +39,7 @@ type sampleRecord struct {
 const recordKind = "samples"
 
 // program names the program and its version.
-func programName() string { return "revgen " + readVersion().String() }
+func programName() string { return "revgen " + version.Read().String() }
 
 // recordPath returns where the record of an array goes: samples.json beside
 // samples.npy.

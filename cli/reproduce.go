@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/version"
 	"github.com/revgen/revgen/reproduce"
 )
 
@@ -82,7 +83,7 @@ func (p *program) reproduce(r *reproduction) error {
 	if r.tables {
 		return p.retabulate(r.Dir)
 	}
-	r.Seed, r.MaxTime, r.Program = uint64(r.seed), time.Duration(r.maxTime), readVersion().String()
+	r.Seed, r.MaxTime, r.Program = uint64(r.seed), time.Duration(r.maxTime), version.Read().String()
 	if err := r.Check(p.systems); err != nil {
 		return usageError{err}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/mpi"
+	"github.com/revgen/revgen/internal/version"
 )
 
 // Exit codes.
@@ -79,6 +80,14 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 	}
 	p.leave(err, code)
 	return code
+}
+
+// Command returns the program's command line for the given systems, for manual pages
+// and completions that are made of it.
+func Command(systems ...engine.Definition) *cobra.Command {
+	root := (&program{systems: systems, stdout: io.Discard, stderr: io.Discard}).root()
+	root.InitDefaultCompletionCmd()
+	return root
 }
 
 // execute runs a command. What panics becomes an error, because the exit code
@@ -166,10 +175,10 @@ under the kernel.
 
 Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
 configuration, 3 a check failed, 70 a defect of the program, 75 stopped early
-but resumable, 141 nobody
-reads stdout any longer.
+but resumable, 141 nobody reads stdout any longer.
+
 Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.`,
-		Version:       readVersion().String(),
+		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

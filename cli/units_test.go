@@ -79,17 +79,6 @@ certain               1          1  1.0e-07            [0, 0]               0   
 `, "\n"), b.String())
 }
 
-func TestVersion(t *testing.T) {
-	for want, v := range map[string]version{
-		"(devel)": {Module: "(devel)"},
-		"(devel) 4431d142f24b with changes (purego)": {Module: "(devel)", Revision: "4431d142f24b0123", Modified: true, Tags: "purego"},
-		"v0.0.0-20261121051456-4431d142f24b+dirty":   {Module: "v0.0.0-20261121051456-4431d142f24b+dirty", Revision: "4431d142f24b0123", Modified: true},
-		"v1.2.0 4431d142f24b":                        {Module: "v1.2.0", Revision: "4431d142f24b0123"},
-	} {
-		require.Equal(t, want, v.String())
-	}
-}
-
 func TestQuantities(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0.00", 0.123: "0.12", 9.876: "9.88", 98.76: "98.8", 987.6: "988", 9876: "9876", 12345: "12.3k", 1.5e6: "1.5M", 2.34e9: "2.34G",

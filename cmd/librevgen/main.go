@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime/debug"
 	"sync"
 	"time"
 	"unsafe"
@@ -27,6 +26,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/version"
 )
 
 func main() {} // never runs; a library has none
@@ -385,13 +385,7 @@ func revgenError(id C.revgen, buffer *C.char, size C.size_t) C.size_t {
 
 // Texts that stay.
 var (
-	version = sync.OnceValue(func() *C.char {
-		said := "(unknown)"
-		if b, ok := debug.ReadBuildInfo(); ok {
-			said = b.Main.Version
-		}
-		return C.CString(said)
-	})
+	theVersion = sync.OnceValue(func() *C.char { return C.CString(version.Read().Module) })
 	kernelPath = sync.OnceValue(func() *C.char {
 		p, _, err := asm.Active()
 		if err != nil {
@@ -402,7 +396,7 @@ var (
 )
 
 //export revgenVersion
-func revgenVersion() *C.char { return version() }
+func revgenVersion() *C.char { return theVersion() }
 
 //export revgenKernelPath
 func revgenKernelPath() *C.char { return kernelPath() }

@@ -1,0 +1,63 @@
+// Package version says which source the program was built from.
+package version
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// stamp is what -ldflags "-X github.com/revgen/revgen/internal/version.stamp=v1.2.3"
+// says, where the sources are in no repository.
+var stamp string
+
+// A Version is one of the program.
+type Version struct {
+	Module   string `json:"module"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // the sources differed from the revision
+	Tags     string `json:"tags,omitempty"`
+}
+
+// Read returns the version of the running program.
+func Read() Version {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		build = &debug.BuildInfo{}
+	}
+	return of(build, stamp)
+}
+
+func of(build *debug.BuildInfo, stamp string) Version {
+	v := Version{Module: build.Main.Version}
+	if stamp != "" {
+		v.Module = stamp
+	}
+	if v.Module == "" {
+		v.Module = "(unknown)"
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		case "-tags":
+			v.Tags = s.Value
+		}
+	}
+	return v
+}
+
+func (v Version) String() string {
+	text := v.Module // holds the revision, unless the build is of an unknown version
+	if revision := v.Revision[:min(12, len(v.Revision))]; !strings.Contains(text, revision) {
+		text += " " + revision
+		if v.Modified {
+			text += " with changes"
+		}
+	}
+	if v.Tags != "" {
+		text += " (" + v.Tags + ")"
+	}
+	return text
+}
