@@ -4,7 +4,7 @@ GO ?= go
 
 PREFIX ?= /usr/local
 
-.PHONY: install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results golangci vulnerabilities benchstat clean
+.PHONY: dist install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results golangci vulnerabilities benchstat clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
@@ -32,6 +32,11 @@ install: build library
 	install -m 644 bin/librevgen.a $(DESTDIR)$(PREFIX)/lib/librevgen.a
 	install -m 644 cmd/librevgen/revgen.h examples/cpp/revgen.hpp examples/fortran/revgen.f90 $(DESTDIR)$(PREFIX)/include/
 	sed 's|@PREFIX@|$(PREFIX)|' cmd/librevgen/revgen.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/revgen.pc
+
+# A release in dist/, docs/cli.md: make dist, in a clone without changes, or
+# make dist VERSION=v1.2.3 where there is no repository.
+dist:
+	$(GO) run ./internal/dist -o dist $(if $(VERSION),-version $(VERSION))
 
 # The README's picture, by the README's first command.
 picture: build
@@ -63,4 +68,4 @@ benchstat:
 
 clean:
 	rm -f revgen coverage.out
-	rm -rf bin
+	rm -rf bin dist

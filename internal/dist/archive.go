@@ -1,0 +1,45 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"slices"
+	"time"
+)
+
+// A file of an archive.
+type file struct {
+	name string
+	mode int64
+	data []byte
+}
+
+// pack returns the files, in a folder, as a compressed archive whose bytes say
+// nothing of who made it, where and in which order.
+func pack(folder string, date time.Time, files []file) ([]byte, error) {
+	files = slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	t := tar.NewWriter(z)
+	for _, f := range files {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR}
+		if err := t.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := t.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.Close(); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
