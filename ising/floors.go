@@ -19,11 +19,15 @@ type countLaws struct {
 	law     *stat.Counts
 }
 
+// newCounts is a variable so that tests of many systems simulate their common law
+// once.
+var newCounts = stat.NewCounts
+
 func (c *countLaws) of(p []float64, samples int) *stat.Counts {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.law == nil || c.samples != samples {
-		c.law, c.samples = stat.NewCounts(p, samples), samples
+		c.law, c.samples = newCounts(p, samples), samples
 	}
 	return c.law
 }
