@@ -57,10 +57,12 @@ func (m gaussians) Dim() int { return len(m[0].mean) }
 func (m gaussians) terms(dst, x []float64) float64 {
 	highest, sum := math.Inf(-1), 0.0
 	for k, c := range m {
-		dst[k] = math.Log(c.weight)
+		height, squares := c.weight, 0.0
 		for i, v := range x {
-			dst[k] -= math.Pow((v-c.mean[i])/c.deviation[i], 2)/2 + math.Log(c.deviation[i]*math.Sqrt(2*math.Pi))
+			u := (v - c.mean[i]) / c.deviation[i]
+			height, squares = height/(c.deviation[i]*math.Sqrt(2*math.Pi)), squares+u*u
 		}
+		dst[k] = math.Log(height) - squares/2
 		highest = max(highest, dst[k])
 	}
 	for _, v := range dst {

@@ -17,10 +17,12 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// newTestSubject takes smaller samples than Checks.
+// newTestSubject takes smaller samples and perceptrons than Checks.
 func newTestSubject(workers *pool.Pool) *subject {
 	known := []Known{plane(0.6).known(), randomMixture(3, 3, 8).known()}
-	v := newSubject(paperConfig(), known, plane(0.4).known(), workers)
+	c := paperConfig()
+	c.Generator.Hidden = []int{24, 16}
+	v := newSubject(c, known, plane(0.4).known(), workers)
 	v.chains, v.batches = 1<<13, 100
 	return v
 }
