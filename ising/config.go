@@ -102,14 +102,12 @@ func (c *Config) validateHierarchy() error {
 		return err
 	}
 	switch {
-	case c.Loss.Kind != "divergence":
-		return fmt.Errorf("loss.kind: a hierarchy's spins are drawn one after another, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
 	case c.Generator.From == "half" && c.Target.L%8 != 0:
 		return fmt.Errorf("generator.from: half of target.l = %d is not a multiple of 4; set it to scratch", c.Target.L)
 	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
 		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d", c.Target.L, largestIrregular)
 	}
-	return hierarchy.ValidateTraining(&c.Training)
+	return hierarchy.Validate(c.Loss.Kind, &c.Training)
 }
 
 // validateExact is for an exact average over s′.
@@ -175,11 +173,6 @@ func gramCondition(l int, bandwidth float64) float64 {
 	rho := math.Exp(-2 / (bandwidth * bandwidth))
 	return math.Pow((1+rho)/(1-rho), float64(l*l))
 }
-
-func (c *Config) annealLevel(step uint32) int { return c.Transition.Level(step, c.Training.Steps) }
-
-// annealed returns the inverse temperature of a level on the way to the target's.
-func (c *Config) annealed(level int) float64 { return c.Target.Beta * c.Transition.Fraction(level) }
 
 func (c *Config) sweeps() bool { return c.Transition.Proposal == spins.Sweeping }
 

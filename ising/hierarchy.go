@@ -42,8 +42,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}
-	beta := func(step uint32) float64 { return c.annealed(c.annealLevel(step)) }
-	s, err := hierarchy.NewSystem(net, &c.Training, beta, workers)
+	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Kind, &c.Transition, lattice{c, m.model}, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func (c *Config) hierarchyDemands() []engine.Demand {
 	if c.Target.L%4 != 0 {
 		params = sites * float64(8*c.Generator.Units*(c.Generator.Neighbours+2))
 	}
-	return append(hierarchy.Demands(&c.Training, sites, params), engine.Demand{Key: "target.l", Bytes: 4096 * sites})
+	return append(hierarchy.Demands(&c.Training, c.Loss.Kind, sites, params), engine.Demand{Key: "target.l", Bytes: 4096 * sites})
 }
 
 // Evaluate adds to the table of any generator what its density says. ln Z is

@@ -47,6 +47,10 @@ func TestHierarchyContract(t *testing.T) {
 				return
 			}
 			systemtest.Run(t, c)
+			if target.L == 8 { // by moves alone
+				c.Loss.Kind, c.Transition.Proposal, c.Transition.Steps = "balance", "multi-spin", 2
+				systemtest.Run(t, c)
+			}
 		})
 	}
 }
@@ -251,7 +255,7 @@ func TestHierarchyRefusals(t *testing.T) {
 	c, err := Preset("best")
 	require.NoError(t, err)
 	c.Loss.Kind = "divergence"
-	require.ErrorContains(t, c.Validate(), "loss.kind: the density of a perceptron's")
+	require.ErrorContains(t, c.Validate(), "loss.kind: divergence takes the density")
 }
 
 // TestWeightedSamples: weights reweight a generator that is far off to the

@@ -26,7 +26,16 @@ func TestConfigurations(t *testing.T) {
 	})
 }
 
-// TestMemory holds the estimates against what is allocated.
+// TestMemoryOfHierarchies and TestMemory hold the estimates against what is
+// allocated.
+func TestMemoryOfHierarchies(t *testing.T) {
+	for _, loss := range []string{"divergence", "balance"} {
+		c := adapted(t, "quick", TargetConfig{L: 16, Beta: 0.4, J: 1})
+		c.Training.Batch, c.Loss.Kind = 1<<14, loss
+		configtest.Memory(t, c)
+	}
+}
+
 func TestMemory(t *testing.T) {
 	for _, changes := range [][]string{
 		{},

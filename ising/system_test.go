@@ -335,8 +335,8 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	trainer := newTrainer(t, c, 2)
 	o := trainer.System().(*system).enumerated()
 	for _, level := range []int{spins.AnnealLevels / 4, spins.AnnealLevels} {
-		o.f.anneal(c.annealed(level))
-		target, err := NewTarget(3, 1, 0, c.annealed(level))
+		o.f.anneal(c.Target.Beta*c.Transition.Fraction(level))
+		target, err := NewTarget(3, 1, 0, c.Target.Beta*c.Transition.Fraction(level))
 		require.NoError(t, err)
 		pi, err := target.Probabilities()
 		require.NoError(t, err)

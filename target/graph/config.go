@@ -179,14 +179,11 @@ func (c *Config) validateGenerator(t spins.Boltzmann) error {
 	if err != nil {
 		return err
 	}
-	if c.Loss.Kind != "divergence" {
-		return errors.New("loss.kind: a hierarchy's spins are drawn one after another, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
-	}
 	return conf.First(
 		c.Transition.Validate(kernel.MaxSteps()),
 		conf.Between("generator.neighbours", c.Generator.Neighbours, 1, hierarchy.MostInputs),
 		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostUnits),
-		hierarchy.ValidateTraining(&c.Training))
+		hierarchy.Validate(c.Loss.Kind, &c.Training))
 }
 
 // perceptron returns what a generator by a perceptron takes of the configuration.
@@ -202,7 +199,7 @@ func (c *Config) demands() []engine.Demand {
 	if c.Generator.Kind == "perceptron" {
 		all = c.perceptron().Demands(c.Target.Spins)
 	} else {
-		all = hierarchy.Demands(&c.Training, n, n*float64(c.Generator.Units*(c.Generator.Neighbours+2)+1))
+		all = hierarchy.Demands(&c.Training, c.Loss.Kind, n, n*float64(c.Generator.Units*(c.Generator.Neighbours+2)+1))
 	}
 	// Of the reference, the chains' fields and sums over them.
 	return append(all,

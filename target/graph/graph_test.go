@@ -70,6 +70,11 @@ func TestContract(t *testing.T) {
 				systemtest.Run(t, c)
 			})
 		}
+		t.Run(name+", by moves", func(t *testing.T) {
+			c := configured(t, "quick", h, 0.4)
+			c.Training.Batch, c.Evaluation.Samples, c.Loss.Kind, c.Transition.Proposal = 64, 300, "balance", "single"
+			systemtest.Run(t, c)
+		})
 	}
 }
 
@@ -570,19 +575,20 @@ func TestRefusals(t *testing.T) {
 			c.Target.Fields = make([]float64, 9)
 			c.Target.Fields[2] = 1
 		},
-		"loss.kind":              func(c *Config) { c.Loss.Kind = "mmd" },
-		"loss.average":           func(c *Config) { c.Generator.Kind, c.Loss.Kind, c.Loss.Average = "perceptron", "mmd", "exact" },
-		"transition.proposal":    func(c *Config) { c.Transition.Proposal = "multi-spin" },
-		"transition.global_flip": func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 2 },
-		"target.beta":            func(c *Config) { c.Target.Beta = -1 },
-		"target.edges[0]":        func(c *Config) { c.Target.Edges[0].J = 99 },
-		"target.format":          func(c *Config) { c.Target.Format = "rudy" },
-		"generator.neighbours":   func(c *Config) { c.Generator.Neighbours = 65 },
-		"generator.units":        func(c *Config) { c.Generator.Units = 0 },
-		"transition.anneal":      func(c *Config) { c.Transition.Anneal = 2 },
-		"transition.anneal_from": func(c *Config) { c.Transition.AnnealFrom = -1 },
-		"training.batch":         func(c *Config) { c.Training.Batch = 100 },
-		"training.method":        func(c *Config) { c.Training.Method = "evolution" },
+		"loss.kind: a hierarchy's spins": func(c *Config) { c.Loss.Kind = "mmd" },
+		"loss.kind: balance takes":       func(c *Config) { c.Generator.Kind, c.Loss.Kind = "perceptron", "balance" },
+		"loss.average":                   func(c *Config) { c.Generator.Kind, c.Loss.Kind, c.Loss.Average = "perceptron", "mmd", "exact" },
+		"transition.proposal":            func(c *Config) { c.Transition.Proposal = "multi-spin" },
+		"transition.global_flip":         func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 2 },
+		"target.beta":                    func(c *Config) { c.Target.Beta = -1 },
+		"target.edges[0]":                func(c *Config) { c.Target.Edges[0].J = 99 },
+		"target.format":                  func(c *Config) { c.Target.Format = "rudy" },
+		"generator.neighbours":           func(c *Config) { c.Generator.Neighbours = 65 },
+		"generator.units":                func(c *Config) { c.Generator.Units = 0 },
+		"transition.anneal":              func(c *Config) { c.Transition.Anneal = 2 },
+		"transition.anneal_from":         func(c *Config) { c.Transition.AnnealFrom = -1 },
+		"training.batch":                 func(c *Config) { c.Training.Batch = 100 },
+		"training.method":                func(c *Config) { c.Training.Method = "evolution" },
 	} {
 		c := configured(t, "best", glass(1, 3, 3), 1)
 		change(c)

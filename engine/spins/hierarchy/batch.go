@@ -30,6 +30,7 @@ type Batch struct {
 	r        [][block]float64 // [blocks] R = ln q − ln W
 	scale    [][block]float32 // [blocks] coefficients of Backward
 	stream   asm.Counter
+	given    []uint64 // configurations to score
 	pieces   []piece
 	partial  []float32 // [pieces] gradients of their units
 	hist     []float32 // [pieces] derivatives with respect to tables and output weights
@@ -143,16 +144,22 @@ func (b *Batch) drawBlock(k int) {
 // Score computes ln q, its derivatives and R of given configurations,
 // ⌈n/64⌉ words a sample, in place of samples.
 func (b *Batch) Score(params []float32, spins []uint64) {
-	words := (b.model.Spins() + 63) / 64
-	checkLength("spins", len(spins), b.samples*words)
 	b.weights.set(params)
-	for k := range b.logq {
-		columns(b.block(k), spins[k*block*words:][:block*words], b.model.Spins())
-	}
-	b.workers.Run(len(b.logq), b.runScore)
+	b.score(spins)
+}
+
+// score is Score with the parameters as they are.
+func (b *Batch) score(spins []uint64) {
+	checkLength("spins", len(spins), b.samples*((b.model.Spins()+63)/64))
+	b.given = spins
+	b.workers.Share(len(b.logq), b.runScore, pool.SpanOf(b.state, b.size), pool.SpanOf(b.residual, b.model.learned),
+		pool.SpanOf(b.logq, 1), pool.SpanOf(b.r, 1))
+	b.given = nil
 }
 
 func (b *Batch) scoreBlock(k int) {
+	words := (b.model.Spins() + 63) / 64
+	columns(b.block(k), b.given[k*block*words:][:block*words], b.model.Spins())
 	b.weights.score(b.block(k), &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned])
 	b.r[k] = b.logq[k]
 	b.exact.logWeights(&b.r[k], -1, b.beta, b.block(k))

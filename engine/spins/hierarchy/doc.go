@@ -42,7 +42,7 @@
 //
 // the violation of detailed balance between s and s′, for which Z is not needed
 // nor, where P is a Metropolis–Hastings kernel, more of E than its moves take.
-// E ½(R(s) − R(s′))² over pairs that P connects (Training.Moves, Pairs) vanishes
+// E ½(R(s) − R(s′))² over pairs that P connects (the loss Balance) vanishes
 // exactly where q = π. Its gradient with the pairs held fixed is
 //
 //	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))].

@@ -5,39 +5,6 @@ import (
 	"math/rand/v2"
 )
 
-// spinAt returns spin i of a configuration.
-func spinAt(config []uint64, i int32) float64 {
-	return float64(config[i/64]>>(i%64)&1*2) - 1
-}
-
-// naiveLearned is ln q of the learned spins of a configuration by the
-// definition of a unit, in float64.
-func naiveLearned(m *Model, params []float64, config []uint64) (logq float64) {
-	for i := range m.units {
-		u := &m.units[i]
-		for k, site := range u.sites {
-			var logit float64
-			if m.even {
-				logit = params[u.shift]
-			}
-			for _, image := range u.images {
-				for h := range u.hidden {
-					var sum float64
-					if m.even {
-						sum = params[u.biases+h]
-					}
-					for j := range u.m {
-						sum += params[u.weights+h*u.m+image[j]] * spinAt(config, u.inputs[k*u.padded+j])
-					}
-					logit += params[u.output+h] * sum / math.Sqrt(1+sum*sum)
-				}
-			}
-			logq -= math.Log1p(math.Exp(-spinAt(config, site) * logit))
-		}
-	}
-	return logq
-}
-
 // naiveEnergy is the target's definition.
 func naiveEnergy(t *Target, config []uint64) (e float64) {
 	for _, b := range t.Bonds {

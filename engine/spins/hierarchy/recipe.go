@@ -1,13 +1,6 @@
 package hierarchy
 
-import (
-	"context"
-	"fmt"
-	"math"
-
-	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/pool"
-)
+import "math"
 
 // A Stage of a recipe trains the generator of one size, from the parameters of
 // the stage before.
@@ -64,38 +57,6 @@ func Recipe(c Square, seed uint64) []Stage {
 		stages = append(stages, Stage{s, t})
 	}
 	return stages
-}
-
-// Follow trains one stage after another and returns the last one's model and
-// its parameters. progress is called after every step, if it is not nil.
-func Follow(ctx context.Context, stages []Stage, workers *pool.Pool, progress func(stage, step int, e engine.Importance)) (*Model, []float32, error) {
-	var model *Model
-	var params []float32
-	for i, s := range stages {
-		m, err := NewSquare(s.Square)
-		if err != nil {
-			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
-		}
-		next := make([]float32, m.NumParams())
-		m.Initialize(next, s.Training.Seed)
-		if model != nil {
-			m.Transfer(next, model, params)
-		}
-		t, err := m.NewTrainer(s.Training, next, workers)
-		if err != nil {
-			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
-		}
-		err = t.Run(ctx, func(step int, e engine.Importance) {
-			if progress != nil {
-				progress(i, step, e)
-			}
-		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("stage %d: %w", i, err)
-		}
-		model, params = m, t.Result()
-	}
-	return model, params, nil
 }
 
 // GraphTraining returns the settings that were found good for graphs of which so

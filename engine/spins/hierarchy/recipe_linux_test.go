@@ -1,7 +1,6 @@
 package hierarchy_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -35,21 +34,20 @@ func BenchmarkRecipe(b *testing.B) {
 				for seed := range uint64(5) {
 					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field}
 					name := fmt.Sprintf("side=%d/beta=%v/field=%v/seed=%d", side, beta, field, seed+1)
-					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1)) })
+					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1), hierarchy.Divergence) })
 				}
 			}
 		}
 	}
 }
 
-func benchmarkStages(b *testing.B, stages []hierarchy.Stage) {
+func benchmarkStages(b *testing.B, stages []hierarchy.Stage, loss string) {
 	c := stages[len(stages)-1].Square
 	workers := pool.New(1)
 	defer workers.Close()
 	for b.Loop() {
 		start := cpu()
-		m, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
-		require.NoError(b, err)
+		m, params := hierarchy.Follow(b, stages, loss, workers)
 		b.ReportMetric(cpu()-start, "cpu-s")
 		measure(b, m, params, workers, func() float64 {
 			exact, err := ising.Kaufman(c.Side, c.J, c.Beta)
@@ -84,19 +82,13 @@ func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.P
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkMoves is BenchmarkRecipe at the critical temperature with the
-// objective of moves in place of the divergence, by sweeps between s and s′.
+// BenchmarkMoves is BenchmarkRecipe at the critical temperature with the loss of
+// moves in place of the divergence.
 func BenchmarkMoves(b *testing.B) {
 	for _, side := range []int{8, 16, 32} {
-		for _, sweeps := range []int{1, 4, 16} {
-			b.Run(fmt.Sprintf("side=%d/sweeps=%d", side, sweeps), func(b *testing.B) {
-				stages := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4407}, 1)
-				for i := range stages {
-					stages[i].Training.Moves = sweeps
-				}
-				benchmarkStages(b, stages)
-			})
-		}
+		b.Run(fmt.Sprintf("side=%d", side), func(b *testing.B) {
+			benchmarkStages(b, hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4407}, 1), hierarchy.Balance)
+		})
 	}
 }
 
@@ -116,13 +108,13 @@ func BenchmarkGlass(b *testing.B) {
 				require.NoError(b, err)
 				for b.Loop() {
 					start := cpu()
-					params := make([]float32, m.NumParams())
-					m.Initialize(params, seed+1)
-					t, err := m.NewTrainer(hierarchy.GraphTraining(m.Learned(), seed+1), params, workers)
-					require.NoError(b, err)
-					require.NoError(b, t.Run(context.Background(), nil))
+					training := hierarchy.GraphTraining(m.Learned(), seed+1)
+					t := hierarchy.NewTrainer(b, m, training, hierarchy.Divergence, nil, workers)
+					for range training.Steps {
+						require.NoError(b, t.Step())
+					}
 					b.ReportMetric(cpu()-start, "cpu-s")
-					measure(b, m, t.Result(), workers, logZ)
+					measure(b, m, t.Params(), workers, logZ)
 				}
 			})
 		}

@@ -48,14 +48,10 @@ func BenchmarkTrainingStep(b *testing.B) {
 	defer workers.Close()
 	m, err := hierarchy.NewSquare(hierarchy.Square{Side: 16, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6})
 	require.NoError(b, err)
-	params := make([]float32, m.NumParams())
-	m.Initialize(params, 1)
-	t, err := m.NewTrainer(hierarchy.Training{Steps: 1 << 30, Batch: 1024, LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.99}, params, workers)
-	require.NoError(b, err)
+	t := hierarchy.NewTrainer(b, m, hierarchy.Training{Steps: 1 << 30, Batch: 1024, LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.99}, hierarchy.Divergence, nil, workers)
 	start := cpu()
 	for b.Loop() {
-		_, err := t.Next()
-		require.NoError(b, err)
+		require.NoError(b, t.Step())
 	}
 	b.ReportMetric(1024*float64(b.N)/(cpu()-start), "samples/cpu-s")
 }

@@ -12,60 +12,75 @@ import (
 )
 
 // A System is engine.System for a generator with a density, for systems to
-// embed. Its loss is KL(q‖π), whose gradient E_q[(R − E R) ∇ln q] needs of a
-// sample
+// embed. With
 //
-//	R = ln q(s) + βE(s)
+//	R = ln q(s) + βE(s),
 //
-// alone: it is exact where R is a constant, and then that is −ln Z.
+// a constant where q = π, the loss Divergence is KL(q‖π), whose gradient is
+// E_q[(R − E R) ∇ln q], and the loss Balance E ½(R(s) − R(s′))² over the moves of the
+// transition, how far it violates detailed balance (Pairs).
 type System struct {
-	net     *Model
-	seed    uint64
-	beta    func(step uint32) float64
-	workers *pool.Pool
-	batch   *Batch
-
+	net        *Model
+	training   *engine.Training
+	config     *spins.TransitionConfig
+	workers    *pool.Pool
+	batch      *Batch
 	divergence *engine.Divergence
+
+	pairs        *Pairs    // nil for the divergence
+	coefficients []float64 // of the pairs
 }
 
-// NewSystem returns the system of a model whose batch is that of the training.
-// beta returns the inverse temperature of a step, the target's at last.
-func NewSystem(m *Model, t *engine.Training, beta func(step uint32) float64, workers *pool.Pool) (*System, error) {
-	s := &System{net: m, seed: t.Seed, beta: beta, workers: workers, divergence: engine.NewDivergence(t.Batch)}
+// The losses of a generator with a density.
+const (
+	Divergence = "divergence"
+	Balance    = "balance"
+)
+
+// NewSystem returns the system of a model whose batch is that of the training, with
+// one of the losses and the transition of the target.
+func NewSystem(m *Model, t *engine.Training, loss string, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
+	s := &System{net: m, training: t, config: c, workers: workers, divergence: engine.NewDivergence(t.Batch)}
 	var err error
 	if s.batch, err = m.NewBatch(t.Batch, t.Seed, workers); err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	return s, nil
+	if loss != Balance {
+		return s, nil
+	}
+	transition, err := spins.NewTransition(c, t, target, (m.Spins()+63)/64, workers)
+	if err != nil {
+		return nil, err
+	}
+	s.coefficients = make([]float64, t.Batch)
+	s.pairs, err = m.NewPairs(s.batch, transition)
+	return s, err
 }
 
 // Demands bounds the memory of a system and its evaluation, for a model of at
 // most params parameters.
-func Demands(t *engine.Training, spins, params float64) []engine.Demand {
+func Demands(t *engine.Training, loss string, spins, params float64) []engine.Demand {
 	// A word of 64 samples for each spin, the derivatives of the learned ones,
 	// and as much again for a sampler's blocks.
 	rows := (float64(t.Batch) + 64*64) * (spins/8 + 4*spins)
+	if loss == Balance { // s′ too, and both packed
+		rows = 2*rows + float64(t.Batch)*(spins/4+64)
+	}
 	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
 }
 
-// ValidateTraining reports the first value of a run's training that a system
+// Validate reports the first value of a run's loss and training that a system
 // cannot use, by its key.
-func ValidateTraining(t *engine.Training) error {
+func Validate(loss string, t *engine.Training) error {
 	switch {
+	case loss != Divergence && loss != Balance:
+		return fmt.Errorf("loss.kind: a hierarchy's spins are drawn one after another, and only %s and %s know how to differentiate that; set it to one of them, or generator.kind to perceptron", Divergence, Balance)
 	case t.Method != "gradient":
 		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
 	case t.Batch%block != 0 || t.Batch > MaxBatch:
 		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
 	}
 	return nil
-}
-
-// Configure gives a run's training the values of a recipe, all but the
-// annealing.
-func (t *Training) Configure(c *engine.Training) {
-	c.Method, c.Steps, c.Batch, c.ClipNorm, c.EMA = "gradient", t.Steps, t.Batch, t.Clip, t.Average
-	c.Optimizer, c.Schedule = t.adam(), t.schedule()
-	c.CheckpointEvery, c.LogEvery = 200, 10
 }
 
 // Model returns the architecture.
@@ -78,7 +93,7 @@ func (s *System) NumParams() int { return s.net.NumParams() }
 func (s *System) TensorName(i int) string { return s.net.TensorName(i) }
 
 // Initialize implements engine.System.
-func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.seed) }
+func (s *System) Initialize(params []float32) { s.net.Initialize(params, s.training.Seed) }
 
 func (s *System) hierarchy() *System { return s }
 
@@ -98,23 +113,50 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 
 // Generate draws the spins that are learned, and R.
 func (s *System) Generate(params []float32, step uint32) {
-	s.batch.SetBeta(s.beta(step))
+	s.batch.SetBeta(s.net.target.Beta * s.config.Fraction(s.config.Level(step, s.training.Steps)))
 	s.batch.Generate(params, step)
 	s.batch.R(s.divergence.R)
 }
 
-// Transition has nothing to do: with a density, the gradient needs no moves.
-func (s *System) Transition(uint32) {}
+// Transition draws s′ for pairs. The divergence needs no moves.
+func (s *System) Transition(step uint32) {
+	if s.pairs != nil {
+		s.pairs.Move(step)
+	}
+}
 
-// Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z.
-func (s *System) Discrepancy(uint32) float64 { return s.divergence.Measure() }
+// Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z, or the
+// mean of ½(R(s) − R(s′))².
+func (s *System) Discrepancy(uint32) (loss float64) {
+	if s.pairs == nil {
+		return s.divergence.Measure()
+	}
+	n := float64(len(s.coefficients))
+	for i, d := range s.pairs.Differences {
+		loss += d * d / (2 * n)
+		s.coefficients[i] = d / n
+	}
+	return loss
+}
 
-// Backward sets grad to the gradient of KL(q‖π).
-func (s *System) Backward(_, grad []float32) { s.batch.Backward(grad, s.divergence.Weight) }
+// Backward sets grad to the loss's gradient.
+func (s *System) Backward(_, grad []float32) {
+	if s.pairs == nil {
+		s.batch.Backward(grad, s.divergence.Weight)
+	} else {
+		s.pairs.Backward(grad, s.coefficients)
+	}
+}
 
-// Acceptance returns the fraction of the batch's samples that independence
-// Metropolis would accept as proposals.
-func (s *System) Acceptance() float64 { return s.divergence.Rate }
+// Acceptance returns the fraction of the transition's proposals that were accepted;
+// of the divergence, which has none, the fraction of the batch's samples that
+// independence Metropolis would accept.
+func (s *System) Acceptance() float64 {
+	if s.pairs != nil {
+		return s.pairs.transition.Acceptance()
+	}
+	return s.divergence.Rate
+}
 
 // Draws are the samples of a trained generator that belong to the seed of its
 // training.
@@ -126,7 +168,7 @@ type Draws struct {
 
 // NewDraws returns the samples of the generator with the given parameters.
 func (s *System) NewDraws(params []float32) *Draws {
-	return &Draws{sampler: s.net.NewSampler(params, s.workers), seed: s.seed}
+	return &Draws{sampler: s.net.NewSampler(params, s.workers), seed: s.training.Seed}
 }
 
 // Generate fills dst with samples first, first+1, …, which must be among the
@@ -219,8 +261,8 @@ func (s *System) Weights(ctx context.Context, params []float32, samples int) ([]
 }
 
 var (
-	_ engine.System      = (*System)(nil)
-	_ engine.TensorNamer = (*System)(nil)
-	_ engine.Heir        = (*System)(nil)
-	_ spins.Weight       = (*System)(nil)
+	_ engine.Differentiable = (*System)(nil)
+	_ engine.TensorNamer    = (*System)(nil)
+	_ engine.Heir           = (*System)(nil)
+	_ spins.Weight          = (*System)(nil)
 )

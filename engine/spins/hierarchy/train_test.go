@@ -1,9 +1,6 @@
 package hierarchy_test
 
 import (
-	"context"
-	"fmt"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,13 +23,9 @@ func TestTrainingReachesKaufman(t *testing.T) {
 	} {
 		m, err := hierarchy.NewSquare(c)
 		require.NoError(t, err)
-		params := make([]float32, m.NumParams())
-		m.Initialize(params, 1)
-		tr, err := m.NewTrainer(hierarchy.Training{
+		params := train(t, m, hierarchy.Training{
 			Steps: 250, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Seed: 1,
-		}, params, workers)
-		require.NoError(t, err)
-		require.NoError(t, tr.Run(context.Background(), nil))
+		}, workers)
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 		e := engine.NewImportance(r)
@@ -50,9 +43,8 @@ func TestTrainingByMoves(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4}, 1)
-	stages[0].Training.Steps, stages[0].Training.Moves = 500, 1
-	m, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
-	require.NoError(t, err)
+	stages[0].Training.Steps = 500
+	m, params := hierarchy.Follow(t, stages, hierarchy.Balance, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := engine.NewImportance(r)
@@ -70,13 +62,9 @@ func TestTrainingOnAGlass(t *testing.T) {
 	m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 16, Hidden: 8})
 	require.NoError(t, err)
 	require.Less(t, m.Learned(), 18)
-	params := make([]float32, m.NumParams())
-	m.Initialize(params, 1)
-	tr, err := m.NewTrainer(hierarchy.Training{
+	params := train(t, m, hierarchy.Training{
 		Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 0.5, Seed: 1,
-	}, params, workers)
-	require.NoError(t, err)
-	require.NoError(t, tr.Run(context.Background(), nil))
+	}, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := engine.NewImportance(r)
@@ -90,7 +78,6 @@ func TestRecipe(t *testing.T) {
 	for side, want := range map[int][]int{4: {4}, 8: {8}, 12: {12}, 16: {16}, 24: {12, 24}, 64: {16, 32, 64}, 40: {20, 40}} {
 		var sides []int
 		for _, s := range hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4}, 1) {
-			require.NoError(t, s.Training.Validate())
 			_, err := hierarchy.NewSquare(s.Square)
 			require.NoError(t, err)
 			sides = append(sides, s.Square.Side)
@@ -101,8 +88,7 @@ func TestRecipe(t *testing.T) {
 	stages[0].Training.Steps = 300
 	workers := pool.New(2)
 	defer workers.Close()
-	m, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
-	require.NoError(t, err)
+	m, params := hierarchy.Follow(t, stages, hierarchy.Divergence, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := engine.NewImportance(r)
@@ -112,27 +98,12 @@ func TestRecipe(t *testing.T) {
 	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
 }
 
-func Example() {
-	workers := pool.New(0)
-	defer workers.Close()
-	lattice := hierarchy.Square{Side: 8, J: 1, Beta: 0.4407}
-	stages := hierarchy.Recipe(lattice, 1)
-	stages[0].Training.Steps = 200 // less than the recipe's, as this is an example
-	model, params, err := hierarchy.Follow(context.Background(), stages, workers, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
+// train takes the steps of a training by the divergence.
+func train(t *testing.T, m *hierarchy.Model, training hierarchy.Training, workers *pool.Pool) []float32 {
+	t.Helper()
+	trainer := hierarchy.NewTrainer(t, m, training, hierarchy.Divergence, nil, workers)
+	for range training.Steps {
+		require.NoError(t, trainer.Step())
 	}
-	spins, r := make([]uint64, 10_000), make([]float64, 10_000) // one word a configuration
-	if err := model.NewSampler(params, workers).Sample(spins, r, 1, 0); err != nil {
-		fmt.Println(err)
-		return
-	}
-	e := engine.NewImportance(r)
-	exact, _ := ising.Kaufman(8, 1, 0.4407)
-	fmt.Println("effective sample size above 98 %:", e.ESS > 0.98)
-	fmt.Println("ln Z within 1e-2 of Kaufman's:", math.Abs(e.LogZ-exact.LogZ) < 1e-2)
-	// Output:
-	// effective sample size above 98 %: true
-	// ln Z within 1e-2 of Kaufman's: true
+	return trainer.Params()
 }

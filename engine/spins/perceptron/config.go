@@ -66,9 +66,11 @@ type LossConfig struct {
 	// Kind is "mmd", the paper's; "stationarity", the MMD between the laws of s
 	// and s′, which tests invariance instead of detailed balance; "kfd", the
 	// least-squares witness of package kfd; "discriminator", the learned one of
-	// package critic; or "divergence", KL(q‖π) of a generator whose density q is
-	// known, by the score function: it needs no moves.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
+	// package critic; or of a generator whose density q is known, with
+	// R = ln q + βE, "divergence", KL(q‖π) by the score function, which needs no
+	// moves, and "balance", E ½(R(s) − R(s′))² over moves alone: R(s) − R(s′) is
+	// the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence,balance"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of at most 12 spins, or of the
 	// orbits of at most 16 spins under the lattice's symmetry, and else over the
@@ -176,8 +178,8 @@ func (g *GeneratorConfig) Validate() error {
 // target's to say.
 func (l *LossConfig) Validate(n int, head string) error {
 	switch {
-	case l.Kind == "divergence":
-		return fmt.Errorf("loss.kind: the density of a perceptron's configurations is not known, and so is their divergence; set generator.kind to hierarchy, or loss.kind to another")
+	case l.Kind == "divergence" || l.Kind == "balance":
+		return fmt.Errorf("loss.kind: %s takes the density of configurations, and a perceptron's is not known; set generator.kind to hierarchy, or loss.kind to another", l.Kind)
 	case l.Gradient == "score" && head != "bernoulli":
 		return fmt.Errorf("loss.gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
 	case l.Gradient == "full" && (l.Kind == "kfd" || l.Kind == "discriminator"):

@@ -1,0 +1,82 @@
+package hierarchy
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A testConfig trains a model of any target.
+type testConfig struct {
+	engine.Common
+	model      *Model
+	loss       string
+	transition spins.TransitionConfig
+}
+
+func (c *testConfig) Validate() error { return Validate(c.loss, &c.Training) }
+
+func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
+	target := &c.model.target
+	h := spins.Hamiltonian{Spins: target.Spins, Fields: target.Fields, Offset: target.Offset}
+	couplings := map[[2]int]float64{} // bonds may repeat
+	for _, b := range target.Bonds {
+		couplings[[2]int{min(b.I, b.J), max(b.I, b.J)}] += b.Coupling
+	}
+	for ends, j := range couplings {
+		h.Edges = append(h.Edges, spins.Edge{I: ends[0], J: ends[1], Coupling: j})
+	}
+	slices.SortFunc(h.Edges, func(a, b spins.Edge) int { return cmp.Or(a.I-b.I, a.J-b.J) })
+	g, err := spins.NewGraph(h)
+	if err != nil {
+		return nil, err
+	}
+	return NewSystem(c.model, &c.Training, c.loss, &c.transition, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
+}
+
+// NewTrainer returns the trainer of a model by a recipe's training and a loss, with
+// heat-bath sweeps for a transition. from, if not nil, are parameters to start with.
+func NewTrainer(t testing.TB, m *Model, training Training, loss string, from []float32, workers *pool.Pool) *engine.Trainer {
+	t.Helper()
+	c := &testConfig{Common: engine.Common{
+		Schema: engine.SchemaVersion, System: "test", Preset: "test",
+		Training: engine.Training{Seed: training.Seed, Methods: search.ByGradient()},
+	}, model: m, loss: loss, transition: spins.TransitionConfig{
+		Proposal: spins.Sweeping, Steps: 1, Anneal: training.Anneal, AnnealFrom: training.AnnealFrom,
+	}}
+	training.Configure(&c.Training)
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	if from != nil {
+		copy(trainer.Params(), from)
+	}
+	return trainer
+}
+
+// Follow trains one stage of a recipe after another and returns the last one's model
+// and its parameters.
+func Follow(t testing.TB, stages []Stage, loss string, workers *pool.Pool) (m *Model, params []float32) {
+	t.Helper()
+	for _, s := range stages {
+		next, err := NewSquare(s.Square)
+		require.NoError(t, err)
+		start := make([]float32, next.NumParams())
+		next.Initialize(start, s.Training.Seed)
+		if m != nil {
+			next.Transfer(start, m, params)
+		}
+		trainer := NewTrainer(t, next, s.Training, loss, start, workers)
+		for range s.Training.Steps {
+			require.NoError(t, trainer.Step())
+		}
+		m, params = next, trainer.Params()
+	}
+	return m, params
+}
