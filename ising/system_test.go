@@ -335,7 +335,7 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 	trainer := newTrainer(t, c, 2)
 	o := trainer.System().(*system).enumerated()
 	for _, level := range []int{spins.AnnealLevels / 4, spins.AnnealLevels} {
-		o.f.anneal(c.Target.Beta*c.Transition.Fraction(level))
+		o.f.anneal(c.Target.Beta * c.Transition.Fraction(level))
 		target, err := NewTarget(3, 1, 0, c.Target.Beta*c.Transition.Fraction(level))
 		require.NoError(t, err)
 		pi, err := target.Probabilities()

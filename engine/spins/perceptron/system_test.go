@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 		"generator.signs.weights: there are no signs":         func(c *testConfig) { c.Generator.Signs.Weights = "learned" },
 		"generator.width.start:":                              func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
 		"loss.average: the averages":                          func(c *testConfig) { c.Loss.Average = "exact" },
-		"loss.kind: divergence takes the density":                              func(c *testConfig) { c.Loss.Kind = "divergence" },
+		"loss.kind: divergence takes the density":             func(c *testConfig) { c.Loss.Kind = "divergence" },
 		"loss.kind: a discriminator takes at most 256 spins":  func(c *testConfig) { c.Loss.Kind, c.target = "discriminator", torus(t, 17, 0.1) },
 		"loss.gradient: the sign has no score function":       func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
 		"loss.gradient: full differentiates":                  func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "kfd" },
