@@ -33,6 +33,7 @@ const (
 	envAgain   = "REVGEN_TEST_AGAIN"   // once more so much later, at the same step
 	envFill    = "REVGEN_TEST_FILL"    // file with which to fill the disk before
 	envStuck   = "REVGEN_TEST_STUCK"   // set: then the step does not end
+	envHeeds   = "REVGEN_TEST_HEEDS"   // file to make when signals are heeded
 	envSample  = "REVGEN_TEST_SAMPLE"  // number of a sample that cannot be drawn, or
 	envKill    = "REVGEN_TEST_KILL"    // set: that ends the process
 )
@@ -49,6 +50,13 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	systems = append(systems, toyDefinition)
+	if path := os.Getenv(envHeeds); path != "" {
+		signalsHeeded = func() {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				panic(err)
+			}
+		}
+	}
 	if os.Getenv(envSignal) != "" {
 		preset := systems[0].Preset
 		systems[0].Preset = func(name string) (engine.Config, error) {
@@ -73,7 +81,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Dir = dir

@@ -83,6 +83,7 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 		}
 	}
 	defer signal.Stop(received)
+	signalsHeeded()
 
 	done := make(chan error, 1)
 	run := func() { done <- crash.Catch(func() error { return work(ctx) }) }
@@ -144,8 +145,9 @@ func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, pat
 	}
 }
 
-// stopSeen is called once a signal has cancelled the context, for tests.
-var stopSeen = func() {}
+// For tests: signalsHeeded is called when a signal no longer ends the process, and
+// stopSeen once one has cancelled the context.
+var signalsHeeded, stopSeen = func() {}, func() {}
 
 // ended returns the error of a command from that of its work.
 func (p *program) ended(ctx context.Context, limit duration, err error) error {

@@ -18,7 +18,7 @@ import (
 
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
-	require.Eventually(t, done, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, done, 3*time.Minute, 5*time.Millisecond)
 }
 
 type record struct {

@@ -183,7 +183,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestHangingProgram(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	cfg := configure(t, RealsDefinition, "moves", "target.kind=program", "target.center=[]", "target.scale=[1]", "training.steps=1000",
+	cfg := configure(t, RealsDefinition, "moves", "target.kind=program", "target.center=[]", "target.scale=[1]", "target.timeout_seconds=3600", "training.steps=1000",
 		quoted(t, "target.command", os.Args[0], "-serve", "hang"))
 	ctx, cancel := context.WithCancel(context.Background())
 	var asked time.Time
@@ -195,5 +195,5 @@ func TestHangingProgram(t *testing.T) {
 	_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: t.TempDir()})
 	var stopped *engine.StopError
 	require.ErrorAs(t, err, &stopped)
-	require.Less(t, time.Since(asked), 2*time.Second)
+	require.Less(t, time.Since(asked), 5*time.Minute, "not after an hour")
 }

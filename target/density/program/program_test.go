@@ -106,7 +106,7 @@ func workers(t *testing.T, behaviour string, processes int) *Workers {
 	t.Helper()
 	timeout := time.Hour
 	if behaviour == "hang" || behaviour == "deaf" {
-		timeout = 500 * time.Millisecond
+		timeout = 3 * time.Second // also for its first word
 	}
 	w := New(Config{
 		Command: []string{os.Args[0], "-serve", behaviour, t.TempDir() + "/mark"},
@@ -155,8 +155,8 @@ func TestFailures(t *testing.T) {
 	for behaviour, want := range map[string]string{
 		"chatty":    `does not speak the protocol: it greets with "load" instead of RVGD`,
 		"dimension": "is for coordinates 7, and the configuration has 3",
-		"hang":      "did not answer within 500ms; it was asked about 3 states, the first of them x = [1 2 3], k = 0",
-		"deaf":      "did not answer within 500ms",
+		"hang":      "did not answer within 3s; it was asked about 3 states, the first of them x = [1 2 3], k = 0",
+		"deaf":      "did not answer within 3s",
 		"fall":      "ended (exit status 3); it was asked about 3 states, the first of them x = [1 2 3], k = 0; the end of its standard error:\n  Traceback: division by zero",
 		"short":     "ended within an answer, after 25 of 28 bytes (exit status 0)",
 		"few":       "answered about 2 states instead of 3",
@@ -211,7 +211,7 @@ func TestInterrupt(t *testing.T) {
 			start := time.Now()
 			w.Interrupt(cause)
 			require.ErrorIs(t, <-ended, cause)
-			require.Less(t, time.Since(start), 2*time.Second)
+			require.Less(t, time.Since(start), 5*time.Minute, "not after an hour")
 			require.ErrorIs(t, w.Evaluate(make([]float64, 3), x, k), cause)
 		})
 	}
