@@ -32,9 +32,9 @@ func TestCountsGiveThePartitionFunction(t *testing.T) {
 			sum += c
 		}
 		require.Equal(t, uint64(1)<<(l*l), sum, "up to a multiple of 2⁶⁴")
-		require.Equal(t, uint64(1), g.Count(2*l*l, l*l))
-		require.Equal(t, uint64(l*l), g.Count(2*l*l-8, l*l-2), "one spin down")
-		require.Equal(t, uint64(2*l*l), g.Count(2*l*l-12, l*l-4), "two neighbours down")
+		require.Equal(t, uint64(1), g.of(2*l*l, l*l))
+		require.Equal(t, uint64(l*l), g.of(2*l*l-8, l*l-2), "one spin down")
+		require.Equal(t, uint64(2*l*l), g.of(2*l*l-12, l*l-4), "two neighbours down")
 		for _, c := range []Target{
 			mustTarget(t, l, 1, 0, 0.2), mustTarget(t, l, 1, 0, 0.6), mustTarget(t, l, 1, 0.3, 0.4), mustTarget(t, l, -1, 0.5, 0.7), mustTarget(t, l, 0.4, -2, 0.5),
 		} {

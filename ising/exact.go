@@ -62,16 +62,6 @@ func Enumerate(l int) (*DensityOfStates, error) {
 	return g, nil
 }
 
-// Count returns the number of configurations with bond sum b and
-// magnetisation m.
-func (g *DensityOfStates) Count(b, m int) uint64 {
-	n := g.lattice.N
-	if b < -2*n || b > 2*n || (b+2*n)%4 != 0 || m < -n || m > n || (m+n)%2 != 0 {
-		return 0
-	}
-	return g.count[(b+2*n)/4*(n+1)+(m+n)/2]
-}
-
 // Observables returns the exact observables of a target of the same side.
 func (g *DensityOfStates) Observables(t Target) Observables {
 	p, logZ := g.distribution(t)

@@ -136,16 +136,6 @@ func (s *System) Acceptance() float64 {
 	return s.accepted.total().Rate()
 }
 
-// AcceptanceByMove returns the fraction that the last Transition accepted of
-// the proposals of each move: walk, flip and teleport.
-func (s *System) AcceptanceByMove() map[string]float64 {
-	rates := make(map[string]float64, moves)
-	for m := range moves {
-		rates[m.String()] = s.accepted[m].Rate()
-	}
-	return rates
-}
-
 // Generate draws s_i = G_θ(z_i) for the whole batch.
 func (s *System) Generate(params []float32, step uint32) {
 	seed := s.config.Training.Seed

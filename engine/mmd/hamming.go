@@ -24,20 +24,6 @@ var gradientNames = [...]string{Surrogate: "surrogate", Difference: "difference"
 // String returns "surrogate" or "difference".
 func (g HammingGradient) String() string { return gradientNames[g] }
 
-// MarshalText implements encoding.TextMarshaler.
-func (g HammingGradient) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (g *HammingGradient) UnmarshalText(text []byte) error {
-	for v, name := range gradientNames {
-		if name == string(text) {
-			*g = HammingGradient(v)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown gradient %q; it is surrogate or difference", text)
-}
-
 // Hamming computes the reversibility loss and its gradient on packed spins. The
 // squared distance of two configurations of ±1 spins is four times their
 // Hamming distance, so kernels are tables over h = 0 … 2·spins.

@@ -19,7 +19,7 @@ const (
 	TrainLatent                         // noise of a training step's batch
 	TrainHead                           // sampling layer of a training step's batch
 	TrainTransition                     // Metropolis–Hastings steps of a training step
-	TrainMove                           // choices shared by a step's whole batch
+	_                                   // not used any more
 	SampleLatent                        // noise of drawn samples
 	SampleHead                          // sampling layer of drawn samples
 	SampleTransition                    // refinement of drawn samples
