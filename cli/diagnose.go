@@ -175,6 +175,10 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 	if r.Chains != nil {
 		t.Header = append(t.Header, "chains", "off by", "R̂")
 	}
+	weighted := r.Weights != nil && r.Weights.Trusted()
+	if weighted {
+		t.Header = append(t.Header, "by weights", "off by")
+	}
 	for _, o := range r.Observables {
 		row := []string{report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory)}
 		if n := len(o.Drift); n > 0 {
@@ -187,6 +191,9 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 		if c := o.Chains; c != nil {
 			row = append(row, digits(c.Mean), fmt.Sprintf("%+.1f se", c.Z), fmt.Sprintf("%.3f", c.RHat))
 		}
+		if weighted && o.Weighted != nil {
+			row = append(row, byObservable(o)...)
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	if err := t.WriteText(w); err != nil {
@@ -198,12 +205,21 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 	}
 	if x := r.Weights; x != nil {
 		fmt.Fprintf(w, "; weights: effective size %.6f, Pareto k̂ %.2f, ln Z %.6f ± %.1g", x.EffectiveSize, x.ParetoK, x.LogZ, x.LogZError)
+		if !x.Trusted() {
+			fmt.Fprintf(w, " (not to be trusted: %s)", x.Warning)
+		}
 	}
 	for _, l := range r.Limits {
 		fmt.Fprintf(w, "; %s", l)
 	}
 	_, err := fmt.Fprintf(w, "; %.1f s\n", r.Seconds)
 	return err
+}
+
+// byObservable writes a mean by weights, half its 95 % interval, and by how much that of
+// the samples as drawn is off.
+func byObservable(o diagnose.Observable) []string {
+	return []string{fmt.Sprintf("%s ± %.2g", digits(*o.Weighted), 1.96*o.WeightedError), fmt.Sprintf("%+.1f se", -o.WeightedZ)}
 }
 
 func digits(x float64) string { return fmt.Sprintf("%.4g", x) }

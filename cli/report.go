@@ -66,6 +66,7 @@ type summarised struct {
 	Training  []string         `json:"training_warnings"`
 	Diagnosis *diagnose.Report `json:"diagnosis"`
 	Metrics   []engine.Metric  `json:"metrics"`
+	Weights   *engine.Weights  `json:"weights"`
 	Samples   int              `json:"samples"`
 	Warnings  []string         `json:"warnings"`
 	engine.Provenance
@@ -245,11 +246,19 @@ func readPictures(dir string) (all []page.Picture, err error) {
 func metricTable(s *summarised) *page.Table {
 	t := &page.Table{Caption: fmt.Sprintf("%d samples. The sampling floor is the error that as many exact samples would show on average; green errors are within what 95 %% of such samples show.", s.Samples),
 		Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
+	reweighted := reweightedTitle(&engine.Evaluation{Metrics: s.Metrics, Weights: s.Weights})
+	if reweighted != "" {
+		t.Header = append(t.Header, reweighted, "error")
+		t.Caption += " By weights: means by the importance weights of the generator's density, ± half the 95 % interval."
+	}
 	for _, m := range s.Metrics {
 		row := page.Cells(report.Label(m.Name), exact(m), report.Value(m.Generated, m.Interval), report.Deviation(m.Error, m.Relative),
 			"["+report.Value(m.Interval[0], m.Interval)+", "+report.Value(m.Interval[1], m.Interval)+"]", report.Deviation(m.Floor, m.Relative))
 		if m.Quantile > 0 && m.Error <= m.Quantile {
 			row[3].Mark = "good"
+		}
+		if reweighted != "" {
+			row = append(row, page.Cells(byWeights(m)...)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -260,6 +269,10 @@ func metricTable(s *summarised) *page.Table {
 func seenTable(d *diagnose.Report) *page.Table {
 	t := &page.Table{Caption: fmt.Sprintf("How averages of %d samples move under %d Metropolis steps.", d.Samples, d.Steps),
 		Header: []string{"observable", "as drawn", "deviation", "drift", "± 95 %", "ends after", "memory"}, Left: 1}
+	weighted := d.Weights != nil && d.Weights.Trusted()
+	if weighted {
+		t.Header = append(t.Header, "by weights", "off by")
+	}
 	for _, o := range d.Observables {
 		row := page.Cells(report.Label(o.Name), digits(o.Mean), digits(o.Deviation), "–", "–", "–", fmt.Sprintf("%.2f", o.Memory))
 		if n := len(o.Drift); n > 0 {
@@ -267,6 +280,9 @@ func seenTable(d *diagnose.Report) *page.Table {
 		}
 		if o.Settled >= 0 {
 			row[5].Text = strconv.Itoa(o.Settled)
+		}
+		if weighted && o.Weighted != nil {
+			row = append(row, page.Cells(byObservable(o)...)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -54,6 +54,9 @@ const rounding = 1e-6
 // and which have none. An error of which the reference itself may be to blame is not
 // one of the generator.
 func (e *Evaluation) warn() {
+	if e.Weights != nil && !e.Weights.Trusted() {
+		e.Warnings = append(e.Warnings, e.Weights.Warning)
+	}
 	var far, unknown []string
 	for _, m := range e.Metrics {
 		switch excess := m.Error - 3*m.Uncertainty; {

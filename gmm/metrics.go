@@ -6,6 +6,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/reals"
@@ -83,6 +85,9 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 				r[i] = logQ[i] - s.target.LogDensity(state)
 			}
 		})
+		if err := d.reweigh(ctx, t, x, engine.NewReweighing(r)); err != nil {
+			return nil, err
+		}
 		t.Metrics = append(t.Metrics, engine.ImportanceMetrics(r, 0)...)
 	}
 	return &t.Evaluation, nil
@@ -265,24 +270,51 @@ func (d *sampler) modeWeights(ctx context.Context, t *table, x []float32) error 
 
 // responsibilities returns the means of the components' responsibilities.
 func (d *sampler) responsibilities(ctx context.Context, x []float32) ([]stat.Mean, error) {
+	means := make([]stat.Mean, d.s.target.Components())
+	err := d.eachResponsible(ctx, x, func(row, component int, v float64) { means[component].Add(v) })
+	return means, err
+}
+
+// eachResponsible calls visit with the responsibility of each component for each row.
+func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(row, component int, v float64)) error {
 	const chunk = 1 << 13 // rows; a multiple of a piece's
 	dim, components := d.s.target.dim, d.s.target.Components()
 	rows := len(x) / dim
 	all := make([]float32, min(rows, chunk)*components)
-	means := make([]stat.Mean, components)
 	for first := 0; first < rows; first += chunk {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		end := min(first+chunk, rows)
 		d.Each(end-first, func(b *reals.Buffers, lo, hi int) {
 			b.Target.(*density).responsibilities(all[lo*components:hi*components], x[(first+lo)*dim:(first+hi)*dim])
 		})
 		for i, v := range all[:(end-first)*components] {
-			means[i%components].Add(float64(v))
+			visit(first+i/components, i%components, float64(v))
 		}
 	}
-	return means, nil
+	return nil
+}
+
+// reweigh adds the weights of components by importance weights.
+func (d *sampler) reweigh(ctx context.Context, t *table, x []float32, weights *engine.Reweighing) error {
+	const prefix = "mode_weight_"
+	t.Weights = &weights.Weights
+	if !slices.ContainsFunc(t.Metrics, func(m engine.Metric) bool { return strings.HasPrefix(m.Name, prefix) }) {
+		return nil
+	}
+	columns := make([][]float64, d.s.target.Components())
+	for k := range columns {
+		columns[k] = make([]float64, t.Samples)
+	}
+	err := d.eachResponsible(ctx, x, func(row, component int, v float64) { columns[component][row] = v })
+	for i := range t.Metrics {
+		if k, ok := strings.CutPrefix(t.Metrics[i].Name, prefix); ok && err == nil {
+			component, _ := strconv.Atoi(k)
+			t.Metrics[i].Reweigh(weights.Mean(columns[component]))
+		}
+	}
+	return err
 }
 
 // marginals adds the mean distance of the coordinates' laws. The standard error

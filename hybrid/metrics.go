@@ -37,6 +37,8 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err == nil && s.HasDensity() {
 		r := make([]float64, samples)
 		s.NewSampler(params).Weigh(r, x, k, 0)
+		weights := engine.NewWeights(r)
+		table.Weights = &weights
 		table.Metrics = append(table.Metrics, engine.ImportanceMetrics(r, math.Log(float64(s.target.Modes())))...)
 	}
 	return table, err

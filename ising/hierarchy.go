@@ -72,12 +72,7 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Weights(ctx, params, samples)
-	if err != nil {
-		return nil, err
-	}
-	e.Metrics = append(e.Metrics, engine.ImportanceMetrics(r, logZ)...)
-	return e, nil
+	return e, s.Reweigh(ctx, params, e, logZ)
 }
 
 // logZ returns the exact ln Z, NaN where it is not known.

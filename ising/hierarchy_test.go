@@ -158,6 +158,68 @@ func TestExactDrawsAtTheFloor(t *testing.T) {
 	require.Empty(t, x.Warning)
 }
 
+// TestIntervalsCover: of 100 samples of the critical 8×8 lattice, by a generator that has
+// hardly learnt and by one that has, the 95 % intervals by weights that hold Kaufman's
+// ln Z, energy and specific heat. Fewer than 80 of 100 have a probability of 10⁻⁷.
+func TestIntervalsCover(t *testing.T) {
+	const repetitions, samples, least = 100, 4000, 80
+	workers := pool.New(2)
+	defer workers.Close()
+	target := TargetConfig{L: 8, Beta: 0.4407, J: 1}
+	k, err := Kaufman(target.L, target.J, target.Beta)
+	require.NoError(t, err)
+	for _, steps := range []int{30, 400} {
+		c := adapted(t, "quick", target)
+		c.Training.Steps, c.Evaluation.Samples = steps, 1000
+		trainer, err := engine.NewTrainer(c, workers)
+		require.NoError(t, err)
+		for range steps {
+			require.NoError(t, trainer.Step())
+		}
+		var raw, size float64
+		within := map[string]int{}
+		for seed := range uint64(repetitions) {
+			c.Training.Seed = 1000 + seed
+			s, err := newHierarchical(c, workers)
+			require.NoError(t, err)
+			e := &engine.Evaluation{Samples: samples, Metrics: []engine.Metric{
+				{Name: "energy", Exact: k.Energy, Relative: true}, {Name: "specific_heat", Exact: k.SpecificHeat, Relative: true},
+			}}
+			require.NoError(t, s.Reweigh(context.Background(), trainer.Params(), e, k.LogZ))
+			require.True(t, e.Weights.Trusted(), e.Weights.Warning)
+			size += e.Weights.EffectiveSize / repetitions
+			for _, m := range e.Metrics {
+				interval := m.Interval
+				if m.Reweighted != nil {
+					interval = m.Reweighted.Interval
+				}
+				if interval[0] <= m.Exact && m.Exact <= interval[1] {
+					within[m.Name]++
+				}
+			}
+			draws := make([]uint64, samples)
+			s.NewDraws(trainer.Params()).Generate(draws, 0)
+			energies := make([]float64, samples)
+			s.Model().Energies(energies, draws)
+			var mean stat.Mean
+			for _, v := range energies {
+				mean.Add(v)
+			}
+			if i := stat.Interval(mean.Value(), mean.StandardError()); i[0] <= k.Energy && k.Energy <= i[1] {
+				raw++
+			}
+		}
+		t.Logf("%d steps, effective size %.4f: of %d intervals %d hold ln Z, %d the energy, %d the specific heat; without weights %.0f the energy",
+			steps, size, repetitions, within["log_z"], within["energy"], within["specific_heat"], raw)
+		for _, name := range []string{"log_z", "energy", "specific_heat"} {
+			require.GreaterOrEqual(t, within[name], least, name)
+		}
+		if steps == 30 {
+			require.Less(t, raw, float64(least), "a generator that is good without weights")
+		}
+	}
+}
+
 // TestRecipesLearn: the recipes of small lattices reach the target in a moment,
 // with fields and couplings of either sign.
 func TestRecipesLearn(t *testing.T) {

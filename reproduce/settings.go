@@ -55,6 +55,7 @@ var Settings = []Setting{
 	lattice(16, "0.28", "0"), lattice(16, "0.4407", "0"), lattice(16, "0.6", "0"),
 	lattice(16, "0.4407", "0.1"), lattice(16, "0.6", "0.1"),
 	lattice(32, "0.28", "0"), lattice(32, "0.4407", "0"), lattice(32, "0.6", "0"),
+	lattice(64, "0.4407", "0"),
 }
 
 // million is one of the paper's Ising settings measured with so many samples that

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -28,7 +29,7 @@ const (
 
 // Observables returns the weights of modes (the first of many), the coordinates, the
 // mean square of all, the first coordinate in each of those modes,
-// ln π, and the target's own functions.
+// ln π, the target's own functions, and the density's weight.
 func (s *System) Observables() []string {
 	var names []string
 	dim, modes := s.generator.dim, s.target.Modes()
@@ -52,6 +53,9 @@ func (s *System) Observables() []string {
 	if o, ok := s.target.(Observed); ok {
 		names = append(names, o.Observables()...)
 	}
+	if s.HasDensity() {
+		names = append(names, engine.LogWeight)
+	}
 	return names
 }
 
@@ -64,7 +68,8 @@ func (s *System) observed() int {
 }
 
 // observe sets values, [rows][observables], of up to a strip's states.
-func (s *System) observe(m *moveScratch, values []float64, x []float32, k []uint8) {
+func (w *walkers) observe(m *walkScratch, values []float64, x []float32, k []uint8, weigh bool) {
+	s := w.s
 	dim, modes, rows := s.generator.dim, s.target.Modes(), len(k)
 	if rows == 0 {
 		return
@@ -108,6 +113,13 @@ func (s *System) observe(m *moveScratch, values []float64, x []float32, k []uint
 	if o, ok := m.target.(Observed); ok {
 		o.Observe(values[at:], stride, x, k)
 	}
+	if weigh && w.base != nil {
+		logQ := m.logQ[:rows]
+		w.base.LogDensity(logQ, x, k, m.work)
+		for r := range logQ {
+			values[r*stride+stride-1] = logPi[r] - logQ[r]
+		}
+	}
 }
 
 // walkers are an engine.Walk of states of a real vector and a mode.
@@ -118,14 +130,29 @@ type walkers struct {
 	k       []uint8
 	first   uint64
 	calls   uint32
-	free    chan *moveScratch
+	base    *mixture.Packed // of a generator with a density
+	free    chan *walkScratch
 }
 
-func (s *System) newWalk(purpose rng.Purpose, first uint64, n int) *walkers {
+type walkScratch struct {
+	*moveScratch
+	work *mixture.Work
+	logQ []float64
+}
+
+func (s *System) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walkers {
 	w := &walkers{s: s, purpose: purpose, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), first: first,
-		free: make(chan *moveScratch, s.workers.Threads())}
+		free: make(chan *walkScratch, s.workers.Threads())}
+	if s.HasDensity() {
+		w.base = s.generator.base.NewPacked()
+		w.base.Set(params)
+	}
 	for range s.workers.Threads() {
-		w.free <- s.transition.newScratch()
+		m := &walkScratch{moveScratch: s.transition.newScratch()}
+		if s.HasDensity() {
+			m.work, m.logQ = s.generator.base.NewWork(strip), make([]float64, strip)
+		}
+		w.free <- m
 	}
 	return w
 }
@@ -135,15 +162,15 @@ func (s *System) Walk(params []float32, first uint64, n int) (engine.Walk, error
 	if err := s.Reach(first, uint64(n), 0); err != nil {
 		return nil, err
 	}
-	w := s.newWalk(rng.WalkTransition, first, n)
+	w := s.newWalk(params, rng.WalkTransition, first, n)
 	s.NewSampler(params).Draw(w.x, w.k, first, 0)
 	return w, nil
 }
 
 // Chains implements engine.Observer. The states begin in every mode in turn,
 // normally distributed about its centre with once and with thrice its scale.
-func (s *System) Chains(_ []float32, n int) (engine.Walk, error) {
-	w, d, modes := s.newWalk(rng.ChainTransition, 0, n), s.generator.dim, s.target.Modes()
+func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
+	w, d, modes := s.newWalk(params, rng.ChainTransition, 0, n), s.generator.dim, s.target.Modes()
 	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
 	rng.Normals(w.x, d, &from, 0)
 	for i := range w.k {
@@ -160,7 +187,7 @@ func (s *System) Chains(_ []float32, n int) (engine.Walk, error) {
 }
 
 // each calls body for the pieces lo … hi−1 of the states, concurrently.
-func (w *walkers) each(rows int, body func(m *moveScratch, lo, hi int)) {
+func (w *walkers) each(rows int, body func(m *walkScratch, lo, hi int)) {
 	w.s.workers.Run((len(w.k)+rows-1)/rows, func(piece int) {
 		m := <-w.free
 		defer func() { w.free <- m }()
@@ -183,19 +210,24 @@ func (w *walkers) Advance(ctx context.Context, steps int) error {
 		}
 		moving := rng.Stream(w.s.config.Training.Seed, w.purpose, w.calls)
 		w.calls++
-		w.each(nn.BlockRows(), func(m *moveScratch, lo, hi int) {
+		w.each(nn.BlockRows(), func(m *walkScratch, lo, hi int) {
 			c, counts := moving, moveCounts{}
-			w.s.transition.run(w.x[lo*d:hi*d], w.k[lo:hi], min(slice, steps), &c, w.first+uint64(lo), m, &counts)
+			w.s.transition.run(w.x[lo*d:hi*d], w.k[lo:hi], min(slice, steps), &c, w.first+uint64(lo), m.moveScratch, &counts)
 		})
 	}
 	return nil
 }
 
 // Observe implements engine.Walk.
-func (w *walkers) Observe(values []float64) {
+func (w *walkers) Observe(values []float64) { w.observeAll(values, true) }
+
+// ObserveUnweighted implements engine.UnweightedWalk.
+func (w *walkers) ObserveUnweighted(values []float64) { w.observeAll(values, false) }
+
+func (w *walkers) observeAll(values []float64, weigh bool) {
 	d, stride := w.s.generator.dim, len(values)/max(1, len(w.k))
-	w.each(strip, func(m *moveScratch, lo, hi int) {
-		w.s.observe(m, values[lo*stride:hi*stride], w.x[lo*d:hi*d], w.k[lo:hi])
+	w.each(strip, func(m *walkScratch, lo, hi int) {
+		w.observe(m, values[lo*stride:hi*stride], w.x[lo*d:hi*d], w.k[lo:hi], weigh)
 	})
 }
 

@@ -161,40 +161,26 @@ func (o *observer) Evaluate(ctx context.Context, params []float32, samples int) 
 		}
 		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
 	}
-	if o.kept > 0 {
-		o.compare(out, values, warn)
-	}
+	var weights *engine.Reweighing
 	if weight := o.column(engine.LogWeight); weight >= 0 {
 		r := every(values, weight, len(o.names))
 		for i, w := range r {
-			r[i] = -w - o.problem.chart.volumes[0] // which is not in the kit's weights
+			r[i] = -w
 		}
-		importance(out, r)
+		weights = engine.NewReweighing(r)
+		importance(out, r, weights)
+	}
+	if o.kept > 0 {
+		rest := out.Metrics
+		out.Metrics = nil
+		o.compare(out, values, weights, warn)
+		out.Metrics = append(out.Metrics, rest...)
 	}
 	return out, nil
 }
 
-// Evaluate is the observer's, with what the density of a generator tells beside it.
-func (s *mixedSystem) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
-	out, err := s.observer.Evaluate(ctx, params, samples)
-	if err != nil || !s.HasDensity() {
-		return out, err
-	}
-	sampler, r := s.NewSampler(params), make([]float64, samples)
-	x, k := make([]float32, observedAtOnce*s.dim), make([]uint8, observedAtOnce)
-	for first := 0; first < samples; first += observedAtOnce {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		n := min(observedAtOnce, samples-first)
-		sampler.Weigh(r[first:first+n], x[:n*s.dim], k[:n], uint64(first))
-	}
-	importance(out, r)
-	return out, s.Err()
-}
-
 // compare adds the rows that the chains are the reference of.
-func (o *observer) compare(out *engine.Evaluation, values []float64, warn func(string, ...any)) {
+func (o *observer) compare(out *engine.Evaluation, values []float64, weights *engine.Reweighing, warn func(string, ...any)) {
 	const (
 		agree      = 1.05 // R̂
 		deviations = 5    // standard errors
@@ -227,6 +213,9 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, warn func(s
 			Name: r.name, Exact: chain.Mean, Generated: mean.Value(), Error: off,
 			Interval: stat.Interval(mean.Value(), mean.StandardError()), Uncertainty: chain.StandardError,
 		}.Judged(stat.MeanAbsolute(chain.Deviation/math.Sqrt(float64(out.Samples))), nil))
+		if weights != nil && weights.EffectiveSize > 0 {
+			out.Metrics[len(out.Metrics)-1].Reweigh(weights.Mean(sample))
+		}
 		if chain.RHat > worst || math.IsNaN(chain.RHat) {
 			worst, unsettled = chain.RHat, r.name
 		}
@@ -242,11 +231,11 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, warn func(s
 
 // importance adds what R = ln q − ln π of the samples tells, in the target's units of
 // volume.
-func importance(out *engine.Evaluation, r []float64) {
+func importance(out *engine.Evaluation, r []float64, weights *engine.Reweighing) {
 	const fewest = 0.1
-	if !slices.ContainsFunc(r, func(v float64) bool { return !math.IsInf(v, 0) }) {
-		out.Warnings = append(out.Warnings, "ln π is −∞ at every sample of the generator: it has no weights")
-		return
+	out.Weights = &weights.Weights
+	if !(weights.EffectiveSize > 0) {
+		return // which is warned of
 	}
 	rows := engine.ImportanceMetrics(r, math.NaN())
 	out.Metrics = append(out.Metrics, rows...)

@@ -2,6 +2,7 @@ package density
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 func TestExactGenerator(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	evaluate := func(text string) *engine.Evaluation {
+	logZ := 2*math.Log(2*math.Pi) + math.Log(20*0.3*0.2*0.5)
+	evaluate := func(text string) (*engine.Evaluation, float64) {
 		// Coordinates: normal, log-normal above 1, log-normal below 5, and logit-normal.
 		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "moves", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "evaluation.samples=20000",
 			"target.dim=4", "target.parameters={}", "target.support=[[null,null],[1,null],[null,5],[-2,2]]",
@@ -29,25 +31,35 @@ func TestExactGenerator(t *testing.T) {
 		system.Initialize(params)
 		e, err := system.(engine.Evaluator).Evaluate(context.Background(), params, 20000)
 		require.NoError(t, err)
-		return e
+		row := make([]byte, 4*4+8)
+		require.NoError(t, system.(engine.Sampler).Sample(row, engine.Weighted, params, 0, 1, 0))
+		return e, math.Float64frombits(binary.LittleEndian.Uint64(row[4*4:]))
 	}
 	const text = "let u = log(x[1] - 1); let v = log(5 - x[2]); let w = log((x[3] + 2)/(2 - x[3])); " +
 		"-((x[0] - 300)/20)^2/2 - ((u - 0.5)/0.3)^2/2 - u - ((v + 0.2)/0.2)^2/2 - v - ((w - 0.1)/0.5)^2/2 - log(x[3] + 2) - log(2 - x[3]) + log(4)"
-	good := evaluate(text)
+	good, weight := evaluate(text)
 	require.Empty(t, good.Warnings)
+	require.InDelta(t, logZ, weight, 1e-2, "ln w of a sample")
 	for _, m := range good.Metrics {
 		switch m.Name {
 		case "effective_sample_size":
 			require.InDelta(t, 1, m.Generated, 1e-4)
 		case "log_z":
-			require.InDelta(t, 2*math.Log(2*math.Pi)+math.Log(20*0.3*0.2*0.5), m.Generated, 1e-4)
+			require.InDelta(t, logZ, m.Generated, 1e-4)
 		default:
 			require.LessOrEqual(t, m.Error, 6*math.Hypot(m.Uncertainty, m.Floor*math.Sqrt(math.Pi/2)), m.Name)
 			require.Positive(t, m.Uncertainty, m.Name)
 		}
 	}
-	bad := evaluate(text + " - (x[0] - 300)^2/200")
+	bad, _ := evaluate(text + " - (x[0] - 300)^2/200")
 	require.NotEmpty(t, bad.Warnings)
+	for _, m := range bad.Metrics {
+		if m.Name == "variance_x0" {
+			require.Greater(t, m.Error, 20.0)
+			require.Less(t, m.Reweighted.Error, 5*math.Hypot(m.Reweighted.StandardError, m.Uncertainty), "by weights")
+			require.Less(t, m.Reweighted.StandardError, 5.0)
+		}
+	}
 }
 
 // TestUnsettledChains: a target that cannot be normalised in one direction, which the

@@ -75,8 +75,15 @@ func (s *mixedSystem) Transition(step uint32) {
 	s.judge(step)
 }
 
-// weighted is the kits' format of samples with their weights, which are the same in
-// any coordinates.
+// volume returns what the weights of a kit lack for those of the target's coordinates.
+func (p *problem) volume() float64 {
+	if p.modes > 0 {
+		return 0 // modes have volumes of their own, which are in the kit's ln π
+	}
+	return p.chart.volumes[0]
+}
+
+// weighted is the kits' format of samples with their weights.
 const weighted = "weighted"
 
 // Sample implements engine.Sampler, in the target's coordinates. Samples that are
@@ -90,6 +97,10 @@ func (s *realsSystem) Sample(dst []byte, format string, params []float32, first 
 			return err
 		}
 		s.toTarget(dst, row)
+		for at := row - 8; at < len(dst); at += row {
+			log := math.Float64frombits(binary.LittleEndian.Uint64(dst[at:]))
+			binary.LittleEndian.PutUint64(dst[at:], math.Float64bits(log+s.volume()))
+		}
 		return nil
 	}
 	if err := s.System.Sample(dst, format, params, first, n, 0); err != nil {
@@ -344,6 +355,9 @@ func (w *walk) Observe(values []float64) {
 	for r := range w.n {
 		for i, column := range w.o.columns {
 			values[r*len(w.o.columns)+i] = all[r*width+column]
+			if w.o.names[i] == engine.LogWeight {
+				values[r*len(w.o.columns)+i] += w.o.problem.volume()
+			}
 		}
 	}
 }

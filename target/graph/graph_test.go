@@ -308,7 +308,11 @@ func TestWarnings(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, e.Warnings, 1)
 	require.Contains(t, e.Warnings[0], "use their weights")
-	require.Contains(t, warnings([]engine.Metric{{Name: "effective_sample_size", Generated: 0.001}}, 2000)[0], "can be trusted")
+	require.True(t, e.Weights.Trusted())
+	few, err := s.Evaluate(context.Background(), params, 100)
+	require.NoError(t, err)
+	require.Empty(t, few.Warnings, "nobody is told to use weights that cannot be trusted")
+	require.Contains(t, few.Weights.Warning, "can be trusted")
 	for _, m := range e.Metrics {
 		if m.Name == "energy" {
 			require.Greater(t, m.Error, 100*m.Floor)

@@ -144,15 +144,13 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	if err != nil {
 		return nil, err
 	}
-	weights, err := s.Weights(ctx, params, samples)
-	if err != nil {
+	if err := s.Reweigh(ctx, params, out, r.logZ); err != nil {
 		return nil, err
 	}
-	for _, m := range engine.ImportanceMetrics(weights, r.logZ) {
-		if m.Name != "effective_sample_size" {
+	for i := range out.Metrics {
+		if m := &out.Metrics[i]; m.Name == "log_z" || m.Name == "kl_by_density" {
 			m.Uncertainty = r.logZError
 		}
-		out.Metrics = append(out.Metrics, m)
 	}
 	out.Warnings = append(out.Warnings, warnings(out.Metrics, samples)...)
 	return out, nil
@@ -284,10 +282,7 @@ func warnings(rows []engine.Metric, samples int) (all []string) {
 		if m.Name != "effective_sample_size" {
 			continue
 		}
-		switch worth := m.Generated * float64(samples); {
-		case worth < 100:
-			all = append(all, fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither they nor what they say of ln Z can be trusted", worth))
-		case m.Generated < 0.5:
+		if m.Generated < 0.5 && m.Generated*float64(samples) >= 100 {
 			all = append(all, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
@@ -246,18 +247,53 @@ func (s *System) Weigher(params []float32) func(dst []float64, batch []uint64) {
 	}
 }
 
-// Weights returns R of the given number of samples, for engine.ImportanceMetrics.
-func (s *System) Weights(ctx context.Context, params []float32, samples int) ([]float64, error) {
-	const chunk = 1 << 16
-	d := s.NewDraws(params)
-	r := make([]float64, 0, samples)
-	for first := 0; first < samples; first += chunk {
+// Reweigh adds to a table of samples of the generator what its density says: the rows
+// of engine.ImportanceMetrics, and energy, |m|, specific heat and susceptibility by
+// weights in the rows of these names.
+func (s *System) Reweigh(ctx context.Context, params []float32, e *engine.Evaluation, logZ float64) error {
+	const chunk = 1 << 14
+	d, sites, words := s.NewDraws(params), s.net.Spins(), (s.net.Spins()+63)/64
+	batch := make([]uint64, min(chunk, e.Samples)*words)
+	r, energies, abs := make([]float64, e.Samples), make([]float64, e.Samples), make([]float64, e.Samples)
+	for first := 0; first < e.Samples; first += chunk {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		r = append(r, d.Weigh(nil, min(chunk, samples-first), uint64(first))...)
+		n := min(chunk, e.Samples-first)
+		part := batch[:n*words]
+		copy(r[first:], d.Weigh(part, n, uint64(first)))
+		s.net.Energies(energies[first:first+n], part)
+		for i := range n {
+			up := 0
+			for _, word := range part[i*words : (i+1)*words] {
+				up += bits.OnesCount64(word)
+			}
+			abs[first+i] = math.Abs(float64(2*up-sites)) / float64(sites)
+		}
 	}
-	return r, nil
+	weights, beta := engine.NewReweighing(r), s.net.target.Beta
+	e.Weights = &weights.Weights
+	for i := range e.Metrics {
+		m, scale := &e.Metrics[i], 1.0
+		var value, standardError float64
+		switch m.Name {
+		case "energy":
+			value, standardError = weights.Mean(energies)
+		case "abs_magnetisation":
+			value, standardError = weights.Mean(abs)
+		case "specific_heat":
+			value, standardError = weights.Variance(energies)
+			scale = beta * beta
+		case "susceptibility":
+			value, standardError = weights.Variance(abs)
+			scale = beta * float64(sites)
+		default:
+			continue
+		}
+		m.Reweigh(scale*value, scale*standardError)
+	}
+	e.Metrics = append(e.Metrics, engine.ImportanceMetrics(r, logZ)...)
+	return nil
 }
 
 var (
