@@ -108,6 +108,9 @@ func TestTrainingFindsAPosterior(t *testing.T) {
 			require.NoError(t, trainer.Step())
 		}
 		require.Less(t, measure(), min(bound, before/5), objective)
+		for m, accepted := range s.accepted {
+			require.Positive(t, accepted.Rate(), "%s, %s", objective, moveNames[m])
+		}
 		workers.Close()
 	}
 }
