@@ -10,6 +10,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/report"
 )
@@ -24,10 +27,12 @@ import (
 // walking is what the flags of mcmc ask for.
 type walking struct {
 	source
-	chains, draws, burnIn, spacing, seed count
-	burns                                bool // burnIn was given
-	output                               string
-	threads                              int
+	chains, draws, burnIn, seed count
+	burns                       bool // burnIn was given
+	spacing                     spacing
+	ladder                      ladder
+	output, states, format      string
+	threads                     int
 }
 
 func (p *program) mcmcCommand() *cobra.Command {
@@ -45,12 +50,23 @@ seconds of drawing per effective sample. A warning names averages whose R̂ is a
 Chains begin as far apart as is known of the target. A step is what mixes best of
 what the system has: heat-bath sweeps of the Ising lattice, rounds of parallel
 tempering of spins on a graph, Metropolis steps of "transition" elsewhere.
+--spacing auto measures the autocorrelation time first, and takes as many steps from
+draw to draw as make them all but independent: about twice that time.
+
+--ladder is replica exchange, of spins: chains at each of its inverse temperatures,
+which take the place of target.beta. A step is a heat-bath sweep of every chain and
+a swap of every other pair of neighbouring temperatures. Everything is told of every
+temperature, and how many swaps succeeded; below some 20 % put more temperatures
+between.
 
 -o writes the draws of the observables as a structured NumPy array of shape
-(chain, draw), one field for each, as docs/trust.md shows for ArviZ. They are a
-function of configuration, seed and these flags, not of the number of threads.`,
-		Example: `  revgen mcmc ising --set target.l=8 --set target.beta=0.4
+(chain, draw), one field for each, as docs/trust.md shows for ArviZ; --states the
+states themselves, of shape (chain, draw, …), in a --format of sample. With --ladder
+both have the temperature as their first axis. All are a function of configuration,
+seed and these flags, not of the number of threads.`,
+		Example: `  revgen mcmc ising --set target.l=8 --set target.beta=0.4 --spacing auto
   revgen mcmc glass.txt --chains 128 --draws 4000 --spacing 4 -o draws.npy
+  revgen mcmc ising -s target.l=16 --ladder 0.3:0.6:0.025 --states states.npy --format bits
   revgen mcmc runs/gmm-quick-seed1 --json`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,35 +83,109 @@ function of configuration, seed and these flags, not of the number of threads.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&w.preset, "preset", "p", "", "preset of the system (default the first)")
 	flags.StringArrayVarP(&w.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
-	flags.Var(&w.chains, "chains", "number of chains")
+	flags.Var(&w.chains, "chains", "number of chains, of each temperature")
 	flags.Var(&w.draws, "draws", "draws of each chain")
 	flags.Var(&w.burnIn, "burn-in", "steps before the first draw (default half of those after it)")
-	flags.Var(&w.spacing, "spacing", "steps from one draw to the next")
+	flags.Var(&w.spacing, "spacing", "steps from one draw to the next, or auto")
+	flags.Var(&w.ladder, "ladder", "replica exchange at inverse temperatures first:last:step or a,b,c")
 	flags.Var(&w.seed, "seed", "seed of the chains; the same as --set training.seed=N")
 	flags.StringVarP(&w.output, "output", "o", "", "`file` for the draws, a name ending in .npy, or - for stdout in place of the table")
+	flags.StringVar(&w.states, "states", "", "`file` for the states, a name ending in .npy, or - for stdout in place of the table")
+	flags.StringVarP(&w.format, "format", "f", "", "layout of the states, as of sample (default the system's)")
 	addThreads(cmd, &w.threads)
 	return cmd
 }
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// spacing is a flag for a number of steps, or auto.
+type spacing int
+
+func (s *spacing) String() string {
+	if *s == chains.AutoSpacing {
+		return "auto"
+	}
+	return strconv.Itoa(int(*s))
+}
+func (s *spacing) Type() string { return "N|auto" }
+
+func (s *spacing) Set(text string) error {
+	if text == "auto" {
+		*s = chains.AutoSpacing
+		return nil
+	}
+	var n count
+	if err := n.Set(text); err != nil {
+		return fmt.Errorf("%q is no number of steps such as 10, nor auto", text)
+	}
+	*s = spacing(min(n, chains.MostSteps+1))
+	return nil
+}
+
+// ladder is a flag for inverse temperatures.
+type ladder []float64
+
+func (l *ladder) String() string {
+	var words []string
+	for _, beta := range *l {
+		words = append(words, strconv.FormatFloat(beta, 'g', -1, 64))
+	}
+	return strings.Join(words, ",")
+}
+func (l *ladder) Type() string { return "BETAS" }
+
+func (l *ladder) Set(text string) error {
+	m, err := batch.ParseGrid("beta=" + text)
+	if err != nil {
+		return fmt.Errorf("%q is not first:last:step or a,b,c", text)
+	}
+	values, err := batch.Axis(m.Value)
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		beta, err := strconv.ParseFloat(v.String(), 64)
+		if err != nil {
+			return fmt.Errorf("%q: %s is not a number", text, v.String())
+		}
+		*l = append(*l, beta)
+	}
+	slices.Sort(*l)
+	return nil
+}
+
 func (p *program) mcmc(w *walking) error {
 	bounded := func(n count) int { return int(min(n, math.MaxInt32+1)) }
-	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: bounded(w.spacing)}
+	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: int(w.spacing), Ladder: w.ladder}
 	if !w.burns {
-		o.BurnIn = min(o.Draws, chains.MostSteps) * min(o.Spacing, chains.MostSteps) / 2
-		o.BurnIn = min(o.BurnIn, chains.MostSteps)
+		o.BurnIn = chains.HalfBurnIn
 	}
 	if err := o.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
-	if w.output != "" && w.output != "-" {
-		if err := checkSuffix(w.output); err != nil {
-			return err
+	for flag, file := range map[string]string{"-o": w.output, "--states": w.states} {
+		switch file {
+		case "":
+		case "-":
+			if terminal(p.stdout) != nil {
+				return usagef("%s -: stdout is a terminal; redirect it or name a file", flag)
+			}
+		default:
+			if err := checkSuffix(file); err != nil {
+				return err
+			}
 		}
 	}
-	if w.output == "-" && terminal(p.stdout) != nil {
-		return usagef("-o -: stdout is a terminal; redirect it or name a file")
+	switch {
+	case w.states == "" && w.format != "":
+		return usagef("--format is of states; name their file by --states")
+	case w.states != "" && w.states == w.output:
+		return usagef("-o and --states are both %s; give them files of their own", w.states)
 	}
-	if info, err := os.Stat(w.name); err == nil && info.IsDir() {
+	if _, err := p.systems.Find(w.name); err != nil && isDir(w.name) {
 		w.name = filepath.Join(w.name, "config.json")
 	}
 	cfg, err := w.load(p.systems)
@@ -115,12 +205,23 @@ type walked struct {
 	Draws         int                 `json:"draws"`
 	BurnIn        int                 `json:"burn_in"`
 	Spacing       int                 `json:"spacing"`
+	AutoSpacing   bool                `json:"auto_spacing,omitempty"`
 	BurnInSeconds float64             `json:"burn_in_seconds"`
 	Seconds       float64             `json:"seconds"`
 	File          string              `json:"file,omitempty"`
-	Observables   []chains.Observable `json:"observables"`
+	States        string              `json:"states,omitempty"` // file of them
+	Format        string              `json:"format,omitempty"` // of the states
+	Observables   []chains.Observable `json:"observables,omitempty"`
+	Ladder        []walkedLevel       `json:"ladder,omitempty"` // in place of Observables
 	Warnings      []string            `json:"warnings,omitempty"`
 	engine.Provenance
+}
+
+// A walkedLevel is one inverse temperature of a ladder.
+type walkedLevel struct {
+	Beta        float64             `json:"beta"`
+	Observables []chains.Observable `json:"observables"`
+	Swaps       *float64            `json:"swaps,omitempty"` // with the next level, the part that succeeded
 }
 
 // runChains runs them and leaves what was asked for.
@@ -135,6 +236,13 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 		return err
 	}
 	defer engine.Release(system)
+	if w.states != "" {
+		if o.States = w.format; o.States == "" {
+			if s, ok := system.(engine.Sampler); ok {
+				o.States = s.Formats()[0].Name
+			}
+		}
+	}
 	m := p.newMeter(int64(o.Draws), "draws")
 	start := time.Now()
 	r, err := chains.Run(ctx, system, o, func(draws int) {
@@ -142,63 +250,151 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	})
 	m.end()
 	shared := cfg.Shared()
+	var option *chains.OptionError
 	switch {
 	case errors.Is(err, chains.ErrNone):
 		return usagef("%s: %w", shared.System, err)
+	case errors.As(err, &option):
+		return usagef("--%w", err)
 	case err != nil:
 		return err
 	}
 	var warnings []string
-	for i := range r.Observables {
-		if x := &r.Observables[i]; x.Doubtful() {
-			warnings = append(warnings, fmt.Sprintf("%s: R̂ %.3f, effective size %.0f: chains that agree have at most %g and at least %d; take more draws, a larger --spacing or --burn-in",
-				x.Name, x.RHat, x.EffectiveSize, chains.MixedRHat, chains.LeastSize))
-			p.warn(warnings[len(warnings)-1])
+	warn := func(format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(format, args...))
+		p.warn(warnings[len(warnings)-1])
+	}
+	if r.Unresolved > 0 {
+		warn("the autocorrelation time is more than %d steps, too long to be measured; --spacing auto may be too small", r.Unresolved)
+	}
+	for k, l := range r.Levels {
+		for i := range l.Observables {
+			if x := &l.Observables[i]; x.Doubtful() {
+				warn("%s: R̂ %.3f, effective size %.0f: chains that agree have at most %g and at least %d; take more draws, a larger --spacing or --burn-in",
+					x.Name+at(o.Ladder, k), x.RHat, x.EffectiveSize, chains.MixedRHat, chains.LeastSize)
+			}
 		}
 	}
 	if w.output != "" {
-		if err := p.writeDraws(ctx, w.output, r, o); err != nil || w.output == "-" {
+		if err := p.writeDraws(ctx, w.output, r, o); err != nil {
 			return err
 		}
+	}
+	if w.states != "" {
+		if err := p.writeStates(ctx, w.states, r, o); err != nil {
+			return err
+		}
+	}
+	if w.output == "-" || w.states == "-" {
+		return nil
 	}
 	if !p.json {
 		return writeChains(p.stdout, r, o)
 	}
-	v := walked{shared.System, "", shared.Training.Seed, o.Chains, o.Draws, o.BurnIn, o.Spacing, r.BurnIn, r.Seconds, w.output,
-		r.Observables, warnings, engine.Here(programName())}
+	v := walked{System: shared.System, Seed: shared.Training.Seed, Chains: o.Chains, Draws: o.Draws, BurnIn: r.BurnedIn, Spacing: r.Spacing,
+		AutoSpacing: o.Spacing == chains.AutoSpacing, BurnInSeconds: r.BurnIn, Seconds: r.Seconds, File: w.output, States: w.states, Format: o.States,
+		Warnings: warnings, Provenance: engine.Here(programName())}
+	if o.Ladder == nil {
+		v.Observables = r.Levels[0].Observables
+	}
+	for k, beta := range o.Ladder {
+		v.Ladder = append(v.Ladder, walkedLevel{beta, r.Levels[k].Observables, r.Levels[k].Swaps()})
+	}
 	if d, ok := cfg.Config.(engine.Describer); ok {
 		v.Target = d.Describe()
 	}
 	return json.NewEncoder(p.stdout).Encode(v)
 }
 
+// at says which level of a ladder is meant, if there is one.
+func at(ladder []float64, level int) string {
+	if len(ladder) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at β = %g", ladder[level])
+}
+
 // writeChains writes a table for people.
 func writeChains(out io.Writer, r *chains.Result, o chains.Options) error {
 	t := report.Table{Header: []string{"observable", "mean", "± standard error", "deviation", "time", "R̂", "effective size", "s per effective"}, Left: 1}
-	for i := range r.Observables {
-		x := &r.Observables[i]
-		t.Rows = append(t.Rows, []string{report.Label(x.Name), fmt.Sprintf("%.6g", x.Mean), fmt.Sprintf("%.2g", x.StandardError), digits(x.Deviation),
-			fmt.Sprintf("%.2f", x.Time), fmt.Sprintf("%.4f", x.RHat), fmt.Sprintf("%.0f", x.EffectiveSize), fmt.Sprintf("%.2g", x.SecondsPerEffective)})
+	if o.Ladder != nil {
+		t.Header = append([]string{"β"}, t.Header...)
+		t.Left = 2
+	}
+	for k, l := range r.Levels {
+		for i := range l.Observables {
+			x := &l.Observables[i]
+			row := []string{report.Label(x.Name), fmt.Sprintf("%.6g", x.Mean), fmt.Sprintf("%.2g", x.StandardError), digits(x.Deviation),
+				fmt.Sprintf("%.2f", x.Time), fmt.Sprintf("%.4f", x.RHat), fmt.Sprintf("%.0f", x.EffectiveSize), fmt.Sprintf("%.2g", x.SecondsPerEffective)}
+			if o.Ladder != nil {
+				row = append([]string{strconv.FormatFloat(o.Ladder[k], 'g', -1, 64)}, row...)
+			}
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	if err := t.WriteText(out); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%d chains of %d draws, %d steps apart, after %d steps: %.2f s and %.2f s before\n", o.Chains, o.Draws, o.Spacing, o.BurnIn, r.Seconds, r.BurnIn)
+	if o.Ladder != nil {
+		t := report.Table{Header: []string{"β", "β′", "swaps"}, Left: 0}
+		for k := range o.Ladder[1:] {
+			t.Rows = append(t.Rows, []string{strconv.FormatFloat(o.Ladder[k], 'g', -1, 64), strconv.FormatFloat(o.Ladder[k+1], 'g', -1, 64),
+				fmt.Sprintf("%.1f %%", 100**r.Levels[k].Swaps())})
+		}
+		if _, err := fmt.Fprintln(out); err != nil {
+			return err
+		}
+		if err := t.WriteText(out); err != nil {
+			return err
+		}
+	}
+	of := ""
+	if o.Ladder != nil {
+		of = fmt.Sprintf(" at each of %d temperatures", len(o.Ladder))
+	}
+	_, err := fmt.Fprintf(out, "\n%d chains of %d draws%s, %d steps apart, after %d steps: %.2f s and %.2f s before\n", o.Chains, o.Draws, of, r.Spacing, r.BurnedIn, r.Seconds, r.BurnIn)
 	return err
 }
 
 // writeDraws writes a structured array of shape (chain, draw), a field for each
-// observable.
+// observable, after an axis of the ladder if there is one.
 func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
 	var fields []string
-	for _, x := range r.Observables {
+	for _, x := range r.Levels[0].Observables {
 		if strings.ContainsAny(x.Name, "'\\\n") {
 			return fmt.Errorf("-o: observable %q: NumPy's header has no room for such a name", x.Name)
 		}
 		fields = append(fields, "('"+x.Name+"', '<f8')")
 	}
 	width := len(fields)
-	h := npy.Header{Descr: "[" + strings.Join(fields, ", ") + "]", Shape: []int{o.Chains, o.Draws}}
+	return p.writeByChain(ctx, path, "["+strings.Join(fields, ", ")+"]", nil, o, func(chain []byte, level, c int) []byte {
+		for t := range o.Draws {
+			for _, v := range r.Levels[level].Values[(t*o.Chains+c)*width:][:width] {
+				chain = binary.LittleEndian.AppendUint64(chain, math.Float64bits(v))
+			}
+		}
+		return chain
+	})
+}
+
+// writeStates writes the states, (chain, draw, …), after an axis of the ladder if there
+// is one.
+func (p *program) writeStates(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
+	size := o.Draws * r.Format.RowBytes
+	return p.writeByChain(ctx, path, r.Format.Descr, r.Format.Shape, o, func(chain []byte, level, c int) []byte {
+		return append(chain, r.Levels[level].States[c*size:][:size]...)
+	})
+}
+
+// writeByChain writes an array of shape (chain, draw, shape…), with an axis of the
+// ladder before if there is one, of which chain appends what belongs to one.
+func (p *program) writeByChain(ctx context.Context, path, descr string, shape []int, o chains.Options, chain func(dst []byte, level, c int) []byte) error {
+	h := npy.Header{Descr: descr, Shape: append([]int{o.Chains, o.Draws}, shape...)}
+	levels := 1
+	if o.Ladder != nil {
+		levels = len(o.Ladder)
+		h.Shape = append([]int{levels}, h.Shape...)
+	}
 	var w *npy.Writer
 	var err error
 	if path == "-" {
@@ -209,16 +405,13 @@ func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result,
 	if err != nil {
 		return sayWhere(path, err)
 	}
-	chain := make([]byte, 0, 8*width*o.Draws)
-	for c := range o.Chains {
-		chain = chain[:0]
-		for t := range o.Draws {
-			for _, v := range r.Values[(t*o.Chains+c)*width:][:width] {
-				chain = binary.LittleEndian.AppendUint64(chain, math.Float64bits(v))
+	var buffer []byte
+	for level := range levels {
+		for c := range o.Chains {
+			buffer = chain(buffer[:0], level, c)
+			if _, err := w.Write(buffer); err != nil {
+				return sayWhere(path, errors.Join(err, w.Abort()))
 			}
-		}
-		if _, err := w.Write(chain); err != nil {
-			return sayWhere(path, errors.Join(err, w.Abort()))
 		}
 	}
 	if err := w.Close(); err != nil {

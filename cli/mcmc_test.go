@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,7 +60,22 @@ func TestMCMC(t *testing.T) {
 	require.Equal(t, "Ising model on the periodic 3×3 lattice, J = 1, β = 0.2", v.Target)
 	require.NotEmpty(t, v.Warnings)
 
+	// A target is a system before it is a directory of that name.
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "ising"), 0o700))
+	require.Equal(t, exitOK, revgen(t, dir, append(args, "-q")...).code)
+
 	for want, args := range map[string][]string{
+		"gmm: the system has no chains of its own at":    {"gmm", "--ladder", "0.1,0.2"},
+		"it has 1 inverse temperatures":                  {"ising", "--ladder", "0.1"},
+		"0.1 comes after 0.1":                            {"ising", "--ladder", "0.1,0.1"},
+		"\"b\" is not a number":                          {"ising", "--ladder", "0.1,b"},
+		`"0.1:0.2:" is not first:last:step or a,b,c`:     {"ising", "--ladder", "0.1:0.2:"},
+		"β·E reaches 1.6e+19":                            {"ising", "--ladder", "0,1e18", "-s", "target.l=2"},
+		`"often" is no number of steps such as 10`:       {"ising", "--spacing", "often"},
+		`--format: "x" is not one of spins, bits`:        {"ising", "--states", "x.npy", "--format", "x"},
+		"--format is of states":                          {"ising", "--format", "bits"},
+		"-o and --states are both x.npy":                 {"ising", "-o", "x.npy", "--states", "x.npy"},
+		"x.txt: what is written is a NumPy array":        {"ising", "--states", "x.txt"},
 		"toy: the system has no chains of its own":       {"toy"},
 		"-o: x.csv: what is written is a NumPy array":    {"ising", "-o", "x.csv"},
 		"--draws: 3 are fewer than 4":                    {"ising", "--draws", "3"},
@@ -71,8 +88,74 @@ func TestMCMC(t *testing.T) {
 	}
 }
 
-// What docs/trust.md has for ArviZ, as far as NumPy goes.
-func TestNumPyReadsDraws(t *testing.T) {
+// A ladder's table, arrays and JSON are about one run.
+func TestLadder(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"mcmc", "ising", "--set", "target.l=3", "--ladder", "0.4,0.1:0.3:0.1", "--chains", "8", "--draws", "100"}
+	require.Equal(t, exitUsage, revgen(t, dir, args...).code, "two forms at once")
+	args[5] = "0.1:0.4:0.15"
+	o := ok(t, dir, append(args, "-o", "draws.npy", "--states", "states.npy")...)
+	require.Regexp(t, `(?m)^0.1 +energy `, o.stdout)
+	require.Regexp(t, `(?m)^0.25 +0.4 +\d+\.\d %$`, o.stdout)
+	require.Contains(t, o.stdout, "8 chains of 100 draws at each of 3 temperatures, 1 steps apart, after 50 steps")
+	h, draws := readArray(t, filepath.Join(dir, "draws.npy"))
+	require.Equal(t, []int{3, 8, 100}, h.Shape)
+	h, states := readArray(t, filepath.Join(dir, "states.npy"))
+	require.Equal(t, npy.Header{Descr: "'|i1'", Shape: []int{3, 8, 100, 3, 3}}, h)
+	for i := range 3 * 8 * 100 {
+		var m int
+		for _, s := range states[9*i:][:9] {
+			m += int(int8(s))
+		}
+		require.InDelta(t, float64(m)/9, math.Float64frombits(binary.LittleEndian.Uint64(draws[24*i+8:])), 1e-12)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "states.npy"))
+	require.NoError(t, err)
+	require.Equal(t, string(file), ok(t, dir, append(args, "--states", "-", "-t", "3")...).stdout)
+
+	var v walked
+	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, append(args, "--json", "--states", "bits.npy", "-f", "bits", "-q")...).stdout), &v))
+	require.Empty(t, v.Observables)
+	require.Equal(t, []any{"bits.npy", "bits", 50}, []any{v.States, v.Format, v.BurnIn})
+	require.Len(t, v.Ladder, 3)
+	require.Nil(t, v.Ladder[2].Swaps)
+	h, _ = readArray(t, filepath.Join(dir, "bits.npy"))
+	require.Equal(t, npy.Header{Descr: "'<u8'", Shape: []int{3, 8, 100, 1}}, h)
+	for k, beta := range []float64{0.1, 0.25, 0.4} {
+		require.Equal(t, beta, v.Ladder[k].Beta)
+		var sum float64
+		for i := range 800 {
+			sum += math.Float64frombits(binary.LittleEndian.Uint64(draws[24*(800*k+i):]))
+		}
+		require.InEpsilon(t, sum/800, v.Ladder[k].Observables[0].Mean, 1e-12)
+	}
+
+	// As a job it is the same.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.ndjson"),
+		[]byte(`{"mcmc": "ising", "set": {"target.l": 3}, "chains": 8, "draws": 100, "ladder": "0.1:0.4:0.15", "out": "job.npy"}`), 0o600))
+	var record struct{ Result walked }
+	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "run", "jobs.ndjson").stdout), &record))
+	require.Equal(t, v.Ladder[0].Observables[0].Mean, record.Result.Ladder[0].Observables[0].Mean)
+	_, job := readArray(t, filepath.Join(dir, "job.npy"))
+	require.Equal(t, draws, job)
+}
+
+func TestAutoSpacing(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"mcmc", "ising", "--set", "target.l=4", "--set", "target.beta=0.4", "--set", "target.h=0.1", "--chains", "16", "--draws", "100"}
+	var v walked
+	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, append(args, "--spacing", "auto", "--json")...).stdout), &v))
+	require.True(t, v.AutoSpacing)
+	require.Greater(t, v.Spacing, 2)
+	require.Less(t, v.Spacing, 100)
+	require.Greater(t, v.BurnIn, 50*v.Spacing)
+	for _, x := range v.Observables {
+		require.Less(t, x.Time, 2.0)
+	}
+}
+
+// What docs/trust.md has for ArviZ, word for word, with an arviz that looks at shapes.
+func TestSnippetForArviZ(t *testing.T) {
 	python := ""
 	for _, p := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(p, "-c", "import numpy").Run() == nil {
@@ -83,9 +166,15 @@ func TestNumPyReadsDraws(t *testing.T) {
 	if python == "" {
 		t.Skip("python3 with numpy is not installed")
 	}
+	docs, err := os.ReadFile("../docs/trust.md")
+	require.NoError(t, err)
+	snippet := regexp.MustCompile(`(?m)^    import numpy as np, arviz as az\n(    .*\n)+`).FindString(string(docs))
+	require.NotEmpty(t, snippet)
+	snippet = strings.ReplaceAll("\n"+snippet, "\n    ", "\n")
+
 	dir := t.TempDir()
 	var v walked
-	o := ok(t, dir, "mcmc", "ising", "--set", "target.l=3", "--chains", "4", "--draws", "50", "-o", "draws.npy", "--json", "-q")
+	o := ok(t, dir, "mcmc", "ising", "--set", "target.l=3", "--chains", "4", "--draws", "50", "-o", "draws.npy", "--states", "states.npy", "--json", "-q")
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &v))
 	means := make(map[string]float64)
 	for _, x := range v.Observables {
@@ -93,18 +182,29 @@ func TestNumPyReadsDraws(t *testing.T) {
 	}
 	want, err := json.Marshal(means)
 	require.NoError(t, err)
-	cmd := exec.Command(python, "-c", `
-import sys, json, numpy as np
-x = np.load("draws.npy")
-draws = {name: x[name] for name in x.dtype.names}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "arviz.py"), []byte(`
+import sys, json
 want = json.loads(sys.argv[1])
-assert draws.keys() == want.keys(), (draws.keys(), want)
-for name, mean in want.items():
-    assert draws[name].shape == (4, 50) and abs(draws[name].mean() - mean) < 1e-12, name
-m = draws["magnetisation"]
-assert len({tuple(c) for c in m}) == 4 and (abs(m) == draws["abs_magnetisation"]).all()
-`, string(want))
+
+def from_dict(posterior):
+    draws = dict(posterior)
+    s = draws.pop("s")
+    assert s.shape == (4, 50, 3, 3) and s.dtype == "int8", (s.shape, s.dtype)
+    assert draws.keys() == want.keys(), (draws.keys(), want)
+    for name, mean in want.items():
+        assert draws[name].shape == (4, 50) and abs(draws[name].mean() - mean) < 1e-12, name
+    m = draws["magnetisation"]
+    assert len({tuple(c) for c in m}) == 4 and (abs(m) == draws["abs_magnetisation"]).all()
+    assert abs(s.mean(axis=(2, 3)) - m).max() < 1e-12
+    return draws
+
+def summary(data):
+    return "looked at %d variables" % len(data)
+`), 0o600))
+	cmd := exec.Command(python, "-c", snippet, string(want))
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	require.Equal(t, "looked at 3 variables\n", string(out))
 }

@@ -42,3 +42,35 @@ type UnweightedWalk interface {
 	// ObserveUnweighted is Observe that leaves LogWeight as it is.
 	ObserveUnweighted(values []float64)
 }
+
+// A StateWalk can give its states.
+type StateWalk interface {
+	Walk
+	// States writes them in a format of its system's Sampler that is not Unrefined,
+	// [states][RowBytes].
+	States(dst []byte, format string) error
+}
+
+// A Tempered system has a law at any inverse temperature, of which its target is one.
+type Tempered interface {
+	Observer
+	// Ladder returns n chains at each of several inverse temperatures, ascending, that
+	// begin as those of Chains.
+	Ladder(betas []float64, n int) (Ladder, error)
+}
+
+// A Ladder is replica exchange: chains at a ladder of inverse temperatures, of which
+// chain i of a level swaps states with chain i of the next, and with no other. The same
+// bits result for any number of threads.
+type Ladder interface {
+	// Advance takes that many more steps with every chain. After each of them every
+	// other pair of neighbouring levels, in turns, may swap.
+	Advance(ctx context.Context, steps int) error
+	// Observe sets values, [chains][len(Observables())], of a level, but for LogWeight.
+	Observe(level int, values []float64)
+	// States is that of a StateWalk, of a level.
+	States(level int, dst []byte, format string) error
+	// Swaps returns how many swaps of a level with the next were accepted so far, of
+	// how many.
+	Swaps(level int) (accepted, proposed uint64)
+}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -111,15 +110,7 @@ func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
 		return nil, fmt.Errorf("target: %w", err)
 	}
 	w := &chains{s.NewWalk(params, kernel, rng.ChainTransition, n), s}
-	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
-	for i := range n {
-		switch config := w.States[i*s.model.Words:][:s.model.Words]; i % 3 {
-		case 0:
-			spins.Invert(config, s.model.N)
-		case 2:
-			spins.Randomize(config, s.model.N, &from, uint64(i*s.model.Words))
-		}
-	}
+	w.Disperse()
 	return w, nil
 }
 
@@ -128,18 +119,8 @@ func (w *chains) Advance(ctx context.Context, steps int) error {
 	if err := w.Walk.Advance(ctx, steps); err != nil || w.s.model.H != 0 {
 		return err
 	}
-	words := w.s.model.Words
-	c := rng.Stream(w.s.config.Training.Seed, rng.ChainStart, w.Calls)
-	var draw [4]uint32
-	for i := 0; i*words < len(w.States); i++ {
-		if i%128 == 0 {
-			asm.PhiloxBlocks(draw[:], &c, uint64(i/128))
-		}
-		if draw[i/32%4]>>(i%32)&1 != 0 {
-			spins.Invert(w.States[i*words:][:words], w.s.model.N)
-		}
-	}
+	w.Flip()
 	return nil
 }
 
-var _ engine.Observer = (*measured)(nil)
+var _ engine.Tempered = (*measured)(nil)

@@ -18,13 +18,26 @@ import (
 // ErrNone says that a system has no chains of its own.
 var ErrNone = errors.New("the system has no chains of its own")
 
-// Options say how much is run. Steps are those of engine.Observer's Chains.
+// Options say how much is run. Steps are those of engine.Observer's Chains, or of
+// engine.Tempered's Ladder.
 type Options struct {
 	Chains  int
 	Draws   int // of each chain
-	BurnIn  int // steps before the first draw's
-	Spacing int // steps between draws
+	BurnIn  int // steps before the first draw's; HalfBurnIn for half of those after it
+	Spacing int // steps between draws; AutoSpacing for what makes draws all but independent
+	// Ladder, if it is not empty, holds ascending inverse temperatures: replica
+	// exchange, of which every level is observed.
+	Ladder []float64
+	// States names a format of the system's Sampler in which states are kept, "" for
+	// none.
+	States string
 }
+
+// Values of Options that are chosen.
+const (
+	HalfBurnIn  = -1
+	AutoSpacing = -1
+)
 
 // Limits of Options.
 const (
@@ -32,21 +45,36 @@ const (
 	LeastDraws = 4
 	MostDraws  = 1 << 24 // of all chains together, which are kept
 	MostSteps  = math.MaxInt32
+	MostLevels = 256
 )
 
 // Validate reports what cannot be run; errors begin with the option's name.
 func (o *Options) Validate() error {
+	levels := max(1, len(o.Ladder))
 	switch {
 	case o.Chains < 1 || o.Chains > MostChains:
 		return fmt.Errorf("chains: %d is not between 1 and %d", o.Chains, MostChains)
 	case o.Draws < LeastDraws:
 		return fmt.Errorf("draws: %d are fewer than %d", o.Draws, LeastDraws)
-	case o.Draws > MostDraws/o.Chains:
+	case len(o.Ladder) == 1 || levels > MostLevels:
+		return fmt.Errorf("ladder: it has %d inverse temperatures, and not between 2 and %d", len(o.Ladder), MostLevels)
+	case o.Draws > MostDraws/o.Chains/levels:
+		if levels > 1 {
+			return fmt.Errorf("draws: %d of %d chains at %d temperatures are more than %d together; let the spacing be larger", o.Draws, o.Chains, levels, MostDraws)
+		}
 		return fmt.Errorf("draws: %d of %d chains are more than %d together; let the spacing be larger", o.Draws, o.Chains, MostDraws)
-	case o.BurnIn < 0 || o.BurnIn > MostSteps:
+	case (o.BurnIn < 0 || o.BurnIn > MostSteps) && o.BurnIn != HalfBurnIn:
 		return fmt.Errorf("burn-in: %d is not between 0 and %d", o.BurnIn, MostSteps)
-	case o.Spacing < 1 || o.Spacing > MostSteps:
+	case (o.Spacing < 1 || o.Spacing > MostSteps) && o.Spacing != AutoSpacing:
 		return fmt.Errorf("spacing: %d is not between 1 and %d", o.Spacing, MostSteps)
+	}
+	for i, beta := range o.Ladder {
+		switch {
+		case !(beta >= 0) || math.IsInf(beta, 0):
+			return fmt.Errorf("ladder: %v is not a finite number ≥ 0", beta)
+		case i > 0 && !(o.Ladder[i-1] < beta):
+			return fmt.Errorf("ladder: %v comes after %v; inverse temperatures ascend", beta, o.Ladder[i-1])
+		}
 	}
 	return nil
 }
@@ -90,85 +118,73 @@ func (o *Observable) Doubtful() bool {
 	return !(o.RHat <= MixedRHat && o.EffectiveSize >= LeastSize)
 }
 
-// A Result is what chains were seen to do.
-type Result struct {
+// A Level is what the chains of a temperature were seen to do: those of the target,
+// or of a level of a ladder.
+type Level struct {
 	Observables []Observable
 	// Values has number j of chain c's draw t at [(t·chains + c)·len(Observables) + j].
-	Values  []float64
-	BurnIn  float64 // seconds of it
-	Seconds float64 // of the draws
+	Values []float64
+	// States has the state of chain c's draw t at row c·draws + t, if it was asked for.
+	States []byte
+	// Swaps with the next level of a ladder, among the draws.
+	Accepted, Proposed uint64
+}
+
+// Swaps returns the part of the swaps with the next level that succeeded, nil where
+// there is none.
+func (l *Level) Swaps() *float64 {
+	if l.Proposed == 0 {
+		return nil
+	}
+	part := float64(l.Accepted) / float64(l.Proposed)
+	return &part
+}
+
+// An OptionError says of an option, by its name, why this system cannot have it.
+type OptionError struct{ err error }
+
+func (e *OptionError) Error() string { return e.err.Error() }
+func (e *OptionError) Unwrap() error { return e.err }
+
+// A Result is what chains were seen to do.
+type Result struct {
+	Levels   []Level        // of the ladder, or one
+	BurnedIn int            // steps before the first draw's, those that measured the spacing too
+	Spacing  int            // steps between draws
+	Format   *engine.Format // of States
+	// Unresolved is a lower bound of the autocorrelation time in steps, if that was
+	// too long to be measured.
+	Unresolved int
+	BurnIn     float64 // seconds of it
+	Seconds    float64 // of the draws
 }
 
 // Run runs chains of a system, which has to be an engine.Observer: else the error is
-// ErrNone. The weight of a generator's density is none of the chains' affair and left
-// out. Progress, if not nil, is called with the number of draws made. The values are
-// the same for any number of threads.
+// ErrNone, as it is for states of one whose chains give none, and for a ladder of one
+// that is not engine.Tempered. The weight of a generator's density is none of the
+// chains' affair and left out. Progress, if not nil, is called with the number of draws
+// made. The values are the same for any number of threads.
 func Run(ctx context.Context, system engine.System, o Options, progress func(draws int)) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	observer, ok := system.(engine.Observer)
-	if !ok {
-		return nil, ErrNone
-	}
-	all := observer.Observables()
-	var columns []int
-	r := new(Result)
-	for j, name := range all {
-		if name != engine.LogWeight {
-			columns = append(columns, j)
-			r.Observables = append(r.Observables, Observable{Name: name})
-		}
-	}
-	perDraw := o.Chains * len(columns)
-	if perDraw == 0 {
-		return nil, ErrNone
-	}
-	params := make([]float32, system.NumParams())
-	system.Initialize(params)
-	w, err := observer.Chains(params, o.Chains)
+	r, err := newRun(ctx, system, o)
 	if err != nil {
 		return nil, err
 	}
-	observe := w.Observe
-	if u, ok := w.(engine.UnweightedWalk); ok {
-		observe = u.ObserveUnweighted
-	}
-	fallible, _ := system.(engine.Fallible)
-	if fallible != nil {
+	if fallible, ok := system.(engine.Fallible); ok {
 		defer context.AfterFunc(ctx, func() { fallible.Interrupt(ctx.Err()) })()
 	}
 	start := time.Now()
-	if err := w.Advance(ctx, o.BurnIn); err != nil {
+	if err := r.burnIn(); err != nil {
 		return nil, err
 	}
 	begun := time.Now()
-	r.BurnIn = begun.Sub(start).Seconds()
-	row := make([]float64, o.Chains*len(all))
-	r.Values = make([]float64, 0, o.Draws*perDraw)
-	for t := range o.Draws {
-		if err := w.Advance(ctx, o.Spacing); err != nil {
-			return nil, err
-		}
-		observe(row)
-		if fallible != nil {
-			if err := fallible.Err(); err != nil {
-				return nil, err
-			}
-		}
-		for c := range o.Chains {
-			for _, j := range columns {
-				r.Values = append(r.Values, row[c*len(all)+j])
-			}
-		}
-		if progress != nil {
-			progress(t + 1)
-		}
+	r.result.BurnIn = begun.Sub(start).Seconds()
+	if err := r.draw(progress); err != nil {
+		return nil, err
 	}
-	r.Seconds = time.Since(begun).Seconds()
-	for j, s := range stat.Columns(r.Values, o.Chains, len(columns)) {
-		r.Observables[j].ChainSummary = s
-		r.Observables[j].SecondsPerEffective = r.Seconds / s.EffectiveSize
-	}
-	return r, nil
+	r.result.Seconds = time.Since(begun).Seconds()
+	r.summarize()
+	return &r.result, nil
 }

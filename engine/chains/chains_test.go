@@ -14,7 +14,12 @@ import (
 )
 
 // run runs the chains of a system's quick preset with some values set.
-func run(t *testing.T, o chains.Options, threads int, system string, set ...string) *chains.Result {
+func run(t *testing.T, o chains.Options, threads int, system string, set ...string) *chains.Level {
+	t.Helper()
+	return &runAll(t, o, threads, system, set...).Levels[0]
+}
+
+func runAll(t *testing.T, o chains.Options, threads int, system string, set ...string) *chains.Result {
 	t.Helper()
 	cfg, _, err := root.Systems().Resolve(engine.Source{System: system, Set: set})
 	require.NoError(t, err)
@@ -32,7 +37,7 @@ func run(t *testing.T, o chains.Options, threads int, system string, set ...stri
 // standard error that is estimated from thousands of effective draws leaves 10⁻⁶.
 const beyond = 5.4
 
-func requireMean(t *testing.T, r *chains.Result, name string, exact float64) {
+func requireMean(t *testing.T, r *chains.Level, name string, exact float64) {
 	t.Helper()
 	for i := range r.Observables {
 		if x := &r.Observables[i]; x.Name == name {
@@ -83,8 +88,15 @@ func TestOptions(t *testing.T) {
 		"chains: 0 is not between 1 and 65536": func(o *chains.Options) { o.Chains = 0 },
 		"draws: 3 are fewer than 4":            func(o *chains.Options) { o.Draws = 3 },
 		"draws: 16777217 of 1 chains are more than 16777216 together; let the spacing be larger": func(o *chains.Options) { o.Draws = 1<<24 + 1 },
-		"burn-in: -1 is not between 0 and 2147483647":                                            func(o *chains.Options) { o.BurnIn = -1 },
+		"burn-in: -2 is not between 0 and 2147483647":                                            func(o *chains.Options) { o.BurnIn = -2 },
 		"spacing: 0 is not between 1 and 2147483647":                                             func(o *chains.Options) { o.Spacing = 0 },
+		"ladder: it has 1 inverse temperatures, and not between 2 and 256":                       func(o *chains.Options) { o.Ladder = []float64{0.5} },
+		"ladder: 0.1 comes after 0.5; inverse temperatures ascend":                               func(o *chains.Options) { o.Ladder = []float64{0.5, 0.1} },
+		"ladder: 0.5 comes after 0.5; inverse temperatures ascend":                               func(o *chains.Options) { o.Ladder = []float64{0.5, 0.5} },
+		"ladder: NaN is not a finite number ≥ 0":                                                 func(o *chains.Options) { o.Ladder = []float64{math.NaN(), 0.1} },
+		"draws: 8388609 of 1 chains at 2 temperatures are more than 16777216 together; let the spacing be larger": func(o *chains.Options) {
+			o.Ladder, o.Draws = []float64{0.1, 0.5}, 1<<23+1
+		},
 	} {
 		o := good
 		change(&o)

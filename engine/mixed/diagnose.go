@@ -231,4 +231,16 @@ func (w *walkers) observeAll(values []float64, weigh bool) {
 	})
 }
 
-var _ engine.Observer = (*System)(nil)
+// States implements engine.StateWalk.
+func (w *walkers) States(dst []byte, format string) error {
+	if format != "states" && format != "x" {
+		return fmt.Errorf("format: %q is not states or x", format)
+	}
+	write(dst, format, w.x, w.k)
+	return nil
+}
+
+var (
+	_ engine.Observer  = (*System)(nil)
+	_ engine.StateWalk = (*walkers)(nil)
+)

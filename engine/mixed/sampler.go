@@ -166,6 +166,21 @@ func (s *System) Sample(dst []byte, format string, params []float32, first uint6
 	} else {
 		s.NewSampler(params).Draw(x, k, first, refine)
 	}
+	if !weigh {
+		write(dst, format, x, k)
+		return nil
+	}
+	row := 4*d + 12
+	for i, v := range r {
+		write(dst[i*row:], "states", x[i*d:(i+1)*d], k[i:i+1])
+		binary.LittleEndian.PutUint64(dst[(i+1)*row-8:], math.Float64bits(-v))
+	}
+	return nil
+}
+
+// write writes states, x and with format states k.
+func write(dst []byte, format string, x []float32, k []uint8) {
+	d := len(x) / max(1, len(k))
 	for i, mode := range k {
 		for _, v := range x[i*d : (i+1)*d] {
 			binary.LittleEndian.PutUint32(dst, math.Float32bits(v))
@@ -175,12 +190,7 @@ func (s *System) Sample(dst []byte, format string, params []float32, first uint6
 			binary.LittleEndian.PutUint32(dst, uint32(mode))
 			dst = dst[4:]
 		}
-		if weigh {
-			binary.LittleEndian.PutUint64(dst, math.Float64bits(-r[i]))
-			dst = dst[8:]
-		}
 	}
-	return nil
 }
 
 var _ engine.Sampler = (*System)(nil)

@@ -174,4 +174,16 @@ func (w *walkers) observe(values []float64, weigh bool) {
 	})
 }
 
-var _ engine.Observer = (*System)(nil)
+// States implements engine.StateWalk.
+func (w *walkers) States(dst []byte, format string) error {
+	if format != "states" {
+		return fmt.Errorf("format: %q is not states", format)
+	}
+	put(dst, w.x)
+	return nil
+}
+
+var (
+	_ engine.Observer  = (*System)(nil)
+	_ engine.StateWalk = (*walkers)(nil)
+)

@@ -33,6 +33,7 @@ const (
 	ChainTransition                     // steps of those chains
 	Scouting                            // the population that looks for where a target has its weight
 	SampleAcceptance                    // decisions of chains whose proposals are drawn samples
+	LadderSwap                          // swaps of chains at neighbouring temperatures
 )
 
 // A Counter names a stream: its seed, purpose and step.

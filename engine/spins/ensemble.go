@@ -21,7 +21,9 @@ type Ensemble struct {
 
 	Beta   float64                                            // inverse temperature of the target
 	Energy func(dst []float64, batch []uint64)                // of packed configurations
+	Even   bool                                               // whether flipping all spins leaves the energy as it is
 	Kernel Kernel                                             // of refinement
+	At     func(beta float64) (Kernel, error)                 // what mixes best at an inverse temperature
 	Source func(params []float32) Draws                       // of the generator
 	Weight Weight                                             // nil for a generator without a density
 	Names  []string                                           // of observables
@@ -106,6 +108,15 @@ func (e *Ensemble) write(dst []byte, format string, batch []uint64) {
 			WriteSigns(to, from, e.Spins)
 		}
 	})
+}
+
+// writeStates is write for formats that users name.
+func (e *Ensemble) writeStates(dst []byte, format string, batch []uint64) error {
+	if format != "spins" && format != "bits" {
+		return fmt.Errorf("format: %q is not spins or bits", format)
+	}
+	e.write(dst, format, batch)
+	return nil
 }
 
 // byRows splits n rows among the threads.
@@ -204,7 +215,7 @@ func (e *Ensemble) Observables() []string {
 
 // Observed are configurations that are observed.
 type Observed struct {
-	States   []uint64 // packed
+	Packed   []uint64 // states
 	ensemble *Ensemble
 	weigh    func(dst []float64, batch []uint64) // nil without a density
 }
@@ -212,7 +223,7 @@ type Observed struct {
 // Observed returns n configurations, all spins down. Those of a generator with a
 // density are weighed as samples of it.
 func (e *Ensemble) Observed(params []float32, n int) Observed {
-	o := Observed{States: make([]uint64, n*e.Words()), ensemble: e}
+	o := Observed{Packed: make([]uint64, n*e.Words()), ensemble: e}
 	if e.Weight != nil {
 		o.weigh = e.Weight.Weigher(params)
 	}
@@ -226,8 +237,8 @@ func (o *Observed) Observe(values []float64) {
 		return
 	}
 	stride := len(o.ensemble.Names) + 1
-	weights := make([]float64, len(o.States)/o.ensemble.Words())
-	o.weigh(weights, o.States)
+	weights := make([]float64, len(o.Packed)/o.ensemble.Words())
+	o.weigh(weights, o.Packed)
 	for i, v := range weights {
 		values[(i+1)*stride-1] = v
 	}
@@ -237,7 +248,12 @@ func (o *Observed) Observe(values []float64) {
 func (o *Observed) ObserveUnweighted(values []float64) {
 	e := o.ensemble
 	words, stride := e.Words(), len(e.Observables())
-	e.byRows(len(o.States)/words, 256, func(lo, hi int) { e.See(values[lo*stride:], stride, o.States[lo*words:hi*words]) })
+	e.byRows(len(o.Packed)/words, 256, func(lo, hi int) { e.See(values[lo*stride:], stride, o.Packed[lo*words:hi*words]) })
+}
+
+// States implements engine.StateWalk.
+func (o *Observed) States(dst []byte, format string) error {
+	return o.ensemble.writeStates(dst, format, o.Packed)
 }
 
 // A Walk is an engine.Walk of configurations by the steps of a kernel.
@@ -264,7 +280,7 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 	}
 	w := e.NewWalk(params, e.Kernel, rng.WalkTransition, n)
 	w.first = e.together(first)
-	e.Drawing(params).Draw(w.States, first, 0)
+	e.Drawing(params).Draw(w.Packed, first, 0)
 	return w, nil
 }
 
@@ -277,10 +293,53 @@ func (w *Walk) Advance(ctx context.Context, steps int) error {
 		if w.Calls == math.MaxUint32 {
 			return fmt.Errorf("the walk's random numbers have come to their end")
 		}
-		w.ensemble.move(w.States, w.first, min(w.slice, steps), w.kernel, rng.Stream(w.ensemble.Seed, w.purpose, w.Calls))
+		w.ensemble.move(w.Packed, w.first, min(w.slice, steps), w.kernel, rng.Stream(w.ensemble.Seed, w.purpose, w.Calls))
 		w.Calls++
 	}
 	return nil
+}
+
+// disperse sets configurations of which a third each have all spins up, all down, and
+// each by chance.
+func (e *Ensemble) disperse(batch []uint64, from *rng.Counter, first uint64) {
+	words := e.Words()
+	for i := range len(batch) / words {
+		switch config := batch[i*words:][:words]; i % 3 {
+		case 0:
+			clear(config)
+			Invert(config, e.Spins)
+		case 1:
+			clear(config)
+		case 2:
+			Randomize(config, e.Spins, from, first+uint64(i*words))
+		}
+	}
+}
+
+// flip inverts configurations by chance, with the numbers first, first+1, … of a call.
+func (e *Ensemble) flip(batch []uint64, call uint32, first uint64) {
+	words := e.Words()
+	c := rng.Stream(e.Seed, rng.ChainStart, call)
+	var draw [4]uint32
+	for i := range len(batch) / words {
+		if i%128 == 0 {
+			asm.PhiloxBlocks(draw[:], &c, first+uint64(i/128))
+		}
+		if draw[i/32%4]>>(i%32)&1 != 0 {
+			Invert(batch[i*words:][:words], e.Spins)
+		}
+	}
+}
+
+// Flip inverts each of the configurations of a walk by chance, for walks whose law it
+// leaves as it is. It may be called once after every call of Advance.
+func (w *Walk) Flip() { w.ensemble.flip(w.Packed, w.Calls, 0) }
+
+// Disperse begins a walk with configurations of which a third each have all spins up, all
+// down, and each by chance.
+func (w *Walk) Disperse() {
+	from := rng.Stream(w.ensemble.Seed, rng.ChainStart, 0)
+	w.ensemble.disperse(w.Packed, &from, 0)
 }
 
 // Randomize gives every spin a direction by chance.
@@ -310,4 +369,5 @@ var (
 	_ engine.Refiner        = (*Ensemble)(nil)
 	_ engine.Walk           = (*Walk)(nil)
 	_ engine.UnweightedWalk = (*Walk)(nil)
+	_ engine.StateWalk      = (*Walk)(nil)
 )

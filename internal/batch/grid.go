@@ -9,8 +9,8 @@ import (
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
-// axis is the values of a grid's key: a list, or a range.
-func axis(v ndjson.Value) ([]ndjson.Value, error) {
+// Axis returns the values of a grid's key: a list, or a range.
+func Axis(v ndjson.Value) ([]ndjson.Value, error) {
 	switch v.Kind {
 	case ndjson.List:
 		if len(v.Items) == 0 {

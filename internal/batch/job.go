@@ -217,7 +217,7 @@ func Multiply(all []*Job, template *Job, grid []ndjson.Member, verbs []Verb, dir
 		if given(template.Set, m.Key) || given(template.Flags, m.Key) {
 			return all, fmt.Errorf("grid: %s: the job says it already", m.Key)
 		}
-		if axes[i], err = axis(m.Value); err != nil {
+		if axes[i], err = Axis(m.Value); err != nil {
 			return all, fmt.Errorf("grid: %s: %w", m.Key, err)
 		}
 		if total *= len(axes[i]); total > mostJobs {

@@ -135,11 +135,19 @@ func (s *mixedSystem) Sample(dst []byte, format string, params []float32, first 
 	if err := s.Refine(states, whole.Name, first, refine); err != nil {
 		return err
 	}
-	row := len(dst) / max(n, 1)
-	for r := range n {
-		copy(dst[r*row:(r+1)*row], states[r*whole.RowBytes:])
-	}
+	cut(dst, states, n)
 	return nil
+}
+
+// cut copies the beginnings of n states.
+func cut(dst, states []byte, n int) {
+	if n == 0 {
+		return
+	}
+	row, whole := len(dst)/n, len(states)/n
+	for r := range n {
+		copy(dst[r*row:(r+1)*row], states[r*whole:])
+	}
 }
 
 // Refine implements engine.Refiner, in the target's coordinates.
@@ -362,7 +370,24 @@ func (w *walk) Observe(values []float64) {
 	}
 }
 
+// States implements engine.StateWalk, in the target's coordinates.
+func (w *walk) States(dst []byte, format string) error {
+	formats := w.o.kit.(engine.Sampler).Formats()
+	if !slices.ContainsFunc(formats, func(f engine.Format) bool { return f.Name == format && !f.Unrefined }) {
+		return fmt.Errorf("format: %q is not one of chains' states", format)
+	}
+	whole := formats[0] // with the mode, which decides about the coordinates
+	states := make([]byte, w.n*whole.RowBytes)
+	if err := w.Walk.(engine.StateWalk).States(states, whole.Name); err != nil {
+		return err
+	}
+	w.o.problem.toTarget(states, whole.RowBytes)
+	cut(dst, states, w.n)
+	return nil
+}
+
 var (
+	_ engine.StateWalk   = (*walk)(nil)
 	_ engine.System      = (*realsSystem)(nil)
 	_ engine.Sampler     = (*realsSystem)(nil)
 	_ engine.Refiner     = (*realsSystem)(nil)

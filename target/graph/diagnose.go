@@ -22,8 +22,8 @@ type chainsWalk struct {
 func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
 	w := &chainsWalk{Observed: s.Observed(params, n), s: s}
 	from := rng.Stream(s.config.Training.Seed, rng.ChainStart, 0)
-	for words, i := s.Words(), 0; i < len(w.States); i += words {
-		spins.Randomize(w.States[i:][:words], s.graph.N(), &from, uint64(i))
+	for words, i := s.Words(), 0; i < len(w.Packed); i += words {
+		spins.Randomize(w.Packed[i:][:words], s.graph.N(), &from, uint64(i))
 	}
 	return w, nil
 }
@@ -32,7 +32,7 @@ func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
 func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 	s, words := w.s, w.s.Words()
 	if w.exchange == nil {
-		sets := (len(w.States)/words + spins.Lanes - 1) / spins.Lanes
+		sets := (len(w.Packed)/words + spins.Lanes - 1) / spins.Lanes
 		var err error
 		w.exchange, err = spins.Tempering{
 			Beta: s.config.Target.Beta, Ladder: spins.ByVariance, Sets: max(1, sets), BurnIn: 256,
@@ -48,8 +48,8 @@ func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 		return err
 	}
 	w.exchange.Configurations(w.whole)
-	copy(w.States, w.whole)
+	copy(w.Packed, w.whole)
 	return nil
 }
 
-var _ engine.Observer = (*measured)(nil)
+var _ engine.Tempered = (*measured)(nil)

@@ -1,0 +1,281 @@
+package chains
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A run is chains under way.
+type run struct {
+	Options
+	ctx      context.Context
+	walk     walk
+	fallible engine.Fallible // or nil
+	columns  []int           // of the system's observables, those that are kept
+	row      []float64       // of what a level's chains show
+	state    []byte          // of a level's chains, if they are kept
+	result   Result
+}
+
+// A walk is chains of one or several levels.
+type walk interface {
+	Advance(ctx context.Context, steps int) error
+	Observe(level int, values []float64)
+	States(level int, dst []byte, format string) error
+	Swaps(level int) (accepted, proposed uint64)
+}
+
+// single is an engine.Walk as the only level.
+type single struct{ engine.Walk }
+
+// Observe implements walk.
+func (s single) Observe(_ int, values []float64) {
+	if u, ok := s.Walk.(engine.UnweightedWalk); ok {
+		u.ObserveUnweighted(values)
+		return
+	}
+	s.Walk.Observe(values)
+}
+
+// States implements walk.
+func (s single) States(_ int, dst []byte, format string) error {
+	return s.Walk.(engine.StateWalk).States(dst, format)
+}
+
+// Swaps implements walk.
+func (s single) Swaps(int) (accepted, proposed uint64) { return 0, 0 }
+
+func newRun(ctx context.Context, system engine.System, o Options) (*run, error) {
+	observer, ok := system.(engine.Observer)
+	if !ok {
+		return nil, ErrNone
+	}
+	r := &run{Options: o, ctx: ctx}
+	r.fallible, _ = system.(engine.Fallible)
+	all := observer.Observables()
+	var names []Observable
+	for j, name := range all {
+		if name != engine.LogWeight {
+			r.columns = append(r.columns, j)
+			names = append(names, Observable{Name: name})
+		}
+	}
+	if len(names) == 0 {
+		return nil, ErrNone
+	}
+	levels := max(1, len(o.Ladder))
+	if err := r.keep(system, levels); err != nil {
+		return nil, err
+	}
+	if len(o.Ladder) > 0 {
+		tempered, ok := system.(engine.Tempered)
+		if !ok {
+			return nil, fmt.Errorf("%w at other temperatures than the target's; leave out the ladder", ErrNone)
+		}
+		l, err := tempered.Ladder(o.Ladder, o.Chains)
+		if err != nil {
+			return nil, &OptionError{fmt.Errorf("ladder: %w", err)}
+		}
+		r.walk = l
+	} else {
+		params := make([]float32, system.NumParams())
+		system.Initialize(params)
+		w, err := observer.Chains(params, o.Chains)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := w.(engine.StateWalk); !ok && o.States != "" {
+			return nil, fmt.Errorf("%w that give their states", ErrNone)
+		}
+		r.walk = single{w}
+	}
+	r.row = make([]float64, o.Chains*len(all))
+	for range levels {
+		l := Level{Observables: slices.Clone(names), Values: make([]float64, 0, o.Draws*o.Chains*len(names))}
+		if r.result.Format != nil {
+			l.States = make([]byte, o.Draws*o.Chains*r.result.Format.RowBytes)
+		}
+		r.result.Levels = append(r.result.Levels, l)
+	}
+	return r, nil
+}
+
+// keep finds the format of the states that are kept, and whether there is room.
+func (r *run) keep(system engine.System, levels int) error {
+	if r.States == "" {
+		return nil
+	}
+	s, ok := system.(engine.Sampler)
+	if !ok {
+		return fmt.Errorf("%w that give their states", ErrNone)
+	}
+	var known []string
+	for _, f := range s.Formats() {
+		if f.Unrefined {
+			continue
+		}
+		if known = append(known, f.Name); f.Name == r.States {
+			r.result.Format = &f
+		}
+	}
+	if r.result.Format == nil {
+		return &OptionError{fmt.Errorf("format: %q is not one of %s", r.States, strings.Join(known, ", "))}
+	}
+	states := float64(levels) * float64(r.Draws) * float64(r.Chains)
+	if bytes, limit := states*float64(r.result.Format.RowBytes), memory.Limit(); bytes > 0.5*limit {
+		return &OptionError{fmt.Errorf("draws: %.0f states take %.3g GiB, and there are %.3g; take fewer, or a larger spacing", states, bytes/(1<<30), limit/(1<<30))}
+	}
+	r.state = make([]byte, r.Chains*r.result.Format.RowBytes)
+	return nil
+}
+
+// advance takes steps that are no draws.
+func (r *run) advance(steps int) error {
+	r.result.BurnedIn += steps
+	return r.walk.Advance(r.ctx, steps)
+}
+
+// burnIn takes the steps before the first draw, and chooses what was left open.
+func (r *run) burnIn() error {
+	if r.BurnIn != HalfBurnIn {
+		if err := r.advance(r.BurnIn); err != nil {
+			return err
+		}
+	}
+	if r.Spacing == AutoSpacing {
+		if err := r.pilot(); err != nil {
+			return err
+		}
+	}
+	r.result.Spacing = r.Spacing
+	if r.BurnIn == HalfBurnIn {
+		return r.advance(int(min(float64(r.Draws)*float64(r.Spacing)/2, MostSteps)))
+	}
+	return nil
+}
+
+// The pilot that measures autocorrelation times: stages of draws, each spaced four times
+// as far as the one before, until the time is a fraction of the stage.
+const (
+	pilotDraws = 256
+	longTime   = pilotDraws / 16
+	pilotMost  = 1 << 8 // spacing
+)
+
+// independent returns the spacing at which draws are all but independent, if those at a
+// spacing have an integrated autocorrelation time τ and correlations that decay
+// exponentially: where ρ = (τ−1)/(τ+1) has become e⁻⁴, which is after 2τ if that is long.
+func independent(time float64, spacing int) int {
+	if time <= 1 {
+		return spacing
+	}
+	return max(1, int(math.Ceil(min(4*float64(spacing)/math.Log((time+1)/(time-1)), MostSteps))))
+}
+
+// pilot sets the spacing by the longest of the observables' autocorrelation times.
+func (r *run) pilot() error {
+	for spacing := 1; ; spacing *= 4 {
+		// The first half brings the chains nearer to their law.
+		if err := r.advance(pilotDraws * spacing); err != nil {
+			return err
+		}
+		values := make([][]float64, len(r.result.Levels))
+		for range pilotDraws {
+			if err := r.advance(spacing); err != nil {
+				return err
+			}
+			for level := range values {
+				var err error
+				if values[level], err = r.observe(values[level], level); err != nil {
+					return err
+				}
+			}
+		}
+		longest := 1.0
+		for _, v := range values {
+			for _, s := range stat.Columns(v, r.Chains, len(r.columns)) {
+				longest = max(longest, s.Time)
+			}
+		}
+		if longest > longTime && spacing < pilotMost {
+			continue
+		}
+		if longest > longTime {
+			r.result.Unresolved = int(longest) * spacing
+		}
+		r.Spacing = independent(longest, spacing)
+		return nil
+	}
+}
+
+// observe appends what a level shows.
+func (r *run) observe(values []float64, level int) ([]float64, error) {
+	r.walk.Observe(level, r.row)
+	if r.fallible != nil {
+		if err := r.fallible.Err(); err != nil {
+			return nil, err
+		}
+	}
+	width := len(r.row) / r.Chains
+	for c := range r.Chains {
+		for _, j := range r.columns {
+			values = append(values, r.row[c*width+j])
+		}
+	}
+	return values, nil
+}
+
+// draw makes the draws.
+func (r *run) draw(progress func(draws int)) error {
+	levels := r.result.Levels
+	for k := range levels {
+		levels[k].Accepted, levels[k].Proposed = r.walk.Swaps(k)
+	}
+	for t := range r.Draws {
+		if err := r.walk.Advance(r.ctx, r.Spacing); err != nil {
+			return err
+		}
+		for k := range levels {
+			l := &levels[k]
+			var err error
+			if l.Values, err = r.observe(l.Values, k); err != nil {
+				return err
+			}
+			if l.States == nil {
+				continue
+			}
+			if err := r.walk.States(k, r.state, r.States); err != nil {
+				return err
+			}
+			row := r.result.Format.RowBytes
+			for c := range r.Chains {
+				copy(l.States[(c*r.Draws+t)*row:][:row], r.state[c*row:])
+			}
+		}
+		if progress != nil {
+			progress(t + 1)
+		}
+	}
+	for k := range levels {
+		accepted, proposed := r.walk.Swaps(k)
+		levels[k].Accepted, levels[k].Proposed = accepted-levels[k].Accepted, proposed-levels[k].Proposed
+	}
+	return nil
+}
+
+func (r *run) summarize() {
+	for k := range r.result.Levels {
+		l := &r.result.Levels[k]
+		for j, s := range stat.Columns(l.Values, r.Chains, len(r.columns)) {
+			l.Observables[j].ChainSummary = s
+			l.Observables[j].SecondsPerEffective = r.result.Seconds / s.EffectiveSize
+		}
+	}
+}

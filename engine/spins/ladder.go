@@ -1,0 +1,134 @@
+package spins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// A Ladder is replica exchange of an Ensemble, by the kernel that is best at each
+// inverse temperature, and where the law is even by flips of all spins too.
+type Ladder struct {
+	ensemble *Ensemble
+	betas    []float64
+	kernels  []Kernel
+	levels   []Observed
+	energies [][]float64 // by level and chain
+	draws    []uint32    // of the swaps of a pair
+	calls    uint32
+	// Swaps of a level with the next.
+	accepted, proposed []uint64
+}
+
+// Ladder implements engine.Tempered.
+func (e *Ensemble) Ladder(betas []float64, n int) (engine.Ladder, error) {
+	if e.At == nil {
+		return nil, errors.New("there are no chains at other temperatures than the target's")
+	}
+	l := &Ladder{ensemble: e, betas: betas, draws: make([]uint32, 4*rng.Blocks(n)),
+		accepted: make([]uint64, len(betas)), proposed: make([]uint64, len(betas))}
+	from := rng.Stream(e.Seed, rng.ChainStart, 0)
+	for k, beta := range betas {
+		if k > 0 && !(betas[k-1] < beta) {
+			return nil, fmt.Errorf("inverse temperature %v comes after %v; they must ascend", beta, betas[k-1])
+		}
+		kernel, err := e.At(beta)
+		if err != nil {
+			return nil, fmt.Errorf("inverse temperature %v: %w", beta, err)
+		}
+		if err := engine.SampleRange(l.first(k, n), MaxSamples, uint64(n), 1, kernel.MaxSteps()); err != nil {
+			return nil, err
+		}
+		level := Observed{Packed: make([]uint64, n*e.Words()), ensemble: e}
+		e.disperse(level.Packed, &from, uint64(k*n*e.Words()))
+		l.kernels, l.levels, l.energies = append(l.kernels, kernel), append(l.levels, level), append(l.energies, make([]float64, n))
+	}
+	return l, nil
+}
+
+// first returns the number of the first of n chains of a level among all samples that
+// draw from a stream.
+func (l *Ladder) first(level, n int) uint64 {
+	const together = engine.RefineBlock
+	return uint64(level) * uint64((n+together-1)/together*together)
+}
+
+// Advance implements engine.Ladder.
+func (l *Ladder) Advance(ctx context.Context, steps int) error {
+	for range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if l.calls == math.MaxUint32 {
+			return fmt.Errorf("the chains' random numbers have come to their end")
+		}
+		l.step()
+	}
+	return nil
+}
+
+func (l *Ladder) step() {
+	e, words, n := l.ensemble, l.ensemble.Words(), len(l.energies[0])
+	rows := 0
+	for _, k := range l.kernels {
+		rows = max(rows, PieceOf(k))
+	}
+	pieces := (n + rows - 1) / rows
+	stream := rng.Stream(e.Seed, rng.ChainTransition, l.calls)
+	e.Workers.Run(len(l.levels)*pieces, func(piece int) {
+		level, lo := piece/pieces, piece%pieces*rows
+		hi, batch := min(n, lo+rows), l.levels[level].Packed
+		c := stream
+		var stats bitspin.Stats
+		l.kernels[level].Run(batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
+		e.Energy(l.energies[level][lo:hi], batch[lo*words:hi*words])
+	})
+	for level := int(l.calls & 1); level+1 < len(l.levels); level += 2 {
+		l.swap(level)
+	}
+	l.calls++
+	if e.Even {
+		for level := range l.levels {
+			e.flip(l.levels[level].Packed, l.calls, l.first(level, n))
+		}
+	}
+}
+
+// swap swaps states of a level with those of the next, each with probability
+// min{1, exp((β − β′)(E − E′))}.
+func (l *Ladder) swap(level int) {
+	words, difference := l.ensemble.Words(), l.betas[level]-l.betas[level+1]
+	c := rng.Stream(l.ensemble.Seed, rng.LadderSwap, l.calls)
+	asm.PhiloxBlocks(l.draws, &c, uint64(level)*uint64(len(l.draws)/4))
+	x, y := l.energies[level], l.energies[level+1]
+	a, b := l.levels[level].Packed, l.levels[level+1].Packed
+	for i := range x {
+		if float64(l.draws[i])+0.5 < math.Exp(difference*(x[i]-y[i]))*(1<<32) {
+			l.accepted[level]++
+			x[i], y[i] = y[i], x[i]
+			for w := i * words; w < (i+1)*words; w++ {
+				a[w], b[w] = b[w], a[w]
+			}
+		}
+	}
+	l.proposed[level] += uint64(len(x))
+}
+
+// Observe implements engine.Ladder.
+func (l *Ladder) Observe(level int, values []float64) { l.levels[level].ObserveUnweighted(values) }
+
+// States implements engine.Ladder.
+func (l *Ladder) States(level int, dst []byte, format string) error {
+	return l.levels[level].States(dst, format)
+}
+
+// Swaps implements engine.Ladder.
+func (l *Ladder) Swaps(level int) (accepted, proposed uint64) {
+	return l.accepted[level], l.proposed[level]
+}
