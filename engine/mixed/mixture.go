@@ -18,9 +18,18 @@ type ScoutConfig struct {
 	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
 }
 
-// run looks for where a mode of a target has its weight.
+// run looks for where a mode of a target has its weight. A target that says where its
+// modes are Placed is believed.
 func (c ScoutConfig) run(t Target, mode uint8, seed uint64, workers *pool.Pool) *mixture.Found {
 	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Stream: 2 * uint32(mode)}
+	if p, ok := t.(Placed); ok {
+		const wide = 1.5
+		center, scale := p.Place(int(mode))
+		s.Center = center
+		for range t.Dim() {
+			s.Scale = append(s.Scale, wide*scale)
+		}
+	}
 	return s.Run(t.Dim(), func() mixture.Density {
 		target, narrow, k := own(t), []float32(nil), []uint8(nil)
 		precise, _ := target.(Precise)
@@ -74,7 +83,7 @@ func (s *System) place(params []float32) {
 	for mode := range all {
 		found := g.config.Scout.run(s.target, uint8(mode), seed, s.workers)
 		c := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		all[mode], _ = mixture.Fit(found.X, g.dim, g.config.Components, mixture.Iterations, mixture.Attempts, &c)
+		all[mode] = mixture.Place(found.X, g.dim, g.config.Components, &c)
 		logZ[mode] = found.LogZ
 		highest = max(highest, found.LogZ)
 	}

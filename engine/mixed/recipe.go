@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
@@ -19,11 +18,11 @@ type Seen struct {
 	Width      float64 // typical standard deviation of a Gaussian
 }
 
-// most is the largest number of Gaussians that a recipe looks for in a mode, and
-// line the least of a mode on the line, where they cost next to nothing.
+// Gaussians for each mode that is not Gaussian: on the line few suffice, and elsewhere
+// more cost little.
 const (
-	most = 8
-	line = 8
+	line   = 12
+	beyond = 16
 )
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
@@ -41,7 +40,11 @@ func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
 		seen = c.look(t)
 	}
 	g.Components = seen.Components
-	why = fmt.Sprintf("%d Gaussians for each of %d modes: a generator with a density", g.Components, t.Modes())
+	each := fmt.Sprintf("%d Gaussians", g.Components)
+	if g.Components == 1 {
+		each = "a Gaussian"
+	}
+	why = fmt.Sprintf("%s for each of %d modes: a generator with a density", each, t.Modes())
 
 	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Flip: 0.5, Steps: 20, Annealing: engine.Annealing{AnnealFrom: 1}}
 	if t.Modes() == 1 {
@@ -64,22 +67,24 @@ func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
 	return why
 }
 
-// look says of a target what populations find of its modes: as many Gaussians as
-// the mode needs that needs most.
+// look says of a target what populations find of its modes: one Gaussian is enough if
+// each is Gaussian.
 func (c *Config) look(t Target) Seen {
 	workers := pool.New(0)
 	defer workers.Close()
 	d, seed := t.Dim(), c.Training.Seed
-	var seen Seen
+	seen := Seen{Components: 1}
 	for mode := range t.Modes() {
-		found := c.Generator.Scout.run(t, uint8(mode), seed, workers)
 		stream := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		best := mixture.Choose(found.X, d, most, &stream)
-		seen.Components = max(seen.Components, len(best))
-		seen.Width += mixture.Width(best) / float64(t.Modes())
-	}
-	if d == 1 {
-		seen.Components = max(line, 3*seen.Components)
+		look := c.Generator.Scout.run(t, uint8(mode), seed, workers).Look(d, &stream)
+		seen.Width += look.Width / float64(t.Modes())
+		switch {
+		case look.Gaussian:
+		case d == 1:
+			seen.Components = line
+		default:
+			seen.Components = beyond
+		}
 	}
 	return seen
 }

@@ -222,26 +222,17 @@ func (f *fit) nearest(dst []int) {
 	}
 }
 
-// Choose returns the mixture of at most so many Gaussians that describes the
-// points best by Bayes's information criterion. The uniforms of c seed the fits.
-func Choose(x []float32, dim, most int, c *rng.Counter) []Component {
-	n, each := float64(len(x)/dim), float64((dim+1)*(dim+2)/2) // parameters
-	var best []Component
-	least := math.Inf(1)
-	for k := 1; k <= most && (k == 1 || float64(k)*each < n/2); k = max(k+1, k*5/4) {
-		all, likelihood := Fit(x, dim, k, Iterations, Attempts, c)
-		if half := float64(k)*each*math.Log(n)/2 - n*likelihood; best == nil || half < least {
-			best, least = all, half
-		}
+// Place returns a mixture for the points x, [n][d], that a generator begins as. Few
+// Gaussians, each of which has a mode of its own to find, are tried several times.
+func Place(x []float32, dim, components int, c *rng.Counter) []Component {
+	const iterations, few = 100, 12
+	attempts := 6
+	if components > few {
+		attempts = 1
 	}
-	return best
+	all, _ := Fit(x, dim, components, iterations, attempts, c)
+	return all
 }
-
-// Attempts and Iterations of the fits that place a generator.
-const (
-	Attempts   = 6
-	Iterations = 100
-)
 
 // Width returns the geometric mean of the components' standard deviations.
 func Width(all []Component) float64 {
@@ -255,17 +246,83 @@ func Width(all []Component) float64 {
 	return math.Exp(sum)
 }
 
-// Misfit returns the variance of ln q − ln π over a population, q the mixture.
-func Misfit(all []Component, found *Found, dim int) float64 {
-	m := New(dim, 1, len(all))
-	p, w, logQ := m.NewPacked(), m.NewWork(len(found.LogPi)), make([]float64, len(found.LogPi))
-	p.set(all)
-	p.LogDensity(logQ, found.X, nil, w)
-	var sum, squares, n float64
-	for r, v := range logQ {
-		if off := v - found.LogPi[r]; !math.IsInf(off, 0) {
-			sum, squares, n = sum+off, squares+off*off, n+1
+// A Look is what a population shows of a target, as far as a recipe asks.
+type Look struct {
+	Gaussian bool    // ln π is quadratic
+	Width    float64 // typical standard deviation of what makes up the target
+}
+
+// Look returns what the population shows. The uniforms of c seed a fit.
+func (f *Found) Look(dim int, c *rng.Counter) Look {
+	// The variance of ln π about a quadratic function below which it is one, up to
+	// the rounding of float32.
+	const rounding = 1e-6
+	if f.unexplained(dim) < rounding {
+		all, _ := Fit(f.X, dim, 1, 1, 1, c)
+		return Look{true, Width(all)}
+	}
+	const iterations, low = 30, 16
+	few := 8
+	if dim > low { // where a fit takes long, and has few points for each
+		few = 1
+	}
+	all, _ := Fit(f.X, dim, few, iterations, 1, c)
+	return Look{false, Width(all)}
+}
+
+// unexplained returns the variance of what no quadratic function of x explains of
+// ln π over a population: 0 if π is Gaussian, however few the points are of which there
+// are at least twice as many as coefficients. Of fewer it returns NaN.
+func (found *Found) unexplained(dim int) float64 {
+	features := (dim + 1) * (dim + 2) / 2
+	var rows []int
+	for r, v := range found.LogPi {
+		if !math.IsInf(v, 0) {
+			rows = append(rows, r)
 		}
 	}
-	return squares/n - sum/n*sum/n
+	n := float64(len(rows))
+	if len(rows) < 2*features {
+		return math.NaN()
+	}
+	mean, deviation, center := make([]float64, dim), make([]float64, dim), 0.0
+	for _, r := range rows {
+		center += found.LogPi[r] / n
+		for i, v := range found.X[r*dim:][:dim] {
+			mean[i] += float64(v) / n
+		}
+	}
+	for _, r := range rows {
+		for i, v := range found.X[r*dim:][:dim] {
+			deviation[i] += (float64(v) - mean[i]) * (float64(v) - mean[i]) / n
+		}
+	}
+	for i, v := range deviation {
+		deviation[i] = math.Sqrt(max(v, 1e-300))
+	}
+	// The normal equations, whose last row is that of ln π: the square of the last
+	// diagonal entry of their Cholesky factor is the sum of squares that is left.
+	f := make([]float64, features+1)
+	equations := make([]float64, row(features+1))
+	for _, r := range rows {
+		x := found.X[r*dim:][:dim]
+		at := dim + 1
+		f[0] = 1
+		for i, v := range x {
+			f[1+i] = (float64(v) - mean[i]) / deviation[i]
+			for j := range i + 1 {
+				f[at] = f[1+i] * f[1+j]
+				at++
+			}
+		}
+		f[features] = found.LogPi[r] - center
+		for i, v := range f {
+			for j, u := range f[:i+1] {
+				equations[row(i)+j] += v * u
+			}
+		}
+	}
+	factorise(equations, features+1)
+	left := equations[row(features)+features]
+	return left * left / n
 }

@@ -95,3 +95,34 @@ func TestFitOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLook: ln π of a Gaussian is quadratic wherever a population is, with all its
+// correlations; of a mixture, of a law with another tail and of too few points it is not.
+func TestLook(t *testing.T) {
+	const dim, n = 3, 256
+	found := &Found{X: make([]float32, dim*n), LogPi: make([]float64, n)}
+	c := rng.Stream(5, rng.Scouting, 0)
+	rng.Normals(found.X, dim, &c, 0)
+	set := func(logPi func(x, y, z float64) float64) {
+		for r := range n {
+			x := found.X[r*dim:]
+			found.LogPi[r] = float64(float32(logPi(float64(x[0]), float64(x[1]), float64(x[2]))))
+		}
+	}
+	set(func(x, y, z float64) float64 { return 40 - x*x/2 - 3*y*y - z*z + x*y - 0.2*y*z + 7*x })
+	look := found.Look(dim, &c)
+	require.True(t, look.Gaussian)
+	require.InDelta(t, 1, look.Width, 0.1, "of the points")
+	found.LogPi[7] = math.Inf(-1) // no weight, no say
+	require.True(t, found.Look(dim, &c).Gaussian)
+	for name, logPi := range map[string]func(x, y, z float64) float64{
+		"quartic": func(x, y, z float64) float64 { return -x*x/2 - y*y/2 - z*z/2 - 0.002*x*x*x*x },
+		"two":     func(x, y, z float64) float64 { return math.Log(math.Exp(-x*x/2) + 0.01*math.Exp(-(x-3)*(x-3)/2)) },
+		"student": func(x, y, z float64) float64 { return -100 * math.Log1p((x*x+y*y+z*z)/200) },
+	} {
+		set(logPi)
+		require.False(t, found.Look(dim, &c).Gaussian, name)
+	}
+	few := &Found{X: found.X[:19*dim], LogPi: make([]float64, 19)}
+	require.False(t, few.Look(dim, &c).Gaussian, "fewer points than twice the coefficients")
+}

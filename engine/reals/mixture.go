@@ -226,7 +226,7 @@ func (g *mixtureFlow) initialize(params []float32, found *mixture.Found, seed ui
 		}
 	}
 	c := rng.Stream(seed, rng.Scouting, 1)
-	all, _ := mixture.Fit(x, d, n.base.Components(), mixture.Iterations, mixture.Attempts, &c)
+	all := mixture.Place(x, d, n.base.Components(), &c)
 	n.base.Place(base, [][]mixture.Component{all})
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
@@ -12,12 +11,20 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// most is the largest number of Gaussians that a recipe looks for.
-const most = 12
+// Gaussians of a target that is not known to be made of them: on the line few suffice.
+// In few dimensions many, which cost little, come as near as couplings do in a part of
+// the time; not so in more.
+const (
+	onLine  = 24
+	inSpace = 32
+	beyond  = 8 // of mostSpace dimensions, before couplings
+
+	mostSpace = 16
+)
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
-// of Gaussians with a density, trained on the divergence, with couplings where
-// Gaussians do not suffice; for quick in fewer steps. components is the
+// of Gaussians with a density, trained on the divergence, with couplings where there
+// are many dimensions; for quick in fewer steps. components is the
 // number of Gaussians that the target is known to be a mixture of; if it is 0, a
 // population of Metropolis chains looks for what the target is like. Recipe returns
 // what it chose and why.
@@ -47,8 +54,11 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 	c.Loss.Kind = "divergence"
 
 	rate, steps := 0.02, 1500
-	if g.Depth > 0 {
+	switch {
+	case g.Depth > 0:
 		rate, steps = 0.003, 6000
+	case components == 0 && g.Components > 1:
+		steps = 2500
 	}
 	if quick {
 		steps = steps * 2 / 5
@@ -73,21 +83,21 @@ func (c *Config) look(t Target) (width float64, why string) {
 	workers := pool.New(0)
 	defer workers.Close()
 	g, d, seed := &c.Generator, t.Dim(), c.Training.Seed
-	found := g.Scout.scout(t, seed, workers)
 	stream := rng.Stream(seed, rng.Scouting, 1)
-	best := mixture.Choose(found.X, d, most, &stream)
-	n, each := float64(len(found.LogPi)), float64((d+1)*(d+2)/2)
-	off := mixture.Misfit(best, found, d)
-	g.Components = len(best)
+	found := g.Scout.scout(t, seed, workers)
+	look := found.Look(d, &stream)
+	if look.Gaussian {
+		g.Components = 1
+		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi))
+	}
 	switch {
 	case d == 1:
-		g.Components = max(8, 3*len(best))
-		why = fmt.Sprintf("a mixture of %d Gaussians, because about %d describe what %d Metropolis chains found", g.Components, len(best), len(found.LogPi))
-	case off < 0.05+2*float64(len(best))*each/n:
-		why = fmt.Sprintf("a mixture of %d Gaussians, because they describe what %d Metropolis chains found", g.Components, len(found.LogPi))
+		g.Components = onLine
+	case d <= mostSpace:
+		g.Components = inSpace
 	default:
-		g.Depth, g.Hidden = 8, []int{64, 64}
-		why = fmt.Sprintf("a mixture of %d Gaussians through %d couplings, because ln π departs from Gaussians' by %.2g where %d Metropolis chains found weight", g.Components, g.Depth, math.Sqrt(off), len(found.LogPi))
+		g.Components, g.Depth, g.Hidden = beyond, 8, []int{64, 64}
+		return look.Width, fmt.Sprintf("a mixture of %d Gaussians through %d couplings, because ln π of %d coordinates is not quadratic where %d Metropolis chains found weight", g.Components, g.Depth, d, len(found.LogPi))
 	}
-	return mixture.Width(best), why
+	return look.Width, fmt.Sprintf("a mixture of %d Gaussians, because ln π is not quadratic where %d Metropolis chains found weight", g.Components, len(found.LogPi))
 }

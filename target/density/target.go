@@ -302,6 +302,9 @@ func (t mixedTarget) LogDensity64(dst []float64, y []float32, k []uint8) { t.log
 // Clone implements mixed.Cloner.
 func (t mixedTarget) Clone() mixed.Target { return mixedTarget{t.problem.evaluation()} }
 
+// Place implements mixed.Placed.
+func (t mixedTarget) Place(int) (center []float64, scale float64) { return make([]float64, t.dim), 1 }
+
 // Observables implements mixed.Observed.
 func (t mixedTarget) Observables() []string { return t.names() }
 
