@@ -71,16 +71,21 @@ func best() *Config {
 	return c
 }
 
-// Adapt gives a preset that can say more than one recipe the one for its target.
+// Adapt gives a preset that can say more than one recipe the one for its target. The
+// paper's own lattices, ferromagnets of three rows without a field, keep its generator.
 // It returns what was chosen and why, "" if the preset stands as it is.
 func (c *Config) Adapt() (why string) {
-	if c.Preset == "paper" || c.Target.L <= 3 || c.Target.L%4 != 0 && c.Target.L > largestIrregular {
+	t := &c.Target
+	if c.Preset == "paper" || t.L <= 3 && t.J > 0 && t.H == 0 || t.L < 3 || t.L%4 != 0 && t.L > largestIrregular {
 		return ""
 	}
 	best := c.Preset == "best"
 	c.adaptHierarchy(best)
 	n := c.Target.L * c.Target.L
-	return fmt.Sprintf("a hierarchy with a density, because the %d×%d lattice has 2^%d configurations", c.Target.L, c.Target.L, n)
+	if t.L <= 3 {
+		return fmt.Sprintf("a hierarchy with a density, because this %d×%d lattice is none of the paper's", t.L, t.L)
+	}
+	return fmt.Sprintf("a hierarchy with a density, because the %d×%d lattice has 2^%d configurations", t.L, t.L, n)
 }
 
 // adaptHierarchy sets all but target, seed and evaluation to the recipe of a
