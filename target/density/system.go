@@ -357,11 +357,32 @@ type walk struct {
 
 // Observe implements engine.Walk.
 func (w *walk) Observe(values []float64) {
-	width := len(w.o.kit.Observables())
-	all := make([]float64, w.n*width)
+	all := w.room()
 	w.Walk.Observe(all)
-	for r := range w.n {
-		for i, column := range w.o.columns {
+	w.keep(values, all, true)
+}
+
+// ObserveUnweighted implements engine.UnweightedWalk.
+func (w *walk) ObserveUnweighted(values []float64) {
+	all := w.room()
+	if u, ok := w.Walk.(engine.UnweightedWalk); ok {
+		u.ObserveUnweighted(all)
+	} else {
+		w.Walk.Observe(all)
+	}
+	w.keep(values, all, false)
+}
+
+func (w *walk) room() []float64 { return make([]float64, w.n*len(w.o.kit.Observables())) }
+
+// keep takes the target's columns, with or without that of the weights.
+func (w *walk) keep(values, all []float64, weighted bool) {
+	width := len(w.o.kit.Observables())
+	for i, column := range w.o.columns {
+		if !weighted && w.o.names[i] == engine.LogWeight {
+			continue
+		}
+		for r := range w.n {
 			values[r*len(w.o.columns)+i] = all[r*width+column]
 			if w.o.names[i] == engine.LogWeight {
 				values[r*len(w.o.columns)+i] += w.o.problem.volume()
