@@ -43,11 +43,17 @@ hold medians and the range of the error.
 With --study, train the variants of a study instead, five seeds of each if
 --seeds does not say otherwise, and print one table of their errors, of how many
 runs ended with a warning, and of the time. Studies:
-%s, or all of them.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
+%s, or all of them.
+
+The study neighbours draws a target from each seed instead (lattices, mixtures,
+wells, graphs, expressions), twenty if --seeds does not say otherwise, and trains
+the best preset with nothing but the target set. Its table says how far the worst
+figure of each is from the errors of exact samples, and what was said of it.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
 		Example: `  revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
   revgen reproduce --only ising-0.2,ising-0.5 --json
   revgen reproduce --study ablations-ising --seeds 5 -o results
+  revgen reproduce --study neighbours --seed 101 -o results
   revgen reproduce -o results --tables       # results.md again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),
 	}
@@ -59,6 +65,9 @@ runs ended with a warning, and of the time. Studies:
 			}
 			if !flags.Changed("seeds") {
 				r.Seeds = 5
+				if slices.Equal(r.Studies, []string{reproduce.NeighboursStudy}) {
+					r.Seeds = 20
+				}
 			}
 		}
 		return p.reproduce(&r)
@@ -124,6 +133,12 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			}
 			return p.writeStudy(o)
 		},
+		Neighbours: func(all reproduce.Neighbours) error {
+			if p.json {
+				return nil
+			}
+			return p.writeNeighbours(all)
+		},
 	})
 	if err != nil {
 		return err
@@ -137,7 +152,7 @@ func (p *program) retabulate(dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(results.Outcomes)+len(results.Studies) == 0 {
+	if results.Empty() {
 		return usagef("--tables: %s holds no results", dir)
 	}
 	if !p.json {
@@ -148,6 +163,11 @@ func (p *program) retabulate(dir string) error {
 		}
 		for i := range results.Studies {
 			if err := p.writeStudy(&results.Studies[i]); err != nil {
+				return err
+			}
+		}
+		if len(results.Neighbours) > 0 {
+			if err := p.writeNeighbours(results.Neighbours); err != nil {
 				return err
 			}
 		}
@@ -184,6 +204,18 @@ func (p *program) writeStudy(o *reproduce.StudyOutcome) error {
 		return err
 	}
 	_, err := fmt.Fprintln(p.stdout)
+	return err
+}
+
+// writeNeighbours prints the table of targets that were drawn.
+func (p *program) writeNeighbours(all reproduce.Neighbours) error {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n\n", reproduce.NeighboursTitle); err != nil {
+		return err
+	}
+	if err := all.Table().WriteText(p.stdout); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.stdout, "\n%s\n", all.Summary())
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // Pairs with s′ = s contribute nothing to the loss: a run whose proposals are nearly
@@ -44,27 +45,42 @@ func (r *run) watchAcceptance() {
 }
 
 // tolerated is how many times the sampling floor an error may be before a warning
-// names it.
+// names it: of one that the reference may be to blame for as well, Floors.
 const tolerated = 3
 
 // rounding is what float32 leaves of a figure, of which no error is the generator's.
 const rounding = 1e-6
 
+// Inexact and Unknown begin the warnings that say with what else errors are compared
+// than with exact values, and which with nothing. They are none of the generator.
+const (
+	Inexact = "there is no exact reference "
+	Unknown = "no reference: "
+)
+
+// Floors returns the error in units of the expected error of as many exact samples,
+// which are compared with the same reference: what that is off by is in theirs, too.
+// An error that rounding may make is 0.
+func (m *Metric) Floors() float64 {
+	if m.Relative && m.Error < rounding || !m.Relative && m.Error < rounding*max(1, math.Abs(m.Exact)) {
+		return 0
+	}
+	return m.Error / math.Hypot(m.Floor, stat.MeanAbsolute(m.Uncertainty))
+}
+
 // warn adds to an evaluation's warnings which metrics are far from their reference,
-// and which have none. An error of which the reference itself may be to blame is not
-// one of the generator.
+// and which have none.
 func (e *Evaluation) warn() {
 	if e.Weights != nil && !e.Weights.Trusted() {
 		e.Warnings = append(e.Warnings, e.Weights.Warning)
 	}
 	var far, unknown []string
 	for _, m := range e.Metrics {
-		switch excess := m.Error - 3*m.Uncertainty; {
+		switch {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
-		case m.Relative && m.Error < rounding, !m.Relative && m.Error < rounding*max(1, math.Abs(m.Exact)):
-		case m.Floor > 0 && excess > tolerated*m.Floor && excess > m.Quantile && number.Finite(m.Error):
-			far = append(far, fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Floor), m.Error/m.Floor))
+		case m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile && number.Finite(m.Error):
+			far = append(far, fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Error/m.Floors()), m.Floors()))
 		case math.IsInf(m.Error, 0):
 			far = append(far, m.Name+" (infinite)")
 		}
@@ -73,7 +89,7 @@ func (e *Evaluation) warn() {
 		e.Warnings = append(e.Warnings, "far from the reference: "+strings.Join(far, "; "))
 	}
 	if unknown != nil {
-		e.Warnings = append(e.Warnings, "no reference: "+strings.Join(unknown, ", "))
+		e.Warnings = append(e.Warnings, Unknown+strings.Join(unknown, ", "))
 	}
 }
 

@@ -37,7 +37,8 @@ func TestFarFromReference(t *testing.T) {
 		{Name: "far", Error: 0.05, Floor: 0.01, Quantile: 0.02},
 		{Name: "relative", Error: 0.05, Floor: 0.01, Relative: true},
 		{Name: "rounding", Exact: 20, Error: 1e-5, Floor: 1e-6},
-		{Name: "blamed", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
+		{Name: "blamed", Error: 0.05, Floor: 0.01, Uncertainty: 0.02},
+		{Name: "despite", Error: 0.05, Floor: 0.01, Uncertainty: 0.01},
 		{Name: "infinite", Error: math.Inf(1), Floor: 0.01},
 		{Name: "unjudged", Error: 0.05},
 		{Name: "unknown", Exact: math.NaN(), Error: math.NaN()},
@@ -45,7 +46,7 @@ func TestFarFromReference(t *testing.T) {
 	e.Warn()
 	require.Equal(t, []string{
 		"before",
-		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); infinite (infinite)",
+		"far from the reference: far (0.05 where as many exact samples have 0.01, 5.0 times that); relative (5 % where as many exact samples have 1 %, 5.0 times that); despite (0.05 where as many exact samples have 0.013, 3.9 times that); infinite (infinite)",
 		"no reference: unknown",
 	}, e.Warnings)
 	fine := engine.Evaluation{Metrics: e.Metrics[:1]}

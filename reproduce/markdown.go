@@ -153,6 +153,7 @@ func (r *Results) Markdown() string {
 		}
 	}
 	r.writeStudies(&b)
+	r.writeNeighbours(&b)
 	return b.String()
 }
 
@@ -178,6 +179,25 @@ func (r *Results) writeStudies(b *strings.Builder) {
 			t.Rows[j] = append(t.Rows[j], "")
 		}
 		_ = t.WriteMarkdown(b)
+	}
+}
+
+func (r *Results) writeNeighbours(b *strings.Builder) {
+	all := r.Neighbours
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", NeighboursTitle, NeighboursStudy, all.Summary(), all[0].Machine.String(), NeighboursLegend)
+	_ = all.Table().WriteMarkdown(b)
+	first := true
+	for i := range all {
+		if o := &all[i]; !o.Near() {
+			if first {
+				b.WriteString("\nWhat was said of those that are not near:\n\n")
+				first = false
+			}
+			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
+		}
 	}
 }
 

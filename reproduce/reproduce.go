@@ -41,9 +41,11 @@ type Observer struct {
 	// End is called after each run.
 	End     func(run Run)
 	Warning func(string)
-	// Outcome is called when a setting is complete, Study when a study is.
-	Outcome func(*Outcome) error
-	Study   func(*StudyOutcome) error
+	// Outcome is called when a setting is complete, Study when a study is, and
+	// Neighbours when all are.
+	Outcome    func(*Outcome) error
+	Study      func(*StudyOutcome) error
+	Neighbours func(Neighbours) error
 }
 
 // A Run is one training run of a reproduction.
@@ -64,15 +66,21 @@ const mostSeeds = 1000
 // evaluations is how many points the curves of errors have.
 const evaluations = 25
 
-// job is one setting with one preset, or one variant of a study.
+// job is one setting with one preset, one variant of a study, or one neighbour.
 type job struct {
 	setting Setting
 	preset  string
 	study   *Study
 	variant *Variant
 	dir     string          // of the runs, under the plan's
-	configs []engine.Config // by seed
+	configs []engine.Config // by seed; none of a neighbour
+
+	neighbour *Neighbour
+	systems   []engine.Definition // of a neighbour
 }
+
+// runs returns how many runs a job has.
+func (j *job) runs() int { return max(1, len(j.configs)) }
 
 // jobs checks a plan and returns what it comes to, so that mistakes are
 // reported before anything runs. Settings of systems that are not among the
@@ -116,7 +124,7 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 // studyJobs is jobs for studies. Those of systems that are not among the
 // definitions are left out of all of them.
 func (p *Plan) studyJobs(systems []engine.Definition) ([]job, error) {
-	studies, err := chooseStudies(p.Studies)
+	studies, neighbours, err := chooseStudies(p.Studies)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +149,9 @@ func (p *Plan) studyJobs(systems []engine.Definition) ([]job, error) {
 			}
 			all = append(all, j)
 		}
+	}
+	if neighbours {
+		all = append(all, p.neighbourJobs(systems)...)
 	}
 	return all, nil
 }
@@ -207,8 +218,23 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	if p.MaxTime > 0 {
 		deadline = time.Now().Add(p.MaxTime)
 	}
+	first, count := 0, 0
 	for i := range jobs {
-		e := execution{Plan: p, job: &jobs[i], workers: workers, watch: watch, deadline: deadline, first: i * p.Seeds, count: len(jobs) * p.Seeds}
+		count += jobs[i].runs()
+	}
+	for i := range jobs {
+		e := execution{Plan: p, job: &jobs[i], workers: workers, watch: watch, deadline: deadline, first: first, count: count}
+		first += jobs[i].runs()
+		if e.neighbour != nil {
+			o, err := e.neighbourhood(ctx)
+			if err != nil {
+				return results, err
+			}
+			if err := e.recordNeighbour(results, o, i == len(jobs)-1); err != nil {
+				return results, err
+			}
+			continue
+		}
 		o, err := e.outcome(ctx)
 		if err != nil {
 			return results, err
@@ -244,7 +270,7 @@ func own(dir string, warn func(string)) (*disk.Lock, error) {
 // Tabulate writes results.md again, of the results in dir, which it returns.
 func Tabulate(dir string, warn func(string)) (*Results, error) {
 	results, err := Read(dir)
-	if err != nil || len(results.Outcomes)+len(results.Studies) == 0 {
+	if err != nil || results.Empty() {
 		return results, err
 	}
 	lock, err := own(dir, warn)
@@ -277,6 +303,22 @@ func (e *execution) record(results *Results, o *Outcome) error {
 	return nil
 }
 
+// recordNeighbour is record for a neighbour. The observer is told when the last is
+// complete.
+func (e *execution) recordNeighbour(results *Results, o *NeighbourOutcome, last bool) error {
+	if i := slices.IndexFunc(results.Neighbours, func(old NeighbourOutcome) bool { return old.Seed == o.Seed }); i >= 0 && !e.trained {
+		o.Machine, o.Seconds = results.Neighbours[i].Machine, results.Neighbours[i].Seconds
+	}
+	results.Neighbours.put(*o)
+	if err := results.Write(e.Dir); err != nil {
+		return err
+	}
+	if last && e.watch.Neighbours != nil {
+		return e.watch.Neighbours(results.Neighbours)
+	}
+	return nil
+}
+
 // An execution is that of one job.
 type execution struct {
 	*Plan
@@ -288,13 +330,18 @@ type execution struct {
 	trained      bool // a step was taken, in this execution
 }
 
-func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
+// machine returns where this is computed.
+func (e *execution) machine() Machine {
 	path, _, _ := asm.Active()
+	return Machine{CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program}
+}
+
+func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 	shared := e.configs[0].Shared()
 	o := &Outcome{
 		Setting: e.setting.Name, Title: e.setting.Title, System: e.setting.System, Preset: e.preset, Published: e.setting.Published,
 		Steps: shared.Training.Steps, Batch: shared.Training.Batch, Changed: e.Assignments,
-		Machine: Machine{CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program},
+		Machine: e.machine(),
 	}
 	if e.study != nil {
 		o.Changed = slices.Concat(e.variant.Assignments, e.Assignments)
@@ -310,7 +357,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 			run.Study = e.study.Name
 		}
 		run.Dir = filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", run.Seed))
-		result, err := e.train(ctx, cfg, run)
+		result, err := e.train(ctx, cfg, run, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -340,8 +387,8 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 	return o, err
 }
 
-func (e *execution) train(ctx context.Context, cfg engine.Config, run Run) (*engine.Result, error) {
-	options := engine.RunOptions{Dir: run.Dir, Resume: "auto", Warning: e.watch.Warning}
+func (e *execution) train(ctx context.Context, cfg engine.Config, run Run, judge func(context.Context, engine.System, *engine.Result) (any, error)) (*engine.Result, error) {
+	options := engine.RunOptions{Dir: run.Dir, Resume: "auto", Warning: e.watch.Warning, Diagnose: judge}
 	options.Progress = func(now engine.Progress) {
 		e.trained = true
 		if e.watch.Progress != nil {

@@ -29,6 +29,13 @@ type Results struct {
 	Schema   int            `json:"schema"`
 	Outcomes []Outcome      `json:"outcomes"`
 	Studies  []StudyOutcome `json:"studies,omitempty"`
+	// Neighbours are targets that were drawn.
+	Neighbours Neighbours `json:"neighbours,omitempty"`
+}
+
+// Empty reports that there are none.
+func (r *Results) Empty() bool {
+	return len(r.Outcomes)+len(r.Studies)+len(r.Neighbours) == 0
 }
 
 // A StudyOutcome is what the variants of a study gave.

@@ -134,32 +134,32 @@ var (
 	sampled  = slices.Concat(averaged, []string{"loss.average=sampled", "loss.statistic=U"})
 )
 
-// StudyNames lists the studies.
+// StudyNames lists the studies, and that of neighbours.
 func StudyNames() []string {
 	var names []string
 	for _, s := range Studies {
 		names = append(names, s.Name)
 	}
-	return names
+	return append(names, NeighboursStudy)
 }
 
-// chooseStudies returns the studies of the given names, in their own order.
-func chooseStudies(names []string) ([]Study, error) {
+// chooseStudies returns the studies of the given names, in their own order, and
+// whether neighbours are among them.
+func chooseStudies(names []string) (chosen []Study, neighbours bool, err error) {
 	if slices.Equal(names, []string{"all"}) {
-		return Studies, nil
+		return Studies, true, nil
 	}
 	for _, name := range names {
 		if !slices.Contains(StudyNames(), name) {
-			return nil, fmt.Errorf("unknown study %q; the studies are %s, or all", name, strings.Join(StudyNames(), ", "))
+			return nil, false, fmt.Errorf("unknown study %q; the studies are %s, or all", name, strings.Join(StudyNames(), ", "))
 		}
 	}
-	var chosen []Study
 	for _, s := range Studies {
 		if slices.Contains(names, s.Name) {
 			chosen = append(chosen, s)
 		}
 	}
-	return chosen, nil
+	return chosen, slices.Contains(names, NeighboursStudy), nil
 }
 
 // setting returns a variant as the experiment that it is.
