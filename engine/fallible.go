@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -37,7 +38,10 @@ func (t *Trainer) failed(step int) error {
 		return nil
 	}
 	err := t.fallible.Err()
-	if err == nil || Cancelled(err) {
+	if t.workers.Any(err != nil) && err == nil {
+		err = ErrElsewhere // others' rows are missing
+	}
+	if err == nil || Cancelled(err) || errors.Is(err, ErrElsewhere) {
 		return err
 	}
 	return &TargetError{step, err}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // ErrElsewhere ends a run on the ranks other than that on which something went
@@ -22,19 +23,27 @@ func (o RunOptions) silent(rank int) RunOptions {
 	return o
 }
 
+func (r *run) agree(err error) error { return agree(r.workers, err) }
+
 // agree returns err, and where another rank has an error, that the run ends here
 // too: either all ranks go on or none does.
-func (r *run) agree(err error) error {
-	if r.workers.Size() == 1 {
+func agree(workers *pool.Pool, err error) error {
+	if workers.Size() == 1 {
 		return err
 	}
-	cancelled := Cancelled(err)
-	failed := r.workers.Any(err != nil && !cancelled)
-	stopped := r.workers.Any(err != nil)
+	const stopped, failed = 1, 2
+	state := byte(0)
 	switch {
-	case failed && (err == nil || cancelled):
+	case err == nil:
+	case Cancelled(err):
+		state = stopped
+	default:
+		state = failed
+	}
+	switch worst := workers.Worst(state); {
+	case worst == failed && state != failed:
 		return ErrElsewhere
-	case stopped && err == nil:
+	case worst == stopped && state == 0:
 		return context.Canceled
 	}
 	return err

@@ -157,10 +157,12 @@ type run struct {
 // others return the result without an evaluation, or ErrElsewhere.
 func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) (*Result, error) {
 	trainer, err := NewTrainer(cfg, workers)
-	if err != nil {
+	if trainer != nil {
+		defer Release(trainer.system)
+	}
+	if err := agree(workers, err); err != nil {
 		return nil, err
 	}
-	defer Release(trainer.system)
 	opt = opt.silent(workers.Rank())
 	r := &run{directory: directory{dir: opt.Dir, saved: -1, dirty: true}, trainer: trainer, workers: workers, common: cfg.Shared(), warn: opt.Warning, progress: opt.Progress}
 	if r.config, err = conf.Encode(cfg); err != nil {

@@ -1,6 +1,10 @@
 package pool
 
-import "github.com/revgen/revgen/asm"
+import (
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+)
 
 // Ranks are processes that go through the same program side by side, each with a
 // pool of its own, and have no memory in common. A loop that is shared leaves
@@ -139,23 +143,26 @@ func (p *Pool) Tell(data []byte) {
 
 // Any reports whether something holds on any rank.
 func (p *Pool) Any(holds bool) bool {
+	if holds {
+		return p.Worst(1) > 0
+	}
+	return p.Worst(0) > 0
+}
+
+// Worst returns the largest of the ranks' states.
+func (p *Pool) Worst(state byte) byte {
 	if p.ranks == nil {
-		return holds
+		return state
 	}
 	n := p.ranks.Size()
 	if len(p.flags) < n {
 		p.flags = make([]byte, n)
 	}
 	clear(p.flags)
-	if holds {
-		p.flags[p.ranks.Rank()] = 1
-	}
+	p.flags[p.ranks.Rank()] = state
 	for r := range p.ends {
 		p.ends[r] = r + 1
 	}
 	p.ranks.Gather(p.flags[:n], p.ends)
-	for _, f := range p.flags[:n] {
-		holds = holds || f != 0
-	}
-	return holds
+	return slices.Max(p.flags[:n])
 }

@@ -19,6 +19,7 @@ type realsSystem struct {
 	*reals.System
 	*problem
 	*observer
+	workers *pool.Pool
 }
 
 func newRealsSystem(c *RealsConfig, workers *pool.Pool) (*realsSystem, error) {
@@ -30,7 +31,7 @@ func newRealsSystem(c *RealsConfig, workers *pool.Pool) (*realsSystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &realsSystem{kit, p, newObserver(kit, p)}
+	s := &realsSystem{kit, p, newObserver(kit, p), workers}
 	release(s, p)
 	return s, nil
 }
@@ -40,6 +41,7 @@ type mixedSystem struct {
 	*mixed.System
 	*problem
 	*observer
+	workers *pool.Pool
 }
 
 func newMixedSystem(c *MixedConfig, workers *pool.Pool) (*mixedSystem, error) {
@@ -51,7 +53,7 @@ func newMixedSystem(c *MixedConfig, workers *pool.Pool) (*mixedSystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &mixedSystem{kit, p, newObserver(kit, p)}
+	s := &mixedSystem{kit, p, newObserver(kit, p), workers}
 	release(s, p)
 	return s, nil
 }
@@ -66,13 +68,13 @@ func release[T any](system *T, p *problem) {
 // Transition draws s′_i ~ p^m(s_i, ·), and looks at the first values of ln π.
 func (s *realsSystem) Transition(step uint32) {
 	s.System.Transition(step)
-	s.judge(step)
+	s.judge(step, s.workers)
 }
 
 // Transition draws s′_i ~ p^m(s_i, ·), and looks at the first values of ln π.
 func (s *mixedSystem) Transition(step uint32) {
 	s.System.Transition(step)
-	s.judge(step)
+	s.judge(step, s.workers)
 }
 
 // volume returns what the weights of a kit lack for those of the target's coordinates.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/target/density/expression"
 	"github.com/revgen/revgen/target/density/program"
 )
@@ -233,15 +234,43 @@ func (e *evaluation) watch(values []float64, x []float32, k []uint8) {
 	}
 }
 
-// judge looks at the values of the first steps, and fails the target if nothing can
-// be learned from them.
-func (p *problem) judge(step uint32) {
+// all returns what all ranks have seen.
+func (s seen) all(workers *pool.Pool) seen {
+	n := workers.Size()
+	if n == 1 {
+		return s
+	}
+	every := make([]struct{ States, Finite, Low, High float64 }, n)
+	every[workers.Rank()] = struct{ States, Finite, Low, High float64 }{float64(s.states), float64(s.finite), s.low, s.high}
+	workers.Gather(n, pool.SpanOf(every, 1))
+	sum := seen{first: s.first}
+	for _, r := range every {
+		if r.Finite > 0 && sum.finite == 0 {
+			sum.low, sum.high = r.Low, r.High
+		}
+		if r.Finite > 0 {
+			sum.low, sum.high = min(sum.low, r.Low), max(sum.high, r.High)
+		}
+		sum.states, sum.finite = sum.states+int(r.States), sum.finite+int(r.Finite)
+	}
+	if s.states == 0 {
+		sum.first = "another rank's"
+	}
+	return sum
+}
+
+// judge looks at the values of the first steps, those of all ranks, and fails the
+// target if nothing can be learned from them.
+func (p *problem) judge(step uint32, workers *pool.Pool) {
 	const steps = 20
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	s := &p.seen
+	if p.judged {
+		return
+	}
+	s := p.seen.all(workers)
 	switch {
-	case p.judged || p.err != nil:
+	case p.err != nil:
 	case s.finite > 0 && s.low < s.high:
 		p.judged = true
 	case step < steps:

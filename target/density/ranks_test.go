@@ -1,0 +1,77 @@
+package density
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// halting is a normal law that ceases to be one after so many evaluations.
+type halting struct{ left *atomic.Int64 }
+
+func (h halting) Dim() int { return 2 }
+
+func (h halting) LogDensity(dst, x []float32) {
+	for i := range dst {
+		dst[i] = -(x[2*i]*x[2*i] + x[2*i+1]*x[2*i+1]) / 2
+		if h.left.Add(-1) < 0 {
+			dst[i] = float32(math.NaN())
+		}
+	}
+}
+
+// Ranks without rows of their own judge the target by the others' values, and a target
+// that fails on one rank ends the training of all.
+func TestRanks(t *testing.T) {
+	const size = 3 // the batch has rows for two
+	run := func(fails int, after int64) (params [size][]float32, errs [size]error) {
+		var all sync.WaitGroup
+		for i, rank := range pool.Local(size) {
+			all.Go(func() {
+				left := new(atomic.Int64)
+				left.Store(math.MaxInt64)
+				cfg, err := engine.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "moves",
+					"training.steps=30", "training.batch=256", "evaluation.samples=200")
+				if errs[i] = err; err != nil {
+					return
+				}
+				if i == fails { // in its training
+					left.Store(after)
+				}
+				workers := pool.New(1)
+				defer workers.Close()
+				workers.Join(rank)
+				var r *engine.Result
+				if r, errs[i] = engine.Train(context.Background(), cfg, workers, engine.RunOptions{}); r != nil {
+					params[i] = r.Params
+				}
+			})
+		}
+		all.Wait()
+		return params, errs
+	}
+	params, errs := run(-1, 0)
+	for i := range size {
+		require.NoError(t, errs[i], "rank %d", i)
+		require.Equal(t, params[0], params[i])
+	}
+	for fails := 1; fails < size; fails++ {
+		_, errs = run(fails, 5000)
+		for i, err := range errs {
+			var failed *engine.TargetError
+			if i == fails {
+				require.ErrorAs(t, err, &failed)
+				require.ErrorContains(t, err, "ln π is NaN at")
+			} else {
+				require.ErrorIs(t, err, engine.ErrElsewhere, "rank %d", i)
+			}
+		}
+	}
+}
