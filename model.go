@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Model is a trained generator with the configuration that trained it.
@@ -34,10 +35,19 @@ type TrainOptions struct {
 	Threads int
 	// Progress, if not nil, is called at every logged step.
 	Progress func(engine.Progress)
+	// Ranks, if not nil, are the processes that share this training: each calls Train
+	// with the same configuration, and has the model then, with the bits of one process
+	// alone. The number 0 alone uses Dir, calls Progress and has an Evaluation. Where
+	// another fails the error is engine.ErrElsewhere.
+	Ranks Ranks
 	// Start, if not nil, is the model whose parameters the run begins with: that of
 	// another temperature, say. It becomes part of the configuration.
 	Start *Model
 }
+
+// Ranks are processes that go through the same program side by side: package
+// internal/mpi has those of MPI, for one.
+type Ranks = pool.Ranks
 
 // Train runs Algorithm 1 to the end that the configuration says, and measures the
 // generator. Where ctx or MaxTime ends it earlier the error is engine.ErrStopped, and
@@ -54,6 +64,9 @@ func Train(ctx context.Context, cfg engine.Config, opt TrainOptions) (*Model, er
 	}
 	workers := engine.NewWorkers(opt.Threads)
 	defer workers.Close()
+	if opt.Ranks != nil {
+		workers.Join(opt.Ranks)
+	}
 	result, err := engine.Train(ctx, cfg, workers, run)
 	if err != nil {
 		return nil, err

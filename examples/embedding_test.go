@@ -121,6 +121,11 @@ func TestEmbedding(t *testing.T) {
 	t.Run("misuse", func(t *testing.T) {
 		w.run(t, nil, w.compile(t, "gcc", "misuse", "-std=c99", filepath.Join(w.abi, "testdata/misuse.c")), w.model, fmt.Sprint(100))
 	})
+	t.Run("overhead", func(t *testing.T) { // and that it runs; docs/embedding.md has what it prints
+		w.run(t, nil, "go", "build", "-tags", "overhead", "-buildmode=c-shared", "-ldflags=-extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "overhead", "librevgen.so"), w.abi)
+		program := w.compile(t, "gcc", "overhead/overhead", "-std=c99", "-L", filepath.Join(w.dir, "overhead"), "-Wl,-rpath,"+filepath.Join(w.dir, "overhead"), filepath.Join(w.abi, "testdata/overhead.c"))
+		t.Log(w.run(t, nil, program, w.model, "1", "2000"))
+	})
 	t.Run("signals", func(t *testing.T) {
 		w.run(t, nil, w.compile(t, "gcc", "signals", "-std=c99", filepath.Join(w.abi, "testdata/signals.c")), filepath.Join(w.dir, "librevgen.so"), w.model)
 	})

@@ -73,6 +73,28 @@ int revgen_refine(revgen handle, uint64_t seed, uint64_t first, const char *form
   return revgenRefine(handle, seed, first, (char *)format, steps, states, size);
 }
 
+int revgen_diagnose(revgen handle, double max_seconds, char *buffer, size_t size, size_t *needed) {
+  OWNED(REVGEN_FORKED);
+  return revgenDiagnose(handle, max_seconds, buffer, size, needed);
+}
+
+int revgen_metropolis(revgen handle, const revgen_spins *target, int kind, uint64_t steps, uint64_t seed,
+                      uint32_t stream, uint64_t first, uint64_t count, uint64_t *states, size_t size) {
+  OWNED(REVGEN_FORKED);
+  return revgenMetropolis(handle, (revgen_spins *)target, kind, steps, seed, stream, first, count, states, size);
+}
+
+int revgen_spin_energies(revgen handle, const revgen_spins *target, uint64_t count, const uint64_t *states,
+                         size_t size, double *energies) {
+  OWNED(REVGEN_FORKED);
+  return revgenSpinEnergies(handle, (revgen_spins *)target, count, (uint64_t *)states, size, energies);
+}
+
+int revgen_set_communicator(revgen handle, int communicator) {
+  OWNED(REVGEN_FORKED);
+  return revgenSetCommunicator(handle, communicator);
+}
+
 int revgen_cancel(revgen handle) {
   OWNED(REVGEN_FORKED);
   return revgenCancel(handle);

@@ -16,6 +16,7 @@ import "C"
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"sync"
@@ -25,7 +26,9 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/crash"
+	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/version"
 )
 
@@ -38,7 +41,11 @@ type handle struct {
 	model   *revgen.Model
 	target  *callback // of the model, nil if it is not the host's
 	sampler *revgen.Sampler
-	seed    uint64 // of the sampler
+	seed    uint64     // of the sampler
+	ranks   mpi.Hosted // of the host's communicator, nil for none
+
+	diagnosis string  // of the model, "" if there is none yet
+	diagnosed float64 // the time that it was given
 
 	mu     sync.Mutex // of what follows
 	text   string     // of the last error
@@ -85,6 +92,11 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 	h.text, h.cancel = "", cancel
 	h.mu.Unlock()
 	err := crash.Catch(func() error { return do(ctx, h) })
+	if p := (*crash.Panic)(nil); errors.As(err, &p) {
+		if broken, ok := p.Value.(*mpi.Failure); ok {
+			err = broken
+		}
+	}
 	if failed := h.target.failed(); failed != nil {
 		err = failed
 		h.use(h.model, h.target) // a sampler remembers that its target failed
@@ -104,9 +116,11 @@ func call(id C.revgen, do func(ctx context.Context, h *handle) error) C.int {
 func status(err error) C.int {
 	var own *failure
 	var panicked *crash.Panic
+	var broken *mpi.Failure
 	switch {
 	case errors.As(err, &own):
 		return own.status
+	case errors.As(err, &broken):
 	case errors.As(err, &panicked):
 		return C.REVGEN_DEFECT
 	case errors.Is(err, engine.ErrStopped), engine.Cancelled(err):
@@ -135,7 +149,7 @@ func revgenClose(id C.revgen) C.int {
 		delete(handles.open, uint64(id))
 		handles.Unlock()
 		h.use(nil, nil)
-		return nil
+		return h.leave()
 	})
 }
 
@@ -143,6 +157,9 @@ func revgenClose(id C.revgen) C.int {
 func (h *handle) use(model *revgen.Model, target *callback) {
 	if h.sampler != nil {
 		h.sampler.Close()
+	}
+	if h.model != model {
+		h.diagnosis = ""
 	}
 	h.model, h.target, h.sampler = model, target, nil
 }
@@ -208,41 +225,15 @@ func revgenSave(id C.revgen, path *C.char) C.int {
 //export revgenTrain
 func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, training *C.revgen_training) C.int {
 	return call(id, func(ctx context.Context, h *handle) error {
-		config, err := text(configuration, "configuration")
-		if err != nil {
-			return err
-		}
-		opt := revgen.TrainOptions{Threads: h.threads}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		if training != nil {
-			if training.size != C.sizeof_revgen_training {
-				return &failure{C.REVGEN_VERSION, "training: its size is not that of this version's"}
+		cfg, opt, t, err := h.prepare(stop, configuration, target, training)
+		if h.ranks != nil {
+			if err := h.agree(cfg, err); err != nil {
+				return err
 			}
-			if training.directory != nil {
-				opt.Dir = C.GoString(training.directory)
-			}
-			limit := float64(training.max_seconds)
-			if !(limit >= 0 && limit <= math.MaxInt64/2/1e9) {
-				return argument("training: max_seconds is not a time")
-			}
-			opt.MaxTime = time.Duration(limit * 1e9)
-			if training.progress != nil {
-				opt.Progress = func(p engine.Progress) {
-					if C.revgen_call_progress(training, C.int64_t(p.Step), C.int64_t(p.Steps), C.double(p.Loss), C.double(p.Acceptance)) != 0 {
-						stop()
-					}
-				}
-			}
+			opt.Ranks = h.ranks
 		}
-		t, own, err := newCallback(target)
-		if err != nil {
-			return err
-		}
-		if t != nil {
-			t.stop = stop
-		}
-		cfg, err := revgen.ParseConfig([]byte(config), own...)
 		if err == nil {
 			var model *revgen.Model
 			if model, err = revgen.Train(ctx, cfg, opt); err == nil {
@@ -255,6 +246,53 @@ func revgenTrain(id C.revgen, configuration *C.char, target *C.revgen_target, tr
 		}
 		return err
 	})
+}
+
+// prepare translates the arguments of a training, which stop ends.
+func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_target, training *C.revgen_training) (cfg engine.Config, opt revgen.TrainOptions, t *callback, err error) {
+	opt.Threads = h.threads
+	config, err := text(configuration, "configuration")
+	if err != nil {
+		return nil, opt, nil, err
+	}
+	if training != nil {
+		if training.size != C.sizeof_revgen_training {
+			return nil, opt, nil, &failure{C.REVGEN_VERSION, "training: its size is not that of this version's"}
+		}
+		if training.directory != nil {
+			opt.Dir = C.GoString(training.directory)
+		}
+		if opt.MaxTime, err = seconds(training.max_seconds, "training"); err != nil {
+			return nil, opt, nil, err
+		}
+		if training.progress != nil {
+			opt.Progress = func(p engine.Progress) {
+				if C.revgen_call_progress(training, C.int64_t(p.Step), C.int64_t(p.Steps), C.double(p.Loss), C.double(p.Acceptance)) != 0 {
+					stop()
+				}
+			}
+		}
+	}
+	t, own, err := newCallback(target)
+	if err != nil {
+		return nil, opt, nil, err
+	}
+	if t != nil {
+		t.stop = stop
+	}
+	cfg, err = revgen.ParseConfig([]byte(config), own...)
+	if failed := t.failed(); failed != nil {
+		err = failed
+	}
+	return cfg, opt, t, err
+}
+
+// seconds returns a time limit, 0 for none.
+func seconds(limit C.double, of string) (time.Duration, error) {
+	if x := float64(limit); !(x >= 0 && x <= math.MaxInt64/2/1e9) {
+		return 0, argument(of + ": max_seconds is not a time")
+	}
+	return time.Duration(float64(limit) * 1e9), nil
 }
 
 //export revgenSample
@@ -337,14 +375,49 @@ func revgenDescribe(id C.revgen, buffer *C.char, size C.size_t, needed *C.size_t
 		if err != nil {
 			return err
 		}
-		n := put(buffer, size, string(data))
-		if needed != nil {
-			*needed = n
+		return give(buffer, size, needed, string(data))
+	})
+}
+
+// give writes a text to a buffer, and the size that it needs to needed, if that is not
+// null.
+func give(buffer *C.char, size C.size_t, needed *C.size_t, text string) error {
+	n := put(buffer, size, text)
+	if needed != nil {
+		*needed = n
+	}
+	if n > size || buffer == nil {
+		return argument("size: the buffer is smaller than the text")
+	}
+	return nil
+}
+
+//export revgenDiagnose
+func revgenDiagnose(id C.revgen, maxSeconds C.double, buffer *C.char, size C.size_t, needed *C.size_t) C.int {
+	return call(id, func(ctx context.Context, h *handle) error {
+		limit, err := seconds(maxSeconds, "diagnose")
+		if err != nil {
+			return err
 		}
-		if n > size || buffer == nil {
-			return argument("size: the buffer is smaller than the description")
+		if h.model == nil {
+			return errNoModel
 		}
-		return nil
+		if h.diagnosis == "" || h.diagnosed != float64(maxSeconds) {
+			opt := diagnose.Full()
+			if limit > 0 {
+				opt.Time = limit
+			}
+			report, err := h.model.Diagnose(ctx, opt, h.threads)
+			if err != nil {
+				return err
+			}
+			data, err := json.Marshal(report)
+			if err != nil {
+				return err
+			}
+			h.diagnosis, h.diagnosed = string(data), float64(maxSeconds)
+		}
+		return give(buffer, size, needed, h.diagnosis)
 	})
 }
 

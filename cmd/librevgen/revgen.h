@@ -118,6 +118,56 @@ int revgen_energies(revgen handle, uint64_t count, const char *format, const voi
 int revgen_refine(revgen handle, uint64_t seed, uint64_t first, const char *format, int steps,
                   void *states, size_t size);
 
+/* revgen_diagnose writes a JSON object, with a final 0, that says how far the model's
+ * samples can be trusted, without anything exact of the target: what "revgen diagnose
+ * --json" prints of it. It takes about max_seconds at most, 0 for a minute. needed
+ * is as for revgen_describe. The object is kept with the model: a second call for the
+ * same time, with a buffer as large as needed, only copies it. */
+int revgen_diagnose(revgen handle, double max_seconds, char *buffer, size_t size, size_t *needed);
+
+/* Spins s_i = +1 or -1 on a graph or a periodic square lattice,
+ *     E(s) = - sum over edges J_ij s_i s_j - sum h_i s_i,  pi(s) ~ exp(-beta E(s)).
+ * A state is packed into ceil(sites / 64) words: bit i mod 64 of word i / 64 is spin i,
+ * 1 for +1; bits beyond the last spin are 0. */
+typedef struct {
+  size_t size;             /* sizeof(revgen_spins) */
+  double beta;             /* at least 0 */
+  size_t side;             /* L of an L x L lattice, site row * L + column; 0 for a graph */
+  double coupling, field;  /* J and h of the lattice */
+  size_t sites, edges;     /* of the graph */
+  const uint32_t *edge;    /* [edges][2], sites from 0 on, each pair at most once */
+  const double *couplings; /* [edges], J_ij */
+  const double *fields;    /* [sites], or NULL for none */
+} revgen_spins;
+
+enum {
+  REVGEN_FLIPS = 0, /* a step proposes to flip one spin, any as likely (Metropolis) */
+  REVGEN_SWEEPS = 1 /* a step redraws every spin given its neighbours, by colours (heat bath) */
+};
+
+/* revgen_metropolis takes count packed states the given number of steps along a chain
+ * that leaves pi as it is, in place. State i draws the random numbers of chain first + i
+ * of a seed and a stream alone: chains that go on draw from another stream. first is a
+ * multiple of 64 for sweeps of a graph and of 512 for those of a lattice, whose chains
+ * draw together. size is count times the bytes of a state. It needs no model. */
+int revgen_metropolis(revgen handle, const revgen_spins *target, int kind, uint64_t steps,
+                      uint64_t seed, uint32_t stream, uint64_t first, uint64_t count,
+                      uint64_t *states, size_t size);
+
+/* revgen_spin_energies sets energies, [count], to E of packed states. */
+int revgen_spin_energies(revgen handle, const revgen_spins *target, uint64_t count,
+                         const uint64_t *states, size_t size, double *energies);
+
+/* revgen_set_communicator makes later trainings of the handle one training of all ranks
+ * of the host's MPI communicator, a Fortran handle as MPI_Comm_c2f returns it. The host
+ * calls MPI_Init_thread before, with MPI_THREAD_FUNNELED or more, and MPI_Finalize after
+ * revgen_close. All ranks call revgen_set_communicator, revgen_train and revgen_close
+ * with the same arguments, from the thread of MPI_Init_thread unless MPI allows others;
+ * all have the model then, the bits of one process. Rank 0 alone uses the directory,
+ * calls progress and has an evaluation. REVGEN_ERROR where the library was built
+ * without MPI (-tags mpi). */
+int revgen_set_communicator(revgen handle, int communicator);
+
 /* revgen_cancel ends the call that the handle is in, from any thread or callback. */
 int revgen_cancel(revgen handle);
 

@@ -62,6 +62,27 @@ int main(int argc, char **argv) {
   free(spins);
   free(energies);
 
+  /* Chains of the same target: 1024 states, all up, after 20 sweeps. */
+  static uint64_t words[1024];
+  static double chain[1024];
+  const revgen_spins lattice = {sizeof lattice, beta, 3, 1, 0, 0, 0, NULL, NULL, NULL};
+  for (int i = 0; i < 1024; i++) words[i] = 0777;
+  check(revgen_metropolis(h, &lattice, REVGEN_SWEEPS, 20, seed, 0, 0, 1024, words, sizeof words));
+  check(revgen_spin_energies(h, &lattice, 1024, words, sizeof words, chain));
+  double walked = 0;
+  for (int i = 0; i < 1024; i++) walked += chain[i] / 1024;
+  printf("<E> = %.3f of chains\n", walked);
+  if (fabs(walked + 4.843) > 0.7) return 1;
+
+  /* What the samples can be trusted for, in half a second. */
+  size_t needed;
+  revgen_diagnose(h, 0.5, NULL, 0, &needed);
+  char *report = malloc(needed);
+  if (!report) return 1;
+  check(revgen_diagnose(h, 0.5, report, needed, NULL));
+  printf("%s\n", report);
+  free(report);
+
   double radius = 2;
   int64_t left = -1;
   const revgen_target target = {sizeof target, 2, 0, ring, &radius};

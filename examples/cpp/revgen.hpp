@@ -66,14 +66,27 @@ class model {
     check(revgen_energies(handle, count, format, states, size, out, &beta), own.get());
     return beta;
   }
+  // JSON of the model.
   std::string describe() {
-    std::size_t needed = 0;
-    revgen_describe(handle, nullptr, 0, &needed);
-    std::string text(needed, '\0');
-    check(revgen_describe(handle, &text[0], text.size(), &needed));
-    text.resize(needed - 1);
-    return text;
+    return text([this](char *to, std::size_t size, std::size_t *needed) { return revgen_describe(handle, to, size, needed); });
   }
+  // JSON of how far the samples can be trusted, in about so many seconds, 0 for a minute.
+  std::string diagnose(double max_seconds = 0) {
+    return text([this, max_seconds](char *to, std::size_t size, std::size_t *needed) {
+      return revgen_diagnose(handle, max_seconds, to, size, needed);
+    });
+  }
+  // Packed states along chains of spins, in place.
+  void metropolis(const revgen_spins &target, int kind, std::uint64_t steps, std::uint64_t seed, std::uint32_t stream,
+                  std::uint64_t first, std::uint64_t count, std::uint64_t *states, std::size_t size) {
+    check(revgen_metropolis(handle, &target, kind, steps, seed, stream, first, count, states, size));
+  }
+  void spin_energies(const revgen_spins &target, std::uint64_t count, const std::uint64_t *states, std::size_t size,
+                     double *out) {
+    check(revgen_spin_energies(handle, &target, count, states, size, out));
+  }
+  // Later trainings are shared by the ranks of a communicator, from MPI_Comm_c2f.
+  void set_communicator(int communicator) { check(revgen_set_communicator(handle, communicator)); }
 
  private:
   struct target {
@@ -93,6 +106,16 @@ class model {
     }
   };
 
+  template <class F>
+  std::string text(F get) {
+    std::size_t needed = 0;
+    int status = get(nullptr, 0, &needed);
+    if (!needed) check(status, own.get());
+    std::string out(needed, '\0');
+    check(get(&out[0], out.size(), &needed), own.get());
+    out.resize(needed - 1);
+    return out;
+  }
   void run(const std::string &configuration, target *t, const std::string &directory) {
     revgen_training how = {sizeof how, directory.empty() ? nullptr : directory.c_str(), 0, nullptr, nullptr};
     check(revgen_train(handle, configuration.c_str(), t ? &t->c : nullptr, &how), t);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 #include <vector>
 
 int main(int argc, char **argv) try {
@@ -25,6 +26,16 @@ int main(int argc, char **argv) try {
   std::vector<double> energies(n);
   m.energies(n, "spins", spins.data(), spins.size(), energies.data());
   std::cout << m.describe().size() << " bytes describe the model; E of the first sample is " << energies.at(0) << "\n";
+
+  // Chains of the same target, all up at first, after 20 sweeps.
+  const revgen_spins lattice = {sizeof lattice, 0.2, 3, 1, 0, 0, 0, nullptr, nullptr, nullptr};
+  std::vector<std::uint64_t> words(1024, 0777);
+  std::vector<double> chain(1024);
+  m.metropolis(lattice, REVGEN_SWEEPS, 20, seed, 0, 0, words.size(), words.data(), 8 * words.size());
+  m.spin_energies(lattice, words.size(), words.data(), 8 * words.size(), chain.data());
+  const double walked = std::accumulate(chain.begin(), chain.end(), 0.0) / 1024;
+  std::cout << "<E> = " << walked << " of chains; " << m.diagnose(0.5) << "\n";
+  if (std::abs(walked + 4.843) > 0.7) return 1;
 
   const std::string config =
       R"({"system": "callback", "training": {"steps": 50, "batch": 256}, "evaluation": {"samples": 2000}})";

@@ -22,6 +22,17 @@ module revgen
     type(c_ptr) :: context
   end type
 
+  ! Spins on a periodic lattice of a side, or on a graph; see revgen.h.
+  integer(c_int), parameter :: REVGEN_FLIPS = 0, REVGEN_SWEEPS = 1
+  type, bind(c) :: revgen_spins
+    integer(c_size_t) :: size   ! c_sizeof of this
+    real(c_double) :: beta
+    integer(c_size_t) :: side = 0
+    real(c_double) :: coupling = 1, field = 0
+    integer(c_size_t) :: sites = 0, edges = 0
+    type(c_ptr) :: edge = c_null_ptr, couplings = c_null_ptr, fields = c_null_ptr
+  end type
+
   abstract interface
     ! x is (d, n) in Fortran's order.
     integer(c_int) function log_density(context, n, d, x, mode, out) bind(c)
@@ -81,6 +92,37 @@ module revgen
       type(c_ptr), value :: states
       integer(c_size_t), value :: size
       real(c_double), intent(out) :: energies(*), beta
+    end function
+    integer(c_int) function revgen_diagnose(handle, max_seconds, buffer, size, needed) bind(c)
+      import
+      integer(c_int64_t), value :: handle
+      real(c_double), value :: max_seconds
+      character(kind=c_char), intent(out) :: buffer(*)
+      integer(c_size_t), value :: size
+      integer(c_size_t), intent(out) :: needed
+    end function
+    integer(c_int) function revgen_metropolis(handle, target, kind, steps, seed, stream, first, count, states, size) bind(c)
+      import
+      integer(c_int64_t), value :: handle, steps, seed, first, count
+      type(revgen_spins), intent(in) :: target
+      integer(c_int), value :: kind
+      integer(c_int32_t), value :: stream
+      integer(c_int64_t), intent(inout) :: states(*)
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int) function revgen_spin_energies(handle, target, count, states, size, energies) bind(c)
+      import
+      integer(c_int64_t), value :: handle, count
+      type(revgen_spins), intent(in) :: target
+      integer(c_int64_t), intent(in) :: states(*)
+      integer(c_size_t), value :: size
+      real(c_double), intent(out) :: energies(*)
+    end function
+    ! The communicator is one of mpi, or the MPI_VAL of one of mpi_f08.
+    integer(c_int) function revgen_set_communicator(handle, communicator) bind(c)
+      import
+      integer(c_int64_t), value :: handle
+      integer(c_int), value :: communicator
     end function
     integer(c_int) function revgen_cancel(handle) bind(c)
       import

@@ -30,6 +30,11 @@ program main
   real(c_double), target :: radius = 2
   real(c_double) :: beta, distance
   type(revgen_target), target :: of
+  type(revgen_spins) :: lattice
+  integer(c_int64_t) :: words(1024)
+  real(c_double) :: walked(1024)
+  character(len=65536) :: report
+  integer(c_size_t) :: needed
   character(len=1024) :: word
   character(len=*), parameter :: config = '{"system": "callback", "training": {"steps": 50, "batch": 256}, ' // &
     '"evaluation": {"samples": 2000}}'
@@ -52,6 +57,17 @@ program main
   write (unit) spins
   close (unit)
   print '(a, f0.3, a, f0.3)', '<E> = ', sum(energies) / n, ' at beta = ', beta
+
+  ! Chains of the same target, all up at first, after 20 sweeps.
+  lattice = revgen_spins(c_sizeof(lattice), beta, side=3)
+  words = 511
+  call check(revgen_metropolis(handle, lattice, REVGEN_SWEEPS, 20_c_int64_t, seed, 0_c_int32_t, 0_c_int64_t, &
+    size(words, kind=c_int64_t), words, c_sizeof(words)))
+  call check(revgen_spin_energies(handle, lattice, size(words, kind=c_int64_t), words, c_sizeof(words), walked))
+  print '(a, f0.3, a)', '<E> = ', sum(walked) / size(walked), ' of chains'
+  if (abs(sum(walked) / size(walked) + 4.843_c_double) > 0.7) stop 1
+  call check(revgen_diagnose(handle, 0.5_c_double, report, len(report, kind=c_size_t), needed))
+  print '(a)', report(:needed - 1)
 
   of = revgen_target(c_sizeof(of), 2, 0, c_funloc(ring), c_loc(radius))
   call check(revgen_train(handle, config // c_null_char, c_loc(of), c_null_ptr))

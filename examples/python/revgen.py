@@ -17,7 +17,8 @@ import os
 import numpy
 
 ABI = 1
-OK, STOPPED, FORKED = 0, 6, 8
+OK, ARGUMENT, STOPPED, FORKED = 0, 3, 6, 8
+FLIPS, SWEEPS = 0, 1
 
 _LOG_DENSITY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t,
                                 ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_double))
@@ -34,6 +35,12 @@ class _Training(ctypes.Structure):
                 ("progress", _PROGRESS), ("context", ctypes.c_void_p)]
 
 
+class _Spins(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("beta", ctypes.c_double), ("side", ctypes.c_size_t), ("coupling", ctypes.c_double),
+                ("field", ctypes.c_double), ("sites", ctypes.c_size_t), ("edges", ctypes.c_size_t), ("edge", ctypes.c_void_p),
+                ("couplings", ctypes.c_void_p), ("fields", ctypes.c_void_p)]
+
+
 def _open():
     lib = ctypes.CDLL(os.environ.get("REVGEN_LIBRARY", "librevgen.so"))
     handle, size, text, buffer = ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
@@ -45,6 +52,9 @@ def _open():
         "sample": [handle, handle, handle, handle, text, ctypes.c_int, buffer, size],
         "energies": [handle, handle, text, buffer, size, buffer, ctypes.POINTER(ctypes.c_double)],
         "refine": [handle, handle, handle, text, ctypes.c_int, buffer, size],
+        "diagnose": [handle, ctypes.c_double, buffer, size, ctypes.POINTER(size)],
+        "metropolis": [handle, ctypes.POINTER(_Spins), ctypes.c_int, handle, handle, ctypes.c_uint32, handle, handle, buffer, size],
+        "spin_energies": [handle, ctypes.POINTER(_Spins), handle, buffer, size, buffer],
         "cancel": [handle], "error": [handle, buffer, size], "version": [], "kernel_path": [],
     }.items():
         function = getattr(lib, "revgen_" + name)
@@ -105,6 +115,16 @@ class Model:
         self._check(_lib.revgen_describe(self._handle, text, size, ctypes.byref(size)))
         return json.loads(text.value)
 
+    def diagnose(self, max_seconds=0):
+        """What "revgen diagnose --json" says of the samples, as a dictionary."""
+        size = ctypes.c_size_t()
+        status = _lib.revgen_diagnose(self._handle, max_seconds, None, 0, ctypes.byref(size))
+        if status != ARGUMENT or not size.value:
+            self._check(status)
+        text = ctypes.create_string_buffer(size.value)
+        self._check(_lib.revgen_diagnose(self._handle, max_seconds, text, size, ctypes.byref(size)))
+        return json.loads(text.value)
+
     def _format(self, name):
         formats = self.describe()["formats"]
         for f in formats:
@@ -138,6 +158,43 @@ class Model:
         states = numpy.array(states, dtype, order="C")
         self._check(_lib.revgen_refine(self._handle, seed, first, name, steps, states.ctypes.data, states.nbytes))
         return states
+
+
+class Spins(Model):
+    """Spins +1 and -1 with E(s) = -sum J_ij s_i s_j - sum h_i s_i and weights exp(-beta E), on
+    a periodic lattice of side L, or on the edges, an array (n, 2), with their couplings.
+
+    A state is packed into 64-bit words: bit i % 64 of word i // 64 is spin i, 1 for +1."""
+
+    def __init__(self, beta, side=0, coupling=1.0, field=0.0, sites=0, edges=(), couplings=(), fields=None):
+        super().__init__()
+        self._edges = numpy.ascontiguousarray(edges, numpy.uint32).reshape(-1, 2)
+        self._couplings = numpy.ascontiguousarray(couplings, float)
+        self._fields = None if fields is None else numpy.ascontiguousarray(fields, float)
+        if len(self._couplings) != len(self._edges) or (fields is not None and len(self._fields) != sites):
+            raise ValueError("as many couplings as edges, and fields as sites")
+        self._c = _Spins(ctypes.sizeof(_Spins), beta, side, coupling, field, sites, len(self._edges), self._edges.ctypes.data,
+                         self._couplings.ctypes.data, None if fields is None else self._fields.ctypes.data)
+        self.words = ((side * side or sites) + 63) // 64
+
+    def _states(self, states):
+        if states.dtype != numpy.uint64 or states.ndim != 2 or states.shape[1] != self.words or not states.flags.c_contiguous:
+            raise ValueError(f"states are not a C-contiguous array of uint64, (n, {self.words})")
+        return len(states), states.ctypes.data, states.nbytes
+
+    def metropolis(self, states, steps, seed, stream=0, first=0, kind=SWEEPS):
+        """Takes packed states along a chain that leaves their law as it is, in place."""
+        n, data, size = self._states(states)
+        if not states.flags.writeable:
+            raise ValueError("states are not writeable")
+        self._check(_lib.revgen_metropolis(self._handle, ctypes.byref(self._c), kind, steps, seed, stream, first, n, data, size))
+
+    def spin_energies(self, states):
+        """E of packed states."""
+        n, data, size = self._states(states)
+        out = numpy.empty(n)
+        self._check(_lib.revgen_spin_energies(self._handle, ctypes.byref(self._c), n, data, size, out.ctypes.data))
+        return out
 
 
 class _Callback:

@@ -24,6 +24,24 @@ def main(path, seed, n, out):
     energies, beta = model.energies(spins)
     print(f"revgen {revgen.version} on {revgen.kernel_path}: <E> = {energies.mean():.3f} at beta = {beta}")
 
+    # Chains of the same target, given as a lattice and as its edges: all up, then 20 sweeps.
+    lattice = revgen.Spins(beta, side=3)
+    sites = numpy.arange(9)
+    right, down = sites // 3 * 3 + (sites + 1) % 3, (sites + 3) % 9
+    edges = numpy.concatenate([numpy.stack([sites, right], 1), numpy.stack([sites, down], 1)])
+    graph = revgen.Spins(beta, sites=9, edges=edges, couplings=numpy.ones(18))
+    for target in lattice, graph:
+        words = numpy.full((1024, 1), 0o777, numpy.uint64)
+        target.metropolis(words, 20, seed=3)
+        walked = target.spin_energies(words)
+        assert abs(walked.mean() + 4.843) < 0.7 and (walked == graph.spin_energies(words)).all()
+    try:
+        graph.metropolis(words, 20, seed=3, first=5)
+        raise AssertionError("chains that draw together were split")
+    except revgen.Error as e:
+        print("the library said:", e)
+    print("diagnosis:", model.diagnose(0.5)["sentence"])
+
     steps = []
     mine = revgen.train({"training": {"steps": 50, "batch": 256}, "evaluation": {"samples": 2000}}, ring, dim=2,
                         progress=lambda step, *_: steps.append(step))

@@ -23,12 +23,18 @@ type World interface {
 // A Hosted job is the ranks of a communicator of a program that began MPI itself, and
 // ends it. Its methods are called from a thread that may call MPI.
 type Hosted interface {
-	pool.Ranks
+	pool.Ranks // whose Gather panics with a *Failure if MPI fails
 	// Ready returns why MPI cannot be called, now and from this thread.
 	Ready() error
 	// Free gives the communicator back; all ranks call it.
 	Free() error
 }
+
+// A Failure is an error of MPI in the middle of a step, which cannot be mended on one
+// rank.
+type Failure struct{ Err error }
+
+func (f *Failure) Error() string { return f.Err.Error() }
 
 // ErrAbsent is returned by Init and Host of a program without MPI.
 var ErrAbsent = errors.New("this program was built without MPI; build it with -tags mpi, with a C compiler and the system's MPI")

@@ -252,11 +252,10 @@ func (w *world) Gather(data []byte, ends []int) {
 	}
 }
 
-// Gather implements pool.Ranks. It panics with an error of MPI, or where MPI must
-// not be called.
+// Gather implements pool.Ranks.
 func (h *hosted) Gather(data []byte, ends []int) {
 	if err := h.gather(data, ends); err != nil {
-		panic(err)
+		panic(&Failure{err})
 	}
 }
 

@@ -94,8 +94,26 @@ static void fuzz(const char *path, int rounds) {
     void *data = size == SIZE_MAX || random_bits() % 16 == 0 ? NULL : buffer;
     int steps = PICK(((int[]){0, 1, 3, -1, INT32_MAX, INT32_MIN}));
     double beta;
+    static uint64_t packed[64];
+    for (size_t k = 0; k < 64; k++) packed[k] = random_bits() >> PICK(((int[]){55, 55, 55, 0}));
+    static const uint32_t pairs[] = {0, 1, 1, 2, 2, 0, 0, 9, 3, 3};
+    static const double numbers[] = {1, -1, 0.5, 1, INFINITY, NAN, 0, 0, 0};
+    revgen_spins spins = {PICK(((size_t[]){sizeof(revgen_spins), sizeof(revgen_spins), 0, SIZE_MAX})),
+                          PICK(((double[]){0.3, 0, -1, NAN, INFINITY})), PICK(((size_t[]){3, 0, 0, 1, 2048, SIZE_MAX})),
+                          PICK(((double[]){1, 1, NAN})), PICK(((double[]){0, 1, INFINITY})), PICK(((size_t[]){9, 9, 0, 1, SIZE_MAX})),
+                          PICK(((size_t[]){3, 0, 4, 5, SIZE_MAX})), PICK(((const uint32_t *[]){pairs, pairs, pairs, NULL})),
+                          PICK(((const double *[]){numbers, numbers, NULL})), PICK(((const double *[]){NULL, numbers}))};
+    if (spins.edges == SIZE_MAX || spins.sites > 9) spins.edge = NULL, spins.couplings = NULL, spins.fields = NULL;
+    revgen_spins *law = random_bits() % 9 ? &spins : NULL;
+    uint64_t *words = random_bits() % 9 ? packed : PICK(((uint64_t *[]){NULL, (uint64_t *)((char *)packed + 4)}));
+    size_t room = PICK(((size_t[]){8 * n, 8 * n, 8 * n, 8 * n + 1, 0}));
+    if (words != packed && words) room = room < 400 ? room : 400;
+    double limit = PICK(((double[]){0.05, -1, NAN, INFINITY}));
     int status = 0;
-    switch (random_bits() % 9) {
+    switch (random_bits() % 13) {
+      case 9: case 10: status = revgen_metropolis(handle, law, PICK(((int[]){0, 1, 0, 1, 2, -1})), PICK(((uint64_t[]){0, 1, 3, UINT64_MAX})), random_bits(), 1, first, count, words, room); break;
+      case 11: status = revgen_spin_energies(handle, law, count, words, room, random_bits() % 9 ? energies : NULL); break;
+      case 12: status = revgen_diagnose(handle, limit, random_bits() % 2 ? NULL : text, random_bits() % (sizeof text + 1), random_bits() % 2 ? NULL : &size); break;
       case 0: status = revgen_load(handle, file, random_bits() % 2 ? NULL : &target); break;
       case 1: status = revgen_train(handle, json, random_bits() % 2 ? NULL : &target, &training); break;
       case 2: case 3: status = revgen_sample(handle, random_bits(), first, count, format, steps, data, size); break;
@@ -151,8 +169,46 @@ int main(int argc, char **argv) {
   EXPECT(REVGEN_ARGUMENT, revgen_describe(h, NULL, 0, &needed));
   EXPECT(REVGEN_ARGUMENT, revgen_describe(h, text, 10, NULL));
   EXPECT(needed < sizeof text ? REVGEN_OK : REVGEN_ARGUMENT, revgen_describe(h, text, sizeof text, NULL));
+  EXPECT(REVGEN_ARGUMENT, revgen_diagnose(h, -1, NULL, 0, &needed));
+  EXPECT(REVGEN_ARGUMENT, revgen_diagnose(h, 1, NULL, 0, &needed));
+  char *report = malloc(needed);
+  EXPECT(REVGEN_ARGUMENT, revgen_diagnose(h, 1, report, needed - 1, NULL));
+  EXPECT(REVGEN_OK, revgen_diagnose(h, 1, report, needed, &needed));
+  if (strlen(report) + 1 != needed || !strstr(report, "\"verdict\"")) return 1;
+  free(report);
   EXPECT(REVGEN_ARGUMENT, revgen_threads(h, -1));
   EXPECT(REVGEN_OK, revgen_threads(h, 2));
+
+  /* Spins. */
+  uint64_t words[4] = {0, 1, 0777, 0525};
+  const uint32_t pairs[] = {0, 1, 1, 0};
+  const double ones[] = {1, 1};
+  revgen_spins law = {sizeof law, 0.3, 3, 1, 0, 0, 0, NULL, NULL, NULL};
+  EXPECT(REVGEN_OK, revgen_spin_energies(h, &law, 4, words, sizeof words, energies));
+  if (energies[0] != -18 || energies[1] != -10 || energies[2] != -18) return 1;
+  EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_SWEEPS, 3, 1, 0, 512, 4, words, sizeof words));
+  EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
+  EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 0, NULL, 0));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, NULL, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, 31));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, NULL, 32));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, 2, 3, 1, 0, 5, 4, words, sizeof words));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_SWEEPS, 3, 1, 0, 5, 4, words, sizeof words));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, UINT64_MAX, 1, 0, 5, 4, words, sizeof words));
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, UINT64_MAX, 4, words, sizeof words));
+  words[2] |= 1 << 9;
+  EXPECT(REVGEN_ARGUMENT, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
+  words[2] = 0, law.size--;
+  EXPECT(REVGEN_VERSION, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
+  law.size++, law.beta = -1;
+  EXPECT(REVGEN_ERROR, revgen_metropolis(h, &law, REVGEN_FLIPS, 3, 1, 0, 5, 4, words, sizeof words));
+  law = (revgen_spins){sizeof law, 0.3, 0, 0, 0, 2, 2, pairs, ones, NULL};
+  EXPECT(REVGEN_ERROR, revgen_spin_energies(h, &law, 1, words, 8, energies)); /* a pair twice */
+  law.edges = 1, words[0] = 0;
+  EXPECT(REVGEN_OK, revgen_spin_energies(h, &law, 1, words, 8, energies));
+  law.side = 2;
+  EXPECT(REVGEN_ARGUMENT, revgen_spin_energies(h, &law, 1, words, 8, energies));
+  EXPECT(REVGEN_ERROR, revgen_set_communicator(h, 0)); /* no MPI */
 
   /* Callbacks. */
   revgen_target target = {sizeof target, 2, 0, normal, NULL};

@@ -1,0 +1,175 @@
+package main
+
+/*
+#include "revgen.h"
+*/
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// A law is the host's target of spins.
+type law struct {
+	sites    int
+	energies func(dst []float64, batch []uint64)
+	flips    func() (spins.Kernel, error)
+	sweeps   func() (spins.Kernel, error)
+}
+
+// kernel makes a kernel of what a constructor returns.
+func kernel[K spins.Kernel](k K, err error) (spins.Kernel, error) { return k, err }
+
+// newLaw reads what the host describes, which is copied.
+func newLaw(t *C.revgen_spins) (*law, error) {
+	switch {
+	case t == nil:
+		return nil, argument("target: a null pointer")
+	case t.size != C.sizeof_revgen_spins:
+		return nil, &failure{C.REVGEN_VERSION, "target: its size is not that of this version's"}
+	case t.side > 0 && (t.sites > 0 || t.edges > 0):
+		return nil, argument("target: both a lattice (side) and a graph (sites, edges)")
+	case t.side > bitspin.MaxSide:
+		return nil, argument(fmt.Sprintf("target: side: %d is more than %d", uint64(t.side), bitspin.MaxSide))
+	}
+	beta := float64(t.beta)
+	if t.side > 0 {
+		model, err := bitspin.NewModel(int(t.side), float64(t.coupling), float64(t.field))
+		if err != nil {
+			return nil, fmt.Errorf("target: %w", err)
+		}
+		return &law{
+			model.N, model.Energies,
+			func() (spins.Kernel, error) { return kernel(bitspin.NewMetropolis(model, beta, bitspin.SingleSpin())) },
+			func() (spins.Kernel, error) { return kernel(bitspin.NewSweeper(model, beta)) },
+		}, nil
+	}
+	switch {
+	case t.sites < 1 || t.sites > spins.MaxSpins:
+		return nil, argument(fmt.Sprintf("target: sites: %d is not between 1 and %d", uint64(t.sites), spins.MaxSpins))
+	case t.edges > spins.MaxEdges:
+		return nil, argument(fmt.Sprintf("target: edges: %d are more than %d", uint64(t.edges), spins.MaxEdges))
+	case t.edges > 0 && (t.edge == nil || t.couplings == nil):
+		return nil, argument("target: edge or couplings: a null pointer")
+	}
+	h := spins.Hamiltonian{Spins: int(t.sites), Edges: make([]spins.Edge, t.edges)}
+	pairs, couplings := unsafe.Slice((*uint32)(t.edge), 2*len(h.Edges)), unsafe.Slice((*float64)(t.couplings), len(h.Edges))
+	for k := range h.Edges {
+		h.Edges[k] = spins.Edge{I: int(pairs[2*k]), J: int(pairs[2*k+1]), Coupling: couplings[k]}
+	}
+	if t.fields != nil {
+		h.Fields = append(h.Fields, unsafe.Slice((*float64)(t.fields), h.Spins)...)
+	}
+	g, err := spins.NewGraph(h)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	return &law{
+		g.N(), g.Energies,
+		func() (spins.Kernel, error) { return kernel(spins.NewMetropolis(g, beta, 0)) },
+		func() (spins.Kernel, error) { return kernel(spins.NewSweeper(g, beta)) },
+	}, nil
+}
+
+// batch returns the host's packed states.
+func (l *law) batch(states *C.uint64_t, count C.uint64_t, size C.size_t) ([]uint64, error) {
+	words := bitspin.Words(l.sites)
+	row := C.size_t(8 * words)
+	switch {
+	case states == nil && size > 0:
+		return nil, argument("states: a null pointer")
+	case size > math.MaxInt64 || size%row != 0 || size/row != C.size_t(count):
+		return nil, argument(fmt.Sprintf("size: not that of the states, of %d bytes each", uint64(row)))
+	case uintptr(unsafe.Pointer(states))%8 != 0:
+		return nil, argument("states: not at a multiple of 8 bytes")
+	}
+	batch := unsafe.Slice((*uint64)(states), int(size/8))
+	if tail := l.sites & 63; tail != 0 {
+		for i := words - 1; i < len(batch); i += words {
+			if batch[i]>>tail != 0 {
+				return nil, argument(fmt.Sprintf("states: state %d has bits beyond its %d spins", i/words, l.sites))
+			}
+		}
+	}
+	return batch, nil
+}
+
+//export revgenMetropolis
+func revgenMetropolis(id C.revgen, target *C.revgen_spins, kind C.int, steps, seed C.uint64_t, stream C.uint32_t, first, count C.uint64_t, states *C.uint64_t, size C.size_t) C.int {
+	return call(id, func(ctx context.Context, h *handle) error {
+		l, err := newLaw(target)
+		if err != nil {
+			return err
+		}
+		batch, err := l.batch(states, count, size)
+		if err != nil {
+			return err
+		}
+		make := l.flips
+		switch kind {
+		case C.REVGEN_FLIPS:
+		case C.REVGEN_SWEEPS:
+			make = l.sweeps
+		default:
+			return argument(fmt.Sprintf("kind: %d is neither REVGEN_FLIPS nor REVGEN_SWEEPS", int(kind)))
+		}
+		k, err := make()
+		if err != nil {
+			return fmt.Errorf("target: %w", err)
+		}
+		return h.walk(ctx, k, batch, bitspin.Words(l.sites), uint64(steps), rng.Stream(uint64(seed), rng.ChainTransition, uint32(stream)), uint64(first))
+	})
+}
+
+// walk takes a batch of packed states along a kernel.
+func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words int, steps uint64, c rng.Counter, first uint64) error {
+	n := len(batch) / words
+	switch {
+	case steps > uint64(k.MaxSteps()):
+		return argument(fmt.Sprintf("steps: %d are more than the %d that one stream has random numbers for; go on with another", steps, k.MaxSteps()))
+	case first%uint64(k.Together()) != 0:
+		return argument(fmt.Sprintf("first: %d is not a multiple of the %d chains that draw together", first, k.Together()))
+	case first > spins.MaxSamples || uint64(n) > spins.MaxSamples-first:
+		return argument(fmt.Sprintf("first: chains %d to %d are beyond the %d of a stream", first, first+uint64(n), uint64(spins.MaxSamples)))
+	case n == 0:
+		return nil
+	}
+	workers := engine.NewWorkers(h.threads)
+	defer workers.Close()
+	piece := spins.PieceOf(k)
+	workers.Run((n+piece-1)/piece, func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		counter, stats := c, bitspin.Stats{}
+		k.Run(batch, batch, i*piece, min(n, (i+1)*piece), int(steps), &counter, first, &stats)
+	})
+	return ctx.Err()
+}
+
+//export revgenSpinEnergies
+func revgenSpinEnergies(id C.revgen, target *C.revgen_spins, count C.uint64_t, states *C.uint64_t, size C.size_t, energies *C.double) C.int {
+	return call(id, func(_ context.Context, h *handle) error {
+		l, err := newLaw(target)
+		if err != nil {
+			return err
+		}
+		batch, err := l.batch(states, count, size)
+		if err != nil {
+			return err
+		}
+		if energies == nil && count > 0 {
+			return argument("energies: a null pointer")
+		}
+		l.energies(unsafe.Slice((*float64)(energies), int(count)), batch)
+		return nil
+	})
+}
