@@ -359,3 +359,53 @@ func TestCommonValidate(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), key+":", key)
 	}
 }
+
+// An unmeasured configuration has a system that does something instead of measuring.
+type unmeasured struct {
+	ising.Config
+	instead func()
+}
+
+func (c *unmeasured) New(workers *pool.Pool) (engine.System, error) {
+	s, err := c.Config.New(workers)
+	return struct {
+		engine.System
+		evaluator
+	}{s, evaluator(c.instead)}, err
+}
+
+type evaluator func()
+
+func (e evaluator) Evaluate(ctx context.Context, _ []float32, _ int) (*engine.Evaluation, error) {
+	e()
+	return nil, ctx.Err()
+}
+
+// A stop is one only if all of it is on the disk: the checkpoint, and the status that
+// says so, which may be all that a stop after the last step has to write.
+func TestAStopThatCannotBeWritten(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		early bool // before the last step
+	}{{"checkpoint.rvg", true}, {"status.json", true}, {"status.json", false}} {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		stop := func() {
+			path := filepath.Join(dir, c.name)
+			require.NoError(t, os.RemoveAll(path))
+			require.NoError(t, os.MkdirAll(filepath.Join(path, "occupied"), 0o700))
+			cancel()
+		}
+		workers := pool.New(1)
+		defer workers.Close()
+		cfg := &unmeasured{*methodConfig(t, "gradient"), stop}
+		cfg.Evaluation.Every = 0
+		_, err := engine.Train(ctx, cfg, workers, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+			if c.early && p.Step == 1 {
+				stop()
+			}
+		}})
+		require.ErrorContains(t, err, c.name)
+		require.NotErrorIs(t, err, engine.ErrStopped, "%+v", c)
+	}
+}

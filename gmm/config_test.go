@@ -68,6 +68,7 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{func(c *Config) { c.Training.Batch = 0 }, "training.batch: 0"},
 		{func(c *Config) { c.System = "ising" }, `system: "ising" is not gmm`},
+		{func(c *Config) { c.Preset = "mine" }, `preset: "mine" is not one of quick, paper, best, moves`},
 		{func(c *Config) { c.Target.Components[0].Weight = 0.7 }, "target.components: the weights sum to 1.1"},
 		{func(c *Config) { c.Transition.Sigma = nil }, "transition.sigma: the list is empty"},
 		{func(c *Config) { c.Transition.Sigma = []float64{1, nan} }, "transition.sigma[1]: NaN"},

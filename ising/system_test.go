@@ -415,6 +415,7 @@ func TestSymmetryBalancesTheSectors(t *testing.T) {
 func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"system":                    func(c *Config) { c.System = "gmm" },
+		"preset":                    func(c *Config) { c.Preset = "mine" },
 		"target.l":                  func(c *Config) { c.Target.L = 1 },
 		"target.beta":               func(c *Config) { c.Target.Beta = math.NaN() },
 		"target.j":                  func(c *Config) { c.Target.J = math.Inf(1) },
