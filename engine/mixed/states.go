@@ -73,6 +73,29 @@ func (s *System) Energies(dst []float64, format string, states []byte) (beta flo
 	return 1, nil
 }
 
+// Score implements engine.Scorer.
+func (s *System) Score(values []float64, params []float32, format string, states []byte) error {
+	stride := len(s.Observables())
+	x, k, err := s.decode(format, states)
+	if err == nil && len(k)*stride != len(values) {
+		err = fmt.Errorf("states: there are %d for %d values of %d each", len(k), len(values), stride)
+	}
+	if err != nil {
+		return err
+	}
+	weigh := params != nil
+	if params == nil {
+		params = make([]float32, s.NumParams())
+	}
+	w := s.newWalk(params, 0, 0, 0)
+	w.x, w.k = x, k
+	w.observeAll(values, weigh)
+	for i := stride - 1; s.HasDensity() && !weigh && i < len(values); i += stride {
+		values[i] = math.NaN()
+	}
+	return nil
+}
+
 // Refine implements engine.Refiner.
 func (s *System) Refine(states []byte, format string, first uint64, steps int) error {
 	d := s.target.Dim()
@@ -99,6 +122,6 @@ func (s *System) Refine(states []byte, format string, first uint64, steps int) e
 }
 
 var (
-	_ engine.Weigher = (*System)(nil)
+	_ engine.Scorer  = (*System)(nil)
 	_ engine.Refiner = (*System)(nil)
 )

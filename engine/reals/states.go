@@ -67,6 +67,30 @@ func (s *System) Energies(dst []float64, format string, states []byte) (beta flo
 	return 1, nil
 }
 
+// Score implements engine.Scorer.
+func (s *System) Score(values []float64, params []float32, format string, states []byte) error {
+	d, stride := s.target.Dim(), len(s.Observables())
+	x, err := s.decode(format, states)
+	if err == nil && len(x)/d*stride != len(values) {
+		err = fmt.Errorf("states: there are %d for %d values of %d each", len(x)/d, len(values), stride)
+	}
+	if err != nil {
+		return err
+	}
+	weigh := params != nil && s.HasDensity()
+	if params == nil {
+		params = make([]float32, s.NumParams())
+	}
+	sampler := s.NewSampler(params)
+	sampler.Each(len(x)/d, func(b *Buffers, lo, hi int) {
+		sampler.observe(b, values[lo*stride:hi*stride], x[lo*d:hi*d], weigh)
+	})
+	for i := stride - 1; s.HasDensity() && !weigh && i < len(values); i += stride {
+		values[i] = math.NaN()
+	}
+	return nil
+}
+
 // Refine implements engine.Refiner.
 func (s *System) Refine(states []byte, format string, first uint64, steps int) error {
 	d := s.target.Dim()
@@ -88,6 +112,6 @@ func (s *System) Refine(states []byte, format string, first uint64, steps int) e
 }
 
 var (
-	_ engine.Weigher = (*System)(nil)
+	_ engine.Scorer  = (*System)(nil)
 	_ engine.Refiner = (*System)(nil)
 )

@@ -205,6 +205,30 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 	return nil
 }
 
+// Score implements engine.Scorer.
+func (e *Ensemble) Score(values []float64, params []float32, format string, states []byte) error {
+	packed, err := ReadStates(format, states, e.Spins)
+	stride, words := len(e.Observables()), e.Words()
+	if err == nil && len(packed)/words*stride != len(values) {
+		err = fmt.Errorf("states: there are %d for %d values of %d each", len(packed)/words, len(values), stride)
+	}
+	if err != nil {
+		return err
+	}
+	o := Observed{Packed: packed, ensemble: e}
+	switch {
+	case e.Weight == nil:
+	case params != nil:
+		o.weigh = e.Weight.Weigher(params)
+	default:
+		for i := stride - 1; i < len(values); i += stride {
+			values[i] = math.NaN()
+		}
+	}
+	o.Observe(values)
+	return nil
+}
+
 // Observables implements engine.Observer.
 func (e *Ensemble) Observables() []string {
 	if e.Weight == nil {
@@ -365,7 +389,7 @@ func Invert(config []uint64, spins int) {
 
 var (
 	_ engine.Sampler        = (*Ensemble)(nil)
-	_ engine.Weigher        = (*Ensemble)(nil)
+	_ engine.Scorer         = (*Ensemble)(nil)
 	_ engine.Refiner        = (*Ensemble)(nil)
 	_ engine.Walk           = (*Walk)(nil)
 	_ engine.UnweightedWalk = (*Walk)(nil)

@@ -1,7 +1,9 @@
 package systemtest
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,9 @@ func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params 
 	defer workers.Close()
 	other, err := cfg.New(workers)
 	require.NoError(t, err)
+	if scorer, ok := s.(engine.Scorer); ok {
+		scores(t, scorer, other.(engine.Scorer), s, params)
+	}
 	var energies []float64 // of the same samples in any format
 	for _, f := range s.Formats() {
 		states := make([]byte, n*f.RowBytes)
@@ -70,4 +75,52 @@ func weighs(t *testing.T, w, other engine.Weigher, f engine.Format, states []byt
 	require.Equal(t, energies, again, "energies with 3 threads")
 	_, err = w.Energies(energies[1:], f.Name, states)
 	require.Error(t, err, "one state too many")
+}
+
+// scores compares what a system says of its own samples with its energies and weights.
+func scores(t *testing.T, s, other engine.Scorer, sampler engine.Sampler, params []float32) {
+	t.Helper()
+	const n = 500
+	f := sampler.Formats()[0]
+	states := make([]byte, n*f.RowBytes)
+	require.NoError(t, sampler.Sample(states, f.Name, params, 0, n, 0))
+	names := s.Observables()
+	values, again, energies := make([]float64, n*len(names)), make([]float64, n*len(names)), make([]float64, n)
+	require.NoError(t, s.Score(values, params, f.Name, states))
+	require.NoError(t, other.Score(again, params, f.Name, states))
+	require.Equal(t, values, again, "with 3 threads")
+	beta, err := s.Energies(energies, f.Name, states)
+	require.NoError(t, err)
+	for j, name := range names {
+		for i, e := range energies {
+			v := values[i*len(names)+j]
+			switch name {
+			case "energy":
+				require.InEpsilon(t, 1+math.Abs(e), 1+math.Abs(v), 1e-6)
+			case "log_density":
+				require.InDelta(t, -beta*e, v, 1e-4*(1+math.Abs(e)))
+			}
+			require.False(t, math.IsNaN(v), "%s of sample %d", name, i)
+		}
+	}
+	require.Error(t, s.Score(values[1:], params, f.Name, states), "one value too few")
+	if names[len(names)-1] != engine.LogWeight {
+		return
+	}
+	i := slices.IndexFunc(sampler.Formats(), func(f engine.Format) bool { return f.Name == engine.Weighted })
+	require.GreaterOrEqual(t, i, 0, "a density without weights of samples")
+	weighted := sampler.Formats()[i]
+	rows := make([]byte, n*weighted.RowBytes)
+	require.NoError(t, sampler.Sample(rows, weighted.Name, params, 0, n, 0))
+	var constant float64
+	for i := range n {
+		log := math.Float64frombits(binary.LittleEndian.Uint64(rows[(i+1)*weighted.RowBytes-8:]))
+		difference := values[(i+1)*len(names)-1] - log
+		if i == 0 {
+			constant = difference
+		}
+		require.InDelta(t, constant, difference, 2e-3*(1+math.Abs(log)), "ln w of sample %d, up to a constant", i)
+	}
+	require.NoError(t, s.Score(values, nil, f.Name, states))
+	require.True(t, math.IsNaN(values[len(names)-1]), "no generator, no weight")
 }

@@ -409,12 +409,57 @@ func (w *walk) States(dst []byte, format string) error {
 	return nil
 }
 
+// Score implements engine.Scorer.
+func (s *realsSystem) Score(values []float64, params []float32, format string, states []byte) error {
+	// The coordinates that the generator learns are in units of their scales, which
+	// the kit's densities leave out: of a mode, they count in both.
+	var volume float64
+	for i := range s.dim {
+		volume += math.Log(s.chart.maps[i].scale)
+	}
+	return s.score(s.System, s.problem, volume, 4*s.dim, values, params, format, states)
+}
+
+// Score implements engine.Scorer.
+func (s *mixedSystem) Score(values []float64, params []float32, format string, states []byte) error {
+	return s.score(s.System, s.problem, 0, 4*s.dim+4, values, params, format, states)
+}
+
+// score lets a kit score states in rows of so many bytes. Its densities lack a volume.
+func (o *observer) score(kit engine.Scorer, p *problem, volume float64, row int, values []float64, params []float32, format string, states []byte) error {
+	names, width := o.names, len(o.kit.Observables())
+	if format == weighted || len(states)%row != 0 || len(states)/row*len(names) != len(values) {
+		return fmt.Errorf("states: %d bytes in format %s are not those of %d values of %d each", len(states), format, len(values), len(names))
+	}
+	learned, _, err := p.toLearned(states, row)
+	if err != nil {
+		return err
+	}
+	all := make([]float64, len(states)/row*width)
+	if err := kit.Score(all, params, format, learned); err != nil {
+		return err
+	}
+	if err := p.Err(); err != nil {
+		return err
+	}
+	for r := range len(states) / row {
+		for i, column := range o.columns {
+			v := all[r*width+column]
+			if names[i] == engine.LogWeight {
+				v += volume
+			}
+			values[r*len(names)+i] = v
+		}
+	}
+	return nil
+}
+
 var (
 	_ engine.StateWalk   = (*walk)(nil)
 	_ engine.System      = (*realsSystem)(nil)
 	_ engine.Sampler     = (*realsSystem)(nil)
 	_ engine.Refiner     = (*realsSystem)(nil)
-	_ engine.Weigher     = (*realsSystem)(nil)
+	_ engine.Scorer      = (*realsSystem)(nil)
 	_ engine.Evaluator   = (*realsSystem)(nil)
 	_ engine.Illustrator = (*realsSystem)(nil)
 	_ engine.Observer    = (*realsSystem)(nil)
@@ -422,7 +467,7 @@ var (
 	_ engine.System      = (*mixedSystem)(nil)
 	_ engine.Sampler     = (*mixedSystem)(nil)
 	_ engine.Refiner     = (*mixedSystem)(nil)
-	_ engine.Weigher     = (*mixedSystem)(nil)
+	_ engine.Scorer      = (*mixedSystem)(nil)
 	_ engine.Evaluator   = (*mixedSystem)(nil)
 	_ engine.Illustrator = (*mixedSystem)(nil)
 	_ engine.Observer    = (*mixedSystem)(nil)
