@@ -1,6 +1,7 @@
 package spins
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -456,5 +457,31 @@ func BenchmarkHeatBath(b *testing.B) {
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(g.N()*Lanes), "ns/spin")
 		})
+	}
+}
+
+// TestReadStates packs signs of all lengths, and names the first that is none.
+func TestReadStates(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := 1; n <= 150; n++ {
+		const rows = 3
+		states, want := make([]byte, rows*n), make([]uint64, rows*((n+63)/64))
+		for i := range states {
+			states[i] = byte(2*r.IntN(2)) - 1
+			if states[i] == 1 {
+				want[i/n*((n+63)/64)+i%n/64] |= 1 << (i % n % 64)
+			}
+		}
+		got, err := ReadStates("spins", states, n)
+		require.NoError(t, err)
+		require.Equal(t, want, got, n)
+		for _, bad := range []byte{0, 2, 3, 0x7f, 0x80, 0x81, 0xfe, 0xfd} {
+			at := r.IntN(len(states))
+			keep := states[at]
+			states[at] = bad
+			_, err := ReadStates("spins", states, n)
+			require.EqualError(t, err, fmt.Sprintf("states: spin %d of configuration %d is %d and neither −1 nor 1", at%n, at/n, int8(bad)))
+			states[at] = keep
+		}
 	}
 }
