@@ -1,0 +1,543 @@
+package ndjson
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/minio/simdjson-go"
+)
+
+// A Field is a number of numbers that every line has, and how they are stored.
+type Field struct {
+	Name  string
+	Count int
+	Type  NumberType
+}
+
+// A NumberType is how a number is stored, little-endian.
+type NumberType uint8
+
+// The types of numbers. Float32 rounds; the others refuse what they cannot hold.
+const (
+	Int8 NumberType = iota
+	Int32
+	Uint64
+	Float32
+	Float64
+)
+
+var (
+	typeNames = [...]string{"a whole number of 8 bits", "a whole number of 32 bits", "a whole number of 64 bits without a sign", "a number within float32", "a number"}
+	typeSizes = [...]int{1, 4, 8, 4, 8}
+)
+
+// A Layout is what lines of numbers are, and how they are stored: field after field.
+// A line is an object with all fields, or, of a layout with one field, its list alone.
+// Lists may be nested; their numbers count in order.
+type Layout []Field
+
+// RowBytes returns the bytes of a line's numbers.
+func (l Layout) RowBytes() (n int) {
+	for _, f := range l {
+		n += f.Count * typeSizes[f.Type]
+	}
+	return n
+}
+
+// Each reads lines and calls do for blocks of them, in order: with their numbers as
+// the layout stores them, and the lines' numbers. Blocks are parsed ahead by so many
+// goroutines. The first bad line ends it, as an *Error, after do was called for those
+// before. Memory does not grow with the input.
+func (l Layout) Each(in io.Reader, limits Limits, goroutines int, do func(rows []byte, lines []int) error) error {
+	return l.each(in, limits, goroutines, simd, do)
+}
+
+func (l Layout) each(in io.Reader, limits Limits, goroutines int, fast bool, do func(rows []byte, lines []int) error) error {
+	ahead := 2 * goroutines
+	free, work, order := make(chan *block, ahead), make(chan *block, ahead), make(chan *block, ahead)
+	stop := make(chan struct{})
+	var parsing sync.WaitGroup
+	defer parsing.Wait()
+	defer close(stop)
+	for range ahead {
+		free <- &block{layout: l, limits: limits, fast: fast, done: make(chan struct{}, 1)}
+	}
+	for range goroutines {
+		parsing.Go(func() {
+			for b := range work {
+				b.parse()
+				b.done <- struct{}{}
+			}
+		})
+	}
+	go func() { // which may wait for input when all else has ended
+		defer close(order)
+		defer close(work)
+		c := cutter{in: in, line: 1}
+		for !c.ended {
+			select {
+			case b := <-free:
+				c.cut(b)
+				order <- b // of room for all
+				work <- b
+			case <-stop:
+				return
+			}
+		}
+	}()
+	for b := range order {
+		<-b.done
+		if len(b.numbers) > 0 {
+			if err := do(b.rows, b.numbers); err != nil {
+				return err
+			}
+		}
+		if b.err != nil {
+			return b.err
+		}
+		free <- b
+	}
+	return nil
+}
+
+// A cutter cuts its input into blocks of whole lines.
+type cutter struct {
+	in    io.Reader
+	carry []byte // the beginning of a line
+	line  int    // its number
+	ended bool
+}
+
+const rowsBlock = 1 << 20
+
+// cut fills a block.
+func (c *cutter) cut(b *block) {
+	b.text, b.err, b.first = append(b.text[:0], c.carry...), nil, c.line
+	c.carry = c.carry[:0]
+	for whole := 0; ; {
+		if cap(b.text) < len(b.text)+rowsBlock/2 {
+			b.text = append(make([]byte, 0, 2*cap(b.text)+rowsBlock), b.text...)
+		}
+		n, err := c.in.Read(b.text[len(b.text):cap(b.text)])
+		from := len(b.text)
+		b.text = b.text[:from+n]
+		if i := bytes.LastIndexByte(b.text[from:], '\n'); i >= 0 {
+			whole = from + i + 1
+		}
+		switch {
+		case err == io.EOF:
+			c.ended = true
+			return
+		case err != nil:
+			c.ended, b.err = true, err
+			b.text = b.text[:whole]
+			return
+		case len(b.text)-whole > b.limits.Bytes+2:
+			// Its first bytes will do to refuse the line.
+			c.ended = true
+			return
+		case whole >= rowsBlock/2:
+			c.carry = append(c.carry, b.text[whole:]...)
+			b.text = b.text[:whole]
+			c.line += bytes.Count(b.text, []byte{'\n'})
+			return
+		}
+	}
+}
+
+// A block is a number of lines, and what they hold.
+type block struct {
+	layout Layout
+	limits Limits
+	fast   bool
+	text   []byte
+	first  int // number of the first line
+	lines  []span
+	tape   tape
+
+	rows    []byte
+	numbers []int // of the lines of rows
+	err     error // of the line after them
+	done    chan struct{}
+}
+
+// parse sets rows, numbers and err.
+func (b *block) parse() {
+	b.rows, b.numbers = b.rows[:0], b.numbers[:0]
+	ended := b.err // of reading, which is after all lines
+	b.err = nil
+	b.split()
+	if last := b.err; !b.parseLists() && !b.parseFast() {
+		b.rows, b.numbers, b.err = b.rows[:0], b.numbers[:0], nil
+		for _, s := range b.lines {
+			if !b.slow(s) {
+				return
+			}
+		}
+		b.err = last
+	}
+	if b.err == nil {
+		b.err = ended
+	}
+}
+
+// parseLists parses lines that are bare lists, and reports whether all are.
+func (b *block) parseLists() bool {
+	if !b.fast || len(b.layout) > 1 {
+		return false
+	}
+	for _, s := range b.lines {
+		at := b.grow()
+		if !b.layout[0].scan(b.rows[at:], b.text[s.start:s.end], b.limits.Depth) {
+			b.rows, b.numbers = b.rows[:0], b.numbers[:0]
+			return false
+		}
+		b.numbers = append(b.numbers, s.line)
+	}
+	return true
+}
+
+// grow makes room for a row and returns where it begins.
+func (b *block) grow() int {
+	at, row := len(b.rows), b.layout.RowBytes()
+	if cap(b.rows) < at+row {
+		b.rows = append(make([]byte, 0, 2*cap(b.rows)+row), b.rows...)
+	}
+	b.rows = b.rows[:at+row]
+	return at
+}
+
+// split finds the lines, up to one that is too long.
+func (b *block) split() {
+	b.lines = b.lines[:0]
+	for start, line := 0, b.first; start < len(b.text); line++ {
+		end := len(b.text)
+		if i := bytes.IndexByte(b.text[start:], '\n'); i >= 0 {
+			end = start + i + 1
+		}
+		text := bytes.TrimRight(b.text[start:end], "\r\n")
+		if len(text) > b.limits.Bytes {
+			b.err = &Error{line, fmt.Sprintf("longer than %d bytes", b.limits.Bytes)}
+			b.text = b.text[:start]
+			return
+		}
+		if len(bytes.Trim(text, blanks)) > 0 {
+			b.lines = append(b.lines, span{line, start, end})
+		}
+		start = end
+	}
+}
+
+// slow takes one line by the parser that says what is wrong, and reports whether
+// nothing is.
+func (b *block) slow(s span) bool {
+	value, reason := parseLine(b.text[s.start:s.end], b.limits.Depth)
+	if reason == "" {
+		at := b.grow()
+		reason = b.layout.fromValue(b.rows[at:], &value)
+		if reason != "" {
+			b.rows = b.rows[:at]
+		}
+	}
+	if reason != "" {
+		b.err = &Error{s.line, reason}
+		return false
+	}
+	b.numbers = append(b.numbers, s.line)
+	return true
+}
+
+// fromValue stores what a line holds, or says why that is not what it has to hold.
+func (l Layout) fromValue(dst []byte, v *Value) (reason string) {
+	if v.Kind == List {
+		if len(l) > 1 {
+			return "a list where an object is needed: " + l.String()
+		}
+		return l[0].fromValue(dst, v)
+	}
+	seen := 0
+	for i := range v.Members {
+		m := &v.Members[i]
+		at, field := 0, -1
+		for k := range l {
+			if l[k].Name == m.Key {
+				field = k
+				break
+			}
+			at += l[k].Count * typeSizes[l[k].Type]
+		}
+		if field < 0 {
+			return fmt.Sprintf("%q: unknown key; a line is %s", m.Key, l)
+		}
+		if reason := l[field].fromValue(dst[at:], &m.Value); reason != "" {
+			return fmt.Sprintf("%s: %s", m.Key, reason)
+		}
+		seen++
+	}
+	if seen < len(l) {
+		return "lacks a key; a line is " + l.String()
+	}
+	return ""
+}
+
+// String shows a line.
+func (l Layout) String() string {
+	var parts []string
+	for _, f := range l {
+		count := fmt.Sprintf("[… %d numbers]", f.Count)
+		if f.Count == 1 {
+			count = "…"
+		}
+		parts = append(parts, fmt.Sprintf("%q: %s", f.Name, count))
+	}
+	object := "{" + strings.Join(parts, ", ") + "}"
+	if len(l) == 1 {
+		return fmt.Sprintf("a list of %d numbers, or %s", l[0].Count, object)
+	}
+	return object
+}
+
+func (f *Field) fromValue(dst []byte, v *Value) (reason string) {
+	n, reason := f.flatten(dst, v, 0)
+	if reason == "" && n != f.Count {
+		reason = fmt.Sprintf("%d numbers where %d are needed", n, f.Count)
+	}
+	return reason
+}
+
+// flatten stores the numbers of v from number n on, and returns how many there are
+// then.
+func (f *Field) flatten(dst []byte, v *Value, n int) (int, string) {
+	switch v.Kind {
+	case List:
+		for i := range v.Items {
+			var reason string
+			if n, reason = f.flatten(dst, &v.Items[i], n); reason != "" {
+				return n, reason
+			}
+		}
+		return n, ""
+	case Int, Uint, Float:
+		if n < f.Count && !f.store(dst[n*typeSizes[f.Type]:], v.Kind, v.bits) {
+			return n, fmt.Sprintf("number %d is %s and not %s", n, v.String(), typeNames[f.Type])
+		}
+		return n + 1, ""
+	}
+	return n, fmt.Sprintf("number %d is %s", n, v.Kind)
+}
+
+// store stores a number, and reports whether the field can hold it.
+func (f *Field) store(dst []byte, kind Kind, bits uint64) bool {
+	switch f.Type {
+	case Int8, Int32:
+		whole := int64(bits)
+		if kind == Float {
+			x := math.Float64frombits(bits)
+			if whole = int64(x); float64(whole) != x || math.Abs(x) > 1<<40 {
+				return false
+			}
+		} else if kind == Uint {
+			return false
+		}
+		if f.Type == Int8 {
+			dst[0] = byte(whole)
+			return whole == int64(int8(whole))
+		}
+		binary.LittleEndian.PutUint32(dst, uint32(whole))
+		return whole == int64(int32(whole))
+	case Uint64:
+		binary.LittleEndian.PutUint64(dst, bits)
+		return kind == Uint || kind == Int && int64(bits) >= 0
+	}
+	x := math.Float64frombits(bits)
+	switch kind {
+	case Int:
+		x = float64(int64(bits))
+	case Uint:
+		x = float64(bits)
+	}
+	if f.Type == Float64 {
+		binary.LittleEndian.PutUint64(dst, math.Float64bits(x))
+		return true
+	}
+	narrow := float32(x)
+	binary.LittleEndian.PutUint32(dst, math.Float32bits(narrow))
+	return !math.IsInf(float64(narrow), 0)
+}
+
+// parseFast parses the lines by simdjson, and reports whether it took them all; what
+// it does not like of a plain line goes to slow.
+func (b *block) parseFast() bool {
+	if !b.fast || len(b.lines) == 0 {
+		return false
+	}
+	for _, s := range b.lines {
+		if !plain(b.text[s.start:s.end], b.limits.Depth) {
+			return false
+		}
+	}
+	parsed, err := simdjson.ParseND(b.text, b.tape.parsed, simdjson.WithCopyStrings(false))
+	if err != nil {
+		b.tape.parsed = nil
+		return false
+	}
+	b.tape.parsed = parsed
+	failed := b.err
+	b.err = nil
+	tape := parsed.Tape
+	for _, s := range b.lines {
+		at := b.grow()
+		used, ok := b.layout.fromTape(b.rows[at:], tape, parsed)
+		if !ok {
+			if used = rootLen(tape); used == 0 {
+				return false // not as many values as lines
+			}
+			b.rows = b.rows[:at]
+			if !b.slow(s) {
+				return true
+			}
+		} else {
+			b.numbers = append(b.numbers, s.line)
+		}
+		tape = tape[used:]
+	}
+	b.err = failed
+	return len(tape) == 0
+}
+
+// A tag of the tape is in the upper byte of a word.
+func tag(word uint64) simdjson.Tag { return simdjson.Tag(word >> 56) }
+
+const payload = 1<<56 - 1
+
+// rootLen returns the length of the first value of a tape with its root, 0 if there
+// is none.
+func rootLen(tape []uint64) int {
+	if len(tape) == 0 || tag(tape[0]) != simdjson.TagRoot {
+		return 0
+	}
+	for i := 1; i < len(tape); i++ {
+		switch tag(tape[i]) {
+		case simdjson.TagRoot:
+			return i + 1
+		case simdjson.TagInteger, simdjson.TagUint, simdjson.TagFloat, simdjson.TagString:
+			i++
+		}
+	}
+	return 0
+}
+
+// fromTape stores the numbers of the first value of a tape, and returns the length of
+// that with its root; ok is false if it is not as the layout says, or looks odd.
+func (l Layout) fromTape(dst []byte, tape []uint64, parsed *simdjson.ParsedJson) (used int, ok bool) {
+	if len(tape) < 4 || tag(tape[0]) != simdjson.TagRoot {
+		return 0, false
+	}
+	i := 1
+	if tag(tape[i]) == simdjson.TagArrayStart {
+		n := l[0].fromTape(dst, tape[i:])
+		i += n
+		return i + 1, len(l) == 1 && n > 0 && i < len(tape) && tag(tape[i]) == simdjson.TagRoot
+	}
+	if tag(tape[i]) != simdjson.TagObjectStart {
+		return 0, false
+	}
+	i++
+	var seen uint64
+	for i+2 < len(tape) && tag(tape[i]) == simdjson.TagString {
+		key := text(tape[i]&payload, tape[i+1], parsed)
+		i += 2
+		at, field := 0, -1
+		for k := range l {
+			if l[k].Name == string(key) {
+				field = k
+				break
+			}
+			at += l[k].Count * typeSizes[l[k].Type]
+		}
+		if field < 0 || field > 63 || seen>>field&1 != 0 {
+			return 0, false
+		}
+		seen |= 1 << field
+		n := l[field].fromTape(dst[at:], tape[i:])
+		if n == 0 {
+			return 0, false
+		}
+		i += n
+	}
+	ok = i+1 < len(tape) && tag(tape[i]) == simdjson.TagObjectEnd && tag(tape[i+1]) == simdjson.TagRoot && seen == 1<<len(l)-1
+	return i + 2, ok
+}
+
+// text returns a string of the tape, which is in the message or beside it.
+func text(offset, length uint64, parsed *simdjson.ParsedJson) []byte {
+	from := parsed.Message
+	if offset&simdjson.STRINGBUFBIT != 0 {
+		offset &= simdjson.STRINGBUFMASK
+		from = parsed.Strings.B
+	}
+	if offset > uint64(len(from)) || length > uint64(len(from))-offset {
+		return nil
+	}
+	return from[offset : offset+length]
+}
+
+// fromTape stores the numbers of a value, and returns its length on the tape, 0 if it
+// is not what the field is.
+func (f *Field) fromTape(dst []byte, tape []uint64) int {
+	n, depth, size := 0, 0, typeSizes[f.Type]
+	for i := 0; i < len(tape); i++ {
+		kind := Float
+		switch tag(tape[i]) {
+		case simdjson.TagArrayStart:
+			depth++
+			continue
+		case simdjson.TagArrayEnd:
+			if depth--; depth > 0 {
+				continue
+			}
+			if depth < 0 || n != f.Count {
+				return 0
+			}
+			return i + 1
+		case simdjson.TagInteger:
+			kind = Int
+		case simdjson.TagUint:
+			kind = Uint
+		case simdjson.TagFloat:
+			// Whole numbers beyond 64 bits become floats, and small ones may have become 0.
+			if simdjson.FloatFlags(tape[i]&payload).Contains(simdjson.FloatOverflowedInteger) {
+				return 0
+			}
+		default:
+			return 0
+		}
+		if i++; i == len(tape) || n == f.Count {
+			return 0
+		}
+		bits := tape[i]
+		switch {
+		case f.Type == Int8 && kind == Int:
+			if int64(bits) != int64(int8(bits)) {
+				return 0
+			}
+			dst[n] = byte(bits)
+		case kind == Float && (bits<<1 == 0 || bits<<1 >= 0x7ff<<53):
+			return 0
+		case !f.store(dst[n*size:], kind, bits):
+			return 0
+		}
+		if n++; depth == 0 {
+			if n != f.Count {
+				return 0
+			}
+			return i + 1
+		}
+	}
+	return 0
+}
