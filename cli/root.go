@@ -224,7 +224,7 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 		}
 		return names
 	})
-	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.mcmcCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand(), p.runCommand(), p.reportCommand())
+	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.mcmcCommand(), p.scoreCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand(), p.runCommand(), p.reportCommand())
 	if p.paper() {
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())
 	}

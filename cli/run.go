@@ -40,6 +40,7 @@ func jobVerbs() []jobVerb {
 		{name: "sample", command: (*program).sampleCommand, suffix: ".npy"},
 		{name: "diagnose", command: (*program).diagnoseCommand},
 		{name: "mcmc", command: (*program).mcmcCommand, suffix: ".npy"},
+		{name: "score", command: (*program).scoreCommand, suffix: ".ndjson"},
 		{name: "verify", command: (*program).verifyCommand, lines: true},
 	}
 }

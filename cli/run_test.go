@@ -150,7 +150,7 @@ func TestRunRefuses(t *testing.T) {
 		{"line 2: out: x/../a is where line 1 writes too", []string{train + `,"out":"a"}`, train + `,"out":"x/../a"}`}},
 		{"line 2: out: link is where line 1 writes too", []string{train + `,"out":"target"}`, train + `,"out":"link"}`}},
 		{"line 1: reads a/model.rvg, which line 2 writes: put that before it", []string{`{"sample":"a/model.rvg","number":1}`, train + `,"out":"a"}`}},
-		{"line 1: no verb; a job has one of train, sample, diagnose, mcmc, verify as a key", []string{`{"trian":"ising"}`}},
+		{"line 1: no verb; a job has one of train, sample, diagnose, mcmc, score, verify as a key", []string{`{"trian":"ising"}`}},
 		{"line 1: train and sample: a job has one verb", []string{`{"train":"ising","sample":"a"}`}},
 		{"line 1: sede: unknown key; train has diagnose, extend, figures", []string{train + `,"sede":1}`}},
 		{"line 1: output: unknown key", []string{train + `,"output":"x"}`}},

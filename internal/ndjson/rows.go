@@ -511,7 +511,7 @@ func (f *Field) fromTape(dst []byte, tape []uint64) int {
 			kind = Uint
 		case simdjson.TagFloat:
 			// Whole numbers beyond 64 bits become floats, and small ones may have become 0.
-			if simdjson.FloatFlags(tape[i]&payload).Contains(simdjson.FloatOverflowedInteger) {
+			if simdjson.FloatFlags(tape[i] & payload).Contains(simdjson.FloatOverflowedInteger) {
 				return 0
 			}
 		default:

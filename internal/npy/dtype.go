@@ -46,6 +46,46 @@ func itemSize(l literal) (int, error) {
 	return 0, fmt.Errorf("%s is neither a string nor a list of fields", l.text)
 }
 
+// A Field is one of a dtype's.
+type Field struct {
+	Name  string // empty for a dtype without fields
+	Type  string // byte order, kind and size: <f4
+	Count int    // numbers in it
+}
+
+// Fields returns what a dtype consists of.
+func Fields(descr string) ([]Field, error) {
+	if _, err := ItemSize(descr); err != nil {
+		return nil, err
+	}
+	p := reader{text: descr}
+	l, err := p.literal(0)
+	if err != nil {
+		return nil, err
+	}
+	if plain, ok := l.value.(string); ok {
+		return []Field{{Type: plain, Count: 1}}, nil
+	}
+	var all []Field
+	for _, field := range l.value.([]literal) {
+		parts := field.value.([]literal)
+		dtype, ok := parts[1].value.(string)
+		if !ok {
+			return nil, fmt.Errorf("npy: dtype %s: a field has fields", descr)
+		}
+		one, err := plainSize(dtype)
+		if err != nil {
+			return nil, err
+		}
+		size, err := fieldSize(field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Field{parts[0].value.(string), dtype, size / one})
+	}
+	return all, nil
+}
+
 // plainSize returns the size of a dtype such as <f4.
 func plainSize(dtype string) (int, error) {
 	if len(dtype) < 3 || !strings.ContainsRune("<>|", rune(dtype[0])) || !strings.ContainsRune("?biufcSUV", rune(dtype[1])) {

@@ -311,3 +311,16 @@ func TestCreateWithoutRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, entries)
 }
+
+func TestFields(t *testing.T) {
+	all, err := Fields("[('x', '<f4', (2, 3)), ('k', '<i4')]")
+	require.NoError(t, err)
+	require.Equal(t, []Field{{"x", "<f4", 6}, {"k", "<i4", 1}}, all)
+	all, err = Fields("'|i1'")
+	require.NoError(t, err)
+	require.Equal(t, []Field{{"", "|i1", 1}}, all)
+	for _, bad := range []string{"3", "[('x', [('y', '<f4')])]", "[('x',)]", "'f'"} {
+		_, err := Fields(bad)
+		require.Error(t, err, bad)
+	}
+}

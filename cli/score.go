@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/score"
+)
+
+// scoring is what the flags of score ask for.
+type scoring struct {
+	source
+	file    string
+	model   string
+	input   string // a kind of input, or auto
+	format  string
+	columns []string
+	to      string // a layout of the output; empty for that of its name
+	output  string
+	threads int
+}
+
+func (p *program) scoreCommand() *cobra.Command {
+	s := scoring{file: "-", input: "auto", output: "-"}
+	cmd := &cobra.Command{
+		Use:   "score " + strings.Join(p.systems.Names(), "|") + "|FILE|DIR [STATES]",
+		Short: "Evaluate energies, densities and observables of states",
+		Long: `Evaluate states of a target, given as to train or by a run directory: of each its
+energy E, ln π = −βE up to a constant, and the target's observables; with --model,
+where the density of that generator is known, its ln q (log_model) and ln π − ln q
+(log_weight). One row a state, in the order of the states, in constant memory.
+
+States come from a file or stdin, in one of the layouts that sample writes:
+
+  ndjson  a line is a list of numbers, which may be nested, or an object with a key
+          for each field: [1,-1,1,1], {"x": [0.1,-2], "k": 3}
+  npy     a NumPy array of the layout's dtype; a file is memory-mapped
+  raw     states as they stand in memory, packed bits, say: --input raw --format bits
+
+What it is is told by its content, but for raw. The first state that cannot be
+scored ends the command with its line or number; rows before it are on stdout by
+then, and a file named by -o does not appear.`,
+		Example: `  revgen score ising --set target.l=4 states.ndjson -o scores.csv
+  revgen sample run -n 1e6 -o - | revgen score run --model run -o weights.ndjson
+  revgen score glass.txt bits.bin --input raw --format bits --columns energy --to npy -o energies.npy`,
+		Args: usageArgs(cobra.RangeArgs(1, 2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s.name = args[0]
+			if len(args) > 1 {
+				s.file = args[1]
+			}
+			return p.score(&s)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
+	flags.StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
+	flags.StringVar(&s.model, "model", "", "run or `model` whose density is to stand beside the target's")
+	flags.StringVar(&s.input, "input", s.input, "what the states come as: auto, ndjson, npy or raw")
+	flags.StringVarP(&s.format, "format", "f", "", "layout of a state, of those of sample --format ? (default the first, of arrays the one of their type)")
+	flags.StringSliceVar(&s.columns, "columns", nil, "`names` of what to write, separated by commas (default all)")
+	flags.StringVar(&s.to, "to", "", "what to write: ndjson, csv or npy (default by the name of -o, else ndjson)")
+	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
+	addThreads(cmd, &s.threads)
+	complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, score.Kinds...) })
+	complete(cmd, "to", func([]string) []string { return score.Layouts })
+	return cmd
+}
+
+// layout settles what is written.
+func (s *scoring) layout() error {
+	suffixes := map[string]string{".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv", ".npy": "npy"}
+	by := suffixes[filepath.Ext(s.output)]
+	switch {
+	case s.input != "auto" && !slices.Contains(score.Kinds, s.input):
+		return usagef("--input: %q is not auto, %s", s.input, strings.Join(score.Kinds, ", "))
+	case s.to != "" && !slices.Contains(score.Layouts, s.to):
+		return usagef("--to: %q is not one of %s", s.to, strings.Join(score.Layouts, ", "))
+	case s.to != "" && by != "" && s.to != by:
+		return usagef("-o: %s: --to %s writes another kind of file; let its name end otherwise", s.output, s.to)
+	case s.to == "" && by == "" && s.output != "-" && filepath.Ext(s.output) != "":
+		if info, err := os.Stat(s.output); err != nil || info.Mode().IsRegular() {
+			return usagef("-o: %s: a name that ends in .ndjson, .csv or .npy says what to write; another needs --to", s.output)
+		}
+	}
+	if s.to == "" {
+		s.to = by
+	}
+	if s.to == "" {
+		s.to = "ndjson"
+	}
+	return nil
+}
+
+func (p *program) score(s *scoring) error {
+	if err := s.layout(); err != nil {
+		return err
+	}
+	if p.job != nil && s.file == "-" {
+		return usagef("a job of a batch has no stdin; name the file of the states after the target")
+	}
+	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
+		s.name = filepath.Join(s.name, "config.json")
+	}
+	cfg, err := s.load(p.systems)
+	if err != nil {
+		return err
+	}
+	p.describeTarget(cfg)
+	return p.interruptible(func(ctx context.Context) error { return p.scoreStates(ctx, s, cfg) })
+}
+
+// A scored system is one that states are scored by.
+type scored struct {
+	engine.System
+	params  []float32
+	formats []engine.Format
+}
+
+// newScored builds a system for its target, and its generator if there are params.
+func newScored(cfg engine.Config, params []float32, workers *pool.Pool) (*scored, error) {
+	system, err := cfg.New(workers)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := system.(engine.Sampler)
+	if !ok {
+		engine.Release(system)
+		return nil, usagef("%s: the system has no layouts of states", cfg.Shared().System)
+	}
+	if n := system.NumParams(); params != nil && n != len(params) {
+		engine.Release(system)
+		return nil, fmt.Errorf("its configuration needs %d parameters and it has %d", n, len(params))
+	}
+	var whole []engine.Format
+	w, ok := system.(engine.Weigher)
+	for _, f := range s.Formats() {
+		if ok && !f.Unrefined {
+			if _, err := w.Energies(nil, f.Name, nil); err == nil {
+				whole = append(whole, f) // all of a state
+			}
+		}
+	}
+	if len(whole) == 0 {
+		engine.Release(system)
+		return nil, usagef("%s: the system does not say the energies of states", cfg.Shared().System)
+	}
+	return &scored{system, params, whole}, nil
+}
+
+// scoreStates scores what the input holds.
+func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) error {
+	workers, err := p.newPool(s.threads)
+	if err != nil {
+		return err
+	}
+	defer workers.Close()
+	target, err := newScored(cfg.Config, nil, workers)
+	if err != nil {
+		return err
+	}
+	defer engine.Release(target)
+	judge, err := score.NewJudge(target.System, nil, nil)
+	if s.model != "" && err == nil {
+		var model *scored
+		if model, err = p.scoredModel(s.model, target, workers); err != nil {
+			return err
+		}
+		defer engine.Release(model)
+		if judge, err = score.NewJudge(target.System, model.System, model.params); err == nil && !judge.HasModel() {
+			p.warn(s.model + ": the density of this generator is not known, and so not written; the presets quick and best train generators with a density")
+		}
+	}
+	if err == nil && s.columns != nil {
+		if err = judge.Keep(s.columns); err != nil {
+			err = usagef("--columns: %w", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	kind := s.input
+	if kind == "auto" {
+		kind = ""
+	}
+	in, err := score.Open(s.file, os.Stdin, kind, s.format, target.formats, workers.Threads())
+	if err != nil {
+		return usageError{err}
+	}
+	defer in.Close()
+	if s.to == "npy" {
+		if err := in.Count(); err != nil {
+			return usageError{err}
+		}
+	}
+	return p.writeScores(ctx, s, judge, in, workers)
+}
+
+// scoredModel reads a model whose states are those of the target.
+func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (*scored, error) {
+	file, cfg, err := p.systems.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	model, err := newScored(cfg, file.Params, workers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	a, b := target.formats[0], model.formats[0]
+	if a.Name != b.Name || a.Descr != b.Descr || a.RowBytes != b.RowBytes {
+		engine.Release(model)
+		return nil, usagef("--model: %s is of states with dtype %s and shape %v, and those of the target have %s and %v", path, b.Descr, b.Shape, a.Descr, a.Shape)
+	}
+	return model, nil
+}
+
+// writeScores writes a table, and says how fast.
+func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
+	start := time.Now()
+	var out *score.Output
+	var err error
+	if s.output == "-" {
+		if s.to == "npy" && terminal(p.stdout) != nil {
+			return usagef("-o -: stdout is a terminal; redirect it or name a file")
+		}
+		out, err = score.NewOutput(p.stdout, s.to, judge.Columns, in.Rows, workers)
+	} else {
+		out, err = score.Create(s.output, s.to, judge.Columns, in.Rows, workers)
+	}
+	if err != nil {
+		return sayWhere(s.output, err)
+	}
+	p.output.begin(func() string {
+		_ = out.Abort()
+		if out.Temporary() {
+			return "nothing was written to " + s.output
+		}
+		return "the table on " + outputName(s.output) + " is not complete"
+	})
+	rows, err := score.Run(ctx, judge, in, out)
+	if err == nil {
+		err = p.output.finish(out.Close)
+	}
+	var bad *score.BadError
+	switch {
+	case engine.Cancelled(err):
+		return err // stoppable discards the output and says so
+	case errors.As(err, &bad):
+		_ = p.output.discard()
+		return usageError{err}
+	case err != nil:
+		_ = p.output.discard()
+		if errors.As(err, new(*score.WriteError)) {
+			err = sayWhere(s.output, err)
+		}
+		return err
+	}
+	seconds := time.Since(start).Seconds()
+	if rows == 0 {
+		p.warn("no states: the input is empty")
+	}
+	p.say("%d states in %.2f s: %s states/s, %sB/s in, %sB/s out", rows, seconds, quantity(float64(rows)/seconds), quantity(float64(in.Bytes)/seconds), quantity(float64(out.Bytes)/seconds))
+	if !p.json || s.output == "-" {
+		return nil
+	}
+	return json.NewEncoder(p.stdout).Encode(struct {
+		File    string   `json:"file"`
+		States  int64    `json:"states"`
+		Input   string   `json:"input"`
+		Format  string   `json:"format"`
+		Columns []string `json:"columns"`
+		Seconds float64  `json:"seconds"`
+	}{s.output, rows, in.Kind, in.Format.Name, judge.Columns, seconds})
+}

@@ -1,0 +1,200 @@
+// Package score evaluates states of a system that come from anywhere: from lines of
+// JSON, arrays or memory as it stands, in constant memory.
+package score
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// Names of the columns that do not come from a system's Observables.
+const (
+	Energy     = "energy"
+	LogDensity = "log_density"
+	LogModel   = "log_model"
+)
+
+// A Judge scores states of a target, and of a model if one is given.
+type Judge struct {
+	Columns []string
+
+	target engine.Weigher
+	scorer engine.Scorer // nil if the target has no observables
+	names  []string      // of its scores
+	model  engine.Scorer // nil if the density of no model is known
+	params []float32
+	from   []int // of each column: of the scores, or one of those below
+
+	energies, values, modelled, modelValues []float64
+}
+
+const (
+	fromEnergy = -1 - iota
+	fromDensity
+	fromModel
+	fromWeight
+)
+
+// NewJudge returns a judge of a target's states. model may be nil; params are its own.
+func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
+	j := &Judge{params: params}
+	var ok bool
+	if j.target, ok = target.(engine.Weigher); !ok {
+		return nil, errors.New("the system does not say the energies of states")
+	}
+	j.add(Energy, fromEnergy)
+	j.add(LogDensity, fromDensity)
+	if j.scorer, ok = target.(engine.Scorer); ok {
+		j.names = j.scorer.Observables()
+		for i, name := range j.names {
+			if name != engine.LogWeight && !slices.Contains(j.Columns, name) {
+				j.add(name, i)
+			}
+		}
+	}
+	if m, ok := model.(engine.Scorer); ok {
+		if names := m.Observables(); names[len(names)-1] == engine.LogWeight {
+			j.model = m
+			j.add(LogModel, fromModel)
+			j.add(engine.LogWeight, fromWeight)
+		}
+	}
+	return j, nil
+}
+
+func (j *Judge) add(name string, from int) {
+	j.Columns, j.from = append(j.Columns, name), append(j.from, from)
+}
+
+// HasModel reports whether the model's density is among the columns.
+func (j *Judge) HasModel() bool { return j.model != nil }
+
+// Keep drops all columns but those of the given names, in that order.
+func (j *Judge) Keep(names []string) error {
+	var from []int
+	for _, name := range names {
+		i := slices.Index(j.Columns, name)
+		if i < 0 {
+			return fmt.Errorf("%q is not one of %s", name, strings.Join(j.Columns, ", "))
+		}
+		from = append(from, j.from[i])
+	}
+	j.Columns, j.from = slices.Clone(names), from
+	return nil
+}
+
+// Score sets table, [states][columns], and returns it; it is good until the next call.
+func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float64, error) {
+	n := len(states) / f.RowBytes
+	table = slices.Grow(table[:0], n*len(j.Columns))[:n*len(j.Columns)]
+	needs := func(wanted func(from int) bool) bool { return slices.ContainsFunc(j.from, wanted) }
+	var beta float64
+	var err error
+	if needs(func(from int) bool { return from == fromEnergy || from == fromDensity || from == fromWeight }) {
+		j.energies = slices.Grow(j.energies[:0], n)[:n]
+		if beta, err = j.target.Energies(j.energies, f.Name, states); err != nil {
+			return nil, err
+		}
+	}
+	if needs(func(from int) bool { return from >= 0 }) {
+		j.values = slices.Grow(j.values[:0], n*len(j.names))[:n*len(j.names)]
+		if err := j.scorer.Score(j.values, nil, f.Name, states); err != nil {
+			return nil, err
+		}
+	}
+	if needs(func(from int) bool { return from == fromModel || from == fromWeight }) {
+		if err := j.logModel(f, states, n); err != nil {
+			return nil, err
+		}
+	}
+	width := len(j.from)
+	for k, from := range j.from {
+		switch from {
+		case fromEnergy:
+			for i, e := range j.energies[:n] {
+				table[i*width+k] = e
+			}
+		case fromDensity:
+			for i, e := range j.energies[:n] {
+				table[i*width+k] = logDensity(beta, e)
+			}
+		case fromModel:
+			for i, q := range j.modelled[:n] {
+				table[i*width+k] = q
+			}
+		case fromWeight:
+			for i, q := range j.modelled[:n] {
+				table[i*width+k] = logDensity(beta, j.energies[i]) - q
+			}
+		default:
+			for i := range n {
+				table[i*width+k] = j.values[i*len(j.names)+from]
+			}
+		}
+	}
+	return table, nil
+}
+
+// logDensity is −βE, which is 0 and not −0 at infinite temperature.
+func logDensity(beta, energy float64) float64 {
+	if beta == 0 && !math.IsInf(energy, 0) {
+		return 0
+	}
+	return 0 - beta*energy
+}
+
+// logModel sets modelled to ln q of the model: its weights are of its own target.
+func (j *Judge) logModel(f engine.Format, states []byte, n int) error {
+	stride := len(j.model.Observables())
+	j.modelled = slices.Grow(j.modelled[:0], n)[:n]
+	j.modelValues = slices.Grow(j.modelValues[:0], n*stride)[:n*stride]
+	beta, err := j.model.Energies(j.modelled, f.Name, states)
+	if err == nil {
+		err = j.model.Score(j.modelValues, j.params, f.Name, states)
+	}
+	for i := range j.modelled {
+		j.modelled[i] = logDensity(beta, j.modelled[i]) - j.modelValues[(i+1)*stride-1]
+	}
+	return err
+}
+
+// Run scores all states of an input into an output, and returns their number.
+func Run(ctx context.Context, j *Judge, in *Input, out *Output) (rows int64, err error) {
+	var table []float64
+	err = in.Each(func(states []byte, where func(row int) string) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if table, err = j.Score(table, in.Format, states); err != nil {
+			return j.blame(err, in, states, where, out)
+		}
+		rows += int64(len(states) / in.Format.RowBytes)
+		return out.Rows(table)
+	})
+	return rows, err
+}
+
+// blame finds the first state that cannot be scored, and writes those before it.
+func (j *Judge) blame(err error, in *Input, states []byte, where func(row int) string, out *Output) error {
+	row := in.Format.RowBytes
+	for i := range len(states) / row {
+		table, bad := j.Score(nil, in.Format, states[i*row:(i+1)*row])
+		if bad == nil {
+			if err := out.Rows(table); err != nil {
+				return err
+			}
+			continue
+		}
+		// The state is the only one that it was told of.
+		reason := strings.NewReplacer("states: ", "", " of configuration 0", "", " of state 0", "", "configuration 0", "the configuration").Replace(bad.Error())
+		return &BadError{in.label(), where(i), reason}
+	}
+	return err
+}
