@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -133,5 +134,24 @@ func TestRecipesOnNeighbours(t *testing.T) {
 		// be in the hundreds.
 		require.Less(t, o.Worst, 4.0, o.Metric)
 		require.Greater(t, o.EffectiveSampleSize, 0.99)
+	}
+}
+
+// TestApart: points are at half of the distance from each other at least, and some that
+// were nearer are drawn again.
+func TestApart(t *testing.T) {
+	for seed := range uint64(40) {
+		r := draws{rand.New(rand.NewPCG(seed, 1))}
+		points := r.apart(6, 1+int(seed%4), 4)
+		require.Len(t, points, 6)
+		for i, p := range points {
+			for _, other := range points[:i] {
+				var square float64
+				for k, v := range p {
+					square += (v - other[k]) * (v - other[k])
+				}
+				require.GreaterOrEqual(t, math.Sqrt(square), 2.0, "seed %d", seed)
+			}
+		}
 	}
 }
