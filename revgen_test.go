@@ -194,6 +194,33 @@ func modeZero(t *testing.T, s *revgen.Sampler) float64 {
 	return (1 - (e[1] - e[0])) / 2
 }
 
+// Every configuration says what memory it needs, and more for more of everything.
+func TestDemands(t *testing.T) {
+	sum := func(cfg engine.Config) (bytes float64) {
+		d, ok := cfg.(engine.Demander)
+		require.True(t, ok, "%T", cfg)
+		for _, demand := range d.Demands() {
+			require.Positive(t, demand.Bytes, demand.Key)
+			bytes += demand.Bytes
+		}
+		return bytes
+	}
+	for _, set := range [][]string{
+		{"ising", "paper"}, {"ising", "best"}, {"gmm", "paper"}, {"gmm", "best"}, {"hybrid", "paper"}, {"hybrid", "best"},
+		{"spins", "quick", "target.spins=5", "target.edges=[[0,1,1],[1,2,-1],[3,4,1]]"},
+		{"reals", "moves", "target.dim=3", "target.expression=-sum(x^2)"},
+		{"mixed", "moves", "target.dim=1", "target.modes=2", "target.expression=-x[0]^2 - k"},
+	} {
+		t.Run(set[0]+" "+set[1], func(t *testing.T) {
+			some, err := revgen.Configure(set[0], set[1], append(set[2:], "training.batch=1024")...)
+			require.NoError(t, err)
+			more, err := revgen.Configure(set[0], set[1], append(set[2:], "training.batch=2048")...)
+			require.NoError(t, err)
+			require.Greater(t, sum(more), sum(some)+1024*8)
+		})
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	ctx := context.Background()
 	samplers := map[string]*revgen.Sampler{}

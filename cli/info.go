@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -110,22 +111,13 @@ func (p *program) writeLines(lines [][2]string) error {
 	return nil
 }
 
-// status is status.json of a run directory.
-type status struct {
-	State      string `json:"state"`
-	Step       int    `json:"step"`
-	Steps      int    `json:"steps"`
-	Checkpoint int    `json:"checkpoint"`
-	Error      string `json:"error,omitempty"`
-}
-
-func readStatus(dir string) (*status, error) {
+func readStatus(dir string) (*engine.Status, error) {
 	path := filepath.Join(dir, "status.json")
 	data, err := disk.Read(path, maxConfig)
 	if err != nil {
 		return nil, err
 	}
-	s := new(status)
+	s := new(engine.Status)
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -134,7 +126,7 @@ func readStatus(dir string) (*status, error) {
 
 // described is what info says about a run or a model.
 type described struct {
-	Status     *status            `json:"status,omitempty"`
+	Status     *engine.Status     `json:"status,omitempty"`
 	System     string             `json:"system"`
 	Step       int                `json:"step"`
 	Parameters int                `json:"parameters,omitempty"`
@@ -185,7 +177,19 @@ func (p *program) describe(path string) error {
 func (p *program) writeDescription(path string, d *described) error {
 	var lines [][2]string
 	if s := d.Status; s != nil {
-		lines = append(lines, [2]string{"state", fmt.Sprintf("%s, step %d of %d, checkpoint of step %d", s.State, s.Step, s.Steps, s.Checkpoint)})
+		checkpoint := "no checkpoint yet"
+		if s.Checkpoint >= 0 {
+			checkpoint = fmt.Sprintf("checkpoint of step %d", s.Checkpoint)
+		}
+		lines = append(lines, [2]string{"state", fmt.Sprintf("%s, step %d of %d, %s", s.State, s.Step, s.Steps, checkpoint)})
+		if !s.Updated.IsZero() { // as programs before 0.1 left it
+			progress := fmt.Sprintf("%s steps/s", quantity(s.StepsPerSecond))
+			if s.Loss != nil && s.Acceptance != nil {
+				progress += fmt.Sprintf(", loss %.4g, acceptance %.3f", *s.Loss, *s.Acceptance)
+			}
+			lines = append(lines, [2]string{"progress", progress},
+				[2]string{"heard of", fmt.Sprintf("%s, process %d on %s", s.Updated.Local().Format(time.DateTime), s.Process, s.Host)})
+		}
 		if s.Error != "" {
 			lines = append(lines, [2]string{"error", s.Error})
 		}

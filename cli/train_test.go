@@ -231,7 +231,7 @@ func TestSignalsStopAndResume(t *testing.T) {
 		require.Empty(t, o.stdout)
 		s, err := readStatus(filepath.Join(dir, run))
 		require.NoError(t, err)
-		require.Equal(t, status{State: "stopped", Step: c.step, Steps: 60, Checkpoint: c.step}, *s)
+		require.Equal(t, []any{"stopped", c.step, 60, c.step}, []any{s.State, s.Step, s.Steps, s.Checkpoint})
 		require.NoFileExists(t, filepath.Join(dir, run, "model.rvg"))
 
 		o = ok(t, dir, tiny(run, "--threads", c.after)...)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // The files of a run directory.
@@ -279,6 +280,34 @@ func (r *run) close() {
 	_ = r.lock.Release()
 }
 
+// A Status is status.json: what a run was doing when it was last heard of.
+type Status struct {
+	Schema         int       `json:"schema"`
+	State          string    `json:"state"` // running, stopped, failed or done
+	Step           int       `json:"step"`
+	Steps          int       `json:"steps"`
+	Checkpoint     int       `json:"checkpoint"`       // step of the last checkpoint, -1 for none
+	StepsPerSecond float64   `json:"steps_per_second"` // since the run was started or resumed
+	Loss           *float64  `json:"loss,omitempty"`   // of the last step of this process
+	Acceptance     *float64  `json:"acceptance,omitempty"`
+	Seconds        float64   `json:"seconds"` // of training
+	Updated        time.Time `json:"updated"`
+	Host           string    `json:"host"`
+	Process        int       `json:"process"`
+	Path           string    `json:"path"`
+	Threads        int       `json:"threads"`
+	Error          string    `json:"error,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Status) MarshalJSON() ([]byte, error) { return number.Marshal(s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Status) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, s) }
+
+// statusEvery is how long a status stands at least while a run goes on. Tests replace it.
+var statusEvery = 2 * time.Second
+
 // status rewrites status.json; problem is what ended the run, if anything did.
 func (r *run) status(problem error) error {
 	if r.dir == "" {
@@ -290,20 +319,23 @@ func (r *run) status(problem error) error {
 		state = "stopped"
 	case problem != nil:
 		state, message = "failed", problem.Error()
-	case r.trainer.step == r.common.Training.Steps && !r.started.IsZero():
+	case r.ended:
 		state = "done"
 	}
-	data, err := json.MarshalIndent(struct {
-		Schema     int    `json:"schema"`
-		State      string `json:"state"` // running, stopped, failed or done
-		Step       int    `json:"step"`
-		Steps      int    `json:"steps"`
-		Checkpoint int    `json:"checkpoint"` // step of the last checkpoint, -1 for none
-		Process    int    `json:"process"`
-		Path       string `json:"path"`
-		Threads    int    `json:"threads"`
-		Error      string `json:"error,omitempty"`
-	}{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, os.Getpid(), activePath(), r.trainer.threads(), message}, "", "  ")
+	r.told = time.Now()
+	host, _ := os.Hostname()
+	s := Status{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, 0, nil, nil, r.before, r.told.UTC(), host, os.Getpid(), activePath(), r.trainer.threads(), message}
+	if !r.started.IsZero() {
+		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
+			s.StepsPerSecond = float64(r.trainer.step-r.first) / elapsed
+		}
+		s.Seconds = r.seconds()
+	}
+	if r.trainer.step > r.first {
+		last := r.trainer.Record()
+		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
+	}
+	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // SetSeconds changes the time of training in a checkpoint.
 func SetSeconds(path string, seconds float64) error {
 	h, data, err := readFile(path, "checkpoint")
@@ -34,3 +36,10 @@ func (o *RunOptions) SetUnmeasured() { o.unmeasured = true }
 
 // Warn is what a run adds to its evaluation.
 func (e *Evaluation) Warn() { e.warn() }
+
+// SetStatusEvery sets how long a status stands, and returns what sets it back.
+func SetStatusEvery(d time.Duration) (undo func()) {
+	before := statusEvery
+	statusEvery = d
+	return func() { statusEvery = before }
+}

@@ -144,6 +144,8 @@ type run struct {
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
 	pending *Record
+	told    time.Time // when status.json was written
+	ended   bool      // with all that a run leaves
 }
 
 // Train runs Algorithm 1 to the configured number of steps and evaluates the
@@ -195,6 +197,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 			err = errors.Join(err, failed)
 		}
 	}
+	r.ended = err == nil
 	if failed := r.status(err); failed != nil {
 		if errors.Is(err, ErrStopped) {
 			err = nil // it is one only if nothing went wrong
@@ -222,6 +225,9 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 		r.dirty = true
+		if time.Since(r.told) >= statusEvery {
+			_ = r.status(nil) // what cannot be written ends the run at the next record
+		}
 		last := t.step == training.Steps
 		r.watchAcceptance()
 		evaluate := r.evaluates()

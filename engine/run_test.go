@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -150,6 +151,45 @@ func TestEvaluationDuringTraining(t *testing.T) {
 	records, err = engine.ReadRecords(sparse)
 	require.NoError(t, err)
 	require.Len(t, records, 3, "an evaluation is logged whether its step would be or not")
+}
+
+// TestStatus: a run can be watched from elsewhere.
+func TestStatus(t *testing.T) {
+	defer engine.SetStatusEvery(0)()
+	dir, began := t.TempDir(), time.Now().Truncate(0)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	read := func() (s engine.Status) {
+		require.NoError(t, json.Unmarshal([]byte(status(t, dir)), &s))
+		require.Equal(t, []any{host, os.Getpid(), 12}, []any{s.Host, s.Process, s.Steps})
+		require.False(t, s.Updated.Before(began), "%v after %v", s.Updated, began)
+		return s
+	}
+	steps := 0
+	_, err = train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		steps++
+		s := read()
+		require.Equal(t, "running", s.State)
+		require.Equal(t, []any{p.Step, p.Loss, p.Acceptance}, []any{s.Step, *s.Loss, *s.Acceptance})
+		require.Positive(t, s.StepsPerSecond)
+		require.Positive(t, s.Seconds)
+		require.Less(t, s.Checkpoint, s.Step)
+		require.NoFileExists(t, filepath.Join(dir, "summary.json"))
+	}})
+	require.NoError(t, err)
+	require.Greater(t, steps, 5)
+	s := read()
+	require.Equal(t, []any{"done", 12, 12}, []any{s.State, s.Step, s.Checkpoint})
+
+	// Not more often than is of use.
+	engine.SetStatusEvery(time.Hour)
+	dir = t.TempDir()
+	_, err = train(t, context.Background(), config(t), 1, engine.RunOptions{Dir: dir, Progress: func(p engine.Progress) {
+		if p.Step == 3 {
+			require.Zero(t, read().Step)
+		}
+	}})
+	require.NoError(t, err)
 }
 
 func status(t *testing.T, dir string) string {

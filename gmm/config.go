@@ -23,16 +23,30 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	d, components, samples := float64(target.Dim()), float64(target.Components()), float64(c.Evaluation.Samples)
-	return c.Config.Validate(target.Dim(),
-		engine.Demand{Key: "target.components", Bytes: 64*components*d*d + 4*components*float64(c.Training.Batch)},
-		engine.Demand{Key: "evaluation.samples", Bytes: samples * (8*d + 48 + 4*components)})
+	return c.Config.Validate(target.Dim(), c.targetDemands()...)
 }
+
+// Demands implements engine.Demander.
+func (c *Config) Demands() []engine.Demand {
+	return c.Config.Demands(c.Target.dim(), c.targetDemands()...)
+}
+
+// targetDemands are what the mixture adds to the kit's demands.
+func (c *Config) targetDemands() []engine.Demand {
+	d, components, samples := float64(c.Target.dim()), float64(len(c.Target.Components)), float64(c.Evaluation.Samples)
+	return []engine.Demand{
+		{Key: "target.components", Bytes: 64*components*d*d + 4*components*float64(c.Training.Batch)},
+		{Key: "evaluation.samples", Bytes: samples * (8*d + 48 + 4*components)},
+	}
+}
+
+// dim returns the dimension of a target that is valid.
+func (t *TargetConfig) dim() int { return len(t.Components[0].Mean) }
 
 // New builds the system.
 func (c *Config) New(workers *pool.Pool) (engine.System, error) { return newSystem(c, workers) }
 
 // Describe implements engine.Describer.
 func (c *Config) Describe() string {
-	return fmt.Sprintf("mixture of %d Gaussians in %d dimensions", len(c.Target.Components), len(c.Target.Components[0].Mean))
+	return fmt.Sprintf("mixture of %d Gaussians in %d dimensions", len(c.Target.Components), c.Target.dim())
 }

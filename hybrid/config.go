@@ -27,8 +27,17 @@ func (c *Config) Validate() error {
 	if _, err := NewTarget(c.Target.Mu); err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
-	return c.Config.Validate(1, len(c.Target.Mu),
-		engine.Demand{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)})
+	return c.Config.Validate(1, len(c.Target.Mu), c.targetDemands()...)
+}
+
+// Demands implements engine.Demander.
+func (c *Config) Demands() []engine.Demand {
+	return c.Config.Demands(1, len(c.Target.Mu), c.targetDemands()...)
+}
+
+// targetDemands are what the wells add to the kit's demands.
+func (c *Config) targetDemands() []engine.Demand {
+	return []engine.Demand{{Key: "evaluation.samples", Bytes: 48 * float64(c.Evaluation.Samples)}}
 }
 
 // New builds the system.

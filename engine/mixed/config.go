@@ -165,7 +165,7 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 	if err := c.Loss.validate(modes); err != nil {
 		return fmt.Errorf("loss.%w", err)
 	}
-	return engine.Afford(append(c.demands(dim, modes), target...)...)
+	return engine.Afford(c.Demands(dim, modes, target...)...)
 }
 
 // validateDensity refuses what does not go together with a density, or without.

@@ -5,18 +5,21 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
 )
 
-// demands bounds the memory of a run with a configuration that is valid
-// otherwise.
-func (c *Config) demands(dim, modes int) []engine.Demand {
+// Demands bounds the memory of a run with a configuration that is valid otherwise,
+// with what the target asks for beside it.
+func (c *Config) Demands(dim, modes int, target ...engine.Demand) []engine.Demand {
+	c = conf.Chosen(c)
 	g := newGenerator(c.Generator, dim, modes)
 	if g.base != nil {
 		each, d, rows := float64(c.Generator.Components), float64(dim), float64(c.Training.Batch+nn.BlockRows())
 		params := g.base.NumParams()
-		return append(c.Training.Demands(params),
+		all := append(c.Training.Demands(params),
 			engine.Demand{Key: "training.batch", Bytes: rows*(8*each*(d+1)+8*d+128) + 16*24*float64(params)},
 			engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*each + 12*d + 128)})
+		return append(all, target...)
 	}
 	width, widest := 0, 0
 	for l := range g.net.Layers() + 1 {
@@ -39,5 +42,5 @@ func (c *Config) demands(dim, modes int) []engine.Demand {
 	default:
 		batch += mmd.MixedBytes(n, dim, modes)
 	}
-	return append(all, engine.Demand{Key: "training.batch", Bytes: batch})
+	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)
 }

@@ -149,7 +149,7 @@ func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	if err := c.Loss.validate(dim); err != nil {
 		return fmt.Errorf("loss.%w", err)
 	}
-	return engine.Afford(append(c.demands(dim), target...)...)
+	return engine.Afford(c.Demands(dim, target...)...)
 }
 
 // Moved says where keys of former layouts have gone.

@@ -5,11 +5,13 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
 )
 
-// demands bounds the memory of a run with a configuration that is valid
-// otherwise.
-func (c *Config) demands(dim int) []engine.Demand {
+// Demands bounds the memory of a run with a configuration that is valid otherwise,
+// with what the target asks for beside it.
+func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
+	c = conf.Chosen(c)
 	nets := newGenerator(c.Generator, dim).networks()
 	n, d := c.Training.Batch, float64(dim)
 	width, widest := 0, 0 // of all layers
@@ -40,5 +42,5 @@ func (c *Config) demands(dim int) []engine.Demand {
 	default:
 		batch += mmd.GramBytes(n, dim)
 	}
-	return append(all, engine.Demand{Key: "training.batch", Bytes: batch})
+	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)
 }

@@ -215,7 +215,30 @@ func (c *RealsConfig) Validate() error {
 	if c.verdict != nil {
 		return c.verdict
 	}
-	return c.Config.Validate(p.dim, engine.Demand{Key: "training.batch", Bytes: p.bytes(c.Training.Batch/64+64, c.Evaluation.Samples)})
+	return c.Config.Validate(p.dim, p.demand(&c.Common))
+}
+
+// Demands implements engine.Demander.
+func (c *RealsConfig) Demands() []engine.Demand {
+	p, err := c.problem(1)
+	if err != nil {
+		return nil
+	}
+	return c.Config.Demands(p.dim, p.demand(&c.Common))
+}
+
+// Demands implements engine.Demander.
+func (c *MixedConfig) Demands() []engine.Demand {
+	p, err := c.problem(1)
+	if err != nil {
+		return nil
+	}
+	return c.Config.Demands(p.dim, p.modes, p.demand(&c.Common))
+}
+
+// demand is what the target adds to the kits' demands.
+func (p *problem) demand(c *engine.Common) engine.Demand {
+	return engine.Demand{Key: "training.batch", Bytes: p.bytes(c.Training.Batch/64+64, c.Evaluation.Samples)}
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -230,7 +253,7 @@ func (c *MixedConfig) Validate() error {
 	if c.verdict != nil {
 		return c.verdict
 	}
-	return c.Config.Validate(p.dim, p.modes, engine.Demand{Key: "training.batch", Bytes: p.bytes(c.Training.Batch/64+64, c.Evaluation.Samples)})
+	return c.Config.Validate(p.dim, p.modes, p.demand(&c.Common))
 }
 
 // New builds the system.

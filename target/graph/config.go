@@ -165,7 +165,7 @@ func (c *Config) Validate() error {
 	if err := c.validateGenerator(spins.Boltzmann{Graph: g, Beta: t.Beta}); err != nil {
 		return err
 	}
-	return engine.Afford(c.demands()...)
+	return engine.Afford(c.Demands()...)
 }
 
 func (c *Config) validateGenerator(t spins.Boltzmann) error {
@@ -191,9 +191,9 @@ func (c *Config) perceptron() *perceptron.Config {
 	return &perceptron.Config{Common: c.Common, Transition: c.Transition, Generator: c.Generator.GeneratorConfig, Loss: c.Loss}
 }
 
-// demands bounds the memory of a run with a configuration that is valid
-// otherwise.
-func (c *Config) demands() []engine.Demand {
+// Demands implements engine.Demander: it bounds the memory of a run with a
+// configuration that is valid otherwise.
+func (c *Config) Demands() []engine.Demand {
 	n, edges := float64(c.Target.Spins), float64(len(c.Target.Edges))
 	var all []engine.Demand
 	if c.Generator.Kind == "perceptron" {
