@@ -249,6 +249,7 @@ func Width(all []Component) float64 {
 // A Look is what a population shows of a target, as far as a recipe asks.
 type Look struct {
 	Gaussian bool    // ln π is quadratic
+	Curved   bool    // a quadratic explains less than half of the variance of ln π
 	Width    float64 // typical standard deviation of what makes up the target
 }
 
@@ -257,9 +258,10 @@ func (f *Found) Look(dim int, c *rng.Counter) Look {
 	// The variance of ln π about a quadratic function below which it is one, up to
 	// the rounding of float32.
 	const rounding = 1e-6
-	if f.unexplained(dim) < rounding {
+	left, of := f.unexplained(dim)
+	if left < rounding {
 		all, _ := Fit(f.X, dim, 1, 1, 1, c)
-		return Look{true, Width(all)}
+		return Look{Gaussian: true, Width: Width(all)}
 	}
 	const iterations, low = 30, 16
 	few := 8
@@ -267,13 +269,13 @@ func (f *Found) Look(dim int, c *rng.Counter) Look {
 		few = 1
 	}
 	all, _ := Fit(f.X, dim, few, iterations, 1, c)
-	return Look{false, Width(all)}
+	return Look{Curved: left > of/2, Width: Width(all)}
 }
 
 // unexplained returns the variance of what no quadratic function of x explains of
-// ln π over a population: 0 if π is Gaussian, however few the points are of which there
+// ln π over a population, and that of ln π. The first is 0 if π is Gaussian, however few the points are of which there
 // are at least twice as many as coefficients. Of fewer it returns NaN.
-func (found *Found) unexplained(dim int) float64 {
+func (found *Found) unexplained(dim int) (left, of float64) {
 	features := (dim + 1) * (dim + 2) / 2
 	var rows []int
 	for r, v := range found.LogPi {
@@ -283,7 +285,7 @@ func (found *Found) unexplained(dim int) float64 {
 	}
 	n := float64(len(rows))
 	if len(rows) < 2*features {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
 	mean, deviation, center := make([]float64, dim), make([]float64, dim), 0.0
 	for _, r := range rows {
@@ -322,7 +324,8 @@ func (found *Found) unexplained(dim int) float64 {
 			}
 		}
 	}
+	of = equations[row(features)+features] / n
 	factorise(equations, features+1)
-	left := equations[row(features)+features]
-	return left * left / n
+	left = equations[row(features)+features]
+	return left * left / n, of
 }

@@ -121,8 +121,19 @@ func TestLook(t *testing.T) {
 		"student": func(x, y, z float64) float64 { return -100 * math.Log1p((x*x+y*y+z*z)/200) },
 	} {
 		set(logPi)
-		require.False(t, found.Look(dim, &c).Gaussian, name)
+		look := found.Look(dim, &c)
+		require.False(t, look.Gaussian, name)
+		require.False(t, look.Curved, name)
 	}
+	for r := range n { // on the shell, but for its width
+		x := found.X[r*dim:]
+		length := math.Sqrt(float64(x[0]*x[0] + x[1]*x[1] + x[2]*x[2]))
+		for i := range dim {
+			found.X[r*dim+i] *= float32((2 + 0.1*math.Sin(float64(r))) / length)
+		}
+		found.LogPi[r] = -50 * 0.01 * math.Sin(float64(r)) * math.Sin(float64(r))
+	}
+	require.True(t, found.Look(dim, &c).Curved)
 	few := &Found{X: found.X[:19*dim], LogPi: make([]float64, 19)}
 	require.False(t, few.Look(dim, &c).Gaussian, "fewer points than twice the coefficients")
 }

