@@ -31,3 +31,34 @@ func TestCollapseIsReported(t *testing.T) {
 	require.Contains(t, collapsed[0], "one sector of the magnetisation prevails")
 	require.Empty(t, warnings(0.5))
 }
+
+// TestAnnealRaisesTheInverseTemperature wants the first steps to be taken at a
+// fraction of β, the target's from the given step on, and the same acceptance
+// whether the average is exact or sampled.
+func TestAnnealRaisesTheInverseTemperature(t *testing.T) {
+	for _, objective := range []string{"kfd", "mmd"} {
+		acceptance := func(average string, step uint32) float64 {
+			c := kfdConfig(t, "bernoulli", "z2", false)
+			c.Target.Beta, c.Loss.Average, c.Loss.Kind = 0.6, average, objective
+			c.Training.Steps, c.Training.Batch = 100, 2000
+			c.Loss.Witness.Rank, c.Transition.Proposal, c.Transition.Steps = 130, "single", 1
+			c.Transition.Anneal = 0.5
+			require.NoError(t, c.Validate())
+			trainer := newTrainer(t, c, 2)
+			s := trainer.System()
+			s.Generate(trainer.Params(), 1)
+			s.Transition(step)
+			s.Discrepancy(step)
+			return s.Acceptance()
+		}
+		exact := map[uint32]float64{}
+		for _, step := range []uint32{0, 25, 49, 50, 100} {
+			exact[step] = acceptance("exact", step)
+			require.InDelta(t, exact[step], acceptance("sampled", step), 0.06, "step %d", step)
+		}
+		require.Greater(t, exact[0], 0.95)
+		require.Greater(t, exact[0], exact[25]+0.05)
+		require.Greater(t, exact[25], exact[49]+0.05)
+		require.Equal(t, exact[50], exact[100])
+	}
+}

@@ -152,7 +152,7 @@ func TestTableBeyondExactReferences(t *testing.T) {
 func TestDriftOfExactSamples(t *testing.T) {
 	c := small(t, "quick")
 	c.Target, c.Loss.Average, c.Loss.RaoBlackwell = TargetConfig{L: 9, Beta: 0, J: 1}, "sampled", false
-	c.Loss.Witness.Features, c.Generator.Symmetry, c.Generator.Gain = "invariant", "lattice", 1e-30
+	c.Loss.Kind, c.Generator.Symmetry, c.Generator.Gain = "mmd", "z2", 1e-30
 	trainer := newTrainer(t, c, 2)
 	drift, err := trainer.System().(*system).drift(context.Background(), trainer.Params(), 20_000)
 	require.NoError(t, err)
@@ -236,4 +236,14 @@ func TestAxialCorrelations(t *testing.T) {
 			require.InDelta(t, want/float64(2*l*l), got, 1e-12)
 		}
 	}
+}
+
+func randomConfiguration(r *rand.Rand, n int) []uint64 {
+	s := make([]uint64, bitspin.Words(n))
+	for i := range n {
+		if r.Float64() < 0.7 {
+			s[i>>6] |= 1 << (i & 63)
+		}
+	}
+	return s
 }

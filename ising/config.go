@@ -89,7 +89,7 @@ func (c *Config) validatePerceptron() error {
 	if err := c.Generator.Validate(); err != nil {
 		return err
 	}
-	if newSymmetry(c.Generator.Symmetry, t.L).flip && t.H != 0 {
+	if c.Generator.Symmetry == "z2" && t.H != 0 {
 		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", t.H)
 	}
 	return conf.First(c.Loss.Validate(t.L*t.L, c.Generator.Head), c.validateExact(), c.validateWitness())
@@ -116,16 +116,11 @@ func (c *Config) validateExact() error {
 	if l.Average != "exact" {
 		return nil
 	}
-	tabulable := newSymmetry(c.Generator.Symmetry, c.Target.L).tabulable()
 	switch {
 	case c.sweeps():
 		return fmt.Errorf("loss.average: exact averages over Metropolis steps, not over sweeps; set it to sampled, or transition.proposal to single, mixture, multi-spin")
-	case n > enumerable:
-		return fmt.Errorf("loss.average: exact lists all configurations, of at most %d spins, and target.l = %d has %d; there are recipes for sides up to %d and multiples of 4", enumerable, c.Target.L, n, largestIrregular)
-	case n > MaxMatrixSites && l.Kind == "mmd":
-		return fmt.Errorf("loss.average: exact needs the transition matrix of all configurations for loss.kind mmd, and at most %d spins; take kfd or sampled", MaxMatrixSites)
-	case !tabulable && (c.Transition.Steps != 1 || c.Transition.Proposal == "multi-spin"):
-		return fmt.Errorf("loss.average: with more than %d spins and without the lattice's symmetry exact takes one step of the single or the mixture proposal; set transition.steps to 1", MaxMatrixSites)
+	case n > MaxMatrixSites:
+		return fmt.Errorf("loss.average: exact takes the transition matrix of all configurations, of at most %d spins, and target.l = %d has %d; set it to sampled, or generator.kind to hierarchy: there are recipes for sides up to %d and multiples of 4", MaxMatrixSites, c.Target.L, n, largestIrregular)
 	case l.Gradient == "score" && l.RaoBlackwell:
 		return fmt.Errorf("loss.gradient: with loss.rao_blackwell the loss is a function of the probabilities, and no spins are drawn to have a score; set one of the two otherwise")
 	case l.Gradient == "full" || l.Gradient == "surrogate":
@@ -139,27 +134,9 @@ func (c *Config) validateExact() error {
 }
 
 func (c *Config) validateWitness() error {
-	w, l, symmetry := &c.Loss.Witness, c.Target.L, newSymmetry(c.Generator.Symmetry, c.Target.L)
-	if c.Loss.Kind != "kfd" {
-		return nil
-	}
-	if c.Loss.Average == "exact" {
-		switch {
-		case symmetry.tabulable() && w.Bandwidth > 0 && gramCondition(l, w.Bandwidth) > 1e9:
-			return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", w.Bandwidth, l*l)
-		case !symmetry.tabulable() && w.Bandwidth != 0:
-			return fmt.Errorf("loss.witness.bandwidth: with more than %d spins and without the lattice's symmetry an exact average has a feature for each configuration and no matrix of their kernel; set it to 0", MaxMatrixSites)
-		}
-		return nil
-	}
-	if w.Features == "walsh" {
-		return nil
-	}
-	switch {
-	case !symmetry.lattice:
-		return fmt.Errorf("loss.witness.features: invariant ones cannot see what the lattice's symmetry would change; set generator.symmetry to lattice or z2+lattice")
-	case l < leastInvariant || l > largestInvariant:
-		return fmt.Errorf("loss.witness.features: invariant is for target.l between %d and %d, not %d", leastInvariant, largestInvariant, l)
+	w, l := &c.Loss.Witness, c.Target.L
+	if c.Loss.Kind == "kfd" && c.Loss.Average == "exact" && w.Bandwidth > 0 && gramCondition(l, w.Bandwidth) > 1e9 {
+		return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", w.Bandwidth, l*l)
 	}
 	return nil
 }

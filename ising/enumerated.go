@@ -16,10 +16,6 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// enumerable is the largest number of spins for which an objective may hold a
-// number for each configuration.
-const enumerable = 16
-
 // A functional gives the discrepancy as a function of the law of s over all
 // 2^N configurations, with s′ averaged out.
 type functional interface {
@@ -48,7 +44,7 @@ type enumeratedObjective struct {
 }
 
 func newEnumeratedObjective(c *Config, b *perceptron.Batch) (*enumeratedObjective, error) {
-	o := &enumeratedObjective{Batch: b, config: c, symmetry: newSymmetry(c.Generator.Symmetry, c.Target.L)}
+	o := &enumeratedObjective{Batch: b, config: c, symmetry: symmetry{flip: c.Generator.Symmetry == "z2", side: c.Target.L}}
 	o.orbits = o.symmetry.orbits()
 	var err error
 	if o.f, err = o.newFunctional(); err != nil {
@@ -61,16 +57,7 @@ func newEnumeratedObjective(c *Config, b *perceptron.Batch) (*enumeratedObjectiv
 	return o, nil
 }
 
-// tabulable reports whether the transition matrix between the orbits of a
-// symmetry, all configurations if it is trivial, is small enough to average
-// with: up to 12 spins, and on the 4×4 lattice with the lattice's symmetry.
-func (y symmetry) tabulable() bool {
-	n := y.side * y.side
-	return n <= MaxMatrixSites || n <= enumerable && y.lattice
-}
-
-// newFunctional averages over s′ with the transition matrix where that is small
-// enough, and else over the moves of one step.
+// newFunctional averages over s′ with the transition matrix.
 func (o *enumeratedObjective) newFunctional() (functional, error) {
 	c := o.config
 	proposal, err := c.proposal()
@@ -81,10 +68,8 @@ func (o *enumeratedObjective) newFunctional() (functional, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("target: %w", err)
-	case c.Loss.Kind == "kfd" && o.symmetry.tabulable():
-		return newTabulated(o.orbits, target, proposal, c.Transition.Steps, c.Loss.Witness, o.Workers), nil
 	case c.Loss.Kind == "kfd":
-		return newGraphWitness(target, proposal, c.Loss.Witness, o.Workers), nil
+		return newTabulated(o.orbits, target, proposal, c.Transition.Steps, c.Loss.Witness, o.Workers), nil
 	}
 	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel), nil
 }

@@ -21,15 +21,15 @@ bits, refined by 0 6501cb65840e
 bits, refined by 3 6268d463fdf6`},
 		{"best", `
 start 040870dc8dc9
-trained 93492a21c126
-spins, refined by 0 b34898a3f05e
-spins, refined by 3 af59c39a7c01
-bits, refined by 0 20d05577e547
-bits, refined by 3 cca24b0526f8`},
+trained de56fe54e9ff
+spins, refined by 0 3b77e632c0df
+spins, refined by 3 442f9e0e505c
+bits, refined by 0 87dc326959e0
+bits, refined by 3 cf7b79ee3f3c`},
 	} {
 		t.Run(c.preset, func(t *testing.T) {
 			cfg := small(t, c.preset)
-			cfg.Generator.Symmetry = map[string]string{"paper": "none", "best": "z2+lattice"}[c.preset]
+			cfg.Generator.Symmetry = map[string]string{"paper": "none", "best": "z2"}[c.preset]
 			systemtest.Golden(t, cfg, c.want)
 		})
 	}
@@ -40,7 +40,7 @@ bits, refined by 3 cca24b0526f8`},
 func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 	for _, head := range conf.Values(new(Config), "generator.head") {
 		cfg := small(t, "best")
-		cfg.Target.L, cfg.Generator.Head, cfg.Loss.RaoBlackwell = 4, head, false
+		cfg.Generator.Head, cfg.Loss.RaoBlackwell, cfg.Transition.Steps = head, false, 1
 		workers := pool.New(1)
 		defer workers.Close()
 		made, err := cfg.New(workers)

@@ -14,7 +14,7 @@ import (
 func TestConfigurations(t *testing.T) {
 	words := []string{
 		"single", "mixture", "multi-spin", "even", "learned", "sign", "bernoulli", "absolute", "spread", "none", "z2", "lattice", "z2+lattice",
-		"mmd", "stationarity", "kfd", "discriminator", "sampled", "exact", "walsh", "invariant", "V", "U", "surrogate", "difference", "score", "full",
+		"mmd", "stationarity", "kfd", "discriminator", "sampled", "exact", "V", "U", "surrogate", "difference", "score", "full",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
@@ -44,11 +44,8 @@ func TestMemory(t *testing.T) {
 		{"training.batch=400", "target.l=64", "loss.gradient=full"},
 		{"training.batch=5000", "loss.kind=stationarity", "target.l=4"},
 		{"training.batch=10000", "target.l=8", "loss.kind=kfd", "loss.gradient=difference"},
-		{"training.batch=10000", "target.l=8", "loss.kind=kfd", "loss.gradient=difference", "loss.witness.features=invariant", "generator.symmetry=lattice"},
 		{"training.batch=10000", "target.l=8", "loss.kind=discriminator"},
 		{"training.batch=10000", "loss.kind=mmd", "loss.average=exact", "loss.gradient=difference", "generator.head=bernoulli", "loss.rao_blackwell=true"},
-		{"training.batch=10000", "target.l=4", "loss.kind=kfd", "loss.average=exact", "loss.gradient=difference", "generator.head=bernoulli", "loss.rao_blackwell=true", "loss.witness.bandwidth=0", "transition.proposal=mixture"},
-		{"training.batch=10000", "target.l=4", "loss.kind=kfd", "loss.average=exact", "loss.gradient=difference", "generator.symmetry=lattice", "loss.witness.bandwidth=1"},
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 		{"training.method=consensus", "training.clip_norm=0", "training.consensus.particles=100"},
 	} {

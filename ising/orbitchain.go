@@ -92,7 +92,7 @@ func (c *orbitChain) choose(whole symmetry) {
 func (c *orbitChain) permutation(y symmetry, e element) []int32 {
 	m := newMover(y)
 	m.places(e)
-	var site [enumerable]uint32 // the bit that a site goes to
+	var site [MaxMatrixSites]uint32 // the bit that a site goes to
 	for i := range y.side * y.side {
 		site[i] = 1 << (m.rows[i/y.side] + m.columns[i%y.side])
 	}

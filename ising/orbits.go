@@ -2,7 +2,7 @@ package ising
 
 import "math/bits"
 
-// An orbits partitions all configurations of a lattice of at most 4×4 sites
+// An orbits partitions all configurations of a lattice of few sites
 // into those that a symmetry takes to each other.
 type orbits struct {
 	of    []int32 // orbit of each configuration

@@ -53,7 +53,7 @@ func TestScoreAgreesWithDifferences(t *testing.T) {
 // half the differences of the contributions.
 func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
 	for name, c := range map[string]*Config{
-		"exact": roadConfig(t, "kfd", "exact", "difference", "none"), "invariant": invariantScore(t, "difference"),
+		"exact": roadConfig(t, "kfd", "exact", "difference", "none"),
 	} {
 		trainer := newTrainer(t, c, 1)
 		s := measure(trainer)
@@ -88,32 +88,16 @@ func measure(trainer *engine.Trainer) *system {
 // TestValuesAreOfTheWitnesssHalf: of an odd batch the first half has one sample
 // more, for the witness and the values alike.
 func TestValuesAreOfTheWitnesssHalf(t *testing.T) {
-	for _, c := range []*Config{roadConfig(t, "kfd", "exact", "score", "none"), invariantScore(t, "score")} {
+	for _, c := range []*Config{roadConfig(t, "kfd", "exact", "score", "none")} {
 		c.Training.Batch = 601
 		s := measure(newTrainer(t, c, 1))
 		f := make([]float32, 601)
 		s.objective.(perceptron.Valued).Contributions(f)
 		for i, config := range s.Batch().States {
 			half := i / 301
-			switch w := s.objective.(type) {
-			case *invariantObjective:
-				v := w.features.newView()
-				phi := make([]float32, w.features.count)
-				w.features.look(v, []uint64{config})
-				w.features.evaluate(phi, v)
-				require.InDelta(t, dot(w.fit.Coefficients(half), phi), f[i], 1e-5)
-			case *enumeratedObjective:
-				require.Equal(t, w.g[half][config], f[i])
-			}
+			require.Equal(t, s.enumerated().g[half][config], f[i])
 		}
 	}
-}
-
-// invariantScore is the witness in invariants of a lattice of 5×5 spins.
-func invariantScore(t *testing.T, gradient string) *Config {
-	c := roadConfig(t, "kfd", "sampled", gradient, "z2+lattice")
-	c.Target.L, c.Loss.Witness.Features = 5, "invariant"
-	return c
 }
 
 // TestRoadsAreReproducible: same bits for any number of threads, nothing
@@ -127,7 +111,6 @@ func TestRoadsAreReproducible(t *testing.T) {
 		roadConfig(t, "kfd", "sampled", "score", "z2"),
 		roadConfig(t, "kfd", "exact", "score", "z2"),
 		roadConfig(t, "stationarity", "sampled", "score", "none"),
-		invariantScore(t, "score"),
 		roadConfig(t, "discriminator", "sampled", "surrogate", "none"),
 		roadConfig(t, "discriminator", "sampled", "difference", "z2"),
 		roadConfig(t, "discriminator", "sampled", "score", "none"),

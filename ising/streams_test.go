@@ -27,31 +27,3 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 	s.Drawing(trainer.Params()).Draw(drawn, 50, 3)
 	require.Equal(t, want, drawn)
 }
-
-// TestMoversRememberTheirElements takes gradients back through what the rows of a
-// batch were taken through.
-func TestMoversRememberTheirElements(t *testing.T) {
-	const l, rows = 9, 100
-	m := newSymmetry("z2+lattice", l).NewMover(rows)
-	batch := make([]uint64, 2*rows)
-	for r := range rows {
-		batch[2*r] = 1 << (r % 64) // a single spin up
-	}
-	stream := rng.Stream(17, rng.TrainSymmetry, 1)
-	m.Move(batch, &stream, 0)
-	identities := 0
-	for r := range rows {
-		grad := make([]float32, l*l)
-		for i := range grad {
-			grad[i] = 2*float32(batch[2*r+i>>6]>>(i&63)&1) - 1
-		}
-		if grad[r%64] == 1 {
-			identities++
-		}
-		m.PullBack(grad, r)
-		for i, g := range grad {
-			require.Equal(t, i == r%64, g == 1, "row %d, spin %d", r, i)
-		}
-	}
-	require.Less(t, identities, rows)
-}

@@ -1,29 +1,15 @@
 package ising
 
-import (
-	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/engine/spins/perceptron"
-)
+import "github.com/revgen/revgen/engine/spins"
 
-// A symmetry is a group of transformations of the lattice, perceptron.Symmetry.
+// A symmetry is a group of transformations of the lattice: that of a generator's
+// samples, or the target's own.
 type symmetry struct {
 	flip bool // all spins at once
 	// lattice is the space group of the L×L torus: translations, and the
 	// rotations and reflections of the square.
 	lattice bool
 	side    int
-}
-
-// symmetries are the names of the groups, as the configuration takes them.
-var symmetries = []string{"none", "z2", "lattice", "z2+lattice"}
-
-func newSymmetry(name string, side int) symmetry {
-	return symmetry{
-		flip:    name == "z2" || name == "z2+lattice",
-		lattice: name == "lattice" || name == "z2+lattice",
-		side:    side,
-	}
 }
 
 // trivial reports whether the identity is the only element.
@@ -65,65 +51,17 @@ func (y symmetry) element(i int) (e element) {
 	return e
 }
 
-// draw sets elements to those of samples first, first+1, …. It needs scratch of
-// four words each.
-func (y symmetry) draw(elements []element, c *rng.Counter, first uint64, scratch []uint32) {
-	scratch = scratch[:4*len(elements)]
-	asm.PhiloxBlocks(scratch, c, first)
-	for i := range elements {
-		w, e := scratch[4*i:][:4], element{}
-		if y.flip {
-			e.flipped = w[0]&1 == 1
-		}
-		if y.lattice {
-			e.point = uint8(w[1] & 7)
-			e.row = uint16(uint64(w[2]) * uint64(y.side) >> 32)
-			e.column = uint16(uint64(w[3]) * uint64(y.side) >> 32)
-		}
-		elements[i] = e
-	}
-}
-
 // A mover is what one goroutine needs to apply elements of a symmetry.
 type mover struct {
 	symmetry
 	rows, columns []int // where those go
 	config        []uint64
-	grad          []float32
 }
 
 func newMover(y symmetry) *mover {
 	n := y.side * y.side
-	return &mover{y, make([]int, y.side), make([]int, y.side), make([]uint64, (n+63)/64), make([]float32, n)}
+	return &mover{y, make([]int, y.side), make([]int, y.side), make([]uint64, (n+63)/64)}
 }
-
-// Flips implements perceptron.Symmetry.
-func (y symmetry) Flips() bool { return y.flip }
-
-// NewMover implements perceptron.Symmetry.
-func (y symmetry) NewMover(rows int) perceptron.Mover {
-	return &batchMover{newMover(y), make([]element, rows), make([]uint32, 4*rows)}
-}
-
-// A batchMover remembers the elements that it has drawn.
-type batchMover struct {
-	*mover
-	elements []element // by row
-	scratch  []uint32
-}
-
-// Move implements perceptron.Mover.
-func (m *batchMover) Move(batch []uint64, c *rng.Counter, first uint64) {
-	words := len(m.config)
-	drawn := m.elements[:len(batch)/words]
-	m.draw(drawn, c, first, m.scratch)
-	for r, e := range drawn {
-		m.apply(batch[r*words:], e)
-	}
-}
-
-// PullBack implements perceptron.Mover.
-func (m *batchMover) PullBack(grad []float32, r int) { m.pullBack(grad, m.elements[r]) }
 
 // places sets rows and columns such that the spin at (r, c) goes to site
 // rows[r] + columns[c].
@@ -168,27 +106,6 @@ func (m *mover) apply(config []uint64, e element) {
 		}
 	}
 	if e.flipped {
-		perceptron.Flip(config, n)
-	}
-}
-
-// pullBack takes a gradient by the spins after e to that by the spins before,
-// the inverse of what e does to a configuration.
-func (m *mover) pullBack(grad []float32, e element) {
-	if m.lattice {
-		m.places(e)
-		copy(m.grad, grad)
-		site := 0
-		for _, r := range m.rows {
-			for _, c := range m.columns {
-				grad[site] = m.grad[r+c]
-				site++
-			}
-		}
-	}
-	if e.flipped {
-		for i, g := range grad {
-			grad[i] = -g
-		}
+		spins.Invert(config, n)
 	}
 }

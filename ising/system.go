@@ -27,7 +27,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	}
 	s := &system{measured: m}
 	var own func(*perceptron.Batch) (perceptron.Objective, error)
-	if c.Loss.Average == "exact" || c.Loss.Kind == "kfd" && c.Loss.Witness.Features == "invariant" {
+	if c.Loss.Average == "exact" {
 		own = func(b *perceptron.Batch) (perceptron.Objective, error) {
 			s.objective, err = c.objective(b)
 			return s.objective, err
@@ -42,9 +42,6 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 
 // objective returns what only the lattice can be judged by.
 func (c *Config) objective(b *perceptron.Batch) (perceptron.Objective, error) {
-	if c.Loss.Average != "exact" {
-		return newInvariantObjective(c, b), nil
-	}
 	o, err := newEnumeratedObjective(c, b)
 	if err == nil && c.Loss.RaoBlackwell {
 		return newRaoBlackwell(o), nil
@@ -68,17 +65,9 @@ func (t lattice) Kernel(_ *spins.TransitionConfig, fraction float64) (spins.Kern
 	return k, nil
 }
 
-func (t lattice) Symmetry(name string) perceptron.Symmetry {
-	y := newSymmetry(name, t.model.L)
-	if y.trivial() {
-		return nil
-	}
-	return y
-}
-
 var (
-	_ engine.System              = (*system)(nil)
-	_ engine.Stateful            = (*system)(nil)
-	_ engine.TensorNamer         = (*system)(nil)
-	_ perceptron.SymmetricTarget = lattice{}
+	_ engine.System      = (*system)(nil)
+	_ engine.Stateful    = (*system)(nil)
+	_ engine.TensorNamer = (*system)(nil)
+	_ perceptron.Target  = lattice{}
 )

@@ -33,10 +33,9 @@ type GeneratorConfig struct {
 	Head  string      `json:"head" enum:"sign,bernoulli"`
 	Width WidthConfig `json:"width" when:"head=sign"`
 	// Symmetry is the group of which each sample is taken through a random
-	// element: "none"; "z2", to flip all spins with probability ½, for targets
-	// without a field; "lattice", the translations, rotations and reflections
-	// of the periodic square; or "z2+lattice", both.
-	Symmetry string `json:"symmetry" enum:"none,z2,lattice,z2+lattice"`
+	// element: "none"; or "z2", to flip all spins with probability ½, for targets
+	// without a field.
+	Symmetry string `json:"symmetry" enum:"none,z2"`
 }
 
 // SignsConfig describes components of z that are −Size or +Size instead of
@@ -72,9 +71,7 @@ type LossConfig struct {
 	// the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
 	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence,balance"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
-	// transition matrix of all configurations of at most 12 spins, or of the
-	// orbits of at most 16 spins under the lattice's symmetry, and else over the
-	// moves of one step of at most 16.
+	// transition matrix of all configurations of a lattice of at most 12 spins.
 	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact"`
 	// RaoBlackwell makes an exact average use a bernoulli head's
 	// probabilities instead of the spins drawn from them.
@@ -94,7 +91,7 @@ type LossConfig struct {
 }
 
 // WitnessConfig describes the least-squares witness. With an exact average it
-// has a feature for each configuration, or for each orbit of the lattice's
+// has a feature for each configuration, or for each orbit of the generator's
 // symmetry.
 type WitnessConfig struct {
 	kfd.Config
@@ -102,12 +99,9 @@ type WitnessConfig struct {
 	// the ridge of an exact average penalises; 0, the limit of the narrowest,
 	// penalises the plain sum of squares.
 	Bandwidth float64 `json:"bandwidth"`
-	// Features of a sampled average are "walsh", Walsh functions of at most 64
-	// spins, or "invariant": pair correlations, counts of local patterns and
-	// functions of energy and magnetisation, of which there are few on any
-	// lattice, for generators with the lattice's symmetry.
-	Features string `json:"features" enum:"walsh,invariant"`
-	Rank     int    `json:"rank" when:"features=walsh"` // number of Walsh functions
+	// Rank is the number of features of a sampled average, Walsh functions of at
+	// most 64 spins.
+	Rank int `json:"rank"`
 }
 
 // Limits that keep a batch's random numbers within their stream and its memory
@@ -118,7 +112,7 @@ const (
 )
 
 // Validate reports the first value that cannot be used for a target without
-// symmetries and objectives of its own, by its key. The target's own demands for
+// objectives of its own, by its key. The target's own demands for
 // memory count beside the configuration's.
 func (c *Config) Validate(t Target, own ...engine.Demand) error {
 	c = conf.Chosen(c)
@@ -139,12 +133,8 @@ func (c *Config) ValidateChoices(t Target) error {
 		return err
 	}
 	switch {
-	case c.Generator.Symmetry != "none" && symmetryOf(c.Generator.Symmetry, t) == nil:
-		return fmt.Errorf("generator.symmetry: the target has no symmetry %s; set it to none or z2", c.Generator.Symmetry)
 	case c.Loss.Average == "exact":
 		return fmt.Errorf("loss.average: the averages over s′ of this target are not known exactly; set it to sampled")
-	case c.Loss.Kind == "kfd" && c.Loss.Witness.Features != "walsh":
-		return fmt.Errorf("loss.witness.features: %s is for the square lattice; set it to walsh", c.Loss.Witness.Features)
 	}
 	return nil
 }
@@ -174,8 +164,8 @@ func (g *GeneratorConfig) Validate() error {
 
 // Validate reports the first value, or choice that does not go together with the
 // others, for n spins of a generator with the given head, by its key in the
-// configuration. What an exact average or invariant features ask for is the
-// target's to say.
+// configuration. What an exact average asks for is the target's to
+// say.
 func (l *LossConfig) Validate(n int, head string) error {
 	switch {
 	case l.Kind == "divergence" || l.Kind == "balance":
@@ -196,11 +186,11 @@ func (l *LossConfig) Validate(n int, head string) error {
 	if err := prefixed("loss.witness.", conf.First(l.Witness.Validate(), conf.NotNegative("bandwidth", l.Witness.Bandwidth))); err != nil {
 		return err
 	}
-	if l.Average == "exact" || l.Witness.Features != "walsh" {
+	if l.Average == "exact" {
 		return nil
 	}
 	if n > 64 {
-		return fmt.Errorf("loss.witness.features: walsh takes at most 64 spins, and the target has %d; invariant is for larger square lattices", n)
+		return fmt.Errorf("loss.kind: the witness of kfd takes at most 64 spins, and the target has %d; set it to mmd, or generator.kind to hierarchy", n)
 	}
 	return conf.Between("loss.witness.rank", l.Witness.Rank, 1, maxRank)
 }
@@ -217,6 +207,7 @@ func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":         "loss.kind",
 		"loss.witness.own_half":  "none: the witness is always cross-fitted",
+		"loss.witness.features":  "none: those of a sampled average are Walsh functions",
 		"generator.sign_size":    "generator.signs.size",
 		"generator.sign_weights": "generator.signs.weights",
 		"generator.width_unit":   "generator.width.unit",

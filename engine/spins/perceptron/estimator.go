@@ -48,14 +48,14 @@ func straightThrough(grad, logits []float32, width float64) {
 }
 
 // pullBack takes rows lo … hi−1 of the batch's Grad, all of one block, back through
-// the symmetry's moves to the spin layer's output.
+// the symmetry's flips to the spin layer's output.
 func (s *System) pullBack(lo, hi int) {
-	mover := s.heads[lo/nn.BlockRows()].mover
-	if mover == nil {
+	flipper := s.heads[lo/nn.BlockRows()].flipper
+	if flipper == nil {
 		return
 	}
 	n, first := s.batch.Spins, lo/nn.BlockRows()*nn.BlockRows()
 	for r := lo; r < hi; r++ {
-		mover.PullBack(s.batch.Grad[r*n:(r+1)*n], r-first)
+		flipper.pullBack(s.batch.Grad[r*n:(r+1)*n], r-first)
 	}
 }

@@ -21,13 +21,13 @@ func sampleStreams(seed uint64) streams {
 type headScratch struct {
 	uniforms []float32 // for bernoulli draws
 	odds     []float32 // exp(−2h), likewise
-	mover    Mover     // nil without a symmetry
+	flipper  *flipper  // nil without a symmetry
 }
 
 func (g *generator) newHeadScratch(rows int) *headScratch {
 	s := &headScratch{uniforms: make([]float32, rows*4*rng.Blocks(g.spins)), odds: make([]float32, rows*g.spins)}
-	if g.symmetry != nil {
-		s.mover = g.symmetry.NewMover(rows)
+	if g.even() {
+		s.flipper = newFlipper(g.spins, rows)
 	}
 	return s
 }
@@ -35,21 +35,22 @@ func (g *generator) newHeadScratch(rows int) *headScratch {
 // A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron
 // to n logits h, and from logits to packed spins.
 type generator struct {
-	net      *nn.MLP
-	config   GeneratorConfig
-	symmetry Symmetry // nil for none
-	spins    int      // n
-	words    int      // of a configuration
+	net    *nn.MLP
+	config GeneratorConfig
+	spins  int // n
+	words  int // of a configuration
 }
 
-func newGenerator(c GeneratorConfig, n int, symmetry Symmetry) *generator {
+// even reports whether the law of the samples is the same with all spins flipped.
+func (g *generator) even() bool { return g.config.Symmetry == "z2" }
+
+func newGenerator(c GeneratorConfig, n int) *generator {
 	sizes := append([]int{c.Latent}, c.Hidden...)
 	return &generator{
-		net:      nn.NewMLP(float32(c.Slope), append(sizes, n)...),
-		config:   c,
-		symmetry: symmetry,
-		spins:    n,
-		words:    (n + 63) / 64,
+		net:    nn.NewMLP(float32(c.Slope), append(sizes, n)...),
+		config: c,
+		spins:  n,
+		words:  (n + 63) / 64,
 	}
 }
 
@@ -67,7 +68,7 @@ func (g *generator) initialize(params []float32, seed uint64) {
 
 // forward fills rows lo … hi−1 of a with the activations of the samples whose
 // indices in the streams start at first, and packs their spins into the same
-// rows of spins. With a symmetry, the scratch's mover remembers which of its elements
+// rows of spins. With a symmetry, the scratch's flipper remembers which of its elements
 // each of these samples was taken through after its logits became spins.
 func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
@@ -84,8 +85,8 @@ func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, para
 	} else {
 		asm.SignMask(out, logits, hi-lo, g.spins)
 	}
-	if scratch.mover != nil {
-		scratch.mover.Move(out, &from.symmetry, first)
+	if scratch.flipper != nil {
+		scratch.flipper.move(out, &from.symmetry, first)
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *Config) Demands(n int) []engine.Demand {
 
 // OwnDemands is Demands without the objective's, for targets that have their own.
 func (c *Config) OwnDemands(n int) []engine.Demand {
-	g := newGenerator(c.Generator, n, nil)
+	g := newGenerator(c.Generator, n)
 	spins, words := float64(n), float64(g.words)
 	width, widest := 0, 0
 	for l := range g.net.Layers() + 1 {

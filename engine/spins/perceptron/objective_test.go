@@ -43,7 +43,7 @@ func TestScoreIsThatOfTheDraw(t *testing.T) {
 		for r := range n {
 			for d := range 9 {
 				spin := 2*float64(b.States[r]>>d&1) - 1
-				if m := s.heads[r/128].mover; m != nil && m.(*flipper).flipped[r%128] {
+				if m := s.heads[r/128].flipper; m != nil && m.flipped[r%128] {
 					spin = -spin
 				}
 				logP := func(h float64) float64 { return -math.Log1p(math.Exp(-2 * h * spin)) }

@@ -46,7 +46,7 @@ type System struct {
 func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
 	rows, sites := c.Training.Batch, t.Spins()
-	s := &System{config: c, generator: newGenerator(c.Generator, sites, symmetryOf(c.Generator.Symmetry, t)), workers: workers}
+	s := &System{config: c, generator: newGenerator(c.Generator, sites), workers: workers}
 	net, words := s.generator.net, s.generator.words
 	lanes := nn.NewLanes(rows, s.generator.numParams(), workers)
 	s.packed = net.NewPacked(true)
@@ -75,8 +75,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
 
 	if own == nil {
-		even := s.generator.symmetry != nil && s.generator.symmetry.Flips()
-		own = func(b *Batch) (Objective, error) { return c.objective(b, even) }
+		own = func(b *Batch) (Objective, error) { return c.objective(b, s.generator.even()) }
 	}
 	var err error
 	if s.objective, err = own(s.batch); err != nil {

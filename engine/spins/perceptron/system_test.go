@@ -82,7 +82,7 @@ func small(t *testing.T, kind, gradient string) *testConfig {
 		},
 		Loss: LossConfig{
 			Kind: kind, Gradient: gradient, Average: "sampled",
-			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 2}, Bandwidth: 2, Rank: 60, Features: "walsh"},
+			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 2}, Bandwidth: 2, Rank: 60},
 			Discriminator: critic.Default(), Kernel: mmd.Kernel{Bandwidths: []float64{1.5}}, Statistic: mmd.V,
 		},
 	}}
@@ -149,30 +149,26 @@ func TestContract(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for message, change := range map[string]func(*testConfig){
-		"transition.proposal: \"multi-spin\" is for lattices": func(c *testConfig) { c.Transition.Proposal = "multi-spin" },
-		"transition.global_flip:":                             func(c *testConfig) { c.Transition.GlobalFlip = 1.5 },
-		"transition.steps:":                                   func(c *testConfig) { c.Transition.Steps = 0 },
-		"transition.anneal:":                                  func(c *testConfig) { c.Transition.Anneal = -1 },
-		"transition.anneal_from:":                             func(c *testConfig) { c.Transition.AnnealFrom = math.NaN() },
-		"generator.symmetry: the target has no symmetry":      func(c *testConfig) { c.Generator.Symmetry = "lattice" },
-		"generator.latent:":                                   func(c *testConfig) { c.Generator.Latent = 0 },
-		"generator.signs.weights: there are no signs":         func(c *testConfig) { c.Generator.Signs.Weights = "learned" },
-		"generator.width.start:":                              func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
-		"loss.average: the averages":                          func(c *testConfig) { c.Loss.Average = "exact" },
-		"loss.kind: divergence takes the density":             func(c *testConfig) { c.Loss.Kind = "divergence" },
-		"loss.kind: a discriminator takes at most 256 spins":  func(c *testConfig) { c.Loss.Kind, c.target = "discriminator", torus(t, 17, 0.1) },
-		"loss.gradient: the sign has no score function":       func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
-		"loss.gradient: full differentiates":                  func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "kfd" },
-		"loss.gradient: kfd gives":                            func(c *testConfig) { c.Loss.Kind = "kfd" },
-		"loss.kernel.bandwidths":                              func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		"loss.discriminator.form:":                            func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
-		"loss.witness.features: walsh takes at most 64 spins": func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.target = "kfd", "difference", glass(t) },
-		"loss.witness.features: invariant is for": func(c *testConfig) {
-			c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Features = "kfd", "difference", "invariant"
-		},
-		"loss.witness.rank:":      func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Rank = "kfd", "difference", 0 },
-		"loss.witness.bandwidth:": func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Bandwidth = "kfd", "difference", -1 },
-		"GiB":                     func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
+		"transition.proposal: \"multi-spin\" is for lattices":  func(c *testConfig) { c.Transition.Proposal = "multi-spin" },
+		"transition.global_flip:":                              func(c *testConfig) { c.Transition.GlobalFlip = 1.5 },
+		"transition.steps:":                                    func(c *testConfig) { c.Transition.Steps = 0 },
+		"transition.anneal:":                                   func(c *testConfig) { c.Transition.Anneal = -1 },
+		"transition.anneal_from:":                              func(c *testConfig) { c.Transition.AnnealFrom = math.NaN() },
+		"generator.latent:":                                    func(c *testConfig) { c.Generator.Latent = 0 },
+		"generator.signs.weights: there are no signs":          func(c *testConfig) { c.Generator.Signs.Weights = "learned" },
+		"generator.width.start:":                               func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
+		"loss.average: the averages":                           func(c *testConfig) { c.Loss.Average = "exact" },
+		"loss.kind: divergence takes the density":              func(c *testConfig) { c.Loss.Kind = "divergence" },
+		"loss.kind: a discriminator takes at most 256 spins":   func(c *testConfig) { c.Loss.Kind, c.target = "discriminator", torus(t, 17, 0.1) },
+		"loss.gradient: the sign has no score function":        func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
+		"loss.gradient: full differentiates":                   func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "kfd" },
+		"loss.gradient: kfd gives":                             func(c *testConfig) { c.Loss.Kind = "kfd" },
+		"loss.kernel.bandwidths":                               func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		"loss.discriminator.form:":                             func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
+		"loss.kind: the witness of kfd takes at most 64 spins": func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.target = "kfd", "difference", glass(t) },
+		"loss.witness.rank:":                                   func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Rank = "kfd", "difference", 0 },
+		"loss.witness.bandwidth:":                              func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Bandwidth = "kfd", "difference", -1 },
+		"GiB":                                                  func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
 	} {
 		c := small(t, "mmd", "surrogate")
 		require.NoError(t, c.Validate())
@@ -209,7 +205,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		flipped := make([]bool, c.Training.Batch)
 		if i >= 2 {
 			for block, head := range s.heads {
-				copy(flipped[block*128:], head.mover.(*flipper).flipped)
+				copy(flipped[block*128:], head.flipper.flipped)
 			}
 			require.Contains(t, flipped, true)
 		}
@@ -243,10 +239,10 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 	}
 }
 
-// TestFlipsAreHalfOfAll of the samples, and are undone by PullBack.
+// TestFlipsAreHalfOfAll of the samples, and are undone by pullBack.
 func TestFlipsAreHalfOfAll(t *testing.T) {
 	const n, rows = 70, 100
-	m := flips(n).NewMover(rows).(*flipper)
+	m := newFlipper(n, rows)
 	batch, grad := make([]uint64, 2*rows), make([]float32, n)
 	up := 0
 	for step := range 100 {
@@ -257,7 +253,7 @@ func TestFlipsAreHalfOfAll(t *testing.T) {
 			}
 		}
 		before := slices.Clone(batch)
-		m.Move(batch, &rngStep, uint64(step*rows))
+		m.move(batch, &rngStep, uint64(step*rows))
 		for r := range rows {
 			sign := float32(1)
 			if batch[2*r] != before[2*r] {
@@ -267,7 +263,7 @@ func TestFlipsAreHalfOfAll(t *testing.T) {
 				require.Equal(t, before[2*r+1]^0x3f, batch[2*r+1])
 			}
 			grad[69] = 3
-			m.PullBack(grad, r)
+			m.pullBack(grad, r)
 			require.Equal(t, 3*sign, grad[69])
 		}
 	}

@@ -9,11 +9,3 @@ type Target interface {
 	Spins() int
 	spins.Moving
 }
-
-// A SymmetricTarget has symmetries besides the flip of all spins.
-type SymmetricTarget interface {
-	Target
-	// Symmetry returns the group of a name that generator.symmetry may have, nil if
-	// it has none of that name.
-	Symmetry(name string) Symmetry
-}
