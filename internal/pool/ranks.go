@@ -21,6 +21,10 @@ type Ranks interface {
 	Gather(data []byte, ends []int)
 }
 
+// A Watcher is Ranks that are told the number of pieces of each loop before its results
+// are gathered: for measurements.
+type Watcher interface{ Loop(pieces int) }
+
 // A Span is where the pieces of a loop leave results: piece first+i in bytes i·each
 // … (i+1)·each−1, or as many of them as there are, and those before first nothing.
 type Span struct {
@@ -119,6 +123,9 @@ func (p *Pool) Share(n int, body func(piece int), results ...Span) {
 func (p *Pool) Gather(n int, results ...Span) {
 	if p.ranks == nil {
 		return
+	}
+	if w, ok := p.ranks.(Watcher); ok {
+		w.Loop(n)
 	}
 	for i := range results {
 		s := &results[i]

@@ -1,0 +1,102 @@
+// Command scaling says what trainings cost on more ranks than are at hand.
+//
+//	go run ./internal/scaling measure     processor time and messages of ranks in one process
+//	go run ./internal/scaling simulate    the table of docs/scaling.md, from calibration.json
+//
+// What measure prints is what calibration.json holds.
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+)
+
+//go:embed calibration.json
+var calibrated []byte
+
+func calibration() (runs []Run, err error) {
+	err = json.Unmarshal(calibrated, &runs)
+	return runs, err
+}
+
+func main() {
+	verb := ""
+	if len(os.Args) == 2 {
+		verb = os.Args[1]
+	}
+	var err error
+	switch verb {
+	case "measure":
+		err = measureAll()
+	case "simulate":
+		var runs []Run
+		if runs, err = calibration(); err == nil {
+			fmt.Print(table(runs, 300))
+		}
+	default:
+		fmt.Fprintln(os.Stderr, "usage: scaling measure|simulate")
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scaling:", err)
+		os.Exit(1)
+	}
+}
+
+// cluster is a machine of today's: assumptions, not measurements.
+var cluster = Machine{
+	Latency: 2e-6, Bandwidth: 2e9, Spread: 0.02, Hiccups: 1e-4, Hiccup: 1e-3,
+	Lifetime: 2 * 365 * 24 * 3600, Restart: 120, Write: 0.1,
+}
+
+// table simulates all runs.
+func table(runs []Run, steps int) string {
+	var b strings.Builder
+	const job = 1 << 20
+	fmt.Fprintln(&b, "| run | ranks | a step, ms | of that messages | efficiency | 2²⁰ steps, hours | failures |")
+	fmt.Fprintln(&b, "|---|--:|--:|--:|--:|--:|--:|")
+	for _, run := range runs {
+		one := 0.0
+		for _, n := range []int{1, 2, 4, 16, 64, 256, 1024} {
+			r := rand.New(rand.NewPCG(7, uint64(n)))
+			step := Mean(Steps(&run, &cluster, n, steps, r))
+			if n == 1 {
+				one = step
+			}
+			var messages float64
+			for i := range run.Stages {
+				messages += cluster.gather(n, run.Stages[i].bytes(n))
+			}
+			seconds, failures := 0.0, 0.0
+			const jobs = 20
+			for range jobs {
+				s, f := Job(&cluster, n, job, min(job, cluster.Interval(n, step)), step, r)
+				seconds, failures = seconds+s/jobs, failures+float64(f)/jobs
+			}
+			fmt.Fprintf(&b, "| %s, batch %s | %d | %s | %.0f %% | %.0f %% | %.2g | %.2g |\n", run.Name, thousands(run.Batch), n,
+				digits(step*1e3), 100*messages/step, 100*one/step/float64(n), seconds/3600, failures)
+		}
+	}
+	return b.String()
+}
+
+// digits writes three digits.
+func digits(x float64) string {
+	if x <= 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(x)))), x)
+}
+
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

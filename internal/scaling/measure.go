@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A counter is a rank that notes its processor time before each message, and the
+// messages' bytes.
+type counter struct {
+	pool.Ranks
+	since  float64
+	before []float64
+	bytes  []int
+	pieces []int // of the loop that a message belongs to
+	loop   int
+}
+
+// Loop implements pool.Watcher.
+func (c *counter) Loop(pieces int) { c.loop = pieces }
+
+func (c *counter) Gather(data []byte, ends []int) {
+	now := processor()
+	c.before, c.bytes = append(c.before, now-c.since), append(c.bytes, len(data))
+	c.pieces = append(c.pieces, c.loop)
+	c.Ranks.Gather(data, ends)
+	c.since = processor()
+}
+
+// processor returns the processor seconds of the calling thread.
+func processor() float64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return float64(t.Nano()) / 1e9
+}
+
+// cost trains on n ranks in this process, each on a thread of its own, and returns the
+// processor seconds before each message of a step, of every rank the median over steps
+// and of those the mean, and what follows the last; the slowest ranks' sum; and the
+// messages' bytes and loops' pieces. A thread that waits takes no processor time, so that other work on
+// the machine does not count.
+func cost(set []string, n, steps int) (before []float64, slowest float64, bytes, loops []int, err error) {
+	all, errs := make([][]float64, n), make([]error, n)
+	var group sync.WaitGroup
+	for i, rank := range pool.Local(n) {
+		group.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
+			if errs[i] = err; err != nil {
+				return
+			}
+			workers := pool.New(1)
+			defer workers.Close()
+			c := &counter{Ranks: rank}
+			workers.Join(c)
+			trainer, err := engine.NewTrainer(cfg, workers)
+			if errs[i] = err; err != nil {
+				return
+			}
+			defer engine.Release(trainer.System())
+			var times [][]float64 // [stage][step]
+			for range steps {
+				c.before, c.bytes, c.since = c.before[:0], c.bytes[:0], processor()
+				c.pieces = c.pieces[:0]
+				if errs[i] = trainer.Step(); errs[i] != nil {
+					return
+				}
+				c.before = append(c.before, processor()-c.since)
+				if times == nil {
+					times = make([][]float64, len(c.before))
+				}
+				for k, t := range c.before {
+					times[k] = append(times[k], t)
+				}
+			}
+			for _, t := range times {
+				slices.Sort(t)
+				all[i] = append(all[i], t[len(t)/2])
+			}
+			if i == 0 {
+				bytes, loops = slices.Clone(c.bytes), slices.Clone(c.pieces)
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, 0, nil, nil, err
+	}
+	for k := range all[0] {
+		mean, most := 0.0, 0.0
+		for _, rank := range all {
+			mean, most = mean+rank[k]/float64(n), max(most, rank[k])
+		}
+		before, slowest = append(before, mean), slowest+most
+	}
+	return before, slowest, bytes, loops, nil
+}
+
+// subjects are the paper's settings, and one of them with a batch for many ranks.
+var subjects = []struct {
+	name  string
+	steps int
+	set   []string
+}{
+	{"ising", 60, []string{"ising", "paper"}},
+	{"gmm", 60, []string{"gmm", "paper"}},
+	{"gmm", 9, []string{"gmm", "paper", "training.batch=16384"}},
+}
+
+// measureAll prints what ranks take and what the model makes of it, to stderr, and the
+// calibration.
+func measureAll() error {
+	var runs []Run
+	for _, s := range subjects {
+		cfg, err := revgen.Configure(s.set[0], s.set[1], s.set[2:]...)
+		if err != nil {
+			return err
+		}
+		run := Run{Name: s.name, Batch: cfg.Shared().Training.Batch}
+		one, _, bytes, loops, err := cost(s.set, 1, s.steps)
+		if err != nil {
+			return err
+		}
+		four, _, _, _, err := cost(s.set, 4, s.steps)
+		if err != nil {
+			return err
+		}
+		for k := range one {
+			stage := Stage{Whole: one[k]}
+			if k < len(loops) { // T(n) = Whole + Shared ⌈Pieces/n⌉ / Pieces
+				stage.Pieces, stage.Bytes = loops[k], bytes[k]
+			}
+			if stage.Pieces > 1 {
+				quarter := math.Ceil(float64(loops[k])/4) / float64(loops[k])
+				stage.Shared = min(one[k], max(0, (one[k]-four[k])/(1-quarter)))
+				stage.Whole = one[k] - stage.Shared
+			}
+			if k == len(loops) { // a run agrees on every step
+				stage.Bytes, stage.EachRank = 1, true
+			}
+			run.Stages = append(run.Stages, stage)
+		}
+		runs = append(runs, run)
+		for _, n := range []int{1, 2, 4, 8, 16} {
+			_, slowest, bytes, _, err := cost(s.set, n, s.steps)
+			if err != nil {
+				return err
+			}
+			model, total := 0.0, 0
+			for i := range run.Stages {
+				model += run.Stages[i].seconds(n)
+			}
+			for _, b := range bytes {
+				total += b
+			}
+			fmt.Fprintf(os.Stderr, "| %s, batch %s | %d | %.2f | %.2f | %d | %d |\n", s.name, thousands(run.Batch), n, slowest*1e3, model*1e3, len(bytes), total)
+		}
+	}
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(runs)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+)
+
+// A Run is what a training costs: what is measured on the ranks at hand.
+type Run struct {
+	Name   string
+	Batch  int
+	Stages []Stage // of a step
+}
+
+// A Stage is what ranks do up to a collective call.
+type Stage struct {
+	// Shared and Whole are processor seconds on one rank: of the loop that ranks share,
+	// and of what each does whole.
+	Shared, Whole float64
+	Pieces        int // of the loop, the most ranks that it keeps busy
+	Bytes         int // of the call, those of all ranks together; those a rank adds where EachRank
+	EachRank      bool
+}
+
+// seconds returns what the busiest of n ranks takes for a stage.
+func (s *Stage) seconds(n int) float64 {
+	if s.Pieces == 0 {
+		return s.Whole
+	}
+	return s.Whole + s.Shared*math.Ceil(float64(s.Pieces)/float64(n))/float64(s.Pieces)
+}
+
+func (s *Stage) bytes(n int) int {
+	if s.EachRank {
+		return s.Bytes * n
+	}
+	return s.Bytes
+}
+
+// A Machine is what ranks run on.
+type Machine struct {
+	Latency   float64 // seconds of a message
+	Bandwidth float64 // bytes a second of a rank
+	Spread    float64 // standard deviation of ln of a loop's time, of its own on every rank
+	Hiccups   float64 // of a rank's loops, the part in which somebody else has the processor
+	Hiccup    float64 // for so many seconds
+	Lifetime  float64 // mean seconds until a rank fails; 0 for never
+	Restart   float64 // seconds from a failure to the first step after it
+	Write     float64 // seconds of a checkpoint, for which all wait
+}
+
+// gather returns the seconds of a call that gives n ranks each other's parts of b bytes:
+// recursive doubling.
+func (m *Machine) gather(n, b int) float64 {
+	if n == 1 {
+		return 0
+	}
+	return m.Latency*math.Ceil(math.Log2(float64(n))) + float64(b)*float64(n-1)/float64(n)/m.Bandwidth
+}
+
+// slowed returns what a rank takes for a loop of so many seconds.
+func (m *Machine) slowed(seconds float64, r *rand.Rand) float64 {
+	if m.Spread > 0 {
+		seconds *= math.Exp(m.Spread*r.NormFloat64() - m.Spread*m.Spread/2)
+	}
+	if m.Hiccups > 0 && r.Float64() < m.Hiccups {
+		seconds += m.Hiccup
+	}
+	return seconds
+}
+
+// An arrival is a rank that comes to a collective call.
+type arrival struct {
+	at   float64
+	rank int
+}
+
+type queue []arrival
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].at < q[j].at }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(arrival)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+// Steps simulates steps of n ranks and returns the seconds of each. In each stage every
+// rank takes its time, and all leave the call together when the last has come.
+func Steps(run *Run, m *Machine, n, steps int, r *rand.Rand) []float64 {
+	var events queue
+	clock, began := 0.0, 0.0
+	took := make([]float64, steps)
+	for step := range took {
+		for i := range run.Stages {
+			s := &run.Stages[i]
+			each := s.seconds(n)
+			for rank := range n {
+				heap.Push(&events, arrival{clock + m.slowed(each, r), rank})
+			}
+			for events.Len() > 0 {
+				clock = heap.Pop(&events).(arrival).at
+			}
+			clock += m.gather(n, s.bytes(n))
+		}
+		took[step], began = clock-began, clock
+	}
+	return took
+}
+
+// Mean returns the mean of x.
+func Mean(x []float64) (mean float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	return mean
+}
+
+// Job simulates a run of so many steps that take step seconds each and are saved every
+// so many, on n ranks that fail, and returns its seconds and the number of failures. A
+// failure of any rank ends the job, which goes on from its last checkpoint.
+func Job(m *Machine, n, steps, every int, step float64, r *rand.Rand) (seconds float64, failures int) {
+	fails := math.Inf(1)
+	next := func(from float64) float64 {
+		if m.Lifetime == 0 {
+			return math.Inf(1)
+		}
+		return from + r.ExpFloat64()*m.Lifetime/float64(n)
+	}
+	fails = next(0)
+	for saved := 0; saved < steps; {
+		block := min(every, steps-saved)
+		end := seconds + float64(block)*step + m.Write
+		if fails < end {
+			failures++
+			seconds = fails + m.Restart
+			fails = next(seconds)
+			continue
+		}
+		seconds, saved = end, saved+block
+	}
+	return seconds, failures
+}
+
+// Interval returns how many steps of so many seconds between checkpoints lose the
+// least (Young): √(2·Write·Lifetime/n).
+func (m *Machine) Interval(n int, step float64) int {
+	if m.Lifetime == 0 {
+		return math.MaxInt32
+	}
+	return int(max(1, math.Sqrt(2*m.Write*m.Lifetime/float64(n))/step))
+}
