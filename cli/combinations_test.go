@@ -52,7 +52,7 @@ var walks = []combinations{
 			{"loss.gradient", []string{"surrogate", "difference", "score", "full"}},
 			statistics,
 			{"generator.head", []string{"sign", "bernoulli"}},
-			{"generator.symmetry", []string{"none", "z2", "lattice", "z2+lattice"}},
+			{"generator.symmetry", []string{"none", "z2"}},
 		},
 		drawn: []options{
 			kernels, methods,
