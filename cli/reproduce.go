@@ -43,24 +43,30 @@ hold medians and the range of the error.
 With --study, train the variants of a study instead, five seeds of each if
 --seeds does not say otherwise, and print one table of their errors, of how many
 runs ended with a warning, and of the time. Studies:
-%s, or all of them.
+%s, or all of them but field.
 
 The study neighbours draws a target from each seed instead (lattices, mixtures,
 wells, graphs, expressions), twenty if --seeds does not say otherwise, and trains
 the best preset with nothing but the target set. Its table says how far the worst
-figure of each is from the errors of exact samples, and what was said of it.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
+figure of each is from the errors of exact samples, and what was said of it.
+
+The study field runs by itself and takes --only: it trains the best preset for
+targets of the literature, takes exact draws of what it gives, runs the targets'
+own chains beside them, and says from how many independent draws on a generator
+pays.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
 		Example: `  revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
   revgen reproduce --only ising-0.2,ising-0.5 --json
   revgen reproduce --study ablations-ising --seeds 5 -o results
   revgen reproduce --study neighbours --seed 101 -o results
+  revgen reproduce --study field --only ising-l16-0.4407,ea-8x8 --seed 11 -o field
   revgen reproduce -o results --tables       # results.md again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),
 	}
 	flags := cmd.Flags()
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if len(r.Studies) > 0 {
-			if flags.Changed("only") || flags.Changed("preset") {
+			if field := slices.Equal(r.Studies, []string{reproduce.FieldStudy}); flags.Changed("only") && !field || flags.Changed("preset") {
 				return usagef("--study: a study has its own settings and preset; leave out --only and --preset")
 			}
 			if !flags.Changed("seeds") {
@@ -139,6 +145,12 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			}
 			return p.writeNeighbours(all)
 		},
+		Field: func(row *reproduce.FieldRow) error {
+			if p.json {
+				return nil
+			}
+			return p.writeField([]reproduce.FieldRow{*row})
+		},
 	})
 	if err != nil {
 		return err
@@ -170,6 +182,9 @@ func (p *program) retabulate(dir string) error {
 			if err := p.writeNeighbours(results.Neighbours); err != nil {
 				return err
 			}
+		}
+		if err := p.writeField(results.Field); err != nil {
+			return err
 		}
 	}
 	return p.concludeReproduction(results, dir)
@@ -217,6 +232,14 @@ func (p *program) writeNeighbours(all reproduce.Neighbours) error {
 	}
 	_, err := fmt.Fprintf(p.stdout, "\n%s\n", all.Summary())
 	return err
+}
+
+// writeField prints rows of the study of the field's targets.
+func (p *program) writeField(rows []reproduce.FieldRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return reproduce.FieldTable(rows).WriteText(p.stdout)
 }
 
 func (p *program) concludeReproduction(results *reproduce.Results, dir string) error {

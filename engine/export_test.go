@@ -31,9 +31,6 @@ func Seconds(path string) (float64, error) {
 	return h.Seconds, nil
 }
 
-// SetUnmeasured leaves out the evaluation.
-func (o *RunOptions) SetUnmeasured() { o.unmeasured = true }
-
 // Warn is what a run adds to its evaluation.
 func (e *Evaluation) Warn() { e.warn() }
 

@@ -47,7 +47,8 @@ type RunOptions struct {
 	// what it returns stands in the summary and in the Result.
 	Diagnose func(ctx context.Context, trained System, r *Result) (any, error)
 
-	unmeasured bool // without an evaluation, as what another run starts from
+	// Unmeasured leaves out the evaluation, as of what another run starts from.
+	Unmeasured bool
 }
 
 // Progress is what a run reports while it goes on.
@@ -187,7 +188,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 			return nil, err
 		}
 	}
-	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.unmeasured
+	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
 	result, err := r.toTheEnd(ctx)
 	var target *TargetError
 	if Cancelled(err) {

@@ -74,7 +74,7 @@ func (r *run) begin(ctx context.Context, cfg Config, workers *pool.Pool, opt *Ru
 				opt.Progress(p)
 			}
 		}
-		result, err := Train(ctx, before, workers, RunOptions{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, unmeasured: true})
+		result, err := Train(ctx, before, workers, RunOptions{Dir: predecessorDir(r.dir), Progress: watch, Warning: opt.Warning, Unmeasured: true})
 		if err != nil {
 			return err
 		}

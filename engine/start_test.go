@@ -51,7 +51,7 @@ func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
 				cancel()
 			}
 		}}
-		opt.SetUnmeasured()
+		opt.Unmeasured = true
 		return engine.Train(ctx, shortened{successor(t)}, workers, opt)
 	}
 	want, err := train("", 0)
@@ -71,7 +71,7 @@ func TestSuccessorsStartFromTheirPredecessor(t *testing.T) {
 	c := successor(t)
 	c.Generator.From = "scratch"
 	opt := engine.RunOptions{}
-	opt.SetUnmeasured()
+	opt.Unmeasured = true
 	scratch, err := engine.Train(context.Background(), c, workers, opt)
 	require.NoError(t, err)
 	require.NotEqual(t, want.Params, scratch.Params)

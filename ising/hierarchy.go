@@ -75,6 +75,12 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	return e, s.Reweigh(ctx, params, e, logZ)
 }
 
+// LogZ implements engine.Normalised.
+func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err error) {
+	value, err = s.logZ()
+	return value, 0, err
+}
+
 // logZ returns the exact ln Z, NaN where it is not known.
 func (s *hierarchical) logZ() (float64, error) {
 	target := Target{s.model, s.config.Target.Beta}

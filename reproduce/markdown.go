@@ -154,6 +154,7 @@ func (r *Results) Markdown() string {
 	}
 	r.writeStudies(&b)
 	r.writeNeighbours(&b)
+	r.writeField(&b)
 	return b.String()
 }
 
@@ -199,6 +200,15 @@ func (r *Results) writeNeighbours(b *strings.Builder) {
 			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
 		}
 	}
+}
+
+func (r *Results) writeField(b *strings.Builder) {
+	if len(r.Field) == 0 {
+		return
+	}
+	first := &r.Field[0]
+	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset, the seeds of the first row %v.\nOn %s.\n\n%s\n\n", FieldStudy, first.Seeds, first.Machine.String(), FieldLegend)
+	_ = FieldTable(r.Field).WriteMarkdown(b)
 }
 
 // StudyLegend explains the tables of studies.

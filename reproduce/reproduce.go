@@ -46,6 +46,7 @@ type Observer struct {
 	Outcome    func(*Outcome) error
 	Study      func(*StudyOutcome) error
 	Neighbours func(Neighbours) error
+	Field      func(*FieldRow) error // a row of the study of the field's targets
 }
 
 // A Run is one training run of a reproduction.
@@ -72,6 +73,7 @@ type job struct {
 	preset  string
 	study   *Study
 	variant *Variant
+	field   *FieldTarget    // of the study of the field's targets
 	dir     string          // of the runs, under the plan's
 	configs []engine.Config // by seed; none of a neighbour
 
@@ -91,6 +93,9 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 	}
 	if p.Seed > math.MaxUint64-uint64(p.Seeds) {
 		return nil, fmt.Errorf("seed: there are no %d seeds from %d on", p.Seeds, p.Seed)
+	}
+	if slices.Equal(p.Studies, []string{FieldStudy}) {
+		return p.fieldJobs(systems)
 	}
 	if len(p.Studies) > 0 {
 		return p.studyJobs(systems)
@@ -231,6 +236,12 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 				return results, err
 			}
 			if err := e.recordNeighbour(results, o, i == len(jobs)-1); err != nil {
+				return results, err
+			}
+			continue
+		}
+		if e.field != nil {
+			if err := e.recordField(ctx, results); err != nil {
 				return results, err
 			}
 			continue
@@ -388,7 +399,7 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 }
 
 func (e *execution) train(ctx context.Context, cfg engine.Config, run Run, judge func(context.Context, engine.System, *engine.Result) (any, error)) (*engine.Result, error) {
-	options := engine.RunOptions{Dir: run.Dir, Resume: "auto", Warning: e.watch.Warning, Diagnose: judge}
+	options := engine.RunOptions{Dir: run.Dir, Resume: "auto", Warning: e.watch.Warning, Diagnose: judge, Unmeasured: e.field != nil}
 	options.Progress = func(now engine.Progress) {
 		e.trained = true
 		if e.watch.Progress != nil {

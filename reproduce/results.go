@@ -29,13 +29,24 @@ type Results struct {
 	Schema   int            `json:"schema"`
 	Outcomes []Outcome      `json:"outcomes"`
 	Studies  []StudyOutcome `json:"studies,omitempty"`
+	Field    []FieldRow     `json:"field,omitempty"` // of the study of the field's targets
 	// Neighbours are targets that were drawn.
 	Neighbours Neighbours `json:"neighbours,omitempty"`
 }
 
 // Empty reports that there are none.
 func (r *Results) Empty() bool {
-	return len(r.Outcomes)+len(r.Studies)+len(r.Neighbours) == 0
+	return len(r.Outcomes)+len(r.Studies)+len(r.Field)+len(r.Neighbours) == 0
+}
+
+// putField adds a row of the study of the field's targets, in place of an earlier one.
+func (r *Results) putField(row FieldRow) {
+	r.Field = slices.DeleteFunc(r.Field, func(old FieldRow) bool { return old.Name == row.Name })
+	rank := func(name string) int {
+		return slices.IndexFunc(FieldTargets, func(t FieldTarget) bool { return t.Name == name })
+	}
+	r.Field = append(r.Field, row)
+	slices.SortStableFunc(r.Field, func(a, b FieldRow) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
 }
 
 // A StudyOutcome is what the variants of a study gave.

@@ -140,7 +140,7 @@ func StudyNames() []string {
 	for _, s := range Studies {
 		names = append(names, s.Name)
 	}
-	return append(names, NeighboursStudy)
+	return append(names, NeighboursStudy, FieldStudy)
 }
 
 // chooseStudies returns the studies of the given names, in their own order, and
@@ -153,6 +153,9 @@ func chooseStudies(names []string) (chosen []Study, neighbours bool, err error) 
 		if !slices.Contains(StudyNames(), name) {
 			return nil, false, fmt.Errorf("unknown study %q; the studies are %s, or all", name, strings.Join(StudyNames(), ", "))
 		}
+	}
+	if slices.Contains(names, FieldStudy) {
+		return nil, false, fmt.Errorf("study: %s is another kind of study, and runs by itself", FieldStudy)
 	}
 	for _, s := range Studies {
 		if slices.Contains(names, s.Name) {

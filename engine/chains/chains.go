@@ -28,6 +28,8 @@ type Options struct {
 	// Ladder, if it is not empty, holds ascending inverse temperatures: replica
 	// exchange, of which every level is observed.
 	Ladder []float64
+	// Peer, if not nil, gives the chains, in place of the system's own (engine.Compared).
+	Peer *engine.Peer
 	// States names a format of the system's Sampler in which states are kept, "" for
 	// none.
 	States string
@@ -56,6 +58,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("chains: %d is not between 1 and %d", o.Chains, MostChains)
 	case o.Draws < LeastDraws:
 		return fmt.Errorf("draws: %d are fewer than %d", o.Draws, LeastDraws)
+	case o.Peer != nil && len(o.Ladder) > 0:
+		return fmt.Errorf("ladder: a peer has none")
 	case len(o.Ladder) == 1 || levels > MostLevels:
 		return fmt.Errorf("ladder: it has %d inverse temperatures, and not between 2 and %d", len(o.Ladder), MostLevels)
 	case o.Draws > MostDraws/o.Chains/levels:

@@ -87,7 +87,11 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 	} else {
 		params := make([]float32, system.NumParams())
 		system.Initialize(params)
-		w, err := observer.Chains(params, o.Chains)
+		start := observer.Chains
+		if o.Peer != nil {
+			start = o.Peer.Start
+		}
+		w, err := start(params, o.Chains)
 		if err != nil {
 			return nil, err
 		}

@@ -15,25 +15,26 @@ type Purpose uint32
 // The purposes. Their values are part of what makes a run repeatable: new ones
 // are added at the end.
 const (
-	Initialization   Purpose = iota + 1 // starting values of the parameters
-	TrainLatent                         // noise of a training step's batch
-	TrainHead                           // sampling layer of a training step's batch
-	TrainTransition                     // Metropolis–Hastings steps of a training step
-	_                                   // not used any more
-	SampleLatent                        // noise of drawn samples
-	SampleHead                          // sampling layer of drawn samples
-	SampleTransition                    // refinement of drawn samples
-	Reference                           // exact samples and bootstrap of evaluations
-	Features                            // random features of witnesses
-	TrainSymmetry                       // symmetrisation of a training step's batch
-	SampleSymmetry                      // symmetrisation of drawn samples
-	Perturbation                        // candidate parameters of training without gradients
-	WalkTransition                      // steps of samples that are diagnosed
-	ChainStart                          // where chains begin that owe nothing to a generator
-	ChainTransition                     // steps of those chains
-	Scouting                            // the population that looks for where a target has its weight
-	SampleAcceptance                    // decisions of chains whose proposals are drawn samples
-	LadderSwap                          // swaps of chains at neighbouring temperatures
+	Initialization    Purpose = iota + 1 // starting values of the parameters
+	TrainLatent                          // noise of a training step's batch
+	TrainHead                            // sampling layer of a training step's batch
+	TrainTransition                      // Metropolis–Hastings steps of a training step
+	_                                    // not used any more
+	SampleLatent                         // noise of drawn samples
+	SampleHead                           // sampling layer of drawn samples
+	SampleTransition                     // refinement of drawn samples
+	Reference                            // exact samples and bootstrap of evaluations
+	Features                             // random features of witnesses
+	TrainSymmetry                        // symmetrisation of a training step's batch
+	SampleSymmetry                       // symmetrisation of drawn samples
+	Perturbation                         // candidate parameters of training without gradients
+	WalkTransition                       // steps of samples that are diagnosed
+	ChainStart                           // where chains begin that owe nothing to a generator
+	ChainTransition                      // steps of those chains
+	Scouting                             // the population that looks for where a target has its weight
+	SampleAcceptance                     // decisions of chains whose proposals are drawn samples
+	LadderSwap                           // swaps of chains at neighbouring temperatures
+	ClusterTransition                    // steps of chains by moves of clusters
 )
 
 // A Counter names a stream: its seed, purpose and step.

@@ -156,6 +156,15 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	return out, nil
 }
 
+// LogZ implements engine.Normalised.
+func (s *measured) LogZ(ctx context.Context) (value, standardError float64, err error) {
+	r, err := s.reference(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return r.logZ, r.logZError, nil
+}
+
 // compare makes the rows of observables.
 func (t *tally) compare(r *reference, beta float64) (rows []engine.Metric) {
 	n := float64(t.graph.N())

@@ -1,0 +1,446 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// FieldStudy names the study of the field's own targets: generators with a density by
+// the preset best, beside the best chains that there are for each target.
+const FieldStudy = "field"
+
+// A FieldTarget is one row of it.
+type FieldTarget struct {
+	Name, Title string
+	System      string
+	Assignments []string
+	LogZ        float64 // exact, NaN where the system tells it or nobody does
+	Published   string  // what others have, and who
+}
+
+// FieldTargets are the study's rows.
+var FieldTargets = slices.Concat([]FieldTarget{
+	critical(8, "ESS 0.9964, 136 s on an A100 (RiGCS)"), critical(16, "ESS 0.949, 986 s (RiGCS)"),
+	critical(32, "ESS 0.926, 3844 s (RiGCS)"), critical(64, "ESS 0.371, 14010 s (RiGCS)"),
+	ferromagnet(24, "0.4407", "0", "ESS 0.0102 (SDDS)"), ferromagnet(16, "0.6", "0", ""), ferromagnet(16, "0.4407", "0.1", ""),
+	glass("ea-8x8", "±J glass, 8×8, β = 1", "1", 64, lattice2(8)), glass("ea-16x16", "±J glass, 16×16, β = 1", "1", 256, lattice2(16)),
+	glass("ea-4x4x4", "±J glass, 4×4×4, β = 1", "1", 64, lattice3(4)), glass("ea-6x6x6", "±J glass, 6×6×6, β = 0.9", "0.9", 216, lattice3(6)),
+	glass("sk-64", "Sherrington–Kirkpatrick, 64 spins, β = 1", "1", 64, complete(64)),
+}, continuous())
+
+func critical(l int, published string) FieldTarget { return ferromagnet(l, "0.4407", "0", published) }
+
+func ferromagnet(l int, beta, h, published string) FieldTarget {
+	t := FieldTarget{
+		Name: fmt.Sprintf("ising-l%d-%s", l, beta), Title: fmt.Sprintf("Ising, %d×%d, β = %s", l, l, beta), System: "ising",
+		Assignments: []string{fmt.Sprintf("target.l=%d", l), "target.beta=" + beta}, LogZ: math.NaN(), Published: published,
+	}
+	if h != "0" {
+		t.Name, t.Title, t.Assignments = t.Name+"-field", t.Title+", h = "+h, append(t.Assignments, "target.h="+h)
+	}
+	return t
+}
+
+// glass is a target of couplings ±1, or normal ones of deviation 1/√n, drawn once.
+func glass(name, title, beta string, n int, edges [][2]int) FieldTarget {
+	r := rand.New(rand.NewPCG(uint64(n), uint64(len(edges))))
+	couplings := make([]string, len(edges))
+	for i, e := range edges {
+		j := float64(1 - 2*r.IntN(2))
+		if len(edges) == n*(n-1)/2 {
+			j = math.Round(1e6*r.NormFloat64()/math.Sqrt(float64(n))) / 1e6
+		}
+		couplings[i] = fmt.Sprintf("[%d,%d,%v]", min(e[0], e[1]), max(e[0], e[1]), j)
+	}
+	return FieldTarget{Name: name, Title: title, System: "spins", LogZ: math.NaN(),
+		Assignments: []string{"target.file=", fmt.Sprintf("target.spins=%d", n), "target.edges=[" + strings.Join(couplings, ",") + "]", "target.fields=[" + strings.Repeat("0,", n-1) + "0]", "target.beta=" + beta}}
+}
+
+func lattice2(l int) (edges [][2]int) {
+	for i := range l * l {
+		edges = append(edges, [2]int{i, i/l*l + (i+1)%l}, [2]int{i, (i + l) % (l * l)})
+	}
+	return edges
+}
+
+func lattice3(l int) (edges [][2]int) {
+	for i := range l * l * l {
+		x, y, z := i%l, i/l%l, i/l/l
+		at := func(x, y, z int) int { return z%l*l*l + y%l*l + x%l }
+		edges = append(edges, [2]int{i, at(x+1, y, z)}, [2]int{i, at(x, y+1, z)}, [2]int{i, at(x, y, z+1)})
+	}
+	return edges
+}
+
+func complete(n int) (edges [][2]int) {
+	for i := range n {
+		for j := range i {
+			edges = append(edges, [2]int{j, i})
+		}
+	}
+	return edges
+}
+
+// continuous are targets of real vectors, as their papers define them but for numbers that
+// those drew.
+func continuous() []FieldTarget {
+	reals := func(name, title string, dim int, expression, parameters string, logZ float64) FieldTarget {
+		return FieldTarget{Name: name, Title: title, System: "reals", LogZ: logZ, Assignments: []string{
+			fmt.Sprintf("target.dim=%d", dim), "target.parameters=" + parameters, "target.center=[]", "target.scale=[]", "target.expression=" + expression}}
+	}
+	// Forty Gaussians of deviation ln(1+e), their centres uniform in [−40, 40]².
+	r := rand.New(rand.NewPCG(40, 2))
+	var centres [2][]float64
+	for range 40 {
+		for i := range centres {
+			centres[i] = append(centres[i], math.Round(1e4*(80*r.Float64()-40))/1e4)
+		}
+	}
+	a, _ := json.Marshal(centres[0])
+	b, _ := json.Marshal(centres[1])
+	variance := math.Pow(math.Log1p(math.E), 2)
+	forty := reals("gaussians-40", "40 Gaussians in the plane", 2, "logsumexp(-((x[0] - a)^2 + (x[1] - b)^2)/(2*v))",
+		fmt.Sprintf(`{"a":%s,"b":%s,"v":%v}`, a, b, variance), math.Log(40*2*math.Pi*variance))
+	// x⁴ wells beside normal coordinates: 16 of either.
+	well := 0.0
+	for i := -40000; i <= 40000; i++ {
+		x := float64(i) * 1e-4
+		well += 1e-4 * math.Exp(-x*x*x*x+6*x*x+0.5*x)
+	}
+	wells := reals("many-well-32", "many-well, 32 coordinates", 32, "sum(-x[:16]^4 + 6*x[:16]^2 + 0.5*x[:16]) - sum(x[16:]^2)/2", "{}",
+		16*(math.Log(well)+0.5*math.Log(2*math.Pi)))
+	funnel := reals("funnel-10", "Neal's funnel, 10 coordinates", 10, "-x[0]^2/18 - 4.5*x[0] - exp(-x[0])*sum(x[1:]^2)/2", "{}",
+		5*math.Log(2*math.Pi)+math.Log(3))
+	field := reals("phi4-8x8", "φ⁴, 8×8, κ = 0.2, λ = 0.02", 64,
+		"2*kappa*sum(x*(shift(x, [8,8], [1,0]) + shift(x, [8,8], [0,1]))) - sum(x^2 + lambda*(x^2 - 1)^2)", `{"kappa":0.2,"lambda":0.02}`, math.NaN())
+	all := []FieldTarget{forty, wells, funnel, field}
+	for _, dim := range []int{8, 32} {
+		// Four components of deviations 0.6 to 1.2, some four deviations from the origin.
+		var terms []string
+		for k := range 4 {
+			mean := make([]float64, dim)
+			for i := range mean {
+				mean[i] = math.Round(1e4*4*r.NormFloat64()/math.Sqrt(float64(dim))*math.Sqrt(2)) / 1e4
+			}
+			m, _ := json.Marshal(mean)
+			s := 0.6 + 0.2*float64(k)
+			terms = append(terms, fmt.Sprintf("-sum((x - %s)^2)/%v - %v", m, 2*s*s, float64(dim)*math.Log(s)))
+		}
+		all = append(all, reals(fmt.Sprintf("mixture-%d", dim), fmt.Sprintf("4 Gaussians, %d coordinates", dim), dim,
+			"logsumexp(["+strings.Join(terms, ", ")+"])", "{}", math.Log(4)+0.5*float64(dim)*math.Log(2*math.Pi)))
+	}
+	return all
+}
+
+// A FieldRow is what one target gave: medians over the seeds.
+type FieldRow struct {
+	Name      string      `json:"target"`
+	Title     string      `json:"title"`
+	Seeds     []uint64    `json:"seeds"`
+	ESS       float64     `json:"effective_size"`
+	Range     [2]float64  `json:"effective_size_range"`
+	ParetoK   float64     `json:"pareto_k"`
+	LogZError float64     `json:"log_z_error"` // standard error of ln Z
+	LogZOff   float64     `json:"log_z_off"`   // |ln Z − exact|, NaN where that is not known
+	Reference float64     `json:"reference_error,omitempty"`
+	Seconds   float64     `json:"seconds"`              // of training
+	Time      float64     `json:"autocorrelation_time"` // of exact draws
+	Draw      float64     `json:"seconds_per_draw"`     // of a sample as proposed
+	Peers     []FieldPeer `json:"peers"`
+	Published string      `json:"published,omitempty"`
+	Machine   Machine     `json:"machine"`
+}
+
+// A FieldPeer is what chains cost.
+type FieldPeer struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds_per_effective_draw"` // of the slowest observable
+	RHat    float64 `json:"r_hat"`                      // the largest
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r FieldRow) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *FieldRow) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
+
+// chooseField returns the rows of the given names, all if there are none.
+func chooseField(names []string) (chosen []FieldTarget, err error) {
+	var all []string
+	for _, t := range FieldTargets {
+		all = append(all, t.Name)
+		if len(names) == 0 || slices.Contains(names, t.Name) {
+			chosen = append(chosen, t)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("unknown target %q of the study %s; its targets are %s", name, FieldStudy, strings.Join(all, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// fieldJobs returns the study's trainings.
+func (p *Plan) fieldJobs(systems []engine.Definition) (all []job, err error) {
+	chosen, err := chooseField(p.Only)
+	if err != nil {
+		return nil, err
+	}
+	for i := range chosen {
+		t := &chosen[i]
+		d := slices.IndexFunc(systems, func(d engine.Definition) bool { return d.Name == t.System })
+		if d < 0 {
+			continue
+		}
+		j := job{
+			setting: Setting{Name: t.Name, Title: t.Title, System: t.System, Assignments: t.Assignments},
+			preset:  "best", dir: filepath.Join("studies", FieldStudy, t.Name), field: t,
+		}
+		for n := range p.Seeds {
+			cfg, err := p.config(&systems[d], &j.setting, j.preset, p.Seed+uint64(n), false)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", FieldStudy, t.Name, err)
+			}
+			j.configs = append(j.configs, cfg)
+		}
+		all = append(all, j)
+	}
+	return all, nil
+}
+
+// Sizes of the study.
+const (
+	fieldSamples = 65_536 // behind ESS, ln Z and τ of each seed
+	fieldChains  = 64
+	fieldDraws   = 1024 // of each chain
+
+)
+
+// recordField puts a target's row into the results, writes these and tells the observer.
+func (e *execution) recordField(ctx context.Context, results *Results) error {
+	row, err := e.fieldRow(ctx)
+	if err != nil {
+		return err
+	}
+	results.putField(*row)
+	if err := results.Write(e.Dir); err != nil || e.watch.Field == nil {
+		return err
+	}
+	return e.watch.Field(row)
+}
+
+// fieldSeconds is how long the chains of each peer draw, about.
+var fieldSeconds = 10.0
+
+// fieldRow trains a target's generators and measures them and the target's chains.
+func (e *execution) fieldRow(ctx context.Context) (*FieldRow, error) {
+	path, _, _ := asm.Active()
+	row := &FieldRow{Name: e.field.Name, Title: e.field.Title, Published: e.field.Published, Machine: Machine{
+		CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program}}
+	var sizes, tails, errs, offs, seconds, times, draws []float64
+	for n, cfg := range e.configs {
+		seed := cfg.Shared().Training.Seed
+		run := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: seed, Steps: cfg.Shared().Training.Steps,
+			Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", seed)), Index: e.first + n, Count: e.count}
+		result, err := e.train(ctx, cfg, run, nil)
+		if err != nil {
+			return nil, err
+		}
+		x, err := e.exact(ctx, cfg, result.Params)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.field.Name, err)
+		}
+		row.Seeds = append(row.Seeds, seed)
+		sizes, tails = append(sizes, x.Weights.EffectiveSize), append(tails, x.Weights.ParetoK)
+		errs, offs = append(errs, x.Weights.LogZError), append(offs, math.Abs(x.Weights.LogZ-e.logZ(ctx, cfg, row)))
+		seconds, times, draws = append(seconds, result.Seconds), append(times, x.time), append(draws, x.seconds)
+	}
+	row.ESS, row.Range = median(sizes), [2]float64{slices.Min(sizes), slices.Max(sizes)}
+	row.ParetoK, row.LogZError, row.LogZOff = slices.Max(tails), median(errs), median(offs)
+	row.Seconds, row.Time, row.Draw = median(seconds), median(times), median(draws)
+	var err error
+	row.Peers, err = e.peers(ctx, e.configs[0])
+	return row, err
+}
+
+// An exactRun is what exact draws of one seed were seen to be.
+type exactRun struct {
+	engine.Exactness
+	time    float64 // the larger of the runs' and the energy's autocorrelation time
+	seconds float64 // of a proposal
+}
+
+// exact takes exact draws of a generator.
+func (e *execution) exact(ctx context.Context, cfg engine.Config, params []float32) (x exactRun, err error) {
+	fresh, err := engine.Reseeded(cfg, cfg.Shared().Training.Seed+1000)
+	if err != nil {
+		return x, err
+	}
+	stream, err := engine.NewStream(fresh, params, e.workers)
+	if err != nil {
+		return x, err
+	}
+	defer stream.Close()
+	f, err := stream.Format("")
+	if err != nil {
+		return x, err
+	}
+	draws, err := stream.Exact(f)
+	if err != nil {
+		return x, err
+	}
+	states := make([]byte, engine.ExactDraws*f.RowBytes)
+	begun := time.Now()
+	if err := draws.Fill(ctx, states, 0); err != nil {
+		return x, err
+	}
+	x.seconds = time.Since(begun).Seconds() / fieldSamples
+	x.Exactness = draws.Exactness()
+	energies := make([]float64, engine.ExactDraws)
+	if _, err := stream.Energies(energies, f, states); err != nil {
+		return x, err
+	}
+	x.time = max(x.Time, stat.Chains(energies, 1).Time)
+	return x, nil
+}
+
+// logZ returns the exact ln Z, if the study or the system knows it.
+func (e *execution) logZ(ctx context.Context, cfg engine.Config, row *FieldRow) float64 {
+	if !math.IsNaN(e.field.LogZ) {
+		return e.field.LogZ
+	}
+	system, err := cfg.New(e.workers)
+	if err != nil {
+		return math.NaN()
+	}
+	defer engine.Release(system)
+	if z, ok := system.(engine.Normalised); ok {
+		if value, standardError, err := z.LogZ(ctx); err == nil {
+			row.Reference = standardError
+			return value
+		}
+	}
+	return math.NaN()
+}
+
+// peers runs the target's own chains, and others that the system knows.
+func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPeer, err error) {
+	system, err := cfg.New(e.workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	name := map[string]string{"ising": "heat bath", "spins": "parallel tempering"}[cfg.Shared().System]
+	if name == "" {
+		name = "Metropolis"
+	}
+	known := []*engine.Peer{nil}
+	if c, ok := system.(engine.Compared); ok {
+		for _, p := range c.Peers() {
+			known = append(known, &p)
+		}
+	}
+	for _, p := range known {
+		if p != nil {
+			name = p.Name
+		}
+		// A short run says how long the other may be.
+		o := chains.Options{Chains: fieldChains, Draws: 32, BurnIn: 64, Spacing: 1, Peer: p}
+		r, err := chains.Run(ctx, system, o, nil)
+		if errors.Is(err, chains.ErrNone) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		step := max(1e-9, r.Seconds/float64(o.Draws))
+		o.Draws = fieldDraws
+		o.Spacing = max(1, min(1<<14, int(fieldSeconds/step/float64(o.Draws)/1.25)))
+		o.BurnIn = o.Spacing * o.Draws / 4
+		if r, err = chains.Run(ctx, system, o, nil); err != nil {
+			return nil, err
+		}
+		peer := FieldPeer{Name: name}
+		for _, x := range r.Levels[0].Observables {
+			peer.Seconds, peer.RHat = max(peer.Seconds, x.SecondsPerEffective), max(peer.RHat, x.RHat)
+		}
+		all = append(all, peer)
+	}
+	return all, nil
+}
+
+// FieldTable is the study's table.
+func FieldTable(rows []FieldRow) *report.Table {
+	t := &report.Table{Header: []string{"target", "ESS (range)", "k̂", "ln Z off", "± of ln Z", "trained in", "τ", "exact draws", "chains", "pays from", "published"}, Left: 1}
+	for i := range rows {
+		r := &rows[i]
+		ess := fmt.Sprintf("%.4f", r.ESS)
+		if len(r.Seeds) > 1 {
+			ess += fmt.Sprintf(" (%.4f–%.4f)", r.Range[0], r.Range[1])
+		}
+		off := "–"
+		if !math.IsNaN(r.LogZOff) {
+			off = fmt.Sprintf("%.1g", r.LogZOff)
+		}
+		se := fmt.Sprintf("%.1g", r.LogZError)
+		if r.Reference > 0 {
+			se += fmt.Sprintf(" (reference %.1g)", r.Reference)
+		}
+		own := r.Time * r.Draw
+		best, peers := math.Inf(1), []string{}
+		for _, p := range r.Peers {
+			text := p.Name + " " + microseconds(p.Seconds)
+			if p.RHat > chains.MixedRHat {
+				text += fmt.Sprintf(" (not mixed, R̂ %.2f)", p.RHat)
+			} else {
+				best = min(best, p.Seconds)
+			}
+			peers = append(peers, text)
+		}
+		pays := "–"
+		switch {
+		case len(r.Peers) > 0 && math.IsInf(best, 1):
+			pays = "no chain mixes"
+		case best <= own:
+			pays = "never"
+		case len(r.Peers) > 0:
+			pays = fmt.Sprintf("%.1g draws", r.Seconds/(best-own))
+		}
+		published := r.Published
+		if published == "" {
+			published = "–"
+		}
+		t.Rows = append(t.Rows, []string{r.Title, ess, fmt.Sprintf("%.2f", r.ParetoK), off, se, seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
+	}
+	return t
+}
+
+func microseconds(s float64) string {
+	if s >= 0.1 {
+		return fmt.Sprintf("%.2g s", s)
+	}
+	if s >= 1e-3 {
+		return fmt.Sprintf("%.2g ms", 1e3*s)
+	}
+	return fmt.Sprintf("%.2g µs", 1e6*s)
+}
+
+// FieldLegend explains the table.
+const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Exact draws and chains are seconds of all threads per independent draw: of a generator τ times that of a sample, of chains those of the slowest observable. A generator pays from so many independent draws on, its training included."

@@ -1,0 +1,81 @@
+package reproduce
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/density"
+	"github.com/revgen/revgen/target/graph"
+)
+
+// TestFieldTargets: every target is one that the preset takes, and what is known of ln Z
+// is what the literature has.
+func TestFieldTargets(t *testing.T) {
+	systems := []engine.Definition{ising.Definition, graph.Definition, density.RealsDefinition}
+	p := Plan{Studies: []string{FieldStudy}, Seed: 1, Seeds: 1}
+	for _, target := range FieldTargets {
+		if target.System == "reals" {
+			continue // whose recipes look at the target, which takes long
+		}
+		p.Only = append(p.Only, target.Name)
+	}
+	require.NoError(t, p.Check(systems))
+	p.Only = []string{"many-well"}
+	require.ErrorContains(t, p.Check(systems), "many-well-32")
+	p.Studies = []string{FieldStudy, "roads"}
+	require.ErrorContains(t, p.Check(systems), "by itself")
+	for name, logZ := range map[string]float64{"many-well-32": 164.69568, "funnel-10": 10.28800} {
+		for _, target := range FieldTargets {
+			if target.Name == name {
+				require.InDelta(t, logZ, target.LogZ, 1e-4)
+			}
+		}
+	}
+}
+
+// TestFieldStudy runs one target, briefly: ln Z is within its error, chains are those of
+// the target, and the results are read back.
+func TestFieldStudy(t *testing.T) {
+	fieldSeconds = 0.2
+	workers := pool.New(2)
+	defer workers.Close()
+	p := Plan{Dir: t.TempDir(), Studies: []string{FieldStudy}, Only: []string{"ising-l8-0.4407"}, Seed: 3, Seeds: 2,
+		Assignments: []string{"training.steps=150", "generator.neighbours=12", "generator.units=2"}}
+	var seen []FieldRow
+	results, err := p.Execute(context.Background(), []engine.Definition{ising.Definition}, workers,
+		Observer{Field: func(r *FieldRow) error { seen = append(seen, *r); return nil }})
+	require.NoError(t, err)
+	require.Equal(t, results.Field, seen)
+	read, err := Read(p.Dir)
+	require.NoError(t, err)
+	require.Equal(t, results.Field, read.Field)
+	r := seen[0]
+	require.True(t, r.ESS > 0.5 && r.ESS < 1, "%v", r.ESS)
+	require.Less(t, r.LogZOff, 6*r.LogZError)
+	require.True(t, r.Time > 1 && r.Time < 10, "%v", r.Time)
+	require.Len(t, r.Peers, 3)
+	require.Equal(t, []uint64{3, 4}, r.Seeds)
+	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 |")
+}
+
+func TestFieldTable(t *testing.T) {
+	row := FieldRow{Title: "a target", Seeds: []uint64{1}, LogZOff: math.NaN(), Seconds: 10, Time: 2, Draw: 1e-6}
+	cell := func(peers ...FieldPeer) string {
+		row.Peers = peers
+		var b strings.Builder
+		require.NoError(t, FieldTable([]FieldRow{row}).WriteMarkdown(&b))
+		return b.String()
+	}
+	slow, fast, stuck := FieldPeer{"slow", 1e-3, 1}, FieldPeer{"fast", 1e-6, 1}, FieldPeer{"stuck", 1e-7, 2}
+	require.Contains(t, cell(slow), "| 1e+04 draws |")
+	require.Contains(t, cell(slow, fast), "| never |")
+	require.Contains(t, cell(slow, stuck), "| 1e+04 draws |", "chains that do not mix are nothing to compare with")
+	require.Contains(t, cell(stuck), "| no chain mixes |")
+}
