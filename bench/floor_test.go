@@ -233,3 +233,20 @@ func TestHybridWork(t *testing.T) {
 	require.Equal(t, work{FMA: products}, forward)
 	require.Equal(t, work{FMA: 2*products - 32*128}, backward)
 }
+
+func TestScoreFloor(t *testing.T) {
+	operations, err := scoreRows(testEnvironment(t), "ising/32/4")
+	for name, bytes := range map[string]int{"npy-spins/ising/32/4": 32 * 16, "raw-bits/ising/32/4": 32 * 8, "ndjson-spins/ising/32/4": 0} {
+		op := operationNamed(t, operations, err, name)
+		if bytes > 0 {
+			require.Equal(t, bytes, op.need[0].bytes)
+		}
+		require.Equal(t, op.amount, op.need[0].counts[Read])
+	}
+	_, err = scoreRows(testEnvironment(t), "ising/32/x")
+	require.ErrorContains(t, err, `size "ising/32/x"`)
+	_, err = scoreRows(testEnvironment(t), "ising/0")
+	require.ErrorContains(t, err, `"0" is not a number of states`)
+	_, err = scoreRows(testEnvironment(t), "potts/10")
+	require.ErrorContains(t, err, `there is no system "potts"`)
+}
