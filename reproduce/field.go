@@ -246,6 +246,30 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 	return e.watch.Field(row)
 }
 
+// A stopwatch tells the processors' time, which other work on the machine does not
+// stretch, or the time on the wall where that is all there is.
+type stopwatch struct {
+	begun time.Time
+	cpu   float64
+	known bool
+}
+
+func newStopwatch() stopwatch {
+	cpu, known := cpuSeconds()
+	return stopwatch{time.Now(), cpu, known}
+}
+
+// wall returns the seconds on the wall.
+func (w stopwatch) wall() float64 { return time.Since(w.begun).Seconds() }
+
+// seconds returns those of processors.
+func (w stopwatch) seconds() float64 {
+	if cpu, known := cpuSeconds(); known && w.known {
+		return cpu - w.cpu
+	}
+	return w.wall()
+}
+
 // fieldSeconds is how long the chains of each peer draw, about.
 var fieldSeconds = 10.0
 
@@ -259,9 +283,14 @@ func (e *execution) fieldRow(ctx context.Context) (*FieldRow, error) {
 		seed := cfg.Shared().Training.Seed
 		run := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: seed, Steps: cfg.Shared().Training.Steps,
 			Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", seed)), Index: e.first + n, Count: e.count}
+		watch := newStopwatch()
 		result, err := e.train(ctx, cfg, run, nil)
 		if err != nil {
 			return nil, err
+		}
+		took := watch.seconds()
+		if result.Seconds > watch.wall() {
+			took = result.Seconds // most of it was in another process
 		}
 		x, err := e.exact(ctx, cfg, result.Params)
 		if err != nil {
@@ -270,7 +299,7 @@ func (e *execution) fieldRow(ctx context.Context) (*FieldRow, error) {
 		row.Seeds = append(row.Seeds, seed)
 		sizes, tails = append(sizes, x.Weights.EffectiveSize), append(tails, x.Weights.ParetoK)
 		errs, offs = append(errs, x.Weights.LogZError), append(offs, math.Abs(x.Weights.LogZ-e.logZ(ctx, cfg, row)))
-		seconds, times, draws = append(seconds, result.Seconds), append(times, x.time), append(draws, x.seconds)
+		seconds, times, draws = append(seconds, took), append(times, x.time), append(draws, x.seconds)
 	}
 	row.ESS, row.Range = median(sizes), [2]float64{slices.Min(sizes), slices.Max(sizes)}
 	row.ParetoK, row.LogZError, row.LogZOff = slices.Max(tails), median(errs), median(offs)
@@ -307,11 +336,11 @@ func (e *execution) exact(ctx context.Context, cfg engine.Config, params []float
 		return x, err
 	}
 	states := make([]byte, engine.ExactDraws*f.RowBytes)
-	begun := time.Now()
+	watch := newStopwatch()
 	if err := draws.Fill(ctx, states, 0); err != nil {
 		return x, err
 	}
-	x.seconds = time.Since(begun).Seconds() / fieldSamples
+	x.seconds = watch.seconds() / fieldSamples
 	x.Exactness = draws.Exactness()
 	energies := make([]float64, engine.ExactDraws)
 	if _, err := stream.Energies(energies, f, states); err != nil {
@@ -374,12 +403,15 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 		o.Draws = fieldDraws
 		o.Spacing = max(1, min(1<<14, int(fieldSeconds/step/float64(o.Draws)/1.25)))
 		o.BurnIn = o.Spacing * o.Draws / 4
+		watch := newStopwatch()
 		if r, err = chains.Run(ctx, system, o, nil); err != nil {
 			return nil, err
 		}
+		// Without the part of the burn-in.
+		took := watch.seconds() * r.Seconds / (r.Seconds + r.BurnIn)
 		peer := FieldPeer{Name: name}
 		for _, x := range r.Levels[0].Observables {
-			peer.Seconds, peer.RHat = max(peer.Seconds, x.SecondsPerEffective), max(peer.RHat, x.RHat)
+			peer.Seconds, peer.RHat = max(peer.Seconds, took/x.EffectiveSize), max(peer.RHat, x.RHat)
 		}
 		all = append(all, peer)
 	}
@@ -443,4 +475,4 @@ func microseconds(s float64) string {
 }
 
 // FieldLegend explains the table.
-const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Exact draws and chains are seconds of all threads per independent draw: of a generator τ times that of a sample, of chains those of the slowest observable. A generator pays from so many independent draws on, its training included."
+const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were interrupted); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable, without burn-in. A generator pays from so many independent draws on, its training included."
