@@ -324,6 +324,19 @@ func walksAlike(t *testing.T, cfg engine.Config, o engine.Observer, params []flo
 	values := make([]float64, 100*len(names))
 	part.Observe(values)
 	require.Equal(t, paths(o, false)[0][200*len(names):300*len(names)], values, "a walk begins with the samples that it is asked for")
+	if w, ok := part.(engine.StateWalk); ok {
+		s := o.(engine.Sampler)
+		for _, f := range s.Formats() {
+			if f.Unrefined {
+				continue
+			}
+			want, got := make([]byte, 100*f.RowBytes), make([]byte, 100*f.RowBytes)
+			require.NoError(t, s.Sample(want, f.Name, params, first+200, 100, 0))
+			require.NoError(t, w.States(got, f.Name))
+			require.True(t, bytes.Equal(want, got), "a walk begins with the samples that it is asked for, as %s", f.Name)
+		}
+		require.Error(t, w.States(nil, "nosuch"), "states in a format that there is not")
+	}
 	_, err = o.Walk(params, math.MaxUint64-10, 20)
 	require.Error(t, err, "samples beyond the stream")
 }
