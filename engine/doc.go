@@ -1,6 +1,10 @@
 // Package engine trains a generator by reversibility: Algorithm 1 of the paper
 // for any System, with checkpoints, a run directory and sampling.
 //
+// Most users do not need it. Package revgen, the module's root, trains, loads and
+// samples in ten lines, and target/density takes a density of one's own. This package
+// is for who writes a system.
+//
 // Data flows one way, in batches, through buffers that the system allocates
 // once: noise z becomes samples s, a few Metropolis–Hastings steps make s′ of
 // them, the discrepancy between the laws of (s, s′) and (s′, s) gives a

@@ -4,6 +4,9 @@
 // the target no more than a Target says: its dimension, its modes and ln π up to
 // a constant.
 //
+// A density of one's own is simpler to give to package target/density; the kit is for
+// who embeds it in a system.
+//
 // Noise z enters a generator and leaves as states s; moves make s′ of them; an
 // objective takes both and returns ∂L/∂ of the generator's outputs, which the
 // generator takes back to ∂L/∂θ:

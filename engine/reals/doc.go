@@ -3,6 +3,9 @@
 // moves, discrepancies and witnesses, sampling and configuration. It knows of
 // the target no more than a Target says, its dimension and ln π up to a constant.
 //
+// A density of one's own is simpler to give to package target/density; the kit is for
+// who embeds it in a system.
+//
 // Noise z enters a generator and leaves as states s; moves make s′ of them; a
 // loss takes both and returns ∂L/∂s, which the generator takes back to ∂L/∂θ:
 //
