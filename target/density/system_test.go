@@ -147,7 +147,8 @@ func (steps) LogDensity(dst, x []float32, k []uint8) {
 const phi4 = "2*kappa*sum(x*(shift(x, [8,8], [1,0]) + shift(x, [8,8], [0,1]))) - sum(x^2 + lambda*(x^2 - 1)^2)"
 
 // TestOneTarget: φ⁴ as an expression, in Go, in Python, C and Fortran is one target:
-// every run ends with the same parameters and the same table.
+// every run ends with the same parameters and the same table, after a training that is
+// long enough to learn something.
 func TestOneTarget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles programs")
@@ -157,12 +158,20 @@ func TestOneTarget(t *testing.T) {
 		table  *engine.Evaluation
 	}
 	train := func(t *testing.T, def engine.Definition, set ...string) result {
-		cfg := configure(t, def, "moves", append([]string{"training.steps=5"}, set...)...)
+		cfg := configure(t, def, "moves", append([]string{"training.steps=100", "training.batch=256", "training.ema=0",
+			"training.optimizer.learning_rate=0.01"}, set...)...)
 		return trained(t, cfg)
 	}
 	want := train(t, RealsDefinition, "target.dim=64", "target.expression="+phi4, `target.parameters={"kappa":0.2,"lambda":0.02}`,
 		"target.center=[]", "target.scale=[]")
-	require.NotEmpty(t, want.table.Metrics)
+	before := train(t, RealsDefinition, "target.dim=64", "target.expression="+phi4, `target.parameters={"kappa":0.2,"lambda":0.02}`,
+		"target.center=[]", "target.scale=[]", "training.steps=1")
+	off := func(r result) float64 {
+		i := slices.IndexFunc(r.table.Metrics, func(m engine.Metric) bool { return m.Name == "mean_square" })
+		return r.table.Metrics[i].Error
+	}
+	t.Log(off(before), off(want))
+	require.Less(t, off(want), off(before)/2, "nothing is learned")
 	same := func(t *testing.T, got result) {
 		require.Equal(t, want.params, got.params)
 		require.Equal(t, len(want.table.Metrics), len(got.table.Metrics))
