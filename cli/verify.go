@@ -272,9 +272,10 @@ func (b *bounds) check(e *engine.Evaluation, emit func(engine.Check)) error {
 	}
 	judged := 0
 	for _, m := range e.Metrics {
-		if m.Floor > 0 || math.IsNaN(m.Error) {
+		// A row that nothing is known to compare with is not judged.
+		if !math.IsNaN(m.Exact) && (m.Floor > 0 || math.IsNaN(m.Error)) {
 			judged++
-			emit(engine.AtMost("floor/"+m.Name, m.Error/m.Floor, b.floor, "error of %d samples in units of that of exact ones", e.Samples))
+			emit(engine.AtMost("floor/"+m.Name, m.Floors(), b.floor, "error of %d samples in units of that of exact ones", e.Samples))
 		}
 	}
 	if judged == 0 {

@@ -225,7 +225,7 @@ func (r draws) graph() Neighbour {
 // A formula is a target given by an expression.
 func formula(system, title string, dim int, expression string, parameters map[string]any, more ...string) Neighbour {
 	return Neighbour{System: system, Title: title, Assignments: append([]string{
-		assign("dim", dim), "target.expression=" + expression, assign("parameters", parameters), "target.scale=[]",
+		assign("dim", dim), "target.expression=" + expression, assign("parameters", parameters),
 	}, more...)}
 }
 

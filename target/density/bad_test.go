@@ -132,7 +132,7 @@ func TestHopelessTraining(t *testing.T) {
 		"0":                       "a constant cannot be normalised",
 		"x[0] < 3 ? -sum(x^2)/2 : sqrt(x[1] - 1e3)": "target.expression: ln π is NaN at x = [",
 	} {
-		cfg := configure(t, RealsDefinition, "moves", "target.expression="+text, "target.parameters={}", "training.steps=100")
+		cfg := configure(t, RealsDefinition, "moves", "target.expression="+text, "target.parameters={}", "target.scale=[1.6]", "training.steps=100")
 		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed, text)

@@ -25,7 +25,7 @@ func ring() RealsTarget {
 		Kind: "expression", Dim: 2, Expression: "-(sqrt(sum(x^2)) - radius)^2/(2*width^2)",
 		Parameters:     map[string]expression.Parameter{"radius": expression.Number(2), "width": expression.Number(0.4)},
 		TimeoutSeconds: 60, Command: []string{}, Support: [][2]*float64{},
-	}, Center: []float64{}, Scale: []float64{1.6}}
+	}, Center: []float64{}, Scale: []float64{}}
 }
 
 // wells is the same with modes: a pair of wells in each.

@@ -32,7 +32,13 @@ func TestRecipes(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, why, "Gaussians")
 	require.Equal(t, "perceptron", cfg.(*MixedConfig).Generator.Kind)
-	c, why = resolve("moves")
+	// A target of a file has no hints but its own.
+	cfg, why, err = engine.Systems{RealsDefinition}.Resolve(engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
+		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
+	require.NoError(t, err)
+	require.Contains(t, why, "short chains found the weight about ")
+	require.InDelta(t, 500, cfg.(*RealsConfig).Target.Center[0], 10)
+	c, why = resolve("moves", "target.scale=[1.6]")
 	require.Empty(t, why)
 	require.Equal(t, "kfd", c.Loss.Kind)
 }
