@@ -270,7 +270,7 @@ func (w stopwatch) seconds() float64 {
 	return w.wall()
 }
 
-// fieldSeconds is how long the chains of each peer draw, about.
+// fieldSeconds is how long the chains of each peer run, about.
 var fieldSeconds = 10.0
 
 // fieldRow trains a target's generators and measures them and the target's chains.
@@ -390,32 +390,49 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 		if p != nil {
 			name = p.Name
 		}
-		// A short run says how long the other may be.
-		o := chains.Options{Chains: fieldChains, Draws: 32, BurnIn: 64, Spacing: 1, Peer: p}
-		r, err := chains.Run(ctx, system, o, nil)
+		peer, err := e.peer(ctx, system, name, p)
 		if errors.Is(err, chains.ErrNone) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		step := max(1e-9, r.Seconds/float64(o.Draws))
-		o.Draws = fieldDraws
-		o.Spacing = max(1, min(1<<14, int(fieldSeconds/step/float64(o.Draws)/1.25)))
-		o.BurnIn = o.Spacing * o.Draws / 4
-		watch := newStopwatch()
-		if r, err = chains.Run(ctx, system, o, nil); err != nil {
-			return nil, err
-		}
-		// Without the part of the burn-in.
-		took := watch.seconds() * r.Seconds / (r.Seconds + r.BurnIn)
-		peer := FieldPeer{Name: name}
-		for _, x := range r.Levels[0].Observables {
-			peer.Seconds, peer.RHat = max(peer.Seconds, took/x.EffectiveSize), max(peer.RHat, x.RHat)
-		}
 		all = append(all, peer)
 	}
 	return all, nil
+}
+
+// peer runs chains with ever more steps between their draws, until they mix and more
+// steps no longer make an independent draw cheaper, which it is where measuring costs
+// little and a step does not pass unmeasured.
+func (e *execution) peer(ctx context.Context, system engine.System, name string, p *engine.Peer) (FieldPeer, error) {
+	all := newStopwatch()
+	best := FieldPeer{Name: name, RHat: math.Inf(1)}
+	for spacing := 1; ; spacing *= 4 {
+		o := chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing, Peer: p}
+		watch := newStopwatch()
+		r, err := chains.Run(ctx, system, o, nil)
+		if err != nil {
+			return best, err
+		}
+		// Without the part of the burn-in.
+		took := watch.seconds() * r.Seconds / (r.Seconds + r.BurnIn)
+		now := FieldPeer{Name: name}
+		for _, x := range r.Levels[0].Observables {
+			now.Seconds, now.RHat = max(now.Seconds, took/x.EffectiveSize), max(now.RHat, x.RHat)
+		}
+		mixed := now.RHat <= chains.MixedRHat
+		switch {
+		case mixed && best.RHat <= chains.MixedRHat && now.Seconds >= best.Seconds:
+			return best, nil
+		case mixed || best.RHat > chains.MixedRHat:
+			best = now
+		}
+		// The next run takes four times as long.
+		if all.seconds() > fieldSeconds/4 {
+			return best, nil
+		}
+	}
 }
 
 // FieldTable is the study's table.
@@ -475,4 +492,4 @@ func microseconds(s float64) string {
 }
 
 // FieldLegend explains the table.
-const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were interrupted); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable, without burn-in. A generator pays from so many independent draws on, its training included."
+const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were interrupted); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included."
