@@ -112,7 +112,7 @@ func build(path, version, platform string) (*built, error) {
 	}
 	b.version = cmp.Or(version, b.info.Main.Version)
 	if !versions.MatchString(b.version) {
-		return nil, fmt.Errorf("Go knows no version of these sources, but %q: make the release in a clone of the repository, or give -version", b.version)
+		return nil, fmt.Errorf("the version of these sources is %q, as far as go can tell: make the release in a clone of the repository, or give -version", b.version)
 	}
 	if b.date, err = dateOf(b.info, os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
 		return nil, err
