@@ -62,3 +62,27 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 		}
 	}
 }
+
+func TestGoldenHierarchy(t *testing.T) {
+	for _, c := range []struct{ loss, want string }{{"divergence", `
+start 5dab04538472
+trained f087a0d646ad
+spins, refined by 0 b1c6be4f9fb6
+spins, refined by 3 290afcb7e895
+bits, refined by 0 0c3b656a62d2
+bits, refined by 3 50cc850d643a
+weighted, refined by 0 ea5b2de46bbf`}, {"balance", `
+start 5dab04538472
+trained 7420661d62ed
+spins, refined by 0 88b69b92bb9d
+spins, refined by 3 ac4ca53dc028
+bits, refined by 0 50b443f35d07
+bits, refined by 3 d13e7263fa50
+weighted, refined by 0 5cdaed50e538`}} {
+		t.Run(c.loss, func(t *testing.T) {
+			cfg := adapted(t, "quick", TargetConfig{L: 8, Beta: 0.4, J: 1})
+			cfg.Training.Batch, cfg.Loss.Kind = 128, c.loss
+			systemtest.Golden(t, cfg, c.want)
+		})
+	}
+}

@@ -634,3 +634,26 @@ func TestLargeFiles(t *testing.T) {
 	t.Logf("config.json of %d bytes written and read in %v", len(encoded), time.Since(start))
 	require.True(t, slices.Equal(c.Target.Edges, back.Target.Edges))
 }
+
+func TestGolden(t *testing.T) {
+	for _, c := range []struct{ preset, want string }{{"quick", `
+start 87ab62ca929e
+trained fc5faef0b98c
+spins, refined by 0 b651645c2cc3
+spins, refined by 3 f516cbc10c3a
+bits, refined by 0 7bd28180025b
+bits, refined by 3 aaf6ccd88fb2
+weighted, refined by 0 485b1fb14f62`}, {"paper", `
+start ff68a614def3
+trained 866dd1a5e8de
+spins, refined by 0 b7b70cbd1ca8
+spins, refined by 3 1bee788b1ed9
+bits, refined by 0 c5f036f007e0
+bits, refined by 3 6087ebf24961`}} {
+		t.Run(c.preset, func(t *testing.T) {
+			cfg := configured(t, c.preset, glass(9, 9, 8), 0.4)
+			cfg.Training.Batch, cfg.Generator.Hidden = 128, []int{16}
+			systemtest.Golden(t, cfg, c.want)
+		})
+	}
+}

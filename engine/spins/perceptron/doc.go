@@ -10,7 +10,7 @@
 //
 //	generator.go, signs.go   z → logits h → s
 //	symmetry.go              s with all spins flipped, by chance
-//	transition.go            s → s′
+//	spins.Transition         s → s′
 //	objective.go             what an objective is given and gives, and its choice
 //	pairs.go                 the paper's MMD of (s, s′) and (s′, s), and that of s and s′
 //	walsh.go                 the least-squares witness in Walsh functions
