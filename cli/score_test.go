@@ -278,3 +278,51 @@ func TestScoreJob(t *testing.T) {
 	require.Equal(t, 101, strings.Count(content(t, dir, "t.csv"), "\n"))
 	require.Contains(t, all[3].Error, "a job of a batch has no stdin")
 }
+
+// Densities of generators of real vectors, of states with modes and of targets in
+// coordinates of their own integrate to one over a grid.
+func TestScoreDensitiesAreNormalised(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		train      []string
+		dim, modes int
+		center     float64
+		half, step float64
+	}{
+		"gmm":    {[]string{"gmm"}, 2, 0, 0, 12, 0.1},
+		"hybrid": {[]string{"hybrid"}, 1, 3, 0, 8, 0.01},
+		"reals":  {[]string{"reals", "--set", "target.dim=1", "--set", "target.parameters={}", "--set", "target.expression=-(x[0]-20)^2/18", "--set", "target.center=[20]", "--set", "target.scale=[3]"}, 1, 0, 20, 40, 0.01},
+		"mixed": {[]string{"mixed", "--set", "target.dim=1", "--set", "target.modes=2", "--set", "target.parameters={}", "--set", "target.expression=-(x[0]-4*k)^2/2",
+			"--set", "target.center=[[0],[4]]", "--set", "target.scale=[[1],[2]]"}, 1, 2, 2, 40, 0.01},
+	} {
+		args := append(c.train, "--set", "training.steps=5", "--set", "training.batch=256", "--set", "evaluation.samples=1000", "--figures", "none", "--diagnose", "none", "-q", "-o", name)
+		ok(t, dir, append([]string{"train"}, args...)...)
+		var states []byte
+		float := func(x float64) { states = binary.LittleEndian.AppendUint32(states, math.Float32bits(float32(x))) }
+		for x := -c.half; x < c.half; x += c.step {
+			switch {
+			case c.dim == 2:
+				for y := -c.half; y < c.half; y += c.step {
+					float(x)
+					float(y)
+				}
+			case c.modes > 0:
+				for k := range c.modes {
+					float(c.center + x)
+					states = binary.LittleEndian.AppendUint32(states, uint32(k))
+				}
+			default:
+				float(c.center + x)
+			}
+		}
+		o := feed(t, dir, string(states), "score", name, "--model", name, "--input", "raw", "--columns", "log_model", "--to", "csv", "-q")
+		require.Zero(t, o.code, o.stderr)
+		var sum float64
+		for _, line := range strings.Fields(o.stdout)[1:] {
+			x, err := strconv.ParseFloat(line, 64)
+			require.NoError(t, err)
+			sum += math.Exp(x) * math.Pow(c.step, float64(c.dim))
+		}
+		require.InDelta(t, 1, sum, 2e-3, name)
+	}
+}
