@@ -445,10 +445,12 @@ func TestEditedReports(t *testing.T) {
 	})
 	require.Greater(t, refused, 100)
 	for edit, want := range map[string]string{
-		`{"schema":2,"rows":[{"name":"x"}]}`:                                                                             "rows[0]: it has no suite",
-		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1}]}`:                                                     "rows[0].ns: ",
-		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1,0]}]}`:                                          "rows[0].ns[1]: 0 ",
-		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1],"peers":[{"name":"p","status":"measured"}]}]}`: "rows[0].peers[0]: p ",
+		`{"schema":2,"rows":[{"name":"x"}]}`:                                                                                       "rows[0]: it has no suite",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1}]}`:                                                               "rows[0].ns: ",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1,0]}]}`:                                                    "rows[0].ns[1]: 0 ",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1],"peers":[{"name":"p","status":"measured"}]}]}`:           "rows[0].peers[0]: p ",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","ns":[1]}]}`:                                                                  "rows[0].threads: 0 ",
+		`{"schema":2,"rows":[{"suite":"s","name":"x","threads":1,"ns":[1],"peers":[{"name":"p","status":"measured","ns":[-1]}]}]}`: "rows[0].peers[0].ns[0]: -1 ",
 	} {
 		edit = strings.Replace(edit, `"schema":2`, fmt.Sprintf(`"schema":%d`, SchemaVersion), 1)
 		_, err := ReadJSON(strings.NewReader(edit))

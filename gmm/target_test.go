@@ -126,6 +126,7 @@ func TestTargetErrors(t *testing.T) {
 		{func(c *TargetConfig) { c.Components[1].Weight = -0.4 }, "components[1].weight: -0.4 is not in (0, 1]"},
 		{func(c *TargetConfig) { c.Components[1].Weight = nan }, "components[1].weight: NaN"},
 		{func(c *TargetConfig) { c.Components[1].Mean = []float64{1} }, "components[1].mean: 1 coordinates where the first component has 2"},
+		{func(c *TargetConfig) { c.Components[1].Mean = []float64{1, -1e150} }, "components[1].mean[1]: -1e+150 is more than 1e+12 of the component's standard deviations"},
 		{func(c *TargetConfig) { c.Components[1].Mean = []float64{1, nan} }, "components[1].mean[1]: NaN is not finite"},
 		{func(c *TargetConfig) { c.Components[1].Covariance = [][]float64{{1}} }, "components[1].covariance: 1 rows"},
 		{func(c *TargetConfig) { c.Components[1].Covariance[1] = []float64{1} }, "components[1].covariance[1]: 1 values"},

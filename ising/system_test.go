@@ -451,7 +451,15 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		}
 		require.ErrorContains(t, c.Validate(), key)
 	}
-	c := small(t, "best")
+	// Steps that a stream has random numbers for.
+	c := small(t, "paper")
+	c.Target.L, c.Transition.Proposal, c.Transition.Steps = 256, "multi-spin", 8193
+	require.ErrorContains(t, c.Validate(), "transition.steps: 8193 is not between 1 and ")
+	reach := newTrainer(t, small(t, "paper"), 1).System().(engine.Sampler).Reach
+	require.ErrorContains(t, reach(0, 1, 5_000_000), "refine: 5000000 is not between 0 and ")
+	require.ErrorContains(t, reach(999_999_000_000_000_000, 1_000_000, 1), "number: samples 999999")
+
+	c = small(t, "best")
 	c.Transition.Proposal = spins.Sweeping
 	require.ErrorContains(t, c.Validate(), "loss.average: exact averages over Metropolis steps")
 }
