@@ -46,7 +46,7 @@ type Exact struct {
 	inverted          bool // a test's mistake
 
 	seen                     []float64 // R of the first proposals
-	draws, moves, squares    float64   // of the runs of equal draws that ended
+	draws, squares           float64   // of the runs of equal draws that ended
 	longest, proposed, taken uint64
 }
 

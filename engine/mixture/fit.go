@@ -254,13 +254,13 @@ type Look struct {
 }
 
 // Look returns what the population shows. The uniforms of c seed a fit.
-func (f *Found) Look(dim int, c *rng.Counter) Look {
+func (found *Found) Look(dim int, c *rng.Counter) Look {
 	// The variance of ln π about a quadratic function below which it is one, up to
 	// the rounding of float32.
 	const rounding = 1e-6
-	left, of := f.unexplained(dim)
+	left, of := found.unexplained(dim)
 	if left < rounding {
-		all, _ := Fit(f.X, dim, 1, 1, 1, c)
+		all, _ := Fit(found.X, dim, 1, 1, 1, c)
 		return Look{Gaussian: true, Width: Width(all)}
 	}
 	const iterations, low = 30, 16
@@ -268,13 +268,13 @@ func (f *Found) Look(dim int, c *rng.Counter) Look {
 	if dim > low { // where a fit takes long, and has few points for each
 		few = 1
 	}
-	all, _ := Fit(f.X, dim, few, iterations, 1, c)
+	all, _ := Fit(found.X, dim, few, iterations, 1, c)
 	return Look{Curved: left > of/2, Width: Width(all)}
 }
 
 // unexplained returns the variance of what no quadratic function of x explains of
-// ln π over a population, and that of ln π. The first is 0 if π is Gaussian, however few the points are of which there
-// are at least twice as many as coefficients. Of fewer it returns NaN.
+// ln π over a population, and that of ln π. The first is 0 if π is Gaussian. It takes
+// at least twice as many points as coefficients, and returns NaN for fewer.
 func (found *Found) unexplained(dim int) (left, of float64) {
 	features := (dim + 1) * (dim + 2) / 2
 	var rows []int

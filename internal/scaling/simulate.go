@@ -124,14 +124,13 @@ func Mean(x []float64) (mean float64) {
 // so many, on n ranks that fail, and returns its seconds and the number of failures. A
 // failure of any rank ends the job, which goes on from its last checkpoint.
 func Job(m *Machine, n, steps, every int, step float64, r *rand.Rand) (seconds float64, failures int) {
-	fails := math.Inf(1)
 	next := func(from float64) float64 {
 		if m.Lifetime == 0 {
 			return math.Inf(1)
 		}
 		return from + r.ExpFloat64()*m.Lifetime/float64(n)
 	}
-	fails = next(0)
+	fails := next(0)
 	for saved := 0; saved < steps; {
 		block := min(every, steps-saved)
 		end := seconds + float64(block)*step + m.Write
