@@ -32,6 +32,23 @@ func TestCollapseIsReported(t *testing.T) {
 	require.Empty(t, warnings(0.5))
 }
 
+// TestCollapseIsOfTheTarget: a target whose energies are all the same, or that is
+// always in a ground state, has not collapsed to that.
+func TestCollapseIsOfTheTarget(t *testing.T) {
+	for name, target := range map[string]TargetConfig{"free": {L: 3, Beta: 0.2}, "cold": {L: 3, Beta: 30, J: 1}, "warm": {L: 3, Beta: 0.3, J: 1}} {
+		c := small(t, "paper")
+		c.Target = target
+		s := newTrainer(t, c, 1).System().(*system)
+		r, err := s.reference(context.Background())
+		require.NoError(t, err)
+		require.Empty(t, r.collapse(r.joint), name)
+		up := newTally(s.model) // all up and all down alike
+		up.count([]uint64{0, 511})
+		up.joint.normalise()
+		require.Equal(t, name == "warm", len(r.collapse(up.joint)) == 1, name)
+	}
+}
+
 // TestAnnealRaisesTheInverseTemperature wants the first steps to be taken at a
 // fraction of β, the target's from the given step on, and the same acceptance
 // whether the average is exact or sampled.
