@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,7 +226,8 @@ func TestACallThatTakesNoNoticeIsLeft(t *testing.T) {
 	// A panic is the caller's, whatever goroutine it happened in.
 	r, _, err = newRunner(t.Context(), quick("rng"))
 	require.NoError(t, err)
-	require.PanicsWithError(t, "wrong (bench/run_test.go:229)", func() {
+	_, _, line, _ := runtime.Caller(0)
+	require.PanicsWithError(t, fmt.Sprintf("wrong (bench/run_test.go:%d)", line+3), func() {
 		_ = r.within(func() error {
 			panic("wrong")
 		})

@@ -142,7 +142,7 @@ func TestCheckStudies(t *testing.T) {
 	p.Studies = []string{"all"}
 	require.NoError(t, p.Check(systems))
 	p.Studies = []string{"move"}
-	require.ErrorContains(t, p.Check(systems), `unknown study "move"; the studies are moves, or all`)
+	require.ErrorContains(t, p.Check(systems), `unknown study "move"; the studies are moves, `)
 	p.Studies = []string{"moves"}
 	Studies[0].System = "gmm"
 	require.ErrorContains(t, p.Check(systems), "moves: there is no system gmm")
