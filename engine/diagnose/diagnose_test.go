@@ -259,7 +259,7 @@ func TestFigure(t *testing.T) {
 	require.NoError(t, err)
 	p := r.Figure().Rows[0].Panels[0]
 	require.Len(t, p.Layers, 2*drawn+1)
-	line := p.Layers[1]
+	line := p.Layers[drawn] // above the bands
 	require.Contains(t, []string{"x", "log density"}, line.Label)
 	require.Equal(t, 1.0, line.X[0])
 	require.Len(t, line.Y, len(line.X))

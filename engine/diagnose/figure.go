@@ -34,6 +34,7 @@ func (r *Report) Figure() figure.Figure {
 		X: figure.Axis{Label: "Metropolis steps after generation", Scale: figure.Log},
 		Y: figure.Axis{Label: "drift / standard deviation"},
 	}
+	var lines []figure.Layer // above all bands
 	for i, o := range order[:min(drawn, len(order))] {
 		if o.Deviation == 0 || len(o.Drift) == 0 {
 			continue
@@ -46,8 +47,8 @@ func (r *Report) Figure() figure.Figure {
 			band.Low, band.High = append(band.Low, y-half), append(band.High, y+half)
 		}
 		band.X = line.X
-		p.Layers = append(p.Layers, band, line)
+		p.Layers, lines = append(p.Layers, band), append(lines, line)
 	}
-	p.Layers = append(p.Layers, figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "at rest", Y: []float64{0}})
+	p.Layers = append(append(p.Layers, lines...), figure.Layer{Mark: figure.Level, Role: figure.Reference, Label: "at rest", Y: []float64{0}})
 	return figure.Figure{Name: "drift", Title: "Drift of fresh samples", Rows: []figure.Row{{Panels: []figure.Panel{p}}}}
 }

@@ -86,7 +86,7 @@ func (l layer) Plot(c draw.Canvas, p *plot.Plot) {
 		for i := len(lower) - 1; i >= 0; i-- {
 			upper = append(upper, lower[i])
 		}
-		c.FillPolygon(fillColour(l.Role), c.ClipPolygonXY(upper))
+		c.FillPolygon(bandColour(l.Role), c.ClipPolygonXY(upper))
 	case figure.Level:
 		for _, v := range l.Y {
 			c.StrokeLines(levelStyle(l.Role), c.ClipLinesXY([]vg.Point{{X: c.Min.X, Y: y(v)}, {X: c.Max.X, Y: y(v)}})...)

@@ -51,6 +51,13 @@ func fillColour(r figure.Role) color.NRGBA {
 	return mix(color.NRGBA{0xff, 0xff, 0xff, 0xff}, lineColour(r), 0.25)
 }
 
+// bandColour is fillColour of bands, which may lie over each other.
+func bandColour(r figure.Role) color.NRGBA {
+	c := lineColour(r)
+	c.A = 0x40
+	return c
+}
+
 func mix(a, b color.NRGBA, t float64) color.NRGBA {
 	c := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + t*(float64(y)-float64(x)))) }
 	return color.NRGBA{c(a.R, b.R), c(a.G, b.G), c(a.B, b.B), 0xff}
