@@ -183,7 +183,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		require.GreaterOrEqual(t, c.Generator.Components, len(c.target))
 		c.Training.Steps, c.Generator.Depth = 150, depth
 		if depth > 0 {
-			c.Training.Optimizer.LearningRate = 0.003
+			c.Training.Steps, c.Training.Optimizer.LearningRate = 800, 0.003
 		}
 		require.NoError(t, c.Validate())
 		workers := pool.New(2)
