@@ -121,7 +121,14 @@ func verbNames() string {
 // verbs are jobVerbs as package batch knows them.
 func (p *program) verbs() (all []batch.Verb) {
 	for _, v := range jobVerbs() {
-		all = append(all, batch.Verb{Name: v.name, Writes: v.command(p).Flags().Lookup("output") != nil, Suffix: v.suffix})
+		flags := v.command(p).Flags()
+		verb := batch.Verb{Name: v.name, Writes: flags.Lookup("output") != nil, Suffix: v.suffix}
+		for _, other := range jobVerbs() {
+			if flags.Lookup(other.name) != nil {
+				verb.Shares = append(verb.Shares, other.name)
+			}
+		}
+		all = append(all, verb)
 	}
 	return all
 }

@@ -173,6 +173,26 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// TestJobsHaveVerbsAsKeys: whether a run is diagnosed is a key of train, and
+// diagnose a verb.
+func TestJobsHaveVerbsAsKeys(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.ndjson"), []byte(`{"diagnose":"none","train":"ising","set":{"training.steps":1,"training.batch":64,"evaluation.samples":100},"id":"a"}
+{"train":"ising","diagnose":"brief","set":{"training.steps":1,"training.batch":64,"evaluation.samples":100},"id":"b"}
+{"diagnose":"runs/jobs/a"}
+`), 0o600))
+	o := ok(t, dir, "run", "jobs.ndjson")
+	all := readRecords(t, o.stdout)
+	require.Len(t, all, 3)
+	for i, diagnosed := range []bool{false, true} {
+		var result map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(all[i].Result, &result))
+		_, has := result["diagnosis"]
+		require.Equal(t, diagnosed, has, all[i].ID)
+	}
+	require.Equal(t, "diagnose", all[2].Verb)
+}
+
 // Whatever kills a batch, in the end every job has been finished once, with the
 // bits of one that was not killed.
 func TestRunSurvivesKills(t *testing.T) {

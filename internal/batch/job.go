@@ -23,6 +23,8 @@ type Verb struct {
 	// not given.
 	Writes bool
 	Suffix string
+	// Shares lists the verbs whose names are keys of this one's jobs as well.
+	Shares []string
 }
 
 // A Job is one entry of a batch.
@@ -112,6 +114,7 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Job, grid []ndjson.Member, err e
 		return nil, nil, fmt.Errorf("%s where an object is needed", v.Kind)
 	}
 	job = new(Job)
+	shared := sharedKeys(v, verbs)
 	for _, m := range v.Members {
 		switch value := m.Value; {
 		case m.Key == "id":
@@ -127,6 +130,8 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Job, grid []ndjson.Member, err e
 				err = fmt.Errorf("grid: %s where an object of lists is needed", value.Kind)
 			}
 			grid = value.Members
+		case shared[m.Key]:
+			job.Flags = append(job.Flags, m)
 		case find(verbs, m.Key) != nil && job.Verb != "":
 			err = fmt.Errorf("%s and %s: a job has one verb", job.Verb, m.Key)
 		case find(verbs, m.Key) != nil:
@@ -147,6 +152,19 @@ func parse(v *ndjson.Value, verbs []Verb) (job *Job, grid []ndjson.Member, err e
 		return nil, nil, fmt.Errorf("no verb; a job has one of %s as a key", strings.Join(names, ", "))
 	}
 	return job, grid, nil
+}
+
+// sharedKeys returns the names of verbs that are keys of another verb of the job.
+func sharedKeys(v *ndjson.Value, verbs []Verb) map[string]bool {
+	shared := map[string]bool{}
+	for _, m := range v.Members {
+		if verb := find(verbs, m.Key); verb != nil {
+			for _, name := range verb.Shares {
+				shared[name] = true
+			}
+		}
+	}
+	return shared
 }
 
 func find(verbs []Verb, name string) *Verb {
