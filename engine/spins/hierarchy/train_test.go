@@ -24,7 +24,7 @@ func TestTrainingReachesKaufman(t *testing.T) {
 		m, err := hierarchy.NewSquare(c)
 		require.NoError(t, err)
 		params := train(t, m, hierarchy.Training{
-			Steps: 250, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Seed: 1,
+			Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Seed: 1,
 		}, workers)
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
