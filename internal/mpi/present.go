@@ -96,6 +96,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"time"
 	"runtime"
 	"slices"
 	"strings"
@@ -273,7 +274,12 @@ func (w *world) Finalize() error {
 	return wrong(C.revgen_finalize())
 }
 
+// forwarding is how long a launcher is given to pass on what was written to stderr:
+// Open MPI's drops what it has not read when the job is aborted.
+const forwarding = 500 * time.Millisecond
+
 func (w *world) Abort(code int) {
+	time.Sleep(forwarding)
 	if C.revgen_is(w.thread) != 0 {
 		C.revgen_abort(C.int(code))
 	}
