@@ -96,11 +96,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"time"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
