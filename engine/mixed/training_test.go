@@ -114,3 +114,16 @@ func TestTrainingFindsAPosterior(t *testing.T) {
 		workers.Close()
 	}
 }
+
+// TestEveryMoveIsAccepted: where modes are alike, a fair part of each kind of
+// proposal.
+func TestEveryMoveIsAccepted(t *testing.T) {
+	c := small(bestConfig(), threeTwins(1))
+	trainer := newTrainer(t, c, 2)
+	for range c.Training.Steps {
+		require.NoError(t, trainer.Step())
+	}
+	for m, accepted := range trainer.System().(*System).accepted {
+		require.Greater(t, accepted.Rate(), 0.2, moveNames[m])
+	}
+}
