@@ -113,15 +113,15 @@ func revgenMetropolis(id C.revgen, target *C.revgen_spins, kind C.int, steps, se
 		if err != nil {
 			return err
 		}
-		make := l.flips
+		construct := l.flips
 		switch kind {
 		case C.REVGEN_FLIPS:
 		case C.REVGEN_SWEEPS:
-			make = l.sweeps
+			construct = l.sweeps
 		default:
 			return argument(fmt.Sprintf("kind: %d is neither REVGEN_FLIPS nor REVGEN_SWEEPS", int(kind)))
 		}
-		k, err := make()
+		k, err := construct()
 		if err != nil {
 			return fmt.Errorf("target: %w", err)
 		}
