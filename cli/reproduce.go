@@ -53,13 +53,15 @@ figure of each is from the errors of exact samples, and what was said of it.
 The study field runs by itself and takes --only: it trains the best preset for
 targets of the literature, takes exact draws of what it gives, runs the targets'
 own chains beside them, and says from how many independent draws on a generator
-pays.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
+pays. Seeds of a target add up in results.json: where five take too long at once,
+--seeds 1 --seed 11, then 12 and so on give the row of five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
 		Example: `  revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
   revgen reproduce --only ising-0.2,ising-0.5 --json
   revgen reproduce --study ablations-ising --seeds 5 -o results
   revgen reproduce --study neighbours --seed 101 -o results
   revgen reproduce --study field --only ising-l16-0.4407,ea-8x8 --seed 11 -o field
+  revgen reproduce --study field --only ising-l64-0.4407 --seeds 1 --seed 12 -o field
   revgen reproduce -o results --tables       # results.md again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),
 	}

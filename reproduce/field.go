@@ -1,19 +1,19 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/number"
@@ -148,14 +148,17 @@ func continuous() []FieldTarget {
 	return all
 }
 
-// A FieldRow is what one target gave: medians over the seeds.
+// A FieldRow is what one target gave: medians over the seeds that were measured, in
+// one execution or several.
 type FieldRow struct {
 	Name      string      `json:"target"`
 	Title     string      `json:"title"`
-	Seeds     []uint64    `json:"seeds"`
+	Changed   []string    `json:"changed,omitempty"` // assignments that the user added
+	Runs      []FieldRun  `json:"runs"`              // by seed
+	Seeds     []uint64    `json:"seeds"`             // of the runs that ended
 	ESS       float64     `json:"effective_size"`
 	Range     [2]float64  `json:"effective_size_range"`
-	ParetoK   float64     `json:"pareto_k"`
+	ParetoK   float64     `json:"pareto_k"`    // the largest
 	LogZError float64     `json:"log_z_error"` // standard error of ln Z
 	LogZOff   float64     `json:"log_z_off"`   // |ln Z − exact|, NaN where that is not known
 	Reference float64     `json:"reference_error,omitempty"`
@@ -164,7 +167,65 @@ type FieldRow struct {
 	Draw      float64     `json:"seconds_per_draw"`     // of a sample as proposed
 	Peers     []FieldPeer `json:"peers"`
 	Published string      `json:"published,omitempty"`
-	Machine   Machine     `json:"machine"`
+	Machine   Machine     `json:"machine"` // of the peers
+}
+
+// A FieldRun is what one seed of a target gave.
+type FieldRun struct {
+	Seed       uint64  `json:"seed"`
+	Unfinished bool    `json:"unfinished,omitempty"` // only the times are known, so far
+	Seconds    float64 `json:"seconds"`              // of training, of processors
+	Wall       float64 `json:"wall_seconds"`         // of training, with what is not known of processors
+	ESS        float64 `json:"effective_size"`
+	ParetoK    float64 `json:"pareto_k"`
+	LogZ       float64 `json:"log_z"`
+	LogZError  float64 `json:"log_z_error"`
+	LogZOff    float64 `json:"log_z_off"`
+	Reference  float64 `json:"reference_error,omitempty"`
+	Time       float64 `json:"autocorrelation_time"`
+	Draw       float64 `json:"seconds_per_draw"`
+	Machine    Machine `json:"machine"` // of the training
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r FieldRun) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *FieldRun) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
+
+// run returns the run of a seed, nil if there is none.
+func (r *FieldRow) run(seed uint64) *FieldRun {
+	if i := slices.IndexFunc(r.Runs, func(x FieldRun) bool { return x.Seed == seed }); i >= 0 {
+		return &r.Runs[i]
+	}
+	return nil
+}
+
+// put adds a run, in place of an earlier one of its seed, and takes the medians anew.
+func (r *FieldRow) put(x FieldRun) {
+	if old := r.run(x.Seed); old != nil {
+		*old = x
+	} else {
+		r.Runs = append(r.Runs, x)
+		slices.SortFunc(r.Runs, func(a, b FieldRun) int { return cmp.Compare(a.Seed, b.Seed) })
+	}
+	r.Seeds = nil
+	var sizes, tails, errs, offs, seconds, times, draws []float64
+	for i := range r.Runs {
+		x := &r.Runs[i]
+		if x.Unfinished {
+			continue
+		}
+		r.Seeds, r.Reference = append(r.Seeds, x.Seed), x.Reference
+		sizes, tails, errs, offs = append(sizes, x.ESS), append(tails, x.ParetoK), append(errs, x.LogZError), append(offs, x.LogZOff)
+		seconds, times, draws = append(seconds, x.Seconds), append(times, x.Time), append(draws, x.Draw)
+	}
+	if len(r.Seeds) == 0 {
+		return
+	}
+	r.ESS, r.Range = median(sizes), [2]float64{slices.Min(sizes), slices.Max(sizes)}
+	r.ParetoK, r.LogZError, r.LogZOff = slices.Max(tails), median(errs), median(offs)
+	r.Seconds, r.Time, r.Draw = median(seconds), median(times), median(draws)
 }
 
 // A FieldPeer is what chains cost.
@@ -233,17 +294,37 @@ const (
 
 )
 
-// recordField puts a target's row into the results, writes these and tells the observer.
+// recordField puts a target's row into the results, beside what these have of other
+// seeds, writes them after each seed and tells the observer.
 func (e *execution) recordField(ctx context.Context, results *Results) error {
-	row, err := e.fieldRow(ctx)
+	row := FieldRow{Name: e.field.Name, Changed: e.Assignments}
+	if old := results.fieldRow(e.field.Name); old != nil && slices.Equal(old.Changed, e.Assignments) && len(old.Runs) > 0 {
+		row = *old
+	}
+	row.Title, row.Published, row.Machine = e.field.Title, e.field.Published, e.machine()
+	for n := range e.configs {
+		run, err := e.fieldRun(ctx, n, row.run(e.configs[n].Shared().Training.Seed))
+		if run != nil {
+			row.put(*run)
+			results.putField(row)
+			if err := results.Write(e.Dir); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	peers, err := e.peers(ctx, e.configs[0])
 	if err != nil {
 		return err
 	}
-	results.putField(*row)
+	row.Peers = peers
+	results.putField(row)
 	if err := results.Write(e.Dir); err != nil || e.watch.Field == nil {
 		return err
 	}
-	return e.watch.Field(row)
+	return e.watch.Field(&row)
 }
 
 // A stopwatch tells the processors' time, which other work on the machine does not
@@ -273,40 +354,44 @@ func (w stopwatch) seconds() float64 {
 // fieldSeconds is how long the chains of each peer run, about.
 var fieldSeconds = 10.0
 
-// fieldRow trains a target's generators and measures them and the target's chains.
-func (e *execution) fieldRow(ctx context.Context) (*FieldRow, error) {
-	path, _, _ := asm.Active()
-	row := &FieldRow{Name: e.field.Name, Title: e.field.Title, Published: e.field.Published, Machine: Machine{
-		CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: e.workers.Threads(), Path: path.String(), Program: e.Program}}
-	var sizes, tails, errs, offs, seconds, times, draws []float64
-	for n, cfg := range e.configs {
-		seed := cfg.Shared().Training.Seed
-		run := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: seed, Steps: cfg.Shared().Training.Steps,
-			Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", seed)), Index: e.first + n, Count: e.count}
-		watch := newStopwatch()
-		result, err := e.train(ctx, cfg, run, nil)
-		if err != nil {
-			return nil, err
-		}
-		took := watch.seconds()
-		if result.Seconds > watch.wall() {
-			took = result.Seconds // most of it was in another process
-		}
-		x, err := e.exact(ctx, cfg, result.Params)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.field.Name, err)
-		}
-		row.Seeds = append(row.Seeds, seed)
-		sizes, tails = append(sizes, x.Weights.EffectiveSize), append(tails, x.Weights.ParetoK)
-		errs, offs = append(errs, x.Weights.LogZError), append(offs, math.Abs(x.Weights.LogZ-e.logZ(ctx, cfg, row)))
-		seconds, times, draws = append(seconds, took), append(times, x.time), append(draws, x.seconds)
+// fieldRun trains a target's generator of one seed and measures it. old is what is
+// known of the seed, or nil. Where the training stops before its end, the run says how
+// long it took so far.
+func (e *execution) fieldRun(ctx context.Context, n int, old *FieldRun) (*FieldRun, error) {
+	cfg := e.configs[n]
+	x := FieldRun{Seed: cfg.Shared().Training.Seed, Machine: e.machine()}
+	run := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: x.Seed, Steps: cfg.Shared().Training.Steps,
+		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", x.Seed)), Index: e.first + n, Count: e.count}
+	if _, err := os.Stat(run.Dir); err == nil && old != nil && old.Unfinished {
+		x.Seconds, x.Wall = old.Seconds, old.Wall
 	}
-	row.ESS, row.Range = median(sizes), [2]float64{slices.Min(sizes), slices.Max(sizes)}
-	row.ParetoK, row.LogZError, row.LogZOff = slices.Max(tails), median(errs), median(offs)
-	row.Seconds, row.Time, row.Draw = median(seconds), median(times), median(draws)
-	var err error
-	row.Peers, err = e.peers(ctx, e.configs[0])
-	return row, err
+	e.trained = false
+	watch := newStopwatch()
+	result, err := e.train(ctx, cfg, run, nil)
+	x.Seconds += watch.seconds()
+	x.Wall += watch.wall()
+	var stop *engine.StopError
+	switch {
+	case errors.As(err, &stop):
+		x.Unfinished = true
+		return &x, err
+	case err != nil:
+		return nil, err
+	case !e.trained && old != nil && !old.Unfinished:
+		x.Seconds, x.Wall, x.Machine = old.Seconds, old.Wall, old.Machine
+	case result.Seconds > x.Wall: // some of it was in a process that left no record
+		x.Seconds, x.Wall = result.Seconds, result.Seconds
+	}
+	draws, err := e.exact(ctx, cfg, result.Params)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.field.Name, err)
+	}
+	w := &draws.Weights
+	logZ, reference := e.logZ(ctx, cfg)
+	x.ESS, x.ParetoK, x.LogZ, x.LogZError = w.EffectiveSize, w.ParetoK, w.LogZ, w.LogZError
+	x.LogZOff, x.Reference = math.Abs(w.LogZ-logZ), reference
+	x.Time, x.Draw = draws.time, draws.seconds
+	return &x, nil
 }
 
 // An exactRun is what exact draws of one seed were seen to be.
@@ -350,23 +435,23 @@ func (e *execution) exact(ctx context.Context, cfg engine.Config, params []float
 	return x, nil
 }
 
-// logZ returns the exact ln Z, if the study or the system knows it.
-func (e *execution) logZ(ctx context.Context, cfg engine.Config, row *FieldRow) float64 {
+// logZ returns ln Z, if the study or the system knows it, with the standard error of the
+// system's.
+func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standardError float64) {
 	if !math.IsNaN(e.field.LogZ) {
-		return e.field.LogZ
+		return e.field.LogZ, 0
 	}
 	system, err := cfg.New(e.workers)
 	if err != nil {
-		return math.NaN()
+		return math.NaN(), 0
 	}
 	defer engine.Release(system)
 	if z, ok := system.(engine.Normalised); ok {
 		if value, standardError, err := z.LogZ(ctx); err == nil {
-			row.Reference = standardError
-			return value
+			return value, standardError
 		}
 	}
-	return math.NaN()
+	return math.NaN(), 0
 }
 
 // peers runs the target's own chains, and others that the system knows.
@@ -437,9 +522,12 @@ func (e *execution) peer(ctx context.Context, system engine.System, name string,
 
 // FieldTable is the study's table.
 func FieldTable(rows []FieldRow) *report.Table {
-	t := &report.Table{Header: []string{"target", "ESS (range)", "k̂", "ln Z off", "± of ln Z", "trained in", "τ", "exact draws", "chains", "pays from", "published"}, Left: 1}
+	t := &report.Table{Header: []string{"target", "seeds", "ESS (range)", "k̂", "ln Z off", "± of ln Z", "trained in", "τ", "exact draws", "chains", "pays from", "published"}, Left: 1}
 	for i := range rows {
 		r := &rows[i]
+		if len(r.Seeds) == 0 {
+			continue // none has ended
+		}
 		ess := fmt.Sprintf("%.4f", r.ESS)
 		if len(r.Seeds) > 1 {
 			ess += fmt.Sprintf(" (%.4f–%.4f)", r.Range[0], r.Range[1])
@@ -476,9 +564,26 @@ func FieldTable(rows []FieldRow) *report.Table {
 		if published == "" {
 			published = "–"
 		}
-		t.Rows = append(t.Rows, []string{r.Title, ess, fmt.Sprintf("%.2f", r.ParetoK), off, se, seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
+		t.Rows = append(t.Rows, []string{r.Title, seedsText(r.Seeds), ess, fmt.Sprintf("%.2f", r.ParetoK), off, se, seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
 	}
 	return t
+}
+
+// seedsText names seeds in ascending order: 11–15, 18.
+func seedsText(seeds []uint64) string {
+	var parts []string
+	for i := 0; i < len(seeds); {
+		j := i
+		for j+1 < len(seeds) && seeds[j+1] == seeds[j]+1 {
+			j++
+		}
+		part := fmt.Sprint(seeds[i])
+		if j > i {
+			part = fmt.Sprintf("%d–%d", seeds[i], seeds[j])
+		}
+		parts, i = append(parts, part), j+1
+	}
+	return strings.Join(parts, ", ")
 }
 
 func microseconds(s float64) string {
@@ -492,4 +597,4 @@ func microseconds(s float64) string {
 }
 
 // FieldLegend explains the table.
-const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were interrupted); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included."
+const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were killed); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included."

@@ -43,6 +43,7 @@ func TestFieldTargets(t *testing.T) {
 // TestFieldStudy runs one target, briefly: ln Z is within its error, chains are those of
 // the target, and the results are read back.
 func TestFieldStudy(t *testing.T) {
+	defer func(old float64) { fieldSeconds = old }(fieldSeconds)
 	fieldSeconds = 0.2
 	workers := pool.New(2)
 	defer workers.Close()
@@ -62,7 +63,75 @@ func TestFieldStudy(t *testing.T) {
 	require.True(t, r.Time > 1 && r.Time < 10, "%v", r.Time)
 	require.Len(t, r.Peers, 3)
 	require.Equal(t, []uint64{3, 4}, r.Seeds)
-	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 |")
+	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
+}
+
+// TestFieldSeedBySeed: a row holds the seeds of all executions, of each what it gave then,
+// and a training in parts is as long as its parts.
+func TestFieldSeedBySeed(t *testing.T) {
+	defer func(old float64) { fieldSeconds = old }(fieldSeconds)
+	fieldSeconds = 0.2
+	workers := pool.New(2)
+	defer workers.Close()
+	systems := []engine.Definition{ising.Definition}
+	p := Plan{Dir: t.TempDir(), Studies: []string{FieldStudy}, Only: []string{"ising-l8-0.4407"}, Seed: 4, Seeds: 1,
+		Assignments: []string{"training.steps=100", "generator.neighbours=12", "generator.units=2"}}
+	row := func() FieldRow {
+		results, err := Read(p.Dir)
+		require.NoError(t, err)
+		require.Len(t, results.Field, 1)
+		return results.Field[0]
+	}
+	_, err := p.Execute(context.Background(), systems, workers, Observer{})
+	require.NoError(t, err)
+	first := row().Runs[0]
+
+	p.Seed, p.MaxTime = 3, 1
+	_, err = p.Execute(context.Background(), systems, workers, Observer{})
+	var stop *engine.StopError
+	require.ErrorAs(t, err, &stop)
+	part := row()
+	require.Equal(t, []uint64{4}, part.Seeds, "a seed that has not ended is no part of the medians")
+	require.Equal(t, first.ESS, part.ESS)
+	require.True(t, part.Runs[0].Unfinished)
+	require.Positive(t, part.Runs[0].Seconds)
+
+	// Long before, in seconds that only the record knows of.
+	results, err := Read(p.Dir)
+	require.NoError(t, err)
+	results.Field[0].Runs[0].Seconds += 1000
+	require.NoError(t, results.Write(p.Dir))
+	p.MaxTime = 0
+	_, err = p.Execute(context.Background(), systems, workers, Observer{})
+	require.NoError(t, err)
+	whole := row()
+	require.Equal(t, []uint64{3, 4}, whole.Seeds)
+	require.Equal(t, first, whole.Runs[1])
+	require.Greater(t, whole.Runs[0].Seconds, part.Runs[0].Seconds+1000)
+	require.Equal(t, (whole.Runs[0].ESS+first.ESS)/2, whole.ESS)
+	require.Contains(t, (&Results{Field: []FieldRow{whole}}).Markdown(), "| 3–4 |")
+
+	// Measured again, it took what it took.
+	p.Seeds = 2
+	_, err = p.Execute(context.Background(), systems, workers, Observer{})
+	require.NoError(t, err)
+	again := row()
+	require.Equal(t, whole.Runs[0].Seconds, again.Runs[0].Seconds)
+	require.Equal(t, whole.ESS, again.ESS)
+
+	// Another configuration is another row's.
+	p.Seeds, p.Dir = 1, t.TempDir()
+	require.NoError(t, (&Results{Schema: SchemaVersion, Field: []FieldRow{whole}}).Write(p.Dir))
+	p.Assignments[0] = "training.steps=50"
+	_, err = p.Execute(context.Background(), systems, workers, Observer{})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{3}, row().Seeds)
+}
+
+func TestSeedsText(t *testing.T) {
+	for want, seeds := range map[string][]uint64{"": nil, "11": {11}, "11–15": {11, 12, 13, 14, 15}, "1, 3–4, 9": {1, 3, 4, 9}} {
+		require.Equal(t, want, seedsText(seeds))
+	}
 }
 
 func TestFieldTable(t *testing.T) {

@@ -206,8 +206,20 @@ func (r *Results) writeField(b *strings.Builder) {
 	if len(r.Field) == 0 {
 		return
 	}
-	first := &r.Field[0]
-	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset, the seeds of the first row %v.\nOn %s.\n\n%s\n\n", FieldStudy, first.Seeds, first.Machine.String(), FieldLegend)
+	var machines []string
+	for i := range r.Field {
+		row := &r.Field[i]
+		of := []Machine{row.Machine}
+		for j := range row.Runs {
+			of = append(of, row.Runs[j].Machine)
+		}
+		for _, m := range of {
+			if text := m.String(); !slices.Contains(machines, text) {
+				machines = append(machines, text)
+			}
+		}
+	}
+	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(machines, "; "), FieldLegend)
 	_ = FieldTable(r.Field).WriteMarkdown(b)
 }
 

@@ -39,6 +39,14 @@ func (r *Results) Empty() bool {
 	return len(r.Outcomes)+len(r.Studies)+len(r.Field)+len(r.Neighbours) == 0
 }
 
+// fieldRow returns the row of a target, nil if there is none.
+func (r *Results) fieldRow(name string) *FieldRow {
+	if i := slices.IndexFunc(r.Field, func(row FieldRow) bool { return row.Name == name }); i >= 0 {
+		return &r.Field[i]
+	}
+	return nil
+}
+
 // putField adds a row of the study of the field's targets, in place of an earlier one.
 func (r *Results) putField(row FieldRow) {
 	r.Field = slices.DeleteFunc(r.Field, func(old FieldRow) bool { return old.Name == row.Name })
