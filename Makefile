@@ -36,7 +36,7 @@ install: build library
 # A release in dist/, docs/cli.md: make dist, in a clone without changes, or
 # make dist VERSION=v1.2.3 where there is no repository.
 dist:
-	$(GO) run ./internal/dist -o dist $(if $(VERSION),-version $(VERSION))
+	$(GO) run ./cmd/internal/dist -o dist $(if $(VERSION),-version $(VERSION))
 
 # The README's picture, by the README's first command.
 picture: build

@@ -21,9 +21,9 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/configtest"
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
-	"github.com/revgen/revgen/internal/configtest"
 	"github.com/revgen/revgen/ising"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/revgen/revgen/bench/peers"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
-	"github.com/revgen/revgen/internal/score"
 )
 
 var scoreSuite = Suite{

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/score"
 )
 
 // scoring is what the flags of score ask for.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/configtest"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/configtest"
 )
 
 // TestConfigurations changes presets at random: what is accepted can be trained.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/internal/configtest"
+	"github.com/revgen/revgen/engine/configtest"
 	"github.com/revgen/revgen/internal/stat"
 )
 

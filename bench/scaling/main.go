@@ -1,7 +1,7 @@
 // Command scaling says what trainings cost on more ranks than are at hand.
 //
-//	go run ./internal/scaling measure     processor time and messages of ranks in one process
-//	go run ./internal/scaling simulate    the table of docs/scaling.md, from calibration.json
+//	go run ./bench/scaling measure     processor time and messages of ranks in one process
+//	go run ./bench/scaling simulate    the table of docs/scaling.md, from calibration.json
 //
 // What measure prints is what calibration.json holds.
 package main

@@ -1,6 +1,6 @@
 // Dist makes a release of the sources in the working directory:
 //
-//	go run ./internal/dist -o dist
+//	go run ./cmd/internal/dist -o dist
 //
 // For each platform that is an archive with the program, static, its manual pages,
 // completions for shells, the documentation and the licences of all that it is made
