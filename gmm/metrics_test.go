@@ -14,7 +14,7 @@ import (
 // gaussianSystem returns a system whose generator, a flow at the identity, makes
 // exactly N(0, I), and its parameters.
 func gaussianSystem(t *testing.T, target TargetConfig, workers *pool.Pool) (*system, []float32) {
-	c := paper()
+	c := preset("paper")
 	c.Target = target
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = 1e-30, 2, []int{4}
 	c.Loss.Boundary.Center = nil

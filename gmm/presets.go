@@ -1,34 +1,27 @@
 package gmm
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/reals"
-	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // Presets names the ready-made configurations, the default first.
 var Presets = []string{"quick", "paper", "best", "moves"}
 
-// Preset returns a fresh copy of the named configuration.
+// Preset returns a fresh copy of the named configuration: the paper's settings, those
+// from moves alone, or the recipe for the target, the most accurate one known or one
+// that reaches a useful sampler within seconds on two cores.
 func Preset(name string) (*Config, error) {
-	switch name {
-	case "quick":
-		return quick(), nil
-	case "paper":
-		return paper(), nil
-	case "best":
-		return best(), nil
-	case "moves":
-		return moves(), nil
+	if err := conf.OneOf("preset", name, Presets); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+	c := &Config{Target: paperTarget(), Config: reals.Paper("gmm")}
+	if name == "moves" {
+		c.Config = reals.Moves("gmm")
+	}
+	c.Preset = name
+	c.Adapt()
+	return c, nil
 }
 
 // paperTarget is the mixture of the paper's Section "Continuous Validation".
@@ -39,82 +32,12 @@ func paperTarget() TargetConfig {
 	}}
 }
 
-// paper holds the settings of the paper's Section "Continuous Validation: 2D
-// Gaussian Mixture". It states the target, the network, the kernel, the moves,
-// the batch, the learning rate and its decay. The number of iterations (beyond
-// the last milestone, at 100,000), the weights of the kernel's terms, the
-// clamp of the couplings' scales, the slope of LeakyReLU, AdamW's other
-// constants and those of the boundary penalty are ours.
-func paper() *Config {
-	return &Config{Target: paperTarget(), Config: reals.Config{
-		Common: engine.Common{
-			Schema: engine.SchemaVersion, System: "gmm", Preset: "paper",
-			Training: engine.Training{
-				Seed: 1, Steps: 120_000, Batch: 2048, Methods: search.ByGradient(),
-				Optimizer:       optim.AdamW{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
-				Schedule:        optim.Schedule{Kind: "step", Milestones: []int{20_000, 50_000, 100_000}, Factor: 0.71},
-				CheckpointEvery: 5000, LogEvery: 500,
-			},
-			Evaluation: engine.Evaluating{Samples: 200_000},
-		},
-		Transition: reals.TransitionConfig{Sigma: []float64{0.1}, Steps: 3},
-		Generator: reals.GeneratorConfig{
-			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
-			Partition: "parity", Clamp: 1,
-			Components: 2, Scout: reals.ScoutConfig{Population: 1024, Moves: 10},
-		},
-		Loss: reals.LossConfig{
-			Kind: "mmd",
-			Kernel: mmd.Kernel{
-				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
-				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
-			},
-			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: reals.WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
-				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
-			},
-			Discriminator: critic.Default(),
-			Boundary:      reals.BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
-		},
-	}}
-}
-
-// moves is the most accurate recipe known that sees the target by Metropolis moves
-// alone, for generators whose density nobody need know: the least-squares witness,
-// enough moves of several lengths that s′ forgets s, a slow optimiser, for what
-// limits the result is the noise of its steps, and an average of the weights.
-func moves() *Config {
-	c := paper()
-	c.Preset = "moves"
-	c.Training.Steps = 20_000
-	c.Training.Optimizer = optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
-	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
-	c.Training.EMA = 0.999
-	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
-	c.Transition = reals.TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
-	c.Loss.Kind = "kfd"
-	c.Loss.Boundary.Weight = 0 // it moves the fixed point away from the target
-	c.Loss.Witness = reals.WitnessConfig{
-		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
-		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
+// preset is Preset where the name is one.
+func preset(name string) *Config {
+	c, err := Preset(name)
+	if err != nil {
+		panic(err)
 	}
-	return c
-}
-
-// best is the most accurate recipe known.
-func best() *Config {
-	c := paper()
-	c.Preset = "best"
-	c.Adapt()
-	return c
-}
-
-// quick reaches a useful sampler within seconds on two cores.
-func quick() *Config {
-	c := paper()
-	c.Preset = "quick"
-	c.Adapt()
 	return c
 }
 

@@ -15,7 +15,7 @@ import (
 // losses.
 func testConfigs() map[string]*Config {
 	small := func(change func(c *Config)) *Config {
-		c := paper()
+		c := preset("paper")
 		c.Training.Batch, c.Training.Steps = 700, 5
 		c.Generator.Depth, c.Generator.Hidden = 3, []int{24, 24}
 		c.Evaluation.Samples = 3000
@@ -25,13 +25,13 @@ func testConfigs() map[string]*Config {
 	return map[string]*Config{
 		"paper": small(func(*Config) {}),
 		"best": func() *Config {
-			c := best()
+			c := preset("best")
 			c.Generator.Scout = reals.ScoutConfig{Population: 200, Moves: 2}
 			c.Training.Batch, c.Evaluation.Samples = 700, 3000
 			return c
 		}(),
 		"moves": small(func(c *Config) {
-			b := moves()
+			b := preset("moves")
 			c.Training.EMA, c.Transition, c.Loss = b.Training.EMA, b.Transition, b.Loss
 			c.Loss.Witness.Features.Number = 48
 		}),

@@ -75,7 +75,7 @@ func kitChecks(workers *pool.Pool) ([]func() ([]engine.Check, error), error) {
 		})
 	}
 	last := len(known) - 1
-	return reals.Checks(paper().Config, known[:last], known[last], workers), nil
+	return reals.Checks(preset("paper").Config, known[:last], known[last], workers), nil
 }
 
 // wideMixture is a target with three components in three dimensions.

@@ -59,7 +59,7 @@ func TestValidate(t *testing.T) {
 		"loss.witness.features.number: 2000 and a constant":    func(c *Config) { c.Loss.Kind, c.Loss.Witness.Features.Number = "kfd", 2000 },
 		"training.optimizer.learning_rate: ":                   func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
 	} {
-		c := paper()
+		c := preset("paper")
 		change(c)
 		require.ErrorContains(t, c.Validate(), want)
 		_, err := engine.NewTrainer(c, nil)

@@ -13,7 +13,7 @@ import (
 // Verify checks the mathematics of the paper's target and, with it, that of the
 // kit, and reports each check through emit.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-	c := paper()
+	c := preset("paper")
 	target, err := NewTarget(c.Target.Mu)
 	if err != nil {
 		return err

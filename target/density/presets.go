@@ -4,14 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixed"
-	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/reals"
-	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/target/density/expression"
 )
@@ -37,60 +31,21 @@ func wells() MixedTarget {
 	}, Modes: 3, Center: [][]float64{}, Scale: [][]float64{}}
 }
 
-// common is what all presets of a system share.
-func common(of *origin, preset string) engine.Common {
-	return engine.Common{
-		Schema: engine.SchemaVersion, System: of.name, Preset: preset,
-		Training: engine.Training{
-			Seed: 1, Steps: 20_000, Batch: 2048, Methods: search.ByGradient(),
-			Optimizer: optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16},
-			Schedule:  optim.Schedule{Kind: "cosine"}, EMA: 0.999,
-			LogEvery: 50, CheckpointEvery: 1000,
-		},
-		Evaluation: engine.Evaluating{Samples: 200_000},
-	}
-}
-
-// realsPreset returns a fresh copy of a preset of a system over real vectors.
+// realsPreset returns a fresh copy of a preset of a system over real vectors: the
+// kit's, and quick and best, before they are adapted to a target, from moves too.
 func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &RealsConfig{of: of, Target: target, Config: reals.Config{
-		Common:     common(of, name),
-		Transition: reals.TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20},
-		Generator: reals.GeneratorConfig{
-			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
-			Partition: "parity", Clamp: 1,
-			Components: 8, Scout: reals.ScoutConfig{Population: 2048, Moves: 10},
-		},
-		Loss: reals.LossConfig{
-			Kind: "kfd",
-			Kernel: mmd.Kernel{
-				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
-				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
-			},
-			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: reals.WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
-				Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
-			},
-			Discriminator: critic.Default(),
-			Boundary:      reals.BoundaryConfig{Weight: 0, Sharpness: 1, Radius: 5, Center: []float64{}},
-		},
-	}}
+	c := &RealsConfig{of: of, Target: target, Config: reals.Moves(of.name)}
 	switch name {
 	case "quick":
 		c.Training.Steps, c.Training.EMA = 3000, 0.998
 		c.Training.Optimizer.LearningRate = 1e-3
-	case "paper": // the settings of the paper's Gaussian mixture
-		c.Training.Steps, c.Training.EMA = 120_000, 0
-		c.Training.Optimizer = optim.AdamW{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2}
-		c.Training.Schedule = optim.Schedule{Kind: "step", Milestones: []int{20_000, 50_000, 100_000}, Factor: 0.71}
-		c.Training.LogEvery, c.Training.CheckpointEvery = 500, 5000
-		c.Transition = reals.TransitionConfig{Sigma: []float64{0.1}, Steps: 3}
-		c.Loss.Kind, c.Loss.Boundary.Weight = "mmd", 1
+	case "paper":
+		c.Config = reals.Paper(of.name)
 	}
+	c.Preset = name
 	c.fit()
 	return c, nil
 }
@@ -184,45 +139,23 @@ func list(x []float64) string {
 	return fmt.Sprint(x)
 }
 
-// mixedPreset returns a fresh copy of a preset of a system with modes.
+// mixedPreset returns a fresh copy of a preset of a system with modes: the kit's, and
+// quick and best, before they are adapted to a target, from moves too.
 func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &MixedConfig{of: of, Target: target, Config: mixed.Config{
-		Common:     common(of, name),
-		Transition: mixed.TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10},
-		Generator: mixed.GeneratorConfig{
-			Kind: "perceptron", Components: 8, Scout: mixed.ScoutConfig{Population: 2048, Moves: 10},
-			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
-			Head: "branch", Branches: 2, Gain: 10,
-		},
-		Loss: mixed.LossConfig{
-			Kind:      "stationarity",
-			Kernel:    mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}},
-			Statistic: mmd.U,
-			Witness: mixed.WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
-				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
-			},
-			Discriminator: critic.Default(), Gradient: "surrogate",
-		},
-	}}
-	c.Training.Steps, c.Training.Optimizer.LearningRate = 12_000, 1e-3
+	c := &MixedConfig{of: of, Target: target, Config: mixed.Moves(of.name)}
+	c.Training.ClipNorm, c.Training.Schedule.Final, c.Generator.Gain = 0, 0, 10
 	switch name {
 	case "quick":
 		c.Training.Steps, c.Training.EMA = 5000, 0.998
 		c.Training.Optimizer.LearningRate = 3e-3
 		c.Loss.Kernel.Bandwidths = []float64{3}
-	case "paper": // the settings of the paper's hybrid system
-		c.Training.Steps, c.Training.EMA, c.Training.ClipNorm = 100_000, 0, 1
-		c.Training.Optimizer = optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2}
-		c.Training.Schedule.Final = 1e-6 / 5e-4
-		c.Training.LogEvery, c.Training.CheckpointEvery = 500, 5000
-		c.Transition = mixed.TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3}
-		c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "split", 1, 1
-		c.Loss.Kind, c.Loss.Kernel, c.Loss.Statistic = "mmd", mmd.Kernel{Bandwidths: []float64{1}}, mmd.V
+	case "paper":
+		c.Config = mixed.Paper(of.name)
 	}
+	c.Preset = name
 	return c, nil
 }
 

@@ -1,0 +1,74 @@
+package reals
+
+import (
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/search"
+)
+
+// Paper returns the settings of the paper's Section "Continuous Validation: 2D
+// Gaussian Mixture" for a system. It states the network, the kernel, the moves,
+// the batch, the learning rate and its decay. The number of iterations (beyond
+// the last milestone, at 100,000), the weights of the kernel's terms, the
+// clamp of the couplings' scales, the slope of LeakyReLU, AdamW's other
+// constants and those of the boundary penalty are ours. Keys of other choices
+// have values to start from.
+func Paper(system string) Config {
+	return Config{
+		Common: engine.Common{
+			Schema: engine.SchemaVersion, System: system, Preset: "paper",
+			Training: engine.Training{
+				Seed: 1, Steps: 120_000, Batch: 2048, Methods: search.ByGradient(),
+				Optimizer:       optim.AdamW{LearningRate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 1e-2},
+				Schedule:        optim.Schedule{Kind: "step", Milestones: []int{20_000, 50_000, 100_000}, Factor: 0.71},
+				CheckpointEvery: 5000, LogEvery: 500,
+			},
+			Evaluation: engine.Evaluating{Samples: 200_000},
+		},
+		Transition: TransitionConfig{Sigma: []float64{0.1}, Steps: 3},
+		Generator: GeneratorConfig{
+			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
+			Partition: "parity", Clamp: 1,
+			Components: 8, Scout: ScoutConfig{Population: 2048, Moves: 10},
+		},
+		Loss: LossConfig{
+			Kind: "mmd",
+			Kernel: mmd.Kernel{
+				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
+				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
+			},
+			Statistic: mmd.V, Gradient: "surrogate",
+			Witness: WitnessConfig{
+				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
+				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
+			},
+			Discriminator: critic.Default(),
+			Boundary:      BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+		},
+	}
+}
+
+// Moves returns the most accurate recipe known that sees the target by Metropolis
+// moves alone, for generators whose density nobody need know: the least-squares
+// witness, enough moves of several lengths that s′ forgets s, a slow optimiser, for
+// what limits the result is the noise of its steps, and an average of the weights.
+func Moves(system string) Config {
+	c := Paper(system)
+	c.Preset = "moves"
+	c.Training.Steps = 20_000
+	c.Training.Optimizer = optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
+	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
+	c.Training.EMA = 0.999
+	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
+	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
+	c.Loss.Kind = "kfd"
+	c.Loss.Boundary.Weight = 0 // it moves the fixed point away from the target
+	c.Loss.Witness = WitnessConfig{
+		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
+		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
+	}
+	return c
+}
