@@ -21,6 +21,7 @@ func TestEachHalfIsDrivenByTheOther(t *testing.T) {
 			pi, err := Target{s.model, 0.3}.Probabilities()
 			require.NoError(t, err)
 			o := s.enumerated()
+			o.Anneal(1)
 			copy(o.p[right], narrow(pi))
 			for i := range o.p[1-right] {
 				o.p[1-right][i] = 1 / float32(len(pi))

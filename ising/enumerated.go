@@ -24,7 +24,9 @@ type functional interface {
 	// of configurations whose mean that half's samples are to descend. It
 	// reports whether the numbers can be used.
 	discrepancy(p, g [2][]float32) (loss float64, ok bool)
-	// anneal takes the transition to an inverse temperature.
+	// anneal takes the transition to an inverse temperature, without which there is
+	// none: the first step of a training that is annealed begins at another than the
+	// target's.
 	anneal(beta float64)
 	// leaving returns 1 − P(s, s) of a single Metropolis step, by s.
 	leaving() []float32
@@ -45,7 +47,7 @@ type enumeratedObjective struct {
 
 func newEnumeratedObjective(c *Config, b *perceptron.Batch) (*enumeratedObjective, error) {
 	o := &enumeratedObjective{Batch: b, config: c, symmetry: symmetry{flip: c.Generator.Symmetry == "z2", side: c.Target.L}}
-	o.orbits = o.symmetry.orbits()
+	o.orbits = sharedOrbits(o.symmetry)
 	var err error
 	if o.f, err = o.newFunctional(); err != nil {
 		return nil, err
@@ -216,7 +218,6 @@ func newQuadratic(t Target, proposal bitspin.Proposal, steps int, k *mmd.Kernel)
 		p: make([]float32, n), half: make([]float32, n), leave: make([]float32, n),
 	}
 	q.beta = math.NaN()
-	q.anneal(t.Beta)
 	return q
 }
 
@@ -281,24 +282,16 @@ type tabulated struct {
 
 func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int, c perceptron.WitnessConfig, workers *pool.Pool) *tabulated {
 	n := len(o.size)
-	// The Gaussian Gram matrix is a Kronecker product of 2×2 matrices, and
-	// so is its inverse.
-	rho := math.Exp(-2 / (c.Bandwidth * c.Bandwidth))
-	table := make([]float64, target.N+1)
-	for h := range table {
-		table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(target.N))
-	}
 	t := &tabulated{
 		orbits: o, moves: newOrbitChain(o, target, proposal, workers), steps: steps,
 		states: n, chain: make([]float32, n*n), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
 		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: make([]float32, len(o.of)),
-		witness: kfd.New(n, narrow(o.hammingSums(table)), c.Config, workers), workers: workers,
+		witness: kfd.New(n, o.penalty(c.Bandwidth), c.Config, workers), workers: workers,
 	}
 	for half := range 2 {
 		t.mean[half], t.c[half] = make([]float64, n), make([]float32, n)
 	}
 	t.beta = math.NaN()
-	t.anneal(target.Beta)
 	t.fill = t.fillRow
 	return t
 }

@@ -19,10 +19,8 @@ import (
 // Nothing is allocated after newOrbitChain.
 type orbitChain struct {
 	orbits *orbits
-	n      int       // orbits
-	rows   []int32   // orbits whose rows are computed
-	row    []int32   // of each orbit, the one of them that is taken to it …
-	by     [][]int32 // … by this permutation of the orbits
+	n      int // orbits
+	*orbitRows
 
 	masks  []uint32  // proposals, ascending
 	q      []float64 // and their probabilities
@@ -39,9 +37,17 @@ type orbitChain struct {
 	multiply, unfold           func(piece int)
 }
 
+// orbitRows say which rows of a matrix that has a target's symmetry are the others'
+// permutations.
+type orbitRows struct {
+	rows []int32   // orbits whose rows are computed
+	row  []int32   // of each orbit, the one of them that is taken to it …
+	by   [][]int32 // … by this permutation of the orbits
+}
+
 func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool.Pool) *orbitChain {
 	n := len(o.size)
-	c := &orbitChain{orbits: o, n: n, row: make([]int32, n), by: make([][]int32, n), level: make([]int32, len(o.of)), workers: workers}
+	c := &orbitChain{orbits: o, n: n, level: make([]int32, len(o.of)), workers: workers}
 	levels := make(map[float64]int32)
 	for s := range o.of {
 		word := []uint64{uint64(s)}
@@ -56,7 +62,8 @@ func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool
 		}
 		c.level[s] = i
 	}
-	c.choose(symmetry{flip: t.H == 0, lattice: true, side: t.L})
+	whole := symmetry{flip: t.H == 0, lattice: true, side: t.L}
+	c.orbitRows = o.rows.Get(whole, func() *orbitRows { return o.choose(whole) })
 	c.accept, c.reject = make([]float64, len(c.energy)*len(c.energy)), make([]float64, len(c.energy)*len(c.energy))
 	for _, m := range []*[]float64{&c.one, &c.square, &c.result, &c.spare} {
 		*m = make([]float64, len(c.rows)*n)
@@ -66,11 +73,12 @@ func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool
 	return c
 }
 
-// choose sets the rows that are computed, given the target's symmetry.
-func (c *orbitChain) choose(whole symmetry) {
+// choose returns the rows that are computed, given the target's symmetry.
+func (o *orbits) choose(whole symmetry) *orbitRows {
+	c := &orbitRows{row: make([]int32, len(o.size)), by: make([][]int32, len(o.size))}
 	images := make([][]int32, whole.order())
 	for i := range images {
-		images[i] = c.permutation(whole, whole.element(i))
+		images[i] = o.permutation(whole, whole.element(i))
 	}
 	for orbit := range c.row {
 		c.row[orbit] = -1
@@ -86,26 +94,27 @@ func (c *orbitChain) choose(whole symmetry) {
 		}
 		c.rows = append(c.rows, int32(orbit))
 	}
+	return c
 }
 
 // permutation returns where an element takes the orbits.
-func (c *orbitChain) permutation(y symmetry, e element) []int32 {
+func (o *orbits) permutation(y symmetry, e element) []int32 {
 	m := newMover(y)
 	m.places(e)
 	var site [MaxMatrixSites]uint32 // the bit that a site goes to
 	for i := range y.side * y.side {
 		site[i] = 1 << (m.rows[i/y.side] + m.columns[i%y.side])
 	}
-	image := make([]int32, c.n)
-	for orbit, s := range c.orbits.first {
+	image := make([]int32, len(o.size))
+	for orbit, s := range o.first {
 		var to uint32
 		for left := uint32(s); left != 0; left &= left - 1 {
 			to |= site[bits.TrailingZeros32(left)]
 		}
 		if e.flipped {
-			to ^= uint32(len(c.orbits.of) - 1)
+			to ^= uint32(len(o.of) - 1)
 		}
-		image[orbit] = c.orbits.of[to]
+		image[orbit] = o.of[to]
 	}
 	return image
 }

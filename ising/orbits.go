@@ -1,6 +1,11 @@
 package ising
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+
+	"github.com/revgen/revgen/internal/shared"
+)
 
 // An orbits partitions all configurations of a lattice of few sites
 // into those that a symmetry takes to each other.
@@ -8,7 +13,17 @@ type orbits struct {
 	of    []int32 // orbit of each configuration
 	first []int32 // configuration of each orbit
 	size  []int   // of each orbit
+
+	rows      shared.Cache[symmetry, *orbitRows] // by a target's symmetry
+	penalties shared.Cache[float64, []float32]   // by the bandwidth
 }
+
+// What the runs of a batch ask for again: a run has one symmetry of its generator and
+// one bandwidth, and lattices of which configurations are tabulated are small.
+var orbitsOf shared.Cache[symmetry, *orbits]
+
+// sharedOrbits are those of a symmetry, which nobody may change.
+func sharedOrbits(y symmetry) *orbits { return orbitsOf.Get(y, y.orbits) }
 
 // orbits lists the orbits in the order of their first members.
 func (y symmetry) orbits() *orbits {
@@ -52,6 +67,21 @@ func (o *orbits) hammingSums(table []float64) []float64 {
 		}
 	}
 	return m
+}
+
+// penalty returns the sums over the orbits of the inverse of the Gaussian Gram
+// matrix of configurations, which is a Kronecker product of 2×2 matrices as that is.
+// Nobody may change it.
+func (o *orbits) penalty(bandwidth float64) []float32 {
+	return o.penalties.Get(bandwidth, func() []float32 {
+		sites := bits.Len(uint(len(o.of) - 1))
+		rho := math.Exp(-2 / (bandwidth * bandwidth))
+		table := make([]float64, sites+1)
+		for h := range table {
+			table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(sites))
+		}
+		return narrow(o.hammingSums(table))
+	})
 }
 
 // average replaces a function of configurations by its mean over each orbit.

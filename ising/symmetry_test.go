@@ -297,7 +297,11 @@ func TestWitnessOfOrbits(t *testing.T) {
 		for s, orbit := range o.of {
 			p[s] = float32(law[orbit] / sum)
 		}
-		build := func(o *orbits) functional { return newTabulated(o, target, bitspin.MultiSpin(), 2, w, workers) }
+		build := func(o *orbits) functional {
+			f := newTabulated(o, target, bitspin.MultiSpin(), 2, w, workers)
+			f.anneal(target.Beta)
+			return f
+		}
 		g := [2][]float32{make([]float32, 512), make([]float32, 512)}
 		h := [2][]float32{make([]float32, 512), make([]float32, 512)}
 		want, ok := build(plain).discrepancy([2][]float32{p, p}, g)

@@ -2,13 +2,16 @@ package ising
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -351,6 +354,7 @@ func TestWitnessPointsAtTheLogRatio(t *testing.T) {
 	c.Loss.Witness.Ridge = 1e-6
 	trainer := newTrainer(t, c, 1)
 	o := trainer.System().(*system).enumerated()
+	o.Anneal(1)
 	target, err := NewTarget(3, 1, 0, 0.2)
 	require.NoError(t, err)
 	pi, err := target.Probabilities()
@@ -498,4 +502,29 @@ func (s *system) enumerated() *enumeratedObjective {
 		return o.enumeratedObjective
 	}
 	return s.objective.(*enumeratedObjective)
+}
+
+// BenchmarkStart is what a run computes before its first step, in a process that has
+// had runs of the same lattice: ms of processor time, which other work on the machine
+// disturbs less than the clock.
+func BenchmarkStart(b *testing.B) {
+	workers := pool.New(1)
+	defer workers.Close()
+	processor := func() time.Duration {
+		var u syscall.Rusage
+		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for _, l := range []int{3, 4, 8, 16} {
+		b.Run(fmt.Sprintf("L=%d", l), func(b *testing.B) {
+			begun, i := processor(), 0
+			for ; b.Loop(); i++ {
+				cfg, err := engine.Systems{Definition}.Configure("ising", "quick", fmt.Sprint("target.l=", l), fmt.Sprint("target.beta=", 0.2+float64(i%100)/1000))
+				require.NoError(b, err)
+				_, err = engine.NewTrainer(cfg, workers)
+				require.NoError(b, err)
+			}
+			b.ReportMetric((processor()-begun).Seconds()*1e3/float64(i), "processor-ms/op")
+		})
+	}
 }

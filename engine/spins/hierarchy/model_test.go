@@ -433,7 +433,8 @@ func TestStencils(t *testing.T) {
 		require.Equal(t, 16, seen[0])
 		for group := 1; group <= groups; group++ {
 			for _, n := range []int{4, 12, 24, 56} {
-				offsets, images := g.stencil(group, n)
+				near := g.stencil(group, n)
+				offsets, images := near.offsets, near.images
 				if seen[group] == 0 {
 					require.False(t, halves)
 					require.Empty(t, offsets)

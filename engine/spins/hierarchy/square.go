@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/shared"
 )
 
 // A Square describes the generator of an Ising model on the periodic square
@@ -69,7 +70,8 @@ func NewSquare(c Square) (*Model, error) {
 			if a >= 8 {
 				neighbours = min(MostNeighbours, neighbours*3/2)
 			}
-			offsets, images := g.stencil(group, neighbours)
+			near := stencils.Get(stencilKey{g, group, neighbours}, func() stencil { return g.stencil(group, neighbours) })
+			offsets, images := near.offsets, near.images
 			l := layout{name: fmt.Sprintf("%d:%s", a, groupNames[group-1]), images: images, hidden: c.Hidden}
 			b := a / 2
 			for y := range c.Side / b {
@@ -136,16 +138,32 @@ func (g grouping) rank(x, y int) int {
 	return 13 + 2*((i+j)&1) + i&1
 }
 
+// A stencil is what spins of a group look at, whatever the lattice.
+type stencil struct {
+	offsets [][2]int
+	images  [][]int
+}
+
+type stencilKey struct {
+	grouping
+	group, n int
+}
+
+// stencils are those of all groups of both groupings for two numbers of neighbours.
+var stencils = shared.Cache[stencilKey, stencil]{Most: 4 * groups}
+
 // stencil returns the offsets from a spin of the group to the nearest spins
 // drawn before, at least n in whole shells and sorted by distance, and their
 // permutations under the symmetries of the square.
-func (g grouping) stencil(group, n int) (offsets [][2]int, images [][]int) {
+func (g grouping) stencil(group, n int) stencil {
+	var offsets [][2]int
+	var images [][]int
 	const reach = 16
 	var x0, y0 int
 	for g.rank(x0, y0) != group {
 		if x0++; x0 == 8 {
 			if x0, y0 = 0, y0+1; y0 == 8 {
-				return nil, nil
+				return stencil{}
 			}
 		}
 	}
@@ -162,7 +180,7 @@ func (g grouping) stencil(group, n int) (offsets [][2]int, images [][]int) {
 	for square(offsets[m]) == square(offsets[n-1]) {
 		m++
 	}
-	offsets = offsets[:m]
+	offsets = slices.Clone(offsets[:m])
 	for _, d := range [8][4]int{{1, 0, 0, 1}, {0, -1, 1, 0}, {-1, 0, 0, -1}, {0, 1, -1, 0}, {1, 0, 0, -1}, {-1, 0, 0, 1}, {0, 1, 1, 0}, {0, -1, -1, 0}} {
 		image := make([]int, m)
 		for j, o := range offsets {
@@ -170,7 +188,7 @@ func (g grouping) stencil(group, n int) (offsets [][2]int, images [][]int) {
 		}
 		images = append(images, image)
 	}
-	return offsets, images
+	return stencil{offsets, images}
 }
 
 // base returns one layout for each spin of the coarsest lattice, which looks at

@@ -1,0 +1,62 @@
+package shared_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/shared"
+)
+
+func TestCacheKeepsTheLast(t *testing.T) {
+	var c shared.Cache[int, int]
+	computed := 0
+	get := func(key int) {
+		require.Equal(t, key*key, c.Get(key, func() int { computed++; return key * key }))
+	}
+	for range 2 {
+		for key := range 8 {
+			get(key)
+		}
+	}
+	require.Equal(t, 8, computed)
+	get(0) // the one asked for last
+	get(8) // in place of 1
+	get(0)
+	require.Equal(t, 9, computed)
+	get(1) // in place of 2
+	for key := 3; key < 9; key++ {
+		get(key)
+	}
+	require.Equal(t, 10, computed)
+}
+
+// TestCacheComputesOnce: whoever asks while a value is computed waits for it, and
+// those who ask for others do not.
+func TestCacheComputesOnce(t *testing.T) {
+	var c shared.Cache[string, *int]
+	var computed atomic.Int32
+	begun, proceed := make(chan bool), make(chan bool)
+	var all sync.WaitGroup
+	values := make([]*int, 8)
+	for i := range values {
+		all.Go(func() {
+			values[i] = c.Get("slow", func() *int {
+				computed.Add(1)
+				close(begun)
+				<-proceed
+				return new(int)
+			})
+		})
+	}
+	<-begun
+	require.NotNil(t, c.Get("fast", func() *int { return new(int) }))
+	close(proceed)
+	all.Wait()
+	require.EqualValues(t, 1, computed.Load())
+	for _, v := range values {
+		require.Same(t, values[0], v)
+	}
+}
