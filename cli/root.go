@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,8 @@ type program struct {
 	quiet          bool
 	started        bool // a command's own work has begun, so errors are not of usage
 	output         unfinished
+	asked          time.Time // when it or its job was
+	setup          float64   // seconds from then to the first step of a training
 
 	// Of a job of a batch:
 	job    context.Context // what stops it, in place of signals
@@ -67,7 +70,7 @@ func Main(systems ...engine.Definition) { os.Exit(Run(os.Args[1:], os.Stdout, os
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
 	// Without this a write to a closed stdout or stderr would end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}}
+	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, asked: time.Now()}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetOut(p.stdout)

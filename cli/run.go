@@ -399,7 +399,7 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 	var out bytes.Buffer
 	q, cmd, err := p.prepare(j, threads)
 	if err == nil {
-		q.job, q.stdout = ctx, &out
+		q.job, q.stdout, q.asked = ctx, &out, start
 		q.warned = func(text string) { r.Warnings = append(r.Warnings, text) }
 		err = attempt(func() error { return cmd.RunE(cmd, j.Args) })
 		r.Exit = q.exitCode(err)
@@ -410,6 +410,9 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 		r.Error = oneLine(err)
 	}
 	r.Seconds = time.Since(start).Seconds()
+	if q != nil {
+		r.Setup = q.setup
+	}
 	r.Describe(j)
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	switch {

@@ -83,6 +83,9 @@ func TestRunJobs(t *testing.T) {
 	require.Contains(t, all[6].Error, "index out of range")
 	require.Contains(t, all[7].Error, "target.beta: -1 is not")
 	require.Contains(t, all[8].Error, "it reads what cold was to write")
+	require.Positive(t, all[2].Setup)
+	require.Less(t, all[2].Setup, all[2].Seconds)
+	require.Zero(t, all[6].Setup, "verify takes no steps")
 	var summary struct {
 		Metrics   []json.RawMessage
 		Seed      int

@@ -265,14 +265,18 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	defer m.end()
 	opt := engine.RunOptions{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(),
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Asked: p.asked,
 		Warning:  p.warn,
 		Progress: m.training,
 	}
 	if t.diagnose == "brief" {
 		opt.Diagnose = briefly(cfg.Shared())
 	}
-	return engine.Train(ctx, cfg, workers, opt)
+	result, err := engine.Train(ctx, cfg, workers, opt)
+	if err == nil {
+		p.setup = result.Setup
+	}
+	return result, err
 }
 
 // leaveSamples writes samples.npy and returns its path, "" if it wrote none.

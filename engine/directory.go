@@ -35,6 +35,8 @@ type directory struct {
 	written int64 // bytes of metrics.jsonl, buffered ones included
 	saved   int   // step of the last checkpoint, -1 for none
 	dirty   bool  // there is something that the last checkpoint does not hold
+
+	unsettled bool // config.json is on its way to the disk
 }
 
 // open takes possession of the run directory and restores a checkpoint if
@@ -106,7 +108,8 @@ func (r *run) writeConfig() error {
 	if have, err := disk.Read(configFile(r.dir), int64(len(config))); err == nil && bytes.Equal(have, config) {
 		return nil
 	}
-	return disk.Write(configFile(r.dir), config)
+	r.unsettled = true
+	return disk.Publish(configFile(r.dir), config)
 }
 
 // openMetrics opens metrics.jsonl where the checkpoint was: what an interrupted
@@ -205,6 +208,12 @@ func (r *run) checkpoint() error {
 	if err := r.metrics.Sync(); err != nil {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
 	}
+	if r.unsettled {
+		if err := disk.Settle(configFile(r.dir)); err != nil {
+			return err
+		}
+		r.unsettled = false
+	}
 	path := checkpointFile(r.dir)
 	write := func(w io.Writer) error { return encode(w, r.checkpointHeader(), r.trainer.sections()) }
 	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
@@ -291,6 +300,7 @@ type Status struct {
 	Loss           *float64  `json:"loss,omitempty"`   // of the last step of this process
 	Acceptance     *float64  `json:"acceptance,omitempty"`
 	Seconds        float64   `json:"seconds"` // of training
+	Setup          float64   `json:"setup"`   // seconds of this process from the run's being asked for to its first step
 	Updated        time.Time `json:"updated"`
 	Host           string    `json:"host"`
 	Process        int       `json:"process"`
@@ -324,8 +334,9 @@ func (r *run) status(problem error) error {
 	}
 	r.told = time.Now()
 	host, _ := os.Hostname()
-	s := Status{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, 0, nil, nil, r.before, r.told.UTC(), host, os.Getpid(), activePath(), r.trainer.threads(), message}
+	s := Status{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, 0, nil, nil, r.before, 0, r.told.UTC(), host, os.Getpid(), activePath(), r.trainer.threads(), message}
 	if !r.started.IsZero() {
+		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
 			s.StepsPerSecond = float64(r.trainer.step-r.first) / elapsed
 		}
@@ -339,5 +350,5 @@ func (r *run) status(problem error) error {
 	if err != nil {
 		return err
 	}
-	return disk.Write(statusFile(r.dir), append(data, '\n'))
+	return disk.Publish(statusFile(r.dir), append(data, '\n'))
 }

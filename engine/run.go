@@ -47,6 +47,10 @@ type RunOptions struct {
 	// what it returns stands in the summary and in the Result.
 	Diagnose func(ctx context.Context, trained System, r *Result) (any, error)
 
+	// Asked is when the run was asked for, from which its setup counts; zero for the call
+	// of Train.
+	Asked time.Time
+
 	// Unmeasured leaves out the evaluation, as of what another run starts from.
 	Unmeasured bool
 }
@@ -66,6 +70,7 @@ type Result struct {
 	Params     []float32
 	Steps      int
 	Seconds    float64 // of training, earlier parts included
+	Setup      float64 // seconds of this process before its first step
 	Warnings   []string
 	Diagnosis  any // that of RunOptions.Diagnose
 
@@ -133,7 +138,8 @@ type run struct {
 	common             *Common
 	before             float64 // seconds of training before this process
 	started            time.Time
-	first              int // step at which this process began
+	first              int     // step at which this process began
+	setup              float64 // seconds until then
 	warn               func(string)
 	progress           func(Progress)
 	warnings           []string
@@ -159,6 +165,9 @@ type run struct {
 // The directory belongs to one process at a time, of several ranks to rank 0; the
 // others return the result without an evaluation, or ErrElsewhere.
 func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) (*Result, error) {
+	if opt.Asked.IsZero() {
+		opt.Asked = time.Now()
+	}
 	trainer, err := NewTrainer(cfg, workers)
 	if trainer != nil {
 		defer Release(trainer.system)
@@ -189,6 +198,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		}
 	}
 	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
+	r.setup = r.started.Sub(opt.Asked).Seconds()
 	result, err := r.toTheEnd(ctx)
 	var target *TargetError
 	if Cancelled(err) {
@@ -325,7 +335,7 @@ func (r *run) report(warning string) {
 // finish returns the result, which rank 0 measures.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	result := &Result{
-		Params: r.trainer.Params(), Steps: r.trainer.step, Warnings: r.warnings, Seconds: r.seconds(), dir: r.dir,
+		Params: r.trainer.Params(), Steps: r.trainer.step, Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
 	}
 	if r.workers.Rank() > 0 {
 		return result, nil

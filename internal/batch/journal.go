@@ -26,6 +26,7 @@ type Record struct {
 	Error    string          `json:"error,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 	Seconds  float64         `json:"seconds"`
+	Setup    float64         `json:"setup,omitempty"` // of the seconds, those before the first step of a training
 	Threads  int             `json:"threads"`
 	Result   json.RawMessage `json:"result,omitempty"` // what the verb prints with --json
 	Digest   string          `json:"digest"`           // of all that decides what the job does

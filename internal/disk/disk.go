@@ -174,6 +174,37 @@ func Write(path string, data []byte) error {
 	return Replace(path, write, func() error { return nil })
 }
 
+// Publish is Write, but does not wait for the disk: for what tells others of work that
+// goes on, and what Settle settles before anything rests on it. Whoever reads path finds
+// the old content or the new, but after a loss of power perhaps neither.
+func Publish(path string, data []byte) error {
+	p, err := Create(path)
+	if err != nil {
+		return named(path, err)
+	}
+	if _, err = p.Write(data); err == nil {
+		err = os.Rename(p.Name(), p.path)
+	}
+	if err != nil {
+		_ = p.Cleanup()
+		return named(path, err)
+	}
+	return p.Close()
+}
+
+// Settle puts a file on the disk that was published. Its name follows with those of
+// its directory (SyncDir).
+func Settle(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return named(path, err)
+	}
+	return nil
+}
+
 // Replace is Write of what write writes, and calls ready when that is on the
 // disk and has only to get its name, which it does not get if either fails.
 func Replace(path string, write func(io.Writer) error, ready func() error) error {

@@ -94,6 +94,32 @@ func TestWriteLeavesNothingBeside(t *testing.T) {
 	require.EqualError(t, Write(filepath.Join(dir, "none", "file"), nil), "writing "+filepath.Join(dir, "none", "file")+": no such file or directory")
 }
 
+func TestPublishLeavesNothingBeside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	require.NoError(t, Publish(path, []byte("old")))
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
+	require.NoError(t, Publish(filepath.Join(dir, "link"), []byte("new")))
+	require.NoError(t, Settle(path))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(data))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "modes that somebody chose stay")
+
+	taken := filepath.Join(dir, "taken")
+	require.NoError(t, os.Mkdir(taken, 0o700))
+	require.EqualError(t, Publish(taken, nil), "writing "+taken+": file exists")
+	none := filepath.Join(dir, "none", "file")
+	require.EqualError(t, Publish(none, nil), "writing "+none+": no such file or directory")
+	require.ErrorIs(t, Settle(none), os.ErrNotExist)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 3)
+}
+
 // TestLongFilesAreWhole writes more than goes to the disk at once.
 func TestLongFilesAreWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
