@@ -298,6 +298,16 @@ func TestAdaptKeepsPresetsOfSmallLattices(t *testing.T) {
 	require.NoError(t, err)
 	c.Target.L = 16
 	require.Empty(t, c.Adapt(), "the paper's settings are the paper's")
+	for want, target := range map[string]TargetConfig{
+		"a hierarchy with a density, because the 4×4 lattice has 2^16 configurations":        {L: 4, Beta: 0.3, J: 1},
+		"a hierarchy with a density, because this 3×3 lattice is none of the paper's":        {L: 3, Beta: 0.3, J: -1},
+		"a hierarchy with a density, because the 256×256 lattice has 2^65536 configurations": {L: 256, Beta: 0.3, J: 1},
+	} {
+		c, err := Preset("best")
+		require.NoError(t, err)
+		c.Target = target
+		require.Equal(t, want, c.Adapt())
+	}
 }
 
 func TestHierarchyRefusals(t *testing.T) {

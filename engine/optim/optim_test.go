@@ -128,10 +128,16 @@ func TestSchedule(t *testing.T) {
 	require.Equal(t, 1.0, (&Schedule{Kind: "constant"}).At(5, 10))
 	for _, bad := range []Schedule{
 		{Kind: "linear"}, {Kind: "step"}, {Kind: "step", Factor: 0.5, Milestones: []int{3, 3}},
+		{Kind: "step", Factor: 0.5, Milestones: []int{0, 3}}, {Kind: "step", Factor: 0.5, Milestones: []int{4, 3}},
 		{Kind: "cosine", Final: 2}, {Kind: "step", Factor: 2},
 		{Kind: "constant", Warmup: -1}, {Kind: "cosine", Final: math.NaN()},
 	} {
 		require.Error(t, bad.Validate(), "%+v", bad)
+	}
+	for _, good := range []Schedule{ // at the bounds
+		{Kind: "step", Factor: 1, Milestones: []int{1, 2}}, {Kind: "cosine"}, {Kind: "cosine", Final: 1}, {Kind: "constant", Warmup: 1},
+	} {
+		require.NoError(t, good.Validate(), "%+v", good)
 	}
 }
 
