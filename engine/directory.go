@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ type directory struct {
 
 // open takes possession of the run directory and restores a checkpoint if
 // there is one.
-func (r *run) open(resume string) error {
+func (r *run) open(ctx context.Context, resume string) error {
 	switch resume {
 	case "", "auto", "never", "must":
 	default:
@@ -65,7 +66,7 @@ func (r *run) open(resume string) error {
 	case err == nil && resume == "never":
 		return fmt.Errorf("%s: holds a run already; choose another directory, or resume it", r.dir)
 	case err == nil:
-		if err := r.restore(path); err != nil {
+		if err := r.restore(ctx, path); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -77,6 +78,7 @@ func (r *run) open(resume string) error {
 			return fmt.Errorf("%s: holds a run already; choose another directory", r.dir)
 		}
 	}
+	r.sweepKeyframes()
 	if err := r.writeConfig(); err != nil {
 		return err
 	}
@@ -92,7 +94,11 @@ func (r *run) own() error {
 	var err error
 	switch r.lock, err = disk.Own(r.dir); {
 	case err == nil:
-		disk.Sweep(r.dir, "model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "status.json", "summary.json")
+		names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "status.json", "summary.json"}
+		for slot := range keyframeSlots {
+			names = append(names, keyframeName(slot))
+		}
+		disk.Sweep(r.dir, names...)
 	case errors.Is(err, disk.ErrNoLocks):
 		r.report(err.Error())
 	default:
@@ -163,26 +169,18 @@ func lineEnd(file io.ReaderAt, n int64) (int64, error) {
 	return 0, nil
 }
 
-// restore continues from the checkpoint at path.
-func (r *run) restore(path string) error {
-	h, data, err := readFile(path, "checkpoint")
-	if err != nil {
-		var bad *FileError
-		if errors.As(err, &bad) {
-			if p, _, perr := readFile(previousFile(r.dir), "checkpoint"); perr == nil {
-				bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
-					previousFile(r.dir), p.Step, filepath.Base(path))
-			}
+// restore continues from the checkpoint at path. If ctx is done before it has, the
+// step is that of the checkpoint.
+func (r *run) restore(ctx context.Context, path string) error {
+	h, err := r.load(ctx, path)
+	var bad *FileError
+	if errors.As(err, &bad) {
+		if step, ok := intact(r.dir, previousFile(r.dir)); ok {
+			bad.Reason += fmt.Sprintf("; %s, of step %d, is intact: rename it to %s to continue from there",
+				previousFile(r.dir), step, filepath.Base(path))
 		}
-		return err
 	}
-	if err := sameRun(path, h.Config, r.config, r.extend); err != nil {
-		return err
-	}
-	if h.Step > r.common.Training.Steps {
-		return fmt.Errorf("training.steps: the run in %s has taken %d steps already, more than %d", r.dir, h.Step, r.common.Training.Steps)
-	}
-	if err := fill(path, h, data, r.trainer.sections()); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, warning := range h.Warnings {
@@ -194,6 +192,38 @@ func (r *run) restore(path string) error {
 	r.trainer.step, r.saved, r.before, r.written, r.moved, r.pending = h.Step, h.Step, h.Seconds, h.Metrics, h.Moved, h.Pending
 	r.dirty = false
 	return nil
+}
+
+// load fills the trainer from the checkpoint at path.
+func (r *run) load(ctx context.Context, path string) (*header, error) {
+	h, data, err := readFile(path, "checkpoint")
+	if err != nil {
+		return nil, err
+	}
+	if err := sameRun(path, h.Config, r.config, r.extend); err != nil {
+		return nil, err
+	}
+	if h.Step > r.common.Training.Steps {
+		return nil, fmt.Errorf("training.steps: the run in %s has taken %d steps already, more than %d", r.dir, h.Step, r.common.Training.Steps)
+	}
+	r.trainer.step = h.Step
+	if h.Keyframe != nil {
+		return h, r.replay(ctx, path, h, data)
+	}
+	return h, fill(path, h, data, r.trainer.sections())
+}
+
+// intact returns the step of the checkpoint at path if a run can go on from it.
+func intact(dir, path string) (step int, ok bool) {
+	h, _, err := readFile(path, "checkpoint")
+	if err != nil {
+		return 0, false
+	}
+	if k := h.Keyframe; k != nil && k.File != "" {
+		key, _, err := readFile(filepath.Join(dir, filepath.Base(k.File)), "keyframe")
+		return h.Step, err == nil && key.sum == k.SHA256
+	}
+	return h.Step, true
 }
 
 // checkpoint saves the state after the current step and keeps the one before.
@@ -215,12 +245,23 @@ func (r *run) checkpoint() error {
 		r.unsettled = false
 	}
 	path := checkpointFile(r.dir)
-	write := func(w io.Writer) error { return encode(w, r.checkpointHeader(), r.trainer.sections()) }
+	write := func(w io.Writer) error {
+		_, err := encode(w, r.checkpointHeader(), r.kept())
+		return err
+	}
 	if err := disk.Replace(path, write, func() error { return keep(path, previousFile(r.dir)) }); err != nil {
 		return err
 	}
 	r.saved, r.dirty = r.trainer.step, false
 	return r.status(nil)
+}
+
+// kept are a checkpoint's sections.
+func (r *run) kept() []Section {
+	if j := r.trainer.journal; j != nil {
+		return j.sections()
+	}
+	return r.trainer.sections()
 }
 
 // keep gives the checkpoint at path a second name, so that it stays when path
@@ -248,6 +289,9 @@ func (r *run) header(kind string) header {
 func (r *run) checkpointHeader() header {
 	h := r.header("checkpoint")
 	h.Seconds, h.Metrics, h.Moved, h.Pending, h.Warnings = r.before, r.written, r.moved, r.pending, r.warnings
+	if j := r.trainer.journal; j != nil {
+		h.Keyframe = &j.base
+	}
 	if !r.started.IsZero() {
 		h.Seconds = r.seconds()
 	}
@@ -280,6 +324,10 @@ func (r *run) flush() error {
 
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
+	if j := r.trainer.journal; j != nil {
+		j.abandon()()
+		r.sweepKeyframes()
+	}
 	if r.buffer != nil {
 		_ = r.flush()
 	}

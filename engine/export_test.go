@@ -40,3 +40,10 @@ func SetStatusEvery(d time.Duration) (undo func()) {
 	statusEvery = d
 	return func() { statusEvery = before }
 }
+
+// SetJournalFrom sets what is too much for a checkpoint, and returns what sets it back.
+func SetJournalFrom(bytes int) (undo func()) {
+	before := journalFrom
+	journalFrom = bytes
+	return func() { journalFrom = before }
+}

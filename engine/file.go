@@ -2,8 +2,10 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
@@ -30,7 +32,7 @@ const magic = "RevGen\x00\x01"
 
 type header struct {
 	Schema   int             `json:"schema"`
-	Kind     string          `json:"kind"` // "model" or "checkpoint"
+	Kind     string          `json:"kind"` // "model", "checkpoint" or "keyframe"
 	System   string          `json:"system"`
 	Step     int             `json:"step"`
 	Seconds  float64         `json:"seconds,omitempty"`       // of training, in a checkpoint
@@ -39,8 +41,11 @@ type header struct {
 	Warnings []string        `json:"warnings,omitempty"`
 	Moved    float64         `json:"acceptance_sum,omitempty"` // over the first steps
 	Pending  *Record         `json:"pending,omitempty"`        // of that step, where it is not in metrics.jsonl
+	Keyframe *keyframe       `json:"keyframe,omitempty"`       // that a checkpoint's journal begins with
 	Config   json.RawMessage `json:"config"`
 	Sections []sectionHeader `json:"sections"`
+
+	sum string // the file's checksum, once it is read
 }
 
 type sectionHeader struct {
@@ -65,27 +70,29 @@ func (s sectionHeader) bytes() (int, error) {
 }
 
 // encode writes a container to w, in pieces: checkpoints may be as large as
-// memory. Hashing takes longest and has a thread to itself.
-func encode(w io.Writer, h header, sections []Section) error {
+// memory. Hashing takes longest and has a thread to itself. It returns the
+// checksum.
+func encode(w io.Writer, h header, sections []Section) (checksum []byte, err error) {
 	h.Schema = SchemaVersion
 	for i := range sections {
 		h.Sections = append(h.Sections, describe(sections[i]))
 	}
 	head, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	start := append(binary.LittleEndian.AppendUint64([]byte(magic), uint64(len(head))), head...)
 	if _, err := w.Write(start); err != nil {
-		return err
+		return nil, err
 	}
 	sum := sha256.New()
 	sum.Write(start)
 	if err := encodeSections(w, sum, sections); err != nil {
-		return err
+		return nil, err
 	}
-	_, err = w.Write(sum.Sum(nil))
-	return err
+	checksum = sum.Sum(nil)
+	_, err = w.Write(checksum)
+	return checksum, err
 }
 
 // encodeSections writes the sections to w and to sum.
@@ -145,7 +152,11 @@ func appendFloat64(dst []byte, x []float64) []byte {
 
 // writeFile writes a container under path.
 func writeFile(path string, h header, sections []Section) error {
-	return disk.Replace(path, func(w io.Writer) error { return encode(w, h, sections) }, func() error { return nil })
+	write := func(w io.Writer) error {
+		_, err := encode(w, h, sections)
+		return err
+	}
+	return disk.Replace(path, write, func() error { return nil })
 }
 
 // A FileError reports a model or checkpoint file that cannot be used.
@@ -166,6 +177,11 @@ const (
 // readFile reads and checks a container of the given kind. It returns the
 // header and the sections' bytes.
 func readFile(path, kind string) (*header, [][]byte, error) {
+	return readUntil(context.Background(), path, kind)
+}
+
+// readUntil is readFile until ctx is done.
+func readUntil(ctx context.Context, path, kind string) (*header, [][]byte, error) {
 	bad := func(format string, args ...any) (*header, [][]byte, error) {
 		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
 	}
@@ -174,6 +190,51 @@ func readFile(path, kind string) (*header, [][]byte, error) {
 		return nil, nil, err
 	}
 	defer file.Close()
+	h, start, err := readHeader(path, file, size, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	rest := make([]byte, size-int64(len(start)))
+	sum := sha256.New()
+	sum.Write(start)
+	content := rest[:len(rest)-sha256.Size]
+	for piece := range slices.Chunk(content, pieceBytes) {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if _, err := io.ReadFull(file, piece); err != nil {
+			return bad("%v", disk.Cause(err))
+		}
+		sum.Write(piece)
+	}
+	checksum := rest[len(content):]
+	if _, err := io.ReadFull(file, checksum); err != nil {
+		return bad("%v", disk.Cause(err))
+	}
+	if !bytes.Equal(sum.Sum(nil), checksum) {
+		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
+	}
+	if h.Schema != SchemaVersion {
+		return bad("schema version %d; this program reads version %d", h.Schema, SchemaVersion)
+	}
+	if h.Kind != kind {
+		return bad("holds a %s, not a %s", h.Kind, kind)
+	}
+	h.sum = hex.EncodeToString(checksum)
+	var sections [][]byte
+	for _, s := range h.Sections {
+		length, _ := s.bytes()
+		sections, rest = append(sections, rest[:length]), rest[length:]
+	}
+	return h, sections, nil
+}
+
+// readHeader reads a container up to its sections. It returns the header and the
+// bytes that were read. What it says is not checked yet, but for its length.
+func readHeader(path string, file io.Reader, size int64, kind string) (*header, []byte, error) {
+	bad := func(format string, args ...any) (*header, []byte, error) {
+		return nil, nil, &FileError{path, fmt.Sprintf(format, args...)}
+	}
 	start := make([]byte, min(size, 16))
 	if _, err := io.ReadFull(file, start); err != nil {
 		return bad("%v", disk.Cause(err))
@@ -214,33 +275,16 @@ func readFile(path, kind string) (*header, [][]byte, error) {
 	if want != size {
 		return bad("damaged: it has %d bytes where its header says %d (truncated, or changed on disk)", size, want)
 	}
-	rest := make([]byte, size-16-int64(n))
-	if _, err := io.ReadFull(file, rest); err != nil {
-		return bad("%v", disk.Cause(err))
-	}
-	sum := sha256.New()
-	for _, part := range [][]byte{start, head, rest[:len(rest)-sha256.Size]} {
-		sum.Write(part)
-	}
-	if !bytes.Equal(sum.Sum(nil), rest[len(rest)-sha256.Size:]) {
-		return bad("damaged: its checksum does not match its content (truncated, or changed on disk)")
-	}
-	if h.Schema != SchemaVersion {
-		return bad("schema version %d; this program reads version %d", h.Schema, SchemaVersion)
-	}
-	if h.Kind != kind {
-		return bad("holds a %s, not a %s", h.Kind, kind)
-	}
-	var sections [][]byte
-	for _, s := range h.Sections {
-		length, _ := s.bytes()
-		sections, rest = append(sections, rest[:length]), rest[length:]
-	}
-	return h, sections, nil
+	return h, append(start, head...), nil
 }
 
 // fill copies a container's sections into those that the program expects.
 func fill(path string, h *header, data [][]byte, want []Section) error {
+	return fillUntil(context.Background(), path, h, data, want)
+}
+
+// fillUntil is fill until ctx is done.
+func fillUntil(ctx context.Context, path string, h *header, data [][]byte, want []Section) error {
 	if len(want) != len(h.Sections) {
 		return &FileError{path, fmt.Sprintf("holds %d sections where the configuration needs %d", len(h.Sections), len(want))}
 	}
@@ -251,14 +295,27 @@ func fill(path string, h *header, data [][]byte, want []Section) error {
 		}
 	}
 	for i := range want {
-		var err error
-		if want[i].Float64 != nil {
-			_, err = binary.Decode(data[i], binary.LittleEndian, want[i].Float64)
-		} else {
-			_, err = binary.Decode(data[i], binary.LittleEndian, want[i].Float32)
+		rest := data[i]
+		decode := func(n int, v any) error {
+			piece := rest[:n]
+			rest = rest[n:]
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := binary.Decode(piece, binary.LittleEndian, v); err != nil {
+				return &FileError{path, err.Error()}
+			}
+			return nil
 		}
-		if err != nil {
-			return &FileError{path, err.Error()}
+		for x := range slices.Chunk(want[i].Float32, pieceBytes/4) {
+			if err := decode(4*len(x), x); err != nil {
+				return err
+			}
+		}
+		for x := range slices.Chunk(want[i].Float64, pieceBytes/8) {
+			if err := decode(8*len(x), x); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -42,7 +42,8 @@ func TestContainer(t *testing.T) {
 		require.NoError(t, binary.Write(&want, binary.LittleEndian, double))
 	}
 	whole := failing{n: math.MaxInt}
-	require.NoError(t, encode(&whole, header{Kind: "checkpoint"}, sections))
+	_, err := encode(&whole, header{Kind: "checkpoint"}, sections)
+	require.NoError(t, err)
 	writes := math.MaxInt - whole.n
 	data := whole.Bytes()
 	head := 16 + int(binary.LittleEndian.Uint64(data[8:]))
@@ -68,6 +69,7 @@ func TestContainer(t *testing.T) {
 	require.Equal(t, sections, got)
 
 	for _, n := range []int{0, 1, 7, writes - 1} {
-		require.ErrorIs(t, encode(&failing{n: n}, header{}, sections), errFull, "write %d of %d", n, writes)
+		_, err := encode(&failing{n: n}, header{}, sections)
+		require.ErrorIs(t, err, errFull, "write %d of %d", n, writes)
 	}
 }

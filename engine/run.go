@@ -182,7 +182,9 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	defer r.close()
 	r.extend, r.cfg, r.program, r.diagnose = opt.Extend, cfg, opt.Program, opt.Diagnose
-	if err := r.agree(r.open(opt.Resume)); err != nil {
+	if err := r.agree(r.open(ctx, opt.Resume)); Cancelled(err) {
+		return nil, &StopError{r.dir, trainer.step, r.common.Training.Steps} // of the checkpoint that is there
+	} else if err != nil {
 		return nil, err
 	}
 	r.share()
@@ -196,6 +198,9 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		if err := r.begin(ctx, cfg, workers, &opt); err != nil {
 			return nil, err
 		}
+	}
+	if s := trainer.journaled(); s != nil && r.dir != "" && r.saved < 0 {
+		trainer.journal = newJournal(trainer, s)
 	}
 	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
 	r.setup = r.started.Sub(opt.Asked).Seconds()
@@ -229,7 +234,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	}
 	stepping := r.stepping(ctx)
 	for t.step < training.Steps {
-		if err := r.agree(ctx.Err()); err != nil {
+		if err := r.agree(r.ready(ctx)); err != nil {
 			return nil, err
 		}
 		if err := t.StepContext(stepping); err != nil {
@@ -260,8 +265,20 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 	return result, r.agree(err)
 }
 
+// ready comes before each step.
+func (r *run) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.keyframes()
+}
+
 // stop leaves a checkpoint. Only its *StopError says that there is one.
 func (r *run) stop() error {
+	if j := r.trainer.journal; j.finished() && j.adopt() == nil {
+		r.dirty = true
+	}
+	r.trainer.journal.abandon()
 	if err := r.agree(r.checkpoint()); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type bowl struct {
 	engine.Common
 	size   int
 	params []float32
+	look   func() // called for each loss
 }
 
 func newBowl(size int, method string) *bowl {
@@ -48,6 +49,9 @@ func (b *bowl) Generate(p []float32, _ uint32)        { b.params = p }
 func (b *bowl) Transition(uint32)                     {}
 func (b *bowl) Acceptance() float64                   { return 1 }
 func (b *bowl) Discrepancy(uint32) (loss float64) {
+	if b.look != nil {
+		b.look()
+	}
 	for i, p := range b.params {
 		loss += float64(i+1) / 2 * math.Pow(float64(p)-1, 2)
 	}

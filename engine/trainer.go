@@ -20,6 +20,7 @@ type Trainer struct {
 	optimizer *optim.Optimizer
 	search    search.Search // nil for the paper's method, the gradient
 	workers   *pool.Pool
+	journal   *journal // nil unless the run keeps one
 
 	step       int
 	params     []float32 // θ
@@ -67,7 +68,7 @@ func (e *MethodError) Error() string {
 func (t *Trainer) Step() error { return t.StepContext(context.Background()) }
 
 // StepContext is Step, but one that tries many generators returns ctx's error
-// when that is done, and leaves the trainer as it was.
+// when that is done, and leaves what a checkpoint holds as it was.
 func (t *Trainer) StepContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -109,13 +110,24 @@ func (t *Trainer) seek(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before := t.Record()
 	t.step, t.loss, t.norm = t.step+1, loss, norm
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
-	if !t.search.Move(t.step, t.rate()) {
+	finite := true
+	if err = t.journal.settle(ctx); err == nil {
+		finite, err = t.search.Move(t.journal.moving(ctx), t.step, t.rate())
+	}
+	if err != nil {
+		t.step, t.loss, t.norm = before.Step, before.Loss, before.GradientNorm
+		copy(t.params, t.journal.last())
+		return err
+	}
+	if !finite {
 		return t.nonFinite("parameter", t.params)
 	}
+	t.journal.add(t.rate())
 	return nil
 }
 

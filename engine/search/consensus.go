@@ -59,17 +59,18 @@ type consensus struct {
 	spread    []float64 // Σ_p |θ_p − v|² of each chunk
 	finite    []bool
 	draws     [][]float32
+	point     []float32 // v, before it is θ
 
-	stream      asm.Counter
-	decay       float32 // of the average at this step
-	keep, noise float32 // of a particle's distance from v
-	agree, step func(chunk int)
+	ctx                  context.Context // of the present loop over chunks
+	stream               asm.Counter
+	keep, noise          float32 // of a particle's distance from v
+	scatter, agree, step func(chunk int)
 }
 
 func newConsensus(p Problem, config Consensus) *consensus {
 	n := len(p.Params)
 	c := &consensus{
-		Problem: p, config: config, particles: make([]float32, config.Particles*n),
+		Problem: p, config: config, particles: make([]float32, config.Particles*n), point: make([]float32, n),
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
 		spread: make([]float64, chunks(n)), finite: make([]bool, chunks(n)),
 	}
@@ -79,19 +80,36 @@ func newConsensus(p Problem, config Consensus) *consensus {
 	for range chunks(n) {
 		c.draws = append(c.draws, make([]float32, chunkLen))
 	}
-	c.agree, c.step = c.agreeChunk, c.stepChunk
-	for p := range config.Particles {
-		copy(c.particles[p*n:], c.Params)
-	}
+	c.scatter, c.agree, c.step = c.scatterChunk, c.agreeChunk, c.stepChunk
+	return c
+}
+
+// begin scatters the particles about θ.
+func (c *consensus) begin(ctx context.Context) error {
 	c.stream = rng.Stream(c.Seed, rng.Perturbation, 0)
-	for chunk := range chunks(n) {
-		for p := range config.Particles {
-			for i, epsilon := range c.draw(chunk, p) {
-				c.particles[p*n+chunk*chunkLen+i] += float32(config.Spread) * epsilon
-			}
+	return c.run(ctx, c.scatter)
+}
+
+// run calls a body for the chunks, until ctx is done.
+func (c *consensus) run(ctx context.Context, body func(chunk int)) error {
+	c.ctx = ctx
+	c.Workers.Run(len(c.draws), body)
+	c.ctx = nil
+	return ctx.Err()
+}
+
+func (c *consensus) scatterChunk(chunk int) {
+	if c.ctx.Err() != nil {
+		return
+	}
+	lo, hi := c.bounds(chunk)
+	n, theta := len(c.Params), c.Params[lo:hi]
+	for p := range c.losses {
+		particle := c.particles[p*n+lo : p*n+hi]
+		for i, epsilon := range c.draw(chunk, p) {
+			particle[i] = theta[i] + float32(c.config.Spread)*epsilon
 		}
 	}
-	return c
 }
 
 // draw returns a chunk of the normal numbers of a particle.
@@ -101,10 +119,16 @@ func (c *consensus) draw(chunk, p int) []float32 {
 	return c.draws[chunk][:min(chunkLen, n-chunk*chunkLen)]
 }
 
-// Look moves θ to the consensus point. It returns the particles' loss under
-// their weights, and the root mean square of their distance from θ.
+// Look moves θ to the consensus point, at the first step of particles scattered
+// about it. It returns the particles' loss under their weights, and the root mean
+// square of their distance from θ.
 func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err error) {
 	n := len(c.Params)
+	if step == 1 {
+		if err := c.begin(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
 	for p := range c.losses {
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err
@@ -112,7 +136,10 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 		c.losses[p] = c.Loss(c.particles[p*n:][:n], step)
 	}
 	loss = c.weigh()
-	c.Workers.Run(len(c.draws), c.agree)
+	if err := c.run(ctx, c.agree); err != nil {
+		return 0, 0, err
+	}
+	copy(c.Params, c.point)
 	for _, s := range c.spread {
 		norm += s
 	}
@@ -150,8 +177,11 @@ func (c *consensus) bounds(chunk int) (lo, hi int) {
 
 // agreeChunk computes v and the particles' distance from it.
 func (c *consensus) agreeChunk(chunk int) {
+	if c.ctx.Err() != nil {
+		return
+	}
 	lo, hi := c.bounds(chunk)
-	n, v := len(c.Params), c.Params[lo:hi]
+	n, v := len(c.Params), c.point[lo:hi]
 	clear(v)
 	for p, w := range c.weights {
 		for i, x := range c.particles[p*n+lo : p*n+hi] {
@@ -168,18 +198,32 @@ func (c *consensus) agreeChunk(chunk int) {
 	c.spread[chunk] = sum
 }
 
-// Move takes a time step.
-func (c *consensus) Move(step int, rate float64) bool {
-	dt := c.config.TimeStep * rate
-	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
-	c.decay = float32(min(c.EMA, float64(step)/float64(step+10)))
-	c.stream = rng.Stream(c.Seed, rng.Perturbation, uint32(step))
-	c.Workers.Run(len(c.draws), c.step)
-	return !slices.Contains(c.finite, false)
+// Move takes a time step, and averages v.
+func (c *consensus) Move(ctx context.Context, step int, rate float64) (finite bool, err error) {
+	finite, err = c.move(ctx, step, rate)
+	if err != nil || c.ema == nil {
+		return finite, err
+	}
+	decay := float32(min(c.EMA, float64(step)/float64(step+10)))
+	for i, x := range c.Params {
+		c.ema[i] = decay*c.ema[i] + (1-decay)*x
+	}
+	return finite, nil
 }
 
-// stepChunk moves the particles and averages v.
+// move takes the particles through a time step.
+func (c *consensus) move(ctx context.Context, step int, rate float64) (finite bool, err error) {
+	dt := c.config.TimeStep * rate
+	c.keep, c.noise = float32(1-dt), float32(c.config.Noise*math.Sqrt(dt))
+	c.stream = rng.Stream(c.Seed, rng.Perturbation, uint32(step))
+	err = c.run(ctx, c.step)
+	return !slices.Contains(c.finite, false), err
+}
+
 func (c *consensus) stepChunk(chunk int) {
+	if c.ctx.Err() != nil {
+		return
+	}
 	lo, hi := c.bounds(chunk)
 	n, v := len(c.Params), c.Params[lo:hi]
 	c.finite[chunk] = asm.AllFinite(v)
@@ -190,19 +234,29 @@ func (c *consensus) stepChunk(chunk int) {
 		}
 		c.finite[chunk] = c.finite[chunk] && asm.AllFinite(particle)
 	}
-	if c.ema != nil {
-		for i, x := range v {
-			c.ema[lo+i] = c.decay*c.ema[lo+i] + (1-c.decay)*x
-		}
-	}
 }
 
 func (c *consensus) Average() []float32 { return c.ema }
 
-func (c *consensus) State() []state.Section {
-	all := []state.Section{{Name: "consensus.particles", Float32: c.particles}}
-	if c.ema != nil {
-		all = append(all, state.Section{Name: "ema", Float32: c.ema})
+func (c *consensus) State() []state.Section { return append(c.Bulk(), c.Rest()...) }
+
+// Bulk implements Replayer: the particles.
+func (c *consensus) Bulk() []state.Section {
+	return []state.Section{{Name: "consensus.particles", Float32: c.particles}}
+}
+
+// Rest implements Replayer.
+func (c *consensus) Rest() []state.Section {
+	if c.ema == nil {
+		return nil
 	}
-	return all
+	return []state.Section{{Name: "ema", Float32: c.ema}}
+}
+
+// Replay implements Replayer.
+func (c *consensus) Replay(ctx context.Context, step int, rate float64) (finite bool, err error) {
+	if step == 0 {
+		return true, c.begin(ctx)
+	}
+	return c.move(ctx, step, rate)
 }

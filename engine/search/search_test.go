@@ -97,7 +97,9 @@ func TestConsensusFollowsItsEquation(t *testing.T) {
 		require.InEpsilon(t, loss, gotLoss, 1e-4, "step %d", step)
 		require.InEpsilon(t, math.Sqrt(spread), norm, 1e-4, "step %d", step)
 		rate := 1 / float64(step)
-		require.True(t, s.Move(step, rate))
+		finite, err := s.Move(t.Context(), step, rate)
+		require.NoError(t, err)
+		require.True(t, finite)
 		dt, decay := c.TimeStep*rate, min(0.3, float64(step)/float64(step+10))
 		for i := range v {
 			require.InDelta(t, v[i], params[i], 1e-4, "step %d", step)

@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/disk"
+)
+
+// A search may carry more than can be written in the moment that a stop has. The
+// checkpoints of such a run hold a journal instead: θ of each step since a keyframe,
+// a file of its own, from which Replay computes the rest without a loss. Before the
+// first keyframe it begins with the θ that training begins with. Keyframes are
+// written beside a step's losses, which read what they hold and change nothing.
+const (
+	journalLen = 32 << 20 // bytes of θ between keyframes, about
+	pointsName = "journal.points"
+	ratesName  = "journal.rates"
+)
+
+// journalFrom is how many bytes are too many for a checkpoint. Tests replace it.
+var journalFrom = 64 << 20
+
+// keyframeSlots are as many as there may be at once: those of both checkpoints, and
+// one that is being written.
+const keyframeSlots = 3
+
+func keyframeName(slot int) string { return fmt.Sprintf("keyframe.%d.rvg", slot) }
+
+// A keyframe is what a journal begins with.
+type keyframe struct {
+	Step   int    `json:"step"`
+	File   string `json:"file,omitempty"` // none for the beginning of training
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+type journal struct {
+	search search.Replayer
+	params []float32 // θ
+	limit  int       // steps between keyframes
+	base   keyframe
+	points []float32 // θ of the keyframe's step and of each since
+	rates  []float64 // of each step since
+
+	// The next keyframe, nil if none is being written. The rest is set once done is
+	// closed.
+	next   *keyframe
+	done   chan struct{}
+	failed error
+	cancel context.CancelFunc
+}
+
+// newJournal returns a journal that begins with the trainer's present θ.
+func newJournal(t *Trainer, s search.Replayer) *journal {
+	limit := max(2, min(bulkBytes(s)/8, journalLen)/max(1, 4*len(t.params)))
+	j := &journal{search: s, params: t.params, limit: limit, base: keyframe{Step: t.step}, rates: make([]float64, 0, limit+2)}
+	j.points = append(make([]float32, 0, (limit+2)*len(t.params)), t.params...)
+	return j
+}
+
+// journaled returns the trainer's search if what it carries is too much for a
+// checkpoint, and nil otherwise.
+func (t *Trainer) journaled() search.Replayer {
+	if s, ok := t.search.(search.Replayer); ok && bulkBytes(s) >= journalFrom {
+		return s
+	}
+	return nil
+}
+
+func bulkBytes(s search.Replayer) (n int) {
+	for _, b := range s.Bulk() {
+		n += 4*len(b.Float32) + 8*len(b.Float64)
+	}
+	return n
+}
+
+// add enters the step that was taken last.
+func (j *journal) add(rate float64) {
+	if j != nil {
+		j.points, j.rates = append(j.points, j.params...), append(j.rates, rate)
+	}
+}
+
+// settle waits until nothing reads what the next move changes.
+func (j *journal) settle(ctx context.Context) error {
+	if j == nil || j.next == nil {
+		return nil
+	}
+	select {
+	case <-j.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// moving is the context of a move: one whose outcome nothing but a replay can
+// recover ends only when there is a journal.
+func (j *journal) moving(ctx context.Context) context.Context {
+	if j == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// last is θ of the last step that was entered.
+func (j *journal) last() []float32 { return j.points[len(j.points)-len(j.params):] }
+
+func (j *journal) sections() []Section {
+	all := append([]Section{{Name: "params", Float32: j.params}}, j.search.Rest()...)
+	return append(all, Section{Name: pointsName, Float32: j.points}, Section{Name: ratesName, Float64: j.rates})
+}
+
+// write begins a keyframe of the present step.
+func (j *journal) write(path string, h header) {
+	ctx, cancel := context.WithCancel(context.Background())
+	next := &keyframe{Step: h.Step, File: filepath.Base(path)}
+	j.next, j.done, j.cancel, j.failed = next, make(chan struct{}), cancel, nil
+	go func(done chan struct{}) {
+		defer close(done)
+		// Rather than fill the disk to find that out.
+		if err := disk.Room(path, int64(bulkBytes(j.search))); err != nil {
+			j.failed = fmt.Errorf("writing %s: %w", path, err)
+			return
+		}
+		j.failed = disk.Gently(ctx, path, func(w io.Writer) error {
+			sum, err := encode(w, h, j.search.Bulk())
+			next.SHA256 = hex.EncodeToString(sum)
+			return err
+		})
+	}(j.done)
+}
+
+// finished reports whether there is a keyframe to adopt, or why not.
+func (j *journal) finished() bool {
+	if j == nil || j.next == nil {
+		return false
+	}
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// adopt lets the journal begin with the keyframe that was written, and drops what
+// came before.
+func (j *journal) adopt() error {
+	next := j.next
+	j.next = nil
+	j.cancel()
+	if j.failed != nil {
+		return j.failed
+	}
+	n := next.Step - j.base.Step
+	j.points = slices.Delete(j.points, 0, n*len(j.params))
+	j.rates = slices.Delete(j.rates, 0, n)
+	j.base = *next
+	return nil
+}
+
+// abandon ends the writing of a keyframe that nobody waits for any more. What was
+// written of it is gone when wait returns.
+func (j *journal) abandon() (wait func()) {
+	if j == nil || j.next == nil {
+		return func() {}
+	}
+	j.cancel()
+	return func() { <-j.done }
+}
+
+// keyframes adopts one that is written, and begins one that is due.
+func (r *run) keyframes() error {
+	j := r.trainer.journal
+	if j.finished() {
+		if err := j.adopt(); err != nil {
+			return errors.Join(err, r.checkpoint()) // which is small
+		}
+		r.dirty = true
+		if err := r.checkpoint(); err != nil {
+			return err
+		}
+		r.sweepKeyframes()
+	}
+	if j == nil || len(j.rates) < j.limit {
+		return nil
+	}
+	used := r.keyframesInUse()
+	for slot := range keyframeSlots {
+		if name := keyframeName(slot); !used[name] {
+			j.write(filepath.Join(r.dir, name), r.header("keyframe"))
+			return nil
+		}
+	}
+	panic("engine: two checkpoints name three keyframes")
+}
+
+// keyframesInUse are those that the checkpoints name, and the journal.
+func (r *run) keyframesInUse() map[string]bool {
+	used := map[string]bool{}
+	if j := r.trainer.journal; j != nil {
+		used[j.base.File] = true
+	}
+	for _, path := range []string{checkpointFile(r.dir), previousFile(r.dir)} {
+		file, size, err := disk.Open(path)
+		if err != nil {
+			continue
+		}
+		if h, _, err := readHeader(path, file, size, "checkpoint"); err == nil && h.Keyframe != nil {
+			used[h.Keyframe.File] = true
+		}
+		_ = file.Close()
+	}
+	return used
+}
+
+// sweepKeyframes removes those that no checkpoint names.
+func (r *run) sweepKeyframes() {
+	used := r.keyframesInUse()
+	for slot := range keyframeSlots {
+		if name := keyframeName(slot); !used[name] {
+			_ = os.Remove(filepath.Join(r.dir, name))
+		}
+	}
+}
+
+// replay restores from a checkpoint with a journal what it does not hold.
+func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte) error {
+	t := r.trainer
+	s, ok := t.search.(search.Replayer)
+	first, steps, size := h.Keyframe.Step, h.Step-h.Keyframe.Step, 0
+	for _, d := range data {
+		size += len(d)
+	}
+	if !ok || first < 0 || steps < 0 || steps > size/(4*max(1, len(t.params))) || first > 0 && h.Keyframe.File == "" {
+		return &FileError{path, fmt.Sprintf("a journal from step %d to step %d does not fit", first, h.Step)}
+	}
+	j := newJournal(t, s)
+	j.base = *h.Keyframe
+	j.points = slices.Grow(j.points[:0], (steps+2)*len(t.params))[:(steps+1)*len(t.params)]
+	j.rates = slices.Grow(j.rates[:0], steps+2)[:steps]
+	if err := fill(path, h, data, j.sections()); err != nil {
+		return err
+	}
+	point := func(i int) []float32 { return j.points[i*len(t.params):][:len(t.params)] }
+	copy(t.params, point(0))
+	if err := r.startReplay(ctx, path, s, &j.base); err != nil {
+		return err
+	}
+	for i, rate := range j.rates {
+		copy(t.params, point(i+1))
+		finite, err := s.Replay(ctx, j.base.Step+i+1, rate)
+		if err != nil {
+			return err
+		}
+		if !finite {
+			return &FileError{path, fmt.Sprintf("its journal leads to numbers that are not finite at step %d", j.base.Step+i+1)}
+		}
+	}
+	t.journal = j
+	return nil
+}
+
+// startReplay restores what the journal of the checkpoint at path begins with.
+func (r *run) startReplay(ctx context.Context, path string, s search.Replayer, base *keyframe) error {
+	if base.File == "" {
+		_, err := s.Replay(ctx, 0, 0)
+		return err
+	}
+	key := filepath.Join(r.dir, filepath.Base(base.File))
+	h, data, err := readUntil(ctx, key, "keyframe")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &FileError{path, fmt.Sprintf("goes on from %s, of step %d, which is missing", key, base.Step)}
+	case err != nil:
+		return err
+	case h.sum != base.SHA256:
+		return &FileError{path, fmt.Sprintf("goes on from another %s than that there: from one of step %d, checksum %.16s…, not of step %d, %.16s…",
+			key, base.Step, base.SHA256, h.Step, h.sum)}
+	}
+	return fillUntil(ctx, key, h, data, s.Bulk())
+}
