@@ -83,7 +83,7 @@ func (s *System) place(params []float32) {
 	for mode := range all {
 		found := g.config.Scout.run(s.target, uint8(mode), seed, s.workers)
 		c := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		all[mode] = mixture.Place(found.X, g.dim, g.config.Components, &c)
+		all[mode] = mixture.Place(found.X, found.LogPi, g.dim, g.config.Components, &c)
 		logZ[mode] = found.LogZ
 		highest = max(highest, found.LogZ)
 	}

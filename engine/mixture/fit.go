@@ -16,18 +16,7 @@ func Fit(x []float32, dim, components, iterations, attempts int, c *rng.Counter)
 	var best []Component
 	highest := math.Inf(-1)
 	for a := range attempts {
-		f.seed(c, uint64(a)<<32)
-		f.maximise()
-		likelihood := math.Inf(-1)
-		for range iterations {
-			next := f.expect()
-			f.maximise()
-			if next-likelihood < 1e-5 {
-				break
-			}
-			likelihood = next
-		}
-		if likelihood := f.expect(); best == nil || likelihood > highest {
+		if likelihood := f.run(iterations, c, uint64(a)<<32); best == nil || likelihood > highest {
 			best, highest = f.mixture(), likelihood
 		}
 	}
@@ -222,16 +211,39 @@ func (f *fit) nearest(dst []int) {
 	}
 }
 
-// Place returns a mixture for the points x, [n][d], that a generator begins as. Few
-// Gaussians, each of which has a mode of its own to find, are tried several times.
-func Place(x []float32, dim, components int, c *rng.Counter) []Component {
+// Many is the number of Gaussians from which on those that are added go where ln π is the
+// least quadratic.
+const Many = 32
+
+// Place returns a mixture for points, x [n][d] and their ln π, that a generator begins
+// as. Few Gaussians, each of which has a mode of its own to find, are tried several times.
+func Place(x []float32, logPi []float64, dim, components int, c *rng.Counter) []Component {
 	const iterations, few = 100, 12
-	attempts := 6
-	if components > few {
-		attempts = 1
+	if components <= few {
+		all, _ := Fit(x, dim, components, iterations, 6, c)
+		return all
 	}
-	all, _ := Fit(x, dim, components, iterations, attempts, c)
-	return all
+	f := newFit(x, dim, min(components, Many))
+	f.run(iterations, c, 0)
+	f.grow(logPi, components, 0, c, 1<<40)
+	return f.mixture()
+}
+
+// run fits from the seeds that the uniforms of c from first on give, and returns the mean
+// log-likelihood per point.
+func (f *fit) run(iterations int, c *rng.Counter, first uint64) float64 {
+	f.seed(c, first)
+	f.maximise()
+	likelihood := math.Inf(-1)
+	for range iterations {
+		next := f.expect()
+		f.maximise()
+		if next-likelihood < 1e-5 {
+			break
+		}
+		likelihood = next
+	}
+	return f.expect()
 }
 
 // Width returns the geometric mean of the components' standard deviations.
@@ -251,6 +263,9 @@ type Look struct {
 	Gaussian bool    // ln π is quadratic
 	Curved   bool    // a quadratic explains less than half of the variance of ln π
 	Width    float64 // typical standard deviation of what makes up the target
+	// Components is how many Gaussians would leave little of ln π unexplained, Many at
+	// least and most at most.
+	Components int
 }
 
 // Look returns what the population shows. The uniforms of c seed a fit.
@@ -258,6 +273,8 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 	// The variance of ln π about a quadratic function below which it is one, up to
 	// the rounding of float32.
 	const rounding = 1e-6
+	// What a component may leave of the variance of ln π, and how many there may be.
+	const little, most = 0.002, 2 * Many
 	left, of := found.unexplained(dim)
 	if left < rounding {
 		all, _ := Fit(found.X, dim, 1, 1, 1, c)
@@ -269,14 +286,24 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 		few = 1
 	}
 	all, _ := Fit(found.X, dim, few, iterations, 1, c)
-	return Look{Curved: left > of/2, Width: Width(all)}
+	look := Look{Curved: left > of/2, Width: Width(all), Components: Many}
+	if points := len(found.LogPi); points >= Many*2*coefficients(dim) {
+		f := newFit(found.X, dim, Many)
+		f.run(iterations, c, 1<<32)
+		f.grow(found.LogPi, most, little, c, 1<<40)
+		look.Components = len(f.all)
+	}
+	return look
 }
+
+// coefficients is the number of those of a quadratic function.
+func coefficients(dim int) int { return (dim + 1) * (dim + 2) / 2 }
 
 // unexplained returns the variance of what no quadratic function of x explains of
 // ln π over a population, and that of ln π. The first is 0 if π is Gaussian. It takes
 // at least twice as many points as coefficients, and returns NaN for fewer.
 func (found *Found) unexplained(dim int) (left, of float64) {
-	features := (dim + 1) * (dim + 2) / 2
+	features := coefficients(dim)
 	var rows []int
 	for r, v := range found.LogPi {
 		if !math.IsInf(v, 0) {

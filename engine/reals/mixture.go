@@ -226,7 +226,7 @@ func (g *mixtureFlow) initialize(params []float32, found *mixture.Found, seed ui
 		}
 	}
 	c := rng.Stream(seed, rng.Scouting, 1)
-	all := mixture.Place(x, d, n.base.Components(), &c)
+	all := mixture.Place(x, found.LogPi, d, n.base.Components(), &c)
 	n.base.Place(base, [][]mixture.Component{all})
 }
 

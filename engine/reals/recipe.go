@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
@@ -16,7 +17,7 @@ import (
 // is curved; not so in more.
 const (
 	onLine  = 24
-	inSpace = 32
+	inSpace = mixture.Many
 	beyond  = 8 // of mostSpace dimensions, before couplings
 
 	mostSpace = 16
@@ -55,7 +56,7 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 
 	rate, steps := 0.02, 1500
 	switch {
-	case g.Depth > 0 && g.Components == inSpace:
+	case g.Depth > 0 && g.Components >= inSpace:
 		rate, steps = 0.005, 4000
 	case g.Depth > 0:
 		rate, steps = 0.003, 6000
@@ -97,7 +98,10 @@ func (c *Config) look(t Target) (width float64, why string) {
 	case d == 1:
 		g.Components = onLine
 	case d == 2, d <= mostSpace && !look.Curved:
-		g.Components = inSpace
+		g.Components = look.Components
+		if g.Components > inSpace {
+			because = "so many leave little of ln π unexplained"
+		}
 	case d <= mostSpace:
 		g.Components, g.Depth = inSpace, 8
 		because = "ln π is far from quadratic"

@@ -1,0 +1,116 @@
+package mixture
+
+import (
+	"math"
+	"slices"
+
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// Points alone do not tell how many Gaussians they are worth: a hundred of two modes at
+// five deviations from each other are hardly likelier under two than under one. But ln π
+// is known at each of them, and in the domain of a Gaussian it is quadratic.
+
+// grow splits components, those first whose domains contribute most to the variance of
+// ln π that quadratic functions leave, until each contributes less than level or there
+// are as many as most. The uniforms of c from first on seed the halves.
+func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, first uint64) {
+	const iterations = 6
+	f.expect()
+	for round := uint64(0); len(f.all) < most; round++ {
+		domains := f.domains(logPi)
+		order := make([]int, len(domains))
+		for j := range order {
+			order[j] = j
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			return -compare(domains[a].left, domains[b].left)
+		})
+		worst := domains[order[0]].left
+		var more []Component
+		for _, j := range order {
+			if left := domains[j].left; left <= level || left < worst/4 || len(f.all)+len(more) == most {
+				break
+			}
+			parts := domains[j].halves(f.dim, f.all[j], c, first+round<<32+uint64(j)<<8)
+			f.all[j] = parts[0]
+			more = append(more, parts[1])
+		}
+		if len(more) == 0 {
+			return
+		}
+		f.all = append(f.all, more...)
+		f.model = New(f.dim, 1, len(f.all))
+		f.packed, f.share = f.model.NewPacked(), make([]float64, f.n*len(f.all))
+		f.expect()
+		for range iterations {
+			f.maximise()
+			f.expect()
+		}
+	}
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// A domain is the points that are most likely a component's.
+type domain struct {
+	x     []float32
+	logPi []float64
+	left  float64 // of the variance of ln π, with the component's weight
+}
+
+func (f *fit) domains(logPi []float64) []domain {
+	owner := make([]int, f.n)
+	f.nearest(owner)
+	all := make([]domain, len(f.all))
+	for r, j := range owner {
+		all[j].x = append(all[j].x, f.x[r*f.dim:(r+1)*f.dim]...)
+		all[j].logPi = append(all[j].logPi, logPi[r])
+	}
+	for j := range all {
+		d := &all[j]
+		left, _ := (&Found{X: d.x, LogPi: d.logPi}).unexplained(f.dim)
+		// Where there are too few points to tell, the heavier first, and last.
+		const untold = 1e-12
+		d.left = f.all[j].Weight * max(left, untold)
+		if math.IsNaN(left) {
+			d.left = f.all[j].Weight * untold
+		}
+	}
+	return all
+}
+
+// halves returns two components in place of one.
+func (d *domain) halves(dim int, whole Component, c *rng.Counter, first uint64) [2]Component {
+	const iterations = 12
+	var parts [2]Component
+	if len(d.logPi) < 2*(dim+2) {
+		for i, side := range []float64{-0.5, 0.5} {
+			parts[i] = Component{whole.Weight / 2, slices.Clone(whole.Mean), slices.Clone(whole.Factor)}
+			for b := range dim {
+				parts[i].Mean[b] += side * whole.Factor[row(b)]
+			}
+		}
+		return parts
+	}
+	two := newFit(d.x, dim, 2)
+	two.seed(c, first)
+	for range iterations {
+		two.maximise()
+		two.expect()
+	}
+	two.maximise()
+	copy(parts[:], two.mixture())
+	for i := range parts {
+		parts[i].Weight *= whole.Weight
+	}
+	return parts
+}
