@@ -14,7 +14,7 @@ import (
 
 // largestIrregular is the largest side that is no multiple of four. Such a
 // lattice is a graph to the generator, with weights for every site.
-const largestIrregular = 16
+const largestIrregular = 31
 
 // network returns the generator that the configuration describes.
 func (c *Config) network() (*hierarchy.Model, error) {

@@ -315,7 +315,7 @@ func TestHierarchyRefusals(t *testing.T) {
 		"loss.kind":            func(c *Config) { c.Loss.Kind = "kfd" },
 		"training.method":      func(c *Config) { c.Training.Method = "evolution" },
 		"training.batch":       func(c *Config) { c.Training.Batch = 100 },
-		"generator.kind":       func(c *Config) { c.Target.L = 18 },
+		"generator.kind":       func(c *Config) { c.Target.L = 34 },
 		"generator.neighbours": func(c *Config) { c.Generator.Neighbours = 3 },
 		"generator.units":      func(c *Config) { c.Generator.Units = 9 },
 		"generator.from":       func(c *Config) { c.Generator.From, c.Target.L = "half", 12 },

@@ -76,7 +76,7 @@ func best() *Config {
 // It returns what was chosen and why, "" if the preset stands as it is.
 func (c *Config) Adapt() (why string) {
 	t := &c.Target
-	if c.Preset == "paper" || t.L <= 3 && t.J > 0 && t.H == 0 || t.L < 3 || t.L%4 != 0 && t.L > largestIrregular {
+	if c.Preset == "paper" || t.L == 3 && t.J > 0 && t.H == 0 || t.L%4 != 0 && t.L > largestIrregular {
 		return ""
 	}
 	best := c.Preset == "best"
@@ -103,7 +103,7 @@ func (c *Config) adaptHierarchy(best bool) {
 	t := stages[len(stages)-1].Training
 	if c.Target.L%4 != 0 {
 		// A lattice that is a graph has more to learn: its sites share nothing.
-		t.Steps, t.LearningRate, t.Anneal = 3000+20*c.Target.L*c.Target.L, 0.01, 0.5
+		t.Steps, t.LearningRate, t.Anneal = min(20_000, 3000+20*c.Target.L*c.Target.L), 0.01, 0.5
 	}
 	if !best {
 		t.Steps /= 3

@@ -36,6 +36,11 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 	if quick {
 		g.Scout.Population = 1024
 	}
+	if components > 1 {
+		// Each Gaussian is to have members of its own in the end, and members that ten
+		// moves leave behind in many dimensions are resampled away.
+		g.Scout.Moves = max(g.Scout.Moves, d+d/4)
+	}
 	g.Components, g.Depth, g.Hidden = components, 0, []int{32, 32}
 	width := 1.0
 	if components > 0 {
