@@ -21,13 +21,13 @@ type Lanes struct {
 	rows    int
 	stretch int // blocks of a lane
 	buffers [][]float32
-	sums    pool.Span // of the buffers
 	workers *pool.Pool
 
 	grad []float32 // of the reduction under way
 	body func(lane, lo, hi int, grad []float32)
 
 	runForward, runBackward, runReduce func(int)
+	addOwn                             func(chunk int, first bool)
 }
 
 // NewLanes prepares a batch of rows rows and params parameters.
@@ -39,7 +39,6 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 	for i := range l.buffers {
 		l.buffers[i] = all[i*params : (i+1)*params : (i+1)*params]
 	}
-	l.sums = pool.SpanOf(all, params)
 	l.runForward = func(b int) { l.body(b, b*blockRows, min((b+1)*blockRows, l.rows), nil) }
 	l.runBackward = func(lane int) {
 		clear(l.buffers[lane])
@@ -54,7 +53,23 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 			asm.Accumulate(l.grad[lo:hi], b[lo:hi])
 		}
 	}
+	l.addOwn = func(c int, first bool) {
+		lo, hi := c*chunkLen, min((c+1)*chunkLen, len(l.grad))
+		from, to := l.own()
+		if first {
+			copy(l.grad[lo:hi], l.buffers[from][lo:hi])
+			from++
+		}
+		for _, b := range l.buffers[from:to] {
+			asm.Accumulate(l.grad[lo:hi], b[lo:hi])
+		}
+	}
 	return l
+}
+
+// own returns the lanes lo … hi−1 that are this rank's.
+func (l *Lanes) own() (lo, hi int) {
+	return pool.Stretch(l.Count(), l.workers.Rank(), l.workers.Size())
 }
 
 // BlockRows returns the largest number of rows that a body is called with.
@@ -94,21 +109,52 @@ func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
 // BlockSpan is where every block leaves one element.
 func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stretch) }
 
-// Share is Forward where each rank runs the blocks of its own lanes, which its
-// part of Backward takes again, and has the results of the others from them.
-func (l *Lanes) Share(body func(block, lo, hi int, _ []float32), results ...pool.Span) {
+// PieceSpan is where every so many rows of a block leave so many elements.
+func PieceSpan[T any](l *Lanes, s []T, rows, each int) pool.Span {
+	return pool.SpanOf(s, l.stretch*(blockRows/rows)*each)
+}
+
+// OwnRows returns the rows lo … hi−1 of a rank's own lanes.
+func (l *Lanes) OwnRows() (lo, hi int) {
+	lo, hi = l.own()
+	return min(l.rows, lo*l.stretch*blockRows), min(l.rows, hi*l.stretch*blockRows)
+}
+
+// Own is Forward of the blocks of a rank's own lanes alone, which its part of Backward
+// takes again.
+func (l *Lanes) Own(body func(block, lo, hi int, _ []float32)) {
 	l.body = body
-	lo, hi := pool.Stretch(l.Count(), l.workers.Rank(), l.workers.Size())
-	first := lo * l.stretch
-	l.workers.RunFrom(first, min(hi*l.stretch, l.Blocks())-first, l.runForward)
-	l.workers.Gather(l.Count(), results...)
+	lo, hi := l.own()
+	lo, hi = lo*l.stretch, min(hi*l.stretch, l.Blocks())
+	l.workers.RunFrom(lo, hi-lo, l.runForward)
+}
+
+// Gather gives every rank the results of the others' lanes.
+func (l *Lanes) Gather(results ...pool.Span) { l.workers.Gather(l.Count(), results...) }
+
+// Share is Own, of which all ranks have the results.
+func (l *Lanes) Share(body func(block, lo, hi int, _ []float32), results ...pool.Span) {
+	l.Own(body)
+	l.Gather(results...)
+}
+
+// Each calls body as Backward does, for a rank's own lanes, and leaves their gradients
+// where they are: for what else the body does.
+func (l *Lanes) Each(body func(lane, lo, hi int, g []float32)) {
+	l.body = body
+	lo, hi := l.own()
+	l.workers.RunFrom(lo, hi-lo, l.runBackward)
 }
 
 // Backward calls body(lane, lo, hi, g) for every block of rows, concurrently
 // for different lanes, where g is the lane's gradient to add to, and sets grad
-// to the sum over lanes in order.
+// to the sum over lanes in order. Of several ranks each takes its own lanes.
 func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32)) {
-	l.body, l.grad = body, grad
-	l.workers.Share(len(l.buffers), l.runBackward, l.sums)
+	l.grad = grad
+	l.Each(body)
+	if l.workers.Joined() {
+		l.workers.Sum(l.Count(), asm.Bytes(grad), 4*chunkLen, l.addOwn)
+		return
+	}
 	l.workers.Run((len(grad)+chunkLen-1)/chunkLen, l.runReduce)
 }

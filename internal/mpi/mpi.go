@@ -23,7 +23,7 @@ type World interface {
 // A Hosted job is the ranks of a communicator of a program that began MPI itself, and
 // ends it. Its methods are called from a thread that may call MPI.
 type Hosted interface {
-	pool.Ranks // whose Gather panics with a *Failure if MPI fails
+	pool.Ranks // whose messages panic with a *Failure if MPI fails
 	// Ready returns why MPI cannot be called, now and from this thread.
 	Ready() error
 	// Free gives the communicator back; all ranks call it.

@@ -73,6 +73,14 @@ static int revgen_tell(MPI_Comm comm, void *data, int count, int root) {
 	return MPI_Bcast(data, count, MPI_BYTE, root, comm);
 }
 
+static int revgen_send(MPI_Comm comm, const void *data, int count, int to) {
+	return MPI_Send(data, count, MPI_BYTE, to, 0, comm);
+}
+
+static int revgen_receive(MPI_Comm comm, void *data, int count, int from) {
+	return MPI_Recv(data, count, MPI_BYTE, from, 0, comm, MPI_STATUS_IGNORE);
+}
+
 static int revgen_finalize(void) {
 	int done = 0, err = MPI_Finalized(&done);
 	return err != MPI_SUCCESS || done ? err : MPI_Finalize();
@@ -216,8 +224,11 @@ func (j *job) gather(data []byte, ends []int) error {
 	if len(data) == 0 {
 		return nil
 	}
-	start := 0
-	if len(data) <= most {
+	start, one := 0, true // whether one rank has all
+	for _, end := range ends {
+		one = one && (end == 0 || end == len(data))
+	}
+	if len(data) <= most && !one {
 		for r, end := range ends {
 			j.starts[r], j.counts[r] = C.int(start), C.int(end-start)
 			start = end
@@ -236,6 +247,24 @@ func (j *job) gather(data []byte, ends []int) error {
 	return nil
 }
 
+// pass gives data to another rank, or has it from there.
+func (j *job) pass(data []byte, rank int, sends bool) error {
+	for len(data) > 0 {
+		n := min(most, len(data))
+		code := C.int(0)
+		if sends {
+			code = C.revgen_send(j.comm, unsafe.Pointer(&data[0]), C.int(n), C.int(rank))
+		} else {
+			code = C.revgen_receive(j.comm, unsafe.Pointer(&data[0]), C.int(n), C.int(rank))
+		}
+		if err := wrong(code); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
 // here panics on another thread than Init's.
 func (w *world) here() {
 	if C.revgen_is(w.thread) == 0 {
@@ -243,22 +272,48 @@ func (w *world) here() {
 	}
 }
 
-// Gather implements pool.Ranks. What goes wrong in the middle of a step cannot be
-// mended on one rank: it ends the job.
-func (w *world) Gather(data []byte, ends []int) {
-	w.here()
-	if err := w.gather(data, ends); err != nil {
+// ends ends the job for what went wrong in the middle of a step, which cannot be mended
+// on one rank.
+func (w *world) ends(err error) {
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "revgen: rank %d of %d: %v\n", w.rank, w.size, err)
 		w.Abort(1)
 	}
 }
 
 // Gather implements pool.Ranks.
-func (h *hosted) Gather(data []byte, ends []int) {
-	if err := h.gather(data, ends); err != nil {
+func (w *world) Gather(data []byte, ends []int) {
+	w.here()
+	w.ends(w.gather(data, ends))
+}
+
+// Send implements pool.Ranks.
+func (w *world) Send(to int, data []byte) {
+	w.here()
+	w.ends(w.pass(data, to, true))
+}
+
+// Receive implements pool.Ranks.
+func (w *world) Receive(from int, data []byte) {
+	w.here()
+	w.ends(w.pass(data, from, false))
+}
+
+// ends panics, where the host's step cannot go on.
+func (h *hosted) ends(err error) {
+	if err != nil {
 		panic(&Failure{err})
 	}
 }
+
+// Gather implements pool.Ranks.
+func (h *hosted) Gather(data []byte, ends []int) { h.ends(h.gather(data, ends)) }
+
+// Send implements pool.Ranks.
+func (h *hosted) Send(to int, data []byte) { h.ends(h.pass(data, to, true)) }
+
+// Receive implements pool.Ranks.
+func (h *hosted) Receive(from int, data []byte) { h.ends(h.pass(data, from, false)) }
 
 func (h *hosted) Ready() error { return callable() }
 

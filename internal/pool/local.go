@@ -7,6 +7,10 @@ import "sync"
 func Local(size int) []Ranks {
 	m := &meeting{data: make([][]byte, size), ends: make([][]int, size)}
 	m.cond.L = &m.mutex
+	m.sent = make([]chan []byte, size*size)
+	for i := range m.sent {
+		m.sent[i] = make(chan []byte)
+	}
 	var all []Ranks
 	for r := range size {
 		all = append(all, &local{m, r})
@@ -22,6 +26,7 @@ type meeting struct {
 	round int
 	data  [][]byte
 	ends  [][]int
+	sent  []chan []byte // from one rank to another, and back when it was read
 }
 
 // wait returns when all ranks have called it.
@@ -62,4 +67,19 @@ func (l *local) Gather(data []byte, ends []int) {
 		lo = hi
 	}
 	l.wait()
+}
+
+func (l *local) between(from, to int) chan []byte { return l.sent[from*l.Size()+to] }
+
+func (l *local) Send(to int, data []byte) {
+	l.between(l.rank, to) <- data
+	<-l.between(to, l.rank)
+}
+
+func (l *local) Receive(from int, data []byte) {
+	sent := <-l.between(from, l.rank)
+	if copy(data, sent) != len(data) || len(sent) != len(data) {
+		panic("pool: ranks send and receive different lengths")
+	}
+	l.between(l.rank, from) <- nil
 }

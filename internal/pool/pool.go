@@ -45,9 +45,10 @@ type Pool struct {
 	body   func(piece int)
 	first  int // number of the loop's first piece
 
-	ranks Ranks // nil for a process that stands alone
-	ends  []int
-	flags []byte
+	ranks   Ranks // nil for a process that stands alone
+	ends    []int
+	flags   []byte
+	message []byte // of several spans
 
 	// open holds the loop's number in its high half and the number of pieces
 	// not yet handed out in its low half, so that taking a piece also checks

@@ -19,6 +19,11 @@ type Ranks interface {
 	// bytes ends[r−1] … ends[r]−1, rank 0 those from 0 on. All ranks call it with
 	// the same lengths.
 	Gather(data []byte, ends []int)
+	// Send gives data to another rank, which calls Receive for as many bytes. It may
+	// return before or after that.
+	Send(to int, data []byte)
+	// Receive fills data with what another rank sends.
+	Receive(from int, data []byte)
 }
 
 // A Watcher is Ranks that are told the number of pieces of each loop before its results
@@ -30,6 +35,7 @@ type Watcher interface{ Loop(pieces int) }
 type Span struct {
 	data        []byte
 	first, each int
+	skip        int   // bytes of the pieces before data
 	ends        []int // of each piece's bytes, if they are not equally many
 }
 
@@ -49,6 +55,12 @@ func (s Span) From(first int) Span {
 	return s
 }
 
+// Between is the part of a span from bytes lo on to hi−1, where the rest stays as it is.
+func (s Span) Between(lo, hi int) Span {
+	s.data, s.skip = s.data[lo:hi], lo
+	return s
+}
+
 // Uneven returns the span of a slice of which piece i owns elements ends[i−1] …
 // ends[i]−1.
 func Uneven[T any](s []T, ends []int) Span {
@@ -60,11 +72,15 @@ func Uneven[T any](s []T, ends []int) Span {
 	return Span{data: data, ends: in}
 }
 
+// Ending is Uneven of a slice of which piece i owns bytes ends[i−1] … ends[i]−1. The ends
+// are read when the span is, and nothing is allocated.
+func Ending[T any](s []T, ends []int) Span { return Span{data: asm.Bytes(s), ends: ends} }
+
 // before returns how many bytes the pieces before a piece own.
 func (s *Span) before(piece int) int {
 	switch {
 	case s.ends == nil:
-		return min(len(s.data), max(0, piece-s.first)*s.each)
+		return min(len(s.data), max(0, (piece-s.first)*s.each-s.skip))
 	case piece == 0:
 		return 0
 	}
@@ -94,6 +110,9 @@ func (p *Pool) Size() int {
 	return p.ranks.Size()
 }
 
+// Joined reports whether the pool is one of several ranks', be it the only one.
+func (p *Pool) Joined() bool { return p.ranks != nil }
+
 // Alone calls f, in which loops that are shared are not: for what one rank does
 // while others wait or have left.
 func (p *Pool) Alone(f func()) {
@@ -106,44 +125,157 @@ func (p *Pool) Alone(f func()) {
 // Stretch returns the pieces lo … hi−1 of n that are a rank's own.
 func Stretch(n, rank, size int) (lo, hi int) { return n * rank / size, n * (rank + 1) / size }
 
+// stretch is Stretch of pieces of unequal cost: costs[i] is that of pieces 0 … i, or nil
+// where all cost the same.
+func stretch(n int, costs []int, rank, size int) (lo, hi int) {
+	if costs == nil {
+		return Stretch(n, rank, size)
+	}
+	for i, before := 0, 0; i < n; i++ {
+		middle := (before + costs[i]) * size // twice the middle of the piece, in ranks' parts of the cost
+		if middle < 2*costs[n-1]*rank {
+			lo = i + 1
+		}
+		if middle < 2*costs[n-1]*(rank+1) {
+			hi = i + 1
+		}
+		before = costs[i]
+	}
+	return lo, hi
+}
+
 // Share is Run where each rank runs its own stretch of the pieces and has the
 // others' results from them. The spans are all that the loop writes and anybody
 // reads, but for what the same rank's pieces read in a later loop of as many.
 func (p *Pool) Share(n int, body func(piece int), results ...Span) {
+	p.share(n, nil, body, results)
+}
+
+// ShareBy is Share of pieces of unequal cost, of which each rank runs its part of it:
+// costs[i] is that of pieces 0 … i together, in any unit, all positive.
+func (p *Pool) ShareBy(costs []int, body func(piece int), results ...Span) {
+	p.share(len(costs), costs, body, results)
+}
+
+func (p *Pool) share(n int, costs []int, body func(piece int), results []Span) {
 	if p.ranks == nil {
 		p.Run(n, body)
 		return
 	}
-	lo, hi := Stretch(n, p.ranks.Rank(), p.ranks.Size())
+	lo, hi := stretch(n, costs, p.ranks.Rank(), p.ranks.Size())
 	p.RunFrom(lo, hi-lo, body)
-	p.Gather(n, results...)
+	p.gather(n, costs, results)
 }
 
-// Gather gives every rank the others' results of a loop of n pieces.
+// Gather gives every rank the others' results of a loop of n pieces, in one message.
 func (p *Pool) Gather(n int, results ...Span) {
-	if p.ranks == nil {
-		return
+	if p.ranks != nil {
+		p.gather(n, nil, results)
 	}
+}
+
+func (p *Pool) gather(n int, costs []int, results []Span) {
 	if w, ok := p.ranks.(Watcher); ok {
 		w.Loop(n)
 	}
+	total, filled, last := 0, 0, 0
 	for i := range results {
-		s := &results[i]
-		for r := range p.ends {
-			_, hi := Stretch(n, r, len(p.ends))
-			p.ends[r] = s.before(hi)
+		if size := results[i].before(n); size > 0 {
+			total, filled, last = total+size, filled+1, i
 		}
-		p.ranks.Gather(s.data[:s.before(n)], p.ends)
+	}
+	for r := range p.ends {
+		_, hi := stretch(n, costs, r, len(p.ends))
+		p.ends[r] = 0
+		for i := range results {
+			p.ends[r] += results[i].before(hi)
+		}
+	}
+	switch {
+	case filled == 0:
+	case filled == 1:
+		p.ranks.Gather(results[last].data[:total], p.ends)
+	default:
+		if len(p.message) < total {
+			p.message = make([]byte, total)
+		}
+		p.parts(n, costs, results, true)
+		p.ranks.Gather(p.message[:total], p.ends)
+		p.parts(n, costs, results, false)
 	}
 }
 
+// parts copies a rank's own parts of the spans to its place in the message, or the
+// others' out of theirs.
+func (p *Pool) parts(n int, costs []int, results []Span, own bool) {
+	at := 0
+	for r := range p.ends {
+		lo, hi := stretch(n, costs, r, len(p.ends))
+		for i := range results {
+			s := &results[i]
+			part := s.data[s.before(lo):s.before(hi)]
+			message := p.message[at:][:len(part)]
+			switch mine := r == p.ranks.Rank(); {
+			case own && mine:
+				copy(message, part)
+			case !own && !mine:
+				copy(part, message)
+			}
+			at += len(part)
+		}
+	}
+}
+
+// Sum is a sum over n pieces in their order, of which each rank has its stretch, as
+// Share left them: chunk by chunk of so many bytes, the rank of the first pieces sets
+// the data by add(chunk, true), the next has it from there and goes on with
+// add(chunk, false), and all ranks get what the last makes of it. The bits are those of
+// one rank that has all pieces.
+func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool)) {
+	rank, size := p.Rank(), p.Size()
+	if w, ok := p.ranks.(Watcher); ok {
+		w.Loop(n)
+	}
+	before, after, last := -1, -1, 0 // ranks that have pieces
+	for r := range size {
+		if lo, hi := Stretch(n, r, size); lo == hi {
+			continue
+		}
+		last = r
+		switch {
+		case r < rank:
+			before = r
+		case r > rank && after < 0:
+			after = r
+		}
+	}
+	if lo, hi := Stretch(n, rank, size); lo < hi {
+		for c := 0; c*chunk < len(data); c++ {
+			part := data[c*chunk : min((c+1)*chunk, len(data))]
+			if before >= 0 {
+				p.ranks.Receive(before, part)
+			}
+			add(c, before < 0)
+			if after >= 0 {
+				p.ranks.Send(after, part)
+			}
+		}
+	}
+	p.tell(last, data)
+}
+
 // Tell gives every rank the data of rank 0.
-func (p *Pool) Tell(data []byte) {
+func (p *Pool) Tell(data []byte) { p.tell(0, data) }
+
+func (p *Pool) tell(from int, data []byte) {
 	if p.ranks == nil {
 		return
 	}
 	for r := range p.ends {
-		p.ends[r] = len(data)
+		p.ends[r] = 0
+		if r >= from {
+			p.ends[r] = len(data)
+		}
 	}
 	p.ranks.Gather(data, p.ends)
 }

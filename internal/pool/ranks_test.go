@@ -2,11 +2,14 @@ package pool
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
 )
 
@@ -66,6 +69,84 @@ func TestShare(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Pieces of unequal cost are divided by it, in order and each to one rank.
+func TestShareBy(t *testing.T) {
+	costs := []int{1, 2, 3, 4, 14, 24, 64, 104} // 1, 1, 1, 1, 10, 10, 40, 40
+	for size, want := range map[int][]int{1: {8}, 2: {7, 1}, 3: {6, 1, 1}, 5: {6, 0, 1, 0, 1}} {
+		done := make([]int, size)
+		eachRank(size, func(p *Pool) {
+			s, wide := make([]int, len(costs)), make([]byte, costs[7])
+			var ran atomic.Int64
+			p.ShareBy(costs, func(piece int) {
+				ran.Add(1)
+				s[piece] = piece + 1
+				for i := range wide[:costs[piece]] {
+					if piece == 0 || i >= costs[piece-1] {
+						wide[i] = byte(piece + 1)
+					}
+				}
+			}, SpanOf(s, 1), Uneven(wide, costs))
+			done[p.Rank()] = int(ran.Load())
+			require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8}, s)
+			require.Equal(t, []byte{1, 2, 3, 4, 5, 5}, wide[:6])
+			require.Equal(t, []byte{7, 7, 8, 8}, wide[62:66])
+		})
+		require.Equal(t, want, done)
+	}
+}
+
+// Parts of a span stay as they are.
+func TestSpansOfAPart(t *testing.T) {
+	eachRank(3, func(p *Pool) {
+		a, b := make([]uint16, 12), make([]uint16, 12)
+		p.Share(6, func(piece int) {
+			for i := 2 * piece; i < 2*piece+2; i++ {
+				a[i], b[i] = uint16(i+1), uint16(i+1)
+			}
+		}, SpanOf(a, 2).Between(2*4, 2*9), SpanOf(b, 2).Between(0, 2*3))
+		for i := range a {
+			own := i/4 == p.Rank()
+			require.Equal(t, own || i >= 4 && i < 9, a[i] == uint16(i+1), "%d on rank %d", i, p.Rank())
+			require.Equal(t, own || i < 3, b[i] == uint16(i+1), "%d on rank %d", i, p.Rank())
+		}
+	})
+}
+
+// A sum along the ranks has the bits of one rank's, whatever terms they have.
+func TestSum(t *testing.T) {
+	const pieces, length = 7, 1000
+	terms := make([][]float32, pieces)
+	want := make([]float32, length)
+	r := rand.New(rand.NewPCG(1, 2))
+	for k := range terms {
+		terms[k] = make([]float32, length)
+		for i := range terms[k] {
+			terms[k][i] = float32(r.NormFloat64())
+			want[i] += terms[k][i]
+		}
+	}
+	for _, size := range []int{1, 2, 3, 7, 16} {
+		eachRank(size, func(p *Pool) {
+			lo, hi := Stretch(pieces, p.Rank(), size)
+			sum := make([]float32, length)
+			for range 2 {
+				p.Sum(pieces, asm.Bytes(sum), 4*300, func(chunk int, first bool) {
+					part := sum[300*chunk : min(length, 300*(chunk+1))]
+					if first {
+						clear(part)
+					}
+					for _, t := range terms[lo:hi] {
+						for i := range part {
+							part[i] += t[300*chunk+i]
+						}
+					}
+				})
+				require.Equal(t, want, sum)
+			}
+		})
 	}
 }
 
