@@ -20,7 +20,7 @@ type factorisation struct {
 	c, x, y    []float32
 	c2, x2, y2 []float32
 	ignored    []float32
-	z          []float64
+	z          [2][]float64
 }
 
 func newFactorisation(n int) *factorisation {
@@ -28,7 +28,7 @@ func newFactorisation(n int) *factorisation {
 		n: n, u: make([]float32, n*n),
 		c: make([]float32, outerBlock*n), x: make([]float32, n*outerBlock), y: make([]float32, n*n),
 		c2: make([]float32, innerBlock*n), x2: make([]float32, outerBlock*innerBlock), y2: make([]float32, outerBlock*n),
-		ignored: make([]float32, n), z: make([]float64, n),
+		ignored: make([]float32, n), z: [2][]float64{make([]float64, n), make([]float64, n)},
 	}
 }
 
@@ -108,25 +108,39 @@ func (f *factorisation) panel(a []float32, rows, width int) bool {
 	return true
 }
 
-// solve sets x to A⁻¹b.
-func (f *factorisation) solve(x []float32, b []float64) {
+// solve sets x to A⁻¹b and, unless they are nil, x2 to A⁻¹b2. Two take little more time
+// than one, for each waits for memory and for its own last sum.
+func (f *factorisation) solve(x, x2 []float32, b, b2 []float64) {
 	n := f.n
-	copy(f.z, b)
+	z, z2 := f.z[0][:n], f.z[1][:n]
+	copy(z, b)
+	if b2 == nil {
+		x2 = f.ignored
+		clear(z2)
+	}
+	copy(z2, b2)
 	for i := range n { // Uᵀ z = b
 		row := f.u[i*n:][:n]
-		f.z[i] /= float64(row[i])
-		z := f.z[i]
-		for j := i + 1; j < n; j++ {
-			f.z[j] -= float64(row[j]) * z
+		z[i] /= float64(row[i])
+		z2[i] /= float64(row[i])
+		v, v2 := z[i], z2[i]
+		to, to2 := z[i+1:], z2[i+1:]
+		row = row[i+1:]
+		for j := range row {
+			u := float64(row[j])
+			to[j] -= u * v
+			to2[j] -= u * v2
 		}
 	}
 	for i := n - 1; i >= 0; i-- { // U x = z
 		row := f.u[i*n:][:n]
-		sum := f.z[i]
+		sum, sum2 := z[i], z2[i]
 		for j := i + 1; j < n; j++ {
-			sum -= float64(row[j]) * f.z[j]
+			u := float64(row[j])
+			sum -= u * z[j]
+			sum2 -= u * z2[j]
 		}
-		f.z[i] = sum / float64(row[i])
-		x[i] = float32(f.z[i])
+		z[i], z2[i] = sum/float64(row[i]), sum2/float64(row[i])
+		x[i], x2[i] = float32(z[i]), float32(z2[i])
 	}
 }

@@ -134,9 +134,20 @@ func (w *Witness) Update() bool {
 	return w.solver.factor()
 }
 
+// SolveHalves sets the coefficients of the witness that drives each half of a batch,
+// given the halves' mean changes: Solve of each.
+func (w *Witness) SolveHalves(c *[2][]float32, means *[2][]float64) {
+	a, b := c[w.Driven(0)], c[w.Driven(1)]
+	w.solver.solve(a, b, means[0], means[1])
+	for i := range a {
+		a[i] *= 2
+		b[i] *= 2
+	}
+}
+
 // Solve sets c to the coefficients that belong to the mean change E[δ].
 func (w *Witness) Solve(c []float32, mean []float64) {
-	w.solver.solve(c, mean)
+	w.solver.solve(c, nil, mean, nil)
 	for i := range c {
 		c[i] *= 2
 	}

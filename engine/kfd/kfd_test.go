@@ -39,7 +39,7 @@ func TestSolveInverts(t *testing.T) {
 			}
 		}
 		x := make([]float32, n)
-		f.solve(x, rhs)
+		f.solve(x, nil, rhs, nil)
 		for i := range x {
 			require.InDelta(t, want[i], x[i], 2e-4, "order %d", n)
 		}

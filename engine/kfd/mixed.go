@@ -3,7 +3,6 @@ package kfd
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
@@ -33,7 +32,6 @@ type Mixed struct {
 	slopes        [2][]float32 // c_{c,j} ω_j, [q][modes·dim], likewise
 	unpacked      [2][2][]float32
 	states        [][2][]float32 // φ(x) and φ(x′) of each piece
-	finite        []bool         // of each piece
 
 	x, y      []float32 // of the call in progress
 	k, l      []uint8
@@ -60,7 +58,6 @@ func NewMixed(n, dim, modes int, f Features, c Config, seed uint64, workers *poo
 		zero:   make([]float32, modes*dim),
 		omega:  make([]float32, dim*q),
 		states: make([][2][]float32, pieces(n)),
-		finite: make([]bool, pieces(n)),
 	}
 	omega, offset := f.draw(dim, seed)
 	m.offset = append(offset, 0)
@@ -108,9 +105,9 @@ func (m *Mixed) Fit(x, y []float32, k, l []uint8) float64 {
 		panic(fmt.Sprintf("kfd: slices of length %d, %d, %d and %d for %d states of %d coordinates", len(x), len(y), len(k), len(l), n, m.dim))
 	}
 	m.x, m.y, m.k, m.l = x, y, k, l
-	m.workers.Run(pieces(m.n), m.featurise)
+	finite := m.each(m.featurise)
 	m.x, m.y, m.k, m.l = nil, nil, nil, nil
-	if slices.Contains(m.finite, false) {
+	if !finite {
 		return math.NaN()
 	}
 	loss := m.solve()

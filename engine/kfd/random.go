@@ -3,7 +3,6 @@ package kfd
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -58,7 +57,6 @@ type Random struct {
 
 	features []float32 // φ(s), [n][r]
 	slopes   []float32 // ∂g/∂(ω·s), [n][r]
-	finite   []bool    // of each piece
 
 	s, t, grad         []float32 // of the call in progress
 	featurise, descend func(int)
@@ -83,7 +81,6 @@ func NewRandom(n, dim int, f Features, c Config, seed uint64, workers *pool.Pool
 		packed:   make([]float32, asm.PackedLen(dim, r)), packedT: make([]float32, asm.PackedLen(r, dim)),
 		zero:     make([]float32, max(r, dim)),
 		features: make([]float32, n*r), slopes: make([]float32, n*r),
-		finite: make([]bool, pieces(n)),
 	}
 	m.omega, m.offset = f.draw(dim, seed)
 	transposed := make([]float32, r*dim)
@@ -130,12 +127,12 @@ func (m *Random) LossGradient(s, t, grad []float32) float64 {
 		panic(fmt.Sprintf("kfd: slices of length %d, %d and %d; want %d", len(s), len(t), len(grad), want))
 	}
 	m.s, m.t, m.grad = s, t, grad
-	m.workers.Run(pieces(m.n), m.featurise)
 	loss := math.NaN()
-	if !slices.Contains(m.finite, false) {
+	if m.each(m.featurise) {
 		loss = m.solve()
 	}
-	m.workers.Run(pieces(m.n), m.descend)
+	lo, hi := m.own()
+	m.workers.RunFrom(lo, hi-lo, m.descend)
 	m.s, m.t, m.grad = nil, nil, nil
 	return loss
 }
