@@ -68,6 +68,7 @@ type Critic struct {
 	sides       [2]nn.Activations   // of (s, t) and of (t, s), or of s and of t
 	values      []float32           // f of each pair
 	gains       []float64           // sums of f − ½f² of each block
+	measured    []pool.Span         // these
 	dout        [][]float32         // of each lane
 	din         [][2][]float32      // of each lane and side
 	scratch     []*nn.Scratch       // of each lane
@@ -104,6 +105,7 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 		c.sides[side] = c.net.NewActivations(n)
 	}
 	c.values, c.gains = make([]float32, n), make([]float64, c.lanes.Blocks())
+	c.measured = []pool.Span{nn.BlockSpan(c.lanes, c.gains)}
 	rows := nn.BlockRows()
 	for range c.lanes.Count() {
 		c.dout = append(c.dout, make([]float32, rows))
@@ -128,23 +130,33 @@ func (c *Critic) State() []state.Section {
 	}
 }
 
+// OwnRows returns the moves lo … hi−1 that are a rank's own: where a method says so,
+// it sets the results of these alone.
+func (c *Critic) OwnRows() (lo, hi int) { return c.lanes.OwnRows() }
+
 // Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which
-// must stay as they are until Learn has returned.
+// must stay as they are until Learn has returned. Of s and t it reads a rank's own rows.
 func (c *Critic) Evaluate(s, t []float32) float64 {
 	if len(s) != c.n*c.dim || len(t) != c.n*c.dim {
 		panic("critic: batch of the wrong size")
 	}
 	c.s, c.t = s, t
-	return c.forward()
+	c.forward()
+	c.lanes.Gather(c.measured...)
+	var sum float64
+	for _, g := range c.gains {
+		sum += g
+	}
+	return sum / float64(c.n)
 }
 
-// Values returns f(s_i, t_i) of the last Evaluate, [n].
+// Values returns f(s_i, t_i) of the last Evaluate, [n], of a rank's own rows.
 func (c *Critic) Values() []float32 { return c.values }
 
-// Gradient sets grad, [n][dim], to ∂f(s_i, t_i)/∂s_i.
+// Gradient sets grad, [n][dim], to ∂f(s_i, t_i)/∂s_i, in a rank's own rows.
 func (c *Critic) Gradient(grad []float32) {
 	c.target = grad
-	c.lanes.Backward(c.grad, c.descend)
+	c.lanes.Each(c.descend)
 }
 
 // Scores sets values, [n], to what descends when s_i becomes less likely with
@@ -153,20 +165,21 @@ func (c *Critic) Gradient(grad []float32) {
 func (c *Critic) Scores(values []float32) {
 	if c.paired {
 		copy(values, c.values)
-		return
+	} else {
+		copy(values, c.sides[0].Output())
 	}
-	copy(values, c.sides[0].Output())
+	c.lanes.Gather(nn.RowSpan(c.lanes, values, 1))
 }
 
 // Changes sets changes[i·count + a] to f(s̃, t_i) − f(s_i, t_i), where s̃ is what
-// alter makes of a copy of s_i for the alternative a. Keep alter: a new function
+// alter makes of a copy of s_i for the alternative a, of a rank's own rows. Keep alter: a new function
 // value each step would allocate.
 func (c *Critic) Changes(changes []float32, count int, alter func(state []float32, i, a int)) {
 	if len(changes) != c.n*count {
 		panic("critic: alternatives of the wrong number")
 	}
 	c.target, c.count, c.alter = changes, count, alter
-	c.lanes.Forward(c.vary)
+	c.lanes.Own(c.vary)
 }
 
 // Learn takes the discriminator's steps on the batch. It reports whether all
@@ -200,14 +213,9 @@ func (c *Critic) LossGradient(s, t, grad []float32) float64 {
 	return loss
 }
 
-func (c *Critic) forward() float64 {
+func (c *Critic) forward() {
 	c.workers.Run(c.net.PackParts(), c.pack)
-	c.lanes.Forward(c.evaluate)
-	var sum float64
-	for _, g := range c.gains {
-		sum += g
-	}
-	return sum / float64(c.n)
+	c.lanes.Own(c.evaluate)
 }
 
 // place writes the inputs of the two sides for one move.

@@ -57,7 +57,8 @@ func (o *discriminator) embed(v, x []float32, k uint8) {
 func (o *discriminator) measure(b *batch, x []float32, k []uint8) float64 {
 	d := o.generator.dim
 	width := d + o.generator.modes
-	for i := range k {
+	lo, hi := o.critic.OwnRows()
+	for i := lo; i < hi; i++ {
 		o.embed(o.from[i*width:][:width], b.x[i*d:][:d], b.k[i])
 		o.embed(o.to[i*width:][:width], x[i*d:][:d], k[i])
 	}

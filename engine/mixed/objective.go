@@ -22,30 +22,30 @@ type objective interface {
 }
 
 // objective builds the discrepancy for batches of n states of the generator g.
-func (l *LossConfig) objective(g *generator, n, lanes int, seed uint64, workers *pool.Pool) (objective, error) {
+func (l *LossConfig) objective(g *generator, n int, lanes *nn.Lanes, seed uint64, workers *pool.Pool) (objective, error) {
 	sampled := l.Gradient == "score"
 	o, err := l.drawn(g, n, lanes, sampled, seed, workers)
 	if err != nil || !sampled {
 		return o, err
 	}
-	return newScore(o, g, n), nil
+	return newScore(o, g, lanes, n), nil
 }
 
 // drawn builds the discrepancy itself; if sampled is set, for its contributions
 // of the states as they were drawn.
-func (l *LossConfig) drawn(g *generator, n, lanes int, sampled bool, seed uint64, workers *pool.Pool) (drawn, error) {
+func (l *LossConfig) drawn(g *generator, n int, lanes *nn.Lanes, sampled bool, seed uint64, workers *pool.Pool) (drawn, error) {
 	switch l.Kind {
 	case "kfd":
 		fit, err := kfd.NewMixed(n, g.dim, g.modes, l.Witness.Features, l.Witness.Config, seed, workers)
 		if err != nil {
 			return nil, fmt.Errorf("witness.%w", err)
 		}
-		o := &leastSquares{generator: g, fit: fit}
+		o := &leastSquares{generator: g, fit: fit, lanes: lanes}
 		if sampled {
 			o.all = newCandidates(fit, n, g)
 			return o, nil
 		}
-		for range lanes {
+		for range lanes.Count() {
 			o.scratch = append(o.scratch, newCandidates(fit, nn.BlockRows()*g.points, g))
 		}
 		return o, nil
@@ -131,6 +131,7 @@ func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int
 type leastSquares struct {
 	generator *generator
 	fit       *kfd.Mixed
+	lanes     *nn.Lanes
 	scratch   []candidates // of each lane
 	all       candidates   // the states of the batch as they were drawn
 }

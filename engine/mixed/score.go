@@ -2,6 +2,8 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -11,7 +13,7 @@ type drawn interface {
 	objective
 	// contributions sets, for the batch just measured, gradX to ∂L/∂x with the
 	// choice fixed and values to the derivative of the loss by the share of each
-	// state in the batch, over the number of states.
+	// state in the batch, over the number of states; at least of a rank's own states.
 	contributions(b *batch, gradX, values []float32)
 }
 
@@ -22,11 +24,15 @@ type drawn interface {
 type score struct {
 	drawn
 	generator     *generator
+	lanes         *nn.Lanes
 	gradX, values []float32
+	valued        []pool.Span
 }
 
-func newScore(of drawn, g *generator, n int) *score {
-	return &score{of, g, make([]float32, n*g.dim), make([]float32, n)}
+func newScore(of drawn, g *generator, lanes *nn.Lanes, n int) *score {
+	o := &score{drawn: of, generator: g, lanes: lanes, gradX: make([]float32, n*g.dim), values: make([]float32, n)}
+	o.valued = []pool.Span{nn.RowSpan(lanes, o.values, 1)}
+	return o
 }
 
 // State lists what the objective carries from step to step.
@@ -35,6 +41,7 @@ func (o *score) State() []engine.Section { return state.Of(o.drawn) }
 func (o *score) measure(b *batch, x []float32, k []uint8) float64 {
 	loss := o.drawn.measure(b, x, k)
 	o.contributions(b, o.gradX, o.values)
+	o.lanes.Gather(o.valued...)
 	stat.LeaveOneOut(o.values)
 	return loss
 }
@@ -67,9 +74,10 @@ func (o *meanDiscrepancy) contributions(_ *batch, gradX, values []float32) {
 func (o *leastSquares) contributions(b *batch, gradX, values []float32) {
 	n, modes, d := len(b.k), o.generator.modes, o.generator.dim
 	c := &o.all
-	o.fit.Evaluate(c.value, c.slope, b.x, c.scratch, 0, n, 1)
-	for i, k := range b.k {
-		at := i*modes + int(k)
+	lo, hi := o.lanes.OwnRows()
+	o.fit.Evaluate(c.value[lo*modes:hi*modes], c.slope[lo*modes*d:hi*modes*d], b.x[lo*d:hi*d], c.scratch[:o.fit.ScratchLen(hi-lo)], lo, hi, 1)
+	for i := lo; i < hi; i++ {
+		at := i*modes + int(b.k[i])
 		for j, v := range c.slope[at*d:][:d] {
 			gradX[i*d+j] = v / float32(n)
 		}

@@ -34,7 +34,7 @@ type System struct {
 	counts   []moveCounts
 	accepted moveCounts
 
-	generated, moved []pool.Span // what a block leaves that others' rows need
+	stepped []pool.Span // what a block leaves that others' rows need
 
 	placed *placed // of a mixture, nil for perceptrons
 
@@ -62,10 +62,9 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.uniforms = append(s.uniforms, make([]float32, 4*nn.BlockRows()))
 		s.moves = append(s.moves, s.transition.newScratch())
 	}
-	s.generated = []pool.Span{nn.RowSpan(s.lanes, s.batch.x, d), nn.RowSpan(s.lanes, s.batch.k, 1)}
 	if s.generator.base != nil {
 		s.placed = newPlaced(s)
-		s.generated = append(s.generated, nn.RowSpan(s.lanes, s.placed.divergence.R, 1))
+		s.stepped = []pool.Span{nn.RowSpan(s.lanes, s.placed.divergence.R, 1)}
 		s.generateBlock = func(block, lo, hi int, _ []float32) {
 			s.generator.drawMixture(s.batch, s.placed.packed, lo, hi, &s.from, uint64(lo), s.uniforms[block], s.placed.normals[block])
 			s.placed.look(s, block, lo, hi)
@@ -76,7 +75,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		return s, nil
 	}
 	var err error
-	if s.objective, err = c.Loss.objective(s.generator, n, s.lanes.Count(), c.Training.Seed, workers); err != nil {
+	if s.objective, err = c.Loss.objective(s.generator, n, s.lanes, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	s.packed = net.NewPacked(true)
@@ -86,7 +85,10 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.dout = append(s.dout, make([]float32, nn.BlockRows()*net.Out()))
 	}
 	s.counts = make([]moveCounts, s.lanes.Blocks())
-	s.moved = []pool.Span{nn.RowSpan(s.lanes, s.x, d), nn.RowSpan(s.lanes, s.k, 1), nn.BlockSpan(s.lanes, s.counts)}
+	s.stepped = []pool.Span{
+		nn.RowSpan(s.lanes, s.batch.x, d), nn.RowSpan(s.lanes, s.batch.k, 1),
+		nn.RowSpan(s.lanes, s.x, d), nn.RowSpan(s.lanes, s.k, 1), nn.BlockSpan(s.lanes, s.counts),
+	}
 
 	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
 	s.generateBlock = func(block, lo, hi int, _ []float32) {
@@ -153,16 +155,18 @@ func (s *System) Generate(params []float32, step uint32) {
 	} else {
 		s.workers.Run(s.generator.net.PackParts(), s.pack)
 	}
-	s.lanes.Share(s.generateBlock, s.generated...)
+	s.lanes.Own(s.generateBlock)
 }
 
-// Transition draws s′_i ~ p^m(s_i, ·), which the divergence does not need.
+// Transition draws s′_i ~ p^m(s_i, ·), which the divergence does not need, and gives
+// ranks each other's rows.
 func (s *System) Transition(step uint32) {
 	if s.placed != nil {
+		s.lanes.Gather(s.stepped...)
 		return
 	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
-	s.lanes.Share(s.moveBlock, s.moved...)
+	s.lanes.Share(s.moveBlock, s.stepped...)
 	s.accepted = moveCounts{}
 	for i := range s.counts {
 		s.accepted.add(&s.counts[i])

@@ -85,7 +85,8 @@ func (h *HammingStationarity) LossGradient(s, t []uint64, grad []float32) float6
 	h.pack()
 	h.grad = grad
 	distinct := len(h.fold.sample)
-	h.workers.Run((distinct+asm.HammingRows-1)/asm.HammingRows, h.block)
+	const lanes = asm.HammingRows
+	h.workers.Share((distinct+lanes-1)/lanes, h.block, pool.SpanOf(h.sum, lanes), pool.SpanOf(h.base, lanes), pool.SpanOf(h.spin, lanes*h.spins))
 	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
 	h.grad = nil
 

@@ -51,7 +51,10 @@ type Mixed struct {
 	pieces             []mixedPiece
 	scratch            []mixedScratch
 	pieceLoss          []float64
-	runPiece           func(int)
+	outX, outK         []float32 // gradX and gradK of the packed points of s, in their order
+	endX, endK         []int     // of each piece's
+	categories         int       // of gradK
+	runPiece, unpack   func(int)
 }
 
 // A mixedPiece is a range of packed points of one group, at most mixedTile.
@@ -118,7 +121,9 @@ func newMixed(n, dim, modes int, pairs bool, k Kernel, stat Statistic, workers *
 		s.asm = make([]float32, asm.GramScratch(width))
 		s.gradient, s.slope = make([]float32, dim*mixedTile), make([]float64, dim*mixedTile)
 	}
-	m.runPiece = m.piece
+	m.outX, m.outK = make([]float32, n*dim), make([]float32, n*modes)
+	m.endX, m.endK = make([]int, pieces), make([]int, pieces)
+	m.runPiece, m.unpack = m.piece, m.unpackPiece
 	return m, nil
 }
 
@@ -148,9 +153,14 @@ func (m *Mixed) run(x, y []float32, k, l []uint8, gradX, gradK []float32) float6
 	if n, d := m.n, m.dim; len(x) != n*d || len(y) != n*d || len(k) != n || len(l) != n || len(gradX) != n*d || len(gradK) != n*categories {
 		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d, %d, %d and %d for %d states of %d coordinates", len(x), len(y), len(k), len(l), len(gradX), len(gradK), n, d))
 	}
-	m.x, m.y, m.k, m.l, m.gradX, m.gradK = x, y, k, l, gradX, gradK
+	m.x, m.y, m.k, m.l, m.gradX, m.gradK, m.categories = x, y, k, l, gradX, gradK, categories
 	loss := m.pack()
-	m.workers.Run(len(m.pieces), m.runPiece)
+	count := len(m.pieces)
+	for p, piece := range m.pieces {
+		m.endX[p], m.endK[p] = 4*m.dim*min(piece.hi, m.n), 4*categories*min(piece.hi, m.n)
+	}
+	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.Ending(m.outX, m.endX[:count]), pool.Ending(m.outK, m.endK[:count]))
+	m.workers.Run(count, m.unpack)
 	m.x, m.y, m.k, m.l, m.gradX, m.gradK = nil, nil, nil, nil, nil, nil
 	for _, v := range m.pieceLoss[:len(m.pieces)] {
 		loss += v
@@ -279,20 +289,30 @@ func (m *Mixed) piece(p int) {
 		if side == 1 {
 			continue
 		}
-		for i, at := range m.order[piece.lo:piece.hi] {
+		category := c
+		if m.own {
+			category = 0
+		}
+		for i := range rows {
+			at := piece.lo + i
 			if c == k {
 				for j := range m.dim {
-					m.gradX[int(at)*m.dim+j] = float32(2 * scale * s.slope[j*mixedTile+i])
+					m.outX[at*m.dim+j] = float32(2 * scale * s.slope[j*mixedTile+i])
 				}
 			}
-			if m.own {
-				m.gradK[at] = float32(scale * witness[i])
-			} else {
-				m.gradK[int(at)*m.modes+c] = float32(scale * witness[i])
-			}
+			m.outK[at*m.categories+category] = float32(scale * witness[i])
 		}
 	}
 	m.pieceLoss[p] = loss
+}
+
+// unpackPiece gives a piece's points of s their gradients.
+func (m *Mixed) unpackPiece(p int) {
+	for at := m.pieces[p].lo; at < min(m.pieces[p].hi, m.n); at++ {
+		i := int(m.order[at])
+		copy(m.gradX[i*m.dim:][:m.dim], m.outX[at*m.dim:])
+		copy(m.gradK[i*m.categories:][:m.categories], m.outK[at*m.categories:])
+	}
 }
 
 // sum adds sign times k(d²) and, for gradDim coordinates, k′(d²)·(x_i − x_j) over

@@ -33,6 +33,7 @@ type Stationarity struct {
 	planes    [2][]float32 // of a and of b, [dim][n]
 	grad      []float32    // of the call in progress
 	pieces    []stationaryPiece
+	losses    []float64 // of each
 	runPiece  func(int)
 	transpose func(int)
 	s, t      []float32
@@ -47,8 +48,7 @@ const (
 type stationaryPiece struct {
 	value    [3][stationaryRows]float64 // of k between a and a, a and b, b and b
 	slope    []float64                  // of the gradient, [dim][rows]
-	loss     float64
-	part     [stationaryRows]float32 // sums over stationaryColumns
+	part     [stationaryRows]float32    // sums over stationaryColumns
 	gradient []float32
 	scratch  []float32
 }
@@ -73,6 +73,7 @@ func NewStationarity(n, dim int, k Kernel, stat Statistic, densityWeight float64
 		kernel: k.radial(), atZero: k.Value(0),
 		pieces: make([]stationaryPiece, (n+stationaryRows-1)/stationaryRows),
 	}
+	m.losses = make([]float64, len(m.pieces))
 	for i := range m.planes {
 		m.planes[i] = make([]float32, dim*n)
 	}
@@ -95,11 +96,11 @@ func (m *Stationarity) LossGradient(s, t, grad []float32) float64 {
 	}
 	m.s, m.t, m.grad = s, t, grad
 	m.workers.Run(len(m.pieces), m.transpose)
-	m.workers.Run(len(m.pieces), m.runPiece)
+	m.workers.Share(len(m.pieces), m.runPiece, pool.SpanOf(grad, stationaryRows*m.dim), pool.SpanOf(m.losses, 1))
 	m.s, m.t, m.grad = nil, nil, nil
 	var loss float64
-	for i := range m.pieces {
-		loss += m.pieces[i].loss
+	for _, l := range m.losses {
+		loss += l
 	}
 	return pairNorm(m.stat, m.n) * loss
 }
@@ -121,7 +122,7 @@ func (m *Stationarity) toPlanes(piece int) {
 			}
 		}
 	}
-	m.pieces[piece].loss = poison
+	m.losses[piece] = poison
 }
 
 // piece sums the rows of one piece over all columns.
@@ -139,7 +140,7 @@ func (m *Stationarity) piece(piece int) {
 	scale := 4 * pairNorm(m.stat, m.n)
 	for i := lo; i < hi; i++ {
 		xx, xy := p.value[0][i-lo], p.value[1][i-lo]
-		p.loss += xx - 2*xy + p.value[2][i-lo]
+		m.losses[piece] += xx - 2*xy + p.value[2][i-lo]
 		weight := scale
 		if m.weight > 0 {
 			density := (xx + xy) / (2 * m.atZero * float64(m.n))

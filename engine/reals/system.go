@@ -33,9 +33,10 @@ type System struct {
 	moved         []float32 // s′, [batch][dim]
 	grad          []float32 // ∂L/∂s, [batch][dim]
 	blocks        []block
-	generated     []pool.Span    // what a block leaves
+	stepped       []pool.Span    // what a block leaves that others' rows need
 	counts        []engine.Count // of each block
 	penalties     []float64      // of each block
+	penalised     pool.Span      // of these
 	scratch       []*scratch     // of each lane
 	accepted      engine.Count
 	divergence    *engine.Divergence // nil for losses of moves
@@ -54,7 +55,7 @@ type block struct {
 }
 
 // A lossGradient returns the loss of a batch of moves s → t, row-major, and sets
-// grad to its gradient in s with t fixed.
+// grad to its gradient in s with t fixed, at least in a rank's own rows.
 type lossGradient interface {
 	LossGradient(s, t, grad []float32) float64
 }
@@ -83,12 +84,14 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	if c.Loss.Kind == "divergence" {
 		s.divergence = engine.NewDivergence(n)
 	}
-	s.generated = []pool.Span{nn.RowSpan(s.lanes, s.states, d)}
-	if s.divergence != nil {
-		s.generated = append(s.generated, nn.RowSpan(s.lanes, s.divergence.R, 1))
-	}
 	s.blocks = make([]block, s.lanes.Blocks())
 	s.counts, s.penalties = make([]engine.Count, len(s.blocks)), make([]float64, len(s.blocks))
+	s.penalised = nn.BlockSpan(s.lanes, s.penalties)
+	if s.divergence != nil {
+		s.stepped = []pool.Span{nn.RowSpan(s.lanes, s.divergence.R, 1)}
+	} else {
+		s.stepped = []pool.Span{nn.RowSpan(s.lanes, s.states, d), nn.RowSpan(s.lanes, s.moved, d), nn.BlockSpan(s.lanes, s.counts)}
+	}
 	for b := range s.blocks {
 		s.blocks[b].pass = s.generator.newPass(nn.BlockRows(), true)
 		s.blocks[b].moves = s.transition.newScratch(nn.BlockRows())
@@ -193,7 +196,7 @@ func (s *System) Generate(params []float32, step uint32) {
 	s.latent = rng.Stream(s.config.Training.Seed, rng.TrainLatent, step)
 	s.beta = s.config.Transition.At(int(step), s.config.Training.Steps)
 	s.workers.Run(s.nets.parts(), s.pack)
-	s.lanes.Share(s.generateBlock, s.generated...)
+	s.lanes.Own(s.generateBlock)
 }
 
 // weigh sets R of a block that was just generated, at the step's temperature.
@@ -207,13 +210,15 @@ func (s *System) weigh(b, lo, hi int) {
 	}
 }
 
-// Transition draws s′_i ~ p^m(s_i, ·), which the divergence does not need.
+// Transition draws s′_i ~ p^m(s_i, ·), which the divergence does not need, and gives
+// ranks each other's rows.
 func (s *System) Transition(step uint32) {
 	if s.divergence != nil {
+		s.lanes.Gather(s.stepped...)
 		return
 	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
-	s.lanes.Share(s.moveBlock, nn.RowSpan(s.lanes, s.moved, s.target.Dim()), nn.BlockSpan(s.lanes, s.counts))
+	s.lanes.Share(s.moveBlock, s.stepped...)
 	s.accepted = engine.Count{}
 	for _, c := range s.counts {
 		s.accepted.Add(c)
@@ -227,7 +232,7 @@ func (s *System) Discrepancy(uint32) float64 {
 	}
 	loss := s.loss.LossGradient(s.states, s.moved, s.grad)
 	if s.config.Loss.Boundary.Weight > 0 {
-		s.lanes.Forward(s.penalise)
+		s.lanes.Share(s.penalise, s.penalised)
 		for _, p := range s.penalties {
 			loss += p
 		}

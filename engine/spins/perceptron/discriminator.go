@@ -57,7 +57,7 @@ func unpack(dst []float32, spins []uint64, n, lo, hi int) {
 func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
 func (o *discriminator) Discrepancy() float64 {
-	o.Lanes.Forward(o.unpack)
+	o.Lanes.Own(o.unpack)
 	loss := o.critic.Evaluate(o.from, o.to)
 	switch o.gradient {
 	case "surrogate":

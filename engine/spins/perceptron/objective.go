@@ -13,7 +13,7 @@ type Batch struct {
 	Rows, Spins, Words int       // samples, spins of each, words of each
 	States             []uint64  // s, packed, [rows][words]
 	Next               []uint64  // s′, likewise, unless the objective averages over it
-	Logits             []float32 // h, [rows][spins], until Gradient overwrites them
+	Logits             []float32 // h, [rows][spins], until Gradient overwrites them; for an objective of the kit a rank's own rows
 	Grad               []float32 // ∂L/∂s and then ∂L/∂h, [rows][spins]
 
 	Lanes   *nn.Lanes // blocks of rows

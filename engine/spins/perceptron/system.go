@@ -67,7 +67,10 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	if c.Generator.Width.Unit == "spread" {
 		s.moments = make([][2]float64, lanes.Blocks())
 	}
-	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.RowSpan(lanes, s.batch.Logits, sites), nn.BlockSpan(lanes, s.moments)}
+	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.BlockSpan(lanes, s.moments)}
+	if own != nil { // whose objective may look at all logits
+		s.generated = append(s.generated, nn.RowSpan(lanes, s.batch.Logits, sites))
+	}
 	if s.values != nil {
 		s.generated = append(s.generated, nn.RowSpan(lanes, s.activations[0], net.In()))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -35,7 +36,8 @@ type walsh struct {
 	matrix     []float32
 	zero       []float32
 
-	fillRows, fillSecond func(int)
+	fillRows, fillSecond, average func(int)
+	second, averaged              []pool.Span // of pieces of functions
 }
 
 // walshMasks lists the sets A: all of one and two sites, and of more as long as
@@ -147,6 +149,25 @@ func newWalsh(c *Config, b *Batch, even bool) *walsh {
 			into[i] /= float32(n)
 		}
 	}
+	o.average = func(piece int) {
+		lo, hi := piece*rows, min((piece+1)*rows, r)
+		for half := range 2 {
+			clear(o.mean[half][lo:hi])
+		}
+		for i := range n {
+			mean := o.mean[stat.Half(i, n)][lo:hi]
+			for a, d := range o.delta[i*r+lo:][:hi-lo] {
+				mean[a] += float64(d)
+			}
+		}
+		for half := range 2 {
+			for a := lo; a < hi; a++ {
+				o.mean[half][a] /= float64(stat.HalfSize(half, n))
+			}
+		}
+	}
+	o.second = []pool.Span{pool.SpanOf(o.witness.Batch(), rows*r)}
+	o.averaged = []pool.Span{pool.SpanOf(o.mean[0], rows), pool.SpanOf(o.mean[1], rows)}
 	return o
 }
 
@@ -162,28 +183,16 @@ func parities(chi []float32, masks []uint64, spins uint64) {
 func (o *walsh) State() []engine.Section { return o.witness.State() }
 
 func (o *walsh) Discrepancy() float64 {
-	n, r := o.Rows, len(o.masks)
+	r := len(o.masks)
 	o.Workers.Run(o.Lanes.Blocks(), o.fillRows)
 	if o.witness.Stale() {
-		o.Workers.Run(len(o.column), o.fillSecond)
+		o.Workers.Share(len(o.column), o.fillSecond, o.second...)
 	}
 	if !o.witness.Update() {
 		return math.NaN()
 	}
-	clear(o.mean[0])
-	clear(o.mean[1])
-	for i := range n {
-		mean := o.mean[stat.Half(i, n)]
-		for a, d := range o.delta[i*r:][:r] {
-			mean[a] += float64(d)
-		}
-	}
-	for half := range 2 {
-		for a := range o.mean[half] {
-			o.mean[half][a] /= float64(stat.HalfSize(half, n))
-		}
-		o.witness.Solve(o.c[o.witness.Driven(half)], o.mean[half])
-	}
+	o.Workers.Share(len(o.column), o.average, o.averaged...)
+	o.witness.SolveHalves(&o.c, &o.mean)
 	var loss float64
 	for half := range 2 {
 		for a, f := range o.mean[half] {
