@@ -32,6 +32,7 @@ type Batch struct {
 	stream   asm.Counter
 	given    []uint64 // configurations to score
 	pieces   []piece
+	costs    []int     // of the pieces so far
 	partial  []float32 // [pieces] gradients of their units
 	hist     []float32 // [pieces] derivatives with respect to tables and output weights
 	sums     pool.Span // of partial
@@ -50,6 +51,10 @@ type piece struct {
 // pieceSize is about how many spins a piece of a gradient has: enough to make
 // light of folding tables.
 const pieceSize = 1 << 15
+
+// otherCost is what a spin of a piece costs apart from its inputs, in products of one
+// with a hidden unit.
+const otherCost = 256
 
 // MaxBatch is the largest number of samples of a batch.
 const MaxBatch = 1 << 20
@@ -71,7 +76,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		scale:    make([][block]float32, blocks),
 	}
 	b.SetBeta(m.target.Beta)
-	partial, hist := 0, 0
+	partial, hist, cost := 0, 0, 0
 	for i := range m.units {
 		u := &m.units[i]
 		if u.hidden == 0 && !m.even {
@@ -79,7 +84,10 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		}
 		per := max(1, pieceSize/(block*len(u.sites)))
 		for lo := 0; lo < blocks; lo += per {
-			b.pieces = append(b.pieces, piece{i, lo, min(lo+per, blocks), partial, hist})
+			hi := min(lo+per, blocks)
+			b.pieces = append(b.pieces, piece{i, lo, hi, partial, hist})
+			cost += (hi - lo) * len(u.sites) * (u.padded*u.lanes + otherCost)
+			b.costs = append(b.costs, cost)
 			partial += m.unitParams(i)
 			hist += u.derivatives()
 		}
@@ -195,7 +203,7 @@ func (b *Batch) Backward(grad []float32, coefficients []float64) {
 	for i, c := range coefficients {
 		b.scale[i/block][i%block] = float32(c)
 	}
-	b.workers.Share(len(b.pieces), b.runPiece, b.sums)
+	b.workers.ShareBy(b.costs, b.runPiece, b.sums)
 	clear(grad)
 	for _, p := range b.pieces {
 		dst := grad[b.model.units[p.unit].weights:][:b.model.unitParams(p.unit)]
