@@ -1,6 +1,7 @@
 // Command scaling says what trainings cost on more ranks than are at hand.
 //
 //	go run ./bench/scaling measure     processor time and messages of ranks in one process
+//	go run ./bench/scaling messages    calls, bytes and processor time of a step on two ranks
 //	go run ./bench/scaling simulate    the table of docs/scaling.md, from calibration.json
 //
 // What measure prints is what calibration.json holds.
@@ -33,13 +34,15 @@ func main() {
 	switch verb {
 	case "measure":
 		err = measureAll()
+	case "messages":
+		err = countMessages(16)
 	case "simulate":
 		var runs []Run
 		if runs, err = calibration(); err == nil {
 			fmt.Print(table(runs, 300))
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: scaling measure|simulate")
+		fmt.Fprintln(os.Stderr, "usage: scaling measure|messages|simulate")
 		os.Exit(2)
 	}
 	if err != nil {

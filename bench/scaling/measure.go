@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,10 @@ type counter struct {
 	bytes  []int
 	pieces []int // of the loop that a message belongs to
 	loop   int
+
+	received, messages int    // bytes of others, and messages between two ranks
+	chained            bool   // since the last call
+	chain              []bool // whether a call ends a sum along the ranks
 }
 
 // Loop implements pool.Watcher.
@@ -35,8 +40,26 @@ func (c *counter) Gather(data []byte, ends []int) {
 	now := processor()
 	c.before, c.bytes = append(c.before, now-c.since), append(c.bytes, len(data))
 	c.pieces = append(c.pieces, c.loop)
+	own := ends[c.Rank()]
+	if r := c.Rank(); r > 0 {
+		own -= ends[r-1]
+	}
+	c.received += len(data) - own
+	c.chain, c.chained = append(c.chain, c.chained), false
 	c.Ranks.Gather(data, ends)
 	c.since = processor()
+}
+
+// Send implements pool.Ranks.
+func (c *counter) Send(to int, data []byte) {
+	c.Ranks.Send(to, data)
+	c.chained = true
+}
+
+// Receive implements pool.Ranks.
+func (c *counter) Receive(from int, data []byte) {
+	c.received, c.messages, c.chained = c.received+len(data), c.messages+1, true
+	c.Ranks.Receive(from, data)
 }
 
 // processor returns the processor seconds of the calling thread.
@@ -174,4 +197,92 @@ func measureAll() error {
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", "  ")
 	return out.Encode(runs)
+}
+
+// settings are those whose messages the table of docs/scaling.md counts.
+var settings = [][]string{
+	{"ising", "paper"},
+	{"ising", "best"},
+	{"ising", "best", "target.l=16", "target.beta=0.4407"},
+	{"ising", "best", "target.l=16", "target.beta=0.4407", "loss.kind=balance"},
+	{"ising", "paper", "loss.kind=kfd", "loss.gradient=difference"},
+	{"ising", "paper", "loss.kind=discriminator"},
+	{"ising", "paper", "loss.kind=stationarity"},
+	{"ising", "paper", "loss.average=exact", "loss.gradient=difference"},
+	{"gmm", "paper"},
+	{"gmm", "best"},
+	{"gmm", "moves"},
+	{"gmm", "paper", "loss.kind=stationarity"},
+	{"gmm", "paper", "loss.kind=discriminator"},
+	{"hybrid", "paper"},
+	{"hybrid", "best"},
+	{"hybrid", "moves"},
+	{"hybrid", "paper", "loss.kind=kfd"},
+	{"hybrid", "paper", "loss.kind=discriminator"},
+}
+
+// countMessages prints what each of two ranks receives in a step, the mean over steps,
+// and its processor time beside half of one rank's.
+func countMessages(steps int) error {
+	fmt.Println("| run | calls a step | messages between two | bytes that a rank receives | processor time of a rank, of half of one rank's |")
+	fmt.Println("|---|--:|--:|--:|--:|")
+	for _, set := range settings {
+		alone, err := average(set, 1, steps)
+		if err != nil {
+			return fmt.Errorf("%v: %w", set, err)
+		}
+		two, err := average(set, 2, steps)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("| %s --preset %s | %.4g | %.4g | %s | %.2f |\n", set[0], strings.Join(set[1:], " "), two.calls, two.messages, thousands(int(two.bytes)), 2*two.seconds/alone.seconds)
+	}
+	return nil
+}
+
+// An averaged step of a rank.
+type averaged struct{ calls, messages, bytes, seconds float64 }
+
+// average trains on n ranks in this process, and returns the mean step of the rank that
+// takes the most processor time.
+func average(set []string, n, steps int) (most averaged, err error) {
+	all, errs := make([]averaged, n), make([]error, n)
+	var group sync.WaitGroup
+	for i, rank := range pool.Local(n) {
+		group.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
+			if errs[i] = err; err != nil {
+				return
+			}
+			workers := pool.New(1)
+			defer workers.Close()
+			c := &counter{Ranks: rank}
+			workers.Join(c)
+			trainer, err := engine.NewTrainer(cfg, workers)
+			if errs[i] = err; err != nil {
+				return
+			}
+			defer engine.Release(trainer.System())
+			c.before, c.received, c.messages = nil, 0, 0
+			c.since = processor()
+			for range steps {
+				if errs[i] = trainer.Step(); errs[i] != nil {
+					return
+				}
+			}
+			c.before = append(c.before, processor()-c.since)
+			s := float64(steps)
+			for _, t := range c.before {
+				all[i].seconds += t / s
+			}
+			all[i].calls, all[i].messages, all[i].bytes = float64(len(c.before)-1)/s, float64(c.messages)/s, float64(c.received)/s
+		})
+	}
+	group.Wait()
+	for _, a := range all {
+		most = averaged{max(most.calls, a.calls), max(most.messages, a.messages), max(most.bytes, a.bytes), max(most.seconds, a.seconds)}
+	}
+	return most, errors.Join(errs...)
 }
