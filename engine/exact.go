@@ -37,13 +37,15 @@ type Exact struct {
 	format, weighted Format
 
 	next  uint64  // number of the next proposal
-	state []byte  // where the chain is, in the format
+	state []byte  // where the chain is, in the default format
 	log   float64 // its ln w
 	stay  uint64  // draws since it came there
 
-	proposals, states []byte // of a part, with weights and in the format
-	words             []uint32
-	inverted          bool // a test's mistake
+	proposals []byte    // of a part, with weights
+	states    []byte    // a part's draws in the default format, where that is not the draws' own
+	convert   Converter // from there
+	words     []uint32
+	inverted  bool // a test's mistake
 
 	seen                     []float64 // R of the first proposals
 	draws, squares           float64   // of the runs of equal draws that ended
@@ -59,13 +61,18 @@ func (s *Stream) Exact(f Format) (*Exact, error) {
 	if f.Unrefined {
 		return nil, fmt.Errorf("format: exact draws have no weights; take another format than %s", f.Name)
 	}
-	if whole := s.Formats()[0]; weighted.RowBytes != whole.RowBytes+8 {
+	whole := s.Formats()[0]
+	if weighted.RowBytes != whole.RowBytes+8 {
 		panic(fmt.Sprintf("a row of %d bytes has not the weight of one of %d", weighted.RowBytes, whole.RowBytes))
 	}
 	rows := s.partRows(weighted)
-	e := &Exact{stream: s, format: f, weighted: weighted, state: make([]byte, f.RowBytes), proposals: make([]byte, rows*weighted.RowBytes), words: make([]uint32, 4*rows)}
-	if f.Name != s.Formats()[0].Name {
-		e.states = make([]byte, rows*f.RowBytes)
+	e := &Exact{stream: s, format: f, weighted: weighted, state: make([]byte, whole.RowBytes), proposals: make([]byte, rows*weighted.RowBytes), words: make([]uint32, 4*rows)}
+	if f.Name != whole.Name {
+		var ok bool
+		if e.convert, ok = s.sampler.(Converter); !ok {
+			return nil, fmt.Errorf("format: exact draws of this system are in the format %s", whole.Name)
+		}
+		e.states = make([]byte, rows*whole.RowBytes)
 	}
 	return e, nil
 }
@@ -120,17 +127,14 @@ func (e *Exact) Fill(ctx context.Context, dst []byte, first uint64) error {
 // advance takes a number of proposals of one chain, and sets dst to the draws that
 // those from number want on give.
 func (e *Exact) advance(dst []byte, count int, want uint64) (written int, err error) {
-	s, row := e.stream, e.weighted.RowBytes
+	s, row, whole := e.stream, e.weighted.RowBytes, len(e.state)
 	proposals := e.proposals[:count*row]
 	if err := s.sampler.Sample(proposals, e.weighted.Name, s.params, e.next, count, 0); err != nil {
 		return 0, err
 	}
-	states, stride := proposals, row
-	if e.states != nil {
-		states, stride = e.states[:count*e.format.RowBytes], e.format.RowBytes
-		if err := s.sampler.Sample(states, e.format.Name, s.params, e.next, count, 0); err != nil {
-			return 0, err
-		}
+	draws := dst
+	if e.convert != nil {
+		draws = e.states
 	}
 	decisions := rng.Stream(s.seed, rng.SampleAcceptance, 0)
 	asm.PhiloxBlocks(e.words[:4*count], &decisions, e.next)
@@ -146,14 +150,14 @@ func (e *Exact) advance(dst []byte, count int, want uint64) (written int, err er
 		accepted := starts || e.accepts(log, float64(e.words[4*i])+0x1p-32*float64(e.words[4*i+1]))
 		if accepted {
 			e.leave()
-			copy(e.state, states[i*stride:])
+			copy(e.state, proposals[i*row:])
 			e.log = log
 		}
 		if e.next >= want {
 			if math.IsInf(e.log, -1) {
 				return 0, fmt.Errorf("none of the first %d samples of a chain of the generator is where π does not vanish", e.next%(ExactBurnIn+ExactDraws)+1)
 			}
-			copy(dst[written*e.format.RowBytes:][:e.format.RowBytes], e.state)
+			copy(draws[written*whole:][:whole], e.state)
 			written++
 			e.stay++
 			e.proposed++
@@ -163,7 +167,10 @@ func (e *Exact) advance(dst []byte, count int, want uint64) (written int, err er
 		}
 		e.next++
 	}
-	return written, nil
+	if e.convert != nil && written > 0 {
+		err = e.convert.Convert(dst[:written*e.format.RowBytes], e.format.Name, draws[:written*whole])
+	}
+	return written, err
 }
 
 // accepts decides on a proposal by a uniform number of 2³².

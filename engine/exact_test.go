@@ -15,7 +15,10 @@ import (
 
 // loaded is a Sampler of a die: side i comes up with the probability q[i], and should
 // with one proportional to pi[i].
-type loaded struct{ q, pi []float64 }
+type loaded struct {
+	q, pi []float64
+	drawn *int // samples so far, if not nil
+}
 
 func (l loaded) Formats() []Format {
 	return []Format{{Name: "side", RowBytes: 1}, {Name: "twice", RowBytes: 2}, {Name: Weighted, RowBytes: 9, Unrefined: true}}
@@ -26,6 +29,9 @@ func (l loaded) Reach(first, n uint64, refine int) error {
 }
 
 func (l loaded) Sample(dst []byte, format string, _ []float32, first uint64, n, refine int) error {
+	if l.drawn != nil {
+		*l.drawn += n
+	}
 	from, words := rng.Stream(1, rng.SampleLatent, 0), make([]float32, 4*n)
 	asm.Uniforms(words, &from, first)
 	for i := range n {
@@ -55,6 +61,13 @@ func exactOf(t *testing.T, l loaded, format string) *Exact {
 	e, err := s.Exact(f)
 	require.NoError(t, err)
 	return e
+}
+
+func (l loaded) Convert(dst []byte, format string, states []byte) error {
+	for i := range dst {
+		dst[i] = states[i/2]
+	}
+	return nil
 }
 
 var die = loaded{q: []float64{0.3, 0.3, 0.2, 0.1, 0.05, 0.05}, pi: []float64{1, 2, 2, 3, 1, 3}}
@@ -93,7 +106,9 @@ func TestExactIsOneStream(t *testing.T) {
 	const n = 2*ExactDraws + 1000
 	whole := make([]byte, n)
 	require.NoError(t, exactOf(t, die, "side").Fill(context.Background(), whole, 0))
-	e := exactOf(t, die, "twice")
+	counted := die
+	counted.drawn = new(int)
+	e := exactOf(t, counted, "twice")
 	for _, part := range [][2]int{{0, 1}, {1, 10}, {ExactDraws - 3, ExactDraws + 3}, {5, 300}, {2*ExactDraws - 1, n}, {ExactDraws, ExactDraws + 2}} {
 		twice := make([]byte, 2*(part[1]-part[0]))
 		require.NoError(t, e.Fill(context.Background(), twice, uint64(part[0])))
@@ -101,6 +116,9 @@ func TestExactIsOneStream(t *testing.T) {
 			require.Equal(t, whole[part[0]+i/2], twice[i], "draw %d of part %v", i/2, part)
 		}
 	}
+	e, *counted.drawn = exactOf(t, counted, "twice"), 0
+	require.NoError(t, e.Fill(context.Background(), make([]byte, 2*100), 0))
+	require.Equal(t, ExactBurnIn+100, *counted.drawn, "each proposal is drawn once")
 	var b bytes.Buffer
 	require.NoError(t, exactOf(t, die, "side").Write(context.Background(), &b, ExactDraws-7, 100, nil))
 	require.Equal(t, whole[ExactDraws-7:][:100], b.Bytes())

@@ -82,6 +82,14 @@ type Sampler interface {
 	Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error
 }
 
+// A Converter is a Sampler with several formats that each hold all or a part of what
+// the default one holds.
+type Converter interface {
+	// Convert sets dst to states of the default format in another, which is not that
+	// of samples with weights.
+	Convert(dst []byte, format string, states []byte) error
+}
+
 // A Weigher evaluates its target at any states: π(s) ∝ e^{−βE(s)}.
 type Weigher interface {
 	// Energies sets dst[i] = E(s_i), +Inf where π vanishes, for len(dst) states in a

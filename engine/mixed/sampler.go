@@ -193,4 +193,25 @@ func write(dst []byte, format string, x []float32, k []uint8) {
 	}
 }
 
-var _ engine.Sampler = (*System)(nil)
+// Convert implements engine.Converter.
+func (s *System) Convert(dst []byte, format string, states []byte) error {
+	d := s.generator.dim
+	whole, row := 4*d+4, 4*d
+	if format == "states" {
+		row = whole
+	} else if format != "x" {
+		return fmt.Errorf("format: %q is not states or x", format)
+	}
+	if len(states)%whole != 0 || len(dst) != len(states)/whole*row {
+		return fmt.Errorf("states: %d bytes are not %d states of %d coordinates and a mode", len(states), len(dst)/row, d)
+	}
+	for i := range len(states) / whole {
+		copy(dst[i*row:(i+1)*row], states[i*whole:])
+	}
+	return nil
+}
+
+var (
+	_ engine.Sampler   = (*System)(nil)
+	_ engine.Converter = (*System)(nil)
+)

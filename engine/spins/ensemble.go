@@ -119,6 +119,15 @@ func (e *Ensemble) writeStates(dst []byte, format string, batch []uint64) error 
 	return nil
 }
 
+// Convert implements engine.Converter.
+func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
+	packed, err := ReadStates("spins", states, e.Spins)
+	if err != nil {
+		return err
+	}
+	return e.writeStates(dst, format, packed)
+}
+
 // byRows splits n rows among the threads.
 func (e *Ensemble) byRows(n, rows int, run func(lo, hi int)) {
 	e.Workers.Run((n+rows-1)/rows, func(piece int) { run(piece*rows, min(n, (piece+1)*rows)) })

@@ -30,6 +30,17 @@ func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params 
 		if w, ok := s.(engine.Weigher); ok {
 			weighs(t, w, other.(engine.Weigher), f, states, &energies)
 		}
+		if c, ok := s.(engine.Converter); ok && !f.Unrefined {
+			whole := s.Formats()[0]
+			from, to := make([]byte, n*whole.RowBytes), make([]byte, n*f.RowBytes)
+			require.NoError(t, s.Sample(from, whole.Name, params, first, n, 0))
+			require.NoError(t, c.Convert(to, f.Name, from))
+			require.Equal(t, states, to, "samples as %s, turned into %s", whole.Name, f.Name)
+			require.Error(t, c.Convert(to, f.Name, from[1:]), "a part of a state")
+			require.Error(t, c.Convert(to, engine.Weighted, from), "weights of states alone")
+		} else if whole := s.Formats()[0]; !ok && !f.Unrefined {
+			require.Equal(t, whole.Name, f.Name, "exact draws in a second format need a converter")
+		}
 		r, ok := s.(engine.Refiner)
 		if !ok || f.Unrefined {
 			continue
