@@ -84,15 +84,15 @@ func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
 // float64 has no weight left for a state that occurred.
 func (r *reference) countDistances(counts []float64, samples int) []engine.Metric {
 	var floors [2]float64
-	logarithms := map[float64]float64{} // few probabilities are distinct
+	terms := map[float64][2]float64{} // few probabilities are distinct
 	for _, pi := range r.states {
-		floors[0] += 0.5 * stat.MeanAbsoluteDeviation(samples, pi)
-		f, known := logarithms[pi]
+		f, known := terms[pi]
 		if !known {
-			f = pi * meanLogarithm(samples, pi)
-			logarithms[pi] = f
+			f = [2]float64{0.5 * stat.MeanAbsoluteDeviation(samples, pi), pi * meanLogarithm(samples, pi)}
+			terms[pi] = f
 		}
-		floors[1] += f
+		floors[0] += f[0]
+		floors[1] += f[1]
 	}
 	null := r.stateLaws.of(r.states, samples)
 	variation, divergence := null.Distances(counts)

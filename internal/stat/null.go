@@ -1,9 +1,13 @@
 package stat
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/revgen/revgen/internal/shared"
 )
 
 // A Null is the law of an error under exact sampling: its quantiles at the levels
@@ -156,44 +160,84 @@ type Counts struct {
 // standard error.
 type CountDistance struct{ Value, StandardError float64 }
 
-// NewCounts simulates n samples of the law p.
+// NewCounts returns the laws of n samples of the law p, which runs that ask for them
+// again share.
 func NewCounts(p []float64, n int) *Counts {
-	const work, fewest, most = 1 << 23, 128, 2000
-	repeats := min(max(work/len(p), fewest), most)
+	hash := sha256.New()
+	_ = binary.Write(hash, binary.LittleEndian, p)
+	return counts.Get(countsKey{[sha256.Size]byte(hash.Sum(nil)), n}, func() *Counts { return simulateCounts(slices.Clone(p), n) })
+}
+
+type countsKey struct {
+	law     [sha256.Size]byte
+	samples int
+}
+
+var counts shared.Cache[countsKey, *Counts]
+
+// simulateCounts simulates n samples of the law p. Of many states, those that are
+// equally likely are taken together, in lumps, where they are many too.
+func simulateCounts(p []float64, n int) *Counts {
 	law := newFolds(p, n)
-	law.remember()
-	r := source(0)
-	counts := make([]float64, len(p))
-	// A state's count is binomial given those before it.
-	given := make([]trial, len(p))
-	mass := 1.0
-	for j, pj := range p {
-		given[j] = newTrial(pj / mass)
-		mass = max(mass-pj, 1e-300)
+	var simulate func(r *rand.Rand) [2]distance
+	work := len(p)
+	if lumps, rest := lump(p); len(p) > lumpedBeyond && len(lumps) > 0 {
+		s := newLumped(law, lumps, rest)
+		simulate, work = s.distances, s.work()
+	} else {
+		law.remember()
+		defer func() { law.terms = nil }()
+		simulate = law.simulation()
 	}
+	const budget, fewest, most = 1 << 23, 128, 2000
+	return law.newCounts(min(max(budget/work, fewest), most), simulate)
+}
+
+// newCounts takes the laws from so many simulations.
+func (f *folds) newCounts(repeats int, simulate func(r *rand.Rand) [2]distance) *Counts {
+	r := source(0)
 	variation, divergence := make([]float64, repeats), make([]float64, repeats)
 	var tv, kl, tvVariance, klVariance Mean
 	for i := range repeats {
-		left := float64(n)
-		for j := range given {
-			counts[j] = given[j].draw(r, left)
-			left -= counts[j]
-		}
-		v := law.distances(counts)
+		v := simulate(r)
 		variation[i], divergence[i] = v[0].value, v[1].value
 		tv.Add(v[0].value)
 		kl.Add(v[1].value)
 		tvVariance.Add(v[0].variance)
 		klVariance.Add(v[1].variance)
 	}
-	law.terms = nil
 	c := &Counts{
-		Variation: NewNull(variation), Divergence: NewNull(divergence), law: law,
+		Variation: NewNull(variation), Divergence: NewNull(divergence), law: f,
 		variationNull: tv.Deviation() * tv.Deviation(), divergenceNull: kl.Deviation() * kl.Deviation(),
 	}
 	c.variationExcess = tvVariance.Value() - c.variationNull
 	c.divergenceExcess = klVariance.Value() - c.divergenceNull
 	return c
+}
+
+// simulation returns a function that draws the count of every state.
+func (f *folds) simulation() func(r *rand.Rand) [2]distance {
+	counts, given := make([]float64, len(f.p)), chained(f.p)
+	return func(r *rand.Rand) [2]distance {
+		left := f.n
+		for j := range given {
+			counts[j] = given[j].draw(r, left)
+			left -= counts[j]
+		}
+		return f.distances(counts)
+	}
+}
+
+// chained returns the trials of a multinomial law: a count is binomial given those
+// before it.
+func chained(p []float64) []trial {
+	given := make([]trial, len(p))
+	mass := 1.0
+	for j, pj := range p {
+		given[j] = newTrial(pj / mass)
+		mass = max(mass-pj, 1e-300)
+	}
+	return given
 }
 
 // Distances returns the total variation and the divergence of the frequencies of
@@ -301,23 +345,34 @@ func (f *folds) meanNearness(p float64) float64 {
 // D_i = X_i/n − p_i, is less than that of Σ±D_i where D_i is small against its
 // scatter σ_i, by E|D_i|² if it is that of exact samples. E[exp(−2D²/σ²)] falls
 // off nearly as that does.
-func (f *folds) distances(counts []float64) (v [2]distance) {
-	var signed, squares float64
+func (f *folds) distances(counts []float64) [2]distance {
+	var s termSums
 	for i, x := range counts {
-		t := f.term(i, x)
-		v[0].value += math.Abs(t.d) / 2
-		if t.d > 0 {
-			signed += t.q
-		} else {
-			signed -= t.q
-		}
-		v[0].variance -= t.near
-		v[1].value += t.q * t.log
-		squares += t.q * t.log * t.log
+		s.add(f.term(i, x))
 	}
-	v[0].variance = (v[0].variance + (1-signed*signed)/f.n) / 4
-	v[1].variance = (squares - v[1].value*v[1].value) / f.n
-	return v
+	return s.distances(f.n)
+}
+
+// termSums are sums over states that both distances and their variances follow from.
+type termSums struct{ variation, signed, near, divergence, squares float64 }
+
+func (s *termSums) add(t term) {
+	s.variation += math.Abs(t.d) / 2
+	if t.d > 0 {
+		s.signed += t.q
+	} else {
+		s.signed -= t.q
+	}
+	s.near -= t.near
+	s.divergence += t.q * t.log
+	s.squares += t.q * t.log * t.log
+}
+
+func (s *termSums) distances(n float64) [2]distance {
+	return [2]distance{
+		{s.variation, (s.near + (1-s.signed*s.signed)/n) / 4},
+		{s.divergence, (s.squares - s.divergence*s.divergence) / n},
+	}
 }
 
 // MeanAbsoluteDeviation returns E|X/n − p| for X binomial(n, p), by De Moivre's
