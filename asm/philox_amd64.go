@@ -133,13 +133,3 @@ func normalsGroups(dst []float32, first uint64, s *philoxSchedule) {
 		normalsAVX2(dst, first, s)
 	}
 }
-
-func compareDigit(below, open *[bernoulliStretch]uint64, words *[2 * bernoulliStretch]uint32, digit uint64) uint64 {
-	switch {
-	case useAVX512:
-		return compareDigitAVX512(below, open, words, digit)
-	case useAVX2:
-		return compareDigitAVX2(below, open, words, digit)
-	}
-	return compareDigitGeneric(below, open, words, digit)
-}

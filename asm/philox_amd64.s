@@ -981,40 +981,6 @@ next:
 	VZEROUPPER
 	RET
 
-// func compareDigitAVX512(below *[128]uint64, open *[128]uint64, words *[256]uint32, digit uint64) uint64
-// Requires: AVX, AVX2, AVX512DQ, AVX512F
-TEXT ·compareDigitAVX512(SB), NOSPLIT, $0-40
-	MOVQ         below+0(FP), AX
-	MOVQ         open+8(FP), CX
-	MOVQ         words+16(FP), DX
-	MOVQ         digit+24(FP), BX
-	VMOVQ        BX, X0
-	VPBROADCASTQ X0, Z0
-	VPXOR        Y1, Y1, Y1
-	XORQ         BX, BX
-
-words:
-	VMOVUPS   (CX)(BX*1), Z2
-	VMOVDQU64 (DX)(BX*1), Z4
-	VPANDNQ   Z0, Z4, Z3
-	VPXORQ    Z0, Z4, Z4
-	VPANDQ    Z2, Z3, Z3
-	VPORQ     (AX)(BX*1), Z3, Z3
-	VPANDNQ   Z2, Z4, Z2
-	VPORQ     Z2, Z1, Z1
-	VMOVUPS   Z3, (AX)(BX*1)
-	VMOVUPS   Z2, (CX)(BX*1)
-	ADDQ      $0x40, BX
-	CMPQ      BX, $0x00000400
-	JLT       words
-
-	// Zero if all are decided.
-	VPTESTMQ Z1, Z1, K1
-	KMOVB    K1, AX
-	MOVQ     AX, ret+32(FP)
-	VZEROUPPER
-	RET
-
 // func philoxBlocksAVX2(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX2
 TEXT ·philoxBlocksAVX2(SB), NOSPLIT, $0-40
@@ -1441,40 +1407,6 @@ group:
 next:
 	CMPQ CX, $0x00000020
 	JGE  group
-	VZEROUPPER
-	RET
-
-// func compareDigitAVX2(below *[128]uint64, open *[128]uint64, words *[256]uint32, digit uint64) uint64
-// Requires: AVX, AVX2
-TEXT ·compareDigitAVX2(SB), NOSPLIT, $0-40
-	MOVQ         below+0(FP), AX
-	MOVQ         open+8(FP), CX
-	MOVQ         words+16(FP), DX
-	MOVQ         digit+24(FP), BX
-	VMOVQ        BX, X0
-	VPBROADCASTQ X0, Y0
-	VPXOR        Y1, Y1, Y1
-	XORQ         BX, BX
-
-words:
-	VMOVUPS (CX)(BX*1), Y2
-	VPXOR   (DX)(BX*1), Y0, Y4
-	VPAND   Y0, Y4, Y3
-	VPAND   Y2, Y3, Y3
-	VPOR    (AX)(BX*1), Y3, Y3
-	VPANDN  Y2, Y4, Y2
-	VPOR    Y2, Y1, Y1
-	VMOVUPS Y3, (AX)(BX*1)
-	VMOVUPS Y2, (CX)(BX*1)
-	ADDQ    $0x20, BX
-	CMPQ    BX, $0x00000400
-	JLT     words
-
-	// Zero if all are decided.
-	XORL   AX, AX
-	VPTEST Y1, Y1
-	SETNE  AL
-	MOVQ   AX, ret+32(FP)
 	VZEROUPPER
 	RET
 

@@ -14,11 +14,6 @@ func philoxBlocksAVX512(dst []uint32, first uint64, s *[20]uint32)
 //go:noescape
 func uniformsAVX512(dst []float32, first uint64, s *[20]uint32)
 
-// compareDigitAVX512 is compareDigitGeneric.
-//
-//go:noescape
-func compareDigitAVX512(below *[128]uint64, open *[128]uint64, words *[256]uint32, digit uint64) uint64
-
 // philoxBlocksAVX2 is philoxBlocksGeneric for a multiple of 32 elements.
 //
 //go:noescape
@@ -28,11 +23,6 @@ func philoxBlocksAVX2(dst []uint32, first uint64, s *[20]uint32)
 //
 //go:noescape
 func uniformsAVX2(dst []float32, first uint64, s *[20]uint32)
-
-// compareDigitAVX2 is compareDigitGeneric.
-//
-//go:noescape
-func compareDigitAVX2(below *[128]uint64, open *[128]uint64, words *[256]uint32, digit uint64) uint64
 
 // normalsAVX512 is normalsGeneric for a positive multiple of 128 elements.
 //

@@ -37,7 +37,7 @@ func TestSampleHasTheTargetsMoments(t *testing.T) {
 			}
 		}
 		for k := range p {
-			require.InDelta(t, target.Component(k).Weight, weights[k].Value(), 6*weights[k].StandardError())
+			require.InDelta(t, target.components[k].Weight, weights[k].Value(), 6*weights[k].StandardError())
 		}
 		for i := range mean {
 			require.InDelta(t, mean[i], first[i].Value(), 6*first[i].StandardError())

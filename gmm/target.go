@@ -176,10 +176,6 @@ func (t *Target) Dim() int { return t.dim }
 // Components returns the number of components.
 func (t *Target) Components() int { return len(t.components) }
 
-// Component returns component k, with normalised weights. Its slices are the
-// target's own.
-func (t *Target) Component(k int) Component { return t.components[k].Component }
-
 // logTerm returns ln w N(x | μ, Σ).
 func (g *gaussian) logTerm(x []float64) float64 {
 	var square float64
@@ -217,9 +213,6 @@ func (t *Target) LogDensity(x []float64) float64 {
 	}
 	return highest + math.Log(sum)
 }
-
-// Energy returns E(x) = −ln π(x), whose Boltzmann weight e^{−E} is normalised.
-func (t *Target) Energy(x []float64) float64 { return -t.LogDensity(x) }
 
 // Density returns π(x).
 func (t *Target) Density(x []float64) float64 { return math.Exp(t.LogDensity(x)) }

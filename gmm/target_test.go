@@ -63,7 +63,7 @@ func TestDensityOfThePapersTarget(t *testing.T) {
 		x := []float64{4 * r.NormFloat64(), 4 * r.NormFloat64()}
 		want := planar(x[0], x[1])
 		require.InEpsilon(t, want, target.Density(x), 1e-12)
-		require.InDelta(t, -math.Log(want), target.Energy(x), 1e-11)
+		require.InDelta(t, math.Log(want), target.LogDensity(x), 1e-11)
 		target.Responsibilities(p, x)
 		require.InDelta(t, 1, p[0]+p[1], 1e-15)
 		require.InDelta(t, 0.4*newTestTarget(t, TargetConfig{[]Component{{1, paperTarget().Components[1].Mean, paperTarget().Components[1].Covariance}}}).Density(x)/want, p[1], 1e-12)
@@ -146,7 +146,7 @@ func TestTargetErrors(t *testing.T) {
 	third.Components[0].Weight, third.Components[1].Weight = 0.333333, 0.666666
 	rounded, exact := newTestTarget(t, third), paperTarget()
 	exact.Components[0].Weight, exact.Components[1].Weight = 1.0/3, 2.0/3
-	require.InDelta(t, 1.0/3, rounded.Component(0).Weight, 1e-12)
+	require.InDelta(t, 1.0/3, rounded.components[0].Weight, 1e-12)
 	// The density is normalised, too, and not only its weights.
 	for _, x := range [][]float64{{1, 1}, {-1, -1}, {0, 0}, {5, -3}} {
 		require.InEpsilon(t, newTestTarget(t, exact).Density(x), rounded.Density(x), 1e-12)

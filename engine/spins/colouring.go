@@ -1,7 +1,5 @@
 package spins
 
-import "slices"
-
 // bipartition returns ±1 by the side of each spin, +1 for the first of every
 // component, or nil if there are odd cycles.
 func (g *Graph) bipartition() []int8 {
@@ -91,25 +89,6 @@ func (g *Graph) smallestLast() []int32 {
 		q.removed(i)
 	}
 	return order
-}
-
-// IndependentSet returns a maximal set of spins, in ascending order, no two of
-// which are neighbours: greedily, the spin with the fewest neighbours left first.
-func (g *Graph) IndependentSet() []int32 {
-	q := newSpinQueue(g)
-	var set []int32
-	for i, ok := q.pop(); ok; i, ok = q.pop() {
-		set = append(set, i)
-		near, _ := g.Neighbours(int(i))
-		for _, j := range near {
-			if !q.gone[j] {
-				q.gone[j] = true
-				q.removed(j)
-			}
-		}
-	}
-	slices.Sort(set)
-	return set
 }
 
 // A spinQueue hands out spins by the number of their neighbours left.

@@ -53,19 +53,6 @@ func (g *Graph) Difference(config []uint64, i int) float64 {
 	return f
 }
 
-// Differences stores in dst the changes of the energies of the configurations of
-// a batch when spins[k] of configuration k is flipped.
-func (g *Graph) Differences(dst []float64, batch []uint64, spins []int32) {
-	g.checkBatch(batch, len(dst))
-	if len(spins) != len(dst) {
-		panic(fmt.Sprintf("spins: %d spins for %d configurations", len(spins), len(dst)))
-	}
-	words := g.Words()
-	for k, i := range spins {
-		dst[k] = g.Difference(batch[k*words:][:words], int(i))
-	}
-}
-
 // Magnetisation returns Σ s_i.
 func (g *Graph) Magnetisation(config []uint64) int {
 	up := 0

@@ -87,12 +87,6 @@ func (r *Replicas) heats(betas []float64) error {
 	return nil
 }
 
-// Groups returns the number of groups.
-func (r *Replicas) Groups() int { return len(r.groups) }
-
-// Beta returns the inverse temperature of a group.
-func (r *Replicas) Beta(group int) float64 { return r.heat[group].beta }
-
 // Sweep performs n sweeps on groups lo … hi−1. Goroutines may sweep different
 // groups at the same time; the result does not depend on how groups are shared
 // out. It does not allocate.

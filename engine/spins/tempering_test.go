@@ -43,8 +43,8 @@ func TestReplicasSampleTheBoltzmannLaw(t *testing.T) {
 		require.NoError(t, err)
 		r, err := NewReplicas(g, []float64{beta, 2 * beta}, asm.Counter{Seed: 4})
 		require.NoError(t, err)
-		require.Equal(t, 2, r.Groups())
-		require.Equal(t, 2*beta, r.Beta(1))
+		require.Equal(t, 2, len(r.groups))
+		require.Equal(t, 2*beta, r.heat[1].beta)
 		r.Sweep(0, 1, burn)
 		var energies []float64
 		edges := make([][]float64, len(g.Edges()))

@@ -87,7 +87,6 @@ func main() {
 				return y
 			}
 		})
-		p.compareDigit()
 	}
 	avx512.pipelinedNormals()
 	avx2.kernel("normals", "dst []float32", radiusAndAngle, avx2.boxMuller)

@@ -127,16 +127,6 @@ func (m *Model) NumParams() int { return m.params }
 // Learned returns how many spins perceptrons draw; the others are exact.
 func (m *Model) Learned() int { return m.learned }
 
-// Operations returns the number of table rows of 16 hidden units that a sample
-// adds up: what limits the time of a draw.
-func (m *Model) Operations() (rows int) {
-	for i := range m.units {
-		u := &m.units[i]
-		rows += len(u.sites) * u.lanes / asm.BitLanes * u.padded / 4
-	}
-	return rows
-}
-
 // Initialize fills θ with the starting values that belong to the seed: hidden
 // weights normal with standard deviation 0.7/√m, output weights and biases
 // zero, so that every learned spin is fair.

@@ -36,7 +36,6 @@ func BenchmarkSample(b *testing.B) {
 				first += uint64(len(r))
 			}
 			b.ReportMetric(float64(b.N*len(r))/(cpu()-start), "samples/cpu-s")
-			b.ReportMetric(float64(m.Operations()), "rows/sample")
 		})
 	}
 }
