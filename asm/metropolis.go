@@ -39,7 +39,9 @@ const (
 
 	maxSweepSide     = 1024
 	acceptancePlanes = 32
-	surePlanes       = 8 // planes that are compared without asking whether all replicas are decided
+	surePlanes       = 8  // planes that are compared without asking whether all replicas are decided
+	quadPlanes       = 13 // the same of four sites at a time
+	quad             = 4  // sites of one colour whose replicas draw together, see Independent
 )
 
 // attempt is λ, the probability that a flip is attempted.
@@ -93,11 +95,15 @@ func (s *Sweep) Shared(spins []uint64, c *Counter) {
 // Independent performs one sweep on one block with a draw of its own for every
 // site of every replica: replicas are independent.
 //
-// Draws are compared with the acceptance bit by bit, the highest first, for two
-// sites at a time where the row has two of the same colour left and L is even.
-// Every plane of bits takes one output of the generator for each site, eight
-// planes in any case and then as many as leave some replica undecided, at most
-// 32. For even L the second colour of a row takes its outputs right after the
+// Draws are compared with the acceptance bit by bit, the highest first, at most 32
+// bits, for four sites at a time where the row has four of the same colour left and L
+// is even. A bit decides half of the replicas that are left, whose other bits need not
+// be drawn. Every plane of bits takes one output of the generator for each site, until
+// at least eight planes were drawn and no replica is undecided at two of the four
+// sites. From then on each bit is looked at for one site only, so that one output
+// serves all four, until at least thirteen planes were drawn and all is decided. A
+// single site takes eight planes and then as many as leave some replica undecided. For
+// even L the second colour of a row takes its outputs right after the
 // first colour of the next row, that of the first row last of all. All paths
 // give the same bits.
 func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {

@@ -114,7 +114,7 @@ drawn:
 
 // func metropolisIndependentAVX512(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·metropolisIndependentAVX512(SB), NOSPLIT, $0-72
+TEXT ·metropolisIndependentAVX512(SB), $0-72
 	MOVQ         spins+0(FP), AX
 	MOVQ         l+24(FP), CX
 	MOVQ         first+32(FP), DX
@@ -162,7 +162,7 @@ site:
 	MOVQ       step+56(FP), R11
 	CMPQ       R11, $0x01
 	JEQ        single
-	LEAQ       128(R10), R11
+	LEAQ       384(R10), R11
 	CMPQ       R11, SI
 	JGE        single
 	LEAQ       -64(R10), R11
@@ -174,17 +174,17 @@ site:
 	CMOVQEQ    R13, R12
 	VMOVDQU64  (AX)(R10*1), Z7
 	VPXORQ     Z0, Z7, Z7
-	VMOVDQU64  (R8)(R10*1), Z12
-	VMOVDQU64  (R9)(R10*1), Z13
-	VMOVDQU64  (AX)(R11*1), Z14
-	VMOVDQU64  (AX)(R12*1), Z15
-	VMOVDQA64  Z12, Z16
-	VPTERNLOGQ $0xe8, Z14, Z13, Z16
-	VPTERNLOGQ $0x96, Z14, Z13, Z12
-	VMOVDQA64  Z7, Z13
-	VPTERNLOGQ $0x18, Z15, Z12, Z13
-	VPTERNLOGQ $0xbe, Z13, Z7, Z16
-	VPTERNLOGQ $0x12, Z15, Z16, Z12
+	VMOVDQU64  (R8)(R10*1), Z16
+	VMOVDQU64  (R9)(R10*1), Z17
+	VMOVDQU64  (AX)(R11*1), Z18
+	VMOVDQU64  (AX)(R12*1), Z19
+	VMOVDQA64  Z16, Z20
+	VPTERNLOGQ $0xe8, Z18, Z17, Z20
+	VPTERNLOGQ $0x96, Z18, Z17, Z16
+	VMOVDQA64  Z7, Z17
+	VPTERNLOGQ $0x18, Z19, Z16, Z17
+	VPTERNLOGQ $0xbe, Z17, Z7, Z20
+	VPTERNLOGQ $0x12, Z19, Z20, Z16
 	VPXORQ     Z5, Z5, Z5
 	VPTERNLOGQ $0xff, Z6, Z6, Z6
 	LEAQ       64(R10), R11
@@ -194,107 +194,281 @@ site:
 	CMOVQEQ    R13, R12
 	VMOVDQU64  128(AX)(R10*1), Z7
 	VPXORQ     Z0, Z7, Z7
-	VMOVDQU64  128(R8)(R10*1), Z13
-	VMOVDQU64  128(R9)(R10*1), Z14
-	VMOVDQU64  (AX)(R11*1), Z15
-	VMOVDQU64  (AX)(R12*1), Z17
-	VMOVDQA64  Z13, Z18
-	VPTERNLOGQ $0xe8, Z15, Z14, Z18
-	VPTERNLOGQ $0x96, Z15, Z14, Z13
-	VMOVDQA64  Z7, Z14
-	VPTERNLOGQ $0x18, Z17, Z13, Z14
-	VPTERNLOGQ $0xbe, Z14, Z7, Z18
-	VPTERNLOGQ $0x12, Z17, Z18, Z13
+	VMOVDQU64  128(R8)(R10*1), Z17
+	VMOVDQU64  128(R9)(R10*1), Z18
+	VMOVDQU64  (AX)(R11*1), Z19
+	VMOVDQU64  (AX)(R12*1), Z21
+	VMOVDQA64  Z17, Z22
+	VPTERNLOGQ $0xe8, Z19, Z18, Z22
+	VPTERNLOGQ $0x96, Z19, Z18, Z17
+	VMOVDQA64  Z7, Z18
+	VPTERNLOGQ $0x18, Z21, Z17, Z18
+	VPTERNLOGQ $0xbe, Z18, Z7, Z22
+	VPTERNLOGQ $0x12, Z21, Z22, Z17
 	VPXORQ     Z8, Z8, Z8
 	VPTERNLOGQ $0xff, Z9, Z9, Z9
+	LEAQ       192(R10), R11
+	LEAQ       320(R10), R12
+	XORQ       R13, R13
+	CMPQ       R12, SI
+	CMOVQEQ    R13, R12
+	VMOVDQU64  256(AX)(R10*1), Z7
+	VPXORQ     Z0, Z7, Z7
+	VMOVDQU64  256(R8)(R10*1), Z18
+	VMOVDQU64  256(R9)(R10*1), Z19
+	VMOVDQU64  (AX)(R11*1), Z21
+	VMOVDQU64  (AX)(R12*1), Z23
+	VMOVDQA64  Z18, Z24
+	VPTERNLOGQ $0xe8, Z21, Z19, Z24
+	VPTERNLOGQ $0x96, Z21, Z19, Z18
+	VMOVDQA64  Z7, Z19
+	VPTERNLOGQ $0x18, Z23, Z18, Z19
+	VPTERNLOGQ $0xbe, Z19, Z7, Z24
+	VPTERNLOGQ $0x12, Z23, Z24, Z18
+	VPXORQ     Z10, Z10, Z10
+	VPTERNLOGQ $0xff, Z11, Z11, Z11
+	LEAQ       320(R10), R11
+	LEAQ       448(R10), R12
+	XORQ       R13, R13
+	CMPQ       R12, SI
+	CMOVQEQ    R13, R12
+	VMOVDQU64  384(AX)(R10*1), Z7
+	VPXORQ     Z0, Z7, Z7
+	VMOVDQU64  384(R8)(R10*1), Z19
+	VMOVDQU64  384(R9)(R10*1), Z21
+	VMOVDQU64  (AX)(R11*1), Z23
+	VMOVDQU64  (AX)(R12*1), Z25
+	VMOVDQA64  Z19, Z26
+	VPTERNLOGQ $0xe8, Z23, Z21, Z26
+	VPTERNLOGQ $0x96, Z23, Z21, Z19
+	VMOVDQA64  Z7, Z21
+	VPTERNLOGQ $0x18, Z25, Z19, Z21
+	VPTERNLOGQ $0xbe, Z21, Z7, Z26
+	VPTERNLOGQ $0x12, Z25, Z26, Z19
+	VPXORQ     Z12, Z12, Z12
+	VPTERNLOGQ $0xff, Z13, Z13, Z13
 	MOVQ       planes+16(FP), R11
 	MOVQ       $0x00000008, R12
 
-sure2:
+sure4:
 	VPADDQ          Z1, Z4, Z7
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
-	VPSLLQ          $0x11, Z2, Z14
+	VPSLLQ          $0x11, Z2, Z21
 	VPXORQ          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
-	VPTERNLOGQ      $0x96, Z14, Z1, Z3
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
 	VPXORQ          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
-	VPANDQ.BCST     8(R11), Z12, Z14
-	VPANDQ.BCST     16(R11), Z16, Z15
-	VPTERNLOGQ.BCST $0x96, (R11), Z15, Z14
-	VPANDNQ         Z14, Z7, Z15
-	VPTERNLOGQ      $0xf8, Z15, Z6, Z5
-	VPTERNLOGQ      $0x90, Z7, Z14, Z6
+	VMOVDQA64       Z16, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z20, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z6, Z5
+	VPTERNLOGQ      $0x90, Z7, Z21, Z6
 	VPADDQ          Z1, Z4, Z7
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
-	VPSLLQ          $0x11, Z2, Z14
+	VPSLLQ          $0x11, Z2, Z21
 	VPXORQ          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
-	VPTERNLOGQ      $0x96, Z14, Z1, Z3
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
 	VPXORQ          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
-	VPANDQ.BCST     8(R11), Z13, Z14
-	VPANDQ.BCST     16(R11), Z18, Z15
-	VPTERNLOGQ.BCST $0x96, (R11), Z15, Z14
-	VPANDNQ         Z14, Z7, Z15
-	VPTERNLOGQ      $0xf8, Z15, Z9, Z8
-	VPTERNLOGQ      $0x90, Z7, Z14, Z9
+	VMOVDQA64       Z17, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z22, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z9, Z8
+	VPTERNLOGQ      $0x90, Z7, Z21, Z9
+	VPADDQ          Z1, Z4, Z7
+	VPROLQ          $0x17, Z7, Z7
+	VPADDQ          Z1, Z7, Z7
+	VPSLLQ          $0x11, Z2, Z21
+	VPXORQ          Z2, Z4, Z4
+	VPTERNLOGQ      $0x96, Z1, Z3, Z2
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
+	VPXORQ          Z4, Z1, Z1
+	VPROLQ          $0x2d, Z4, Z4
+	VMOVDQA64       Z18, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z24, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z11, Z10
+	VPTERNLOGQ      $0x90, Z7, Z21, Z11
+	VPADDQ          Z1, Z4, Z7
+	VPROLQ          $0x17, Z7, Z7
+	VPADDQ          Z1, Z7, Z7
+	VPSLLQ          $0x11, Z2, Z21
+	VPXORQ          Z2, Z4, Z4
+	VPTERNLOGQ      $0x96, Z1, Z3, Z2
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
+	VPXORQ          Z4, Z1, Z1
+	VPROLQ          $0x2d, Z4, Z4
+	VMOVDQA64       Z19, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z26, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z13, Z12
+	VPTERNLOGQ      $0x90, Z7, Z21, Z13
 	ADDQ            $0x18, R11
 	DECQ            R12
-	JNE             sure2
+	JNE             sure4
 	MOVQ            $0x00000018, R12
 
-test2:
-	VPORQ    Z6, Z9, Z7
-	VPTESTMQ Z7, Z7, K1
-	KORTESTB K1, K1
-	JNE      more2
-	JMP      decided2
+apart4:
+	VMOVDQA64 Z6, Z7
+	VMOVDQA64 Z6, Z21
+	VPANDQ    Z9, Z7, Z7
+	VPORQ     Z9, Z21, Z21
+	VMOVDQA64 Z11, Z23
+	VMOVDQA64 Z11, Z25
+	VPANDQ    Z13, Z23, Z23
+	VPORQ     Z13, Z25, Z25
+	VPANDQ    Z25, Z21, Z21
+	VPORQ     Z21, Z7, Z7
+	VPORQ     Z23, Z7, Z7
+	VPTESTMQ  Z7, Z7, K1
+	KORTESTB  K1, K1
+	JNE       more4
+	JMP       together4
 
-more2:
+more4:
 	VPADDQ          Z1, Z4, Z7
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
-	VPSLLQ          $0x11, Z2, Z14
+	VPSLLQ          $0x11, Z2, Z21
 	VPXORQ          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
-	VPTERNLOGQ      $0x96, Z14, Z1, Z3
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
 	VPXORQ          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
-	VPANDQ.BCST     8(R11), Z12, Z14
-	VPANDQ.BCST     16(R11), Z16, Z15
-	VPTERNLOGQ.BCST $0x96, (R11), Z15, Z14
-	VPANDNQ         Z14, Z7, Z15
-	VPTERNLOGQ      $0xf8, Z15, Z6, Z5
-	VPTERNLOGQ      $0x90, Z7, Z14, Z6
+	VMOVDQA64       Z16, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z20, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z6, Z5
+	VPTERNLOGQ      $0x90, Z7, Z21, Z6
 	VPADDQ          Z1, Z4, Z7
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
-	VPSLLQ          $0x11, Z2, Z14
+	VPSLLQ          $0x11, Z2, Z21
 	VPXORQ          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
-	VPTERNLOGQ      $0x96, Z14, Z1, Z3
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
 	VPXORQ          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
-	VPANDQ.BCST     8(R11), Z13, Z14
-	VPANDQ.BCST     16(R11), Z18, Z15
-	VPTERNLOGQ.BCST $0x96, (R11), Z15, Z14
-	VPANDNQ         Z14, Z7, Z15
-	VPTERNLOGQ      $0xf8, Z15, Z9, Z8
-	VPTERNLOGQ      $0x90, Z7, Z14, Z9
+	VMOVDQA64       Z17, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z22, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z9, Z8
+	VPTERNLOGQ      $0x90, Z7, Z21, Z9
+	VPADDQ          Z1, Z4, Z7
+	VPROLQ          $0x17, Z7, Z7
+	VPADDQ          Z1, Z7, Z7
+	VPSLLQ          $0x11, Z2, Z21
+	VPXORQ          Z2, Z4, Z4
+	VPTERNLOGQ      $0x96, Z1, Z3, Z2
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
+	VPXORQ          Z4, Z1, Z1
+	VPROLQ          $0x2d, Z4, Z4
+	VMOVDQA64       Z18, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z24, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z11, Z10
+	VPTERNLOGQ      $0x90, Z7, Z21, Z11
+	VPADDQ          Z1, Z4, Z7
+	VPROLQ          $0x17, Z7, Z7
+	VPADDQ          Z1, Z7, Z7
+	VPSLLQ          $0x11, Z2, Z21
+	VPXORQ          Z2, Z4, Z4
+	VPTERNLOGQ      $0x96, Z1, Z3, Z2
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
+	VPXORQ          Z4, Z1, Z1
+	VPROLQ          $0x2d, Z4, Z4
+	VMOVDQA64       Z19, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z26, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z13, Z12
+	VPTERNLOGQ      $0x90, Z7, Z21, Z13
 	ADDQ            $0x18, R11
 	DECQ            R12
-	JNE             test2
+	JNE             apart4
+	JMP             decided4
 
-decided2:
-	VPXORQ    (AX)(R10*1), Z5, Z7
-	VMOVDQU64 Z7, (AX)(R10*1)
-	VPXORQ    128(AX)(R10*1), Z8, Z7
-	VMOVDQU64 Z7, 128(AX)(R10*1)
-	ADDQ      $0x00000100, R10
-	JMP       next
+	// No replica is undecided at two sites, so one plane serves all.
+together4:
+	VPADDQ          Z1, Z4, Z7
+	VPROLQ          $0x17, Z7, Z7
+	VPADDQ          Z1, Z7, Z7
+	VPSLLQ          $0x11, Z2, Z21
+	VPXORQ          Z2, Z4, Z4
+	VPTERNLOGQ      $0x96, Z1, Z3, Z2
+	VPTERNLOGQ      $0x96, Z21, Z1, Z3
+	VPXORQ          Z4, Z1, Z1
+	VPROLQ          $0x2d, Z4, Z4
+	VMOVDQA64       Z16, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z20, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z6, Z5
+	VPTERNLOGQ      $0x90, Z7, Z21, Z6
+	VMOVDQA64       Z17, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z22, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z9, Z8
+	VPTERNLOGQ      $0x90, Z7, Z21, Z9
+	VMOVDQA64       Z18, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z24, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z11, Z10
+	VPTERNLOGQ      $0x90, Z7, Z21, Z11
+	VMOVDQA64       Z19, Z21
+	VPBROADCASTQ    8(R11), Z23
+	VPTERNLOGQ.BCST $0x6a, (R11), Z23, Z21
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z26, Z21
+	VPTERNLOGQ      $0xb8, Z21, Z13, Z12
+	VPTERNLOGQ      $0x90, Z7, Z21, Z13
+	ADDQ            $0x18, R11
+	DECQ            R12
+	JEQ             decided4
+	CMPQ            R12, $0x13
+	JGT             together4
+	VMOVDQA64       Z6, Z7
+	VPORQ           Z9, Z7, Z7
+	VPORQ           Z11, Z7, Z7
+	VPORQ           Z13, Z7, Z7
+	VPTESTMQ        Z7, Z7, K1
+	KORTESTB        K1, K1
+	JNE             together4
+
+decided4:
+	// A draw that is equal to its threshold is not below it.
+	VMOVDQU64  (AX)(R10*1), Z7
+	VPTERNLOGQ $0xb4, Z6, Z5, Z7
+	VMOVDQU64  Z7, (AX)(R10*1)
+
+	// A draw that is equal to its threshold is not below it.
+	VMOVDQU64  128(AX)(R10*1), Z7
+	VPTERNLOGQ $0xb4, Z9, Z8, Z7
+	VMOVDQU64  Z7, 128(AX)(R10*1)
+
+	// A draw that is equal to its threshold is not below it.
+	VMOVDQU64  256(AX)(R10*1), Z7
+	VPTERNLOGQ $0xb4, Z11, Z10, Z7
+	VMOVDQU64  Z7, 256(AX)(R10*1)
+
+	// A draw that is equal to its threshold is not below it.
+	VMOVDQU64  384(AX)(R10*1), Z7
+	VPTERNLOGQ $0xb4, Z13, Z12, Z7
+	VMOVDQU64  Z7, 384(AX)(R10*1)
+	ADDQ       $0x00000200, R10
+	JMP        next
 
 single:
 	LEAQ       -64(R10), R11
@@ -306,19 +480,19 @@ single:
 	CMOVQEQ    R13, R12
 	VMOVDQU64  (AX)(R10*1), Z7
 	VPXORQ     Z0, Z7, Z7
-	VMOVDQU64  (R8)(R10*1), Z12
-	VMOVDQU64  (R9)(R10*1), Z13
-	VMOVDQU64  (AX)(R11*1), Z14
-	VMOVDQU64  (AX)(R12*1), Z15
-	VMOVDQA64  Z12, Z16
-	VPTERNLOGQ $0xe8, Z14, Z13, Z16
-	VPTERNLOGQ $0x96, Z14, Z13, Z12
-	VMOVDQA64  Z7, Z13
-	VPTERNLOGQ $0x18, Z15, Z12, Z13
-	VPTERNLOGQ $0xbe, Z13, Z7, Z16
-	VPTERNLOGQ $0x12, Z15, Z16, Z12
-	VPXORQ     Z10, Z10, Z10
-	VPTERNLOGQ $0xff, Z11, Z11, Z11
+	VMOVDQU64  (R8)(R10*1), Z16
+	VMOVDQU64  (R9)(R10*1), Z17
+	VMOVDQU64  (AX)(R11*1), Z18
+	VMOVDQU64  (AX)(R12*1), Z19
+	VMOVDQA64  Z16, Z20
+	VPTERNLOGQ $0xe8, Z18, Z17, Z20
+	VPTERNLOGQ $0x96, Z18, Z17, Z16
+	VMOVDQA64  Z7, Z17
+	VPTERNLOGQ $0x18, Z19, Z16, Z17
+	VPTERNLOGQ $0xbe, Z17, Z7, Z20
+	VPTERNLOGQ $0x12, Z19, Z20, Z16
+	VPXORQ     Z14, Z14, Z14
+	VPTERNLOGQ $0xff, Z15, Z15, Z15
 	MOVQ       planes+16(FP), R11
 	MOVQ       $0x00000008, R12
 
@@ -326,55 +500,58 @@ sure1:
 	VPADDQ          Z1, Z4, Z7
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
-	VPSLLQ          $0x11, Z2, Z13
+	VPSLLQ          $0x11, Z2, Z17
 	VPXORQ          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
-	VPTERNLOGQ      $0x96, Z13, Z1, Z3
+	VPTERNLOGQ      $0x96, Z17, Z1, Z3
 	VPXORQ          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
-	VPANDQ.BCST     8(R11), Z12, Z13
-	VPANDQ.BCST     16(R11), Z16, Z14
-	VPTERNLOGQ.BCST $0x96, (R11), Z14, Z13
-	VPANDNQ         Z13, Z7, Z14
-	VPTERNLOGQ      $0xf8, Z14, Z11, Z10
-	VPTERNLOGQ      $0x90, Z7, Z13, Z11
+	VMOVDQA64       Z16, Z17
+	VPBROADCASTQ    8(R11), Z18
+	VPTERNLOGQ.BCST $0x6a, (R11), Z18, Z17
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z20, Z17
+	VPTERNLOGQ      $0xb8, Z17, Z15, Z14
+	VPTERNLOGQ      $0x90, Z7, Z17, Z15
 	ADDQ            $0x18, R11
 	DECQ            R12
 	JNE             sure1
 	MOVQ            $0x00000018, R12
 
 test1:
-	VPTESTMQ Z11, Z11, K1
-	KORTESTB K1, K1
-	JNE      more1
-	JMP      decided1
+	VMOVDQA64 Z15, Z7
+	VPTESTMQ  Z7, Z7, K1
+	KORTESTB  K1, K1
+	JNE       more1
+	JMP       decided1
 
 more1:
 	VPADDQ          Z1, Z4, Z7
 	VPROLQ          $0x17, Z7, Z7
 	VPADDQ          Z1, Z7, Z7
-	VPSLLQ          $0x11, Z2, Z13
+	VPSLLQ          $0x11, Z2, Z17
 	VPXORQ          Z2, Z4, Z4
 	VPTERNLOGQ      $0x96, Z1, Z3, Z2
-	VPTERNLOGQ      $0x96, Z13, Z1, Z3
+	VPTERNLOGQ      $0x96, Z17, Z1, Z3
 	VPXORQ          Z4, Z1, Z1
 	VPROLQ          $0x2d, Z4, Z4
-	VPANDQ.BCST     8(R11), Z12, Z13
-	VPANDQ.BCST     16(R11), Z16, Z14
-	VPTERNLOGQ.BCST $0x96, (R11), Z14, Z13
-	VPANDNQ         Z13, Z7, Z14
-	VPTERNLOGQ      $0xf8, Z14, Z11, Z10
-	VPTERNLOGQ      $0x90, Z7, Z13, Z11
+	VMOVDQA64       Z16, Z17
+	VPBROADCASTQ    8(R11), Z18
+	VPTERNLOGQ.BCST $0x6a, (R11), Z18, Z17
+	VPTERNLOGQ.BCST $0x78, 16(R11), Z20, Z17
+	VPTERNLOGQ      $0xb8, Z17, Z15, Z14
+	VPTERNLOGQ      $0x90, Z7, Z17, Z15
 	ADDQ            $0x18, R11
 	DECQ            R12
 	JNE             test1
 
 decided1:
-	VPXORQ    (AX)(R10*1), Z10, Z7
-	VMOVDQU64 Z7, (AX)(R10*1)
-	MOVQ      step+56(FP), R11
-	SHLQ      $0x06, R11
-	ADDQ      R11, R10
+	// A draw that is equal to its threshold is not below it.
+	VMOVDQU64  (AX)(R10*1), Z7
+	VPTERNLOGQ $0xb4, Z15, Z14, Z7
+	VMOVDQU64  Z7, (AX)(R10*1)
+	MOVQ       step+56(FP), R11
+	SHLQ       $0x06, R11
+	ADDQ       R11, R10
 
 next:
 	CMPQ      R10, SI
@@ -497,11 +674,12 @@ sure2:
 	MOVQ            $0x00000018, R8
 
 test2:
-	VPORQ    Z5, Z12, Z18
-	VPTESTMQ Z18, Z18, K1
-	KORTESTB K1, K1
-	JNE      more2
-	JMP      decided2
+	VMOVDQA64 Z5, Z18
+	VPORQ     Z12, Z18, Z18
+	VPTESTMQ  Z18, Z18, K1
+	KORTESTB  K1, K1
+	JNE       more2
+	JMP       decided2
 
 more2:
 	VPADDQ          Z0, Z3, Z18
@@ -605,10 +783,11 @@ sure1:
 	MOVQ            $0x00000018, SI
 
 test1:
-	VPTESTMQ Z14, Z14, K1
-	KORTESTB K1, K1
-	JNE      more1
-	JMP      decided1
+	VMOVDQA64 Z14, Z8
+	VPTESTMQ  Z8, Z8, K1
+	KORTESTB  K1, K1
+	JNE       more1
+	JMP       decided1
 
 more1:
 	VPADDQ          Z0, Z3, Z8
@@ -793,7 +972,7 @@ drawn:
 
 // func metropolisIndependentAVX2(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l int, first int, end int, colour int, step int, opposite uint64)
 // Requires: AVX, AVX2, CMOV
-TEXT ·metropolisIndependentAVX2(SB), NOSPLIT, $544-72
+TEXT ·metropolisIndependentAVX2(SB), $1056-72
 	MOVQ         spins+0(FP), AX
 	MOVQ         l+24(FP), CX
 	MOVQ         first+32(FP), DX
@@ -816,7 +995,7 @@ TEXT ·metropolisIndependentAVX2(SB), NOSPLIT, $544-72
 	VMOVDQU      96(R8), Y6
 	VMOVDQU      160(R8), Y7
 	VMOVDQU      224(R8), Y8
-	VMOVDQU      Y0, 512(SP)
+	VMOVDQU      Y0, 1024(SP)
 
 row:
 	MOVQ  CX, R10
@@ -847,7 +1026,7 @@ site:
 	MOVQ     step+56(FP), R11
 	CMPQ     R11, $0x01
 	JEQ      single
-	LEAQ     128(R10), R11
+	LEAQ     384(R10), R11
 	CMPQ     R11, SI
 	JGE      single
 	LEAQ     -64(R10), R11
@@ -857,7 +1036,7 @@ site:
 	XORQ     R13, R13
 	CMPQ     R12, SI
 	CMOVQEQ  R13, R12
-	VMOVDQU  512(SP), Y0
+	VMOVDQU  1024(SP), Y0
 	VMOVDQU  (AX)(R10*1), Y9
 	VPXOR    Y0, Y9, Y0
 	VMOVDQU  (R8)(R10*1), Y10
@@ -882,7 +1061,7 @@ site:
 	VMOVDQU  Y9, 32(SP)
 	VMOVDQU  Y10, 64(SP)
 	VMOVDQU  Y11, 96(SP)
-	VMOVDQU  512(SP), Y0
+	VMOVDQU  1024(SP), Y0
 	VMOVDQU  32(AX)(R10*1), Y9
 	VPXOR    Y0, Y9, Y0
 	VMOVDQU  32(R8)(R10*1), Y10
@@ -912,7 +1091,7 @@ site:
 	XORQ     R13, R13
 	CMPQ     R12, SI
 	CMOVQEQ  R13, R12
-	VMOVDQU  512(SP), Y0
+	VMOVDQU  1024(SP), Y0
 	VMOVDQU  128(AX)(R10*1), Y9
 	VPXOR    Y0, Y9, Y0
 	VMOVDQU  128(R8)(R10*1), Y10
@@ -937,7 +1116,7 @@ site:
 	VMOVDQU  Y9, 288(SP)
 	VMOVDQU  Y10, 320(SP)
 	VMOVDQU  Y11, 352(SP)
-	VMOVDQU  512(SP), Y0
+	VMOVDQU  1024(SP), Y0
 	VMOVDQU  160(AX)(R10*1), Y9
 	VPXOR    Y0, Y9, Y0
 	VMOVDQU  160(R8)(R10*1), Y10
@@ -962,10 +1141,120 @@ site:
 	VMOVDQU  Y9, 416(SP)
 	VMOVDQU  Y10, 448(SP)
 	VMOVDQU  Y11, 480(SP)
+	LEAQ     192(R10), R11
+	LEAQ     320(R10), R12
+	XORQ     R13, R13
+	CMPQ     R12, SI
+	CMOVQEQ  R13, R12
+	VMOVDQU  1024(SP), Y0
+	VMOVDQU  256(AX)(R10*1), Y9
+	VPXOR    Y0, Y9, Y0
+	VMOVDQU  256(R8)(R10*1), Y10
+	VMOVDQU  256(R9)(R10*1), Y9
+	VMOVDQU  (AX)(R11*1), Y12
+	VMOVDQU  (AX)(R12*1), Y13
+	VPXOR    Y9, Y10, Y11
+	VPAND    Y9, Y10, Y9
+	VPXOR    Y12, Y11, Y10
+	VPAND    Y12, Y11, Y12
+	VPOR     Y12, Y9, Y11
+	VPXOR    Y0, Y10, Y12
+	VPXOR    Y0, Y13, Y9
+	VPAND    Y9, Y12, Y9
+	VPXOR    Y0, Y11, Y11
+	VPOR     Y9, Y11, Y11
+	VPXOR    Y13, Y10, Y10
+	VPANDN   Y10, Y11, Y10
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y0, 512(SP)
+	VMOVDQU  Y9, 544(SP)
+	VMOVDQU  Y10, 576(SP)
+	VMOVDQU  Y11, 608(SP)
+	VMOVDQU  1024(SP), Y0
+	VMOVDQU  288(AX)(R10*1), Y9
+	VPXOR    Y0, Y9, Y0
+	VMOVDQU  288(R8)(R10*1), Y10
+	VMOVDQU  288(R9)(R10*1), Y9
+	VMOVDQU  32(AX)(R11*1), Y12
+	VMOVDQU  32(AX)(R12*1), Y13
+	VPXOR    Y9, Y10, Y11
+	VPAND    Y9, Y10, Y9
+	VPXOR    Y12, Y11, Y10
+	VPAND    Y12, Y11, Y12
+	VPOR     Y12, Y9, Y11
+	VPXOR    Y0, Y10, Y12
+	VPXOR    Y0, Y13, Y9
+	VPAND    Y9, Y12, Y9
+	VPXOR    Y0, Y11, Y11
+	VPOR     Y9, Y11, Y11
+	VPXOR    Y13, Y10, Y10
+	VPANDN   Y10, Y11, Y10
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y0, 640(SP)
+	VMOVDQU  Y9, 672(SP)
+	VMOVDQU  Y10, 704(SP)
+	VMOVDQU  Y11, 736(SP)
+	LEAQ     320(R10), R11
+	LEAQ     448(R10), R12
+	XORQ     R13, R13
+	CMPQ     R12, SI
+	CMOVQEQ  R13, R12
+	VMOVDQU  1024(SP), Y0
+	VMOVDQU  384(AX)(R10*1), Y9
+	VPXOR    Y0, Y9, Y0
+	VMOVDQU  384(R8)(R10*1), Y10
+	VMOVDQU  384(R9)(R10*1), Y9
+	VMOVDQU  (AX)(R11*1), Y12
+	VMOVDQU  (AX)(R12*1), Y13
+	VPXOR    Y9, Y10, Y11
+	VPAND    Y9, Y10, Y9
+	VPXOR    Y12, Y11, Y10
+	VPAND    Y12, Y11, Y12
+	VPOR     Y12, Y9, Y11
+	VPXOR    Y0, Y10, Y12
+	VPXOR    Y0, Y13, Y9
+	VPAND    Y9, Y12, Y9
+	VPXOR    Y0, Y11, Y11
+	VPOR     Y9, Y11, Y11
+	VPXOR    Y13, Y10, Y10
+	VPANDN   Y10, Y11, Y10
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y0, 768(SP)
+	VMOVDQU  Y9, 800(SP)
+	VMOVDQU  Y10, 832(SP)
+	VMOVDQU  Y11, 864(SP)
+	VMOVDQU  1024(SP), Y0
+	VMOVDQU  416(AX)(R10*1), Y9
+	VPXOR    Y0, Y9, Y0
+	VMOVDQU  416(R8)(R10*1), Y10
+	VMOVDQU  416(R9)(R10*1), Y9
+	VMOVDQU  32(AX)(R11*1), Y12
+	VMOVDQU  32(AX)(R12*1), Y13
+	VPXOR    Y9, Y10, Y11
+	VPAND    Y9, Y10, Y9
+	VPXOR    Y12, Y11, Y10
+	VPAND    Y12, Y11, Y12
+	VPOR     Y12, Y9, Y11
+	VPXOR    Y0, Y10, Y12
+	VPXOR    Y0, Y13, Y9
+	VPAND    Y9, Y12, Y9
+	VPXOR    Y0, Y11, Y11
+	VPOR     Y9, Y11, Y11
+	VPXOR    Y13, Y10, Y10
+	VPANDN   Y10, Y11, Y10
+	VPXOR    Y0, Y0, Y0
+	VPCMPEQD Y9, Y9, Y9
+	VMOVDQU  Y0, 896(SP)
+	VMOVDQU  Y9, 928(SP)
+	VMOVDQU  Y10, 960(SP)
+	VMOVDQU  Y11, 992(SP)
 	MOVQ     planes+16(FP), R11
 	MOVQ     $0x00000008, R12
 
-sure2:
+sure4:
 	VPADDQ       Y1, Y4, Y0
 	VPSRLQ       $0x29, Y0, Y9
 	VPSLLQ       $0x17, Y0, Y0
@@ -1078,21 +1367,152 @@ sure2:
 	VMOVDQU      Y9, 416(SP)
 	VPOR         384(SP), Y10, Y10
 	VMOVDQU      Y10, 384(SP)
+	VPADDQ       Y1, Y4, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPSLLQ       $0x11, Y2, Y9
+	VPXOR        Y2, Y4, Y10
+	VPXOR        Y1, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y9, Y3, Y3
+	VPXOR        Y10, Y1, Y1
+	VPSLLQ       $0x2d, Y10, Y4
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        576(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        608(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        544(SP), Y10, Y10
+	VPANDN       544(SP), Y9, Y9
+	VMOVDQU      Y9, 544(SP)
+	VPOR         512(SP), Y10, Y10
+	VMOVDQU      Y10, 512(SP)
+	VPADDQ       Y5, Y8, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y5, Y0, Y0
+	VPSLLQ       $0x11, Y6, Y9
+	VPXOR        Y6, Y8, Y10
+	VPXOR        Y5, Y7, Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y10, Y5, Y5
+	VPSLLQ       $0x2d, Y10, Y8
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        704(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        736(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        672(SP), Y10, Y10
+	VPANDN       672(SP), Y9, Y9
+	VMOVDQU      Y9, 672(SP)
+	VPOR         640(SP), Y10, Y10
+	VMOVDQU      Y10, 640(SP)
+	VPADDQ       Y1, Y4, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPSLLQ       $0x11, Y2, Y9
+	VPXOR        Y2, Y4, Y10
+	VPXOR        Y1, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y9, Y3, Y3
+	VPXOR        Y10, Y1, Y1
+	VPSLLQ       $0x2d, Y10, Y4
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        832(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        864(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        800(SP), Y10, Y10
+	VPANDN       800(SP), Y9, Y9
+	VMOVDQU      Y9, 800(SP)
+	VPOR         768(SP), Y10, Y10
+	VMOVDQU      Y10, 768(SP)
+	VPADDQ       Y5, Y8, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y5, Y0, Y0
+	VPSLLQ       $0x11, Y6, Y9
+	VPXOR        Y6, Y8, Y10
+	VPXOR        Y5, Y7, Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y10, Y5, Y5
+	VPSLLQ       $0x2d, Y10, Y8
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        960(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        992(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        928(SP), Y10, Y10
+	VPANDN       928(SP), Y9, Y9
+	VMOVDQU      Y9, 928(SP)
+	VPOR         896(SP), Y10, Y10
+	VMOVDQU      Y10, 896(SP)
 	ADDQ         $0x18, R11
 	DECQ         R12
-	JNE          sure2
+	JNE          sure4
 	MOVQ         $0x00000018, R12
 
-test2:
+apart4:
 	VMOVDQU 32(SP), Y0
-	VPOR    160(SP), Y0, Y0
-	VPOR    288(SP), Y0, Y0
-	VPOR    416(SP), Y0, Y0
+	VMOVDQU 32(SP), Y9
+	VPAND   288(SP), Y0, Y0
+	VPOR    288(SP), Y9, Y9
+	VMOVDQU 544(SP), Y10
+	VMOVDQU 544(SP), Y11
+	VPAND   800(SP), Y10, Y10
+	VPOR    800(SP), Y11, Y11
+	VPAND   Y11, Y9, Y9
+	VPOR    Y9, Y0, Y0
+	VPOR    Y10, Y0, Y0
+	VMOVDQU 160(SP), Y9
+	VMOVDQU 160(SP), Y10
+	VPAND   416(SP), Y9, Y9
+	VPOR    416(SP), Y10, Y10
+	VMOVDQU 672(SP), Y11
+	VMOVDQU 672(SP), Y12
+	VPAND   928(SP), Y11, Y11
+	VPOR    928(SP), Y12, Y12
+	VPAND   Y12, Y10, Y10
+	VPOR    Y10, Y9, Y9
+	VPOR    Y9, Y0, Y0
+	VPOR    Y11, Y0, Y0
 	VPTEST  Y0, Y0
-	JNE     more2
-	JMP     decided2
+	JNE     more4
+	JMP     together4
 
-more2:
+more4:
 	VPADDQ       Y1, Y4, Y0
 	VPSRLQ       $0x29, Y0, Y9
 	VPSLLQ       $0x17, Y0, Y0
@@ -1205,11 +1625,282 @@ more2:
 	VMOVDQU      Y9, 416(SP)
 	VPOR         384(SP), Y10, Y10
 	VMOVDQU      Y10, 384(SP)
+	VPADDQ       Y1, Y4, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPSLLQ       $0x11, Y2, Y9
+	VPXOR        Y2, Y4, Y10
+	VPXOR        Y1, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y9, Y3, Y3
+	VPXOR        Y10, Y1, Y1
+	VPSLLQ       $0x2d, Y10, Y4
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        576(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        608(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        544(SP), Y10, Y10
+	VPANDN       544(SP), Y9, Y9
+	VMOVDQU      Y9, 544(SP)
+	VPOR         512(SP), Y10, Y10
+	VMOVDQU      Y10, 512(SP)
+	VPADDQ       Y5, Y8, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y5, Y0, Y0
+	VPSLLQ       $0x11, Y6, Y9
+	VPXOR        Y6, Y8, Y10
+	VPXOR        Y5, Y7, Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y10, Y5, Y5
+	VPSLLQ       $0x2d, Y10, Y8
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        704(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        736(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        672(SP), Y10, Y10
+	VPANDN       672(SP), Y9, Y9
+	VMOVDQU      Y9, 672(SP)
+	VPOR         640(SP), Y10, Y10
+	VMOVDQU      Y10, 640(SP)
+	VPADDQ       Y1, Y4, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPSLLQ       $0x11, Y2, Y9
+	VPXOR        Y2, Y4, Y10
+	VPXOR        Y1, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y9, Y3, Y3
+	VPXOR        Y10, Y1, Y1
+	VPSLLQ       $0x2d, Y10, Y4
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        832(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        864(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        800(SP), Y10, Y10
+	VPANDN       800(SP), Y9, Y9
+	VMOVDQU      Y9, 800(SP)
+	VPOR         768(SP), Y10, Y10
+	VMOVDQU      Y10, 768(SP)
+	VPADDQ       Y5, Y8, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y5, Y0, Y0
+	VPSLLQ       $0x11, Y6, Y9
+	VPXOR        Y6, Y8, Y10
+	VPXOR        Y5, Y7, Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y10, Y5, Y5
+	VPSLLQ       $0x2d, Y10, Y8
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        960(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        992(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        928(SP), Y10, Y10
+	VPANDN       928(SP), Y9, Y9
+	VMOVDQU      Y9, 928(SP)
+	VPOR         896(SP), Y10, Y10
+	VMOVDQU      Y10, 896(SP)
 	ADDQ         $0x18, R11
 	DECQ         R12
-	JNE          test2
+	JNE          apart4
+	JMP          decided4
 
-decided2:
+	// No replica is undecided at two sites, so one plane serves all.
+together4:
+	VPADDQ       Y1, Y4, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPSLLQ       $0x11, Y2, Y9
+	VPXOR        Y2, Y4, Y10
+	VPXOR        Y1, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VPXOR        Y9, Y3, Y3
+	VPXOR        Y10, Y1, Y1
+	VPSLLQ       $0x2d, Y10, Y4
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        64(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        96(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        32(SP), Y10, Y10
+	VPANDN       32(SP), Y9, Y9
+	VMOVDQU      Y9, 32(SP)
+	VPOR         (SP), Y10, Y10
+	VMOVDQU      Y10, (SP)
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        320(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        352(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        288(SP), Y10, Y10
+	VPANDN       288(SP), Y9, Y9
+	VMOVDQU      Y9, 288(SP)
+	VPOR         256(SP), Y10, Y10
+	VMOVDQU      Y10, 256(SP)
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        576(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        608(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        544(SP), Y10, Y10
+	VPANDN       544(SP), Y9, Y9
+	VMOVDQU      Y9, 544(SP)
+	VPOR         512(SP), Y10, Y10
+	VMOVDQU      Y10, 512(SP)
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        832(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        864(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        800(SP), Y10, Y10
+	VPANDN       800(SP), Y9, Y9
+	VMOVDQU      Y9, 800(SP)
+	VPOR         768(SP), Y10, Y10
+	VMOVDQU      Y10, 768(SP)
+	VPADDQ       Y5, Y8, Y0
+	VPSRLQ       $0x29, Y0, Y9
+	VPSLLQ       $0x17, Y0, Y0
+	VPOR         Y9, Y0, Y0
+	VPADDQ       Y5, Y0, Y0
+	VPSLLQ       $0x11, Y6, Y9
+	VPXOR        Y6, Y8, Y10
+	VPXOR        Y5, Y7, Y7
+	VPXOR        Y7, Y6, Y6
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y10, Y5, Y5
+	VPSLLQ       $0x2d, Y10, Y8
+	VPSRLQ       $0x13, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        192(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        224(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        160(SP), Y10, Y10
+	VPANDN       160(SP), Y9, Y9
+	VMOVDQU      Y9, 160(SP)
+	VPOR         128(SP), Y10, Y10
+	VMOVDQU      Y10, 128(SP)
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        448(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        480(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        416(SP), Y10, Y10
+	VPANDN       416(SP), Y9, Y9
+	VMOVDQU      Y9, 416(SP)
+	VPOR         384(SP), Y10, Y10
+	VMOVDQU      Y10, 384(SP)
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        704(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        736(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        672(SP), Y10, Y10
+	VPANDN       672(SP), Y9, Y9
+	VMOVDQU      Y9, 672(SP)
+	VPOR         640(SP), Y10, Y10
+	VMOVDQU      Y10, 640(SP)
+	VPBROADCASTQ 8(R11), Y9
+	VPAND        960(SP), Y9, Y9
+	VPBROADCASTQ 16(R11), Y10
+	VPAND        992(SP), Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ (R11), Y10
+	VPXOR        Y10, Y9, Y9
+	VPANDN       Y9, Y0, Y10
+	VPXOR        Y0, Y9, Y9
+	VPAND        928(SP), Y10, Y10
+	VPANDN       928(SP), Y9, Y9
+	VMOVDQU      Y9, 928(SP)
+	VPOR         896(SP), Y10, Y10
+	VMOVDQU      Y10, 896(SP)
+	ADDQ         $0x18, R11
+	DECQ         R12
+	JEQ          decided4
+	CMPQ         R12, $0x13
+	JGT          together4
+	VMOVDQU      32(SP), Y0
+	VPOR         160(SP), Y0, Y0
+	VPOR         288(SP), Y0, Y0
+	VPOR         416(SP), Y0, Y0
+	VPOR         544(SP), Y0, Y0
+	VPOR         672(SP), Y0, Y0
+	VPOR         800(SP), Y0, Y0
+	VPOR         928(SP), Y0, Y0
+	VPTEST       Y0, Y0
+	JNE          together4
+
+decided4:
 	VMOVDQU (SP), Y0
 	VPXOR   (AX)(R10*1), Y0, Y0
 	VMOVDQU Y0, (AX)(R10*1)
@@ -1222,7 +1913,19 @@ decided2:
 	VMOVDQU 384(SP), Y0
 	VPXOR   160(AX)(R10*1), Y0, Y0
 	VMOVDQU Y0, 160(AX)(R10*1)
-	ADDQ    $0x00000100, R10
+	VMOVDQU 512(SP), Y0
+	VPXOR   256(AX)(R10*1), Y0, Y0
+	VMOVDQU Y0, 256(AX)(R10*1)
+	VMOVDQU 640(SP), Y0
+	VPXOR   288(AX)(R10*1), Y0, Y0
+	VMOVDQU Y0, 288(AX)(R10*1)
+	VMOVDQU 768(SP), Y0
+	VPXOR   384(AX)(R10*1), Y0, Y0
+	VMOVDQU Y0, 384(AX)(R10*1)
+	VMOVDQU 896(SP), Y0
+	VPXOR   416(AX)(R10*1), Y0, Y0
+	VMOVDQU Y0, 416(AX)(R10*1)
+	ADDQ    $0x00000200, R10
 	JMP     next
 
 single:
@@ -1233,7 +1936,7 @@ single:
 	XORQ     R13, R13
 	CMPQ     R12, SI
 	CMOVQEQ  R13, R12
-	VMOVDQU  512(SP), Y0
+	VMOVDQU  1024(SP), Y0
 	VMOVDQU  (AX)(R10*1), Y9
 	VPXOR    Y0, Y9, Y0
 	VMOVDQU  (R8)(R10*1), Y10
@@ -1258,7 +1961,7 @@ single:
 	VMOVDQU  Y9, 32(SP)
 	VMOVDQU  Y10, 64(SP)
 	VMOVDQU  Y11, 96(SP)
-	VMOVDQU  512(SP), Y0
+	VMOVDQU  1024(SP), Y0
 	VMOVDQU  32(AX)(R10*1), Y9
 	VPXOR    Y0, Y9, Y0
 	VMOVDQU  32(R8)(R10*1), Y10

@@ -58,8 +58,8 @@ func (s *Sweep) independentGeneric(spins []uint64, g *Xoshiro, first, end, colou
 		col := (row + colour) % step
 		for col < s.l {
 			n := 1
-			if step == 2 && col+step < s.l {
-				n = 2
+			if step == 2 && col+(quad-1)*step < s.l {
+				n = quad
 			}
 			s.flip(spins, g, row, col, n)
 			col += n * step
@@ -69,24 +69,30 @@ func (s *Sweep) independentGeneric(spins []uint64, g *Xoshiro, first, end, colou
 
 // flip updates n sites of one colour.
 func (s *Sweep) flip(spins []uint64, g *Xoshiro, row, col, n int) {
-	var two, one, accepted, open [2]replicas // open: not yet decided
+	var two, one, accepted, open [quad]replicas // open: not yet decided
 	for k := range n {
 		two[k], one[k] = s.bonds(spins, row, col+2*k)
 		for i := range open[k] {
 			open[k][i] = ^uint64(0)
 		}
 	}
+	together := false
 	for p, plane := range &s.planes {
+		together = together || n == quad && p >= surePlanes && disjoint(&open)
+		var random replicas
 		var left uint64
 		for k := range n {
-			for i, random := range g.next() {
+			if k == 0 || !together {
+				random = g.next()
+			}
+			for i, random := range random {
 				threshold := plane[0] ^ one[k][i]&plane[1] ^ two[k][i]&plane[2]
 				accepted[k][i] |= open[k][i] & threshold &^ random
 				open[k][i] &^= threshold ^ random
 				left |= open[k][i]
 			}
 		}
-		if p >= surePlanes-1 && left == 0 {
+		if left == 0 && (n == 1 && p >= surePlanes-1 || together && p >= quadPlanes-1) {
 			break
 		}
 	}
@@ -96,4 +102,18 @@ func (s *Sweep) flip(spins []uint64, g *Xoshiro, row, col, n int) {
 			here[i] ^= accepted[k][i]
 		}
 	}
+}
+
+// disjoint reports whether no bit is set in two of the four.
+func disjoint(open *[quad]replicas) bool {
+	for i := range ReplicaWords {
+		var any uint64
+		for k := range open {
+			if any&open[k][i] != 0 {
+				return false
+			}
+			any |= open[k][i]
+		}
+	}
+	return true
 }

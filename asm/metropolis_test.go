@@ -164,41 +164,142 @@ func TestSharedSweepOfEachReplica(t *testing.T) {
 	}
 }
 
-// Flips with independent draws are accepted with their probabilities, and
-// independently in neighbouring replicas.
-func TestIndependentAcceptance(t *testing.T) {
-	forEachPath(t, func(t *testing.T, path Path) {
-		const l = 4
-		one, none := 0.3, 0.07
-		s := NewSweep(l, one, none, false)
-		sweeps := 4000
-		if path == Generic {
-			sweeps = 500
+// Four sites at a time against one replica at a time: every draw is compared bit
+// by bit, and no random bit is looked at for two undecided replicas.
+func TestQuadsDrawEveryBitOnce(t *testing.T) {
+	const l, row = 8, 3
+	r := rand.New(rand.NewPCG(5, 6))
+	clashes, longest := 0, 0
+	for range 400 {
+		s := testSweep(r, l)
+		spins := randomSpins(r, l*l*ReplicaWords)
+		want := slices.Clone(spins)
+		var generator, bits Xoshiro
+		generator.Seed(&Counter{Seed: r.Uint64()}, 0)
+		bits = generator
+		s.independentGeneric(spins, &generator, row, row+1, 0)
+
+		thresholds := []uint64{s.none, s.one, s.two, s.two, s.two}
+		undecided, threshold := [quad][ReplicaBits]bool{}, [quad][ReplicaBits]uint64{}
+		spin := func(row, col, replica int) *uint64 {
+			return &want[((row+l)%l*l+(col+l)%l)*ReplicaWords+replica/64]
 		}
-		var g Xoshiro
-		g.Seed(&Counter{Seed: 77}, 0)
-		var flipped, pairs [2]int
-		for range sweeps {
-			// All spins down but one, of the second colour: the first site has one
-			// unsatisfied bond, site (2, 0) of the same colour none.
-			spins := make([]uint64, l*l*ReplicaWords)
-			for i := range ReplicaWords {
-				spins[ReplicaWords+i] = math.MaxUint64
+		at := func(k int) int { return row%2 + 2*k }
+		for k := range quad {
+			for replica := range ReplicaBits {
+				undecided[k][replica] = true
+				u := 0
+				for _, next := range [][2]int{{row + 1, at(k)}, {row - 1, at(k)}, {row, at(k) + 1}, {row, at(k) - 1}} {
+					differ := (*spin(row, at(k), replica)^*spin(next[0], next[1], replica))>>(replica%64)&1 == 1
+					if differ != (s.opposite != 0) {
+						u++
+					}
+				}
+				threshold[k][replica] = thresholds[u]
 			}
-			s.Independent(spins, &g)
-			for k, site := range []int{0, 2 * l} {
-				for _, w := range spins[site*ReplicaWords:][:ReplicaWords] {
-					flipped[k] += bits.OnesCount64(w)
-					pairs[k] += bits.OnesCount64(w & (w >> 1) & 0x5555555555555555)
+		}
+		var flips [quad][ReplicaBits]bool
+		together := false
+		for plane, left := 0, true; left && plane < acceptancePlanes; plane++ {
+			if plane >= surePlanes && !together {
+				together = true
+				for replica := range ReplicaBits {
+					n := 0
+					for k := range quad {
+						if undecided[k][replica] {
+							n++
+						}
+					}
+					together = together && n < 2
+				}
+				if !together {
+					clashes++
+				}
+			}
+			left = plane < quadPlanes-1 || !together
+			var looked [ReplicaBits]bool
+			var random replicas
+			for k := range quad {
+				if k == 0 || !together {
+					random, looked = bits.next(), [ReplicaBits]bool{}
+				}
+				for replica := range ReplicaBits {
+					if !undecided[k][replica] {
+						continue
+					}
+					require.False(t, looked[replica], "replica %d, plane %d", replica, plane)
+					looked[replica] = true
+					bit, own := random[replica/64]>>(replica%64)&1, threshold[k][replica]>>(acceptancePlanes-1-plane)&1
+					if bit != own {
+						undecided[k][replica] = false
+						flips[k][replica] = bit < own
+					}
+					left = left || undecided[k][replica]
+				}
+			}
+			longest = max(longest, plane+1)
+		}
+		for k := range quad {
+			for replica, flip := range flips[k] {
+				if flip {
+					*spin(row, at(k), replica) ^= 1 << (replica % 64)
 				}
 			}
 		}
-		n := float64(sweeps * ReplicaBits)
-		for k, p := range []float64{attempt * one, attempt * none} {
-			require.InDelta(t, p*n, float64(flipped[k]), 5.5*math.Sqrt(p*(1-p)*n))
-			require.InDelta(t, p*p*n/2, float64(pairs[k]), 5.5*math.Sqrt(p*p*(1-p*p)*n/2))
+		require.True(t, slices.Equal(want, spins))
+		require.Equal(t, bits, generator)
+	}
+	require.Positive(t, clashes)
+	require.Greater(t, longest, quadPlanes)
+}
+
+// Flips with independent draws are accepted with their probabilities, and
+// independently in neighbouring replicas and of other sites, one site at a time and
+// four. Level 10⁻⁶ in all.
+func TestIndependentAcceptance(t *testing.T) {
+	forEachPath(t, func(t *testing.T, path Path) {
+		for _, l := range []int{4, 8} {
+			testIndependentAcceptance(t, l, path == Generic)
 		}
 	})
+}
+
+func testIndependentAcceptance(t *testing.T, l int, few bool) {
+	one, none := 0.3, 0.07
+	s := NewSweep(l, one, none, false)
+	sweeps := 3000
+	if few {
+		sweeps = 200
+	}
+	var g Xoshiro
+	g.Seed(&Counter{Seed: 77}, 0)
+	var flipped, pairs [2]int
+	across := 0
+	for range sweeps {
+		// All spins down but one, of the second colour: the first site has one
+		// unsatisfied bond, site (2, 0) of the same colour none.
+		spins := make([]uint64, l*l*ReplicaWords)
+		for i := range ReplicaWords {
+			spins[ReplicaWords+i] = math.MaxUint64
+		}
+		s.Independent(spins, &g)
+		for k, site := range []int{0, 2 * l} {
+			for _, w := range spins[site*ReplicaWords:][:ReplicaWords] {
+				flipped[k] += bits.OnesCount64(w)
+				pairs[k] += bits.OnesCount64(w & (w >> 1) & 0x5555555555555555)
+			}
+		}
+		for i, w := range spins[2*l*ReplicaWords:][:ReplicaWords] {
+			across += bits.OnesCount64(w & spins[(2*l+2)*ReplicaWords+i])
+		}
+	}
+	n := float64(sweeps * ReplicaBits)
+	for k, p := range []float64{attempt * one, attempt * none} {
+		require.InDelta(t, p*n, float64(flipped[k]), 5.5*math.Sqrt(p*(1-p)*n))
+		require.InDelta(t, p*p*n/2, float64(pairs[k]), 5.5*math.Sqrt(p*p*(1-p*p)*n/2))
+	}
+	p := attempt * none
+	require.InDelta(t, p*p*n, float64(across), 5.5*math.Sqrt(p*p*(1-p*p)*n))
 }
 
 func TestSweepThresholds(t *testing.T) {

@@ -9,9 +9,12 @@ import (
 )
 
 const (
-	planes     = 32
-	surePlanes = 8
-	planeBytes = 24
+	planes        = 32
+	surePlanes    = 8
+	quadPlanes    = 13
+	planeBytes    = 24
+	quad          = 4 // sites that are updated at a time where the row has as many left
+	decisionParts = 4
 )
 
 // A generator is a part of the xoshiro256++ states.
@@ -66,13 +69,14 @@ type decision struct {
 func (p *path) compare(d *decision, random VecVirtual, plane Register) {
 	threshold := p.vector()
 	if p.wide {
-		VPANDQ_BCST(Mem{Base: plane, Disp: 8}, d.one, threshold)
-		other := p.vector()
-		VPANDQ_BCST(Mem{Base: plane, Disp: 16}, d.two, other)
-		VPTERNLOGQ_BCST(Imm(0x96), Mem{Base: plane}, other, threshold)
-		below := p.vector()
-		VPANDNQ(threshold, random, below)
-		ternary(func(accepted, open, below bool) bool { return accepted || open && below }, d.accepted, d.open, below)
+		// An undecided replica takes the bit of its threshold for its decision, which
+		// stands if the random bit differs: then that is the lower of the two where
+		// the threshold's bit is set.
+		VMOVDQA64(d.one, threshold)
+		other := p.broadcastAt(Mem{Base: plane, Disp: 8})
+		broadcasting(func(one, differs, none bool) bool { return (one && differs) != none }, threshold, other, Mem{Base: plane})
+		broadcasting(func(t, two, differs bool) bool { return t != (two && differs) }, threshold, d.two, Mem{Base: plane, Disp: 16})
+		ternary(func(accepted, open, t bool) bool { return open && t || !open && accepted }, d.accepted, d.open, threshold)
 		ternary(func(open, t, r bool) bool { return open && t == r }, d.open, threshold, random)
 		return
 	}
@@ -97,27 +101,85 @@ func (p *path) compare(d *decision, random VecVirtual, plane Register) {
 // anyOpen jumps to the label if some replica is not decided.
 func (p *path) anyOpen(all []*decision, label string) {
 	sum := p.vector()
+	p.loadOpen(all[0], sum)
+	for _, d := range all[1:] {
+		p.or(p.openOf(d), sum)
+	}
+	p.jumpIfAny(sum, label)
+}
+
+// anyClash jumps to the label if some replica is not decided at two of four sites.
+func (p *path) anyClash(all []*decision, label string) {
+	clash := p.vector()
+	for part := range p.parts() {
+		var both, any [2]VecVirtual
+		for pair := range both {
+			first, second := all[2*pair*p.parts()+part], all[(2*pair+1)*p.parts()+part]
+			both[pair], any[pair] = p.vector(), p.vector()
+			p.loadOpen(first, both[pair])
+			p.loadOpen(first, any[pair])
+			p.and(p.openOf(second), both[pair])
+			p.or(p.openOf(second), any[pair])
+		}
+		p.and(any[1], any[0])
+		p.or(any[0], both[0])
+		if part == 0 {
+			clash = both[0]
+		} else {
+			p.or(both[0], clash)
+		}
+		p.or(both[1], clash)
+	}
+	p.jumpIfAny(clash, label)
+}
+
+// openOf returns where the undecided replicas of a part are.
+func (p *path) openOf(d *decision) Op {
+	if p.wide {
+		return d.open
+	}
+	return d.memory.Offset(p.bytes)
+}
+
+func (p *path) loadOpen(d *decision, to VecVirtual) {
+	if p.wide {
+		VMOVDQA64(d.open, to)
+	} else {
+		VMOVDQU(d.memory.Offset(p.bytes), to)
+	}
+}
+
+func (p *path) or(a Op, to VecVirtual) {
+	if p.wide {
+		VPORQ(a, to, to)
+	} else {
+		VPOR(a, to, to)
+	}
+}
+
+func (p *path) and(a Op, to VecVirtual) {
+	if p.wide {
+		VPANDQ(a, to, to)
+	} else {
+		VPAND(a, to, to)
+	}
+}
+
+// jumpIfAny jumps to the label if some bit is set.
+func (p *path) jumpIfAny(v VecVirtual, label string) {
 	if p.wide {
 		k := K()
-		if len(all) == 1 {
-			VPTESTMQ(all[0].open, all[0].open, k)
-		} else {
-			VPORQ(all[0].open, all[1].open, sum)
-			VPTESTMQ(sum, sum, k)
-		}
+		VPTESTMQ(v, v, k)
 		KORTESTB(k, k)
 	} else {
-		VMOVDQU(all[0].memory.Offset(p.bytes), sum)
-		for _, d := range all[1:] {
-			VPOR(d.memory.Offset(p.bytes), sum, sum)
-		}
-		VPTEST(sum, sum)
+		VPTEST(v, v)
 	}
 	JNE(LabelRef(label))
 }
 
 func (p *path) independent() {
-	TEXT("metropolisIndependent"+p.suffix, NOSPLIT, "func(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l, first, end, colour, step int, opposite uint64)")
+	// Without AVX-512 the decisions of four sites outgrow a frame without a check.
+	TEXT("metropolisIndependent"+p.suffix, 0, "func(spins *uint64, state *[4][8]uint64, planes *[32][3]uint64, l, first, end, colour, step int, opposite uint64)")
 	Doc("metropolisIndependent" + p.suffix + " is independentGeneric.")
 	Pragma("noescape")
 	var w walk
@@ -135,7 +197,7 @@ func (p *path) independent() {
 	var local Mem
 	if !p.wide {
 		// The states fill half of the registers.
-		local = AllocLocal(2 * p.parts() * 4 * p.bytes)
+		local = AllocLocal(quad * p.parts() * decisionParts * p.bytes)
 		spare := AllocLocal(p.bytes)
 		VMOVDQU(opposite, spare)
 		inverted = func() VecVirtual {
@@ -150,11 +212,11 @@ func (p *path) independent() {
 		CMPQ(step, Imm(1))
 		JEQ(LabelRef("single"))
 		other := GP64()
-		LEAQ(Mem{Base: w.col, Disp: 2 * siteBytes}, other)
+		LEAQ(Mem{Base: w.col, Disp: 2 * siteBytes * (quad - 1)}, other)
 		CMPQ(other, w.rowBytes)
 		JGE(LabelRef("single"))
-		p.flip(&w, inverted, parts, local, 2)
-		ADDQ(U32(4*siteBytes), w.col)
+		p.flip(&w, inverted, parts, local, quad)
+		ADDQ(U32(2*siteBytes*quad), w.col)
 		JMP(LabelRef("next"))
 		Label("single")
 		p.flip(&w, inverted, parts, local, 1)
@@ -189,7 +251,7 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 				VPXORQ(d.accepted, d.accepted, d.accepted)
 				VPTERNLOGQ(Imm(0xFF), d.open, d.open, d.open)
 			} else {
-				d.memory = local.Offset(len(all) * 4 * p.bytes)
+				d.memory = local.Offset(len(all) * decisionParts * p.bytes)
 				VPXOR(d.accepted, d.accepted, d.accepted)
 				VPCMPEQD(d.open, d.open, d.open)
 				for k, v := range []VecVirtual{d.accepted, d.open, d.one, d.two} {
@@ -213,19 +275,46 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 	DECQ(count)
 	JNE(LabelRef(label("sure")))
 	MOVQ(U32(planes-surePlanes), count)
-	Label(label("test"))
-	p.anyOpen(all, label("more"))
-	JMP(LabelRef(label("decided")))
-	Label(label("more"))
-	step()
-	DECQ(count)
-	JNE(LabelRef(label("test")))
+	if n == 1 {
+		Label(label("test"))
+		p.anyOpen(all, label("more"))
+		JMP(LabelRef(label("decided")))
+		Label(label("more"))
+		step()
+		DECQ(count)
+		JNE(LabelRef(label("test")))
+	} else {
+		Label(label("apart"))
+		p.anyClash(all, label("more"))
+		JMP(LabelRef(label("together")))
+		Label(label("more"))
+		step()
+		DECQ(count)
+		JNE(LabelRef(label("apart")))
+		JMP(LabelRef(label("decided")))
+		Comment("No replica is undecided at two sites, so one plane serves all.")
+		Label(label("together"))
+		for part := range parts {
+			random := p.next(parts[part])
+			for i := part; i < len(all); i += len(parts) {
+				p.compare(all[i], random, plane)
+			}
+		}
+		ADDQ(Imm(planeBytes), plane)
+		DECQ(count)
+		JEQ(LabelRef(label("decided")))
+		CMPQ(count, Imm(planes-quadPlanes))
+		JGT(LabelRef(label("together")))
+		p.anyOpen(all, label("together"))
+	}
 	Label(label("decided"))
 	for i, d := range all {
 		here := at(w.row, w.col, 2*siteBytes*(i/p.parts())+i%p.parts()*p.bytes)
 		v := p.vector()
 		if p.wide {
-			VPXORQ(here, d.accepted, v)
+			Comment("A draw that is equal to its threshold is not below it.")
+			VMOVDQU64(here, v)
+			ternary(func(v, accepted, open bool) bool { return v != (accepted && !open) }, v, d.accepted, d.open)
 		} else {
 			VMOVDQU(d.memory, v)
 			VPXOR(here, v, v)

@@ -66,6 +66,13 @@ func (p *path) broadcast(from Register) VecVirtual {
 	return v
 }
 
+// broadcastAt fills a vector with copies of 64 bits in memory.
+func (p *path) broadcastAt(m Mem) VecVirtual {
+	v := p.vector()
+	VPBROADCASTQ(m, v)
+	return v
+}
+
 func (p *path) load(m Mem, v VecVirtual) {
 	if p.wide {
 		VMOVDQU64(m, v)
