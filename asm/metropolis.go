@@ -76,20 +76,89 @@ func NewSweep(l int, one, none float64, opposite bool) *Sweep {
 // The draw of the i-th site in the order of the sweep is word i of the stream,
 // four to a block, from block 0. All paths give the same bits.
 func (s *Sweep) Shared(spins []uint64, c *Counter) {
+	var order [2]halfSweep
+	s.sharedTogether(spins, c, order[:s.step()])
+}
+
+// SharedSweeps performs n sweeps, each like Shared, with the draws of the steps
+// c.Step, c.Step+1, … On lattices that do not fit into the cache of a core, a few
+// sweeps follow each other through it.
+func (s *Sweep) SharedSweeps(spins []uint64, c *Counter, n int) {
+	var order [2 * sweepsTogether]halfSweep
+	together := s.together(len(spins) / s.blockLen())
+	stream := *c
+	for n > 0 {
+		sweeps := min(n, together)
+		s.sharedTogether(spins, &stream, order[:sweeps*s.step()])
+		stream.Step += uint32(sweeps)
+		n -= sweeps
+	}
+}
+
+// A halfSweep is the visit of all sites of one colour, with the draws that it has
+// made and not yet used.
+type halfSweep struct {
+	stream   Counter
+	from, to int // words that were drawn
+	words    [maxSweepSide + 4 + sharedAhead]uint32
+}
+
+// draw returns words first … last−1 of the stream, of which total are needed in the
+// end, and sharedAhead more.
+func (h *halfSweep) draw(first, last, total int) []uint32 {
+	if first < h.from || last > h.to {
+		h.from, h.to = first&^3, (min(max(last, first+drawsAtATime), total)+3)&^3
+		PhiloxBlocks(h.words[:h.to-h.from], &h.stream, uint64(h.from/4))
+	}
+	return h.words[first-h.from:]
+}
+
+// sharedTogether performs a half sweep for each element of order: one or a few whole
+// sweeps. Every half sweep begins one row below the one before and follows it a few
+// rows behind, around the torus: when it visits a row, its predecessor has visited the
+// rows above and below, and its successor none of the three. So large lattices pass
+// through the cache once, with the same result as one half sweep after the other.
+func (s *Sweep) sharedTogether(spins []uint64, c *Counter, order []halfSweep) {
 	if len(spins)%s.blockLen() != 0 {
 		panic("asm: spins are not whole blocks of replicas")
 	}
-	var draws [maxSweepSide + 3 + sharedAhead]uint32
-	perRow := s.l / s.step()
-	s.rows(max(1, sharedSites/s.l), func(row, end, colour int) {
+	for i := range order {
+		order[i].stream, order[i].to = *c, 0
+		order[i].stream.Step += uint32(i / s.step())
+	}
+	atATime := max(s.step(), sharedSites/s.l)
+	visit := func(i, row, end int) {
+		colour, perRow := i%s.step(), s.l/s.step()
 		first := (colour*s.l + row) * perRow
-		last := first + (end-row)*perRow
-		words := draws[:(last+3)&^3-first&^3]
-		PhiloxBlocks(words, c, uint64(first/4))
+		draws := order[i].draw(first, first+(end-row)*perRow, (colour+1)*s.l*perRow)
 		for rest := spins; len(rest) > 0; rest = rest[s.blockLen():] {
-			s.shared(rest[:s.blockLen()], words[first%4:], row, end, colour)
+			s.shared(rest[:s.blockLen()], draws, row, end, colour, i == 0)
 		}
-	})
+	}
+	groups := (s.l + atATime - 1) / atATime
+	for t := range groups + len(order) - 1 {
+		for i := max(0, t-groups+1); i < min(t+1, len(order)); i++ {
+			row := (t - i) * atATime
+			end := min(row+atATime, s.l) + i
+			row += i
+			if row < s.l {
+				visit(i, row, min(end, s.l))
+			}
+			if end > s.l {
+				visit(i, max(row, s.l)-s.l, end-s.l)
+			}
+		}
+	}
+}
+
+// together returns how many sweeps of a number of blocks keep the rows that they are
+// at in the cache of a core.
+func (s *Sweep) together(blocks int) int {
+	rowBytes := s.l * ReplicaWords * 8 * max(1, blocks)
+	if s.step() == 1 || s.l*rowBytes <= sharedBytes {
+		return 1
+	}
+	return min(max(1, (sharedBytes/rowBytes-4)/2), sweepsTogether)
 }
 
 // Independent performs one sweep on one block with a draw of its own for every
@@ -110,33 +179,38 @@ func (s *Sweep) Independent(spins []uint64, g *Xoshiro) {
 	if len(spins) != s.blockLen() {
 		panic("asm: spins are not one block of replicas")
 	}
-	s.rows(1, func(row, end, colour int) { s.independent(spins, g, row, end, colour) })
+	s.rows(func(row, end, colour int) { s.independent(spins, g, row, end, colour) })
 }
 
 // sharedAhead is the number of draws that the assembly may read beyond those it
 // uses.
 const sharedAhead = 15
 
-// sharedSites is the number of sites, in whole rows, between the visits of the two
-// colours: 16 KiB, which stay in the innermost cache until the second comes.
-const sharedSites = 256
+const (
+	// sharedSites is the number of sites, in whole rows, between the visits of the two
+	// colours: 16 KiB, which stay in the innermost cache until the second comes.
+	sharedSites = 256
 
-// rows visits the rows of both colours, up to n rows at a time. The second colour
-// follows the first by one row, so that a large lattice passes through the cache
-// once, with the same result as one colour after the other: its first row, which
-// the last row of the first colour has for a neighbour, comes last.
-func (s *Sweep) rows(n int, visit func(first, end, colour int)) {
-	next := 1 // row of the second colour
-	for row := 0; row < s.l; row += n {
-		end := min(row+n, s.l)
-		visit(row, end, 0)
-		if s.step() == 2 && next < end-1 {
-			visit(next, end-1, 1)
-			next = end - 1
+	// sharedBytes is how much of the cache of a core sweeps together may fill.
+	sharedBytes    = 768 << 10
+	sweepsTogether = 4
+
+	drawsAtATime = 512 // fewer cost more each
+)
+
+// rows visits the rows of both colours. The second colour follows the first by one
+// row, so that a large lattice passes through the cache once, with the same result as
+// one colour after the other: its first row, which the last row of the first colour
+// has for a neighbour, comes last.
+func (s *Sweep) rows(visit func(first, end, colour int)) {
+	for row := range s.l {
+		visit(row, row+1, 0)
+		if s.step() == 2 && row >= 2 {
+			visit(row-1, row, 1)
 		}
 	}
 	if s.step() == 2 {
-		visit(next, s.l, 1)
+		visit(s.l-1, s.l, 1)
 		visit(0, 1, 1)
 	}
 }

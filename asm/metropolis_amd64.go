@@ -2,12 +2,24 @@
 
 package asm
 
-func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int) {
+func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int, fetch bool) {
 	switch {
 	case useAVX512 && s.step() == 2:
 		ahead := 0
-		if s.l >= aheadSide {
+		if fetch && s.l >= aheadSide {
 			ahead = s.l * ReplicaWords * 8
+		}
+		if pairs := (end - first) &^ 1; pairs > 0 {
+			last := first + pairs
+			if s.opposite == 0 {
+				metropolisPairsAVX512(&spins[0], &draws[0], s.l, first, last, colour, 3*ahead, uint32(s.two), uint32(s.one), uint32(s.none))
+			} else {
+				metropolisOppositePairsAVX512(&spins[0], &draws[0], s.l, first, last, colour, 3*ahead, uint32(s.two), uint32(s.one), uint32(s.none))
+			}
+			if last == end {
+				return
+			}
+			first, draws = last, draws[pairs*s.l/2:]
 		}
 		if s.opposite == 0 {
 			metropolisRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))

@@ -3285,3 +3285,631 @@ edge:
 	JLT  row
 	VZEROUPPER
 	RET
+
+// func metropolisPairsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·metropolisPairsAVX512(SB), NOSPLIT, $264-68
+	MOVL         ifTwo+56(FP), AX
+	VPBROADCASTD AX, Z0
+	MOVL         ifOne+60(FP), AX
+	VPBROADCASTD AX, Z1
+	MOVL         ifNone+64(FP), AX
+	VPBROADCASTD AX, Z2
+	MOVQ         first+24(FP), AX
+	MOVQ         AX, 256(SP)
+
+rows:
+	MOVQ spins+0(FP), SI
+	MOVQ l+16(FP), R8
+	MOVQ 256(SP), R9
+	MOVQ R8, DI
+	SHLQ $0x06, DI
+
+	// The rows above and below, around the torus.
+	LEAQ    -1(R9), CX
+	LEAQ    -1(R8), AX
+	TESTQ   R9, R9
+	CMOVQEQ AX, CX
+	LEAQ    2(R9), BX
+	XORQ    AX, AX
+	CMPQ    BX, R8
+	CMOVQEQ AX, BX
+	MOVQ    R9, AX
+	LEAQ    1(R9), DX
+	IMULQ   DI, AX
+	ADDQ    SI, AX
+	IMULQ   DI, CX
+	ADDQ    SI, CX
+	IMULQ   DI, DX
+	ADDQ    SI, DX
+	IMULQ   DI, BX
+	ADDQ    SI, BX
+	MOVQ    draws+8(FP), SI
+	SHRQ    $0x01, R8
+	LEAQ    (SI)(R8*4), DI
+
+	// The upper row is the odd one if its number and the colour are.
+	MOVQ    colour+40(FP), R10
+	ADDQ    R10, R9
+	TESTQ   $0x00000001, R9
+	MOVQ    AX, R9
+	CMOVQNE DX, AX
+	CMOVQNE R9, DX
+	MOVQ    CX, R9
+	CMOVQNE BX, CX
+	CMOVQNE R9, BX
+	MOVQ    SI, R9
+	CMOVQNE DI, SI
+	CMOVQNE R9, DI
+
+	// The left edge's neighbours: the last site of the even row and the first of the odd one.
+	MOVQ      R8, R9
+	SHLQ      $0x07, R9
+	VMOVDQU64 -64(AX)(R9*1), Z3
+	MOVQ      DX, R9
+	VMOVDQU64 (DX), Z4
+	MOVQ      ahead+48(FP), R10
+
+draws:
+	VMOVDQU32 (SI), Z5
+	ADDQ      $0x40, SI
+	VPCMPUD   $0x01, Z0, Z5, K1
+	VPCMPUD   $0x05, Z2, Z5, K1, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, (SP)
+	VPCMPUD   $0x01, Z1, Z5, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, 64(SP)
+	VMOVDQU32 (DI), Z5
+	ADDQ      $0x40, DI
+	VPCMPUD   $0x01, Z0, Z5, K1
+	VPCMPUD   $0x05, Z2, Z5, K1, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, 128(SP)
+	VPCMPUD   $0x01, Z1, Z5, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, 192(SP)
+	MOVQ      $0x00000010, R11
+	CMPQ      R8, R11
+	CMOVQLT   R8, R11
+	SUBQ      R11, R8
+	XORQ      R12, R12
+
+	// The last site of the odd row has the first for its right neighbour.
+	XORQ    R13, R13
+	TESTQ   R8, R8
+	CMOVQEQ R11, R13
+
+several:
+	LEAQ       4(R12), R14
+	CMPQ       R14, R11
+	JGT        ones
+	TESTQ      R10, R10
+	JEQ        near
+	PREFETCHT1 (AX)(R10*1)
+	PREFETCHT1 64(AX)(R10*1)
+	PREFETCHT1 128(AX)(R10*1)
+	PREFETCHT1 192(AX)(R10*1)
+	PREFETCHT1 256(AX)(R10*1)
+	PREFETCHT1 320(AX)(R10*1)
+	PREFETCHT1 384(AX)(R10*1)
+	PREFETCHT1 448(AX)(R10*1)
+	PREFETCHT1 (DX)(R10*1)
+	PREFETCHT1 64(DX)(R10*1)
+	PREFETCHT1 128(DX)(R10*1)
+	PREFETCHT1 192(DX)(R10*1)
+	PREFETCHT1 256(DX)(R10*1)
+	PREFETCHT1 320(DX)(R10*1)
+	PREFETCHT1 384(DX)(R10*1)
+	PREFETCHT1 448(DX)(R10*1)
+
+near:
+	LEAQ            512(DX), R15
+	CMPQ            R14, R13
+	CMOVQEQ         R9, R15
+	VMOVDQU64       (CX), Z5
+	VMOVDQU64       64(AX), Z6
+	VMOVDQU64       (AX), Z7
+	VMOVDQA64       Z5, Z8
+	VPTERNLOGQ      $0x96, Z3, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z3, Z4, Z5
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z6, Z3
+	VPBROADCASTD    64(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z3, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z5
+	VPTERNLOGD.BCST $0xe4, (SP)(R12*4), Z9, Z5
+	VPXORQ          Z7, Z5, Z7
+	VMOVDQU64       Z7, (AX)
+	VMOVDQU64       64(BX), Z3
+	VMOVDQU64       128(DX), Z5
+	VMOVDQU64       64(DX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z5, Z4
+	VPBROADCASTD    192(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 128(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 64(DX)
+	VMOVDQU64       128(CX), Z3
+	VMOVDQU64       192(AX), Z4
+	VMOVDQU64       128(AX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z6, Z5, Z8
+	VPTERNLOGQ      $0xe8, Z6, Z5, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z4, Z6
+	VPBROADCASTD    68(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z6, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 4(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 128(AX)
+	VMOVDQU64       192(BX), Z3
+	VMOVDQU64       256(DX), Z6
+	VMOVDQU64       192(DX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z5, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z5, Z4, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z6, Z5
+	VPBROADCASTD    196(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z5, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 132(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 192(DX)
+	VMOVDQU64       256(CX), Z3
+	VMOVDQU64       320(AX), Z5
+	VMOVDQU64       256(AX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z5, Z4
+	VPBROADCASTD    72(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 8(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 256(AX)
+	VMOVDQU64       320(BX), Z3
+	VMOVDQU64       384(DX), Z4
+	VMOVDQU64       320(DX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z6, Z5, Z8
+	VPTERNLOGQ      $0xe8, Z6, Z5, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z4, Z6
+	VPBROADCASTD    200(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z6, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 136(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 320(DX)
+	VMOVDQU64       384(CX), Z3
+	VMOVDQU64       448(AX), Z6
+	VMOVDQU64       384(AX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z5, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z5, Z4, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z6, Z5
+	VPBROADCASTD    76(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z5, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 12(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 384(AX)
+	VMOVDQU64       448(BX), Z3
+	VMOVDQU64       (R15), Z5
+	VMOVDQU64       448(DX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z5, Z4
+	VPBROADCASTD    204(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 140(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 448(DX)
+	VMOVDQA64       Z6, Z3
+	VMOVDQA64       Z5, Z4
+	ADDQ            $0x00000200, AX
+	ADDQ            $0x00000200, CX
+	ADDQ            $0x00000200, DX
+	ADDQ            $0x00000200, BX
+	MOVQ            R14, R12
+	JMP             several
+
+ones:
+	CMPQ            R12, R11
+	JGE             drawn
+	LEAQ            1(R12), R14
+	LEAQ            128(DX), R15
+	CMPQ            R14, R13
+	CMOVQEQ         R9, R15
+	VMOVDQU64       (CX), Z5
+	VMOVDQU64       64(AX), Z6
+	VMOVDQU64       (AX), Z7
+	VMOVDQA64       Z5, Z8
+	VPTERNLOGQ      $0x96, Z3, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z3, Z4, Z5
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z6, Z3
+	VPBROADCASTD    64(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z3, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z5
+	VPTERNLOGD.BCST $0xe4, (SP)(R12*4), Z9, Z5
+	VPXORQ          Z7, Z5, Z7
+	VMOVDQU64       Z7, (AX)
+	VMOVDQU64       64(BX), Z3
+	VMOVDQU64       (R15), Z5
+	VMOVDQU64       64(DX), Z7
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z7, Z8, Z8
+	VPXORQ          Z7, Z5, Z4
+	VPBROADCASTD    192(SP)(R12*4), Z9
+	VPTERNLOGQ      $0xe8, Z9, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z7, Z3
+	VPTERNLOGD.BCST $0xe4, 128(SP)(R12*4), Z9, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 64(DX)
+	VMOVDQA64       Z6, Z3
+	VMOVDQA64       Z5, Z4
+	ADDQ            $0x00000080, AX
+	ADDQ            $0x00000080, CX
+	ADDQ            $0x00000080, DX
+	ADDQ            $0x00000080, BX
+	MOVQ            R14, R12
+	JMP             ones
+
+drawn:
+	TESTQ R8, R8
+	JNE   draws
+
+	// The draws of two rows are as many as a row has sites.
+	MOVQ l+16(FP), AX
+	MOVQ draws+8(FP), CX
+	LEAQ (CX)(AX*4), CX
+	MOVQ CX, draws+8(FP)
+	MOVQ 256(SP), AX
+	ADDQ $0x02, AX
+	MOVQ AX, 256(SP)
+	MOVQ end+32(FP), CX
+	CMPQ AX, CX
+	JLT  rows
+	VZEROUPPER
+	RET
+
+// func metropolisOppositePairsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·metropolisOppositePairsAVX512(SB), NOSPLIT, $264-68
+	MOVL         ifTwo+56(FP), AX
+	VPBROADCASTD AX, Z0
+	MOVL         ifOne+60(FP), AX
+	VPBROADCASTD AX, Z1
+	MOVL         ifNone+64(FP), AX
+	VPBROADCASTD AX, Z2
+	MOVQ         first+24(FP), AX
+	MOVQ         AX, 256(SP)
+
+rows:
+	MOVQ spins+0(FP), SI
+	MOVQ l+16(FP), R8
+	MOVQ 256(SP), R9
+	MOVQ R8, DI
+	SHLQ $0x06, DI
+
+	// The rows above and below, around the torus.
+	LEAQ    -1(R9), CX
+	LEAQ    -1(R8), AX
+	TESTQ   R9, R9
+	CMOVQEQ AX, CX
+	LEAQ    2(R9), BX
+	XORQ    AX, AX
+	CMPQ    BX, R8
+	CMOVQEQ AX, BX
+	MOVQ    R9, AX
+	LEAQ    1(R9), DX
+	IMULQ   DI, AX
+	ADDQ    SI, AX
+	IMULQ   DI, CX
+	ADDQ    SI, CX
+	IMULQ   DI, DX
+	ADDQ    SI, DX
+	IMULQ   DI, BX
+	ADDQ    SI, BX
+	MOVQ    draws+8(FP), SI
+	SHRQ    $0x01, R8
+	LEAQ    (SI)(R8*4), DI
+
+	// The upper row is the odd one if its number and the colour are.
+	MOVQ    colour+40(FP), R10
+	ADDQ    R10, R9
+	TESTQ   $0x00000001, R9
+	MOVQ    AX, R9
+	CMOVQNE DX, AX
+	CMOVQNE R9, DX
+	MOVQ    CX, R9
+	CMOVQNE BX, CX
+	CMOVQNE R9, BX
+	MOVQ    SI, R9
+	CMOVQNE DI, SI
+	CMOVQNE R9, DI
+
+	// The left edge's neighbours: the last site of the even row and the first of the odd one.
+	MOVQ      R8, R9
+	SHLQ      $0x07, R9
+	VMOVDQU64 -64(AX)(R9*1), Z3
+	MOVQ      DX, R9
+	VMOVDQU64 (DX), Z4
+	MOVQ      ahead+48(FP), R10
+
+draws:
+	VMOVDQU32 (SI), Z5
+	ADDQ      $0x40, SI
+	VPCMPUD   $0x01, Z0, Z5, K1
+	VPCMPUD   $0x05, Z2, Z5, K1, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, (SP)
+	VPCMPUD   $0x01, Z1, Z5, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, 64(SP)
+	VMOVDQU32 (DI), Z5
+	ADDQ      $0x40, DI
+	VPCMPUD   $0x01, Z0, Z5, K1
+	VPCMPUD   $0x05, Z2, Z5, K1, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, 128(SP)
+	VPCMPUD   $0x01, Z1, Z5, K1
+	VPMOVM2D  K1, Z6
+	VMOVDQU32 Z6, 192(SP)
+	MOVQ      $0x00000010, R11
+	CMPQ      R8, R11
+	CMOVQLT   R8, R11
+	SUBQ      R11, R8
+	XORQ      R12, R12
+
+	// The last site of the odd row has the first for its right neighbour.
+	XORQ    R13, R13
+	TESTQ   R8, R8
+	CMOVQEQ R11, R13
+
+several:
+	LEAQ       4(R12), R14
+	CMPQ       R14, R11
+	JGT        ones
+	TESTQ      R10, R10
+	JEQ        near
+	PREFETCHT1 (AX)(R10*1)
+	PREFETCHT1 64(AX)(R10*1)
+	PREFETCHT1 128(AX)(R10*1)
+	PREFETCHT1 192(AX)(R10*1)
+	PREFETCHT1 256(AX)(R10*1)
+	PREFETCHT1 320(AX)(R10*1)
+	PREFETCHT1 384(AX)(R10*1)
+	PREFETCHT1 448(AX)(R10*1)
+	PREFETCHT1 (DX)(R10*1)
+	PREFETCHT1 64(DX)(R10*1)
+	PREFETCHT1 128(DX)(R10*1)
+	PREFETCHT1 192(DX)(R10*1)
+	PREFETCHT1 256(DX)(R10*1)
+	PREFETCHT1 320(DX)(R10*1)
+	PREFETCHT1 384(DX)(R10*1)
+	PREFETCHT1 448(DX)(R10*1)
+
+near:
+	LEAQ            512(DX), R15
+	CMPQ            R14, R13
+	CMOVQEQ         R9, R15
+	VMOVDQU64       (CX), Z5
+	VMOVDQU64       64(AX), Z6
+	VMOVDQU64       (AX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z5, Z8
+	VPTERNLOGQ      $0x96, Z3, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z3, Z4, Z5
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z6, Z3
+	VPBROADCASTD    64(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z3, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z5
+	VPTERNLOGD.BCST $0xe4, (SP)(R12*4), Z10, Z5
+	VPXORQ          Z7, Z5, Z7
+	VMOVDQU64       Z7, (AX)
+	VMOVDQU64       64(BX), Z3
+	VMOVDQU64       128(DX), Z5
+	VMOVDQU64       64(DX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z5, Z4
+	VPBROADCASTD    192(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 128(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 64(DX)
+	VMOVDQU64       128(CX), Z3
+	VMOVDQU64       192(AX), Z4
+	VMOVDQU64       128(AX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z6, Z5, Z8
+	VPTERNLOGQ      $0xe8, Z6, Z5, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z4, Z6
+	VPBROADCASTD    68(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z6, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 4(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 128(AX)
+	VMOVDQU64       192(BX), Z3
+	VMOVDQU64       256(DX), Z6
+	VMOVDQU64       192(DX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z5, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z5, Z4, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z6, Z5
+	VPBROADCASTD    196(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z5, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 132(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 192(DX)
+	VMOVDQU64       256(CX), Z3
+	VMOVDQU64       320(AX), Z5
+	VMOVDQU64       256(AX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z5, Z4
+	VPBROADCASTD    72(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 8(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 256(AX)
+	VMOVDQU64       320(BX), Z3
+	VMOVDQU64       384(DX), Z4
+	VMOVDQU64       320(DX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z6, Z5, Z8
+	VPTERNLOGQ      $0xe8, Z6, Z5, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z4, Z6
+	VPBROADCASTD    200(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z6, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 136(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 320(DX)
+	VMOVDQU64       384(CX), Z3
+	VMOVDQU64       448(AX), Z6
+	VMOVDQU64       384(AX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z5, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z5, Z4, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z6, Z5
+	VPBROADCASTD    76(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z5, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 12(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 384(AX)
+	VMOVDQU64       448(BX), Z3
+	VMOVDQU64       (R15), Z5
+	VMOVDQU64       448(DX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z5, Z4
+	VPBROADCASTD    204(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 140(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 448(DX)
+	VMOVDQA64       Z6, Z3
+	VMOVDQA64       Z5, Z4
+	ADDQ            $0x00000200, AX
+	ADDQ            $0x00000200, CX
+	ADDQ            $0x00000200, DX
+	ADDQ            $0x00000200, BX
+	MOVQ            R14, R12
+	JMP             several
+
+ones:
+	CMPQ            R12, R11
+	JGE             drawn
+	LEAQ            1(R12), R14
+	LEAQ            128(DX), R15
+	CMPQ            R14, R13
+	CMOVQEQ         R9, R15
+	VMOVDQU64       (CX), Z5
+	VMOVDQU64       64(AX), Z6
+	VMOVDQU64       (AX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z5, Z8
+	VPTERNLOGQ      $0x96, Z3, Z4, Z8
+	VPTERNLOGQ      $0xe8, Z3, Z4, Z5
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z6, Z3
+	VPBROADCASTD    64(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z3, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z5
+	VPTERNLOGD.BCST $0xe4, (SP)(R12*4), Z10, Z5
+	VPXORQ          Z7, Z5, Z7
+	VMOVDQU64       Z7, (AX)
+	VMOVDQU64       64(BX), Z3
+	VMOVDQU64       (R15), Z5
+	VMOVDQU64       64(DX), Z7
+	VMOVDQA64       Z7, Z9
+	VPTERNLOGQ      $0x0f, Z9, Z9, Z9
+	VMOVDQA64       Z3, Z8
+	VPTERNLOGQ      $0x96, Z4, Z6, Z8
+	VPTERNLOGQ      $0xe8, Z4, Z6, Z3
+	VPXORQ          Z9, Z8, Z8
+	VPXORQ          Z9, Z5, Z4
+	VPBROADCASTD    192(SP)(R12*4), Z10
+	VPTERNLOGQ      $0xe8, Z10, Z4, Z8
+	VPTERNLOGQ      $0xbe, Z8, Z9, Z3
+	VPTERNLOGD.BCST $0xe4, 128(SP)(R12*4), Z10, Z3
+	VPXORQ          Z7, Z3, Z7
+	VMOVDQU64       Z7, 64(DX)
+	VMOVDQA64       Z6, Z3
+	VMOVDQA64       Z5, Z4
+	ADDQ            $0x00000080, AX
+	ADDQ            $0x00000080, CX
+	ADDQ            $0x00000080, DX
+	ADDQ            $0x00000080, BX
+	MOVQ            R14, R12
+	JMP             ones
+
+drawn:
+	TESTQ R8, R8
+	JNE   draws
+
+	// The draws of two rows are as many as a row has sites.
+	MOVQ l+16(FP), AX
+	MOVQ draws+8(FP), CX
+	LEAQ (CX)(AX*4), CX
+	MOVQ CX, draws+8(FP)
+	MOVQ 256(SP), AX
+	ADDQ $0x02, AX
+	MOVQ AX, 256(SP)
+	MOVQ end+32(FP), CX
+	CMPQ AX, CX
+	JLT  rows
+	VZEROUPPER
+	RET

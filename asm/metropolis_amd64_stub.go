@@ -49,3 +49,17 @@ func metropolisRowsAVX512(spins *uint64, draws *uint32, l int, first int, end in
 //
 //go:noescape
 func metropolisOppositeRowsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
+
+// metropolisPairsAVX512 is sharedGeneric for even l and an even number of rows that do not wrap.
+// It reads up to fifteen draws more than there are sites, in vain, and fetches
+// the two rows that come ahead bytes after these unless that is 0.
+//
+//go:noescape
+func metropolisPairsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)
+
+// metropolisOppositePairsAVX512 is sharedGeneric for even l and an even number of rows that do not wrap, where neighbours want opposite spins.
+// It reads up to fifteen draws more than there are sites, in vain, and fetches
+// the two rows that come ahead bytes after these unless that is 0.
+//
+//go:noescape
+func metropolisOppositePairsAVX512(spins *uint64, draws *uint32, l int, first int, end int, colour int, ahead int, ifTwo uint32, ifOne uint32, ifNone uint32)

@@ -2,7 +2,7 @@
 
 package asm
 
-func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int) {
+func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int, _ bool) {
 	s.sharedGeneric(spins, draws, first, end, colour)
 }
 

@@ -74,6 +74,14 @@ func TestSweepsEqualGeneric(t *testing.T) {
 					s.Shared(got, &c)
 				}
 				require.True(t, slices.Equal(want, got), "shared draws, L = %d", l)
+				c.Step = 3
+				s.SharedSweeps(got, &c, 5)
+				require.EqualValues(t, 3, c.Step)
+				for range 5 {
+					sweepShared(s, want, &c)
+					c.Step++
+				}
+				require.True(t, slices.Equal(want, got), "five sweeps with shared draws, L = %d", l)
 
 				var a, b Xoshiro
 				a.Seed(&c, 0)
@@ -88,6 +96,30 @@ func TestSweepsEqualGeneric(t *testing.T) {
 				require.True(t, slices.Equal(want, guarded.data), "independent draws, L = %d", l)
 				require.Equal(t, a, b, "generators, L = %d", l)
 			}
+		}
+	})
+}
+
+// On lattices larger than the cache of a core several sweeps go on at a time, with
+// rows of theirs around the torus.
+func TestLargeSweepsEqualGeneric(t *testing.T) {
+	forEachPath(t, func(t *testing.T, path Path) {
+		if path == Generic {
+			return
+		}
+		r := rand.New(rand.NewPCG(7, 8))
+		for _, l := range []int{124, 130} {
+			s := testSweep(r, l)
+			require.Equal(t, sweepsTogether, s.together(1))
+			want := randomSpins(r, l*l*ReplicaWords)
+			got := slices.Clone(want)
+			c := Counter{Seed: r.Uint64()}
+			s.SharedSweeps(got, &c, sweepsTogether+1)
+			for range sweepsTogether + 1 {
+				sweepShared(s, want, &c)
+				c.Step++
+			}
+			require.True(t, slices.Equal(want, got), "L = %d", l)
 		}
 	})
 }
@@ -322,6 +354,7 @@ func TestSweepsDoNotAllocate(t *testing.T) {
 		var g Xoshiro
 		require.Zero(t, alloctest.PerRun(10, func() {
 			s.Shared(spins, &Counter{})
+			s.SharedSweeps(spins, &Counter{}, 2)
 			s.Independent(spins, &g)
 		}))
 	})

@@ -212,8 +212,8 @@ func TestEnergyPerSite(t *testing.T) {
 func TestMetropolisFloor(t *testing.T) {
 	operations, err := metropolisRows(testEnvironment(t), "32")
 	op := operationNamed(t, operations, err, "shared/32")
-	require.Equal(t, 32*32*512., op.amount)
-	require.Equal(t, 32*32*512/8., op.need[0].counts[Write])
+	require.Equal(t, sharedSweeps*32*32*512., op.amount)
+	require.Equal(t, 32*32*512/8., op.need[0].counts[Write], "once a call")
 	require.Equal(t, 32*32*64, op.need[0].bytes)
 }
 

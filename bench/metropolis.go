@@ -31,6 +31,10 @@ func metropolisOperations(path asm.Path) (shared, independent float64) {
 	return 17, 17 + 8*(14+5)
 }
 
+// sharedSweeps is how many sweeps with shared draws a call of ours performs: on large
+// lattices some of them pass through the caches together.
+const sharedSweeps = 8
+
 func metropolisRows(e *environment, size string) ([]*operation, error) {
 	v, err := parseSize(size, 1, "L")
 	if err != nil {
@@ -58,15 +62,15 @@ func metropolisRows(e *environment, size string) ([]*operation, error) {
 		}
 	}
 	replicas := float64(asm.ReplicaBits * len(blocks))
-	flips := float64(side*side) * replicas
-	rowOf := func(name string, operations float64, body func(i int)) *operation {
+	rowOf := func(name string, operations float64, sweeps int, body func(i int)) *operation {
+		flips := float64(sweeps*side*side) * replicas
 		call := func() { e.workers.Run(len(blocks), body) }
 		ours := func() ([]uint64, error) { call(); return blocks[0], nil }
 		op := &operation{
 			name: name + "/" + size, amount: flips, unit: "flip", call: call,
 			need: need{{
-				// All sites pass through the processor once.
-				counts: map[Resource]float64{Integer: flips / 32 * operations, Read: flips / 8, Write: flips / 8},
+				// All sites pass through the processor once a call.
+				counts: map[Resource]float64{Integer: flips / 32 * operations, Read: float64(side*side) * replicas / 8, Write: float64(side*side) * replicas / 8},
 				bytes:  8 * len(blocks) * len(blocks[0]),
 			}},
 			rivals: []rival{{
@@ -87,11 +91,11 @@ func metropolisRows(e *environment, size string) ([]*operation, error) {
 		return op
 	}
 	operations := []*operation{
-		rowOf("shared", shared, func(i int) {
-			sweep.Shared(blocks[i], &counters[i])
-			counters[i].Step++
+		rowOf("shared", shared, sharedSweeps, func(i int) {
+			sweep.SharedSweeps(blocks[i], &counters[i], sharedSweeps)
+			counters[i].Step += sharedSweeps
 		}),
-		rowOf("independent", independent, func(i int) { sweep.Independent(blocks[i], &generators[i]) }),
+		rowOf("independent", independent, 1, func(i int) { sweep.Independent(blocks[i], &generators[i]) }),
 	}
 	operations[1].rivals[0].unlike = "one draw for 64 replicas, ours for one"
 	return operations, nil

@@ -109,19 +109,21 @@ func (b *Bulk) Replicas() int { return b.Blocks() * BulkReplicas }
 func (b *Bulk) Sweep(lo, hi, n int) {
 	for block := lo; block < hi; block++ {
 		spins := b.block(block)
-		for range n {
-			c := b.stream
-			c.Step = b.sweeps[block]
-			switch {
-			case b.field != nil:
-				b.field.run(spins, &c, block)
-			case b.draws == IndependentDraws:
-				b.sweep.Independent(spins, &b.generators[block])
-			default:
-				b.sweep.Shared(spins, &c)
+		c := b.stream
+		c.Step = b.sweeps[block]
+		if b.field == nil && b.draws == SharedDraws {
+			b.sweep.SharedSweeps(spins, &c, n)
+		} else {
+			for range n {
+				if b.field != nil {
+					b.field.run(spins, &c, block)
+				} else {
+					b.sweep.Independent(spins, &b.generators[block])
+				}
+				c.Step++
 			}
-			b.sweeps[block]++
 		}
+		b.sweeps[block] += uint32(n)
 	}
 }
 

@@ -40,6 +40,8 @@ func main() {
 	}
 	paths[0].sharedRows(false)
 	paths[0].sharedRows(true)
+	paths[0].sharedPairs(false)
+	paths[0].sharedPairs(true)
 	Generate()
 }
 
