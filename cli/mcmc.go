@@ -63,7 +63,8 @@ between.
 (chain, draw), one field for each, as docs/trust.md shows for ArviZ; --states the
 states themselves, of shape (chain, draw, …), in a --format of sample. With --ladder
 both have the temperature as their first axis. All are a function of configuration,
-seed and these flags, not of the number of threads.`,
+seed and these flags, not of the number of threads. On several ranks (MPI) each moves
+its own chains and writes their part of the files, which are those of one process.`,
 		Example: `  revgen mcmc ising --set target.l=8 --set target.beta=0.4 --spacing auto
   revgen mcmc glass.txt --chains 128 --draws 4000 --spacing 4 -o draws.npy
   revgen mcmc ising -s target.l=16 --ladder 0.3:0.6:0.025 --states states.npy --format bits
@@ -159,6 +160,9 @@ func (l *ladder) Set(text string) error {
 
 func (p *program) mcmc(w *walking) error {
 	bounded := func(n count) int { return int(min(n, math.MaxInt32+1)) }
+	if err := p.joinWalking(w); err != nil {
+		return err
+	}
 	o := chains.Options{Chains: bounded(w.chains), Draws: bounded(w.draws), BurnIn: bounded(w.burnIn), Spacing: int(w.spacing), Ladder: w.ladder}
 	if !w.burns {
 		o.BurnIn = chains.HalfBurnIn
@@ -231,6 +235,10 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 		return err
 	}
 	defer workers.Close()
+	if p.world != nil {
+		workers.Join(p.world)
+		o.Ranks = workers
+	}
 	system, err := cfg.New(workers)
 	if err != nil {
 		return err
@@ -243,6 +251,11 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 			}
 		}
 	}
+	if p.world != nil {
+		if err := p.settle(p.sameChains(w, cfg, o)); err != nil {
+			return err
+		}
+	}
 	m := p.newMeter(int64(o.Draws), "draws")
 	start := time.Now()
 	r, err := chains.Run(ctx, system, o, func(draws int) {
@@ -251,6 +264,9 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 	m.end()
 	shared := cfg.Shared()
 	var option *chains.OptionError
+	if err != nil && p.world != nil {
+		err = p.settle(err) // which all ranks come to
+	}
 	switch {
 	case errors.Is(err, chains.ErrNone):
 		return usagef("%s: %w", shared.System, err)
@@ -367,7 +383,7 @@ func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result,
 		fields = append(fields, "('"+x.Name+"', '<f8')")
 	}
 	width := len(fields)
-	return p.writeByChain(ctx, path, "["+strings.Join(fields, ", ")+"]", nil, o, func(chain []byte, level, c int) []byte {
+	return p.writeByChain(ctx, path, "["+strings.Join(fields, ", ")+"]", nil, r, o, func(chain []byte, level, c int) []byte {
 		for t := range o.Draws {
 			for _, v := range r.Levels[level].Values[(t*o.Chains+c)*width:][:width] {
 				chain = binary.LittleEndian.AppendUint64(chain, math.Float64bits(v))
@@ -381,19 +397,34 @@ func (p *program) writeDraws(ctx context.Context, path string, r *chains.Result,
 // is one.
 func (p *program) writeStates(ctx context.Context, path string, r *chains.Result, o chains.Options) error {
 	size := o.Draws * r.Format.RowBytes
-	return p.writeByChain(ctx, path, r.Format.Descr, r.Format.Shape, o, func(chain []byte, level, c int) []byte {
-		return append(chain, r.Levels[level].States[c*size:][:size]...)
+	return p.writeByChain(ctx, path, r.Format.Descr, r.Format.Shape, r, o, func(chain []byte, level, c int) []byte {
+		return append(chain, r.Levels[level].States[(c-r.Lo)*size:][:size]...)
 	})
 }
 
 // writeByChain writes an array of shape (chain, draw, shape…), with an axis of the
 // ladder before if there is one, of which chain appends what belongs to one.
-func (p *program) writeByChain(ctx context.Context, path, descr string, shape []int, o chains.Options, chain func(dst []byte, level, c int) []byte) error {
+func (p *program) writeByChain(ctx context.Context, path, descr string, shape []int, r *chains.Result, o chains.Options, chain func(dst []byte, level, c int) []byte) error {
 	h := npy.Header{Descr: descr, Shape: append([]int{o.Chains, o.Draws}, shape...)}
 	levels := 1
 	if o.Ladder != nil {
 		levels = len(o.Ladder)
 		h.Shape = append([]int{levels}, h.Shape...)
+	}
+	if p.world != nil {
+		return p.shareFile(path, h, func(file *npy.Shared) error {
+			var buffer []byte
+			for level := range levels {
+				for c := r.Lo; c < r.Hi; c++ {
+					buffer = chain(buffer[:0], level, c)
+					file.Part(int64(level*o.Chains+c)*int64(len(buffer)), int64(len(buffer)))
+					if _, err := file.Write(buffer); err != nil {
+						return err
+					}
+				}
+			}
+			return ctx.Err()
+		})
 	}
 	var w *npy.Writer
 	var err error

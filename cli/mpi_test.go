@@ -233,3 +233,52 @@ func TestMPISampleErrors(t *testing.T) {
 	require.NotZero(t, o.code)
 	require.Contains(t, o.stderr, "ask for parts with --shard auto")
 }
+
+// Chains on ranks write the files of one process, and say the same of them.
+func TestMPIChains(t *testing.T) {
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"ladder":    {"ising", "--set", "target.l=4", "--ladder", "0.2,0.3", "--chains", "1100", "--draws", "5", "--format", "bits"},
+		"pilot":     {"gmm", "--chains", "300", "--draws", "5", "--spacing", "auto"},
+		"tempering": {"spins", "--set", "target.spins=4", "--set", "target.edges=[[0,1,1],[1,2,-1],[2,3,0.5]]", "--chains", "70", "--draws", "5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"mcmc"}, append(args, "-t", "1")...)
+			seen := func(text string) string { // of a table, less what is of time
+				return text[:strings.Index(text, "chains of")]
+			}
+			summary := func(o outcome) string {
+				var rows []string
+				for _, line := range strings.Split(seen(o.stdout), "\n") {
+					if words := strings.Fields(line); len(words) > 5 {
+						rows = append(rows, strings.Join(words[:len(words)-1], " "))
+					}
+				}
+				return strings.Join(rows, "\n")
+			}
+			one := finish(t, ranks(t, dir, "1", append(args, "-o", name+"-1.npy", "--states", name+"-1s.npy")...))
+			require.Zero(t, one.code, one.stderr)
+			for _, n := range []string{"2", "3"} {
+				o := finish(t, ranks(t, dir, n, append(args, "-o", name+"-n.npy", "--states", name+"-ns.npy")...))
+				require.Zero(t, o.code, o.stderr)
+				sameFiles(t, filepath.Join(dir, name+"-1.npy"), filepath.Join(dir, name+"-n.npy"))
+				sameFiles(t, filepath.Join(dir, name+"-1s.npy"), filepath.Join(dir, name+"-ns.npy"))
+				require.Equal(t, summary(one), summary(o))
+				require.Equal(t, 1, strings.Count(o.stdout, "chains of"), o.stdout)
+			}
+		})
+	}
+	fails := func(want string, args ...string) {
+		t.Helper()
+		o := finish(t, ranks(t, dir, "2", append([]string{"mcmc", "gmm", "-t", "1"}, args...)...))
+		require.NotZero(t, o.code)
+		require.Equal(t, 1, strings.Count(o.stderr, "revgen: "), o.stderr)
+		require.Contains(t, o.stderr, want)
+	}
+	fails("--states -: 2 ranks write parts of one file", "--states", "-")
+	fails("--format: \"none\" is not one of", "--states", "x.npy", "--format", "none")
+	fails("none/x.npy", "-o", "none/x.npy", "--draws", "4")
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

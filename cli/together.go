@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/cluster"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
@@ -40,6 +42,27 @@ func (p *program) joinSampling(s *sampling) error {
 	}
 	if s.output == "-" {
 		return usagef("-o -: %d ranks write parts of one file, which stdout is not; name a file, or let one process write (--shard 0/1)", task.Count)
+	}
+	return nil
+}
+
+// joinWalking makes the process one of several ranks that share chains, where it has MPI
+// and was started as one of several.
+func (p *program) joinWalking(w *walking) error {
+	task, launcher, err := cluster.Step(os.Getenv)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case task.Count == 1 || !mpi.Present || p.job != nil:
+		return nil
+	}
+	if err := p.join(task, launcher); err != nil {
+		return err
+	}
+	for flag, file := range map[string]string{"-o": w.output, "--states": w.states} {
+		if file == "-" {
+			return usagef("%s -: %d ranks write parts of one file, which stdout is not; name a file", flag, task.Count)
+		}
 	}
 	return nil
 }
@@ -141,26 +164,50 @@ func (p *program) sameRequest(r request, cfg engine.Config, params []float32) er
 	return nil
 }
 
+// sameChains refuses ranks that were asked for different chains.
+func (p *program) sameChains(w *walking, cfg engine.Config, o chains.Options) error {
+	text, err := conf.Encode(cfg)
+	if err != nil {
+		return err
+	}
+	mine := sha256.Sum256(fmt.Append(text, "\x00", w.output, "\x00", w.states, "\x00", o.States, o.Chains, o.Draws, o.BurnIn, o.Spacing, o.Ladder))
+	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
+		return usagef("it was asked for other chains, or another file, than rank 0")
+	}
+	return nil
+}
+
 // shareSamples writes this rank's part of a file.
 func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r request, cfg engine.Config, params []float32) error {
 	if err := p.settle(p.sameRequest(r, cfg, params)); err != nil {
 		return err
 	}
 	start := time.Now()
-	file, err := p.openShared(r)
+	own := shard{uint64(p.world.Rank()), uint64(p.world.Size()), false}
+	part := r
+	part.first, part.n = own.slice(r.n)
+	err := p.shareFile(r.path, r.header(), func(file *npy.Shared) error {
+		file.Part(int64(part.first)*int64(r.format.RowBytes), int64(part.n)*int64(r.format.RowBytes))
+		part.first += r.first
+		return p.stream(ctx, stream, file, part)
+	})
+	if err == nil {
+		p.sayRate(r, start)
+	}
+	return err
+}
+
+// shareFile writes this rank's parts of a file.
+func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shared) error) error {
+	file, err := p.openShared(path, h)
 	if err != nil {
 		return err
 	}
 	p.output.begin(func() string {
 		_ = file.Abort()
-		return "nothing was written to " + r.path
+		return "nothing was written to " + path
 	})
-	own := shard{uint64(p.world.Rank()), uint64(p.world.Size()), false}
-	part := r
-	part.first, part.n = own.slice(r.n)
-	file.Part(int64(part.first)*int64(r.format.RowBytes), int64(part.n)*int64(r.format.RowBytes))
-	part.first += r.first
-	err = p.stream(ctx, stream, file, part)
+	err = write(file)
 	if err == nil {
 		err = file.Done()
 	}
@@ -171,7 +218,7 @@ func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r req
 	case errors.Is(err, npy.ErrDiscarded):
 		err = engine.ErrElsewhere
 	case err != nil && !engine.Cancelled(err):
-		err = sayWhere(r.path, err)
+		err = sayWhere(path, err)
 	}
 	if err := p.settle(err); err != nil {
 		_ = p.output.discard()
@@ -182,23 +229,19 @@ func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r req
 		published = file.Publish
 	}
 	if err = p.output.finish(published); err != nil && !engine.Cancelled(err) {
-		err = sayWhere(r.path, err)
+		err = sayWhere(path, err)
 	}
-	if err := p.settle(err); err != nil {
-		return err
-	}
-	p.sayRate(r, start)
-	return nil
+	return p.settle(err)
 }
 
 // openShared returns the file on every rank.
-func (p *program) openShared(r request) (file *npy.Shared, err error) {
+func (p *program) openShared(path string, h npy.Header) (file *npy.Shared, err error) {
 	var name string
 	if !p.others() {
-		if file, err = npy.CreateShared(r.path, r.header()); err == nil {
+		if file, err = npy.CreateShared(path, h); err == nil {
 			name = file.Name()
 		} else {
-			err = sayWhere(r.path, err)
+			err = sayWhere(path, err)
 		}
 	}
 	if err := p.settle(err); err != nil {
@@ -206,7 +249,7 @@ func (p *program) openShared(r request) (file *npy.Shared, err error) {
 	}
 	name = string(p.tell([]byte(name)))
 	if p.others() {
-		if file, err = npy.OpenShared(name, r.header()); errors.Is(err, os.ErrNotExist) {
+		if file, err = npy.OpenShared(name, h); errors.Is(err, os.ErrNotExist) {
 			host, _ := os.Hostname()
 			err = fmt.Errorf("on %s there is no %s, which rank 0 has made: -o must be on a file system that all ranks share", host, name)
 		}

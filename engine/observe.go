@@ -65,6 +65,13 @@ type UnweightedWalk interface {
 	ObserveUnweighted(values []float64)
 }
 
+// A SharedWalk is one of states that several ranks move: each moves, observes and writes
+// its own, lo … hi−1 of them, and leaves what it says of the others as it is.
+type SharedWalk interface {
+	Walk
+	Own() (lo, hi int)
+}
+
 // A StateWalk can give its states.
 type StateWalk interface {
 	Walk

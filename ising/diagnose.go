@@ -111,6 +111,7 @@ func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
 	}
 	w := &chains{s.NewWalk(params, kernel, rng.ChainTransition, n), s}
 	w.Disperse()
+	w.Share()
 	return w, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -30,6 +31,9 @@ type Options struct {
 	Ladder []float64
 	// Peer, if not nil, gives the chains, in place of the system's own (engine.Compared).
 	Peer *engine.Peer
+	// Ranks, if not nil, is the pool of the system where several ranks share the chains, or
+	// each runs all where these cannot be shared. All call Run with the same options.
+	Ranks *pool.Pool
 	// States names a format of the system's Sampler in which states are kept, "" for
 	// none.
 	States string
@@ -128,7 +132,8 @@ type Level struct {
 	Observables []Observable
 	// Values has number j of chain c's draw t at [(t·chains + c)·len(Observables) + j].
 	Values []float64
-	// States has the state of chain c's draw t at row c·draws + t, if it was asked for.
+	// States has the state of chain c's draw t at row (c−Lo)·draws + t, if it was asked
+	// for.
 	States []byte
 	// Swaps with the next level of a ladder, among the draws.
 	Accepted, Proposed uint64
@@ -153,6 +158,7 @@ func (e *OptionError) Unwrap() error { return e.err }
 // A Result is what chains were seen to do.
 type Result struct {
 	Levels   []Level        // of the ladder, or one
+	Lo, Hi   int            // the rank's chains are Lo … Hi−1, all of them without ranks
 	BurnedIn int            // steps before the first draw's, those that measured the spacing too
 	Spacing  int            // steps between draws
 	Format   *engine.Format // of States
@@ -167,15 +173,19 @@ type Result struct {
 // ErrNone, as it is for states of one whose chains give none, and for a ladder of one
 // that is not engine.Tempered. The weight of a generator's density is none of the
 // chains' affair and left out. Progress, if not nil, is called with the number of draws
-// made. The values are the same for any number of threads.
+// made. The values are the same for any number of threads, and of ranks, which all have
+// them; states are those of a rank's own chains. After an error elsewhere that is
+// engine.ErrElsewhere.
 func Run(ctx context.Context, system engine.System, o Options, progress func(draws int)) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	r, err := newRun(ctx, system, o)
-	if err != nil {
+	if err := o.agree(err); err != nil {
 		return nil, err
 	}
+	r.own()
+	r.allocate()
 	if fallible, ok := system.(engine.Fallible); ok {
 		defer context.AfterFunc(ctx, func() { fallible.Interrupt(ctx.Err()) })()
 	}
@@ -185,9 +195,10 @@ func Run(ctx context.Context, system engine.System, o Options, progress func(dra
 	}
 	begun := time.Now()
 	r.result.BurnIn = begun.Sub(start).Seconds()
-	if err := r.draw(progress); err != nil {
+	if err := r.agree(r.draw(progress)); err != nil {
 		return nil, err
 	}
+	r.collect()
 	r.result.Seconds = time.Since(begun).Seconds()
 	r.summarize()
 	return &r.result, nil

@@ -18,6 +18,7 @@ type run struct {
 	ctx      context.Context
 	walk     walk
 	fallible engine.Fallible // or nil
+	ends     []int           // of each rank's chains, nil where none are shared
 	columns  []int           // of the system's observables, those that are kept
 	row      []float64       // of what a level's chains show
 	state    []byte          // of a level's chains, if they are kept
@@ -47,6 +48,14 @@ func (s single) Observe(_ int, values []float64) {
 // States implements walk.
 func (s single) States(_ int, dst []byte, format string) error {
 	return s.Walk.(engine.StateWalk).States(dst, format)
+}
+
+// Own is that of an engine.SharedWalk.
+func (s single) Own() (lo, hi int) {
+	if shared, ok := s.Walk.(engine.SharedWalk); ok {
+		return shared.Own()
+	}
+	return 0, math.MaxInt
 }
 
 // Swaps implements walk.
@@ -102,13 +111,20 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 	}
 	r.row = make([]float64, o.Chains*len(all))
 	for range levels {
-		l := Level{Observables: slices.Clone(names), Values: make([]float64, 0, o.Draws*o.Chains*len(names))}
-		if r.result.Format != nil {
-			l.States = make([]byte, o.Draws*o.Chains*r.result.Format.RowBytes)
-		}
-		r.result.Levels = append(r.result.Levels, l)
+		r.result.Levels = append(r.result.Levels, Level{Observables: slices.Clone(names)})
 	}
 	return r, nil
+}
+
+// allocate makes room for the draws, of states for those of the rank's own chains.
+func (r *run) allocate() {
+	for k := range r.result.Levels {
+		l := &r.result.Levels[k]
+		l.Values = make([]float64, 0, r.Draws*r.Chains*len(l.Observables))
+		if r.result.Format != nil {
+			l.States = make([]byte, r.Draws*(r.result.Hi-r.result.Lo)*r.result.Format.RowBytes)
+		}
+	}
 }
 
 // keep finds the format of the states that are kept, and whether there is room.
@@ -149,7 +165,7 @@ func (r *run) advance(steps int) error {
 // burnIn takes the steps before the first draw, and chooses what was left open.
 func (r *run) burnIn() error {
 	if r.BurnIn != HalfBurnIn {
-		if err := r.advance(r.BurnIn); err != nil {
+		if err := r.agree(r.advance(r.BurnIn)); err != nil {
 			return err
 		}
 	}
@@ -160,7 +176,7 @@ func (r *run) burnIn() error {
 	}
 	r.result.Spacing = r.Spacing
 	if r.BurnIn == HalfBurnIn {
-		return r.advance(int(min(float64(r.Draws)*float64(r.Spacing)/2, MostSteps)))
+		return r.agree(r.advance(int(min(float64(r.Draws)*float64(r.Spacing)/2, MostSteps))))
 	}
 	return nil
 }
@@ -186,21 +202,12 @@ func independent(time float64, spacing int) int {
 // pilot sets the spacing by the longest of the observables' autocorrelation times.
 func (r *run) pilot() error {
 	for spacing := 1; ; spacing *= 4 {
-		// The first half brings the chains nearer to their law.
-		if err := r.advance(pilotDraws * spacing); err != nil {
+		values := make([][]float64, len(r.result.Levels))
+		if err := r.agree(r.stage(values, spacing)); err != nil {
 			return err
 		}
-		values := make([][]float64, len(r.result.Levels))
-		for range pilotDraws {
-			if err := r.advance(spacing); err != nil {
-				return err
-			}
-			for level := range values {
-				var err error
-				if values[level], err = r.observe(values[level], level); err != nil {
-					return err
-				}
-			}
+		for _, v := range values {
+			r.collectValues(v)
 		}
 		longest := 1.0
 		for _, v := range values {
@@ -217,6 +224,26 @@ func (r *run) pilot() error {
 		r.Spacing = independent(longest, spacing)
 		return nil
 	}
+}
+
+// stage makes the pilot's draws at a spacing.
+func (r *run) stage(values [][]float64, spacing int) error {
+	// The first half brings the chains nearer to their law.
+	if err := r.advance(pilotDraws * spacing); err != nil {
+		return err
+	}
+	for range pilotDraws {
+		if err := r.advance(spacing); err != nil {
+			return err
+		}
+		for level := range values {
+			var err error
+			if values[level], err = r.observe(values[level], level); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // observe appends what a level shows.
@@ -259,8 +286,8 @@ func (r *run) draw(progress func(draws int)) error {
 				return err
 			}
 			row := r.result.Format.RowBytes
-			for c := range r.Chains {
-				copy(l.States[(c*r.Draws+t)*row:][:row], r.state[c*row:])
+			for c := r.result.Lo; c < r.result.Hi; c++ {
+				copy(l.States[((c-r.result.Lo)*r.Draws+t)*row:][:row], r.state[c*row:])
 			}
 		}
 		if progress != nil {

@@ -128,6 +128,7 @@ type walkers struct {
 	purpose rng.Purpose
 	x       []float32 // [n][d]
 	k       []uint8
+	lo, hi  int // those that are a rank's own
 	first   uint64
 	calls   uint32
 	base    *mixture.Packed // of a generator with a density
@@ -141,7 +142,7 @@ type walkScratch struct {
 }
 
 func (s *System) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walkers {
-	w := &walkers{s: s, purpose: purpose, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), first: first,
+	w := &walkers{s: s, purpose: purpose, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), hi: n, first: first,
 		free: make(chan *walkScratch, s.workers.Threads())}
 	if s.HasDensity() {
 		w.base = s.generator.base.NewPacked()
@@ -183,17 +184,21 @@ func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
 			w.x[i*d+j] = float32(c + scale*float64(w.x[i*d+j]))
 		}
 	}
+	w.lo, w.hi = s.workers.Rows(n, nn.BlockRows())
 	return w, nil
 }
 
-// each calls body for the pieces lo … hi−1 of the states, concurrently.
+// each calls body for the pieces lo … hi−1 of the rank's own states, concurrently.
 func (w *walkers) each(rows int, body func(m *walkScratch, lo, hi int)) {
-	w.s.workers.Run((len(w.k)+rows-1)/rows, func(piece int) {
+	w.s.workers.Run((w.hi-w.lo+rows-1)/rows, func(piece int) {
 		m := <-w.free
 		defer func() { w.free <- m }()
-		body(m, piece*rows, min((piece+1)*rows, len(w.k)))
+		body(m, w.lo+piece*rows, min(w.lo+(piece+1)*rows, w.hi))
 	})
 }
+
+// Own implements engine.SharedWalk.
+func (w *walkers) Own() (lo, hi int) { return w.lo, w.hi }
 
 // Advance implements engine.Walk.
 func (w *walkers) Advance(ctx context.Context, steps int) error {
@@ -243,4 +248,6 @@ func (w *walkers) States(dst []byte, format string) error {
 var (
 	_ engine.Observer  = (*System)(nil)
 	_ engine.StateWalk = (*walkers)(nil)
+
+	_ engine.SharedWalk = (*walkers)(nil)
 )

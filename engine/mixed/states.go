@@ -88,7 +88,7 @@ func (s *System) Score(values []float64, params []float32, format string, states
 		params = make([]float32, s.NumParams())
 	}
 	w := s.newWalk(params, 0, 0, 0)
-	w.x, w.k = x, k
+	w.x, w.k, w.hi = x, k, len(k)
 	w.observeAll(values, weigh)
 	for i := stride - 1; s.HasDensity() && !weigh && i < len(values); i += stride {
 		values[i] = math.NaN()

@@ -100,6 +100,7 @@ type walkers struct {
 	sampler *Sampler
 	purpose rng.Purpose
 	x       []float32 // [n][d]
+	lo, hi  int       // those that are a rank's own
 	first   uint64
 	calls   uint32
 }
@@ -109,7 +110,7 @@ func (s *System) Walk(params []float32, first uint64, n int) (engine.Walk, error
 	if err := s.Reach(first, uint64(n), 0); err != nil {
 		return nil, err
 	}
-	w := &walkers{s.NewSampler(params), rng.WalkTransition, make([]float32, n*s.nets.dim), first, 0}
+	w := &walkers{s.NewSampler(params), rng.WalkTransition, make([]float32, n*s.nets.dim), 0, n, first, 0}
 	w.sampler.Draw(w.x, nil, first, 0)
 	return w, nil
 }
@@ -121,7 +122,7 @@ var spreads = [...]float64{1, 3}
 // the target's centre, in turns with each of the spreads.
 func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
 	d := s.nets.dim
-	w := &walkers{s.NewSampler(params), rng.ChainTransition, make([]float32, n*d), 0, 0}
+	w := &walkers{s.NewSampler(params), rng.ChainTransition, make([]float32, n*d), 0, n, 0, 0}
 	center, scale := make([]float64, d), 3.0
 	if p, ok := s.target.(Placed); ok {
 		center, scale = p.Place()
@@ -131,6 +132,7 @@ func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
 	for i, z := range w.x {
 		w.x[i] = float32(center[i%d] + spreads[i/d%len(spreads)]*scale*float64(z))
 	}
+	w.lo, w.hi = s.workers.Rows(n, nn.BlockRows())
 	return w, nil
 }
 
@@ -150,13 +152,21 @@ func (w *walkers) Advance(ctx context.Context, steps int) error {
 		}
 		moving := rng.Stream(s.config.Training.Seed, w.purpose, w.calls)
 		w.calls++
-		w.sampler.Each(len(w.x)/d, func(b *Buffers, lo, hi int) {
+		w.each(func(b *Buffers, lo, hi int) {
 			c := moving
 			s.transition.run(w.x[lo*d:hi*d], min(slice, steps), &c, w.first+uint64(lo), b.moves)
 		})
 	}
 	return nil
 }
+
+// each calls body for pieces lo … hi−1 of the rank's own states, concurrently.
+func (w *walkers) each(body func(b *Buffers, lo, hi int)) {
+	w.sampler.Each(w.hi-w.lo, func(b *Buffers, lo, hi int) { body(b, w.lo+lo, w.lo+hi) })
+}
+
+// Own implements engine.SharedWalk.
+func (w *walkers) Own() (lo, hi int) { return w.lo, w.hi }
 
 // Observe implements engine.Walk.
 func (w *walkers) Observe(values []float64) { w.observe(values, true) }
@@ -169,7 +179,7 @@ func (w *walkers) observe(values []float64, weigh bool) {
 	d := w.sampler.s.nets.dim
 	rows := len(w.x) / d
 	stride := len(values) / max(rows, 1)
-	w.sampler.Each(rows, func(b *Buffers, lo, hi int) {
+	w.each(func(b *Buffers, lo, hi int) {
 		w.sampler.observe(b, values[lo*stride:hi*stride], w.x[lo*d:hi*d], weigh)
 	})
 }
@@ -186,4 +196,6 @@ func (w *walkers) States(dst []byte, format string) error {
 var (
 	_ engine.Observer  = (*System)(nil)
 	_ engine.StateWalk = (*walkers)(nil)
+
+	_ engine.SharedWalk = (*walkers)(nil)
 )

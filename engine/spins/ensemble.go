@@ -163,7 +163,7 @@ func (e *Ensemble) refined(dst []uint64, first uint64, steps int, set func(whole
 		whole = make([]uint64, (end-start)*words)
 	}
 	set(whole, start, before)
-	e.move(whole, start, steps, e.Kernel, rng.Stream(e.Seed, rng.SampleTransition, 0))
+	e.move(whole, 0, len(whole)/int(words), start, steps, e.Kernel, rng.Stream(e.Seed, rng.SampleTransition, 0))
 	if block > 1 {
 		copy(dst, whole[before:])
 	}
@@ -175,13 +175,14 @@ func (e *Ensemble) together(sample uint64) uint64 {
 	return sample / block * block
 }
 
-// move takes steps of a kernel with configurations first, first+1, … of a stream,
-// where first is the first of those that draw together.
-func (e *Ensemble) move(batch []uint64, first uint64, steps int, k Kernel, stream rng.Counter) {
-	e.byRows(len(batch)/e.Words(), PieceOf(k), func(lo, hi int) {
+// move takes steps of a kernel with configurations from … to−1 of a batch, that of those
+// first, first+1, … of a stream, where first and from are the first of those that draw
+// together.
+func (e *Ensemble) move(batch []uint64, from, to int, first uint64, steps int, k Kernel, stream rng.Counter) {
+	e.byRows(to-from, PieceOf(k), func(lo, hi int) {
 		c := stream
 		var stats bitspin.Stats
-		k.Run(batch, batch, lo, hi, steps, &c, first, &stats)
+		k.Run(batch, batch, from+lo, from+hi, steps, &c, first, &stats)
 	})
 }
 
@@ -224,7 +225,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 	if err != nil {
 		return err
 	}
-	o := Observed{Packed: packed, ensemble: e}
+	o := Observed{Packed: packed, hi: len(packed) / words, ensemble: e}
 	switch {
 	case e.Weight == nil:
 	case params != nil:
@@ -246,9 +247,11 @@ func (e *Ensemble) Observables() []string {
 	return append(e.Names[:len(e.Names):len(e.Names)], engine.LogWeight)
 }
 
-// Observed are configurations that are observed.
+// Observed are configurations that are observed. Of a walk that ranks share they are
+// those of the rank.
 type Observed struct {
-	Packed   []uint64 // states
+	Packed   []uint64 // states, of all ranks
+	lo, hi   int      // which are observed
 	ensemble *Ensemble
 	weigh    func(dst []float64, batch []uint64) // nil without a density
 }
@@ -256,7 +259,7 @@ type Observed struct {
 // Observed returns n configurations, all spins down. Those of a generator with a
 // density are weighed as samples of it.
 func (e *Ensemble) Observed(params []float32, n int) Observed {
-	o := Observed{Packed: make([]uint64, n*e.Words()), ensemble: e}
+	o := Observed{Packed: make([]uint64, n*e.Words()), hi: n, ensemble: e}
 	if e.Weight != nil {
 		o.weigh = e.Weight.Weigher(params)
 	}
@@ -269,11 +272,11 @@ func (o *Observed) Observe(values []float64) {
 	if o.weigh == nil {
 		return
 	}
-	stride := len(o.ensemble.Names) + 1
-	weights := make([]float64, len(o.Packed)/o.ensemble.Words())
-	o.weigh(weights, o.Packed)
+	stride, words := len(o.ensemble.Names)+1, o.ensemble.Words()
+	weights := make([]float64, o.hi-o.lo)
+	o.weigh(weights, o.Packed[o.lo*words:o.hi*words])
 	for i, v := range weights {
-		values[(i+1)*stride-1] = v
+		values[(o.lo+i+1)*stride-1] = v
 	}
 }
 
@@ -281,12 +284,26 @@ func (o *Observed) Observe(values []float64) {
 func (o *Observed) ObserveUnweighted(values []float64) {
 	e := o.ensemble
 	words, stride := e.Words(), len(e.Observables())
-	e.byRows(len(o.Packed)/words, 256, func(lo, hi int) { e.See(values[lo*stride:], stride, o.Packed[lo*words:hi*words]) })
+	own, seen := o.Packed[o.lo*words:o.hi*words], values[o.lo*stride:]
+	e.byRows(o.hi-o.lo, 256, func(lo, hi int) { e.See(seen[lo*stride:], stride, own[lo*words:hi*words]) })
 }
 
 // States implements engine.StateWalk.
 func (o *Observed) States(dst []byte, format string) error {
-	return o.ensemble.writeStates(dst, format, o.Packed)
+	words := o.ensemble.Words()
+	if o.hi == o.lo {
+		return nil
+	}
+	row := len(dst) / (len(o.Packed) / words)
+	return o.ensemble.writeStates(dst[o.lo*row:o.hi*row], format, o.Packed[o.lo*words:o.hi*words])
+}
+
+// Own implements engine.SharedWalk.
+func (o *Observed) Own() (lo, hi int) { return o.lo, o.hi }
+
+// share leaves a rank those of its own, of whole pieces of a kernel's rows.
+func (o *Observed) share(rows int) {
+	o.lo, o.hi = o.ensemble.Workers.Rows(len(o.Packed)/o.ensemble.Words(), rows)
 }
 
 // A Walk is an engine.Walk of configurations by the steps of a kernel.
@@ -305,6 +322,9 @@ func (e *Ensemble) NewWalk(params []float32, k Kernel, purpose rng.Purpose, n in
 	return &Walk{Observed: e.Observed(params, n), kernel: k, purpose: purpose,
 		slice: min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.Spins)))}
 }
+
+// Share lets ranks move a part of the configurations each, before the walk begins.
+func (w *Walk) Share() { w.share(PieceOf(w.kernel)) }
 
 // Walk implements engine.Observer.
 func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
@@ -326,7 +346,7 @@ func (w *Walk) Advance(ctx context.Context, steps int) error {
 		if w.Calls == math.MaxUint32 {
 			return fmt.Errorf("the walk's random numbers have come to their end")
 		}
-		w.ensemble.move(w.Packed, w.first, min(w.slice, steps), w.kernel, rng.Stream(w.ensemble.Seed, w.purpose, w.Calls))
+		w.ensemble.move(w.Packed, w.lo, w.hi, w.first, min(w.slice, steps), w.kernel, rng.Stream(w.ensemble.Seed, w.purpose, w.Calls))
 		w.Calls++
 	}
 	return nil
@@ -403,4 +423,5 @@ var (
 	_ engine.Walk           = (*Walk)(nil)
 	_ engine.UnweightedWalk = (*Walk)(nil)
 	_ engine.StateWalk      = (*Walk)(nil)
+	_ engine.SharedWalk     = (*Walk)(nil)
 )

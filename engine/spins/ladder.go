@@ -20,6 +20,7 @@ type Ladder struct {
 	kernels  []Kernel
 	levels   []Observed
 	energies [][]float64 // by level and chain
+	rows     int         // of a piece
 	draws    []uint32    // of the swaps of a pair
 	calls    uint32
 	// Swaps of a level with the next.
@@ -45,9 +46,15 @@ func (e *Ensemble) Ladder(betas []float64, n int) (engine.Ladder, error) {
 		if err := engine.SampleRange(l.first(k, n), MaxSamples, uint64(n), 1, kernel.MaxSteps()); err != nil {
 			return nil, err
 		}
-		level := Observed{Packed: make([]uint64, n*e.Words()), ensemble: e}
+		level := Observed{Packed: make([]uint64, n*e.Words()), hi: n, ensemble: e}
 		e.disperse(level.Packed, &from, uint64(k*n*e.Words()))
 		l.kernels, l.levels, l.energies = append(l.kernels, kernel), append(l.levels, level), append(l.energies, make([]float64, n))
+	}
+	for _, k := range l.kernels {
+		l.rows = max(l.rows, PieceOf(k))
+	}
+	for k := range l.levels {
+		l.levels[k].share(l.rows)
 	}
 	return l, nil
 }
@@ -75,15 +82,12 @@ func (l *Ladder) Advance(ctx context.Context, steps int) error {
 
 func (l *Ladder) step() {
 	e, words, n := l.ensemble, l.ensemble.Words(), len(l.energies[0])
-	rows := 0
-	for _, k := range l.kernels {
-		rows = max(rows, PieceOf(k))
-	}
-	pieces := (n + rows - 1) / rows
+	first, end := l.Own()
+	pieces := (end - first + l.rows - 1) / l.rows
 	stream := rng.Stream(e.Seed, rng.ChainTransition, l.calls)
 	e.Workers.Run(len(l.levels)*pieces, func(piece int) {
-		level, lo := piece/pieces, piece%pieces*rows
-		hi, batch := min(n, lo+rows), l.levels[level].Packed
+		level, lo := piece/pieces, first+piece%pieces*l.rows
+		hi, batch := min(end, lo+l.rows), l.levels[level].Packed
 		c := stream
 		var stats bitspin.Stats
 		l.kernels[level].Run(batch, batch, lo, hi, 1, &c, l.first(level, n), &stats)
@@ -108,7 +112,8 @@ func (l *Ladder) swap(level int) {
 	asm.PhiloxBlocks(l.draws, &c, uint64(level)*uint64(len(l.draws)/4))
 	x, y := l.energies[level], l.energies[level+1]
 	a, b := l.levels[level].Packed, l.levels[level+1].Packed
-	for i := range x {
+	lo, hi := l.Own()
+	for i := lo; i < hi; i++ {
 		if float64(l.draws[i])+0.5 < math.Exp(difference*(x[i]-y[i]))*(1<<32) {
 			l.accepted[level]++
 			x[i], y[i] = y[i], x[i]
@@ -117,8 +122,11 @@ func (l *Ladder) swap(level int) {
 			}
 		}
 	}
-	l.proposed[level] += uint64(len(x))
+	l.proposed[level] += uint64(hi - lo)
 }
+
+// Own returns the chains of each level that are a rank's, as an engine.SharedWalk does.
+func (l *Ladder) Own() (lo, hi int) { return l.levels[0].Own() }
 
 // Observe implements engine.Ladder.
 func (l *Ladder) Observe(level int, values []float64) { l.levels[level].ObserveUnweighted(values) }

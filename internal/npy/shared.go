@@ -21,6 +21,7 @@ type Shared struct {
 	size int64         // of the data
 
 	at, left int64 // of this process's part
+	short    bool  // a part before it was not whole
 }
 
 // CreateShared begins a file that is to be path. Devices and pipes, which have no
@@ -84,11 +85,13 @@ func newShared(h Header) (*Shared, []byte, error) {
 // Name returns the temporary file's.
 func (s *Shared) Name() string { return s.name }
 
-// Part sets what Write writes: size bytes of the data from offset on.
+// Part sets what Write writes: size bytes of the data from offset on. A process may
+// have several parts, one after another.
 func (s *Shared) Part(offset, size int64) {
 	if offset < 0 || size < 0 || offset > s.size-size {
 		panic(fmt.Sprintf("npy: bytes %d to %d of %d", offset, offset+size, s.size))
 	}
+	s.short = s.short || s.left > 0
 	s.at, s.left = s.head+offset, size
 }
 
@@ -108,11 +111,13 @@ func (s *Shared) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Done puts the part, which must be whole, on the disk. Where the process has not
+// Done puts the parts, which must be whole, on the disk. Where the process has not
 // created the file, it closes it.
 func (s *Shared) Done() error {
 	var err error
-	if s.left > 0 {
+	if s.short {
+		err = errors.New("npy: a part is not whole")
+	} else if s.left > 0 {
 		err = fmt.Errorf("npy: %d bytes fewer than the part has", s.left)
 	} else {
 		err = s.file.Sync()

@@ -144,6 +144,12 @@ func stretch(n int, costs []int, rank, size int) (lo, hi int) {
 	return lo, hi
 }
 
+// Rows returns the rows lo … hi−1 of n that are the rank's own, whole groups of so many.
+func (p *Pool) Rows(n, together int) (lo, hi int) {
+	lo, hi = Stretch((n+together-1)/together, p.Rank(), p.Size())
+	return min(n, lo*together), min(n, hi*together)
+}
+
 // Share is Run where each rank runs its own stretch of the pieces and has the
 // others' results from them. The spans are all that the loop writes and anybody
 // reads, but for what the same rank's pieces read in a later loop of as many.
@@ -262,6 +268,13 @@ func (p *Pool) Sum(n int, data []byte, chunk int, add func(chunk int, first bool
 		}
 	}
 	p.tell(last, data)
+}
+
+// Collect fills data on every rank with what the ranks have of it, up to their ends.
+func (p *Pool) Collect(data []byte, ends []int) {
+	if p.ranks != nil {
+		p.ranks.Gather(data, ends)
+	}
 }
 
 // Tell gives every rank the data of rank 0.

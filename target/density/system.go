@@ -375,6 +375,14 @@ func (w *walk) ObserveUnweighted(values []float64) {
 	w.keep(values, all, false)
 }
 
+// Own implements engine.SharedWalk, if the kit's walk does.
+func (w *walk) Own() (lo, hi int) {
+	if shared, ok := w.Walk.(engine.SharedWalk); ok {
+		return shared.Own()
+	}
+	return 0, w.n
+}
+
 func (w *walk) room() []float64 { return make([]float64, w.n*len(w.o.kit.Observables())) }
 
 // keep takes the target's columns, with or without that of the weights.
