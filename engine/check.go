@@ -19,6 +19,9 @@ func AtLeast(name string, value, bound float64, detail string, args ...any) Chec
 	return Check{Name: name, OK: number.Finite(value) && value >= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}
 }
 
+// One is the outcome of a check of a single number.
+func One(c Check) ([]Check, error) { return []Check{c}, nil }
+
 // RunChecks emits the outcomes of checks in order. It stops with an error when
 // one cannot be carried out or ctx is done.
 func RunChecks(ctx context.Context, emit func(Check), checks ...func() ([]Check, error)) error {

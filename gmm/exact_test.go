@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -24,7 +25,7 @@ func TestSampleHasTheTargetsMoments(t *testing.T) {
 		weights := make([]stat.Mean, len(p))
 		first, second := make([]stat.Mean, d), make([]stat.Mean, d*d)
 		for r := range n {
-			row := widen(x[r*d : (r+1)*d])
+			row := number.Widen(x[r*d : (r+1)*d])
 			target.Responsibilities(p, row)
 			for k, v := range p {
 				weights[k].Add(v)

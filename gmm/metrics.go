@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -197,7 +198,7 @@ func (t *table) distances(target *Target, estimate func(figure func(*overlap) fl
 		}
 		interval := [2]float64{scale(max(0, value-half)), scale(min(highest, value+half))}
 		value = scale(min(highest, value))
-		if !finite(value) {
+		if !number.Finite(value) {
 			interval = [2]float64{value, value}
 		}
 		t.add(name, value, interval, 0, nil)

@@ -2,6 +2,7 @@ package gmm
 
 import (
 	"fmt"
+	"github.com/revgen/revgen/internal/number"
 	"math"
 )
 
@@ -82,7 +83,7 @@ func (t *Target) newGaussian(c Component) (gaussian, error) {
 		return gaussian{}, fmt.Errorf("mean: %d coordinates where the first component has %d", len(c.Mean), d)
 	}
 	for i, m := range c.Mean {
-		if !finite(m) {
+		if !number.Finite(m) {
 			return gaussian{}, fmt.Errorf("mean[%d]: %v is not finite", i, m)
 		}
 	}
@@ -94,7 +95,7 @@ func (t *Target) newGaussian(c Component) (gaussian, error) {
 			return gaussian{}, fmt.Errorf("covariance[%d]: %d values for %d coordinates", i, len(row), d)
 		}
 		for j, v := range row {
-			if !finite(v) {
+			if !number.Finite(v) {
 				return gaussian{}, fmt.Errorf("covariance[%d][%d]: %v is not finite", i, j, v)
 			}
 			if j < i && v != c.Covariance[j][i] {
@@ -167,8 +168,6 @@ func invertLower(l []float64, d int) []float64 {
 	}
 	return inverse
 }
-
-func finite(x float64) bool { return x-x == 0 }
 
 // Dim returns d.
 func (t *Target) Dim() int { return t.dim }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/revgen/revgen/internal/number"
 	"github.com/stretchr/testify/require"
 )
 
@@ -108,7 +109,7 @@ func TestDensityOfBatches(t *testing.T) {
 		got := make([]float32, rows)
 		f.LogDensity(got, x)
 		for i, v := range got {
-			want := target.LogDensity(widen(x[i*target.Dim():][:target.Dim()]))
+			want := target.LogDensity(number.Widen(x[i*target.Dim():][:target.Dim()]))
 			require.InDelta(t, want, float64(v), 2e-6*(1+math.Abs(want)))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -100,8 +101,6 @@ func targets() ([]*Target, error) {
 	return all, nil
 }
 
-func one(c engine.Check) ([]engine.Check, error) { return []engine.Check{c}, nil }
-
 // gaussJordan returns the inverse of a and its determinant, by elimination
 // without pivoting, which a positive definite matrix does not need.
 func gaussJordan(a [][]float64) (inverse [][]float64, determinant float64) {
@@ -152,7 +151,7 @@ func (v *subject) checkDensity() ([]engine.Check, error) {
 		f := newDensity(t)
 		v.batchDensity(f, got, x)
 		for r := range rows {
-			row := widen(x[r*d : (r+1)*d])
+			row := number.Widen(x[r*d : (r+1)*d])
 			var pi float64
 			for _, g := range t.components {
 				inverse, determinant := gaussJordan(g.Covariance)
@@ -188,7 +187,7 @@ func moments(t *Target, x []float32) (worst float64, figures int) {
 	}
 	want = append(append(want, make([]float64, d)...), covariance...)
 	for r := range rows {
-		row := widen(x[r*d : (r+1)*d])
+		row := number.Widen(x[r*d : (r+1)*d])
 		t.Responsibilities(p, row)
 		for k, q := range p {
 			all[k].Add(q)
@@ -229,15 +228,6 @@ func (v *subject) checkSamples() ([]engine.Check, error) {
 		deviation, _ := moments(t, x)
 		worst = max(worst, deviation)
 	}
-	return one(engine.AtMost("exact-samples", worst, sixSigma,
+	return engine.One(engine.AtMost("exact-samples", worst, sixSigma,
 		"standard errors between means, second moments and responsibilities of %d exact samples and of the target, the largest of two targets", v.samples))
-}
-
-// widen returns x in float64.
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
 }

@@ -39,5 +39,5 @@ func (v *subject) checkDistances() ([]engine.Check, error) {
 		worst = max(worst, math.Abs(got-pair.want))
 	}
 	worst = max(worst, math.Abs(s.target.SquaredNorm()-1/(4*math.Pi*variance)))
-	return one(engine.AtMost("distances", worst, 1e-6, "∫(q−π)², ∫π², KL both ways and ∫q between two Gaussians, by quadrature, against closed forms"))
+	return engine.One(engine.AtMost("distances", worst, 1e-6, "∫(q−π)², ∫π², KL both ways and ∫q between two Gaussians, by quadrature, against closed forms"))
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/revgen/revgen/internal/number"
 	"github.com/stretchr/testify/require"
 )
 
@@ -22,7 +23,7 @@ func TestEachHalfIsDrivenByTheOther(t *testing.T) {
 			require.NoError(t, err)
 			o := s.enumerated()
 			o.Anneal(1)
-			copy(o.p[right], narrow(pi))
+			copy(o.p[right], number.Narrow(pi))
 			for i := range o.p[1-right] {
 				o.p[1-right][i] = 1 / float32(len(pi))
 			}

@@ -385,11 +385,3 @@ func hammingMatrix(n int, table []float64) []float64 {
 	}
 	return m
 }
-
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
-}

@@ -34,7 +34,7 @@ func (c *countLaws) of(p []float64, samples int) *stat.Counts {
 
 // variationInterval is that of a total variation.
 func variationInterval(tv stat.CountDistance) [2]float64 {
-	i := interval(tv.Value, tv.StandardError)
+	i := stat.Interval(tv.Value, tv.StandardError)
 	return [2]float64{max(0, i[0]), min(1, i[1])}
 }
 
@@ -99,7 +99,7 @@ func (r *reference) countDistances(counts []float64, samples int) []engine.Metri
 	tv := engine.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variationInterval(variation)}
 	kl := engine.Metric{Name: "kl_to_target", Generated: divergence.Value, Error: divergence.Value, Interval: [2]float64{divergence.Value, divergence.Value}}
 	if !math.IsInf(divergence.Value, 1) {
-		kl.Interval = interval(divergence.Value, divergence.StandardError)
+		kl.Interval = stat.Interval(divergence.Value, divergence.StandardError)
 		kl.Interval[0] = max(0, kl.Interval[0])
 	}
 	tv.Paper, kl.Paper = r.paper[tv.Name], r.paper[kl.Name]

@@ -221,7 +221,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 		se := math.Sqrt(max(0, squares[k]/float64(samples)-mean*mean) / float64(samples))
 		all = append(all, engine.Metric{
 			Name: name + "_drift", Generated: mean, Error: math.Abs(mean),
-			Interval: interval(mean, se),
+			Interval: stat.Interval(mean, se),
 		}.Judged(stat.MeanAbsolute(se), nil))
 	}
 	return all, nil
@@ -280,7 +280,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 			Name: name, Exact: exact, Generated: got.value[i],
 			Error:    math.Abs(got.value[i] - exact),
 			Relative: i != absMagnetisation && math.Abs(exact) > rounding*size[i],
-			Interval: interval(got.value[i], got.deviation[i]/root),
+			Interval: stat.Interval(got.value[i], got.deviation[i]/root),
 			Floor:    math.Sqrt(2/math.Pi) * r.deviation[i] / root,
 			Paper:    r.paper[name],
 
@@ -354,13 +354,8 @@ func (r *reference) correlations(generated *tally, samples int) engine.Metric {
 		}
 	}
 	m.Generated = m.Error
-	m.Interval = interval(m.Error, math.Sqrt(max(0, variance)/n))
+	m.Interval = stat.Interval(m.Error, math.Sqrt(max(0, variance)/n))
 	return m.Judged(m.Floor, r.correlationLaw(generated, n))
-}
-
-func interval(value, standardError float64) [2]float64 {
-	const z = 1.959963984540054 // of a 95 % confidence interval
-	return [2]float64{value - z*standardError, value + z*standardError}
 }
 
 // meanLogarithm returns E[X ln(X/np)]/np for X binomial(n, p), which is

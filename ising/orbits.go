@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/shared"
 )
 
@@ -80,7 +81,7 @@ func (o *orbits) penalty(bandwidth float64) []float32 {
 		for h := range table {
 			table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(sites))
 		}
-		return narrow(o.hammingSums(table))
+		return number.Narrow(o.hammingSums(table))
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -337,7 +338,7 @@ func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
 		require.NoError(t, err)
 		pi, err := target.Probabilities()
 		require.NoError(t, err)
-		p := [2][]float32{narrow(pi), narrow(pi)}
+		p := [2][]float32{number.Narrow(pi), number.Narrow(pi)}
 		loss, ok := o.f.discrepancy(p, o.g)
 		require.True(t, ok)
 		require.InDelta(t, 0, loss, 1e-7, "the loss vanishes at the target")

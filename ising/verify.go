@@ -117,35 +117,28 @@ func checks() []check {
 }
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
+	var all []func() ([]engine.Check, error)
 	for _, c := range checks() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		result, err := c.run(v)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
-		result.Name = c.name
-		emit(result)
+		all = append(all, func() ([]engine.Check, error) {
+			result, err := c.run(v)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			result.Name = c.name
+			return engine.One(result)
+		})
 	}
-	return nil
+	return engine.RunChecks(ctx, emit, all...)
 }
 
-// atMost is a check that passes if value ≤ bound. A value that is not a number
-// fails and is reported as the largest float, which JSON can hold.
+// atMost is a check, which its caller names, that passes if value ≤ bound.
 func atMost(value, bound float64, detail string, args ...any) (engine.Check, error) {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		value = math.MaxFloat64
-	}
-	return engine.Check{OK: value <= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}, nil
+	return engine.AtMost("", value, bound, detail, args...), nil
 }
 
-// atLeast is a check that passes if value ≥ bound.
+// atLeast is a check, which its caller names, that passes if value ≥ bound.
 func atLeast(value, bound float64, detail string, args ...any) (engine.Check, error) {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		value = -math.MaxFloat64
-	}
-	return engine.Check{OK: value >= bound, Value: value, Bound: bound, Detail: fmt.Sprintf(detail, args...)}, nil
+	return engine.AtLeast("", value, bound, detail, args...), nil
 }
 
 // verified are the models whose energies are checked. Their couplings are

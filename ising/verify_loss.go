@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // verifiedKernel has the bandwidths of the presets.
@@ -122,7 +123,7 @@ func (v *subject) checkSurrogate() (engine.Check, error) {
 	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
 		grad := make([]float64, n*dim)
 		v.surrogate(&mixedKernel, stat, s, t, n, dim, grad)
-		scale := largest(grad)
+		scale := number.Largest(grad)
 		for i, x := range s {
 			s[i] = x + h
 			up := v.surrogate(&mixedKernel, stat, s, t, n, dim, nil)
@@ -160,7 +161,7 @@ func (v *subject) batches() (loss, gradient float64, err error) {
 						wantLoss = mmd.Naive(&k, stat, rs, rt, c.n, spins, want)
 					}
 					loss = max(loss, math.Abs(gotLoss-wantLoss)/k.Value(0))
-					scale := largest(want)
+					scale := number.Largest(want)
 					for i, g := range want {
 						gradient = max(gradient, math.Abs(float64(got[i])-g)/scale)
 					}
@@ -200,12 +201,4 @@ func (v *subject) checkBackpropagation() (engine.Check, error) {
 	s.Initialize(params)
 	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
 	return atMost(worst, 2e-3, "relative difference from central differences in float64 of the loss of real spins with s′ fixed, along random directions of each of %d tensors", tensors)
-}
-
-// largest returns the largest magnitude.
-func largest(x []float64) (m float64) {
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // TestTransitionFollowsItsStreams moves samples one by one: move number i of a
@@ -44,7 +45,7 @@ func followsItsStreams(t *testing.T, name string, target twins, c TransitionConf
 				to = (from + 1 + int(float64(u[1])*float64(target.Modes()-1))) % target.Modes()
 				stretch = target[to].scale / target[from].scale
 			}
-			for j, v := range widen(state) {
+			for j, v := range number.Widen(state) {
 				switch e := sigma * float64(z[step%4*d+j]); {
 				case to != from:
 					y[j] = float32(target[to].center[j] + stretch*(v-target[from].center[j]))
@@ -54,7 +55,7 @@ func followsItsStreams(t *testing.T, name string, target twins, c TransitionConf
 					y[j] = float32(v + e)
 				}
 			}
-			ratio := math.Exp(target.log(widen(y), to)-target.log(widen(state), from)) * math.Pow(stretch, float64(d))
+			ratio := math.Exp(target.log(number.Widen(y), to)-target.log(number.Widen(state), from)) * math.Pow(stretch, float64(d))
 			if float64(u[2]) < ratio {
 				copy(state, y)
 				wantK[i] = uint8(to)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -71,7 +72,7 @@ func TestTransitionAcceptance(t *testing.T) {
 		asm.Normals(e, &asm.Counter{Seed: 9}, 0)
 		var want [moves]stat.Mean
 		for i, mode := range k {
-			from := widen(x[i*d : (i+1)*d])
+			from := number.Widen(x[i*d : (i+1)*d])
 			m, to := target[mode], make([]float64, d)
 			accept := func(kind move, l int, logVolume float64) {
 				want[kind].Add(math.Exp(min(0, target.log(to, l)-target.log(from, int(mode))+logVolume)))

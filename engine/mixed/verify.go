@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -83,8 +84,6 @@ func (v *subject) checks() []func() ([]engine.Check, error) {
 	}
 }
 
-func one(c engine.Check) ([]engine.Check, error) { return []engine.Check{c}, nil }
-
 // checkDetailedBalance compares the two sides of
 // π(s) q(s→s′) α(s→s′) = π(s′) q(s′→s) α(s′→s) for each move, with the density that
 // the moves use, on pairs of exact samples that are stretched. The teleport is
@@ -124,14 +123,14 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 		back := t.inverse(p)
 		for pair := range pairs {
 			a, b := x[pair*d:(pair+1)*d], y[pair*d:(pair+1)*d]
-			from := widen(a)
+			from := number.Widen(a)
 			there := image(p, from)
 			var forward, backward float64
 			if p.noise == 0 {
 				for j, v := range image(back, there) {
 					astray = max(astray, math.Abs(v-from[j])/(1+math.Abs(from[j])))
 				}
-				b = narrow(there)
+				b = number.Narrow(there)
 				const h = 1e-3
 				for j := range d { // the map acts on each coordinate alone
 					up, down := slices.Clone(from), slices.Clone(from)
@@ -139,10 +138,10 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 					backward += math.Log(math.Abs(image(p, up)[j]-image(p, down)[j]) / (2 * h))
 				}
 			} else {
-				to := widen(b)
+				to := number.Widen(b)
 				forward, backward = t.logNoise(to, there), t.logNoise(from, image(back, to))
 			}
-			logFrom, logTo := v.known.Log(from, int(p.from)), v.known.Log(widen(b), int(p.to))
+			logFrom, logTo := v.known.Log(from, int(p.from)), v.known.Log(number.Widen(b), int(p.to))
 			current, next := density(a, p.from), density(b, p.to)
 			forward += logFrom + math.Min(0, p.logRatio(current, next))
 			backward += logTo + math.Min(0, back.logRatio(next, current))
@@ -265,7 +264,7 @@ func (v *subject) checkLongRun() ([]engine.Check, error) {
 	}
 	var counts moveCounts
 	t.run(x, k, v.steps, &asm.Counter{Seed: 12}, 0, t.newScratch(), &counts)
-	return one(engine.AtMost("long_run_moments", v.known.Deviation(x, k), 6,
+	return engine.One(engine.AtMost("long_run_moments", v.known.Deviation(x, k), 6,
 		"standard errors between statistics of the target and of %d chains of %d steps from one point", v.chains, v.steps))
 }
 
@@ -305,23 +304,6 @@ func (v *subject) checkReversible() (all []engine.Check, err error) {
 	return all, nil
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
-// narrow returns x in float32.
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
-}
-
 func oneHot(k []uint8, modes int) []float64 {
 	e := make([]float64, len(k)*modes)
 	for i, c := range k {
@@ -338,15 +320,4 @@ func relativeError(a, b []float64) float64 {
 		n += b[i] * b[i]
 	}
 	return math.Sqrt(d / n)
-}
-
-// centralDifference differentiates f by *v.
-func centralDifference(v *float64, h float64, f func() float64) float64 {
-	keep := *v
-	*v = keep + h
-	up := f()
-	*v = keep - h
-	down := f()
-	*v = keep
-	return (up - down) / (2 * h)
 }

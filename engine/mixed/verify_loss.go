@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -32,19 +33,19 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 		gradX, gradK := make([]float32, n*d), make([]float32, n*modes)
 		got := v.loss(m, x, y, k, l, gradX, gradK)
 
-		x64, y64, e, f := widen(x), widen(y), oneHot(k, modes), oneHot(l, modes)
+		x64, y64, e, f := number.Widen(x), number.Widen(y), oneHot(k, modes), oneHot(l, modes)
 		wantX, wantK := make([]float64, n*d), make([]float64, n*modes)
 		naive := func(gradX, gradK []float64) float64 {
 			return v.naive(&verifyKernel, stat, x64, y64, e, f, d, modes, gradX, gradK)
 		}
 		want := naive(wantX, wantK)
 		lossError = max(lossError, math.Abs(got-want)/want)
-		gradError = max(gradError, relativeError(widen(gradX), wantX), relativeError(widen(gradK), wantK))
+		gradError = max(gradError, relativeError(number.Widen(gradX), wantX), relativeError(number.Widen(gradK), wantK))
 
 		for _, c := range []struct{ at, grad []float64 }{{x64, wantX}, {e, wantK}} {
 			var numerical, analytic []float64
 			for i := 0; i < len(c.at); i += 7 {
-				numerical = append(numerical, centralDifference(&c.at[i], 2e-5, func() float64 { return naive(nil, nil) }))
+				numerical = append(numerical, number.CentralDifference(&c.at[i], 2e-5, func() float64 { return naive(nil, nil) }))
 				analytic = append(analytic, c.grad[i])
 			}
 			difference = max(difference, relativeError(analytic, numerical))
@@ -95,8 +96,8 @@ func (s *System) Surrogate() func(params []float64) float64 {
 // score64 returns Σ_r c_r ln q(x_r, k_r) of the last step's states and coefficients,
 // where the mixture has been placed held fixed.
 func (s *System) score64() func(params []float64) float64 {
-	x, k, d := widen(s.batch.x), slices.Clone(s.batch.k), s.generator.dim
-	c, before, packed := slices.Clone(s.placed.divergence.Weight), widen(s.params), s.generator.base.NewPacked()
+	x, k, d := number.Widen(s.batch.x), slices.Clone(s.batch.k), s.generator.dim
+	c, before, packed := slices.Clone(s.placed.divergence.Weight), number.Widen(s.params), s.generator.base.NewPacked()
 	return func(params []float64) (sum float64) {
 		params = slices.Clone(params)
 		copy(params[:s.generator.base.Placement()], before)
@@ -122,7 +123,7 @@ func (s *System) surrogate(params []float64) float64 {
 	}
 	d, n := g.dim, float64(len(s.batch.k))
 	for i := range s.batch.k {
-		z := widen(s.batch.activations[0][i*g.config.Latent:][:g.config.Latent])
+		z := number.Widen(s.batch.activations[0][i*g.config.Latent:][:g.config.Latent])
 		out := g.net.Forward64(params, z)
 		logits := out[g.coordinates:]
 		var total float64
@@ -178,22 +179,22 @@ func (v *subject) checkWitness() ([]engine.Check, error) {
 	value, slope := make([]float32, n*modes), make([]float32, n*modes*d)
 	m.Evaluate(value, slope, x, make([]float32, m.ScratchLen(n)), 0, n, 1)
 
-	wide := widen(x)
-	want, witness := m.Naive(wide, widen(y), k, l)
+	wide := number.Widen(x)
+	want, witness := m.Naive(wide, number.Widen(y), k, l)
 	var values, slopes []float64
 	for i := range n {
 		g, at := witness[min(1, i/((n+1)/2))], wide[i*d:(i+1)*d] // that of the other half
 		for c := range modes {
 			values = append(values, g(at, c))
 			for j := range at {
-				slopes = append(slopes, centralDifference(&at[j], 1e-5, func() float64 { return g(at, c) }))
+				slopes = append(slopes, number.CentralDifference(&at[j], 1e-5, func() float64 { return g(at, c) }))
 			}
 		}
 	}
 	return []engine.Check{
 		engine.AtMost("kfd_loss_against_naive", math.Abs(loss-want)/math.Abs(want), 1e-3, "loss of the least-squares witness against a general solver in float64, relative"),
-		engine.AtMost("kfd_witness_against_naive", relativeError(widen(value), values), 1e-3, "the witness in every mode likewise, relative to the norm"),
-		engine.AtMost("kfd_slope_against_differences", relativeError(widen(slope), slopes), 1e-3, "its slope against central differences likewise"),
+		engine.AtMost("kfd_witness_against_naive", relativeError(number.Widen(value), values), 1e-3, "the witness in every mode likewise, relative to the norm"),
+		engine.AtMost("kfd_slope_against_differences", relativeError(number.Widen(slope), slopes), 1e-3, "its slope against central differences likewise"),
 	}, nil
 }
 

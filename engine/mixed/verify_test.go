@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -213,7 +214,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 // TestCentralDifferencesAreChecked breaks the function that is differentiated.
 func TestCentralDifferencesAreChecked(t *testing.T) {
 	x := 2.0
-	require.InDelta(t, 12, centralDifference(&x, 1e-4, func() float64 { return x * x * x }), 1e-6)
+	require.InDelta(t, 12, number.CentralDifference(&x, 1e-4, func() float64 { return x * x * x }), 1e-6)
 	require.Equal(t, 2.0, x)
 	require.InDelta(t, 0.5, relativeError([]float64{3, 0}, []float64{2, 0}), 1e-15)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // testGenerators are shapes that the presets do not have: odd and even
@@ -99,10 +100,10 @@ func TestForwardMatchesFloat64(t *testing.T) {
 	for _, c := range testGenerators {
 		for _, backward := range []bool{false, true} {
 			p := newTestPass(c.GeneratorConfig, c.dim, 37, backward)
-			params, z := widen(p.weights.params), widen(p.z)
+			params, z := number.Widen(p.weights.params), number.Widen(p.z)
 			for r := range p.rows {
 				want := p.state64(params, z[r*p.nets.latent:][:p.nets.latent])
-				require.InDeltaSlice(t, want, widen(p.x[r*c.dim:][:c.dim]), 2e-5, "%v row %d", c, r)
+				require.InDeltaSlice(t, want, number.Widen(p.x[r*c.dim:][:c.dim]), 2e-5, "%v row %d", c, r)
 			}
 		}
 	}
@@ -121,7 +122,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		grad := make([]float32, p.nets.params)
 		p.pass.backward(grad, dx, p.weights, p.nets.newScratch(p.rows+3))
 
-		params, z := widen(p.weights.params), widen(p.z)
+		params, z := number.Widen(p.weights.params), number.Widen(p.z)
 		objective := func() (sum float64) {
 			for r := range p.rows {
 				for i, x := range p.state64(params, z[r*p.nets.latent:][:p.nets.latent]) {
@@ -156,7 +157,7 @@ func TestInverseUndoesForward(t *testing.T) {
 		z := make([]float32, len(p.z))
 		f.inverse(z, p.x, p.weights)
 		f.logDensity(backward)
-		require.InDeltaSlice(t, widen(p.z), widen(z), 1e-5, "%v", c)
+		require.InDeltaSlice(t, number.Widen(p.z), number.Widen(z), 1e-5, "%v", c)
 		require.InDeltaSlice(t, forward, backward, 3e-5, "%v", c)
 	}
 }
@@ -172,7 +173,7 @@ func TestLogDensity(t *testing.T) {
 		}
 		got := make([]float64, p.rows)
 		f.logDensity(got)
-		params, z := widen(p.weights.params), widen(p.z)
+		params, z := number.Widen(p.weights.params), number.Widen(p.z)
 		for r := range p.rows {
 			row := z[r*c.dim:][:c.dim]
 			want := -float64(c.dim) / 2 * math.Log(2*math.Pi)

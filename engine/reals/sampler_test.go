@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -46,7 +47,7 @@ func TestRefinementApproachesTheTarget(t *testing.T) {
 	var want float64
 	x := exact(plane(0.6), n, 1)
 	for i := range n {
-		want -= plane(0.6).log(widen(x[2*i:2*i+2])) / n
+		want -= plane(0.6).log(number.Widen(x[2*i:2*i+2])) / n
 	}
 	require.Greater(t, math.Abs(energy(0)-want), 0.1)
 	require.InDelta(t, want, energy(100), 0.05)

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -167,7 +168,7 @@ func TestThePenaltyIsPartOfTheLoss(t *testing.T) {
 	}
 	with, s := loss(3)
 	without, _ := loss(0)
-	penalty := s.boundary.penalty64(widen(s.states))
+	penalty := s.boundary.penalty64(number.Widen(s.states))
 	require.Greater(t, penalty, 0.1)
 	require.InEpsilon(t, penalty, with-without, 1e-4)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -115,7 +116,7 @@ func (m gaussians) deviation(x []float32) (worst float64) {
 	}
 	got, terms := make([]stat.Mean, k+2*d), make([]float64, k)
 	for r := 0; r*d < len(x); r++ {
-		row := widen(x[r*d : (r+1)*d])
+		row := number.Widen(x[r*d : (r+1)*d])
 		log := m.terms(terms, row)
 		for j, v := range terms {
 			got[j].Add(math.Exp(v - log))

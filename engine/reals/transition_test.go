@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -45,7 +46,7 @@ func TestTransitionAcceptance(t *testing.T) {
 		var want, wantSquare, square stat.Mean
 		moved := 0
 		for r := range n {
-			from := widen(x[2*r : 2*r+2])
+			from := number.Widen(x[2*r : 2*r+2])
 			s := sigma[r%len(sigma)]
 			to := []float64{from[0] + s*float64(e[4*r]), from[1] + s*float64(e[4*r+1])}
 			a := math.Exp(min(0, target.log(to)-target.log(from)))

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -90,8 +91,6 @@ func (v *subject) checks() []func() ([]engine.Check, error) {
 	return list
 }
 
-func one(c engine.Check) ([]engine.Check, error) { return []engine.Check{c}, nil }
-
 // checkDetailedBalance compares the two sides of
 // π(s) q(s, s′) α(s, s′) = π(s′) q(s′, s) α(s′, s) on random pairs for each σ, with
 // the float32 density and acceptance that the moves use.
@@ -121,7 +120,7 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 				if min(forward[r], backward[r]) < vanishing {
 					continue
 				}
-				a, b := widen(x[r*d:(r+1)*d]), widen(y[r*d:(r+1)*d])
+				a, b := number.Widen(x[r*d:(r+1)*d]), number.Widen(y[r*d:(r+1)*d])
 				there := t.Log(a) + logWalk(a, b, sigma) + math.Log(float64(forward[r]))
 				back := t.Log(b) + logWalk(b, a, sigma) + math.Log(float64(backward[r]))
 				worst = max(worst, math.Abs(there-back)/(1+math.Abs(t.Log(a))+math.Abs(t.Log(b))))
@@ -164,7 +163,7 @@ func (v *subject) checkLongRun() ([]engine.Check, error) {
 		})
 		worst = max(worst, t.Deviation(x))
 	}
-	return one(engine.AtMost("long-run", worst, sixSigma,
+	return engine.One(engine.AtMost("long-run", worst, sixSigma,
 		"standard errors between statistics of %d chains after %d steps and of the target, the largest of all targets", v.chains, steps))
 }
 
@@ -176,22 +175,4 @@ func random(n int, scale float64, seed uint64) []float64 {
 		x[i] = scale * r.NormFloat64()
 	}
 	return x
-}
-
-// widen returns x in float64.
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
-// narrow returns x in float32.
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
 }

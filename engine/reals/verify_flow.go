@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // flows are the configured architecture and one of odd dimension, with last
@@ -29,7 +30,7 @@ func (v *subject) checkFlow() ([]engine.Check, error) {
 		for net := range f.nets.nets {
 			f.nets.pack(w, net)
 		}
-		params := widen(w.params)
+		params := number.Widen(w.params)
 		z, back, x := make([]float32, rows*d), make([]float32, rows*d), make([]float32, rows*d)
 		stream := rng.Stream(1, rng.SampleLatent, 0)
 		rng.Normals(z, d, &stream, 0)
@@ -42,7 +43,7 @@ func (v *subject) checkFlow() ([]engine.Check, error) {
 			roundTrip = max(roundTrip, math.Abs(float64(z[i]-back[i])))
 		}
 		for r := range determinants {
-			noise := widen(z[r*d : (r+1)*d])
+			noise := number.Widen(z[r*d : (r+1)*d])
 			state, logVolume := v.forward64(f, params, noise)
 			for i, s := range state {
 				forward = max(forward, math.Abs(s-float64(x[r*d+i])))

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -37,25 +38,7 @@ func moves(n, dim int, seed uint64) (s, t []float32) {
 			b[i] += step[i]
 		}
 	}
-	return narrow(a), narrow(b)
-}
-
-func largest(x []float64) (m float64) {
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
-// centralDifference returns the derivative of f by x[i], to order h².
-func centralDifference(x []float64, i int, h float64, f func() float64) float64 {
-	keep := x[i]
-	x[i] = keep + h
-	up := f()
-	x[i] = keep - h
-	down := f()
-	x[i] = keep
-	return (up - down) / (2 * h)
+	return number.Narrow(a), number.Narrow(b)
 }
 
 // checkNaiveGradients differentiates the double sums with s′ fixed.
@@ -64,12 +47,12 @@ func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 	worst := map[string]float64{}
 	for _, l := range v.losses() {
 		s32, t32 := moves(n, dim, 11)
-		s, t := widen(s32), widen(t32)
+		s, t := number.Widen(s32), number.Widen(t32)
 		loss, grad := v.naive[l.Kind], make([]float64, n*dim)
 		loss(&l.Kernel, l.Statistic, s, t, n, dim, grad)
-		scale := largest(grad)
+		scale := number.Largest(grad)
 		for i := range s {
-			want := centralDifference(s, i, 1e-5, func() float64 { return loss(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
+			want := number.CentralDifference(&s[i], 1e-5, func() float64 { return loss(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
 			worst[l.Kind] = max(worst[l.Kind], math.Abs(want-grad[i])/scale)
 		}
 	}
@@ -95,9 +78,9 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 		}
 		got, want := make([]float32, n*dim), make([]float64, n*dim)
 		gotLoss := estimator.LossGradient(s, t, got)
-		wantLoss := v.naive[l.Kind](&l.Kernel, l.Statistic, widen(s), widen(t), n, dim, want)
+		wantLoss := v.naive[l.Kind](&l.Kernel, l.Statistic, number.Widen(s), number.Widen(t), n, dim, want)
 		loss[l.Kind] = max(loss[l.Kind], math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
-		scale := largest(want)
+		scale := number.Largest(want)
 		for i, g := range want {
 			gradient[l.Kind] = max(gradient[l.Kind], math.Abs(float64(got[i])-g)/scale)
 		}
@@ -129,14 +112,14 @@ func (v *subject) checkWitness() ([]engine.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, grad := widen(s), make([]float64, n*dim)
-	loss, witness := v.witness(random, x, widen(t), grad)
-	scale := largest(grad)
+	x, grad := number.Widen(s), make([]float64, n*dim)
+	loss, witness := v.witness(random, x, number.Widen(t), grad)
+	scale := number.Largest(grad)
 	var derivative, batch float64
 	for i := range x {
 		// Each half of the batch has the other's witness.
 		g, state := witness[min(1, i/dim/((n+1)/2))], x[i/dim*dim:][:dim]
-		want := centralDifference(state, i%dim, 1e-5, func() float64 { return g(state) }) / n
+		want := number.CentralDifference(&state[i%dim], 1e-5, func() float64 { return g(state) }) / n
 		derivative = max(derivative, math.Abs(want-grad[i])/scale)
 		batch = max(batch, math.Abs(float64(got[i])-grad[i])/scale)
 	}
@@ -152,18 +135,18 @@ func (v *subject) checkWitness() ([]engine.Check, error) {
 func (v *subject) checkPenalty() ([]engine.Check, error) {
 	const n, dim = 100, 2
 	b := newBoundary(BoundaryConfig{Weight: 0.5, Sharpness: 0.4, Radius: 3, Center: []float64{1, -0.5}}, dim)
-	x := narrow(random(n*dim, 3, 31))
+	x := number.Narrow(random(n*dim, 3, 31))
 	// It adds to a gradient that there is already.
 	grad := make([]float32, n*dim)
 	for i := range grad {
 		grad[i] = 1
 	}
 	got := v.penalty(b, grad, x, make([]float32, n), n)
-	wide := widen(x)
+	wide := number.Widen(x)
 	value := math.Abs(got - b.penalty64(wide))
 	var slope float64
 	for i := range wide {
-		want := centralDifference(wide, i, 1e-5, func() float64 { return b.penalty64(wide) })
+		want := number.CentralDifference(&wide[i], 1e-5, func() float64 { return b.penalty64(wide) })
 		slope = max(slope, math.Abs(float64(grad[i])-1-want)*n)
 	}
 	return []engine.Check{
@@ -184,7 +167,7 @@ func (v *subject) checkBackpropagation(g GeneratorConfig) ([]engine.Check, error
 	if err != nil {
 		return nil, err
 	}
-	return one(engine.AtMost("backpropagation/"+g.Kind, worst, 1e-4,
+	return engine.One(engine.AtMost("backpropagation/"+g.Kind, worst, 1e-4,
 		"gradient of the loss by the parameters against central differences in float64 along a random direction of each of %d tensors, relative to the largest", tensors))
 }
 
@@ -208,7 +191,7 @@ func (s *System) Surrogate() func(params []float64) float64 {
 		return s.score64()
 	}
 	n, latent, l := s.config.Training.Batch, s.nets.latent, &s.config.Loss
-	z, before, moved, slope := widen(s.noise), widen(s.states), widen(s.moved), widen(s.grad)
+	z, before, moved, slope := number.Widen(s.noise), number.Widen(s.states), number.Widen(s.moved), number.Widen(s.grad)
 	naive := map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive}[l.Kind]
 	return func(params []float64) (loss float64) {
 		var x []float64
@@ -245,8 +228,8 @@ func (s *System) Surrogate() func(params []float64) float64 {
 
 // score64 returns Σ_r c_r ln q(x_r) of the last step's states and coefficients.
 func (s *System) score64() func(params []float64) float64 {
-	x, c, d := widen(s.states), slices.Clone(s.divergence.Weight), s.nets.dim
-	before := widen(s.weights.params)
+	x, c, d := number.Widen(s.states), slices.Clone(s.divergence.Weight), s.nets.dim
+	before := number.Widen(s.weights.params)
 	return func(params []float64) (sum float64) {
 		var logDensity func(x []float64) float64
 		switch g := s.generator.(type) {

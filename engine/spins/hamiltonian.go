@@ -3,6 +3,7 @@ package spins
 import (
 	"bytes"
 	"fmt"
+	"github.com/revgen/revgen/internal/number"
 	"math"
 	"strconv"
 	"strings"
@@ -167,8 +168,6 @@ func (h *Hamiltonian) Validate() error {
 	return nil
 }
 
-func finite(x float64) bool { return x-x == 0 }
-
 func (h *Hamiltonian) check() *flaw {
 	at := func(key string, index int, format string, args ...any) *flaw {
 		return &flaw{key: key, index: index, first: -1, reason: fmt.Sprintf(format, args...)}
@@ -182,7 +181,7 @@ func (h *Hamiltonian) check() *flaw {
 		return at("fields", -1, "%d numbers for %d spins", len(h.Fields), h.Spins)
 	case len(h.Labels) != 0 && len(h.Labels) != h.Spins:
 		return at("labels", -1, "%d names for %d spins", len(h.Labels), h.Spins)
-	case !finite(h.Offset):
+	case !number.Finite(h.Offset):
 		return at("offset", -1, "%v is not finite", h.Offset)
 	}
 	largest := math.Abs(h.Offset)
@@ -194,13 +193,13 @@ func (h *Hamiltonian) check() *flaw {
 			return at("edges", k, "there is no spin %d; the spins are 0 to %d", e.J, h.Spins-1)
 		case e.I == e.J:
 			return at("edges", k, "spin %d is coupled to itself; s² = 1 belongs into the offset", e.I)
-		case !finite(e.Coupling):
+		case !number.Finite(e.Coupling):
 			return at("edges", k, "the coupling %v is not finite", e.Coupling)
 		}
 		largest += math.Abs(e.Coupling)
 	}
 	for i, x := range h.Fields {
-		if !finite(x) {
+		if !number.Finite(x) {
 			return at("fields", i, "%v is not finite", x)
 		}
 		largest += math.Abs(x)

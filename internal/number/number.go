@@ -130,12 +130,52 @@ func image(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Rounded returns x > 0 to a number of digits, as a person would write it.
+// Rounded returns x to a number of digits, as a person would write it.
 func Rounded(x float64, digits int) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(x))+1-float64(digits))
+	if x == 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))+1-float64(digits))
 	n := math.Round(x / unit)
 	if unit < 1 {
 		return n / math.Round(1/unit) // the nearest number to the decimal one
 	}
 	return n * unit
+}
+
+// Widen returns x in float64.
+func Widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// Narrow returns x in float32.
+func Narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+// Largest returns the largest magnitude.
+func Largest(x []float64) (m float64) {
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// CentralDifference differentiates f by *v.
+func CentralDifference(v *float64, h float64, f func() float64) float64 {
+	keep := *v
+	*v = keep + h
+	up := f()
+	*v = keep - h
+	down := f()
+	*v = keep
+	return (up - down) / (2 * h)
 }

@@ -2,7 +2,6 @@ package density
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -264,19 +263,6 @@ func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
 // New builds the system.
 func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 	return newMixedSystem(c, workers)
-}
-
-// rounded keeps three digits, which is more than is known, so that a configuration
-// can be read.
-func rounded(x float64) float64 {
-	if x == 0 {
-		return 0
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-2)
-	if unit < 1 {
-		return math.Round(x/unit) / math.Round(1/unit)
-	}
-	return math.Round(x/unit) * unit
 }
 
 // Describe implements engine.Describer.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/program"
 )
 
@@ -203,14 +204,14 @@ func (f *place) describe() (center, scale []float64) {
 		if math.Abs(c) < centred*f.scale[i] {
 			c = 0
 		}
-		center, scale = append(center, rounded(c)), append(scale, rounded(f.scale[i]))
+		center, scale = append(center, number.Rounded(c, 3)), append(scale, number.Rounded(f.scale[i], 3))
 		same = same && c == 0
 	}
 	if same {
 		center = []float64{}
 	}
 	if high <= alike*low {
-		scale = []float64{rounded(math.Sqrt(low * high))}
+		scale = []float64{number.Rounded(math.Sqrt(low*high), 3)}
 	}
 	return center, scale
 }

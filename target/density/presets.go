@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/expression"
 )
 
@@ -61,8 +62,8 @@ func (c *RealsConfig) fit() {
 	}
 	// Steps that are accepted as often, and features that see as far, as in the plane.
 	ratio := math.Sqrt(2 / d)
-	c.Transition.Sigma = []float64{rounded(0.3 * ratio), rounded(ratio), rounded(2 * ratio)}
-	c.Loss.Witness.Features.Scale = rounded(0.6 * ratio)
+	c.Transition.Sigma = []float64{number.Rounded(0.3*ratio, 3), number.Rounded(ratio, 3), number.Rounded(2*ratio, 3)}
+	c.Loss.Witness.Features.Scale = number.Rounded(0.6*ratio, 3)
 }
 
 // Adapt implements engine.Adapter: where the target's weight is, if that is not said;

@@ -300,7 +300,7 @@ func rows(dst, state []uint64, n int) {
 	for w := range words {
 		clear(a[:])
 		copy(a[:], state[64*w:min(64*w+64, n)])
-		transpose(&a)
+		asm.Transpose64(&a)
 		for b := range block {
 			dst[b*words+w] = a[b]
 		}
@@ -317,19 +317,7 @@ func columns(state, src []uint64, n int) {
 		for b := range len(src) / words {
 			a[b] = src[b*words+w]
 		}
-		transpose(&a)
+		asm.Transpose64(&a)
 		copy(state[64*w:min(64*w+64, n)], a[:])
-	}
-}
-
-// transpose exchanges bit j of word i and bit i of word j.
-func transpose(a *[64]uint64) {
-	mask := uint64(1<<32 - 1)
-	for d := 32; d > 0; d, mask = d/2, mask^mask<<(d/2) {
-		for i := 0; i < 64; i = (i + d + 1) &^ d {
-			t := (a[i]>>d ^ a[i+d]) & mask
-			a[i] ^= t << d
-			a[i+d] ^= t
-		}
 	}
 }

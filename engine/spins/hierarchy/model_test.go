@@ -464,7 +464,7 @@ func TestTranspose(t *testing.T) {
 		a[i] = r.Uint64()
 	}
 	b := a
-	transpose(&b)
+	asm.Transpose64(&b)
 	for i := range 64 {
 		for j := range 64 {
 			require.Equal(t, a[i]>>j&1, b[j]>>i&1)

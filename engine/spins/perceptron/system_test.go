@@ -18,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -201,7 +202,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			grad[i] = float32(r.NormFloat64())
 			seeds[i] = float64(grad[i])
 		}
-		latent := widen(s.activations[0])
+		latent := number.Widen(s.activations[0])
 		flipped := make([]bool, c.Training.Batch)
 		if i >= 2 {
 			for block, head := range s.heads {
@@ -213,7 +214,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		s.objective = fixed{}
 		s.Backward(params, got)
 
-		p := widen(params)
+		p := number.Widen(params)
 		objective := func() (sum float64) {
 			for row := range c.Training.Batch {
 				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
@@ -442,9 +443,9 @@ func TestFullGradient(t *testing.T) {
 		n := b.Spins
 		narrow := make([]float32, len(b.Grad))
 		unpack(narrow, b.States, n, 0, b.Rows)
-		states := widen(narrow)
+		states := number.Widen(narrow)
 		unpack(narrow, b.Next, n, 0, b.Rows)
-		next := widen(narrow)
+		next := number.Widen(narrow)
 		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
 		require.InEpsilon(t, value(), loss, 1e-4)
 		for i := range 5 * n {

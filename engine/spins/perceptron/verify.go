@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -17,7 +18,7 @@ import (
 // samples' values.
 func (s *System) Surrogate() func(params []float64) float64 {
 	b, net := s.batch, s.generator.net
-	noise, logits, width := widen(s.activations[0]), widen(b.Logits), s.width
+	noise, logits, width := number.Widen(s.activations[0]), number.Widen(b.Logits), s.width
 	var values []float32 // of the samples, less their baselines
 	if v, ok := s.objective.(Valued); ok && s.values != nil {
 		values = make([]float32, b.Rows)
@@ -70,9 +71,9 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		site := s.sites()
 		narrow := make([]float32, len(b.Grad))
 		unpack(narrow, b.States, n, 0, b.Rows)
-		from := widen(narrow)
+		from := number.Widen(narrow)
 		unpack(narrow, b.Next, n, 0, b.Rows)
-		to, before := widen(narrow), soft(logits)
+		to, before := number.Widen(narrow), soft(logits)
 		naive := mmd.Naive
 		if s.config.Loss.Kind == "stationarity" {
 			naive = mmd.StationarityNaive
@@ -104,7 +105,7 @@ func (s *System) gradient(set func(lo, hi int)) []float64 {
 	for lo := 0; lo < b.Rows; lo += nn.BlockRows() {
 		set(lo, min(lo+nn.BlockRows(), b.Rows))
 	}
-	got := widen(b.Grad)
+	got := number.Widen(b.Grad)
 	copy(b.Grad, grad)
 	copy(b.Logits, logits)
 	return got
@@ -127,12 +128,4 @@ func dot(x, y []float64) (sum float64) {
 		sum += v * y[i]
 	}
 	return sum
-}
-
-func widen(x []float32) []float64 {
-	wide := make([]float64, len(x))
-	for i, v := range x {
-		wide[i] = float64(v)
-	}
-	return wide
 }
