@@ -73,7 +73,7 @@ func (o *enumeratedObjective) newFunctional() (functional, error) {
 	case c.Loss.Kind == "kfd":
 		return newTabulated(o.orbits, target, proposal, c.Transition.Steps, c.Loss.Witness, o.Workers), nil
 	}
-	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel), nil
+	return newQuadratic(target, proposal, c.Transition.Steps, &c.Loss.Kernel, o.Workers), nil
 }
 
 // State lists what a checkpoint must hold of the witness.
@@ -202,6 +202,7 @@ type quadratic struct {
 	proposal bitspin.Proposal
 	steps    int
 	kernel   *mmd.Kernel
+	workers  *pool.Pool
 	beta     float64 // of the form
 	states   int
 	packed   []float32 // A
@@ -210,10 +211,10 @@ type quadratic struct {
 	leave    []float32
 }
 
-func newQuadratic(t Target, proposal bitspin.Proposal, steps int, k *mmd.Kernel) *quadratic {
+func newQuadratic(t Target, proposal bitspin.Proposal, steps int, k *mmd.Kernel, workers *pool.Pool) *quadratic {
 	n := 1 << t.N
 	q := &quadratic{
-		target: t, proposal: proposal, steps: steps, kernel: k,
+		target: t, proposal: proposal, steps: steps, kernel: k, workers: workers,
 		states: n, packed: make([]float32, asm.PackedLen(n, n)), zero: make([]float32, n),
 		p: make([]float32, n), half: make([]float32, n), leave: make([]float32, n),
 	}
@@ -231,6 +232,7 @@ func (q *quadratic) anneal(beta float64) {
 	if err != nil {
 		panic(err) // Config.Validate allows MaxMatrixSites sites
 	}
+	step.workers = q.workers
 	n := q.states
 	form, a := lossForm(step.Power(q.steps), q.kernel), make([]float32, n*n)
 	for i := range n {

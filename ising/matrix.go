@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // MaxMatrixSites is the largest number of sites for which transition matrices
@@ -19,6 +20,8 @@ const MaxMatrixSites = 12
 type TransitionMatrix struct {
 	States int
 	P      []float64 // row-major [States][States]
+
+	workers *pool.Pool // for its products; without them one thread
 }
 
 // NewTransitionMatrix returns the matrix of one Metropolis step,
@@ -115,7 +118,7 @@ func NewSweepMatrix(t Target) (*TransitionMatrix, error) {
 }
 
 func newMatrix(states int) *TransitionMatrix {
-	return &TransitionMatrix{states, make([]float64, states*states)}
+	return &TransitionMatrix{States: states, P: make([]float64, states*states)}
 }
 
 // Row returns the distribution of s′ given s.
@@ -126,6 +129,7 @@ func (m *TransitionMatrix) Row(s int) []float64 {
 // Power returns the matrix of n ≥ 0 steps.
 func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 	result := newMatrix(m.States)
+	result.workers = m.workers
 	if n == 0 {
 		for s := range m.States {
 			result.P[s*m.States+s] = 1
@@ -147,9 +151,34 @@ func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 }
 
 func (m *TransitionMatrix) times(o *TransitionMatrix) *TransitionMatrix {
-	n, product := m.States, newMatrix(m.States)
-	mat.NewDense(n, n, product.P).Mul(mat.NewDense(n, n, m.P), mat.NewDense(n, n, o.P))
-	return product
+	return &TransitionMatrix{m.States, product(m.States, m.P, o.P, m.workers), m.workers}
+}
+
+// product returns the product of two n×n matrices. Each element is summed in the order
+// of the columns of a, whichever thread does.
+func product(n int, a, b []float64, workers *pool.Pool) []float64 {
+	const rows = 8 // that share what they read of b
+	c := make([]float64, n*n)
+	multiply := func(piece int) {
+		first, last := piece*rows, min((piece+1)*rows, n)
+		for k := range n {
+			from := b[k*n:][:n]
+			for i := first; i < last; i++ {
+				if x := a[i*n+k]; x != 0 {
+					floats.AddScaled(c[i*n:][:n], x, from)
+				}
+			}
+		}
+	}
+	pieces := (n + rows - 1) / rows
+	if workers != nil {
+		workers.Run(pieces, multiply)
+		return c
+	}
+	for piece := range pieces {
+		multiply(piece)
+	}
+	return c
 }
 
 // Apply returns the distribution after the transition of a distribution p,

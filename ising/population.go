@@ -131,19 +131,24 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 //	Q(s, t) = 2 Σ_σ [R(s, t) M(s, t) − A(s, t) A(t, s)].
 func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 	n := m.States
-	q, p := mat.NewSymDense(n, nil), mat.NewDense(n, n, m.P)
+	q, transposed := mat.NewSymDense(n, nil), make([]float64, n*n)
+	for s := range n {
+		for t, x := range m.Row(s) {
+			transposed[t*n+s] = x
+		}
+	}
 	for _, g := range k.Gaussians() {
 		table := make([]float64, bits.Len(uint(n)))
 		for h := range table {
 			table[h] = math.Exp(-4 * float64(h) * g.Exponent)
 		}
-		r := mat.NewDense(n, n, hammingMatrix(n, table))
-		var a, both mat.Dense
-		a.Mul(p, r)
-		both.Mul(&a, p.T())
+		r := hammingMatrix(n, table)
+		a := product(n, m.P, r, m.workers)
+		both := product(n, a, transposed, m.workers)
 		for s := range n {
 			for t := range s + 1 {
-				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r.At(s, t)*both.At(s, t)-a.At(s, t)*a.At(t, s)))
+				at, back := s*n+t, t*n+s
+				q.SetSym(s, t, q.At(s, t)+2*g.Weight*(r[at]*both[at]-a[at]*a[back]))
 			}
 		}
 	}
