@@ -10,11 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A mapped file is in memory as far as it is looked at.
+// A mapped file is in memory where it is being looked at.
 type mapped struct {
 	data []byte
-	sum  byte // of bytes of its pages, so that they are read
+	sum  byte  // of bytes of its pages, so that they are read
+	free int64 // bytes from its beginning that are no longer held
 }
+
+// heldLen is how much of a file that has been looked at may stay: without a bound that
+// is all of it, as far as who watches the process can tell.
+const heldLen = 16 << 20
 
 func mapFile(file *os.File, size int64) (*mapped, error) {
 	if size == 0 {
@@ -28,7 +33,8 @@ func mapFile(file *os.File, size int64) (*mapped, error) {
 	return &mapped{data: data}, nil
 }
 
-// part returns bytes of the file. Every page of them has been read: what is not there
+// part returns bytes of the file, from on from those of the call before, until the next
+// call. Every page of them has been read: what is not there
 // any longer is an error here and would end the process elsewhere.
 func (m *mapped) part(from, to int64) (part []byte, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -37,6 +43,10 @@ func (m *mapped) part(from, to int64) (part []byte, err error) {
 			part, err = nil, errors.New("the file has become shorter, or cannot be read")
 		}
 	}()
+	if done := from / heldLen * heldLen; done > m.free {
+		_ = unix.Madvise(m.data[m.free:done], unix.MADV_DONTNEED) // an advice
+		m.free = done
+	}
 	part = m.data[from:to]
 	var sum byte
 	for i := 0; i < len(part); i += 4096 {
