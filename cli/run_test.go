@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -197,49 +198,59 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 }
 
 // Whatever kills a batch, in the end every job has been finished once, with the
-// bits of one that was not killed.
+// bits of one that was not killed. REVGEN_TEST_KILLS is the least number of kills,
+// spread over as many batches as that takes.
 func TestRunSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
 	const jobs = 5
+	least := 1
+	if text := os.Getenv("REVGEN_TEST_KILLS"); text != "" {
+		var err error
+		least, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
 	list(t, dir, `{"train":"ising","grid":{"seed":[1,2,3,4,5]},`+quickJob+`}`)
 	ok(t, dir, "run", "jobs.ndjson", "-o", "whole", "-q", "-t", "2")
 	random := rand.New(rand.NewPCG(1, 2))
-	kills := 0
+	batches := 0
+	for kills := 0; kills < least; batches++ {
+		batch := fmt.Sprint("killed", batches)
+		kills += killUntilDone(t, dir, batch, random)
+		seen := make(map[string]bool)
+		for _, r := range readRecords(t, content(t, dir, batch, "journal.ndjson")) {
+			require.False(t, seen[r.ID], "%s was done twice", r.ID)
+			seen[r.ID] = true
+		}
+		require.Len(t, seen, jobs)
+		results := readRecords(t, content(t, dir, batch, "results.ndjson"))
+		require.Len(t, results, jobs)
+		for i, r := range results {
+			require.Equal(t, i, r.Job)
+			require.Zero(t, r.Exit)
+			require.Equal(t, content(t, dir, "whole", r.ID, "model.rvg"), content(t, dir, batch, r.ID, "model.rvg"))
+		}
+		t.Logf("batch %d: %d kills so far", batches, kills)
+	}
+}
+
+// killUntilDone runs the list into a directory until it is done, killing it at random
+// times, and returns how often it did.
+func killUntilDone(t *testing.T, dir, batch string, random *rand.Rand) (kills int) {
 	// Longer and longer while nothing gets done, however slow the machine is.
 	for longest := 30 * time.Millisecond; ; longest += longest / 4 {
-		cmd := command(t, dir, "run", "jobs.ndjson", "-o", "killed", "-t", "2")
+		cmd := command(t, dir, "run", "jobs.ndjson", "-o", batch, "-t", "2")
 		require.NoError(t, cmd.Start())
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		select {
 		case err := <-done:
 			require.NoError(t, err)
+			return kills
 		case <-time.After(time.Duration(random.Int64N(int64(longest)))):
-			if err := cmd.Process.Kill(); err != nil {
-				require.ErrorIs(t, err, os.ErrProcessDone)
-			}
-			if err := <-done; err == nil {
-				break // it had ended by itself
-			}
+			require.NoError(t, cmd.Process.Kill())
+			<-done
 			kills++
-			continue
 		}
-		break
-	}
-	require.NotZero(t, kills)
-	t.Logf("%d kills", kills)
-	seen := make(map[string]bool)
-	for _, r := range readRecords(t, content(t, dir, "killed", "journal.ndjson")) {
-		require.False(t, seen[r.ID], "%s was done twice", r.ID)
-		seen[r.ID] = true
-	}
-	require.Len(t, seen, jobs)
-	results := readRecords(t, content(t, dir, "killed", "results.ndjson"))
-	require.Len(t, results, jobs)
-	for i, r := range results {
-		require.Equal(t, i, r.Job)
-		require.Zero(t, r.Exit)
-		require.Equal(t, content(t, dir, "whole", r.ID, "model.rvg"), content(t, dir, "killed", r.ID, "model.rvg"))
 	}
 }
 
