@@ -126,7 +126,8 @@ func (p *program) reportPage(dirs []string, output string) error {
 func (p *program) writePage(dirs []string, output string) error {
 	pg := page.Page{Title: "Comparison", Version: programName()}
 	if results, err := readBatch(dirs[0]); len(dirs) == 1 && err == nil {
-		pg.Title, pg.Lead, pg.Table = "Batch "+filepath.Base(dirs[0]), fmt.Sprintf("%d jobs", len(results)), jobTable(results)
+		pg.Title = "Batch " + filepath.Base(dirs[0])
+		pg.Table, pg.Lead = jobTable(results)
 		return p.putPage(&pg, output)
 	}
 	var all []*summarised
@@ -302,42 +303,55 @@ func comparison(dirs []string, all []*summarised) *page.Table {
 	for _, dir := range dirs {
 		t.Header = append(t.Header, filepath.Base(filepath.Clean(dir)))
 	}
-	add("verdict", func(s *summarised) page.Cell {
-		if s.Diagnosis == nil {
-			return page.Cell{Text: "–"}
-		}
-		marks := map[diagnose.Verdict]string{diagnose.Trustworthy: "good", diagnose.Wrong: "bad"}
-		return page.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
-	})
-	seen := make(map[string]bool)
-	for _, s := range all {
-		for _, m := range s.Metrics {
-			if seen[m.Name] {
-				continue
-			}
-			seen[m.Name] = true
-			add(report.Label(m.Name), func(s *summarised) page.Cell {
-				for _, other := range s.Metrics {
-					if other.Name == m.Name {
-						c := page.Cell{Text: report.Deviation(other.Error, other.Relative)}
-						if other.Floor > 0 {
-							c.Text += " (" + report.Deviation(other.Floor, other.Relative) + ")"
-						}
-						if other.Quantile > 0 && other.Error <= other.Quantile {
-							c.Mark = "good"
-						}
-						return c
-					}
-				}
-				return page.Cell{Text: "–"}
-			})
-		}
+	add("verdict", (*summarised).verdict)
+	for _, name := range metricNames(all) {
+		add(report.Label(name), func(s *summarised) page.Cell { return s.error(name, true) })
 	}
 	add("training time", func(s *summarised) page.Cell { return page.Cell{Text: fmt.Sprintf("%.3g s", s.Seconds)} })
 	return t
 }
 
-// readResults reads what a batch left.
+// metricNames lists the metrics that any of the runs has.
+func metricNames(all []*summarised) (names []string) {
+	for _, s := range all {
+		for _, m := range s.Metrics {
+			if !slices.Contains(names, m.Name) {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
+
+// verdict is that of the diagnosis.
+func (s *summarised) verdict() page.Cell {
+	if s.Diagnosis == nil {
+		return page.Cell{Text: "–"}
+	}
+	marks := map[diagnose.Verdict]string{diagnose.Trustworthy: "good", diagnose.Wrong: "bad"}
+	return page.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
+}
+
+// error is that of a metric, marked if exact samples have such, with its floor in
+// brackets if that is asked for.
+func (s *summarised) error(name string, floor bool) page.Cell {
+	for _, m := range s.Metrics {
+		if m.Name != name {
+			continue
+		}
+		c := page.Cell{Text: report.Deviation(m.Error, m.Relative)}
+		if floor && m.Floor > 0 {
+			c.Text += " (" + report.Deviation(m.Floor, m.Relative) + ")"
+		}
+		if m.Quantile > 0 && m.Error <= m.Quantile {
+			c.Mark = "good"
+		}
+		return c
+	}
+	return page.Cell{Text: "–"}
+}
+
+// readBatch reads what a batch left.
 func readBatch(dir string) (all []batch.Record, err error) {
 	data, err := disk.Read(filepath.Join(dir, "results.ndjson"), maxReport)
 	if err != nil {
@@ -354,27 +368,53 @@ func readBatch(dir string) (all []batch.Record, err error) {
 	}
 }
 
-// jobTable lists jobs.
-func jobTable(all []batch.Record) *page.Table {
-	t := &page.Table{Header: []string{"job", "verb", "outcome", "verdict", "time"}, Left: 4}
-	for _, r := range all {
+// mostBatchMetrics are columns that a page has room for beside what jobs are; --csv
+// has all.
+const mostBatchMetrics = 6
+
+// jobTable lists jobs, and counts them by how they ended.
+func jobTable(all []batch.Record) (t *page.Table, counts string) {
+	runs := make([]*summarised, len(all)) // of jobs that trained
+	failed, refused := 0, 0
+	for i, r := range all {
+		runs[i] = new(summarised)
+		if r.Verb == "train" && r.Exit == exitOK && json.Unmarshal(r.Result, runs[i]) != nil {
+			runs[i] = new(summarised)
+		}
+	}
+	names := metricNames(runs)
+	names = names[:min(len(names), mostBatchMetrics)]
+	t = &page.Table{Header: []string{"job", "verb", "outcome", "verdict", "time"}, Left: 4}
+	if len(names) > 0 {
+		t.Caption = "Errors; green ones are within what 95 % of as many exact samples show."
+	}
+	for _, name := range names {
+		t.Header = append(t.Header, report.Label(name))
+	}
+	for i, r := range all {
 		outcome := page.Cell{Text: "done"}
 		switch {
 		case r.Exit == exitCheck:
+			refused++
 			outcome = page.Cell{Text: "a check failed", Mark: "bad"}
 		case r.Exit != exitOK:
+			failed++
 			outcome = page.Cell{Text: fmt.Sprintf("failed (%d): %s", r.Exit, r.Error), Mark: "bad"}
 		}
-		var s summarised
-		verdict := "–"
-		if json.Unmarshal(r.Result, &s) == nil && s.Diagnosis != nil {
-			verdict = string(s.Diagnosis.Verdict)
+		row := append(page.Cells(r.ID, r.Verb), outcome, runs[i].verdict(), page.Cell{Text: fmt.Sprintf("%.1f s", r.Seconds)})
+		for _, name := range names {
+			row = append(row, runs[i].error(name, false))
 		}
-		row := page.Cells(r.ID, r.Verb, "", verdict, fmt.Sprintf("%.3g s", r.Seconds))
-		row[2] = outcome
 		t.Rows = append(t.Rows, row)
 	}
-	return t
+	counts = fmt.Sprintf("%d jobs: %d done", len(all), len(all)-failed-refused)
+	if refused > 0 {
+		counts += fmt.Sprintf(", %d with checks that failed", refused)
+	}
+	if failed > 0 {
+		counts += fmt.Sprintf(", %d failed", failed)
+	}
+	return t, counts
 }
 
 // reportCSV writes one row for each metric of each run, or of each run of a batch.

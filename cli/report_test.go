@@ -35,6 +35,8 @@ func TestReport(t *testing.T) {
 	require.Equal(t, exitError, revgen(t, dir, "run", "jobs.ndjson", "-q").code)
 	page := ok(t, dir, "report", "runs/jobs", "-o", "-").stdout
 	require.Contains(t, page, "1,seed=2")
+	require.Contains(t, page, "3 jobs: 2 done, 1 failed")
+	require.Contains(t, page, `<th class="number">total variation</th>`)
 	require.Contains(t, page, "target.beta: -1 is not")
 	rows, err = csv.NewReader(strings.NewReader(ok(t, dir, "report", "runs/jobs", "--csv").stdout)).ReadAll()
 	require.NoError(t, err)
