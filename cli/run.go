@@ -402,7 +402,9 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 		q.job, q.stdout, q.asked = ctx, &out, start
 		q.warned = func(text string) { r.Warnings = append(r.Warnings, text) }
 		err = attempt(func() error { return cmd.RunE(cmd, j.Args) })
-		r.Exit = q.exitCode(err)
+		if r.Exit = q.exitCode(err); errors.As(err, new(cut)) {
+			r.Exit = exitStopped // it begins anew when the batch continues
+		}
 	} else {
 		r.Exit = exitUsage
 	}

@@ -272,6 +272,22 @@ func TestRunStopsResumably(t *testing.T) {
 	require.Contains(t, o.stderr, "--max-time 100ms: stopped with 0 of 2")
 }
 
+// A job that is stopped with its batch has not failed, though it leaves nothing to go
+// on from.
+func TestRunStopsJobsThatBeginAnew(t *testing.T) {
+	dir := t.TempDir()
+	list(t, dir, `{"verify":"ising","id":"long"}`)
+	o, _ := interrupt(t, command(t, dir, "run", "jobs.ndjson", "-t", "1"), func() bool {
+		var status struct{ Running int }
+		data, err := os.ReadFile(filepath.Join(dir, "runs", "jobs", "status.json"))
+		return err == nil && json.Unmarshal(data, &status) == nil && status.Running == 1
+	})
+	require.Equal(t, exitStopped, o.code, o.stderr)
+	require.Contains(t, o.stderr, "stopped with 0 of 1 jobs finished")
+	require.Empty(t, o.stdout)
+	require.Empty(t, content(t, dir, "runs", "jobs", "journal.ndjson"))
+}
+
 func TestRunOneProcessADirectory(t *testing.T) {
 	dir := t.TempDir()
 	list(t, dir, `{"train":"ising","id":"stuck",`+quickJob+`}`)

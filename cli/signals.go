@@ -149,6 +149,9 @@ func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, pat
 // stopSeen once one has cancelled the context.
 var signalsHeeded, stopSeen = func() {}, func() {}
 
+// A cut reports work that was stopped and leaves nothing to go on from.
+type cut struct{ error }
+
 // ended returns the error of a command from that of its work.
 func (p *program) ended(ctx context.Context, limit duration, err error) error {
 	remark := p.output.discard()
@@ -164,7 +167,7 @@ func (p *program) ended(ctx context.Context, limit duration, err error) error {
 	if !engine.Cancelled(err) {
 		return err
 	}
-	text := fmt.Errorf("stopped by %s", why)
+	text := error(cut{fmt.Errorf("stopped by %s", why)})
 	if remark != "" {
 		text = fmt.Errorf("%w; %s", text, remark)
 	}
