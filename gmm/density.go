@@ -17,15 +17,15 @@ type density struct {
 	bias    [][]float32 // −L⁻¹μ
 	logNorm []float32
 
-	whitened, terms []float32 // of up to chunk rows
+	whitened, terms []float32 // of up to a block's rows
 }
 
-// chunk is the number of rows that are evaluated together.
-const chunk = 256
+// blockRows is the number of rows that are evaluated together.
+const blockRows = 256
 
 func newDensity(t *Target) *density {
 	d := t.dim
-	f := &density{dim: d, target: t, whitened: make([]float32, chunk*d), terms: make([]float32, chunk*len(t.components))}
+	f := &density{dim: d, target: t, whitened: make([]float32, blockRows*d), terms: make([]float32, blockRows*len(t.components))}
 	transposed := make([]float32, d*d)
 	for k := range t.components {
 		g := &t.components[k]
@@ -57,13 +57,13 @@ func (f *density) Clone() reals.Target {
 
 // LogDensity sets dst[r] = ln π(x_r) for the rows of x, [len(dst)][d].
 func (f *density) LogDensity(dst, x []float32) {
-	for lo := 0; lo < len(dst); lo += chunk {
-		hi := min(lo+chunk, len(dst))
+	for lo := 0; lo < len(dst); lo += blockRows {
+		hi := min(lo+blockRows, len(dst))
 		f.evaluate(dst[lo:hi], x[lo*f.dim:hi*f.dim])
 	}
 }
 
-// evaluate is LogDensity of up to chunk rows. It leaves ln w_k N(x_r | μ_k, Σ_k)
+// evaluate is LogDensity of up to a block's rows. It leaves ln w_k N(x_r | μ_k, Σ_k)
 // in terms, [len(dst)][components].
 func (f *density) evaluate(dst, x []float32) {
 	rows, d, components := len(dst), f.dim, len(f.logNorm)
@@ -85,9 +85,9 @@ func (f *density) evaluate(dst, x []float32) {
 // rows of x came from each component.
 func (f *density) responsibilities(dst, x []float32) {
 	components := len(f.logNorm)
-	total := make([]float32, chunk)
+	total := make([]float32, blockRows)
 	for rows := len(dst) / components; rows > 0; {
-		n := min(rows, chunk)
+		n := min(rows, blockRows)
 		f.evaluate(total[:n], x[:n*f.dim])
 		for i, term := range f.terms[:n*components] {
 			dst[i] = term - total[i/components]

@@ -278,15 +278,15 @@ func (d *sampler) responsibilities(ctx context.Context, x []float32) ([]stat.Mea
 
 // eachResponsible calls visit with the responsibility of each component for each row.
 func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(row, component int, v float64)) error {
-	const chunk = 1 << 13 // rows; a multiple of a piece's
+	const atOnce = 1 << 13 // rows; a multiple of a piece's
 	dim, components := d.s.target.dim, d.s.target.Components()
 	rows := len(x) / dim
-	all := make([]float32, min(rows, chunk)*components)
-	for first := 0; first < rows; first += chunk {
+	all := make([]float32, min(rows, atOnce)*components)
+	for first := 0; first < rows; first += atOnce {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		end := min(first+chunk, rows)
+		end := min(first+atOnce, rows)
 		d.Each(end-first, func(b *reals.Buffers, lo, hi int) {
 			b.Target.(*density).responsibilities(all[lo*components:hi*components], x[(first+lo)*dim:(first+hi)*dim])
 		})

@@ -100,7 +100,7 @@ func TestDensityOfBatches(t *testing.T) {
 	for _, c := range []TargetConfig{paperTarget(), randomMixture(1, 1, 1), randomMixture(3, 5, 2), randomMixture(24, 2, 3)} {
 		target := newTestTarget(t, c)
 		f := newDensity(target)
-		const rows = chunk + 77
+		const rows = blockRows + 77
 		r := rand.New(rand.NewPCG(1, 1))
 		x := make([]float32, rows*target.Dim())
 		for i := range x {

@@ -90,7 +90,7 @@ func (c *Config) validatePerceptron() error {
 		return err
 	}
 	if c.Generator.Symmetry == "z2" && t.H != 0 {
-		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins", t.H)
+		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins; set it to none", t.H)
 	}
 	return conf.First(c.Loss.Validate(t.L*t.L, c.Generator.Head), c.validateExact(), c.validateWitness())
 }
@@ -105,7 +105,7 @@ func (c *Config) validateHierarchy() error {
 	case c.Generator.From == "half" && c.Target.L%8 != 0:
 		return fmt.Errorf("generator.from: half of target.l = %d is not a multiple of 4; set it to scratch", c.Target.L)
 	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
-		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d", c.Target.L, largestIrregular)
+		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d; set it so, or generator.kind to perceptron with loss.kind mmd", c.Target.L, largestIrregular)
 	}
 	return hierarchy.Validate(c.Loss.Kind, &c.Training)
 }
@@ -126,7 +126,7 @@ func (c *Config) validateExact() error {
 	case l.Gradient == "full" || l.Gradient == "surrogate":
 		return fmt.Errorf("loss.gradient: an exact average has all s′ at once and gives the change of the loss by flipping spins; set it to difference or score")
 	case l.Kind == "mmd" && (!l.Kernel.IsGaussian() || l.Statistic != mmd.V):
-		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic")
+		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic; leave imq and matern out, and set loss.statistic to V, or loss.average to sampled")
 	case l.RaoBlackwell && c.Generator.Head != "bernoulli":
 		return fmt.Errorf("loss.rao_blackwell: a sign head has no probabilities; set it to false, or generator.head to bernoulli")
 	}

@@ -30,6 +30,6 @@ func (c *Config) demands() []engine.Demand {
 	} else {
 		all = p.Demands(n)
 	}
-	const chunk = 1 << 16 // of an evaluation
-	return append(all, engine.Demand{Key: "target.l", Bytes: chunk*8*float64(bitspin.Words(n)) + 16*count*count})
+	const atOnce = 1 << 16 // of an evaluation
+	return append(all, engine.Demand{Key: "target.l", Bytes: atOnce*8*float64(bitspin.Words(n)) + 16*count*count})
 }

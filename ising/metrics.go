@@ -237,14 +237,14 @@ func (s *measured) sample(ctx context.Context, params []float32, samples int) (*
 // draw calls visit with all samples after refine Metropolis steps, batch by
 // batch.
 func (s *measured) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
-	const chunk = 1 << 16
-	batch := make([]uint64, min(chunk, samples)*s.model.Words)
+	const atOnce = 1 << 16
+	batch := make([]uint64, min(atOnce, samples)*s.model.Words)
 	drawing := s.Drawing(params)
-	for first := 0; first < samples; first += chunk {
+	for first := 0; first < samples; first += atOnce {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		part := batch[:min(chunk, samples-first)*s.model.Words]
+		part := batch[:min(atOnce, samples-first)*s.model.Words]
 		drawing.Draw(part, uint64(first), refine)
 		visit(part)
 	}

@@ -123,15 +123,15 @@ func (r rowTest) pValue() float64 {
 
 // testRow counts where samples go from configuration s.
 func testRow(k stepper, row []float64, s, samples, steps int, c *asm.Counter) rowTest {
-	const chunk = 1 << 12
+	const atOnce = 1 << 12
 	counts := make([]int, len(row))
-	from, batch := make([]uint64, chunk), make([]uint64, chunk)
+	from, batch := make([]uint64, atOnce), make([]uint64, atOnce)
 	for i := range from {
 		from[i] = uint64(s)
 	}
 	var st bitspin.Stats
-	for first := 0; first < samples; first += chunk {
-		k.Run(batch, from, 0, chunk, steps, c, uint64(s*samples+first), &st)
+	for first := 0; first < samples; first += atOnce {
+		k.Run(batch, from, 0, atOnce, steps, c, uint64(s*samples+first), &st)
 		for _, x := range batch {
 			counts[x]++
 		}

@@ -9,7 +9,7 @@ const (
 	blockRows = 128  // rows whose activations leave room in a core's L2 cache
 	fewLanes  = 8    // gradient buffers of a block each, before lanes take several blocks
 	maxLanes  = 16   // gradient buffers, and so the threads that a backward pass can use
-	chunkLen  = 8192 // parameters that a piece of the reduction handles
+	pieceLen  = 8192 // parameters that a piece of the reduction handles
 )
 
 // Lanes splits a batch into blocks of rows, which threads take as they come, and
@@ -27,7 +27,7 @@ type Lanes struct {
 	body func(lane, lo, hi int, grad []float32)
 
 	runForward, runBackward, runReduce func(int)
-	addOwn                             func(chunk int, first bool)
+	addOwn                             func(piece int, first bool)
 }
 
 // NewLanes prepares a batch of rows rows and params parameters.
@@ -47,14 +47,14 @@ func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
 		}
 	}
 	l.runReduce = func(c int) {
-		lo, hi := c*chunkLen, min((c+1)*chunkLen, len(l.grad))
+		lo, hi := c*pieceLen, min((c+1)*pieceLen, len(l.grad))
 		copy(l.grad[lo:hi], l.buffers[0][lo:hi])
 		for _, b := range l.buffers[1:] {
 			asm.Accumulate(l.grad[lo:hi], b[lo:hi])
 		}
 	}
 	l.addOwn = func(c int, first bool) {
-		lo, hi := c*chunkLen, min((c+1)*chunkLen, len(l.grad))
+		lo, hi := c*pieceLen, min((c+1)*pieceLen, len(l.grad))
 		from, to := l.own()
 		if first {
 			copy(l.grad[lo:hi], l.buffers[from][lo:hi])
@@ -153,8 +153,8 @@ func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32
 	l.grad = grad
 	l.Each(body)
 	if l.workers.Joined() {
-		l.workers.Sum(l.Count(), asm.Bytes(grad), 4*chunkLen, l.addOwn)
+		l.workers.Sum(l.Count(), asm.Bytes(grad), 4*pieceLen, l.addOwn)
 		return
 	}
-	l.workers.Run((len(grad)+chunkLen-1)/chunkLen, l.runReduce)
+	l.workers.Run((len(grad)+pieceLen-1)/pieceLen, l.runReduce)
 }

@@ -12,7 +12,7 @@ import (
 // Every row belongs to one block, forward and backward; lanes are added up in
 // order; and nothing depends on the number of threads.
 func TestLanes(t *testing.T) {
-	const params = 3*chunkLen + 5
+	const params = 3*pieceLen + 5
 	for _, rows := range []int{1, 2, 100, 127, 128, 129, 256, 300, 1000, 1024, 1100, 2048, 3000, 10_000} {
 		var want []float32
 		for _, threads := range []int{1, 2, 5} {
@@ -39,7 +39,7 @@ func TestLanes(t *testing.T) {
 					for r := lo; r < hi; r++ {
 						lanes[r] = lane
 						for i := range 5 { // in different pieces of the reduction
-							g[i*chunkLen/2] += 1 / float32(1+r%7+i)
+							g[i*pieceLen/2] += 1 / float32(1+r%7+i)
 						}
 					}
 				})
@@ -53,7 +53,7 @@ func TestLanes(t *testing.T) {
 					for r := range rows {
 						sum += 1 / float64(1+r%7+i)
 					}
-					require.InEpsilon(t, sum, grad[i*chunkLen/2], 1e-4)
+					require.InEpsilon(t, sum, grad[i*pieceLen/2], 1e-4)
 				}
 			}
 			require.True(t, slices.Equal(want, grad), "%d rows, %d threads", rows, threads)

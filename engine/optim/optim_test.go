@@ -73,7 +73,7 @@ func TestPiecesCoverTheVector(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	cfg := AdamW{LearningRate: 0.5, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-	for _, n := range []int{1, chunkLen - 1, chunkLen, chunkLen + 1, 2*chunkLen - 1} {
+	for _, n := range []int{1, pieceLen - 1, pieceLen, pieceLen + 1, 2*pieceLen - 1} {
 		o := NewOptimizer(cfg, 0, 0, n, workers)
 		params, grad := make([]float32, n), make([]float32, n)
 		for i := range grad {

@@ -8,7 +8,7 @@ import (
 	"github.com/revgen/revgen/internal/state"
 )
 
-const chunkLen = 8192 // parameters that one piece of an update handles
+const pieceLen = 8192 // parameters that one piece of an update handles
 
 // An Optimizer holds the state that AdamW carries from step to step. Its
 // slices are what State lists; EMA is nil without weight averaging.
@@ -31,11 +31,11 @@ type Optimizer struct {
 // and exceeded. With ema > 0 the weights are averaged with that decay, reached
 // gradually so that the first steps are forgotten.
 func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *Optimizer {
-	chunks := (n + chunkLen - 1) / chunkLen
+	pieces := (n + pieceLen - 1) / pieceLen
 	o := &Optimizer{
 		M: make([]float32, n), V: make([]float32, n),
 		config: config, clip: clip, ema: ema, workers: workers,
-		sums: make([]float64, chunks), finite: make([]bool, chunks),
+		sums: make([]float64, pieces), finite: make([]bool, pieces),
 	}
 	if ema > 0 {
 		o.EMA = make([]float32, n)
@@ -66,7 +66,7 @@ func (o *Optimizer) State() []state.Section {
 }
 
 func (o *Optimizer) bounds(c int) (lo, hi int) {
-	return c * chunkLen, min((c+1)*chunkLen, len(o.M))
+	return c * pieceLen, min((c+1)*pieceLen, len(o.M))
 }
 
 // Norm returns the Euclidean norm of grad, infinite or NaN if an element is.

@@ -197,7 +197,7 @@ func (g *GeneratorConfig) validate(dim int) error {
 	}
 	if g.Kind == "residual" {
 		if g.Latent != 0 && g.Latent < dim {
-			return fmt.Errorf("latent: %d is less than the %d coordinates of a state", g.Latent, dim)
+			return fmt.Errorf("latent: %d is less than the %d coordinates of a state; set it to 0, for as many, or to more", g.Latent, dim)
 		}
 		return nil
 	}
@@ -247,7 +247,7 @@ func (l *LossConfig) validate(dim int) error {
 	case l.DensityWeight > 0 && l.Gradient == "full":
 		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
 	case len(b.Center) != 0 && len(b.Center) != dim:
-		return fmt.Errorf("boundary.center: %d coordinates where a state has %d", len(b.Center), dim)
+		return fmt.Errorf("boundary.center: %d coordinates where a state has %d; give as many, or none for the origin", len(b.Center), dim)
 	}
 	for i, x := range b.Center {
 		if err := conf.Finite(fmt.Sprintf("boundary.center[%d]", i), x); err != nil {

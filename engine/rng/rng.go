@@ -58,11 +58,11 @@ func Normals(dst []float32, dim int, c *Counter, first uint64) {
 		return
 	}
 	// The last block of a sample is cut; many samples share one draw.
-	var draw [chunk]float32
+	var draw [drawn]float32
 	stride := int(4 * perSample)
 	whole := dim &^ 3
 	for rows := len(dst) / dim; rows > 0; {
-		n := min(rows, chunk/stride)
+		n := min(rows, drawn/stride)
 		if n == 0 {
 			asm.Normals(dst[:whole], c, first*perSample)
 			asm.Normals(draw[:4], c, (first+1)*perSample-1)
@@ -78,4 +78,4 @@ func Normals(dst []float32, dim int, c *Counter, first uint64) {
 	}
 }
 
-const chunk = 512 // normals of one draw of short samples
+const drawn = 512 // normals of one draw of short samples

@@ -56,15 +56,15 @@ type consensus struct {
 	ema       []float32
 	losses    []float64
 	weights   []float32
-	spread    []float64 // Σ_p |θ_p − v|² of each chunk
+	spread    []float64 // Σ_p |θ_p − v|² of each piece
 	finite    []bool
 	draws     [][]float32
 	point     []float32 // v, before it is θ
 
-	ctx                  context.Context // of the present loop over chunks
+	ctx                  context.Context // of the present loop over pieces
 	stream               asm.Counter
 	keep, noise          float32 // of a particle's distance from v
-	scatter, agree, step func(chunk int)
+	scatter, agree, step func(piece int)
 }
 
 func newConsensus(p Problem, config Consensus) *consensus {
@@ -72,15 +72,15 @@ func newConsensus(p Problem, config Consensus) *consensus {
 	c := &consensus{
 		Problem: p, config: config, particles: make([]float32, config.Particles*n), point: make([]float32, n),
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
-		spread: make([]float64, chunks(n)), finite: make([]bool, chunks(n)),
+		spread: make([]float64, pieces(n)), finite: make([]bool, pieces(n)),
 	}
 	if p.EMA > 0 {
 		c.ema = make([]float32, n)
 	}
-	for range chunks(n) {
-		c.draws = append(c.draws, make([]float32, chunkLen))
+	for range pieces(n) {
+		c.draws = append(c.draws, make([]float32, pieceLen))
 	}
-	c.scatter, c.agree, c.step = c.scatterChunk, c.agreeChunk, c.stepChunk
+	c.scatter, c.agree, c.step = c.scatterPiece, c.agreePiece, c.stepPiece
 	return c
 }
 
@@ -90,33 +90,33 @@ func (c *consensus) begin(ctx context.Context) error {
 	return c.run(ctx, c.scatter)
 }
 
-// run calls a body for the chunks, until ctx is done.
-func (c *consensus) run(ctx context.Context, body func(chunk int)) error {
+// run calls a body for the pieces, until ctx is done.
+func (c *consensus) run(ctx context.Context, body func(piece int)) error {
 	c.ctx = ctx
 	c.Workers.Run(len(c.draws), body)
 	c.ctx = nil
 	return ctx.Err()
 }
 
-func (c *consensus) scatterChunk(chunk int) {
+func (c *consensus) scatterPiece(piece int) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	lo, hi := c.bounds(chunk)
+	lo, hi := c.bounds(piece)
 	n, theta := len(c.Params), c.Params[lo:hi]
 	for p := range c.losses {
 		particle := c.particles[p*n+lo : p*n+hi]
-		for i, epsilon := range c.draw(chunk, p) {
+		for i, epsilon := range c.draw(piece, p) {
 			particle[i] = theta[i] + float32(c.config.Spread)*epsilon
 		}
 	}
 }
 
-// draw returns a chunk of the normal numbers of a particle.
-func (c *consensus) draw(chunk, p int) []float32 {
+// draw returns a piece of the normal numbers of a particle.
+func (c *consensus) draw(piece, p int) []float32 {
 	n := len(c.Params)
-	asm.Normals(c.draws[chunk], &c.stream, uint64(p*chunks(n)+chunk)*chunkLen/4)
-	return c.draws[chunk][:min(chunkLen, n-chunk*chunkLen)]
+	asm.Normals(c.draws[piece], &c.stream, uint64(p*pieces(n)+piece)*pieceLen/4)
+	return c.draws[piece][:min(pieceLen, n-piece*pieceLen)]
 }
 
 // Look moves θ to the consensus point, at the first step of particles scattered
@@ -171,16 +171,16 @@ func (c *consensus) weigh() (loss float64) {
 	return loss
 }
 
-func (c *consensus) bounds(chunk int) (lo, hi int) {
-	return chunk * chunkLen, min((chunk+1)*chunkLen, len(c.Params))
+func (c *consensus) bounds(piece int) (lo, hi int) {
+	return piece * pieceLen, min((piece+1)*pieceLen, len(c.Params))
 }
 
-// agreeChunk computes v and the particles' distance from it.
-func (c *consensus) agreeChunk(chunk int) {
+// agreePiece computes v and the particles' distance from it.
+func (c *consensus) agreePiece(piece int) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	lo, hi := c.bounds(chunk)
+	lo, hi := c.bounds(piece)
 	n, v := len(c.Params), c.point[lo:hi]
 	clear(v)
 	for p, w := range c.weights {
@@ -195,7 +195,7 @@ func (c *consensus) agreeChunk(chunk int) {
 			sum += d * d
 		}
 	}
-	c.spread[chunk] = sum
+	c.spread[piece] = sum
 }
 
 // Move takes a time step, and averages v.
@@ -220,19 +220,19 @@ func (c *consensus) move(ctx context.Context, step int, rate float64) (finite bo
 	return !slices.Contains(c.finite, false), err
 }
 
-func (c *consensus) stepChunk(chunk int) {
+func (c *consensus) stepPiece(piece int) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	lo, hi := c.bounds(chunk)
+	lo, hi := c.bounds(piece)
 	n, v := len(c.Params), c.Params[lo:hi]
-	c.finite[chunk] = asm.AllFinite(v)
+	c.finite[piece] = asm.AllFinite(v)
 	for p := range c.weights {
 		particle := c.particles[p*n+lo : p*n+hi]
-		for i, epsilon := range c.draw(chunk, p) {
+		for i, epsilon := range c.draw(piece, p) {
 			particle[i] = v[i] + (particle[i]-v[i])*(c.keep+c.noise*epsilon)
 		}
-		c.finite[chunk] = c.finite[chunk] && asm.AllFinite(particle)
+		c.finite[piece] = c.finite[piece] && asm.AllFinite(particle)
 	}
 }
 

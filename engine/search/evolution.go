@@ -33,11 +33,11 @@ func (e *Evolution) validate() error {
 		conf.OneOf("fitness", e.Fitness, []string{"plain", "rank"}))
 }
 
-// chunkLen is the number of parameters that a piece of work handles, a
+// pieceLen is the number of parameters that a piece of work handles, a
 // multiple of a block of random numbers.
-const chunkLen = 2048
+const pieceLen = 2048
 
-func chunks(n int) int { return (n + chunkLen - 1) / chunkLen }
+func pieces(n int) int { return (n + pieceLen - 1) / pieceLen }
 
 // evolution estimates ∂L/∂θ by losses at perturbed θ, for AdamW to descend. The
 // candidates of a step share its random numbers, and the perturbations are drawn
@@ -55,7 +55,7 @@ type evolution struct {
 	stream           asm.Counter
 	pair             int
 	shift            float32
-	perturb, combine func(chunk int)
+	perturb, combine func(piece int)
 }
 
 func newEvolution(p Problem, c Evolution) *evolution {
@@ -64,21 +64,21 @@ func newEvolution(p Problem, c Evolution) *evolution {
 		Problem: p, config: c, candidate: make([]float32, n),
 		losses: make([]float64, 2*c.Pairs), weights: make([]float32, c.Pairs), order: make([]int32, 2*c.Pairs),
 	}
-	for range chunks(n) {
-		e.draws = append(e.draws, make([]float32, chunkLen))
+	for range pieces(n) {
+		e.draws = append(e.draws, make([]float32, pieceLen))
 	}
-	e.perturb = func(chunk int) {
-		epsilon, lo := e.draw(chunk, e.pair)
+	e.perturb = func(piece int) {
+		epsilon, lo := e.draw(piece, e.pair)
 		for i, v := range epsilon {
 			e.candidate[lo+i] = e.Params[lo+i] + e.shift*v
 		}
 	}
-	e.combine = func(chunk int) {
-		lo := chunk * chunkLen
-		grad := e.Grad[lo:min(lo+chunkLen, n)]
+	e.combine = func(piece int) {
+		lo := piece * pieceLen
+		grad := e.Grad[lo:min(lo+pieceLen, n)]
 		clear(grad)
 		for pair, w := range e.weights {
-			epsilon, _ := e.draw(chunk, pair)
+			epsilon, _ := e.draw(piece, pair)
 			for i, v := range epsilon {
 				grad[i] += w * v
 			}
@@ -87,13 +87,13 @@ func newEvolution(p Problem, c Evolution) *evolution {
 	return e
 }
 
-// draw returns a chunk of a pair's ε and the first parameter that it belongs to.
-func (e *evolution) draw(chunk, pair int) (epsilon []float32, first int) {
+// draw returns a piece of a pair's ε and the first parameter that it belongs to.
+func (e *evolution) draw(piece, pair int) (epsilon []float32, first int) {
 	n := len(e.candidate)
-	first = chunk * chunkLen
-	draw := e.draws[chunk]
-	asm.Normals(draw, &e.stream, uint64(pair*chunks(n)+chunk)*chunkLen/4)
-	return draw[:min(chunkLen, n-first)], first
+	first = piece * pieceLen
+	draw := e.draws[piece]
+	asm.Normals(draw, &e.stream, uint64(pair*pieces(n)+piece)*pieceLen/4)
+	return draw[:min(pieceLen, n-first)], first
 }
 
 // Look returns the mean loss of the candidates and the estimate's norm.

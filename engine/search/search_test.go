@@ -15,7 +15,7 @@ import (
 
 const (
 	testSeed = 17
-	testSize = chunkLen + 13 // two chunks, the last cut
+	testSize = pieceLen + 13 // two pieces, the last cut
 )
 
 // uneven is a loss with a minimum, whose ranks are not those of any coordinate.
@@ -28,10 +28,10 @@ func uneven(params []float32, step int) (loss float64) {
 }
 
 // normals returns ε of a candidate of a step: of the step's stream, the candidates
-// one after another, each in whole chunks.
+// one after another, each in whole pieces.
 func normals(step, candidate int) []float32 {
 	stream := rng.Stream(testSeed, rng.Perturbation, uint32(step))
-	all := make([]float32, chunks(testSize)*chunkLen)
+	all := make([]float32, pieces(testSize)*pieceLen)
 	asm.Normals(all, &stream, uint64(candidate*len(all)/4))
 	return all[:testSize]
 }

@@ -55,10 +55,10 @@ const (
 	counterBits     = 4
 
 	// Draws of the sliced way: planes of a bit for each configuration, as many as
-	// leave no comparison undecided, in chunks that stand chunkShift apart.
-	chunkPlanes = 8
-	chunkBlocks = chunkPlanes / 2
-	chunkShift  = 58
+	// leave no comparison undecided, in parts that stand partShift apart.
+	partPlanes = 8
+	partBlocks = partPlanes / 2
+	partShift  = 58
 
 	laneBlocks = Lanes / 4 // draws of a spin when fields are tabulated
 )
@@ -139,11 +139,11 @@ type lanes struct {
 	spins  []uint64  // [n]
 	fields []float64 // [n][Lanes] where they are tabulated
 
-	draws [chunkAhead * 4 * chunkBlocks]uint32
+	draws [partsAhead * 4 * partBlocks]uint32
 	x, p  [Lanes]float32
 }
 
-const chunkAhead = 32 // spins whose first chunks are drawn together
+const partsAhead = 32 // spins whose first parts are drawn together
 
 func (h *heatBath) newLanes() *lanes {
 	l := &lanes{spins: make([]uint64, h.graph.N())}
@@ -195,11 +195,11 @@ func (h *heatBath) update(l *lanes, list []int32, c *asm.Counter, first uint64) 
 		return
 	}
 	for len(list) > 0 {
-		n := min(chunkAhead, len(list))
-		draws := l.draws[:n*4*chunkBlocks]
-		asm.PhiloxBlocks(draws, c, first*chunkBlocks)
+		n := min(partsAhead, len(list))
+		draws := l.draws[:n*4*partBlocks]
+		asm.PhiloxBlocks(draws, c, first*partBlocks)
 		for k, i := range list[:n] {
-			h.updateSliced(l.spins, int(i), draws[k*4*chunkBlocks:][:4*chunkBlocks], c, first+uint64(k))
+			h.updateSliced(l.spins, int(i), draws[k*4*partBlocks:][:4*partBlocks], c, first+uint64(k))
 		}
 		list, first = list[n:], first+uint64(n)
 	}
@@ -241,7 +241,7 @@ func (h *heatBath) updateTabulated(l *lanes, i int, c *asm.Counter, position uin
 	}
 }
 
-// updateSliced counts and compares. draws are the first chunk.
+// updateSliced counts and compares. draws are the first part.
 func (h *heatBath) updateSliced(spins []uint64, i int, draws []uint32, c *asm.Counter, position uint64) {
 	g := h.graph
 	lo, hi := g.start[i], g.start[i+1]
@@ -266,17 +266,17 @@ func (h *heatBath) updateSliced(spins []uint64, i int, draws []uint32, c *asm.Co
 	}
 	var up uint64
 	open := uint64(math.MaxUint64) // not yet decided
-	var more [4 * chunkBlocks]uint32
+	var more [4 * partBlocks]uint32
 	for b := range table.planes {
-		if b > 0 && b%chunkPlanes == 0 {
-			asm.PhiloxBlocks(more[:], c, uint64(b/chunkPlanes)<<chunkShift+position*chunkBlocks)
+		if b > 0 && b%partPlanes == 0 {
+			asm.PhiloxBlocks(more[:], c, uint64(b/partPlanes)<<partShift+position*partBlocks)
 			draws = more[:]
 		}
 		var digit uint64
 		for _, k := range table.planes[b] {
 			digit |= class[k&slicedDegree]
 		}
-		at := b % chunkPlanes * 2
+		at := b % partPlanes * 2
 		random := uint64(draws[at+1])<<32 | uint64(draws[at])
 		up |= open & digit &^ random
 		open &^= digit ^ random

@@ -24,7 +24,7 @@ func BenchmarkSources(b *testing.B) {
 	}})
 	require.NoError(b, err)
 	r := rand.New(rand.NewPCG(1, 2))
-	x, dst := make([]float32, 64*chunk), make([]float64, chunk)
+	x, dst := make([]float32, 64*blockRows), make([]float64, blockRows)
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
@@ -42,7 +42,7 @@ func BenchmarkSources(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric((cpu(syscall.RUSAGE_SELF)-start)/float64(b.N*chunk), "cpu-ns/state")
+		b.ReportMetric((cpu(syscall.RUSAGE_SELF)-start)/float64(b.N*blockRows), "cpu-ns/state")
 	}
 	b.Run("expression", func(b *testing.B) { measure(b, newExpressionSource(compiled, 1)) })
 	b.Run("go", func(b *testing.B) { measure(b, newGoSource(code{reals: field{}}, 1)) })
@@ -59,7 +59,7 @@ func BenchmarkSources(b *testing.B) {
 			w := begin()
 			measure(b, w)
 			w.Close()
-			b.ReportMetric((cpu(syscall.RUSAGE_CHILDREN)-start-(start-before))/float64(b.N*chunk), "program-cpu-ns/state")
+			b.ReportMetric((cpu(syscall.RUSAGE_CHILDREN)-start-(start-before))/float64(b.N*blockRows), "program-cpu-ns/state")
 		})
 	}
 	for name, with := range map[string][2]string{"c": {"cc", "target.c"}, "fortran": {"gfortran", "target.f90"}} {

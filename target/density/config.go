@@ -153,7 +153,7 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 
 // bytes bounds the memory that evaluations take besides what the kits know of.
 func (p *problem) bytes(clones, samples int) float64 {
-	return float64(clones)*chunk*(8*float64(p.dim)+24) + float64(observedAtOnce+samples/16)*8*(3*observedCoordinates+24)
+	return float64(clones)*blockRows*(8*float64(p.dim)+24) + float64(observedAtOnce+samples/16)*8*(3*observedCoordinates+24)
 }
 
 // problem returns the target and its coordinates for a number of threads. Errors

@@ -49,7 +49,7 @@ type goSource struct{ free chan *code }
 func newGoSource(of code, threads int) goSource {
 	s := goSource{make(chan *code, threads)}
 	for range threads {
-		c := code{reals: of.reals, mixed: of.mixed, narrow: make([]float32, chunk)}
+		c := code{reals: of.reals, mixed: of.mixed, narrow: make([]float32, blockRows)}
 		if t, ok := of.reals.(reals.Cloner); ok {
 			c.reals = t.Clone()
 		}
@@ -133,8 +133,8 @@ func (p *problem) Close() error {
 	return p.program.Close()
 }
 
-// chunk is how many states are evaluated together.
-const chunk = 256
+// blockRows is how many states are evaluated together.
+const blockRows = 256
 
 // An evaluation is what one thread evaluates with.
 type evaluation struct {
@@ -145,7 +145,7 @@ type evaluation struct {
 }
 
 func (p *problem) evaluation() *evaluation {
-	return &evaluation{p, make([]float32, chunk*p.dim), make([]float64, chunk), make([]float64, chunk)}
+	return &evaluation{p, make([]float32, blockRows*p.dim), make([]float64, blockRows), make([]float64, blockRows)}
 }
 
 // Dim returns the number of coordinates of a state.
@@ -155,8 +155,8 @@ func (e *evaluation) Dim() int { return e.dim }
 // counts. What is not a number, or infinite, is the failure of the target, after
 // which the density vanishes everywhere.
 func (e *evaluation) logDensity(dst []float64, y []float32, k []uint8) {
-	for lo := 0; lo < len(dst); lo += chunk {
-		hi := min(lo+chunk, len(dst))
+	for lo := 0; lo < len(dst); lo += blockRows {
+		hi := min(lo+blockRows, len(dst))
 		var modes []uint8
 		if k != nil {
 			modes = k[lo:hi]
@@ -288,8 +288,8 @@ type realsTarget struct{ *evaluation }
 
 // LogDensity implements reals.Target.
 func (t realsTarget) LogDensity(dst, y []float32) {
-	for lo := 0; lo < len(dst); lo += chunk {
-		hi := min(lo+chunk, len(dst))
+	for lo := 0; lo < len(dst); lo += blockRows {
+		hi := min(lo+blockRows, len(dst))
 		wide := t.value[:hi-lo]
 		t.logDensity(wide, y[lo*t.dim:hi*t.dim], nil)
 		for r, v := range wide {
@@ -367,8 +367,8 @@ func (p *problem) names() (all []string) {
 func (e *evaluation) observe(dst []float64, stride int, y []float32, k []uint8) {
 	rows := len(y) / e.dim
 	each := min(e.dim, observedCoordinates)
-	for lo := 0; lo < rows; lo += chunk {
-		hi := min(lo+chunk, rows)
+	for lo := 0; lo < rows; lo += blockRows {
+		hi := min(lo+blockRows, rows)
 		var modes []uint8
 		if k != nil {
 			modes = k[lo:hi]

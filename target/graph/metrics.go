@@ -98,14 +98,14 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 	if r.states != nil {
 		t.states = make([]float64, len(r.states))
 	}
-	chunk := max(64, min(1<<15, 1<<20/s.graph.Words()))
-	batch := make([]uint64, min(chunk, samples)*s.graph.Words())
+	atOnce := max(64, min(1<<15, 1<<20/s.graph.Words()))
+	batch := make([]uint64, min(atOnce, samples)*s.graph.Words())
 	d := s.Source(params)
-	for first := 0; first < samples; first += chunk {
+	for first := 0; first < samples; first += atOnce {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		part := batch[:min(chunk, samples-first)*s.graph.Words()]
+		part := batch[:min(atOnce, samples-first)*s.graph.Words()]
 		d.Generate(part, uint64(first))
 		t.count(r, part)
 	}

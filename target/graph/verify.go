@@ -296,8 +296,8 @@ func (v *subject) checkDensity(context.Context) (engine.Check, error) {
 
 // total returns Σ q and Σ q ln q over all configurations.
 func total(n int, logDensity func(logq []float64, batch []uint64)) (sum, entropy float64) {
-	const chunk = 1 << 12
-	batch, logq := make([]uint64, min(chunk, 1<<n)), make([]float64, min(chunk, 1<<n))
+	const atOnce = 1 << 12
+	batch, logq := make([]uint64, min(atOnce, 1<<n)), make([]float64, min(atOnce, 1<<n))
 	for first := 0; first < 1<<n; first += len(batch) {
 		for i := range batch {
 			batch[i] = uint64(first + i)
@@ -382,7 +382,7 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 	// Averages under q, of ln q and of every spin and edge.
 	edges := s.graph.Edges()
 	want := make([]float64, n+len(edges))
-	chunk := make([]uint64, 1)
+	config := make([]uint64, 1)
 	logq := make([]float64, 1<<n)
 	all := make([]uint64, 1<<n)
 	for i := range all {
@@ -398,8 +398,8 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 		}
 	}
 	for i, l := range logq {
-		chunk[0] = uint64(i)
-		averages(want, chunk, math.Exp(l))
+		config[0] = uint64(i)
+		averages(want, config, math.Exp(l))
 	}
 	got := make([]float64, len(want))
 	var mean stat.Mean

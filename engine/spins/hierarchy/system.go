@@ -251,15 +251,15 @@ func (s *System) Weigher(params []float32) func(dst []float64, batch []uint64) {
 // of engine.ImportanceMetrics, and energy, |m|, specific heat and susceptibility by
 // weights in the rows of these names.
 func (s *System) Reweigh(ctx context.Context, params []float32, e *engine.Evaluation, logZ float64) error {
-	const chunk = 1 << 14
+	const atOnce = 1 << 14
 	d, sites, words := s.NewDraws(params), s.net.Spins(), (s.net.Spins()+63)/64
-	batch := make([]uint64, min(chunk, e.Samples)*words)
+	batch := make([]uint64, min(atOnce, e.Samples)*words)
 	r, energies, abs := make([]float64, e.Samples), make([]float64, e.Samples), make([]float64, e.Samples)
-	for first := 0; first < e.Samples; first += chunk {
+	for first := 0; first < e.Samples; first += atOnce {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(chunk, e.Samples-first)
+		n := min(atOnce, e.Samples-first)
 		part := batch[:n*words]
 		copy(r[first:], d.Weigh(part, n, uint64(first)))
 		s.net.Energies(energies[first:first+n], part)

@@ -175,7 +175,7 @@ func (l *LossConfig) Validate(n int, head string) error {
 	case l.Gradient == "full" && (l.Kind == "kfd" || l.Kind == "discriminator"):
 		return fmt.Errorf("loss.gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to difference, or loss.kind to mmd or stationarity")
 	case l.Kind == "discriminator" && n > maxJudged:
-		return fmt.Errorf("loss.kind: a discriminator takes at most %d spins, and the target has %d", maxJudged, n)
+		return fmt.Errorf("loss.kind: a discriminator takes at most %d spins, and the target has %d; set it to mmd, or generator.kind to hierarchy", maxJudged, n)
 	case l.Kind == "discriminator":
 		return prefixed("loss.discriminator.", l.Discriminator.Validate())
 	case l.Kind != "kfd":
