@@ -46,11 +46,14 @@ type GeneratorConfig struct {
 	// populations of Metropolis chains have found the modes' weight.
 	Kind string `json:"kind" enum:"perceptron,mixture"`
 	// Components is the number of Gaussians of each mode.
-	Components int         `json:"components" when:"kind=mixture"`
-	Scout      ScoutConfig `json:"scout" when:"kind=mixture"`
-	Latent     int         `json:"latent" when:"kind=perceptron"` // dimension of the noise z
-	Hidden     []int       `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
-	Slope      float64     `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
+	Components int `json:"components" when:"kind=mixture"`
+	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
+	// which makes its tails lighter or heavier and lets it lean.
+	Bent   bool        `json:"bent" when:"kind=mixture"`
+	Scout  ScoutConfig `json:"scout" when:"kind=mixture"`
+	Latent int         `json:"latent" when:"kind=perceptron"` // dimension of the noise z
+	Hidden []int       `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
+	Slope  float64     `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
 	// Head is "split", one point x and a logit for each mode, of which
 	// softmax draws k, with a straight-through gradient; or "branch", pairs
 	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode

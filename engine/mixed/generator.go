@@ -26,7 +26,7 @@ type generator struct {
 func newGenerator(c GeneratorConfig, dim, modes int) *generator {
 	g := &generator{config: c, dim: dim, modes: modes, points: 1, choices: modes, branched: c.Head == "branch"}
 	if c.Kind == "mixture" {
-		g.base = mixture.New(dim, modes, c.Components)
+		g.base = mixture.New(dim, modes, c.Components, c.Bent)
 		return g
 	}
 	if g.branched {

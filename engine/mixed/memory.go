@@ -15,9 +15,12 @@ func (c *Config) Demands(dim, modes int, target ...engine.Demand) []engine.Deman
 	g := newGenerator(c.Generator, dim, modes)
 	if g.base != nil {
 		each, d, rows := float64(c.Generator.Components), float64(dim), float64(c.Training.Batch+nn.BlockRows())
-		params := g.base.NumParams()
+		params, bent := g.base.NumParams(), 0.0
+		if c.Generator.Bent {
+			bent = rows * 16 * each * d
+		}
 		all := append(c.Training.Demands(params),
-			engine.Demand{Key: "training.batch", Bytes: rows*(8*each*(d+1)+8*d+128) + 16*24*float64(params)},
+			engine.Demand{Key: "training.batch", Bytes: bent + rows*(8*each*(d+1)+8*d+128) + 16*24*float64(params)},
 			engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*each + 12*d + 128)})
 		return append(all, target...)
 	}

@@ -99,13 +99,13 @@ func (s *System) place(params []float32) {
 
 // drawMixture is forward of Gaussians: the first word of a sample's block chooses
 // one, d normals make its x.
-func (g *generator) drawMixture(b *batch, p *mixture.Packed, lo, hi int, from *noise, first uint64, uniforms, normals []float32) {
+func (g *generator) drawMixture(b *batch, p *mixture.Packed, lo, hi int, from *noise, first uint64, uniforms, normals []float32, w *mixture.Work) {
 	d := g.dim
 	rng.Normals(normals[:(hi-lo)*d], d, &from.latent, first)
 	asm.Uniforms(uniforms[:4*(hi-lo)], &from.head, first)
 	for r := range hi - lo {
 		j := p.Choose(float64(uniforms[4*r]))
-		p.Point(b.x[(lo+r)*d:][:d], normals[r*d:][:d], j)
+		p.Point(b.x[(lo+r)*d:][:d], normals[r*d:][:d], j, w)
 		b.k[lo+r] = uint8(j % g.modes)
 	}
 }

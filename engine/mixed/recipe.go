@@ -15,14 +15,15 @@ import (
 // Seen is what is known of a target that a recipe would look for otherwise.
 type Seen struct {
 	Components int     // Gaussians that describe a mode; 0 if that is not known
+	Bent       bool    // whether they have to bend
 	Width      float64 // typical standard deviation of a Gaussian
 }
 
-// Gaussians for each mode that is not Gaussian: on the line few suffice, and elsewhere
-// more cost little.
+// Gaussians for each mode that is not Gaussian: on the line they suffice as they are, and
+// elsewhere few that bend do more than many.
 const (
 	line   = 12
-	beyond = 16
+	beyond = 8
 )
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
@@ -39,10 +40,13 @@ func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
 	if seen.Components == 0 {
 		seen = c.look(t)
 	}
-	g.Components = seen.Components
+	g.Components, g.Bent = seen.Components, seen.Bent
 	each := fmt.Sprintf("%d Gaussians", g.Components)
 	if g.Components == 1 {
 		each = "a Gaussian"
+	}
+	if g.Bent {
+		each += ", bent,"
 	}
 	why = fmt.Sprintf("%s for each of %d modes: a generator with a density", each, t.Modes())
 
@@ -83,7 +87,7 @@ func (c *Config) look(t Target) Seen {
 		case d == 1:
 			seen.Components = line
 		default:
-			seen.Components = beyond
+			seen.Components, seen.Bent = beyond, true
 		}
 	}
 	return seen

@@ -78,7 +78,7 @@ func (d *Sampler) piece(piece int) {
 
 	from := noise{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}
 	if d.base != nil {
-		s.generator.drawMixture(b.batch, d.base, 0, hi-lo, &from, first, b.uniforms, b.normals)
+		s.generator.drawMixture(b.batch, d.base, 0, hi-lo, &from, first, b.uniforms, b.normals, b.work)
 	} else {
 		s.generator.forward(b.batch, d.packed, d.params, 0, hi-lo, &from, first, b.uniforms)
 	}

@@ -66,7 +66,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.placed = newPlaced(s)
 		s.stepped = []pool.Span{nn.RowSpan(s.lanes, s.placed.divergence.R, 1)}
 		s.generateBlock = func(block, lo, hi int, _ []float32) {
-			s.generator.drawMixture(s.batch, s.placed.packed, lo, hi, &s.from, uint64(lo), s.uniforms[block], s.placed.normals[block])
+			s.generator.drawMixture(s.batch, s.placed.packed, lo, hi, &s.from, uint64(lo), s.uniforms[block], s.placed.normals[block], s.placed.work[block])
 			s.placed.look(s, block, lo, hi)
 		}
 		s.headToNet = func(_, lo, hi int, grad []float32) {

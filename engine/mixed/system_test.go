@@ -38,6 +38,9 @@ func testConfigs() map[string]*testConfig {
 		c.Generator.Kind, c.Loss.Kind = "mixture", "divergence"
 		c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
 		all[fmt.Sprintf("mixture in %d", d)] = c
+		bent := *c
+		bent.Generator.Bent = true
+		all[fmt.Sprintf("bent mixture in %d", d)] = &bent
 	}
 	all["unplaced"] = small(bestConfig(), unplaced{threeTwins(1)})
 	return all

@@ -2,6 +2,7 @@ package mixture
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -36,7 +37,7 @@ type fit struct {
 }
 
 func newFit(x []float32, dim, components int) *fit {
-	m := New(dim, 1, components)
+	m := New(dim, 1, components, false)
 	f := &fit{x: x, n: len(x) / dim, dim: dim, model: m, packed: m.NewPacked(), y: make([]float64, dim)}
 	f.share = make([]float64, f.n*components)
 	for range components {
@@ -262,6 +263,8 @@ func Width(all []Component) float64 {
 type Look struct {
 	Gaussian bool    // ln π is quadratic
 	Curved   bool    // a quadratic explains less than half of the variance of ln π
+	Several  bool    // several Gaussians describe it better than one
+	Apart    bool    // and hardly overlap
 	Width    float64 // typical standard deviation of what makes up the target
 	// Components is how many Gaussians would leave little of ln π unexplained, Many at
 	// least and most at most.
@@ -281,12 +284,16 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 		return Look{Gaussian: true, Width: Width(all)}
 	}
 	const iterations, low = 30, 16
+	const groups, better, sure = 8, 0.1, 0.9
 	few := 8
 	if dim > low { // where a fit takes long, and has few points for each
 		few = 1
 	}
 	all, _ := Fit(found.X, dim, few, iterations, 1, c)
-	look := Look{Curved: left > of/2, Width: Width(all), Components: Many}
+	one, _ := found.heldOut(dim, 1, 1, c)
+	several, share := found.heldOut(dim, groups, iterations, c)
+	look := Look{Curved: left > of/2, Several: several-one > better, Width: Width(all), Components: Many}
+	look.Apart = look.Several && share > sure
 	if points := len(found.LogPi); points >= Many*2*coefficients(dim) {
 		f := newFit(found.X, dim, Many)
 		f.run(iterations, c, 1<<32)
@@ -294,6 +301,20 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 		look.Components = len(f.all)
 	}
 	return look
+}
+
+// heldOut returns the mean log-likelihood of one half of the population under a mixture
+// fitted to the other, and the mean share of each point's likeliest component in it.
+func (found *Found) heldOut(dim, components, iterations int, c *rng.Counter) (likelihood, share float64) {
+	half := len(found.X) / dim / 2 * dim
+	all, _ := Fit(found.X[:half], dim, components, iterations, 1, c)
+	f := newFit(found.X[half:], dim, components)
+	f.all = all
+	likelihood = f.expect()
+	for r := range f.n {
+		share += slices.Max(f.share[r*components:][:components]) / float64(f.n)
+	}
+	return likelihood, share
 }
 
 // coefficients is the number of those of a quadratic function.

@@ -9,12 +9,14 @@ import (
 type Model struct {
 	dim, labels, each int // coordinates; labels; components of each label
 	components        int
-	triangle          int // numbers of a lower triangle
+	triangle          int  // numbers of a lower triangle
+	bent              bool // components have a Shape for each coordinate
 }
 
-// New returns the model of a number of components of each label.
-func New(dim, labels, each int) *Model {
-	return &Model{dim, labels, each, labels * each, dim * (dim + 1) / 2}
+// New returns the model of a number of components of each label, Gaussian or, if
+// bent, with a Shape for each coordinate.
+func New(dim, labels, each int, bent bool) *Model {
+	return &Model{dim, labels, each, labels * each, dim * (dim + 1) / 2, bent}
 }
 
 // Dim returns d.
@@ -24,12 +26,16 @@ func (m *Model) Dim() int { return m.dim }
 func (m *Model) Components() int { return m.components }
 
 // The parameters are the placement of each component, c and the lower triangle of
-// S; the logits; and of each component a and the lower triangle of T, with τ on
-// its diagonal.
+// S; the logits; of each component a and the lower triangle of T, with τ on its
+// diagonal; and of each that is bent ε and ln δ of each coordinate.
 
 // NumParams returns the number of parameters.
 func (m *Model) NumParams() int {
-	return 2*m.components*(m.dim+m.triangle) + m.components
+	n := 2*m.components*(m.dim+m.triangle) + m.components
+	if m.bent {
+		n += 2 * m.components * m.dim
+	}
+	return n
 }
 
 // A number is of a parameter as it is trained, or as it is checked.
@@ -49,6 +55,11 @@ func learned[T number](m *Model, params []T, j int) (shift, factor []T) {
 	return own[:m.dim], own[m.dim:]
 }
 
+func shapesOf[T number](m *Model, params []T, j int) (epsilon, tau []T) {
+	own := params[m.components*(2*(m.dim+m.triangle)+1)+2*j*m.dim:][:2*m.dim]
+	return own[:m.dim], own[m.dim:]
+}
+
 // Placement returns how many parameters, the first, are those of the placement, of
 // which nothing is learned.
 func (m *Model) Placement() int { return m.components * (m.dim + m.triangle) }
@@ -63,6 +74,9 @@ func (m *Model) TensorName(i int) string {
 		return "logits"
 	}
 	i -= m.components
+	if i >= m.components*size {
+		return fmt.Sprintf("component %d: shapes", (i-m.components*size)/(2*m.dim))
+	}
 	if i%size < m.dim {
 		return fmt.Sprintf("component %d: mean", i/size)
 	}
@@ -102,18 +116,23 @@ type Packed struct {
 	below                 []float64 // Σ of the weights before
 	mean, factor, inverse []float64 // μ, L, L⁻¹ of each component
 	triangular            []float64 // T
+	shapes                []Shape   // of each component and coordinate, nil for Gaussians
 	wide                  []float64 // the parameters
 }
 
 // NewPacked makes room for the parameters of a model.
 func (m *Model) NewPacked() *Packed {
 	k := m.components
-	return &Packed{
+	p := &Packed{
 		model: m, weight: make([]float64, k), logNorm: make([]float64, k), below: make([]float64, k),
 		mean: make([]float64, k*m.dim), factor: make([]float64, k*m.triangle),
 		inverse: make([]float64, k*m.triangle), triangular: make([]float64, k*m.triangle),
 		wide: make([]float64, m.NumParams()),
 	}
+	if m.bent {
+		p.shapes = make([]Shape, k*m.dim)
+	}
+	return p
 }
 
 // row returns where row i of a lower triangle begins.
@@ -172,6 +191,12 @@ func (p *Packed) Set64(params []float64) {
 			p.logNorm[j] -= math.Log(math.Abs(l[row(i)+i]))
 		}
 		invert(p.inverse[j*m.triangle:][:m.triangle], l, d)
+		if m.bent {
+			epsilon, tau := shapesOf(m, params, j)
+			for i := range d {
+				p.shapes[j*d+i] = NewShape(epsilon[i], tau[i])
+			}
+		}
 	}
 }
 
@@ -201,14 +226,18 @@ func (p *Packed) Choose(u float64) int {
 	return j
 }
 
-// Point sets x to μ_j + L_j z.
-func (p *Packed) Point(x, z []float32, j int) {
-	m := p.model
+// Point sets x to μ_j + L_j h(z).
+func (p *Packed) Point(x, z []float32, j int, w *Work) {
+	m, y := p.model, w.down
 	l := p.factor[j*m.triangle:][:m.triangle]
 	for i := range x {
+		y[i] = float64(z[i])
+		if m.bent {
+			y[i], _ = p.shapes[j*m.dim+i].Apply(y[i])
+		}
 		v := p.mean[j*m.dim+i]
 		for c, f := range l[row(i):][:i+1] {
-			v += f * float64(z[c])
+			v += f * y[c]
 		}
 		x[i] = float32(v)
 	}
@@ -216,18 +245,26 @@ func (p *Packed) Point(x, z []float32, j int) {
 
 // A Work keeps what Score needs of a number of rows.
 type Work struct {
-	whitened       []float64 // L⁻¹(x − μ), [rows][each][d]
+	whitened       []float64 // y = L⁻¹(x − μ), [rows][each][d]
+	bent           []Bent    // h⁻¹(y), likewise
 	responsibility []float64 // [rows][each]
 	labels         []uint8
 	slope          []float64 // [d]
+
+	down, byEpsilon, byTau []float64 // derivatives of one component, [d]
 }
 
 // NewWork makes room for a number of rows.
 func (m *Model) NewWork(rows int) *Work {
-	return &Work{
+	w := &Work{
 		whitened: make([]float64, rows*m.each*m.dim), responsibility: make([]float64, rows*m.each),
 		labels: make([]uint8, rows), slope: make([]float64, m.dim),
+		down: make([]float64, m.dim), byEpsilon: make([]float64, m.dim), byTau: make([]float64, m.dim),
 	}
+	if m.bent {
+		w.bent = make([]Bent, len(w.whitened))
+	}
+	return w
 }
 
 // LogDensity sets dst[r] = ln q(x_r, k_r) of the rows of x, [len(dst)][d]; k is
@@ -245,7 +282,12 @@ func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
 		for e := range terms {
 			j := e*m.labels + label
 			y := w.whitened[(r*m.each+e)*d:][:d]
-			terms[e] = p.logNorm[j] - p.whiten(y, x[r*d:(r+1)*d], j)/2
+			square := p.whiten(y, x[r*d:(r+1)*d], j)
+			if m.bent {
+				terms[e] = p.logNorm[j] + p.logBent(y, w.bent[(r*m.each+e)*d:][:d], j)
+			} else {
+				terms[e] = p.logNorm[j] - square/2
+			}
 			highest = max(highest, terms[e])
 		}
 		if math.IsInf(highest, -1) {
@@ -279,6 +321,11 @@ func (p *Packed) LogDensity64(x []float64, label int) float64 {
 			for c, f := range inverse[row(i):][:i+1] {
 				y += f * (x[c] - mean[c])
 			}
+			if m.bent {
+				z, slope, _ := p.shapes[j*m.dim+i].Invert(y)
+				y = z
+				terms[e] += math.Log(slope)
+			}
 			terms[e] -= y * y / 2
 		}
 		highest = max(highest, terms[e])
@@ -304,6 +351,21 @@ func (p *Packed) whiten(y []float64, x []float32, j int) (square float64) {
 	return square
 }
 
+// logBent returns −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.
+func (p *Packed) logBent(y []float64, bent []Bent, j int) (log float64) {
+	volume := 1.0
+	for i, v := range y {
+		z, slope, at := p.shapes[j*len(y)+i].Invert(v)
+		bent[i] = at
+		log -= z * z / 2
+		if volume *= slope; volume > 1e150 || volume < 1e-150 {
+			log += math.Log(volume)
+			volume = 1
+		}
+	}
+	return log + math.Log(volume)
+}
+
 // negligible is the responsibility below which a component's part in a gradient is
 // not worth the time.
 const negligible = 1e-9
@@ -322,7 +384,15 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 			logits[j] += float32(f)
 			shift, factor := learned(m, grad, j)
 			y := w.whitened[(r*m.each+e)*d:][:d]
-			for i, v := range y {
+			down := p.descend(w, r, e, j)
+			if m.bent {
+				epsilon, tau := shapesOf(m, grad, j)
+				for i, v := range w.byEpsilon {
+					epsilon[i] += float32(f * v)
+					tau[i] += float32(f * w.byTau[i])
+				}
+			}
+			for i, v := range down {
 				fv := f * v
 				shift[i] += float32(fv)
 				products := factor[row(i):][:i+1]
@@ -334,10 +404,27 @@ func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
 	}
 }
 
+// descend returns −∂/∂y of the logarithm of component j's law at row r, its e-th, which
+// of Gaussians is y, and leaves the other derivatives in w.
+func (p *Packed) descend(w *Work, r, e, j int) []float64 {
+	m := p.model
+	at := (r*m.each + e) * m.dim
+	y := w.whitened[at:][:m.dim]
+	if !m.bent {
+		return y
+	}
+	for i, v := range y {
+		bent := w.bent[at+i]
+		byY, byEpsilon, byTau := p.shapes[j*m.dim+i].Differentiate(v, bent, -bent.Z(), 1)
+		w.down[i], w.byEpsilon[i], w.byTau[i] = -byY, byEpsilon, byTau
+	}
+	return w.down
+}
+
 // Finish turns the sums of Score over all rows, Σ_r C_r = total, into the gradient:
-// with y = L⁻¹(x − μ), of ln N they are
+// with y = L⁻¹(x − μ) and v = −∂/∂y, which is y of a Gaussian, of ln N they are
 //
-//	∂/∂a = T⁻ᵀ y,   ∂/∂T = T⁻ᵀ y yᵀ,   ∂/∂τ_i = T_ii ∂/∂T_ii − 1.
+//	∂/∂a = T⁻ᵀ v,   ∂/∂T = T⁻ᵀ v yᵀ,   ∂/∂τ_i = T_ii ∂/∂T_ii − 1.
 //
 // It allocates nothing.
 func (p *Packed) Finish(grad []float32, total float64) {
@@ -346,7 +433,7 @@ func (p *Packed) Finish(grad []float32, total float64) {
 	for j := range m.components {
 		shift, factor := learned(m, grad, j)
 		t := p.triangular[j*m.triangle:][:m.triangle]
-		// Column by column of the sums of y yᵀ, of which the lower triangle is enough:
+		// Column by column of the sums of v yᵀ, of which the lower triangle is enough:
 		// row i of T⁻ᵀ v needs the rows from i on.
 		solve(shift, t, d)
 		for c := range d {
@@ -391,7 +478,7 @@ func (p *Packed) Slope(dx []float32, w *Work) {
 			}
 			j := e*m.labels + int(w.labels[r])
 			inverse := p.inverse[j*m.triangle:][:m.triangle]
-			for i, v := range w.whitened[(r*m.each+e)*d:][:d] {
+			for i, v := range p.descend(w, r, e, j) {
 				for c, f := range inverse[row(i):][:i+1] {
 					slope[c] -= share * v * f
 				}

@@ -40,7 +40,7 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 			return
 		}
 		f.all = append(f.all, more...)
-		f.model = New(f.dim, 1, len(f.all))
+		f.model = New(f.dim, 1, len(f.all), false)
 		f.packed, f.share = f.model.NewPacked(), make([]float64, f.n*len(f.all))
 		f.expect()
 		for range iterations {

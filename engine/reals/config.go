@@ -37,8 +37,12 @@ type GeneratorConfig struct {
 	// the target's weight.
 	Kind string `json:"kind" enum:"realnvp,residual,mixture"`
 	// Components is the number of Gaussians.
-	Components int         `json:"components" when:"kind=mixture"`
-	Scout      ScoutConfig `json:"scout" when:"kind=mixture"`
+	Components int `json:"components" when:"kind=mixture"`
+	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
+	// which makes its tails lighter or heavier and lets it lean, and what each
+	// coupling changes by one that depends on the other coordinates.
+	Bent  bool        `json:"bent" when:"kind=mixture"`
+	Scout ScoutConfig `json:"scout" when:"kind=mixture"`
 	// Depth is the number of couplings, of which a mixture may have none, or of
 	// residual blocks.
 	Depth int `json:"depth"`
@@ -54,8 +58,10 @@ type GeneratorConfig struct {
 	Latent int `json:"latent" when:"kind=residual"`
 	// Partition says which coordinates a flow's even couplings change, its odd
 	// ones changing the others: "parity", those of even index, or "halves",
-	// the first half.
-	Partition string `json:"partition" enum:"parity,halves" when:"kind=realnvp,mixture"`
+	// the first half, or "listed", those of Changed.
+	Partition string `json:"partition" enum:"parity,halves,listed" when:"kind=realnvp,mixture"`
+	// Changed lists coordinates, which are counted from 0.
+	Changed []int `json:"changed" when:"partition=listed"`
 	// Clamp bounds a flow's log-scales softly: c·tanh(s/c) for a perceptron's
 	// output s.
 	Clamp float64 `json:"clamp" when:"kind=realnvp,mixture"`
@@ -206,6 +212,21 @@ func (g *GeneratorConfig) validate(dim int) error {
 	}
 	if dim < 2 && g.Kind == "realnvp" {
 		return fmt.Errorf("kind: couplings need two coordinates or more: in one, a realnvp is an affine map, and its states are Gaussian; use residual or mixture")
+	}
+	if g.Partition == "listed" {
+		seen := make([]bool, dim)
+		for i, c := range g.Changed {
+			if err := conf.Between(fmt.Sprintf("changed[%d]", i), c, 0, dim-1); err != nil {
+				return err
+			}
+			if seen[c] {
+				return fmt.Errorf("changed[%d]: coordinate %d is listed twice", i, c)
+			}
+			seen[c] = true
+		}
+		if n := len(g.Changed); n == 0 && dim > 1 || n >= dim {
+			return fmt.Errorf("changed: %d of %d coordinates; list some, not all, for the others to depend on", n, dim)
+		}
 	}
 	return conf.Positive("clamp", g.Clamp)
 }

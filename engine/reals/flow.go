@@ -3,8 +3,10 @@ package reals
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 )
 
@@ -22,22 +24,35 @@ type flow struct {
 	nets  networks // scale and translation of each coupling
 	depth int
 	clamp float32
+	bent  bool     // couplings bend
+	each  int      // perceptrons of a coupling
 	part  [2][]int // coordinates of v_l for even and odd l
 }
 
 func newFlow(c GeneratorConfig, dim int) *flow {
-	f := &flow{nets: networks{dim: dim, latent: dim}, depth: c.Depth, clamp: float32(c.Clamp)}
+	f := &flow{nets: networks{dim: dim, latent: dim}, depth: c.Depth, clamp: float32(c.Clamp), bent: c.Bent}
+	names := []string{"scale", "translation"}
+	if f.bent {
+		names = append(names, "lean", "tail")
+	}
+	f.each = len(names)
 	for i := range dim {
 		part := i % 2
-		if c.Partition == "halves" {
+		switch c.Partition {
+		case "halves":
 			part = i / ((dim + 1) / 2)
+		case "listed":
+			part = 1
+			if slices.Contains(c.Changed, i) {
+				part = 0
+			}
 		}
 		f.part[part] = append(f.part[part], i)
 	}
 	for l := range f.depth {
 		sizes := append([]int{len(f.part[(l+1)%2])}, c.Hidden...)
 		sizes = append(sizes, len(f.part[l%2]))
-		for _, name := range []string{"scale", "translation"} {
+		for _, name := range names {
 			f.nets.add(fmt.Sprintf("coupling %d, %s", l+1, name), nn.NewMLP(float32(c.Slope), sizes...))
 		}
 	}
@@ -60,20 +75,38 @@ type flowPass struct {
 	shift    []float32   // t_l of the present coupling
 	noise    []float32   // [rows][dim], of states whose density is asked for
 	recorder recorder
-	layers   []nn.Activations
+
+	// Of couplings that bend:
+	lean, tail [][]float32  // tanh(ε_l/2) and tanh(ln δ_l) as the perceptrons have them
+	bends      [2][]float32 // e^ε and δ of the present coupling
+	bowed      [][]float32  // u_l = h(v_l)
+	bowing     []float64    // Σ ln h′ of each row
+	layers     []nn.Activations
 }
 
 func (f *flow) newPass(rows int, backward bool) pass {
-	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*f.width(0)), noise: make([]float32, rows*f.nets.dim)}
+	widest := max(f.width(0), f.width(1))
+	p := &flowPass{flow: f, recorder: recorder{rows: rows, backward: backward}, shift: make([]float32, rows*widest), noise: make([]float32, rows*f.nets.dim)}
 	for l := range f.depth + 2 {
 		p.versions = append(p.versions, make([]float32, rows*f.width(l)))
 	}
 	for l := range f.depth {
 		p.squashed = append(p.squashed, make([]float32, rows*f.width(l)))
 		p.stretch = append(p.stretch, make([]float32, rows*f.width(l)))
-		for i, out := range [][]float32{p.squashed[l], p.shift} {
-			p.layers = append(p.layers, p.recorder.activations(f.nets.nets[2*l+i], p.versions[l+1], out))
+		outs := [][]float32{p.squashed[l], p.shift}
+		if f.bent {
+			n := rows * f.width(l)
+			p.lean, p.tail = append(p.lean, make([]float32, n)), append(p.tail, make([]float32, n))
+			p.bowed = append(p.bowed, make([]float32, n))
+			outs = append(outs, p.lean[l], p.tail[l])
 		}
+		for i, out := range outs {
+			p.layers = append(p.layers, p.recorder.activations(f.nets.nets[f.each*l+i], p.versions[l+1], out))
+		}
+	}
+	if f.bent {
+		p.bends = [2][]float32{make([]float32, rows*widest), make([]float32, rows*widest)}
+		p.bowing = make([]float64, rows)
 	}
 	return p
 }
@@ -104,7 +137,7 @@ func (p *flowPass) join(x, v []float32, l int) {
 // shift.
 func (p *flowPass) condition(l int, w *weights) {
 	f := p.flow
-	for i := 2 * l; i < 2*l+2; i++ {
+	for i := f.each * l; i < f.each*(l+1); i++ {
 		f.nets.nets[i].Forward(p.layers[i], w.packed[i], f.nets.of(w.params, i), 0, p.rows)
 	}
 	n := p.rows * f.width(l)
@@ -119,17 +152,25 @@ func (p *flowPass) condition(l int, w *weights) {
 		stretch[i] = f.clamp * v
 	}
 	asm.Exp(stretch, stretch)
+	if f.bent {
+		p.measure(l)
+	}
 }
 
 func (p *flowPass) forward(x, z []float32, w *weights) {
 	f := p.flow
 	p.rows = len(z) / f.nets.dim
+	clear(p.bowing)
 	for l := range 2 {
 		p.split(p.versions[l], z, l)
 	}
 	for l := range f.depth {
 		p.condition(l, w)
 		v, next := p.versions[l], p.versions[l+2]
+		if f.bent {
+			p.bend(l)
+			v = p.bowed[l]
+		}
 		shift := p.shift[:len(v)]
 		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
 			next[i] = v[i]*e + shift[i]
@@ -144,15 +185,22 @@ func (p *flowPass) forward(x, z []float32, w *weights) {
 func (p *flowPass) inverse(z, x []float32, w *weights) {
 	f := p.flow
 	p.rows = len(x) / f.nets.dim
+	clear(p.bowing)
 	for l := f.depth; l < f.depth+2; l++ {
 		p.split(p.versions[l], x, l)
 	}
 	for l := f.depth - 1; l >= 0; l-- {
 		p.condition(l, w)
 		v, next := p.versions[l], p.versions[l+2]
+		if f.bent {
+			v = p.bowed[l]
+		}
 		shift := p.shift[:len(v)]
 		for i, e := range p.stretch[l][:p.rows*f.width(l)] {
 			v[i] = (next[i] - shift[i]) / e
+		}
+		if f.bent {
+			p.unbend(l)
 		}
 	}
 	for l := range 2 {
@@ -189,6 +237,11 @@ func (p *flowPass) volume(dst []float64) {
 		width := f.width(l)
 		for i, v := range p.squashed[l][:p.rows*width] {
 			dst[i/width] -= float64(f.clamp) * float64(v)
+		}
+	}
+	if f.bent {
+		for r := range dst {
+			dst[r] -= p.bowing[r]
 		}
 	}
 }
@@ -263,6 +316,10 @@ func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *
 		g, other := s.state[l%2][:n], s.state[(l+1)%2][:p.rows*f.width(l+1)]
 		v, stretch, squashed := p.versions[l][:n], p.stretch[l][:n], p.squashed[l][:n]
 		scaleOut := s.out[:n]
+		if f.bent {
+			p.straighten(l, g, c, s)
+			v = p.bowed[l][:n]
+		}
 		for i, q := range squashed {
 			scaleOut[i] = -(g[i]*v[i] + float32(c[i/width])) * (1 - q*q)
 			g[i] /= stretch[i]
@@ -271,8 +328,10 @@ func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *
 		for i, v := range g {
 			shiftOut[i] = -v
 		}
-		for i, dout := range [2][]float32{scaleOut, shiftOut} {
-			net := 2*l + i
+		outs := [...][]float32{scaleOut, shiftOut, s.lean, s.tail}
+		for i, dout := range outs[:f.each] {
+			net := f.each*l + i
+			dout = dout[:n]
 			var din []float32
 			if l+1 < f.depth { // v_{depth} is the state
 				din = s.in[:len(other)]
@@ -301,8 +360,13 @@ func (f *flow) forward64(params, z []float64) (x []float64, logVolume float64) {
 		}
 	}
 	for l := range f.depth {
-		sigma, shift := f.condition64(params, l, v[(l+1)%2])
+		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
 		for i := range sigma {
+			if f.bent {
+				u, slope := bends[i].Apply(v[l%2][i])
+				v[l%2][i] = u
+				logVolume += math.Log(slope)
+			}
 			v[l%2][i] = v[l%2][i]*math.Exp(sigma[i]) + shift[i]
 			logVolume += sigma[i]
 		}
@@ -325,10 +389,15 @@ func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
 		}
 	}
 	for l := f.depth - 1; l >= 0; l-- {
-		sigma, shift := f.condition64(params, l, v[(l+1)%2])
+		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
 		for i := range sigma {
 			v[l%2][i] = (v[l%2][i] - shift[i]) * math.Exp(-sigma[i])
 			logVolume += sigma[i]
+			if f.bent {
+				z, slope, _ := bends[i].Invert(v[l%2][i])
+				v[l%2][i] = z
+				logVolume -= math.Log(slope)
+			}
 		}
 	}
 	z = make([]float64, len(x))
@@ -353,14 +422,20 @@ func (f *flow) logDensity64(params []float64) func(x []float64) float64 {
 	}
 }
 
-// condition64 returns σ_l and t_l.
-func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift []float64) {
+// condition64 returns σ_l and t_l, and the maps of couplings that bend.
+func (f *flow) condition64(params []float64, l int, u []float64) (sigma, shift []float64, bends []mixture.Shape) {
 	n := &f.nets
-	sigma = n.nets[2*l].Forward64(params[n.offsets[2*l]:], u)
-	shift = n.nets[2*l+1].Forward64(params[n.offsets[2*l+1]:], u)
+	of := func(i int) []float64 { return n.nets[f.each*l+i].Forward64(params[n.offsets[f.each*l+i]:], u) }
+	sigma, shift = of(0), of(1)
 	c := float64(f.clamp)
 	for i, s := range sigma {
 		sigma[i] = c * math.Tanh(s/c)
 	}
-	return sigma, shift
+	if f.bent {
+		lean, tail := of(2), of(3)
+		for i, s := range lean {
+			bends = append(bends, mixture.NewShape(mostLean*math.Tanh(s/mostLean), math.Tanh(tail[i])))
+		}
+	}
+	return sigma, shift, bends
 }

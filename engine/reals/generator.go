@@ -138,6 +138,8 @@ type scratch struct {
 	out   []float32    // ∂L by a perceptron's output
 	shift []float32    // ∂L by a translation, of a score
 	in    []float32    // ∂L by a perceptron's input
+
+	lean, tail []float32 // ∂L by a bend
 }
 
 func (n *networks) newScratch(rows int) *scratch {
@@ -145,7 +147,8 @@ func (n *networks) newScratch(rows int) *scratch {
 		return &scratch{}
 	}
 	width := rows * max(n.nets[0].In(), n.nets[0].Out())
-	s := &scratch{net: n.nets[0].NewScratch(rows), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width)}
+	s := &scratch{net: n.nets[0].NewScratch(rows), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width),
+		lean: make([]float32, width), tail: make([]float32, width)}
 	for part := range s.state {
 		s.state[part] = make([]float32, width)
 	}

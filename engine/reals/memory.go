@@ -30,6 +30,9 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 	if nets.base != nil {
 		k, triangle := float64(c.Generator.Components), float64(dim*(dim+1)/2)
 		batch += rows*8*(k*(d+1)+d) + 8*24*k*triangle // whitened states; packed parameters
+		if c.Generator.Bent {
+			batch += rows*16*k*d + rows*4*d*float64(2*c.Generator.Depth+4) + 8*48*k*d // bent coordinates; couplings'
+		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}
 	switch c.Loss.Kind {

@@ -40,7 +40,7 @@ type mixtureFlow struct{ *flow }
 func newMixtureFlow(c GeneratorConfig, dim int) *mixtureFlow {
 	f := newFlow(c, dim)
 	f.nets.latent = dim + 1
-	f.nets.base = mixture.New(dim, 1, c.Components)
+	f.nets.base = mixture.New(dim, 1, c.Components, c.Bent)
 	f.nets.placed = f.nets.params
 	f.nets.params += 2*dim + f.nets.base.NumParams()
 	return &mixtureFlow{f}
@@ -99,7 +99,7 @@ func (p *mixturePass) forward(x, z []float32, w *weights) {
 	d := p.flow.nets.dim
 	for r := range len(x) / d {
 		noise := z[r*(d+1) : (r+1)*(d+1)]
-		w.base.Point(p.y[r*d:(r+1)*d], noise[:d], chosen(w.base, noise[d]))
+		w.base.Point(p.y[r*d:(r+1)*d], noise[:d], chosen(w.base, noise[d]), p.work)
 	}
 	p.transform(x, w)
 }
@@ -161,7 +161,7 @@ func (p *mixturePass) weight(law int, w *weights) float64 { return w.base.Weight
 func (p *mixturePass) image(x, z []float32, law int, w *weights) {
 	d := p.flow.nets.dim
 	for r := 0; r*d < len(x); r++ {
-		w.base.Point(p.y[r*d:(r+1)*d], z[r*d:(r+1)*d], law)
+		w.base.Point(p.y[r*d:(r+1)*d], z[r*d:(r+1)*d], law, p.work)
 	}
 	p.transform(x, w)
 }
@@ -193,18 +193,21 @@ func (c ScoutConfig) scout(t Target, seed uint64, workers *pool.Pool) *mixture.F
 			s.Scale = append(s.Scale, wide*scale)
 		}
 	}
-	return s.Run(t.Dim(), func() mixture.Density {
-		target, narrow := own(t), []float32(nil)
-		return func(dst []float64, x []float32) {
-			if len(narrow) < len(dst) {
-				narrow = make([]float32, len(dst))
-			}
-			target.LogDensity(narrow[:len(dst)], x)
-			for r, v := range narrow[:len(dst)] {
-				dst[r] = float64(v)
-			}
+	return s.Run(t.Dim(), func() mixture.Density { return densityOf(t) }, workers)
+}
+
+// densityOf returns one thread's ln π of a target.
+func densityOf(t Target) mixture.Density {
+	target, narrow := own(t), []float32(nil)
+	return func(dst []float64, x []float32) {
+		if len(narrow) < len(dst) {
+			narrow = make([]float32, len(dst))
 		}
-	}, workers)
+		target.LogDensity(narrow[:len(dst)], x)
+		for r, v := range narrow[:len(dst)] {
+			dst[r] = float64(v)
+		}
+	}
 }
 
 // initialize places the base on the target.

@@ -12,14 +12,16 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// Gaussians of a target that is not known to be made of them: on the line few suffice.
-// In few dimensions many come nearer than couplings in the same time, unless the target
-// is curved; not so in more.
+// Gaussians of a target that is not known to be made of them: on the line and in the
+// plane they suffice. Beyond, couplings that bend do more, of few Gaussians; but modes
+// that lie apart are learned better without, and shells by many that do not bend.
 const (
 	onLine  = 24
 	inSpace = mixture.Many
-	beyond  = 8 // of mostSpace dimensions, before couplings
+	few     = 8
+	fewer   = 4 // beyond someSpace dimensions
 
+	someSpace = 6
 	mostSpace = 16
 )
 
@@ -41,7 +43,7 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 		// moves leave behind in many dimensions are resampled away.
 		g.Scout.Moves = max(g.Scout.Moves, d+d/4)
 	}
-	g.Components, g.Depth, g.Hidden = components, 0, []int{32, 32}
+	g.Components, g.Depth, g.Hidden, g.Bent, g.Changed = components, 0, []int{32, 32}, false, nil
 	width := 1.0
 	if components > 0 {
 		why = fmt.Sprintf("a mixture of %d Gaussians, because the target is one", components)
@@ -61,10 +63,12 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 
 	rate, steps := 0.02, 1500
 	switch {
-	case g.Depth > 0 && g.Components >= inSpace:
+	case g.Depth > 0 && !g.Bent:
 		rate, steps = 0.005, 4000
+	case g.Depth > 0 && d > mostSpace:
+		rate, steps = 0.003, 2000
 	case g.Depth > 0:
-		rate, steps = 0.003, 6000
+		rate, steps = 0.005, 2500
 	case components == 0 && g.Components > 1:
 		steps = 2500
 	}
@@ -102,20 +106,43 @@ func (c *Config) look(t Target) (width float64, why string) {
 	switch {
 	case d == 1:
 		g.Components = onLine
-	case d == 2, d <= mostSpace && !look.Curved:
+	case d == 2:
 		g.Components = look.Components
 		if g.Components > inSpace {
 			because = "so many leave little of ln π unexplained"
 		}
-	case d <= mostSpace:
+	case look.Apart && d <= mostSpace:
+		g.Components, g.Bent = look.Components, true
+		because = "modes lie apart"
+	case look.Curved && d <= mostSpace:
 		g.Components, g.Depth = inSpace, 8
 		because = "ln π is far from quadratic"
 	default:
-		g.Components, g.Depth, g.Hidden = beyond, 8, []int{64, 64}
-		because = fmt.Sprintf("ln π of %d coordinates is not quadratic", d)
+		g.Components, g.Depth, g.Bent = few, 4, true
+		switch {
+		case d > mostSpace && !look.Several:
+			g.Components = 1
+		case d > someSpace:
+			g.Components = fewer
+		}
+		if d > mostSpace {
+			g.Hidden = []int{64, 64}
+		}
+		if part := found.Part(d, densityOf(t)); part != nil {
+			g.Partition, g.Changed = "listed", part
+		}
+	}
+	each := fmt.Sprintf("%d Gaussians", g.Components)
+	if g.Components == 1 {
+		each = "a Gaussian"
+	} else {
+		each = "a mixture of " + each
+	}
+	if g.Bent {
+		each += ", bent,"
 	}
 	if g.Depth > 0 {
 		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
 	}
-	return look.Width, fmt.Sprintf("a mixture of %d Gaussians%s, because %s where %d Metropolis chains found weight", g.Components, couplings, because, len(found.LogPi))
+	return look.Width, fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi))
 }
