@@ -147,12 +147,7 @@ func (m *Random) featurisePiece(piece int) {
 		asm.DenseForward(phi, states[lo*m.dim:hi*m.dim], m.packed, m.offset, hi-lo, m.dim, m.r, 1)
 		asm.Tanh(phi, phi)
 	}
-	for i := lo; i < hi; i++ {
-		change := m.change[i*m.r:][:m.r]
-		for k, v := range m.features[i*m.r:][:m.r] {
-			change[k] = v - change[k]
-		}
-	}
+	asm.SubtractFrom(m.change[lo*m.r:hi*m.r], m.features[lo*m.r:hi*m.r])
 	m.sumPiece(piece)
 }
 
@@ -162,11 +157,7 @@ func (m *Random) descendPiece(piece int) {
 	slopes := m.slopes[lo*m.r : hi*m.r]
 	scale := 1 / float32(m.n)
 	for i := lo; i < hi; i++ {
-		c := m.coefficients[m.half(i)]
-		row := slopes[(i-lo)*m.r:][:m.r]
-		for k, v := range m.features[i*m.r:][:m.r] {
-			row[k] = scale * c[k] * (1 - v*v)
-		}
+		asm.TanhSlopes(slopes[(i-lo)*m.r:][:m.r], m.coefficients[m.half(i)], m.features[i*m.r:][:m.r], scale)
 	}
 	asm.DenseForward(m.grad[lo*m.dim:hi*m.dim], slopes, m.packedT, m.zero, hi-lo, m.r, m.dim, 1)
 }

@@ -1,6 +1,6 @@
 // Command adamw generates the kernels that walk flat arrays: the AdamW step,
-// the sum of squares, the accumulation of gradients and the check for finite
-// elements.
+// the sum of squares, the accumulation of gradients, differences, the derivatives of
+// tanh and the check for finite elements.
 //
 // Every kernel takes slices whose length is a multiple of 16 (32 for the sum
 // of squares); the callers give the rest to the generic kernels. All
@@ -10,6 +10,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -49,6 +51,8 @@ func main() {
 		adamWStep(w)
 		sumSquares(w)
 		accumulate(w)
+		subtract(w)
+		tanhSlopes(w)
 		allFinite(w)
 	}
 	Generate()
@@ -167,6 +171,54 @@ func accumulate(w width) {
 		VMOVUPS(at(dst, offset, 0), sum)
 		VADDPS(at(src, offset, 0), sum, sum)
 		VMOVUPS(sum, at(dst, offset, 0))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func subtract(w width) {
+	TEXT("subtract"+w.suffix, NOSPLIT, "func(dst, src []float32)")
+	Doc("subtract" + w.suffix + " is subtractGeneric for a multiple of 16 elements.")
+	Pragma("noescape")
+	dst := Load(Param("dst").Base(), GP64())
+	n := Load(Param("dst").Len(), GP64())
+	src := Load(Param("src").Base(), GP64())
+	forBlocks("subtract", w, n, 1, func(offset Register) {
+		difference := w.vector()
+		VMOVUPS(at(src, offset, 0), difference)
+		VSUBPS(at(dst, offset, 0), difference, difference)
+		VMOVUPS(difference, at(dst, offset, 0))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func tanhSlopes(w width) {
+	TEXT("tanhSlopes"+w.suffix, NOSPLIT, "func(dst, c, tanh []float32, scale float32)")
+	Doc("tanhSlopes" + w.suffix + " is tanhSlopesGeneric for a multiple of 16 elements.")
+	Pragma("noescape")
+	dst := Load(Param("dst").Base(), GP64())
+	n := Load(Param("dst").Len(), GP64())
+	c := Load(Param("c").Base(), GP64())
+	tanh := Load(Param("tanh").Base(), GP64())
+	scale, one := w.vector(), w.vector()
+	factorAt, err := Param("scale").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSS(factorAt.Addr, scale)
+	bits, scalar := GP32(), XMM()
+	MOVL(U32(math.Float32bits(1)), bits)
+	VMOVD(bits, scalar)
+	VPBROADCASTD(scalar, one)
+	forBlocks("slopes", w, n, 1, func(offset Register) {
+		t, slope, factor := w.vector(), w.vector(), w.vector()
+		VMOVUPS(at(tanh, offset, 0), t)
+		VMULPS(t, t, t)
+		VSUBPS(t, one, slope)
+		VMULPS(at(c, offset, 0), scale, factor)
+		VMULPS(slope, factor, factor)
+		VMOVUPS(factor, at(dst, offset, 0))
 	})
 	VZEROUPPER()
 	RET()
