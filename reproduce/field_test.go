@@ -45,14 +45,25 @@ func TestFieldTargets(t *testing.T) {
 func TestFieldStudy(t *testing.T) {
 	defer func(old float64) { fieldSeconds = old }(fieldSeconds)
 	fieldSeconds = 0.2
+	defer func(old float64) { rivalSeconds = old }(rivalSeconds)
+	rivalSeconds = 0
 	workers := pool.New(2)
 	defer workers.Close()
 	p := Plan{Dir: t.TempDir(), Studies: []string{FieldStudy}, Only: []string{"ising-l8-0.4407"}, Seed: 3, Seeds: 2,
 		Assignments: []string{"training.steps=150", "generator.neighbours=12", "generator.units=2"}}
 	var seen []FieldRow
+	var warnings []string
 	results, err := p.Execute(context.Background(), []engine.Definition{ising.Definition}, workers,
-		Observer{Field: func(r *FieldRow) error { seen = append(seen, *r); return nil }})
+		Observer{Field: func(r *FieldRow) error { seen = append(seen, *r); return nil }, Warning: func(text string) { warnings = append(warnings, text) }})
 	require.NoError(t, err)
+	if len(seen[0].Rivals) == 0 {
+		require.Contains(t, strings.Join(warnings, "\n"), "pytorch is missing")
+	} else {
+		rival := seen[0].Rivals[0]
+		require.GreaterOrEqual(t, rival.Seconds, seen[0].Seconds)
+		require.True(t, rival.Steps > 0 && rival.ESS > 0 && rival.ESS <= 1, "%+v", rival)
+		require.Contains(t, results.Markdown(), "VAN here")
+	}
 	require.Equal(t, results.Field, seen)
 	read, err := Read(p.Dir)
 	require.NoError(t, err)
@@ -71,6 +82,8 @@ func TestFieldStudy(t *testing.T) {
 func TestFieldSeedBySeed(t *testing.T) {
 	defer func(old float64) { fieldSeconds = old }(fieldSeconds)
 	fieldSeconds = 0.2
+	defer func(old float64) { rivalSeconds = old }(rivalSeconds)
+	rivalSeconds = 0
 	workers := pool.New(2)
 	defer workers.Close()
 	systems := []engine.Definition{ising.Definition}

@@ -125,6 +125,23 @@ var Studies = []Study{
 				"loss.kernel.imq=[]", "loss.density_weight=0.002"}},
 		},
 	},
+	{
+		Name: "limits", Title: "Ising model, L = 32, β = 0.4407: what limits a generator with a density",
+		System: "ising", Preset: "best", Assignments: []string{"target.l=32", "target.beta=0.4407"},
+		Variants: []Variant{
+			{Label: "all of it"},
+			{Label: "12 neighbours", Assignments: []string{"generator.neighbours=12"}},
+			{Label: "36 neighbours", Assignments: []string{"generator.neighbours=36"}},
+			{Label: "3 hidden units", Assignments: []string{"generator.units=3"}},
+			{Label: "8 hidden units", Assignments: []string{"generator.units=8"}},
+			{Label: "half the batch", Assignments: []string{"training.batch=128"}},
+			{Label: "twice the batch", Assignments: []string{"training.batch=512"}},
+			{Label: "half the steps", Assignments: []string{"training.steps=750"}},
+			{Label: "twice the steps", Assignments: []string{"training.steps=3000"}},
+			{Label: "twice the steps and the batch", Assignments: []string{"training.steps=3000", "training.batch=512"}},
+			{Label: "from scratch", Assignments: []string{"generator.from=scratch"}},
+		},
+	},
 }
 
 // The paper's loss on the road beside it, averaged over s′ exactly or by one

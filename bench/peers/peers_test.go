@@ -358,3 +358,50 @@ func TestMetropolis512(t *testing.T) {
 	}
 	require.ErrorContains(t, r.Select("shared", 33, beta, 1), "even")
 }
+
+// TestAutoregressiveNetwork: whatever it has learned, E e^−R = Z, here of the 65,536
+// configurations of a 4×4 lattice, within six standard errors; and it learns.
+func TestAutoregressiveNetwork(t *testing.T) {
+	const side, beta, sites = 4, 0.2, 16
+	var z float64
+	for state := range 1 << sites {
+		var bonds int
+		for i := range sites {
+			s := state >> i & 1
+			for _, j := range []int{i/side*side + (i+1)%side, (i + side) % sites} {
+				bonds += 1 - 2*(s^state>>j&1)
+			}
+		}
+		z += math.Exp(beta * float64(bonds))
+	}
+	r := start(t, "pytorch", Setting{Threads: 1})
+	var divergences []float64
+	for _, steps := range []int{1, 60} {
+		if steps == 1 {
+			require.NoError(t, r.Select("van", side, beta, 7))
+		} else {
+			require.NoError(t, r.Select("continue"))
+		}
+		_, err := r.Run(steps)
+		require.NoError(t, err)
+		seconds := make([]float64, 1)
+		require.NoError(t, r.Store("seconds", seconds))
+		require.Positive(t, seconds[0])
+		values := make([]float64, 8192)
+		require.NoError(t, r.Select("judge", len(values)))
+		_, err = r.Run(1)
+		require.NoError(t, err)
+		require.NoError(t, r.Store("r", values))
+		var mean, sum, squares float64
+		for _, x := range values {
+			mean += x / float64(len(values))
+			w := math.Exp(-x - math.Log(z))
+			sum += w / float64(len(values))
+			squares += w * w / float64(len(values))
+		}
+		divergences = append(divergences, mean+math.Log(z))
+		require.InDelta(t, 1, sum, 6*math.Sqrt((squares-sum*sum)/float64(len(values))))
+	}
+	require.Positive(t, divergences[1])
+	require.Less(t, divergences[1], divergences[0]-0.03)
+}

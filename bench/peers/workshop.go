@@ -131,7 +131,7 @@ func (w *Workshop) compile(p *Peer, dir string) ([]string, error) {
 // script unpacks the Python peer and finds an interpreter that has the modules
 // it needs: the first of python3 on the search path and the distribution's.
 func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
-	if err := unpack(dir, "pytorch.py", "pytorch_systems.py"); err != nil {
+	if err := unpack(dir, "pytorch.py", "pytorch_systems.py", "van.py"); err != nil {
 		return nil, err
 	}
 	reason := "there is no python3"

@@ -9,9 +9,13 @@
   select generate CONFIG           params, z -> states
   select iteration CONFIG          the training loop of the paper; a call is a step
   select sample CONFIG N           N samples per call from a fresh generator
+  select van SIDE BETA SEED        a variational autoregressive network; a call is a
+                                   training step -> seconds[1], of processors so far
+  select continue                  its steps after those before
+  select judge N                   its R = ln q + beta E -> r[N], doubles
 
 KERNEL and CONFIG are files of JSON in the program's own format. The loops are
-in pytorch_systems.py.
+in pytorch_systems.py and van.py.
 """
 
 import ctypes
@@ -24,6 +28,7 @@ import numpy
 import torch
 
 import pytorch_systems
+import van
 
 arrays = {}
 
@@ -122,9 +127,35 @@ def sample(config, n):
     return call
 
 
+network = None
+
+
+def autoregressive(side, beta, seed):
+    global network
+    torch.manual_seed(int(seed))
+    network = van.Network(int(side), float(beta))
+    return train()
+
+
+def train():
+    def call():
+        network.step()
+        arrays["seconds"] = torch.tensor([network.seconds], dtype=torch.float64)
+
+    return call
+
+
+def judge(n):
+    def call():
+        arrays["r"] = network.judge(int(n))
+
+    return call
+
+
 operations = {
     "randn": in_place("normal_"), "rand": in_place("uniform_"), "unary": unary, "logsumexp": logsumexp,
     "gram": gram, "gradient": gradient, "generate": generate, "iteration": iteration, "sample": sample,
+    "van": autoregressive, "continue": train, "judge": judge,
 }
 
 
