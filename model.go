@@ -140,8 +140,8 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 
 // Diagnose says how far the model's samples can be trusted, without anything exact of
 // the target: what drifts under its Metropolis kernel, and whether independent chains
-// agree (package diagnose). Threads are those to compute with, 0 for one for each
-// processor.
+// agree (package diagnose). Moves of 0 are those of diagnose.Work. Threads are those to
+// compute with, 0 for one for each processor.
 func (m *Model) Diagnose(ctx context.Context, opt diagnose.Options, threads int) (*diagnose.Report, error) {
 	workers := engine.NewWorkers(threads)
 	defer workers.Close()
@@ -150,5 +150,8 @@ func (m *Model) Diagnose(ctx context.Context, opt diagnose.Options, threads int)
 		return nil, err
 	}
 	defer engine.Release(system)
+	if opt.Moves == 0 {
+		opt.Moves = diagnose.Work(system)
+	}
 	return diagnose.Run(ctx, system, m.file.Params, opt)
 }

@@ -123,6 +123,7 @@ func (p *program) diagnosis(ctx context.Context, path string, model *engine.Mode
 	if n := system.NumParams(); n != len(model.Params) {
 		return nil, fmt.Errorf("%s: its configuration needs %d parameters and it has %d", path, n, len(model.Params))
 	}
+	o.Moves = diagnose.Work(system)
 	r, err := diagnose.Run(ctx, system, model.Params, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
@@ -107,7 +106,9 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", n.Seed)), Index: e.first, Count: e.count,
 	}
 	result, err := e.train(ctx, cfg, run, func(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
-		return diagnose.Run(ctx, trained, r.Params, diagnosed)
+		o := diagnosed
+		o.Moves = diagnose.Work(trained) / 4
+		return diagnose.Run(ctx, trained, r.Params, o)
 	})
 	if err != nil {
 		return nil, err
@@ -123,10 +124,11 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 	return o, nil
 }
 
-// diagnosed are bounds that end a diagnosis within seconds.
+// diagnosed are, with the moves of a quarter of a whole diagnosis, bounds that end one
+// within seconds, and on every machine alike.
 var diagnosed = func() diagnose.Options {
 	o := diagnose.Full()
-	o.Refine, o.Time = 512, 20*time.Second
+	o.Refine, o.Time = 512, 0
 	return o
 }()
 

@@ -24,9 +24,20 @@ type Options struct {
 // Fresh is the first sample that is diagnosed: no measurement or file comes near it.
 const Fresh = 1 << 35
 
-// Full returns the options of a diagnosis by itself, within a minute.
+// Full returns the options of a diagnosis by itself, whose Moves are to be those of Work.
+// Its time is a limit for targets that take long to answer.
 func Full() Options {
-	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Time: time.Minute}
+	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Time: 10 * time.Minute}
+}
+
+// Work returns the moves of a diagnosis by itself, a minute's or so on two processors,
+// so that it says the same on every machine: 2²⁶ of small states, fewer of large ones.
+func Work(system engine.System) int {
+	const least, most, bytes = 1 << 20, 1 << 26, 1 << 36
+	if s, ok := system.(engine.Sampler); ok {
+		return min(max(least, bytes/max(1, s.Formats()[0].RowBytes)), most)
+	}
+	return least
 }
 
 // Brief returns those of one that follows every training, of so many moves at most.
