@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // scoresOf reads lines of scores.
@@ -134,6 +136,33 @@ func TestScoreModel(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stderr, "the density of this generator is not known")
 	require.NotContains(t, o.stdout, "log_model")
+}
+
+// TestScoreWitness: the mean of a generator's witness is less after moves that take its
+// samples towards the target, by many standard errors, and layouts of the states are
+// alike to it.
+func TestScoreWitness(t *testing.T) {
+	for _, c := range [][]string{
+		{"ising", "--preset", "quick"},
+		{"gmm", "--preset", "moves"},
+		{"hybrid", "--preset", "moves", "--set", "loss.kind=kfd"},
+	} {
+		dir := t.TempDir()
+		ok(t, dir, append([]string{"train", "-o", "run", "--figures", "none", "--diagnose", "none", "--set", "training.steps=10", "--set", "training.batch=512", "--set", "evaluation.samples=100"}, c...)...)
+		var means [2]stat.Mean
+		for i, steps := range []string{"0", "20"} {
+			ok(t, dir, "sample", "run", "-n", "2000", "--refine", steps, "-o", steps+".npy")
+			for _, row := range scoresOf(t, ok(t, dir, "score", "run", steps+".npy", "--model", "run", "--columns", "witness").stdout) {
+				means[i].Add(row["witness"])
+			}
+		}
+		require.Greater(t, means[0].Value()-means[1].Value(), 6*math.Hypot(means[0].StandardError(), means[1].StandardError()), c)
+	}
+	dir := t.TempDir()
+	ok(t, dir, tiny("run")...)
+	ok(t, dir, "sample", "run", "-n", "20", "-o", "spins.npy")
+	ok(t, dir, "sample", "run", "-n", "20", "-o", "bits.npy", "--format", "bits")
+	require.Equal(t, ok(t, dir, "score", "run", "spins.npy", "--model", "run").stdout, ok(t, dir, "score", "run", "bits.npy", "--model", "run").stdout)
 }
 
 // Real vectors, modes beside them, graphs and targets of one's own are scored alike.

@@ -1,5 +1,7 @@
 package engine
 
+import "errors"
+
 // A Scorer evaluates functions of any states.
 type Scorer interface {
 	Weigher
@@ -10,4 +12,36 @@ type Scorer interface {
 	// Energies and q the density of the generator with parameters params; if these are
 	// nil it is NaN.
 	Score(values []float64, params []float32, format string, states []byte) error
+}
+
+// A Witnesser knows what its loss sees in a law: the witness, a function of states.
+type Witnesser interface {
+	Weigher
+	// Witness fits the witness to fresh samples of the generator with parameters params
+	// and their moves, and returns a function that sets values to it at states in a
+	// Sampler's format that holds all of a state; nil if the loss has none that is a
+	// function of one state. The system must not be trained meanwhile, and has another
+	// witness afterwards.
+	Witness(params []float32) (func(values []float64, format string, states []byte) error, error)
+}
+
+// witnessBatches are those that a witness is the mean over, after as many in which its
+// second moments settle.
+const witnessBatches = 64
+
+// FitWitness takes batches of a generator that no training step draws through a
+// system's loss, and calls add after each that counts. It returns how many did.
+func FitWitness(s System, params []float32, trained int, add func()) (batches float64, err error) {
+	for i := range 2 * witnessBatches {
+		step := uint32(trained + 1 + i)
+		s.Generate(params, step)
+		s.Transition(step)
+		if loss := s.Discrepancy(step); loss != loss {
+			return 0, errors.New("the loss's witness has no numbers that can be used at this generator; a larger loss.witness.ridge may help")
+		}
+		if i >= witnessBatches {
+			add()
+		}
+	}
+	return witnessBatches, nil
 }

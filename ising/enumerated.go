@@ -146,6 +146,20 @@ func (o *enumeratedObjective) Contributions(values []float32) {
 	}
 }
 
+// Coefficients are the values of g, the mean of the two halves'.
+func (o *enumeratedObjective) Coefficients(c []float64) []float64 {
+	if c == nil {
+		c = make([]float64, len(o.g[0]))
+	}
+	for state := range c {
+		c[state] += float64(o.g[0][state]+o.g[1][state]) / 2
+	}
+	return c
+}
+
+// Witness implements perceptron.Fitted.
+func (o *enumeratedObjective) Witness(c []float64, state uint64) float64 { return c[state] }
+
 // raoBlackwell takes the law of s for the mean of the laws that a bernoulli head
 // draws from.
 type raoBlackwell struct {

@@ -204,3 +204,31 @@ func Bytes(n, r int) float64 {
 	matrices := float64(6 + min(productLanes, pieces(n))) // second moments, factor and its scratch, products
 	return 4 * (float64(r)*float64(n)*3.25 + matrices*float64(r)*float64(r+256))
 }
+
+// Coefficients adds those of the last batch's witness, the mean of the two halves', to
+// c, nil for zeros, and returns it.
+func (f *crossFit) Coefficients(c []float64) []float64 {
+	if c == nil {
+		c = make([]float64, f.r)
+	}
+	for k := range c {
+		c[k] += float64(f.coefficients[0][k]+f.coefficients[1][k]) / 2
+	}
+	return c
+}
+
+// pointRows are states that a witness is evaluated at together.
+const pointRows = 64
+
+// inRows calls body for stretches of n states.
+func (f *crossFit) inRows(n int, body func(lo, hi int)) {
+	f.workers.Run((n+pointRows-1)/pointRows, func(piece int) { body(piece*pointRows, min(n, (piece+1)*pointRows)) })
+}
+
+// dot returns c·φ.
+func dot(c []float64, phi []float32) (sum float64) {
+	for k, v := range phi {
+		sum += c[k] * float64(v)
+	}
+	return sum
+}

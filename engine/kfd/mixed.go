@@ -197,3 +197,15 @@ func (m *Mixed) function(j int, x []float64) float64 {
 	}
 	return math.Tanh(sum)
 }
+
+// At sets values to the function with the given coefficients at states (x, k), x
+// row-major [len(values)][dim].
+func (m *Mixed) At(values []float64, c []float64, x []float32, k []uint8) {
+	m.inRows(len(values), func(lo, hi int) {
+		phi := make([]float32, (hi-lo)*m.q)
+		m.functions(phi, x[lo*m.dim:hi*m.dim])
+		for i := range hi - lo {
+			values[lo+i] = dot(c[int(k[lo+i])*m.q:][:m.q], phi[i*m.q:][:m.q])
+		}
+	})
+}

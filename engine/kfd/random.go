@@ -161,3 +161,16 @@ func (m *Random) descendPiece(piece int) {
 	}
 	asm.DenseForward(m.grad[lo*m.dim:hi*m.dim], slopes, m.packedT, m.zero, hi-lo, m.r, m.dim, 1)
 }
+
+// At sets values to the function with the given coefficients at states x, row-major
+// [len(values)][dim].
+func (m *Random) At(values []float64, c []float64, x []float32) {
+	m.inRows(len(values), func(lo, hi int) {
+		phi := make([]float32, (hi-lo)*m.r)
+		asm.DenseForward(phi, x[lo*m.dim:hi*m.dim], m.packed, m.offset, hi-lo, m.dim, m.r, 1)
+		asm.Tanh(phi, phi)
+		for i := range hi - lo {
+			values[lo+i] = dot(c, phi[i*m.r:][:m.r])
+		}
+	})
+}

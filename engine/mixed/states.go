@@ -96,6 +96,31 @@ func (s *System) Score(values []float64, params []float32, format string, states
 	return nil
 }
 
+// Witness implements engine.Witnesser: that of least squares is a function of a state.
+func (s *System) Witness(params []float32) (func(values []float64, format string, states []byte) error, error) {
+	objective := any(s.objective)
+	if o, ok := objective.(*score); ok {
+		objective = o.drawn
+	}
+	o, ok := objective.(*leastSquares)
+	if !ok {
+		return nil, nil
+	}
+	var c []float64
+	batches, err := engine.FitWitness(s, params, s.config.Training.Steps, func() { c = o.fit.Coefficients(c) })
+	for i := range c {
+		c[i] /= batches
+	}
+	return func(values []float64, format string, states []byte) error {
+		x, k, err := s.decode(format, states)
+		if err != nil {
+			return err
+		}
+		o.fit.At(values, c, x, k)
+		return nil
+	}, err
+}
+
 // Refine implements engine.Refiner.
 func (s *System) Refine(states []byte, format string, first uint64, steps int) error {
 	d := s.target.Dim()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 )
@@ -89,6 +90,27 @@ func (s *System) Score(values []float64, params []float32, format string, states
 		values[i] = math.NaN()
 	}
 	return nil
+}
+
+// Witness implements engine.Witnesser: that of least squares is a function of a state.
+func (s *System) Witness(params []float32) (func(values []float64, format string, states []byte) error, error) {
+	fit, ok := s.loss.(*kfd.Random)
+	if !ok {
+		return nil, nil
+	}
+	var c []float64
+	batches, err := engine.FitWitness(s, params, s.config.Training.Steps, func() { c = fit.Coefficients(c) })
+	for i := range c {
+		c[i] /= batches
+	}
+	return func(values []float64, format string, states []byte) error {
+		x, err := s.decode(format, states)
+		if err != nil {
+			return err
+		}
+		fit.At(values, c, x)
+		return nil
+	}, err
 }
 
 // Refine implements engine.Refiner.

@@ -18,6 +18,7 @@ const (
 	Energy     = "energy"
 	LogDensity = "log_density"
 	LogModel   = "log_model"
+	Witness    = "witness"
 )
 
 // A Judge scores states of a target, and of a model if one is given.
@@ -28,10 +29,12 @@ type Judge struct {
 	scorer engine.Scorer // nil if the target has no observables
 	names  []string      // of its scores
 	model  engine.Scorer // nil if the density of no model is known
-	params []float32
-	from   []int // of each column: of the scores, or one of those below
+	// witness is that of a model; nil if there is none.
+	witness func(values []float64, format string, states []byte) error
+	params  []float32
+	from    []int // of each column: of the scores, or one of those below
 
-	energies, values, modelled, modelValues []float64
+	energies, values, modelled, modelValues, witnessed []float64
 }
 
 const (
@@ -39,6 +42,7 @@ const (
 	fromDensity
 	fromModel
 	fromWeight
+	fromWitness
 )
 
 // NewJudge returns a judge of a target's states. model may be nil; params are its own.
@@ -63,6 +67,15 @@ func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
 			j.model = m
 			j.add(LogModel, fromModel)
 			j.add(engine.LogWeight, fromWeight)
+		}
+	}
+	if m, ok := model.(engine.Witnesser); ok {
+		var err error
+		if j.witness, err = m.Witness(params); err != nil {
+			return nil, err
+		}
+		if j.witness != nil {
+			j.add(Witness, fromWitness)
 		}
 	}
 	return j, nil
@@ -113,6 +126,12 @@ func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float6
 			return nil, err
 		}
 	}
+	if needs(func(from int) bool { return from == fromWitness }) {
+		j.witnessed = slices.Grow(j.witnessed[:0], n)[:n]
+		if err := j.witness(j.witnessed, f.Name, states); err != nil {
+			return nil, err
+		}
+	}
 	width := len(j.from)
 	for k, from := range j.from {
 		switch from {
@@ -131,6 +150,10 @@ func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float6
 		case fromWeight:
 			for i, q := range j.modelled[:n] {
 				table[i*width+k] = logDensity(beta, j.energies[i]) - q
+			}
+		case fromWitness:
+			for i, w := range j.witnessed[:n] {
+				table[i*width+k] = w
 			}
 		default:
 			for i := range n {

@@ -236,3 +236,27 @@ func (o *walsh) Contributions(values []float32) {
 		values[i] = sum
 	}
 }
+
+// Coefficients are those of the mean of the two halves' witnesses.
+func (o *walsh) Coefficients(c []float64) []float64 {
+	if c == nil {
+		c = make([]float64, len(o.masks))
+	}
+	for a := range c {
+		c[a] += float64(o.c[0][a]+o.c[1][a]) / 2
+	}
+	return c
+}
+
+// Witness returns Σ c_A χ_A(s).
+func (o *walsh) Witness(c []float64, state uint64) float64 {
+	var sum float64
+	for a, m := range o.masks {
+		if bits.OnesCount64(m&^state)&1 == 0 {
+			sum += c[a]
+		} else {
+			sum -= c[a]
+		}
+	}
+	return sum
+}

@@ -1,0 +1,53 @@
+package perceptron
+
+import (
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// A Fitted objective has a witness that is a function of one configuration of up to 64
+// spins, and linear in coefficients.
+type Fitted interface {
+	Objective
+	// Coefficients adds those of the last discrepancy to c, and returns it; nil stands
+	// for zeros.
+	Coefficients(c []float64) []float64
+	// Witness returns the function's value.
+	Witness(c []float64, state uint64) float64
+}
+
+// Witness is that of engine.Witnesser.
+func (s *System) Witness(params []float32) (func(values []float64, format string, states []byte) error, error) {
+	objective := s.objective
+	if o, ok := objective.(*score); ok {
+		objective = o.Valued
+	}
+	f, ok := objective.(Fitted)
+	if !ok || s.batch.Words != 1 {
+		return nil, nil
+	}
+	var c []float64
+	batches, err := engine.FitWitness(s, params, s.config.Training.Steps, func() { c = f.Coefficients(c) })
+	if err != nil {
+		return nil, err
+	}
+	for i := range c {
+		c[i] /= batches
+	}
+	return func(values []float64, format string, states []byte) error {
+		packed, err := spins.ReadStates(format, states, s.batch.Spins)
+		if err != nil {
+			return err
+		}
+		if len(packed) != len(values) {
+			panic("perceptron: as many values as states")
+		}
+		const rows = 256
+		s.workers.Run((len(values)+rows-1)/rows, func(piece int) {
+			for i := piece * rows; i < min(len(values), (piece+1)*rows); i++ {
+				values[i] = f.Witness(c, packed[i])
+			}
+		})
+		return nil
+	}, nil
+}
