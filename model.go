@@ -155,3 +155,19 @@ func (m *Model) Diagnose(ctx context.Context, opt diagnose.Options, threads int)
 	}
 	return diagnose.Run(ctx, system, m.file.Params, opt)
 }
+
+// NewSampler returns the stream of a seed, computed with the given number of threads,
+// 0 for one for each processor. It must be closed.
+func (m *Model) NewSampler(seed uint64, threads int) (*Sampler, error) {
+	cfg, err := engine.Reseeded(m.config, seed)
+	if err != nil {
+		return nil, err
+	}
+	workers := engine.NewWorkers(threads)
+	stream, err := engine.NewStream(cfg, m.file.Params, workers)
+	if err != nil {
+		workers.Close()
+		return nil, err
+	}
+	return &Sampler{workers: workers, stream: stream, formats: stream.Formats()}, nil
+}

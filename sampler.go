@@ -25,22 +25,6 @@ type Sampler struct {
 	exact   map[string]*engine.Exact // by format
 }
 
-// NewSampler returns the stream of a seed, computed with the given number of threads,
-// 0 for one for each processor. It must be closed.
-func (m *Model) NewSampler(seed uint64, threads int) (*Sampler, error) {
-	cfg, err := engine.Reseeded(m.config, seed)
-	if err != nil {
-		return nil, err
-	}
-	workers := engine.NewWorkers(threads)
-	stream, err := engine.NewStream(cfg, m.file.Params, workers)
-	if err != nil {
-		workers.Close()
-		return nil, err
-	}
-	return &Sampler{workers: workers, stream: stream, formats: stream.Formats()}, nil
-}
-
 // Close ends the sampler's threads. It waits for calls under way; later ones return an
 // error.
 func (s *Sampler) Close() {
