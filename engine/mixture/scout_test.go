@@ -2,6 +2,7 @@ package mixture
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -85,6 +86,28 @@ func TestScoutFindsModes(t *testing.T) {
 }
 
 // TestFitOfNothing: points that are all the same have a mixture too.
+// TestFitTakesTheBestAttempt, of which some leave two of twelve clusters to one
+// component.
+func TestFitTakesTheBestAttempt(t *testing.T) {
+	const each, clusters = 40, 12
+	r := rand.New(rand.NewPCG(5, 6))
+	var x []float32
+	for i := range each * clusters {
+		x = append(x, float32(i%4)+0.1*float32(r.NormFloat64()), float32(i/4%3)+0.1*float32(r.NormFloat64()))
+	}
+	likelihoods := []float64{math.Inf(-1)}
+	for attempts := 1; attempts <= 8; attempts++ {
+		stream := rng.Stream(3, rng.Scouting, 1)
+		all, likelihood := Fit(x, 2, clusters, 50, attempts, &stream)
+		require.GreaterOrEqual(t, likelihood, likelihoods[attempts-1], "%d attempts", attempts)
+		likelihoods = append(likelihoods, likelihood)
+		f := newFit(x, 2, clusters)
+		copy(f.all, all)
+		require.Equal(t, likelihood, f.expect(), "that of the components, %d attempts", attempts)
+	}
+	require.Greater(t, likelihoods[8], likelihoods[1]+0.01, "%v: the first is the best", likelihoods)
+}
+
 func TestFitOfNothing(t *testing.T) {
 	c := rng.Stream(1, rng.Scouting, 1)
 	all, _ := Fit(make([]float32, 30), 3, 2, 5, 1, &c)
