@@ -164,3 +164,13 @@ func TestLanesCallEveryRowOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestNewMLPNeedsLayersAndASlope(t *testing.T) {
+	require.NotPanics(t, func() { NewMLP(1, 3, 2) })
+	for _, wrong := range []func(){
+		func() { NewMLP(1) }, func() { NewMLP(1, 3) }, func() { NewMLP(0, 3, 2) },
+		func() { NewMLP(-1, 3, 2) }, func() { NewMLP(float32(math.NaN()), 3, 2) },
+	} {
+		require.PanicsWithValue(t, "nn: a perceptron needs an input, an output and a positive slope", wrong)
+	}
+}
