@@ -237,6 +237,35 @@ func TestBound64AgainstBigIntegers(t *testing.T) {
 	}
 }
 
+// TestRanksAreOfSixtyFourBits: subsets of 64 sites by size are more than 32 bits tell
+// apart, so both words of a rank count. Expected masks are unranked from integers of
+// any size.
+func TestRanksAreOfSixtyFourBits(t *testing.T) {
+	lat := mustLattice(t, 8)
+	p := NewProposer(lat, MultiSpin())
+	const n, first, step = 300, 11, 2
+	masks := make([]uint64, n)
+	c := asm.Counter{Seed: 9, Purpose: 3}
+	p.Masks(masks, &c, first, step)
+	var sizes, ranks [4]uint32
+	taken := 0
+	for i, got := range masks {
+		asm.PhiloxBlocks(sizes[:], &c, blockIndex(first+uint64(i), step, 0))
+		asm.PhiloxBlocks(ranks[:], &c, blockIndex(first+uint64(i), step, 1))
+		size := 1 + int(uint64(sizes[0])*64>>32)
+		subsets := new(big.Int).Binomial(64, int64(size))
+		rank := new(big.Int).SetUint64(uint64(ranks[0])<<32 | uint64(ranks[1]))
+		rank.Mul(rank, subsets)
+		two64 := new(big.Int).Lsh(big.NewInt(1), 64)
+		if new(big.Int).Mod(rank, two64).Cmp(new(big.Int).Mod(two64, subsets)) < 0 {
+			continue // drawn again
+		}
+		taken++
+		require.Equal(t, p.unrank(size, rank.Rsh(rank, 64).Uint64()), got, "sample %d", i)
+	}
+	require.Greater(t, taken, n*9/10)
+}
+
 // TestRedrawsStayUniform uses a bound that rejects a quarter of all draws, so
 // that the retry blocks are read.
 func TestRedrawsStayUniform(t *testing.T) {

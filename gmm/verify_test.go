@@ -86,16 +86,24 @@ func faults() []fault {
 				}
 			}
 		}},
-		{"an integral is off by a thousandth", []string{"distances"}, func(v *subject) {
-			v.integrate = func(d *sampler) (*sublattices, error) {
-				all, err := d.integrate(context.Background(), coarse)
-				for i := range all {
-					all[i].from *= 1.001
-				}
-				return all, err
-			}
-		}},
+		offByAThousandth("∫(q−π)²", func(o *overlap) *float64 { return &o.square }),
+		offByAThousandth("KL(q‖π)", func(o *overlap) *float64 { return &o.to }),
+		offByAThousandth("KL(π‖q)", func(o *overlap) *float64 { return &o.from }),
+		offByAThousandth("∫q", func(o *overlap) *float64 { return &o.mass }),
 	}
+}
+
+// offByAThousandth is a fault in one integral alone.
+func offByAThousandth(name string, of func(o *overlap) *float64) fault {
+	return fault{name + " is off by a thousandth", []string{"distances"}, func(v *subject) {
+		v.integrate = func(d *sampler) (*sublattices, error) {
+			all, err := d.integrate(context.Background(), coarse)
+			for i := range all {
+				*of(&all[i]) *= 1.001
+			}
+			return all, err
+		}
+	}}
 }
 
 // breakable returns the names of the checks that a fault breaks.

@@ -485,9 +485,13 @@ func TestGradientsAreChecked(t *testing.T) {
 	}
 	for _, kind := range []string{"mmd", "stationarity"} { // a loss of the wrong sign
 		c := small(t, kind, "full")
-		c.Training.Batch = 150
+		c.Training.Batch, c.Generator.Symmetry = 150, "z2" // of which half the samples are flipped
 		trainer, s := newTrainer(t, c, 1)
-		worst, _ := engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
+		worst, _ := engine.GradientError(s, trainer.Params(), s.Backward)
+		require.Less(t, worst, 2e-3, kind)
+		c.Generator.Symmetry = "none"
+		trainer, s = newTrainer(t, c, 1)
+		worst, _ = engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
 			for i := range s.batch.Grad {
 				s.batch.Grad[i] -= s.objective.(*pairs).byNext[i] // s′ fixed, where it follows s
 			}
