@@ -38,12 +38,15 @@ func TestFiguresOfExactSamples(t *testing.T) {
 		}
 		require.Less(t, peak, p.Y.Max)
 		spacing := area.X[1] - area.X[0]
+		seen := 0
 		for j, x := range points.X {
 			if !math.IsNaN(points.Y[j]) {
+				seen++
 				at := area.Y[int((x-area.X[0])/spacing)]
 				require.InDelta(t, at, points.Y[j], 0.12*peak, "panel %d, x = %v", i, x)
 			}
 		}
+		require.Greater(t, seen, len(area.X)/20, "panel %d: %d points of %d", i, seen, len(points.X))
 	}
 	modes := f.Rows[1].Panels[1].Layers
 	require.Equal(t, []float64{0.25, 0.25, 0.25, 0.25}, modes[0].Y)
