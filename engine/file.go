@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/revgen/revgen/internal/disk"
+	"github.com/revgen/revgen/internal/memory"
 )
 
 // Models and checkpoints share one container, the .rvg file:
@@ -195,6 +196,7 @@ func readUntil(ctx context.Context, path, kind string) (*header, [][]byte, error
 		return nil, nil, err
 	}
 	rest := make([]byte, size-int64(len(start)))
+	memory.Huge(rest)
 	sum := sha256.New()
 	sum.Write(start)
 	content := rest[:len(rest)-sha256.Size]

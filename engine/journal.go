@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/revgen/revgen/engine/search"
@@ -256,6 +257,7 @@ func (r *run) replay(ctx context.Context, path string, h *header, data [][]byte)
 	if err := r.startReplay(ctx, path, s, &j.base); err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // what the keyframe was read into, before steps that allocate nothing
 	for i, rate := range j.rates {
 		copy(t.params, point(i+1))
 		finite, err := s.Replay(ctx, j.base.Step+i+1, rate)

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -74,6 +75,7 @@ func newConsensus(p Problem, config Consensus) *consensus {
 		losses: make([]float64, config.Particles), weights: make([]float32, config.Particles),
 		spread: make([]float64, pieces(n)), finite: make([]bool, pieces(n)),
 	}
+	memory.Huge(asm.Bytes(c.particles))
 	if p.EMA > 0 {
 		c.ema = make([]float32, n)
 	}
@@ -98,13 +100,15 @@ func (c *consensus) run(ctx context.Context, body func(piece int)) error {
 	return ctx.Err()
 }
 
+// scatterPiece is the first to touch the memory, which a machine may take its time to
+// find.
 func (c *consensus) scatterPiece(piece int) {
-	if c.ctx.Err() != nil {
-		return
-	}
 	lo, hi := c.bounds(piece)
 	n, theta := len(c.Params), c.Params[lo:hi]
 	for p := range c.losses {
+		if c.ctx.Err() != nil {
+			return
+		}
 		particle := c.particles[p*n+lo : p*n+hi]
 		for i, epsilon := range c.draw(piece, p) {
 			particle[i] = theta[i] + float32(c.config.Spread)*epsilon

@@ -1,4 +1,4 @@
-// Package memory knows how much memory there is.
+// Package memory knows how much memory there is, and asks for it in large pages.
 package memory
 
 import (
