@@ -2,6 +2,7 @@
 //
 //	go run ./bench/scaling measure     processor time and messages of ranks in one process
 //	go run ./bench/scaling messages    calls, bytes and processor time of a step on two ranks
+//	mpirun -n 2 scaling pingpong       latency and bandwidth of messages, built with -tags mpi
 //	go run ./bench/scaling simulate    the table of docs/scaling.md, from calibration.json
 //
 // What measure prints is what calibration.json holds.
@@ -34,6 +35,8 @@ func main() {
 	switch verb {
 	case "measure":
 		err = measureAll()
+	case "pingpong":
+		err = pingpong()
 	case "messages":
 		err = countMessages(16)
 	case "simulate":
@@ -42,7 +45,7 @@ func main() {
 			fmt.Print(table(runs, 300))
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: scaling measure|messages|simulate")
+		fmt.Fprintln(os.Stderr, "usage: scaling measure|messages|pingpong|simulate")
 		os.Exit(2)
 	}
 	if err != nil {

@@ -52,9 +52,12 @@ type piece struct {
 // light of folding tables.
 const pieceSize = 1 << 15
 
-// otherCost is what a spin of a piece costs apart from its inputs, in products of one
-// with a hidden unit.
-const otherCost = 256
+// What a piece costs apart from its spins' inputs, as it was measured: folding its tables,
+// in spins of a block, and each of these, in products of an input with a hidden unit.
+const (
+	foldCost  = 3
+	otherCost = 256
+)
 
 // MaxBatch is the largest number of samples of a batch.
 const MaxBatch = 1 << 20
@@ -86,7 +89,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		for lo := 0; lo < blocks; lo += per {
 			hi := min(lo+per, blocks)
 			b.pieces = append(b.pieces, piece{i, lo, hi, partial, hist})
-			cost += (hi - lo) * len(u.sites) * (u.padded*u.lanes + otherCost)
+			cost += ((hi-lo)*len(u.sites) + foldCost) * (u.padded*u.lanes + otherCost)
 			b.costs = append(b.costs, cost)
 			partial += m.unitParams(i)
 			hist += u.derivatives()
