@@ -74,9 +74,9 @@ func processor() float64 {
 // cost trains on n ranks in this process, each on a thread of its own, and returns the
 // processor seconds before each message of a step, of every rank the median over steps
 // and of those the mean, and what follows the last; the slowest ranks' sum; and the
-// messages' bytes and loops' pieces. A thread that waits takes no processor time, so that other work on
+// messages' bytes, loops' pieces and whether a message ends a sum along the ranks. A thread that waits takes no processor time, so that other work on
 // the machine does not count.
-func cost(set []string, n, steps int) (before []float64, slowest float64, bytes, loops []int, err error) {
+func cost(set []string, n, steps int) (before []float64, slowest float64, bytes, loops []int, sums []bool, err error) {
 	all, errs := make([][]float64, n), make([]error, n)
 	var group sync.WaitGroup
 	for i, rank := range pool.Local(n) {
@@ -99,7 +99,7 @@ func cost(set []string, n, steps int) (before []float64, slowest float64, bytes,
 			var times [][]float64 // [stage][step]
 			for range steps {
 				c.before, c.bytes, c.since = c.before[:0], c.bytes[:0], processor()
-				c.pieces = c.pieces[:0]
+				c.pieces, c.chain = c.pieces[:0], c.chain[:0]
 				if errs[i] = trainer.Step(); errs[i] != nil {
 					return
 				}
@@ -116,13 +116,13 @@ func cost(set []string, n, steps int) (before []float64, slowest float64, bytes,
 				all[i] = append(all[i], t[len(t)/2])
 			}
 			if i == 0 {
-				bytes, loops = slices.Clone(c.bytes), slices.Clone(c.pieces)
+				bytes, loops, sums = slices.Clone(c.bytes), slices.Clone(c.pieces), slices.Clone(c.chain)
 			}
 		})
 	}
 	group.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return nil, 0, nil, nil, err
+		return nil, 0, nil, nil, nil, err
 	}
 	for k := range all[0] {
 		mean, most := 0.0, 0.0
@@ -131,7 +131,7 @@ func cost(set []string, n, steps int) (before []float64, slowest float64, bytes,
 		}
 		before, slowest = append(before, mean), slowest+most
 	}
-	return before, slowest, bytes, loops, nil
+	return before, slowest, bytes, loops, sums, nil
 }
 
 // subjects are the paper's settings, and one of them with a batch for many ranks.
@@ -155,11 +155,11 @@ func measureAll() error {
 			return err
 		}
 		run := Run{Name: s.name, Batch: cfg.Shared().Training.Batch}
-		one, _, bytes, loops, err := cost(s.set, 1, s.steps)
+		one, _, bytes, loops, _, err := cost(s.set, 1, s.steps)
 		if err != nil {
 			return err
 		}
-		four, _, _, _, err := cost(s.set, 4, s.steps)
+		four, _, _, _, sums, err := cost(s.set, 4, s.steps)
 		if err != nil {
 			return err
 		}
@@ -167,6 +167,9 @@ func measureAll() error {
 			stage := Stage{Whole: one[k]}
 			if k < len(loops) { // T(n) = Whole + Shared ⌈Pieces/n⌉ / Pieces
 				stage.Pieces, stage.Bytes = loops[k], bytes[k]
+			}
+			if k < len(sums) && sums[k] {
+				stage.Chunk = 4 * 8192
 			}
 			if stage.Pieces > 1 {
 				quarter := math.Ceil(float64(loops[k])/4) / float64(loops[k])
@@ -180,7 +183,7 @@ func measureAll() error {
 		}
 		runs = append(runs, run)
 		for _, n := range []int{1, 2, 4, 8, 16} {
-			_, slowest, bytes, _, err := cost(s.set, n, s.steps)
+			_, slowest, bytes, _, _, err := cost(s.set, n, s.steps)
 			if err != nil {
 				return err
 			}

@@ -21,6 +21,7 @@ type Stage struct {
 	Pieces        int // of the loop, the most ranks that it keeps busy
 	Bytes         int // of the call, those of all ranks together; those a rank adds where EachRank
 	EachRank      bool
+	Chunk         int // bytes that are passed along the ranks at a time, where the call ends a sum; 0 for a gather
 }
 
 // seconds returns what the busiest of n ranks takes for a stage.
@@ -40,8 +41,8 @@ func (s *Stage) bytes(n int) int {
 
 // A Machine is what ranks run on.
 type Machine struct {
-	Latency   float64 // seconds of a message
-	Bandwidth float64 // bytes a second of a rank
+	Near, Far Link    // between ranks of a node, and of several
+	Node      int     // ranks of a node; 0 for any number
 	Spread    float64 // standard deviation of ln of a loop's time, of its own on every rank
 	Hiccups   float64 // of a rank's loops, the part in which somebody else has the processor
 	Hiccup    float64 // for so many seconds
@@ -50,13 +51,36 @@ type Machine struct {
 	Write     float64 // seconds of a checkpoint, for which all wait
 }
 
-// gather returns the seconds of a call that gives n ranks each other's parts of b bytes:
-// recursive doubling.
-func (m *Machine) gather(n, b int) float64 {
-	if n == 1 {
-		return 0
+// A Link is how messages pass between two ranks.
+type Link struct {
+	Latency   float64 // seconds of a message
+	Bandwidth float64 // bytes a second of a rank
+}
+
+func (l *Link) seconds(b int) float64 { return l.Latency + float64(b)/l.Bandwidth }
+
+// call returns the seconds of the call at the end of a stage on n ranks.
+func (m *Machine) call(n int, s *Stage) float64 {
+	link := &m.Near
+	if m.Node > 0 && n > m.Node {
+		link = &m.Far
 	}
-	return m.Latency*math.Ceil(math.Log2(float64(n))) + float64(b)*float64(n-1)/float64(n)/m.Bandwidth
+	turns := math.Ceil(math.Log2(float64(n)))
+	switch {
+	case n == 1:
+		return 0
+	case s.Chunk == 0: // each rank gets the others' parts: recursive doubling
+		return link.Latency*turns + float64(s.bytes(n))*float64(n-1)/float64(n)/link.Bandwidth
+	}
+	// Chunk after chunk goes from rank to rank; the last gives all the whole, which is
+	// scattered and gathered where ranks are more than two.
+	chain := min(n, max(1, s.Pieces)) // ranks that have pieces
+	chunks := (s.Bytes + s.Chunk - 1) / s.Chunk
+	copies := 2.0
+	if n == 2 {
+		copies = 1
+	}
+	return float64(chunks+chain-2)*link.seconds(min(s.Chunk, s.Bytes)) + link.Latency*turns + copies*float64(s.Bytes)/link.Bandwidth
 }
 
 // slowed returns what a rank takes for a loop of so many seconds.
@@ -105,7 +129,7 @@ func Steps(run *Run, m *Machine, n, steps int, r *rand.Rand) []float64 {
 			for events.Len() > 0 {
 				clock = heap.Pop(&events).(arrival).at
 			}
-			clock += m.gather(n, s.bytes(n))
+			clock += m.call(n, s)
 		}
 		took[step], began = clock-began, clock
 	}

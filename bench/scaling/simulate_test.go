@@ -13,12 +13,19 @@ func generator() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 // Without anything random a step is what the cost model says.
 func TestStepsWithoutNoise(t *testing.T) {
 	run := &Run{Stages: []Stage{{Shared: 6e-3, Pieces: 16, Bytes: 1000}, {Shared: 2e-3, Pieces: 12}, {Whole: 1e-3, Bytes: 500}, {Bytes: 1, EachRank: true}}}
-	m := &Machine{Latency: 2e-6, Bandwidth: 1e9}
+	m := &Machine{Near: Link{2e-6, 1e9}}
 	require.InDelta(t, 9e-3, Mean(Steps(run, m, 1, 3, generator())), 1e-12)
 	want := 6e-3/8 + 2e-3/6 + 1e-3 + 4*3*2e-6 + 1508*7.0/8/1e9 // 12 pieces take two turns of 8 ranks
 	for _, seconds := range Steps(run, m, 8, 3, generator()) {
 		require.InDelta(t, want, seconds, 1e-12)
 	}
+	// A sum in ten chunks along six ranks that have pieces, and from the last to all eight.
+	run = &Run{Stages: []Stage{{Shared: 6e-3, Pieces: 6, Bytes: 9500, Chunk: 1000}}}
+	want = 1e-3 + 14*(2e-6+1e-6) + 3*2e-6 + 2*9.5e-6
+	require.InDelta(t, want, Mean(Steps(run, m, 8, 3, generator())), 1e-12)
+	// More ranks than a node has.
+	m.Node, m.Far = 4, Link{1e-5, 1e8}
+	require.InDelta(t, 1e-3+14*2e-5+3e-5+2*9.5e-5, Mean(Steps(run, m, 8, 3, generator())), 1e-12)
 }
 
 // A call waits for the last: of loops that are slowed by a hiccup with probability p, n
@@ -26,7 +33,7 @@ func TestStepsWithoutNoise(t *testing.T) {
 // five standard deviations, at a level of 6·10⁻⁷.
 func TestStepsWaitForTheLast(t *testing.T) {
 	run := &Run{Stages: []Stage{{Whole: 1}}}
-	m := &Machine{Bandwidth: 1, Hiccups: 0.02, Hiccup: 10}
+	m := &Machine{Near: Link{Bandwidth: 1}, Hiccups: 0.02, Hiccup: 10}
 	for _, n := range []int{1, 16} {
 		const steps = 20000
 		slow := 0
@@ -39,7 +46,7 @@ func TestStepsWaitForTheLast(t *testing.T) {
 		require.InDelta(t, p, float64(slow)/steps, 5*math.Sqrt(p*(1-p)/steps))
 	}
 	// A spread alone leaves the mean of one rank as it is: five standard errors.
-	m = &Machine{Bandwidth: 1, Spread: 0.3}
+	m = &Machine{Near: Link{Bandwidth: 1}, Spread: 0.3}
 	require.InDelta(t, 1, Mean(Steps(run, m, 1, 20000, generator())), 5*0.31/math.Sqrt(20000))
 	require.Greater(t, Mean(Steps(run, m, 16, 2000, generator())), 1.4, "of 16, the last")
 }
