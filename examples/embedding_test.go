@@ -121,6 +121,18 @@ func TestEmbedding(t *testing.T) {
 	t.Run("misuse", func(t *testing.T) {
 		w.run(t, nil, w.compile(t, "gcc", "misuse", "-std=c99", filepath.Join(w.abi, "testdata/misuse.c")), w.model, fmt.Sprint(100))
 	})
+	t.Run("sanitizers", func(t *testing.T) { // of the hosts; what Go keeps for ever is no leak
+		env := []string{"ASAN_OPTIONS=detect_leaks=0"}
+		flags := []string{"-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}
+		empty := filepath.Join(w.dir, "empty.c")
+		require.NoError(t, os.WriteFile(empty, []byte("int main(void) { return 0; }\n"), 0o600))
+		if out, err := exec.Command("gcc", append(flags, "-o", filepath.Join(w.dir, "empty"), empty)...).CombinedOutput(); err != nil {
+			t.Skipf("no sanitizers here: %s", out)
+		}
+		w.drawsTheSame(t, env, w.compile(t, "gcc", "c-sanitized", append(flags, "-std=c99", "c/ring.c")...))
+		w.drawsTheSame(t, env, w.compile(t, "g++", "cpp-sanitized", append(flags, "-std=c++17", "cpp/ring.cpp")...))
+		w.run(t, env, w.compile(t, "gcc", "misuse-sanitized", append(flags, "-std=c99", filepath.Join(w.abi, "testdata/misuse.c"))...), w.model, fmt.Sprint(100))
+	})
 	t.Run("overhead", func(t *testing.T) { // and that it runs; docs/embedding.md has what it prints
 		w.run(t, nil, "go", "build", "-tags", "overhead", "-buildmode=c-shared", "-ldflags=-extldflags=-Wl,-z,nodelete", "-o", filepath.Join(w.dir, "overhead", "librevgen.so"), w.abi)
 		program := w.compile(t, "gcc", "overhead/overhead", "-std=c99", "-L", filepath.Join(w.dir, "overhead"), "-Wl,-rpath,"+filepath.Join(w.dir, "overhead"), filepath.Join(w.abi, "testdata/overhead.c"))

@@ -1,11 +1,15 @@
 /* Whatever a host does wrong is a status, and what it does right works afterwards.
  * The argument is a model of 3 x 3 spins. */
+#define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
 #include <revgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define EXPECT(want, call)                                                                     \
   do {                                                                                         \
@@ -63,6 +67,65 @@ static const char scouting[] = "{\"system\": \"callback\", " BRIEF; /* places Ga
 static void *cancel_soon(void *p) {
   for (int i = 0; i < 200000 && *(volatile int *)p == 0; i++) revgen_cancel(h);
   return NULL;
+}
+
+/* Memory whose end is that of a page after which there is none. */
+static void *before_the_end(size_t size) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+  char *all = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED || mprotect(all + whole, page, PROT_NONE)) exit(2);
+  return all + whole - size;
+}
+
+/* No function writes or reads beyond a buffer. */
+static void exactly(const char *path) {
+  size_t needed;
+  EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
+  static const size_t counts[] = {1, 7, 64, 65, 1000};
+  for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+    const size_t n = counts[k];
+    char *spins = before_the_end(9 * n);
+    uint64_t *packed = before_the_end(8 * n);
+    double *energies = before_the_end(8 * n), *beta = before_the_end(8);
+    EXPECT(REVGEN_OK, revgen_sample(h, 1, 3, n, "spins", 2, spins, 9 * n));
+    EXPECT(REVGEN_OK, revgen_refine(h, 1, 3, "spins", 2, spins, 9 * n));
+    EXPECT(REVGEN_OK, revgen_energies(h, n, "spins", spins, 9 * n, energies, beta));
+    EXPECT(REVGEN_OK, revgen_sample(h, 1, 3, n, "bits", 0, packed, 8 * n));
+    revgen_spins law = {sizeof law, 0.3, 3, 1, 0, 0, 0, NULL, NULL, NULL};
+    EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_SWEEPS, 2, 1, 0, 512, n, packed, 8 * n));
+    EXPECT(REVGEN_OK, revgen_metropolis(h, &law, REVGEN_FLIPS, 2, 1, 0, 512, n, packed, 8 * n));
+    EXPECT(REVGEN_OK, revgen_spin_energies(h, &law, n, packed, 8 * n, energies));
+  }
+  EXPECT(REVGEN_ARGUMENT, revgen_describe(h, NULL, 0, &needed));
+  EXPECT(REVGEN_OK, revgen_describe(h, before_the_end(needed), needed, NULL));
+  EXPECT(REVGEN_ARGUMENT, revgen_describe(h, before_the_end(needed / 2), needed / 2, NULL));
+  revgen_load(h, "/nowhere", NULL);
+  for (size_t size = 0; size < 40; size++) revgen_error(h, before_the_end(size), size);
+}
+
+/* A forked child is refused, by every function, and can end. */
+static void forks(void) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    char why[200], byte[9];
+    double energy;
+    revgen other;
+    uint64_t word = 0;
+    revgen_spins law = {sizeof law, 0.3, 3, 1, 0, 0, 0, NULL, NULL, NULL};
+    const int all[] = {revgen_open(REVGEN_ABI, &other), revgen_close(h), revgen_threads(h, 1), revgen_load(h, "x", NULL),
+                       revgen_save(h, "x"), revgen_train(h, "{}", NULL, NULL), revgen_describe(h, byte, 9, NULL),
+                       revgen_sample(h, 1, 0, 1, NULL, 0, byte, 9), revgen_energies(h, 1, NULL, byte, 9, &energy, NULL),
+                       revgen_refine(h, 1, 0, NULL, 1, byte, 9), revgen_diagnose(h, 1, byte, 9, NULL),
+                       revgen_metropolis(h, &law, 0, 1, 1, 0, 0, 1, &word, 8), revgen_spin_energies(h, &law, 1, &word, 8, &energy),
+                       revgen_set_communicator(h, 0), revgen_cancel(h)};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+      if (all[i] != REVGEN_FORKED) _exit(10 + (int)i);
+    if (revgen_error(h, why, sizeof why) > sizeof why || !strstr(why, "fork") || *revgen_version() || *revgen_kernel_path()) _exit(9);
+    _exit(0);
+  }
+  int status = 1;
+  if (child < 0 || waitpid(child, &status, 0) != child || status) fprintf(stderr, "the child ended with %x\n", status), exit(1);
 }
 
 static uint64_t random_bits(void) { /* splitmix64 */
@@ -258,6 +321,8 @@ int main(int argc, char **argv) {
 
   EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
   fuzz(path, atoi(argv[2]));
+  exactly(path);
+  forks();
   EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
   EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 10, NULL, 1, buffer, sizeof buffer));
   EXPECT(REVGEN_OK, revgen_close(h));
