@@ -232,14 +232,23 @@ type Scratch struct {
 }
 
 // NewScratch allocates scratch for blocks of up to rows rows.
-func (m *MLP) NewScratch(rows int) *Scratch {
-	width := 0
-	for _, w := range m.sizes {
-		width = max(width, w)
+func (m *MLP) NewScratch(rows int) *Scratch { return NewScratch(rows, m) }
+
+// NewScratch allocates scratch for blocks of up to rows rows of each of the perceptrons,
+// one at a time.
+func NewScratch(rows int, nets ...*MLP) *Scratch {
+	width, sums := 0, 0
+	for _, m := range nets {
+		for _, w := range m.sizes {
+			width = max(width, w)
+		}
+		if m.kinked() {
+			sums = max(sums, 2*(m.sizes[1]+1)*m.sizes[2])
+		}
 	}
 	s := &Scratch{a: make([]float32, rows*width), b: make([]float32, rows*width)}
-	if m.kinked() {
-		s.sums, s.din = make([]float32, 2*(m.sizes[1]+1)*m.sizes[2]), make([]float32, rows)
+	if sums > 0 {
+		s.sums, s.din = make([]float32, sums), make([]float32, rows)
 	}
 	return s
 }

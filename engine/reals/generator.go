@@ -130,8 +130,8 @@ func (n *networks) pack(w *weights, net int) {
 }
 
 // A scratch holds the gradients between layers and between perceptrons of up to
-// a number of rows. The first perceptron of a generator is none narrower than
-// the others.
+// a number of rows. What the first perceptron of a generator sees and changes is as
+// much as any other's.
 type scratch struct {
 	net   *nn.Scratch
 	state [2][]float32 // ∂L by the parts of the state
@@ -147,7 +147,7 @@ func (n *networks) newScratch(rows int) *scratch {
 		return &scratch{}
 	}
 	width := rows * max(n.nets[0].In(), n.nets[0].Out())
-	s := &scratch{net: n.nets[0].NewScratch(rows), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width),
+	s := &scratch{net: nn.NewScratch(rows, n.nets...), out: make([]float32, width), shift: make([]float32, width), in: make([]float32, width),
 		lean: make([]float32, width), tail: make([]float32, width)}
 	for part := range s.state {
 		s.state[part] = make([]float32, width)

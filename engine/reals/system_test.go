@@ -69,6 +69,16 @@ func testConfigs() map[string]*testConfig {
 			c.target, c.Generator.Bent = randomMixture(5, 3, 1), true
 			c.Generator.Partition, c.Generator.Changed = "listed", []int{4, 0}
 		}),
+		"mixture that bends by one": small(func(c *testConfig) {
+			placed(c, 2)
+			c.target, c.Generator.Bent = randomMixture(3, 2, 3), true
+			c.Generator.Partition, c.Generator.Changed = "listed", []int{1, 2}
+		}),
+		"mixture that bends one": small(func(c *testConfig) {
+			placed(c, 2)
+			c.target, c.Generator.Bent = randomMixture(3, 2, 3), true
+			c.Generator.Partition, c.Generator.Changed = "listed", []int{1}
+		}),
 		"bent mixture alone": small(func(c *testConfig) {
 			placed(c, 3)
 			c.target, c.Generator.Depth, c.Generator.Bent = randomMixture(3, 2, 3), 0, true
