@@ -398,5 +398,9 @@ func (r *run) status(problem error) error {
 	if err != nil {
 		return err
 	}
-	return disk.Publish(statusFile(r.dir), append(data, '\n'))
+	write := disk.Publish
+	if state != "running" {
+		write = disk.Write // nobody will write it again
+	}
+	return write(statusFile(r.dir), append(data, '\n'))
 }
