@@ -191,19 +191,28 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 	return all, ctx.Err()
 }
 
+// denser integrates by more and more nodes along each axis, at most the given number,
+// until that is done.
+func denser(most int, integrate func(points int) (done bool, err error)) error {
+	for points := min(coarse, most); ; points *= 2 {
+		if done, err := integrate(points); done || err != nil || 2*points > most {
+			return err
+		}
+	}
+}
+
 // quadrature adds the distances of a flow in the plane. Nodes become denser
 // until the total variation is settled or time runs out.
 func (d *sampler) quadrature(ctx context.Context, t *table) error {
-	components := d.s.target.Components()
-	all, err := d.integrate(ctx, rulerPoints(coarse, components))
-	for points := 2 * coarse; points <= rulerPoints(fine, components) && err == nil; points *= 2 {
+	var all *sublattices
+	err := denser(rulerPoints(fine, d.s.target.Components()), func(points int) (done bool, err error) {
+		if all, err = d.integrate(ctx, points); err != nil {
+			return false, err
+		}
 		_, change := all.estimate(func(o *overlap) float64 { return o.variation })
 		mass, _ := all.estimate(func(o *overlap) float64 { return o.mass })
-		if change+math.Abs(mass-1) <= settled {
-			break
-		}
-		all, err = d.integrate(ctx, points)
-	}
+		return change+math.Abs(mass-1) <= settled, nil
+	})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package gmm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -165,6 +166,30 @@ func TestQuadratureSaysWhenItCannot(t *testing.T) {
 	})
 	require.Contains(t, lost.Warnings[0], "hold a mass of 1.33 of the generated one instead of 1")
 	require.True(t, math.IsNaN(lost.Metrics[4].Generated))
+}
+
+// TestNodesBecomeDenser until they need not, or may not, or cannot be had.
+func TestNodesBecomeDenser(t *testing.T) {
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		most, enough, fails int
+		want                []int
+	}{
+		{fine, 1, 0, []int{coarse}}, {fine, 2 * coarse, 0, []int{coarse, 2 * coarse}},
+		{fine, fine + 1, 0, []int{coarse, 2 * coarse, fine}}, {fine - 1, fine, 0, []int{coarse, 2 * coarse}},
+		{22, fine, 0, []int{22}}, {fine, fine, coarse, []int{coarse}}, {fine, fine, 2 * coarse, []int{coarse, 2 * coarse}},
+	} {
+		var got []int
+		err := denser(c.most, func(points int) (bool, error) {
+			got = append(got, points)
+			if points == c.fails {
+				return false, failed
+			}
+			return points >= c.enough, nil
+		})
+		require.Equal(t, c.want, got, "%+v", c)
+		require.Equal(t, c.fails > 0, err != nil, "%+v", c)
+	}
 }
 
 // TestTotalVariationIsAProbability evaluates random generators against random

@@ -44,6 +44,14 @@ func symmetryOf(name string, side int) symmetry {
 // TestSymmetryIsAGroup composes all pairs of elements of the 3×3 lattice, as
 // permutations of its 512 configurations: they are closed, hold the identity
 // and every inverse, and no two are equal.
+func TestTrivialSymmetry(t *testing.T) {
+	for y, want := range map[symmetry]bool{{}: true, {flip: true}: false, {lattice: true}: false, {flip: true, lattice: true}: false} {
+		y.side = 3
+		require.Equal(t, want, y.trivial(), "%+v", y)
+		require.Equal(t, want, y.order() == 1, "%+v", y)
+	}
+}
+
 func TestSymmetryIsAGroup(t *testing.T) {
 	for _, name := range []string{"none", "z2", "lattice", "z2+lattice"} {
 		y := symmetryOf(name, 3)

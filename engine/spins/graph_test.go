@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -238,4 +239,10 @@ func TestInline(t *testing.T) {
 	}
 	_, err = json.Marshal(Edge{0, 1, math.NaN()})
 	require.ErrorContains(t, err, "the coupling NaN of spins 0 and 1 is not finite")
+}
+
+func TestErrorsQuoteFortyCharacters(t *testing.T) {
+	forty := strings.Repeat("é", 40)
+	require.Equal(t, forty, shorten(forty))
+	require.Equal(t, forty+"…", shorten(forty+"x"))
 }

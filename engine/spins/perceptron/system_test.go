@@ -448,6 +448,7 @@ func TestFullGradient(t *testing.T) {
 		next := number.Widen(narrow)
 		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
 		require.InEpsilon(t, value(), loss, 1e-4)
+		require.InEpsilon(t, value(), s.Surrogate()(number.Widen(trainer.Params())), 1e-6, "the surrogate is the loss, not linear in what is checked")
 		for i := range 5 * n {
 			flips := next[i] * states[i]
 			at := func(h float64) float64 {
