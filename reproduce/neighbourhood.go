@@ -155,11 +155,11 @@ func (o *NeighbourOutcome) judge(e *engine.Evaluation) {
 const NeighboursTitle = "Targets drawn from seeds, with the best preset and nothing but the target set"
 
 // NeighboursLegend explains the table of neighbours.
-const NeighboursLegend = "The worst row is the metric whose error is the largest in units of its sampling floor, the expected error of as many exact samples, held against a reference that is as uncertain as this one. An average of exact samples is beyond 3 floors in 1.7 % of cases. Warned: the training, or the table that ends it, has a warning. The diagnosis knows no reference."
+const NeighboursLegend = "The worst row is the metric whose error is the largest in units of its sampling floor, the expected error of as many exact samples, held against a reference that is as uncertain as this one. An average of exact samples is beyond 3 floors in 1.7 % of cases, and the worst of several rows of them, if these were averages and independent, within 95 % in 95 % of cases. Warned: the training, or the table that ends it, has a warning. The diagnosis knows no reference."
 
 // Table returns a line for each target.
 func (all Neighbours) Table() *report.Table {
-	t := &report.Table{Header: []string{"seed", "target", "worst row", "× floor", "warned", "effective size", "diagnosis", "steps", "trained in"}, Left: 3}
+	t := &report.Table{Header: []string{"seed", "target", "worst row", "× floor", "95 %", "warned", "effective size", "diagnosis", "steps", "trained in"}, Left: 3}
 	for i := range all {
 		o := &all[i]
 		warned, size := "no", "–"
@@ -174,11 +174,17 @@ func (all Neighbours) Table() *report.Table {
 			title += ", with " + strings.Join(o.Changed, " ")
 		}
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), warned, size,
+			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), fmt.Sprintf("%.2f", ofExact(o.Rows)), warned, size,
 			string(o.Verdict), figure.Count(o.Steps), seconds(o.Seconds),
 		})
 	}
 	return t
+}
+
+// ofExact returns how many floors the worst of a number of independent averages of exact
+// samples is within in 95 % of cases: the floor is the mean of their size.
+func ofExact(rows int) float64 {
+	return math.Sqrt(math.Pi) * math.Erfinv(math.Pow(0.95, 1/float64(rows)))
 }
 
 // Summary counts who is near, who is not and says so, and who is silent.

@@ -155,3 +155,23 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// TestWorstOfExactRows simulates exact averages: 95 % of worst rows are within ofExact.
+func TestWorstOfExactRows(t *testing.T) {
+	const n = 20_000
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, rows := range []int{1, 11} {
+		within := 0
+		for range n {
+			worst := 0.0
+			for range rows {
+				worst = max(worst, math.Abs(r.NormFloat64())/math.Sqrt(2/math.Pi))
+			}
+			if worst < ofExact(rows) {
+				within++
+			}
+		}
+		// Five and a half standard deviations.
+		require.InDelta(t, 0.95*n, within, 5.5*math.Sqrt(0.95*0.05*n))
+	}
+}
