@@ -2,7 +2,7 @@
 # Tries the templates on a Slurm of this machine alone: munge, slurmctld and slurmd
 # on loopback, from the distribution (Debian: slurm-wlm munge), run by root. A job is
 # stopped by its time limit, queues again by itself and ends with the bits of one
-# that was never stopped; tasks of an array and parts of a sample likewise.
+# that was never stopped; tasks of an array, parts of a sample and two ranks likewise.
 #
 #   examples/slurm/test.sh
 set -euo pipefail
@@ -117,4 +117,20 @@ job=$(sbatch --parsable --ntasks=2 "$templates/sample.sh" whole -n 1001 -q)
 reach "$job" COMPLETED
 revgen sample whole -n 1001 -q -o all.npy
 { tail -c +129 part-0.npy; tail -c +129 part-1.npy; } | cmp - <(tail -c +129 all.npy)
+
+echo "--- several ranks, stopped once"
+if [ "$(nproc)" -lt 2 ] || ! pkg-config --exists ompi || ! srun --mpi=list 2>&1 | grep -qw pmix; then
+  echo "left out: two processors, Open MPI and Slurm's PMIx"
+else
+  mkdir "$work/mpi"
+  (cd "$templates/../.." && CGO_ENABLED=1 go build -tags mpi -o "$work/mpi/revgen" ./cmd/revgen)
+  rm -rf run
+  job=$(PATH=$work/mpi:$PATH sbatch --parsable --ntasks=2 "$templates/mpi.sh" ising --set training.steps=300 "${small[@]}" -t 1 -o run)
+  reach "$job" RUNNING
+  for _ in $(seq 600); do [ "$(lines)" -gt 0 ] && break; sleep 0.1; done
+  scancel --signal=USR1 "$job"
+  reach "$job" COMPLETED
+  grep -q 'stopped at step' "revgen-mpi-$job.log"
+  cmp whole/model.rvg run/model.rvg
+fi
 echo "all passed"
