@@ -1,6 +1,8 @@
 package reals
 
 import (
+	"math"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -82,6 +84,10 @@ func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s
 		t.propose(proposal, x, uniforms)
 		s.logDensity(next, proposal)
 		acceptance(ratio, current, next)
+		if d <= fewCoordinates {
+			count.Accepted += acceptFew(x, current, proposal, next, ratio, uniforms)
+			continue
+		}
 		for r, p := range ratio {
 			if uniforms[4*r] < p {
 				copy(x[r*d:(r+1)*d], proposal[r*d:])
@@ -91,6 +97,33 @@ func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s
 		}
 	}
 	return count
+}
+
+// fewCoordinates is up to how many coordinates acceptFew is faster than a branch,
+// which is mispredicted in a good part of the moves.
+const fewCoordinates = 4
+
+// acceptFew makes the moves whose uniform number is below their ratio, by masks, and
+// returns how many there are. Numbers from 0 to 1 are ordered as their bits are; a ratio
+// that is NaN has bits above those of 1, or the sign.
+func acceptFew(x, current, proposal, next, ratio, uniforms []float32) (accepted uint64) {
+	d := len(x) / len(ratio)
+	one := int32(math.Float32bits(1))
+	take := func(from, to float32, mask uint32) float32 {
+		old := math.Float32bits(from)
+		return math.Float32frombits(old ^ (old^math.Float32bits(to))&mask)
+	}
+	for r, p := range ratio {
+		bits := int32(math.Float32bits(p))
+		mask := uint32((int32(math.Float32bits(uniforms[4*r]))-bits)>>31) &^ uint32((one-bits)>>31)
+		row, to := x[r*d:][:d], proposal[r*d:][:d]
+		for i, v := range row {
+			row[i] = take(v, to[i], mask)
+		}
+		current[r] = take(current[r], next[r], mask)
+		accepted += uint64(mask & 1)
+	}
+	return accepted
 }
 
 // propose turns the normals ε in y into x + σε.
