@@ -265,6 +265,7 @@ type Look struct {
 	Curved   bool    // a quadratic explains less than half of the variance of ln π
 	Several  bool    // several Gaussians describe it better than one
 	Apart    bool    // and hardly overlap
+	Light    bool    // the coordinates' tails are lighter than a Gaussian's on average
 	Width    float64 // typical standard deviation of what makes up the target
 	// Components is how many Gaussians would leave little of ln π unexplained, Many at
 	// least and most at most.
@@ -294,6 +295,7 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 	several, share := found.heldOut(dim, groups, iterations, c)
 	look := Look{Curved: left > of/2, Several: several-one > better, Width: Width(all), Components: Many}
 	look.Apart = look.Several && share > sure
+	look.Light = found.light(dim)
 	if points := len(found.LogPi); points >= Many*2*coefficients(dim) {
 		f := newFit(found.X, dim, Many)
 		f.run(iterations, c, 1<<32)
@@ -315,6 +317,24 @@ func (found *Found) heldOut(dim, components, iterations int, c *rng.Counter) (li
 		share += slices.Max(f.share[r*components:][:components]) / float64(f.n)
 	}
 	return likelihood, share
+}
+
+// light reports whether the coordinates' mean kurtosis is below that of a Gaussian.
+func (found *Found) light(dim int) bool {
+	n, excess := float64(len(found.X)/dim), 0.0
+	for i := range dim {
+		var mean, second, fourth float64
+		for r := i; r < len(found.X); r += dim {
+			mean += float64(found.X[r]) / n
+		}
+		for r := i; r < len(found.X); r += dim {
+			square := (float64(found.X[r]) - mean) * (float64(found.X[r]) - mean)
+			second += square / n
+			fourth += square * square / n
+		}
+		excess += fourth/max(second*second, 1e-300) - 3
+	}
+	return excess < 0
 }
 
 // coefficients is the number of those of a quadratic function.

@@ -14,7 +14,8 @@ import (
 
 // Gaussians of a target that is not known to be made of them: on the line and in the
 // plane they suffice. Beyond, couplings that bend do more, of few Gaussians; but modes
-// that lie apart are learned better without, and shells by many that do not bend.
+// that lie apart are learned better without, and shells, and heavy tails in many dimensions,
+// by many that do not bend.
 const (
 	onLine  = 24
 	inSpace = mixture.Many
@@ -106,7 +107,7 @@ func (c *Config) look(t Target) (width float64, why string) {
 	switch {
 	case d == 1:
 		g.Components = onLine
-	case d == 2:
+	case d == 2, d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && !look.Light:
 		g.Components = look.Components
 		if g.Components > inSpace {
 			because = "so many leave little of ln π unexplained"
