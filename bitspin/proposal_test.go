@@ -409,3 +409,18 @@ func TestProposalNames(t *testing.T) {
 	}
 	require.Equal(t, SingleSpin(), Proposal{})
 }
+
+// TestSingleSpinsAreThoseOfTheFirstWord: which spin a sample flips on a small lattice is
+// a function of its first random word alone, but for the rare ones that do not decide.
+func TestSingleSpinsAreThoseOfTheFirstWord(t *testing.T) {
+	lat := mustLattice(t, 3)
+	p, c := NewProposer(lat, SingleSpin()), asm.Counter{Seed: 5, Purpose: 1}
+	masks, words := make([]uint64, 100), make([]uint32, 400)
+	p.Masks(masks, &c, 0, 0)
+	asm.PhiloxBlocks(words, &c, blockIndex(0, 0, 0))
+	for i, m := range masks {
+		site, ok := p.sites.draw(words[4*i])
+		require.True(t, ok, "with this seed no word is rare")
+		require.Equal(t, uint64(1)<<site, m, "sample %d", i)
+	}
+}
