@@ -207,3 +207,27 @@ func table(t *testing.T, target *Target, x []float32, k []uint8) *engine.Evaluat
 	require.NoError(t, err)
 	return e
 }
+
+// TestNullLawOfTheDiscrepancy: the squared discrepancy of n exact samples is, n times,
+// 1 − E[k(s, s′)] in the mean, s and s′ independent. Of 500 draws the mean is known to a
+// few percent.
+func TestNullLawOfTheDiscrepancy(t *testing.T) {
+	target, err := NewTarget([]float64{1, 9, 25})
+	require.NoError(t, err)
+	m := float64(target.Modes())
+	want := 1.
+	for k := range target.Modes() {
+		x := nodes(target.Well(k), 400)
+		for _, a := range x {
+			for _, b := range x {
+				want -= math.Exp(-(a-b)*(a-b)/2) / (m * m * float64(len(x)*len(x)))
+			}
+		}
+	}
+	var mean float64
+	all := target.simulateDiscrepancy()
+	for _, v := range all {
+		mean += v / float64(len(all))
+	}
+	require.InEpsilon(t, want, mean, 0.1)
+}
