@@ -108,3 +108,15 @@ func TestKinksForgetTheLastStep(t *testing.T) {
 	require.Equal(t, fresh.kinks, used.kinks)
 	require.Zero(t, alloctest.PerRun(10, func() { m.Pack(used, params) }))
 }
+
+// TestEqualKnotsStandInTheOrderOfTheirUnits whatever the order before, so that a run
+// that is resumed has the table of one that was not.
+func TestEqualKnotsStandInTheOrderOfTheirUnits(t *testing.T) {
+	k := NewMLP(0.1, 1, 4, 5, 2).newKinks()
+	a, b := []float32{1, 2, -1, 4}, []float32{-1, -2, 1, 0} // knots 1, 1, 1, 0
+	for _, before := range [][]int32{{0, 1, 2, 3}, {2, 1, 0, 3}, {3, 2, 0, 1}} {
+		copy(k.order, before)
+		k.sort(a, b)
+		require.Equal(t, []int32{3, 0, 1, 2}, k.order, "%v", before)
+	}
+}
