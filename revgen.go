@@ -30,6 +30,7 @@
 package revgen
 
 import (
+	"context"
 	"slices"
 
 	"github.com/revgen/revgen/engine"
@@ -61,6 +62,6 @@ func ParseConfig(text []byte, own ...engine.Definition) (engine.Config, error) {
 	if text == nil {
 		text = []byte{}
 	}
-	cfg, _, err := slices.Concat(Systems(), own).Resolve(engine.Source{Text: text})
+	cfg, _, err := slices.Concat(Systems(), own).Resolve(context.Background(), engine.Source{Text: text})
 	return cfg, err
 }

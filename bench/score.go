@@ -90,7 +90,7 @@ func (e *environment) parseScore(size string) (cfg engine.Config, n int, err err
 			err = conf.Set(cfg, "target.l="+parts[2])
 		}
 		if a, ok := cfg.(engine.Adapter); ok && err == nil {
-			a.Adapt()
+			_, err = a.Adapt(context.Background())
 		}
 		if err == nil {
 			err = cfg.Validate()

@@ -21,7 +21,7 @@ config.json of the run would hold.`,
 			if len(args) > 0 {
 				s.name = args[0]
 			}
-			cfg, err := s.load(p.systems)
+			cfg, err := s.load(p.beginning(), p.systems)
 			if err != nil {
 				return err
 			}

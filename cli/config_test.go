@@ -108,10 +108,10 @@ func TestBadInput(t *testing.T) {
 func TestFilesOverridePresets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"system": "ising", "preset": "paper", "target": {"beta": 0.5}}`), 0o600))
-	got, err := source{name: path, assignments: []string{"training.steps=10", "training.steps=20"}}.load(systems)
+	got, err := source{name: path, assignments: []string{"training.steps=10", "training.steps=20"}}.load(t.Context(), systems)
 	require.NoError(t, err)
 	require.False(t, got.pristine)
-	want, err := source{name: "ising", preset: "paper", assignments: []string{"target.beta=0.5", "training.steps=20"}}.load(systems)
+	want, err := source{name: "ising", preset: "paper", assignments: []string{"target.beta=0.5", "training.steps=20"}}.load(t.Context(), systems)
 	require.NoError(t, err)
 	require.Equal(t, want.Config, got.Config)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,8 +34,8 @@ type resolved struct {
 	why      string // what the recipe chose for the target
 }
 
-// load returns the configuration.
-func (s source) load(systems engine.Systems) (*resolved, error) {
+// load returns the configuration. ctx ends a recipe's look at the target.
+func (s source) load(ctx context.Context, systems engine.Systems) (*resolved, error) {
 	from := engine.Source{System: s.name}
 	if _, err := systems.Find(s.name); err != nil && s.name != "" {
 		data, err := s.readFile(systems)
@@ -49,10 +50,13 @@ func (s source) load(systems engine.Systems) (*resolved, error) {
 		}
 	}
 	from.Preset, from.Set = s.preset, s.assignments
-	cfg, why, err := systems.Resolve(from)
+	cfg, why, err := systems.Resolve(ctx, from)
 	var wrong *engine.AssignmentError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("--set %q: %w", wrong.Assignment, err)
+	}
+	if engine.Cancelled(err) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, usageError{err}

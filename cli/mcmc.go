@@ -192,7 +192,7 @@ func (p *program) mcmc(w *walking) error {
 	if _, err := p.systems.Find(w.name); err != nil && isDir(w.name) {
 		w.name = filepath.Join(w.name, "config.json")
 	}
-	cfg, err := w.load(p.systems)
+	cfg, err := w.load(p.beginning(), p.systems)
 	if err != nil {
 		return err
 	}

@@ -210,7 +210,7 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	}
 	shared := cfg.Shared()
 	values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
-	_, why, err := p.systems.Resolve(engine.Source{System: shared.System, Preset: shared.Preset, Set: values})
+	_, why, err := p.systems.Resolve(p.beginning(), engine.Source{System: shared.System, Preset: shared.Preset, Set: values})
 	if err != nil || why == "" {
 		return fmt.Sprintf("The %s preset as it stands, and what the configuration sets.", shared.Preset), nil
 	}

@@ -114,7 +114,7 @@ func (p *program) score(s *scoring) error {
 	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
 		s.name = filepath.Join(s.name, "config.json")
 	}
-	cfg, err := s.load(p.systems)
+	cfg, err := s.load(p.beginning(), p.systems)
 	if err != nil {
 		return err
 	}

@@ -99,6 +99,15 @@ func (p *program) stoppable(patience time.Duration, limit duration, work func(ct
 	return <-ended
 }
 
+// beginning is the context of what a command does before its signals are heard, when
+// the first ends the process; a job of a batch ends with the batch.
+func (p *program) beginning() context.Context {
+	if p.job != nil {
+		return p.job
+	}
+	return context.Background()
+}
+
 // watch waits for the end of work and for signals, and returns the error of the command.
 func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, patience time.Duration, limit duration,
 	received <-chan os.Signal, stop <-chan struct{}, done <-chan error) error {

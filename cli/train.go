@@ -174,7 +174,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 		start = &engine.Start{Config: from, Params: model.Params}
 		t.assignments = append(t.assignments, "training.start="+start.Hash())
 	}
-	cfg, err := t.load(p.systems)
+	cfg, err := t.load(p.beginning(), p.systems)
 	if err != nil {
 		return err
 	}

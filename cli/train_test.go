@@ -164,7 +164,7 @@ func TestTrainDefaultDirectory(t *testing.T) {
 	require.Regexp(t, `^ising-quick-seed1-[0-9a-f]{8}$`, names[0])
 	require.Regexp(t, `^ising-quick-seed2-[0-9a-f]{8}$`, names[2])
 
-	cfg, err := source{preset: "paper"}.load(systems)
+	cfg, err := source{preset: "paper"}.load(t.Context(), systems)
 	require.NoError(t, err)
 	require.True(t, cfg.pristine)
 	name, err := defaultDir(cfg.Config, cfg.pristine)

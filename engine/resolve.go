@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -48,14 +49,15 @@ func (s Systems) Recognise(data []byte, path string) (from Source, ok bool) {
 // recipe is for the target that the assignments key.path=value describe, and in
 // which these have the last word. It is valid.
 func (s Systems) Configure(system, preset string, set ...string) (Config, error) {
-	cfg, _, err := s.Resolve(Source{System: system, Preset: preset, Set: set})
+	cfg, _, err := s.Resolve(context.Background(), Source{System: system, Preset: preset, Set: set})
 	return cfg, err
 }
 
 // Resolve returns the configuration that a source describes, which is valid, and
 // what the preset's recipe chose for its target and why, "" if it stands as it is.
-// Errors are *ConfigError or *AssignmentError.
-func (s Systems) Resolve(from Source) (cfg Config, why string, err error) {
+// Errors are *ConfigError or *AssignmentError, or ctx's where a recipe looks at its
+// target.
+func (s Systems) Resolve(ctx context.Context, from Source) (cfg Config, why string, err error) {
 	written := from.Text != nil || from.File != ""
 	if written {
 		cfg, err = s.Base(from.Text, from.File)
@@ -66,7 +68,9 @@ func (s Systems) Resolve(from Source) (cfg Config, why string, err error) {
 		return nil, "", err
 	}
 	if a, ok := cfg.(Adapter); ok && from.target(cfg) == nil && load(cfg) == nil {
-		why = a.Adapt()
+		if why, err = a.Adapt(ctx); err != nil {
+			return nil, "", err
+		}
 	}
 	if written {
 		if err := conf.Decode(from.Text, from.File, cfg); err != nil {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,10 +16,10 @@ var resolvable = engine.Systems{ising.Definition, gmm.Definition}
 // A recipe is that of the target, wherever the target was given, and whatever else
 // is set has the last word.
 func TestResolveChoosesTheRecipeOfTheTarget(t *testing.T) {
-	set, why, err := resolvable.Resolve(engine.Source{Preset: "best", Set: []string{"generator.units=4", "target.l=16"}})
+	set, why, err := resolvable.Resolve(context.Background(), engine.Source{Preset: "best", Set: []string{"generator.units=4", "target.l=16"}})
 	require.NoError(t, err)
 	require.NotEmpty(t, why)
-	text, fileWhy, err := resolvable.Resolve(engine.Source{File: "run.json",
+	text, fileWhy, err := resolvable.Resolve(context.Background(), engine.Source{File: "run.json",
 		Text: []byte(`{"system": "ising", "preset": "best", "generator": {"units": 4}, "target": {"l": 16}}`)})
 	require.NoError(t, err)
 	require.Equal(t, why, fileWhy)
@@ -28,7 +29,7 @@ func TestResolveChoosesTheRecipeOfTheTarget(t *testing.T) {
 
 	encoded, err := engine.EncodeConfig(set)
 	require.NoError(t, err)
-	again, _, err := resolvable.Resolve(engine.Source{Text: encoded})
+	again, _, err := resolvable.Resolve(context.Background(), engine.Source{Text: encoded})
 	require.NoError(t, err)
 	encodedAgain, err := engine.EncodeConfig(again)
 	require.NoError(t, err)
@@ -46,7 +47,7 @@ func TestResolveErrors(t *testing.T) {
 		`line 1:12: system: unknown system "x"; the systems are ising, gmm`: {Text: []byte(`{"system": "x"}`)},
 		`target.beta: -1 is not a finite number ≥ 0`:                        {Set: []string{"target.beta=-1"}},
 	} {
-		cfg, _, err := resolvable.Resolve(from)
+		cfg, _, err := resolvable.Resolve(context.Background(), from)
 		require.Nil(t, cfg)
 		var where *engine.ConfigError
 		require.ErrorAs(t, err, &where)

@@ -168,9 +168,13 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if opt.Asked.IsZero() {
 		opt.Asked = time.Now()
 	}
-	trainer, err := NewTrainer(cfg, workers)
+	trainer, err := newTrainer(ctx, cfg, workers)
 	if trainer != nil {
 		defer Release(trainer.system)
+	}
+	ended := workers.Any(Cancelled(err))
+	if ended {
+		err = nil // a checkpoint has what is missing
 	}
 	if err := agree(workers, err); err != nil {
 		return nil, err
@@ -187,7 +191,9 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	} else if err != nil {
 		return nil, err
 	}
-	r.share()
+	if r.share(); ended && trainer.step == 0 && r.saved < 0 {
+		return nil, context.Canceled
+	}
 	if opt.MaxTime > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(opt.MaxTime))

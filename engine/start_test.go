@@ -19,7 +19,8 @@ func successor(t *testing.T) *ising.Config {
 	c, err := ising.Preset("quick")
 	require.NoError(t, err)
 	c.Target.L = 32
-	c.Adapt()
+	_, err = c.Adapt(t.Context())
+	require.NoError(t, err)
 	c.Training.Steps, c.Training.Batch, c.Training.LogEvery, c.Training.CheckpointEvery = 2, 64, 1, 1
 	return c
 }

@@ -156,8 +156,17 @@ type Describer interface {
 type Adapter interface {
 	// Adapt gives everything but the target, the seed and the evaluation the
 	// values of the preset's recipe for this target. It returns what it chose and
-	// why, "" if the preset stands as it is.
-	Adapt() (why string)
+	// why, "" if the preset stands as it is. The error is ctx's: one that looks at its
+	// target, which takes seconds or more, ends soon after ctx does.
+	Adapt(ctx context.Context) (why string, err error)
+}
+
+// An Initializer is a system that looks at its target to initialise the generator,
+// which takes seconds or more.
+type Initializer interface {
+	// InitializeContext is Initialize, but returns ctx's error soon after ctx has
+	// ended, with params undefined.
+	InitializeContext(ctx context.Context, params []float32) error
 }
 
 // A Loader is a configuration that names files.

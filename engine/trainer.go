@@ -31,6 +31,12 @@ type Trainer struct {
 // NewTrainer builds the system that cfg describes and initialises its
 // generator from the seed.
 func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
+	return newTrainer(context.Background(), cfg, workers)
+}
+
+// newTrainer is NewTrainer. If ctx ends before the generator is initialised it returns
+// a trainer whose parameters are undefined, and ctx's error.
+func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -41,7 +47,13 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	c, n := cfg.Shared().Training, system.NumParams()
 	t := &Trainer{system: system, training: c, workers: workers, params: make([]float32, n)}
 	t.fallible, _ = system.(Fallible)
-	system.Initialize(t.params)
+	if i, ok := system.(Initializer); ok {
+		done := interruptible(ctx, system)
+		err = i.InitializeContext(ctx, t.params)
+		done()
+	} else {
+		system.Initialize(t.params)
+	}
 	if c.Method != "consensus" {
 		t.grad = make([]float32, n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
@@ -53,7 +65,7 @@ func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 		Params: t.params, Grad: t.grad, Loss: t.discrepancy,
 		Optimizer: t.optimizer, EMA: c.EMA, Seed: c.Seed, Workers: workers,
 	})
-	return t, nil
+	return t, err
 }
 
 // A MethodError reports a system that cannot be trained by the chosen method.

@@ -1,6 +1,7 @@
 package gmm
 
 import (
+	"context"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -20,7 +21,9 @@ func Preset(name string) (*Config, error) {
 		c.Config = reals.Moves("gmm")
 	}
 	c.Preset = name
-	c.Adapt()
+	if _, err := c.Adapt(context.Background()); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -42,10 +45,10 @@ func preset(name string) *Config {
 }
 
 // Adapt gives quick and best the recipe for their target.
-func (c *Config) Adapt() (why string) {
-	target, err := NewTarget(c.Target)
-	if c.Preset != "best" && c.Preset != "quick" || err != nil {
-		return ""
+func (c *Config) Adapt(ctx context.Context) (why string, err error) {
+	target, wrong := NewTarget(c.Target)
+	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
+		return "", nil
 	}
-	return c.Recipe(newDensity(target), target.Components(), c.Preset == "quick")
+	return c.Recipe(ctx, newDensity(target), target.Components(), c.Preset == "quick")
 }

@@ -1,6 +1,7 @@
 package hybrid
 
 import (
+	"context"
 	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -20,7 +21,9 @@ func Preset(name string) (*Config, error) {
 		c.Config = mixed.Moves("hybrid")
 	}
 	c.Preset = name
-	c.Adapt()
+	if _, err := c.Adapt(context.Background()); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -34,14 +37,14 @@ func preset(name string) *Config {
 }
 
 // Adapt gives quick and best the recipe for their target.
-func (c *Config) Adapt() (why string) {
-	target, err := NewTarget(c.Target.Mu)
-	if c.Preset != "best" && c.Preset != "quick" || err != nil {
-		return ""
+func (c *Config) Adapt(ctx context.Context) (why string, err error) {
+	target, wrong := NewTarget(c.Target.Mu)
+	if c.Preset != "best" && c.Preset != "quick" || wrong != nil {
+		return "", nil
 	}
 	var width float64
 	for k := range target.Modes() {
 		width += target.Well(k).width() / float64(target.Modes())
 	}
-	return c.Recipe(newDensity(target), mixed.Seen{Components: 8, Width: width}, c.Preset == "quick")
+	return c.Recipe(ctx, newDensity(target), mixed.Seen{Components: 8, Width: width}, c.Preset == "quick")
 }

@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -74,18 +75,18 @@ func best() *Config {
 // Adapt gives a preset that can say more than one recipe the one for its target. The
 // paper's own lattices, ferromagnets of three rows without a field, keep its generator.
 // It returns what was chosen and why, "" if the preset stands as it is.
-func (c *Config) Adapt() (why string) {
+func (c *Config) Adapt(context.Context) (why string, err error) {
 	t := &c.Target
 	if c.Preset == "paper" || t.L == 3 && t.J > 0 && t.H == 0 || t.L%4 != 0 && t.L > largestIrregular {
-		return ""
+		return "", nil
 	}
 	best := c.Preset == "best"
 	c.adaptHierarchy(best)
 	n := c.Target.L * c.Target.L
 	if t.L <= 3 {
-		return fmt.Sprintf("a hierarchy with a density, because this %d×%d lattice is none of the paper's", t.L, t.L)
+		return fmt.Sprintf("a hierarchy with a density, because this %d×%d lattice is none of the paper's", t.L, t.L), nil
 	}
-	return fmt.Sprintf("a hierarchy with a density, because the %d×%d lattice has 2^%d configurations", t.L, t.L, n)
+	return fmt.Sprintf("a hierarchy with a density, because the %d×%d lattice has 2^%d configurations", t.L, t.L, n), nil
 }
 
 // adaptHierarchy sets all but target, seed and evaluation to the recipe of a

@@ -290,7 +290,7 @@ func chooseField(names []string) (chosen []FieldTarget, err error) {
 }
 
 // fieldJobs returns the study's trainings.
-func (p *Plan) fieldJobs(systems []engine.Definition) (all []job, err error) {
+func (p *Plan) fieldJobs(ctx context.Context, systems []engine.Definition) (all []job, err error) {
 	chosen, err := chooseField(p.Only)
 	if err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func (p *Plan) fieldJobs(systems []engine.Definition) (all []job, err error) {
 			preset:  "best", dir: filepath.Join("studies", FieldStudy, t.Name), field: t,
 		}
 		for n := range p.Seeds {
-			cfg, err := p.config(&systems[d], &j.setting, j.preset, p.Seed+uint64(n), false)
+			cfg, err := p.config(ctx, &systems[d], &j.setting, j.preset, p.Seed+uint64(n), false)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", FieldStudy, t.Name, err)
 			}

@@ -96,7 +96,7 @@ func (p *Plan) neighbourJobs(systems []engine.Definition) (all []job) {
 // neighbourhood trains, measures and diagnoses the target of a job.
 func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error) {
 	n := e.neighbour
-	cfg, err := engine.Systems(e.systems).Configure(n.System, e.preset, slices.Concat(n.Assignments, e.Assignments)...)
+	cfg, _, err := engine.Systems(e.systems).Resolve(ctx, engine.Source{System: n.System, Preset: e.preset, Set: slices.Concat(n.Assignments, e.Assignments)})
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %s: %w", n.Seed, n.Title, err)
 	}

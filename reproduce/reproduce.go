@@ -87,7 +87,7 @@ func (j *job) runs() int { return max(1, len(j.configs)) }
 // jobs checks a plan and returns what it comes to, so that mistakes are
 // reported before anything runs. Settings of systems that are not among the
 // definitions, or not of the preset, are left out, unless they are asked for.
-func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
+func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, error) {
 	if p.Seeds < 1 || p.Seeds > mostSeeds {
 		return nil, fmt.Errorf("seeds: %d is not between 1 and %d", p.Seeds, mostSeeds)
 	}
@@ -95,10 +95,10 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 		return nil, fmt.Errorf("seed: there are no %d seeds from %d on", p.Seeds, p.Seed)
 	}
 	if slices.Equal(p.Studies, []string{FieldStudy}) {
-		return p.fieldJobs(systems)
+		return p.fieldJobs(ctx, systems)
 	}
 	if len(p.Studies) > 0 {
-		return p.studyJobs(systems)
+		return p.studyJobs(ctx, systems)
 	}
 	settings, err := choose(p.Only)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 				continue
 			}
 			j := job{setting: s, preset: preset, dir: filepath.Join(preset, s.Name)}
-			if err := p.configure(&j, &systems[i]); err != nil {
+			if err := p.configure(ctx, &j, &systems[i]); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.Name, err)
 			}
 			all = append(all, j)
@@ -128,7 +128,7 @@ func (p *Plan) jobs(systems []engine.Definition) ([]job, error) {
 
 // studyJobs is jobs for studies. Those of systems that are not among the
 // definitions are left out of all of them.
-func (p *Plan) studyJobs(systems []engine.Definition) ([]job, error) {
+func (p *Plan) studyJobs(ctx context.Context, systems []engine.Definition) ([]job, error) {
 	studies, neighbours, err := chooseStudies(p.Studies)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (p *Plan) studyJobs(systems []engine.Definition) ([]job, error) {
 				setting: study.setting(v), preset: study.Preset, study: study, variant: v,
 				dir: filepath.Join("studies", study.Name, v.directory()),
 			}
-			if err := p.configure(&j, &systems[d]); err != nil {
+			if err := p.configure(ctx, &j, &systems[d]); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", study.Name, v.Label, err)
 			}
 			all = append(all, j)
@@ -163,9 +163,9 @@ func (p *Plan) studyJobs(systems []engine.Definition) ([]job, error) {
 
 // configure sets a job's configurations. The first of a setting has curves of
 // its errors.
-func (p *Plan) configure(j *job, def *engine.Definition) error {
+func (p *Plan) configure(ctx context.Context, j *job, def *engine.Definition) error {
 	for n := range p.Seeds {
-		cfg, err := p.config(def, &j.setting, j.preset, p.Seed+uint64(n), n == 0 && j.study == nil)
+		cfg, err := p.config(ctx, def, &j.setting, j.preset, p.Seed+uint64(n), n == 0 && j.study == nil)
 		if err != nil {
 			return err
 		}
@@ -176,12 +176,12 @@ func (p *Plan) configure(j *job, def *engine.Definition) error {
 
 // Check reports what is wrong with a plan.
 func (p *Plan) Check(systems []engine.Definition) error {
-	_, err := p.jobs(systems)
+	_, err := p.jobs(context.Background(), systems)
 	return err
 }
 
-func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed uint64, curves bool) (engine.Config, error) {
-	cfg, err := engine.Systems{*def}.Configure(def.Name, preset, slices.Concat(s.Assignments, p.Assignments)...)
+func (p *Plan) config(ctx context.Context, def *engine.Definition, s *Setting, preset string, seed uint64, curves bool) (engine.Config, error) {
+	cfg, _, err := engine.Systems{*def}.Resolve(ctx, engine.Source{System: def.Name, Preset: preset, Set: slices.Concat(s.Assignments, p.Assignments)})
 	var wrong *engine.AssignmentError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("%q: %w", wrong.Assignment, err)
@@ -203,7 +203,7 @@ func (p *Plan) config(def *engine.Definition, s *Setting, preset string, seed ui
 // cancelled or MaxTime has passed it returns the *engine.StopError of the run that
 // stopped; executing the plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
-	jobs, err := p.jobs(systems)
+	jobs, err := p.jobs(ctx, systems)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func run(t *testing.T, o chains.Options, threads int, system string, set ...stri
 
 func runAll(t *testing.T, o chains.Options, threads int, system string, set ...string) *chains.Result {
 	t.Helper()
-	cfg, _, err := root.Systems().Resolve(engine.Source{System: system, Set: set})
+	cfg, _, err := root.Systems().Resolve(context.Background(), engine.Source{System: system, Set: set})
 	require.NoError(t, err)
 	workers := pool.New(threads)
 	defer workers.Close()

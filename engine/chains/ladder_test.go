@@ -247,7 +247,7 @@ func TestAutoSpacing(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	cfg, _, err := root.Systems().Resolve(engine.Source{System: "gmm"})
+	cfg, _, err := root.Systems().Resolve(context.Background(), engine.Source{System: "gmm"})
 	require.NoError(t, err)
 	workers := pool.New(1)
 	defer workers.Close()

@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"context"
 	"math"
 
 	"github.com/revgen/revgen/asm"
@@ -20,7 +21,7 @@ type ScoutConfig struct {
 
 // run looks for where a mode of a target has its weight. A target that says where its
 // modes are Placed is believed.
-func (c ScoutConfig) run(t Target, mode uint8, seed uint64, workers *pool.Pool) *mixture.Found {
+func (c ScoutConfig) run(ctx context.Context, t Target, mode uint8, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
 	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Stream: 2 * uint32(mode)}
 	if p, ok := t.(Placed); ok {
 		const wide = 1.5
@@ -30,7 +31,7 @@ func (c ScoutConfig) run(t Target, mode uint8, seed uint64, workers *pool.Pool) 
 			s.Scale = append(s.Scale, wide*scale)
 		}
 	}
-	return s.Run(t.Dim(), func() mixture.Density {
+	return s.Run(ctx, t.Dim(), func() mixture.Density {
 		target, narrow, k := own(t), []float32(nil), []uint8(nil)
 		precise, _ := target.(Precise)
 		return func(dst []float64, x []float32) {
@@ -75,13 +76,16 @@ func newPlaced(s *System) *placed {
 
 // place sets params to a mixture where populations of Metropolis chains find the
 // modes' weight, and the modes' probabilities to what these say.
-func (s *System) place(params []float32) {
+func (s *System) place(ctx context.Context, params []float32) error {
 	g, seed := s.generator, s.config.Training.Seed
 	all := make([][]mixture.Component, g.modes)
 	logZ := make([]float64, g.modes)
 	highest := math.Inf(-1)
 	for mode := range all {
-		found := g.config.Scout.run(s.target, uint8(mode), seed, s.workers)
+		found, err := g.config.Scout.run(ctx, s.target, uint8(mode), seed, s.workers)
+		if err != nil {
+			return err
+		}
 		c := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
 		all[mode] = mixture.Place(found.X, found.LogPi, g.dim, g.config.Components, &c)
 		logZ[mode] = found.LogZ
@@ -95,6 +99,7 @@ func (s *System) place(params []float32) {
 		}
 	}
 	g.base.Place(params, all)
+	return nil
 }
 
 // drawMixture is forward of Gaussians: the first word of a sample's block chooses

@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -30,7 +31,7 @@ const (
 // of Gaussians for each mode, with a density, trained on the divergence; for quick
 // in a third of the steps. Where the target has not been seen, populations of
 // Metropolis chains look at its modes. Recipe returns what it chose and why.
-func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
+func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (why string, err error) {
 	g, d := &c.Generator, t.Dim()
 	g.Kind = "mixture"
 	g.Scout = ScoutConfig{Population: 2048, Moves: 10}
@@ -38,7 +39,9 @@ func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
 		g.Scout.Population = 1024
 	}
 	if seen.Components == 0 {
-		seen = c.look(t)
+		if seen, err = c.look(ctx, t); err != nil {
+			return "", err
+		}
 	}
 	g.Components, g.Bent = seen.Components, seen.Bent
 	each := fmt.Sprintf("%d Gaussians", g.Components)
@@ -68,19 +71,23 @@ func (c *Config) Recipe(t Target, seen Seen, quick bool) (why string) {
 	c.Training.Optimizer = optim.AdamW{LearningRate: 0.02, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
 	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.001, Warmup: 20}
 	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
-	return why
+	return why, nil
 }
 
 // look says of a target what populations find of its modes: one Gaussian is enough if
 // each is Gaussian.
-func (c *Config) look(t Target) Seen {
+func (c *Config) look(ctx context.Context, t Target) (seen Seen, err error) {
 	workers := pool.New(0)
 	defer workers.Close()
 	d, seed := t.Dim(), c.Training.Seed
-	seen := Seen{Components: 1}
+	seen.Components = 1
 	for mode := range t.Modes() {
 		stream := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		look := c.Generator.Scout.run(t, uint8(mode), seed, workers).Look(d, &stream)
+		found, err := c.Generator.Scout.run(ctx, t, uint8(mode), seed, workers)
+		if err != nil {
+			return Seen{}, err
+		}
+		look := found.Look(d, &stream)
 		seen.Width += look.Width / float64(t.Modes())
 		switch {
 		case look.Gaussian:
@@ -90,5 +97,5 @@ func (c *Config) look(t Target) Seen {
 			seen.Components, seen.Bent = beyond, true
 		}
 	}
-	return seen
+	return seen, nil
 }

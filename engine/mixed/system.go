@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/revgen/revgen/asm"
@@ -126,11 +127,16 @@ func (s *System) TensorName(i int) string {
 // Initialize draws a perceptron's parameters, or places a mixture where
 // populations of Metropolis chains find the modes' weight.
 func (s *System) Initialize(params []float32) {
+	_ = s.InitializeContext(context.Background(), params) // which does not end
+}
+
+// InitializeContext implements engine.Initializer.
+func (s *System) InitializeContext(ctx context.Context, params []float32) error {
 	if s.placed != nil {
-		s.place(params)
-		return
+		return s.place(ctx, params)
 	}
 	s.generator.initialize(params, s.config.Training.Seed)
+	return nil
 }
 
 // Acceptance returns the fraction of the proposals that the last Transition

@@ -178,7 +178,9 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 func TestRecipeLearnsTheTarget(t *testing.T) {
 	target := threeTwins(2)
 	c := small(bestConfig(), unplaced{target})
-	require.Contains(t, c.Recipe(c.target, Seen{}, true), "for each of 3 modes")
+	why, err := c.Recipe(t.Context(), c.target, Seen{}, true)
+	require.NoError(t, err)
+	require.Contains(t, why, "for each of 3 modes")
 	c.Training.Steps, c.Generator.Scout.Population = 150, 512
 	require.NoError(t, c.Validate())
 	trainer := newTrainer(t, c, 2)

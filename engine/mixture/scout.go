@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"context"
 	"math"
 
 	"github.com/revgen/revgen/asm"
@@ -39,6 +40,7 @@ type Found struct {
 // A search is a scout's under way.
 type search struct {
 	Scout
+	ctx     context.Context
 	dim     int
 	own     []Density // of threads
 	free    chan int
@@ -61,11 +63,11 @@ type search struct {
 const scoutRows = 64 // members that one thread moves at once
 
 // Run looks for the weight of a target of d coordinates. own returns a density for
-// each thread.
-func (s Scout) Run(dim int, own func() Density, workers *pool.Pool) *Found {
+// each thread. When ctx ends it returns ctx's error, after the move under way.
+func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *pool.Pool) (*Found, error) {
 	n := s.Population
 	e := &search{
-		Scout: s, dim: dim, workers: workers, free: make(chan int, workers.Threads()),
+		Scout: s, ctx: ctx, dim: dim, workers: workers, free: make(chan int, workers.Threads()),
 		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
 		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
 		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
@@ -78,7 +80,11 @@ func (s Scout) Run(dim int, own func() Density, workers *pool.Pool) *Found {
 	if e.center == nil || e.scale == nil {
 		e.find()
 	}
-	return e.anneal()
+	found := e.anneal()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 func (e *search) stream() asm.Counter { return rng.Stream(e.Seed, rng.Scouting, e.Stream) }
@@ -188,6 +194,9 @@ func (e *search) find() {
 	}
 	e.evaluate(e.now, e.x)
 	for range 200 + 20*d {
+		if e.ctx.Err() != nil {
+			break
+		}
 		e.move()
 		for r, yes := range e.accepted {
 			// Balanced where a fifth of the moves is accepted.
@@ -247,7 +256,7 @@ func (e *search) anneal() *Found {
 	e.ofBase(e.base, e.x)
 	length := 2.4 / math.Sqrt(float64(d))
 	weights := make([]float64, n)
-	for e.b < 1 {
+	for e.b < 1 && e.ctx.Err() == nil {
 		from := e.b
 		e.b = e.rise(weights)
 		found.LogZ += e.weigh(weights, e.b-from)
@@ -271,6 +280,9 @@ func (e *search) anneal() *Found {
 			moves *= last
 		}
 		for range moves {
+			if e.ctx.Err() != nil {
+				break
+			}
 			for r := range e.step {
 				e.step[r] = length
 			}

@@ -50,8 +50,9 @@ func TestScoutFindsModes(t *testing.T) {
 		var first *Found
 		for _, threads := range []int{1, 3} {
 			workers := pool.New(threads)
-			found := Scout{Population: 512, Moves: 5, Seed: 7}.Run(dim, own, workers)
+			found, err := Scout{Population: 512, Moves: 5, Seed: 7}.Run(t.Context(), dim, own, workers)
 			workers.Close()
+			require.NoError(t, err)
 			if first == nil {
 				first = found
 			}

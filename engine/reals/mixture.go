@@ -1,6 +1,7 @@
 package reals
 
 import (
+	"context"
 	"math"
 
 	"github.com/revgen/revgen/engine/mixture"
@@ -183,7 +184,7 @@ type ScoutConfig struct {
 
 // scout looks for where a target has its weight. A target that says where it is
 // Placed is believed.
-func (c ScoutConfig) scout(t Target, seed uint64, workers *pool.Pool) *mixture.Found {
+func (c ScoutConfig) scout(ctx context.Context, t Target, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
 	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed}
 	if p, ok := t.(Placed); ok {
 		const wide = 1.5
@@ -193,7 +194,7 @@ func (c ScoutConfig) scout(t Target, seed uint64, workers *pool.Pool) *mixture.F
 			s.Scale = append(s.Scale, wide*scale)
 		}
 	}
-	return s.Run(t.Dim(), func() mixture.Density { return densityOf(t) }, workers)
+	return s.Run(ctx, t.Dim(), func() mixture.Density { return densityOf(t) }, workers)
 }
 
 // densityOf returns one thread's ln π of a target.

@@ -1,6 +1,7 @@
 package reals
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -32,7 +33,7 @@ const (
 // number of Gaussians that the target is known to be a mixture of; if it is 0, a
 // population of Metropolis chains looks for what the target is like. Recipe returns
 // what it chose and why.
-func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
+func (c *Config) Recipe(ctx context.Context, t Target, components int, quick bool) (why string, err error) {
 	g, d := &c.Generator, t.Dim()
 	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp = "mixture", 0.01, 0.01, "parity", 2
 	g.Scout = ScoutConfig{Population: 2048, Moves: 10}
@@ -52,7 +53,9 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 			width = p.Width()
 		}
 	} else {
-		width, why = c.look(t)
+		if width, why, err = c.look(ctx, t); err != nil {
+			return "", err
+		}
 	}
 
 	c.Transition.Sigma, c.Transition.Steps = nil, 20
@@ -81,7 +84,7 @@ func (c *Config) Recipe(t Target, components int, quick bool) (why string) {
 	c.Training.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
 	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.001, Warmup: 20}
 	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
-	return why
+	return why, nil
 }
 
 // A Scaled target knows the standard deviation that is typical of its modes.
@@ -92,16 +95,19 @@ type Scaled interface {
 
 // look chooses components and couplings by what a population finds of the target,
 // and returns the typical standard deviation of a component.
-func (c *Config) look(t Target) (width float64, why string) {
+func (c *Config) look(ctx context.Context, t Target) (width float64, why string, err error) {
 	workers := pool.New(0)
 	defer workers.Close()
 	g, d, seed := &c.Generator, t.Dim(), c.Training.Seed
 	stream := rng.Stream(seed, rng.Scouting, 1)
-	found := g.Scout.scout(t, seed, workers)
+	found, err := g.Scout.scout(ctx, t, seed, workers)
+	if err != nil {
+		return 0, "", err
+	}
 	look := found.Look(d, &stream)
 	if look.Gaussian {
 		g.Components = 1
-		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi))
+		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil
 	}
 	couplings, because := "", "ln π is not quadratic"
 	switch {
@@ -145,5 +151,5 @@ func (c *Config) look(t Target) (width float64, why string) {
 	if g.Depth > 0 {
 		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
 	}
-	return look.Width, fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi))
+	return look.Width, fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi)), nil
 }

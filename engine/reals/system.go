@@ -1,6 +1,7 @@
 package reals
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/revgen/revgen/asm"
@@ -183,11 +184,21 @@ func (s *System) Acceptance() float64 {
 // Initialize draws the perceptrons' parameters, and places a mixture where a
 // population of Metropolis chains finds the target's weight.
 func (s *System) Initialize(params []float32) {
+	_ = s.InitializeContext(context.Background(), params) // which does not end
+}
+
+// InitializeContext implements engine.Initializer.
+func (s *System) InitializeContext(ctx context.Context, params []float32) error {
 	seed := s.config.Training.Seed
 	s.nets.initialize(params, seed, s.config.Generator.Gain)
 	if g, ok := s.generator.(*mixtureFlow); ok {
-		g.initialize(params, s.config.Generator.Scout.scout(s.target, seed, s.workers), seed)
+		found, err := s.config.Generator.Scout.scout(ctx, s.target, seed, s.workers)
+		if err != nil {
+			return err
+		}
+		g.initialize(params, found, seed)
 	}
+	return nil
 }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.

@@ -199,7 +199,9 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 	for name, c := range map[string]*testConfig{"alone": testConfigs()["mixture alone"], "with couplings": testConfigs()["mixture"]} {
 		d := c.target.Dim()
 		depth := c.Generator.Depth
-		require.Contains(t, c.Recipe(c.target, 0, true), "because ")
+		why, err := c.Recipe(t.Context(), c.target, 0, true)
+		require.NoError(t, err)
+		require.Contains(t, why, "because ")
 		require.GreaterOrEqual(t, c.Generator.Components, len(c.target))
 		c.Training.Steps, c.Generator.Depth, c.Generator.Bent = 150, depth, false
 		if depth > 0 {

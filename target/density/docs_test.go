@@ -22,7 +22,7 @@ func TestDocuments(t *testing.T) {
 	found := 0
 	for _, block := range regexp.MustCompile(`(?m)^    \{"system": "(reals|mixed)"(?:.*\n)(?:    .*\n)*`).FindAllString(text, -1) {
 		block = strings.Replace(block, `"best"`, `"moves"`, 1) // which does not look at its target for seconds
-		_, _, err := engine.Systems{RealsDefinition, MixedDefinition}.Resolve(engine.Source{Text: []byte(block), File: "docs/targets.md"})
+		_, _, err := engine.Systems{RealsDefinition, MixedDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(block), File: "docs/targets.md"})
 		require.NoError(t, err, block)
 		found++
 	}

@@ -1,6 +1,7 @@
 package density
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -68,30 +69,35 @@ func (c *RealsConfig) fit() {
 
 // Adapt implements engine.Adapter: where the target's weight is, if that is not said;
 // and for quick and best, the kit's recipe for what the target is like there.
-func (c *RealsConfig) Adapt() (why string) {
+func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	c.fit()
 	if len(c.Target.Center)+len(c.Target.Scale) == 0 {
-		if why = c.find(); c.verdict != nil {
-			return ""
+		if why = c.find(ctx); c.verdict != nil {
+			return "", ctx.Err()
 		}
 	}
 	p, err := c.problem(1)
 	if err != nil || !p.recipe(c.Preset) {
-		return why // validation says what is wrong
+		return why, nil // validation says what is wrong
 	}
 	defer p.Close()
-	chosen := c.Recipe(realsTarget{p.evaluation()}, 0, c.Preset == "quick")
+	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
+	chosen, err := c.Recipe(ctx, realsTarget{p.evaluation()}, 0, c.Preset == "quick")
+	if err != nil {
+		return "", err
+	}
 	c.verdict = p.Err()
-	return and(why, chosen)
+	return and(why, chosen), ctx.Err()
 }
 
 // find sets centre and scale of the target by a pilot, and returns what they are.
-func (c *RealsConfig) find() (why string) {
+func (c *RealsConfig) find(ctx context.Context) (why string) {
 	p, err := c.problem(1)
 	if err != nil {
 		return ""
 	}
 	defer p.Close()
+	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
 	found, err := p.pilot()
 	if c.verdict = err; err != nil {
 		return ""
@@ -163,29 +169,34 @@ func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, err
 // Adapt implements engine.Adapter: where the target's weight is in each mode, if that
 // is not said; and for quick and best, the kit's recipe for what the target is like
 // there.
-func (c *MixedConfig) Adapt() (why string) {
+func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 	if len(c.Target.Center)+len(c.Target.Scale) == 0 {
-		if why = c.find(); c.verdict != nil {
-			return ""
+		if why = c.find(ctx); c.verdict != nil {
+			return "", ctx.Err()
 		}
 	}
 	p, err := c.problem(1)
 	if err != nil || !p.recipe(c.Preset) {
-		return why // validation says what is wrong
+		return why, nil // validation says what is wrong
 	}
 	defer p.Close()
-	chosen := c.Recipe(mixedTarget{p.evaluation()}, mixed.Seen{}, c.Preset == "quick")
+	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
+	chosen, err := c.Recipe(ctx, mixedTarget{p.evaluation()}, mixed.Seen{}, c.Preset == "quick")
+	if err != nil {
+		return "", err
+	}
 	c.verdict = p.Err()
-	return and(why, chosen)
+	return and(why, chosen), ctx.Err()
 }
 
 // find sets centre and scale of each mode by a pilot, and returns what the first are.
-func (c *MixedConfig) find() (why string) {
+func (c *MixedConfig) find(ctx context.Context) (why string) {
 	p, err := c.problem(1)
 	if err != nil {
 		return ""
 	}
 	defer p.Close()
+	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
 	found, err := p.pilot()
 	if c.verdict = err; err != nil {
 		return ""

@@ -3,6 +3,8 @@ package density
 import (
 	"context"
 	"math"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +17,7 @@ import (
 // there are too many coordinates, or modes, to look at.
 func TestRecipes(t *testing.T) {
 	resolve := func(preset string, set ...string) (*RealsConfig, string) {
-		cfg, why, err := engine.Systems{RealsDefinition}.Resolve(engine.Source{System: "reals", Preset: preset, Set: set})
+		cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: preset, Set: set})
 		require.NoError(t, err)
 		return cfg.(*RealsConfig), why
 	}
@@ -27,13 +29,13 @@ func TestRecipes(t *testing.T) {
 	c, why = resolve("quick", "target.dim=65", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
 	require.Regexp(t, `^short chains found the weight about [^;]* 65 numbers$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
-	cfg, why, err := engine.Systems{MixedDefinition}.Resolve(engine.Source{System: "mixed", Preset: "quick",
+	cfg, why, err := engine.Systems{MixedDefinition}.Resolve(t.Context(), engine.Source{System: "mixed", Preset: "quick",
 		Set: []string{"target.modes=17", "target.parameters={}", "target.expression=-x[0]^2*(k + 1)"}})
 	require.NoError(t, err)
 	require.NotContains(t, why, "Gaussians")
 	require.Equal(t, "perceptron", cfg.(*MixedConfig).Generator.Kind)
 	// A target of a file has no hints but its own.
-	cfg, why, err = engine.Systems{RealsDefinition}.Resolve(engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
+	cfg, why, err = engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
 	require.NoError(t, err)
 	require.Contains(t, why, "short chains found the weight about ")
@@ -71,4 +73,58 @@ func TestModesByDensity(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, seen)
+}
+
+// looks is a context that ends when it has been looked at so many times.
+type looks struct {
+	context.Context
+	left *atomic.Int64
+}
+
+func (l looks) Err() error {
+	if l.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func after(n int64) looks {
+	l := looks{context.Background(), new(atomic.Int64)}
+	l.left.Store(n)
+	return l
+}
+
+// TestStopsWhileItLooks: the end of a context ends the look of a recipe at its target,
+// and the population that places the first generator: then nothing is left that looks
+// like a checkpoint, and the run that begins anew is the one that was never stopped.
+// A run that continues another has the checkpoint that was there.
+func TestStopsWhileItLooks(t *testing.T) {
+	for _, d := range []engine.Definition{RealsDefinition, MixedDefinition} {
+		from := engine.Source{System: d.Name, Preset: "quick", Set: []string{"evaluation.samples=200", "training.steps=4", "training.checkpoint_every=2", "generator.scout.population=128"}}
+		for _, n := range []int64{0, 1, 40} {
+			_, _, err := engine.Systems{d}.Resolve(after(n), from)
+			require.ErrorIs(t, err, context.Canceled, "%s after %d looks", d.Name, n)
+		}
+		cfg, _, err := engine.Systems{d}.Resolve(t.Context(), from)
+		require.NoError(t, err)
+		workers := pool.New(2)
+		defer workers.Close()
+		whole, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{})
+		require.NoError(t, err)
+
+		dir := t.TempDir()
+		for _, n := range []int64{0, 1, 40} {
+			_, err = engine.Train(after(n), cfg, workers, engine.RunOptions{Dir: dir})
+			require.ErrorIs(t, err, context.Canceled)
+			require.NotErrorIs(t, err, engine.ErrStopped)
+			require.NoFileExists(t, filepath.Join(dir, "checkpoint.rvg"))
+		}
+		again, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{Dir: dir})
+		require.NoError(t, err)
+		require.Equal(t, whole.Params, again.Params)
+		_, err = engine.Train(after(1), cfg, workers, engine.RunOptions{Dir: dir})
+		var stop *engine.StopError
+		require.ErrorAs(t, err, &stop)
+		require.Equal(t, 4, stop.Step)
+	}
 }

@@ -50,7 +50,9 @@ func configured(t *testing.T, preset string, h spins.Hamiltonian, beta float64) 
 	c, err := Preset(preset)
 	require.NoError(t, err)
 	c.Target.Beta, c.Target.Spins, c.Target.Edges, c.Target.Fields, c.Target.Offset, c.Target.Labels = beta, h.Spins, h.Edges, h.Fields, h.Offset, h.Labels
-	require.NotEmpty(t, c.Adapt())
+	why, err := c.Adapt(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, why)
 	require.NoError(t, c.Validate())
 	return c
 }
@@ -483,7 +485,7 @@ func resolve(path string, set ...string) (*Config, error) {
 		return nil, fmt.Errorf("not recognised")
 	}
 	from.Set = set
-	cfg, _, err := systems.Resolve(from)
+	cfg, _, err := systems.Resolve(context.Background(), from)
 	if err != nil {
 		return nil, err
 	}
@@ -511,7 +513,7 @@ func TestFilesAreRecognised(t *testing.T) {
 		back, err := systems.Written(text, "model.rvg")
 		require.NoError(t, err)
 		require.Equal(t, c, back)
-		again, _, err := systems.Resolve(engine.Source{Text: text, File: "config.json"})
+		again, _, err := systems.Resolve(t.Context(), engine.Source{Text: text, File: "config.json"})
 		require.NoError(t, err)
 		require.Equal(t, c, again)
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -54,17 +55,17 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 }
 
 // Adapt implements engine.Adapter.
-func (c *Config) Adapt() (why string) {
+func (c *Config) Adapt(context.Context) (why string, err error) {
 	g, err := c.Target.graph()
 	if err != nil || g.N() > mostSpins {
-		return "" // Validate says why
+		return "", nil // Validate says why
 	}
 	if c.Preset == "paper" {
 		c.Transition.Steps = min(g.N(), mostProposals)
-		return fmt.Sprintf("%d proposals between s and s′, for %d spins", c.Transition.Steps, g.N())
+		return fmt.Sprintf("%d proposals between s and s′, for %d spins", c.Transition.Steps, g.N()), nil
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)
 	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly",
-		learned, g.N(), h.Hidden, h.Neighbours)
+		learned, g.N(), h.Hidden, h.Neighbours), nil
 }
