@@ -87,7 +87,10 @@ func (c *Config) look(ctx context.Context, t Target) (seen Seen, err error) {
 		if err != nil {
 			return Seen{}, err
 		}
-		look := found.Look(d, &stream)
+		look := found.Look(ctx, d, &stream)
+		if err := ctx.Err(); err != nil {
+			return Seen{}, err
+		}
 		seen.Width += look.Width / float64(t.Modes())
 		switch {
 		case look.Gaussian:

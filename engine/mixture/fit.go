@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -11,12 +12,16 @@ import (
 // Fit returns a mixture of a number of Gaussians for the points x, [n][d], by the
 // EM algorithm from k-means++ seeds, the best of several attempts, and its mean
 // log-likelihood per point. Covariances lean towards their diagonals by as much as
-// d points would make them. The uniforms of c seed it.
-func Fit(x []float32, dim, components, iterations, attempts int, c *rng.Counter) ([]Component, float64) {
-	f := newFit(x, dim, components)
+// d points would make them. The uniforms of c seed it. Once ctx has ended it returns
+// soon, with what is of no use.
+func Fit(ctx context.Context, x []float32, dim, components, iterations, attempts int, c *rng.Counter) ([]Component, float64) {
+	f := newFit(ctx, x, dim, components)
 	var best []Component
 	highest := math.Inf(-1)
 	for a := range attempts {
+		if best != nil && ctx.Err() != nil {
+			break
+		}
 		if likelihood := f.run(iterations, c, uint64(a)<<32); best == nil || likelihood > highest {
 			best, highest = f.mixture(), likelihood
 		}
@@ -26,6 +31,7 @@ func Fit(x []float32, dim, components, iterations, attempts int, c *rng.Counter)
 
 // fit is an EM algorithm under way.
 type fit struct {
+	ctx      context.Context
 	x        []float32
 	n, dim   int
 	share    []float64 // [n][components]
@@ -36,9 +42,9 @@ type fit struct {
 	y        []float64
 }
 
-func newFit(x []float32, dim, components int) *fit {
+func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 	m := New(dim, 1, components, false)
-	f := &fit{x: x, n: len(x) / dim, dim: dim, model: m, packed: m.NewPacked(), y: make([]float64, dim)}
+	f := &fit{ctx: ctx, x: x, n: len(x) / dim, dim: dim, model: m, packed: m.NewPacked(), y: make([]float64, dim)}
 	f.share = make([]float64, f.n*components)
 	for range components {
 		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, m.triangle)})
@@ -218,13 +224,14 @@ const Many = 32
 
 // Place returns a mixture for points, x [n][d] and their ln π, that a generator begins
 // as. Few Gaussians, each of which has a mode of its own to find, are tried several times.
-func Place(x []float32, logPi []float64, dim, components int, c *rng.Counter) []Component {
+// Once ctx has ended it returns soon, with what is of no use.
+func Place(ctx context.Context, x []float32, logPi []float64, dim, components int, c *rng.Counter) []Component {
 	const iterations, few = 100, 12
 	if components <= few {
-		all, _ := Fit(x, dim, components, iterations, 6, c)
+		all, _ := Fit(ctx, x, dim, components, iterations, 6, c)
 		return all
 	}
-	f := newFit(x, dim, min(components, Many))
+	f := newFit(ctx, x, dim, min(components, Many))
 	f.run(iterations, c, 0)
 	f.grow(logPi, components, 0, c, 1<<40)
 	return f.mixture()
@@ -237,6 +244,9 @@ func (f *fit) run(iterations int, c *rng.Counter, first uint64) float64 {
 	f.maximise()
 	likelihood := math.Inf(-1)
 	for range iterations {
+		if f.ctx.Err() != nil {
+			break
+		}
 		next := f.expect()
 		f.maximise()
 		if next-likelihood < 1e-5 {
@@ -272,8 +282,9 @@ type Look struct {
 	Components int
 }
 
-// Look returns what the population shows. The uniforms of c seed a fit.
-func (found *Found) Look(dim int, c *rng.Counter) Look {
+// Look returns what the population shows. The uniforms of c seed a fit. Once ctx has
+// ended it returns soon, with what is of no use.
+func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
 	// The variance of ln π about a quadratic function below which it is one, up to
 	// the rounding of float32.
 	const rounding = 1e-6
@@ -281,7 +292,7 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 	const little, most = 0.002, 2 * Many
 	left, of := found.unexplained(dim)
 	if left < rounding {
-		all, _ := Fit(found.X, dim, 1, 1, 1, c)
+		all, _ := Fit(ctx, found.X, dim, 1, 1, 1, c)
 		return Look{Gaussian: true, Width: Width(all)}
 	}
 	const iterations, low = 30, 16
@@ -290,14 +301,14 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 	if dim > low { // where a fit takes long, and has few points for each
 		few = 1
 	}
-	all, _ := Fit(found.X, dim, few, iterations, 1, c)
-	one, _ := found.heldOut(dim, 1, 1, c)
-	several, share := found.heldOut(dim, groups, iterations, c)
+	all, _ := Fit(ctx, found.X, dim, few, iterations, 1, c)
+	one, _ := found.heldOut(ctx, dim, 1, 1, c)
+	several, share := found.heldOut(ctx, dim, groups, iterations, c)
 	look := Look{Curved: left > of/2, Several: several-one > better, Width: Width(all), Components: Many}
 	look.Apart = look.Several && share > sure
 	look.Light = found.light(dim)
 	if points := len(found.LogPi); points >= Many*2*coefficients(dim) {
-		f := newFit(found.X, dim, Many)
+		f := newFit(ctx, found.X, dim, Many)
 		f.run(iterations, c, 1<<32)
 		f.grow(found.LogPi, most, little, c, 1<<40)
 		look.Components = len(f.all)
@@ -307,10 +318,10 @@ func (found *Found) Look(dim int, c *rng.Counter) Look {
 
 // heldOut returns the mean log-likelihood of one half of the population under a mixture
 // fitted to the other, and the mean share of each point's likeliest component in it.
-func (found *Found) heldOut(dim, components, iterations int, c *rng.Counter) (likelihood, share float64) {
+func (found *Found) heldOut(ctx context.Context, dim, components, iterations int, c *rng.Counter) (likelihood, share float64) {
 	half := len(found.X) / dim / 2 * dim
-	all, _ := Fit(found.X[:half], dim, components, iterations, 1, c)
-	f := newFit(found.X[half:], dim, components)
+	all, _ := Fit(ctx, found.X[:half], dim, components, iterations, 1, c)
+	f := newFit(ctx, found.X[half:], dim, components)
 	f.all = all
 	likelihood = f.expect()
 	for r := range f.n {

@@ -263,7 +263,7 @@ func (e *search) anneal() *Found {
 		e.resample(weights)
 		found.Stages++
 
-		f := newFit(e.x, d, min(shapes, max(1, n/(4*(d+1)))))
+		f := newFit(e.ctx, e.x, d, min(shapes, max(1, n/(4*(d+1)))))
 		c := e.stream()
 		f.seed(&c, 3<<62|e.round<<32)
 		e.round++

@@ -76,7 +76,7 @@ func TestScoutFindsModes(t *testing.T) {
 		require.InDelta(t, math.Log(7), first.LogZ, 0.7)
 
 		c := rng.Stream(7, rng.Scouting, 1)
-		all, _ := Fit(first.X, dim, 3, 50, 3, &c)
+		all, _ := Fit(t.Context(), first.X, dim, 3, 50, 3, &c)
 		slices.SortFunc(all, func(a, b Component) int { return int(a.Mean[0] - b.Mean[0]) })
 		for k, width := range []float64{1, 0.5, 2} {
 			require.InDelta(t, 200+20*float64(k), all[k].Mean[0], 0.6*width)
@@ -99,10 +99,10 @@ func TestFitTakesTheBestAttempt(t *testing.T) {
 	likelihoods := []float64{math.Inf(-1)}
 	for attempts := 1; attempts <= 8; attempts++ {
 		stream := rng.Stream(3, rng.Scouting, 1)
-		all, likelihood := Fit(x, 2, clusters, 50, attempts, &stream)
+		all, likelihood := Fit(t.Context(), x, 2, clusters, 50, attempts, &stream)
 		require.GreaterOrEqual(t, likelihood, likelihoods[attempts-1], "%d attempts", attempts)
 		likelihoods = append(likelihoods, likelihood)
-		f := newFit(x, 2, clusters)
+		f := newFit(t.Context(), x, 2, clusters)
 		copy(f.all, all)
 		require.Equal(t, likelihood, f.expect(), "that of the components, %d attempts", attempts)
 	}
@@ -111,7 +111,7 @@ func TestFitTakesTheBestAttempt(t *testing.T) {
 
 func TestFitOfNothing(t *testing.T) {
 	c := rng.Stream(1, rng.Scouting, 1)
-	all, _ := Fit(make([]float32, 30), 3, 2, 5, 1, &c)
+	all, _ := Fit(t.Context(), make([]float32, 30), 3, 2, 5, 1, &c)
 	for _, g := range all {
 		for i := range 3 {
 			require.Greater(t, g.Factor[row(i)+i], 0.0)
@@ -134,18 +134,18 @@ func TestLook(t *testing.T) {
 		}
 	}
 	set(func(x, y, z float64) float64 { return 40 - x*x/2 - 3*y*y - z*z + x*y - 0.2*y*z + 7*x })
-	look := found.Look(dim, &c)
+	look := found.Look(t.Context(), dim, &c)
 	require.True(t, look.Gaussian)
 	require.InDelta(t, 1, look.Width, 0.1, "of the points")
 	found.LogPi[7] = math.Inf(-1) // no weight, no say
-	require.True(t, found.Look(dim, &c).Gaussian)
+	require.True(t, found.Look(t.Context(), dim, &c).Gaussian)
 	for name, logPi := range map[string]func(x, y, z float64) float64{
 		"quartic": func(x, y, z float64) float64 { return -x*x/2 - y*y/2 - z*z/2 - 0.002*x*x*x*x },
 		"two":     func(x, y, z float64) float64 { return math.Log(math.Exp(-x*x/2) + 0.01*math.Exp(-(x-3)*(x-3)/2)) },
 		"student": func(x, y, z float64) float64 { return -100 * math.Log1p((x*x+y*y+z*z)/200) },
 	} {
 		set(logPi)
-		look := found.Look(dim, &c)
+		look := found.Look(t.Context(), dim, &c)
 		require.False(t, look.Gaussian, name)
 		require.False(t, look.Curved, name)
 	}
@@ -157,7 +157,7 @@ func TestLook(t *testing.T) {
 		}
 		found.LogPi[r] = -50 * 0.01 * math.Sin(float64(r)) * math.Sin(float64(r))
 	}
-	require.True(t, found.Look(dim, &c).Curved)
+	require.True(t, found.Look(t.Context(), dim, &c).Curved)
 	few := &Found{X: found.X[:19*dim], LogPi: make([]float64, 19)}
-	require.False(t, few.Look(dim, &c).Gaussian, "fewer points than twice the coefficients")
+	require.False(t, few.Look(t.Context(), dim, &c).Gaussian, "fewer points than twice the coefficients")
 }

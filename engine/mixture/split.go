@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, first uint64) {
 	const iterations = 6
 	f.expect()
-	for round := uint64(0); len(f.all) < most; round++ {
+	for round := uint64(0); len(f.all) < most && f.ctx.Err() == nil; round++ {
 		domains := f.domains(logPi)
 		order := make([]int, len(domains))
 		for j := range order {
@@ -101,7 +102,7 @@ func (d *domain) halves(dim int, whole Component, c *rng.Counter, first uint64) 
 		}
 		return parts
 	}
-	two := newFit(d.x, dim, 2)
+	two := newFit(context.Background(), d.x, dim, 2)
 	two.seed(c, first)
 	for range iterations {
 		two.maximise()

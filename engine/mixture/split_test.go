@@ -40,11 +40,11 @@ func TestPlaceFindsPairs(t *testing.T) {
 	}
 	found := modes(centres, 51)
 	c := rng.Stream(1, rng.Scouting, 1)
-	look := found.Look(2, &c)
+	look := found.Look(t.Context(), 2, &c)
 	require.False(t, look.Gaussian)
 	require.GreaterOrEqual(t, look.Components, len(centres))
 	require.LessOrEqual(t, look.Components, 2*Many-8)
-	all := Place(found.X, found.LogPi, 2, look.Components, &c)
+	all := Place(t.Context(), found.X, found.LogPi, 2, look.Components, &c)
 	require.Len(t, all, look.Components)
 	var weight float64
 	for _, at := range centres {
@@ -65,7 +65,7 @@ func TestPlaceFindsPairs(t *testing.T) {
 func TestLookWantsNoMore(t *testing.T) {
 	found := modes([][2]float64{{0, 0}, {30, 0}, {0, 30}}, 680)
 	c := rng.Stream(1, rng.Scouting, 1)
-	require.Equal(t, Many, found.Look(2, &c).Components)
+	require.Equal(t, Many, found.Look(t.Context(), 2, &c).Components)
 }
 
 // TestPlaceOfAnyNumber: there are as many components as asked for, even where no points
@@ -74,7 +74,7 @@ func TestPlaceOfAnyNumber(t *testing.T) {
 	found := modes([][2]float64{{0, 0}, {5, 5}}, 40)
 	c := rng.Stream(1, rng.Scouting, 1)
 	for _, n := range []int{1, 13, 32, 33, 200} {
-		all := Place(found.X, found.LogPi, 2, n, &c)
+		all := Place(t.Context(), found.X, found.LogPi, 2, n, &c)
 		require.Len(t, all, n)
 		for _, one := range all {
 			require.Positive(t, one.Weight)

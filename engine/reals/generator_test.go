@@ -1,6 +1,7 @@
 package reals
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -72,7 +73,7 @@ func newTestPass(c GeneratorConfig, dim, rows int, backward bool) *testPass {
 		for i := range points {
 			points[i] = 3*points[i] + 1
 		}
-		g.initialize(t.weights.params, &mixture.Found{X: points}, 1)
+		g.initialize(context.Background(), t.weights.params, &mixture.Found{X: points}, 1)
 		learned := t.weights.params[len(t.weights.params)-c.Components*(dim+dim*(dim+1)/2):]
 		rng.Normals(learned, 1, &stream, 1<<40)
 		for i := range learned {

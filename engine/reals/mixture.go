@@ -212,7 +212,7 @@ func densityOf(t Target) mixture.Density {
 }
 
 // initialize places the base on the target.
-func (g *mixtureFlow) initialize(params []float32, found *mixture.Found, seed uint64) {
+func (g *mixtureFlow) initialize(ctx context.Context, params []float32, found *mixture.Found, seed uint64) {
 	n := &g.nets
 	center, scale, base := n.place(params)
 	x, d := found.X, n.dim
@@ -230,7 +230,10 @@ func (g *mixtureFlow) initialize(params []float32, found *mixture.Found, seed ui
 		}
 	}
 	c := rng.Stream(seed, rng.Scouting, 1)
-	all := mixture.Place(x, found.LogPi, d, n.base.Components(), &c)
+	all := mixture.Place(ctx, x, found.LogPi, d, n.base.Components(), &c)
+	if ctx.Err() != nil {
+		return // all may be few
+	}
 	n.base.Place(base, [][]mixture.Component{all})
 }
 

@@ -104,7 +104,10 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 	if err != nil {
 		return 0, "", err
 	}
-	look := found.Look(d, &stream)
+	look := found.Look(ctx, d, &stream)
+	if err := ctx.Err(); err != nil {
+		return 0, "", err
+	}
 	if look.Gaussian {
 		g.Components = 1
 		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil

@@ -196,7 +196,8 @@ func (s *System) InitializeContext(ctx context.Context, params []float32) error 
 		if err != nil {
 			return err
 		}
-		g.initialize(params, found, seed)
+		g.initialize(ctx, params, found, seed)
+		return ctx.Err()
 	}
 	return nil
 }

@@ -101,19 +101,21 @@ func after(n int64) looks {
 func TestStopsWhileItLooks(t *testing.T) {
 	for _, d := range []engine.Definition{RealsDefinition, MixedDefinition} {
 		from := engine.Source{System: d.Name, Preset: "quick", Set: []string{"evaluation.samples=200", "training.steps=4", "training.checkpoint_every=2", "generator.scout.population=128"}}
-		for _, n := range []int64{0, 1, 40} {
+		all := after(math.MaxInt64)
+		cfg, _, err := engine.Systems{d}.Resolve(all, from)
+		require.NoError(t, err)
+		many := math.MaxInt64 - all.left.Load()
+		for _, n := range []int64{0, 1, many / 2, many * 9 / 10, many - 1} {
 			_, _, err := engine.Systems{d}.Resolve(after(n), from)
 			require.ErrorIs(t, err, context.Canceled, "%s after %d looks", d.Name, n)
 		}
-		cfg, _, err := engine.Systems{d}.Resolve(t.Context(), from)
-		require.NoError(t, err)
 		workers := pool.New(2)
 		defer workers.Close()
 		whole, err := engine.Train(t.Context(), cfg, workers, engine.RunOptions{})
 		require.NoError(t, err)
 
 		dir := t.TempDir()
-		for _, n := range []int64{0, 1, 40} {
+		for _, n := range []int64{0, 1, 20, 40} {
 			_, err = engine.Train(after(n), cfg, workers, engine.RunOptions{Dir: dir})
 			require.ErrorIs(t, err, context.Canceled)
 			require.NotErrorIs(t, err, engine.ErrStopped)
