@@ -231,3 +231,13 @@ func TestNullLawOfTheDiscrepancy(t *testing.T) {
 	}
 	require.InEpsilon(t, want, mean, 0.1)
 }
+
+// TestLawsOfTheDiscrepancyAndItsSquare: the one is the other's root.
+func TestLawsOfTheDiscrepancyAndItsSquare(t *testing.T) {
+	target, err := NewTarget([]float64{1, 9})
+	require.NoError(t, err)
+	laws := target.errorLaws()
+	for _, p := range []float64{0.2, 0.5, 0.95} {
+		require.InEpsilon(t, math.Sqrt(laws.squared.Quantile(p, 1)), laws.discrepancy.Quantile(p, 1), 0.01) // between levels
+	}
+}
