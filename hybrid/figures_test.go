@@ -75,3 +75,17 @@ func TestFigures(t *testing.T) {
 	_, err = s.(engine.Illustrator).Figures(context.Background(), params, 2000)
 	require.Error(t, err)
 }
+
+// TestModePanelHasBinomialIntervals: of 25 samples in a mode of 100, ±1.96 √(¼·¾/100).
+func TestModePanelHasBinomialIntervals(t *testing.T) {
+	panel := modePanel([][]float64{make([]float64, 25), make([]float64, 75)}, 100, "")
+	var points *figure.Layer
+	for i := range panel.Layers {
+		if panel.Layers[i].Mark == figure.Points {
+			points = &panel.Layers[i]
+		}
+	}
+	require.NotNil(t, points)
+	require.InDelta(t, 0.1651, points.Low[0], 1e-4)
+	require.InDelta(t, 0.3349, points.High[0], 1e-4)
+}
