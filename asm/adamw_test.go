@@ -238,8 +238,8 @@ func TestSubtractFromAndTanhSlopes(t *testing.T) {
 			differences, want := make([]float32, n), make([]float32, n)
 			for i := range want {
 				differences[i] = src.data[i] - dst.data[i]
-				factor, square := float32(0.3)*src.data[i], tanh.data[i]*tanh.data[i]
-				want[i] = factor * float32(1-square)
+				factor, square := float32(0.3*src.data[i]), float32(tanh.data[i]*tanh.data[i]) // no fused operations
+				want[i] = factor * (1 - square)
 			}
 			SubtractFrom(dst.data, src.data)
 			TanhSlopes(slopes.data, src.data, tanh.data, 0.3)
