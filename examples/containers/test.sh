@@ -39,9 +39,9 @@ files=$(cd "$root" && find . -type f | sort | tr '\n' ' ')
 [ "$files" = "./usr/bin/revgen ./usr/share/doc/revgen/LICENSE " ] || { echo "in the image: $files"; exit 1; }
 [ "$(chroot "$root" /usr/bin/revgen --version)" = "$said" ]
 [ "$(buildah "${storage[@]}" inspect --format '{{.OCIv1.Config.Entrypoint}}' "$container")" = "[/usr/bin/revgen]" ]
-mkdir "$root/work"
-chroot "$root" /usr/bin/revgen train --set training.steps=10 --set evaluation.samples=500 -o /work/run -q >/dev/null
-chroot "$root" /usr/bin/revgen sample /work/run -n 1000 -o /work/samples.npy -q
+mkdir "$root/data"
+chroot "$root" /usr/bin/revgen train --set training.steps=10 --set evaluation.samples=500 -o /data/run -q >/dev/null
+chroot "$root" /usr/bin/revgen sample /data/run -n 1000 -o /data/samples.npy -q
 echo "the image of the Containerfile: $(stat -c %s "$root/usr/bin/revgen") bytes of program, $said"
 
 # The definition's first stage as it is written, but for its base, and what the second
