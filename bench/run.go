@@ -181,7 +181,9 @@ func (o *Options) resolve() ([]Suite, error) {
 	for i := range suites {
 		if suites[i].each != nil && len(suites[i].Sizes) == 0 {
 			for _, d := range o.Systems {
-				suites[i].Sizes = append(suites[i].Sizes, suites[i].each(d.Name))
+				if size := suites[i].each(d.Name); size != "" && whole(d) {
+					suites[i].Sizes = append(suites[i].Sizes, size)
+				}
 			}
 		}
 	}
@@ -283,6 +285,13 @@ func (r *runner) suite(s *Suite, path asm.Path, threads int) error {
 		}
 	}
 	return nil
+}
+
+// whole reports whether the paper's preset of a system has a target, which for some a
+// user has to name.
+func whole(d engine.Definition) bool {
+	cfg, err := d.Preset("paper")
+	return err == nil && cfg.Validate() == nil
 }
 
 // limitsOf returns the peaks of a path and number of threads.

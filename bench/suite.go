@@ -17,7 +17,7 @@ type Suite struct {
 	Summary string
 	Size    string // what an element of Sizes means
 	Sizes   []string
-	each    func(system string) string // default size for every system, in place of Sizes
+	each    func(system string) string // default size for a system with a target, "" for none; in place of Sizes
 	rows    func(e *environment, size string) ([]*operation, error)
 }
 
