@@ -19,6 +19,7 @@ const (
 // rows, so lanes are fewer than blocks in large batches.
 type Lanes struct {
 	rows    int
+	block   int // rows of a block
 	stretch int // blocks of a lane
 	buffers [][]float32
 	workers *pool.Pool
@@ -32,18 +33,29 @@ type Lanes struct {
 
 // NewLanes prepares a batch of rows rows and params parameters.
 func NewLanes(rows, params int, workers *pool.Pool) *Lanes {
-	l := &Lanes{rows: rows, stretch: stretch(rows), workers: workers}
+	return newLanes(rows, blockRows, stretch(rows), params, workers)
+}
+
+// NewWideLanes is NewLanes for perceptrons of one input, of which each call has a price
+// of its own: the same lanes, of blocks of twice the rows where that divides a lane.
+func NewWideLanes(rows, params int, workers *pool.Pool) *Lanes {
+	block := WideBlockRows(rows)
+	return newLanes(rows, block, stretch(rows)*blockRows/block, params, workers)
+}
+
+func newLanes(rows, block, stretch, params int, workers *pool.Pool) *Lanes {
+	l := &Lanes{rows: rows, block: block, stretch: stretch, workers: workers}
 	blocks := l.Blocks()
 	l.buffers = make([][]float32, LanesOf(rows))
 	all := make([]float32, len(l.buffers)*params)
 	for i := range l.buffers {
 		l.buffers[i] = all[i*params : (i+1)*params : (i+1)*params]
 	}
-	l.runForward = func(b int) { l.body(b, b*blockRows, min((b+1)*blockRows, l.rows), nil) }
+	l.runForward = func(b int) { l.body(b, b*l.block, min((b+1)*l.block, l.rows), nil) }
 	l.runBackward = func(lane int) {
 		clear(l.buffers[lane])
 		for b := lane * l.stretch; b < min((lane+1)*l.stretch, blocks); b++ {
-			l.body(lane, b*blockRows, min((b+1)*blockRows, l.rows), l.buffers[lane])
+			l.body(lane, b*l.block, min((b+1)*l.block, l.rows), l.buffers[lane])
 		}
 	}
 	l.runReduce = func(c int) {
@@ -72,8 +84,20 @@ func (l *Lanes) own() (lo, hi int) {
 	return pool.Stretch(l.Count(), l.workers.Rank(), l.workers.Size())
 }
 
-// BlockRows returns the largest number of rows that a body is called with.
+// BlockRows returns the largest number of rows that a body of NewLanes's is called with.
 func BlockRows() int { return blockRows }
+
+// WideBlockRows returns the largest number of rows that a body of NewWideLanes's is
+// called with for a batch of rows.
+func WideBlockRows(rows int) int {
+	if stretch(rows)%2 == 0 {
+		return 2 * blockRows
+	}
+	return blockRows
+}
+
+// BlockRows returns the largest number of rows that a body is called with.
+func (l *Lanes) BlockRows() int { return l.block }
 
 // LanesOf returns the number of lanes of a batch.
 func LanesOf(rows int) int { return ceil(blocksOf(rows), stretch(rows)) }
@@ -92,7 +116,7 @@ func ceil(n, parts int) int { return (n + parts - 1) / parts }
 func (l *Lanes) Count() int { return len(l.buffers) }
 
 // Blocks returns the number of blocks.
-func (l *Lanes) Blocks() int { return blocksOf(l.rows) }
+func (l *Lanes) Blocks() int { return ceil(l.rows, l.block) }
 
 // Forward calls body(block, lo, hi, nil) for every block of rows lo … hi−1,
 // concurrently. Keep body: a new function value each step would allocate.
@@ -103,7 +127,7 @@ func (l *Lanes) Forward(body func(block, lo, hi int, _ []float32)) {
 
 // RowSpan is where blocks leave results of which each row has so many elements.
 func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
-	return pool.SpanOf(s, l.stretch*blockRows*each)
+	return pool.SpanOf(s, l.stretch*l.block*each)
 }
 
 // BlockSpan is where every block leaves one element.
@@ -111,13 +135,13 @@ func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stret
 
 // PieceSpan is where every so many rows of a block leave so many elements.
 func PieceSpan[T any](l *Lanes, s []T, rows, each int) pool.Span {
-	return pool.SpanOf(s, l.stretch*(blockRows/rows)*each)
+	return pool.SpanOf(s, l.stretch*(l.block/rows)*each)
 }
 
 // OwnRows returns the rows lo … hi−1 of a rank's own lanes.
 func (l *Lanes) OwnRows() (lo, hi int) {
 	lo, hi = l.own()
-	return min(l.rows, lo*l.stretch*blockRows), min(l.rows, hi*l.stretch*blockRows)
+	return min(l.rows, lo*l.stretch*l.block), min(l.rows, hi*l.stretch*l.block)
 }
 
 // Own is Forward of the blocks of a rank's own lanes alone, which its part of Backward

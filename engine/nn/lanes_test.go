@@ -10,21 +10,28 @@ import (
 )
 
 // Every row belongs to one block, forward and backward; lanes are added up in
-// order; and nothing depends on the number of threads.
+// order; and nothing depends on the number of threads. Wide blocks leave the lanes
+// as they are.
 func TestLanes(t *testing.T) {
 	const params = 3*pieceLen + 5
-	for _, rows := range []int{1, 2, 100, 127, 128, 129, 256, 300, 1000, 1024, 1100, 2048, 3000, 10_000} {
+	for _, rows := range []int{1, 2, 100, 127, 128, 129, 256, 300, 1000, 1024, 1100, 2048, 3000, 5000, 10_000} {
 		var want []float32
-		for _, threads := range []int{1, 2, 5} {
-			workers := pool.New(threads)
-			l := NewLanes(rows, params, workers)
+		var wantLanes []int
+		for _, c := range []struct {
+			threads int
+			lanes   func(rows, params int, workers *pool.Pool) *Lanes
+			block   int
+		}{{1, NewLanes, BlockRows()}, {2, NewLanes, BlockRows()}, {5, NewLanes, BlockRows()}, {1, NewWideLanes, WideBlockRows(rows)}, {5, NewWideLanes, WideBlockRows(rows)}} {
+			workers := pool.New(c.threads)
+			l := c.lanes(rows, params, workers)
+			require.Equal(t, c.block, l.BlockRows())
 			require.Equal(t, LanesOf(rows), l.Count())
 			require.LessOrEqual(t, l.Count(), maxLanes)
 			seen, count := make([]int, rows), make([]int, l.Blocks())
 			l.Forward(func(block, lo, hi int, _ []float32) {
 				count[block]++
-				require.Equal(t, block, lo/BlockRows())
-				require.LessOrEqual(t, hi-lo, BlockRows())
+				require.Equal(t, block, lo/c.block)
+				require.LessOrEqual(t, hi-lo, c.block)
 				for r := lo; r < hi; r++ {
 					seen[r]++
 				}
@@ -47,7 +54,7 @@ func TestLanes(t *testing.T) {
 			require.True(t, slices.IsSorted(lanes))
 			require.Equal(t, l.Count()-1, lanes[rows-1])
 			if want == nil {
-				want = slices.Clone(grad)
+				want, wantLanes = slices.Clone(grad), slices.Clone(lanes)
 				for i := range 5 {
 					var sum float64
 					for r := range rows {
@@ -56,7 +63,8 @@ func TestLanes(t *testing.T) {
 					require.InEpsilon(t, sum, grad[i*pieceLen/2], 1e-4)
 				}
 			}
-			require.True(t, slices.Equal(want, grad), "%d rows, %d threads", rows, threads)
+			require.True(t, slices.Equal(want, grad), "%d rows, %d threads", rows, c.threads)
+			require.Equal(t, wantLanes, lanes)
 			workers.Close()
 		}
 	}
@@ -75,4 +83,5 @@ func TestPiecesAllowThreads(t *testing.T) {
 		require.InDelta(t, c.forward, speedup(blocksOf(c.rows), c.threads), 1e-12, "%+v", c)
 		require.InDelta(t, c.backward, speedup(LanesOf(c.rows), c.threads), 1e-12, "%+v", c)
 	}
+	require.Equal(t, []int{128, 128, 256, 256}, []int{WideBlockRows(256), WideBlockRows(1024), WideBlockRows(2048), WideBlockRows(4096)})
 }

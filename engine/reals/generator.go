@@ -3,10 +3,12 @@ package reals
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A generator is G_θ: noise z ~ N(0, I) of latent coordinates to states of dim
@@ -40,6 +42,14 @@ type networks struct {
 	// A mixtureFlow's place and base have the parameters from placed on.
 	base   *mixture.Model
 	placed int
+}
+
+// newLanes splits a batch of rows rows.
+func (n *networks) newLanes(rows int, workers *pool.Pool) *nn.Lanes {
+	if slices.ContainsFunc(n.nets, func(net *nn.MLP) bool { return net.In() == 1 }) {
+		return nn.NewWideLanes(rows, n.params, workers)
+	}
+	return nn.NewLanes(rows, n.params, workers)
 }
 
 func (n *networks) add(name string, net *nn.MLP) {

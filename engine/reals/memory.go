@@ -20,11 +20,11 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 			width, widest = width+net.Width(l), max(widest, net.Width(l))
 		}
 	}
-	rows, latent := float64(n+nn.BlockRows()), float64(nets.latent)
+	rows, latent := float64(n+nn.WideBlockRows(n)), float64(nets.latent)
 	// Noise, states and gradients; layers, versions of the state and scales;
 	// proposals.
 	batch := rows*4*(latent+5*d+float64(width)+2*latent*float64(c.Generator.Depth+2)+2*d+16) +
-		float64(nn.LanesOf(n)*nn.BlockRows())*4*8*float64(widest)
+		float64(nn.LanesOf(n)*nn.WideBlockRows(n))*4*8*float64(widest)
 
 	all := c.Training.Demands(nets.params)
 	if nets.base != nil {

@@ -77,7 +77,8 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	s.nets = s.generator.networks()
 	s.noise = make([]float32, n*s.nets.latent)
 	s.weights = s.nets.newWeights(true)
-	s.lanes = nn.NewLanes(n, s.nets.params, workers)
+	s.lanes = s.nets.newLanes(n, workers)
+	rows := s.lanes.BlockRows()
 	var err error
 	if s.loss, err = c.Loss.estimator(n, d, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
@@ -94,11 +95,11 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.stepped = []pool.Span{nn.RowSpan(s.lanes, s.states, d), nn.RowSpan(s.lanes, s.moved, d), nn.BlockSpan(s.lanes, s.counts)}
 	}
 	for b := range s.blocks {
-		s.blocks[b].pass = s.generator.newPass(nn.BlockRows(), true)
-		s.blocks[b].moves = s.transition.newScratch(nn.BlockRows())
+		s.blocks[b].pass = s.generator.newPass(rows, true)
+		s.blocks[b].moves = s.transition.newScratch(rows)
 	}
 	for range s.lanes.Count() {
-		s.scratch = append(s.scratch, s.nets.newScratch(nn.BlockRows()))
+		s.scratch = append(s.scratch, s.nets.newScratch(rows))
 	}
 
 	s.pack = func(net int) { s.nets.pack(s.weights, net) }
@@ -121,10 +122,10 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	}
 	s.unwind = func(lane, lo, hi int, grad []float32) {
 		if s.divergence != nil {
-			s.blocks[lo/nn.BlockRows()].pass.(densePass).score(grad, s.divergence.Weight[lo:hi], s.weights, s.scratch[lane])
+			s.blocks[lo/rows].pass.(densePass).score(grad, s.divergence.Weight[lo:hi], s.weights, s.scratch[lane])
 			return
 		}
-		s.blocks[lo/nn.BlockRows()].pass.backward(grad, s.grad[lo*d:hi*d], s.weights, s.scratch[lane])
+		s.blocks[lo/rows].pass.backward(grad, s.grad[lo*d:hi*d], s.weights, s.scratch[lane])
 	}
 	return s, nil
 }
