@@ -103,8 +103,8 @@ func (m *Model) Seed() uint64 { return m.config.Shared().Training.Seed }
 // Params returns the generator's parameters θ. The slice is the model's own.
 func (m *Model) Params() []float32 { return m.file.Params }
 
-// MarshalJSON describes the model: its configuration, its parameters' number and hash,
-// its evaluation, and the layouts of its states.
+// MarshalJSON describes the model: its configuration, its parameters' number, the hash of
+// both, its evaluation, and the layouts of its states.
 func (m *Model) MarshalJSON() ([]byte, error) {
 	s, err := m.NewSampler(m.Seed(), 1)
 	if err != nil {
@@ -122,7 +122,6 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	for _, f := range s.formats {
 		formats = append(formats, format{f.Name, f.Descr, append([]int{}, f.Shape...), f.RowBytes, f.Doc})
 	}
-	start := engine.Start{Config: m.config, Params: m.file.Params}
 	return json.Marshal(struct {
 		System     string             `json:"system"`
 		Dim        int                `json:"dim"`
@@ -135,7 +134,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 		Config     json.RawMessage    `json:"config"`
 		Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
 		Warnings   []string           `json:"warnings,omitempty"`
-	}{m.file.System, s.Dim(), len(m.file.Params), start.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
+	}{m.file.System, s.Dim(), len(m.file.Params), m.file.Hash(), m.file.Step, m.file.Path, m.Seed(), formats, m.file.Config, m.Evaluation, m.Warnings})
 }
 
 // Diagnose says how far the model's samples can be trusted, without anything exact of

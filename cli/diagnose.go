@@ -133,16 +133,14 @@ func (p *program) diagnosis(ctx context.Context, path string, model *engine.Mode
 
 // A kept diagnosis says of which model it is.
 type kept struct {
-	Model string `json:"model"` // hash of its parameters
+	Model string `json:"model"` // engine.Model.Hash
 	engine.Provenance
 	*diagnose.Report
 }
 
-func hashOf(model *engine.Model) string { return (&engine.Start{Params: model.Params}).Hash() }
-
 // leaveDiagnosis writes diagnosis.json.
 func leaveDiagnosis(dir string, model *engine.Model, r *diagnose.Report) error {
-	data, err := json.MarshalIndent(kept{hashOf(model), engine.Here(programName()), r}, "", "  ")
+	data, err := json.MarshalIndent(kept{model.Hash(), engine.Here(programName()), r}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -163,7 +161,7 @@ func readDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
 	if err := json.Unmarshal(data, &k); err != nil {
 		return nil, fmt.Errorf("%s: %w", diagnosisFile(dir), err)
 	}
-	if k.Model != hashOf(model) {
+	if k.Model != model.Hash() {
 		return nil, nil // of another training in the same place
 	}
 	return k.Report, nil

@@ -131,6 +131,7 @@ type described struct {
 	Step       int                `json:"step"`
 	Parameters int                `json:"parameters,omitempty"`
 	Path       string             `json:"path,omitempty"` // kernel path that computed the model
+	Hash       string             `json:"hash,omitempty"` // of the model, as records of samples have it
 	Config     json.RawMessage    `json:"config"`
 	Evaluation *engine.Evaluation `json:"evaluation,omitempty"`
 }
@@ -152,7 +153,7 @@ func (p *program) describe(path string) error {
 	model, err := engine.ReadModel(path)
 	switch {
 	case err == nil:
-		d.System, d.Step, d.Parameters, d.Path, d.Config = model.System, model.Step, len(model.Params), model.Path, model.Config
+		d.System, d.Step, d.Parameters, d.Path, d.Config, d.Hash = model.System, model.Step, len(model.Params), model.Path, model.Config, model.Hash()
 		if d.Evaluation, err = readSummary(path); err != nil {
 			return err
 		}
@@ -195,8 +196,9 @@ func (p *program) writeDescription(path string, d *described) error {
 		}
 	}
 	lines = append(lines, [2]string{"system", d.System})
-	if d.Parameters > 0 {
-		lines = append(lines, [2]string{"model", fmt.Sprintf("%d parameters after %d steps on kernel path %s", d.Parameters, d.Step, d.Path)})
+	if d.Hash != "" {
+		lines = append(lines, [2]string{"model", fmt.Sprintf("%d parameters after %d steps on kernel path %s", d.Parameters, d.Step, d.Path)},
+			[2]string{"hash", d.Hash})
 	} else {
 		lines = append(lines, [2]string{"model", "none yet"})
 	}

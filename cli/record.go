@@ -21,7 +21,7 @@ type sampleRecord struct {
 	Schema  int    `json:"schema"`
 	Kind    string `json:"kind"` // recordKind
 	File    string `json:"file"`
-	Model   string `json:"model"` // hash of its parameters
+	Model   string `json:"model"` // engine.Model.Hash
 	System  string `json:"system"`
 	Target  string `json:"target,omitempty"`
 	Seed    uint64 `json:"seed"`
@@ -69,7 +69,7 @@ func checkRecord(array string) error {
 }
 
 // leaveRecord writes the record of an array that is a file.
-func leaveRecord(r request, cfg engine.Config, params []float32) error {
+func leaveRecord(r request, cfg engine.Config, model *engine.Model) error {
 	if info, err := os.Stat(r.path); err != nil || !info.Mode().IsRegular() {
 		return nil // a device or a pipe
 	}
@@ -77,7 +77,7 @@ func leaveRecord(r request, cfg engine.Config, params []float32) error {
 	shared := cfg.Shared()
 	record := sampleRecord{
 		Schema: engine.SchemaVersion, Kind: recordKind, File: filepath.Base(r.path),
-		Model: (&engine.Start{Params: params}).Hash(), System: shared.System,
+		Model: model.Hash(), System: shared.System,
 		Seed: shared.Training.Seed, First: r.first, Samples: r.n, Refine: r.refine, Exact: r.exactness(), Format: r.format.Name,
 		Path: path.String(), Provenance: engine.Here(programName()),
 	}

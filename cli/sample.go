@@ -185,7 +185,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 	if err != nil || s.output == "-" || p.others() {
 		return err
 	}
-	if err := leaveRecord(r, cfg, model.Params); err != nil || !p.json {
+	if err := leaveRecord(r, cfg, model); err != nil || !p.json {
 		return err
 	}
 	return json.NewEncoder(p.stdout).Encode(struct {

@@ -90,6 +90,50 @@ func TestSample(t *testing.T) {
 	require.Contains(t, other.stderr, "config.json, where the record of config.npy would go, is something else")
 }
 
+// TestRecordsNameModels: generators without parameters are told apart by their targets,
+// in the records of train and sample and in kept diagnoses, and info gives the same hash.
+func TestRecordsNameModels(t *testing.T) {
+	dir := t.TempDir()
+	record := func(path string) string {
+		var r sampleRecord
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &r))
+		return r.Model
+	}
+	train := func(name, beta string) string {
+		ok(t, dir, "train", "ising", "-o", name, "-q", "--preset", "quick", "--set", "target.l=2", "--set", "target.beta="+beta,
+			"--set", "training.steps=0", "--set", "evaluation.samples=500", "--figures", "none")
+		ok(t, dir, "sample", name, "-n", "3", "-o", "x.npy", "--seed", "7", "-q")
+		var d described
+		require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "info", name, "--json").stdout), &d))
+		require.Zero(t, d.Parameters)
+		require.Contains(t, ok(t, dir, "info", name).stdout, "0 parameters after 0 steps")
+		require.Equal(t, d.Hash, record(name+"/samples.json"), "of train")
+		require.Equal(t, d.Hash, record("x.json"), "of sample, with another seed")
+		return d.Hash
+	}
+	warm := train("warm", "0.3")
+	require.Equal(t, warm, train("again", "0.3"))
+	require.NotEqual(t, warm, train("cold", "0.6"))
+
+	ok(t, dir, "diagnose", "warm", "-n", "256", "--max-refine", "8", "-q")
+	kept, err := readDiagnosis(filepath.Join(dir, "warm"), readModel(t, filepath.Join(dir, "warm")))
+	require.NoError(t, err)
+	require.NotNil(t, kept)
+	require.NoError(t, os.Rename(filepath.Join(dir, "warm", "diagnosis.json"), filepath.Join(dir, "cold", "diagnosis.json")))
+	kept, err = readDiagnosis(filepath.Join(dir, "cold"), readModel(t, filepath.Join(dir, "cold")))
+	require.NoError(t, err)
+	require.Nil(t, kept, "of another target")
+}
+
+func readModel(t *testing.T, path string) *engine.Model {
+	t.Helper()
+	m, err := engine.ReadModel(path)
+	require.NoError(t, err)
+	return m
+}
+
 // Parts, threads and the kind of output do not change a sample.
 func TestSampleIsAFunctionOfItsIndex(t *testing.T) {
 	run := trained(t)

@@ -307,7 +307,11 @@ func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []
 	if err := p.writeSamples(ctx, stream, r); err != nil {
 		return "", err
 	}
-	return path, leaveRecord(r, cfg, params)
+	model, err := engine.NewModel(cfg, &engine.Result{Params: params})
+	if err != nil {
+		return "", err
+	}
+	return path, leaveRecord(r, cfg, model)
 }
 
 // conclude prints the table, or the summary as one JSON object.

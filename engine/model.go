@@ -1,9 +1,26 @@
 package engine
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"reflect"
 )
+
+// Hash names a model by what its samples are made of: the configuration, which has the
+// target, and the parameters, of which there may be none.
+func (m *Model) Hash() string {
+	text := []byte(m.Config)
+	var v any
+	if exactly(text, &v) == nil {
+		text, _ = json.Marshal(v) // the same from a file, which has other spaces and escapes
+	}
+	h := sha256.New()
+	h.Write(append(bytes.Clone(text), 0))
+	addParams(h, m.Params)
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
 
 // Write writes a model file, as a run leaves it in its directory.
 func (m *Model) Write(path string) error {

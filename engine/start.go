@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"path/filepath"
 
 	"github.com/revgen/revgen/internal/pool"
@@ -20,8 +21,14 @@ type Start struct {
 // Hash names the parameters in a configuration, as training.start.
 func (s *Start) Hash() string {
 	h := sha256.New()
+	addParams(h, s.Params)
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// addParams hashes parameters as files hold them.
+func addParams(h hash.Hash, params []float32) {
 	var b [4096]byte
-	for rest := s.Params; len(rest) > 0; {
+	for rest := params; len(rest) > 0; {
 		n := min(len(rest), len(b)/4)
 		if _, err := binary.Encode(b[:], binary.LittleEndian, rest[:n]); err != nil {
 			panic("engine: " + err.Error()) // the buffer holds n numbers
@@ -29,7 +36,6 @@ func (s *Start) Hash() string {
 		h.Write(b[:4*n])
 		rest = rest[n:]
 	}
-	return fmt.Sprintf("sha256:%x", h.Sum(nil))
 }
 
 // A Successor is a configuration whose generator starts from that of another,
