@@ -31,6 +31,7 @@ type process struct {
 type failure struct {
 	what error
 	died bool   // it ended by itself, so that another may do better
+	late bool   // it took longer than it may
 	tail string // of its standard error
 }
 
@@ -71,11 +72,13 @@ func (w *Workers) start(o *worker) *failure {
 		return &failure{what: fmt.Errorf("cannot be started: %w", err)}
 	}
 	want, got := hello(c.Dim, c.Modes), make([]byte, helloLen)
-	f := p.talk(want, got, max(c.Timeout, beginning))
+	f := p.talk(want, got, max(c.Timeout, w.patience))
 	switch {
 	case f != nil:
 		if f.died {
 			f.what = fmt.Errorf("%w before it had answered the greeting", f.what)
+		} else if f.late {
+			f.what = fmt.Errorf("%w of its start to the greeting", f.what)
 		}
 	case string(got[:4]) != "RVGD":
 		f = &failure{what: fmt.Errorf("does not speak the protocol: it greets with %q instead of RVGD; nothing else may write to its standard output", got[:4])}
@@ -162,7 +165,7 @@ func (p *process) talk(question, answer []byte, limit time.Duration) *failure {
 	f := &failure{tail: p.words.String(), died: true}
 	switch {
 	case p.late.Load():
-		f.what, f.died = fmt.Errorf("did not answer within %v", limit), false
+		f.what, f.died, f.late = fmt.Errorf("did not answer within %v", limit), false, true
 	case read > 0:
 		f.what = fmt.Errorf("ended within an answer, after %d of %d bytes (%v)", read, len(answer), status)
 	default:

@@ -22,19 +22,20 @@ type Config struct {
 }
 
 const (
-	mostRows   = 256              // of a question
-	checkEvery = 256              // questions of a process, after which one is asked twice
-	remembered = 16               // states that every new process is asked about
-	beginning  = 60 * time.Second // for a process to come up, if its answers may not take longer
+	mostRows   = 256 // of a question
+	checkEvery = 256 // questions of a process, after which one is asked twice
+	remembered = 16  // states that every new process is asked about
+	beginning  = 60 * time.Second
 )
 
 // Workers are the processes of one program. They begin with the first question and
 // end with Close or Interrupt.
 type Workers struct {
-	config Config
-	free   chan *worker
-	all    []*worker
-	begin  sync.Once
+	config   Config
+	patience time.Duration // with a process that comes up, if its answers may not take longer
+	free     chan *worker
+	all      []*worker
+	begin    sync.Once
 
 	mutex sync.Mutex
 	ended error // why no question is answered any more
@@ -46,6 +47,7 @@ type worker struct {
 	of       *Workers
 	number   int
 	process  *process
+	late     *failure // of the first process, which did not come up in time
 	asked    int
 	question []byte
 	answer   []byte
@@ -61,7 +63,7 @@ type question struct {
 
 // New returns workers that have not begun.
 func New(c Config) *Workers {
-	w := &Workers{config: c, free: make(chan *worker, c.Processes)}
+	w := &Workers{config: c, patience: beginning, free: make(chan *worker, c.Processes)}
 	row := 8 * c.Dim
 	if c.Modes > 0 {
 		row += 4
@@ -99,13 +101,16 @@ func (w *Workers) Evaluate(dst []float64, x []float32, k []uint8) error {
 }
 
 // startAll starts every process at once, for interpreters take their time. What goes
-// wrong is reported by the first question, which tries again.
+// wrong is reported by the first question, which tries again, but not what has already
+// cost the whole time that a process has to come up.
 func (w *Workers) startAll() {
 	var all sync.WaitGroup
 	for range w.all {
 		one := <-w.free
 		all.Go(func() {
-			w.start(one)
+			if f := w.start(one); f != nil && f.late {
+				one.late = f
+			}
 			w.free <- one
 		})
 	}
@@ -248,6 +253,9 @@ func (w *Workers) remember(x []float32, k []uint8, answer []float64) {
 // ask sends a question to the process, a new one if there is none, and waits for the
 // answer about so many rows.
 func (o *worker) ask(question, answer []byte, rows int) *failure {
+	if o.late != nil {
+		return o.late
+	}
 	if o.process == nil {
 		if err := o.replace(); err != nil {
 			return err

@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 func serve(behaviour, file string) {
 	head := make([]byte, helloLen)
 	if behaviour == "silent" {
+		if f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
+			f.WriteString("begun\n")
+			f.Close()
+		}
 		time.Sleep(time.Hour)
 	}
 	if behaviour == "chatty" {
@@ -172,6 +176,18 @@ func TestFailures(t *testing.T) {
 	}
 	w := New(Config{Command: []string{"no-such-program"}, Dim: 3, Timeout: time.Second, Processes: 1})
 	require.ErrorContains(t, w.Evaluate(make([]float64, 3), x, nil), `cannot be started: exec: "no-such-program": executable file not found`)
+}
+
+// TestSilence: a program that does not come up is waited for once.
+func TestSilence(t *testing.T) {
+	w := workers(t, "silent", 1)
+	w.config.Timeout, w.patience = time.Second, 3*time.Second
+	for range 2 {
+		require.ErrorContains(t, w.Evaluate(make([]float64, 3), x, k), "did not answer within 3s of its start to the greeting")
+	}
+	begun, err := os.ReadFile(w.config.Command[3])
+	require.NoError(t, err)
+	require.Equal(t, "begun\n", string(begun))
 }
 
 // TestRestart: one death is made good by another process, which gives the same
