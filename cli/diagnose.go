@@ -222,3 +222,6 @@ func byObservable(o diagnose.Observable) []string {
 }
 
 func digits(x float64) string { return fmt.Sprintf("%.4g", x) }
+	if g := r.Witness; g != nil {
+		fmt.Fprintf(w, "; witness: divergence %.2g by ½Var(g), whose noise of %.2g is taken off", g.Divergence, g.Noise)
+	}

@@ -236,7 +236,9 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *engine
 		if _, ok := trained.(engine.Observer); !ok {
 			return nil, nil
 		}
-		return diagnose.Run(ctx, trained, r.Params, diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch)))
+		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
+		brief.Witness = r.Steps >= 2048 // of which it takes an eighth then
+		return diagnose.Run(ctx, trained, r.Params, brief)
 	}
 }
 

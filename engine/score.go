@@ -1,6 +1,9 @@
 package engine
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // A Scorer evaluates functions of any states.
 type Scorer interface {
@@ -20,20 +23,25 @@ type Witnesser interface {
 	// Witness fits the witness to fresh samples of the generator with parameters params
 	// and their moves, and returns a function that sets values to it at states in a
 	// Sampler's format that holds all of a state; nil if the loss has none that is a
-	// function of one state. The system must not be trained meanwhile, and has another
-	// witness afterwards.
-	Witness(params []float32) (func(values []float64, format string, states []byte) error, error)
+	// function of one state. Fits of different numbers, 0, 1, …, see different samples.
+	// The system must not be trained meanwhile, and has another witness afterwards. The
+	// error may be ctx's.
+	Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error)
 }
 
 // witnessBatches are those that a witness is the mean over, after as many in which its
 // second moments settle.
 const witnessBatches = 64
 
-// FitWitness takes batches of a generator that no training step draws through a
-// system's loss, and calls add after each that counts. It returns how many did.
-func FitWitness(s System, params []float32, trained int, add func()) (batches float64, err error) {
+// FitWitness takes batches of a generator that no training step draws, and no fit of
+// another number, through a system's loss, and calls add after each that counts. It
+// returns how many did.
+func FitWitness(ctx context.Context, s System, params []float32, trained, fit int, add func()) (batches float64, err error) {
 	for i := range 2 * witnessBatches {
-		step := uint32(trained + 1 + i)
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		step := uint32(trained + 1 + 2*witnessBatches*fit + i)
 		s.Generate(params, step)
 		s.Transition(step)
 		if loss := s.Discrepancy(step); loss != loss {

@@ -1,12 +1,17 @@
 package ising
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // TestWitnessOfStates holds witnesses fitted to a generator that is near its target
@@ -30,7 +35,7 @@ func TestWitnessOfStates(t *testing.T) {
 			for i := range 512 {
 				states[8*i], states[8*i+1] = byte(i), byte(i>>8)
 			}
-			witness, err := s.(engine.Witnesser).Witness(trainer.Params())
+			witness, err := s.(engine.Witnesser).Witness(t.Context(), trainer.Params(), 0)
 			require.NoError(t, err)
 			require.NotNil(t, witness)
 			f := make([]float64, 512)
@@ -60,10 +65,61 @@ func TestWitnessOfStates(t *testing.T) {
 	}
 }
 
+// TestWitnessTellsTheDivergence: ½Var(g) of a diagnosis, the noise of its fits taken off,
+// is the divergence of generators stopped early from their target, by all configurations,
+// to second order; and the training goes on as if nothing had been fitted. All of them, and
+// with -v the table of docs/trust.md, if REVGEN_TEST_CALIBRATION is set.
+func TestWitnessTellsTheDivergence(t *testing.T) {
+	var table strings.Builder
+	for i, c := range []struct {
+		beta  float64
+		steps int
+	}{{0.2, 80}, {0.2, 20}, {0.2, 40}, {0.2, 400}, {0.4, 150}, {0.4, 400}} {
+		if i > 0 && os.Getenv("REVGEN_TEST_CALIBRATION") == "" {
+			break
+		}
+		config, err := Preset("quick")
+		require.NoError(t, err)
+		config.Target.Beta, config.Training.Steps = c.beta, c.steps
+		trainer := newTrainer(t, config, 2)
+		for range c.steps {
+			require.NoError(t, trainer.Step())
+		}
+		s := trainer.System()
+		before := fmt.Sprint(state.Of(s))
+		r, err := diagnose.Run(t.Context(), s, trainer.Params(), diagnose.Options{
+			Samples: 1 << 14, First: diagnose.Fresh, Refine: 8, Chains: 16, Draws: 8, Witness: true,
+		})
+		require.NoError(t, err)
+		require.NotNil(t, r.Witness)
+		require.Equal(t, before, fmt.Sprint(state.Of(s)))
+
+		const n = 1 << 19
+		drawn, p := make([]byte, n*8), make([]float64, 512)
+		require.NoError(t, s.(engine.Sampler).Sample(drawn, "bits", trainer.Params(), 0, n, 0))
+		for i := range n {
+			p[int(drawn[8*i])|int(drawn[8*i+1])<<8] += 1.0 / n
+		}
+		target, err := NewTarget(3, config.Target.J, config.Target.H, config.Target.Beta)
+		require.NoError(t, err)
+		pi, err := target.Probabilities()
+		require.NoError(t, err)
+		kl := -511.0 / (2 * n) // what so many samples add
+		for i, v := range p {
+			if v > 0 {
+				kl += v * math.Log(v/pi[i])
+			}
+		}
+		fmt.Fprintf(&table, "| 3×3, β = %g, %d steps | %.2g | %.2g | %.2g |\n", c.beta, c.steps, kl, r.Witness.Divergence, r.Witness.Noise)
+		require.InDelta(t, kl, r.Witness.Divergence, 0.3*kl+2e-4, "%+v", c)
+	}
+	t.Logf("| generator | KL(q‖π) | ½Var(g) | noise of a fit |\n|---|--:|--:|--:|\n%s", table.String())
+}
+
 // TestNoWitness: what a loss of pairs of states sees is no function of one.
 func TestNoWitness(t *testing.T) {
 	trainer := newTrainer(t, mmdConfig(t), 1)
-	witness, err := trainer.System().(engine.Witnesser).Witness(trainer.Params())
+	witness, err := trainer.System().(engine.Witnesser).Witness(t.Context(), trainer.Params(), 0)
 	require.NoError(t, err)
 	require.Nil(t, witness)
 }

@@ -49,7 +49,13 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 		return nil, err
 	}
 	d.weigh()
-	return d.report(), nil
+	w, err := d.witness(ctx, system)
+	if err != nil {
+		return nil, err
+	}
+	r := d.report()
+	r.Witness = w
+	return r, nil
 }
 
 // A diagnosis is one under way.

@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -97,7 +98,7 @@ func (s *System) Score(values []float64, params []float32, format string, states
 }
 
 // Witness implements engine.Witnesser: that of least squares is a function of a state.
-func (s *System) Witness(params []float32) (func(values []float64, format string, states []byte) error, error) {
+func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
 	objective := any(s.objective)
 	if o, ok := objective.(*score); ok {
 		objective = o.drawn
@@ -107,7 +108,7 @@ func (s *System) Witness(params []float32) (func(values []float64, format string
 		return nil, nil
 	}
 	var c []float64
-	batches, err := engine.FitWitness(s, params, s.config.Training.Steps, func() { c = o.fit.Coefficients(c) })
+	batches, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, func() { c = o.fit.Coefficients(c) })
 	for i := range c {
 		c[i] /= batches
 	}

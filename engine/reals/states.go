@@ -1,6 +1,7 @@
 package reals
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -93,13 +94,13 @@ func (s *System) Score(values []float64, params []float32, format string, states
 }
 
 // Witness implements engine.Witnesser: that of least squares is a function of a state.
-func (s *System) Witness(params []float32) (func(values []float64, format string, states []byte) error, error) {
-	fit, ok := s.loss.(*kfd.Random)
+func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+	loss, ok := s.loss.(*kfd.Random)
 	if !ok {
 		return nil, nil
 	}
 	var c []float64
-	batches, err := engine.FitWitness(s, params, s.config.Training.Steps, func() { c = fit.Coefficients(c) })
+	batches, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, func() { c = loss.Coefficients(c) })
 	for i := range c {
 		c[i] /= batches
 	}
@@ -108,7 +109,7 @@ func (s *System) Witness(params []float32) (func(values []float64, format string
 		if err != nil {
 			return err
 		}
-		fit.At(values, c, x)
+		loss.At(values, c, x)
 		return nil
 	}, err
 }

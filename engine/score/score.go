@@ -71,7 +71,7 @@ func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
 	}
 	if m, ok := model.(engine.Witnesser); ok {
 		var err error
-		if j.witness, err = m.Witness(params); err != nil {
+		if j.witness, err = m.Witness(context.Background(), params, 0); err != nil {
 			return nil, err
 		}
 		if j.witness != nil {

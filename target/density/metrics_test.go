@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // TestExactGenerator: where the generator is the target in its coordinates, before any
@@ -60,6 +61,105 @@ func TestExactGenerator(t *testing.T) {
 			require.Less(t, m.Reweighted.StandardError, 5.0)
 		}
 	}
+}
+
+// TestWitness: the witness of a generator that is the target but for its place, far from
+// the origin, is ln q − ln π up to a constant; and it is a function of states in the
+// target's coordinates.
+func TestWitness(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	const n = 4096
+	// begin returns a system whose generator is as it begins, and samples of it.
+	begin := func(name string, set ...string) (s engine.System, params []float32, f engine.Format, states []byte) {
+		cfg, err := engine.Systems{RealsDefinition, MixedDefinition}.Configure(name, "moves", append([]string{
+			"training.steps=0", "training.batch=2048", "target.dim=2", "target.parameters={}", "loss.kind=kfd",
+		}, set...)...)
+		require.NoError(t, err)
+		s, err = cfg.New(workers)
+		require.NoError(t, err)
+		params = make([]float32, s.NumParams())
+		s.Initialize(params)
+		f = s.(engine.Sampler).Formats()[0]
+		states = make([]byte, n*f.RowBytes)
+		require.NoError(t, s.(engine.Sampler).Sample(states, f.Name, params, 1<<20, n, 0))
+		return s, params, f, states
+	}
+	t.Run("reals", func(t *testing.T) {
+		s, params, f, states := begin("reals", "generator.gain=1e-9", "target.center=[300,-5000]", "target.scale=[20,0.1]",
+			"target.expression=-((x[0] - 300)/20 - 0.2)^2/2 - ((x[1] + 5000)/0.1)^2/2")
+		scorer := s.(engine.Scorer)
+		width := len(scorer.Observables())
+		scores, ratio := make([]float64, n*width), make([]float64, n)
+		require.NoError(t, scorer.Score(scores, params, f.Name, states))
+		for r := range ratio {
+			ratio[r] = -scores[r*width+width-1]
+		}
+		var g [2][]float64
+		for i := range g {
+			of, err := s.(engine.Witnesser).Witness(t.Context(), params, i)
+			require.NoError(t, err)
+			g[i] = make([]float64, n)
+			require.NoError(t, of(g[i], f.Name, states))
+			require.Error(t, of(g[i][:1], f.Name, states), "another number of states")
+		}
+		require.NotEqual(t, g[0], g[1], "fits to different samples")
+		truth, estimate := halfCovariance(ratio, ratio), halfCovariance(g[0], g[1])
+		t.Log(truth, estimate)
+		require.InDelta(t, 0.02, truth, 0.003)
+		require.InEpsilon(t, truth, estimate, 0.3)
+		require.Greater(t, halfCovariance(ratio, g[0])/math.Sqrt(truth*halfCovariance(g[0], g[0])), 0.8)
+	})
+	t.Run("mixed", func(t *testing.T) { // it falls along moves towards the target
+		s, params, f, states := begin("mixed", "target.modes=2", "target.center=[[300,-5000],[-900,7]]", "target.scale=[[20,0.1],[3,50]]",
+			`target.parameters={"m":[[300,-5000],[-900,7]],"s":[[20,0.1],[3,50]]}`, "target.expression=-sum(((x - m[k])/s[k])^2)/2")
+		of, err := s.(engine.Witnesser).Witness(t.Context(), params, 0)
+		require.NoError(t, err)
+		drawn, moved := make([]float64, n), make([]float64, n)
+		require.NoError(t, of(drawn, f.Name, states))
+		require.NoError(t, s.(engine.Refiner).Refine(states, f.Name, 1<<20, 64))
+		require.NoError(t, of(moved, f.Name, states))
+		var fall stat.Mean
+		for r := range drawn {
+			fall.Add(drawn[r] - moved[r])
+		}
+		require.Greater(t, fall.Value(), 10*fall.StandardError())
+	})
+}
+
+// TestLostMode: a mode that the samples lack and chains find is called lost, which verify
+// and --strict take for a failed check.
+func TestLostMode(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	system := func(text string) engine.System {
+		cfg, err := engine.Systems{MixedDefinition}.Configure("mixed", "moves", "training.steps=0", "training.batch=64", "target.dim=2",
+			"target.parameters={}", "target.modes=2", "target.center=[[0],[5]]", "target.scale=[[1],[1]]", "evaluation.samples=4000",
+			"generator.kind=mixture", "generator.components=1", "generator.scout.population=400", "transition.anneal_from=1", "loss.kind=divergence",
+			"target.expression="+text)
+		require.NoError(t, err)
+		s, err := cfg.New(workers)
+		require.NoError(t, err)
+		return s
+	}
+	one, both := system("-sum((x - 5*k)^2)/2 - 30*k"), system("-sum((x - 5*k)^2)/2")
+	params := make([]float32, both.NumParams())
+	for of, lost := range map[engine.System]int{one: 1, both: 0} {
+		of.Initialize(params)
+		e, err := both.(engine.Evaluator).Evaluate(t.Context(), params, 4000)
+		require.NoError(t, err)
+		require.Len(t, e.Lost, lost, "%v", e.Warnings)
+		require.Subset(t, e.Warnings, e.Lost)
+	}
+}
+
+func halfCovariance(a, b []float64) (half float64) {
+	var sa, sb, sab float64
+	n := float64(len(a))
+	for i := range a {
+		sa, sb, sab = sa+a[i]/n, sb+b[i]/n, sab+a[i]*b[i]/n
+	}
+	return (sab - sa*sb) / 2
 }
 
 // TestUnsettledChains: a target that cannot be normalised in one direction, which the

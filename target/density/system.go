@@ -1,6 +1,7 @@
 package density
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -417,6 +418,37 @@ func (w *walk) States(dst []byte, format string) error {
 	return nil
 }
 
+// Witness implements engine.Witnesser, of states in the target's coordinates.
+func (s *realsSystem) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+	return s.witness(ctx, s.System, 4*s.dim, params, fit)
+}
+
+// Witness implements engine.Witnesser, of states in the target's coordinates.
+func (s *mixedSystem) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+	return s.witness(ctx, s.System, 4*s.dim+4, params, fit)
+}
+
+// witness lets a kit fit its witness to states in rows of so many bytes.
+func (p *problem) witness(ctx context.Context, kit engine.Witnesser, row int, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+	of, err := kit.Witness(ctx, params, fit)
+	if err == nil {
+		err = p.Err()
+	}
+	if of == nil || err != nil {
+		return nil, err
+	}
+	return func(values []float64, format string, states []byte) error {
+		if format == weighted || len(states) != row*len(values) {
+			return fmt.Errorf("states: %d bytes in format %s are not those of %d states", len(states), format, len(values))
+		}
+		learned, _, err := p.toLearned(states, row)
+		if err != nil {
+			return err
+		}
+		return of(values, format, learned)
+	}, nil
+}
+
 // Score implements engine.Scorer.
 func (s *realsSystem) Score(values []float64, params []float32, format string, states []byte) error {
 	// The coordinates that the generator learns are in units of their scales, which
@@ -468,6 +500,7 @@ var (
 	_ engine.Sampler     = (*realsSystem)(nil)
 	_ engine.Refiner     = (*realsSystem)(nil)
 	_ engine.Scorer      = (*realsSystem)(nil)
+	_ engine.Witnesser   = (*realsSystem)(nil)
 	_ engine.Evaluator   = (*realsSystem)(nil)
 	_ engine.Illustrator = (*realsSystem)(nil)
 	_ engine.Observer    = (*realsSystem)(nil)
@@ -476,6 +509,7 @@ var (
 	_ engine.Sampler     = (*mixedSystem)(nil)
 	_ engine.Refiner     = (*mixedSystem)(nil)
 	_ engine.Scorer      = (*mixedSystem)(nil)
+	_ engine.Witnesser   = (*mixedSystem)(nil)
 	_ engine.Evaluator   = (*mixedSystem)(nil)
 	_ engine.Illustrator = (*mixedSystem)(nil)
 	_ engine.Observer    = (*mixedSystem)(nil)

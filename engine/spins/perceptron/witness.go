@@ -1,6 +1,8 @@
 package perceptron
 
 import (
+	"context"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 )
@@ -17,7 +19,7 @@ type Fitted interface {
 }
 
 // Witness is that of engine.Witnesser.
-func (s *System) Witness(params []float32) (func(values []float64, format string, states []byte) error, error) {
+func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
 	objective := s.objective
 	if o, ok := objective.(*score); ok {
 		objective = o.Valued
@@ -27,7 +29,7 @@ func (s *System) Witness(params []float32) (func(values []float64, format string
 		return nil, nil
 	}
 	var c []float64
-	batches, err := engine.FitWitness(s, params, s.config.Training.Steps, func() { c = f.Coefficients(c) })
+	batches, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, func() { c = f.Coefficients(c) })
 	if err != nil {
 		return nil, err
 	}
