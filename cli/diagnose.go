@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -167,6 +168,29 @@ func readDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
 	return k.Report, nil
 }
 
+// lastDiagnosis returns what is known of the samples of a run directory: the diagnosis that
+// it keeps, or the brief one of its training; nil if there is none.
+func lastDiagnosis(dir string, model *engine.Model) (*diagnose.Report, error) {
+	if r, err := readDiagnosis(dir, model); r != nil || err != nil {
+		return r, err
+	}
+	path := filepath.Join(dir, "summary.json")
+	data, err := disk.Read(path, maxSummary)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s struct {
+		Diagnosis *diagnose.Report `json:"diagnosis"`
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s.Diagnosis, nil
+}
+
 // writeDiagnosis writes a report for people.
 func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 	fmt.Fprintf(w, "%s\n\n", r.Sentence)
@@ -208,6 +232,9 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 			fmt.Fprintf(w, " (not to be trusted: %s)", x.Warning)
 		}
 	}
+	if g := r.Witness; g != nil {
+		fmt.Fprintf(w, "; witness: divergence %.2g by ½Var(g), whose noise of %.2g is taken off", g.Divergence, g.Noise)
+	}
 	for _, l := range r.Limits {
 		fmt.Fprintf(w, "; %s", l)
 	}
@@ -222,6 +249,3 @@ func byObservable(o diagnose.Observable) []string {
 }
 
 func digits(x float64) string { return fmt.Sprintf("%.4g", x) }
-	if g := r.Witness; g != nil {
-		fmt.Fprintf(w, "; witness: divergence %.2g by ½Var(g), whose noise of %.2g is taken off", g.Divergence, g.Noise)
-	}

@@ -33,6 +33,10 @@ func TestDiagnose(t *testing.T) {
 	require.NotEmpty(t, summary.Target+summary.Program+summary.Machine+summary.Date)
 	require.NotEmpty(t, summary.Warnings)
 
+	// So does whoever draws from it.
+	o = ok(t, dir, "sample", "run", "-n", "10", "-o", "x.npy")
+	require.Contains(t, o.stderr, "warning: the diagnosis of these samples is: "+summary.Diagnosis.Sentence)
+
 	o = revgen(t, dir, "sample", "run", "-n", "10", "-o", "x.npy", "--refine", "auto", "--shard", "0/2")
 	require.Equal(t, exitUsage, o.code)
 	require.Contains(t, o.stderr, "parts of a whole need one diagnosis for all")
@@ -48,6 +52,7 @@ func TestDiagnose(t *testing.T) {
 
 	o = ok(t, dir, "sample", "run", "-n", "10", "-o", "x.npy", "--refine", "auto", "--shard", "0/2")
 	require.Contains(t, o.stderr, "--refine ")
+	require.NotContains(t, o.stderr, "warning", "refined as they are, there is nothing to warn of")
 	var record sampleRecord
 	data, err = os.ReadFile(filepath.Join(dir, "x.json"))
 	require.NoError(t, err)

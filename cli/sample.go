@@ -164,6 +164,7 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 			return err
 		}
 	}
+	p.doubt(s, model)
 	start := time.Now()
 	r := request{s.output, format, first, n, s.refine.steps, exact}
 	if exact != nil {
@@ -199,6 +200,21 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		Exact   *engine.Exactness `json:"exact,omitempty"`
 		Seconds float64           `json:"seconds"`
 	}{s.output, format.Name, cfg.Shared().Training.Seed, first, n, s.refine.steps, r.exactness(), time.Since(start).Seconds()})
+}
+
+// doubt warns of samples that a diagnosis of the run has not found trustworthy.
+func (p *program) doubt(s *sampling, model *engine.Model) {
+	if s.exact || p.others() {
+		return
+	}
+	r, err := lastDiagnosis(s.model, model)
+	switch {
+	case err != nil:
+		p.warn(oneLine(err))
+	case r == nil || r.Verdict == diagnose.Trustworthy || r.Verdict == diagnose.Refine && s.refine.steps >= r.Refine:
+	default:
+		p.warn("the diagnosis of these samples is: " + r.Sentence)
+	}
 }
 
 // sayExact says what exact draws are worth.
