@@ -68,6 +68,23 @@ func (m *Metric) Floors() float64 {
 	return m.Error / math.Hypot(m.Floor, stat.MeanAbsolute(m.Uncertainty))
 }
 
+// far reports an error that is not chance: beyond what as many exact samples tolerate, or
+// infinite.
+func (m *Metric) far() bool {
+	return math.IsInf(m.Error, 0) || m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile
+}
+
+// Sound reports that no mode is missing, and no error far from an exact reference: one
+// that is not known exactly may be to blame itself.
+func (e *Evaluation) Sound() bool {
+	for _, m := range e.Metrics {
+		if m.Uncertainty == 0 && m.far() {
+			return false
+		}
+	}
+	return len(e.Lost) == 0
+}
+
 // warn adds to an evaluation's warnings which metrics are far from their reference,
 // and which have none.
 func (e *Evaluation) warn() {
@@ -79,9 +96,9 @@ func (e *Evaluation) warn() {
 		switch {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
-		case m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile && number.Finite(m.Error):
+		case m.far() && number.Finite(m.Error):
 			far = append(far, fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Error/m.Floors()), m.Floors()))
-		case math.IsInf(m.Error, 0):
+		case m.far():
 			far = append(far, m.Name+" (infinite)")
 		}
 	}

@@ -52,6 +52,13 @@ func TestFarFromReference(t *testing.T) {
 	fine := engine.Evaluation{Metrics: e.Metrics[:1]}
 	fine.Warn()
 	require.Empty(t, fine.Warnings)
+	// What only a reference that is not exact says is no reason to fail.
+	for i, m := range e.Metrics {
+		one := engine.Evaluation{Metrics: e.Metrics[i : i+1]}
+		require.Equal(t, m.Name != "far" && m.Name != "relative" && m.Name != "infinite", one.Sound(), m.Name)
+	}
+	fine.Lost = []string{"the sector of negative magnetisation is missing"}
+	require.False(t, fine.Sound())
 }
 
 // TestProvenance: a summary names the program and holds what a hook says of the

@@ -185,6 +185,7 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, weights *en
 		agree      = 1.05 // R̂
 		deviations = 5    // standard errors
 		share      = 0.1  // of a function's deviation, below which nobody minds
+		lost       = 0.2  // of a mode's weight
 	)
 	width := len(o.names)
 	worst, unsettled := 0.0, ""
@@ -219,9 +220,14 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, weights *en
 		if chain.RHat > worst || math.IsNaN(chain.RHat) {
 			worst, unsettled = chain.RHat, r.name
 		}
-		if scatter := math.Hypot(mean.StandardError(), chain.StandardError); off > deviations*scatter && off > share*chain.Deviation {
+		scatter := math.Hypot(mean.StandardError(), chain.StandardError)
+		if off > deviations*scatter && off > share*chain.Deviation {
 			warn("%s is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",
 				r.name, mean.Value(), chain.Mean, off/scatter, off/chain.Deviation)
+		}
+		if mode, ok := strings.CutPrefix(r.name, "mode_weight_"); ok && chain.RHat <= agree && off > deviations*scatter && mean.Value() < lost*chain.Mean {
+			warn("mode %s is all but lost: its weight is %.3g where the chains have %.3g", mode, mean.Value(), chain.Mean)
+			out.Lost = append(out.Lost, out.Warnings[len(out.Warnings)-1])
 		}
 	}
 	if !(worst <= agree) {
