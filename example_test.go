@@ -2,12 +2,15 @@ package revgen_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
 
 	"github.com/revgen/revgen"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/diagnose"
 )
 
 // A short run, so that examples are quick; leave these out for one that is good.
@@ -99,4 +102,62 @@ func ExampleSampler_Energies() {
 	// Output:
 	// -18 0.3 <nil>
 	// true <nil>
+}
+
+// The spins of a graph: a triangle of which one coupling cannot be satisfied.
+func ExampleConfigure() {
+	cfg, err := revgen.Configure("spins", "quick", "target.beta=0.5", "target.spins=3", "target.edges=[[0,1,1],[1,2,1],[0,2,-1]]")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(cfg.Shared().System, cfg.Shared().Preset)
+
+	_, err = revgen.Configure("spins", "quick", "target.spins=3", "target.edges=[[0,1,1],[1,3,1]]")
+	var wrong *engine.ConfigError
+	fmt.Println(errors.As(err, &wrong), err)
+	// Output:
+	// spins quick
+	// true target.edges[1]: there is no spin 3; the spins are 0 to 2
+}
+
+// How far samples can be trusted, without anything exact of the target.
+func ExampleModel_Diagnose() {
+	ctx := context.Background()
+	cfg, err := revgen.Configure("ising", "quick", "target.l=4", "target.beta=0.3", "evaluation.samples=500")
+	if err != nil {
+		log.Fatal(err)
+	}
+	model, err := revgen.Train(ctx, cfg, revgen.TrainOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := model.Diagnose(ctx, diagnose.Brief(0), 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Verdict, report.Refine)
+	// Output: trustworthy 0
+}
+
+// Draws of the target itself, whatever the generator has learned, where its density is
+// known.
+func ExampleSampler_SampleExact() {
+	ctx := context.Background()
+	cfg, err := revgen.Configure("ising", "quick", append(short, "target.l=4", "target.beta=0.3")...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	model, err := revgen.Train(ctx, cfg, revgen.TrainOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sampler, err := model.NewSampler(7, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer sampler.Close()
+	spins := make([]int8, 1000*sampler.Dim())
+	worth, err := sampler.SampleExact(ctx, revgen.States{Spins: spins}, 0)
+	fmt.Println(worth.Acceptance > 0.2, worth.Warning == "", err)
+	// Output: true true <nil>
 }

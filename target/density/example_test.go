@@ -55,3 +55,35 @@ func Example() {
 	// reals quick
 	// target.expression: column 11, at mu)^2)/2: unknown name mu; there are x, pi, inf, radius, width
 }
+
+// between is a switch between two places, of weights 1 and 3.
+type between struct{}
+
+func (between) Dim() int   { return 2 }
+func (between) Modes() int { return 2 }
+
+func (between) LogDensity(dst, x []float32, k []uint8) {
+	for r, mode := range k {
+		a, b := x[2*r]-8*float32(mode), x[2*r+1]
+		dst[r] = -(a*a+b*b)/2 + float32(mode)*1.0986
+	}
+}
+
+// A mode beside a vector, likewise.
+func ExampleMixed() {
+	definition := density.Mixed("between", "a switch between two places", between{})
+	cfg, err := engine.Systems{definition}.Configure("between", "quick", "training.steps=20", "training.batch=256", "evaluation.samples=2000")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	workers := engine.NewWorkers(1)
+	defer workers.Close()
+	result, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Steps, "steps;", result.Evaluation.Metrics[0].Name, "is the first row of the table")
+	// Output: 20 steps; mode_weight_0 is the first row of the table
+}
