@@ -595,7 +595,10 @@ func (t *Times) summarize() {
 
 // summary is one line of progress.
 func (r *Row) summary() string {
-	text := fmt.Sprintf("%s: %s, %s %s, %.0f %% of the floor's rate", r.ID(), formatTime(r.Median), formatRate(r.Rate), rateUnit(r.Unit), 100*r.Fraction)
+	text := fmt.Sprintf("%s: %s, %s %s", r.ID(), formatTime(r.Median), formatRate(r.Rate), rateUnit(r.Unit))
+	if r.Fraction > 0 { // of systems that are not known here nothing is counted
+		text += fmt.Sprintf(", %.0f %% of the floor's rate", 100*r.Fraction)
+	}
 	for _, rival := range r.Rivals {
 		if rival.Status == Measured {
 			text += fmt.Sprintf(", %.2f × %s", rival.Ratio, rival.setting())
