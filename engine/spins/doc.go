@@ -29,11 +29,12 @@
 //
 //	Source ──► Reading ─┐
 //	Hamiltonian ────────┴► Graph ─┬─► Enumerate                ──► Exact     up to 25 spins
+//	                              ├─► Transfer                 ──► Transferred  few spins at any cut
 //	                              ├─► Tempering ──► Replicas   ──► Tempered  many, at low temperatures
 //	                              ├─► Metropolis, Sweeper      (batches that others own)
 //	                              └─► Tally                    (observables of batches)
 //
-// Exact, Tempered and Tally give the same Observables. Tempered says of its own
+// Exact, Transferred, Tempered and Tally give the same Observables. Tempered says of its own
 // means how far they are to be trusted: standard errors from autocorrelation
 // times, and the agreement of its chains.
 //

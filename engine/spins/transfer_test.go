@@ -1,0 +1,222 @@
+package spins
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+func transfer(t testing.TB, h Hamiltonian, beta float64) *Transferred {
+	t.Helper()
+	m, err := NewTransfer(build(t, h))
+	require.NoError(t, err)
+	s, err := m.Sum(t.Context(), beta, 2)
+	require.NoError(t, err)
+	return s
+}
+
+// TestTransferIsEnumeration on random graphs: with and without fields, couplings of
+// either sign and zero, spins and parts that nothing joins, and the orders that they
+// ask for.
+func TestTransferIsEnumeration(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	all := enumerable()
+	all["no edge is coupled"] = sparse(6, 8, 4, func(*rand.Rand) float64 { return 0 })
+	all["two rings"] = Hamiltonian{Spins: 9, Edges: append(ring(4, 1).Edges, Edge{5, 6, -1}, Edge{6, 8, 0.3}, Edge{8, 5, 2})}
+	all["complete"] = sherringtonKirkpatrick(13, 5)
+	for k := range 40 {
+		n := 2 + r.IntN(16)
+		h := sparse(n, r.IntN(min(3*n, n*(n-1)/2)+1), uint64(k), func(r *rand.Rand) float64 {
+			if r.IntN(5) == 0 {
+				return 0
+			}
+			return r.NormFloat64()
+		})
+		for range n * (k % 2) {
+			h.Fields = append(h.Fields, r.NormFloat64())
+		}
+		h.Offset = r.NormFloat64()
+		all[string(rune('α'+k))] = h
+	}
+	for name, h := range all {
+		for _, beta := range []float64{0, 0.3, 1.7} {
+			if name == "many levels" {
+				beta *= 1e-5
+			}
+			want, err := Enumerate(t.Context(), build(t, h), beta, 2)
+			require.NoError(t, err)
+			got := transfer(t, h, beta)
+			scale := 1 + build(t, h).EnergyBound()
+			require.InDelta(t, want.LogZ, got.LogZ, 1e-12*(1+beta*scale+float64(h.Spins)), name)
+			require.InDelta(t, want.Energy, got.Energy, 1e-12*scale, name)
+			require.InDelta(t, want.SpecificHeat, got.SpecificHeat, 1e-11*(1+beta*beta*scale*scale), name)
+			require.InDelta(t, want.AbsMagnetisation, got.AbsMagnetisation, 1e-12, name)
+			require.InDelta(t, want.Susceptibility, got.Susceptibility, 1e-11*(1+beta*float64(h.Spins)), name)
+			require.InDelta(t, want.OverlapSquare, got.OverlapSquare, 1e-12, name)
+			require.InDeltaSlice(t, want.Magnetisations, got.Magnetisations, 1e-11, name)
+			require.Len(t, got.EdgeCorrelations, len(want.EdgeCorrelations), name)
+			for k, c := range want.EdgeCorrelations {
+				require.InDelta(t, c, got.EdgeCorrelations[k], 1e-11, name)
+			}
+		}
+	}
+}
+
+// TestTransferOfLongGraphs holds a chain and a ring, whose frontiers are one and two
+// spins, against their closed forms.
+func TestTransferOfLongGraphs(t *testing.T) {
+	const n, beta = 700, 0.9
+	r := rand.New(rand.NewPCG(2, 0))
+	chain := Hamiltonian{Spins: n, Offset: 3}
+	names := r.Perm(n)
+	wantZ, wantE, wantC := n*math.Ln2-3*beta, 3.0, 0.0
+	overlap, correlation := float64(n), make([]float64, n) // of the spins before with the last
+	for k := range n - 1 {
+		j := r.NormFloat64()
+		chain.Edges = append(chain.Edges, Edge{names[k], names[k+1], j})
+		x := math.Tanh(beta * j)
+		wantZ += math.Log(math.Cosh(beta * j))
+		wantE -= j * x
+		wantC += beta * beta * j * j * (1 - x*x)
+		correlation[k] = 1
+		for i := range k + 1 {
+			correlation[i] *= x
+			overlap += 2 * correlation[i] * correlation[i]
+		}
+	}
+	got := transfer(t, chain, beta)
+	require.LessOrEqual(t, got.widest, 3)
+	require.InDelta(t, wantZ, got.LogZ, 1e-10)
+	require.InDelta(t, wantE, got.Energy, 1e-10)
+	require.InDelta(t, wantC, got.SpecificHeat, 1e-10)
+	require.InDelta(t, overlap/(n*n), got.OverlapSquare, 1e-12)
+	for k, e := range build(t, chain).Edges() {
+		require.InDelta(t, math.Tanh(beta*e.Coupling), got.EdgeCorrelations[k], 1e-12)
+	}
+
+	const m, j, field = 60, 0.8, 0.15
+	h := ring(m, j)
+	for range m {
+		h.Fields = append(h.Fields, field)
+	}
+	a := math.Exp(beta*j) * math.Cosh(beta*field)
+	b := math.Sqrt(math.Exp(2*beta*j)*math.Pow(math.Sinh(beta*field), 2) + math.Exp(-2*beta*j))
+	require.InDelta(t, math.Log(math.Pow(a+b, m)+math.Pow(a-b, m)), transfer(t, h, beta).LogZ, 1e-11)
+}
+
+// TestTransferByThreads: as many threads as there may be give the same bits.
+func TestTransferByThreads(t *testing.T) {
+	m, err := NewTransfer(build(t, cubicGlass(3, 2)))
+	require.NoError(t, err)
+	one, err := m.Sum(t.Context(), 0.8, 1)
+	require.NoError(t, err)
+	three, err := m.Sum(t.Context(), 0.8, 3)
+	require.NoError(t, err)
+	require.Equal(t, one.LogZ, three.LogZ)
+	require.Equal(t, one.Observables, three.Observables)
+}
+
+// TestDrawsOfATransferMatrix: frequencies of configurations are π, with and without
+// fields; the level is 10⁻⁷.
+func TestDrawsOfATransferMatrix(t *testing.T) {
+	const samples = 1 << 17
+	for _, fields := range []bool{false, true} {
+		h := sparse(8, 14, 9, normal)
+		if fields {
+			h.Fields = []float64{0.3, 0, -0.2, 0, 1, 0, 0, 0.1}
+		}
+		_, p, _ := naive(&h, 0.8)
+		batch := make([]uint64, samples)
+		s := transfer(t, h, 0.8)
+		s.Draw(batch, rng.Stream(3, rng.Reference, 1), 0)
+		counts := make([]float64, len(p))
+		for _, x := range batch {
+			counts[x]++
+		}
+		law := stat.NewCounts(p, samples)
+		tv, _ := law.Distances(counts)
+		t.Logf("total variation %.4f", tv.Value)
+		require.Less(t, tv.Value, law.Variation.Quantile(1-1e-7, 0))
+		part := make([]uint64, 10)
+		s.Draw(part, rng.Stream(3, rng.Reference, 1), 77)
+		require.Equal(t, batch[77:87], part)
+	}
+	wide := transfer(t, ring(130, 0.5), 1)
+	batch := make([]uint64, 3*64)
+	wide.Draw(batch, rng.Stream(3, rng.Reference, 1), 0)
+	for k := 2; k < len(batch); k += 3 {
+		require.Less(t, batch[k], uint64(4))
+	}
+}
+
+func TestTransferRefusals(t *testing.T) {
+	_, err := NewTransfer(build(t, sherringtonKirkpatrick(40, 1)))
+	require.ErrorContains(t, err, "more than 22 spins have neighbours on both sides")
+	_, err = NewTransfer(build(t, cubicGlass(6, 1)))
+	require.ErrorContains(t, err, "more than 22 spins")
+	m, err := NewTransfer(build(t, cubicGlass(3, 1)))
+	require.NoError(t, err)
+	require.Equal(t, "a transfer matrix over at most 12 spins, 2.5e+06 operations", m.String())
+	for beta, want := range map[float64]string{-1: "β = -1 is not", 1e8: "β·E reaches", 80: "β = 80: weights are further apart than the transfer matrix holds"} {
+		_, err = m.Sum(t.Context(), beta, 1)
+		require.ErrorContains(t, err, want)
+	}
+	before := memory.Limit
+	defer func() { memory.Limit = before }()
+	memory.Limit = func() float64 { return 1 << 20 }
+	_, err = NewTransfer(build(t, cubicGlass(3, 1)))
+	require.ErrorContains(t, err, "GiB")
+}
+
+// TestTransferStops: a stop is heard within a second in the middle of tables of
+// millions.
+func TestTransferStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes large tables")
+	}
+	m, err := NewTransfer(build(t, torus(10)))
+	require.NoError(t, err)
+	t.Log(m, m.states, m.work())
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan time.Time, 1)
+	time.AfterFunc(time.Second, func() { stopped <- time.Now(); cancel() })
+	_, err = m.Sum(ctx, 0.8, 2)
+	require.ErrorIs(t, err, context.Canceled)
+	t.Logf("stopped after %v", time.Since(<-stopped))
+}
+
+func BenchmarkTransfer(b *testing.B) {
+	for name, h := range map[string]Hamiltonian{"8x8": torus(8), "10x10": torus(10)} {
+		b.Run(name, func(b *testing.B) {
+			g := build(b, h)
+			m, err := NewTransfer(g)
+			require.NoError(b, err)
+			for b.Loop() {
+				if _, err := m.Sum(b.Context(), 0.8, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/m.work()*1e9, "ns/number")
+		})
+	}
+}
+
+// torus is a ±J glass on the periodic L×L lattice.
+func torus(l int) Hamiltonian {
+	r := rand.New(rand.NewPCG(4, 0))
+	h := Hamiltonian{Spins: l * l}
+	for y := range l {
+		for x := range l {
+			h.Edges = append(h.Edges, Edge{y*l + x, y*l + (x+1)%l, someSign(r)}, Edge{y*l + x, (y+1)%l*l + x, someSign(r)})
+		}
+	}
+	return h
+}

@@ -1,0 +1,375 @@
+package spins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/memory"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// ErrSpread is the error of temperatures too low for a transfer matrix.
+var ErrSpread = errors.New("weights are further apart than the transfer matrix holds in float64")
+
+// Transferred is what a transfer matrix gives, exact to rounding.
+type Transferred struct {
+	LogZ float64 // ln Σ_s e^(−βE(s))
+	Observables
+
+	*Transfer
+	crossings []*crossing
+	// after[t] are the sums over all spins that come after step t, by the frontier
+	// there. A step's table times them sums to Z, which is 1 in their scale.
+	after [][]float64
+}
+
+// A summation is one under way.
+type summation struct {
+	*Transferred
+	ctx   context.Context
+	beta  float64
+	fused []*crossing
+	local []float64 // −⟨E⟩ of the bonds and the field that a spin comes with
+	lanes int       // passes at a time
+	run   func(n int, body func(lane, k int)) error
+}
+
+// Sum sums over all configurations at inverse temperature beta ≥ 0. The result is the
+// same bits for any number of threads, of which 0 means all. The error is ctx's or
+// says what is wrong.
+//
+// With A_t the table of step t, the sums over all that has come, and B_t those over
+// all that comes after, Σ_x s A_t(x) B_t(x) = ⟨s⟩ of a spin of the frontier. The
+// table into which s was put goes on as A did and gives ⟨s s′⟩ with every later spin.
+// The variance of the energy is that of weights carried along with their first two
+// derivatives with respect to β, and the law of Σ s_i is the Fourier transform of
+// Z(iθ), of a field in which a spin up weighs e^iθ.
+func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*Transferred, error) {
+	if err := checkBeta(t.graph, beta); err != nil {
+		return nil, err
+	}
+	workers := pool.New(threads)
+	defer workers.Close()
+	s := &summation{Transferred: &Transferred{Transfer: t}, ctx: ctx, beta: beta, lanes: workers.Threads()}
+	for s.lanes > 1 && t.memory(s.lanes) > memory.Limit()/2 {
+		s.lanes--
+	}
+	s.run = func(n int, body func(lane, k int)) error {
+		workers.Run(min(n, s.lanes), func(lane int) {
+			for k := lane; k < n && ctx.Err() == nil; k += s.lanes {
+				body(lane, k)
+			}
+		})
+		return ctx.Err()
+	}
+	for _, pass := range []func() error{s.forward, s.backward, s.correlate, s.vary, s.magnetise} {
+		if err := pass(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Transferred, nil
+}
+
+// buffer returns room for a table.
+func (s *summation) buffer() []float64 { return make([]float64, 1<<s.widest) }
+
+// forward finds ln Z and the scale of each step, by which its largest number is 1.
+func (s *summation) forward() error {
+	const range64 = 1e-280 // what remains is far from what float64 holds
+	in, out := append(s.buffer()[:0], 1), s.buffer()
+	s.LogZ = -s.beta * s.graph.Offset()
+	if s.pinned >= 0 {
+		s.LogZ += math.Ln2
+	}
+	for k := range s.steps {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		c, log := s.steps[k].cross(s.beta, 1, true)
+		table := c.end(c.advance(out, in))
+		least, most := math.Inf(1), 0.0
+		for _, x := range table {
+			least, most = min(least, x), max(most, x)
+		}
+		if !(least > range64*most) || !(most > range64) {
+			return fmt.Errorf("β = %v: %w", s.beta, ErrSpread)
+		}
+		for i := range table {
+			table[i] /= most
+		}
+		s.LogZ += log + math.Log(most)
+		for _, to := range []*[]*crossing{&s.fused, &s.crossings} {
+			c, _ := s.steps[k].cross(s.beta, 1/most, to == &s.fused)
+			*to = append(*to, c)
+		}
+		in, out = table, in[:cap(in)]
+	}
+	return nil
+}
+
+func (s *summation) backward() error {
+	s.after = make([][]float64, len(s.steps))
+	after := []float64{1}
+	for k := len(s.steps) - 1; k >= 0; k-- {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		s.after[k] = after
+		after = s.crossings[k].back(after)
+	}
+	return nil
+}
+
+// signed returns Σ s A(x) B(x), with s of the spin that has just come.
+func (c *crossing) signed(table, after []float64) (sum float64) {
+	half := len(table) / 2
+	down, up := table[:half], table[half:]
+	if c.last {
+		for i, b := range after {
+			sum += (up[i] - down[i]) * b
+		}
+		return sum
+	}
+	var minus float64
+	for i, b := range after[:half] {
+		minus += down[i] * b
+		sum += up[i] * after[half+i]
+	}
+	return sum - minus
+}
+
+// correlate finds the averages of all spins and of all pairs.
+func (s *summation) correlate() error {
+	steps, n, edges := len(s.steps), s.graph.N(), s.graph.Edges()
+	came := make([]int, n)
+	for k, step := range s.steps {
+		came[step.spin] = k
+	}
+	pairs := make([][]int, steps) // edges, by the step of their first spin
+	for e, edge := range edges {
+		if edge.I != s.pinned && edge.J != s.pinned {
+			k := min(came[edge.I], came[edge.J])
+			pairs[k] = append(pairs[k], e)
+		}
+	}
+	alone := make([]float64, steps) // ⟨s⟩ of the spin of each, the pinned one being up
+	s.local = make([]float64, steps)
+	s.EdgeCorrelations, s.Magnetisations = make([]float64, len(edges)), make([]float64, n)
+	squares := make([]float64, steps) // Σ ⟨s s′⟩² over the later spins
+	tables := make([][2][]float64, s.lanes)
+	rows := make([][]float64, s.lanes)
+	for lane := range tables {
+		tables[lane], rows[lane] = [2][]float64{s.buffer(), s.buffer()}, make([]float64, steps)
+	}
+	// Pending spins have their own table.
+	var pending []int
+	flush := func() error {
+		err := s.run(len(pending), func(lane, _ int) {
+			k, row := pending[lane], rows[lane]
+			in, out := tables[lane][0], tables[lane][1]
+			for j := k + 1; j < steps && s.ctx.Err() == nil; j++ {
+				c := s.fused[j]
+				table := c.advance(out[:cap(out)], in)
+				row[j] = c.signed(table, s.after[j])
+				squares[k] += row[j] * row[j]
+				in, out = c.end(table), in
+			}
+			tables[lane] = [2][]float64{in, out}
+			for _, e := range pairs[k] {
+				s.EdgeCorrelations[e] = row[max(came[edges[e].I], came[edges[e].J])]
+			}
+		})
+		pending = pending[:0]
+		return err
+	}
+	in, out := append(s.buffer()[:0], 1), s.buffer()
+	for k, c := range s.fused {
+		table := c.advance(out[:cap(out)], in)
+		alone[k] = c.signed(table, s.after[k])
+		source := tables[len(pending)][0][:len(table)]
+		for i, x := range table {
+			source[i] = x
+			if i < len(table)/2 {
+				source[i] = -x
+			}
+		}
+		tables[len(pending)][0] = c.end(source)
+		pending = append(pending, k)
+		if len(pending) == s.lanes || k == steps-1 {
+			if err := flush(); err != nil {
+				return err
+			}
+			for lane := range tables {
+				for i, table := range tables[lane] {
+					tables[lane][i] = table[:cap(table)]
+				}
+			}
+		}
+		in, out = c.end(table), in
+	}
+	overlap := float64(n)
+	for k, step := range s.steps {
+		overlap += 2 * squares[k]
+		if s.pinned >= 0 {
+			overlap += 2 * alone[k] * alone[k]
+		} else {
+			s.Magnetisations[step.spin] = alone[k]
+		}
+		s.local[k] = step.field * alone[k]
+	}
+	s.OverlapSquare = overlap / (float64(n) * float64(n))
+	for e, edge := range edges {
+		switch s.pinned {
+		case edge.I:
+			s.EdgeCorrelations[e] = alone[came[edge.J]]
+		case edge.J:
+			s.EdgeCorrelations[e] = alone[came[edge.I]]
+		default:
+			s.local[max(came[edge.I], came[edge.J])] += edge.Coupling * s.EdgeCorrelations[e]
+		}
+	}
+	s.Energy = s.graph.Offset()
+	for _, x := range s.local {
+		s.Energy -= x
+	}
+	return nil
+}
+
+// vary finds the specific heat. Energies are relative to their averages at every
+// step, so that nothing cancels.
+func (s *summation) vary() error {
+	in := [3][]float64{{1}, {0}, {0}} // weights and their derivatives with respect to β
+	var spare [3][]float64
+	for d := range in {
+		in[d], spare[d] = append(s.buffer()[:0], in[d]...), s.buffer()
+	}
+	for t, c := range s.crossings {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		half := len(in[0])
+		var out [3][]float64
+		for d := range out {
+			out[d] = spare[d][:cap(spare[d])][:2*half]
+		}
+		for base := 0; base < half; base += lowStates {
+			down, up, field := c.high(base)
+			for k := range min(lowStates, half-base) {
+				i := base + k
+				w, first, second := in[0][i], in[1][i], in[2][i]
+				put := func(at int, e, x float64) {
+					out[0][at], out[1][at], out[2][at] = e*w, e*(first+x*w), e*(second+2*x*first+x*x*w)
+				}
+				f := c.field[k] + field
+				put(i, down*c.down[k], -f-s.local[t])
+				put(half+i, up*c.up[k], f-s.local[t])
+			}
+		}
+		for d := range out {
+			for _, p := range c.more {
+				out[d] = sumOut(out[d], p)
+			}
+			in[d], spare[d] = c.end(out[d]), in[d]
+		}
+	}
+	mean := in[1][0] / in[0][0]
+	s.SpecificHeat = s.beta * s.beta * max(0, in[2][0]/in[0][0]-mean*mean)
+	return nil
+}
+
+// magnetise finds the law of the number of spins up, and of it ⟨|m|⟩ and χ.
+func (s *summation) magnetise() error {
+	steps := len(s.steps)
+	values := steps + 1
+	transform := make([][2]float64, values/2+1)
+	transform[0] = [2]float64{1, 0}
+	tables := make([][2][2][]float64, s.lanes)
+	for lane := range tables {
+		for part := range 2 {
+			tables[lane][part] = [2][]float64{s.buffer(), s.buffer()}
+		}
+	}
+	if err := s.run(values/2, func(lane, k int) {
+		k++
+		sin, cos := math.Sincos(2 * math.Pi * float64(k) / float64(values))
+		in, out := tables[lane][0], tables[lane][1]
+		in[0], in[1] = append(in[0][:0], 1), append(in[1][:0], 0)
+		for _, c := range s.fused {
+			if s.ctx.Err() != nil {
+				break
+			}
+			real, imaginary := c.advance(out[0][:cap(out[0])], in[0]), c.advance(out[1][:cap(out[1])], in[1])
+			half := len(real) / 2
+			x, y := real[half:], imaginary[half:]
+			for i, re := range x {
+				im := y[i]
+				x[i], y[i] = cos*re-sin*im, cos*im+sin*re
+			}
+			in, out = [2][]float64{c.end(real), c.end(imaginary)}, in
+		}
+		transform[k] = [2]float64{in[0][0], in[1][0]}
+		tables[lane] = [2][2][]float64{in, out}
+	}); err != nil {
+		return err
+	}
+	mass := make([]float64, s.graph.N()+1)
+	shift := s.graph.N() - steps // the pinned spin is up
+	for up := range values {
+		var sum float64
+		for k, z := range transform {
+			// θ = 2πk·up/values, reduced.
+			sin, cos := math.Sincos(2 * math.Pi * float64(k*up%values) / float64(values))
+			x := z[0]*cos + z[1]*sin
+			if k > 0 && 2*k != values {
+				x *= 2
+			}
+			sum += x
+		}
+		mass[up+shift] = sum / float64(values)
+	}
+	abs, variance := absMoments(mass)
+	s.AbsMagnetisation, s.Susceptibility = abs, s.beta*float64(s.graph.N())*variance
+	return nil
+}
+
+// Draw fills a batch with independent configurations of the Boltzmann law, numbers
+// first, first+1, … of the stream.
+func (s *Transferred) Draw(batch []uint64, stream rng.Counter, first uint64) {
+	g := s.graph
+	words := g.Words()
+	g.checkBatch(batch, len(batch)/words)
+	blocks := rng.Blocks(len(s.steps) + 1)
+	draws := make([]uint32, 4*blocks)
+	for row := range len(batch) / words {
+		config := batch[row*words:][:words]
+		asm.PhiloxBlocks(draws, &stream, (first+uint64(row))*uint64(blocks))
+		clear(config)
+		x := 0 // the frontier
+		for t, c := range s.crossings {
+			down, up, _ := c.high(x)
+			down, up = down*c.down[x%lowStates], up*c.up[x%lowStates]
+			for _, p := range c.more {
+				x = x>>1&^(1<<p-1) | x&(1<<p-1)
+			}
+			set := x
+			if !c.last {
+				set |= 1 << (c.after() - 1)
+			}
+			down, up = down*s.after[t][x], up*s.after[t][set]
+			if (float64(draws[t])+0.5)/(1<<32)*(down+up) < up {
+				config[c.spin/64] |= 1 << (c.spin % 64)
+				x = set
+			}
+		}
+		if s.pinned >= 0 {
+			config[s.pinned/64] |= 1 << (s.pinned % 64)
+			if draws[len(s.steps)]&1 != 0 {
+				Invert(config, g.N())
+			}
+		}
+	}
+}
