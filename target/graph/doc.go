@@ -6,6 +6,7 @@
 // density is known, so that effective sample size and ln Z come with every table,
 // or the paper's perceptron, which is trained by moves alone (package perceptron).
 // What samples are compared with is the sum over all configurations of at most
-// spins.MaxEnumerated spins, and parallel tempering beyond, whose standard errors
-// the table states.
+// spins.MaxEnumerated spins, that of a transfer matrix where few spins have neighbours
+// on both sides of every cut, and parallel tempering beyond, whose standard errors the
+// table states.
 package graph

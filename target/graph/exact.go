@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -74,11 +75,19 @@ func overlapBins(n int) bins {
 	return bins{-1 - 1/float64(n), 2 * float64(each) / float64(n), n/each + 1}
 }
 
-// newReference sums over all configurations where these are few, and runs
-// parallel tempering otherwise.
+// newReference sums over all configurations where these are few, by a transfer matrix
+// where the graph has one of moderate size, and runs parallel tempering otherwise.
 func (s *measured) newReference(ctx context.Context) (*reference, error) {
 	if s.graph.N() > spins.MaxEnumerated {
-		return s.temper(ctx)
+		m, err := spins.NewTransfer(s.graph)
+		if err != nil {
+			return s.temper(ctx)
+		}
+		r, err := s.transfer(ctx, m)
+		if errors.Is(err, spins.ErrSpread) {
+			return s.temper(ctx)
+		}
+		return r, err
 	}
 	beta := s.config.Target.Beta
 	e, err := spins.Enumerate(ctx, s.graph, beta, s.workers.Threads())
@@ -146,6 +155,57 @@ func walsh(x []float64) {
 			}
 		}
 	}
+}
+
+// road says in words what the reference of a graph is.
+func road(g *spins.Graph) string {
+	if g.N() <= spins.MaxEnumerated {
+		return fmt.Sprintf("the sum over all 2^%d configurations", g.N())
+	}
+	m, err := spins.NewTransfer(g)
+	if err != nil {
+		return fmt.Sprintf("parallel tempering (no transfer matrix: %v)", err)
+	}
+	return m.String()
+}
+
+// transfer is newReference by a transfer matrix. What is not a sum over
+// configurations, the laws of the energy and of the overlap, is that of independent
+// draws.
+func (s *measured) transfer(ctx context.Context, m *spins.Transfer) (*reference, error) {
+	const columns, atOnce = spins.Lanes, 64
+	e, err := m.Sum(ctx, s.config.Target.Beta, s.workers.Threads())
+	if err != nil {
+		return nil, err
+	}
+	n, words := s.graph.N(), s.graph.Words()
+	rows := min(max(1<<25/n, 1<<14), 1<<18) / columns
+	energies, overlaps := make([]float64, rows*columns), make([]float64, rows*columns/2)
+	stream := rng.Stream(s.config.Training.Seed, rng.Reference, 0)
+	s.workers.Run(rows*columns/atOnce, func(piece int) {
+		if ctx.Err() != nil {
+			return
+		}
+		batch, first := make([]uint64, atOnce*words), piece*atOnce
+		e.Draw(batch, stream, uint64(first))
+		s.graph.Energies(energies[first:][:atOnce], batch)
+		for k := range atOnce / 2 {
+			overlaps[first/2+k] = overlap(batch[2*k*words:][:words], batch[(2*k+1)*words:][:words], n)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := &reference{Observables: e.Observables, logZ: e.LogZ}
+	var moments stat.Mean
+	for _, x := range energies {
+		moments.Add(x)
+	}
+	r.energyDeviation = moments.Deviation()
+	r.energies = energyBins(s.graph, energies[0], r.Energy, r.energyDeviation, math.Inf(-1))
+	r.energyLaw = histogram(r.energies, rows, columns, func(t, k int) float64 { return energies[t*columns+k] })
+	r.overlapLaw = histogram(overlapBins(n), rows/2, columns, func(t, k int) float64 { return overlaps[t*columns+k] })
+	return r, nil
 }
 
 // The extent of parallel tempering. A unit of work is a spin or an edge of one

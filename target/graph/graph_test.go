@@ -63,7 +63,7 @@ func TestContract(t *testing.T) {
 	defer func() { firstWork = before }()
 	field := glass(2, 3, 3)
 	field.Fields, field.Offset = []float64{0.1, -0.2, 0.3, 0, 0, 0.5, -1, 0.1, 0.2}, 1.5
-	large := glass(3, 9, 8) // two words, and no enumeration
+	large := glass(3, 5, 4, 4) // two words, and no exact reference
 	for name, h := range map[string]spins.Hamiltonian{"a field": field, "two words": large} {
 		for _, preset := range []string{"quick", "paper"} {
 			t.Run(name+", "+preset, func(t *testing.T) {
@@ -219,9 +219,9 @@ func agrees(t *testing.T, e *engine.Evaluation, least float64) {
 	}
 }
 
-// TestAgreesWithTempering trains on graphs that are too large to enumerate: a
+// TestAgreesWithTransferMatrix trains on graphs that are too large to enumerate: a
 // glass, and a Max-Cut problem of a file.
-func TestAgreesWithTempering(t *testing.T) {
+func TestAgreesWithTransferMatrix(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	r := rand.New(rand.NewPCG(6, 0))
@@ -243,9 +243,8 @@ func TestAgreesWithTempering(t *testing.T) {
 		agrees(t, result.Evaluation, 0.97)
 		for _, m := range result.Evaluation.Metrics {
 			if m.Name == "energy" {
-				require.Positive(t, m.Uncertainty, name)
-				sigma := math.Hypot(m.Floor*math.Sqrt(math.Pi/2), m.Uncertainty)
-				require.Less(t, m.Error, 0.003+5.4*sigma, name)
+				require.Zero(t, m.Uncertainty, name)
+				require.Less(t, m.Error, 0.003+5.4*m.Floor*math.Sqrt(math.Pi/2), name)
 			}
 		}
 	}
@@ -267,6 +266,7 @@ func TestTemperingIsEnumeration(t *testing.T) {
 	got, err := s.temper(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, got.warnings)
+	transfers(t, s, exact)
 	const far = 6 // of standard errors of 64 ladders
 	for name, of := range map[string][3]float64{
 		"energy": {exact.Energy, got.Energy, got.uncertainty.energy}, "C": {exact.SpecificHeat, got.SpecificHeat, got.uncertainty.specificHeat},
@@ -293,6 +293,32 @@ func TestTemperingIsEnumeration(t *testing.T) {
 		mean += e.value * exact.energies.centre(k)
 	}
 	require.InDelta(t, exact.Energy, mean, exact.energies.width/2)
+}
+
+// transfers holds the reference by a transfer matrix against that by enumeration.
+func transfers(t *testing.T, s *hierarchical, exact *reference) {
+	t.Helper()
+	m, err := spins.NewTransfer(s.graph)
+	require.NoError(t, err)
+	got, err := s.transfer(context.Background(), m)
+	require.NoError(t, err)
+	require.Zero(t, got.uncertainty)
+	require.Zero(t, got.logZError)
+	require.InDelta(t, exact.logZ, got.logZ, 1e-10)
+	require.InDelta(t, exact.Energy, got.Energy, 1e-10)
+	require.InDelta(t, exact.OverlapSquare, got.OverlapSquare, 1e-10)
+	require.InDeltaSlice(t, exact.Magnetisations, got.Magnetisations, 1e-10)
+	require.InDeltaSlice(t, exact.EdgeCorrelations, got.EdgeCorrelations, 1e-10)
+	require.InEpsilon(t, exact.energyDeviation, got.energyDeviation, 0.02)
+	// Laws are those of draws.
+	for k, e := range exact.overlapLaw {
+		require.InDelta(t, e.value, got.overlapLaw[k].value, 8*got.overlapLaw[k].uncertainty+1e-4)
+	}
+	mean := 0.0
+	for k, e := range got.energyLaw {
+		mean += e.value * got.energies.centre(k)
+	}
+	require.InDelta(t, exact.Energy, mean, got.energies.width/2+0.01*exact.energyDeviation)
 }
 
 // TestWarnings: a generator at its start is so far from a cold glass that weights

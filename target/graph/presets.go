@@ -62,10 +62,10 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	}
 	if c.Preset == "paper" {
 		c.Transition.Steps = min(g.N(), mostProposals)
-		return fmt.Sprintf("%d proposals between s and s′, for %d spins", c.Transition.Steps, g.N()), nil
+		return fmt.Sprintf("%d proposals between s and s′, for %d spins; reference: %s", c.Transition.Steps, g.N(), road(g)), nil
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)
-	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly",
-		learned, g.N(), h.Hidden, h.Neighbours), nil
+	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
+		learned, g.N(), h.Hidden, h.Neighbours, road(g)), nil
 }
