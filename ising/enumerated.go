@@ -378,7 +378,7 @@ func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {
 			t.mean[half][i] = float64(t.both[half*n+i]) - float64(t.next[half*n+i])
 		}
 		// The witness of one half drives the other.
-		t.witness.Solve(t.c[t.witness.Driven(half)], t.mean[half])
+		t.witness.Solve(t.c[1-half], t.mean[half])
 	}
 	for half := range 2 {
 		for i, f := range t.mean[half] {

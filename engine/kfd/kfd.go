@@ -18,9 +18,6 @@ type Config struct {
 	// Every is the number of steps for which a factorisation of the averaged
 	// matrix is used.
 	Every int `json:"every"`
-	// OwnHalf leaves out cross-fitting: each half of the batch is driven by the
-	// witness fitted to itself, which is overconfident about it.
-	OwnHalf bool `json:"-"`
 }
 
 // Validate reports the first value that cannot be used, by its key.
@@ -29,15 +26,6 @@ func (c *Config) Validate() error {
 		conf.Positive("ridge", c.Ridge),
 		conf.Decay("memory", c.Memory),
 		conf.Between("every", c.Every, 1, math.MaxInt32))
-}
-
-// Driven returns which half of a batch, 0 or 1, the witness fitted to the given
-// half drives.
-func (c *Config) Driven(half int) int {
-	if c.OwnHalf {
-		return half
-	}
-	return 1 - half
 }
 
 // Stale reports whether the batch after so many steps goes into the average of
@@ -135,9 +123,9 @@ func (w *Witness) Update() bool {
 }
 
 // SolveHalves sets the coefficients of the witness that drives each half of a batch,
-// given the halves' mean changes: Solve of each.
+// given the halves' mean changes: Solve of the other half's.
 func (w *Witness) SolveHalves(c *[2][]float32, means *[2][]float64) {
-	a, b := c[w.Driven(0)], c[w.Driven(1)]
+	a, b := c[1], c[0]
 	w.solver.solve(a, b, means[0], means[1])
 	for i := range a {
 		a[i] *= 2

@@ -62,7 +62,7 @@ func (f *crossFit) naive(features func(i int) (from, to []float64)) (loss float6
 	}
 	for half := range c {
 		c[half] = mat.NewVecDense(r, nil)
-		if err := c[half].SolveVec(second, mean[f.Witness.Driven(half)]); err != nil {
+		if err := c[half].SolveVec(second, mean[1-half]); err != nil {
 			panic(err) // the ridge makes the matrix positive definite
 		}
 		c[half].ScaleVec(2, c[half])

@@ -46,7 +46,7 @@ func TestRandomAgainstNaive(t *testing.T) {
 	for _, path := range asm.Supported() {
 		require.NoError(t, asm.Use(path))
 		for _, c := range []struct{ n, dim, r int }{{2, 1, 1}, {63, 2, 5}, {64, 3, 16}, {65, 2, 33}, {501, 2, 64}, {700, 5, 100}} {
-			m, err := NewRandom(c.n, c.dim, Features{Number: c.r, Scale: 1, Range: 1}, Config{Ridge: 1e-2, Memory: 0.9, Every: 1, OwnHalf: c.n == 65}, 3, workers)
+			m, err := NewRandom(c.n, c.dim, Features{Number: c.r, Scale: 1, Range: 1}, Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 3, workers)
 			require.NoError(t, err)
 			s, u := walk(c.n, c.dim, 5)
 			got, want := make([]float32, c.n*c.dim), make([]float64, c.n*c.dim)
