@@ -122,7 +122,7 @@ func (o *enumeratedObjective) ofSums() float64 {
 // symmetrise averages a function of configurations over the symmetry of the
 // generator's output.
 func (o *enumeratedObjective) symmetrise(f []float32) {
-	if !o.symmetry.trivial() {
+	if o.symmetry.flip {
 		o.orbits.average(f, o.means)
 	}
 }

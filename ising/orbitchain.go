@@ -2,7 +2,6 @@ package ising
 
 import (
 	"math"
-	"math/bits"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -76,9 +75,13 @@ func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool
 // choose returns the rows that are computed, given the target's symmetry.
 func (o *orbits) choose(whole symmetry) *orbitRows {
 	c := &orbitRows{row: make([]int32, len(o.size)), by: make([][]int32, len(o.size))}
-	images := make([][]int32, whole.order())
-	for i := range images {
-		images[i] = o.permutation(whole, whole.element(i))
+	var images [][]int32 // where the elements take the orbits
+	for _, e := range whole.elements() {
+		image := make([]int32, len(o.size))
+		for orbit, s := range o.first {
+			image[orbit] = o.of[e.of(int(s))]
+		}
+		images = append(images, image)
 	}
 	for orbit := range c.row {
 		c.row[orbit] = -1
@@ -95,28 +98,6 @@ func (o *orbits) choose(whole symmetry) *orbitRows {
 		c.rows = append(c.rows, int32(orbit))
 	}
 	return c
-}
-
-// permutation returns where an element takes the orbits.
-func (o *orbits) permutation(y symmetry, e element) []int32 {
-	m := newMover(y)
-	m.places(e)
-	var site [MaxMatrixSites]uint32 // the bit that a site goes to
-	for i := range y.side * y.side {
-		site[i] = 1 << (m.rows[i/y.side] + m.columns[i%y.side])
-	}
-	image := make([]int32, len(o.size))
-	for orbit, s := range o.first {
-		var to uint32
-		for left := uint32(s); left != 0; left &= left - 1 {
-			to |= site[bits.TrailingZeros32(left)]
-		}
-		if e.flipped {
-			to ^= uint32(len(o.of) - 1)
-		}
-		image[orbit] = o.of[to]
-	}
-	return image
 }
 
 // set computes a step at inverse temperature beta.

@@ -33,41 +33,21 @@ func (y symmetry) orbits() *orbits {
 	for s := range o.of {
 		o.of[s] = -1
 	}
-	m, order := newMover(y), y.order()
-	image := make([]uint64, 1)
+	elements := y.elements()
 	for s := range o.of {
 		if o.of[s] >= 0 {
 			continue
 		}
 		size := 0
-		for i := range order {
-			image[0] = uint64(s)
-			m.apply(image, y.element(i))
-			if o.of[image[0]] < 0 {
-				o.of[image[0]] = int32(len(o.size))
+		for _, e := range elements {
+			if image := e.of(s); o.of[image] < 0 {
+				o.of[image] = int32(len(o.size))
 				size++
 			}
 		}
 		o.first, o.size = append(o.first, int32(s)), append(o.size, size)
 	}
 	return o
-}
-
-// hammingSums returns the matrix whose entry (a, b) is the sum of table[|s ⊕ t|]
-// over the configurations s of orbit a and t of orbit b.
-func (o *orbits) hammingSums(table []float64) []float64 {
-	n := len(o.size)
-	m := make([]float64, n*n)
-	for a, s := range o.first {
-		row := m[a*n:][:n]
-		for t, b := range o.of {
-			row[b] += table[bits.OnesCount(uint(int(s)^t))]
-		}
-		for b := range row {
-			row[b] *= float64(o.size[a])
-		}
-	}
-	return m
 }
 
 // penalty returns the sums over the orbits of the inverse of the Gaussian Gram
@@ -81,7 +61,18 @@ func (o *orbits) penalty(bandwidth float64) []float32 {
 		for h := range table {
 			table[h] = math.Pow(-rho, float64(h)) / math.Pow(1-rho*rho, float64(sites))
 		}
-		return number.Narrow(o.hammingSums(table))
+		n := len(o.size)
+		m := make([]float64, n*n)
+		for a, s := range o.first {
+			row := m[a*n:][:n]
+			for t, b := range o.of {
+				row[b] += table[bits.OnesCount(uint(int(s)^t))]
+			}
+			for b := range row {
+				row[b] *= float64(o.size[a])
+			}
+		}
+		return number.Narrow(m)
 	})
 }
 

@@ -12,29 +12,6 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// destination returns where an element takes the spin of a site, by the
-// definition in coordinates, independently of mover.
-func destination(l, site int, e element) int {
-	r, c := site/l, site%l
-	if e.point&1 != 0 {
-		r, c = c, r
-	}
-	if e.point&2 != 0 {
-		r = l - 1 - r
-	}
-	if e.point&4 != 0 {
-		c = l - 1 - c
-	}
-	return (r+int(e.row))%l*l + (c+int(e.column))%l
-}
-
-// image applies an element to a configuration of one word.
-func image(m *mover, s uint64, e element) uint64 {
-	config := []uint64{s}
-	m.apply(config, e)
-	return config[0]
-}
-
 // symmetryOf returns the group of a name: the flip of all spins, the lattice's space
 // group, or both.
 func symmetryOf(name string, side int) symmetry {
@@ -44,38 +21,29 @@ func symmetryOf(name string, side int) symmetry {
 // TestSymmetryIsAGroup composes all pairs of elements of the 3×3 lattice, as
 // permutations of its 512 configurations: they are closed, hold the identity
 // and every inverse, and no two are equal.
-func TestTrivialSymmetry(t *testing.T) {
-	for y, want := range map[symmetry]bool{{}: true, {flip: true}: false, {lattice: true}: false, {flip: true, lattice: true}: false} {
-		y.side = 3
-		require.Equal(t, want, y.trivial(), "%+v", y)
-		require.Equal(t, want, y.order() == 1, "%+v", y)
-	}
-}
-
 func TestSymmetryIsAGroup(t *testing.T) {
 	for _, name := range []string{"none", "z2", "lattice", "z2+lattice"} {
-		y := symmetryOf(name, 3)
-		m := newMover(y)
-		require.Equal(t, map[string]int{"none": 1, "z2": 2, "lattice": 72, "z2+lattice": 144}[name], y.order())
+		all := symmetryOf(name, 3).elements()
+		require.Len(t, all, map[string]int{"none": 1, "z2": 2, "lattice": 72, "z2+lattice": 144}[name])
 		// The images of nine single spins and of none determine an element.
-		type table [10]uint64
-		tables, known := make([]table, y.order()), map[table]bool{}
-		for i := range tables {
+		type table [10]int
+		tables, known := make([]table, len(all)), map[table]bool{}
+		for i, e := range all {
 			for k := range 9 {
-				tables[i][k] = image(m, 1<<k, y.element(i))
+				tables[i][k] = e.of(1 << k)
 			}
-			tables[i][9] = image(m, 0, y.element(i))
+			tables[i][9] = e.of(0)
 			require.False(t, known[tables[i]], "%s: element %d appears twice", name, i)
 			known[tables[i]] = true
 		}
 		identity := table{1, 2, 4, 8, 16, 32, 64, 128, 256, 0}
-		require.True(t, known[identity])
-		for i := range tables {
+		require.Equal(t, identity, tables[0])
+		for i, e := range all {
 			inverses := 0
 			for j := range tables {
 				var product table
 				for k, s := range tables[j] {
-					product[k] = image(m, s, y.element(i))
+					product[k] = e.of(s)
 				}
 				require.True(t, known[product], "%s: %d·%d is not an element", name, i, j)
 				if product == identity {
@@ -98,10 +66,9 @@ func TestSymmetryKeepsTheEnergy(t *testing.T) {
 		}
 		model, err := bitspin.NewModel(3, -0.75, field)
 		require.NoError(t, err)
-		m := newMover(y)
-		for i := range y.order() {
-			for s := range uint64(512) {
-				require.Equal(t, model.Energy([]uint64{s}), model.Energy([]uint64{image(m, s, y.element(i))}))
+		for _, e := range y.elements() {
+			for s := range 512 {
+				require.Equal(t, model.Energy([]uint64{uint64(s)}), model.Energy([]uint64{uint64(e.of(s))}))
 			}
 		}
 	}
@@ -109,23 +76,17 @@ func TestSymmetryKeepsTheEnergy(t *testing.T) {
 	for _, l := range []int{2, 4, 8, 9, 16} {
 		model, err := bitspin.NewModel(l, 1, 0)
 		require.NoError(t, err)
-		y := symmetryOf("z2+lattice", l)
-		m := newMover(y)
-		s, image := make([]uint64, model.Words), make([]uint64, model.Words)
+		all := symmetryOf("lattice", l).elements()
+		require.Len(t, all, 8*l*l)
 		for range 100 {
-			clear(s)
-			for i := range model.N {
-				s[i>>6] |= r.Uint64() & 1 << (i & 63)
+			s, image := make([]uint64, model.Words), make([]uint64, model.Words)
+			for i, to := range all[r.IntN(len(all))].site {
+				up := r.Uint64() & 1
+				s[i>>6] |= up << (i & 63)
+				image[to>>6] |= up << (to & 63)
 			}
-			e := y.element(r.IntN(y.order()))
-			copy(image, s)
-			m.apply(image, e)
 			require.Equal(t, model.BondSum(s), model.BondSum(image))
-			for i := range model.N {
-				to := destination(l, i, e)
-				up := s[i>>6]>>(i&63)&1 == 1
-				require.Equal(t, up != e.flipped, image[to>>6]>>(to&63)&1 == 1)
-			}
+			require.Equal(t, model.Magnetisation(s), model.Magnetisation(image))
 		}
 	}
 }
@@ -133,10 +94,10 @@ func TestSymmetryKeepsTheEnergy(t *testing.T) {
 // symmetrised returns the law of a configuration drawn from p and taken through
 // a uniform element, by its definition.
 func symmetrised(y symmetry, p []float64) []float64 {
-	m, q := newMover(y), make([]float64, len(p))
+	all, q := y.elements(), make([]float64, len(p))
 	for s, v := range p {
-		for i := range y.order() {
-			q[image(m, uint64(s), y.element(i))] += v / float64(y.order())
+		for _, e := range all {
+			q[e.of(s)] += v / float64(len(all))
 		}
 	}
 	return q
@@ -148,16 +109,16 @@ func TestSymmetrisedLaw(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, name := range []string{"none", "z2", "lattice", "z2+lattice"} {
 		y := symmetryOf(name, 3)
-		o, m := y.orbits(), newMover(y)
+		o, all := y.orbits(), y.elements()
 		fixed := 0
-		for i := range y.order() {
-			for s := range uint64(512) {
-				if image(m, s, y.element(i)) == s {
+		for _, e := range all {
+			for s := range 512 {
+				if e.of(s) == s {
 					fixed++
 				}
 			}
 		}
-		require.Equal(t, y.order()*len(o.size), fixed)
+		require.Equal(t, len(all)*len(o.size), fixed)
 
 		p, law := make([]float64, 512), make([]float64, len(o.size))
 		for s := range p {
