@@ -1,6 +1,12 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/revgen/revgen/engine/rng"
+)
 
 // Observer is what a system has whose states can be walked and measured, as package diagnose
 // needs it to tell how far a generator's samples can be trusted. It asks for nothing
@@ -56,6 +62,30 @@ type Walk interface {
 	Advance(ctx context.Context, steps int) error
 	// Observe sets values, [states][len(Observables())], row-major.
 	Observe(values []float64)
+}
+
+// Strides are the steps of a walk in slices between which it looks at its context. Each
+// has random numbers of its own.
+type Strides struct {
+	Seed    uint64
+	Purpose rng.Purpose
+	Slice   int    // steps
+	Calls   uint32 // slices so far
+}
+
+// Take calls move slice by slice for a number of steps.
+func (s *Strides) Take(ctx context.Context, steps int, move func(stream rng.Counter, steps int)) error {
+	for ; steps > 0; steps -= s.Slice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s.Calls == math.MaxUint32 {
+			return errors.New("the walk's random numbers have come to their end")
+		}
+		move(rng.Stream(s.Seed, s.Purpose, s.Calls), min(s.Slice, steps))
+		s.Calls++
+	}
+	return nil
 }
 
 // An UnweightedWalk can leave out the weights, where these cost more than all else.

@@ -34,22 +34,26 @@ type Witnesser interface {
 const witnessBatches = 64
 
 // FitWitness takes batches of a generator that no training step draws, and no fit of
-// another number, through a system's loss, and calls add after each that counts. It
-// returns how many did.
-func FitWitness(ctx context.Context, s System, params []float32, trained, fit int, add func()) (batches float64, err error) {
+// another number, through a system's loss. It returns the mean of the witness's
+// coefficients over those that count, where add adds the last one's to c, and makes c
+// where it is nil.
+func FitWitness(ctx context.Context, s System, params []float32, trained, fit int, add func(c []float64) []float64) (c []float64, err error) {
 	for i := range 2 * witnessBatches {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return nil, err
 		}
 		step := uint32(trained + 1 + 2*witnessBatches*fit + i)
 		s.Generate(params, step)
 		s.Transition(step)
 		if loss := s.Discrepancy(step); loss != loss {
-			return 0, errors.New("the loss's witness has no numbers that can be used at this generator; a larger loss.witness.ridge may help")
+			return nil, errors.New("the loss's witness has no numbers that can be used at this generator; a larger loss.witness.ridge may help")
 		}
 		if i >= witnessBatches {
-			add()
+			c = add(c)
 		}
 	}
-	return witnessBatches, nil
+	for i := range c {
+		c[i] /= witnessBatches
+	}
+	return c, nil
 }

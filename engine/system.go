@@ -183,7 +183,8 @@ type Definition struct {
 	Summary string
 	// Presets names the ready-made configurations, the default first.
 	Presets []string
-	// Preset returns a fresh configuration, or an error that lists the names.
+	// Preset returns a fresh configuration, or an error that lists the names: PresetOf a
+	// system's own.
 	Preset func(name string) (Config, error)
 	// Recognise, if not nil, reports whether the content of a file that is no
 	// configuration is a target of the system, and returns the assignments that make
@@ -192,6 +193,17 @@ type Definition struct {
 	// Verify runs the exhaustive checks of the system's mathematics and
 	// reports each through emit; the error is of running them, not of a check.
 	Verify func(ctx context.Context, workers *Workers, emit func(Check)) error
+}
+
+// PresetOf is a Definition's Preset, given one that returns a system's own type.
+func PresetOf[C Config](preset func(name string) (C, error)) func(name string) (Config, error) {
+	return func(name string) (Config, error) {
+		c, err := preset(name)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 }
 
 // A Check is the outcome of one verification. Value and Bound need not be

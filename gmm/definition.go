@@ -8,11 +8,5 @@ var Definition = engine.Definition{
 	Summary: "Gaussian mixture in any dimension",
 	Presets: Presets,
 	Verify:  Verify,
-	Preset: func(name string) (engine.Config, error) {
-		c, err := Preset(name)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	},
+	Preset:  engine.PresetOf(Preset),
 }

@@ -7,12 +7,6 @@ var Definition = engine.Definition{
 	Name:    "hybrid",
 	Summary: "balanced double wells: a real coordinate and a mode index",
 	Presets: Presets,
-	Preset: func(name string) (engine.Config, error) {
-		c, err := Preset(name)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	},
-	Verify: Verify,
+	Preset:  engine.PresetOf(Preset),
+	Verify:  Verify,
 }

@@ -3,7 +3,6 @@ package mixed
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
@@ -124,15 +123,14 @@ func (w *walkers) observe(m *walkScratch, values []float64, x []float32, k []uin
 
 // walkers are an engine.Walk of states of a real vector and a mode.
 type walkers struct {
-	s       *System
-	purpose rng.Purpose
-	x       []float32 // [n][d]
-	k       []uint8
-	lo, hi  int // those that are a rank's own
-	first   uint64
-	calls   uint32
-	base    *mixture.Packed // of a generator with a density
-	free    chan *walkScratch
+	engine.Strides
+	s      *System
+	x      []float32 // [n][d]
+	k      []uint8
+	lo, hi int // those that are a rank's own
+	first  uint64
+	base   *mixture.Packed // of a generator with a density
+	free   chan *walkScratch
 }
 
 type walkScratch struct {
@@ -142,7 +140,8 @@ type walkScratch struct {
 }
 
 func (s *System) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walkers {
-	w := &walkers{s: s, purpose: purpose, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), hi: n, first: first,
+	const slice = 64 // steps between looks at the context
+	w := &walkers{Strides: engine.Strides{Seed: s.config.Training.Seed, Purpose: purpose, Slice: slice}, s: s, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), hi: n, first: first,
 		free: make(chan *walkScratch, s.workers.Threads())}
 	if s.HasDensity() {
 		w.base = s.generator.base.NewPacked()
@@ -203,24 +202,12 @@ func (w *walkers) Own() (lo, hi int) { return w.lo, w.hi }
 // Advance implements engine.Walk.
 func (w *walkers) Advance(ctx context.Context, steps int) error {
 	d := w.s.generator.dim
-	// Looks at the context every so many steps, which have random numbers of
-	// their own.
-	const slice = 64
-	for ; steps > 0; steps -= slice {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if w.calls == math.MaxUint32 {
-			return fmt.Errorf("the walk's random numbers have come to their end")
-		}
-		moving := rng.Stream(w.s.config.Training.Seed, w.purpose, w.calls)
-		w.calls++
+	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		w.each(nn.BlockRows(), func(m *walkScratch, lo, hi int) {
-			c, counts := moving, moveCounts{}
-			w.s.transition.run(w.x[lo*d:hi*d], w.k[lo:hi], min(slice, steps), &c, w.first+uint64(lo), m.moveScratch, &counts)
+			c, counts := stream, moveCounts{}
+			w.s.transition.run(w.x[lo*d:hi*d], w.k[lo:hi], steps, &c, w.first+uint64(lo), m.moveScratch, &counts)
 		})
-	}
-	return nil
+	})
 }
 
 // Observe implements engine.Walk.

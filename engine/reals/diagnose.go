@@ -3,7 +3,6 @@ package reals
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
@@ -97,12 +96,18 @@ func (d *Sampler) observe(b *Buffers, values []float64, x []float32, weigh bool)
 
 // walkers are an engine.Walk of real vectors.
 type walkers struct {
+	engine.Strides
 	sampler *Sampler
-	purpose rng.Purpose
 	x       []float32 // [n][d]
 	lo, hi  int       // those that are a rank's own
 	first   uint64
-	calls   uint32
+}
+
+const slice = 64 // steps of a walk between looks at its context
+
+func (s *System) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walkers {
+	return &walkers{engine.Strides{Seed: s.config.Training.Seed, Purpose: purpose, Slice: slice},
+		s.NewSampler(params), make([]float32, n*s.nets.dim), 0, n, first}
 }
 
 // Walk implements engine.Observer.
@@ -110,7 +115,7 @@ func (s *System) Walk(params []float32, first uint64, n int) (engine.Walk, error
 	if err := s.Reach(first, uint64(n), 0); err != nil {
 		return nil, err
 	}
-	w := &walkers{s.NewSampler(params), rng.WalkTransition, make([]float32, n*s.nets.dim), 0, n, first, 0}
+	w := s.newWalk(params, rng.WalkTransition, first, n)
 	w.sampler.Draw(w.x, nil, first, 0)
 	return w, nil
 }
@@ -121,8 +126,7 @@ var spreads = [...]float64{1, 3}
 // Chains implements engine.Observer. The states begin normally distributed about
 // the target's centre, in turns with each of the spreads.
 func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
-	d := s.nets.dim
-	w := &walkers{s.NewSampler(params), rng.ChainTransition, make([]float32, n*d), 0, n, 0, 0}
+	d, w := s.nets.dim, s.newWalk(params, rng.ChainTransition, 0, n)
 	center, scale := make([]float64, d), 3.0
 	if p, ok := s.target.(Placed); ok {
 		center, scale = p.Place()
@@ -140,24 +144,12 @@ func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
 func (w *walkers) Advance(ctx context.Context, steps int) error {
 	s := w.sampler.s
 	d := s.nets.dim
-	// Looks at the context every so many steps, which have random numbers of
-	// their own.
-	const slice = 64
-	for ; steps > 0; steps -= slice {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if w.calls == math.MaxUint32 {
-			return fmt.Errorf("the walk's random numbers have come to their end")
-		}
-		moving := rng.Stream(s.config.Training.Seed, w.purpose, w.calls)
-		w.calls++
+	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		w.each(func(b *Buffers, lo, hi int) {
-			c := moving
-			s.transition.run(w.x[lo*d:hi*d], min(slice, steps), &c, w.first+uint64(lo), b.moves)
+			c := stream
+			s.transition.run(w.x[lo*d:hi*d], steps, &c, w.first+uint64(lo), b.moves)
 		})
-	}
-	return nil
+	})
 }
 
 // each calls body for pieces lo … hi−1 of the rank's own states, concurrently.

@@ -99,11 +99,7 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 	if !ok {
 		return nil, nil
 	}
-	var c []float64
-	batches, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, func() { c = loss.Coefficients(c) })
-	for i := range c {
-		c[i] /= batches
-	}
+	c, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, loss.Coefficients)
 	return func(values []float64, format string, states []byte) error {
 		x, err := s.decode(format, states)
 		if err != nil {

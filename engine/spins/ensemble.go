@@ -309,18 +309,16 @@ func (o *Observed) share(rows int) {
 // A Walk is an engine.Walk of configurations by the steps of a kernel.
 type Walk struct {
 	Observed
-	Calls   uint32 // of the kernel so far, each of which has a stream of its own
-	kernel  Kernel
-	purpose rng.Purpose
-	first   uint64
-	slice   int // steps between looks at the context
+	engine.Strides
+	kernel Kernel
+	first  uint64
 }
 
 // NewWalk returns n configurations, all spins down, that walk with a kernel.
 func (e *Ensemble) NewWalk(params []float32, k Kernel, purpose rng.Purpose, n int) *Walk {
 	const flips = 1 << 26
-	return &Walk{Observed: e.Observed(params, n), kernel: k, purpose: purpose,
-		slice: min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.Spins)))}
+	slice := min(k.MaxSteps(), max(1, flips/(max(n, 1)*e.Spins)))
+	return &Walk{Observed: e.Observed(params, n), kernel: k, Strides: engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}}
 }
 
 // Share lets ranks move a part of the configurations each, before the walk begins.
@@ -339,17 +337,9 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 
 // Advance implements engine.Walk.
 func (w *Walk) Advance(ctx context.Context, steps int) error {
-	for ; steps > 0; steps -= w.slice {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if w.Calls == math.MaxUint32 {
-			return fmt.Errorf("the walk's random numbers have come to their end")
-		}
-		w.ensemble.move(w.Packed, w.lo, w.hi, w.first, min(w.slice, steps), w.kernel, rng.Stream(w.ensemble.Seed, w.purpose, w.Calls))
-		w.Calls++
-	}
-	return nil
+	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
+		w.ensemble.move(w.Packed, w.lo, w.hi, w.first, steps, w.kernel, stream)
+	})
 }
 
 // disperse sets configurations of which a third each have all spins up, all down, and

@@ -76,13 +76,7 @@ func pairs(support [][2]float64) (all [][2]*float64) {
 func realsDefinition(of *origin, summary string, target func() RealsTarget) engine.Definition {
 	return engine.Definition{
 		Name: of.name, Summary: summary, Presets: Presets,
-		Preset: func(name string) (engine.Config, error) {
-			c, err := realsPreset(of, target(), name)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
+		Preset: engine.PresetOf(func(name string) (*RealsConfig, error) { return realsPreset(of, target(), name) }),
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 			return verifyReals(ctx, of, target(), workers, emit)
 		},
@@ -92,13 +86,7 @@ func realsDefinition(of *origin, summary string, target func() RealsTarget) engi
 func mixedDefinition(of *origin, summary string, target func() MixedTarget) engine.Definition {
 	return engine.Definition{
 		Name: of.name, Summary: summary, Presets: Presets,
-		Preset: func(name string) (engine.Config, error) {
-			c, err := mixedPreset(of, target(), name)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
+		Preset: engine.PresetOf(func(name string) (*MixedConfig, error) { return mixedPreset(of, target(), name) }),
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 			return verifyMixed(ctx, of, target(), workers, emit)
 		},

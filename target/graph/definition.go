@@ -10,17 +10,11 @@ import (
 
 // Definition registers the system with the command line.
 var Definition = engine.Definition{
-	Name:    "spins",
-	Summary: "spins on any graph, of a file or of the configuration",
-	Presets: Presets,
-	Verify:  Verify,
-	Preset: func(name string) (engine.Config, error) {
-		c, err := Preset(name)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	},
+	Name:      "spins",
+	Summary:   "spins on any graph, of a file or of the configuration",
+	Presets:   Presets,
+	Verify:    Verify,
+	Preset:    engine.PresetOf(Preset),
 	Recognise: recognise,
 }
 

@@ -28,13 +28,9 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 	if !ok || s.batch.Words != 1 {
 		return nil, nil
 	}
-	var c []float64
-	batches, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, func() { c = f.Coefficients(c) })
+	c, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, f.Coefficients)
 	if err != nil {
 		return nil, err
-	}
-	for i := range c {
-		c[i] /= batches
 	}
 	return func(values []float64, format string, states []byte) error {
 		packed, err := spins.ReadStates(format, states, s.batch.Spins)
