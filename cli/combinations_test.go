@@ -60,14 +60,13 @@ var walks = []combinations{
 			{"generator.width.unit", []string{"absolute", "absolute", "spread"}},
 			{"target.h", []string{"0", "0", "0", "0", "0.1"}},
 			{"transition.anneal", []string{"0", "0.5"}},
-			{"generator.signs.weights", []string{"even", "learned"}},
 		},
 	},
 	{
 		system: "gmm",
 		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.depth=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator", "divergence"}},
+			{"loss.kind", []string{"mmd", "stationarity", "kfd", "divergence"}},
 			{"loss.gradient", []string{"surrogate", "full", "score"}},
 			statistics, kernels,
 			{"loss.density_weight", []string{"0", "0.01"}},
@@ -85,9 +84,8 @@ var walks = []combinations{
 		system: "hybrid",
 		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator", "divergence"}},
+			{"loss.kind", []string{"mmd", "stationarity", "kfd", "divergence"}},
 			{"generator.kind", []string{"perceptron", "mixture"}},
-			{"loss.gradient", []string{"surrogate", "score"}},
 			statistics, kernels,
 			{"generator.head", []string{"split", "branch"}},
 			{"generator.branches", []string{"1", "2"}},

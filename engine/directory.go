@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/number"
 )
@@ -200,7 +201,7 @@ func (r *run) load(ctx context.Context, path string) (*header, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sameRun(path, h.Config, r.config, r.extend); err != nil {
+	if err := sameRun(path, conf.Forget(h.Config, r.cfg), r.config, r.extend); err != nil {
 		return nil, err
 	}
 	if h.Step > r.common.Training.Steps {

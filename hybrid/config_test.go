@@ -53,8 +53,6 @@ func TestValidate(t *testing.T) {
 		"generator.branches: 0 ":                               func(c *Config) { c.Generator.Head, c.Generator.Branches = "branch", 0 },
 		"loss.kernel.bandwidths[0]: -1 ":                       func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
 		`loss.kind: "kl" is not one of mmd, stationarity, kfd`: func(c *Config) { c.Loss.Kind = "kl" },
-		`loss.gradient: "reinforce" is not one of`:             func(c *Config) { c.Loss.Gradient = "reinforce" },
-		"loss.discriminator.steps: 0":                          func(c *Config) { c.Loss.Kind, c.Loss.Discriminator.Steps = "discriminator", 0 },
 		"loss.witness.ridge: 0":                                func(c *Config) { c.Loss.Kind, c.Loss.Witness.Ridge = "kfd", 0 },
 		"loss.witness.features.number: 2000 and a constant":    func(c *Config) { c.Loss.Kind, c.Loss.Witness.Features.Number = "kfd", 2000 },
 		"training.optimizer.learning_rate: ":                   func(c *Config) { c.Training.Optimizer.LearningRate = 0 },

@@ -15,13 +15,12 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"random", "paper-order", "split", "branch", "mmd", "stationarity", "kfd", "discriminator", "divergence", "mixture", "V", "U", "surrogate", "full", "score",
-		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
+		"random", "paper-order", "split", "branch", "mmd", "stationarity", "kfd", "divergence", "mixture", "V", "U",
+		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
 		c := cfg.(*Config)
 		c.Transition.Steps = min(c.Transition.Steps, 3)
-		c.Loss.Discriminator.Steps = min(c.Loss.Discriminator.Steps, 2)
 		c.Training.Evolution.Pairs = min(c.Training.Evolution.Pairs, 2)
 		c.Training.Consensus.Particles = min(c.Training.Consensus.Particles, 3)
 		c.Generator.Scout.Population = min(c.Generator.Scout.Population, 100)
@@ -41,7 +40,6 @@ func TestMemory(t *testing.T) {
 		{"training.batch=2000", modes(256), "loss.kind=mmd"},
 		{"training.batch=20000", modes(10), "generator.head=branch", "generator.branches=4"},
 		{"training.batch=10000", modes(4), "loss.kind=kfd", "loss.witness.features.number=100"},
-		{"training.batch=10000", "loss.kind=discriminator"},
 		{"training.batch=20000", modes(10), "generator.kind=mixture", "loss.kind=divergence", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 	} {

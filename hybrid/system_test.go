@@ -44,7 +44,7 @@ func TestContract(t *testing.T) {
 
 // TestTraining runs a few steps of a small problem with each objective.
 func TestTraining(t *testing.T) {
-	for _, objective := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
+	for _, objective := range []string{"mmd", "stationarity", "kfd"} {
 		t.Run(objective, func(t *testing.T) { testTraining(t, objective) })
 	}
 }
@@ -68,11 +68,7 @@ func testTraining(t *testing.T, objective string) {
 	after, err := s.Evaluate(context.Background(), trainer.Params(), 20000)
 	require.NoError(t, err)
 	for i := range after.Metrics {
-		bound := before.Metrics[i].Error / 2
-		if objective == "discriminator" && i == 0 {
-			bound = 0.1 // which begins where the modes happen to balance
-		}
-		require.Less(t, after.Metrics[i].Error, bound, after.Metrics[i].Name)
+		require.Less(t, after.Metrics[i].Error, before.Metrics[i].Error/2, after.Metrics[i].Name)
 	}
 	require.Greater(t, s.Acceptance(), 0.2)
 	require.Contains(t, s.TensorName(0), "layer 1")

@@ -144,6 +144,9 @@ func (c *Config) validateWitness() error {
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved() }
 
+// Settled says of what keys of former layouts the value goes without saying.
+func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
+
 // gramCondition returns the ratio of the largest to the least eigenvalue of the
 // Gaussian kernel's matrix of all configurations.
 func gramCondition(l int, bandwidth float64) float64 {

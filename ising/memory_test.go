@@ -13,7 +13,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"single", "mixture", "multi-spin", "even", "learned", "sign", "bernoulli", "absolute", "spread", "none", "z2",
+		"single", "mixture", "multi-spin", "sign", "bernoulli", "absolute", "spread", "none", "z2",
 		"mmd", "stationarity", "kfd", "discriminator", "sampled", "exact", "V", "U", "surrogate", "difference", "score", "full",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}

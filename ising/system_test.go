@@ -137,8 +137,8 @@ func contractConfigs(t *testing.T) map[string]*Config {
 	} {
 		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal = target, "single" })
 	}
-	add("learned signs, spread", "best", func(c *Config) {
-		c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
+	add("signs, spread", "best", func(c *Config) {
+		c.Generator.Signs.Number = 2
 		c.Generator.Head, c.Generator.Width.Unit, c.Generator.Width.Start, c.Generator.Width.Final = "sign", "spread", 0.3, 0.03
 		c.Loss.RaoBlackwell = false
 	})

@@ -216,12 +216,10 @@ var settings = [][]string{
 	{"gmm", "best"},
 	{"gmm", "moves"},
 	{"gmm", "paper", "loss.kind=stationarity"},
-	{"gmm", "paper", "loss.kind=discriminator"},
 	{"hybrid", "paper"},
 	{"hybrid", "best"},
 	{"hybrid", "moves"},
 	{"hybrid", "paper", "loss.kind=kfd"},
-	{"hybrid", "paper", "loss.kind=discriminator"},
 }
 
 // countMessages prints what each of two ranks receives in a step, the mean over steps,

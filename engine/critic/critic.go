@@ -1,7 +1,6 @@
 package critic
 
 import (
-	"math"
 	"slices"
 
 	"github.com/revgen/revgen/engine/nn"
@@ -130,10 +129,6 @@ func (c *Critic) State() []state.Section {
 	}
 }
 
-// OwnRows returns the moves lo … hi−1 that are a rank's own: where a method says so,
-// it sets the results of these alone.
-func (c *Critic) OwnRows() (lo, hi int) { return c.lanes.OwnRows() }
-
 // Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which
 // must stay as they are until Learn has returned. Of s and t it reads a rank's own rows.
 func (c *Critic) Evaluate(s, t []float32) float64 {
@@ -196,21 +191,6 @@ func (c *Critic) Learn() bool {
 		}
 	}
 	return true
-}
-
-// LossGradient is Evaluate, Gradient and Learn at once: it returns J of the batch
-// of moves s → t and sets grad to ∂f(s_i, t_i)/∂s_i over n.
-func (c *Critic) LossGradient(s, t, grad []float32) float64 {
-	loss := c.Evaluate(s, t)
-	c.Gradient(grad)
-	share := 1 / float32(c.n)
-	for i := range grad {
-		grad[i] *= share
-	}
-	if !c.Learn() {
-		return math.NaN()
-	}
-	return loss
 }
 
 func (c *Critic) forward() {

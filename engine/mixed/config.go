@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
@@ -71,23 +70,17 @@ type LossConfig struct {
 	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
 	// "stationarity", that between the laws of s and s′, which tests invariance
 	// instead of detailed balance; "kfd", the least-squares witness of
-	// irreversibility in random features of x for each mode (package kfd);
-	// "discriminator", the learned one of package critic; or "divergence", KL(q‖π)
-	// of a generator whose density q is known, by the score function: it needs no
-	// moves.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
+	// irreversibility in random features of x for each mode (package kfd); or
+	// "divergence", KL(q‖π) of a generator whose density q is known, by the score
+	// function: it needs no moves.
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,divergence" only:"mmd,stationarity,kfd generator.kind=perceptron; divergence generator.kind=mixture"`
 	// Kernel of both MMDs is a function of the distance between pairs (x, x′),
 	// times 1 where both modes k and both k′ agree and 0 elsewhere (eq.
 	// (product_kernel)); between states, of that of x, times 1 where k agrees.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
 	// Statistic of both MMDs.
-	Statistic     mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
-	Witness       WitnessConfig `json:"witness" when:"kind=kfd"`
-	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
-	// Gradient through softmax's draw is "surrogate", with s′ fixed as each
-	// loss has it, or "score", the score function of the choice that was
-	// drawn with the mean of the other samples as baseline.
-	Gradient string `json:"gradient" enum:"surrogate,score" when:"kind=mmd,stationarity,kfd,discriminator"`
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
+	Witness   WitnessConfig `json:"witness" when:"kind=kfd"`
 }
 
 // WitnessConfig describes the least-squares witness.
@@ -192,7 +185,14 @@ func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
 		"loss.witness.own_half": "none: the witness is always cross-fitted",
+		"loss.discriminator":    "none: kfd solves for what it learned; the discriminator of spins is left",
+		"loss.gradient":         "none: kfd takes the mean over the choices, and a branch head the score of its own",
 	}
+}
+
+// Settled says of what keys of former layouts the value goes without saying.
+func (*Config) Settled() map[string]string {
+	return map[string]string{"loss.gradient": `"surrogate"`}
 }
 
 func (l *LossConfig) validate(modes int) error {
@@ -205,10 +205,6 @@ func (l *LossConfig) validate(modes int) error {
 		}
 		if err := l.Witness.Features.ValidateModes(modes); err != nil {
 			return fmt.Errorf("witness.features.%w", err)
-		}
-	case "discriminator":
-		if err := l.Discriminator.Validate(); err != nil {
-			return fmt.Errorf("discriminator.%w", err)
 		}
 	default:
 		if err := l.Kernel.ValidateReal(); err != nil {

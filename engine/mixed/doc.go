@@ -13,8 +13,7 @@
 //
 //	generator.go                   z → s
 //	transition.go                  s → s′
-//	objective.go, discriminator.go the losses and their gradient by the outputs
-//	score.go                       the same through the draw of a mode, by its score
+//	objective.go                   the losses and their gradient by the outputs
 //	system.go                      one step
 //	sampler.go                     samples of a trained generator
 //	verify.go, verify_loss.go      checks against independent computations

@@ -40,8 +40,6 @@ func (c *Config) Demands(dim, modes int, target ...engine.Demand) []engine.Deman
 		points := block * float64(g.points)
 		all = append(all, engine.Demand{Key: "loss.witness.features.number",
 			Bytes: kfd.Bytes(n, q*modes) + rows*8*float64(q) + 4*(points+rows)*(d+(1+d)*m+float64(q))})
-	case "discriminator":
-		batch += c.Loss.Discriminator.Bytes(n, dim+modes) + rows*4*(3*(d+m)+choices)
 	default:
 		batch += mmd.MixedBytes(n, dim, modes)
 	}

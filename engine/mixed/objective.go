@@ -23,36 +23,14 @@ type objective interface {
 
 // objective builds the discrepancy for batches of n states of the generator g.
 func (l *LossConfig) objective(g *generator, n int, lanes *nn.Lanes, seed uint64, workers *pool.Pool) (objective, error) {
-	sampled := l.Gradient == "score"
-	o, err := l.drawn(g, n, lanes, sampled, seed, workers)
-	if err != nil || !sampled {
-		return o, err
-	}
-	return newScore(o, g, lanes, n), nil
-}
-
-// drawn builds the discrepancy itself; if sampled is set, for its contributions
-// of the states as they were drawn.
-func (l *LossConfig) drawn(g *generator, n int, lanes *nn.Lanes, sampled bool, seed uint64, workers *pool.Pool) (drawn, error) {
-	switch l.Kind {
-	case "kfd":
+	if l.Kind == "kfd" {
 		fit, err := kfd.NewMixed(n, g.dim, g.modes, l.Witness.Features, l.Witness.Config, seed, workers)
 		if err != nil {
 			return nil, fmt.Errorf("witness.%w", err)
 		}
-		o := &leastSquares{generator: g, fit: fit, lanes: lanes}
-		if sampled {
-			o.all = newCandidates(fit, n, g)
-			return o, nil
-		}
+		o := &leastSquares{generator: g, fit: fit}
 		for range lanes.Count() {
 			o.scratch = append(o.scratch, newCandidates(fit, nn.BlockRows()*g.points, g))
-		}
-		return o, nil
-	case "discriminator":
-		o, err := newDiscriminator(g, n, l.Discriminator, sampled, seed, workers)
-		if err != nil {
-			return nil, fmt.Errorf("discriminator.%w", err)
 		}
 		return o, nil
 	}
@@ -66,9 +44,8 @@ func (l *LossConfig) drawn(g *generator, n int, lanes *nn.Lanes, sampled bool, s
 	if err != nil {
 		return nil, err
 	}
-	own := g.branched || sampled
-	o := &meanDiscrepancy{generator: g, loss: loss, own: own, gradX: make([]float32, n*g.dim), witness: make([]float32, n)}
-	if !own {
+	o := &meanDiscrepancy{generator: g, loss: loss, gradX: make([]float32, n*g.dim), witness: make([]float32, n)}
+	if !g.branched {
 		o.witness = make([]float32, n*g.modes)
 	}
 	return o, nil
@@ -78,13 +55,12 @@ func (l *LossConfig) drawn(g *generator, n int, lanes *nn.Lanes, sampled bool, s
 type meanDiscrepancy struct {
 	generator *generator
 	loss      *mmd.Mixed
-	own       bool      // of the modes only a sample's own matters
 	gradX     []float32 // ∂L/∂x, [n][d]
-	witness   []float32 // of every mode, [n][M], or of each sample's own, [n]
+	witness   []float32 // of every mode, [n][M], or of a branch head each sample's own, [n]
 }
 
 func (o *meanDiscrepancy) measure(b *batch, x []float32, k []uint8) float64 {
-	if o.own {
+	if o.generator.branched {
 		return o.loss.LossWitness(b.x, x, b.k, k, o.gradX, o.witness)
 	}
 	return o.loss.LossGradient(b.x, x, b.k, k, o.gradX, o.witness)
@@ -103,7 +79,7 @@ func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int
 		logits := row[g.coordinates:]
 		if g.branched {
 			clear(row[:g.coordinates])
-			copy(b.drawn(g, row, i), o.gradX[i*g.dim:][:g.dim])
+			copy(row[int(b.choice[i])*g.dim:][:g.dim], o.gradX[i*g.dim:][:g.dim])
 			f := o.witness[i]
 			for c, p := range prob {
 				logits[c] = -p * f
@@ -131,9 +107,7 @@ func (o *meanDiscrepancy) outputGradient(dout []float32, b *batch, _, lo, hi int
 type leastSquares struct {
 	generator *generator
 	fit       *kfd.Mixed
-	lanes     *nn.Lanes
 	scratch   []candidates // of each lane
-	all       candidates   // the states of the batch as they were drawn
 }
 
 // State lists what a checkpoint must hold of the witness.

@@ -2,7 +2,6 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -39,7 +38,6 @@ func Paper(system string) Config {
 				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
 				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
 			},
-			Discriminator: critic.Default(), Gradient: "surrogate",
 		},
 	}
 }

@@ -99,11 +99,7 @@ func (s *System) Score(values []float64, params []float32, format string, states
 
 // Witness implements engine.Witnesser: that of least squares is a function of a state.
 func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	objective := any(s.objective)
-	if o, ok := objective.(*score); ok {
-		objective = o.drawn
-	}
-	o, ok := objective.(*leastSquares)
+	o, ok := s.objective.(*leastSquares)
 	if !ok {
 		return nil, nil
 	}

@@ -13,16 +13,15 @@ import (
 	"github.com/revgen/revgen/internal/npy"
 )
 
-// testConfigs are small training runs of every head, objective and gradient.
+// testConfigs are small training runs of every head and objective.
 func testConfigs() map[string]*testConfig {
 	all := map[string]*testConfig{}
 	for _, d := range configDims {
 		for name, c := range bothHeads(threeTwins(d)) {
 			for _, objective := range ofMoves() {
-				for _, gradient := range values("loss.gradient") {
-					e := *c
-					all[fmt.Sprintf("%s, %s, %s in %d", objective, gradient, name, d)] = headConfig(&e, objective, gradient)
-				}
+				e := *c
+				e.Loss.Kind = objective
+				all[fmt.Sprintf("%s, %s in %d", objective, name, d)] = &e
 			}
 		}
 		for _, method := range []string{"evolution", "consensus"} {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -209,7 +208,6 @@ func paperConfig() Config {
 				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
 				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
 			},
-			Discriminator: critic.Default(), Gradient: "surrogate",
 		},
 	}
 }
@@ -230,7 +228,7 @@ func bestConfig() Config {
 func small(c Config, target Target) *testConfig {
 	c.Training.Batch, c.Training.Steps = 600, 4
 	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
-	c.Loss.Discriminator.Hidden, c.Loss.Witness.Features.Number = []int{12}, 20
+	c.Loss.Witness.Features.Number = 20
 	return &testConfig{c, target}
 }
 

@@ -59,17 +59,16 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 }
 
 // checkBackward compares the gradient of one training step with central
-// differences, for every head, objective and gradient.
+// differences, for every head and objective.
 func (v *subject) checkBackward() ([]engine.Check, error) {
 	var all []engine.Check
-	heads, losses, gradients := values("generator.head"), ofMoves(), values("loss.gradient")
-	for i := range len(heads) * len(losses) * len(gradients) {
-		head, objective := heads[i%len(heads)], losses[i/len(heads)%len(losses)]
-		gradient := gradients[i/len(heads)/len(losses)]
+	heads, losses := values("generator.head"), ofMoves()
+	for i := range len(heads) * len(losses) {
+		head, objective := heads[i%len(heads)], losses[i/len(heads)]
 		c := v.config
 		c.Training.Batch = 300 // two blocks of rows
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain, c.Generator.Branches = 5, []int{9, 8}, 3, 2
-		c.Generator.Head, c.Loss.Kind, c.Loss.Gradient = head, objective, gradient
+		c.Generator.Head, c.Loss.Kind = head, objective
 		s, err := New(&c, v.known.Target, v.workers)
 		if err != nil {
 			return nil, err
@@ -77,7 +76,7 @@ func (v *subject) checkBackward() ([]engine.Check, error) {
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
-		all = append(all, engine.AtMost("backward_"+objective+"_"+gradient+"_"+head, worst, 1e-4,
+		all = append(all, engine.AtMost("backward_"+objective+"_"+head, worst, 1e-4,
 			"gradient of one step by the parameters against central differences along random directions of each of %d tensors, relative to the largest", tensors))
 	}
 	return all, nil
@@ -113,8 +112,6 @@ func (s *System) surrogate(params []float64) float64 {
 	g := s.generator
 	discrepancy, _ := s.objective.(*meanDiscrepancy)
 	witness, _ := s.objective.(*leastSquares)
-	judge, _ := s.objective.(*discriminator)
-	drawn, _ := s.objective.(*score)
 	var sum float64
 	along := func(grad []float32, x []float64) {
 		for j, v := range x {
@@ -133,16 +130,6 @@ func (s *System) surrogate(params []float64) float64 {
 		choice := s.batch.choice[i]
 		x := out[g.point(int(choice))*d:][:d]
 		switch {
-		case drawn != nil:
-			along(drawn.gradX[i*d:], x)
-			sum += float64(drawn.values[i]) * (logits[choice] - math.Log(total))
-		case judge != nil:
-			for j, v := range x {
-				sum += float64(judge.grad[i*(d+g.modes)+j]) * v / n
-			}
-			for r, h := range logits {
-				sum += math.Exp(h) / total * float64(judge.values[i*g.choices+r]) / n
-			}
 		case witness != nil:
 			for r, h := range logits {
 				sum += math.Exp(h) / total * witness.fit.Value(i, out[g.point(r)*d:][:d], r%g.modes) / n

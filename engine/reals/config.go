@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
@@ -72,10 +71,10 @@ type LossConfig struct {
 	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
 	// "stationarity", the MMD between the laws of s and s′, which tests
 	// invariance instead of detailed balance; "kfd", the least-squares witness
-	// of irreversibility in random features (package kfd); "discriminator", the
-	// learned one of package critic; or "divergence", KL(q‖π) of a generator whose
-	// density q is known, by the score function: it needs no moves.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence"`
+	// of irreversibility in random features (package kfd); or "divergence", KL(q‖π)
+	// of a generator whose density q is known, by the score function: it needs no
+	// moves.
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,divergence" only:"mmd,stationarity,kfd generator.kind=realnvp,residual; divergence generator.kind=realnvp,mixture"`
 	// Kernel of both MMDs.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
 	// Statistic of both MMDs.
@@ -90,8 +89,7 @@ type LossConfig struct {
 	// of low density hardly count.
 	DensityWeight float64        `json:"density_weight" when:"kind=stationarity"`
 	Witness       WitnessConfig  `json:"witness" when:"kind=kfd"`
-	Discriminator critic.Config  `json:"discriminator" when:"kind=discriminator"`
-	Boundary      BoundaryConfig `json:"boundary" when:"kind=mmd,stationarity,kfd,discriminator"`
+	Boundary      BoundaryConfig `json:"boundary" when:"kind=mmd,stationarity,kfd"`
 }
 
 // WitnessConfig describes the least-squares witness.
@@ -125,9 +123,6 @@ const (
 // configuration's.
 func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	c = conf.Chosen(c)
-	if l := &c.Loss; l.Gradient == "score" {
-		return fmt.Errorf("loss.gradient: the noise alone decides a state, and without a draw there is no score function; take surrogate or full")
-	}
 	if err := conf.First(conf.Enums(c), c.Common.Validate()); err != nil {
 		return err
 	}
@@ -163,6 +158,7 @@ func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
 		"loss.witness.own_half": "none: the witness is always cross-fitted",
+		"loss.discriminator":    "none: kfd solves for what it learned; the discriminator of spins is left",
 	}
 }
 
@@ -242,10 +238,6 @@ func (l *LossConfig) validate(dim int) error {
 		}
 	case "divergence":
 		return nil
-	case "discriminator":
-		if err := l.Discriminator.Validate(); err != nil {
-			return fmt.Errorf("discriminator.%w", err)
-		}
 	default:
 		if err := l.Kernel.ValidateReal(); err != nil {
 			return fmt.Errorf("kernel.%w", err)

@@ -2,7 +2,6 @@ package reals
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -45,8 +44,7 @@ func Paper(system string) Config {
 				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
 				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
 			},
-			Discriminator: critic.Default(),
-			Boundary:      BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
 		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
@@ -139,8 +138,6 @@ func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (los
 		return nil, nil
 	case "kfd":
 		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
-	case "discriminator":
-		return critic.New(n, dim, l.Discriminator, seed, workers)
 	default:
 		loss, err = mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
 	}

@@ -43,9 +43,6 @@ func testConfigs() map[string]*testConfig {
 		"consensus": small(func(c *testConfig) {
 			c.Training.Method, c.Training.Consensus.Particles, c.Training.Consensus.Spread = "consensus", 3, 0.01
 		}),
-		"discriminator": small(func(c *testConfig) {
-			c.Loss.Kind, c.Loss.Discriminator.Hidden = "discriminator", []int{12}
-		}),
 		"five dimensions": small(func(c *testConfig) {
 			c.target = randomMixture(5, 3, 1)
 			c.Generator.Hidden, c.Generator.Clamp = []int{16}, 2

@@ -8,7 +8,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -181,8 +180,7 @@ func paperConfig() Config {
 				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
 				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
 			},
-			Discriminator: critic.Default(),
-			Boundary:      BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
 		},
 	}
 }

@@ -85,7 +85,7 @@ func (v *subject) checks() []func() ([]engine.Check, error) {
 	for _, g := range []GeneratorConfig{v.config.Generator, residual} {
 		list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(g) })
 	}
-	for _, objective := range conf.Values(new(Config), "loss.kind")[:3] { // a discriminator has to learn first
+	for _, objective := range conf.Values(new(Config), "loss.kind")[:3] {
 		list = append(list, func() ([]engine.Check, error) { return v.checkPopulation(objective) })
 	}
 	return list

@@ -63,6 +63,7 @@ func Decode(data []byte, file string, dst any) error {
 	v := destination(dst)
 	root, fault := parse(data)
 	if fault == nil {
+		forget(root, v.Type())
 		fault = assign(v, root, "")
 	}
 	if fault == nil {

@@ -429,8 +429,24 @@ type drawing struct {
 // Moved implements Mover.
 func (*drawing) Moved() map[string]string { return map[string]string{"frame.size": "frame.radius"} }
 
+// Settled implements Settler.
+func (*drawing) Settled() map[string]string { return map[string]string{"frame.fill": `"none"`} }
+
 func TestMovedKeys(t *testing.T) {
 	require.EqualError(t, Set(new(drawing), "frame.size=2"), "frame.size: no longer a key; write frame.radius")
+}
+
+// TestSettledKeys: a file may say what goes without saying now, and nothing else.
+func TestSettledKeys(t *testing.T) {
+	for _, text := range []string{`{"frame": {"fill": "none", "kind": "box"}}`, `{"frame": {"kind": "box"}}`, `{"shapes": []}`, `{}`} {
+		d := &drawing{Frame: figure{Kind: "box"}}
+		require.NoError(t, Decode([]byte(text), "f", d), text)
+		require.NotContains(t, string(Forget([]byte(text), d)), "fill")
+	}
+	require.ErrorContains(t, Decode([]byte(`{"frame": {"kind": "box", "fill": "red"}}`), "f", new(drawing)), "frame.fill: unknown key")
+	require.ErrorContains(t, Set(new(drawing), "frame.fill=none"), "frame.fill: unknown key")
+	require.JSONEq(t, `{"frame": {"kind": "box", "fill": "red"}}`, string(Forget([]byte(`{"frame": {"kind": "box", "fill": "red"}}`), new(drawing))))
+	require.Equal(t, "{", string(Forget([]byte("{"), new(drawing))))
 }
 
 // TestChoices: only the keys of the chosen kind are read and written.

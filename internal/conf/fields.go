@@ -79,6 +79,42 @@ func keysOf(t reflect.Type) []string {
 // path of a key what to write now.
 type Mover interface{ Moved() map[string]string }
 
+// A Settler is a configuration that once had keys whose value goes without saying now.
+// Settled returns that value, as JSON, by the former path: where a text gives it, the key
+// is passed over, so that files from before can be read.
+type Settler interface{ Settled() map[string]string }
+
+// forget removes from the text of a configuration what is settled.
+func forget(root *node, of reflect.Type) {
+	s, ok := reflect.New(of).Interface().(Settler)
+	if !ok {
+		return
+	}
+	for path, value := range s.Settled() {
+		n, keys := root, strings.Split(path, ".")
+		for _, key := range keys[:len(keys)-1] {
+			if n = n.child(key); n == nil {
+				break
+			}
+		}
+		if n != nil {
+			n.members = slices.DeleteFunc(n.members, func(m member) bool {
+				return m.key == keys[len(keys)-1] && string(m.value.raw) == value
+			})
+		}
+	}
+}
+
+// Forget returns the text of a configuration of c's type without what is settled.
+func Forget(text []byte, c any) []byte {
+	root, fault := parse(text)
+	if fault != nil {
+		return text
+	}
+	forget(root, destination(c).Type())
+	return root.appendTo(nil, "")
+}
+
 // moved returns what to write instead of a key of a former layout.
 func moved(path string, root reflect.Type) (now string, ok bool) {
 	if m, is := reflect.New(root).Interface().(Mover); is {

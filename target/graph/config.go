@@ -191,6 +191,12 @@ func (c *Config) perceptron() *perceptron.Config {
 	return &perceptron.Config{Common: c.Common, Transition: c.Transition, Generator: c.Generator.GeneratorConfig, Loss: c.Loss}
 }
 
+// Moved says where keys of former layouts have gone.
+func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved() }
+
+// Settled says of what keys of former layouts the value goes without saying.
+func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
+
 // Demands implements engine.Demander: it bounds the memory of a run with a
 // configuration that is valid otherwise.
 func (c *Config) Demands() []engine.Demand {

@@ -44,10 +44,6 @@ type GeneratorConfig struct {
 type SignsConfig struct {
 	Number int     `json:"number"` // of components
 	Size   float64 `json:"size"`   // their absolute value
-	// Weights is "even" for signs that are + with probability ½, or "learned"
-	// for probabilities that are parameters, where the sectors weigh
-	// differently.
-	Weights string `json:"weights" enum:"even,learned"`
 }
 
 // WidthConfig describes the scale τ of the straight-through estimator that
@@ -151,9 +147,6 @@ func (g *GeneratorConfig) Validate() error {
 		conf.Positive("generator.gain", g.Gain)); err != nil {
 		return err
 	}
-	if g.Signs.Weights == "learned" && g.Signs.Number == 0 {
-		return fmt.Errorf("generator.signs.weights: there are no signs to weigh; set signs.number, or weights to even")
-	}
 	if g.Head == "bernoulli" {
 		return nil
 	}
@@ -205,12 +198,18 @@ func prefixed(key string, err error) error {
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
-		"loss.objective":         "loss.kind",
-		"loss.witness.own_half":  "none: the witness is always cross-fitted",
-		"loss.witness.features":  "none: those of a sampled average are Walsh functions",
-		"generator.sign_size":    "generator.signs.size",
-		"generator.sign_weights": "generator.signs.weights",
-		"generator.width_unit":   "generator.width.unit",
-		"generator.final_width":  "generator.width.final",
+		"loss.objective":          "loss.kind",
+		"loss.witness.own_half":   "none: the witness is always cross-fitted",
+		"loss.witness.features":   "none: those of a sampled average are Walsh functions",
+		"generator.sign_size":     "generator.signs.size",
+		"generator.sign_weights":  "none: the signs of noise are even; of sectors that weigh differently a hierarchy learns the weights",
+		"generator.signs.weights": "none: the signs of noise are even; of sectors that weigh differently a hierarchy learns the weights",
+		"generator.width_unit":    "generator.width.unit",
+		"generator.final_width":   "generator.width.final",
 	}
+}
+
+// Settled says of what keys of former layouts the value goes without saying.
+func (*Config) Settled() map[string]string {
+	return map[string]string{"generator.signs.weights": `"even"`}
 }

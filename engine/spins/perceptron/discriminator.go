@@ -32,7 +32,7 @@ func newDiscriminator(c *Config, b *Batch) (*discriminator, error) {
 	}
 	n := b.Rows * b.Spins
 	o := &discriminator{Batch: b, gradient: c.Loss.Gradient, critic: judge, from: make([]float32, n), to: make([]float32, n)}
-	if c.Loss.Gradient == "score" || c.Generator.Signs.Weights == "learned" {
+	if c.Loss.Gradient == "score" {
 		o.scores = make([]float32, b.Rows)
 	}
 	o.unpack = func(_, lo, hi int, _ []float32) {

@@ -1,6 +1,8 @@
 package perceptron
 
 import (
+	"math"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
@@ -75,7 +77,9 @@ func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, para
 	z := a[0][lo*d : hi*d]
 	rng.Normals(z, d, &from.latent, first)
 	for ; g.config.Signs.Number > 0 && len(z) > 0; z = z[d:] {
-		g.signs(z[:g.config.Signs.Number], params)
+		for j, x := range z[:g.config.Signs.Number] {
+			z[j] = float32(math.Copysign(g.config.Signs.Size, float64(x)))
+		}
 	}
 	g.net.Forward(a, p, params, lo, hi)
 	logits := a.Output()[lo*g.spins : hi*g.spins]

@@ -39,5 +39,5 @@ func (c *Config) OwnDemands(n int) []engine.Demand {
 		perRow += 4 * spins
 	}
 	batch := rows*perRow + float64(nn.LanesOf(c.Training.Batch)*nn.BlockRows())*8*float64(widest)
-	return append(c.Training.Demands(g.numParams()), engine.Demand{Key: "training.batch", Bytes: batch})
+	return append(c.Training.Demands(g.net.NumParams()), engine.Demand{Key: "training.batch", Bytes: batch})
 }

@@ -28,7 +28,7 @@ func Paper(system string) Config {
 		},
 		Transition: spins.TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
-			Latent: 32, Signs: SignsConfig{Size: 6, Weights: "even"}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
+			Latent: 32, Signs: SignsConfig{Size: 6}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
 			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
 		},
 		Loss: LossConfig{Kind: "mmd", Average: "sampled",

@@ -8,7 +8,6 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -26,7 +25,6 @@ type System struct {
 	activations nn.Activations
 	heads       []*headScratch // by block
 	scratch     []*nn.Scratch  // by lane
-	values      []float32      // of the samples, for learned weights of signs
 	moments     [][2]float64   // Σh and Σh² of each block, where τ follows their spread
 
 	generated []pool.Span // what a block leaves
@@ -48,7 +46,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	rows, sites := c.Training.Batch, t.Spins()
 	s := &System{config: c, generator: newGenerator(c.Generator, sites), workers: workers}
 	net, words := s.generator.net, s.generator.words
-	lanes := nn.NewLanes(rows, s.generator.numParams(), workers)
+	lanes := nn.NewLanes(rows, net.NumParams(), workers)
 	s.packed = net.NewPacked(true)
 	s.activations = net.NewActivations(rows)
 	s.batch = &Batch{
@@ -61,18 +59,12 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	for range lanes.Blocks() {
 		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
 	}
-	if c.Generator.Signs.Weights == "learned" {
-		s.values = make([]float32, rows)
-	}
 	if c.Generator.Width.Unit == "spread" {
 		s.moments = make([][2]float64, lanes.Blocks())
 	}
 	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.BlockSpan(lanes, s.moments)}
 	if own != nil { // whose objective may look at all logits
 		s.generated = append(s.generated, nn.RowSpan(lanes, s.batch.Logits, sites))
-	}
-	if s.values != nil {
-		s.generated = append(s.generated, nn.RowSpan(lanes, s.activations[0], net.In()))
 	}
 	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
@@ -106,8 +98,8 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 // Batch returns what the objective sees of the step under way.
 func (s *System) Batch() *Batch { return s.batch }
 
-func (s *System) NumParams() int              { return s.generator.numParams() }
-func (s *System) TensorName(i int) string     { return s.generator.tensorName(i) }
+func (s *System) NumParams() int              { return s.generator.net.NumParams() }
+func (s *System) TensorName(i int) string     { return s.generator.net.TensorName(i) }
 func (s *System) Initialize(params []float32) { s.generator.initialize(params, s.config.Training.Seed) }
 
 // State returns what the objective carries from step to step.
@@ -179,17 +171,12 @@ func (s *System) Discrepancy(uint32) float64 { return s.objective.Discrepancy() 
 func (s *System) Backward(params, grad []float32) {
 	s.params = params
 	s.batch.Lanes.Backward(grad, s.headToNet)
-	if thresholds := s.generator.thresholds(grad); len(thresholds) > 0 {
-		s.objective.(Valued).Contributions(s.values)
-		stat.LeaveOneOut(s.values)
-		s.generator.thresholdGradient(thresholds, s.generator.thresholds(params), s.activations[0], s.values)
-	}
 }
 
 func (s *System) backwardRows(lane, lo, hi int, grad []float32) {
 	n, net := s.batch.Spins, s.generator.net
 	s.toLogits(lo, hi)
-	net.Backward(grad[:net.NumParams()], nil, s.batch.Grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
+	net.Backward(grad, nil, s.batch.Grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
 }
 
 var (

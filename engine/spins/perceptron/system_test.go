@@ -2,7 +2,6 @@ package perceptron
 
 import (
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -79,7 +78,7 @@ func small(t *testing.T, kind, gradient string) *testConfig {
 		Transition: spins.TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 2},
 		Generator: GeneratorConfig{
 			Latent: 5, Hidden: []int{16, 16}, Slope: 0.01, Gain: 10, Head: "bernoulli", Symmetry: "none",
-			Signs: SignsConfig{Size: 6, Weights: "even"}, Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
+			Signs: SignsConfig{Size: 6}, Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
 		},
 		Loss: LossConfig{
 			Kind: kind, Gradient: gradient, Average: "sampled",
@@ -131,17 +130,13 @@ func TestContract(t *testing.T) {
 		"annealed":     func(c *testConfig) { c.Transition.Anneal, c.Transition.AnnealFrom = 0.5, 0.3 },
 		"z2":           func(c *testConfig) { c.Generator.Symmetry = "z2" },
 		"sign, spread": func(c *testConfig) { c.Generator.Head, c.Generator.Width.Unit = "sign", "spread" },
+		"signs":        func(c *testConfig) { c.Generator.Signs.Number = 2 },
 		"U-statistic":  func(c *testConfig) { c.Loss.Statistic = mmd.U },
 		"evolution":    func(c *testConfig) { c.Training.Method, c.Training.Evolution.Pairs = "evolution", 2 },
 	} {
 		c := small(t, "mmd", "surrogate")
 		change(c)
 		all[name] = c
-	}
-	for kind, gradient := range map[string]string{"mmd": "difference", "kfd": "difference", "discriminator": "score"} {
-		c := small(t, kind, gradient)
-		c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
-		all["learned signs, "+kind] = c
 	}
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) { systemtest.Run(t, c) })
@@ -156,7 +151,6 @@ func TestRefusals(t *testing.T) {
 		"transition.anneal:":                                   func(c *testConfig) { c.Transition.Anneal = -1 },
 		"transition.anneal_from:":                              func(c *testConfig) { c.Transition.AnnealFrom = math.NaN() },
 		"generator.latent:":                                    func(c *testConfig) { c.Generator.Latent = 0 },
-		"generator.signs.weights: there are no signs":          func(c *testConfig) { c.Generator.Signs.Weights = "learned" },
 		"generator.width.start:":                               func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
 		"loss.average: the averages":                           func(c *testConfig) { c.Loss.Average = "exact" },
 		"loss.kind: divergence takes the density":              func(c *testConfig) { c.Loss.Kind = "divergence" },
@@ -364,67 +358,6 @@ func TestSignsReplaceNormals(t *testing.T) {
 		} else {
 			require.Equal(t, x, mixed[i])
 		}
-	}
-}
-
-// TestThresholdGradient compares the gradient by the thresholds of two signs with
-// how the mean of a function of the spins changes with them.
-func TestThresholdGradient(t *testing.T) {
-	c := small(t, "mmd", "surrogate")
-	c.Training.Batch = 1 << 16
-	c.Generator.Signs.Number, c.Generator.Signs.Weights = 2, "learned"
-	trainer, s := newTrainer(t, c, 2)
-	params := slices.Clone(trainer.Params())
-	thresholds := s.generator.thresholds(params)
-	require.Len(t, thresholds, 2)
-	require.Equal(t, "thresholds of signs", s.TensorName(len(params)-1))
-	size := float32(c.Generator.Signs.Size)
-	copy(thresholds, []float32{0.7 / size, -0.4 / size})
-	values := make([]float32, c.Training.Batch)
-	mean := func() (sum float64) {
-		s.Generate(params, 1)
-		for i, config := range s.batch.States {
-			values[i] = float32(bits.OnesCount64(config&0x1f)) - 2
-			sum += float64(values[i])
-		}
-		return sum / float64(len(values))
-	}
-	grad := make([]float32, 2)
-	m := mean()
-	for i := range values {
-		values[i] -= float32(m)
-	}
-	s.generator.thresholdGradient(grad, thresholds, s.activations[0], values)
-	var plus int
-	for i := range values {
-		if s.activations[0][i*c.Generator.Latent] > 0 {
-			plus++
-		}
-	}
-	require.InDelta(t, 0.758, float64(plus)/float64(len(values)), 0.01, "Φ(0.7)")
-	for j := range grad {
-		h := 0.1 / size
-		at := thresholds[j]
-		thresholds[j] = at + h
-		above := mean()
-		thresholds[j] = at - h
-		below := mean()
-		thresholds[j] = at
-		require.Greater(t, math.Abs(above-below), 0.02)
-		require.InEpsilon(t, (above-below)/float64(2*h), grad[j], 0.1)
-	}
-}
-
-// TestThresholdsLearn trains the weight of a sign with every objective.
-func TestThresholdsLearn(t *testing.T) {
-	for _, kind := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
-		c := small(t, kind, "difference")
-		c.Generator.Signs.Number, c.Generator.Signs.Weights = 1, "learned"
-		trainer, s := newTrainer(t, c, 2)
-		for range 3 {
-			require.NoError(t, trainer.Step())
-		}
-		require.NotZero(t, s.generator.thresholds(trainer.Params())[0], kind)
 	}
 }
 

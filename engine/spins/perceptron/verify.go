@@ -7,37 +7,23 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/number"
-	"github.com/revgen/revgen/internal/stat"
 )
 
 // Surrogate implements engine.Differentiable. A spin has no derivative: straight
 // through, it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), and the loss is the
 // kernel's continuation to real spins or, where it flips spins or has a witness,
-// linear in them with the ∂L/∂s that the objective gives. The score function and
-// learned signs give the logarithms of the draws' probabilities, weighed with the
-// samples' values.
+// linear in them with the ∂L/∂s that the objective gives. The score function gives the
+// logarithms of the draws' probabilities, weighed with the samples' values.
 func (s *System) Surrogate() func(params []float64) float64 {
 	b, net := s.batch, s.generator.net
 	noise, logits, width := number.Widen(s.activations[0]), number.Widen(b.Logits), s.width
-	var values []float32 // of the samples, less their baselines
-	if v, ok := s.objective.(Valued); ok && s.values != nil {
-		values = make([]float32, b.Rows)
-		v.Contributions(values)
-		stat.LeaveOneOut(values)
-	}
 	ofLogits := s.ofLogits(logits, width)
 	return func(params []float64) float64 {
 		h := make([]float64, 0, len(logits))
 		for r := range b.Rows {
 			h = append(h, net.Forward64(params, noise[r*net.In():][:net.In()])...)
 		}
-		sum := ofLogits(h)
-		for j, t := range params[net.NumParams():] {
-			for r, v := range values { // z_j = ±a with probability Φ(±at)
-				sum += float64(v) / float64(b.Rows) * math.Log(math.Erfc(-noise[r*net.In()+j]*t/math.Sqrt2)/2)
-			}
-		}
-		return sum
+		return ofLogits(h)
 	}
 }
 
