@@ -36,15 +36,15 @@ var (
 	statistics = options{"loss.statistic", []string{"V", "U"}}
 	methods    = options{"training.method", []string{"gradient", "evolution", "consensus"}}
 	minute     = []string{
-		"training.batch=24", "training.steps=2", "training.schedule.milestones=[]", "training.clip_norm=0", "loss.discriminator.hidden=[3]",
-		"loss.discriminator.steps=1", "training.evolution.pairs=1", "training.consensus.particles=2",
+		"training.batch=24", "training.steps=2", "training.schedule.milestones=[]", "training.clip_norm=0",
+		"training.evolution.pairs=1", "training.consensus.particles=2",
 	}
 )
 
 var walks = []combinations{
 	{
 		system: "ising",
-		small:  []string{"target.l=2", "generator.latent=2", "generator.signs.number=1", "generator.hidden=[3]", "transition.steps=2", "loss.witness.rank=8", "loss.witness.bandwidth=1"},
+		small:  []string{"loss.discriminator.hidden=[3]", "loss.discriminator.steps=1", "target.l=2", "generator.latent=2", "generator.signs.number=1", "generator.hidden=[3]", "transition.steps=2", "loss.witness.rank=8", "loss.witness.bandwidth=1"},
 		product: []options{
 			{"loss.kind", []string{"mmd", "stationarity", "kfd", "discriminator"}},
 			{"loss.average", []string{"sampled", "exact"}},

@@ -50,7 +50,8 @@ func configurationPage(systems engine.Systems) (string, error) {
 Written from the program's own types and comments; ` + "`revgen config schema SYSTEM`" + ` is
 the same as a JSON Schema, and ` + "`revgen config show`" + ` prints a complete configuration.
 A key that comes with a choice is there only where that choice is made: given
-elsewhere it is refused, and it is not written.
+elsewhere it is refused, and it is not written. Values that go with other choices
+alone say so after a semicolon.
 `)
 	for i := range systems {
 		def := &systems[i]
@@ -64,6 +65,9 @@ elsewhere it is refused, and it is not written.
 			value := k.Type
 			if k.Enum != nil {
 				value = strings.Join(k.Enum, ", ")
+			}
+			if k.Only != "" {
+				value += "; " + k.Only
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, value, k.When, strings.ReplaceAll(doc(k.Field), "|", `\|`))
 		}

@@ -130,6 +130,17 @@ func TestSchema(t *testing.T) {
 		require.Error(t, valid(`{"training": {"stpes": 5}}`))
 		require.Error(t, valid(`{"training": {"steps": "5"}}`))
 		require.Error(t, valid(`{"training": {"method": "gradient", "evolution": {"pairs": 3}}}`), "a key of another choice")
+		for kind, loss := range map[string]string{"hierarchy": "mmd", "perceptron": "divergence", "mixture": "kfd", "residual": "divergence"} {
+			require.Error(t, valid(`{"generator": {"kind": "`+kind+`"}, "loss": {"kind": "`+loss+`"}}`), "what does not go together, or is not there")
+		}
+		if def.Name == "ising" {
+			exact := func(head, value string) error {
+				return valid(`{"generator": {"kind": "perceptron", "head": "` + head + `"}, "loss": {"kind": "kfd", "average": "exact", "rao_blackwell": ` + value + `}}`)
+			}
+			require.NoError(t, exact("bernoulli", "true"))
+			require.NoError(t, exact("sign", "false"))
+			require.Error(t, exact("sign", "true"))
+		}
 		if def.Name == "spins" {
 			require.NoError(t, valid(`{"target": {"spins": 2, "edges": [[0, 1, 1.5]]}}`))
 			continue // its loss is the divergence

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
@@ -26,7 +27,7 @@ func testConfigs() map[string]*Config {
 		"paper": small(func(*Config) {}),
 		"best": func() *Config {
 			c := preset("best")
-			c.Generator.Scout = reals.ScoutConfig{Population: 200, Moves: 2}
+			c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
 			c.Training.Batch, c.Evaluation.Samples = 700, 3000
 			return c
 		}(),

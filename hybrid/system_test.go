@@ -8,7 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
-	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
@@ -21,7 +21,7 @@ func small(t *testing.T, preset string) *Config {
 	require.NoError(t, err)
 	c.Training.Batch, c.Training.Steps = 600, 4
 	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
-	c.Generator.Scout = mixed.ScoutConfig{Population: 100, Moves: 2}
+	c.Generator.Scout = mixture.ScoutConfig{Population: 100, Moves: 2}
 	return c
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
@@ -86,13 +85,10 @@ func (c *Config) Validate() error {
 // validatePerceptron adds to what the kit checks what only a lattice knows.
 func (c *Config) validatePerceptron() error {
 	t := &c.Target
-	if err := c.Generator.Validate(); err != nil {
+	if err := c.Generator.Validate(t.H == 0); err != nil {
 		return err
 	}
-	if c.Generator.Symmetry == "z2" && t.H != 0 {
-		return fmt.Errorf("generator.symmetry: a target with a field (target.h = %v) has no symmetry under flipping all spins; set it to none", t.H)
-	}
-	return conf.First(c.Loss.Validate(t.L*t.L, c.Generator.Head), c.validateExact(), c.validateWitness())
+	return conf.First(c.Loss.Validate(t.L*t.L), c.validateExact())
 }
 
 func (c *Config) validateHierarchy() error {
@@ -107,7 +103,7 @@ func (c *Config) validateHierarchy() error {
 	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
 		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d; set it so, or generator.kind to perceptron with loss.kind mmd", c.Target.L, largestIrregular)
 	}
-	return hierarchy.Validate(c.Loss.Kind, &c.Training)
+	return hierarchy.Validate(&c.Training)
 }
 
 // validateExact is for an exact average over s′.
@@ -117,26 +113,12 @@ func (c *Config) validateExact() error {
 		return nil
 	}
 	switch {
-	case c.sweeps():
-		return fmt.Errorf("loss.average: exact averages over Metropolis steps, not over sweeps; set it to sampled, or transition.proposal to single, mixture, multi-spin")
 	case n > MaxMatrixSites:
 		return fmt.Errorf("loss.average: exact takes the transition matrix of all configurations, of at most %d spins, and target.l = %d has %d; set it to sampled, or generator.kind to hierarchy: there are recipes for sides up to %d and multiples of 4", MaxMatrixSites, c.Target.L, n, largestIrregular)
-	case l.Gradient == "score" && l.RaoBlackwell:
-		return fmt.Errorf("loss.gradient: with loss.rao_blackwell the loss is a function of the probabilities, and no spins are drawn to have a score; set one of the two otherwise")
-	case l.Gradient == "full" || l.Gradient == "surrogate":
-		return fmt.Errorf("loss.gradient: an exact average has all s′ at once and gives the change of the loss by flipping spins; set it to difference or score")
-	case l.Kind == "mmd" && (!l.Kernel.IsGaussian() || l.Statistic != mmd.V):
-		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone, and the V statistic; leave imq and matern out, and set loss.statistic to V, or loss.average to sampled")
-	case l.RaoBlackwell && c.Generator.Head != "bernoulli":
-		return fmt.Errorf("loss.rao_blackwell: a sign head has no probabilities; set it to false, or generator.head to bernoulli")
-	}
-	return nil
-}
-
-func (c *Config) validateWitness() error {
-	w, l := &c.Loss.Witness, c.Target.L
-	if c.Loss.Kind == "kfd" && c.Loss.Average == "exact" && w.Bandwidth > 0 && gramCondition(l, w.Bandwidth) > 1e9 {
-		return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", w.Bandwidth, l*l)
+	case l.Kind == "mmd" && !l.Kernel.IsGaussian():
+		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone; leave imq and matern out, or set loss.average to sampled")
+	case l.Kind == "kfd" && l.Witness.Bandwidth > 0 && gramCondition(c.Target.L, l.Witness.Bandwidth) > 1e9:
+		return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", l.Witness.Bandwidth, n)
 	}
 	return nil
 }

@@ -334,7 +334,7 @@ func TestHierarchyRefusals(t *testing.T) {
 	c, err := Preset("best")
 	require.NoError(t, err)
 	c.Loss.Kind = "divergence"
-	require.ErrorContains(t, c.Validate(), "loss.kind: divergence takes the density")
+	require.ErrorContains(t, c.Validate(), "loss.kind: divergence does not go with generator.kind, which is perceptron; set loss.kind to mmd or stationarity or kfd or discriminator, or generator.kind to hierarchy")
 }
 
 // TestWeightedSamples: weights reweight a generator that is far off to the

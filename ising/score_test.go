@@ -134,7 +134,7 @@ func TestRoadsAreReproducible(t *testing.T) {
 func TestRoadsAreRefused(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"loss.gradient":           func(c *Config) { c.Generator.Head = "sign" },
-		"loss.kind":               func(c *Config) { c.Loss.Kind, c.Target.L = "discriminator", 17 },
+		"loss.kind":               func(c *Config) { c.Loss.Kind = "divergence" },
 		"loss.discriminator.form": func(c *Config) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
 	} {
 		c := roadConfig(t, "mmd", "sampled", "score", "none")
@@ -144,7 +144,15 @@ func TestRoadsAreRefused(t *testing.T) {
 	}
 	c := roadConfig(t, "mmd", "exact", "score", "none")
 	c.Loss.RaoBlackwell = true
-	require.ErrorContains(t, c.Validate(), "loss.gradient: with loss.rao_blackwell")
+	require.ErrorContains(t, c.Validate(), "loss.rao_blackwell: true does not go with loss.gradient, which is score; set loss.rao_blackwell to false, or loss.gradient to difference")
+}
+
+// TestDiscriminatorOfManyWords judges configurations of more spins than a word has.
+func TestDiscriminatorOfManyWords(t *testing.T) {
+	c := roadConfig(t, "discriminator", "sampled", "difference", "none")
+	c.Target.L, c.Training.Batch = 17, 40
+	require.NoError(t, c.Validate())
+	require.NoError(t, newTrainer(t, c, 2).Step())
 }
 
 // TestRoadsLead trains small generators by each of the paper's other roads.

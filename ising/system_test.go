@@ -441,8 +441,11 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"loss.witness.bandwidth": func(c *Config) {
 			c.Loss.Kind, c.Loss.Average, c.Loss.Statistic, c.Loss.Witness.Bandwidth = "kfd", "exact", mmd.V, 50
 		},
-		"loss.average": func(c *Config) { c.Loss.Average, c.Loss.Gradient, c.Target.L = "exact", "difference", 4 },
-		"loss.kernel":  func(c *Config) { c.Loss.Average = "exact" },
+		"loss.average": func(c *Config) { c.Loss.Average, c.Loss.Statistic, c.Target.L = "exact", mmd.V, 4 },
+		"loss.kernel": func(c *Config) {
+			c.Loss.Average, c.Loss.Statistic, c.Loss.Kernel.IMQ = "exact", mmd.V, []mmd.IMQ{{C: 1, Beta: 1, Weight: 1}}
+		},
+		"loss.statistic": func(c *Config) { c.Loss.Average = "exact" },
 		"loss.rao_blackwell": func(c *Config) {
 			c.Loss.Average, c.Loss.Statistic, c.Loss.RaoBlackwell, c.Generator.Head = "exact", mmd.V, true, "sign"
 		},
@@ -466,7 +469,7 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 
 	c = small(t, "best")
 	c.Transition.Proposal = spins.Sweeping
-	require.ErrorContains(t, c.Validate(), "loss.average: exact averages over Metropolis steps")
+	require.ErrorContains(t, c.Validate(), "loss.average: exact does not go with transition.proposal, which is sweep; set loss.average to sampled, or transition.proposal to single or mixture or multi-spin")
 }
 
 // TestErrorsOfZero compares with observables whose exact value is 0, which

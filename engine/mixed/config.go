@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -48,11 +49,11 @@ type GeneratorConfig struct {
 	Components int `json:"components" when:"kind=mixture"`
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean.
-	Bent   bool        `json:"bent" when:"kind=mixture"`
-	Scout  ScoutConfig `json:"scout" when:"kind=mixture"`
-	Latent int         `json:"latent" when:"kind=perceptron"` // dimension of the noise z
-	Hidden []int       `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
-	Slope  float64     `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
+	Bent   bool                `json:"bent" when:"kind=mixture"`
+	Scout  mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
+	Latent int                 `json:"latent" when:"kind=perceptron"` // dimension of the noise z
+	Hidden []int               `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
+	Slope  float64             `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
 	// Head is "split", one point x and a logit for each mode, of which
 	// softmax draws k, with a straight-through gradient; or "branch", pairs
 	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode
@@ -99,7 +100,6 @@ const (
 	maxBranches = 16
 
 	maxComponents = 256
-	maxPopulation = 1 << 20
 
 	maxDim = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
 )
@@ -124,10 +124,7 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 		return fmt.Errorf("transition.%w", err)
 	}
 	if g.Kind == "mixture" {
-		if err := conf.First(
-			conf.Between("generator.components", g.Components, 1, maxComponents),
-			conf.Between("generator.scout.population", g.Scout.Population, 2, maxPopulation),
-			conf.Between("generator.scout.moves", g.Scout.Moves, 1, maxSteps)); err != nil {
+		if err := g.Scout.Validate(g.Components, maxComponents, &c.Training); err != nil {
 			return err
 		}
 	} else if err := conf.First(
@@ -155,29 +152,10 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 			return err
 		}
 	}
-	if err := c.validateDensity(); err != nil {
-		return err
-	}
 	if err := c.Loss.validate(modes); err != nil {
 		return fmt.Errorf("loss.%w", err)
 	}
 	return engine.Afford(c.Demands(dim, modes, target...)...)
-}
-
-// validateDensity refuses what does not go together with a density, or without.
-func (c *Config) validateDensity() error {
-	placed, diverges := c.Generator.Kind == "mixture", c.Loss.Kind == "divergence"
-	switch {
-	case diverges && !placed:
-		return fmt.Errorf("loss.kind: the density of a perceptron is not known, and so is its divergence; set generator.kind to mixture, or loss.kind to another")
-	case placed && !diverges:
-		return fmt.Errorf("loss.kind: a mixture draws components, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to perceptron")
-	case placed && c.Training.Method != "gradient":
-		return fmt.Errorf("training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to perceptron")
-	case placed && c.Training.Optimizer.WeightDecay != 0:
-		return fmt.Errorf("training.optimizer.weight_decay: it would move a mixture away from where it has been placed; set it to 0, or generator.kind to perceptron")
-	}
-	return nil
 }
 
 // Moved says where keys of former layouts have gone.

@@ -12,26 +12,15 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// ScoutConfig describes the population that finds where a mode of the target has
-// its weight.
-type ScoutConfig struct {
-	Population int `json:"population"` // of Metropolis chains in each mode
-	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
-}
-
-// run looks for where a mode of a target has its weight. A target that says where its
+// scout looks for where a mode of a target has its weight. A target that says where its
 // modes are Placed is believed.
-func (c ScoutConfig) run(ctx context.Context, t Target, mode uint8, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
-	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Stream: 2 * uint32(mode)}
+func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
+	var center []float64
+	var scale float64
 	if p, ok := t.(Placed); ok {
-		const wide = 1.5
-		center, scale := p.Place(int(mode))
-		s.Center = center
-		for range t.Dim() {
-			s.Scale = append(s.Scale, wide*scale)
-		}
+		center, scale = p.Place(int(mode))
 	}
-	return s.Run(ctx, t.Dim(), func() mixture.Density {
+	return g.Scout.Run(ctx, t.Dim(), center, scale, func() mixture.Density {
 		target, narrow, k := own(t), []float32(nil), []uint8(nil)
 		precise, _ := target.(Precise)
 		return func(dst []float64, x []float32) {
@@ -47,7 +36,7 @@ func (c ScoutConfig) run(ctx context.Context, t Target, mode uint8, seed uint64,
 				dst[r] = float64(v)
 			}
 		}
-	}, workers)
+	}, seed, 2*uint32(mode), workers)
 }
 
 // placed is what a step of a mixture of labelled Gaussians needs, whose density is
@@ -82,7 +71,7 @@ func (s *System) place(ctx context.Context, params []float32) error {
 	logZ := make([]float64, g.modes)
 	highest := math.Inf(-1)
 	for mode := range all {
-		found, err := g.config.Scout.run(ctx, s.target, uint8(mode), seed, s.workers)
+		found, err := g.config.scout(ctx, s.target, uint8(mode), seed, s.workers)
 		if err != nil {
 			return err
 		}

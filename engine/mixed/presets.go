@@ -3,6 +3,7 @@ package mixed
 import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
@@ -29,7 +30,7 @@ func Paper(system string) Config {
 		Generator: GeneratorConfig{
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "split", Branches: 1, Gain: 1,
-			Kind: "perceptron", Components: 8, Scout: ScoutConfig{Population: 2048, Moves: 10},
+			Kind: "perceptron", Components: 8, Scout: mixture.ScoutConfig{Population: 2048, Moves: 10},
 		},
 		Loss: LossConfig{
 			Kind:   "mmd",

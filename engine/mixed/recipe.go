@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
@@ -34,7 +35,7 @@ const (
 func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (why string, err error) {
 	g, d := &c.Generator, t.Dim()
 	g.Kind = "mixture"
-	g.Scout = ScoutConfig{Population: 2048, Moves: 10}
+	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
 	if quick {
 		g.Scout.Population = 1024
 	}
@@ -83,7 +84,7 @@ func (c *Config) look(ctx context.Context, t Target) (seen Seen, err error) {
 	seen.Components = 1
 	for mode := range t.Modes() {
 		stream := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		found, err := c.Generator.Scout.run(ctx, t, uint8(mode), seed, workers)
+		found, err := c.Generator.scout(ctx, t, uint8(mode), seed, workers)
 		if err != nil {
 			return Seen{}, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
@@ -197,7 +198,7 @@ func paperConfig() Config {
 		},
 		Transition: TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
 		Generator: GeneratorConfig{
-			Kind: "perceptron", Components: 3, Scout: ScoutConfig{Population: 100, Moves: 2},
+			Kind: "perceptron", Components: 3, Scout: mixture.ScoutConfig{Population: 100, Moves: 2},
 			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
 			Head: "split", Branches: 1, Gain: 1,
 		},

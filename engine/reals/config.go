@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -40,8 +41,8 @@ type GeneratorConfig struct {
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean, and what each
 	// coupling changes by one that depends on the other coordinates.
-	Bent  bool        `json:"bent" when:"kind=mixture"`
-	Scout ScoutConfig `json:"scout" when:"kind=mixture"`
+	Bent  bool                `json:"bent" when:"kind=mixture"`
+	Scout mixture.ScoutConfig `json:"scout" when:"kind=mixture"`
 	// Depth is the number of couplings, of which a mixture may have none, or of
 	// residual blocks.
 	Depth int `json:"depth"`
@@ -115,7 +116,6 @@ const (
 	maxLatent = 4096
 
 	maxComponents = 1024
-	maxPopulation = 1 << 20
 )
 
 // Validate reports the first value that cannot be used for a target of the given
@@ -144,8 +144,10 @@ func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	if err := c.Generator.validate(dim); err != nil {
 		return fmt.Errorf("generator.%w", err)
 	}
-	if err := c.validateDensity(); err != nil {
-		return err
+	if g := &c.Generator; g.Kind == "mixture" {
+		if err := g.Scout.Validate(g.Components, maxComponents, &c.Training); err != nil {
+			return err
+		}
 	}
 	if err := c.Loss.validate(dim); err != nil {
 		return fmt.Errorf("loss.%w", err)
@@ -162,32 +164,10 @@ func (*Config) Moved() map[string]string {
 	}
 }
 
-// validateDensity refuses what does not go together with a density, or without.
-func (c *Config) validateDensity() error {
-	placed, diverges := c.Generator.Kind == "mixture", c.Loss.Kind == "divergence"
-	switch {
-	case diverges && c.Generator.Kind == "residual":
-		return fmt.Errorf("loss.kind: the density of a residual generator is not known, and so is its divergence; set generator.kind to mixture or realnvp, or loss.kind to another")
-	case placed && !diverges:
-		return fmt.Errorf("loss.kind: a mixture draws components, and only divergence knows how to differentiate that; set it to divergence, or generator.kind to realnvp")
-	case placed && c.Training.Method != "gradient":
-		return fmt.Errorf("training.method: a mixture that has been placed is trained by the gradient; set it to gradient, or generator.kind to realnvp")
-	case placed && c.Training.Optimizer.WeightDecay != 0:
-		return fmt.Errorf("training.optimizer.weight_decay: it would move a mixture away from where it has been placed; set it to 0, or generator.kind to realnvp")
-	}
-	return nil
-}
-
 func (g *GeneratorConfig) validate(dim int) error {
 	least := 1
 	if g.Kind == "mixture" {
 		least = 0
-		if err := conf.First(
-			conf.Between("components", g.Components, 1, maxComponents),
-			conf.Between("scout.population", g.Scout.Population, 2, maxPopulation),
-			conf.Between("scout.moves", g.Scout.Moves, 1, maxSteps)); err != nil {
-			return err
-		}
 	}
 	if err := conf.First(
 		conf.Between("depth", g.Depth, least, maxDepth),

@@ -176,25 +176,15 @@ func (n *networks) finish(grad []float32, total float64, w *weights) {
 	}
 }
 
-// ScoutConfig describes the population that finds where a target has its weight.
-type ScoutConfig struct {
-	Population int `json:"population"` // of Metropolis chains
-	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
-}
-
 // scout looks for where a target has its weight. A target that says where it is
 // Placed is believed.
-func (c ScoutConfig) scout(ctx context.Context, t Target, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
-	s := mixture.Scout{Population: c.Population, Moves: c.Moves, Seed: seed}
+func (g *GeneratorConfig) scout(ctx context.Context, t Target, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
+	var center []float64
+	var scale float64
 	if p, ok := t.(Placed); ok {
-		const wide = 1.5
-		center, scale := p.Place()
-		s.Center = center
-		for range t.Dim() {
-			s.Scale = append(s.Scale, wide*scale)
-		}
+		center, scale = p.Place()
 	}
-	return s.Run(ctx, t.Dim(), func() mixture.Density { return densityOf(t) }, workers)
+	return g.Scout.Run(ctx, t.Dim(), center, scale, func() mixture.Density { return densityOf(t) }, seed, 0, workers)
 }
 
 // densityOf returns one thread's ln π of a target.

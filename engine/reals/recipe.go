@@ -36,7 +36,7 @@ const (
 func (c *Config) Recipe(ctx context.Context, t Target, components int, quick bool) (why string, err error) {
 	g, d := &c.Generator, t.Dim()
 	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp = "mixture", 0.01, 0.01, "parity", 2
-	g.Scout = ScoutConfig{Population: 2048, Moves: 10}
+	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
 	if quick {
 		g.Scout.Population = 1024
 	}
@@ -100,7 +100,7 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 	defer workers.Close()
 	g, d, seed := &c.Generator, t.Dim(), c.Training.Seed
 	stream := rng.Stream(seed, rng.Scouting, 1)
-	found, err := g.Scout.scout(ctx, t, seed, workers)
+	found, err := g.scout(ctx, t, seed, workers)
 	if err != nil {
 		return 0, "", err
 	}

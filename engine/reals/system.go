@@ -190,7 +190,7 @@ func (s *System) InitializeContext(ctx context.Context, params []float32) error 
 	seed := s.config.Training.Seed
 	s.nets.initialize(params, seed, s.config.Generator.Gain)
 	if g, ok := s.generator.(*mixtureFlow); ok {
-		found, err := s.config.Generator.Scout.scout(ctx, s.target, seed, s.workers)
+		found, err := s.config.Generator.scout(ctx, s.target, seed, s.workers)
 		if err != nil {
 			return err
 		}

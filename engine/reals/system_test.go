@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/number"
@@ -94,7 +95,7 @@ func testConfigs() map[string]*testConfig {
 // placed makes the generator a mixture.
 func placed(c *testConfig, components int) {
 	c.Generator.Kind, c.Generator.Components, c.Loss.Kind = "mixture", components, "divergence"
-	c.Generator.Scout = ScoutConfig{Population: 200, Moves: 2}
+	c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
 	c.Training.Optimizer.WeightDecay = 0
 }
 

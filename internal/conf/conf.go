@@ -63,7 +63,7 @@ func Decode(data []byte, file string, dst any) error {
 	v := destination(dst)
 	root, fault := parse(data)
 	if fault == nil {
-		forget(root, v.Type())
+		forget(root, dst)
 		fault = assign(v, root, "")
 	}
 	if fault == nil {
@@ -140,6 +140,9 @@ func (f *fault) error(root reflect.Type, file string, line, column int) *Error {
 	if f.parent != nil {
 		if now, ok := moved(f.path, root); ok {
 			reason = "no longer a key; write " + now
+			if why, gone := strings.CutPrefix(now, "none: "); gone {
+				reason = "no longer a key; remove it: " + why
+			}
 		} else {
 			reason += advise(f.path, f.parent, root)
 		}

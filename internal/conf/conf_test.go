@@ -427,13 +427,16 @@ type drawing struct {
 }
 
 // Moved implements Mover.
-func (*drawing) Moved() map[string]string { return map[string]string{"frame.size": "frame.radius"} }
+func (*drawing) Moved() map[string]string {
+	return map[string]string{"frame.size": "frame.radius", "frame.depth": "none: a frame is flat"}
+}
 
 // Settled implements Settler.
 func (*drawing) Settled() map[string]string { return map[string]string{"frame.fill": `"none"`} }
 
 func TestMovedKeys(t *testing.T) {
 	require.EqualError(t, Set(new(drawing), "frame.size=2"), "frame.size: no longer a key; write frame.radius")
+	require.EqualError(t, Set(new(drawing), "frame.depth=2"), "frame.depth: no longer a key; remove it: a frame is flat")
 }
 
 // TestSettledKeys: a file may say what goes without saying now, and nothing else.
@@ -474,4 +477,47 @@ func TestChoices(t *testing.T) {
 	var wrong *AssignmentError
 	require.ErrorAs(t, Set(start(), "frame.width=2", "frame.kind=circle"), &wrong)
 	require.Equal(t, "frame.width=2", wrong.Assignment)
+}
+
+type paint struct {
+	Kind  string `json:"kind" enum:"oil,water" only:"water ground.kind=paper"`
+	Gloss string `json:"gloss" when:"kind=oil" enum:"matt,shiny"`
+	Coats string `json:"coats" enum:"one,two,many" only:"many gloss=shiny,; two,many ground.kind=wood,paper"`
+	Frame bool   `json:"frame" only:"true ground.kind=wood"`
+}
+
+type ground struct {
+	Kind string `json:"kind" enum:"wood,paper,wall"`
+}
+
+type picture struct {
+	Ground ground `json:"ground"`
+	Paint  paint  `json:"paint"`
+}
+
+// TestOnly: values that other choices exclude are refused with what would do, in the
+// configuration and by the schema's own conditions.
+func TestOnly(t *testing.T) {
+	for _, c := range []struct{ ground, kind, gloss, coats, want string }{
+		{"wood", "oil", "matt", "one", ""},
+		{"wood", "oil", "shiny", "many", ""},
+		{"paper", "water", "", "many", ""}, // there is no gloss then
+		{"wood", "oil", "matt", "many", "paint.coats: many does not go with paint.gloss, which is matt; set paint.coats to one or two, or paint.gloss to shiny"},
+		{"wood", "water", "", "one", "paint.kind: water does not go with ground.kind, which is wood; set paint.kind to oil, or ground.kind to paper"},
+		{"wall", "oil", "shiny", "two", "paint.coats: two does not go with ground.kind, which is wall; set paint.coats to one, or ground.kind to wood or paper"},
+		{"wall", "oil", "shiny", "three", `paint.coats: "three" is not one of one, two, many`},
+	} {
+		err := Enums(&picture{ground{c.ground}, paint{Kind: c.kind, Gloss: c.gloss, Coats: c.coats}})
+		if c.want == "" {
+			require.NoError(t, err, c)
+		} else {
+			require.EqualError(t, err, c.want)
+		}
+	}
+	require.EqualError(t, Enums(&picture{ground{"paper"}, paint{"oil", "matt", "one", true}}),
+		"paint.frame: true does not go with ground.kind, which is paper; set paint.frame to false, or ground.kind to wood")
+	require.EqualError(t, Enums(&paint{Kind: "water", Coats: "one"}),
+		"kind: water does not go with ground.kind, which is not there; set kind to oil, or ground.kind to paper")
+	keys := Describe(new(picture))
+	require.Equal(t, "many with paint.gloss=shiny; two, many with ground.kind=wood,paper", keys[3].Only)
 }

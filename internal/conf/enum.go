@@ -11,13 +11,19 @@ import (
 //
 //	enum:"sign,bernoulli"
 //
-// by its path. Fields that the struct's choices leave out are not looked at.
+// by its path, or the first value that other choices exclude. Fields that the struct's
+// choices leave out are not looked at.
 func Enums(c any) error {
 	v := destination(c)
-	return enums(v, "")
+	if err := enums(v, v, "", false); err != nil {
+		return err
+	}
+	return enums(v, v, "", true)
 }
 
-func enums(v reflect.Value, path string) error {
+// enums looks at the values of v, at a path in root: at what they may be, or then at
+// what goes together.
+func enums(root, v reflect.Value, path string, together bool) error {
 	all := listFields(v.Type())
 	for _, f := range all {
 		if c, _ := f.absent(v, all); c != nil {
@@ -25,11 +31,15 @@ func enums(v reflect.Value, path string) error {
 		}
 		value := v.FieldByIndex(f.index)
 		if f.typ.Kind() == reflect.Struct {
-			if err := enums(value, join(path, f.key)); err != nil {
+			if err := enums(root, value, join(path, f.key), together); err != nil {
 				return err
 			}
 		}
-		if f.enum != nil && f.typ.Kind() == reflect.String {
+		if together {
+			if err := f.restricted(root, value, path); err != nil {
+				return err
+			}
+		} else if f.enum != nil && f.typ.Kind() == reflect.String {
 			if err := OneOf(join(path, f.key), value.String(), f.enum); err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ type field struct {
 	typ   reflect.Type
 	when  []condition // on which the key is there
 	enum  []string    // what a string may be, nil for anything
+	only  []restriction
 }
 
 var listed sync.Map // of reflect.Type, to []field
@@ -45,7 +46,7 @@ func listFields(t reflect.Type) []field {
 			if tag := f.Tag.Get("enum"); tag != "" {
 				enum = strings.Split(tag, ",")
 			}
-			all = append(all, field{name, []int{i}, f.Type, conditions(f.Tag.Get("when")), enum})
+			all = append(all, field{name, []int{i}, f.Type, conditions(f.Tag.Get("when")), enum, restrictions(f.Tag.Get("only"))})
 		}
 	}
 	shallowest := make(map[string]int)
@@ -76,7 +77,7 @@ func keysOf(t reflect.Type) []string {
 }
 
 // A Mover is a configuration whose layout has changed. Moved says by the former
-// path of a key what to write now.
+// path of a key what to write now, or "none: " and why there is nothing to.
 type Mover interface{ Moved() map[string]string }
 
 // A Settler is a configuration that once had keys whose value goes without saying now.
@@ -85,8 +86,8 @@ type Mover interface{ Moved() map[string]string }
 type Settler interface{ Settled() map[string]string }
 
 // forget removes from the text of a configuration what is settled.
-func forget(root *node, of reflect.Type) {
-	s, ok := reflect.New(of).Interface().(Settler)
+func forget(root *node, c any) {
+	s, ok := c.(Settler)
 	if !ok {
 		return
 	}
@@ -111,7 +112,7 @@ func Forget(text []byte, c any) []byte {
 	if fault != nil {
 		return text
 	}
-	forget(root, destination(c).Type())
+	forget(root, c)
 	return root.appendTo(nil, "")
 }
 

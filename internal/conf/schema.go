@@ -15,6 +15,7 @@ type Key struct {
 	Type  string   // as JSON Schema names it, with that of a list's items
 	Enum  []string // values of a string, nil for any
 	When  string   // the choices it comes with, kind=a,b, "" if it is always there
+	Only  string   // what some of its values go with, "a with kind=b; c with kind=d"
 }
 
 // Describe lists the keys of the struct that c points to, in order, those of
@@ -31,7 +32,15 @@ func describe(t reflect.Type, path, when string) (all []Key) {
 			all = append(all, describe(f.typ, join(path, f.key), here)...)
 			continue
 		}
-		all = append(all, Key{join(path, f.key), f.owner(t), typeName(f.typ), f.enum, here})
+		var only []string
+		for _, r := range f.only {
+			with := strings.Join(r.values, ", ") + " with"
+			for _, c := range r.on {
+				with += " " + c.at(path) + "=" + c.text(",")
+			}
+			only = append(only, with)
+		}
+		all = append(all, Key{join(path, f.key), f.owner(t), typeName(f.typ), f.enum, here, strings.Join(only, "; ")})
 	}
 	return all
 }
@@ -76,11 +85,50 @@ func typeName(t reflect.Type) string {
 }
 
 // Schema returns a JSON Schema (2020-12) of the struct that c points to: what
-// Decode takes, apart from ranges and from what does not go together. doc returns
+// Decode takes, apart from ranges and from what depends on the target. doc returns
 // the meaning of a Key's Field.
 func Schema(c any, title string, doc func(field string) string) map[string]any {
 	s := schema(destination(c).Type(), doc)
+	if only := excluding(destination(c).Type(), ""); len(only) > 0 {
+		all, _ := s["allOf"].([]any)
+		s["allOf"] = append(all, only...)
+	}
 	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", title
+	return s
+}
+
+// excluding returns the schemas of what does not go together in an object at a path.
+func excluding(t reflect.Type, path string) (all []any) {
+	for _, f := range listFields(t) {
+		at := join(path, f.key)
+		if f.typ.Kind() == reflect.Struct && !isText(f.typ) {
+			all = append(all, excluding(f.typ, at)...)
+		}
+		for _, r := range f.only {
+			values := make([]any, len(r.values))
+			for i, v := range r.values {
+				if values[i] = v; f.typ.Kind() == reflect.Bool {
+					values[i] = v == "true"
+				}
+			}
+			for _, c := range r.on {
+				all = append(all, map[string]any{
+					"if":   within(c.at(path), map[string]any{"not": map[string]any{"enum": c.values}}),
+					"then": map[string]any{"not": within(at, map[string]any{"enum": values})},
+				})
+			}
+		}
+	}
+	return all
+}
+
+// within returns the schema of an object in which there is a value at a path, with a
+// schema of its own.
+func within(path string, s map[string]any) map[string]any {
+	for keys := strings.Split(path, "."); len(keys) > 0; keys = keys[:len(keys)-1] {
+		key := keys[len(keys)-1]
+		s = map[string]any{"type": "object", "required": []string{key}, "properties": map[string]any{key: s}}
+	}
 	return s
 }
 

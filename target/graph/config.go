@@ -170,9 +170,6 @@ func (c *Config) Validate() error {
 
 func (c *Config) validateGenerator(t spins.Boltzmann) error {
 	if c.Generator.Kind == "perceptron" {
-		if c.Generator.Symmetry == "z2" && t.HasFields() {
-			return errors.New("generator.symmetry: a target with fields has no symmetry under flipping all spins; set it to none")
-		}
 		return c.perceptron().ValidateChoices(t)
 	}
 	kernel, err := t.Kernel(&c.Transition, 1)
@@ -183,7 +180,7 @@ func (c *Config) validateGenerator(t spins.Boltzmann) error {
 		c.Transition.Validate(kernel.MaxSteps()),
 		conf.Between("generator.neighbours", c.Generator.Neighbours, 1, hierarchy.MostInputs),
 		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostUnits),
-		hierarchy.Validate(c.Loss.Kind, &c.Training))
+		hierarchy.Validate(&c.Training))
 }
 
 // perceptron returns what a generator by a perceptron takes of the configuration.

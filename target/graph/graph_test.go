@@ -602,25 +602,25 @@ func TestRefusals(t *testing.T) {
 		"generator.symmetry": func(c *Config) {
 			c.Generator.Kind, c.Loss.Kind, c.Generator.Symmetry = "perceptron", "mmd", "lattice"
 		},
-		"generator.symmetry: a target with fields": func(c *Config) {
+		"generator.symmetry: a target with a field": func(c *Config) {
 			c.Generator.Kind, c.Loss.Kind, c.Generator.Symmetry = "perceptron", "mmd", "z2"
 			c.Target.Fields = make([]float64, 9)
 			c.Target.Fields[2] = 1
 		},
-		"loss.kind: a hierarchy's spins": func(c *Config) { c.Loss.Kind = "mmd" },
-		"loss.kind: balance takes":       func(c *Config) { c.Generator.Kind, c.Loss.Kind = "perceptron", "balance" },
-		"loss.average":                   func(c *Config) { c.Generator.Kind, c.Loss.Kind, c.Loss.Average = "perceptron", "mmd", "exact" },
-		"transition.proposal":            func(c *Config) { c.Transition.Proposal = "multi-spin" },
-		"transition.global_flip":         func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 2 },
-		"target.beta":                    func(c *Config) { c.Target.Beta = -1 },
-		"target.edges[0]":                func(c *Config) { c.Target.Edges[0].J = 99 },
-		"target.format":                  func(c *Config) { c.Target.Format = "rudy" },
-		"generator.neighbours":           func(c *Config) { c.Generator.Neighbours = 65 },
-		"generator.units":                func(c *Config) { c.Generator.Units = 0 },
-		"transition.anneal":              func(c *Config) { c.Transition.Anneal = 2 },
-		"transition.anneal_from":         func(c *Config) { c.Transition.AnnealFrom = -1 },
-		"training.batch":                 func(c *Config) { c.Training.Batch = 100 },
-		"training.method":                func(c *Config) { c.Training.Method = "evolution" },
+		"loss.kind: mmd does not go with generator.kind, which is hierarchy":      func(c *Config) { c.Loss.Kind = "mmd" },
+		"loss.kind: balance does not go with generator.kind, which is perceptron": func(c *Config) { c.Generator.Kind, c.Loss.Kind = "perceptron", "balance" },
+		"loss.average":           func(c *Config) { c.Generator.Kind, c.Loss.Kind, c.Loss.Average = "perceptron", "mmd", "exact" },
+		"transition.proposal":    func(c *Config) { c.Transition.Proposal = "multi-spin" },
+		"transition.global_flip": func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 2 },
+		"target.beta":            func(c *Config) { c.Target.Beta = -1 },
+		"target.edges[0]":        func(c *Config) { c.Target.Edges[0].J = 99 },
+		"target.format":          func(c *Config) { c.Target.Format = "rudy" },
+		"generator.neighbours":   func(c *Config) { c.Generator.Neighbours = 65 },
+		"generator.units":        func(c *Config) { c.Generator.Units = 0 },
+		"transition.anneal":      func(c *Config) { c.Transition.Anneal = 2 },
+		"transition.anneal_from": func(c *Config) { c.Transition.AnnealFrom = -1 },
+		"training.batch":         func(c *Config) { c.Training.Batch = 100 },
+		"training.method":        func(c *Config) { c.Training.Method = "evolution" },
 	} {
 		c := configured(t, "best", glass(1, 3, 3), 1)
 		change(c)

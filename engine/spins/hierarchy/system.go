@@ -70,12 +70,10 @@ func Demands(t *engine.Training, loss string, spins, params float64) []engine.De
 	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
 }
 
-// Validate reports the first value of a run's loss and training that a system
-// cannot use, by its key.
-func Validate(loss string, t *engine.Training) error {
+// Validate reports the first value of a run's training that a system cannot use, by
+// its key.
+func Validate(t *engine.Training) error {
 	switch {
-	case loss != Divergence && loss != Balance:
-		return fmt.Errorf("loss.kind: a hierarchy's spins are drawn one after another, and only %s and %s know how to differentiate that; set it to one of them, or generator.kind to perceptron", Divergence, Balance)
 	case t.Method != "gradient":
 		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
 	case t.Batch%block != 0 || t.Batch > MaxBatch:

@@ -21,7 +21,7 @@ type testConfig struct {
 	transition spins.TransitionConfig
 }
 
-func (c *testConfig) Validate() error { return Validate(c.loss, &c.Training) }
+func (c *testConfig) Validate() error { return Validate(&c.Training) }
 
 func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	target := &c.model.target

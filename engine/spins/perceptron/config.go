@@ -65,25 +65,26 @@ type LossConfig struct {
 	// R = ln q + βE, "divergence", KL(q‖π) by the score function, which needs no
 	// moves, and "balance", E ½(R(s) − R(s′))² over moves alone: R(s) − R(s′) is
 	// the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence,balance"`
+	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence,balance" only:"mmd,stationarity,kfd,discriminator generator.kind=perceptron,; divergence,balance generator.kind=hierarchy"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of a lattice of at most 12 spins.
-	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact"`
+	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact" only:"exact transition.proposal=single,mixture,multi-spin"`
 	// RaoBlackwell makes an exact average use a bernoulli head's
 	// probabilities instead of the spins drawn from them.
-	RaoBlackwell  bool          `json:"rao_blackwell" when:"kind=mmd,kfd average=exact"`
+	RaoBlackwell  bool          `json:"rao_blackwell" when:"kind=mmd,kfd average=exact" only:"true gradient=difference generator.head=bernoulli"`
 	Witness       WitnessConfig `json:"witness" when:"kind=kfd"`
 	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 	// Kernel of both MMDs.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
-	// Statistic of both MMDs.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
+	// Statistic of both MMDs; of an exact average V.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U" only:"U average=sampled,"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
 	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
 	// of the loss between the two values of a spin with s′ fixed; "score", the
 	// score function of the spins that a bernoulli head drew; or "full", the
-	// surrogate's with s′ following s through the flips that were accepted.
-	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,kfd,discriminator"`
+	// surrogate's with s′ following s through the flips that were accepted. An exact
+	// average and kfd flip spins.
+	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,kfd,discriminator" only:"surrogate kind=mmd,stationarity,discriminator average=sampled,; full kind=mmd,stationarity average=sampled,; score generator.head=bernoulli"`
 }
 
 // WitnessConfig describes the least-squares witness. With an exact average it
@@ -125,19 +126,23 @@ func (c *Config) ValidateChoices(t Target) error {
 	if err != nil {
 		return err
 	}
-	if err := conf.First(c.Transition.Validate(kernel.MaxSteps()), c.Generator.Validate(), c.Loss.Validate(t.Spins(), c.Generator.Head)); err != nil {
+	fielded, _ := t.(Fielded)
+	if err := conf.First(
+		c.Transition.Validate(kernel.MaxSteps()),
+		c.Generator.Validate(fielded == nil || !fielded.HasFields()),
+		c.Loss.Validate(t.Spins())); err != nil {
 		return err
 	}
-	switch {
-	case c.Loss.Average == "exact":
+	if c.Loss.Average == "exact" {
 		return fmt.Errorf("loss.average: the averages over s′ of this target are not known exactly; set it to sampled")
 	}
 	return nil
 }
 
 // Validate reports the first value that cannot be used, by its key in the
-// configuration.
-func (g *GeneratorConfig) Validate() error {
+// configuration. even is whether the target is the same with all spins flipped, as far
+// as is known.
+func (g *GeneratorConfig) Validate(even bool) error {
 	if err := conf.First(
 		conf.Between("generator.latent", g.Latent, 1, maxLatent),
 		conf.Between("generator.signs.number", g.Signs.Number, 0, g.Latent),
@@ -147,6 +152,9 @@ func (g *GeneratorConfig) Validate() error {
 		conf.Positive("generator.gain", g.Gain)); err != nil {
 		return err
 	}
+	if g.Symmetry == "z2" && !even {
+		return fmt.Errorf("generator.symmetry: a target with a field has no symmetry under flipping all spins; set it to none")
+	}
 	if g.Head == "bernoulli" {
 		return nil
 	}
@@ -155,26 +163,14 @@ func (g *GeneratorConfig) Validate() error {
 		conf.Positive("generator.width.final", g.Width.Final))
 }
 
-// Validate reports the first value, or choice that does not go together with the
-// others, for n spins of a generator with the given head, by its key in the
-// configuration. What an exact average asks for is the target's to
-// say.
-func (l *LossConfig) Validate(n int, head string) error {
-	switch {
-	case l.Kind == "divergence" || l.Kind == "balance":
-		return fmt.Errorf("loss.kind: %s takes the density of configurations, and a perceptron's is not known; set generator.kind to hierarchy, or loss.kind to another", l.Kind)
-	case l.Gradient == "score" && head != "bernoulli":
-		return fmt.Errorf("loss.gradient: the sign has no score function, as its spins are not drawn; set generator.head to bernoulli")
-	case l.Gradient == "full" && (l.Kind == "kfd" || l.Kind == "discriminator"):
-		return fmt.Errorf("loss.gradient: full differentiates the loss by s′ too, but a witness is descended in s alone; set it to difference, or loss.kind to mmd or stationarity")
-	case l.Kind == "discriminator" && n > maxJudged:
-		return fmt.Errorf("loss.kind: a discriminator takes at most %d spins, and the target has %d; set it to mmd, or generator.kind to hierarchy", maxJudged, n)
-	case l.Kind == "discriminator":
+// Validate reports the first value that cannot be used for n spins, by its key in the
+// configuration. What an exact average asks for is the target's to say.
+func (l *LossConfig) Validate(n int) error {
+	switch l.Kind {
+	case "discriminator":
 		return prefixed("loss.discriminator.", l.Discriminator.Validate())
-	case l.Kind != "kfd":
+	case "mmd", "stationarity":
 		return prefixed("loss.kernel.", l.Kernel.Validate())
-	case l.Gradient == "surrogate":
-		return fmt.Errorf("loss.gradient: kfd gives the change of the witness by flipping spins; set it to difference or score")
 	}
 	if err := prefixed("loss.witness.", conf.First(l.Witness.Validate(), conf.NotNegative("bandwidth", l.Witness.Bandwidth))); err != nil {
 		return err

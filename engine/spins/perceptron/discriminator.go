@@ -8,10 +8,6 @@ import (
 	"github.com/revgen/revgen/engine/critic"
 )
 
-// maxJudged is the largest number of spins that a discriminator takes for vectors
-// of real numbers.
-const maxJudged = 256
-
 // discriminator is the learned one of pairs (s, s′) as vectors of ±1.
 type discriminator struct {
 	*Batch
