@@ -39,7 +39,21 @@ func Illustrate(ctx context.Context, cfg Config, params []float32, workers *pool
 	if err != nil || len(records) == 0 {
 		return all, err
 	}
-	return append(all, TrainingCurves(records)), nil
+	return append(all, TrainingCurves(records, lossName(cfg))), nil
+}
+
+// lossName says what the loss of a configuration is: of a generator with a density the
+// divergence itself, as each batch estimates it.
+func lossName(cfg Config) string {
+	var c struct {
+		Loss struct {
+			Kind string `json:"kind"`
+		} `json:"loss"`
+	}
+	if text, err := EncodeConfig(cfg); err == nil && json.Unmarshal(text, &c) == nil && c.Loss.Kind == "divergence" {
+		return "loss: KL(q‖π)"
+	}
+	return "loss"
 }
 
 // ReadRecords returns what a run has logged in its directory, nothing if it
@@ -70,8 +84,9 @@ func ReadRecords(dir string) ([]Record, error) {
 // TrainingCurves shows what tells of a run, against steps and against the time of
 // training: its errors, where evaluation.every asks for them, in units of those of as
 // many exact samples where all are known; the acceptance; and a loss that is positive
-// all along. One that is not scatters about 0, and shows but the noise of its batches.
-func TrainingCurves(records []Record) figure.Figure {
+// all along, by its name. One that is not scatters about 0, and shows but the noise of its
+// batches.
+func TrainingCurves(records []Record, lossName string) figure.Figure {
 	var steps, seconds, loss, acceptance []float64
 	for _, r := range records {
 		steps, seconds = append(steps, float64(r.Step)), append(seconds, r.Seconds)
@@ -111,7 +126,7 @@ func TrainingCurves(records []Record) figure.Figure {
 	}
 	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
 	if slices.Min(loss) > 0 {
-		row(figure.Axis{Label: "loss", Scale: figure.Log}, of(loss, 6))
+		row(figure.Axis{Label: lossName, Scale: figure.Log}, of(loss, 6))
 	}
 	return f
 }
