@@ -10,17 +10,32 @@ const HammingRows = 32
 type HammingTables struct {
 	loss, base, spin []float32
 	pairs            []float32 // loss and spin side by side
+	reach            int       // the last h at which one of them is not 0
 }
 
 // NewHammingTables returns the functions Loss, Base and Spin of HammingSums,
-// each a slice of length 2n+1. A nil base stands for the same function as spin.
+// each a slice of length 2n+1, which it keeps. A nil base stands for the same function
+// as spin. Subnormal numbers, which some processors add slowly and which a kernel
+// reaches at large distances, become 0.
 func NewHammingTables(loss, base, spin []float32) *HammingTables {
-	t := &HammingTables{loss, base, spin, make([]float32, 0, 2*len(loss))}
+	t := &HammingTables{loss: loss, base: base, spin: spin, pairs: make([]float32, 0, 2*len(loss))}
+	for _, table := range [][]float32{loss, base, spin} {
+		for h, v := range table {
+			if -leastNormal < v && v < leastNormal {
+				table[h] = 0
+			}
+		}
+	}
 	for h := range loss {
 		t.pairs = append(t.pairs, loss[h], spin[h])
+		if loss[h] != 0 || spin[h] != 0 || base != nil && base[h] != 0 {
+			t.reach = h
+		}
 	}
 	return t
 }
+
+const leastNormal = 0x1p-126
 
 // HammingColumns is a weighted list of pairs (first, second) of configurations,
 // the columns of HammingSums, in the form in which the kernels read them. A

@@ -118,7 +118,8 @@ DATA hammingConstants<>+440(SB)/4, $0x00000019
 DATA hammingConstants<>+444(SB)/4, $0x0000001b
 DATA hammingConstants<>+448(SB)/4, $0x0000001d
 DATA hammingConstants<>+452(SB)/4, $0x0000001f
-GLOBL hammingConstants<>(SB), RODATA|NOPTR, $456
+DATA hammingConstants<>+456(SB)/4, $0x80000000
+GLOBL hammingConstants<>(SB), RODATA|NOPTR, $460
 
 // func hamming15VPOPCNT(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 // Requires: AVX, AVX512F, AVX512VPOPCNTDQ, CMOV
@@ -2008,17 +2009,812 @@ done:
 	VZEROUPPER
 	RET
 
-// func hammingWeighVPOPCNT(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
-// Requires: AVX, AVX512F, AVX512VPOPCNTDQ
-TEXT ·hammingWeighVPOPCNT(SB), NOSPLIT, $0-80
+// func hammingDistancesVPOPCNT(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
+// Requires: AVX, AVX2, AVX512F, AVX512VPOPCNTDQ
+TEXT ·hammingDistancesVPOPCNT(SB), NOSPLIT, $0-64
+	MOVQ       distances+0(FP), AX
+	MOVQ       rows+8(FP), CX
+	MOVQ       states+16(FP), DX
+	MOVQ       columns+24(FP), BX
+	MOVQ       words+32(FP), SI
+	MOVQ       stride+40(FP), DI
+	MOVQ       add+48(FP), R8
+	SHLQ       $0x03, DI
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+
+block:
+	CMPQ      BX, $0x04
+	JLT       single
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z16, Z16, Z16
+	TESTQ     R8, R8
+	JEQ       blockBegin
+	VMOVDQU32 (AX), Z1
+	VMOVDQU32 64(AX), Z2
+	VMOVDQU32 128(AX), Z3
+	VMOVDQU32 192(AX), Z4
+	VMOVDQU32 256(AX), Z5
+	VMOVDQU32 320(AX), Z6
+	VMOVDQU32 384(AX), Z7
+	VMOVDQU32 448(AX), Z8
+	VMOVDQU32 512(AX), Z9
+	VMOVDQU32 576(AX), Z10
+	VMOVDQU32 640(AX), Z11
+	VMOVDQU32 704(AX), Z12
+	VMOVDQU32 768(AX), Z13
+	VMOVDQU32 832(AX), Z14
+	VMOVDQU32 896(AX), Z15
+	VMOVDQU32 960(AX), Z16
+
+blockBegin:
+	MOVQ DX, R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (R10)(DI*1), R11
+	LEAQ (R11)(DI*1), R12
+	LEAQ (R12)(DI*1), DX
+	MOVQ CX, R13
+	XORQ R14, R14
+
+blockWord:
+	VMOVDQU32    (R13), Z17
+	VMOVDQU32    64(R13), Z18
+	VMOVDQU32    128(R13), Z19
+	VMOVDQU32    192(R13), Z20
+	VPBROADCASTQ (R9)(R14*8), Z21
+	VPXORD       Z17, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z1, Z1
+	VPXORD       Z18, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z2, Z2
+	VPXORD       Z19, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z3, Z3
+	VPXORD       Z20, Z21, Z21
+	VPOPCNTQ     Z21, Z21
+	VPADDQ       Z21, Z4, Z4
+	VPBROADCASTQ (R10)(R14*8), Z21
+	VPXORD       Z17, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z5, Z5
+	VPXORD       Z18, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z6, Z6
+	VPXORD       Z19, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z7, Z7
+	VPXORD       Z20, Z21, Z21
+	VPOPCNTQ     Z21, Z21
+	VPADDQ       Z21, Z8, Z8
+	VPBROADCASTQ (R11)(R14*8), Z21
+	VPXORD       Z17, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z9, Z9
+	VPXORD       Z18, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z10, Z10
+	VPXORD       Z19, Z21, Z22
+	VPOPCNTQ     Z22, Z22
+	VPADDQ       Z22, Z11, Z11
+	VPXORD       Z20, Z21, Z21
+	VPOPCNTQ     Z21, Z21
+	VPADDQ       Z21, Z12, Z12
+	VPBROADCASTQ (R12)(R14*8), Z21
+	VPXORD       Z17, Z21, Z17
+	VPOPCNTQ     Z17, Z17
+	VPADDQ       Z17, Z13, Z13
+	VPXORD       Z18, Z21, Z17
+	VPOPCNTQ     Z17, Z17
+	VPADDQ       Z17, Z14, Z14
+	VPXORD       Z19, Z21, Z17
+	VPOPCNTQ     Z17, Z17
+	VPADDQ       Z17, Z15, Z15
+	VPXORD       Z20, Z21, Z17
+	VPOPCNTQ     Z17, Z17
+	VPADDQ       Z17, Z16, Z16
+	ADDQ         $0x00000100, R13
+	INCQ         R14
+	CMPQ         R14, SI
+	JNE          blockWord
+	VMOVDQU32    Z1, (AX)
+	VPMINUD      Z1, Z0, Z0
+	VMOVDQU32    Z2, 64(AX)
+	VPMINUD      Z2, Z0, Z0
+	VMOVDQU32    Z3, 128(AX)
+	VPMINUD      Z3, Z0, Z0
+	VMOVDQU32    Z4, 192(AX)
+	VPMINUD      Z4, Z0, Z0
+	VMOVDQU32    Z5, 256(AX)
+	VPMINUD      Z5, Z0, Z0
+	VMOVDQU32    Z6, 320(AX)
+	VPMINUD      Z6, Z0, Z0
+	VMOVDQU32    Z7, 384(AX)
+	VPMINUD      Z7, Z0, Z0
+	VMOVDQU32    Z8, 448(AX)
+	VPMINUD      Z8, Z0, Z0
+	VMOVDQU32    Z9, 512(AX)
+	VPMINUD      Z9, Z0, Z0
+	VMOVDQU32    Z10, 576(AX)
+	VPMINUD      Z10, Z0, Z0
+	VMOVDQU32    Z11, 640(AX)
+	VPMINUD      Z11, Z0, Z0
+	VMOVDQU32    Z12, 704(AX)
+	VPMINUD      Z12, Z0, Z0
+	VMOVDQU32    Z13, 768(AX)
+	VPMINUD      Z13, Z0, Z0
+	VMOVDQU32    Z14, 832(AX)
+	VPMINUD      Z14, Z0, Z0
+	VMOVDQU32    Z15, 896(AX)
+	VPMINUD      Z15, Z0, Z0
+	VMOVDQU32    Z16, 960(AX)
+	VPMINUD      Z16, Z0, Z0
+	ADDQ         $0x00000400, AX
+	SUBQ         $0x04, BX
+	JMP          block
+
+single:
+	TESTQ     BX, BX
+	JEQ       done
+	VPXORD    Z23, Z23, Z23
+	VPXORD    Z24, Z24, Z24
+	VPXORD    Z25, Z25, Z25
+	VPXORD    Z26, Z26, Z26
+	TESTQ     R8, R8
+	JEQ       singleBegin
+	VMOVDQU32 (AX), Z23
+	VMOVDQU32 64(AX), Z24
+	VMOVDQU32 128(AX), Z25
+	VMOVDQU32 192(AX), Z26
+
+singleBegin:
+	MOVQ DX, R9
+	LEAQ (R9)(DI*1), DX
+	MOVQ CX, R10
+	XORQ R11, R11
+
+singleWord:
+	VMOVDQU32    (R10), Z1
+	VMOVDQU32    64(R10), Z2
+	VMOVDQU32    128(R10), Z3
+	VMOVDQU32    192(R10), Z4
+	VPBROADCASTQ (R9)(R11*8), Z5
+	VPXORD       Z1, Z5, Z1
+	VPOPCNTQ     Z1, Z1
+	VPADDQ       Z1, Z23, Z23
+	VPXORD       Z2, Z5, Z1
+	VPOPCNTQ     Z1, Z1
+	VPADDQ       Z1, Z24, Z24
+	VPXORD       Z3, Z5, Z1
+	VPOPCNTQ     Z1, Z1
+	VPADDQ       Z1, Z25, Z25
+	VPXORD       Z4, Z5, Z1
+	VPOPCNTQ     Z1, Z1
+	VPADDQ       Z1, Z26, Z26
+	ADDQ         $0x00000100, R10
+	INCQ         R11
+	CMPQ         R11, SI
+	JNE          singleWord
+	VMOVDQU32    Z23, (AX)
+	VPMINUD      Z23, Z0, Z0
+	VMOVDQU32    Z24, 64(AX)
+	VPMINUD      Z24, Z0, Z0
+	VMOVDQU32    Z25, 128(AX)
+	VPMINUD      Z25, Z0, Z0
+	VMOVDQU32    Z26, 192(AX)
+	VPMINUD      Z26, Z0, Z0
+	ADDQ         $0x00000100, AX
+	DECQ         BX
+	JMP          single
+
+done:
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPMINUD       Y1, Y0, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPMINUD       X0, X1, X0
+	VPUNPCKHQDQ   X0, X0, X1
+	VPMINUD       X1, X0, X0
+	VMOVQ         X0, AX
+	MOVQ          AX, least+56(FP)
+	VZEROUPPER
+	RET
+
+// func hammingDistancesAVX512(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
+// Requires: AVX, AVX2, AVX512BW, AVX512F
+TEXT ·hammingDistancesAVX512(SB), NOSPLIT, $0-64
+	MOVQ            distances+0(FP), AX
+	MOVQ            rows+8(FP), CX
+	MOVQ            states+16(FP), DX
+	MOVQ            columns+24(FP), BX
+	MOVQ            words+32(FP), SI
+	MOVQ            stride+40(FP), DI
+	MOVQ            add+48(FP), R8
+	SHLQ            $0x03, DI
+	VBROADCASTI32X4 hammingConstants<>+24(SB), Z0
+	VPTERNLOGD      $0xff, Z1, Z1, Z1
+
+block:
+	CMPQ      BX, $0x04
+	JLT       single
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	VPXORD    Z13, Z13, Z13
+	VPXORD    Z14, Z14, Z14
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z17, Z17, Z17
+	TESTQ     R8, R8
+	JEQ       blockBegin
+	VMOVDQU32 (AX), Z2
+	VMOVDQU32 64(AX), Z3
+	VMOVDQU32 128(AX), Z4
+	VMOVDQU32 192(AX), Z5
+	VMOVDQU32 256(AX), Z6
+	VMOVDQU32 320(AX), Z7
+	VMOVDQU32 384(AX), Z8
+	VMOVDQU32 448(AX), Z9
+	VMOVDQU32 512(AX), Z10
+	VMOVDQU32 576(AX), Z11
+	VMOVDQU32 640(AX), Z12
+	VMOVDQU32 704(AX), Z13
+	VMOVDQU32 768(AX), Z14
+	VMOVDQU32 832(AX), Z15
+	VMOVDQU32 896(AX), Z16
+	VMOVDQU32 960(AX), Z17
+
+blockBegin:
+	MOVQ DX, R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (R10)(DI*1), R11
+	LEAQ (R11)(DI*1), R12
+	LEAQ (R12)(DI*1), DX
+	MOVQ CX, R13
+	XORQ R14, R14
+
+blockWord:
+	VPXORD       Z18, Z18, Z18
+	VMOVDQU32    (R13), Z19
+	VMOVDQU32    64(R13), Z20
+	VMOVDQU32    128(R13), Z21
+	VMOVDQU32    192(R13), Z22
+	VPBROADCASTQ (R9)(R14*8), Z23
+	VPXORD       Z19, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z2, Z2
+	VPXORD       Z20, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z3, Z3
+	VPXORD       Z21, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z4, Z4
+	VPXORD       Z22, Z23, Z23
+	VPSRLD       $0x04, Z23, Z24
+	VPANDD       hammingConstants<>+40(SB), Z23, Z23
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPSHUFB      Z23, Z0, Z23
+	VPSHUFB      Z24, Z0, Z24
+	VPADDB       Z24, Z23, Z23
+	VPSADBW      Z18, Z23, Z23
+	VPADDQ       Z23, Z5, Z5
+	VPBROADCASTQ (R10)(R14*8), Z23
+	VPXORD       Z19, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z6, Z6
+	VPXORD       Z20, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z7, Z7
+	VPXORD       Z21, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z8, Z8
+	VPXORD       Z22, Z23, Z23
+	VPSRLD       $0x04, Z23, Z24
+	VPANDD       hammingConstants<>+40(SB), Z23, Z23
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPSHUFB      Z23, Z0, Z23
+	VPSHUFB      Z24, Z0, Z24
+	VPADDB       Z24, Z23, Z23
+	VPSADBW      Z18, Z23, Z23
+	VPADDQ       Z23, Z9, Z9
+	VPBROADCASTQ (R11)(R14*8), Z23
+	VPXORD       Z19, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z10, Z10
+	VPXORD       Z20, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z11, Z11
+	VPXORD       Z21, Z23, Z24
+	VPSRLD       $0x04, Z24, Z25
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPANDD       hammingConstants<>+40(SB), Z25, Z25
+	VPSHUFB      Z24, Z0, Z24
+	VPSHUFB      Z25, Z0, Z25
+	VPADDB       Z25, Z24, Z24
+	VPSADBW      Z18, Z24, Z24
+	VPADDQ       Z24, Z12, Z12
+	VPXORD       Z22, Z23, Z23
+	VPSRLD       $0x04, Z23, Z24
+	VPANDD       hammingConstants<>+40(SB), Z23, Z23
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPSHUFB      Z23, Z0, Z23
+	VPSHUFB      Z24, Z0, Z24
+	VPADDB       Z24, Z23, Z23
+	VPSADBW      Z18, Z23, Z23
+	VPADDQ       Z23, Z13, Z13
+	VPBROADCASTQ (R12)(R14*8), Z23
+	VPXORD       Z19, Z23, Z19
+	VPSRLD       $0x04, Z19, Z24
+	VPANDD       hammingConstants<>+40(SB), Z19, Z19
+	VPANDD       hammingConstants<>+40(SB), Z24, Z24
+	VPSHUFB      Z19, Z0, Z19
+	VPSHUFB      Z24, Z0, Z24
+	VPADDB       Z24, Z19, Z19
+	VPSADBW      Z18, Z19, Z19
+	VPADDQ       Z19, Z14, Z14
+	VPXORD       Z20, Z23, Z19
+	VPSRLD       $0x04, Z19, Z20
+	VPANDD       hammingConstants<>+40(SB), Z19, Z19
+	VPANDD       hammingConstants<>+40(SB), Z20, Z20
+	VPSHUFB      Z19, Z0, Z19
+	VPSHUFB      Z20, Z0, Z20
+	VPADDB       Z20, Z19, Z19
+	VPSADBW      Z18, Z19, Z19
+	VPADDQ       Z19, Z15, Z15
+	VPXORD       Z21, Z23, Z19
+	VPSRLD       $0x04, Z19, Z20
+	VPANDD       hammingConstants<>+40(SB), Z19, Z19
+	VPANDD       hammingConstants<>+40(SB), Z20, Z20
+	VPSHUFB      Z19, Z0, Z19
+	VPSHUFB      Z20, Z0, Z20
+	VPADDB       Z20, Z19, Z19
+	VPSADBW      Z18, Z19, Z19
+	VPADDQ       Z19, Z16, Z16
+	VPXORD       Z22, Z23, Z19
+	VPSRLD       $0x04, Z19, Z20
+	VPANDD       hammingConstants<>+40(SB), Z19, Z19
+	VPANDD       hammingConstants<>+40(SB), Z20, Z20
+	VPSHUFB      Z19, Z0, Z19
+	VPSHUFB      Z20, Z0, Z20
+	VPADDB       Z20, Z19, Z19
+	VPSADBW      Z18, Z19, Z19
+	VPADDQ       Z19, Z17, Z17
+	ADDQ         $0x00000100, R13
+	INCQ         R14
+	CMPQ         R14, SI
+	JNE          blockWord
+	VMOVDQU32    Z2, (AX)
+	VPMINUD      Z2, Z1, Z1
+	VMOVDQU32    Z3, 64(AX)
+	VPMINUD      Z3, Z1, Z1
+	VMOVDQU32    Z4, 128(AX)
+	VPMINUD      Z4, Z1, Z1
+	VMOVDQU32    Z5, 192(AX)
+	VPMINUD      Z5, Z1, Z1
+	VMOVDQU32    Z6, 256(AX)
+	VPMINUD      Z6, Z1, Z1
+	VMOVDQU32    Z7, 320(AX)
+	VPMINUD      Z7, Z1, Z1
+	VMOVDQU32    Z8, 384(AX)
+	VPMINUD      Z8, Z1, Z1
+	VMOVDQU32    Z9, 448(AX)
+	VPMINUD      Z9, Z1, Z1
+	VMOVDQU32    Z10, 512(AX)
+	VPMINUD      Z10, Z1, Z1
+	VMOVDQU32    Z11, 576(AX)
+	VPMINUD      Z11, Z1, Z1
+	VMOVDQU32    Z12, 640(AX)
+	VPMINUD      Z12, Z1, Z1
+	VMOVDQU32    Z13, 704(AX)
+	VPMINUD      Z13, Z1, Z1
+	VMOVDQU32    Z14, 768(AX)
+	VPMINUD      Z14, Z1, Z1
+	VMOVDQU32    Z15, 832(AX)
+	VPMINUD      Z15, Z1, Z1
+	VMOVDQU32    Z16, 896(AX)
+	VPMINUD      Z16, Z1, Z1
+	VMOVDQU32    Z17, 960(AX)
+	VPMINUD      Z17, Z1, Z1
+	ADDQ         $0x00000400, AX
+	SUBQ         $0x04, BX
+	JMP          block
+
+single:
+	TESTQ     BX, BX
+	JEQ       done
+	VPXORD    Z26, Z26, Z26
+	VPXORD    Z27, Z27, Z27
+	VPXORD    Z28, Z28, Z28
+	VPXORD    Z29, Z29, Z29
+	TESTQ     R8, R8
+	JEQ       singleBegin
+	VMOVDQU32 (AX), Z26
+	VMOVDQU32 64(AX), Z27
+	VMOVDQU32 128(AX), Z28
+	VMOVDQU32 192(AX), Z29
+
+singleBegin:
+	MOVQ DX, R9
+	LEAQ (R9)(DI*1), DX
+	MOVQ CX, R10
+	XORQ R11, R11
+
+singleWord:
+	VPXORD       Z30, Z30, Z30
+	VMOVDQU32    (R10), Z2
+	VMOVDQU32    64(R10), Z3
+	VMOVDQU32    128(R10), Z4
+	VMOVDQU32    192(R10), Z5
+	VPBROADCASTQ (R9)(R11*8), Z6
+	VPXORD       Z2, Z6, Z2
+	VPSRLD       $0x04, Z2, Z7
+	VPANDD       hammingConstants<>+40(SB), Z2, Z2
+	VPANDD       hammingConstants<>+40(SB), Z7, Z7
+	VPSHUFB      Z2, Z0, Z2
+	VPSHUFB      Z7, Z0, Z7
+	VPADDB       Z7, Z2, Z2
+	VPSADBW      Z30, Z2, Z2
+	VPADDQ       Z2, Z26, Z26
+	VPXORD       Z3, Z6, Z2
+	VPSRLD       $0x04, Z2, Z3
+	VPANDD       hammingConstants<>+40(SB), Z2, Z2
+	VPANDD       hammingConstants<>+40(SB), Z3, Z3
+	VPSHUFB      Z2, Z0, Z2
+	VPSHUFB      Z3, Z0, Z3
+	VPADDB       Z3, Z2, Z2
+	VPSADBW      Z30, Z2, Z2
+	VPADDQ       Z2, Z27, Z27
+	VPXORD       Z4, Z6, Z2
+	VPSRLD       $0x04, Z2, Z3
+	VPANDD       hammingConstants<>+40(SB), Z2, Z2
+	VPANDD       hammingConstants<>+40(SB), Z3, Z3
+	VPSHUFB      Z2, Z0, Z2
+	VPSHUFB      Z3, Z0, Z3
+	VPADDB       Z3, Z2, Z2
+	VPSADBW      Z30, Z2, Z2
+	VPADDQ       Z2, Z28, Z28
+	VPXORD       Z5, Z6, Z2
+	VPSRLD       $0x04, Z2, Z3
+	VPANDD       hammingConstants<>+40(SB), Z2, Z2
+	VPANDD       hammingConstants<>+40(SB), Z3, Z3
+	VPSHUFB      Z2, Z0, Z2
+	VPSHUFB      Z3, Z0, Z3
+	VPADDB       Z3, Z2, Z2
+	VPSADBW      Z30, Z2, Z2
+	VPADDQ       Z2, Z29, Z29
+	ADDQ         $0x00000100, R10
+	INCQ         R11
+	CMPQ         R11, SI
+	JNE          singleWord
+	VMOVDQU32    Z26, (AX)
+	VPMINUD      Z26, Z1, Z1
+	VMOVDQU32    Z27, 64(AX)
+	VPMINUD      Z27, Z1, Z1
+	VMOVDQU32    Z28, 128(AX)
+	VPMINUD      Z28, Z1, Z1
+	VMOVDQU32    Z29, 192(AX)
+	VPMINUD      Z29, Z1, Z1
+	ADDQ         $0x00000100, AX
+	DECQ         BX
+	JMP          single
+
+done:
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPMINUD       Y0, Y1, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMINUD       X1, X0, X1
+	VPUNPCKHQDQ   X1, X1, X0
+	VPMINUD       X0, X1, X1
+	VMOVQ         X1, AX
+	MOVQ          AX, least+56(FP)
+	VZEROUPPER
+	RET
+
+// func hammingDistancesAVX2(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
+// Requires: AVX, AVX2
+TEXT ·hammingDistancesAVX2(SB), NOSPLIT, $0-64
+	MOVQ           distances+0(FP), AX
+	MOVQ           rows+8(FP), CX
+	MOVQ           states+16(FP), DX
+	MOVQ           columns+24(FP), BX
+	MOVQ           words+32(FP), SI
+	MOVQ           stride+40(FP), DI
+	MOVQ           add+48(FP), R8
+	SHLQ           $0x03, DI
+	VBROADCASTI128 hammingConstants<>+24(SB), Y0
+	VPCMPEQD       Y1, Y1, Y1
+
+block:
+	CMPQ    BX, $0x02
+	JLT     single
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	TESTQ   R8, R8
+	JEQ     blockBegin
+	VMOVDQU (AX), Y2
+	VMOVDQU 32(AX), Y3
+	VMOVDQU 64(AX), Y4
+	VMOVDQU 96(AX), Y5
+	VMOVDQU 256(AX), Y6
+	VMOVDQU 288(AX), Y7
+	VMOVDQU 320(AX), Y8
+	VMOVDQU 352(AX), Y9
+
+blockBegin:
+	MOVQ DX, R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (R10)(DI*1), DX
+	MOVQ CX, R11
+	XORQ R12, R12
+
+blockWord:
+	VXORPS       Y10, Y10, Y10
+	VPBROADCASTQ (R9)(R12*8), Y11
+	VPXOR        (R11), Y11, Y12
+	VPSRLD       $0x04, Y12, Y13
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPAND        hammingConstants<>+232(SB), Y13, Y13
+	VPSHUFB      Y12, Y0, Y12
+	VPSHUFB      Y13, Y0, Y13
+	VPADDB       Y13, Y12, Y12
+	VPSADBW      Y10, Y12, Y12
+	VPADDQ       Y12, Y2, Y2
+	VPXOR        32(R11), Y11, Y12
+	VPSRLD       $0x04, Y12, Y13
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPAND        hammingConstants<>+232(SB), Y13, Y13
+	VPSHUFB      Y12, Y0, Y12
+	VPSHUFB      Y13, Y0, Y13
+	VPADDB       Y13, Y12, Y12
+	VPSADBW      Y10, Y12, Y12
+	VPADDQ       Y12, Y3, Y3
+	VPXOR        64(R11), Y11, Y12
+	VPSRLD       $0x04, Y12, Y13
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPAND        hammingConstants<>+232(SB), Y13, Y13
+	VPSHUFB      Y12, Y0, Y12
+	VPSHUFB      Y13, Y0, Y13
+	VPADDB       Y13, Y12, Y12
+	VPSADBW      Y10, Y12, Y12
+	VPADDQ       Y12, Y4, Y4
+	VPXOR        96(R11), Y11, Y11
+	VPSRLD       $0x04, Y11, Y12
+	VPAND        hammingConstants<>+232(SB), Y11, Y11
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPSHUFB      Y11, Y0, Y11
+	VPSHUFB      Y12, Y0, Y12
+	VPADDB       Y12, Y11, Y11
+	VPSADBW      Y10, Y11, Y11
+	VPADDQ       Y11, Y5, Y5
+	VPBROADCASTQ (R10)(R12*8), Y11
+	VPXOR        (R11), Y11, Y12
+	VPSRLD       $0x04, Y12, Y13
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPAND        hammingConstants<>+232(SB), Y13, Y13
+	VPSHUFB      Y12, Y0, Y12
+	VPSHUFB      Y13, Y0, Y13
+	VPADDB       Y13, Y12, Y12
+	VPSADBW      Y10, Y12, Y12
+	VPADDQ       Y12, Y6, Y6
+	VPXOR        32(R11), Y11, Y12
+	VPSRLD       $0x04, Y12, Y13
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPAND        hammingConstants<>+232(SB), Y13, Y13
+	VPSHUFB      Y12, Y0, Y12
+	VPSHUFB      Y13, Y0, Y13
+	VPADDB       Y13, Y12, Y12
+	VPSADBW      Y10, Y12, Y12
+	VPADDQ       Y12, Y7, Y7
+	VPXOR        64(R11), Y11, Y12
+	VPSRLD       $0x04, Y12, Y13
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPAND        hammingConstants<>+232(SB), Y13, Y13
+	VPSHUFB      Y12, Y0, Y12
+	VPSHUFB      Y13, Y0, Y13
+	VPADDB       Y13, Y12, Y12
+	VPSADBW      Y10, Y12, Y12
+	VPADDQ       Y12, Y8, Y8
+	VPXOR        96(R11), Y11, Y11
+	VPSRLD       $0x04, Y11, Y12
+	VPAND        hammingConstants<>+232(SB), Y11, Y11
+	VPAND        hammingConstants<>+232(SB), Y12, Y12
+	VPSHUFB      Y11, Y0, Y11
+	VPSHUFB      Y12, Y0, Y12
+	VPADDB       Y12, Y11, Y11
+	VPSADBW      Y10, Y11, Y11
+	VPADDQ       Y11, Y9, Y9
+	ADDQ         $0x00000100, R11
+	INCQ         R12
+	CMPQ         R12, SI
+	JNE          blockWord
+	VMOVDQU      Y2, (AX)
+	VPMINUD      Y2, Y1, Y1
+	VMOVDQU      Y3, 32(AX)
+	VPMINUD      Y3, Y1, Y1
+	VMOVDQU      Y4, 64(AX)
+	VPMINUD      Y4, Y1, Y1
+	VMOVDQU      Y5, 96(AX)
+	VPMINUD      Y5, Y1, Y1
+	VMOVDQU      Y6, 256(AX)
+	VPMINUD      Y6, Y1, Y1
+	VMOVDQU      Y7, 288(AX)
+	VPMINUD      Y7, Y1, Y1
+	VMOVDQU      Y8, 320(AX)
+	VPMINUD      Y8, Y1, Y1
+	VMOVDQU      Y9, 352(AX)
+	VPMINUD      Y9, Y1, Y1
+	ADDQ         $0x00000200, AX
+	SUBQ         $0x02, BX
+	JMP          block
+
+single:
+	TESTQ   BX, BX
+	JEQ     done
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	TESTQ   R8, R8
+	JEQ     singleBegin
+	VMOVDQU (AX), Y2
+	VMOVDQU 32(AX), Y3
+	VMOVDQU 64(AX), Y4
+	VMOVDQU 96(AX), Y5
+
+singleBegin:
+	MOVQ DX, R9
+	LEAQ (R9)(DI*1), DX
+	MOVQ CX, R10
+	XORQ R11, R11
+
+singleWord:
+	VXORPS       Y6, Y6, Y6
+	VPBROADCASTQ (R9)(R11*8), Y7
+	VPXOR        (R10), Y7, Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        hammingConstants<>+232(SB), Y8, Y8
+	VPAND        hammingConstants<>+232(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPSHUFB      Y9, Y0, Y9
+	VPADDB       Y9, Y8, Y8
+	VPSADBW      Y6, Y8, Y8
+	VPADDQ       Y8, Y2, Y2
+	VPXOR        32(R10), Y7, Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        hammingConstants<>+232(SB), Y8, Y8
+	VPAND        hammingConstants<>+232(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPSHUFB      Y9, Y0, Y9
+	VPADDB       Y9, Y8, Y8
+	VPSADBW      Y6, Y8, Y8
+	VPADDQ       Y8, Y3, Y3
+	VPXOR        64(R10), Y7, Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        hammingConstants<>+232(SB), Y8, Y8
+	VPAND        hammingConstants<>+232(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPSHUFB      Y9, Y0, Y9
+	VPADDB       Y9, Y8, Y8
+	VPSADBW      Y6, Y8, Y8
+	VPADDQ       Y8, Y4, Y4
+	VPXOR        96(R10), Y7, Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        hammingConstants<>+232(SB), Y7, Y7
+	VPAND        hammingConstants<>+232(SB), Y8, Y8
+	VPSHUFB      Y7, Y0, Y7
+	VPSHUFB      Y8, Y0, Y8
+	VPADDB       Y8, Y7, Y7
+	VPSADBW      Y6, Y7, Y7
+	VPADDQ       Y7, Y5, Y5
+	ADDQ         $0x00000100, R10
+	INCQ         R11
+	CMPQ         R11, SI
+	JNE          singleWord
+	VMOVDQU      Y2, (AX)
+	VPMINUD      Y2, Y1, Y1
+	VMOVDQU      Y3, 32(AX)
+	VPMINUD      Y3, Y1, Y1
+	VMOVDQU      Y4, 64(AX)
+	VPMINUD      Y4, Y1, Y1
+	VMOVDQU      Y5, 96(AX)
+	VPMINUD      Y5, Y1, Y1
+	ADDQ         $0x00000100, AX
+	DECQ         BX
+	JMP          single
+
+done:
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMINUD      X0, X1, X0
+	VPUNPCKHQDQ  X0, X0, X1
+	VPMINUD      X1, X0, X0
+	VMOVQ        X0, AX
+	MOVQ         AX, least+56(FP)
+	VZEROUPPER
+	RET
+
+// func hammingWeighAVX512(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int)
+// Requires: AVX, AVX512F
+TEXT ·hammingWeighAVX512(SB), NOSPLIT, $0-64
 	MOVQ      values+0(FP), AX
-	MOVQ      rows+24(FP), CX
-	MOVQ      states+32(FP), DX
-	MOVQ      weights+40(FP), BX
-	MOVQ      pairTable+48(FP), SI
-	MOVQ      baseTable+56(FP), DI
-	MOVQ      columns+64(FP), R8
-	MOVQ      words+72(FP), R9
+	MOVQ      distances+24(FP), CX
+	MOVQ      weights+32(FP), DX
+	MOVQ      pairTable+40(FP), BX
+	MOVQ      baseTable+48(FP), SI
+	MOVQ      columns+56(FP), DI
 	VPXORD    Z0, Z0, Z0
 	VPXORD    Z1, Z1, Z1
 	VPXORD    Z2, Z2, Z2
@@ -2027,91 +2823,71 @@ TEXT ·hammingWeighVPOPCNT(SB), NOSPLIT, $0-80
 	VMOVDQU32 hammingConstants<>+392(SB), Z5
 
 column:
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   R9, R10
-	MOVQ   CX, R11
-
-word:
-	VPBROADCASTQ (DX), Z10
-	VPXORD       (R11), Z10, Z11
-	VPOPCNTQ     Z11, Z11
-	VPADDQ       Z11, Z6, Z6
-	VPXORD       64(R11), Z10, Z11
-	VPOPCNTQ     Z11, Z11
-	VPADDQ       Z11, Z7, Z7
-	VPXORD       128(R11), Z10, Z11
-	VPOPCNTQ     Z11, Z11
-	VPADDQ       Z11, Z8, Z8
-	VPXORD       192(R11), Z10, Z10
-	VPOPCNTQ     Z10, Z10
-	VPADDQ       Z10, Z9, Z9
-	ADDQ         $0x08, DX
-	ADDQ         $0x00000100, R11
-	DECQ         R10
-	JNE          word
-	VBROADCASTSS (BX), Z10
-	ADDQ         $0x04, BX
-	VPXORD       Z12, Z12, Z12
+	VMOVDQU32    (CX), Z6
+	VMOVDQU32    64(CX), Z7
+	VMOVDQU32    128(CX), Z8
+	VMOVDQU32    192(CX), Z9
+	ADDQ         $0x00000100, CX
+	VBROADCASTSS (DX), Z10
+	ADDQ         $0x04, DX
+	VPXORD       Z11, Z11, Z11
 	KXNORW       K1, K1, K1
-	VGATHERQPD   (SI)(Z6*8), K1, Z12
-	VPXORD       Z13, Z13, Z13
+	VGATHERQPD   (BX)(Z6*8), K1, Z11
+	VPXORD       Z12, Z12, Z12
 	KXNORW       K2, K2, K2
-	VGATHERQPD   (SI)(Z7*8), K2, Z13
-	VMOVDQA64    Z4, Z11
-	VPERMI2PS    Z13, Z12, Z11
-	VMOVDQA64    Z5, Z20
-	VPERMI2PS    Z13, Z12, Z20
-	VFMADD231PS  Z11, Z10, Z0
-	VMULPS       Z20, Z10, Z20
-	VMOVUPS      Z20, (AX)
-	TESTQ        DI, DI
+	VGATHERQPD   (BX)(Z7*8), K2, Z12
+	VMOVDQA64    Z4, Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VMOVDQA64    Z5, Z14
+	VPERMI2PS    Z12, Z11, Z14
+	VFMADD231PS  Z13, Z10, Z0
+	VMULPS       Z14, Z10, Z14
+	VMOVUPS      Z14, (AX)
+	TESTQ        SI, SI
 	JEQ          noBase0
-	VPMOVQD      Z6, Y14
-	VPMOVQD      Z7, Y11
-	VINSERTI64X4 $0x01, Y11, Z14, Z14
-	VPXORD       Z15, Z15, Z15
+	VPMOVQD      Z6, Y15
+	VPMOVQD      Z7, Y6
+	VINSERTI64X4 $0x01, Y6, Z15, Z15
+	VPXORD       Z16, Z16, Z16
 	KXNORW       K3, K3, K3
-	VGATHERDPS   (DI)(Z14*4), K3, Z15
-	VFMADD231PS  Z15, Z10, Z1
+	VGATHERDPS   (SI)(Z15*4), K3, Z16
+	VFMADD231PS  Z16, Z10, Z1
 	JMP          next0
 
 noBase0:
-	VADDPS Z20, Z1, Z1
+	VADDPS Z14, Z1, Z1
 
 next0:
-	VPXORD       Z16, Z16, Z16
-	KXNORW       K4, K4, K4
-	VGATHERQPD   (SI)(Z8*8), K4, Z16
 	VPXORD       Z17, Z17, Z17
+	KXNORW       K4, K4, K4
+	VGATHERQPD   (BX)(Z8*8), K4, Z17
+	VPXORD       Z18, Z18, Z18
 	KXNORW       K5, K5, K5
-	VGATHERQPD   (SI)(Z9*8), K5, Z17
-	VMOVDQA64    Z4, Z11
-	VPERMI2PS    Z17, Z16, Z11
-	VMOVDQA64    Z5, Z20
-	VPERMI2PS    Z17, Z16, Z20
-	VFMADD231PS  Z11, Z10, Z2
-	VMULPS       Z20, Z10, Z20
-	VMOVUPS      Z20, 64(AX)
-	TESTQ        DI, DI
+	VGATHERQPD   (BX)(Z9*8), K5, Z18
+	VMOVDQA64    Z4, Z6
+	VPERMI2PS    Z18, Z17, Z6
+	VMOVDQA64    Z5, Z7
+	VPERMI2PS    Z18, Z17, Z7
+	VFMADD231PS  Z6, Z10, Z2
+	VMULPS       Z7, Z10, Z7
+	VMOVUPS      Z7, 64(AX)
+	TESTQ        SI, SI
 	JEQ          noBase1
-	VPMOVQD      Z8, Y18
-	VPMOVQD      Z9, Y11
-	VINSERTI64X4 $0x01, Y11, Z18, Z18
-	VPXORD       Z19, Z19, Z19
+	VPMOVQD      Z8, Y19
+	VPMOVQD      Z9, Y6
+	VINSERTI64X4 $0x01, Y6, Z19, Z19
+	VPXORD       Z20, Z20, Z20
 	KXNORW       K6, K6, K6
-	VGATHERDPS   (DI)(Z18*4), K6, Z19
-	VFMADD231PS  Z19, Z10, Z3
+	VGATHERDPS   (SI)(Z19*4), K6, Z20
+	VFMADD231PS  Z20, Z10, Z3
 	JMP          next1
 
 noBase1:
-	VADDPS Z20, Z3, Z3
+	VADDPS Z7, Z3, Z3
 
 next1:
 	ADDQ $0x00000080, AX
-	DECQ R8
+	DECQ DI
 	JNE  column
 
 	// Add the tile to the loss, in double precision, and to the base.
@@ -2135,320 +2911,6 @@ next1:
 	VMOVUPD       Z0, 192(AX)
 	VADDPS        64(CX), Z3, Z3
 	VMOVUPS       Z3, 64(CX)
-	VZEROUPPER
-	RET
-
-// func hammingWeighAVX512(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
-// Requires: AVX, AVX512BW, AVX512F
-TEXT ·hammingWeighAVX512(SB), NOSPLIT, $0-80
-	MOVQ            values+0(FP), AX
-	MOVQ            rows+24(FP), CX
-	MOVQ            states+32(FP), DX
-	MOVQ            weights+40(FP), BX
-	MOVQ            pairTable+48(FP), SI
-	MOVQ            baseTable+56(FP), DI
-	MOVQ            columns+64(FP), R8
-	MOVQ            words+72(FP), R9
-	VBROADCASTI32X4 hammingConstants<>+24(SB), Z0
-	VPXORD          Z1, Z1, Z1
-	VPXORD          Z2, Z2, Z2
-	VPXORD          Z3, Z3, Z3
-	VPXORD          Z4, Z4, Z4
-	VMOVDQU32       hammingConstants<>+328(SB), Z5
-	VMOVDQU32       hammingConstants<>+392(SB), Z6
-
-column:
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	MOVQ   R9, R10
-	MOVQ   CX, R11
-
-word:
-	VPBROADCASTQ (DX), Z11
-	VPXORD       (R11), Z11, Z12
-	VPSRLD       $0x04, Z12, Z13
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPANDD       hammingConstants<>+40(SB), Z13, Z13
-	VPSHUFB      Z12, Z0, Z12
-	VPSHUFB      Z13, Z0, Z13
-	VPADDB       Z13, Z12, Z12
-	VPXORD       Z14, Z14, Z14
-	VPSADBW      Z14, Z12, Z12
-	VPADDQ       Z12, Z7, Z7
-	VPXORD       64(R11), Z11, Z12
-	VPSRLD       $0x04, Z12, Z13
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPANDD       hammingConstants<>+40(SB), Z13, Z13
-	VPSHUFB      Z12, Z0, Z12
-	VPSHUFB      Z13, Z0, Z13
-	VPADDB       Z13, Z12, Z12
-	VPXORD       Z15, Z15, Z15
-	VPSADBW      Z15, Z12, Z12
-	VPADDQ       Z12, Z8, Z8
-	VPXORD       128(R11), Z11, Z12
-	VPSRLD       $0x04, Z12, Z13
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPANDD       hammingConstants<>+40(SB), Z13, Z13
-	VPSHUFB      Z12, Z0, Z12
-	VPSHUFB      Z13, Z0, Z13
-	VPADDB       Z13, Z12, Z12
-	VPXORD       Z16, Z16, Z16
-	VPSADBW      Z16, Z12, Z12
-	VPADDQ       Z12, Z9, Z9
-	VPXORD       192(R11), Z11, Z11
-	VPSRLD       $0x04, Z11, Z12
-	VPANDD       hammingConstants<>+40(SB), Z11, Z11
-	VPANDD       hammingConstants<>+40(SB), Z12, Z12
-	VPSHUFB      Z11, Z0, Z11
-	VPSHUFB      Z12, Z0, Z12
-	VPADDB       Z12, Z11, Z11
-	VPXORD       Z17, Z17, Z17
-	VPSADBW      Z17, Z11, Z11
-	VPADDQ       Z11, Z10, Z10
-	ADDQ         $0x08, DX
-	ADDQ         $0x00000100, R11
-	DECQ         R10
-	JNE          word
-	VBROADCASTSS (BX), Z11
-	ADDQ         $0x04, BX
-	VPXORD       Z18, Z18, Z18
-	KXNORW       K1, K1, K1
-	VGATHERQPD   (SI)(Z7*8), K1, Z18
-	VPXORD       Z19, Z19, Z19
-	KXNORW       K2, K2, K2
-	VGATHERQPD   (SI)(Z8*8), K2, Z19
-	VMOVDQA64    Z5, Z12
-	VPERMI2PS    Z19, Z18, Z12
-	VMOVDQA64    Z6, Z13
-	VPERMI2PS    Z19, Z18, Z13
-	VFMADD231PS  Z12, Z11, Z1
-	VMULPS       Z13, Z11, Z13
-	VMOVUPS      Z13, (AX)
-	TESTQ        DI, DI
-	JEQ          noBase0
-	VPMOVQD      Z7, Y20
-	VPMOVQD      Z8, Y12
-	VINSERTI64X4 $0x01, Y12, Z20, Z20
-	VPXORD       Z21, Z21, Z21
-	KXNORW       K3, K3, K3
-	VGATHERDPS   (DI)(Z20*4), K3, Z21
-	VFMADD231PS  Z21, Z11, Z2
-	JMP          next0
-
-noBase0:
-	VADDPS Z13, Z2, Z2
-
-next0:
-	VPXORD       Z22, Z22, Z22
-	KXNORW       K4, K4, K4
-	VGATHERQPD   (SI)(Z9*8), K4, Z22
-	VPXORD       Z23, Z23, Z23
-	KXNORW       K5, K5, K5
-	VGATHERQPD   (SI)(Z10*8), K5, Z23
-	VMOVDQA64    Z5, Z12
-	VPERMI2PS    Z23, Z22, Z12
-	VMOVDQA64    Z6, Z13
-	VPERMI2PS    Z23, Z22, Z13
-	VFMADD231PS  Z12, Z11, Z3
-	VMULPS       Z13, Z11, Z13
-	VMOVUPS      Z13, 64(AX)
-	TESTQ        DI, DI
-	JEQ          noBase1
-	VPMOVQD      Z9, Y24
-	VPMOVQD      Z10, Y12
-	VINSERTI64X4 $0x01, Y12, Z24, Z24
-	VPXORD       Z25, Z25, Z25
-	KXNORW       K6, K6, K6
-	VGATHERDPS   (DI)(Z24*4), K6, Z25
-	VFMADD231PS  Z25, Z11, Z4
-	JMP          next1
-
-noBase1:
-	VADDPS Z13, Z4, Z4
-
-next1:
-	ADDQ $0x00000080, AX
-	DECQ R8
-	JNE  column
-
-	// Add the tile to the loss, in double precision, and to the base.
-	MOVQ          loss+8(FP), AX
-	MOVQ          base+16(FP), CX
-	VCVTPS2PD     Y1, Z0
-	VADDPD        (AX), Z0, Z0
-	VMOVUPD       Z0, (AX)
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VCVTPS2PD     Y0, Z0
-	VADDPD        64(AX), Z0, Z0
-	VMOVUPD       Z0, 64(AX)
-	VADDPS        (CX), Z2, Z2
-	VMOVUPS       Z2, (CX)
-	VCVTPS2PD     Y3, Z0
-	VADDPD        128(AX), Z0, Z0
-	VMOVUPD       Z0, 128(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VCVTPS2PD     Y0, Z0
-	VADDPD        192(AX), Z0, Z0
-	VMOVUPD       Z0, 192(AX)
-	VADDPS        64(CX), Z4, Z4
-	VMOVUPS       Z4, 64(CX)
-	VZEROUPPER
-	RET
-
-// func hammingWeighAVX2(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·hammingWeighAVX2(SB), NOSPLIT, $0-80
-	MOVQ           values+0(FP), AX
-	MOVQ           rows+24(FP), CX
-	MOVQ           states+32(FP), DX
-	MOVQ           weights+40(FP), BX
-	MOVQ           pairTable+48(FP), SI
-	MOVQ           baseTable+56(FP), DI
-	MOVQ           columns+64(FP), R8
-	MOVQ           words+72(FP), R9
-	VBROADCASTI128 hammingConstants<>+24(SB), Y0
-	VXORPS         Y1, Y1, Y1
-	VXORPS         Y2, Y2, Y2
-	VXORPS         Y3, Y3, Y3
-	VXORPS         Y4, Y4, Y4
-
-column:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   R9, R10
-	MOVQ   CX, R11
-
-word:
-	VPBROADCASTQ (DX), Y9
-	VPXOR        (R11), Y9, Y10
-	VPSRLD       $0x04, Y10, Y11
-	VPAND        hammingConstants<>+232(SB), Y10, Y10
-	VPAND        hammingConstants<>+232(SB), Y11, Y11
-	VPSHUFB      Y10, Y0, Y10
-	VPSHUFB      Y11, Y0, Y11
-	VPADDB       Y11, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VPSADBW      Y11, Y10, Y10
-	VPADDQ       Y10, Y5, Y5
-	VPXOR        32(R11), Y9, Y10
-	VPSRLD       $0x04, Y10, Y11
-	VPAND        hammingConstants<>+232(SB), Y10, Y10
-	VPAND        hammingConstants<>+232(SB), Y11, Y11
-	VPSHUFB      Y10, Y0, Y10
-	VPSHUFB      Y11, Y0, Y11
-	VPADDB       Y11, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VPSADBW      Y11, Y10, Y10
-	VPADDQ       Y10, Y6, Y6
-	VPXOR        64(R11), Y9, Y10
-	VPSRLD       $0x04, Y10, Y11
-	VPAND        hammingConstants<>+232(SB), Y10, Y10
-	VPAND        hammingConstants<>+232(SB), Y11, Y11
-	VPSHUFB      Y10, Y0, Y10
-	VPSHUFB      Y11, Y0, Y11
-	VPADDB       Y11, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VPSADBW      Y11, Y10, Y10
-	VPADDQ       Y10, Y7, Y7
-	VPXOR        96(R11), Y9, Y9
-	VPSRLD       $0x04, Y9, Y10
-	VPAND        hammingConstants<>+232(SB), Y9, Y9
-	VPAND        hammingConstants<>+232(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPSHUFB      Y10, Y0, Y10
-	VPADDB       Y10, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VPSADBW      Y10, Y9, Y9
-	VPADDQ       Y9, Y8, Y8
-	ADDQ         $0x08, DX
-	ADDQ         $0x00000100, R11
-	DECQ         R10
-	JNE          word
-	VBROADCASTSS (BX), Y9
-	ADDQ         $0x04, BX
-	VXORPS       Y10, Y10, Y10
-	VPCMPEQD     Y11, Y11, Y11
-	VGATHERQPD   Y11, (SI)(Y5*8), Y10
-	VXORPS       Y11, Y11, Y11
-	VPCMPEQD     Y12, Y12, Y12
-	VGATHERQPD   Y12, (SI)(Y6*8), Y11
-	VSHUFPS      $0x88, Y11, Y10, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VSHUFPS      $0xdd, Y11, Y10, Y10
-	VPERMPD      $0xd8, Y10, Y10
-	VFMADD231PS  Y12, Y9, Y1
-	VMULPS       Y10, Y9, Y10
-	VMOVUPS      Y10, (AX)
-	TESTQ        DI, DI
-	JEQ          noBase0
-	VSHUFPS      $0x88, Y6, Y5, Y5
-	VPERMQ       $0xd8, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VPCMPEQD     Y10, Y10, Y10
-	VGATHERDPS   Y10, (DI)(Y5*4), Y6
-	VFMADD231PS  Y6, Y9, Y2
-	JMP          next0
-
-noBase0:
-	VADDPS Y10, Y2, Y2
-
-next0:
-	VXORPS      Y5, Y5, Y5
-	VPCMPEQD    Y6, Y6, Y6
-	VGATHERQPD  Y6, (SI)(Y7*8), Y5
-	VXORPS      Y6, Y6, Y6
-	VPCMPEQD    Y10, Y10, Y10
-	VGATHERQPD  Y10, (SI)(Y8*8), Y6
-	VSHUFPS     $0x88, Y6, Y5, Y10
-	VPERMPD     $0xd8, Y10, Y10
-	VSHUFPS     $0xdd, Y6, Y5, Y5
-	VPERMPD     $0xd8, Y5, Y5
-	VFMADD231PS Y10, Y9, Y3
-	VMULPS      Y5, Y9, Y5
-	VMOVUPS     Y5, 32(AX)
-	TESTQ       DI, DI
-	JEQ         noBase1
-	VSHUFPS     $0x88, Y8, Y7, Y5
-	VPERMQ      $0xd8, Y5, Y5
-	VXORPS      Y6, Y6, Y6
-	VPCMPEQD    Y7, Y7, Y7
-	VGATHERDPS  Y7, (DI)(Y5*4), Y6
-	VFMADD231PS Y6, Y9, Y4
-	JMP         next1
-
-noBase1:
-	VADDPS Y5, Y4, Y4
-
-next1:
-	ADDQ $0x00000080, AX
-	DECQ R8
-	JNE  column
-
-	// Add the tile to the loss, in double precision, and to the base.
-	MOVQ         loss+8(FP), AX
-	MOVQ         base+16(FP), CX
-	VCVTPS2PD    X1, Y0
-	VADDPD       (AX), Y0, Y0
-	VMOVUPD      Y0, (AX)
-	VEXTRACTF128 $0x01, Y1, X0
-	VCVTPS2PD    X0, Y0
-	VADDPD       32(AX), Y0, Y0
-	VMOVUPD      Y0, 32(AX)
-	VADDPS       (CX), Y2, Y2
-	VMOVUPS      Y2, (CX)
-	VCVTPS2PD    X3, Y0
-	VADDPD       64(AX), Y0, Y0
-	VMOVUPD      Y0, 64(AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VCVTPS2PD    X0, Y0
-	VADDPD       96(AX), Y0, Y0
-	VMOVUPD      Y0, 96(AX)
-	VADDPS       32(CX), Y4, Y4
-	VMOVUPS      Y4, 32(CX)
 	VZEROUPPER
 	RET
 
@@ -2751,6 +3213,110 @@ spin:
 	ADDQ    $0x00000080, AX
 	DECQ    BX
 	JNE     spin
+	VZEROUPPER
+	RET
+
+// func hammingWeighAVX2(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·hammingWeighAVX2(SB), NOSPLIT, $0-64
+	MOVQ   values+0(FP), AX
+	MOVQ   distances+24(FP), CX
+	MOVQ   weights+32(FP), DX
+	MOVQ   pairTable+40(FP), BX
+	MOVQ   baseTable+48(FP), SI
+	MOVQ   columns+56(FP), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+column:
+	VMOVDQU      (CX), Y4
+	VMOVDQU      32(CX), Y5
+	VMOVDQU      64(CX), Y6
+	VMOVDQU      96(CX), Y7
+	ADDQ         $0x00000100, CX
+	VBROADCASTSS (DX), Y8
+	ADDQ         $0x04, DX
+	VXORPS       Y9, Y9, Y9
+	VPCMPEQD     Y10, Y10, Y10
+	VGATHERQPD   Y10, (BX)(Y4*8), Y9
+	VXORPS       Y10, Y10, Y10
+	VPCMPEQD     Y11, Y11, Y11
+	VGATHERQPD   Y11, (BX)(Y5*8), Y10
+	VSHUFPS      $0x88, Y10, Y9, Y11
+	VPERMPD      $0xd8, Y11, Y11
+	VSHUFPS      $0xdd, Y10, Y9, Y9
+	VPERMPD      $0xd8, Y9, Y9
+	VFMADD231PS  Y11, Y8, Y0
+	VMULPS       Y9, Y8, Y9
+	VMOVUPS      Y9, (AX)
+	TESTQ        SI, SI
+	JEQ          noBase0
+	VSHUFPS      $0x88, Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VPCMPEQD     Y9, Y9, Y9
+	VGATHERDPS   Y9, (SI)(Y4*4), Y5
+	VFMADD231PS  Y5, Y8, Y1
+	JMP          next0
+
+noBase0:
+	VADDPS Y9, Y1, Y1
+
+next0:
+	VXORPS      Y4, Y4, Y4
+	VPCMPEQD    Y5, Y5, Y5
+	VGATHERQPD  Y5, (BX)(Y6*8), Y4
+	VXORPS      Y5, Y5, Y5
+	VPCMPEQD    Y9, Y9, Y9
+	VGATHERQPD  Y9, (BX)(Y7*8), Y5
+	VSHUFPS     $0x88, Y5, Y4, Y9
+	VPERMPD     $0xd8, Y9, Y9
+	VSHUFPS     $0xdd, Y5, Y4, Y4
+	VPERMPD     $0xd8, Y4, Y4
+	VFMADD231PS Y9, Y8, Y2
+	VMULPS      Y4, Y8, Y4
+	VMOVUPS     Y4, 32(AX)
+	TESTQ       SI, SI
+	JEQ         noBase1
+	VSHUFPS     $0x88, Y7, Y6, Y4
+	VPERMQ      $0xd8, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VPCMPEQD    Y6, Y6, Y6
+	VGATHERDPS  Y6, (SI)(Y4*4), Y5
+	VFMADD231PS Y5, Y8, Y3
+	JMP         next1
+
+noBase1:
+	VADDPS Y4, Y3, Y3
+
+next1:
+	ADDQ $0x00000080, AX
+	DECQ DI
+	JNE  column
+
+	// Add the tile to the loss, in double precision, and to the base.
+	MOVQ         loss+8(FP), AX
+	MOVQ         base+16(FP), CX
+	VCVTPS2PD    X0, Y4
+	VADDPD       (AX), Y4, Y4
+	VMOVUPD      Y4, (AX)
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       32(AX), Y0, Y0
+	VMOVUPD      Y0, 32(AX)
+	VADDPS       (CX), Y1, Y1
+	VMOVUPS      Y1, (CX)
+	VCVTPS2PD    X2, Y0
+	VADDPD       64(AX), Y0, Y0
+	VMOVUPD      Y0, 64(AX)
+	VEXTRACTF128 $0x01, Y2, X0
+	VCVTPS2PD    X0, Y0
+	VADDPD       96(AX), Y0, Y0
+	VMOVUPD      Y0, 96(AX)
+	VADDPS       32(CX), Y3, Y3
+	VMOVUPS      Y3, 32(CX)
 	VZEROUPPER
 	RET
 
@@ -3253,5 +3819,362 @@ spin:
 	ADDQ    $0x00000080, AX
 	DECQ    BX
 	JNE     spin
+	VZEROUPPER
+	RET
+
+// func hammingFinishAVX512(grad *float32, base *float32, spin *float32, rows *uint64, own *float32, scale float32, signs int, rowBytes int, words int, blocks int, lanes int)
+// Requires: AVX, AVX512F, SSE
+TEXT ·hammingFinishAVX512(SB), NOSPLIT, $0-88
+	MOVQ         grad+0(FP), AX
+	MOVQ         base+8(FP), CX
+	MOVQ         spin+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         own+32(FP), SI
+	MOVQ         rowBytes+56(FP), DI
+	MOVQ         words+64(FP), R8
+	MOVQ         blocks+72(FP), R9
+	MOVSS        scale+40(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVQ         signs+48(FP), R10
+	KMOVW        R10, K1
+	VPBROADCASTD hammingConstants<>+456(SB), Z1
+	SHLQ         $0x08, R8
+	XORQ         R10, R10
+
+block:
+	VMOVUPS      (DX), Z2
+	VMOVUPS      128(DX), Z3
+	VMOVUPS      256(DX), Z4
+	VMOVUPS      384(DX), Z5
+	VMOVUPS      512(DX), Z6
+	VMOVUPS      640(DX), Z7
+	VMOVUPS      768(DX), Z8
+	VMOVUPS      896(DX), Z9
+	VMOVUPS      1024(DX), Z10
+	VMOVUPS      1152(DX), Z11
+	VMOVUPS      1280(DX), Z12
+	VMOVUPS      1408(DX), Z13
+	VMOVUPS      1536(DX), Z14
+	VMOVUPS      1664(DX), Z15
+	VMOVUPS      1792(DX), Z16
+	VMOVUPS      1920(DX), Z17
+	VUNPCKLPS    Z3, Z2, Z18
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPS    Z17, Z16, Z15
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPD    Z3, Z18, Z17
+	VUNPCKHPD    Z3, Z18, Z3
+	VUNPCKLPD    Z4, Z2, Z18
+	VUNPCKHPD    Z4, Z2, Z2
+	VUNPCKLPD    Z7, Z5, Z4
+	VUNPCKHPD    Z7, Z5, Z5
+	VUNPCKLPD    Z8, Z6, Z7
+	VUNPCKHPD    Z8, Z6, Z6
+	VUNPCKLPD    Z11, Z9, Z8
+	VUNPCKHPD    Z11, Z9, Z9
+	VUNPCKLPD    Z12, Z10, Z11
+	VUNPCKHPD    Z12, Z10, Z10
+	VUNPCKLPD    Z15, Z13, Z12
+	VUNPCKHPD    Z15, Z13, Z13
+	VUNPCKLPD    Z16, Z14, Z15
+	VUNPCKHPD    Z16, Z14, Z14
+	VSHUFF32X4   $0x88, Z4, Z17, Z16
+	VSHUFF32X4   $0xdd, Z4, Z17, Z4
+	VSHUFF32X4   $0x88, Z7, Z18, Z17
+	VSHUFF32X4   $0xdd, Z7, Z18, Z7
+	VSHUFF32X4   $0x88, Z5, Z3, Z18
+	VSHUFF32X4   $0xdd, Z5, Z3, Z3
+	VSHUFF32X4   $0x88, Z6, Z2, Z5
+	VSHUFF32X4   $0xdd, Z6, Z2, Z2
+	VSHUFF32X4   $0x88, Z12, Z8, Z6
+	VSHUFF32X4   $0xdd, Z12, Z8, Z8
+	VSHUFF32X4   $0x88, Z15, Z11, Z12
+	VSHUFF32X4   $0xdd, Z15, Z11, Z11
+	VSHUFF32X4   $0x88, Z13, Z9, Z15
+	VSHUFF32X4   $0xdd, Z13, Z9, Z9
+	VSHUFF32X4   $0x88, Z14, Z10, Z13
+	VSHUFF32X4   $0xdd, Z14, Z10, Z10
+	VSHUFF32X4   $0x88, Z6, Z16, Z14
+	VSHUFF32X4   $0xdd, Z6, Z16, Z6
+	VSHUFF32X4   $0x88, Z12, Z17, Z16
+	VSHUFF32X4   $0xdd, Z12, Z17, Z12
+	VSHUFF32X4   $0x88, Z15, Z18, Z17
+	VSHUFF32X4   $0xdd, Z15, Z18, Z15
+	VSHUFF32X4   $0x88, Z13, Z5, Z18
+	VSHUFF32X4   $0xdd, Z13, Z5, Z5
+	VSHUFF32X4   $0x88, Z8, Z4, Z13
+	VSHUFF32X4   $0xdd, Z8, Z4, Z4
+	VSHUFF32X4   $0x88, Z11, Z7, Z8
+	VSHUFF32X4   $0xdd, Z11, Z7, Z7
+	VSHUFF32X4   $0x88, Z9, Z3, Z11
+	VSHUFF32X4   $0xdd, Z9, Z3, Z3
+	VSHUFF32X4   $0x88, Z10, Z2, Z9
+	VSHUFF32X4   $0xdd, Z10, Z2, Z2
+	MOVQ         AX, R11
+	LEAQ         (BX)(R10*1), R12
+	MOVQ         lanes+80(FP), R13
+	KMOVW        (R12), K2
+	KMOVW        (R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z14, K2, Z14
+	VADDPS.BCST  (CX), Z14, Z14
+	VBROADCASTSS (SI), Z10
+	VBROADCASTSS 4(SI), K3, Z10
+	VADDPS       Z10, Z14, Z14
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z14, K2, Z14
+	VMULPS       Z0, Z14, Z14
+	VMOVUPS      Z14, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        8(R12), K2
+	KMOVW        8(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z17, K2, Z17
+	VADDPS.BCST  4(CX), Z17, Z17
+	VBROADCASTSS 8(SI), Z10
+	VBROADCASTSS 12(SI), K3, Z10
+	VADDPS       Z10, Z17, Z17
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z17, K2, Z17
+	VMULPS       Z0, Z17, Z17
+	VMOVUPS      Z17, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        16(R12), K2
+	KMOVW        16(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z16, K2, Z16
+	VADDPS.BCST  8(CX), Z16, Z16
+	VBROADCASTSS 16(SI), Z10
+	VBROADCASTSS 20(SI), K3, Z10
+	VADDPS       Z10, Z16, Z16
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z16, K2, Z16
+	VMULPS       Z0, Z16, Z16
+	VMOVUPS      Z16, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        24(R12), K2
+	KMOVW        24(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z18, K2, Z18
+	VADDPS.BCST  12(CX), Z18, Z18
+	VBROADCASTSS 24(SI), Z10
+	VBROADCASTSS 28(SI), K3, Z10
+	VADDPS       Z10, Z18, Z18
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z18, K2, Z18
+	VMULPS       Z0, Z18, Z18
+	VMOVUPS      Z18, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        32(R12), K2
+	KMOVW        32(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z13, K2, Z13
+	VADDPS.BCST  16(CX), Z13, Z13
+	VBROADCASTSS 32(SI), Z10
+	VBROADCASTSS 36(SI), K3, Z10
+	VADDPS       Z10, Z13, Z13
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z13, K2, Z13
+	VMULPS       Z0, Z13, Z13
+	VMOVUPS      Z13, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        40(R12), K2
+	KMOVW        40(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z11, K2, Z11
+	VADDPS.BCST  20(CX), Z11, Z11
+	VBROADCASTSS 40(SI), Z10
+	VBROADCASTSS 44(SI), K3, Z10
+	VADDPS       Z10, Z11, Z11
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z11, K2, Z11
+	VMULPS       Z0, Z11, Z11
+	VMOVUPS      Z11, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        48(R12), K2
+	KMOVW        48(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z8, K2, Z8
+	VADDPS.BCST  24(CX), Z8, Z8
+	VBROADCASTSS 48(SI), Z10
+	VBROADCASTSS 52(SI), K3, Z10
+	VADDPS       Z10, Z8, Z8
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z8, K2, Z8
+	VMULPS       Z0, Z8, Z8
+	VMOVUPS      Z8, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        56(R12), K2
+	KMOVW        56(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z9, K2, Z9
+	VADDPS.BCST  28(CX), Z9, Z9
+	VBROADCASTSS 56(SI), Z8
+	VBROADCASTSS 60(SI), K3, Z8
+	VADDPS       Z8, Z9, Z9
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z9, K2, Z9
+	VMULPS       Z0, Z9, Z9
+	VMOVUPS      Z9, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        64(R12), K2
+	KMOVW        64(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z6, K2, Z6
+	VADDPS.BCST  32(CX), Z6, Z6
+	VBROADCASTSS 64(SI), Z8
+	VBROADCASTSS 68(SI), K3, Z8
+	VADDPS       Z8, Z6, Z6
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z6, K2, Z6
+	VMULPS       Z0, Z6, Z6
+	VMOVUPS      Z6, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        72(R12), K2
+	KMOVW        72(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z15, K2, Z15
+	VADDPS.BCST  36(CX), Z15, Z15
+	VBROADCASTSS 72(SI), Z6
+	VBROADCASTSS 76(SI), K3, Z6
+	VADDPS       Z6, Z15, Z15
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z15, K2, Z15
+	VMULPS       Z0, Z15, Z15
+	VMOVUPS      Z15, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        80(R12), K2
+	KMOVW        80(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z12, K2, Z12
+	VADDPS.BCST  40(CX), Z12, Z12
+	VBROADCASTSS 80(SI), Z6
+	VBROADCASTSS 84(SI), K3, Z6
+	VADDPS       Z6, Z12, Z12
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z12, K2, Z12
+	VMULPS       Z0, Z12, Z12
+	VMOVUPS      Z12, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        88(R12), K2
+	KMOVW        88(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z5, K2, Z5
+	VADDPS.BCST  44(CX), Z5, Z5
+	VBROADCASTSS 88(SI), Z6
+	VBROADCASTSS 92(SI), K3, Z6
+	VADDPS       Z6, Z5, Z5
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z5, K2, Z5
+	VMULPS       Z0, Z5, Z5
+	VMOVUPS      Z5, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        96(R12), K2
+	KMOVW        96(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z4, K2, Z4
+	VADDPS.BCST  48(CX), Z4, Z4
+	VBROADCASTSS 96(SI), Z5
+	VBROADCASTSS 100(SI), K3, Z5
+	VADDPS       Z5, Z4, Z4
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z4, K2, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        104(R12), K2
+	KMOVW        104(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z3, K2, Z3
+	VADDPS.BCST  52(CX), Z3, Z3
+	VBROADCASTSS 104(SI), Z4
+	VBROADCASTSS 108(SI), K3, Z4
+	VADDPS       Z4, Z3, Z3
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z3, K2, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        112(R12), K2
+	KMOVW        112(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z7, K2, Z7
+	VADDPS.BCST  56(CX), Z7, Z7
+	VBROADCASTSS 112(SI), Z3
+	VBROADCASTSS 116(SI), K3, Z3
+	VADDPS       Z3, Z7, Z7
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z7, K2, Z7
+	VMULPS       Z0, Z7, Z7
+	VMOVUPS      Z7, (R11)
+	ADDQ         DI, R11
+	DECQ         R13
+	JEQ          next
+	KMOVW        120(R12), K2
+	KMOVW        120(R12)(R8*1), K3
+	KXORW        K2, K3, K3
+	VPXORD       Z1, Z2, K2, Z2
+	VADDPS.BCST  60(CX), Z2, Z2
+	VBROADCASTSS 120(SI), Z3
+	VBROADCASTSS 124(SI), K3, Z3
+	VADDPS       Z3, Z2, Z2
+	KANDNW       K1, K2, K2
+	VPXORD       Z1, Z2, K2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R11)
+	ADDQ         DI, R11
+
+next:
+	ADDQ $0x40, AX
+	ADDQ $0x00000800, DX
+	ADDQ $0x02, R10
+	CMPQ R10, $0x08
+	JNE  same
+	XORQ R10, R10
+	ADDQ $0x00000100, BX
+
+same:
+	DECQ R9
+	JNE  block
 	VZEROUPPER
 	RET

@@ -76,23 +76,29 @@ func hamming31AVX2(loss *float64, base *float32, buckets *float32, rows *uint32,
 //go:noescape
 func hamming64AVX2(loss *float64, base *float32, buckets *float32, rows *uint32, stream *uint32, lossTable *float32, baseTable *float32, spinTable *float32, groups int, skip int, stride int)
 
-// hammingWeighVPOPCNT is hammingWeighGeneric for as many rows as two vectors have lanes,
-// with entries of Loss and Spin side by side in pairTable.
+// hammingDistancesVPOPCNT is hammingDistancesGeneric for as many rows as four vectors have
+// lanes of 64 bits, with at least one column and word.
 //
 //go:noescape
-func hammingWeighVPOPCNT(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+func hammingDistancesVPOPCNT(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
+
+// hammingDistancesAVX512 is hammingDistancesGeneric for as many rows as four vectors have
+// lanes of 64 bits, with at least one column and word.
+//
+//go:noescape
+func hammingDistancesAVX512(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
+
+// hammingDistancesAVX2 is hammingDistancesGeneric for as many rows as four vectors have
+// lanes of 64 bits, with at least one column and word.
+//
+//go:noescape
+func hammingDistancesAVX2(distances *uint64, rows *uint64, states *uint64, columns int, words int, stride int, add int) (least uint64)
 
 // hammingWeighAVX512 is hammingWeighGeneric for as many rows as two vectors have lanes,
 // with entries of Loss and Spin side by side in pairTable.
 //
 //go:noescape
-func hammingWeighAVX512(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
-
-// hammingWeighAVX2 is hammingWeighGeneric for as many rows as two vectors have lanes,
-// with entries of Loss and Spin side by side in pairTable.
-//
-//go:noescape
-func hammingWeighAVX2(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int, words int)
+func hammingWeighAVX512(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int)
 
 // hammingSignedAVX512 writes the sums signed by each of the spins of one group, whose
 // buckets it uses up: the sum over all columns remains in the first.
@@ -110,6 +116,12 @@ func hammingTabulateAVX512(tables *float32, values *float32)
 //go:noescape
 func hammingGatherAVX512(sums *float32, tables *float32, patterns *[8]uint8, spins int)
 
+// hammingWeighAVX2 is hammingWeighGeneric for as many rows as two vectors have lanes,
+// with entries of Loss and Spin side by side in pairTable.
+//
+//go:noescape
+func hammingWeighAVX2(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable *float32, baseTable *float32, columns int)
+
 // hammingSignedAVX2 writes the sums signed by each of the spins of one group, whose
 // buckets it uses up: the sum over all columns remains in the first.
 //
@@ -125,3 +137,10 @@ func hammingTabulateAVX2(tables *float32, values *float32)
 //
 //go:noescape
 func hammingGatherAVX2(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+
+// hammingFinishAVX512 is hammingFinishGeneric for up to sixteen rows and blocks of sixteen spins,
+// where a row's gradient begins rowBytes after that of the row before and signs is 0
+// or -1. There is at least one block and row.
+//
+//go:noescape
+func hammingFinishAVX512(grad *float32, base *float32, spin *float32, rows *uint64, own *float32, scale float32, signs int, rowBytes int, words int, blocks int, lanes int)

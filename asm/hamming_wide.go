@@ -13,9 +13,11 @@ const (
 	groupColumns  = 5
 	tileGroups    = 8
 	tileColumns   = groupColumns * tileGroups
+	distanceWords = 32 // of the rows, 8 KiB, that are compared with a tile at a time
 )
 
 type (
+	hammingCounts [tileColumns * HammingRows]uint64                   // [column][row]
 	hammingValues [tileColumns * HammingRows]float32                  // [column][row]
 	hammingTable  [tileGroups * (HammingRows << groupColumns)]float32 // see hammingEntry
 )
@@ -56,17 +58,44 @@ func hammingWide(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 	var space [len(hammingValues{}) + len(hammingTable{}) + cacheLine/4]float32
 	lined := aligned(space[:])
 	values, table := (*hammingValues)(lined), (*hammingTable)(lined[len(hammingValues{}):])
+	var counts [len(hammingCounts{}) + cacheLine/8]uint64
+	distances := (*hammingCounts)(aligned(counts[:]))
 	clear(loss)
 	clear(base)
 	clear(spin)
 	for first := 0; first < c.Len(); first += tileColumns {
 		last := min(first+tileColumns, c.Len())
-		hammingWeigh(values, loss, base, rows, c.states[first*2*c.words:last*2*c.words], c.weights[first:last], t)
+		if !c.tileDistances(distances, rows, first, last, t.reach) {
+			continue
+		}
+		hammingWeigh(values, loss, base, distances, c.weights[first:last], t)
 		clear(values[(last-first)*HammingRows:])
 		hammingTabulate(table, values)
 		tile := first / tileColumns
 		hammingGather(spin, table, c.patterns[tile*c.n:(tile+1)*c.n])
 	}
+}
+
+// tileDistances sets the distances of some columns. Rows are compared some words at a
+// time, which stay in the innermost cache while columns pass. It reports whether any
+// distance is at most reach, and ends as soon as none can be.
+func (c *HammingColumns) tileDistances(distances *hammingCounts, rows []uint64, first, last, reach int) bool {
+	stride := 2 * c.words
+	states := c.states[first*stride : last*stride]
+	words, more := distanceWords, distanceWords
+	if reach < 2*c.n {
+		// Spins that have little to do with each other differ in a third to half of their
+		// bits, and are out of reach after so many words, or some more.
+		words, more = reach/20+1, 8
+	}
+	for from := 0; from < stride; from, words = from+words, more {
+		words = min(words, distanceWords, stride-from)
+		least := hammingDistances(distances, rows[from*HammingRows:], states[from:], last-first, words, stride, from > 0)
+		if least > uint64(reach) {
+			return false
+		}
+	}
+	return true
 }
 
 // Transpose64 exchanges bit j of word i with bit i of word j: first the two
@@ -87,6 +116,6 @@ const cacheLine = 64
 
 // aligned returns the part of an array that begins with a cache line. A vector
 // that straddles two lines costs two accesses.
-func aligned(x []float32) []float32 {
-	return x[-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%cacheLine/4:]
+func aligned[T float32 | uint64](x []T) []T {
+	return x[-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%cacheLine/unsafe.Sizeof(x[0]):]
 }

@@ -1,18 +1,38 @@
 package asm
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
+
+// hammingDistancesGeneric sets the Hamming distances of a tile's columns: of the
+// given words of the rows and of columns whose words begin stride after those of the
+// column before. With add they are added to those already there. It returns the least.
+func hammingDistancesGeneric(distances *hammingCounts, rows, states []uint64, columns, words, stride int, add bool) (least uint64) {
+	least = math.MaxUint64
+	for i := range columns {
+		for r := range HammingRows {
+			var h int
+			for k, x := range states[i*stride : i*stride+words] {
+				h += bits.OnesCount64(rows[k*HammingRows+r] ^ x)
+			}
+			if add {
+				h += int(distances[i*HammingRows+r])
+			}
+			distances[i*HammingRows+r] = uint64(h)
+			least = min(least, uint64(h))
+		}
+	}
+	return least
+}
 
 // hammingWeighGeneric sets the values w_c Spin(h_rc) of a tile's columns and adds
 // their parts of the loss, in float32 within the tile, and of the base.
-func hammingWeighGeneric(values *hammingValues, loss []float64, base []float32, rows, states []uint64, weights []float32, t *HammingTables) {
-	words := len(rows) / HammingRows
+func hammingWeighGeneric(values *hammingValues, loss []float64, base []float32, distances *hammingCounts, weights []float32, t *HammingTables) {
 	for r := range HammingRows {
 		var lossSum, baseSum float32
 		for i, w := range weights {
-			h := 0
-			for k, x := range states[i*words : (i+1)*words] {
-				h += bits.OnesCount64(rows[k*HammingRows+r] ^ x)
-			}
+			h := distances[i*HammingRows+r]
 			v := w * t.spin[h]
 			values[i*HammingRows+r] = v
 			lossSum += w * t.loss[h]

@@ -49,7 +49,8 @@ type Hamming struct {
 	base    []float32 // by blocks
 	spin    []float32 // by blocks, spin-major inside
 	loss    []float64 // by rows, then summed
-	sums    []float32 // gradient of each distinct row, row-major
+	sums    []float32 // gradient of each distinct row, row-major, if rows repeat
+	rowGrad []float32 // sums, or the caller's gradient where no row repeats
 
 	self []rowTerms // by the number of spins that a move flips
 
@@ -156,10 +157,16 @@ func (h *Hamming) LossGradient(s, t []uint64, grad []float32) float64 {
 	h.fold.run(s, t)
 	h.pack()
 	distinct := len(h.fold.sample)
+	h.rowGrad = h.sums
+	if distinct == h.n {
+		h.rowGrad = grad
+	}
 	h.workers.Share((distinct+asm.HammingRows-1)/asm.HammingRows, h.block,
-		pool.SpanOf(h.sums, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
-	h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
-	h.s, h.t, h.grad = nil, nil, nil
+		pool.SpanOf(h.rowGrad, asm.HammingRows*h.spins), pool.SpanOf(h.loss, asm.HammingRows))
+	if distinct < h.n {
+		h.workers.Run((h.n+h.samplesPerPiece-1)/h.samplesPerPiece, h.scatter)
+	}
+	h.s, h.t, h.grad, h.rowGrad = nil, nil, nil, nil
 
 	var loss float64
 	for id := range distinct {
@@ -217,36 +224,18 @@ func (h *Hamming) runBlock(piece int) {
 	}
 	asm.HammingSums(loss, base, spin, rows, h.columns, h.tables)
 
-	for lane := range min(lanes, distinct-first) {
+	var own [lanes][2]float32
+	count := min(lanes, distinct-first)
+	for lane := range count {
 		moved := h.fold.distance(rows, lane, lanes)
 		if moved == 0 {
 			loss[lane] = 0 // antisymmetric in the pair: zero but for rounding
 		} else if h.stat == U {
 			loss[lane] -= h.value[0] - h.value[2*moved]
 		}
-		h.finish(h.sums[(first+lane)*h.spins:(first+lane+1)*h.spins], rows, lane, moved, base[lane], spin)
+		own[lane] = h.self[moved]
 	}
-}
-
-// finish turns the sums over columns into the gradient of one row.
-func (h *Hamming) finish(out []float32, rows []uint64, lane, moved int, base float32, spin []float32) {
-	const lanes = asm.HammingRows
-	self := h.self[moved]
-	scale := float32(h.scale())
-	for first := 0; first < len(out); first += 64 {
-		word := rows[first/64*lanes+lane]
-		flipped := word ^ rows[(first/64+h.words)*lanes+lane]
-		part := out[first:min(first+64, len(out))]
-		sums := spin[first*lanes:]
-		for d := range part {
-			sigma := float32(2*int(word>>d&1) - 1)
-			v := base - sigma*sums[d*lanes+lane] + self[flipped>>d&1]
-			if h.mode == Surrogate {
-				v *= sigma
-			}
-			part[d] = scale * v
-		}
-	}
+	asm.HammingGradient(h.rowGrad[first*h.spins:(first+count)*h.spins], base, spin, rows, own[:count], float32(h.scale()), h.mode == Surrogate)
 }
 
 func (h *Hamming) scale() float64 {

@@ -55,6 +55,14 @@ func (k *kernel) load(m Mem, v VecVirtual) {
 	}
 }
 
+func (k *kernel) store(v VecVirtual, m Mem) {
+	if k.wide {
+		VMOVDQU32(v, m)
+	} else {
+		VMOVDQU(v, m)
+	}
+}
+
 func (k *kernel) xor(a, b Op, to VecVirtual) {
 	if k.wide {
 		VPXORD(a, b, to)

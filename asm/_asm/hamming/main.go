@@ -69,13 +69,15 @@ func main() {
 		}
 	}
 	for _, p := range paths {
-		weigh(p)
+		distances(p)
 	}
 	for _, p := range []*path{paths[0], paths[2]} {
+		weigh(p)
 		signed(p)
 		tabulate(p)
 		gather(p)
 	}
+	finish()
 	Generate()
 }
 
@@ -99,7 +101,6 @@ type kernel struct {
 	*path
 	variant
 	rows, spinTable, lossTable, baseTable, buckets Register
-	wordCount                                      Register
 	nibbles                                        VecVirtual // their population counts
 	tables                                         map[Register][2]VecVirtual
 	loss, base, spin                               [2]VecVirtual

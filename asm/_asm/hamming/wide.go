@@ -8,8 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Beyond 64 spins three kernels share the work on a tile of columns, see
-// hammingWide: weigh turns pairs into weighted values of the table Spin,
+// Beyond 64 spins four kernels share the work on a tile of columns, see
+// hammingWide: distances counts, weigh turns distances into weighted values of the
+// table Spin,
 // tabulate adds up the values of every few columns for all patterns of signs,
 // and gather adds for each spin the entries that its patterns select. So a spin
 // costs an addition and a load for every few columns, none of which waits for a
@@ -23,22 +24,157 @@ const (
 	tableBytes   = patterns * rowBytes // of one group: of half of the rows, then of the others
 )
 
-// weigh emits the kernel of distances and tables.
+// distances emits the kernel of Hamming distances. Columns are taken several at a
+// time, so that a word of the rows is loaded once for all of them.
+func distances(p *path) {
+	k := &kernel{path: p}
+	TEXT("hammingDistances"+p.suffix, NOSPLIT, "func(distances, rows, states *uint64, columns, words, stride, add int) (least uint64)")
+	Doc("hammingDistances"+p.suffix+" is hammingDistancesGeneric for as many rows as four vectors have",
+		"lanes of 64 bits, with at least one column and word.")
+	Pragma("noescape")
+	to := Load(Param("distances"), GP64())
+	k.rows = Load(Param("rows"), GP64())
+	states := Load(Param("states"), GP64())
+	columns := Load(Param("columns"), GP64())
+	words := Load(Param("words"), GP64())
+	stride := Load(Param("stride"), GP64())
+	add := Load(Param("add"), GP64())
+	SHLQ(Imm(3), stride)
+	if !k.count {
+		k.constants()
+	}
+	least := k.vector()
+	if k.wide {
+		VPTERNLOGD(Imm(0xFF), least, least, least)
+	} else {
+		VPCMPEQD(least, least, least)
+	}
+	together := 4
+	if !p.wide {
+		together = 2
+	}
+	Label("block")
+	CMPQ(columns, Imm(uint64(together)))
+	JLT(LabelRef("single"))
+	k.columnDistances("block", to, states, words, stride, add, least, together)
+	SUBQ(Imm(uint64(together)), columns)
+	JMP(LabelRef("block"))
+	Label("single")
+	TESTQ(columns, columns)
+	JEQ(LabelRef("done"))
+	k.columnDistances("single", to, states, words, stride, add, least, 1)
+	DECQ(columns)
+	JMP(LabelRef("single"))
+	Label("done")
+	half := XMM()
+	if k.wide {
+		upper := YMM()
+		VEXTRACTI64X4(Imm(1), least, upper)
+		VPMINUD(upper, least.AsY(), upper)
+		VEXTRACTI128(Imm(1), upper, half)
+		VPMINUD(half, upper.AsX(), half)
+	} else {
+		VEXTRACTI128(Imm(1), least, half)
+		VPMINUD(half, least.AsX(), half)
+	}
+	other, result := XMM(), GP64()
+	VPUNPCKHQDQ(half, half, other)
+	VPMINUD(other, half, half)
+	VMOVQ(half, result)
+	Store(result, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// columnDistances counts over some words of a few columns and goes to the next.
+func (k *kernel) columnDistances(name string, to, states, words, stride, add Register, least VecVirtual, columns int) {
+	const distanceBytes = 2 * rowBytes // of one column
+	sums := make([][2 * vectors]VecVirtual, columns)
+	at := func(c, i int) Mem { return Mem{Base: to, Disp: c*distanceBytes + i*k.bytes} }
+	for c := range sums {
+		for i := range sums[c] {
+			sums[c][i] = k.vector()
+			k.zero(sums[c][i])
+		}
+	}
+	TESTQ(add, add)
+	JEQ(LabelRef(name + "Begin"))
+	for c := range sums {
+		for i, sum := range sums[c] {
+			k.load(at(c, i), sum)
+		}
+	}
+	Label(name + "Begin")
+	state := make([]Register, columns)
+	for c := range state {
+		state[c] = GP64()
+		if c == 0 {
+			MOVQ(states, state[c])
+		} else {
+			LEAQ(Mem{Base: state[c-1], Index: stride, Scale: 1}, state[c])
+		}
+	}
+	LEAQ(Mem{Base: state[columns-1], Index: stride, Scale: 1}, states)
+	row, index := GP64(), GP64()
+	MOVQ(k.rows, row)
+	XORQ(index, index)
+	Label(name + "Word")
+	var zero VecVirtual
+	if !k.count {
+		zero = k.vector()
+		k.zero(zero)
+	}
+	var own [2 * vectors]VecVirtual
+	for i := range own {
+		if k.wide {
+			own[i] = k.vector()
+			k.load(Mem{Base: row, Disp: i * k.bytes}, own[i])
+		}
+	}
+	for c := range sums {
+		column := k.vector()
+		VPBROADCASTQ(Mem{Base: state[c], Index: index, Scale: 8}, column)
+		for i, sum := range sums[c] {
+			bits := k.vector()
+			if k.wide {
+				k.xor(own[i], column, bits)
+			} else {
+				k.xor(Mem{Base: row, Disp: i * k.bytes}, column, bits)
+			}
+			k.bitCount(bits, VPOPCNTQ)
+			if !k.count {
+				VPSADBW(zero, bits, bits)
+			}
+			VPADDQ(bits, sum, sum)
+		}
+	}
+	ADDQ(U32(2*rowBytes), row)
+	INCQ(index)
+	CMPQ(index, words)
+	JNE(LabelRef(name + "Word"))
+	for c := range sums {
+		for i, sum := range sums[c] {
+			k.store(sum, at(c, i))
+			VPMINUD(sum, least, least) // the upper half of each lane is 0
+		}
+	}
+	ADDQ(U32(uint32(columns*distanceBytes)), to)
+}
+
+// weigh emits the kernel of tables.
 func weigh(p *path) {
 	k := &kernel{path: p}
-	TEXT("hammingWeigh"+p.suffix, NOSPLIT, "func(values *float32, loss *float64, base *float32, rows *uint64, states *uint64, weights *float32, pairTable, baseTable *float32, columns, words int)")
-	Doc("hammingWeigh"+p.suffix+" is hammingWeighGeneric for as many rows as two vectors have lanes,",
+	name := "hammingWeigh" + p.isa()
+	TEXT(name, NOSPLIT, "func(values *float32, loss *float64, base *float32, distances *uint64, weights *float32, pairTable, baseTable *float32, columns int)")
+	Doc(name+" is hammingWeighGeneric for as many rows as two vectors have lanes,",
 		"with entries of Loss and Spin side by side in pairTable.")
 	Pragma("noescape")
 	values := Load(Param("values"), GP64())
-	k.rows = Load(Param("rows"), GP64())
-	states := Load(Param("states"), GP64())
+	distances := Load(Param("distances"), GP64())
 	weights := Load(Param("weights"), GP64())
 	pairTable := Load(Param("pairTable"), GP64())
 	k.baseTable = Load(Param("baseTable"), GP64())
 	columns := Load(Param("columns"), GP64())
-	k.wordCount = Load(Param("words"), GP64())
-	k.constants()
 	for i := range vectors {
 		k.loss[i], k.base[i] = k.vector(), k.vector()
 		k.zero(k.loss[i])
@@ -56,7 +192,12 @@ func weigh(p *path) {
 		VMOVDQU32(at.Offset(64), odd)
 	}
 	Label("column")
-	sums := k.wideDistances(states)
+	var sums [2 * vectors]VecVirtual
+	for i := range sums {
+		sums[i] = k.vector()
+		k.load(Mem{Base: distances, Disp: i * k.bytes}, sums[i])
+	}
+	ADDQ(U32(2*rowBytes), distances)
 	weight := k.vector()
 	VBROADCASTSS(Mem{Base: weights}, weight)
 	ADDQ(Imm(4), weights)
@@ -103,37 +244,6 @@ func weigh(p *path) {
 	}
 	VZEROUPPER()
 	RET()
-}
-
-// wideDistances counts over a variable number of words, in lanes of 64 bits,
-// and leaves states at the next column.
-func (k *kernel) wideDistances(states Register) (sums [2 * vectors]VecVirtual) {
-	for i := range sums {
-		sums[i] = k.vector()
-		k.zero(sums[i])
-	}
-	left, row := GP64(), GP64()
-	MOVQ(k.wordCount, left)
-	MOVQ(k.rows, row)
-	Label("word")
-	column := k.vector()
-	VPBROADCASTQ(Mem{Base: states}, column)
-	for i := range sums {
-		bits := k.vector()
-		k.xor(Mem{Base: row, Disp: i * k.bytes}, column, bits)
-		k.bitCount(bits, VPOPCNTQ)
-		if !k.count {
-			zero := k.vector()
-			k.zero(zero)
-			VPSADBW(zero, bits, bits)
-		}
-		VPADDQ(bits, sums[i], sums[i])
-	}
-	ADDQ(Imm(8), states)
-	ADDQ(U32(2*rowBytes), row)
-	DECQ(left)
-	JNE(LabelRef("word"))
-	return sums
 }
 
 // narrowed returns the lanes of 64 bits of two vectors as one of 32 bits.

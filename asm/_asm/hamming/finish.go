@@ -1,0 +1,115 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// finish emits the kernel that turns sums into gradients. Sixteen rows of sixteen
+// spins are transposed in registers; a row's spins are then signed by masks.
+func finish() {
+	const (
+		name      = "hammingFinishAVX512"
+		spinBytes = rowBytes
+	)
+	TEXT(name, NOSPLIT, "func(grad, base, spin *float32, rows *uint64, own *float32, scale float32, signs, rowBytes, words, blocks, lanes int)")
+	Doc(name+" is hammingFinishGeneric for up to sixteen rows and blocks of sixteen spins,",
+		"where a row's gradient begins rowBytes after that of the row before and signs is 0",
+		"or -1. There is at least one block and row.")
+	Pragma("noescape")
+	grad := Load(Param("grad"), GP64())
+	base := Load(Param("base"), GP64())
+	spin := Load(Param("spin"), GP64())
+	rows := Load(Param("rows"), GP64())
+	own := Load(Param("own"), GP64())
+	gradBytes := Load(Param("rowBytes"), GP64())
+	words := Load(Param("words"), GP64())
+	blocks := Load(Param("blocks"), GP64())
+	scale := ZMM()
+	VBROADCASTSS(Load(Param("scale"), XMM()), scale)
+	signed := K()
+	signs := Load(Param("signs"), GP64()).(GPVirtual)
+	KMOVW(signs.As32(), signed)
+	minus := ZMM()
+	VPBROADCASTD(constants.Vector32(1<<31), minus)
+	SHLQ(Imm(8), words) // to those of b
+	part := GP64()
+	XORQ(part, part) // of a word: 0, 2, 4 or 6 bytes
+
+	Label("block")
+	v := make([]VecVirtual, 16)
+	for i := range v {
+		v[i] = ZMM()
+		VMOVUPS(Mem{Base: spin, Disp: i * spinBytes}, v[i])
+	}
+	transpose16(v)
+	out, a, left := GP64(), GP64(), GP64()
+	MOVQ(grad, out)
+	LEAQ(Mem{Base: rows, Index: part, Scale: 1}, a)
+	Load(Param("lanes"), left)
+	for i, sum := range v {
+		up, down, flipped := K(), K(), K()
+		KMOVW(Mem{Base: a, Disp: 8 * i}, up)
+		KMOVW(Mem{Base: a, Index: words, Scale: 1, Disp: 8 * i}, flipped)
+		KXORW(up, flipped, flipped)
+		VPXORD(minus, sum, up, sum)
+		VADDPS_BCST(Mem{Base: base, Disp: 4 * i}, sum, sum)
+		itself := ZMM()
+		VBROADCASTSS(Mem{Base: own, Disp: 8 * i}, itself)
+		VBROADCASTSS(Mem{Base: own, Disp: 8*i + 4}, flipped, itself)
+		VADDPS(itself, sum, sum)
+		KANDNW(signed, up, down)
+		VPXORD(minus, sum, down, sum)
+		VMULPS(scale, sum, sum)
+		VMOVUPS(sum, Mem{Base: out})
+		ADDQ(gradBytes, out)
+		if i < len(v)-1 {
+			DECQ(left)
+			JEQ(LabelRef("next"))
+		}
+	}
+	Label("next")
+	ADDQ(Imm(64), grad)
+	ADDQ(U32(16*spinBytes), spin)
+	ADDQ(Imm(2), part)
+	CMPQ(part, Imm(8))
+	JNE(LabelRef("same"))
+	XORQ(part, part)
+	ADDQ(U32(2*spinBytes), rows)
+	Label("same")
+	DECQ(blocks)
+	JNE(LabelRef("block"))
+	VZEROUPPER()
+	RET()
+}
+
+// transpose16 exchanges lane i of vector j with lane j of vector i.
+func transpose16(v []VecVirtual) {
+	two := func(low, high func(x, y, to Op), i, j int) {
+		x, y := ZMM(), ZMM()
+		low(v[i], v[j], x)
+		high(v[i], v[j], y)
+		v[i], v[j] = x, y
+	}
+	// Lanes of 32 and 64 bits inside quarters of vectors, then the quarters.
+	for i := 0; i < 16; i += 2 {
+		two(func(x, y, to Op) { VUNPCKLPS(y, x, to) }, func(x, y, to Op) { VUNPCKHPS(y, x, to) }, i, i+1)
+	}
+	for i := range 16 {
+		if i&2 == 0 {
+			two(func(x, y, to Op) { VUNPCKLPD(y, x, to) }, func(x, y, to Op) { VUNPCKHPD(y, x, to) }, i, i+2)
+		}
+	}
+	for i := range 16 {
+		if i&4 == 0 {
+			two(func(x, y, to Op) { VSHUFF32X4(Imm(0x88), y, x, to) }, func(x, y, to Op) { VSHUFF32X4(Imm(0xDD), y, x, to) }, i, i+4)
+		}
+	}
+	for i := range 8 {
+		two(func(x, y, to Op) { VSHUFF32X4(Imm(0x88), y, x, to) }, func(x, y, to Op) { VSHUFF32X4(Imm(0xDD), y, x, to) }, i, i+8)
+	}
+	for i := 0; i < 16; i += 4 {
+		v[i+1], v[i+2] = v[i+2], v[i+1]
+	}
+}
