@@ -45,7 +45,8 @@ func bars() (all []bar) {
 	}
 	add("hamming", "loss-gradient/2048x3", "avx512", 1, ratio, "our float Gram", 6, "")
 	for _, size := range []string{"2048x16", "2048x32", "2048x64"} {
-		add("hamming", "training/"+size, "avx512", 1, fraction, "", 0.4, "new after 2f4fad0, which had no such rows")
+		add("hamming", "training/"+size, "avx512", 1, fraction, "", 0.4, "new after 2f4fad0, which had no such rows; until ea6cb15 the floor counted terms that are zero")
+		add("hamming", "wide/"+size, "avx512", 1, fraction, "", 0.4, "new after ea6cb15: a kernel that reaches from any lattice to any other")
 	}
 	add("rng", "philox/65536", "avx512", 1, rate, "", 8, "")
 	add("rng", "normals/65536", "avx512", 1, ratio, "pytorch", 5, "")

@@ -134,8 +134,9 @@ func TestTrainingMovesAreDistinct(t *testing.T) {
 
 	operations, err := hammingRows(e, "64x16")
 	require.NoError(t, err)
-	require.Len(t, operations, 1)
+	require.Len(t, operations, 2)
 	require.Equal(t, "training/64x16", operations[0].name)
+	require.Equal(t, "wide/64x16", operations[1].name)
 	operations, err = hammingRows(e, "64x8")
 	require.NoError(t, err)
 	require.Len(t, operations, 2)
@@ -153,6 +154,33 @@ func TestHammingCounts(t *testing.T) {
 	require.Zero(t, p.counts[Lookup])
 	require.Equal(t, 200*8., p.counts[Read])
 	require.Equal(t, 2*4*129, p.bytes)
+}
+
+// TestHammingCountsZeros leaves out the terms of a kernel that are zero.
+func TestHammingCountsZeros(t *testing.T) {
+	const spins, words = 128, 2
+	gaussian := mmd.Kernel{Bandwidths: []float64{1}} // exp(−2h)
+	require.Equal(t, 43, reachOf(&gaussian, spins), "its slope is exp(−2h)/2, and the least normal number exp(−87.3)")
+	require.Equal(t, 2*spins, reachOf(&mmd.Kernel{Bandwidths: []float64{8}}, spins))
+
+	// Two moves of ones to zeros and back differ in all bits, one of them and a
+	// rejected one in half.
+	ones := ^uint64(0)
+	s := []uint64{0, 0, ones, ones, 0, 0}
+	u := []uint64{ones, ones, 0, 0, 0, 0}
+	require.Equal(t, 2, wordsBeyond(s[:2], u[:2], s[2:4], u[2:4], 43))
+	require.Zero(t, wordsBeyond(s[:2], u[:2], s[:2], u[:2], 43))
+	require.Equal(t, 6, wordsBeyond(s[:2], u[:2], s[4:], u[4:], 43), "nothing differs in the first four words")
+	shape := hammingShape{rows: 3, columns: 2, firsts: 2}
+	shape.apart(s, u, 3, spins, 43)
+	// Of the three rows' four signed columns each, of two moves and their reverses,
+	// two of the first two rows' are the row itself.
+	require.Equal(t, 8./12, shape.far)
+	require.Equal(t, (4*2.+2*6+2*2)/8, shape.farWords)
+
+	all, far := hammingPhase("", asm.AVX512, hammingShape{rows: 3, columns: 2, firsts: 2}, spins), hammingPhase("", asm.AVX512, shape, spins)
+	require.InEpsilon(t, all.counts[FMA]/3, far.counts[FMA], 1e-12)
+	require.InEpsilon(t, all.counts[Integer]/3+2*6*shape.far*shape.farWords, far.counts[Integer], 1e-12)
 }
 
 func TestPhiloxCounts(t *testing.T) {

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bench/peers"
@@ -32,33 +34,38 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 		return nil, optionf("size %q: N is at most %d and L at most 1024", size, 1<<20)
 	}
 	var operations []*operation
-	add := func(name string, moves func(n, side int) (s, t []uint64, err error)) error {
+	add := func(name string, kernel mmd.Kernel, moves func(n, side int) (s, t []uint64, err error)) error {
 		s, t, err := moves(n, side)
 		if err != nil {
 			return err
 		}
-		op, err := e.hamming(name+"/"+size, s, t, n, side)
+		op, err := e.hamming(name+"/"+size, kernel, s, t, n, side)
 		operations = append(operations, op)
 		return err
 	}
 	// On large lattices hardly any move is accepted near equilibrium.
 	if side <= 8 {
-		err = add("loss-gradient", isingMoves)
+		err = add("loss-gradient", isingKernel, isingMoves)
 	}
 	if side >= 8 && err == nil {
-		err = add("training", e.trainingMoves)
+		err = add("training", isingKernel, e.trainingMoves)
+	}
+	// The paper's bandwidth does not reach from one configuration of a large lattice
+	// to another; one of the side reaches all.
+	if side > 8 && err == nil {
+		err = add("wide", mmd.Kernel{Bandwidths: []float64{float64(side)}}, e.trainingMoves)
 	}
 	return operations, err
 }
 
 // hamming is the operation of n moves from s to t of a lattice.
-func (e *environment) hamming(name string, s, t []uint64, n, side int) (*operation, error) {
+func (e *environment) hamming(name string, kernel mmd.Kernel, s, t []uint64, n, side int) (*operation, error) {
 	spins := side * side
-	h, err := mmd.NewHamming(n, spins, isingKernel, mmd.Surrogate, mmd.V, e.workers)
+	h, err := mmd.NewHamming(n, spins, kernel, mmd.Surrogate, mmd.V, e.workers)
 	if err != nil {
 		return nil, err
 	}
-	g, err := mmd.NewGram(n, spins, isingKernel, mmd.V, e.workers)
+	g, err := mmd.NewGram(n, spins, kernel, mmd.V, e.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +75,12 @@ func (e *environment) hamming(name string, s, t []uint64, n, side int) (*operati
 	asm.Unpack(floatS, s, n, spins)
 	asm.Unpack(floatT, t, n, spins)
 	shape := shapeOf(s, t, n)
+	shape.apart(s, t, n, spins, reachOf(&kernel, spins))
 	op := &operation{
 		name: name, amount: float64(n) * float64(n-1) / 2, unit: "pair",
 		need: need{hammingPhase("", e.path, shape, spins)},
 		call: func() { loss = h.LossGradient(s, t, grad) },
-		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations", shape.rows, shape.columns, shape.firsts),
+		note: fmt.Sprintf("unordered pairs of samples; %d distinct moves, %d signed columns of %d first configurations, %.3g %% of the kernel's terms zero", shape.rows, shape.columns, shape.firsts, 100*shape.far),
 	}
 	if spins <= 1<<8 {
 		op.rivals = []rival{{
@@ -89,7 +97,7 @@ func (e *environment) hamming(name string, s, t []uint64, n, side int) (*operati
 			blas:   true,
 			unlike: "three dense Gram matrices, automatic differentiation",
 			prepare: func(p *peers.Process) (agreement, error) {
-				return agreeOnGram(p, n, spins, isingKernel, func(p *peers.Process, words ...any) (agreement, error) {
+				return agreeOnGram(p, n, spins, kernel, func(p *peers.Process, words ...any) (agreement, error) {
 					if err := p.Load("s", floatS); err != nil {
 						return agreement{}, err
 					}
@@ -149,9 +157,73 @@ func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
 
 // A hammingShape is what the loss of a batch of moves reduces to: its distinct
 // moves, each a row; the columns, moves and reverse moves of distinct
-// configurations that do not balance each other; and the configurations that
-// columns begin with.
-type hammingShape struct{ rows, columns, firsts int }
+// configurations that do not balance each other; the configurations that columns
+// begin with; and the share of rows and columns so far apart that the kernel is zero
+// in single precision, with the words of 32 bits, on average, that tell so.
+type hammingShape struct {
+	rows, columns, firsts int
+	far, farWords         float64
+}
+
+// reachOf returns the largest Hamming distance of two moves at which the kernel or its
+// slope is a normal number in single precision.
+func reachOf(k *mmd.Kernel, spins int) int {
+	const leastNormal = 0x1p-126
+	for h := 2 * spins; h > 0; h-- {
+		if d := 4 * float64(h); k.Value(d) >= leastNormal || -k.Derivative(d) >= leastNormal {
+			return h
+		}
+	}
+	return 0
+}
+
+// apart finds far and farWords from the columns of some of the rows, where it matters:
+// distances of up to 64 spins are not worth telling apart.
+func (shape *hammingShape) apart(s, t []uint64, n, spins, reach int) {
+	const sample = 64 // rows
+	if spins <= 64 || reach >= 2*spins {
+		return
+	}
+	words := len(s) / n
+	var pairs, far, farWords int
+	for i := 0; i < n; i += (n + sample - 1) / sample {
+		for j := range n {
+			a, b, c, d := s[i*words:][:words], t[i*words:][:words], s[j*words:][:words], t[j*words:][:words]
+			if slices.Equal(c, d) {
+				continue // no column
+			}
+			for range 2 {
+				pairs++
+				if need := wordsBeyond(a, b, c, d, reach); need > 0 {
+					far++
+					farWords += need
+				}
+				c, d = d, c
+			}
+		}
+	}
+	if far > 0 {
+		shape.far, shape.farWords = float64(far)/float64(pairs), float64(farWords)/float64(far)
+	}
+}
+
+// wordsBeyond returns how many words of 32 bits of the moves from a to b and from c to
+// d differ in more than reach bits, 0 if they never do.
+func wordsBeyond(a, b, c, d []uint64, reach int) (n int) {
+	h := 0
+	for _, pair := range [][2][]uint64{{a, c}, {b, d}} {
+		for k, x := range pair[0] {
+			x ^= pair[1][k]
+			for _, half := range [2]uint32{uint32(x), uint32(x >> 32)} {
+				n++
+				if h += bits.OnesCount32(half); h > reach {
+					return n
+				}
+			}
+		}
+	}
+	return 0
+}
 
 func shapeOf(s, t []uint64, n int) hammingShape {
 	words := len(s) / n
@@ -183,13 +255,16 @@ const patternBits = 6
 // hammingPhase counts the loss and gradient. Per row and column: an exclusive or
 // and a population count of every 32 bits, a look-up for the loss and one for the
 // gradient, and a weighted sum of each. Per row and first configuration: an
-// addition for every few spins.
+// addition for every few spins. Where the kernel is zero only the words count that
+// tell so.
 func hammingPhase(name string, path asm.Path, shape hammingShape, spins int) phase {
-	pairs, words := float64(shape.rows)*float64(shape.columns), float64((2*spins+31)/32)
+	near := 1 - shape.far
+	all, words := float64(shape.rows)*float64(shape.columns), float64((2*spins+31)/32)
+	pairs := near * all
 	p := phase{name: name, counts: map[Resource]float64{
-		Integer: 2 * words * pairs,
+		Integer: 2*words*pairs + 2*shape.farWords*shape.far*all,
 		FMA:     2 * pairs,
-		Float:   2*pairs + float64(shape.rows)*float64(shape.firsts)*float64((spins+patternBits-1)/patternBits),
+		Float:   2*pairs + near*float64(shape.rows)*float64(shape.firsts)*float64((spins+patternBits-1)/patternBits),
 	}}
 	if steps := lookupSteps(path, 2*spins+1); steps > 0 {
 		p.counts[Lookup] = 2 * float64(steps) * pairs

@@ -30,7 +30,9 @@ func (m isingModel) discrepancy(s engine.System, params []float32) ([]phase, err
 		return nil, err
 	}
 	path, _, _ := asm.Active()
-	return []phase{hammingPhase("discrepancy", path, shapeOf(from, to, m.Training.Batch), m.Target.L*m.Target.L)}, nil
+	shape, spins := shapeOf(from, to, m.Training.Batch), m.Target.L*m.Target.L
+	shape.apart(from, to, m.Training.Batch, spins, reachOf(&m.Loss.Kernel, spins))
+	return []phase{hammingPhase("discrepancy", path, shape, spins)}, nil
 }
 
 // moves returns a batch of samples of the generator and where the transition
