@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // An Observed target adds functions of its own to what is measured of a state.
@@ -130,7 +131,7 @@ type walkers struct {
 	lo, hi int // those that are a rank's own
 	first  uint64
 	base   *mixture.Packed // of a generator with a density
-	free   chan *walkScratch
+	tools  *pool.Tools[*walkScratch]
 }
 
 type walkScratch struct {
@@ -141,19 +142,18 @@ type walkScratch struct {
 
 func (s *System) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walkers {
 	const slice = 64 // steps between looks at the context
-	w := &walkers{Strides: engine.Strides{Seed: s.config.Training.Seed, Purpose: purpose, Slice: slice}, s: s, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), hi: n, first: first,
-		free: make(chan *walkScratch, s.workers.Threads())}
+	w := &walkers{Strides: engine.Strides{Seed: s.config.Training.Seed, Purpose: purpose, Slice: slice}, s: s, x: make([]float32, n*s.generator.dim), k: make([]uint8, n), hi: n, first: first}
 	if s.HasDensity() {
 		w.base = s.generator.base.NewPacked()
 		w.base.Set(params)
 	}
-	for range s.workers.Threads() {
+	w.tools = pool.NewTools(s.workers, func() *walkScratch {
 		m := &walkScratch{moveScratch: s.transition.newScratch()}
 		if s.HasDensity() {
 			m.work, m.logQ = s.generator.base.NewWork(strip), make([]float64, strip)
 		}
-		w.free <- m
-	}
+		return m
+	})
 	return w
 }
 
@@ -189,11 +189,7 @@ func (s *System) Chains(params []float32, n int) (engine.Walk, error) {
 
 // each calls body for the pieces lo … hi−1 of the rank's own states, concurrently.
 func (w *walkers) each(rows int, body func(m *walkScratch, lo, hi int)) {
-	w.s.workers.Run((w.hi-w.lo+rows-1)/rows, func(piece int) {
-		m := <-w.free
-		defer func() { w.free <- m }()
-		body(m, w.lo+piece*rows, min(w.lo+(piece+1)*rows, w.hi))
-	})
+	w.tools.Rows(w.hi-w.lo, rows, func(m *walkScratch, lo, hi int) { body(m, w.lo+lo, w.lo+hi) })
 }
 
 // Own implements engine.SharedWalk.

@@ -128,11 +128,7 @@ func (s *System) HasDensity() bool { return s.generator.base != nil }
 func (d *Sampler) Weigh(r []float64, x []float32, k []uint8, first uint64) {
 	d.Draw(x, k, first, 0)
 	dim := d.s.generator.dim
-	rows := nn.BlockRows()
-	d.s.workers.Run((len(k)+rows-1)/rows, func(piece int) {
-		b := <-d.free
-		defer func() { d.free <- b }()
-		lo, hi := piece*rows, min((piece+1)*rows, len(k))
+	d.tools.Rows(len(k), nn.BlockRows(), func(b *samplerBuffers, lo, hi int) {
 		d.base.LogDensity(r[lo:hi], x[lo*dim:hi*dim], k[lo:hi], b.work)
 		logPi := b.moves.next[:hi-lo]
 		b.moves.ofTarget(logPi, x[lo*dim:hi*dim], k[lo:hi])

@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Sampler draws states of a trained generator, in pieces of a fixed number
@@ -21,13 +22,7 @@ type Sampler struct {
 	params []float32
 	packed *nn.Packed
 	base   *mixture.Packed // of a mixture
-	free   chan *samplerBuffers
-
-	x      []float32 // of the draw under way
-	k      []uint8
-	first  uint64
-	refine int
-	run    func(piece int)
+	tools  *pool.Tools[*samplerBuffers]
 }
 
 type samplerBuffers struct {
@@ -43,7 +38,7 @@ type samplerBuffers struct {
 // which must not change while it is used.
 func (s *System) NewSampler(params []float32) *Sampler {
 	g := s.generator
-	d := &Sampler{s: s, params: params, free: make(chan *samplerBuffers, s.workers.Threads())}
+	d := &Sampler{s: s, params: params}
 	if g.base != nil {
 		d.base = g.base.NewPacked()
 		d.base.Set(params)
@@ -51,45 +46,36 @@ func (s *System) NewSampler(params []float32) *Sampler {
 		d.packed = g.net.NewPacked(false)
 		g.net.Pack(d.packed, params)
 	}
-	for range s.workers.Threads() {
+	d.tools = pool.NewTools(s.workers, func() *samplerBuffers {
 		b := &samplerBuffers{batch: g.newBatch(nn.BlockRows()), uniforms: make([]float32, 4*nn.BlockRows()), moves: s.transition.newScratch()}
 		if g.base != nil {
 			b.normals, b.work = make([]float32, nn.BlockRows()*g.dim), g.base.NewWork(nn.BlockRows())
 		}
-		d.free <- b
-	}
-	d.run = d.piece
+		return b
+	})
 	return d
 }
 
 // Draw fills x, [len(k)][d], and k with samples first, first+1, … after refine
 // steps of the transition kernel.
 func (d *Sampler) Draw(x []float32, k []uint8, first uint64, refine int) {
-	d.x, d.k, d.first, d.refine = x, k, first, refine
-	d.s.workers.Run((len(k)+nn.BlockRows()-1)/nn.BlockRows(), d.run)
-}
-
-func (d *Sampler) piece(piece int) {
-	s, b, dim := d.s, <-d.free, d.s.generator.dim
-	defer func() { d.free <- b }()
-	lo := piece * nn.BlockRows()
-	hi := min(len(d.k), lo+nn.BlockRows())
-	first, seed := d.first+uint64(lo), s.config.Training.Seed
-
-	from := noise{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}
-	if d.base != nil {
-		s.generator.drawMixture(b.batch, d.base, 0, hi-lo, &from, first, b.uniforms, b.normals, b.work)
-	} else {
-		s.generator.forward(b.batch, d.packed, d.params, 0, hi-lo, &from, first, b.uniforms)
-	}
-	x, k := d.x[lo*dim:hi*dim], d.k[lo:hi]
-	copy(x, b.batch.x)
-	copy(k, b.batch.k)
-	if d.refine > 0 {
-		moving := rng.Stream(seed, rng.SampleTransition, 0)
-		var counts moveCounts
-		s.transition.run(x, k, d.refine, &moving, first, b.moves, &counts)
-	}
+	s, dim, seed := d.s, d.s.generator.dim, d.s.config.Training.Seed
+	d.tools.Rows(len(k), nn.BlockRows(), func(b *samplerBuffers, lo, hi int) {
+		from, at := noise{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}, first+uint64(lo)
+		if d.base != nil {
+			s.generator.drawMixture(b.batch, d.base, 0, hi-lo, &from, at, b.uniforms, b.normals, b.work)
+		} else {
+			s.generator.forward(b.batch, d.packed, d.params, 0, hi-lo, &from, at, b.uniforms)
+		}
+		x, k := x[lo*dim:hi*dim], k[lo:hi]
+		copy(x, b.batch.x)
+		copy(k, b.batch.k)
+		if refine > 0 {
+			moving := rng.Stream(seed, rng.SampleTransition, 0)
+			var counts moveCounts
+			s.transition.run(x, k, refine, &moving, at, b.moves, &counts)
+		}
+	})
 }
 
 // drawnAtOnce is the number of samples after which DrawAll looks whether to stop.

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // decode reads finite states in a format of Formats that has their modes.
@@ -44,15 +45,7 @@ func (s *System) decode(format string, states []byte) (x []float32, k []uint8, e
 
 // eachRow calls body for pieces lo … hi−1 of a number of rows, concurrently.
 func (s *System) eachRow(rows, piece int, body func(m *moveScratch, lo, hi int)) {
-	free := make(chan *moveScratch, s.workers.Threads())
-	for range s.workers.Threads() {
-		free <- s.transition.newScratch()
-	}
-	s.workers.Run((rows+piece-1)/piece, func(i int) {
-		m := <-free
-		defer func() { free <- m }()
-		body(m, i*piece, min((i+1)*piece, rows))
-	})
+	pool.NewTools(s.workers, s.transition.newScratch).Rows(rows, piece, body)
 }
 
 // Energies implements engine.Weigher: E = −ln π + const, and β = 1.

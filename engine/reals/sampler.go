@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // A Sampler runs a trained generator, in pieces of a fixed number of rows that
@@ -18,7 +19,7 @@ import (
 type Sampler struct {
 	s       *System
 	weights *weights
-	free    chan *Buffers
+	tools   *pool.Tools[*Buffers]
 }
 
 // Buffers are what the evaluation of a piece of rows needs.
@@ -33,31 +34,26 @@ type Buffers struct {
 // NewSampler returns a sampler of the generator with the given parameters,
 // which must not change while it is used.
 func (s *System) NewSampler(params []float32) *Sampler {
-	d := &Sampler{s: s, weights: s.nets.newWeights(false), free: make(chan *Buffers, s.workers.Threads())}
+	d := &Sampler{s: s, weights: s.nets.newWeights(false)}
 	d.weights.params = params
 	for part := range s.nets.parts() {
 		s.nets.pack(d.weights, part)
 	}
-	for range s.workers.Threads() {
+	d.tools = pool.NewTools(s.workers, func() *Buffers {
 		b := &Buffers{
 			pass:  s.generator.newPass(nn.BlockRows(), false),
 			moves: s.transition.newScratch(nn.BlockRows()),
 			noise: make([]float32, nn.BlockRows()*s.nets.latent),
 		}
 		b.Target = b.moves.target
-		d.free <- b
-	}
+		return b
+	})
 	return d
 }
 
 // Each calls body for the pieces lo … hi−1 of a number of rows, concurrently.
 func (d *Sampler) Each(rows int, body func(b *Buffers, lo, hi int)) {
-	d.s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), func(piece int) {
-		b := <-d.free
-		defer func() { d.free <- b }()
-		lo := piece * nn.BlockRows()
-		body(b, lo, min(rows, lo+nn.BlockRows()))
-	})
+	d.tools.Rows(rows, nn.BlockRows(), body)
 }
 
 // Draw fills x, [rows][dim], with samples first, first+1, … after refine steps of
@@ -101,14 +97,13 @@ func (d *Sampler) LogDensity(b *Buffers, dst []float64, x []float32) {
 // Laws returns the weights of the maps of standard normal noise, z ∈ R^d, that
 // make up a generator whose density is known: one of a flow, one for each
 // component of a mixture.
-func (d *Sampler) Laws() []float64 {
-	b := <-d.free
-	defer func() { d.free <- b }()
-	p := b.pass.(densePass)
-	all := make([]float64, p.laws())
-	for law := range all {
-		all[law] = p.weight(law, d.weights)
-	}
+func (d *Sampler) Laws() (all []float64) {
+	d.tools.Lend(func(b *Buffers) {
+		p := b.pass.(densePass)
+		for law := range p.laws() {
+			all = append(all, p.weight(law, d.weights))
+		}
+	})
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // decode reads finite states in a format of Formats.
@@ -38,15 +39,8 @@ func (s *System) decode(format string, states []byte) ([]float32, error) {
 
 // eachRow calls body for pieces lo … hi−1 of a number of rows, concurrently.
 func (s *System) eachRow(rows int, body func(m *moveScratch, lo, hi int)) {
-	free := make(chan *moveScratch, s.workers.Threads())
-	for range s.workers.Threads() {
-		free <- s.transition.newScratch(nn.BlockRows())
-	}
-	s.workers.Run((rows+nn.BlockRows()-1)/nn.BlockRows(), func(piece int) {
-		m := <-free
-		defer func() { free <- m }()
-		body(m, piece*nn.BlockRows(), min((piece+1)*nn.BlockRows(), rows))
-	})
+	fresh := func() *moveScratch { return s.transition.newScratch(nn.BlockRows()) }
+	pool.NewTools(s.workers, fresh).Rows(rows, nn.BlockRows(), body)
 }
 
 // Energies implements engine.Weigher: E = −ln π + const, and β = 1.

@@ -61,3 +61,40 @@ func BenchmarkRun(b *testing.B) {
 		p.Run(8, body)
 	}
 }
+
+// TestTools are made once for each thread, lent to one piece at a time, and come back.
+func TestTools(t *testing.T) {
+	p := New(3)
+	defer p.Close()
+	type tool struct{ busy, uses int }
+	var all []*tool
+	tools := NewTools(p, func() *tool {
+		all = append(all, &tool{})
+		return all[len(all)-1]
+	})
+	require.Len(t, all, 3)
+	for _, rows := range []int{0, 1, 10, 11, 1000} {
+		seen := make([]int, rows)
+		tools.Rows(rows, 10, func(one *tool, lo, hi int) {
+			one.busy++
+			if one.busy != 1 {
+				panic("lent twice")
+			}
+			for i := lo; i < hi; i++ {
+				seen[i]++
+			}
+			one.uses++
+			one.busy--
+		})
+		for i, n := range seen {
+			require.Equal(t, 1, n, "row %d of %d", i, rows)
+		}
+	}
+	uses := 0
+	for _, one := range all {
+		uses += one.uses
+	}
+	require.Equal(t, 0+1+1+2+100, uses)
+	require.Panics(t, func() { tools.Lend(func(*tool) { panic("given back all the same") }) })
+	require.Len(t, tools.free, 3)
+}
