@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,6 +92,18 @@ func draw(model *revgen.Model) error {
 	return err
 }
 `)
+	// The lines that the documents show of a program are Go, and the same.
+	var shown []string
+	for _, page := range []string{"README.md", filepath.Join("docs", "embedding.md")} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		block := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(text)
+		require.NotNil(t, block, page)
+		shown = append(shown, string(block[1]))
+	}
+	require.Equal(t, shown[0], shown[1])
+	require.LessOrEqual(t, strings.Count(shown[0], "\n"), 10)
+	write("shown.go", "package main\n\nimport (\n\"context\"\n\n\"github.com/revgen/revgen\"\n)\n\nfunc shown(ctx context.Context) (err error) {\n"+shown[0]+"return err\n}\n\nvar _ = shown\n")
 	build := exec.Command("go", "build", "-mod=mod", "-o", "host", ".")
 	build.Dir = dir
 	build.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
