@@ -13,20 +13,24 @@ import (
 	"github.com/revgen/revgen/target/density/expression"
 )
 
-// TestDocuments: the configurations of docs/targets.md are valid, every function is in
-// its table, the templates are as short as it says, and so is the ring.
+// TestDocuments: the configurations of the documents are valid, every function is in the
+// table of docs/targets.md, the templates are as short as it says, and so is the ring.
 func TestDocuments(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "targets.md"))
-	require.NoError(t, err)
-	text := string(page)
-	found := 0
-	for _, block := range regexp.MustCompile(`(?m)^    \{"system": "(reals|mixed)"(?:.*\n)(?:    .*\n)*`).FindAllString(text, -1) {
-		block = strings.Replace(block, `"best"`, `"moves"`, 1) // which does not look at its target for seconds
-		_, _, err := engine.Systems{RealsDefinition, MixedDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(block), File: "docs/targets.md"})
-		require.NoError(t, err, block)
-		found++
+	text := ""
+	for name, want := range map[string]int{filepath.Join("docs", "targets.md"): 2, filepath.Join("docs", "guide.md"): 1, "README.md": 1} {
+		page, err := os.ReadFile(filepath.Join("..", "..", name))
+		require.NoError(t, err)
+		blocks := regexp.MustCompile(`(?m)^    \{"system": "(reals|mixed)"(?:.*\n)(?:    .*\n)*`).FindAllString(string(page), -1)
+		require.Len(t, blocks, want, name)
+		for _, block := range blocks {
+			block = strings.Replace(block, `"best"`, `"moves"`, 1) // which does not look at its target for seconds
+			_, _, err := engine.Systems{RealsDefinition, MixedDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(block), File: name})
+			require.NoError(t, err, block)
+		}
+		if want == 2 {
+			text = string(page)
+		}
 	}
-	require.Equal(t, 2, found)
 	for _, name := range expression.Functions() {
 		require.Regexp(t, `[|`+"` ]"+name+"[(` ]", text)
 	}
