@@ -71,57 +71,70 @@ func processor() float64 {
 	return float64(t.Nano()) / 1e9
 }
 
-// cost trains on n ranks in this process, each on a thread of its own, and returns the
-// processor seconds before each message of a step, of every rank the median over steps
-// and of those the mean, and what follows the last; the slowest ranks' sum; and the
-// messages' bytes, loops' pieces and whether a message ends a sum along the ranks. A thread that waits takes no processor time, so that other work on
-// the machine does not count.
-func cost(set []string, n, steps int) (before []float64, slowest float64, bytes, loops []int, sums []bool, err error) {
-	all, errs := make([][]float64, n), make([]error, n)
+// onRanks lets n ranks in this process, each on a thread of its own, do something with a
+// trainer whose messages a counter notes.
+func onRanks(set []string, n int, do func(rank int, c *counter, trainer *engine.Trainer) error) error {
+	errs := make([]error, n)
 	var group sync.WaitGroup
 	for i, rank := range pool.Local(n) {
 		group.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
-			if errs[i] = err; err != nil {
-				return
-			}
-			workers := pool.New(1)
-			defer workers.Close()
-			c := &counter{Ranks: rank}
-			workers.Join(c)
-			trainer, err := engine.NewTrainer(cfg, workers)
-			if errs[i] = err; err != nil {
-				return
-			}
-			defer engine.Release(trainer.System())
-			var times [][]float64 // [stage][step]
-			for range steps {
-				c.before, c.bytes, c.since = c.before[:0], c.bytes[:0], processor()
-				c.pieces, c.chain = c.pieces[:0], c.chain[:0]
-				if errs[i] = trainer.Step(); errs[i] != nil {
-					return
+			errs[i] = func() error {
+				cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
+				if err != nil {
+					return err
 				}
-				c.before = append(c.before, processor()-c.since)
-				if times == nil {
-					times = make([][]float64, len(c.before))
+				workers := pool.New(1)
+				defer workers.Close()
+				c := &counter{Ranks: rank}
+				workers.Join(c)
+				trainer, err := engine.NewTrainer(cfg, workers)
+				if err != nil {
+					return err
 				}
-				for k, t := range c.before {
-					times[k] = append(times[k], t)
-				}
-			}
-			for _, t := range times {
-				slices.Sort(t)
-				all[i] = append(all[i], t[len(t)/2])
-			}
-			if i == 0 {
-				bytes, loops, sums = slices.Clone(c.bytes), slices.Clone(c.pieces), slices.Clone(c.chain)
-			}
+				defer engine.Release(trainer.System())
+				return do(i, c, trainer)
+			}()
 		})
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// cost trains on n ranks, and returns the processor seconds before each message of a
+// step, of every rank the median over steps and of those the mean, and what follows the
+// last; the slowest ranks' sum; and the messages' bytes, loops' pieces and whether a
+// message ends a sum along the ranks. A thread that waits takes no processor time, so that
+// other work on the machine does not count.
+func cost(set []string, n, steps int) (before []float64, slowest float64, bytes, loops []int, sums []bool, err error) {
+	all := make([][]float64, n)
+	err = onRanks(set, n, func(i int, c *counter, trainer *engine.Trainer) error {
+		var times [][]float64 // [stage][step]
+		for range steps {
+			c.before, c.bytes, c.since = c.before[:0], c.bytes[:0], processor()
+			c.pieces, c.chain = c.pieces[:0], c.chain[:0]
+			if err := trainer.Step(); err != nil {
+				return err
+			}
+			c.before = append(c.before, processor()-c.since)
+			if times == nil {
+				times = make([][]float64, len(c.before))
+			}
+			for k, t := range c.before {
+				times[k] = append(times[k], t)
+			}
+		}
+		for _, t := range times {
+			slices.Sort(t)
+			all[i] = append(all[i], t[len(t)/2])
+		}
+		if i == 0 {
+			bytes, loops, sums = slices.Clone(c.bytes), slices.Clone(c.pieces), slices.Clone(c.chain)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, 0, nil, nil, nil, err
 	}
 	for k := range all[0] {
@@ -244,46 +257,28 @@ func countMessages(steps int) error {
 // An averaged step of a rank.
 type averaged struct{ calls, messages, bytes, seconds float64 }
 
-// average trains on n ranks in this process, and returns the mean step of the rank that
+// average trains on n ranks, and returns the mean step of the rank that
 // takes the most processor time.
 func average(set []string, n, steps int) (most averaged, err error) {
-	all, errs := make([]averaged, n), make([]error, n)
-	var group sync.WaitGroup
-	for i, rank := range pool.Local(n) {
-		group.Go(func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			cfg, err := revgen.Configure(set[0], set[1], set[2:]...)
-			if errs[i] = err; err != nil {
-				return
+	all := make([]averaged, n)
+	err = onRanks(set, n, func(i int, c *counter, trainer *engine.Trainer) error {
+		c.before, c.received, c.messages = nil, 0, 0
+		c.since = processor()
+		for range steps {
+			if err := trainer.Step(); err != nil {
+				return err
 			}
-			workers := pool.New(1)
-			defer workers.Close()
-			c := &counter{Ranks: rank}
-			workers.Join(c)
-			trainer, err := engine.NewTrainer(cfg, workers)
-			if errs[i] = err; err != nil {
-				return
-			}
-			defer engine.Release(trainer.System())
-			c.before, c.received, c.messages = nil, 0, 0
-			c.since = processor()
-			for range steps {
-				if errs[i] = trainer.Step(); errs[i] != nil {
-					return
-				}
-			}
-			c.before = append(c.before, processor()-c.since)
-			s := float64(steps)
-			for _, t := range c.before {
-				all[i].seconds += t / s
-			}
-			all[i].calls, all[i].messages, all[i].bytes = float64(len(c.before)-1)/s, float64(c.messages)/s, float64(c.received)/s
-		})
-	}
-	group.Wait()
+		}
+		c.before = append(c.before, processor()-c.since)
+		s := float64(steps)
+		for _, t := range c.before {
+			all[i].seconds += t / s
+		}
+		all[i].calls, all[i].messages, all[i].bytes = float64(len(c.before)-1)/s, float64(c.messages)/s, float64(c.received)/s
+		return nil
+	})
 	for _, a := range all {
 		most = averaged{max(most.calls, a.calls), max(most.messages, a.messages), max(most.bytes, a.bytes), max(most.seconds, a.seconds)}
 	}
-	return most, errors.Join(errs...)
+	return most, err
 }
