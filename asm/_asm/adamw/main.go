@@ -160,34 +160,31 @@ func sumSquares(w width) {
 }
 
 func accumulate(w width) {
-	TEXT("accumulate"+w.suffix, NOSPLIT, "func(dst, src []float32)")
-	Doc("accumulate" + w.suffix + " is accumulateGeneric for a multiple of 16 elements.")
-	Pragma("noescape")
-	dst := Load(Param("dst").Base(), GP64())
-	n := Load(Param("dst").Len(), GP64())
-	src := Load(Param("src").Base(), GP64())
-	forBlocks("add", w, n, 1, func(offset Register) {
-		sum := w.vector()
-		VMOVUPS(at(dst, offset, 0), sum)
-		VADDPS(at(src, offset, 0), sum, sum)
-		VMOVUPS(sum, at(dst, offset, 0))
+	combine(w, "accumulate", "add", func(dst, src Mem, sum VecVirtual) {
+		VMOVUPS(dst, sum)
+		VADDPS(src, sum, sum)
 	})
-	VZEROUPPER()
-	RET()
 }
 
 func subtract(w width) {
-	TEXT("subtract"+w.suffix, NOSPLIT, "func(dst, src []float32)")
-	Doc("subtract" + w.suffix + " is subtractGeneric for a multiple of 16 elements.")
+	combine(w, "subtract", "subtract", func(dst, src Mem, difference VecVirtual) {
+		VMOVUPS(src, difference)
+		VSUBPS(dst, difference, difference)
+	})
+}
+
+// combine emits a function that sets each element of dst to what do makes of it and src's.
+func combine(w width, name, loop string, do func(dst, src Mem, result VecVirtual)) {
+	TEXT(name+w.suffix, NOSPLIT, "func(dst, src []float32)")
+	Doc(name + w.suffix + " is " + name + "Generic for a multiple of 16 elements.")
 	Pragma("noescape")
 	dst := Load(Param("dst").Base(), GP64())
 	n := Load(Param("dst").Len(), GP64())
 	src := Load(Param("src").Base(), GP64())
-	forBlocks("subtract", w, n, 1, func(offset Register) {
-		difference := w.vector()
-		VMOVUPS(at(src, offset, 0), difference)
-		VSUBPS(at(dst, offset, 0), difference, difference)
-		VMOVUPS(difference, at(dst, offset, 0))
+	forBlocks(loop, w, n, 1, func(offset Register) {
+		result := w.vector()
+		do(at(dst, offset, 0), at(src, offset, 0), result)
+		VMOVUPS(result, at(dst, offset, 0))
 	})
 	VZEROUPPER()
 	RET()
