@@ -33,13 +33,7 @@ func (p *path) sharedPairs(opposite bool) {
 	const bytes = 4 * drawLanes
 	accepted := AllocLocal(4 * bytes) // usual and one of the even row, then of the odd one
 	index := AllocLocal(8)
-	var thresholds [3]reg.VecVirtual
-	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
-		x := Load(Param(name), GP32())
-		v := ZMM()
-		VPBROADCASTD(x, v)
-		thresholds[i] = v
-	}
+	thresholds := thresholdsOfDraws()
 	first := Load(Param("first"), GP64())
 	MOVQ(first, index)
 
@@ -48,21 +42,7 @@ func (p *path) sharedPairs(opposite bool) {
 	even, evenOuter, odd, oddOuter := GP64(), GP64(), GP64(), GP64()
 	evenDraws, oddDraws, sites := GP64(), GP64(), GP64()
 	{
-		i, spins, rowBytes := GP64(), Load(Param("spins"), GP64()), GP64()
-		Load(Param("l"), sites)
-		MOVQ(index, i)
-		MOVQ(sites, rowBytes)
-		SHLQ(Imm(6), rowBytes)
-		Comment("The rows above and below, around the torus.")
-		other, zero := GP64(), GP64()
-		LEAQ(Mem{Base: i, Disp: -1}, evenOuter)
-		LEAQ(Mem{Base: sites, Disp: -1}, other)
-		TESTQ(i, i)
-		CMOVQEQ(other, evenOuter)
-		LEAQ(Mem{Base: i, Disp: 2}, oddOuter)
-		XORQ(zero, zero)
-		CMPQ(oddOuter, sites)
-		CMOVQEQ(zero, oddOuter)
+		i, spins, rowBytes := around(index, sites, evenOuter, oddOuter, 2)
 		MOVQ(i, even)
 		LEAQ(Mem{Base: i, Disp: 1}, odd)
 		for _, at := range []reg.Register{even, evenOuter, odd, oddOuter} {
@@ -107,13 +87,7 @@ func (p *path) sharedPairs(opposite bool) {
 		VPMOVM2D(one, mask)
 		VMOVDQU32(mask, accepted.Offset((2*i+1)*bytes))
 	}
-	n := GP64()
-	MOVQ(U32(drawLanes), n)
-	CMPQ(sites, n)
-	CMOVQLT(sites, n)
-	SUBQ(n, sites)
-	lane := GP64()
-	XORQ(lane, lane)
+	n, lane := drawn(sites)
 	// site updates a site, whose neighbours are a, b, c and d, and leaves nothing in a
 	// and c.
 	site := func(at Mem, a, b, c, d reg.VecVirtual, row, k int) {

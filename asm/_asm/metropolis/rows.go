@@ -33,34 +33,14 @@ func (p *path) sharedRows(opposite bool) {
 	accepted := AllocLocal(3 * 4 * drawLanes)
 	index, edgeAt := AllocLocal(8), AllocLocal(8)
 	draws := Load(Param("draws"), GP64())
-	var thresholds [3]reg.VecVirtual
-	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
-		x := Load(Param(name), GP32())
-		v := ZMM()
-		VPBROADCASTD(x, v)
-		thresholds[i] = v
-	}
+	thresholds := thresholdsOfDraws()
 	first := Load(Param("first"), GP64())
 	MOVQ(first, index)
 
 	Label("row")
 	row, up, down, sites := GP64(), GP64(), GP64(), GP64()
 	{
-		i, spins, rowBytes := GP64(), Load(Param("spins"), GP64()), GP64()
-		Load(Param("l"), sites)
-		MOVQ(index, i)
-		MOVQ(sites, rowBytes)
-		SHLQ(Imm(6), rowBytes)
-		Comment("The rows above and below, around the torus.")
-		other, zero := GP64(), GP64()
-		LEAQ(Mem{Base: i, Disp: -1}, up)
-		LEAQ(Mem{Base: sites, Disp: -1}, other)
-		TESTQ(i, i)
-		CMOVQEQ(other, up)
-		LEAQ(Mem{Base: i, Disp: 1}, down)
-		XORQ(zero, zero)
-		CMPQ(down, sites)
-		CMOVQEQ(zero, down)
+		i, spins, rowBytes := around(index, sites, up, down, 1)
 		MOVQ(i, row)
 		for _, at := range []reg.Register{row, up, down} {
 			IMULQ(rowBytes, at)
@@ -100,13 +80,7 @@ func (p *path) sharedRows(opposite bool) {
 		VPMOVM2D(k, below)
 		VMOVDQU32(below, accepted.Offset(i*4*drawLanes))
 	}
-	n := GP64()
-	MOVQ(U32(drawLanes), n)
-	CMPQ(sites, n)
-	CMOVQLT(sites, n)
-	SUBQ(n, sites)
-	lane := GP64()
-	XORQ(lane, lane)
+	n, lane := drawn(sites)
 	update := func(k int, right Mem) {
 		accept := func(i int) Mem {
 			return Mem{Base: accepted.Base, Disp: accepted.Disp + i*4*drawLanes + 4*k, Index: lane, Scale: 4}
@@ -193,6 +167,51 @@ func (p *path) sharedRows(opposite bool) {
 	JLT(LabelRef("row"))
 	VZEROUPPER()
 	RET()
+}
+
+// thresholdsOfDraws returns the parameters ifTwo, ifOne and ifNone in all lanes.
+func thresholdsOfDraws() (thresholds [3]reg.VecVirtual) {
+	for i, name := range []string{"ifTwo", "ifOne", "ifNone"} {
+		x := Load(Param(name), GP32())
+		v := ZMM()
+		VPBROADCASTD(x, v)
+		thresholds[i] = v
+	}
+	return thresholds
+}
+
+// around sets sites to l, and above and below to the numbers of the rows before row i,
+// which index holds, and after i+rows−1.
+func around(index Mem, sites, above, below reg.Register, rows int) (i, spins, rowBytes reg.GPVirtual) {
+	i, spins, rowBytes = GP64(), Load(Param("spins"), GP64()).(reg.GPVirtual), GP64()
+	Load(Param("l"), sites)
+	MOVQ(index, i)
+	MOVQ(sites, rowBytes)
+	SHLQ(Imm(6), rowBytes)
+	Comment("The rows above and below, around the torus.")
+	other, zero := GP64(), GP64()
+	LEAQ(Mem{Base: i, Disp: -1}, above)
+	LEAQ(Mem{Base: sites, Disp: -1}, other)
+	TESTQ(i, i)
+	CMOVQEQ(other, above)
+	LEAQ(Mem{Base: i, Disp: rows}, below)
+	XORQ(zero, zero)
+	CMPQ(below, sites)
+	CMOVQEQ(zero, below)
+	return i, spins, rowBytes
+}
+
+// drawn returns how many of the sites have draws that were compared, which it takes from
+// sites, and the lane of the first.
+func drawn(sites reg.Register) (n, lane reg.GPVirtual) {
+	n = GP64()
+	MOVQ(U32(drawLanes), n)
+	CMPQ(sites, n)
+	CMOVQLT(sites, n)
+	SUBQ(n, sites)
+	lane = GP64()
+	XORQ(lane, lane)
+	return n, lane
 }
 
 // ternaryD is ternary for a number of 32 bits in memory, in all lanes.
