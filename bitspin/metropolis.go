@@ -66,6 +66,12 @@ func (m *Metropolis) Together() int { return 1 }
 // stream, below MaxSamples, so the same bits result however a batch is split
 // into ranges. steps is at most MaxSteps. Run does not allocate.
 func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
+	m.RunUntil(nil, dst, src, lo, hi, steps, c, firstSample, st)
+}
+
+// RunUntil is Run that ends early, with results and counts of no use, soon after halted
+// returns true, if it is not nil.
+func (m *Metropolis) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *Counter, firstSample uint64, st *Stats) {
 	words := m.model.Words
 	checkStream(m.proposer, firstSample+uint64(lo), hi-lo, steps)
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
@@ -73,19 +79,19 @@ func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *Counter, f
 	firstSample += uint64(lo)
 	switch m.proposer.decode {
 	case oneOrAll:
-		m.runNarrow(dst, steps, c, firstSample, &st.Single, &st.Global)
+		m.runNarrow(halted, dst, steps, c, firstSample, &st.Single, &st.Global)
 	case tabulated, ranked:
-		m.runNarrow(dst, steps, c, firstSample, &st.Multi, &st.Multi)
+		m.runNarrow(halted, dst, steps, c, firstSample, &st.Multi, &st.Multi)
 	case site:
-		m.runSites(dst, steps, c, firstSample, st)
+		m.runSites(halted, dst, steps, c, firstSample, st)
 	case floyd:
-		m.runSubsets(dst, steps, c, firstSample, &st.Multi)
+		m.runSubsets(halted, dst, steps, c, firstSample, &st.Multi)
 	}
 }
 
 // runNarrow runs lattices of at most 64 sites. A strip of samples stays in the
 // first-level cache for all steps.
-func (m *Metropolis) runNarrow(batch []uint64, steps int, c *asm.Counter, first uint64, part, whole *Count) {
+func (m *Metropolis) runNarrow(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, part, whole *Count) {
 	g, table := m.model.word, m.accept.table
 	row, origin := m.accept.row, m.accept.origin
 	var d strip
@@ -93,6 +99,9 @@ func (m *Metropolis) runNarrow(batch []uint64, steps int, c *asm.Counter, first 
 		s := batch[:min(stripSize, len(batch))]
 		var accepted, global, acceptedGlobal uint64
 		for step := range steps {
+			if ended(halted, step) {
+				return
+			}
 			m.proposer.draw(&d, c, first, step, len(s))
 			for i, x := range s {
 				mask := d.masks[i]
@@ -112,12 +121,15 @@ func (m *Metropolis) runNarrow(batch []uint64, steps int, c *asm.Counter, first 
 }
 
 // runSites runs single-spin and global flips of more than 64 sites.
-func (m *Metropolis) runSites(batch []uint64, steps int, c *asm.Counter, first uint64, st *Stats) {
+func (m *Metropolis) runSites(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, st *Stats) {
 	lat := m.model.Lattice
 	var d strip
 	for ; len(batch) > 0; first += stripSize {
 		n := min(stripSize, len(batch)/lat.Words)
 		for step := range steps {
+			if ended(halted, step) {
+				return
+			}
 			m.proposer.draw(&d, c, first, step, n)
 			for i := range n {
 				s := batch[i*lat.Words:][:lat.Words]
@@ -144,13 +156,16 @@ func (m *Metropolis) runSites(batch []uint64, steps int, c *asm.Counter, first u
 }
 
 // runSubsets runs the multi-spin proposal on more than 64 sites.
-func (m *Metropolis) runSubsets(batch []uint64, steps int, c *asm.Counter, first uint64, multi *Count) {
+func (m *Metropolis) runSubsets(halted func() bool, batch []uint64, steps int, c *asm.Counter, first uint64, multi *Count) {
 	lat := m.model.Lattice
 	f := m.flips.Get().(*flip)
 	defer m.flips.Put(f)
 	for ; len(batch) > 0; first++ {
 		s := batch[:lat.Words]
 		for step := range steps {
+			if ended(halted, step) {
+				return
+			}
 			f.reader.reset(c, m.proposer.sequentialIndex(first, step))
 			m.proposer.sample(f.mask, &f.reader)
 			bonds, magnetisation := lat.Difference(s, f.mask)
@@ -166,6 +181,9 @@ func (m *Metropolis) runSubsets(batch []uint64, steps int, c *asm.Counter, first
 		batch = batch[lat.Words:]
 	}
 }
+
+// ended asks halted before every sixteenth step, the first included.
+func ended(halted func() bool, step int) bool { return step%16 == 0 && halted != nil && halted() }
 
 func checkStream(p *Proposer, first uint64, samples, steps int) {
 	if samples < 0 || first+uint64(samples) > MaxSamples {

@@ -164,6 +164,32 @@ func TestRunDoesNotDependOnTheSplit(t *testing.T) {
 	})
 }
 
+// TestRunIsHalted in the middle of its steps, of every kind of proposal and of sweeps.
+func TestRunIsHalted(t *testing.T) {
+	halts := func(run func(halted func() bool, samples int)) {
+		asked := 0
+		run(func() bool { asked++; return asked > 100 }, 3*SweepBlock)
+		require.Equal(t, 101, asked)
+	}
+	for _, l := range []int{3, 6, 9} {
+		model := mustModel(t, l, 1, 0)
+		batch := make([]uint64, 3*SweepBlock*model.Words)
+		for _, name := range proposalNames {
+			p, err := ParseProposal(name, 0.2)
+			require.NoError(t, err)
+			k := mustMetropolis(t, model, 0.4, p)
+			halts(func(halted func() bool, samples int) {
+				k.RunUntil(halted, batch, batch, 0, samples, min(k.MaxSteps(), 1<<20), &asm.Counter{}, 0, new(Stats))
+			})
+		}
+		s, err := NewSweeper(model, 0.4)
+		require.NoError(t, err)
+		halts(func(halted func() bool, samples int) {
+			s.RunUntil(halted, batch, batch, 0, samples, 1<<20, &asm.Counter{}, 0, new(Stats))
+		})
+	}
+}
+
 func TestRunTouchesOnlyItsRange(t *testing.T) {
 	k := mustMetropolis(t, mustModel(t, 9, 1, 0), 0.1, SingleSpin())
 	dst := make([]uint64, 20)

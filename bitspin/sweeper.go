@@ -119,6 +119,12 @@ func SweepOrder(colours, n int, update func(colour int)) {
 // firstSample+lo must be the first of a block, and a block that ends before its
 // last sample is another one than the whole. Run does not allocate.
 func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Stats) {
+	s.RunUntil(nil, dst, src, lo, hi, sweeps, c, firstSample, st)
+}
+
+// RunUntil is Run that ends early, with results and counts of no use, soon after halted
+// returns true, if it is not nil.
+func (s *Sweeper) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *Counter, firstSample uint64, st *Stats) {
 	words := s.model.Words
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	first := firstSample + uint64(lo)
@@ -130,12 +136,17 @@ func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *Counter, fir
 	}
 	space := s.free.Get().(*sweepSpace)
 	defer s.free.Put(space)
+	over := false
 	for len(src) > 0 {
 		n := min(SweepBlock*words, len(src))
 		const seed = 16 // blocks of the stream that a generator's state takes
 		space.generator.Seed(c, first/SweepBlock*seed)
 		space.gather(src[:n], s.model.N, words)
-		SweepOrder(len(s.colours), sweeps, func(colour int) { s.heat.Redraw(space.spins, s.colours[colour], &space.generator) })
+		SweepOrder(len(s.colours), sweeps, func(colour int) {
+			if over = over || halted != nil && halted(); !over {
+				s.heat.Redraw(space.spins, s.colours[colour], &space.generator)
+			}
+		})
 		st.Sweep.add(uint64(n/words*s.model.N), space.scatter(dst[:n], src[:n], s.model.N, words))
 		dst, src, first = dst[n:], src[n:], first+SweepBlock
 	}

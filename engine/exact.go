@@ -115,7 +115,7 @@ func (e *Exact) Fill(ctx context.Context, dst []byte, first uint64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		written, err := e.advance(dst, int(count), want)
+		written, err := e.advance(ctx, dst, int(count), want)
 		if err != nil {
 			return err
 		}
@@ -126,10 +126,10 @@ func (e *Exact) Fill(ctx context.Context, dst []byte, first uint64) error {
 
 // advance takes a number of proposals of one chain, and sets dst to the draws that
 // those from number want on give.
-func (e *Exact) advance(dst []byte, count int, want uint64) (written int, err error) {
+func (e *Exact) advance(ctx context.Context, dst []byte, count int, want uint64) (written int, err error) {
 	s, row, whole := e.stream, e.weighted.RowBytes, len(e.state)
 	proposals := e.proposals[:count*row]
-	if err := s.sampler.Sample(proposals, e.weighted.Name, s.params, e.next, count, 0); err != nil {
+	if err := heeded(ctx, s.sampler.Sample(proposals, e.weighted.Name, s.params, e.next, count, 0)); err != nil {
 		return 0, err
 	}
 	draws := dst

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // loaded is a Sampler of a die: side i comes up with the probability q[i], and should
@@ -18,6 +19,7 @@ import (
 type loaded struct {
 	q, pi []float64
 	drawn *int // samples so far, if not nil
+	stop  func()
 }
 
 func (l loaded) Formats() []Format {
@@ -31,6 +33,10 @@ func (l loaded) Reach(first, n uint64, refine int) error {
 func (l loaded) Sample(dst []byte, format string, _ []float32, first uint64, n, refine int) error {
 	if l.drawn != nil {
 		*l.drawn += n
+	}
+	if l.stop != nil {
+		l.stop()
+		return nil
 	}
 	from, words := rng.Stream(1, rng.SampleLatent, 0), make([]float32, 4*n)
 	asm.Uniforms(words, &from, first)
@@ -55,7 +61,7 @@ func (l loaded) Sample(dst []byte, format string, _ []float32, first uint64, n, 
 
 func exactOf(t *testing.T, l loaded, format string) *Exact {
 	t.Helper()
-	s := &Stream{sampler: l, seed: 3, threads: 1}
+	s := &Stream{sampler: l, seed: 3, workers: pool.New(1)}
 	f, err := s.Format(format)
 	require.NoError(t, err)
 	e, err := s.Exact(f)
@@ -158,12 +164,12 @@ func TestExactWarns(t *testing.T) {
 	require.Error(t, e.Reach(math.MaxUint64, 1))
 	require.Error(t, e.Reach(1<<40, 1))
 	require.NoError(t, e.Reach(1<<39, 1))
-	s := &Stream{sampler: counting{3}, threads: 1}
+	s := &Stream{sampler: counting{3}, workers: pool.New(1)}
 	f, err := s.Format("")
 	require.NoError(t, err)
 	_, err = s.Exact(f)
 	require.ErrorContains(t, err, "density")
-	s = &Stream{sampler: die, threads: 1}
+	s = &Stream{sampler: die, workers: pool.New(1)}
 	_, err = s.Exact(die.Formats()[2])
 	require.ErrorContains(t, err, "format")
 }
@@ -219,4 +225,20 @@ func TestReweighing(t *testing.T) {
 	require.Contains(t, w.Warning, "Pareto")
 	few := NewWeights(make([]float64, 50))
 	require.Contains(t, few.Warning, "50 independent")
+}
+
+// TestExactForgetsProposalsThatWereStopped, which may be of no use.
+func TestExactForgetsProposalsThatWereStopped(t *testing.T) {
+	want, got := make([]byte, 500), make([]byte, 500)
+	require.NoError(t, exactOf(t, die, "side").Fill(context.Background(), want, 0))
+	e := exactOf(t, die, "side")
+	ctx, cancel := context.WithCancel(context.Background())
+	require.NoError(t, e.Fill(ctx, got[:100], 0))
+	stopped := die
+	stopped.stop = cancel
+	e.stream.sampler = stopped
+	require.ErrorIs(t, e.Fill(ctx, got[100:], 100), context.Canceled)
+	e.stream.sampler = die
+	require.NoError(t, e.Fill(context.Background(), got[100:], 100))
+	require.Equal(t, want, got)
 }

@@ -18,7 +18,7 @@ type Stream struct {
 	sampler Sampler
 	params  []float32
 	seed    uint64
-	threads int
+	workers *pool.Pool
 }
 
 // NewStream builds the system of cfg for sampling with the given parameters.
@@ -38,7 +38,7 @@ func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error
 	if n := system.NumParams(); n != len(params) {
 		return nil, fmt.Errorf("%s: the configuration needs %d parameters and the model has %d", name, n, len(params))
 	}
-	return &Stream{sampler, params, cfg.Shared().Training.Seed, workers.Threads()}, nil
+	return &Stream{sampler, params, cfg.Shared().Training.Seed, workers}, nil
 }
 
 // Close ends what the stream's system has started. The stream must not be used
@@ -89,6 +89,7 @@ func (s *Stream) Write(ctx context.Context, w io.Writer, f Format, first, n uint
 
 // write writes n samples, of which draw sets those after the first done.
 func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, progress func(done uint64), draw func(part []byte, done uint64) error) error {
+	defer s.workers.Heed(ctx)()
 	rows := uint64(s.partRows(f))
 	var buffers [2][]byte
 	for i := range buffers {
@@ -115,7 +116,7 @@ func (s *Stream) write(ctx context.Context, w io.Writer, f Format, n uint64, pro
 		part := buffers[done/rows%2][:count*uint64(f.RowBytes)]
 		err := ctx.Err()
 		if err == nil {
-			err = draw(part, done)
+			err = heeded(ctx, draw(part, done))
 		}
 		if before := wait(); before != nil || err != nil {
 			if before != nil {
@@ -179,18 +180,28 @@ func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64,
 // the number of those before, until an error or ctx ends it. Samples that draw
 // together stay together.
 func (s *Stream) parts(ctx context.Context, states []byte, f Format, first uint64, do func(part []byte, done int) error) error {
+	defer s.workers.Heed(ctx)()
 	rows := (s.partRows(f) + RefineBlock - 1) / RefineBlock * RefineBlock
 	for done, n := 0, rows-int(first%RefineBlock); len(states) > 0; done, n = done+n, rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		part := states[:min(len(states), n*f.RowBytes)]
-		if err := do(part, done); err != nil {
+		if err := heeded(ctx, do(part, done)); err != nil {
 			return err
 		}
 		states = states[len(part):]
 	}
 	return nil
+}
+
+// heeded returns the error of loops that heed ctx, which is ctx's where they may not have
+// come to their end.
+func heeded(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // stalled is how long a part may take to be written after a cancellation.
@@ -200,5 +211,5 @@ const stalled = 500 * time.Millisecond
 // enough rows for every thread.
 func (s *Stream) partRows(f Format) int {
 	const bytes, rowsPerThread = 4 << 20, 64
-	return max(bytes/max(f.RowBytes, 1), rowsPerThread*s.threads)
+	return max(bytes/max(f.RowBytes, 1), rowsPerThread*s.workers.Threads())
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // counting is a Sampler whose sample i is the number i mod 251 plus refine,
@@ -37,7 +39,7 @@ func (c counting) Reach(first, n uint64, refine int) error {
 
 func TestStreamWritesAnyPart(t *testing.T) {
 	for _, width := range []int{1, 1 << 17} {
-		s := &Stream{sampler: counting{width}, threads: 1}
+		s := &Stream{sampler: counting{width}, workers: pool.New(1)}
 		f, err := s.Format("")
 		require.NoError(t, err)
 		for _, r := range [][2]uint64{{0, 0}, {0, 1}, {7, 3}, {60, 130}} {
@@ -57,7 +59,7 @@ func TestStreamWritesAnyPart(t *testing.T) {
 }
 
 func TestStreamFormats(t *testing.T) {
-	s := &Stream{sampler: counting{3}}
+	s := &Stream{sampler: counting{3}, workers: pool.New(1)}
 	f, err := s.Format("other")
 	require.NoError(t, err)
 	require.Equal(t, "other", f.Name)
@@ -75,7 +77,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 }
 
 func TestStreamStops(t *testing.T) {
-	s := &Stream{sampler: counting{1 << 16}, threads: 1}
+	s := &Stream{sampler: counting{1 << 16}, workers: pool.New(1)}
 	f, err := s.Format("")
 	require.NoError(t, err)
 	for writes := range 4 {
@@ -94,4 +96,28 @@ func TestStreamStops(t *testing.T) {
 	// What panics while it is written ends no process.
 	err = s.Write(context.Background(), io.Discard, f, 0, 250, 0, func(done uint64) { panic("wrong") })
 	require.Regexp(t, `^wrong \(engine/sample_test\.go:\d+\)$`, err.Error())
+}
+
+// halting is a Sampler that is told to stop while it draws.
+type halting struct {
+	counting
+	stop func()
+}
+
+func (h halting) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	h.stop()
+	return h.counting.Sample(dst, format, params, first, n, refine)
+}
+
+// TestStreamDiscardsAPartThatWasStopped, which may not be whole.
+func TestStreamDiscardsAPartThatWasStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Stream{sampler: halting{counting{1 << 16}, cancel}, workers: pool.New(1)}
+	f, err := s.Format("")
+	require.NoError(t, err)
+	var written bytes.Buffer
+	require.ErrorIs(t, s.Write(ctx, &written, f, 0, 3, 0, nil), context.Canceled)
+	require.Zero(t, written.Len())
+	require.ErrorIs(t, s.Fill(ctx, make([]byte, 3<<16), f, 0, 0), context.Canceled)
+	require.False(t, s.workers.Halted())
 }

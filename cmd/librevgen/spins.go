@@ -144,13 +144,11 @@ func (h *handle) walk(ctx context.Context, k spins.Kernel, batch []uint64, words
 	}
 	workers := engine.NewWorkers(h.threads)
 	defer workers.Close()
+	defer workers.Heed(ctx)()
 	piece := spins.PieceOf(k)
 	workers.Run((n+piece-1)/piece, func(i int) {
-		if ctx.Err() != nil {
-			return
-		}
 		counter, stats := c, bitspin.Stats{}
-		k.Run(batch, batch, i*piece, min(n, (i+1)*piece), int(steps), &counter, first, &stats)
+		k.RunUntil(workers.Halted, batch, batch, i*piece, min(n, (i+1)*piece), int(steps), &counter, first, &stats)
 	})
 	return ctx.Err()
 }

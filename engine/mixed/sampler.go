@@ -48,6 +48,7 @@ func (s *System) NewSampler(params []float32) *Sampler {
 	}
 	d.tools = pool.NewTools(s.workers, func() *samplerBuffers {
 		b := &samplerBuffers{batch: g.newBatch(nn.BlockRows()), uniforms: make([]float32, 4*nn.BlockRows()), moves: s.transition.newScratch()}
+		b.moves.halted = s.workers.Halted
 		if g.base != nil {
 			b.normals, b.work = make([]float32, nn.BlockRows()*g.dim), g.base.NewWork(nn.BlockRows())
 		}

@@ -45,7 +45,12 @@ func (s *System) decode(format string, states []byte) (x []float32, k []uint8, e
 
 // eachRow calls body for pieces lo … hi−1 of a number of rows, concurrently.
 func (s *System) eachRow(rows, piece int, body func(m *moveScratch, lo, hi int)) {
-	pool.NewTools(s.workers, s.transition.newScratch).Rows(rows, piece, body)
+	fresh := func() *moveScratch {
+		m := s.transition.newScratch()
+		m.halted = s.workers.Halted
+		return m
+	}
+	pool.NewTools(s.workers, fresh).Rows(rows, piece, body)
 }
 
 // Energies implements engine.Weigher: E = −ln π + const, and β = 1.

@@ -104,15 +104,16 @@ const (
 // moveScratch holds a strip's random numbers and proposals.
 type moveScratch struct {
 	target        Target
-	precise       Precise   // the target, if it is
-	uniforms      []float32 // [strip][4]
-	normals       []float32 // [d][strip][4]: of a sample, 4d for four moves
-	to            []float32 // x′, [strip][d]
-	mode          []uint8   // k′
-	choice        []uint32  // of the proposals
-	current, next []float64 // ln π(x, k), ln π(x′, k′)
-	ratio         []float32 // whose minimum with 1 is the acceptance
-	beta          float64   // inverse temperature of the target
+	precise       Precise     // the target, if it is
+	uniforms      []float32   // [strip][4]
+	normals       []float32   // [d][strip][4]: of a sample, 4d for four moves
+	to            []float32   // x′, [strip][d]
+	mode          []uint8     // k′
+	choice        []uint32    // of the proposals
+	current, next []float64   // ln π(x, k), ln π(x′, k′)
+	ratio         []float32   // whose minimum with 1 is the acceptance
+	beta          float64     // inverse temperature of the target
+	halted        func() bool // ends a run early; nil in training
 }
 
 func (t *transition) newScratch() *moveScratch {
@@ -151,14 +152,17 @@ func (s *moveScratch) ofTarget(dst []float64, x []float32, k []uint8) {
 
 // run takes the given number of steps from the states (x, k), in place, x row-major
 // [len(k)][d], whose indices in the stream c start at first. Every sample's random
-// numbers are its own, so the same bits result however a batch is cut. It allocates
-// nothing.
+// numbers are its own, so the same bits result however a batch is cut. A run that is
+// halted leaves states of no use. It allocates nothing.
 func (t *transition) run(x []float32, k []uint8, steps int, c *asm.Counter, first uint64, s *moveScratch, counts *moveCounts) {
 	d := t.dim
 	for len(k) > 0 {
 		n := min(strip, len(k))
 		s.logDensity(s.current[:n], x[:n*d], k[:n])
 		for step := range steps {
+			if s.halted != nil && s.halted() {
+				return
+			}
 			if step%4 == 0 {
 				for j := range d {
 					asm.Normals(s.normals[j*4*strip:][:4*n], c, normalsHalf|uint64(step/4*d+j)<<moveShift|first)

@@ -123,6 +123,20 @@ func TestTransitionIsIndependentOfCuts(t *testing.T) {
 	}
 }
 
+// TestTransitionIsHalted in the middle of its steps.
+func TestTransitionIsHalted(t *testing.T) {
+	target := threeTwins(2)
+	for name, c := range testTransitions {
+		tr := newTransition(target, c)
+		s, asked := tr.newScratch(), 0
+		s.halted = func() bool { asked++; return asked > 100 }
+		x, k := exact(target, 2*strip, 1)
+		var counts moveCounts
+		tr.run(x, k, 1<<20, &asm.Counter{}, 0, s, &counts)
+		require.Equal(t, 101, asked, name)
+	}
+}
+
 // TestTransitionDrawsEachNormalOnce: displacements of a flat target's walk are
 // standard normal numbers, independent between steps and coordinates.
 func TestTransitionDrawsEachNormalOnce(t *testing.T) {

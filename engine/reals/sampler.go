@@ -45,7 +45,7 @@ func (s *System) NewSampler(params []float32) *Sampler {
 			moves: s.transition.newScratch(nn.BlockRows()),
 			noise: make([]float32, nn.BlockRows()*s.nets.latent),
 		}
-		b.Target = b.moves.target
+		b.Target, b.moves.halted = b.moves.target, s.workers.Halted
 		return b
 	})
 	return d

@@ -39,7 +39,11 @@ func (s *System) decode(format string, states []byte) ([]float32, error) {
 
 // eachRow calls body for pieces lo … hi−1 of a number of rows, concurrently.
 func (s *System) eachRow(rows int, body func(m *moveScratch, lo, hi int)) {
-	fresh := func() *moveScratch { return s.transition.newScratch(nn.BlockRows()) }
+	fresh := func() *moveScratch {
+		m := s.transition.newScratch(nn.BlockRows())
+		m.halted = s.workers.Halted
+		return m
+	}
 	pool.NewTools(s.workers, fresh).Rows(rows, nn.BlockRows(), body)
 }
 

@@ -41,7 +41,8 @@ type moveScratch struct {
 	proposal, uniforms   []float32
 	current, next, ratio []float32 // ln π(x), ln π(x′), acceptance probability
 	target               Target
-	beta                 float64 // inverse temperature of the target
+	beta                 float64     // inverse temperature of the target
+	halted               func() bool // ends a run early; nil in training
 }
 
 func (t *transition) newScratch(rows int) *moveScratch {
@@ -68,8 +69,8 @@ func (s *moveScratch) logDensity(dst, x []float32) {
 
 // run takes the given number of steps from the states x, [rows][d], in place,
 // whose indices in the stream c start at first. The random numbers of a state
-// are its own, so that the same bits result however a batch is cut. It
-// allocates nothing.
+// are its own, so that the same bits result however a batch is cut. A run that is
+// halted leaves states of no use. It allocates nothing.
 func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
 	d := t.dim
 	rows := len(x) / d
@@ -78,6 +79,9 @@ func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s
 	count := engine.Count{Proposed: uint64(rows * steps)}
 	s.logDensity(current, x)
 	for step := range steps {
+		if s.halted != nil && s.halted() {
+			break
+		}
 		at := uint64(step)<<stepShift | first
 		rng.Normals(proposal, d, c, at)
 		asm.Uniforms(uniforms, c, uniformsHalf|at)

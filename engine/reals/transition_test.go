@@ -84,6 +84,16 @@ func TestTransitionSplitsIntoAnyRows(t *testing.T) {
 	}
 }
 
+// TestTransitionIsHalted in the middle of its steps.
+func TestTransitionIsHalted(t *testing.T) {
+	target := plane(0.6)
+	s, asked := newTransition(target, TransitionConfig{Sigma: []float64{0.3}}).newScratch(8), 0
+	s.halted = func() bool { asked++; return asked > 100 }
+	x := exact(target, 8, 1)
+	newTransition(target, TransitionConfig{Sigma: []float64{0.3}}).run(x, 1<<20, &asm.Counter{}, 0, s)
+	require.Equal(t, 101, asked)
+}
+
 // TestTransitionFarFromTheTarget: states that float32 cannot tell a density of
 // are left where they are, and nothing becomes NaN.
 func TestTransitionFarFromTheTarget(t *testing.T) {

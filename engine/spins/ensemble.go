@@ -179,10 +179,11 @@ func (e *Ensemble) together(sample uint64) uint64 {
 // first, first+1, … of a stream, where first and from are the first of those that draw
 // together.
 func (e *Ensemble) move(batch []uint64, from, to int, first uint64, steps int, k Kernel, stream rng.Counter) {
+	halted := e.Workers.Halted
 	e.byRows(to-from, PieceOf(k), func(lo, hi int) {
 		c := stream
 		var stats bitspin.Stats
-		k.Run(batch, batch, from+lo, from+hi, steps, &c, first, &stats)
+		k.RunUntil(halted, batch, batch, from+lo, from+hi, steps, &c, first, &stats)
 	})
 }
 

@@ -16,6 +16,9 @@ type Kernel interface {
 	// counts in st. Configuration i draws the random numbers of sample
 	// firstSample+i of the stream. It does not allocate.
 	Run(dst, src []uint64, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
+	// RunUntil is Run that ends early, with results of no use, soon after halted
+	// returns true, if it is not nil.
+	RunUntil(halted func() bool, dst, src []uint64, lo, hi, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats)
 	// MaxSteps returns how many steps a stream has random numbers for.
 	MaxSteps() int
 	// Together returns how many samples draw together: where samples are split into

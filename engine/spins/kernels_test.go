@@ -220,6 +220,25 @@ func TestKernelsAreSlicesOfOneStream(t *testing.T) {
 	}
 }
 
+// TestKernelsAreHalted in the middle of their steps.
+func TestKernelsAreHalted(t *testing.T) {
+	for name, h := range graphs() {
+		g := build(t, h)
+		const rows = 200
+		batch, _ := randomBatch(rand.New(rand.NewPCG(7, 7)), g.N(), rows)
+		m, err := NewMetropolis(g, 0.5, 0.1)
+		require.NoError(t, err)
+		s, err := NewSweeper(g, 0.5)
+		require.NoError(t, err)
+		for _, k := range []Kernel{m, s} {
+			asked := 0
+			halted := func() bool { asked++; return asked > 100 }
+			k.RunUntil(halted, batch, batch, 0, rows, 1<<12, &asm.Counter{}, 640, new(bitspin.Stats))
+			require.LessOrEqual(t, asked, 101, "%s, %T", name, k)
+		}
+	}
+}
+
 // TestHeatBathWays: a graph whose couplings are all of one strength may be
 // tabulated too. From the same configurations both ways go to the same law, which
 // energies and observables by lanes show.

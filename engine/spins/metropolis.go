@@ -66,6 +66,11 @@ func (m *Metropolis) MaxSteps() int { return maxSteps }
 // stream, below MaxSamples, so the same bits result however a batch is split
 // into ranges. steps is at most MaxSteps. Run does not allocate.
 func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
+	m.RunUntil(nil, dst, src, lo, hi, steps, c, firstSample, st)
+}
+
+// RunUntil implements Kernel.
+func (m *Metropolis) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, steps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
 	words := m.graph.Words()
 	first := firstSample + uint64(lo)
 	if hi < lo || first+uint64(hi-lo) > MaxSamples || steps < 0 || steps > maxSteps {
@@ -78,6 +83,9 @@ func (m *Metropolis) Run(dst, src []uint64, lo, hi int, steps int, c *rng.Counte
 	for ; len(dst) > 0; first += stripSize {
 		n := min(stripSize, len(dst)/words)
 		for step := range steps {
+			if halted != nil && halted() {
+				return
+			}
 			asm.PhiloxBlocks(draws[:4*n], c, uint64(step)<<(blockBits+sampleBits)|first)
 			for k := range n {
 				m.step(dst[k*words:][:words], (*[4]uint32)(draws[4*k:]), c, first+uint64(k), step, st)

@@ -70,6 +70,11 @@ func (s *Sweeper) updates(n int) (total uint64) {
 // batch is split into ranges. Draws belong to a number of sweeps: two sweeps are
 // not one and another one. Run does not allocate.
 func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
+	s.RunUntil(nil, dst, src, lo, hi, sweeps, c, firstSample, st)
+}
+
+// RunUntil implements Kernel.
+func (s *Sweeper) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter, firstSample uint64, st *bitspin.Stats) {
 	words := s.heat.graph.Words()
 	first := firstSample + uint64(lo)
 	updates := s.updates(sweeps)
@@ -82,12 +87,16 @@ func (s *Sweeper) Run(dst, src []uint64, lo, hi int, sweeps int, c *rng.Counter,
 	dst, src = dst[lo*words:hi*words], src[lo*words:hi*words]
 	l := s.free.Get().(*lanes)
 	defer s.free.Put(l)
+	over := false
 	for len(src) > 0 {
 		n := min(Lanes*words, len(src))
 		l.pack(src[:n])
 		s.heat.tabulate(l)
 		position := first / Lanes * updates
 		s.order(sweeps, func(colour int) {
+			if over = over || halted != nil && halted(); over {
+				return
+			}
 			s.heat.update(l, s.colours[colour], c, position)
 			position += uint64(len(s.colours[colour]))
 		})

@@ -9,6 +9,7 @@
 package pool
 
 import (
+	"context"
 	"math"
 	"runtime"
 	"sync"
@@ -40,6 +41,8 @@ type Pool struct {
 	workers []worker
 	ended   sync.WaitGroup
 	closed  atomic.Bool
+
+	heeded atomic.Pointer[atomic.Bool] // whether the context of Heed has ended; nil without
 
 	caller patient
 	body   func(piece int)
@@ -97,7 +100,7 @@ func (p *Pool) RunFrom(first, n int, body func(piece int)) {
 		return
 	}
 	if p.threads == 1 || n == 1 {
-		for i := range n {
+		for i := 0; i < n && !p.Halted(); i++ {
 			body(first + i)
 		}
 		return
@@ -113,6 +116,25 @@ func (p *Pool) RunFrom(first, n int, body func(piece int)) {
 	if v := p.raised.Swap(nil); v != nil {
 		panic(v)
 	}
+}
+
+// Heed lets loops hear the end of ctx until release is called: pieces that have not
+// begun then are left out, and long ones ask Halted. What such loops leave is worth
+// nothing, so whoever calls Heed looks at ctx after each.
+func (p *Pool) Heed(ctx context.Context) (release func()) {
+	ended := new(atomic.Bool)
+	before := p.heeded.Swap(ended)
+	stop := context.AfterFunc(ctx, func() { ended.Store(true) })
+	return func() {
+		stop()
+		p.heeded.Store(before)
+	}
+}
+
+// Halted reports, to any goroutine, whether the context that is heeded has ended.
+func (p *Pool) Halted() bool {
+	ended := p.heeded.Load()
+	return ended != nil && ended.Load()
 }
 
 // wait returns when all pieces have finished.
@@ -226,5 +248,7 @@ func (p *Pool) call(piece int) {
 			p.finished <- struct{}{}
 		}
 	}()
-	p.body(p.first + piece)
+	if !p.Halted() {
+		p.body(p.first + piece)
+	}
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestRunCallsEachPieceOnce(t *testing.T) {
 func TestRunRaisesPanics(t *testing.T) {
 	p := New(3)
 	defer p.Close()
-	require.PanicsWithError(t, "piece 5 (internal/pool/pool_test.go:39)", func() {
+	require.PanicsWithError(t, "piece 5 (internal/pool/pool_test.go:40)", func() {
 		p.Run(9, func(i int) {
 			if i == 5 {
 				panic("piece 5")
@@ -43,6 +44,35 @@ func TestRunRaisesPanics(t *testing.T) {
 	var n atomic.Int32
 	p.Run(9, func(int) { n.Add(1) })
 	require.EqualValues(t, 9, n.Load(), "the pool is usable after a panic")
+}
+
+// TestRunHeedsAContext: pieces that have not begun when it ends are left out, until it is
+// heeded no longer; one within another heeds its own.
+func TestRunHeedsAContext(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		p := New(threads)
+		defer p.Close()
+		ctx, cancel := context.WithCancel(context.Background())
+		release := p.Heed(ctx)
+		var n atomic.Int32
+		p.Run(100, func(int) {
+			cancel()
+			for !p.Halted() {
+				time.Sleep(time.Millisecond)
+			}
+			n.Add(1)
+		})
+		require.LessOrEqual(t, n.Load(), int32(threads))
+		inner := p.Heed(context.Background())
+		require.False(t, p.Halted())
+		inner()
+		require.True(t, p.Halted())
+		release()
+		require.False(t, p.Halted())
+		n.Store(0)
+		p.Run(100, func(int) { n.Add(1) })
+		require.EqualValues(t, 100, n.Load())
+	}
 }
 
 func TestRunDoesNotAllocate(t *testing.T) {
