@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -65,9 +66,11 @@ func (p *program) samePath() error {
 func (p *program) leave(err error, code int) {
 	switch {
 	case p.world == nil:
-	case err == nil || code == exitStopped || errors.Is(err, engine.ErrElsewhere):
-		// After an error elsewhere this does not return: the other rank ends it.
-		if err := p.world.Finalize(); err != nil {
+	case errors.Is(err, engine.ErrElsewhere):
+		p.world.Meet(math.MaxInt64) // or be ended by the other rank
+		p.world.Abort(code)
+	case err == nil || code == exitStopped:
+		if err := p.world.Finalize(code); err != nil {
 			p.report(err, exitError)
 		}
 	default:
@@ -83,9 +86,8 @@ func (p *program) saidElsewhere(err error, code int) bool {
 // otherPatience is how long a rank waits for rank 0 to end the job.
 const otherPatience = 10 * time.Second
 
-// afterOthers lets rank 0 say first what other ranks, too, have come to.
-func (p *program) afterOthers(err error) {
-	if p.others() && !errors.As(err, new(settled)) {
-		time.Sleep(otherPatience)
-	}
+// saidBefore lets rank 0 say first what other ranks, too, have come to, and reports
+// whether it has.
+func (p *program) saidBefore(err error) bool {
+	return p.others() && !errors.As(err, new(settled)) && p.world.Meet(otherPatience)
 }

@@ -77,8 +77,7 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 	root.SetErr(p.stderr)
 	err := execute(root)
 	code := p.exitCode(err)
-	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) {
-		p.afterOthers(err)
+	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) && !p.saidBefore(err) {
 		p.report(err, code)
 	}
 	p.leave(err, code)

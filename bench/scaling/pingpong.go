@@ -29,7 +29,7 @@ func pingpong() error {
 			fmt.Printf("| %s | %.2f, %.2f | %.2f | %.2f, %.2f |\n", thousands(size), fast*1e6, median*1e6, float64(size)/fast/1e9, gathered*1e6, usual*1e6)
 		}
 	}
-	return world.Finalize()
+	return world.Finalize(0)
 }
 
 // trip returns the least and the median seconds of a message one way, and of a gather of

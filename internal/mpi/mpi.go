@@ -5,6 +5,7 @@ package mpi
 
 import (
 	"errors"
+	"time"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -14,9 +15,14 @@ import (
 // Init, which is locked to its thread; Abort alone may be called from any.
 type World interface {
 	pool.Ranks
-	// Finalize ends the use of MPI; all ranks call it.
-	Finalize() error
-	// Abort ends all processes of the job with the exit code.
+	// Meet waits for all ranks to come to their end, by Meet, Finalize or Abort, and
+	// reports whether they have, before patience ended.
+	Meet(patience time.Duration) bool
+	// Finalize ends the use of MPI before the process exits with a code; all ranks call
+	// it.
+	Finalize(code int) error
+	// Abort ends all processes of the job, this one with the exit code; those that
+	// come to their end at the same time, with codes of their own.
 	Abort(code int)
 }
 

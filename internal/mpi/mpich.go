@@ -2,5 +2,52 @@
 
 package mpi
 
-// #cgo pkg-config: mpich
+/*
+#cgo pkg-config: mpich
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void revgen_pause(void) {
+	const struct timespec ms = {0, 1000000};
+	nanosleep(&ms, NULL);
+}
+
+// revgen_linger leaves a child that has nothing but stdout and stderr, closes stdout when
+// this process has ended, and stderr when it has been waited for, or 2 s later. The child
+// is of one thread and calls only what a signal handler may.
+static void revgen_linger(void) {
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const pid_t self = getpid();
+	if (fork() == 0) {
+		close(0);
+#ifdef SYS_close_range
+		if (syscall(SYS_close_range, 3, ~0u, 0) != 0)
+#endif
+			for (long fd = sysconf(_SC_OPEN_MAX); fd > 2; fd--) close((int)fd);
+		for (int i = 0; i < 10000 && getppid() == self; i++) revgen_pause();
+		for (int i = 0; i < 10; i++) revgen_pause();
+		close(1);
+		for (int i = 0; i < 2000 && (kill(self, 0) == 0 || errno != ESRCH); i++) revgen_pause();
+		_exit(0);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+*/
 import "C"
+
+// orderly says that ranks that come to their end together are to end MPI: where one exits
+// without, MPICH's mpirun kills the others, whose codes it takes.
+const orderly = true
+
+// linger comes before an exit with another code than 0. Once it has passed on a signal,
+// the proxy of MPICH's mpirun takes 0 for the code of a process that it waits for after
+// stdout and stderr of all of a node's have closed (HYD_pmcd_pmip.downstream.forced_cleanup
+// in hydra's pmip.c), so they close one after the other, and later than the process ends.
+func linger() { C.revgen_linger() }

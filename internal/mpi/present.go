@@ -81,6 +81,16 @@ static int revgen_receive(MPI_Comm comm, void *data, int count, int from) {
 	return MPI_Recv(data, count, MPI_BYTE, from, 0, comm, MPI_STATUS_IGNORE);
 }
 
+// revgen_meet begins a barrier, once, and tells whether all ranks have come to it.
+static int revgen_meet(MPI_Comm comm, int *met) {
+	static MPI_Request request;
+	static int begun = 0;
+	int err = begun ? MPI_SUCCESS : MPI_Ibarrier(comm, &request);
+	begun = err == MPI_SUCCESS;
+	*met = 0;
+	return begun ? MPI_Test(&request, met, MPI_STATUS_IGNORE) : err;
+}
+
 static int revgen_finalize(void) {
 	int done = 0, err = MPI_Finalized(&done);
 	return err != MPI_SUCCESS || done ? err : MPI_Finalize();
@@ -130,6 +140,7 @@ type job struct {
 type world struct {
 	job
 	thread C.pthread_t // which makes all calls
+	end    C.MPI_Comm  // where ranks meet that leave, whatever others wait for in comm
 }
 
 // A hosted job is one whose MPI is its host's.
@@ -173,8 +184,10 @@ func Init() (World, error) {
 		return nil, fmt.Errorf("MPI: it allows a process no threads (level %d, MPI_THREAD_FUNNELED is %d)", provided, C.revgen_funneled)
 	}
 	w := &world{thread: C.revgen_self()}
-	if err := wrong(C.revgen_dup_world(&w.comm)); err != nil {
-		return nil, err
+	for _, c := range []*C.MPI_Comm{&w.comm, &w.end} {
+		if err := wrong(C.revgen_dup_world(c)); err != nil {
+			return nil, err
+		}
 	}
 	return w, w.place()
 }
@@ -324,20 +337,50 @@ func (h *hosted) Free() error {
 	return wrong(C.revgen_free(&h.comm))
 }
 
-func (w *world) Finalize() error {
+func (w *world) Meet(patience time.Duration) bool {
 	w.here()
-	return wrong(C.revgen_finalize())
+	var met C.int
+	for end := time.Now().Add(patience); met == 0; time.Sleep(time.Millisecond) {
+		_ = C.revgen_meet(w.end, &met) // what fails is tried until then
+		if met == 0 && time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
-// forwarding is how long a launcher is given to pass on what was written to stderr:
-// Open MPI's drops what it has not read when the job is aborted.
-const forwarding = 500 * time.Millisecond
+func (w *world) Finalize(code int) error {
+	w.Meet(math.MaxInt64)
+	err := wrong(C.revgen_finalize())
+	if code != 0 {
+		linger()
+	}
+	return err
+}
+
+// Times of an end that is not all ranks' success.
+const (
+	// forwarding is how long a launcher is given to pass on what was written to stderr:
+	// Open MPI's drops what it has not read when the job is aborted. So long the other
+	// ranks are waited for.
+	forwarding = 500 * time.Millisecond
+	// finalizing is how long MPI may take to end.
+	finalizing = 2 * time.Second
+)
 
 func (w *world) Abort(code int) {
-	time.Sleep(forwarding)
-	if C.revgen_is(w.thread) != 0 {
+	forwarded := time.After(forwarding)
+	here := C.revgen_is(w.thread) != 0
+	if here && orderly && w.Meet(forwarding) {
+		time.AfterFunc(finalizing, func() { os.Exit(code) })
+		_ = w.Finalize(code)
+		os.Exit(code)
+	}
+	<-forwarded
+	if here {
 		C.revgen_abort(C.int(code))
 	}
+	linger()
 	os.Exit(code) // which the launcher sees, as well as an MPI whose Abort returns
 }
 
