@@ -1,5 +1,6 @@
-/* Whatever a host does wrong is a status, and what it does right works afterwards.
- * The argument is a model of 3 x 3 spins. */
+/* Whatever a host does wrong is a status, and what it does right works afterwards. Nothing
+ * is printed unless something is not as it should be. The arguments are a model of 3 x 3
+ * spins, a number of random calls, and a directory that is not there. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -195,7 +196,7 @@ static void fuzz(const char *path, int rounds) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
   const char *path = argv[1];
   char buffer[90], text[4096];
   double energies[10];
@@ -293,11 +294,19 @@ int main(int argc, char **argv) {
     if (cases[i].behaviour == CALLS_BACK && state.inner != REVGEN_BUSY) return 1;
     if (cases[i].behaviour == OTHER_HANDLE && state.inner != REVGEN_ERROR) return 1;
     revgen_error(h, text, sizeof text);
-    printf("%d: %s\n", cases[i].behaviour, text);
+    if ((cases[i].status == REVGEN_OK) != (*text == 0)) return 1;
   }
-  training.progress = stop_at_once;
+  training.progress = stop_at_once, training.directory = argv[3];
   EXPECT(REVGEN_STOPPED, revgen_train(h, config, &target, &training));
   training.progress = NULL;
+  state.behaviour = UNDEFINED;
+  EXPECT(REVGEN_ERROR, revgen_train(h, config, &target, &training));
+  EXPECT(REVGEN_ERROR, revgen_train(h, scouting, &target, &training)); /* another configuration's checkpoint */
+  state.behaviour = RIGHT;
+  EXPECT(REVGEN_OK, revgen_train(h, config, &target, &training));
+  training.directory = "/dev/null/run";
+  EXPECT(REVGEN_ERROR, revgen_train(h, config, &target, &training));
+  training.directory = NULL;
   /* What failed before leaves the last model, whose target may fail later. */
   float x[64];
   state.behaviour = FAILS;
