@@ -22,6 +22,12 @@ type Features struct {
 	Range  float64 `json:"range"`  // standard deviation of their middles b
 }
 
+// WitnessConfig describes a witness in random features.
+type WitnessConfig struct {
+	Config
+	Features Features `json:"features"`
+}
+
 // Validate reports the first value that cannot be used, by its key.
 func (f *Features) Validate() error {
 	if err := conf.First(

@@ -85,10 +85,7 @@ type LossConfig struct {
 }
 
 // WitnessConfig describes the least-squares witness.
-type WitnessConfig struct {
-	kfd.Config
-	Features kfd.Features `json:"features"`
-}
+type WitnessConfig = kfd.WitnessConfig
 
 func probability(x float64) bool { return x >= 0 && x <= 1 }
 

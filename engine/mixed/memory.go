@@ -24,10 +24,7 @@ func (c *Config) Demands(dim, modes int, target ...engine.Demand) []engine.Deman
 			engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*each + 12*d + 128)})
 		return append(all, target...)
 	}
-	width, widest := 0, 0
-	for l := range g.net.Layers() + 1 {
-		width, widest = width+g.net.Width(l), max(widest, g.net.Width(l))
-	}
+	width, widest := g.net.Widths()
 	n := c.Training.Batch
 	rows, choices, d, m := float64(n+nn.BlockRows()), float64(g.choices), float64(dim), float64(modes)
 	block := float64(nn.LanesOf(n) * nn.BlockRows())

@@ -58,6 +58,14 @@ func (m *MLP) Out() int { return m.sizes[len(m.sizes)-1] }
 // Width returns the width of layer l's values; layer 0 is the input.
 func (m *MLP) Width(l int) int { return m.sizes[l] }
 
+// Widths returns the sum of all layers' widths, the input's included, and the largest.
+func (m *MLP) Widths() (sum, widest int) {
+	for _, n := range m.sizes {
+		sum, widest = sum+n, max(widest, n)
+	}
+	return sum, widest
+}
+
 // Weights returns layer l's weights, [in][out] row-major, within params.
 func (m *MLP) Weights(params []float32, l int) []float32 {
 	n := m.sizes[l] * m.sizes[l+1]

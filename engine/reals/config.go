@@ -94,10 +94,7 @@ type LossConfig struct {
 }
 
 // WitnessConfig describes the least-squares witness.
-type WitnessConfig struct {
-	kfd.Config
-	Features kfd.Features `json:"features"`
-}
+type WitnessConfig = kfd.WitnessConfig
 
 // BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
 // (1/N) Σ sigmoid(c(|s_i − x_0|² − r²)). The paper leaves its constants open.

@@ -16,9 +16,8 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 	n, d := c.Training.Batch, float64(dim)
 	width, widest := 0, 0 // of all layers
 	for _, net := range nets.nets {
-		for l := range net.Layers() + 1 {
-			width, widest = width+net.Width(l), max(widest, net.Width(l))
-		}
+		all, most := net.Widths()
+		width, widest = width+all, max(widest, most)
 	}
 	rows, latent := float64(n+nn.WideBlockRows(n)), float64(nets.latent)
 	// Noise, states and gradients; layers, versions of the state and scales;

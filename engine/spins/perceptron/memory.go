@@ -28,10 +28,7 @@ func (c *Config) Demands(n int) []engine.Demand {
 func (c *Config) OwnDemands(n int) []engine.Demand {
 	g := newGenerator(c.Generator, n)
 	spins, words := float64(n), float64(g.words)
-	width, widest := 0, 0
-	for l := range g.net.Layers() + 1 {
-		width, widest = width+g.net.Width(l), max(widest, g.net.Width(l))
-	}
+	width, widest := g.net.Widths()
 	rows := float64(c.Training.Batch + nn.BlockRows())
 	// Activations; ∂L/∂h, uniforms and odds of the head, s and s′; moves and values.
 	perRow := 4*float64(width) + 4*5*spins + 8*4*words + 64
