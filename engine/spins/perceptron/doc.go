@@ -8,7 +8,7 @@
 // objective takes both and returns ∂L/∂s, which the spin layer's estimator takes to
 // the logits and the perceptron to ∂L/∂θ:
 //
-//	generator.go, signs.go   z → logits h → s
+//	generator.go             z → logits h → s
 //	symmetry.go              s with all spins flipped, by chance
 //	spins.Transition         s → s′
 //	objective.go             what an objective is given and gives, and its choice
