@@ -94,25 +94,23 @@ func (p *path) sharedPairs(opposite bool) {
 		accept := func(i int) Mem {
 			return Mem{Base: accepted.Base, Disp: accepted.Disp + (2*row+i)*bytes + 4*k, Index: lane, Scale: 4}
 		}
-		here, sum, last, one := ZMM(), ZMM(), ZMM(), ZMM()
+		// With sum and carry of a, b and c, two or more bonds are unsatisfied, or one and the
+		// draw accepts it, where carry⊕here | majority(sum⊕here, d⊕here, one). Majority of
+		// inverted bits is inverted majority: with w = here⊕one, which is also what a draw
+		// that accepts none or all leaves, the latter is majority(sum, d, w) ⊕ here.
+		here, sum, w := ZMM(), ZMM(), ZMM()
 		VMOVDQU64(at, here)
-		x := here
-		if opposite {
-			x = ZMM()
-			VMOVDQA64(here, x)
-			ternary(func(x, _, _ bool) bool { return !x }, x, x, x)
-		}
+		VPXORD_BCST(accept(1), here, w)
 		VMOVDQA64(a, sum)
 		ternary(xor3, sum, b, c)
 		ternary(majority, a, b, c)
-		VPXORQ(x, sum, sum)
-		VPXORQ(x, d, last)
-		VPBROADCASTD(accept(1), one)
-		ternary(majority, sum, last, one)
-		ternary(func(carry, x, rest bool) bool { return carry != x || rest }, a, x, sum)
-		ternaryD(func(flip, one, usual bool) bool { return usual && flip || !usual && one }, a, one, accept(0))
-		VPXORQ(here, a, here)
-		VMOVDQU64(here, at)
+		ternary(func(sum, d, w bool) bool { return majority(sum, d, w != opposite) }, sum, d, w)
+		ternary(func(carry, here, rest bool) bool {
+			x := here != opposite
+			return here != (carry != x || rest != x)
+		}, a, here, sum)
+		ternaryD(func(flipped, w, usual bool) bool { return usual && flipped || !usual && w }, a, w, accept(0))
+		VMOVDQU64(a, at)
 	}
 	// update updates two sites and returns what the next two have to the left and below.
 	update := func(k int, left, below reg.VecVirtual, next Mem) (right, beyond reg.VecVirtual) {
