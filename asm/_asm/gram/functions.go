@@ -169,13 +169,26 @@ func (s *sums) pow(step Register, i int) {
 	w.withConstant(VFMADD231PS, VFMADD231PS_BCST, log2e, p, t)
 	w.withConstant(VMULPS, VMULPS_BCST, at(step, stepExponent), t, t)
 	Comment("y = 2^t = 2^floor(t) P(t - floor(t))")
-	if w == avx512 {
-		VREDUCEPS(Imm(1), t, p)
-	} else {
+	if w == avx2 { // AVX-512 scales by any power
 		w.constant(lowest, p)
 		VMAXPS(t, p, t)
 		w.constant(highest, p)
 		VMINPS(t, p, t)
+	}
+	t, _ = w.exp2(y, t, p)
+	Comment("The integer operations lost a NaN in x; the product brings it back.")
+	w.zero(t)
+	VFMADD231PS(t, x, y)
+	VDIVPS(x, y, t)
+	s.addSlope(step, t, i)
+}
+
+// exp2 emits y = 2^t = 2^floor(t) P(t - floor(t)), which uses up t and p, and returns those
+// two: that of the power of 2, and that of the rest.
+func (w *isa) exp2(y, t, p VecVirtual) (power, rest VecVirtual) {
+	if w == avx512 {
+		VREDUCEPS(Imm(1), t, p)
+	} else {
 		VROUNDPS(Imm(1), t, p)
 		VSUBPS(p, t, t)
 		t, p = p, t
@@ -191,11 +204,7 @@ func (s *sums) pow(step Register, i int) {
 		VPSLLD(Imm(23), t, t)
 		VPADDD(t, y, y)
 	}
-	Comment("The integer operations lost a NaN in x; the product brings it back.")
-	w.zero(t)
-	VFMADD231PS(t, x, y)
-	VDIVPS(x, y, t)
-	s.addSlope(step, t, i)
+	return t, p
 }
 
 // matern emits, for one vector, y = 2^(-x) P(x) with x = (c·d)^(1/2), and adds
@@ -212,24 +221,7 @@ func (s *sums) matern(step, count Register, i int) {
 	w.constant(farthest, t)
 	VMINPS(x, t, x) // NaN in x stays
 	w.withConstant(VMULPS, VMULPS_BCST, minusOne, x, t)
-	if w == avx512 {
-		VREDUCEPS(Imm(1), t, p)
-	} else {
-		VROUNDPS(Imm(1), t, p)
-		VSUBPS(p, t, t)
-		t, p = p, t
-	}
-	w.constant(exp2c[5], y)
-	for k := 4; k >= 0; k-- {
-		w.withConstant(VFMADD213PS, VFMADD213PS_BCST, exp2c[k], p, y)
-	}
-	if w == avx512 {
-		VSCALEFPS(t, y, y)
-	} else {
-		VCVTPS2DQ(t, t)
-		VPSLLD(Imm(23), t, t)
-		VPADDD(t, y, y)
-	}
+	_, p = w.exp2(y, t, p)
 	MOVL(at(step, stepCount), count)
 	CMPL(count, Imm(1))
 	JEQ(LabelRef(label("three_halves")))
