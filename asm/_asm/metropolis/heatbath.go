@@ -101,20 +101,8 @@ func (p *path) redraw(spins, sites, planes Register, parts []generator, local Me
 		}
 		ADDQ(Imm(latticePlane), plane)
 	}
-	count := GP64()
-	MOVQ(U32(surePlanes), count)
-	Label(label("sure"))
-	step()
-	DECQ(count)
-	JNE(LabelRef(label("sure")))
-	MOVQ(U32(32-surePlanes), count)
-	Label(label("test"))
-	p.anyOpen(decisions, label("more"))
-	JMP(LabelRef(label("decided")))
-	Label(label("more"))
-	step()
-	DECQ(count)
-	JNE(LabelRef(label("test")))
+	count := sure(label, step)
+	p.others(label, step, count, decisions)
 	Label(label("decided"))
 	for k := range n {
 		here := GP64()

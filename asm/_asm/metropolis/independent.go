@@ -133,6 +133,31 @@ func (p *path) anyClash(all []*decision, label string) {
 	p.jumpIfAny(clash, label)
 }
 
+// sure takes the planes after which a replica may be decided, and returns how many are
+// left.
+func sure(label func(string) string, step func()) (count GPVirtual) {
+	count = GP64()
+	MOVQ(U32(surePlanes), count)
+	Label(label("sure"))
+	step()
+	DECQ(count)
+	JNE(LabelRef(label("sure")))
+	MOVQ(U32(planes-surePlanes), count)
+	return count
+}
+
+// others takes the other planes, as long as some replica is not decided, and jumps or
+// comes to the label decided.
+func (p *path) others(label func(string) string, step func(), count GPVirtual, all []*decision) {
+	Label(label("test"))
+	p.anyOpen(all, label("more"))
+	JMP(LabelRef(label("decided")))
+	Label(label("more"))
+	step()
+	DECQ(count)
+	JNE(LabelRef(label("test")))
+}
+
 // openOf returns where the undecided replicas of a part are.
 func (p *path) openOf(d *decision) Op {
 	if p.wide {
@@ -268,21 +293,9 @@ func (p *path) flip(w *walk, opposite func() VecVirtual, parts []generator, loca
 		}
 		ADDQ(Imm(planeBytes), plane)
 	}
-	count := GP64()
-	MOVQ(U32(surePlanes), count)
-	Label(label("sure"))
-	step()
-	DECQ(count)
-	JNE(LabelRef(label("sure")))
-	MOVQ(U32(planes-surePlanes), count)
+	count := sure(label, step)
 	if n == 1 {
-		Label(label("test"))
-		p.anyOpen(all, label("more"))
-		JMP(LabelRef(label("decided")))
-		Label(label("more"))
-		step()
-		DECQ(count)
-		JNE(LabelRef(label("test")))
+		p.others(label, step, count, all)
 	} else {
 		Label(label("apart"))
 		p.anyClash(all, label("more"))
