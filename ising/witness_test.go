@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/state"
@@ -70,12 +71,16 @@ func TestWitnessOfStates(t *testing.T) {
 // to second order; and the training goes on as if nothing had been fitted. All of them, and
 // with -v the table of docs/trust.md, if REVGEN_TEST_CALIBRATION is set.
 func TestWitnessTellsTheDivergence(t *testing.T) {
+	all := os.Getenv("REVGEN_TEST_CALIBRATION") != ""
+	if path, _, _ := asm.Active(); !all && (testing.Short() || path == asm.Generic) {
+		t.Skip("minutes of averages over all configurations in plain Go")
+	}
 	var table strings.Builder
 	for i, c := range []struct {
 		beta  float64
 		steps int
 	}{{0.2, 80}, {0.2, 20}, {0.2, 40}, {0.2, 400}, {0.4, 150}, {0.4, 400}} {
-		if i > 0 && os.Getenv("REVGEN_TEST_CALIBRATION") == "" {
+		if i > 0 && !all {
 			break
 		}
 		config, err := Preset("quick")

@@ -73,7 +73,7 @@ func TestWitness(t *testing.T) {
 	// begin returns a system whose generator is as it begins, and samples of it.
 	begin := func(name string, set ...string) (s engine.System, params []float32, f engine.Format, states []byte) {
 		cfg, err := engine.Systems{RealsDefinition, MixedDefinition}.Configure(name, "moves", append([]string{
-			"training.steps=0", "training.batch=2048", "target.dim=2", "target.parameters={}", "loss.kind=kfd",
+			"training.steps=0", "training.batch=1024", "target.dim=2", "target.parameters={}", "loss.kind=kfd", "loss.witness.features.number=64",
 		}, set...)...)
 		require.NoError(t, err)
 		s, err = cfg.New(workers)
