@@ -181,7 +181,7 @@ func (s Source) Parse(data []byte) (*Reading, error) {
 		if err := found.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: looks like format %s: %w", s.File, format, err)
 		}
-		if format == COO && s.Vartype == "" && s.Sign == "" && !hasVartype(data) {
+		if format == COO && (s.Vartype == "" || s.Sign == "") && !hasVartype(data) {
 			return nil, fmt.Errorf("%s: lines of three numbers alone do not say what they mean; set vartype to spin or binary, "+
 				"and sign to energy (E = +Σ w s s, as in dimod) or coupling (E = −Σ w s s)", s.File)
 		}

@@ -222,6 +222,7 @@ func TestSparseNumbers(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	const bare = "f: lines of three numbers alone do not say what they mean; set vartype to spin or binary, and sign to energy (E = +Σ w s s, as in dimod) or coupling (E = −Σ w s s)"
 	const wanted = ` where a line is "i j w", two numbers of spins and a weight`
 	bqp := func(variables, linear, quadratic string) string {
 		return "{\"variable_domain\": \"spin\", \"scale\": 1, \"offset\": 0,\n\"variable_ids\": [" + variables + "],\n\"linear_terms\": [" + linear + "],\n\"quadratic_terms\": [" + quadratic + "]}"
@@ -233,7 +234,9 @@ func TestErrors(t *testing.T) {
 		{Source{}, "", "f: holds nothing but comments"},
 		{Source{Format: Rudy}, "# nothing\n", "f: holds nothing but comments"},
 		{Source{}, "hello\n", `f: line 1, "hello", is of no known format; there are revgen, rudy, coo, qubo, bqpjson`},
-		{Source{}, "0 1 1\n", "f: lines of three numbers alone do not say what they mean; set vartype to spin or binary, and sign to energy (E = +Σ w s s, as in dimod) or coupling (E = −Σ w s s)"},
+		{Source{}, "0 1 1\n", bare},
+		{Source{Vartype: VartypeSpin}, "0 1 1\n", bare},
+		{Source{Sign: SignEnergy}, "0 1 1\n", bare},
 		{Source{Format: COO}, "0 1 1\n", `f: does not say what its variables are; set vartype to spin or binary, or begin it with the line "# vartype=SPIN"`},
 		{Source{Format: "dimod"}, "0 1 1\n", `format: "dimod" is not one of revgen, rudy, coo, qubo, bqpjson`},
 		{Source{Sign: "plus"}, "0 1 1\n", `sign: "plus" is not one of energy, coupling`},
