@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -80,7 +81,7 @@ func (s source) readFile(systems engine.Systems) ([]byte, error) {
 // configuration is the source of a configuration file's content.
 func (s source) configuration(data []byte) (engine.Source, error) {
 	switch {
-	case s.preset != "":
+	case s.preset != "" && json.Valid(data): // what is wrong with other files comes first
 		return engine.Source{}, usagef("--preset: goes with a system; %s names its own preset", s.name)
 	case len(data) > maxConfig:
 		return engine.Source{}, usagef("%s: longer than %d bytes, which a configuration never is", s.name, maxConfig)
