@@ -88,7 +88,7 @@ func (c *Config) validatePerceptron() error {
 	if err := c.Generator.Validate(t.H == 0); err != nil {
 		return err
 	}
-	return conf.First(c.Loss.Validate(t.L*t.L), c.validateExact())
+	return conf.First(c.Loss.Validate(t.L*t.L, false), c.validateExact())
 }
 
 func (c *Config) validateHierarchy() error {

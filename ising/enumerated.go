@@ -158,7 +158,7 @@ func (o *enumeratedObjective) Coefficients(c []float64) []float64 {
 }
 
 // Witness implements perceptron.Fitted.
-func (o *enumeratedObjective) Witness(c []float64, state uint64) float64 { return c[state] }
+func (o *enumeratedObjective) Witness(c []float64, state []uint64) float64 { return c[state[0]] }
 
 // raoBlackwell takes the law of s for the mean of the laws that a bernoulli head
 // draws from.

@@ -109,16 +109,20 @@ func (c *Config) Load() error {
 
 // Describe implements engine.Describer.
 func (c *Config) Describe() string {
-	if c.Target.File != "" {
-		if r, err := c.Target.source().Read(); err == nil {
-			return r.String()
-		}
-	}
 	g, err := c.Target.graph()
 	if err != nil {
 		return err.Error()
 	}
-	return g.String()
+	of := g.String()
+	if c.Target.File != "" {
+		if r, err := c.Target.source().Read(); err == nil {
+			of = r.String()
+		}
+	}
+	if features := perceptron.Features(c.perceptron(), spins.Boltzmann{Graph: g, Beta: c.Target.Beta}); features != "" {
+		of += "; witness: " + features
+	}
+	return of
 }
 
 // Validate reports the first value that cannot be used, by its key.

@@ -96,8 +96,10 @@ type WitnessConfig struct {
 	// the ridge of an exact average penalises; 0, the limit of the narrowest,
 	// penalises the plain sum of squares.
 	Bandwidth float64 `json:"bandwidth"`
-	// Rank is the number of features of a sampled average, Walsh functions of at
-	// most 64 spins.
+	// Rank is the number of features of a sampled average, Walsh functions. Of a graph
+	// of more than 64 spins these are, in this order, the spins, its edges, its next
+	// neighbours and products of three and four spins near each other, and one for the
+	// local field of each spin and two of the energy come beside them.
 	Rank int `json:"rank"`
 }
 
@@ -127,10 +129,11 @@ func (c *Config) ValidateChoices(t Target) error {
 		return err
 	}
 	fielded, _ := t.(Fielded)
+	_, isGraph := t.(spins.Boltzmann)
 	if err := conf.First(
 		c.Transition.Validate(kernel.MaxSteps()),
 		c.Generator.Validate(fielded == nil || !fielded.HasFields()),
-		c.Loss.Validate(t.Spins())); err != nil {
+		c.Loss.Validate(t.Spins(), isGraph)); err != nil {
 		return err
 	}
 	if c.Loss.Average == "exact" {
@@ -163,9 +166,9 @@ func (g *GeneratorConfig) Validate(even bool) error {
 		conf.Positive("generator.width.final", g.Width.Final))
 }
 
-// Validate reports the first value that cannot be used for n spins, by its key in the
-// configuration. What an exact average asks for is the target's to say.
-func (l *LossConfig) Validate(n int) error {
+// Validate reports the first value that cannot be used for n spins, of a graph or not,
+// by its key in the configuration. What an exact average asks for is the target's to say.
+func (l *LossConfig) Validate(n int, isGraph bool) error {
 	switch l.Kind {
 	case "discriminator":
 		return prefixed("loss.discriminator.", l.Discriminator.Validate())
@@ -178,8 +181,8 @@ func (l *LossConfig) Validate(n int) error {
 	if l.Average == "exact" {
 		return nil
 	}
-	if n > 64 {
-		return fmt.Errorf("loss.kind: the witness of kfd takes at most 64 spins, and the target has %d; set it to mmd, or generator.kind to hierarchy", n)
+	if n > 64 && !isGraph {
+		return fmt.Errorf("loss.kind: the witness of kfd takes at most 64 spins that are not a graph's, and the target has %d; set it to mmd, or generator.kind to hierarchy", n)
 	}
 	return conf.Between("loss.witness.rank", l.Witness.Rank, 1, maxRank)
 }

@@ -14,7 +14,10 @@ func (c *Config) Demands(n int) []engine.Demand {
 	var batch float64
 	switch l := &c.Loss; l.Kind {
 	case "kfd":
-		r := max(l.Witness.Rank, n*(n+1)/2) // sets of one and two sites are always there
+		r := l.Witness.Rank + n + 2
+		if n <= 64 {
+			r = max(l.Witness.Rank, n*(n+1)/2) // sets of one and two sites are always there
+		}
 		all = append(all, engine.Demand{Key: "loss.witness.rank", Bytes: kfd.Bytes(c.Training.Batch, r) + rows*4*64})
 	case "discriminator":
 		batch = l.Discriminator.Bytes(c.Training.Batch, n) + rows*12*spins

@@ -54,12 +54,12 @@ type LogitObjective interface {
 	LogitGradient(lo, hi int)
 }
 
-// objective returns what the configuration chooses for a batch. even is whether
-// the law of its states is the same with all spins flipped.
-func (c *Config) objective(b *Batch, even bool) (Objective, error) {
+// objective returns what the configuration chooses for a target and a batch. even is
+// whether the law of its states is the same with all spins flipped.
+func (c *Config) objective(b *Batch, t Target, even bool) (Objective, error) {
 	switch c.Loss.Kind {
 	case "kfd":
-		return newWalsh(c, b, even), nil
+		return newWalsh(c, b, t, even), nil
 	case "discriminator":
 		return newDiscriminator(c, b)
 	}

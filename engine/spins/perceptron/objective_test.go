@@ -11,6 +11,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 var rngStep = rng.Stream(3, rng.TrainSymmetry, 1)
@@ -78,25 +80,70 @@ func TestWitnessIsTheDerivativeOfTheLoss(t *testing.T) {
 // TestContributionsDifferAsTheWitnessDoes: where a gradient flips spins, it is
 // half the differences of the contributions.
 func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
-	c := small(t, "kfd", "difference")
-	trainer, s := newTrainer(t, c, 1)
-	measure(trainer, s)
-	o, b := s.objective.(*walsh), s.batch
-	before, after := make([]float32, b.Rows), make([]float32, b.Rows)
-	o.Contributions(before)
-	states := slices.Clone(b.States)
-	for i := range states {
-		b.States[i] ^= 1
+	for name, target := range map[string]Target{"3×3": torus(t, 3, 0.2), "a graph": glass(t)} {
+		c := small(t, "kfd", "difference")
+		c.target = target
+		trainer, s := newTrainer(t, c, 1)
+		measure(trainer, s)
+		o, b := s.objective.(*walsh), s.batch
+		before, after := make([]float32, b.Rows), make([]float32, b.Rows)
+		o.Contributions(before)
+		for _, i := range []int{0, b.Rows - 1} {
+			c := make([]float64, o.r)
+			for a, x := range o.c[stat.Half(i, b.Rows)] {
+				c[a] = float64(x)
+			}
+			value := o.Witness(c, b.States[i*b.Words:][:b.Words])
+			require.InDelta(t, value, before[i], 1e-4*(1+math.Abs(value)), name)
+		}
+		for d := 0; d < b.Spins; d += 4 {
+			states, bit := slices.Clone(b.States), uint64(1)<<(d%64)
+			for i := range b.Rows {
+				b.States[i*b.Words+d/64] ^= bit
+			}
+			b.Workers.Run(b.Lanes.Blocks(), o.fillRows)
+			o.Contributions(after)
+			copy(b.States, states)
+			b.Workers.Run(b.Lanes.Blocks(), o.fillRows)
+			gradients(b, o.Gradient)
+			for i := range b.Rows {
+				want := float64(before[i]-after[i]) / 2 / float64(b.Rows)
+				if states[i*b.Words+d/64]&bit == 0 {
+					want = -want
+				}
+				size := 1e-4 + math.Abs(want) + 1e-3*math.Abs(float64(before[i]))/float64(b.Rows)
+				require.InDelta(t, want, b.Grad[i*b.Spins+d], 2e-4*size, "%s, spin %d", name, d)
+			}
+		}
 	}
-	b.Workers.Run(b.Lanes.Blocks(), o.fillRows)
-	o.Contributions(after)
-	copy(b.States, states)
-	b.Workers.Run(b.Lanes.Blocks(), o.fillRows)
-	gradients(b, o.Gradient)
-	for i := range b.Rows {
-		sign := float64(2*(states[i]&1)) - 1
-		want := -sign * float64(after[i]-before[i]) / 2 / float64(b.Rows)
-		require.InDelta(t, want, b.Grad[i*9], 2e-4*(1e-4+math.Abs(want)))
+}
+
+// TestFeaturesOfAGraph: spins, edges and next neighbours come first, no set comes
+// twice, and it is said where the rank ends them.
+func TestFeaturesOfAGraph(t *testing.T) {
+	of := glass(t).(spins.Boltzmann) // a ring of 70
+	for _, c := range []struct {
+		rank, fixed, products int
+		even                  bool
+		says                  string
+	}{
+		{100, 100, 100, false, "the rank ends before all edges"},
+		{250, 210, 250, false, "210 of spins, edges and next neighbours, 40 drawn, and 72 of local fields and the energy"},
+		{160, 140, 160, true, "140 of spins, edges and next neighbours, 20 drawn"},
+	} {
+		f := newCoupled(of, c.rank, c.even, 1)
+		require.Equal(t, c.fixed, f.fixed)
+		require.Len(t, f.masks, 2*c.products)
+		require.Contains(t, f.String(), c.says)
+		seen := map[[2]uint64]bool{}
+		for k := 0; k < len(f.masks); k += 2 {
+			mask := [2]uint64(f.masks[k:])
+			size := bits.OnesCount64(mask[0]) + bits.OnesCount64(mask[1])
+			require.False(t, seen[mask])
+			require.False(t, size == 0 || c.even && size%2 == 1)
+			require.Equal(t, k/2 < c.fixed, size < 3 || size == 2)
+			seen[mask] = true
+		}
 	}
 }
 

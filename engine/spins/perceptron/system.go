@@ -70,7 +70,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
 
 	if own == nil {
-		own = func(b *Batch) (Objective, error) { return c.objective(b, s.generator.even()) }
+		own = func(b *Batch) (Objective, error) { return c.objective(b, t, s.generator.even()) }
 	}
 	var err error
 	if s.objective, err = own(s.batch); err != nil {

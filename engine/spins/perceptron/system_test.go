@@ -124,6 +124,7 @@ func TestContract(t *testing.T) {
 	require.Len(t, all, 4+4+2+3)
 	for name, change := range map[string]func(c *testConfig){
 		"glass":        func(c *testConfig) { c.target = glass(t) },
+		"glass, kfd":   func(c *testConfig) { c.target, c.Loss.Kind, c.Loss.Gradient = glass(t), "kfd", "difference" },
 		"glass, full":  func(c *testConfig) { c.target, c.Loss.Gradient = glass(t), "full" },
 		"sweeps":       func(c *testConfig) { c.target, c.Transition.Proposal = glass(t), spins.Sweeping },
 		"single":       func(c *testConfig) { c.Transition.Proposal = "single" },
@@ -157,13 +158,12 @@ func TestRefusals(t *testing.T) {
 		"loss.gradient: score does not go with generator.head, which is sign; set loss.gradient to surrogate or difference or full, or generator.head to bernoulli":               func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
 		"loss.gradient: full does not go with loss.kind, which is kfd; set loss.gradient to difference or score, or loss.kind to mmd or stationarity":                             func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "kfd" },
 		"loss.gradient: surrogate does not go with loss.kind, which is kfd":                                                                                                       func(c *testConfig) { c.Loss.Kind = "kfd" },
-		"generator.symmetry: a target with a field":            func(c *testConfig) { c.Generator.Symmetry, c.target = "z2", glass(t) },
-		"loss.kernel.bandwidths":                               func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		"loss.discriminator.form:":                             func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
-		"loss.kind: the witness of kfd takes at most 64 spins": func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.target = "kfd", "difference", glass(t) },
-		"loss.witness.rank:":                                   func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Rank = "kfd", "difference", 0 },
-		"loss.witness.bandwidth:":                              func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Bandwidth = "kfd", "difference", -1 },
-		"GiB":                                                  func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
+		"generator.symmetry: a target with a field": func(c *testConfig) { c.Generator.Symmetry, c.target = "z2", glass(t) },
+		"loss.kernel.bandwidths":                    func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		"loss.discriminator.form:":                  func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
+		"loss.witness.rank:":                        func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Rank = "kfd", "difference", 0 },
+		"loss.witness.bandwidth:":                   func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Bandwidth = "kfd", "difference", -1 },
+		"GiB":                                       func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
 	} {
 		c := small(t, "mmd", "surrogate")
 		require.NoError(t, c.Validate())

@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -19,12 +20,15 @@ import (
 //
 //	χ_A(s) = Π_{i ∈ A} s_i,
 //
-// the Fourier basis of spin configurations, for up to 64 spins, with
-// one s′ drawn for each s. Flipping spin d changes the sign of χ_A if A holds d, so the
-// differences of the witness are one matrix product.
+// the Fourier basis of spin configurations, with one s′ drawn for each s, and of more
+// than 64 spins in those of coupled. Flipping spin d changes the sign of χ_A if A holds
+// d, so the differences of the witness are one matrix product.
 type walsh struct {
 	*Batch
-	masks   []uint64
+	masks   []uint64    // of the sets A, each of Words
+	r       int         // features
+	coupled *coupled    // nil for at most 64 spins
+	fields  [][]float64 // scratch of its blocks
 	witness *kfd.Witness
 
 	chi, delta []float32 // χ(s) and χ(s) − χ(s′), [batch][r]
@@ -94,20 +98,39 @@ func binomial(n, k int) float64 {
 
 // walshPenalty returns the inverse weight of each function in the Gaussian
 // kernel, relative to the constant's.
-func walshPenalty(masks []uint64, bandwidth float64) []float32 {
+func walshPenalty(masks []uint64, words int, bandwidth float64) []float32 {
 	rho := math.Exp(-2 / (bandwidth * bandwidth))
-	penalty := make([]float32, len(masks))
-	for i, m := range masks {
-		penalty[i] = float32(math.Pow((1+rho)/(1-rho), float64(bits.OnesCount64(m))))
+	penalty := make([]float32, len(masks)/words)
+	for i := range penalty {
+		size := 0
+		for _, m := range masks[i*words:][:words] {
+			size += bits.OnesCount64(m)
+		}
+		penalty[i] = float32(math.Pow((1+rho)/(1-rho), float64(size)))
 	}
 	return penalty
 }
 
-func newWalsh(c *Config, b *Batch, even bool) *walsh {
+func newWalsh(c *Config, b *Batch, t Target, even bool) *walsh {
 	n, w := b.Rows, c.Loss.Witness
-	o := &walsh{Batch: b, masks: walshMasks(b.Spins, w.Rank, w.Bandwidth, even, c.Training.Seed)}
-	r := len(o.masks)
-	o.witness = kfd.New(r, walshPenalty(o.masks, w.Bandwidth), w.Config, b.Workers)
+	o := &walsh{Batch: b}
+	if b.Words == 1 {
+		o.masks = walshMasks(b.Spins, w.Rank, w.Bandwidth, even, c.Training.Seed)
+	} else {
+		o.coupled = newCoupled(t.(spins.Boltzmann), w.Rank, even, c.Training.Seed)
+		o.masks = o.coupled.masks
+	}
+	penalty := walshPenalty(o.masks, b.Words, w.Bandwidth)
+	if o.coupled != nil {
+		// The others weigh as products of two spins.
+		two := walshPenalty([]uint64{3}, 1, w.Bandwidth)[0]
+		for range o.coupled.extra() {
+			penalty = append(penalty, two)
+		}
+	}
+	r := len(penalty)
+	o.r = r
+	o.witness = kfd.New(r, penalty, w.Config, b.Workers)
 	o.chi, o.delta = make([]float32, n*r), make([]float32, n*r)
 	o.matrix, o.zero = make([]float32, r*b.Spins), make([]float32, max(r, b.Spins))
 	for half := range 2 {
@@ -120,16 +143,20 @@ func newWalsh(c *Config, b *Batch, even bool) *walsh {
 		o.column = append(o.column, make([]float32, n*rows))
 		o.sums = append(o.sums, make([]float32, r))
 	}
+	for range b.Lanes.Blocks() {
+		o.fields = append(o.fields, make([]float64, b.Spins))
+	}
 	o.fillRows = func(block int) {
 		lo, hi := block*nn.BlockRows(), min((block+1)*nn.BlockRows(), n)
 		for i := lo; i < hi; i++ {
-			parities(o.chi[i*r:][:r], o.masks, b.States[i])
+			state, next := b.States[i*b.Words:][:b.Words], b.Next[i*b.Words:][:b.Words]
+			o.features(o.chi[i*r:][:r], state, o.fields[block])
 			d := o.delta[i*r:][:r]
-			if b.States[i] == b.Next[i] {
+			if slices.Equal(state, next) {
 				clear(d)
 				continue
 			}
-			parities(d, o.masks, b.Next[i])
+			o.features(d, next, o.fields[block])
 			for a, x := range o.chi[i*r:][:r] {
 				d[a] = x - d[a]
 			}
@@ -171,19 +198,32 @@ func newWalsh(c *Config, b *Batch, even bool) *walsh {
 	return o
 }
 
-// parities sets chi[a] to χ of the spins: −1 to the number of spins down in
-// the set.
-func parities(chi []float32, masks []uint64, spins uint64) {
-	for a, m := range masks {
-		chi[a] = 1 - 2*float32(bits.OnesCount64(m&^spins)&1)
+// features sets chi to those of a configuration: χ_A is −1 to the number of spins down
+// in A.
+func (o *walsh) features(chi []float32, config []uint64, fields []float64) {
+	if o.coupled == nil {
+		for a, m := range o.masks {
+			chi[a] = 1 - 2*float32(bits.OnesCount64(m&^config[0])&1)
+		}
+		return
 	}
+	words := len(config)
+	products := chi[:len(o.masks)/words]
+	for a := range products {
+		var down uint64 // its bits' parity is the set's
+		for k, m := range o.masks[a*words:][:words] {
+			down ^= m &^ config[k]
+		}
+		products[a] = 1 - 2*float32(bits.OnesCount64(down)&1)
+	}
+	o.coupled.values(chi[len(products):], config, fields)
 }
 
 // State lists what a checkpoint must hold of the witness.
 func (o *walsh) State() []engine.Section { return o.witness.State() }
 
 func (o *walsh) Discrepancy() float64 {
-	r := len(o.masks)
+	r := o.r
 	o.Workers.Run(o.Lanes.Blocks(), o.fillRows)
 	if o.witness.Stale() {
 		o.Workers.Share(len(o.column), o.fillSecond, o.second...)
@@ -198,9 +238,10 @@ func (o *walsh) Discrepancy() float64 {
 		for a, f := range o.mean[half] {
 			loss += f * float64(o.c[half][a]) / 2
 		}
-		for a, m := range o.masks {
+		for a := range len(o.masks) / o.Words {
+			mask := o.masks[a*o.Words:][:o.Words]
 			for d := range o.Spins {
-				o.matrix[a*o.Spins+d] = o.c[half][a] * float32(m>>d&1)
+				o.matrix[a*o.Spins+d] = o.c[half][a] * float32(mask[d/64]>>(d%64)&1)
 			}
 		}
 		asm.PackWeights(o.packed[half], o.matrix, r, o.Spins)
@@ -210,7 +251,7 @@ func (o *walsh) Discrepancy() float64 {
 
 // Gradient sets ∂L/∂s_d = s_d Σ_{A ∋ d} c_A χ_A(s) / batch.
 func (o *walsh) Gradient(lo, hi int) {
-	r, n := len(o.masks), o.Spins
+	r, n := o.r, o.Spins
 	middle := min(max(lo, stat.Middle(o.Rows)), hi)
 	for half, rows := range [2][2]int{{lo, middle}, {middle, hi}} {
 		if rows[0] < rows[1] {
@@ -219,14 +260,19 @@ func (o *walsh) Gradient(lo, hi int) {
 	}
 	scale := 1 / float32(o.Rows)
 	for i := lo; i < hi; i++ {
-		for d := range n {
-			o.Grad[i*n+d] *= scale * (2*float32(o.States[i]>>d&1) - 1)
+		state, grad := o.States[i*o.Words:][:o.Words], o.Grad[i*n:][:n]
+		if o.coupled != nil {
+			c := o.c[stat.Half(i, o.Rows)]
+			o.coupled.changes(grad, c[len(o.masks)/o.Words:], state, o.fields[lo/nn.BlockRows()])
+		}
+		for d := range grad {
+			grad[d] *= scale * (2*float32(state[d/64]>>(d%64)&1) - 1)
 		}
 	}
 }
 
 func (o *walsh) Contributions(values []float32) {
-	r, n := len(o.masks), len(values)
+	r, n := o.r, len(values)
 	for i := range values {
 		c := o.c[stat.Half(i, n)]
 		var sum float32
@@ -240,7 +286,7 @@ func (o *walsh) Contributions(values []float32) {
 // Coefficients are those of the mean of the two halves' witnesses.
 func (o *walsh) Coefficients(c []float64) []float64 {
 	if c == nil {
-		c = make([]float64, len(o.masks))
+		c = make([]float64, o.r)
 	}
 	for a := range c {
 		c[a] += float64(o.c[0][a]+o.c[1][a]) / 2
@@ -249,14 +295,12 @@ func (o *walsh) Coefficients(c []float64) []float64 {
 }
 
 // Witness returns Σ c_A χ_A(s).
-func (o *walsh) Witness(c []float64, state uint64) float64 {
+func (o *walsh) Witness(c []float64, state []uint64) float64 {
+	chi := make([]float32, o.r)
+	o.features(chi, state, make([]float64, o.Spins))
 	var sum float64
-	for a, m := range o.masks {
-		if bits.OnesCount64(m&^state)&1 == 0 {
-			sum += c[a]
-		} else {
-			sum -= c[a]
-		}
+	for a, x := range chi {
+		sum += c[a] * float64(x)
 	}
 	return sum
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// A Fitted objective has a witness that is a function of one configuration of up to 64
-// spins, and linear in coefficients.
+// A Fitted objective has a witness that is a function of one configuration, and linear
+// in coefficients.
 type Fitted interface {
 	Objective
 	// Coefficients adds those of the last discrepancy to c, and returns it; nil stands
 	// for zeros.
 	Coefficients(c []float64) []float64
 	// Witness returns the function's value.
-	Witness(c []float64, state uint64) float64
+	Witness(c []float64, state []uint64) float64
 }
 
 // Witness is that of engine.Witnesser.
@@ -25,7 +25,7 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 		objective = o.Valued
 	}
 	f, ok := objective.(Fitted)
-	if !ok || s.batch.Words != 1 {
+	if !ok {
 		return nil, nil
 	}
 	c, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, f.Coefficients)
@@ -37,13 +37,14 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 		if err != nil {
 			return err
 		}
-		if len(packed) != len(values) {
+		words := s.batch.Words
+		if len(packed) != len(values)*words {
 			panic("perceptron: as many values as states")
 		}
 		const rows = 256
 		s.workers.Run((len(values)+rows-1)/rows, func(piece int) {
 			for i := piece * rows; i < min(len(values), (piece+1)*rows); i++ {
-				values[i] = f.Witness(c, packed[i])
+				values[i] = f.Witness(c, packed[i*words:][:words])
 			}
 		})
 		return nil
