@@ -106,11 +106,9 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 	c.values, c.gains = make([]float32, n), make([]float64, c.lanes.Blocks())
 	c.measured = []pool.Span{nn.BlockSpan(c.lanes, c.gains)}
 	rows := nn.BlockRows()
-	for range c.lanes.Count() {
-		c.dout = append(c.dout, make([]float32, rows))
-		c.din = append(c.din, [2][]float32{make([]float32, rows*in), make([]float32, rows*in)})
-		c.scratch = append(c.scratch, c.net.NewScratch(rows))
-	}
+	c.dout = nn.PerLane(c.lanes, func() []float32 { return make([]float32, rows) })
+	c.din = nn.PerLane(c.lanes, func() [2][]float32 { return [2][]float32{make([]float32, rows*in), make([]float32, rows*in)} })
+	c.scratch = nn.PerLane(c.lanes, func() *nn.Scratch { return c.net.NewScratch(rows) })
 	for range c.lanes.Blocks() {
 		c.alternative = append(c.alternative, [2]nn.Activations{c.net.NewActivations(rows), c.net.NewActivations(rows)})
 	}

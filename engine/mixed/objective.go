@@ -29,9 +29,7 @@ func (l *LossConfig) objective(g *generator, n int, lanes *nn.Lanes, seed uint64
 			return nil, fmt.Errorf("witness.%w", err)
 		}
 		o := &leastSquares{generator: g, fit: fit}
-		for range lanes.Count() {
-			o.scratch = append(o.scratch, newCandidates(fit, nn.BlockRows()*g.points, g))
-		}
+		o.scratch = nn.PerLane(lanes, func() candidates { return newCandidates(fit, nn.BlockRows()*g.points, g) })
 		return o, nil
 	}
 	var loss *mmd.Mixed

@@ -81,10 +81,8 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	}
 	s.packed = net.NewPacked(true)
 	s.x, s.k = make([]float32, n*d), make([]uint8, n)
-	for range s.lanes.Count() {
-		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
-		s.dout = append(s.dout, make([]float32, nn.BlockRows()*net.Out()))
-	}
+	s.scratch = nn.PerLane(s.lanes, func() *nn.Scratch { return net.NewScratch(nn.BlockRows()) })
+	s.dout = nn.PerLane(s.lanes, func() []float32 { return make([]float32, nn.BlockRows()*net.Out()) })
 	s.counts = make([]moveCounts, s.lanes.Blocks())
 	s.stepped = []pool.Span{
 		nn.RowSpan(s.lanes, s.batch.x, d), nn.RowSpan(s.lanes, s.batch.k, 1),

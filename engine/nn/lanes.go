@@ -17,11 +17,16 @@ const (
 // g-th stretch of blocks in order. The split depends on the batch alone, never on
 // the number of threads. A buffer costs as much to clear and to add up as a few
 // rows, so lanes are fewer than blocks in large batches.
+//
+// One thread takes the lanes one after another: it adds the first into the sum itself and
+// has one buffer for the others, which stays in its core's cache.
 type Lanes struct {
 	rows    int
 	block   int // rows of a block
 	stretch int // blocks of a lane
-	buffers [][]float32
+	count   int
+	alone   bool        // one thread takes all lanes
+	buffers [][]float32 // of lanes, or one for all
 	workers *pool.Pool
 
 	grad []float32 // of the reduction under way
@@ -44,20 +49,18 @@ func NewWideLanes(rows, params int, workers *pool.Pool) *Lanes {
 }
 
 func newLanes(rows, block, stretch, params int, workers *pool.Pool) *Lanes {
-	l := &Lanes{rows: rows, block: block, stretch: stretch, workers: workers}
-	blocks := l.Blocks()
-	l.buffers = make([][]float32, LanesOf(rows))
+	l := &Lanes{rows: rows, block: block, stretch: stretch, count: LanesOf(rows), workers: workers}
+	l.alone = workers.Threads() == 1 && !workers.Joined()
+	l.buffers = make([][]float32, l.count)
+	if l.alone {
+		l.buffers = l.buffers[:1]
+	}
 	all := make([]float32, len(l.buffers)*params)
 	for i := range l.buffers {
 		l.buffers[i] = all[i*params : (i+1)*params : (i+1)*params]
 	}
 	l.runForward = func(b int) { l.body(b, b*l.block, min((b+1)*l.block, l.rows), nil) }
-	l.runBackward = func(lane int) {
-		clear(l.buffers[lane])
-		for b := lane * l.stretch; b < min((lane+1)*l.stretch, blocks); b++ {
-			l.body(lane, b*l.block, min((b+1)*l.block, l.rows), l.buffers[lane])
-		}
-	}
+	l.runBackward = func(lane int) { l.backward(lane, l.buffers[min(lane, len(l.buffers)-1)]) }
 	l.runReduce = func(c int) {
 		lo, hi := c*pieceLen, min((c+1)*pieceLen, len(l.grad))
 		copy(l.grad[lo:hi], l.buffers[0][lo:hi])
@@ -77,6 +80,28 @@ func newLanes(rows, block, stretch, params int, workers *pool.Pool) *Lanes {
 		}
 	}
 	return l
+}
+
+// PerLane returns what a lane needs while it is taken, by lane: one for all where one
+// thread takes them.
+func PerLane[T any](l *Lanes, of func() T) []T {
+	all := make([]T, l.count)
+	for i := range all {
+		if i > 0 && l.workers.Threads() == 1 {
+			all[i] = all[0]
+		} else {
+			all[i] = of()
+		}
+	}
+	return all
+}
+
+// backward sets grad to a lane's gradient.
+func (l *Lanes) backward(lane int, grad []float32) {
+	clear(grad)
+	for b := lane * l.stretch; b < min((lane+1)*l.stretch, l.Blocks()); b++ {
+		l.body(lane, b*l.block, min((b+1)*l.block, l.rows), grad)
+	}
 }
 
 // own returns the lanes lo … hi−1 that are this rank's.
@@ -113,7 +138,7 @@ func blocksOf(rows int) int { return ceil(rows, blockRows) }
 func ceil(n, parts int) int { return (n + parts - 1) / parts }
 
 // Count returns the number of lanes.
-func (l *Lanes) Count() int { return len(l.buffers) }
+func (l *Lanes) Count() int { return l.count }
 
 // Blocks returns the number of blocks.
 func (l *Lanes) Blocks() int { return ceil(l.rows, l.block) }
@@ -162,8 +187,8 @@ func (l *Lanes) Share(body func(block, lo, hi int, _ []float32), results ...pool
 	l.Gather(results...)
 }
 
-// Each calls body as Backward does, for a rank's own lanes, and leaves their gradients
-// where they are: for what else the body does.
+// Each calls body as Backward does, for a rank's own lanes, and forgets their gradients:
+// for what else the body does.
 func (l *Lanes) Each(body func(lane, lo, hi int, g []float32)) {
 	l.body = body
 	lo, hi := l.own()
@@ -175,6 +200,15 @@ func (l *Lanes) Each(body func(lane, lo, hi int, g []float32)) {
 // to the sum over lanes in order. Of several ranks each takes its own lanes.
 func (l *Lanes) Backward(grad []float32, body func(lane, lo, hi int, g []float32)) {
 	l.grad = grad
+	if l.alone && !l.workers.Joined() {
+		l.body = body
+		l.backward(0, grad)
+		for lane := 1; lane < l.count; lane++ {
+			l.backward(lane, l.buffers[0])
+			asm.Accumulate(grad, l.buffers[0])
+		}
+		return
+	}
 	l.Each(body)
 	if l.workers.Joined() {
 		l.workers.Sum(l.Count(), asm.Bytes(grad), 4*pieceLen, l.addOwn)

@@ -97,9 +97,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.blocks[b].pass = s.generator.newPass(rows, true)
 		s.blocks[b].moves = s.transition.newScratch(rows)
 	}
-	for range s.lanes.Count() {
-		s.scratch = append(s.scratch, s.nets.newScratch(rows))
-	}
+	s.scratch = nn.PerLane(s.lanes, func() *scratch { return s.nets.newScratch(rows) })
 
 	s.pack = func(net int) { s.nets.pack(s.weights, net) }
 	s.generateBlock = func(b, lo, hi int, _ []float32) {

@@ -48,14 +48,12 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	net, words := s.generator.net, s.generator.words
 	lanes := nn.NewLanes(rows, net.NumParams(), workers)
 	s.packed = net.NewPacked(true)
-	s.activations = net.NewActivations(rows)
+	s.activations = net.LentActivations(rows, workers)
 	s.batch = &Batch{
 		Rows: rows, Spins: sites, Words: words, States: make([]uint64, rows*words),
 		Logits: s.activations.Output(), Grad: make([]float32, rows*sites), Lanes: lanes, Workers: workers,
 	}
-	for range lanes.Count() {
-		s.scratch = append(s.scratch, net.NewScratch(nn.BlockRows()))
-	}
+	s.scratch = nn.PerLane(lanes, func() *nn.Scratch { return net.NewScratch(nn.BlockRows()) })
 	for range lanes.Blocks() {
 		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
 	}
