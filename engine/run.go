@@ -168,7 +168,9 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if opt.Asked.IsZero() {
 		opt.Asked = time.Now()
 	}
-	trainer, err := newTrainer(ctx, cfg, workers)
+	var trainer *Trainer
+	var err error
+	defer workers.Lending(func() { trainer, err = newTrainer(ctx, cfg, workers) })()
 	if trainer != nil {
 		defer Release(trainer.system)
 	}
@@ -275,6 +277,11 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 func (r *run) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if r.trainer.step > r.first {
+		if err := r.opened(); err != nil {
+			return err
+		}
 	}
 	return r.keyframes()
 }

@@ -300,7 +300,7 @@ func newTabulated(o *orbits, target Target, proposal bitspin.Proposal, steps int
 	n := len(o.size)
 	t := &tabulated{
 		orbits: o, moves: newOrbitChain(o, target, proposal, workers), steps: steps,
-		states: n, chain: make([]float32, n*n), reversed: make([]float32, n*n), packed: make([]float32, asm.PackedLen(n, n)),
+		states: n, chain: workers.Float32s(n * n), reversed: workers.Float32s(n * n), packed: workers.Float32s(asm.PackedLen(n, n)),
 		zero: make([]float32, n), both: make([]float32, 2*n), next: make([]float32, 2*n), leave: make([]float32, len(o.of)),
 		witness: kfd.New(n, o.penalty(c.Bandwidth), c.Config, workers), workers: workers,
 	}

@@ -65,9 +65,9 @@ func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool
 	c.orbitRows = o.rows.Get(whole, func() *orbitRows { return o.choose(whole) })
 	c.accept, c.reject = make([]float64, len(c.energy)*len(c.energy)), make([]float64, len(c.energy)*len(c.energy))
 	for _, m := range []*[]float64{&c.one, &c.square, &c.result, &c.spare} {
-		*m = make([]float64, len(c.rows)*n)
+		*m = workers.Float64s(len(c.rows) * n)
 	}
-	c.stay, c.rejected, c.full = make([]float64, len(c.rows)), make([]float64, len(c.masks)), make([]float64, n*n)
+	c.stay, c.rejected, c.full = make([]float64, len(c.rows)), make([]float64, len(c.masks)), workers.Float64s(n*n)
 	c.multiply, c.unfold = c.multiplyRow, c.unfoldRow
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Widths of the blocks of rows that cholesky works on at its two levels.
@@ -23,10 +24,10 @@ type factorisation struct {
 	z          [2][]float64
 }
 
-func newFactorisation(n int) *factorisation {
+func newFactorisation(n int, workers *pool.Pool) *factorisation {
 	return &factorisation{
 		n: n, u: make([]float32, n*n),
-		c: make([]float32, outerBlock*n), x: make([]float32, n*outerBlock), y: make([]float32, n*n),
+		c: make([]float32, outerBlock*n), x: make([]float32, n*outerBlock), y: workers.Float32s(n * n),
 		c2: make([]float32, innerBlock*n), x2: make([]float32, outerBlock*innerBlock), y2: make([]float32, outerBlock*n),
 		ignored: make([]float32, n), z: [2][]float64{make([]float64, n), make([]float64, n)},
 	}

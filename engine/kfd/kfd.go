@@ -76,8 +76,8 @@ func New(r int, penalty []float32, c Config, workers *pool.Pool) *Witness {
 	}
 	w := &Witness{
 		Second: make([]float32, r*r), Taken: make([]float64, 1),
-		Config: c, r: r, penalty: penalty, solver: newFactorisation(r), workers: workers,
-		batch: make([]float32, r*r),
+		Config: c, r: r, penalty: penalty, solver: newFactorisation(r, workers), workers: workers,
+		batch: workers.Float32s(r * r),
 	}
 	w.Factor = w.solver.u
 	w.merge = func(row int) {

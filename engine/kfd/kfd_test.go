@@ -14,7 +14,7 @@ import (
 func TestSolveInverts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 7, 8, 9, 63, 64, 65, 130, 200} {
-		f := newFactorisation(n)
+		f := newFactorisation(n, pool.New(1))
 		a := make([]float64, n*n)
 		b := make([]float64, 2*n*n)
 		for i := range b {
@@ -44,14 +44,14 @@ func TestSolveInverts(t *testing.T) {
 			require.InDelta(t, want[i], x[i], 2e-4, "order %d", n)
 		}
 	}
-	f := newFactorisation(2)
+	f := newFactorisation(2, pool.New(1))
 	copy(f.u, []float32{1, 2, 2, 1})
 	require.False(t, f.factor(), "an indefinite matrix is refused")
 }
 
 func BenchmarkFactor512(b *testing.B) {
 	const n = 512
-	f := newFactorisation(n)
+	f := newFactorisation(n, pool.New(1))
 	a := make([]float32, n*n)
 	for i := range n {
 		a[i*n+i] = 2 + float32(i)/n

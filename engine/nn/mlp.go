@@ -13,6 +13,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // An MLP is a multilayer perceptron with LeakyReLU between its layers and a
@@ -171,9 +172,18 @@ type Activations [][]float32
 
 // NewActivations allocates activations of the given number of rows.
 func (m *MLP) NewActivations(rows int) Activations {
+	return m.activations(rows, func(n int) []float32 { return make([]float32, n) })
+}
+
+// LentActivations are NewActivations that hold any numbers, and that the workers may lend.
+func (m *MLP) LentActivations(rows int, workers *pool.Pool) Activations {
+	return m.activations(rows, workers.Float32s)
+}
+
+func (m *MLP) activations(rows int, floats func(n int) []float32) Activations {
 	a := make(Activations, len(m.sizes))
 	for l, width := range m.sizes {
-		a[l] = make([]float32, rows*width)
+		a[l] = floats(rows * width)
 	}
 	return a
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
+func init() { pool.SpoilLent = true }
+
 // steps is how many steps each part of the contract is tried for.
 const steps = 4
 
@@ -81,7 +83,7 @@ func sameForAnyThreads(t *testing.T, cfg engine.Config) (params []float32, recor
 	t.Helper()
 	for _, threads := range []int{1, 2, 3} {
 		workers := pool.New(threads)
-		trainer, err := engine.NewTrainer(cfg, workers)
+		trainer, err := lent(cfg, workers)
 		require.NoError(t, err)
 		defer engine.Release(trainer.System())
 		for range steps {
@@ -127,9 +129,24 @@ func sameForAnyRanks(t *testing.T, cfg engine.Config, want []float32, record eng
 }
 
 func train(cfg engine.Config, workers *pool.Pool) (*engine.Trainer, error) {
-	trainer, err := engine.NewTrainer(cfg, workers)
+	trainer, err := lent(cfg, workers)
 	for i := 0; i < steps && err == nil; i++ {
 		err = trainer.Step()
+	}
+	return trainer, err
+}
+
+// lent returns a trainer of which what is lent to it is full of NaN, given back by a
+// system of its kind.
+func lent(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, err error) {
+	workers.Lending(func() {
+		var before engine.System
+		if before, err = cfg.New(workers); err == nil {
+			engine.Release(before)
+		}
+	})()
+	if err == nil {
+		workers.Lending(func() { trainer, err = engine.NewTrainer(cfg, workers) })
 	}
 	return trainer, err
 }
