@@ -38,7 +38,8 @@ type directory struct {
 	saved   int   // step of the last checkpoint, -1 for none
 	dirty   bool  // there is something that the last checkpoint does not hold
 
-	unsettled bool // config.json is on its way to the disk
+	unsettled bool         // config.json is on its way to the disk
+	opening   <-chan error // of opened, nil once it was heard
 }
 
 // open takes possession of the run directory and restores a checkpoint if
@@ -80,13 +81,41 @@ func (r *run) open(ctx context.Context, resume string) error {
 		}
 	}
 	r.sweepKeyframes()
+	status, err := r.telling(nil)
+	if err != nil {
+		return err
+	}
+	if r.saved >= 0 {
+		return r.beginFiles(status)
+	}
+	opening := make(chan error, 1)
+	r.opening = opening
+	go func() { opening <- r.beginFiles(status) }()
+	return nil
+}
+
+// beginFiles leaves the files that a run has from its beginning on. Those of a run that
+// begins anew hold nothing yet that its first step would need: they are written beside
+// it, so that a job of a batch, which may take a moment in all, does not wait for the
+// disk before it begins.
+func (r *run) beginFiles(status []byte) error {
 	if err := r.writeConfig(); err != nil {
 		return err
 	}
 	if err := r.openMetrics(); err != nil {
 		return err
 	}
-	return r.status(nil)
+	return disk.Publish(statusFile(r.dir), status)
+}
+
+// opened returns when a run has the files that it begins with.
+func (r *run) opened() error {
+	if r.opening == nil {
+		return nil
+	}
+	err := <-r.opening
+	r.opening = nil
+	return err
 }
 
 // own makes this process the only one that writes here, and removes what one
@@ -143,8 +172,10 @@ func (r *run) openMetrics() error {
 		r.report(fmt.Sprintf("%s holds %d bytes of the %d that the checkpoint counts: the records between are lost", path, end, r.written))
 	}
 	r.written = end
-	if err := file.Truncate(end); err != nil {
-		return err
+	if end < info.Size() {
+		if err := file.Truncate(end); err != nil {
+			return err
+		}
 	}
 	if _, err := file.Seek(end, io.SeekStart); err != nil {
 		return err
@@ -233,6 +264,9 @@ func (r *run) checkpoint() error {
 	if r.dir == "" || !r.dirty {
 		return nil
 	}
+	if err := r.opened(); err != nil {
+		return err
+	}
 	if err := r.flush(); err != nil {
 		return err
 	}
@@ -303,6 +337,9 @@ func (r *run) log(record Record) error {
 	if r.dir == "" {
 		return nil
 	}
+	if err := r.opened(); err != nil {
+		return err
+	}
 	line, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -325,6 +362,7 @@ func (r *run) flush() error {
 
 // close gives the directory up. What had to be written has been.
 func (r *run) close() {
+	_ = r.opened()
 	if j := r.trainer.journal; j != nil {
 		j.abandon()()
 		r.sweepKeyframes()
@@ -372,6 +410,22 @@ func (r *run) status(problem error) error {
 	if r.dir == "" {
 		return nil
 	}
+	if err := r.opened(); err != nil {
+		return err
+	}
+	text, err := r.telling(problem)
+	if err != nil {
+		return err
+	}
+	write := disk.Publish
+	if problem != nil || r.ended {
+		write = disk.Write // nobody will write it again
+	}
+	return write(statusFile(r.dir), text)
+}
+
+// telling is what status.json says now.
+func (r *run) telling(problem error) ([]byte, error) {
 	state, message := "running", ""
 	switch {
 	case errors.Is(problem, ErrStopped):
@@ -396,12 +450,5 @@ func (r *run) status(problem error) error {
 		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
 	}
 	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	write := disk.Publish
-	if state != "running" {
-		write = disk.Write // nobody will write it again
-	}
-	return write(statusFile(r.dir), append(data, '\n'))
+	return append(data, '\n'), err
 }

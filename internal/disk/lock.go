@@ -60,7 +60,7 @@ func Acquire(path string) (*Lock, error) {
 			continue
 		case err == nil:
 			l := &Lock{file, path}
-			if err := l.sign(); err != nil {
+			if err := l.sign(info.Size()); err != nil {
 				return nil, errors.Join(named(path, err), l.Release())
 			}
 			return l, nil
@@ -90,15 +90,17 @@ func Own(dir string) (*Lock, error) {
 	return nil, fmt.Errorf("%s: %w", dir, Cause(err))
 }
 
-// sign writes the owner.
-func (l *Lock) sign() error {
+// sign writes the owner into a file of so many bytes.
+func (l *Lock) sign(size int64) error {
 	host, _ := os.Hostname()
 	text, err := json.Marshal(Owner{host, os.Getpid(), time.Now().Truncate(time.Second)})
 	if err != nil {
 		return err
 	}
-	if err := l.file.Truncate(0); err != nil {
-		return err
+	if size > 0 {
+		if err := l.file.Truncate(0); err != nil {
+			return err
+		}
 	}
 	_, err = l.file.WriteAt(append(text, '\n'), 0)
 	return err
