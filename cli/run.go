@@ -29,6 +29,7 @@ type jobVerb struct {
 	name    string
 	command func(*program) *cobra.Command
 	suffix  string            // of what it writes, if it has --output
+	files   []string          // other flags that name files which it writes
 	lines   bool              // --json prints a list, one item a line
 	batch   map[string]string // flags that are others by default in a batch
 }
@@ -39,7 +40,7 @@ func jobVerbs() []jobVerb {
 		{name: "train", command: (*program).trainCommand, batch: map[string]string{"figures": "none", "samples": "0"}},
 		{name: "sample", command: (*program).sampleCommand, suffix: ".npy"},
 		{name: "diagnose", command: (*program).diagnoseCommand},
-		{name: "mcmc", command: (*program).mcmcCommand, suffix: ".npy"},
+		{name: "mcmc", command: (*program).mcmcCommand, suffix: ".npy", files: []string{"states"}},
 		{name: "score", command: (*program).scoreCommand, suffix: ".ndjson"},
 		{name: "verify", command: (*program).verifyCommand, lines: true},
 	}
@@ -122,7 +123,7 @@ func verbNames() string {
 func (p *program) verbs() (all []batch.Verb) {
 	for _, v := range jobVerbs() {
 		flags := v.command(p).Flags()
-		verb := batch.Verb{Name: v.name, Writes: flags.Lookup("output") != nil, Suffix: v.suffix}
+		verb := batch.Verb{Name: v.name, Writes: flags.Lookup("output") != nil, Suffix: v.suffix, Files: v.files}
 		for _, other := range jobVerbs() {
 			if flags.Lookup(other.name) != nil {
 				verb.Shares = append(verb.Shares, other.name)
@@ -179,6 +180,16 @@ func (b *batching) place(name string) error {
 	return nil
 }
 
+// files are those of the batch itself, which no job may write: status.json would be the
+// record of status.npy.
+func (b *batching) files() []string {
+	all := []string{b.dir}
+	for _, name := range []string{"journal.ndjson", "results.ndjson", "status.json", "status.npy", "lock"} {
+		all = append(all, filepath.Join(b.dir, name))
+	}
+	return all
+}
+
 // trainGrid runs the jobs that a train command with --grid stands for: one for
 // each point, with the command's other flags.
 func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching) error {
@@ -215,7 +226,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 
 // runJobs runs the shard's part of jobs, if nothing is wrong with any of them.
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
-	if err := batch.Link(jobs); err != nil {
+	if err := batch.Link(jobs, b.files()...); err != nil {
 		return usagef("%s: %w", source, err)
 	}
 	var wrong []error

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/revgen/revgen/internal/ndjson"
@@ -23,6 +24,8 @@ type Verb struct {
 	// not given.
 	Writes bool
 	Suffix string
+	// Files are the keys that name files which it writes besides.
+	Files []string
 	// Shares lists the verbs whose names are keys of this one's jobs as well.
 	Shares []string
 }
@@ -38,6 +41,7 @@ type Job struct {
 	Set   []ndjson.Member // what is set of a configuration, by its path
 	Point []ndjson.Member // values of the grid, which are among the others too
 	Out   string          // what it writes; empty if it writes nothing
+	files []string        // what it writes besides
 
 	Cost   float64 // what it takes, relative to the others
 	Bytes  float64 // of memory
@@ -260,6 +264,11 @@ func Multiply(all []*Job, template *Job, grid []ndjson.Member, verbs []Verb, dir
 		if err := job.name(verb, dir, template.Out); err != nil {
 			return all, err
 		}
+		for _, m := range job.Flags {
+			if slices.Contains(verb.Files, m.Key) && m.Value.Kind == ndjson.String {
+				job.files = append(job.files, m.Value.Text)
+			}
+		}
 		if job.Index = len(all); job.Index == mostJobs {
 			return all, fmt.Errorf("more than %d jobs", mostJobs)
 		}
@@ -333,24 +342,31 @@ func (j *Job) sum() string {
 }
 
 // Link finds the jobs that read what others write, and reports names and outputs
-// that two jobs have.
-func Link(jobs []*Job) error {
+// that two jobs have, or a job and the batch with the files own.
+func Link(jobs []*Job, own ...string) error {
 	var wrong problems
-	ids, outs := make(map[string]*Job), make(map[string]*Job)
+	ids, outs, taken := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
+	for _, path := range own {
+		taken[real(path)] = true
+	}
 	for _, j := range jobs {
 		j.after = -1
 		if before := ids[j.ID]; before != nil {
 			wrong.add(fmt.Errorf("%s: id: %q is that of %s too", j.where(), j.ID, before.where()))
 		}
 		ids[j.ID] = j
-		if j.Out == "" {
-			continue
+		for _, out := range j.outputs() {
+			path := real(out)
+			switch before := outs[path]; {
+			case taken[path]:
+				wrong.add(fmt.Errorf("%s: out: %s is the batch's own; give the job another id, or another out", j.where(), out))
+			case before == j:
+				wrong.add(fmt.Errorf("%s: writes %s twice", j.where(), out))
+			case before != nil:
+				wrong.add(fmt.Errorf("%s: out: %s is where %s writes too", j.where(), out, before.where()))
+			}
+			outs[path] = j
 		}
-		path := real(j.Out)
-		if before := outs[path]; before != nil {
-			wrong.add(fmt.Errorf("%s: out: %s is where %s writes too", j.where(), j.Out, before.where()))
-		}
-		outs[path] = j
 	}
 	for _, j := range jobs {
 		for _, path := range j.inputs() {
@@ -376,11 +392,19 @@ func (j *Job) where() string {
 	return fmt.Sprintf("line %d", j.Line)
 }
 
+// outputs are what it writes.
+func (j *Job) outputs() []string {
+	if j.Out == "" {
+		return j.files
+	}
+	return append(j.files[:len(j.files):len(j.files)], j.Out)
+}
+
 // inputs are the arguments and the texts among the flags that may be paths.
 func (j *Job) inputs() []string {
 	all := j.Args[:len(j.Args):len(j.Args)]
 	for _, m := range j.Flags {
-		if m.Value.Kind == ndjson.String && m.Value.Text != "" {
+		if m.Value.Kind == ndjson.String && m.Value.Text != "" && !slices.Contains(j.files, m.Value.Text) {
 			all = append(all, m.Value.Text)
 		}
 	}
