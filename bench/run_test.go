@@ -25,6 +25,7 @@ import (
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/target/graph"
 )
 
 // small holds a size of each suite that takes next to no time.
@@ -399,6 +400,25 @@ func TestBarsHaveRows(t *testing.T) {
 			require.Equal(t, s.each(system), size)
 		}
 	}
+}
+
+// TestDefaultsOfSystems: what is measured by default are the systems that have a target,
+// of those that the program knows.
+func TestDefaultsOfSystems(t *testing.T) {
+	sizes := func(systems ...engine.Definition) (all []string) {
+		o := Options{Systems: systems}
+		suites, err := o.resolve()
+		require.NoError(t, err)
+		for _, s := range suites {
+			if s.each != nil {
+				all = append(all, s.Sizes...)
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{"ising/paper/65536", "gmm/paper/65536", "ising/262144/16", "gmm/1048576", "ising/paper", "gmm/paper"},
+		sizes(ising.Definition, graph.Definition, gmm.Definition))
+	require.Empty(t, sizes(graph.Definition))
 }
 
 func TestMarkdownTables(t *testing.T) {

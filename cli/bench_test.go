@@ -37,24 +37,6 @@ func TestBench(t *testing.T) {
 	require.Contains(t, o.stdout, "| train/ising/paper/32 | generic | 1 |")
 }
 
-// TestBenchOfSystems: what is measured by default are the systems that have a target,
-// of those that the program knows.
-func TestBenchOfSystems(t *testing.T) {
-	o := ok(t, "", append(brief("sample", "iteration", "score", "--json"), "-q")...)
-	report, err := bench.ReadJSON(strings.NewReader(o.stdout))
-	require.NoError(t, err)
-	systems := map[string]int{}
-	for _, row := range report.Rows {
-		system, _, _ := strings.Cut(strings.TrimPrefix(row.Name, "train/"), "/")
-		systems[row.Suite+" "+system]++
-	}
-	for _, want := range []string{"sample ising", "sample gmm", "sample hybrid", "iteration ising", "iteration gmm", "iteration hybrid"} {
-		require.Equal(t, 1, systems[want], want)
-	}
-	require.NotContains(t, systems, "sample spins")
-	t.Log(systems)
-}
-
 func TestBenchAgainstABaseline(t *testing.T) {
 	dir := t.TempDir()
 	o := ok(t, dir, brief("rng", "--sizes", "1000", "-o", "json")...)
