@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 templates=$PWD
-work=$(mktemp -d -t revgen-slurm.XXXXXX)
+work=$(mktemp -d)
 chmod 755 "$work"
 host=$(hostname -s)
 pids=()
