@@ -81,11 +81,10 @@ var SpoilLent bool
 // giveBack lets others have what was lent.
 func (l *lending[T]) giveBack(to *shelf[T]) {
 	for _, s := range l.out {
-		for i := range *s {
-			if !SpoilLent {
-				break
+		if SpoilLent {
+			for i := range *s {
+				(*s)[i] = T(math.NaN())
 			}
-			(*s)[i] = T(math.NaN())
 		}
 		to.of(len(*s)).Put(s)
 	}
