@@ -158,7 +158,11 @@ func (o *enumeratedObjective) Coefficients(c []float64) []float64 {
 }
 
 // Witness implements perceptron.Fitted.
-func (o *enumeratedObjective) Witness(c []float64, state []uint64) float64 { return c[state[0]] }
+func (o *enumeratedObjective) Witness(values, c []float64, states []uint64) {
+	for i, state := range states {
+		values[i] = c[state]
+	}
+}
 
 // raoBlackwell takes the law of s for the mean of the laws that a bernoulli head
 // draws from.

@@ -294,13 +294,14 @@ func (o *walsh) Coefficients(c []float64) []float64 {
 	return c
 }
 
-// Witness returns Σ c_A χ_A(s).
-func (o *walsh) Witness(c []float64, state []uint64) float64 {
-	chi := make([]float32, o.r)
-	o.features(chi, state, make([]float64, o.Spins))
-	var sum float64
-	for a, x := range chi {
-		sum += c[a] * float64(x)
+// Witness sets values to Σ c_A χ_A(s).
+func (o *walsh) Witness(values, c []float64, states []uint64) {
+	chi, fields := make([]float32, o.r), make([]float64, o.Spins)
+	for i := range values {
+		o.features(chi, states[i*o.Words:][:o.Words], fields)
+		values[i] = 0
+		for a, x := range chi {
+			values[i] += c[a] * float64(x)
+		}
 	}
-	return sum
 }

@@ -14,8 +14,8 @@ type Fitted interface {
 	// Coefficients adds those of the last discrepancy to c, and returns it; nil stands
 	// for zeros.
 	Coefficients(c []float64) []float64
-	// Witness returns the function's value.
-	Witness(c []float64, state []uint64) float64
+	// Witness sets values to the function's at packed states.
+	Witness(values, c []float64, states []uint64)
 }
 
 // Witness is that of engine.Witnesser.
@@ -43,9 +43,8 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 		}
 		const rows = 256
 		s.workers.Run((len(values)+rows-1)/rows, func(piece int) {
-			for i := piece * rows; i < min(len(values), (piece+1)*rows); i++ {
-				values[i] = f.Witness(c, packed[i*words:][:words])
-			}
+			lo, hi := piece*rows, min(len(values), (piece+1)*rows)
+			f.Witness(values[lo:hi], c, packed[lo*words:hi*words])
 		})
 		return nil
 	}, nil
