@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/revgen/revgen/internal/pool"
 )
 
 func mustTarget(t testing.TB, l int, j, h, beta float64) Target {
@@ -24,6 +27,26 @@ func mustEnumerate(t testing.TB, l int) *DensityOfStates {
 
 // criticalBeta is ½ ln(1+√2), the bulk's critical inverse temperature.
 const criticalBeta = 0.44068679350977151262
+
+// TestReferenceIsShared: runs of other seeds that follow each other have one reference,
+// and a run of another target has another.
+func TestReferenceIsShared(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	of := func(seed uint64, beta float64) *reference {
+		c := quick()
+		c.Training.Seed, c.Target.Beta = seed, beta
+		m, err := newMeasured(c, workers)
+		require.NoError(t, err)
+		r, err := m.reference(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, beta, r.target.Beta)
+		return r
+	}
+	first := of(1, 0.2)
+	require.Same(t, first, of(2, 0.2))
+	require.NotSame(t, first, of(2, 0.5))
+}
 
 func TestGroundTruths(t *testing.T) {
 	g := mustEnumerate(t, 3)

@@ -41,16 +41,19 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	}}, nil
 }
 
-// reference returns what samples are compared with, computed once.
+// reference returns what samples are compared with, computed once, for runs of other
+// seeds too if they follow one another.
 func (s *measured) reference(ctx context.Context) (*reference, error) {
 	s.exact.Lock()
 	defer s.exact.Unlock()
 	if s.exact.reference == nil {
-		r, err := newReference(ctx, Target{s.model, s.config.Target.Beta}, s.workers)
+		r, err := s.workers.Recall(s.config.Target, func() (any, error) {
+			return newReference(ctx, Target{s.model, s.config.Target.Beta}, s.workers)
+		})
 		if err != nil {
 			return nil, err
 		}
-		s.exact.reference = r
+		s.exact.reference = r.(*reference)
 	}
 	return s.exact.reference, nil
 }
