@@ -4,7 +4,7 @@ GO ?= go
 
 PREFIX ?= /usr/local
 
-.PHONY: dist install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results golangci vulnerabilities benchstat clean
+.PHONY: dist install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
@@ -43,17 +43,26 @@ picture: build
 	./revgen train -o runs/picture
 	cp runs/picture/figures/distributions.svg docs/ising.svg
 
-# docs/results.md and its figures, which takes two hours or more on two
-# cores; what was interrupted continues. The program is built so that results
-# name its revision.
+# docs/results.md and its figures, in about an hour of two cores; what was
+# interrupted continues. The program is built so that results name its revision.
 results:
 	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
+	./revgen reproduce --preset best,quick --seed 11 --seeds 5 -o runs/results
+	./revgen reproduce --preset moves --seed 11 --seeds 3 -o runs/results
 	./revgen reproduce --preset paper -o runs/results
-	./revgen reproduce --preset best --seeds 5 -o runs/results
-	./revgen reproduce --study all --seeds 5 -o runs/results
 	cp runs/results/results.md docs/results.md
-	mkdir -p docs/figures
-	cp runs/results/figures/*.svg docs/figures/
+	rm -rf docs/figures
+	mkdir docs/figures
+	grep -o 'figures/[^)]*' docs/results.md | while read -r f; do cp "runs/results/$$f" docs/figures/; done
+
+# docs/studies.md, which takes hours; each command is a part of it, and each
+# continues where it was interrupted.
+studies:
+	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
+	./revgen reproduce --study all --seed 11 --seeds 3 -o runs/studies
+	./revgen reproduce --study neighbours --seed 401 -o runs/studies
+	./revgen reproduce --study field --seed 11 --seeds 1 -o runs/studies
+	cp runs/studies/studies.md docs/studies.md
 
 cover:
 	$(GO) test -coverprofile=coverage.out ./...

@@ -36,14 +36,16 @@ it gives beside the errors and beside those of as many exact samples. Settings:
 
 The output directory holds a run directory for each preset, setting and seed,
 which the same command continues if it was interrupted; results.json and
-results.md, written after each setting; and figures. Outcomes of other presets
+results.md (of studies: studies.md), written after each setting; and figures. Outcomes of other presets
 in the same directory are kept beside the new ones. With several seeds, tables
-hold medians and the range of the error.
+hold medians and the range of the error; where --only names no settings, the
+lattices of 32 rows are trained for three seeds at most, and that of 64 for one.
 
 With --study, train the variants of a study instead, five seeds of each if
 --seeds does not say otherwise, and print one table of their errors, of how many
 runs ended with a warning, and of the time. Studies:
-%s, or all of them but field.
+%s, or all, which
+are those before neighbours.
 
 The study neighbours draws a target from each seed instead (lattices, mixtures,
 wells, graphs, expressions), twenty if --seeds does not say otherwise, and trains
@@ -65,7 +67,7 @@ the row of five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce
   revgen reproduce --study neighbours --seed 101 -o results
   revgen reproduce --study field --only ising-l16-0.4407,ea-8x8 --seed 11 -o field
   revgen reproduce --study field --only ising-l64-0.4407 --seeds 1 --seed 12 -o field
-  revgen reproduce -o results --tables       # results.md again, from results.json`,
+  revgen reproduce -o results --tables       # the documents again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),
 	}
 	flags := cmd.Flags()
@@ -83,7 +85,8 @@ the row of five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce
 		}
 		return p.reproduce(&r)
 	}
-	flags.StringSliceVarP(&r.Presets, "preset", "p", []string{p.systems[0].Presets[0]}, "presets, separated by commas: "+strings.Join(p.systems[0].Presets, ", "))
+	presets := p.presets()
+	flags.StringSliceVarP(&r.Presets, "preset", "p", presets[:1], "presets, separated by commas: "+strings.Join(presets, ", "))
 	flags.StringSliceVar(&r.Only, "only", nil, "settings, separated by commas (default all)")
 	flags.StringSliceVar(&r.Studies, "study", nil, "studies, separated by commas, or all, instead of settings")
 	flags.StringVarP(&r.Dir, "output", "o", filepath.Join("runs", "reproduce"), "output `directory`")
@@ -91,12 +94,24 @@ the row of five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce
 	flags.Var(&r.seed, "seed", "the first seed")
 	flags.IntVar(&r.Seeds, "seeds", 1, "how many seeds, of which the tables hold medians (studies: 5)")
 	flags.Var(&r.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
-	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables of the directory's results.json and write its results.md again")
+	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables of the directory's results.json and write its documents again")
 	addThreads(cmd, &r.threads)
 	complete(cmd, "only", func([]string) []string { return reproduce.Names() })
 	complete(cmd, "study", func([]string) []string { return append(reproduce.StudyNames(), "all") })
-	complete(cmd, "preset", func([]string) []string { return p.systems[0].Presets })
+	complete(cmd, "preset", func([]string) []string { return presets })
 	return cmd
+}
+
+// presets lists those that a system has, the default first.
+func (p *program) presets() (all []string) {
+	for _, d := range p.systems {
+		for _, name := range d.Presets {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
 }
 
 func (p *program) reproduce(r *reproduction) error {
@@ -163,7 +178,7 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 	return p.concludeReproduction(results, r.Dir)
 }
 
-// retabulate writes results.md and the tables again.
+// retabulate writes the documents and the tables again.
 func (p *program) retabulate(dir string) error {
 	results, err := reproduce.Tabulate(dir, func(text string) { p.say("warning: %s", text) })
 	if err != nil {
@@ -254,6 +269,8 @@ func (p *program) concludeReproduction(results *reproduce.Results, dir string) e
 	if slices.ContainsFunc(results.Outcomes, func(o reproduce.Outcome) bool { return o.AtFloor() }) {
 		p.say("%s", reproduce.Legend)
 	}
-	p.say("results: %s", filepath.Join(dir, "results.md"))
+	for _, path := range results.Documents(dir) {
+		p.say("results: %s", path)
+	}
 	return nil
 }

@@ -637,14 +637,18 @@ func seedsText(seeds []uint64) string {
 }
 
 func microseconds(s float64) string {
-	if s >= 0.1 {
-		return fmt.Sprintf("%.2g s", s)
+	unit := " s"
+	switch {
+	case s < 1e-3:
+		s, unit = 1e6*s, " µs"
+	case s < 0.1:
+		s, unit = 1e3*s, " ms"
 	}
-	if s >= 1e-3 {
-		return fmt.Sprintf("%.2g ms", 1e3*s)
+	if s >= 99.5 {
+		return fmt.Sprintf("%.0f", s) + unit // where %g begins to write exponents
 	}
-	return fmt.Sprintf("%.2g µs", 1e6*s)
+	return fmt.Sprintf("%.2g", s) + unit
 }
 
 // FieldLegend explains the table.
-const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were killed); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included."
+const FieldLegend = "Medians over the seeds. ESS is the effective size of the weights of 65 536 fresh samples, k̂ the largest of Pareto's shapes, ln Z off the distance from the exact or the reference's value. τ is the autocorrelation time of exact draws, the larger of that of runs and of the energy. Training, exact draws and chains are in seconds of processors (on the wall for runs that were killed); the latter two are those of an independent draw: of a generator τ times that of a sample, of chains that of the slowest observable at the spacing that makes it cheapest, without burn-in. A generator pays from so many independent draws on, its training included. An effective size is judged by the generator's own samples and does not see what they leave out: where ln Z is off by far more than its error, a mode is missing. The variational autoregressive network (VAN) is the dense one of its authors' repository, and FAB's figures are medians of three seeds in the files of results of its own."

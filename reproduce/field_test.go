@@ -62,7 +62,7 @@ func TestFieldStudy(t *testing.T) {
 		rival := seen[0].Rivals[0]
 		require.GreaterOrEqual(t, rival.Seconds, seen[0].Seconds)
 		require.True(t, rival.Steps > 0 && rival.ESS > 0 && rival.ESS <= 1, "%+v", rival)
-		require.Contains(t, results.Markdown(), "VAN here")
+		require.Contains(t, results.StudiesMarkdown(), "VAN here")
 	}
 	require.Equal(t, results.Field, seen)
 	read, err := Read(p.Dir)
@@ -74,7 +74,7 @@ func TestFieldStudy(t *testing.T) {
 	require.True(t, r.Time > 1 && r.Time < 10, "%v", r.Time)
 	require.Len(t, r.Peers, 3)
 	require.Equal(t, []uint64{3, 4}, r.Seeds)
-	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
+	require.Contains(t, results.StudiesMarkdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
 }
 
 // TestFieldSeedBySeed: a row holds the seeds of all executions, of each what it gave then,
@@ -122,7 +122,7 @@ func TestFieldSeedBySeed(t *testing.T) {
 	require.Equal(t, first, whole.Runs[1])
 	require.Greater(t, whole.Runs[0].Seconds, part.Runs[0].Seconds+1000)
 	require.Equal(t, (whole.Runs[0].ESS+first.ESS)/2, whole.ESS)
-	require.Contains(t, (&Results{Field: []FieldRow{whole}}).Markdown(), "| 3–4 |")
+	require.Contains(t, (&Results{Field: []FieldRow{whole}}).StudiesMarkdown(), "| 3–4 |")
 
 	// Measured again, it took what it took.
 	p.Seeds = 2

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,8 @@ import (
 )
 
 // Table returns an outcome's table: the paper's columns, and then how good an
-// error could be, how good the paper's is, and which is better.
+// error could be, how good the paper's is, and which is better; at the end a million
+// samples of the same generators, if they were measured.
 func (o *Outcome) Table() *report.Table {
 	t := &report.Table{Header: []string{"metric", "ground truth", "ours", "error", "sampling floor", "paper's error", "better"}, Left: 1}
 	if len(o.Seeds) > 1 {
@@ -25,7 +25,23 @@ func (o *Outcome) Table() *report.Table {
 			m.errorText(len(o.Seeds)), report.Deviation(m.Floor, m.Relative), paperText(m), verdict(m),
 		})
 	}
+	if o.Million == nil {
+		return t
+	}
+	t.Header = append(t.Header, "floor of a million", "error of a million")
+	for i := range o.Metrics {
+		t.Rows[i] = append(t.Rows[i], o.millionText(o.Metrics[i].Name)...)
+	}
 	return t
+}
+
+// millionText returns a metric's sampling floor and error of a million samples.
+func (o *Outcome) millionText(name string) []string {
+	m := find(o.Million, name)
+	if m == nil {
+		return []string{"–", "–"}
+	}
+	return []string{floorText(m), m.errorText(len(o.Seeds)) + marks(m)}
 }
 
 func (m *Metric) errorText(seeds int) string {
@@ -43,8 +59,7 @@ func paperText(m *Metric) string {
 	return report.Deviation(*m.Paper, m.Relative)
 }
 
-// verdict says whether an error is smaller than the paper's. An asterisk marks
-// those at the sampling floor, two those where the paper's is too.
+// verdict says whether an error is smaller than the paper's, and what marks has.
 func verdict(m *Metric) string {
 	text := "–"
 	if m.Better != nil {
@@ -53,13 +68,19 @@ func verdict(m *Metric) string {
 			text = "yes"
 		}
 	}
+	return text + marks(m)
+}
+
+// marks are an asterisk for an error at the sampling floor, two where the paper's is
+// there too.
+func marks(m *Metric) string {
 	switch {
 	case m.bothAtFloor():
-		text += " **"
+		return " **"
 	case m.AtFloor:
-		text += " *"
+		return " *"
 	}
-	return text
+	return ""
 }
 
 // Legend explains the marks of a table.
@@ -69,16 +90,25 @@ const Legend = "An asterisk marks an error that exact samples of this size do no
 // how settings were chosen.
 const Basis = `What the figures rest on:
 
-- At L = 3 the presets best and quick train with averages over all configurations,
-  which the paper's method does without and no larger system allows. With sampled
-  moves instead, the study ablations-ising has a total variation of 0.0192 where
-  the recipe has 0.0073.
+- The preset paper is the paper's method. At L = 3 the presets best and quick train with
+  averages over all configurations, which that method does without and no larger system
+  allows; the study ablations-ising takes this and the rest away one by one.
 - Beyond L = 3 they train another generator than the paper's by another loss: spins
   drawn one group after another with a known density q, and KL(q‖π) by the score
   function, which needs the energy and no Metropolis moves. The recipe is a
   function of the target; its constants were found on other seeds of such lattices.
+- Of the mixture and the wells moves trains by Metropolis moves alone. best and quick
+  train generators with a density: Gaussians that a population of the target's own
+  Metropolis chains has placed, by KL(q‖π) again. A mixture of Gaussians is one of them,
+  so that its rows say that nothing was lost, and no more.
+- Seeds 11 and beyond are ones on which nothing was chosen.
 - A floor belongs to its number of samples. Errors at the floor of 200 000 samples
-  need not be at that of a million: rows of a million samples stand beside.`
+  need not be at that of a million.
+- Up to L = 8 all references are exact. Beyond, energy, specific heat and ln Z are so
+  without a field; the others are those of Metropolis runs, whose own errors the
+  warnings tell and the asterisks allow for.
+- Times of training are on the wall, beside whatever else the machine did; those of
+  processors are of training and measuring.`
 
 // Summary says in one line how an outcome came about.
 func (o *Outcome) Summary() string {
@@ -87,6 +117,9 @@ func (o *Outcome) Summary() string {
 	if n := len(o.Seeds); n > 1 {
 		seeds = fmt.Sprintf("medians of the seeds %d to %d", o.Seeds[0], o.Seeds[n-1])
 		time += " each"
+	}
+	if o.Processors > 0 {
+		time += fmt.Sprintf(" (%s of processors)", seconds(o.Processors))
 	}
 	line := fmt.Sprintf("%s preset, %s, %s steps of %s samples in %s, %s samples measured",
 		o.Preset, seeds, figure.Count(o.Steps), figure.Count(o.Batch), time, figure.Count(o.Samples))
@@ -129,44 +162,193 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// Markdown returns the results as a document: one table of all figures, and
-// then each outcome with its pictures. The same results give the same bytes.
+// Markdown returns the outcomes of settings as a document: one line for each setting,
+// and then each with its presets beside each other, and its pictures. The same results
+// give the same bytes.
 func (r *Results) Markdown() string {
 	var b strings.Builder
-	b.WriteString("# Results\n\nWritten by `revgen reproduce`. The sampling floor is the expected error of as many exact samples. " + markdownMarks(Legend) + "\n\n" + Basis + "\n")
-	if len(r.Outcomes) > 0 {
-		b.WriteString("\n## All figures\n\n")
-		_ = r.overview().WriteMarkdown(&b) // writing to b does not fail
+	b.WriteString("# Results\n\n" + resultsIntroduction + "\n")
+	computers := machines(r.Outcomes)
+	if len(computers) == 1 {
+		fmt.Fprintf(&b, "All on %s.\n", computers[0])
 	}
+	settings := r.settings()
+	if len(settings) > 0 {
+		b.WriteString("\n")
+		_ = r.overview(settings).WriteMarkdown(&b) // writing to b does not fail
+	}
+	b.WriteString("\n" + markdownMarks(Legend) + "\n\n" + Basis + "\n")
+	for _, s := range settings {
+		fmt.Fprintf(&b, "\n## %s\n\n", s[0].Title)
+		_ = s.table().WriteMarkdown(&b)
+		b.WriteString("\n")
+		for _, o := range s {
+			fmt.Fprintf(&b, "- %s.", o.Summary())
+			if len(computers) > 1 {
+				fmt.Fprintf(&b, " On %s.", o.Machine.String())
+			}
+			for _, w := range o.warned() {
+				fmt.Fprintf(&b, " Warning: %s.", w)
+			}
+			b.WriteString("\n")
+		}
+		for _, line := range s[len(s)-1].Others() {
+			fmt.Fprintf(&b, "- %s\n", line)
+		}
+		for _, o := range s {
+			if presetRank(o.Preset) >= shownPresets {
+				continue
+			}
+			for _, name := range o.Figures {
+				fmt.Fprintf(&b, "\n![%s](figures/%s.svg)\n", name, name)
+			}
+		}
+	}
+	return b.String()
+}
+
+// resultsIntroduction heads the document of settings.
+const resultsIntroduction = "What trained generators are off by, beside the paper's figures and beside the sampling floor, the expected error of as many exact samples: one row for each setting, by the metric that tells most of it; all metrics follow below. Errors are medians over the seeds. ESS, the effective size of the samples' weights as a fraction, and what ln Z is off by, are of the preset best, and so is the time of training, in seconds of processors with the measuring. `make results` writes this file; ablations and other targets are in [studies.md](studies.md)."
+
+// shownPresets is how many presets, in the order of presetRank, have their pictures shown.
+const shownPresets = 2
+
+// machines returns those of outcomes in words, each once.
+func machines(outcomes []Outcome) []string {
+	var all []Machine
+	for i := range outcomes {
+		all = append(all, outcomes[i].Machine)
+	}
+	return distinct(all)
+}
+
+func distinct(machines []Machine) (all []string) {
+	for i := range machines {
+		if text := machines[i].String(); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// presets are the outcomes of one setting.
+type presets []*Outcome
+
+// settings returns the outcomes by setting, in their order.
+func (r *Results) settings() (all []presets) {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		fmt.Fprintf(&b, "\n## %s, %s preset\n\n%s%s.\nOn %s.\n\n", o.Title, o.Preset, strings.ToUpper(o.Summary()[:1]), o.Summary()[1:], o.Machine.String())
-		_ = o.markdownTable().WriteMarkdown(&b)
-		for _, line := range o.Others() {
-			fmt.Fprintf(&b, "\n%s\n", line)
-		}
-		for _, w := range o.Warnings {
-			fmt.Fprintf(&b, "\nWarning: %s.\n", w)
-		}
-		for _, name := range o.Figures {
-			fmt.Fprintf(&b, "\n![%s](figures/%s.svg)\n", name, name)
+		if n := len(all); n > 0 && all[n-1][0].Setting == o.Setting {
+			all[n-1] = append(all[n-1], o)
+		} else {
+			all = append(all, presets{o})
 		}
 	}
+	return all
+}
+
+// table has a row for each metric and a column for each preset. Floors that the presets
+// do not share stand beside each other.
+func (s presets) table() *report.Table {
+	t := &report.Table{Header: []string{"metric", "exact", "paper's error", "sampling floor"}, Left: 1}
+	var names []string
+	var larger *Outcome
+	for _, o := range s {
+		t.Header = append(t.Header, o.Preset)
+		for i := range o.Metrics {
+			if !slices.Contains(names, o.Metrics[i].Name) {
+				names = append(names, o.Metrics[i].Name)
+			}
+		}
+		if o.Million != nil {
+			larger = o
+		}
+	}
+	if larger != nil {
+		t.Header = append(t.Header, "floor of a million", larger.Preset+", a million")
+	}
+	for _, name := range names {
+		row := []string{report.Label(name), "", "", ""}
+		var floors []string
+		for _, o := range s {
+			m := o.metric(name)
+			if m == nil {
+				row = append(row, "–")
+				continue
+			}
+			if row[1] == "" {
+				row[1], row[2] = report.Value(m.Exact, m.Interval), paperText(m)
+			}
+			if floor := floorText(m); !slices.Contains(floors, floor) {
+				floors = append(floors, floor)
+			}
+			row = append(row, markdownMarks(m.errorText(len(o.Seeds))+marks(m)))
+		}
+		row[3] = strings.Join(floors, ", ")
+		if larger != nil {
+			for _, text := range larger.millionText(name) {
+				row = append(row, markdownMarks(text))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func floorText(m *Metric) string {
+	if m.Floor == 0 {
+		return "–"
+	}
+	return report.Deviation(m.Floor, m.Relative)
+}
+
+// warned returns the warnings of an outcome, each once, with the seeds that have it where
+// others do not.
+func (o *Outcome) warned() (all []string) {
+	var order []string
+	seeds := map[string][]uint64{}
+	for _, w := range o.Warnings {
+		text, seed := w, o.Seeds[0]
+		for _, s := range o.Seeds {
+			if rest, cut := strings.CutPrefix(w, fmt.Sprintf("seed %d: ", s)); cut {
+				text, seed = rest, s
+			}
+		}
+		if _, known := seeds[text]; !known {
+			order = append(order, text)
+		}
+		seeds[text] = append(seeds[text], seed)
+	}
+	for _, text := range order {
+		if of := seeds[text]; len(of) < len(o.Seeds) {
+			text = fmt.Sprintf("seed %s: %s", seedsText(of), text)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// StudiesMarkdown returns the studies as a document.
+func (r *Results) StudiesMarkdown() string {
+	var b strings.Builder
+	b.WriteString("# Studies\n\n" + studiesIntroduction + "\n")
 	r.writeStudies(&b)
 	r.writeNeighbours(&b)
 	r.writeField(&b)
 	return b.String()
 }
 
+// studiesIntroduction heads the document of studies.
+const studiesIntroduction = "What the parts of the recipes are for, what the preset best makes of targets drawn at random, and generators beside chains on targets of the literature. `make studies` writes this file; each part names the revision and the machine that it was computed by. The paper's experiments are in [results.md](results.md)."
+
 func (r *Results) writeStudies(b *strings.Builder) {
 	if len(r.Studies) == 0 {
 		return
 	}
-	b.WriteString("\n## Studies\n\n" + StudyLegend + "\n")
+	b.WriteString("\n" + StudyLegend + "\n")
 	for i := range r.Studies {
 		s := &r.Studies[i]
-		machine := &s.Variants[0].Machine
-		fmt.Fprintf(b, "\n### %s\n\n`%s`: %s.\nOn %s.\n\n", s.Title, s.Name, s.Summary(), machine.String())
+		fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n", s.Title, s.Name, s.Summary(), strings.Join(machines(s.Variants), "; "))
 		t := s.Table()
 		t.Header = append(t.Header, "what it changes")
 		for j := range s.Variants {
@@ -188,7 +370,11 @@ func (r *Results) writeNeighbours(b *strings.Builder) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", NeighboursTitle, NeighboursStudy, all.Summary(), all[0].Machine.String(), NeighboursLegend)
+	var computers []Machine
+	for i := range all {
+		computers = append(computers, all[i].Machine)
+	}
+	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", NeighboursTitle, NeighboursStudy, all.Summary(), strings.Join(distinct(computers), "; "), NeighboursLegend)
 	_ = all.Table().WriteMarkdown(b)
 	first := true
 	for i := range all {
@@ -206,20 +392,15 @@ func (r *Results) writeField(b *strings.Builder) {
 	if len(r.Field) == 0 {
 		return
 	}
-	var machines []string
+	var computers []Machine
 	for i := range r.Field {
 		row := &r.Field[i]
-		of := []Machine{row.Machine}
+		computers = append(computers, row.Machine)
 		for j := range row.Runs {
-			of = append(of, row.Runs[j].Machine)
-		}
-		for _, m := range of {
-			if text := m.String(); !slices.Contains(machines, text) {
-				machines = append(machines, text)
-			}
+			computers = append(computers, row.Runs[j].Machine)
 		}
 	}
-	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(machines, "; "), FieldLegend)
+	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(distinct(computers), "; "), FieldLegend)
 	_ = FieldTable(r.Field).WriteMarkdown(b)
 }
 
@@ -266,16 +447,10 @@ func (o *StudyOutcome) Table() *report.Table {
 		}
 		t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d of %d", v.Warned, len(v.Seeds)), figure.Count(v.Steps), fmt.Sprintf("%.1f", v.Seconds)))
 	}
-	floor := func(m *Metric) string {
-		if m.Floor == 0 {
-			return "–"
-		}
-		return report.Deviation(m.Floor, m.Relative)
-	}
 	for _, below := range []struct {
 		label string
 		cell  func(*Metric) string
-	}{{"sampling floor", floor}, {"paper", paperText}} {
+	}{{"sampling floor", floorText}, {"paper", paperText}} {
 		if row := o.common(names, below.cell); row != nil {
 			t.Rows = append(t.Rows, slices.Concat([]string{below.label}, row, []string{"", "", ""}))
 		}
@@ -310,60 +485,67 @@ func (o *StudyOutcome) common(names []string, cell func(*Metric) string) []strin
 	return row
 }
 
-func (o *Outcome) metric(name string) *Metric {
-	i := slices.IndexFunc(o.Metrics, func(m Metric) bool { return m.Name == name })
+func (o *Outcome) metric(name string) *Metric { return find(o.Metrics, name) }
+
+// find returns the metric of a name, nil if there is none.
+func find(all []Metric, name string) *Metric {
+	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &o.Metrics[i]
+	return &all[i]
 }
 
 func markdownMarks(s string) string { return strings.ReplaceAll(s, "*", `\*`) }
 
-func (o *Outcome) markdownTable() *report.Table {
-	t := o.Table()
-	for _, row := range t.Rows {
-		row[len(row)-1] = markdownMarks(row[len(row)-1])
+// overview has a line for each setting, of its headline, and a column for each preset.
+func (r *Results) overview(settings []presets) *report.Table {
+	var columns []string
+	for i := range r.Outcomes {
+		if p := r.Outcomes[i].Preset; !slices.Contains(columns, p) {
+			columns = append(columns, p)
+		}
+	}
+	slices.SortStableFunc(columns, func(a, b string) int { return presetRank(a) - presetRank(b) })
+	t := &report.Table{Header: slices.Concat([]string{"setting", "metric", "paper's error"}, columns,
+		[]string{"sampling floor", "ESS", "ln Z off", "trained in"}), Left: 2}
+	for _, s := range settings {
+		name := s.headline()
+		row := []string{s[0].Title, report.Label(name), "–"}
+		for range columns {
+			row = append(row, "–")
+		}
+		floor, size, off, took := "–", "–", "–", "–"
+		for _, o := range s {
+			if o.Preset == "best" {
+				if m := o.metric("effective_sample_size"); m != nil {
+					size = report.Value(m.Generated, m.Interval)
+				}
+				if m := o.metric("log_z"); m != nil {
+					off = report.Deviation(m.Error, m.Relative)
+				}
+				if o.Processors > 0 {
+					took = seconds(o.Processors)
+				}
+			}
+			if m := o.metric(name); m != nil {
+				row[2], floor = paperText(m), floorText(m)
+				row[3+slices.Index(columns, o.Preset)] = report.Deviation(m.Error, m.Relative) + markdownMarks(marks(m))
+			}
+		}
+		t.Rows = append(t.Rows, append(row, floor, size, off, took))
 	}
 	return t
 }
 
-// overview has a line for each figure and columns for each preset.
-func (r *Results) overview() *report.Table {
-	var presets []string
-	for i := range r.Outcomes {
-		if p := r.Outcomes[i].Preset; !slices.Contains(presets, p) {
-			presets = append(presets, p)
-		}
+// headline names the metric that stands for a setting, the first for one that is not
+// known any longer.
+func (s presets) headline() string {
+	if i := settingRank(s[0].Setting); i >= 0 && s[0].metric(Settings[i].Headline) != nil {
+		return Settings[i].Headline
 	}
-	slices.SortStableFunc(presets, func(a, b string) int { return presetRank(a) - presetRank(b) })
-	t := &report.Table{Header: []string{"setting", "metric", "paper's error"}, Left: 2}
-	for _, p := range presets {
-		t.Header = append(t.Header, p+" preset", "× floor", "better")
+	if len(s[0].Metrics) == 0 {
+		return ""
 	}
-	type key struct{ setting, metric string }
-	lines := map[key]int{}
-	for i := range r.Outcomes {
-		o := &r.Outcomes[i]
-		column := 3 + 3*slices.Index(presets, o.Preset)
-		for j := range o.Metrics {
-			m := &o.Metrics[j]
-			k := key{o.Setting, m.Name}
-			line, known := lines[k]
-			if !known {
-				line = len(t.Rows)
-				lines[k] = line
-				row := make([]string, len(t.Header))
-				row[0], row[1], row[2] = o.Title, report.Label(m.Name), paperText(m)
-				t.Rows = append(t.Rows, row)
-			}
-			ratio := "–"
-			if m.Floor > 0 {
-				r := m.Error / m.Floor
-				ratio = fmt.Sprintf("%.*f", 2-int(math.Log10(min(max(1, r), 100))), r)
-			}
-			copy(t.Rows[line][column:], []string{report.Deviation(m.Error, m.Relative), ratio, markdownMarks(verdict(m))})
-		}
-	}
-	return t
+	return s[0].Metrics[0].Name
 }

@@ -71,13 +71,13 @@ func TestNeighbourhood(t *testing.T) {
 
 	read, err := Read(p.Dir)
 	require.NoError(t, err)
-	require.Equal(t, results.Markdown(), read.Markdown())
+	require.Equal(t, results.StudiesMarkdown(), read.StudiesMarkdown())
 	var table bytes.Buffer
 	require.NoError(t, told.Table().WriteText(&table))
-	require.Contains(t, read.Markdown(), told.Summary())
+	require.Contains(t, read.StudiesMarkdown(), told.Summary())
 	for _, o := range told {
 		require.Contains(t, table.String(), o.Title)
-		require.Contains(t, read.Markdown(), o.Title)
+		require.Contains(t, read.StudiesMarkdown(), o.Title)
 	}
 
 	// A further seed stands beside the others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -81,6 +82,9 @@ type job struct {
 	systems   []engine.Definition // of a neighbour
 }
 
+// pictured reports that the job's first run is drawn.
+func (j *job) pictured() bool { return j.study == nil && !j.setting.ours() }
+
 // runs returns how many runs a job has.
 func (j *job) runs() int { return max(1, len(j.configs)) }
 
@@ -106,9 +110,10 @@ func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, er
 	}
 	var all []job
 	for _, preset := range p.Presets {
+		has := func(d engine.Definition) bool { return slices.Contains(d.Presets, preset) }
 		for _, s := range settings {
 			i := slices.IndexFunc(systems, func(d engine.Definition) bool { return d.Name == s.System })
-			if i < 0 || !s.has(preset) {
+			if i < 0 || !s.has(preset) || !has(systems[i]) && slices.ContainsFunc(systems, has) {
 				continue
 			}
 			j := job{setting: s, preset: preset, dir: filepath.Join(preset, s.Name)}
@@ -161,11 +166,15 @@ func (p *Plan) studyJobs(ctx context.Context, systems []engine.Definition) ([]jo
 	return all, nil
 }
 
-// configure sets a job's configurations. The first of a setting has curves of
-// its errors.
+// configure sets a job's configurations. The first of a setting with pictures has
+// curves of its errors.
 func (p *Plan) configure(ctx context.Context, j *job, def *engine.Definition) error {
-	for n := range p.Seeds {
-		cfg, err := p.config(ctx, def, &j.setting, j.preset, p.Seed+uint64(n), n == 0 && j.study == nil)
+	seeds := p.Seeds
+	if most := j.setting.Seeds; most > 0 && len(p.Only) == 0 {
+		seeds = min(seeds, most)
+	}
+	for n := range seeds {
+		cfg, err := p.config(ctx, def, &j.setting, j.preset, p.Seed+uint64(n), n == 0 && j.pictured())
 		if err != nil {
 			return err
 		}
@@ -198,7 +207,7 @@ func (p *Plan) config(ctx context.Context, def *engine.Definition, s *Setting, p
 }
 
 // Execute runs a plan. After each setting, and each variant of a study, it
-// writes results.json and results.md, in which the outcomes of earlier
+// writes results.json and results.md, or studies.md, in which the outcomes of earlier
 // reproductions in the same directory stay, and the figures. When ctx is
 // cancelled or MaxTime has passed it returns the *engine.StopError of the run that
 // stopped; executing the plan again continues.
@@ -256,7 +265,7 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 		}
 		if old != nil && !e.trained && slices.Equal(old.Seeds, o.Seeds) {
 			// What was only measured again has been computed where it was.
-			o.Machine, o.Seconds = old.Machine, old.Seconds
+			o.Machine, o.Seconds, o.Processors = old.Machine, old.Seconds, old.Processors
 		}
 		if err := e.record(results, o); err != nil {
 			return results, err
@@ -278,7 +287,7 @@ func own(dir string, warn func(string)) (*disk.Lock, error) {
 	return lock, err
 }
 
-// Tabulate writes results.md again, of the results in dir, which it returns.
+// Tabulate writes the documents again, of the results in dir, which it returns.
 func Tabulate(dir string, warn func(string)) (*Results, error) {
 	results, err := Read(dir)
 	if err != nil || results.Empty() {
@@ -357,8 +366,8 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 	if e.study != nil {
 		o.Changed = slices.Concat(e.variant.Assignments, e.Assignments)
 	}
-	var tables []*engine.Evaluation
-	var times []float64
+	var tables, larger []*engine.Evaluation
+	var times, processors []float64
 	for n, cfg := range e.configs {
 		run := Run{
 			Setting: e.setting, Preset: e.preset, Seed: cfg.Shared().Training.Seed, Steps: o.Steps,
@@ -368,9 +377,14 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 			run.Study = e.study.Name
 		}
 		run.Dir = filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", run.Seed))
+		_, begun := os.Stat(run.Dir)
+		watch := newStopwatch()
 		result, err := e.train(ctx, cfg, run, nil)
 		if err != nil {
 			return nil, err
+		}
+		if errors.Is(begun, fs.ErrNotExist) {
+			processors = append(processors, watch.seconds())
 		}
 		if result.Evaluation == nil {
 			return nil, fmt.Errorf("%s: the system cannot be measured", e.setting.Name)
@@ -386,16 +400,38 @@ func (e *execution) outcome(ctx context.Context) (*Outcome, error) {
 			}
 			o.Warnings = append(o.Warnings, w)
 		}
-		if n == 0 && e.study == nil {
+		if e.setting.Million && e.preset == "best" {
+			more, err := e.measure(ctx, cfg, result.Params, million)
+			if err != nil {
+				return nil, result.Stop(err)
+			}
+			larger = append(larger, more)
+		}
+		if n == 0 && e.pictured() {
 			if o.Figures, err = e.draw(ctx, cfg, result, run.Dir); err != nil {
 				return nil, result.Stop(err)
 			}
 		}
 	}
 	o.Samples, o.Seconds = tables[0].Samples, median(times)
+	if len(processors) > 0 {
+		o.Processors = median(processors)
+	}
 	var err error
-	o.Metrics, err = combine(tables)
+	if o.Metrics, err = combine(tables); err == nil && larger != nil {
+		o.Million, err = combine(larger)
+	}
 	return o, err
+}
+
+// measure returns the table of a trained generator by another number of samples.
+func (e *execution) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*engine.Evaluation, error) {
+	system, err := cfg.New(e.workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	return system.(engine.Evaluator).Evaluate(ctx, params, samples)
 }
 
 func (e *execution) train(ctx context.Context, cfg engine.Config, run Run, judge func(context.Context, engine.System, *engine.Result) (any, error)) (*engine.Result, error) {

@@ -38,7 +38,7 @@ func execute(t *testing.T, ctx context.Context, p *Plan, watch Observer) (*Resul
 // withoutTimes removes what differs from run to run.
 func withoutTimes(r *Results) *Results {
 	for i := range r.Outcomes {
-		r.Outcomes[i].Seconds = 0
+		r.Outcomes[i].Seconds, r.Outcomes[i].Processors = 0, 0
 	}
 	return r
 }
@@ -137,6 +137,42 @@ func TestInterrupted(t *testing.T) {
 	require.Greater(t, stops, 1)
 }
 
+// TestMillion: the preset best of the paper's settings is measured by more samples, too,
+// whose floors are lower.
+func TestMillion(t *testing.T) {
+	p := tiny(t.TempDir())
+	p.Presets, p.Only, p.Seeds = []string{"best"}, []string{"ising-0.2"}, 1
+	results, err := execute(t, context.Background(), p, Observer{})
+	require.NoError(t, err)
+	o := results.Outcomes[0]
+	require.Len(t, o.Million, len(o.Metrics))
+	for i := range o.Million {
+		require.Equal(t, o.Metrics[i].Name, o.Million[i].Name)
+		require.Less(t, o.Million[i].Floor, o.Metrics[i].Floor/10)
+	}
+	require.Positive(t, o.Processors)
+}
+
+// TestFewerSeeds: large lattices are trained for fewer seeds, unless they are asked for;
+// and a preset that only some systems have leaves the others out.
+func TestFewerSeeds(t *testing.T) {
+	seeds := func(p *Plan) map[string]int {
+		all, err := p.jobs(context.Background(), systems)
+		require.NoError(t, err)
+		count := map[string]int{}
+		for _, j := range all {
+			count[j.dir] = len(j.configs)
+		}
+		return count
+	}
+	p := &Plan{Presets: []string{"best", "moves"}, Seed: 11, Seeds: 5}
+	all := seeds(p)
+	require.Equal(t, []int{5, 3, 1, 5}, []int{all["best/ising-l16-0.28"], all["best/ising-l32-0.28"], all["best/ising-l64-0.4407"], all["moves/hybrid"]})
+	require.NotContains(t, all, "moves/ising-0.2")
+	p.Only = []string{"ising-l64-0.4407"}
+	require.Equal(t, map[string]int{"best/ising-l64-0.4407": 5}, seeds(p))
+}
+
 func TestMaxTime(t *testing.T) {
 	p := tiny(t.TempDir())
 	p.MaxTime = time.Nanosecond
@@ -157,16 +193,18 @@ func TestPresetsBesideEachOther(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join(p.Dir, "results.md"))
 	require.NoError(t, err)
 	require.Equal(t, results.Markdown(), string(document))
-	require.True(t, bytes.Contains(document, []byte("| setting | metric | paper's error | paper preset | × floor | better | quick preset | × floor | better |")))
+	require.True(t, bytes.Contains(document, []byte("| setting | metric | paper's error | paper | quick | sampling floor |")))
+	require.True(t, bytes.Contains(document, []byte("| metric | exact | paper's error | sampling floor | paper | quick |")))
 }
 
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Plan){
-		"unknown setting":                                func(p *Plan) { p.Only = []string{"ising"} },
-		"preset:":                                        func(p *Plan) { p.Presets = []string{"worst"} },
-		"gmm: not a setting of the preset paper":         func(p *Plan) { p.Only = []string{"gmm"} }, // nor of these systems
-		"ising-0.5-z2: not a setting of the preset":      func(p *Plan) { p.Only = []string{"ising-0.5-z2"} },
-		"seeds: 0":                                       func(p *Plan) { p.Seeds = 0 },
+		"unknown setting":                              func(p *Plan) { p.Only = []string{"ising"} },
+		"preset:":                                      func(p *Plan) { p.Presets = []string{"worst"} },
+		"gmm: not a setting of the preset paper":       func(p *Plan) { p.Only = []string{"gmm"} }, // nor of these systems
+		"ising-0.5-z2: not a setting of the preset":    func(p *Plan) { p.Only = []string{"ising-0.5-z2"} },
+		"ising-0.2: not a setting of the preset moves": func(p *Plan) { p.Presets, p.Only = []string{"moves"}, []string{"ising-0.2"} },
+		"seeds: 0": func(p *Plan) { p.Seeds = 0 },
 		`ising-0.5: "training.stpes=1": training.stpes:`: func(p *Plan) { p.Assignments, p.Only = []string{"training.stpes=1"}, p.Only[:1] },
 		"training.batch: 1 is not":                       func(p *Plan) { p.Assignments = []string{"training.batch=1"} },
 	} {

@@ -69,21 +69,25 @@ type StudyOutcome struct {
 // An Outcome is what one setting gave with one preset, or one variant of a
 // study.
 type Outcome struct {
-	Setting  string   `json:"setting"`
-	Title    string   `json:"title"`
-	System   string   `json:"system"`
-	Preset   string   `json:"preset"`
-	Seeds    []uint64 `json:"seeds"`
-	Steps    int      `json:"steps"`
-	Batch    int      `json:"batch"`
-	Samples  int      `json:"samples"`
-	Seconds  float64  `json:"seconds"` // of training, the median over seeds
-	Machine  Machine  `json:"machine"`
-	Changed  []string `json:"changed,omitempty"` // assignments that the user added
-	Metrics  []Metric `json:"metrics"`
-	Warnings []string `json:"warnings,omitempty"`
-	Warned   int      `json:"warned,omitempty"`  // seeds with a warning
-	Figures  []string `json:"figures,omitempty"` // names of the first seed's, without extension
+	Setting string   `json:"setting"`
+	Title   string   `json:"title"`
+	System  string   `json:"system"`
+	Preset  string   `json:"preset"`
+	Seeds   []uint64 `json:"seeds"`
+	Steps   int      `json:"steps"`
+	Batch   int      `json:"batch"`
+	Samples int      `json:"samples"`
+	Seconds float64  `json:"seconds"` // of training, the median over seeds
+	// Processors is the processors' time for training and measuring, the median over
+	// the seeds that were trained in one piece; 0 where none was.
+	Processors float64  `json:"processor_seconds,omitempty"`
+	Machine    Machine  `json:"machine"`
+	Changed    []string `json:"changed,omitempty"` // assignments that the user added
+	Metrics    []Metric `json:"metrics"`
+	Million    []Metric `json:"million,omitempty"` // of a million samples of the same generators
+	Warnings   []string `json:"warnings,omitempty"`
+	Warned     int      `json:"warned,omitempty"`  // seeds with a warning
+	Figures    []string `json:"figures,omitempty"` // names of the first seed's, without extension
 	// Published are the literature's errors, of the setting or of one that
 	// differs as they say.
 	Published []Published `json:"published,omitempty"`
@@ -183,6 +187,24 @@ func (m *Metric) bothAtFloor() bool {
 	return m.AtFloor && m.Paper != nil && *m.Paper <= m.Quantile
 }
 
+// The documents of results.
+const (
+	resultsDocument = "results.md"
+	studiesDocument = "studies.md"
+)
+
+// Documents returns the paths of those that Write writes.
+func (r *Results) Documents(dir string) []string {
+	var all []string
+	if len(r.Outcomes) > 0 {
+		all = append(all, filepath.Join(dir, resultsDocument))
+	}
+	if len(r.Studies)+len(r.Field)+len(r.Neighbours) > 0 {
+		all = append(all, filepath.Join(dir, studiesDocument))
+	}
+	return all
+}
+
 func resultsFile(dir string) string { return filepath.Join(dir, "results.json") }
 
 // Read returns the results in dir, none if it has none.
@@ -238,6 +260,11 @@ func (o *Outcome) check() error {
 	for i := range o.Metrics {
 		if o.Metrics[i].Name == "" {
 			return fmt.Errorf("metrics[%d].name: it has none", i)
+		}
+	}
+	for i := range o.Million {
+		if o.Million[i].Name == "" {
+			return fmt.Errorf("million[%d].name: it has none", i)
 		}
 	}
 	return nil
@@ -312,23 +339,27 @@ func settingRank(name string) int { return slices.Index(Names(), name) }
 
 // presetRank puts the paper's own settings first.
 func presetRank(name string) int {
-	known := []string{"paper", "best", "quick"}
+	known := []string{"paper", "best", "quick", "moves"}
 	if i := slices.Index(known, name); i >= 0 {
 		return i
 	}
 	return len(known)
 }
 
-// Write writes results.json and results.md.
+// Write writes results.json and, of what there is, results.md and studies.md.
 func (r *Results) Write(dir string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	for path, content := range map[string][]byte{
-		resultsFile(dir):                 append(data, '\n'),
-		filepath.Join(dir, "results.md"): []byte(r.Markdown()),
-	} {
+	files := map[string][]byte{resultsFile(dir): append(data, '\n')}
+	for _, path := range r.Documents(dir) {
+		files[path] = []byte(r.Markdown())
+		if filepath.Base(path) == studiesDocument {
+			files[path] = []byte(r.StudiesMarkdown())
+		}
+	}
+	for path, content := range files {
 		disk.Sweep(dir, filepath.Base(path))
 		if err := disk.Write(path, content); err != nil {
 			return err

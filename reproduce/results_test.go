@@ -47,7 +47,8 @@ func fixed(t *testing.T) *Results {
 			Samples: 200_000, Seconds: 61.4, Machine: machine, Figures: []string{"paper-ising-0.2-distributions"}},
 		{Setting: "ising-0.2", Title: "Ising model, L = 3, β = 0.2", System: "ising", Preset: "best", Seeds: []uint64{1, 2, 3}, Steps: 400, Batch: 2048,
 			Samples: 200_000, Seconds: 9.87, Machine: machine, Changed: []string{"training.steps=400"},
-			Published: []Published{{"Other", "h = 0.1, not 0", "total_variation", 0.0799}, {"Another", "the same target", "total_variation", 0.2}}, Warnings: []string{"seed 2: a mode is lost"}},
+			Published:  []Published{{"Other", "h = 0.1, not 0", "total_variation", 0.0799}, {"Another", "the same target", "total_variation", 0.2}},
+			Processors: 18.24, Warnings: []string{"seed 1: no reference", "seed 2: no reference", "seed 2: a mode is lost", "seed 3: no reference"}},
 		{Setting: "gmm", Title: "Gaussian mixture, d = 2", System: "gmm", Preset: "best", Seeds: []uint64{1, 2}, Steps: 10_000, Batch: 2048,
 			Samples: 200_000, Seconds: 7262, Machine: machine},
 	} {
@@ -61,6 +62,16 @@ func fixed(t *testing.T) *Results {
 		var err error
 		o.Metrics, err = combine(tables[:len(o.Seeds)])
 		require.NoError(t, err)
+		if o.Setting == "ising-0.2" && o.Preset == "best" {
+			for _, e := range tables {
+				e.Metrics = append(e.Metrics[:3:3],
+					engine.Metric{Name: "effective_sample_size", Exact: 1, Generated: 0.99987, Error: 1.3e-4, Interval: [2]float64{0.99986, 0.99988}},
+					engine.Metric{Name: "log_z", Exact: 12.5, Generated: 12.5001, Error: 1e-4, Interval: [2]float64{12.4999, 12.5003}, Floor: 8e-5})
+			}
+			o.Million, err = combine(tables)
+			require.NoError(t, err)
+			o.Metrics = append(o.Metrics, o.Million[3:]...)
+		}
 		r.put(o)
 	}
 	return r
@@ -78,7 +89,11 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestMarkdown(t *testing.T) {
-	golden(t, "results.md", fixed(t).Markdown())
+	r := fixed(t)
+	golden(t, "results.md", r.Markdown())
+	r.Outcomes[1].Machine.Program = "v1.3.0"
+	require.NotContains(t, r.Markdown(), "All on")
+	require.Contains(t, r.Markdown(), " On Some CPU (linux/amd64), 2 threads, kernel path avx2, revgen v1.3.0.")
 	require.NotContains(t, (&Results{}).Markdown(), "##")
 }
 
@@ -226,7 +241,7 @@ func TestEditedResults(t *testing.T) {
 				refused++
 				return
 			}
-			_ = r.Markdown()
+			_, _ = r.Markdown(), r.StudiesMarkdown()
 			for i := range r.Outcomes {
 				require.NoError(t, r.Outcomes[i].Table().WriteText(io.Discard))
 				_, _, _ = r.Outcomes[i].Summary(), r.Outcomes[i].Others(), r.Outcomes[i].AtFloor()
@@ -242,6 +257,7 @@ func TestEditedResults(t *testing.T) {
 		`{"schema":1,"studies":[{"study":"moves"}]}`:                                          "studies[0].variants: ",
 		`{"schema":1,"studies":[{"variants":[{"preset":"best"}]}]}`:                           "studies[0].variants[0].seeds: ",
 		`{"schema":1,"outcomes":[{"preset":"best","seeds":[1],"metrics":[{"exact":1}]}]}`:     "outcomes[0].metrics[0].name: ",
+		`{"schema":1,"outcomes":[{"preset":"best","seeds":[1],"million":[{"exact":1}]}]}`:     "outcomes[0].million[0].name: ",
 		`{"schema":1,"outcomes":[{"seeds":[1],"metrics":[{"name":"x","error":"infinite"}]}]}`: "cannot unmarshal",
 	} {
 		require.NoError(t, os.WriteFile(resultsFile(dir), []byte(edit), 0o644))

@@ -164,7 +164,7 @@ func StudyNames() []string {
 // whether neighbours are among them.
 func chooseStudies(names []string) (chosen []Study, neighbours bool, err error) {
 	if slices.Equal(names, []string{"all"}) {
-		return Studies, true, nil
+		return Studies, false, nil // the others have seeds of their own
 	}
 	for _, name := range names {
 		if !slices.Contains(StudyNames(), name) {

@@ -81,10 +81,13 @@ func TestStudy(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, both.Outcomes, 2)
 	require.Equal(t, results.Studies, both.Studies)
-	document, err := os.ReadFile(resultsFile(dir)[:len(resultsFile(dir))-len(".json")] + ".md")
-	require.NoError(t, err)
-	require.Contains(t, string(document), "## Studies")
-	require.Equal(t, both.Markdown(), string(document))
+	for name, want := range map[string]string{resultsDocument: both.Markdown(), studiesDocument: both.StudiesMarkdown()} {
+		document, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(document))
+	}
+	require.Contains(t, both.StudiesMarkdown(), "\n## Which moves\n")
+	require.NotContains(t, both.Markdown(), "Which moves")
 }
 
 func TestStudyTable(t *testing.T) {
@@ -99,7 +102,7 @@ func TestStudyTable(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, o.Table().WriteText(&b))
 	r = &Results{Studies: []StudyOutcome{*o}}
-	golden(t, "study.md", r.Markdown()+"\n"+b.String())
+	golden(t, "study.md", r.StudiesMarkdown()+"\n"+b.String())
 
 	// Floors that are not those of all variants are not shown.
 	o.Variants[1].Metrics = append([]Metric(nil), o.Variants[1].Metrics...)
