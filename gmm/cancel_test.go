@@ -40,7 +40,7 @@ func TestEvaluationsOfManyComponentsEnd(t *testing.T) {
 	const samples = 1 << 16
 	d := s.newSampler(params)
 	x := make([]float32, 2*samples)
-	require.NoError(t, d.DrawAll(context.Background(), x, nil))
+	require.NoError(t, d.DrawAll(context.Background(), s.states(x), nil))
 	for name, part := range map[string]func(ctx context.Context, t *table) error{
 		"monteCarlo":  func(ctx context.Context, t *table) error { return d.monteCarlo(ctx, t, x, make([]float64, samples)) },
 		"modeWeights": func(ctx context.Context, t *table) error { return d.modeWeights(ctx, t, x) },

@@ -25,7 +25,7 @@ const (
 func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	d := s.newSampler(params)
 	x := make([]float32, samples*s.target.dim)
-	if err := d.DrawAll(ctx, x, nil); err != nil {
+	if err := d.DrawAll(ctx, s.states(x), nil); err != nil {
 		return nil, err
 	}
 	f := figure.Figure{
@@ -92,7 +92,7 @@ func (d *sampler) generatedPlane(like *figure.Grid, x []float32) *figure.Grid {
 			}
 		}
 		g.Z = make([]float64, len(like.Z))
-		d.Density(g.Z, points)
+		d.Density(g.Z, d.s.states(points))
 		for i, v := range g.Z {
 			g.Z[i] = math.Exp(v)
 		}

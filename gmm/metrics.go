@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -50,7 +49,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if exactDensity {
 		logQ = make([]float64, samples)
 	}
-	err := d.DrawAll(ctx, x, logQ)
+	err := d.DrawAll(ctx, s.states(x), logQ)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if exactDensity {
 		r := make([]float64, samples)
 		dim := s.target.dim
-		d.Each(samples, func(_ *reals.Buffers, lo, hi int) {
+		d.densities.Rows(samples, blockRows, func(_ *density, lo, hi int) {
 			state := make([]float64, dim)
 			for i := lo; i < hi; i++ {
 				for j, v := range x[i*dim : (i+1)*dim] {
@@ -143,7 +142,7 @@ func (d *sampler) monteCarlo(ctx context.Context, t *table, x []float32, logQ []
 	stream := rng.Stream(d.s.config.Training.Seed, rng.Reference, 0)
 	d.s.target.Sample(exact, &stream, 0)
 	logQExact, logPi := make([]float64, n), make([]float64, n)
-	d.Density(logQExact, exact)
+	d.Density(logQExact, d.s.states(exact))
 	terms := make([][2]overlap, n) // of the i-th sample of either law
 	for law, set := range []struct {
 		x    []float32
@@ -216,9 +215,9 @@ func (t *table) distances(target *Target, estimate func(figure func(*overlap) fl
 // targetDensity sets dst to ln π of the states x.
 func (d *sampler) targetDensity(dst []float64, x []float32) {
 	dim := d.s.target.dim
-	d.Each(len(dst), func(b *reals.Buffers, lo, hi int) {
+	d.densities.Rows(len(dst), blockRows, func(f *density, lo, hi int) {
 		logPi := make([]float32, hi-lo)
-		b.Target.LogDensity(logPi, x[lo*dim:hi*dim])
+		f.LogDensity(logPi, x[lo*dim:hi*dim])
 		for i, v := range logPi {
 			dst[lo+i] = float64(v)
 		}
@@ -287,8 +286,8 @@ func (d *sampler) eachResponsible(ctx context.Context, x []float32, visit func(r
 			return err
 		}
 		end := min(first+atOnce, rows)
-		d.Each(end-first, func(b *reals.Buffers, lo, hi int) {
-			b.Target.(*density).responsibilities(all[lo*components:hi*components], x[(first+lo)*dim:(first+hi)*dim])
+		d.densities.Rows(end-first, blockRows, func(f *density, lo, hi int) {
+			f.responsibilities(all[lo*components:hi*components], x[(first+lo)*dim:(first+hi)*dim])
 		})
 		for i, v := range all[:(end-first)*components] {
 			visit(first+i/components, i%components, float64(v))

@@ -110,7 +110,7 @@ func TestMonteCarloAgreesWithQuadrature(t *testing.T) {
 	const n = 100_000
 	d := s.newSampler(params)
 	x, logQ := make([]float32, 2*n), make([]float64, n)
-	require.NoError(t, d.DrawAll(context.Background(), x, logQ))
+	require.NoError(t, d.DrawAll(context.Background(), s.states(x), logQ))
 	var a, b table
 	require.NoError(t, d.quadrature(context.Background(), &a))
 	require.NoError(t, d.monteCarlo(context.Background(), &b, x, logQ))

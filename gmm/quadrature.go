@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // An overlap holds integrals that compare q with π: ∫(q−π)², KL(q‖π), KL(π‖q),
@@ -141,11 +142,11 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 	r := newRuler(points)
 	square := points * points
 	components := d.s.target.Components()
-	laws := d.Laws()
+	laws := d.laws
 	// Nodes of each component, and then those of the noise.
 	nodes := (components + len(laws)) * square
 	parts := make([]sublattices, (nodes+nn.BlockRows()-1)/nn.BlockRows())
-	d.Each(nodes, func(b *reals.Buffers, lo, hi int) {
+	d.Each(nodes, func(b *vectors.Tools, lo, hi int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -169,10 +170,10 @@ func (d *sampler) integrate(ctx context.Context, points int) (*sublattices, erro
 			var weight float64
 			if law >= components {
 				weight = laws[law-components]
-				d.Image(b, x, z, law-components, logQ)
+				reals.Image(b, x, z, law-components, logQ)
 			} else {
 				weight = d.s.target.components[law].Weight
-				d.LogDensity(b, logQ, x)
+				b.LogDensity(logQ, d.s.states(x))
 			}
 			part := &parts[lo/nn.BlockRows()]
 			for i, v := range logQ {

@@ -117,7 +117,7 @@ func TestQuadratureResolvesEveryComponent(t *testing.T) {
 				d = s.newSampler(params)
 				var density [1]float64
 				logQ = func(x [2]float64) float64 {
-					d.Density(density[:], []float32{float32(x[0]), float32(x[1])})
+					d.Density(density[:], s.states([]float32{float32(x[0]), float32(x[1])}))
 					return density[0]
 				}
 				tolerance = 2e-3

@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -29,15 +30,25 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return &system{s, c, target, workers}, nil
 }
 
-// A sampler draws from the system's generator.
+// A sampler draws from the system's generator, and evaluates the target beside it.
 type sampler struct {
-	*reals.Sampler
-	s *system
+	*vectors.Sampler
+	s         *system
+	laws      []float64             // reals.System.Laws
+	densities *pool.Tools[*density] // of the target, for each thread
 }
 
 func (s *system) newSampler(params []float32) *sampler {
-	return &sampler{s.NewSampler(params), s}
+	d := &sampler{Sampler: s.NewSampler(params), s: s}
+	d.densities = pool.NewTools(s.workers, func() *density { return newDensity(s.target) })
+	if s.HasDensity() {
+		d.laws = s.Laws(params)
+	}
+	return d
 }
+
+// states are rows of x as a batch.
+func (s *system) states(x []float32) vectors.States { return vectors.States{Dim: s.Dim, X: x} }
 
 var (
 	_ engine.System    = (*system)(nil)

@@ -23,13 +23,13 @@ const (
 // Figures shows the laws of x in each mode, about its wells, the law of x over
 // all modes, and the modes' probabilities, each beside the target's.
 func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
-	x, k, err := s.DrawAll(ctx, params, samples)
-	if err != nil {
+	drawn := s.NewStates(samples)
+	if err := s.NewSampler(params).DrawAll(ctx, drawn, nil); err != nil {
 		return nil, err
 	}
 	byMode := make([][]float64, s.target.Modes())
-	for i, v := range x {
-		byMode[k[i]] = append(byMode[k[i]], float64(v))
+	for i, v := range drawn.X {
+		byMode[drawn.K[i]] = append(byMode[drawn.K[i]], float64(v))
 	}
 	return []figure.Figure{illustrate(s.target, byMode, samples)}, nil
 }

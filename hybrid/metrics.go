@@ -29,14 +29,14 @@ import (
 // exact samples, that of joint_mmd the root of the expected square, and their laws
 // are simulated (errorLaws).
 func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
-	x, k, err := s.DrawAll(ctx, params, samples)
-	if err != nil {
+	drawn, sampler := s.NewStates(samples), s.NewSampler(params)
+	if err := sampler.DrawAll(ctx, drawn, nil); err != nil {
 		return nil, err
 	}
-	table, err := compare(ctx, s.target, x, k)
+	table, err := compare(ctx, s.target, drawn.X, drawn.K)
 	if err == nil && s.HasDensity() {
 		r := make([]float64, samples)
-		s.NewSampler(params).Weigh(r, x, k, 0)
+		sampler.Weigh(r, drawn, 0)
 		weights := engine.NewWeights(r)
 		table.Weights = &weights
 		table.Metrics = append(table.Metrics, engine.ImportanceMetrics(r, math.Log(float64(s.target.Modes())))...)

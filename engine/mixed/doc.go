@@ -15,6 +15,6 @@
 //	transition.go                  s → s′
 //	objective.go                   the losses and their gradient by the outputs
 //	system.go                      one step
-//	sampler.go                     samples of a trained generator
+//	sampler.go                     what a trained generator is to an ensemble of package vectors
 //	verify.go, verify_loss.go      checks against independent computations
 package mixed

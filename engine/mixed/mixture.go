@@ -118,22 +118,3 @@ func (p *placed) look(s *System, block, lo, hi int) {
 		r[i] -= p.beta * v
 	}
 }
-
-// HasDensity reports whether the generator's density is known.
-func (s *System) HasDensity() bool { return s.generator.base != nil }
-
-// Weigh sets r to R = ln q(x, k) − ln π(x, k) of the samples first, first+1, … as
-// the generator draws them, with which engine.NewImportance weighs them, and x,
-// [len(r)][d], and k to the samples themselves.
-func (d *Sampler) Weigh(r []float64, x []float32, k []uint8, first uint64) {
-	d.Draw(x, k, first, 0)
-	dim := d.s.generator.dim
-	d.tools.Rows(len(k), nn.BlockRows(), func(b *samplerBuffers, lo, hi int) {
-		d.base.LogDensity(r[lo:hi], x[lo*dim:hi*dim], k[lo:hi], b.work)
-		logPi := b.moves.next[:hi-lo]
-		b.moves.ofTarget(logPi, x[lo*dim:hi*dim], k[lo:hi])
-		for i, v := range logPi {
-			r[lo+i] -= v
-		}
-	})
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // TestStreamsHaveTheirPurposes makes a training batch, its transition, and
@@ -48,7 +49,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 
 		gotX, gotK := make([]float32, n*d), make([]uint8, n)
 		for _, refine := range []int{0, 6} {
-			s.NewSampler(params).Draw(gotX, gotK, 50, refine)
+			s.NewSampler(params).Draw(vectors.States{Dim: d, X: gotX, K: gotK}, nil, 50, refine)
 			x, k = generate(noise{rng.Stream(17, rng.SampleLatent, 0), rng.Stream(17, rng.SampleHead, 0)}, 50)
 			move(x, k, rng.SampleTransition, 0, 50, refine)
 			require.Equal(t, x, gotX, preset)

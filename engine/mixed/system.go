@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
@@ -16,6 +17,7 @@ import (
 // A System is engine.System for states of a real vector and a mode: one batch and
 // the buffers of one training step.
 type System struct {
+	*vectors.Ensemble
 	config     *Config
 	target     Target
 	transition *transition
@@ -56,6 +58,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		transition: newTransition(target, c.Transition),
 		generator:  newGenerator(c.Generator, target.Dim(), target.Modes()),
 	}
+	s.Ensemble = s.ensemble()
 	n, d, net := c.Training.Batch, target.Dim(), s.generator.net
 	s.lanes = nn.NewLanes(n, s.generator.numParams(), workers)
 	s.batch = s.generator.newBatch(n)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/npy"
 )
 
@@ -162,7 +163,7 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 	trainer := newTrainer(t, small(paperConfig(), threeTwins(1)), 1)
 	s := trainer.System().(*System)
 	x, k := make([]float32, len(s.batch.x)), make([]uint8, len(s.batch.k))
-	s.NewSampler(trainer.Params()).Draw(x, k, 0, 0)
+	s.NewSampler(trainer.Params()).Draw(vectors.States{Dim: s.Dim, X: x, K: k}, nil, 0, 0)
 	for step := range uint32(4) {
 		s.Generate(trainer.Params(), step)
 		for i, v := range s.batch.x {
@@ -189,7 +190,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 	s := trainer.System().(*System)
 	const n = 20_000
 	r, x, k := make([]float64, n), make([]float32, 2*n), make([]uint8, n)
-	s.NewSampler(trainer.Params()).Weigh(r, x, k, 0)
+	s.NewSampler(trainer.Params()).Weigh(r, vectors.States{Dim: s.Dim, X: x, K: k}, 0)
 	e := engine.NewImportance(r)
 	require.Greater(t, e.ESS, 0.98)
 	require.Less(t, target.deviation(x, k), 12.0)

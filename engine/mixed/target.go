@@ -40,6 +40,16 @@ type Placed interface {
 	Place(k int) (center []float64, scale float64)
 }
 
+// An Observed target adds functions of its own to what is measured of a state.
+type Observed interface {
+	Target
+	// Observables names them.
+	Observables() []string
+	// Observe sets dst[r·stride + i] to function i of the state (x_r, k_r), x
+	// row-major [len(k)][d]. Unless the target is a Cloner, calls may be concurrent.
+	Observe(dst []float64, stride int, x []float32, k []uint8)
+}
+
 // own returns what one thread may call.
 func own(t Target) Target {
 	if c, ok := t.(Cloner); ok {

@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -92,7 +93,7 @@ func TestTrainingFindsAPosterior(t *testing.T) {
 		const n = 1 << 15
 		measure := func() (worst float64) {
 			x, k := make([]float32, 2*n), make([]uint8, n)
-			s.NewSampler(trainer.Params()).Draw(x, k, 0, 0)
+			s.NewSampler(trainer.Params()).Draw(vectors.States{Dim: s.Dim, X: x, K: k}, nil, 0, 0)
 			var got [lineStatistics]float64
 			for i := range k {
 				addLine(&got, 1./n, float64(x[2*i]), float64(x[2*i+1]), int(k[i]))

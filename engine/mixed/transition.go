@@ -5,6 +5,8 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // A move is one of the proposals of the transition kernel.
@@ -103,6 +105,7 @@ const (
 
 // moveScratch holds a strip's random numbers and proposals.
 type moveScratch struct {
+	transition    *transition
 	target        Target
 	precise       Precise     // the target, if it is
 	uniforms      []float32   // [strip][4]
@@ -118,7 +121,7 @@ type moveScratch struct {
 
 func (t *transition) newScratch() *moveScratch {
 	s := &moveScratch{
-		target:   own(t.target),
+		transition: t, target: own(t.target),
 		uniforms: make([]float32, 4*strip), normals: make([]float32, t.dim*4*strip),
 		to: make([]float32, strip*t.dim), mode: make([]uint8, strip), choice: make([]uint32, strip),
 		current: make([]float64, strip), next: make([]float64, strip), ratio: make([]float32, strip), beta: 1,
@@ -148,6 +151,22 @@ func (s *moveScratch) ofTarget(dst []float64, x []float32, k []uint8) {
 	for i, v := range narrow {
 		dst[i] = float64(v)
 	}
+}
+
+// Run implements vectors.Mover.
+func (s *moveScratch) Run(states vectors.States, steps int, c *rng.Counter, first uint64) {
+	var counts moveCounts
+	s.transition.run(states.X, states.K, steps, c, first, s, &counts)
+}
+
+// LogDensity implements vectors.Mover.
+func (s *moveScratch) LogDensity(dst []float64, states vectors.States) {
+	s.ofTarget(dst, states.X, states.K)
+}
+
+// Observe implements vectors.Mover.
+func (s *moveScratch) Observe(dst []float64, stride int, states vectors.States) {
+	s.target.(Observed).Observe(dst, stride, states.X, states.K)
 }
 
 // run takes the given number of steps from the states (x, k), in place, x row-major

@@ -13,6 +13,6 @@
 //	transition.go                        s → s′
 //	system.go                            one step, and the choice of the loss
 //	boundary.go                          the penalty of eq. (boundary_penalty)
-//	sampler.go                           samples and densities of a trained generator
+//	sampler.go                           what a trained generator is to an ensemble of package vectors
 //	verify.go, verify_*.go               checks against independent computations
 package reals

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -59,16 +60,11 @@ func TestLogDensityOfAGenerator(t *testing.T) {
 	s, params := newTestSystem(plane(0.6), workers)
 	x := exact(plane(0.6), 300, 1)
 	got := make([]float64, 300)
-	require.NoError(t, s.LogDensity(got, params, x))
+	s.NewSampler(params).Density(got, vectors.States{Dim: s.Dim, X: x})
 	for i, v := range got {
 		want := -math.Log(2*math.Pi) - (math.Pow(float64(x[2*i]), 2)+math.Pow(float64(x[2*i+1]), 2))/2
 		require.InDelta(t, want, v, 1e-6)
 	}
-	require.ErrorContains(t, s.LogDensity(got, params, x[1:]), "599 numbers are not 300 states of 2 coordinates")
-	c := testConfigs()["residual"]
-	sys, err := c.New(workers)
-	require.NoError(t, err)
-	require.ErrorContains(t, sys.(*System).LogDensity(got, nil, x), "generator.kind")
 }
 
 // TestSamplesAreNotTheTrainingBatch draws both with the same parameters: their
@@ -78,7 +74,7 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 	defer workers.Close()
 	s, params := newTestSystem(plane(0.6), workers)
 	x := make([]float32, len(s.states))
-	s.NewSampler(params).Draw(x, nil, 0, 0)
+	s.NewSampler(params).Draw(vectors.States{Dim: s.Dim, X: x}, nil, 0, 0)
 	for step := range uint32(4) {
 		s.Generate(params, step)
 		for i, v := range s.states {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -57,7 +58,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 			move(x, rng.SampleTransition, 0, 50, refine)
 		}
 		got := make([]float32, n*dim)
-		s.NewSampler(params).Draw(got, nil, 50, refine)
+		s.NewSampler(params).Draw(vectors.States{Dim: dim, X: got}, nil, 50, refine)
 		require.Equal(t, x, got)
 	}
 }

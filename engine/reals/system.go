@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
@@ -18,6 +19,7 @@ import (
 // A System is engine.System for real vectors: one batch and the buffers of one
 // training step.
 type System struct {
+	*vectors.Ensemble
 	config     *Config
 	target     Target
 	transition *transition
@@ -74,6 +76,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		grad:       make([]float32, n*d),
 	}
 	s.nets = s.generator.networks()
+	s.Ensemble = s.ensemble()
 	s.noise = make([]float32, n*s.nets.latent)
 	s.weights = s.nets.newWeights(true)
 	s.lanes = s.nets.newLanes(n, workers)

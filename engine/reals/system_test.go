@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -214,7 +215,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		}
 		s := trainer.System().(*System)
 		r, x := make([]float64, 20_000), make([]float32, 20_000*d)
-		s.NewSampler(trainer.Params()).Weigh(r, x, 0)
+		s.NewSampler(trainer.Params()).Weigh(r, vectors.States{Dim: s.Dim, X: x}, 0)
 		e := engine.NewImportance(r)
 		require.Greater(t, e.ESS, 0.9, name)
 		require.InDelta(t, 0, e.LogZ, 5.5*e.Error+1e-6, name)

@@ -6,6 +6,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
 // A transition is the Metropolis kernel of the paper's "MCMC Transition
@@ -38,6 +39,7 @@ const (
 
 // moveScratch is what the moves of a number of rows need.
 type moveScratch struct {
+	transition           *transition
 	proposal, uniforms   []float32
 	current, next, ratio []float32 // ln π(x), ln π(x′), acceptance probability
 	target               Target
@@ -47,13 +49,14 @@ type moveScratch struct {
 
 func (t *transition) newScratch(rows int) *moveScratch {
 	return &moveScratch{
-		proposal: make([]float32, rows*t.dim),
-		uniforms: make([]float32, 4*rows),
-		current:  make([]float32, rows),
-		next:     make([]float32, rows),
-		ratio:    make([]float32, rows),
-		target:   own(t.target),
-		beta:     1,
+		transition: t,
+		proposal:   make([]float32, rows*t.dim),
+		uniforms:   make([]float32, 4*rows),
+		current:    make([]float32, rows),
+		next:       make([]float32, rows),
+		ratio:      make([]float32, rows),
+		target:     own(t.target),
+		beta:       1,
 	}
 }
 
@@ -65,6 +68,25 @@ func (s *moveScratch) logDensity(dst, x []float32) {
 			dst[r] *= float32(s.beta)
 		}
 	}
+}
+
+// Run implements vectors.Mover.
+func (s *moveScratch) Run(states vectors.States, steps int, c *rng.Counter, first uint64) {
+	s.transition.run(states.X, steps, c, first, s)
+}
+
+// LogDensity implements vectors.Mover.
+func (s *moveScratch) LogDensity(dst []float64, states vectors.States) {
+	narrow := s.current[:len(dst)]
+	s.target.LogDensity(narrow, states.X)
+	for i, v := range narrow {
+		dst[i] = float64(v)
+	}
+}
+
+// Observe implements vectors.Mover.
+func (s *moveScratch) Observe(dst []float64, stride int, states vectors.States) {
+	s.target.(Observed).Observe(dst, stride, states.X)
 }
 
 // run takes the given number of steps from the states x, [rows][d], in place,

@@ -260,29 +260,6 @@ func (p *problem) toLearned(states []byte, row int) (learned []byte, volumes []f
 	return learned, volumes, nil
 }
 
-// LogDensity sets dst[r] = ln q(x_r), the exact density of the generator with
-// parameters params, for the states x, row-major [len(dst)][dim].
-func (s *realsSystem) LogDensity(dst []float64, params, x []float32) error {
-	if len(x) != len(dst)*s.dim {
-		return fmt.Errorf("%d numbers are not %d states of %d coordinates", len(x), len(dst), s.dim)
-	}
-	y, volume := make([]float32, len(x)), make([]float64, len(dst))
-	for i, v := range x {
-		m := &s.chart.maps[i%s.dim]
-		u := m.invert(float64(v))
-		y[i] = float32(u)
-		_, slope := m.place(u)
-		volume[i/s.dim] += slope + math.Log(m.scale)
-	}
-	if err := s.System.LogDensity(dst, params, y); err != nil {
-		return err
-	}
-	for r := range dst {
-		dst[r] -= volume[r]
-	}
-	return nil
-}
-
 // Observables, Walk and Chains are those of the observer, whose states are in the
 // target's coordinates.
 func (s *realsSystem) Observables() []string { return s.observer.Observables() }

@@ -1,0 +1,167 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// An Ensemble is what the states of any generator are drawn, refined, weighed and
+// observed by, for systems to embed.
+type Ensemble struct {
+	Dim   int
+	Modes int // 0 for laws without them
+
+	Mover  func() Mover                         // makes what one thread moves states with
+	Drawer func(params []float32) func() Drawer // and draws samples of a generator with
+	Dense  bool                                 // whether the generator's density is known
+	// Place says where a mode has its weight, or the law if it has none, as far as that is
+	// known: chains begin about the centre, within once and within thrice the scale.
+	Place func(mode int) (center []float64, scale float64)
+	Names []string // of the target's own observables
+
+	Most    uint64 // samples of a stream
+	Refined int    // most steps of a refinement
+	Seed    uint64 // of the training
+	Workers *pool.Pool
+}
+
+// A Mover takes Metropolis steps with states, and looks at them, in one thread.
+type Mover interface {
+	// Run takes steps from states, in place, whose indices in the stream begin at first.
+	Run(s States, steps int, c *rng.Counter, first uint64)
+	// LogDensity sets dst to ln π of up to a piece's states.
+	LogDensity(dst []float64, s States)
+	// Observe sets dst[r·stride + i] to the target's own observable i of state r.
+	Observe(dst []float64, stride int, s States)
+}
+
+// A Drawer draws up to a piece's samples of a generator, in one thread.
+type Drawer interface {
+	// Draw sets states to samples first, first+1, …, and logQ, unless it is nil, to their
+	// ln q.
+	Draw(s States, logQ []float64, first uint64)
+	// LogDensity sets dst to ln q of any states, where it is known.
+	LogDensity(dst []float64, s States)
+}
+
+// HasDensity reports whether the generator's density is known.
+func (e *Ensemble) HasDensity() bool { return e.Dense }
+
+// Reach implements engine.Sampler.
+func (e *Ensemble) Reach(first, n uint64, refine int) error {
+	return engine.SampleRange(first, e.Most, n, refine, e.Refined)
+}
+
+// Sample implements engine.Sampler.
+func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	if err := e.Reach(first, uint64(n), refine); err != nil {
+		return err
+	}
+	s := e.NewStates(n)
+	if format == weighted && e.Dense {
+		if refine > 0 {
+			return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
+		}
+		r, row := make([]float64, n), e.row()+8
+		e.NewSampler(params).Weigh(r, s, first)
+		s.write(dst, row)
+		for i, v := range r {
+			binary.LittleEndian.PutUint64(dst[(i+1)*row-8:], math.Float64bits(-v))
+		}
+		return nil
+	}
+	row, err := e.rowBytes(format)
+	if err != nil {
+		return fmt.Errorf("format: %q is not one of the samples' formats", format)
+	}
+	e.NewSampler(params).Draw(s, nil, first, refine)
+	s.write(dst, row)
+	return nil
+}
+
+// eachRow calls body for pieces lo … hi−1 of a number of states, concurrently.
+func (e *Ensemble) eachRow(rows int, body func(m Mover, lo, hi int)) {
+	pool.NewTools(e.Workers, e.Mover).Rows(rows, nn.BlockRows(), body)
+}
+
+// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
+func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
+	s, err := e.Read(format, states)
+	if err == nil && s.Len() != len(dst) {
+		err = fmt.Errorf("states: there are %d for %d energies", s.Len(), len(dst))
+	}
+	if err != nil {
+		return 0, err
+	}
+	e.eachRow(len(dst), func(m Mover, lo, hi int) {
+		m.LogDensity(dst[lo:hi], s.Part(lo, hi))
+		for i, v := range dst[lo:hi] {
+			dst[lo+i] = -v
+		}
+	})
+	return 1, nil
+}
+
+// Refine implements engine.Refiner.
+func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
+	s, err := e.Read(format, states)
+	if err == nil {
+		err = e.Reach(first, uint64(s.Len()), steps)
+	}
+	if err != nil || steps == 0 {
+		return err
+	}
+	e.eachRow(s.Len(), func(m Mover, lo, hi int) {
+		moving := rng.Stream(e.Seed, rng.SampleTransition, 0)
+		m.Run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
+	})
+	s.write(states, e.row())
+	return nil
+}
+
+// Score implements engine.Scorer.
+func (e *Ensemble) Score(values []float64, params []float32, format string, states []byte) error {
+	stride := len(e.Observables())
+	s, err := e.Read(format, states)
+	if err == nil && s.Len()*stride != len(values) {
+		err = fmt.Errorf("states: there are %d for %d values of %d each", s.Len(), len(values), stride)
+	}
+	if err != nil {
+		return err
+	}
+	if params != nil && e.Dense {
+		(&walk{e: e, all: s, sampler: e.NewSampler(params), hi: s.Len()}).Observe(values)
+		return nil
+	}
+	e.eachRow(s.Len(), func(m Mover, lo, hi int) { e.observe(m, values[lo*stride:hi*stride], s.Part(lo, hi)) })
+	for i := stride - 1; e.Dense && i < len(values); i += stride {
+		values[i] = math.NaN()
+	}
+	return nil
+}
+
+// AtStates returns a function of states in a format, as a Witnesser's, given one of a batch.
+func (e *Ensemble) AtStates(of func(values []float64, s States)) func(values []float64, format string, states []byte) error {
+	return func(values []float64, format string, states []byte) error {
+		s, err := e.Read(format, states)
+		if err == nil {
+			of(values, s)
+		}
+		return err
+	}
+}
+
+var (
+	_ engine.Sampler   = (*Ensemble)(nil)
+	_ engine.Converter = (*Ensemble)(nil)
+	_ engine.Weigher   = (*Ensemble)(nil)
+	_ engine.Refiner   = (*Ensemble)(nil)
+	_ engine.Scorer    = (*Ensemble)(nil)
+	_ engine.Observer  = (*Ensemble)(nil)
+)

@@ -1,0 +1,96 @@
+package vectors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// A Sampler draws states of a trained generator, in pieces of a fixed number of rows
+// that any thread can take.
+type Sampler struct {
+	ensemble *Ensemble
+	tools    *pool.Tools[*Tools]
+}
+
+// Tools are what one thread draws and looks at a piece of states with.
+type Tools struct {
+	Drawer
+	mover Mover
+	log   []float64 // ln π or ln q
+}
+
+// NewSampler returns a sampler of the generator with the given parameters, which must not
+// change while it is used.
+func (e *Ensemble) NewSampler(params []float32) *Sampler {
+	fresh := e.Drawer(params)
+	return &Sampler{e, pool.NewTools(e.Workers, func() *Tools {
+		return &Tools{fresh(), e.Mover(), make([]float64, nn.BlockRows())}
+	})}
+}
+
+// Each calls body for the pieces lo … hi−1 of a number of rows, concurrently.
+func (d *Sampler) Each(rows int, body func(t *Tools, lo, hi int)) {
+	d.tools.Rows(rows, nn.BlockRows(), body)
+}
+
+// Draw sets states to samples first, first+1, … after refine steps of the transition
+// kernel. If logQ is not nil, it receives the generator's ln q of the states before
+// refinement.
+func (d *Sampler) Draw(s States, logQ []float64, first uint64, refine int) {
+	d.Each(s.Len(), func(t *Tools, lo, hi int) {
+		part, at, log := s.Part(lo, hi), first+uint64(lo), logQ
+		if log != nil {
+			log = log[lo:hi]
+		}
+		t.Draw(part, log, at)
+		if refine > 0 {
+			moving := rng.Stream(d.ensemble.Seed, rng.SampleTransition, 0)
+			t.mover.Run(part, refine, &moving, at)
+		}
+	})
+}
+
+// Density sets dst to the generator's ln q of states.
+func (d *Sampler) Density(dst []float64, s States) {
+	d.Each(len(dst), func(t *Tools, lo, hi int) { t.LogDensity(dst[lo:hi], s.Part(lo, hi)) })
+}
+
+// Weigh sets r to R = ln q − ln π of the samples first, first+1, … as the generator draws
+// them, with which engine.NewImportance weighs them, and s to the samples themselves.
+func (d *Sampler) Weigh(r []float64, s States, first uint64) {
+	d.Draw(s, r, first, 0)
+	d.Each(len(r), func(t *Tools, lo, hi int) {
+		logPi := t.log[:hi-lo]
+		t.mover.LogDensity(logPi, s.Part(lo, hi))
+		for i, v := range logPi {
+			r[lo+i] -= v
+		}
+	})
+}
+
+// drawnAtOnce is the number of samples after which DrawAll looks whether to stop.
+const drawnAtOnce = 1 << 16
+
+// DrawAll sets states, all of which must come out finite, to samples from the first on,
+// and logQ, if not nil, to their ln q.
+func (d *Sampler) DrawAll(ctx context.Context, s States, logQ []float64) error {
+	for first := 0; first < s.Len(); first += drawnAtOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end, log := min(first+drawnAtOnce, s.Len()), logQ
+		if log != nil {
+			log = log[first:end]
+		}
+		d.Draw(s.Part(first, end), log, uint64(first), 0)
+	}
+	if !asm.AllFinite(s.X) {
+		return errors.New("a sample of the generator is not finite")
+	}
+	return nil
+}

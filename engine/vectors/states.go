@@ -1,0 +1,161 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+)
+
+// States are a batch of real vectors, each with a mode where their law has modes.
+type States struct {
+	Dim int       // d
+	X   []float32 // [n][d], row-major
+	K   []uint8   // [n], or nil where there are no modes
+}
+
+// Len returns n.
+func (s States) Len() int { return len(s.X) / s.Dim }
+
+// Part returns the states lo … hi−1.
+func (s States) Part(lo, hi int) States {
+	s.X = s.X[lo*s.Dim : hi*s.Dim]
+	if s.K != nil {
+		s.K = s.K[lo:hi]
+	}
+	return s
+}
+
+// write writes states in rows of so many bytes, with their modes where the rows have
+// room for them.
+func (s States) write(dst []byte, row int) {
+	for i := range s.Len() {
+		at := dst[i*row:]
+		for j, v := range s.X[i*s.Dim : (i+1)*s.Dim] {
+			binary.LittleEndian.PutUint32(at[4*j:], math.Float32bits(v))
+		}
+		if s.K != nil && row > 4*s.Dim {
+			binary.LittleEndian.PutUint32(at[4*s.Dim:], uint32(s.K[i]))
+		}
+	}
+}
+
+// Names of formats.
+const (
+	whole    = "states"
+	alone    = "x"        // without modes
+	weighted = "weighted" // with the logarithms of their weights
+)
+
+// NewStates returns n states, all 0.
+func (e *Ensemble) NewStates(n int) States {
+	s := States{Dim: e.Dim, X: make([]float32, n*e.Dim)}
+	if e.Modes > 0 {
+		s.K = make([]uint8, n)
+	}
+	return s
+}
+
+// Formats lists the layouts of samples.
+func (e *Ensemble) Formats() []engine.Format {
+	d, shape := e.Dim, []int{e.Dim}
+	columns, doc := fmt.Sprintf("('x', '<f4', (%d,))", d), "the coordinates of x as float32"
+	all := []engine.Format{{Name: whole, Descr: "'<f4'", Shape: shape, RowBytes: e.row(), Doc: doc}}
+	if e.Modes > 0 {
+		if d == 1 {
+			columns, shape = "('x', '<f4')", nil
+		}
+		columns += ", ('k', '<i4')"
+		all = []engine.Format{
+			{Name: whole, Descr: "[" + columns + "]", RowBytes: e.row(), Doc: doc + " and the mode k = 0 … M−1 as int32"},
+			{Name: alone, Descr: "'<f4'", Shape: shape, RowBytes: 4 * d, Doc: "the coordinates of x alone as float32"},
+		}
+		doc += ", the mode k as int32"
+	}
+	if e.Dense {
+		all = append(all, engine.Format{
+			Name: weighted, Descr: "[" + columns + ", ('log_weight', '<f8')]", RowBytes: e.row() + 8,
+			Doc:       doc + ", and ln w = ln π − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
+			Unrefined: true,
+		})
+	}
+	return all
+}
+
+// row returns the bytes of a state.
+func (e *Ensemble) row() int {
+	if e.Modes > 0 {
+		return 4*e.Dim + 4
+	}
+	return 4 * e.Dim
+}
+
+// rowBytes returns those of a state in a format that holds no weights.
+func (e *Ensemble) rowBytes(format string) (int, error) {
+	switch {
+	case format == whole:
+		return e.row(), nil
+	case e.Modes == 0:
+		return 0, fmt.Errorf("format: %q is not states", format)
+	case format == alone:
+		return 4 * e.Dim, nil
+	}
+	return 0, fmt.Errorf("format: %q is not states or x", format)
+}
+
+// described says what a state is, as the end of a sentence.
+func (e *Ensemble) described() string {
+	if e.Modes > 0 {
+		return fmt.Sprintf("states of %d coordinates and a mode", e.Dim)
+	}
+	return fmt.Sprintf("states of %d coordinates", e.Dim)
+}
+
+// Read reads finite states in a format of Formats that has their modes.
+func (e *Ensemble) Read(format string, states []byte) (s States, err error) {
+	d, row := e.Dim, e.row()
+	switch {
+	case format == alone && e.Modes > 0:
+		return s, fmt.Errorf("format: x says nothing of the modes; take states")
+	case format != whole:
+		return s, fmt.Errorf("format: %q is not states", format)
+	case len(states)%row != 0:
+		return s, fmt.Errorf("states: %d bytes are not a number of %s", len(states), e.described())
+	}
+	s = e.NewStates(len(states) / row)
+	for i := range s.Len() {
+		for j := range d {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(states[i*row+4*j:]))
+			if v-v != 0 {
+				return s, fmt.Errorf("states: coordinate %d of state %d is %v", j, i, v)
+			}
+			s.X[i*d+j] = v
+		}
+		if e.Modes == 0 {
+			continue
+		}
+		mode := int32(binary.LittleEndian.Uint32(states[i*row+4*d:]))
+		if mode < 0 || int(mode) >= e.Modes {
+			return s, fmt.Errorf("states: the mode of state %d is %d; there are modes 0 to %d", i, mode, e.Modes-1)
+		}
+		s.K[i] = uint8(mode)
+	}
+	return s, nil
+}
+
+// Convert implements engine.Converter.
+func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
+	row, err := e.rowBytes(format)
+	if err != nil {
+		return err
+	}
+	from := e.row()
+	if len(states)%from != 0 || len(dst) != len(states)/from*row {
+		return fmt.Errorf("states: %d bytes are not %d %s", len(states), len(dst)/row, e.described())
+	}
+	for i := range len(states) / from {
+		copy(dst[i*row:(i+1)*row], states[i*from:])
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package vectors
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/rng"
+)
+
+// How many modes and coordinates are measured one by one.
+const (
+	observedModes       = 16
+	observedCoordinates = 8
+)
+
+// observed returns how many modes have a weight of their own.
+func (e *Ensemble) observed() int {
+	if e.Modes > 1 {
+		return min(e.Modes, observedModes)
+	}
+	return 0
+}
+
+// Observables returns the weights of modes (the first of many), the coordinates (the first
+// of many), the mean square of all, the first coordinate in each of those modes, ln π, the
+// target's own functions, and the density's weight.
+func (e *Ensemble) Observables() []string {
+	var names []string
+	for k := range e.observed() {
+		names = append(names, fmt.Sprintf("mode_weight_%d", k))
+	}
+	if e.Modes > observedModes {
+		names = append(names, "mode")
+	}
+	for i := range min(e.Dim, observedCoordinates) {
+		names = append(names, fmt.Sprintf("x%d", i))
+	}
+	if e.Dim > 1 {
+		names = append(names, "mean_square")
+	}
+	for k := range e.observed() {
+		names = append(names, fmt.Sprintf("x0_in_mode_%d", k))
+	}
+	names = append(append(names, "log_density"), e.Names...)
+	if e.Dense {
+		names = append(names, engine.LogWeight)
+	}
+	return names
+}
+
+// observe sets values, [rows][observables], of up to a piece's states, but for the
+// density's weight, and returns the column of ln π.
+func (e *Ensemble) observe(m Mover, values []float64, s States) (density int) {
+	rows, modes := s.Len(), e.observed()
+	stride, each := len(values)/rows, min(e.Dim, observedCoordinates)
+	logPi := make([]float64, rows)
+	m.LogDensity(logPi, s)
+	for r := range rows {
+		row := values[r*stride:][:stride]
+		at := modes
+		clear(row[:at])
+		if e.Modes > observedModes {
+			row[at] = float64(s.K[r])
+			at++
+		}
+		x := s.X[r*s.Dim:][:s.Dim]
+		var squares float64
+		for i, v := range x {
+			v := float64(v)
+			squares += v * v
+			if i < each {
+				row[at+i] = v
+			}
+		}
+		at += each
+		if e.Dim > 1 {
+			row[at] = squares / float64(e.Dim)
+			at++
+		}
+		clear(row[at:][:modes])
+		if modes > 0 && int(s.K[r]) < modes {
+			row[s.K[r]], row[at+int(s.K[r])] = 1, float64(x[0])
+		}
+		density = at + modes
+		row[density] = logPi[r]
+	}
+	if len(e.Names) > 0 {
+		m.Observe(values[density+1:], stride, s)
+	}
+	return density
+}
+
+// A walk is an engine.Walk of states by the Metropolis steps of refinement.
+type walk struct {
+	engine.Strides
+	e       *Ensemble
+	all     States
+	sampler *Sampler
+	lo, hi  int // those that are a rank's own
+	first   uint64
+}
+
+func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
+	const slice = 64 // steps between looks at the context
+	return &walk{engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first}
+}
+
+// Walk implements engine.Observer.
+func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	if err := e.Reach(first, uint64(n), 0); err != nil {
+		return nil, err
+	}
+	w := e.newWalk(params, rng.WalkTransition, first, n)
+	w.sampler.Draw(w.all, nil, first, 0)
+	return w, nil
+}
+
+// Chains implements engine.Observer. The states begin in every mode in turn, normally
+// distributed about its centre, in turns with once and with thrice its scale.
+func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
+	w, modes := e.newWalk(params, rng.ChainTransition, 0, n), max(1, e.Modes)
+	s := w.all
+	from := rng.Stream(e.Seed, rng.ChainStart, 0)
+	rng.Normals(s.X, s.Dim, &from, 0)
+	for mode := range modes {
+		center, scale := e.Place(mode)
+		for i := mode; i < n; i += modes {
+			spread := scale
+			if i/modes%2 == 1 {
+				spread *= 3
+			}
+			for j, c := range center {
+				s.X[i*s.Dim+j] = float32(c + spread*float64(s.X[i*s.Dim+j]))
+			}
+			if s.K != nil {
+				s.K[i] = uint8(mode)
+			}
+		}
+	}
+	w.lo, w.hi = e.Workers.Rows(n, nn.BlockRows())
+	return w, nil
+}
+
+// each calls body for pieces lo … hi−1 of the rank's own states, concurrently.
+func (w *walk) each(body func(t *Tools, lo, hi int)) {
+	w.sampler.Each(w.hi-w.lo, func(t *Tools, lo, hi int) { body(t, w.lo+lo, w.lo+hi) })
+}
+
+// Own implements engine.SharedWalk.
+func (w *walk) Own() (lo, hi int) { return w.lo, w.hi }
+
+// Advance implements engine.Walk.
+func (w *walk) Advance(ctx context.Context, steps int) error {
+	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
+		w.each(func(t *Tools, lo, hi int) {
+			c := stream
+			t.mover.Run(w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))
+		})
+	})
+}
+
+// Observe implements engine.Walk.
+func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
+
+// ObserveUnweighted implements engine.UnweightedWalk: the inverse of a flow takes most of
+// the time.
+func (w *walk) ObserveUnweighted(values []float64) { w.observe(values, false) }
+
+func (w *walk) observe(values []float64, weigh bool) {
+	stride := len(values) / max(1, w.all.Len())
+	w.each(func(t *Tools, lo, hi int) {
+		values, part := values[lo*stride:hi*stride], w.all.Part(lo, hi)
+		density := w.e.observe(t.mover, values, part)
+		if !weigh {
+			return
+		}
+		logQ := t.log[:hi-lo]
+		t.LogDensity(logQ, part)
+		for r, q := range logQ {
+			row := values[r*stride:][:stride]
+			row[stride-1] = row[density] - q
+		}
+	})
+}
+
+// States implements engine.StateWalk.
+func (w *walk) States(dst []byte, format string) error {
+	row, err := w.e.rowBytes(format)
+	if err == nil {
+		w.all.write(dst, row)
+	}
+	return err
+}
+
+var (
+	_ engine.StateWalk      = (*walk)(nil)
+	_ engine.SharedWalk     = (*walk)(nil)
+	_ engine.UnweightedWalk = (*walk)(nil)
+)
