@@ -257,12 +257,28 @@ func (c *MixedConfig) Validate() error {
 
 // New builds the system.
 func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
-	return newRealsSystem(c, workers)
+	p, err := c.problem(workers.Threads())
+	if err != nil {
+		return nil, err
+	}
+	k, err := reals.New(&c.Config, realsTarget{p.evaluation()}, workers)
+	if err != nil {
+		return nil, err
+	}
+	return newSystem(k, p, workers), nil
 }
 
 // New builds the system.
 func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
-	return newMixedSystem(c, workers)
+	p, err := c.problem(workers.Threads())
+	if err != nil {
+		return nil, err
+	}
+	k, err := mixed.New(&c.Config, mixedTarget{p.evaluation()}, workers)
+	if err != nil {
+		return nil, err
+	}
+	return newSystem(k, p, workers), nil
 }
 
 // Describe implements engine.Describer.

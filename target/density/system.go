@@ -10,53 +10,39 @@ import (
 	"strings"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mixed"
-	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A realsSystem trains a generator of a target over real vectors.
-type realsSystem struct {
-	*reals.System
+// A kit is reals.System or mixed.System.
+type kit interface {
+	engine.System
+	engine.Initializer
+	engine.Stateful
+	engine.TensorNamer
+	engine.Differentiable
+	engine.Sampler
+	engine.Converter
+	engine.Weigher
+	engine.Refiner
+	engine.Scorer
+	engine.Witnesser
+	engine.Observer
+	HasDensity() bool
+}
+
+// A system trains a generator of a target of one's own. Its samples are in the target's
+// coordinates, what a kit learns in those of the chart.
+type system struct {
+	kit
 	*problem
 	*observer
 	workers *pool.Pool
 }
 
-func newRealsSystem(c *RealsConfig, workers *pool.Pool) (*realsSystem, error) {
-	p, err := c.problem(workers.Threads())
-	if err != nil {
-		return nil, err
-	}
-	kit, err := reals.New(&c.Config, realsTarget{p.evaluation()}, workers)
-	if err != nil {
-		return nil, err
-	}
-	s := &realsSystem{kit, p, newObserver(kit, p), workers}
+func newSystem(k kit, p *problem, workers *pool.Pool) *system {
+	s := &system{k, p, newObserver(k, p), workers}
 	release(s, p)
-	return s, nil
-}
-
-// A mixedSystem trains a generator of a target over a mode beside a vector.
-type mixedSystem struct {
-	*mixed.System
-	*problem
-	*observer
-	workers *pool.Pool
-}
-
-func newMixedSystem(c *MixedConfig, workers *pool.Pool) (*mixedSystem, error) {
-	p, err := c.problem(workers.Threads())
-	if err != nil {
-		return nil, err
-	}
-	kit, err := mixed.New(&c.Config, mixedTarget{p.evaluation()}, workers)
-	if err != nil {
-		return nil, err
-	}
-	s := &mixedSystem{kit, p, newObserver(kit, p), workers}
-	release(s, p)
-	return s, nil
+	return s
 }
 
 // release ends the processes of a system that is forgotten without Close.
@@ -67,14 +53,8 @@ func release[T any](system *T, p *problem) {
 }
 
 // Transition draws s′_i ~ p^m(s_i, ·), and looks at the first values of ln π.
-func (s *realsSystem) Transition(step uint32) {
-	s.System.Transition(step)
-	s.judge(step, s.workers)
-}
-
-// Transition draws s′_i ~ p^m(s_i, ·), and looks at the first values of ln π.
-func (s *mixedSystem) Transition(step uint32) {
-	s.System.Transition(step)
+func (s *system) Transition(step uint32) {
+	s.kit.Transition(step)
 	s.judge(step, s.workers)
 }
 
@@ -89,14 +69,38 @@ func (p *problem) volume() float64 {
 // weighted is the kits' format of samples with their weights.
 const weighted = "weighted"
 
+// units returns what ln q of a kit lacks for that of the target's coordinates over their
+// volume: the generator learns coordinates in units of their scales.
+func (p *problem) units() (log float64) {
+	if p.modes > 0 {
+		return 0
+	}
+	for i := range p.dim {
+		log += math.Log(p.chart.maps[i].scale)
+	}
+	return log
+}
+
+// row returns the bytes of a state that is written.
+func (p *problem) row() int {
+	if p.modes > 0 {
+		return 4*p.dim + 4
+	}
+	return 4 * p.dim
+}
+
 // Sample implements engine.Sampler, in the target's coordinates. Samples that are
 // refined are rounded before, as those are that come back to Refine.
-func (s *realsSystem) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+func (s *system) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
+	formats := s.Formats()
+	if !slices.ContainsFunc(formats, func(f engine.Format) bool { return f.Name == format }) {
+		return fmt.Errorf("format: %q is not one of the samples' formats", format)
+	}
 	if err := s.Reach(first, uint64(max(n, 0)), refine); err != nil {
 		return err
 	}
-	if row := len(dst) / max(n, 1); format == weighted && s.HasDensity() {
-		if err := s.System.Sample(dst, format, params, first, n, refine); err != nil {
+	if row := len(dst) / max(n, 1); format == weighted {
+		if err := s.kit.Sample(dst, format, params, first, n, refine); err != nil {
 			return err
 		}
 		s.toTarget(dst, row)
@@ -106,36 +110,13 @@ func (s *realsSystem) Sample(dst []byte, format string, params []float32, first 
 		}
 		return nil
 	}
-	if err := s.System.Sample(dst, format, params, first, n, 0); err != nil {
+	// With the mode, which decides about the coordinates.
+	states, whole := make([]byte, n*s.row()), formats[0].Name
+	if err := s.kit.Sample(states, whole, params, first, n, 0); err != nil {
 		return err
 	}
-	s.toTarget(dst, 4*s.dim)
-	return s.Refine(dst, format, first, refine)
-}
-
-// Sample implements engine.Sampler, in the target's coordinates.
-func (s *mixedSystem) Sample(dst []byte, format string, params []float32, first uint64, n, refine int) error {
-	formats := s.Formats()
-	if !slices.ContainsFunc(formats, func(f engine.Format) bool { return f.Name == format }) {
-		return fmt.Errorf("format: %q is not states or x", format)
-	}
-	if err := s.Reach(first, uint64(max(n, 0)), refine); err != nil {
-		return err
-	}
-	if row := len(dst) / max(n, 1); format == weighted {
-		if err := s.System.Sample(dst, format, params, first, n, refine); err != nil {
-			return err
-		}
-		s.toTarget(dst, row)
-		return nil
-	}
-	whole := formats[0] // with the mode, which decides about the coordinates
-	states := make([]byte, n*whole.RowBytes)
-	if err := s.System.Sample(states, whole.Name, params, first, n, 0); err != nil {
-		return err
-	}
-	s.toTarget(states, whole.RowBytes)
-	if err := s.Refine(states, whole.Name, first, refine); err != nil {
+	s.toTarget(states, s.row())
+	if err := s.Refine(states, whole, first, refine); err != nil {
 		return err
 	}
 	cut(dst, states, n)
@@ -154,53 +135,34 @@ func cut(dst, states []byte, n int) {
 }
 
 // Refine implements engine.Refiner, in the target's coordinates.
-func (s *realsSystem) Refine(states []byte, format string, first uint64, steps int) error {
-	return s.refine(s.System, 4*s.dim, states, format, first, steps)
-}
-
-// Refine implements engine.Refiner, in the target's coordinates.
-func (s *mixedSystem) Refine(states []byte, format string, first uint64, steps int) error {
-	return s.refine(s.System, 4*s.dim+4, states, format, first, steps)
-}
-
-// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
-func (s *realsSystem) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
-	return s.energies(s.System, 4*s.dim, dst, format, states)
-}
-
-// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
-func (s *mixedSystem) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
-	return s.energies(s.System, 4*s.dim+4, dst, format, states)
-}
-
-// refine lets a kit refine states that are written in rows of so many bytes.
-func (p *problem) refine(kit engine.Refiner, row int, states []byte, format string, first uint64, steps int) error {
-	learned, _, err := p.toLearned(states, row)
+func (s *system) Refine(states []byte, format string, first uint64, steps int) error {
+	learned, _, err := s.toLearned(states)
 	if err == nil {
-		err = kit.Refine(learned, format, first, steps)
+		err = s.kit.Refine(learned, format, first, steps)
 	}
 	if err == nil {
-		err = p.Err()
+		err = s.Err()
 	}
 	if err != nil || steps == 0 {
 		return err
 	}
-	p.toTarget(learned, row)
+	s.toTarget(learned, s.row())
 	copy(states, learned)
 	return nil
 }
 
-// energies lets a kit weigh states, whose volume does not count.
-func (p *problem) energies(kit engine.Weigher, row int, dst []float64, format string, states []byte) (beta float64, err error) {
+// Energies implements engine.Weigher: E = −ln π + const, and β = 1. The volume of the
+// kit's coordinates does not count.
+func (s *system) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
 	if format == weighted {
 		return 0, fmt.Errorf("format: weighted holds more than the states; take states")
 	}
-	learned, volumes, err := p.toLearned(states, row)
+	learned, volumes, err := s.toLearned(states)
 	if err != nil {
 		return 0, err
 	}
-	if beta, err = kit.Energies(dst, format, learned); err == nil {
-		err = p.Err()
+	if beta, err = s.kit.Energies(dst, format, learned); err == nil {
+		err = s.Err()
 	}
 	if err != nil {
 		return 0, err
@@ -238,7 +200,8 @@ func (p *problem) toTarget(states []byte, row int) {
 
 // toLearned returns the y of states that are written, and what their volume adds to
 // ln π.
-func (p *problem) toLearned(states []byte, row int) (learned []byte, volumes []float64, err error) {
+func (p *problem) toLearned(states []byte) (learned []byte, volumes []float64, err error) {
+	row := p.row()
 	learned, volumes = slices.Clone(states), make([]float64, len(states)/row)
 	for r := range volumes {
 		state := learned[r*row : (r+1)*row]
@@ -262,28 +225,15 @@ func (p *problem) toLearned(states []byte, row int) (learned []byte, volumes []f
 
 // Observables, Walk and Chains are those of the observer, whose states are in the
 // target's coordinates.
-func (s *realsSystem) Observables() []string { return s.observer.Observables() }
+func (s *system) Observables() []string { return s.observer.Observables() }
 
 // Walk implements engine.Observer.
-func (s *realsSystem) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+func (s *system) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
 	return s.observer.Walk(params, first, n)
 }
 
 // Chains implements engine.Observer.
-func (s *realsSystem) Chains(params []float32, n int) (engine.Walk, error) {
-	return s.observer.Chains(params, n)
-}
-
-// Observables implements engine.Observer.
-func (s *mixedSystem) Observables() []string { return s.observer.Observables() }
-
-// Walk implements engine.Observer.
-func (s *mixedSystem) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
-	return s.observer.Walk(params, first, n)
-}
-
-// Chains implements engine.Observer.
-func (s *mixedSystem) Chains(params []float32, n int) (engine.Walk, error) {
+func (s *system) Chains(params []float32, n int) (engine.Walk, error) {
 	return s.observer.Chains(params, n)
 }
 
@@ -396,29 +346,19 @@ func (w *walk) States(dst []byte, format string) error {
 }
 
 // Witness implements engine.Witnesser, of states in the target's coordinates.
-func (s *realsSystem) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	return s.witness(ctx, s.System, 4*s.dim, params, fit)
-}
-
-// Witness implements engine.Witnesser, of states in the target's coordinates.
-func (s *mixedSystem) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	return s.witness(ctx, s.System, 4*s.dim+4, params, fit)
-}
-
-// witness lets a kit fit its witness to states in rows of so many bytes.
-func (p *problem) witness(ctx context.Context, kit engine.Witnesser, row int, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	of, err := kit.Witness(ctx, params, fit)
+func (s *system) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+	of, err := s.kit.Witness(ctx, params, fit)
 	if err == nil {
-		err = p.Err()
+		err = s.Err()
 	}
 	if of == nil || err != nil {
 		return nil, err
 	}
 	return func(values []float64, format string, states []byte) error {
-		if format == weighted || len(states) != row*len(values) {
+		if format == weighted || len(states) != s.row()*len(values) {
 			return fmt.Errorf("states: %d bytes in format %s are not those of %d states", len(states), format, len(values))
 		}
-		learned, _, err := p.toLearned(states, row)
+		learned, _, err := s.toLearned(states)
 		if err != nil {
 			return err
 		}
@@ -427,43 +367,27 @@ func (p *problem) witness(ctx context.Context, kit engine.Witnesser, row int, pa
 }
 
 // Score implements engine.Scorer.
-func (s *realsSystem) Score(values []float64, params []float32, format string, states []byte) error {
-	// The coordinates that the generator learns are in units of their scales, which
-	// the kit's densities leave out: of a mode, they count in both.
-	var volume float64
-	for i := range s.dim {
-		volume += math.Log(s.chart.maps[i].scale)
-	}
-	return s.score(s.System, s.problem, volume, 4*s.dim, values, params, format, states)
-}
-
-// Score implements engine.Scorer.
-func (s *mixedSystem) Score(values []float64, params []float32, format string, states []byte) error {
-	return s.score(s.System, s.problem, 0, 4*s.dim+4, values, params, format, states)
-}
-
-// score lets a kit score states in rows of so many bytes. Its densities lack a volume.
-func (o *observer) score(kit engine.Scorer, p *problem, volume float64, row int, values []float64, params []float32, format string, states []byte) error {
-	names, width := o.names, len(o.kit.Observables())
+func (s *system) Score(values []float64, params []float32, format string, states []byte) error {
+	names, width, row := s.observer.names, len(s.kit.Observables()), s.row()
 	if format == weighted || len(states)%row != 0 || len(states)/row*len(names) != len(values) {
 		return fmt.Errorf("states: %d bytes in format %s are not those of %d values of %d each", len(states), format, len(values), len(names))
 	}
-	learned, _, err := p.toLearned(states, row)
+	learned, _, err := s.toLearned(states)
 	if err != nil {
 		return err
 	}
 	all := make([]float64, len(states)/row*width)
-	if err := kit.Score(all, params, format, learned); err != nil {
+	if err := s.kit.Score(all, params, format, learned); err != nil {
 		return err
 	}
-	if err := p.Err(); err != nil {
+	if err := s.Err(); err != nil {
 		return err
 	}
 	for r := range len(states) / row {
-		for i, column := range o.columns {
+		for i, column := range s.columns {
 			v := all[r*width+column]
 			if names[i] == engine.LogWeight {
-				v += volume
+				v += s.units()
 			}
 			values[r*len(names)+i] = v
 		}
@@ -473,22 +397,8 @@ func (o *observer) score(kit engine.Scorer, p *problem, volume float64, row int,
 
 var (
 	_ engine.StateWalk   = (*walk)(nil)
-	_ engine.System      = (*realsSystem)(nil)
-	_ engine.Sampler     = (*realsSystem)(nil)
-	_ engine.Refiner     = (*realsSystem)(nil)
-	_ engine.Scorer      = (*realsSystem)(nil)
-	_ engine.Witnesser   = (*realsSystem)(nil)
-	_ engine.Evaluator   = (*realsSystem)(nil)
-	_ engine.Illustrator = (*realsSystem)(nil)
-	_ engine.Observer    = (*realsSystem)(nil)
-	_ engine.Fallible    = (*realsSystem)(nil)
-	_ engine.System      = (*mixedSystem)(nil)
-	_ engine.Sampler     = (*mixedSystem)(nil)
-	_ engine.Refiner     = (*mixedSystem)(nil)
-	_ engine.Scorer      = (*mixedSystem)(nil)
-	_ engine.Witnesser   = (*mixedSystem)(nil)
-	_ engine.Evaluator   = (*mixedSystem)(nil)
-	_ engine.Illustrator = (*mixedSystem)(nil)
-	_ engine.Observer    = (*mixedSystem)(nil)
-	_ engine.Fallible    = (*mixedSystem)(nil)
+	_ engine.Evaluator   = (*system)(nil)
+	_ engine.Illustrator = (*system)(nil)
+	_ engine.Fallible    = (*system)(nil)
+	_ kit                = (*system)(nil)
 )
