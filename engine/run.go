@@ -365,7 +365,7 @@ func (r *run) report(warning string) {
 // finish returns the result, which rank 0 measures.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	result := &Result{
-		Params: r.trainer.Params(), Steps: r.trainer.step, Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
+		Params: slices.Clone(r.trainer.Params()), Steps: r.trainer.step, Warnings: r.warnings, Seconds: r.seconds(), Setup: r.setup, dir: r.dir,
 	}
 	if r.workers.Rank() > 0 {
 		return result, nil

@@ -45,7 +45,7 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 		return nil, err
 	}
 	c, n := cfg.Shared().Training, system.NumParams()
-	t := &Trainer{system: system, training: c, workers: workers, params: make([]float32, n)}
+	t := &Trainer{system: system, training: c, workers: workers, params: workers.Zeros(n)}
 	t.fallible, _ = system.(Fallible)
 	if i, ok := system.(Initializer); ok {
 		done := interruptible(ctx, system)
@@ -55,7 +55,7 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 		system.Initialize(t.params)
 	}
 	if c.Method != "consensus" {
-		t.grad = make([]float32, n)
+		t.grad = workers.Zeros(n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
 	}
 	if carried := state.Of(system); c.Method != "gradient" && len(carried) > 0 {

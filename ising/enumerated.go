@@ -180,7 +180,7 @@ func newRaoBlackwell(of *enumeratedObjective) *raoBlackwell {
 		o.packed[half] = newPackedTable(o.Spins)
 	}
 	for range o.Lanes.Blocks() {
-		o.laws = append(o.laws, newProductLaw(o.Spins, nn.BlockRows()))
+		o.laws = append(o.laws, newProductLaw(o.Spins, nn.BlockRows(), o.Workers.Float32s))
 	}
 	o.measure = func(block, lo, hi int, _ []float32) {
 		o.laws[block].measure(o.Logits[lo*o.Spins : hi*o.Spins])

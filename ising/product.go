@@ -17,14 +17,14 @@ type productLaw struct {
 	ignored       []float32
 }
 
-func newProductLaw(spins, rows int) *productLaw {
+func newProductLaw(spins, rows int, floats func(n int) []float32) *productLaw {
 	low := (spins + 1) / 2
 	nl, nh := 1<<low, 1<<(spins-low)
 	return &productLaw{
-		spins: spins, low: low, up: make([]float32, rows*spins),
-		lows: make([]float32, rows*nl), highs: make([]float32, rows*nh),
+		spins: spins, low: low, up: floats(rows * spins),
+		lows: floats(rows * nl), highs: floats(rows * nh),
 		sums: [2][]float32{make([]float32, nl*nh), make([]float32, nl*nh)},
-		lowG: make([]float32, rows*nl), highG: make([]float32, rows*nh),
+		lowG: floats(rows * nl), highG: floats(rows * nh),
 		folded: make([]float32, 2*nl), carry: make([]float32, nl), ignored: make([]float32, nl),
 	}
 }

@@ -12,7 +12,7 @@ import (
 // logits of several rows.
 func productGradient(grad, g, logits []float32, rows int) {
 	spins := len(logits) / rows
-	p, table := newProductLaw(spins, rows), newPackedTable(spins)
+	p, table := newProductLaw(spins, rows, allocate), newPackedTable(spins)
 	p.measure(logits)
 	table.set(g)
 	p.gradient(grad, &table, 0, rows, 1)
@@ -41,7 +41,7 @@ func TestProductLawMatchesEnumeration(t *testing.T) {
 			}
 			return p
 		}
-		p := newProductLaw(spins, rows)
+		p := newProductLaw(spins, rows, allocate)
 		p.measure(logits)
 		p.sum(0, 0, 1)
 		p.sum(1, 1, rows)
@@ -78,3 +78,5 @@ func TestProductLawMatchesEnumeration(t *testing.T) {
 		}
 	}
 }
+
+func allocate(n int) []float32 { return make([]float32, n) }

@@ -75,7 +75,7 @@ func New(r int, penalty []float32, c Config, workers *pool.Pool) *Witness {
 		panic("kfd: the penalty is neither a diagonal nor a matrix")
 	}
 	w := &Witness{
-		Second: make([]float32, r*r), Taken: make([]float64, 1),
+		Second: workers.Zeros(r * r), Taken: make([]float64, 1),
 		Config: c, r: r, penalty: penalty, solver: newFactorisation(r, workers), workers: workers,
 		batch: workers.Float32s(r * r),
 	}

@@ -96,14 +96,18 @@ func (m *MLP) TensorName(i int) string {
 // and biases uniform on ±1/√in. It draws from the stream c starting at the
 // given block and returns the first block that it did not use.
 func (m *MLP) Initialize(params []float32, c *rng.Counter, block uint64) uint64 {
+	draws := make([]float32, (min(m.params, 1<<10)+3)&^3) // of whole blocks
 	for l := range m.Layers() {
 		bound := float32(1 / math.Sqrt(float64(m.sizes[l])))
 		tensor := params[m.offsets[l]:][:(m.sizes[l]+1)*m.sizes[l+1]]
-		draws := make([]float32, 4*rng.Blocks(len(tensor)))
-		asm.Uniforms(draws, c, block)
-		block += uint64(rng.Blocks(len(tensor)))
-		for i := range tensor {
-			tensor[i] = bound * (2*draws[i] - 1)
+		for ; len(tensor) > 0; tensor = tensor[min(len(tensor), len(draws)):] {
+			part := tensor[:min(len(tensor), len(draws))]
+			blocks := rng.Blocks(len(part))
+			asm.Uniforms(draws[:4*blocks], c, block)
+			block += uint64(blocks)
+			for i := range part {
+				part[i] = bound * (2*draws[i] - 1)
+			}
 		}
 	}
 	return block
@@ -118,7 +122,14 @@ type Packed struct {
 
 // NewPacked allocates room for the forward products' weights and, if backward
 // is set, for the backward products' as well.
-func (m *MLP) NewPacked(backward bool) *Packed {
+func (m *MLP) NewPacked(backward bool) *Packed { return m.packed(backward, allocate) }
+
+// LentPacked is NewPacked of room for both that the workers may lend.
+func (m *MLP) LentPacked(workers *pool.Pool) *Packed { return m.packed(true, workers.Float32s) }
+
+func allocate(n int) []float32 { return make([]float32, n) }
+
+func (m *MLP) packed(backward bool, floats func(n int) []float32) *Packed {
 	p := &Packed{forward: make([][]float32, m.Layers()), backward: make([][]float32, m.Layers())}
 	first := 0
 	if m.kinked() {
@@ -126,9 +137,9 @@ func (m *MLP) NewPacked(backward bool) *Packed {
 	}
 	for l := first; l < m.Layers(); l++ {
 		in, out := m.sizes[l], m.sizes[l+1]
-		p.forward[l] = make([]float32, asm.PackedLen(in, out))
+		p.forward[l] = floats(asm.PackedLen(in, out))
 		if backward {
-			p.backward[l] = make([]float32, asm.PackedLen(out, in))
+			p.backward[l] = floats(asm.PackedLen(out, in))
 		}
 	}
 	return p
@@ -172,7 +183,7 @@ type Activations [][]float32
 
 // NewActivations allocates activations of the given number of rows.
 func (m *MLP) NewActivations(rows int) Activations {
-	return m.activations(rows, func(n int) []float32 { return make([]float32, n) })
+	return m.activations(rows, allocate)
 }
 
 // LentActivations are NewActivations that hold any numbers, and that the workers may lend.
@@ -252,9 +263,16 @@ type Scratch struct {
 // NewScratch allocates scratch for blocks of up to rows rows.
 func (m *MLP) NewScratch(rows int) *Scratch { return NewScratch(rows, m) }
 
+// LentScratch is NewScratch that the workers may lend.
+func (m *MLP) LentScratch(rows int, workers *pool.Pool) *Scratch {
+	return newScratch(rows, workers.Float32s, m)
+}
+
 // NewScratch allocates scratch for blocks of up to rows rows of each of the perceptrons,
 // one at a time.
-func NewScratch(rows int, nets ...*MLP) *Scratch {
+func NewScratch(rows int, nets ...*MLP) *Scratch { return newScratch(rows, allocate, nets...) }
+
+func newScratch(rows int, floats func(n int) []float32, nets ...*MLP) *Scratch {
 	width, sums := 0, 0
 	for _, m := range nets {
 		for _, w := range m.sizes {
@@ -264,7 +282,7 @@ func NewScratch(rows int, nets ...*MLP) *Scratch {
 			sums = max(sums, 2*(m.sizes[1]+1)*m.sizes[2])
 		}
 	}
-	s := &Scratch{a: make([]float32, rows*width), b: make([]float32, rows*width)}
+	s := &Scratch{a: floats(rows * width), b: floats(rows * width)}
 	if sums > 0 {
 		s.sums, s.din = make([]float32, sums), make([]float32, rows)
 	}

@@ -33,12 +33,12 @@ type Optimizer struct {
 func NewOptimizer(config AdamW, clip, ema float64, n int, workers *pool.Pool) *Optimizer {
 	pieces := (n + pieceLen - 1) / pieceLen
 	o := &Optimizer{
-		M: make([]float32, n), V: make([]float32, n),
+		M: workers.Zeros(n), V: workers.Zeros(n),
 		config: config, clip: clip, ema: ema, workers: workers,
 		sums: make([]float64, pieces), finite: make([]bool, pieces),
 	}
 	if ema > 0 {
-		o.EMA = make([]float32, n)
+		o.EMA = workers.Zeros(n)
 	}
 	o.runSum = func(c int) {
 		lo, hi := o.bounds(c)

@@ -12,7 +12,7 @@ import (
 // what nobody asks for.
 
 // leastLent is the length from which it is worth while.
-const leastLent = 1 << 14
+const leastLent = 1 << 11
 
 // A shelf holds arrays of one capacity that were lent before.
 type shelf[T float32 | float64] struct{ sizes sync.Map } // capacity to *sync.Pool of *[]T
@@ -50,6 +50,15 @@ func (p *Pool) Float32s(n int) []float32 {
 		return make([]float32, n)
 	}
 	return p.loan.float32s.take(&float32s, n)
+}
+
+// Zeros is Float32s that are 0.
+func (p *Pool) Zeros(n int) []float32 {
+	s := p.Float32s(n)
+	if p.loan != nil {
+		clear(s)
+	}
+	return s
 }
 
 // Float64s is Float32s of float64.

@@ -26,8 +26,10 @@ type headScratch struct {
 	flipper  *flipper  // nil without a symmetry
 }
 
-func (g *generator) newHeadScratch(rows int) *headScratch {
-	s := &headScratch{uniforms: make([]float32, rows*4*rng.Blocks(g.spins)), odds: make([]float32, rows*g.spins)}
+func (g *generator) newHeadScratch(rows int, floats func(n int) []float32) *headScratch {
+	uniforms := rows * 4 * rng.Blocks(g.spins)
+	both := floats(uniforms + rows*g.spins)
+	s := &headScratch{uniforms: both[:uniforms], odds: both[uniforms:]}
 	if g.even() {
 		s.flipper = newFlipper(g.spins, rows)
 	}

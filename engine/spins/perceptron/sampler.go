@@ -28,12 +28,14 @@ func (s *System) NewDraws(params []float32) *Draws {
 	d := &Draws{
 		generator: s.generator, seed: s.config.Training.Seed, params: params, packed: net.NewPacked(false),
 		tools: pool.NewTools(s.workers, func() drawing {
-			return drawing{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows())}
+			return drawing{net.NewActivations(nn.BlockRows()), s.generator.newHeadScratch(nn.BlockRows(), allocate)}
 		}),
 	}
 	net.Pack(d.packed, params)
 	return d
 }
+
+func allocate(n int) []float32 { return make([]float32, n) }
 
 // Generate fills dst with samples first, first+1, …, packed.
 func (d *Draws) Generate(dst []uint64, first uint64) {

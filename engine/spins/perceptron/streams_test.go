@@ -29,7 +29,7 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 			out := make([]uint64, n)
 			for lo := 0; lo < n; lo += nn.BlockRows() {
 				rows := min(nn.BlockRows(), n-lo)
-				g.forward(g.net.NewActivations(rows), out[lo:], packed, params, 0, rows, &from, first+uint64(lo), g.newHeadScratch(rows))
+				g.forward(g.net.NewActivations(rows), out[lo:], packed, params, 0, rows, &from, first+uint64(lo), g.newHeadScratch(rows, allocate))
 			}
 			return out
 		}

@@ -47,15 +47,15 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	s := &System{config: c, generator: newGenerator(c.Generator, sites), workers: workers}
 	net, words := s.generator.net, s.generator.words
 	lanes := nn.NewLanes(rows, net.NumParams(), workers)
-	s.packed = net.NewPacked(true)
+	s.packed = net.LentPacked(workers)
 	s.activations = net.LentActivations(rows, workers)
 	s.batch = &Batch{
 		Rows: rows, Spins: sites, Words: words, States: make([]uint64, rows*words),
-		Logits: s.activations.Output(), Grad: make([]float32, rows*sites), Lanes: lanes, Workers: workers,
+		Logits: s.activations.Output(), Grad: workers.Float32s(rows * sites), Lanes: lanes, Workers: workers,
 	}
-	s.scratch = nn.PerLane(lanes, func() *nn.Scratch { return net.NewScratch(nn.BlockRows()) })
+	s.scratch = nn.PerLane(lanes, func() *nn.Scratch { return net.LentScratch(nn.BlockRows(), workers) })
 	for range lanes.Blocks() {
-		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows()))
+		s.heads = append(s.heads, s.generator.newHeadScratch(nn.BlockRows(), workers.Float32s))
 	}
 	if c.Generator.Width.Unit == "spread" {
 		s.moments = make([][2]float64, lanes.Blocks())
