@@ -20,11 +20,8 @@ type orbitChain struct {
 	orbits *orbits
 	n      int // orbits
 	*orbitRows
+	*orbitMoves
 
-	masks  []uint32  // proposals, ascending
-	q      []float64 // and their probabilities
-	level  []int32   // of the energy of a configuration
-	energy []float64 // of a level
 	accept []float64 // min{1, exp(−βΔE)}, [from][to] by level
 	reject []float64 // 1 − accept
 
@@ -44,23 +41,24 @@ type orbitRows struct {
 	by   [][]int32 // … by this permutation of the orbits
 }
 
+// orbitMoves are what a chain proposes, and the energies of a target at any temperature.
+type orbitMoves struct {
+	masks  []uint32  // proposals, ascending
+	q      []float64 // and their probabilities
+	level  []int32   // of the energy of a configuration
+	energy []float64 // of a level
+}
+
+// movesKey is what the moves depend on beside the orbits.
+type movesKey struct {
+	j, h     float64
+	proposal bitspin.Proposal
+}
+
 func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool.Pool) *orbitChain {
 	n := len(o.size)
-	c := &orbitChain{orbits: o, n: n, level: make([]int32, len(o.of)), workers: workers}
-	levels := make(map[float64]int32)
-	for s := range o.of {
-		word := []uint64{uint64(s)}
-		if q := proposal.Probability(t.N, word); q > 0 {
-			c.masks, c.q = append(c.masks, uint32(s)), append(c.q, q)
-		}
-		e := t.Energy(word)
-		i, known := levels[e]
-		if !known {
-			i = int32(len(c.energy))
-			levels[e], c.energy = i, append(c.energy, e)
-		}
-		c.level[s] = i
-	}
+	c := &orbitChain{orbits: o, n: n, workers: workers}
+	c.orbitMoves = o.moves.Get(movesKey{t.J, t.H, proposal}, func() *orbitMoves { return newOrbitMoves(t, proposal) })
 	whole := symmetry{flip: t.H == 0, lattice: true, side: t.L}
 	c.orbitRows = o.rows.Get(whole, func() *orbitRows { return o.choose(whole) })
 	c.accept, c.reject = make([]float64, len(c.energy)*len(c.energy)), make([]float64, len(c.energy)*len(c.energy))
@@ -68,8 +66,27 @@ func newOrbitChain(o *orbits, t Target, proposal bitspin.Proposal, workers *pool
 		*m = workers.Float64s(len(c.rows) * n)
 	}
 	c.stay, c.rejected, c.full = make([]float64, len(c.rows)), make([]float64, len(c.masks)), workers.Float64s(n*n)
-	c.multiply, c.unfold = c.multiplyRow, c.unfoldRow
+	c.multiply, c.unfold = c.multiplyRows, c.unfoldRow
 	return c
+}
+
+func newOrbitMoves(t Target, proposal bitspin.Proposal) *orbitMoves {
+	m := &orbitMoves{level: make([]int32, 1<<t.N)}
+	levels := make(map[float64]int32)
+	for s := range m.level {
+		word := []uint64{uint64(s)}
+		if q := proposal.Probability(t.N, word); q > 0 {
+			m.masks, m.q = append(m.masks, uint32(s)), append(m.q, q)
+		}
+		e := t.Energy(word)
+		i, known := levels[e]
+		if !known {
+			i = int32(len(m.energy))
+			levels[e], m.energy = i, append(m.energy, e)
+		}
+		m.level[s] = i
+	}
+	return m
 }
 
 // choose returns the rows that are computed, given the target's symmetry.
@@ -166,16 +183,25 @@ func (c *orbitChain) unfoldRow(orbit int) {
 // times sets dst to the rows of left times full.
 func (c *orbitChain) times(dst, left []float64) []float64 {
 	c.dst, c.left = dst, left
-	c.workers.Run(len(c.rows), c.multiply)
+	c.workers.Run((len(c.rows)+multiplied-1)/multiplied, c.multiply)
 	return dst
 }
 
-func (c *orbitChain) multiplyRow(r int) {
-	dst := c.dst[r*c.n:][:c.n]
-	clear(dst)
-	for k, x := range c.left[r*c.n:][:c.n] {
-		if x != 0 {
-			floats.AddScaled(dst, x, c.full[k*c.n:][:c.n])
+// Rows that are multiplied together, with so many rows of full at a time, which stay in a
+// core's cache.
+const multiplied, depth = 8, 16
+
+func (c *orbitChain) multiplyRows(piece int) {
+	first, last := piece*multiplied, min((piece+1)*multiplied, len(c.rows))
+	clear(c.dst[first*c.n : last*c.n])
+	for k0 := 0; k0 < c.n; k0 += depth {
+		for r := first; r < last; r++ {
+			dst := c.dst[r*c.n:][:c.n]
+			for k := k0; k < min(k0+depth, c.n); k++ {
+				if x := c.left[r*c.n+k]; x != 0 {
+					floats.AddScaled(dst, x, c.full[k*c.n:][:c.n])
+				}
+			}
 		}
 	}
 }

@@ -15,8 +15,9 @@ type orbits struct {
 	first []int32 // configuration of each orbit
 	size  []int   // of each orbit
 
-	rows      shared.Cache[symmetry, *orbitRows] // by a target's symmetry
-	penalties shared.Cache[float64, []float32]   // by the bandwidth
+	rows      shared.Cache[symmetry, *orbitRows]  // by a target's symmetry
+	moves     shared.Cache[movesKey, *orbitMoves] // by a target but for its temperature
+	penalties shared.Cache[float64, []float32]    // by the bandwidth
 }
 
 // What the runs of a batch ask for again: a run has one symmetry of its generator and
