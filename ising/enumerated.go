@@ -381,9 +381,8 @@ func (t *tabulated) discrepancy(p, g [2][]float32) (float64, bool) {
 		for i := range n {
 			t.mean[half][i] = float64(t.both[half*n+i]) - float64(t.next[half*n+i])
 		}
-		// The witness of one half drives the other.
-		t.witness.Solve(t.c[1-half], t.mean[half])
 	}
+	t.witness.SolveHalves(&t.c, &t.mean)
 	for half := range 2 {
 		for i, f := range t.mean[half] {
 			loss += f * float64(t.c[half][i]) / 2

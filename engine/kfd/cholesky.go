@@ -109,16 +109,12 @@ func (f *factorisation) panel(a []float32, rows, width int) bool {
 	return true
 }
 
-// solve sets x to A⁻¹b and, unless they are nil, x2 to A⁻¹b2. Two take little more time
-// than one, for each waits for memory and for its own last sum.
+// solve sets x to A⁻¹b and x2 to A⁻¹b2. Two take little more time than one, for each waits
+// for memory and for its own last sum.
 func (f *factorisation) solve(x, x2 []float32, b, b2 []float64) {
 	n := f.n
 	z, z2 := f.z[0][:n], f.z[1][:n]
 	copy(z, b)
-	if b2 == nil {
-		x2 = f.ignored
-		clear(z2)
-	}
 	copy(z2, b2)
 	for i := range n { // Uᵀ z = b
 		row := f.u[i*n:][:n]

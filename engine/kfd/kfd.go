@@ -123,20 +123,12 @@ func (w *Witness) Update() bool {
 }
 
 // SolveHalves sets the coefficients of the witness that drives each half of a batch,
-// given the halves' mean changes: Solve of the other half's.
+// given the halves' mean changes E[δ]: those that belong to the other half's.
 func (w *Witness) SolveHalves(c *[2][]float32, means *[2][]float64) {
 	a, b := c[1], c[0]
 	w.solver.solve(a, b, means[0], means[1])
 	for i := range a {
 		a[i] *= 2
 		b[i] *= 2
-	}
-}
-
-// Solve sets c to the coefficients that belong to the mean change E[δ].
-func (w *Witness) Solve(c []float32, mean []float64) {
-	w.solver.solve(c, nil, mean, nil)
-	for i := range c {
-		c[i] *= 2
 	}
 }

@@ -29,19 +29,24 @@ func TestSolveInverts(t *testing.T) {
 			}
 		}
 		require.True(t, f.factor())
-		want, rhs := make([]float64, n), make([]float64, n)
-		for i := range want {
-			want[i] = r.NormFloat64()
-		}
-		for i := range n {
-			for j := range n {
-				rhs[i] += a[i*n+j] * want[j]
+		var want, rhs [2][]float64
+		var x [2][]float32
+		for k := range 2 {
+			want[k], rhs[k], x[k] = make([]float64, n), make([]float64, n), make([]float32, n)
+			for i := range n {
+				want[k][i] = r.NormFloat64()
+			}
+			for i := range n {
+				for j := range n {
+					rhs[k][i] += a[i*n+j] * want[k][j]
+				}
 			}
 		}
-		x := make([]float32, n)
-		f.solve(x, nil, rhs, nil)
-		for i := range x {
-			require.InDelta(t, want[i], x[i], 2e-4, "order %d", n)
+		f.solve(x[0], x[1], rhs[0], rhs[1])
+		for k := range 2 {
+			for i := range n {
+				require.InDelta(t, want[k][i], x[k][i], 2e-4, "order %d", n)
+			}
 		}
 	}
 	f := newFactorisation(2, pool.New(1))
@@ -79,10 +84,12 @@ func TestUpdateAverages(t *testing.T) {
 	// The first batch counts fully, the third by 1 − 1/6.
 	require.InDelta(t, 1+2*5.0/6, w.Second[0], 1e-6)
 	require.Equal(t, []float64{4}, w.Taken)
-	c := make([]float32, 2)
-	w.Solve(c, []float64{1, 1})
-	require.InDelta(t, 2/(1+2*5.0/6), c[0], 1e-5)
-	require.InDelta(t, 2, c[1], 1e-5)
+	c := [2][]float32{make([]float32, 2), make([]float32, 2)}
+	w.SolveHalves(&c, &[2][]float64{{1, 1}, {0, 3}})
+	require.InDelta(t, 2/(1+2*5.0/6), c[1][0], 1e-5, "the other half's")
+	require.InDelta(t, 2, c[1][1], 1e-5)
+	require.InDelta(t, 0, c[0][0], 1e-5)
+	require.InDelta(t, 6, c[0][1], 1e-5)
 }
 
 // TestWeightFallsToTheMemory: a batch counts fully at first, and in the end by
