@@ -85,8 +85,8 @@ what the machine may account for; on a busy one all are inconclusive. With
 	flags.StringVar(&b.baseline, "baseline", "", "compare with a former output of -o json")
 	flags.StringVar(&b.from, "from", "", "measure nothing: write a former output of -o json in another form")
 	flags.StringVar(&b.failOn, "fail-on", "", "exit code 3 if a row's verdict beside the baseline is this: slower")
-	complete(cmd, "fail-on", func([]string) []string { return []string{bench.Slower} })
-	complete(cmd, "output", func([]string) []string { return bench.Formats })
+	p.complete(cmd, "fail-on", func([]string) []string { return []string{bench.Slower} })
+	p.complete(cmd, "output", func([]string) []string { return bench.Formats })
 	return cmd
 }
 

@@ -96,9 +96,9 @@ the row of five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce
 	flags.Var(&r.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
 	flags.BoolVar(&r.tables, "tables", false, "train nothing: print the tables of the directory's results.json and write its documents again")
 	addThreads(cmd, &r.threads)
-	complete(cmd, "only", func([]string) []string { return reproduce.Names() })
-	complete(cmd, "study", func([]string) []string { return append(reproduce.StudyNames(), "all") })
-	complete(cmd, "preset", func([]string) []string { return presets })
+	p.complete(cmd, "only", func([]string) []string { return reproduce.Names() })
+	p.complete(cmd, "study", func([]string) []string { return append(reproduce.StudyNames(), "all") })
+	p.complete(cmd, "preset", func([]string) []string { return presets })
 	return cmd
 }
 

@@ -56,9 +56,11 @@ type program struct {
 	setup          float64   // seconds from then to the first step of a training
 
 	// Of a job of a batch:
-	job    context.Context // what stops it, in place of signals
-	warned func(string)    // hears its warnings
-	world  mpi.World       // nil for a process that stands alone
+	batched bool            // its command is that of one
+	job     context.Context // what stops it, in place of signals
+	warned  func(string)    // hears its warnings
+
+	world mpi.World // nil for a process that stands alone
 }
 
 // Main runs the program's command line for the given systems, the default first,
@@ -219,7 +221,7 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best one)")
 	flags.BoolVar(&p.json, "json", false, "write machine-readable JSON")
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no remarks")
-	complete(root, "isa", func([]string) []string {
+	p.complete(root, "isa", func([]string) []string {
 		var names []string
 		for _, path := range asm.Supported() {
 			names = append(names, path.String())
@@ -233,8 +235,13 @@ Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.
 	return root
 }
 
-// complete offers words for the value of a flag, given the arguments.
-func complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
+// complete offers words for the value of a flag, given the arguments. The library keeps
+// them until the process ends, so that commands of jobs, which no shell completes, go
+// without.
+func (p *program) complete(cmd *cobra.Command, flag string, words func(args []string) []string) {
+	if p.batched {
+		return
+	}
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return words(args), cobra.ShellCompDirectiveNoFileComp
 	})

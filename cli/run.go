@@ -101,7 +101,7 @@ checks, and 75 if the batch was stopped.`,
 	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto: as a task of Slurm or mpirun")
 	flags.Var(&b.maxTime, "max-time", "stop, resumably, after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
-	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
+	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
 	return cmd
 }
 
@@ -325,7 +325,7 @@ func closing(what func() error, err *error) {
 // that it belongs to.
 func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, error) {
 	verb := verbOf(j)
-	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, started: true}
+	q := &program{systems: p.systems, stdout: io.Discard, stderr: io.Discard, json: true, quiet: true, started: true, batched: true}
 	cmd := verb.command(q)
 	flags := cmd.Flags()
 	set := make(map[string]bool)

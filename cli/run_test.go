@@ -17,7 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/batch"
+	"github.com/revgen/revgen/ising"
 )
 
 // quickJob is the configuration of tiny, in a job.
@@ -202,6 +204,18 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 		require.Equal(t, diagnosed, has, all[i].ID)
 	}
 	require.Equal(t, "diagnose", all[2].Verb)
+}
+
+// What a library remembers of a command's flags until the process ends, commands of jobs
+// do not leave it.
+func TestJobsOfferNoCompletions(t *testing.T) {
+	p := &program{systems: engine.Systems{ising.Definition}}
+	_, cmd, err := p.prepare(&batch.Job{Verb: "train"}, 1)
+	require.NoError(t, err)
+	_, has := cmd.GetFlagCompletionFunc("preset")
+	require.False(t, has)
+	_, has = p.trainCommand().GetFlagCompletionFunc("preset")
+	require.True(t, has)
 }
 
 // Whatever kills a batch, in the end every job has been finished once, with the

@@ -74,8 +74,8 @@ then, and a file named by -o does not appear.`,
 	flags.StringVar(&s.to, "to", "", "what to write: ndjson, csv or npy (default by the name of -o, else ndjson)")
 	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
 	addThreads(cmd, &s.threads)
-	complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, score.Kinds...) })
-	complete(cmd, "to", func([]string) []string { return score.Layouts })
+	p.complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, score.Kinds...) })
+	p.complete(cmd, "to", func([]string) []string { return score.Layouts })
 	return cmd
 }
 

@@ -99,11 +99,11 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.StringVar(&t.diagnose, "diagnose", "brief", "diagnosis after the training: brief or none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
 	addThreads(cmd, &t.threads)
-	complete(cmd, "figures", func([]string) []string { return []string{"all", "none"} })
-	complete(cmd, "diagnose", func([]string) []string { return []string{"brief", "none"} })
-	complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
-	complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
-	complete(cmd, "set", func(args []string) []string {
+	p.complete(cmd, "figures", func([]string) []string { return []string{"all", "none"} })
+	p.complete(cmd, "diagnose", func([]string) []string { return []string{"brief", "none"} })
+	p.complete(cmd, "resume", func([]string) []string { return []string{"auto", "never", "must"} })
+	p.complete(cmd, "preset", func(args []string) []string { return p.completedSystem(args).Presets })
+	p.complete(cmd, "set", func(args []string) []string {
 		cfg, err := preset(p.completedSystem(args), "")
 		if err != nil {
 			return nil
