@@ -7,13 +7,12 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/diagnose"
 	"github.com/revgen/revgen/internal/figure/draw"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // leaveFigures draws the pictures of a trained generator into its run
 // directory.
-func (p *program) leaveFigures(ctx context.Context, cfg engine.Config, result *engine.Result, workers *pool.Pool, dir string) error {
-	figures, err := engine.Illustrate(ctx, cfg, result.Params, workers, dir)
+func (p *program) leaveFigures(ctx context.Context, trained engine.System, cfg engine.Config, result *engine.Result, dir string) error {
+	figures, err := engine.IllustrateSystem(ctx, trained, cfg, result.Params, dir)
 	if err != nil {
 		return err
 	}

@@ -204,22 +204,19 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	if p.world != nil {
 		workers.Join(p.world)
 	}
-	result, err := p.runTraining(ctx, cfg, workers, t)
-	if err != nil || workers.Rank() > 0 {
-		return err
-	}
-	workers.Join(nil)
-	samples, err := p.leaveSamples(ctx, cfg, result.Params, workers, t, wantSamples)
-	if err != nil {
-		return result.Stop(err)
-	}
-	if t.figures == "all" {
-		if err := p.leaveFigures(ctx, cfg, result, workers, t.dir); err != nil {
-			return result.Stop(err)
-		}
-		if err := p.leaveReport(t.dir); err != nil {
+	samples := ""
+	leave := func(ctx context.Context, trained engine.System, r *engine.Result) (err error) {
+		if samples, err = p.leaveSamples(ctx, trained, cfg, r.Params, workers, t, wantSamples); err != nil || t.figures != "all" {
 			return err
 		}
+		if err := p.leaveFigures(ctx, trained, cfg, r, t.dir); err != nil {
+			return err
+		}
+		return p.leaveReport(t.dir)
+	}
+	result, err := p.runTraining(ctx, cfg, workers, t, leave)
+	if err != nil || workers.Rank() > 0 {
+		return err
 	}
 	if err := p.conclude(t.dir, samples, result); err != nil {
 		return err
@@ -258,7 +255,7 @@ func defaultDir(cfg engine.Config, pristine bool) (string, error) {
 	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
 }
 
-func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training) (*engine.Result, error) {
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, leave func(context.Context, engine.System, *engine.Result) error) (*engine.Result, error) {
 	if s, err := readStatus(t.dir); err == nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
 		p.say("this run is complete: measuring it again")
 	} else if err == nil && s.Checkpoint >= 0 {
@@ -268,7 +265,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	defer m.end()
 	opt := engine.RunOptions{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Asked: p.asked,
+		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Asked: p.asked, Leave: leave,
 		Warning:  p.warn,
 		Progress: m.training,
 	}
@@ -283,11 +280,11 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 }
 
 // leaveSamples writes samples.npy and returns its path, "" if it wrote none.
-func (p *program) leaveSamples(ctx context.Context, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
+func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg engine.Config, params []float32, workers *pool.Pool, t *training, asked bool) (string, error) {
 	if asked && t.samples == 0 {
 		return "", nil
 	}
-	stream, err := engine.NewStream(cfg, params, workers)
+	stream, err := engine.StreamOf(trained, cfg, params, workers)
 	if err != nil {
 		if asked {
 			return "", err

@@ -26,7 +26,12 @@ func Illustrate(ctx context.Context, cfg Config, params []float32, workers *pool
 	}
 	defer Release(system)
 	defer interruptible(ctx, system)()
-	var all []figure.Figure
+	return IllustrateSystem(ctx, system, cfg, params, dir)
+}
+
+// IllustrateSystem is Illustrate of a system of cfg that there is, and that hears of ctx's
+// end.
+func IllustrateSystem(ctx context.Context, system System, cfg Config, params []float32, dir string) (all []figure.Figure, err error) {
 	if i, ok := system.(Illustrator); ok {
 		if all, err = i.Figures(ctx, params, cfg.Shared().Evaluation.Samples); err != nil {
 			return nil, err

@@ -46,6 +46,10 @@ type RunOptions struct {
 	// Diagnose, if not nil, judges the trained generator after it has been measured;
 	// what it returns stands in the summary and in the Result.
 	Diagnose func(ctx context.Context, trained System, r *Result) (any, error)
+	// Leave, if not nil, makes what else there is to be of the trained generator, when
+	// all of the run is on the disk: samples, say, of which the system knows those that
+	// it was measured by.
+	Leave func(ctx context.Context, trained System, r *Result) error
 
 	// Asked is when the run was asked for, from which its setup counts; zero for the call
 	// of Train.
@@ -148,6 +152,7 @@ type run struct {
 	cfg                Config
 	program            string
 	diagnose           func(ctx context.Context, trained System, r *Result) (any, error)
+	leave              func(ctx context.Context, trained System, r *Result) error
 	// pending is the record of the present step while it is not in
 	// metrics.jsonl, nil otherwise.
 	pending *Record
@@ -187,7 +192,7 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 		return nil, err
 	}
 	defer r.close()
-	r.extend, r.cfg, r.program, r.diagnose = opt.Extend, cfg, opt.Program, opt.Diagnose
+	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
 	if err := r.agree(r.open(ctx, opt.Resume)); Cancelled(err) {
 		return nil, &StopError{r.dir, trainer.step, r.common.Training.Steps} // of the checkpoint that is there
 	} else if err != nil {
@@ -378,7 +383,7 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// conclude writes the model, evaluates it and writes the summary.
+// conclude writes the model, evaluates it, writes the summary and leaves the rest.
 func (r *run) conclude(ctx context.Context, result *Result) error {
 	t := r.trainer
 	if r.dir != "" {
@@ -429,6 +434,9 @@ func (r *run) conclude(ctx context.Context, result *Result) error {
 		if err := disk.Write(summaryFile(r.dir), append(summary, '\n')); err != nil {
 			return err
 		}
+	}
+	if r.leave != nil {
+		return r.leave(ctx, t.system, result)
 	}
 	return nil
 }

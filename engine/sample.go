@@ -30,6 +30,11 @@ func NewStream(cfg Config, params []float32, workers *pool.Pool) (*Stream, error
 	if err != nil {
 		return nil, err
 	}
+	return StreamOf(system, cfg, params, workers)
+}
+
+// StreamOf is NewStream of a system of cfg that there is.
+func StreamOf(system System, cfg Config, params []float32, workers *pool.Pool) (*Stream, error) {
 	name := cfg.Shared().System
 	sampler, ok := system.(Sampler)
 	if !ok {

@@ -230,14 +230,16 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 // sample counts samples of the generator.
 func (s *measured) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.model)
-	err := s.draw(ctx, params, samples, 0, generated.count)
+	err := s.Measure(ctx, params, samples, atOnce, generated.count)
 	return generated, err
 }
+
+// atOnce is how many samples are drawn before they are looked at.
+const atOnce = 1 << 16
 
 // draw calls visit with all samples after refine Metropolis steps, batch by
 // batch.
 func (s *measured) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
-	const atOnce = 1 << 16
 	batch := make([]uint64, min(atOnce, samples)*s.model.Words)
 	drawing := s.Drawing(params)
 	for first := 0; first < samples; first += atOnce {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
@@ -31,6 +32,11 @@ type Ensemble struct {
 
 	Seed    uint64 // of the training
 	Workers *pool.Pool
+
+	kept struct {
+		params []float32 // of the generator
+		states []uint64  // its samples 0, 1, …
+	}
 }
 
 // Draws are packed configurations of a trained generator, the same for any number
@@ -137,18 +143,58 @@ func (e *Ensemble) byRows(n, rows int, run func(lo, hi int)) {
 type Drawing struct {
 	Draws
 	ensemble *Ensemble
+	params   []float32
 }
 
 // Drawing returns the samples of the generator with the given parameters.
-func (e *Ensemble) Drawing(params []float32) *Drawing { return &Drawing{e.Source(params), e} }
+func (e *Ensemble) Drawing(params []float32) *Drawing { return &Drawing{e.Source(params), e, params} }
 
 // Draw fills dst with samples first, first+1, … after refine steps of the kernel.
 func (d *Drawing) Draw(dst []uint64, first uint64, refine int) {
 	if refine == 0 {
-		d.Generate(dst, first)
+		d.draw(dst, first)
 		return
 	}
-	d.ensemble.refined(dst, first, refine, func(whole []uint64, start uint64, _ int) { d.Generate(whole, start) })
+	d.ensemble.refined(dst, first, refine, func(whole []uint64, start uint64, _ int) { d.draw(whole, start) })
+}
+
+func (d *Drawing) draw(dst []uint64, first uint64) {
+	kept, words := &d.ensemble.kept, uint64(d.ensemble.Words())
+	if n := uint64(len(kept.states)); first < n/words && uint64(len(dst)) <= n-first*words && slices.Equal(kept.params, d.params) {
+		copy(dst, kept.states[first*words:])
+		return
+	}
+	d.Generate(dst, first)
+}
+
+// mostKept is how many words of samples are kept.
+const mostKept = 4 << 20
+
+// Measure calls visit with the generator's samples 0 … samples−1, at most atOnce at a
+// time, and keeps them, unless they are too many: what measures a generator, what shows
+// it and what writes its samples all ask for the same.
+func (e *Ensemble) Measure(ctx context.Context, params []float32, samples, atOnce int, visit func(batch []uint64)) error {
+	d, words := e.Drawing(params), e.Words()
+	keep, rows := samples <= mostKept/words, min(samples, atOnce)
+	if keep {
+		rows = samples
+	}
+	states := make([]uint64, rows*words)
+	for first := 0; first < samples; first += atOnce {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := states[:min(atOnce, samples-first)*words]
+		if keep {
+			part = states[first*words:][:len(part)]
+		}
+		d.draw(part, uint64(first))
+		visit(part)
+	}
+	if keep {
+		e.kept.params, e.kept.states = slices.Clone(params), states
+	}
+	return nil
 }
 
 // refined takes steps with samples first, first+1, … of the stream, which set

@@ -99,17 +99,8 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 		t.states = make([]float64, len(r.states))
 	}
 	atOnce := max(64, min(1<<15, 1<<20/s.graph.Words()))
-	batch := make([]uint64, min(atOnce, samples)*s.graph.Words())
-	d := s.Source(params)
-	for first := 0; first < samples; first += atOnce {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		part := batch[:min(atOnce, samples-first)*s.graph.Words()]
-		d.Generate(part, uint64(first))
-		t.count(r, part)
-	}
-	return t, nil
+	err := s.Measure(ctx, params, samples, atOnce, func(batch []uint64) { t.count(r, batch) })
+	return t, err
 }
 
 // Evaluate draws samples and compares them with the reference:
