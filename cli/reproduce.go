@@ -55,11 +55,12 @@ figure of each is from the errors of exact samples, and what was said of it.
 The study field runs by itself and takes --only: it trains the best preset for
 targets of the literature, takes exact draws of what it gives, runs the targets'
 own chains beside them, and says from how many independent draws on a generator
-pays. Critical lattices of up to 16 sites a side have a variational autoregressive
-network in PyTorch beside them, trained for as long and for half a minute. Seeds of
-a target add up in results.json, in which chains and networks are measured once:
-where five seeds take too long at once, --seeds 1 --seed 11, then 12 and so on give
-the row of five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
+pays. Critical lattices of up to 16 sites a side have two variational autoregressive
+networks in PyTorch beside them, dense and convolutional, each trained for as long
+and for half a minute, the dense one of 8×8 for ten minutes too. Seeds of a target
+add up in results.json, in which chains and networks are measured once: where five
+seeds take too long at once, --seeds 1 --seed 11, then 12 and so on give the row of
+five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
 		Example: `  revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
   revgen reproduce --only ising-0.2,ising-0.5 --json

@@ -47,6 +47,8 @@ func TestFieldStudy(t *testing.T) {
 	fieldSeconds = 0.2
 	defer func(old float64) { rivalSeconds = old }(rivalSeconds)
 	rivalSeconds = 0
+	defer func(old []string) { rivalKinds = old }(rivalKinds)
+	rivalKinds = rivalKinds[:1]
 	workers := pool.New(2)
 	defer workers.Close()
 	p := Plan{Dir: t.TempDir(), Studies: []string{FieldStudy}, Only: []string{"ising-l8-0.4407"}, Seed: 3, Seeds: 2,
@@ -62,7 +64,10 @@ func TestFieldStudy(t *testing.T) {
 		rival := seen[0].Rivals[0]
 		require.GreaterOrEqual(t, rival.Seconds, seen[0].Seconds)
 		require.True(t, rival.Steps > 0 && rival.ESS > 0 && rival.ESS <= 1, "%+v", rival)
-		require.Contains(t, results.StudiesMarkdown(), "VAN here")
+		exact, err := ising.Kaufman(8, 1, 0.4407)
+		require.NoError(t, err)
+		require.InDelta(t, math.Abs(rival.LogZ-exact.LogZ), rival.LogZOff, 1e-9)
+		require.Contains(t, results.StudiesMarkdown(), "VAN, dense, here")
 	}
 	require.Equal(t, results.Field, seen)
 	read, err := Read(p.Dir)
@@ -84,6 +89,8 @@ func TestFieldSeedBySeed(t *testing.T) {
 	fieldSeconds = 0.2
 	defer func(old float64) { rivalSeconds = old }(rivalSeconds)
 	rivalSeconds = 0
+	defer func(old []string) { rivalKinds = old }(rivalKinds)
+	rivalKinds = rivalKinds[:1]
 	workers := pool.New(2)
 	defer workers.Close()
 	systems := []engine.Definition{ising.Definition}

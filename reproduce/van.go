@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/revgen/revgen/bench/peers"
@@ -18,17 +19,26 @@ type FieldRival struct {
 	ESS       float64 `json:"effective_size"`
 	LogZ      float64 `json:"log_z"`
 	LogZError float64 `json:"log_z_error"`
+	LogZOff   float64 `json:"log_z_off"` // |ln Z − exact|
 }
 
-const rivalSamples = 2048
+const rivalSamples = 4096
 
-// rivalSeconds is how long a rival trains in the end.
+// rivalSeconds is how long rivals train beside as long as ours did, and rivalPatience how
+// many times as long the dense one does in the end on a lattice of patientSide.
 var rivalSeconds = 30.0
 
-// rivals trains a variational autoregressive network for a critical lattice: for as long
-// as ours took, and until rivalSeconds have passed. It returns none, and says so, where
-// PyTorch is not installed.
-func (e *execution) rivals(ctx context.Context, seed uint64, ours float64) (all []FieldRival, err error) {
+// rivalKinds are the networks, as bench/peers has them.
+var rivalKinds = []string{"dense", "convolutional"}
+
+const (
+	rivalPatience = 20
+	patientSide   = 8
+)
+
+// rivals trains variational autoregressive networks for a critical lattice, each anew for
+// each length of time. It returns none, and says so, where PyTorch is not installed.
+func (e *execution) rivals(ctx context.Context, cfg engine.Config, ours float64) (all []FieldRival, err error) {
 	workshop, err := peers.NewWorkshop(ctx)
 	if err != nil {
 		return nil, err
@@ -49,41 +59,58 @@ func (e *execution) rivals(ctx context.Context, seed uint64, ours float64) (all 
 	if err != nil {
 		return nil, err
 	}
-	seconds, steps := make([]float64, 1), 0
-	for _, until := range []float64{ours, rivalSeconds} {
-		if until < ours {
-			continue
+	exact, _ := e.logZ(ctx, cfg)
+	for _, kind := range rivalKinds {
+		times := []float64{ours, rivalSeconds}
+		if e.field.Rival == patientSide && kind == "dense" {
+			times = append(times, rivalPatience*rivalSeconds)
 		}
-		if steps == 0 {
-			err = process.Select("van", e.field.Rival, criticalBeta, seed)
-		} else {
-			err = process.Select("continue")
-		}
-		for err == nil && (steps == 0 || seconds[0] < until) {
-			if _, err = process.Run(1); err == nil {
-				steps, err = steps+1, process.Store("seconds", seconds)
+		for i, seconds := range times {
+			if i > 0 && seconds <= times[i-1] {
+				continue
 			}
+			r, err := rival(process, kind, e.field.Rival, cfg.Shared().Training.Seed, seconds)
+			if err != nil {
+				return nil, err
+			}
+			r.LogZOff = math.Abs(r.LogZ - exact)
+			all = append(all, r)
 		}
-		r := make([]float64, rivalSamples)
-		if err == nil {
-			err = process.Select("judge", len(r))
-		}
-		if err == nil {
-			_, err = process.Run(1)
-		}
-		if err == nil {
-			err = process.Store("r", r)
-		}
-		if err != nil {
-			return nil, err
-		}
-		x := engine.NewImportance(r)
-		all = append(all, FieldRival{"VAN", seconds[0], steps, x.ESS, x.LogZ, x.Error})
 	}
 	return all, nil
 }
 
+// rival trains one network for so many seconds of processors, or for one step.
+func rival(process *peers.Process, kind string, side int, seed uint64, seconds float64) (FieldRival, error) {
+	r := FieldRival{Name: "VAN, " + kind}
+	err := process.Select("van", kind, side, criticalBeta, seed, seconds)
+	used := make([]float64, 1)
+	for err == nil && (r.Steps == 0 || used[0] < seconds) {
+		if _, err = process.Run(1); err == nil {
+			r.Steps, err = r.Steps+1, process.Store("seconds", used)
+		}
+	}
+	values := make([]float64, rivalSamples)
+	if err == nil {
+		err = process.Select("judge", len(values))
+	}
+	if err == nil {
+		_, err = process.Run(1)
+	}
+	if err == nil {
+		err = process.Store("r", values)
+	}
+	x := engine.NewImportance(values)
+	r.Seconds, r.ESS, r.LogZ, r.LogZError = used[0], x.ESS, x.LogZ, x.Error
+	return r, err
+}
+
 // String says what a rival reached.
 func (r FieldRival) String() string {
-	return fmt.Sprintf("%s here: ESS %.2g after %s, %d steps", r.Name, r.ESS, time.Duration(float64(time.Second)*r.Seconds).Round(100*time.Millisecond), r.Steps)
+	plural := "s"
+	if r.Steps == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%s, here: ESS %.3g, ln Z off by %.1g ± %.1g after %s, %d step%s", r.Name, r.ESS, r.LogZOff, r.LogZError,
+		time.Duration(float64(time.Second)*r.Seconds).Round(100*time.Millisecond), r.Steps, plural)
 }

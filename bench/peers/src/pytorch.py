@@ -9,10 +9,12 @@
   select generate CONFIG           params, z -> states
   select iteration CONFIG          the training loop of the paper; a call is a step
   select sample CONFIG N           N samples per call from a fresh generator
-  select van SIDE BETA SEED        a variational autoregressive network; a call is a
-                                   training step -> seconds[1], of processors so far
-  select continue                  its steps after those before
-  select judge N                   its R = ln q + beta E -> r[N], doubles
+  select van KIND SIDE BETA SEED SECONDS
+                                   a variational autoregressive network, dense or
+                                   convolutional, of parameters[1], trained for so long;
+                                   a call is a step -> seconds[1], of processors so far,
+                                   loss[1], the batch's mean of ln q + beta E
+  select judge N                   its R = ln q + beta E -> r[N]; all are doubles
 
 KERNEL and CONFIG are files of JSON in the program's own format. The loops are
 in pytorch_systems.py and van.py.
@@ -130,17 +132,16 @@ def sample(config, n):
 network = None
 
 
-def autoregressive(side, beta, seed):
+def autoregressive(kind, side, beta, seed, seconds):
     global network
     torch.manual_seed(int(seed))
-    network = van.Network(int(side), float(beta))
-    return train()
+    network = van.Network(kind, int(side), float(beta), float(seconds))
+    arrays["parameters"] = torch.tensor([network.size()], dtype=torch.float64)
 
-
-def train():
     def call():
         network.step()
         arrays["seconds"] = torch.tensor([network.seconds], dtype=torch.float64)
+        arrays["loss"] = network.loss.double().view(1)
 
     return call
 
@@ -155,7 +156,7 @@ def judge(n):
 operations = {
     "randn": in_place("normal_"), "rand": in_place("uniform_"), "unary": unary, "logsumexp": logsumexp,
     "gram": gram, "gradient": gradient, "generate": generate, "iteration": iteration, "sample": sample,
-    "van": autoregressive, "continue": train, "judge": judge,
+    "van": autoregressive, "judge": judge,
 }
 
 
