@@ -20,7 +20,7 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed 
 	if p, ok := t.(Placed); ok {
 		center, scale = p.Place(int(mode))
 	}
-	return g.Scout.Run(ctx, t.Dim(), center, scale, func() mixture.Density {
+	return g.Scout.Run(ctx, t.Dim(), center, scale, 0, func() mixture.Density {
 		target, narrow, k := own(t), []float32(nil), []uint8(nil)
 		precise, _ := target.(Precise)
 		return func(dst []float64, x []float32) {
@@ -101,7 +101,7 @@ func (g *generator) drawMixture(b *batch, p *mixture.Packed, lo, hi int, from *n
 	rng.Normals(normals[:(hi-lo)*d], d, &from.latent, first)
 	asm.Uniforms(uniforms[:4*(hi-lo)], &from.head, first)
 	for r := range hi - lo {
-		j := p.Choose(float64(uniforms[4*r]))
+		j := p.Choose(0, float64(uniforms[4*r]))
 		p.Point(b.x[(lo+r)*d:][:d], normals[r*d:][:d], j, w)
 		b.k[lo+r] = uint8(j % g.modes)
 	}

@@ -17,8 +17,8 @@ type ScoutConfig struct {
 }
 
 // Run is Scout's, about a centre and a scale if they are known, and otherwise with nil.
-func (c ScoutConfig) Run(ctx context.Context, dim int, center []float64, scale float64, own func() Density, seed uint64, stream uint32, workers *pool.Pool) (*Found, error) {
-	s := Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Stream: stream, Center: center}
+func (c ScoutConfig) Run(ctx context.Context, dim int, center []float64, scale float64, sweeps int, own func() Density, seed uint64, stream uint32, workers *pool.Pool) (*Found, error) {
+	s := Scout{Population: c.Population, Moves: c.Moves, Sweeps: sweeps, Seed: seed, Stream: stream, Center: center}
 	if center != nil {
 		const wide = 1.5
 		for range dim {

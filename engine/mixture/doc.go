@@ -15,6 +15,9 @@
 // same whatever the target's units, dimension and correlations. The placement c,
 // S is part of the parameters too, but nothing is learned of it.
 //
+// A product has no label but its coordinates: each is a mixture on the line by itself, and
+// what is said of labels here is true of coordinates there, whose weights sum to 1 each.
+//
 // Score adds Σ_r C_r ∇ ln q(x_r, k_r) of given states, of which the gradient of
 // KL(q‖π) by the score function consists.
 //

@@ -186,7 +186,7 @@ func (p *Packed) set(all []Component) {
 // expect sets the points' shares and returns the mean log-likelihood.
 func (f *fit) expect() (likelihood float64) {
 	f.packed.set(f.all)
-	w := &Work{whitened: make([]float64, len(f.all)*f.dim), labels: make([]uint8, 1)}
+	w := &Work{whitened: make([]float64, len(f.all)*f.dim), labels: make([]int, 1)}
 	var dst [1]float64
 	for r := range f.n {
 		w.responsibility = f.share[r*len(f.all):][:len(f.all)]
@@ -235,6 +235,45 @@ func Place(ctx context.Context, x []float32, logPi []float64, dim, components in
 	f.run(iterations, c, 0)
 	f.grow(logPi, components, 0, c, 1<<40)
 	return f.mixture()
+}
+
+// PlaceEach returns mixtures for the coordinates of points, x [n][d], each by itself. The
+// first component is the Gaussian of all points of a coordinate, so that there are samples
+// far out and between modes, where those of a fit to few points end too soon.
+func PlaceEach(ctx context.Context, x []float32, dim, components int, c *rng.Counter) (all [][]Component) {
+	for i := range dim {
+		if ctx.Err() != nil {
+			break
+		}
+		column := coordinate(x, dim, i)
+		whole := newFit(ctx, column, 1, 1)
+		whole.run(1, c, 0)
+		own := whole.mixture()
+		if components > 1 {
+			const wide = 0.02
+			f := newFit(ctx, column, 1, components-1)
+			f.run(iterationsEach, c, uint64(i)<<32)
+			own[0].Weight = wide
+			for _, part := range f.mixture() {
+				part.Weight *= 1 - wide
+				own = append(own, part)
+			}
+		}
+		all = append(all, own)
+	}
+	return all
+}
+
+// iterationsEach are those of a fit to one coordinate.
+const iterationsEach = 30
+
+// coordinate returns one of the coordinates of the points x, [n][d].
+func coordinate(x []float32, dim, i int) []float32 {
+	column := make([]float32, 0, len(x)/dim)
+	for ; i < len(x); i += dim {
+		column = append(column, x[i])
+	}
+	return column
 }
 
 // run fits from the seeds that the uniforms of c from first on give, and returns the mean
@@ -328,6 +367,53 @@ func (found *Found) heldOut(ctx context.Context, dim, components, iterations int
 		share += slices.Max(f.share[r*components:][:components]) / float64(f.n)
 	}
 	return likelihood, share
+}
+
+// Factorises reports whether mixtures of each coordinate by itself, fitted to the
+// population, come nearer to the target by KL(q‖π), up to ln Z, than a joint mixture, than
+// one Gaussian, and than a Gaussian for each coordinate: of modes that a population has
+// lost, as it must where they are too many, its points know nothing, but ln π does. The
+// uniforms of c seed fits and samples. Once ctx has ended it returns soon, with what is of
+// no use.
+func (found *Found) Factorises(ctx context.Context, dim int, density Density, c *rng.Counter) bool {
+	const groups, iterations, clear = 8, 30, 1
+	product := func(components int) float64 {
+		return NewProduct(dim, components, false).divergence(PlaceEach(ctx, found.X, dim, components, c), density, c)
+	}
+	joint := func(components int) float64 {
+		all, _ := Fit(ctx, found.X, dim, components, iterations, 1, c)
+		return New(dim, 1, components, false).divergence([][]Component{all}, density, c)
+	}
+	most := product(groups) + clear
+	return most < product(1) && most < joint(1) && most < joint(groups) && ctx.Err() == nil
+}
+
+// divergence estimates KL(q‖π) − ln Z of a mixture by samples of it.
+func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (mean float64) {
+	const n = 1024
+	if len(all) < m.labels {
+		return math.NaN() // the context has ended
+	}
+	params := make([]float32, m.NumParams())
+	m.Place(params, all)
+	p, w := m.NewPacked(), m.NewWork(n)
+	p.Set(params)
+	factors := m.Factors()
+	d := m.dim * factors
+	z, x, uniforms := make([]float32, n*d), make([]float32, n*d), make([]float32, 4*n*factors)
+	rng.Normals(z, d, c, 1<<40)
+	asm.Uniforms(uniforms, c, 1<<41)
+	for i := range n * factors {
+		at := i * m.dim
+		p.Point(x[at:at+m.dim], z[at:at+m.dim], p.Choose(i%factors, float64(uniforms[4*i])), w)
+	}
+	logQ, logPi := make([]float64, n), make([]float64, n)
+	p.LogDensity(logQ, x, nil, w)
+	density(logPi, x)
+	for r, v := range logPi {
+		mean += (logQ[r] - v) / n
+	}
+	return mean
 }
 
 // light reports whether the coordinates' mean kurtosis is below that of a Gaussian.

@@ -11,19 +11,38 @@ type Model struct {
 	components        int
 	triangle          int  // numbers of a lower triangle
 	bent              bool // components have a Shape for each coordinate
+	product           bool // labels are coordinates, of all of which a state consists
 }
 
 // New returns the model of a number of components of each label, Gaussian or, if
 // bent, with a Shape for each coordinate.
 func New(dim, labels, each int, bent bool) *Model {
-	return &Model{dim, labels, each, labels * each, dim * (dim + 1) / 2, bent}
+	return &Model{dim: dim, labels: labels, each: each, components: labels * each, triangle: dim * (dim + 1) / 2, bent: bent}
 }
 
-// Dim returns d.
+// NewProduct returns the model of d independent coordinates, each of which is a mixture
+// of a number of components on the line: coordinate k is what a model of one coordinate
+// and d labels has for label k, and the weights of each label sum to 1.
+func NewProduct(dim, each int, bent bool) *Model {
+	m := New(1, dim, each, bent)
+	m.product = true
+	return m
+}
+
+// Factors returns the number of independent parts of a state, which is 1 but for
+// products.
+func (m *Model) Factors() int {
+	if m.product {
+		return m.labels
+	}
+	return 1
+}
+
+// Dim returns d, of a product that of a factor.
 func (m *Model) Dim() int { return m.dim }
 
-// Components returns the number of components of all labels.
-func (m *Model) Components() int { return m.components }
+// Each returns the number of components of each label.
+func (m *Model) Each() int { return m.each }
 
 // The parameters are the placement of each component, c and the lower triangle of
 // S; the logits; of each component a and the lower triangle of T, with τ on its
@@ -92,7 +111,7 @@ type Component struct {
 
 // Place sets params to a mixture of the given components, those of one label
 // beside each other: component i of label k is all[k][i]. Weights of all labels
-// sum to 1.
+// sum to 1, of a product those of each.
 func (m *Model) Place(params []float32, all [][]Component) {
 	clear(params)
 	logits := logitsOf(m, params)
@@ -113,7 +132,7 @@ func (m *Model) Place(params []float32, all [][]Component) {
 type Packed struct {
 	model                 *Model
 	weight, logNorm       []float64 // w; ln w − Σ ln L_ii − (d/2) ln 2π
-	below                 []float64 // Σ of the weights before
+	below                 []float64 // Σ of the weights before, of a product of the same label
 	mean, factor, inverse []float64 // μ, L, L⁻¹ of each component
 	triangular            []float64 // T
 	shapes                []Shape   // of each component and coordinate, nil for Gaussians
@@ -150,25 +169,15 @@ func (p *Packed) Set(params []float32) {
 func (p *Packed) Set64(params []float64) {
 	m, d := p.model, p.model.dim
 	logits := logitsOf(m, params)
-	highest, sum := math.Inf(-1), 0.0
-	for _, v := range logits {
-		highest = max(highest, v)
+	for f := range m.Factors() {
+		p.normalise(logits, f)
 	}
-	for j, v := range logits {
-		p.weight[j] = math.Exp(v - highest)
-		sum += p.weight[j]
-	}
-	var below float64
 	for j := range p.weight {
-		p.below[j] = below
-		p.weight[j] /= sum
-		below += p.weight[j]
-
 		center, spread := placement(m, params, j)
 		shift, factor := learned(m, params, j)
 		t, l := p.triangular[j*m.triangle:][:m.triangle], p.factor[j*m.triangle:][:m.triangle]
 		mean := p.mean[j*d:][:d]
-		p.logNorm[j] = logits[j] - highest - math.Log(sum) - float64(d)/2*math.Log(2*math.Pi)
+		p.logNorm[j] -= float64(d) / 2 * math.Log(2*math.Pi)
 		for i := range d {
 			for c := range i {
 				t[row(i)+c] = factor[row(i)+c]
@@ -200,6 +209,25 @@ func (p *Packed) Set64(params []float64) {
 	}
 }
 
+// normalise sets weights, what is below them and their logarithms, in logNorm, of the
+// components that share out the probability of one factor.
+func (p *Packed) normalise(logits []float64, factor int) {
+	highest, sum, below, step := math.Inf(-1), 0.0, 0.0, p.model.Factors()
+	for j := factor; j < len(logits); j += step {
+		highest = max(highest, logits[j])
+	}
+	for j := factor; j < len(logits); j += step {
+		p.weight[j] = math.Exp(logits[j] - highest)
+		sum += p.weight[j]
+	}
+	for j := factor; j < len(logits); j += step {
+		p.below[j] = below
+		p.weight[j] /= sum
+		below += p.weight[j]
+		p.logNorm[j] = logits[j] - highest - math.Log(sum)
+	}
+}
+
 // invert sets inverse to that of a lower triangle.
 func invert(inverse, l []float64, d int) {
 	for c := range d {
@@ -217,16 +245,17 @@ func invert(inverse, l []float64, d int) {
 // Weight returns w_j.
 func (p *Packed) Weight(j int) float64 { return p.weight[j] }
 
-// Choose returns the component that a uniform number selects.
-func (p *Packed) Choose(u float64) int {
-	j := len(p.below) - 1
-	for j > 0 && p.below[j] > u {
-		j--
+// Choose returns the component of a factor that a uniform number selects.
+func (p *Packed) Choose(factor int, u float64) int {
+	step := p.model.Factors()
+	j := len(p.below) - step + factor
+	for j >= step && p.below[j] > u {
+		j -= step
 	}
 	return j
 }
 
-// Point sets x to μ_j + L_j h(z).
+// Point sets x to μ_j + L_j h(z), of a product the coordinate that component j is of.
 func (p *Packed) Point(x, z []float32, j int, w *Work) {
 	m, y := p.model, w.down
 	l := p.factor[j*m.triangle:][:m.triangle]
@@ -243,12 +272,13 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 	}
 }
 
-// A Work keeps what Score needs of a number of rows.
+// A Work keeps what Score needs of a number of rows, of a product of each coordinate of
+// a row as if it were one.
 type Work struct {
 	whitened       []float64 // y = L⁻¹(x − μ), [rows][each][d]
 	bent           []Bent    // h⁻¹(y), likewise
 	responsibility []float64 // [rows][each]
-	labels         []uint8
+	labels         []int
 	slope          []float64 // [d]
 
 	down, byEpsilon, byTau []float64 // derivatives of one component, [d]
@@ -256,9 +286,10 @@ type Work struct {
 
 // NewWork makes room for a number of rows.
 func (m *Model) NewWork(rows int) *Work {
+	rows *= m.Factors()
 	w := &Work{
 		whitened: make([]float64, rows*m.each*m.dim), responsibility: make([]float64, rows*m.each),
-		labels: make([]uint8, rows), slope: make([]float64, m.dim),
+		labels: make([]int, rows), slope: make([]float64, m.dim),
 		down: make([]float64, m.dim), byEpsilon: make([]float64, m.dim), byTau: make([]float64, m.dim),
 	}
 	if m.bent {
@@ -268,48 +299,71 @@ func (m *Model) NewWork(rows int) *Work {
 }
 
 // LogDensity sets dst[r] = ln q(x_r, k_r) of the rows of x, [len(dst)][d]; k is
-// nil where there is one label. The rows stay in w.
+// nil where there is one label, or a product. The rows stay in w.
 func (p *Packed) LogDensity(dst []float64, x []float32, k []uint8, w *Work) {
-	m, d := p.model, p.model.dim
+	m := p.model
 	for r := range dst {
-		label := 0
-		if k != nil {
-			label = int(k[r])
-		}
-		w.labels[r] = uint8(label)
-		terms := w.responsibility[r*m.each:][:m.each]
-		highest := math.Inf(-1)
-		for e := range terms {
-			j := e*m.labels + label
-			y := w.whitened[(r*m.each+e)*d:][:d]
-			square := p.whiten(y, x[r*d:(r+1)*d], j)
-			if m.bent {
-				terms[e] = p.logNorm[j] + p.logBent(y, w.bent[(r*m.each+e)*d:][:d], j)
-			} else {
-				terms[e] = p.logNorm[j] - square/2
+		switch {
+		case m.product:
+			dst[r] = 0
+			for i := range m.labels {
+				at := r*m.labels + i
+				dst[r] += p.logDensity(x[at:at+1], at, i, w)
 			}
-			highest = max(highest, terms[e])
+		case k == nil:
+			dst[r] = p.logDensity(x[r*m.dim:(r+1)*m.dim], r, 0, w)
+		default:
+			dst[r] = p.logDensity(x[r*m.dim:(r+1)*m.dim], r, int(k[r]), w)
 		}
-		if math.IsInf(highest, -1) {
-			clear(terms)
-			dst[r] = highest
-			continue
-		}
-		var sum float64
-		for e, v := range terms {
-			terms[e] = math.Exp(v - highest)
-			sum += terms[e]
-		}
-		for e := range terms {
-			terms[e] /= sum
-		}
-		dst[r] = highest + math.Log(sum)
 	}
 }
 
+// logDensity returns ln q(x, label) and keeps row r in w.
+func (p *Packed) logDensity(x []float32, r, label int, w *Work) float64 {
+	m, d := p.model, p.model.dim
+	w.labels[r] = label
+	terms := w.responsibility[r*m.each:][:m.each]
+	highest := math.Inf(-1)
+	for e := range terms {
+		j := e*m.labels + label
+		y := w.whitened[(r*m.each+e)*d:][:d]
+		square := p.whiten(y, x, j)
+		if m.bent {
+			terms[e] = p.logNorm[j] + p.logBent(y, w.bent[(r*m.each+e)*d:][:d], j)
+		} else {
+			terms[e] = p.logNorm[j] - square/2
+		}
+		highest = max(highest, terms[e])
+	}
+	if math.IsInf(highest, -1) {
+		clear(terms)
+		return highest
+	}
+	var sum float64
+	for e, v := range terms {
+		terms[e] = math.Exp(v - highest)
+		sum += terms[e]
+	}
+	for e := range terms {
+		terms[e] /= sum
+	}
+	return highest + math.Log(sum)
+}
+
 // LogDensity64 returns ln q(x, k) in float64, of a state of float64: the
-// specification of LogDensity.
+// specification of LogDensity. Of a product there is no k.
 func (p *Packed) LogDensity64(x []float64, label int) float64 {
+	if !p.model.product {
+		return p.logDensity64(x, label)
+	}
+	var log float64
+	for i := range x {
+		log += p.logDensity64(x[i:i+1], i)
+	}
+	return log
+}
+
+func (p *Packed) logDensity64(x []float64, label int) float64 {
 	m, highest, sum := p.model, math.Inf(-1), 0.0
 	terms := make([]float64, m.each)
 	for e := range terms {
@@ -373,14 +427,15 @@ const negligible = 1e-9
 // Score adds to grad, of the length of the parameters, the sums from which Finish
 // makes Σ_r C_r ∇ ln q of the rows of the last LogDensity with w.
 func (p *Packed) Score(grad []float32, coefficients []float64, w *Work) {
-	m, d := p.model, p.model.dim
+	m, d, factors := p.model, p.model.dim, p.model.Factors()
 	logits := logitsOf(m, grad)
-	for r, c := range coefficients {
+	for r := range len(coefficients) * factors {
+		c := coefficients[r/factors]
 		for e, share := range w.responsibility[r*m.each:][:m.each] {
 			if share < negligible {
 				continue
 			}
-			j, f := e*m.labels+int(w.labels[r]), c*share
+			j, f := e*m.labels+w.labels[r], c*share
 			logits[j] += float32(f)
 			shift, factor := learned(m, grad, j)
 			y := w.whitened[(r*m.each+e)*d:][:d]
@@ -476,7 +531,7 @@ func (p *Packed) Slope(dx []float32, w *Work) {
 			if share < negligible {
 				continue
 			}
-			j := e*m.labels + int(w.labels[r])
+			j := e*m.labels + w.labels[r]
 			inverse := p.inverse[j*m.triangle:][:m.triangle]
 			for i, v := range p.descend(w, r, e, j) {
 				for c, f := range inverse[row(i):][:i+1] {

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	wide "github.com/revgen/revgen/internal/number"
 )
 
-// random returns a model with parameters away from its placement.
-func random(dim, labels, each int, bent bool, r *rand.Rand) (*Model, []float32) {
-	m := New(dim, labels, each, bent)
+// scattered returns a model with parameters away from its placement.
+func scattered(m *Model, r *rand.Rand) (*Model, []float32) {
+	dim, labels, each := m.dim, m.labels, m.each
 	params := make([]float32, m.NumParams())
 	all := make([][]Component, labels)
 	for k := range all {
@@ -33,13 +35,72 @@ func random(dim, labels, each int, bent bool, r *rand.Rand) (*Model, []float32) 
 	return m, params
 }
 
+// TestProduct: ln q is the sum of those of a mixture for each coordinate, from which
+// states are drawn, and choices follow the weights of each.
+func TestProduct(t *testing.T) {
+	const d, each, rows = 4, 3, 5
+	for _, bent := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(9, 2))
+		m, params := scattered(NewProduct(d, each, bent), r)
+		require.Equal(t, d, m.Factors())
+		p, w := m.NewPacked(), m.NewWork(rows)
+		p.Set(params)
+		var want, got [rows]float64
+		x := make([]float32, rows*d)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		for i := range d {
+			one := New(1, 1, each, bent)
+			own, pairs := make([]float32, one.NumParams()), []func(m *Model, params []float32, j int) (a, b []float32){placement[float32], learned[float32]}
+			if bent {
+				pairs = append(pairs, shapesOf[float32])
+			}
+			for e := range each {
+				j := e*d + i
+				logitsOf(one, own)[e] = logitsOf(m, params)[j]
+				for _, pair := range pairs {
+					to, from := [2][]float32{}, [2][]float32{}
+					to[0], to[1] = pair(one, own, e)
+					from[0], from[1] = pair(m, params, j)
+					copy(to[0], from[0])
+					copy(to[1], from[1])
+				}
+			}
+			alone := one.NewPacked()
+			alone.Set(own)
+			for row := range want {
+				want[row] += alone.LogDensity64([]float64{float64(x[row*d+i])}, 0)
+			}
+			for e := range each {
+				j := e*d + i
+				require.InDelta(t, alone.Weight(e), p.Weight(j), 1e-12)
+				require.Equal(t, j, p.Choose(i, p.below[j]))
+				require.Equal(t, j, p.Choose(i, p.below[j]+0.999*p.weight[j]))
+				var a, b [1]float32
+				p.Point(a[:], []float32{0.7}, j, w)
+				alone.Point(b[:], []float32{0.7}, e, w)
+				require.Equal(t, b, a)
+			}
+		}
+		p.LogDensity(got[:], x, nil, w)
+		require.InDeltaSlice(t, want[:], got[:], 1e-12)
+		require.InDelta(t, want[0], p.LogDensity64(wide.Widen(x[:d]), 0), 1e-12)
+	}
+}
+
 // TestScoreIsTheDerivative compares Score and Slope with central differences.
 func TestScoreIsTheDerivative(t *testing.T) {
-	for i, shape := range [][3]int{{1, 1, 1}, {1, 3, 2}, {3, 1, 4}, {4, 2, 2}, {1, 1, 1}, {1, 3, 2}, {3, 1, 4}, {4, 2, 2}} {
+	for _, of := range []*Model{
+		New(1, 1, 1, false), New(1, 3, 2, false), New(3, 1, 4, false), New(4, 2, 2, false),
+		New(1, 1, 1, true), New(1, 3, 2, true), New(3, 1, 4, true), New(4, 2, 2, true),
+		NewProduct(3, 2, false), NewProduct(3, 2, true),
+	} {
 		r := rand.New(rand.NewPCG(1, 2))
-		m, params := random(shape[0], shape[1], shape[2], i > 3, r)
+		m, params := scattered(of, r)
 		const rows = 5
-		x, k, c := make([]float32, rows*m.dim), make([]uint8, rows), make([]float64, rows)
+		width := m.dim * m.Factors()
+		x, k, c := make([]float32, rows*width), make([]uint8, rows), make([]float64, rows)
 		var total float64
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
@@ -47,6 +108,9 @@ func TestScoreIsTheDerivative(t *testing.T) {
 		for i := range k {
 			k[i], c[i] = uint8(r.IntN(m.labels)), r.NormFloat64()
 			total += c[i]
+		}
+		if m.product {
+			k = nil
 		}
 		p, w := m.NewPacked(), m.NewWork(rows)
 		dst := make([]float64, rows)
@@ -80,10 +144,10 @@ func TestScoreIsTheDerivative(t *testing.T) {
 				require.Zero(t, grad[i], m.TensorName(i))
 				continue
 			}
-			require.InDelta(t, difference(&params[i]), grad[i], 5e-3*(1+math.Abs(float64(grad[i]))), "%v %s", shape, m.TensorName(i))
+			require.InDelta(t, difference(&params[i]), grad[i], 5e-3*(1+math.Abs(float64(grad[i]))), "%+v %s", *m, m.TensorName(i))
 		}
 		for i := range x {
-			require.InDelta(t, difference(&x[i])/c[i/m.dim], slope[i], 5e-3*(1+math.Abs(float64(slope[i]))))
+			require.InDelta(t, difference(&x[i])/c[i/width], slope[i], 5e-3*(1+math.Abs(float64(slope[i]))))
 		}
 	}
 }
@@ -93,7 +157,7 @@ func TestScoreIsTheDerivative(t *testing.T) {
 func TestDensityIsThatOfThePoints(t *testing.T) {
 	for _, bent := range []bool{false, true} {
 		r := rand.New(rand.NewPCG(3, 4))
-		m, params := random(2, 1, 3, bent, r)
+		m, params := scattered(New(2, 1, 3, bent), r)
 		p := m.NewPacked()
 		p.Set(params)
 		w := m.NewWork(1)
@@ -117,8 +181,8 @@ func TestDensityIsThatOfThePoints(t *testing.T) {
 				}
 			}
 			require.InDeltaSlice(t, []float64{float64(z[0]), float64(z[1])}, y, 1e-5)
-			require.Equal(t, j, p.Choose(p.below[j]))
-			require.Equal(t, j, p.Choose(p.below[j]+0.999*p.weight[j]))
+			require.Equal(t, j, p.Choose(0, p.below[j]))
+			require.Equal(t, j, p.Choose(0, p.below[j]+0.999*p.weight[j]))
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package mixture
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Part divides the coordinates in two, so that those of each part have to do with the
 // other part's more than with each other, and returns the part that coordinate 0 is not
@@ -69,6 +72,15 @@ func (found *Found) Part(d int, density Density) []int {
 		return nil
 	}
 	return part
+}
+
+// Separable reports whether ln π is a sum of functions of one coordinate each, as far as
+// pairs of the population show. It says so of none with too few members.
+func (found *Found) Separable(d int, density Density) bool {
+	if len(found.X) < 24*d {
+		return false
+	}
+	return !slices.ContainsFunc(found.bonds(d, density), func(w float64) bool { return w > 0 })
 }
 
 // bonds returns how much pairs of coordinates have to do with each other, [d][d]: the mean

@@ -21,6 +21,10 @@ type Density func(dst []float64, x []float32)
 type Scout struct {
 	Population int // members
 	Moves      int // of each member at each b
+	// Sweeps are how often, at last, each coordinate of each member may take a value that
+	// p_0 has, whatever lies between: members that descend from few others have few of
+	// the choices of a mode for each coordinate.
+	Sweeps int
 	// Center and Scale, if not nil, [d], are those of p_0. Otherwise walks
 	// from the origin, from near and far, say where to look.
 	Center, Scale []float64
@@ -81,6 +85,9 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 		e.find()
 	}
 	found := e.anneal()
+	for range s.Sweeps {
+		e.sweep()
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -298,6 +305,32 @@ func (e *search) anneal() *Found {
 	}
 	found.X, found.LogPi = e.x, e.now
 	return found
+}
+
+// sweep offers each coordinate of each member in turn a value that is drawn from p_0, at
+// b = 1.
+func (e *search) sweep() {
+	n, d := len(e.now), e.dim
+	z := make([]float32, n*d)
+	e.normals(z)
+	for i := range d {
+		if e.ctx.Err() != nil {
+			return
+		}
+		e.uniform()
+		copy(e.proposal, e.x)
+		for r := range n {
+			e.proposal[r*d+i] = float32(e.center[i] + e.scale[i]*float64(z[r*d+i]))
+		}
+		e.evaluate(e.next, e.proposal)
+		for r := range n {
+			old, now := (float64(e.x[r*d+i])-e.center[i])/e.scale[i], float64(z[r*d+i])
+			ratio := e.next[r] - e.now[r] + (now*now-old*old)/2
+			if math.Log(float64(e.uniforms[4*r])) < ratio {
+				e.x[r*d+i], e.now[r] = e.proposal[r*d+i], e.next[r]
+			}
+		}
+	}
 }
 
 // rise returns the largest b of which enough of the population survives.

@@ -36,7 +36,11 @@ type GeneratorConfig struct {
 	// of many modes. It begins where a population of Metropolis chains has found
 	// the target's weight.
 	Kind string `json:"kind" enum:"realnvp,residual,mixture"`
-	// Components is the number of Gaussians.
+	// Base is "joint", a mixture of Gaussians of all coordinates, or "product", a mixture
+	// on the line for each coordinate by itself, for modes that are as many as there are
+	// choices of one for each coordinate.
+	Base string `json:"base" enum:"joint,product" when:"kind=mixture"`
+	// Components is the number of Gaussians, of a product those of each coordinate.
 	Components int `json:"components" when:"kind=mixture"`
 	// Bent says that each coordinate of the Gaussians is bent by a sinh-arcsinh map,
 	// which makes its tails lighter or heavier and lets it lean, and what each

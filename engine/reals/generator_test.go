@@ -43,6 +43,8 @@ var testMixtures = []struct {
 	{5, GeneratorConfig{Kind: "mixture", Components: 2, Depth: 2, Bent: true, Hidden: []int{16, 7}, Slope: 0.1, Gain: 2, Partition: "listed", Changed: []int{3, 1, 2, 0}, Clamp: 1}},
 	{3, GeneratorConfig{Kind: "mixture", Components: 4, Bent: true}},
 	{1, GeneratorConfig{Kind: "mixture", Components: 3}},
+	{4, GeneratorConfig{Kind: "mixture", Base: "product", Components: 3}},
+	{5, GeneratorConfig{Kind: "mixture", Base: "product", Components: 2, Depth: 2, Bent: true, Hidden: []int{16, 7}, Slope: 0.1, Gain: 2, Partition: "listed", Changed: []int{3, 1}, Clamp: 1}},
 }
 
 func (g GeneratorConfig) String() string {
@@ -74,7 +76,7 @@ func newTestPass(c GeneratorConfig, dim, rows int, backward bool) *testPass {
 			points[i] = 3*points[i] + 1
 		}
 		g.initialize(context.Background(), t.weights.params, &mixture.Found{X: points}, 1)
-		learned := t.weights.params[len(t.weights.params)-c.Components*(dim+dim*(dim+1)/2):]
+		learned := t.weights.params[t.nets.learned():]
 		rng.Normals(learned, 1, &stream, 1<<40)
 		for i := range learned {
 			learned[i] *= 0.2

@@ -28,7 +28,10 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 	all := c.Training.Demands(nets.params)
 	if nets.base != nil {
 		k, triangle := float64(c.Generator.Components), float64(dim*(dim+1)/2)
-		batch += rows*8*(k*(d+1)+d) + 8*24*k*triangle // whitened states; packed parameters
+		if c.Generator.Base == "product" {
+			triangle = d
+		}
+		batch += rows*8*(k*(d+float64(nets.base.Factors()))+d) + 8*24*k*triangle // whitened states; packed parameters
 		if c.Generator.Bent {
 			batch += rows*16*k*d + rows*4*d*float64(2*c.Generator.Depth+4) + 8*48*k*d // bent coordinates; couplings'
 		}

@@ -31,17 +31,22 @@ type densePass interface {
 // A mixtureFlow is a mixture of Gaussians taken through affine couplings, of which
 // there may be none, and then to the target's place and units:
 //
-//	x = c + s ⊙ f(y),   y ~ Σ_j w_j N(μ_j, L_j L_jᵀ).
+//	x = c + s ⊙ f(y),   y ~ Σ_j w_j N(μ_j, L_j L_jᵀ)   or   y_i ~ Σ_j w_ij N(μ_ij, σ_ij²).
 //
-// The last coordinate of the noise chooses j, the others make y. c and s are not
+// The first d coordinates of the noise make y, the last chooses j, or one for each
+// coordinate of y does. c and s are not
 // learned; without couplings they are 0 and 1, so that nothing is rounded on the
 // way.
 type mixtureFlow struct{ *flow }
 
 func newMixtureFlow(c GeneratorConfig, dim int) *mixtureFlow {
 	f := newFlow(c, dim)
-	f.nets.latent = dim + 1
-	f.nets.base = mixture.New(dim, 1, c.Components, c.Bent)
+	if c.Base == "product" {
+		f.nets.base = mixture.NewProduct(dim, c.Components, c.Bent)
+	} else {
+		f.nets.base = mixture.New(dim, 1, c.Components, c.Bent)
+	}
+	f.nets.latent = dim + f.nets.base.Factors()
 	f.nets.placed = f.nets.params
 	f.nets.params += 2*dim + f.nets.base.NumParams()
 	return &mixtureFlow{f}
@@ -91,16 +96,20 @@ type mixturePass struct {
 	last     *weights // of the last forward or density
 }
 
-// chosen returns the component that the noise chooses.
-func chosen(p *mixture.Packed, noise float32) int {
-	return p.Choose(math.Erfc(-float64(noise)/math.Sqrt2) / 2)
+// chosen returns the component of a factor that the noise chooses.
+func chosen(p *mixture.Packed, factor int, noise float32) int {
+	return p.Choose(factor, math.Erfc(-float64(noise)/math.Sqrt2)/2)
 }
 
 func (p *mixturePass) forward(x, z []float32, w *weights) {
-	d := p.flow.nets.dim
+	n := &p.flow.nets
+	d, width := n.dim, n.dim/n.base.Factors()
 	for r := range len(x) / d {
-		noise := z[r*(d+1) : (r+1)*(d+1)]
-		w.base.Point(p.y[r*d:(r+1)*d], noise[:d], chosen(w.base, noise[d]), p.work)
+		noise := z[r*n.latent : (r+1)*n.latent]
+		for f, choice := range noise[d:] {
+			at := f * width
+			w.base.Point(p.y[r*d+at:][:width], noise[at:at+width], chosen(w.base, f, choice), p.work)
+		}
 	}
 	p.transform(x, w)
 }
@@ -156,13 +165,35 @@ func (p *mixturePass) score(grad []float32, c []float64, w *weights, s *scratch)
 	p.scoreFrom(grad, slope, c, w, s)
 }
 
-func (p *mixturePass) laws() int                          { return p.flow.nets.base.Components() }
-func (p *mixturePass) weight(law int, w *weights) float64 { return w.base.Weight(law) }
+// The laws of a product are all choices of a component for each coordinate, those of the
+// first changing fastest: of use in few coordinates.
+func (p *mixturePass) laws() int {
+	n := 1
+	for range p.flow.nets.base.Factors() {
+		n *= p.flow.nets.base.Each()
+	}
+	return n
+}
+
+func (p *mixturePass) weight(law int, w *weights) float64 {
+	b, weight := p.flow.nets.base, 1.0
+	for f := range b.Factors() {
+		weight *= w.base.Weight(law%b.Each()*b.Factors() + f)
+		law /= b.Each()
+	}
+	return weight
+}
 
 func (p *mixturePass) image(x, z []float32, law int, w *weights) {
-	d := p.flow.nets.dim
+	b, d := p.flow.nets.base, p.flow.nets.dim
+	width := d / b.Factors()
 	for r := 0; r*d < len(x); r++ {
-		w.base.Point(p.y[r*d:(r+1)*d], z[r*d:(r+1)*d], law, p.work)
+		rest := law
+		for f := range b.Factors() {
+			at := r*d + f*width
+			w.base.Point(p.y[at:at+width], z[at:at+width], rest%b.Each()*b.Factors()+f, p.work)
+			rest /= b.Each()
+		}
 	}
 	p.transform(x, w)
 }
@@ -184,7 +215,11 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, seed uint64, work
 	if p, ok := t.(Placed); ok {
 		center, scale = p.Place()
 	}
-	return g.Scout.Run(ctx, t.Dim(), center, scale, func() mixture.Density { return densityOf(t) }, seed, 0, workers)
+	sweeps := 0
+	if g.Base != "joint" {
+		sweeps = 10
+	}
+	return g.Scout.Run(ctx, t.Dim(), center, scale, sweeps, func() mixture.Density { return densityOf(t) }, seed, 0, workers)
 }
 
 // densityOf returns one thread's ln π of a target.
@@ -220,11 +255,16 @@ func (g *mixtureFlow) initialize(ctx context.Context, params []float32, found *m
 		}
 	}
 	c := rng.Stream(seed, rng.Scouting, 1)
-	all := mixture.Place(ctx, x, found.LogPi, d, n.base.Components(), &c)
+	var all [][]mixture.Component
+	if n.base.Factors() > 1 {
+		all = mixture.PlaceEach(ctx, x, d, n.base.Each(), &c)
+	} else {
+		all = [][]mixture.Component{mixture.Place(ctx, x, found.LogPi, d, n.base.Each(), &c)}
+	}
 	if ctx.Err() != nil {
 		return // all may be few
 	}
-	n.base.Place(base, [][]mixture.Component{all})
+	n.base.Place(base, all)
 }
 
 // spread returns the mean and the standard deviation of each coordinate.

@@ -32,7 +32,7 @@ func Paper(system string) Config {
 		Generator: GeneratorConfig{
 			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1,
 			Partition: "parity", Clamp: 1,
-			Components: 8, Scout: mixture.ScoutConfig{Population: 2048, Moves: 10},
+			Base: "joint", Components: 8, Scout: mixture.ScoutConfig{Population: 2048, Moves: 10},
 		},
 		Loss: LossConfig{
 			Kind: "mmd",

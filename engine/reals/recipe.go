@@ -22,6 +22,9 @@ const (
 	inSpace = mixture.Many
 	few     = 8
 	fewer   = 4 // beyond someSpace dimensions
+	ofEach  = 8 // of each coordinate by itself
+
+	onlySpace = 3 // in which a joint mixture holds two modes of each coordinate
 
 	someSpace = 6
 	mostSpace = 16
@@ -45,7 +48,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		// moves leave behind in many dimensions are resampled away.
 		g.Scout.Moves = max(g.Scout.Moves, d+d/4)
 	}
-	g.Components, g.Depth, g.Hidden, g.Bent, g.Changed = components, 0, []int{32, 32}, false, nil
+	g.Base, g.Components, g.Depth, g.Hidden, g.Bent, g.Changed = "joint", components, 0, []int{32, 32}, false, nil
 	width := 1.0
 	if components > 0 {
 		why = fmt.Sprintf("a mixture of %d Gaussians, because the target is one", components)
@@ -116,6 +119,18 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 	switch {
 	case d == 1:
 		g.Components = onLine
+	case d > onlySpace && found.Factorises(ctx, d, densityOf(t), &stream):
+		g.Base, g.Components = "product", ofEach
+		because = "that comes nearer to the target than joint ones"
+		if found.Separable(d, densityOf(t)) {
+			because = "ln π is a sum of functions of one coordinate each"
+			break
+		}
+		g.Depth, g.Bent = 4, true
+		if d > mostSpace {
+			g.Hidden = []int{64, 64}
+		}
+		g.divide(found, t)
 	case d == 2, d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && !look.Light:
 		g.Components = look.Components
 		if g.Components > inSpace {
@@ -138,15 +153,16 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 		if d > mostSpace {
 			g.Hidden = []int{64, 64}
 		}
-		if part := found.Part(d, densityOf(t)); part != nil {
-			g.Partition, g.Changed = "listed", part
-		}
+		g.divide(found, t)
 	}
 	each := fmt.Sprintf("%d Gaussians", g.Components)
 	if g.Components == 1 {
 		each = "a Gaussian"
 	} else {
 		each = "a mixture of " + each
+	}
+	if g.Base == "product" {
+		each += " for each coordinate"
 	}
 	if g.Bent {
 		each += ", bent,"
@@ -155,4 +171,12 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
 	}
 	return look.Width, fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi)), nil
+}
+
+// divide lists the coordinates of one part where a population shows which have most to
+// do with those of the other.
+func (g *GeneratorConfig) divide(found *mixture.Found, t Target) {
+	if part := found.Part(t.Dim(), densityOf(t)); part != nil {
+		g.Partition, g.Changed = "listed", part
+	}
 }

@@ -1,6 +1,7 @@
 package reals
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -86,6 +87,14 @@ func testConfigs() map[string]*testConfig {
 			placed(c, 3)
 			c.target, c.Generator.Depth = randomMixture(1, 2, 3), 0
 		}),
+		"product alone": small(func(c *testConfig) {
+			placed(c, 3)
+			c.target, c.Generator.Base, c.Generator.Depth = randomMixture(5, 3, 1), "product", 0
+		}),
+		"product that bends": small(func(c *testConfig) {
+			placed(c, 2)
+			c.target, c.Generator.Base, c.Generator.Bent = randomMixture(3, 2, 3), "product", true
+		}),
 		"one dimension": small(func(c *testConfig) {
 			c.target = randomMixture(1, 2, 3)
 			c.Generator = GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{32}, Slope: 0.01, Gain: 1}
@@ -95,7 +104,7 @@ func testConfigs() map[string]*testConfig {
 
 // placed makes the generator a mixture.
 func placed(c *testConfig, components int) {
-	c.Generator.Kind, c.Generator.Components, c.Loss.Kind = "mixture", components, "divergence"
+	c.Generator.Kind, c.Generator.Base, c.Generator.Components, c.Loss.Kind = "mixture", "joint", components, "divergence"
 	c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
 	c.Training.Optimizer.WeightDecay = 0
 }
@@ -201,7 +210,7 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		why, err := c.Recipe(t.Context(), c.target, 0, true)
 		require.NoError(t, err)
 		require.Contains(t, why, "because ")
-		require.GreaterOrEqual(t, c.Generator.Components, len(c.target))
+		require.GreaterOrEqual(t, c.Generator.Components, len(c.target.(gaussians)))
 		c.Training.Steps, c.Generator.Depth, c.Generator.Bent = 150, depth, false
 		if depth > 0 {
 			c.Training.Steps, c.Training.Optimizer.LearningRate = 800, 0.003
@@ -221,6 +230,57 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 		require.InDelta(t, 0, e.LogZ, 5.5*e.Error+1e-6, name)
 		workers.Close()
 	}
+}
+
+// wells is ln π = Σ_i −x_i⁴ + 4x_i² + tilt x_i + coupling x_i x_{i+1} of six coordinates.
+type wells struct{ tilt, coupling float64 }
+
+func (wells) Dim() int { return 6 }
+
+func (w wells) LogDensity(dst, x []float32) {
+	for r := range dst {
+		var sum float64
+		for i, v := range x[r*6 : (r+1)*6] {
+			u := float64(v)
+			sum += -u*u*u*u + 4*u*u + w.tilt*u
+			if i > 0 {
+				sum += w.coupling * u * float64(x[r*6+i-1])
+			}
+		}
+		dst[r] = float32(sum)
+	}
+}
+
+// TestRecipeOfWells: coordinates that have two wells each have mixtures of their own,
+// which learn what both weigh; with couplings only where coordinates are tied.
+func TestRecipeOfWells(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := &testConfig{paperConfig(), wells{0.4, 0.1}}
+	why, err := c.Recipe(t.Context(), c.target, 0, true)
+	require.NoError(t, err)
+	require.Equal(t, "product", c.Generator.Base, why)
+	require.Positive(t, c.Generator.Depth, why)
+	c.target = wells{tilt: 0.4}
+	why, err = c.Recipe(t.Context(), c.target, 0, true)
+	require.NoError(t, err)
+	require.Equal(t, "product", c.Generator.Base, why)
+	require.Zero(t, c.Generator.Depth, why)
+	c.Training.Steps = 200
+	trainer, err := engine.NewTrainer(c, workers)
+	require.NoError(t, err)
+	for range c.Training.Steps {
+		require.NoError(t, trainer.Step())
+	}
+	r, x := make([]float64, 20_000), make([]float32, 6*20_000)
+	trainer.System().(*System).NewSampler(trainer.Params()).Weigh(r, vectors.States{Dim: 6, X: x}, 0)
+	var one float64
+	for u := -4.0; u < 4; u += 1e-3 {
+		one += 1e-3 * math.Exp(-u*u*u*u+4*u*u+0.4*u)
+	}
+	e := engine.NewImportance(r)
+	require.Greater(t, e.ESS, 0.95)
+	require.InDelta(t, 6*math.Log(one), e.LogZ, 5.5*e.Error)
 }
 
 // TestGradientOfTheDivergence compares a step's gradient with central differences.

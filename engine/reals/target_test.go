@@ -147,7 +147,7 @@ func exact(m gaussians, n int, seed uint64) []float32 {
 // A testConfig is a configuration of the kit with a mixture for its target.
 type testConfig struct {
 	Config
-	target gaussians
+	target Target
 }
 
 func (c *testConfig) Validate() error { return c.Config.Validate(c.target.Dim()) }
