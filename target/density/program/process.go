@@ -1,10 +1,12 @@
 package program
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -81,7 +83,7 @@ func (w *Workers) start(o *worker) *failure {
 			f.what = fmt.Errorf("%w of its start to the greeting", f.what)
 		}
 	case string(got[:4]) != "RVGD":
-		f = &failure{what: fmt.Errorf("does not speak the protocol: it greets with %q instead of RVGD; nothing else may write to its standard output", got[:4])}
+		f = &failure{what: fmt.Errorf("does not speak the protocol: it greets with %q instead of RVGD; %s", got[:4], outputIsForAnswers)}
 	default:
 		for i, what := range []string{"protocol version", "coordinates", "modes", "bits"} {
 			have, need := int32(binary.LittleEndian.Uint32(got[4+4*i:])), int32(binary.LittleEndian.Uint32(want[4+4*i:]))
@@ -130,11 +132,34 @@ func (p *process) exchange(question, answer []byte, rows int, limit time.Duratio
 		return f
 	}
 	if n := int32(binary.LittleEndian.Uint32(answer)); int(n) != rows {
+		what := fmt.Errorf("answered about %d states instead of %d; %s", n, rows, outputIsForAnswers)
+		if text := p.stray(answer[:4]); text != "" {
+			what = fmt.Errorf("wrote %q where its answer about %d states should begin; %s", text, rows, outputIsForAnswers)
+		}
 		p.kill()
 		p.end()
-		return &failure{what: fmt.Errorf("answered about %d states instead of %d", n, rows), tail: p.words.String()}
+		return &failure{what: what, tail: p.words.String()}
 	}
 	return nil
+}
+
+// outputIsForAnswers is what programs forget that print.
+const outputIsForAnswers = "nothing but answers may go to its standard output, and what it prints belongs on standard error"
+
+// stray returns the line of text that stands where an answer should begin, "" if that
+// is none: the number of states has a zero byte, which no text has.
+func (p *process) stray(begin []byte) string {
+	const patience, most = 50 * time.Millisecond, 60
+	if bytes.IndexByte(begin, 0) >= 0 {
+		return ""
+	}
+	text := append(make([]byte, 0, most), begin...)
+	if out, ok := p.out.(*os.File); ok && out.SetReadDeadline(time.Now().Add(patience)) == nil {
+		n, _ := io.ReadFull(out, text[len(begin):most])
+		text = text[:len(begin)+n]
+	}
+	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
+	return strings.ToValidUTF8(string(line), "�")
 }
 
 // talk writes and reads within a limit of time. After a failure the process has

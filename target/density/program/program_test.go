@@ -101,6 +101,8 @@ func serve(behaviour, file string) {
 		case "deaf":
 			os.Stdin.Close()
 			time.Sleep(time.Hour)
+		case "prints":
+			os.Stdout.WriteString("first of 3 states: [1 2 3]\n")
 		}
 		os.Stdout.Write(reply)
 	}
@@ -157,13 +159,14 @@ func TestAnswers(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for behaviour, want := range map[string]string{
-		"chatty":    `does not speak the protocol: it greets with "load" instead of RVGD`,
+		"chatty":    `does not speak the protocol: it greets with "load" instead of RVGD; nothing but answers may go to its standard output, and what it prints belongs on standard error`,
+		"prints":    `wrote "first of 3 states: [1 2 3]" where its answer about 3 states should begin; nothing but answers may go to its standard output, and what it prints belongs on standard error; it was asked about`,
 		"dimension": "is for coordinates 7, and the configuration has 3",
 		"hang":      "did not answer within 3s; it was asked about 3 states, the first of them x = [1 2 3], k = 0",
 		"deaf":      "did not answer within 3s",
 		"fall":      "ended (exit status 3); it was asked about 3 states, the first of them x = [1 2 3], k = 0; the end of its standard error:\n  Traceback: division by zero",
 		"short":     "ended within an answer, after 25 of 28 bytes (exit status 0)",
-		"few":       "answered about 2 states instead of 3",
+		"few":       "answered about 2 states instead of 3; nothing but answers may go to its standard output",
 		"random":    "two answers to one question, ",
 	} {
 		t.Run(behaviour, func(t *testing.T) {
