@@ -30,6 +30,8 @@ func TestBadInput(t *testing.T) {
 	write("broken.json", "{\"system\": \"ising\",\n}")
 	write("empty.json", "")
 	write("list.json", "[]")
+	write("data.csv", "i,j,weight\r\n0,1,0.5\n")
+	write("model.rvg", "RevGen\x00\x01\xff\xfe")
 
 	known := strings.Join(append(systems.Names(), "toy"), ", ")
 	for _, c := range []struct {
@@ -49,6 +51,9 @@ func TestBadInput(t *testing.T) {
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},
 		{"train empty.json", "empty.json:1:1: is empty; it must hold a JSON object"},
 		{"train list.json", "list.json:1:1: a list where an object is needed"},
+		{"train data.csv", `data.csv: begins with "i,j,weight" and is none of the files that are known: a configuration, which is a JSON object in braces, or the edges of a graph (formats revgen, rudy, coo, qubo, bqpjson); a program that computes a density is named in a configuration, target.command`},
+		{"train data.csv --preset best", `data.csv: begins with "i,j,weight" and is none`},
+		{"train model.rvg", `model.rvg: begins with "RevGen\x00\x01…" and is none`},
 		{"train none.json", "open none.json: no such file or directory"},
 		{"train isnig", `"isnig" is neither a system (` + known + `) nor a file`},
 		{"train broken.json --preset quick", "broken.json:2:1: the comma before this } is one too many"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ func (s source) load(ctx context.Context, systems engine.Systems) (*resolved, er
 		}
 		recognised := false
 		if from, recognised = systems.Recognise(data, s.name); !recognised {
-			if from, err = s.configuration(data); err != nil {
+			if from, err = s.configuration(systems, data); err != nil {
 				return nil, err
 			}
 		}
@@ -79,14 +80,30 @@ func (s source) readFile(systems engine.Systems) ([]byte, error) {
 }
 
 // configuration is the source of a configuration file's content.
-func (s source) configuration(data []byte) (engine.Source, error) {
-	switch {
+func (s source) configuration(systems engine.Systems, data []byte) (engine.Source, error) {
+	switch start := bytes.TrimLeft(data, " \t\r\n\ufeff"); {
+	case len(start) > 0 && start[0] != '{' && start[0] != '[':
+		return engine.Source{}, s.unknown(systems, start)
 	case s.preset != "" && json.Valid(data): // what is wrong with other files comes first
 		return engine.Source{}, usagef("--preset: goes with a system; %s names its own preset", s.name)
 	case len(data) > maxConfig:
 		return engine.Source{}, usagef("%s: longer than %d bytes, which a configuration never is", s.name, maxConfig)
 	}
 	return engine.Source{Text: data, File: s.name}, nil
+}
+
+// unknown is the error of a file that is neither a configuration nor a target of its own.
+func (s source) unknown(systems engine.Systems, start []byte) error {
+	const most = 40 // bytes that are quoted
+	line, _, _ := bytes.Cut(start[:min(len(start), most)], []byte("\n"))
+	known := []string{"a configuration, which is a JSON object in braces"}
+	for _, d := range systems {
+		if d.Recognise != nil {
+			known = append(known, d.Files)
+		}
+	}
+	return usagef("%s: begins with %q and is none of the files that are known: %s; a program that computes a density is named in a configuration, target.command",
+		s.name, strings.ToValidUTF8(string(bytes.TrimRight(line, "\r")), "…"), strings.Join(known, ", or "))
 }
 
 func preset(def *engine.Definition, name string) (engine.Config, error) {

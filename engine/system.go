@@ -190,6 +190,8 @@ type Definition struct {
 	// configuration is a target of the system, and returns the assignments that make
 	// it the target: target.file=PATH, say.
 	Recognise func(data []byte, path string) (set []string, ok bool)
+	// Files says in words which files Recognise knows.
+	Files string
 	// Verify runs the exhaustive checks of the system's mathematics and
 	// reports each through emit; the error is of running them, not of a check.
 	Verify func(ctx context.Context, workers *Workers, emit func(Check)) error

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
@@ -16,6 +17,7 @@ var Definition = engine.Definition{
 	Verify:    Verify,
 	Preset:    engine.PresetOf(Preset),
 	Recognise: recognise,
+	Files:     "the edges of a graph (formats " + strings.Join(spins.Formats, ", ") + ")",
 }
 
 // recognise reports whether a file holds a graph: JSON with the keys of RevGen's
