@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
+
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A Scorer evaluates functions of any states.
@@ -27,6 +30,32 @@ type Witnesser interface {
 	// The system must not be trained meanwhile, and has another witness afterwards. The
 	// error may be ctx's.
 	Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error)
+}
+
+// A Foreteller's loss may have a least-squares witness, which tells of every step how far
+// the generator is from its target.
+type Foreteller interface {
+	// WitnessDivergence returns ½Cov(g, g′) over the last batch, where g and g′ are the
+	// witnesses that its loss fitted to the batch's two halves, whose noise is
+	// independent: near the target g is ln q − ln π up to a constant, and this an
+	// estimate of KL(q‖π) to second order, at the step's temperature. It is NaN if the
+	// loss has no such witness.
+	WitnessDivergence() float64
+}
+
+// WitnessDivergence returns ½Cov(g, g′) over n states, at which at sets values to the
+// witness of given coefficients, of which there are those of the two halves; NaN if these
+// are nil.
+func WitnessDivergence(n int, halves [2][]float64, at func(values, c []float64)) float64 {
+	if halves[0] == nil {
+		return math.NaN()
+	}
+	var g [2][]float64
+	for half, c := range halves {
+		g[half] = make([]float64, n)
+		at(g[half], c)
+	}
+	return stat.Covariance(g[0], g[1]) / 2
 }
 
 // witnessBatches are those that a witness is the mean over, after as many in which its

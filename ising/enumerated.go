@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/spins/perceptron"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -144,6 +145,15 @@ func (o *enumeratedObjective) Contributions(values []float32) {
 	for r, state := range o.States {
 		values[r] = o.g[o.half(r)][state]
 	}
+}
+
+// Halves implements perceptron.Fitted: the values of g of each half, if it is that of least
+// squares.
+func (o *enumeratedObjective) Halves() (c [2][]float64) {
+	if o.config.Loss.Kind != "kfd" {
+		return c
+	}
+	return [2][]float64{number.Widen(o.g[0]), number.Widen(o.g[1])}
 }
 
 // Coefficients are the values of g, the mean of the two halves'.

@@ -2,8 +2,10 @@ package diagnose
 
 import (
 	"context"
+	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
 )
 
@@ -42,6 +44,9 @@ func (d *diagnosis) witness(ctx context.Context, system engine.System) (*Witness
 		if of == nil || err != nil {
 			return nil, nil // there is none, or none with numbers that can be used
 		}
+		if f, ok := system.(engine.Foreteller); !ok || math.IsNaN(f.WitnessDivergence()) {
+			return nil, nil // it is not of least squares
+		}
 		g[i] = make([]float64, d.options.Samples)
 		if err := of(g[i], f.Name, states); err != nil {
 			return nil, err
@@ -66,16 +71,6 @@ func restore(carried []engine.Section) func() {
 
 // compareFits returns what the values of two fits at the same states tell.
 func compareFits(g, h []float64) *Witness {
-	n := float64(len(g))
-	var mean [2]float64
-	for i := range g {
-		mean[0], mean[1] = mean[0]+g[i]/n, mean[1]+h[i]/n
-	}
-	var w Witness
-	for i := range g {
-		a, b := g[i]-mean[0], h[i]-mean[1]
-		w.Divergence += a * b / (2 * n)
-		w.Noise += (a - b) * (a - b) / (4 * n)
-	}
-	return &w
+	both := stat.Covariance(g, h)
+	return &Witness{Divergence: both / 2, Noise: (stat.Covariance(g, g) + stat.Covariance(h, h) - 2*both) / 4}
 }

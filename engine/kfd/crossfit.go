@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
@@ -213,6 +214,14 @@ func (f *crossFit) Coefficients(c []float64) []float64 {
 	}
 	for k := range c {
 		c[k] += float64(f.coefficients[0][k]+f.coefficients[1][k]) / 2
+	}
+	return c
+}
+
+// Halves returns the coefficients of the two halves' witnesses of the last batch.
+func (f *crossFit) Halves() (c [2][]float64) {
+	for half := range c {
+		c[half] = number.Widen(f.coefficients[half])
 	}
 	return c
 }

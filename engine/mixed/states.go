@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"context"
+	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
@@ -16,3 +17,14 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 	c, err := engine.FitWitness(ctx, s, params, s.config.Training.Steps, fit, o.fit.Coefficients)
 	return s.AtStates(func(values []float64, states vectors.States) { o.fit.At(values, c, states.X, states.K) }), err
 }
+
+// WitnessDivergence implements engine.Foreteller.
+func (s *System) WitnessDivergence() float64 {
+	o, ok := s.objective.(*leastSquares)
+	if !ok {
+		return math.NaN()
+	}
+	return engine.WitnessDivergence(len(s.batch.k), o.fit.Halves(), func(values, c []float64) { o.fit.At(values, c, s.batch.x, s.batch.k) })
+}
+
+var _ engine.Foreteller = (*System)(nil)

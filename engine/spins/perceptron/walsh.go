@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -281,6 +282,11 @@ func (o *walsh) Contributions(values []float32) {
 		}
 		values[i] = sum
 	}
+}
+
+// Halves implements Fitted.
+func (o *walsh) Halves() [2][]float64 {
+	return [2][]float64{number.Widen(o.c[0]), number.Widen(o.c[1])}
 }
 
 // Coefficients are those of the mean of the two halves' witnesses.

@@ -2,6 +2,7 @@ package perceptron
 
 import (
 	"context"
+	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
@@ -11,6 +12,9 @@ import (
 // in coefficients.
 type Fitted interface {
 	Objective
+	// Halves returns the coefficients of the witnesses of the two halves of the last
+	// batch, nil where these are not of least squares.
+	Halves() [2][]float64
 	// Coefficients adds those of the last discrepancy to c, and returns it; nil stands
 	// for zeros.
 	Coefficients(c []float64) []float64
@@ -18,13 +22,38 @@ type Fitted interface {
 	Witness(values, c []float64, states []uint64)
 }
 
-// Witness is that of engine.Witnesser.
-func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+// fitted returns the objective, if it is Fitted.
+func (s *System) fitted() (f Fitted, ok bool) {
 	objective := s.objective
 	if o, ok := objective.(*score); ok {
 		objective = o.Valued
 	}
-	f, ok := objective.(Fitted)
+	f, ok = objective.(Fitted)
+	return f, ok
+}
+
+// WitnessDivergence implements engine.Foreteller.
+func (s *System) WitnessDivergence() float64 {
+	f, ok := s.fitted()
+	if !ok {
+		return math.NaN()
+	}
+	return engine.WitnessDivergence(s.batch.Rows, f.Halves(), func(values, c []float64) { s.atStates(f, values, c, s.batch.States) })
+}
+
+// atStates sets values to the witness of the given coefficients at packed states.
+func (s *System) atStates(f Fitted, values, c []float64, states []uint64) {
+	const rows = 256
+	words := s.batch.Words
+	s.workers.Run((len(values)+rows-1)/rows, func(piece int) {
+		lo, hi := piece*rows, min(len(values), (piece+1)*rows)
+		f.Witness(values[lo:hi], c, states[lo*words:hi*words])
+	})
+}
+
+// Witness is that of engine.Witnesser.
+func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
+	f, ok := s.fitted()
 	if !ok {
 		return nil, nil
 	}
@@ -41,11 +70,9 @@ func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(v
 		if len(packed) != len(values)*words {
 			panic("perceptron: as many values as states")
 		}
-		const rows = 256
-		s.workers.Run((len(values)+rows-1)/rows, func(piece int) {
-			lo, hi := piece*rows, min(len(values), (piece+1)*rows)
-			f.Witness(values[lo:hi], c, packed[lo*words:hi*words])
-		})
+		s.atStates(f, values, c, packed)
 		return nil
 	}, nil
 }
+
+var _ engine.Foreteller = (*System)(nil)
