@@ -80,7 +80,7 @@ func TestBadTargets(t *testing.T) {
 	for text, want := range map[string]string{
 		"log(-1 - sum(x^2))":                "ln π is NaN at x = [",
 		"-1/sum(x - x)":                     "target.expression: ln π is -Inf at x = [",
-		"sum(x) > 1e9 ? 0 : -inf":           "target.expression: ln π is −∞ at all of 448 states about the origin, near and far",
+		"sum(x) > 1e9 ? 0 : -inf":           "target.expression: ln π is −∞ at all of 832 states about the origin, near and far",
 		"0":                                 "target.expression: chains drift away without end",
 		"sum(x^2)":                          "target.expression: chains drift away without end",
 		"sum(x)":                            "target.expression: chains drift away without end",
@@ -108,7 +108,9 @@ func TestBadTargets(t *testing.T) {
 		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", set)
 		require.ErrorContains(t, err, want, set)
 	}
-	_, err := engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
+	_, err := engine.Systems{RealsDefinition}.Configure("reals", "moves", "target.center=[0,-1e4]", "target.scale=[1e-3]")
+	require.ErrorContains(t, err, "target.scale[0]: 0.001 is too little about -10000: states are float32, which are 0.00098 apart there; let the coordinate be the distance from -10000")
+	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
 	require.ErrorContains(t, err, "target.command: the list is empty")
 	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program", `target.command=["true"]`, "target.center=[]", "target.scale=[]")
 	require.ErrorContains(t, err, "target.command: worker 0 (true) ended (exit status 0) before it had answered the greeting")

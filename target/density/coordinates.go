@@ -76,6 +76,15 @@ func newChart(dim, modes int) *chart {
 	return c
 }
 
+// coarsest is how many times the distance between states a scale must be.
+const coarsest = 2
+
+// spacing returns the distance of float32 numbers about x.
+func spacing(x float64) float64 {
+	near := float32(math.Abs(x))
+	return float64(math.Nextafter32(near, math.MaxFloat32)) - float64(near)
+}
+
 // settle computes what follows from the maps.
 func (c *chart) settle() {
 	c.plain = true
@@ -150,13 +159,19 @@ func (c *chart) hint(key string, mode int, center, scale []float64) error {
 		if len(center) > 0 {
 			m.center = center[i%len(center)]
 		}
-		if len(scale) > 0 {
-			if m.scale = scale[i%len(scale)]; !(m.scale >= 1e-30 && m.scale <= 1e30) {
-				return fmt.Errorf("scale%s[%d]: %v is not between 1e-30 and 1e30", key, i%len(scale), m.scale)
-			}
-		}
 		if !(math.Abs(m.center) <= 1e30) {
 			return fmt.Errorf("center%s[%d]: %v is beyond 1e30", key, i%len(center), m.center)
+		}
+		if len(scale) == 0 {
+			continue
+		}
+		m.scale = scale[i%len(scale)]
+		if step := spacing(m.center); !m.bounded() && m.scale > 0 && m.scale < coarsest*step {
+			return fmt.Errorf("scale%s[%d]: %v is too little about %v: states are float32, which are %.2g apart there; let the coordinate be the distance from %[4]v, and add that in ln π",
+				key, i%len(scale), m.scale, m.center, step)
+		}
+		if !(m.scale >= 1e-30 && m.scale <= 1e30) {
+			return fmt.Errorf("scale%s[%d]: %v is not between 1e-30 and 1e30", key, i%len(scale), m.scale)
 		}
 	}
 	return nil

@@ -20,6 +20,9 @@ const (
 	pilotRounds = 10 // at least, and as many as go on until the scales have settled
 	mostRounds  = 60
 	settled     = 1.25 // growth of a scale in a round that may be chance
+	shrunk      = 0.5  // and a fall that is none
+	pilotAgain  = 3    // rounds after which it shows what other steps find
+	stretched   = 2    // by how much these change scales that were not settled
 	pilotSteps  = 40   // of a round, the second half of which is looked at
 	pilotSeed   = 0x70 // any
 	farthest    = 1e15 // of a coordinate, beyond which the chains have no hold
@@ -48,7 +51,7 @@ func (e *evaluation) pilot(k int) (place, error) {
 	states := pilotChains * d
 	w := pilotWalk{
 		e: e, mode: k, x: make([]float32, states), to: make([]float32, states),
-		scale: make([]float64, d), factor: 2.4 / math.Sqrt(float64(d)),
+		scale: make([]float64, d), factor: [2]float64{2.4 / math.Sqrt(float64(d)), 2.4 / math.Sqrt(float64(d))},
 		current: make([]float64, pilotChains), next: make([]float64, pilotChains),
 		uniforms: make([]float32, rng.Blocks(pilotChains)*4),
 	}
@@ -58,25 +61,63 @@ func (e *evaluation) pilot(k int) (place, error) {
 	if err := w.begin(); err != nil {
 		return place{}, err
 	}
-	var seen []float32 // states of the round
-	for round, growing := 0, true; round < pilotRounds || growing && round < mostRounds; round++ {
-		seen = seen[:0]
-		for step := range pilotSteps {
-			if err := w.step(round*pilotSteps + step); err != nil {
-				return place{}, err
-			}
-			if step >= pilotSteps/2 {
-				seen = append(seen, w.x...)
-			}
-		}
-		growing = w.adapt(seen) > settled
+	if err := w.settle(pilotRounds, mostRounds); err != nil {
+		return place{}, err
 	}
-	found := place{make([]float64, d), make([]float64, d)}
-	for i := range d {
-		low, high := quantiles(seen, i, d)
-		found.center[i], found.scale[i] = (low+high)/2, (high-low)/spread
+	found := w.place()
+	if d == 1 || d > mostLooked {
+		return found, nil
+	}
+	// Coordinates that depend on each other hide how far moves along all of them would go.
+	w.shape = make([]float64, d*(d+1)/2)
+	w.adapt()
+	if err := w.settle(pilotAgain, pilotAgain); err != nil {
+		return place{}, err
+	}
+	further := w.place()
+	for i, s := range further.scale {
+		if s > stretched*found.scale[i] || s < found.scale[i]/stretched {
+			err := w.settle(pilotRounds, mostRounds)
+			return w.place(), err
+		}
 	}
 	return found, nil
+}
+
+// settle lets the chains move in so many rounds, and in further ones, to so many in all,
+// until no scale grows any more, and none has fallen lately: steps that were too long for
+// one coordinate have kept all others where they were.
+func (w *pilotWalk) settle(least, most int) error {
+	growing := true
+	for round := 0; round < least || growing && round < most; round++ {
+		w.seen = w.seen[:0]
+		for step := range pilotSteps {
+			if err := w.step(); err != nil {
+				return err
+			}
+			if step >= pilotSteps/2 {
+				w.seen = append(w.seen, w.x...)
+			}
+		}
+		growth, fall := w.adapt()
+		growing = growth > settled
+		if fall < shrunk {
+			least = min(max(least, round+1+pilotAgain), most)
+		}
+	}
+	return nil
+}
+
+// place returns where the states of the last round were.
+func (w *pilotWalk) place() place {
+	d := w.e.dim
+	found := place{make([]float64, d), make([]float64, d)}
+	for i := range d {
+		low, high := quantiles(w.seen, i, d)
+		found.center[i] = (low + high) / 2
+		found.scale[i] = max((high-low)/spread, spacing(found.center[i])/2) // of states that are rounded to one number
+	}
+	return found
 }
 
 // spread is the distance between the quantiles of a normal law in its deviations.
@@ -99,8 +140,11 @@ type pilotWalk struct {
 	mode          int
 	x, to         []float32
 	k             []uint8
-	scale         []float64 // of a coordinate's steps
-	factor        float64   // common to all
+	seen          []float32  // states of the last round
+	scale         []float64  // of a coordinate's steps
+	shape         []float64  // of every other step in units of the scales, a triangle by rows, nil if all are spheres
+	factor        [2]float64 // common to all, of steps that are spheres and of the others
+	taken         int        // steps
 	current, next []float64
 	uniforms      []float32
 }
@@ -109,10 +153,13 @@ func (w *pilotWalk) stream(purpose rng.Purpose, step int) asm.Counter {
 	return rng.Stream(pilotSeed, purpose, uint32(w.mode)<<16|uint32(step))
 }
 
+// pilotReaches are how far from the origin weight is looked for.
+var pilotReaches = [...]float64{1, 0.1, 10, 0.01, 100, 1e-3, 1e3, 1e-4, 1e4, 1e-5, 1e5, 1e-6, 1e6}
+
 // begin looks for weight about the origin, near and far.
 func (w *pilotWalk) begin() error {
 	d := w.e.dim
-	for i, reach := range []float64{1, 0.1, 10, 0.01, 100, 1e-3, 1e3} {
+	for i, reach := range pilotReaches {
 		c := w.stream(rng.ChainStart, i)
 		rng.Normals(w.x, d, &c, 0)
 		for j := range w.x {
@@ -147,17 +194,23 @@ func (w *pilotWalk) begin() error {
 	if w.e.modes > 0 {
 		where = fmt.Sprintf(" in mode %d", w.mode)
 	}
-	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is not by target.center and target.scale", w.e.key, 7*pilotChains, where)
+	return fmt.Errorf("%s: ln π is −∞ at all of %d states about the origin, near and far%s; say where it is not by target.center and target.scale, or bound the coordinates by target.support", w.e.key, len(pilotReaches)*pilotChains, where)
 }
 
 // step moves every chain once, and makes the next steps longer if more than three in
 // ten of these were accepted.
-func (w *pilotWalk) step(index int) error {
+func (w *pilotWalk) step() error {
 	d := w.e.dim
-	c := w.stream(rng.ChainTransition, index)
+	c := w.stream(rng.ChainTransition, w.taken)
+	w.taken++
 	rng.Normals(w.to, d, &c, 0)
+	kind := 0
+	if w.shape != nil && w.taken%2 == 0 {
+		kind = 1
+		w.stretch(w.to)
+	}
 	for i, v := range w.to {
-		w.to[i] = w.x[i] + float32(w.factor*w.scale[i%d])*v
+		w.to[i] = w.x[i] + float32(w.factor[kind]*w.scale[i%d])*v
 	}
 	asm.Uniforms(w.uniforms, &c, 1<<63)
 	w.e.logDensity(w.next, w.to, w.k)
@@ -173,26 +226,80 @@ func (w *pilotWalk) step(index int) error {
 		}
 	}
 	const wanted, rate = 0.3, 0.5
-	w.factor *= math.Exp(rate * (float64(accepted)/pilotChains - wanted))
+	w.factor[kind] *= math.Exp(rate * (float64(accepted)/pilotChains - wanted))
 	for i, v := range w.x {
 		if math.Abs(float64(v)) > farthest {
 			row := i / d
 			return fmt.Errorf("%s: chains drift away without end, after %d steps to %s, where ln π is %v: it cannot be normalised; bound the coordinates by target.support",
-				w.e.key, index+1, program.State(w.x[row*d:(row+1)*d], mode(w.k, row)), w.current[row])
+				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], mode(w.k, row)), w.current[row])
 		}
 	}
 	return nil
 }
 
-// adapt gives each coordinate the scale that its states have, and returns by how much
-// the one has grown that has grown most.
-func (w *pilotWalk) adapt(seen []float32) (growth float64) {
+// adapt gives each coordinate the scale that its states have, and steps the shape of their
+// correlations, if they have one. It returns the largest growth of a scale and its largest
+// fall.
+func (w *pilotWalk) adapt() (growth, fall float64) {
+	fall = math.Inf(1)
 	for i, before := range w.scale {
-		low, high := quantiles(seen, i, w.e.dim)
+		low, high := quantiles(w.seen, i, w.e.dim)
 		w.scale[i] = max((high-low)/spread, before*shrink)
-		growth = max(growth, w.scale[i]/before)
+		growth, fall = max(growth, w.scale[i]/before), min(fall, w.scale[i]/before)
 	}
-	return growth
+	if w.shape != nil {
+		w.correlate()
+	}
+	return growth, fall
+}
+
+// correlate gives steps the shape of the states of the last round in units of the scales,
+// the Cholesky factor of their covariance.
+func (w *pilotWalk) correlate() {
+	const reach = 4     // beyond which a state counts as if it were there
+	const least = 1e-12 // of a square: float32 holds no more
+	d := w.e.dim
+	rows := float64(len(w.seen) / d)
+	mean, off := make([]float64, d), make([]float64, d)
+	for i, v := range w.seen {
+		mean[i%d] += float64(v) / rows
+	}
+	clear(w.shape)
+	for seen := w.seen; len(seen) > 0; seen = seen[d:] {
+		for i, v := range seen[:d] {
+			off[i] = min(max((float64(v)-mean[i])/w.scale[i], -reach), reach)
+			for j, u := range off[:i+1] {
+				w.shape[i*(i+1)/2+j] += off[i] * u / rows
+			}
+		}
+	}
+	for i := range d {
+		row := w.shape[i*(i+1)/2:][:i+1]
+		for j := range row {
+			above := w.shape[j*(j+1)/2:][:j+1]
+			for k, v := range above[:j] {
+				row[j] -= row[k] * v
+			}
+			if j < i {
+				row[j] /= above[j]
+			} else {
+				row[j] = math.Sqrt(max(row[j], least))
+			}
+		}
+	}
+}
+
+// stretch replaces the normals z of each state by those of the shape.
+func (w *pilotWalk) stretch(z []float32) {
+	for d := w.e.dim; len(z) > 0; z = z[d:] {
+		for i := d - 1; i >= 0; i-- {
+			var sum float64
+			for j, f := range w.shape[i*(i+1)/2:][:i+1] {
+				sum += f * float64(z[j])
+			}
+			z[i] = float32(sum)
+		}
+	}
 }
 
 // describe rounds what a pilot has found: one number where the coordinates are alike.
@@ -204,7 +311,11 @@ func (f *place) describe() (center, scale []float64) {
 		if math.Abs(c) < centred*f.scale[i] {
 			c = 0
 		}
-		center, scale = append(center, number.Rounded(c, 3)), append(scale, number.Rounded(f.scale[i], 3))
+		rounded := number.Rounded(c, 3)
+		for digits := 4; math.Abs(rounded-c) > centred*f.scale[i] && digits < 16; digits++ {
+			rounded = number.Rounded(c, digits)
+		}
+		center, scale = append(center, rounded), append(scale, number.Rounded(f.scale[i], 3))
 		same = same && c == 0
 	}
 	if same {
