@@ -186,3 +186,38 @@ func TestUnsettledChains(t *testing.T) {
 		require.Contains(t, all, want, text)
 	}
 }
+
+// TestLevel: a constant in ln π, however large, changes nothing but ln Z and ln π.
+func TestLevel(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	evaluate := func(text string) (*engine.Evaluation, float64, float64) {
+		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "quick", "training.steps=0", "target.dim=2", "target.parameters={}", "target.scale=[1]",
+			"evaluation.samples=4000", "generator.components=2", "generator.scout.population=256", "target.expression="+text)
+		require.NoError(t, err)
+		system, err := cfg.New(workers)
+		require.NoError(t, err)
+		params := make([]float32, system.NumParams())
+		system.Initialize(params)
+		e, err := system.(engine.Evaluator).Evaluate(t.Context(), params, 4000)
+		require.NoError(t, err)
+		row := make([]byte, 2*4+8)
+		require.NoError(t, system.(engine.Sampler).Sample(row, engine.Weighted, params, 0, 1, 0))
+		energy := make([]float64, 1)
+		_, err = system.(engine.Weigher).Energies(energy, "states", row[:8])
+		require.NoError(t, err)
+		return e, math.Float64frombits(binary.LittleEndian.Uint64(row[8:])), energy[0]
+	}
+	const shape, constant = "-sum(x^2)/2 - x[0]^4/10", 2e7
+	plain, weight, energy := evaluate(shape)
+	raised, raisedWeight, raisedEnergy := evaluate(shape + " - 2e7")
+	require.InDelta(t, weight-constant, raisedWeight, 1e-4)
+	require.InDelta(t, energy+constant, raisedEnergy, 1e-4)
+	for i, m := range plain.Metrics {
+		want := m.Generated
+		if m.Name == "log_z" || m.Name == "mean_log_density" {
+			want -= constant
+		}
+		require.InDelta(t, want, raised.Metrics[i].Generated, 1e-4*max(1, math.Abs(m.Generated)), m.Name)
+	}
+}

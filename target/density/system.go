@@ -26,6 +26,7 @@ type kit interface {
 	engine.Refiner
 	engine.Scorer
 	engine.Witnesser
+	engine.Foreteller
 	engine.Observer
 	HasDensity() bool
 }
@@ -58,23 +59,26 @@ func (s *system) Transition(step uint32) {
 	s.judge(step, s.workers)
 }
 
-// volume returns what the weights of a kit lack for those of the target's coordinates.
+// volume returns what the weights of a kit lack for those of the target's coordinates and
+// ln π.
 func (p *problem) volume() float64 {
 	if p.modes > 0 {
 		return 0 // modes have volumes of their own, which are in the kit's ln π
 	}
-	return p.chart.volumes[0]
+	return p.chart.volumes[0] + p.fromLevel()
 }
 
 // weighted is the kits' format of samples with their weights.
 const weighted = "weighted"
 
-// units returns what ln q of a kit lacks for that of the target's coordinates over their
-// volume: the generator learns coordinates in units of their scales.
-func (p *problem) units() (log float64) {
+// units returns what ln π − ln q of a kit lacks for that of the target's coordinates over
+// their volume: the generator learns coordinates in units of their scales, and ln π from a
+// level.
+func (p *problem) units() float64 {
 	if p.modes > 0 {
 		return 0
 	}
+	log := p.fromLevel()
 	for i := range p.dim {
 		log += math.Log(p.chart.maps[i].scale)
 	}
@@ -167,8 +171,12 @@ func (s *system) Energies(dst []float64, format string, states []byte) (beta flo
 	if err != nil {
 		return 0, err
 	}
+	var level float64
+	if s.modes == 0 && len(dst) > 0 {
+		level = s.fromLevel()
+	}
 	for r := range dst {
-		dst[r] += volumes[r]
+		dst[r] += volumes[r] - level
 	}
 	return beta, nil
 }
@@ -383,11 +391,12 @@ func (s *system) Score(values []float64, params []float32, format string, states
 	if err := s.Err(); err != nil {
 		return err
 	}
+	lacks := s.units()
 	for r := range len(states) / row {
 		for i, column := range s.columns {
 			v := all[r*width+column]
 			if names[i] == engine.LogWeight {
-				v += s.units()
+				v += lacks
 			}
 			values[r*len(names)+i] = v
 		}

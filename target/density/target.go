@@ -89,6 +89,9 @@ type problem struct {
 	source     source
 	program    *program.Workers // the source, if it is one
 
+	measure sync.Once
+	level   float64 // of ln π, which the kit of real vectors, whose ln π is float32, sees from there
+
 	mutex  sync.Mutex
 	err    error
 	seen   seen
@@ -283,17 +286,32 @@ func (p *problem) judge(step uint32, workers *pool.Pool) {
 	}
 }
 
+// fromLevel returns what is taken off ln π before it is rounded to float32: nothing, or its
+// value in the middle of where the weight is, if that is so large that rounding would show.
+func (p *problem) fromLevel() float64 {
+	const large = 1 << 12 // float32 numbers are 0.0005 apart there
+	p.measure.Do(func() {
+		middle := make([]float64, 1)
+		p.evaluation().logDensity(middle, make([]float32, p.dim), nil)
+		if math.Abs(middle[0]) > large && !math.IsInf(middle[0], 0) {
+			p.level = middle[0]
+		}
+	})
+	return p.level
+}
+
 // A realsTarget is a problem as the kit of real vectors sees it.
 type realsTarget struct{ *evaluation }
 
 // LogDensity implements reals.Target.
 func (t realsTarget) LogDensity(dst, y []float32) {
+	level := t.fromLevel()
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
 		wide := t.value[:hi-lo]
 		t.logDensity(wide, y[lo*t.dim:hi*t.dim], nil)
 		for r, v := range wide {
-			dst[lo+r] = float32(v)
+			dst[lo+r] = float32(v - level)
 		}
 	}
 }
