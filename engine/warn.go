@@ -74,11 +74,35 @@ func (m *Metric) far() bool {
 	return math.IsInf(m.Error, 0) || m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile
 }
 
-// Sound reports that no mode is missing, and no error far from an exact reference: one
-// that is not known exactly may be to blame itself.
+// biased returns by how many times the expected error of as many exact samples a figure as
+// drawn differs from that by weights, and by how much, as an Error. Where there is an
+// exact reference that tells more, and neither is asked.
+func (m *Metric) biased() (floors, difference float64) {
+	if m.Reweighted == nil || !(m.Floor > 0) || m.Uncertainty == 0 && !math.IsNaN(m.Error) {
+		return 0, 0
+	}
+	of := *m
+	of.Error, of.Uncertainty = math.Abs(m.Generated-m.Reweighted.Value), m.Reweighted.StandardError
+	if m.Relative {
+		of.Error, of.Uncertainty = of.Error/math.Abs(m.Exact), of.Uncertainty/math.Abs(m.Exact)
+	}
+	if !of.far() {
+		return 0, 0
+	}
+	return of.Floors(), of.Error
+}
+
+func (e *Evaluation) weightsTrusted() bool { return e.Weights != nil && e.Weights.Trusted() }
+
+// Sound reports that no mode is missing, and no error far from an exact reference, or from
+// what trusted weights make of the samples: a reference that is not known exactly may be to
+// blame itself.
 func (e *Evaluation) Sound() bool {
 	for _, m := range e.Metrics {
 		if m.Uncertainty == 0 && m.far() {
+			return false
+		}
+		if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
 			return false
 		}
 	}
@@ -88,11 +112,14 @@ func (e *Evaluation) Sound() bool {
 // warn adds to an evaluation's warnings which metrics are far from their reference,
 // and which have none.
 func (e *Evaluation) warn() {
-	if e.Weights != nil && !e.Weights.Trusted() {
+	if e.Weights != nil && !e.weightsTrusted() {
 		e.Warnings = append(e.Warnings, e.Weights.Warning)
 	}
-	var far, unknown []string
+	var far, unknown, biased []string
 	for _, m := range e.Metrics {
+		if floors, difference := m.biased(); floors > 0 && e.weightsTrusted() {
+			biased = append(biased, fmt.Sprintf("%s (by %s where as many exact samples are off by %s, %.1f times that)", m.Name, m.figure(difference), m.figure(difference/floors), floors))
+		}
 		switch {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
@@ -104,6 +131,9 @@ func (e *Evaluation) warn() {
 	}
 	if far != nil {
 		e.Warnings = append(e.Warnings, "far from the reference: "+strings.Join(far, "; "))
+	}
+	if biased != nil {
+		e.Warnings = append(e.Warnings, "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+strings.Join(biased, "; ")+"; use the weights, or exact draws")
 	}
 	if unknown != nil {
 		e.Warnings = append(e.Warnings, Unknown+strings.Join(unknown, ", "))

@@ -29,6 +29,41 @@ func TestAcceptanceIsWatchedAllAlong(t *testing.T) {
 	require.Contains(t, r.Warnings[0], "of the proposals of steps 101 to 150 were accepted")
 }
 
+// TestDrawnAgainstWeights: where the reference is not exact, warnings name what differs from
+// trusted weights, which --strict counts.
+func TestDrawnAgainstWeights(t *testing.T) {
+	row := func(generated, floor, uncertainty, weighted, standardError float64) engine.Metric {
+		return engine.Metric{Name: "mean", Exact: 2, Generated: generated, Error: math.Abs(generated - 2), Floor: floor, Quantile: 2.5 * floor,
+			Uncertainty: uncertainty, Reweighted: &engine.Reweighted{Value: weighted, StandardError: standardError}}
+	}
+	relative := row(2.2, 0.01, 0.3, 2, 0.01)
+	relative.Relative = true
+	for name, c := range map[string]struct {
+		m      engine.Metric
+		biased string
+	}{
+		"the same":               {row(2, 0.01, 0.3, 2, 0.01), ""},
+		"chance":                 {row(2, 0.01, 0.3, 1.98, 0.01), ""},
+		"beyond":                 {row(2, 0.01, 0.3, 1.9, 0.01), "mean (by 0.1 where as many exact samples are off by 0.013, 7.8 times that)"},
+		"of their own":           {row(2, 0.01, 0.3, 1.9, 0.1), ""},
+		"an exact reference":     {row(2, 0.01, 0, 1.9, 0.01), ""},
+		"relative":               {relative, "mean (by 10 % where as many exact samples are off by 1.1 %, 9.3 times that)"},
+		"without another figure": {engine.Metric{Name: "mean", Floor: 0.01, Uncertainty: 0.3}, ""},
+	} {
+		e := engine.Evaluation{Metrics: []engine.Metric{c.m}, Weights: &engine.Weights{}}
+		require.Equal(t, c.biased == "", e.Sound(), name)
+		e.Warn()
+		if c.biased == "" {
+			require.Empty(t, e.Warnings, name)
+			continue
+		}
+		require.Len(t, e.Warnings, 1, name)
+		require.Contains(t, e.Warnings[0], "the samples as drawn differ from what the weights of their density make of them, which needs no chains: "+c.biased+"; use the weights, or exact draws")
+		untrusted := engine.Evaluation{Metrics: []engine.Metric{c.m}, Weights: &engine.Weights{Warning: "k̂"}}
+		require.True(t, untrusted.Sound(), name)
+	}
+}
+
 // TestFarFromReference: warnings name what is far from its reference, by the sampling
 // floor and beyond what the reference itself may be to blame for, and what has none.
 func TestFarFromReference(t *testing.T) {

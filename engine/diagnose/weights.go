@@ -7,8 +7,9 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A shift is what weights say that an observable's mean is off by.
-type shift struct{ mean, standardError, z float64 }
+// A shift is what weights say that an observable's mean is off by. noise is what z is in
+// units of, in standard deviations of the samples.
+type shift struct{ mean, standardError, z, noise float64 }
 
 // weigh takes what importance weights tell, where the density is known.
 func (d *diagnosis) weigh() {
@@ -41,6 +42,7 @@ func (d *diagnosis) weigh() {
 		_, deviation := d.moments(j, 0)
 		if se := math.Hypot(mean.StandardError(), deviation/math.Sqrt(float64(n))); se > 1e-12*(math.Abs(weighted)+math.Abs(sum)) {
 			d.shift[j].z = (weighted - sum) / se
+			d.shift[j].noise = se / deviation
 		}
 	}
 }
@@ -60,4 +62,12 @@ func (d *diagnosis) shifted() (worst int, beyond bool) {
 		}
 	}
 	return worst, most > d.chance()
+}
+
+// visible returns the least bias that the weights show, in standard deviations.
+func (d *diagnosis) visible() (least float64) {
+	for _, s := range d.shift {
+		least = max(least, d.chance()*s.noise)
+	}
+	return least
 }
