@@ -45,7 +45,7 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 		return nil, err
 	}
 	c, n := cfg.Shared().Training, system.NumParams()
-	t := &Trainer{system: system, training: c, workers: workers, params: workers.Zeros(n)}
+	t := &Trainer{system: system, training: c, workers: workers, params: workers.Float32s(n)}
 	t.fallible, _ = system.(Fallible)
 	if i, ok := system.(Initializer); ok {
 		done := interruptible(ctx, system)
@@ -55,11 +55,13 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 		system.Initialize(t.params)
 	}
 	if c.Method != "consensus" {
-		t.grad = workers.Zeros(n)
+		t.grad = workers.Float32s(n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
 	}
-	if carried := state.Of(system); c.Method != "gradient" && len(carried) > 0 {
-		return nil, &MethodError{c.Method, carried[0].Name}
+	if c.Method != "gradient" {
+		if carried := state.Of(system); len(carried) > 0 {
+			return nil, &MethodError{c.Method, carried[0].Name}
+		}
 	}
 	t.search = search.New(c.Methods, search.Problem{
 		Params: t.params, Grad: t.grad, Loss: t.discrepancy,

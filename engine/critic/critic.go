@@ -2,6 +2,7 @@ package critic
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/optim"
@@ -119,12 +120,12 @@ func New(n, dim int, config Config, seed uint64, workers *pool.Pool) (*Critic, e
 
 // State lists what a checkpoint must hold of the discriminator.
 func (c *Critic) State() []state.Section {
-	return []state.Section{
-		{Name: "critic.params", Float32: c.Params},
-		{Name: "critic.m", Float32: c.optimizer.M},
-		{Name: "critic.v", Float32: c.optimizer.V},
-		{Name: "critic.taken", Float64: c.Taken},
+	all := []state.Section{{Name: "critic.params", Float32: c.Params}}
+	for _, s := range c.optimizer.State() {
+		s.Name = "critic." + strings.TrimPrefix(s.Name, "adam.")
+		all = append(all, s)
 	}
+	return append(all, state.Section{Name: "critic.taken", Float64: c.Taken})
 }
 
 // Evaluate returns J of the batch of moves s → t, [n][dim] row-major each, which

@@ -26,7 +26,7 @@ type factorisation struct {
 
 func newFactorisation(n int, workers *pool.Pool) *factorisation {
 	return &factorisation{
-		n: n, u: workers.Zeros(n * n),
+		n: n, u: workers.Float32s(n * n),
 		c: workers.Float32s(outerBlock * n), x: workers.Float32s(n * outerBlock), y: workers.Float32s(n * n),
 		c2: make([]float32, innerBlock*n), x2: make([]float32, outerBlock*innerBlock), y2: workers.Float32s(outerBlock * n),
 		ignored: make([]float32, n), z: [2][]float64{make([]float64, n), make([]float64, n)},

@@ -43,7 +43,8 @@ func (c *Config) Weight(taken float64) float32 {
 // step to step and solves for the coefficients.
 type Witness struct {
 	// Second is the average of E[δδᵀ], [r][r] row-major, and with Taken, the
-	// number of steps behind it as a float64, what a checkpoint must save.
+	// number of steps behind it as a float64, what a checkpoint must save. It holds
+	// anything where that is 0.
 	Second []float32
 	Factor []float32 // of the last factorisation
 	Taken  []float64
@@ -61,6 +62,10 @@ type Witness struct {
 
 // State lists what a checkpoint must hold of the witness.
 func (w *Witness) State() []state.Section {
+	if w.fresh() {
+		clear(w.Second)
+		clear(w.Factor)
+	}
 	return []state.Section{
 		{Name: "kfd.second", Float32: w.Second},
 		{Name: "kfd.factor", Float32: w.Factor},
@@ -75,19 +80,25 @@ func New(r int, penalty []float32, c Config, workers *pool.Pool) *Witness {
 		panic("kfd: the penalty is neither a diagonal nor a matrix")
 	}
 	w := &Witness{
-		Second: workers.Zeros(r * r), Taken: make([]float64, 1),
+		Second: workers.Float32s(r * r), Taken: make([]float64, 1),
 		Config: c, r: r, penalty: penalty, solver: newFactorisation(r, workers), workers: workers,
 		batch: workers.Float32s(r * r),
 	}
 	w.Factor = w.solver.u
 	w.merge = func(row int) {
 		second, batch := w.Second[row*r:][:r], w.batch[row*r:][:r]
+		if w.fresh() {
+			clear(second)
+		}
 		for i, b := range batch {
 			second[i] += w.average * (b - second[i])
 		}
 	}
 	return w
 }
+
+// fresh reports whether no batch is behind the matrices yet, which stand for 0.
+func (w *Witness) fresh() bool { return w.Taken[0] == 0 }
 
 // Batch is where the caller puts E[δδᵀ] of a batch before it calls Update,
 // [r][r] row-major.
@@ -103,11 +114,12 @@ func (w *Witness) Stale() bool { return w.Config.Stale(w.Taken[0]) }
 func (w *Witness) Update() bool {
 	stale := w.Stale()
 	w.average = w.Weight(w.Taken[0])
-	w.Taken[0]++
 	if !stale {
+		w.Taken[0]++
 		return true
 	}
 	w.workers.Run(w.r, w.merge)
+	w.Taken[0]++
 	copy(w.solver.u, w.Second)
 	ridge := float32(w.Ridge)
 	if len(w.penalty) == w.r {

@@ -136,13 +136,13 @@ func train(cfg engine.Config, workers *pool.Pool) (*engine.Trainer, error) {
 	return trainer, err
 }
 
-// lent returns a trainer of which what is lent to it is full of NaN, given back by a
-// system of its kind.
+// lent returns a trainer of which what is lent to it is full of NaN, given back by one of
+// its kind.
 func lent(cfg engine.Config, workers *pool.Pool) (trainer *engine.Trainer, err error) {
 	workers.Lending(func() {
-		var before engine.System
-		if before, err = cfg.New(workers); err == nil {
-			engine.Release(before)
+		var before *engine.Trainer
+		if before, err = engine.NewTrainer(cfg, workers); err == nil {
+			engine.Release(before.System())
 		}
 	})()
 	if err == nil {

@@ -52,15 +52,6 @@ func (p *Pool) Float32s(n int) []float32 {
 	return p.loan.float32s.take(&float32s, n)
 }
 
-// Zeros is Float32s that are 0.
-func (p *Pool) Zeros(n int) []float32 {
-	s := p.Float32s(n)
-	if p.loan != nil {
-		clear(s)
-	}
-	return s
-}
-
 // Float64s is Float32s of float64.
 func (p *Pool) Float64s(n int) []float64 {
 	if p.loan == nil {
