@@ -68,7 +68,7 @@ func (c *Common) Validate() error {
 		return fmt.Errorf("schema: %d is not supported; this program reads version %d", c.Schema, SchemaVersion)
 	}
 	t := &c.Training
-	if err := conf.First(
+	return conf.First(
 		conf.Between("training.steps", t.Steps, 0, math.MaxInt32),
 		conf.Between("training.batch", t.Batch, 2, 1<<24),
 		conf.NotNegative("training.clip_norm", t.ClipNorm),
@@ -76,17 +76,8 @@ func (c *Common) Validate() error {
 		conf.Between("training.checkpoint_every", t.CheckpointEvery, 0, math.MaxInt32),
 		conf.Between("training.log_every", t.LogEvery, 1, math.MaxInt32),
 		conf.Between("evaluation.samples", c.Evaluation.Samples, 1, MostEvaluated),
-		conf.Between("evaluation.every", c.Evaluation.Every, 0, math.MaxInt32)); err != nil {
-		return err
-	}
-	if err := t.Optimizer.Validate(); err != nil {
-		return fmt.Errorf("training.optimizer.%w", err)
-	}
-	if err := t.Methods.Validate(t.ClipNorm); err != nil {
-		return fmt.Errorf("training.%w", err)
-	}
-	if err := t.Schedule.Validate(); err != nil {
-		return fmt.Errorf("training.schedule.%w", err)
-	}
-	return nil
+		conf.Between("evaluation.every", c.Evaluation.Every, 0, math.MaxInt32),
+		conf.Under("training.optimizer", t.Optimizer.Validate()),
+		conf.Under("training", t.Methods.Validate(t.ClipNorm)),
+		conf.Under("training.schedule", t.Schedule.Validate()))
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -86,6 +87,16 @@ func (f *Features) ValidateModes(modes int) error {
 		return fmt.Errorf("number: %d and a constant for each of %d modes are more than %d", f.Number, modes, maxFeatures)
 	}
 	return nil
+}
+
+// ValidateModes reports the first value that cannot be used for states with one of a
+// number of modes, 0 for none, by its key.
+func (w *WitnessConfig) ValidateModes(modes int) error {
+	features := w.Features.Validate
+	if modes > 0 {
+		features = func() error { return w.Features.ValidateModes(modes) }
+	}
+	return conf.First(w.Config.Validate(), conf.Under("features", features()))
 }
 
 // functions sets phi, [rows][q], to φ of the rows of x, [rows][dim].

@@ -1,8 +1,6 @@
 package mixed
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixture"
@@ -87,8 +85,6 @@ type LossConfig struct {
 // WitnessConfig describes the least-squares witness.
 type WitnessConfig = kfd.WitnessConfig
 
-func probability(x float64) bool { return x >= 0 && x <= 1 }
-
 // Limits that keep a batch's random numbers within their stream and its
 // memory within reason.
 const (
@@ -106,53 +102,38 @@ const (
 // count beside the configuration's.
 func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 	c = conf.Chosen(c)
+	p := &c.Transition
 	if err := conf.First(
 		conf.Enums(c), c.Common.Validate(),
 		conf.Between("target's coordinates", dim, 1, maxDim),
-		conf.Between("target's modes", modes, 1, MaxModes)); err != nil {
+		conf.Between("target's modes", modes, 1, MaxModes),
+		conf.Between("transition.steps", p.Steps, 1, maxSteps),
+		conf.Under("transition", p.Annealing.Validate()),
+		c.validateGenerator(),
+		conf.Probability("transition.across", p.Across),
+		conf.Deviations("transition.sigma", p.Sigma),
+		conf.Probability("transition.flip", p.Flip),
+		conf.Under("loss", c.Loss.validate(modes))); err != nil {
 		return err
 	}
-	p, g := &c.Transition, &c.Generator
-	if err := conf.First(
-		conf.Between("transition.steps", p.Steps, 1, maxSteps)); err != nil {
-		return err
-	}
-	if err := p.Annealing.Validate(); err != nil {
-		return fmt.Errorf("transition.%w", err)
-	}
+	return engine.Afford(c.Demands(dim, modes, target...)...)
+}
+
+func (c *Config) validateGenerator() error {
+	g := &c.Generator
 	if g.Kind == "mixture" {
-		if err := g.Scout.Validate(g.Components, maxComponents, &c.Training); err != nil {
-			return err
-		}
-	} else if err := conf.First(
+		return g.Scout.Validate(g.Components, maxComponents, &c.Training)
+	}
+	branches := g.Branches
+	if g.Head != "branch" {
+		branches = 1
+	}
+	return conf.First(
 		conf.Between("generator.latent", g.Latent, 1, maxLatent),
 		conf.Widths("generator.hidden", g.Hidden),
 		conf.Slope("generator.slope", g.Slope),
-		conf.Positive("generator.gain", g.Gain)); err != nil {
-		return err
-	}
-	for i, s := range p.Sigma {
-		if err := conf.Positive(fmt.Sprintf("transition.sigma[%d]", i), s); err != nil {
-			return err
-		}
-	}
-	switch {
-	case !probability(p.Across):
-		return fmt.Errorf("transition.across: %v is not a probability", p.Across)
-	case len(p.Sigma) == 0:
-		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
-	case !probability(p.Flip):
-		return fmt.Errorf("transition.flip: %v is not a probability", p.Flip)
-	}
-	if g.Head == "branch" {
-		if err := conf.Between("generator.branches", g.Branches, 1, maxBranches); err != nil {
-			return err
-		}
-	}
-	if err := c.Loss.validate(modes); err != nil {
-		return fmt.Errorf("loss.%w", err)
-	}
-	return engine.Afford(c.Demands(dim, modes, target...)...)
+		conf.Positive("generator.gain", g.Gain),
+		conf.Between("generator.branches", branches, 1, maxBranches))
 }
 
 // Moved says where keys of former layouts have gone.
@@ -175,16 +156,7 @@ func (l *LossConfig) validate(modes int) error {
 	case "divergence":
 		return nil
 	case "kfd":
-		if err := l.Witness.Validate(); err != nil {
-			return fmt.Errorf("witness.%w", err)
-		}
-		if err := l.Witness.Features.ValidateModes(modes); err != nil {
-			return fmt.Errorf("witness.features.%w", err)
-		}
-	default:
-		if err := l.Kernel.ValidateReal(); err != nil {
-			return fmt.Errorf("kernel.%w", err)
-		}
+		return conf.Under("witness", l.Witness.ValidateModes(modes))
 	}
-	return nil
+	return conf.Under("kernel", l.Kernel.ValidateReal())
 }

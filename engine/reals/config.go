@@ -124,36 +124,26 @@ const (
 // configuration's.
 func (c *Config) Validate(dim int, target ...engine.Demand) error {
 	c = conf.Chosen(c)
-	if err := conf.First(conf.Enums(c), c.Common.Validate()); err != nil {
-		return err
-	}
 	p := &c.Transition
-	if len(p.Sigma) == 0 {
-		return fmt.Errorf("transition.sigma: the list is empty; give at least one standard deviation")
-	}
-	for i, s := range p.Sigma {
-		if err := conf.Positive(fmt.Sprintf("transition.sigma[%d]", i), s); err != nil {
-			return err
-		}
-	}
-	if err := conf.Between("transition.steps", p.Steps, 1, maxSteps); err != nil {
+	if err := conf.First(
+		conf.Enums(c), c.Common.Validate(),
+		conf.Deviations("transition.sigma", p.Sigma),
+		conf.Between("transition.steps", p.Steps, 1, maxSteps),
+		conf.Under("transition", p.Annealing.Validate()),
+		conf.Under("generator", c.Generator.validate(dim)),
+		c.placed(),
+		conf.Under("loss", c.Loss.validate(dim))); err != nil {
 		return err
-	}
-	if err := p.Annealing.Validate(); err != nil {
-		return fmt.Errorf("transition.%w", err)
-	}
-	if err := c.Generator.validate(dim); err != nil {
-		return fmt.Errorf("generator.%w", err)
-	}
-	if g := &c.Generator; g.Kind == "mixture" {
-		if err := g.Scout.Validate(g.Components, maxComponents, &c.Training); err != nil {
-			return err
-		}
-	}
-	if err := c.Loss.validate(dim); err != nil {
-		return fmt.Errorf("loss.%w", err)
 	}
 	return engine.Afford(c.Demands(dim, target...)...)
+}
+
+// placed validates what a mixture that is placed asks for.
+func (c *Config) placed() error {
+	if g := &c.Generator; g.Kind == "mixture" {
+		return g.Scout.Validate(g.Components, maxComponents, &c.Training)
+	}
+	return nil
 }
 
 // Moved says where keys of former layouts have gone.
@@ -208,24 +198,18 @@ func (g *GeneratorConfig) validate(dim int) error {
 	return conf.Positive("clamp", g.Clamp)
 }
 
-func (l *LossConfig) validate(dim int) error {
+func (l *LossConfig) validate(dim int) (err error) {
 	switch l.Kind {
 	case "kfd":
-		if err := l.Witness.Validate(); err != nil {
-			return fmt.Errorf("witness.%w", err)
-		}
-		if err := l.Witness.Features.Validate(); err != nil {
-			return fmt.Errorf("witness.features.%w", err)
-		}
+		err = conf.Under("witness", l.Witness.ValidateModes(0))
 	case "divergence":
 		return nil
 	default:
-		if err := l.Kernel.ValidateReal(); err != nil {
-			return fmt.Errorf("kernel.%w", err)
-		}
+		err = conf.Under("kernel", l.Kernel.ValidateReal())
 	}
 	b := &l.Boundary
 	if err := conf.First(
+		err,
 		conf.NotNegative("density_weight", l.DensityWeight),
 		conf.NotNegative("boundary.weight", b.Weight)); err != nil {
 		return err

@@ -91,6 +91,36 @@ func Widths(key string, widths []int) error {
 	return nil
 }
 
+// Deviations reports a list of standard deviations of moves that is empty, or the first
+// that is not positive.
+func Deviations(key string, sigma []float64) error {
+	if len(sigma) == 0 {
+		return fmt.Errorf("%s: the list is empty; give at least one standard deviation", key)
+	}
+	for i, s := range sigma {
+		if err := Positive(fmt.Sprintf("%s[%d]", key, i), s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Probability reports a value that is not between 0 and 1.
+func Probability(key string, x float64) error {
+	if !(x >= 0 && x <= 1) {
+		return fmt.Errorf("%s: %v is not a probability", key, x)
+	}
+	return nil
+}
+
+// Under puts the key of an object before that of the error about it, if there is one.
+func Under(object string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s.%w", object, err)
+	}
+	return nil
+}
+
 // First returns the first of some errors that is one.
 func First(all ...error) error {
 	for _, err := range all {

@@ -171,11 +171,11 @@ func (g *GeneratorConfig) Validate(even bool) error {
 func (l *LossConfig) Validate(n int, isGraph bool) error {
 	switch l.Kind {
 	case "discriminator":
-		return prefixed("loss.discriminator.", l.Discriminator.Validate())
+		return conf.Under("loss.discriminator", l.Discriminator.Validate())
 	case "mmd", "stationarity":
-		return prefixed("loss.kernel.", l.Kernel.Validate())
+		return conf.Under("loss.kernel", l.Kernel.Validate())
 	}
-	if err := prefixed("loss.witness.", conf.First(l.Witness.Validate(), conf.NotNegative("bandwidth", l.Witness.Bandwidth))); err != nil {
+	if err := conf.Under("loss.witness", conf.First(l.Witness.Validate(), conf.NotNegative("bandwidth", l.Witness.Bandwidth))); err != nil {
 		return err
 	}
 	if l.Average == "exact" {
@@ -185,13 +185,6 @@ func (l *LossConfig) Validate(n int, isGraph bool) error {
 		return fmt.Errorf("loss.kind: the witness of kfd takes at most 64 spins that are not a graph's, and the target has %d; set it to mmd, or generator.kind to hierarchy", n)
 	}
 	return conf.Between("loss.witness.rank", l.Witness.Rank, 1, maxRank)
-}
-
-func prefixed(key string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s%w", key, err)
-	}
-	return nil
 }
 
 // Moved says where keys of former layouts have gone.
