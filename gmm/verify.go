@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/reals"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
@@ -19,11 +20,7 @@ func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) er
 	if err := newSubject(workers).verify(ctx, emit); err != nil {
 		return err
 	}
-	kit, err := kitChecks(workers)
-	if err != nil {
-		return err
-	}
-	return engine.RunChecks(ctx, emit, kit...)
+	return engine.RunChecks(ctx, emit, kitChecks(workers)...)
 }
 
 // A subject is what Verify examines. Tests replace a part by a wrong one and
@@ -57,17 +54,11 @@ func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
 }
 
 // kitChecks are those of the kit, with mixtures for known targets.
-func kitChecks(workers *pool.Pool) ([]func() ([]engine.Check, error), error) {
-	all, err := targets()
-	if err != nil {
-		return nil, err
-	}
+func kitChecks(workers *pool.Pool) []func() ([]engine.Check, error) {
+	all := targets()
 	even := paperTarget()
 	even.Components[0].Weight, even.Components[1].Weight = 0.5, 0.5
-	other, err := NewTarget(even)
-	if err != nil {
-		return nil, err
-	}
+	other := crash.Must(NewTarget(even))
 	var known []reals.Known
 	for _, t := range append(all, other) {
 		known = append(known, reals.Known{
@@ -76,7 +67,7 @@ func kitChecks(workers *pool.Pool) ([]func() ([]engine.Check, error), error) {
 		})
 	}
 	last := len(known) - 1
-	return reals.Checks(preset("paper").Config, known[:last], known[last], workers), nil
+	return reals.Checks(preset("paper").Config, known[:last], known[last], workers)
 }
 
 // wideMixture is a target with three components in three dimensions.
@@ -89,16 +80,11 @@ func wideMixture() TargetConfig {
 }
 
 // targets are those that the checks run on.
-func targets() ([]*Target, error) {
-	var all []*Target
+func targets() (all []*Target) {
 	for _, c := range []TargetConfig{paperTarget(), wideMixture()} {
-		t, err := NewTarget(c)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, t)
+		all = append(all, crash.Must(NewTarget(c)))
 	}
-	return all, nil
+	return all
 }
 
 // gaussJordan returns the inverse of a and its determinant, by elimination
@@ -134,10 +120,7 @@ func gaussJordan(a [][]float64) (inverse [][]float64, determinant float64) {
 // checkDensity compares ln π with its formula, in the terms of the covariances'
 // inverses and determinants, and the float32 density of batches with both.
 func (v *subject) checkDensity() ([]engine.Check, error) {
-	all, err := targets()
-	if err != nil {
-		return nil, err
-	}
+	all := targets()
 	var formula, batch float64
 	for _, t := range all {
 		d := t.dim
@@ -217,10 +200,7 @@ const sixSigma = 6
 
 // checkSamples compares exact samples with the target's exact moments.
 func (v *subject) checkSamples() ([]engine.Check, error) {
-	all, err := targets()
-	if err != nil {
-		return nil, err
-	}
+	all := targets()
 	var worst float64
 	for _, t := range all {
 		x := make([]float32, v.samples*t.dim)

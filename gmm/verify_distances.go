@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // checkDistances holds the figures of an evaluation against closed forms, for a
@@ -13,17 +14,11 @@ func (v *subject) checkDistances() ([]engine.Check, error) {
 	c := preset("paper")
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
 	c.Target = TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{mu, 0}, Covariance: [][]float64{{variance, 0}, {0, variance}}}}}
-	sys, err := c.New(v.workers)
-	if err != nil {
-		return nil, err
-	}
+	sys := crash.Must(c.New(v.workers))
 	s := sys.(*system)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
-	all, err := v.integrate(s.newSampler(params))
-	if err != nil {
-		return nil, err
-	}
+	all := crash.Must(v.integrate(s.newSampler(params)))
 	overlapOf := func(v float64) float64 { return math.Exp(-mu*mu/(2*v)) / (2 * math.Pi * v) }
 	var worst float64
 	for _, pair := range []struct {

@@ -3,13 +3,9 @@ package ising
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/revgen/revgen/bitspin"
 )
-
-// MaxEnumerated is the largest side whose configurations can be enumerated.
-const MaxEnumerated = 5
 
 // A DensityOfStates counts the configurations of a lattice by bond sum
 // B = Σ_<ij> s_i s_j and magnetisation M = Σ_i s_i. It determines every
@@ -20,46 +16,6 @@ const MaxEnumerated = 5
 type DensityOfStates struct {
 	lattice *bitspin.Lattice
 	count   []uint64 // [(B+2N)/4][(M+N)/2], both from 0 to N
-}
-
-// Enumerate visits all 2^(l²) configurations of the periodic l×l lattice,
-// 2 ≤ l ≤ MaxEnumerated. A configuration is one word; its broken bonds are
-// counted by XOR with its two shifted copies. Configurations whose last spin
-// is +1 are taken from their global flips, which have the same bond sum.
-func Enumerate(l int) (*DensityOfStates, error) {
-	if l > MaxEnumerated {
-		return nil, fmt.Errorf("enumerating the 2^%d configurations of the %d×%d lattice is not feasible; the largest side is %d", l*l, l, l, MaxEnumerated)
-	}
-	lat, err := bitspin.NewLattice(l)
-	if err != nil {
-		return nil, err
-	}
-	n := lat.N
-	g := &DensityOfStates{lat, make([]uint64, (n+1)*(n+1))}
-	var (
-		down, up    = uint(l) & 63, uint(n-l) & 63
-		wrap        = uint(l-1) & 63
-		all         = uint64(1)<<n - 1
-		last, inner uint64
-	)
-	for row := range l {
-		last |= 1 << (row*l + l - 1)
-	}
-	inner = all &^ last
-	for s := range uint64(1) << (n - 1) {
-		right := s>>1&inner | s<<wrap&last
-		below := s>>down | s<<up&all
-		broken := bits.OnesCount64(s^right) + bits.OnesCount64(s^below)
-		g.count[(2*n-broken)/2*(n+1)+bits.OnesCount64(s)]++
-	}
-	for b := range n + 1 {
-		row := g.count[b*(n+1):][:n+1]
-		for m := range (n + 2) / 2 {
-			sum := row[m] + row[n-m]
-			row[m], row[n-m] = sum, sum
-		}
-	}
-	return g, nil
 }
 
 // Observables returns the exact observables of a target of the same side.

@@ -8,8 +8,8 @@ import (
 )
 
 // The exact observables of the paper's table.
-func ExampleEnumerate() {
-	states, err := ising.Enumerate(3)
+func ExampleCountStates() {
+	states, err := ising.CountStates(3)
 	if err != nil {
 		panic(err)
 	}

@@ -16,6 +16,10 @@ import (
 // one by one for the total variation distance.
 const countable = 20
 
+// listed is the largest side whose table has neither the law of the energy nor
+// correlations.
+const listed = 5
+
 // A joint is a distribution over (Σ_<ij> s_i s_j, Σ_i s_i), which determines
 // every observable of the paper's table. It holds the pairs that occur, in the
 // order in which they were added.
@@ -125,7 +129,7 @@ func newTally(model bitspin.Model) *tally {
 	if model.N <= countable {
 		t.states = make([]float64, 1<<model.N)
 	}
-	if model.L > MaxEnumerated && model.L <= largestChain {
+	if model.L > listed && model.L <= largestChain {
 		n := axialDistances(model.L)
 		t.correlation, t.products, t.g, t.rows = make([]float64, n), make([]float64, n*n), make([]float64, n), make([]uint32, model.L)
 	}

@@ -48,7 +48,7 @@ func newReference(ctx context.Context, t Target, workers *pool.Pool) (*reference
 	if t.N <= countable {
 		r.states, err = t.Probabilities()
 	}
-	if t.L > MaxEnumerated {
+	if t.L > listed {
 		r.bonds = r.joint.bondLaw()
 		if r.correlation = exactCorrelations(t); r.correlation == nil {
 			r.warnings = append(r.warnings, "the transfer matrix underflows so near zero temperature: there is no reference of the correlations")

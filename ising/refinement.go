@@ -46,13 +46,13 @@ func (s *measured) VerifyModel(ctx context.Context, params []float32, samples in
 		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, p)
 	}
 	for _, r := range rows {
-		least, _ := atLeast(min(1, r.outcome.pValue()*float64(len(rows))), familywise,
+		least := atLeast(min(1, r.outcome.pValue()*float64(len(rows))), familywise,
 			"total variation %.5f by P^%d of the law of %d samples, %.5f of these after %d steps, %.5f of as many exact ones; value is the p-value of their χ², times %d",
 			r.predicted, r.steps, samples, r.measured, r.steps, floor, len(rows))
 		least.Name = fmt.Sprintf("refinement/%d", r.steps)
 		emit(least)
 	}
-	c, _ := atMost(decay(rows), 1, "largest TV(pP^M, π) by its bound ½ λ^M √χ²(p, π) and rounding, λ = %.6f, a factor e in %.3g steps", rate, -1/math.Log(rate))
+	c := atMost(decay(rows), 1, "largest TV(pP^M, π) by its bound ½ λ^M √χ²(p, π) and rounding, λ = %.6f, a factor e in %.3g steps", rate, -1/math.Log(rate))
 	c.Name = "refinement/decay"
 	emit(c)
 	return nil

@@ -8,56 +8,39 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 // chains calls visit with the targets of the paper, their one-step matrices
 // and probabilities.
-func (v *subject) chains(p bitspin.Proposal, visit func(m *TransitionMatrix, pi []float64)) error {
+func (v *subject) chains(p bitspin.Proposal, visit func(m *TransitionMatrix, pi []float64)) {
 	for _, beta := range []float64{0.2, 0.5} {
-		t, err := NewTarget(3, 1, 0, beta)
-		if err != nil {
-			return err
-		}
-		m, err := v.matrix(t, p)
-		if err != nil {
-			return err
-		}
-		pi, err := t.Probabilities()
-		if err != nil {
-			return err
-		}
-		visit(m, pi)
+		t := crash.Must(NewTarget(3, 1, 0, beta))
+		visit(crash.Must(v.matrix(t, p)), crash.Must(t.Probabilities()))
 	}
-	return nil
 }
 
-func (v *subject) checkRowSums(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkRowSums(p bitspin.Proposal) engine.Check {
 	var worst float64
-	if err := v.chains(p, func(m *TransitionMatrix, _ []float64) {
+	v.chains(p, func(m *TransitionMatrix, _ []float64) {
 		worst = max(worst, m.rowSumError())
-	}); err != nil {
-		return engine.Check{}, err
-	}
+	})
 	return atMost(worst, 1e-15, "largest |Σ_s′ P(s, s′) − 1| at β = 0.2 and 0.5")
 }
 
-func (v *subject) checkDetailedBalance(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkDetailedBalance(p bitspin.Proposal) engine.Check {
 	var worst float64
-	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+	v.chains(p, func(m *TransitionMatrix, pi []float64) {
 		worst = max(worst, m.detailedBalanceError(pi))
-	}); err != nil {
-		return engine.Check{}, err
-	}
+	})
 	return atMost(worst, 1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at β = 0.2 and 0.5")
 }
 
-func (v *subject) checkIrreducibility(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkIrreducibility(p bitspin.Proposal) engine.Check {
 	unreachable := 0
-	if err := v.chains(p, func(m *TransitionMatrix, _ []float64) {
+	v.chains(p, func(m *TransitionMatrix, _ []float64) {
 		unreachable += m.unreachable()
-	}); err != nil {
-		return engine.Check{}, err
-	}
+	})
 	return atMost(float64(unreachable), 0, "configurations not connected to the first in both directions, at β = 0.2 and 0.5")
 }
 
@@ -69,25 +52,16 @@ const familywise = 1e-6
 // the stated level if no row, nor the sum of the rows' statistics, stands out
 // among 513 tests (Bonferroni). Forbidden transitions must not occur, and the
 // engine must report as many acceptances as samples have moved.
-func (v *subject) checkMetropolis(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkMetropolis(p bitspin.Proposal) engine.Check {
 	settings := []struct {
 		j, h, beta float64
 		steps      int
 	}{{1, 0, 0.2, 1}, {1, 0, 0.5, 1}, {-1, 0.25, 0.3, 1}, {1, 0, 0.2, 3}}
 	least := 1.0
 	for i, set := range settings {
-		t, err := NewTarget(3, set.j, set.h, set.beta)
-		if err != nil {
-			return engine.Check{}, err
-		}
-		m, err := v.matrix(t, p)
-		if err != nil {
-			return engine.Check{}, err
-		}
-		engineSteps, err := v.metropolis(t, p)
-		if err != nil {
-			return engine.Check{}, err
-		}
+		t := crash.Must(NewTarget(3, set.j, set.h, set.beta))
+		m := crash.Must(v.matrix(t, p))
+		engineSteps := crash.Must(v.metropolis(t, p))
 		m = m.Power(set.steps)
 		rows := make([]rowTest, m.States)
 		v.workers.Run(m.States, func(s int) {

@@ -9,31 +9,30 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 )
 
 // verifiedKernel has the bandwidths of the presets.
 var verifiedKernel = mmd.Kernel{Bandwidths: []float64{1.5, 2}}
 
-func (v *subject) checkLossAtTarget(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkLossAtTarget(p bitspin.Proposal) engine.Check {
 	limit := newPopulation(9, verifiedKernel)
 	var worst float64
-	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+	v.chains(p, func(m *TransitionMatrix, pi []float64) {
 		worst = max(worst, math.Abs(limit.loss(asymmetry(pi, m))))
-	}); err != nil {
-		return engine.Check{}, err
-	}
+	})
 	return atMost(worst, 1e-15, "population loss at p = π, β = 0.2 and 0.5")
 }
 
 // checkLossElsewhere shows that no distribution but π has zero loss. The loss
 // is a quadratic form pᵀQp; its null space contains π, and the second smallest
 // eigenvalue of Q says that it contains nothing else.
-func (v *subject) checkLossElsewhere(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkLossElsewhere(p bitspin.Proposal) engine.Check {
 	limit := newPopulation(9, verifiedKernel)
 	least := math.Inf(1)
 	var agreement float64
-	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+	v.chains(p, func(m *TransitionMatrix, pi []float64) {
 		q := lossForm(m, &verifiedKernel)
 		var eigen mat.EigenSym
 		if !eigen.Factorize(q, false) {
@@ -46,52 +45,39 @@ func (v *subject) checkLossElsewhere(p bitspin.Proposal) (engine.Check, error) {
 		corner[0] = 1
 		loss := limit.loss(asymmetry(corner, m))
 		agreement = max(agreement, math.Abs(q.At(0, 0)-loss)/loss)
-	}); err != nil {
-		return engine.Check{}, err
-	}
+	})
 	if agreement > 1e-10 {
 		return atMost(agreement, 1e-10, "relative difference of the population loss by quadratic form and by Walsh–Hadamard transform")
 	}
 	return atLeast(least, 1e-9, "smallest loss of a distribution's component orthogonal to π, by its squared norm, β = 0.2 and 0.5")
 }
 
-func (v *subject) checkGradientAtTarget(p bitspin.Proposal) (engine.Check, error) {
+func (v *subject) checkGradientAtTarget(p bitspin.Proposal) engine.Check {
 	limit := newPopulation(9, verifiedKernel)
 	var worst float64
-	if err := v.chains(p, func(m *TransitionMatrix, pi []float64) {
+	v.chains(p, func(m *TransitionMatrix, pi []float64) {
 		d := asymmetry(pi, m)
 		for i := range 9 {
 			for _, g := range limit.gradient(d, i) {
 				worst = max(worst, math.Abs(g))
 			}
 		}
-	}); err != nil {
-		return engine.Check{}, err
-	}
+	})
 	return atMost(worst, 1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins, β = 0.2 and 0.5")
 }
 
 // pairs returns n pairs of packed configurations: where a dozen single-spin
 // and global flips take the ground state, close enough to each other for
 // kernels to matter on any lattice, and where three more take them.
-func pairs(l, n int, seed uint64) (s, t []uint64, err error) {
-	target, err := NewTarget(l, 1, 0, 0.1)
-	if err != nil {
-		return nil, nil, err
-	}
-	proposal, err := bitspin.Mixture(0.1)
-	if err != nil {
-		return nil, nil, err
-	}
-	k, err := bitspin.NewMetropolis(target.Model, target.Beta, proposal)
-	if err != nil {
-		return nil, nil, err
-	}
+func pairs(l, n int, seed uint64) (s, t []uint64) {
+	target := crash.Must(NewTarget(l, 1, 0, 0.1))
+	proposal := crash.Must(bitspin.Mixture(0.1))
+	k := crash.Must(bitspin.NewMetropolis(target.Model, target.Beta, proposal))
 	s, t = make([]uint64, n*target.Words), make([]uint64, n*target.Words)
 	var st bitspin.Stats
 	k.Run(s, s, 0, n, 12, &asm.Counter{Seed: seed}, 0, &st)
 	k.Run(t, s, 0, n, 3, &asm.Counter{Seed: seed, Step: 1}, 0, &st)
-	return s, t, nil
+	return s, t
 }
 
 // realSpins unpacks configurations to ±1.
@@ -112,12 +98,9 @@ var mixedKernel = mmd.Kernel{
 	IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 }
 
-func (v *subject) checkSurrogate() (engine.Check, error) {
+func (v *subject) checkSurrogate() engine.Check {
 	const n, l, dim, h = 24, 3, 9, 1e-4
-	packedS, packedT, err := pairs(l, n, 3)
-	if err != nil {
-		return engine.Check{}, err
-	}
+	packedS, packedT := pairs(l, n, 3)
 	s, t := realSpins(packedS, n, dim), realSpins(packedT, n, dim)
 	var worst float64
 	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
@@ -139,22 +122,16 @@ func (v *subject) checkSurrogate() (engine.Check, error) {
 // batches compares the packed loss with double sums in float64 and returns the
 // largest errors: of the loss, relative to the kernel's largest value, and of
 // the gradient, relative to its largest element.
-func (v *subject) batches() (loss, gradient float64, err error) {
+func (v *subject) batches() (loss, gradient float64) {
 	for _, c := range []struct{ l, n int }{{3, 301}, {9, 67}} {
 		spins := c.l * c.l
-		s, t, err := pairs(c.l, c.n, 5)
-		if err != nil {
-			return 0, 0, err
-		}
+		s, t := pairs(c.l, c.n, 5)
 		rs, rt := realSpins(s, c.n, spins), realSpins(t, c.n, spins)
 		for _, k := range []mmd.Kernel{verifiedKernel, mixedKernel} {
 			for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
 				for _, mode := range []mmd.HammingGradient{mmd.Surrogate, mmd.Difference} {
 					got := make([]float32, c.n*spins)
-					h, err := v.hamming(c.n, spins, k, mode, stat)
-					if err != nil {
-						return 0, 0, err
-					}
+					h := crash.Must(v.hamming(c.n, spins, k, mode, stat))
 					gotLoss := h.LossGradient(s, t, got)
 					wantLoss, want := mmd.HammingNaive(s, t, c.n, spins, k, mode, stat)
 					if mode == mmd.Surrogate {
@@ -169,34 +146,25 @@ func (v *subject) batches() (loss, gradient float64, err error) {
 			}
 		}
 	}
-	return loss, gradient, nil
+	return loss, gradient
 }
 
-func (v *subject) checkBatchLoss() (engine.Check, error) {
-	loss, _, err := v.batches()
-	if err != nil {
-		return engine.Check{}, err
-	}
+func (v *subject) checkBatchLoss() engine.Check {
+	loss, _ := v.batches()
 	return atMost(loss, 1e-7, "packed loss against O(N²) sums in float64, by k(0): 9 and 81 spins, V- and U-statistic, two kernels")
 }
 
-func (v *subject) checkBatchGradient() (engine.Check, error) {
-	_, gradient, err := v.batches()
-	if err != nil {
-		return engine.Check{}, err
-	}
+func (v *subject) checkBatchGradient() engine.Check {
+	_, gradient := v.batches()
 	return atMost(gradient, 1e-5, "packed gradients against O(N²) sums in float64, by the largest element: 9 and 81 spins, V- and U-statistic, surrogate and difference, two kernels")
 }
 
 // checkBackpropagation compares the gradient by the parameters of a training
 // step with central differences.
-func (v *subject) checkBackpropagation() (engine.Check, error) {
+func (v *subject) checkBackpropagation() engine.Check {
 	config := paper()
 	config.Training.Batch = 64
-	s, err := newSystem(config, v.workers)
-	if err != nil {
-		return engine.Check{}, err
-	}
+	s := crash.Must(newSystem(config, v.workers))
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -26,10 +27,7 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 		for i := range x { // away from the target, where gradients do not vanish
 			x[i] *= 0.9
 		}
-		m, err := mmd.NewMixed(n, d, modes, verifyKernel, stat, v.workers)
-		if err != nil {
-			return nil, err
-		}
+		m := crash.Must(mmd.NewMixed(n, d, modes, verifyKernel, stat, v.workers))
 		gradX, gradK := make([]float32, n*d), make([]float32, n*modes)
 		got := v.loss(m, x, y, k, l, gradX, gradK)
 
@@ -69,10 +67,7 @@ func (v *subject) checkBackward() ([]engine.Check, error) {
 		c.Training.Batch = 300 // two blocks of rows
 		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain, c.Generator.Branches = 5, []int{9, 8}, 3, 2
 		c.Generator.Head, c.Loss.Kind = head, objective
-		s, err := New(&c, v.known.Target, v.workers)
-		if err != nil {
-			return nil, err
-		}
+		s := crash.Must(New(&c, v.known.Target, v.workers))
 		params := make([]float32, s.NumParams())
 		s.Initialize(params)
 		worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
@@ -158,10 +153,7 @@ func (v *subject) checkWitness() ([]engine.Check, error) {
 	for i := range x { // away from the target, where the witness does not vanish
 		x[i] *= 0.9
 	}
-	m, err := kfd.NewMixed(n, d, modes, kfd.Features{Number: 20, Scale: 5 * v.known.Width, Range: v.known.Range}, kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 1, v.workers)
-	if err != nil {
-		return nil, err
-	}
+	m := crash.Must(kfd.NewMixed(n, d, modes, kfd.Features{Number: 20, Scale: 5 * v.known.Width, Range: v.known.Range}, kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 1, v.workers))
 	loss := v.fit(m, x, y, k, l)
 	value, slope := make([]float32, n*modes), make([]float32, n*modes*d)
 	m.Evaluate(value, slope, x, make([]float32, m.ScratchLen(n)), 0, n, 1)
@@ -194,15 +186,9 @@ func (v *subject) checkPopulation() (all []engine.Check, err error) {
 	const n = 2048
 	for _, order := range values("transition.order") {
 		t := v.transition(order)
-		gram, err := mmd.NewMixed(n, t.dim, t.modes, mmd.Kernel{Bandwidths: []float64{v.known.Width}}, mmd.U, v.workers)
-		if err != nil {
-			return nil, err
-		}
+		gram := crash.Must(mmd.NewMixed(n, t.dim, t.modes, mmd.Kernel{Bandwidths: []float64{v.known.Width}}, mmd.U, v.workers))
 		features := kfd.Features{Number: 16, Scale: 2 * v.known.Width, Range: v.known.Range}
-		fit, err := kfd.NewMixed(n, t.dim, t.modes, features, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, v.workers)
-		if err != nil {
-			return nil, err
-		}
+		fit := crash.Must(kfd.NewMixed(n, t.dim, t.modes, features, kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 4}, 1, v.workers))
 		gradX, witness := make([]float32, n*t.dim), make([]float32, n)
 		var pairs, least stat.Mean
 		for b := range v.batches {

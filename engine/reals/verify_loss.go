@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -72,10 +73,7 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 	for i, l := range v.losses() {
 		dim := 2 + i%2
 		s, t := moves(n, dim, 21)
-		estimator, err := v.estimator(&l, n, dim)
-		if err != nil {
-			return nil, err
-		}
+		estimator := crash.Must(v.estimator(&l, n, dim))
 		got, want := make([]float32, n*dim), make([]float64, n*dim)
 		gotLoss := estimator.LossGradient(s, t, got)
 		wantLoss := v.naive[l.Kind](&l.Kernel, l.Statistic, number.Widen(s), number.Widen(t), n, dim, want)
@@ -102,16 +100,10 @@ func (v *subject) checkWitness() ([]engine.Check, error) {
 		Config: kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, Features: kfd.Features{Number: 40, Scale: 1, Range: 1},
 	}}
 	s, t := moves(n, dim, 41)
-	estimator, err := v.estimator(&l, n, dim)
-	if err != nil {
-		return nil, err
-	}
+	estimator := crash.Must(v.estimator(&l, n, dim))
 	got := make([]float32, n*dim)
 	gotLoss := estimator.LossGradient(s, t, got)
-	random, err := kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, 1, v.workers)
-	if err != nil {
-		return nil, err
-	}
+	random := crash.Must(kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, 1, v.workers))
 	x, grad := number.Widen(s), make([]float64, n*dim)
 	loss, witness := v.witness(random, x, number.Widen(t), grad)
 	scale := number.Largest(grad)
@@ -163,23 +155,16 @@ func (v *subject) checkBackpropagation(g GeneratorConfig) ([]engine.Check, error
 	c.Training.Batch, c.Generator = 24, g
 	// A wider walk and a smaller disc make all parts of the loss matter.
 	c.Transition.Sigma, c.Loss.Boundary.Radius = []float64{1}, 1.5
-	worst, tensors, err := v.backpropagation(&c)
-	if err != nil {
-		return nil, err
-	}
+	worst, tensors := v.backpropagation(&c)
 	return engine.One(engine.AtMost("backpropagation/"+g.Kind, worst, 1e-4,
 		"gradient of the loss by the parameters against central differences in float64 along a random direction of each of %d tensors, relative to the largest", tensors))
 }
 
-func (v *subject) backpropagation(c *Config) (worst float64, tensors int, err error) {
-	s, err := New(c, v.known[0].Target, v.workers)
-	if err != nil {
-		return 0, 0, err
-	}
+func (v *subject) backpropagation(c *Config) (worst float64, tensors int) {
+	s := crash.Must(New(c, v.known[0].Target, v.workers))
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
-	worst, tensors = engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
-	return worst, tensors, nil
+	return engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
 }
 
 // Surrogate implements engine.Differentiable: the MMD of the states, with s′ fixed
@@ -257,14 +242,8 @@ func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
 	l := LossConfig{Kind: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: WitnessConfig{
 		Config: kfd.Config{Ridge: 1e-2, Memory: 0.99, Every: 1}, Features: kfd.Features{Number: 24, Scale: 1, Range: 1.5},
 	}}
-	loss, slopes, err := v.population(v.known[0], &l)
-	if err != nil {
-		return nil, err
-	}
-	elsewhere, _, err := v.population(v.other, &l)
-	if err != nil {
-		return nil, err
-	}
+	loss, slopes := v.population(v.known[0], &l)
+	elsewhere, _ := v.population(v.other, &l)
 	slope := 0.0
 	for _, m := range slopes {
 		slope = max(slope, math.Abs(m.Value())/m.StandardError())
@@ -282,13 +261,10 @@ func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
 // population returns the loss of samples of a law in the plane that move towards
 // the first target, and its gradient along a translation, a dilation and two
 // shears.
-func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean, err error) {
+func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [4]stat.Mean) {
 	const n, steps = 512, 10
 	tr := newTransition(v.known[0].Target, TransitionConfig{Sigma: []float64{0.3, 1, 2}})
-	estimator, err := v.estimator(l, n, 2)
-	if err != nil {
-		return loss, slopes, err
-	}
+	estimator := crash.Must(v.estimator(l, n, 2))
 	s, t, grad := make([]float32, 2*n), make([]float32, 2*n), make([]float32, 2*n)
 	scratch := tr.newScratch(n)
 	for b := range v.batches {
@@ -309,5 +285,5 @@ func (v *subject) population(law Known, l *LossConfig) (loss stat.Mean, slopes [
 			slopes[k].Add(a)
 		}
 	}
-	return loss, slopes, nil
+	return loss, slopes
 }

@@ -24,6 +24,15 @@ func (p *Panic) Error() string {
 	return fmt.Sprintf("%v (%s)", p.Value, p.Place)
 }
 
+// Must returns a value where an error would be a mistake in the program: of arguments that
+// are constants, say.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 // Catch calls f and returns its error, or its panic as a *Panic.
 func Catch(f func() error) (err error) {
 	defer func() {
