@@ -32,21 +32,18 @@ type TransitionMatrix struct {
 // computed from energies, not from the tables of package bitspin's Metropolis
 // kernel. The lattice must have at most MaxMatrixSites sites.
 func NewTransitionMatrix(t Target, proposal bitspin.Proposal) (*TransitionMatrix, error) {
-	if t.N > MaxMatrixSites {
-		return nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
+	m, energy, err := t.newMatrix()
+	if err != nil {
+		return nil, err
 	}
-	states := 1 << t.N
-	energy, q := make([]float64, states), make([]float64, states)
-	for s := range states {
-		word := []uint64{uint64(s)}
-		energy[s], q[s] = t.Energy(word), proposal.Probability(t.N, word)
+	q, rejected := make([]float64, m.States), make([]float64, m.States)
+	for mask := range q {
+		q[mask] = proposal.Probability(t.N, []uint64{uint64(mask)})
 	}
-	m := newMatrix(states)
-	rejected := make([]float64, states)
-	for s := range states {
+	for s := range m.States {
 		row := m.Row(s)
 		clear(rejected)
-		for mask := 1; mask < states; mask++ {
+		for mask := 1; mask < m.States; mask++ {
 			x := -t.Beta * (energy[s^mask] - energy[s])
 			if x >= 0 {
 				row[s^mask] = q[mask]
@@ -61,60 +58,41 @@ func NewTransitionMatrix(t Target, proposal bitspin.Proposal) (*TransitionMatrix
 }
 
 // NewSweepMatrix returns the matrix of one sweep of a bitspin.Sweeper: in the order
-// of the colours, each is redrawn from its conditional distribution,
+// of the colours, each spin is redrawn from its conditional distribution,
 //
-//	P_c(s, s′) = π(s′) / Σ π(s″) for s′ and s″ that differ from s in colour c alone.
+//	P_i(s, s′) = 1/(1 + exp(β(E(s′) − E(s″))))
 //
-// It is computed from energies. The lattice must have at most MaxMatrixSites sites.
+// for the two configurations s′ and s″ that differ from s in spin i at most. It is
+// computed from energies. The lattice must have at most MaxMatrixSites sites.
 func NewSweepMatrix(t Target) (*TransitionMatrix, error) {
-	if t.N > MaxMatrixSites {
-		return nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
+	m, energy, err := t.newMatrix()
+	if err != nil {
+		return nil, err
 	}
-	states := 1 << t.N
-	energy := make([]float64, states)
-	for s := range energy {
-		energy[s] = t.Energy([]uint64{uint64(s)})
-	}
-	var updates []*TransitionMatrix
-	for _, sites := range bitspin.Colours(t.L) {
-		colour := 0
-		for _, site := range sites {
-			colour |= 1 << site
-		}
-		m := newMatrix(states)
-		for s := range states {
-			// All subsets of the colour, the largest weight being 1.
-			var subsets []int
-			for subset := colour; ; subset = (subset - 1) & colour {
-				subsets = append(subsets, s&^colour|subset)
-				if subset == 0 {
-					break
+	m = m.Power(0)
+	colours := bitspin.Colours(t.L)
+	bitspin.SweepOrder(len(colours), 1, func(colour int) {
+		for _, site := range colours[colour] {
+			for s := range m.States {
+				row := m.Row(s)
+				for up := range row {
+					if down := up &^ (1 << site); down < up {
+						both, odds := row[up]+row[down], math.Exp(t.Beta*(energy[up]-energy[down]))
+						row[up], row[down] = both/(1+odds), both/(1+1/odds)
+					}
 				}
 			}
-			least := math.Inf(1)
-			for _, to := range subsets {
-				least = min(least, energy[to])
-			}
-			var sum float64
-			for _, to := range subsets {
-				m.Row(s)[to] = math.Exp(-t.Beta * (energy[to] - least))
-				sum += m.Row(s)[to]
-			}
-			for _, to := range subsets {
-				m.Row(s)[to] /= sum
-			}
-		}
-		updates = append(updates, m)
-	}
-	var sweep *TransitionMatrix
-	bitspin.SweepOrder(len(updates), 1, func(colour int) {
-		if sweep == nil {
-			sweep = updates[colour]
-		} else {
-			sweep = sweep.times(updates[colour])
 		}
 	})
-	return sweep, nil
+	return m, nil
+}
+
+// newMatrix returns room for a matrix, and the energies of all configurations.
+func (t Target) newMatrix() (m *TransitionMatrix, energy []float64, err error) {
+	if t.N > MaxMatrixSites {
+		return nil, nil, fmt.Errorf("the transition matrix of the %d×%d lattice is too large; the largest lattice is 3×3", t.L, t.L)
+	}
+	return newMatrix(1 << t.N), t.energies(), nil
 }
 
 func newMatrix(states int) *TransitionMatrix {
@@ -130,21 +108,15 @@ func (m *TransitionMatrix) Row(s int) []float64 {
 func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 	result := newMatrix(m.States)
 	result.workers = m.workers
-	if n == 0 {
-		for s := range m.States {
-			result.P[s*m.States+s] = 1
-		}
-		return result
+	for s := range m.States {
+		result.Row(s)[s] = 1
 	}
-	square := m
-	for ; n&1 == 0; n >>= 1 {
-		square = square.times(square)
-	}
-	copy(result.P, square.P)
-	for n >>= 1; n > 0; n >>= 1 {
-		square = square.times(square)
+	for square := m; n > 0; n >>= 1 {
 		if n&1 != 0 {
 			result = result.times(square)
+		}
+		if n > 1 {
+			square = square.times(square)
 		}
 	}
 	return result

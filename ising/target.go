@@ -3,6 +3,7 @@ package ising
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/bitspin"
 )
@@ -39,19 +40,23 @@ type Observables struct {
 	Susceptibility   float64 // χ = βN(⟨m²⟩ − ⟨|m|⟩²)
 }
 
+// energies returns E(s) of all configurations, indexed by their word.
+func (t Target) energies() []float64 {
+	e := make([]float64, 1<<t.N)
+	for s := range e {
+		e[s] = t.Energy([]uint64{uint64(s)})
+	}
+	return e
+}
+
 // Probabilities returns π(s) of all configurations, indexed by their word. The
 // lattice must have at most 4×4 sites.
 func (t Target) Probabilities() ([]float64, error) {
 	if t.N > countable {
 		return nil, fmt.Errorf("the %d×%d lattice has too many configurations to list; the largest is 4×4", t.L, t.L)
 	}
-	p := make([]float64, 1<<t.N)
-	ground := math.Inf(1)
-	for s := range p {
-		p[s] = t.Energy([]uint64{uint64(s)})
-		ground = min(ground, p[s])
-	}
-	var z float64
+	p := t.energies()
+	ground, z := slices.Min(p), 0.0
 	for s, e := range p {
 		p[s] = math.Exp(-t.Beta * (e - ground))
 		z += p[s]
