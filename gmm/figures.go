@@ -113,7 +113,6 @@ func (d *sampler) generatedPlane(like *figure.Grid, x []float32) *figure.Grid {
 
 // marginalPanels shows the laws of the first coordinates.
 func marginalPanels(t *Target, x []float32) []figure.Panel {
-	label := fmt.Sprintf("generated (%s samples)", figure.Count(len(x)/t.dim))
 	var panels []figure.Panel
 	for axis := range min(t.dim, shownCoordinates) {
 		law := t.Marginal(axis)
@@ -124,7 +123,7 @@ func marginalPanels(t *Target, x []float32) []figure.Panel {
 		}
 		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: "target"}
 		area.X, area.Y = figure.Sample(low, high, curvePoints, law.Density)
-		points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: label}
+		points := figure.Samples(len(x) / t.dim)
 		points.X, points.Y, points.Low, points.High = h.Density()
 		panel := figure.Panel{
 			X: figure.Axis{Label: fmt.Sprintf("*x*_{%d}", axis+1), Min: low, Max: high}, Layers: []figure.Layer{area, points},

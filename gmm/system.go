@@ -50,8 +50,4 @@ func (s *system) newSampler(params []float32) *sampler {
 // states are rows of x as a batch.
 func (s *system) states(x []float32) vectors.States { return vectors.States{Dim: s.Dim, X: x} }
 
-var (
-	_ engine.System    = (*system)(nil)
-	_ engine.Evaluator = (*system)(nil)
-	_ engine.Sampler   = (*system)(nil)
-)
+var _ engine.Evaluator = (*system)(nil)

@@ -11,13 +11,12 @@ import (
 
 // Sizes of the figure.
 const (
-	shownModes      = 3    // modes whose conditional law is shown
-	wellBins        = 32   // bins of a panel of a conditional law
-	marginalBins    = 150  // bins of the marginal law
-	curvePoints     = 201  // of a panel of a conditional law
-	shownEnergy     = 3.5  // of the conditional laws' panels: e^{−E} is 0.03 there
-	leastProbable   = 1e-4 // lower end of the marginal density's axis
-	generatedFormat = "generated (%s samples)"
+	shownModes    = 3    // modes whose conditional law is shown
+	wellBins      = 32   // bins of a panel of a conditional law
+	marginalBins  = 150  // bins of the marginal law
+	curvePoints   = 201  // of a panel of a conditional law
+	shownEnergy   = 3.5  // of the conditional laws' panels: e^{−E} is 0.03 there
+	leastProbable = 1e-4 // lower end of the marginal density's axis
 )
 
 // Figures shows the laws of x in each mode, about its wells, the law of x over
@@ -36,10 +35,9 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 
 func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Balanced double wells, %d modes", t.Modes())}
-	label := fmt.Sprintf(generatedFormat, figure.Count(samples))
 	var conditional []figure.Panel
 	for mode := range min(shownModes, t.Modes()) {
-		conditional = append(conditional, wellPanels(t.Well(mode), mode, byMode[mode], label)...)
+		conditional = append(conditional, wellPanels(t.Well(mode), mode, byMode[mode], samples)...)
 	}
 	conditional[0].Y.Label = "*p*(*x* | *k*)"
 
@@ -50,11 +48,11 @@ func illustrate(t *Target, byMode [][]float64, samples int) figure.Figure {
 			all.Add(v)
 		}
 	}
-	marginal := densityPanel(t.Density, -edge, edge, all, label)
+	marginal := densityPanel(t.Density, -edge, edge, all, samples)
 	marginal.Width = 3
 	marginal.X.Label = "*x*, over all modes"
 	marginal.Y = figure.Axis{Label: "*p*(*x*)", Scale: figure.Log, Min: leastProbable, Max: 3 * t.peak()}
-	f.Rows = []figure.Row{{Panels: conditional}, {Panels: []figure.Panel{marginal, modePanel(byMode, samples, label)}}}
+	f.Rows = []figure.Row{{Panels: conditional}, {Panels: []figure.Panel{marginal, modePanel(byMode, samples)}}}
 	return f
 }
 
@@ -69,26 +67,26 @@ func (t *Target) peak() float64 {
 
 // wellPanels shows the law of x in a mode: in one panel, or in one about each
 // well where nearly nothing lies between them.
-func wellPanels(w *Well, mode int, xs []float64, label string) []figure.Panel {
+func wellPanels(w *Well, mode int, xs []float64, samples int) []figure.Panel {
 	high := math.Sqrt(w.mu + shownEnergy)
 	if w.mu <= shownEnergy {
-		p := wellPanel(w, -high, high, 2*wellBins, xs, label)
+		p := wellPanel(w, -high, high, 2*wellBins, xs, samples)
 		p.Title = fmt.Sprintf("*k* = %d, *μ* = %g", mode, w.mu)
 		return []figure.Panel{p}
 	}
 	low := math.Sqrt(w.mu - shownEnergy)
-	left, right := wellPanel(w, -high, -low, wellBins, xs, label), wellPanel(w, low, high, wellBins, xs, label)
+	left, right := wellPanel(w, -high, -low, wellBins, xs, samples), wellPanel(w, low, high, wellBins, xs, samples)
 	left.Title, right.Title = fmt.Sprintf("*k* = %d", mode), fmt.Sprintf("*μ* = %g", w.mu)
 	left.Width, right.Width, right.Joined = 0.5, 0.5, true
 	return []figure.Panel{left, right}
 }
 
-func wellPanel(w *Well, low, high float64, bins int, xs []float64, label string) figure.Panel {
+func wellPanel(w *Well, low, high float64, bins int, xs []float64, samples int) figure.Panel {
 	h := figure.NewHistogram(low, high, bins)
 	for _, x := range xs {
 		h.Add(x)
 	}
-	p := densityPanel(w.Density, low, high, h, label)
+	p := densityPanel(w.Density, low, high, h, samples)
 	p.X.Label = "*x*"
 	p.Y.Min, p.Y.Max = 0, 1.15*w.Density(math.Sqrt(w.mu))
 	if w.mu > shownEnergy {
@@ -103,9 +101,9 @@ func wellPanel(w *Well, low, high float64, bins int, xs []float64, label string)
 
 // densityPanel shows a density as an area and a histogram as points. Empty bins
 // are not shown.
-func densityPanel(density func(float64) float64, low, high float64, h *figure.Histogram, label string) figure.Panel {
+func densityPanel(density func(float64) float64, low, high float64, h *figure.Histogram, samples int) figure.Panel {
 	x, y := figure.Sample(low, high, 1+(curvePoints-1)*len(h.Count)/wellBins, density)
-	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: label}
+	points := figure.Samples(samples)
 	points.X, points.Y, points.Low, points.High = h.Density()
 	for i, v := range points.Y {
 		if v == 0 {
@@ -122,17 +120,15 @@ func densityPanel(density func(float64) float64, low, high float64, h *figure.Hi
 }
 
 // modePanel shows the modes' probabilities.
-func modePanel(byMode [][]float64, samples int, label string) figure.Panel {
+func modePanel(byMode [][]float64, samples int) figure.Panel {
 	bars := figure.Layer{Mark: figure.Bars, Role: figure.Target, Label: "target", Width: 0.7}
-	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: label}
+	points := figure.Samples(samples)
 	var ticks []float64
 	for mode, xs := range byMode {
 		p := float64(len(xs)) / float64(samples)
-		half := 1.96 * math.Sqrt(p*(1-p)/float64(samples))
 		k := float64(mode)
 		bars.X, bars.Y = append(bars.X, k), append(bars.Y, 1/float64(len(byMode)))
-		points.X, points.Y = append(points.X, k), append(points.Y, p)
-		points.Low, points.High = append(points.Low, p-half), append(points.High, p+half)
+		points.Add(k, p, math.Sqrt(p*(1-p)/float64(samples)))
 		ticks = append(ticks, k)
 	}
 	if len(ticks) > 8 {

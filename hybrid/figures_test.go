@@ -78,7 +78,7 @@ func TestFigures(t *testing.T) {
 
 // TestModePanelHasBinomialIntervals: of 25 samples in a mode of 100, ±1.96 √(¼·¾/100).
 func TestModePanelHasBinomialIntervals(t *testing.T) {
-	panel := modePanel([][]float64{make([]float64, 25), make([]float64, 75)}, 100, "")
+	panel := modePanel([][]float64{make([]float64, 25), make([]float64, 75)}, 100)
 	var points *figure.Layer
 	for i := range panel.Layers {
 		if panel.Layers[i].Mark == figure.Points {

@@ -27,8 +27,4 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	return &system{s, target}, nil
 }
 
-var (
-	_ engine.System    = (*system)(nil)
-	_ engine.Evaluator = (*system)(nil)
-	_ engine.Sampler   = (*system)(nil)
-)
+var _ engine.Evaluator = (*system)(nil)

@@ -94,10 +94,10 @@ func histogram(r *reference, generated *joint, samples int, value func(bonds, ma
 			Mark: figure.Bars, Role: figure.Target, Label: r.label(), X: values, Y: p[1], Width: 0.8 * spacing,
 		})
 	}
-	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(samples))}
+	points := figure.Samples(samples)
 	for i, v := range values {
 		if p[0][i] > 0 {
-			addPoint(&points, v, p[0][i], samples)
+			points.AddFrequency(v, p[0][i], float64(samples))
 		}
 	}
 	panel.Layers = append(panel.Layers, points)
@@ -122,10 +122,8 @@ func correlationPanel(reference []estimate, generated *tally, samples int) figur
 	for r, e := range reference {
 		x, g := float64(r+1), generated.correlation[r]/n
 		line.X, line.Y = append(line.X, x), append(line.Y, e.value)
-		band.X, band.Low, band.High = append(band.X, x), append(band.Low, e.value-1.96*e.uncertainty), append(band.High, e.value+1.96*e.uncertainty)
-		half := 1.96 * math.Sqrt(max(0, generated.products[r*distances+r]/n-g*g)/n)
-		points.X, points.Y = append(points.X, x), append(points.Y, g)
-		points.Low, points.High = append(points.Low, g-half), append(points.High, g+half)
+		band.Add(x, e.value, e.uncertainty)
+		points.Add(x, g, math.Sqrt(max(0, generated.products[r*distances+r]/n-g*g)/n))
 	}
 	layers := []figure.Layer{line, points}
 	if reference[0].uncertainty > 0 {
@@ -136,13 +134,6 @@ func correlationPanel(reference []estimate, generated *tally, samples int) figur
 		Y:      figure.Axis{Label: "two-point correlation *G*(*r*)"},
 		Layers: layers,
 	}
-}
-
-// addPoint adds a frequency of samples with its 95 % interval.
-func addPoint(l *figure.Layer, x, p float64, samples int) {
-	half := 1.96 * math.Sqrt(p*(1-p)/float64(samples))
-	l.X, l.Y = append(l.X, x), append(l.Y, p)
-	l.Low, l.High = append(l.Low, max(p-half, p/10)), append(l.High, p+half)
 }
 
 // shownStates is the number of configurations that likeliest shows.
@@ -170,12 +161,11 @@ func likeliest(exact, counts []float64, samples int) figure.Panel {
 	n := float64(samples)
 	band := figure.Layer{Mark: figure.Band, Role: figure.Target, Label: "95 % of exact samples", Width: 1}
 	stairs := figure.Layer{Mark: figure.Stairs, Role: figure.Target, Label: "exact"}
-	points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(samples))}
+	points := figure.Samples(samples)
 	for rank, state := range order {
 		x, p := float64(rank+1), exact[state]
-		half := 1.96 * math.Sqrt(p*(1-p)/n)
 		stairs.X, stairs.Y = append(stairs.X, x), append(stairs.Y, p)
-		band.X, band.Low, band.High = append(band.X, x), append(band.Low, max(p-half, p/10)), append(band.High, p+half)
+		band.AddFrequency(x, p, n)
 		if q := counts[state] / n; q > 0 {
 			points.X, points.Y = append(points.X, x), append(points.Y, q)
 		}

@@ -105,13 +105,3 @@ func (r *reference) countDistances(counts []float64, samples int) []engine.Metri
 	tv.Paper, kl.Paper = r.paper[tv.Name], r.paper[kl.Name]
 	return []engine.Metric{tv.Judged(floors[0], null.Variation), kl.Judged(floors[1], null.Divergence)}
 }
-
-// judge adds to a table the laws of the errors of as many exact samples where
-// they are half-normal, as those of averages are.
-func judge(e *engine.Evaluation) {
-	for i, m := range e.Metrics {
-		if m.Law == nil {
-			e.Metrics[i] = m.Judged(m.Floor, nil)
-		}
-	}
-}

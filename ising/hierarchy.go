@@ -101,8 +101,4 @@ func (s *hierarchical) logZ() (float64, error) {
 	return k.LogZ, nil
 }
 
-var (
-	_ engine.System      = (*hierarchical)(nil)
-	_ engine.TensorNamer = (*hierarchical)(nil)
-	_ engine.Evaluator   = (*hierarchical)(nil)
-)
+var _ engine.Normalised = (*hierarchical)(nil)

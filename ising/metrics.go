@@ -297,7 +297,7 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 			m.Floor /= math.Abs(exact)
 			m.Uncertainty /= math.Abs(exact)
 		}
-		out.Metrics = append(out.Metrics, m)
+		out.Metrics = append(out.Metrics, m.Judged(m.Floor, nil))
 	}
 	if r.states != nil {
 		out.Metrics = append(out.Metrics, r.countDistances(generated.states, samples)...)
@@ -308,7 +308,6 @@ func compare(r *reference, generated *tally, samples int) *engine.Evaluation {
 	if r.correlation != nil {
 		out.Metrics = append(out.Metrics, r.correlations(generated, samples))
 	}
-	judge(out)
 	out.Lost = r.collapse(generated.joint)
 	out.Warnings = slices.Concat(out.Lost, r.warnings)
 	return out

@@ -3,13 +3,13 @@ package ising
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // Presets names the ready-made configurations, the default first.
@@ -17,15 +17,11 @@ var Presets = []string{"quick", "paper", "best"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
-	switch name {
-	case "quick":
-		return quick(), nil
-	case "paper":
-		return paper(), nil
-	case "best":
-		return best(), nil
+	of := map[string]func() *Config{"quick": quick, "paper": paper, "best": best}[name]
+	if of == nil {
+		return nil, conf.OneOf("preset", name, Presets)
 	}
-	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+	return of(), nil
 }
 
 // paper holds the settings of the paper's Section 5.3, with multi-spin proposals.

@@ -84,6 +84,7 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 	counts, n := make([]int, step.States), float64(samples)
 	var law, after []float64
 	var chi float64
+	done := 0
 	for _, steps := range refinements {
 		if err := s.countStates(ctx, counts, params, samples, steps); err != nil {
 			return nil, 0, err
@@ -100,7 +101,7 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 				}
 			}
 		}
-		for range steps - done(rows) {
+		for ; done < steps; done++ {
 			after = step.Apply(after)
 		}
 		expected := make([]float64, step.States)
@@ -117,13 +118,6 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 		})
 	}
 	return rows, rate, nil
-}
-
-func done(rows []refinement) int {
-	if len(rows) == 0 {
-		return 0
-	}
-	return rows[len(rows)-1].steps
 }
 
 // countStates counts the configurations of samples after refinement.

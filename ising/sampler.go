@@ -58,9 +58,4 @@ func (s *measured) reference(ctx context.Context) (*reference, error) {
 	return s.exact.reference, nil
 }
 
-var (
-	_ engine.Sampler   = (*measured)(nil)
-	_ engine.Evaluator = (*measured)(nil)
-	_ engine.Weigher   = (*measured)(nil)
-	_ engine.Refiner   = (*measured)(nil)
-)
+var _ engine.Evaluator = (*measured)(nil)

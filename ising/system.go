@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
@@ -64,10 +63,3 @@ func (t lattice) Kernel(_ *spins.TransitionConfig, fraction float64) (spins.Kern
 	}
 	return k, nil
 }
-
-var (
-	_ engine.System      = (*system)(nil)
-	_ engine.Stateful    = (*system)(nil)
-	_ engine.TensorNamer = (*system)(nil)
-	_ perceptron.Target  = lattice{}
-)

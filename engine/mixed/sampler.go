@@ -1,7 +1,6 @@
 package mixed
 
 import (
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
@@ -79,5 +78,3 @@ func (d *drawer) Draw(s vectors.States, logQ []float64, first uint64) {
 func (d *drawer) LogDensity(dst []float64, s vectors.States) {
 	d.base.LogDensity(dst, s.X, s.K, d.work)
 }
-
-var _ engine.Sampler = (*System)(nil)

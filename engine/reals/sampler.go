@@ -1,7 +1,6 @@
 package reals
 
 import (
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/vectors"
@@ -81,5 +80,3 @@ func Image(t *vectors.Tools, x, z []float32, law int, logQ []float64) {
 	p.image(x, z, law, d.weights)
 	p.logDensity(logQ)
 }
-
-var _ engine.Sampler = (*System)(nil)

@@ -7,6 +7,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -104,6 +105,25 @@ type Layer struct {
 	Low, High []float64
 	Width     float64 // of Bars, in units of X
 	Grid      *Grid
+}
+
+// Samples returns the layer of a number of samples of the generator, as points.
+func Samples(n int) Layer {
+	return Layer{Mark: Points, Role: Generated, Label: fmt.Sprintf("generated (%s samples)", Count(n))}
+}
+
+// Add adds a value with its 95 % interval.
+func (l *Layer) Add(x, y, standardError float64) {
+	half := 1.96 * standardError
+	l.X, l.Y, l.Low, l.High = append(l.X, x), append(l.Y, y), append(l.Low, y-half), append(l.High, y+half)
+}
+
+// AddFrequency adds the part p of a number of samples with its 95 % interval, which a
+// logarithmic axis can show.
+func (l *Layer) AddFrequency(x, p, samples float64) {
+	l.Add(x, p, math.Sqrt(p*(1-p)/samples))
+	low := &l.Low[len(l.Low)-1]
+	*low = max(*low, p/10)
 }
 
 // A Grid is a function on the rectangle [X0, X1] × [Y0, Y1], given at the

@@ -59,7 +59,7 @@ func (o *observer) panel(values []float64, name, label string) figure.Panel {
 	}
 	if len(generated) > 0 {
 		h := histogram(generated, low, high, bins)
-		points := figure.Layer{Mark: figure.Points, Role: figure.Generated, Label: fmt.Sprintf("generated (%s samples)", figure.Count(len(values)/width))}
+		points := figure.Samples(len(values) / width)
 		points.X, points.Y, points.Low, points.High = h.Density()
 		panel.Layers = append(panel.Layers, points)
 	}

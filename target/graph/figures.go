@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/figure"
@@ -24,7 +23,7 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 	if r.sampled {
 		label = "parallel tempering"
 	}
-	generated := fmt.Sprintf("generated (%s samples)", figure.Count(samples))
+	generated := figure.Samples(samples).Label
 	panels := []figure.Panel{
 		lawPanel(r.energies, r.energyLaw, t.energies, label, generated, figure.Axis{Label: "energy *E*"}, "probability of a bin"),
 		lawPanel(overlapBins(s.graph.N()), r.overlapLaw, t.overlaps, "", "", figure.Axis{Label: "overlap *q* of two samples"}, ""),
@@ -50,10 +49,7 @@ func lawPanel(b bins, law []estimate, counts []float64, reference, generated str
 		if c == 0 {
 			continue
 		}
-		p := c / samples
-		half := 1.96 * math.Sqrt(p*(1-p)/samples)
-		points.X, points.Y = append(points.X, b.centre(k)), append(points.Y, p)
-		points.Low, points.High = append(points.Low, max(p-half, p/10)), append(points.High, p+half)
+		points.AddFrequency(b.centre(k), c/samples, samples)
 	}
 	if law != nil {
 		panel.Layers = append(panel.Layers, bars)
