@@ -43,8 +43,8 @@ picture: build
 	./revgen train -o runs/picture
 	cp runs/picture/figures/distributions.svg docs/ising.svg
 
-# docs/results.md and its figures, in about an hour of two cores; what was
-# interrupted continues. The program is built so that results name its revision.
+# docs/results.md and its figures; what was interrupted continues, and the file says
+# what each setting took. The program is built so that results name its revision.
 results:
 	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
 	./revgen reproduce --preset best,quick --seed 11 --seeds 5 -o runs/results
