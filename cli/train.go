@@ -236,6 +236,9 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *engine
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
 		brief.Witness = r.Steps >= 2048 // of which it takes an eighth then
+		if r.Evaluation != nil {
+			brief.Measured = r.Evaluation.Weights
+		}
 		return diagnose.Run(ctx, trained, r.Params, brief)
 	}
 }

@@ -107,7 +107,7 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 	}
 	result, err := e.train(ctx, cfg, run, func(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
 		o := diagnosed
-		o.Moves = diagnose.Work(trained) / 4
+		o.Moves, o.Measured = diagnose.Work(trained)/4, r.Evaluation.Weights
 		return diagnose.Run(ctx, trained, r.Params, o)
 	})
 	if err != nil {

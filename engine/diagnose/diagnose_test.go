@@ -23,6 +23,7 @@ type normal struct {
 	// What the generator draws: the mode + is that often, x off by so much.
 	plus, off float64
 	weighted  bool
+	tails     bool // of the weights, of index 0.6
 	outside   bool // ln π of some samples is −Inf
 	seed      uint64
 }
@@ -95,6 +96,10 @@ func (w *normalWalk) Observe(values []float64) {
 				q = 1 - q
 			}
 			row[3] = math.Log(0.5/q) - x*x/2 + (x-w.s.off)*(x-w.s.off)/2
+			if w.s.tails {
+				_, u := math.Modf(1e6 * math.Abs(x)) // as good as independent of x
+				row[3] += math.Log1p(0.02 * math.Pow(u+1e-6, -0.6))
+			}
 		}
 	}
 }
@@ -122,6 +127,7 @@ func TestVerdicts(t *testing.T) {
 		"modes, not crossed":       {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
 		"off, not crossed":         {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
 		"a density":                {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
+		"a density, tails":         {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, true }, Unknown, "they have a tail of Pareto's k̂ = "},
 		"a density, off":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "by the weights"},
 		"outside the support":      {func(s *normal) { s.outside, s.off = true, 0.5 }, Refine, "--refine"},
 	} {
@@ -147,6 +153,25 @@ func TestVerdicts(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &back))
 		require.Equal(t, r.Sentence, back.Sentence)
 	}
+}
+
+// TestMeasuredWeights: where only weights tell, those of more samples are asked too.
+func TestMeasuredWeights(t *testing.T) {
+	s := normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 7}
+	o := brief()
+	o.Measured = &Weights{Samples: 1 << 20}
+	r, err := Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Trustworthy, r.Verdict, r.Sentence)
+	o.Measured.Warning = "a few weights stand out"
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Unknown, r.Verdict)
+	require.Contains(t, r.Sentence, "but of 1048576 samples that were measured a few weights stand out, and chains do not mix")
+	s.cross, s.chainCross = 0.2, 0.2
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Trustworthy, r.Verdict, "chains tell")
 }
 
 // TestFalseAlarms: exact samples are trusted whatever the seed. An alarm has a

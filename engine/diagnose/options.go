@@ -18,6 +18,9 @@ type Options struct {
 	// Witness asks for that of the loss, fitted anew twice, where there is one and no
 	// density is known. It takes the moves of 256 steps of training beside the others.
 	Witness bool
+	// Measured are the weights of other samples of the generator, more than are diagnosed,
+	// that were measured before: where weights alone tell, these are asked too.
+	Measured *Weights
 	// What a limit cuts short the report says. Moves bounds the steps of all states
 	// together, so that the same is seen on any machine, Time the time; 0 is no limit.
 	Moves int

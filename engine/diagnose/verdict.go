@@ -120,6 +120,10 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 			say(Unknown, "nothing drifts within %s and the weights of its density agree, but no chain has looked for what the samples leave out: the time was too short", count(steps, "step"))
 			return 0
 		}
+		if tail := d.tail(); tail != "" {
+			say(Unknown, "nothing drifts within %s and the weights of its density agree, but %s, and %s: what the samples leave out, nothing here has seen", count(steps, "step"), tail, unmixed)
+			return 0
+		}
 		say(Trustworthy, "nothing drifts within %s, the weights of its density (effective size %.4g, k̂ = %.2g) agree to %.2g standard deviations, and chains end where samples are, though %s",
 			count(steps, "step"), d.weight.EffectiveSize, d.weight.ParetoK, d.visible(), unmixed)
 		r.Refine = 0

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/engine"
@@ -62,6 +63,19 @@ func (d *diagnosis) shifted() (worst int, beyond bool) {
 		}
 	}
 	return worst, most > d.chance()
+}
+
+// tail says why weights cannot tell alone that the samples leave out nothing, "" if they can:
+// where their variance is infinite, so may be the bias that they do not show.
+func (d *diagnosis) tail() string {
+	const finite = 0.5 // k̂ of a variance that is
+	if m := d.options.Measured; m != nil && !m.Trusted() {
+		return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
+	}
+	if k := d.weight.ParetoK; k > finite {
+		return fmt.Sprintf("they have a tail of Pareto's k̂ = %.2g, above %g", k, finite)
+	}
+	return ""
 }
 
 // visible returns the least bias that the weights show, in standard deviations.
