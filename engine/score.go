@@ -32,8 +32,8 @@ type Witnesser interface {
 	Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error)
 }
 
-// A Foreteller's loss may have a least-squares witness, which tells of every step how far
-// the generator is from its target.
+// A Foreteller is a system whose loss may have a least-squares witness, which tells of every
+// step how far the generator is from its target.
 type Foreteller interface {
 	// WitnessDivergence returns ½Cov(g, g′) over the last batch, where g and g′ are the
 	// witnesses that its loss fitted to the batch's two halves, whose noise is
