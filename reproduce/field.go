@@ -341,12 +341,15 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 	if len(row.Peers) == 0 {
 		row.Machine = e.machine()
 	}
+	keep := func() error {
+		results.putField(row)
+		return results.Write(e.Dir)
+	}
 	for n := range e.configs {
 		run, err := e.fieldRun(ctx, n, row.run(e.configs[n].Shared().Training.Seed))
 		if run != nil {
 			row.put(*run)
-			results.putField(row)
-			if err := results.Write(e.Dir); err != nil {
+			if err := keep(); err != nil {
 				return err
 			}
 		}
@@ -362,15 +365,16 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 		}
 		row.Machine = e.machine()
 	}
-	if e.field.Rival > 0 && len(row.Rivals) == 0 {
-		var err error
-		if row.Rivals, err = e.rivals(ctx, e.configs[0], row.Seconds); err != nil {
+	if err := keep(); err != nil {
+		return err
+	}
+	if e.field.Rival > 0 {
+		if err := e.rivals(ctx, &row, keep); err != nil {
 			return err
 		}
 	}
-	results.putField(row)
-	if err := results.Write(e.Dir); err != nil || e.watch.Field == nil {
-		return err
+	if e.watch.Field == nil {
+		return nil
 	}
 	return e.watch.Field(&row)
 }

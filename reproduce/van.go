@@ -37,16 +37,34 @@ const (
 )
 
 // rivals trains variational autoregressive networks for a critical lattice, each anew for
-// each length of time. It returns none, and says so, where PyTorch is not installed.
-func (e *execution) rivals(ctx context.Context, cfg engine.Config, ours float64) (all []FieldRival, err error) {
+// each length of time, and calls keep after each of those that the row has not. It does
+// none of this, and says so, where PyTorch is not installed.
+func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error) (err error) {
+	type task struct {
+		kind    string
+		seconds float64
+	}
+	var tasks []task
+	for _, kind := range rivalKinds {
+		tasks = append(tasks, task{kind, row.Seconds})
+		if row.Seconds < rivalSeconds {
+			tasks = append(tasks, task{kind, rivalSeconds})
+		}
+	}
+	if e.field.Rival == patientSide && rivalSeconds > 0 {
+		tasks = append(tasks, task{rivalKinds[0], rivalPatience * rivalSeconds})
+	}
+	if len(row.Rivals) >= len(tasks) {
+		return nil
+	}
 	workshop, err := peers.NewWorkshop(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, workshop.Close()) }()
 	peer, err := peers.Find("pytorch")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	process, err := workshop.Start(peer, peers.Setting{Threads: 1})
 	var missing *peers.MissingError
@@ -54,30 +72,24 @@ func (e *execution) rivals(ctx context.Context, cfg engine.Config, ours float64)
 		if e.watch.Warning != nil {
 			e.watch.Warning(missing.Error())
 		}
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	exact, _ := e.logZ(ctx, cfg)
-	for _, kind := range rivalKinds {
-		times := []float64{ours, rivalSeconds}
-		if e.field.Rival == patientSide && kind == "dense" {
-			times = append(times, rivalPatience*rivalSeconds)
+	exact, _ := e.logZ(ctx, e.configs[0])
+	for _, x := range tasks[len(row.Rivals):] {
+		r, err := rival(process, x.kind, e.field.Rival, row.Seeds[0], x.seconds)
+		if err != nil {
+			return err
 		}
-		for i, seconds := range times {
-			if i > 0 && seconds <= times[i-1] {
-				continue
-			}
-			r, err := rival(process, kind, e.field.Rival, cfg.Shared().Training.Seed, seconds)
-			if err != nil {
-				return nil, err
-			}
-			r.LogZOff = math.Abs(r.LogZ - exact)
-			all = append(all, r)
+		r.LogZOff = math.Abs(r.LogZ - exact)
+		row.Rivals = append(row.Rivals, r)
+		if err := keep(); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // rival trains one network for so many seconds of processors, or for one step.
@@ -111,6 +123,10 @@ func (r FieldRival) String() string {
 	if r.Steps == 1 {
 		plural = ""
 	}
-	return fmt.Sprintf("%s, here: ESS %.3g, ln Z off by %.1g ± %.1g after %s, %d step%s", r.Name, r.ESS, r.LogZOff, r.LogZError,
+	size := "%.4f"
+	if r.ESS < 0.01 {
+		size = "%.1g"
+	}
+	return fmt.Sprintf("%s, here: ESS "+size+", ln Z off by %.1g ± %.1g after %s, %d step%s", r.Name, r.ESS, r.LogZOff, r.LogZError,
 		time.Duration(float64(time.Second)*r.Seconds).Round(100*time.Millisecond), r.Steps, plural)
 }
