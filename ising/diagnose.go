@@ -1,15 +1,11 @@
 package ising
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"math/bits"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/engine/spins"
 )
 
 // The observables, in their order.
@@ -92,36 +88,6 @@ func chessboard(model bitspin.Model) []uint64 {
 		}
 	}
 	return board
-}
-
-// chains are an engine.Walk by heat-bath sweeps, which redraw configurations.
-// Without a field so does, at every call by chance, a flip of all spins, which
-// costs no energy.
-type chains struct {
-	*spins.Walk
-	s *measured
-}
-
-// Chains implements engine.Observer: of configurations of which a third each begin
-// with all spins up, with all down, and at random.
-func (s *measured) Chains(params []float32, n int) (engine.Walk, error) {
-	kernel, err := bitspin.NewSweeper(s.model, s.config.Target.Beta)
-	if err != nil {
-		return nil, fmt.Errorf("target: %w", err)
-	}
-	w := &chains{s.NewWalk(params, kernel, rng.ChainTransition, n), s}
-	w.Disperse()
-	w.Share()
-	return w, nil
-}
-
-// Advance implements engine.Walk.
-func (w *chains) Advance(ctx context.Context, steps int) error {
-	if err := w.Walk.Advance(ctx, steps); err != nil || w.s.model.H != 0 {
-		return err
-	}
-	w.Flip()
-	return nil
 }
 
 var _ engine.Tempered = (*measured)(nil)

@@ -368,9 +368,6 @@ func (e *Ensemble) NewWalk(params []float32, k Kernel, purpose rng.Purpose, n in
 	return &Walk{Observed: e.Observed(params, n), kernel: k, Strides: engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}}
 }
 
-// Share lets ranks move a part of the configurations each, before the walk begins.
-func (w *Walk) Share() { w.share(PieceOf(w.kernel)) }
-
 // Walk implements engine.Observer.
 func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
 	if err := e.Reach(first, uint64(n), 0); err != nil {
@@ -387,6 +384,33 @@ func (w *Walk) Advance(ctx context.Context, steps int) error {
 	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
 		w.ensemble.move(w.Packed, w.lo, w.hi, w.first, steps, w.kernel, stream)
 	})
+}
+
+// dispersed are a walk by what mixes best. Where the law is even, so does, at every call
+// by chance, a flip of all spins, which costs no energy.
+type dispersed struct{ *Walk }
+
+// Chains implements engine.Observer: of configurations of which a third each begin with
+// all spins up, with all down, and at random.
+func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
+	kernel, err := e.At(e.Beta)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	w := dispersed{e.NewWalk(params, kernel, rng.ChainTransition, n)}
+	from := rng.Stream(e.Seed, rng.ChainStart, 0)
+	e.disperse(w.Packed, &from, 0)
+	w.share(PieceOf(kernel))
+	return w, nil
+}
+
+// Advance implements engine.Walk.
+func (w dispersed) Advance(ctx context.Context, steps int) error {
+	err := w.Walk.Advance(ctx, steps)
+	if err == nil && w.ensemble.Even {
+		w.ensemble.flip(w.Packed, w.Calls, 0)
+	}
+	return err
 }
 
 // disperse sets configurations of which a third each have all spins up, all down, and
@@ -419,17 +443,6 @@ func (e *Ensemble) flip(batch []uint64, call uint32, first uint64) {
 			Invert(batch[i*words:][:words], e.Spins)
 		}
 	}
-}
-
-// Flip inverts each of the configurations of a walk by chance, for walks whose law it
-// leaves as it is. It may be called once after every call of Advance.
-func (w *Walk) Flip() { w.ensemble.flip(w.Packed, w.Calls, 0) }
-
-// Disperse begins a walk with configurations of which a third each have all spins up, all
-// down, and each by chance.
-func (w *Walk) Disperse() {
-	from := rng.Stream(w.ensemble.Seed, rng.ChainStart, 0)
-	w.ensemble.disperse(w.Packed, &from, 0)
 }
 
 // Randomize gives every spin a direction by chance.
