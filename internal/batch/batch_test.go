@@ -38,6 +38,10 @@ func TestSpan(t *testing.T) {
 		}
 		require.Equal(t, want, fmt.Sprint(got), text)
 	}
+	all, err := span("0:0.9999:0.0001")
+	require.NoError(t, err)
+	require.Len(t, all, 10_000)
+	require.Equal(t, []string{"0", "0.4096", "0.9999"}, []string{all[0].String(), all[4096].String(), all[9999].String()})
 	m, err := ParseGrid("loss.kind=mmd,kfd,3")
 	require.NoError(t, err)
 	require.Equal(t, `["mmd","kfd",3]`, m.Value.String())

@@ -44,11 +44,19 @@ func ParseGrid(text string) (ndjson.Member, error) {
 
 // word is the JSON value that a text is, or a string.
 func word(text string) ndjson.Value {
-	line, v, err := ndjson.NewReader(strings.NewReader("["+text+"]"), lineLimits).Next()
-	if err != nil || line != 1 || len(v.Items) != 1 {
-		return ndjson.Value{Kind: ndjson.String, Text: text}
+	if all := words(text); len(all) == 1 {
+		return all[0]
 	}
-	return v.Items[0]
+	return ndjson.Value{Kind: ndjson.String, Text: text}
+}
+
+// words are the JSON values that commas separate in a text, nil if it holds others.
+func words(text string) []ndjson.Value {
+	line, v, err := ndjson.NewReader(strings.NewReader("["+text+"]"), lineLimits).Next()
+	if err != nil || line != 1 {
+		return nil
+	}
+	return v.Items
 }
 
 // span is the values of a range first:last:step, in decimal arithmetic: the last
@@ -82,14 +90,19 @@ func span(text string) ([]ndjson.Value, error) {
 		return nil, fmt.Errorf("%q has more than %d values", text, mostJobs)
 	}
 	var all []ndjson.Value
+	var texts []string
 	for i := range n.Int64() + 1 {
 		at := new(big.Rat).SetInt64(i)
 		at.Add(first, at.Mul(at, step))
-		all = append(all, word(at.FloatString(digits)))
+		texts = append(texts, at.FloatString(digits))
+		if len(texts) == 1<<12 || i == n.Int64() { // fewer than a line may hold
+			all = append(all, words(strings.Join(texts, ","))...)
+			texts = texts[:0]
+		}
 	}
 	return all, nil
 }
 
 func notRange(text string) error {
-	return fmt.Errorf("%q is not a range first:last:step of decimal numbers", text)
+	return fmt.Errorf("%q is not a range first:last:step of decimal numbers, which have no exponents", text)
 }
