@@ -78,6 +78,9 @@ func readRun(dir string) (*summarised, error) {
 	path := filepath.Join(dir, "summary.json")
 	data, err := disk.Read(path, maxSummary)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, "results.ndjson")); err == nil {
+			return nil, usagef("%s: is a batch, which has a page of its own: revgen report %s; name its runs to compare them", dir, quoteShell(dir))
+		}
 		return nil, usagef("%s: holds neither a finished run (summary.json) nor a batch (results.ndjson)", dir)
 	}
 	if err != nil {
@@ -188,7 +191,7 @@ func (p *program) describeRun(dir string, s *summarised) (*page.Run, error) {
 	}
 	run.Facts = [][2]string{
 		{"steps", strconv.Itoa(s.Steps)},
-		{"training time", fmt.Sprintf("%.3g s on %d threads", s.Seconds, s.Threads)},
+		{"training time", fmt.Sprintf("%.3g s on %s", s.Seconds, plural(s.Threads, "thread"))},
 	}
 	if s.Seconds > 0 && s.Steps > 0 {
 		run.Facts = append(run.Facts, [2]string{"throughput", quantity(float64(s.Steps)/s.Seconds) + " steps/s"})
@@ -328,7 +331,7 @@ func (s *summarised) verdict() page.Cell {
 	if s.Diagnosis == nil {
 		return page.Cell{Text: "–"}
 	}
-	marks := map[diagnose.Verdict]string{diagnose.Trustworthy: "good", diagnose.Wrong: "bad"}
+	marks := map[diagnose.Verdict]string{diagnose.Trustworthy: "good", diagnose.Refine: "amber", diagnose.Wrong: "bad"}
 	return page.Cell{Text: string(s.Diagnosis.Verdict), Mark: marks[s.Diagnosis.Verdict]}
 }
 
@@ -458,6 +461,14 @@ func (p *program) reportCSV(dirs []string, output string) error {
 	}
 	w.Flush()
 	return p.put(b.Bytes(), output)
+}
+
+// plural writes a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // quoteShell writes a path as a shell's word.

@@ -47,6 +47,7 @@ func TestReport(t *testing.T) {
 		args []string
 	}{
 		{"neither a finished run (summary.json) nor a batch", []string{"report", "runs"}},
+		{"runs/jobs: is a batch, which has a page of its own: revgen report runs/jobs", []string{"report", "a", "runs/jobs"}},
 		{"a page is HTML; write NAME.html", []string{"report", "a", "-o", "x.pdf"}},
 		{"--csv writes NAME.csv", []string{"report", "a", "--csv", "-o", "x.html"}},
 	} {

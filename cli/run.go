@@ -232,6 +232,10 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
 	var wrong []error
 	for _, j := range jobs {
 		if _, _, err := p.prepare(j, 1); err != nil && len(wrong) < 10 {
+			if j.Line == 0 { // of --grid, whose jobs are mostly wrong alike
+				wrong = append(wrong, fmt.Errorf("%s: %w", j.ID, err))
+				break
+			}
 			wrong = append(wrong, fmt.Errorf("line %d: %w", j.Line, err))
 		}
 	}

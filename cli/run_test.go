@@ -353,6 +353,10 @@ func TestTrainGrid(t *testing.T) {
 	o := revgen(t, dir, tiny("sweep", "--grid", "target.beta")...)
 	require.Equal(t, exitUsage, o.code)
 	require.Contains(t, o.stderr, `--grid: "target.beta" is not key=first:last:step`)
+	o = revgen(t, dir, tiny("sweep", "--grid", "colour=1,2")...)
+	require.Equal(t, exitUsage, o.code)
+	require.Contains(t, o.stderr, "--grid: colour=1: colour: unknown key; train has ")
+	require.NotContains(t, o.stderr, "line ")
 }
 
 // A batch ends with its reader only when it has ended itself.
