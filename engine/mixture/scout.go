@@ -39,6 +39,7 @@ type Found struct {
 	LogZ          float64   // a rough ln Z
 	Stages        int       // values of b
 	Center, Scale []float64 // of p_0
+	Lines         int       // members of p_0 from whom the population descends
 }
 
 // A search is a scout's under way.
@@ -62,6 +63,7 @@ type search struct {
 	logBase       float64
 	round         uint64
 	accepted      []bool
+	line, heirs   []int // the member of p_0 from whom each descends
 }
 
 const scoutRows = 64 // members that one thread moves at once
@@ -75,7 +77,7 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
 		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
 		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
-		center: s.Center, scale: s.Scale,
+		center: s.Center, scale: s.Scale, line: make([]int, n), heirs: make([]int, n),
 	}
 	for i := range workers.Threads() {
 		e.own = append(e.own, own())
@@ -255,6 +257,9 @@ func (e *search) anneal() *Found {
 		e.logBase -= math.Log(v)
 	}
 	e.b = 0
+	for r := range e.line {
+		e.line[r] = r
+	}
 	e.normals(e.x)
 	for i := range e.x {
 		e.x[i] = float32(e.center[i%d] + e.scale[i%d]*float64(e.x[i]))
@@ -303,7 +308,12 @@ func (e *search) anneal() *Found {
 			length *= math.Exp(rate - accepting)
 		}
 	}
-	found.X, found.LogPi = e.x, e.now
+	found.X, found.LogPi, found.Lines = e.x, e.now, 1
+	for r := range n - 1 { // those of a line are beside each other
+		if e.line[r] != e.line[r+1] {
+			found.Lines++
+		}
+	}
 	return found
 }
 
@@ -398,8 +408,9 @@ func (e *search) resample(weights []float64) {
 			below += weights[at]
 		}
 		copy(e.proposal[r*d:(r+1)*d], e.x[at*d:])
-		e.next[r], e.beyond[r] = e.now[at], e.base[at]
+		e.next[r], e.beyond[r], e.heirs[r] = e.now[at], e.base[at], e.line[at]
 	}
+	e.line, e.heirs = e.heirs, e.line
 	e.x, e.proposal = e.proposal, e.x
 	e.now, e.next = e.next, e.now
 	e.base, e.beyond = e.beyond, e.base

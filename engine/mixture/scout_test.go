@@ -62,6 +62,8 @@ func TestScoutFindsModes(t *testing.T) {
 		for r := range 512 {
 			share[mode(first.X[r*dim:])] += 1.0 / 512
 		}
+		require.Greater(t, first.Lines, 512/16)
+		require.Less(t, first.Lines, 512)
 		for _, v := range share {
 			require.NotZero(t, v, "a mode is lost in %d coordinates: %v", dim, share)
 		}

@@ -28,6 +28,8 @@ const (
 
 	someSpace = 6
 	mostSpace = 16
+
+	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
@@ -170,7 +172,11 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 	if g.Depth > 0 {
 		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
 	}
-	return look.Width, fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi)), nil
+	why = fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi))
+	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
+		why += fmt.Sprintf(", which descend from %d of them: modes that these did not meet are missing", found.Lines)
+	}
+	return look.Width, why, nil
 }
 
 // divide lists the coordinates of one part where a population shows which have most to
