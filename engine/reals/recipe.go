@@ -137,6 +137,7 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 		g.Components = look.Components
 		if g.Components > inSpace {
 			because = "so many leave little of ln π unexplained"
+			g.Scout.Population *= 4 // the fewer members, the sooner a mode in a corner has none
 		}
 	case look.Apart && d <= mostSpace:
 		g.Components, g.Bent = look.Components, true

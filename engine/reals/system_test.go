@@ -283,6 +283,35 @@ func TestRecipeOfWells(t *testing.T) {
 	require.InDelta(t, 6*math.Log(one), e.LogZ, 5.5*e.Error)
 }
 
+// grid is a target of 42 Gaussians in the plane, of deviation 1 and ten apart.
+type grid struct{}
+
+func (grid) Dim() int { return 2 }
+
+func (grid) LogDensity(dst, x []float32) {
+	for r := range dst {
+		var sum float64
+		for k := range 42 {
+			u, v := float64(x[2*r])-10*float64(k%6), float64(x[2*r+1])-10*float64(k/6)
+			sum += math.Exp(-(u*u + v*v) / 2)
+		}
+		dst[r] = float32(math.Log(max(sum, 1e-300)))
+	}
+}
+
+// TestRecipeOfManyModes: more modes have more members to begin with.
+func TestRecipeOfManyModes(t *testing.T) {
+	c := paperConfig()
+	why, err := c.Recipe(t.Context(), plane(0.6), 0, true)
+	require.NoError(t, err)
+	few := c.Generator.Scout.Population
+	require.Equal(t, 1024, few, why)
+	why, err = c.Recipe(t.Context(), grid{}, 0, true)
+	require.NoError(t, err)
+	require.Greater(t, c.Generator.Components, 32, why)
+	require.Equal(t, 4*few, c.Generator.Scout.Population)
+}
+
 // TestGradientOfTheDivergence compares a step's gradient with central differences.
 func TestGradientOfTheDivergence(t *testing.T) {
 	workers := pool.New(2)
