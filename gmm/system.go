@@ -34,14 +34,14 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 type sampler struct {
 	*vectors.Sampler
 	s         *system
-	laws      []float64             // reals.System.Laws
+	laws      []float64             // reals.System.Laws in the plane, for the quadrature
 	densities *pool.Tools[*density] // of the target, for each thread
 }
 
 func (s *system) newSampler(params []float32) *sampler {
 	d := &sampler{Sampler: s.NewSampler(params), s: s}
 	d.densities = pool.NewTools(s.workers, func() *density { return newDensity(s.target) })
-	if s.HasDensity() {
+	if s.HasDensity() && s.target.dim == 2 { // of a product in many dimensions they are too many
 		d.laws = s.Laws(params)
 	}
 	return d

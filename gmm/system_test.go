@@ -45,6 +45,14 @@ func testConfigs() map[string]*Config {
 			c.Target = randomMixture(3, 2, 2)
 			c.Generator = reals.GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
 		}),
+		"a product of more choices than can be counted": func() *Config {
+			c := preset("best")
+			c.Target = randomMixture(20, 2, 4)
+			c.Generator.Base, c.Generator.Components = "product", 8
+			c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
+			c.Training.Batch, c.Training.Steps, c.Evaluation.Samples = 700, 3, 3000
+			return c
+		}(),
 		"one dimension": small(func(c *Config) {
 			c.Target = randomMixture(1, 2, 3)
 			c.Generator = reals.GeneratorConfig{Kind: "residual", Depth: 1, Hidden: []int{32}, Slope: 0.01, Gain: 1}
