@@ -519,7 +519,7 @@ func TestTargetFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"2 1\n1 1 1\n": "target.file: bad.txt:2: spin 1 is coupled to itself", "2 1\n1 3 1\n": "bad.txt:2: there is no spin 3",
 		"2 2\n1 2 1\n2 1 1\n": "bad.txt:3: spins 2 and 1 are coupled for the second time, first in line 2", "100000000000 1\n1 2 1\n": "bad.txt:1: the number of spins",
-		"": "is empty", "hello\n": "bad.txt:1:1:", "0 1 1\n": "set vartype to spin or binary",
+		"": "is empty", "hello\n": `bad.txt: begins with "hello" and is none of the files that are known`, "0 1 1\n": "set vartype to spin or binary",
 	} {
 		file("bad.txt", text)
 		o := revgen(t, dir, "train", "bad.txt")
