@@ -3,6 +3,8 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -160,8 +162,14 @@ func TestJournaledRunSurvivesKills(t *testing.T) {
 	b.look = func() {
 		if losses++; losses%13 == 0 {
 			copied := t.TempDir()
-			// The checkpoints first: no other file than a keyframe changes meanwhile.
-			require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
+			// The checkpoints first: no other file than a keyframe changes meanwhile, which
+			// may get its name after its temporary one was listed. A moment later is as good.
+			err := os.CopyFS(copied, os.DirFS(dir))
+			for errors.Is(err, fs.ErrNotExist) {
+				copied = t.TempDir()
+				err = os.CopyFS(copied, os.DirFS(dir))
+			}
+			require.NoError(t, err)
 			copies = append(copies, copied)
 		}
 	}
