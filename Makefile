@@ -61,7 +61,7 @@ studies:
 	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
 	./revgen reproduce --study all --seed 11 --seeds 3 -o runs/studies
 	./revgen reproduce --study neighbours --seed 401 -o runs/studies
-	./revgen reproduce --study field --seed 11 --seeds 1 -o runs/studies
+	./revgen reproduce --study field --seed 11 --seeds 5 -o runs/studies
 	cp runs/studies/studies.md docs/studies.md
 
 cover:

@@ -66,7 +66,7 @@ five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames
   revgen reproduce --only ising-0.2,ising-0.5 --json
   revgen reproduce --study ablations-ising --seeds 5 -o results
   revgen reproduce --study neighbours --seed 101 -o results
-  revgen reproduce --study field --only ising-l16-0.4407,ea-8x8 --seed 11 -o field
+  revgen reproduce --study field --only ising-l16-0.4407,ea-8x8-1 --seed 11 -o field
   revgen reproduce --study field --only ising-l64-0.4407 --seeds 1 --seed 12 -o field
   revgen reproduce -o results --tables       # the documents again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),

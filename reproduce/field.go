@@ -43,10 +43,14 @@ var FieldTargets = slices.Concat([]FieldTarget{
 	ferromagnet(8, "0.28", "0", ""), ferromagnet(16, "0.28", "0", ""), ferromagnet(24, "0.28", "0", ""), ferromagnet(32, "0.28", "0", ""),
 	ferromagnet(8, "0.6", "0", ""), ferromagnet(16, "0.6", "0", ""), ferromagnet(24, "0.6", "0", ""), ferromagnet(32, "0.6", "0", ""),
 	ferromagnet(16, "0.4407", "0.1", ""), ferromagnet(16, "0.6", "0.1", ""),
-	glass("ea-8x8", "±J glass, 8×8, β = 1", "1", 64, lattice2(8)), glass("ea-16x16", "±J glass, 16×16, β = 1", "1", 256, lattice2(16)),
-	glass("ea-4x4x4", "±J glass, 4×4×4, β = 1", "1", 64, lattice3(4)), glass("ea-6x6x6", "±J glass, 6×6×6, β = 0.9", "0.9", 216, lattice3(6)),
-	glass("sk-64", "Sherrington–Kirkpatrick, 64 spins, β = 1", "1", 64, complete(64)),
-}, continuous())
+},
+	// Each glass at ever lower temperatures, to where it stops working.
+	glasses("ea-8x8", "±J glass, 8×8", 64, lattice2(8), "1", "2", "3"),
+	glasses("ea-16x16", "±J glass, 16×16", 256, lattice2(16), "1", "1.5", "2"),
+	glasses("ea-4x4x4", "±J glass, 4×4×4", 64, lattice3(4), "1", "1.5", "2"),
+	glasses("ea-6x6x6", "±J glass, 6×6×6", 216, lattice3(6), "0.5", "0.7", "0.9"),
+	glasses("sk-64", "Sherrington–Kirkpatrick, 64 spins", 64, complete(64), "1", "1.5", "2"),
+	continuous())
 
 // Lattices of up to largestRival sites a side have rivals.
 const (
@@ -73,8 +77,9 @@ func ferromagnet(l int, beta, h, published string) FieldTarget {
 	return t
 }
 
-// glass is a target of couplings ±1, or normal ones of deviation 1/√n, drawn once.
-func glass(name, title, beta string, n int, edges [][2]int) FieldTarget {
+// glasses are targets of the same couplings, ±1, or normal ones of deviation 1/√n, at
+// several temperatures.
+func glasses(name, title string, n int, edges [][2]int, betas ...string) (all []FieldTarget) {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(len(edges))))
 	couplings := make([]string, len(edges))
 	for i, e := range edges {
@@ -84,8 +89,11 @@ func glass(name, title, beta string, n int, edges [][2]int) FieldTarget {
 		}
 		couplings[i] = fmt.Sprintf("[%d,%d,%v]", min(e[0], e[1]), max(e[0], e[1]), j)
 	}
-	return FieldTarget{Name: name, Title: title, System: "spins", LogZ: math.NaN(),
-		Assignments: []string{"target.file=", fmt.Sprintf("target.spins=%d", n), "target.edges=[" + strings.Join(couplings, ",") + "]", "target.fields=[" + strings.Repeat("0,", n-1) + "0]", "target.beta=" + beta}}
+	for _, beta := range betas {
+		all = append(all, FieldTarget{Name: name + "-" + beta, Title: title + ", β = " + beta, System: "spins", LogZ: math.NaN(),
+			Assignments: []string{"target.file=", fmt.Sprintf("target.spins=%d", n), "target.edges=[" + strings.Join(couplings, ",") + "]", "target.fields=[" + strings.Repeat("0,", n-1) + "0]", "target.beta=" + beta}})
+	}
+	return all
 }
 
 func lattice2(l int) (edges [][2]int) {
