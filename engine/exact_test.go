@@ -223,6 +223,16 @@ func TestReweighing(t *testing.T) {
 	w = NewWeights(heavy)
 	require.InDelta(t, 1, w.ParetoK, 0.2)
 	require.Contains(t, w.Warning, "Pareto")
+	// The same tail beside much that is even: w = c + 1/u. With c = 10⁴ it has 6·10⁻⁴ of
+	// the sum, and a mean's error by chance is 10⁻².
+	for _, c := range []float64{1e3, 1e4} {
+		for i := range heavy {
+			heavy[i] = -math.Log(c + float64(len(heavy))/float64(i+1))
+		}
+		w = NewWeights(heavy)
+		require.InDelta(t, 1, w.ParetoK, 0.2)
+		require.Equal(t, c == 1e4, w.Trusted())
+	}
 	few := NewWeights(make([]float64, 50))
 	require.Contains(t, few.Warning, "50 independent")
 }

@@ -24,7 +24,8 @@ type Weights struct {
 
 // Bounds of weights that can be used.
 const (
-	largestK   = 0.7 // above it their means converge too slowly (Vehtari et al., 2024)
+	largestK   = 0.7 // above it their means converge too slowly (Vehtari et al., 2024),
+	leastTail  = 0.1 // unless the tail is smaller than this much of a mean's error by chance
 	fewestLeft = 100 // independent samples that they are worth
 	farAbove   = 10  // largest weight, where too few are large to tell their law
 )
@@ -36,16 +37,17 @@ func NewWeights(r []float64) Weights {
 		logs[i] = -x
 	}
 	estimate := NewImportance(r)
+	k, tail := stat.ParetoK(logs)
 	w := Weights{
-		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: stat.ParetoK(logs), Largest: estimate.Largest,
+		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: k, Largest: estimate.Largest,
 		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case w.ParetoK >= largestK:
+	case k >= largestK && tail > leastTail/math.Sqrt(float64(len(r))):
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f, and above %g neither they nor what they say of ln Z can be trusted", w.ParetoK, largestK)
-	case math.IsNaN(w.ParetoK) && w.Largest > farAbove:
+	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
 	case worth < fewestLeft:
 		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither they nor what they say of ln Z can be trusted", worth)

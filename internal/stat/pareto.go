@@ -10,13 +10,14 @@ import (
 // above do not exist. Below 0.7 means by the weights can be used; above, they need
 // more samples than anybody has (Vehtari et al., Pareto smoothed importance sampling,
 // JMLR 25 (2024)). It is −Inf where the largest do not vary, as the exact density's,
-// and NaN where fewer than 5 are above the others.
-func ParetoK(logWeights []float64) float64 {
+// and NaN where fewer than 5 are above the others. share is what those largest have
+// above the next one, of the sum of all weights.
+func ParetoK(logWeights []float64) (k, share float64) {
 	sorted := slices.Sorted(slices.Values(logWeights))
 	n := len(sorted)
 	tail := int(math.Ceil(min(0.2*float64(n), 3*math.Sqrt(float64(n)))))
 	if tail < 5 || tail >= n {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
 	// Weights relative to the largest, so that none overflows.
 	top := sorted[n-1]
@@ -27,13 +28,20 @@ func ParetoK(logWeights []float64) float64 {
 			excess = append(excess, e)
 		}
 	}
-	if len(excess) == 0 || excess[len(excess)-1] < 1e-12 {
-		return math.Inf(-1)
+	sum := 0.0
+	for _, l := range sorted {
+		sum += math.Exp(l - top)
 	}
-	if len(excess) < 5 {
-		return math.NaN()
+	for _, e := range excess {
+		share += e / sum
 	}
-	return paretoShape(excess)
+	switch {
+	case len(excess) == 0 || excess[len(excess)-1] < 1e-12:
+		return math.Inf(-1), share
+	case len(excess) < 5:
+		return math.NaN(), share
+	}
+	return paretoShape(excess), share
 }
 
 // paretoShape fits the generalized Pareto law to sorted positive numbers by the

@@ -59,18 +59,30 @@ func TestParetoK(t *testing.T) {
 		return x
 	}
 	for k, want := range map[float64]float64{0.3: 0.17359821341324605, 0.7: 0.545236111993564, 1.2: 1.016036212050045} {
-		require.InDelta(t, want, ParetoK(logs(1000, 7, k)), 1e-9)
+		got, _ := ParetoK(logs(1000, 7, k))
+		require.InDelta(t, want, got, 1e-9)
 		// The fit's error is about (1+k)/√m of m = 3√n weights; more than 5 of these
 		// have a probability below 1e-6.
 		const n = 200_000
-		require.InDelta(t, k, ParetoK(logs(n, 11, k)), 5.5*(1+k)/math.Sqrt(3*math.Sqrt(n)))
+		got, _ = ParetoK(logs(n, 11, k))
+		require.InDelta(t, k, got, 5.5*(1+k)/math.Sqrt(3*math.Sqrt(n)))
 	}
-	require.True(t, math.IsInf(ParetoK(make([]float64, 1000)), -1), "equal weights")
-	require.True(t, math.IsNaN(ParetoK(make([]float64, 20))), "too few")
+	k, share := ParetoK(make([]float64, 1000))
+	require.True(t, math.IsInf(k, -1) && share == 0, "equal weights")
+	k, _ = ParetoK(make([]float64, 20))
+	require.True(t, math.IsNaN(k), "too few")
 	few := congruential(1000, 1)
 	for i := range few {
 		few[i] = math.Inf(-1)
 	}
 	few[3], few[4] = 1, 2
-	require.True(t, math.IsNaN(ParetoK(few)), "two weights of a thousand")
+	k, share = ParetoK(few)
+	require.True(t, math.IsNaN(k), "two weights of a thousand")
+	require.InDelta(t, 1, share, 1e-12)
+	// The 95 largest of 1, 2, …, 1000 exceed the next by 1 to 95.
+	for i := range few {
+		few[i] = math.Log(float64(i + 1))
+	}
+	_, share = ParetoK(few)
+	require.InDelta(t, 95*96./(1000*1001), share, 1e-12)
 }
