@@ -30,6 +30,7 @@ type sampling struct {
 	part    shard
 	refine  refinement
 	exact   bool
+	weights bool
 	first   count
 	placed  bool   // first was given
 	parted  bool   // part was given
@@ -63,6 +64,9 @@ proposal was rejected, repeat the one before; how much they are worth is on
 stderr and in FILE.json. Draw i, too, depends on the model, the seed and i
 alone. To begin inside a chain costs the chain up to there.
 
+--weights writes ln w = ln π − ln q beside each sample of such a generator: means
+over the target are Σ w f / Σ w, and Z is the mean of w.
+
 Beside FILE.npy goes FILE.json: the model's hash, seed, numbers and refinement of
 the samples, version and kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
@@ -85,11 +89,18 @@ the samples, version and kernel path.`,
 	flags.Var(&s.first, "first", "number of the first sample in the seed's stream (default after those that were measured)")
 	flags.Var(&s.refine, "refine", "Metropolis steps after generation; auto for as many as diagnose finds to be needed")
 	flags.BoolVar(&s.exact, "exact", false, "asymptotically exact draws, by Metropolis steps from sample to sample")
+	flags.BoolVar(&s.weights, "weights", false, "the logarithm of each sample's weight beside it: --format "+engine.Weighted)
 	addThreads(cmd, &s.threads)
 	return cmd
 }
 
 func (p *program) sample(s *sampling) error {
+	if s.weights {
+		if s.format != "" {
+			return usagef("--weights: it is --format %s; leave out one of --weights and --format", engine.Weighted)
+		}
+		s.format = engine.Weighted
+	}
 	if s.refine.steps < 0 {
 		return usagef("--refine: %d is negative", s.refine.steps)
 	}

@@ -199,6 +199,7 @@ func TestSampleExact(t *testing.T) {
 		"--refine: exact draws need no refinement": {"run", "--refine", "2"},
 		"--format: exact draws have no weights":    {"run", "-f", "weighted"},
 		"--exact: the density of this generator":   {trained(t)},
+		"leave out one of --weights and --format":  {"run", "-f", "bits", "--weights"},
 	} {
 		o := revgen(t, dir, slices.Concat([]string{"sample", "--exact", "-n", "3", "-o", "y.npy"}, args)...)
 		require.Equal(t, exitUsage, o.code)

@@ -508,6 +508,14 @@ func TestTargetFile(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(dir, "glass.txt"), filepath.Join(dir, "moved.txt")))
 	ok(t, dir, "verify", "run")
 	ok(t, dir, "sample", "run", "-n", "10", "--format", "weighted", "-o", "s.npy")
+	ok(t, dir, "sample", "run", "-n", "10", "--weights", "-o", "w.npy")
+	both := [2][]byte{}
+	for i, name := range []string{"s.npy", "w.npy"} {
+		var err error
+		both[i], err = os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+	}
+	require.Equal(t, both[0], both[1])
 	args[1] = "moved.txt"
 	require.Contains(t, ok(t, dir, args...).stderr, "this run is complete", "the same graph under another name")
 	file("moved.txt", "3 3\n1 2 1\n2 3 1\n1 3 1\n")
