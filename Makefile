@@ -62,6 +62,7 @@ studies:
 	./revgen reproduce --study all --seed 11 --seeds 3 -o runs/studies
 	./revgen reproduce --study neighbours --seed 401 -o runs/studies
 	./revgen reproduce --study field --seed 11 --seeds 5 -o runs/studies
+	./revgen reproduce --study protocol --seed 11 --seeds 5 -o runs/studies
 	cp runs/studies/studies.md docs/studies.md
 
 cover:

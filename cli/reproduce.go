@@ -68,13 +68,14 @@ five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames
   revgen reproduce --study neighbours --seed 101 -o results
   revgen reproduce --study field --only ising-l16-0.4407,ea-8x8-1 --seed 11 -o field
   revgen reproduce --study field --only ising-l64-0.4407 --seeds 1 --seed 12 -o field
+  revgen reproduce --study protocol --only ising-l16-0.4407 --seed 11 -o protocol
   revgen reproduce -o results --tables       # the documents again, from results.json`,
 		Args: usageArgs(cobra.NoArgs),
 	}
 	flags := cmd.Flags()
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if len(r.Studies) > 0 {
-			if field := slices.Equal(r.Studies, []string{reproduce.FieldStudy}); flags.Changed("only") && !field || flags.Changed("preset") {
+			if flags.Changed("only") && !reproduce.OfTargets(r.Studies) || flags.Changed("preset") {
 				return usagef("--study: a study has its own settings and preset; leave out --only and --preset")
 			}
 			if !flags.Changed("seeds") {
@@ -172,6 +173,12 @@ func (p *program) execute(ctx context.Context, r *reproduction) error {
 			}
 			return p.writeField([]reproduce.FieldRow{*row})
 		},
+		Protocol: func(row *reproduce.ProtocolRow) error {
+			if p.json {
+				return nil
+			}
+			return p.writeProtocol([]reproduce.ProtocolRow{*row})
+		},
 	})
 	if err != nil {
 		return err
@@ -205,6 +212,9 @@ func (p *program) retabulate(dir string) error {
 			}
 		}
 		if err := p.writeField(results.Field); err != nil {
+			return err
+		}
+		if err := p.writeProtocol(results.Protocol); err != nil {
 			return err
 		}
 	}
@@ -261,6 +271,14 @@ func (p *program) writeField(rows []reproduce.FieldRow) error {
 		return nil
 	}
 	return reproduce.FieldTable(rows).WriteText(p.stdout)
+}
+
+// writeProtocol prints rows of the study of the literature's distances.
+func (p *program) writeProtocol(rows []reproduce.ProtocolRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return reproduce.ProtocolTable(rows).WriteText(p.stdout)
 }
 
 func (p *program) concludeReproduction(results *reproduce.Results, dir string) error {

@@ -285,10 +285,11 @@ func (r FieldRow) MarshalJSON() ([]byte, error) { return number.Marshal(r) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *FieldRow) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, r) }
 
-// chooseField returns the rows of the given names, all if there are none.
-func chooseField(names []string) (chosen []FieldTarget, err error) {
+// chooseTargets returns those of a study's targets that have the given names, all if there
+// are none.
+func chooseTargets(study string, targets []FieldTarget, names []string) (chosen []FieldTarget, err error) {
 	var all []string
-	for _, t := range FieldTargets {
+	for _, t := range targets {
 		all = append(all, t.Name)
 		if len(names) == 0 || slices.Contains(names, t.Name) {
 			chosen = append(chosen, t)
@@ -296,15 +297,15 @@ func chooseField(names []string) (chosen []FieldTarget, err error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("unknown target %q of the study %s; its targets are %s", name, FieldStudy, strings.Join(all, ", "))
+			return nil, fmt.Errorf("unknown target %q of the study %s; its targets are %s", name, study, strings.Join(all, ", "))
 		}
 	}
 	return chosen, nil
 }
 
-// fieldJobs returns the study's trainings.
-func (p *Plan) fieldJobs(ctx context.Context, systems []engine.Definition) (all []job, err error) {
-	chosen, err := chooseField(p.Only)
+// targetJobs returns the trainings of a study of targets.
+func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, study string, targets []FieldTarget) (all []job, err error) {
+	chosen, err := chooseTargets(study, targets, p.Only)
 	if err != nil {
 		return nil, err
 	}
@@ -316,12 +317,12 @@ func (p *Plan) fieldJobs(ctx context.Context, systems []engine.Definition) (all 
 		}
 		j := job{
 			setting: Setting{Name: t.Name, Title: t.Title, System: t.System, Assignments: t.Assignments},
-			preset:  "best", dir: filepath.Join("studies", FieldStudy, t.Name), field: t,
+			preset:  "best", dir: filepath.Join("studies", study, t.Name), field: t, protocol: study == ProtocolStudy,
 		}
 		for n := range p.Seeds {
 			cfg, err := p.config(ctx, &systems[d], &j.setting, j.preset, p.Seed+uint64(n), false)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", FieldStudy, t.Name, err)
+				return nil, fmt.Errorf("%s: %s: %w", study, t.Name, err)
 			}
 			j.configs = append(j.configs, cfg)
 		}

@@ -335,6 +335,7 @@ func (r *Results) StudiesMarkdown() string {
 	r.writeStudies(&b)
 	r.writeNeighbours(&b)
 	r.writeField(&b)
+	r.writeProtocol(&b)
 	return b.String()
 }
 
@@ -402,6 +403,18 @@ func (r *Results) writeField(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(distinct(computers), "; "), FieldLegend)
 	_ = FieldTable(r.Field).WriteMarkdown(b)
+}
+
+func (r *Results) writeProtocol(b *strings.Builder) {
+	if len(r.Protocol) == 0 {
+		return
+	}
+	var computers []Machine
+	for i := range r.Protocol {
+		computers = append(computers, r.Protocol[i].Machine)
+	}
+	fmt.Fprintf(b, "\n## The distances of masked diffusion samplers\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", ProtocolStudy, strings.Join(distinct(computers), "; "), ProtocolLegend)
+	_ = ProtocolTable(r.Protocol).WriteMarkdown(b)
 }
 
 // StudyLegend explains the tables of studies.

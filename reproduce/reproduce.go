@@ -47,7 +47,8 @@ type Observer struct {
 	Outcome    func(*Outcome) error
 	Study      func(*StudyOutcome) error
 	Neighbours func(Neighbours) error
-	Field      func(*FieldRow) error // a row of the study of the field's targets
+	Field      func(*FieldRow) error    // a row of the study of the field's targets
+	Protocol   func(*ProtocolRow) error // and of that of the literature's distances
 }
 
 // A Run is one training run of a reproduction.
@@ -74,9 +75,11 @@ type job struct {
 	preset  string
 	study   *Study
 	variant *Variant
-	field   *FieldTarget    // of the study of the field's targets
+	field   *FieldTarget    // of a study of targets
 	dir     string          // of the runs, under the plan's
 	configs []engine.Config // by seed; none of a neighbour
+
+	protocol bool // the study of targets is that of the literature's distances
 
 	neighbour *Neighbour
 	systems   []engine.Definition // of a neighbour
@@ -98,8 +101,12 @@ func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, er
 	if p.Seed > math.MaxUint64-uint64(p.Seeds) {
 		return nil, fmt.Errorf("seed: there are no %d seeds from %d on", p.Seeds, p.Seed)
 	}
-	if slices.Equal(p.Studies, []string{FieldStudy}) {
-		return p.fieldJobs(ctx, systems)
+	if OfTargets(p.Studies) {
+		targets := FieldTargets
+		if p.Studies[0] == ProtocolStudy {
+			targets = ProtocolTargets
+		}
+		return p.targetJobs(ctx, systems, p.Studies[0], targets)
 	}
 	if len(p.Studies) > 0 {
 		return p.studyJobs(ctx, systems)
@@ -250,7 +257,11 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 			continue
 		}
 		if e.field != nil {
-			if err := e.recordField(ctx, results); err != nil {
+			record := e.recordField
+			if e.protocol {
+				record = e.recordProtocol
+			}
+			if err := record(ctx, results); err != nil {
 				return results, err
 			}
 			continue

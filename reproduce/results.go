@@ -31,12 +31,18 @@ type Results struct {
 	Studies  []StudyOutcome `json:"studies,omitempty"`
 	Field    []FieldRow     `json:"field,omitempty"` // of the study of the field's targets
 	// Neighbours are targets that were drawn.
-	Neighbours Neighbours `json:"neighbours,omitempty"`
+	Neighbours Neighbours    `json:"neighbours,omitempty"`
+	Protocol   []ProtocolRow `json:"protocol,omitempty"`
 }
 
 // Empty reports that there are none.
 func (r *Results) Empty() bool {
-	return len(r.Outcomes)+len(r.Studies)+len(r.Field)+len(r.Neighbours) == 0
+	return len(r.Outcomes) == 0 && !r.studied()
+}
+
+// studied reports whether there are any of studies.
+func (r *Results) studied() bool {
+	return len(r.Studies)+len(r.Field)+len(r.Neighbours)+len(r.Protocol) > 0
 }
 
 // fieldRow returns the row of a target, nil if there is none.
@@ -199,7 +205,7 @@ func (r *Results) Documents(dir string) []string {
 	if len(r.Outcomes) > 0 {
 		all = append(all, filepath.Join(dir, resultsDocument))
 	}
-	if len(r.Studies)+len(r.Field)+len(r.Neighbours) > 0 {
+	if r.studied() {
 		all = append(all, filepath.Join(dir, studiesDocument))
 	}
 	return all
@@ -245,6 +251,11 @@ func (r *Results) check() error {
 			if err := variants[j].check(); err != nil {
 				return fmt.Errorf("studies[%d].variants[%d].%w", i, j, err)
 			}
+		}
+	}
+	for i := range r.Protocol {
+		if len(r.Protocol[i].Runs) == 0 {
+			return fmt.Errorf("protocol[%d].runs: the list is empty", i)
 		}
 	}
 	return nil

@@ -254,6 +254,7 @@ func TestEditedResults(t *testing.T) {
 	require.Greater(t, refused, 100)
 	for edit, want := range map[string]string{
 		`{"schema":1,"outcomes":[{"preset":"best"}]}`:                                         "outcomes[0].seeds: ",
+		`{"schema":1,"protocol":[{"target":"x"}]}`:                                            "protocol[0].runs: ",
 		`{"schema":1,"studies":[{"study":"moves"}]}`:                                          "studies[0].variants: ",
 		`{"schema":1,"studies":[{"variants":[{"preset":"best"}]}]}`:                           "studies[0].variants[0].seeds: ",
 		`{"schema":1,"outcomes":[{"preset":"best","seeds":[1],"metrics":[{"exact":1}]}]}`:     "outcomes[0].metrics[0].name: ",

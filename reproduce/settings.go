@@ -4,8 +4,8 @@
 //
 // Each setting is a run directory of engine.Train, so that an interrupted
 // reproduction continues where it was. The package knows systems by their
-// definitions only; it stands above engine and, like it, knows no mathematics
-// of any of them.
+// definitions only, but for the study protocol, which asks ising for distances; it
+// stands above engine and, like it, knows no mathematics of any of them.
 package reproduce
 
 import (

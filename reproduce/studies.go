@@ -151,13 +151,18 @@ var (
 	sampled  = slices.Concat(averaged, []string{"loss.average=sampled", "loss.statistic=U"})
 )
 
-// StudyNames lists the studies, and that of neighbours.
+// StudyNames lists the studies, that of neighbours, and those of targets.
 func StudyNames() []string {
 	var names []string
 	for _, s := range Studies {
 		names = append(names, s.Name)
 	}
-	return append(names, NeighboursStudy, FieldStudy)
+	return append(names, NeighboursStudy, FieldStudy, ProtocolStudy)
+}
+
+// OfTargets reports whether studies are one of targets, which takes Plan.Only.
+func OfTargets(studies []string) bool {
+	return len(studies) == 1 && (studies[0] == FieldStudy || studies[0] == ProtocolStudy)
 }
 
 // chooseStudies returns the studies of the given names, in their own order, and
@@ -171,8 +176,10 @@ func chooseStudies(names []string) (chosen []Study, neighbours bool, err error) 
 			return nil, false, fmt.Errorf("unknown study %q; the studies are %s, or all", name, strings.Join(StudyNames(), ", "))
 		}
 	}
-	if slices.Contains(names, FieldStudy) {
-		return nil, false, fmt.Errorf("study: %s is another kind of study, and runs by itself", FieldStudy)
+	for _, name := range names {
+		if OfTargets([]string{name}) {
+			return nil, false, fmt.Errorf("study: %s is another kind of study, and runs by itself", name)
+		}
 	}
 	for _, s := range Studies {
 		if slices.Contains(names, s.Name) {

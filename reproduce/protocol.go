@@ -1,0 +1,317 @@
+package reproduce
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/ising"
+)
+
+// ProtocolStudy names the study of the distances by which masked diffusion samplers are
+// judged: generators with a density by the preset best, beside what exact samples have.
+const ProtocolStudy = "protocol"
+
+// ProtocolTargets are the study's.
+var ProtocolTargets = []FieldTarget{
+	ferromagnet(16, "0.28", "0", ""), ferromagnet(16, criticalBeta, "0", ""), ferromagnet(16, "0.6", "0", ""),
+	ferromagnet(24, "0.28", "0", ""), ferromagnet(24, criticalBeta, "0", ""), ferromagnet(24, "0.6", "0", ""),
+}
+
+// PublishedDistances are another method's.
+type PublishedDistances struct {
+	Method    string          `json:"method"`
+	Distances ising.Distances `json:"distances"`
+}
+
+// publishedDistances are of the 16×16 lattice, from tables 2, 5 and 16 of the paper of
+// IEDG (Iterative Exact Discrete Guidance), of 4 096 samples each, with the number of
+// states of their reference in IEDG's release.
+var publishedDistances = map[string]struct {
+	reference int
+	methods   []PublishedDistances
+}{
+	"ising-l16-0.28": {4096, []PublishedDistances{
+		{"MDNS", ising.Distances{0.0112, 0.161, 0.0094, 0.0023, 0.00235}},
+		{"MetaDNS", ising.Distances{0.0084, 0.195, 0.0089, 0.0038, 0.00125}},
+		{"IEDG", ising.Distances{0.0061, 0.242, 0.0074, 0.0043, 0.00682}},
+	}},
+	"ising-l16-0.4407": {65_536, []PublishedDistances{
+		{"MDNS", ising.Distances{0.0105, 0.171, 0.0098, 0.0019, 0.00467}},
+		{"MetaDNS", ising.Distances{0.0317, 0.124, 0.0132, 0.0055, 0.00360}},
+		{"IEDG", ising.Distances{0.0106, 0.150, 0.0252, 0.0223, 0.00275}},
+	}},
+	"ising-l16-0.6": {4096, []PublishedDistances{
+		{"MDNS", ising.Distances{0.0173, 0.058, 0.0034, 0.0012, 0.00100}},
+		{"MetaDNS", ising.Distances{0.0049, 0.089, 0.0057, 0.0031, 0.00091}},
+		{"IEDG", ising.Distances{0.0157, 0.054, 0.0193, 0.0045, 0.00062}},
+	}},
+}
+
+// A ProtocolRow is what one target gave.
+type ProtocolRow struct {
+	Name      string        `json:"target"`
+	Title     string        `json:"title"`
+	Changed   []string      `json:"changed,omitempty"` // assignments that the user added
+	Samples   int           `json:"samples"`           // of each seed, and states of the reference
+	Distances [5]string     `json:"distances"`         // names of those below
+	Runs      []ProtocolRun `json:"runs"`              // by seed
+	Floor     ProtocolFloor `json:"floor"`             // of as many exact samples
+	// Published are others', and PublishedFloor is that of as many exact samples as theirs.
+	Published      []PublishedDistances `json:"published,omitempty"`
+	PublishedFloor *ProtocolFloor       `json:"published_floor,omitempty"`
+	Machine        Machine              `json:"machine"`
+}
+
+// A ProtocolRun is how far the samples of one seed are from the reference.
+type ProtocolRun struct {
+	Seed     uint64          `json:"seed"`
+	Raw      ising.Distances `json:"raw"`
+	Weighted ising.Distances `json:"weighted"` // by importance weights
+}
+
+// A ProtocolFloor is how far exact samples are from a reference.
+type ProtocolFloor struct {
+	Mean     ising.Distances `json:"mean"`
+	Quantile ising.Distances `json:"quantile"` // of 95 %
+}
+
+// protocol is the sizes of the study.
+var protocol = struct {
+	samples, published               int // of ours and of others
+	chains, burnIn, spacing, repeats int // of the reference, sweeps of Swendsen and Wang's
+}{samples: 65_536, published: 4096, chains: 128, burnIn: 8192, spacing: 128, repeats: 400}
+
+// protocolBlock is how many states, one after another of one chain, are resampled
+// together, and protocolSeed the reference's.
+const (
+	protocolBlock = 64
+	protocolSeed  = 1
+)
+
+// recordProtocol puts a target's row into the results, in place of an earlier one, writes
+// these and tells the observer.
+func (e *execution) recordProtocol(ctx context.Context, results *Results) error {
+	row := ProtocolRow{
+		Name: e.field.Name, Title: e.field.Title, Changed: e.Assignments, Samples: protocol.samples,
+		Distances: ising.DistanceNames, Machine: e.machine(),
+	}
+	var params [][]float32
+	for n, cfg := range e.configs {
+		seed := cfg.Shared().Training.Seed
+		run := Run{Study: ProtocolStudy, Setting: e.setting, Preset: e.preset, Seed: seed, Steps: cfg.Shared().Training.Steps,
+			Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", seed)), Index: e.first + n, Count: e.count}
+		result, err := e.train(ctx, cfg, run, nil)
+		if err != nil {
+			return err
+		}
+		params = append(params, result.Params)
+	}
+	blocks, err := e.protocolReference(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.field.Name, err)
+	}
+	reference := ising.NewPool(e.side())
+	for _, b := range blocks {
+		reference.Merge(b)
+	}
+	for n, cfg := range e.configs {
+		raw, weighted, err := e.protocolSamples(ctx, cfg, params[n])
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.field.Name, err)
+		}
+		row.Runs = append(row.Runs, ProtocolRun{cfg.Shared().Training.Seed, raw.Distances(reference), weighted.Distances(reference)})
+	}
+	row.Floor = protocolFloor(e.side(), blocks, protocol.samples, protocol.samples)
+	if p, ok := publishedDistances[row.Name]; ok {
+		floor := protocolFloor(e.side(), blocks, protocol.published, p.reference)
+		row.Published, row.PublishedFloor = p.methods, &floor
+	}
+	results.putProtocol(row)
+	if err := results.Write(e.Dir); err != nil {
+		return err
+	}
+	if e.watch.Protocol == nil {
+		return nil
+	}
+	return e.watch.Protocol(&row)
+}
+
+// side returns the side of the target's lattice.
+func (e *execution) side() int { return e.configs[0].(*ising.Config).Target.L }
+
+// protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks.
+func (e *execution) protocolReference(ctx context.Context) (blocks []*ising.Pool, err error) {
+	const format = "bits"
+	cfg, err := engine.Reseeded(e.configs[0], protocolSeed)
+	if err != nil {
+		return nil, err
+	}
+	system, err := cfg.New(e.workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	compared, ok := system.(engine.Compared)
+	if !ok {
+		return nil, chains.ErrNone
+	}
+	peers := compared.Peers()
+	i := slices.IndexFunc(peers, func(p engine.Peer) bool { return p.Name == "Swendsen-Wang" })
+	if i < 0 {
+		return nil, chains.ErrNone
+	}
+	r, err := chains.Run(ctx, system, chains.Options{
+		Chains: protocol.chains, Draws: protocol.samples / protocol.chains, BurnIn: protocol.burnIn, Spacing: protocol.spacing,
+		Peer: &peers[i], States: format,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for part := range slices.Chunk(r.Levels[0].States, protocolBlock*r.Format.RowBytes) {
+		b := ising.NewPool(e.side())
+		if err := b.Add(format, part, nil); err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+// protocolSamples returns fresh samples of a generator, as drawn and by weights.
+func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, params []float32) (raw, weighted *ising.Pool, err error) {
+	fresh, err := engine.Reseeded(cfg, cfg.Shared().Training.Seed+1000)
+	if err != nil {
+		return nil, nil, err
+	}
+	stream, err := engine.NewStream(fresh, params, e.workers)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stream.Close()
+	f, err := stream.Format(engine.Weighted)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := make([]byte, protocol.samples*f.RowBytes)
+	if err := stream.Fill(ctx, rows, f, 0, 0); err != nil {
+		return nil, nil, err
+	}
+	var states []byte
+	var weights []float64
+	for row := range slices.Chunk(rows, f.RowBytes) {
+		at := f.RowBytes - 8
+		states = append(states, row[:at]...)
+		weights = append(weights, math.Float64frombits(binary.LittleEndian.Uint64(row[at:])))
+	}
+	for i, most := 0, slices.Max(weights); i < len(weights); i++ {
+		weights[i] = math.Exp(weights[i] - most)
+	}
+	raw, weighted = ising.NewPool(e.side()), ising.NewPool(e.side())
+	if err := raw.Add("spins", states, nil); err != nil {
+		return nil, nil, err
+	}
+	return raw, weighted, weighted.Add("spins", states, weights)
+}
+
+// protocolFloor summarises the distances of exact samples.
+func protocolFloor(side int, blocks []*ising.Pool, samples, reference int) (f ProtocolFloor) {
+	for k, x := range exactDistances(side, blocks, samples, reference) {
+		f.Mean[k] = stat.Average(x)
+		f.Quantile[k] = stat.NewNull(x).Quantile(0.95, f.Mean[k])
+	}
+	return f
+}
+
+// exactDistances returns repeatedly, by distance, how far so many exact samples are from a
+// reference of so many, both resampled from blocks of states.
+func exactDistances(side int, blocks []*ising.Pool, samples, reference int) (all [len(ising.Distances{})][]float64) {
+	r := rand.New(rand.NewPCG(0x706f6f6c, uint64(samples)))
+	draw := func(p *ising.Pool, states int) *ising.Pool {
+		p.Reset()
+		for range states / protocolBlock {
+			p.Merge(blocks[r.IntN(len(blocks))])
+		}
+		return p
+	}
+	a, b := ising.NewPool(side), ising.NewPool(side)
+	for range protocol.repeats {
+		for k, v := range draw(a, samples).Distances(draw(b, reference)) {
+			all[k] = append(all[k], v)
+		}
+	}
+	return all
+}
+
+// putProtocol adds a row, in place of an earlier one.
+func (r *Results) putProtocol(row ProtocolRow) {
+	rank := func(row ProtocolRow) int {
+		return slices.IndexFunc(ProtocolTargets, func(t FieldTarget) bool { return t.Name == row.Name })
+	}
+	r.Protocol = slices.DeleteFunc(r.Protocol, func(old ProtocolRow) bool { return old.Name == row.Name })
+	r.Protocol = append(r.Protocol, row)
+	slices.SortStableFunc(r.Protocol, func(a, b ProtocolRow) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// ProtocolTable has a row for each distance of each target.
+func ProtocolTable(rows []ProtocolRow) *report.Table {
+	t := &report.Table{Header: []string{"target", "seeds", "distance", "ours (range)", "by weights (range)", "floor (95 %)"}, Left: 3}
+	var methods []string
+	for i := range rows {
+		for _, p := range rows[i].Published {
+			if !slices.Contains(methods, p.Method) {
+				methods = append(methods, p.Method)
+			}
+		}
+	}
+	t.Header = append(t.Header, methods...)
+	t.Header = append(t.Header, "their floor (95 %)")
+	for i := range rows {
+		r := &rows[i]
+		var seeds []uint64
+		for _, run := range r.Runs {
+			seeds = append(seeds, run.Seed)
+		}
+		for k, name := range r.Distances {
+			over := func(of func(ProtocolRun) ising.Distances) string {
+				var x []float64
+				for _, run := range r.Runs {
+					x = append(x, of(run)[k])
+				}
+				m := Metric{Error: median(x), Range: [2]float64{slices.Min(x), slices.Max(x)}}
+				return m.errorText(len(x))
+			}
+			row := []string{r.Title, seedsText(seeds), name,
+				over(func(r ProtocolRun) ising.Distances { return r.Raw }), over(func(r ProtocolRun) ising.Distances { return r.Weighted }), r.Floor.text(k)}
+			for _, method := range methods {
+				text := "–"
+				if at := slices.IndexFunc(r.Published, func(p PublishedDistances) bool { return p.Method == method }); at >= 0 {
+					text = report.Deviation(r.Published[at].Distances[k], false)
+				}
+				row = append(row, text)
+			}
+			their := "–"
+			if r.PublishedFloor != nil {
+				their = r.PublishedFloor.text(k)
+			}
+			t.Rows = append(t.Rows, append(row, their))
+		}
+	}
+	return t
+}
+
+func (f *ProtocolFloor) text(k int) string {
+	return report.Deviation(f.Mean[k], false) + " (" + report.Deviation(f.Quantile[k], false) + ")"
+}
+
+// ProtocolLegend explains the table.
+const ProtocolLegend = "65 536 samples of each seed, as drawn and by weights, and as many states of Swendsen's and Wang's chains: 128 of them, 8 192 sweeps before the first state and 128 between two. Medians over the seeds with the least and the largest. Mag is the mean difference of the rows' and columns' mean spins, CorrAgg the sum of those of the covariances of rows with rows and of columns with columns, divided by L²; JS are divergences of Jensen and Shannon of the fraction of up spins and of the energy, in nats and L² bins each; the curve is the mean difference of ⟨s s′⟩ along an axis, of all distances. These are the definitions of MDNS (arXiv 2508.10684) as the evaluation that IEDG's authors released computes them. Others' figures are of 4 096 samples, from tables 2, 5 and 16 of IEDG's paper; their references had 4 096 states, at β = 0.4407 65 536. A floor is what exact samples have on average and, in brackets, what 95 % of them do not exceed, of as many as ours and as theirs, by resampling the chains' states. Mag and CorrAgg are at large the scatter of the magnetisation's sign and size: samples that leave a mode out have a large Mag, but where others' figures are at their floor, these tell nothing of which is better."
