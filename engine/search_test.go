@@ -107,6 +107,9 @@ func TestEvolutionEstimatesTheGradient(t *testing.T) {
 }
 
 func TestMethodsDescend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	for _, fitness := range []string{"plain", "rank"} {
 		for _, method := range []string{"gradient", "evolution", "consensus"} {
 			b := newBowl(8, method)

@@ -12,6 +12,9 @@ import (
 // once loses a sector of the magnetisation. The evaluation says so, and an
 // annealed generator keeps both.
 func TestCollapseIsReported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	warnings := func(anneal float64) []string {
 		c := kfdConfig(t, "bernoulli", "none", true)
 		c.Training.Seed, c.Target.Beta = 101, 0.5

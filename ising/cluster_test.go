@@ -15,6 +15,9 @@ import (
 // that are odd and even, with the correlations of their draws; and the same bits for any
 // number of threads.
 func TestClustersHaveKaufmansEnergies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs chains for long")
+	}
 	for _, target := range []TargetConfig{{L: 5, Beta: 0.3, J: 1}, {L: 16, Beta: 0.4407, J: 1}, {L: 8, Beta: 0.25, J: 2.4}} {
 		k, err := Kaufman(target.L, target.J, target.Beta)
 		require.NoError(t, err)

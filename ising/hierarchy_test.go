@@ -162,6 +162,9 @@ func TestExactDrawsAtTheFloor(t *testing.T) {
 // hardly learnt and by one that has, the 95 % intervals by weights that hold Kaufman's
 // ln Z, energy and specific heat. Fewer than 80 of 100 have a probability of 10⁻⁷.
 func TestIntervalsCover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("repeats for long what one evaluation does")
+	}
 	const repetitions, samples, least = 100, 4000, 80
 	workers := pool.New(2)
 	defer workers.Close()
@@ -223,6 +226,9 @@ func TestIntervalsCover(t *testing.T) {
 // TestRecipesLearn: the recipes of small lattices reach the target in a moment,
 // with fields and couplings of either sign.
 func TestRecipesLearn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, target := range []TargetConfig{

@@ -29,6 +29,9 @@ func TestConfigurations(t *testing.T) {
 // TestMemoryOfHierarchies and TestMemory hold the estimates against what is
 // allocated.
 func TestMemoryOfHierarchies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no kernel path needs other memory")
+	}
 	for _, loss := range []string{"divergence", "balance"} {
 		c := adapted(t, "quick", TargetConfig{L: 16, Beta: 0.4, J: 1})
 		c.Training.Batch, c.Loss.Kind = 1<<14, loss
@@ -37,6 +40,9 @@ func TestMemoryOfHierarchies(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no kernel path needs other memory")
+	}
 	for _, changes := range [][]string{
 		{},
 		{"training.batch=20000"},

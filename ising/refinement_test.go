@@ -48,6 +48,9 @@ func TestRefinementFollowsTheMatrix(t *testing.T) {
 // TestRefinementOfFastAndFrozenChains: where λ^50 lies below rounding, and where
 // the target's probabilities do, correct models pass.
 func TestRefinementOfFastAndFrozenChains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestRefinementFollowsTheMatrix refines on this path")
+	}
 	for _, proposal := range []string{"single", "mixture", "multi-spin", "sweep"} {
 		for _, target := range []TargetConfig{
 			{L: 3, Beta: 0, J: 1}, {L: 3, Beta: 0.01, J: 1}, {L: 3, Beta: 0.02, J: 1}, {L: 2, Beta: 0.01, J: 1}, {L: 3, Beta: 0.5},

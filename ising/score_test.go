@@ -157,6 +157,9 @@ func TestDiscriminatorOfManyWords(t *testing.T) {
 
 // TestRoadsLead trains small generators by each of the paper's other roads.
 func TestRoadsLead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	for name, change := range map[string]func(*Config){
 		"discriminator": func(c *Config) {
 			c.Loss.Kind, c.Loss.Gradient = "discriminator", "difference"

@@ -186,6 +186,9 @@ func TestExactGradientUnderSymmetry(t *testing.T) {
 // TestChainOfOrbits sums the transition matrix of all configurations of the
 // 3×3 lattice over orbits: every member of an orbit leads to the same law.
 func TestChainOfOrbits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no kernel takes part")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, name := range []string{"none", "z2", "lattice", "z2+lattice"} {

@@ -18,6 +18,9 @@ import (
 // against the logarithm of the ratio of the two laws, which is what the best witness
 // is then, up to a constant. The generator's law is that of many samples.
 func TestWitnessOfStates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a large batch")
+	}
 	for _, c := range []struct {
 		name  string
 		exact bool

@@ -223,6 +223,9 @@ func latticeEnergy(row []byte) (e float64) {
 // What a spacing is chosen by makes draws all but independent, and no further apart
 // than that.
 func TestAutoSpacing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs chains for long")
+	}
 	o := chains.Options{Chains: 64, Draws: 400, BurnIn: chains.HalfBurnIn, Spacing: chains.AutoSpacing}
 	hot := runAll(t, o, 2, "ising", "target.l=8", "target.beta=0.1", "target.h=0.1")
 	require.LessOrEqual(t, hot.Spacing, 2)

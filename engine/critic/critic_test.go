@@ -117,6 +117,9 @@ func TestGradients(t *testing.T) {
 // Ornstein–Uhlenbeck steps of N(0, 1), f* = tanh of half the change of
 // ln(p/π) = (1 − 1/σ²) x²/2.
 func TestLearnsTheLogRatio(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	const n, sigma, steps = 2048, 1.3, 400
 	for _, form := range []string{"pair", "difference"} {
 		workers := pool.New(2)

@@ -76,6 +76,9 @@ func (t lineFit) exact() (sum [lineStatistics]float64) {
 // TestTrainingFindsAPosterior trains a generator by each loss and compares the modes'
 // probabilities and moments with quadrature.
 func TestTrainingFindsAPosterior(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	want := lineFit{}.exact()
 	for objective, bound := range map[string]float64{"stationarity": 0.05, "kfd": 0.015} {
 		c := &testConfig{bestConfig(), lineFit{}}

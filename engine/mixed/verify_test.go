@@ -168,6 +168,9 @@ func faults() []fault {
 
 // TestEveryCheckCanFail breaks what checks examine and expects them to say so.
 func TestEveryCheckCanFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks checks that TestChecks runs")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	maker := map[string]int{} // which of the functions makes a check

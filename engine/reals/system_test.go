@@ -204,6 +204,9 @@ func TestThePenaltyIsPartOfTheLoss(t *testing.T) {
 // the recipe finds what it is made of; and with couplings too, ln Z = 0 within the
 // error that the weights say, once few weights matter more than others.
 func TestRecipeLearnsTheTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	for name, c := range map[string]*testConfig{"alone": testConfigs()["mixture alone"], "with couplings": testConfigs()["mixture"]} {
 		d := c.target.Dim()
 		depth := c.Generator.Depth

@@ -254,6 +254,9 @@ func breakable() map[string]bool {
 
 // TestEveryCheckCanFail breaks what checks examine and expects them to say so.
 func TestEveryCheckCanFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks checks that TestChecks runs")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	// Which of the functions makes a check.

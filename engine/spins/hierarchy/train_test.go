@@ -14,6 +14,9 @@ import (
 // TestTrainingReachesKaufman trains on a small lattice and compares ln Z with
 // the closed form, at five standard errors.
 func TestTrainingReachesKaufman(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	for _, c := range []hierarchy.Square{
@@ -40,6 +43,9 @@ func TestTrainingReachesKaufman(t *testing.T) {
 // TestTrainingByMoves trains from nothing but pairs of configurations that a
 // sweep of moves lies between.
 func TestTrainingByMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
 	workers := pool.New(2)
 	defer workers.Close()
 	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4}, 1)
