@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/number"
@@ -50,7 +51,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		}
 	}
 	if d.chain != nil && !d.chain.Mixed {
-		d.chain.Far = d.far()
+		d.chain.Far, d.chain.Beyond = d.far()
 	}
 	return nil
 }
@@ -78,10 +79,16 @@ func (d *diagnosis) runChains(ctx context.Context, w engine.Walk, between int) (
 	return c, nil
 }
 
+// tooRare times as many chains is how many times its mean a weight π/q is in which a chain
+// should not be: by Markov's inequality (1+χ²)/tooRare is the probability that one of them
+// is, where q covers π.
+const tooRare = 100
+
 // far counts the chains that ended where no walked sample is near: whose distance to
 // the nearest, in standard deviations of the observables, is more than twice the
-// largest of as many samples' distances to the others.
-func (d *diagnosis) far() (count int) {
+// largest of as many samples' distances to the others. Beyond are those whose weight
+// is beyond all that the generator's density accounts for, however many are near.
+func (d *diagnosis) far() (count, beyond int) {
 	stride := len(d.all)
 	samples, ends := make([]float64, d.options.Samples*stride), make([]float64, d.options.Chains*stride)
 	d.walked.Observe(samples)
@@ -107,12 +114,19 @@ func (d *diagnosis) far() (count int) {
 	for i := 0; i < probes; i += stride {
 		typical = max(typical, nearest(samples[i:i+stride], others, scale))
 	}
+	weight, heaviest := max(0, slices.Index(d.all, engine.LogWeight)), math.Inf(1)
+	if d.weight != nil {
+		heaviest = d.weight.LogZ + math.Log(float64(tooRare*d.options.Chains))
+	}
 	for i := 0; i < len(ends); i += stride {
+		if ends[i+weight] > heaviest {
+			beyond++
+		}
 		if nearest(ends[i:i+stride], others, scale) > 4*typical { // squares
 			count++
 		}
 	}
-	return count
+	return count, beyond
 }
 
 // nearest returns the least squared distance of a point from others.

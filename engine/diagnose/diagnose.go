@@ -45,10 +45,10 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 	if err := d.walk(ctx); err != nil {
 		return nil, err
 	}
+	d.weigh()
 	if err := d.chains(ctx); err != nil {
 		return nil, err
 	}
-	d.weigh()
 	w, err := d.witness(ctx, system)
 	if err != nil {
 		return nil, err

@@ -23,8 +23,9 @@ type normal struct {
 	// What the generator draws: the mode + is that often, x off by so much.
 	plus, off float64
 	weighted  bool
-	tails     bool // of the weights, of index 0.6
-	outside   bool // ln π of some samples is −Inf
+	tails     bool    // of the weights, of index 0.6
+	outside   bool    // ln π of some samples is −Inf
+	needle    float64 // ln π/q where two of the chains are
 	seed      uint64
 }
 
@@ -41,6 +42,7 @@ type normalWalk struct {
 	r     *rand.Rand
 	x     []float64
 	plus  []bool
+	lost  int // the first states, that are in the needle
 	cross float64
 	slow  time.Duration
 }
@@ -58,7 +60,11 @@ func (s *normal) Walk(_ []float32, _ uint64, n int) (engine.Walk, error) {
 }
 
 func (s *normal) Chains(_ []float32, n int) (engine.Walk, error) {
-	return s.states(2, n, 0.3, 0, 3, s.chainCross), nil
+	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
+	if s.needle != 0 {
+		w.lost = 2
+	}
+	return w, nil
 }
 
 func (w *normalWalk) Advance(ctx context.Context, steps int) error {
@@ -96,6 +102,9 @@ func (w *normalWalk) Observe(values []float64) {
 				q = 1 - q
 			}
 			row[3] = math.Log(0.5/q) - x*x/2 + (x-w.s.off)*(x-w.s.off)/2
+			if i < w.lost {
+				row[3] = w.s.needle
+			}
 			if w.s.tails {
 				_, u := math.Modf(1e6 * math.Abs(x)) // as good as independent of x
 				row[3] += math.Log1p(0.02 * math.Pow(u+1e-6, -0.6))
@@ -129,6 +138,8 @@ func TestVerdicts(t *testing.T) {
 		"a density":                {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
 		"a density, tails":         {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, true }, Unknown, "they have a tail of Pareto's k̂ = "},
 		"a density, off":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "by the weights"},
+		"a density, a needle":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 chains that owe nothing to the generator ended where its density is too small by a factor of 25600"},
+		"a density, a tail":        {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 9 }, Trustworthy, "weights"},
 		"outside the support":      {func(s *normal) { s.outside, s.off = true, 0.5 }, Refine, "--refine"},
 	} {
 		s := good

@@ -95,6 +95,9 @@ type Chains struct {
 	EffectiveSize float64 `json:"effective_size"`
 	// Far is the number of chains that ended where no sample is near.
 	Far int `json:"far"`
+	// Beyond is the number of those that ended where π/q is larger than a generator that
+	// covers π lets it be: more than 100 times Number times its mean.
+	Beyond int `json:"beyond,omitempty"`
 }
 
 // Weights are importance weights of the samples as drawn.

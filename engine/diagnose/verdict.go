@@ -99,6 +99,10 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 		return 0
 	case f.mixed:
 		return d.judgeMixed(r, f, drifts, say)
+	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
+		say(Unknown, "%d of %d chains that owe nothing to the generator ended where its density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail%s",
+			d.chain.Beyond, d.options.Chains, tooRare*d.options.Chains, d.chain.RHat, also(f, drifts))
+		return 0
 	case f.far:
 		say(Unknown, "%d of %d chains that owe nothing to the generator ended where no sample is near, and nothing crosses between (R̂ = %.3g): a mode may be missing%s",
 			d.chain.Far, d.options.Chains, d.chain.RHat, also(f, drifts))
