@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the Containerfile and what the Apptainer definition says, from a clean copy of
-# the tree and without a network: the image golang is made of this machine's Go and a
-# static shell. Needs root, buildah and busybox-static.
+# the tree and without a network: the image golang is a static shell, beside which this
+# machine's Go, its modules and what it has compiled are mounted. Needs root, buildah and
+# busybox-static.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
@@ -12,14 +13,13 @@ trap 'buildah "${storage[@]}" umount -a >/dev/null 2>&1 || true; rm -rf "$dir"' 
 version=v0.0.0-test
 said="revgen $version"
 
-mkdir -p "$dir/src" "$dir/base/bin" "$dir/base/usr/local" "$dir/base/tmp" "$dir/base/etc" "$dir/base/root"
+mkdir -p "$dir/src" "$dir/base/bin" "$dir/base/usr/local/go" "$dir/base/proxy" "$dir/base/tmp" "$dir/base/etc" "$dir/base/root"
 git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$dir/src"
 
-# The base: Go, its modules as a proxy, and a shell.
-cp -r "$(go env GOROOT)" "$dir/base/usr/local/go"
-rm -rf "$dir/base/usr/local/go/test" "$dir/base/usr/local/go/api"
+# The base, and what is mounted: Go, its modules as a proxy, and its cache, by which the
+# same package with the same flags is compiled once on a machine.
 go mod download
-cp -r "$(go env GOMODCACHE)/cache/download" "$dir/base/proxy"
+mounted=(--volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOMODCACHE)/cache/download:/proxy:ro" --volume "$(go env GOCACHE):/root/.cache/go-build")
 cp "$(command -v busybox)" "$dir/base/bin/busybox"
 for tool in sh mkdir cat cp ls; do ln -s busybox "$dir/base/bin/$tool"; done
 base=$(buildah "${storage[@]}" from scratch)
@@ -28,7 +28,7 @@ buildah "${storage[@]}" config --env PATH=/usr/local/go/bin:/bin --env HOME=/roo
 buildah "${storage[@]}" commit -q "$base" docker.io/library/golang:1.26 >/dev/null
 buildah "${storage[@]}" rm "$base" >/dev/null
 
-buildah "${storage[@]}" build --pull=never --isolation chroot -f "$dir/src/examples/containers/Containerfile" \
+buildah "${storage[@]}" build --pull=never --isolation chroot "${mounted[@]}" -f "$dir/src/examples/containers/Containerfile" \
   --build-arg VERSION="$version" -t revgen "$dir/src" >"$dir/log" 2>&1 || { tail -n 30 "$dir/log"; exit 1; }
 grep -qx "$said" "$dir/log"
 
@@ -56,7 +56,7 @@ section() { sed -n "/^%$1\$/,/^[%B]/p" "$dir/src/examples/containers/revgen.def"
   section 'files from build' | grep . | while read -r from to; do echo "COPY --from=build $from $to"; done
 } >"$dir/Definition"
 [ "$(grep -c ^COPY "$dir/Definition")" = 4 ]
-buildah "${storage[@]}" build --pull=never --isolation chroot -f "$dir/Definition" -t defined "$dir/src" >"$dir/log" 2>&1 || { tail -n 30 "$dir/log"; exit 1; }
+buildah "${storage[@]}" build --pull=never --isolation chroot "${mounted[@]}" -f "$dir/Definition" -t defined "$dir/src" >"$dir/log" 2>&1 || { tail -n 30 "$dir/log"; exit 1; }
 container=$(buildah "${storage[@]}" from --pull=never defined)
 root=$(buildah "${storage[@]}" mount "$container")
 [ "$(chroot "$root" $(section test))" = "$said" ]
