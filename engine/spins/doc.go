@@ -31,12 +31,11 @@
 //	Hamiltonian ────────┴► Graph ─┬─► Enumerate                ──► Exact     up to 25 spins
 //	                              ├─► Transfer                 ──► Transferred  few spins at any cut
 //	                              ├─► Tempering ──► Replicas   ──► Tempered  many, at low temperatures
-//	                              ├─► Metropolis, Sweeper      (batches that others own)
-//	                              └─► Tally                    (observables of batches)
+//	                              └─► Metropolis, Sweeper      (batches that others own)
 //
-// Exact, Transferred, Tempered and Tally give the same Observables. Tempered says of its own
-// means how far they are to be trusted: standard errors from autocorrelation
-// times, and the agreement of its chains.
+// Exact and Transferred give the same Observables. Tempered says of its means how far
+// they are to be trusted: standard errors from autocorrelation times, and the agreement
+// of its chains.
 //
 // # Randomness
 //

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/revgen/revgen/internal/alloctest"
 )
 
 // naive sums over all configurations by the definitions.
@@ -182,51 +181,6 @@ func TestEnumerateErrors(t *testing.T) {
 	cancel()
 	_, err = Enumerate(ctx, build(t, ring(25, 1)), 1, 1)
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// TestTally: the observables of all configurations, each once, are those of
-// infinite temperature, but for the variances' one degree of freedom.
-func TestTally(t *testing.T) {
-	h := sherringtonKirkpatrick(9, 3)
-	g := build(t, h)
-	x, err := Enumerate(t.Context(), g, 0, 1)
-	require.NoError(t, err)
-	tally := NewTally(g, 1)
-	for s := range uint64(1 << 9) {
-		if s%100 == 0 {
-			continue
-		}
-		tally.Add([]uint64{s})
-	}
-	tally.Add([]uint64{0, 100, 200, 300, 400, 500})
-	got := tally.Observables()
-	require.EqualValues(t, 512, tally.Samples())
-	require.InDelta(t, x.Energy, got.Energy, 1e-13)
-	require.InDelta(t, x.AbsMagnetisation, got.AbsMagnetisation, 1e-13)
-	for i := range x.Magnetisations {
-		require.InDelta(t, x.Magnetisations[i], got.Magnetisations[i], 1e-13)
-	}
-	for k := range x.EdgeCorrelations {
-		require.InDelta(t, x.EdgeCorrelations[k], got.EdgeCorrelations[k], 1e-13)
-	}
-	// Three pairs: 0 and 100 differ in 3 spins, 200 and 300 in 5, 400 and 500 in 3.
-	require.InDelta(t, (3*3+1*1+3*3)/81.0/3, got.OverlapSquare, 1e-13)
-	exact, err := Enumerate(t.Context(), g, 1e-9, 1)
-	require.NoError(t, err)
-	require.InDelta(t, exact.SpecificHeat*1e18*512/511, got.SpecificHeat, 1e-6)
-	require.InDelta(t, exact.Susceptibility*1e9*512/511, got.Susceptibility, 1e-6)
-
-	// Wide graphs in batches give the same as one by one.
-	wide := build(t, sparse(130, 300, 1, normal))
-	batch, _ := randomBatch(rand.New(rand.NewPCG(3, 3)), 130, 150)
-	one, all := NewTally(wide, 0.5), NewTally(wide, 0.5)
-	all.Add(batch)
-	for k := 0; k < 150; k += 2 {
-		one.Add(batch[k*3 : k*3+6])
-	}
-	require.Equal(t, all.Observables(), one.Observables())
-	require.Zero(t, alloctest.PerRun(5, func() { all.Add(batch) }))
-	require.Panics(t, func() { NewTally(wide, 1).Observables() })
 }
 
 func BenchmarkEnumerate(b *testing.B) {

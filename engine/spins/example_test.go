@@ -92,8 +92,8 @@ func ExampleTempering() {
 		panic(err)
 	}
 	got, err := spins.Tempering{
-		Beta: 1.5, Ladder: spins.ByVariance, Sets: 1, BurnIn: 400, Rounds: 400, Every: 10, Stream: rng.Stream(1, rng.Reference, 0),
-	}.Run(context.Background(), g, nil)
+		Beta: 1.5, Sets: 1, BurnIn: 400, Rounds: 400, Every: 10, Stream: rng.Stream(1, rng.Reference, 0),
+	}.Run(context.Background(), g, func([]uint64) {})
 	if err != nil {
 		panic(err)
 	}

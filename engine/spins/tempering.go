@@ -4,55 +4,37 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/memory"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
 
 // Tempering describes replica exchange, also called parallel tempering: chains at
-// a ladder of inverse temperatures swap their configurations, so that those at
-// the target, the coldest, come down again and again from where they move freely.
+// a ladder of inverse temperatures, from 0, where spins are independent, to the
+// target's, swap their configurations, so that those at the target, the coldest, come
+// down again and again from where they move freely. Levels are so far apart, by the
+// energy's variance, that swaps of all neighbours succeed equally often, about half of
+// the time; part of the burn-in is spent to find them.
 //
 // There are Lanes independent ladders in a set, which swap nothing with each
 // other: as many chains at the target, whose agreement says whether they are long
 // enough.
 type Tempering struct {
-	// Beta is the target's inverse temperature.
-	Beta float64 `json:"beta"`
-	// Hottest is the inverse temperature at the other end; 0, where spins are
-	// independent, gives ln Z too.
-	Hottest float64 `json:"hottest"`
-	// Levels is their number; 0 for as many as make about half of the swaps
-	// succeed, by the energy's variance.
-	Levels int `json:"levels"`
-	// Ladder is variance, levels so far apart that swaps succeed equally often, for
-	// which part of the burn-in is spent, or geometric, each β the same multiple
-	// of the one before.
-	Ladder string `json:"ladder"`
-	// Sets of Lanes ladders.
-	Sets int `json:"sets"`
+	Beta float64 // the target's inverse temperature
+	Sets int     // of Lanes ladders
 	// BurnIn and Rounds are the rounds that are not, and those that are averaged
 	// over. A round is a sweep of all chains, and then swaps of every other pair
 	// of neighbouring levels.
-	BurnIn int `json:"burn_in"`
-	Rounds int `json:"rounds"`
-	// Every so many rounds the target's configurations are samples.
-	Every int `json:"every"`
+	BurnIn, Rounds int
+	Every          int // rounds after which the target's configurations are samples
 
-	Threads int         `json:"-"` // 0 for all; changes no bit
-	Stream  rng.Counter `json:"-"` // seed and purpose of the draws
+	Threads int         // 0 for all; changes no bit
+	Stream  rng.Counter // seed and purpose of the draws
 }
-
-// The ladders.
-const (
-	ByVariance = "variance"
-	Geometric  = "geometric"
-)
 
 const (
 	mostRungs = 256
@@ -62,69 +44,36 @@ const (
 )
 
 // Validate reports the first value that cannot be used; the error begins with its
-// key.
+// name.
 func (t *Tempering) Validate() error {
 	switch {
 	case !(t.Beta >= 0) || math.IsInf(t.Beta, 0):
 		return fmt.Errorf("beta: %v is not a finite number ≥ 0", t.Beta)
-	case !(t.Hottest >= 0 && t.Hottest <= t.Beta):
-		return fmt.Errorf("hottest: %v is not between 0 and beta, %v", t.Hottest, t.Beta)
-	case t.Levels < 0 || t.Levels > mostRungs:
-		return fmt.Errorf("levels: %d is not between 0 and %d", t.Levels, mostRungs)
 	case t.Sets < 1:
 		return fmt.Errorf("sets: %d is not positive", t.Sets)
-	case t.BurnIn < 0 || t.BurnIn > 1<<30:
-		return fmt.Errorf("burn_in: %d is not between 0 and %d", t.BurnIn, 1<<30)
+	case t.BurnIn < 16*stages || t.BurnIn > 1<<30:
+		return fmt.Errorf("burn-in: %d rounds are not between %d, which choose a ladder, and %d", t.BurnIn, 16*stages, 1<<30)
 	case t.Rounds < 4 || t.Rounds > 1<<30:
 		return fmt.Errorf("rounds: %d is not between 4 and %d", t.Rounds, 1<<30)
 	case t.Every < 1:
 		return fmt.Errorf("every: %d is not positive", t.Every)
 	}
-	if err := conf.OneOf("ladder", t.Ladder, []string{ByVariance, Geometric}); err != nil {
-		return err
-	}
-	switch {
-	case t.Ladder == Geometric && t.Levels == 0:
-		return fmt.Errorf("levels: a geometric ladder needs their number")
-	case t.Ladder == Geometric && t.Hottest == 0 && t.Beta > 0 && t.Levels > 1:
-		return fmt.Errorf("hottest: a geometric ladder does not begin at 0; set it to a small β, or ladder to variance")
-	case t.Levels == 1 && t.Hottest != t.Beta:
-		return fmt.Errorf("levels: one level cannot be at hottest, %v, and at beta, %v", t.Hottest, t.Beta)
-	case t.Ladder == ByVariance && t.Levels != 1 && t.BurnIn < 16*stages:
-		return fmt.Errorf("burn_in: %d rounds are too few to choose a ladder by variance; take %d at least", t.BurnIn, 16*stages)
-	}
 	return nil
-}
-
-// A Level is one inverse temperature of a ladder and what was seen there.
-type Level struct {
-	Beta         float64 `json:"beta"`
-	Energy       float64 `json:"energy"`        // ⟨E⟩
-	SpecificHeat float64 `json:"specific_heat"` // β² Var E
-	// Swaps with the next level.
-	Swaps bitspin.Count `json:"swaps"`
 }
 
 // Tempered is what replica exchange gives.
 type Tempered struct {
-	Levels []Level `json:"levels"` // the target last
-	// Observables of the samples at the target.
-	Observables Observables `json:"observables"`
-	Samples     uint64      `json:"samples"`
+	Levels int // of the ladder
 	// Chains are those at the target, a draw a round.
-	Energy           stat.ChainSummary `json:"energy"`
-	AbsMagnetisation stat.ChainSummary `json:"abs_magnetisation"`
-	OverlapSquare    stat.ChainSummary `json:"overlap_square"`
-	// LogZ is ln Z at the target, NaN unless the hottest level is at 0, and its
-	// standard error.
-	LogZ      float64 `json:"-"`
-	LogZError float64 `json:"-"`
+	Energy, AbsMagnetisation, OverlapSquare stat.ChainSummary
+	// LogZ is ln Z at the target, and its standard error.
+	LogZ, LogZError float64
 }
 
-// Run performs replica exchange. visit, unless it is nil, gets every batch of
-// Lanes samples at the target, and ends the run by an error. The same bits result
-// for any number of threads. Other errors are ctx's or say what is wrong.
-func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64) error) (*Tempered, error) {
+// Run performs replica exchange. visit gets every batch of Lanes samples at the
+// target. The same bits result for any number of threads. The error is ctx's or says
+// what is wrong.
+func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64)) (*Tempered, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
@@ -185,7 +134,6 @@ type exchange struct {
 	energies [][Lanes]float64
 	round    uint32
 
-	swaps   []bitspin.Count // by pieces: pair of levels and set
 	sweep   func(piece int)
 	swap    func(piece int)
 	moments []stat.Mean // of the energy, by level, of a stage
@@ -213,7 +161,6 @@ func (e *exchange) start(betas []float64, from []int) (err error) {
 	}
 	e.betas = betas
 	e.energies = make([][Lanes]float64, len(groups))
-	e.swaps = make([]bitspin.Count, len(groups))
 	e.moments = make([]stat.Mean, len(betas))
 	e.sweep = func(piece int) {
 		e.replicas.Sweep(piece, piece+1, 1)
@@ -246,10 +193,8 @@ func (e *exchange) swapPair(level, set int) {
 		if float64(u)+0.5 < math.Exp(difference*(x[k]-y[k]))*(1<<32) {
 			mask |= 1 << k
 			x[k], y[k] = y[k], x[k]
-			e.swaps[a].Accepted++
 		}
 	}
-	e.swaps[a].Proposed += Lanes
 	e.replicas.exchange(a, b, mask)
 }
 
@@ -279,19 +224,15 @@ func (e *exchange) addMoments() {
 
 // begin chooses the ladder and burns in.
 func (e *exchange) begin(ctx context.Context) error {
-	if e.Ladder == Geometric || e.Levels == 1 || e.Hottest == e.Beta {
-		if err := e.start(GeometricLadder(e.Hottest, e.Beta, max(1, e.Levels)), nil); err != nil {
+	if e.Beta == 0 {
+		if err := e.start([]float64{0}, nil); err != nil {
 			return err
 		}
 		return e.rounds(ctx, e.BurnIn, e.BurnIn)
 	}
-	levels := e.Levels
-	if levels == 0 {
-		levels = min(max(4, int(math.Sqrt(float64(e.graph.N())))), 32)
-	}
-	betas := make([]float64, levels)
+	betas := make([]float64, min(max(4, int(math.Sqrt(float64(e.graph.N())))), 32))
 	for k := range betas {
-		betas[k] = e.Hottest + (e.Beta-e.Hottest)*float64(k)/float64(levels-1)
+		betas[k] = e.Beta * float64(k) / float64(len(betas)-1)
 	}
 	if err := e.start(betas, nil); err != nil {
 		return err
@@ -307,12 +248,8 @@ func (e *exchange) begin(ctx context.Context) error {
 		for k := range deviations {
 			deviations[k] = e.moments[k].Deviation()
 		}
-		levels := e.Levels
-		if levels == 0 {
-			length := ladderLength(e.betas, deviations)
-			levels = min(max(2, 1+int(math.Ceil(length[len(length)-1]/spacing))), mostRungs)
-		}
-		next := VarianceLadder(e.betas, deviations, levels)
+		length := ladderLength(e.betas, deviations)
+		next := ladder(e.betas, length, min(max(2, 1+int(math.Ceil(length[len(length)-1]/spacing))), mostRungs))
 		if err := e.start(next, nearest(e.betas, next)); err != nil {
 			return err
 		}
@@ -335,31 +272,15 @@ func nearest(old, betas []float64) []int {
 	return from
 }
 
-// GeometricLadder returns inverse temperatures from hottest to coldest, each the
-// same multiple of the one before.
-func GeometricLadder(hottest, coldest float64, levels int) []float64 {
-	betas := make([]float64, levels)
-	for k := range betas {
-		betas[k] = coldest
-		if k < levels-1 {
-			betas[k] = hottest * math.Pow(coldest/hottest, float64(k)/float64(levels-1))
-		}
-	}
-	return betas
-}
-
-// VarianceLadder returns inverse temperatures between the first and the last of
-// betas, ascending, that are equally far apart in the length ∫ σ(E) dβ, with the
-// standard deviations of the energy at betas: so neighbours swap equally often.
-// Where the energy hardly varies levels are still not further apart than a
-// fiftieth of the largest deviation makes them.
-func VarianceLadder(betas, deviations []float64, levels int) []float64 {
-	length := ladderLength(betas, deviations)
+// ladder returns inverse temperatures between the first and the last of betas,
+// ascending, that are equally far apart in the length to each of betas: so neighbours
+// swap equally often.
+func ladder(betas, length []float64, levels int) []float64 {
 	last := len(betas) - 1
 	ladder := make([]float64, levels)
 	i := 0
 	for k := range ladder {
-		at := length[last] * float64(k) / float64(max(1, levels-1))
+		at := length[last] * float64(k) / float64(levels-1)
 		for i < last-1 && length[i+1] < at {
 			i++
 		}
@@ -369,12 +290,11 @@ func VarianceLadder(betas, deviations []float64, levels int) []float64 {
 	return ladder
 }
 
-// ladderLength returns ∫ σ dβ from the first of betas to each.
+// ladderLength returns ∫ σ(E) dβ from the first of betas to each, given the standard
+// deviations of the energy there. Where the energy hardly varies levels are still not
+// further apart than a fiftieth of the largest deviation makes them.
 func ladderLength(betas, deviations []float64) []float64 {
-	var largest float64
-	for _, d := range deviations {
-		largest = max(largest, d)
-	}
+	largest := slices.Max(deviations)
 	if largest == 0 {
 		largest = 1
 	}
@@ -387,12 +307,10 @@ func ladderLength(betas, deviations []float64) []float64 {
 }
 
 // measure performs the rounds that count.
-func (e *exchange) measure(ctx context.Context, visit func(batch []uint64) error) (*Tempered, error) {
-	clear(e.swaps)
+func (e *exchange) measure(ctx context.Context, visit func(batch []uint64)) (*Tempered, error) {
 	chains := Lanes * e.Sets
 	target := (len(e.betas) - 1) * e.Sets // its first group
 	energy, abs, overlap := make([]float64, 0, chains*e.Rounds), make([]float64, 0, chains*e.Rounds), make([]float64, 0, chains/2*e.Rounds)
-	tally := NewTally(e.graph, e.Beta)
 	batch := make([]uint64, Lanes*e.graph.Words())
 	bridge := newBridge(e)
 	for round := range e.Rounds {
@@ -418,30 +336,12 @@ func (e *exchange) measure(ctx context.Context, visit func(batch []uint64) error
 				continue
 			}
 			e.replicas.Configurations(batch, target+set)
-			tally.Add(batch)
-			if visit != nil {
-				if err := visit(batch); err != nil {
-					return nil, err
-				}
-			}
+			visit(batch)
 		}
 	}
 	out := &Tempered{
-		Samples: tally.Samples(),
-		Energy:  stat.Chains(energy, chains), AbsMagnetisation: stat.Chains(abs, chains), OverlapSquare: stat.Chains(overlap, chains/2),
-	}
-	if out.Samples > 0 {
-		out.Observables = tally.Observables()
-	}
-	for k, beta := range e.betas {
-		deviation := e.moments[k].Deviation()
-		level := Level{Beta: beta, Energy: e.moments[k].Value(), SpecificHeat: beta * beta * deviation * deviation}
-		for set := range e.Sets {
-			s := e.swaps[k*e.Sets+set]
-			level.Swaps.Proposed += s.Proposed
-			level.Swaps.Accepted += s.Accepted
-		}
-		out.Levels = append(out.Levels, level)
+		Levels: len(e.betas),
+		Energy: stat.Chains(energy, chains), AbsMagnetisation: stat.Chains(abs, chains), OverlapSquare: stat.Chains(overlap, chains/2),
 	}
 	out.LogZ, out.LogZError = bridge.logZ()
 	return out, nil
@@ -490,9 +390,6 @@ func (b *bridge) add() {
 // logZ returns ln Z at the target and its standard error by the jackknife over
 // ladders.
 func (b *bridge) logZ() (value, standardError float64) {
-	if b.betas[0] != 0 {
-		return math.NaN(), math.NaN()
-	}
 	last := len(b.betas) - 1
 	ladders := Lanes * b.Sets
 	total := func(sums []float64, without int) (sum float64) {

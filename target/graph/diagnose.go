@@ -35,7 +35,7 @@ func (w *chainsWalk) Advance(ctx context.Context, steps int) error {
 		sets := (len(w.Packed)/words + spins.Lanes - 1) / spins.Lanes
 		var err error
 		w.exchange, err = spins.Tempering{
-			Beta: s.config.Target.Beta, Ladder: spins.ByVariance, Sets: max(1, sets), BurnIn: 256,
+			Beta: s.config.Target.Beta, Sets: max(1, sets), BurnIn: 256,
 			Stream: rng.Stream(s.config.Training.Seed, rng.ChainTransition, 0),
 		}.Start(ctx, s.graph, s.workers)
 		if err != nil {

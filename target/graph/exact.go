@@ -227,7 +227,7 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 	first := firstWork / (round * math.Sqrt(float64(s.graph.N())))
 	for rounds := int(min(max(first, leastRounds), mostRounds)); ; rounds *= 2 {
 		t := spins.Tempering{
-			Beta: beta, Ladder: spins.ByVariance, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4,
+			Beta: beta, Sets: 1, BurnIn: rounds / 2, Rounds: rounds, Every: 4,
 			Threads: s.workers.Threads(), Stream: rng.Stream(s.config.Training.Seed, rng.Reference, 0),
 		}
 		c := newChains(s.graph)
@@ -236,7 +236,7 @@ func (s *measured) temper(ctx context.Context) (*reference, error) {
 			return nil, fmt.Errorf("parallel tempering: %w", err)
 		}
 		worst := max(out.Energy.RHat, out.AbsMagnetisation.RHat, out.OverlapSquare.RHat)
-		work := 1.5 * float64(rounds) * float64(len(out.Levels)) * round
+		work := 1.5 * float64(rounds) * float64(out.Levels) * round
 		if worst > agreement && 2*work <= mostWork {
 			continue
 		}
@@ -264,7 +264,7 @@ func newChains(g *spins.Graph) *chains {
 	return &chains{graph: g, spins: make([][spins.Lanes]float64, g.N()), edges: make([][spins.Lanes]float64, len(g.Edges()))}
 }
 
-func (c *chains) add(batch []uint64) error {
+func (c *chains) add(batch []uint64) {
 	g := c.graph
 	words, n := g.Words(), float64(g.N())
 	var energies, abs [spins.Lanes]float64
@@ -285,7 +285,6 @@ func (c *chains) add(batch []uint64) error {
 	}
 	c.energies, c.abs, c.overlaps = append(c.energies, energies), append(c.abs, abs), append(c.overlaps, overlaps)
 	c.rounds++
-	return nil
 }
 
 func sign(config []uint64, i int) float64 { return float64(2*int(config[i>>6]>>(i&63)&1) - 1) }
@@ -301,7 +300,8 @@ func overlap(a, b []uint64, n int) float64 {
 
 // reference summarises the chains.
 func (c *chains) reference(g *spins.Graph, beta float64, out *spins.Tempered) *reference {
-	r := &reference{Observables: out.Observables, logZ: out.LogZ, logZError: out.LogZError, sampled: true}
+	r := &reference{logZ: out.LogZ, logZError: out.LogZError, sampled: true}
+	r.Magnetisations, r.EdgeCorrelations = make([]float64, g.N()), make([]float64, len(g.Edges()))
 	r.Energy, r.AbsMagnetisation, r.OverlapSquare = out.Energy.Mean, out.AbsMagnetisation.Mean, out.OverlapSquare.Mean
 	u := &r.uncertainty
 	u.energy, u.absMagnetisation, u.overlapSquare = out.Energy.StandardError, out.AbsMagnetisation.StandardError, out.OverlapSquare.StandardError
