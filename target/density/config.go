@@ -204,15 +204,9 @@ func (c *MixedConfig) problem(threads int) (*problem, error) {
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *RealsConfig) Validate() error {
-	if err := c.ValidateNames(c.of.name, Presets); err != nil {
-		return err
-	}
 	p, err := c.problem(1)
-	if err != nil {
+	if err := conf.First(c.ValidateNames(c.of.name, Presets), err, c.verdict); err != nil {
 		return err
-	}
-	if c.verdict != nil {
-		return c.verdict
 	}
 	return c.Config.Validate(p.dim, p.demand(&c.Common))
 }
@@ -242,15 +236,9 @@ func (p *problem) demand(c *engine.Common) engine.Demand {
 
 // Validate reports the first value that cannot be used, by its key.
 func (c *MixedConfig) Validate() error {
-	if err := c.ValidateNames(c.of.name, Presets); err != nil {
-		return err
-	}
 	p, err := c.problem(1)
-	if err != nil {
+	if err := conf.First(c.ValidateNames(c.of.name, Presets), err, c.verdict); err != nil {
 		return err
-	}
-	if c.verdict != nil {
-		return c.verdict
 	}
 	return c.Config.Validate(p.dim, p.modes, p.demand(&c.Common))
 }

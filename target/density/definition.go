@@ -78,7 +78,8 @@ func realsDefinition(of *origin, summary string, target func() RealsTarget) engi
 		Name: of.name, Summary: summary, Presets: Presets,
 		Preset: engine.PresetOf(func(name string) (*RealsConfig, error) { return realsPreset(of, target(), name) }),
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-			return verifyReals(ctx, of, target(), workers, emit)
+			c := &RealsConfig{of: of, Target: target()}
+			return verify(ctx, c.problem, &c.Target.TargetConfig, workers, emit)
 		},
 	}
 }
@@ -88,7 +89,8 @@ func mixedDefinition(of *origin, summary string, target func() MixedTarget) engi
 		Name: of.name, Summary: summary, Presets: Presets,
 		Preset: engine.PresetOf(func(name string) (*MixedConfig, error) { return mixedPreset(of, target(), name) }),
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-			return verifyMixed(ctx, of, target(), workers, emit)
+			c := &MixedConfig{of: of, Target: target()}
+			return verify(ctx, c.problem, &c.Target.TargetConfig, workers, emit)
 		},
 	}
 }

@@ -71,39 +71,52 @@ func (c *RealsConfig) fit() {
 // and for quick and best, the kit's recipe for what the target is like there.
 func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 	c.fit()
-	if len(c.Target.Center)+len(c.Target.Scale) == 0 {
-		if why = c.find(ctx); c.verdict != nil {
+	t := &c.Target
+	find := func(found []place) string {
+		t.Center, t.Scale = found[0].describe()
+		return fmt.Sprintf("short chains found the weight about %s with a scale of %s", list(t.Center), list(t.Scale))
+	}
+	if len(t.Center)+len(t.Scale) > 0 {
+		find = nil
+	}
+	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
+		return c.Recipe(ctx, realsTarget{e}, 0, quick)
+	})
+}
+
+// adapt tells find, unless it is nil, where a pilot finds the weight of each mode, lets
+// choose take a recipe for a target that a preset has one for, and returns what was found
+// and chosen. The verdict is what the target has failed with.
+func adapt(ctx context.Context, preset string, problemOf func(threads int) (*problem, error), verdict *error,
+	find func([]place) string, choose func(e *evaluation, quick bool) (string, error)) (why string, err error) {
+	with := func(use func(p *problem)) {
+		if p, err := problemOf(1); err == nil { // or validation says what is wrong
+			defer p.Close()
+			defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
+			use(p)
+		}
+	}
+	if find != nil {
+		with(func(p *problem) {
+			var found []place
+			if found, *verdict = p.pilot(); *verdict == nil {
+				why = find(found)
+			}
+		})
+		if *verdict != nil {
 			return "", ctx.Err()
 		}
 	}
-	p, err := c.problem(1)
-	if err != nil || !p.recipe(c.Preset) {
-		return why, nil // validation says what is wrong
-	}
-	defer p.Close()
-	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
-	chosen, err := c.Recipe(ctx, realsTarget{p.evaluation()}, 0, c.Preset == "quick")
-	if err != nil {
-		return "", err
-	}
-	c.verdict = p.Err()
-	return and(why, chosen), ctx.Err()
-}
-
-// find sets centre and scale of the target by a pilot, and returns what they are.
-func (c *RealsConfig) find(ctx context.Context) (why string) {
-	p, err := c.problem(1)
-	if err != nil {
-		return ""
-	}
-	defer p.Close()
-	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
-	found, err := p.pilot()
-	if c.verdict = err; err != nil {
-		return ""
-	}
-	c.Target.Center, c.Target.Scale = found[0].describe()
-	return fmt.Sprintf("short chains found the weight about %s with a scale of %s", list(c.Target.Center), list(c.Target.Scale))
+	with(func(p *problem) {
+		if p.recipe(preset) {
+			var chosen string
+			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
+				*verdict = p.Err()
+				why, err = and(why, chosen), ctx.Err()
+			}
+		}
+	})
+	return why, err
 }
 
 // Limits of what recipes look at: the numbers of Gaussians with all their correlations
@@ -170,41 +183,19 @@ func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, err
 // is not said; and for quick and best, the kit's recipe for what the target is like
 // there.
 func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
-	if len(c.Target.Center)+len(c.Target.Scale) == 0 {
-		if why = c.find(ctx); c.verdict != nil {
-			return "", ctx.Err()
+	t := &c.Target
+	find := func(found []place) string {
+		t.Center, t.Scale = nil, nil
+		for _, f := range found {
+			center, scale := f.describe()
+			t.Center, t.Scale = append(t.Center, center), append(t.Scale, scale)
 		}
+		return fmt.Sprintf("short chains found the weight of mode 0 about %s with a scale of %s, and of the others likewise", list(t.Center[0]), list(t.Scale[0]))
 	}
-	p, err := c.problem(1)
-	if err != nil || !p.recipe(c.Preset) {
-		return why, nil // validation says what is wrong
+	if len(t.Center)+len(t.Scale) > 0 {
+		find = nil
 	}
-	defer p.Close()
-	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
-	chosen, err := c.Recipe(ctx, mixedTarget{p.evaluation()}, mixed.Seen{}, c.Preset == "quick")
-	if err != nil {
-		return "", err
-	}
-	c.verdict = p.Err()
-	return and(why, chosen), ctx.Err()
-}
-
-// find sets centre and scale of each mode by a pilot, and returns what the first are.
-func (c *MixedConfig) find(ctx context.Context) (why string) {
-	p, err := c.problem(1)
-	if err != nil {
-		return ""
-	}
-	defer p.Close()
-	defer context.AfterFunc(ctx, func() { p.Interrupt(ctx.Err()) })()
-	found, err := p.pilot()
-	if c.verdict = err; err != nil {
-		return ""
-	}
-	c.Target.Center, c.Target.Scale = nil, nil
-	for _, f := range found {
-		center, scale := f.describe()
-		c.Target.Center, c.Target.Scale = append(c.Target.Center, center), append(c.Target.Scale, scale)
-	}
-	return fmt.Sprintf("short chains found the weight of mode 0 about %s with a scale of %s, and of the others likewise", list(c.Target.Center[0]), list(c.Target.Scale[0]))
+	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
+		return c.Recipe(ctx, mixedTarget{e}, mixed.Seen{}, quick)
+	})
 }

@@ -59,8 +59,9 @@ func (s *system) Transition(step uint32) {
 	s.judge(step, s.workers)
 }
 
-// volume returns what the weights of a kit lack for those of the target's coordinates and
-// ln π.
+// volume returns what ln π − ln q of a kit lacks for that of the target's coordinates over
+// their volume: the generator learns coordinates in units of their scales, and ln π from a
+// level.
 func (p *problem) volume() float64 {
 	if p.modes > 0 {
 		return 0 // modes have volumes of their own, which are in the kit's ln π
@@ -70,20 +71,6 @@ func (p *problem) volume() float64 {
 
 // weighted is the kits' format of samples with their weights.
 const weighted = "weighted"
-
-// units returns what ln π − ln q of a kit lacks for that of the target's coordinates over
-// their volume: the generator learns coordinates in units of their scales, and ln π from a
-// level.
-func (p *problem) units() float64 {
-	if p.modes > 0 {
-		return 0
-	}
-	log := p.fromLevel()
-	for i := range p.dim {
-		log += math.Log(p.chart.maps[i].scale)
-	}
-	return log
-}
 
 // row returns the bytes of a state that is written.
 func (p *problem) row() int {
@@ -391,7 +378,7 @@ func (s *system) Score(values []float64, params []float32, format string, states
 	if err := s.Err(); err != nil {
 		return err
 	}
-	lacks := s.units()
+	lacks := s.volume()
 	for r := range len(states) / row {
 		for i, column := range s.columns {
 			v := all[r*width+column]

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/pool"
@@ -174,16 +175,11 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		x = e.x[:len(y)]
 		e.chart.place(x, e.volume[:len(dst)], y, k)
 	}
-	err := e.Err()
-	if err == nil {
-		if err = e.source.Evaluate(dst, x, k); err != nil {
-			e.fail(err)
-		}
-	}
+	err := e.evaluate(dst, x, k)
 	for r, v := range dst {
 		state := x[r*e.dim : (r+1)*e.dim]
 		switch {
-		case err != nil || !finite(state):
+		case err != nil || !asm.AllFinite(state):
 			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
 		case !(v < math.Inf(1)):
 			err = fmt.Errorf("%s: ln π is %v at %s", e.key, v, program.State(state, mode(k, r)))
@@ -197,13 +193,15 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 	e.watch(dst, x, k)
 }
 
-func finite(x []float32) bool {
-	for _, v := range x {
-		if v-v != 0 {
-			return false
+// evaluate asks the source, unless the target has failed.
+func (p *problem) evaluate(dst []float64, x []float32, k []uint8) error {
+	err := p.Err()
+	if err == nil {
+		if err = p.source.Evaluate(dst, x, k); err != nil {
+			p.fail(err)
 		}
 	}
-	return true
+	return err
 }
 
 func mode(k []uint8, r int) []uint8 {
@@ -393,12 +391,7 @@ func (e *evaluation) observe(dst []float64, stride int, y []float32, k []uint8) 
 		}
 		x, volume, value := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo], e.value[:hi-lo]
 		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], modes)
-		err := e.Err()
-		if err == nil {
-			if err = e.source.Evaluate(value, x, modes); err != nil {
-				e.fail(err)
-			}
-		}
+		err := e.evaluate(value, x, modes)
 		for r := range value {
 			row := dst[(lo+r)*stride:]
 			var squares float64

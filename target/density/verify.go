@@ -12,29 +12,13 @@ import (
 	"github.com/revgen/revgen/target/density/expression"
 )
 
-// verifyReals checks a target over real vectors. The mathematics of the kit is checked
-// with the systems whose laws are known.
-func verifyReals(ctx context.Context, of *origin, target RealsTarget, workers *pool.Pool, emit func(engine.Check)) error {
-	c := &RealsConfig{of: of, Target: target}
-	p, err := c.problem(workers.Threads())
+// verify checks what a target says of states about where its weight is. The mathematics of
+// the kits is checked with the systems whose laws are known.
+func verify(ctx context.Context, problemOf func(threads int) (*problem, error), c *TargetConfig, workers *pool.Pool, emit func(engine.Check)) error {
+	p, err := problemOf(workers.Threads())
 	if err != nil {
 		return err
 	}
-	return p.verify(ctx, &target.TargetConfig, emit)
-}
-
-// verifyMixed checks a target over a mode beside a vector.
-func verifyMixed(ctx context.Context, of *origin, target MixedTarget, workers *pool.Pool, emit func(engine.Check)) error {
-	c := &MixedConfig{of: of, Target: target}
-	p, err := c.problem(workers.Threads())
-	if err != nil {
-		return err
-	}
-	return p.verify(ctx, &target.TargetConfig, emit)
-}
-
-// verify checks what a target says of states about where its weight is.
-func (p *problem) verify(ctx context.Context, c *TargetConfig, emit func(engine.Check)) error {
 	defer p.Close()
 	return engine.RunChecks(ctx, emit,
 		func() ([]engine.Check, error) { return p.checkAlone(), p.Err() },
