@@ -426,7 +426,7 @@ func TestStates(t *testing.T) {
 func TestInherit(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	h := example(16, 9)
+	h, _ := example(16, 9)
 	h.Fields = nil
 	at := func(beta float64) *hierarchical {
 		s, err := newHierarchical(configured(t, "quick", h, beta), workers)

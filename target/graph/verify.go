@@ -13,6 +13,7 @@ import (
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -62,20 +63,17 @@ func newSubject(workers *pool.Pool) *subject {
 
 func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
 	var checks []func() ([]engine.Check, error)
-	for _, check := range []func(context.Context) (engine.Check, error){
+	for _, check := range []func() engine.Check{
 		v.checkFormats, v.checkEnergies, v.checkDifferences, v.checkEnumeration, v.checkSweeps, v.checkDensity, v.checkGradient,
 	} {
-		checks = append(checks, func() ([]engine.Check, error) {
-			c, err := check(ctx)
-			return []engine.Check{c}, err
-		})
+		checks = append(checks, func() ([]engine.Check, error) { return engine.One(check()) })
 	}
 	return engine.RunChecks(ctx, emit, checks...)
 }
 
-// example returns the energy of a random graph, with couplings and fields that
-// are no integers.
-func example(n int, seed uint64) spins.Hamiltonian {
+// example returns a random graph, with couplings and fields that are no integers, and its
+// energy.
+func example(n int, seed uint64) (spins.Hamiltonian, *spins.Graph) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	h := spins.Hamiltonian{Spins: n, Offset: r.NormFloat64(), Fields: make([]float64, n)}
 	for i := range n {
@@ -86,7 +84,7 @@ func example(n int, seed uint64) spins.Hamiltonian {
 			}
 		}
 	}
-	return h
+	return h, crash.Must(spins.NewGraph(h))
 }
 
 // direct returns the energy by its definition.
@@ -107,7 +105,7 @@ const rounding = 1e-11
 
 // checkFormats reads the same three terms in every format of text, and compares
 // all energies with what the format says they are.
-func (v *subject) checkFormats(context.Context) (engine.Check, error) {
+func (v *subject) checkFormats() engine.Check {
 	terms := []struct {
 		i, j int
 		w    float64
@@ -144,36 +142,25 @@ func (v *subject) checkFormats(context.Context) (engine.Check, error) {
 		{spins.COO, "# vartype=BINARY\n" + lines.String() + "1 1 3\n", func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
 		{spins.QUBO, "p qubo 0 3 1 3\n1 1 3\n" + lines.String(), func(c uint64) float64 { return sum(c, bit) + 3*float64(c>>1&1) }},
 	} {
-		g, err := v.parse(f.format, f.text)
-		if err != nil {
-			return engine.Check{}, err
-		}
+		g := crash.Must(v.parse(f.format, f.text))
 		for config := range uint64(8) {
 			worst = max(worst, math.Abs(g.Energy([]uint64{config})-f.energy(config)))
 		}
 	}
-	return engine.AtMost("formats", worst, rounding, "largest error of an energy of rudy, COO of spins and of bits, and QUBO, by the definition of each"), nil
+	return engine.AtMost("formats", worst, rounding, "largest error of an energy of rudy, COO of spins and of bits, and QUBO, by the definition of each")
 }
 
-func (v *subject) checkEnergies(context.Context) (engine.Check, error) {
-	h := example(12, 1)
-	g, err := spins.NewGraph(h)
-	if err != nil {
-		return engine.Check{}, err
-	}
+func (v *subject) checkEnergies() engine.Check {
+	h, g := example(12, 1)
 	worst := 0.0
 	for config := range uint64(1) << h.Spins {
 		worst = max(worst, math.Abs(v.energy(g, []uint64{config})-direct(&h, config)))
 	}
-	return engine.AtMost("energies", worst, rounding, "largest error of the energies of all %d configurations", 1<<h.Spins), nil
+	return engine.AtMost("energies", worst, rounding, "largest error of the energies of all %d configurations", 1<<h.Spins)
 }
 
-func (v *subject) checkDifferences(context.Context) (engine.Check, error) {
-	h := example(10, 2)
-	g, err := spins.NewGraph(h)
-	if err != nil {
-		return engine.Check{}, err
-	}
+func (v *subject) checkDifferences() engine.Check {
+	h, g := example(10, 2)
 	worst := 0.0
 	for config := range uint64(1) << h.Spins {
 		for i := range h.Spins {
@@ -181,19 +168,13 @@ func (v *subject) checkDifferences(context.Context) (engine.Check, error) {
 			worst = max(worst, math.Abs(v.difference(g, []uint64{config}, i)-want))
 		}
 	}
-	return engine.AtMost("energy-differences", worst, rounding, "largest error of all %d changes by a flip", h.Spins<<h.Spins), nil
+	return engine.AtMost("energy-differences", worst, rounding, "largest error of all %d changes by a flip", h.Spins<<h.Spins)
 }
 
-func (v *subject) checkEnumeration(ctx context.Context) (engine.Check, error) {
-	h, beta := example(14, 3), 0.8
-	g, err := spins.NewGraph(h)
-	if err != nil {
-		return engine.Check{}, err
-	}
-	exact, err := v.enumeration(ctx, g, beta, v.workers.Threads())
-	if err != nil {
-		return engine.Check{}, err
-	}
+func (v *subject) checkEnumeration() engine.Check {
+	h, g := example(14, 3)
+	const beta = 0.8
+	exact := crash.Must(v.enumeration(context.Background(), g, beta, v.workers.Threads()))
 	var z, energy, square, abs float64
 	magnetisation := make([]float64, h.Spins)
 	for config := range uint64(1) << h.Spins {
@@ -213,21 +194,15 @@ func (v *subject) checkEnumeration(ctx context.Context) (engine.Check, error) {
 	for i, m := range magnetisation {
 		worst = max(worst, math.Abs(exact.Magnetisations[i]-m/z))
 	}
-	return engine.AtMost("enumeration", worst, 1e-9, "largest error of ln Z, energy, specific heat, |m| and ⟨s_i⟩ by the sum over %d configurations", 1<<h.Spins), nil
+	return engine.AtMost("enumeration", worst, 1e-9, "largest error of ln Z, energy, specific heat, |m| and ⟨s_i⟩ by the sum over %d configurations", 1<<h.Spins)
 }
 
 // checkSweeps draws from π, takes sweeps, and compares frequencies with π again.
-func (v *subject) checkSweeps(context.Context) (engine.Check, error) {
+func (v *subject) checkSweeps() engine.Check {
 	const samples, level = 1 << 16, 1e-7
-	h, beta := example(7, 4), 0.7
-	g, err := spins.NewGraph(h)
-	if err != nil {
-		return engine.Check{}, err
-	}
-	s, err := spins.NewSweeper(g, beta)
-	if err != nil {
-		return engine.Check{}, err
-	}
+	h, g := example(7, 4)
+	const beta = 0.7
+	s := crash.Must(spins.NewSweeper(g, beta))
 	var z float64
 	p := make([]float64, 1<<h.Spins)
 	for i := range p {
@@ -255,76 +230,61 @@ func (v *subject) checkSweeps(context.Context) (engine.Check, error) {
 		worst = max(worst, math.Abs(counts[i]-samples*q)/math.Sqrt(samples*q*(1-q)+25))
 	}
 	bound := math.Sqrt2 * math.Erfinv(1-level/float64(len(p)))
-	return engine.AtMost("sweeps", worst, bound, "largest deviation of a frequency of %d exact samples after three sweeps, in standard deviations", samples), nil
+	return engine.AtMost("sweeps", worst, bound, "largest deviation of a frequency of %d exact samples after three sweeps, in standard deviations", samples)
 }
 
 // generator returns a generator of a graph with parameters far from where it
 // begins.
-func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.Model, []float32, error) {
-	h := example(n, seed)
+func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.Model, []float32) {
+	h, _ := example(n, seed)
 	if !fields {
 		h.Fields = nil
 	}
 	t := TargetConfig{Beta: 0.7, Spins: h.Spins, Edges: h.Edges, Fields: h.Fields, Offset: h.Offset}
-	m, err := hierarchy.NewGraph(hierarchy.Graph{Target: t.law(), Neighbours: 6, Hidden: 4})
-	if err != nil {
-		return nil, nil, err
-	}
+	m := crash.Must(hierarchy.NewGraph(hierarchy.Graph{Target: t.law(), Neighbours: 6, Hidden: 4}))
 	params := make([]float32, m.NumParams())
 	stream := rng.Stream(seed, rng.Initialization, 1)
 	rng.Normals(params, len(params), &stream, 0)
 	for i := range params {
 		params[i] *= 0.5
 	}
-	return m, params, nil
+	return m, params
 }
 
-func (v *subject) checkDensity(context.Context) (engine.Check, error) {
+func (v *subject) checkDensity() engine.Check {
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
-		m, params, err := v.generator(14, uint64(seed), fields)
-		if err != nil {
-			return engine.Check{}, err
-		}
-		sum, _ := total(m.Spins(), func(logq []float64, batch []uint64) {
+		m, params := v.generator(14, uint64(seed), fields)
+		_, logq := listed(m.Spins(), func(logq []float64, batch []uint64) {
 			v.logDensity(m.NewSampler(params, v.workers), logq, batch)
 		})
-		worst = max(worst, math.Abs(sum-1))
-	}
-	return engine.AtMost("density", worst, 1e-5, "|Σ q − 1| over all configurations of 14 spins, with and without fields"), nil
-}
-
-// total returns Σ q and Σ q ln q over all configurations.
-func total(n int, logDensity func(logq []float64, batch []uint64)) (sum, entropy float64) {
-	const atOnce = 1 << 12
-	batch, logq := make([]uint64, min(atOnce, 1<<n)), make([]float64, min(atOnce, 1<<n))
-	for first := 0; first < 1<<n; first += len(batch) {
-		for i := range batch {
-			batch[i] = uint64(first + i)
-		}
-		logDensity(logq, batch)
+		sum := 0.0
 		for _, l := range logq {
 			sum += math.Exp(l)
-			entropy += math.Exp(l) * l
 		}
+		worst = max(worst, math.Abs(sum-1))
 	}
-	return sum, entropy
+	return engine.AtMost("density", worst, 1e-5, "|Σ q − 1| over all configurations of 14 spins, with and without fields")
+}
+
+// listed returns all configurations and their ln q.
+func listed(n int, logDensity func(logq []float64, batch []uint64)) (all []uint64, logq []float64) {
+	all, logq = make([]uint64, 1<<n), make([]float64, 1<<n)
+	for i := range all {
+		all[i] = uint64(i)
+	}
+	logDensity(logq, all)
+	return all, logq
 }
 
 // checkGradient compares Σ c ∂ ln q/∂θ along a direction with central differences
 // of the density.
-func (v *subject) checkGradient(context.Context) (engine.Check, error) {
+func (v *subject) checkGradient() engine.Check {
 	const samples, step = 64, 1e-2
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
-		m, params, err := v.generator(12, uint64(seed)+7, fields)
-		if err != nil {
-			return engine.Check{}, err
-		}
-		b, err := m.NewBatch(samples, 1, v.workers)
-		if err != nil {
-			return engine.Check{}, err
-		}
+		m, params := v.generator(12, uint64(seed)+7, fields)
+		b := crash.Must(m.NewBatch(samples, 1, v.workers))
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		batch, c := make([]uint64, samples), make([]float64, samples)
 		for i := range batch {
@@ -360,7 +320,7 @@ func (v *subject) checkGradient(context.Context) (engine.Check, error) {
 			worst = max(worst, math.Abs(difference-slope)/size)
 		}
 	}
-	return engine.AtMost("gradient", worst, 2e-2, "largest error of ∂ ln q along 16 directions, by differences of the density, in units of the gradient"), nil
+	return engine.AtMost("gradient", worst, 2e-2, "largest error of ∂ ln q along 16 directions, by differences of the density, in units of the gradient")
 }
 
 // VerifyModel holds a trained generator of at most countable spins against the
@@ -377,18 +337,10 @@ func (s *hierarchical) VerifyModel(ctx context.Context, params []float32, sample
 
 func (s *hierarchical) verifyModel(ctx context.Context, params []float32, samples int, logDensity func(logq []float64, batch []uint64), emit func(engine.Check)) error {
 	n := s.graph.N()
-	sum, entropy := total(n, logDensity)
-	emit(engine.AtMost("model.density", math.Abs(sum-1), 1e-5, "|Σ q − 1| over all %d configurations", 1<<n))
+	all, logq := listed(n, logDensity)
 	// Averages under q, of ln q and of every spin and edge.
 	edges := s.graph.Edges()
 	want := make([]float64, n+len(edges))
-	config := make([]uint64, 1)
-	logq := make([]float64, 1<<n)
-	all := make([]uint64, 1<<n)
-	for i := range all {
-		all[i] = uint64(i)
-	}
-	logDensity(logq, all)
 	averages := func(add []float64, config []uint64, weight float64) {
 		for i := range n {
 			add[i] += weight * sign(config, i)
@@ -397,10 +349,14 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 			add[n+e] += weight * sign(config, edge.I) * sign(config, edge.J)
 		}
 	}
+	var sum, entropy float64
 	for i, l := range logq {
-		config[0] = uint64(i)
-		averages(want, config, math.Exp(l))
+		q := math.Exp(l)
+		sum += q
+		entropy += q * l
+		averages(want, all[i:i+1], q)
 	}
+	emit(engine.AtMost("model.density", math.Abs(sum-1), 1e-5, "|Σ q − 1| over all %d configurations", 1<<n))
 	got := make([]float64, len(want))
 	var mean stat.Mean
 	batch := make([]uint64, samples)
