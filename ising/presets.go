@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
-	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 	"github.com/revgen/revgen/internal/conf"
@@ -109,8 +108,7 @@ func (c *Config) adaptHierarchy(best bool) {
 	if len(stages) > 1 {
 		c.Generator.From = "half"
 	}
-	t.Configure(&c.Training)
-	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	t.Configure(&c.Training, &c.Transition)
 }
 
 // Predecessor returns the recipe for half the side, if the generator starts from

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
 )
@@ -49,8 +48,7 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 	if c.Preset == "quick" {
 		t.Steps /= 4
 	}
-	t.Configure(&c.Training)
-	c.Transition = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	t.Configure(&c.Training, &c.Transition)
 	c.Generator.Neighbours, c.Generator.Units = g.Neighbours, g.Hidden
 }
 

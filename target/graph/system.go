@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/revgen/revgen/engine"
@@ -36,11 +35,6 @@ func (t *TargetConfig) law() hierarchy.Target {
 	return law
 }
 
-// even reports whether there is no field.
-func (t *TargetConfig) even() bool {
-	return !slices.ContainsFunc(t.Fields, func(h float64) bool { return h != 0 })
-}
-
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	g, err := c.Target.graph()
 	if err != nil {
@@ -56,7 +50,7 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	}
 	return &measured{config: c, graph: g, workers: workers, Ensemble: &spins.Ensemble{
 		Spins: g.N(), Shape: []int{g.N()}, Order: order,
-		Beta: c.Target.Beta, Energy: g.Energies, Even: c.Target.even(), Kernel: kernel,
+		Beta: c.Target.Beta, Energy: g.Energies, Even: !g.HasFields(), Kernel: kernel,
 		At:    func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
 		Names: []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
 		See: func(values []float64, stride int, batch []uint64) {

@@ -38,9 +38,6 @@ type Graph struct {
 // nearest of them. The length of a bond is −ln tanh β|J|, the decay of the
 // correlation along it.
 func NewGraph(g Graph) (*Model, error) {
-	if err := g.Target.Validate(); err != nil {
-		return nil, err
-	}
 	switch {
 	case g.Neighbours < 1 || g.Neighbours > asm.BitInputs:
 		return nil, fmt.Errorf("neighbours: %d is not between 1 and %d", g.Neighbours, asm.BitInputs)

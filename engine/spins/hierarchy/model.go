@@ -118,14 +118,8 @@ func build(t Target, layouts []layout) (*Model, error) {
 // Spins returns the number of spins n.
 func (m *Model) Spins() int { return m.target.Spins }
 
-// Target returns the target.
-func (m *Model) Target() *Target { return &m.target }
-
 // NumParams returns the length of θ.
 func (m *Model) NumParams() int { return m.params }
-
-// Learned returns how many spins perceptrons draw; the others are exact.
-func (m *Model) Learned() int { return m.learned }
 
 // Initialize fills θ with the starting values that belong to the seed: hidden
 // weights normal with standard deviation 0.7/√m, output weights and biases

@@ -224,7 +224,7 @@ func TestPairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const samples = 128
 			params := wild(m, 4)
-			training := Training{Steps: 10, Batch: samples, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Seed: 5}
+			training := Training{Steps: 10, Batch: samples, LearningRate: 0.01, Seed: 5}
 			s := NewTrainer(t, m, training, Balance, nil, workers).System().(*System)
 			s.Generate(params, 3)
 			s.Transition(3)
@@ -262,7 +262,7 @@ func TestGradientsOfLosses(t *testing.T) {
 			continue
 		}
 		for _, loss := range []string{Divergence, Balance} {
-			training := Training{Steps: 10, Batch: 64, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Seed: 5}
+			training := Training{Steps: 10, Batch: 64, LearningRate: 0.01, Seed: 5}
 			s := NewTrainer(t, m, training, loss, nil, workers).System().(*System)
 			params := wild(m, 4)
 			worst, tensors := engine.GradientError(s, params, s.Backward)
@@ -377,7 +377,7 @@ func TestStreams(t *testing.T) {
 		require.False(t, slices.Equal(r, haveR))
 
 		start := slices.Clone(params)
-		training := Training{Steps: 3, Batch: 1024, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Warmup: 1}
+		training := Training{Steps: 3, Batch: 1024, LearningRate: 0.01, Warmup: 1}
 		for _, loss := range []string{Divergence, Balance} {
 			tr := NewTrainer(t, m, training, loss, params, workers)
 			for range training.Steps {
@@ -399,7 +399,7 @@ func TestNothingAllocates(t *testing.T) {
 	params := make([]float32, m.NumParams())
 	m.Initialize(params, 1)
 	for _, loss := range []string{Divergence, Balance} {
-		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 1}, loss, params, workers)
+		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1}, loss, params, workers)
 		require.Zero(t, alloctest.PerRun(5, func() { _ = tr.Step() }), loss)
 	}
 	s := m.NewSampler(params, workers)
@@ -536,9 +536,6 @@ func TestRefusesWrongValues(t *testing.T) {
 		"side":       func(s *Square) { s.Side = 6 },
 		"neighbours": func(s *Square) { s.Neighbours = 57 },
 		"hidden":     func(s *Square) { s.Hidden = 9 },
-		"beta":       func(s *Square) { s.Beta = math.NaN() },
-		"bonds":      func(s *Square) { s.J = math.Inf(1) },
-		"fields":     func(s *Square) { s.Field = math.NaN() },
 	} {
 		bad := good
 		change(&bad)

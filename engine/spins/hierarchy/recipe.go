@@ -1,6 +1,34 @@
 package hierarchy
 
-import "math"
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/optim"
+	"github.com/revgen/revgen/engine/spins"
+)
+
+// Training is how a recipe trains a generator: by Adam, with a rate that rises and
+// falls by a cosine, and β that rises.
+type Training struct {
+	Steps, Batch int     // samples a step, a multiple of 64
+	LearningRate float64 // of Adam
+	Warmup       int     // steps over which the rate rises
+	Final        float64 // fraction of the rate that the cosine ends at
+	// Anneal is the fraction of the steps over which β rises from AnnealFrom
+	// times its value.
+	Anneal, AnnealFrom float64
+	Seed               uint64
+}
+
+// Configure gives a run the values of a recipe, and heat-bath sweeps for moves.
+func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig) {
+	c.Method, c.Steps, c.Batch, c.ClipNorm, c.EMA = "gradient", t.Steps, t.Batch, 0, 0
+	c.Optimizer = optim.AdamW{LearningRate: t.LearningRate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
+	c.Schedule = optim.Schedule{Kind: "cosine", Final: t.Final, Warmup: t.Warmup}
+	c.CheckpointEvery, c.LogEvery = 200, 10
+	*moves = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+}
 
 // A Stage of a recipe trains the generator of one size, from the parameters of
 // the stage before.
@@ -11,30 +39,20 @@ type Stage struct {
 
 // Recipe returns the settings that were found good for a lattice at any β and
 // field: first the smallest lattice of at least 12 spins a side that doubles to
-// the side wanted, then one size after another up to it. Neighbours and Hidden
-// are filled in where they are zero.
+// the side wanted, then one size after another up to it.
 //
 // Below the critical temperature, β|J| rises from 0.4 during 30 % of the first
 // stage. Without that, generators leave out spins that differ from all around
 // them, which their own samples do not show. From zero it had better not rise:
 // where there is nothing to be learned, Adam drifts.
 func Recipe(c Square, seed uint64) []Stage {
-	if c.Neighbours == 0 {
-		c.Neighbours = 24
-	}
-	if c.Hidden == 0 {
-		c.Hidden = 6
-	}
 	sides := []int{c.Side}
 	for s := c.Side; s%8 == 0 && s/2 >= 12; s /= 2 {
 		sides = append([]int{s / 2}, sides...)
 	}
 	var stages []Stage
 	for i, side := range sides {
-		t := Training{
-			Steps: 3000, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
-			Beta1: 0.9, Beta2: 0.99, Seed: seed,
-		}
+		t := Training{Steps: 3000, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Seed: seed}
 		const disordered = 0.4
 		if k := c.Beta * math.Abs(c.J); k > 0.45 {
 			t.Anneal, t.AnnealFrom = 0.3, disordered/k
@@ -63,10 +81,7 @@ func Recipe(c Square, seed uint64) []Stage {
 // many spins are learned: β rises from zero during half of the steps, of which
 // there are more the more spins are learned.
 func GraphTraining(learned int, seed uint64) Training {
-	return Training{
-		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01,
-		Beta1: 0.9, Beta2: 0.99, Anneal: 0.5, Seed: seed,
-	}
+	return Training{Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01, Anneal: 0.5, Seed: seed}
 }
 
 // GraphRecipe returns the architecture that was found good for a target on any

@@ -32,7 +32,7 @@ func BenchmarkRecipe(b *testing.B) {
 		for _, beta := range []float64{0.28, 0.4407, 0.6} {
 			for _, field := range []float64{0, 0.1} {
 				for seed := range uint64(5) {
-					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field}
+					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field, Neighbours: 24, Hidden: 6}
 					name := fmt.Sprintf("side=%d/beta=%v/field=%v/seed=%d", side, beta, field, seed+1)
 					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1), hierarchy.Divergence) })
 				}
@@ -87,7 +87,7 @@ func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.P
 func BenchmarkMoves(b *testing.B) {
 	for _, side := range []int{8, 16, 32} {
 		b.Run(fmt.Sprintf("side=%d", side), func(b *testing.B) {
-			benchmarkStages(b, hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4407}, 1), hierarchy.Balance)
+			benchmarkStages(b, hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6}, 1), hierarchy.Balance)
 		})
 	}
 }

@@ -45,7 +45,6 @@ func (c Square) Target() Target { return square(c.Side, c.J, c.Field, c.Beta) }
 // refined to a/2, group by group. Of a = 2 only half of the centres of faces are
 // drawn; the other spins, five eighths of all spins, are exact.
 func NewSquare(c Square) (*Model, error) {
-	t := square(max(c.Side, 0), c.J, c.Field, c.Beta)
 	switch {
 	case c.Side < 4 || c.Side%4 != 0 || c.Side > 1024:
 		return nil, fmt.Errorf("side: %d is not a multiple of 4 between 4 and 1024", c.Side)
@@ -53,9 +52,6 @@ func NewSquare(c Square) (*Model, error) {
 		return nil, fmt.Errorf("neighbours: %d is not between %d and %d", c.Neighbours, LeastNeighbours, MostNeighbours)
 	case c.Hidden < 1 || c.Hidden > MostHidden:
 		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", c.Hidden, MostHidden)
-	}
-	if err := t.Validate(); err != nil {
-		return nil, err
 	}
 	spacing := 1 << (bits.TrailingZeros(uint(c.Side)) - 1)
 	layouts := base(c.Side, spacing, asm.BitInputs)
@@ -92,7 +88,7 @@ func NewSquare(c Square) (*Model, error) {
 			}
 		}
 	}
-	return build(t, layouts)
+	return build(c.Target(), layouts)
 }
 
 func siteAt(side, x, y int) int {

@@ -1,9 +1,6 @@
 package hierarchy
 
-import (
-	"fmt"
-	"math"
-)
+import "slices"
 
 // A Bond couples spins I and J with energy −Coupling·s_I·s_J.
 type Bond struct {
@@ -24,46 +21,9 @@ type Target struct {
 	Beta   float64
 }
 
-// Validate reports the first value that cannot be used.
-func (t *Target) Validate() error {
-	if t.Spins < 1 {
-		return fmt.Errorf("spins: %d is not positive", t.Spins)
-	}
-	if !(t.Beta >= 0) || math.IsInf(t.Beta, 0) {
-		return fmt.Errorf("beta: %v is not a finite number ≥ 0", t.Beta)
-	}
-	for k, b := range t.Bonds {
-		switch {
-		case b.I < 0 || b.I >= t.Spins || b.J < 0 || b.J >= t.Spins:
-			return fmt.Errorf("bonds[%d]: spins %d and %d are not both between 0 and %d", k, b.I, b.J, t.Spins-1)
-		case b.I == b.J:
-			return fmt.Errorf("bonds[%d]: spin %d is coupled to itself", k, b.I)
-		case math.IsNaN(b.Coupling) || math.IsInf(b.Coupling, 0):
-			return fmt.Errorf("bonds[%d]: the coupling %v is not finite", k, b.Coupling)
-		}
-	}
-	if math.IsNaN(t.Offset) || math.IsInf(t.Offset, 0) {
-		return fmt.Errorf("offset: %v is not finite", t.Offset)
-	}
-	if t.Fields != nil && len(t.Fields) != t.Spins {
-		return fmt.Errorf("fields: %d numbers for %d spins", len(t.Fields), t.Spins)
-	}
-	for i, h := range t.Fields {
-		if math.IsNaN(h) || math.IsInf(h, 0) {
-			return fmt.Errorf("fields[%d]: %v is not finite", i, h)
-		}
-	}
-	return nil
-}
-
 // odd reports whether E(−s) = E(s).
 func (t *Target) odd() bool {
-	for _, h := range t.Fields {
-		if h != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.Fields, func(h float64) bool { return h != 0 })
 }
 
 func (t *Target) field(i int) float64 {

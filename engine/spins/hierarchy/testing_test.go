@@ -48,10 +48,8 @@ func NewTrainer(t testing.TB, m *Model, training Training, loss string, from []f
 	c := &testConfig{Common: engine.Common{
 		Schema: engine.SchemaVersion, System: "test", Preset: "test",
 		Training: engine.Training{Seed: training.Seed, Methods: search.ByGradient()},
-	}, model: m, loss: loss, transition: spins.TransitionConfig{
-		Proposal: spins.Sweeping, Steps: 1, Anneal: training.Anneal, AnnealFrom: training.AnnealFrom,
-	}}
-	training.Configure(&c.Training)
+	}, model: m, loss: loss}
+	training.Configure(&c.Training, &c.transition)
 	trainer, err := engine.NewTrainer(c, workers)
 	require.NoError(t, err)
 	if from != nil {
@@ -80,3 +78,9 @@ func Follow(t testing.TB, stages []Stage, loss string, workers *pool.Pool) (m *M
 	}
 	return m, params
 }
+
+// Target returns the target.
+func (m *Model) Target() *Target { return &m.target }
+
+// Learned returns how many spins perceptrons draw; the others are exact.
+func (m *Model) Learned() int { return m.learned }

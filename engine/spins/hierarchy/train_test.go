@@ -27,7 +27,7 @@ func TestTrainingReachesKaufman(t *testing.T) {
 		m, err := hierarchy.NewSquare(c)
 		require.NoError(t, err)
 		params := train(t, m, hierarchy.Training{
-			Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Seed: 1,
+			Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Seed: 1,
 		}, workers)
 		r := make([]float64, 32768)
 		require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
@@ -69,7 +69,7 @@ func TestTrainingOnAGlass(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, m.Learned(), 18)
 	params := train(t, m, hierarchy.Training{
-		Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Beta1: 0.9, Beta2: 0.99, Anneal: 0.5, Seed: 1,
+		Steps: 400, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01, Anneal: 0.5, Seed: 1,
 	}, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
@@ -83,7 +83,7 @@ func TestTrainingOnAGlass(t *testing.T) {
 func TestRecipe(t *testing.T) {
 	for side, want := range map[int][]int{4: {4}, 8: {8}, 12: {12}, 16: {16}, 24: {12, 24}, 64: {16, 32, 64}, 40: {20, 40}} {
 		var sides []int
-		for _, s := range hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4}, 1) {
+		for _, s := range hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4, Neighbours: 24, Hidden: 6}, 1) {
 			_, err := hierarchy.NewSquare(s.Square)
 			require.NoError(t, err)
 			sides = append(sides, s.Square.Side)
