@@ -359,10 +359,10 @@ func (l *lanes) magnetisations(dst *[Lanes]float64) {
 // unpack stores the configurations of l in a batch of at most Lanes.
 func (l *lanes) unpack(batch []uint64) { unpackChanged(l, batch, batch) }
 
-// pack takes the configurations of a batch of at most Lanes; the other lanes are
-// all down.
-func (l *lanes) pack(batch []uint64) {
-	words := (len(l.spins) + 63) / 64
+// Columns turns a batch of at most Lanes packed configurations of n spins into a word
+// for each spin, that of configuration k in bit k. The other lanes are all down.
+func Columns(dst, batch []uint64, n int) {
+	words := (n + 63) / 64
 	var square [64]uint64
 	for w := range words {
 		clear(square[:])
@@ -370,7 +370,7 @@ func (l *lanes) pack(batch []uint64) {
 			square[k] = batch[k*words+w]
 		}
 		asm.Transpose64(&square)
-		copy(l.spins[64*w:], square[:])
+		copy(dst[64*w:n], square[:])
 	}
 }
 

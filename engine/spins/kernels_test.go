@@ -252,7 +252,7 @@ func TestHeatBathWays(t *testing.T) {
 		stream := asm.Counter{Seed: 1}
 		for sweep := range 20 {
 			if sweep == 0 {
-				l.pack(batch)
+				Columns(l.spins, batch, len(l.spins))
 				heat.tabulate(l)
 			} else {
 				order := make([]int32, g.N())
@@ -274,7 +274,7 @@ func TestHeatBathWays(t *testing.T) {
 		// Exchanges leave the rest as it is.
 		other := heat.newLanes()
 		second, _ := randomBatch(rand.New(rand.NewPCG(9, 9)), g.N(), Lanes)
-		other.pack(second)
+		Columns(other.spins, second, len(other.spins))
 		heat.tabulate(other)
 		const mask = uint64(0x8000_0000_1234_0001)
 		heat.exchange(l, other, mask)
@@ -307,7 +307,7 @@ func TestHeatBathFollowsItsDraws(t *testing.T) {
 		heat := newHeatBath(g, 0.37)
 		batch, _ := randomBatch(rand.New(rand.NewPCG(8, 8)), g.N(), Lanes)
 		l := heat.newLanes()
-		l.pack(batch)
+		Columns(l.spins, batch, len(l.spins))
 		heat.tabulate(l)
 		stream := asm.Counter{Seed: 1}
 		for position := range uint64(300) {
@@ -432,7 +432,7 @@ func TestDrawsAreIndependent(t *testing.T) {
 		})
 		for block := range 3 {
 			l := s.heat.newLanes()
-			l.pack(batch[block*Lanes*g.Words():][:Lanes*g.Words()])
+			Columns(l.spins, batch[block*Lanes*g.Words():][:Lanes*g.Words()], len(l.spins))
 			ordered := make([]uint64, position)
 			for i, at := range last {
 				ordered[at] = l.spins[i]

@@ -90,7 +90,7 @@ func (s *Sweeper) RunUntil(halted func() bool, dst, src []uint64, lo, hi int, sw
 	over := false
 	for len(src) > 0 {
 		n := min(Lanes*words, len(src))
-		l.pack(src[:n])
+		Columns(l.spins, src[:n], len(l.spins))
 		s.heat.tabulate(l)
 		position := first / Lanes * updates
 		s.order(sweeps, func(colour int) {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/stat"
@@ -26,7 +25,6 @@ type tally struct {
 	overlaps []float64
 	states   []float64 // counts of configurations, nil beyond countable spins
 	first    []uint64  // the first configurations
-	columns  [64]uint64
 }
 
 // Indices of the moments.
@@ -68,18 +66,10 @@ func (t *tally) count(r *reference, batch []uint64) {
 		}
 	}
 	t.samples += rows
-	// Columns of 64 configurations at a time.
-	columns := make([]uint64, 64*words)
-	for ; len(batch) > 0; batch = batch[min(64*words, len(batch)):] {
-		rows := min(64, len(batch)/words)
-		for w := range words {
-			clear(t.columns[:])
-			for k := range rows {
-				t.columns[k] = batch[k*words+w]
-			}
-			asm.Transpose64(&t.columns)
-			copy(columns[64*w:], t.columns[:])
-		}
+	columns := make([]uint64, g.N())
+	for ; len(batch) > 0; batch = batch[min(spins.Lanes*words, len(batch)):] {
+		rows := min(spins.Lanes, len(batch)/words)
+		spins.Columns(columns, batch[:rows*words], g.N())
 		for i := range t.spins {
 			t.spins[i] += float64(2*bits.OnesCount64(columns[i]) - rows)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -120,9 +121,6 @@ func (m *Model) unitParams(i int) int {
 	return m.params - m.units[i].weights
 }
 
-// Samples returns the number of samples.
-func (b *Batch) Samples() int { return b.samples }
-
 // SetBeta changes the inverse temperature of the weight W, for annealing.
 func (b *Batch) SetBeta(beta float64) {
 	if beta != b.beta || b.exact.stale {
@@ -130,9 +128,6 @@ func (b *Batch) SetBeta(beta float64) {
 		b.exact.tabulate(beta)
 	}
 }
-
-// Beta returns the inverse temperature.
-func (b *Batch) Beta() float64 { return b.beta }
 
 func (b *Batch) block(k int) []uint64 { return b.state[k*b.size:][:b.size] }
 
@@ -170,7 +165,7 @@ func (b *Batch) score(spins []uint64) {
 
 func (b *Batch) scoreBlock(k int) {
 	words := (b.model.Spins() + 63) / 64
-	columns(b.block(k), b.given[k*block*words:][:block*words], b.model.Spins())
+	spins.Columns(b.block(k), b.given[k*block*words:][:block*words], b.model.Spins())
 	b.weights.score(b.block(k), &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned])
 	b.r[k] = b.logq[k]
 	b.exact.logWeights(&b.r[k], -1, b.beta, b.block(k))
@@ -307,20 +302,5 @@ func rows(dst, state []uint64, n int) {
 		for b := range block {
 			dst[b*words+w] = a[b]
 		}
-	}
-}
-
-// columns turns configurations into a block of one word a spin. Samples that
-// are missing have all spins −1.
-func columns(state, src []uint64, n int) {
-	words := (n + 63) / 64
-	var a [64]uint64
-	for w := range words {
-		clear(a[:])
-		for b := range len(src) / words {
-			a[b] = src[b*words+w]
-		}
-		asm.Transpose64(&a)
-		copy(state[64*w:min(64*w+64, n)], a[:])
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -124,20 +125,20 @@ func (s *Sampler) R(r []float64, spins []uint64) {
 func (s *Sampler) scoreBlock(i int) {
 	b := &s.blocks[i]
 	lo, hi := i*block, min((i+1)*block, len(s.r))
-	columns(b.state, s.spins[lo*s.words:hi*s.words], s.model.Spins())
+	spins.Columns(b.state, s.spins[lo*s.words:hi*s.words], s.model.Spins())
 	s.weights.score(b.state, &b.logq, b.residual)
 	s.exact.logWeights(&b.logq, -1, s.model.target.Beta, b.state)
 	copy(s.r[lo:hi], b.logq[:])
 }
 
 // LogDensity sets logq to ln q(s) of the given configurations.
-func (s *Sampler) LogDensity(logq []float64, spins []uint64) {
-	s.R(logq, spins)
+func (s *Sampler) LogDensity(logq []float64, configs []uint64) {
+	s.R(logq, configs)
 	var energy [block]float64
 	state := s.blocks[0].state
 	for lo := 0; lo < len(logq); lo += block {
 		part := logq[lo:min(lo+block, len(logq))]
-		columns(state, spins[lo*s.words:][:len(part)*s.words], s.model.Spins())
+		spins.Columns(state, configs[lo*s.words:][:len(part)*s.words], s.model.Spins())
 		clear(energy[:])
 		s.exact.energies(&energy, s.model.target.Beta, state)
 		for b := range part {
@@ -147,14 +148,14 @@ func (s *Sampler) LogDensity(logq []float64, spins []uint64) {
 }
 
 // Energies sets e to E(s) of the given configurations.
-func (m *Model) Energies(e []float64, spins []uint64) {
+func (m *Model) Energies(e []float64, configs []uint64) {
 	words := (m.Spins() + 63) / 64
-	checkLength("spins", len(spins), len(e)*words)
+	checkLength("spins", len(configs), len(e)*words)
 	state := make([]uint64, m.Spins()+1)
 	var energy [block]float64
 	for lo := 0; lo < len(e); lo += block {
 		part := e[lo:min(lo+block, len(e))]
-		columns(state, spins[lo*words:][:len(part)*words], m.Spins())
+		spins.Columns(state, configs[lo*words:][:len(part)*words], m.Spins())
 		clear(energy[:])
 		m.exact.energies(&energy, 1, state)
 		copy(part, energy[:])
