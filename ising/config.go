@@ -79,7 +79,7 @@ func (c *Config) Validate() error {
 	if err := check(); err != nil {
 		return err
 	}
-	return engine.Afford(c.demands()...)
+	return engine.Afford(c.Demands()...)
 }
 
 // validatePerceptron adds to what the kit checks what only a lattice knows.

@@ -8,12 +8,9 @@ import (
 	"github.com/revgen/revgen/engine/nn"
 )
 
-// Demands implements engine.Demander.
-func (c *Config) Demands() []engine.Demand { return c.demands() }
-
-// demands bounds the memory of a run with a configuration that is valid
-// otherwise.
-func (c *Config) demands() []engine.Demand {
+// Demands implements engine.Demander: it bounds the memory of a run with a configuration
+// that is valid otherwise.
+func (c *Config) Demands() []engine.Demand {
 	if c.Generator.Kind == "hierarchy" {
 		return c.hierarchyDemands()
 	}

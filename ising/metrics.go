@@ -197,7 +197,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 	n, words, moving := float64(s.model.N), s.model.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
 	var sum, squares [2]float64
 	var first uint64
-	err = s.draw(ctx, params, samples, 0, func(batch []uint64) {
+	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64) {
 		moved := make([]uint64, len(batch))
 		count := len(batch) / words
 		s.workers.Run((count+rows-1)/rows, func(piece int) {
@@ -234,28 +234,12 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 // sample counts samples of the generator.
 func (s *measured) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
 	generated := newTally(s.model)
-	err := s.Measure(ctx, params, samples, atOnce, generated.count)
+	err := s.Measure(ctx, params, samples, 0, atOnce, generated.count)
 	return generated, err
 }
 
 // atOnce is how many samples are drawn before they are looked at.
 const atOnce = 1 << 16
-
-// draw calls visit with all samples after refine Metropolis steps, batch by
-// batch.
-func (s *measured) draw(ctx context.Context, params []float32, samples, refine int, visit func(batch []uint64)) error {
-	batch := make([]uint64, min(atOnce, samples)*s.model.Words)
-	drawing := s.Drawing(params)
-	for first := 0; first < samples; first += atOnce {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		part := batch[:min(atOnce, samples-first)*s.model.Words]
-		drawing.Draw(part, uint64(first), refine)
-		visit(part)
-	}
-	return nil
-}
 
 // rounding is what an observable whose exact value is 0 may be computed as, by
 // its size. An error relative to that would be one relative to noise.

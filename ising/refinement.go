@@ -46,15 +46,11 @@ func (s *measured) VerifyModel(ctx context.Context, params []float32, samples in
 		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, p)
 	}
 	for _, r := range rows {
-		least := atLeast(min(1, r.outcome.pValue()*float64(len(rows))), familywise,
+		emit(engine.AtLeast(fmt.Sprintf("refinement/%d", r.steps), min(1, r.outcome.pValue()*float64(len(rows))), familywise,
 			"total variation %.5f by P^%d of the law of %d samples, %.5f of these after %d steps, %.5f of as many exact ones; value is the p-value of their χ², times %d",
-			r.predicted, r.steps, samples, r.measured, r.steps, floor, len(rows))
-		least.Name = fmt.Sprintf("refinement/%d", r.steps)
-		emit(least)
+			r.predicted, r.steps, samples, r.measured, r.steps, floor, len(rows)))
 	}
-	c := atMost(decay(rows), 1, "largest TV(pP^M, π) by its bound ½ λ^M √χ²(p, π) and rounding, λ = %.6f, a factor e in %.3g steps", rate, -1/math.Log(rate))
-	c.Name = "refinement/decay"
-	emit(c)
+	emit(engine.AtMost("refinement/decay", decay(rows), 1, "largest TV(pP^M, π) by its bound ½ λ^M √χ²(p, π) and rounding, λ = %.6f, a factor e in %.3g steps", rate, -1/math.Log(rate)))
 	return nil
 }
 
@@ -123,7 +119,7 @@ func (s *measured) refine(ctx context.Context, params []float32, samples int) (r
 // countStates counts the configurations of samples after refinement.
 func (s *measured) countStates(ctx context.Context, counts []int, params []float32, samples, refine int) error {
 	clear(counts)
-	return s.draw(ctx, params, samples, refine, func(batch []uint64) {
+	return s.Measure(ctx, params, samples, refine, atOnce, func(batch []uint64) {
 		for _, state := range batch {
 			counts[state]++
 		}

@@ -121,16 +121,6 @@ func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
 	return engine.RunChecks(ctx, emit, all...)
 }
 
-// atMost is a check, which its caller names, that passes if value ≤ bound.
-func atMost(value, bound float64, detail string, args ...any) engine.Check {
-	return engine.AtMost("", value, bound, detail, args...)
-}
-
-// atLeast is a check, which its caller names, that passes if value ≥ bound.
-func atLeast(value, bound float64, detail string, args ...any) engine.Check {
-	return engine.AtLeast("", value, bound, detail, args...)
-}
-
 // verified are the models whose energies are checked. Their couplings are
 // dyadic, so that sums of ±J and ±h are exact in any order.
 var verified = []struct{ j, h float64 }{{1, 0}, {-1.5, 0.25}}
@@ -155,7 +145,7 @@ func (v *subject) checkEnergies() engine.Check {
 			worst = max(worst, math.Abs(v.energy(m, []uint64{s})-sumOverBonds(3, c.j, c.h, s)))
 		}
 	}
-	return atMost(worst, 0, "512 configurations, with and without a field, against sums over bonds")
+	return engine.AtMost("", worst, 0, "512 configurations, with and without a field, against sums over bonds")
 }
 
 func (v *subject) checkDifferences() engine.Check {
@@ -174,7 +164,7 @@ func (v *subject) checkDifferences() engine.Check {
 			}
 		}
 	}
-	return atMost(worst, 0, "512×512 pairs of configuration and mask, with and without a field, against sums over bonds")
+	return engine.AtMost("", worst, 0, "512×512 pairs of configuration and mask, with and without a field, against sums over bonds")
 }
 
 // groundTruths are the paper's exact values on the 3×3 lattice to 12 decimals.
@@ -192,7 +182,7 @@ func (v *subject) checkGroundTruths() engine.Check {
 			math.Abs(got.LogZ-want.LogZ), math.Abs(got.Energy-want.Energy), math.Abs(got.SpecificHeat-want.SpecificHeat),
 			math.Abs(got.AbsMagnetisation-want.AbsMagnetisation), math.Abs(got.Susceptibility-want.Susceptibility))
 	}
-	return atMost(worst, 1e-10, "ln Z, E, |m|, C_v and χ at β = 0.2 and 0.5, L = 3")
+	return engine.AtMost("", worst, 1e-10, "ln Z, E, |m|, C_v and χ at β = 0.2 and 0.5, L = 3")
 }
 
 func (v *subject) checkKaufman() engine.Check {
@@ -205,5 +195,5 @@ func (v *subject) checkKaufman() engine.Check {
 			worst = max(worst, math.Abs(got.LogZ/want.LogZ-1), math.Abs(got.Energy/want.Energy-1), math.Abs(got.SpecificHeat/want.SpecificHeat-1))
 		}
 	}
-	return atMost(worst, 1e-10, "relative difference of ln Z, E and C_v, L = 3, 4 and 5, five temperatures")
+	return engine.AtMost("", worst, 1e-10, "relative difference of ln Z, E and C_v, L = 3, 4 and 5, five temperatures")
 }

@@ -25,7 +25,7 @@ func (v *subject) checkRowSums(p bitspin.Proposal) engine.Check {
 	v.chains(p, func(m *TransitionMatrix, _ []float64) {
 		worst = max(worst, m.rowSumError())
 	})
-	return atMost(worst, 1e-15, "largest |Σ_s′ P(s, s′) − 1| at β = 0.2 and 0.5")
+	return engine.AtMost("", worst, 1e-15, "largest |Σ_s′ P(s, s′) − 1| at β = 0.2 and 0.5")
 }
 
 func (v *subject) checkDetailedBalance(p bitspin.Proposal) engine.Check {
@@ -33,7 +33,7 @@ func (v *subject) checkDetailedBalance(p bitspin.Proposal) engine.Check {
 	v.chains(p, func(m *TransitionMatrix, pi []float64) {
 		worst = max(worst, m.detailedBalanceError(pi))
 	})
-	return atMost(worst, 1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at β = 0.2 and 0.5")
+	return engine.AtMost("", worst, 1e-15, "largest |π(s)P(s, s′) − π(s′)P(s′, s)| at β = 0.2 and 0.5")
 }
 
 func (v *subject) checkIrreducibility(p bitspin.Proposal) engine.Check {
@@ -41,7 +41,7 @@ func (v *subject) checkIrreducibility(p bitspin.Proposal) engine.Check {
 	v.chains(p, func(m *TransitionMatrix, _ []float64) {
 		unreachable += m.unreachable()
 	})
-	return atMost(float64(unreachable), 0, "configurations not connected to the first in both directions, at β = 0.2 and 0.5")
+	return engine.AtMost("", float64(unreachable), 0, "configurations not connected to the first in both directions, at β = 0.2 and 0.5")
 }
 
 // familywise is the false-alarm probability of the χ² test of one proposal.
@@ -77,7 +77,7 @@ func (v *subject) checkMetropolis(p bitspin.Proposal) engine.Check {
 		least = min(least, all.pValue())
 	}
 	tests := float64(len(settings) * (512 + 1))
-	return atLeast(min(1, least*tests), familywise,
+	return engine.AtLeast("", min(1, least*tests), familywise,
 		"smallest p-value of %g χ² tests, times their number: %d samples from each of 512 configurations, %d settings of J, h, β and m",
 		tests, v.samples, len(settings))
 }

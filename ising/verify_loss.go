@@ -22,7 +22,7 @@ func (v *subject) checkLossAtTarget(p bitspin.Proposal) engine.Check {
 	v.chains(p, func(m *TransitionMatrix, pi []float64) {
 		worst = max(worst, math.Abs(limit.loss(asymmetry(pi, m))))
 	})
-	return atMost(worst, 1e-15, "population loss at p = π, β = 0.2 and 0.5")
+	return engine.AtMost("", worst, 1e-15, "population loss at p = π, β = 0.2 and 0.5")
 }
 
 // checkLossElsewhere shows that no distribution but π has zero loss. The loss
@@ -47,9 +47,9 @@ func (v *subject) checkLossElsewhere(p bitspin.Proposal) engine.Check {
 		agreement = max(agreement, math.Abs(q.At(0, 0)-loss)/loss)
 	})
 	if agreement > 1e-10 {
-		return atMost(agreement, 1e-10, "relative difference of the population loss by quadratic form and by Walsh–Hadamard transform")
+		return engine.AtMost("", agreement, 1e-10, "relative difference of the population loss by quadratic form and by Walsh–Hadamard transform")
 	}
-	return atLeast(least, 1e-9, "smallest loss of a distribution's component orthogonal to π, by its squared norm, β = 0.2 and 0.5")
+	return engine.AtLeast("", least, 1e-9, "smallest loss of a distribution's component orthogonal to π, by its squared norm, β = 0.2 and 0.5")
 }
 
 func (v *subject) checkGradientAtTarget(p bitspin.Proposal) engine.Check {
@@ -63,7 +63,7 @@ func (v *subject) checkGradientAtTarget(p bitspin.Proposal) engine.Check {
 			}
 		}
 	})
-	return atMost(worst, 1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins, β = 0.2 and 0.5")
+	return engine.AtMost("", worst, 1e-15, "largest element of the surrogate gradient at p = π over all pairs and spins, β = 0.2 and 0.5")
 }
 
 // pairs returns n pairs of packed configurations: where a dozen single-spin
@@ -116,7 +116,7 @@ func (v *subject) checkSurrogate() engine.Check {
 			worst = max(worst, math.Abs((up-down)/(2*h)-grad[i])/scale)
 		}
 	}
-	return atMost(worst, 1e-6, "relative difference from central differences of the loss with s′ fixed, V- and U-statistic")
+	return engine.AtMost("", worst, 1e-6, "relative difference from central differences of the loss with s′ fixed, V- and U-statistic")
 }
 
 // batches compares the packed loss with double sums in float64 and returns the
@@ -151,12 +151,12 @@ func (v *subject) batches() (loss, gradient float64) {
 
 func (v *subject) checkBatchLoss() engine.Check {
 	loss, _ := v.batches()
-	return atMost(loss, 1e-7, "packed loss against O(N²) sums in float64, by k(0): 9 and 81 spins, V- and U-statistic, two kernels")
+	return engine.AtMost("", loss, 1e-7, "packed loss against O(N²) sums in float64, by k(0): 9 and 81 spins, V- and U-statistic, two kernels")
 }
 
 func (v *subject) checkBatchGradient() engine.Check {
 	_, gradient := v.batches()
-	return atMost(gradient, 1e-5, "packed gradients against O(N²) sums in float64, by the largest element: 9 and 81 spins, V- and U-statistic, surrogate and difference, two kernels")
+	return engine.AtMost("", gradient, 1e-5, "packed gradients against O(N²) sums in float64, by the largest element: 9 and 81 spins, V- and U-statistic, surrogate and difference, two kernels")
 }
 
 // checkBackpropagation compares the gradient by the parameters of a training
@@ -168,5 +168,5 @@ func (v *subject) checkBackpropagation() engine.Check {
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
 	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
-	return atMost(worst, 2e-3, "relative difference from central differences in float64 of the loss of real spins with s′ fixed, along random directions of each of %d tensors", tensors)
+	return engine.AtMost("", worst, 2e-3, "relative difference from central differences in float64 of the loss of real spins with s′ fixed, along random directions of each of %d tensors", tensors)
 }

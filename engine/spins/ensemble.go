@@ -170,12 +170,14 @@ func (d *Drawing) draw(dst []uint64, first uint64) {
 // mostKept is how many words of samples are kept.
 const mostKept = 4 << 20
 
-// Measure calls visit with the generator's samples 0 … samples−1, at most atOnce at a
-// time, and keeps them, unless they are too many: what measures a generator, what shows
-// it and what writes its samples all ask for the same.
-func (e *Ensemble) Measure(ctx context.Context, params []float32, samples, atOnce int, visit func(batch []uint64)) error {
-	d, words := e.Drawing(params), e.Words()
-	keep, rows := samples <= mostKept/words, min(samples, atOnce)
+// Measure calls visit with the generator's samples 0 … samples−1 after refine steps of the
+// kernel, at most atOnce at a time. It keeps those that are not refined, unless they are
+// too many or kept already: what measures a generator, what shows it and what writes its
+// samples all ask for the same.
+func (e *Ensemble) Measure(ctx context.Context, params []float32, samples, refine, atOnce int, visit func(batch []uint64)) error {
+	d, words, rows := e.Drawing(params), e.Words(), min(samples, atOnce)
+	known := len(e.kept.states) >= samples*words && slices.Equal(e.kept.params, params)
+	keep := refine == 0 && samples <= mostKept/words && !known
 	if keep {
 		rows = samples
 	}
@@ -188,7 +190,7 @@ func (e *Ensemble) Measure(ctx context.Context, params []float32, samples, atOnc
 		if keep {
 			part = states[first*words:][:len(part)]
 		}
-		d.draw(part, uint64(first))
+		d.Draw(part, uint64(first), refine)
 		visit(part)
 	}
 	if keep {

@@ -89,7 +89,7 @@ func (s *measured) sample(ctx context.Context, r *reference, params []float32, s
 		t.states = make([]float64, len(r.states))
 	}
 	atOnce := max(64, min(1<<15, 1<<20/s.graph.Words()))
-	err := s.Measure(ctx, params, samples, atOnce, func(batch []uint64) { t.count(r, batch) })
+	err := s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64) { t.count(r, batch) })
 	return t, err
 }
 
