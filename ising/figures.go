@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -147,15 +148,7 @@ func likeliest(exact, counts []float64, samples int) figure.Panel {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case exact[a] > exact[b]:
-			return -1
-		case exact[a] < exact[b]:
-			return 1
-		}
-		return a - b
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(exact[b], exact[a]) })
 	order = order[:min(shownStates, len(order))]
 
 	n := float64(samples)

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A population evaluates the reversibility loss in the limit of infinitely
@@ -59,19 +60,6 @@ func eigenvalues(n int, f func(d2 float64) float64) []float64 {
 	return lambda
 }
 
-// walshHadamard transforms x, whose length is a power of two, in place.
-func walshHadamard[T float32 | float64](x []T) {
-	for half := 1; half < len(x); half *= 2 {
-		for i := 0; i < len(x); i += 2 * half {
-			lo, hi := x[i:i+half], x[i+half:i+2*half]
-			for j, a := range lo {
-				b := hi[j]
-				lo[j], hi[j] = a+b, a-b
-			}
-		}
-	}
-}
-
 // asymmetry returns D for samples of the distribution p that take the given
 // transition.
 func asymmetry(p []float64, m *TransitionMatrix) []float64 {
@@ -87,7 +75,7 @@ func asymmetry(p []float64, m *TransitionMatrix) []float64 {
 // loss returns L of an asymmetry D.
 func (p *population) loss(d []float64) float64 {
 	d = append([]float64(nil), d...)
-	walshHadamard(d)
+	number.WalshHadamard(d)
 	for w, x := range d {
 		d[w] = p.kernel[bits.OnesCount(uint(w))] * x * x
 	}
@@ -115,11 +103,11 @@ func (p *population) convolve(d []float64, f func(int) float64) []float64 {
 			c[y] *= f(y)
 		}
 	}
-	walshHadamard(c)
+	number.WalshHadamard(c)
 	for w := range c {
 		c[w] *= p.slope[bits.OnesCount(uint(w))] / float64(len(c))
 	}
-	walshHadamard(c)
+	number.WalshHadamard(c)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // TestPopulationOfABatch holds the population limit, applied to the empirical
@@ -68,9 +69,9 @@ func TestEigenvaluesOfAGaussian(t *testing.T) {
 func TestWalshHadamardIsItsOwnInverse(t *testing.T) {
 	x := []float64{1, -2, 3, 0.5, 0, 7, -1, 2}
 	y := append([]float64(nil), x...)
-	walshHadamard(y)
+	number.WalshHadamard(y)
 	require.Equal(t, []float64{10.5, -4.5}, []float64{y[0], y[1]})
-	walshHadamard(y)
+	number.WalshHadamard(y)
 	for i := range x {
 		require.Equal(t, 8*x[i], y[i])
 	}

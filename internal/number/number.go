@@ -179,3 +179,17 @@ func CentralDifference(v *float64, h float64, f func() float64) float64 {
 	*v = keep
 	return (up - down) / (2 * h)
 }
+
+// WalshHadamard transforms x, whose length is a power of two, in place:
+// Σ_y x(y) (−1)^{|x ∧ y|}.
+func WalshHadamard(x []float64) {
+	for half := 1; half < len(x); half *= 2 {
+		for i := 0; i < len(x); i += 2 * half {
+			lo, hi := x[i:i+half], x[i+half:i+2*half]
+			for j, a := range lo {
+				b := hi[j]
+				lo[j], hi[j] = a+b, a-b
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
@@ -132,11 +133,11 @@ func probabilities(g *spins.Graph, beta, logZ float64) []float64 {
 // square of π's.
 func overlaps(p []float64, n int) []estimate {
 	x := append([]float64(nil), p...)
-	walsh(x)
+	number.WalshHadamard(x)
 	for i := range x {
 		x[i] *= x[i]
 	}
-	walsh(x)
+	number.WalshHadamard(x)
 	b := overlapBins(n)
 	law := make([]estimate, b.n)
 	for i, v := range x {
@@ -144,17 +145,6 @@ func overlaps(p []float64, n int) []estimate {
 		law[b.of(q)].value += max(0, v) / float64(len(p))
 	}
 	return law
-}
-
-// walsh transforms 2^n numbers in place, Σ_y x(y) (−1)^{|x ∧ y|}.
-func walsh(x []float64) {
-	for h := 1; h < len(x); h *= 2 {
-		for i := 0; i < len(x); i += 2 * h {
-			for k := i; k < i+h; k++ {
-				x[k], x[k+h] = x[k]+x[k+h], x[k]-x[k+h]
-			}
-		}
-	}
 }
 
 // road says in words what the reference of a graph is.
