@@ -7,7 +7,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
-	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/number"
@@ -68,10 +67,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 		steps /= 3
 	}
 	c.Training.Methods = search.ByGradient()
-	c.Training.Steps, c.Training.Batch, c.Training.ClipNorm, c.Training.EMA = steps, 1024, 1, 0
-	c.Training.Optimizer = optim.AdamW{LearningRate: 0.02, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
-	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.001, Warmup: 20}
-	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
+	mixture.Train(&c.Training, 0.02, steps)
 	return why, nil
 }
 

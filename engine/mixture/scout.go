@@ -3,6 +3,7 @@ package mixture
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -47,8 +48,7 @@ type search struct {
 	Scout
 	ctx     context.Context
 	dim     int
-	own     []Density // of threads
-	free    chan int
+	own     *pool.Tools[Density]
 	workers *pool.Pool
 
 	x, proposal   []float32 // [n][d]
@@ -73,15 +73,11 @@ const scoutRows = 64 // members that one thread moves at once
 func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *pool.Pool) (*Found, error) {
 	n := s.Population
 	e := &search{
-		Scout: s, ctx: ctx, dim: dim, workers: workers, free: make(chan int, workers.Threads()),
+		Scout: s, ctx: ctx, dim: dim, workers: workers, own: pool.NewTools(workers, own),
 		x: make([]float32, n*dim), proposal: make([]float32, n*dim),
 		now: make([]float64, n), next: make([]float64, n), base: make([]float64, n), beyond: make([]float64, n),
 		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
 		center: s.Center, scale: s.Scale, line: make([]int, n), heirs: make([]int, n),
-	}
-	for i := range workers.Threads() {
-		e.own = append(e.own, own())
-		e.free <- i
 	}
 	if e.center == nil || e.scale == nil {
 		e.find()
@@ -101,11 +97,8 @@ func (e *search) stream() asm.Counter { return rng.Stream(e.Seed, rng.Scouting, 
 // evaluate sets dst to ln π of x, −Inf where it is not a number.
 func (e *search) evaluate(dst []float64, x []float32) {
 	d := e.dim
-	e.workers.Run((len(dst)+scoutRows-1)/scoutRows, func(piece int) {
-		i := <-e.free
-		defer func() { e.free <- i }()
-		lo, hi := piece*scoutRows, min((piece+1)*scoutRows, len(dst))
-		e.own[i](dst[lo:hi], x[lo*d:hi*d])
+	e.own.Rows(len(dst), scoutRows, func(own Density, lo, hi int) {
+		own(dst[lo:hi], x[lo*d:hi*d])
 		for r, v := range dst[lo:hi] {
 			if math.IsNaN(v) || math.IsInf(v, 1) {
 				dst[lo+r] = math.Inf(-1)
@@ -216,10 +209,7 @@ func (e *search) find() {
 			}
 		}
 	}
-	best := math.Inf(-1)
-	for _, v := range e.now {
-		best = max(best, v)
-	}
+	best := slices.Max(e.now)
 	low, high := make([]float64, d), make([]float64, d)
 	for i := range d {
 		low[i], high[i] = math.Inf(1), math.Inf(-1)

@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -25,7 +26,7 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 			order[j] = j
 		}
 		slices.SortStableFunc(order, func(a, b int) int {
-			return -compare(domains[a].left, domains[b].left)
+			return cmp.Compare(domains[b].left, domains[a].left)
 		})
 		worst := domains[order[0]].left
 		var more []Component
@@ -49,16 +50,6 @@ func (f *fit) grow(logPi []float64, most int, level float64, c *rng.Counter, fir
 			f.expect()
 		}
 	}
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // A domain is the points that are most likely a component's.

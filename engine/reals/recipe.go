@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine/mixture"
-	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
 	"github.com/revgen/revgen/internal/number"
@@ -85,10 +84,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		steps = steps * 2 / 5
 	}
 	c.Training.Methods = search.ByGradient()
-	c.Training.Steps, c.Training.Batch, c.Training.ClipNorm, c.Training.EMA = steps, 1024, 1, 0
-	c.Training.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
-	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.001, Warmup: 20}
-	c.Training.CheckpointEvery, c.Training.LogEvery = 200, 10
+	mixture.Train(&c.Training, rate, steps)
 	return why, nil
 }
 
