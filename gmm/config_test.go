@@ -10,6 +10,7 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 func TestPresetsAreValid(t *testing.T) {
@@ -40,14 +41,14 @@ func TestPresetsAreValid(t *testing.T) {
 // TestRecipesLeaveTheFixedPoint: the boundary penalty pulls exact samples inwards,
 // wherever a mode reaches its radius.
 func TestRecipesLeaveTheFixedPoint(t *testing.T) {
-	for _, c := range []*Config{preset("quick"), preset("best"), preset("moves")} {
+	for _, c := range []*Config{crash.Must(Preset("quick")), crash.Must(Preset("best")), crash.Must(Preset("moves"))} {
 		require.Zero(t, conf.Chosen(c).Loss.Boundary.Weight, c.Preset)
 	}
 }
 
 // TestPaperPreset holds the preset against what the paper states.
 func TestPaperPreset(t *testing.T) {
-	c := preset("paper")
+	c := crash.Must(Preset("paper"))
 	require.Equal(t, 2048, c.Training.Batch)
 	require.Equal(t, 1e-4, c.Training.Optimizer.LearningRate)
 	require.Equal(t, []int{20_000, 50_000, 100_000}, c.Training.Schedule.Milestones)
@@ -98,18 +99,18 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Loss.Boundary.Center = []float64{1, nan} }, "loss.boundary.center[1]: NaN"},
 	}
 	for _, set := range cases {
-		c := preset("paper")
+		c := crash.Must(Preset("paper"))
 		set.spoil(c)
 		require.ErrorContains(t, c.Validate(), set.want)
 	}
-	c := preset("paper")
+	c := crash.Must(Preset("paper"))
 	c.Target, c.Generator.Kind = randomMixture(1, 2, 1), "residual"
 	require.NoError(t, c.Validate())
 }
 
 // TestAssignments sets what a command line may set.
 func TestAssignments(t *testing.T) {
-	c := preset("paper")
+	c := crash.Must(Preset("paper"))
 	for _, a := range []string{
 		`target.components=[{"weight":1,"mean":[0,0,0],"covariance":[[1,0,0],[0,1,0],[0,0,1]]}]`,
 		"transition.sigma=0.3,1", "generator.kind=residual", "loss.statistic=U", "loss.kind=stationarity", "loss.density_weight=0.01",

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
 // gaussianSystem returns a system whose generator, a flow at the identity, makes
 // exactly N(0, I), and its parameters.
 func gaussianSystem(t *testing.T, target TargetConfig, workers *pool.Pool) (*system, []float32) {
-	c := preset("paper")
+	c := crash.Must(Preset("paper"))
 	c.Target = target
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = 1e-30, 2, []int{4}
 	c.Loss.Boundary.Center = nil

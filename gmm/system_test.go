@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/engine/systemtest"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -16,7 +17,7 @@ import (
 // losses.
 func testConfigs() map[string]*Config {
 	small := func(change func(c *Config)) *Config {
-		c := preset("paper")
+		c := crash.Must(Preset("paper"))
 		c.Training.Batch, c.Training.Steps = 700, 5
 		c.Generator.Depth, c.Generator.Hidden = 3, []int{24, 24}
 		c.Evaluation.Samples = 3000
@@ -26,13 +27,13 @@ func testConfigs() map[string]*Config {
 	return map[string]*Config{
 		"paper": small(func(*Config) {}),
 		"best": func() *Config {
-			c := preset("best")
+			c := crash.Must(Preset("best"))
 			c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
 			c.Training.Batch, c.Evaluation.Samples = 700, 3000
 			return c
 		}(),
 		"moves": small(func(c *Config) {
-			b := preset("moves")
+			b := crash.Must(Preset("moves"))
 			c.Training.EMA, c.Transition, c.Loss = b.Training.EMA, b.Transition, b.Loss
 			c.Loss.Witness.Features.Number = 48
 		}),
@@ -46,7 +47,7 @@ func testConfigs() map[string]*Config {
 			c.Generator = reals.GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
 		}),
 		"a product of more choices than can be counted": func() *Config {
-			c := preset("best")
+			c := crash.Must(Preset("best"))
 			c.Target = randomMixture(20, 2, 4)
 			c.Generator.Base, c.Generator.Components = "product", 8
 			c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}

@@ -67,7 +67,7 @@ func kitChecks(workers *pool.Pool) []func() ([]engine.Check, error) {
 		})
 	}
 	last := len(known) - 1
-	return reals.Checks(preset("paper").Config, known[:last], known[last], workers)
+	return reals.Checks(crash.Must(Preset("paper")).Config, known[:last], known[last], workers)
 }
 
 // wideMixture is a target with three components in three dimensions.

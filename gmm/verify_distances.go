@@ -11,7 +11,7 @@ import (
 // flow that is the identity, so that q = N(0, I), and π = N(μ, σ²I).
 func (v *subject) checkDistances() ([]engine.Check, error) {
 	const mu, variance = 0.4, 1.5
-	c := preset("paper")
+	c := crash.Must(Preset("paper"))
 	c.Generator.Gain, c.Generator.Depth, c.Generator.Hidden = math.SmallestNonzeroFloat32, 2, []int{4}
 	c.Target = TargetConfig{Components: []Component{{Weight: 1, Mean: []float64{mu, 0}, Covariance: [][]float64{{variance, 0}, {0, variance}}}}}
 	sys := crash.Must(c.New(v.workers))

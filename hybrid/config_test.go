@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/crash"
 )
 
 func TestPresetsAreValid(t *testing.T) {
@@ -57,7 +58,7 @@ func TestValidate(t *testing.T) {
 		"loss.witness.features.number: 2000 and a constant":    func(c *Config) { c.Loss.Kind, c.Loss.Witness.Features.Number = "kfd", 2000 },
 		"training.optimizer.learning_rate: ":                   func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
 	} {
-		c := preset("paper")
+		c := crash.Must(Preset("paper"))
 		change(c)
 		require.ErrorContains(t, c.Validate(), want)
 		_, err := engine.NewTrainer(c, nil)

@@ -27,15 +27,6 @@ func Preset(name string) (*Config, error) {
 	return c, nil
 }
 
-// preset is Preset where the name is one.
-func preset(name string) *Config {
-	c, err := Preset(name)
-	if err != nil {
-		panic(err)
-	}
-	return c
-}
-
 // Adapt gives quick and best the recipe for their target.
 func (c *Config) Adapt(ctx context.Context) (why string, err error) {
 	target, wrong := NewTarget(c.Target.Mu)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixed"
+	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -13,11 +14,8 @@ import (
 // Verify checks the mathematics of the paper's target and, with it, that of the
 // kit, and reports each check through emit.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-	c := preset("paper")
-	target, err := NewTarget(c.Target.Mu)
-	if err != nil {
-		return err
-	}
+	c := crash.Must(Preset("paper"))
+	target := crash.Must(NewTarget(c.Target.Mu))
 	own := func() ([]engine.Check, error) { return checkTarget(target), nil }
 	return engine.RunChecks(ctx, emit, append([]func() ([]engine.Check, error){own}, mixed.Checks(c.Config, known(target), workers)...)...)
 }
