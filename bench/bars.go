@@ -61,6 +61,10 @@ func bars() (all []bar) {
 			add("metropolis", draws.name+"/"+size, "avx512", 1, ratio, "c-metropolis-avx512", 1.1, "new after 2f4fad0, whose only peer drew once for 64 replicas")
 		}
 	}
+	add("hierarchy", "draw/16", "avx512", 1, rate, "", 250e-6, "new after bef29bf")
+	for _, size := range []string{"16", "32", "64"} {
+		add("hierarchy", "draw/"+size, "avx512", 1, fraction, "", 0.6, "new after bef29bf")
+	}
 	for _, system := range []struct {
 		name           string
 		least          float64

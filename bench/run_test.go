@@ -37,6 +37,7 @@ var small = map[string][]string{
 	"math":       {"1000"},
 	"metropolis": {"32"},
 	"sample":     {"ising/paper/100", "hybrid/paper/100", "gmm/paper/100"},
+	"hierarchy":  {"4"},
 	"score":      {"ising/200/4", "gmm/100", "hybrid/100"},
 	"iteration":  {"ising/paper/64", "hybrid/paper/64", "gmm/paper/64"},
 }

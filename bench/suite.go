@@ -23,7 +23,7 @@ type Suite struct {
 
 // Suites returns all suites in the order in which they run.
 func Suites() []Suite {
-	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, sampleSuite, scoreSuite, iterationSuite}
+	return []Suite{gemmSuite, gramSuite, hammingSuite, rngSuite, mathSuite, metropolisSuite, hierarchySuite, sampleSuite, scoreSuite, iterationSuite}
 }
 
 // environment is what the rows of one path and number of threads share.

@@ -121,6 +121,20 @@ func (m *Model) Spins() int { return m.target.Spins }
 // NumParams returns the length of θ.
 func (m *Model) NumParams() int { return m.params }
 
+// Learned returns how many spins perceptrons draw; the others are exact.
+func (m *Model) Learned() int { return m.learned }
+
+// Operations returns what a sample takes of the perceptrons: how many rows of 16
+// numbers of their tables are added up, and how many times 16 hidden units are activated.
+func (m *Model) Operations() (rows, vectors int) {
+	for i := range m.units {
+		u := &m.units[i]
+		layer := len(u.sites) * u.lanes / asm.BitLanes
+		rows, vectors = rows+layer*u.padded/4, vectors+layer
+	}
+	return rows, vectors
+}
+
 // Initialize fills θ with the starting values that belong to the seed: hidden
 // weights normal with standard deviation 0.7/√m, output weights and biases
 // zero, so that every learned spin is fair.

@@ -81,6 +81,3 @@ func Follow(t testing.TB, stages []Stage, loss string, workers *pool.Pool) (m *M
 
 // Target returns the target.
 func (m *Model) Target() *Target { return &m.target }
-
-// Learned returns how many spins perceptrons draw; the others are exact.
-func (m *Model) Learned() int { return m.learned }

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"github.com/revgen/revgen/engine/spins/hierarchy"
+)
+
+var hierarchySuite = Suite{
+	Name:    "hierarchy",
+	Summary: "samples with their density, and its gradient, of critical lattices drawn from coarse to fine",
+	Size:    "L",
+	Sizes:   []string{"16", "32", "64"},
+	rows:    hierarchyRows,
+}
+
+// The generator of the lattices' best preset.
+const (
+	hierarchyBeta       = 0.4407
+	hierarchyNeighbours = 24
+	hierarchyUnits      = 6
+)
+
+// What 16 hidden units of a sample take at least, in operations and products of
+// numbers: u/√(1+u²) by an estimate of the root and a Newton step, and the output's
+// multiply-add; on the way back its derivative as well, the cube of the root, two
+// coefficients and the output weight's gradient.
+const (
+	activate, activateProducts = 16 * 8, 16 * 7
+	slope, slopeProducts       = 16 * 12, 16 * 11
+)
+
+// What the draw of a learned spin and ln q of it take of a sample: two exponentials, a
+// logarithm and a division.
+const decide, decideProducts = 2*11 + 15 + 3, 2*9 + 12 + 2
+
+func hierarchyRows(e *environment, size string) ([]*operation, error) {
+	v, err := parseSize(size, 1, "L")
+	if err != nil {
+		return nil, err
+	}
+	m, err := hierarchy.NewSquare(hierarchy.Square{Side: v[0], J: 1, Beta: hierarchyBeta, Neighbours: hierarchyNeighbours, Hidden: hierarchyUnits})
+	if err != nil {
+		return nil, optionf("size %q: %v", size, err)
+	}
+	params := make([]float32, m.NumParams())
+	m.Initialize(params, 1)
+
+	sums, units := m.Operations()
+	rows, vectors, learned, all := float64(sums), float64(units), float64(m.Learned()), float64(m.Spins())
+	// A spin's table holds 16 rows of each four inputs and is read for a block of samples.
+	table := e.threads() * int(16*64*rows/learned)
+	draw := phase{"draw", work{Read: 64 * rows, Float: 16*rows + activate*vectors + decide*learned, FMA: activateProducts*vectors + decideProducts*learned}, table}
+	random := func(words float64) phase {
+		return phase{"random", work{Multiply: philoxProducts * words, Integer: philoxLogic * words}, 0}
+	}
+	// A number of a table and a comparison.
+	exact := phase{"exact", work{Read: 4 * (all - learned), Integer: all - learned}, table}
+	// The sums once more, and as many rows added to.
+	back := phase{"backward", work{
+		Read: 2 * 64 * rows, Write: 64 * rows, Float: 2*16*rows + slope*vectors, FMA: slopeProducts * vectors,
+	}, 2 * table}
+	many := func(n int, phases ...phase) (total need) {
+		for _, p := range phases {
+			total = append(total, phase{p.name, p.counts.times(float64(n)), p.bytes})
+		}
+		return total
+	}
+
+	const samples, batch = 4096, 1024
+	sampler := m.NewSampler(params, e.workers)
+	spins, r := make([]uint64, samples*sampler.Words()), make([]float64, samples)
+	first := uint64(0)
+	b, err := m.NewBatch(batch, 1, e.workers)
+	if err != nil {
+		return nil, err
+	}
+	grad, coefficients := make([]float32, len(params)), make([]float64, batch)
+	for i := range coefficients {
+		coefficients[i] = 1 - float64(i&2)
+	}
+	step := uint32(0)
+	return []*operation{{
+		name: "draw/" + size, amount: samples, unit: "sample", need: many(samples, draw, random(all), exact),
+		call: func() {
+			if err := sampler.Sample(spins, r, 1, first); err != nil {
+				panic(failure{err})
+			}
+			first += samples
+		},
+	}, {
+		name: "gradient/" + size, amount: batch, unit: "sample", need: many(batch, draw, random(learned), back),
+		call: func() {
+			b.Generate(params, step)
+			b.Backward(grad, coefficients)
+			step++
+		},
+	}}, nil
+}
