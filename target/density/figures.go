@@ -12,24 +12,24 @@ import (
 
 // Figures shows the marginal laws of the first coordinates, and the law of ln π, beside
 // those of the chains.
-func (o *observer) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
+func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]figure.Figure, error) {
 	const shownCoordinates = 5
-	values, err := o.samplesOf(ctx, params, samples)
+	values, err := s.samplesOf(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.run(ctx, params, samples); err != nil {
+	if err := s.run(ctx, params, samples); err != nil {
 		return nil, err
 	}
-	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Target of one's own, *d* = %d", o.problem.dim)}
-	if o.problem.modes > 0 {
-		f.Title += fmt.Sprintf(", %d modes", o.problem.modes)
+	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Target of one's own, *d* = %d", s.dim)}
+	if s.modes > 0 {
+		f.Title += fmt.Sprintf(", %d modes", s.modes)
 	}
 	var panels []figure.Panel
-	for i := range min(o.problem.dim, shownCoordinates) {
-		panels = append(panels, o.panel(values, fmt.Sprintf("x%d", i), fmt.Sprintf("*x*_{%d}", i)))
+	for i := range min(s.dim, shownCoordinates) {
+		panels = append(panels, s.panel(values, fmt.Sprintf("x%d", i), fmt.Sprintf("*x*_{%d}", i)))
 	}
-	panels = append(panels, o.panel(values, "log_density", "ln *π*"))
+	panels = append(panels, s.panel(values, "log_density", "ln *π*"))
 	for row := range slices.Chunk(panels, 3) {
 		row[0].Y.Label = "density"
 		f.Rows = append(f.Rows, figure.Row{Panels: row})
@@ -38,10 +38,10 @@ func (o *observer) Figures(ctx context.Context, params []float32, samples int) (
 }
 
 // panel shows the law of an observable.
-func (o *observer) panel(values []float64, name, label string) figure.Panel {
+func (s *system) panel(values []float64, name, label string) figure.Panel {
 	const bins, tail = 64, 2e-3
-	width, column := len(o.names), o.column(name)
-	generated, reference := known(every(values, column, width)), known(every(o.values, column, width))
+	width, column := len(s.names), s.column(name)
+	generated, reference := known(every(values, column, width)), known(every(s.reference.values, column, width))
 	both := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
 	low, high := -1.0, 1.0
 	if len(both) > 0 {
@@ -53,7 +53,7 @@ func (o *observer) panel(values []float64, name, label string) figure.Panel {
 	panel := figure.Panel{X: figure.Axis{Label: label, Min: low, Max: high}}
 	if len(reference) > 0 {
 		h := histogram(reference, low, high, bins)
-		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: fmt.Sprintf("%d chains", o.kept)}
+		area := figure.Layer{Mark: figure.Area, Role: figure.Target, Label: fmt.Sprintf("%d chains", s.reference.kept)}
 		area.X, area.Y, _, _ = h.Density()
 		panel.Layers = append(panel.Layers, area)
 	}
@@ -78,4 +78,4 @@ func histogram(values []float64, low, high float64, bins int) *figure.Histogram 
 	return h
 }
 
-var _ engine.Illustrator = (*observer)(nil)
+var _ engine.Illustrator = (*system)(nil)

@@ -34,17 +34,17 @@ type reference struct {
 }
 
 // run lets the chains move. They do not depend on params.
-func (o *observer) run(ctx context.Context, params []float32, samples int) error {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if o.done {
+func (s *system) run(ctx context.Context, params []float32, samples int) error {
+	s.reference.mutex.Lock()
+	defer s.reference.mutex.Unlock()
+	if s.reference.done {
 		return nil
 	}
-	w, err := o.Chains(params, chains)
+	w, err := s.Chains(params, chains)
 	if err != nil {
 		return err
 	}
-	width := len(o.names)
+	width := len(s.names)
 	draws := min(max(stepsPerSample*samples/chains, fewestDraws), mostDraws)
 	steps := max(1, stepsPerSample*samples/(chains*draws))
 	if err := w.Advance(ctx, steps*draws/2); err != nil {
@@ -57,50 +57,50 @@ func (o *observer) run(ctx context.Context, params []float32, samples int) error
 		}
 		w.Observe(all[t*chains*width : (t+1)*chains*width])
 	}
-	if err := o.problem.Err(); err != nil {
+	if err := s.Err(); err != nil {
 		return err
 	}
 	// Chains that begin where there is no weight may never find any.
-	density := o.column("log_density")
+	density := s.column("log_density")
 	var keep []int
 	for c := range chains {
 		if !math.IsInf(all[c*width+density], -1) {
 			keep = append(keep, c)
 		}
 	}
-	o.kept, o.lost = len(keep), chains-len(keep)
+	s.reference.kept, s.reference.lost = len(keep), chains-len(keep)
 	for t := range draws {
 		for _, c := range keep {
-			o.values = append(o.values, all[(t*chains+c)*width:][:width]...)
+			s.reference.values = append(s.reference.values, all[(t*chains+c)*width:][:width]...)
 		}
 	}
-	o.done = true
+	s.reference.done = true
 	return nil
 }
 
-func (o *observer) column(name string) int { return slices.Index(o.names, name) }
+func (s *system) column(name string) int { return slices.Index(s.names, name) }
 
 // samplesOf returns the observables of the generator's first samples, [samples][names].
-func (o *observer) samplesOf(ctx context.Context, params []float32, samples int) ([]float64, error) {
-	width := len(o.names)
+func (s *system) samplesOf(ctx context.Context, params []float32, samples int) ([]float64, error) {
+	width := len(s.names)
 	all := make([]float64, samples*width)
 	for first := 0; first < samples; first += observedAtOnce {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		n := min(observedAtOnce, samples-first)
-		w, err := o.Walk(params, uint64(first), n)
+		w, err := s.Walk(params, uint64(first), n)
 		if err != nil {
 			return nil, err
 		}
 		w.Observe(all[first*width : (first+n)*width])
-		if err := o.problem.Err(); err != nil {
+		if err := s.Err(); err != nil {
 			return nil, err
 		}
 	}
 	for i, v := range all {
 		if math.IsNaN(v) || math.IsInf(v, 1) {
-			return nil, fmt.Errorf("a sample of the generator is not finite: its %s is %v", o.names[i%width], v)
+			return nil, fmt.Errorf("a sample of the generator is not finite: its %s is %v", s.names[i%width], v)
 		}
 	}
 	return all, nil
@@ -112,18 +112,18 @@ type row struct {
 	square   bool // (v − mean of the chains)²
 }
 
-func (o *observer) rows() (all []row) {
-	for _, name := range o.names {
+func (s *system) rows() (all []row) {
+	for _, name := range s.names {
 		if strings.HasPrefix(name, "mode_weight_") {
 			all = append(all, row{name, name, false})
 		}
 	}
 	for i := range shown {
-		if name := fmt.Sprintf("x%d", i); o.column(name) >= 0 {
+		if name := fmt.Sprintf("x%d", i); s.column(name) >= 0 {
 			all = append(all, row{"mean_" + name, name, false}, row{"variance_" + name, name, true})
 		}
 	}
-	if o.column("mean_square") >= 0 {
+	if s.column("mean_square") >= 0 {
 		all = append(all, row{"mean_square", "mean_square", false})
 	}
 	return append(all, row{"mean_log_density", "log_density", false}, row{"variance_log_density", "log_density", true})
@@ -136,25 +136,25 @@ func (o *observer) rows() (all []row) {
 // do not agree with each other (R̂) are a warning, as is what is far from them. A
 // generator whose density is known has its effective sample size and ln Z beside
 // them.
-func (o *observer) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
-	values, err := o.samplesOf(ctx, params, samples)
+func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*engine.Evaluation, error) {
+	values, err := s.samplesOf(ctx, params, samples)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.run(ctx, params, samples); err != nil {
+	if err := s.run(ctx, params, samples); err != nil {
 		return nil, err
 	}
 	out := &engine.Evaluation{Samples: samples}
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
-	case o.kept == 0:
+	case s.reference.kept == 0:
 		warn("there is no reference: none of %d chains found a state where ln π is not −∞; say where they are by target.center and target.scale", chains)
-	case o.lost > chains/2:
-		warn("%d of %d chains found no state where ln π is not −∞, and are left out", o.lost, chains)
+	case s.reference.lost > chains/2:
+		warn("%d of %d chains found no state where ln π is not −∞, and are left out", s.reference.lost, chains)
 	}
-	if density := o.column("log_density"); slices.ContainsFunc(every(values, density, len(o.names)), func(v float64) bool { return math.IsInf(v, -1) }) {
+	if density := s.column("log_density"); slices.ContainsFunc(every(values, density, len(s.names)), func(v float64) bool { return math.IsInf(v, -1) }) {
 		outside := 0
-		for _, v := range every(values, density, len(o.names)) {
+		for _, v := range every(values, density, len(s.names)) {
 			if math.IsInf(v, -1) {
 				outside++
 			}
@@ -162,39 +162,39 @@ func (o *observer) Evaluate(ctx context.Context, params []float32, samples int) 
 		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
 	}
 	var weights *engine.Reweighing
-	if weight := o.column(engine.LogWeight); weight >= 0 {
-		r := every(values, weight, len(o.names))
+	if weight := s.column(engine.LogWeight); weight >= 0 {
+		r := every(values, weight, len(s.names))
 		for i, w := range r {
 			r[i] = -w
 		}
 		weights = engine.NewReweighing(r)
 		importance(out, r, weights)
 	}
-	if o.kept > 0 {
+	if s.reference.kept > 0 {
 		rest := out.Metrics
 		out.Metrics = nil
-		o.compare(out, values, weights, warn)
+		s.compare(out, values, weights, warn)
 		out.Metrics = append(out.Metrics, rest...)
 	}
 	return out, nil
 }
 
 // compare adds the rows that the chains are the reference of.
-func (o *observer) compare(out *engine.Evaluation, values []float64, weights *engine.Reweighing, warn func(string, ...any)) {
+func (s *system) compare(out *engine.Evaluation, values []float64, weights *engine.Reweighing, warn func(string, ...any)) {
 	const (
 		agree      = 1.05 // R̂
 		deviations = 5    // standard errors
 		share      = 0.1  // of a function's deviation, below which nobody minds
 		lost       = 0.2  // of a mode's weight
 	)
-	width := len(o.names)
+	width := len(s.names)
 	worst, unsettled := 0.0, ""
 	var centre float64
-	for _, r := range o.rows() {
-		column := o.column(r.of)
-		reference, sample := every(o.values, column, width), every(values, column, width)
+	for _, r := range s.rows() {
+		column := s.column(r.of)
+		reference, sample := every(s.reference.values, column, width), every(values, column, width)
 		if !r.square {
-			centre = stat.Chains(reference, o.kept).Mean
+			centre = stat.Chains(reference, s.reference.kept).Mean
 		} else {
 			for _, list := range [][]float64{reference, sample} {
 				for i, v := range list {
@@ -202,7 +202,7 @@ func (o *observer) compare(out *engine.Evaluation, values []float64, weights *en
 				}
 			}
 		}
-		chain := stat.Chains(reference, o.kept)
+		chain := stat.Chains(reference, s.reference.kept)
 		var mean stat.Mean
 		for _, v := range sample {
 			if !math.IsInf(v, 0) {

@@ -36,12 +36,20 @@ type kit interface {
 type system struct {
 	kit
 	*problem
-	*observer
-	workers *pool.Pool
+	workers   *pool.Pool
+	names     []string // of the observables in the target's coordinates
+	columns   []int    // of the kit's
+	reference reference
 }
 
 func newSystem(k kit, p *problem, workers *pool.Pool) *system {
-	s := &system{k, p, newObserver(k, p), workers}
+	s := &system{kit: k, problem: p, workers: workers}
+	for i, name := range k.Observables() {
+		own, ok := strings.CutPrefix(name, prefix)
+		if ok || name == engine.LogWeight || strings.HasPrefix(name, "mode") {
+			s.names, s.columns = append(s.names, own), append(s.columns, i)
+		}
+	}
 	release(s, p)
 	return s
 }
@@ -218,65 +226,31 @@ func (p *problem) toLearned(states []byte) (learned []byte, volumes []float64, e
 	return learned, volumes, nil
 }
 
-// Observables, Walk and Chains are those of the observer, whose states are in the
-// target's coordinates.
-func (s *system) Observables() []string { return s.observer.Observables() }
+// Observables implements engine.Observer, in the target's coordinates.
+func (s *system) Observables() []string { return s.names }
 
 // Walk implements engine.Observer.
 func (s *system) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
-	return s.observer.Walk(params, first, n)
+	w, err := s.kit.Walk(params, first, n)
+	if err != nil {
+		return nil, err
+	}
+	return &walk{w, s, n}, s.Err()
 }
 
 // Chains implements engine.Observer.
 func (s *system) Chains(params []float32, n int) (engine.Walk, error) {
-	return s.observer.Chains(params, n)
-}
-
-// An observer is what a kit observes, in the target's coordinates.
-type observer struct {
-	kit     engine.Observer
-	problem *problem
-	names   []string
-	columns []int // of the kit's observables
-	reference
-}
-
-func newObserver(kit engine.Observer, p *problem) *observer {
-	o := &observer{kit: kit, problem: p}
-	for i, name := range kit.Observables() {
-		own, ok := strings.CutPrefix(name, prefix)
-		if ok || name == engine.LogWeight || strings.HasPrefix(name, "mode") {
-			o.names, o.columns = append(o.names, own), append(o.columns, i)
-		}
-	}
-	return o
-}
-
-// Observables implements engine.Observer.
-func (o *observer) Observables() []string { return o.names }
-
-// Walk implements engine.Observer.
-func (o *observer) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
-	w, err := o.kit.Walk(params, first, n)
+	w, err := s.kit.Chains(params, n)
 	if err != nil {
 		return nil, err
 	}
-	return &walk{w, o, n}, o.problem.Err()
-}
-
-// Chains implements engine.Observer.
-func (o *observer) Chains(params []float32, n int) (engine.Walk, error) {
-	w, err := o.kit.Chains(params, n)
-	if err != nil {
-		return nil, err
-	}
-	return &walk{w, o, n}, o.problem.Err()
+	return &walk{w, s, n}, s.Err()
 }
 
 // A walk is a kit's, of whose observables only the target's are kept.
 type walk struct {
 	engine.Walk
-	o *observer
+	s *system
 	n int
 }
 
@@ -306,19 +280,19 @@ func (w *walk) Own() (lo, hi int) {
 	return 0, w.n
 }
 
-func (w *walk) room() []float64 { return make([]float64, w.n*len(w.o.kit.Observables())) }
+func (w *walk) room() []float64 { return make([]float64, w.n*len(w.s.kit.Observables())) }
 
 // keep takes the target's columns, with or without that of the weights.
 func (w *walk) keep(values, all []float64, weighted bool) {
-	width := len(w.o.kit.Observables())
-	for i, column := range w.o.columns {
-		if !weighted && w.o.names[i] == engine.LogWeight {
+	width := len(w.s.kit.Observables())
+	for i, column := range w.s.columns {
+		if !weighted && w.s.names[i] == engine.LogWeight {
 			continue
 		}
 		for r := range w.n {
-			values[r*len(w.o.columns)+i] = all[r*width+column]
-			if w.o.names[i] == engine.LogWeight {
-				values[r*len(w.o.columns)+i] += w.o.problem.volume()
+			values[r*len(w.s.columns)+i] = all[r*width+column]
+			if w.s.names[i] == engine.LogWeight {
+				values[r*len(w.s.columns)+i] += w.s.volume()
 			}
 		}
 	}
@@ -326,7 +300,7 @@ func (w *walk) keep(values, all []float64, weighted bool) {
 
 // States implements engine.StateWalk, in the target's coordinates.
 func (w *walk) States(dst []byte, format string) error {
-	formats := w.o.kit.(engine.Sampler).Formats()
+	formats := w.s.Formats()
 	if !slices.ContainsFunc(formats, func(f engine.Format) bool { return f.Name == format && !f.Unrefined }) {
 		return fmt.Errorf("format: %q is not one of chains' states", format)
 	}
@@ -335,7 +309,7 @@ func (w *walk) States(dst []byte, format string) error {
 	if err := w.Walk.(engine.StateWalk).States(states, whole.Name); err != nil {
 		return err
 	}
-	w.o.problem.toTarget(states, whole.RowBytes)
+	w.s.toTarget(states, whole.RowBytes)
 	cut(dst, states, w.n)
 	return nil
 }
@@ -363,7 +337,7 @@ func (s *system) Witness(ctx context.Context, params []float32, fit int) (func(v
 
 // Score implements engine.Scorer.
 func (s *system) Score(values []float64, params []float32, format string, states []byte) error {
-	names, width, row := s.observer.names, len(s.kit.Observables()), s.row()
+	names, width, row := s.names, len(s.kit.Observables()), s.row()
 	if format == weighted || len(states)%row != 0 || len(states)/row*len(names) != len(values) {
 		return fmt.Errorf("states: %d bytes in format %s are not those of %d values of %d each", len(states), format, len(values), len(names))
 	}

@@ -29,11 +29,11 @@ func verify(ctx context.Context, problemOf func(threads int) (*problem, error), 
 
 // VerifyModel implements engine.SelfChecker: the target of a run, in the coordinates
 // of its configuration.
-func (o *observer) VerifyModel(_ context.Context, _ []float32, _ int, emit func(engine.Check)) error {
-	for _, check := range append(o.problem.checkAlone(), o.problem.checkCoordinates()...) {
+func (s *system) VerifyModel(_ context.Context, _ []float32, _ int, emit func(engine.Check)) error {
+	for _, check := range append(s.checkAlone(), s.checkCoordinates()...) {
 		emit(check)
 	}
-	return o.problem.Err()
+	return s.Err()
 }
 
 // states are some about where the weight is, in the coordinates of a generator.
@@ -117,4 +117,4 @@ func (p *problem) checkExpression(c *TargetConfig) ([]engine.Check, error) {
 	return []engine.Check{engine.AtMost("target.expression", float64(different), 0, "of %d states, those where the compiled expression has other bits than its specification", n)}, nil
 }
 
-var _ engine.SelfChecker = (*observer)(nil)
+var _ engine.SelfChecker = (*system)(nil)
