@@ -3,34 +3,12 @@ package ising
 import (
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/stat"
 )
-
-// countLaws are the laws of the distances of exact samples that are counted. A run
-// asks for one number of samples, and they are simulated once.
-type countLaws struct {
-	mutex   sync.Mutex
-	samples int
-	law     *stat.Counts
-}
-
-// newCounts is a variable so that tests of many systems simulate their common law
-// once.
-var newCounts = stat.NewCounts
-
-func (c *countLaws) of(p []float64, samples int) *stat.Counts {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.law == nil || c.samples != samples {
-		c.law, c.samples = newCounts(p, samples), samples
-	}
-	return c.law
-}
 
 // variationInterval is that of a total variation.
 func variationInterval(tv stat.CountDistance) [2]float64 {
@@ -94,7 +72,7 @@ func (r *reference) countDistances(counts []float64, samples int) []engine.Metri
 		floors[0] += f[0]
 		floors[1] += f[1]
 	}
-	null := r.stateLaws.of(r.states, samples)
+	null := stat.NewCounts(r.states, samples)
 	variation, divergence := null.Distances(counts)
 	tv := engine.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variationInterval(variation)}
 	kl := engine.Metric{Name: "kl_to_target", Generated: divergence.Value, Error: divergence.Value, Interval: [2]float64{divergence.Value, divergence.Value}}

@@ -317,7 +317,7 @@ func (r *reference) histogram(generated *joint, samples int) engine.Metric {
 		floor += 0.5 * stat.MeanAbsoluteDeviation(samples, e.value)
 		m.Uncertainty += 0.5 * e.uncertainty
 	}
-	null := r.bondLaws.of(p, samples)
+	null := stat.NewCounts(p, samples)
 	tv, _ := null.Distances(counts)
 	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, variationInterval(tv)
 	return m.Judged(floor, null.Variation)

@@ -26,8 +26,6 @@ type reference struct {
 	sampled            bool // not all is exact
 	paper              map[string]*float64
 	warnings           []string
-
-	stateLaws, bondLaws countLaws
 }
 
 // newReference takes all observables from the density of states where that can

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,31 +21,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/stat"
 )
-
-// Most systems of these tests have one of a few targets and numbers of samples, whose
-// laws take longer to simulate than all else they do.
-func init() {
-	type simulated struct {
-		p []float64
-		n int
-		*stat.Counts
-	}
-	var mutex sync.Mutex
-	var known []simulated
-	newCounts = func(p []float64, n int) *stat.Counts {
-		mutex.Lock()
-		defer mutex.Unlock()
-		for _, s := range known {
-			if s.n == n && slices.Equal(s.p, p) {
-				return s.Counts
-			}
-		}
-		known = append(known, simulated{slices.Clone(p), n, stat.NewCounts(p, n)})
-		return known[len(known)-1].Counts
-	}
-}
 
 // small returns a preset cut down to run in milliseconds.
 func small(t *testing.T, preset string) *Config {
