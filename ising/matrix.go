@@ -52,7 +52,7 @@ func NewTransitionMatrix(t Target, proposal bitspin.Proposal) (*TransitionMatrix
 			row[s^mask] = q[mask] * math.Exp(x)
 			rejected[mask] = -q[mask] * math.Expm1(x)
 		}
-		row[s] = compensatedSum(rejected)
+		row[s] = floats.SumCompensated(rejected)
 	}
 	return m, nil
 }
@@ -168,7 +168,7 @@ func (m *TransitionMatrix) Apply(p []float64) []float64 {
 // rowSumError returns the largest |Σ_s′ P(s, s′) − 1|.
 func (m *TransitionMatrix) rowSumError() (worst float64) {
 	for s := range m.States {
-		worst = max(worst, math.Abs(compensatedSum(m.Row(s))-1))
+		worst = max(worst, math.Abs(floats.SumCompensated(m.Row(s))-1))
 	}
 	return worst
 }
@@ -203,20 +203,4 @@ func (m *TransitionMatrix) unreachable() int {
 	forward := visited(func(from, to int) bool { return m.P[from*m.States+to] > 0 })
 	backward := visited(func(from, to int) bool { return m.P[to*m.States+from] > 0 })
 	return 2*m.States - forward - backward
-}
-
-// compensatedSum is Neumaier's sum, whose error does not grow with the number
-// of terms.
-func compensatedSum(x []float64) float64 {
-	var sum, lost float64
-	for _, v := range x {
-		t := sum + v
-		if math.Abs(sum) >= math.Abs(v) {
-			lost += sum - t + v
-		} else {
-			lost += v - t + sum
-		}
-		sum = t
-	}
-	return sum + lost
 }

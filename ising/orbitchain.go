@@ -139,7 +139,7 @@ func (c *orbitChain) set(beta float64) {
 			row[c.orbits.of[to]] += c.q[i] * accept[c.level[to]]
 			c.rejected[i] = c.q[i] * reject[c.level[to]]
 		}
-		c.stay[r] = compensatedSum(c.rejected)
+		c.stay[r] = floats.SumCompensated(c.rejected)
 		row[orbit] += c.stay[r]
 	}
 }

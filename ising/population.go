@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine/mmd"
@@ -55,7 +56,7 @@ func eigenvalues(n int, f func(d2 float64) float64) []float64 {
 		for h, c := range coefficients {
 			terms[h] = c * f(4*float64(h))
 		}
-		lambda[w] = compensatedSum(terms)
+		lambda[w] = floats.SumCompensated(terms)
 	}
 	return lambda
 }
@@ -79,7 +80,7 @@ func (p *population) loss(d []float64) float64 {
 	for w, x := range d {
 		d[w] = p.kernel[bits.OnesCount(uint(w))] * x * x
 	}
-	return compensatedSum(d) / float64(len(d))
+	return floats.SumCompensated(d) / float64(len(d))
 }
 
 // gradient returns the surrogate gradient by spin i of s, with s′ fixed, of

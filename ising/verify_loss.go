@@ -84,11 +84,7 @@ func pairs(l, n int, seed uint64) (s, t []uint64) {
 func realSpins(batch []uint64, n, spins int) []float64 {
 	narrow := make([]float32, n*spins)
 	bitspin.Unpack(narrow, batch, spins)
-	wide := make([]float64, len(narrow))
-	for i, x := range narrow {
-		wide[i] = float64(x)
-	}
-	return wide
+	return number.Widen(narrow)
 }
 
 // mixedKernel exercises every kind of kernel.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
@@ -314,10 +316,5 @@ func oneHot(k []uint8, modes int) []float64 {
 
 // relativeError returns the norm of a − b divided by the norm of b.
 func relativeError(a, b []float64) float64 {
-	var d, n float64
-	for i := range b {
-		d += (a[i] - b[i]) * (a[i] - b[i])
-		n += b[i] * b[i]
-	}
-	return math.Sqrt(d / n)
+	return floats.Distance(a, b, 2) / floats.Norm(b, 2)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/number"
@@ -44,7 +46,7 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 	}
 	if o, ok := s.objective.(LogitObjective); ok {
 		c := s.gradient(o.LogitGradient)
-		return func(h []float64) float64 { return dot(c, h) }
+		return func(h []float64) float64 { return floats.Dot(c, h) }
 	}
 	soft := func(h []float64) []float64 {
 		t := make([]float64, len(h))
@@ -80,7 +82,7 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		s.objective.Gradient(lo, hi)
 		s.pullBack(lo, hi)
 	})
-	return func(h []float64) float64 { return dot(c, soft(h)) }
+	return func(h []float64) float64 { return floats.Dot(c, soft(h)) }
 }
 
 // gradient returns what set makes of the batch's Grad, and leaves the batch as it
@@ -107,11 +109,4 @@ func (s *System) sites() []float64 {
 		}
 		s.pullBack(lo, hi)
 	})
-}
-
-func dot(x, y []float64) (sum float64) {
-	for i, v := range x {
-		sum += v * y[i]
-	}
-	return sum
 }
