@@ -49,19 +49,26 @@ func newFit(ctx context.Context, x []float32, dim, components int) *fit {
 	for range components {
 		f.all = append(f.all, Component{Mean: make([]float64, dim), Factor: make([]float64, m.triangle)})
 	}
-	mean := make([]float64, dim)
-	f.variance = make([]float64, dim)
-	for i, v := range x {
-		mean[i%dim] += float64(v) / float64(f.n)
-	}
-	for i, v := range x {
-		off := float64(v) - mean[i%dim]
-		f.variance[i%dim] += off * off / float64(f.n)
-	}
+	var mean []float64
+	mean, f.variance = Moments(x, dim)
 	for i, v := range f.variance {
 		f.variance[i] = max(v, 1e-12*(mean[i]*mean[i]+1e-24))
 	}
 	return f
+}
+
+// Moments returns the mean and the variance of each coordinate of the points x, [n][d].
+func Moments(x []float32, dim int) (mean, variance []float64) {
+	mean, variance = make([]float64, dim), make([]float64, dim)
+	n := float64(len(x) / dim)
+	for i, v := range x {
+		mean[i%dim] += float64(v) / n
+	}
+	for i, v := range x {
+		off := float64(v) - mean[i%dim]
+		variance[i%dim] += off * off / n
+	}
+	return mean, variance
 }
 
 // seed chooses a first point at random, each further one with a probability in

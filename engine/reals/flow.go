@@ -266,18 +266,10 @@ func (p *flowPass) backward(grad, dx []float32, w *weights, s *scratch) {
 		for i, q := range squashed {
 			scaleOut[i] = g[i] * v[i] * stretch[i] * (1 - q*q)
 		}
-		for i, dout := range [2][]float32{scaleOut, g} {
-			net := 2*l + i
-			var din []float32
-			if l > 0 { // v_1 is noise
-				din = s.in[:len(other)]
-			}
-			p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout, f.nets.of(w.params, net),
-				p.layers[net], w.packed[net], p.rows, s.net)
-			if din != nil {
-				asm.Accumulate(other, din)
-			}
+		if l == 0 { // v_1 is noise
+			other = nil
 		}
+		p.propagate(grad, l, other, w, s, scaleOut, g)
 		for i, e := range stretch {
 			g[i] *= e
 		}
@@ -328,19 +320,28 @@ func (p *flowPass) scoreFrom(grad, slope []float32, c []float64, w *weights, s *
 		for i, v := range g {
 			shiftOut[i] = -v
 		}
+		if l+1 == f.depth { // v_{depth} is the state
+			other = nil
+		}
 		outs := [...][]float32{scaleOut, shiftOut, s.lean, s.tail}
-		for i, dout := range outs[:f.each] {
-			net := f.each*l + i
-			dout = dout[:n]
-			var din []float32
-			if l+1 < f.depth { // v_{depth} is the state
-				din = s.in[:len(other)]
-			}
-			p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout, f.nets.of(w.params, net),
-				p.layers[net], w.packed[net], p.rows, s.net)
-			if din != nil {
-				asm.Accumulate(other, din)
-			}
+		p.propagate(grad, l, other, w, s, outs[:f.each]...)
+	}
+}
+
+// propagate takes gradients by the outputs of coupling l's perceptrons to grad, and adds
+// those by what they see to other, unless it is nil.
+func (p *flowPass) propagate(grad []float32, l int, other []float32, w *weights, s *scratch, outs ...[]float32) {
+	f, n := p.flow, p.rows*p.flow.width(l)
+	for i, dout := range outs {
+		net := f.each*l + i
+		var din []float32
+		if other != nil {
+			din = s.in[:len(other)]
+		}
+		p.recorder.backprop(f.nets.nets[net], f.nets.of(grad, net), din, dout[:n], f.nets.of(w.params, net),
+			p.layers[net], w.packed[net], p.rows, s.net)
+		if other != nil {
+			asm.Accumulate(other, din)
 		}
 	}
 }
@@ -353,12 +354,7 @@ func (p *flowPass) image(x, z []float32, _ int, w *weights) { p.forward(x, z, w)
 // specification of forward, and the function that gradients are checked against
 // by central differences.
 func (f *flow) forward64(params, z []float64) (x []float64, logVolume float64) {
-	var v [2][]float64
-	for part, columns := range f.part {
-		for _, i := range columns {
-			v[part] = append(v[part], z[i])
-		}
-	}
+	v := f.split64(z)
 	for l := range f.depth {
 		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
 		for i := range sigma {
@@ -371,23 +367,33 @@ func (f *flow) forward64(params, z []float64) (x []float64, logVolume float64) {
 			logVolume += sigma[i]
 		}
 	}
-	x = make([]float64, len(z))
+	return f.join64(v), logVolume
+}
+
+// split64 returns the parts v_l of a row, by the parity of l.
+func (f *flow) split64(x []float64) (v [2][]float64) {
+	for part, columns := range f.part {
+		for _, i := range columns {
+			v[part] = append(v[part], x[i])
+		}
+	}
+	return v
+}
+
+// join64 is the inverse of split64.
+func (f *flow) join64(v [2][]float64) []float64 {
+	x := make([]float64, f.nets.dim)
 	for part, columns := range f.part {
 		for i, column := range columns {
 			x[column] = v[part][i]
 		}
 	}
-	return x, logVolume
+	return x
 }
 
 // inverse64 returns the noise of the state x and ln |∂x/∂z| in float64.
 func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
-	var v [2][]float64 // v_l and v_{l+1}, by the parity of l
-	for l := f.depth; l < f.depth+2; l++ {
-		for _, i := range f.part[l%2] {
-			v[l%2] = append(v[l%2], x[i])
-		}
-	}
+	v := f.split64(x)
 	for l := f.depth - 1; l >= 0; l-- {
 		sigma, shift, bends := f.condition64(params, l, v[(l+1)%2])
 		for i := range sigma {
@@ -400,13 +406,7 @@ func (f *flow) inverse64(params, x []float64) (z []float64, logVolume float64) {
 			}
 		}
 	}
-	z = make([]float64, len(x))
-	for part, columns := range f.part {
-		for i, column := range columns {
-			z[column] = v[part][i]
-		}
-	}
-	return z, logVolume
+	return f.join64(v), logVolume
 }
 
 // logDensity64 returns a function that gives ln q(x) in float64 for the given

@@ -269,15 +269,7 @@ func (g *mixtureFlow) initialize(ctx context.Context, params []float32, found *m
 
 // spread returns the mean and the standard deviation of each coordinate.
 func spread(x []float32, d int) (mean, deviation []float64) {
-	mean, deviation = make([]float64, d), make([]float64, d)
-	rows := float64(len(x) / d)
-	for i, v := range x {
-		mean[i%d] += float64(v) / rows
-	}
-	for i, v := range x {
-		off := float64(v) - mean[i%d]
-		deviation[i%d] += off * off / rows
-	}
+	mean, deviation = mixture.Moments(x, d)
 	for i, v := range deviation {
 		deviation[i] = max(math.Sqrt(v), 1e-6*(1e-6+math.Abs(mean[i])))
 	}
