@@ -152,13 +152,13 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	case s.reference.lost > chains/2:
 		warn("%d of %d chains found no state where ln π is not −∞, and are left out", s.reference.lost, chains)
 	}
-	if density := s.column("log_density"); slices.ContainsFunc(every(values, density, len(s.names)), func(v float64) bool { return math.IsInf(v, -1) }) {
-		outside := 0
-		for _, v := range every(values, density, len(s.names)) {
-			if math.IsInf(v, -1) {
-				outside++
-			}
+	outside := 0
+	for _, v := range every(values, s.column("log_density"), len(s.names)) {
+		if math.IsInf(v, -1) {
+			outside++
 		}
+	}
+	if outside > 0 {
 		warn("%.2g %% of the samples are where ln π is −∞; rows of ln π are of the others", 100*float64(outside)/float64(samples))
 	}
 	var weights *engine.Reweighing

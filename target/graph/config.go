@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
@@ -140,8 +139,8 @@ func (c *Config) Validate() error {
 	case t.File == "" && (t.Format != "" || t.Sign != "" || t.Vartype != "") && t.SHA256 == "":
 		return errors.New("target.format: goes with target.file, as do target.sign and target.vartype")
 	}
-	h := t.hamiltonian()
-	if err := h.Validate(); err != nil {
+	g, err := t.graph()
+	if err != nil {
 		return fmt.Errorf("target.%w", err)
 	}
 	if err := conf.First(
@@ -149,22 +148,11 @@ func (c *Config) Validate() error {
 		conf.NotNegative("target.beta", t.Beta)); err != nil {
 		return err
 	}
-	var bound float64
-	for _, e := range t.Edges {
-		bound += math.Abs(e.Coupling)
-	}
-	for _, x := range t.Fields {
-		bound += math.Abs(x)
-	}
-	switch {
+	switch largest := t.Beta * g.EnergyBound(); {
 	case len(t.Edges) > mostEdges:
 		return fmt.Errorf("target.edges: %d are more than %d", len(t.Edges), mostEdges)
-	case !(t.Beta*bound <= 1e9):
-		return fmt.Errorf("target.beta: β·E reaches %.3g; β, J and h must keep it below 1e9", t.Beta*bound)
-	}
-	g, err := t.graph()
-	if err != nil {
-		return fmt.Errorf("target.%w", err)
+	case !(largest <= 1e9):
+		return fmt.Errorf("target.beta: β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
 	}
 	if err := c.validateGenerator(spins.Boltzmann{Graph: g, Beta: t.Beta}); err != nil {
 		return err

@@ -132,8 +132,11 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 		if m := &out.Metrics[i]; m.Name == "log_z" || m.Name == "kl_by_density" {
 			m.Uncertainty = r.logZError
 		}
+		// Whether weights still mend the samples.
+		if m := out.Metrics[i]; m.Name == "effective_sample_size" && m.Generated < 0.5 && m.Generated*float64(samples) >= 100 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
+		}
 	}
-	out.Warnings = append(out.Warnings, warnings(out.Metrics, samples)...)
 	return out, nil
 }
 
@@ -264,17 +267,4 @@ func variation(name string, law []estimate, counts []float64) engine.Metric {
 	m.Interval = stat.Interval(tv.Value, tv.StandardError)
 	m.Interval = [2]float64{max(0, m.Interval[0]), min(1, m.Interval[1])}
 	return m.Judged(floor, null.Variation)
-}
-
-// warnings says whether weights still mend the samples.
-func warnings(rows []engine.Metric, samples int) (all []string) {
-	for _, m := range rows {
-		if m.Name != "effective_sample_size" {
-			continue
-		}
-		if m.Generated < 0.5 && m.Generated*float64(samples) >= 100 {
-			all = append(all, fmt.Sprintf("the effective sample size is %.3g of the samples: use their weights (sample --format weighted)", m.Generated))
-		}
-	}
-	return all
 }
