@@ -65,20 +65,20 @@ func (w *Well) Quantile(u float64) float64 {
 
 // CDF returns the probability of a coordinate at most x.
 func (t *Target) CDF(x float64) float64 {
-	var sum float64
+	return t.mean(func(w *Well) float64 { return w.CDF(x) })
+}
+
+// mean returns the mean of a function of the wells.
+func (t *Target) mean(f func(w *Well) float64) (mean float64) {
 	for _, w := range t.wells {
-		sum += w.CDF(x)
+		mean += f(w)
 	}
-	return sum / float64(len(t.wells))
+	return mean / float64(len(t.wells))
 }
 
 // CDFIntegral returns the integral of the CDF from −∞ to x.
 func (t *Target) CDFIntegral(x float64) float64 {
-	var sum float64
-	for _, w := range t.wells {
-		sum += w.CDFIntegral(x)
-	}
-	return sum / float64(len(t.wells))
+	return t.mean(func(w *Well) float64 { return w.CDFIntegral(x) })
 }
 
 // Mean returns ⟨x⟩ = 0.

@@ -138,9 +138,5 @@ func (t *Target) Energy(x float64, k int) float64 {
 
 // Density returns the density of x, averaged over the modes.
 func (t *Target) Density(x float64) float64 {
-	var sum float64
-	for _, w := range t.wells {
-		sum += w.Density(x)
-	}
-	return sum / float64(len(t.wells))
+	return t.mean(func(w *Well) float64 { return w.Density(x) })
 }

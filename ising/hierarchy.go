@@ -68,37 +68,28 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 	if err != nil {
 		return nil, err
 	}
-	logZ, err := s.logZ()
+	logZ, _, err := s.LogZ(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return e, s.Reweigh(ctx, params, e, logZ)
 }
 
-// LogZ implements engine.Normalised.
+// LogZ implements engine.Normalised: the exact ln Z, NaN where it is not known.
 func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err error) {
-	value, err = s.logZ()
-	return value, 0, err
-}
-
-// logZ returns the exact ln Z, NaN where it is not known.
-func (s *hierarchical) logZ() (float64, error) {
 	target := Target{s.model, s.config.Target.Beta}
 	if s.model.L <= MaxCounted {
 		g, err := CountStates(s.model.L)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		return g.Observables(target).LogZ, nil
-	}
-	if s.model.H != 0 {
-		return math.NaN(), nil
+		return g.Observables(target).LogZ, 0, nil
 	}
 	k, err := Kaufman(s.model.L, s.model.J, target.Beta)
-	if err != nil {
-		return math.NaN(), nil // frustrated
+	if err != nil || s.model.H != 0 { // frustrated, or in a field
+		return math.NaN(), 0, nil
 	}
-	return k.LogZ, nil
+	return k.LogZ, 0, nil
 }
 
 var _ engine.Normalised = (*hierarchical)(nil)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 
-	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -30,15 +30,10 @@ type subject struct {
 	enumeration func(t Target) (Observables, error)
 	kaufman     func(l int, j, beta float64) (Thermodynamics, error)
 	matrix      func(t Target, p bitspin.Proposal) (*TransitionMatrix, error)
-	metropolis  func(t Target, p bitspin.Proposal) (stepper, error)
+	metropolis  func(t Target, p bitspin.Proposal) (spins.Kernel, error)
 	surrogate   func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64
 	hamming     func(n, spins int, k mmd.Kernel, mode mmd.HammingGradient, stat mmd.Statistic) (lossGradient, error)
 	backward    func(s *system, params, grad []float32)
-}
-
-// A stepper takes Metropolis steps with a batch.
-type stepper interface {
-	Run(dst, src []uint64, lo, hi int, steps int, c *asm.Counter, firstSample uint64, st *bitspin.Stats)
 }
 
 // A lossGradient returns the loss of a batch of pairs and sets its gradient.
@@ -61,7 +56,7 @@ func newSubject(workers *pool.Pool) *subject {
 		},
 		kaufman: Kaufman,
 		matrix:  NewTransitionMatrix,
-		metropolis: func(t Target, p bitspin.Proposal) (stepper, error) {
+		metropolis: func(t Target, p bitspin.Proposal) (spins.Kernel, error) {
 			return bitspin.NewMetropolis(t.Model, t.Beta, p)
 		},
 		surrogate: mmd.Naive,

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/crash"
 )
 
@@ -96,7 +97,7 @@ func (r rowTest) pValue() float64 {
 }
 
 // testRow counts where samples go from configuration s.
-func testRow(k stepper, row []float64, s, samples, steps int, c *asm.Counter) rowTest {
+func testRow(k spins.Kernel, row []float64, s, samples, steps int, c *asm.Counter) rowTest {
 	const atOnce = 1 << 12
 	counts := make([]int, len(row))
 	from, batch := make([]uint64, atOnce), make([]uint64, atOnce)

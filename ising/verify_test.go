@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -57,19 +58,19 @@ func wrongMatrix(spoil func(m *TransitionMatrix)) func(*subject) {
 
 // A wrongStepper spoils what a Metropolis kernel returns.
 type wrongStepper struct {
-	stepper
+	spins.Kernel
 	spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Stats)
 }
 
 func (w wrongStepper) Run(dst, src []uint64, lo, hi, steps int, c *asm.Counter, first uint64, st *bitspin.Stats) {
-	w.stepper.Run(dst, src, lo, hi, steps, c, first, st)
+	w.Kernel.Run(dst, src, lo, hi, steps, c, first, st)
 	w.spoil(dst, c, first, st)
 }
 
 func wrongSteps(spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitspin.Stats)) func(*subject) {
 	return func(v *subject) {
 		right := v.metropolis
-		v.metropolis = func(t Target, p bitspin.Proposal) (stepper, error) {
+		v.metropolis = func(t Target, p bitspin.Proposal) (spins.Kernel, error) {
 			k, err := right(t, p)
 			return wrongStepper{k, spoil}, err
 		}
@@ -79,7 +80,7 @@ func wrongSteps(spoil func(dst []uint64, c *asm.Counter, first uint64, st *bitsp
 // wrongKernel builds the Metropolis kernel of another target or proposal.
 func wrongKernel(change func(t *Target, p *bitspin.Proposal)) func(*subject) {
 	return func(v *subject) {
-		v.metropolis = func(t Target, p bitspin.Proposal) (stepper, error) {
+		v.metropolis = func(t Target, p bitspin.Proposal) (spins.Kernel, error) {
 			change(&t, &p)
 			return bitspin.NewMetropolis(t.Model, t.Beta, p)
 		}

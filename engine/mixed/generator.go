@@ -68,16 +68,11 @@ type batch struct {
 }
 
 func (g *generator) newBatch(rows int) *batch {
-	if g.base != nil {
-		return &batch{x: make([]float32, rows*g.dim), k: make([]uint8, rows)}
+	b := &batch{x: make([]float32, rows*g.dim), k: make([]uint8, rows)}
+	if g.base == nil {
+		b.activations, b.choice, b.probabilities = g.net.NewActivations(rows), make([]uint16, rows), make([]float32, rows*g.choices)
 	}
-	return &batch{
-		activations:   g.net.NewActivations(rows),
-		x:             make([]float32, rows*g.dim),
-		k:             make([]uint8, rows),
-		choice:        make([]uint16, rows),
-		probabilities: make([]float32, rows*g.choices),
-	}
+	return b
 }
 
 // noise names the streams of a batch's random numbers.

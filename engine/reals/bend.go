@@ -24,6 +24,12 @@ func (p *flowPass) measure(l int) {
 	}
 	asm.Tanh(lean, lean)
 	asm.Tanh(tail, tail)
+	p.expand(lean, tail)
+}
+
+// expand sets bends to e^ε and δ.
+func (p *flowPass) expand(lean, tail []float32) {
+	n := len(lean)
 	for i, v := range lean {
 		p.bends[0][i] = mostLean * v
 	}
@@ -74,11 +80,7 @@ func (p *flowPass) straighten(l int, g []float32, c []float64, s *scratch) {
 	width := p.flow.width(l)
 	n := len(g)
 	lean, tail := p.lean[l][:n], p.tail[l][:n]
-	for i, v := range lean {
-		p.bends[0][i] = mostLean * v
-	}
-	asm.Exp(p.bends[0][:n], p.bends[0][:n])
-	asm.Exp(p.bends[1][:n], tail)
+	p.expand(lean, tail)
 	for i := range g {
 		h := p.shape(l, i)
 		byU, byEpsilon, byTau := h.Differentiate(float64(p.bowed[l][i]), mixture.BentTo(float64(p.versions[l][i])), float64(g[i]), c[i/width])

@@ -85,16 +85,13 @@ func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64)
 		return nil, fmt.Errorf("rounds: the energies of %d rounds of %d chains take %.3g GiB, and there are %.3g; take fewer",
 			t.Rounds, Lanes*t.Sets, bytes/(1<<30), limit/(1<<30))
 	}
-	e := &exchange{Tempering: t, graph: g, workers: pool.New(t.Threads)}
+	e := &Exchange{Tempering: t, graph: g, workers: pool.New(t.Threads)}
 	defer e.workers.Close()
 	if err := e.begin(ctx); err != nil {
 		return nil, err
 	}
 	return e.measure(ctx, visit)
 }
-
-// An Exchange is replica exchange that goes on as long as it is asked to.
-type Exchange struct{ *exchange }
 
 // Start chooses the ladder and burns in; Rounds and Every have no effect. The
 // workers are the caller's.
@@ -106,8 +103,8 @@ func (t Tempering) Start(ctx context.Context, g *Graph, workers *pool.Pool) (*Ex
 	if err := checkBeta(g, t.Beta); err != nil {
 		return nil, err
 	}
-	e := &exchange{Tempering: t, graph: g, workers: workers}
-	return &Exchange{e}, e.begin(ctx)
+	e := &Exchange{Tempering: t, graph: g, workers: workers}
+	return e, e.begin(ctx)
 }
 
 // Advance performs so many rounds.
@@ -123,9 +120,9 @@ func (e *Exchange) Configurations(batch []uint64) {
 	}
 }
 
-// An exchange is one under way. Group level·Sets + set of the replicas is at a
-// level.
-type exchange struct {
+// An Exchange is replica exchange under way, which goes on as long as it is asked to.
+// Group level·Sets + set of the replicas is at a level.
+type Exchange struct {
 	Tempering
 	graph    *Graph
 	workers  *pool.Pool
@@ -140,7 +137,7 @@ type exchange struct {
 }
 
 // start puts chains on a ladder, those of the levels from, or random ones.
-func (e *exchange) start(betas []float64, from []int) (err error) {
+func (e *Exchange) start(betas []float64, from []int) (err error) {
 	groups := make([]float64, 0, len(betas)*e.Sets)
 	var sources []int
 	for k, beta := range betas {
@@ -171,7 +168,7 @@ func (e *exchange) start(betas []float64, from []int) (err error) {
 }
 
 // step performs one round.
-func (e *exchange) step() {
+func (e *Exchange) step() {
 	e.workers.Run(len(e.energies), e.sweep)
 	pairs := (len(e.betas) - int(e.round&1)) / 2
 	e.workers.Run(pairs*e.Sets, e.swap)
@@ -180,7 +177,7 @@ func (e *exchange) step() {
 
 // swapPair swaps configurations between a level and the next, each with
 // probability min{1, exp((β − β′)(E − E′))}.
-func (e *exchange) swapPair(level, set int) {
+func (e *Exchange) swapPair(level, set int) {
 	a, b := level*e.Sets+set, (level+1)*e.Sets+set
 	c := e.Stream
 	c.Step = e.round
@@ -200,7 +197,7 @@ func (e *exchange) swapPair(level, set int) {
 
 // rounds performs some, and takes moments of the energies of all levels from one
 // of them on.
-func (e *exchange) rounds(ctx context.Context, n, from int) error {
+func (e *Exchange) rounds(ctx context.Context, n, from int) error {
 	for k := range n {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -213,7 +210,7 @@ func (e *exchange) rounds(ctx context.Context, n, from int) error {
 	return nil
 }
 
-func (e *exchange) addMoments() {
+func (e *Exchange) addMoments() {
 	for group := range e.energies {
 		m := &e.moments[group/e.Sets]
 		for _, x := range &e.energies[group] {
@@ -223,7 +220,7 @@ func (e *exchange) addMoments() {
 }
 
 // begin chooses the ladder and burns in.
-func (e *exchange) begin(ctx context.Context) error {
+func (e *Exchange) begin(ctx context.Context) error {
 	if e.Beta == 0 {
 		if err := e.start([]float64{0}, nil); err != nil {
 			return err
@@ -307,7 +304,7 @@ func ladderLength(betas, deviations []float64) []float64 {
 }
 
 // measure performs the rounds that count.
-func (e *exchange) measure(ctx context.Context, visit func(batch []uint64)) (*Tempered, error) {
+func (e *Exchange) measure(ctx context.Context, visit func(batch []uint64)) (*Tempered, error) {
 	chains := Lanes * e.Sets
 	target := (len(e.betas) - 1) * e.Sets // its first group
 	energy, abs, overlap := make([]float64, 0, chains*e.Rounds), make([]float64, 0, chains*e.Rounds), make([]float64, 0, chains/2*e.Rounds)
@@ -353,14 +350,14 @@ func (e *exchange) measure(ctx context.Context, visit func(batch []uint64)) (*Te
 //
 // from sums over the rounds for each ladder apart, whose scatter gives the error.
 type bridge struct {
-	*exchange
+	*Exchange
 	origin   []float64   // of the energies, by level: of the pair with the next
 	up, down [][]float64 // by level and ladder
 	added    int
 }
 
-func newBridge(e *exchange) *bridge {
-	b := &bridge{exchange: e, origin: make([]float64, len(e.betas))}
+func newBridge(e *Exchange) *bridge {
+	b := &bridge{Exchange: e, origin: make([]float64, len(e.betas))}
 	for range e.betas {
 		b.up, b.down = append(b.up, make([]float64, Lanes*e.Sets)), append(b.down, make([]float64, Lanes*e.Sets))
 	}

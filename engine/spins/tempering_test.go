@@ -175,7 +175,7 @@ func TestTemperingAgreesWithEnumeration(t *testing.T) {
 func TestLevels(t *testing.T) {
 	const rounds = 800
 	g := build(t, sparse(14, 35, 3, normal))
-	e := &exchange{Tempering: Tempering{Beta: 2, Sets: 2, BurnIn: 400, Stream: asm.Counter{Seed: 7, Purpose: 9}}, graph: g, workers: pool.New(1)}
+	e := &Exchange{Tempering: Tempering{Beta: 2, Sets: 2, BurnIn: 400, Stream: asm.Counter{Seed: 7, Purpose: 9}}, graph: g, workers: pool.New(1)}
 	defer e.workers.Close()
 	require.NoError(t, e.begin(t.Context()))
 	require.Zero(t, e.betas[0])
@@ -201,7 +201,7 @@ func TestLevels(t *testing.T) {
 
 // swaps tries to swap the chains of a level's first group with those of the next, and
 // returns how many it did.
-func swaps(e *exchange, level int) (n int) {
+func swaps(e *Exchange, level int) (n int) {
 	before := e.energies[level*e.Sets]
 	e.swapPair(level, 0)
 	for k, energy := range e.energies[level*e.Sets] {
@@ -242,7 +242,7 @@ func TestTemperingGlass(t *testing.T) {
 // configuration at its level.
 func TestSwapsKeepEnergies(t *testing.T) {
 	g := build(t, cubicGlass(4, 1))
-	e := &exchange{Tempering: Tempering{Sets: 2, Stream: asm.Counter{Seed: 1}}, graph: g, workers: pool.New(1)}
+	e := &Exchange{Tempering: Tempering{Sets: 2, Stream: asm.Counter{Seed: 1}}, graph: g, workers: pool.New(1)}
 	defer e.workers.Close()
 	require.NoError(t, e.start([]float64{0.1, 0.2, 0.3, 0.4}, nil))
 	batch, energies := make([]uint64, Lanes*g.Words()), make([]float64, Lanes)

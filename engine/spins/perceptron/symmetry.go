@@ -21,7 +21,6 @@ func newFlipper(n, rows int) *flipper { return &flipper{n, make([]uint32, 4*rows
 
 // move flips configurations of the batch as the stream says of samples first,
 // first+1, ….
-
 func (f *flipper) move(batch []uint64, c *rng.Counter, first uint64) {
 	perRow := (f.n + 63) / 64
 	rows := len(batch) / perRow

@@ -106,17 +106,17 @@ func (s *System) State() []engine.Section { return state.Of(s.objective) }
 // Acceptance implements engine.System.
 func (s *System) Acceptance() float64 {
 	if s.transition == nil {
-		return s.averager().Acceptance()
+		return s.own().(Averager).Acceptance()
 	}
 	return s.transition.Acceptance()
 }
 
-// averager returns the objective that averages over s′.
-func (s *System) averager() Averager {
+// own returns the objective, of a score function the one that it is of.
+func (s *System) own() Objective {
 	if o, ok := s.objective.(*score); ok {
-		return o.Valued.(Averager)
+		return o.Valued
 	}
-	return s.objective.(Averager)
+	return s.objective
 }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.
@@ -156,7 +156,7 @@ func (s *System) generateRows(block, lo, hi int, _ []float32) {
 func (s *System) Transition(step uint32) {
 	if s.transition == nil {
 		t := &s.config.Transition
-		s.averager().Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
+		s.own().(Averager).Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
 		return
 	}
 	s.transition.Run(s.batch.Next, s.batch.States, step)

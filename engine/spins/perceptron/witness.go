@@ -22,19 +22,9 @@ type Fitted interface {
 	Witness(values, c []float64, states []uint64)
 }
 
-// fitted returns the objective, if it is Fitted.
-func (s *System) fitted() (f Fitted, ok bool) {
-	objective := s.objective
-	if o, ok := objective.(*score); ok {
-		objective = o.Valued
-	}
-	f, ok = objective.(Fitted)
-	return f, ok
-}
-
 // WitnessDivergence implements engine.Foreteller.
 func (s *System) WitnessDivergence() float64 {
-	f, ok := s.fitted()
+	f, ok := s.own().(Fitted)
 	if !ok {
 		return math.NaN()
 	}
@@ -53,7 +43,7 @@ func (s *System) atStates(f Fitted, values, c []float64, states []uint64) {
 
 // Witness is that of engine.Witnesser.
 func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	f, ok := s.fitted()
+	f, ok := s.own().(Fitted)
 	if !ok {
 		return nil, nil
 	}
