@@ -53,6 +53,9 @@ func (g *Graph) Difference(config []uint64, i int) float64 {
 	return f
 }
 
+// Spin returns s_i of a packed configuration.
+func Spin(config []uint64, i int) float64 { return float64(2*int(config[i>>6]>>(i&63)&1) - 1) }
+
 // Magnetisation returns Σ s_i.
 func (g *Graph) Magnetisation(config []uint64) int {
 	up := 0

@@ -69,13 +69,10 @@ const (
 	mostEdges = 1 << 18
 )
 
-// hamiltonian returns the energy that stands in the configuration.
-func (t *TargetConfig) hamiltonian() spins.Hamiltonian {
-	return spins.Hamiltonian{Spins: t.Spins, Edges: t.Edges, Fields: t.Fields, Offset: t.Offset, Labels: t.Labels}
-}
-
 // graph returns the graph that stands in the configuration.
-func (t *TargetConfig) graph() (*spins.Graph, error) { return spins.NewGraph(t.hamiltonian()) }
+func (t *TargetConfig) graph() (*spins.Graph, error) {
+	return spins.NewGraph(spins.Hamiltonian{Spins: t.Spins, Edges: t.Edges, Fields: t.Fields, Offset: t.Offset, Labels: t.Labels})
+}
 
 func (t *TargetConfig) source() spins.Source {
 	return spins.Source{File: t.File, Format: t.Format, Sign: t.Sign, Vartype: t.Vartype}

@@ -267,17 +267,15 @@ func (c *chains) add(batch []uint64) {
 			overlaps[k/2] = overlap(config, batch[(k-1)*words:][:words], g.N())
 		}
 		for i := range c.spins {
-			c.spins[i][k] += sign(config, i)
+			c.spins[i][k] += spins.Spin(config, i)
 		}
 		for e, edge := range g.Edges() {
-			c.edges[e][k] += sign(config, edge.I) * sign(config, edge.J)
+			c.edges[e][k] += spins.Spin(config, edge.I) * spins.Spin(config, edge.J)
 		}
 	}
 	c.energies, c.abs, c.overlaps = append(c.energies, energies), append(c.abs, abs), append(c.overlaps, overlaps)
 	c.rounds++
 }
-
-func sign(config []uint64, i int) float64 { return float64(2*int(config[i>>6]>>(i&63)&1) - 1) }
 
 // overlap returns Σ s_i s′_i/n.
 func overlap(a, b []uint64, n int) float64 {

@@ -177,11 +177,12 @@ func (t *tally) compare(r *reference, beta float64) (rows []engine.Metric) {
 	if t.samples >= 4 {
 		mean("overlap_square", r.OverlapSquare, r.uncertainty.overlapSquare, &t.overlap, 1, 0)
 	}
-	rows = append(rows, t.means("magnetisation", r.Magnetisations, t.spins, r.uncertainty.magnetisations,
-		func(config []uint64, i int) float64 { return sign(config, i) }))
+	rows = append(rows, t.means("magnetisation", r.Magnetisations, t.spins, r.uncertainty.magnetisations, spins.Spin))
 	if edges := t.graph.Edges(); len(edges) > 0 {
 		rows = append(rows, t.means("edge_correlation", r.EdgeCorrelations, t.edges, r.uncertainty.edgeCorrelations,
-			func(config []uint64, e int) float64 { return sign(config, edges[e].I) * sign(config, edges[e].J) }))
+			func(config []uint64, e int) float64 {
+				return spins.Spin(config, edges[e].I) * spins.Spin(config, edges[e].J)
+			}))
 	}
 	if r.states != nil {
 		law := make([]estimate, len(r.states))

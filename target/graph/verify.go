@@ -343,10 +343,10 @@ func (s *hierarchical) verifyModel(ctx context.Context, params []float32, sample
 	want := make([]float64, n+len(edges))
 	averages := func(add []float64, config []uint64, weight float64) {
 		for i := range n {
-			add[i] += weight * sign(config, i)
+			add[i] += weight * spins.Spin(config, i)
 		}
 		for e, edge := range edges {
-			add[n+e] += weight * sign(config, edge.I) * sign(config, edge.J)
+			add[n+e] += weight * spins.Spin(config, edge.I) * spins.Spin(config, edge.J)
 		}
 	}
 	var sum, entropy float64

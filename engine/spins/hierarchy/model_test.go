@@ -12,6 +12,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/alloctest"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -326,12 +327,12 @@ func naiveExact(m *Model, config []uint64) (logp float64) {
 		h = t.field(i)
 		for _, n := range near[i] {
 			if n.spin != without {
-				h += n.coupling * spinAt(config, int32(n.spin))
+				h += n.coupling * spins.Spin(config, n.spin)
 			}
 		}
 		return h
 	}
-	conditional := func(i int32, logit float64) { logp -= math.Log1p(math.Exp(-spinAt(config, i) * logit)) }
+	conditional := func(i int32, logit float64) { logp -= math.Log1p(math.Exp(-spins.Spin(config, int(i)) * logit)) }
 	for _, s := range m.exact.stars {
 		logit := 2 * t.Beta * t.field(int(s.centre))
 		for _, n := range near[s.centre] {

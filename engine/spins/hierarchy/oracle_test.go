@@ -3,15 +3,17 @@ package hierarchy
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/revgen/revgen/engine/spins"
 )
 
 // naiveEnergy is the target's definition.
 func naiveEnergy(t *Target, config []uint64) (e float64) {
 	for _, b := range t.Bonds {
-		e -= b.Coupling * spinAt(config, int32(b.I)) * spinAt(config, int32(b.J))
+		e -= b.Coupling * spins.Spin(config, b.I) * spins.Spin(config, b.J)
 	}
 	for i := range t.Spins {
-		e -= t.field(i) * spinAt(config, int32(i))
+		e -= t.field(i) * spins.Spin(config, i)
 	}
 	return e
 }

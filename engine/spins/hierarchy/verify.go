@@ -1,6 +1,10 @@
 package hierarchy
 
-import "math"
+import (
+	"math"
+
+	"github.com/revgen/revgen/engine/spins"
+)
 
 // Surrogate implements engine.Differentiable: Σ c ln q of the batch's samples, and
 // for pairs less that of s′, with the coefficients and configurations held fixed.
@@ -49,18 +53,13 @@ func (m *Model) learned64(params []float64, config []uint64) (logq float64) {
 						sum = params[u.biases+h]
 					}
 					for j := range u.m {
-						sum += params[u.weights+h*u.m+image[j]] * spinAt(config, u.inputs[k*u.padded+j])
+						sum += params[u.weights+h*u.m+image[j]] * spins.Spin(config, int(u.inputs[k*u.padded+j]))
 					}
 					logit += params[u.output+h] * sum / math.Sqrt(1+sum*sum)
 				}
 			}
-			logq -= math.Log1p(math.Exp(-spinAt(config, site) * logit))
+			logq -= math.Log1p(math.Exp(-spins.Spin(config, int(site)) * logit))
 		}
 	}
 	return logq
-}
-
-// spinAt returns spin i of a configuration.
-func spinAt(config []uint64, i int32) float64 {
-	return float64(config[i/64]>>(i%64)&1*2) - 1
 }

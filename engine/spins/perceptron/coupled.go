@@ -137,7 +137,7 @@ func (f *coupled) values(dst []float32, config []uint64, fields []float64) {
 	n := f.N()
 	e := f.fields(fields, config) / f.unit
 	for i, x := range fields {
-		dst[i] = float32(spinOf(config, i) * math.Tanh(f.Beta*x))
+		dst[i] = float32(spins.Spin(config, i) * math.Tanh(f.Beta*x))
 	}
 	dst[n], dst[n+1] = float32(e*e), float32(e*e*e)
 }
@@ -149,17 +149,15 @@ func (f *coupled) changes(dst, c []float32, config []uint64, fields []float64) {
 	energy := f.fields(fields, config)
 	e := energy / f.unit
 	for d := range dst {
-		s := spinOf(config, d)
+		s := spins.Spin(config, d)
 		fall := 2 * float64(c[d]) * s * math.Tanh(f.Beta*fields[d])
 		near, couplings := f.Neighbours(d)
 		for k, j := range near {
 			at := fields[j]
-			fall += float64(c[j]) * spinOf(config, int(j)) * (math.Tanh(f.Beta*at) - math.Tanh(f.Beta*(at-2*couplings[k]*s)))
+			fall += float64(c[j]) * spins.Spin(config, int(j)) * (math.Tanh(f.Beta*at) - math.Tanh(f.Beta*(at-2*couplings[k]*s)))
 		}
 		to := (energy + 2*s*fields[d]) / f.unit
 		fall += float64(c[n])*(e*e-to*to) + float64(c[n+1])*(e*e*e-to*to*to)
 		dst[d] += float32(fall / 2)
 	}
 }
-
-func spinOf(config []uint64, i int) float64 { return float64(2*int(config[i>>6]>>(i&63)&1) - 1) }
