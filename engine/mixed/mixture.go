@@ -45,7 +45,6 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed 
 //
 // logits of the modes and a mixture for each, beside what any batch has.
 type placed struct {
-	model      *mixture.Model
 	packed     *mixture.Packed
 	work       []*mixture.Work // of blocks
 	normals    [][]float32
@@ -55,7 +54,7 @@ type placed struct {
 
 func newPlaced(s *System) *placed {
 	m := s.generator.base
-	p := &placed{model: m, packed: m.NewPacked(), divergence: engine.NewDivergence(s.config.Training.Batch)}
+	p := &placed{packed: m.NewPacked(), divergence: engine.NewDivergence(s.config.Training.Batch)}
 	for range s.lanes.Blocks() {
 		p.work = append(p.work, m.NewWork(nn.BlockRows()))
 		p.normals = append(p.normals, make([]float32, nn.BlockRows()*m.Dim()))

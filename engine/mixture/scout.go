@@ -35,12 +35,10 @@ type Scout struct {
 
 // Found is what a scout has found.
 type Found struct {
-	X             []float32 // the population, [n][d]
-	LogPi         []float64 // its ln π
-	LogZ          float64   // a rough ln Z
-	Stages        int       // values of b
-	Center, Scale []float64 // of p_0
-	Lines         int       // members of p_0 from whom the population descends
+	X     []float32 // the population, [n][d]
+	LogPi []float64 // its ln π
+	LogZ  float64   // a rough ln Z
+	Lines int       // members of p_0 from whom the population descends
 }
 
 // A search is a scout's under way.
@@ -241,7 +239,7 @@ const (
 // anneal takes the population from p_0 to the target.
 func (e *search) anneal() *Found {
 	n, d := len(e.now), e.dim
-	found := &Found{Center: e.center, Scale: e.scale}
+	found := &Found{}
 	e.logBase = -float64(d) / 2 * math.Log(2*math.Pi)
 	for _, v := range e.scale {
 		e.logBase -= math.Log(v)
@@ -263,7 +261,6 @@ func (e *search) anneal() *Found {
 		e.b = e.rise(weights)
 		found.LogZ += e.weigh(weights, e.b-from)
 		e.resample(weights)
-		found.Stages++
 
 		f := newFit(e.ctx, e.x, d, min(shapes, max(1, n/(4*(d+1)))))
 		c := e.stream()

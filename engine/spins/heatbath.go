@@ -52,7 +52,6 @@ const (
 	probabilityBits = 32
 	slicedDegree    = 15 // four bits hold k
 	slicedTables    = 1 << 10
-	counterBits     = 4
 
 	// Draws of the sliced way: planes of a bit for each configuration, as many as
 	// leave no comparison undecided, in parts that stand partShift apart.

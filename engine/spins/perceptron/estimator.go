@@ -26,14 +26,6 @@ func (g *generator) width(step, steps int, spread float64) float64 {
 	return t
 }
 
-// straightThrough turns rows lo … hi−1 of the batch's Grad, all of one block, from
-// ∂L/∂s into ∂L/∂h.
-func (s *System) straightThrough(lo, hi int) {
-	n := s.batch.Spins
-	s.pullBack(lo, hi)
-	straightThrough(s.batch.Grad[lo*n:hi*n], s.batch.Logits[lo*n:hi*n], s.width)
-}
-
 // straightThrough turns gradients with respect to spins into those with respect to
 // logits, in place: ds/dh := (1 − tanh²(h/τ))/τ. It overwrites the logits.
 func straightThrough(grad, logits []float32, width float64) {

@@ -85,7 +85,8 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	}
 	s.toLogits = func(lo, hi int) {
 		s.objective.Gradient(lo, hi)
-		s.straightThrough(lo, hi)
+		s.pullBack(lo, hi)
+		straightThrough(s.batch.Grad[lo*sites:hi*sites], s.batch.Logits[lo*sites:hi*sites], s.width)
 	}
 	if o, ok := s.objective.(LogitObjective); ok {
 		s.toLogits = o.LogitGradient

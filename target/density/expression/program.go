@@ -74,20 +74,6 @@ func (c *compiler) program(result int, tree ast.Node) *Program {
 	return p
 }
 
-// Bytes is the memory of one evaluator.
-func (p *Program) Bytes() float64 {
-	n := p.dim + 2
-	for _, width := range p.registers {
-		n += width
-	}
-	for _, v := range p.values {
-		if v.constant != nil && v.matrix == 0 {
-			n += v.n
-		}
-	}
-	return 8 * float64(n) * float64(p.rows)
-}
-
 // An Evaluator evaluates a program. It is for one thread at a time.
 type Evaluator struct {
 	p       *Program
