@@ -42,7 +42,8 @@ type Stage struct {
 // the side wanted, then one size after another up to it.
 //
 // Below the critical temperature, β|J| rises from 0.4 during 30 % of the first
-// stage. Without that, generators leave out spins that differ from all around
+// stage, and of the second where that has a level whose weights no level of the
+// first has. Without that, generators leave out spins that differ from all around
 // them, which their own samples do not show. From zero it had better not rise:
 // where there is nothing to be learned, Adam drifts.
 func Recipe(c Square, seed uint64) []Stage {
@@ -58,7 +59,10 @@ func Recipe(c Square, seed uint64) []Stage {
 			t.Anneal, t.AnnealFrom = 0.3, disordered/k
 		}
 		if i > 0 {
-			t.Anneal, t.AnnealFrom, t.Steps, t.LearningRate = 0, 0, 1500, 0.01
+			t.Steps, t.LearningRate = 1500, 0.01
+			if side/2%8 == 0 {
+				t.Anneal, t.AnnealFrom = 0, 0
+			}
 		}
 		switch {
 		case side < 12:

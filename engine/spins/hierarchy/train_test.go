@@ -90,6 +90,12 @@ func TestRecipe(t *testing.T) {
 		}
 		require.Equal(t, want, sides)
 	}
+	// 24 has a level whose weights are new, 32 none.
+	for side, again := range map[int]bool{24: true, 32: false, 40: true, 48: false} {
+		stages := hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.6, Neighbours: 24, Hidden: 6}, 1)
+		require.Positive(t, stages[0].Training.Anneal)
+		require.Equal(t, again, stages[len(stages)-1].Training.Anneal > 0, side)
+	}
 	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: -1, Beta: 0.6, Neighbours: 12, Hidden: 2}, 1)
 	stages[0].Training.Steps = 300
 	workers := pool.New(2)
