@@ -11,9 +11,10 @@ import (
 )
 
 // A System is one target distribution with the generator that learns it: all
-// that the trainer knows of either. Its methods are the lines of the paper's
-// Algorithm 1, called in that order once per step; the batch they pass along
-// lives inside the system, in buffers allocated once.
+// that the trainer knows of either. Generate, Transition, Discrepancy and Backward
+// are the lines of the paper's Algorithm 1, called in that order once per step;
+// searches by losses alone call the first three for each candidate. The batch they
+// pass along lives inside the system, in buffers allocated once.
 //
 // Every random number is a function of the seed, its purpose, the step and the
 // sample's index, so the methods give the same bits for any number of threads.
@@ -29,10 +30,11 @@ type System interface {
 	// Discrepancy returns the loss L of the pairs (s_i, s′_i) and keeps ∂L/∂s
 	// with s′ fixed.
 	Discrepancy(step uint32) float64
-	// Backward sets grad = ∂L/∂θ.
+	// Backward sets grad = ∂L/∂θ of the last Discrepancy, at the same params.
 	Backward(params, grad []float32)
 	// Acceptance returns the fraction of Metropolis–Hastings proposals that
-	// the last Transition accepted.
+	// the last Transition accepted; of a loss that takes no moves, the fraction that
+	// independence Metropolis from sample to sample would.
 	Acceptance() float64
 }
 
@@ -110,14 +112,14 @@ type Refiner interface {
 // RefineBlock is a multiple of all numbers of samples that draw together.
 const RefineBlock = 1 << 9
 
-// SampleRange is Reach for a stream of most samples, each of which has random
-// numbers for mostRefine steps.
-func SampleRange(first, most, n uint64, refine, mostRefine int) error {
+// SampleRange is Reach for a stream that ends after limit samples, each of which has
+// random numbers for refineLimit steps.
+func SampleRange(first, limit, n uint64, refine, refineLimit int) error {
 	switch {
-	case refine < 0 || refine > mostRefine:
-		return fmt.Errorf("refine: %d is not between 0 and %d", refine, mostRefine)
-	case first > most || n > most-first:
-		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, first+max(n, 1)-1, most)
+	case refine < 0 || refine > refineLimit:
+		return fmt.Errorf("refine: %d is not between 0 and %d", refine, refineLimit)
+	case first > limit || n > limit-first:
+		return fmt.Errorf("number: samples %d to %d are not all among the %d of a seed; take another seed for more", first, first+max(n, 1)-1, limit)
 	}
 	return nil
 }

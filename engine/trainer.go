@@ -81,8 +81,9 @@ func (e *MethodError) Error() string {
 // the trainer must not be used further.
 func (t *Trainer) Step() error { return t.StepContext(context.Background()) }
 
-// StepContext is Step, but one that tries many generators returns ctx's error
-// when that is done, and leaves what a checkpoint holds as it was.
+// StepContext is Step that returns ctx's error once ctx has ended, before it begins or,
+// where many generators are tried, in between, and leaves what a checkpoint holds as it
+// was.
 func (t *Trainer) StepContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

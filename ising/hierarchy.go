@@ -46,7 +46,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Source = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	m.Weight = s
 	return &hierarchical{m, s}, nil
 }

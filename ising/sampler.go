@@ -36,8 +36,8 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	return &measured{config: c, model: model, workers: workers, Ensemble: &spins.Ensemble{
 		Spins: model.N, Shape: []int{model.L, model.L}, Order: "; spin i is that of row i div L and column i mod L",
 		Beta: c.Target.Beta, Energy: model.Energies, Even: model.H == 0, Kernel: moving,
-		At:    func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(model, beta) },
-		Names: observables(model.L), See: newObserver(model).see, Seed: c.Training.Seed, Workers: workers,
+		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(model, beta) },
+		Names:  observables(model.L), Observe: newObserver(model).see, Seed: c.Training.Seed, Workers: workers,
 	}}, nil
 }
 

@@ -35,7 +35,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if s.System, err = perceptron.New(c.perceptron(), lattice{c, m.model}, own, workers); err != nil {
 		return nil, err
 	}
-	m.Source = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	return s, nil
 }
 

@@ -20,15 +20,15 @@ type Ensemble struct {
 	Shape []int  // of an array of a configuration's spins
 	Order string // which spin is which, as the end of a sentence
 
-	Beta   float64                                            // inverse temperature of the target
-	Energy func(dst []float64, batch []uint64)                // of packed configurations
-	Even   bool                                               // whether flipping all spins leaves the energy as it is
-	Kernel Kernel                                             // of refinement
-	At     func(beta float64) (Kernel, error)                 // what mixes best at an inverse temperature
-	Source func(params []float32) Draws                       // of the generator
-	Weight Weight                                             // nil for a generator without a density
-	Names  []string                                           // of observables
-	See    func(values []float64, stride int, batch []uint64) // sets them, [configurations][stride]
+	Beta    float64                                            // inverse temperature of the target
+	Energy  func(dst []float64, batch []uint64)                // of packed configurations
+	Even    bool                                               // whether flipping all spins leaves the energy as it is
+	Kernel  Kernel                                             // of refinement
+	Mixing  func(beta float64) (Kernel, error)                 // what mixes best at an inverse temperature
+	Draws   func(params []float32) Draws                       // of the generator
+	Weight  Weight                                             // nil for a generator without a density
+	Names   []string                                           // of observables
+	Observe func(values []float64, stride int, batch []uint64) // sets them, [configurations][stride]
 
 	Seed    uint64 // of the training
 	Workers *pool.Pool
@@ -147,7 +147,7 @@ type Drawing struct {
 }
 
 // Drawing returns the samples of the generator with the given parameters.
-func (e *Ensemble) Drawing(params []float32) *Drawing { return &Drawing{e.Source(params), e, params} }
+func (e *Ensemble) Drawing(params []float32) *Drawing { return &Drawing{e.Draws(params), e, params} }
 
 // Draw fills dst with samples first, first+1, … after refine steps of the kernel.
 func (d *Drawing) Draw(dst []uint64, first uint64, refine int) {
@@ -334,7 +334,7 @@ func (o *Observed) ObserveUnweighted(values []float64) {
 	e := o.ensemble
 	words, stride := e.Words(), len(e.Observables())
 	own, seen := o.Packed[o.lo*words:o.hi*words], values[o.lo*stride:]
-	e.byRows(o.hi-o.lo, 256, func(lo, hi int) { e.See(seen[lo*stride:], stride, own[lo*words:hi*words]) })
+	e.byRows(o.hi-o.lo, 256, func(lo, hi int) { e.Observe(seen[lo*stride:], stride, own[lo*words:hi*words]) })
 }
 
 // States implements engine.StateWalk.
@@ -388,14 +388,15 @@ func (w *Walk) Advance(ctx context.Context, steps int) error {
 	})
 }
 
-// dispersed are a walk by what mixes best. Where the law is even, so does, at every call
-// by chance, a flip of all spins, which costs no energy.
+// dispersed is a walk by what mixes best, whose configurations begin far apart. Where the
+// law is even, each call also flips all spins of a configuration with probability ½, which
+// costs no energy.
 type dispersed struct{ *Walk }
 
 // Chains implements engine.Observer: of configurations of which a third each begin with
 // all spins up, with all down, and at random.
 func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
-	kernel, err := e.At(e.Beta)
+	kernel, err := e.Mixing(e.Beta)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}

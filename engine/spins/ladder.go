@@ -29,7 +29,7 @@ type Ladder struct {
 
 // Ladder implements engine.Tempered.
 func (e *Ensemble) Ladder(betas []float64, n int) (engine.Ladder, error) {
-	if e.At == nil {
+	if e.Mixing == nil {
 		return nil, errors.New("there are no chains at other temperatures than the target's")
 	}
 	l := &Ladder{ensemble: e, betas: betas, draws: make([]uint32, 4*rng.Blocks(n)),
@@ -39,7 +39,7 @@ func (e *Ensemble) Ladder(betas []float64, n int) (engine.Ladder, error) {
 		if k > 0 && !(betas[k-1] < beta) {
 			return nil, fmt.Errorf("inverse temperature %v comes after %v; they must ascend", beta, betas[k-1])
 		}
-		kernel, err := e.At(beta)
+		kernel, err := e.Mixing(beta)
 		if err != nil {
 			return nil, fmt.Errorf("inverse temperature %v: %w", beta, err)
 		}

@@ -20,8 +20,9 @@ type TransitionConfig struct {
 	GlobalFlip float64 `json:"global_flip" when:"proposal=mixture"`
 	Steps      int     `json:"steps"` // m
 	// Anneal is the fraction of the training over which the kernel's inverse
-	// temperature rises from AnnealFrom·target.beta to target.beta. A generator
-	// that meets a cold target at once rushes to its states of lowest energy.
+	// temperature rises from AnnealFrom·target.beta to target.beta, in 32 levels of
+	// which the first is one above AnnealFrom. A generator that meets a cold target at
+	// once rushes to its states of lowest energy.
 	Anneal     float64 `json:"anneal"`
 	AnnealFrom float64 `json:"anneal_from"` // fraction of target.beta that annealing begins with
 }
@@ -32,9 +33,9 @@ const Sweeping = "sweep"
 const mostSteps = 1 << 16 // of a transition
 
 // Validate reports the first value that cannot be used, by its key in the
-// configuration, where a stream has random numbers for most steps.
-func (c *TransitionConfig) Validate(most int) error {
-	if err := conf.Between("transition.steps", c.Steps, 1, min(mostSteps, most)); err != nil {
+// configuration. A stream has random numbers for limit steps.
+func (c *TransitionConfig) Validate(limit int) error {
+	if err := conf.Between("transition.steps", c.Steps, 1, min(mostSteps, limit)); err != nil {
 		return err
 	}
 	if !(c.Anneal >= 0 && c.Anneal <= 1) {

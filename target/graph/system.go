@@ -51,9 +51,9 @@ func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
 	return &measured{config: c, graph: g, workers: workers, Ensemble: &spins.Ensemble{
 		Spins: g.N(), Shape: []int{g.N()}, Order: order,
 		Beta: c.Target.Beta, Energy: g.Energies, Even: !g.HasFields(), Kernel: kernel,
-		At:    func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
-		Names: []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
-		See: func(values []float64, stride int, batch []uint64) {
+		Mixing: func(beta float64) (spins.Kernel, error) { return spins.NewSweeper(g, beta) },
+		Names:  []string{"energy", "energy_squared", "magnetisation", "abs_magnetisation", "magnetisation_squared"},
+		Observe: func(values []float64, stride int, batch []uint64) {
 			for i := 0; i*g.Words() < len(batch); i++ {
 				config := batch[i*g.Words():][:g.Words()]
 				e, m := g.Energy(config), float64(g.Magnetisation(config))/float64(g.N())
@@ -80,7 +80,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Source = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	return &system{m, s}, nil
 }
 
@@ -104,7 +104,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Source = func(params []float32) spins.Draws { return s.NewDraws(params) }
+	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	m.Weight = s
 	return &hierarchical{m, s}, nil
 }

@@ -83,7 +83,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 	partial, hist, cost := 0, 0, 0
 	for i := range m.units {
 		u := &m.units[i]
-		if u.hidden == 0 && !m.even {
+		if u.hidden == 0 && !m.biased {
 			continue
 		}
 		per := max(1, pieceSize/(block*len(u.sites)))
@@ -226,7 +226,7 @@ func (b *Batch) gradientPiece(i int) {
 			if u.hidden > 0 {
 				net.Gradient(tables, output, scale, &residual[s], state, u.inputs[s*u.padded:][:u.padded])
 			}
-			if m.even {
+			if m.biased {
 				for j, e := range &residual[s] {
 					shift += float64(e * scale[j])
 				}
@@ -237,8 +237,8 @@ func (b *Batch) gradientPiece(i int) {
 	clear(grad)
 	local := *u
 	local.weights, local.output, local.biases, local.shift = 0, u.output-u.weights, u.biases-u.weights, u.shift-u.weights
-	local.fold(grad, lanes, tables, output, m.even)
-	if m.even {
+	local.fold(grad, lanes, tables, output, m.biased)
+	if m.biased {
 		grad[local.shift] = float32(shift)
 	}
 }

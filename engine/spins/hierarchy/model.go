@@ -19,7 +19,7 @@ type Model struct {
 	exact   *exact
 	learned int // spins that a perceptron draws
 	params  int
-	even    bool // the target has a field: hidden layers have biases
+	biased  bool // the target has a field: hidden layers have biases
 }
 
 // A unit is a set of spins that are drawn one after another, independently
@@ -56,7 +56,7 @@ type layout struct {
 // build makes the model in which the units draw spins in order and the exact
 // part all others.
 func build(t Target, layouts []layout) (*Model, error) {
-	m := &Model{target: t, even: !t.odd()}
+	m := &Model{target: t, biased: !t.symmetric()}
 	known := make([]bool, t.Spins)
 	for _, l := range layouts {
 		u := unit{name: l.name, first: m.learned, images: l.images, hidden: l.hidden}
@@ -105,7 +105,7 @@ func build(t Target, layouts []layout) (*Model, error) {
 			return at
 		}
 		u.weights, u.output = take(u.hidden*u.m), take(u.hidden)
-		if m.even {
+		if m.biased {
 			u.biases, u.shift = take(u.hidden), take(1)
 		}
 		m.units = append(m.units, u)
@@ -161,9 +161,9 @@ func (m *Model) TensorName(i int) string {
 			return u.name + ".weights"
 		case j < u.hidden*(u.m+1):
 			return u.name + ".output"
-		case m.even && j < u.hidden*(u.m+2):
+		case m.biased && j < u.hidden*(u.m+2):
 			return u.name + ".biases"
-		case m.even && j == u.hidden*(u.m+2):
+		case m.biased && j == u.hidden*(u.m+2):
 			return u.name + ".shift"
 		}
 	}
@@ -192,7 +192,7 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 			}
 			o = byName[fmt.Sprintf("%d:%s", spacing, group)]
 		}
-		if o == nil || o.hidden > u.hidden || o.m > u.m || m.even != from.even || len(o.images) != len(u.images) {
+		if o == nil || o.hidden > u.hidden || o.m > u.m || m.biased != from.biased || len(o.images) != len(u.images) {
 			left++
 			continue
 		}
@@ -211,7 +211,7 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 			}
 		}
 		copy(dst[u.output:], params[o.output:][:o.hidden])
-		if m.even {
+		if m.biased {
 			copy(dst[u.biases:], params[o.biases:][:o.hidden])
 			dst[u.shift] = params[o.shift]
 		}

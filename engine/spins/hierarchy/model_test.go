@@ -110,7 +110,7 @@ func TestDensity(t *testing.T) {
 				known[key] = lq
 			}
 			require.InDelta(t, lq-target.Beta*energies[i], logq[i], 1e-5)
-			if !m.even {
+			if !m.biased {
 				require.InDelta(t, logq[i], logq[n-1-i], 1e-5, "odd")
 			}
 			total += math.Exp(logq[i])

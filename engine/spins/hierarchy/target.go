@@ -21,8 +21,8 @@ type Target struct {
 	Beta   float64
 }
 
-// odd reports whether E(−s) = E(s).
-func (t *Target) odd() bool {
+// symmetric reports whether E(−s) = E(s).
+func (t *Target) symmetric() bool {
 	return !slices.ContainsFunc(t.Fields, func(h float64) bool { return h != 0 })
 }
 

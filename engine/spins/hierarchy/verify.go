@@ -43,13 +43,13 @@ func (m *Model) learned64(params []float64, config []uint64) (logq float64) {
 		u := &m.units[i]
 		for k, site := range u.sites {
 			var logit float64
-			if m.even {
+			if m.biased {
 				logit = params[u.shift]
 			}
 			for _, image := range u.images {
 				for h := range u.hidden {
 					var sum float64
-					if m.even {
+					if m.biased {
 						sum = params[u.biases+h]
 					}
 					for j := range u.m {

@@ -25,7 +25,7 @@ func newWeights(m *Model, workers *pool.Pool) *weights {
 		w.nets[i].Output = make([]float32, u.lanes)
 		w.lanes[i] = make([]float32, (u.padded+1)*u.lanes)
 	}
-	w.runUnit = func(i int) { m.units[i].expand(&w.nets[i], w.lanes[i], w.params, m.even) }
+	w.runUnit = func(i int) { m.units[i].expand(&w.nets[i], w.lanes[i], w.params, m.biased) }
 	return w
 }
 
@@ -36,8 +36,8 @@ func (w *weights) set(params []float32) {
 
 // expand writes the tables of θ; lanes has room for the weights [padded][K] and
 // biases [K] of all images.
-func (u *unit) expand(net *asm.BitPerceptron, lanes, params []float32, even bool) {
-	if even {
+func (u *unit) expand(net *asm.BitPerceptron, lanes, params []float32, biased bool) {
+	if biased {
 		net.Bias = params[u.shift]
 	}
 	if u.hidden == 0 {
@@ -47,7 +47,7 @@ func (u *unit) expand(net *asm.BitPerceptron, lanes, params []float32, even bool
 	bias := lanes[u.padded*u.lanes:]
 	for g, image := range u.images {
 		copy(net.Output[g*u.hidden:], v)
-		if even {
+		if biased {
 			copy(bias[g*u.hidden:], params[u.biases:][:u.hidden])
 		}
 		for j, from := range image {
@@ -63,7 +63,7 @@ func (u *unit) expand(net *asm.BitPerceptron, lanes, params []float32, even bool
 // fold adds the derivatives with respect to θ of which those with respect to
 // the expanded tables and output weights are given, to grad, indexed as θ.
 // lanes has room for [padded][K] numbers.
-func (u *unit) fold(grad, lanes, tables, output []float32, even bool) {
+func (u *unit) fold(grad, lanes, tables, output []float32, biased bool) {
 	if u.hidden == 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func (u *unit) fold(grad, lanes, tables, output []float32, even bool) {
 				w[h*u.m+to] += d
 			}
 		}
-		if even {
+		if biased {
 			biases := grad[u.biases:][:u.hidden]
 			for row := range 16 { // of the first group
 				for h, d := range tables[row*u.lanes+g*u.hidden:][:u.hidden] {
