@@ -321,7 +321,7 @@ type Look struct {
 	Curved   bool    // a quadratic explains less than half of the variance of ln π
 	Several  bool    // several Gaussians describe it better than one
 	Apart    bool    // and hardly overlap
-	Light    bool    // the coordinates' tails are lighter than a Gaussian's on average
+	Excess   float64 // the coordinates' mean excess kurtosis: below 0 where their tails are light
 	Width    float64 // typical standard deviation of what makes up the target
 	// Components is how many Gaussians would leave little of ln π unexplained, Many at
 	// least and most at most.
@@ -352,7 +352,7 @@ func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
 	several, share := found.heldOut(ctx, dim, groups, iterations, c)
 	look := Look{Curved: left > of/2, Several: several-one > better, Width: Width(all), Components: Many}
 	look.Apart = look.Several && share > sure
-	look.Light = found.light(dim)
+	look.Excess = found.excess(dim)
 	if points := len(found.LogPi); points >= Many*2*coefficients(dim) {
 		f := newFit(ctx, found.X, dim, Many)
 		f.run(iterations, c, 1<<32)
@@ -423,9 +423,9 @@ func (m *Model) divergence(all [][]Component, density Density, c *rng.Counter) (
 	return mean
 }
 
-// light reports whether the coordinates' mean kurtosis is below that of a Gaussian.
-func (found *Found) light(dim int) bool {
-	n, excess := float64(len(found.X)/dim), 0.0
+// excess returns by how much the coordinates' mean kurtosis is above that of a Gaussian.
+func (found *Found) excess(dim int) (excess float64) {
+	n := float64(len(found.X) / dim)
 	for i := range dim {
 		var mean, second, fourth float64
 		for r := i; r < len(found.X); r += dim {
@@ -436,9 +436,9 @@ func (found *Found) light(dim int) bool {
 			second += square / n
 			fourth += square * square / n
 		}
-		excess += fourth/max(second*second, 1e-300) - 3
+		excess += (fourth/max(second*second, 1e-300) - 3) / float64(dim)
 	}
-	return excess < 0
+	return excess
 }
 
 // coefficients is the number of those of a quadratic function.

@@ -14,7 +14,7 @@ import (
 
 // Gaussians of a target that is not known to be made of them: on the line and in the
 // plane they suffice. Beyond, couplings that bend do more, of few Gaussians; but modes
-// that lie apart are learned better without, and shells, and heavy tails in many dimensions,
+// that lie apart are learned better without, and shells, and rather heavy tails in many dimensions,
 // by many that do not bend.
 const (
 	onLine  = 24
@@ -27,6 +27,8 @@ const (
 
 	someSpace = 6
 	mostSpace = 16
+
+	veryHeavy = 2 // excess kurtosis of coordinates whose scale is another coordinate's
 
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
@@ -129,7 +131,7 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 			g.Hidden = []int{64, 64}
 		}
 		g.divide(found, t)
-	case d == 2, d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && !look.Light:
+	case d == 2, d > someSpace && d <= mostSpace && !look.Curved && !look.Apart && look.Excess >= 0 && look.Excess < veryHeavy:
 		g.Components = look.Components
 		if g.Components > inSpace {
 			because = "so many leave little of ln π unexplained"

@@ -34,6 +34,13 @@ func TestRecipes(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, why, "Gaussians")
 	require.Equal(t, "perceptron", cfg.(*MixedConfig).Generator.Kind)
+	// The scale of all coordinates but one is a function of that: couplings. Tails that are
+	// a little heavy: Gaussians.
+	for deviation, couplings := range map[string]int{"3": 4, "0.5": 0} {
+		c, why = resolve("quick", "target.dim=10", "target.parameters={}", "target.center=[]", "target.scale=[]",
+			"target.expression=-x[0]^2/(2*"+deviation+"^2) - 4.5*x[0] - exp(-x[0])*sum(x[1:]^2)/2")
+		require.Equal(t, couplings, c.Generator.Depth, why)
+	}
 	// A target of a file has no hints but its own.
 	cfg, why, err = engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
