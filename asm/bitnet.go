@@ -28,15 +28,15 @@ func BitIndices(dst []uint8, state []uint64, sites []int32) {
 	if len(sites)%4 != 0 || len(dst) != len(sites)/4*BitSamples {
 		panic("asm: BitIndices: lengths do not match")
 	}
-	checkSites(state, sites)
+	checkSites(len(state), sites)
 	if len(sites) > 0 {
 		bitIndices(dst, state, sites, 1)
 	}
 }
 
-func checkSites(state []uint64, sites []int32) {
+func checkSites(size int, sites []int32) {
 	for _, s := range sites {
-		if uint(s) >= uint(len(state)) {
+		if uint(s) >= uint(size) {
 			panic("asm: a site is not in the state")
 		}
 	}
@@ -55,12 +55,21 @@ type BitPerceptron struct {
 	Bias           float32
 }
 
-// Logits sets dst[b] to the logit of sample b of the state, whose spins
-// sites[4q] … sites[4q+3] make group q. The error is below
-// 1e-6 (1 + Σ_k |Output[k]|) plus that of the sums of table rows in float32.
-func (p *BitPerceptron) Logits(dst *[BitSamples]float32, state []uint64, sites []int32) {
+// Logits sets dst[i][b] to the logit of sample b of block i, whose spins
+// sites[4q] … sites[4q+3] make group q. The blocks' states follow each other in
+// states. The error is below 1e-6 (1 + Σ_k |Output[k]|) plus that of the sums of
+// table rows in float32.
+func (p *BitPerceptron) Logits(dst [][BitSamples]float32, states []uint64, sites []int32) {
+	if len(dst) == 0 || len(states)%len(dst) != 0 {
+		panic("asm: BitPerceptron.Logits: not as many states as blocks")
+	}
+	size := len(states) / len(dst)
 	var buffer [BitInputs / 4 * BitSamples]uint8
-	bitLogits(dst, p.Tables, p.Output, p.indices(&buffer, state, sites), p.Bias)
+	index := p.index(&buffer, size, sites)
+	for i := range dst {
+		bitIndices(index, states[i*size:][:size], sites, len(p.Output)/BitLanes)
+		bitLogits(&dst[i], p.Tables, p.Output, index, p.Bias)
+	}
 }
 
 // Gradient adds Σ_b scale[b] residual[b] ∂logit_b/∂· to tables and output, which
@@ -71,20 +80,21 @@ func (p *BitPerceptron) Gradient(tables, output []float32, scale, residual *[Bit
 	checkSame("BitPerceptron.Gradient", "tables", len(tables), len(p.Tables))
 	checkSame("BitPerceptron.Gradient", "output", len(output), len(p.Output))
 	var buffer [BitInputs / 4 * BitSamples]uint8
-	bitGradient(tables, output, p.Tables, p.Output, p.indices(&buffer, state, sites), scale, residual)
+	index := p.index(&buffer, len(state), sites)
+	bitIndices(index, state, sites, len(p.Output)/BitLanes)
+	bitGradient(tables, output, p.Tables, p.Output, index, scale, residual)
 }
 
-// indices gathers the spins of a state into the numbers i_q, [groups][64], each
-// times K/BitLanes: its row begins that many cache lines into the group's table.
-func (p *BitPerceptron) indices(buffer *[BitInputs / 4 * BitSamples]uint8, state []uint64, sites []int32) []uint8 {
+// index returns the part of buffer for the numbers i_q of spins of a state of the given
+// size, [groups][64], each times K/BitLanes: its row begins that many cache lines into
+// the group's table.
+func (p *BitPerceptron) index(buffer *[BitInputs / 4 * BitSamples]uint8, size int, sites []int32) []uint8 {
 	k, groups := len(p.Output), len(sites)/4
 	if k == 0 || k%BitLanes != 0 || k > BitHidden || groups == 0 || groups > BitInputs/4 || len(sites) != 4*groups || len(p.Tables) != groups*16*k {
 		panic("asm: BitPerceptron: lengths of tables, output weights and sites do not match")
 	}
-	checkSites(state, sites)
-	index := buffer[:groups*BitSamples]
-	bitIndices(index, state, sites, k/BitLanes)
-	return index
+	checkSites(size, sites)
+	return buffer[:groups*BitSamples]
 }
 
 // BitTables fills the tables of a perceptron from the weights of its inputs,
@@ -121,10 +131,10 @@ func checkTables(name string, tables, weights, k int) {
 }
 
 // HeatBath draws a spin for every sample, +1 with probability σ(logits[b]),
-// from one random word each. With p = σ(−|logits[b]|) ≤ ½, rounded to a multiple
-// of 2⁻³¹, the less likely spin is drawn where words[b]>>1 < 2³¹ p.
-func HeatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
-	return heatBath(logits, words)
+// from one random word each, and scores it as BitScore does. With p = σ(−|logits[b]|) ≤ ½,
+// rounded to a multiple of 2⁻³¹, the less likely spin is drawn where words[b]>>1 < 2³¹ p.
+func HeatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
+	return heatBath(logq, residual, logits, words)
 }
 
 // BitDraw draws a spin for every sample from a table of probabilities: bit b is
@@ -139,9 +149,9 @@ func BitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]
 }
 
 // BitScore adds ln σ(x_b logits[b]), the logarithm of the probability that
-// sample b's spin x_b = ±1 is drawn, to logq[b], and sets residual[b] to its
-// derivative with respect to the logit, x_b σ(−x_b logits[b]). Both have an
-// error below 3e-7, relative to the larger of 1 and |logits[b]| for the first.
+// sample b's spin x_b = ±1 is drawn, to logq[b], and sets residual[b], unless
+// residual is nil, to its derivative with respect to the logit, x_b σ(−x_b logits[b]).
+// Both have an error below 3e-7, relative to the larger of 1 and |logits[b]| for the first.
 func BitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {
 	bitScore(logq, residual, logits, spins)
 }

@@ -35,14 +35,14 @@ func bitGradient(dTables, dOutput, tables, output []float32, index []uint8, scal
 	}
 }
 
-func heatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
+func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
 	switch {
 	case useAVX512:
-		return heatBathAVX512(logits, words)
+		return heatBathAVX512(logq, residual, logits, words)
 	case useAVX2:
-		return heatBathAVX2(logits, words)
+		return heatBathAVX2(logq, residual, logits, words)
 	}
-	return heatBathGeneric(logits, words)
+	return heatBathGeneric(logq, residual, logits, words)
 }
 
 func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {

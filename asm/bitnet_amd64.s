@@ -244,214 +244,214 @@ DATA bitnetConstants<>+944(SB)/4, $0x0000007f
 DATA bitnetConstants<>+948(SB)/4, $0x0000007f
 DATA bitnetConstants<>+952(SB)/4, $0x0000007f
 DATA bitnetConstants<>+956(SB)/4, $0x0000007f
-DATA bitnetConstants<>+960(SB)/4, $0x4f000000
-DATA bitnetConstants<>+964(SB)/4, $0x4f000000
-DATA bitnetConstants<>+968(SB)/4, $0x4f000000
-DATA bitnetConstants<>+972(SB)/4, $0x4f000000
-DATA bitnetConstants<>+976(SB)/4, $0x4f000000
-DATA bitnetConstants<>+980(SB)/4, $0x4f000000
-DATA bitnetConstants<>+984(SB)/4, $0x4f000000
-DATA bitnetConstants<>+988(SB)/4, $0x4f000000
-DATA bitnetConstants<>+992(SB)/4, $0x4f000000
-DATA bitnetConstants<>+996(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1000(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1004(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1008(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1012(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1016(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1020(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1024(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1028(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1032(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1036(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1040(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1044(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1048(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1052(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1056(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1060(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1064(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1068(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1072(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1076(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1080(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1084(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1088(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1092(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1096(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1100(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1104(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1108(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1112(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1116(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1120(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1124(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1128(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1132(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1136(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1140(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1144(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1148(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1152(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1156(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1160(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1164(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1168(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1172(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1176(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1180(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1184(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1188(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1192(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1196(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1200(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1204(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1208(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1212(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1216(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1220(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1224(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1228(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1232(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1236(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1240(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1244(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1248(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1252(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1256(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1260(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1264(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1268(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1272(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1276(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1280(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1284(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1288(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1292(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1296(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1300(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1304(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1308(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1312(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1316(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1320(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1324(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1328(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1332(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1336(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1340(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1344(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1348(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1352(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1356(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1360(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1364(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1368(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1372(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1376(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1380(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1384(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1388(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1392(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1396(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1400(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1404(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1408(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1412(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1416(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1420(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1424(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1428(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1432(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1436(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1440(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1444(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1448(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1452(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1456(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1460(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1464(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1468(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1472(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1476(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1480(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1484(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1488(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1492(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1496(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1500(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1504(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1508(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1512(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1516(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1520(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1524(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1528(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1532(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1536(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1540(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1544(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1548(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1552(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1556(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1560(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1564(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1568(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1572(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1576(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1580(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1584(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1588(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1592(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1596(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1600(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1604(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1608(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1612(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1616(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1620(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1624(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1628(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1632(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1636(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1640(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1644(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1648(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1652(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1656(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1660(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1664(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1668(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1672(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1676(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1680(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1684(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1688(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1692(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1696(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1700(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1704(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1708(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1712(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1716(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1720(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1724(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1728(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1732(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1736(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1740(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1744(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1748(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1752(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1756(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1760(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1764(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1768(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1772(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1776(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1780(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1784(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1788(SB)/4, $0xbf000000
+DATA bitnetConstants<>+960(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+964(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+968(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+972(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+976(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+980(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+984(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+988(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+992(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+996(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1000(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1004(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1008(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1012(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1016(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1020(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1024(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1028(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1032(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1036(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1040(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1044(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1048(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1052(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1056(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1060(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1064(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1068(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1072(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1076(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1080(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1084(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1088(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1092(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1096(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1100(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1104(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1108(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1112(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1116(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1120(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1124(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1128(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1132(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1136(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1140(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1144(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1148(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1152(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1156(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1160(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1164(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1168(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1172(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1176(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1180(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1184(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1188(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1192(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1196(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1200(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1204(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1208(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1212(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1216(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1220(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1224(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1228(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1232(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1236(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1240(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1244(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1248(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1252(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1256(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1260(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1264(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1268(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1272(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1276(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1280(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1284(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1288(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1292(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1296(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1300(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1304(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1308(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1312(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1316(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1320(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1324(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1328(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1332(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1336(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1340(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1344(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1348(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1352(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1356(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1360(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1364(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1368(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1372(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1376(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1380(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1384(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1388(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1392(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1396(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1400(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1404(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1408(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1412(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1416(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1420(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1424(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1428(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1432(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1436(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1440(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1444(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1448(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1452(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1456(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1460(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1464(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1468(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1472(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1476(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1480(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1484(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1488(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1492(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1496(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1500(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1504(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1508(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1512(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1516(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1520(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1524(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1528(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1532(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1536(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1540(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1544(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1548(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1552(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1556(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1560(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1564(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1568(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1572(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1576(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1580(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1584(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1588(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1592(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1596(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1600(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1604(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1608(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1612(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1616(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1620(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1624(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1628(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1632(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1636(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1640(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1644(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1648(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1652(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1656(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1660(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1664(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1668(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1672(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1676(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1680(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1684(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1688(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1692(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1696(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1700(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1704(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1708(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1712(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1716(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1720(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1724(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1728(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1732(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1736(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1740(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1744(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1748(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1752(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1756(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1760(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1764(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1768(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1772(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1776(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1780(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1784(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1788(SB)/4, $0x4f000000
 DATA bitnetConstants<>+1792(SB)/4, $0x00000000
 DATA bitnetConstants<>+1796(SB)/4, $0x00000000
 DATA bitnetConstants<>+1800(SB)/4, $0x01010101
@@ -508,198 +508,198 @@ DATA bitnetConstants<>+2000(SB)/4, $0x80000000
 DATA bitnetConstants<>+2004(SB)/4, $0x80000000
 DATA bitnetConstants<>+2008(SB)/4, $0x80000000
 DATA bitnetConstants<>+2012(SB)/4, $0x80000000
-DATA bitnetConstants<>+2016(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2020(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2024(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2028(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2032(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2036(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2040(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2044(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2048(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2052(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2056(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2060(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2064(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2068(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2072(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2076(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2080(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2084(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2088(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2092(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2096(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2100(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2104(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2108(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2112(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2116(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2120(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2124(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2128(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2132(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2136(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2140(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2144(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2148(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2152(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2156(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2160(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2164(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2168(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2172(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2176(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2180(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2184(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2188(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2192(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2196(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2200(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2204(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2208(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2212(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2216(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2220(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2224(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2228(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2232(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2236(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2240(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2244(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2248(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2252(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2256(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2260(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2264(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2268(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2272(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2276(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2280(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2284(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2288(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2292(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2296(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2300(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2304(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2308(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2312(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2316(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2320(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2324(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2328(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2332(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2336(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2340(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2344(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2348(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2352(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2356(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2360(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2364(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2368(SB)/4, $0x00000001
-DATA bitnetConstants<>+2372(SB)/4, $0x00000002
-DATA bitnetConstants<>+2376(SB)/4, $0x00000004
-DATA bitnetConstants<>+2380(SB)/4, $0x00000008
-DATA bitnetConstants<>+2384(SB)/4, $0x00000010
-DATA bitnetConstants<>+2388(SB)/4, $0x00000020
-DATA bitnetConstants<>+2392(SB)/4, $0x00000040
-DATA bitnetConstants<>+2396(SB)/4, $0x00000080
-DATA bitnetConstants<>+2400(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2404(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2408(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2412(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2416(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2420(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2424(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2428(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2432(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2436(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2440(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2444(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2448(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2452(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2456(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2460(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2464(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2468(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2472(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2476(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2480(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2484(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2488(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2492(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2496(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2500(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2504(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2508(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2512(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2516(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2520(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2524(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2528(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2532(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2536(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2540(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2544(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2548(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2552(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2556(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2560(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2564(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2568(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2572(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2576(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2580(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2584(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2588(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2592(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2596(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2600(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2604(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2608(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2612(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2616(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2620(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2624(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2628(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2632(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2636(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2640(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2644(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2648(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2652(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2656(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2660(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2664(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2668(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2672(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2676(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2680(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2684(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2688(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2692(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2696(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2700(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2704(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2708(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2712(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2716(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2720(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2724(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2728(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2732(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2736(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2740(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2744(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2748(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2752(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2756(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2760(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2764(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2768(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2772(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2776(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2780(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2016(SB)/4, $0x00000001
+DATA bitnetConstants<>+2020(SB)/4, $0x00000002
+DATA bitnetConstants<>+2024(SB)/4, $0x00000004
+DATA bitnetConstants<>+2028(SB)/4, $0x00000008
+DATA bitnetConstants<>+2032(SB)/4, $0x00000010
+DATA bitnetConstants<>+2036(SB)/4, $0x00000020
+DATA bitnetConstants<>+2040(SB)/4, $0x00000040
+DATA bitnetConstants<>+2044(SB)/4, $0x00000080
+DATA bitnetConstants<>+2048(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2052(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2056(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2060(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2064(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2068(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2072(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2076(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2080(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2084(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2088(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2092(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2096(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2100(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2104(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2108(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2112(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2116(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2120(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2124(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2128(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2132(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2136(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2140(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2144(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2148(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2152(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2156(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2160(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2164(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2168(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2172(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2176(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2180(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2184(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2188(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2192(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2196(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2200(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2204(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2208(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2212(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2216(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2220(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2224(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2228(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2232(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2236(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2240(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2244(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2248(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2252(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2256(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2260(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2264(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2268(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2272(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2276(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2280(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2284(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2288(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2292(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2296(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2300(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2304(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2308(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2312(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2316(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2320(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2324(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2328(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2332(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2336(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2340(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2344(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2348(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2352(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2356(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2360(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2364(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2368(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2372(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2376(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2380(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2384(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2388(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2392(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2396(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2400(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2404(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2408(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2412(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2416(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2420(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2424(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2428(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2432(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2436(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2440(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2444(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2448(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2452(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2456(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2460(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2464(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2468(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2472(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2476(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2480(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2484(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2488(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2492(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2496(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2500(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2504(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2508(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2512(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2516(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2520(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2524(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2528(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2532(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2536(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2540(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2544(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2548(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2552(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2556(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2560(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2564(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2568(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2572(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2576(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2580(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2584(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2588(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2592(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2596(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2600(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2604(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2608(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2612(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2616(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2620(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2624(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2628(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2632(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2636(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2640(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2644(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2648(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2652(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2656(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2660(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2664(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2668(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2672(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2676(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2680(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2684(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2688(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2692(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2696(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2700(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2704(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2708(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2712(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2716(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2720(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2724(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2728(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2732(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2736(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2740(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2744(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2748(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2752(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2756(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2760(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2764(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2768(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2772(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2776(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2780(SB)/4, $0x4f000000
 GLOBL bitnetConstants<>(SB), RODATA|NOPTR, $2784
 
 // func bitIndicesAVX512(dst []uint8, state []uint64, sites []int32, scale int)
@@ -1790,139 +1790,6 @@ strip:
 	VZEROUPPER
 	RET
 
-// func heatBathAVX512(logits *[64]float32, words *[64]uint32) (spins uint64)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·heatBathAVX512(SB), NOSPLIT, $0-24
-	MOVQ         logits+0(FP), AX
-	MOVQ         words+8(FP), CX
-	XORQ         DX, DX
-	VMOVUPS      (AX), Z0
-	VPORD        bitnetConstants<>+256(SB), Z0, Z1
-	VMAXPS       bitnetConstants<>+320(SB), Z1, Z1
-	VMULPS       bitnetConstants<>+384(SB), Z1, Z2
-	VRNDSCALEPS  $0x00, Z2, Z2
-	VFNMADD231PS bitnetConstants<>+448(SB), Z2, Z1
-	VFNMADD231PS bitnetConstants<>+512(SB), Z2, Z1
-	VMOVUPS      bitnetConstants<>+576(SB), Z3
-	VFMADD213PS  bitnetConstants<>+640(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+704(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+768(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+832(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VCVTPS2DQ    Z2, Z2
-	VPADDD       bitnetConstants<>+896(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z3
-	VADDPS       bitnetConstants<>+0(SB), Z3, Z1
-	VDIVPS       Z1, Z3, Z3
-	VMULPS       bitnetConstants<>+960(SB), Z3, Z3
-	VCVTTPS2DQ   Z3, Z3
-	VMOVUPS      (CX), Z1
-	VPSRLD       $0x01, Z1, Z1
-	VPSUBD       Z3, Z1, Z1
-	VPXORD       Z0, Z1, Z1
-	VPMOVD2M     Z1, K1
-	KMOVW        K1, BX
-	SHLQ         $0x00, BX
-	ORQ          BX, DX
-	VMOVUPS      64(AX), Z0
-	VPORD        bitnetConstants<>+256(SB), Z0, Z1
-	VMAXPS       bitnetConstants<>+320(SB), Z1, Z1
-	VMULPS       bitnetConstants<>+384(SB), Z1, Z2
-	VRNDSCALEPS  $0x00, Z2, Z2
-	VFNMADD231PS bitnetConstants<>+448(SB), Z2, Z1
-	VFNMADD231PS bitnetConstants<>+512(SB), Z2, Z1
-	VMOVUPS      bitnetConstants<>+576(SB), Z3
-	VFMADD213PS  bitnetConstants<>+640(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+704(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+768(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+832(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VCVTPS2DQ    Z2, Z2
-	VPADDD       bitnetConstants<>+896(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z3
-	VADDPS       bitnetConstants<>+0(SB), Z3, Z1
-	VDIVPS       Z1, Z3, Z3
-	VMULPS       bitnetConstants<>+960(SB), Z3, Z3
-	VCVTTPS2DQ   Z3, Z3
-	VMOVUPS      64(CX), Z1
-	VPSRLD       $0x01, Z1, Z1
-	VPSUBD       Z3, Z1, Z1
-	VPXORD       Z0, Z1, Z1
-	VPMOVD2M     Z1, K1
-	KMOVW        K1, BX
-	SHLQ         $0x10, BX
-	ORQ          BX, DX
-	VMOVUPS      128(AX), Z0
-	VPORD        bitnetConstants<>+256(SB), Z0, Z1
-	VMAXPS       bitnetConstants<>+320(SB), Z1, Z1
-	VMULPS       bitnetConstants<>+384(SB), Z1, Z2
-	VRNDSCALEPS  $0x00, Z2, Z2
-	VFNMADD231PS bitnetConstants<>+448(SB), Z2, Z1
-	VFNMADD231PS bitnetConstants<>+512(SB), Z2, Z1
-	VMOVUPS      bitnetConstants<>+576(SB), Z3
-	VFMADD213PS  bitnetConstants<>+640(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+704(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+768(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+832(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VCVTPS2DQ    Z2, Z2
-	VPADDD       bitnetConstants<>+896(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z3
-	VADDPS       bitnetConstants<>+0(SB), Z3, Z1
-	VDIVPS       Z1, Z3, Z3
-	VMULPS       bitnetConstants<>+960(SB), Z3, Z3
-	VCVTTPS2DQ   Z3, Z3
-	VMOVUPS      128(CX), Z1
-	VPSRLD       $0x01, Z1, Z1
-	VPSUBD       Z3, Z1, Z1
-	VPXORD       Z0, Z1, Z1
-	VPMOVD2M     Z1, K1
-	KMOVW        K1, BX
-	SHLQ         $0x20, BX
-	ORQ          BX, DX
-	VMOVUPS      192(AX), Z0
-	VPORD        bitnetConstants<>+256(SB), Z0, Z1
-	VMAXPS       bitnetConstants<>+320(SB), Z1, Z1
-	VMULPS       bitnetConstants<>+384(SB), Z1, Z2
-	VRNDSCALEPS  $0x00, Z2, Z2
-	VFNMADD231PS bitnetConstants<>+448(SB), Z2, Z1
-	VFNMADD231PS bitnetConstants<>+512(SB), Z2, Z1
-	VMOVUPS      bitnetConstants<>+576(SB), Z3
-	VFMADD213PS  bitnetConstants<>+640(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+704(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+768(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+832(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z1, Z3
-	VCVTPS2DQ    Z2, Z2
-	VPADDD       bitnetConstants<>+896(SB), Z2, Z2
-	VPSLLD       $0x17, Z2, Z2
-	VMULPS       Z2, Z3, Z3
-	VADDPS       bitnetConstants<>+0(SB), Z3, Z1
-	VDIVPS       Z1, Z3, Z3
-	VMULPS       bitnetConstants<>+960(SB), Z3, Z3
-	VCVTTPS2DQ   Z3, Z3
-	VMOVUPS      192(CX), Z1
-	VPSRLD       $0x01, Z1, Z1
-	VPSUBD       Z3, Z1, Z1
-	VPXORD       Z0, Z1, Z1
-	VPMOVD2M     Z1, K1
-	KMOVW        K1, AX
-	SHLQ         $0x30, AX
-	ORQ          AX, DX
-
-	// A sign for +1 where the logit is not negative and the likely spin was drawn
-	NOTQ DX
-	MOVQ DX, spins+16(FP)
-	VZEROUPPER
-	RET
-
 // func bitDrawAVX512(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
 // Requires: AVX, AVX512F
 TEXT ·bitDrawAVX512(SB), NOSPLIT, $0-48
@@ -1977,254 +1844,267 @@ TEXT ·bitDrawAVX512(SB), NOSPLIT, $0-48
 // func bitScoreAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
-	MOVQ    logq+0(FP), AX
-	MOVQ    residual+8(FP), CX
-	MOVQ    logits+16(FP), DX
-	MOVQ    spins+24(FP), BX
-	VMOVUPS bitnetConstants<>+256(SB), Z0
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	MOVQ         logq+0(FP), AX
+	MOVQ         residual+8(FP), CX
+	MOVQ         logits+16(FP), DX
+	MOVQ         spins+24(FP), BX
+	VMOVUPS      bitnetConstants<>+256(SB), Z0
 	VMOVUPS      (DX), Z1
+	VPORD        bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS       bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS       bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS  $0x00, Z4, Z4
+	VFNMADD231PS bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS      bitnetConstants<>+576(SB), Z3
+	VFMADD213PS  bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ    Z4, Z4
+	VPADDD       bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VMULPS       Z4, Z3, Z3
+	VMOVUPS      bitnetConstants<>+0(SB), Z5
+	VADDPS       Z5, Z3, Z4
 	KMOVW        BX, K1
 	VMOVDQA32.Z  Z0, K1, Z2
 	SHRQ         $0x10, BX
-	VPXORD       Z2, Z1, Z1
-	VPORD        bitnetConstants<>+256(SB), Z1, Z8
-	VMAXPS       bitnetConstants<>+320(SB), Z8, Z8
-	VMULPS       bitnetConstants<>+384(SB), Z8, Z9
-	VRNDSCALEPS  $0x00, Z9, Z9
-	VFNMADD231PS bitnetConstants<>+448(SB), Z9, Z8
-	VFNMADD231PS bitnetConstants<>+512(SB), Z9, Z8
-	VMOVUPS      bitnetConstants<>+576(SB), Z10
-	VFMADD213PS  bitnetConstants<>+640(SB), Z8, Z10
-	VFMADD213PS  bitnetConstants<>+704(SB), Z8, Z10
-	VFMADD213PS  bitnetConstants<>+768(SB), Z8, Z10
-	VFMADD213PS  bitnetConstants<>+832(SB), Z8, Z10
-	VFMADD213PS  bitnetConstants<>+0(SB), Z8, Z10
-	VFMADD213PS  bitnetConstants<>+0(SB), Z8, Z10
-	VCVTPS2DQ    Z9, Z9
-	VPADDD       bitnetConstants<>+896(SB), Z9, Z9
-	VPSLLD       $0x17, Z9, Z9
-	VMULPS       Z9, Z10, Z10
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+0(SB), Z9
-	VADDPS    Z9, Z10, Z8
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXORD Z2, Z1, Z1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual0
 	VPMOVD2M  Z1, K1
-	VBLENDMPS Z10, Z9, K1, Z3
-	VDIVPS    Z8, Z3, Z3
+	VBLENDMPS Z3, Z5, K1, Z6
+	VDIVPS    Z4, Z6, Z6
 	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z3, Z3
-	VMOVUPS   Z3, (CX)
+	VPXORD    Z2, Z6, Z6
+	VMOVUPS   Z6, (CX)
 
+noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z10, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z10, K1
-	VSUBPS        Z9, Z10, Z3
+	VMOVAPS       Z3, Z2
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z8
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z8
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z8
-	VMULPS        Z2, Z8, Z8
-	VFMADD213PS   Z2, Z2, Z8
-	VADDPS        Z3, Z8, Z8
-	VXORPS        Y4, Y4, Y4
-	VMAXPS        Z4, Z1, Z1
-	VADDPS        Z1, Z8, Z8
-	VEXTRACTF64X4 $0x00, Z8, Y1
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1088(SB), Z4
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VMULPS        Z2, Z4, Z4
+	VFMADD213PS   Z2, Z2, Z4
+	VADDPS        Z3, Z4, Z4
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z4, Z4
+	VEXTRACTF64X4 $0x00, Z4, Y1
 	VCVTPS2PD     Y1, Z1
 	VMOVUPD       (AX), Z2
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, (AX)
-	VEXTRACTF64X4 $0x01, Z8, Y1
+	VEXTRACTF64X4 $0x01, Z4, Y1
 	VCVTPS2PD     Y1, Z1
 	VMOVUPD       64(AX), Z2
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 64(AX)
+	VMOVUPS       64(DX), Z1
+	VPORD         bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS   $0x00, Z4, Z4
+	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+576(SB), Z3
+	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ     Z4, Z4
+	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VMULPS        Z4, Z3, Z3
+	VMOVUPS       bitnetConstants<>+0(SB), Z5
+	VADDPS        Z5, Z3, Z4
+	KMOVW         BX, K1
+	VMOVDQA32.Z   Z0, K1, Z2
+	SHRQ          $0x10, BX
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VMOVUPS      64(DX), Z1
-	KMOVW        BX, K1
-	VMOVDQA32.Z  Z0, K1, Z2
-	SHRQ         $0x10, BX
-	VPXORD       Z2, Z1, Z1
-	VPORD        bitnetConstants<>+256(SB), Z1, Z3
-	VMAXPS       bitnetConstants<>+320(SB), Z3, Z3
-	VMULPS       bitnetConstants<>+384(SB), Z3, Z8
-	VRNDSCALEPS  $0x00, Z8, Z8
-	VFNMADD231PS bitnetConstants<>+448(SB), Z8, Z3
-	VFNMADD231PS bitnetConstants<>+512(SB), Z8, Z3
-	VMOVUPS      bitnetConstants<>+576(SB), Z9
-	VFMADD213PS  bitnetConstants<>+640(SB), Z3, Z9
-	VFMADD213PS  bitnetConstants<>+704(SB), Z3, Z9
-	VFMADD213PS  bitnetConstants<>+768(SB), Z3, Z9
-	VFMADD213PS  bitnetConstants<>+832(SB), Z3, Z9
-	VFMADD213PS  bitnetConstants<>+0(SB), Z3, Z9
-	VFMADD213PS  bitnetConstants<>+0(SB), Z3, Z9
-	VCVTPS2DQ    Z8, Z8
-	VPADDD       bitnetConstants<>+896(SB), Z8, Z8
-	VPSLLD       $0x17, Z8, Z8
-	VMULPS       Z8, Z9, Z9
+	VPXORD Z2, Z1, Z1
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+0(SB), Z8
-	VADDPS    Z8, Z9, Z3
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual16
 	VPMOVD2M  Z1, K1
-	VBLENDMPS Z9, Z8, K1, Z5
-	VDIVPS    Z3, Z5, Z5
+	VBLENDMPS Z3, Z5, K1, Z8
+	VDIVPS    Z4, Z8, Z8
 	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z5, Z5
-	VMOVUPS   Z5, 64(CX)
+	VPXORD    Z2, Z8, Z8
+	VMOVUPS   Z8, 64(CX)
 
+noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z9, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z9, K1
-	VSUBPS        Z8, Z9, Z3
+	VMOVAPS       Z3, Z2
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z5
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z5
-	VMULPS        Z2, Z5, Z5
-	VFMADD213PS   Z2, Z2, Z5
-	VADDPS        Z3, Z5, Z5
-	VXORPS        Y4, Y4, Y4
-	VMAXPS        Z4, Z1, Z1
-	VADDPS        Z1, Z5, Z5
-	VEXTRACTF64X4 $0x00, Z5, Y1
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1088(SB), Z4
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VMULPS        Z2, Z4, Z4
+	VFMADD213PS   Z2, Z2, Z4
+	VADDPS        Z3, Z4, Z4
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z4, Z4
+	VEXTRACTF64X4 $0x00, Z4, Y1
 	VCVTPS2PD     Y1, Z1
 	VMOVUPD       128(AX), Z2
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 128(AX)
-	VEXTRACTF64X4 $0x01, Z5, Y1
+	VEXTRACTF64X4 $0x01, Z4, Y1
 	VCVTPS2PD     Y1, Z1
 	VMOVUPD       192(AX), Z2
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 192(AX)
+	VMOVUPS       128(DX), Z1
+	VPORD         bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS   $0x00, Z4, Z4
+	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+576(SB), Z3
+	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ     Z4, Z4
+	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VMULPS        Z4, Z3, Z3
+	VMOVUPS       bitnetConstants<>+0(SB), Z5
+	VADDPS        Z5, Z3, Z4
+	KMOVW         BX, K1
+	VMOVDQA32.Z   Z0, K1, Z2
+	SHRQ          $0x10, BX
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VMOVUPS      128(DX), Z1
-	KMOVW        BX, K1
-	VMOVDQA32.Z  Z0, K1, Z2
-	SHRQ         $0x10, BX
-	VPXORD       Z2, Z1, Z1
-	VPORD        bitnetConstants<>+256(SB), Z1, Z3
-	VMAXPS       bitnetConstants<>+320(SB), Z3, Z3
-	VMULPS       bitnetConstants<>+384(SB), Z3, Z5
-	VRNDSCALEPS  $0x00, Z5, Z5
-	VFNMADD231PS bitnetConstants<>+448(SB), Z5, Z3
-	VFNMADD231PS bitnetConstants<>+512(SB), Z5, Z3
-	VMOVUPS      bitnetConstants<>+576(SB), Z8
-	VFMADD213PS  bitnetConstants<>+640(SB), Z3, Z8
-	VFMADD213PS  bitnetConstants<>+704(SB), Z3, Z8
-	VFMADD213PS  bitnetConstants<>+768(SB), Z3, Z8
-	VFMADD213PS  bitnetConstants<>+832(SB), Z3, Z8
-	VFMADD213PS  bitnetConstants<>+0(SB), Z3, Z8
-	VFMADD213PS  bitnetConstants<>+0(SB), Z3, Z8
-	VCVTPS2DQ    Z5, Z5
-	VPADDD       bitnetConstants<>+896(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VMULPS       Z5, Z8, Z8
+	VPXORD Z2, Z1, Z1
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+0(SB), Z5
-	VADDPS    Z5, Z8, Z3
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual32
 	VPMOVD2M  Z1, K1
-	VBLENDMPS Z8, Z5, K1, Z6
-	VDIVPS    Z3, Z6, Z6
+	VBLENDMPS Z3, Z5, K1, Z9
+	VDIVPS    Z4, Z9, Z9
 	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z6, Z6
-	VMOVUPS   Z6, 128(CX)
+	VPXORD    Z2, Z9, Z9
+	VMOVUPS   Z9, 128(CX)
 
+noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z8, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z8, K1
-	VSUBPS        Z5, Z8, Z3
+	VMOVAPS       Z3, Z2
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z5
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z5
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z5
-	VMULPS        Z2, Z5, Z5
-	VFMADD213PS   Z2, Z2, Z5
-	VADDPS        Z3, Z5, Z5
-	VXORPS        Y4, Y4, Y4
-	VMAXPS        Z4, Z1, Z1
-	VADDPS        Z1, Z5, Z5
-	VEXTRACTF64X4 $0x00, Z5, Y1
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1088(SB), Z4
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VMULPS        Z2, Z4, Z4
+	VFMADD213PS   Z2, Z2, Z4
+	VADDPS        Z3, Z4, Z4
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z4, Z4
+	VEXTRACTF64X4 $0x00, Z4, Y1
 	VCVTPS2PD     Y1, Z1
 	VMOVUPD       256(AX), Z2
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 256(AX)
-	VEXTRACTF64X4 $0x01, Z5, Y1
+	VEXTRACTF64X4 $0x01, Z4, Y1
 	VCVTPS2PD     Y1, Z1
 	VMOVUPD       320(AX), Z2
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 320(AX)
+	VMOVUPS       192(DX), Z1
+	VPORD         bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS   $0x00, Z4, Z4
+	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+576(SB), Z3
+	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ     Z4, Z4
+	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VMULPS        Z4, Z3, Z3
+	VMOVUPS       bitnetConstants<>+0(SB), Z5
+	VADDPS        Z5, Z3, Z4
+	KMOVW         BX, K1
+	VMOVDQA32.Z   Z0, K1, Z2
+	SHRQ          $0x10, BX
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VMOVUPS      192(DX), Z1
-	KMOVW        BX, K1
-	VMOVDQA32.Z  Z0, K1, Z2
-	SHRQ         $0x10, BX
-	VPXORD       Z2, Z1, Z1
-	VPORD        bitnetConstants<>+256(SB), Z1, Z3
-	VMAXPS       bitnetConstants<>+320(SB), Z3, Z3
-	VMULPS       bitnetConstants<>+384(SB), Z3, Z5
-	VRNDSCALEPS  $0x00, Z5, Z5
-	VFNMADD231PS bitnetConstants<>+448(SB), Z5, Z3
-	VFNMADD231PS bitnetConstants<>+512(SB), Z5, Z3
-	VMOVUPS      bitnetConstants<>+576(SB), Z6
-	VFMADD213PS  bitnetConstants<>+640(SB), Z3, Z6
-	VFMADD213PS  bitnetConstants<>+704(SB), Z3, Z6
-	VFMADD213PS  bitnetConstants<>+768(SB), Z3, Z6
-	VFMADD213PS  bitnetConstants<>+832(SB), Z3, Z6
-	VFMADD213PS  bitnetConstants<>+0(SB), Z3, Z6
-	VFMADD213PS  bitnetConstants<>+0(SB), Z3, Z6
-	VCVTPS2DQ    Z5, Z5
-	VPADDD       bitnetConstants<>+896(SB), Z5, Z5
-	VPSLLD       $0x17, Z5, Z5
-	VMULPS       Z5, Z6, Z6
+	VPXORD Z2, Z1, Z1
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+0(SB), Z5
-	VADDPS    Z5, Z6, Z3
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual48
 	VPMOVD2M  Z1, K1
-	VBLENDMPS Z6, Z5, K1, Z7
-	VDIVPS    Z3, Z7, Z7
+	VBLENDMPS Z3, Z5, K1, Z10
+	VDIVPS    Z4, Z10, Z10
 	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z7, Z7
-	VMOVUPS   Z7, 192(CX)
+	VPXORD    Z2, Z10, Z10
+	VMOVUPS   Z10, 192(CX)
 
+noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z6, Z0
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z6, K1
-	VSUBPS        Z5, Z6, Z2
+	VMOVAPS       Z3, Z0
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z2
 	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z2
-	VMOVUPS       bitnetConstants<>+1152(SB), Z3
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z2
+	VMOVUPS       bitnetConstants<>+1088(SB), Z3
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z3
@@ -2233,12 +2113,11 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z3
 	VMULPS        Z0, Z3, Z3
 	VFMADD213PS   Z0, Z0, Z3
 	VADDPS        Z2, Z3, Z3
-	VXORPS        Y4, Y4, Y4
-	VMAXPS        Z4, Z1, Z1
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
 	VADDPS        Z1, Z3, Z3
 	VEXTRACTF64X4 $0x00, Z3, Y0
 	VCVTPS2PD     Y0, Z0
@@ -2250,6 +2129,338 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	VMOVUPD       448(AX), Z1
 	VSUBPD        Z0, Z1, Z1
 	VMOVUPD       Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func heatBathAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, words *[64]uint32) (spins uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·heatBathAVX512(SB), NOSPLIT, $0-40
+	MOVQ         logq+0(FP), AX
+	MOVQ         residual+8(FP), CX
+	MOVQ         logits+16(FP), DX
+	MOVQ         words+24(FP), BX
+	XORQ         SI, SI
+	VMOVUPS      bitnetConstants<>+256(SB), Z0
+	VMOVUPS      (DX), Z1
+	VPORD        bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS       bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS       bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS  $0x00, Z4, Z4
+	VFNMADD231PS bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS      bitnetConstants<>+576(SB), Z3
+	VFMADD213PS  bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ    Z4, Z4
+	VPADDD       bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VMULPS       Z4, Z3, Z3
+	VMOVUPS      bitnetConstants<>+0(SB), Z5
+	VADDPS       Z5, Z3, Z4
+	VDIVPS       Z4, Z3, Z2
+	VMULPS       bitnetConstants<>+1728(SB), Z2, Z2
+	VCVTTPS2DQ   Z2, Z2
+	VMOVUPS      (BX), Z11
+	VPSRLD       $0x01, Z11, Z11
+	VPSUBD       Z2, Z11, Z11
+	VPXORD       Z1, Z11, Z11
+	VPMOVD2M     Z11, K1
+	KMOVW        K1, DI
+	VPANDND      Z0, Z11, Z2
+	SHLQ         $0x00, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXORD Z2, Z1, Z1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual0
+	VPMOVD2M  Z1, K1
+	VBLENDMPS Z3, Z5, K1, Z6
+	VDIVPS    Z4, Z6, Z6
+	VPXORD    Z0, Z2, Z2
+	VPXORD    Z2, Z6, Z6
+	VMOVUPS   Z6, (CX)
+
+noResidual0:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VMOVAPS       Z3, Z2
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1088(SB), Z4
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VMULPS        Z2, Z4, Z4
+	VFMADD213PS   Z2, Z2, Z4
+	VADDPS        Z3, Z4, Z4
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z4, Z4
+	VEXTRACTF64X4 $0x00, Z4, Y1
+	VCVTPS2PD     Y1, Z1
+	VMOVUPD       (AX), Z2
+	VSUBPD        Z1, Z2, Z2
+	VMOVUPD       Z2, (AX)
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VCVTPS2PD     Y1, Z1
+	VMOVUPD       64(AX), Z2
+	VSUBPD        Z1, Z2, Z2
+	VMOVUPD       Z2, 64(AX)
+	VMOVUPS       64(DX), Z1
+	VPORD         bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS   $0x00, Z4, Z4
+	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+576(SB), Z3
+	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ     Z4, Z4
+	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VMULPS        Z4, Z3, Z3
+	VMOVUPS       bitnetConstants<>+0(SB), Z5
+	VADDPS        Z5, Z3, Z4
+	VDIVPS        Z4, Z3, Z2
+	VMULPS        bitnetConstants<>+1728(SB), Z2, Z2
+	VCVTTPS2DQ    Z2, Z2
+	VMOVUPS       64(BX), Z6
+	VPSRLD        $0x01, Z6, Z6
+	VPSUBD        Z2, Z6, Z6
+	VPXORD        Z1, Z6, Z6
+	VPMOVD2M      Z6, K1
+	KMOVW         K1, DI
+	VPANDND       Z0, Z6, Z2
+	SHLQ          $0x10, DI
+	ORQ           DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXORD Z2, Z1, Z1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual16
+	VPMOVD2M  Z1, K1
+	VBLENDMPS Z3, Z5, K1, Z8
+	VDIVPS    Z4, Z8, Z8
+	VPXORD    Z0, Z2, Z2
+	VPXORD    Z2, Z8, Z8
+	VMOVUPS   Z8, 64(CX)
+
+noResidual16:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VMOVAPS       Z3, Z2
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1088(SB), Z4
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VMULPS        Z2, Z4, Z4
+	VFMADD213PS   Z2, Z2, Z4
+	VADDPS        Z3, Z4, Z4
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z4, Z4
+	VEXTRACTF64X4 $0x00, Z4, Y1
+	VCVTPS2PD     Y1, Z1
+	VMOVUPD       128(AX), Z2
+	VSUBPD        Z1, Z2, Z2
+	VMOVUPD       Z2, 128(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VCVTPS2PD     Y1, Z1
+	VMOVUPD       192(AX), Z2
+	VSUBPD        Z1, Z2, Z2
+	VMOVUPD       Z2, 192(AX)
+	VMOVUPS       128(DX), Z1
+	VPORD         bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS   $0x00, Z4, Z4
+	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+576(SB), Z3
+	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ     Z4, Z4
+	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VMULPS        Z4, Z3, Z3
+	VMOVUPS       bitnetConstants<>+0(SB), Z5
+	VADDPS        Z5, Z3, Z4
+	VDIVPS        Z4, Z3, Z2
+	VMULPS        bitnetConstants<>+1728(SB), Z2, Z2
+	VCVTTPS2DQ    Z2, Z2
+	VMOVUPS       128(BX), Z6
+	VPSRLD        $0x01, Z6, Z6
+	VPSUBD        Z2, Z6, Z6
+	VPXORD        Z1, Z6, Z6
+	VPMOVD2M      Z6, K1
+	KMOVW         K1, DI
+	VPANDND       Z0, Z6, Z2
+	SHLQ          $0x20, DI
+	ORQ           DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXORD Z2, Z1, Z1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual32
+	VPMOVD2M  Z1, K1
+	VBLENDMPS Z3, Z5, K1, Z9
+	VDIVPS    Z4, Z9, Z9
+	VPXORD    Z0, Z2, Z2
+	VPXORD    Z2, Z9, Z9
+	VMOVUPS   Z9, 128(CX)
+
+noResidual32:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VMOVAPS       Z3, Z2
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1088(SB), Z4
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VMULPS        Z2, Z4, Z4
+	VFMADD213PS   Z2, Z2, Z4
+	VADDPS        Z3, Z4, Z4
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z4, Z4
+	VEXTRACTF64X4 $0x00, Z4, Y1
+	VCVTPS2PD     Y1, Z1
+	VMOVUPD       256(AX), Z2
+	VSUBPD        Z1, Z2, Z2
+	VMOVUPD       Z2, 256(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VCVTPS2PD     Y1, Z1
+	VMOVUPD       320(AX), Z2
+	VSUBPD        Z1, Z2, Z2
+	VMOVUPD       Z2, 320(AX)
+	VMOVUPS       192(DX), Z1
+	VPORD         bitnetConstants<>+256(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VRNDSCALEPS   $0x00, Z4, Z4
+	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
+	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+576(SB), Z3
+	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
+	VCVTPS2DQ     Z4, Z4
+	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPSLLD        $0x17, Z4, Z4
+	VMULPS        Z4, Z3, Z3
+	VMOVUPS       bitnetConstants<>+0(SB), Z5
+	VADDPS        Z5, Z3, Z4
+	VDIVPS        Z4, Z3, Z2
+	VMULPS        bitnetConstants<>+1728(SB), Z2, Z2
+	VCVTTPS2DQ    Z2, Z2
+	VMOVUPS       192(BX), Z6
+	VPSRLD        $0x01, Z6, Z6
+	VPSUBD        Z2, Z6, Z6
+	VPXORD        Z1, Z6, Z6
+	VPMOVD2M      Z6, K1
+	KMOVW         K1, DX
+	VPANDND       Z0, Z6, Z2
+	SHLQ          $0x30, DX
+	ORQ           DX, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXORD Z2, Z1, Z1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual48
+	VPMOVD2M  Z1, K1
+	VBLENDMPS Z3, Z5, K1, Z10
+	VDIVPS    Z4, Z10, Z10
+	VPXORD    Z0, Z2, Z2
+	VPXORD    Z2, Z10, Z10
+	VMOVUPS   Z10, 192(CX)
+
+noResidual48:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VMOVAPS       Z3, Z0
+	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VSUBPS        Z5, Z3, Z2
+	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
+	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z2
+	VMOVUPS       bitnetConstants<>+1088(SB), Z3
+	VFMADD213PS   bitnetConstants<>+1152(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z3
+	VMULPS        Z0, Z3, Z3
+	VFMADD213PS   Z0, Z0, Z3
+	VADDPS        Z2, Z3, Z3
+	VXORPS        Y7, Y7, Y7
+	VMAXPS        Z7, Z1, Z1
+	VADDPS        Z1, Z3, Z3
+	VEXTRACTF64X4 $0x00, Z3, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       384(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 384(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       448(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 448(AX)
+
+	// A sign for +1 where the logit is not negative and the likely spin was drawn
+	NOTQ SI
+	MOVQ SI, spins+32(FP)
 	VZEROUPPER
 	RET
 
@@ -3727,251 +3938,6 @@ strip:
 	VZEROUPPER
 	RET
 
-// func heatBathAVX2(logits *[64]float32, words *[64]uint32) (spins uint64)
-// Requires: AVX, AVX2, FMA3
-TEXT ·heatBathAVX2(SB), NOSPLIT, $0-24
-	MOVQ         logits+0(FP), AX
-	MOVQ         words+8(FP), CX
-	XORQ         DX, DX
-	VMOVUPS      (AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      (CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x00, BX
-	ORQ          BX, DX
-	VMOVUPS      32(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      32(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x08, BX
-	ORQ          BX, DX
-	VMOVUPS      64(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      64(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x10, BX
-	ORQ          BX, DX
-	VMOVUPS      96(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      96(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x18, BX
-	ORQ          BX, DX
-	VMOVUPS      128(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      128(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x20, BX
-	ORQ          BX, DX
-	VMOVUPS      160(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      160(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x28, BX
-	ORQ          BX, DX
-	VMOVUPS      192(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      192(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, BX
-	SHLQ         $0x30, BX
-	ORQ          BX, DX
-	VMOVUPS      224(AX), Y0
-	VPOR         bitnetConstants<>+1984(SB), Y0, Y1
-	VMAXPS       bitnetConstants<>+2016(SB), Y1, Y1
-	VMULPS       bitnetConstants<>+2048(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y2, Y1
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y2, Y1
-	VMOVUPS      bitnetConstants<>+2144(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       bitnetConstants<>+2304(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VADDPS       bitnetConstants<>+1856(SB), Y3, Y1
-	VDIVPS       Y1, Y3, Y3
-	VMULPS       bitnetConstants<>+2336(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VMOVUPS      224(CX), Y1
-	VPSRLD       $0x01, Y1, Y1
-	VPSUBD       Y3, Y1, Y1
-	VPXOR        Y0, Y1, Y1
-	VMOVMSKPS    Y1, AX
-	SHLQ         $0x38, AX
-	ORQ          AX, DX
-
-	// A sign for +1 where the logit is not negative and the likely spin was drawn
-	NOTQ DX
-	MOVQ DX, spins+16(FP)
-	VZEROUPPER
-	RET
-
 // func bitDrawAVX2(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
 // Requires: AVX, AVX2
 TEXT ·bitDrawAVX2(SB), NOSPLIT, $0-48
@@ -4086,68 +4052,71 @@ TEXT ·bitDrawAVX2(SB), NOSPLIT, $0-48
 // func bitScoreAVX2(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
-	MOVQ    logq+0(FP), AX
-	MOVQ    residual+8(FP), CX
-	MOVQ    logits+16(FP), DX
-	MOVQ    spins+24(FP), BX
-	VMOVUPS bitnetConstants<>+1984(SB), Y0
-	VMOVUPS bitnetConstants<>+2368(SB), Y1
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	MOVQ         logq+0(FP), AX
+	MOVQ         residual+8(FP), CX
+	MOVQ         logits+16(FP), DX
+	MOVQ         spins+24(FP), BX
+	VMOVUPS      bitnetConstants<>+1984(SB), Y0
+	VMOVUPS      bitnetConstants<>+2016(SB), Y1
 	VMOVUPS      (DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual0
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, (CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, (CX)
 
+noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4161,62 +4130,65 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      32(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 32(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      32(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual8
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, 32(CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, 32(CX)
 
+noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4230,62 +4202,65 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      96(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 96(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      64(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual16
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, 64(CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, 64(CX)
 
+noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4299,62 +4274,65 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      160(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 160(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      96(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual24
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, 96(CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, 96(CX)
 
+noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4368,62 +4346,65 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      224(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 224(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      128(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual32
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, 128(CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, 128(CX)
 
+noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4437,62 +4418,65 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      288(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 288(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      160(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual40
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, 160(CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, 160(CX)
 
+noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4506,62 +4490,65 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      352(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 352(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      192(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y4
-	VMAXPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VMULPS       bitnetConstants<>+2048(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y5, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y4
-	VMOVUPS      bitnetConstants<>+2144(SB), Y6
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y4, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2304(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y7
-	VADDPS    Y7, Y6, Y4
-	VBLENDVPS Y2, Y6, Y7, Y5
-	VDIVPS    Y4, Y5, Y5
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y2
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual48
+	VBLENDVPS Y2, Y4, Y6, Y7
+	VDIVPS    Y5, Y7, Y7
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y5, Y5
-	VMOVUPS   Y5, 192(CX)
+	VPXOR     Y3, Y7, Y7
+	VMOVUPS   Y7, 192(CX)
 
+noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y6, Y3
-	VSUBPS       Y7, Y6, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
-	VBLENDVPS    Y3, Y4, Y6, Y5
-	VANDPS       bitnetConstants<>+2432(SB), Y3, Y4
-	VMOVUPS      bitnetConstants<>+2464(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD213PS  Y5, Y5, Y3
-	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VSUBPS       Y6, Y4, Y5
+	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VBLENDVPS    Y3, Y5, Y4, Y4
+	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2432(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y5, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VMAXPS       Y4, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4575,50 +4562,54 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      416(AX), Y3
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 416(AX)
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
 	VMOVUPS      224(DX), Y2
+	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2176(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
 	VPAND        Y1, Y3, Y3
 	VPCMPEQD     Y1, Y3, Y3
 	VPAND        Y0, Y3, Y3
 	SHRQ         $0x08, BX
-	VPXOR        Y3, Y2, Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2016(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2048(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2080(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2144(SB), Y5
-	VFMADD213PS  bitnetConstants<>+2176(SB), Y2, Y5
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y5
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y5
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y5
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y5
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2304(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
 
-	// σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)
-	VMOVUPS   bitnetConstants<>+1856(SB), Y6
-	VADDPS    Y6, Y5, Y2
-	VBLENDVPS Y1, Y5, Y6, Y4
-	VDIVPS    Y2, Y4, Y4
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y3, Y2, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual56
+	VBLENDVPS Y1, Y4, Y6, Y2
+	VDIVPS    Y5, Y2, Y2
 	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y4, Y4
-	VMOVUPS   Y4, 224(CX)
+	VPXOR     Y3, Y2, Y2
+	VMOVUPS   Y2, 224(CX)
 
+noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2400(SB), Y5, Y0
-	VSUBPS       Y6, Y5, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y0
+	VSUBPS       Y6, Y4, Y2
 	VMULPS       bitnetConstants<>+1952(SB), Y2, Y2
-	VBLENDVPS    Y0, Y2, Y5, Y3
-	VANDPS       bitnetConstants<>+2432(SB), Y0, Y2
-	VMOVUPS      bitnetConstants<>+2464(SB), Y0
+	VBLENDVPS    Y0, Y2, Y4, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y0, Y2
+	VMOVUPS      bitnetConstants<>+2432(SB), Y0
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
@@ -4627,7 +4618,6 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD213PS  Y3, Y3, Y0
 	VADDPS       Y2, Y0, Y0
@@ -4644,5 +4634,637 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      480(AX), Y1
 	VSUBPD       Y0, Y1, Y1
 	VMOVUPD      Y1, 480(AX)
+	VZEROUPPER
+	RET
+
+// func heatBathAVX2(logq *[64]float64, residual *[64]float32, logits *[64]float32, words *[64]uint32) (spins uint64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·heatBathAVX2(SB), NOSPLIT, $0-40
+	MOVQ         logq+0(FP), AX
+	MOVQ         residual+8(FP), CX
+	MOVQ         logits+16(FP), DX
+	MOVQ         words+24(FP), BX
+	XORQ         SI, SI
+	VMOVUPS      bitnetConstants<>+1984(SB), Y0
+	VMOVUPS      (DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      (BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x00, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual0
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, (CX)
+
+noResidual0:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      (AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      32(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 32(AX)
+	VMOVUPS      32(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      32(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x08, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual8
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 32(CX)
+
+noResidual8:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      64(AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, 64(AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      96(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 96(AX)
+	VMOVUPS      64(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      64(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x10, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual16
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 64(CX)
+
+noResidual16:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      128(AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, 128(AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      160(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 160(AX)
+	VMOVUPS      96(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      96(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x18, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual24
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 96(CX)
+
+noResidual24:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      192(AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, 192(AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      224(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 224(AX)
+	VMOVUPS      128(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      128(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x20, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual32
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 128(CX)
+
+noResidual32:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      256(AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, 256(AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      288(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 288(AX)
+	VMOVUPS      160(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      160(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x28, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual40
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 160(CX)
+
+noResidual40:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      320(AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, 320(AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      352(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 352(AX)
+	VMOVUPS      192(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      192(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DI
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x30, DI
+	ORQ          DI, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual48
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 192(CX)
+
+noResidual48:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VSUBPS       Y5, Y3, Y4
+	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VBLENDVPS    Y2, Y4, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2432(SB), Y2
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD213PS  Y3, Y3, Y2
+	VADDPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VEXTRACTF128 $0x00, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      384(AX), Y3
+	VSUBPD       Y1, Y3, Y3
+	VMOVUPD      Y3, 384(AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      416(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 416(AX)
+	VMOVUPS      224(DX), Y1
+	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2176(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VADDPS       Y5, Y3, Y4
+	VDIVPS       Y4, Y3, Y2
+	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VCVTTPS2DQ   Y2, Y2
+	VMOVUPS      224(BX), Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPSUBD       Y2, Y6, Y6
+	VPXOR        Y1, Y6, Y6
+	VMOVMSKPS    Y6, DX
+	VPANDN       Y0, Y6, Y2
+	SHLQ         $0x38, DX
+	ORQ          DX, SI
+
+	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
+	VPXOR Y2, Y1, Y1
+
+	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
+	TESTQ     CX, CX
+	JZ        noResidual56
+	VBLENDVPS Y1, Y3, Y5, Y6
+	VDIVPS    Y4, Y6, Y6
+	VPXOR     Y0, Y2, Y2
+	VPXOR     Y2, Y6, Y6
+	VMOVUPS   Y6, 224(CX)
+
+noResidual56:
+	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
+	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y0
+	VSUBPS       Y5, Y3, Y2
+	VMULPS       bitnetConstants<>+1952(SB), Y2, Y2
+	VBLENDVPS    Y0, Y2, Y3, Y3
+	VANDPS       bitnetConstants<>+2400(SB), Y0, Y2
+	VMOVUPS      bitnetConstants<>+2432(SB), Y0
+	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y0
+	VMULPS       Y3, Y0, Y0
+	VFMADD213PS  Y3, Y3, Y0
+	VADDPS       Y2, Y0, Y0
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x00, Y0, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPD      448(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 448(AX)
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VMOVUPD      480(AX), Y1
+	VSUBPD       Y0, Y1, Y1
+	VMOVUPD      Y1, 480(AX)
+
+	// A sign for +1 where the logit is not negative and the likely spin was drawn
+	NOTQ SI
+	MOVQ SI, spins+32(FP)
 	VZEROUPPER
 	RET

@@ -29,11 +29,6 @@ func bitTablesAVX512(tables []float32, weights []float32, bias []float32)
 //go:noescape
 func bitFoldAVX512(weights []float32, tables []float32, k int)
 
-// heatBathAVX512 is heatBathGeneric up to the rounding of a probability.
-//
-//go:noescape
-func heatBathAVX512(logits *[64]float32, words *[64]uint32) (spins uint64)
-
 // bitDrawAVX512 is bitDrawGeneric.
 //
 //go:noescape
@@ -43,6 +38,11 @@ func bitDrawAVX512(thresholds []uint32, index *[64]uint16, words *[64]uint32) (s
 //
 //go:noescape
 func bitScoreAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
+
+// heatBathAVX512 is heatBathGeneric up to rounding.
+//
+//go:noescape
+func heatBathAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float32, words *[64]uint32) (spins uint64)
 
 // bitIndicesAVX2 is bitIndicesGeneric for at least one group of sites.
 //
@@ -69,11 +69,6 @@ func bitTablesAVX2(tables []float32, weights []float32, bias []float32)
 //go:noescape
 func bitFoldAVX2(weights []float32, tables []float32, k int)
 
-// heatBathAVX2 is heatBathGeneric up to the rounding of a probability.
-//
-//go:noescape
-func heatBathAVX2(logits *[64]float32, words *[64]uint32) (spins uint64)
-
 // bitDrawAVX2 is bitDrawGeneric.
 //
 //go:noescape
@@ -83,3 +78,8 @@ func bitDrawAVX2(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spi
 //
 //go:noescape
 func bitScoreAVX2(logq *[64]float64, residual *[64]float32, logits *[64]float32, spins uint64)
+
+// heatBathAVX2 is heatBathGeneric up to rounding.
+//
+//go:noescape
+func heatBathAVX2(logq *[64]float64, residual *[64]float32, logits *[64]float32, words *[64]uint32) (spins uint64)

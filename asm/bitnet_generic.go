@@ -57,13 +57,14 @@ func bitGradientGeneric(dTables, dOutput, tables, output []float32, index []uint
 	}
 }
 
-func heatBathGeneric(logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
+func heatBathGeneric(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, words *[BitSamples]uint32) (spins uint64) {
 	for b, l := range logits {
 		z := math.Exp(-math.Abs(float64(l)))
 		if less := words[b]>>1 < uint32(0x1p31*float32(z/(1+z))); less == math.Signbit(float64(l)) {
 			spins |= 1 << b
 		}
 	}
+	bitScoreGeneric(logq, residual, logits, spins)
 	return spins
 }
 
@@ -73,9 +74,11 @@ func bitScoreGeneric(logq *[BitSamples]float64, residual, logits *[BitSamples]fl
 		t := -x * float64(l)
 		z := math.Exp(-math.Abs(t))
 		logq[b] -= float64(float32(max(t, 0) + math.Log1p(z)))
-		if t >= 0 {
+		switch {
+		case residual == nil:
+		case t >= 0:
 			residual[b] = float32(x / (1 + z))
-		} else {
+		default:
 			residual[b] = float32(x * z / (1 + z))
 		}
 	}

@@ -14,8 +14,8 @@ func bitGradient(dTables, dOutput, tables, output []float32, index []uint8, scal
 	bitGradientGeneric(dTables, dOutput, tables, output, index, scale, residual)
 }
 
-func heatBath(logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
-	return heatBathGeneric(logits, words)
+func heatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, words *[BitSamples]uint32) uint64 {
+	return heatBathGeneric(logq, residual, logits, words)
 }
 
 func bitScore(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, spins uint64) {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -92,17 +94,26 @@ func TestBitIndices(t *testing.T) {
 
 func TestBitLogits(t *testing.T) {
 	forEachBitCase(t, func(t *testing.T, c *bitCase) {
-		dst := newGuarded[float32](BitSamples)
-		c.Logits((*[BitSamples]float32)(dst.data), c.state, c.sites)
+		// Two blocks, the other with the states of this one inverted.
+		dst := newGuarded[float32](2 * BitSamples)
+		blocks := unsafe.Slice((*[BitSamples]float32)(dst.data), 2)
+		states := slices.Clone(c.state)
+		for _, w := range c.state {
+			states = append(states, ^w)
+		}
+		c.Logits(blocks, states, c.sites)
 		dst.check(t)
-		for b, have := range dst.data {
-			want, scale := float64(c.Bias), 1.0
-			u, _ := c.hidden(b)
-			for k, v := range c.Output {
-				want += float64(v) * u[k] / math.Sqrt(1+u[k]*u[k])
-				scale += math.Abs(float64(v))
+		for i := range blocks {
+			c.state = states[i*len(c.state):][:len(c.state)]
+			for b, have := range blocks[i] {
+				want, scale := float64(c.Bias), 1.0
+				u, _ := c.hidden(b)
+				for k, v := range c.Output {
+					want += float64(v) * u[k] / math.Sqrt(1+u[k]*u[k])
+					scale += math.Abs(float64(v))
+				}
+				require.InDelta(t, want, have, 1e-6*scale, "%d hidden units, %d spins, block %d, sample %d", len(c.Output), len(c.sites), i, b)
 			}
-			require.InDelta(t, want, have, 1e-6*scale, "%d hidden units, %d spins, sample %d", len(c.Output), len(c.sites), b)
 		}
 	})
 }
@@ -210,7 +221,7 @@ func bitLogitCases(r *rand.Rand) (logits [BitSamples]float32) {
 }
 
 // TestHeatBath accepts either spin where the random word is within the rounding
-// of the less likely spin's probability.
+// of the less likely spin's probability. The score is that of BitScore, bit by bit.
 func TestHeatBath(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -224,7 +235,19 @@ func TestHeatBath(t *testing.T) {
 					words[b] = uint32(int64(0x1p32*p) + r.Int64N(4096) - min(2048, int64(0x1p32*p)))
 				}
 			}
-			spins := HeatBath(&logits, &words)
+			logq, residual := newGuarded[float64](BitSamples), newGuarded[float32](BitSamples)
+			var wantLogq [BitSamples]float64
+			var wantResidual [BitSamples]float32
+			for b := range wantLogq {
+				logq.data[b], wantLogq[b] = float64(-b), float64(-b)
+			}
+			spins := HeatBath((*[BitSamples]float64)(logq.data), (*[BitSamples]float32)(residual.data), &logits, &words)
+			logq.check(t)
+			residual.check(t)
+			BitScore(&wantLogq, &wantResidual, &logits, spins)
+			require.Equal(t, wantLogq[:], logq.data)
+			require.Equal(t, wantResidual[:], residual.data)
+			require.Equal(t, spins, HeatBath(&wantLogq, nil, &logits, &words))
 			for b, l := range logits {
 				p := 0x1p31 / (1 + math.Exp(math.Abs(float64(l))))
 				w := float64(words[b] >> 1)
@@ -272,9 +295,12 @@ func TestBitScore(t *testing.T) {
 			for b := range logq.data {
 				logq.data[b] = float64(b)
 			}
+			alone := [BitSamples]float64(logq.data)
 			BitScore((*[BitSamples]float64)(logq.data), (*[BitSamples]float32)(residual.data), &logits, spins)
 			logq.check(t)
 			residual.check(t)
+			BitScore(&alone, nil, &logits, spins)
+			require.Equal(t, alone[:], logq.data)
 			for b, l := range logits {
 				x := float64(int(spins>>b&1)*2 - 1)
 				y := x * float64(l)
@@ -288,11 +314,11 @@ func TestBitScore(t *testing.T) {
 
 func TestBitPerceptronRefusesWrongArguments(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	var dst [BitSamples]float32
+	var dst [1][BitSamples]float32
 	try := func(change func(c *bitCase)) func() {
 		c := newBitCase(t, r, 32, 3)
 		change(c)
-		return func() { c.Logits(&dst, c.state, c.sites) }
+		return func() { c.Logits(dst[:], c.state, c.sites) }
 	}
 	require.NotPanics(t, try(func(*bitCase) {}))
 	require.Panics(t, try(func(c *bitCase) { c.Output = c.Output[:16] }))
@@ -300,6 +326,9 @@ func TestBitPerceptronRefusesWrongArguments(t *testing.T) {
 	require.Panics(t, try(func(c *bitCase) { c.sites = c.sites[:11] }))
 	require.Panics(t, try(func(c *bitCase) { c.sites[2] = -1 }))
 	require.Panics(t, try(func(c *bitCase) { c.state = c.state[:99] }))
+	c := newBitCase(t, r, 32, 3)
+	require.Panics(t, func() { c.Logits(nil, c.state, c.sites) })
+	require.Panics(t, func() { c.Logits(make([][BitSamples]float32, 3), c.state, c.sites) })
 }
 
 func BenchmarkBitPerceptron(b *testing.B) {
@@ -307,11 +336,11 @@ func BenchmarkBitPerceptron(b *testing.B) {
 	for _, shape := range [][2]int{{16, 6}, {48, 6}, {64, 10}} {
 		c := newBitCase(b, r, shape[0], shape[1])
 		name := fmt.Sprintf("hidden=%d,spins=%d", shape[0], 4*shape[1])
-		var dst [BitSamples]float32
+		var dst [1][BitSamples]float32
 		b.Run("logits/"+name, func(b *testing.B) {
 			benchEachPath(b, func(b *testing.B, _ Path) {
 				for b.Loop() {
-					c.Logits(&dst, c.state, c.sites)
+					c.Logits(dst[:], c.state, c.sites)
 				}
 			})
 		})
@@ -330,14 +359,14 @@ func BenchmarkBitPerceptron(b *testing.B) {
 	b.Run("heatbath", func(b *testing.B) {
 		benchEachPath(b, func(b *testing.B, _ Path) {
 			for b.Loop() {
-				HeatBath(&logits, &words)
+				HeatBath(&logq, nil, &logits, &words)
 			}
 		})
 	})
 	b.Run("score", func(b *testing.B) {
 		benchEachPath(b, func(b *testing.B, _ Path) {
 			for b.Loop() {
-				BitScore(&logq, &logits, &logits, 12345)
+				BitScore(&logq, nil, &logits, 12345)
 			}
 		})
 	})

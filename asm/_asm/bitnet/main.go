@@ -43,9 +43,9 @@ func main() {
 		w.gradient()
 		w.expand()
 		w.fold()
-		w.heatBath()
 		w.draw()
-		w.score()
+		w.score(false)
+		w.score(true)
 	}
 	Generate()
 }
@@ -579,45 +579,6 @@ func (w *isa) decay(x VecVirtual) VecVirtual {
 	return p
 }
 
-// heatBath emits the draw of a spin for every sample.
-func (w *isa) heatBath() {
-	TEXT("heatBath"+w.suffix, NOSPLIT, fmt.Sprintf("func(logits *[%d]float32, words *[%d]uint32) (spins uint64)", samples, samples))
-	Doc("heatBath" + w.suffix + " is heatBathGeneric up to the rounding of a probability.")
-	Pragma("noescape")
-	logits := Load(Param("logits"), GP64())
-	words := Load(Param("words"), GP64())
-	spins := GP64()
-	XORQ(spins, spins)
-	for first := 0; first < samples; first += w.lanes {
-		x := w.load(Mem{Base: logits, Disp: 4 * first})
-		z := w.decay(x)
-		less := w.vector()
-		VADDPS(w.full(1), z, less)
-		VDIVPS(less, z, z)
-		VMULPS(w.full(1<<31), z, z)
-		VCVTTPS2DQ(z, z)
-		word := w.load(Mem{Base: words, Disp: 4 * first})
-		VPSRLD(Imm(1), word, word)
-		VPSUBD(z, word, word) // negative where the less likely spin is drawn
-		w.xor(x, word, word)  // of the sign opposite to the logit's
-		bits := GP64()
-		if w == avx512 {
-			k := K()
-			VPMOVD2M(word, k)
-			KMOVW(k, bits.As32())
-		} else {
-			VMOVMSKPS(word, bits.As32())
-		}
-		SHLQ(Imm(uint64(first)), bits)
-		ORQ(bits, spins)
-	}
-	Comment("A sign for +1 where the logit is not negative and the likely spin was drawn")
-	NOTQ(spins)
-	Store(spins, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
-}
-
 // draw emits the comparison of random words with a table's thresholds, as signed
 // numbers with the highest bit inverted where there is no other comparison.
 func (w *isa) draw() {
@@ -664,41 +625,77 @@ func (w *isa) draw() {
 	RET()
 }
 
-// score emits the logarithms of probabilities and their derivatives.
-func (w *isa) score() {
-	TEXT("bitScore"+w.suffix, NOSPLIT, fmt.Sprintf("func(logq *[%d]float64, residual, logits *[%d]float32, spins uint64)", samples, samples))
-	Doc("bitScore" + w.suffix + " is bitScoreGeneric up to rounding.")
+// score emits the logarithms of the probabilities of spins and their derivatives, and
+// before them, in heatBath, the draw of the spins.
+func (w *isa) score(draw bool) {
+	name, last := "bitScore", "spins uint64)"
+	if draw {
+		name, last = "heatBath", fmt.Sprintf("words *[%d]uint32) (spins uint64)", samples)
+	}
+	TEXT(name+w.suffix, NOSPLIT, fmt.Sprintf("func(logq *[%d]float64, residual, logits *[%d]float32, %s", samples, samples, last))
+	Doc(name + w.suffix + " is " + name + "Generic up to rounding.")
 	Pragma("noescape")
 	logq := Load(Param("logq"), GP64())
 	residual := Load(Param("residual"), GP64())
 	logits := Load(Param("logits"), GP64())
-	spins := Load(Param("spins"), GP64())
+	words, spins := GP64(), GP64()
+	if draw {
+		Load(Param("words"), words)
+		XORQ(spins, spins)
+	} else {
+		Load(Param("spins"), spins)
+	}
 	sign := w.load(w.word(1 << 31))
 	var bit VecVirtual
-	if w == avx2 {
+	if w == avx2 && !draw {
 		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
 	for first := 0; first < samples; first += w.lanes {
-		Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.")
 		x, up := w.load(Mem{Base: logits, Disp: 4 * first}), w.vector()
-		if w == avx512 {
-			k := K()
-			KMOVW(spins.(GPVirtual).As32(), k)
-			VMOVDQA32_Z(sign, k, up)
+		z, sum, one := w.decay(x), w.vector(), w.load(w.full(1))
+		VADDPS(one, z, sum)
+		if draw {
+			p, word, bits := w.vector(), w.vector(), GP64()
+			VDIVPS(sum, z, p)
+			VMULPS(w.full(1<<31), p, p)
+			VCVTTPS2DQ(p, p)
+			VMOVUPS(Mem{Base: words, Disp: 4 * first}, word)
+			VPSRLD(Imm(1), word, word)
+			VPSUBD(p, word, word) // negative where the less likely spin is drawn
+			w.xor(x, word, word)  // of the sign opposite to the logit's
+			if w == avx512 {
+				k := K()
+				VPMOVD2M(word, k)
+				KMOVW(k, bits.As32())
+				VPANDND(sign, word, up)
+			} else {
+				VMOVMSKPS(word, bits.As32())
+				VPANDN(sign, word, up)
+			}
+			SHLQ(Imm(uint64(first)), bits)
+			ORQ(bits, spins)
 		} else {
-			VMOVD(spins.(GPVirtual).As32(), up.AsX())
-			VPBROADCASTD(up.AsX(), up)
-			VPAND(bit, up, up)
-			VPCMPEQD(bit, up, up)
-			VPAND(sign, up, up)
+			if w == avx512 {
+				k := K()
+				KMOVW(spins.As32(), k)
+				VMOVDQA32_Z(sign, k, up)
+			} else {
+				VMOVD(spins.As32(), up.AsX())
+				VPBROADCASTD(up.AsX(), up)
+				VPAND(bit, up, up)
+				VPCMPEQD(bit, up, up)
+				VPAND(sign, up, up)
+			}
+			SHRQ(Imm(uint64(w.lanes)), spins)
 		}
-		SHRQ(Imm(uint64(w.lanes)), spins)
+		Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.")
 		t := w.vector()
 		w.xor(up, x, t)
-		z := w.decay(t)
-		Comment("σ(t) = 1/(1+z), or z/(1+z) for negative t; the residual is x·σ(t)")
-		sum, top, one := w.vector(), w.vector(), w.load(w.full(1))
-		VADDPS(one, z, sum)
+		Comment("The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.")
+		TESTQ(residual, residual)
+		skip := fmt.Sprintf("noResidual%d", first)
+		JZ(LabelRef(skip))
+		top := w.vector()
 		if w == avx512 {
 			negative := K()
 			VPMOVD2M(t, negative)
@@ -710,6 +707,7 @@ func (w *isa) score() {
 		w.xor(sign, up, up)
 		w.xor(up, top, top)
 		VMOVUPS(top, Mem{Base: residual, Disp: 4 * first})
+		Label(skip)
 		Comment("ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1")
 		r, more := w.vector(), w.vector()
 		if w == avx512 {
@@ -747,6 +745,11 @@ func (w *isa) score() {
 			VSUBPD(wide, old, old)
 			VMOVUPD(old, at)
 		}
+	}
+	if draw {
+		Comment("A sign for +1 where the logit is not negative and the likely spin was drawn")
+		NOTQ(spins)
+		Store(spins, ReturnIndex(0))
 	}
 	VZEROUPPER()
 	RET()

@@ -24,6 +24,7 @@ type Batch struct {
 	workers *pool.Pool
 
 	samples  int
+	together int              // blocks of a piece of a draw
 	size     int              // words of a block's state: one a spin, and a zero
 	state    []uint64         // [blocks][size]
 	residual [][block]float32 // [blocks][learned] ∂ ln q/∂ logit
@@ -72,7 +73,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 	blocks := samples / block
 	b := &Batch{
 		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), seed: seed, workers: workers,
-		samples: samples, size: m.Spins() + 1,
+		samples: samples, together: min(max(1, blocks/8), together), size: m.Spins() + 1,
 		state:    make([]uint64, blocks*(m.Spins()+1)),
 		residual: make([][block]float32, blocks*m.learned),
 		logq:     make([][block]float64, blocks),
@@ -102,7 +103,7 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 		ends[i] = p.partial + m.unitParams(p.unit)
 	}
 	b.sums = pool.Uneven(b.partial, ends)
-	b.runDraw, b.runScore = b.drawBlock, b.scoreBlock
+	b.runDraw, b.runScore = b.drawPiece, b.scorePiece
 	b.runComplete = func(k int) {
 		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
 	}
@@ -136,15 +137,33 @@ func (b *Batch) block(k int) []uint64 { return b.state[k*b.size:][:b.size] }
 func (b *Batch) Generate(params []float32, step uint32) {
 	b.weights.set(params)
 	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
-	b.workers.Share(len(b.logq), b.runDraw, pool.SpanOf(b.state, b.size), pool.SpanOf(b.residual, b.model.learned),
-		pool.SpanOf(b.logq, 1), pool.SpanOf(b.r, 1))
+	b.share(b.runDraw)
 }
 
-func (b *Batch) drawBlock(k int) {
-	state := b.block(k)
-	b.weights.draw(state, &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned], &b.stream, uint64(k))
-	b.r[k] = b.logq[k]
-	b.exact.logWeights(&b.r[k], -1, b.beta, state)
+// share runs body for pieces of blocks whose ln q, derivatives and R it computes.
+func (b *Batch) share(body func(int)) {
+	n := b.together
+	b.workers.Share((len(b.logq)+n-1)/n, body, pool.SpanOf(b.state, n*b.size), pool.SpanOf(b.residual, n*b.model.learned),
+		pool.SpanOf(b.logq, n), pool.SpanOf(b.r, n))
+}
+
+func (b *Batch) drawPiece(i int) {
+	lo, hi := b.blocksOf(i)
+	b.weights.draw(b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:], &b.stream, uint64(lo))
+	b.subtractWeights(lo, hi)
+}
+
+// blocksOf returns the blocks lo … hi−1 of piece i.
+func (b *Batch) blocksOf(i int) (lo, hi int) {
+	return i * b.together, min((i+1)*b.together, len(b.logq))
+}
+
+// subtractWeights sets R of blocks of which ln q is known.
+func (b *Batch) subtractWeights(lo, hi int) {
+	for k := lo; k < hi; k++ {
+		b.r[k] = b.logq[k]
+		b.exact.logWeights(&b.r[k], -1, b.beta, b.block(k))
+	}
 }
 
 // Score computes ln q, its derivatives and R of given configurations,
@@ -158,17 +177,18 @@ func (b *Batch) Score(params []float32, spins []uint64) {
 func (b *Batch) score(spins []uint64) {
 	checkLength("spins", len(spins), b.samples*((b.model.Spins()+63)/64))
 	b.given = spins
-	b.workers.Share(len(b.logq), b.runScore, pool.SpanOf(b.state, b.size), pool.SpanOf(b.residual, b.model.learned),
-		pool.SpanOf(b.logq, 1), pool.SpanOf(b.r, 1))
+	b.share(b.runScore)
 	b.given = nil
 }
 
-func (b *Batch) scoreBlock(k int) {
+func (b *Batch) scorePiece(i int) {
 	words := (b.model.Spins() + 63) / 64
-	spins.Columns(b.block(k), b.given[k*block*words:][:block*words], b.model.Spins())
-	b.weights.score(b.block(k), &b.logq[k], b.residual[k*b.model.learned:][:b.model.learned])
-	b.r[k] = b.logq[k]
-	b.exact.logWeights(&b.r[k], -1, b.beta, b.block(k))
+	lo, hi := b.blocksOf(i)
+	for k := lo; k < hi; k++ {
+		spins.Columns(b.block(k), b.given[k*block*words:][:block*words], b.model.Spins())
+	}
+	b.weights.score(b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:])
+	b.subtractWeights(lo, hi)
 }
 
 // R copies R = ln q(s) + βE(s) of every sample to dst, which does not depend on
@@ -240,41 +260,6 @@ func (b *Batch) gradientPiece(i int) {
 	local.fold(grad, lanes, tables, output, m.biased)
 	if m.biased {
 		grad[local.shift] = float32(shift)
-	}
-}
-
-// draw draws the learned spins of block number k of a stream, and sets their
-// ln q and its derivatives with respect to the logits. Of the stream's spins,
-// block k owns n from k·n on: the learned ones, then the exact ones.
-func (w *weights) draw(state []uint64, logq *[block]float64, residual [][block]float32, stream *asm.Counter, k uint64) {
-	clear(logq[:])
-	clear(state)
-	var logits [block]float32
-	var random words
-	random.start(stream, k*uint64(w.model.Spins()), w.model.learned)
-	n := 0
-	for i := range w.nets {
-		for s, site := range w.model.units[i].sites {
-			w.logits(&logits, i, s, state)
-			state[site] = asm.HeatBath(&logits, random.of())
-			asm.BitScore(logq, &residual[n], &logits, state[site])
-			n++
-		}
-	}
-}
-
-// score sets ln q of the learned spins of a block and its derivatives with
-// respect to the logits.
-func (w *weights) score(state []uint64, logq *[block]float64, residual [][block]float32) {
-	clear(logq[:])
-	var logits [block]float32
-	n := 0
-	for i := range w.nets {
-		for s, site := range w.model.units[i].sites {
-			w.logits(&logits, i, s, state)
-			asm.BitScore(logq, &residual[n], &logits, state[site])
-			n++
-		}
 	}
 }
 

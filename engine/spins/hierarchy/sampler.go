@@ -16,29 +16,27 @@ type Sampler struct {
 	weights *weights
 	exact   exact
 	workers *pool.Pool
-	blocks  []samplerBlock
 	words   int // of a configuration
+
+	size  int              // words of a block's state: one a spin, and a zero
+	state []uint64         // [samplerBlocks][size]
+	logq  [][block]float64 // [samplerBlocks]
+	rows  []uint64         // [samplerBlocks][block][words]
 
 	stream asm.Counter
 	spins  []uint64
 	r      []float64
+	blocks int    // that are drawn or scored
 	skip   int    // samples of the first block that were not asked for
 	first  uint64 // number of the first block
 	run    func(int)
 	score  func(int)
 }
 
-type samplerBlock struct {
-	state    []uint64
-	residual [][block]float32
-	logq     [block]float64
-	rows     []uint64
-}
-
 // MaxSamples is the number of samples of a seed's stream.
 const MaxSamples = 1 << 40
 
-// samplerBlocks is how many blocks are drawn together.
+// samplerBlocks is how many blocks are drawn at once, by all threads.
 const samplerBlocks = 64
 
 // NewSampler returns a sampler of the model with the given parameters, of which
@@ -47,16 +45,12 @@ func (m *Model) NewSampler(params []float32, workers *pool.Pool) *Sampler {
 	checkLength("parameters", len(params), m.params)
 	s := &Sampler{
 		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), workers: workers,
-		blocks: make([]samplerBlock, samplerBlocks), words: (m.Spins() + 63) / 64,
+		words: (m.Spins() + 63) / 64, size: m.Spins() + 1, logq: make([][block]float64, samplerBlocks),
 	}
+	s.state, s.rows = make([]uint64, samplerBlocks*s.size), make([]uint64, samplerBlocks*block*s.words)
 	s.weights.set(params)
 	s.exact.tabulate(m.target.Beta)
-	for i := range s.blocks {
-		b := &s.blocks[i]
-		b.state, b.residual = make([]uint64, m.Spins()+1), make([][block]float32, m.learned)
-		b.rows = make([]uint64, block*s.words)
-	}
-	s.run, s.score = s.drawBlock, s.scoreBlock
+	s.run, s.score = s.drawPiece, s.scorePiece
 	return s
 }
 
@@ -84,7 +78,7 @@ func (s *Sampler) Sample(spins []uint64, r []float64, seed uint64, first uint64)
 		if spins != nil {
 			s.spins = spins[:take*s.words]
 		}
-		s.workers.Run((s.skip+take+block-1)/block, s.run)
+		s.share(s.skip+take, s.run)
 		r, n, first = r[take:], n-take, first+uint64(take)
 		if spins != nil {
 			spins = spins[take*s.words:]
@@ -94,19 +88,36 @@ func (s *Sampler) Sample(spins []uint64, r []float64, seed uint64, first uint64)
 	return nil
 }
 
-func (s *Sampler) drawBlock(i int) {
-	b, k := &s.blocks[i], s.first+uint64(i)
-	s.weights.draw(b.state, &b.logq, b.residual, &s.stream, k)
-	s.exact.logWeights(&b.logq, -1, s.model.target.Beta, b.state)
-	lo, hi := i*block-s.skip, min((i+1)*block-s.skip, len(s.r))
-	cut := max(0, -lo)
-	copy(s.r[lo+cut:hi], b.logq[cut:])
-	if s.spins == nil {
-		return
+// share runs body for pieces of blocks that have the given number of samples.
+func (s *Sampler) share(samples int, body func(int)) {
+	s.blocks = (samples + block - 1) / block
+	s.workers.Run((s.blocks+together-1)/together, body)
+}
+
+// blocksOf returns the blocks lo … hi−1 of piece i, their states and where their ln q
+// belongs.
+func (s *Sampler) blocksOf(i int) (lo, hi int, states []uint64, logq [][block]float64) {
+	lo, hi = i*together, min((i+1)*together, s.blocks)
+	return lo, hi, s.state[lo*s.size : hi*s.size], s.logq[lo:hi]
+}
+
+func (s *Sampler) drawPiece(i int) {
+	first, end, states, logq := s.blocksOf(i)
+	s.weights.draw(states, logq, nil, &s.stream, s.first+uint64(first))
+	for k := first; k < end; k++ {
+		state := s.state[k*s.size:][:s.size]
+		s.exact.logWeights(&s.logq[k], -1, s.model.target.Beta, state)
+		lo, hi := k*block-s.skip, min((k+1)*block-s.skip, len(s.r))
+		cut := max(0, -lo)
+		copy(s.r[lo+cut:hi], s.logq[k][cut:])
+		if s.spins == nil {
+			continue
+		}
+		s.model.completeBlock(&s.exact, state, &s.stream, s.first+uint64(k))
+		configs := s.rows[k*block*s.words:][:block*s.words]
+		rows(configs, state, s.model.Spins())
+		copy(s.spins[(lo+cut)*s.words:hi*s.words], configs[cut*s.words:])
 	}
-	s.model.completeBlock(&s.exact, b.state, &s.stream, k)
-	rows(b.rows, b.state, s.model.Spins())
-	copy(s.spins[(lo+cut)*s.words:hi*s.words], b.rows[cut*s.words:])
 }
 
 // R sets r to ln q(s) + βE(s) of the given configurations, which depends on the
@@ -116,26 +127,30 @@ func (s *Sampler) R(r []float64, spins []uint64) {
 	for len(r) > 0 {
 		take := min(len(r), samplerBlocks*block)
 		s.r, s.spins = r[:take], spins[:take*s.words]
-		s.workers.Run((take+block-1)/block, s.score)
+		s.share(take, s.score)
 		r, spins = r[take:], spins[take*s.words:]
 	}
 	s.r, s.spins = nil, nil
 }
 
-func (s *Sampler) scoreBlock(i int) {
-	b := &s.blocks[i]
-	lo, hi := i*block, min((i+1)*block, len(s.r))
-	spins.Columns(b.state, s.spins[lo*s.words:hi*s.words], s.model.Spins())
-	s.weights.score(b.state, &b.logq, b.residual)
-	s.exact.logWeights(&b.logq, -1, s.model.target.Beta, b.state)
-	copy(s.r[lo:hi], b.logq[:])
+func (s *Sampler) scorePiece(i int) {
+	first, end, states, logq := s.blocksOf(i)
+	for k := first; k < end; k++ {
+		lo, hi := k*block, min((k+1)*block, len(s.r))
+		spins.Columns(s.state[k*s.size:][:s.size], s.spins[lo*s.words:hi*s.words], s.model.Spins())
+	}
+	s.weights.score(states, logq, nil)
+	for k := first; k < end; k++ {
+		s.exact.logWeights(&s.logq[k], -1, s.model.target.Beta, s.state[k*s.size:][:s.size])
+		copy(s.r[k*block:min((k+1)*block, len(s.r))], s.logq[k][:])
+	}
 }
 
 // LogDensity sets logq to ln q(s) of the given configurations.
 func (s *Sampler) LogDensity(logq []float64, configs []uint64) {
 	s.R(logq, configs)
 	var energy [block]float64
-	state := s.blocks[0].state
+	state := s.state[:s.size]
 	for lo := 0; lo < len(logq); lo += block {
 		part := logq[lo:min(lo+block, len(logq))]
 		spins.Columns(state, configs[lo*s.words:][:len(part)*s.words], s.model.Spins())

@@ -91,14 +91,63 @@ func (u *unit) fold(grad, lanes, tables, output []float32, biased bool) {
 	}
 }
 
-// logits sets dst to the logits of the unit's spin at position k.
-func (w *weights) logits(dst *[block]float32, i, k int, state []uint64) {
+// logits sets dst[i] to block i's logits of the unit's spin at position k.
+func (w *weights) logits(dst [][block]float32, i, k int, states []uint64) {
 	u, net := &w.model.units[i], &w.nets[i]
 	if u.hidden == 0 {
-		for b := range dst {
-			dst[b] = net.Bias
+		for i := range dst {
+			for b := range dst[i] {
+				dst[i][b] = net.Bias
+			}
 		}
 		return
 	}
-	net.Logits(dst, state, u.inputs[k*u.padded:][:u.padded])
+	net.Logits(dst, states, u.inputs[k*u.padded:][:u.padded])
+}
+
+// together is the largest number of blocks that draw and score take at once: a unit's
+// tables are read from memory once for all of them.
+const together = 4
+
+// draw draws the learned spins of as many blocks as logq has, first and those after it
+// of a stream. It sets their ln q and, unless residual is nil, its derivatives with
+// respect to the logits, [blocks][learned]. Of the stream's spins, block k owns n from
+// k·n on: the learned ones, then the exact ones.
+func (w *weights) draw(states []uint64, logq [][block]float64, residual [][block]float32, stream *asm.Counter, first uint64) {
+	clear(states)
+	var random [together]words
+	for k := range logq {
+		random[k].start(stream, (first+uint64(k))*uint64(w.model.Spins()), w.model.learned)
+	}
+	w.pass(states, logq, residual, random[:len(logq)])
+}
+
+// score sets what draw does, of spins that are there.
+func (w *weights) score(states []uint64, logq [][block]float64, residual [][block]float32) {
+	w.pass(states, logq, residual, nil)
+}
+
+func (w *weights) pass(states []uint64, logq [][block]float64, residual [][block]float32, random []words) {
+	clear(logq)
+	var all [together][block]float32
+	logits := all[:len(logq)]
+	size, n := len(states)/len(logq), 0
+	for i := range w.nets {
+		for s, site := range w.model.units[i].sites {
+			w.logits(logits, i, s, states)
+			for k := range logits {
+				spin := &states[k*size+int(site)]
+				var derivative *[block]float32
+				if residual != nil {
+					derivative = &residual[k*w.model.learned+n]
+				}
+				if random != nil {
+					*spin = asm.HeatBath(&logq[k], derivative, &logits[k], random[k].of())
+				} else {
+					asm.BitScore(&logq[k], derivative, &logits[k], *spin)
+				}
+			}
+			n++
+		}
+	}
 }
