@@ -32,8 +32,8 @@ func (e *TargetError) Error() string { return fmt.Sprintf("step %d: %v", e.Step,
 // Unwrap returns the failure.
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// failed returns why the step under way cannot be completed.
-func (t *Trainer) failed(step int) error {
+// failure returns why the step after the last cannot be completed.
+func (t *Trainer) failure() error {
 	if t.fallible == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (t *Trainer) failed(step int) error {
 	if err == nil || Cancelled(err) || errors.Is(err, ErrElsewhere) {
 		return err
 	}
-	return &TargetError{step, err}
+	return &TargetError{t.step + 1, err}
 }
 
 // interruptible lets the end of a context interrupt a system, until the function

@@ -47,13 +47,6 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 	c, n := cfg.Shared().Training, system.NumParams()
 	t := &Trainer{system: system, training: c, workers: workers, params: workers.Float32s(n)}
 	t.fallible, _ = system.(Fallible)
-	if i, ok := system.(Initializer); ok {
-		done := interruptible(ctx, system)
-		err = i.InitializeContext(ctx, t.params)
-		done()
-	} else {
-		system.Initialize(t.params)
-	}
 	if c.Method != "consensus" {
 		t.grad = workers.Float32s(n)
 		t.optimizer = optim.NewOptimizer(c.Optimizer, c.ClipNorm, c.EMA, n, workers)
@@ -67,7 +60,18 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 		Params: t.params, Grad: t.grad, Loss: t.discrepancy,
 		Optimizer: t.optimizer, EMA: c.EMA, Seed: c.Seed, Workers: workers,
 	})
-	return t, err
+	return t, t.initialize(ctx)
+}
+
+// initialize sets θ to what training begins with.
+func (t *Trainer) initialize(ctx context.Context) error {
+	i, ok := t.system.(Initializer)
+	if !ok {
+		t.system.Initialize(t.params)
+		return nil
+	}
+	defer interruptible(ctx, t.system)()
+	return i.InitializeContext(ctx, t.params)
 }
 
 // A MethodError reports a system that cannot be trained by the chosen method.
@@ -91,14 +95,13 @@ func (t *Trainer) StepContext(ctx context.Context) error {
 	if t.search != nil {
 		return t.seek(ctx)
 	}
-	t.step++
-	step := uint32(t.step)
+	step := uint32(t.step + 1)
 	t.system.Generate(t.params, step) // s = G_θ(z)
 	t.system.Transition(step)         // s′ ~ p^m(s, ·), from here on a constant
-	if err := t.failed(t.step); err != nil {
-		t.step--
+	if err := t.failure(); err != nil {
 		return err
 	}
+	t.step++
 	t.loss = t.system.Discrepancy(step) // L = MMD²((s, s′), (s′, s)), and ∂L/∂s
 	t.system.Backward(t.params, t.grad) // ∂L/∂θ
 	return t.descend()
@@ -119,8 +122,8 @@ func (t *Trainer) descend() error {
 // seek is a step by losses alone.
 func (t *Trainer) seek(ctx context.Context) error {
 	loss, norm, err := t.search.Look(ctx, t.step+1)
-	if failed := t.failed(t.step + 1); failed != nil {
-		return failed
+	if failure := t.failure(); failure != nil {
+		return failure
 	}
 	if err != nil {
 		return err
@@ -148,10 +151,9 @@ func (t *Trainer) seek(ctx context.Context) error {
 
 // discrepancy returns L of the generator with the given parameters.
 func (t *Trainer) discrepancy(params []float32, step int) float64 {
-	n := uint32(step)
-	t.system.Generate(params, n)
-	t.system.Transition(n)
-	return t.system.Discrepancy(n)
+	t.system.Generate(params, uint32(step))
+	t.system.Transition(uint32(step))
+	return t.system.Discrepancy(uint32(step))
 }
 
 func (t *Trainer) rate() float64 { return t.training.Schedule.At(t.step, t.training.Steps) }
