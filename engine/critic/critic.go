@@ -74,11 +74,12 @@ type Critic struct {
 	scratch     []*nn.Scratch       // of each lane
 	alternative [][2]nn.Activations // of each block
 
-	target                          []float32 // of the call in progress
-	count                           int
-	alter                           func(state []float32, i, a int)
-	pack                            func(part int)
-	evaluate, vary, descend, ascend func(block, lo, hi int, grad []float32)
+	target          []float32 // of the call in progress
+	count           int
+	alter           func(state []float32, i, a int)
+	pack            func(part int)
+	evaluate, vary  func(block, lo, hi int, _ []float32)
+	descend, ascend func(lane, lo, hi int, grad []float32)
 }
 
 // New returns a discriminator for batches of n moves between states of dim

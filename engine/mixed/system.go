@@ -34,8 +34,8 @@ type System struct {
 	moves    []*moveScratch
 	dout     [][]float32
 	scratch  []*nn.Scratch
-	counts   []moveCounts
-	accepted moveCounts
+	counts   []moveCounts // of each block
+	count    moveCounts   // of all
 
 	stepped []pool.Span // what a block leaves that others' rows need
 
@@ -46,8 +46,9 @@ type System struct {
 	beta   float64 // inverse temperature
 	moving asm.Counter
 
-	pack                                func(part int)
-	generateBlock, moveBlock, headToNet func(block, lo, hi int, grad []float32)
+	pack                     func(part int)
+	generateBlock, moveBlock func(block, lo, hi int, _ []float32)
+	backwardBlock            func(lane, lo, hi int, grad []float32)
 }
 
 // New builds the system that trains a generator of the target.
@@ -73,7 +74,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 			s.generator.drawMixture(s.batch, s.placed.packed, lo, hi, &s.from, uint64(lo), s.uniforms[block], s.placed.normals[block], s.placed.work[block])
 			s.placed.look(s, block, lo, hi)
 		}
-		s.headToNet = func(_, lo, hi int, grad []float32) {
+		s.backwardBlock = func(_, lo, hi int, grad []float32) {
 			s.placed.packed.Score(grad, s.placed.divergence.Weight[lo:hi], s.placed.work[lo/nn.BlockRows()])
 		}
 		return s, nil
@@ -103,7 +104,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.moves[block].beta = s.beta
 		s.transition.run(s.x[lo*d:hi*d], s.k[lo:hi], c.Transition.Steps, &s.moving, uint64(lo), s.moves[block], &s.counts[block])
 	}
-	s.headToNet = func(lane, lo, hi int, grad []float32) {
+	s.backwardBlock = func(lane, lo, hi int, grad []float32) {
 		dout := s.dout[lane][:(hi-lo)*net.Out()]
 		s.objective.outputGradient(dout, s.batch, lane, lo, hi)
 		net.Backward(grad, nil, dout, s.batch.activations, s.packed, lo, hi, s.scratch[lane])
@@ -147,7 +148,7 @@ func (s *System) Acceptance() float64 {
 	if s.placed != nil {
 		return s.placed.divergence.Rate
 	}
-	return s.accepted.total().Rate()
+	return s.count.total().Rate()
 }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.
@@ -174,9 +175,9 @@ func (s *System) Transition(step uint32) {
 	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
 	s.lanes.Share(s.moveBlock, s.stepped...)
-	s.accepted = moveCounts{}
+	s.count = moveCounts{}
 	for i := range s.counts {
-		s.accepted.add(&s.counts[i])
+		s.count.add(&s.counts[i])
 	}
 }
 
@@ -191,7 +192,7 @@ func (s *System) Discrepancy(uint32) float64 {
 // Backward takes the gradients through the heads and the perceptron.
 func (s *System) Backward(params, grad []float32) {
 	s.params = params
-	s.lanes.Backward(grad, s.headToNet)
+	s.lanes.Backward(grad, s.backwardBlock)
 	if s.placed != nil {
 		s.placed.packed.Finish(grad, s.placed.divergence.Total)
 	}

@@ -112,8 +112,8 @@ func TestTrainingFindsAPosterior(t *testing.T) {
 			require.NoError(t, trainer.Step())
 		}
 		require.Less(t, measure(), min(bound, before/5), objective)
-		for m, accepted := range s.accepted {
-			require.Positive(t, accepted.Rate(), "%s, %s", objective, moveNames[m])
+		for m, count := range s.count {
+			require.Positive(t, count.Rate(), "%s, %s", objective, moveNames[m])
 		}
 		workers.Close()
 	}
@@ -127,7 +127,7 @@ func TestEveryMoveIsAccepted(t *testing.T) {
 	for range c.Training.Steps {
 		require.NoError(t, trainer.Step())
 	}
-	for m, accepted := range trainer.System().(*System).accepted {
-		require.Greater(t, accepted.Rate(), 0.2, moveNames[m])
+	for m, count := range trainer.System().(*System).count {
+		require.Greater(t, count.Rate(), 0.2, moveNames[m])
 	}
 }

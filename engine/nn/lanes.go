@@ -29,8 +29,8 @@ type Lanes struct {
 	buffers [][]float32 // of lanes, or one for all
 	workers *pool.Pool
 
-	grad []float32 // of the reduction under way
-	body func(lane, lo, hi int, grad []float32)
+	grad []float32                            // of the reduction under way
+	body func(at, lo, hi int, grad []float32) // at a block, backward at a lane
 
 	runForward, runBackward, runReduce func(int)
 	addOwn                             func(piece int, first bool)

@@ -35,19 +35,20 @@ type System struct {
 	moved         []float32 // s′, [batch][dim]
 	grad          []float32 // ∂L/∂s, [batch][dim]
 	blocks        []block
-	stepped       []pool.Span    // what a block leaves that others' rows need
-	counts        []engine.Count // of each block
-	penalties     []float64      // of each block
-	penalised     pool.Span      // of these
-	scratch       []*scratch     // of each lane
-	accepted      engine.Count
+	stepped       []pool.Span        // what a block leaves that others' rows need
+	counts        []engine.Count     // of each block
+	penalties     []float64          // of each block
+	penalised     pool.Span          // of these
+	scratch       []*scratch         // of each lane
+	count         engine.Count       // of all
 	divergence    *engine.Divergence // nil for losses of moves
 
 	latent, moving asm.Counter // streams of the step under way
 	beta           float64     // its inverse temperature
 
-	pack                                       func(net int)
-	generateBlock, moveBlock, penalise, unwind func(block, lo, hi int, grad []float32)
+	pack                                    func(net int)
+	generateBlock, moveBlock, penaliseBlock func(block, lo, hi int, _ []float32)
+	backwardBlock                           func(lane, lo, hi int, grad []float32)
 }
 
 // A block is what one block of rows needs on its own.
@@ -117,10 +118,10 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.blocks[b].moves.beta = s.beta
 		s.counts[b] = s.transition.run(s.moved[lo*d:hi*d], c.Transition.Steps, &s.moving, uint64(lo), s.blocks[b].moves)
 	}
-	s.penalise = func(b, lo, hi int, _ []float32) {
+	s.penaliseBlock = func(b, lo, hi int, _ []float32) {
 		s.penalties[b] = s.boundary.add(s.grad[lo*d:hi*d], s.states[lo*d:hi*d], s.blocks[b].moves.ratio, n)
 	}
-	s.unwind = func(lane, lo, hi int, grad []float32) {
+	s.backwardBlock = func(lane, lo, hi int, grad []float32) {
 		if s.divergence != nil {
 			s.blocks[lo/rows].pass.(densePass).score(grad, s.divergence.Weight[lo:hi], s.weights, s.scratch[lane])
 			return
@@ -177,7 +178,7 @@ func (s *System) Acceptance() float64 {
 	if s.divergence != nil {
 		return s.divergence.Rate
 	}
-	return s.accepted.Rate()
+	return s.count.Rate()
 }
 
 // Initialize draws the perceptrons' parameters, and places a mixture where a
@@ -230,9 +231,9 @@ func (s *System) Transition(step uint32) {
 	}
 	s.moving = rng.Stream(s.config.Training.Seed, rng.TrainTransition, step)
 	s.lanes.Share(s.moveBlock, s.stepped...)
-	s.accepted = engine.Count{}
+	s.count = engine.Count{}
 	for _, c := range s.counts {
-		s.accepted.Add(c)
+		s.count.Add(c)
 	}
 }
 
@@ -243,7 +244,7 @@ func (s *System) Discrepancy(uint32) float64 {
 	}
 	loss := s.loss.LossGradient(s.states, s.moved, s.grad)
 	if s.config.Loss.Boundary.Weight > 0 {
-		s.lanes.Share(s.penalise, s.penalised)
+		s.lanes.Share(s.penaliseBlock, s.penalised)
 		for _, p := range s.penalties {
 			loss += p
 		}
@@ -254,7 +255,7 @@ func (s *System) Discrepancy(uint32) float64 {
 // Backward takes ∂L/∂s through the generator.
 func (s *System) Backward(params, grad []float32) {
 	s.weights.params = params
-	s.lanes.Backward(grad, s.unwind)
+	s.lanes.Backward(grad, s.backwardBlock)
 	if s.divergence != nil {
 		s.nets.finish(grad, s.divergence.Total, s.weights)
 	}

@@ -109,8 +109,8 @@ type Transition struct {
 	levels   []Kernel // by level of annealing, the target's last
 	rows     int      // of a piece
 	workers  *pool.Pool
-	stats    []bitspin.Stats // by piece
-	accepted bitspin.Stats
+	counts   []bitspin.Stats // of proposals, by piece
+	count    bitspin.Stats   // of all
 
 	next, states []uint64 // of the call under way
 	kernel       Kernel
@@ -133,11 +133,11 @@ func NewTransition(c *TransitionConfig, training *engine.Training, t Moving, wor
 	}
 	n := training.Batch
 	tr.rows = PieceOf(tr.levels[AnnealLevels-1])
-	tr.stats = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
+	tr.counts = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
 	tr.move = func(piece int) {
-		tr.stats[piece] = bitspin.Stats{}
+		tr.counts[piece] = bitspin.Stats{}
 		lo, hi := piece*tr.rows, min(n, (piece+1)*tr.rows)
-		tr.kernel.Run(tr.next, tr.states, lo, hi, c.Steps, &tr.stream, 0, &tr.stats[piece])
+		tr.kernel.Run(tr.next, tr.states, lo, hi, c.Steps, &tr.stream, 0, &tr.counts[piece])
 	}
 	return tr, nil
 }
@@ -147,14 +147,14 @@ func (t *Transition) Run(next, states []uint64, step uint32) {
 	t.next, t.states = next, states
 	t.kernel = t.levels[t.config.Level(step, t.training.Steps)-1]
 	t.stream = rng.Stream(t.training.Seed, rng.TrainTransition, step)
-	t.workers.Share(len(t.stats), t.move, pool.SpanOf(next, t.rows*t.words), pool.SpanOf(t.stats, 1))
-	t.accepted = bitspin.Stats{}
-	for i := range t.stats {
-		t.accepted.Add(t.stats[i])
+	t.workers.Share(len(t.counts), t.move, pool.SpanOf(next, t.rows*t.words), pool.SpanOf(t.counts, 1))
+	t.count = bitspin.Stats{}
+	for i := range t.counts {
+		t.count.Add(t.counts[i])
 	}
 }
 
 // Acceptance returns the fraction of the last call's proposals that were accepted.
-func (t *Transition) Acceptance() float64 { return t.accepted.Total().Rate() }
+func (t *Transition) Acceptance() float64 { return t.count.Total().Rate() }
 
 var _ Moving = Boltzmann{}

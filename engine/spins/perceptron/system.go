@@ -33,9 +33,10 @@ type System struct {
 	from   streams
 	width  float64 // τ of the straight-through estimator
 
-	pack                     func(part int)
-	generateBlock, headToNet func(block, lo, hi int, grad []float32)
-	toLogits                 func(lo, hi int) // sets rows of the batch's Grad to ∂L/∂h
+	pack          func(part int)
+	generateBlock func(block, lo, hi int, _ []float32)
+	backwardBlock func(lane, lo, hi int, grad []float32)
+	toLogits      func(lo, hi int) // sets rows of the batch's Grad to ∂L/∂h
 }
 
 // New builds the system that trains a generator of the target. own, if not nil,
@@ -65,7 +66,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 		s.generated = append(s.generated, nn.RowSpan(lanes, s.batch.Logits, sites))
 	}
 	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
-	s.generateBlock, s.headToNet = s.generateRows, s.backwardRows
+	s.generateBlock, s.backwardBlock = s.generateRows, s.backwardRows
 
 	if own == nil {
 		own = func(b *Batch) (Objective, error) { return c.objective(b, t, s.generator.even()) }
@@ -169,7 +170,7 @@ func (s *System) Discrepancy(uint32) float64 { return s.objective.Discrepancy() 
 // Backward takes the gradient through the spin layer and the perceptron.
 func (s *System) Backward(params, grad []float32) {
 	s.params = params
-	s.batch.Lanes.Backward(grad, s.headToNet)
+	s.batch.Lanes.Backward(grad, s.backwardBlock)
 }
 
 func (s *System) backwardRows(lane, lo, hi int, grad []float32) {
