@@ -174,7 +174,7 @@ func (s *Stream) Refine(ctx context.Context, states []byte, f Format, first uint
 // Energies sets dst to the energies E of len(dst) states in a format, and returns
 // the β of their weights e^{−βE}.
 func (s *Stream) Energies(dst []float64, f Format, states []byte) (beta float64, err error) {
-	w, ok := s.sampler.(Weigher)
+	w, ok := s.sampler.(Energetic)
 	if !ok {
 		return 0, errors.New("the system does not say the energies of states")
 	}

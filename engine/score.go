@@ -10,7 +10,7 @@ import (
 
 // A Scorer evaluates functions of any states.
 type Scorer interface {
-	Weigher
+	Energetic
 	// Observables names them, as an Observer's; LogWeight is the last.
 	Observables() []string
 	// Score sets values, [states][len(Observables())], row-major, of states in a Sampler's
@@ -22,7 +22,7 @@ type Scorer interface {
 
 // A Witnesser knows what its loss sees in a law: the witness, a function of states.
 type Witnesser interface {
-	Weigher
+	Energetic
 	// Witness fits the witness to fresh samples of the generator with parameters params
 	// and their moves, and returns a function that sets values to it at states in a
 	// Sampler's format that holds all of a state; nil if the loss has none that is a

@@ -92,8 +92,8 @@ type Converter interface {
 	Convert(dst []byte, format string, states []byte) error
 }
 
-// A Weigher evaluates its target at any states: π(s) ∝ e^{−βE(s)}.
-type Weigher interface {
+// An Energetic system evaluates its target at any states: π(s) ∝ e^{−βE(s)}.
+type Energetic interface {
 	// Energies sets dst[i] = E(s_i), +Inf where π vanishes, for len(dst) states in a
 	// Sampler's format that holds all of a state, and returns β.
 	Energies(dst []float64, format string, states []byte) (beta float64, err error)

@@ -106,8 +106,8 @@ func (g *generator) drawMixture(b *batch, p *mixture.Packed, lo, hi int, from *n
 	}
 }
 
-// look sets R of a block that was just drawn, at the step's temperature.
-func (p *placed) look(s *System, block, lo, hi int) {
+// weigh sets R of a block that was just drawn, at the step's temperature.
+func (p *placed) weigh(s *System, block, lo, hi int) {
 	d := s.generator.dim
 	x, k, r := s.batch.x[lo*d:hi*d], s.batch.k[lo:hi], p.divergence.R[lo:hi]
 	p.packed.LogDensity(r, x, k, p.work[block])

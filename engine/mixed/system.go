@@ -72,7 +72,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		s.stepped = []pool.Span{nn.RowSpan(s.lanes, s.placed.divergence.R, 1)}
 		s.generateBlock = func(block, lo, hi int, _ []float32) {
 			s.generator.drawMixture(s.batch, s.placed.packed, lo, hi, &s.from, uint64(lo), s.uniforms[block], s.placed.normals[block], s.placed.work[block])
-			s.placed.look(s, block, lo, hi)
+			s.placed.weigh(s, block, lo, hi)
 		}
 		s.backwardBlock = func(_, lo, hi int, grad []float32) {
 			s.placed.packed.Score(grad, s.placed.divergence.Weight[lo:hi], s.placed.work[lo/nn.BlockRows()])

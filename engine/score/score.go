@@ -25,7 +25,7 @@ const (
 type Judge struct {
 	Columns []string
 
-	target engine.Weigher
+	target engine.Energetic
 	scorer engine.Scorer // nil if the target has no observables
 	names  []string      // of its scores
 	model  engine.Scorer // nil if the density of no model is known
@@ -49,7 +49,7 @@ const (
 func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
 	j := &Judge{params: params}
 	var ok bool
-	if j.target, ok = target.(engine.Weigher); !ok {
+	if j.target, ok = target.(engine.Energetic); !ok {
 		return nil, errors.New("the system does not say the energies of states")
 	}
 	j.add(Energy, fromEnergy)

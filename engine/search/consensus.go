@@ -139,7 +139,7 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 		}
 		c.losses[p] = c.Loss(c.particles[p*n:][:n], step)
 	}
-	loss = c.weigh()
+	loss = c.setWeights()
 	if err := c.run(ctx, c.agree); err != nil {
 		return 0, 0, err
 	}
@@ -150,8 +150,8 @@ func (c *consensus) Look(ctx context.Context, step int) (loss, norm float64, err
 	return loss, math.Sqrt(norm / float64(len(c.losses))), nil
 }
 
-// weigh sets the Laplace weights and returns the mean loss under them.
-func (c *consensus) weigh() (loss float64) {
+// setWeights sets the Laplace weights and returns the mean loss under them.
+func (c *consensus) setWeights() (loss float64) {
 	var mean, square float64
 	for _, l := range c.losses {
 		mean += l / float64(len(c.losses))

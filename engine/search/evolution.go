@@ -111,7 +111,7 @@ func (e *evolution) Look(ctx context.Context, step int) (loss, norm float64, err
 		e.losses[i] = e.Loss(e.candidate, step)
 		loss += e.losses[i] / float64(len(e.losses))
 	}
-	e.weigh()
+	e.setWeights()
 	e.Workers.Run(len(e.draws), e.combine)
 	e.norm = e.Optimizer.Norm(e.Grad)
 	return loss, e.norm, nil
@@ -125,8 +125,8 @@ func (e *evolution) Move(_ context.Context, step int, rate float64) (finite bool
 func (e *evolution) Average() []float32     { return e.Optimizer.EMA }
 func (e *evolution) State() []state.Section { return e.Optimizer.State() }
 
-// weigh sets the weights of the estimate to those of the losses' fitness.
-func (e *evolution) weigh() {
+// setWeights sets the weights of the estimate to those of the losses' fitness.
+func (e *evolution) setWeights() {
 	if e.config.Fitness == "rank" {
 		for i := range e.order {
 			e.order[i] = int32(i)

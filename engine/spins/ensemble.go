@@ -235,7 +235,7 @@ func (e *Ensemble) move(batch []uint64, from, to int, first uint64, steps int, k
 	})
 }
 
-// Energies implements engine.Weigher.
+// Energies implements engine.Energetic.
 func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
 	packed, err := ReadStates(format, states, e.Spins)
 	words := e.Words()

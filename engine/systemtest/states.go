@@ -12,8 +12,8 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// weighsAndRefines gives a system's own samples back to it.
-func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
+// evaluatesAndRefines gives a system's own samples back to it.
+func evaluatesAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params []float32) {
 	t.Helper()
 	const n, first, cut, refinement = 2 * engine.RefineBlock, 8 * engine.RefineBlock, engine.RefineBlock, 3
 	workers := pool.New(3)
@@ -27,8 +27,8 @@ func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params 
 	for _, f := range s.Formats() {
 		states := make([]byte, n*f.RowBytes)
 		require.NoError(t, s.Sample(states, f.Name, params, first, n, 0))
-		if w, ok := s.(engine.Weigher); ok {
-			weighs(t, w, other.(engine.Weigher), f, states, &energies)
+		if w, ok := s.(engine.Energetic); ok {
+			agrees(t, w, other.(engine.Energetic), f, states, &energies)
 		}
 		if c, ok := s.(engine.Converter); ok && !f.Unrefined {
 			whole := s.Formats()[0]
@@ -59,12 +59,12 @@ func weighsAndRefines(t *testing.T, cfg engine.Config, s engine.Sampler, params 
 		require.Error(t, r.Refine(part, f.Name, first, -1), "a negative refinement")
 		require.Error(t, r.Refine(part, f.Name, math.MaxUint64-10, 1), "beyond the stream")
 	}
-	if _, ok := s.(engine.Weigher); ok {
+	if _, ok := s.(engine.Energetic); ok {
 		require.NotEmpty(t, energies, "no format holds all of a state")
 	}
 }
 
-func weighs(t *testing.T, w, other engine.Weigher, f engine.Format, states []byte, before *[]float64) {
+func agrees(t *testing.T, w, other engine.Energetic, f engine.Format, states []byte, before *[]float64) {
 	t.Helper()
 	n := len(states) / f.RowBytes
 	energies, again := make([]float64, n), make([]float64, n)

@@ -67,7 +67,7 @@ func Run(t *testing.T, cfg engine.Config) {
 	if s, ok := system.(engine.Sampler); ok {
 		slicesOfOneStream(t, cfg, s, params)
 		exactDraws(t, cfg, s, params)
-		weighsAndRefines(t, cfg, s, params)
+		evaluatesAndRefines(t, cfg, s, params)
 	}
 	if e, ok := system.(engine.Evaluator); ok {
 		evaluatesAlike(t, cfg, e, params)

@@ -90,7 +90,7 @@ func (e *Ensemble) eachRow(rows int, body func(m Mover, lo, hi int)) {
 	pool.NewTools(e.Workers, e.Mover).Rows(rows, nn.BlockRows(), body)
 }
 
-// Energies implements engine.Weigher: E = −ln π + const, and β = 1.
+// Energies implements engine.Energetic: E = −ln π + const, and β = 1.
 func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
 	s, err := e.Read(format, states)
 	if err == nil && s.Len() != len(dst) {
@@ -160,7 +160,7 @@ func (e *Ensemble) AtStates(of func(values []float64, s States)) func(values []f
 var (
 	_ engine.Sampler   = (*Ensemble)(nil)
 	_ engine.Converter = (*Ensemble)(nil)
-	_ engine.Weigher   = (*Ensemble)(nil)
+	_ engine.Energetic = (*Ensemble)(nil)
 	_ engine.Refiner   = (*Ensemble)(nil)
 	_ engine.Scorer    = (*Ensemble)(nil)
 	_ engine.Observer  = (*Ensemble)(nil)

@@ -22,7 +22,7 @@ type kit interface {
 	engine.Differentiable
 	engine.Sampler
 	engine.Converter
-	engine.Weigher
+	engine.Energetic
 	engine.Refiner
 	engine.Scorer
 	engine.Witnesser
@@ -150,7 +150,7 @@ func (s *system) Refine(states []byte, format string, first uint64, steps int) e
 	return nil
 }
 
-// Energies implements engine.Weigher: E = −ln π + const, and β = 1. The volume of the
+// Energies implements engine.Energetic: E = −ln π + const, and β = 1. The volume of the
 // kit's coordinates does not count.
 func (s *system) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
 	if format == weighted {
