@@ -45,7 +45,7 @@ func TestCollapseIsOfTheTarget(t *testing.T) {
 		r, err := s.reference(context.Background())
 		require.NoError(t, err)
 		require.Empty(t, r.collapse(r.joint), name)
-		up := newTally(s.model) // all up and all down alike
+		up := newTally(s.target.Model) // all up and all down alike
 		up.count([]uint64{0, 511})
 		up.joint.normalise()
 		require.Equal(t, name == "warm", len(r.collapse(up.joint)) == 1, name)

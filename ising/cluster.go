@@ -51,7 +51,7 @@ func (c *clusterChain) chance(p float64) bool { return float64(c.next()) < p*0x1
 
 // Peers implements engine.Compared: cluster moves of ferromagnets without a field.
 func (s *measured) Peers() []engine.Peer {
-	if s.model.H != 0 || s.model.J <= 0 || s.model.L < 3 {
+	if s.target.H != 0 || s.target.J <= 0 || s.target.L < 3 {
 		return nil
 	}
 	start := func(single bool) func([]float32, int) (engine.Walk, error) {
@@ -62,10 +62,10 @@ func (s *measured) Peers() []engine.Peer {
 
 // newClusters returns n chains that begin at random.
 func (s *measured) newClusters(params []float32, n int, single bool) *clusters {
-	l, sites := s.model.L, s.model.N
+	l, sites := s.target.L, s.target.N
 	w := &clusters{
 		Observed: s.Observed(params, n), s: s, single: single,
-		bond: -math.Expm1(-2 * s.config.Target.Beta * s.model.J), right: make([]int32, sites), down: make([]int32, sites),
+		bond: -math.Expm1(-2 * s.target.Beta * s.target.J), right: make([]int32, sites), down: make([]int32, sites),
 		chains: make([]clusterChain, n),
 	}
 	for i := range sites {
@@ -106,7 +106,7 @@ func (w *clusters) Advance(ctx context.Context, steps int) error {
 
 // pack copies chain i to the states that are observed.
 func (w *clusters) pack(i int) {
-	state := w.Packed[i*w.s.model.Words:][:w.s.model.Words]
+	state := w.Packed[i*w.s.target.Words:][:w.s.target.Words]
 	clear(state)
 	for site, v := range w.chains[i].spin {
 		if v > 0 {
@@ -117,7 +117,7 @@ func (w *clusters) pack(i int) {
 
 // wolff flips the cluster of a site drawn at random, as it grows.
 func (w *clusters) wolff(c *clusterChain) {
-	l, sites := int32(w.s.model.L), uint64(w.s.model.N)
+	l, sites := int32(w.s.target.L), uint64(w.s.target.N)
 	seed := int32(uint64(c.next()) * sites >> 32)
 	old := c.spin[seed]
 	c.spin[seed] = -old

@@ -66,7 +66,7 @@ func (c *Config) Validate() error {
 	if err := bitspin.CheckTemperature(t.L*t.L, t.J, t.H, t.Beta); err != nil {
 		return fmt.Errorf("target.beta: %w", err)
 	}
-	if _, err := c.proposal(); err != nil && !c.sweeps() {
+	if _, err := proposal(&c.Transition); err != nil && !c.sweeps() {
 		return fmt.Errorf("transition.global_flip: %w", err)
 	}
 	if err := c.Transition.Validate(c.mostSteps()); err != nil {
@@ -138,22 +138,10 @@ func gramCondition(l int, bandwidth float64) float64 {
 
 func (c *Config) sweeps() bool { return c.Transition.Proposal == spins.Sweeping }
 
-// newTransition returns the transition of the target at an inverse temperature.
-func (c *Config) newTransition(model bitspin.Model, beta float64) (spins.Kernel, error) {
-	if c.sweeps() {
-		return bitspin.NewSweeper(model, beta)
-	}
-	proposal, err := c.proposal()
-	if err != nil {
-		return nil, err
-	}
-	return bitspin.NewMetropolis(model, beta, proposal)
-}
-
 // mostSteps returns the number of steps of the transition that have random numbers
 // of their own.
 func (c *Config) mostSteps() int {
-	proposal, err := c.proposal()
+	proposal, err := proposal(&c.Transition)
 	if err != nil {
 		return math.MaxInt32 // sweeps: one generator for all
 	}
@@ -165,19 +153,19 @@ func (c *Config) stepMatrix(t Target) (*TransitionMatrix, error) {
 	if c.sweeps() {
 		return NewSweepMatrix(t)
 	}
-	proposal, err := c.proposal()
+	proposal, err := proposal(&c.Transition)
 	if err != nil {
 		return nil, err
 	}
 	return NewTransitionMatrix(t, proposal)
 }
 
-func (c *Config) proposal() (bitspin.Proposal, error) {
-	return bitspin.ParseProposal(c.Transition.Proposal, c.Transition.GlobalFlip)
+func proposal(c *spins.TransitionConfig) (bitspin.Proposal, error) {
+	return bitspin.ParseProposal(c.Proposal, c.GlobalFlip)
 }
 
-func (c *Config) model() (bitspin.Model, error) {
-	return bitspin.NewModel(c.Target.L, c.Target.J, c.Target.H)
+func (c *Config) target() (Target, error) {
+	return NewTarget(c.Target.L, c.Target.J, c.Target.H, c.Target.Beta)
 }
 
 // perceptron returns what a generator by a perceptron takes of the configuration.

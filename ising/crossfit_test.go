@@ -17,7 +17,7 @@ func TestEachHalfIsDrivenByTheOther(t *testing.T) {
 		config.Target.Beta, config.Loss.Witness.Bandwidth = 0.3, 1
 		require.NoError(t, config.Validate())
 		s := newTrainer(t, config, 2).System().(*system)
-		pi, err := Target{s.model, 0.3}.Probabilities()
+		pi, err := Target{s.target.Model, 0.3}.Probabilities()
 		require.NoError(t, err)
 		o := s.enumerated()
 		o.Anneal(1)

@@ -63,11 +63,11 @@ func newEnumeratedObjective(c *Config, b *perceptron.Batch) (*enumeratedObjectiv
 // newFunctional averages over s′ with the transition matrix.
 func (o *enumeratedObjective) newFunctional() (functional, error) {
 	c := o.config
-	proposal, err := c.proposal()
+	proposal, err := proposal(&c.Transition)
 	if err != nil {
 		return nil, err
 	}
-	target, err := NewTarget(c.Target.L, c.Target.J, c.Target.H, c.Target.Beta)
+	target, err := c.target()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("target: %w", err)

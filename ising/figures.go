@@ -19,12 +19,11 @@ func (s *measured) Figures(ctx context.Context, params []float32, samples int) (
 	if err != nil {
 		return nil, err
 	}
-	target := Target{s.model, s.config.Target.Beta}
 	r, err := s.reference(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return []figure.Figure{illustrate(target, r, generated, samples)}, nil
+	return []figure.Figure{illustrate(s.target, r, generated, samples)}, nil
 }
 
 func illustrate(t Target, r *reference, generated *tally, samples int) figure.Figure {

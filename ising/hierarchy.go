@@ -42,7 +42,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}
-	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Kind, &c.Transition, lattice{c, m.model}, workers)
+	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Kind, &c.Transition, m.target, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +77,15 @@ func (s *hierarchical) Evaluate(ctx context.Context, params []float32, samples i
 
 // LogZ implements engine.Normalised: the exact ln Z, NaN where it is not known.
 func (s *hierarchical) LogZ(context.Context) (value, standardError float64, err error) {
-	target := Target{s.model, s.config.Target.Beta}
-	if s.model.L <= MaxCounted {
-		g, err := CountStates(s.model.L)
+	if s.target.L <= MaxCounted {
+		g, err := CountStates(s.target.L)
 		if err != nil {
 			return 0, 0, err
 		}
-		return g.Observables(target).LogZ, 0, nil
+		return g.Observables(s.target).LogZ, 0, nil
 	}
-	k, err := Kaufman(s.model.L, s.model.J, target.Beta)
-	if err != nil || s.model.H != 0 { // frustrated, or in a field
+	k, err := Kaufman(s.target.L, s.target.J, s.target.Beta)
+	if err != nil || s.target.H != 0 { // frustrated, or in a field
 		return math.NaN(), 0, nil
 	}
 	return k.LogZ, 0, nil

@@ -93,7 +93,7 @@ func TestHierarchyHasTheDensityOfItsSamples(t *testing.T) {
 		case "kl_by_density":
 			found++
 			var kl float64
-			target := Target{s.model, c.Target.Beta}
+			target := s.target
 			pi, err := target.Probabilities()
 			require.NoError(t, err)
 			for i, l := range logQ {
@@ -121,7 +121,7 @@ func TestExactDrawsAtTheFloor(t *testing.T) {
 	require.NoError(t, err)
 	params := make([]float32, s.NumParams())
 	s.Initialize(params)
-	pi, err := Target{s.model, c.Target.Beta}.Probabilities()
+	pi, err := s.target.Probabilities()
 	require.NoError(t, err)
 	stream, err := engine.NewStream(c, params, workers)
 	require.NoError(t, err)
@@ -358,7 +358,7 @@ func TestWeightedSamples(t *testing.T) {
 	require.NoError(t, s.Sample(dst, "weighted", params, 0, n, 0))
 	plain := make([]byte, n*16)
 	require.NoError(t, s.Sample(plain, "spins", params, 0, n, 0))
-	target := Target{s.model, c.Target.Beta}
+	target := s.target
 	var weights, energies, uncorrected float64
 	state := make([]uint64, 1)
 	for i := range n {
@@ -371,8 +371,8 @@ func TestWeightedSamples(t *testing.T) {
 		}
 		w := math.Exp(math.Float64frombits(binary.LittleEndian.Uint64(dst[i*row+16:])))
 		weights += w / n
-		energies += w * s.model.Energy(state) / n
-		uncorrected += s.model.Energy(state) / n
+		energies += w * s.target.Energy(state) / n
+		uncorrected += s.target.Energy(state) / n
 	}
 	g, err := CountStates(4)
 	require.NoError(t, err)

@@ -188,13 +188,13 @@ const driftSteps = 1 << 24
 // value is 0, and the floor is that of samples that change as much in both
 // directions.
 func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]engine.Metric, error) {
-	kernel, err := bitspin.NewMetropolis(s.model, s.config.Target.Beta, bitspin.SingleSpin())
+	kernel, err := bitspin.NewMetropolis(s.target.Model, s.target.Beta, bitspin.SingleSpin())
 	if err != nil {
 		return nil, err
 	}
-	samples = min(samples, max(1, driftSteps/s.model.N))
+	samples = min(samples, max(1, driftSteps/s.target.N))
 	const rows = 64
-	n, words, moving := float64(s.model.N), s.model.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
+	n, words, moving := float64(s.target.N), s.target.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
 	var sum, squares [2]float64
 	var first uint64
 	err = s.Measure(ctx, params, samples, 0, atOnce, func(batch []uint64) {
@@ -202,13 +202,13 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 		count := len(batch) / words
 		s.workers.Run((count+rows-1)/rows, func(piece int) {
 			var st bitspin.Stats
-			kernel.Run(moved, batch, piece*rows, min(count, (piece+1)*rows), s.model.N, &moving, first, &st)
+			kernel.Run(moved, batch, piece*rows, min(count, (piece+1)*rows), s.target.N, &moving, first, &st)
 		})
 		for i := 0; i < len(batch); i += words {
 			from, to := batch[i:][:words], moved[i:][:words]
 			for k, change := range [2]float64{
-				s.model.Energy(to) - s.model.Energy(from),
-				math.Abs(float64(s.model.Magnetisation(to)))/n - math.Abs(float64(s.model.Magnetisation(from)))/n,
+				s.target.Energy(to) - s.target.Energy(from),
+				math.Abs(float64(s.target.Magnetisation(to)))/n - math.Abs(float64(s.target.Magnetisation(from)))/n,
 			} {
 				sum[k] += change
 				squares[k] += change * change
@@ -233,7 +233,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 
 // sample counts samples of the generator.
 func (s *measured) sample(ctx context.Context, params []float32, samples int) (*tally, error) {
-	generated := newTally(s.model)
+	generated := newTally(s.target.Model)
 	err := s.Measure(ctx, params, samples, 0, atOnce, generated.count)
 	return generated, err
 }

@@ -30,7 +30,7 @@ type refinement struct {
 // the same samples after M Metropolis steps have that for their mean. It needs
 // the transition matrix, and checks nothing on lattices too large for it.
 func (s *measured) VerifyModel(ctx context.Context, params []float32, samples int, emit func(engine.Check)) error {
-	if s.model.N > MaxMatrixSites {
+	if s.target.N > MaxMatrixSites {
 		return nil
 	}
 	rows, rate, err := s.refine(ctx, params, samples)
@@ -38,7 +38,7 @@ func (s *measured) VerifyModel(ctx context.Context, params []float32, samples in
 		return err
 	}
 	var floor float64
-	pi, err := Target{s.model, s.config.Target.Beta}.Probabilities()
+	pi, err := s.target.Probabilities()
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,11 @@ func decay(rows []refinement) (worst float64) {
 // what should come of it. It also returns the second largest magnitude of the
 // eigenvalues of P.
 func (s *measured) refine(ctx context.Context, params []float32, samples int) (rows []refinement, rate float64, err error) {
-	target := Target{s.model, s.config.Target.Beta}
-	step, err := s.config.stepMatrix(target)
+	step, err := s.config.stepMatrix(s.target)
 	if err != nil {
 		return nil, 0, err
 	}
-	pi, err := target.Probabilities()
+	pi, err := s.target.Probabilities()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -40,7 +40,7 @@ func TestRefinementFollowsTheMatrix(t *testing.T) {
 	require.Less(t, rows[6].predicted, 0.1*rows[0].predicted)
 	require.InDelta(t, 0.9, rate, 0.09)
 
-	s.Kernel, err = bitspin.NewMetropolis(s.model, 0.4, bitspin.MultiSpin())
+	s.Kernel, err = bitspin.NewMetropolis(s.target.Model, 0.4, bitspin.MultiSpin())
 	require.NoError(t, err)
 	require.Contains(t, run(), "refinement/5", "steps at another temperature")
 }

@@ -2,7 +2,6 @@ package ising
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/revgen/revgen/bitspin"
@@ -16,7 +15,7 @@ import (
 type measured struct {
 	*spins.Ensemble
 	config  *Config
-	model   bitspin.Model
+	target  Target
 	workers *pool.Pool
 	exact   struct {
 		sync.Mutex
@@ -25,19 +24,19 @@ type measured struct {
 }
 
 func newMeasured(c *Config, workers *pool.Pool) (*measured, error) {
-	model, err := c.model()
+	target, err := c.target()
 	if err != nil {
 		return nil, err
 	}
-	moving, err := c.newTransition(model, c.Target.Beta)
+	kernel, err := target.Kernel(&c.Transition, 1)
 	if err != nil {
-		return nil, fmt.Errorf("target: %w", err)
+		return nil, err
 	}
-	return &measured{config: c, model: model, workers: workers, Ensemble: &spins.Ensemble{
-		Spins: model.N, Shape: []int{model.L, model.L}, Order: "; spin i is that of row i div L and column i mod L",
-		Beta: c.Target.Beta, Energy: model.Energies, Even: model.H == 0, Kernel: moving,
-		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(model, beta) },
-		Names:  observables(model.L), Observe: newObserver(model).see, Seed: c.Training.Seed, Workers: workers,
+	return &measured{config: c, target: target, workers: workers, Ensemble: &spins.Ensemble{
+		Spins: target.N, Shape: []int{target.L, target.L}, Order: "; spin i is that of row i div L and column i mod L",
+		Beta: target.Beta, Energy: target.Energies, Even: target.H == 0, Kernel: kernel,
+		Mixing: func(beta float64) (spins.Kernel, error) { return bitspin.NewSweeper(target.Model, beta) },
+		Names:  observables(target.L), Observe: newObserver(target.Model).see, Seed: c.Training.Seed, Workers: workers,
 	}}, nil
 }
 
@@ -48,7 +47,7 @@ func (s *measured) reference(ctx context.Context) (*reference, error) {
 	defer s.exact.Unlock()
 	if s.exact.reference == nil {
 		r, err := s.workers.Recall(s.config.Target, func() (any, error) {
-			return newReference(ctx, Target{s.model, s.config.Target.Beta}, s.workers)
+			return newReference(ctx, s.target, s.workers)
 		})
 		if err != nil {
 			return nil, err

@@ -57,7 +57,7 @@ func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
 	} {
 		trainer := newTrainer(t, c, 1)
 		s := measure(trainer)
-		b, o := s.Batch(), s.objective.(perceptron.Valued)
+		b, o := s.Batch(), s.Objective().(perceptron.Valued)
 		n := b.Spins
 		before, after := make([]float32, b.Rows), make([]float32, b.Rows)
 		o.Contributions(before)
@@ -92,7 +92,7 @@ func TestValuesAreOfTheWitnesssHalf(t *testing.T) {
 		c.Training.Batch = 601
 		s := measure(newTrainer(t, c, 1))
 		f := make([]float32, 601)
-		s.objective.(perceptron.Valued).Contributions(f)
+		s.Objective().(perceptron.Valued).Contributions(f)
 		for i, config := range s.Batch().States {
 			half := i / 301
 			require.Equal(t, s.enumerated().g[half][config], f[i])

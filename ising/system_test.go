@@ -167,11 +167,11 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	c.Target.Beta = 0.5
 	trainer := newTrainer(t, c, 1)
 	s := trainer.System().(*system)
-	reference, err := newReference(context.Background(), Target{s.model, 0.5}, s.workers)
+	reference, err := newReference(context.Background(), Target{s.target.Model, 0.5}, s.workers)
 	require.NoError(t, err)
 	const n = 200_000
 	r := rand.New(rand.NewPCG(1, 1))
-	got := newTally(s.model)
+	got := newTally(s.target.Model)
 	for range n {
 		u := r.Float64()
 		state := 0
@@ -194,10 +194,10 @@ func TestMetricsOfExactSamples(t *testing.T) {
 	require.InDelta(t, 0.00632, e.Metrics[4].Floor, 1e-5)
 	require.Empty(t, e.Warnings)
 
-	up := newTally(s.model)
+	up := newTally(s.target.Model)
 	up.count([]uint64{511, 511, 511, 255})
 	require.Len(t, compare(reference, up, 4).Warnings, 1)
-	ground := newTally(s.model)
+	ground := newTally(s.target.Model)
 	ground.count([]uint64{511, 0, 511, 0})
 	require.Contains(t, compare(reference, ground, 4).Warnings[0], "collapsed")
 }
@@ -477,10 +477,10 @@ func TestErrorsOfZero(t *testing.T) {
 
 // enumerated returns the objective of an exact average.
 func (s *system) enumerated() *enumeratedObjective {
-	if o, ok := s.objective.(*raoBlackwell); ok {
+	if o, ok := s.Objective().(*raoBlackwell); ok {
 		return o.enumeratedObjective
 	}
-	return s.objective.(*enumeratedObjective)
+	return s.Objective().(*enumeratedObjective)
 }
 
 // BenchmarkStart is what a run computes before its first step, in a process that has

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/bitspin"
+	"github.com/revgen/revgen/engine/spins"
 )
 
 // A Target is the Boltzmann distribution π(s) = exp(−βE(s))/Z of an Ising
@@ -23,6 +24,25 @@ func NewTarget(l int, j, h, beta float64) (Target, error) {
 	}
 	model, err := bitspin.NewModel(l, j, h)
 	return Target{model, beta}, err
+}
+
+// Spins returns their number.
+func (t Target) Spins() int { return t.N }
+
+// Kernel implements spins.Moving.
+func (t Target) Kernel(c *spins.TransitionConfig, fraction float64) (spins.Kernel, error) {
+	beta := fraction * t.Beta
+	if err := bitspin.CheckTemperature(t.N, t.J, t.H, beta); err != nil {
+		return nil, fmt.Errorf("target.beta: %w", err)
+	}
+	if c.Proposal == spins.Sweeping {
+		return bitspin.NewSweeper(t.Model, beta)
+	}
+	p, err := proposal(c)
+	if err != nil {
+		return nil, fmt.Errorf("transition.global_flip: %w", err)
+	}
+	return bitspin.NewMetropolis(t.Model, beta, p)
 }
 
 // Thermodynamics are the quantities that follow from ln Z(β).

@@ -108,13 +108,13 @@ func (s *System) State() []engine.Section { return state.Of(s.objective) }
 // Acceptance implements engine.System.
 func (s *System) Acceptance() float64 {
 	if s.transition == nil {
-		return s.own().(Averager).Acceptance()
+		return s.Objective().(Averager).Acceptance()
 	}
 	return s.transition.Acceptance()
 }
 
-// own returns the objective, of a score function the one that it is of.
-func (s *System) own() Objective {
+// Objective returns what judges the batch, of a score function what it is of.
+func (s *System) Objective() Objective {
 	if o, ok := s.objective.(*score); ok {
 		return o.Valued
 	}
@@ -158,7 +158,7 @@ func (s *System) generateRows(block, lo, hi int, _ []float32) {
 func (s *System) Transition(step uint32) {
 	if s.transition == nil {
 		t := &s.config.Transition
-		s.own().(Averager).Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
+		s.Objective().(Averager).Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
 		return
 	}
 	s.transition.Run(s.batch.Next, s.batch.States, step)

@@ -24,7 +24,7 @@ type Fitted interface {
 
 // WitnessDivergence implements engine.Foreteller.
 func (s *System) WitnessDivergence() float64 {
-	f, ok := s.own().(Fitted)
+	f, ok := s.Objective().(Fitted)
 	if !ok {
 		return math.NaN()
 	}
@@ -43,7 +43,7 @@ func (s *System) atStates(f Fitted, values, c []float64, states []uint64) {
 
 // Witness is that of engine.Witnesser.
 func (s *System) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	f, ok := s.own().(Fitted)
+	f, ok := s.Objective().(Fitted)
 	if !ok {
 		return nil, nil
 	}
