@@ -3,10 +3,11 @@ package spins
 import (
 	"bytes"
 	"fmt"
-	"github.com/revgen/revgen/internal/number"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/revgen/revgen/internal/number"
 )
 
 // Limits of what is read and built. They are far beyond what can be sampled well,

@@ -3,7 +3,11 @@ package spins
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/rng"
 )
 
 // ReadStates packs configurations of n spins that are written as "spins", ±1 as
@@ -61,4 +65,70 @@ func packSigns(packed []uint64, signs []byte) int {
 		packed[w] = word
 	}
 	return -1
+}
+
+// WriteSigns writes packed configurations of n spins to dst as int8, ±1 for each.
+func WriteSigns(dst []byte, spins []uint64, n int) {
+	for words := (n + 63) / 64; len(dst) > 0; dst, spins = dst[n:], spins[words:] {
+		for i := range dst[:n] {
+			dst[i] = byte(2*(spins[i>>6]>>(i&63)&1)) - 1
+		}
+	}
+}
+
+// WriteBits writes packed configurations to dst as little-endian uint64.
+func WriteBits(dst []byte, spins []uint64) {
+	for i, w := range spins {
+		binary.LittleEndian.PutUint64(dst[8*i:], w)
+	}
+}
+
+// write writes packed configurations in a format of ReadStates.
+func (e *Ensemble) write(dst []byte, format string, batch []uint64) error {
+	if format != "spins" && format != "bits" {
+		return fmt.Errorf("format: %q is not spins or bits", format)
+	}
+	words, rowBytes := e.Words(), e.Spins
+	if format == "bits" {
+		rowBytes = 8 * words
+	}
+	e.byRows(len(batch)/words, 4096, func(lo, hi int) {
+		from, to := batch[lo*words:hi*words], dst[lo*rowBytes:hi*rowBytes]
+		if format == "bits" {
+			WriteBits(to, from)
+		} else {
+			WriteSigns(to, from, e.Spins)
+		}
+	})
+	return nil
+}
+
+// Convert implements engine.Converter.
+func (e *Ensemble) Convert(dst []byte, format string, states []byte) error {
+	packed, err := ReadStates("spins", states, e.Spins)
+	if err != nil {
+		return err
+	}
+	return e.write(dst, format, packed)
+}
+
+// Randomize gives every spin a direction by chance.
+func Randomize(config []uint64, spins int, c *rng.Counter, block uint64) {
+	var draw [4]uint32
+	for k := range config {
+		asm.PhiloxBlocks(draw[:], c, block+uint64(k))
+		config[k] = uint64(draw[1])<<32 | uint64(draw[0])
+	}
+	config[len(config)-1] &= Top(spins)
+}
+
+// Top returns the bits that a configuration's last word has.
+func Top(spins int) uint64 { return math.MaxUint64 >> (-spins & 63) }
+
+// Invert flips all spins.
+func Invert(config []uint64, spins int) {
+	for k := range config {
+		config[k] = ^config[k]
+	}
+	config[len(config)-1] &= Top(spins)
 }
