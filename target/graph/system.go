@@ -119,6 +119,6 @@ var (
 	_ engine.Heir      = (*hierarchical)(nil)
 	_ engine.Sampler   = (*measured)(nil)
 	_ engine.Evaluator = (*hierarchical)(nil)
-	_ engine.Energetic   = (*measured)(nil)
+	_ engine.Energetic = (*measured)(nil)
 	_ engine.Refiner   = (*measured)(nil)
 )
