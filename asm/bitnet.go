@@ -16,23 +16,9 @@ const (
 	BitHidden = 64
 	// BitInputs is the largest number of spins that a perceptron looks at.
 	BitInputs = 64
+	// BitNumber is the largest number of spins that choose from a table.
+	BitNumber = 16
 )
-
-// BitIndices gathers the spins of the given sites, four at a time, into
-// numbers of four bits, the first site lowest:
-//
-//	dst[q·64 + b] = Σ_j 2^j (bit b of state[sites[4q+j]])
-//
-// dst holds len(sites)/4 · 64 numbers. All paths give the same bits.
-func BitIndices(dst []uint8, state []uint64, sites []int32) {
-	if len(sites)%4 != 0 || len(dst) != len(sites)/4*BitSamples {
-		panic("asm: BitIndices: lengths do not match")
-	}
-	checkSites(len(state), sites)
-	if len(sites) > 0 {
-		bitIndices(dst, state, sites, 1)
-	}
-}
 
 func checkSites(size int, sites []int32) {
 	for _, s := range sites {
@@ -137,15 +123,29 @@ func HeatBath(logq *[BitSamples]float64, residual, logits *[BitSamples]float32, 
 	return heatBath(logq, residual, logits, words)
 }
 
-// BitDraw draws a spin for every sample from a table of probabilities: bit b is
-// set where words[b] < thresholds[index[b]]. An index is a number below
-// len(thresholds), a power of two at most 2¹⁶, of which it is taken modulo. All
-// paths give the same bits.
-func BitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) (spins uint64) {
-	if n := len(thresholds); n == 0 || n > 1<<16 || n&(n-1) != 0 {
-		panic("asm: BitDraw: the number of thresholds is not a power of two up to 65536")
+// BitDraw draws a spin for every sample from a table of 2ⁿ probabilities, one for each
+// state of the spins of n sites: bit b is set where words[b] < thresholds[i] with
+//
+//	i = Σ_j 2^j (bit b of state[sites[j]]).
+//
+// n is at most BitNumber. All paths give the same bits.
+func BitDraw(thresholds []uint32, state []uint64, sites []int32, words *[BitSamples]uint32) (spins uint64) {
+	checkNumber(len(thresholds), len(state), sites)
+	return bitDraw(thresholds, state, sites, words)
+}
+
+// BitLookup adds scale · table[i] to dst[b], with the numbers i of BitDraw. All paths
+// give the same bits but for products that a machine may fuse with sums.
+func BitLookup(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
+	checkNumber(len(table), len(state), sites)
+	bitLookup(dst, table, scale, state, sites)
+}
+
+func checkNumber(table, size int, sites []int32) {
+	if len(sites) > BitNumber || table != 1<<len(sites) {
+		panic("asm: a table does not have a number for each state of the sites")
 	}
-	return bitDraw(thresholds, index, words)
+	checkSites(size, sites)
 }
 
 // BitScore adds ln σ(x_b logits[b]), the logarithm of the probability that

@@ -78,12 +78,23 @@ func bitFold(weights, tables []float32, k int) {
 	}
 }
 
-func bitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) uint64 {
+func bitDraw(thresholds []uint32, state []uint64, sites []int32, words *[BitSamples]uint32) uint64 {
 	switch {
 	case useAVX512:
-		return bitDrawAVX512(thresholds, index, words)
+		return bitDrawAVX512(thresholds, state, sites, words)
 	case useAVX2:
-		return bitDrawAVX2(thresholds, index, words)
+		return bitDrawAVX2(thresholds, state, sites, words)
 	}
-	return bitDrawGeneric(thresholds, index, words)
+	return bitDrawGeneric(thresholds, state, sites, words)
+}
+
+func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
+	switch {
+	case useAVX512:
+		bitLookupAVX512(dst, table, scale, state, sites)
+	case useAVX2:
+		bitLookupAVX2(dst, table, scale, state, sites)
+	default:
+		bitLookupGeneric(dst, table, scale, state, sites)
+	}
 }

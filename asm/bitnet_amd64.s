@@ -68,639 +68,663 @@ DATA bitnetConstants<>+240(SB)/4, $0x3f000000
 DATA bitnetConstants<>+244(SB)/4, $0x3f000000
 DATA bitnetConstants<>+248(SB)/4, $0x3f000000
 DATA bitnetConstants<>+252(SB)/4, $0x3f000000
-DATA bitnetConstants<>+256(SB)/4, $0x80000000
-DATA bitnetConstants<>+260(SB)/4, $0x80000000
-DATA bitnetConstants<>+264(SB)/4, $0x80000000
-DATA bitnetConstants<>+268(SB)/4, $0x80000000
-DATA bitnetConstants<>+272(SB)/4, $0x80000000
-DATA bitnetConstants<>+276(SB)/4, $0x80000000
-DATA bitnetConstants<>+280(SB)/4, $0x80000000
-DATA bitnetConstants<>+284(SB)/4, $0x80000000
-DATA bitnetConstants<>+288(SB)/4, $0x80000000
-DATA bitnetConstants<>+292(SB)/4, $0x80000000
-DATA bitnetConstants<>+296(SB)/4, $0x80000000
-DATA bitnetConstants<>+300(SB)/4, $0x80000000
-DATA bitnetConstants<>+304(SB)/4, $0x80000000
-DATA bitnetConstants<>+308(SB)/4, $0x80000000
-DATA bitnetConstants<>+312(SB)/4, $0x80000000
-DATA bitnetConstants<>+316(SB)/4, $0x80000000
-DATA bitnetConstants<>+320(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+324(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+328(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+332(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+336(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+340(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+344(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+348(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+352(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+356(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+360(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+364(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+368(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+372(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+376(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+380(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+384(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+388(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+392(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+396(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+400(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+404(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+408(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+412(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+416(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+420(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+424(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+428(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+432(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+436(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+440(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+444(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+448(SB)/4, $0x3f317180
-DATA bitnetConstants<>+452(SB)/4, $0x3f317180
-DATA bitnetConstants<>+456(SB)/4, $0x3f317180
-DATA bitnetConstants<>+460(SB)/4, $0x3f317180
-DATA bitnetConstants<>+464(SB)/4, $0x3f317180
-DATA bitnetConstants<>+468(SB)/4, $0x3f317180
-DATA bitnetConstants<>+472(SB)/4, $0x3f317180
-DATA bitnetConstants<>+476(SB)/4, $0x3f317180
-DATA bitnetConstants<>+480(SB)/4, $0x3f317180
-DATA bitnetConstants<>+484(SB)/4, $0x3f317180
-DATA bitnetConstants<>+488(SB)/4, $0x3f317180
-DATA bitnetConstants<>+492(SB)/4, $0x3f317180
-DATA bitnetConstants<>+496(SB)/4, $0x3f317180
-DATA bitnetConstants<>+500(SB)/4, $0x3f317180
-DATA bitnetConstants<>+504(SB)/4, $0x3f317180
-DATA bitnetConstants<>+508(SB)/4, $0x3f317180
-DATA bitnetConstants<>+512(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+516(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+520(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+524(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+528(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+532(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+536(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+540(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+544(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+548(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+552(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+556(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+560(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+564(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+568(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+572(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+576(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+580(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+584(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+588(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+592(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+596(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+600(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+604(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+608(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+612(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+616(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+620(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+624(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+628(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+632(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+636(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+640(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+644(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+648(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+652(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+656(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+660(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+664(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+668(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+672(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+676(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+680(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+684(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+688(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+692(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+696(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+700(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+704(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+708(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+712(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+716(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+720(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+724(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+728(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+732(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+736(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+740(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+744(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+748(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+752(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+756(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+760(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+764(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+768(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+772(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+776(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+780(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+784(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+788(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+792(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+796(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+800(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+804(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+808(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+812(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+816(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+820(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+824(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+828(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+832(SB)/4, $0x3effffff
-DATA bitnetConstants<>+836(SB)/4, $0x3effffff
-DATA bitnetConstants<>+840(SB)/4, $0x3effffff
-DATA bitnetConstants<>+844(SB)/4, $0x3effffff
-DATA bitnetConstants<>+848(SB)/4, $0x3effffff
-DATA bitnetConstants<>+852(SB)/4, $0x3effffff
-DATA bitnetConstants<>+856(SB)/4, $0x3effffff
-DATA bitnetConstants<>+860(SB)/4, $0x3effffff
-DATA bitnetConstants<>+864(SB)/4, $0x3effffff
-DATA bitnetConstants<>+868(SB)/4, $0x3effffff
-DATA bitnetConstants<>+872(SB)/4, $0x3effffff
-DATA bitnetConstants<>+876(SB)/4, $0x3effffff
-DATA bitnetConstants<>+880(SB)/4, $0x3effffff
-DATA bitnetConstants<>+884(SB)/4, $0x3effffff
-DATA bitnetConstants<>+888(SB)/4, $0x3effffff
-DATA bitnetConstants<>+892(SB)/4, $0x3effffff
-DATA bitnetConstants<>+896(SB)/4, $0x0000007f
-DATA bitnetConstants<>+900(SB)/4, $0x0000007f
-DATA bitnetConstants<>+904(SB)/4, $0x0000007f
-DATA bitnetConstants<>+908(SB)/4, $0x0000007f
-DATA bitnetConstants<>+912(SB)/4, $0x0000007f
-DATA bitnetConstants<>+916(SB)/4, $0x0000007f
-DATA bitnetConstants<>+920(SB)/4, $0x0000007f
-DATA bitnetConstants<>+924(SB)/4, $0x0000007f
-DATA bitnetConstants<>+928(SB)/4, $0x0000007f
-DATA bitnetConstants<>+932(SB)/4, $0x0000007f
-DATA bitnetConstants<>+936(SB)/4, $0x0000007f
-DATA bitnetConstants<>+940(SB)/4, $0x0000007f
-DATA bitnetConstants<>+944(SB)/4, $0x0000007f
-DATA bitnetConstants<>+948(SB)/4, $0x0000007f
-DATA bitnetConstants<>+952(SB)/4, $0x0000007f
-DATA bitnetConstants<>+956(SB)/4, $0x0000007f
-DATA bitnetConstants<>+960(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+964(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+968(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+972(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+976(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+980(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+984(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+988(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+992(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+996(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1000(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1004(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1008(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1012(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1016(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1020(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+1024(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1028(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1032(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1036(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1040(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1044(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1048(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1052(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1056(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1060(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1064(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1068(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1072(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1076(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1080(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1084(SB)/4, $0x3f317218
-DATA bitnetConstants<>+1088(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1092(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1096(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1100(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1104(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1108(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1112(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1116(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1120(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1124(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1128(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1132(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1136(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1140(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1144(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1148(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+1152(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1156(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1160(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1164(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1168(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1172(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1176(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1180(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1184(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1188(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1192(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1196(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1200(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1204(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1208(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1212(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+1216(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1220(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1224(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1228(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1232(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1236(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1240(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1244(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1248(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1252(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1256(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1260(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1264(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1268(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1272(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1276(SB)/4, $0x3def251a
-DATA bitnetConstants<>+1280(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1284(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1288(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1292(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1296(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1300(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1304(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1308(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1312(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1316(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1320(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1324(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1328(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1332(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1336(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1340(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+1344(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1348(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1352(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1356(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1360(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1364(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1368(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1372(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1376(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1380(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1384(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1388(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1392(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1396(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1400(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1404(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+1408(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1412(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1416(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1420(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1424(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1428(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1432(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1436(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1440(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1444(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1448(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1452(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1456(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1460(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1464(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1468(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+1472(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1476(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1480(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1484(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1488(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1492(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1496(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1500(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1504(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1508(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1512(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1516(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1520(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1524(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1528(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1532(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+1536(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1540(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1544(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1548(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1552(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1556(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1560(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1564(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1568(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1572(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1576(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1580(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1584(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1588(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1592(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1596(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+1600(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1604(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1608(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1612(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1616(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1620(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1624(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1628(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1632(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1636(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1640(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1644(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1648(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1652(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1656(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1660(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+1664(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1668(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1672(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1676(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1680(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1684(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1688(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1692(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1696(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1700(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1704(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1708(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1712(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1716(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1720(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1724(SB)/4, $0xbf000000
-DATA bitnetConstants<>+1728(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1732(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1736(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1740(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1744(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1748(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1752(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1756(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1760(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1764(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1768(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1772(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1776(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1780(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1784(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1788(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1792(SB)/4, $0x00000000
-DATA bitnetConstants<>+1796(SB)/4, $0x00000000
-DATA bitnetConstants<>+1800(SB)/4, $0x01010101
-DATA bitnetConstants<>+1804(SB)/4, $0x01010101
-DATA bitnetConstants<>+1808(SB)/4, $0x02020202
-DATA bitnetConstants<>+1812(SB)/4, $0x02020202
-DATA bitnetConstants<>+1816(SB)/4, $0x03030303
-DATA bitnetConstants<>+1820(SB)/4, $0x03030303
-DATA bitnetConstants<>+1824(SB)/4, $0x08040201
-DATA bitnetConstants<>+1828(SB)/4, $0x80402010
-DATA bitnetConstants<>+1832(SB)/4, $0x08040201
-DATA bitnetConstants<>+1836(SB)/4, $0x80402010
-DATA bitnetConstants<>+1840(SB)/4, $0x08040201
-DATA bitnetConstants<>+1844(SB)/4, $0x80402010
-DATA bitnetConstants<>+1848(SB)/4, $0x08040201
-DATA bitnetConstants<>+1852(SB)/4, $0x80402010
-DATA bitnetConstants<>+1856(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1860(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1864(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1868(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1872(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1876(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1880(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1884(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1888(SB)/4, $0x40400000
-DATA bitnetConstants<>+1892(SB)/4, $0x40400000
-DATA bitnetConstants<>+1896(SB)/4, $0x40400000
-DATA bitnetConstants<>+1900(SB)/4, $0x40400000
-DATA bitnetConstants<>+1904(SB)/4, $0x40400000
-DATA bitnetConstants<>+1908(SB)/4, $0x40400000
-DATA bitnetConstants<>+1912(SB)/4, $0x40400000
-DATA bitnetConstants<>+1916(SB)/4, $0x40400000
-DATA bitnetConstants<>+1920(SB)/4, $0x00000000
-DATA bitnetConstants<>+1924(SB)/4, $0x00000004
-DATA bitnetConstants<>+1928(SB)/4, $0x00000001
-DATA bitnetConstants<>+1932(SB)/4, $0x00000005
-DATA bitnetConstants<>+1936(SB)/4, $0x00000002
-DATA bitnetConstants<>+1940(SB)/4, $0x00000006
-DATA bitnetConstants<>+1944(SB)/4, $0x00000003
-DATA bitnetConstants<>+1948(SB)/4, $0x00000007
-DATA bitnetConstants<>+1952(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1956(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1960(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1964(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1968(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1972(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1976(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1980(SB)/4, $0x3f000000
-DATA bitnetConstants<>+1984(SB)/4, $0x80000000
-DATA bitnetConstants<>+1988(SB)/4, $0x80000000
-DATA bitnetConstants<>+1992(SB)/4, $0x80000000
-DATA bitnetConstants<>+1996(SB)/4, $0x80000000
-DATA bitnetConstants<>+2000(SB)/4, $0x80000000
-DATA bitnetConstants<>+2004(SB)/4, $0x80000000
-DATA bitnetConstants<>+2008(SB)/4, $0x80000000
-DATA bitnetConstants<>+2012(SB)/4, $0x80000000
-DATA bitnetConstants<>+2016(SB)/4, $0x00000001
-DATA bitnetConstants<>+2020(SB)/4, $0x00000002
-DATA bitnetConstants<>+2024(SB)/4, $0x00000004
-DATA bitnetConstants<>+2028(SB)/4, $0x00000008
-DATA bitnetConstants<>+2032(SB)/4, $0x00000010
-DATA bitnetConstants<>+2036(SB)/4, $0x00000020
-DATA bitnetConstants<>+2040(SB)/4, $0x00000040
-DATA bitnetConstants<>+2044(SB)/4, $0x00000080
-DATA bitnetConstants<>+2048(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2052(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2056(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2060(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2064(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2068(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2072(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2076(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2080(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2084(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2088(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2092(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2096(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2100(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2104(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2108(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2112(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2116(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2120(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2124(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2128(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2132(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2136(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2140(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2144(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2148(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2152(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2156(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2160(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2164(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2168(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2172(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2176(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2180(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2184(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2188(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2192(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2196(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2200(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2204(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2208(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2212(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2216(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2220(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2224(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2228(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2232(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2236(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2240(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2244(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2248(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2252(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2256(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2260(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2264(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2268(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2272(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2276(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2280(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2284(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2288(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2292(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2296(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2300(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2304(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2308(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2312(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2316(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2320(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2324(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2328(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2332(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2336(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2340(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2344(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2348(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2352(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2356(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2360(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2364(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2368(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2372(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2376(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2380(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2384(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2388(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2392(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2396(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2400(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2404(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2408(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2412(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2416(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2420(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2424(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2428(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2432(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2436(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2440(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2444(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2448(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2452(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2456(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2460(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2464(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2468(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2472(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2476(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2480(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2484(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2488(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2492(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2496(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2500(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2504(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2508(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2512(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2516(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2520(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2524(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2528(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2532(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2536(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2540(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2544(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2548(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2552(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2556(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2560(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2564(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2568(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2572(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2576(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2580(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2584(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2588(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2592(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2596(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2600(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2604(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2608(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2612(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2616(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2620(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2624(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2628(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2632(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2636(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2640(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2644(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2648(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2652(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2656(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2660(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2664(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2668(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2672(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2676(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2680(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2684(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2688(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2692(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2696(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2700(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2704(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2708(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2712(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2716(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2720(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2724(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2728(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2732(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2736(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2740(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2744(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2748(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2752(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2756(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2760(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2764(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2768(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2772(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2776(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2780(SB)/4, $0x4f000000
-GLOBL bitnetConstants<>(SB), RODATA|NOPTR, $2784
+DATA bitnetConstants<>+256(SB)/4, $0x00000001
+DATA bitnetConstants<>+260(SB)/4, $0x00000001
+DATA bitnetConstants<>+264(SB)/4, $0x00000001
+DATA bitnetConstants<>+268(SB)/4, $0x00000001
+DATA bitnetConstants<>+272(SB)/4, $0x00000001
+DATA bitnetConstants<>+276(SB)/4, $0x00000001
+DATA bitnetConstants<>+280(SB)/4, $0x00000001
+DATA bitnetConstants<>+284(SB)/4, $0x00000001
+DATA bitnetConstants<>+288(SB)/4, $0x00000001
+DATA bitnetConstants<>+292(SB)/4, $0x00000001
+DATA bitnetConstants<>+296(SB)/4, $0x00000001
+DATA bitnetConstants<>+300(SB)/4, $0x00000001
+DATA bitnetConstants<>+304(SB)/4, $0x00000001
+DATA bitnetConstants<>+308(SB)/4, $0x00000001
+DATA bitnetConstants<>+312(SB)/4, $0x00000001
+DATA bitnetConstants<>+316(SB)/4, $0x00000001
+DATA bitnetConstants<>+320(SB)/4, $0x80000000
+DATA bitnetConstants<>+324(SB)/4, $0x80000000
+DATA bitnetConstants<>+328(SB)/4, $0x80000000
+DATA bitnetConstants<>+332(SB)/4, $0x80000000
+DATA bitnetConstants<>+336(SB)/4, $0x80000000
+DATA bitnetConstants<>+340(SB)/4, $0x80000000
+DATA bitnetConstants<>+344(SB)/4, $0x80000000
+DATA bitnetConstants<>+348(SB)/4, $0x80000000
+DATA bitnetConstants<>+352(SB)/4, $0x80000000
+DATA bitnetConstants<>+356(SB)/4, $0x80000000
+DATA bitnetConstants<>+360(SB)/4, $0x80000000
+DATA bitnetConstants<>+364(SB)/4, $0x80000000
+DATA bitnetConstants<>+368(SB)/4, $0x80000000
+DATA bitnetConstants<>+372(SB)/4, $0x80000000
+DATA bitnetConstants<>+376(SB)/4, $0x80000000
+DATA bitnetConstants<>+380(SB)/4, $0x80000000
+DATA bitnetConstants<>+384(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+388(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+392(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+396(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+400(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+404(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+408(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+412(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+416(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+420(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+424(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+428(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+432(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+436(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+440(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+444(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+448(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+452(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+456(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+460(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+464(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+468(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+472(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+476(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+480(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+484(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+488(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+492(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+496(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+500(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+504(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+508(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+512(SB)/4, $0x3f317180
+DATA bitnetConstants<>+516(SB)/4, $0x3f317180
+DATA bitnetConstants<>+520(SB)/4, $0x3f317180
+DATA bitnetConstants<>+524(SB)/4, $0x3f317180
+DATA bitnetConstants<>+528(SB)/4, $0x3f317180
+DATA bitnetConstants<>+532(SB)/4, $0x3f317180
+DATA bitnetConstants<>+536(SB)/4, $0x3f317180
+DATA bitnetConstants<>+540(SB)/4, $0x3f317180
+DATA bitnetConstants<>+544(SB)/4, $0x3f317180
+DATA bitnetConstants<>+548(SB)/4, $0x3f317180
+DATA bitnetConstants<>+552(SB)/4, $0x3f317180
+DATA bitnetConstants<>+556(SB)/4, $0x3f317180
+DATA bitnetConstants<>+560(SB)/4, $0x3f317180
+DATA bitnetConstants<>+564(SB)/4, $0x3f317180
+DATA bitnetConstants<>+568(SB)/4, $0x3f317180
+DATA bitnetConstants<>+572(SB)/4, $0x3f317180
+DATA bitnetConstants<>+576(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+580(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+584(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+588(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+592(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+596(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+600(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+604(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+608(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+612(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+616(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+620(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+624(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+628(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+632(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+636(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+640(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+644(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+648(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+652(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+656(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+660(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+664(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+668(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+672(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+676(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+680(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+684(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+688(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+692(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+696(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+700(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+704(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+708(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+712(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+716(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+720(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+724(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+728(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+732(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+736(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+740(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+744(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+748(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+752(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+756(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+760(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+764(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+768(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+772(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+776(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+780(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+784(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+788(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+792(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+796(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+800(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+804(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+808(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+812(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+816(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+820(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+824(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+828(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+832(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+836(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+840(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+844(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+848(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+852(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+856(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+860(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+864(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+868(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+872(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+876(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+880(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+884(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+888(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+892(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+896(SB)/4, $0x3effffff
+DATA bitnetConstants<>+900(SB)/4, $0x3effffff
+DATA bitnetConstants<>+904(SB)/4, $0x3effffff
+DATA bitnetConstants<>+908(SB)/4, $0x3effffff
+DATA bitnetConstants<>+912(SB)/4, $0x3effffff
+DATA bitnetConstants<>+916(SB)/4, $0x3effffff
+DATA bitnetConstants<>+920(SB)/4, $0x3effffff
+DATA bitnetConstants<>+924(SB)/4, $0x3effffff
+DATA bitnetConstants<>+928(SB)/4, $0x3effffff
+DATA bitnetConstants<>+932(SB)/4, $0x3effffff
+DATA bitnetConstants<>+936(SB)/4, $0x3effffff
+DATA bitnetConstants<>+940(SB)/4, $0x3effffff
+DATA bitnetConstants<>+944(SB)/4, $0x3effffff
+DATA bitnetConstants<>+948(SB)/4, $0x3effffff
+DATA bitnetConstants<>+952(SB)/4, $0x3effffff
+DATA bitnetConstants<>+956(SB)/4, $0x3effffff
+DATA bitnetConstants<>+960(SB)/4, $0x0000007f
+DATA bitnetConstants<>+964(SB)/4, $0x0000007f
+DATA bitnetConstants<>+968(SB)/4, $0x0000007f
+DATA bitnetConstants<>+972(SB)/4, $0x0000007f
+DATA bitnetConstants<>+976(SB)/4, $0x0000007f
+DATA bitnetConstants<>+980(SB)/4, $0x0000007f
+DATA bitnetConstants<>+984(SB)/4, $0x0000007f
+DATA bitnetConstants<>+988(SB)/4, $0x0000007f
+DATA bitnetConstants<>+992(SB)/4, $0x0000007f
+DATA bitnetConstants<>+996(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1000(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1004(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1008(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1012(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1016(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1020(SB)/4, $0x0000007f
+DATA bitnetConstants<>+1024(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1028(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1032(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1036(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1040(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1044(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1048(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1052(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1056(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1060(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1064(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1068(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1072(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1076(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1080(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1084(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+1088(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1092(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1096(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1100(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1104(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1108(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1112(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1116(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1120(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1124(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1128(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1132(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1136(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1140(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1144(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1148(SB)/4, $0x3f317218
+DATA bitnetConstants<>+1152(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1156(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1160(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1164(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1168(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1172(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1176(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1180(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1184(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1188(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1192(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1196(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1200(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1204(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1208(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1212(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+1216(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1220(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1224(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1228(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1232(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1236(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1240(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1244(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1248(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1252(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1256(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1260(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1264(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1268(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1272(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1276(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+1280(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1284(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1288(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1292(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1296(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1300(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1304(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1308(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1312(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1316(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1320(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1324(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1328(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1332(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1336(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1340(SB)/4, $0x3def251a
+DATA bitnetConstants<>+1344(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1348(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1352(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1356(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1360(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1364(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1368(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1372(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1376(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1380(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1384(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1388(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1392(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1396(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1400(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1404(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+1408(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1412(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1416(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1420(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1424(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1428(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1432(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1436(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1440(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1444(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1448(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1452(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1456(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1460(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1464(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1468(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+1472(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1476(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1480(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1484(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1488(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1492(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1496(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1500(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1504(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1508(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1512(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1516(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1520(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1524(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1528(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1532(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+1536(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1540(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1544(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1548(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1552(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1556(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1560(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1564(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1568(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1572(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1576(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1580(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1584(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1588(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1592(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1596(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+1600(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1604(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1608(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1612(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1616(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1620(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1624(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1628(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1632(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1636(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1640(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1644(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1648(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1652(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1656(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1660(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+1664(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1668(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1672(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1676(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1680(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1684(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1688(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1692(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1696(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1700(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1704(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1708(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1712(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1716(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1720(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1724(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+1728(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1732(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1736(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1740(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1744(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1748(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1752(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1756(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1760(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1764(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1768(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1772(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1776(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1780(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1784(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1788(SB)/4, $0xbf000000
+DATA bitnetConstants<>+1792(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1796(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1800(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1804(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1808(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1812(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1816(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1820(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1824(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1828(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1832(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1836(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1840(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1844(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1848(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1852(SB)/4, $0x4f000000
+DATA bitnetConstants<>+1856(SB)/4, $0x00000000
+DATA bitnetConstants<>+1860(SB)/4, $0x00000000
+DATA bitnetConstants<>+1864(SB)/4, $0x01010101
+DATA bitnetConstants<>+1868(SB)/4, $0x01010101
+DATA bitnetConstants<>+1872(SB)/4, $0x02020202
+DATA bitnetConstants<>+1876(SB)/4, $0x02020202
+DATA bitnetConstants<>+1880(SB)/4, $0x03030303
+DATA bitnetConstants<>+1884(SB)/4, $0x03030303
+DATA bitnetConstants<>+1888(SB)/4, $0x08040201
+DATA bitnetConstants<>+1892(SB)/4, $0x80402010
+DATA bitnetConstants<>+1896(SB)/4, $0x08040201
+DATA bitnetConstants<>+1900(SB)/4, $0x80402010
+DATA bitnetConstants<>+1904(SB)/4, $0x08040201
+DATA bitnetConstants<>+1908(SB)/4, $0x80402010
+DATA bitnetConstants<>+1912(SB)/4, $0x08040201
+DATA bitnetConstants<>+1916(SB)/4, $0x80402010
+DATA bitnetConstants<>+1920(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1924(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1928(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1932(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1936(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1940(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1944(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1948(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1952(SB)/4, $0x40400000
+DATA bitnetConstants<>+1956(SB)/4, $0x40400000
+DATA bitnetConstants<>+1960(SB)/4, $0x40400000
+DATA bitnetConstants<>+1964(SB)/4, $0x40400000
+DATA bitnetConstants<>+1968(SB)/4, $0x40400000
+DATA bitnetConstants<>+1972(SB)/4, $0x40400000
+DATA bitnetConstants<>+1976(SB)/4, $0x40400000
+DATA bitnetConstants<>+1980(SB)/4, $0x40400000
+DATA bitnetConstants<>+1984(SB)/4, $0x00000000
+DATA bitnetConstants<>+1988(SB)/4, $0x00000004
+DATA bitnetConstants<>+1992(SB)/4, $0x00000001
+DATA bitnetConstants<>+1996(SB)/4, $0x00000005
+DATA bitnetConstants<>+2000(SB)/4, $0x00000002
+DATA bitnetConstants<>+2004(SB)/4, $0x00000006
+DATA bitnetConstants<>+2008(SB)/4, $0x00000003
+DATA bitnetConstants<>+2012(SB)/4, $0x00000007
+DATA bitnetConstants<>+2016(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2020(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2024(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2028(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2032(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2036(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2040(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2044(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2048(SB)/4, $0x00000001
+DATA bitnetConstants<>+2052(SB)/4, $0x00000001
+DATA bitnetConstants<>+2056(SB)/4, $0x00000001
+DATA bitnetConstants<>+2060(SB)/4, $0x00000001
+DATA bitnetConstants<>+2064(SB)/4, $0x00000001
+DATA bitnetConstants<>+2068(SB)/4, $0x00000001
+DATA bitnetConstants<>+2072(SB)/4, $0x00000001
+DATA bitnetConstants<>+2076(SB)/4, $0x00000001
+DATA bitnetConstants<>+2080(SB)/4, $0x00000001
+DATA bitnetConstants<>+2084(SB)/4, $0x00000002
+DATA bitnetConstants<>+2088(SB)/4, $0x00000004
+DATA bitnetConstants<>+2092(SB)/4, $0x00000008
+DATA bitnetConstants<>+2096(SB)/4, $0x00000010
+DATA bitnetConstants<>+2100(SB)/4, $0x00000020
+DATA bitnetConstants<>+2104(SB)/4, $0x00000040
+DATA bitnetConstants<>+2108(SB)/4, $0x00000080
+DATA bitnetConstants<>+2112(SB)/4, $0x80000000
+DATA bitnetConstants<>+2116(SB)/4, $0x80000000
+DATA bitnetConstants<>+2120(SB)/4, $0x80000000
+DATA bitnetConstants<>+2124(SB)/4, $0x80000000
+DATA bitnetConstants<>+2128(SB)/4, $0x80000000
+DATA bitnetConstants<>+2132(SB)/4, $0x80000000
+DATA bitnetConstants<>+2136(SB)/4, $0x80000000
+DATA bitnetConstants<>+2140(SB)/4, $0x80000000
+DATA bitnetConstants<>+2144(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2148(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2152(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2156(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2160(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2164(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2168(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2172(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2176(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2180(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2184(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2188(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2192(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2196(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2200(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2204(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2208(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2212(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2216(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2220(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2224(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2228(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2232(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2236(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2240(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2244(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2248(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2252(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2256(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2260(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2264(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2268(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2272(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2276(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2280(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2284(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2288(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2292(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2296(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2300(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2304(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2308(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2312(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2316(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2320(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2324(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2328(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2332(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2336(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2340(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2344(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2348(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2352(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2356(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2360(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2364(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2368(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2372(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2376(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2380(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2384(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2388(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2392(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2396(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2400(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2404(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2408(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2412(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2416(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2420(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2424(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2428(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2432(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2436(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2440(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2444(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2448(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2452(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2456(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2460(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2464(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2468(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2472(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2476(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2480(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2484(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2488(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2492(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2496(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2500(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2504(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2508(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2512(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2516(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2520(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2524(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2528(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2532(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2536(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2540(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2544(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2548(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2552(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2556(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2560(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2564(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2568(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2572(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2576(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2580(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2584(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2588(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2592(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2596(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2600(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2604(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2608(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2612(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2616(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2620(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2624(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2628(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2632(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2636(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2640(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2644(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2648(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2652(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2656(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2660(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2664(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2668(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2672(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2676(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2680(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2684(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2688(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2692(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2696(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2700(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2704(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2708(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2712(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2716(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2720(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2724(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2728(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2732(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2736(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2740(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2744(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2748(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2752(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2756(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2760(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2764(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2768(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2772(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2776(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2780(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2784(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2788(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2792(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2796(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2800(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2804(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2808(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2812(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2816(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2820(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2824(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2828(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2832(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2836(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2840(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2844(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2848(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2852(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2856(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2860(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2864(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2868(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2872(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2876(SB)/4, $0x4f000000
+GLOBL bitnetConstants<>(SB), RODATA|NOPTR, $2880
 
 // func bitIndicesAVX512(dst []uint8, state []uint64, sites []int32, scale int)
 // Requires: AVX, AVX512BW, AVX512F
@@ -1790,54 +1814,192 @@ strip:
 	VZEROUPPER
 	RET
 
-// func bitDrawAVX512(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
-// Requires: AVX, AVX512F
-TEXT ·bitDrawAVX512(SB), NOSPLIT, $0-48
-	MOVQ         thresholds_base+0(FP), AX
-	MOVQ         thresholds_len+8(FP), CX
-	MOVQ         index+24(FP), DX
-	MOVQ         words+32(FP), BX
-	XORQ         SI, SI
-	DECQ         CX
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Z0
-	VPMOVZXWD    (DX), Z1
-	VPANDD       Z0, Z1, Z1
-	KXNORW       K1, K1, K1
-	VPXORD       Z2, Z2, Z2
-	VPGATHERDD   (AX)(Z1*4), K1, Z2
-	VPCMPUD      $0x06, (BX), Z2, K1
-	KMOVW        K1, CX
-	SHLQ         $0x00, CX
-	ORQ          CX, SI
-	VPMOVZXWD    32(DX), Z1
-	VPANDD       Z0, Z1, Z1
-	KXNORW       K2, K2, K2
-	VPXORD       Z3, Z3, Z3
-	VPGATHERDD   (AX)(Z1*4), K2, Z3
-	VPCMPUD      $0x06, 64(BX), Z3, K1
-	KMOVW        K1, CX
-	SHLQ         $0x10, CX
-	ORQ          CX, SI
-	VPMOVZXWD    64(DX), Z1
-	VPANDD       Z0, Z1, Z1
-	KXNORW       K3, K3, K3
-	VPXORD       Z4, Z4, Z4
-	VPGATHERDD   (AX)(Z1*4), K3, Z4
-	VPCMPUD      $0x06, 128(BX), Z4, K1
-	KMOVW        K1, CX
-	SHLQ         $0x20, CX
-	ORQ          CX, SI
-	VPMOVZXWD    96(DX), Z1
-	VPANDD       Z0, Z1, Z1
-	KXNORW       K4, K4, K4
-	VPXORD       Z5, Z5, Z5
-	VPGATHERDD   (AX)(Z1*4), K4, Z5
-	VPCMPUD      $0x06, 192(BX), Z5, K1
-	KMOVW        K1, AX
-	SHLQ         $0x30, AX
-	ORQ          AX, SI
-	MOVQ         SI, spins+40(FP)
+// func bitDrawAVX512(thresholds []uint32, state []uint64, sites []int32, words *[64]uint32) (spins uint64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·bitDrawAVX512(SB), NOSPLIT, $0-88
+	MOVQ    state_base+24(FP), AX
+	MOVQ    sites_base+48(FP), CX
+	MOVQ    sites_len+56(FP), DX
+	VMOVUPS bitnetConstants<>+256(SB), Z0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	TESTQ   DX, DX
+	JZ      counted
+
+site:
+	MOVLQSX (CX), BX
+	KMOVW   (AX)(BX*8), K1
+	VPADDD  Z0, Z1, K1, Z1
+	KMOVW   2(AX)(BX*8), K1
+	VPADDD  Z0, Z2, K1, Z2
+	KMOVW   4(AX)(BX*8), K1
+	VPADDD  Z0, Z3, K1, Z3
+	KMOVW   6(AX)(BX*8), K1
+	VPADDD  Z0, Z4, K1, Z4
+	VPADDD  Z0, Z0, Z0
+	ADDQ    $0x04, CX
+	DECQ    DX
+	JNZ     site
+
+counted:
+	MOVQ thresholds_base+0(FP), AX
+	MOVQ words+72(FP), CX
+	XORQ DX, DX
+	MOVQ sites_len+56(FP), BX
+	CMPQ BX, $0x04
+	JA   gather
+
+	// As many of 16 numbers as there are
+	MOVQ        thresholds_len+8(FP), BX
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVW       SI, K1
+	VMOVDQU32.Z (AX), K1, Z0
+	VPERMD      Z0, Z1, Z1
+	VPCMPUD     $0x06, (CX), Z1, K1
+	KMOVW       K1, AX
+	SHLQ        $0x00, AX
+	ORQ         AX, DX
+	VPERMD      Z0, Z2, Z1
+	VPCMPUD     $0x06, 64(CX), Z1, K1
+	KMOVW       K1, AX
+	SHLQ        $0x10, AX
+	ORQ         AX, DX
+	VPERMD      Z0, Z3, Z1
+	VPCMPUD     $0x06, 128(CX), Z1, K1
+	KMOVW       K1, AX
+	SHLQ        $0x20, AX
+	ORQ         AX, DX
+	VPERMD      Z0, Z4, Z0
+	VPCMPUD     $0x06, 192(CX), Z0, K1
+	KMOVW       K1, AX
+	SHLQ        $0x30, AX
+	ORQ         AX, DX
+	MOVQ        DX, spins+80(FP)
+	VZEROUPPER
+	RET
+
+gather:
+	VPXORD     Z5, Z5, Z5
+	KXNORW     K2, K2, K2
+	VPGATHERDD (AX)(Z1*4), K2, Z5
+	VPCMPUD    $0x06, (CX), Z5, K1
+	KMOVW      K1, BX
+	SHLQ       $0x00, BX
+	ORQ        BX, DX
+	VPXORD     Z6, Z6, Z6
+	KXNORW     K3, K3, K3
+	VPGATHERDD (AX)(Z2*4), K3, Z6
+	VPCMPUD    $0x06, 64(CX), Z6, K1
+	KMOVW      K1, BX
+	SHLQ       $0x10, BX
+	ORQ        BX, DX
+	VPXORD     Z7, Z7, Z7
+	KXNORW     K4, K4, K4
+	VPGATHERDD (AX)(Z3*4), K4, Z7
+	VPCMPUD    $0x06, 128(CX), Z7, K1
+	KMOVW      K1, BX
+	SHLQ       $0x20, BX
+	ORQ        BX, DX
+	VPXORD     Z8, Z8, Z8
+	KXNORW     K5, K5, K5
+	VPGATHERDD (AX)(Z4*4), K5, Z8
+	VPCMPUD    $0x06, 192(CX), Z8, K1
+	KMOVW      K1, AX
+	SHLQ       $0x30, AX
+	ORQ        AX, DX
+	MOVQ       DX, spins+80(FP)
+	VZEROUPPER
+	RET
+
+// func bitLookupAVX512(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·bitLookupAVX512(SB), NOSPLIT, $0-88
+	MOVQ    state_base+40(FP), AX
+	MOVQ    sites_base+64(FP), CX
+	MOVQ    sites_len+72(FP), DX
+	VMOVUPS bitnetConstants<>+256(SB), Z0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	TESTQ   DX, DX
+	JZ      counted
+
+site:
+	MOVLQSX (CX), BX
+	KMOVW   (AX)(BX*8), K1
+	VPADDD  Z0, Z1, K1, Z1
+	KMOVW   2(AX)(BX*8), K1
+	VPADDD  Z0, Z2, K1, Z2
+	KMOVW   4(AX)(BX*8), K1
+	VPADDD  Z0, Z3, K1, Z3
+	KMOVW   6(AX)(BX*8), K1
+	VPADDD  Z0, Z4, K1, Z4
+	VPADDD  Z0, Z0, Z0
+	ADDQ    $0x04, CX
+	DECQ    DX
+	JNZ     site
+
+counted:
+	MOVQ          dst+0(FP), AX
+	MOVQ          table_base+8(FP), CX
+	VBROADCASTSD  scale+32(FP), Z0
+	MOVQ          $-1, DX
+	VXORPS        Y5, Y5, Y5
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y1*8), K1, Z5
+	VMULPD        Z0, Z5, Z5
+	VADDPD        (AX), Z5, Z5
+	VMOVUPD       Z5, (AX)
+	VXORPS        Y6, Y6, Y6
+	VEXTRACTI64X4 $0x01, Z1, Y1
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y1*8), K1, Z6
+	VMULPD        Z0, Z6, Z6
+	VADDPD        64(AX), Z6, Z6
+	VMOVUPD       Z6, 64(AX)
+	VXORPS        Y7, Y7, Y7
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y2*8), K1, Z7
+	VMULPD        Z0, Z7, Z7
+	VADDPD        128(AX), Z7, Z7
+	VMOVUPD       Z7, 128(AX)
+	VXORPS        Y8, Y8, Y8
+	VEXTRACTI64X4 $0x01, Z2, Y1
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y1*8), K1, Z8
+	VMULPD        Z0, Z8, Z8
+	VADDPD        192(AX), Z8, Z8
+	VMOVUPD       Z8, 192(AX)
+	VXORPS        Y9, Y9, Y9
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y3*8), K1, Z9
+	VMULPD        Z0, Z9, Z9
+	VADDPD        256(AX), Z9, Z9
+	VMOVUPD       Z9, 256(AX)
+	VXORPS        Y10, Y10, Y10
+	VEXTRACTI64X4 $0x01, Z3, Y1
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y1*8), K1, Z10
+	VMULPD        Z0, Z10, Z10
+	VADDPD        320(AX), Z10, Z10
+	VMOVUPD       Z10, 320(AX)
+	VXORPS        Y11, Y11, Y11
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y4*8), K1, Z11
+	VMULPD        Z0, Z11, Z11
+	VADDPD        384(AX), Z11, Z11
+	VMOVUPD       Z11, 384(AX)
+	VXORPS        Y12, Y12, Y12
+	VEXTRACTI64X4 $0x01, Z4, Y1
+	KMOVB         DX, K1
+	VGATHERDPD    (CX)(Y1*8), K1, Z12
+	VMULPD        Z0, Z12, Z12
+	VADDPD        448(AX), Z12, Z12
+	VMOVUPD       Z12, 448(AX)
 	VZEROUPPER
 	RET
 
@@ -1848,23 +2010,23 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	MOVQ         residual+8(FP), CX
 	MOVQ         logits+16(FP), DX
 	MOVQ         spins+24(FP), BX
-	VMOVUPS      bitnetConstants<>+256(SB), Z0
+	VMOVUPS      bitnetConstants<>+320(SB), Z0
 	VMOVUPS      (DX), Z1
-	VPORD        bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS       bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS       bitnetConstants<>+384(SB), Z2, Z4
+	VPORD        bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS       bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS       bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS      bitnetConstants<>+576(SB), Z3
-	VFMADD213PS  bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS      bitnetConstants<>+640(SB), Z3
 	VFMADD213PS  bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ    Z4, Z4
-	VPADDD       bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD       bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD       $0x17, Z4, Z4
 	VMULPS       Z4, Z3, Z3
 	VMOVUPS      bitnetConstants<>+0(SB), Z5
@@ -1889,12 +2051,11 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1088(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1152(SB), Z4
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
@@ -1903,6 +2064,7 @@ noResidual0:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
 	VMULPS        Z2, Z4, Z4
 	VFMADD213PS   Z2, Z2, Z4
 	VADDPS        Z3, Z4, Z4
@@ -1920,21 +2082,21 @@ noResidual0:
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 64(AX)
 	VMOVUPS       64(DX), Z1
-	VPORD         bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VPORD         bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+576(SB), Z3
-	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+640(SB), Z3
 	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD        $0x17, Z4, Z4
 	VMULPS        Z4, Z3, Z3
 	VMOVUPS       bitnetConstants<>+0(SB), Z5
@@ -1959,12 +2121,11 @@ noResidual0:
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1088(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1152(SB), Z4
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
@@ -1973,6 +2134,7 @@ noResidual16:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
 	VMULPS        Z2, Z4, Z4
 	VFMADD213PS   Z2, Z2, Z4
 	VADDPS        Z3, Z4, Z4
@@ -1990,21 +2152,21 @@ noResidual16:
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 192(AX)
 	VMOVUPS       128(DX), Z1
-	VPORD         bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VPORD         bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+576(SB), Z3
-	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+640(SB), Z3
 	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD        $0x17, Z4, Z4
 	VMULPS        Z4, Z3, Z3
 	VMOVUPS       bitnetConstants<>+0(SB), Z5
@@ -2029,12 +2191,11 @@ noResidual16:
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1088(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1152(SB), Z4
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
@@ -2043,6 +2204,7 @@ noResidual32:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
 	VMULPS        Z2, Z4, Z4
 	VFMADD213PS   Z2, Z2, Z4
 	VADDPS        Z3, Z4, Z4
@@ -2060,21 +2222,21 @@ noResidual32:
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 320(AX)
 	VMOVUPS       192(DX), Z1
-	VPORD         bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VPORD         bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+576(SB), Z3
-	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+640(SB), Z3
 	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD        $0x17, Z4, Z4
 	VMULPS        Z4, Z3, Z3
 	VMOVUPS       bitnetConstants<>+0(SB), Z5
@@ -2099,12 +2261,11 @@ noResidual32:
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z0
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z2
 	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z2
-	VMOVUPS       bitnetConstants<>+1088(SB), Z3
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z0, Z3
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z2
+	VMOVUPS       bitnetConstants<>+1152(SB), Z3
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z3
@@ -2113,6 +2274,7 @@ noResidual48:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z3
 	VMULPS        Z0, Z3, Z3
 	VFMADD213PS   Z0, Z0, Z3
 	VADDPS        Z2, Z3, Z3
@@ -2140,29 +2302,29 @@ TEXT ·heatBathAVX512(SB), NOSPLIT, $0-40
 	MOVQ         logits+16(FP), DX
 	MOVQ         words+24(FP), BX
 	XORQ         SI, SI
-	VMOVUPS      bitnetConstants<>+256(SB), Z0
+	VMOVUPS      bitnetConstants<>+320(SB), Z0
 	VMOVUPS      (DX), Z1
-	VPORD        bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS       bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS       bitnetConstants<>+384(SB), Z2, Z4
+	VPORD        bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS       bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS       bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS      bitnetConstants<>+576(SB), Z3
-	VFMADD213PS  bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS      bitnetConstants<>+640(SB), Z3
 	VFMADD213PS  bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS  bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ    Z4, Z4
-	VPADDD       bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD       bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD       $0x17, Z4, Z4
 	VMULPS       Z4, Z3, Z3
 	VMOVUPS      bitnetConstants<>+0(SB), Z5
 	VADDPS       Z5, Z3, Z4
 	VDIVPS       Z4, Z3, Z2
-	VMULPS       bitnetConstants<>+1728(SB), Z2, Z2
+	VMULPS       bitnetConstants<>+1792(SB), Z2, Z2
 	VCVTTPS2DQ   Z2, Z2
 	VMOVUPS      (BX), Z11
 	VPSRLD       $0x01, Z11, Z11
@@ -2190,12 +2352,11 @@ TEXT ·heatBathAVX512(SB), NOSPLIT, $0-40
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1088(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1152(SB), Z4
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
@@ -2204,6 +2365,7 @@ noResidual0:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
 	VMULPS        Z2, Z4, Z4
 	VFMADD213PS   Z2, Z2, Z4
 	VADDPS        Z3, Z4, Z4
@@ -2221,27 +2383,27 @@ noResidual0:
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 64(AX)
 	VMOVUPS       64(DX), Z1
-	VPORD         bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VPORD         bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+576(SB), Z3
-	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+640(SB), Z3
 	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD        $0x17, Z4, Z4
 	VMULPS        Z4, Z3, Z3
 	VMOVUPS       bitnetConstants<>+0(SB), Z5
 	VADDPS        Z5, Z3, Z4
 	VDIVPS        Z4, Z3, Z2
-	VMULPS        bitnetConstants<>+1728(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+1792(SB), Z2, Z2
 	VCVTTPS2DQ    Z2, Z2
 	VMOVUPS       64(BX), Z6
 	VPSRLD        $0x01, Z6, Z6
@@ -2269,12 +2431,11 @@ noResidual0:
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1088(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1152(SB), Z4
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
@@ -2283,6 +2444,7 @@ noResidual16:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
 	VMULPS        Z2, Z4, Z4
 	VFMADD213PS   Z2, Z2, Z4
 	VADDPS        Z3, Z4, Z4
@@ -2300,27 +2462,27 @@ noResidual16:
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 192(AX)
 	VMOVUPS       128(DX), Z1
-	VPORD         bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VPORD         bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+576(SB), Z3
-	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+640(SB), Z3
 	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD        $0x17, Z4, Z4
 	VMULPS        Z4, Z3, Z3
 	VMOVUPS       bitnetConstants<>+0(SB), Z5
 	VADDPS        Z5, Z3, Z4
 	VDIVPS        Z4, Z3, Z2
-	VMULPS        bitnetConstants<>+1728(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+1792(SB), Z2, Z2
 	VCVTTPS2DQ    Z2, Z2
 	VMOVUPS       128(BX), Z6
 	VPSRLD        $0x01, Z6, Z6
@@ -2348,12 +2510,11 @@ noResidual16:
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1088(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z2, Z4
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
+	VMOVUPS       bitnetConstants<>+1152(SB), Z4
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
@@ -2362,6 +2523,7 @@ noResidual32:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
 	VMULPS        Z2, Z4, Z4
 	VFMADD213PS   Z2, Z2, Z4
 	VADDPS        Z3, Z4, Z4
@@ -2379,27 +2541,27 @@ noResidual32:
 	VSUBPD        Z1, Z2, Z2
 	VMOVUPD       Z2, 320(AX)
 	VMOVUPS       192(DX), Z1
-	VPORD         bitnetConstants<>+256(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+320(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+384(SB), Z2, Z4
+	VPORD         bitnetConstants<>+320(SB), Z1, Z2
+	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
 	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+448(SB), Z4, Z2
 	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+576(SB), Z3
-	VFMADD213PS   bitnetConstants<>+640(SB), Z2, Z3
+	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
+	VMOVUPS       bitnetConstants<>+640(SB), Z3
 	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
+	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
 	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+896(SB), Z4, Z4
+	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
 	VPSLLD        $0x17, Z4, Z4
 	VMULPS        Z4, Z3, Z3
 	VMOVUPS       bitnetConstants<>+0(SB), Z5
 	VADDPS        Z5, Z3, Z4
 	VDIVPS        Z4, Z3, Z2
-	VMULPS        bitnetConstants<>+1728(SB), Z2, Z2
+	VMULPS        bitnetConstants<>+1792(SB), Z2, Z2
 	VCVTTPS2DQ    Z2, Z2
 	VMOVUPS       192(BX), Z6
 	VPSRLD        $0x01, Z6, Z6
@@ -2427,12 +2589,11 @@ noResidual32:
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
 	VMOVAPS       Z3, Z0
-	VCMPPS        $0x0e, bitnetConstants<>+960(SB), Z3, K1
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
 	VSUBPS        Z5, Z3, Z2
 	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
-	VMOVUPS.Z     bitnetConstants<>+1024(SB), K1, Z2
-	VMOVUPS       bitnetConstants<>+1088(SB), Z3
-	VFMADD213PS   bitnetConstants<>+1152(SB), Z0, Z3
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z2
+	VMOVUPS       bitnetConstants<>+1152(SB), Z3
 	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z3
@@ -2441,6 +2602,7 @@ noResidual48:
 	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z3
 	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z3
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z3
 	VMULPS        Z0, Z3, Z3
 	VFMADD213PS   Z0, Z0, Z3
 	VADDPS        Z2, Z3, Z3
@@ -2484,8 +2646,8 @@ TEXT ·bitIndicesAVX2(SB), NOSPLIT, $0-80
 	VMOVD        SI, X3
 	VPBROADCASTB X3, Y3
 	ADDQ         SI, SI
-	VMOVUPS      bitnetConstants<>+1792(SB), Y4
-	VMOVUPS      bitnetConstants<>+1824(SB), Y5
+	VMOVUPS      bitnetConstants<>+1856(SB), Y4
+	VMOVUPS      bitnetConstants<>+1888(SB), Y5
 
 group:
 	VXORPS       Y6, Y6, Y6
@@ -2567,8 +2729,8 @@ TEXT ·bitLogitsAVX2(SB), NOSPLIT, $256-84
 	JE      lines2
 	CMPQ    AX, $0x30
 	JE      lines3
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -2707,10 +2869,10 @@ of4GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      128(SP), Y2
 	VMOVUPS      160(SP), Y3
@@ -2725,10 +2887,10 @@ of4GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -2737,8 +2899,8 @@ of4GroupsDone:
 	RET
 
 lines3:
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -2855,10 +3017,10 @@ of3GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      128(SP), Y2
 	VMOVUPS      160(SP), Y3
@@ -2873,10 +3035,10 @@ of3GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -2885,8 +3047,8 @@ of3GroupsDone:
 	RET
 
 lines2:
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -2981,10 +3143,10 @@ of2GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      128(SP), Y2
 	VMOVUPS      160(SP), Y3
@@ -2999,10 +3161,10 @@ of2GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -3011,8 +3173,8 @@ of2GroupsDone:
 	RET
 
 lines1:
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -3085,10 +3247,10 @@ of1GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VMOVUPS      128(SP), Y2
 	VMOVUPS      160(SP), Y3
@@ -3103,10 +3265,10 @@ of1GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1984(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+1952(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -3133,9 +3295,9 @@ TEXT ·bitGradientAVX2(SB), NOSPLIT, $0-136
 	JE      lines2
 	CMPQ    SI, $0x30
 	JE      lines3
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
-	VMOVUPS bitnetConstants<>+1952(SB), Y2
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+2016(SB), Y2
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
@@ -3332,9 +3494,9 @@ of4Histograms:
 	RET
 
 lines3:
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
-	VMOVUPS bitnetConstants<>+1952(SB), Y2
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+2016(SB), Y2
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
@@ -3493,9 +3655,9 @@ of3Histograms:
 	RET
 
 lines2:
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
-	VMOVUPS bitnetConstants<>+1952(SB), Y2
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+2016(SB), Y2
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
@@ -3616,9 +3778,9 @@ of2Histograms:
 	RET
 
 lines1:
-	VMOVUPS bitnetConstants<>+1856(SB), Y0
-	VMOVUPS bitnetConstants<>+1888(SB), Y1
-	VMOVUPS bitnetConstants<>+1952(SB), Y2
+	VMOVUPS bitnetConstants<>+1920(SB), Y0
+	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+2016(SB), Y2
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
@@ -3938,114 +4100,350 @@ strip:
 	VZEROUPPER
 	RET
 
-// func bitDrawAVX2(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
+// func bitDrawAVX2(thresholds []uint32, state []uint64, sites []int32, words *[64]uint32) (spins uint64)
 // Requires: AVX, AVX2
-TEXT ·bitDrawAVX2(SB), NOSPLIT, $0-48
-	MOVQ         thresholds_base+0(FP), AX
-	MOVQ         thresholds_len+8(FP), CX
-	MOVQ         index+24(FP), DX
-	MOVQ         words+32(FP), BX
-	XORQ         SI, SI
-	DECQ         CX
-	VMOVD        CX, X0
-	VPBROADCASTD X0, Y0
-	VPMOVZXWD    (DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        (BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x00, CX
-	ORQ          CX, SI
-	VPMOVZXWD    16(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        32(BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x08, CX
-	ORQ          CX, SI
-	VPMOVZXWD    32(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        64(BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x10, CX
-	ORQ          CX, SI
-	VPMOVZXWD    48(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        96(BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x18, CX
-	ORQ          CX, SI
-	VPMOVZXWD    64(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        128(BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x20, CX
-	ORQ          CX, SI
-	VPMOVZXWD    80(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        160(BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x28, CX
-	ORQ          CX, SI
-	VPMOVZXWD    96(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y4
-	VPCMPEQD     Y3, Y3, Y3
-	VPXOR        Y2, Y2, Y2
-	VPGATHERDD   Y3, (AX)(Y1*4), Y2
-	VPXOR        Y4, Y2, Y2
-	VPXOR        192(BX), Y4, Y1
-	VPCMPGTD     Y1, Y2, Y2
-	VMOVMSKPS    Y2, CX
-	SHLQ         $0x30, CX
-	ORQ          CX, SI
-	VPMOVZXWD    112(DX), Y1
-	VPAND        Y0, Y1, Y1
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+TEXT ·bitDrawAVX2(SB), NOSPLIT, $0-88
+	MOVQ    state_base+24(FP), AX
+	MOVQ    sites_base+48(FP), CX
+	MOVQ    sites_len+56(FP), DX
+	VMOVUPS bitnetConstants<>+2048(SB), Y0
+	VMOVUPS bitnetConstants<>+2080(SB), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	TESTQ   DX, DX
+	JZ      counted
+
+site:
+	MOVLQSX      (CX), BX
+	VPBROADCASTB (AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPBROADCASTB 1(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTB 2(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTB 3(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTB 4(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTB 5(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTB 6(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPBROADCASTB 7(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPADDD       Y0, Y0, Y0
+	ADDQ         $0x04, CX
+	DECQ         DX
+	JNZ          site
+
+counted:
+	MOVQ       thresholds_base+0(FP), AX
+	MOVQ       words+72(FP), CX
+	XORQ       DX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y2*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      (CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x00, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y3*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      32(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x08, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y4*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      64(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x10, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y5*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      96(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x18, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y6*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      128(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x20, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y7*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      160(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x28, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y8*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      192(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, BX
+	SHLQ       $0x30, BX
+	ORQ        BX, DX
+	VPXOR      Y0, Y0, Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VPGATHERDD Y1, (AX)(Y9*4), Y0
+	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VPXOR      Y1, Y0, Y0
+	VPXOR      224(CX), Y1, Y1
+	VPCMPGTD   Y1, Y0, Y0
+	VMOVMSKPS  Y0, AX
+	SHLQ       $0x38, AX
+	ORQ        AX, DX
+	MOVQ       DX, spins+80(FP)
+	VZEROUPPER
+	RET
+
+// func bitLookupAVX2(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
+// Requires: AVX, AVX2
+TEXT ·bitLookupAVX2(SB), NOSPLIT, $0-88
+	MOVQ    state_base+40(FP), AX
+	MOVQ    sites_base+64(FP), CX
+	MOVQ    sites_len+72(FP), DX
+	VMOVUPS bitnetConstants<>+2048(SB), Y0
+	VMOVUPS bitnetConstants<>+2080(SB), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	TESTQ   DX, DX
+	JZ      counted
+
+site:
+	MOVLQSX      (CX), BX
+	VPBROADCASTB (AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPBROADCASTB 1(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTB 2(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTB 3(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTB 4(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTB 5(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTB 6(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPBROADCASTB 7(AX)(BX*8), Y10
+	VPAND        Y1, Y10, Y10
+	VPCMPEQD     Y1, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPADDD       Y0, Y0, Y0
+	ADDQ         $0x04, CX
+	DECQ         DX
+	JNZ          site
+
+counted:
+	MOVQ         dst+0(FP), AX
+	MOVQ         table_base+8(FP), CX
+	VBROADCASTSD scale+32(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y10, Y10, Y10
+	VPCMPEQD     Y10, Y10, Y10
+	VGATHERDPD   Y10, (CX)(X2*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       (AX), Y1, Y1
+	VMOVUPD      Y1, (AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y10, Y10, Y10
+	VEXTRACTI128 $0x01, Y2, X2
+	VPCMPEQD     Y10, Y10, Y10
+	VGATHERDPD   Y10, (CX)(X2*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       32(AX), Y1, Y1
+	VMOVUPD      Y1, 32(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VPCMPEQD     Y2, Y2, Y2
-	VPXOR        Y0, Y0, Y0
-	VPGATHERDD   Y2, (AX)(Y1*4), Y0
-	VPXOR        Y3, Y0, Y0
-	VPXOR        224(BX), Y3, Y1
-	VPCMPGTD     Y1, Y0, Y0
-	VMOVMSKPS    Y0, AX
-	SHLQ         $0x38, AX
-	ORQ          AX, SI
-	MOVQ         SI, spins+40(FP)
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       64(AX), Y1, Y1
+	VMOVUPD      Y1, 64(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y3, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       96(AX), Y1, Y1
+	VMOVUPD      Y1, 96(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X4*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       128(AX), Y1, Y1
+	VMOVUPD      Y1, 128(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       160(AX), Y1, Y1
+	VMOVUPD      Y1, 160(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X5*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       192(AX), Y1, Y1
+	VMOVUPD      Y1, 192(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y5, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       224(AX), Y1, Y1
+	VMOVUPD      Y1, 224(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X6*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       256(AX), Y1, Y1
+	VMOVUPD      Y1, 256(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y6, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       288(AX), Y1, Y1
+	VMOVUPD      Y1, 288(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X7*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       320(AX), Y1, Y1
+	VMOVUPD      Y1, 320(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y7, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       352(AX), Y1, Y1
+	VMOVUPD      Y1, 352(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X8*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       384(AX), Y1, Y1
+	VMOVUPD      Y1, 384(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y8, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       416(AX), Y1, Y1
+	VMOVUPD      Y1, 416(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X9*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       448(AX), Y1, Y1
+	VMOVUPD      Y1, 448(AX)
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y9, X3
+	VPCMPEQD     Y2, Y2, Y2
+	VGATHERDPD   Y2, (CX)(X3*8), Y1
+	VMULPD       Y0, Y1, Y1
+	VADDPD       480(AX), Y1, Y1
+	VMOVUPD      Y1, 480(AX)
 	VZEROUPPER
 	RET
 
@@ -4056,27 +4454,27 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	MOVQ         residual+8(FP), CX
 	MOVQ         logits+16(FP), DX
 	MOVQ         spins+24(FP), BX
-	VMOVUPS      bitnetConstants<>+1984(SB), Y0
-	VMOVUPS      bitnetConstants<>+2016(SB), Y1
+	VMOVUPS      bitnetConstants<>+2112(SB), Y0
+	VMOVUPS      bitnetConstants<>+2080(SB), Y1
 	VMOVUPS      (DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4099,21 +4497,21 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4131,24 +4529,24 @@ noResidual0:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 32(AX)
 	VMOVUPS      32(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4171,21 +4569,21 @@ noResidual0:
 
 noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4203,24 +4601,24 @@ noResidual8:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 96(AX)
 	VMOVUPS      64(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4243,21 +4641,21 @@ noResidual8:
 
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4275,24 +4673,24 @@ noResidual16:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 160(AX)
 	VMOVUPS      96(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4315,21 +4713,21 @@ noResidual16:
 
 noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4347,24 +4745,24 @@ noResidual24:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 224(AX)
 	VMOVUPS      128(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4387,21 +4785,21 @@ noResidual24:
 
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4419,24 +4817,24 @@ noResidual32:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 288(AX)
 	VMOVUPS      160(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4459,21 +4857,21 @@ noResidual32:
 
 noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4491,24 +4889,24 @@ noResidual40:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 352(AX)
 	VMOVUPS      192(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4531,21 +4929,21 @@ noResidual40:
 
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
 	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+1952(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
 	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2400(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2432(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y5, Y3, Y3
@@ -4563,24 +4961,24 @@ noResidual48:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 416(AX)
 	VMOVUPS      224(DX), Y2
-	VPOR         bitnetConstants<>+1984(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2048(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2080(SB), Y3, Y5
+	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
 	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2176(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
 	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2336(SB), Y5, Y5
+	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1856(SB), Y6
+	VMOVUPS      bitnetConstants<>+1920(SB), Y6
 	VADDPS       Y6, Y4, Y5
 	VMOVD        BX, X3
 	VPBROADCASTD X3, Y3
@@ -4603,21 +5001,21 @@ noResidual48:
 
 noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y4, Y0
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y0
 	VSUBPS       Y6, Y4, Y2
-	VMULPS       bitnetConstants<>+1952(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
 	VBLENDVPS    Y0, Y2, Y4, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y0, Y2
-	VMOVUPS      bitnetConstants<>+2432(SB), Y0
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y0
+	VANDPS       bitnetConstants<>+2496(SB), Y0, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD213PS  Y3, Y3, Y0
 	VADDPS       Y2, Y0, Y0
@@ -4645,29 +5043,29 @@ TEXT ·heatBathAVX2(SB), NOSPLIT, $0-40
 	MOVQ         logits+16(FP), DX
 	MOVQ         words+24(FP), BX
 	XORQ         SI, SI
-	VMOVUPS      bitnetConstants<>+1984(SB), Y0
+	VMOVUPS      bitnetConstants<>+2112(SB), Y0
 	VMOVUPS      (DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      (BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -4692,21 +5090,21 @@ TEXT ·heatBathAVX2(SB), NOSPLIT, $0-40
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -4724,27 +5122,27 @@ noResidual0:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 32(AX)
 	VMOVUPS      32(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      32(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -4769,21 +5167,21 @@ noResidual0:
 
 noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -4801,27 +5199,27 @@ noResidual8:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 96(AX)
 	VMOVUPS      64(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      64(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -4846,21 +5244,21 @@ noResidual8:
 
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -4878,27 +5276,27 @@ noResidual16:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 160(AX)
 	VMOVUPS      96(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      96(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -4923,21 +5321,21 @@ noResidual16:
 
 noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -4955,27 +5353,27 @@ noResidual24:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 224(AX)
 	VMOVUPS      128(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      128(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -5000,21 +5398,21 @@ noResidual24:
 
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -5032,27 +5430,27 @@ noResidual32:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 288(AX)
 	VMOVUPS      160(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      160(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -5077,21 +5475,21 @@ noResidual32:
 
 noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -5109,27 +5507,27 @@ noResidual40:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 352(AX)
 	VMOVUPS      192(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      192(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -5154,21 +5552,21 @@ noResidual40:
 
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
 	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+1952(SB), Y4, Y4
+	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
 	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2432(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y2
+	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
+	VMOVUPS      bitnetConstants<>+2528(SB), Y2
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
 	VMULPS       Y3, Y2, Y2
 	VFMADD213PS  Y3, Y3, Y2
 	VADDPS       Y4, Y2, Y2
@@ -5186,27 +5584,27 @@ noResidual48:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 416(AX)
 	VMOVUPS      224(DX), Y1
-	VPOR         bitnetConstants<>+1984(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2048(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2080(SB), Y2, Y4
+	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2112(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2144(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2176(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2208(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2240(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y3
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1856(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2336(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1856(SB), Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y5
 	VADDPS       Y5, Y3, Y4
 	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2752(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
 	VCVTTPS2DQ   Y2, Y2
 	VMOVUPS      224(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -5231,21 +5629,21 @@ noResidual48:
 
 noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2368(SB), Y3, Y0
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y0
 	VSUBPS       Y5, Y3, Y2
-	VMULPS       bitnetConstants<>+1952(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
 	VBLENDVPS    Y0, Y2, Y3, Y3
-	VANDPS       bitnetConstants<>+2400(SB), Y0, Y2
-	VMOVUPS      bitnetConstants<>+2432(SB), Y0
-	VFMADD213PS  bitnetConstants<>+2464(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2496(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y0
+	VANDPS       bitnetConstants<>+2496(SB), Y0, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y0
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD213PS  Y3, Y3, Y0
 	VADDPS       Y2, Y0, Y0

@@ -32,7 +32,12 @@ func bitFoldAVX512(weights []float32, tables []float32, k int)
 // bitDrawAVX512 is bitDrawGeneric.
 //
 //go:noescape
-func bitDrawAVX512(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
+func bitDrawAVX512(thresholds []uint32, state []uint64, sites []int32, words *[64]uint32) (spins uint64)
+
+// bitLookupAVX512 is bitLookupGeneric.
+//
+//go:noescape
+func bitLookupAVX512(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
 
 // bitScoreAVX512 is bitScoreGeneric up to rounding.
 //
@@ -72,7 +77,12 @@ func bitFoldAVX2(weights []float32, tables []float32, k int)
 // bitDrawAVX2 is bitDrawGeneric.
 //
 //go:noescape
-func bitDrawAVX2(thresholds []uint32, index *[64]uint16, words *[64]uint32) (spins uint64)
+func bitDrawAVX2(thresholds []uint32, state []uint64, sites []int32, words *[64]uint32) (spins uint64)
+
+// bitLookupAVX2 is bitLookupGeneric.
+//
+//go:noescape
+func bitLookupAVX2(dst *[64]float64, table []float64, scale float64, state []uint64, sites []int32)
 
 // bitScoreAVX2 is bitScoreGeneric up to rounding.
 //

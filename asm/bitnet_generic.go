@@ -2,6 +2,8 @@ package asm
 
 import "math"
 
+// bitIndicesGeneric sets dst[q·64+b] to scale times the number of four bits that the spins
+// of sample b at sites 4q … 4q+3 make, the first lowest.
 func bitIndicesGeneric(dst []uint8, state []uint64, sites []int32, scale int) {
 	for ; len(sites) > 0; dst, sites = dst[BitSamples:], sites[4:] {
 		w0, w1, w2, w3 := state[sites[0]], state[sites[1]], state[sites[2]], state[sites[3]]
@@ -121,11 +123,25 @@ func bitFoldGeneric(weights, tables []float32, k int) {
 	}
 }
 
-func bitDrawGeneric(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) (spins uint64) {
-	for b, i := range index {
-		if words[b] < thresholds[int(i)&(len(thresholds)-1)] {
+// bitNumber returns the number that sample b's spins make.
+func bitNumber(state []uint64, sites []int32, b int) (i int) {
+	for j, s := range sites {
+		i |= int(state[s]>>b&1) << j
+	}
+	return i
+}
+
+func bitDrawGeneric(thresholds []uint32, state []uint64, sites []int32, words *[BitSamples]uint32) (spins uint64) {
+	for b, w := range words {
+		if w < thresholds[bitNumber(state, sites, b)] {
 			spins |= 1 << b
 		}
 	}
 	return spins
+}
+
+func bitLookupGeneric(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
+	for b := range dst {
+		dst[b] += scale * table[bitNumber(state, sites, b)]
+	}
 }

@@ -26,6 +26,10 @@ func bitTables(tables, weights, bias []float32) { bitTablesGeneric(tables, weigh
 
 func bitFold(weights, tables []float32, k int) { bitFoldGeneric(weights, tables, k) }
 
-func bitDraw(thresholds []uint32, index *[BitSamples]uint16, words *[BitSamples]uint32) uint64 {
-	return bitDrawGeneric(thresholds, index, words)
+func bitDraw(thresholds []uint32, state []uint64, sites []int32, words *[BitSamples]uint32) uint64 {
+	return bitDrawGeneric(thresholds, state, sites, words)
+}
+
+func bitLookup(dst *[BitSamples]float64, table []float64, scale float64, state []uint64, sites []int32) {
+	bitLookupGeneric(dst, table, scale, state, sites)
 }

@@ -81,12 +81,12 @@ func forEachBitCase(t *testing.T, f func(t *testing.T, c *bitCase)) {
 func TestBitIndices(t *testing.T) {
 	forEachBitCase(t, func(t *testing.T, c *bitCase) {
 		dst := newGuarded[uint8](len(c.sites) / 4 * BitSamples)
-		BitIndices(dst.data, c.state, c.sites)
+		bitIndices(dst.data, c.state, c.sites, 3)
 		dst.check(t)
 		for b := range BitSamples {
 			_, rows := c.hidden(b)
 			for q, row := range rows {
-				require.EqualValues(t, row/len(c.Output)-16*q, dst.data[q*BitSamples+b])
+				require.EqualValues(t, 3*(row/len(c.Output)-16*q), dst.data[q*BitSamples+b])
 			}
 		}
 	})
@@ -261,29 +261,74 @@ func TestHeatBath(t *testing.T) {
 	})
 }
 
+// numbered returns spins of random sites, and the numbers that they make.
+func numbered(t testing.TB, r *rand.Rand, n int) (state []uint64, sites []int32, number [BitSamples]int) {
+	state, sites = endOfPage[uint64](t, 20)(20), endOfPage[int32](t, n)(n)
+	for i := range state {
+		state[i] = r.Uint64()
+	}
+	for j := range sites {
+		sites[j] = int32(r.IntN(len(state)))
+		if j == 0 {
+			sites[j] = int32(len(state) - 1)
+		}
+		for b := range number {
+			number[b] += int(state[sites[j]]>>b&1) << j
+		}
+	}
+	return state, sites, number
+}
+
 func TestBitDraw(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		r := rand.New(rand.NewPCG(13, 14))
-		for _, n := range []int{1, 2, 16, 256, 1 << 16} {
-			table := endOfPage[uint32](t, n)(n)
+		for _, n := range []int{0, 1, 3, 4, 5, 8, BitNumber} {
+			table := endOfPage[uint32](t, 1<<n)(1 << n)
 			for i := range table {
 				table[i] = []uint32{r.Uint32(), 0, math.MaxUint32, 1 << 31}[r.IntN(4)]
 			}
 			for range 20 {
-				var index [BitSamples]uint16
+				state, sites, number := numbered(t, r, n)
 				var words [BitSamples]uint32
-				for b := range index {
-					index[b] = uint16(r.Uint32())
+				for b := range words {
 					words[b] = []uint32{r.Uint32(), 0, math.MaxUint32, 1 << 31, 1<<31 - 1}[r.IntN(5)]
 				}
-				spins := BitDraw(table, &index, &words)
-				for b := range index {
-					require.Equal(t, words[b] < table[int(index[b])%n], spins>>b&1 == 1)
+				spins := BitDraw(table, state, sites, &words)
+				for b, i := range number {
+					require.Equal(t, words[b] < table[i], spins>>b&1 == 1)
 				}
 			}
 		}
 	})
-	require.Panics(t, func() { BitDraw(make([]uint32, 3), &[BitSamples]uint16{}, &[BitSamples]uint32{}) })
+	words, state := new([BitSamples]uint32), make([]uint64, 3)
+	require.Panics(t, func() { BitDraw(make([]uint32, 3), state, make([]int32, 2), words) })
+	require.Panics(t, func() { BitDraw(make([]uint32, 4), state, []int32{0, 3}, words) })
+	require.Panics(t, func() { BitDraw(make([]uint32, 1<<17), state, make([]int32, 17), words) })
+}
+
+func TestBitLookup(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(15, 16))
+		for _, n := range []int{0, 1, 4, 8, 12} {
+			table := endOfPage[float64](t, 1<<n)(1 << n)
+			for i := range table {
+				table[i] = r.NormFloat64()
+			}
+			state, sites, number := numbered(t, r, n)
+			dst := newGuarded[float64](BitSamples)
+			for b := range dst.data {
+				dst.data[b] = float64(b)
+			}
+			BitLookup((*[BitSamples]float64)(dst.data), table, -0.3, state, sites)
+			dst.check(t)
+			for b, i := range number {
+				require.InDelta(t, float64(b)-0.3*table[i], dst.data[b], 1e-13)
+			}
+		}
+	})
+	dst, state := new([BitSamples]float64), make([]uint64, 3)
+	require.Panics(t, func() { BitLookup(dst, make([]float64, 3), 1, state, make([]int32, 2)) })
+	require.Panics(t, func() { BitLookup(dst, make([]float64, 4), 1, state, []int32{0, -1}) })
 }
 
 func TestBitScore(t *testing.T) {

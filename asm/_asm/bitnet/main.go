@@ -44,6 +44,7 @@ func main() {
 		w.expand()
 		w.fold()
 		w.draw()
+		w.lookup()
 		w.score(false)
 		w.score(true)
 	}
@@ -579,48 +580,161 @@ func (w *isa) decay(x VecVirtual) VecVirtual {
 	return p
 }
 
+// numbers emits the numbers that samples' spins make, the first site lowest. sites and n
+// are used up.
+func (w *isa) numbers(state, sites, n GPVirtual) []VecVirtual {
+	value, bit := w.load(w.word(1)), VecVirtual(nil)
+	if w == avx2 {
+		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
+	}
+	sums := make([]VecVirtual, samples/w.lanes)
+	for i := range sums {
+		sums[i] = w.zero()
+	}
+	TESTQ(n, n)
+	JZ(LabelRef("counted"))
+	Label("site")
+	site := GP64()
+	MOVLQSX(Mem{Base: sites}, site)
+	for i, sum := range sums {
+		word := Mem{Base: state, Index: site, Scale: 8, Disp: w.lanes / 8 * i}
+		if w == avx512 {
+			k := K()
+			KMOVW(word, k)
+			VPADDD(value, sum, k, sum)
+		} else {
+			v := w.vector()
+			VPBROADCASTB(word, v)
+			VPAND(bit, v, v)
+			VPCMPEQD(bit, v, v)
+			VPAND(value, v, v)
+			VPADDD(v, sum, sum)
+		}
+	}
+	VPADDD(value, value, value)
+	ADDQ(Imm(4), sites)
+	DECQ(n)
+	JNZ(LabelRef("site"))
+	Label("counted")
+	return sums
+}
+
 // draw emits the comparison of random words with a table's thresholds, as signed
-// numbers with the highest bit inverted where there is no other comparison.
+// numbers with the highest bit inverted where there is no other comparison. A table
+// that fits into a vector is looked up there.
 func (w *isa) draw() {
-	TEXT("bitDraw"+w.suffix, NOSPLIT, fmt.Sprintf("func(thresholds []uint32, index *[%d]uint16, words *[%d]uint32) (spins uint64)", samples, samples))
+	TEXT("bitDraw"+w.suffix, NOSPLIT, fmt.Sprintf("func(thresholds []uint32, state []uint64, sites []int32, words *[%d]uint32) (spins uint64)", samples))
 	Doc("bitDraw" + w.suffix + " is bitDrawGeneric.")
 	Pragma("noescape")
+	state := Load(Param("state").Base(), GP64()).(GPVirtual)
+	sites := Load(Param("sites").Base(), GP64()).(GPVirtual)
+	left := Load(Param("sites").Len(), GP64()).(GPVirtual)
+	numbers := w.numbers(state, sites, left)
 	thresholds := Load(Param("thresholds").Base(), GP64())
-	n := Load(Param("thresholds").Len(), GP64()).(GPVirtual)
-	index := Load(Param("index"), GP64())
 	words := Load(Param("words"), GP64())
 	spins := GP64()
 	XORQ(spins, spins)
-	DECQ(n)
-	mask, x := w.vector(), XMM()
-	VMOVD(n.As32(), x)
-	VPBROADCASTD(x, mask)
-	for first := 0; first < samples; first += w.lanes {
-		i, t, bits := w.vector(), w.vector(), GP64()
-		VPMOVZXWD(Mem{Base: index, Disp: 2 * first}, i)
-		w.and(mask, i, i)
-		at := Mem{Base: thresholds, Index: i, Scale: 4}
+	compare := func(part int, t VecVirtual) {
+		at, bits := Mem{Base: words, Disp: 4 * w.lanes * part}, GP64()
 		if w == avx512 {
-			all, less := K(), K()
-			KXNORW(all, all, all)
-			VPXORD(t, t, t)
-			VPGATHERDD(at, all, t)
-			VPCMPUD(Imm(6), Mem{Base: words, Disp: 4 * first}, t, less) // threshold > word
+			less := K()
+			VPCMPUD(Imm(6), at, t, less) // threshold > word
 			KMOVW(less, bits.As32())
 		} else {
-			all, word, top := w.vector(), w.vector(), w.load(w.word(1<<31))
-			VPCMPEQD(all, all, all)
-			VPXOR(t, t, t)
-			VPGATHERDD(all, at, t)
+			word, top := w.vector(), w.load(w.word(1<<31))
 			VPXOR(top, t, t)
-			VPXOR(Mem{Base: words, Disp: 4 * first}, top, word)
+			VPXOR(at, top, word)
 			VPCMPGTD(word, t, t)
 			VMOVMSKPS(t, bits.As32())
 		}
-		SHLQ(Imm(uint64(first)), bits)
+		SHLQ(Imm(uint64(w.lanes*part)), bits)
 		ORQ(bits, spins)
 	}
+	if w == avx512 {
+		n := Load(Param("sites").Len(), GP64())
+		CMPQ(n, Imm(4))
+		JA(LabelRef("gather"))
+		Comment("As many of 16 numbers as there are")
+		size, all, within, table := Load(Param("thresholds").Len(), GP64()), GP64(), K(), w.vector()
+		MOVQ(I32(-1), all)
+		BZHIQ(size, all, all)
+		KMOVW(all.As32(), within)
+		VMOVDQU32_Z(Mem{Base: thresholds}, within, table)
+		for part, i := range numbers {
+			t := w.vector()
+			VPERMD(table, i, t)
+			compare(part, t)
+		}
+		Store(spins, ReturnIndex(0))
+		VZEROUPPER()
+		RET()
+		Label("gather")
+	}
+	for part, i := range numbers {
+		t := w.vector()
+		w.xor(t, t, t)
+		at := Mem{Base: thresholds, Index: i, Scale: 4}
+		if w == avx512 {
+			all := K()
+			KXNORW(all, all, all)
+			VPGATHERDD(at, all, t)
+		} else {
+			all := w.vector()
+			VPCMPEQD(all, all, all)
+			VPGATHERDD(all, at, t)
+		}
+		compare(part, t)
+	}
 	Store(spins, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// lookup emits sums of a table's numbers.
+func (w *isa) lookup() {
+	TEXT("bitLookup"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float64, table []float64, scale float64, state []uint64, sites []int32)", samples))
+	Doc("bitLookup" + w.suffix + " is bitLookupGeneric.")
+	Pragma("noescape")
+	state := Load(Param("state").Base(), GP64()).(GPVirtual)
+	sites := Load(Param("sites").Base(), GP64()).(GPVirtual)
+	left := Load(Param("sites").Len(), GP64()).(GPVirtual)
+	numbers := w.numbers(state, sites, left)
+	dst, table := Load(Param("dst"), GP64()), Load(Param("table").Base(), GP64())
+	factor, err := Param("scale").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	scale := w.vector()
+	VBROADCASTSD(factor.Addr, scale)
+	ones := GP64()
+	if w == avx512 {
+		MOVQ(I32(-1), ones)
+	}
+	for part, i := range numbers {
+		for half := range 2 {
+			sum, at := w.zero(), Mem{Base: dst, Disp: 8*w.lanes*part + 4*w.lanes*half}
+			if w == avx512 {
+				index, all := i.AsY(), K()
+				if half == 1 {
+					index = YMM()
+					VEXTRACTI64X4(Imm(1), i, index)
+				}
+				KMOVB(ones.As32(), all)
+				VGATHERDPD(Mem{Base: table, Index: index, Scale: 8}, all, sum)
+			} else {
+				index, all := i.AsX(), w.zero()
+				if half == 1 {
+					index = XMM()
+					VEXTRACTI128(Imm(1), i, index)
+				}
+				VPCMPEQD(all, all, all)
+				VGATHERDPD(all, Mem{Base: table, Index: index, Scale: 8}, sum)
+			}
+			VMULPD(scale, sum, sum)
+			VADDPD(at, sum, sum)
+			VMOVUPD(sum, at)
+		}
+	}
 	VZEROUPPER()
 	RET()
 }

@@ -40,7 +40,7 @@ type exact struct {
 
 type star struct {
 	centre int32   // −1 for a leaf without a centre
-	around []int32 // learned spins that the star touches, filled up to a multiple of 4
+	around []int32 // learned spins that the star touches
 	table  int
 }
 
@@ -75,13 +75,6 @@ type leafTable struct {
 type term struct {
 	coefficient float64
 	i, j        []int32 // j is nil for a sum over spins
-}
-
-func pad4(sites []int32, with int) []int32 {
-	for len(sites)%4 != 0 {
-		sites = append(sites, int32(with))
-	}
-	return sites
 }
 
 // newExact sorts the spins that are not learned into stars.
@@ -180,7 +173,6 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			x.tables = append(x.tables, table)
 		}
 		s.table = tables[key]
-		s.around = pad4(s.around, t.Spins)
 		x.stars = append(x.stars, s)
 		for _, l := range members {
 			if len(near[l]) > leafInputs {
@@ -227,7 +219,6 @@ func newLeaf(t *Target, spin int, near []neighbour, known map[string]int, tables
 		tables = append(tables, leafTable{couplings, make([]uint32, 1<<len(near))})
 	}
 	l.table = known[key]
-	l.around = pad4(l.around, t.Spins)
 	return l, tables
 }
 
@@ -237,13 +228,6 @@ func (t *leafTable) tabulate(beta float64) {
 	for n := range t.up {
 		t.up[n] = threshold(2 * beta * fieldOf(t.couplings, n, d))
 	}
-}
-
-// draw draws a spin of a block from a table over the spins around it.
-func draw(state []uint64, around []int32, table []uint32, words *[block]uint32) uint64 {
-	var index [block]uint16
-	pattern(&index, state, around)
-	return asm.BitDraw(table, &index, words)
 }
 
 func exactNeighbours(near []neighbour, learned []bool) (count int) {
@@ -353,38 +337,11 @@ func logTwoCosh(x float64) float64 {
 	return x + math.Log1p(math.Exp(-2*x))
 }
 
-// pattern sets index[b] to the number that sample b's spins make.
-func pattern(index *[block]uint16, state []uint64, sites []int32) {
-	clear(index[:])
-	var nibbles [starInputs / 4 * block]uint8
-	asm.BitIndices(nibbles[:len(sites)/4*block], state, sites)
-	switch len(sites) {
-	case 0:
-	case 4:
-		for b := range index {
-			index[b] = uint16(nibbles[b])
-		}
-	case 8:
-		for b := range index {
-			index[b] = uint16(nibbles[b]) | uint16(nibbles[block+b])<<4
-		}
-	default:
-		for b := range index {
-			index[b] = uint16(nibbles[b]) | uint16(nibbles[block+b])<<4 | uint16(nibbles[2*block+b])<<8
-		}
-	}
-}
-
 // logWeights adds scale · ln W of the learned spins of a block to dst.
 func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uint64) {
-	var index [block]uint16
 	for k := range x.stars {
 		s := &x.stars[k]
-		pattern(&index, state, s.around)
-		logW := x.tables[s.table].logW
-		for b, i := range &index {
-			dst[b] += scale * logW[i]
-		}
+		asm.BitLookup(dst, x.tables[s.table].logW, scale, state, s.around)
 	}
 	addTerms(dst, x.bonds, scale*beta, state)
 	addTerms(dst, x.fields, scale*beta, state)
@@ -412,12 +369,12 @@ func (x *exact) energies(dst *[block]float64, scale float64, state []uint64) {
 func (x *exact) complete(state []uint64, w *words) {
 	for k := range x.stars {
 		if s := &x.stars[k]; s.centre >= 0 {
-			state[s.centre] = draw(state, s.around, x.tables[s.table].centre, w.of())
+			state[s.centre] = asm.BitDraw(x.tables[s.table].centre, state, s.around, w.of())
 		}
 	}
 	for k := range x.leaves {
 		l := &x.leaves[k]
-		state[l.site] = draw(state, l.around, x.logits[l.table].up, w.of())
+		state[l.site] = asm.BitDraw(x.logits[l.table].up, state, l.around, w.of())
 	}
 }
 
