@@ -2,6 +2,9 @@ package gmm
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/rng"
@@ -36,32 +39,26 @@ func (t *Target) Covariance() []float64 {
 // SquaredNorm returns ∫ π², a double sum over components of
 // w_k w_l N(μ_k | μ_l, Σ_k + Σ_l).
 func (t *Target) SquaredNorm() float64 {
-	d := t.dim
 	var sum float64
 	for _, g := range t.components {
 		for _, h := range t.components {
-			both := make([][]float64, d)
-			for i := range both {
-				both[i] = make([]float64, d)
-				for j := range both[i] {
-					both[i][j] = g.Covariance[i][j] + h.Covariance[i][j]
-				}
-			}
-			factor, _ := cholesky(both) // a sum of positive definite matrices
-			log := -float64(d) / 2 * math.Log(2*math.Pi)
-			y := make([]float64, d) // L⁻¹(μ_k − μ_l), by substitution
-			for i := range d {
-				y[i] = g.Mean[i] - h.Mean[i]
-				for j := range i {
-					y[i] -= factor[i*d+j] * y[j]
-				}
-				y[i] /= factor[i*d+i]
-				log -= math.Log(factor[i*d+i]) + y[i]*y[i]/2
-			}
-			sum += g.Weight * h.Weight * math.Exp(log)
+			var both mat.SymDense
+			both.AddSym(g.symmetric(), h.symmetric())
+			var factor mat.Cholesky
+			factor.Factorize(&both) // a sum of positive definite matrices
+			var off, solved mat.VecDense
+			off.SubVec(mat.NewVecDense(t.dim, g.Mean), mat.NewVecDense(t.dim, h.Mean))
+			_ = factor.SolveVecTo(&solved, &off) // which says if much is lost
+			log := float64(t.dim)*math.Log(2*math.Pi) + factor.LogDet() + mat.Dot(&off, &solved)
+			sum += g.Weight * h.Weight * math.Exp(-log/2)
 		}
 	}
 	return sum
+}
+
+// symmetric returns Σ.
+func (c *Component) symmetric() *mat.SymDense {
+	return mat.NewSymDense(len(c.Mean), slices.Concat(c.Covariance...))
 }
 
 // componentDraws is the half of a stream whose blocks choose components.

@@ -20,10 +20,7 @@ import (
 // independent computation, and reports every check through emit. The error is
 // that of ctx or of running a check.
 func Verify(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
-	if err := newSubject(workers).verify(ctx, emit); err != nil {
-		return err
-	}
-	return engine.RunChecks(ctx, emit, kitChecks(workers)...)
+	return engine.RunChecks(ctx, emit, append(newSubject(workers).checks(), kitChecks(workers)...)...)
 }
 
 // A subject is what Verify examines. Tests replace a part by a wrong one and
@@ -52,10 +49,6 @@ func (v *subject) checks() []func() ([]engine.Check, error) {
 	return []func() ([]engine.Check, error){v.checkDensity, v.checkSamples, v.checkDistances}
 }
 
-func (v *subject) verify(ctx context.Context, emit func(engine.Check)) error {
-	return engine.RunChecks(ctx, emit, v.checks()...)
-}
-
 // kitChecks are those of the kit, with mixtures for known targets.
 func kitChecks(workers *pool.Pool) []func() ([]engine.Check, error) {
 	all := targets()
@@ -66,7 +59,7 @@ func kitChecks(workers *pool.Pool) []func() ([]engine.Check, error) {
 	for _, t := range append(all, other) {
 		known = append(known, reals.Known{
 			Target: newDensity(t), Log: t.LogDensity, Sample: t.Sample,
-			Deviation: func(x []float32) float64 { worst, _ := moments(t, x); return worst },
+			Deviation: func(x []float32) float64 { return moments(t, x) },
 		})
 	}
 	last := len(known) - 1
@@ -132,9 +125,8 @@ func (v *subject) checkDensity() ([]engine.Check, error) {
 }
 
 // moments returns by how many standard errors the means, the second moments and
-// the mean responsibilities of states are from the target's, at most, and how
-// many figures these are.
-func moments(t *Target, x []float32) (worst float64, figures int) {
+// the mean responsibilities of states are from the target's, at most.
+func moments(t *Target, x []float32) (worst float64) {
 	d, rows := t.dim, len(x)/t.dim
 	mean, covariance := t.Mean(), t.Covariance()
 	p := make([]float64, t.Components())
@@ -162,10 +154,10 @@ func moments(t *Target, x []float32) (worst float64, figures int) {
 	for i, m := range all {
 		worst = max(worst, math.Abs(m.Value()-want[i])/m.StandardError())
 		if !(worst <= math.MaxFloat64) {
-			return math.MaxFloat64, len(all)
+			return math.MaxFloat64
 		}
 	}
-	return worst, len(all)
+	return worst
 }
 
 // sixSigma is the bound on the largest of a few dozen standardised deviations:
@@ -179,8 +171,7 @@ func (v *subject) checkSamples() ([]engine.Check, error) {
 	for _, t := range all {
 		x := make([]float32, v.samples*t.dim)
 		v.sample(t, x, &asm.Counter{Seed: 4}, 0)
-		deviation, _ := moments(t, x)
-		worst = max(worst, deviation)
+		worst = max(worst, moments(t, x))
 	}
 	return engine.One(engine.AtMost("exact-samples", worst, sixSigma,
 		"standard errors between means, second moments and responsibilities of %d exact samples and of the target, the largest of two targets", v.samples))

@@ -24,14 +24,14 @@ func TestVerify(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	seen := map[string]bool{}
-	require.NoError(t, newTestSubject(workers).verify(context.Background(), func(c engine.Check) {
+	require.NoError(t, engine.RunChecks(context.Background(), func(c engine.Check) {
 		require.True(t, c.OK, "%+v", c)
 		require.NotEmpty(t, c.Detail)
 		require.False(t, seen[c.Name], "%s appears twice", c.Name)
 		seen[c.Name] = true
 		_, err := json.Marshal(c)
 		require.NoError(t, err)
-	}))
+	}, newTestSubject(workers).checks()...))
 	for name := range seen {
 		require.Contains(t, breakable(), name, "every check must be shown to fail")
 	}
