@@ -9,6 +9,7 @@ import (
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A chain is what long Metropolis runs say about a target whose configurations
@@ -150,16 +151,12 @@ func (c *chain) source(model bitspin.Model) string {
 }
 
 // scatter returns the mean of independent numbers and its standard error.
-func scatter(n int, of func(i int) float64) (e estimate) {
+func scatter(n int, of func(i int) float64) estimate {
+	var m stat.Mean
 	for i := range n {
-		e.value += of(i) / float64(n)
+		m.Add(of(i))
 	}
-	var squares float64
-	for i := range n {
-		squares += (of(i) - e.value) * (of(i) - e.value)
-	}
-	e.uncertainty = math.Sqrt(squares / float64(n*(n-1)))
-	return e
+	return estimate{value: m.Value(), uncertainty: m.StandardError()}
 }
 
 // momentErrors returns the standard errors of the observables, to first order,

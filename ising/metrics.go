@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
@@ -356,13 +358,10 @@ func meanLogarithm(n int, p float64) float64 {
 	mean, trials := float64(n)*p, float64(n-1)
 	width := 12*math.Sqrt(mean) + 40 // what lies beyond has less than 1e-20
 	first, last := max(0, math.Floor(mean-width)), min(trials, math.Ceil(mean+width))
-	lg := func(x float64) float64 { v, _ := math.Lgamma(x + 1); return v }
-	log := lg(trials) - lg(first) - lg(trials-first) + first*math.Log(p) + (trials-first)*math.Log1p(-p)
-	odds := math.Log(p) - math.Log1p(-p)
+	law := distuv.Binomial{N: trials, P: p}
 	var sum float64
 	for y := first; y <= last; y++ {
-		sum += math.Exp(log) * (math.Log(y+1) - math.Log(mean)) // a quotient might overflow
-		log += odds + math.Log((trials-y)/(y+1))
+		sum += law.Prob(y) * (math.Log(y+1) - math.Log(mean)) // a quotient might overflow
 	}
 	return sum
 }
