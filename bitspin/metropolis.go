@@ -28,7 +28,7 @@ type flip struct {
 // NewMetropolis returns the transition kernel of a model at inverse
 // temperature beta ≥ 0.
 func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, error) {
-	if err := CheckTemperature(model.N, model.J, model.H, beta); err != nil {
+	if err := CheckTemperature(beta, model.Reach()); err != nil {
 		return nil, err
 	}
 	m := &Metropolis{model: model, proposer: NewProposer(model.Lattice, proposal)}
@@ -37,13 +37,13 @@ func NewMetropolis(model Model, beta float64, proposal Proposal) (*Metropolis, e
 	return m, nil
 }
 
-// CheckTemperature reports why there is no Metropolis of a model of n sites at
-// inverse temperature beta.
-func CheckTemperature(n int, j, h, beta float64) error {
+// CheckTemperature reports why there is no kernel at inverse temperature beta of
+// energies that reach so far.
+func CheckTemperature(beta, reach float64) error {
 	if !(beta >= 0) || math.IsInf(beta, 0) {
 		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
 	}
-	if largest := beta * (4*math.Abs(j) + 2*math.Abs(h)) * float64(n); !(largest <= 1e9) {
+	if largest := beta * reach; !(largest <= 1e9) {
 		return fmt.Errorf("β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
 	}
 	return nil

@@ -46,7 +46,7 @@ type sweepSpace struct {
 
 // NewSweeper returns the sweeps of a model at inverse temperature beta ≥ 0.
 func NewSweeper(model Model, beta float64) (*Sweeper, error) {
-	if err := CheckTemperature(model.N, model.J, model.H, beta); err != nil {
+	if err := CheckTemperature(beta, model.Reach()); err != nil {
 		return nil, err
 	}
 	var up [5]float64

@@ -63,11 +63,12 @@ func (c *Config) Validate() error {
 		conf.Finite("target.h", t.H)); err != nil {
 		return err
 	}
-	if err := bitspin.CheckTemperature(t.L*t.L, t.J, t.H, t.Beta); err != nil {
-		return fmt.Errorf("target.beta: %w", err)
+	target, err := c.target()
+	if err != nil {
+		return fmt.Errorf("target: %w", err)
 	}
-	if _, err := proposal(&c.Transition); err != nil && !c.sweeps() {
-		return fmt.Errorf("transition.global_flip: %w", err)
+	if _, err := target.Kernel(&c.Transition, 1); err != nil {
+		return err
 	}
 	if err := c.Transition.Validate(c.mostSteps()); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (t Target) Spins() int { return t.N }
 // Kernel implements spins.Moving.
 func (t Target) Kernel(c *spins.TransitionConfig, fraction float64) (spins.Kernel, error) {
 	beta := fraction * t.Beta
-	if err := bitspin.CheckTemperature(t.N, t.J, t.H, beta); err != nil {
+	if err := bitspin.CheckTemperature(beta, t.Reach()); err != nil {
 		return nil, fmt.Errorf("target.beta: %w", err)
 	}
 	if c.Proposal == spins.Sweeping {

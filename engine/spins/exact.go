@@ -52,11 +52,11 @@ const (
 // ground state, which a first pass finds.
 func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact, error) {
 	n := g.N()
-	switch {
-	case n > MaxEnumerated:
+	if n > MaxEnumerated {
 		return nil, fmt.Errorf("%d spins are too many to enumerate; at most %d can be", n, MaxEnumerated)
-	case checkBeta(g, beta) != nil:
-		return nil, checkBeta(g, beta)
+	}
+	if err := g.CheckTemperature(beta); err != nil {
+		return nil, err
 	}
 	low := min(n, max(10, n-8), pieceSpins)
 	e := &enumeration{graph: g, beta: beta, low: low, pieces: make([]enumerationPiece, 1<<(n-low))}
@@ -90,16 +90,6 @@ func Enumerate(ctx context.Context, g *Graph, beta float64, threads int) (*Exact
 		return nil, err
 	}
 	return e.result(), nil
-}
-
-func checkBeta(g *Graph, beta float64) error {
-	if !(beta >= 0) || math.IsInf(beta, 0) {
-		return fmt.Errorf("inverse temperature β = %v is not a finite number ≥ 0", beta)
-	}
-	if largest := beta * g.EnergyBound(); !(largest <= 1e9) {
-		return fmt.Errorf("β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
-	}
-	return nil
 }
 
 // An enumeration is one under way. Energies are without offset.

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/revgen/revgen/bitspin"
 )
 
 // A Graph is a Hamiltonian ready for computing with, immutable, and may be used
@@ -202,6 +204,11 @@ func (g *Graph) EnergyBound() float64 {
 	return total
 }
 
+// CheckTemperature reports why nothing is computed at inverse temperature beta.
+func (g *Graph) CheckTemperature(beta float64) error {
+	return bitspin.CheckTemperature(beta, g.EnergyBound())
+}
+
 // String describes the graph in one line.
 func (g *Graph) String() string {
 	h := &g.hamiltonian
@@ -225,17 +232,14 @@ func (g *Graph) String() string {
 	if h.Offset != 0 {
 		parts = append(parts, fmt.Sprintf("offset %v", h.Offset))
 	}
-	switch {
-	case g.integer:
-		parts = append(parts, "all integers")
-	default:
-		parts = append(parts, "not all integers")
+	says := func(is bool, what string) {
+		if !is {
+			what = "not " + what
+		}
+		parts = append(parts, what)
 	}
-	if g.Bipartite() {
-		parts = append(parts, "bipartite")
-	} else {
-		parts = append(parts, "not bipartite")
-	}
+	says(g.integer, "all integers")
+	says(g.Bipartite(), "bipartite")
 	return strings.Join(parts, ", ") + "; sha256 " + g.Hash()[:12]
 }
 
@@ -248,10 +252,8 @@ func count(n int, what string) string {
 
 // span names a range of numbers.
 func span(name string, low, high float64) string {
-	switch {
-	case low == high:
+	if low == high {
 		return fmt.Sprintf("%s %v", name, low)
-	default:
-		return fmt.Sprintf("%s %v to %v", name, low, high)
 	}
+	return fmt.Sprintf("%s %v to %v", name, low, high)
 }

@@ -27,7 +27,7 @@ type Metropolis struct {
 // with flips of all spins proposed with probability global in [0, 1], rounded to
 // a multiple of 2⁻³².
 func NewMetropolis(g *Graph, beta, global float64) (*Metropolis, error) {
-	if err := checkBeta(g, beta); err != nil {
+	if err := g.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
 	if !(global >= 0 && global <= 1) {

@@ -76,7 +76,7 @@ func (r *Replicas) heats(betas []float64) error {
 	r.heat = make([]*heatBath, len(betas))
 	known := map[float64]*heatBath{}
 	for k, beta := range betas {
-		if err := checkBeta(r.graph, beta); err != nil {
+		if err := r.graph.CheckTemperature(beta); err != nil {
 			return err
 		}
 		if known[beta] == nil {

@@ -30,7 +30,7 @@ type Sweeper struct {
 
 // NewSweeper returns the sweeps of a graph at inverse temperature beta ≥ 0.
 func NewSweeper(g *Graph, beta float64) (*Sweeper, error) {
-	if err := checkBeta(g, beta); err != nil {
+	if err := g.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
 	s := &Sweeper{heat: newHeatBath(g, beta), colours: g.Colours()}
@@ -40,19 +40,7 @@ func NewSweeper(g *Graph, beta float64) (*Sweeper, error) {
 
 // order calls update for the colours of n sweeps.
 func (s *Sweeper) order(n int, update func(colour int)) {
-	if n == 0 {
-		return
-	}
-	last := len(s.colours) - 1
-	update(0)
-	for range n {
-		for c := 1; c <= last; c++ {
-			update(c)
-		}
-		for c := last - 1; c >= 0; c-- {
-			update(c)
-		}
-	}
+	bitspin.SweepOrder(len(s.colours), n, update)
 }
 
 // updates returns how many spins n sweeps redraw.

@@ -77,7 +77,7 @@ func (t Tempering) Run(ctx context.Context, g *Graph, visit func(batch []uint64)
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkBeta(g, t.Beta); err != nil {
+	if err := g.CheckTemperature(t.Beta); err != nil {
 		return nil, err
 	}
 	const kept = 8 + 8 + 4 // bytes of a chain's round
@@ -100,7 +100,7 @@ func (t Tempering) Start(ctx context.Context, g *Graph, workers *pool.Pool) (*Ex
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkBeta(g, t.Beta); err != nil {
+	if err := g.CheckTemperature(t.Beta); err != nil {
 		return nil, err
 	}
 	e := &Exchange{Tempering: t, graph: g, workers: workers}

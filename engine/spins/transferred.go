@@ -49,7 +49,7 @@ type summation struct {
 // derivatives with respect to β, and the law of Σ s_i is the Fourier transform of
 // Z(iθ), of a field in which a spin up weighs e^iθ.
 func (t *Transfer) Sum(ctx context.Context, beta float64, threads int) (*Transferred, error) {
-	if err := checkBeta(t.graph, beta); err != nil {
+	if err := t.graph.CheckTemperature(beta); err != nil {
 		return nil, err
 	}
 	workers := pool.New(threads)

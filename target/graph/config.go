@@ -145,11 +145,11 @@ func (c *Config) Validate() error {
 		conf.NotNegative("target.beta", t.Beta)); err != nil {
 		return err
 	}
-	switch largest := t.Beta * g.EnergyBound(); {
-	case len(t.Edges) > mostEdges:
+	if len(t.Edges) > mostEdges {
 		return fmt.Errorf("target.edges: %d are more than %d", len(t.Edges), mostEdges)
-	case !(largest <= 1e9):
-		return fmt.Errorf("target.beta: β·E reaches %.3g; β, J and h must keep it below 1e9", largest)
+	}
+	if err := g.CheckTemperature(t.Beta); err != nil {
+		return fmt.Errorf("target.beta: %w", err)
 	}
 	if err := c.validateGenerator(spins.Boltzmann{Graph: g, Beta: t.Beta}); err != nil {
 		return err
