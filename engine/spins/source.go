@@ -66,16 +66,18 @@ const (
 
 // A Source says where a Hamiltonian is to be read from, and how.
 type Source struct {
-	// File is the path of a file.
+	// File is the path of a file that holds the energy; "" in a configuration that
+	// holds it itself.
 	File string `json:"file"`
-	// Format is that of the file: revgen, rudy, coo, qubo or bqpjson; empty for
-	// what its content looks like.
+	// Format is that of the file: revgen, rudy (G-set and Biq Mac), coo (dimod),
+	// qubo (qbsolv) or bqpjson; "" for what its content looks like.
 	Format Format `json:"format"`
-	// Sign says what the numbers w of a file rudy or coo do: energy for E = +Σ w s s,
-	// coupling for E = −Σ w s s; empty for the format's own, which is energy.
+	// Sign says what the numbers w of a file rudy or coo do: energy for
+	// E = +Σ w s s, coupling for E = −Σ w s s; "" for the format's own, which is
+	// energy: rudy is Max-Cut, J = −w.
 	Sign Sign `json:"sign"`
 	// Vartype is what the variables of a file coo are that does not say so: spin
-	// or binary; otherwise empty.
+	// or binary; "" otherwise.
 	Vartype Vartype `json:"vartype"`
 }
 

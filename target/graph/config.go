@@ -26,22 +26,12 @@ type Config struct {
 // E(s) = −Σ_edges J_ij s_i s_j − Σ_i h_i s_i + offset.
 type TargetConfig struct {
 	Beta float64 `json:"beta"` // inverse temperature β ≥ 0
-	// File is the path of a file that holds the energy, "" if it is written here
-	// alone. What it holds is kept in the keys from spins on, and the file is not
-	// needed any more; while it is there, it must be the one of sha256.
-	File string `json:"file"`
-	// Format is that of the file: revgen, rudy (G-set and Biq Mac), coo (dimod),
-	// qubo (qbsolv) or bqpjson; "" for what its content looks like.
-	Format spins.Format `json:"format"`
-	// Sign says what the numbers w of a file rudy or coo do: energy for
-	// E = +Σ w s s, coupling for E = −Σ w s s; "" for the format's own, which is
-	// energy: rudy is Max-Cut, J = −w.
-	Sign spins.Sign `json:"sign"`
-	// Vartype is what the variables of a file coo are that does not say so: spin
-	// or binary; "" otherwise.
-	Vartype spins.Vartype `json:"vartype"`
-	SHA256  string        `json:"sha256"` // of the file that was read, in hexadecimal
-	Spins   int           `json:"spins"`  // their number; they are numbered from 0
+	spins.Source
+	// SHA256 is that of the file that was read, in hexadecimal. What it holds is kept
+	// in the keys from spins on, and the file is not needed any more; while it is
+	// there, it must be this one.
+	SHA256 string `json:"sha256"`
+	Spins  int    `json:"spins"` // their number; they are numbered from 0
 	// Edges are [i, j, J], each pair of spins at most once. Positive J is
 	// ferromagnetic.
 	Edges  []spins.Edge `json:"edges"`
@@ -74,10 +64,6 @@ func (t *TargetConfig) graph() (*spins.Graph, error) {
 	return spins.NewGraph(spins.Hamiltonian{Spins: t.Spins, Edges: t.Edges, Fields: t.Fields, Offset: t.Offset, Labels: t.Labels})
 }
 
-func (t *TargetConfig) source() spins.Source {
-	return spins.Source{File: t.File, Format: t.Format, Sign: t.Sign, Vartype: t.Vartype}
-}
-
 // Load implements engine.Loader.
 func (c *Config) Load() error {
 	t := &c.Target
@@ -88,7 +74,7 @@ func (c *Config) Load() error {
 	if t.SHA256 == "" && (t.Spins != 0 || len(t.Edges)+len(t.Fields)+len(t.Labels) > 0 || t.Offset != 0) {
 		return fmt.Errorf("target.file: the energy stands in the configuration too; remove target.file, or target.spins, edges, fields, offset and labels")
 	}
-	r, err := t.source().Read()
+	r, err := t.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && kept:
 		return nil
@@ -98,7 +84,7 @@ func (c *Config) Load() error {
 		return fmt.Errorf("target.sha256: %s has changed: its SHA-256 is %s; to take it as it is, remove target.sha256 and what was read; to go on without it, set target.file to nothing", t.File, r.SHA256)
 	}
 	h := r.Graph.Hamiltonian()
-	t.Format, t.Sign, t.Vartype, t.SHA256 = r.Format, r.Sign, r.Vartype, r.SHA256
+	t.Source, t.SHA256 = r.Source, r.SHA256
 	t.Spins, t.Edges, t.Fields, t.Offset, t.Labels = h.Spins, h.Edges, h.Fields, h.Offset, h.Labels
 	return nil
 }
@@ -111,7 +97,7 @@ func (c *Config) Describe() string {
 	}
 	of := g.String()
 	if c.Target.File != "" {
-		if r, err := c.Target.source().Read(); err == nil {
+		if r, err := c.Target.Read(); err == nil {
 			of = r.String()
 		}
 	}

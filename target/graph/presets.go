@@ -3,10 +3,10 @@ package graph
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // Presets names the ready-made configurations, the default first. They have no
@@ -25,7 +25,7 @@ func Preset(name string) (*Config, error) {
 		c.recipe(hierarchy.Graph{Neighbours: 24, Hidden: 16}, 32)
 		return c, nil
 	}
-	return nil, fmt.Errorf("preset: %q is not one of %s", name, strings.Join(Presets, ", "))
+	return nil, conf.OneOf("preset", name, Presets)
 }
 
 // mostProposals bounds the time that the paper's transition takes.
