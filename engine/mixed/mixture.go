@@ -21,20 +21,12 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed 
 		center, scale = p.Place(int(mode))
 	}
 	return g.Scout.Run(ctx, t.Dim(), center, scale, 0, func() mixture.Density {
-		target, narrow, k := own(t), []float32(nil), []uint8(nil)
-		precise, _ := target.(Precise)
+		density, k := densityOf(own(t)), []uint8(nil)
 		return func(dst []float64, x []float32) {
 			for len(k) < len(dst) {
-				k, narrow = append(k, mode), append(narrow, 0)
+				k = append(k, mode)
 			}
-			if precise != nil {
-				precise.LogDensity64(dst, x, k[:len(dst)])
-				return
-			}
-			target.LogDensity(narrow[:len(dst)], x, k[:len(dst)])
-			for r, v := range narrow[:len(dst)] {
-				dst[r] = float64(v)
-			}
+			density(dst, x, k[:len(dst)])
 		}
 	}, seed, 2*uint32(mode), workers)
 }
@@ -112,7 +104,7 @@ func (p *placed) weigh(s *System, block, lo, hi int) {
 	x, k, r := s.batch.x[lo*d:hi*d], s.batch.k[lo:hi], p.divergence.R[lo:hi]
 	p.packed.LogDensity(r, x, k, p.work[block])
 	logPi := s.moves[block].next[:hi-lo]
-	s.moves[block].ofTarget(logPi, x, k)
+	s.moves[block].density(logPi, x, k)
 	for i, v := range logPi {
 		r[i] -= p.beta * v
 	}

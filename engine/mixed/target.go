@@ -1,5 +1,7 @@
 package mixed
 
+import "slices"
+
 // A Target is a distribution π of states (x, k) of a real vector x and a mode
 // k, known up to one constant factor. It is all that training needs.
 type Target interface {
@@ -56,6 +58,22 @@ func own(t Target) Target {
 		return c.Clone()
 	}
 	return t
+}
+
+// densityOf returns what one thread evaluates: ln π in float64, as a Precise target has
+// it.
+func densityOf(t Target) func(dst []float64, x []float32, k []uint8) {
+	if p, ok := t.(Precise); ok {
+		return p.LogDensity64
+	}
+	narrow := make([]float32, strip)
+	return func(dst []float64, x []float32, k []uint8) {
+		narrow = slices.Grow(narrow[:0], len(dst))[:len(dst)]
+		t.LogDensity(narrow, x, k)
+		for r, v := range narrow {
+			dst[r] = float64(v)
+		}
+	}
 }
 
 // place returns the centre and the scale of a mode.

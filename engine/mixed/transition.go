@@ -107,49 +107,35 @@ const (
 type moveScratch struct {
 	transition    *transition
 	target        Target
-	precise       Precise     // the target, if it is
-	uniforms      []float32   // [strip][4]
-	normals       []float32   // [d][strip][4]: of a sample, 4d for four moves
-	to            []float32   // x′, [strip][d]
-	mode          []uint8     // k′
-	choice        []uint32    // of the proposals
-	current, next []float64   // ln π(x, k), ln π(x′, k′)
-	ratio         []float32   // whose minimum with 1 is the acceptance
-	beta          float64     // inverse temperature of the target
-	halted        func() bool // ends a run early; nil in training
+	density       func(dst []float64, x []float32, k []uint8) // ln π of up to a strip's states
+	uniforms      []float32                                   // [strip][4]
+	normals       []float32                                   // [d][strip][4]: of a sample, 4d for four moves
+	to            []float32                                   // x′, [strip][d]
+	mode          []uint8                                     // k′
+	choice        []uint32                                    // of the proposals
+	current, next []float64                                   // ln π(x, k), ln π(x′, k′)
+	ratio         []float32                                   // whose minimum with 1 is the acceptance
+	beta          float64                                     // inverse temperature of the target
+	halted        func() bool                                 // ends a run early; nil in training
 }
 
 func (t *transition) newScratch() *moveScratch {
-	s := &moveScratch{
-		transition: t, target: own(t.target),
+	target := own(t.target)
+	return &moveScratch{
+		transition: t, target: target, density: densityOf(target),
 		uniforms: make([]float32, 4*strip), normals: make([]float32, t.dim*4*strip),
 		to: make([]float32, strip*t.dim), mode: make([]uint8, strip), choice: make([]uint32, strip),
 		current: make([]float64, strip), next: make([]float64, strip), ratio: make([]float32, strip), beta: 1,
 	}
-	s.precise, _ = s.target.(Precise)
-	return s
 }
 
 // logDensity sets dst to β ln π of up to a strip's states.
 func (s *moveScratch) logDensity(dst []float64, x []float32, k []uint8) {
-	s.ofTarget(dst, x, k)
+	s.density(dst, x, k)
 	if s.beta != 1 {
 		for i := range dst {
 			dst[i] *= s.beta
 		}
-	}
-}
-
-// ofTarget sets dst to ln π of up to a strip's states.
-func (s *moveScratch) ofTarget(dst []float64, x []float32, k []uint8) {
-	if s.precise != nil {
-		s.precise.LogDensity64(dst, x, k)
-		return
-	}
-	narrow := s.ratio[:len(dst)]
-	s.target.LogDensity(narrow, x, k)
-	for i, v := range narrow {
-		dst[i] = float64(v)
 	}
 }
 
@@ -161,7 +147,7 @@ func (s *moveScratch) Run(states vectors.States, steps int, c *rng.Counter, firs
 
 // LogDensity implements vectors.Mover.
 func (s *moveScratch) LogDensity(dst []float64, states vectors.States) {
-	s.ofTarget(dst, states.X, states.K)
+	s.density(dst, states.X, states.K)
 }
 
 // Observe implements vectors.Mover.

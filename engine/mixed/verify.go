@@ -95,9 +95,10 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 	const pairs = 5000
 	t, r := v.transition("random"), rand.New(rand.NewPCG(1, 0))
 	d, s := t.dim, t.newScratch()
-	bound := 1e-9
-	if s.precise == nil {
-		bound = 4e-6 // of the logarithms' size
+	bound := 4e-6 // of the logarithms' size
+	_, precise := t.target.(Precise)
+	if precise {
+		bound = 1e-9
 	}
 	// States in every mode.
 	x, y, k, l := make([]float32, pairs*d), make([]float32, pairs*d), make([]uint8, pairs), make([]uint8, pairs)
@@ -148,7 +149,7 @@ func (v *subject) checkDetailedBalance() ([]engine.Check, error) {
 			forward += logFrom + math.Min(0, p.logRatio(current, next))
 			backward += logTo + math.Min(0, back.logRatio(next, current))
 			off := math.Abs(forward - backward)
-			if s.precise == nil {
+			if !precise {
 				off /= 1 + math.Abs(logFrom) + math.Abs(logTo)
 			}
 			worst[p.kind] = max(worst[p.kind], off)

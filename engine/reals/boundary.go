@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A boundary is the soft penalty of eq. (boundary_penalty), which keeps early
@@ -19,9 +20,7 @@ func newBoundary(c BoundaryConfig, dim int) *boundary {
 		dim: dim, weight: float32(c.Weight), sharpness: float32(c.Sharpness), edge: float32(c.Radius * c.Radius),
 		center: make([]float32, dim),
 	}
-	for i, x := range c.Center {
-		b.center[i] = float32(x)
-	}
+	copy(b.center, number.Narrow(c.Center))
 	return b
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/vectors"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A transition is the Metropolis kernel of the paper's "MCMC Transition
@@ -20,11 +21,7 @@ type transition struct {
 }
 
 func newTransition(t Target, c TransitionConfig) *transition {
-	tr := &transition{target: t, dim: t.Dim()}
-	for _, s := range c.Sigma {
-		tr.sigma = append(tr.sigma, float32(s))
-	}
-	return tr
+	return &transition{target: t, dim: t.Dim(), sigma: number.Narrow(c.Sigma)}
 }
 
 // A sample's random numbers are, for each step, the normals of one row of its
