@@ -18,11 +18,8 @@ type Annealing struct {
 
 // Validate reports the first value that cannot be used, by its key.
 func (a *Annealing) Validate() error {
-	if !(a.Anneal >= 0 && a.Anneal <= 1) {
-		return fmt.Errorf("anneal: %v is not between 0 and 1", a.Anneal)
-	}
-	if a.Anneal == 0 {
-		return nil
+	if err := conf.Fraction("anneal", a.Anneal); err != nil || a.Anneal == 0 {
+		return err
 	}
 	if !(a.AnnealFrom <= 1) {
 		return fmt.Errorf("anneal_from: %v is more than 1, the target itself", a.AnnealFrom)

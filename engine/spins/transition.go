@@ -35,16 +35,10 @@ const mostSteps = 1 << 16 // of a transition
 // Validate reports the first value that cannot be used, by its key in the
 // configuration. A stream has random numbers for limit steps.
 func (c *TransitionConfig) Validate(limit int) error {
-	if err := conf.Between("transition.steps", c.Steps, 1, min(mostSteps, limit)); err != nil {
-		return err
-	}
-	if !(c.Anneal >= 0 && c.Anneal <= 1) {
-		return fmt.Errorf("transition.anneal: %v is not between 0 and 1", c.Anneal)
-	}
-	if !(c.AnnealFrom >= 0 && c.AnnealFrom <= 1) {
-		return fmt.Errorf("transition.anneal_from: %v is not between 0 and 1", c.AnnealFrom)
-	}
-	return nil
+	return conf.First(
+		conf.Between("transition.steps", c.Steps, 1, min(mostSteps, limit)),
+		conf.Fraction("transition.anneal", c.Anneal),
+		conf.Fraction("transition.anneal_from", c.AnnealFrom))
 }
 
 // AnnealLevels is the number of inverse temperatures on the way to the target's.

@@ -113,6 +113,14 @@ func Probability(key string, x float64) error {
 	return nil
 }
 
+// Fraction reports a number that is not between 0 and 1.
+func Fraction(key string, x float64) error {
+	if !(x >= 0 && x <= 1) {
+		return fmt.Errorf("%s: %v is not between 0 and 1", key, x)
+	}
+	return nil
+}
+
 // Under puts the key of an object before that of the error about it, if there is one.
 func Under(object string, err error) error {
 	if err != nil {

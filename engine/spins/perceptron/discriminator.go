@@ -17,8 +17,8 @@ type discriminator struct {
 	to       []float32 // s′
 	scores   []float32 // of each sample, nil if nobody asks for them
 
-	unpack func(block, lo, hi int, _ []float32)
-	flip   func(state []float32, _, spin int)
+	unpackMoves func(block, lo, hi int, _ []float32)
+	flip        func(state []float32, _, spin int)
 }
 
 func newDiscriminator(c *Config, b *Batch) (*discriminator, error) {
@@ -31,29 +31,19 @@ func newDiscriminator(c *Config, b *Batch) (*discriminator, error) {
 	if c.Loss.Gradient == "score" {
 		o.scores = make([]float32, b.Rows)
 	}
-	o.unpack = func(_, lo, hi int, _ []float32) {
-		unpack(o.from, b.States, b.Spins, lo, hi)
-		unpack(o.to, b.Next, b.Spins, lo, hi)
+	o.unpackMoves = func(_, lo, hi int, _ []float32) {
+		b.unpack(o.from, b.States, lo, hi)
+		b.unpack(o.to, b.Next, lo, hi)
 	}
 	o.flip = func(state []float32, _, spin int) { state[spin] = -state[spin] }
 	return o, nil
-}
-
-// unpack sets rows lo … hi−1 of dst, [rows][n], to packed spins as ±1.
-func unpack(dst []float32, spins []uint64, n, lo, hi int) {
-	words := (n + 63) / 64
-	for r := lo; r < hi; r++ {
-		for i := range n {
-			dst[r*n+i] = 2*float32(spins[r*words+i>>6]>>(i&63)&1) - 1
-		}
-	}
 }
 
 // State lists what a checkpoint must hold of the discriminator.
 func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
 func (o *discriminator) Discrepancy() float64 {
-	o.Lanes.Own(o.unpack)
+	o.Lanes.Own(o.unpackMoves)
 	loss := o.critic.Evaluate(o.from, o.to)
 	switch o.gradient {
 	case "surrogate":

@@ -3,6 +3,7 @@ package perceptron
 import (
 	"fmt"
 
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -18,6 +19,11 @@ type Batch struct {
 
 	Lanes   *nn.Lanes // blocks of rows
 	Workers *pool.Pool
+}
+
+// unpack sets rows lo … hi−1 of dst, [rows][spins], to states as ±1.
+func (b *Batch) unpack(dst []float32, states []uint64, lo, hi int) {
+	bitspin.Unpack(dst[lo*b.Spins:hi*b.Spins], states[lo*b.Words:hi*b.Words], b.Spins)
 }
 
 // An Objective measures how far a batch's moves are from reversible.

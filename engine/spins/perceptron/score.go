@@ -38,7 +38,7 @@ func (o *score) Discrepancy() float64 {
 
 func (o *score) LogitGradient(lo, hi int) {
 	n := o.Spins
-	unpack(o.Grad, o.States, n, lo, hi)
+	o.unpack(o.Grad, o.States, lo, hi)
 	o.pullBack(lo, hi) // to the spins that the head drew
 	mean := o.Logits[lo*n : hi*n]
 	asm.Tanh(mean, mean)

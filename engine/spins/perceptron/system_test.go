@@ -375,9 +375,9 @@ func TestFullGradient(t *testing.T) {
 		loss, b := measure(trainer, s), s.batch
 		n := b.Spins
 		narrow := make([]float32, len(b.Grad))
-		unpack(narrow, b.States, n, 0, b.Rows)
+		b.unpack(narrow, b.States, 0, b.Rows)
 		states := number.Widen(narrow)
-		unpack(narrow, b.Next, n, 0, b.Rows)
+		b.unpack(narrow, b.Next, 0, b.Rows)
 		next := number.Widen(narrow)
 		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
 		require.InEpsilon(t, value(), loss, 1e-4)

@@ -34,7 +34,7 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 	b, n := s.batch, s.batch.Spins
 	if o, ok := s.objective.(*score); ok {
 		drawn := s.gradient(func(lo, hi int) {
-			unpack(b.Grad, b.States, n, lo, hi)
+			b.unpack(b.Grad, b.States, lo, hi)
 			s.pullBack(lo, hi)
 		})
 		return func(h []float64) (sum float64) {
@@ -58,9 +58,9 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 	if o, ok := s.objective.(*pairs); ok && !o.differences {
 		site := s.sites()
 		narrow := make([]float32, len(b.Grad))
-		unpack(narrow, b.States, n, 0, b.Rows)
+		b.unpack(narrow, b.States, 0, b.Rows)
 		from := number.Widen(narrow)
-		unpack(narrow, b.Next, n, 0, b.Rows)
+		b.unpack(narrow, b.Next, 0, b.Rows)
 		to, before := number.Widen(narrow), soft(logits)
 		naive := mmd.Naive
 		if s.config.Loss.Kind == "stationarity" {
