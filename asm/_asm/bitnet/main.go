@@ -275,7 +275,7 @@ func (w *isa) logits() {
 	Doc("bitLogits" + w.suffix + " is bitLogitsGeneric for at least one group of spins.")
 	Pragma("noescape")
 	const together = 16
-	quarters := AllocLocal(16 * together)
+	quarters := AllocLocal(16 * (together + 1))
 	output := GP64()
 	dst := Load(Param("dst"), GP64())
 	shift, err := Param("bias").Resolve()
@@ -292,42 +292,83 @@ func (w *isa) logits() {
 		}
 		b, at, end := GP64(), GP64(), GP64()
 		XORQ(b, b)
-		Label(name + "Block")
-		LEAQ(quarters, at)
-		LEAQ(Mem{Base: b, Disp: together}, end)
-		Label(name)
-		sum := w.zero()
-		for i, u := range l.sums(name+"Groups", b) {
-			y, g := l.root(u)
-			VMULPS(y, u, u)
-			VMULPS(g, u, u)
+		reduce := func(sum VecVirtual) {
+			half, quarter := sum.AsY(), XMM()
 			if w == avx512 {
-				VFMADD231PS(l.output[i], u, sum)
+				upper := YMM()
+				VEXTRACTF64X4(Imm(1), sum, upper)
+				VADDPS(half, upper, upper)
+				VEXTRACTF128(Imm(1), upper, quarter)
+				VADDPS(upper.AsX(), quarter, quarter)
 			} else {
-				VFMADD231PS(Mem{Base: output, Disp: 4 * w.lanes * i}, u, sum)
+				VEXTRACTF128(Imm(1), half, quarter)
+				VADDPS(sum.AsX(), quarter, quarter)
 			}
+			VMOVUPS(quarter, Mem{Base: at})
+			ADDQ(Imm(16), at)
 		}
-		half, quarter := sum.AsY(), XMM()
+		activate := func(u []VecVirtual) VecVirtual {
+			sum := w.zero()
+			for i, u := range u {
+				y, g := l.root(u)
+				VMULPS(y, u, u)
+				VMULPS(g, u, u)
+				if w == avx512 {
+					VFMADD231PS(l.output[i], u, sum)
+				} else {
+					VFMADD231PS(Mem{Base: output, Disp: 4 * w.lanes * i}, u, sum)
+				}
+			}
+			return sum
+		}
+		var u []VecVirtual
+		var sum VecVirtual
 		if w == avx512 {
-			upper := YMM()
-			VEXTRACTF64X4(Imm(1), sum, upper)
-			VADDPS(half, upper, upper)
-			VEXTRACTF128(Imm(1), upper, quarter)
-			VADDPS(upper.AsX(), quarter, quarter)
-		} else {
-			VEXTRACTF128(Imm(1), half, quarter)
-			VADDPS(sum.AsX(), quarter, quarter)
+			u, sum = l.sums(name+"First", b), w.zero()
 		}
-		VMOVUPS(quarter, Mem{Base: at})
-		ADDQ(Imm(16), at)
+		Label(name + "Block")
+		LEAQ(Mem{Base: b, Disp: together}, end)
+		if w == avx512 {
+			Comment("Three samples are under way: the rows of one are added up, one is activated, one reduced.")
+			LEAQ(quarters, at) // in the first round there is nothing to reduce
+			Label(name)
+			next, last := GP64(), GP64()
+			LEAQ(Mem{Base: b, Disp: 1}, next)
+			MOVQ(U32(samples-1), last)
+			CMPQ(next, last)
+			CMOVQGT(last, next)
+			rows := l.sums(name+"Groups", next)
+			activated := activate(u)
+			reduce(sum)
+			VMOVAPS(activated, sum)
+			for i, row := range rows {
+				VMOVAPS(row, u[i])
+			}
+		} else {
+			LEAQ(quarters.Offset(16), at)
+			Label(name)
+			reduce(activate(l.sums(name+"Groups", b)))
+		}
 		INCQ(b)
 		CMPQ(b, end)
 		JB(LabelRef(name))
+		if w == avx512 {
+			reduce(sum)
+		}
 		Comment("Each four numbers sum to twice the logit without its bias.")
 		for first := 0; first < together; first += w.lanes {
 			var z [4]VecVirtual
 			for i := range z {
-				z[i] = w.load(quarters.Offset(16*first + 4*w.lanes*i))
+				// As they were stored: a load of several stores waits for the cache.
+				z[i] = w.zero()
+				at := quarters.Offset(16 + 16*first + 4*w.lanes*i)
+				for k := range w.lanes / 4 {
+					if w == avx512 {
+						VINSERTF32X4(Imm(uint64(k)), at.Offset(16*k), z[i], z[i])
+					} else {
+						VINSERTF128(Imm(uint64(k)), at.Offset(16*k), z[i], z[i])
+					}
+				}
 			}
 			pair := func(a, b VecVirtual) VecVirtual {
 				low, high := w.vector(), w.vector()
