@@ -48,8 +48,13 @@ type GeneratorConfig struct {
 	// the paper's z ∈ R^Latent → hidden layers → n logits h → spins.
 	Kind                       string `json:"kind" enum:"hierarchy,perceptron"`
 	perceptron.GeneratorConfig `when:"kind=perceptron"`
-	Neighbours                 int `json:"neighbours" when:"kind=hierarchy"` // known spins that a spin is drawn given, the nearest ones
-	Units                      int `json:"units" when:"kind=hierarchy"`      // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
+	Neighbours                 int `json:"neighbours" when:"kind=hierarchy"` // known spins that a spin is drawn given, at most
+	// Inputs is which known spins: "nearest"; or "reached", those that random walks
+	// from the spin, which take a bond with a probability proportional to tanh β|J|,
+	// come to first of all that are known with the largest probability. The law of the
+	// spin does not depend on those that no walk reaches.
+	Inputs string `json:"inputs" enum:"nearest,reached" when:"kind=hierarchy"`
+	Units  int    `json:"units" when:"kind=hierarchy"` // hidden ones of a spin's perceptron; multiples of 16 cost no more than a little less
 }
 
 // Limits that keep the time before the first step within minutes, and a

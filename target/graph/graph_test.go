@@ -597,6 +597,23 @@ func TestFileIsHeldByItsHash(t *testing.T) {
 	require.ErrorContains(t, none.Validate(), "target.file: names no file")
 }
 
+// TestFormerInputs: a configuration that was written before there was a choice has the
+// inputs that there were; a new one those of the recipe.
+func TestFormerInputs(t *testing.T) {
+	c := configured(t, "quick", glass(1, 3, 3), 1)
+	require.Equal(t, hierarchy.Reached, c.Generator.Inputs)
+	text, err := conf.Encode(c)
+	require.NoError(t, err)
+	former := strings.Replace(string(text), `"inputs": "reached",`, "", 1)
+	require.NotEqual(t, string(text), former)
+	now, err := systems.Written(text, "now")
+	require.NoError(t, err)
+	require.Equal(t, hierarchy.Reached, now.(*Config).Generator.Inputs)
+	then, err := systems.Written([]byte(former), "then")
+	require.NoError(t, err)
+	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
+}
+
 func TestRefusals(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"generator.symmetry": func(c *Config) {
@@ -616,6 +633,7 @@ func TestRefusals(t *testing.T) {
 		"target.edges[0]":        func(c *Config) { c.Target.Edges[0].J = 99 },
 		"target.format":          func(c *Config) { c.Target.Format = "rudy" },
 		"generator.neighbours":   func(c *Config) { c.Generator.Neighbours = 65 },
+		"generator.inputs":       func(c *Config) { c.Generator.Inputs = "all" },
 		"generator.units":        func(c *Config) { c.Generator.Units = 0 },
 		"transition.anneal":      func(c *Config) { c.Transition.Anneal = 2 },
 		"transition.anneal_from": func(c *Config) { c.Transition.AnnealFrom = -1 },
@@ -665,13 +683,13 @@ func TestLargeFiles(t *testing.T) {
 
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ preset, want string }{{"quick", `
-start 87ab62ca929e
-trained fc5faef0b98c
-spins, refined by 0 b651645c2cc3
-spins, refined by 3 f516cbc10c3a
-bits, refined by 0 7bd28180025b
-bits, refined by 3 aaf6ccd88fb2
-weighted, refined by 0 485b1fb14f62`}, {"paper", `
+start 1175a16d525a
+trained bb912a1b7f69
+spins, refined by 0 66b38553be3f
+spins, refined by 3 3b79f0102873
+bits, refined by 0 45838f13ffe7
+bits, refined by 3 3bd7dc90ae82
+weighted, refined by 0 4ef1a96e1ad9`}, {"paper", `
 start ff68a614def3
 trained 866dd1a5e8de
 spins, refined by 0 b7b70cbd1ca8

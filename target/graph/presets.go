@@ -22,7 +22,8 @@ func Preset(name string) (*Config, error) {
 	case "quick", "best":
 		c.Preset = name
 		c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
-		c.recipe(hierarchy.Graph{Neighbours: 24, Hidden: 16}, 32)
+		// Adapt knows better; models from before there were others have these inputs.
+		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Hidden: 16}, 32)
 		return c, nil
 	}
 	return nil, conf.OneOf("preset", name, Presets)
@@ -38,7 +39,7 @@ func paper() *Config {
 	p := perceptron.Paper("spins")
 	return &Config{
 		Common: p.Common, Target: TargetConfig{Beta: 1}, Transition: p.Transition, Loss: p.Loss,
-		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 16, GeneratorConfig: p.Generator},
+		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Inputs: hierarchy.Nearest, Units: 16, GeneratorConfig: p.Generator},
 	}
 }
 
@@ -49,7 +50,7 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) {
 		t.Steps /= 4
 	}
 	t.Configure(&c.Training, &c.Transition)
-	c.Generator.Neighbours, c.Generator.Units = g.Neighbours, g.Hidden
+	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Units = g.Neighbours, g.Inputs, g.Hidden
 }
 
 // Adapt implements engine.Adapter.

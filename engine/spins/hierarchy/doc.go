@@ -9,7 +9,8 @@
 //	q(s) = Π_i σ(s_i l_i) · π(exact spins | learned spins),
 //
 // where the logit l_i of a learned spin comes from a perceptron of one hidden
-// layer that looks at the nearest spins drawn before. A group's spins share
+// layer that looks at the nearest spins drawn before, or on a graph at those that
+// random walks reach first. A group's spins share
 // their weights, and on a lattice each hidden unit has eight images under the
 // symmetries of the square. Without a field the perceptrons have no biases, so
 // that q(−s) = q(s) exactly.

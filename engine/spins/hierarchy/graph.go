@@ -17,13 +17,24 @@ const (
 	MostUnits  = asm.BitHidden // hidden units of a spin
 )
 
+// Which known spins a spin looks at.
+const (
+	// Nearest are those at the shortest distance.
+	Nearest = "nearest"
+	// Reached are those that random walks from the spin come to first, of all that
+	// are known, with the largest probability. The law of the spin does not depend on
+	// known spins that no walk reaches.
+	Reached = "reached"
+)
+
 // A Graph describes the generator of spins on any graph: a glass, say. No
 // spins share weights.
 type Graph struct {
 	Target
-	// Neighbours is the number of known spins that a spin looks at, the nearest
-	// ones.
+	// Neighbours is the number of known spins that a spin looks at, at most.
 	Neighbours int
+	// Inputs is which of them: Nearest, which it is if empty, or Reached.
+	Inputs string
 	// Hidden is the number of hidden units of each spin; multiples of 16 cost
 	// no more than what is a little less.
 	Hidden int
@@ -35,19 +46,22 @@ type Graph struct {
 // leaves, half of the spins where the graph is bipartite, and as many centres as
 // are found with no leaf in common. The others are drawn from coarse to fine:
 // each next one is as far as possible from those before, and looks at the
-// nearest of them. The length of a bond is −ln tanh β|J|, the decay of the
-// correlation along it.
+// nearest of them, or those that are Reached. The length of a bond is −ln tanh β|J|,
+// the decay of the correlation along it, and a walk takes it with a probability
+// proportional to tanh β|J|.
 func NewGraph(g Graph) (*Model, error) {
 	switch {
 	case g.Neighbours < 1 || g.Neighbours > asm.BitInputs:
 		return nil, fmt.Errorf("neighbours: %d is not between 1 and %d", g.Neighbours, asm.BitInputs)
 	case g.Hidden < 1 || g.Hidden > asm.BitHidden:
 		return nil, fmt.Errorf("hidden: %d is not between 1 and %d", g.Hidden, asm.BitHidden)
+	case g.Inputs != "" && g.Inputs != Nearest && g.Inputs != Reached:
+		return nil, fmt.Errorf("inputs: %q is not %s or %s", g.Inputs, Nearest, Reached)
 	}
 	near := g.Target.neighbours()
 	exact := exactSpins(near)
 	var layouts []layout
-	for _, o := range farthestFirst(g.Target, near, exact, g.Neighbours) {
+	for _, o := range farthestFirst(&g, near, exact) {
 		layouts = append(layouts, layout{
 			name: fmt.Sprint(spinUnit, o.spin), sites: []int{o.spin}, inputs: [][]int{o.before}, hidden: g.Hidden,
 		})
@@ -233,7 +247,7 @@ func (q *vertexQueue) Pop() any {
 // spinUnit begins the names of units of one spin of a graph.
 const spinUnit = "spin:"
 
-// An ordered spin knows those of the ones before it that are nearest, in order.
+// An ordered spin looks at some of the ones before it, the nearest first.
 type ordered struct {
 	spin   int
 	before []int
@@ -241,12 +255,17 @@ type ordered struct {
 
 // farthestFirst orders the spins that are not exact: each next one is the
 // farthest from all before.
-func farthestFirst(t Target, near [][]neighbour, exact []bool, neighbours int) []ordered {
+func farthestFirst(g *Graph, near [][]neighbour, exact []bool) []ordered {
 	var spins []int
 	for i, e := range exact {
 		if !e {
 			spins = append(spins, i)
 		}
+	}
+	known := make([]bool, len(near))
+	var walk *walker
+	if g.Inputs == Reached {
+		walk = newWalker(g.Beta, near, known)
 	}
 	nearest := make([]float64, len(near)) // to any ordered so far
 	for i := range nearest {
@@ -267,10 +286,13 @@ func farthestFirst(t Target, near [][]neighbour, exact []bool, neighbours int) [
 		for _, b := range order {
 			o.before = append(o.before, b.spin)
 		}
-		d := distances(t.Beta, near, next)
+		d := distances(g.Beta, near, next)
 		slices.SortStableFunc(o.before, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
-		o.before = slices.Clone(o.before[:min(len(o.before), neighbours)])
-		order = append(order, o)
+		if walk != nil {
+			o.before = walk.mostReached(o.before, next, g.Neighbours)
+		}
+		o.before = slices.Clone(o.before[:min(len(o.before), g.Neighbours)])
+		order, known[next] = append(order, o), true
 		for i := range nearest {
 			nearest[i] = min(nearest[i], d[i])
 		}
@@ -303,4 +325,81 @@ func distances(beta float64, near [][]neighbour, from int) []float64 {
 		}
 	}
 	return d
+}
+
+// A walker follows random walks through unknown spins to the first known one.
+type walker struct {
+	near      [][]neighbour
+	known     []bool
+	step      [][]float64 // probability of each of a spin's bonds
+	at, after []float64   // probability of each spin
+	on, next  []int       // spins where it is not zero
+}
+
+func newWalker(beta float64, near [][]neighbour, known []bool) *walker {
+	w := &walker{near: near, known: known, at: make([]float64, len(near)), after: make([]float64, len(near))}
+	for _, bonds := range near {
+		p, sum := make([]float64, len(bonds)), 0.0
+		for k, b := range bonds {
+			p[k] = math.Tanh(beta * math.Abs(b.coupling))
+			sum += p[k]
+		}
+		for k := range p {
+			p[k] /= max(sum, math.SmallestNonzeroFloat64)
+		}
+		w.step = append(w.step, p)
+	}
+	return w
+}
+
+// Walks end after so many steps, or when so few are left.
+const (
+	walkSteps = 64
+	walksLeft = 1e-3
+)
+
+// mostReached returns those of the spins that the most walks from a spin end at, at most n,
+// in the order in which they are given, and none that no walk ends at.
+func (w *walker) mostReached(spins []int, from, n int) []int {
+	reached := map[int]float64{}
+	w.on, w.at[from] = append(w.on[:0], from), 1
+	for range walkSteps {
+		left := 0.0
+		w.next = w.next[:0]
+		for _, i := range w.on {
+			for k, b := range w.near[i] {
+				// Rounded by itself, so that no machine fuses it.
+				p := float64(w.at[i] * w.step[i][k])
+				switch {
+				case p == 0:
+				case w.known[b.spin]:
+					reached[b.spin] += p
+				default:
+					if w.after[b.spin] == 0 {
+						w.next = append(w.next, b.spin)
+					}
+					w.after[b.spin] += p
+					left += p
+				}
+			}
+		}
+		for _, i := range w.on {
+			w.at[i] = 0
+		}
+		w.at, w.after, w.on, w.next = w.after, w.at, w.next, w.on
+		if left < walksLeft {
+			break
+		}
+	}
+	for _, i := range w.on {
+		w.at[i] = 0
+	}
+	best := slices.DeleteFunc(slices.Clone(spins), func(i int) bool { return reached[i] == 0 })
+	// Probabilities that differ by rounding alone are equal, and the nearer spin is first.
+	const rounding = 1e9
+	slices.SortStableFunc(best, func(a, b int) int {
+		return -cmp.Compare(math.Round(rounding*reached[a]), math.Round(rounding*reached[b]))
+	})
+	best = best[:min(len(best), n)]
+	return slices.DeleteFunc(spins, func(i int) bool { return !slices.Contains(best, i) })
 }

@@ -175,7 +175,7 @@ func (m *Model) TensorName(i int) string {
 // many units found none. Levels of spacing 8 and more take the weights of the
 // level with as many cells around the smaller lattice, the others those of
 // their own spacing. Inputs and hidden units that the other model lacks begin
-// without effect.
+// without effect; a spin's own inputs that m lacks are left out.
 func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int) {
 	byName := map[string]*unit{}
 	for i := range from.units {
@@ -183,7 +183,7 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 	}
 	for i := range m.units {
 		u := &m.units[i]
-		o := byName[u.name]
+		o, own := byName[u.name], strings.HasPrefix(u.name, spinUnit)
 		var spacing int
 		var group string
 		if n, _ := fmt.Sscanf(u.name, "%d:%s", &spacing, &group); n == 2 {
@@ -192,14 +192,14 @@ func (m *Model) Transfer(dst []float32, from *Model, params []float32) (left int
 			}
 			o = byName[fmt.Sprintf("%d:%s", spacing, group)]
 		}
-		if o == nil || o.hidden > u.hidden || o.m > u.m || m.biased != from.biased || len(o.images) != len(u.images) {
+		if o == nil || o.hidden > u.hidden || o.m > u.m && !own || m.biased != from.biased || len(o.images) != len(u.images) {
 			left++
 			continue
 		}
 		for h := range o.hidden {
 			w, theirs := dst[u.weights+h*u.m:][:u.m], params[o.weights+h*o.m:][:o.m]
 			clear(w)
-			if !strings.HasPrefix(u.name, spinUnit) {
+			if !own {
 				copy(w, theirs)
 				continue
 			}

@@ -31,9 +31,11 @@ func small(t testing.TB) map[string]*Model {
 		all[name] = m
 	}
 	for name, g := range smallGraphs() {
-		m, err := NewGraph(Graph{Target: g, Neighbours: 7, Hidden: 10})
-		require.NoError(t, err)
-		all[name] = m
+		for _, inputs := range []string{Nearest, Reached} {
+			m, err := NewGraph(Graph{Target: g, Neighbours: 7, Inputs: inputs, Hidden: 10})
+			require.NoError(t, err)
+			all[name+", "+inputs] = m
+		}
 	}
 	return all
 }
@@ -543,6 +545,8 @@ func TestRefusesWrongValues(t *testing.T) {
 		_, err := NewSquare(bad)
 		require.ErrorContains(t, err, want)
 	}
+	_, err = NewGraph(Graph{Target: smallGraphs()["glass"], Neighbours: 8, Inputs: "all", Hidden: 2})
+	require.ErrorContains(t, err, "inputs")
 }
 
 // TestPaths: the density does not depend on the kernels beyond their rounding.
@@ -563,4 +567,72 @@ func TestPaths(t *testing.T) {
 		require.InDeltaSlice(t, first, r, 3e-5, fmt.Sprint(p))
 	}
 	require.NotZero(t, bits.OnesCount64(spins[0]))
+}
+
+// TestReachedInputs: the law of a spin given those drawn before it is that given its
+// inputs, where there is room for all that are reached, and none of these can be left out.
+func TestReachedInputs(t *testing.T) {
+	for name, g := range smallGraphs() {
+		m, err := NewGraph(Graph{Target: g, Neighbours: MostInputs, Inputs: Reached, Hidden: 1})
+		require.NoError(t, err)
+		known := 0
+		for i := range m.units {
+			u := &m.units[i]
+			inputs := 0
+			for _, j := range u.inputs[:u.m] {
+				inputs |= 1 << j
+			}
+			given := conditional(&g, known, int(u.sites[0]))
+			for config, up := range given {
+				require.InDelta(t, given[config&inputs], up, 1e-12, "%s, %s", name, u.name)
+			}
+			for _, j := range u.inputs[:u.m] {
+				needed := false
+				for config, up := range given {
+					needed = needed || math.Abs(given[config^1<<j]-up) > 1e-6
+				}
+				require.True(t, needed, "%s, %s: %d", name, u.name, j)
+			}
+			known |= 1 << u.sites[0]
+		}
+	}
+}
+
+// conditional returns the probability of s_i = +1 given each configuration of the known
+// spins, by brute force.
+func conditional(t *Target, known, i int) map[int]float64 {
+	up, all := map[int]float64{}, map[int]float64{}
+	for config := range 1 << t.Spins {
+		w := math.Exp(-t.Beta * naiveEnergy(t, []uint64{uint64(config)}))
+		all[config&known] += w
+		if config>>i&1 == 1 {
+			up[config&known] += w
+		}
+	}
+	for key := range all {
+		all[key] = up[key] / all[key]
+	}
+	return all
+}
+
+// TestMostReached: on a line of spins a gambler's ruin, over a weak bond no walk.
+func TestMostReached(t *testing.T) {
+	line := Target{Spins: 7, Beta: 1}
+	for i := range 6 {
+		line.Bonds = append(line.Bonds, Bond{i, i + 1, 0.5})
+	}
+	known := []bool{0: true, 6: true}
+	reached := func(from, n int) []int {
+		return newWalker(line.Beta, line.neighbours(), known).mostReached([]int{6, 0}, from, n)
+	}
+	require.Equal(t, []int{0}, reached(2, 1))
+	require.Equal(t, []int{6}, reached(4, 1))
+	require.Equal(t, []int{6}, reached(3, 1), "the first of equals")
+	require.Equal(t, []int{6, 0}, reached(2, 2), "in the order given")
+	line.Bonds[1].Coupling = 0.01
+	require.Equal(t, []int{6}, reached(2, 1))
+	line.Bonds[1].Coupling = 0
+	require.Equal(t, []int{6}, reached(2, 2))
+	known[3] = true
+	require.Empty(t, reached(2, 2))
 }

@@ -92,7 +92,7 @@ func GraphTraining(learned int, seed uint64) Training {
 // graph, and how many of its spins are learned.
 func GraphRecipe(t Target) (g Graph, learned int) {
 	learned = t.Spins - count(exactSpins(t.neighbours()))
-	g = Graph{Target: t, Neighbours: 24, Hidden: 16}
+	g = Graph{Target: t, Neighbours: 24, Inputs: Reached, Hidden: 16}
 	if len(t.Bonds) > 4*t.Spins { // more than eight neighbours on average
 		g.Neighbours = MostInputs
 	}
