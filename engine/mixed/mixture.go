@@ -67,7 +67,7 @@ func (s *System) place(ctx context.Context, params []float32) error {
 			return err
 		}
 		c := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		all[mode] = mixture.Place(ctx, found.X, found.LogPi, g.dim, g.config.Components, &c)
+		all[mode] = found.Place(ctx, g.dim, g.config.Components, &c)
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -229,19 +229,42 @@ func (f *fit) nearest(dst []int) {
 // least quadratic.
 const Many = 32
 
-// Place returns a mixture for points, x [n][d] and their ln π, that a generator begins
-// as. Few Gaussians, each of which has a mode of its own to find, are tried several times.
-// Once ctx has ended it returns soon, with what is of no use.
-func Place(ctx context.Context, x []float32, logPi []float64, dim, components int, c *rng.Counter) []Component {
+// Place returns a mixture for what has been found, that a generator begins as. Few
+// Gaussians, each of which has a mode of its own to find, are tried several times, and
+// those that have settled stay. Once ctx has ended it returns soon, with what is of no use.
+func (found *Found) Place(ctx context.Context, dim, components int, c *rng.Counter) []Component {
 	const iterations, few = 100, 12
+	if len(found.Gaussians) > 0 {
+		return divided(found.Gaussians, components)
+	}
 	if components <= few {
-		all, _ := Fit(ctx, x, dim, components, iterations, 6, c)
+		all, _ := Fit(ctx, found.X, dim, components, iterations, 6, c)
 		return all
 	}
-	f := newFit(ctx, x, dim, min(components, Many))
+	f := newFit(ctx, found.X, dim, min(components, Many))
 	f.run(iterations, c, 0)
-	f.grow(logPi, components, 0, c, 1<<40)
+	f.grow(found.LogPi, components, 0, c, 1<<40)
 	return f.mixture()
+}
+
+// In returns what has been found in other units, of (x − center)/scale.
+func (found *Found) In(center, scale []float32) *Found {
+	d, other := len(center), *found
+	other.X, other.Gaussians = make([]float32, len(found.X)), nil
+	for i, v := range found.X {
+		other.X[i] = (v - center[i%d]) / scale[i%d]
+	}
+	for _, c := range found.Gaussians {
+		c.Mean, c.Factor = slices.Clone(c.Mean), slices.Clone(c.Factor)
+		for i := range d {
+			c.Mean[i] = (c.Mean[i] - float64(center[i])) / float64(scale[i])
+			for b := range i + 1 {
+				c.Factor[row(i)+b] /= float64(scale[i])
+			}
+		}
+		other.Gaussians = append(other.Gaussians, c)
+	}
+	return &other
 }
 
 // PlaceEach returns mixtures for the coordinates of points, x [n][d], each by itself. The
@@ -336,6 +359,9 @@ func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
 	const rounding = 1e-6
 	// What a component may leave of the variance of ln π, and how many there may be.
 	const little, most = 0.002, 2 * Many
+	if dim > InShape {
+		return found.settledLook(dim)
+	}
 	left, of := found.unexplained(dim)
 	if left < rounding {
 		all, _ := Fit(ctx, found.X, dim, 1, 1, 1, c)

@@ -3,6 +3,8 @@ package mixture
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // A Model says what the parameters of a mixture mean. It is immutable.
@@ -264,11 +266,7 @@ func (p *Packed) Point(x, z []float32, j int, w *Work) {
 		if m.bent {
 			y[i], _ = p.shapes[j*m.dim+i].Apply(y[i])
 		}
-		v := p.mean[j*m.dim+i]
-		for c, f := range l[row(i):][:i+1] {
-			v += f * y[c]
-		}
-		x[i] = float32(v)
+		x[i] = float32(dot(p.mean[j*m.dim+i], l[row(i):][:i+1], y))
 	}
 }
 
@@ -395,14 +393,26 @@ func (p *Packed) whiten(y []float64, x []float32, j int) (square float64) {
 	m := p.model
 	inverse, mean := p.inverse[j*m.triangle:][:m.triangle], p.mean[j*m.dim:][:m.dim]
 	for i := range y {
-		var v float64
-		for c, f := range inverse[row(i):][:i+1] {
-			v += f * (float64(x[c]) - mean[c])
-		}
-		y[i] = v
+		y[i] = float64(x[i]) - mean[i]
+	}
+	for i := len(y) - 1; i >= 0; i-- { // the last first: what is left needs those before
+		y[i] = dot(0, inverse[row(i):][:i+1], y)
+	}
+	for _, v := range y {
 		square += v * v
 	}
 	return square
+}
+
+// dot returns start + Σ_i a_i b_i, one after the other where there are few.
+func dot(start float64, a, b []float64) float64 {
+	if len(a) > InShape {
+		return start + floats.Dot(a, b[:len(a)])
+	}
+	for i, v := range a {
+		start += v * b[i]
+	}
+	return start
 }
 
 // logBent returns −|z|²/2 + Σ ln ∂z/∂y of z = h⁻¹(y), y = L⁻¹(x − μ) of component j.

@@ -2,6 +2,7 @@ package mixture
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -77,10 +78,40 @@ func (found *Found) Part(d int, density Density) []int {
 // Separable reports whether ln π is a sum of functions of one coordinate each, as far as
 // pairs of the population show. It says so of none with too few members.
 func (found *Found) Separable(d int, density Density) bool {
-	if len(found.X) < 24*d {
+	if len(found.X) < 24*d || !found.exchangeable(d, density) {
 		return false
 	}
 	return !slices.ContainsFunc(found.bonds(d, density), func(w float64) bool { return w > 0 })
+}
+
+// exchangeable reports whether ln π(x) + ln π(y) stays what it is where x and y exchange
+// many coordinates at once, as modes that lie apart in many do not.
+func (found *Found) exchangeable(d int, density Density) bool {
+	const pairs, rounding, coarse = 24, 1e-3, 1e-6
+	n := len(found.X) / d
+	states, log := make([]float32, 4*d), make([]float64, 4)
+	for p := range pairs {
+		x, y := found.X[p*(n/pairs)*d:][:d], found.X[(n-1-p*(n/pairs))*d:][:d]
+		for i := range d {
+			a, b := x[i], y[i]
+			states[i], states[d+i] = a, b
+			if (i>>(p%bits.Len(uint(d-1))))&1 == 1 {
+				a, b = b, a
+			}
+			states[2*d+i], states[3*d+i] = a, b
+		}
+		density(log, states)
+		size := 0.0
+		for _, v := range log {
+			size += math.Abs(v)
+		}
+		// The negation is true of NaN too, and too large a size does not tell.
+		limit := rounding + coarse*size
+		if off := math.Abs(log[0] + log[1] - log[2] - log[3]); !(off <= limit && limit < 1) {
+			return false
+		}
+	}
+	return true
 }
 
 // bonds returns how much pairs of coordinates have to do with each other, [d][d]: the mean

@@ -39,6 +39,9 @@ type Found struct {
 	LogPi []float64 // its ln π
 	LogZ  float64   // a rough ln Z
 	Lines int       // members of p_0 from whom the population descends
+	// Gaussians are those that have settled in many dimensions, and of which the
+	// population is then drawn; otherwise there are none.
+	Gaussians []Component
 }
 
 // A search is a scout's under way.
@@ -77,12 +80,21 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 		step: make([]float64, n), label: make([]int, n), uniforms: make([]float32, 4*n), accepted: make([]bool, n),
 		center: s.Center, scale: s.Scale, line: make([]int, n), heirs: make([]int, n),
 	}
-	if e.center == nil || e.scale == nil {
+	placed := e.center != nil && e.scale != nil
+	if !placed {
 		e.find()
 	}
-	found := e.anneal()
-	for range s.Sweeps {
-		e.sweep()
+	var found *Found
+	if dim > InShape {
+		if placed {
+			e.approach()
+		}
+		found = e.gather()
+	} else {
+		found = e.anneal()
+		for range s.Sweeps {
+			e.sweep()
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -192,21 +204,7 @@ func (e *search) find() {
 		}
 		e.step[r] = reach
 	}
-	e.evaluate(e.now, e.x)
-	for range 200 + 20*d {
-		if e.ctx.Err() != nil {
-			break
-		}
-		e.move()
-		for r, yes := range e.accepted {
-			// Balanced where a fifth of the moves is accepted.
-			if yes {
-				e.step[r] *= 1.5
-			} else {
-				e.step[r] /= 1.1
-			}
-		}
-	}
+	e.walk(200 + 20*d)
 	best := slices.Max(e.now)
 	low, high := make([]float64, d), make([]float64, d)
 	for i := range d {
@@ -226,6 +224,25 @@ func (e *search) find() {
 			low[i], high[i] = -1, 1
 		}
 		e.center[i], e.scale[i] = (low[i]+high[i])/2, (high[i]-low[i])/2
+	}
+}
+
+// walk takes walkers, each with its own step, so many moves uphill.
+func (e *search) walk(moves int) {
+	e.evaluate(e.now, e.x)
+	for range moves {
+		if e.ctx.Err() != nil {
+			break
+		}
+		e.move()
+		for r, yes := range e.accepted {
+			// Balanced where a fifth of the moves is accepted.
+			if yes {
+				e.step[r] *= 1.5
+			} else {
+				e.step[r] /= 1.1
+			}
+		}
 	}
 }
 

@@ -85,13 +85,7 @@ func (d *domain) halves(dim int, whole Component, c *rng.Counter, first uint64) 
 	const iterations = 12
 	var parts [2]Component
 	if len(d.logPi) < 2*(dim+2) {
-		for i, side := range []float64{-0.5, 0.5} {
-			parts[i] = Component{whole.Weight / 2, slices.Clone(whole.Mean), slices.Clone(whole.Factor)}
-			for b := range dim {
-				parts[i].Mean[b] += side * whole.Factor[row(b)]
-			}
-		}
-		return parts
+		return whole.halves()
 	}
 	two := newFit(context.Background(), d.x, dim, 2)
 	two.seed(c, first)
@@ -103,6 +97,17 @@ func (d *domain) halves(dim int, whole Component, c *rng.Counter, first uint64) 
 	copy(parts[:], two.mixture())
 	for i := range parts {
 		parts[i].Weight *= whole.Weight
+	}
+	return parts
+}
+
+// halves returns two components beside each other in place of one.
+func (c Component) halves() (parts [2]Component) {
+	for i, side := range []float64{-0.5, 0.5} {
+		parts[i] = Component{c.Weight / 2, slices.Clone(c.Mean), slices.Clone(c.Factor)}
+		for b := range c.Mean {
+			parts[i].Mean[b] += side * c.Factor[row(b)]
+		}
 	}
 	return parts
 }

@@ -44,7 +44,7 @@ func TestPlaceFindsPairs(t *testing.T) {
 	require.False(t, look.Gaussian)
 	require.GreaterOrEqual(t, look.Components, len(centres))
 	require.LessOrEqual(t, look.Components, 2*Many-8)
-	all := Place(t.Context(), found.X, found.LogPi, 2, look.Components, &c)
+	all := found.Place(t.Context(), 2, look.Components, &c)
 	require.Len(t, all, look.Components)
 	var weight float64
 	for _, at := range centres {
@@ -74,7 +74,7 @@ func TestPlaceOfAnyNumber(t *testing.T) {
 	found := modes([][2]float64{{0, 0}, {5, 5}}, 40)
 	c := rng.Stream(1, rng.Scouting, 1)
 	for _, n := range []int{1, 13, 32, 33, 200} {
-		all := Place(t.Context(), found.X, found.LogPi, 2, n, &c)
+		all := found.Place(t.Context(), 2, n, &c)
 		require.Len(t, all, n)
 		for _, one := range all {
 			require.Positive(t, one.Weight)

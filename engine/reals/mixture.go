@@ -240,26 +240,23 @@ func densityOf(t Target) mixture.Density {
 func (g *mixtureFlow) initialize(ctx context.Context, params []float32, found *mixture.Found, seed uint64) {
 	n := &g.nets
 	center, scale, base := n.place(params)
-	x, d := found.X, n.dim
+	d := n.dim
 	for i := range d {
 		center[i], scale[i] = 0, 1
 	}
 	if g.depth > 0 {
-		mean, deviation := spread(x, d)
+		mean, deviation := spread(found.X, d)
 		for i := range d {
 			center[i], scale[i] = float32(mean[i]), float32(deviation[i])
 		}
-		x = make([]float32, len(found.X))
-		for i, v := range found.X {
-			x[i] = (v - center[i%d]) / scale[i%d]
-		}
+		found = found.In(center, scale)
 	}
 	c := rng.Stream(seed, rng.Scouting, 1)
 	var all [][]mixture.Component
 	if n.base.Factors() > 1 {
-		all = mixture.PlaceEach(ctx, x, d, n.base.Each(), &c)
+		all = mixture.PlaceEach(ctx, found.X, d, n.base.Each(), &c)
 	} else {
-		all = [][]mixture.Component{mixture.Place(ctx, x, found.LogPi, d, n.base.Each(), &c)}
+		all = [][]mixture.Component{found.Place(ctx, d, n.base.Each(), &c)}
 	}
 	if ctx.Err() != nil {
 		return // all may be few

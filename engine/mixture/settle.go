@@ -1,0 +1,509 @@
+package mixture
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// In many dimensions a population of thousands knows little of a target's covariances,
+// and after resampling few of its modes. But the Gaussian q of the least KL(q‖π)
+// nearby has
+//
+//	E_q[∇ ln π] = 0   and   Σ⁻¹ = −E_q[∇² ln π],
+//
+// and differences of ln π over parts of each coordinate's deviation tell both, by few
+// draws of q where ln π is nearly quadratic. Newton's iteration of the two is a settling.
+
+// InShape is the number of coordinates up to which a population takes a target's shape.
+const InShape = 64
+
+const (
+	attempts     = 4     // to settle, and Gaussians that do
+	fewest, most = 2, 16 // draws of which ∇² is estimated, twice as many when they gain no more
+	slopes       = 8     // times as many for ∇ and the diagonal of ∇²
+	judged       = 512   // and KL
+	iterations   = 30    // at most
+	gain         = 0.05  // in KL, nats, that another iteration is worth
+	part         = 0.5   // of a coordinate's deviation, over which differences are taken
+	grid         = 64    // to a step, of which draws are multiples
+	chunk        = 4096  // states that are evaluated at once
+)
+
+// A settled Gaussian is N(μ, L Lᵀ).
+type settled struct {
+	mean, factor []float64 // μ; lower triangle of L, row after row
+	divergence   float64   // KL − ln Z, +Inf if it is not known
+}
+
+// settle returns Gaussians that have settled about the best of the walkers, and about the
+// best of those in other basins.
+func (e *search) settle() (all []settled) {
+	left := make([]int, len(e.now))
+	for r := range left {
+		left[r] = r
+	}
+	for range attempts {
+		if len(left) == 0 || e.ctx.Err() != nil {
+			break
+		}
+		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(e.now[a], e.now[b]) })
+		s := e.newSettling(e.x[best*e.dim : (best+1)*e.dim])
+		if s == nil || !s.run() {
+			break
+		}
+		if known := slices.ContainsFunc(all, func(other settled) bool { return e.level(narrow(other.mean), s.best.mean) }); !known {
+			all = append(all, s.best)
+		}
+		left = slices.DeleteFunc(left, func(r int) bool {
+			return r == best || e.level(e.x[r*e.dim:(r+1)*e.dim], s.best.mean)
+		})
+	}
+	return all
+}
+
+// level reports whether ln π falls nowhere by much on the straight way from x to another
+// point.
+func (e *search) level(x []float32, to []float64) bool {
+	const points, much = 17, 3
+	states, f := make([]float32, points*e.dim), make([]float64, points)
+	for k := range points {
+		by := float64(k) / (points - 1)
+		for i, v := range x {
+			states[k*e.dim+i] = float32((1-by)*float64(v) + by*to[i])
+		}
+	}
+	e.evaluate(f, states)
+	highest := math.Inf(-1)
+	for _, v := range f {
+		highest = max(highest, v)
+		if v < highest-much && f[points-1] > v+much {
+			return false
+		}
+	}
+	return true
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+// A settling is a Gaussian on its way.
+type settling struct {
+	*search
+	best      settled
+	precision *mat.SymDense // Σ⁻¹
+	step      []float64     // of differences, [d]
+
+	gradient     []float64     // E_q[∇ ln π]
+	curvature    *mat.SymDense // −E_q[∇² ln π]
+	noise, draws []float32     // of judge; of an iteration
+	states       []float32
+	values       []float64
+}
+
+// newSettling begins at x. It returns nil where ln π has no curvature to be found.
+func (e *search) newSettling(x []float32) *settling {
+	d := e.dim
+	s := &settling{
+		search: e, step: make([]float64, d), gradient: make([]float64, d), curvature: mat.NewSymDense(d, nil),
+		precision: mat.NewSymDense(d, nil), noise: make([]float32, judged/2*d), draws: make([]float32, slopes/2*most*d),
+		states: make([]float32, (chunk+2*d)*d), values: make([]float64, chunk+2*d),
+	}
+	e.normals(s.noise)
+	s.best.mean = make([]float64, d)
+	for i, v := range x {
+		s.best.mean[i] = float64(v)
+	}
+	if !s.measure() {
+		return nil
+	}
+	for i, a := range s.step {
+		s.precision.SetSym(i, i, 1/(a*a))
+	}
+	s.best = s.judge(s.best.mean, s.precision)
+	return s
+}
+
+// measure sets the steps to the coordinates' deviations where ln π is quadratic about the
+// mean: lengths at which, on the mean of both sides, it has fallen by some ½.
+func (s *settling) measure() bool {
+	const low, high, tries = 0.1, 2, 100
+	d := s.dim
+	for i, v := range s.best.mean {
+		s.step[i] = 1e-3 * (1 + math.Abs(v))
+	}
+	x, side := narrow(s.best.mean), [2][]float64{make([]float64, d), make([]float64, d)}
+	for range tries {
+		here, _ := s.around(x, side)
+		if math.IsInf(here, -1) {
+			return false
+		}
+		known, longer := 0, longer(here)
+		for i := range s.step {
+			switch fall := (here - (side[0][i]+side[1][i])/2) / (longer * longer); {
+			case fall > high:
+				s.step[i] *= 0.6
+			case fall < low:
+				s.step[i] *= 1.9
+			default:
+				known++
+			}
+			s.step[i] = min(max(s.step[i], 1e-12), 1e12)
+		}
+		if known == d {
+			for i := range s.step {
+				s.step[i] /= longer
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// longer is by how much steps have to be longer than parts of deviations for rounding of
+// ln π, which is large far from the weight.
+func longer(logPi float64) float64 {
+	const coarse = 1e-4
+	return math.Sqrt(max(1, coarse*math.Abs(logPi)))
+}
+
+// run lets the Gaussian settle and reports whether it has become one.
+func (s *settling) run() bool {
+	draws := fewest
+	for range iterations {
+		before := s.best.divergence
+		if s.ctx.Err() != nil {
+			return false
+		}
+		s.differentiate(draws)
+		if moved := s.advance(); moved && s.best.divergence < before-gain {
+			continue
+		}
+		if draws *= 2; draws > most {
+			break
+		}
+	}
+	return !math.IsInf(s.best.divergence, 0) && s.ctx.Err() == nil
+}
+
+// place sets x to μ ± L z.
+func place(x, z []float32, mean, factor []float64, sign float64) {
+	for i := range x {
+		v := 0.0
+		for c, f := range factor[row(i):][:i+1] {
+			v += f * float64(z[c])
+		}
+		x[i] = float32(mean[i] + sign*v)
+	}
+}
+
+// differentiate estimates gradient and curvature under the present Gaussian, of so many
+// draws.
+func (s *settling) differentiate(curvatures int) {
+	d := s.dim
+	length := part * longer(s.best.divergence)
+	for i := range s.step {
+		s.step[i] = math.Exp2(math.Round(math.Log2(length / math.Sqrt(s.precision.At(i, i)))))
+		s.gradient[i] = 0
+		for j := range i + 1 {
+			s.curvature.SetSym(i, j, 0)
+		}
+	}
+	s.normals(s.draws[:slopes/2*curvatures*d])
+	x := make([]float32, d)
+	count, pairs := 0.0, 0.0
+	slope, bow := make([]float64, d), make([]float64, d)
+	side := [2][]float64{make([]float64, d), make([]float64, d)}
+	for k := range slopes * curvatures {
+		sign := float64(1 - 2*(k%2))
+		place(x, s.draws[k/2*d:][:d], s.best.mean, s.best.factor, sign)
+		for i, a := range s.step { // so that states a step apart are so in float32 too
+			x[i] = float32(math.Round(float64(x[i])/a*grid) / grid * a)
+		}
+		here, ok := s.around(x, side)
+		if !ok {
+			continue
+		}
+		count++
+		for i, a := range s.step {
+			slope[i] += (side[0][i] - side[1][i]) / (2 * a)
+			bow[i] += (2*here - side[0][i] - side[1][i]) / (a * a)
+		}
+		if k >= curvatures {
+			continue
+		}
+		pairs++
+		s.mixed(x, side[k%2], here, sign)
+	}
+	for i := range d {
+		s.gradient[i] = slope[i] / max(count, 1)
+		for j := range i {
+			s.curvature.SetSym(i, j, s.curvature.At(i, j)/max(pairs, 1))
+		}
+		s.curvature.SetSym(i, i, bow[i]/max(count, 1))
+	}
+}
+
+// around sets side to ln π at x with each coordinate a step further, and a step back.
+func (s *settling) around(x []float32, side [2][]float64) (here float64, ok bool) {
+	d := s.dim
+	states := s.states[:(2*d+1)*d]
+	for r := range 2*d + 1 {
+		copy(states[r*d:], x)
+	}
+	for i, a := range s.step {
+		states[2*i*d+i] += float32(a)
+		states[(2*i+1)*d+i] -= float32(a)
+	}
+	f := s.values[:2*d+1]
+	s.evaluate(f, states)
+	for i := range s.step {
+		side[0][i], side[1][i] = f[2*i], f[2*i+1]
+	}
+	return f[2*d], !slices.ContainsFunc(f, func(v float64) bool { return math.IsInf(v, -1) })
+}
+
+// mixed adds −∂²/∂x_i∂x_j at x to the curvature, of steps of a sign.
+func (s *settling) mixed(x []float32, side []float64, here, sign float64) {
+	d := s.dim
+	for low := 1; low < d; {
+		high, rows := low, 0
+		for high < d && rows+high <= chunk+2*d {
+			for j := range high {
+				state := s.states[rows*d:][:d]
+				copy(state, x)
+				state[high] += float32(sign * s.step[high])
+				state[j] += float32(sign * s.step[j])
+				rows++
+			}
+			high++
+		}
+		s.evaluate(s.values[:rows], s.states[:rows*d])
+		at := 0
+		for i := low; i < high; i++ {
+			for j := range i {
+				if v := side[i] + side[j] - here - s.values[at]; !math.IsInf(v, 0) {
+					s.curvature.SetSym(i, j, s.curvature.At(i, j)+v/(s.step[i]*s.step[j]))
+				}
+				at++
+			}
+		}
+		low = high
+	}
+}
+
+// advance goes towards where gradient and curvature point, as far as KL falls, and reports
+// whether it did.
+func (s *settling) advance() bool {
+	d := s.dim
+	const flat = 0.01
+	aim := mat.NewSymDense(d, nil)
+	var cholesky mat.Cholesky
+	definite := false
+	for _, damp := range []float64{0, 0.01, 0.1, 1, 10, 100} {
+		aim.CopySym(s.curvature)
+		for i := range d {
+			aim.SetSym(i, i, (1+damp)*max(s.curvature.At(i, i), flat*s.precision.At(i, i)))
+		}
+		if definite = cholesky.Factorize(aim); definite {
+			break
+		}
+	}
+	if !definite {
+		return false
+	}
+	var shift mat.VecDense
+	if err := cholesky.SolveVecTo(&shift, mat.NewVecDense(d, s.gradient)); err != nil {
+		return false
+	}
+	mean := make([]float64, d)
+	for by := 1.0; by > 0.01; by /= 2 {
+		precision := mat.NewSymDense(d, nil)
+		for i := range d {
+			mean[i] = s.best.mean[i] + by*shift.AtVec(i)
+			for j := range i + 1 {
+				precision.SetSym(i, j, (1-by)*s.precision.At(i, j)+by*aim.At(i, j))
+			}
+		}
+		if next := s.judge(slices.Clone(mean), precision); next.divergence < s.best.divergence {
+			s.best, s.precision = next, precision
+			return true
+		}
+	}
+	return false
+}
+
+// judge returns the Gaussian with its divergence, by the same noise each time.
+func (s *settling) judge(mean []float64, precision *mat.SymDense) settled {
+	d := s.dim
+	q := settled{mean: mean, factor: make([]float64, d*(d+1)/2), divergence: math.Inf(1)}
+	var cholesky mat.Cholesky
+	var covariance mat.SymDense
+	if !cholesky.Factorize(precision) || cholesky.InverseTo(&covariance) != nil || !cholesky.Factorize(&covariance) {
+		return q
+	}
+	var l mat.TriDense
+	cholesky.LTo(&l)
+	logQ := -float64(d) / 2 * math.Log(2*math.Pi)
+	for i := range d {
+		for j := range i + 1 {
+			q.factor[row(i)+j] = l.At(i, j)
+		}
+		logQ -= math.Log(l.At(i, i))
+	}
+	x, f := s.states[:judged*d], s.values[:judged]
+	var squares float64
+	for k := range judged {
+		z := s.noise[k/2*d:][:d]
+		place(x[k*d:][:d], z, q.mean, q.factor, float64(1-2*(k%2)))
+		for _, v := range z {
+			squares += float64(v) * float64(v)
+		}
+	}
+	s.evaluate(f, x)
+	q.divergence = logQ - squares/2/judged
+	for _, v := range f {
+		q.divergence -= v / judged
+	}
+	return q
+}
+
+// approach lets walkers begin about the centre, from near and far.
+func (e *search) approach() {
+	d := e.dim
+	e.b = 1
+	e.normals(e.x)
+	for r := range e.step {
+		reach := [...]float64{0.5, 1.5, 5, 15}[r%4]
+		for i, v := range e.x[r*d:][:d] {
+			e.x[r*d+i] = float32(e.center[i] + reach*e.scale[i]*float64(v))
+		}
+		e.step[r] = reach * e.scale[0] / math.Sqrt(float64(d))
+	}
+	e.walk(200 + 10*d)
+}
+
+// cull puts walkers that have got nowhere where others have.
+func (e *search) cull() {
+	good := []int{}
+	enough := slices.Max(e.now) - 30 - 3*float64(e.dim)
+	for r, v := range e.now {
+		if v >= enough && !math.IsInf(v, -1) {
+			good = append(good, r)
+		}
+	}
+	for r, v := range e.now {
+		if len(good) > 0 && !(v >= enough) {
+			from := good[r%len(good)]
+			copy(e.x[r*e.dim:(r+1)*e.dim], e.x[from*e.dim:])
+			e.now[r] = e.now[from]
+		}
+	}
+}
+
+// gather takes walkers to Gaussians and draws the population of them, or, where ln π is a
+// sum over the coordinates, lets each coordinate find its own.
+func (e *search) gather() *Found {
+	const sweeps = 40
+	d, n := e.dim, len(e.now)
+	e.cull()
+	found := &Found{X: e.x, LogPi: e.now, Lines: n}
+	separable := false
+	e.own.Lend(func(own Density) { separable = found.Separable(d, own) })
+	if separable {
+		for range sweeps {
+			e.sweep()
+		}
+		return found
+	}
+	all := e.settle()
+	if len(all) == 0 {
+		return found
+	}
+	lowest := math.Inf(1)
+	for _, s := range all {
+		lowest = min(lowest, s.divergence)
+	}
+	var sum float64
+	for _, s := range all {
+		c := Component{Weight: math.Exp(lowest - s.divergence), Mean: s.mean, Factor: s.factor}
+		sum += c.Weight
+		found.Gaussians = append(found.Gaussians, c)
+	}
+	found.LogZ = math.Log(sum) - lowest
+	for k := range found.Gaussians {
+		found.Gaussians[k].Weight /= sum
+	}
+	e.normals(e.proposal)
+	k, below := 0, found.Gaussians[0].Weight
+	for r := range n {
+		for k+1 < len(all) && float64(r)+0.5 > below*float64(n) {
+			k++
+			below += found.Gaussians[k].Weight
+		}
+		place(e.x[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].mean, all[k].factor, 1)
+	}
+	e.evaluate(e.now, e.x)
+	return found
+}
+
+// settledLook is Look of Gaussians that have settled.
+func (found *Found) settledLook(dim int) Look {
+	const rounding = 1e-4 // of the variance of ln q − ln π
+	if len(found.Gaussians) == 0 {
+		_, variance := Moments(found.X, dim)
+		var log float64
+		for _, v := range variance {
+			log += math.Log(max(v, 1e-300)) / 2 / float64(dim)
+		}
+		return Look{Width: math.Exp(log), Components: 1}
+	}
+	look := Look{Several: len(found.Gaussians) > 1, Width: Width(found.Gaussians), Components: len(found.Gaussians)}
+	look.Apart = look.Several
+	f := newFit(context.Background(), found.X, dim, len(found.Gaussians))
+	f.packed.set(found.Gaussians)
+	logQ := make([]float64, len(found.LogPi))
+	f.packed.LogDensity(logQ, found.X, nil, f.model.NewWork(len(logQ)))
+	var mean, squares float64
+	for r, v := range found.LogPi {
+		mean += (logQ[r] - v) / float64(len(logQ))
+	}
+	for r, v := range found.LogPi {
+		squares += (logQ[r] - v - mean) * (logQ[r] - v - mean) / float64(len(logQ))
+	}
+	look.Gaussian = !look.Several && squares < rounding
+	return look
+}
+
+// divided returns so many Gaussians, the heaviest or halves of them.
+func divided(all []Component, n int) []Component {
+	all = slices.Clone(all)
+	heaviest := func() int {
+		best := 0
+		for k := range all {
+			if all[k].Weight > all[best].Weight {
+				best = k
+			}
+		}
+		return best
+	}
+	for len(all) < n {
+		k := heaviest()
+		parts := all[k].halves()
+		all[k] = parts[0]
+		all = append(all, parts[1])
+	}
+	if len(all) > n {
+		slices.SortStableFunc(all, func(a, b Component) int { return cmp.Compare(b.Weight, a.Weight) })
+		all = all[:n]
+	}
+	return all
+}

@@ -1,0 +1,190 @@
+package mixture
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+const many = 80 // coordinates, beyond InShape
+
+// chain is ln π of x_0 ~ N(m, 1), x_i = m + ρ (x_{i−1} − m) + √(1−ρ²) N(0, 1), without
+// its normalisation, and scale² the factor of all variances.
+func chain(x []float32, m, rho, scale float64) float64 {
+	first := (float64(x[0]) - m) / scale
+	sum := first * first
+	for i := range x[1:] {
+		off := (float64(x[i+1]) - m - rho*(float64(x[i])-m)) / scale
+		sum += off * off / (1 - rho*rho)
+	}
+	return -sum / 2
+}
+
+func chainLogZ(d int, rho, scale float64) float64 {
+	return float64(d)*(math.Log(2*math.Pi)/2+math.Log(scale)) + float64(d-1)*math.Log(1-rho*rho)/2
+}
+
+func each(d int, logPi func(x []float32) float64) func() Density {
+	return func() Density {
+		return func(dst []float64, x []float32) {
+			for r := range dst {
+				dst[r] = float64(float32(logPi(x[r*d : (r+1)*d])))
+			}
+		}
+	}
+}
+
+func gathered(t *testing.T, threads int, s Scout, own func() Density) *Found {
+	workers := pool.New(threads)
+	defer workers.Close()
+	found, err := s.Run(t.Context(), many, own, workers)
+	require.NoError(t, err)
+	return found
+}
+
+// TestSettlesOnGaussian: in many dimensions the mean, the covariance and ln Z of a Gaussian
+// with correlations are found from walks that know nothing of it, the same by any number of
+// threads, and no couplings are asked for.
+func TestSettlesOnGaussian(t *testing.T) {
+	const m, rho, scale = 30, 0.9, 0.01
+	own := each(many, func(x []float32) float64 { return chain(x, m, rho, scale) })
+	s := Scout{Population: 64, Moves: 1, Seed: 3}
+	found := gathered(t, 1, s, own)
+	require.Equal(t, found, gathered(t, 3, s, own))
+	require.Len(t, found.Gaussians, 1)
+	require.InDelta(t, chainLogZ(many, rho, scale), found.LogZ, 0.1)
+	c := found.Gaussians[0]
+	for i := range many {
+		require.InDelta(t, m, c.Mean[i], 0.1*scale)
+		for j := range i + 1 {
+			var v float64
+			for k := range j + 1 {
+				v += c.Factor[row(i)+k] * c.Factor[row(j)+k]
+			}
+			require.InDelta(t, math.Pow(rho, float64(i-j)), v/(scale*scale), 0.05, "%d, %d", i, j)
+		}
+	}
+}
+
+// TestSettlesOnModes: Gaussians settle on both of two modes, with their weights, and
+// there are as many components as asked for.
+func TestSettlesOnModes(t *testing.T) {
+	own := each(many, func(x []float32) float64 {
+		a, b := math.Log(0.2)+chain(x, 1.5, 0.5, 1), math.Log(0.8)+chain(x, -1.5, 0.5, 1)
+		return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b)))
+	})
+	found := gathered(t, 2, Scout{Population: 128, Moves: 1, Seed: 4}, own)
+	require.Len(t, found.Gaussians, 2)
+	require.InDelta(t, chainLogZ(many, 0.5, 1), found.LogZ, 0.1)
+	for _, c := range found.Gaussians {
+		want := 0.2
+		if c.Mean[0] < 0 {
+			want = 0.8
+		}
+		require.InDelta(t, want, c.Weight, 0.02)
+	}
+	// The population is drawn of them.
+	below := 0.0
+	for r := range found.LogPi {
+		if found.X[r*many] < 0 {
+			below += 1 / float64(len(found.LogPi))
+		}
+	}
+	require.InDelta(t, 0.8, below, 0.1)
+
+	all := found.Place(t.Context(), many, 3, nil)
+	require.Len(t, all, 3)
+	var weight float64
+	for _, c := range all {
+		weight += c.Weight
+	}
+	require.InDelta(t, 1, weight, 1e-12)
+	require.Len(t, found.Place(t.Context(), many, 1, nil), 1)
+}
+
+// TestSettlesOnSkewed: of a target that is no Gaussian, the Gaussian that settles is
+// the one on which ∇ ln π vanishes on the mean.
+func TestSettlesOnSkewed(t *testing.T) {
+	logPi := func(x []float32) (sum float64) {
+		for i, v := range x {
+			sum += 2*float64(v) - math.Exp(float64(v))
+			if i > 0 {
+				off := float64(v - x[i-1])
+				sum -= off * off / 2
+			}
+		}
+		return sum
+	}
+	found := gathered(t, 2, Scout{Population: 64, Moves: 1, Seed: 5}, each(many, logPi))
+	require.Len(t, found.Gaussians, 1)
+	c := found.Gaussians[0]
+	var sum, squares float64
+	for i := range many {
+		var variance float64
+		for _, f := range c.Factor[row(i):][:i+1] {
+			variance += f * f
+		}
+		var pull float64
+		if i > 0 {
+			pull -= c.Mean[i] - c.Mean[i-1]
+		}
+		if i < many-1 {
+			pull -= c.Mean[i] - c.Mean[i+1]
+		}
+		off := 2 - math.Exp(c.Mean[i]+variance/2) + pull
+		sum += off / many
+		squares += off * off / many
+	}
+	// E[∇ ln π] has been estimated of 128 draws in pairs, where it scatters by 1.5 or so.
+	require.InDelta(t, 0, sum, 0.08)
+	require.Less(t, math.Sqrt(squares), 0.2)
+}
+
+// TestSumsDoNotSettle: where ln π is a sum over the coordinates, each of them has its own
+// modes, and the population shows them all.
+func TestSumsDoNotSettle(t *testing.T) {
+	own := each(many, func(x []float32) (sum float64) {
+		for _, v := range x {
+			u := float64(v)
+			sum += -u*u*u*u + 6*u*u + 0.5*u
+		}
+		return sum
+	})
+	found := gathered(t, 2, Scout{Population: 256, Moves: 1, Seed: 6}, own)
+	require.Empty(t, found.Gaussians)
+	require.True(t, found.Separable(many, own()))
+	var right, beyond, all float64
+	for u := -4.0; u < 4; u += 1e-3 {
+		w := math.Exp(-u*u*u*u + 6*u*u + 0.5*u)
+		all += w
+		if u > 0 {
+			beyond += w
+		}
+	}
+	for _, v := range found.X {
+		if v > 0 {
+			right += 1 / float64(len(found.X))
+		}
+	}
+	require.InDelta(t, beyond/all, right, 5*math.Sqrt(0.25/float64(len(found.X))))
+}
+
+// TestSettlingEnds: with its context.
+func TestSettlingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	workers := pool.New(1)
+	defer workers.Close()
+	calls := 0
+	own := each(many, func(x []float32) float64 {
+		if calls++; calls == 1000 {
+			cancel()
+		}
+		return chain(x, 0, 0.5, 1)
+	})
+	_, err := Scout{Population: 64, Moves: 1, Seed: 7}.Run(ctx, many, own, workers)
+	require.ErrorIs(t, err, context.Canceled)
+}
