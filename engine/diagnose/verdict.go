@@ -100,7 +100,7 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	case f.mixed:
 		return d.judgeMixed(r, f, drifts, say)
 	case d.chain != nil && !f.mixed && d.chain.Beyond > 0:
-		say(Unknown, "%d of %d chains that owe nothing to the generator ended where its density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail%s",
+		say(Unknown, "%d of %d chains that owe nothing to the generator ended where its density is too small by a factor of %d and more, and nothing crosses between (R̂ = %.3g): a mode is missing, or a tail, or they are still on their way%s",
 			d.chain.Beyond, d.options.Chains, tooRare*d.options.Chains, d.chain.RHat, also(f, drifts))
 		return 0
 	case f.far:
