@@ -46,6 +46,9 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	if quick {
 		g.Scout.Population = 1024
 	}
+	if d > mixture.InShape {
+		g.Scout.Population = 512
+	}
 	if components > 1 {
 		// Each Gaussian is to have members of its own in the end, and members that ten
 		// moves leave behind in many dimensions are resampled away.
@@ -75,6 +78,8 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	switch {
 	case g.Depth > 0 && !g.Bent:
 		rate, steps = 0.005, 4000
+	case d > mixture.InShape && g.Base == "joint":
+		rate, steps = 0.003, 1000 // from Gaussians that have settled
 	case g.Depth > 0 && d > mostSpace:
 		rate, steps = 0.003, 2000
 	case g.Depth > 0:
@@ -115,15 +120,27 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 		g.Components = 1
 		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil
 	}
+	const sum = "ln π is a sum of functions of one coordinate each"
 	couplings, because := "", "ln π is not quadratic"
 	switch {
+	case d > mixture.InShape && len(found.Gaussians) == 0 && found.Separable(d, densityOf(t)):
+		g.Base, g.Components = "product", ofEach
+		because = sum
+	case d > mixture.InShape:
+		g.Components, g.Bent = max(1, len(found.Gaussians)), true
+		if look.Apart {
+			because = "modes lie apart"
+			break
+		}
+		g.Depth, g.Hidden = 4, []int{64, 64}
+		g.divide(found, t)
 	case d == 1:
 		g.Components = onLine
 	case d > onlySpace && found.Factorises(ctx, d, densityOf(t), &stream):
 		g.Base, g.Components = "product", ofEach
 		because = "that comes nearer to the target than joint ones"
 		if found.Separable(d, densityOf(t)) {
-			because = "ln π is a sum of functions of one coordinate each"
+			because = sum
 			break
 		}
 		g.Depth, g.Bent = 4, true

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/program"
@@ -65,7 +66,7 @@ func (e *evaluation) pilot(k int) (place, error) {
 		return place{}, err
 	}
 	found := w.place()
-	if d == 1 || d > mostLooked {
+	if d == 1 || d > mixture.InShape {
 		return found, nil
 	}
 	// Coordinates that depend on each other hide how far moves along all of them would go.

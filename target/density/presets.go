@@ -119,11 +119,11 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 	return why, err
 }
 
-// Limits of what recipes look at: the numbers of Gaussians with all their correlations
+// Limits of what recipes look at: the numbers of a Gaussian with all its correlations
 // grow with the square of the coordinates, and each mode is looked at by itself.
 const (
-	mostLooked      = 64 // coordinates without modes
-	mostLookedModes = 16 // modes, and coordinates with them
+	mostLooked      = 512 // coordinates without modes
+	mostLookedModes = 16  // modes, and coordinates with them
 )
 
 // recipe reports whether a preset is one for its target rather than as it stands.

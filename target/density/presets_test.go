@@ -26,9 +26,15 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "mixture", c.Generator.Kind)
 	require.Equal(t, "divergence", c.Loss.Kind)
 	require.Equal(t, 3, c.Generator.Components)
-	c, why = resolve("quick", "target.dim=65", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
-	require.Regexp(t, `^short chains found the weight about [^;]* 65 numbers$`, why)
+	c, why = resolve("quick", "target.dim=513", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
+	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
+	// In many dimensions a Gaussian settles first, and couplings take it further.
+	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
+	require.Contains(t, why, "a Gaussian, bent, through 4 couplings")
+	require.Equal(t, "parity", c.Generator.Partition)
+	_, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum((x - 3)^2)/2 + sum(x[1:]*x[:79])/3")
+	require.Contains(t, why, "a Gaussian, because ln π is quadratic")
 	cfg, why, err := engine.Systems{MixedDefinition}.Resolve(t.Context(), engine.Source{System: "mixed", Preset: "quick",
 		Set: []string{"target.modes=17", "target.parameters={}", "target.expression=-x[0]^2*(k + 1)"}})
 	require.NoError(t, err)
