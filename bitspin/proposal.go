@@ -74,7 +74,7 @@ func (p Proposal) Probability(n int, mask []uint64) float64 {
 	case size == 0:
 		return 0
 	case p.kind == multiSpin:
-		return 1 / (float64(n) * choose(n, size))
+		return 1 / (float64(n) * Choose(n, size))
 	case size == n:
 		return p.Global()
 	case size == 1:
@@ -83,9 +83,9 @@ func (p Proposal) Probability(n int, mask []uint64) float64 {
 	return 0
 }
 
-// choose returns the binomial coefficient, exact below 2⁵³ and +Inf beyond
+// Choose returns the binomial coefficient, exact below 2⁵³ and +Inf beyond
 // the range of a float64.
-func choose(n, k int) float64 {
+func Choose(n, k int) float64 {
 	k = min(k, n-k)
 	c := 1.0
 	for i := range k {

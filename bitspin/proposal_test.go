@@ -184,7 +184,7 @@ func TestBinomialsUpTo64(t *testing.T) {
 		exact := new(big.Int).Binomial(64, int64(size))
 		require.Equal(t, exact.Uint64(), p.ranks[size-1].n)
 		approx, _ := new(big.Float).SetInt(exact).Float64()
-		require.InEpsilon(t, approx, choose(64, size), 1e-14)
+		require.InEpsilon(t, approx, Choose(64, size), 1e-14)
 		require.Equal(t, size, bits.OnesCount64(p.unrank(size, p.ranks[size-1].n-1)))
 		require.Equal(t, size, bits.OnesCount64(p.unrank(size, 0)))
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/spins/perceptron"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -150,21 +149,15 @@ func (o *enumeratedObjective) Contributions(values []float32) {
 // Halves implements perceptron.Fitted: the values of g of each half, if it is that of least
 // squares.
 func (o *enumeratedObjective) Halves() (c [2][]float64) {
-	if o.config.Loss.Kind != "kfd" {
-		return c
+	if o.config.Loss.Kind == "kfd" {
+		c = (*kfd.Solutions)(&o.g).Halves()
 	}
-	return [2][]float64{number.Widen(o.g[0]), number.Widen(o.g[1])}
+	return c
 }
 
 // Coefficients are the values of g, the mean of the two halves'.
 func (o *enumeratedObjective) Coefficients(c []float64) []float64 {
-	if c == nil {
-		c = make([]float64, len(o.g[0]))
-	}
-	for state := range c {
-		c[state] += float64(o.g[0][state]+o.g[1][state]) / 2
-	}
-	return c
+	return (*kfd.Solutions)(&o.g).Coefficients(c)
 }
 
 // Witness implements perceptron.Fitted.
@@ -305,7 +298,7 @@ type tabulated struct {
 	leave    []float32
 	witness  *kfd.Witness
 	mean     [2][]float64
-	c        [2][]float32
+	c        kfd.Solutions
 	workers  *pool.Pool
 	fill     func(row int)
 }

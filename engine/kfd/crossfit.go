@@ -6,7 +6,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/state"
@@ -18,20 +17,20 @@ import (
 // lanes; but of a batch that goes into E[δδᵀ] it takes all, as that needs every δ, and
 // shares the matrix by rows.
 type crossFit struct {
-	Witness *Witness
+	Witness   *Witness
+	Solutions // of the last batch
 
 	n, r    int
 	workers *pool.Pool
 	lanes   *nn.Lanes // of the batch
 
-	change       []float32    // δ = φ(s) − φ(s′), [n][r]
-	products     [][]float32  // E[δδᵀ] of each lane
-	columns      [][]float32  // of each lane, δ of a piece in those features whose rows of E[δδᵀ] are this rank's
-	partial      [2][]float32 // Σ δ of each piece, by half of the batch, [pieces][r]
-	finite       []bool       // of each piece
-	results      []pool.Span  // of pieces: partial and finite
-	sums         [2][]float64 // E[δ] over each half of the batch
-	coefficients [2][]float32 // of the witness that drives each half
+	change   []float32    // δ = φ(s) − φ(s′), [n][r]
+	products [][]float32  // E[δδᵀ] of each lane
+	columns  [][]float32  // of each lane, δ of a piece in those features whose rows of E[δδᵀ] are this rank's
+	partial  [2][]float32 // Σ δ of each piece, by half of the batch, [pieces][r]
+	finite   []bool       // of each piece
+	results  []pool.Span  // of pieces: partial and finite
+	sums     [2][]float64 // E[δ] over each half of the batch
 
 	multiply, merge, add func(int)
 }
@@ -65,7 +64,7 @@ func newCrossFit(n, r int, c Config, workers *pool.Pool) *crossFit {
 	}
 	f.results = []pool.Span{nn.PieceSpan(f.lanes, f.finite, rowsPerPiece, 1)}
 	for half := range 2 {
-		f.sums[half], f.coefficients[half] = make([]float64, r), make([]float32, r)
+		f.sums[half], f.Solutions[half] = make([]float64, r), make([]float32, r)
 		f.partial[half] = make([]float32, pieces(n)*r)
 		// Pieces without a sample of the half are zero on every rank.
 		f.results = append(f.results, nn.PieceSpan(f.lanes, f.partial[half], rowsPerPiece, r).
@@ -136,11 +135,11 @@ func (f *crossFit) solve() float64 {
 	if !f.Witness.Update() {
 		return math.NaN()
 	}
-	f.Witness.SolveHalves(&f.coefficients, &f.sums)
+	f.Witness.SolveHalves(&f.Solutions, &f.sums)
 	var loss float64
 	for half, sums := range f.sums {
 		for k, v := range sums {
-			loss += v * float64(f.coefficients[half][k]) / 4
+			loss += v * float64(f.Solutions[half][k]) / 4
 		}
 	}
 	return loss
@@ -204,26 +203,6 @@ func (f *crossFit) addColumns(piece int) {
 func Bytes(n, r int) float64 {
 	matrices := float64(6 + min(productLanes, pieces(n))) // second moments, factor and its scratch, products
 	return 4 * (float64(r)*float64(n)*3.25 + matrices*float64(r)*float64(r+256))
-}
-
-// Coefficients adds those of the last batch's witness, the mean of the two halves', to
-// c, nil for zeros, and returns it.
-func (f *crossFit) Coefficients(c []float64) []float64 {
-	if c == nil {
-		c = make([]float64, f.r)
-	}
-	for k := range c {
-		c[k] += float64(f.coefficients[0][k]+f.coefficients[1][k]) / 2
-	}
-	return c
-}
-
-// Halves returns the coefficients of the two halves' witnesses of the last batch.
-func (f *crossFit) Halves() (c [2][]float64) {
-	for half := range c {
-		c[half] = number.Widen(f.coefficients[half])
-	}
-	return c
 }
 
 // pointRows are states that a witness is evaluated at together.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/internal/conf"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
@@ -134,9 +135,28 @@ func (w *Witness) Update() bool {
 	return w.solver.factor()
 }
 
+// Solutions are the coefficients of the witnesses that drive the two halves of a batch.
+type Solutions [2][]float32
+
+// Coefficients adds those of the mean of the two to c, nil for zeros, and returns it.
+func (s *Solutions) Coefficients(c []float64) []float64 {
+	if c == nil {
+		c = make([]float64, len(s[0]))
+	}
+	for k := range c {
+		c[k] += float64(s[0][k]+s[1][k]) / 2
+	}
+	return c
+}
+
+// Halves returns copies of the two.
+func (s *Solutions) Halves() [2][]float64 {
+	return [2][]float64{number.Widen(s[0]), number.Widen(s[1])}
+}
+
 // SolveHalves sets the coefficients of the witness that drives each half of a batch,
 // given the halves' mean changes E[δ]: those that belong to the other half's.
-func (w *Witness) SolveHalves(c *[2][]float32, means *[2][]float64) {
+func (w *Witness) SolveHalves(c *Solutions, means *[2][]float64) {
 	a, b := c[1], c[0]
 	w.solver.solve(a, b, means[0], means[1])
 	for i := range a {

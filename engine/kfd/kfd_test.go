@@ -84,7 +84,7 @@ func TestUpdateAverages(t *testing.T) {
 	// The first batch counts fully, the third by 1 − 1/6.
 	require.InDelta(t, 1+2*5.0/6, w.Second[0], 1e-6)
 	require.Equal(t, []float64{4}, w.Taken)
-	c := [2][]float32{make([]float32, 2), make([]float32, 2)}
+	c := Solutions{make([]float32, 2), make([]float32, 2)}
 	w.SolveHalves(&c, &[2][]float64{{1, 1}, {0, 3}})
 	require.InDelta(t, 2/(1+2*5.0/6), c[1][0], 1e-5, "the other half's")
 	require.InDelta(t, 2, c[1][1], 1e-5)

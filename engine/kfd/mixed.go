@@ -122,7 +122,7 @@ func (m *Mixed) Fit(x, y []float32, k, l []uint8) float64 {
 		return math.NaN()
 	}
 	loss := m.solve()
-	for half, coefficients := range m.coefficients {
+	for half, coefficients := range m.Solutions {
 		value, slope := m.unpacked[half][0], m.unpacked[half][1]
 		for c := range m.modes {
 			for j, v := range coefficients[c*m.q:][:m.q] {
@@ -191,7 +191,7 @@ func (m *Mixed) Evaluate(value, slope, x, scratch []float32, lo, hi, points int)
 // Value returns g(x, k) in float64, with the witness that drives sample i of the
 // last Fit's batch: what Evaluate is verified against.
 func (m *Mixed) Value(i int, x []float64, k int) (g float64) {
-	for j, c := range m.coefficients[m.half(i)][k*m.q:][:m.q] {
+	for j, c := range m.Solutions[m.half(i)][k*m.q:][:m.q] {
 		g += float64(c) * m.function(j, x)
 	}
 	return g

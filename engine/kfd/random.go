@@ -163,7 +163,7 @@ func (m *Random) descendPiece(piece int) {
 	slopes := m.slopes[lo*m.r : hi*m.r]
 	scale := 1 / float32(m.n)
 	for i := lo; i < hi; i++ {
-		asm.TanhSlopes(slopes[(i-lo)*m.r:][:m.r], m.coefficients[m.half(i)], m.features[i*m.r:][:m.r], scale)
+		asm.TanhSlopes(slopes[(i-lo)*m.r:][:m.r], m.Solutions[m.half(i)], m.features[i*m.r:][:m.r], scale)
 	}
 	asm.DenseForward(m.grad[lo*m.dim:hi*m.dim], slopes, m.packedT, m.zero, hi-lo, m.r, m.dim, 1)
 }

@@ -90,7 +90,7 @@ func TestContributionsDifferAsTheWitnessDoes(t *testing.T) {
 		o.Contributions(before)
 		for _, i := range []int{0, b.Rows - 1} {
 			c := make([]float64, o.r)
-			for a, x := range o.c[stat.Half(i, b.Rows)] {
+			for a, x := range o.Solutions[stat.Half(i, b.Rows)] {
 				c[a] = float64(x)
 			}
 			value := make([]float64, 1)
@@ -170,7 +170,7 @@ func TestBaselinesAreOfTheWitnesssHalf(t *testing.T) {
 			require.InDelta(t, v-(sum-v)/(n-1), o.values[i], 1e-5, "half %d, sample %d", half, i)
 			var g float64
 			for a, chi := range w.chi[i*len(w.masks):][:len(w.masks)] {
-				g += float64(w.c[half][a]) * float64(chi)
+				g += float64(w.Solutions[half][a]) * float64(chi)
 			}
 			require.InDelta(t, g, v, 1e-5)
 		}
@@ -191,7 +191,7 @@ func TestWalshGradientIsTheDifferenceOfTheWitness(t *testing.T) {
 
 		witness := func(half int, config uint64) (g float64) {
 			for a, m := range o.masks {
-				g += float64(o.c[half][a]) * (1 - 2*float64(bits.OnesCount64(m&^config)%2))
+				g += float64(o.Solutions[half][a]) * (1 - 2*float64(bits.OnesCount64(m&^config)%2))
 			}
 			return g
 		}
@@ -223,7 +223,7 @@ func TestEachHalfOfMovesIsDrivenByTheOther(t *testing.T) {
 		half := [2][2]int{{0, 301}, {301, 601}}[still]
 		copy(s.batch.Next[half[0]:half[1]], s.batch.States[half[0]:half[1]])
 		s.Discrepancy(1)
-		coefficients := s.objective.(*walsh).c
+		coefficients := s.objective.(*walsh).Solutions
 		zero := make([]float32, len(coefficients[0]))
 		require.NotEqual(t, zero, coefficients[still], "half %d still", still)
 		require.Equal(t, zero, coefficients[1-still], "half %d still", still)

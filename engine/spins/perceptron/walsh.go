@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -31,12 +31,12 @@ type walsh struct {
 	coupled *coupled    // nil for at most 64 spins
 	fields  [][]float64 // scratch of its blocks
 	witness *kfd.Witness
+	kfd.Solutions
 
 	chi, delta []float32 // χ(s) and χ(s) − χ(s′), [batch][r]
 	column     [][]float32
 	sums       [][]float32
 	mean       [2][]float64
-	c          [2][]float32
 	packed     [2][]float32 // of the matrix c_A [d ∈ A], [r][spins]
 	matrix     []float32
 	zero       []float32
@@ -58,7 +58,7 @@ func walshMasks(spins, rank int, bandwidth float64, even bool, seed uint64) []ui
 		}
 	}
 	for size := 1; size <= spins; size++ {
-		if size > 2 && !(float64(len(masks))+binomial(spins, size) <= float64(rank)) && !(even && size%2 == 1) {
+		if size > 2 && !(float64(len(masks))+bitspin.Choose(spins, size) <= float64(rank)) && !(even && size%2 == 1) {
 			break
 		}
 		subsets(spins, size, add)
@@ -86,15 +86,6 @@ func subsets(n, size int, visit func(uint64)) {
 	for top := size - 1; top < n; top++ {
 		subsets(top, size-1, func(m uint64) { visit(m | 1<<top) })
 	}
-}
-
-// binomial returns the number of sets of k of n sites.
-func binomial(n, k int) float64 {
-	c := 1.0
-	for i := range k {
-		c *= float64(n-i) / float64(i+1)
-	}
-	return math.Round(c)
 }
 
 // walshPenalty returns the inverse weight of each function in the Gaussian
@@ -135,7 +126,7 @@ func newWalsh(c *Config, b *Batch, t Target, even bool) *walsh {
 	o.chi, o.delta = make([]float32, n*r), make([]float32, n*r)
 	o.matrix, o.zero = make([]float32, r*b.Spins), make([]float32, max(r, b.Spins))
 	for half := range 2 {
-		o.mean[half], o.c[half] = make([]float64, r), make([]float32, r)
+		o.mean[half], o.Solutions[half] = make([]float64, r), make([]float32, r)
 		o.packed[half] = make([]float32, asm.PackedLen(r, b.Spins))
 	}
 	const rows = 64
@@ -233,16 +224,16 @@ func (o *walsh) Discrepancy() float64 {
 		return math.NaN()
 	}
 	o.Workers.Share(len(o.column), o.average, o.averaged...)
-	o.witness.SolveHalves(&o.c, &o.mean)
+	o.witness.SolveHalves(&o.Solutions, &o.mean)
 	var loss float64
 	for half := range 2 {
 		for a, f := range o.mean[half] {
-			loss += f * float64(o.c[half][a]) / 2
+			loss += f * float64(o.Solutions[half][a]) / 2
 		}
 		for a := range len(o.masks) / o.Words {
 			mask := o.masks[a*o.Words:][:o.Words]
 			for d := range o.Spins {
-				o.matrix[a*o.Spins+d] = o.c[half][a] * float32(mask[d/64]>>(d%64)&1)
+				o.matrix[a*o.Spins+d] = o.Solutions[half][a] * float32(mask[d/64]>>(d%64)&1)
 			}
 		}
 		asm.PackWeights(o.packed[half], o.matrix, r, o.Spins)
@@ -263,7 +254,7 @@ func (o *walsh) Gradient(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		state, grad := o.States[i*o.Words:][:o.Words], o.Grad[i*n:][:n]
 		if o.coupled != nil {
-			c := o.c[stat.Half(i, o.Rows)]
+			c := o.Solutions[stat.Half(i, o.Rows)]
 			o.coupled.changes(grad, c[len(o.masks)/o.Words:], state, o.fields[lo/nn.BlockRows()])
 		}
 		for d := range grad {
@@ -275,29 +266,13 @@ func (o *walsh) Gradient(lo, hi int) {
 func (o *walsh) Contributions(values []float32) {
 	r, n := o.r, len(values)
 	for i := range values {
-		c := o.c[stat.Half(i, n)]
+		c := o.Solutions[stat.Half(i, n)]
 		var sum float32
 		for a, chi := range o.chi[i*r:][:r] {
 			sum += c[a] * chi
 		}
 		values[i] = sum
 	}
-}
-
-// Halves implements Fitted.
-func (o *walsh) Halves() [2][]float64 {
-	return [2][]float64{number.Widen(o.c[0]), number.Widen(o.c[1])}
-}
-
-// Coefficients are those of the mean of the two halves' witnesses.
-func (o *walsh) Coefficients(c []float64) []float64 {
-	if c == nil {
-		c = make([]float64, o.r)
-	}
-	for a := range c {
-		c[a] += float64(o.c[0][a]+o.c[1][a]) / 2
-	}
-	return c
 }
 
 // Witness sets values to Σ c_A χ_A(s).
