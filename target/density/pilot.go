@@ -232,7 +232,7 @@ func (w *pilotWalk) step() error {
 		if math.Abs(float64(v)) > farthest {
 			row := i / d
 			return fmt.Errorf("%s: chains drift away without end, after %d steps to %s, where ln π is %v: it cannot be normalised; bound the coordinates by target.support",
-				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], mode(w.k, row)), w.current[row])
+				w.e.key, w.taken, program.State(w.x[row*d:(row+1)*d], program.Modes(w.k, row, row+1)), w.current[row])
 		}
 	}
 	return nil

@@ -161,11 +161,7 @@ func (e *evaluation) Dim() int { return e.dim }
 func (e *evaluation) logDensity(dst []float64, y []float32, k []uint8) {
 	for lo := 0; lo < len(dst); lo += blockRows {
 		hi := min(lo+blockRows, len(dst))
-		var modes []uint8
-		if k != nil {
-			modes = k[lo:hi]
-		}
-		e.part(dst[lo:hi], y[lo*e.dim:hi*e.dim], modes)
+		e.part(dst[lo:hi], y[lo*e.dim:hi*e.dim], program.Modes(k, lo, hi))
 	}
 }
 
@@ -182,7 +178,7 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		case err != nil || !asm.AllFinite(state):
 			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
 		case !(v < math.Inf(1)):
-			err = fmt.Errorf("%s: ln π is %v at %s", e.key, v, program.State(state, mode(k, r)))
+			err = fmt.Errorf("%s: ln π is %v at %s", e.key, v, program.State(state, program.Modes(k, r, r+1)))
 			e.fail(err)
 			v = math.Inf(-1)
 		case !e.chart.plain && (k != nil || e.chart.bounded):
@@ -204,13 +200,6 @@ func (p *problem) evaluate(dst []float64, x []float32, k []uint8) error {
 	return err
 }
 
-func mode(k []uint8, r int) []uint8 {
-	if k == nil {
-		return nil
-	}
-	return k[r : r+1]
-}
-
 // watch notes values until they have been judged.
 func (e *evaluation) watch(values []float64, x []float32, k []uint8) {
 	e.mutex.Lock()
@@ -221,7 +210,7 @@ func (e *evaluation) watch(values []float64, x []float32, k []uint8) {
 	s := &e.seen
 	for r, v := range values {
 		if s.states == 0 {
-			s.first = program.State(x[r*e.dim:(r+1)*e.dim], mode(k, r))
+			s.first = program.State(x[r*e.dim:(r+1)*e.dim], program.Modes(k, r, r+1))
 		}
 		s.states++
 		if math.IsInf(v, -1) {
@@ -385,10 +374,7 @@ func (e *evaluation) observe(dst []float64, stride int, y []float32, k []uint8) 
 	each := min(e.dim, observedCoordinates)
 	for lo := 0; lo < rows; lo += blockRows {
 		hi := min(lo+blockRows, rows)
-		var modes []uint8
-		if k != nil {
-			modes = k[lo:hi]
-		}
+		modes := program.Modes(k, lo, hi)
 		x, volume, value := e.x[:(hi-lo)*e.dim], e.volume[:hi-lo], e.value[:hi-lo]
 		e.chart.place(x, volume, y[lo*e.dim:hi*e.dim], modes)
 		err := e.evaluate(value, x, modes)

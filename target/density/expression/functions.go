@@ -2,6 +2,7 @@ package expression
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,13 +45,7 @@ func init() {
 }
 
 // Functions lists the names of all functions.
-func Functions() (all []string) {
-	for name := range functions {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
-}
+func Functions() []string { return slices.Sorted(maps.Keys(functions)) }
 
 func (c *compiler) call(n ast.Node, name string, args []ast.Node) (int, error) {
 	f := functions[name]

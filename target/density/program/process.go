@@ -44,7 +44,7 @@ func (f *failure) describe(w *Workers, number int, x []float32, k []uint8) error
 		return f.what
 	}
 	d := w.config.Dim
-	text = fmt.Sprintf("%s %s; it was asked about %d states, the first of them %s", w.name(number), text, len(x)/d, State(x[:d], mode(k, 0)))
+	text = fmt.Sprintf("%s %s; it was asked about %d states, the first of them %s", w.name(number), text, len(x)/d, State(x[:d], Modes(k, 0, 1)))
 	if f.tail != "" {
 		text += "; the end of its standard error:\n" + f.tail
 	}

@@ -89,11 +89,7 @@ func (w *Workers) Evaluate(dst []float64, x []float32, k []uint8) error {
 	d := w.config.Dim
 	for lo := 0; lo < len(dst); lo += mostRows {
 		hi := min(lo+mostRows, len(dst))
-		var modes []uint8
-		if k != nil {
-			modes = k[lo:hi]
-		}
-		if err := one.evaluate(dst[lo:hi], x[lo*d:hi*d], modes); err != nil {
+		if err := one.evaluate(dst[lo:hi], x[lo*d:hi*d], Modes(k, lo, hi)); err != nil {
 			return err
 		}
 	}
@@ -221,18 +217,18 @@ func (w *Workers) same(worker int, a, b []byte, x []float32, k []uint8) error {
 	for r := range (len(a) - 4) / 8 {
 		if p, q := number(a, r), number(b, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
 			return fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone",
-				w.name(worker), p, q, State(x[r*d:(r+1)*d], mode(k, r)))
+				w.name(worker), p, q, State(x[r*d:(r+1)*d], Modes(k, r, r+1)))
 		}
 	}
 	return nil
 }
 
-// mode returns that of a row, nil if there are none.
-func mode(k []uint8, r int) []uint8 {
+// Modes returns those of rows lo … hi−1, nil if there are none.
+func Modes(k []uint8, lo, hi int) []uint8 {
 	if k == nil {
 		return nil
 	}
-	return k[r : r+1]
+	return k[lo:hi]
 }
 
 // remember keeps the first question, of which every later process is asked too.
