@@ -2,6 +2,7 @@ package gmm
 
 import (
 	"context"
+
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/conf"
 )

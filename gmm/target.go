@@ -2,8 +2,9 @@ package gmm
 
 import (
 	"fmt"
-	"github.com/revgen/revgen/internal/number"
 	"math"
+
+	"github.com/revgen/revgen/internal/number"
 )
 
 // A TargetConfig names the mixture π(x) = Σ_k w_k N(x | μ_k, Σ_k).

@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+
 	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/internal/conf"
 )
