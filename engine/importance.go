@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -146,4 +147,31 @@ func (d *Divergence) Measure() float64 {
 		d.Rate += math.Exp(min(0, r-d.R[(i+1)%len(d.R)])) / n
 	}
 	return NewImportance(d.R).KL
+}
+
+// MostWeight is what a sample's weight counts at most in Forward, in units of the mean.
+const MostWeight = 20
+
+// Forward sets the coefficients after Measure to those of the gradient of KL(π‖q),
+//
+//	−E_π[∇ln q] = E_q[(E w − w) ∇ln q],   w = e^−R / E_q[e^−R],
+//
+// with w by the batch itself and at most MostWeight. Where KL(q‖π) hardly sees what q has
+// too little of, this does.
+func (d *Divergence) Forward() {
+	low, sum, n := slices.Min(d.R), 0.0, float64(len(d.R))
+	for i, r := range d.R {
+		d.Weight[i] = math.Exp(low - r)
+		sum += d.Weight[i]
+	}
+	var mean float64
+	for i, w := range d.Weight {
+		d.Weight[i] = min(n*w/sum, MostWeight)
+		mean += d.Weight[i] / n
+	}
+	d.Total = 0
+	for i, w := range d.Weight {
+		d.Weight[i] = (mean - w) / n
+		d.Total += d.Weight[i]
+	}
 }

@@ -42,13 +42,17 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}
-	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Kind, &c.Transition, m.target, workers)
+	s, err := hierarchy.NewSystem(net, &c.Training, c.loss(), &c.Transition, m.target, workers)
 	if err != nil {
 		return nil, err
 	}
 	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	m.Weight = s
 	return &hierarchical{m, s}, nil
+}
+
+func (c *Config) loss() hierarchy.Loss {
+	return hierarchy.Loss{Kind: c.Loss.Kind, Forward: c.Loss.Forward}
 }
 
 // hierarchyDemands bounds the memory of a run.

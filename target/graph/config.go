@@ -160,7 +160,11 @@ func (c *Config) validateGenerator(t spins.Boltzmann) error {
 		c.Transition.Validate(kernel.MaxSteps()),
 		conf.Between("generator.neighbours", c.Generator.Neighbours, 1, hierarchy.MostInputs),
 		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostUnits),
-		hierarchy.Validate(&c.Training))
+		hierarchy.Validate(&c.Training, c.loss()))
+}
+
+func (c *Config) loss() hierarchy.Loss {
+	return hierarchy.Loss{Kind: c.Loss.Kind, Forward: c.Loss.Forward}
 }
 
 // perceptron returns what a generator by a perceptron takes of the configuration.

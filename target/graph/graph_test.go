@@ -597,21 +597,27 @@ func TestFileIsHeldByItsHash(t *testing.T) {
 	require.ErrorContains(t, none.Validate(), "target.file: names no file")
 }
 
-// TestFormerInputs: a configuration that was written before there was a choice has the
-// inputs that there were; a new one those of the recipe.
-func TestFormerInputs(t *testing.T) {
+// TestFormerRecipe: a configuration that was written before there was a choice has the
+// inputs and the loss that there were; a new one those of the recipe.
+func TestFormerRecipe(t *testing.T) {
 	c := configured(t, "quick", glass(1, 3, 3), 1)
 	require.Equal(t, hierarchy.Reached, c.Generator.Inputs)
+	require.Positive(t, c.Loss.Forward)
 	text, err := conf.Encode(c)
 	require.NoError(t, err)
-	former := strings.Replace(string(text), `"inputs": "reached",`, "", 1)
-	require.NotEqual(t, string(text), former)
+	former := string(text)
+	for _, key := range []string{`"inputs": "reached",`, ",\n    \"forward\": 0.2"} {
+		require.Contains(t, former, key)
+		former = strings.Replace(former, key, "", 1)
+	}
 	now, err := systems.Written(text, "now")
 	require.NoError(t, err)
-	require.Equal(t, hierarchy.Reached, now.(*Config).Generator.Inputs)
+	require.Equal(t, c.Generator.Inputs, now.(*Config).Generator.Inputs)
+	require.Equal(t, c.Loss.Forward, now.(*Config).Loss.Forward)
 	then, err := systems.Written([]byte(former), "then")
 	require.NoError(t, err)
 	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
+	require.Zero(t, then.(*Config).Loss.Forward)
 }
 
 func TestRefusals(t *testing.T) {
@@ -637,6 +643,7 @@ func TestRefusals(t *testing.T) {
 		"generator.units":        func(c *Config) { c.Generator.Units = 0 },
 		"transition.anneal":      func(c *Config) { c.Transition.Anneal = 2 },
 		"transition.anneal_from": func(c *Config) { c.Transition.AnnealFrom = -1 },
+		"loss.forward":           func(c *Config) { c.Loss.Forward = 1.5 },
 		"training.batch":         func(c *Config) { c.Training.Batch = 100 },
 		"training.method":        func(c *Config) { c.Training.Method = "evolution" },
 	} {

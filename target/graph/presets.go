@@ -22,7 +22,8 @@ func Preset(name string) (*Config, error) {
 	case "quick", "best":
 		c.Preset = name
 		c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
-		// Adapt knows better; models from before there were others have these inputs.
+		// Adapt takes other inputs, and the divergence forward in the end. What was
+		// written before there was a choice says neither, and has these.
 		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Hidden: 16}, 32)
 		return c, nil
 	}
@@ -44,13 +45,14 @@ func paper() *Config {
 }
 
 // recipe takes what was found good for a graph with as many learned spins.
-func (c *Config) recipe(g hierarchy.Graph, learned int) {
+func (c *Config) recipe(g hierarchy.Graph, learned int) hierarchy.Training {
 	t := hierarchy.GraphTraining(learned, c.Training.Seed)
 	if c.Preset == "quick" {
 		t.Steps /= 4
 	}
 	t.Configure(&c.Training, &c.Transition)
 	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Units = g.Neighbours, g.Inputs, g.Hidden
+	return t
 }
 
 // Adapt implements engine.Adapter.
@@ -64,7 +66,7 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		return fmt.Sprintf("%d proposals between s and s′, for %d spins; reference: %s", c.Transition.Steps, g.N(), road(g)), nil
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
-	c.recipe(h, learned)
+	c.Loss.Forward = c.recipe(h, learned).Forward
 	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
 		learned, g.N(), h.Hidden, h.Neighbours, road(g)), nil
 }

@@ -33,7 +33,8 @@
 // engine.Importance holds ln Z, its standard error and the effective sample size
 // of importance weights, and E R + ln Z = KL(q‖π). The gradient of that divergence is that of the score
 // function, E[(R − E R) ∇ln q], whose noise vanishes with the variance of R
-// where q = π.
+// where q = π. By the same weights the gradient of KL(π‖q) is −E[w ∇ln q], which sees
+// what q has too little of.
 //
 // # Moves alone
 //

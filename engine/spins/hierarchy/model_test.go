@@ -255,7 +255,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestGradientsOfLosses compares both losses' gradients with central differences in
+// TestGradientsOfLosses compares the losses' gradients with central differences in
 // float64, and breaks them.
 func TestGradientsOfLosses(t *testing.T) {
 	workers := pool.New(2)
@@ -264,18 +264,18 @@ func TestGradientsOfLosses(t *testing.T) {
 		if m.NumParams() == 0 {
 			continue
 		}
-		for _, loss := range []string{Divergence, Balance} {
-			training := Training{Steps: 10, Batch: 64, LearningRate: 0.01, Seed: 5}
-			s := NewTrainer(t, m, training, loss, nil, workers).System().(*System)
+		for _, loss := range []Loss{{Kind: Divergence}, {Divergence, 1}, {Kind: Balance}} {
+			training := Training{Steps: 10, Batch: 64, LearningRate: 0.01, Forward: loss.Forward, Seed: 5}
+			s := NewTrainer(t, m, training, loss.Kind, nil, workers).System().(*System)
 			params := wild(m, 4)
 			worst, tensors := engine.GradientError(s, params, s.Backward)
-			require.Less(t, worst, 2e-3, "%s, %s", name, loss)
+			require.Less(t, worst, 2e-3, "%s, %v", name, loss)
 			require.NotZero(t, tensors)
 			worst, _ = engine.GradientError(s, params, func(params, grad []float32) {
 				s.Backward(params, grad)
 				grad[len(grad)/2] += 0.1 * float32(math.Sqrt(float64(len(grad))))
 			})
-			require.Greater(t, worst, 4e-3, "%s, %s", name, loss)
+			require.Greater(t, worst, 4e-3, "%s, %v", name, loss)
 		}
 	}
 }
@@ -401,8 +401,8 @@ func TestNothingAllocates(t *testing.T) {
 	require.NoError(t, err)
 	params := make([]float32, m.NumParams())
 	m.Initialize(params, 1)
-	for _, loss := range []string{Divergence, Balance} {
-		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1}, loss, params, workers)
+	for _, loss := range []Loss{{Kind: Divergence}, {Divergence, 1}, {Kind: Balance}} {
+		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1, Forward: loss.Forward}, loss.Kind, params, workers)
 		require.Zero(t, alloctest.PerRun(5, func() { _ = tr.Step() }), loss)
 	}
 	s := m.NewSampler(params, workers)

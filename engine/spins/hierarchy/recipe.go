@@ -18,6 +18,7 @@ type Training struct {
 	// Anneal is the fraction of the steps over which β rises from AnnealFrom
 	// times its value.
 	Anneal, AnnealFrom float64
+	Forward            float64 // fraction of the steps of Loss
 	Seed               uint64
 }
 
@@ -83,9 +84,9 @@ func Recipe(c Square, seed uint64) []Stage {
 
 // GraphTraining returns the settings that were found good for graphs of which so
 // many spins are learned: β rises from zero during half of the steps, of which
-// there are more the more spins are learned.
+// there are more the more spins are learned, and the last fifth descends KL(π‖q).
 func GraphTraining(learned int, seed uint64) Training {
-	return Training{Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01, Anneal: 0.5, Seed: seed}
+	return Training{Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01, Anneal: 0.5, Forward: 0.2, Seed: seed}
 }
 
 // GraphRecipe returns the architecture that was found good for a target on any

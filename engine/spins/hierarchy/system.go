@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -18,8 +19,9 @@ import (
 //	R = ln q(s) + βE(s),
 //
 // a constant where q = π, the loss Divergence is KL(q‖π), whose gradient is
-// E_q[(R − E R) ∇ln q], and the loss Balance E ½(R(s) − R(s′))² over the moves of the
-// transition, how far it violates detailed balance (Pairs).
+// E_q[(R − E R) ∇ln q], or in the last steps, of which Loss says how many, KL(π‖q),
+// and the loss Balance E ½(R(s) − R(s′))² over the moves of the transition, how far it
+// violates detailed balance (Pairs).
 type System struct {
 	net        *Model
 	training   *engine.Training
@@ -27,6 +29,7 @@ type System struct {
 	workers    *pool.Pool
 	batch      *Batch
 	divergence *engine.Divergence
+	forward    uint32 // step after which the divergence is KL(π‖q)
 
 	pairs        *Pairs    // nil for the divergence
 	coefficients []float64 // of the pairs
@@ -38,15 +41,22 @@ const (
 	Balance    = "balance"
 )
 
+// A Loss is one of the losses.
+type Loss struct {
+	Kind    string
+	Forward float64 // fraction of the steps, the last ones, in which Divergence is KL(π‖q)
+}
+
 // NewSystem returns the system of a model whose batch is that of the training, with
-// one of the losses and the transition of the target.
-func NewSystem(m *Model, t *engine.Training, loss string, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
+// a loss and the transition of the target.
+func NewSystem(m *Model, t *engine.Training, loss Loss, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
 	s := &System{net: m, training: t, config: c, workers: workers, divergence: engine.NewDivergence(t.Batch)}
+	s.forward = uint32(math.Ceil((1 - loss.Forward) * float64(t.Steps)))
 	var err error
 	if s.batch, err = m.NewBatch(t.Batch, t.Seed, workers); err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	if loss != Balance {
+	if loss.Kind != Balance {
 		return s, nil
 	}
 	transition, err := spins.NewTransition(c, t, target, (m.Spins()+63)/64, workers)
@@ -70,16 +80,16 @@ func Demands(t *engine.Training, loss string, spins, params float64) []engine.De
 	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
 }
 
-// Validate reports the first value of a run's training that a system cannot use, by
-// its key.
-func Validate(t *engine.Training) error {
+// Validate reports the first value of a run's training and loss that a system cannot
+// use, by its key.
+func Validate(t *engine.Training, loss Loss) error {
 	switch {
 	case t.Method != "gradient":
 		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
 	case t.Batch%block != 0 || t.Batch > MaxBatch:
 		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
 	}
-	return nil
+	return conf.Fraction("loss.forward", loss.Forward)
 }
 
 // Model returns the architecture.
@@ -124,11 +134,15 @@ func (s *System) Transition(step uint32) {
 	}
 }
 
-// Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z, or the
-// mean of ½(R(s) − R(s′))².
-func (s *System) Discrepancy(uint32) (loss float64) {
+// Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z, whichever
+// of the two divergences Backward differentiates, or the mean of ½(R(s) − R(s′))².
+func (s *System) Discrepancy(step uint32) (loss float64) {
 	if s.pairs == nil {
-		return s.divergence.Measure()
+		loss = s.divergence.Measure()
+		if step > s.forward {
+			s.divergence.Forward()
+		}
+		return loss
 	}
 	n := float64(len(s.coefficients))
 	for i, d := range s.pairs.Differences {

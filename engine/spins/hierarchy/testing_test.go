@@ -18,10 +18,11 @@ type testConfig struct {
 	engine.Common
 	model      *Model
 	loss       string
+	forward    float64
 	transition spins.TransitionConfig
 }
 
-func (c *testConfig) Validate() error { return Validate(&c.Training) }
+func (c *testConfig) Validate() error { return Validate(&c.Training, Loss{c.loss, c.forward}) }
 
 func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	target := &c.model.target
@@ -38,7 +39,7 @@ func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewSystem(c.model, &c.Training, c.loss, &c.transition, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
+	return NewSystem(c.model, &c.Training, Loss{c.loss, c.forward}, &c.transition, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
 }
 
 // NewTrainer returns the trainer of a model by a recipe's training and a loss, with
@@ -48,7 +49,7 @@ func NewTrainer(t testing.TB, m *Model, training Training, loss string, from []f
 	c := &testConfig{Common: engine.Common{
 		Schema: engine.SchemaVersion, System: "test", Preset: "test",
 		Training: engine.Training{Seed: training.Seed, Methods: search.ByGradient()},
-	}, model: m, loss: loss}
+	}, model: m, loss: loss, forward: training.Forward}
 	training.Configure(&c.Training, &c.transition)
 	trainer, err := engine.NewTrainer(c, workers)
 	require.NoError(t, err)

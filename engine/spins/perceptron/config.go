@@ -66,6 +66,11 @@ type LossConfig struct {
 	// moves, and "balance", E ½(R(s) − R(s′))² over moves alone: R(s) − R(s′) is
 	// the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
 	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence,balance" only:"mmd,stationarity,kfd,discriminator generator.kind=perceptron,; divergence,balance generator.kind=hierarchy"`
+	// Forward is the fraction of the steps, the last ones, in which the gradient of the
+	// divergence is that of KL(π‖q), by the weights of the batch itself, of which none
+	// counts more than 20 times their mean: it raises what q has too little of, which
+	// KL(q‖π) hardly sees. The loss that is reported stays KL(q‖π).
+	Forward float64 `json:"forward" when:"kind=divergence"`
 	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
 	// transition matrix of all configurations of a lattice of at most 12 spins.
 	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact" only:"exact transition.proposal=single,mixture,multi-spin"`

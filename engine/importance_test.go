@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestForward compares the gradient of KL(π‖q), by samples in exact proportion to q, with
+// central differences over the logits of three states, and what a heavy sample counts with
+// the bound.
+func TestForward(t *testing.T) {
+	pi, logits := []float64{0.2, 0.3, 0.5}, []float64{math.Log(2), 0, 0}
+	q := func() (p [3]float64) {
+		var sum float64
+		for _, x := range logits {
+			sum += math.Exp(x)
+		}
+		for k, x := range logits {
+			p[k] = math.Exp(x) / sum
+		}
+		return p
+	}
+	forward := func() (kl float64) {
+		p := q()
+		for k, x := range pi {
+			kl += x * math.Log(x/p[k])
+		}
+		return kl
+	}
+	states, at := []int{0, 0, 0, 0, 1, 1, 2, 2}, q()
+	d := NewDivergence(len(states))
+	for i, s := range states {
+		d.R[i] = math.Log(at[s]/pi[s]) - 7
+	}
+	d.Measure()
+	d.Forward()
+	require.InDelta(t, 0, d.Total, 1e-15)
+	for k := range logits {
+		var gradient float64
+		for i, s := range states {
+			gradient -= d.Weight[i] * at[k]
+			if s == k {
+				gradient += d.Weight[i]
+			}
+		}
+		const step = 1e-5
+		before := logits[k]
+		logits[k] = before + step
+		high := forward()
+		logits[k] = before - step
+		low := forward()
+		logits[k] = before
+		require.InDelta(t, (high-low)/(2*step), gradient, 1e-9, k)
+	}
+
+	const n = 512
+	heavy := NewDivergence(n)
+	heavy.R[3] = -1000
+	heavy.Measure()
+	heavy.Forward()
+	require.InDelta(t, (MostWeight/float64(n)-MostWeight)/n, heavy.Weight[3], 1e-12)
+	require.InDelta(t, MostWeight/float64(n*n), heavy.Weight[4], 1e-12)
+}
