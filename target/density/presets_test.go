@@ -2,6 +2,7 @@ package density
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"path/filepath"
 	"sync/atomic"
@@ -82,6 +83,61 @@ func TestModesByDensity(t *testing.T) {
 			seen++
 			se := (m.Interval[1] - m.Interval[0]) / (2 * 1.96)
 			require.InDelta(t, math.Log(2*math.Pi), m.Generated, 6*se)
+			require.Less(t, se, 0.02)
+		}
+	}
+	require.Equal(t, 2, seen)
+}
+
+// TestManyCoordinates: beyond the coordinates whose shape a population takes, a generator
+// that has only been placed has most of its samples' worth, and the ln Z of a chain of
+// anharmonic sites that a transfer matrix gives.
+func TestManyCoordinates(t *testing.T) {
+	const sites = 80
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, RealsDefinition, "quick", fmt.Sprintf("target.dim=%d", sites), "target.parameters={}", "target.scale=[]",
+		"target.expression=sum(0.4*x[1:]*x[:79] - x[1:]^2/2 - x[1:]^4/20) - x[0]^2/2 - x[0]^4/20")
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, system.NumParams())
+	system.Initialize(params)
+	e, err := system.(engine.Evaluator).Evaluate(context.Background(), params, 20000)
+	require.NoError(t, err)
+
+	const width, points = 0.05, 241
+	at := func(k int) float64 { return width * float64(k-points/2) }
+	now, next := make([]float64, points), make([]float64, points)
+	var logZ float64
+	for site := range sites {
+		var sum float64
+		for k := range next {
+			x := at(k)
+			next[k] = 1
+			if site > 0 {
+				next[k] = 0
+				for j, v := range now {
+					next[k] += width * v * math.Exp(0.4*x*at(j))
+				}
+			}
+			next[k] *= math.Exp(-x*x/2 - x*x*x*x/20)
+			sum += width * next[k]
+		}
+		logZ += math.Log(sum)
+		for k, v := range next {
+			now[k] = v / sum
+		}
+	}
+	seen := 0
+	for _, m := range e.Metrics {
+		switch m.Name {
+		case "effective_sample_size":
+			seen++
+			require.Greater(t, m.Generated, 0.3)
+		case "log_z":
+			seen++
+			se := (m.Interval[1] - m.Interval[0]) / (2 * 1.96)
+			require.InDelta(t, logZ, m.Generated, 5*se)
 			require.Less(t, se, 0.02)
 		}
 	}
