@@ -2238,281 +2238,250 @@ TEXT ·bitScoreAVX512(SB), NOSPLIT, $0-32
 	MOVQ         spins+24(FP), BX
 	VMOVUPS      bitnetConstants<>+320(SB), Z0
 	VMOVUPS      (DX), Z1
-	VPORD        bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS       bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS       bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS      bitnetConstants<>+640(SB), Z3
-	VFMADD213PS  bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ    Z4, Z4
-	VPADDD       bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
+	VMOVUPS      64(DX), Z2
+	VMOVUPS      128(DX), Z3
+	VMOVUPS      192(DX), Z4
+	VPORD        bitnetConstants<>+320(SB), Z1, Z5
+	VMAXPS       bitnetConstants<>+384(SB), Z5, Z5
+	VMULPS       bitnetConstants<>+448(SB), Z5, Z6
+	VRNDSCALEPS  $0x00, Z6, Z6
+	VFNMADD231PS bitnetConstants<>+512(SB), Z6, Z5
+	VFNMADD231PS bitnetConstants<>+576(SB), Z6, Z5
+	VPORD        bitnetConstants<>+320(SB), Z2, Z7
+	VMAXPS       bitnetConstants<>+384(SB), Z7, Z7
+	VMULPS       bitnetConstants<>+448(SB), Z7, Z8
+	VRNDSCALEPS  $0x00, Z8, Z8
+	VFNMADD231PS bitnetConstants<>+512(SB), Z8, Z7
+	VFNMADD231PS bitnetConstants<>+576(SB), Z8, Z7
+	VPORD        bitnetConstants<>+320(SB), Z3, Z9
+	VMAXPS       bitnetConstants<>+384(SB), Z9, Z9
+	VMULPS       bitnetConstants<>+448(SB), Z9, Z10
+	VRNDSCALEPS  $0x00, Z10, Z10
+	VFNMADD231PS bitnetConstants<>+512(SB), Z10, Z9
+	VFNMADD231PS bitnetConstants<>+576(SB), Z10, Z9
+	VPORD        bitnetConstants<>+320(SB), Z4, Z11
+	VMAXPS       bitnetConstants<>+384(SB), Z11, Z11
+	VMULPS       bitnetConstants<>+448(SB), Z11, Z12
+	VRNDSCALEPS  $0x00, Z12, Z12
+	VFNMADD231PS bitnetConstants<>+512(SB), Z12, Z11
+	VFNMADD231PS bitnetConstants<>+576(SB), Z12, Z11
+	VMOVUPS      bitnetConstants<>+640(SB), Z13
+	VMOVUPS      bitnetConstants<>+640(SB), Z14
+	VMOVUPS      bitnetConstants<>+640(SB), Z15
+	VMOVUPS      bitnetConstants<>+640(SB), Z16
+	VFMADD213PS  bitnetConstants<>+704(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+704(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+704(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+704(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+768(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+768(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+768(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+768(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+832(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+832(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+832(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+832(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+896(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+896(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+896(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+896(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+0(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+0(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+0(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+0(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+0(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+0(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+0(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+0(SB), Z11, Z16
+	VCVTPS2DQ    Z6, Z6
+	VPADDD       bitnetConstants<>+960(SB), Z6, Z6
+	VPSLLD       $0x17, Z6, Z6
+	VMULPS       Z6, Z13, Z13
+	VCVTPS2DQ    Z8, Z8
+	VPADDD       bitnetConstants<>+960(SB), Z8, Z8
+	VPSLLD       $0x17, Z8, Z8
+	VMULPS       Z8, Z14, Z14
+	VCVTPS2DQ    Z10, Z10
+	VPADDD       bitnetConstants<>+960(SB), Z10, Z10
+	VPSLLD       $0x17, Z10, Z10
+	VMULPS       Z10, Z15, Z15
+	VCVTPS2DQ    Z12, Z12
+	VPADDD       bitnetConstants<>+960(SB), Z12, Z12
+	VPSLLD       $0x17, Z12, Z12
+	VMULPS       Z12, Z16, Z16
 	VMOVUPS      bitnetConstants<>+0(SB), Z5
-	VADDPS       Z5, Z3, Z4
+	VADDPS       Z5, Z13, Z6
+	VADDPS       Z5, Z14, Z7
+	VADDPS       Z5, Z15, Z8
+	VADDPS       Z5, Z16, Z9
 	KMOVW        BX, K1
-	VMOVDQA32.Z  Z0, K1, Z2
+	VMOVDQA32.Z  Z0, K1, Z10
 	SHRQ         $0x10, BX
+	VPXORD       Z10, Z1, Z1
+	KMOVW        BX, K1
+	VMOVDQA32.Z  Z0, K1, Z11
+	SHRQ         $0x10, BX
+	VPXORD       Z11, Z2, Z2
+	KMOVW        BX, K1
+	VMOVDQA32.Z  Z0, K1, Z12
+	SHRQ         $0x10, BX
+	VPXORD       Z12, Z3, Z3
+	KMOVW        BX, K1
+	VMOVDQA32.Z  Z0, K1, Z22
+	SHRQ         $0x10, BX
+	VPXORD       Z22, Z4, Z4
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual0
 	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z6
-	VDIVPS    Z4, Z6, Z6
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z6, Z6
-	VMOVUPS   Z6, (CX)
+	VBLENDMPS Z13, Z5, K1, Z17
+	VDIVPS    Z6, Z17, Z17
+	VPXORD    Z0, Z10, Z10
+	VPXORD    Z10, Z17, Z17
+	VMOVUPS   Z17, (CX)
+	VPMOVD2M  Z2, K1
+	VBLENDMPS Z14, Z5, K1, Z18
+	VDIVPS    Z7, Z18, Z18
+	VPXORD    Z0, Z11, Z11
+	VPXORD    Z11, Z18, Z18
+	VMOVUPS   Z18, 64(CX)
+	VPMOVD2M  Z3, K1
+	VBLENDMPS Z15, Z5, K1, Z19
+	VDIVPS    Z8, Z19, Z19
+	VPXORD    Z0, Z12, Z12
+	VPXORD    Z12, Z19, Z19
+	VMOVUPS   Z19, 128(CX)
+	VPMOVD2M  Z4, K1
+	VBLENDMPS Z16, Z5, K1, Z20
+	VDIVPS    Z9, Z20, Z20
+	VPXORD    Z0, Z22, Z22
+	VPXORD    Z22, Z20, Z20
+	VMOVUPS   Z20, 192(CX)
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
-	VMULPS        Z2, Z4, Z4
-	VFMADD213PS   Z2, Z2, Z4
-	VADDPS        Z3, Z4, Z4
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z4, Z4
-	VEXTRACTF64X4 $0x00, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       (AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, (AX)
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       64(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 64(AX)
-	VMOVUPS       64(DX), Z1
-	VPORD         bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+640(SB), Z3
-	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD        $0x17, Z4, Z4
-	VMULPS        Z4, Z3, Z3
-	VMOVUPS       bitnetConstants<>+0(SB), Z5
-	VADDPS        Z5, Z3, Z4
-	KMOVW         BX, K1
-	VMOVDQA32.Z   Z0, K1, Z2
-	SHRQ          $0x10, BX
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
-	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
-	TESTQ     CX, CX
-	JZ        noResidual16
-	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z8
-	VDIVPS    Z4, Z8, Z8
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z8, Z8
-	VMOVUPS   Z8, 64(CX)
-
-noResidual16:
-	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
-	VMULPS        Z2, Z4, Z4
-	VFMADD213PS   Z2, Z2, Z4
-	VADDPS        Z3, Z4, Z4
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z4, Z4
-	VEXTRACTF64X4 $0x00, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       128(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 128(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       192(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 192(AX)
-	VMOVUPS       128(DX), Z1
-	VPORD         bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+640(SB), Z3
-	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD        $0x17, Z4, Z4
-	VMULPS        Z4, Z3, Z3
-	VMOVUPS       bitnetConstants<>+0(SB), Z5
-	VADDPS        Z5, Z3, Z4
-	KMOVW         BX, K1
-	VMOVDQA32.Z   Z0, K1, Z2
-	SHRQ          $0x10, BX
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
-	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
-	TESTQ     CX, CX
-	JZ        noResidual32
-	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z9
-	VDIVPS    Z4, Z9, Z9
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z9, Z9
-	VMOVUPS   Z9, 128(CX)
-
-noResidual32:
-	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
-	VMULPS        Z2, Z4, Z4
-	VFMADD213PS   Z2, Z2, Z4
-	VADDPS        Z3, Z4, Z4
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z4, Z4
-	VEXTRACTF64X4 $0x00, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       256(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 256(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       320(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 320(AX)
-	VMOVUPS       192(DX), Z1
-	VPORD         bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+640(SB), Z3
-	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD        $0x17, Z4, Z4
-	VMULPS        Z4, Z3, Z3
-	VMOVUPS       bitnetConstants<>+0(SB), Z5
-	VADDPS        Z5, Z3, Z4
-	KMOVW         BX, K1
-	VMOVDQA32.Z   Z0, K1, Z2
-	SHRQ          $0x10, BX
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
-	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
-	TESTQ     CX, CX
-	JZ        noResidual48
-	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z10
-	VDIVPS    Z4, Z10, Z10
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z10, Z10
-	VMOVUPS   Z10, 192(CX)
-
-noResidual48:
-	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z0
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z2
-	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z2
-	VMOVUPS       bitnetConstants<>+1152(SB), Z3
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z3
-	VMULPS        Z0, Z3, Z3
-	VFMADD213PS   Z0, Z0, Z3
-	VADDPS        Z2, Z3, Z3
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z3, Z3
-	VEXTRACTF64X4 $0x00, Z3, Y0
+	VMOVAPS       Z13, Z0
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z13, K1
+	VSUBPS        Z5, Z13, Z6
+	VMULPS        bitnetConstants<>+192(SB), Z6, K1, Z0
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z6
+	VMOVAPS       Z14, Z7
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z14, K1
+	VSUBPS        Z5, Z14, Z8
+	VMULPS        bitnetConstants<>+192(SB), Z8, K1, Z7
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z8
+	VMOVAPS       Z15, Z9
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z15, K1
+	VSUBPS        Z5, Z15, Z10
+	VMULPS        bitnetConstants<>+192(SB), Z10, K1, Z9
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z10
+	VMOVAPS       Z16, Z11
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z16, K1
+	VSUBPS        Z5, Z16, Z5
+	VMULPS        bitnetConstants<>+192(SB), Z5, K1, Z11
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z5
+	VMOVUPS       bitnetConstants<>+1152(SB), Z12
+	VMOVUPS       bitnetConstants<>+1152(SB), Z13
+	VMOVUPS       bitnetConstants<>+1152(SB), Z14
+	VMOVUPS       bitnetConstants<>+1152(SB), Z15
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z11, Z15
+	VMULPS        Z0, Z12, Z12
+	VFMADD213PS   Z0, Z0, Z12
+	VADDPS        Z6, Z12, Z12
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z1, Z1
+	VADDPS        Z1, Z12, Z12
+	VEXTRACTF64X4 $0x00, Z12, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       (AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, (AX)
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       64(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 64(AX)
+	VMULPS        Z7, Z13, Z13
+	VFMADD213PS   Z7, Z7, Z13
+	VADDPS        Z8, Z13, Z13
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z2, Z2
+	VADDPS        Z2, Z13, Z13
+	VEXTRACTF64X4 $0x00, Z13, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       128(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 128(AX)
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       192(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 192(AX)
+	VMULPS        Z9, Z14, Z14
+	VFMADD213PS   Z9, Z9, Z14
+	VADDPS        Z10, Z14, Z14
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z3, Z3
+	VADDPS        Z3, Z14, Z14
+	VEXTRACTF64X4 $0x00, Z14, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       256(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 256(AX)
+	VEXTRACTF64X4 $0x01, Z14, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       320(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 320(AX)
+	VMULPS        Z11, Z15, Z15
+	VFMADD213PS   Z11, Z11, Z15
+	VADDPS        Z5, Z15, Z15
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z4, Z4
+	VADDPS        Z4, Z15, Z15
+	VEXTRACTF64X4 $0x00, Z15, Y0
 	VCVTPS2PD     Y0, Z0
 	VMOVUPD       384(AX), Z1
 	VSUBPD        Z0, Z1, Z1
 	VMOVUPD       Z1, 384(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
+	VEXTRACTF64X4 $0x01, Z15, Y0
 	VCVTPS2PD     Y0, Z0
 	VMOVUPD       448(AX), Z1
 	VSUBPD        Z0, Z1, Z1
@@ -2530,317 +2499,286 @@ TEXT ·heatBathAVX512(SB), NOSPLIT, $0-40
 	XORQ         SI, SI
 	VMOVUPS      bitnetConstants<>+320(SB), Z0
 	VMOVUPS      (DX), Z1
-	VPORD        bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS       bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS       bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS  $0x00, Z4, Z4
-	VFNMADD231PS bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS      bitnetConstants<>+640(SB), Z3
-	VFMADD213PS  bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS  bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ    Z4, Z4
-	VPADDD       bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD       $0x17, Z4, Z4
-	VMULPS       Z4, Z3, Z3
+	VMOVUPS      64(DX), Z2
+	VMOVUPS      128(DX), Z3
+	VMOVUPS      192(DX), Z4
+	VPORD        bitnetConstants<>+320(SB), Z1, Z5
+	VMAXPS       bitnetConstants<>+384(SB), Z5, Z5
+	VMULPS       bitnetConstants<>+448(SB), Z5, Z6
+	VRNDSCALEPS  $0x00, Z6, Z6
+	VFNMADD231PS bitnetConstants<>+512(SB), Z6, Z5
+	VFNMADD231PS bitnetConstants<>+576(SB), Z6, Z5
+	VPORD        bitnetConstants<>+320(SB), Z2, Z7
+	VMAXPS       bitnetConstants<>+384(SB), Z7, Z7
+	VMULPS       bitnetConstants<>+448(SB), Z7, Z8
+	VRNDSCALEPS  $0x00, Z8, Z8
+	VFNMADD231PS bitnetConstants<>+512(SB), Z8, Z7
+	VFNMADD231PS bitnetConstants<>+576(SB), Z8, Z7
+	VPORD        bitnetConstants<>+320(SB), Z3, Z9
+	VMAXPS       bitnetConstants<>+384(SB), Z9, Z9
+	VMULPS       bitnetConstants<>+448(SB), Z9, Z10
+	VRNDSCALEPS  $0x00, Z10, Z10
+	VFNMADD231PS bitnetConstants<>+512(SB), Z10, Z9
+	VFNMADD231PS bitnetConstants<>+576(SB), Z10, Z9
+	VPORD        bitnetConstants<>+320(SB), Z4, Z11
+	VMAXPS       bitnetConstants<>+384(SB), Z11, Z11
+	VMULPS       bitnetConstants<>+448(SB), Z11, Z12
+	VRNDSCALEPS  $0x00, Z12, Z12
+	VFNMADD231PS bitnetConstants<>+512(SB), Z12, Z11
+	VFNMADD231PS bitnetConstants<>+576(SB), Z12, Z11
+	VMOVUPS      bitnetConstants<>+640(SB), Z13
+	VMOVUPS      bitnetConstants<>+640(SB), Z14
+	VMOVUPS      bitnetConstants<>+640(SB), Z15
+	VMOVUPS      bitnetConstants<>+640(SB), Z16
+	VFMADD213PS  bitnetConstants<>+704(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+704(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+704(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+704(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+768(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+768(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+768(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+768(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+832(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+832(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+832(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+832(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+896(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+896(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+896(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+896(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+0(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+0(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+0(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+0(SB), Z11, Z16
+	VFMADD213PS  bitnetConstants<>+0(SB), Z5, Z13
+	VFMADD213PS  bitnetConstants<>+0(SB), Z7, Z14
+	VFMADD213PS  bitnetConstants<>+0(SB), Z9, Z15
+	VFMADD213PS  bitnetConstants<>+0(SB), Z11, Z16
+	VCVTPS2DQ    Z6, Z6
+	VPADDD       bitnetConstants<>+960(SB), Z6, Z6
+	VPSLLD       $0x17, Z6, Z6
+	VMULPS       Z6, Z13, Z13
+	VCVTPS2DQ    Z8, Z8
+	VPADDD       bitnetConstants<>+960(SB), Z8, Z8
+	VPSLLD       $0x17, Z8, Z8
+	VMULPS       Z8, Z14, Z14
+	VCVTPS2DQ    Z10, Z10
+	VPADDD       bitnetConstants<>+960(SB), Z10, Z10
+	VPSLLD       $0x17, Z10, Z10
+	VMULPS       Z10, Z15, Z15
+	VCVTPS2DQ    Z12, Z12
+	VPADDD       bitnetConstants<>+960(SB), Z12, Z12
+	VPSLLD       $0x17, Z12, Z12
+	VMULPS       Z12, Z16, Z16
 	VMOVUPS      bitnetConstants<>+0(SB), Z5
-	VADDPS       Z5, Z3, Z4
-	VDIVPS       Z4, Z3, Z2
-	VMULPS       bitnetConstants<>+1792(SB), Z2, Z2
-	VCVTTPS2DQ   Z2, Z2
+	VADDPS       Z5, Z13, Z6
+	VADDPS       Z5, Z14, Z7
+	VADDPS       Z5, Z15, Z8
+	VADDPS       Z5, Z16, Z9
+	VDIVPS       Z6, Z13, Z10
+	VMULPS       bitnetConstants<>+1792(SB), Z10, Z10
+	VCVTTPS2DQ   Z10, Z10
 	VMOVUPS      (BX), Z11
 	VPSRLD       $0x01, Z11, Z11
-	VPSUBD       Z2, Z11, Z11
+	VPSUBD       Z10, Z11, Z11
 	VPXORD       Z1, Z11, Z11
 	VPMOVD2M     Z11, K1
-	KMOVW        K1, DI
-	VPANDND      Z0, Z11, Z2
-	SHLQ         $0x00, DI
-	ORQ          DI, SI
+	KMOVW        K1, DX
+	VPANDND      Z0, Z11, Z10
+	SHLQ         $0x00, DX
+	ORQ          DX, SI
+	VPXORD       Z10, Z1, Z1
+	VDIVPS       Z7, Z14, Z11
+	VMULPS       bitnetConstants<>+1792(SB), Z11, Z11
+	VCVTTPS2DQ   Z11, Z11
+	VMOVUPS      64(BX), Z12
+	VPSRLD       $0x01, Z12, Z12
+	VPSUBD       Z11, Z12, Z12
+	VPXORD       Z2, Z12, Z12
+	VPMOVD2M     Z12, K1
+	KMOVW        K1, DX
+	VPANDND      Z0, Z12, Z11
+	SHLQ         $0x10, DX
+	ORQ          DX, SI
+	VPXORD       Z11, Z2, Z2
+	VDIVPS       Z8, Z15, Z12
+	VMULPS       bitnetConstants<>+1792(SB), Z12, Z12
+	VCVTTPS2DQ   Z12, Z12
+	VMOVUPS      128(BX), Z22
+	VPSRLD       $0x01, Z22, Z22
+	VPSUBD       Z12, Z22, Z22
+	VPXORD       Z3, Z22, Z22
+	VPMOVD2M     Z22, K1
+	KMOVW        K1, DX
+	VPANDND      Z0, Z22, Z12
+	SHLQ         $0x20, DX
+	ORQ          DX, SI
+	VPXORD       Z12, Z3, Z3
+	VDIVPS       Z9, Z16, Z22
+	VMULPS       bitnetConstants<>+1792(SB), Z22, Z22
+	VCVTTPS2DQ   Z22, Z22
+	VMOVUPS      192(BX), Z23
+	VPSRLD       $0x01, Z23, Z23
+	VPSUBD       Z22, Z23, Z23
+	VPXORD       Z4, Z23, Z23
+	VPMOVD2M     Z23, K1
+	KMOVW        K1, DX
+	VPANDND      Z0, Z23, Z22
+	SHLQ         $0x30, DX
+	ORQ          DX, SI
+	VPXORD       Z22, Z4, Z4
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual0
 	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z6
-	VDIVPS    Z4, Z6, Z6
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z6, Z6
-	VMOVUPS   Z6, (CX)
+	VBLENDMPS Z13, Z5, K1, Z17
+	VDIVPS    Z6, Z17, Z17
+	VPXORD    Z0, Z10, Z10
+	VPXORD    Z10, Z17, Z17
+	VMOVUPS   Z17, (CX)
+	VPMOVD2M  Z2, K1
+	VBLENDMPS Z14, Z5, K1, Z18
+	VDIVPS    Z7, Z18, Z18
+	VPXORD    Z0, Z11, Z11
+	VPXORD    Z11, Z18, Z18
+	VMOVUPS   Z18, 64(CX)
+	VPMOVD2M  Z3, K1
+	VBLENDMPS Z15, Z5, K1, Z19
+	VDIVPS    Z8, Z19, Z19
+	VPXORD    Z0, Z12, Z12
+	VPXORD    Z12, Z19, Z19
+	VMOVUPS   Z19, 128(CX)
+	VPMOVD2M  Z4, K1
+	VBLENDMPS Z16, Z5, K1, Z20
+	VDIVPS    Z9, Z20, Z20
+	VPXORD    Z0, Z22, Z22
+	VPXORD    Z22, Z20, Z20
+	VMOVUPS   Z20, 192(CX)
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
-	VMULPS        Z2, Z4, Z4
-	VFMADD213PS   Z2, Z2, Z4
-	VADDPS        Z3, Z4, Z4
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z4, Z4
-	VEXTRACTF64X4 $0x00, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       (AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, (AX)
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       64(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 64(AX)
-	VMOVUPS       64(DX), Z1
-	VPORD         bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+640(SB), Z3
-	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD        $0x17, Z4, Z4
-	VMULPS        Z4, Z3, Z3
-	VMOVUPS       bitnetConstants<>+0(SB), Z5
-	VADDPS        Z5, Z3, Z4
-	VDIVPS        Z4, Z3, Z2
-	VMULPS        bitnetConstants<>+1792(SB), Z2, Z2
-	VCVTTPS2DQ    Z2, Z2
-	VMOVUPS       64(BX), Z6
-	VPSRLD        $0x01, Z6, Z6
-	VPSUBD        Z2, Z6, Z6
-	VPXORD        Z1, Z6, Z6
-	VPMOVD2M      Z6, K1
-	KMOVW         K1, DI
-	VPANDND       Z0, Z6, Z2
-	SHLQ          $0x10, DI
-	ORQ           DI, SI
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
-	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
-	TESTQ     CX, CX
-	JZ        noResidual16
-	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z8
-	VDIVPS    Z4, Z8, Z8
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z8, Z8
-	VMOVUPS   Z8, 64(CX)
-
-noResidual16:
-	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
-	VMULPS        Z2, Z4, Z4
-	VFMADD213PS   Z2, Z2, Z4
-	VADDPS        Z3, Z4, Z4
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z4, Z4
-	VEXTRACTF64X4 $0x00, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       128(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 128(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       192(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 192(AX)
-	VMOVUPS       128(DX), Z1
-	VPORD         bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+640(SB), Z3
-	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD        $0x17, Z4, Z4
-	VMULPS        Z4, Z3, Z3
-	VMOVUPS       bitnetConstants<>+0(SB), Z5
-	VADDPS        Z5, Z3, Z4
-	VDIVPS        Z4, Z3, Z2
-	VMULPS        bitnetConstants<>+1792(SB), Z2, Z2
-	VCVTTPS2DQ    Z2, Z2
-	VMOVUPS       128(BX), Z6
-	VPSRLD        $0x01, Z6, Z6
-	VPSUBD        Z2, Z6, Z6
-	VPXORD        Z1, Z6, Z6
-	VPMOVD2M      Z6, K1
-	KMOVW         K1, DI
-	VPANDND       Z0, Z6, Z2
-	SHLQ          $0x20, DI
-	ORQ           DI, SI
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
-	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
-	TESTQ     CX, CX
-	JZ        noResidual32
-	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z9
-	VDIVPS    Z4, Z9, Z9
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z9, Z9
-	VMOVUPS   Z9, 128(CX)
-
-noResidual32:
-	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z2
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        bitnetConstants<>+192(SB), Z3, K1, Z2
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z3
-	VMOVUPS       bitnetConstants<>+1152(SB), Z4
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z2, Z4
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z2, Z4
-	VMULPS        Z2, Z4, Z4
-	VFMADD213PS   Z2, Z2, Z4
-	VADDPS        Z3, Z4, Z4
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z4, Z4
-	VEXTRACTF64X4 $0x00, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       256(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 256(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VCVTPS2PD     Y1, Z1
-	VMOVUPD       320(AX), Z2
-	VSUBPD        Z1, Z2, Z2
-	VMOVUPD       Z2, 320(AX)
-	VMOVUPS       192(DX), Z1
-	VPORD         bitnetConstants<>+320(SB), Z1, Z2
-	VMAXPS        bitnetConstants<>+384(SB), Z2, Z2
-	VMULPS        bitnetConstants<>+448(SB), Z2, Z4
-	VRNDSCALEPS   $0x00, Z4, Z4
-	VFNMADD231PS  bitnetConstants<>+512(SB), Z4, Z2
-	VFNMADD231PS  bitnetConstants<>+576(SB), Z4, Z2
-	VMOVUPS       bitnetConstants<>+640(SB), Z3
-	VFMADD213PS   bitnetConstants<>+704(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+768(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+832(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+896(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VFMADD213PS   bitnetConstants<>+0(SB), Z2, Z3
-	VCVTPS2DQ     Z4, Z4
-	VPADDD        bitnetConstants<>+960(SB), Z4, Z4
-	VPSLLD        $0x17, Z4, Z4
-	VMULPS        Z4, Z3, Z3
-	VMOVUPS       bitnetConstants<>+0(SB), Z5
-	VADDPS        Z5, Z3, Z4
-	VDIVPS        Z4, Z3, Z2
-	VMULPS        bitnetConstants<>+1792(SB), Z2, Z2
-	VCVTTPS2DQ    Z2, Z2
-	VMOVUPS       192(BX), Z6
-	VPSRLD        $0x01, Z6, Z6
-	VPSUBD        Z2, Z6, Z6
-	VPXORD        Z1, Z6, Z6
-	VPMOVD2M      Z6, K1
-	KMOVW         K1, DX
-	VPANDND       Z0, Z6, Z2
-	SHLQ          $0x30, DX
-	ORQ           DX, SI
-
-	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXORD Z2, Z1, Z1
-
-	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
-	TESTQ     CX, CX
-	JZ        noResidual48
-	VPMOVD2M  Z1, K1
-	VBLENDMPS Z3, Z5, K1, Z10
-	VDIVPS    Z4, Z10, Z10
-	VPXORD    Z0, Z2, Z2
-	VPXORD    Z2, Z10, Z10
-	VMOVUPS   Z10, 192(CX)
-
-noResidual48:
-	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VMOVAPS       Z3, Z0
-	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z3, K1
-	VSUBPS        Z5, Z3, Z2
-	VMULPS        bitnetConstants<>+192(SB), Z2, K1, Z0
-	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z2
-	VMOVUPS       bitnetConstants<>+1152(SB), Z3
-	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1408(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1472(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z3
-	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z3
-	VMULPS        Z0, Z3, Z3
-	VFMADD213PS   Z0, Z0, Z3
-	VADDPS        Z2, Z3, Z3
-	VXORPS        Y7, Y7, Y7
-	VMAXPS        Z7, Z1, Z1
-	VADDPS        Z1, Z3, Z3
-	VEXTRACTF64X4 $0x00, Z3, Y0
+	VMOVAPS       Z13, Z0
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z13, K1
+	VSUBPS        Z5, Z13, Z6
+	VMULPS        bitnetConstants<>+192(SB), Z6, K1, Z0
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z6
+	VMOVAPS       Z14, Z7
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z14, K1
+	VSUBPS        Z5, Z14, Z8
+	VMULPS        bitnetConstants<>+192(SB), Z8, K1, Z7
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z8
+	VMOVAPS       Z15, Z9
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z15, K1
+	VSUBPS        Z5, Z15, Z10
+	VMULPS        bitnetConstants<>+192(SB), Z10, K1, Z9
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z10
+	VMOVAPS       Z16, Z11
+	VCMPPS        $0x0e, bitnetConstants<>+1024(SB), Z16, K1
+	VSUBPS        Z5, Z16, Z5
+	VMULPS        bitnetConstants<>+192(SB), Z5, K1, Z11
+	VMOVUPS.Z     bitnetConstants<>+1088(SB), K1, Z5
+	VMOVUPS       bitnetConstants<>+1152(SB), Z12
+	VMOVUPS       bitnetConstants<>+1152(SB), Z13
+	VMOVUPS       bitnetConstants<>+1152(SB), Z14
+	VMOVUPS       bitnetConstants<>+1152(SB), Z15
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1216(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1280(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1344(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1408(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1472(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1536(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1600(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1664(SB), Z11, Z15
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z0, Z12
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z7, Z13
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z9, Z14
+	VFMADD213PS   bitnetConstants<>+1728(SB), Z11, Z15
+	VMULPS        Z0, Z12, Z12
+	VFMADD213PS   Z0, Z0, Z12
+	VADDPS        Z6, Z12, Z12
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z1, Z1
+	VADDPS        Z1, Z12, Z12
+	VEXTRACTF64X4 $0x00, Z12, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       (AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, (AX)
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       64(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 64(AX)
+	VMULPS        Z7, Z13, Z13
+	VFMADD213PS   Z7, Z7, Z13
+	VADDPS        Z8, Z13, Z13
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z2, Z2
+	VADDPS        Z2, Z13, Z13
+	VEXTRACTF64X4 $0x00, Z13, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       128(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 128(AX)
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       192(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 192(AX)
+	VMULPS        Z9, Z14, Z14
+	VFMADD213PS   Z9, Z9, Z14
+	VADDPS        Z10, Z14, Z14
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z3, Z3
+	VADDPS        Z3, Z14, Z14
+	VEXTRACTF64X4 $0x00, Z14, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       256(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 256(AX)
+	VEXTRACTF64X4 $0x01, Z14, Y0
+	VCVTPS2PD     Y0, Z0
+	VMOVUPD       320(AX), Z1
+	VSUBPD        Z0, Z1, Z1
+	VMOVUPD       Z1, 320(AX)
+	VMULPS        Z11, Z15, Z15
+	VFMADD213PS   Z11, Z11, Z15
+	VADDPS        Z5, Z15, Z15
+	VXORPS        Y21, Y21, Y21
+	VMAXPS        Z21, Z4, Z4
+	VADDPS        Z4, Z15, Z15
+	VEXTRACTF64X4 $0x00, Z15, Y0
 	VCVTPS2PD     Y0, Z0
 	VMOVUPD       384(AX), Z1
 	VSUBPD        Z0, Z1, Z1
 	VMOVUPD       Z1, 384(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
+	VEXTRACTF64X4 $0x01, Z15, Y0
 	VCVTPS2PD     Y0, Z0
 	VMOVUPD       448(AX), Z1
 	VSUBPD        Z0, Z1, Z1
@@ -4749,71 +4687,70 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS      (DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual0
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, (CX)
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      (AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, (AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      (AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, (AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      32(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -4821,71 +4758,70 @@ noResidual0:
 	VMOVUPS      32(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual8
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, 32(CX)
 
 noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      64(AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 64(AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      64(AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, 64(AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      96(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -4893,71 +4829,70 @@ noResidual8:
 	VMOVUPS      64(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual16
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, 64(CX)
 
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      128(AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 128(AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      128(AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, 128(AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      160(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -4965,71 +4900,70 @@ noResidual16:
 	VMOVUPS      96(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual24
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, 96(CX)
 
 noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      192(AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 192(AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      192(AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, 192(AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      224(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -5037,71 +4971,70 @@ noResidual24:
 	VMOVUPS      128(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual32
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, 128(CX)
 
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      256(AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 256(AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      256(AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, 256(AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      288(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -5109,71 +5042,70 @@ noResidual32:
 	VMOVUPS      160(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual40
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, 160(CX)
 
 noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      320(AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 320(AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      320(AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, 320(AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      352(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -5181,71 +5113,70 @@ noResidual40:
 	VMOVUPS      192(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y2
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y2
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual48
-	VBLENDVPS Y2, Y4, Y6, Y7
-	VDIVPS    Y5, Y7, Y7
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y7, Y7
+	VBLENDVPS Y2, Y5, Y3, Y7
+	VDIVPS    Y4, Y7, Y7
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y7, Y7
 	VMOVUPS   Y7, 192(CX)
 
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
-	VSUBPS       Y6, Y4, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y5, Y5
-	VBLENDVPS    Y3, Y5, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y5
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VADDPS       Y5, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	VEXTRACTF128 $0x00, Y3, X2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VBLENDVPS    Y4, Y3, Y5, Y5
+	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y5, Y5, Y4
+	VADDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VEXTRACTF128 $0x00, Y4, X2
 	VCVTPS2PD    X2, Y2
-	VMOVUPD      384(AX), Y4
-	VSUBPD       Y2, Y4, Y4
-	VMOVUPD      Y4, 384(AX)
-	VEXTRACTF128 $0x01, Y3, X2
+	VMOVUPD      384(AX), Y3
+	VSUBPD       Y2, Y3, Y3
+	VMOVUPD      Y3, 384(AX)
+	VEXTRACTF128 $0x01, Y4, X2
 	VCVTPS2PD    X2, Y2
 	VMOVUPD      416(AX), Y3
 	VSUBPD       Y2, Y3, Y3
@@ -5253,48 +5184,47 @@ noResidual48:
 	VMOVUPS      224(DX), Y2
 	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
 	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y5, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y5, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       bitnetConstants<>+2432(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y6
-	VADDPS       Y6, Y4, Y5
-	VMOVD        BX, X3
-	VPBROADCASTD X3, Y3
-	VPAND        Y1, Y3, Y3
-	VPCMPEQD     Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
+	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VADDPS       Y3, Y5, Y4
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	VPAND        Y1, Y6, Y6
+	VPCMPEQD     Y1, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	SHRQ         $0x08, BX
+	VPXOR        Y6, Y2, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y3, Y2, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual56
-	VBLENDVPS Y1, Y4, Y6, Y2
-	VDIVPS    Y5, Y2, Y2
-	VPXOR     Y0, Y3, Y3
-	VPXOR     Y3, Y2, Y2
+	VBLENDVPS Y1, Y5, Y3, Y2
+	VDIVPS    Y4, Y2, Y2
+	VPXOR     Y0, Y6, Y6
+	VPXOR     Y6, Y2, Y2
 	VMOVUPS   Y2, 224(CX)
 
 noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y0
-	VSUBPS       Y6, Y4, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y0
+	VSUBPS       Y3, Y5, Y2
 	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
-	VBLENDVPS    Y0, Y2, Y4, Y3
+	VBLENDVPS    Y0, Y2, Y5, Y3
 	VANDPS       bitnetConstants<>+2496(SB), Y0, Y2
 	VMOVUPS      bitnetConstants<>+2528(SB), Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
@@ -5337,76 +5267,75 @@ TEXT ·heatBathAVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      (DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      (BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x00, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual0
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, (CX)
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      (AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, (AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      (AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, (AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      32(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5414,76 +5343,75 @@ noResidual0:
 	VMOVUPS      32(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      32(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x08, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual8
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 32(CX)
 
 noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      64(AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, 64(AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      64(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 64(AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      96(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5491,76 +5419,75 @@ noResidual8:
 	VMOVUPS      64(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      64(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x10, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual16
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 64(CX)
 
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      128(AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, 128(AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      128(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 128(AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      160(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5568,76 +5495,75 @@ noResidual16:
 	VMOVUPS      96(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      96(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x18, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual24
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 96(CX)
 
 noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      192(AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, 192(AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      192(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 192(AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      224(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5645,76 +5571,75 @@ noResidual24:
 	VMOVUPS      128(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      128(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x20, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual32
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 128(CX)
 
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      256(AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, 256(AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      256(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 256(AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      288(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5722,76 +5647,75 @@ noResidual32:
 	VMOVUPS      160(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      160(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x28, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual40
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 160(CX)
 
 noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      320(AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, 320(AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      320(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 320(AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      352(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5799,76 +5723,75 @@ noResidual40:
 	VMOVUPS      192(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      192(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DI
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x30, DI
 	ORQ          DI, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual48
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 192(CX)
 
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y2
-	VSUBPS       Y5, Y3, Y4
-	VMULPS       bitnetConstants<>+2016(SB), Y4, Y4
-	VBLENDVPS    Y2, Y4, Y3, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y2, Y4
-	VMOVUPS      bitnetConstants<>+2528(SB), Y2
-	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2656(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2688(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y2
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y2
-	VMULPS       Y3, Y2, Y2
-	VFMADD213PS  Y3, Y3, Y2
-	VADDPS       Y4, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y2
-	VEXTRACTF128 $0x00, Y2, X1
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VBLENDVPS    Y3, Y2, Y4, Y4
+	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2656(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2688(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
+	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
+	VMULPS       Y4, Y3, Y3
+	VFMADD213PS  Y4, Y4, Y3
+	VADDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y3
+	VEXTRACTF128 $0x00, Y3, X1
 	VCVTPS2PD    X1, Y1
-	VMOVUPD      384(AX), Y3
-	VSUBPD       Y1, Y3, Y3
-	VMOVUPD      Y3, 384(AX)
-	VEXTRACTF128 $0x01, Y2, X1
+	VMOVUPD      384(AX), Y2
+	VSUBPD       Y1, Y2, Y2
+	VMOVUPD      Y2, 384(AX)
+	VEXTRACTF128 $0x01, Y3, X1
 	VCVTPS2PD    X1, Y1
 	VMOVUPD      416(AX), Y2
 	VSUBPD       Y1, Y2, Y2
@@ -5876,53 +5799,52 @@ noResidual48:
 	VMOVUPS      224(DX), Y1
 	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
 	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y3
-	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      bitnetConstants<>+1920(SB), Y5
-	VADDPS       Y5, Y3, Y4
-	VDIVPS       Y4, Y3, Y2
-	VMULPS       bitnetConstants<>+2848(SB), Y2, Y2
-	VCVTTPS2DQ   Y2, Y2
+	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
+	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VADDPS       Y2, Y4, Y3
+	VDIVPS       Y3, Y4, Y5
+	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      224(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
-	VPSUBD       Y2, Y6, Y6
+	VPSUBD       Y5, Y6, Y6
 	VPXOR        Y1, Y6, Y6
 	VMOVMSKPS    Y6, DX
-	VPANDN       Y0, Y6, Y2
+	VPANDN       Y0, Y6, Y5
 	SHLQ         $0x38, DX
 	ORQ          DX, SI
+	VPXOR        Y5, Y1, Y1
 
 	// up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.
-	VPXOR Y2, Y1, Y1
-
 	// The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.
 	TESTQ     CX, CX
 	JZ        noResidual56
-	VBLENDVPS Y1, Y3, Y5, Y6
-	VDIVPS    Y4, Y6, Y6
-	VPXOR     Y0, Y2, Y2
-	VPXOR     Y2, Y6, Y6
+	VBLENDVPS Y1, Y4, Y2, Y6
+	VDIVPS    Y3, Y6, Y6
+	VPXOR     Y0, Y5, Y5
+	VPXOR     Y5, Y6, Y6
 	VMOVUPS   Y6, 224(CX)
 
 noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y3, Y0
-	VSUBPS       Y5, Y3, Y2
+	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y0
+	VSUBPS       Y2, Y4, Y2
 	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
-	VBLENDVPS    Y0, Y2, Y3, Y3
+	VBLENDVPS    Y0, Y2, Y4, Y3
 	VANDPS       bitnetConstants<>+2496(SB), Y0, Y2
 	VMOVUPS      bitnetConstants<>+2528(SB), Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0

@@ -591,33 +591,43 @@ var (
 )
 
 // horner emits the polynomial with the given coefficients, lowest first.
-func (w *isa) horner(x VecVirtual, c ...float64) VecVirtual {
-	p := w.load(w.full(c[len(c)-1]))
+func (w *isa) horner(x []VecVirtual, c ...float64) []VecVirtual {
+	p := make([]VecVirtual, len(x))
+	for k := range p {
+		p[k] = w.load(w.full(c[len(c)-1]))
+	}
 	for i := len(c) - 2; i >= 0; i-- {
-		VFMADD213PS(w.full(c[i]), x, p)
+		for k := range p {
+			VFMADD213PS(w.full(c[i]), x[k], p[k])
+		}
 	}
 	return p
 }
 
 // decay emits e^−|x|, not below 2^−126.
-func (w *isa) decay(x VecVirtual) VecVirtual {
-	t, n := w.vector(), w.vector()
-	w.or(w.word(1<<31), x, t)
-	VMAXPS(w.full(-87), t, t)
-	VMULPS(w.full(math.Log2E), t, n)
-	if w == avx512 {
-		VRNDSCALEPS(Imm(0), n, n)
-	} else {
-		VROUNDPS(Imm(0), n, n)
-	}
+func (w *isa) decay(x []VecVirtual) []VecVirtual {
+	t, n := make([]VecVirtual, len(x)), make([]VecVirtual, len(x))
 	const high = 0x1.62e3p-1
-	VFNMADD231PS(w.full(high), n, t)
-	VFNMADD231PS(w.full(math.Ln2-high), n, t)
+	for k := range x {
+		t[k], n[k] = w.vector(), w.vector()
+		w.or(w.word(1<<31), x[k], t[k])
+		VMAXPS(w.full(-87), t[k], t[k])
+		VMULPS(w.full(math.Log2E), t[k], n[k])
+		if w == avx512 {
+			VRNDSCALEPS(Imm(0), n[k], n[k])
+		} else {
+			VROUNDPS(Imm(0), n[k], n[k])
+		}
+		VFNMADD231PS(w.full(high), n[k], t[k])
+		VFNMADD231PS(w.full(math.Ln2-high), n[k], t[k])
+	}
 	p := w.horner(t, append([]float64{1, 1}, expm1Tail...)...)
-	VCVTPS2DQ(n, n)
-	VPADDD(w.word(127), n, n)
-	VPSLLD(Imm(23), n, n)
-	VMULPS(n, p, p)
+	for k, n := range n {
+		VCVTPS2DQ(n, n)
+		VPADDD(w.word(127), n, n)
+		VPSLLD(Imm(23), n, n)
+		VMULPS(n, p[k], p[k])
+	}
 	return p
 }
 
@@ -805,100 +815,122 @@ func (w *isa) score(draw bool) {
 	if w == avx2 && !draw {
 		bit = w.load(constants.Vector32(1, 2, 4, 8, 16, 32, 64, 128))
 	}
-	for first := 0; first < samples; first += w.lanes {
-		x, up := w.load(Mem{Base: logits, Disp: 4 * first}), w.vector()
-		z, sum, one := w.decay(x), w.vector(), w.load(w.full(1))
-		VADDPS(one, z, sum)
-		if draw {
-			p, word, bits := w.vector(), w.vector(), GP64()
-			VDIVPS(sum, z, p)
-			VMULPS(w.full(1<<31), p, p)
-			VCVTTPS2DQ(p, p)
-			VMOVUPS(Mem{Base: words, Disp: 4 * first}, word)
-			VPSRLD(Imm(1), word, word)
-			VPSUBD(p, word, word) // negative where the less likely spin is drawn
-			w.xor(x, word, word)  // of the sign opposite to the logit's
-			if w == avx512 {
-				k := K()
-				VPMOVD2M(word, k)
-				KMOVW(k, bits.As32())
-				VPANDND(sign, word, up)
-			} else {
-				VMOVMSKPS(word, bits.As32())
-				VPANDN(sign, word, up)
-			}
-			SHLQ(Imm(uint64(first)), bits)
-			ORQ(bits, spins)
-		} else {
-			if w == avx512 {
-				k := K()
-				KMOVW(spins.As32(), k)
-				VMOVDQA32_Z(sign, k, up)
-			} else {
-				VMOVD(spins.As32(), up.AsX())
-				VPBROADCASTD(up.AsX(), up)
-				VPAND(bit, up, up)
-				VPCMPEQD(bit, up, up)
-				VPAND(sign, up, up)
-			}
-			SHRQ(Imm(uint64(w.lanes)), spins)
+	side := 1 // vectors side by side, whose chains of operations wait for each other
+	if w == avx512 {
+		side = 4
+	}
+	for first := 0; first < samples; first += side * w.lanes {
+		x, up, sum, t := make([]VecVirtual, side), make([]VecVirtual, side), make([]VecVirtual, side), make([]VecVirtual, side)
+		at := func(base Register, bytes, k int) Mem {
+			return Mem{Base: base, Disp: bytes * (first + k*w.lanes)}
 		}
-		Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.")
-		t := w.vector()
-		w.xor(up, x, t)
-		Comment("The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.")
+		for k := range x {
+			x[k] = w.load(at(logits, 4, k))
+		}
+		z, one := w.decay(x), w.load(w.full(1))
+		for k, z := range z {
+			sum[k] = w.vector()
+			VADDPS(one, z, sum[k])
+		}
+		for k, x := range x {
+			up[k], t[k] = w.vector(), w.vector()
+			if draw {
+				p, word, bits := w.vector(), w.vector(), GP64()
+				VDIVPS(sum[k], z[k], p)
+				VMULPS(w.full(1<<31), p, p)
+				VCVTTPS2DQ(p, p)
+				VMOVUPS(at(words, 4, k), word)
+				VPSRLD(Imm(1), word, word)
+				VPSUBD(p, word, word) // negative where the less likely spin is drawn
+				w.xor(x, word, word)  // of the sign opposite to the logit's
+				if w == avx512 {
+					k1 := K()
+					VPMOVD2M(word, k1)
+					KMOVW(k1, bits.As32())
+					VPANDND(sign, word, up[k])
+				} else {
+					VMOVMSKPS(word, bits.As32())
+					VPANDN(sign, word, up[k])
+				}
+				SHLQ(Imm(uint64(first+k*w.lanes)), bits)
+				ORQ(bits, spins)
+			} else {
+				if w == avx512 {
+					k1 := K()
+					KMOVW(spins.As32(), k1)
+					VMOVDQA32_Z(sign, k1, up[k])
+				} else {
+					VMOVD(spins.As32(), up[k].AsX())
+					VPBROADCASTD(up[k].AsX(), up[k])
+					VPAND(bit, up[k], up[k])
+					VPCMPEQD(bit, up[k], up[k])
+					VPAND(sign, up[k], up[k])
+				}
+				SHRQ(Imm(uint64(w.lanes)), spins)
+			}
+			w.xor(up[k], x, t[k])
+		}
+		Comment("up is the sign bit where the spin is +1: t = −x·logit has the logit's sign flipped there.",
+			"The residual is x·σ(t); σ(t) = 1/(1+z), or z/(1+z) for negative t.")
 		TESTQ(residual, residual)
 		skip := fmt.Sprintf("noResidual%d", first)
 		JZ(LabelRef(skip))
-		top := w.vector()
-		if w == avx512 {
-			negative := K()
-			VPMOVD2M(t, negative)
-			VBLENDMPS(z, one, negative, top)
-		} else {
-			VBLENDVPS(t, z, one, top)
+		for k, t := range t {
+			top := w.vector()
+			if w == avx512 {
+				negative := K()
+				VPMOVD2M(t, negative)
+				VBLENDMPS(z[k], one, negative, top)
+			} else {
+				VBLENDVPS(t, z[k], one, top)
+			}
+			VDIVPS(sum[k], top, top)
+			w.xor(sign, up[k], up[k])
+			w.xor(up[k], top, top)
+			VMOVUPS(top, at(residual, 4, k))
 		}
-		VDIVPS(sum, top, top)
-		w.xor(sign, up, up)
-		w.xor(up, top, top)
-		VMOVUPS(top, Mem{Base: residual, Disp: 4 * first})
 		Label(skip)
 		Comment("ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1")
-		r, more := w.vector(), w.vector()
-		if w == avx512 {
-			k := K()
-			VMOVAPS(z, r)
-			VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, k)
-			VSUBPS(one, z, more)
-			VMULPS(w.full(0.5), more, k, r)
-			VMOVUPS_Z(w.full(math.Ln2), k, more)
-		} else {
-			mask := w.vector()
-			VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, mask)
-			VSUBPS(one, z, more)
-			VMULPS(w.full(0.5), more, more)
-			VBLENDVPS(mask, more, z, r)
-			VANDPS(w.full(math.Ln2), mask, more)
+		r, more := make([]VecVirtual, side), make([]VecVirtual, side)
+		for k, z := range z {
+			r[k], more[k] = w.vector(), w.vector()
+			if w == avx512 {
+				k1 := K()
+				VMOVAPS(z, r[k])
+				VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, k1)
+				VSUBPS(one, z, more[k])
+				VMULPS(w.full(0.5), more[k], k1, r[k])
+				VMOVUPS_Z(w.full(math.Ln2), k1, more[k])
+			} else {
+				mask := w.vector()
+				VCMPPS(Imm(14), w.full(math.Sqrt2-1), z, mask)
+				VSUBPS(one, z, more[k])
+				VMULPS(w.full(0.5), more[k], more[k])
+				VBLENDVPS(mask, more[k], z, r[k])
+				VANDPS(w.full(math.Ln2), mask, more[k])
+			}
 		}
 		p := w.horner(r, append([]float64{-0.5}, logTail...)...)
-		VMULPS(r, p, p)
-		VFMADD213PS(r, r, p) // r + r (r tail)
-		VADDPS(more, p, p)
-		w.maxZero(t)
-		VADDPS(t, p, p)
-		for half := range 2 {
-			part, wide, at := YMM(), w.vector(), Mem{Base: logq, Disp: 8*first + 4*w.lanes*half}
-			if w == avx512 {
-				VEXTRACTF64X4(Imm(uint64(half)), p, part)
-				VCVTPS2PD(part, wide)
-			} else {
-				VEXTRACTF128(Imm(uint64(half)), p, part.AsX())
-				VCVTPS2PD(part.AsX(), wide)
+		for k, p := range p {
+			VMULPS(r[k], p, p)
+			VFMADD213PS(r[k], r[k], p) // r + r (r tail)
+			VADDPS(more[k], p, p)
+			w.maxZero(t[k])
+			VADDPS(t[k], p, p)
+			for half := range 2 {
+				part, wide, at := YMM(), w.vector(), at(logq, 8, k).Offset(4*w.lanes*half)
+				if w == avx512 {
+					VEXTRACTF64X4(Imm(uint64(half)), p, part)
+					VCVTPS2PD(part, wide)
+				} else {
+					VEXTRACTF128(Imm(uint64(half)), p, part.AsX())
+					VCVTPS2PD(part.AsX(), wide)
+				}
+				old := w.vector()
+				VMOVUPD(at, old)
+				VSUBPD(wide, old, old)
+				VMOVUPD(old, at)
 			}
-			old := w.vector()
-			VMOVUPD(at, old)
-			VSUBPD(wide, old, old)
-			VMOVUPD(old, at)
 		}
 	}
 	if draw {
