@@ -55,21 +55,22 @@ func TestFloorIsTheScarcestResourceOfEachPhase(t *testing.T) {
 	require.Zero(t, knownPeaks().floor(nil).Nanoseconds)
 }
 
-// TestHierarchyFloor: 4×4 has six learned spins, three of which look at others, with 48
-// hidden units each.
+// TestHierarchyFloor: 4×4 has six learned spins, of which five look at others, three of
+// these with 16 hidden units and two with 48.
 func TestHierarchyFloor(t *testing.T) {
 	operations, err := hierarchyRows(testEnvironment(t), "4")
-	rows, vectors := 42.0, 9.0
+	rows, vectors, outputs := 42.0, 9.0, 5.0
 	draw := operationNamed(t, operations, err, "draw/4").need
 	require.Len(t, draw, 3)
 	require.Equal(t, 4096*64*rows, draw[0].counts[Read])
-	require.Equal(t, 4096*(7*16*vectors+32*6), draw[0].counts[FMA])
-	require.Equal(t, 4096*(16*rows+8*16*vectors+40*6), draw[0].counts[Float])
+	require.Equal(t, 4096*(7*16*vectors+outputs+23*6), draw[0].counts[FMA])
+	require.Equal(t, 4096*(16*(rows-vectors)+7*16*vectors+16*outputs+29*6), draw[0].counts[Float])
 	require.Equal(t, 4096*5*16.0, draw[1].counts[Multiply])
 	require.Equal(t, 4096*10.0, draw[2].counts[Integer])
 	back := operationNamed(t, operations, err, "gradient/4").need
 	require.Len(t, back, 3)
 	require.Equal(t, 1024*64*rows, back[2].counts[Write])
+	require.Equal(t, 1024*(16*(2*rows-vectors)+11*16*vectors), back[2].counts[Float])
 	require.Equal(t, 1024*5*6.0, back[1].counts[Multiply])
 	_, err = hierarchyRows(testEnvironment(t), "5x5")
 	require.ErrorContains(t, err, "not of the form L")

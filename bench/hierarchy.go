@@ -19,18 +19,19 @@ const (
 	hierarchyUnits      = 6
 )
 
-// What 16 hidden units of a sample take at least, in operations and products of
-// numbers: u/√(1+u²) by an estimate of the root and a Newton step, and the output's
-// multiply-add; on the way back its derivative as well, the cube of the root, two
-// coefficients and the output weight's gradient.
-const (
-	activate, activateProducts = 16 * 8, 16 * 7
-	slope, slopeProducts       = 16 * 12, 16 * 11
-)
+// What 16 hidden units of a sample take at least, in products of numbers: u/√(1+u²) by an
+// estimate of the root and a Newton step, and the output's multiply-add; on the way back
+// its derivative as well, the cube of the root, two coefficients and the output weight's
+// gradient.
+const activate, slope = 16 * 7, 16 * 11
 
-// What the draw of a learned spin and ln q of it take of a sample: two exponentials, a
-// logarithm and a division.
-const decide, decideProducts = 2*11 + 15 + 3, 2*9 + 12 + 2
+// What a perceptron's output takes of a sample beside them: 16 partial sums become one,
+// and the bias is added to their half.
+const reduce, reduceProducts = 15 + 1, 1
+
+// What the draw of a learned spin and ln q of it take of a sample: an exponential, which
+// both need, a quotient, its product with the random words' range, and a logarithm.
+const decide, decideProducts = 11 + 3 + 15, 9 + 2 + 12
 
 func hierarchyRows(e *environment, size string) ([]*operation, error) {
 	v, err := parseSize(size, 1, "L")
@@ -44,11 +45,17 @@ func hierarchyRows(e *environment, size string) ([]*operation, error) {
 	params := make([]float32, m.NumParams())
 	m.Initialize(params, 1)
 
-	sums, units := m.Operations()
-	rows, vectors, learned, all := float64(sums), float64(units), float64(m.Learned()), float64(m.Spins())
+	sums, units, outputs := m.Operations()
+	rows, vectors, perceptrons := float64(sums), float64(units), float64(outputs)
+	learned, all := float64(m.Learned()), float64(m.Spins())
 	// A spin's table holds 16 rows of each four inputs and is read for a block of samples.
 	table := e.threads() * int(16*64*rows/learned)
-	draw := phase{"draw", work{Read: 64 * rows, Float: 16*rows + activate*vectors + decide*learned, FMA: activateProducts*vectors + decideProducts*learned}, table}
+	// The first row of a sum is not added to anything.
+	added := 16 * (rows - vectors)
+	draw := phase{"draw", work{
+		Read: 64 * rows, Float: added + activate*vectors + reduce*perceptrons + decide*learned,
+		FMA: activate*vectors + reduceProducts*perceptrons + decideProducts*learned,
+	}, table}
 	random := func(words float64) phase {
 		return phase{"random", work{Multiply: philoxProducts * words, Integer: philoxLogic * words}, 0}
 	}
@@ -56,7 +63,7 @@ func hierarchyRows(e *environment, size string) ([]*operation, error) {
 	exact := phase{"exact", work{Read: 4 * (all - learned), Integer: all - learned}, table}
 	// The sums once more, and as many rows added to.
 	back := phase{"backward", work{
-		Read: 2 * 64 * rows, Write: 64 * rows, Float: 2*16*rows + slope*vectors, FMA: slopeProducts * vectors,
+		Read: 2 * 64 * rows, Write: 64 * rows, Float: added + 16*rows + slope*vectors, FMA: slope * vectors,
 	}, 2 * table}
 	many := func(n int, phases ...phase) (total need) {
 		for _, p := range phases {

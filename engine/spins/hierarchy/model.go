@@ -125,14 +125,18 @@ func (m *Model) NumParams() int { return m.params }
 func (m *Model) Learned() int { return m.learned }
 
 // Operations returns what a sample takes of the perceptrons: how many rows of 16
-// numbers of their tables are added up, and how many times 16 hidden units are activated.
-func (m *Model) Operations() (rows, vectors int) {
+// numbers of their tables are added up, how many times 16 hidden units are activated, and
+// how many outputs there are.
+func (m *Model) Operations() (rows, vectors, outputs int) {
 	for i := range m.units {
 		u := &m.units[i]
+		if u.hidden == 0 {
+			continue
+		}
 		layer := len(u.sites) * u.lanes / asm.BitLanes
-		rows, vectors = rows+layer*u.padded/4, vectors+layer
+		rows, vectors, outputs = rows+layer*u.padded/4, vectors+layer, outputs+len(u.sites)
 	}
-	return rows, vectors
+	return rows, vectors, outputs
 }
 
 // Initialize fills θ with the starting values that belong to the seed: hidden
