@@ -111,20 +111,27 @@ type Divergence struct {
 	// Rate is the fraction of the samples that independence Metropolis would
 	// accept.
 	Rate float64
+
+	forward uint32 // step after which the coefficients are those of KL(π‖q)
 }
 
-// NewDivergence makes room for a batch of n samples.
-func NewDivergence(n int) *Divergence {
-	return &Divergence{R: make([]float64, n), Weight: make([]float64, n)}
+// NewDivergence makes room for the batch of a training, in whose last steps, of which
+// forward is the fraction, it is KL(π‖q) that is descended.
+func NewDivergence(t *Training, forward float64) *Divergence {
+	return &Divergence{
+		R: make([]float64, t.Batch), Weight: make([]float64, t.Batch),
+		forward: uint32(math.Ceil((1 - forward) * float64(t.Steps))),
+	}
 }
 
 // outside is by how much a state where π vanishes, and R has no end, counts more
 // than the largest R of others.
 const outside = 10
 
-// Measure returns the divergence as the batch estimates it, with its own ln Z, and
-// sets the coefficients, the mean of the others' R taken as the baseline.
-func (d *Divergence) Measure() float64 {
+// Measure returns KL(q‖π) as the batch of a step estimates it, with its own ln Z,
+// whichever divergence it is whose coefficients it sets, the mean of the others' R taken
+// as the baseline.
+func (d *Divergence) Measure(step uint32) float64 {
 	highest := math.Inf(-1)
 	for _, r := range d.R {
 		if !math.IsInf(r, 1) {
@@ -146,19 +153,22 @@ func (d *Divergence) Measure() float64 {
 		d.Total += d.Weight[i]
 		d.Rate += math.Exp(min(0, r-d.R[(i+1)%len(d.R)])) / n
 	}
+	if step > d.forward {
+		d.turn()
+	}
 	return NewImportance(d.R).KL
 }
 
-// MostWeight is what a sample's weight counts at most in Forward, in units of the mean.
-const MostWeight = 20
+// mostWeight is what a sample's weight counts at most in turn, in units of the mean.
+const mostWeight = 20
 
-// Forward sets the coefficients after Measure to those of the gradient of KL(π‖q),
+// turn sets the coefficients to those of the gradient of KL(π‖q),
 //
 //	−E_π[∇ln q] = E_q[(E w − w) ∇ln q],   w = e^−R / E_q[e^−R],
 //
-// with w by the batch itself and at most MostWeight. Where KL(q‖π) hardly sees what q has
+// with w by the batch itself and at most mostWeight. Where KL(q‖π) hardly sees what q has
 // too little of, this does.
-func (d *Divergence) Forward() {
+func (d *Divergence) turn() {
 	low, sum, n := slices.Min(d.R), 0.0, float64(len(d.R))
 	for i, r := range d.R {
 		d.Weight[i] = math.Exp(low - r)
@@ -166,7 +176,7 @@ func (d *Divergence) Forward() {
 	}
 	var mean float64
 	for i, w := range d.Weight {
-		d.Weight[i] = min(n*w/sum, MostWeight)
+		d.Weight[i] = min(n*w/sum, mostWeight)
 		mean += d.Weight[i] / n
 	}
 	d.Total = 0

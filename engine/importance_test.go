@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,12 +31,14 @@ func TestForward(t *testing.T) {
 		return kl
 	}
 	states, at := []int{0, 0, 0, 0, 1, 1, 2, 2}, q()
-	d := NewDivergence(len(states))
+	d := NewDivergence(&Training{Batch: len(states), Steps: 10}, 0.2)
 	for i, s := range states {
 		d.R[i] = math.Log(at[s]/pi[s]) - 7
 	}
-	d.Measure()
-	d.Forward()
+	d.Measure(8) // the last that is not
+	reverse := slices.Clone(d.Weight)
+	d.Measure(9)
+	require.NotEqual(t, reverse, d.Weight)
 	require.InDelta(t, 0, d.Total, 1e-15)
 	for k := range logits {
 		var gradient float64
@@ -56,10 +59,9 @@ func TestForward(t *testing.T) {
 	}
 
 	const n = 512
-	heavy := NewDivergence(n)
+	heavy := NewDivergence(&Training{Batch: n, Steps: 10}, 1)
 	heavy.R[3] = -1000
-	heavy.Measure()
-	heavy.Forward()
-	require.InDelta(t, (MostWeight/float64(n)-MostWeight)/n, heavy.Weight[3], 1e-12)
-	require.InDelta(t, MostWeight/float64(n*n), heavy.Weight[4], 1e-12)
+	heavy.Measure(1)
+	require.InDelta(t, (mostWeight/float64(n)-mostWeight)/n, heavy.Weight[3], 1e-12)
+	require.InDelta(t, mostWeight/float64(n*n), heavy.Weight[4], 1e-12)
 }

@@ -46,7 +46,7 @@ type placed struct {
 
 func newPlaced(s *System) *placed {
 	m := s.generator.base
-	p := &placed{packed: m.NewPacked(), divergence: engine.NewDivergence(s.config.Training.Batch)}
+	p := &placed{packed: m.NewPacked(), divergence: engine.NewDivergence(&s.config.Training, 0)}
 	for range s.lanes.Blocks() {
 		p.work = append(p.work, m.NewWork(nn.BlockRows()))
 		p.normals = append(p.normals, make([]float32, nn.BlockRows()*m.Dim()))

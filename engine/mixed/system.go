@@ -182,9 +182,9 @@ func (s *System) Transition(step uint32) {
 }
 
 // Discrepancy returns the loss and keeps what its gradient needs.
-func (s *System) Discrepancy(uint32) float64 {
+func (s *System) Discrepancy(step uint32) float64 {
 	if s.placed != nil {
-		return s.placed.divergence.Measure()
+		return s.placed.divergence.Measure(step)
 	}
 	return s.objective.measure(s.batch, s.x, s.k)
 }

@@ -95,6 +95,11 @@ type LossConfig struct {
 	DensityWeight float64        `json:"density_weight" when:"kind=stationarity"`
 	Witness       WitnessConfig  `json:"witness" when:"kind=kfd"`
 	Boundary      BoundaryConfig `json:"boundary" when:"kind=mmd,stationarity,kfd"`
+	// Forward is the fraction of the steps, the last ones, in which the gradient of the
+	// divergence is that of KL(π‖q), by the weights of the batch itself, of which none
+	// counts more than 20 times their mean: it raises what q has too little of, which
+	// KL(q‖π) hardly sees. The loss that is reported stays KL(q‖π).
+	Forward float64 `json:"forward" when:"kind=divergence"`
 }
 
 // WitnessConfig describes the least-squares witness.
@@ -203,7 +208,7 @@ func (l *LossConfig) validate(dim int) (err error) {
 	case "kfd":
 		err = conf.Under("witness", l.Witness.ValidateModes(0))
 	case "divergence":
-		return nil
+		return conf.Fraction("forward", l.Forward)
 	default:
 		err = conf.Under("kernel", l.Kernel.ValidateReal())
 	}

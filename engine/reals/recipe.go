@@ -30,6 +30,8 @@ const (
 
 	veryHeavy = 2 // excess kurtosis of coordinates whose scale is another coordinate's
 
+	late = 0.2 // of the steps, in which KL(π‖q) is descended
+
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
 
@@ -72,7 +74,10 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		c.Transition.Sigma = append(c.Transition.Sigma, number.Rounded(f*width/math.Sqrt(float64(d)), 2))
 	}
 	c.Transition.Annealing.Anneal, c.Transition.Annealing.AnnealFrom = 0, 1
-	c.Loss.Kind = "divergence"
+	c.Loss.Kind, c.Loss.Forward = "divergence", 0
+	if g.Base == "product" {
+		c.Loss.Forward = late // of modes that are too many, those that are drawn too seldom
+	}
 
 	rate, steps := 0.02, 1500
 	switch {

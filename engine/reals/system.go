@@ -87,7 +87,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	if c.Loss.Kind == "divergence" {
-		s.divergence = engine.NewDivergence(n)
+		s.divergence = engine.NewDivergence(&c.Training, c.Loss.Forward)
 	}
 	s.blocks = make([]block, s.lanes.Blocks())
 	s.counts, s.penalties = make([]engine.Count, len(s.blocks)), make([]float64, len(s.blocks))
@@ -238,9 +238,9 @@ func (s *System) Transition(step uint32) {
 }
 
 // Discrepancy returns the loss with the boundary penalty and keeps ∂L/∂s.
-func (s *System) Discrepancy(uint32) float64 {
+func (s *System) Discrepancy(step uint32) float64 {
 	if s.divergence != nil {
-		return s.divergence.Measure()
+		return s.divergence.Measure(step)
 	}
 	loss := s.loss.LossGradient(s.states, s.moved, s.grad)
 	if s.config.Loss.Boundary.Weight > 0 {

@@ -315,7 +315,8 @@ func TestRecipeOfManyModes(t *testing.T) {
 	require.Equal(t, 4*few, c.Generator.Scout.Population)
 }
 
-// TestGradientOfTheDivergence compares a step's gradient with central differences.
+// TestGradientOfTheDivergence compares a step's gradient with central differences, of either
+// divergence.
 func TestGradientOfTheDivergence(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
@@ -323,19 +324,21 @@ func TestGradientOfTheDivergence(t *testing.T) {
 		if c.Loss.Kind != "divergence" {
 			continue
 		}
-		c.Training.Batch = 200
-		s, err := New(&c.Config, c.target, workers)
-		require.NoError(t, err)
-		params := make([]float32, s.NumParams())
-		s.Initialize(params)
-		if s.nets.base != nil { // away from where it was placed
-			r := rand.New(rand.NewPCG(5, 6))
-			for i := s.nets.learned(); i < len(params); i++ {
-				params[i] += float32(0.2 * r.NormFloat64())
+		for _, c.Loss.Forward = range []float64{0, 1} {
+			c.Training.Batch = 200
+			s, err := New(&c.Config, c.target, workers)
+			require.NoError(t, err)
+			params := make([]float32, s.NumParams())
+			s.Initialize(params)
+			if s.nets.base != nil { // away from where it was placed
+				r := rand.New(rand.NewPCG(5, 6))
+				for i := s.nets.learned(); i < len(params); i++ {
+					params[i] += float32(0.2 * r.NormFloat64())
+				}
 			}
+			worst, tensors := engine.GradientError(s, params, s.Backward)
+			require.Less(t, worst, 1e-3, name)
+			require.Greater(t, tensors, 5, name)
 		}
-		worst, tensors := engine.GradientError(s, params, s.Backward)
-		require.Less(t, worst, 1e-3, name)
-		require.Greater(t, tensors, 5, name)
 	}
 }

@@ -29,7 +29,6 @@ type System struct {
 	workers    *pool.Pool
 	batch      *Batch
 	divergence *engine.Divergence
-	forward    uint32 // step after which the divergence is KL(π‖q)
 
 	pairs        *Pairs    // nil for the divergence
 	coefficients []float64 // of the pairs
@@ -50,8 +49,7 @@ type Loss struct {
 // NewSystem returns the system of a model whose batch is that of the training, with
 // a loss and the transition of the target.
 func NewSystem(m *Model, t *engine.Training, loss Loss, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
-	s := &System{net: m, training: t, config: c, workers: workers, divergence: engine.NewDivergence(t.Batch)}
-	s.forward = uint32(math.Ceil((1 - loss.Forward) * float64(t.Steps)))
+	s := &System{net: m, training: t, config: c, workers: workers, divergence: engine.NewDivergence(t, loss.Forward)}
 	var err error
 	if s.batch, err = m.NewBatch(t.Batch, t.Seed, workers); err != nil {
 		return nil, fmt.Errorf("training.%w", err)
@@ -138,11 +136,7 @@ func (s *System) Transition(step uint32) {
 // of the two divergences Backward differentiates, or the mean of ½(R(s) − R(s′))².
 func (s *System) Discrepancy(step uint32) (loss float64) {
 	if s.pairs == nil {
-		loss = s.divergence.Measure()
-		if step > s.forward {
-			s.divergence.Forward()
-		}
-		return loss
+		return s.divergence.Measure(step)
 	}
 	n := float64(len(s.coefficients))
 	for i, d := range s.pairs.Differences {
