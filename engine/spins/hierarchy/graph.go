@@ -262,7 +262,7 @@ func farthestFirst(g *Graph, near [][]neighbour, exact []bool) []ordered {
 			spins = append(spins, i)
 		}
 	}
-	known := make([]bool, len(near))
+	known, ways := make([]bool, len(near)), lengths(g.Beta, near)
 	var walk *walker
 	if g.Inputs == Reached {
 		walk = newWalker(g.Beta, near, known)
@@ -286,7 +286,7 @@ func farthestFirst(g *Graph, near [][]neighbour, exact []bool) []ordered {
 		for _, b := range order {
 			o.before = append(o.before, b.spin)
 		}
-		d := distances(g.Beta, near, next)
+		d := distances(near, ways, next)
 		slices.SortStableFunc(o.before, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
 		if walk != nil {
 			o.before = walk.mostReached(o.before, next, g.Neighbours)
@@ -301,8 +301,20 @@ func farthestFirst(g *Graph, near [][]neighbour, exact []bool) []ordered {
 	return order
 }
 
+// lengths returns those of each spin's bonds. Strong ones have some length too, so that no
+// two spins are at the same place.
+func lengths(beta float64, near [][]neighbour) [][]float64 {
+	ways := make([][]float64, len(near))
+	for i, list := range near {
+		for _, k := range list {
+			ways[i] = append(ways[i], max(1e-3, -math.Log(math.Tanh(beta*math.Abs(k.coupling)))))
+		}
+	}
+	return ways
+}
+
 // distances returns the lengths of the shortest ways from a spin to all.
-func distances(beta float64, near [][]neighbour, from int) []float64 {
+func distances(near [][]neighbour, ways [][]float64, from int) []float64 {
 	d := make([]float64, len(near))
 	for i := range d {
 		d[i] = math.Inf(1)
@@ -314,10 +326,8 @@ func distances(beta float64, near [][]neighbour, from int) []float64 {
 		if v.key > d[v.index] {
 			continue
 		}
-		for _, k := range near[v.index] {
-			// Strong bonds have some length too, so that no two spins are at
-			// the same place.
-			way := v.key + max(1e-3, -math.Log(math.Tanh(beta*math.Abs(k.coupling))))
+		for b, k := range near[v.index] {
+			way := v.key + ways[v.index][b]
 			if way < d[k.spin] {
 				d[k.spin] = way
 				heap.Push(q, vertex{way, k.spin, k.spin})
@@ -334,10 +344,11 @@ type walker struct {
 	step      [][]float64 // probability of each of a spin's bonds
 	at, after []float64   // probability of each spin
 	on, next  []int       // spins where it is not zero
+	reached   []float64   // probability that a walk ends at a known spin
 }
 
 func newWalker(beta float64, near [][]neighbour, known []bool) *walker {
-	w := &walker{near: near, known: known, at: make([]float64, len(near)), after: make([]float64, len(near))}
+	w := &walker{near: near, known: known, at: make([]float64, len(near)), after: make([]float64, len(near)), reached: make([]float64, len(near))}
 	for _, bonds := range near {
 		p, sum := make([]float64, len(bonds)), 0.0
 		for k, b := range bonds {
@@ -361,7 +372,8 @@ const (
 // mostReached returns those of the spins that the most walks from a spin end at, at most n,
 // in the order in which they are given, and none that no walk ends at.
 func (w *walker) mostReached(spins []int, from, n int) []int {
-	reached := map[int]float64{}
+	reached := w.reached
+	clear(reached)
 	w.on, w.at[from] = append(w.on[:0], from), 1
 	for range walkSteps {
 		left := 0.0
