@@ -22,7 +22,7 @@ import (
 const InShape = 64
 
 const (
-	attempts     = 4     // to settle, and Gaussians that do
+	attempts     = 32    // to settle, and Gaussians that do
 	fewest, most = 2, 16 // draws of which ∇² is estimated, twice as many when they gain no more
 	slopes       = 8     // times as many for ∇ and the diagonal of ∇²
 	judged       = 512   // and KL
@@ -466,7 +466,14 @@ func (found *Found) settledLook(dim int) Look {
 		}
 		return Look{Width: math.Exp(log), Components: 1}
 	}
-	look := Look{Several: len(found.Gaussians) > 1, Width: Width(found.Gaussians), Components: len(found.Gaussians)}
+	const light = 1e-4 // of a mode that is not worth a component
+	look := Look{Width: Width(found.Gaussians)}
+	for _, c := range found.Gaussians {
+		if c.Weight > light {
+			look.Components++
+		}
+	}
+	look.Several = look.Components > 1
 	look.Apart = look.Several
 	f := newFit(context.Background(), found.X, dim, len(found.Gaussians))
 	f.packed.set(found.Gaussians)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -104,6 +105,34 @@ func TestSettlesOnModes(t *testing.T) {
 	}
 	require.InDelta(t, 1, weight, 1e-12)
 	require.Len(t, found.Place(t.Context(), many, 1, nil), 1)
+}
+
+// TestSettlesOnEach: as many Gaussians settle as there are modes that walkers meet, and one
+// that hardly has weight is no component to a recipe.
+func TestSettlesOnEach(t *testing.T) {
+	weights := []float64{0.1, 0.1, 0.2, 0.2, 0.2, 0.2, 1e-6}
+	own := each(many, func(x []float32) float64 {
+		var sum, highest float64
+		terms := make([]float64, len(weights))
+		for k, w := range weights {
+			off := make([]float32, many)
+			for i, v := range x {
+				off[i] = v - 2*float32(1-2*((i+1)>>(k%3)&1))*float32(1-2*(k/3))
+			}
+			terms[k] = math.Log(w) + chain(off, 0, 0.3, 1)
+			if k == 0 || terms[k] > highest {
+				highest = terms[k]
+			}
+		}
+		for _, v := range terms {
+			sum += math.Exp(v - highest)
+		}
+		return highest + math.Log(sum)
+	})
+	found := gathered(t, 2, Scout{Population: 256, Moves: 1, Seed: 8}, own)
+	require.InDelta(t, chainLogZ(many, 0.3, 1), found.LogZ, 0.1)
+	c := rng.Stream(1, rng.Scouting, 1)
+	require.Equal(t, 6, found.Look(t.Context(), many, &c).Components)
 }
 
 // TestSettlesOnSkewed: of a target that is no Gaussian, the Gaussian that settles is

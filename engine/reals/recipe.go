@@ -132,7 +132,7 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 		g.Base, g.Components = "product", ofEach
 		because = sum
 	case d > mixture.InShape:
-		g.Components, g.Bent = max(1, len(found.Gaussians)), true
+		g.Components, g.Bent = look.Components, true
 		if look.Apart {
 			because = "modes lie apart"
 			break
