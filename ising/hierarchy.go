@@ -17,13 +17,13 @@ import (
 const largestIrregular = 31
 
 // network returns the generator that the configuration describes.
-func (c *Config) network() (*hierarchy.Model, error) {
+func (c *Config) network(workers *pool.Pool) (*hierarchy.Model, error) {
 	t, g := &c.Target, &c.Generator
 	lattice := hierarchy.Square{Side: t.L, J: t.J, Field: t.H, Beta: t.Beta, Neighbours: g.Neighbours, Hidden: g.Units}
 	if t.L%4 == 0 {
 		return hierarchy.NewSquare(lattice)
 	}
-	return hierarchy.NewGraph(hierarchy.Graph{Target: lattice.Target(), Neighbours: g.Neighbours, Hidden: 8 * g.Units})
+	return hierarchy.NewGraph(hierarchy.Graph{Target: lattice.Target(), Neighbours: g.Neighbours, Hidden: 8 * g.Units}, workers)
 }
 
 // hierarchical is engine.System for a generator with a density.
@@ -38,7 +38,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	net, err := c.network()
+	net, err := c.network(workers)
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}

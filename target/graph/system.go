@@ -96,7 +96,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, err
 	}
-	net, err := hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: c.Generator.Neighbours, Inputs: c.Generator.Inputs, Hidden: c.Generator.Units})
+	net, err := hierarchy.NewGraph(hierarchy.Graph{Target: c.Target.law(), Neighbours: c.Generator.Neighbours, Inputs: c.Generator.Inputs, Hidden: c.Generator.Units}, workers)
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}

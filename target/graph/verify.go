@@ -241,7 +241,7 @@ func (v *subject) generator(n int, seed uint64, fields bool) (*hierarchy.Model, 
 		h.Fields = nil
 	}
 	t := TargetConfig{Beta: 0.7, Spins: h.Spins, Edges: h.Edges, Fields: h.Fields, Offset: h.Offset}
-	m := crash.Must(hierarchy.NewGraph(hierarchy.Graph{Target: t.law(), Neighbours: 6, Hidden: 4}))
+	m := crash.Must(hierarchy.NewGraph(hierarchy.Graph{Target: t.law(), Neighbours: 6, Hidden: 4}, v.workers))
 	params := make([]float32, m.NumParams())
 	stream := rng.Stream(seed, rng.Initialization, 1)
 	rng.Normals(params, len(params), &stream, 0)

@@ -1,14 +1,12 @@
 package hierarchy
 
 import (
-	"cmp"
-	"container/heap"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/pool"
 )
 
 // Limits of a generator on a graph.
@@ -48,8 +46,9 @@ type Graph struct {
 // each next one is as far as possible from those before, and looks at the
 // nearest of them, or those that are Reached. The length of a bond is −ln tanh β|J|,
 // the decay of the correlation along it, and a walk takes it with a probability
-// proportional to tanh β|J|.
-func NewGraph(g Graph) (*Model, error) {
+// proportional to tanh β|J|. The workers look for the inputs of several spins at a time;
+// the model is the same for any number of threads.
+func NewGraph(g Graph, workers *pool.Pool) (*Model, error) {
 	switch {
 	case g.Neighbours < 1 || g.Neighbours > asm.BitInputs:
 		return nil, fmt.Errorf("neighbours: %d is not between 1 and %d", g.Neighbours, asm.BitInputs)
@@ -60,11 +59,12 @@ func NewGraph(g Graph) (*Model, error) {
 	}
 	near := g.Target.neighbours()
 	exact := exactSpins(near)
+	w := newWeb(g.Beta, near)
+	order := w.farthestFirst(exact)
 	var layouts []layout
-	for _, o := range farthestFirst(&g, near, exact) {
-		layouts = append(layouts, layout{
-			name: fmt.Sprint(spinUnit, o.spin), sites: []int{o.spin}, inputs: [][]int{o.before}, hidden: g.Hidden,
-		})
+	for k, inputs := range w.inputs(g.Inputs, order, g.Neighbours, workers) {
+		spin := int(order[k])
+		layouts = append(layouts, layout{name: fmt.Sprint(spinUnit, spin), sites: []int{spin}, inputs: [][]int{inputs}, hidden: g.Hidden})
 	}
 	return build(g.Target, layouts)
 }
@@ -179,7 +179,7 @@ func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
 	r := rand.New(rand.NewPCG(1, 0)) // the same model every time
 	for range searches {
 		priority := r.Perm(n)
-		q := &vertexQueue{}
+		var q vertexQueue
 		degree, done := make([]int, n), make([]bool, n)
 		for i := range n {
 			done[i] = !eligible[i]
@@ -191,13 +191,12 @@ func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
 		}
 		for i := range n {
 			if !done[i] {
-				*q = append(*q, vertex{float64(degree[i]), priority[i], i})
+				q.push(vertex{float64(degree[i]), int32(priority[i]), int32(i)})
 			}
 		}
-		heap.Init(q)
 		in, size := make([]bool, n), 0
-		for q.Len() > 0 {
-			v := heap.Pop(q).(vertex)
+		for len(q) > 0 {
+			v := q.pop()
 			if done[v.index] || int(v.key) != degree[v.index] {
 				continue
 			}
@@ -210,7 +209,7 @@ func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
 				done[j] = true
 				for _, k := range adjacent[j] {
 					if degree[k]--; !done[k] {
-						heap.Push(q, vertex{float64(degree[k]), priority[k], k})
+						q.push(vertex{float64(degree[k]), int32(priority[k]), int32(k)})
 					}
 				}
 			}
@@ -225,193 +224,52 @@ func independentSet(adjacent [][]int, eligible []bool) (best []bool) {
 // A vertex of a queue: the smallest key first, the smallest second of equals.
 type vertex struct {
 	key    float64
-	second int
-	index  int
+	second int32
+	index  int32
 }
 
+func (v vertex) before(o vertex) bool { return v.key < o.key || v.key == o.key && v.second < o.second }
+
+// A vertexQueue is a heap.
 type vertexQueue []vertex
 
-func (q vertexQueue) Len() int      { return len(q) }
-func (q vertexQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q vertexQueue) Less(i, j int) bool {
-	return q[i].key < q[j].key || q[i].key == q[j].key && q[i].second < q[j].second
+func (q *vertexQueue) push(v vertex) {
+	*q = append(*q, v)
+	h, i := *q, len(*q)-1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !v.before(h[up]) {
+			break
+		}
+		h[i], i = h[up], up
+	}
+	h[i] = v
 }
-func (q *vertexQueue) Push(x any) { *q = append(*q, x.(vertex)) }
-func (q *vertexQueue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
+
+func (q *vertexQueue) pop() vertex {
+	h := *q
+	top, v := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*q = h
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(h) {
+			break
+		}
+		if down+1 < len(h) && h[down+1].before(h[down]) {
+			down++
+		}
+		if !h[down].before(v) {
+			break
+		}
+		h[i], i = h[down], down
+	}
+	if len(h) > 0 {
+		h[i] = v
+	}
+	return top
 }
 
 // spinUnit begins the names of units of one spin of a graph.
 const spinUnit = "spin:"
-
-// An ordered spin looks at some of the ones before it, the nearest first.
-type ordered struct {
-	spin   int
-	before []int
-}
-
-// farthestFirst orders the spins that are not exact: each next one is the
-// farthest from all before.
-func farthestFirst(g *Graph, near [][]neighbour, exact []bool) []ordered {
-	var spins []int
-	for i, e := range exact {
-		if !e {
-			spins = append(spins, i)
-		}
-	}
-	known, ways := make([]bool, len(near)), lengths(g.Beta, near)
-	var walk *walker
-	if g.Inputs == Reached {
-		walk = newWalker(g.Beta, near, known)
-	}
-	nearest := make([]float64, len(near)) // to any ordered so far
-	for i := range nearest {
-		nearest[i] = math.Inf(1)
-	}
-	var order []ordered
-	for range spins {
-		next := -1
-		for _, i := range spins {
-			// Without one before, all are infinitely far; then the spin with
-			// the most neighbours begins.
-			if nearest[i] > 0 && (next < 0 || nearest[i] > nearest[next] ||
-				nearest[i] == nearest[next] && len(near[i]) > len(near[next])) {
-				next = i
-			}
-		}
-		o := ordered{spin: next}
-		for _, b := range order {
-			o.before = append(o.before, b.spin)
-		}
-		d := distances(near, ways, next)
-		slices.SortStableFunc(o.before, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
-		if walk != nil {
-			o.before = walk.mostReached(o.before, next, g.Neighbours)
-		}
-		o.before = slices.Clone(o.before[:min(len(o.before), g.Neighbours)])
-		order, known[next] = append(order, o), true
-		for i := range nearest {
-			nearest[i] = min(nearest[i], d[i])
-		}
-		nearest[next] = 0
-	}
-	return order
-}
-
-// lengths returns those of each spin's bonds. Strong ones have some length too, so that no
-// two spins are at the same place.
-func lengths(beta float64, near [][]neighbour) [][]float64 {
-	ways := make([][]float64, len(near))
-	for i, list := range near {
-		for _, k := range list {
-			ways[i] = append(ways[i], max(1e-3, -math.Log(math.Tanh(beta*math.Abs(k.coupling)))))
-		}
-	}
-	return ways
-}
-
-// distances returns the lengths of the shortest ways from a spin to all.
-func distances(near [][]neighbour, ways [][]float64, from int) []float64 {
-	d := make([]float64, len(near))
-	for i := range d {
-		d[i] = math.Inf(1)
-	}
-	d[from] = 0
-	q := &vertexQueue{{0, from, from}}
-	for q.Len() > 0 {
-		v := heap.Pop(q).(vertex)
-		if v.key > d[v.index] {
-			continue
-		}
-		for b, k := range near[v.index] {
-			way := v.key + ways[v.index][b]
-			if way < d[k.spin] {
-				d[k.spin] = way
-				heap.Push(q, vertex{way, k.spin, k.spin})
-			}
-		}
-	}
-	return d
-}
-
-// A walker follows random walks through unknown spins to the first known one.
-type walker struct {
-	near      [][]neighbour
-	known     []bool
-	step      [][]float64 // probability of each of a spin's bonds
-	at, after []float64   // probability of each spin
-	on, next  []int       // spins where it is not zero
-	reached   []float64   // probability that a walk ends at a known spin
-}
-
-func newWalker(beta float64, near [][]neighbour, known []bool) *walker {
-	w := &walker{near: near, known: known, at: make([]float64, len(near)), after: make([]float64, len(near)), reached: make([]float64, len(near))}
-	for _, bonds := range near {
-		p, sum := make([]float64, len(bonds)), 0.0
-		for k, b := range bonds {
-			p[k] = math.Tanh(beta * math.Abs(b.coupling))
-			sum += p[k]
-		}
-		for k := range p {
-			p[k] /= max(sum, math.SmallestNonzeroFloat64)
-		}
-		w.step = append(w.step, p)
-	}
-	return w
-}
-
-// Walks end after so many steps, or when so few are left.
-const (
-	walkSteps = 64
-	walksLeft = 1e-3
-)
-
-// mostReached returns those of the spins that the most walks from a spin end at, at most n,
-// in the order in which they are given, and none that no walk ends at.
-func (w *walker) mostReached(spins []int, from, n int) []int {
-	reached := w.reached
-	clear(reached)
-	w.on, w.at[from] = append(w.on[:0], from), 1
-	for range walkSteps {
-		left := 0.0
-		w.next = w.next[:0]
-		for _, i := range w.on {
-			for k, b := range w.near[i] {
-				// Rounded by itself, so that no machine fuses it.
-				p := float64(w.at[i] * w.step[i][k])
-				switch {
-				case p == 0:
-				case w.known[b.spin]:
-					reached[b.spin] += p
-				default:
-					if w.after[b.spin] == 0 {
-						w.next = append(w.next, b.spin)
-					}
-					w.after[b.spin] += p
-					left += p
-				}
-			}
-		}
-		for _, i := range w.on {
-			w.at[i] = 0
-		}
-		w.at, w.after, w.on, w.next = w.after, w.at, w.next, w.on
-		if left < walksLeft {
-			break
-		}
-	}
-	for _, i := range w.on {
-		w.at[i] = 0
-	}
-	best := slices.DeleteFunc(slices.Clone(spins), func(i int) bool { return reached[i] == 0 })
-	// Probabilities that differ by rounding alone are equal, and the nearer spin is first.
-	const rounding = 1e9
-	slices.SortStableFunc(best, func(a, b int) int {
-		return -cmp.Compare(math.Round(rounding*reached[a]), math.Round(rounding*reached[b]))
-	})
-	best = best[:min(len(best), n)]
-	return slices.DeleteFunc(spins, func(i int) bool { return !slices.Contains(best, i) })
-}

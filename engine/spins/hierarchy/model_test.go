@@ -19,6 +19,8 @@ import (
 
 // small returns models of at most 16 spins, which can be enumerated.
 func small(t testing.TB) map[string]*Model {
+	workers := pool.New(1)
+	defer workers.Close()
 	all := map[string]*Model{}
 	for name, c := range map[string]Square{
 		"ferromagnet":     {Side: 4, J: 1, Beta: 0.4407, Neighbours: 6, Hidden: 2},
@@ -32,7 +34,7 @@ func small(t testing.TB) map[string]*Model {
 	}
 	for name, g := range smallGraphs() {
 		for _, inputs := range []string{Nearest, Reached} {
-			m, err := NewGraph(Graph{Target: g, Neighbours: 7, Inputs: inputs, Hidden: 10})
+			m, err := NewGraph(Graph{Target: g, Neighbours: 7, Inputs: inputs, Hidden: 10}, workers)
 			require.NoError(t, err)
 			all[name+", "+inputs] = m
 		}
@@ -545,7 +547,7 @@ func TestRefusesWrongValues(t *testing.T) {
 		_, err := NewSquare(bad)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = NewGraph(Graph{Target: smallGraphs()["glass"], Neighbours: 8, Inputs: "all", Hidden: 2})
+	_, err = NewGraph(Graph{Target: smallGraphs()["glass"], Neighbours: 8, Inputs: "all", Hidden: 2}, nil)
 	require.ErrorContains(t, err, "inputs")
 }
 
@@ -572,8 +574,10 @@ func TestPaths(t *testing.T) {
 // TestReachedInputs: the law of a spin given those drawn before it is that given its
 // inputs, where there is room for all that are reached, and none of these can be left out.
 func TestReachedInputs(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
 	for name, g := range smallGraphs() {
-		m, err := NewGraph(Graph{Target: g, Neighbours: MostInputs, Inputs: Reached, Hidden: 1})
+		m, err := NewGraph(Graph{Target: g, Neighbours: MostInputs, Inputs: Reached, Hidden: 1}, workers)
 		require.NoError(t, err)
 		known := 0
 		for i := range m.units {
@@ -621,18 +625,25 @@ func TestMostReached(t *testing.T) {
 	for i := range 6 {
 		line.Bonds = append(line.Bonds, Bond{i, i + 1, 0.5})
 	}
-	known := []bool{0: true, 6: true}
-	reached := func(from, n int) []int {
-		return newWalker(line.Beta, line.neighbours(), known).mostReached([]int{6, 0}, from, n)
+	known := []int32{6, 0}
+	reached := func(from int32, n int) []int32 {
+		order, rank := append(slices.Clone(known), from), []int32{7, 7, 7, 7, 7, 7, 7}
+		for k, i := range order {
+			rank[i] = int32(k)
+		}
+		return newSeeker(newWeb(line.Beta, line.neighbours()), order, rank).mostReached(len(known), n)
 	}
-	require.Equal(t, []int{0}, reached(2, 1))
-	require.Equal(t, []int{6}, reached(4, 1))
-	require.Equal(t, []int{6}, reached(3, 1), "the first of equals")
-	require.Equal(t, []int{6, 0}, reached(2, 2), "in the order given")
+	require.Equal(t, []int32{0}, reached(2, 1))
+	require.Equal(t, []int32{6}, reached(4, 1))
+	require.Equal(t, []int32{6}, reached(3, 1), "the first of equals")
+	require.Equal(t, []int32{6, 0}, reached(3, 2), "the first of equals first")
+	require.Equal(t, []int32{0, 6}, reached(2, 2), "the nearer first")
 	line.Bonds[1].Coupling = 0.01
-	require.Equal(t, []int{6}, reached(2, 1))
+	require.Equal(t, []int32{6}, reached(2, 1))
 	line.Bonds[1].Coupling = 0
-	require.Equal(t, []int{6}, reached(2, 2))
-	known[3] = true
+	require.Equal(t, []int32{6}, reached(2, 2))
+	known = append(known, 3)
+	require.Equal(t, []int32{3}, reached(2, 2))
+	line.Bonds[2].Coupling = 0
 	require.Empty(t, reached(2, 2))
 }

@@ -104,7 +104,7 @@ func BenchmarkGlass(b *testing.B) {
 				if side <= 8 {
 					logZ = hierarchy.TransferLogZ(side, g)
 				}
-				m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 24, Inputs: hierarchy.Reached, Hidden: 16})
+				m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 24, Inputs: hierarchy.Reached, Hidden: 16}, workers)
 				require.NoError(b, err)
 				for b.Loop() {
 					start := cpu()

@@ -65,7 +65,7 @@ func TestTrainingOnAGlass(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	g := hierarchy.Glass(6, 3, 1)
-	m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 16, Hidden: 8})
+	m, err := hierarchy.NewGraph(hierarchy.Graph{Target: g, Neighbours: 16, Hidden: 8}, workers)
 	require.NoError(t, err)
 	require.Less(t, m.Learned(), 18)
 	params := train(t, m, hierarchy.Training{

@@ -1,0 +1,275 @@
+package hierarchy
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/pool"
+)
+
+// An ordered spin looks at some of the ones before it, the nearest first.
+type ordered struct {
+	spin   int
+	before []int
+}
+
+// naiveLayout is the definition of the order of the spins that are learned and of their
+// inputs.
+func naiveLayout(g *Graph) (order []ordered) {
+	near := g.Target.neighbours()
+	exact := exactSpins(near)
+	known := make([]bool, len(near))
+	nearest := make([]float64, len(near)) // to any ordered so far
+	for i := range nearest {
+		nearest[i] = math.Inf(1)
+	}
+	for {
+		next := -1
+		for i, e := range exact {
+			// Without one before, all are infinitely far; then the spin with
+			// the most neighbours begins.
+			if !e && !known[i] && (next < 0 || nearest[i] > nearest[next] ||
+				nearest[i] == nearest[next] && len(near[i]) > len(near[next])) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return order
+		}
+		o := ordered{spin: next}
+		for _, b := range order {
+			o.before = append(o.before, b.spin)
+		}
+		d := naiveDistances(g.Beta, near, next)
+		slices.SortStableFunc(o.before, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
+		if g.Inputs == Reached {
+			o.before = naiveMostReached(g.Beta, near, known, o.before, next, g.Neighbours)
+		}
+		o.before = slices.Clone(o.before[:min(len(o.before), g.Neighbours)])
+		order, known[next] = append(order, o), true
+		for i := range nearest {
+			nearest[i] = min(nearest[i], d[i])
+		}
+	}
+}
+
+// naiveDistances returns the lengths of the shortest ways from a spin to all.
+func naiveDistances(beta float64, near [][]neighbour, from int) []float64 {
+	d := make([]float64, len(near))
+	for i := range d {
+		d[i] = math.Inf(1)
+	}
+	d[from] = 0
+	q := &naiveQueue{{0, 0, int32(from)}}
+	for q.Len() > 0 {
+		v := heap.Pop(q).(vertex)
+		for _, k := range near[v.index] {
+			way := v.key + max(1e-3, -math.Log(math.Tanh(beta*math.Abs(k.coupling))))
+			if way < d[k.spin] {
+				d[k.spin] = way
+				heap.Push(q, vertex{way, 0, int32(k.spin)})
+			}
+		}
+	}
+	return d
+}
+
+type naiveQueue []vertex
+
+func (q naiveQueue) Len() int           { return len(q) }
+func (q naiveQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q naiveQueue) Less(i, j int) bool { return q[i].key < q[j].key }
+func (q *naiveQueue) Push(x any)        { *q = append(*q, x.(vertex)) }
+func (q *naiveQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+// naiveMostReached returns those of the spins that the most walks from a spin end at, at
+// most n, in the order in which they are given, and none that no walk ends at.
+func naiveMostReached(beta float64, near [][]neighbour, known []bool, spins []int, from, n int) []int {
+	reached, at := make([]float64, len(near)), make([]float64, len(near))
+	at[from] = 1
+	on := []int{from} // spins where at is not zero, as the walks come to them
+	for range walkSteps {
+		after, left := make([]float64, len(near)), 0.0
+		var next []int
+		for _, i := range on {
+			sum := 0.0
+			for _, b := range near[i] {
+				sum += math.Tanh(beta * math.Abs(b.coupling))
+			}
+			for _, b := range near[i] {
+				step := math.Tanh(beta*math.Abs(b.coupling)) / max(sum, math.SmallestNonzeroFloat64)
+				p := float64(at[i] * step)
+				switch {
+				case p == 0:
+				case known[b.spin]:
+					reached[b.spin] += p
+				default:
+					if after[b.spin] == 0 {
+						next = append(next, b.spin)
+					}
+					after[b.spin] += p
+					left += p
+				}
+			}
+		}
+		at, on = after, next
+		if left < walksLeft {
+			break
+		}
+	}
+	best := slices.DeleteFunc(slices.Clone(spins), func(i int) bool { return reached[i] == 0 })
+	// Probabilities that differ by rounding alone are equal, and the nearer spin is first.
+	slices.SortStableFunc(best, func(a, b int) int {
+		return -cmp.Compare(math.Round(1e9*reached[a]), math.Round(1e9*reached[b]))
+	})
+	best = best[:min(len(best), n)]
+	return slices.DeleteFunc(spins, func(i int) bool { return !slices.Contains(best, i) })
+}
+
+// layoutGraphs are of all kinds: with one length of bonds and many, bipartite and not,
+// in one part and in several, dense and sparse, with bonds that hardly are and are not.
+func layoutGraphs() map[string]Target {
+	r := rand.New(rand.NewPCG(5, 6))
+	all := smallGraphs()
+	all["cubic glass"] = cubicGlass(6, 1)
+	lattice := square(12, 1, 0, 1)
+	for k := range lattice.Bonds {
+		lattice.Bonds[k].Coupling = r.NormFloat64()
+	}
+	all["gaussian glass"] = lattice
+	dense := Target{Spins: 70, Beta: 0.1}
+	for i := range dense.Spins {
+		for j := range i {
+			dense.Bonds = append(dense.Bonds, Bond{i, j, float64(r.IntN(2)*2 - 1)})
+		}
+	}
+	all["dense"] = dense
+	all["weak"] = Target{Spins: 3, Beta: 1, Bonds: []Bond{{0, 1, 1e-300}, {1, 2, 1}, {2, 0, 0}}}
+	parts := Target{Spins: 200, Beta: 0.5}
+	for range 180 {
+		i, j := r.IntN(200), r.IntN(199)
+		if i <= j {
+			j++
+		}
+		parts.Bonds = append(parts.Bonds, Bond{i, j, math.Pow(10, 3-9*r.Float64())})
+	}
+	all["parts"] = parts
+	regular, ends := Target{Spins: 300, Beta: 0.8}, r.Perm(900)
+	for k := 0; k < 900; k += 2 {
+		if i, j := ends[k]/3, ends[k+1]/3; i != j {
+			regular.Bonds = append(regular.Bonds, Bond{i, j, 1})
+		}
+	}
+	all["three neighbours"] = regular
+	// Of walks between two spins, each with nine known neighbours, a thousandth is left
+	// after three steps.
+	pair := Target{Spins: 20, Beta: 1, Bonds: []Bond{{18, 19, 1}}}
+	for i := range 18 {
+		pair.Bonds = append(pair.Bonds, Bond{i, 18 + i%2, 1})
+	}
+	all["pair"] = pair
+	return all
+}
+
+// TestLayout: what NewGraph finds fast is what the definition says.
+func TestLayout(t *testing.T) {
+	workers := pool.New(3)
+	defer workers.Close()
+	for name, target := range layoutGraphs() {
+		for _, inputs := range []string{Nearest, Reached} {
+			for _, n := range []int{3, 24} {
+				g := Graph{Target: target, Neighbours: n, Inputs: inputs, Hidden: 1}
+				m, err := NewGraph(g, workers)
+				require.NoError(t, err)
+				want := naiveLayout(&g)
+				require.Len(t, m.units, len(want), name)
+				for k, o := range want {
+					u := &m.units[k]
+					require.Equal(t, int32(o.spin), u.sites[0], name)
+					before := []int{}
+					for _, i := range u.inputs[:u.m] {
+						before = append(before, int(i))
+					}
+					require.Equal(t, append([]int{}, o.before...), before, "%s, %s, unit %d", name, inputs, k)
+				}
+			}
+		}
+	}
+}
+
+// TestWalks: in both orders of sums walks end at the same spins with the same
+// probabilities to rounding, or walk says that it is not sure.
+func TestWalks(t *testing.T) {
+	for name, target := range layoutGraphs() {
+		near := target.neighbours()
+		w := newWeb(target.Beta, near)
+		order := make([]int32, len(near)) // as they are numbered
+		for i := range order {
+			order[i] = int32(i)
+		}
+		a, b := newSeeker(w, order, order), newSeeker(w, order, order)
+		unsure := 0
+		for k := range order {
+			sure := a.walk(k)
+			b.walkInOrder(k)
+			if !sure {
+				unsure++
+			} else {
+				require.ElementsMatch(t, b.ends, a.ends, "%s, %d", name, k)
+				for i, p := range b.reached {
+					require.InDelta(t, p, a.reached[i], 1e-13*p+1e-250, "%s, %d", name, k)
+				}
+			}
+			for _, s := range []*seeker{a, b} {
+				s.leave()
+				for _, all := range [][]float64{s.at, s.after, s.visits, s.reached} {
+					require.Equal(t, make([]float64, len(near)), all)
+				}
+			}
+		}
+		require.Equal(t, name == "pair" || name == "weak", unsure > 0, name)
+	}
+}
+
+// cubicGlass is a periodic lattice of three dimensions with bonds ±1.
+func cubicGlass(side int, seed uint64) Target {
+	r := rand.New(rand.NewPCG(seed, 0))
+	t := Target{Spins: side * side * side, Beta: 0.8}
+	for i := range t.Spins {
+		for _, stride := range []int{1, side, side * side} {
+			j := i + stride
+			if i/stride%side == side-1 {
+				j -= side * stride
+			}
+			t.Bonds = append(t.Bonds, Bond{i, j, float64(r.IntN(2)*2 - 1)})
+		}
+	}
+	return t
+}
+
+// BenchmarkNewGraph lays out ±J glasses in three dimensions.
+func BenchmarkNewGraph(b *testing.B) {
+	workers := pool.New(0)
+	defer workers.Close()
+	for _, side := range []int{8, 16} {
+		b.Run(fmt.Sprintf("side=%d", side), func(b *testing.B) {
+			target := cubicGlass(side, 1)
+			for b.Loop() {
+				_, err := NewGraph(Graph{Target: target, Neighbours: 24, Inputs: Reached, Hidden: 16}, workers)
+				require.NoError(b, err)
+			}
+		})
+	}
+}
