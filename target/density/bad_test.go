@@ -102,6 +102,7 @@ func TestBadTargets(t *testing.T) {
 		"target.center=[1,2,3]":                     "target.center: 3 numbers for 2 coordinates",
 		"target.scale=[0]":                          "target.scale[0]: 0 is not between",
 		"target.support=[[2,1]]":                    "target.support[0]: 2 is not below 1",
+		"target.support=[[1,1.00000001]]":           "target.support[0]: states are float32, of which none is between 1 and 1.00000001",
 		"target.support=[[0,1],[0,1],[0,1]]":        "target.support: 3 pairs for 2 coordinates",
 		`target.parameters={"radius":[],"width":1}`: "parameters.radius",
 	} {

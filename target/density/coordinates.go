@@ -11,9 +11,13 @@ import (
 type coordinate struct {
 	center, scale float64
 	low, high     float64 // infinite without a bound
+	least, most   float32 // states between them, infinite without a bound
 }
 
-func newCoordinate() coordinate { return coordinate{0, 1, math.Inf(-1), math.Inf(1)} }
+func newCoordinate() coordinate {
+	inf := math.Inf(1)
+	return coordinate{0, 1, -inf, inf, float32(-inf), float32(inf)}
+}
 
 func (c *coordinate) bounded() bool { return !math.IsInf(c.low, 0) || !math.IsInf(c.high, 0) }
 
@@ -117,6 +121,9 @@ func (c *chart) place(x []float32, volume []float64, y []float32, k []uint8) {
 			at := r*c.dim + i
 			v, slope := maps[i].place(float64(y[at]))
 			x[at] = float32(v)
+			if maps[i].bounded() { // what rounds to a bound is the next number inside
+				x[at] = min(max(x[at], maps[i].least), maps[i].most)
+			}
 			volume[r] += slope
 		}
 	}
@@ -143,8 +150,26 @@ func (c *chart) bounds(support [][2]*float64) error {
 		if !(m.low < m.high) {
 			return fmt.Errorf("support[%d]: %v is not below %v", i%c.dim%len(support), m.low, m.high)
 		}
+		if pair[0] != nil {
+			m.least = above(m.low)
+		}
+		if pair[1] != nil {
+			m.most = -above(-m.high)
+		}
+		if m.least > m.most {
+			return fmt.Errorf("support[%d]: states are float32, of which none is between %v and %v", i%c.dim%len(support), m.low, m.high)
+		}
 	}
 	return nil
+}
+
+// above returns the least float32 that is more than low.
+func above(low float64) float32 {
+	x := float32(low)
+	if float64(x) <= low {
+		x = math.Nextafter32(x, float32(math.Inf(1)))
+	}
+	return x
 }
 
 // hint sets centre and scale of a mode's coordinates: one for each, or one for all.

@@ -178,7 +178,7 @@ func (e *evaluation) part(dst []float64, y []float32, k []uint8) {
 		case err != nil || !asm.AllFinite(state):
 			v = math.Inf(-1) // a state beyond float32, which is not the target's fault
 		case !(v < math.Inf(1)):
-			err = fmt.Errorf("%s: ln π is %v at %s", e.key, v, program.State(state, program.Modes(k, r, r+1)))
+			err = fmt.Errorf("%s: ln π is %v at %s; let it be −∞ where there is no weight, or bound coordinates by target.support", e.key, v, program.State(state, program.Modes(k, r, r+1)))
 			e.fail(err)
 			v = math.Inf(-1)
 		case !e.chart.plain && (k != nil || e.chart.bounded):
