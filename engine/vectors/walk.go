@@ -3,6 +3,8 @@ package vectors
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
@@ -118,7 +120,8 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 }
 
 // Chains implements engine.Observer. The states begin in every mode in turn, normally
-// distributed about its centre, in turns with once and with thrice its scale.
+// distributed about its centre, in turns with once and with thrice its scale, and nearer
+// to it where there would be no weight.
 func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 	w, modes := e.newWalk(params, rng.ChainTransition, 0, n), max(1, e.Modes)
 	s := w.all
@@ -140,7 +143,48 @@ func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 		}
 	}
 	w.lo, w.hi = e.Workers.Rows(n, nn.BlockRows())
+	w.enter()
 	return w, nil
+}
+
+// enter takes states where ln π is −∞, from which no step may find the way in, half-way to
+// their mode's centre, again and again until there is weight. Those that meet none stay.
+func (w *walk) enter() {
+	const halvings = 16
+	w.each(func(t *Tools, lo, hi int) {
+		part, logPi := w.all.Part(lo, hi), t.log[:hi-lo]
+		t.mover.LogDensity(logPi, part)
+		outside := func(v float64) bool { return math.IsInf(v, -1) }
+		if !slices.ContainsFunc(logPi, outside) {
+			return
+		}
+		at, found := w.e.NewStates(hi-lo), make([]float64, hi-lo)
+		copy(at.X, part.X)
+		copy(at.K, part.K)
+		for range halvings {
+			for r, v := range logPi {
+				if !outside(v) {
+					continue
+				}
+				mode := 0
+				if at.K != nil {
+					mode = int(at.K[r])
+				}
+				center, _ := w.e.Place(mode)
+				for j, c := range center {
+					x := &at.X[r*at.Dim+j]
+					*x = float32((c + float64(*x)) / 2)
+				}
+			}
+			t.mover.LogDensity(found, at)
+			for r, v := range logPi {
+				if outside(v) && !outside(found[r]) {
+					logPi[r] = found[r]
+					copy(part.X[r*part.Dim:][:part.Dim], at.X[r*at.Dim:])
+				}
+			}
+		}
+	})
 }
 
 // each calls body for pieces lo … hi−1 of the rank's own states, concurrently.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -169,8 +170,8 @@ func TestUnsettledChains(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for text, want := range map[string]string{
-		"-(x[0] - x[1])^2":                   "have not settled",
-		"sum(x^2) < 1e-6 ? -sum(x^2) : -inf": "there is no reference",
+		"-(x[0] - x[1])^2":                           "have not settled",
+		"sum((x - 0.3)^2) < 1e-6 ? -sum(x^2) : -inf": "there is no reference",
 	} {
 		cfg := configure(t, RealsDefinition, "moves", "target.parameters={}", "target.scale=[1]", "target.expression="+text, "evaluation.samples=4000")
 		system, err := cfg.New(workers)
@@ -185,6 +186,33 @@ func TestUnsettledChains(t *testing.T) {
 		}
 		require.Contains(t, all, want, text)
 	}
+}
+
+// TestChainsBeginWhereThereIsWeight: of a target with bounds that only ln π knows, of which
+// states drawn about the hints alone are hardly ever inside.
+func TestChainsBeginWhereThereIsWeight(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, RealsDefinition, "moves", "target.dim=12", "target.parameters={}", "target.center=[1]", "target.scale=[0.8]",
+		"target.expression=min(x) > 0 and max(x) < 3 ? sum(2*log(x) - 2*x) : -inf")
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, system.NumParams())
+	system.Initialize(params)
+	const n = 256
+	o := system.(engine.Observer)
+	w, err := o.Chains(params, n)
+	require.NoError(t, err)
+	names := o.Observables()
+	values := make([]float64, n*len(names))
+	w.Observe(values)
+	var first stat.Mean
+	for i := range n {
+		row := values[i*len(names):]
+		require.False(t, math.IsInf(row[slices.Index(names, "log_density")], 0), "chain %d", i)
+		first.Add(row[slices.Index(names, "x0")])
+	}
+	require.Greater(t, first.Deviation(), 0.1, "chains begin apart")
 }
 
 // TestLevel: a constant in ln π, however large, changes nothing but ln Z and ln π.
