@@ -14,6 +14,7 @@ type Weights struct {
 	// EffectiveSize is Kish's, as a fraction of the samples.
 	EffectiveSize float64 `json:"effective_size"`
 	ParetoK       float64 `json:"pareto_k"` // shape of the law of the largest
+	Tail          float64 `json:"tail"`     // what those have above the next one, of the sum of all
 	Largest       float64 `json:"largest"`  // in units of the mean
 	LogZ          float64 `json:"log_z"`
 	LogZError     float64 `json:"log_z_error"`
@@ -39,13 +40,13 @@ func NewWeights(r []float64) Weights {
 	estimate := NewImportance(r)
 	k, tail := stat.ParetoK(logs)
 	w := Weights{
-		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: k, Largest: estimate.Largest,
+		Samples: len(r), EffectiveSize: estimate.ESS, ParetoK: k, Tail: tail, Largest: estimate.Largest,
 		LogZ: estimate.LogZ, LogZError: estimate.Error, KL: estimate.KL,
 	}
 	switch worth := w.EffectiveSize * float64(len(r)); {
 	case math.IsNaN(worth):
 		w.Warning = "the samples have no weights: π vanishes at all of them"
-	case k >= largestK && tail > leastTail/math.Sqrt(float64(len(r))):
+	case w.TailAbove(largestK):
 		w.Warning = fmt.Sprintf("the largest weights have a tail of Pareto's k̂ = %.2f, and above %g neither they nor what they say of ln Z can be trusted", w.ParetoK, largestK)
 	case math.IsNaN(k) && w.Largest > farAbove:
 		w.Warning = fmt.Sprintf("a few weights, up to %.3g times the mean, stand out from all others: what is behind them cannot be told", w.Largest)
@@ -53,6 +54,12 @@ func NewWeights(r []float64) Weights {
 		w.Warning = fmt.Sprintf("the samples' weights are worth %.3g independent samples of the target: neither they nor what they say of ln Z can be trusted", worth)
 	}
 	return w
+}
+
+// TailAbove reports whether the largest weights have a tail of a shape above k, and one that
+// chance does not hide.
+func (w *Weights) TailAbove(k float64) bool {
+	return w.ParetoK >= k && w.Tail > leastTail/math.Sqrt(float64(w.Samples))
 }
 
 // Trusted reports whether means by the weights can be used.

@@ -23,7 +23,7 @@ type normal struct {
 	// What the generator draws: the mode + is that often, x off by so much.
 	plus, off float64
 	weighted  bool
-	tails     bool    // of the weights, of index 0.6
+	tails     float64 // of the weights, of index 0.6
 	outside   bool    // ln π of some samples is −Inf
 	needle    float64 // ln π/q where two of the chains are
 	seed      uint64
@@ -105,9 +105,9 @@ func (w *normalWalk) Observe(values []float64) {
 			if i < w.lost {
 				row[3] = w.s.needle
 			}
-			if w.s.tails {
+			if w.s.tails > 0 {
 				_, u := math.Modf(1e6 * math.Abs(x)) // as good as independent of x
-				row[3] += math.Log1p(0.02 * math.Pow(u+1e-6, -0.6))
+				row[3] += math.Log1p(w.s.tails * math.Pow(u+1e-6, -0.6))
 			}
 		}
 	}
@@ -136,7 +136,8 @@ func TestVerdicts(t *testing.T) {
 		"modes, not crossed":       {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
 		"off, not crossed":         {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
 		"a density":                {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
-		"a density, tails":         {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, true }, Unknown, "they have a tail of Pareto's k̂ = "},
+		"a density, tails":         {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Unknown, "they have a tail of Pareto's k̂ = "},
+		"a density, little tails":  {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.001 }, Trustworthy, "weights"},
 		"a density, off":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "by the weights"},
 		"a density, a needle":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 chains that owe nothing to the generator ended where its density is too small by a factor of 25600"},
 		"a density, a tail":        {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 9 }, Trustworthy, "weights"},
@@ -170,10 +171,15 @@ func TestVerdicts(t *testing.T) {
 func TestMeasuredWeights(t *testing.T) {
 	s := normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 7}
 	o := brief()
-	o.Measured = &Weights{Samples: 1 << 20}
+	o.Measured = &Weights{Samples: 1 << 20, EffectiveSize: 1}
 	r, err := Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Trustworthy, r.Verdict, r.Sentence)
+	o.Measured.EffectiveSize, o.Measured.Largest = 0.05, 1789
+	r, err = Run(t.Context(), &s, nil, o)
+	require.NoError(t, err)
+	require.Equal(t, Unknown, r.Verdict)
+	require.Contains(t, r.Sentence, "1048576 samples that were measured have an effective size of 0.05, where 2048 have 1: a few weights, up to 1.79e+03 times the mean")
 	o.Measured.Warning = "a few weights stand out"
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)

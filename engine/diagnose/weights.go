@@ -66,14 +66,21 @@ func (d *diagnosis) shifted() (worst int, beyond bool) {
 }
 
 // tail says why weights cannot tell alone that the samples leave out nothing, "" if they can:
-// where their variance is infinite, so may be the bias that they do not show.
+// where their variance is infinite, or more samples show much more of it, so may be the bias
+// that they do not show.
 func (d *diagnosis) tail() string {
 	const finite = 0.5 // k̂ of a variance that is
-	if m := d.options.Measured; m != nil && !m.Trusted() {
-		return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
+	if m := d.options.Measured; m != nil {
+		if !m.Trusted() {
+			return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
+		}
+		if m.EffectiveSize < d.weight.EffectiveSize/2 {
+			return fmt.Sprintf("those of %d samples that were measured have an effective size of %.2g, where %d have %.2g: a few weights, up to %.3g times the mean, make the difference",
+				m.Samples, m.EffectiveSize, d.weight.Samples, d.weight.EffectiveSize, m.Largest)
+		}
 	}
-	if k := d.weight.ParetoK; k > finite {
-		return fmt.Sprintf("they have a tail of Pareto's k̂ = %.2g, above %g", k, finite)
+	if d.weight.TailAbove(finite) {
+		return fmt.Sprintf("they have a tail of Pareto's k̂ = %.2g, above %g", d.weight.ParetoK, finite)
 	}
 	return ""
 }
