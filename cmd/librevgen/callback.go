@@ -46,12 +46,15 @@ func newCallback(t *C.revgen_target) (*callback, []engine.Definition, error) {
 	}
 	copied := *t
 	b := &callback{c: &copied}
-	const name, summary = "callback", "the host's own target"
+	const summary = "the host's own target"
 	if t.modes == 0 {
-		return b, []engine.Definition{density.Reals(name, summary, b)}, nil
+		return b, []engine.Definition{density.Reals(callbackName, summary, b)}, nil
 	}
-	return b, []engine.Definition{density.Mixed(name, summary, modal{b})}, nil
+	return b, []engine.Definition{density.Mixed(callbackName, summary, modal{b})}, nil
 }
+
+// callbackName is the system of a target of the host's.
+const callbackName = "callback"
 
 // failed returns why the callback failed, once.
 func (b *callback) failed() error {

@@ -18,7 +18,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -202,7 +204,7 @@ func revgenLoad(id C.revgen, path *C.char, target *C.revgen_target) C.int {
 		if err == nil {
 			h.use(model, t)
 		}
-		return err
+		return hostless(err, t)
 	})
 }
 
@@ -284,7 +286,15 @@ func (h *handle) prepare(stop func(), configuration *C.char, target *C.revgen_ta
 	if failed := t.failed(); failed != nil {
 		err = failed
 	}
-	return cfg, opt, t, err
+	return cfg, opt, t, hostless(err, t)
+}
+
+// hostless adds what is missing where a target of the host's is named and none is given.
+func hostless(err error, t *callback) error {
+	if err != nil && t == nil && strings.Contains(err.Error(), fmt.Sprintf("unknown system %q", callbackName)) {
+		return fmt.Errorf("%w; %s is that of a target by callback, which was not given", err, callbackName)
+	}
+	return err
 }
 
 // seconds returns a time limit, 0 for none.
@@ -360,7 +370,10 @@ func (h *handle) states(seed uint64, count *C.uint64_t, format *C.char, buffer u
 		return nil, "", nil, err
 	}
 	if row := C.size_t(f.RowBytes); size%row != 0 || count != nil && size/row != C.size_t(*count) {
-		return nil, "", nil, argument("size: not that of the states in this format")
+		if count == nil {
+			return nil, "", nil, argument(fmt.Sprintf("size: %d bytes are no multiple of the %d of a state in the format %s", uint64(size), f.RowBytes, f.Name))
+		}
+		return nil, "", nil, argument(fmt.Sprintf("size: %d bytes, where %d·%d of the format %s are needed", uint64(size), uint64(*count), f.RowBytes, f.Name))
 	}
 	return h.sampler, f.Name, unsafe.Slice((*byte)(buffer), int(size)), nil
 }

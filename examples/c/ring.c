@@ -2,6 +2,8 @@
  *
  *     cc ring.c $(pkg-config --cflags --libs revgen) -lm -o ring
  *     ./ring MODEL SEED N OUT
+ *
+ * MODEL is that of a 3x3 lattice, which "revgen train" leaves in runs/ising-quick-seed1.
  */
 #include <math.h>
 #include <revgen.h>

@@ -2,6 +2,8 @@
 //
 //	c++ -std=c++17 ring.cpp $(pkg-config --cflags --libs revgen) -o ring
 //	./ring MODEL SEED N OUT
+//
+// MODEL is that of a 3x3 lattice, which "revgen train" leaves in runs/ising-quick-seed1.
 #include "revgen.hpp"
 
 #include <cmath>

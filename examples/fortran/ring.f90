@@ -3,6 +3,8 @@
 !
 !     gfortran revgen.f90 ring.f90 $(pkg-config --libs revgen) -o ring
 !     ./ring MODEL SEED N OUT
+!
+! MODEL is that of a 3x3 lattice, which "revgen train" leaves in runs/ising-quick-seed1.
 module targets
   use revgen
   implicit none
@@ -40,7 +42,7 @@ program main
     '"evaluation": {"samples": 2000}}'
   integer :: unit
 
-  if (command_argument_count() /= 4) stop 2
+  if (command_argument_count() /= 4) error stop 'usage: ring MODEL SEED N OUT'
   call get_command_argument(2, word)
   read (word, *) seed
   call get_command_argument(3, word)

@@ -1,6 +1,8 @@
 """RevGen from Python: samples of a trained model, and a generator of a target of one's own.
 
     python3 ring.py MODEL SEED N OUT
+
+MODEL is that of a 3x3 lattice, which "revgen train" leaves in runs/ising-quick-seed1.
 """
 
 import os
@@ -70,4 +72,6 @@ def main(path, seed, n, out):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit("usage: ring.py MODEL SEED N OUT")
     main(*sys.argv[1:])

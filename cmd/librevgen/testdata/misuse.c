@@ -217,10 +217,15 @@ int main(int argc, char **argv) {
   EXPECT(REVGEN_ERROR, revgen_sample(h, 1, 0, 1, NULL, 0, buffer, 9));
   EXPECT(REVGEN_ARGUMENT, revgen_load(h, NULL, NULL));
   EXPECT(REVGEN_ERROR, revgen_load(h, "/nowhere", NULL));
+  EXPECT(REVGEN_ERROR, revgen_train(h, "{\"system\": \"callback\"}", NULL, NULL));
+  revgen_error(h, text, sizeof text);
+  if (!strstr(text, "callback is that of a target by callback, which was not given")) return 1;
   if (revgen_error(h, text, 4) < 10 || strlen(text) != 3) return 1; /* cut, and ended */
   EXPECT(REVGEN_OK, revgen_load(h, path, NULL));
   EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 10, NULL, 1, buffer, sizeof buffer));
   EXPECT(REVGEN_ARGUMENT, revgen_sample(h, 1, 0, 10, NULL, 1, buffer, 89));
+  revgen_error(h, text, sizeof text);
+  if (strcmp(text, "size: 89 bytes, where 10·9 of the format spins are needed")) return 1;
   EXPECT(REVGEN_ARGUMENT, revgen_sample(h, 1, 0, UINT64_MAX, NULL, 1, buffer, 90));
   EXPECT(REVGEN_ARGUMENT, revgen_sample(h, 1, 0, 10, NULL, 1, NULL, 90));
   EXPECT(REVGEN_OK, revgen_sample(h, 1, 0, 0, NULL, 1, NULL, 0));
