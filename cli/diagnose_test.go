@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,10 @@ func TestDiagnose(t *testing.T) {
 	dir := t.TempDir()
 	o := revgen(t, dir, tiny("run", "--strict")...)
 	require.Equal(t, exitCheck, o.code, o.stderr)
-	require.Contains(t, o.stderr, "diagnosis: ")
+	require.NotContains(t, o.stderr, "--strict", "said once")
+	quiet := revgen(t, dir, tiny("quiet", "--strict", "-q")...)
+	require.Equal(t, exitCheck, quiet.code)
+	require.Contains(t, o.stderr, "diagnosis: "+strings.TrimSpace(strings.TrimPrefix(quiet.stderr, "revgen: --strict: ")))
 	require.Contains(t, o.stderr, "warning: far from the reference: ")
 	var summary struct {
 		Target, Program, Machine, Date string

@@ -138,6 +138,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		return p.listFormats(cfg, workers)
 	}
 	format, err := stream.Format(s.format)
+	if err != nil && s.weights {
+		return usagef("--weights: the density of this generator is not known; the presets quick and best train generators with a density, of lattices from 4×4 on")
+	}
 	if err != nil {
 		return usagef("--%w; --format ? describes them", err)
 	}

@@ -180,7 +180,7 @@ func (p *program) scoreStates(ctx context.Context, s *scoring, cfg *resolved) er
 		}
 		defer engine.Release(model)
 		if judge, err = score.NewJudge(target.System, model.System, model.params); err == nil && !judge.HasModel() {
-			p.warn(s.model + ": the density of this generator is not known, and so not written; the presets quick and best train generators with a density")
+			p.warn(s.model + ": the density of this generator is not known, and so not written; the presets quick and best train generators with a density, of lattices from 4×4 on")
 		}
 	}
 	if err == nil && s.columns != nil {

@@ -223,9 +223,25 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	}
 	r, diagnosed := result.Diagnosis.(*diagnose.Report)
 	if t.strict && (!diagnosed || r.Verdict != diagnose.Trustworthy || result.Evaluation != nil && !result.Evaluation.Sound()) {
-		return errCheckFailed
+		return p.distrust(r, result.Evaluation)
 	}
 	return nil
+}
+
+// distrust is why --strict refuses samples, which nothing has said yet where all else is
+// quiet.
+func (p *program) distrust(r *diagnose.Report, e *engine.Evaluation) error {
+	if p.quiet && !p.json {
+		switch {
+		case r == nil:
+			fmt.Fprintln(p.stderr, "revgen: --strict: there is no diagnosis")
+		case r.Verdict != diagnose.Trustworthy:
+			fmt.Fprintf(p.stderr, "revgen: --strict: %s\n", r.Sentence)
+		default:
+			fmt.Fprintf(p.stderr, "revgen: --strict: %s\n", strings.Join(e.Warnings, "; "))
+		}
+	}
+	return errCheckFailed
 }
 
 // briefly diagnoses a generator that has just been trained.

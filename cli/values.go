@@ -11,7 +11,7 @@ import (
 	"github.com/revgen/revgen/internal/cluster"
 )
 
-// count is a flag for numbers of samples: 200000, 200_000 or 2e5.
+// count is a flag for numbers of samples, and for seeds: 200000, 200_000 or 2e5.
 type count uint64
 
 func (c *count) String() string { return strconv.FormatUint(uint64(*c), 10) }
@@ -25,7 +25,7 @@ func (c *count) Set(s string) error {
 	}
 	x, err := strconv.ParseFloat(plain, 64)
 	if err != nil || x < 0 || x != math.Trunc(x) || x > 1<<53 {
-		return fmt.Errorf("%q is not a number of samples such as 200000 or 2e5", s)
+		return fmt.Errorf("%q is not a whole number such as 200000 or 2e5", s)
 	}
 	*c = count(x)
 	return nil

@@ -56,7 +56,7 @@ type Exact struct {
 func (s *Stream) Exact(f Format) (*Exact, error) {
 	weighted, err := s.Format(Weighted)
 	if err != nil {
-		return nil, errors.New("exact: the density of this generator is not known, and so neither are the weights of its samples; the presets quick and best train generators with a density")
+		return nil, errors.New("exact: the density of this generator is not known, and so neither are the weights of its samples; the presets quick and best train generators with a density, of lattices from 4×4 on")
 	}
 	if f.Unrefined {
 		return nil, fmt.Errorf("format: exact draws have no weights; take another format than %s", f.Name)
