@@ -8,11 +8,12 @@ type frontierSearch struct {
 	near [][]int32 // neighbours with a coupling other than 0
 	came []int32   // when each spin did, −1 before
 	left []int32   // neighbours to come
+	seen []int32   // when greedy last looked at each spin
 }
 
 func newFrontierSearch(g *Graph) *frontierSearch {
 	n := g.N()
-	s := &frontierSearch{near: make([][]int32, n), came: make([]int32, n), left: make([]int32, n)}
+	s := &frontierSearch{near: make([][]int32, n), came: make([]int32, n), left: make([]int32, n), seen: make([]int32, n)}
 	for i := range n {
 		near, couplings := g.Neighbours(i)
 		for k, j := range near {
@@ -30,6 +31,15 @@ func newFrontierSearch(g *Graph) *frontierSearch {
 func (s *frontierSearch) order(most float64) []int32 {
 	const starts = 32
 	n := len(s.near)
+	// No spin is summed out before it and all its neighbours have come, and when all but
+	// the last of these have, they are in the frontier.
+	least := n
+	for _, near := range s.near {
+		least = min(least, len(near))
+	}
+	if math.Ldexp(1, least) > most {
+		return nil
+	}
 	given := make([]int32, n)
 	for i := range given {
 		given[i] = int32(i)
@@ -91,9 +101,10 @@ func (s *frontierSearch) greedy(start int32, last bool, most float64) (order []i
 				i = frontier[len(frontier)-1-k]
 			}
 			for _, j := range s.near[i] {
-				if s.came[j] >= 0 {
+				if s.came[j] >= 0 || s.seen[j] == int32(len(order)) {
 					continue
 				}
+				s.seen[j] = int32(len(order))
 				if d := s.growth(j); d < least {
 					next, least = j, d
 				}
@@ -110,7 +121,7 @@ func (s *frontierSearch) greedy(start int32, last bool, most float64) (order []i
 
 func (s *frontierSearch) reset() {
 	for i := range s.near {
-		s.came[i], s.left[i] = -1, int32(len(s.near[i]))
+		s.came[i], s.left[i], s.seen[i] = -1, int32(len(s.near[i])), -1
 	}
 }
 

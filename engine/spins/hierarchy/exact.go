@@ -142,7 +142,7 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 		if d > starInputs {
 			return nil, fmt.Errorf("hierarchy: the exact spins at %d touch %d learned spins, more than %d", i, d, starInputs)
 		}
-		table := starTable{inputs: d, logW: make([]float64, 1<<d), centre: make([]uint32, 1<<d)}
+		table := starTable{inputs: d}
 		key := fmt.Sprint(d, centre >= 0)
 		for _, l := range members {
 			var leaf starLeaf
@@ -169,6 +169,7 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			key += fmt.Sprint(table.own)
 		}
 		if _, ok := tables[key]; !ok {
+			table.logW, table.centre = make([]float64, 1<<d), make([]uint32, 1<<d)
 			tables[key] = len(x.tables)
 			x.tables = append(x.tables, table)
 		}
@@ -183,23 +184,25 @@ func newExact(t *Target, learned []bool) (*exact, error) {
 			x.leaves = append(x.leaves, f)
 		}
 	}
+	var all, bonds, every, fields terms
 	for i, list := range near {
 		for _, n := range list {
 			if n.spin < i {
 				continue
 			}
-			x.all = addTerm(x.all, n.coupling, i, n.spin)
+			all.add(n.coupling, i, n.spin)
 			if learned[i] && learned[n.spin] {
-				x.bonds = addTerm(x.bonds, n.coupling, i, n.spin)
+				bonds.add(n.coupling, i, n.spin)
 			}
 		}
 		if h := t.field(i); h != 0 {
-			x.every = addTerm(x.every, h, i, -1)
+			every.add(h, i, -1)
 			if learned[i] {
-				x.fields = addTerm(x.fields, h, i, -1)
+				fields.add(h, i, -1)
 			}
 		}
 	}
+	x.all, x.bonds, x.every, x.fields = all.list, bonds.list, every.list, fields.list
 	return x, nil
 }
 
@@ -239,20 +242,30 @@ func exactNeighbours(near []neighbour, learned []bool) (count int) {
 	return count
 }
 
-func addTerm(terms []term, coefficient float64, i, j int) []term {
+// terms gather sums with the same coefficient.
+type terms struct {
+	list []term
+	at   map[float64]int
+}
+
+func (t *terms) add(coefficient float64, i, j int) {
 	if coefficient == 0 {
-		return terms
+		return
 	}
-	k := slices.IndexFunc(terms, func(t term) bool { return t.coefficient == coefficient })
-	if k < 0 {
-		k = len(terms)
-		terms = append(terms, term{coefficient: coefficient})
+	k, ok := t.at[coefficient]
+	if !ok {
+		if t.at == nil {
+			t.at = map[float64]int{}
+		}
+		k = len(t.list)
+		t.at[coefficient] = k
+		t.list = append(t.list, term{coefficient: coefficient})
 	}
-	terms[k].i = append(terms[k].i, int32(i))
+	of := &t.list[k]
+	of.i = append(of.i, int32(i))
 	if j >= 0 {
-		terms[k].j = append(terms[k].j, int32(j))
+		of.j = append(of.j, int32(j))
 	}
-	return terms
 }
 
 // copy returns the same stars with tables of their own.

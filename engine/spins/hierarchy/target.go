@@ -43,18 +43,25 @@ type neighbour struct {
 // bonds between two spins added up.
 func (t *Target) neighbours() [][]neighbour {
 	all := make([][]neighbour, t.Spins)
-	add := func(i, j int, c float64) {
-		for k := range all[i] {
-			if all[i][k].spin == j {
-				all[i][k].coupling += c
-				return
-			}
-		}
-		all[i] = append(all[i], neighbour{j, c})
-	}
 	for _, b := range t.Bonds {
-		add(b.I, b.J, b.Coupling)
-		add(b.J, b.I, b.Coupling)
+		all[b.I] = append(all[b.I], neighbour{b.J, b.Coupling})
+		all[b.J] = append(all[b.J], neighbour{b.I, b.Coupling})
+	}
+	at := make([]int, t.Spins) // one more than the place of a neighbour in the list
+	for i, list := range all {
+		kept := list[:0]
+		for _, n := range list {
+			if k := at[n.spin]; k > 0 {
+				kept[k-1].coupling += n.coupling
+				continue
+			}
+			kept = append(kept, n)
+			at[n.spin] = len(kept)
+		}
+		for _, n := range kept {
+			at[n.spin] = 0
+		}
+		all[i] = kept
 	}
 	return all
 }
