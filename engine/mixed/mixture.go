@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/revgen/revgen/asm"
@@ -12,6 +13,19 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
+// A population takes the shape of modes up to inShape coordinates, and of more than
+// someModes in reasonable time up to inTime coordinates. On all others Gaussians settle.
+const (
+	inShape   = 16
+	inTime    = 6
+	someModes = 16
+)
+
+// settles reports whether Gaussians settle on the modes of a target.
+func settles(t Target) bool {
+	return t.Dim() > inShape || t.Dim() > inTime && t.Modes() > someModes
+}
+
 // scout looks for where a mode of a target has its weight. A target that says where its
 // modes are Placed is believed.
 func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed uint64, workers *pool.Pool) (*mixture.Found, error) {
@@ -20,7 +34,9 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed 
 	if p, ok := t.(Placed); ok {
 		center, scale = p.Place(int(mode))
 	}
-	return g.Scout.Run(ctx, t.Dim(), center, scale, 0, func() mixture.Density {
+	s := g.Scout.Scout(center, scale, seed)
+	s.Stream, s.Settle = 2*uint32(mode), settles(t)
+	found, err := s.Run(ctx, t.Dim(), func() mixture.Density {
 		density, k := densityOf(own(t)), []uint8(nil)
 		return func(dst []float64, x []float32) {
 			for len(k) < len(dst) {
@@ -28,7 +44,16 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed 
 			}
 			density(dst, x, k[:len(dst)])
 		}
-	}, seed, 2*uint32(mode), workers)
+	}, workers)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("mode %d: %w", mode, err)
+	case len(found.Gaussians) == 0 && t.Dim() > mixture.InShape:
+		return nil, fmt.Errorf("mode %d: no Gaussian settles where walkers found weight: ln π has no curvature there that differences of it show, or is −∞ all around; bound the coordinates, say where the weight is, or take a generator of another kind", mode)
+	}
+	return found, nil
 }
 
 // placed is what a step of a mixture of labelled Gaussians needs, whose density is
@@ -59,8 +84,11 @@ func newPlaced(s *System) *placed {
 func (s *System) place(ctx context.Context, params []float32) error {
 	g, seed := s.generator, s.config.Training.Seed
 	all := make([][]mixture.Component, g.modes)
-	logZ := make([]float64, g.modes)
+	logZ, least := make([]float64, g.modes), make([]float64, g.modes)
 	highest := math.Inf(-1)
+	// A mode that seems to have nothing starts with little, and can still gain; but where
+	// Gaussians have settled its ln Z is known, and samples of it would be of no use.
+	const little, next = 1e-3, 1e-30
 	for mode := range all {
 		found, err := g.config.scout(ctx, s.target, uint8(mode), seed, s.workers)
 		if err != nil {
@@ -71,14 +99,15 @@ func (s *System) place(ctx context.Context, params []float32) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		logZ[mode] = found.LogZ
+		logZ[mode], least[mode] = found.LogZ, little
+		if len(found.Gaussians) > 0 {
+			least[mode] = next
+		}
 		highest = max(highest, found.LogZ)
 	}
-	// A mode that seems to have nothing starts with little, and can still gain.
-	const little = 1e-3
 	for mode, components := range all {
 		for i := range components {
-			components[i].Weight *= max(little, math.Exp(logZ[mode]-highest))
+			components[i].Weight *= max(least[mode], math.Exp(logZ[mode]-highest))
 		}
 	}
 	g.base.Place(params, all)

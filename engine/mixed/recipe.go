@@ -9,7 +9,6 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -27,15 +26,21 @@ const (
 	beyond = 8
 )
 
+const fewestWalkers = 128 // of a mode
+
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
 // of Gaussians for each mode, with a density, trained on the divergence; for quick
-// in a third of the steps. Where the target has not been seen, populations of
+// in fewer steps. Where the target has not been seen, populations of
 // Metropolis chains look at its modes. Recipe returns what it chose and why.
 func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (why string, err error) {
 	g, d := &c.Generator, t.Dim()
 	g.Kind = "mixture"
 	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
-	if quick {
+	switch {
+	case settles(t):
+		// Each mode has walkers of its own, however many there are.
+		g.Scout.Population = min(max(4*mixture.SettledPopulation/t.Modes(), fewestWalkers), mixture.SettledPopulation)
+	case quick || t.Modes() > someModes:
 		g.Scout.Population = 1024
 	}
 	if seen.Components == 0 {
@@ -44,30 +49,31 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 		}
 	}
 	g.Components, g.Bent = seen.Components, seen.Bent
-	each := fmt.Sprintf("%d Gaussians", g.Components)
-	if g.Components == 1 {
-		each = "a Gaussian"
-	}
-	if g.Bent {
-		each += ", bent,"
-	}
-	why = fmt.Sprintf("%s for each of %d modes: a generator with a density", each, t.Modes())
+	why = mixture.Name(g.Components, fmt.Sprintf(" for each of %d modes", t.Modes()), g.Bent) + " with a density"
 
 	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Flip: 0.5, Steps: 20, Annealing: engine.Annealing{AnnealFrom: 1}}
 	if t.Modes() == 1 {
 		c.Transition.Across = 0
 	}
-	for _, f := range []float64{0.4, 1, 2.4} {
-		c.Transition.Sigma = append(c.Transition.Sigma, number.Rounded(f*seen.Width/math.Sqrt(float64(d)), 2))
-	}
+	c.Transition.Sigma = mixture.Lengths(seen.Width, d)
 	c.Loss.Kind = "divergence"
 
-	steps := 3000
+	rate, steps := 0.02, 3000
 	if quick {
 		steps /= 3
 	}
+	if settles(t) {
+		rate, steps = mixture.SettledRate, mixture.SettledSteps
+		if !g.Bent {
+			// Nothing is left to be learned, and noise grows with the numbers of a Gaussian.
+			rate /= 30 * max(1, math.Pow(float64(d)/mixture.InShape, 2))
+		}
+		if quick || !g.Bent {
+			steps = steps * 2 / 5
+		}
+	}
 	c.Training.Methods = search.ByGradient()
-	mixture.Train(&c.Training, 0.02, steps)
+	mixture.Train(&c.Training, rate, steps)
 	return why, nil
 }
 
@@ -91,10 +97,12 @@ func (c *Config) look(ctx context.Context, t Target) (seen Seen, err error) {
 		seen.Width += look.Width / float64(t.Modes())
 		switch {
 		case look.Gaussian:
+		case len(found.Gaussians) > 0:
+			seen.Components, seen.Bent = max(seen.Components, look.Components), true
 		case d == 1:
 			seen.Components = line
 		default:
-			seen.Components, seen.Bent = beyond, true
+			seen.Components, seen.Bent = max(seen.Components, beyond), true
 		}
 	}
 	return seen, nil

@@ -1,13 +1,13 @@
 package mixture
 
 import (
-	"context"
 	"fmt"
+	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // ScoutConfig describes the population that finds where a target, or each of its modes,
@@ -17,17 +17,45 @@ type ScoutConfig struct {
 	Moves      int `json:"moves"`      // of each at each temperature on the way to the target
 }
 
-// Run is Scout's, about a centre and a scale if they are known, and otherwise with nil.
-func (c ScoutConfig) Run(ctx context.Context, dim int, center []float64, scale float64, sweeps int, own func() Density, seed uint64, stream uint32, workers *pool.Pool) (*Found, error) {
-	s := Scout{Population: c.Population, Moves: c.Moves, Sweeps: sweeps, Seed: seed, Stream: stream, Center: center}
-	if center != nil {
-		const wide = 1.5
-		for range dim {
-			s.Scale = append(s.Scale, wide*scale)
-		}
+// Scout returns a scout of a seed's population, about a centre and a scale if they are
+// known, and otherwise nil.
+func (c ScoutConfig) Scout(center []float64, scale float64, seed uint64) Scout {
+	const wide = 1.5
+	s := Scout{Population: c.Population, Moves: c.Moves, Seed: seed, Center: center}
+	for range center {
+		s.Scale = append(s.Scale, wide*scale)
 	}
-	return s.Run(ctx, dim, own, workers)
+	return s
 }
+
+// Name names a number of Gaussians, and what they are of, if not of all.
+func Name(components int, of string, bent bool) string {
+	name := "a Gaussian"
+	if components > 1 {
+		name = fmt.Sprintf("a mixture of %d Gaussians", components)
+	}
+	if name += of; bent {
+		name += ", bent,"
+	}
+	return name
+}
+
+// Lengths returns deviations of Metropolis moves for d coordinates of a typical standard
+// deviation.
+func Lengths(width float64, d int) (all []float64) {
+	for _, f := range []float64{0.4, 1, 2.4} {
+		all = append(all, number.Rounded(f*width/math.Sqrt(float64(d)), 2))
+	}
+	return all
+}
+
+// Gaussians that have settled are trained at a lower rate, in fewer steps, than those that
+// a population places.
+const (
+	SettledPopulation = 512
+	SettledRate       = 0.003
+	SettledSteps      = 1000
+)
 
 // Train sets how a mixture that has been placed is trained, at a rate that falls and for a
 // number of steps.

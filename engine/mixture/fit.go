@@ -359,7 +359,7 @@ func (found *Found) Look(ctx context.Context, dim int, c *rng.Counter) Look {
 	const rounding = 1e-6
 	// What a component may leave of the variance of ln π, and how many there may be.
 	const little, most = 0.002, 2 * Many
-	if dim > InShape {
+	if len(found.Gaussians) > 0 || dim > InShape {
 		return found.settledLook(dim)
 	}
 	left, of := found.unexplained(dim)

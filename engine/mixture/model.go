@@ -59,24 +59,24 @@ func (m *Model) NumParams() int {
 	return n
 }
 
-// A number is of a parameter as it is trained, or as it is checked.
-type number interface{ float32 | float64 }
+// A float is a parameter as it is trained, or as it is checked.
+type float interface{ float32 | float64 }
 
-func placement[T number](m *Model, params []T, j int) (center, spread []T) {
+func placement[T float](m *Model, params []T, j int) (center, spread []T) {
 	own := params[j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
 }
 
-func logitsOf[T number](m *Model, params []T) []T {
+func logitsOf[T float](m *Model, params []T) []T {
 	return params[m.components*(m.dim+m.triangle):][:m.components]
 }
 
-func learned[T number](m *Model, params []T, j int) (shift, factor []T) {
+func learned[T float](m *Model, params []T, j int) (shift, factor []T) {
 	own := params[m.components*(m.dim+m.triangle+1)+j*(m.dim+m.triangle):][:m.dim+m.triangle]
 	return own[:m.dim], own[m.dim:]
 }
 
-func shapesOf[T number](m *Model, params []T, j int) (epsilon, tau []T) {
+func shapesOf[T float](m *Model, params []T, j int) (epsilon, tau []T) {
 	own := params[m.components*(2*(m.dim+m.triangle)+1)+2*j*m.dim:][:2*m.dim]
 	return own[:m.dim], own[m.dim:]
 }

@@ -29,8 +29,13 @@ type Scout struct {
 	// Center and Scale, if not nil, [d], are those of p_0. Otherwise walks
 	// from the origin, from near and far, say where to look.
 	Center, Scale []float64
-	Seed          uint64
-	Stream        uint32 // which of a seed's
+	// Settle lets Gaussians settle about the walkers that find the weight, in place of a
+	// population that is annealed, which up to InShape coordinates there is if none does.
+	// Sums says that none is to where ln π is a sum of functions of one coordinate each:
+	// each coordinate then finds its own values.
+	Settle, Sums bool
+	Seed         uint64
+	Stream       uint32 // which of a seed's
 }
 
 // Found is what a scout has found.
@@ -39,8 +44,8 @@ type Found struct {
 	LogPi []float64 // its ln π
 	LogZ  float64   // a rough ln Z
 	Lines int       // members of p_0 from whom the population descends
-	// Gaussians are those that have settled in many dimensions, and of which the
-	// population is then drawn; otherwise there are none.
+	// Gaussians are those that have settled, and of which the population is then drawn;
+	// otherwise there are none.
 	Gaussians []Component
 }
 
@@ -85,12 +90,16 @@ func (s Scout) Run(ctx context.Context, dim int, own func() Density, workers *po
 		e.find()
 	}
 	var found *Found
-	if dim > InShape {
+	if s.Settle {
 		if placed {
 			e.approach()
 		}
-		found = e.gather()
-	} else {
+		var err error
+		if found, err = e.gather(); err != nil {
+			return nil, err
+		}
+	}
+	if found == nil {
 		found = e.anneal()
 		for range s.Sweeps {
 			e.sweep()

@@ -2,11 +2,13 @@ package mixture
 
 import (
 	"cmp"
-	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/revgen/revgen/engine"
 )
 
 // In many dimensions a population of thousands knows little of a target's covariances,
@@ -40,8 +42,8 @@ type settled struct {
 }
 
 // settle returns Gaussians that have settled about the best of the walkers, and about the
-// best of those in other basins.
-func (e *search) settle() (all []settled) {
+// best of those in other basins. An error says that ln π has no end in a direction.
+func (e *search) settle() (all []settled, err error) {
 	left := make([]int, len(e.now))
 	for r := range left {
 		left[r] = r
@@ -51,7 +53,10 @@ func (e *search) settle() (all []settled) {
 			break
 		}
 		best := slices.MaxFunc(left, func(a, b int) int { return cmp.Compare(e.now[a], e.now[b]) })
-		s := e.newSettling(e.x[best*e.dim : (best+1)*e.dim])
+		s, err := e.newSettling(e.x[best*e.dim : (best+1)*e.dim])
+		if err != nil {
+			return nil, err
+		}
 		if s == nil || !s.run() {
 			break
 		}
@@ -62,7 +67,7 @@ func (e *search) settle() (all []settled) {
 			return r == best || e.level(e.x[r*e.dim:(r+1)*e.dim], s.best.mean)
 		})
 	}
-	return all
+	return all, nil
 }
 
 // level reports whether ln π falls nowhere by much on the straight way from x to another
@@ -110,7 +115,7 @@ type settling struct {
 }
 
 // newSettling begins at x. It returns nil where ln π has no curvature to be found.
-func (e *search) newSettling(x []float32) *settling {
+func (e *search) newSettling(x []float32) (*settling, error) {
 	d := e.dim
 	s := &settling{
 		search: e, step: make([]float64, d), gradient: make([]float64, d), curvature: mat.NewSymDense(d, nil),
@@ -122,20 +127,22 @@ func (e *search) newSettling(x []float32) *settling {
 	for i, v := range x {
 		s.best.mean[i] = float64(v)
 	}
-	if !s.measure() {
-		return nil
+	if ok, err := s.measure(); !ok {
+		return nil, err
 	}
 	for i, a := range s.step {
 		s.precision.SetSym(i, i, 1/(a*a))
 	}
 	s.best = s.judge(s.best.mean, s.precision)
-	return s
+	return s, nil
 }
 
 // measure sets the steps to the coordinates' deviations where ln π is quadratic about the
-// mean: lengths at which, on the mean of both sides, it has fallen by some ½.
-func (s *settling) measure() bool {
+// mean: lengths at which, on the mean of both sides, it has fallen by some ½. It reports
+// whether there are such, and an error where ln π never falls.
+func (s *settling) measure() (ok bool, err error) {
 	const low, high, tries = 0.1, 2, 100
+	const longest = 1e12
 	d := s.dim
 	for i, v := range s.best.mean {
 		s.step[i] = 1e-3 * (1 + math.Abs(v))
@@ -144,11 +151,13 @@ func (s *settling) measure() bool {
 	for range tries {
 		here, _ := s.around(x, side)
 		if math.IsInf(here, -1) {
-			return false
+			return false, nil
 		}
 		known, longer := 0, longer(here)
 		for i := range s.step {
 			switch fall := (here - (side[0][i]+side[1][i])/2) / (longer * longer); {
+			case s.step[i] == longest && here-min(side[0][i], side[1][i]) < low:
+				return false, fmt.Errorf("ln π does not fall along x[%d], as far as %g: it cannot be normalised; let it fall, or bound the coordinate", i, longest)
 			case fall > high:
 				s.step[i] *= 0.6
 			case fall < low:
@@ -156,16 +165,16 @@ func (s *settling) measure() bool {
 			default:
 				known++
 			}
-			s.step[i] = min(max(s.step[i], 1e-12), 1e12)
+			s.step[i] = min(max(s.step[i], 1e-12), longest)
 		}
 		if known == d {
 			for i := range s.step {
 				s.step[i] /= longer
 			}
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // longer is by how much steps have to be longer than parts of deviations for rounding of
@@ -410,23 +419,32 @@ func (e *search) cull() {
 }
 
 // gather takes walkers to Gaussians and draws the population of them, or, where ln π is a
-// sum over the coordinates, lets each coordinate find its own.
-func (e *search) gather() *Found {
+// sum over the coordinates, lets each coordinate find its own. Where nothing settles it
+// returns the walkers, or nil for a population to be annealed.
+func (e *search) gather() (*Found, error) {
 	const sweeps = 40
 	d, n := e.dim, len(e.now)
 	e.cull()
 	found := &Found{X: e.x, LogPi: e.now, Lines: n}
 	separable := false
-	e.own.Lend(func(own Density) { separable = found.Separable(d, own) })
+	if e.Sums {
+		e.own.Lend(func(own Density) { separable = found.Separable(d, own) })
+	}
 	if separable {
 		for range sweeps {
 			e.sweep()
 		}
-		return found
+		return found, nil
 	}
-	all := e.settle()
+	all, err := e.settle()
+	if err != nil {
+		return nil, err
+	}
 	if len(all) == 0 {
-		return found
+		if d <= InShape {
+			return nil, nil
+		}
+		return found, nil
 	}
 	lowest := math.Inf(1)
 	for _, s := range all {
@@ -438,7 +456,6 @@ func (e *search) gather() *Found {
 		sum += c.Weight
 		found.Gaussians = append(found.Gaussians, c)
 	}
-	found.LogZ = math.Log(sum) - lowest
 	for k := range found.Gaussians {
 		found.Gaussians[k].Weight /= sum
 	}
@@ -452,7 +469,20 @@ func (e *search) gather() *Found {
 		place(e.x[r*d:(r+1)*d], e.proposal[r*d:(r+1)*d], all[k].mean, all[k].factor, 1)
 	}
 	e.evaluate(e.now, e.x)
-	return found
+	found.LogZ = engine.NewImportance(found.weigh(d)).LogZ
+	return found, nil
+}
+
+// weigh returns R = ln q − ln π of the population, q the mixture of the Gaussians.
+func (found *Found) weigh(dim int) []float64 {
+	m, r := New(dim, 1, len(found.Gaussians), false), make([]float64, len(found.LogPi))
+	p := m.NewPacked()
+	p.set(found.Gaussians)
+	p.LogDensity(r, found.X, nil, m.NewWork(len(r)))
+	for i, v := range found.LogPi {
+		r[i] -= v
+	}
+	return r
 }
 
 // settledLook is Look of Gaussians that have settled.
@@ -475,16 +505,13 @@ func (found *Found) settledLook(dim int) Look {
 	}
 	look.Several = look.Components > 1
 	look.Apart = look.Several
-	f := newFit(context.Background(), found.X, dim, len(found.Gaussians))
-	f.packed.set(found.Gaussians)
-	logQ := make([]float64, len(found.LogPi))
-	f.packed.LogDensity(logQ, found.X, nil, f.model.NewWork(len(logQ)))
 	var mean, squares float64
-	for r, v := range found.LogPi {
-		mean += (logQ[r] - v) / float64(len(logQ))
+	weights := found.weigh(dim)
+	for _, r := range weights {
+		mean += r / float64(len(weights))
 	}
-	for r, v := range found.LogPi {
-		squares += (logQ[r] - v - mean) * (logQ[r] - v - mean) / float64(len(logQ))
+	for _, r := range weights {
+		squares += (r - mean) * (r - mean) / float64(len(weights))
 	}
 	look.Gaussian = !look.Several && squares < rounding
 	return look

@@ -2,6 +2,7 @@ package mixture
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 
@@ -42,6 +43,7 @@ func each(d int, logPi func(x []float32) float64) func() Density {
 func gathered(t *testing.T, threads int, s Scout, own func() Density) *Found {
 	workers := pool.New(threads)
 	defer workers.Close()
+	s.Settle, s.Sums = true, true
 	found, err := s.Run(t.Context(), many, own, workers)
 	require.NoError(t, err)
 	return found
@@ -214,6 +216,59 @@ func TestSettlingEnds(t *testing.T) {
 		}
 		return chain(x, 0, 0.5, 1)
 	})
-	_, err := Scout{Population: 64, Moves: 1, Seed: 7}.Run(ctx, many, own, workers)
+	_, err := Scout{Population: 64, Moves: 1, Seed: 7, Settle: true}.Run(ctx, many, own, workers)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestSettlesOnASum: where no sums are asked for, on one as on anything else.
+func TestSettlesOnASum(t *testing.T) {
+	own := each(many, func(x []float32) (sum float64) {
+		for i, v := range x {
+			u := float64(v) / float64(1+i%3)
+			sum -= u * u / 2
+		}
+		return sum
+	})
+	workers := pool.New(1)
+	defer workers.Close()
+	s := Scout{Population: 64, Moves: 1, Seed: 9, Settle: true}
+	found, err := s.Run(t.Context(), many, own, workers)
+	require.NoError(t, err)
+	require.Len(t, found.Gaussians, 1)
+	var want float64
+	for i := range many {
+		want += math.Log(2*math.Pi)/2 + math.Log(float64(1+i%3))
+	}
+	require.InDelta(t, want, found.LogZ, 0.01)
+	c := rng.Stream(1, rng.Scouting, 1)
+	require.True(t, found.Look(t.Context(), many, &c).Gaussian)
+}
+
+// TestEndlessDoesNotSettle: a coordinate on which ln π does not depend is an error.
+func TestEndlessDoesNotSettle(t *testing.T) {
+	own := each(many, func(x []float32) (sum float64) { return chain(x[:many-1], 0, 0.5, 1) })
+	workers := pool.New(1)
+	defer workers.Close()
+	_, err := Scout{Population: 64, Moves: 1, Seed: 10, Settle: true}.Run(t.Context(), many, own, workers)
+	require.ErrorContains(t, err, fmt.Sprintf("ln π does not fall along x[%d]", many-1))
+}
+
+// TestNothingSettles: where ln π is flat between walls no Gaussian settles, and up to
+// InShape coordinates a population is annealed instead.
+func TestNothingSettles(t *testing.T) {
+	const d = 3
+	own := each(d, func(x []float32) float64 {
+		for _, v := range x {
+			if math.Abs(float64(v)) > 1 {
+				return math.Inf(-1)
+			}
+		}
+		return 0
+	})
+	workers := pool.New(1)
+	defer workers.Close()
+	found, err := Scout{Population: 1024, Moves: 10, Seed: 11, Settle: true}.Run(t.Context(), d, own, workers)
+	require.NoError(t, err)
+	require.Empty(t, found.Gaussians)
+	require.InDelta(t, d*math.Ln2, found.LogZ, 0.3)
 }

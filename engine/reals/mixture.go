@@ -215,11 +215,12 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, seed uint64, work
 	if p, ok := t.(Placed); ok {
 		center, scale = p.Place()
 	}
-	sweeps := 0
+	s := g.Scout.Scout(center, scale, seed)
+	s.Settle, s.Sums = t.Dim() > mixture.InShape, true
 	if g.Base != "joint" {
-		sweeps = 10
+		s.Sweeps = 10
 	}
-	return g.Scout.Run(ctx, t.Dim(), center, scale, sweeps, func() mixture.Density { return densityOf(t) }, seed, 0, workers)
+	return s.Run(ctx, t.Dim(), func() mixture.Density { return densityOf(t) }, workers)
 }
 
 // densityOf returns one thread's ln π of a target.

@@ -3,12 +3,10 @@ package reals
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -49,7 +47,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		g.Scout.Population = 1024
 	}
 	if d > mixture.InShape {
-		g.Scout.Population = 512
+		g.Scout.Population = mixture.SettledPopulation
 	}
 	if components > 1 {
 		// Each Gaussian is to have members of its own in the end, and members that ten
@@ -69,10 +67,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		}
 	}
 
-	c.Transition.Sigma, c.Transition.Steps = nil, 20
-	for _, f := range []float64{0.4, 1, 2.4} {
-		c.Transition.Sigma = append(c.Transition.Sigma, number.Rounded(f*width/math.Sqrt(float64(d)), 2))
-	}
+	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(width, d), 20
 	c.Transition.Annealing.Anneal, c.Transition.Annealing.AnnealFrom = 0, 1
 	c.Loss.Kind, c.Loss.Forward = "divergence", 0
 	if g.Base == "product" {
@@ -84,7 +79,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	case g.Depth > 0 && !g.Bent:
 		rate, steps = 0.005, 4000
 	case d > mixture.InShape && g.Base == "joint":
-		rate, steps = 0.003, 1000 // from Gaussians that have settled
+		rate, steps = mixture.SettledRate, mixture.SettledSteps
 	case g.Depth > 0 && d > mostSpace:
 		rate, steps = 0.003, 2000
 	case g.Depth > 0:
@@ -178,22 +173,14 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 		}
 		g.divide(found, t)
 	}
-	each := fmt.Sprintf("%d Gaussians", g.Components)
-	if g.Components == 1 {
-		each = "a Gaussian"
-	} else {
-		each = "a mixture of " + each
-	}
+	of := ""
 	if g.Base == "product" {
-		each += " for each coordinate"
-	}
-	if g.Bent {
-		each += ", bent,"
+		of = " for each coordinate"
 	}
 	if g.Depth > 0 {
 		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
 	}
-	why = fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", each, couplings, because, len(found.LogPi))
+	why = fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", mixture.Name(g.Components, of, g.Bent), couplings, because, len(found.LogPi))
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
 		why += fmt.Sprintf(", which descend from %d of them: modes that these did not meet are missing", found.Lines)
 	}

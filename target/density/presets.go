@@ -108,7 +108,11 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		}
 	}
 	with(func(p *problem) {
-		if p.recipe(preset) {
+		switch limit := p.limit(); {
+		case preset != "quick" && preset != "best":
+		case limit != "":
+			why = and(why, "by moves alone, because "+limit)
+		default:
 			var chosen string
 			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
 				*verdict = p.Err()
@@ -120,21 +124,23 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 }
 
 // Limits of what recipes look at: the numbers of a Gaussian with all its correlations
-// grow with the square of the coordinates, and each mode is looked at by itself.
+// grow with the square of the coordinates, and a step's work for it with the cube.
 const (
-	mostLooked      = 512 // coordinates without modes
-	mostLookedModes = 16  // modes, and coordinates with them
+	mostLooked = 512                                      // coordinates
+	mostWork   = 4 * mostLooked * mostLooked * mostLooked // Σ d³ of all modes
 )
 
-// recipe reports whether a preset is one for its target rather than as it stands.
-func (p *problem) recipe(preset string) bool {
-	if preset != "quick" && preset != "best" {
-		return false
+// limit says why quick and best are for their target as they stand, "" if a recipe is for
+// the target.
+func (p *problem) limit() string {
+	d := p.dim
+	switch most := mostWork / (d * d * d); {
+	case d > mostLooked:
+		return fmt.Sprintf("a density is learned in up to %d coordinates", mostLooked)
+	case p.modes > most:
+		return fmt.Sprintf("in %d coordinates a density is learned of up to %d modes", d, most)
 	}
-	if p.modes > 0 {
-		return p.modes <= mostLookedModes && p.dim <= mostLookedModes
-	}
-	return p.dim <= mostLooked
+	return ""
 }
 
 // and joins what was found and what was chosen.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "divergence", c.Loss.Kind)
 	require.Equal(t, 3, c.Generator.Components)
 	c, why = resolve("quick", "target.dim=513", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
-	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers$`, why)
+	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; by moves alone, because a density is learned in up to 512 coordinates$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
 	// In many dimensions a Gaussian settles first, and couplings take it further.
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
@@ -36,11 +37,18 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "parity", c.Generator.Partition)
 	_, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum((x - 3)^2)/2 + sum(x[1:]*x[:79])/3")
 	require.Contains(t, why, "a Gaussian, because ln π is quadratic")
-	cfg, why, err := engine.Systems{MixedDefinition}.Resolve(t.Context(), engine.Source{System: "mixed", Preset: "quick",
-		Set: []string{"target.modes=17", "target.parameters={}", "target.expression=-x[0]^2*(k + 1)"}})
-	require.NoError(t, err)
-	require.NotContains(t, why, "Gaussians")
-	require.Equal(t, "perceptron", cfg.(*MixedConfig).Generator.Kind)
+	mixed := func(dim, modes int) (*MixedConfig, string) {
+		cfg, why, err := engine.Systems{MixedDefinition}.Resolve(t.Context(), engine.Source{System: "mixed", Preset: "quick",
+			Set: []string{fmt.Sprintf("target.dim=%d", dim), fmt.Sprintf("target.modes=%d", modes), "target.parameters={}", "target.expression=-sum(x^2)*(k + 1)"}})
+		require.NoError(t, err)
+		return cfg.(*MixedConfig), why
+	}
+	many, why := mixed(7, 17)
+	require.Contains(t, why, "a Gaussian for each of 17 modes with a density")
+	require.Equal(t, "mixture", many.Generator.Kind)
+	many, why = mixed(400, 9)
+	require.Contains(t, why, "by moves alone, because in 400 coordinates a density is learned of up to 8 modes")
+	require.Equal(t, "perceptron", many.Generator.Kind)
 	// The scale of all coordinates but one is a function of that: couplings. Tails that are
 	// a little heavy: Gaussians.
 	for deviation, couplings := range map[string]int{"3": 4, "0.5": 0} {
@@ -49,7 +57,7 @@ func TestRecipes(t *testing.T) {
 		require.Equal(t, couplings, c.Generator.Depth, why)
 	}
 	// A target of a file has no hints but its own.
-	cfg, why, err = engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
+	cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
 	require.NoError(t, err)
 	require.Contains(t, why, "short chains found the weight about ")
@@ -105,29 +113,6 @@ func TestManyCoordinates(t *testing.T) {
 	e, err := system.(engine.Evaluator).Evaluate(context.Background(), params, 20000)
 	require.NoError(t, err)
 
-	const width, points = 0.05, 241
-	at := func(k int) float64 { return width * float64(k-points/2) }
-	now, next := make([]float64, points), make([]float64, points)
-	var logZ float64
-	for site := range sites {
-		var sum float64
-		for k := range next {
-			x := at(k)
-			next[k] = 1
-			if site > 0 {
-				next[k] = 0
-				for j, v := range now {
-					next[k] += width * v * math.Exp(0.4*x*at(j))
-				}
-			}
-			next[k] *= math.Exp(-x*x/2 - x*x*x*x/20)
-			sum += width * next[k]
-		}
-		logZ += math.Log(sum)
-		for k, v := range next {
-			now[k] = v / sum
-		}
-	}
 	seen := 0
 	for _, m := range e.Metrics {
 		switch m.Name {
@@ -137,11 +122,90 @@ func TestManyCoordinates(t *testing.T) {
 		case "log_z":
 			seen++
 			se := (m.Interval[1] - m.Interval[0]) / (2 * 1.96)
-			require.InDelta(t, logZ, m.Generated, 5*se)
+			require.InDelta(t, logZOfSites(sites, 1, 0.4, 0.05), m.Generated, 5*se)
 			require.Less(t, se, 0.02)
 		}
 	}
 	require.Equal(t, 2, seen)
+}
+
+// logZOfSites is that of an open chain of exp(−a x²/2 − q x⁴) at each site and exp(c x y)
+// between neighbours, by a transfer matrix.
+func logZOfSites(sites int, a, c, q float64) (logZ float64) {
+	const width, points = 0.05, 241
+	at := func(k int) float64 { return width * float64(k-points/2) }
+	now, next := make([]float64, points), make([]float64, points)
+	for site := range sites {
+		var sum float64
+		for k := range next {
+			x := at(k)
+			next[k] = 1
+			if site > 0 {
+				next[k] = 0
+				for j, v := range now {
+					next[k] += width * v * math.Exp(c*x*at(j))
+				}
+			}
+			next[k] *= math.Exp(-a*x*x/2 - q*x*x*x*x)
+			sum += width * next[k]
+		}
+		logZ += math.Log(sum)
+		for k, v := range next {
+			now[k] = v / sum
+		}
+	}
+	return logZ
+}
+
+// TestManyCoordinatesWithModes: Gaussians settle on modes of other centres, widths and
+// correlations, one of which is no Gaussian and one of which has next to no weight. A
+// generator that has only been placed has most of its samples' worth, the ln Z of all and
+// the modes' probabilities, by transfer matrices.
+func TestManyCoordinatesWithModes(t *testing.T) {
+	const sites = 30
+	probability := []float64{0.5, 0.3, 0.15, 0.05, math.Exp(-50)}
+	a, c, q := []float64{1, 4, 2, 1.5, 1}, []float64{0.4, -1.8, 0.5, 0, 0.3}, []float64{0, 0, 0.05, 0, 0}
+	var b []string
+	for k, p := range probability {
+		b = append(b, fmt.Sprint(math.Log(p)-logZOfSites(sites, a[k], c[k], q[k])))
+	}
+	list := func(x []float64) string { return strings.ReplaceAll(fmt.Sprint(x), " ", ",") }
+	workers := pool.New(2)
+	defer workers.Close()
+	cfg := configure(t, MixedDefinition, "quick", fmt.Sprintf("target.dim=%d", sites), fmt.Sprintf("target.modes=%d", len(a)),
+		fmt.Sprintf(`target.parameters={"a":%s,"b":[%s],"c":%s,"q":%s}`, list(a), strings.Join(b, ","), list(c), list(q)),
+		"target.expression=let u = x - 3*k; b[k] - a[k]*sum(u^2)/2 + c[k]*sum(u[1:]*u[:29]) - q[k]*sum(u^4)")
+	require.Equal(t, 1, cfg.(*MixedConfig).Generator.Components)
+	require.True(t, cfg.(*MixedConfig).Generator.Bent)
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, system.NumParams())
+	system.Initialize(params)
+	const samples = 20000
+	e, err := system.(engine.Evaluator).Evaluate(t.Context(), params, samples)
+	require.NoError(t, err)
+	seen := 0
+	for _, m := range e.Metrics {
+		var mode int
+		switch {
+		case m.Name == "effective_sample_size":
+			seen++
+			require.Greater(t, m.Generated, 0.8)
+		case m.Name == "log_z":
+			seen++
+			se := (m.Interval[1] - m.Interval[0]) / (2 * 1.96)
+			require.InDelta(t, 0, m.Generated, 6*se)
+			require.Less(t, se, 0.01)
+		default:
+			if n, _ := fmt.Sscanf(m.Name, "mode_weight_%d", &mode); n == 1 {
+				seen++
+				p := probability[mode]
+				require.InDelta(t, p, m.Reweighted.Value, 6*math.Sqrt(p/(0.8*samples))+1e-12, m.Name)
+				require.InDelta(t, p, m.Generated, 0.1*p+6*math.Sqrt(p/samples)+1e-12, m.Name)
+			}
+		}
+	}
+	require.Equal(t, 2+len(a), seen)
 }
 
 // looks is a context that ends when it has been looked at so many times.
