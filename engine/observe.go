@@ -95,6 +95,13 @@ type UnweightedWalk interface {
 	ObserveUnweighted(values []float64)
 }
 
+// A VectorWalk is one of states of real coordinates.
+type VectorWalk interface {
+	Walk
+	// Coordinates returns those of the states, [states][d], which are not to be changed.
+	Coordinates() []float32
+}
+
 // A SharedWalk is one of states that several ranks move: each moves, observes and writes
 // its own, lo … hi−1 of them, and leaves what it says of the others as it is.
 type SharedWalk interface {

@@ -14,7 +14,8 @@ import (
 // A chainResult is what chains tell of all observables.
 type chainResult struct {
 	Chains
-	summaries []stat.ChainSummary // of the columns
+	summaries   []stat.ChainSummary // of the columns
+	coordinates profile             // of vectors
 }
 
 // chains runs them, and doubles the steps between draws until they agree with each
@@ -59,6 +60,7 @@ func (d *diagnosis) chains(ctx context.Context) error {
 func (d *diagnosis) runChains(ctx context.Context, w engine.Walk, between int) (*chainResult, error) {
 	n, draws := d.options.Chains, d.options.Draws
 	all := make([]float64, draws*n*d.width)
+	var at located
 	for range draws / 2 {
 		if err := w.Advance(ctx, between); err != nil {
 			return nil, err
@@ -69,8 +71,11 @@ func (d *diagnosis) runChains(ctx context.Context, w engine.Walk, between int) (
 			return nil, err
 		}
 		copy(all[t*n*d.width:], d.observe(w, n))
+		if x, dim := coordinates(w, n); x != nil {
+			at.add(x, dim, d.center)
+		}
 	}
-	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}}
+	c := &chainResult{Chains: Chains{EffectiveSize: math.Inf(1)}, coordinates: at.profile()}
 	c.summaries = stat.Columns(all, n, d.width)
 	for _, s := range c.summaries {
 		c.RHat, c.EffectiveSize = max(c.RHat, s.RHat), min(c.EffectiveSize, s.EffectiveSize)
@@ -167,16 +172,21 @@ func (d *diagnosis) compare(j, stage int) *Comparison {
 	return c
 }
 
-// disagree returns the observable whose mean at a stage is farthest from the chains',
-// and whether it is too far for chance.
-func (d *diagnosis) disagree(stage int) (worst int, beyond bool) {
-	var most float64
-	for j := range d.width {
-		if z := math.Abs(d.compare(j, stage).Z); z > most {
-			worst, most = j, z
+// disagree returns the mean at a stage that is farthest from the chains', of observables or
+// of coordinates, and whether it is too far for chance.
+func (d *diagnosis) disagree(stage int) (worst gap, beyond bool) {
+	if worst, beyond = d.away(stage); beyond {
+		return worst, true
+	}
+	worst = gap{}
+	for j, name := range d.names {
+		c := d.compare(j, stage)
+		if math.Abs(c.Z) > math.Abs(worst.z) {
+			mean, deviation := d.moments(j, stage)
+			worst = gap{name, mean, c.Mean, c.StandardError, deviation, d.chain.summaries[j].Deviation, c.Z}
 		}
 	}
-	return worst, most > d.chance()
+	return worst, math.Abs(worst.z) > d.chance()
 }
 
 // chance returns the |z| that normal errors of all observables exceed with a

@@ -77,6 +77,9 @@ type diagnosis struct {
 	chained engine.Walk
 	limits  []string
 
+	center   []float64 // of the samples as drawn, of vectors
+	profiles []profile // of their coordinates at the stages
+
 	chain  *chainResult
 	weight *Weights
 	shift  []shift // of each column, by the weights
@@ -206,6 +209,7 @@ func (d *diagnosis) walk(ctx context.Context) error {
 	look := func(steps int) {
 		d.stages = append(d.stages, d.observe(w, d.options.Samples))
 		d.steps = append(d.steps, steps)
+		d.locate()
 	}
 	look(0)
 	for steps := 1; steps <= d.options.Refine; steps *= 2 {

@@ -294,6 +294,61 @@ func (s *slowed) Chains(params []float32, n int) (engine.Walk, error) {
 	return w, nil
 }
 
+// A vector is a normal beside which states have twelve coordinates that no observable
+// names. One of the generator's is half as wide until the fourth step.
+type vector struct {
+	normal
+	narrow int // which, −1 if none is
+}
+
+type vectorWalk struct {
+	engine.Walk
+	r      *rand.Rand
+	x      []float32
+	steps  int
+	narrow int
+}
+
+const vectorDim = 12
+
+func (s *vector) Walk(params []float32, first uint64, n int) (engine.Walk, error) {
+	w, err := s.normal.Walk(params, first, n)
+	return &vectorWalk{w, rand.New(rand.NewPCG(s.seed, 3)), make([]float32, n*vectorDim), 0, s.narrow}, err
+}
+
+func (s *vector) Chains(params []float32, n int) (engine.Walk, error) {
+	w, err := s.normal.Chains(params, n)
+	return &vectorWalk{w, rand.New(rand.NewPCG(s.seed, 4)), make([]float32, n*vectorDim), 0, -1}, err
+}
+
+func (w *vectorWalk) Advance(ctx context.Context, steps int) error {
+	w.steps += steps
+	return w.Walk.Advance(ctx, steps)
+}
+
+func (w *vectorWalk) Coordinates() []float32 {
+	for i := range w.x {
+		w.x[i] = float32(w.r.NormFloat64())
+		if i%vectorDim == w.narrow && w.steps < 4 {
+			w.x[i] /= 2
+		}
+	}
+	return w.x
+}
+
+// TestCoordinates: what no observable shows of a coordinate, chains that mix do.
+func TestCoordinates(t *testing.T) {
+	for narrow, want := range map[int]Verdict{-1: Trustworthy, 10: Refine} {
+		s := vector{normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 7}, narrow}
+		r, err := Run(t.Context(), &s, nil, brief())
+		require.NoError(t, err)
+		require.Equal(t, want, r.Verdict, r.Sentence)
+		if want == Refine {
+			require.Contains(t, r.Sentence, "--refine 4: as drawn the spread of coordinate 10 differs from that of chains")
+		}
+	}
+}
+
 // TestFigure draws what drifts most first.
 func TestFigure(t *testing.T) {
 	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, off: 0.5}

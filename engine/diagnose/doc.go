@@ -13,6 +13,6 @@
 // the same law, so that a change of an observable is symmetric about 0, and
 // S = Σd/√Σd² has P(|S| ≥ z) ≤ 2 exp(−z²/2) exactly, whatever its tails (Efron, 1969).
 // All observables and all M together raise a false alarm with a probability of less
-// than a thousandth; the same holds of the comparisons with chains and of those with
-// weights.
+// than a thousandth; the same holds of the comparisons with chains, of those of every
+// coordinate of a vector, and of those with weights.
 package diagnose

@@ -156,11 +156,9 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	}
 	if stage == len(d.stages) {
 		stage--
-		worst, _ := d.disagree(stage)
-		c := d.compare(worst, stage)
-		mean, deviation := d.moments(worst, stage)
+		g, _ := d.disagree(stage)
 		say(Wrong, "%d independent chains, which mix, have %s at %.4g ± %.1g and samples after %s at %.4g, %.2g standard deviations off: modes are missing, or their weights are wrong",
-			number, d.names[worst], c.Mean, c.StandardError, count(d.steps[stage], "step"), mean, math.Abs(mean-c.Mean)/max(deviation, d.chain.summaries[worst].Deviation))
+			number, g.name, g.chains, g.standardError, count(d.steps[stage], "step"), g.mean, math.Abs(g.mean-g.chains)/max(g.deviation, g.deviationOfChains))
 		return stage
 	}
 	r.Refine = d.steps[stage]
@@ -169,8 +167,8 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 		return stage
 	}
 	if !f.moved {
-		worst, _ := d.disagree(0)
-		drifts = fmt.Sprintf("%s differs from that of chains", d.names[worst])
+		g, _ := d.disagree(0)
+		drifts = fmt.Sprintf("%s differs from that of chains", g.name)
 	}
 	say(Refine, "--refine %d: as drawn %s; it ends there, and %d independent chains agree to %.2g standard deviations", r.Refine, drifts, number, f.reach)
 	return stage

@@ -205,6 +205,9 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 	})
 }
 
+// Coordinates implements engine.VectorWalk.
+func (w *walk) Coordinates() []float32 { return w.all.X }
+
 // Observe implements engine.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
 
@@ -240,6 +243,7 @@ func (w *walk) States(dst []byte, format string) error {
 
 var (
 	_ engine.StateWalk      = (*walk)(nil)
+	_ engine.VectorWalk     = (*walk)(nil)
 	_ engine.SharedWalk     = (*walk)(nil)
 	_ engine.UnweightedWalk = (*walk)(nil)
 )

@@ -280,6 +280,23 @@ func (w *walk) Own() (lo, hi int) {
 	return 0, w.n
 }
 
+// Coordinates implements engine.VectorWalk, in the target's.
+func (w *walk) Coordinates() []float32 {
+	if w.s.chart.plain {
+		return w.Walk.(engine.VectorWalk).Coordinates()
+	}
+	states, x := make([]byte, w.n*w.s.row()), make([]float32, 0, w.n*w.s.dim)
+	if err := w.States(states, w.s.Formats()[0].Name); err != nil {
+		panic(err) // which the first of the formats cannot be
+	}
+	for ; len(states) > 0; states = states[w.s.row():] {
+		for i := range w.s.dim {
+			x = append(x, math.Float32frombits(binary.LittleEndian.Uint32(states[4*i:])))
+		}
+	}
+	return x
+}
+
 func (w *walk) room() []float64 { return make([]float64, w.n*len(w.s.kit.Observables())) }
 
 // keep takes the target's columns, with or without that of the weights.
@@ -367,6 +384,7 @@ func (s *system) Score(values []float64, params []float32, format string, states
 
 var (
 	_ engine.StateWalk   = (*walk)(nil)
+	_ engine.VectorWalk  = (*walk)(nil)
 	_ engine.Evaluator   = (*system)(nil)
 	_ engine.Illustrator = (*system)(nil)
 	_ engine.Fallible    = (*system)(nil)

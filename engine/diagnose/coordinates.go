@@ -1,0 +1,130 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// Of a vector observables name the first coordinates, and a sum hides what is wrong with
+// one of a hundred. Where chains mix, the mean of every coordinate and of its squared
+// distance from where the samples' mean was as drawn is held against theirs.
+
+// fewCoordinates are all observables themselves.
+const fewCoordinates = 8
+
+// A profile is the means of all coordinates, and then of their squared distances, with
+// their standard errors and the standard deviations of single states.
+type profile struct{ mean, standardError, deviation []float64 }
+
+// coordinates returns those of a walk's states, nil if they are no vectors or of few
+// coordinates.
+func coordinates(w engine.Walk, states int) (x []float32, dim int) {
+	v, ok := w.(engine.VectorWalk)
+	if !ok {
+		return nil, 0
+	}
+	x = v.Coordinates()
+	if dim = len(x) / states; dim <= fewCoordinates {
+		return nil, 0
+	}
+	return x, dim
+}
+
+// locate keeps the profile of samples at a stage of their walk.
+func (d *diagnosis) locate() {
+	x, dim := coordinates(d.walked, d.options.Samples)
+	if x == nil {
+		return
+	}
+	if d.center == nil {
+		d.center = make([]float64, dim)
+		for i, v := range x {
+			d.center[i%dim] += float64(v) / float64(d.options.Samples)
+		}
+	}
+	all := make([]stat.Mean, 2*dim)
+	for i, v := range x {
+		j := i % dim
+		from := float64(v) - d.center[j]
+		all[j].Add(float64(v))
+		all[dim+j].Add(from * from)
+	}
+	var p profile
+	for j := range all {
+		p.add(&all[j], all[j].Deviation())
+	}
+	d.profiles = append(d.profiles, p)
+}
+
+func (p *profile) add(m *stat.Mean, deviation float64) {
+	p.mean = append(p.mean, m.Value())
+	p.standardError = append(p.standardError, m.StandardError())
+	p.deviation = append(p.deviation, deviation)
+}
+
+// A located sums the coordinates of chains over their draws.
+type located struct {
+	draws int
+	sums  []float64 // [chains][2·dim], as of profile
+	all   []stat.Mean
+}
+
+// add adds a draw.
+func (l *located) add(x []float32, dim int, center []float64) {
+	if l.sums == nil {
+		l.sums, l.all = make([]float64, 2*len(x)), make([]stat.Mean, 2*dim)
+	}
+	l.draws++
+	for i, v := range x {
+		chain, j := i/dim, i%dim
+		from := float64(v) - center[j]
+		l.sums[2*dim*chain+j] += float64(v)
+		l.sums[2*dim*chain+dim+j] += from * from
+		l.all[j].Add(float64(v))
+		l.all[dim+j].Add(from * from)
+	}
+}
+
+// profile returns that of the chains, whose errors are those of as many independent means.
+func (l *located) profile() (p profile) {
+	width := len(l.all)
+	for j := range width {
+		var means stat.Mean
+		for i := j; i < len(l.sums); i += width {
+			means.Add(l.sums[i] / float64(l.draws))
+		}
+		p.add(&means, l.all[j].Deviation())
+	}
+	return p
+}
+
+// A gap is how far a mean of samples is from that of the chains.
+type gap struct {
+	name                         string
+	mean, chains, standardError  float64 // the latter of the chains'
+	deviation, deviationOfChains float64
+	z                            float64
+}
+
+// away returns the largest of the coordinates' at a stage, and whether it is too far for
+// chance.
+func (d *diagnosis) away(stage int) (worst gap, beyond bool) {
+	if d.chain == nil || d.chain.coordinates.mean == nil {
+		return worst, false
+	}
+	c, s := d.chain.coordinates, d.profiles[stage]
+	dim := len(d.center)
+	for j, mean := range s.mean {
+		se := math.Hypot(s.standardError[j], c.standardError[j])
+		if z := (mean - c.mean[j]) / se; math.Abs(z) > math.Abs(worst.z) {
+			worst = gap{fmt.Sprintf("coordinate %d", j), mean, c.mean[j], c.standardError[j], s.deviation[j], c.deviation[j], z}
+			if j >= dim {
+				worst.name = fmt.Sprintf("the spread of coordinate %d", j-dim)
+			}
+		}
+	}
+	return worst, math.Abs(worst.z) > -stat.NormalQuantile(familywise/4/float64(dim))
+}
