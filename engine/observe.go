@@ -95,11 +95,18 @@ type UnweightedWalk interface {
 	ObserveUnweighted(values []float64)
 }
 
+// ManyCoordinates are more than isotropic steps take far within a diagnosis.
+const ManyCoordinates = 65
+
 // A VectorWalk is one of states of real coordinates.
 type VectorWalk interface {
 	Walk
 	// Coordinates returns those of the states, [states][d], which are not to be changed.
 	Coordinates() []float32
+	// Shape lets chains in ManyCoordinates take steps in the shape of the generator's
+	// samples, from number first on, beside their own. All leave the target as it is, and
+	// no state is the generator's.
+	Shape(first uint64)
 }
 
 // A SharedWalk is one of states that several ranks move: each moves, observes and writes

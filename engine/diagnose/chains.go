@@ -30,6 +30,9 @@ func (d *diagnosis) chains(ctx context.Context) error {
 		return err
 	}
 	d.chained = w
+	if v, ok := w.(engine.VectorWalk); ok {
+		v.Shape(d.options.First + uint64(d.options.Samples))
+	}
 	steps := 0
 	for between := 1; between <= d.options.Refine; between *= 2 {
 		if !d.afford(1, draws*between*3/2*n) && between > 1 {

@@ -212,9 +212,13 @@ func (d *diagnosis) walk(ctx context.Context) error {
 		d.locate()
 	}
 	look(0)
+	share := 0.6
+	if len(d.center) >= engine.ManyCoordinates {
+		share = 0.25 // in which a few steps forget nothing, and chains have a long way
+	}
 	for steps := 1; steps <= d.options.Refine; steps *= 2 {
 		more := steps - d.steps[len(d.steps)-1]
-		if !d.afford(0.6, more*d.options.Samples) {
+		if !d.afford(share, more*d.options.Samples) {
 			d.limits = append(d.limits, fmt.Sprintf("its share of work allowed %d steps of %d", d.steps[len(d.steps)-1], d.options.Refine))
 			break
 		}

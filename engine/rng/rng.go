@@ -35,6 +35,7 @@ const (
 	SampleAcceptance                     // decisions of chains whose proposals are drawn samples
 	LadderSwap                           // swaps of chains at neighbouring temperatures
 	ClusterTransition                    // steps of chains by moves of clusters
+	ShapeTransition                      // steps of chains in the shape of a generator's samples
 )
 
 // A Counter names a stream: its seed, purpose and step.

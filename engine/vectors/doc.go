@@ -6,4 +6,5 @@
 //	ensemble.go   samples, energies, refinement and scores
 //	sampler.go    draws of a trained generator, piece by piece
 //	walk.go       observables, and walks of states that are observed
+//	shape.go      steps of chains in many coordinates
 package vectors

@@ -21,7 +21,7 @@ type Ensemble struct {
 	Drawer func(params []float32) func() Drawer // and draws samples of a generator with
 	Dense  bool                                 // whether the generator's density is known
 	// Place says where a mode has its weight, or the law if it has none, as far as that is
-	// known: chains begin about the centre, within once and within thrice the scale.
+	// known: chains begin about the centre, within once and within thrice the scale, as Chains says.
 	Place func(mode int) (center []float64, scale float64)
 	Names []string // of the target's own observables
 

@@ -17,6 +17,10 @@ const (
 	observedCoordinates = 8
 )
 
+// wideCoordinates are those of engine.ManyCoordinates in which a chain begins with thrice
+// the scale.
+const wideCoordinates = 16
+
 // observed returns how many modes have a weight of their own.
 func (e *Ensemble) observed() int {
 	if e.Modes > 1 {
@@ -102,11 +106,12 @@ type walk struct {
 	sampler *Sampler
 	lo, hi  int // those that are a rank's own
 	first   uint64
+	shaped  *shaping // nil for walks and chains by the steps of refinement alone
 }
 
 func (e *Ensemble) newWalk(params []float32, purpose rng.Purpose, first uint64, n int) *walk {
 	const slice = 64 // steps between looks at the context
-	return &walk{engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first}
+	return &walk{engine.Strides{Seed: e.Seed, Purpose: purpose, Slice: slice}, e, e.NewStates(n), e.NewSampler(params), 0, n, first, nil}
 }
 
 // Walk implements engine.Observer.
@@ -121,7 +126,8 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 
 // Chains implements engine.Observer. The states begin in every mode in turn, normally
 // distributed about its centre, in turns with once and with thrice its scale, and nearer
-// to it where there would be no weight.
+// to it where there would be no weight. In many coordinates, where thrice the scale is
+// farther than chains come back from, it is that of a few, which are others for each.
 func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 	w, modes := e.newWalk(params, rng.ChainTransition, 0, n), max(1, e.Modes)
 	s := w.all
@@ -130,11 +136,16 @@ func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 	for mode := range modes {
 		center, scale := e.Place(mode)
 		for i := mode; i < n; i += modes {
-			spread := scale
-			if i/modes%2 == 1 {
-				spread *= 3
+			turn := i / modes
+			wide := s.Dim
+			if s.Dim >= engine.ManyCoordinates {
+				wide = wideCoordinates
 			}
 			for j, c := range center {
+				spread := scale
+				if turn%2 == 1 && (j+turn/2*wideCoordinates)%s.Dim < wide {
+					spread *= 3
+				}
 				s.X[i*s.Dim+j] = float32(c + spread*float64(s.X[i*s.Dim+j]))
 			}
 			if s.K != nil {
@@ -198,6 +209,10 @@ func (w *walk) Own() (lo, hi int) { return w.lo, w.hi }
 // Advance implements engine.Walk.
 func (w *walk) Advance(ctx context.Context, steps int) error {
 	return w.Take(ctx, steps, func(stream rng.Counter, steps int) {
+		if w.shaped != nil {
+			w.advance(&stream, steps)
+			return
+		}
 		w.each(func(t *Tools, lo, hi int) {
 			c := stream
 			t.mover.Run(w.all.Part(lo, hi), steps, &c, w.first+uint64(lo))

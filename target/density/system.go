@@ -297,6 +297,9 @@ func (w *walk) Coordinates() []float32 {
 	return x
 }
 
+// Shape implements engine.VectorWalk.
+func (w *walk) Shape(first uint64) { w.Walk.(engine.VectorWalk).Shape(first) }
+
 func (w *walk) room() []float64 { return make([]float64, w.n*len(w.s.kit.Observables())) }
 
 // keep takes the target's columns, with or without that of the weights.
