@@ -138,7 +138,7 @@ type Packed struct {
 	mean, factor, inverse []float64 // μ, L, L⁻¹ of each component
 	triangular            []float64 // T
 	shapes                []Shape   // of each component and coordinate, nil for Gaussians
-	wide                  []float64 // the parameters
+	wide                  []float64 // the parameters, and room for Finish
 }
 
 // NewPacked makes room for the parameters of a model.
@@ -186,18 +186,15 @@ func (p *Packed) Set64(params []float64) {
 			}
 			t[row(i)+i] = math.Exp(factor[row(i)+i])
 		}
+		clear(l)
 		for i := range d {
 			s := spread[row(i):][:i+1]
 			mean[i] = center[i]
 			for c, v := range s {
 				mean[i] += v * shift[c]
 			}
-			for c := range i + 1 { // L = S T
-				var v float64
-				for b := c; b <= i; b++ {
-					v += s[b] * t[row(b)+c]
-				}
-				l[row(i)+c] = v
+			for b, v := range s { // L = S T, row by row
+				addTo(l[row(i):], v, t[row(b):][:b+1])
 			}
 			p.logNorm[j] -= math.Log(math.Abs(l[row(i)+i]))
 		}
@@ -230,19 +227,34 @@ func (p *Packed) normalise(logits []float64, factor int) {
 	}
 }
 
-// invert sets inverse to that of a lower triangle.
+// invert sets inverse to that of a lower triangle, row by row.
 func invert(inverse, l []float64, d int) {
-	for c := range d {
-		inverse[row(c)+c] = 1 / l[row(c)+c]
-		for i := c + 1; i < d; i++ {
-			var sum float64
-			for b := c; b < i; b++ {
-				sum += l[row(i)+b] * inverse[row(b)+c]
-			}
-			inverse[row(i)+c] = -sum / l[row(i)+i]
+	clear(inverse)
+	for i := range d {
+		own, diagonal := inverse[row(i):][:i], l[row(i)+i]
+		for b, v := range l[row(i):][:i] {
+			addTo(own, v, inverse[row(b):][:b+1])
 		}
+		for c, sum := range own {
+			own[c] = -sum / diagonal
+		}
+		inverse[row(i)+i] = 1 / diagonal
 	}
 }
+
+// addTo adds f·x to the first of y.
+func addTo(y []float64, f float64, x []float64) {
+	if len(x) > few {
+		floats.AddScaled(y[:len(x)], f, x)
+		return
+	}
+	for i, v := range x {
+		y[i] += f * v
+	}
+}
+
+// few is the length of rows up to which a loop is as fast as a call.
+const few = 8
 
 // Weight returns w_j.
 func (p *Packed) Weight(j int) float64 { return p.weight[j] }
@@ -494,20 +506,24 @@ func (p *Packed) descend(w *Work, r, e, j int) []float64 {
 // It allocates nothing.
 func (p *Packed) Finish(grad []float32, total float64) {
 	m, d := p.model, p.model.dim
-	logits := logitsOf(m, grad)
+	logits, wide := logitsOf(m, grad), p.wide[:m.triangle]
 	for j := range m.components {
 		shift, factor := learned(m, grad, j)
 		t := p.triangular[j*m.triangle:][:m.triangle]
-		// Column by column of the sums of v yᵀ, of which the lower triangle is enough:
+		// The last row of the sums of v yᵀ first, of which the lower triangle is enough:
 		// row i of T⁻ᵀ v needs the rows from i on.
 		solve(shift, t, d)
-		for c := range d {
-			for i := d - 1; i >= c; i-- {
-				v := float64(factor[row(i)+c])
-				for b := i + 1; b < d; b++ {
-					v -= t[row(b)+i] * float64(factor[row(b)+c])
-				}
+		for i := d - 1; i >= 0; i-- {
+			own := wide[row(i):][:i+1]
+			for c := range own {
+				own[c] = float64(factor[row(i)+c])
+			}
+			for b := i + 1; b < d; b++ {
+				addTo(own, -t[row(b)+i], wide[row(b):][:i+1])
+			}
+			for c, v := range own {
 				factor[row(i)+c] = float32(v / t[row(i)+i])
+				own[c] = float64(factor[row(i)+c])
 			}
 		}
 		for i := range d {

@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -229,5 +230,26 @@ func TestShape(t *testing.T) {
 		y, slope := s.Apply(z)
 		require.InDelta(t, z, y, 1e-14)
 		require.InDelta(t, 1, slope, 1e-14)
+	}
+}
+
+// BenchmarkParameters takes parameters and completes a gradient, what a step does of each
+// component besides the samples.
+func BenchmarkParameters(b *testing.B) {
+	for _, d := range []int{2, 8, 32, 256} {
+		b.Run(fmt.Sprint(d), func(b *testing.B) {
+			m := New(d, 1, 1, false)
+			params, grad := make([]float32, m.NumParams()), make([]float32, m.NumParams())
+			c := Component{Weight: 1, Mean: make([]float64, d), Factor: make([]float64, m.triangle)}
+			for i := range d {
+				c.Factor[row(i)+i] = 1
+			}
+			m.Place(params, [][]Component{{c}})
+			p := m.NewPacked()
+			for b.Loop() {
+				p.Set(params)
+				p.Finish(grad, 0)
+			}
+		})
 	}
 }
