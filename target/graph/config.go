@@ -60,7 +60,7 @@ type GeneratorConfig struct {
 // Limits that keep the time before the first step within minutes, and a
 // configuration within what is read.
 const (
-	mostSpins = 1 << 13
+	mostSpins = 1 << 15
 	mostEdges = 1 << 18
 )
 

@@ -565,7 +565,7 @@ func TestFileErrors(t *testing.T) {
 		`{"spins": 2, "edges": [[0, 1, 1], [1, 0, 1]]}`:        "edges[1]: spins 1 and 0 are coupled for the second time",
 		`{"spins": 2, "edges": [], "fields": [1]}`:             "fields: 1 numbers for 2 spins",
 		`{"spins": 2, "edges": [[0, 1, 1]], "coupling": 1}`:    "coupling",
-		`{"spins": 9999, "edges": [[0, 1, 1]]}`:                "target.spins: 9999 is not between 1 and 8192",
+		`{"spins": 99999, "edges": [[0, 1, 1]]}`:               "target.spins: 99999 is not between 1 and 32768",
 		`{"spins": 2, "edges": [[0, 1, 1]], "labels": ["a"]}`:  "labels: 1 names for 2 spins",
 		`{"spins": 2, "edges": [[0, 1, 1e300]], "offset": -1}`: "target.beta: β·E reaches",
 	} {
