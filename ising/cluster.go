@@ -17,10 +17,9 @@ import (
 type clusters struct {
 	spins.Observed
 	s      *measured
-	single bool // Wolff's
-	bond   float64
-	right  []int32 // neighbours of each site
-	down   []int32
+	single bool       // Wolff's
+	bond   uint64     // random words below it bond
+	near   [][4]int32 // neighbours of each site, to the right, below, to the left and above
 	chains []clusterChain
 }
 
@@ -29,25 +28,47 @@ type clusterChain struct {
 	spin  []int8
 	stack []int32
 	root  []int32
+	bonds []uint8 // of each site, after a row of none
 	from  rng.Counter
-	words [256]uint32
+	words []uint32 // random ones, from used on; the last drawn of them were drawn together
+	drawn int
 	used  int
 	block uint64
 }
 
+// Bonds of a site: to the right within its row, downwards, and from the end of its row to
+// the beginning.
+const (
+	rightBond = 1 << iota
+	downBond
+	aroundBond
+)
+
+// need has n random words ready, at most as many as words has beyond those drawn together.
+// What is drawn does not depend on how many are ready.
+func (c *clusterChain) need(n int) {
+	if len(c.words)-c.used >= n {
+		return
+	}
+	first := len(c.words) - c.drawn
+	left := c.words[c.used:]
+	c.used = first - len(left)
+	copy(c.words[c.used:], left)
+	asm.PhiloxBlocks(c.words[first:], &c.from, c.block)
+	c.block += uint64(c.drawn / 4)
+}
+
 // next returns the chain's next random word.
 func (c *clusterChain) next() uint32 {
-	if c.used == len(c.words) {
-		asm.PhiloxBlocks(c.words[:], &c.from, c.block)
-		c.block += uint64(len(c.words) / 4)
-		c.used = 0
-	}
+	c.need(1)
 	c.used++
 	return c.words[c.used-1]
 }
 
-// chance reports true with the given probability, to 2⁻³².
-func (c *clusterChain) chance(p float64) bool { return float64(c.next()) < p*0x1p32 }
+// differ returns 1 for spins that differ, and 0 for equal ones; below whether a word is less
+// than a bound. Whether spins bond is not to be foretold, so branches would cost more.
+func differ(a, b int8) uint8                { return uint8(a^b) >> 7 }
+func below(word uint32, bound uint64) uint8 { return uint8((uint64(word) - bound) >> 63) }
 
 // Peers implements engine.Compared: cluster moves of ferromagnets without a field.
 func (s *measured) Peers() []engine.Peer {
@@ -65,16 +86,22 @@ func (s *measured) newClusters(params []float32, n int, single bool) *clusters {
 	l, sites := s.target.L, s.target.N
 	w := &clusters{
 		Observed: s.Observed(params, n), s: s, single: single,
-		bond: -math.Expm1(-2 * s.target.Beta * s.target.J), right: make([]int32, sites), down: make([]int32, sites),
+		bond:   uint64(math.Ceil(-math.Expm1(-2*s.target.Beta*s.target.J) * 0x1p32)),
+		near:   make([][4]int32, sites),
 		chains: make([]clusterChain, n),
 	}
 	for i := range sites {
-		w.right[i], w.down[i] = int32(i/l*l+(i+1)%l), int32((i+l)%sites)
+		row := i / l * l
+		w.near[i] = [4]int32{int32(row + (i+1)%l), int32((i + l) % sites), int32(row + (i+l-1)%l), int32((i + sites - l) % sites)}
 	}
 	for i := range w.chains {
 		c := &w.chains[i]
-		c.from, c.used = rng.Stream(s.config.Training.Seed, rng.ClusterTransition, uint32(i)), len(c.words)
-		c.spin, c.root = make([]int8, sites), make([]int32, sites)
+		c.from = rng.Stream(s.config.Training.Seed, rng.ClusterTransition, uint32(i))
+		c.drawn = 1024
+		c.words = make([]uint32, 2*l+c.drawn)
+		c.used = len(c.words)
+		// A site that does not join is written beyond the stack's end.
+		c.spin, c.root, c.bonds, c.stack = make([]int8, sites), make([]int32, sites), make([]uint8, l+sites), make([]int32, sites+1)
 		for j := range c.spin {
 			c.spin[j] = int8(1 - 2*(c.next()>>31))
 		}
@@ -117,60 +144,109 @@ func (w *clusters) pack(i int) {
 
 // wolff flips the cluster of a site drawn at random, as it grows.
 func (w *clusters) wolff(c *clusterChain) {
-	l, sites := int32(w.s.target.L), uint64(w.s.target.N)
-	seed := int32(uint64(c.next()) * sites >> 32)
-	old := c.spin[seed]
-	c.spin[seed] = -old
-	c.stack = append(c.stack[:0], seed)
-	for len(c.stack) > 0 {
-		i := c.stack[len(c.stack)-1]
-		c.stack = c.stack[:len(c.stack)-1]
-		left, up := i-1, i-l
-		if i%l == 0 {
-			left += l
+	seed := int32(uint64(c.next()) * uint64(w.s.target.N) >> 32)
+	old, stack, spin := c.spin[seed], c.stack, c.spin
+	spin[seed] = -old
+	stack[0] = seed
+	for top := 1; top > 0; {
+		top--
+		near := &w.near[stack[top]]
+		c.need(len(near))
+		words, used := c.words[c.used:][:len(near)], 0
+		for _, j := range near {
+			same := 1 - differ(spin[j], old)
+			joins := same & below(words[used], w.bond)
+			used += int(same)
+			spin[j] -= 2 * old * int8(joins)
+			stack[top] = j
+			top += int(joins)
 		}
-		if up < 0 {
-			up += int32(sites)
-		}
-		for _, j := range [4]int32{w.right[i], w.down[i], left, up} {
-			if c.spin[j] == old && c.chance(w.bond) {
-				c.spin[j] = -old
-				c.stack = append(c.stack, j)
+		c.used += used
+	}
+}
+
+// swendsenWang bonds neighbours that agree, and redraws the sign of each cluster.
+func (w *clusters) swendsenWang(c *clusterChain) {
+	l := w.s.target.L
+	c.bind(l, w.bond)
+	c.label(l)
+	// A cluster's root is its first site, so what it leads to is the root already.
+	for first := 0; first < len(c.spin); first += l {
+		c.need(l)
+		words, used := c.words[c.used:], 0
+		for k, r := range c.root[first:][:l] {
+			i := int32(first + k)
+			r = c.root[r]
+			c.root[i] = r
+			s := c.spin[r]
+			if r == i {
+				s = int8(1 - 2*int(words[used]>>31))
+				used++
 			}
+			c.spin[i] = s
+		}
+		c.used += used
+	}
+}
+
+// bind draws the bonds of all sites.
+func (c *clusterChain) bind(l int, bound uint64) {
+	for first := 0; first < len(c.spin); first += l {
+		c.need(2 * l)
+		row, under, bonds := c.spin[first:][:l], c.spin[(first+l)%len(c.spin):][:l], c.bonds[first+l:][:l]
+		words, used := c.words[c.used:], 0
+		for k, s := range row {
+			right, across := row[0], uint8(aroundBond)
+			if k+1 < l {
+				right, across = row[k+1], rightBond
+			}
+			same := 1 - differ(s, right)
+			bond := same & below(words[used], bound) * across
+			used += int(same)
+			same = 1 - differ(s, under[k])
+			bonds[k] = bond | same&below(words[used], bound)*downBond
+			used += int(same)
+		}
+		c.used += used
+	}
+}
+
+// label finds the clusters of the bonds.
+func (c *clusterChain) label(l int) {
+	root := c.root
+	for first := 0; first < len(root); first += l {
+		before, above := c.bonds[first+l-1:][:l+1], c.bonds[first:][:l]
+		for k := range above {
+			i := int32(first + k)
+			left, up := int32(before[k]&rightBond), int32(above[k]&downBond)/downBond
+			root[i] = i
+			root[i] = root[i-left-up&^left*int32(l)]
+			if left&up != 0 {
+				c.join(i, i-int32(l))
+			}
+		}
+		if before[l]&aroundBond != 0 {
+			c.join(int32(first+l-1), int32(first))
+		}
+	}
+	last := len(root) - l
+	for k, b := range c.bonds[len(root):] {
+		if b&downBond != 0 {
+			c.join(int32(last+k), int32(k))
 		}
 	}
 }
 
-// swendsenWang bonds all neighbours that agree, by union and find, and redraws the sign of
-// each cluster.
-func (w *clusters) swendsenWang(c *clusterChain) {
-	find := func(i int32) int32 {
-		for c.root[i] != i {
-			c.root[i] = c.root[c.root[i]]
-			i = c.root[i]
-		}
-		return i
+// join makes one cluster of those of two sites.
+func (c *clusterChain) join(i, j int32) {
+	root := c.root
+	for root[i] != i {
+		root[i] = root[root[i]]
+		i = root[i]
 	}
-	for i := range c.root {
-		c.root[i] = int32(i)
+	for root[j] != j {
+		root[j] = root[root[j]]
+		j = root[j]
 	}
-	for i := range c.root {
-		for _, j := range [2]int32{w.right[i], w.down[i]} {
-			if c.spin[i] == c.spin[j] && c.chance(w.bond) {
-				if a, b := find(int32(i)), find(j); a < b {
-					c.root[b] = a
-				} else {
-					c.root[a] = b
-				}
-			}
-		}
-	}
-	// A cluster's root is its first site, which is met before the others.
-	for i := range c.spin {
-		if r := find(int32(i)); r == int32(i) {
-			c.spin[i] = int8(1 - 2*(c.next()>>31))
-		} else {
-			c.spin[i] = c.spin[r]
-		}
-	}
+	root[max(i, j)] = min(i, j)
 }

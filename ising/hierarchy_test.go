@@ -16,7 +16,7 @@ import (
 )
 
 // adapted is a preset with the recipe for its target, cut down.
-func adapted(t *testing.T, preset string, target TargetConfig) *Config {
+func adapted(t testing.TB, preset string, target TargetConfig) *Config {
 	t.Helper()
 	c, err := Preset(preset)
 	require.NoError(t, err)
@@ -293,7 +293,7 @@ func TestInherit(t *testing.T) {
 }
 
 // adapt applies the recipe for the target and returns what it says.
-func adapt(t *testing.T, c *Config) string {
+func adapt(t testing.TB, c *Config) string {
 	why, err := c.Adapt(t.Context())
 	require.NoError(t, err)
 	return why
