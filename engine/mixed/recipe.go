@@ -24,6 +24,7 @@ type Seen struct {
 const (
 	line   = 12
 	beyond = 8
+	fewer  = 4 // that have settled, up to mixture.InShape coordinates
 )
 
 const fewestWalkers = 128 // of a mode
@@ -99,6 +100,9 @@ func (c *Config) look(ctx context.Context, t Target) (seen Seen, err error) {
 		case look.Gaussian:
 		case len(found.Gaussians) > 0:
 			seen.Components, seen.Bent = max(seen.Components, look.Components), true
+			if d <= mixture.InShape {
+				seen.Components = max(seen.Components, fewer)
+			}
 		case d == 1:
 			seen.Components = line
 		default:

@@ -175,7 +175,7 @@ func TestManyCoordinatesWithModes(t *testing.T) {
 	cfg := configure(t, MixedDefinition, "quick", fmt.Sprintf("target.dim=%d", sites), fmt.Sprintf("target.modes=%d", len(a)),
 		fmt.Sprintf(`target.parameters={"a":%s,"b":[%s],"c":%s,"q":%s}`, list(a), strings.Join(b, ","), list(c), list(q)),
 		"target.expression=let u = x - 3*k; b[k] - a[k]*sum(u^2)/2 + c[k]*sum(u[1:]*u[:29]) - q[k]*sum(u^4)")
-	require.Equal(t, 1, cfg.(*MixedConfig).Generator.Components)
+	require.Equal(t, 4, cfg.(*MixedConfig).Generator.Components)
 	require.True(t, cfg.(*MixedConfig).Generator.Bent)
 	system, err := cfg.New(workers)
 	require.NoError(t, err)
