@@ -178,6 +178,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 			return err
 		}
 	}
+	if format.Unrefined && s.refine.steps > 0 {
+		return usagef("--refine: the density of refined samples is not known, and neither are their weights; leave out one of --refine and --weights")
+	}
 	p.doubt(s, model)
 	start := time.Now()
 	r := request{s.output, format, first, n, s.refine.steps, exact}

@@ -219,6 +219,20 @@ func TestSampleJSON(t *testing.T) {
 	require.Equal(t, "x.npy spins 1 2004 3 0", fmt.Sprint(got.File, " ", got.Format, " ", got.Seed, " ", got.First, " ", got.Samples, " ", got.Refine))
 }
 
+// TestWeightsAreOfADensity: that nobody knows of refined samples, and of a perceptron's.
+func TestWeightsAreOfADensity(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, dir, "train", "ising", "--preset", "best", "-s", "target.l=4", "-s", "training.steps=2", "-s", "evaluation.samples=500", "-o", "dense", "--diagnose", "none")
+	for want, args := range map[string][]string{
+		"--refine: the density of refined samples is not known, and neither are their weights": {"dense", "--refine", "3"},
+		"--weights: the density of this generator is not known":                                {trained(t)},
+	} {
+		o := revgen(t, dir, append([]string{"sample", "-n", "10", "-o", "x.npy", "--weights"}, args...)...)
+		require.Equal(t, exitUsage, o.code, o.stderr)
+		require.Contains(t, o.stderr, want)
+	}
+}
+
 func TestSampleErrors(t *testing.T) {
 	run := trained(t)
 	dir := t.TempDir()

@@ -196,6 +196,7 @@ func TestScoreRefuses(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	array("type.npy", "'<f8'", "(2, 3, 3)", 144)
+	array("weighted.npy", "[('spins', '|i1', (3, 3)), ('log_weight', '<f8')]", "(2,)", 34)
 	array("shape.npy", "'|i1'", "(2, 10)", 20)
 	array("fortran.npy", "'|i1'", "(2, 3, 3)", 18)
 	array("short.npy", "'|i1'", "(2, 3, 3)", 17)
@@ -222,6 +223,7 @@ func TestScoreRefuses(t *testing.T) {
 		{"stdin: state 1: ends after 1 of its 9 bytes", strings.Repeat("\x01", 10), []string{"--input", "raw"}},
 		{"odd.bin: 19 bytes are not a number of states of 9 bytes", "", []string{"odd.bin", "--input", "raw"}},
 		{"type.npy: an array of dtype '<f8', where states are spins (dtype '|i1', shape (…, 3, 3)), bits (dtype '<u8', shape (…, 1)); numpy's astype converts", "", []string{"type.npy"}},
+		{`weighted.npy: an array of dtype [('spins', '|i1', (3, 3)), ('log_weight', '<f8')], where states are spins (dtype '|i1', shape (…, 3, 3)), bits (dtype '<u8', shape (…, 1)); a field of a NumPy array d is an array by itself, d["NAME"]`, "", []string{"weighted.npy"}},
 		{"shape.npy: an array of shape [2 10], where states are spins (dtype '|i1', shape (…, 3, 3))", "", []string{"shape.npy"}},
 		{"fortran.npy: npy: arrays in Fortran order are not supported", "", []string{"fortran.npy"}},
 		{"short.npy: truncated: its shape needs 18 bytes of data and it has 17", "", []string{"short.npy"}},

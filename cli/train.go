@@ -363,6 +363,9 @@ func (p *program) conclude(dir, samples string, result *engine.Result) error {
 	}
 	if r, ok := result.Diagnosis.(*diagnose.Report); ok {
 		p.say("diagnosis: %s", r.Sentence)
+		if r.Verdict == diagnose.Unknown {
+			p.say("revgen diagnose %s looks longer", dir)
+		}
 	}
 	if samples != "" {
 		p.say("samples: %s", samples)

@@ -157,7 +157,11 @@ func (i *Input) array(size int64, format string, formats []engine.Format) error 
 		}
 	}
 	if len(fits) == 0 {
-		return fmt.Errorf("an array of dtype %s, where states are %s; numpy's astype converts", h.Descr, describe(named(format, formats)))
+		convert := "numpy's astype converts"
+		if strings.HasPrefix(h.Descr, "[") {
+			convert = "a field of a NumPy array d is an array by itself, d[\"NAME\"]"
+		}
+		return fmt.Errorf("an array of dtype %s, where states are %s; %s", h.Descr, describe(named(format, formats)), convert)
 	}
 	// Leading lengths count states: of chains, say, and draws.
 	i.Rows = -1

@@ -66,7 +66,7 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 	s := e.NewStates(n)
 	if format == weighted && e.Dense {
 		if refine > 0 {
-			return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
+			return fmt.Errorf("refine: the density of refined samples is not known, and neither are their weights; leave it 0, or take another format")
 		}
 		r, row := make([]float64, n), e.row()+8
 		e.NewSampler(params).Weigh(r, s, first)

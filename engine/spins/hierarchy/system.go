@@ -220,7 +220,7 @@ func (s *System) WeightedFormat(shape ...int) engine.Format {
 // SampleWeighted is Sample of engine.Sampler in that format.
 func (s *System) SampleWeighted(dst []byte, params []float32, first uint64, n, refine int) error {
 	if refine > 0 {
-		return fmt.Errorf("refine: the density of refined samples is not known, and so are their weights; leave it 0, or take another format")
+		return fmt.Errorf("refine: the density of refined samples is not known, and neither are their weights; leave it 0, or take another format")
 	}
 	sites := s.net.Spins()
 	words := (sites + 63) / 64
