@@ -3,6 +3,7 @@ package reals
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
@@ -180,7 +181,8 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 	if g.Depth > 0 {
 		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
 	}
-	why = fmt.Sprintf("%s%s, because %s where %d Metropolis chains found weight", mixture.Name(g.Components, of, g.Bent), couplings, because, len(found.LogPi))
+	name := strings.TrimSuffix(mixture.Name(g.Components, of, g.Bent)+couplings, ",")
+	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found weight", name, because, len(found.LogPi))
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
 		why += fmt.Sprintf(", which descend from %d of them: modes that these did not meet are missing", found.Lines)
 	}

@@ -35,6 +35,8 @@ func TestRecipes(t *testing.T) {
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
 	require.Contains(t, why, "a Gaussian, bent, through 4 couplings")
 	require.Equal(t, "parity", c.Generator.Partition)
+	_, why = resolve("quick", "target.dim=6", "target.parameters={}", "target.scale=[]", "target.expression=sum(log(exp(-x^2/2) + 100*exp(-5000*x^2))) - 2*(sum(x) - 3)^2")
+	require.Contains(t, why, "Gaussians, bent, because modes lie apart")
 	_, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum((x - 3)^2)/2 + sum(x[1:]*x[:79])/3")
 	require.Contains(t, why, "a Gaussian, because ln π is quadratic")
 	mixed := func(dim, modes int) (*MixedConfig, string) {
