@@ -338,6 +338,25 @@ func Width(all []Component) float64 {
 	return math.Exp(sum)
 }
 
+// Freedom returns the geometric mean of what of a coordinate's standard deviation the others
+// leave it, 1/√(Σ_ii (Σ⁻¹)_ii): 1 where coordinates are independent.
+func (c *Component) Freedom() float64 {
+	d, sum := len(c.Mean), 0.0
+	inverse := make([]float64, len(c.Factor))
+	invert(inverse, c.Factor, d)
+	for i := range d {
+		var variance, precision float64
+		for _, v := range c.Factor[row(i):][:i+1] {
+			variance += v * v
+		}
+		for b := i; b < d; b++ {
+			precision += inverse[row(b)+i] * inverse[row(b)+i]
+		}
+		sum -= math.Log(variance*precision) / 2
+	}
+	return math.Exp(sum / float64(d))
+}
+
 // A Look is what a population shows of a target, as far as a recipe asks.
 type Look struct {
 	Gaussian bool    // ln π is quadratic
@@ -346,6 +365,7 @@ type Look struct {
 	Apart    bool    // and hardly overlap
 	Excess   float64 // the coordinates' mean excess kurtosis: below 0 where their tails are light
 	Width    float64 // typical standard deviation of what makes up the target
+	Freedom  float64 // of Gaussians that settled, by which coordinates are free of each other
 	// Components is how many Gaussians would leave little of ln π unexplained, Many at
 	// least and most at most.
 	Components int

@@ -499,6 +499,7 @@ func (found *Found) settledLook(dim int) Look {
 	const light = 1e-4 // of a mode that is not worth a component
 	look := Look{Width: Width(found.Gaussians)}
 	for _, c := range found.Gaussians {
+		look.Freedom += c.Weight * c.Freedom()
 		if c.Weight > light {
 			look.Components++
 		}

@@ -71,6 +71,9 @@ func TestSettlesOnGaussian(t *testing.T) {
 			require.InDelta(t, math.Pow(rho, float64(i-j)), v/(scale*scale), 0.05, "%d, %d", i, j)
 		}
 	}
+	// All but the first and the last have two neighbours.
+	left := (1-2/float64(many))*math.Log((1-rho*rho)/(1+rho*rho)) + 2/float64(many)*math.Log(1-rho*rho)
+	require.InDelta(t, math.Exp(left/2), c.Freedom(), 0.01)
 }
 
 // TestSettlesOnModes: Gaussians settle on both of two modes, with their weights, and

@@ -8,6 +8,7 @@ import (
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -30,6 +31,8 @@ const (
 	veryHeavy = 2 // excess kurtosis of coordinates whose scale is another coordinate's
 
 	late = 0.2 // of the steps, in which KL(π‖q) is descended
+
+	free = 0.4 // deviation that others leave a coordinate, of its own, below which training takes smaller steps
 
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
 )
@@ -56,19 +59,19 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		g.Scout.Moves = max(g.Scout.Moves, d+d/4)
 	}
 	g.Base, g.Components, g.Depth, g.Hidden, g.Bent, g.Changed = "joint", components, 0, []int{32, 32}, false, nil
-	width := 1.0
+	look := mixture.Look{Width: 1}
 	if components > 0 {
 		why = fmt.Sprintf("a mixture of %d Gaussians, because the target is one", components)
 		if p, ok := t.(Scaled); ok {
-			width = p.Width()
+			look.Width = p.Width()
 		}
 	} else {
-		if width, why, err = c.look(ctx, t); err != nil {
+		if look, why, err = c.look(ctx, t); err != nil {
 			return "", err
 		}
 	}
 
-	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(width, d), 20
+	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(look.Width, d), 20
 	c.Transition.Annealing.Anneal, c.Transition.Annealing.AnnealFrom = 0, 1
 	c.Loss.Kind, c.Loss.Forward = "divergence", 0
 	if g.Base == "product" {
@@ -81,6 +84,10 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		rate, steps = 0.005, 4000
 	case d > mixture.InShape && g.Base == "joint":
 		rate, steps = mixture.SettledRate, mixture.SettledSteps
+		if g.Depth > 0 && look.Freedom < free {
+			// Couplings move coordinates in their own units, of which the others leave little.
+			rate = number.Rounded(rate*look.Freedom/free, 2)
+		}
 	case g.Depth > 0 && d > mostSpace:
 		rate, steps = 0.003, 2000
 	case g.Depth > 0:
@@ -103,23 +110,23 @@ type Scaled interface {
 }
 
 // look chooses components and couplings by what a population finds of the target,
-// and returns the typical standard deviation of a component.
-func (c *Config) look(ctx context.Context, t Target) (width float64, why string, err error) {
+// and returns that.
+func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why string, err error) {
 	workers := pool.New(0)
 	defer workers.Close()
 	g, d, seed := &c.Generator, t.Dim(), c.Training.Seed
 	stream := rng.Stream(seed, rng.Scouting, 1)
 	found, err := g.scout(ctx, t, seed, workers)
 	if err != nil {
-		return 0, "", err
+		return look, "", err
 	}
-	look := found.Look(ctx, d, &stream)
+	look = found.Look(ctx, d, &stream)
 	if err := ctx.Err(); err != nil {
-		return 0, "", err
+		return look, "", err
 	}
 	if look.Gaussian {
 		g.Components = 1
-		return look.Width, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil
+		return look, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil
 	}
 	const sum = "ln π is a sum of functions of one coordinate each"
 	couplings, because := "", "ln π is not quadratic"
@@ -186,7 +193,7 @@ func (c *Config) look(ctx context.Context, t Target) (width float64, why string,
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
 		why += fmt.Sprintf(", which descend from %d of them: modes that these did not meet are missing", found.Lines)
 	}
-	return look.Width, why, nil
+	return look, why, nil
 }
 
 // divide lists the coordinates of one part where a population shows which have most to

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -35,6 +36,11 @@ func TestRecipes(t *testing.T) {
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
 	require.Contains(t, why, "a Gaussian, bent, through 4 couplings")
 	require.Equal(t, "parity", c.Generator.Partition)
+	require.Equal(t, mixture.SettledRate, c.Training.Optimizer.LearningRate)
+	// Where neighbours leave a coordinate a tenth of its deviation, by smaller steps.
+	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-50*sum((x[1:] - 0.99*x[:79])^2) - x[0]^2/2 - sum(x^4)/100")
+	require.Contains(t, why, "a Gaussian, bent, through 4 couplings")
+	require.InDelta(t, mixture.SettledRate*0.3, c.Training.Optimizer.LearningRate, mixture.SettledRate*0.1)
 	_, why = resolve("quick", "target.dim=6", "target.parameters={}", "target.scale=[]", "target.expression=sum(log(exp(-x^2/2) + 100*exp(-5000*x^2))) - 2*(sum(x) - 3)^2")
 	require.Contains(t, why, "Gaussians, bent, because modes lie apart")
 	_, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum((x - 3)^2)/2 + sum(x[1:]*x[:79])/3")
