@@ -167,7 +167,7 @@ func TestRunRefuses(t *testing.T) {
 		{"line 1: train and sample: a job has one verb", []string{`{"train":"ising","sample":"a"}`}},
 		{"line 1: sede: unknown key; train has diagnose, extend, figures", []string{train + `,"sede":1}`}},
 		{"line 1: output: unknown key", []string{train + `,"output":"x"}`}},
-		{`line 1: seed: invalid argument "x" for "--seed" flag: "x" is not a number`, []string{train + `,"seed":"x"}`}},
+		{`line 1: seed: invalid argument "x" for "--seed" flag: "x" is not a whole number`, []string{train + `,"seed":"x"}`}},
 		{"line 1: set: verify has no configuration", []string{`{"verify":"ising","set":{"a":1}}`}},
 		{"line 1: out: verify writes nothing", []string{`{"verify":"ising","out":"x"}`}},
 		{"line 1: a list where an object is needed", []string{`[]`}},
