@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -73,23 +74,13 @@ func TestGradients(t *testing.T) {
 					return sum
 				}
 				require.InDelta(t, objective(), c.Evaluate(s, u), 1e-5)
-				differentiate := func(x []float64, i int, f func() float64) float64 {
-					keep := x[i]
-					x[i] = keep + h
-					up := f()
-					x[i] = keep - h
-					down := f()
-					x[i] = keep
-					return (up - down) / (2 * h)
-				}
-
 				grad := make([]float32, n*dim)
 				c.Gradient(grad)
 				for i := range n {
 					one := func() float64 { return c.value(params, s64[i*dim:][:dim], u64[i*dim:][:dim]) }
 					require.InDelta(t, one(), c.Values()[i], 1e-4)
 					for d := range dim {
-						require.InDelta(t, differentiate(s64, i*dim+d, one), grad[i*dim+d], 1e-4, "%v, %s: ∂f/∂s", path, form)
+						require.InDelta(t, number.CentralDifference(&s64[i*dim+d], h, one), grad[i*dim+d], 1e-4, "%v, %s: ∂f/∂s", path, form)
 					}
 				}
 
@@ -106,7 +97,7 @@ func TestGradients(t *testing.T) {
 
 				c.lanes.Backward(c.grad, c.ascend)
 				for i := range params {
-					require.InDelta(t, -differentiate(params, i, objective), c.grad[i], 1e-4, "%v, %s: ∂J/∂φ %d", path, form, i)
+					require.InDelta(t, -number.CentralDifference(&params[i], h, objective), c.grad[i], 1e-4, "%v, %s: ∂J/∂φ %d", path, form, i)
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -155,13 +156,7 @@ func TestHammingSurrogateByCentralDifferences(t *testing.T) {
 			return sum
 		}
 		for i := range a {
-			at := a[i]
-			a[i] = at + step
-			up := loss()
-			a[i] = at - step
-			down := loss()
-			a[i] = at
-			require.InDelta(t, (up-down)/(2*step), grad[i], 1e-9, "%v, element %d", stat, i)
+			require.InDelta(t, number.CentralDifference(&a[i], step, loss), grad[i], 1e-9, "%v, element %d", stat, i)
 		}
 	}
 }

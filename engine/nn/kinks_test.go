@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // Units without a kink, several at one place, and kinks far away: the pieces
@@ -55,14 +56,7 @@ func TestKinksOfSpecialUnits(t *testing.T) {
 		}
 	}
 	for i := units; i < len(params); i++ { // slopes of zero are kinks of their own
-		const h = 1e-6
-		keep := p64[i]
-		p64[i] = keep + h
-		up := total()
-		p64[i] = keep - h
-		down := total()
-		p64[i] = keep
-		if want := (up - down) / (2 * h); i != units+2 {
+		if want := number.CentralDifference(&p64[i], 1e-6, total); i != units+2 {
 			require.InDelta(t, want, float64(grad[i]), 1e-3*(1+math.Abs(want)), "parameter %d", i)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -57,14 +58,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			return sum
 		}
 		check := func(what string, v []float64, i int, got float32) {
-			const h = 1e-5
-			keep := v[i]
-			v[i] = keep + h
-			up := objective()
-			v[i] = keep - h
-			down := objective()
-			v[i] = keep
-			want := (up - down) / (2 * h)
+			want := number.CentralDifference(&v[i], 1e-5, objective)
 			require.InDelta(t, want, float64(got), 2e-5*(1+math.Abs(want)), "%v: %s %d", sizes, what, i)
 		}
 		for i := range p64 {

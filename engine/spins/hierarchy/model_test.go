@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -207,14 +208,7 @@ func TestGradient(t *testing.T) {
 			}
 			step := max(1, len(params)/40) // larger models by a sample of parameters
 			for i := 0; i < len(params); i += step {
-				const d = 1e-4
-				at := p[i]
-				p[i] = at + d
-				high := value()
-				p[i] = at - d
-				low := value()
-				p[i] = at
-				require.InDelta(t, (high-low)/(2*d), grad[i], 1e-3, "%d, %s", i, m.TensorName(i))
+				require.InDelta(t, number.CentralDifference(&p[i], 1e-4, value), grad[i], 1e-3, "%d, %s", i, m.TensorName(i))
 			}
 		})
 	}

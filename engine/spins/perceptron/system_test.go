@@ -221,14 +221,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			return sum
 		}
 		for i := 0; i < len(p); i += 7 {
-			const h = 1e-5
-			keep := p[i]
-			p[i] = keep + h
-			up := objective()
-			p[i] = keep - h
-			down := objective()
-			p[i] = keep
-			want := (up - down) / (2 * h)
+			want := number.CentralDifference(&p[i], 1e-5, objective)
 			require.InDelta(t, want, float64(got[i]), 1e-4*(1+math.Abs(want)), "%s: parameter %d", head, i)
 		}
 	}
