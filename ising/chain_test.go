@@ -162,6 +162,23 @@ func TestDriftOfExactSamples(t *testing.T) {
 	}
 }
 
+// TestDriftOfMoreSamples: where samples are too many for all to be moved, four times as
+// many have half the floor.
+func TestDriftOfMoreSamples(t *testing.T) {
+	c := small(t, "quick")
+	c.Target, c.Loss.Average, c.Loss.RaoBlackwell = TargetConfig{L: 20, Beta: 0, J: 1}, "sampled", false
+	c.Loss.Kind, c.Generator.Symmetry, c.Generator.Gain = "mmd", "z2", 1e-30
+	trainer := newTrainer(t, c, 2)
+	drift := func(samples int) float64 {
+		rows, err := trainer.System().(*system).drift(context.Background(), trainer.Params(), samples)
+		require.NoError(t, err)
+		return rows[0].Floor
+	}
+	few := drift(driftSamples)
+	require.Equal(t, few, drift(driftSteps/400), "all that are moved of the others")
+	require.InDelta(t, 0.5, drift(4*driftSamples)/few, 0.03)
+}
+
 // TestMetricsBesideMetropolis feeds the metrics of a 6×6 lattice samples of
 // another Metropolis run: every error is of the size of its floor. Samples at
 // another temperature, and collapsed ones, are told.

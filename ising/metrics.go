@@ -182,11 +182,16 @@ func (s *measured) Evaluate(ctx context.Context, params []float32, samples int) 
 	return e, nil
 }
 
-// driftSteps is the number of Metropolis steps that the drift is measured with.
-const driftSteps = 1 << 24
+// driftSteps is the number of Metropolis steps that the drift of driftSamples samples is
+// measured with, and of fewer. More take more in proportion, so that its floor falls as
+// those of other rows do.
+const (
+	driftSteps   = 1 << 24
+	driftSamples = 200_000
+)
 
 // drift measures how the means of energy and |m| change in a sweep's worth of
-// single-spin steps, with as many of the samples as driftSteps allow. Its exact
+// single-spin steps, with as many of the samples as that allows. Its exact
 // value is 0, and the floor is that of samples that change as much in both
 // directions.
 func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]engine.Metric, error) {
@@ -194,7 +199,7 @@ func (s *measured) drift(ctx context.Context, params []float32, samples int) ([]
 	if err != nil {
 		return nil, err
 	}
-	samples = min(samples, max(1, driftSteps/s.target.N))
+	samples = min(samples, max(1, driftSteps/s.target.N*max(1, samples/driftSamples)))
 	const rows = 64
 	n, words, moving := float64(s.target.N), s.target.Words, rng.Stream(s.config.Training.Seed, rng.Reference, 1)
 	var sum, squares [2]float64
