@@ -50,7 +50,8 @@ are those before neighbours.
 The study neighbours draws a target from each seed instead (lattices, mixtures,
 wells, graphs, expressions), twenty if --seeds does not say otherwise, and trains
 the best preset with nothing but the target set. Its table says how far the worst
-figure of each is from the errors of exact samples, and what was said of it.
+figure of each is from the errors of exact samples, measured by the samples of the
+recipe and by sixteen times as many in the same units, and what was said of it.
 
 The study field runs by itself and takes --only: it trains the best preset for
 targets of the literature, takes exact draws of what it gives, runs the targets'

@@ -379,9 +379,9 @@ func (r *Results) writeNeighbours(b *strings.Builder) {
 	_ = all.Table().WriteMarkdown(b)
 	first := true
 	for i := range all {
-		if o := &all[i]; !o.Near() {
+		if o := &all[i]; o.beyond() {
 			if first {
-				b.WriteString("\nWhat was said of those that are not near:\n\n")
+				b.WriteString("\nWhat was said of those that are beyond by either measure:\n\n")
 				first = false
 			}
 			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)

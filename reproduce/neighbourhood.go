@@ -25,6 +25,10 @@ const neighbourPreset = "best"
 // nearby is how many times the sampling floor every error may be.
 const nearby = 3
 
+// manyTimes is by how many times more samples a generator is measured once more, so that
+// the noise of an average is a quarter of what it is in the table that ends its training.
+const manyTimes = 16
+
 // A NeighbourOutcome is what a recipe gave for a target that was drawn.
 type NeighbourOutcome struct {
 	Seed    uint64   `json:"seed"`
@@ -42,6 +46,12 @@ type NeighbourOutcome struct {
 	Rows   int     `json:"rows"`
 	Worst  float64 `json:"worst"`
 	Metric string  `json:"metric"`
+	// Many is by how many samples errors were measured once more, the Samples being the
+	// first of them: 0 if they were not. WorstOfMany is the largest of these errors, in
+	// units of the floors of Samples, and MetricOfMany whose that is.
+	Many         int     `json:"many,omitempty"`
+	WorstOfMany  float64 `json:"worst_of_many,omitempty"`
+	MetricOfMany string  `json:"metric_of_many,omitempty"`
 	// EffectiveSampleSize is NaN of generators without a density.
 	EffectiveSampleSize float64          `json:"effective_sample_size"`
 	Warnings            []string         `json:"warnings,omitempty"`
@@ -55,8 +65,16 @@ func (o NeighbourOutcome) MarshalJSON() ([]byte, error) { return number.Marshal(
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *NeighbourOutcome) UnmarshalJSON(text []byte) error { return number.Unmarshal(text, o) }
 
-// Near reports that no error is more than three times its sampling floor.
+// Near reports that no error measured by Samples is more than three times its sampling
+// floor, which is that of Samples.
 func (o *NeighbourOutcome) Near() bool { return o.Worst <= nearby }
+
+// NearByMany reports the same of the errors measured by Many, if there are any: the floor
+// is that of Samples still.
+func (o *NeighbourOutcome) NearByMany() bool { return o.Many > 0 && o.WorstOfMany <= nearby }
+
+// beyond reports an error that is more, by either measure.
+func (o *NeighbourOutcome) beyond() bool { return !o.Near() || o.Many > 0 && !o.NearByMany() }
 
 // Warned reports that the training or its table of metrics has a warning. That a
 // reference is that of long chains, or that a row has none, is not counted.
@@ -105,7 +123,16 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 		Study: NeighboursStudy, Setting: e.setting, Preset: e.preset, Seed: n.Seed, Steps: shared.Training.Steps,
 		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", n.Seed)), Index: e.first, Count: e.count,
 	}
-	result, err := e.train(ctx, cfg, run, func(ctx context.Context, trained engine.System, r *engine.Result) (any, error) {
+	many := manyTimes * shared.Evaluation.Samples
+	if err := affordable(cfg, many); err != nil {
+		return nil, fmt.Errorf("seed %d: %s: measured by %d samples: %w", n.Seed, n.Title, many, err)
+	}
+	var larger *engine.Evaluation
+	result, err := e.train(ctx, cfg, run, func(ctx context.Context, trained engine.System, r *engine.Result) (_ any, err error) {
+		// The system that was evaluated has its reference still.
+		if larger, err = trained.(engine.Evaluator).Evaluate(ctx, r.Params, many); err != nil {
+			return nil, err
+		}
 		o := diagnosed
 		o.Moves, o.Measured = diagnose.Work(trained)/4, r.Evaluation.Weights
 		return diagnose.Run(ctx, trained, r.Params, o)
@@ -118,7 +145,7 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 		Samples: result.Evaluation.Samples, Steps: result.Steps, Seconds: result.Seconds, Machine: e.machine(),
 		Warnings: slices.Concat(result.Warnings, result.Evaluation.Warnings),
 	}
-	o.judge(result.Evaluation)
+	o.judge(result.Evaluation, larger)
 	r := result.Diagnosis.(*diagnose.Report)
 	o.Verdict, o.Sentence = r.Verdict, r.Sentence
 	return o, nil
@@ -132,11 +159,23 @@ var diagnosed = func() diagnose.Options {
 	return o
 }()
 
-// judge looks for the error that is furthest from its sampling floor.
-func (o *NeighbourOutcome) judge(e *engine.Evaluation) {
+// affordable reports why a trained generator cannot be measured by so many samples.
+func affordable(cfg engine.Config, samples int) error {
+	e := &cfg.Shared().Evaluation
+	defer func(asked int) { e.Samples = asked }(e.Samples)
+	e.Samples = samples
+	return cfg.Validate()
+}
+
+// judge looks for the errors that are furthest from their sampling floors: of an
+// evaluation, and of another of the same generator against the same reference by more
+// samples, nil for none, whose errors are held against the floors of the first.
+func (o *NeighbourOutcome) judge(e, larger *engine.Evaluation) {
 	o.EffectiveSampleSize = math.NaN()
-	for i := range e.Metrics {
-		m := &e.Metrics[i]
+	if larger != nil {
+		o.Many = larger.Samples
+	}
+	for _, m := range e.Metrics {
 		if m.Name == "effective_sample_size" {
 			o.EffectiveSampleSize = m.Generated
 		}
@@ -144,10 +183,25 @@ func (o *NeighbourOutcome) judge(e *engine.Evaluation) {
 			continue
 		}
 		o.Rows++
-		// What is not a number is worse than any.
-		if f := m.Floors(); o.Metric == "" || !math.IsNaN(o.Worst) && !(f <= o.Worst) {
-			o.Worst, o.Metric = f, m.Name
+		further(&o.Worst, &o.Metric, m)
+		if larger == nil {
+			continue
 		}
+		i := slices.IndexFunc(larger.Metrics, func(other engine.Metric) bool { return other.Name == m.Name })
+		if i < 0 {
+			m.Error = math.NaN() // it could not be measured
+		} else {
+			m.Error = larger.Metrics[i].Error
+		}
+		further(&o.WorstOfMany, &o.MetricOfMany, m)
+	}
+}
+
+// further puts a metric in place of another that is nearer to its floor.
+func further(worst *float64, name *string, m engine.Metric) {
+	// What is not a number is worse than any.
+	if f := m.Floors(); *name == "" || !math.IsNaN(*worst) && !(f <= *worst) {
+		*worst, *name = f, m.Name
 	}
 }
 
@@ -155,26 +209,29 @@ func (o *NeighbourOutcome) judge(e *engine.Evaluation) {
 const NeighboursTitle = "Targets drawn from seeds, with the best preset and nothing but the target set"
 
 // NeighboursLegend explains the table of neighbours.
-const NeighboursLegend = "The worst row is the metric whose error is the largest in units of its sampling floor, the expected error of as many exact samples, held against a reference that is as uncertain as this one. An average of exact samples is beyond 3 floors in 1.7 % of cases, and the worst of several rows of them, if these were averages and independent, within 95 % in 95 % of cases. Warned: the training, or the table that ends it, has a warning. The diagnosis knows no reference."
+const NeighboursLegend = "The worst row is the metric whose error is the largest in units of its sampling floor, the expected error of as many exact samples, held against a reference that is as uncertain as this one. An average of exact samples is beyond 3 floors in 1.7 % of cases, and the worst of several rows of them, if these were averages and independent, within 95 % in 95 % of cases: of twenty targets of nine rows exact samples would have two or three beyond. So each generator is measured once more by sixteen times as many samples, the first of which are the same, against the same reference and in the same units. Their noise is a quarter of a floor or less, by which exact samples would never be beyond; where the reference is uncertain itself, what that is off by stays, and they are beyond more seldom than in those 1.7 %. Warned: the training, or the table that ends it, has a warning. The diagnosis knows no reference."
 
 // Table returns a line for each target.
 func (all Neighbours) Table() *report.Table {
-	t := &report.Table{Header: []string{"seed", "target", "worst row", "× floor", "95 %", "warned", "effective size", "diagnosis", "steps", "trained in"}, Left: 3}
+	t := &report.Table{Header: []string{"seed", "target", "worst row", "× floor", "95 %", "worst row of " + all.many(), "× floor", "warned", "effective size", "diagnosis", "steps", "trained in"}, Left: 3}
 	for i := range all {
 		o := &all[i]
-		warned, size := "no", "–"
+		warned, size, of, worst := "no", "–", "–", "–"
 		if o.Warned() {
 			warned = "yes"
 		}
 		if number.Finite(o.EffectiveSampleSize) {
 			size = fmt.Sprintf("%.4f", o.EffectiveSampleSize)
 		}
+		if o.Many > 0 {
+			of, worst = report.Label(o.MetricOfMany), fmt.Sprintf("%.2f", o.WorstOfMany)
+		}
 		title := o.Title
 		if len(o.Changed) > 0 {
 			title += ", with " + strings.Join(o.Changed, " ")
 		}
 		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), fmt.Sprintf("%.2f", ofExact(o.Rows)), warned, size,
+			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), fmt.Sprintf("%.2f", ofExact(o.Rows)), of, worst, warned, size,
 			string(o.Verdict), figure.Count(o.Steps), seconds(o.Seconds),
 		})
 	}
@@ -187,23 +244,41 @@ func ofExact(rows int) float64 {
 	return math.Sqrt(math.Pi) * math.Erfinv(math.Pow(0.95, 1/float64(rows)))
 }
 
-// Summary counts who is near, who is not and says so, and who is silent.
+// many says by how many samples errors are measured the second time.
+func (all Neighbours) many() string {
+	most := 0
+	for i := range all {
+		most = max(most, all[i].Many)
+	}
+	return figure.Count(most)
+}
+
+// Summary counts who is near by either measure, who is beyond by one of them and says so,
+// and who is silent.
 func (all Neighbours) Summary() string {
-	near, warned, silent, rows := 0, 0, 0, 0
+	near, nearByMany, measured, warned, silent, rows := 0, 0, 0, 0, 0, 0
 	var times []float64
 	for i := range all {
 		o := &all[i]
 		rows += o.Rows
 		times = append(times, o.Seconds)
-		switch {
-		case o.Near():
+		if o.Near() {
 			near++
+		}
+		if o.Many > 0 {
+			measured++
+		}
+		if o.NearByMany() {
+			nearByMany++
+		}
+		switch {
+		case !o.beyond():
 		case o.Warned():
 			warned++
 		default:
 			silent++
 		}
 	}
-	return fmt.Sprintf("%d of %d within %d × the sampling floor of %s samples in all of their rows (%d together); beyond: %d warned, %d silent; trained in %s each (median)",
-		near, len(all), nearby, figure.Count(all[0].Samples), rows, warned, silent, seconds(median(times)))
+	return fmt.Sprintf("%d of %d within %d × the sampling floor of %s samples in all of their rows (%d together), measured by as many, and %d of %d measured by %s, whose own noise is a quarter of a floor; beyond by either: %d warned, %d silent; trained in %s each (median)",
+		near, len(all), nearby, figure.Count(all[0].Samples), rows, nearByMany, measured, all.many(), warned, silent, seconds(median(times)))
 }
