@@ -17,7 +17,6 @@ type web struct {
 	length []float64
 	step   []float64 // probability that a walk at i takes the bond
 	back   []arrival
-	most   int // neighbours of a spin
 }
 
 // An arrival is a bond as a walk takes it from the other end.
@@ -37,7 +36,7 @@ func newWeb(beta float64, near [][]neighbour) *web {
 			// Strong bonds have some length too, so that no two spins are at the same place.
 			w.length = append(w.length, max(1e-3, -math.Log(p)))
 		}
-		w.start, w.most = append(w.start, len(w.to)), max(w.most, len(list))
+		w.start = append(w.start, len(w.to))
 	}
 	for i, sum := range sums {
 		for b := w.start[i]; b < w.start[i+1]; b++ {
@@ -239,10 +238,7 @@ const (
 // equal, and then the nearer spins are those.
 func (s *seeker) mostReached(k, n int) []int32 {
 	const resolution = 1e9
-	if !s.walk(k) || slices.ContainsFunc(s.ends, func(i int32) bool { return s.doubtful(resolution * s.reached[i]) }) {
-		s.leave()
-		s.walkInOrder(k)
-	}
+	s.walk(k)
 	for _, i := range s.ends {
 		s.reached[i] = 1 + math.Round(resolution*s.reached[i])
 	}
@@ -264,13 +260,6 @@ func (s *seeker) mostReached(k, n int) []int32 {
 	return found
 }
 
-// doubtful reports whether roundings in another order might make another integer of x. A
-// step adds up as many products as a spin has neighbours, and a spin's end all that come.
-func (s *seeker) doubtful(x float64) bool {
-	difference := x * float64(walkSteps*(2*s.most+4)) * 0x1p-52
-	return math.Abs(x-math.Floor(x)-0.5) <= difference
-}
-
 // leave forgets a walk's ends.
 func (s *seeker) leave() {
 	for _, i := range s.ends {
@@ -279,27 +268,26 @@ func (s *seeker) leave() {
 	s.ends = s.ends[:0]
 }
 
-// walk finds where walks end, but adds up in an order of its own. It reports whether it is
-// sure that this did not matter to when they stop, and that no number was too small.
+// walk finds where walks end. The order of its sums is part of what defines a model: it
+// decides about probabilities that are equal but for rounding. So each product is rounded
+// by itself, that no machine fuses it with a sum.
 //
 // Each step gathers what arrives at the spins that can be reached by then. On a bipartite
 // part of the graph these are all of even or all of odd layers.
-func (s *seeker) walk(k int) (sure bool) {
+func (s *seeker) walk(k int) {
 	from, both := s.order[k], false
 	s.seen[0], s.seen[1] = append(s.seen[0][:0], from), s.seen[1][:0]
 	s.layer[from], s.at[from] = 0, 1
-	sure = true
 	var first [2]int // of the latest layer
-	steps := 0
-	for left := 1.0; steps < walkSteps && left >= walksLeft; steps++ {
-		t := steps
+	left := 1.0
+	for t := 0; t < walkSteps && left >= walksLeft; t++ {
 		here, there := &s.seen[t&1], &s.seen[(t+1)&1]
 		latest := (*here)[first[t&1]:]
 		first[t&1] = len(*here)
 		for _, i := range latest {
-			for b := s.start[i]; b < s.start[i+1]; b++ {
-				switch j := s.to[b]; {
-				case s.known(j, k) || s.step[b] == 0:
+			for _, j := range s.to[s.start[i]:s.start[i+1]] {
+				switch {
+				case s.known(j, k):
 				case s.layer[j] < 0:
 					s.layer[j] = int32(t + 1)
 					*there = append(*there, j)
@@ -313,25 +301,23 @@ func (s *seeker) walk(k int) (sure bool) {
 			left += s.gather(*here)
 		}
 		s.at, s.after = s.after, s.at
-		sure = sure && math.Abs(left-walksLeft) > 1e-9*walksLeft
 	}
 	for _, seen := range s.seen {
 		for _, i := range seen {
-			visits, came := s.visits[i]+s.after[i], int(s.layer[i]) < steps // but at is a step too far
+			visits := s.visits[i] + s.after[i] // at is a step too far
 			s.visits[i], s.at[i], s.after[i], s.layer[i] = 0, 0, 0, -1
-			if !came {
-				continue
-			}
 			for b := s.start[i]; b < s.start[i+1]; b++ {
-				if j := s.to[b]; s.known(j, k) && s.step[b] != 0 {
-					p := visits * s.step[b]
-					sure = sure && p > 1e-240
-					s.end(j, p)
+				j, p := s.to[b], float64(visits*s.step[b])
+				if !s.known(j, k) || p == 0 {
+					continue
 				}
+				if s.reached[j] == 0 {
+					s.ends = append(s.ends, j)
+				}
+				s.reached[j] += p
 			}
 		}
 	}
-	return sure
 }
 
 // gather sets after for some spins and returns their sum. What after was is the step
@@ -341,13 +327,12 @@ func (s *seeker) gather(spins []int32) (sum float64) {
 	for _, i := range spins {
 		row := back[start[i]:start[i+1]]
 		var even, odd float64
-		if len(row)&1 != 0 {
-			even = at[row[0].from] * row[0].step
-			row = row[1:]
-		}
 		for ; len(row) >= 2; row = row[2:] {
-			even += at[row[0].from] * row[0].step
-			odd += at[row[1].from] * row[1].step
+			even += float64(at[row[0].from] * row[0].step)
+			odd += float64(at[row[1].from] * row[1].step)
+		}
+		if len(row) > 0 {
+			even += float64(at[row[0].from] * row[0].step)
 		}
 		even += odd
 		visits[i] += after[i]
@@ -355,51 +340,4 @@ func (s *seeker) gather(spins []int32) (sum float64) {
 		sum += even
 	}
 	return sum
-}
-
-func (s *seeker) end(i int32, p float64) {
-	if s.reached[i] == 0 {
-		s.ends = append(s.ends, i)
-	}
-	s.reached[i] += p
-}
-
-// walkInOrder is walk with all sums in the order that defines the inputs of a model: that
-// in which the walks come to the spins. It takes several times as long.
-func (s *seeker) walkInOrder(k int) {
-	at, after := s.at, s.after
-	on, next := append(s.seen[0][:0], s.order[k]), s.seen[1]
-	at[on[0]] = 1
-	for range walkSteps {
-		left := 0.0
-		next = next[:0]
-		for _, i := range on {
-			for b := s.start[i]; b < s.start[i+1]; b++ {
-				// Rounded by itself, so that no machine fuses it.
-				j, p := s.to[b], float64(at[i]*s.step[b])
-				switch {
-				case p == 0:
-				case s.known(j, k):
-					s.end(j, p)
-				default:
-					if after[j] == 0 {
-						next = append(next, j)
-					}
-					after[j] += p
-					left += p
-				}
-			}
-		}
-		for _, i := range on {
-			at[i] = 0
-		}
-		at, after, on, next = after, at, next, on
-		if left < walksLeft {
-			break
-		}
-	}
-	for _, i := range on {
-		at[i] = 0
-	}
-	s.seen = [2][]int32{on, next}
 }
