@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -24,11 +25,27 @@ type Ensemble struct {
 	// known: chains begin about the centre, within once and within thrice the scale, as Chains says.
 	Place func(mode int) (center []float64, scale float64)
 	Names []string // of the target's own observables
+	// Chart, unless it is nil, has the coordinates that all states have outside. The
+	// target's own observables then take the place of those of what is learned.
+	Chart Chart
 
 	Most    uint64 // samples of a stream
 	Refined int    // most steps of a refinement
 	Seed    uint64 // of the training
 	Workers *pool.Pool
+}
+
+// A Chart is between the coordinates that a generator learns, in which a Mover moves, and
+// those of the target.
+type Chart interface {
+	// Show replaces coordinates that are learned by the target's.
+	Show(s States)
+	// Learn is the inverse of Show. It returns what is to be added to −ln π of the states.
+	Learn(s States) (energies []float64, err error)
+	// Volume returns what is to be added to ln π − ln q of any state.
+	Volume() float64
+	// Err returns the first failure of the target.
+	Err() error
 }
 
 // A Mover takes Metropolis steps with states, and looks at them, in one thread.
@@ -64,25 +81,51 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 		return err
 	}
 	s := e.NewStates(n)
-	if format == weighted && e.Dense {
+	if format == engine.Weighted && e.Dense {
 		if refine > 0 {
 			return fmt.Errorf("refine: the density of refined samples is not known, and neither are their weights; leave it 0, or take another format")
 		}
 		r, row := make([]float64, n), e.row()+8
 		e.NewSampler(params).Weigh(r, s, first)
-		s.write(dst, row)
+		e.write(dst, s, row)
 		for i, v := range r {
-			binary.LittleEndian.PutUint64(dst[(i+1)*row-8:], math.Float64bits(-v))
+			binary.LittleEndian.PutUint64(dst[(i+1)*row-8:], math.Float64bits(e.volume()-v))
 		}
-		return nil
+		return e.err()
 	}
 	row, err := e.rowBytes(format)
 	if err != nil {
 		return fmt.Errorf("format: %q is not one of the samples' formats", format)
 	}
-	e.NewSampler(params).Draw(s, nil, first, refine)
-	s.write(dst, row)
-	return nil
+	if e.Chart == nil {
+		e.NewSampler(params).Draw(s, nil, first, refine)
+		e.write(dst, s, row)
+		return nil
+	}
+	// They are rounded before they move, as those are that come back to Refine, and finite.
+	e.NewSampler(params).Draw(s, nil, first, 0)
+	drawn := make([]byte, n*e.row())
+	e.write(drawn, s, e.row())
+	if err := e.Refine(drawn, whole, first, refine); err != nil {
+		return err
+	}
+	return cmp.Or(e.Convert(dst, format, drawn), e.err())
+}
+
+// err returns the first failure of a target that may fail.
+func (e *Ensemble) err() error {
+	if e.Chart == nil {
+		return nil
+	}
+	return e.Chart.Err()
+}
+
+// volume returns what ln π − ln q of what is learned lacks.
+func (e *Ensemble) volume() float64 {
+	if e.Chart == nil {
+		return 0
+	}
+	return e.Chart.Volume()
 }
 
 // eachRow calls body for pieces lo … hi−1 of a number of states, concurrently.
@@ -92,7 +135,7 @@ func (e *Ensemble) eachRow(rows int, body func(m Mover, lo, hi int)) {
 
 // Energies implements engine.Energetic: E = −ln π + const, and β = 1.
 func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta float64, err error) {
-	s, err := e.Read(format, states)
+	s, added, err := e.learn(format, states)
 	if err == nil && s.Len() != len(dst) {
 		err = fmt.Errorf("states: there are %d for %d energies", s.Len(), len(dst))
 	}
@@ -105,7 +148,10 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 			dst[lo+i] = -v
 		}
 	})
-	return 1, nil
+	for i, v := range added {
+		dst[i] += v
+	}
+	return 1, e.err()
 }
 
 // Refine implements engine.Refiner.
@@ -121,7 +167,10 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 		moving := rng.Stream(e.Seed, rng.SampleTransition, 0)
 		m.Run(s.Part(lo, hi), steps, &moving, first+uint64(lo))
 	})
-	s.write(states, e.row())
+	if err := e.err(); err != nil {
+		return err
+	}
+	e.write(states, s, e.row())
 	return nil
 }
 
@@ -137,19 +186,22 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 	}
 	if params != nil && e.Dense {
 		(&walk{e: e, all: s, sampler: e.NewSampler(params), hi: s.Len()}).Observe(values)
-		return nil
+		return e.err()
 	}
 	e.eachRow(s.Len(), func(m Mover, lo, hi int) { e.observe(m, values[lo*stride:hi*stride], s.Part(lo, hi)) })
 	for i := stride - 1; e.Dense && i < len(values); i += stride {
 		values[i] = math.NaN()
 	}
-	return nil
+	return e.err()
 }
 
 // AtStates returns a function of states in a format, as a Witnesser's, given one of a batch.
 func (e *Ensemble) AtStates(of func(values []float64, s States)) func(values []float64, format string, states []byte) error {
 	return func(values []float64, format string, states []byte) error {
 		s, err := e.Read(format, states)
+		if err == nil && s.Len() != len(values) {
+			err = fmt.Errorf("states: there are %d for %d values", s.Len(), len(values))
+		}
 		if err == nil {
 			of(values, s)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/revgen/revgen/engine"
 )
@@ -27,9 +28,19 @@ func (s States) Part(lo, hi int) States {
 	return s
 }
 
+// shown returns states in the coordinates that they have outside.
+func (e *Ensemble) shown(s States) States {
+	if e.Chart != nil {
+		s.X = slices.Clone(s.X)
+		e.Chart.Show(s)
+	}
+	return s
+}
+
 // write writes states in rows of so many bytes, with their modes where the rows have
 // room for them.
-func (s States) write(dst []byte, row int) {
+func (e *Ensemble) write(dst []byte, s States, row int) {
+	s = e.shown(s)
 	for i := range s.Len() {
 		at := dst[i*row:]
 		for j, v := range s.X[i*s.Dim : (i+1)*s.Dim] {
@@ -43,9 +54,8 @@ func (s States) write(dst []byte, row int) {
 
 // Names of formats.
 const (
-	whole    = "states"
-	alone    = "x"        // without modes
-	weighted = "weighted" // with the logarithms of their weights
+	whole = "states"
+	alone = "x" // without modes
 )
 
 // NewStates returns n states, all 0.
@@ -75,7 +85,7 @@ func (e *Ensemble) Formats() []engine.Format {
 	}
 	if e.Dense {
 		all = append(all, engine.Format{
-			Name: weighted, Descr: "[" + columns + ", ('log_weight', '<f8')]", RowBytes: e.row() + 8,
+			Name: engine.Weighted, Descr: "[" + columns + ", ('log_weight', '<f8')]", RowBytes: e.row() + 8,
 			Doc:       doc + ", and ln w = ln π − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
 			Unrefined: true,
 		})
@@ -114,6 +124,20 @@ func (e *Ensemble) described() string {
 
 // Read reads finite states in a format of Formats that has their modes.
 func (e *Ensemble) Read(format string, states []byte) (s States, err error) {
+	s, _, err = e.learn(format, states)
+	return s, err
+}
+
+// learn is Read, and returns what a chart adds to their energies.
+func (e *Ensemble) learn(format string, states []byte) (s States, added []float64, err error) {
+	if s, err = e.parse(format, states); err == nil && e.Chart != nil {
+		added, err = e.Chart.Learn(s)
+	}
+	return s, added, err
+}
+
+// parse reads states as they are outside.
+func (e *Ensemble) parse(format string, states []byte) (s States, err error) {
 	d, row := e.Dim, e.row()
 	switch {
 	case format == alone && e.Modes > 0:

@@ -31,7 +31,8 @@ func (e *Ensemble) observed() int {
 
 // Observables returns the weights of modes (the first of many), the coordinates (the first
 // of many), the mean square of all, the first coordinate in each of those modes, ln π, the
-// target's own functions, and the density's weight.
+// target's own functions, and the density's weight. With a chart the target's own functions
+// follow the modes.
 func (e *Ensemble) Observables() []string {
 	var names []string
 	for k := range e.observed() {
@@ -40,16 +41,19 @@ func (e *Ensemble) Observables() []string {
 	if e.Modes > observedModes {
 		names = append(names, "mode")
 	}
-	for i := range min(e.Dim, observedCoordinates) {
-		names = append(names, fmt.Sprintf("x%d", i))
+	if e.Chart == nil {
+		for i := range min(e.Dim, observedCoordinates) {
+			names = append(names, fmt.Sprintf("x%d", i))
+		}
+		if e.Dim > 1 {
+			names = append(names, "mean_square")
+		}
+		for k := range e.observed() {
+			names = append(names, fmt.Sprintf("x0_in_mode_%d", k))
+		}
+		names = append(names, "log_density")
 	}
-	if e.Dim > 1 {
-		names = append(names, "mean_square")
-	}
-	for k := range e.observed() {
-		names = append(names, fmt.Sprintf("x0_in_mode_%d", k))
-	}
-	names = append(append(names, "log_density"), e.Names...)
+	names = append(names, e.Names...)
 	if e.Dense {
 		names = append(names, engine.LogWeight)
 	}
@@ -57,11 +61,11 @@ func (e *Ensemble) Observables() []string {
 }
 
 // observe sets values, [rows][observables], of up to a piece's states, but for the
-// density's weight, and returns the column of ln π.
-func (e *Ensemble) observe(m Mover, values []float64, s States) (density int) {
+// density's weight, and returns ln π of what is learned.
+func (e *Ensemble) observe(m Mover, values []float64, s States) (logPi []float64) {
 	rows, modes := s.Len(), e.observed()
-	stride, each := len(values)/rows, min(e.Dim, observedCoordinates)
-	logPi := make([]float64, rows)
+	stride, each, own := len(values)/rows, min(e.Dim, observedCoordinates), 0
+	logPi = make([]float64, rows)
 	m.LogDensity(logPi, s)
 	for r := range rows {
 		row := values[r*stride:][:stride]
@@ -70,6 +74,13 @@ func (e *Ensemble) observe(m Mover, values []float64, s States) (density int) {
 		if e.Modes > observedModes {
 			row[at] = float64(s.K[r])
 			at++
+		}
+		known := modes > 0 && int(s.K[r]) < modes
+		if known {
+			row[s.K[r]] = 1
+		}
+		if own = at; e.Chart != nil {
+			continue
 		}
 		x := s.X[r*s.Dim:][:s.Dim]
 		var squares float64
@@ -86,16 +97,16 @@ func (e *Ensemble) observe(m Mover, values []float64, s States) (density int) {
 			at++
 		}
 		clear(row[at:][:modes])
-		if modes > 0 && int(s.K[r]) < modes {
-			row[s.K[r]], row[at+int(s.K[r])] = 1, float64(x[0])
+		if known {
+			row[at+int(s.K[r])] = float64(x[0])
 		}
-		density = at + modes
-		row[density] = logPi[r]
+		row[at+modes] = logPi[r]
+		own = at + modes + 1
 	}
 	if len(e.Names) > 0 {
-		m.Observe(values[density+1:], stride, s)
+		m.Observe(values[own:], stride, s)
 	}
-	return density
+	return logPi
 }
 
 // A walk is an engine.Walk of states by the Metropolis steps of refinement.
@@ -121,7 +132,7 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 	}
 	w := e.newWalk(params, rng.WalkTransition, first, n)
 	w.sampler.Draw(w.all, nil, first, 0)
-	return w, nil
+	return w, e.err()
 }
 
 // Chains implements engine.Observer. The states begin in every mode in turn, normally
@@ -155,7 +166,7 @@ func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 	}
 	w.lo, w.hi = e.Workers.Rows(n, nn.BlockRows())
 	w.enter()
-	return w, nil
+	return w, e.err()
 }
 
 // enter takes states where ln π is −∞, from which no step may find the way in, half-way to
@@ -221,7 +232,7 @@ func (w *walk) Advance(ctx context.Context, steps int) error {
 }
 
 // Coordinates implements engine.VectorWalk.
-func (w *walk) Coordinates() []float32 { return w.all.X }
+func (w *walk) Coordinates() []float32 { return w.e.shown(w.all).X }
 
 // Observe implements engine.Walk.
 func (w *walk) Observe(values []float64) { w.observe(values, w.e.Dense) }
@@ -234,15 +245,14 @@ func (w *walk) observe(values []float64, weigh bool) {
 	stride := len(values) / max(1, w.all.Len())
 	w.each(func(t *Tools, lo, hi int) {
 		values, part := values[lo*stride:hi*stride], w.all.Part(lo, hi)
-		density := w.e.observe(t.mover, values, part)
+		logPi := w.e.observe(t.mover, values, part)
 		if !weigh {
 			return
 		}
 		logQ := t.log[:hi-lo]
 		t.LogDensity(logQ, part)
 		for r, q := range logQ {
-			row := values[r*stride:][:stride]
-			row[stride-1] = row[density] - q
+			values[(r+1)*stride-1] = logPi[r] - q + w.e.volume()
 		}
 	})
 }
@@ -251,7 +261,7 @@ func (w *walk) observe(values []float64, weigh bool) {
 func (w *walk) States(dst []byte, format string) error {
 	row, err := w.e.rowBytes(format)
 	if err == nil {
-		w.all.write(dst, row)
+		w.e.write(dst, w.all, row)
 	}
 	return err
 }

@@ -253,7 +253,7 @@ func (c *RealsConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSystem(k, p, workers), nil
+	return newSystem(k, k.Ensemble, p, workers), nil
 }
 
 // New builds the system.
@@ -266,7 +266,7 @@ func (c *MixedConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSystem(k, p, workers), nil
+	return newSystem(k, k.Ensemble, p, workers), nil
 }
 
 // Describe implements engine.Describer.

@@ -347,25 +347,22 @@ func (t mixedTarget) Observe(dst []float64, stride int, y []float32, k []uint8) 
 	t.observe(dst, stride, y, k)
 }
 
-// Observables of a state in the target's own coordinates stand beside those that the
-// kits have in theirs, which nobody asks for. The prefix tells them apart.
-const (
-	prefix              = "target "
-	observedCoordinates = 8
-)
+// observedCoordinates are measured one by one.
+const observedCoordinates = 8
 
+// names are those of a state's observables in the target's own coordinates.
 func (p *problem) names() (all []string) {
 	each := min(p.dim, observedCoordinates)
 	for i := range each {
-		all = append(all, fmt.Sprintf("%sx%d", prefix, i))
+		all = append(all, fmt.Sprintf("x%d", i))
 	}
 	for i := range each {
-		all = append(all, fmt.Sprintf("%sx%d_squared", prefix, i))
+		all = append(all, fmt.Sprintf("x%d_squared", i))
 	}
 	if p.dim > 1 {
-		all = append(all, prefix+"mean_square")
+		all = append(all, "mean_square")
 	}
-	return append(all, prefix+"log_density")
+	return append(all, "log_density")
 }
 
 // observe sets the observables of some states, −Inf where ln π is not known.
