@@ -2,14 +2,13 @@ package mmd
 
 import "github.com/revgen/revgen/asm"
 
-// GramBytes bounds what Gram and Stationarity allocate for batches of n states of
-// dim coordinates.
+// GramBytes bounds what Gram allocates for batches of n states of dim coordinates.
 func GramBytes(n, dim int) float64 {
 	strips := float64(maxStrips)
 	tiles := float64(tilesOf(maxStrips))
 	rows := float64(n + 2*minStrip*maxStrips)
 	perRow := 4*3*float64(dim) + tiles/strips*4*(1+wide)*float64(dim) + 16*float64(dim) + 24
-	pieces := tiles + strips + float64(n)/stationaryRows
+	pieces := tiles + strips
 	return rows*(perRow+24*float64(dim)) + pieces*4*float64(asm.GramScratch(2*dim))
 }
 
@@ -21,8 +20,8 @@ func HammingBytes(n, spins int) float64 {
 	return rows*(8*float64(spins)+8*20*words+400) + 1<<16*words
 }
 
-// MixedBytes bounds what Mixed allocates for batches of n states of dim coordinates
-// in the given number of modes.
+// MixedBytes bounds what Mixed and, of one mode, Stationarity allocate for batches of n
+// states of dim coordinates in the given number of modes.
 func MixedBytes(n, dim, modes int) float64 {
 	groups := max(modes*modes, 2*modes)
 	pieces := float64(min(2*n, groups)) + 2*float64(n)/mixedTile

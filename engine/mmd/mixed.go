@@ -39,6 +39,7 @@ type Mixed struct {
 	stat          Statistic
 	kernel        *asm.Radial
 	atZero        float64 // k(0)
+	densityWeight float64 // of Stationarity, 0 for none
 	workers       *pool.Pool
 
 	x, y, gradX, gradK []float32 // the arguments of the call in progress
@@ -71,6 +72,7 @@ type mixedScratch struct {
 	value    [mixedTile]float32
 	gradient []float32
 	witness  [mixedTile]float64
+	density  [mixedTile]float64 // of k, whatever its sign
 	slope    []float64
 	asm      []float32
 }
@@ -249,7 +251,7 @@ func (m *Mixed) pack() (poison float64) {
 }
 
 // piece computes the rows of one piece in every category c that counts. The rows
-// of s′ are there for the loss.
+// of s′ are there for what they have with each other in the loss.
 func (m *Mixed) piece(p int) {
 	piece, s := m.pieces[p], &m.scratch[p]
 	rows := piece.hi - piece.lo
@@ -265,6 +267,7 @@ func (m *Mixed) piece(p int) {
 			continue
 		}
 		clear(witness)
+		clear(s.density[:])
 		clear(s.slope)
 		gradDim := 0 // only in its own mode does a state move
 		if c == k && side == 0 {
@@ -275,15 +278,23 @@ func (m *Mixed) piece(p int) {
 			m.sum(s, 1, piece, c*m.modes+l, 0, gradDim)
 			m.sum(s, -1, piece, l*m.modes+c, m.dim, gradDim)
 		} else {
-			m.sum(s, 1, piece, c, 0, gradDim)
+			if side == 0 {
+				m.sum(s, 1, piece, c, 0, gradDim)
+			}
 			m.sum(s, -1, piece, m.modes+c, 0, gradDim)
 		}
 		if m.stat == U {
 			m.dropOwn(s, piece, side, c == k, c)
 		}
-		if c == k {
-			for _, v := range witness {
-				loss += float64(1-2*side) * v
+		for i, v := range witness {
+			switch {
+			case c != k:
+			case m.pairs:
+				loss += v
+			case side == 0: // with what lies between s and s′ for both
+				loss += (3*v - s.density[i]) / 2
+			default:
+				loss -= v
 			}
 		}
 		if side == 1 {
@@ -296,8 +307,12 @@ func (m *Mixed) piece(p int) {
 		for i := range rows {
 			at := piece.lo + i
 			if c == k {
+				weight := 2 * scale
+				if m.densityWeight > 0 {
+					weight /= math.Sqrt(s.density[i]/(2*m.atZero*float64(m.n)) + m.densityWeight)
+				}
 				for j := range m.dim {
-					m.outX[at*m.dim+j] = float32(2 * scale * s.slope[j*mixedTile+i])
+					m.outX[at*m.dim+j] = float32(weight * s.slope[j*mixedTile+i])
 				}
 			}
 			m.outK[at*m.categories+category] = float32(scale * witness[i])
@@ -332,6 +347,7 @@ func (m *Mixed) sum(s *mixedScratch, sign float64, piece mixedPiece, group, plan
 			m.planes[plane*m.points+first:], m.points, min(mixedColumns, end-first), width, gradDim, s.asm)
 		for i, v := range value {
 			s.witness[i] += sign * float64(v)
+			s.density[i] += float64(v)
 		}
 		for j := range gradDim {
 			for i, v := range s.gradient[j*mixedTile:][:rows] {
@@ -368,14 +384,15 @@ func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece, side int, home bool, 
 	for i, at := range m.order[piece.lo : piece.lo+rows] {
 		if home {
 			s.witness[i] -= sign * m.atZero
+			s.density[i] -= m.atZero
 		}
 		// The sample's other point, or its pair backward, is a column too if its
 		// mode is c.
-		other := [2]uint8{m.l[at], m.k[at]}[side]
-		if int(other) != c {
+		if side == 1 || int(m.l[at]) != c {
 			continue
 		}
-		s.witness[i] += sign * float64(value[i])
+		s.witness[i] += float64(value[i])
+		s.density[i] -= float64(value[i])
 		for j := range m.dim {
 			s.slope[j*mixedTile+i] += float64(slope[i] * (m.x[int(at)*m.dim+j] - m.y[int(at)*m.dim+j]))
 		}

@@ -132,7 +132,7 @@ func TestStationarityProperties(t *testing.T) {
 	_, err := NewStationarity(1, 2, k, U, 0, nil)
 	require.ErrorContains(t, err, "batch size 1")
 	_, err = NewStationarity(2, 0, k, U, 0, nil)
-	require.ErrorContains(t, err, "dimension 0")
+	require.ErrorContains(t, err, "coordinates: 0")
 	_, err = NewStationarity(2, 2, Kernel{}, U, 0, nil)
 	require.ErrorContains(t, err, "bandwidths")
 }

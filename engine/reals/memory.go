@@ -42,6 +42,8 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 		r := c.Loss.Witness.Features.Number
 		all = append(all, engine.Demand{Key: "loss.witness.features.number", Bytes: kfd.Bytes(n, r) + 32*float64(r)*d})
 	case "divergence":
+	case "stationarity":
+		batch += mmd.MixedBytes(n, dim, 1)
 	default:
 		batch += mmd.GramBytes(n, dim)
 	}
