@@ -98,20 +98,6 @@ func (c *HammingColumns) tileDistances(distances *hammingCounts, rows []uint64, 
 	return true
 }
 
-// Transpose64 exchanges bit j of word i with bit i of word j: first the two
-// quarters off the diagonal, then those of each quarter, and so on.
-func Transpose64(a *[64]uint64) {
-	mask := uint64(1<<32 - 1)
-	for width := 32; width > 0; width /= 2 {
-		for i := 0; i < 64; i = (i + width + 1) &^ width {
-			x := (a[i]>>width ^ a[i+width]) & mask
-			a[i] ^= x << width
-			a[i+width] ^= x
-		}
-		mask ^= mask << (width / 2)
-	}
-}
-
 const cacheLine = 64
 
 // aligned returns the part of an array that begins with a cache line. A vector

@@ -16,6 +16,10 @@ func Unpack(dst []float32, spins []uint64, rows, n int) {
 	unpack(dst, spins, rows, n)
 }
 
+// Transpose64 exchanges bit j of word i with bit i of word j. All paths give the same
+// bits.
+func Transpose64(a *[64]uint64) { transpose64(a) }
+
 func checkSpins(words, values, rows, n int) {
 	if rows < 0 || n < 1 || words != rows*((n+63)/64) || values != rows*n {
 		panic("asm: lengths of spins and values do not match rows and n")

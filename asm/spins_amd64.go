@@ -39,3 +39,14 @@ func unpack(dst []float32, spins []uint64, rows, n int) {
 		dst, spins, rows = dst[part*n:], spins[part*words:], rows-part
 	}
 }
+
+func transpose64(a *[64]uint64) {
+	switch {
+	case useAVX512:
+		transpose64AVX512(a)
+	case useAVX2:
+		transpose64AVX2(a)
+	default:
+		transpose64Generic(a)
+	}
+}

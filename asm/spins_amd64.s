@@ -7,30 +7,302 @@
 DATA spinsConstants<>+0(SB)/4, $0x3f800000
 DATA spinsConstants<>+4(SB)/4, $0xbf800000
 DATA spinsConstants<>+8(SB)/4, $0xffffffff
-DATA spinsConstants<>+12(SB)/4, $0xffffffff
+DATA spinsConstants<>+12(SB)/4, $0x00000000
 DATA spinsConstants<>+16(SB)/4, $0xffffffff
-DATA spinsConstants<>+20(SB)/4, $0xffffffff
+DATA spinsConstants<>+20(SB)/4, $0x00000000
 DATA spinsConstants<>+24(SB)/4, $0xffffffff
-DATA spinsConstants<>+28(SB)/4, $0xffffffff
+DATA spinsConstants<>+28(SB)/4, $0x00000000
 DATA spinsConstants<>+32(SB)/4, $0xffffffff
-DATA spinsConstants<>+36(SB)/4, $0xffffffff
-DATA spinsConstants<>+40(SB)/4, $0x00000000
+DATA spinsConstants<>+36(SB)/4, $0x00000000
+DATA spinsConstants<>+40(SB)/4, $0xffffffff
 DATA spinsConstants<>+44(SB)/4, $0x00000000
-DATA spinsConstants<>+48(SB)/4, $0x00000000
+DATA spinsConstants<>+48(SB)/4, $0xffffffff
 DATA spinsConstants<>+52(SB)/4, $0x00000000
-DATA spinsConstants<>+56(SB)/4, $0x00000000
+DATA spinsConstants<>+56(SB)/4, $0xffffffff
 DATA spinsConstants<>+60(SB)/4, $0x00000000
-DATA spinsConstants<>+64(SB)/4, $0x00000000
+DATA spinsConstants<>+64(SB)/4, $0xffffffff
 DATA spinsConstants<>+68(SB)/4, $0x00000000
-DATA spinsConstants<>+72(SB)/4, $0x00000001
-DATA spinsConstants<>+76(SB)/4, $0x00000002
-DATA spinsConstants<>+80(SB)/4, $0x00000004
-DATA spinsConstants<>+84(SB)/4, $0x00000008
-DATA spinsConstants<>+88(SB)/4, $0x00000010
-DATA spinsConstants<>+92(SB)/4, $0x00000020
-DATA spinsConstants<>+96(SB)/4, $0x00000040
-DATA spinsConstants<>+100(SB)/4, $0x00000080
-GLOBL spinsConstants<>(SB), RODATA|NOPTR, $104
+DATA spinsConstants<>+72(SB)/4, $0x0000ffff
+DATA spinsConstants<>+76(SB)/4, $0x0000ffff
+DATA spinsConstants<>+80(SB)/4, $0x0000ffff
+DATA spinsConstants<>+84(SB)/4, $0x0000ffff
+DATA spinsConstants<>+88(SB)/4, $0x0000ffff
+DATA spinsConstants<>+92(SB)/4, $0x0000ffff
+DATA spinsConstants<>+96(SB)/4, $0x0000ffff
+DATA spinsConstants<>+100(SB)/4, $0x0000ffff
+DATA spinsConstants<>+104(SB)/4, $0x0000ffff
+DATA spinsConstants<>+108(SB)/4, $0x0000ffff
+DATA spinsConstants<>+112(SB)/4, $0x0000ffff
+DATA spinsConstants<>+116(SB)/4, $0x0000ffff
+DATA spinsConstants<>+120(SB)/4, $0x0000ffff
+DATA spinsConstants<>+124(SB)/4, $0x0000ffff
+DATA spinsConstants<>+128(SB)/4, $0x0000ffff
+DATA spinsConstants<>+132(SB)/4, $0x0000ffff
+DATA spinsConstants<>+136(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+140(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+144(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+148(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+152(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+156(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+160(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+164(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+168(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+172(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+176(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+180(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+184(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+188(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+192(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+196(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+200(SB)/4, $0x00000004
+DATA spinsConstants<>+204(SB)/4, $0x00000000
+DATA spinsConstants<>+208(SB)/4, $0x00000004
+DATA spinsConstants<>+212(SB)/4, $0x00000000
+DATA spinsConstants<>+216(SB)/4, $0x00000004
+DATA spinsConstants<>+220(SB)/4, $0x00000000
+DATA spinsConstants<>+224(SB)/4, $0x00000004
+DATA spinsConstants<>+228(SB)/4, $0x00000000
+DATA spinsConstants<>+232(SB)/4, $0x00000040
+DATA spinsConstants<>+236(SB)/4, $0x00000000
+DATA spinsConstants<>+240(SB)/4, $0x00000040
+DATA spinsConstants<>+244(SB)/4, $0x00000000
+DATA spinsConstants<>+248(SB)/4, $0x00000040
+DATA spinsConstants<>+252(SB)/4, $0x00000000
+DATA spinsConstants<>+256(SB)/4, $0x00000040
+DATA spinsConstants<>+260(SB)/4, $0x00000000
+DATA spinsConstants<>+264(SB)/4, $0x00000040
+DATA spinsConstants<>+268(SB)/4, $0x00000000
+DATA spinsConstants<>+272(SB)/4, $0x00000040
+DATA spinsConstants<>+276(SB)/4, $0x00000000
+DATA spinsConstants<>+280(SB)/4, $0x00000040
+DATA spinsConstants<>+284(SB)/4, $0x00000000
+DATA spinsConstants<>+288(SB)/4, $0x00000040
+DATA spinsConstants<>+292(SB)/4, $0x00000000
+DATA spinsConstants<>+296(SB)/4, $0x00000004
+DATA spinsConstants<>+300(SB)/4, $0x00000000
+DATA spinsConstants<>+304(SB)/4, $0x00000004
+DATA spinsConstants<>+308(SB)/4, $0x00000000
+DATA spinsConstants<>+312(SB)/4, $0x00000004
+DATA spinsConstants<>+316(SB)/4, $0x00000000
+DATA spinsConstants<>+320(SB)/4, $0x00000004
+DATA spinsConstants<>+324(SB)/4, $0x00000000
+DATA spinsConstants<>+328(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+332(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+336(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+340(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+344(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+348(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+352(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+356(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+360(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+364(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+368(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+372(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+376(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+380(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+384(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+388(SB)/4, $0xf0f0f0f0
+DATA spinsConstants<>+392(SB)/4, $0x00000002
+DATA spinsConstants<>+396(SB)/4, $0x00000000
+DATA spinsConstants<>+400(SB)/4, $0x00000002
+DATA spinsConstants<>+404(SB)/4, $0x00000000
+DATA spinsConstants<>+408(SB)/4, $0x00000040
+DATA spinsConstants<>+412(SB)/4, $0x00000000
+DATA spinsConstants<>+416(SB)/4, $0x00000040
+DATA spinsConstants<>+420(SB)/4, $0x00000000
+DATA spinsConstants<>+424(SB)/4, $0x00000002
+DATA spinsConstants<>+428(SB)/4, $0x00000000
+DATA spinsConstants<>+432(SB)/4, $0x00000002
+DATA spinsConstants<>+436(SB)/4, $0x00000000
+DATA spinsConstants<>+440(SB)/4, $0x00000040
+DATA spinsConstants<>+444(SB)/4, $0x00000000
+DATA spinsConstants<>+448(SB)/4, $0x00000040
+DATA spinsConstants<>+452(SB)/4, $0x00000000
+DATA spinsConstants<>+456(SB)/4, $0x00000040
+DATA spinsConstants<>+460(SB)/4, $0x00000000
+DATA spinsConstants<>+464(SB)/4, $0x00000040
+DATA spinsConstants<>+468(SB)/4, $0x00000000
+DATA spinsConstants<>+472(SB)/4, $0x00000002
+DATA spinsConstants<>+476(SB)/4, $0x00000000
+DATA spinsConstants<>+480(SB)/4, $0x00000002
+DATA spinsConstants<>+484(SB)/4, $0x00000000
+DATA spinsConstants<>+488(SB)/4, $0x00000040
+DATA spinsConstants<>+492(SB)/4, $0x00000000
+DATA spinsConstants<>+496(SB)/4, $0x00000040
+DATA spinsConstants<>+500(SB)/4, $0x00000000
+DATA spinsConstants<>+504(SB)/4, $0x00000002
+DATA spinsConstants<>+508(SB)/4, $0x00000000
+DATA spinsConstants<>+512(SB)/4, $0x00000002
+DATA spinsConstants<>+516(SB)/4, $0x00000000
+DATA spinsConstants<>+520(SB)/4, $0x33333333
+DATA spinsConstants<>+524(SB)/4, $0x33333333
+DATA spinsConstants<>+528(SB)/4, $0x33333333
+DATA spinsConstants<>+532(SB)/4, $0x33333333
+DATA spinsConstants<>+536(SB)/4, $0xcccccccc
+DATA spinsConstants<>+540(SB)/4, $0xcccccccc
+DATA spinsConstants<>+544(SB)/4, $0xcccccccc
+DATA spinsConstants<>+548(SB)/4, $0xcccccccc
+DATA spinsConstants<>+552(SB)/4, $0x33333333
+DATA spinsConstants<>+556(SB)/4, $0x33333333
+DATA spinsConstants<>+560(SB)/4, $0x33333333
+DATA spinsConstants<>+564(SB)/4, $0x33333333
+DATA spinsConstants<>+568(SB)/4, $0xcccccccc
+DATA spinsConstants<>+572(SB)/4, $0xcccccccc
+DATA spinsConstants<>+576(SB)/4, $0xcccccccc
+DATA spinsConstants<>+580(SB)/4, $0xcccccccc
+DATA spinsConstants<>+584(SB)/4, $0x00000001
+DATA spinsConstants<>+588(SB)/4, $0x00000000
+DATA spinsConstants<>+592(SB)/4, $0x00000040
+DATA spinsConstants<>+596(SB)/4, $0x00000000
+DATA spinsConstants<>+600(SB)/4, $0x00000001
+DATA spinsConstants<>+604(SB)/4, $0x00000000
+DATA spinsConstants<>+608(SB)/4, $0x00000040
+DATA spinsConstants<>+612(SB)/4, $0x00000000
+DATA spinsConstants<>+616(SB)/4, $0x00000001
+DATA spinsConstants<>+620(SB)/4, $0x00000000
+DATA spinsConstants<>+624(SB)/4, $0x00000040
+DATA spinsConstants<>+628(SB)/4, $0x00000000
+DATA spinsConstants<>+632(SB)/4, $0x00000001
+DATA spinsConstants<>+636(SB)/4, $0x00000000
+DATA spinsConstants<>+640(SB)/4, $0x00000040
+DATA spinsConstants<>+644(SB)/4, $0x00000000
+DATA spinsConstants<>+648(SB)/4, $0x00000040
+DATA spinsConstants<>+652(SB)/4, $0x00000000
+DATA spinsConstants<>+656(SB)/4, $0x00000001
+DATA spinsConstants<>+660(SB)/4, $0x00000000
+DATA spinsConstants<>+664(SB)/4, $0x00000040
+DATA spinsConstants<>+668(SB)/4, $0x00000000
+DATA spinsConstants<>+672(SB)/4, $0x00000001
+DATA spinsConstants<>+676(SB)/4, $0x00000000
+DATA spinsConstants<>+680(SB)/4, $0x00000040
+DATA spinsConstants<>+684(SB)/4, $0x00000000
+DATA spinsConstants<>+688(SB)/4, $0x00000001
+DATA spinsConstants<>+692(SB)/4, $0x00000000
+DATA spinsConstants<>+696(SB)/4, $0x00000040
+DATA spinsConstants<>+700(SB)/4, $0x00000000
+DATA spinsConstants<>+704(SB)/4, $0x00000001
+DATA spinsConstants<>+708(SB)/4, $0x00000000
+DATA spinsConstants<>+712(SB)/4, $0x55555555
+DATA spinsConstants<>+716(SB)/4, $0x55555555
+DATA spinsConstants<>+720(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+724(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+728(SB)/4, $0x55555555
+DATA spinsConstants<>+732(SB)/4, $0x55555555
+DATA spinsConstants<>+736(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+740(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+744(SB)/4, $0x55555555
+DATA spinsConstants<>+748(SB)/4, $0x55555555
+DATA spinsConstants<>+752(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+756(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+760(SB)/4, $0x55555555
+DATA spinsConstants<>+764(SB)/4, $0x55555555
+DATA spinsConstants<>+768(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+772(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+776(SB)/4, $0xffffffff
+DATA spinsConstants<>+780(SB)/4, $0xffffffff
+DATA spinsConstants<>+784(SB)/4, $0xffffffff
+DATA spinsConstants<>+788(SB)/4, $0xffffffff
+DATA spinsConstants<>+792(SB)/4, $0xffffffff
+DATA spinsConstants<>+796(SB)/4, $0xffffffff
+DATA spinsConstants<>+800(SB)/4, $0xffffffff
+DATA spinsConstants<>+804(SB)/4, $0xffffffff
+DATA spinsConstants<>+808(SB)/4, $0x00000000
+DATA spinsConstants<>+812(SB)/4, $0x00000000
+DATA spinsConstants<>+816(SB)/4, $0x00000000
+DATA spinsConstants<>+820(SB)/4, $0x00000000
+DATA spinsConstants<>+824(SB)/4, $0x00000000
+DATA spinsConstants<>+828(SB)/4, $0x00000000
+DATA spinsConstants<>+832(SB)/4, $0x00000000
+DATA spinsConstants<>+836(SB)/4, $0x00000000
+DATA spinsConstants<>+840(SB)/4, $0x00000001
+DATA spinsConstants<>+844(SB)/4, $0x00000002
+DATA spinsConstants<>+848(SB)/4, $0x00000004
+DATA spinsConstants<>+852(SB)/4, $0x00000008
+DATA spinsConstants<>+856(SB)/4, $0x00000010
+DATA spinsConstants<>+860(SB)/4, $0x00000020
+DATA spinsConstants<>+864(SB)/4, $0x00000040
+DATA spinsConstants<>+868(SB)/4, $0x00000080
+DATA spinsConstants<>+872(SB)/4, $0xffffffff
+DATA spinsConstants<>+876(SB)/4, $0x00000000
+DATA spinsConstants<>+880(SB)/4, $0xffffffff
+DATA spinsConstants<>+884(SB)/4, $0x00000000
+DATA spinsConstants<>+888(SB)/4, $0xffffffff
+DATA spinsConstants<>+892(SB)/4, $0x00000000
+DATA spinsConstants<>+896(SB)/4, $0xffffffff
+DATA spinsConstants<>+900(SB)/4, $0x00000000
+DATA spinsConstants<>+904(SB)/4, $0x0000ffff
+DATA spinsConstants<>+908(SB)/4, $0x0000ffff
+DATA spinsConstants<>+912(SB)/4, $0x0000ffff
+DATA spinsConstants<>+916(SB)/4, $0x0000ffff
+DATA spinsConstants<>+920(SB)/4, $0x0000ffff
+DATA spinsConstants<>+924(SB)/4, $0x0000ffff
+DATA spinsConstants<>+928(SB)/4, $0x0000ffff
+DATA spinsConstants<>+932(SB)/4, $0x0000ffff
+DATA spinsConstants<>+936(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+940(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+944(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+948(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+952(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+956(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+960(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+964(SB)/4, $0x00ff00ff
+DATA spinsConstants<>+968(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+972(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+976(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+980(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+984(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+988(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+992(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+996(SB)/4, $0x0f0f0f0f
+DATA spinsConstants<>+1000(SB)/4, $0x00000002
+DATA spinsConstants<>+1004(SB)/4, $0x00000000
+DATA spinsConstants<>+1008(SB)/4, $0x00000002
+DATA spinsConstants<>+1012(SB)/4, $0x00000000
+DATA spinsConstants<>+1016(SB)/4, $0x00000040
+DATA spinsConstants<>+1020(SB)/4, $0x00000000
+DATA spinsConstants<>+1024(SB)/4, $0x00000040
+DATA spinsConstants<>+1028(SB)/4, $0x00000000
+DATA spinsConstants<>+1032(SB)/4, $0x00000040
+DATA spinsConstants<>+1036(SB)/4, $0x00000000
+DATA spinsConstants<>+1040(SB)/4, $0x00000040
+DATA spinsConstants<>+1044(SB)/4, $0x00000000
+DATA spinsConstants<>+1048(SB)/4, $0x00000002
+DATA spinsConstants<>+1052(SB)/4, $0x00000000
+DATA spinsConstants<>+1056(SB)/4, $0x00000002
+DATA spinsConstants<>+1060(SB)/4, $0x00000000
+DATA spinsConstants<>+1064(SB)/4, $0x33333333
+DATA spinsConstants<>+1068(SB)/4, $0x33333333
+DATA spinsConstants<>+1072(SB)/4, $0x33333333
+DATA spinsConstants<>+1076(SB)/4, $0x33333333
+DATA spinsConstants<>+1080(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1084(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1088(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1092(SB)/4, $0xcccccccc
+DATA spinsConstants<>+1096(SB)/4, $0x00000001
+DATA spinsConstants<>+1100(SB)/4, $0x00000000
+DATA spinsConstants<>+1104(SB)/4, $0x00000040
+DATA spinsConstants<>+1108(SB)/4, $0x00000000
+DATA spinsConstants<>+1112(SB)/4, $0x00000001
+DATA spinsConstants<>+1116(SB)/4, $0x00000000
+DATA spinsConstants<>+1120(SB)/4, $0x00000040
+DATA spinsConstants<>+1124(SB)/4, $0x00000000
+DATA spinsConstants<>+1128(SB)/4, $0x00000040
+DATA spinsConstants<>+1132(SB)/4, $0x00000000
+DATA spinsConstants<>+1136(SB)/4, $0x00000001
+DATA spinsConstants<>+1140(SB)/4, $0x00000000
+DATA spinsConstants<>+1144(SB)/4, $0x00000040
+DATA spinsConstants<>+1148(SB)/4, $0x00000000
+DATA spinsConstants<>+1152(SB)/4, $0x00000001
+DATA spinsConstants<>+1156(SB)/4, $0x00000000
+DATA spinsConstants<>+1160(SB)/4, $0x55555555
+DATA spinsConstants<>+1164(SB)/4, $0x55555555
+DATA spinsConstants<>+1168(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+1172(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+1176(SB)/4, $0x55555555
+DATA spinsConstants<>+1180(SB)/4, $0x55555555
+DATA spinsConstants<>+1184(SB)/4, $0xaaaaaaaa
+DATA spinsConstants<>+1188(SB)/4, $0xaaaaaaaa
+GLOBL spinsConstants<>(SB), RODATA|NOPTR, $1192
 
 // func signMaskAVX512(dst *uint64, logits *float32, rows int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV
@@ -127,6 +399,305 @@ last:
 	VZEROUPPER
 	RET
 
+// func transpose64AVX512(a *[64]uint64)
+// Requires: AVX, AVX512F
+TEXT ·transpose64AVX512(SB), NOSPLIT, $0-8
+	MOVQ       a+0(FP), AX
+	VMOVDQU64  (AX), Z0
+	VMOVDQU64  64(AX), Z1
+	VMOVDQU64  128(AX), Z2
+	VMOVDQU64  192(AX), Z3
+	VMOVDQU64  256(AX), Z4
+	VMOVDQU64  320(AX), Z5
+	VMOVDQU64  384(AX), Z6
+	VMOVDQU64  448(AX), Z7
+	VPSRLQ     $0x20, Z0, Z8
+	VPXORQ     Z4, Z8, Z8
+	VMOVDQU64  spinsConstants<>+8(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z4, Z4
+	VPSLLQ     $0x20, Z8, Z8
+	VPXORQ     Z8, Z0, Z0
+	VPSRLQ     $0x20, Z1, Z8
+	VPXORQ     Z5, Z8, Z8
+	VMOVDQU64  spinsConstants<>+8(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z5, Z5
+	VPSLLQ     $0x20, Z8, Z8
+	VPXORQ     Z8, Z1, Z1
+	VPSRLQ     $0x20, Z2, Z8
+	VPXORQ     Z6, Z8, Z8
+	VMOVDQU64  spinsConstants<>+8(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z6, Z6
+	VPSLLQ     $0x20, Z8, Z8
+	VPXORQ     Z8, Z2, Z2
+	VPSRLQ     $0x20, Z3, Z8
+	VPXORQ     Z7, Z8, Z8
+	VMOVDQU64  spinsConstants<>+8(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z7, Z7
+	VPSLLQ     $0x20, Z8, Z8
+	VPXORQ     Z8, Z3, Z3
+	VPSRLQ     $0x10, Z0, Z8
+	VPXORQ     Z2, Z8, Z8
+	VMOVDQU64  spinsConstants<>+72(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z2, Z2
+	VPSLLQ     $0x10, Z8, Z8
+	VPXORQ     Z8, Z0, Z0
+	VPSRLQ     $0x10, Z1, Z8
+	VPXORQ     Z3, Z8, Z8
+	VMOVDQU64  spinsConstants<>+72(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z3, Z3
+	VPSLLQ     $0x10, Z8, Z8
+	VPXORQ     Z8, Z1, Z1
+	VPSRLQ     $0x10, Z4, Z8
+	VPXORQ     Z6, Z8, Z8
+	VMOVDQU64  spinsConstants<>+72(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z6, Z6
+	VPSLLQ     $0x10, Z8, Z8
+	VPXORQ     Z8, Z4, Z4
+	VPSRLQ     $0x10, Z5, Z8
+	VPXORQ     Z7, Z8, Z8
+	VMOVDQU64  spinsConstants<>+72(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z7, Z7
+	VPSLLQ     $0x10, Z8, Z8
+	VPXORQ     Z8, Z5, Z5
+	VPSRLQ     $0x08, Z0, Z8
+	VPXORQ     Z1, Z8, Z8
+	VMOVDQU64  spinsConstants<>+136(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z1, Z1
+	VPSLLQ     $0x08, Z8, Z8
+	VPXORQ     Z8, Z0, Z0
+	VPSRLQ     $0x08, Z2, Z8
+	VPXORQ     Z3, Z8, Z8
+	VMOVDQU64  spinsConstants<>+136(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z3, Z3
+	VPSLLQ     $0x08, Z8, Z8
+	VPXORQ     Z8, Z2, Z2
+	VPSRLQ     $0x08, Z4, Z8
+	VPXORQ     Z5, Z8, Z8
+	VMOVDQU64  spinsConstants<>+136(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z5, Z5
+	VPSLLQ     $0x08, Z8, Z8
+	VPXORQ     Z8, Z4, Z4
+	VPSRLQ     $0x08, Z6, Z8
+	VPXORQ     Z7, Z8, Z8
+	VMOVDQU64  spinsConstants<>+136(SB), Z9
+	VPANDQ     Z9, Z8, Z8
+	VPXORQ     Z8, Z7, Z7
+	VPSLLQ     $0x08, Z8, Z8
+	VPXORQ     Z8, Z6, Z6
+	VSHUFI64X2 $0x4e, Z0, Z0, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z0, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z0, Z0
+	VSHUFI64X2 $0x4e, Z1, Z1, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z1, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z1, Z1
+	VSHUFI64X2 $0x4e, Z2, Z2, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z2, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z2, Z2
+	VSHUFI64X2 $0x4e, Z3, Z3, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z3, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z3, Z3
+	VSHUFI64X2 $0x4e, Z4, Z4, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z4, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z4, Z4
+	VSHUFI64X2 $0x4e, Z5, Z5, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z5, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z5, Z5
+	VSHUFI64X2 $0x4e, Z6, Z6, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z6, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z6, Z6
+	VSHUFI64X2 $0x4e, Z7, Z7, Z8
+	VPSLLVQ    spinsConstants<>+200(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+264(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+328(SB), Z9
+	VPXORQ     Z7, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z7, Z7
+	VPERMQ     $0x4e, Z0, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z0, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z0, Z0
+	VPERMQ     $0x4e, Z1, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z1, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z1, Z1
+	VPERMQ     $0x4e, Z2, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z2, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z2, Z2
+	VPERMQ     $0x4e, Z3, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z3, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z3, Z3
+	VPERMQ     $0x4e, Z4, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z4, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z4, Z4
+	VPERMQ     $0x4e, Z5, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z5, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z5, Z5
+	VPERMQ     $0x4e, Z6, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z6, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z6, Z6
+	VPERMQ     $0x4e, Z7, Z8
+	VPSLLVQ    spinsConstants<>+392(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+456(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+520(SB), Z9
+	VPXORQ     Z7, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z7, Z7
+	VPSHUFD    $0x4e, Z0, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z0, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z0, Z0
+	VPSHUFD    $0x4e, Z1, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z1, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z1, Z1
+	VPSHUFD    $0x4e, Z2, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z2, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z2, Z2
+	VPSHUFD    $0x4e, Z3, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z3, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z3, Z3
+	VPSHUFD    $0x4e, Z4, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z4, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z4, Z4
+	VPSHUFD    $0x4e, Z5, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z5, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z5, Z5
+	VPSHUFD    $0x4e, Z6, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z6, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z6, Z6
+	VPSHUFD    $0x4e, Z7, Z8
+	VPSLLVQ    spinsConstants<>+584(SB), Z8, Z9
+	VPSRLVQ    spinsConstants<>+648(SB), Z8, Z8
+	VPORQ      Z9, Z8, Z8
+	VMOVDQU64  spinsConstants<>+712(SB), Z9
+	VPXORQ     Z7, Z8, Z8
+	VPANDNQ    Z8, Z9, Z9
+	VPXORQ     Z9, Z7, Z7
+	VMOVDQU64  Z0, (AX)
+	VMOVDQU64  Z1, 64(AX)
+	VMOVDQU64  Z2, 128(AX)
+	VMOVDQU64  Z3, 192(AX)
+	VMOVDQU64  Z4, 256(AX)
+	VMOVDQU64  Z5, 320(AX)
+	VMOVDQU64  Z6, 384(AX)
+	VMOVDQU64  Z7, 448(AX)
+	VZEROUPPER
+	RET
+
 // func signMaskAVX2(dst *uint64, logits *float32, rows int, n int)
 // Requires: AVX, BMI2, CMOV
 TEXT ·signMaskAVX2(SB), NOSPLIT, $0-32
@@ -148,7 +719,7 @@ step:
 	MOVQ       $0x00000008, R10
 	CMPQ       R9, R10
 	CMOVQGT    R10, R9
-	LEAQ       spinsConstants<>+40(SB), R10
+	LEAQ       spinsConstants<>+808(SB), R10
 	NEGQ       R9
 	VMOVDQU    (R10)(R9*4), Y1
 	VMASKMOVPS (CX), Y1, Y1
@@ -186,7 +757,7 @@ TEXT ·unpackAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS spinsConstants<>+0(SB), Y0
 	VBROADCASTSS spinsConstants<>+4(SB), Y1
-	VMOVDQU      spinsConstants<>+72(SB), Y2
+	VMOVDQU      spinsConstants<>+840(SB), Y2
 
 row:
 	MOVQ BX, DI
@@ -201,7 +772,7 @@ step:
 	MOVQ         $0x00000008, R10
 	CMPQ         R9, R10
 	CMOVQGT      R10, R9
-	LEAQ         spinsConstants<>+40(SB), R10
+	LEAQ         spinsConstants<>+808(SB), R10
 	NEGQ         R9
 	VMOVDQU      (R10)(R9*4), Y3
 	VMOVD        SI, X4
@@ -224,5 +795,556 @@ last:
 	LEAQ (AX)(DI*4), AX
 	DECQ DX
 	JNE  row
+	VZEROUPPER
+	RET
+
+// func transpose64AVX2(a *[64]uint64)
+// Requires: AVX, AVX2
+TEXT ·transpose64AVX2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	VMOVDQU (AX), Y0
+	VMOVDQU 128(AX), Y1
+	VMOVDQU 256(AX), Y2
+	VMOVDQU 384(AX), Y3
+	VPSRLQ  $0x20, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x20, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x10, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x10, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 128(AX)
+	VMOVDQU Y2, 256(AX)
+	VMOVDQU Y3, 384(AX)
+	VMOVDQU 32(AX), Y0
+	VMOVDQU 160(AX), Y1
+	VMOVDQU 288(AX), Y2
+	VMOVDQU 416(AX), Y3
+	VPSRLQ  $0x20, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x20, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x10, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x10, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VMOVDQU Y0, 32(AX)
+	VMOVDQU Y1, 160(AX)
+	VMOVDQU Y2, 288(AX)
+	VMOVDQU Y3, 416(AX)
+	VMOVDQU 64(AX), Y0
+	VMOVDQU 192(AX), Y1
+	VMOVDQU 320(AX), Y2
+	VMOVDQU 448(AX), Y3
+	VPSRLQ  $0x20, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x20, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x10, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x10, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VMOVDQU Y0, 64(AX)
+	VMOVDQU Y1, 192(AX)
+	VMOVDQU Y2, 320(AX)
+	VMOVDQU Y3, 448(AX)
+	VMOVDQU 96(AX), Y0
+	VMOVDQU 224(AX), Y1
+	VMOVDQU 352(AX), Y2
+	VMOVDQU 480(AX), Y3
+	VPSRLQ  $0x20, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x20, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+872(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x20, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x10, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x10, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+904(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x10, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VMOVDQU Y0, 96(AX)
+	VMOVDQU Y1, 224(AX)
+	VMOVDQU Y2, 352(AX)
+	VMOVDQU Y3, 480(AX)
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	VMOVDQU 64(AX), Y2
+	VMOVDQU 96(AX), Y3
+	VPSRLQ  $0x08, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x08, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x04, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x04, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPERMQ  $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPERMQ  $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPERMQ  $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPERMQ  $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VPSHUFD $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPSHUFD $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPSHUFD $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPSHUFD $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y2, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	VMOVDQU 128(AX), Y0
+	VMOVDQU 160(AX), Y1
+	VMOVDQU 192(AX), Y2
+	VMOVDQU 224(AX), Y3
+	VPSRLQ  $0x08, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x08, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x04, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x04, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPERMQ  $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPERMQ  $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPERMQ  $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPERMQ  $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VPSHUFD $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPSHUFD $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPSHUFD $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPSHUFD $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VMOVDQU Y0, 128(AX)
+	VMOVDQU Y1, 160(AX)
+	VMOVDQU Y2, 192(AX)
+	VMOVDQU Y3, 224(AX)
+	VMOVDQU 256(AX), Y0
+	VMOVDQU 288(AX), Y1
+	VMOVDQU 320(AX), Y2
+	VMOVDQU 352(AX), Y3
+	VPSRLQ  $0x08, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x08, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x04, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x04, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPERMQ  $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPERMQ  $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPERMQ  $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPERMQ  $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VPSHUFD $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPSHUFD $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPSHUFD $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPSHUFD $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VMOVDQU Y0, 256(AX)
+	VMOVDQU Y1, 288(AX)
+	VMOVDQU Y2, 320(AX)
+	VMOVDQU Y3, 352(AX)
+	VMOVDQU 384(AX), Y0
+	VMOVDQU 416(AX), Y1
+	VMOVDQU 448(AX), Y2
+	VMOVDQU 480(AX), Y3
+	VPSRLQ  $0x08, Y0, Y4
+	VPXOR   Y2, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x08, Y1, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+936(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x08, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSRLQ  $0x04, Y0, Y4
+	VPXOR   Y1, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y1, Y1
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y0, Y0
+	VPSRLQ  $0x04, Y2, Y4
+	VPXOR   Y3, Y4, Y4
+	VMOVDQU spinsConstants<>+968(SB), Y5
+	VPAND   Y5, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x04, Y4, Y4
+	VPXOR   Y4, Y2, Y2
+	VPERMQ  $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPERMQ  $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPERMQ  $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPERMQ  $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1000(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1032(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1064(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VPSHUFD $0x4e, Y0, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y0, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y0, Y0
+	VPSHUFD $0x4e, Y1, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y1, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPSHUFD $0x4e, Y2, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y2, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y2, Y2
+	VPSHUFD $0x4e, Y3, Y4
+	VPSLLVQ spinsConstants<>+1096(SB), Y4, Y5
+	VPSRLVQ spinsConstants<>+1128(SB), Y4, Y4
+	VPOR    Y5, Y4, Y4
+	VMOVDQU spinsConstants<>+1160(SB), Y5
+	VPXOR   Y3, Y4, Y4
+	VPANDN  Y4, Y5, Y5
+	VPXOR   Y5, Y3, Y3
+	VMOVDQU Y0, 384(AX)
+	VMOVDQU Y1, 416(AX)
+	VMOVDQU Y2, 448(AX)
+	VMOVDQU Y3, 480(AX)
 	VZEROUPPER
 	RET

@@ -14,6 +14,11 @@ func signMaskAVX512(dst *uint64, logits *float32, rows int, n int)
 //go:noescape
 func unpackAVX512(dst *float32, spins *uint64, rows int, n int)
 
+// transpose64AVX512 is transpose64Generic.
+//
+//go:noescape
+func transpose64AVX512(a *[64]uint64)
+
 // signMaskAVX2 is signMaskGeneric for at least one row.
 //
 //go:noescape
@@ -23,3 +28,8 @@ func signMaskAVX2(dst *uint64, logits *float32, rows int, n int)
 //
 //go:noescape
 func unpackAVX2(dst *float32, spins *uint64, rows int, n int)
+
+// transpose64AVX2 is transpose64Generic.
+//
+//go:noescape
+func transpose64AVX2(a *[64]uint64)

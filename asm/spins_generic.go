@@ -31,3 +31,17 @@ func unpackGeneric(dst []float32, spins []uint64, rows, n int) {
 		dst, spins = dst[n:], spins[(n+63)/64:]
 	}
 }
+
+// transpose64Generic exchanges first the two quarters off the diagonal, then those of
+// each quarter, and so on.
+func transpose64Generic(a *[64]uint64) {
+	mask := uint64(1<<32 - 1)
+	for width := 32; width > 0; width /= 2 {
+		for i := 0; i < 64; i = (i + width + 1) &^ width {
+			x := (a[i]>>width ^ a[i+width]) & mask
+			a[i] ^= x << width
+			a[i+width] ^= x
+		}
+		mask ^= mask << (width / 2)
+	}
+}

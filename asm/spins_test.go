@@ -134,3 +134,32 @@ func FuzzSpins(f *testing.F) {
 		}
 	})
 }
+
+func TestTranspose64(t *testing.T) {
+	forEachPath(t, func(t *testing.T, _ Path) {
+		r := rand.New(rand.NewPCG(3, 4))
+		for range 100 {
+			square, before := newGuarded[uint64](64), [64]uint64{}
+			for i := range before {
+				before[i] = r.Uint64()
+			}
+			copy(square.data, before[:])
+			Transpose64((*[64]uint64)(square.data))
+			square.check(t)
+			for i, row := range square.data {
+				for j, column := range before {
+					require.Equal(t, column>>i&1, row>>j&1, "bit %d of word %d", j, i)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkTranspose64(b *testing.B) {
+	benchEachPath(b, func(b *testing.B, _ Path) {
+		var square [64]uint64
+		for b.Loop() {
+			Transpose64(&square)
+		}
+	})
+}

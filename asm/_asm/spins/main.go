@@ -1,6 +1,7 @@
 // Command spins generates the kernels that pack signs into bits and unpack
-// them. A row is taken in steps of one vector; in the last, masked loads and
-// stores touch only what belongs to it.
+// them, and the exchange of configurations with sites. A row of signs is taken in
+// steps of one vector; in the last, masked loads and stores touch only what belongs
+// to it.
 package main
 
 import (
@@ -26,6 +27,7 @@ func main() {
 	for _, p := range []*path{{"AVX512", true, 16}, {"AVX2", false, 8}} {
 		p.signMask()
 		p.unpack()
+		p.transpose()
 	}
 	Generate()
 }
@@ -167,4 +169,145 @@ func (p *path) unpack() {
 		}
 		SHRQ(Imm(uint64(p.lanes)), word)
 	})
+}
+
+// halves are the bits of a word that a step of so many rows leaves in the earlier row.
+func halves(width int) uint64 {
+	var m uint64
+	for b := range 64 {
+		if b&width == 0 {
+			m |= 1 << b
+		}
+	}
+	return m
+}
+
+// transpose emits the steps of 32 to 1 rows. Rows of two vectors exchange their
+// quarters, rows of one by a vector with its rows swapped.
+func (p *path) transpose() {
+	TEXT("transpose64"+p.suffix, NOSPLIT, "func(a *[64]uint64)")
+	Doc("transpose64" + p.suffix + " is transpose64Generic.")
+	Pragma("noescape")
+	a := Load(Param("a"), GP64())
+	rows := p.lanes / 2 // of a vector
+	mask := func(width int) VecVirtual {
+		words := make([]uint64, rows)
+		for i := range words {
+			words[i] = halves(width)
+			if i&width != 0 { // of a vector's later rows the others stay
+				words[i] = ^words[i]
+			}
+		}
+		m := p.vector()
+		p.move(constants.Vector64(words...), m)
+		return m
+	}
+	within := func(v VecVirtual, width int) {
+		left, right := make([]uint64, rows), make([]uint64, rows)
+		for i := range left {
+			left[i], right[i] = uint64(width), 64 // a shift by 64 gives zero
+			if i&width != 0 {
+				left[i], right[i] = 64, uint64(width)
+			}
+		}
+		swapped := p.vector()
+		switch {
+		case width == 4:
+			VSHUFI64X2(Imm(0x4E), v, v, swapped)
+		case width == 2:
+			VPERMQ(Imm(0x4E), v, swapped)
+		default:
+			VPSHUFD(Imm(0x4E), v, swapped)
+		}
+		other := p.vector()
+		VPSLLVQ(constants.Vector64(left...), swapped, other)
+		VPSRLVQ(constants.Vector64(right...), swapped, swapped)
+		p.or(other, swapped, swapped)
+		p.choose(mask(width), v, swapped)
+	}
+	between := func(v, w VecVirtual, width int) {
+		x := p.vector()
+		VPSRLQ(Imm(uint64(width)), v, x)
+		p.xor(w, x, x)
+		p.and(mask(width), x, x)
+		p.xor(x, w, w)
+		VPSLLQ(Imm(uint64(width)), x, x)
+		p.xor(x, v, v)
+	}
+	// A pass takes 4 or 8 vectors through the steps that they hold all rows of.
+	pass := func(first, apart int, widths ...int) {
+		v := make([]VecVirtual, p.lanes/2)
+		for i := range v {
+			v[i] = p.vector()
+			p.move(Mem{Base: a, Disp: 8 * (first + apart*i)}, v[i])
+		}
+		for _, width := range widths {
+			for i := range v {
+				switch step := width / apart; {
+				case width < rows:
+					within(v[i], width)
+				case i&step == 0:
+					between(v[i], v[i+step], width)
+				}
+			}
+		}
+		for i, v := range v {
+			p.move(v, Mem{Base: a, Disp: 8 * (first + apart*i)})
+		}
+	}
+	if p.wide {
+		pass(0, 8, 32, 16, 8, 4, 2, 1)
+	} else {
+		for first := 0; first < 16; first += 4 {
+			pass(first, 16, 32, 16)
+		}
+		for first := 0; first < 64; first += 16 {
+			pass(first, 4, 8, 4, 2, 1)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func (p *path) move(from, to Op) {
+	if p.wide {
+		VMOVDQU64(from, to)
+	} else {
+		VMOVDQU(from, to)
+	}
+}
+
+func (p *path) and(a Op, b, dst VecVirtual) {
+	if p.wide {
+		VPANDQ(a, b, dst)
+	} else {
+		VPAND(a, b, dst)
+	}
+}
+
+func (p *path) or(a Op, b, dst VecVirtual) {
+	if p.wide {
+		VPORQ(a, b, dst)
+	} else {
+		VPOR(a, b, dst)
+	}
+}
+
+func (p *path) xor(a Op, b, dst VecVirtual) {
+	if p.wide {
+		VPXORQ(a, b, dst)
+	} else {
+		VPXOR(a, b, dst)
+	}
+}
+
+// choose replaces the bits of v that are not in the mask by those of other.
+func (p *path) choose(mask, v, other VecVirtual) {
+	p.xor(v, other, other)
+	if p.wide {
+		VPANDNQ(other, mask, mask)
+	} else {
+		VPANDN(other, mask, mask)
+	}
+	p.xor(mask, v, v)
 }
