@@ -228,7 +228,7 @@ func (l *layer) sums(name string, b GPVirtual) []VecVirtual {
 // root emits y, an estimate of 1/√s with s = 1+u², and g = 3 − s y²: ½ y g is
 // the root after one Newton step.
 func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
-	s, y, g := l.vector(), l.vector(), l.vector()
+	s, y := l.vector(), l.vector()
 	VMOVAPS(l.one, s)
 	VFMADD231PS(u, u, s)
 	if l.isa == avx512 {
@@ -237,9 +237,8 @@ func (l *layer) root(u VecVirtual) (y, g VecVirtual) {
 		VRSQRTPS(s, y)
 	}
 	VMULPS(y, s, s)
-	VMOVAPS(l.three, g)
-	VFNMADD231PS(y, s, g)
-	return y, g
+	VFNMADD213PS(l.three, y, s)
+	return y, s
 }
 
 // perceptron emits a kernel's code for each number of lines.
@@ -268,14 +267,14 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 	}
 }
 
-// logits emits the forward pass. A sample's sum is reduced to four numbers at
-// once, and those of sixteen samples together.
+// logits emits the forward pass. A sample's sum is reduced to four numbers, and those
+// of sixteen samples together to one each.
 func (w *isa) logits() {
 	TEXT("bitLogits"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float32, tables, output []float32, index []uint8, bias float32)", samples))
 	Doc("bitLogits" + w.suffix + " is bitLogitsGeneric for at least one group of spins.")
 	Pragma("noescape")
 	const together = 16
-	quarters := AllocLocal(16 * (together + 1))
+	quarters := AllocLocal(16 * together)
 	output := GP64()
 	dst := Load(Param("dst"), GP64())
 	shift, err := Param("bias").Resolve()
@@ -290,84 +289,53 @@ func (w *isa) logits() {
 		if w == avx2 {
 			Load(Param("output").Base(), output)
 		}
-		b, at, end := GP64(), GP64(), GP64()
+		b, at := GP64(), GP64()
 		XORQ(b, b)
-		reduce := func(sum VecVirtual) {
-			half, quarter := sum.AsY(), XMM()
-			if w == avx512 {
-				upper := YMM()
-				VEXTRACTF64X4(Imm(1), sum, upper)
-				VADDPS(half, upper, upper)
-				VEXTRACTF128(Imm(1), upper, quarter)
-				VADDPS(upper.AsX(), quarter, quarter)
-			} else {
-				VEXTRACTF128(Imm(1), half, quarter)
-				VADDPS(sum.AsX(), quarter, quarter)
-			}
-			VMOVUPS(quarter, Mem{Base: at})
-			ADDQ(Imm(16), at)
-		}
-		activate := func(u []VecVirtual) VecVirtual {
-			sum := w.zero()
-			for i, u := range u {
-				y, g := l.root(u)
-				VMULPS(y, u, u)
-				VMULPS(g, u, u)
-				if w == avx512 {
-					VFMADD231PS(l.output[i], u, sum)
-				} else {
-					VFMADD231PS(Mem{Base: output, Disp: 4 * w.lanes * i}, u, sum)
-				}
-			}
-			return sum
-		}
-		var u []VecVirtual
-		var sum VecVirtual
+		var pairs [2][2][]VecVirtual // of samples, the hidden layer's inputs
 		if w == avx512 {
-			u, sum = l.sums(name+"First", b), w.zero()
+			for i := range pairs {
+				pairs[i] = [2][]VecVirtual{l.vectors(), l.vectors()}
+			}
+			l.pair(name+"First", b, pairs[0])
 		}
 		Label(name + "Block")
-		LEAQ(Mem{Base: b, Disp: together}, end)
+		LEAQ(quarters, at)
+		Label(name)
 		if w == avx512 {
-			Comment("Three samples are under way: the rows of one are added up, one is activated, one reduced.")
-			LEAQ(quarters, at) // in the first round there is nothing to reduce
-			Label(name)
-			next, last := GP64(), GP64()
-			LEAQ(Mem{Base: b, Disp: 1}, next)
-			MOVQ(U32(samples-1), last)
-			CMPQ(next, last)
-			CMOVQGT(last, next)
-			rows := l.sums(name+"Groups", next)
-			activated := activate(u)
-			reduce(sum)
-			VMOVAPS(activated, sum)
-			for i, row := range rows {
-				VMOVAPS(row, u[i])
-			}
+			Comment("Of two pairs of samples, the rows of one are added up while the other is activated.")
+			next := GP64()
+			LEAQ(Mem{Base: b, Disp: 2}, next)
+			l.pair(name+"Odd", next, pairs[1])
+			sums := l.activate(output, pairs[0][0], pairs[0][1])
+			ADDQ(Imm(4), b)
+			MOVQ(b, next) // after the last samples once more the first
+			ANDQ(Imm(samples-1), next)
+			l.pair(name+"Even", next, pairs[0])
+			VMOVUPS(quarter(append(sums, l.activate(output, pairs[1][0], pairs[1][1])...)), Mem{Base: at})
+			ADDQ(Imm(64), at)
 		} else {
-			LEAQ(quarters.Offset(16), at)
-			Label(name)
-			reduce(activate(l.sums(name+"Groups", b)))
+			sum := l.activate(output, l.sums(name+"Groups", b))[0]
+			quarter := XMM()
+			VEXTRACTF128(Imm(1), sum, quarter)
+			VADDPS(sum.AsX(), quarter, quarter)
+			VMOVUPS(quarter, Mem{Base: at})
+			ADDQ(Imm(16), at)
+			INCQ(b)
 		}
-		INCQ(b)
-		CMPQ(b, end)
-		JB(LabelRef(name))
-		if w == avx512 {
-			reduce(sum)
-		}
+		TESTQ(U32(together-1), b)
+		JNZ(LabelRef(name))
 		Comment("Each four numbers sum to twice the logit without its bias.")
 		for first := 0; first < together; first += w.lanes {
 			var z [4]VecVirtual
 			for i := range z {
-				// As they were stored: a load of several stores waits for the cache.
+				at := quarters.Offset(16*first + 4*w.lanes*i)
+				if w == avx512 {
+					z[i] = w.load(at)
+					continue
+				}
 				z[i] = w.zero()
-				at := quarters.Offset(16 + 16*first + 4*w.lanes*i)
-				for k := range w.lanes / 4 {
-					if w == avx512 {
-						VINSERTF32X4(Imm(uint64(k)), at.Offset(16*k), z[i], z[i])
-					} else {
-						VINSERTF128(Imm(uint64(k)), at.Offset(16*k), z[i], z[i])
-					}
+				for k := range w.lanes / 4 { // as they were stored: a load of several stores waits for the cache
+					VINSERTF128(Imm(uint64(k)), at.Offset(16*k), z[i], z[i])
 				}
 			}
 			pair := func(a, b VecVirtual) VecVirtual {
@@ -390,6 +358,78 @@ func (w *isa) logits() {
 		VZEROUPPER()
 		RET()
 	})
+}
+
+// pair emits the hidden layer's inputs of two samples, at index b and the next.
+func (l *layer) pair(name string, b GPVirtual, u [2][]VecVirtual) {
+	at, table, left := GP64(), GP64(), GP64()
+	add := func(first bool) {
+		for s, u := range u {
+			row := GP64()
+			MOVBQZX(Mem{Base: at, Disp: s}, row)
+			SHLQ(Imm(6), row)
+			for i, u := range u {
+				if m := (Mem{Base: table, Index: row, Scale: 1, Disp: lineSize * i}); first {
+					VMOVUPS(m, u)
+				} else {
+					VADDPS(m, u, u)
+				}
+			}
+		}
+	}
+	LEAQ(Mem{Base: l.index, Index: b, Scale: 1}, at)
+	MOVQ(l.tables, table)
+	MOVQ(l.size, left)
+	add(true)
+	DECQ(left)
+	JZ(LabelRef(name + "Done"))
+	Label(name)
+	ADDQ(Imm(samples), at)
+	ADDQ(U32(uint32(16*lineSize*l.lines)), table)
+	add(false)
+	DECQ(left)
+	JNZ(LabelRef(name))
+	Label(name + "Done")
+}
+
+// activate emits the outputs' terms of the hidden units of some samples, twice as large,
+// a vector of a sample's, side by side. u is used up.
+func (l *layer) activate(output GPVirtual, u ...[]VecVirtual) []VecVirtual {
+	sums := make([]VecVirtual, len(u))
+	for i := range u[0] {
+		var y, g [2]VecVirtual
+		for s := range u {
+			y[s], g[s] = l.root(u[s][i])
+		}
+		for s := range u {
+			VMULPS(y[s], u[s][i], u[s][i])
+			VMULPS(g[s], u[s][i], u[s][i])
+			var weights Op = Mem{Base: output, Disp: 4 * l.lanes * i}
+			if l.isa == avx512 {
+				weights = l.output[i]
+			}
+			if i == 0 {
+				sums[s] = l.vector()
+				VMULPS(weights, u[s][i], sums[s])
+			} else {
+				VFMADD231PS(weights, u[s][i], sums[s])
+			}
+		}
+	}
+	return sums
+}
+
+// quarter emits the sums of a quarter of each of four vectors' numbers, of one vector
+// after the other.
+func quarter(v []VecVirtual) VecVirtual {
+	half := func(a, b VecVirtual, low, high uint64) VecVirtual {
+		x, y := ZMM(), ZMM()
+		VSHUFF64X2(Imm(low), b, a, x)
+		VSHUFF64X2(Imm(high), b, a, y)
+		VADDPS(x, y, y)
+		return y
+	}
+	return half(half(v[0], v[1], 0x44, 0xee), half(v[2], v[3], 0x44, 0xee), 0x88, 0xdd)
 }
 
 // gradient emits the backward pass: the hidden layer once more, and histograms
