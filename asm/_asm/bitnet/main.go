@@ -296,7 +296,7 @@ func (w *isa) logits() {
 			for i := range pairs {
 				pairs[i] = [2][]VecVirtual{l.vectors(), l.vectors()}
 			}
-			l.pair(name+"First", b, pairs[0])
+			l.pair(name+"First", l.tables, b, pairs[0], gather)
 		}
 		Label(name + "Block")
 		LEAQ(quarters, at)
@@ -305,12 +305,12 @@ func (w *isa) logits() {
 			Comment("Of two pairs of samples, the rows of one are added up while the other is activated.")
 			next := GP64()
 			LEAQ(Mem{Base: b, Disp: 2}, next)
-			l.pair(name+"Odd", next, pairs[1])
+			l.pair(name+"Odd", l.tables, next, pairs[1], gather)
 			sums := l.activate(output, pairs[0][0], pairs[0][1])
 			ADDQ(Imm(4), b)
 			MOVQ(b, next) // after the last samples once more the first
 			ANDQ(Imm(samples-1), next)
-			l.pair(name+"Even", next, pairs[0])
+			l.pair(name+"Even", l.tables, next, pairs[0], gather)
 			VMOVUPS(quarter(append(sums, l.activate(output, pairs[1][0], pairs[1][1])...)), Mem{Base: at})
 			ADDQ(Imm(64), at)
 		} else {
@@ -360,33 +360,46 @@ func (w *isa) logits() {
 	})
 }
 
-// pair emits the hidden layer's inputs of two samples, at index b and the next.
-func (l *layer) pair(name string, b GPVirtual, u [2][]VecVirtual) {
+// What is done with the rows of two samples.
+const (
+	gather  = iota // they are added up
+	scatter        // vectors are added to them
+)
+
+// pair emits a loop over the groups of two samples, at index b and the next, with the
+// tables at base.
+func (l *layer) pair(name string, base, b GPVirtual, u [2][]VecVirtual, what int) {
 	at, table, left := GP64(), GP64(), GP64()
-	add := func(first bool) {
+	group := func(first bool) {
 		for s, u := range u {
 			row := GP64()
 			MOVBQZX(Mem{Base: at, Disp: s}, row)
 			SHLQ(Imm(6), row)
 			for i, u := range u {
-				if m := (Mem{Base: table, Index: row, Scale: 1, Disp: lineSize * i}); first {
+				m := Mem{Base: table, Index: row, Scale: 1, Disp: lineSize * i}
+				switch {
+				case what == scatter:
+					sum := l.vector()
+					VADDPS(m, u, sum)
+					VMOVUPS(sum, m)
+				case first: // needs no sum
 					VMOVUPS(m, u)
-				} else {
+				default:
 					VADDPS(m, u, u)
 				}
 			}
 		}
 	}
 	LEAQ(Mem{Base: l.index, Index: b, Scale: 1}, at)
-	MOVQ(l.tables, table)
+	MOVQ(base, table)
 	MOVQ(l.size, left)
-	add(true)
+	group(true)
 	DECQ(left)
 	JZ(LabelRef(name + "Done"))
 	Label(name)
 	ADDQ(Imm(samples), at)
 	ADDQ(U32(uint32(16*lineSize*l.lines)), table)
-	add(false)
+	group(false)
 	DECQ(left)
 	JNZ(LabelRef(name))
 	Label(name + "Done")
@@ -432,8 +445,8 @@ func quarter(v []VecVirtual) VecVirtual {
 	return half(half(v[0], v[1], 0x44, 0xee), half(v[2], v[3], 0x44, 0xee), 0x88, 0xdd)
 }
 
-// gradient emits the backward pass: the hidden layer once more, and histograms
-// of its derivatives over the groups' numbers.
+// gradient emits the backward pass: the hidden layer once more, and histograms of its
+// derivatives over the groups' numbers.
 func (w *isa) gradient() {
 	TEXT("bitGradient"+w.suffix, NOSPLIT, fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[%d]float32)", samples))
 	Doc("bitGradient" + w.suffix + " is bitGradientGeneric for at least one group of spins.")
@@ -444,7 +457,6 @@ func (w *isa) gradient() {
 	Load(Param("residual"), residual)
 	Load(Param("dOutput").Base(), dOutput)
 	w.perceptron(func(l *layer, name string) {
-		half := w.load(w.full(0.5))
 		if w == avx2 {
 			Load(Param("output").Base(), output)
 		}
@@ -455,43 +467,68 @@ func (w *isa) gradient() {
 				VMOVUPS(Mem{Base: dOutput, Disp: 4 * w.lanes * i}, s)
 			}
 		}
+		// derive replaces the hidden layer's inputs, of a sample after b, by the
+		// derivatives with respect to them.
+		derive := func(u []VecVirtual, b GPVirtual, after int) {
+			e, c := w.vector(), w.vector()
+			VBROADCASTSS(Mem{Base: residual, Index: b, Scale: 4, Disp: 4 * after}, e)
+			VBROADCASTSS(Mem{Base: scale, Index: b, Scale: 4, Disp: 4 * after}, c)
+			VMULPS(c, e, e)
+			for i, u := range u {
+				y, g := l.root(u)
+				VMULPS(w.full(0.5), y, y)
+				VMULPS(g, y, y) // the root
+				VMULPS(y, u, u) // the activation
+				if w == avx512 {
+					VFMADD231PS(e, u, sums[i])
+					VMULPS(l.output[i], e, u)
+				} else {
+					at := Mem{Base: dOutput, Disp: 4 * w.lanes * i}
+					VFMADD213PS(at, e, u)
+					VMOVUPS(u, at)
+					VMULPS(Mem{Base: output, Disp: 4 * w.lanes * i}, e, u)
+				}
+				VMULPS(y, u, u)
+				VMULPS(y, y, y)
+				VMULPS(y, u, u)
+			}
+		}
 		b := GP64()
 		XORQ(b, b)
-		Label(name)
-		u := l.sums(name+"Groups", b)
-		e, c := w.vector(), w.vector()
-		VBROADCASTSS(Mem{Base: residual, Index: b, Scale: 4}, e)
-		VBROADCASTSS(Mem{Base: scale, Index: b, Scale: 4}, c)
-		VMULPS(c, e, e)
-		for i, u := range u {
-			y, g := l.root(u)
-			VMULPS(half, y, y)
-			VMULPS(g, y, y) // the root
-			VMULPS(y, u, u) // the activation
-			if w == avx512 {
-				VFMADD231PS(e, u, sums[i])
-				VMULPS(l.output[i], e, u)
-			} else {
-				at := Mem{Base: dOutput, Disp: 4 * w.lanes * i}
-				VFMADD213PS(at, e, u)
-				VMOVUPS(u, at)
-				VMULPS(Mem{Base: output, Disp: 4 * w.lanes * i}, e, u)
+		if w == avx512 {
+			Comment("Of two pairs of samples, the rows of one are added up before the other's derivatives",
+				"go to the histograms: rows that are stored hold up the loads that follow.")
+			pairs := [2][2][]VecVirtual{{l.vectors(), l.vectors()}, {l.vectors(), l.vectors()}}
+			l.pair(name+"First", l.tables, b, pairs[0], gather)
+			Label(name)
+			for i, of := range []string{"Odd", "Even"} {
+				next := GP64()
+				LEAQ(Mem{Base: b, Disp: 2}, next)
+				ANDQ(Imm(samples-1), next) // after the last samples once more the first
+				derive(pairs[i][0], b, 0)
+				derive(pairs[i][1], b, 1)
+				l.pair(name+of, l.tables, next, pairs[1-i], gather)
+				l.pair(name+of+"Histograms", histograms, b, pairs[i], scatter)
+				MOVQ(next, b)
 			}
-			VMULPS(y, u, u)
-			VMULPS(y, y, y)
-			VMULPS(y, u, u)
+			TESTQ(b, b)
+			JNZ(LabelRef(name))
+		} else {
+			Label(name)
+			u := l.sums(name+"Groups", b)
+			derive(u, b, 0)
+			l.rows(name+"Histograms", b, false, histograms, func(row Mem, _ bool) {
+				for i, u := range u {
+					s := w.vector()
+					at := row.Offset(4 * w.lanes * i)
+					VADDPS(at, u, s)
+					VMOVUPS(s, at)
+				}
+			})
+			INCQ(b)
+			CMPQ(b, Imm(samples))
+			JB(LabelRef(name))
 		}
-		l.rows(name+"Histograms", b, false, histograms, func(row Mem, _ bool) {
-			for i, u := range u {
-				s := w.vector()
-				at := row.Offset(4 * w.lanes * i)
-				VADDPS(at, u, s)
-				VMOVUPS(s, at)
-			}
-		})
-		INCQ(b)
-		CMPQ(b, Imm(samples))
-		JB(LabelRef(name))
 		for i, s := range sums {
 			VMOVUPS(s, Mem{Base: dOutput, Disp: 4 * w.lanes * i})
 		}
