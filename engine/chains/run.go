@@ -94,8 +94,7 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 		}
 		r.walk = l
 	} else {
-		params := make([]float32, system.NumParams())
-		system.Initialize(params)
+		params := make([]float32, system.NumParams()) // on which chains do not depend
 		start := observer.Chains
 		if o.Peer != nil {
 			start = o.Peer.Start

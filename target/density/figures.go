@@ -18,7 +18,7 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, params, samples); err != nil {
+	if err := s.run(ctx, samples); err != nil {
 		return nil, err
 	}
 	f := figure.Figure{Name: "distributions", Title: fmt.Sprintf("Target of one's own, *d* = %d", s.dim)}
@@ -41,7 +41,7 @@ func (s *system) Figures(ctx context.Context, params []float32, samples int) ([]
 func (s *system) panel(values []float64, name, label string) figure.Panel {
 	const bins, tail = 64, 2e-3
 	width, column := len(s.names), s.column(name)
-	generated, reference := known(every(values, column, width)), known(every(s.reference.values, column, width))
+	generated, reference := known(every(values, column, width)), known(every(s.reference.values, column, s.reference.width))
 	both := slices.Sorted(slices.Values(append(slices.Clone(reference), generated...)))
 	low, high := -1.0, 1.0
 	if len(both) > 0 {

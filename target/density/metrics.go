@@ -9,12 +9,13 @@ import (
 	"sync"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/stat"
 )
 
 // Sizes of a table.
 const (
-	chains         = 128 // of a reference
+	ofReference    = 128 // chains
 	mostDraws      = 512 // of each, a third of its steps being left out before
 	fewestDraws    = 16
 	stepsPerSample = 16 // steps of the chains together, for a sample that is measured
@@ -25,56 +26,42 @@ const (
 // A reference is what chains tell that owe nothing to the generator. It is computed
 // once.
 type reference struct {
-	mutex sync.Mutex
-	done  bool
-	// values of the observables, [draws][kept][names], of the chains that are kept
-	values []float64
-	kept   int
-	lost   int // chains that found no weight
+	mutex  sync.Mutex
+	values []float64 // of the observables, [draws][kept][width]
+	width  int       // all but the weight
+	kept   int       // chains that found weight
 }
 
-// run lets the chains move. They do not depend on params.
-func (s *system) run(ctx context.Context, params []float32, samples int) error {
-	s.reference.mutex.Lock()
-	defer s.reference.mutex.Unlock()
-	if s.reference.done {
+// run lets the chains move.
+func (s *system) run(ctx context.Context, samples int) error {
+	r := &s.reference
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.values != nil {
 		return nil
 	}
-	w, err := s.Chains(params, chains)
+	draws := min(max(stepsPerSample*samples/ofReference, fewestDraws), mostDraws)
+	steps := max(1, stepsPerSample*samples/(ofReference*draws))
+	moved, err := chains.Run(ctx, s, chains.Options{Chains: ofReference, Draws: draws, BurnIn: steps * draws / 2, Spacing: steps}, nil)
 	if err != nil {
 		return err
 	}
-	width := len(s.names)
-	draws := min(max(stepsPerSample*samples/chains, fewestDraws), mostDraws)
-	steps := max(1, stepsPerSample*samples/(chains*draws))
-	if err := w.Advance(ctx, steps*draws/2); err != nil {
-		return err
-	}
-	all := make([]float64, draws*chains*width)
-	for t := range draws {
-		if err := w.Advance(ctx, steps); err != nil {
-			return err
-		}
-		w.Observe(all[t*chains*width : (t+1)*chains*width])
-	}
-	if err := s.Err(); err != nil {
-		return err
-	}
+	all := moved.Levels[0].Values
 	// Chains that begin where there is no weight may never find any.
 	density := s.column("log_density")
-	var keep []int
-	for c := range chains {
-		if !math.IsInf(all[c*width+density], -1) {
-			keep = append(keep, c)
+	r.width, r.kept = len(moved.Levels[0].Observables), 0
+	var found [ofReference]bool
+	for c := range found {
+		if found[c] = !math.IsInf(all[c*r.width+density], -1); found[c] {
+			r.kept++
 		}
 	}
-	s.reference.kept, s.reference.lost = len(keep), chains-len(keep)
-	for t := range draws {
-		for _, c := range keep {
-			s.reference.values = append(s.reference.values, all[(t*chains+c)*width:][:width]...)
+	r.values = make([]float64, 0, draws*r.kept*r.width)
+	for i := 0; i < len(all); i += r.width {
+		if found[i/r.width%ofReference] {
+			r.values = append(r.values, all[i:i+r.width]...)
 		}
 	}
-	s.reference.done = true
 	return nil
 }
 
@@ -141,16 +128,16 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, params, samples); err != nil {
+	if err := s.run(ctx, samples); err != nil {
 		return nil, err
 	}
 	out := &engine.Evaluation{Samples: samples}
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.reference.kept == 0:
-		warn("there is no reference: none of %d chains found a state where ln π is not −∞; say where they are by target.center and target.scale", chains)
-	case s.reference.lost > chains/2:
-		warn("%d of %d chains found no state where ln π is not −∞, and are left out", s.reference.lost, chains)
+		warn("there is no reference: none of %d chains found a state where ln π is not −∞; say where they are by target.center and target.scale", ofReference)
+	case s.reference.kept < ofReference/2:
+		warn("%d of %d chains found no state where ln π is not −∞, and are left out", ofReference-s.reference.kept, ofReference)
 	}
 	outside := 0
 	for _, v := range every(values, s.column("log_density"), len(s.names)) {
@@ -192,7 +179,7 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 	var centre float64
 	for _, r := range s.rows() {
 		column := s.column(r.of)
-		reference, sample := every(s.reference.values, column, width), every(values, column, width)
+		reference, sample := every(s.reference.values, column, s.reference.width), every(values, column, width)
 		if !r.square {
 			centre = stat.Chains(reference, s.reference.kept).Mean
 		} else {
