@@ -358,24 +358,18 @@ func (x *exact) logWeights(dst *[block]float64, scale, beta float64, state []uin
 	}
 	addTerms(dst, x.bonds, scale*beta, state)
 	addTerms(dst, x.fields, scale*beta, state)
-	x.shift(dst, -scale*beta)
-}
-
-// shift adds scale · offset to dst.
-func (x *exact) shift(dst *[block]float64, scale float64) {
-	if x.target.Offset == 0 {
-		return
-	}
 	for b := range dst {
-		dst[b] += scale * x.target.Offset
+		dst[b] -= scale * beta * x.target.Offset
 	}
 }
 
-// energies adds scale · E of the spins of a block to dst.
-func (x *exact) energies(dst *[block]float64, scale float64, state []uint64) {
-	addTerms(dst, x.all, -scale, state)
-	addTerms(dst, x.every, -scale, state)
-	x.shift(dst, scale)
+// energies sets dst to E of the spins of a block.
+func (x *exact) energies(dst *[block]float64, state []uint64) {
+	for b := range dst {
+		dst[b] = x.target.Offset
+	}
+	addTerms(dst, x.all, -1, state)
+	addTerms(dst, x.every, -1, state)
 }
 
 // complete draws the centres, then the leaves.

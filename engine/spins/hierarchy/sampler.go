@@ -149,16 +149,10 @@ func (s *Sampler) scorePiece(i int) {
 // LogDensity sets logq to ln q(s) of the given configurations.
 func (s *Sampler) LogDensity(logq []float64, configs []uint64) {
 	s.R(logq, configs)
-	var energy [block]float64
-	state := s.state[:s.size]
-	for lo := 0; lo < len(logq); lo += block {
-		part := logq[lo:min(lo+block, len(logq))]
-		spins.Columns(state, configs[lo*s.words:][:len(part)*s.words], s.model.Spins())
-		clear(energy[:])
-		s.exact.energies(&energy, s.model.target.Beta, state)
-		for b := range part {
-			part[b] -= energy[b]
-		}
+	energies := make([]float64, len(logq))
+	s.model.Energies(energies, configs)
+	for i, e := range energies {
+		logq[i] -= s.model.target.Beta * e
 	}
 }
 
@@ -171,8 +165,7 @@ func (m *Model) Energies(e []float64, configs []uint64) {
 	for lo := 0; lo < len(e); lo += block {
 		part := e[lo:min(lo+block, len(e))]
 		spins.Columns(state, configs[lo*words:][:len(part)*words], m.Spins())
-		clear(energy[:])
-		m.exact.energies(&energy, 1, state)
+		m.exact.energies(&energy, state)
 		copy(part, energy[:])
 	}
 }

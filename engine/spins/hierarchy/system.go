@@ -194,9 +194,6 @@ func (d *Draws) Weigh(dst []uint64, n int, first uint64) []float64 {
 	return d.r[:n]
 }
 
-// Weighted is the name of the format of samples with their weights.
-const Weighted = "weighted"
-
 // WeightedFormat describes samples with the logarithms of their weights, of spins
 // in an array of the given shape.
 func (s *System) WeightedFormat(shape ...int) engine.Format {
@@ -211,7 +208,7 @@ func (s *System) WeightedFormat(shape ...int) engine.Format {
 		size += "," // a tuple
 	}
 	return engine.Format{
-		Name: Weighted, Descr: fmt.Sprintf("[('spins', '|i1', (%s)), ('log_weight', '<f8')]", size), RowBytes: s.net.Spins() + 8,
+		Name: engine.Weighted, Descr: fmt.Sprintf("[('spins', '|i1', (%s)), ('log_weight', '<f8')]", size), RowBytes: s.net.Spins() + 8,
 		Doc:       "spins ±1 as int8, and ln w = −βE − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
 		Unrefined: true,
 	}
@@ -230,15 +227,6 @@ func (s *System) SampleWeighted(dst []byte, params []float32, first uint64, n, r
 		spins.WriteSigns(row[:sites], drawn[i*words:][:words], sites)
 		binary.LittleEndian.PutUint64(row[sites:], math.Float64bits(-r))
 	}
-	return nil
-}
-
-// LogDensity sets dst to the exact ln q of packed configurations.
-func (s *System) LogDensity(dst []float64, params []float32, batch []uint64) error {
-	if words := (s.net.Spins() + 63) / 64; len(batch) != len(dst)*words {
-		return fmt.Errorf("%d words are not %d configurations of %d", len(batch), len(dst), words)
-	}
-	s.net.NewSampler(params, s.workers).LogDensity(dst, batch)
 	return nil
 }
 
