@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/number"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // In many dimensions a population of thousands knows little of a target's covariances,
@@ -60,7 +62,7 @@ func (e *search) settle() (all []settled, err error) {
 		if s == nil || !s.run() {
 			break
 		}
-		if known := slices.ContainsFunc(all, func(other settled) bool { return e.level(narrow(other.mean), s.best.mean) }); !known {
+		if known := slices.ContainsFunc(all, func(other settled) bool { return e.level(number.Narrow(other.mean), s.best.mean) }); !known {
 			all = append(all, s.best)
 		}
 		left = slices.DeleteFunc(left, func(r int) bool {
@@ -90,14 +92,6 @@ func (e *search) level(x []float32, to []float64) bool {
 		}
 	}
 	return true
-}
-
-func narrow(x []float64) []float32 {
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(v)
-	}
-	return y
 }
 
 // A settling is a Gaussian on its way.
@@ -147,7 +141,7 @@ func (s *settling) measure() (ok bool, err error) {
 	for i, v := range s.best.mean {
 		s.step[i] = 1e-3 * (1 + math.Abs(v))
 	}
-	x, side := narrow(s.best.mean), [2][]float64{make([]float64, d), make([]float64, d)}
+	x, side := number.Narrow(s.best.mean), [2][]float64{make([]float64, d), make([]float64, d)}
 	for range tries {
 		here, _ := s.around(x, side)
 		if math.IsInf(here, -1) {
@@ -487,7 +481,7 @@ func (found *Found) weigh(dim int) []float64 {
 
 // settledLook is Look of Gaussians that have settled.
 func (found *Found) settledLook(dim int) Look {
-	const rounding = 1e-4 // of the variance of ln q − ln π
+	const rounding = 0.01 // deviation of ln q − ln π
 	if len(found.Gaussians) == 0 {
 		_, variance := Moments(found.X, dim)
 		var log float64
@@ -506,15 +500,11 @@ func (found *Found) settledLook(dim int) Look {
 	}
 	look.Several = look.Components > 1
 	look.Apart = look.Several
-	var mean, squares float64
-	weights := found.weigh(dim)
-	for _, r := range weights {
-		mean += r / float64(len(weights))
+	var r stat.Mean
+	for _, v := range found.weigh(dim) {
+		r.Add(v)
 	}
-	for _, r := range weights {
-		squares += (r - mean) * (r - mean) / float64(len(weights))
-	}
-	look.Gaussian = !look.Several && squares < rounding
+	look.Gaussian = !look.Several && r.Deviation() < rounding
 	return look
 }
 
