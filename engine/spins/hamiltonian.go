@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -235,31 +236,17 @@ func (h *Hamiltonian) repeated() *flaw {
 	return found
 }
 
-// sorted returns the order of the edges by their smaller spin and then by their
-// larger one.
+// sorted returns the order of the edges by their smaller spin, then by their larger one,
+// and of equal edges by their own numbers.
 func (h *Hamiltonian) sorted() []int32 {
-	order := make([]int32, len(h.Edges))
-	for k := range order {
-		order[k] = int32(k)
+	const spinBits, edgeBits = 20, 24 // of MaxSpins and MaxEdges: 64 in all
+	keys, order := make([]uint64, len(h.Edges)), make([]int32, len(h.Edges))
+	for k, e := range h.Edges {
+		keys[k] = (uint64(min(e.I, e.J))<<spinBits|uint64(max(e.I, e.J)))<<edgeBits | uint64(k)
 	}
-	// Stable counting sorts, the less significant key first.
-	order = h.countingSort(order, func(e Edge) int { return max(e.I, e.J) })
-	return h.countingSort(order, func(e Edge) int { return min(e.I, e.J) })
-}
-
-func (h *Hamiltonian) countingSort(order []int32, key func(Edge) int) []int32 {
-	start := make([]int32, h.Spins+1)
-	for _, k := range order {
-		start[key(h.Edges[k])+1]++
+	slices.Sort(keys)
+	for i, key := range keys {
+		order[i] = int32(key & (MaxEdges - 1))
 	}
-	for i := range h.Spins {
-		start[i+1] += start[i]
-	}
-	sorted := make([]int32, len(order))
-	for _, k := range order {
-		at := &start[key(h.Edges[k])]
-		sorted[*at] = k
-		*at++
-	}
-	return sorted
+	return order
 }

@@ -183,7 +183,7 @@ func (s Source) Parse(data []byte) (*Reading, error) {
 		if err := found.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: looks like format %s: %w", s.File, format, err)
 		}
-		if format == COO && (s.Vartype == "" || s.Sign == "") && !hasVartype(data) {
+		if format == COO && (s.Vartype == "" || s.Sign == "") && !vartypeHeader.Match(data) {
 			return nil, fmt.Errorf("%s: lines of three numbers alone do not say what they mean; set vartype to spin or binary, "+
 				"and sign to energy (E = +Σ w s s, as in dimod) or coupling (E = −Σ w s s)", s.File)
 		}
@@ -218,9 +218,10 @@ func detect(data []byte) (Format, error) {
 		}
 		return RevGen, nil
 	}
-	lines := textLines{rest: data}
-	for lines.next() {
-		f := bytes.Fields(lines.line)
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		f := bytes.Fields(line)
 		switch {
 		case len(f) == 0 || f[0][0] == '#' || string(f[0]) == "c":
 			continue
@@ -231,7 +232,7 @@ func detect(data []byte) (Format, error) {
 		case len(f) == 3:
 			return COO, nil
 		}
-		return "", fmt.Errorf("line %d, %s, is of no known format; there are %s", lines.number, shorten(fmt.Sprintf("%q", lines.line)), strings.Join(Formats, ", "))
+		return "", fmt.Errorf("line %d, %s, is of no known format; there are %s", number, shorten(fmt.Sprintf("%q", bytes.TrimSuffix(line, []byte("\n")))), strings.Join(Formats, ", "))
 	}
 	return "", errors.New("holds nothing but comments")
 }
@@ -243,8 +244,8 @@ func Numbers(data []byte) bool {
 	if err != nil || format == QUBO {
 		return err == nil
 	}
-	for lines := (textLines{rest: data}); lines.next(); {
-		f := bytes.Fields(lines.line)
+	for line := range bytes.Lines(data) {
+		f := bytes.Fields(line)
 		if len(f) == 0 || f[0][0] == '#' {
 			continue
 		}

@@ -9,22 +9,6 @@ import (
 	"strings"
 )
 
-// textLines walks the lines of a text.
-type textLines struct {
-	rest   []byte
-	line   []byte
-	number int // from 1
-}
-
-func (l *textLines) next() bool {
-	if len(l.rest) == 0 {
-		return false
-	}
-	l.line, l.rest, _ = bytes.Cut(l.rest, []byte("\n"))
-	l.number++
-	return true
-}
-
 // A term is a line "i j w".
 type term struct {
 	i, j int // as numbered in the file
@@ -35,8 +19,9 @@ type term struct {
 // text is a file of lines under way.
 type text struct {
 	*Reading
-	lines textLines
-	terms []term
+	line   []byte
+	number int // of the line, from 1
+	terms  []term
 
 	spins      int // declared, −1 before
 	linear     int // declared, −1 for unknown: terms with i = j
@@ -50,8 +35,9 @@ func (t *text) fail(line int, format string, args ...any) error {
 
 // parseText reads the formats of lines.
 func (r *Reading) parseText(data []byte) (*Hamiltonian, error) {
-	t := &text{Reading: r, lines: textLines{rest: data}, spins: -1, linear: -1, pairs: -1}
-	for t.lines.next() {
+	t := &text{Reading: r, spins: -1, linear: -1, pairs: -1}
+	for line := range bytes.Lines(data) {
+		t.line, t.number = bytes.TrimSuffix(line, []byte("\n")), t.number+1
 		if err := t.read(); err != nil {
 			return nil, err
 		}
@@ -62,37 +48,26 @@ func (r *Reading) parseText(data []byte) (*Hamiltonian, error) {
 	return t.hamiltonian()
 }
 
-var vartypeHeader = regexp.MustCompile(`^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a-zA-Z0-9]+)`)
-
-func hasVartype(data []byte) bool {
-	for l := (textLines{rest: data}); l.next(); {
-		if vartypeHeader.Match(l.line) {
-			return true
-		}
-	}
-	return false
-}
+var vartypeHeader = regexp.MustCompile(`(?m)^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 
 // read reads a line.
 func (t *text) read() error {
-	var fields [4][]byte
-	n := splitFields(&fields, t.lines.line)
-	at := t.lines.number
+	fields, at := bytes.Fields(t.line), t.number
 	comment := byte('#')
 	if t.Format == QUBO {
 		comment = 'c'
 	}
 	switch {
-	case n == 0:
+	case len(fields) == 0:
 		return nil
 	case fields[0][0] == comment:
 		return t.comment()
 	case t.Format == QUBO && t.spins < 0:
-		return t.quboHeader()
+		return t.quboHeader(fields)
 	case t.Format == Rudy && t.spins < 0:
-		return t.rudyHeader(&fields, n)
-	case n != 3:
-		return t.fail(at, "%s where a line is \"i j w\", two numbers of spins and a weight", shorten(strconv.Quote(string(t.lines.line))))
+		return t.rudyHeader(fields)
+	case len(fields) != 3:
+		return t.fail(at, "%s where a line is \"i j w\", two numbers of spins and a weight", shorten(strconv.Quote(string(t.line))))
 	}
 	e := term{line: at}
 	var err error
@@ -125,63 +100,40 @@ func (t *text) read() error {
 	return nil
 }
 
-// splitFields stores the first fields of a line and returns their number, at
-// most one more than a line may have.
-func splitFields(fields *[4][]byte, line []byte) (n int) {
-	for n < len(fields) {
-		start := bytes.IndexFunc(line, func(r rune) bool { return !space(r) })
-		if start < 0 {
-			return n
-		}
-		line = line[start:]
-		end := bytes.IndexFunc(line, space)
-		if end < 0 {
-			end = len(line)
-		}
-		fields[n], line = line[:end], line[end:]
-		n++
-	}
-	return n
-}
-
-func space(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\f' || r == '\v' }
-
 // comment reads the type of the variables, if a comment of COO tells it.
 func (t *text) comment() error {
-	m := vartypeHeader.FindSubmatch(t.lines.line)
+	m := vartypeHeader.FindSubmatch(t.line)
 	if t.Format != COO || m == nil {
 		return nil
 	}
 	v := Vartype(strings.ToLower(string(m[1])))
 	switch {
 	case v != VartypeSpin && v != VartypeBinary:
-		return t.fail(t.lines.number, "vartype %s is neither SPIN nor BINARY", m[1])
+		return t.fail(t.number, "vartype %s is neither SPIN nor BINARY", m[1])
 	case t.Vartype != "" && t.Vartype != v:
-		return t.fail(t.lines.number, "vartype is %s here and was %s before", v, t.Vartype)
+		return t.fail(t.number, "vartype is %s here and was %s before", v, t.Vartype)
 	}
 	t.Vartype = v
 	return nil
 }
 
-func (t *text) rudyHeader(fields *[4][]byte, n int) error {
-	at := t.lines.number
-	if n != 2 {
-		return t.fail(at, "%s where the first line is \"n m\", the numbers of spins and of edges", shorten(strconv.Quote(string(t.lines.line))))
+func (t *text) rudyHeader(fields [][]byte) error {
+	if len(fields) != 2 {
+		return t.fail(t.number, "%s where the first line is \"n m\", the numbers of spins and of edges", shorten(strconv.Quote(string(t.line))))
 	}
 	return t.declare(fields[0], fields[1], nil)
 }
 
-func (t *text) quboHeader() error {
-	f := bytes.Fields(t.lines.line)
+func (t *text) quboHeader(f [][]byte) error {
 	if len(f) != 6 || string(f[0]) != "p" || string(f[1]) != "qubo" {
-		return t.fail(t.lines.number, "%s where a line \"p qubo 0 size linear quadratic\" is needed", shorten(strconv.Quote(string(t.lines.line))))
+		return t.fail(t.number, "%s where a line \"p qubo 0 size linear quadratic\" is needed", shorten(strconv.Quote(string(t.line))))
 	}
 	return t.declare(f[3], f[5], f[4])
 }
 
 // declare takes the numbers of a header.
 func (t *text) declare(spins, pairs, linear []byte) (err error) {
-	at := t.lines.number
+	at := t.number
 	t.headerLine = at
 	if t.spins, err = strconv.Atoi(string(spins)); err != nil || t.spins < 1 || t.spins > MaxSpins {
 		return t.fail(at, "the number of spins, %s, is not between 1 and %d", shorten(string(spins)), MaxSpins)
