@@ -15,13 +15,15 @@ type Ensemble struct {
 	Shape []int  // of an array of a configuration's spins
 	Order string // which spin is which, as the end of a sentence
 
-	Beta    float64                                            // inverse temperature of the target
-	Energy  func(dst []float64, batch []uint64)                // of packed configurations
-	Even    bool                                               // whether flipping all spins leaves the energy as it is
-	Kernel  Kernel                                             // of refinement
-	Mixing  func(beta float64) (Kernel, error)                 // what mixes best at an inverse temperature
-	Draws   func(params []float32) Draws                       // of the generator
-	Weight  Weight                                             // nil for a generator without a density
+	Beta   float64                             // inverse temperature of the target
+	Energy func(dst []float64, batch []uint64) // of packed configurations
+	Even   bool                                // whether flipping all spins leaves the energy as it is
+	Kernel Kernel                              // of refinement
+	Mixing func(beta float64) (Kernel, error)  // what mixes best at an inverse temperature
+	Draws  func(params []float32) Draws        // of the generator
+	// Weigher returns ln π − ln q + const as a function of packed configurations. It is
+	// nil for a generator without a density; otherwise Draws are Weighed.
+	Weigher func(params []float32) func(dst []float64, batch []uint64)
 	Names   []string                                           // of observables
 	Observe func(values []float64, stride int, batch []uint64) // sets them, [configurations][stride]
 
@@ -41,14 +43,12 @@ type Draws interface {
 	Generate(dst []uint64, first uint64)
 }
 
-// A Weight knows a generator's density.
-type Weight interface {
-	// WeightedFormat describes samples with the logarithms of their weights, of
-	// spins in an array of the given shape, which SampleWeighted writes.
-	WeightedFormat(shape ...int) engine.Format
-	SampleWeighted(dst []byte, params []float32, first uint64, n, refine int) error
-	// Weigher returns ln π − ln q + const as a function of packed configurations.
-	Weigher(params []float32) func(dst []float64, batch []uint64)
+// Weighed are Draws of a generator with a density.
+type Weighed interface {
+	Draws
+	// Weigh draws n samples, with their spins if dst is not nil, and returns their
+	// R = ln q + βE, which the next call overwrites.
+	Weigh(dst []uint64, n int, first uint64) (r []float64)
 }
 
 // Words returns the number of words of a configuration.
@@ -85,9 +85,9 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 	}
 	o := Observed{Packed: packed, hi: len(packed) / words, ensemble: e}
 	switch {
-	case e.Weight == nil:
+	case e.Weigher == nil:
 	case params != nil:
-		o.weigh = e.Weight.Weigher(params)
+		o.weigh = e.Weigher(params)
 	default:
 		for i := stride - 1; i < len(values); i += stride {
 			values[i] = math.NaN()
@@ -99,7 +99,7 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 
 // Observables implements engine.Observer.
 func (e *Ensemble) Observables() []string {
-	if e.Weight == nil {
+	if e.Weigher == nil {
 		return e.Names
 	}
 	return append(e.Names[:len(e.Names):len(e.Names)], engine.LogWeight)

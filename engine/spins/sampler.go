@@ -2,8 +2,11 @@ package spins
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/revgen/revgen/bitspin"
 	"github.com/revgen/revgen/engine"
@@ -17,8 +20,16 @@ func (e *Ensemble) Formats() []engine.Format {
 		{Name: "bits", Descr: "'<u8'", Shape: []int{e.Words()}, RowBytes: 8 * e.Words(),
 			Doc: "packed spins as little-endian uint64: bit i mod 64 of word i div 64 is spin i, 1 for +1; unused high bits are 0"},
 	}
-	if e.Weight != nil {
-		all = append(all, e.Weight.WeightedFormat(e.Shape...))
+	if e.Weigher != nil {
+		shape := strings.ReplaceAll(strings.Trim(fmt.Sprint(e.Shape), "[]"), " ", ", ")
+		if len(e.Shape) == 1 {
+			shape += "," // a tuple
+		}
+		all = append(all, engine.Format{
+			Name: engine.Weighted, Descr: "[('spins', '|i1', (" + shape + ")), ('log_weight', '<f8')]", RowBytes: e.Spins + 8,
+			Doc:       "spins ±1 as int8, and ln w = −βE − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
+			Unrefined: true,
+		})
 	}
 	for i := range all {
 		all[i].Doc += e.Order
@@ -36,16 +47,21 @@ func (e *Ensemble) Sample(dst []byte, format string, params []float32, first uin
 	if err := e.Reach(first, uint64(n), refine); err != nil {
 		return err
 	}
-	switch {
-	case format == "spins" || format == "bits":
-	case e.Weight == nil:
-		return fmt.Errorf("format: %q is not spins or bits", format)
-	case format == e.Weight.WeightedFormat(e.Shape...).Name:
-		return e.Weight.SampleWeighted(dst, params, first, n, refine)
-	default:
-		return fmt.Errorf("format: %q is not spins, bits or %s", format, e.Weight.WeightedFormat(e.Shape...).Name)
-	}
 	drawn := make([]uint64, n*e.Words())
+	if format == engine.Weighted && e.Weigher != nil {
+		if refine > 0 {
+			return fmt.Errorf("refine: the density of refined samples is not known, and neither are their weights; leave it 0, or take another format")
+		}
+		for i, r := range e.Draws(params).(Weighed).Weigh(drawn, n, first) {
+			row := dst[i*(e.Spins+8):][:e.Spins+8]
+			WriteSigns(row[:e.Spins], drawn[i*e.Words():][:e.Words()], e.Spins)
+			binary.LittleEndian.PutUint64(row[e.Spins:], math.Float64bits(-r))
+		}
+		return nil
+	}
+	if format != "spins" && format != "bits" {
+		return fmt.Errorf("format: %q is not one of the samples' formats", format)
+	}
 	e.Drawing(params).Draw(drawn, first, refine)
 	return e.write(dst, format, drawn)
 }

@@ -22,8 +22,8 @@ type Observed struct {
 // density are weighed as samples of it.
 func (e *Ensemble) Observed(params []float32, n int) Observed {
 	o := Observed{Packed: make([]uint64, n*e.Words()), hi: n, ensemble: e}
-	if e.Weight != nil {
-		o.weigh = e.Weight.Weigher(params)
+	if e.Weigher != nil {
+		o.weigh = e.Weigher(params)
 	}
 	return o
 }

@@ -105,7 +105,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 		return nil, err
 	}
 	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
-	m.Weight = s
+	m.Weigher = s.Weigher
 	return &hierarchical{m, s}, nil
 }
 

@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -182,8 +181,7 @@ func (s *System) NewDraws(params []float32) *Draws {
 // MaxSamples of a seed.
 func (d *Draws) Generate(dst []uint64, first uint64) { d.Weigh(dst, len(dst)/d.sampler.Words(), first) }
 
-// Weigh draws n samples, with their spins if dst is not nil, and returns their R,
-// which the next call overwrites.
+// Weigh implements spins.Weighed.
 func (d *Draws) Weigh(dst []uint64, n int, first uint64) []float64 {
 	if len(d.r) < n {
 		d.r = make([]float64, n)
@@ -194,43 +192,7 @@ func (d *Draws) Weigh(dst []uint64, n int, first uint64) []float64 {
 	return d.r[:n]
 }
 
-// WeightedFormat describes samples with the logarithms of their weights, of spins
-// in an array of the given shape.
-func (s *System) WeightedFormat(shape ...int) engine.Format {
-	size := ""
-	for i, n := range shape {
-		if i > 0 {
-			size += ", "
-		}
-		size += fmt.Sprint(n)
-	}
-	if len(shape) == 1 {
-		size += "," // a tuple
-	}
-	return engine.Format{
-		Name: engine.Weighted, Descr: fmt.Sprintf("[('spins', '|i1', (%s)), ('log_weight', '<f8')]", size), RowBytes: s.net.Spins() + 8,
-		Doc:       "spins ±1 as int8, and ln w = −βE − ln q as float64: means over π are Σ w f / Σ w, and Z is the mean of w",
-		Unrefined: true,
-	}
-}
-
-// SampleWeighted is Sample of engine.Sampler in that format.
-func (s *System) SampleWeighted(dst []byte, params []float32, first uint64, n, refine int) error {
-	if refine > 0 {
-		return fmt.Errorf("refine: the density of refined samples is not known, and neither are their weights; leave it 0, or take another format")
-	}
-	sites := s.net.Spins()
-	words := (sites + 63) / 64
-	drawn := make([]uint64, n*words)
-	for i, r := range s.NewDraws(params).Weigh(drawn, n, first) {
-		row := dst[i*(sites+8):][:sites+8]
-		spins.WriteSigns(row[:sites], drawn[i*words:][:words], sites)
-		binary.LittleEndian.PutUint64(row[sites:], math.Float64bits(-r))
-	}
-	return nil
-}
-
-// Weigher implements spins.Weight.
+// Weigher is that of a spins.Ensemble.
 func (s *System) Weigher(params []float32) func(dst []float64, batch []uint64) {
 	sampler := s.net.NewSampler(params, s.workers)
 	return func(dst []float64, batch []uint64) {
@@ -294,5 +256,5 @@ var (
 	_ engine.Differentiable = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
 	_ engine.Heir           = (*System)(nil)
-	_ spins.Weight          = (*System)(nil)
+	_ spins.Weighed         = (*Draws)(nil)
 )
