@@ -16,7 +16,7 @@ import (
 type run struct {
 	Options
 	ctx      context.Context
-	walk     walk
+	walk     engine.Ladder   // of one or several levels
 	fallible engine.Fallible // or nil
 	ends     []int           // of each rank's chains, nil where none are shared
 	columns  []int           // of the system's observables, those that are kept
@@ -25,18 +25,10 @@ type run struct {
 	result   Result
 }
 
-// A walk is chains of one or several levels.
-type walk interface {
-	Advance(ctx context.Context, steps int) error
-	Observe(level int, values []float64)
-	States(level int, dst []byte, format string) error
-	Swaps(level int) (accepted, proposed uint64)
-}
-
-// single is an engine.Walk as the only level.
+// single is an engine.Walk as the only level of a ladder.
 type single struct{ engine.Walk }
 
-// Observe implements walk.
+// Observe implements engine.Ladder.
 func (s single) Observe(_ int, values []float64) {
 	if u, ok := s.Walk.(engine.UnweightedWalk); ok {
 		u.ObserveUnweighted(values)
@@ -45,7 +37,7 @@ func (s single) Observe(_ int, values []float64) {
 	s.Walk.Observe(values)
 }
 
-// States implements walk.
+// States implements engine.Ladder.
 func (s single) States(_ int, dst []byte, format string) error {
 	return s.Walk.(engine.StateWalk).States(dst, format)
 }
@@ -58,7 +50,7 @@ func (s single) Own() (lo, hi int) {
 	return 0, math.MaxInt
 }
 
-// Swaps implements walk.
+// Swaps implements engine.Ladder.
 func (s single) Swaps(int) (accepted, proposed uint64) { return 0, 0 }
 
 func newRun(ctx context.Context, system engine.System, o Options) (*run, error) {
