@@ -1,6 +1,7 @@
 package spins
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -106,15 +107,9 @@ func (g *Graph) integers() bool {
 func (g *Graph) digest() (sum [sha256.Size]byte) {
 	h := &g.hamiltonian
 	d := sha256.New()
-	d.Write([]byte("revgen spins 1\n"))
-	block := make([]byte, 0, 1<<13)
-	word := func(x uint64) {
-		if len(block) == cap(block) {
-			d.Write(block)
-			block = block[:0]
-		}
-		block = binary.LittleEndian.AppendUint64(block, x)
-	}
+	w := bufio.NewWriterSize(d, 1<<13)
+	_, _ = w.WriteString("revgen spins 1\n") // a hash takes all
+	word := func(x uint64) { _, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), x)) }
 	word(uint64(h.Spins))
 	word(math.Float64bits(h.Offset))
 	word(uint64(len(h.Fields)))
@@ -127,7 +122,7 @@ func (g *Graph) digest() (sum [sha256.Size]byte) {
 		word(uint64(e.J))
 		word(math.Float64bits(e.Coupling))
 	}
-	d.Write(block)
+	_ = w.Flush()
 	d.Sum(sum[:0])
 	return sum
 }
