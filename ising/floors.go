@@ -10,12 +10,6 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// variationInterval is that of a total variation.
-func variationInterval(tv stat.CountDistance) [2]float64 {
-	i := stat.Interval(tv.Value, tv.StandardError)
-	return [2]float64{max(0, i[0]), min(1, i[1])}
-}
-
 // correlationLaw returns the law of the mean of |ΔG(r)| for n exact samples, whose
 // G(r) depend on each other as the generated ones'.
 func (r *reference) correlationLaw(generated *tally, n float64) stat.Null {
@@ -74,7 +68,7 @@ func (r *reference) countDistances(counts []float64, samples int) []engine.Metri
 	}
 	null := stat.NewCounts(r.states, samples)
 	variation, divergence := null.Distances(counts)
-	tv := engine.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variationInterval(variation)}
+	tv := engine.Metric{Name: "total_variation", Generated: variation.Value, Error: variation.Value, Interval: variation.Share()}
 	kl := engine.Metric{Name: "kl_to_target", Generated: divergence.Value, Error: divergence.Value, Interval: [2]float64{divergence.Value, divergence.Value}}
 	if !math.IsInf(divergence.Value, 1) {
 		kl.Interval = stat.Interval(divergence.Value, divergence.StandardError)

@@ -326,7 +326,7 @@ func (r *reference) histogram(generated *joint, samples int) engine.Metric {
 	}
 	null := stat.NewCounts(p, samples)
 	tv, _ := null.Distances(counts)
-	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, variationInterval(tv)
+	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, tv.Share()
 	return m.Judged(floor, null.Variation)
 }
 

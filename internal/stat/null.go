@@ -160,6 +160,12 @@ type Counts struct {
 // standard error.
 type CountDistance struct{ Value, StandardError float64 }
 
+// Share is Interval of a distance that lies between 0 and 1, as variations do.
+func (d CountDistance) Share() [2]float64 {
+	i := Interval(d.Value, d.StandardError)
+	return [2]float64{max(0, i[0]), min(1, i[1])}
+}
+
 // NewCounts returns the laws of n samples of the law p, which runs that ask for them
 // again share.
 func NewCounts(p []float64, n int) *Counts {

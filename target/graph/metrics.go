@@ -264,8 +264,6 @@ func variation(name string, law []estimate, counts []float64) engine.Metric {
 	}
 	null := stat.NewCounts(p, int(samples))
 	tv, _ := null.Distances(of)
-	m.Generated, m.Error = tv.Value, tv.Value
-	m.Interval = stat.Interval(tv.Value, tv.StandardError)
-	m.Interval = [2]float64{max(0, m.Interval[0]), min(1, m.Interval[1])}
+	m.Generated, m.Error, m.Interval = tv.Value, tv.Value, tv.Share()
 	return m.Judged(floor, null.Variation)
 }
