@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/conf"
 )
 
 // A Statistic says which pairs of samples the double sums run over.
@@ -81,37 +82,27 @@ func (k *Kernel) Validate() error {
 	if len(k.Bandwidths)+len(k.IMQ)+len(k.Matern)+len(k.Diffusion) == 0 {
 		return fmt.Errorf("bandwidths: the kernel is empty; give at least one bandwidth or one term of imq, matern or, for spins, diffusion")
 	}
-	for i, s := range k.Bandwidths {
-		if !(s > 0) || math.IsInf(s, 0) {
-			return fmt.Errorf("bandwidths[%d]: %v is not a positive finite number", i, s)
-		}
+	if err := conf.AllPositive("bandwidths", k.Bandwidths); err != nil {
+		return err
 	}
 	if k.Weights != nil && len(k.Weights) != len(k.Bandwidths) {
 		return fmt.Errorf("weights: %d values for %d bandwidths", len(k.Weights), len(k.Bandwidths))
 	}
-	for i, w := range k.Weights {
-		if !(w > 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("weights[%d]: %v is not a positive finite number", i, w)
-		}
+	if err := conf.AllPositive("weights", k.Weights); err != nil {
+		return err
 	}
 	for i, q := range k.IMQ {
-		for _, p := range []struct {
-			name  string
-			value float64
-		}{{"c", q.C}, {"beta", q.Beta}, {"weight", q.Weight}} {
-			if !(p.value > 0) || math.IsInf(p.value, 0) {
-				return fmt.Errorf("imq[%d].%s: %v is not a positive finite number", i, p.name, p.value)
-			}
+		err := conf.First(conf.Positive("c", q.C), conf.Positive("beta", q.Beta), conf.Positive("weight", q.Weight))
+		if err != nil {
+			return conf.Under(fmt.Sprintf("imq[%d]", i), err)
 		}
 	}
 	for i, m := range k.Matern {
-		switch {
-		case m.Nu != 0.5 && m.Nu != 1.5 && m.Nu != 2.5:
+		if m.Nu != 0.5 && m.Nu != 1.5 && m.Nu != 2.5 {
 			return fmt.Errorf("matern[%d].nu: %v is not 0.5, 1.5 or 2.5", i, m.Nu)
-		case !(m.Length > 0) || math.IsInf(m.Length, 0):
-			return fmt.Errorf("matern[%d].length: %v is not a positive finite number", i, m.Length)
-		case !(m.Weight > 0) || math.IsInf(m.Weight, 0):
-			return fmt.Errorf("matern[%d].weight: %v is not a positive finite number", i, m.Weight)
+		}
+		if err := conf.First(conf.Positive("length", m.Length), conf.Positive("weight", m.Weight)); err != nil {
+			return conf.Under(fmt.Sprintf("matern[%d]", i), err)
 		}
 	}
 	for i, t := range k.Diffusion {

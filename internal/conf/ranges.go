@@ -97,8 +97,13 @@ func Deviations(key string, sigma []float64) error {
 	if len(sigma) == 0 {
 		return fmt.Errorf("%s: the list is empty; give at least one standard deviation", key)
 	}
-	for i, s := range sigma {
-		if err := Positive(fmt.Sprintf("%s[%d]", key, i), s); err != nil {
+	return AllPositive(key, sigma)
+}
+
+// AllPositive is Positive of each number of a list.
+func AllPositive(key string, list []float64) error {
+	for i, x := range list {
+		if err := Positive(fmt.Sprintf("%s[%d]", key, i), x); err != nil {
 			return err
 		}
 	}
