@@ -14,8 +14,8 @@ import (
 
 // Gaussians of a target that is not known to be made of them: on the line and in the
 // plane they suffice. Beyond, couplings that bend do more, of few Gaussians; but modes
-// that lie apart are learned better without, and shells, and rather heavy tails in many dimensions,
-// by many that do not bend.
+// that lie apart are learned better without, shells by many Gaussians, which bend in few
+// dimensions only, and rather heavy tails in many dimensions by many that do not bend.
 const (
 	onLine  = 24
 	inSpace = mixture.Many
@@ -25,6 +25,7 @@ const (
 
 	onlySpace = 3 // in which a joint mixture holds two modes of each coordinate
 
+	bentSpace = 4 // up to which what is far from quadratic is learned better by maps that bend
 	someSpace = 6
 	mostSpace = 16
 
@@ -166,7 +167,7 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 		g.Components, g.Bent = look.Components, true
 		because = "modes lie apart"
 	case look.Curved && d <= mostSpace:
-		g.Components, g.Depth = inSpace, 8
+		g.Components, g.Depth, g.Bent = inSpace, 8, d <= bentSpace
 		because = "ln π is far from quadratic"
 	default:
 		g.Components, g.Depth, g.Bent = few, 4, true

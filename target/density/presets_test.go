@@ -64,6 +64,13 @@ func TestRecipes(t *testing.T) {
 			"target.expression=-x[0]^2/(2*"+deviation+"^2) - 4.5*x[0] - exp(-x[0])*sum(x[1:]^2)/2")
 		require.Equal(t, couplings, c.Generator.Depth, why)
 	}
+	// Shells: many Gaussians, bent in few dimensions.
+	for dim, bent := range map[string]bool{"3": true, "5": false} {
+		c, why = resolve("quick", "target.dim="+dim, "target.parameters={}", "target.center=[]", "target.scale=[]",
+			"target.expression=-(sqrt(sum(x^2)) - 4.5)^2*4")
+		require.Contains(t, why, "because ln π is far from quadratic")
+		require.Equal(t, []any{32, 8, bent}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Bent}, why)
+	}
 	// A target of a file has no hints but its own.
 	cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
