@@ -105,64 +105,58 @@ func (j *Judge) Keep(names []string) error {
 // Score sets table, [states][columns], and returns it; it is good until the next call.
 func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float64, error) {
 	n := len(states) / f.RowBytes
-	table = slices.Grow(table[:0], n*len(j.Columns))[:n*len(j.Columns)]
-	needs := func(wanted func(from int) bool) bool { return slices.ContainsFunc(j.from, wanted) }
+	table = sized(table, n*len(j.Columns))
+	needs := func(some ...int) bool {
+		return slices.ContainsFunc(j.from, func(from int) bool { return slices.Contains(some, from) })
+	}
 	var beta float64
 	var err error
-	if needs(func(from int) bool { return from == fromEnergy || from == fromDensity || from == fromWeight }) {
-		j.energies = slices.Grow(j.energies[:0], n)[:n]
+	if needs(fromEnergy, fromDensity, fromWeight) {
+		j.energies = sized(j.energies, n)
 		if beta, err = j.target.Energies(j.energies, f.Name, states); err != nil {
 			return nil, err
 		}
 	}
-	if needs(func(from int) bool { return from >= 0 }) {
-		j.values = slices.Grow(j.values[:0], n*len(j.names))[:n*len(j.names)]
+	if slices.ContainsFunc(j.from, func(from int) bool { return from >= 0 }) {
+		j.values = sized(j.values, n*len(j.names))
 		if err := j.scorer.Score(j.values, nil, f.Name, states); err != nil {
 			return nil, err
 		}
 	}
-	if needs(func(from int) bool { return from == fromModel || from == fromWeight }) {
+	if needs(fromModel, fromWeight) {
 		if err := j.logModel(f, states, n); err != nil {
 			return nil, err
 		}
 	}
-	if needs(func(from int) bool { return from == fromWitness }) {
-		j.witnessed = slices.Grow(j.witnessed[:0], n)[:n]
+	if needs(fromWitness) {
+		j.witnessed = sized(j.witnessed, n)
 		if err := j.witness(j.witnessed, f.Name, states); err != nil {
 			return nil, err
 		}
 	}
-	width := len(j.from)
 	for k, from := range j.from {
+		value := func(i int) float64 { return j.values[i*len(j.names)+from] }
 		switch from {
 		case fromEnergy:
-			for i, e := range j.energies[:n] {
-				table[i*width+k] = e
-			}
+			value = func(i int) float64 { return j.energies[i] }
 		case fromDensity:
-			for i, e := range j.energies[:n] {
-				table[i*width+k] = logDensity(beta, e)
-			}
+			value = func(i int) float64 { return logDensity(beta, j.energies[i]) }
 		case fromModel:
-			for i, q := range j.modelled[:n] {
-				table[i*width+k] = q
-			}
+			value = func(i int) float64 { return j.modelled[i] }
 		case fromWeight:
-			for i, q := range j.modelled[:n] {
-				table[i*width+k] = logDensity(beta, j.energies[i]) - q
-			}
+			value = func(i int) float64 { return logDensity(beta, j.energies[i]) - j.modelled[i] }
 		case fromWitness:
-			for i, w := range j.witnessed[:n] {
-				table[i*width+k] = w
-			}
-		default:
-			for i := range n {
-				table[i*width+k] = j.values[i*len(j.names)+from]
-			}
+			value = func(i int) float64 { return j.witnessed[i] }
+		}
+		for i := range n {
+			table[i*len(j.from)+k] = value(i)
 		}
 	}
 	return table, nil
 }
+
+// sized returns room for n numbers, that of x if there is enough.
+func sized(x []float64, n int) []float64 { return slices.Grow(x[:0], n)[:n] }
 
 // logDensity is −βE, which is 0 and not −0 at infinite temperature.
 func logDensity(beta, energy float64) float64 {
@@ -175,8 +169,7 @@ func logDensity(beta, energy float64) float64 {
 // logModel sets modelled to ln q of the model: its weights are of its own target.
 func (j *Judge) logModel(f engine.Format, states []byte, n int) error {
 	stride := len(j.model.Observables())
-	j.modelled = slices.Grow(j.modelled[:0], n)[:n]
-	j.modelValues = slices.Grow(j.modelValues[:0], n*stride)[:n*stride]
+	j.modelled, j.modelValues = sized(j.modelled, n), sized(j.modelValues, n*stride)
 	beta, err := j.model.Energies(j.modelled, f.Name, states)
 	if err == nil {
 		err = j.model.Score(j.modelValues, j.params, f.Name, states)
