@@ -83,6 +83,10 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	if s.objective, err = c.Loss.objective(s.generator, n, s.lanes, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
+	if o, ok := s.objective.(*leastSquares); ok {
+		s.Fitted = &vectors.Witness{System: s, Steps: c.Training.Steps, Loss: o.fit, Batch: vectors.States{Dim: d, X: s.batch.x, K: s.batch.k},
+			At: func(values, c []float64, states vectors.States) { o.fit.At(values, c, states.X, states.K) }}
+	}
 	s.packed = net.NewPacked(true)
 	s.x, s.k = make([]float32, n*d), make([]uint8, n)
 	s.scratch = nn.PerLane(s.lanes, func() *nn.Scratch { return net.NewScratch(nn.BlockRows()) })

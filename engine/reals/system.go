@@ -86,6 +86,10 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	if s.loss, err = c.Loss.estimator(n, d, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
+	if loss, ok := s.loss.(*kfd.Random); ok {
+		s.Fitted = &vectors.Witness{System: s, Steps: c.Training.Steps, Loss: loss, Batch: vectors.States{Dim: d, X: s.states},
+			At: func(values, c []float64, states vectors.States) { loss.At(values, c, states.X) }}
+	}
 	if c.Loss.Kind == "divergence" {
 		s.divergence = engine.NewDivergence(&c.Training, c.Loss.Forward)
 	}

@@ -28,6 +28,8 @@ type Ensemble struct {
 	// Chart, unless it is nil, has the coordinates that all states have outside. The
 	// target's own observables then take the place of those of what is learned.
 	Chart Chart
+	// Fitted is the loss's witness of least squares, nil if it has none.
+	Fitted *Witness
 
 	Most    uint64 // samples of a stream
 	Refined int    // most steps of a refinement
@@ -193,20 +195,6 @@ func (e *Ensemble) Score(values []float64, params []float32, format string, stat
 		values[i] = math.NaN()
 	}
 	return e.err()
-}
-
-// AtStates returns a function of states in a format, as a Witnesser's, given one of a batch.
-func (e *Ensemble) AtStates(of func(values []float64, s States)) func(values []float64, format string, states []byte) error {
-	return func(values []float64, format string, states []byte) error {
-		s, err := e.Read(format, states)
-		if err == nil && s.Len() != len(values) {
-			err = fmt.Errorf("states: there are %d for %d values", s.Len(), len(values))
-		}
-		if err == nil {
-			of(values, s)
-		}
-		return err
-	}
 }
 
 var (

@@ -1,8 +1,6 @@
 package density
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -108,12 +106,6 @@ func (p *problem) Learn(s vectors.States) (energies []float64, err error) {
 		}
 	}
 	return energies, nil
-}
-
-// Witness implements engine.Witnesser.
-func (s *system) Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error) {
-	of, err := s.kit.Witness(ctx, params, fit)
-	return of, cmp.Or(err, s.Err())
 }
 
 var (
