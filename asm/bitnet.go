@@ -50,10 +50,10 @@ func (p *BitPerceptron) Logits(dst [][BitSamples]float32, states []uint64, sites
 		panic("asm: BitPerceptron.Logits: not as many states as blocks")
 	}
 	size := len(states) / len(dst)
-	var buffer [BitInputs / 4 * BitSamples]uint8
+	var buffer [BitInputs / 4 * BitSamples]uint16
 	index := p.index(&buffer, size, sites)
 	for i := range dst {
-		bitIndices(index, states[i*size:][:size], sites, len(p.Output)/BitLanes)
+		bitIndices(index, states[i*size:][:size], sites, len(p.Output))
 		bitLogits(&dst[i], p.Tables, p.Output, index, p.Bias)
 	}
 }
@@ -65,16 +65,15 @@ func (p *BitPerceptron) Logits(dst [][BitSamples]float32, states []uint64, sites
 func (p *BitPerceptron) Gradient(tables, output []float32, scale, residual *[BitSamples]float32, state []uint64, sites []int32) {
 	checkSame("BitPerceptron.Gradient", "tables", len(tables), len(p.Tables))
 	checkSame("BitPerceptron.Gradient", "output", len(output), len(p.Output))
-	var buffer [BitInputs / 4 * BitSamples]uint8
+	var buffer [BitInputs / 4 * BitSamples]uint16
 	index := p.index(&buffer, len(state), sites)
-	bitIndices(index, state, sites, len(p.Output)/BitLanes)
+	bitIndices(index, state, sites, len(p.Output))
 	bitGradient(tables, output, p.Tables, p.Output, index, scale, residual)
 }
 
 // index returns the part of buffer for the numbers i_q of spins of a state of the given
-// size, [groups][64], each times K/BitLanes: its row begins that many cache lines into
-// the group's table.
-func (p *BitPerceptron) index(buffer *[BitInputs / 4 * BitSamples]uint8, size int, sites []int32) []uint8 {
+// size, [groups][64], each times K: where its row begins in the group's table.
+func (p *BitPerceptron) index(buffer *[BitInputs / 4 * BitSamples]uint16, size int, sites []int32) []uint16 {
 	k, groups := len(p.Output), len(sites)/4
 	if k == 0 || k%BitLanes != 0 || k > BitHidden || groups == 0 || groups > BitInputs/4 || len(sites) != 4*groups || len(p.Tables) != groups*16*k {
 		panic("asm: BitPerceptron: lengths of tables, output weights and sites do not match")

@@ -2,7 +2,7 @@
 
 package asm
 
-func bitIndices(dst []uint8, state []uint64, sites []int32, scale int) {
+func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	switch {
 	case useAVX512:
 		bitIndicesAVX512(dst, state, sites, scale)
@@ -13,7 +13,7 @@ func bitIndices(dst []uint8, state []uint64, sites []int32, scale int) {
 	}
 }
 
-func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint8, bias float32) {
+func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint16, bias float32) {
 	switch {
 	case useAVX512:
 		bitLogitsAVX512(dst, tables, output, index, bias)
@@ -24,7 +24,7 @@ func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint8
 	}
 }
 
-func bitGradient(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[BitSamples]float32) {
+func bitGradient(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[BitSamples]float32) {
 	switch {
 	case useAVX512:
 		bitGradientAVX512(dTables, dOutput, tables, output, index, scale, residual)

@@ -468,265 +468,257 @@ DATA bitnetConstants<>+1840(SB)/4, $0x4f000000
 DATA bitnetConstants<>+1844(SB)/4, $0x4f000000
 DATA bitnetConstants<>+1848(SB)/4, $0x4f000000
 DATA bitnetConstants<>+1852(SB)/4, $0x4f000000
-DATA bitnetConstants<>+1856(SB)/4, $0x00000000
-DATA bitnetConstants<>+1860(SB)/4, $0x00000000
-DATA bitnetConstants<>+1864(SB)/4, $0x01010101
-DATA bitnetConstants<>+1868(SB)/4, $0x01010101
-DATA bitnetConstants<>+1872(SB)/4, $0x02020202
-DATA bitnetConstants<>+1876(SB)/4, $0x02020202
-DATA bitnetConstants<>+1880(SB)/4, $0x03030303
-DATA bitnetConstants<>+1884(SB)/4, $0x03030303
-DATA bitnetConstants<>+1888(SB)/4, $0x08040201
-DATA bitnetConstants<>+1892(SB)/4, $0x80402010
-DATA bitnetConstants<>+1896(SB)/4, $0x08040201
-DATA bitnetConstants<>+1900(SB)/4, $0x80402010
-DATA bitnetConstants<>+1904(SB)/4, $0x08040201
-DATA bitnetConstants<>+1908(SB)/4, $0x80402010
-DATA bitnetConstants<>+1912(SB)/4, $0x08040201
-DATA bitnetConstants<>+1916(SB)/4, $0x80402010
-DATA bitnetConstants<>+1920(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1924(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1928(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1932(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1936(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1940(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1944(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1948(SB)/4, $0x3f800000
-DATA bitnetConstants<>+1952(SB)/4, $0x40400000
-DATA bitnetConstants<>+1956(SB)/4, $0x40400000
-DATA bitnetConstants<>+1960(SB)/4, $0x40400000
-DATA bitnetConstants<>+1964(SB)/4, $0x40400000
-DATA bitnetConstants<>+1968(SB)/4, $0x40400000
-DATA bitnetConstants<>+1972(SB)/4, $0x40400000
-DATA bitnetConstants<>+1976(SB)/4, $0x40400000
-DATA bitnetConstants<>+1980(SB)/4, $0x40400000
-DATA bitnetConstants<>+1984(SB)/4, $0x00000000
-DATA bitnetConstants<>+1988(SB)/4, $0x00000004
-DATA bitnetConstants<>+1992(SB)/4, $0x00000001
-DATA bitnetConstants<>+1996(SB)/4, $0x00000005
-DATA bitnetConstants<>+2000(SB)/4, $0x00000002
-DATA bitnetConstants<>+2004(SB)/4, $0x00000006
-DATA bitnetConstants<>+2008(SB)/4, $0x00000003
-DATA bitnetConstants<>+2012(SB)/4, $0x00000007
-DATA bitnetConstants<>+2016(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2020(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2024(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2028(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2032(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2036(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2040(SB)/4, $0x3f000000
-DATA bitnetConstants<>+2044(SB)/4, $0x3f000000
+DATA bitnetConstants<>+1856(SB)/4, $0x00020001
+DATA bitnetConstants<>+1860(SB)/4, $0x00080004
+DATA bitnetConstants<>+1864(SB)/4, $0x00200010
+DATA bitnetConstants<>+1868(SB)/4, $0x00800040
+DATA bitnetConstants<>+1872(SB)/4, $0x02000100
+DATA bitnetConstants<>+1876(SB)/4, $0x08000400
+DATA bitnetConstants<>+1880(SB)/4, $0x20001000
+DATA bitnetConstants<>+1884(SB)/4, $0x80004000
+DATA bitnetConstants<>+1888(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1892(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1896(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1900(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1904(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1908(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1912(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1916(SB)/4, $0x3f800000
+DATA bitnetConstants<>+1920(SB)/4, $0x40400000
+DATA bitnetConstants<>+1924(SB)/4, $0x40400000
+DATA bitnetConstants<>+1928(SB)/4, $0x40400000
+DATA bitnetConstants<>+1932(SB)/4, $0x40400000
+DATA bitnetConstants<>+1936(SB)/4, $0x40400000
+DATA bitnetConstants<>+1940(SB)/4, $0x40400000
+DATA bitnetConstants<>+1944(SB)/4, $0x40400000
+DATA bitnetConstants<>+1948(SB)/4, $0x40400000
+DATA bitnetConstants<>+1952(SB)/4, $0x00000000
+DATA bitnetConstants<>+1956(SB)/4, $0x00000004
+DATA bitnetConstants<>+1960(SB)/4, $0x00000001
+DATA bitnetConstants<>+1964(SB)/4, $0x00000005
+DATA bitnetConstants<>+1968(SB)/4, $0x00000002
+DATA bitnetConstants<>+1972(SB)/4, $0x00000006
+DATA bitnetConstants<>+1976(SB)/4, $0x00000003
+DATA bitnetConstants<>+1980(SB)/4, $0x00000007
+DATA bitnetConstants<>+1984(SB)/4, $0x3f000000
+DATA bitnetConstants<>+1988(SB)/4, $0x3f000000
+DATA bitnetConstants<>+1992(SB)/4, $0x3f000000
+DATA bitnetConstants<>+1996(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2000(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2004(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2008(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2012(SB)/4, $0x3f000000
+DATA bitnetConstants<>+2016(SB)/4, $0x00000001
+DATA bitnetConstants<>+2020(SB)/4, $0x00000001
+DATA bitnetConstants<>+2024(SB)/4, $0x00000001
+DATA bitnetConstants<>+2028(SB)/4, $0x00000001
+DATA bitnetConstants<>+2032(SB)/4, $0x00000001
+DATA bitnetConstants<>+2036(SB)/4, $0x00000001
+DATA bitnetConstants<>+2040(SB)/4, $0x00000001
+DATA bitnetConstants<>+2044(SB)/4, $0x00000001
 DATA bitnetConstants<>+2048(SB)/4, $0x00000001
-DATA bitnetConstants<>+2052(SB)/4, $0x00000001
-DATA bitnetConstants<>+2056(SB)/4, $0x00000001
-DATA bitnetConstants<>+2060(SB)/4, $0x00000001
-DATA bitnetConstants<>+2064(SB)/4, $0x00000001
-DATA bitnetConstants<>+2068(SB)/4, $0x00000001
-DATA bitnetConstants<>+2072(SB)/4, $0x00000001
-DATA bitnetConstants<>+2076(SB)/4, $0x00000001
-DATA bitnetConstants<>+2080(SB)/4, $0x00000001
-DATA bitnetConstants<>+2084(SB)/4, $0x00000002
-DATA bitnetConstants<>+2088(SB)/4, $0x00000004
-DATA bitnetConstants<>+2092(SB)/4, $0x00000008
-DATA bitnetConstants<>+2096(SB)/4, $0x00000010
-DATA bitnetConstants<>+2100(SB)/4, $0x00000020
-DATA bitnetConstants<>+2104(SB)/4, $0x00000040
-DATA bitnetConstants<>+2108(SB)/4, $0x00000080
-DATA bitnetConstants<>+2112(SB)/4, $0x80000000
-DATA bitnetConstants<>+2116(SB)/4, $0x80000000
-DATA bitnetConstants<>+2120(SB)/4, $0x80000000
-DATA bitnetConstants<>+2124(SB)/4, $0x80000000
-DATA bitnetConstants<>+2128(SB)/4, $0x80000000
-DATA bitnetConstants<>+2132(SB)/4, $0x80000000
-DATA bitnetConstants<>+2136(SB)/4, $0x80000000
-DATA bitnetConstants<>+2140(SB)/4, $0x80000000
-DATA bitnetConstants<>+2144(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2148(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2152(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2156(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2160(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2164(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2168(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2172(SB)/4, $0xc2ae0000
-DATA bitnetConstants<>+2176(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2180(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2184(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2188(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2192(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2196(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2200(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2204(SB)/4, $0x3fb8aa3b
-DATA bitnetConstants<>+2208(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2212(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2216(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2220(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2224(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2228(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2232(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2236(SB)/4, $0x3f317180
-DATA bitnetConstants<>+2240(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2244(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2248(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2252(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2256(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2260(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2264(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2268(SB)/4, $0x3717f7d2
-DATA bitnetConstants<>+2272(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2276(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2280(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2284(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2288(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2292(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2296(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2300(SB)/4, $0x3ab5f603
-DATA bitnetConstants<>+2304(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2308(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2312(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2316(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2320(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2324(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2328(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2332(SB)/4, $0x3c0913bb
-DATA bitnetConstants<>+2336(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2340(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2344(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2348(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2352(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2356(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2360(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2364(SB)/4, $0x3d2aab3a
-DATA bitnetConstants<>+2368(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2372(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2376(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2380(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2384(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2388(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2392(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2396(SB)/4, $0x3e2aaa58
-DATA bitnetConstants<>+2400(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2404(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2408(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2412(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2416(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2420(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2424(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2428(SB)/4, $0x3effffff
-DATA bitnetConstants<>+2432(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2436(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2440(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2444(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2448(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2452(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2456(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2460(SB)/4, $0x0000007f
-DATA bitnetConstants<>+2464(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2468(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2472(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2476(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2480(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2484(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2488(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2492(SB)/4, $0x3ed413cd
-DATA bitnetConstants<>+2496(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2500(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2504(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2508(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2512(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2516(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2520(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2524(SB)/4, $0x3f317218
-DATA bitnetConstants<>+2528(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2532(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2536(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2540(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2544(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2548(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2552(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2556(SB)/4, $0x3d9021bb
-DATA bitnetConstants<>+2560(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2564(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2568(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2572(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2576(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2580(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2584(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2588(SB)/4, $0xbdebd1b8
-DATA bitnetConstants<>+2592(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2596(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2600(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2604(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2608(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2612(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2616(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2620(SB)/4, $0x3def251a
-DATA bitnetConstants<>+2624(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2628(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2632(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2636(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2640(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2644(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2648(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2652(SB)/4, $0xbdfe5d4f
-DATA bitnetConstants<>+2656(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2660(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2664(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2668(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2672(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2676(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2680(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2684(SB)/4, $0x3e11e9bf
-DATA bitnetConstants<>+2688(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2692(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2696(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2700(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2704(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2708(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2712(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2716(SB)/4, $0xbe2aae50
-DATA bitnetConstants<>+2720(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2724(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2728(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2732(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2736(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2740(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2744(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2748(SB)/4, $0x3e4cceac
-DATA bitnetConstants<>+2752(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2756(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2760(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2764(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2768(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2772(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2776(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2780(SB)/4, $0xbe7ffffc
-DATA bitnetConstants<>+2784(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2788(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2792(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2796(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2800(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2804(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2808(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2812(SB)/4, $0x3eaaaaaa
-DATA bitnetConstants<>+2816(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2820(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2824(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2828(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2832(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2836(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2840(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2844(SB)/4, $0xbf000000
-DATA bitnetConstants<>+2848(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2852(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2856(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2860(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2864(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2868(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2872(SB)/4, $0x4f000000
-DATA bitnetConstants<>+2876(SB)/4, $0x4f000000
-GLOBL bitnetConstants<>(SB), RODATA|NOPTR, $2880
+DATA bitnetConstants<>+2052(SB)/4, $0x00000002
+DATA bitnetConstants<>+2056(SB)/4, $0x00000004
+DATA bitnetConstants<>+2060(SB)/4, $0x00000008
+DATA bitnetConstants<>+2064(SB)/4, $0x00000010
+DATA bitnetConstants<>+2068(SB)/4, $0x00000020
+DATA bitnetConstants<>+2072(SB)/4, $0x00000040
+DATA bitnetConstants<>+2076(SB)/4, $0x00000080
+DATA bitnetConstants<>+2080(SB)/4, $0x80000000
+DATA bitnetConstants<>+2084(SB)/4, $0x80000000
+DATA bitnetConstants<>+2088(SB)/4, $0x80000000
+DATA bitnetConstants<>+2092(SB)/4, $0x80000000
+DATA bitnetConstants<>+2096(SB)/4, $0x80000000
+DATA bitnetConstants<>+2100(SB)/4, $0x80000000
+DATA bitnetConstants<>+2104(SB)/4, $0x80000000
+DATA bitnetConstants<>+2108(SB)/4, $0x80000000
+DATA bitnetConstants<>+2112(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2116(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2120(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2124(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2128(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2132(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2136(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2140(SB)/4, $0xc2ae0000
+DATA bitnetConstants<>+2144(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2148(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2152(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2156(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2160(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2164(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2168(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2172(SB)/4, $0x3fb8aa3b
+DATA bitnetConstants<>+2176(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2180(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2184(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2188(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2192(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2196(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2200(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2204(SB)/4, $0x3f317180
+DATA bitnetConstants<>+2208(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2212(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2216(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2220(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2224(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2228(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2232(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2236(SB)/4, $0x3717f7d2
+DATA bitnetConstants<>+2240(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2244(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2248(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2252(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2256(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2260(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2264(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2268(SB)/4, $0x3ab5f603
+DATA bitnetConstants<>+2272(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2276(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2280(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2284(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2288(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2292(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2296(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2300(SB)/4, $0x3c0913bb
+DATA bitnetConstants<>+2304(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2308(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2312(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2316(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2320(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2324(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2328(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2332(SB)/4, $0x3d2aab3a
+DATA bitnetConstants<>+2336(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2340(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2344(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2348(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2352(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2356(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2360(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2364(SB)/4, $0x3e2aaa58
+DATA bitnetConstants<>+2368(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2372(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2376(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2380(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2384(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2388(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2392(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2396(SB)/4, $0x3effffff
+DATA bitnetConstants<>+2400(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2404(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2408(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2412(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2416(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2420(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2424(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2428(SB)/4, $0x0000007f
+DATA bitnetConstants<>+2432(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2436(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2440(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2444(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2448(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2452(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2456(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2460(SB)/4, $0x3ed413cd
+DATA bitnetConstants<>+2464(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2468(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2472(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2476(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2480(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2484(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2488(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2492(SB)/4, $0x3f317218
+DATA bitnetConstants<>+2496(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2500(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2504(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2508(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2512(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2516(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2520(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2524(SB)/4, $0x3d9021bb
+DATA bitnetConstants<>+2528(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2532(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2536(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2540(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2544(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2548(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2552(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2556(SB)/4, $0xbdebd1b8
+DATA bitnetConstants<>+2560(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2564(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2568(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2572(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2576(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2580(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2584(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2588(SB)/4, $0x3def251a
+DATA bitnetConstants<>+2592(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2596(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2600(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2604(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2608(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2612(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2616(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2620(SB)/4, $0xbdfe5d4f
+DATA bitnetConstants<>+2624(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2628(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2632(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2636(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2640(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2644(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2648(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2652(SB)/4, $0x3e11e9bf
+DATA bitnetConstants<>+2656(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2660(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2664(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2668(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2672(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2676(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2680(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2684(SB)/4, $0xbe2aae50
+DATA bitnetConstants<>+2688(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2692(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2696(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2700(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2704(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2708(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2712(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2716(SB)/4, $0x3e4cceac
+DATA bitnetConstants<>+2720(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2724(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2728(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2732(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2736(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2740(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2744(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2748(SB)/4, $0xbe7ffffc
+DATA bitnetConstants<>+2752(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2756(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2760(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2764(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2768(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2772(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2776(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2780(SB)/4, $0x3eaaaaaa
+DATA bitnetConstants<>+2784(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2788(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2792(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2796(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2800(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2804(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2808(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2812(SB)/4, $0xbf000000
+DATA bitnetConstants<>+2816(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2820(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2824(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2828(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2832(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2836(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2840(SB)/4, $0x4f000000
+DATA bitnetConstants<>+2844(SB)/4, $0x4f000000
+GLOBL bitnetConstants<>(SB), RODATA|NOPTR, $2848
 
-// func bitIndicesAVX512(dst []uint8, state []uint64, sites []int32, scale int)
+// func bitIndicesAVX512(dst []uint16, state []uint64, sites []int32, scale int)
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·bitIndicesAVX512(SB), NOSPLIT, $0-80
 	MOVQ         dst_base+0(FP), AX
@@ -735,41 +727,51 @@ TEXT ·bitIndicesAVX512(SB), NOSPLIT, $0-80
 	MOVQ         sites_len+56(FP), BX
 	MOVQ         scale+72(FP), SI
 	VMOVD        SI, X0
-	VPBROADCASTB X0, Z0
+	VPBROADCASTW X0, Z0
 	ADDQ         SI, SI
 	VMOVD        SI, X1
-	VPBROADCASTB X1, Z1
+	VPBROADCASTW X1, Z1
 	ADDQ         SI, SI
 	VMOVD        SI, X2
-	VPBROADCASTB X2, Z2
+	VPBROADCASTW X2, Z2
 	ADDQ         SI, SI
 	VMOVD        SI, X3
-	VPBROADCASTB X3, Z3
+	VPBROADCASTW X3, Z3
 	ADDQ         SI, SI
 
 group:
 	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
 	MOVLQSX (DX), SI
-	KMOVQ   (CX)(SI*8), K1
-	VPADDB  Z0, Z4, K1, Z4
+	KMOVD   (CX)(SI*8), K1
+	VPADDW  Z0, Z4, K1, Z4
+	KMOVD   4(CX)(SI*8), K1
+	VPADDW  Z0, Z5, K1, Z5
 	MOVLQSX 4(DX), SI
-	KMOVQ   (CX)(SI*8), K1
-	VPADDB  Z1, Z4, K1, Z4
+	KMOVD   (CX)(SI*8), K1
+	VPADDW  Z1, Z4, K1, Z4
+	KMOVD   4(CX)(SI*8), K1
+	VPADDW  Z1, Z5, K1, Z5
 	MOVLQSX 8(DX), SI
-	KMOVQ   (CX)(SI*8), K1
-	VPADDB  Z2, Z4, K1, Z4
+	KMOVD   (CX)(SI*8), K1
+	VPADDW  Z2, Z4, K1, Z4
+	KMOVD   4(CX)(SI*8), K1
+	VPADDW  Z2, Z5, K1, Z5
 	MOVLQSX 12(DX), SI
-	KMOVQ   (CX)(SI*8), K1
-	VPADDB  Z3, Z4, K1, Z4
+	KMOVD   (CX)(SI*8), K1
+	VPADDW  Z3, Z4, K1, Z4
+	KMOVD   4(CX)(SI*8), K1
+	VPADDW  Z3, Z5, K1, Z5
 	VMOVUPS Z4, (AX)
-	ADDQ    $0x40, AX
+	VMOVUPS Z5, 64(AX)
+	ADDQ    $0x00000080, AX
 	ADDQ    $0x10, DX
 	SUBQ    $0x04, BX
 	JNZ     group
 	VZEROUPPER
 	RET
 
-// func bitLogitsAVX512(dst *[64]float32, tables []float32, output []float32, index []uint8, bias float32)
+// func bitLogitsAVX512(dst *[64]float32, tables []float32, output []float32, index []uint16, bias float32)
 // Requires: AVX, AVX512F
 TEXT ·bitLogitsAVX512(SB), NOSPLIT, $256-84
 	MOVQ    dst+0(FP), AX
@@ -792,41 +794,61 @@ TEXT ·bitLogitsAVX512(SB), NOSPLIT, $256-84
 	VMOVUPS bitnetConstants<>+0(SB), Z4
 	VMOVUPS bitnetConstants<>+64(SB), Z5
 	XORQ    DX, DX
-	LEAQ    (SI)(DX*1), BX
+	LEAQ    (SI)(DX*2), BX
 	MOVQ    CX, R8
 	MOVQ    DI, R9
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z6
-	VMOVUPS 64(R8)(R10*1), Z7
-	VMOVUPS 128(R8)(R10*1), Z8
-	VMOVUPS 192(R8)(R10*1), Z9
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z10
-	VMOVUPS 64(R8)(R10*1), Z11
-	VMOVUPS 128(R8)(R10*1), Z12
-	VMOVUPS 192(R8)(R10*1), Z13
-	DECQ    R9
-	JZ      of4FirstDone
+	MOVWQZX (BX), R10
+	VMOVUPS (R8)(R10*4), Z6
+	VMOVUPS 64(R8)(R10*4), Z7
+	VMOVUPS 128(R8)(R10*4), Z8
+	VMOVUPS 192(R8)(R10*4), Z9
+	MOVWQZX 2(BX), R10
+	VMOVUPS (R8)(R10*4), Z10
+	VMOVUPS 64(R8)(R10*4), Z11
+	VMOVUPS 128(R8)(R10*4), Z12
+	VMOVUPS 192(R8)(R10*4), Z13
+	SUBQ    $0x03, R9
+	JL      of4FirstLast
 
 of4First:
-	ADDQ    $0x40, BX
-	ADDQ    $0x00001000, R8
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z6, Z6
-	VADDPS  64(R8)(R10*1), Z7, Z7
-	VADDPS  128(R8)(R10*1), Z8, Z8
-	VADDPS  192(R8)(R10*1), Z9, Z9
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z10, Z10
-	VADDPS  64(R8)(R10*1), Z11, Z11
-	VADDPS  128(R8)(R10*1), Z12, Z12
-	VADDPS  192(R8)(R10*1), Z13, Z13
-	DECQ    R9
-	JNZ     of4First
+	MOVWQZX 128(BX), R10
+	VADDPS  4096(R8)(R10*4), Z6, Z6
+	VADDPS  4160(R8)(R10*4), Z7, Z7
+	VADDPS  4224(R8)(R10*4), Z8, Z8
+	VADDPS  4288(R8)(R10*4), Z9, Z9
+	MOVWQZX 130(BX), R10
+	VADDPS  4096(R8)(R10*4), Z10, Z10
+	VADDPS  4160(R8)(R10*4), Z11, Z11
+	VADDPS  4224(R8)(R10*4), Z12, Z12
+	VADDPS  4288(R8)(R10*4), Z13, Z13
+	MOVWQZX 256(BX), R10
+	VADDPS  8192(R8)(R10*4), Z6, Z6
+	VADDPS  8256(R8)(R10*4), Z7, Z7
+	VADDPS  8320(R8)(R10*4), Z8, Z8
+	VADDPS  8384(R8)(R10*4), Z9, Z9
+	MOVWQZX 258(BX), R10
+	VADDPS  8192(R8)(R10*4), Z10, Z10
+	VADDPS  8256(R8)(R10*4), Z11, Z11
+	VADDPS  8320(R8)(R10*4), Z12, Z12
+	VADDPS  8384(R8)(R10*4), Z13, Z13
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00002000, R8
+	SUBQ    $0x02, R9
+	JGE     of4First
+
+of4FirstLast:
+	CMPQ    R9, $-1
+	JNE     of4FirstDone
+	MOVWQZX 128(BX), R9
+	VADDPS  4096(R8)(R9*4), Z6, Z6
+	VADDPS  4160(R8)(R9*4), Z7, Z7
+	VADDPS  4224(R8)(R9*4), Z8, Z8
+	VADDPS  4288(R8)(R9*4), Z9, Z9
+	MOVWQZX 130(BX), BX
+	VADDPS  4096(R8)(BX*4), Z10, Z10
+	VADDPS  4160(R8)(BX*4), Z11, Z11
+	VADDPS  4224(R8)(BX*4), Z12, Z12
+	VADDPS  4288(R8)(BX*4), Z13, Z13
 
 of4FirstDone:
 of4Block:
@@ -835,41 +857,61 @@ of4Block:
 of4:
 	// Of two pairs of samples, the rows of one are added up while the other is activated.
 	LEAQ    2(DX), R8
-	LEAQ    (SI)(R8*1), R8
+	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z14
-	VMOVUPS 64(R9)(R11*1), Z15
-	VMOVUPS 128(R9)(R11*1), Z16
-	VMOVUPS 192(R9)(R11*1), Z17
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z18
-	VMOVUPS 64(R9)(R11*1), Z19
-	VMOVUPS 128(R9)(R11*1), Z20
-	VMOVUPS 192(R9)(R11*1), Z21
-	DECQ    R10
-	JZ      of4OddDone
+	MOVWQZX (R8), R11
+	VMOVUPS (R9)(R11*4), Z14
+	VMOVUPS 64(R9)(R11*4), Z15
+	VMOVUPS 128(R9)(R11*4), Z16
+	VMOVUPS 192(R9)(R11*4), Z17
+	MOVWQZX 2(R8), R11
+	VMOVUPS (R9)(R11*4), Z18
+	VMOVUPS 64(R9)(R11*4), Z19
+	VMOVUPS 128(R9)(R11*4), Z20
+	VMOVUPS 192(R9)(R11*4), Z21
+	SUBQ    $0x03, R10
+	JL      of4OddLast
 
 of4Odd:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00001000, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z14, Z14
-	VADDPS  64(R9)(R11*1), Z15, Z15
-	VADDPS  128(R9)(R11*1), Z16, Z16
-	VADDPS  192(R9)(R11*1), Z17, Z17
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z18, Z18
-	VADDPS  64(R9)(R11*1), Z19, Z19
-	VADDPS  128(R9)(R11*1), Z20, Z20
-	VADDPS  192(R9)(R11*1), Z21, Z21
-	DECQ    R10
-	JNZ     of4Odd
+	MOVWQZX 128(R8), R11
+	VADDPS  4096(R9)(R11*4), Z14, Z14
+	VADDPS  4160(R9)(R11*4), Z15, Z15
+	VADDPS  4224(R9)(R11*4), Z16, Z16
+	VADDPS  4288(R9)(R11*4), Z17, Z17
+	MOVWQZX 130(R8), R11
+	VADDPS  4096(R9)(R11*4), Z18, Z18
+	VADDPS  4160(R9)(R11*4), Z19, Z19
+	VADDPS  4224(R9)(R11*4), Z20, Z20
+	VADDPS  4288(R9)(R11*4), Z21, Z21
+	MOVWQZX 256(R8), R11
+	VADDPS  8192(R9)(R11*4), Z14, Z14
+	VADDPS  8256(R9)(R11*4), Z15, Z15
+	VADDPS  8320(R9)(R11*4), Z16, Z16
+	VADDPS  8384(R9)(R11*4), Z17, Z17
+	MOVWQZX 258(R8), R11
+	VADDPS  8192(R9)(R11*4), Z18, Z18
+	VADDPS  8256(R9)(R11*4), Z19, Z19
+	VADDPS  8320(R9)(R11*4), Z20, Z20
+	VADDPS  8384(R9)(R11*4), Z21, Z21
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00002000, R9
+	SUBQ    $0x02, R10
+	JGE     of4Odd
+
+of4OddLast:
+	CMPQ    R10, $-1
+	JNE     of4OddDone
+	MOVWQZX 128(R8), R10
+	VADDPS  4096(R9)(R10*4), Z14, Z14
+	VADDPS  4160(R9)(R10*4), Z15, Z15
+	VADDPS  4224(R9)(R10*4), Z16, Z16
+	VADDPS  4288(R9)(R10*4), Z17, Z17
+	MOVWQZX 130(R8), R8
+	VADDPS  4096(R9)(R8*4), Z18, Z18
+	VADDPS  4160(R9)(R8*4), Z19, Z19
+	VADDPS  4224(R9)(R8*4), Z20, Z20
+	VADDPS  4288(R9)(R8*4), Z21, Z21
 
 of4OddDone:
 	VMOVAPS      Z4, Z22
@@ -939,41 +981,61 @@ of4OddDone:
 	ADDQ         $0x04, DX
 	MOVQ         DX, R8
 	ANDQ         $0x3f, R8
-	LEAQ         (SI)(R8*1), R8
+	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
 	MOVQ         DI, R10
-	MOVBQZX      (R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z6
-	VMOVUPS      64(R9)(R11*1), Z7
-	VMOVUPS      128(R9)(R11*1), Z8
-	VMOVUPS      192(R9)(R11*1), Z9
-	MOVBQZX      1(R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z10
-	VMOVUPS      64(R9)(R11*1), Z11
-	VMOVUPS      128(R9)(R11*1), Z12
-	VMOVUPS      192(R9)(R11*1), Z13
-	DECQ         R10
-	JZ           of4EvenDone
+	MOVWQZX      (R8), R11
+	VMOVUPS      (R9)(R11*4), Z6
+	VMOVUPS      64(R9)(R11*4), Z7
+	VMOVUPS      128(R9)(R11*4), Z8
+	VMOVUPS      192(R9)(R11*4), Z9
+	MOVWQZX      2(R8), R11
+	VMOVUPS      (R9)(R11*4), Z10
+	VMOVUPS      64(R9)(R11*4), Z11
+	VMOVUPS      128(R9)(R11*4), Z12
+	VMOVUPS      192(R9)(R11*4), Z13
+	SUBQ         $0x03, R10
+	JL           of4EvenLast
 
 of4Even:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00001000, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z6, Z6
-	VADDPS  64(R9)(R11*1), Z7, Z7
-	VADDPS  128(R9)(R11*1), Z8, Z8
-	VADDPS  192(R9)(R11*1), Z9, Z9
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z10, Z10
-	VADDPS  64(R9)(R11*1), Z11, Z11
-	VADDPS  128(R9)(R11*1), Z12, Z12
-	VADDPS  192(R9)(R11*1), Z13, Z13
-	DECQ    R10
-	JNZ     of4Even
+	MOVWQZX 128(R8), R11
+	VADDPS  4096(R9)(R11*4), Z6, Z6
+	VADDPS  4160(R9)(R11*4), Z7, Z7
+	VADDPS  4224(R9)(R11*4), Z8, Z8
+	VADDPS  4288(R9)(R11*4), Z9, Z9
+	MOVWQZX 130(R8), R11
+	VADDPS  4096(R9)(R11*4), Z10, Z10
+	VADDPS  4160(R9)(R11*4), Z11, Z11
+	VADDPS  4224(R9)(R11*4), Z12, Z12
+	VADDPS  4288(R9)(R11*4), Z13, Z13
+	MOVWQZX 256(R8), R11
+	VADDPS  8192(R9)(R11*4), Z6, Z6
+	VADDPS  8256(R9)(R11*4), Z7, Z7
+	VADDPS  8320(R9)(R11*4), Z8, Z8
+	VADDPS  8384(R9)(R11*4), Z9, Z9
+	MOVWQZX 258(R8), R11
+	VADDPS  8192(R9)(R11*4), Z10, Z10
+	VADDPS  8256(R9)(R11*4), Z11, Z11
+	VADDPS  8320(R9)(R11*4), Z12, Z12
+	VADDPS  8384(R9)(R11*4), Z13, Z13
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00002000, R9
+	SUBQ    $0x02, R10
+	JGE     of4Even
+
+of4EvenLast:
+	CMPQ    R10, $-1
+	JNE     of4EvenDone
+	MOVWQZX 128(R8), R10
+	VADDPS  4096(R9)(R10*4), Z6, Z6
+	VADDPS  4160(R9)(R10*4), Z7, Z7
+	VADDPS  4224(R9)(R10*4), Z8, Z8
+	VADDPS  4288(R9)(R10*4), Z9, Z9
+	MOVWQZX 130(R8), R8
+	VADDPS  4096(R9)(R8*4), Z10, Z10
+	VADDPS  4160(R9)(R8*4), Z11, Z11
+	VADDPS  4224(R9)(R8*4), Z12, Z12
+	VADDPS  4288(R9)(R8*4), Z13, Z13
 
 of4EvenDone:
 	VMOVAPS      Z4, Z24
@@ -1086,37 +1148,53 @@ lines3:
 	VMOVUPS bitnetConstants<>+0(SB), Z3
 	VMOVUPS bitnetConstants<>+64(SB), Z4
 	XORQ    DX, DX
-	LEAQ    (SI)(DX*1), BX
+	LEAQ    (SI)(DX*2), BX
 	MOVQ    CX, R8
 	MOVQ    DI, R9
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z5
-	VMOVUPS 64(R8)(R10*1), Z6
-	VMOVUPS 128(R8)(R10*1), Z7
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z8
-	VMOVUPS 64(R8)(R10*1), Z9
-	VMOVUPS 128(R8)(R10*1), Z10
-	DECQ    R9
-	JZ      of3FirstDone
+	MOVWQZX (BX), R10
+	VMOVUPS (R8)(R10*4), Z5
+	VMOVUPS 64(R8)(R10*4), Z6
+	VMOVUPS 128(R8)(R10*4), Z7
+	MOVWQZX 2(BX), R10
+	VMOVUPS (R8)(R10*4), Z8
+	VMOVUPS 64(R8)(R10*4), Z9
+	VMOVUPS 128(R8)(R10*4), Z10
+	SUBQ    $0x03, R9
+	JL      of3FirstLast
 
 of3First:
-	ADDQ    $0x40, BX
-	ADDQ    $0x00000c00, R8
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z5, Z5
-	VADDPS  64(R8)(R10*1), Z6, Z6
-	VADDPS  128(R8)(R10*1), Z7, Z7
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z8, Z8
-	VADDPS  64(R8)(R10*1), Z9, Z9
-	VADDPS  128(R8)(R10*1), Z10, Z10
-	DECQ    R9
-	JNZ     of3First
+	MOVWQZX 128(BX), R10
+	VADDPS  3072(R8)(R10*4), Z5, Z5
+	VADDPS  3136(R8)(R10*4), Z6, Z6
+	VADDPS  3200(R8)(R10*4), Z7, Z7
+	MOVWQZX 130(BX), R10
+	VADDPS  3072(R8)(R10*4), Z8, Z8
+	VADDPS  3136(R8)(R10*4), Z9, Z9
+	VADDPS  3200(R8)(R10*4), Z10, Z10
+	MOVWQZX 256(BX), R10
+	VADDPS  6144(R8)(R10*4), Z5, Z5
+	VADDPS  6208(R8)(R10*4), Z6, Z6
+	VADDPS  6272(R8)(R10*4), Z7, Z7
+	MOVWQZX 258(BX), R10
+	VADDPS  6144(R8)(R10*4), Z8, Z8
+	VADDPS  6208(R8)(R10*4), Z9, Z9
+	VADDPS  6272(R8)(R10*4), Z10, Z10
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00001800, R8
+	SUBQ    $0x02, R9
+	JGE     of3First
+
+of3FirstLast:
+	CMPQ    R9, $-1
+	JNE     of3FirstDone
+	MOVWQZX 128(BX), R9
+	VADDPS  3072(R8)(R9*4), Z5, Z5
+	VADDPS  3136(R8)(R9*4), Z6, Z6
+	VADDPS  3200(R8)(R9*4), Z7, Z7
+	MOVWQZX 130(BX), BX
+	VADDPS  3072(R8)(BX*4), Z8, Z8
+	VADDPS  3136(R8)(BX*4), Z9, Z9
+	VADDPS  3200(R8)(BX*4), Z10, Z10
 
 of3FirstDone:
 of3Block:
@@ -1125,37 +1203,53 @@ of3Block:
 of3:
 	// Of two pairs of samples, the rows of one are added up while the other is activated.
 	LEAQ    2(DX), R8
-	LEAQ    (SI)(R8*1), R8
+	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z11
-	VMOVUPS 64(R9)(R11*1), Z12
-	VMOVUPS 128(R9)(R11*1), Z13
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z14
-	VMOVUPS 64(R9)(R11*1), Z15
-	VMOVUPS 128(R9)(R11*1), Z16
-	DECQ    R10
-	JZ      of3OddDone
+	MOVWQZX (R8), R11
+	VMOVUPS (R9)(R11*4), Z11
+	VMOVUPS 64(R9)(R11*4), Z12
+	VMOVUPS 128(R9)(R11*4), Z13
+	MOVWQZX 2(R8), R11
+	VMOVUPS (R9)(R11*4), Z14
+	VMOVUPS 64(R9)(R11*4), Z15
+	VMOVUPS 128(R9)(R11*4), Z16
+	SUBQ    $0x03, R10
+	JL      of3OddLast
 
 of3Odd:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000c00, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z11, Z11
-	VADDPS  64(R9)(R11*1), Z12, Z12
-	VADDPS  128(R9)(R11*1), Z13, Z13
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z14, Z14
-	VADDPS  64(R9)(R11*1), Z15, Z15
-	VADDPS  128(R9)(R11*1), Z16, Z16
-	DECQ    R10
-	JNZ     of3Odd
+	MOVWQZX 128(R8), R11
+	VADDPS  3072(R9)(R11*4), Z11, Z11
+	VADDPS  3136(R9)(R11*4), Z12, Z12
+	VADDPS  3200(R9)(R11*4), Z13, Z13
+	MOVWQZX 130(R8), R11
+	VADDPS  3072(R9)(R11*4), Z14, Z14
+	VADDPS  3136(R9)(R11*4), Z15, Z15
+	VADDPS  3200(R9)(R11*4), Z16, Z16
+	MOVWQZX 256(R8), R11
+	VADDPS  6144(R9)(R11*4), Z11, Z11
+	VADDPS  6208(R9)(R11*4), Z12, Z12
+	VADDPS  6272(R9)(R11*4), Z13, Z13
+	MOVWQZX 258(R8), R11
+	VADDPS  6144(R9)(R11*4), Z14, Z14
+	VADDPS  6208(R9)(R11*4), Z15, Z15
+	VADDPS  6272(R9)(R11*4), Z16, Z16
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00001800, R9
+	SUBQ    $0x02, R10
+	JGE     of3Odd
+
+of3OddLast:
+	CMPQ    R10, $-1
+	JNE     of3OddDone
+	MOVWQZX 128(R8), R10
+	VADDPS  3072(R9)(R10*4), Z11, Z11
+	VADDPS  3136(R9)(R10*4), Z12, Z12
+	VADDPS  3200(R9)(R10*4), Z13, Z13
+	MOVWQZX 130(R8), R8
+	VADDPS  3072(R9)(R8*4), Z14, Z14
+	VADDPS  3136(R9)(R8*4), Z15, Z15
+	VADDPS  3200(R9)(R8*4), Z16, Z16
 
 of3OddDone:
 	VMOVAPS      Z3, Z17
@@ -1209,37 +1303,53 @@ of3OddDone:
 	ADDQ         $0x04, DX
 	MOVQ         DX, R8
 	ANDQ         $0x3f, R8
-	LEAQ         (SI)(R8*1), R8
+	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
 	MOVQ         DI, R10
-	MOVBQZX      (R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z5
-	VMOVUPS      64(R9)(R11*1), Z6
-	VMOVUPS      128(R9)(R11*1), Z7
-	MOVBQZX      1(R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z8
-	VMOVUPS      64(R9)(R11*1), Z9
-	VMOVUPS      128(R9)(R11*1), Z10
-	DECQ         R10
-	JZ           of3EvenDone
+	MOVWQZX      (R8), R11
+	VMOVUPS      (R9)(R11*4), Z5
+	VMOVUPS      64(R9)(R11*4), Z6
+	VMOVUPS      128(R9)(R11*4), Z7
+	MOVWQZX      2(R8), R11
+	VMOVUPS      (R9)(R11*4), Z8
+	VMOVUPS      64(R9)(R11*4), Z9
+	VMOVUPS      128(R9)(R11*4), Z10
+	SUBQ         $0x03, R10
+	JL           of3EvenLast
 
 of3Even:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000c00, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z5, Z5
-	VADDPS  64(R9)(R11*1), Z6, Z6
-	VADDPS  128(R9)(R11*1), Z7, Z7
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z8, Z8
-	VADDPS  64(R9)(R11*1), Z9, Z9
-	VADDPS  128(R9)(R11*1), Z10, Z10
-	DECQ    R10
-	JNZ     of3Even
+	MOVWQZX 128(R8), R11
+	VADDPS  3072(R9)(R11*4), Z5, Z5
+	VADDPS  3136(R9)(R11*4), Z6, Z6
+	VADDPS  3200(R9)(R11*4), Z7, Z7
+	MOVWQZX 130(R8), R11
+	VADDPS  3072(R9)(R11*4), Z8, Z8
+	VADDPS  3136(R9)(R11*4), Z9, Z9
+	VADDPS  3200(R9)(R11*4), Z10, Z10
+	MOVWQZX 256(R8), R11
+	VADDPS  6144(R9)(R11*4), Z5, Z5
+	VADDPS  6208(R9)(R11*4), Z6, Z6
+	VADDPS  6272(R9)(R11*4), Z7, Z7
+	MOVWQZX 258(R8), R11
+	VADDPS  6144(R9)(R11*4), Z8, Z8
+	VADDPS  6208(R9)(R11*4), Z9, Z9
+	VADDPS  6272(R9)(R11*4), Z10, Z10
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00001800, R9
+	SUBQ    $0x02, R10
+	JGE     of3Even
+
+of3EvenLast:
+	CMPQ    R10, $-1
+	JNE     of3EvenDone
+	MOVWQZX 128(R8), R10
+	VADDPS  3072(R9)(R10*4), Z5, Z5
+	VADDPS  3136(R9)(R10*4), Z6, Z6
+	VADDPS  3200(R9)(R10*4), Z7, Z7
+	MOVWQZX 130(R8), R8
+	VADDPS  3072(R9)(R8*4), Z8, Z8
+	VADDPS  3136(R9)(R8*4), Z9, Z9
+	VADDPS  3200(R9)(R8*4), Z10, Z10
 
 of3EvenDone:
 	VMOVAPS      Z3, Z19
@@ -1335,33 +1445,45 @@ lines2:
 	VMOVUPS bitnetConstants<>+0(SB), Z2
 	VMOVUPS bitnetConstants<>+64(SB), Z3
 	XORQ    DX, DX
-	LEAQ    (SI)(DX*1), BX
+	LEAQ    (SI)(DX*2), BX
 	MOVQ    CX, R8
 	MOVQ    DI, R9
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z4
-	VMOVUPS 64(R8)(R10*1), Z5
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z6
-	VMOVUPS 64(R8)(R10*1), Z7
-	DECQ    R9
-	JZ      of2FirstDone
+	MOVWQZX (BX), R10
+	VMOVUPS (R8)(R10*4), Z4
+	VMOVUPS 64(R8)(R10*4), Z5
+	MOVWQZX 2(BX), R10
+	VMOVUPS (R8)(R10*4), Z6
+	VMOVUPS 64(R8)(R10*4), Z7
+	SUBQ    $0x03, R9
+	JL      of2FirstLast
 
 of2First:
-	ADDQ    $0x40, BX
-	ADDQ    $0x00000800, R8
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z4, Z4
-	VADDPS  64(R8)(R10*1), Z5, Z5
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z6, Z6
-	VADDPS  64(R8)(R10*1), Z7, Z7
-	DECQ    R9
-	JNZ     of2First
+	MOVWQZX 128(BX), R10
+	VADDPS  2048(R8)(R10*4), Z4, Z4
+	VADDPS  2112(R8)(R10*4), Z5, Z5
+	MOVWQZX 130(BX), R10
+	VADDPS  2048(R8)(R10*4), Z6, Z6
+	VADDPS  2112(R8)(R10*4), Z7, Z7
+	MOVWQZX 256(BX), R10
+	VADDPS  4096(R8)(R10*4), Z4, Z4
+	VADDPS  4160(R8)(R10*4), Z5, Z5
+	MOVWQZX 258(BX), R10
+	VADDPS  4096(R8)(R10*4), Z6, Z6
+	VADDPS  4160(R8)(R10*4), Z7, Z7
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00001000, R8
+	SUBQ    $0x02, R9
+	JGE     of2First
+
+of2FirstLast:
+	CMPQ    R9, $-1
+	JNE     of2FirstDone
+	MOVWQZX 128(BX), R9
+	VADDPS  2048(R8)(R9*4), Z4, Z4
+	VADDPS  2112(R8)(R9*4), Z5, Z5
+	MOVWQZX 130(BX), BX
+	VADDPS  2048(R8)(BX*4), Z6, Z6
+	VADDPS  2112(R8)(BX*4), Z7, Z7
 
 of2FirstDone:
 of2Block:
@@ -1370,33 +1492,45 @@ of2Block:
 of2:
 	// Of two pairs of samples, the rows of one are added up while the other is activated.
 	LEAQ    2(DX), R8
-	LEAQ    (SI)(R8*1), R8
+	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z8
-	VMOVUPS 64(R9)(R11*1), Z9
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z10
-	VMOVUPS 64(R9)(R11*1), Z11
-	DECQ    R10
-	JZ      of2OddDone
+	MOVWQZX (R8), R11
+	VMOVUPS (R9)(R11*4), Z8
+	VMOVUPS 64(R9)(R11*4), Z9
+	MOVWQZX 2(R8), R11
+	VMOVUPS (R9)(R11*4), Z10
+	VMOVUPS 64(R9)(R11*4), Z11
+	SUBQ    $0x03, R10
+	JL      of2OddLast
 
 of2Odd:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000800, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z8, Z8
-	VADDPS  64(R9)(R11*1), Z9, Z9
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z10, Z10
-	VADDPS  64(R9)(R11*1), Z11, Z11
-	DECQ    R10
-	JNZ     of2Odd
+	MOVWQZX 128(R8), R11
+	VADDPS  2048(R9)(R11*4), Z8, Z8
+	VADDPS  2112(R9)(R11*4), Z9, Z9
+	MOVWQZX 130(R8), R11
+	VADDPS  2048(R9)(R11*4), Z10, Z10
+	VADDPS  2112(R9)(R11*4), Z11, Z11
+	MOVWQZX 256(R8), R11
+	VADDPS  4096(R9)(R11*4), Z8, Z8
+	VADDPS  4160(R9)(R11*4), Z9, Z9
+	MOVWQZX 258(R8), R11
+	VADDPS  4096(R9)(R11*4), Z10, Z10
+	VADDPS  4160(R9)(R11*4), Z11, Z11
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00001000, R9
+	SUBQ    $0x02, R10
+	JGE     of2Odd
+
+of2OddLast:
+	CMPQ    R10, $-1
+	JNE     of2OddDone
+	MOVWQZX 128(R8), R10
+	VADDPS  2048(R9)(R10*4), Z8, Z8
+	VADDPS  2112(R9)(R10*4), Z9, Z9
+	MOVWQZX 130(R8), R8
+	VADDPS  2048(R9)(R8*4), Z10, Z10
+	VADDPS  2112(R9)(R8*4), Z11, Z11
 
 of2OddDone:
 	VMOVAPS      Z2, Z12
@@ -1434,33 +1568,45 @@ of2OddDone:
 	ADDQ         $0x04, DX
 	MOVQ         DX, R8
 	ANDQ         $0x3f, R8
-	LEAQ         (SI)(R8*1), R8
+	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
 	MOVQ         DI, R10
-	MOVBQZX      (R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z4
-	VMOVUPS      64(R9)(R11*1), Z5
-	MOVBQZX      1(R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z6
-	VMOVUPS      64(R9)(R11*1), Z7
-	DECQ         R10
-	JZ           of2EvenDone
+	MOVWQZX      (R8), R11
+	VMOVUPS      (R9)(R11*4), Z4
+	VMOVUPS      64(R9)(R11*4), Z5
+	MOVWQZX      2(R8), R11
+	VMOVUPS      (R9)(R11*4), Z6
+	VMOVUPS      64(R9)(R11*4), Z7
+	SUBQ         $0x03, R10
+	JL           of2EvenLast
 
 of2Even:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000800, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z4, Z4
-	VADDPS  64(R9)(R11*1), Z5, Z5
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z6, Z6
-	VADDPS  64(R9)(R11*1), Z7, Z7
-	DECQ    R10
-	JNZ     of2Even
+	MOVWQZX 128(R8), R11
+	VADDPS  2048(R9)(R11*4), Z4, Z4
+	VADDPS  2112(R9)(R11*4), Z5, Z5
+	MOVWQZX 130(R8), R11
+	VADDPS  2048(R9)(R11*4), Z6, Z6
+	VADDPS  2112(R9)(R11*4), Z7, Z7
+	MOVWQZX 256(R8), R11
+	VADDPS  4096(R9)(R11*4), Z4, Z4
+	VADDPS  4160(R9)(R11*4), Z5, Z5
+	MOVWQZX 258(R8), R11
+	VADDPS  4096(R9)(R11*4), Z6, Z6
+	VADDPS  4160(R9)(R11*4), Z7, Z7
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00001000, R9
+	SUBQ    $0x02, R10
+	JGE     of2Even
+
+of2EvenLast:
+	CMPQ    R10, $-1
+	JNE     of2EvenDone
+	MOVWQZX 128(R8), R10
+	VADDPS  2048(R9)(R10*4), Z4, Z4
+	VADDPS  2112(R9)(R10*4), Z5, Z5
+	MOVWQZX 130(R8), R8
+	VADDPS  2048(R9)(R8*4), Z6, Z6
+	VADDPS  2112(R9)(R8*4), Z7, Z7
 
 of2EvenDone:
 	VMOVAPS      Z2, Z14
@@ -1539,29 +1685,37 @@ lines1:
 	VMOVUPS bitnetConstants<>+0(SB), Z1
 	VMOVUPS bitnetConstants<>+64(SB), Z2
 	XORQ    DX, DX
-	LEAQ    (SI)(DX*1), BX
+	LEAQ    (SI)(DX*2), BX
 	MOVQ    CX, R8
 	MOVQ    DI, R9
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z3
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VMOVUPS (R8)(R10*1), Z4
-	DECQ    R9
-	JZ      of1FirstDone
+	MOVWQZX (BX), R10
+	VMOVUPS (R8)(R10*4), Z3
+	MOVWQZX 2(BX), R10
+	VMOVUPS (R8)(R10*4), Z4
+	SUBQ    $0x03, R9
+	JL      of1FirstLast
 
 of1First:
-	ADDQ    $0x40, BX
-	ADDQ    $0x00000400, R8
-	MOVBQZX (BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z3, Z3
-	MOVBQZX 1(BX), R10
-	SHLQ    $0x06, R10
-	VADDPS  (R8)(R10*1), Z4, Z4
-	DECQ    R9
-	JNZ     of1First
+	MOVWQZX 128(BX), R10
+	VADDPS  1024(R8)(R10*4), Z3, Z3
+	MOVWQZX 130(BX), R10
+	VADDPS  1024(R8)(R10*4), Z4, Z4
+	MOVWQZX 256(BX), R10
+	VADDPS  2048(R8)(R10*4), Z3, Z3
+	MOVWQZX 258(BX), R10
+	VADDPS  2048(R8)(R10*4), Z4, Z4
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000800, R8
+	SUBQ    $0x02, R9
+	JGE     of1First
+
+of1FirstLast:
+	CMPQ    R9, $-1
+	JNE     of1FirstDone
+	MOVWQZX 128(BX), R9
+	VADDPS  1024(R8)(R9*4), Z3, Z3
+	MOVWQZX 130(BX), BX
+	VADDPS  1024(R8)(BX*4), Z4, Z4
 
 of1FirstDone:
 of1Block:
@@ -1570,29 +1724,37 @@ of1Block:
 of1:
 	// Of two pairs of samples, the rows of one are added up while the other is activated.
 	LEAQ    2(DX), R8
-	LEAQ    (SI)(R8*1), R8
+	LEAQ    (SI)(R8*2), R8
 	MOVQ    CX, R9
 	MOVQ    DI, R10
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z5
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VMOVUPS (R9)(R11*1), Z6
-	DECQ    R10
-	JZ      of1OddDone
+	MOVWQZX (R8), R11
+	VMOVUPS (R9)(R11*4), Z5
+	MOVWQZX 2(R8), R11
+	VMOVUPS (R9)(R11*4), Z6
+	SUBQ    $0x03, R10
+	JL      of1OddLast
 
 of1Odd:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000400, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z5, Z5
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z6, Z6
-	DECQ    R10
-	JNZ     of1Odd
+	MOVWQZX 128(R8), R11
+	VADDPS  1024(R9)(R11*4), Z5, Z5
+	MOVWQZX 130(R8), R11
+	VADDPS  1024(R9)(R11*4), Z6, Z6
+	MOVWQZX 256(R8), R11
+	VADDPS  2048(R9)(R11*4), Z5, Z5
+	MOVWQZX 258(R8), R11
+	VADDPS  2048(R9)(R11*4), Z6, Z6
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00000800, R9
+	SUBQ    $0x02, R10
+	JGE     of1Odd
+
+of1OddLast:
+	CMPQ    R10, $-1
+	JNE     of1OddDone
+	MOVWQZX 128(R8), R10
+	VADDPS  1024(R9)(R10*4), Z5, Z5
+	MOVWQZX 130(R8), R8
+	VADDPS  1024(R9)(R8*4), Z6, Z6
 
 of1OddDone:
 	VMOVAPS      Z1, Z7
@@ -1614,29 +1776,37 @@ of1OddDone:
 	ADDQ         $0x04, DX
 	MOVQ         DX, R8
 	ANDQ         $0x3f, R8
-	LEAQ         (SI)(R8*1), R8
+	LEAQ         (SI)(R8*2), R8
 	MOVQ         CX, R9
 	MOVQ         DI, R10
-	MOVBQZX      (R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z3
-	MOVBQZX      1(R8), R11
-	SHLQ         $0x06, R11
-	VMOVUPS      (R9)(R11*1), Z4
-	DECQ         R10
-	JZ           of1EvenDone
+	MOVWQZX      (R8), R11
+	VMOVUPS      (R9)(R11*4), Z3
+	MOVWQZX      2(R8), R11
+	VMOVUPS      (R9)(R11*4), Z4
+	SUBQ         $0x03, R10
+	JL           of1EvenLast
 
 of1Even:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000400, R9
-	MOVBQZX (R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z3, Z3
-	MOVBQZX 1(R8), R11
-	SHLQ    $0x06, R11
-	VADDPS  (R9)(R11*1), Z4, Z4
-	DECQ    R10
-	JNZ     of1Even
+	MOVWQZX 128(R8), R11
+	VADDPS  1024(R9)(R11*4), Z3, Z3
+	MOVWQZX 130(R8), R11
+	VADDPS  1024(R9)(R11*4), Z4, Z4
+	MOVWQZX 256(R8), R11
+	VADDPS  2048(R9)(R11*4), Z3, Z3
+	MOVWQZX 258(R8), R11
+	VADDPS  2048(R9)(R11*4), Z4, Z4
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00000800, R9
+	SUBQ    $0x02, R10
+	JGE     of1Even
+
+of1EvenLast:
+	CMPQ    R10, $-1
+	JNE     of1EvenDone
+	MOVWQZX 128(R8), R10
+	VADDPS  1024(R9)(R10*4), Z3, Z3
+	MOVWQZX 130(R8), R8
+	VADDPS  1024(R9)(R8*4), Z4, Z4
 
 of1EvenDone:
 	VMOVAPS      Z1, Z9
@@ -1694,7 +1864,7 @@ of1EvenDone:
 	VZEROUPPER
 	RET
 
-// func bitGradientAVX512(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint8, scale *[64]float32, residual *[64]float32)
+// func bitGradientAVX512(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint16, scale *[64]float32, residual *[64]float32)
 // Requires: AVX, AVX512F
 TEXT ·bitGradientAVX512(SB), NOSPLIT, $0-136
 	MOVQ    dTables_base+0(FP), AX
@@ -1727,41 +1897,61 @@ TEXT ·bitGradientAVX512(SB), NOSPLIT, $0-136
 
 	// Of two pairs of samples, the rows of one are added up before the other's derivatives
 	// go to the histograms: rows that are stored hold up the loads that follow.
-	LEAQ    (R9)(DI*1), R8
+	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
 	MOVQ    R10, R12
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z10
-	VMOVUPS 64(R11)(R13*1), Z11
-	VMOVUPS 128(R11)(R13*1), Z12
-	VMOVUPS 192(R11)(R13*1), Z13
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z14
-	VMOVUPS 64(R11)(R13*1), Z15
-	VMOVUPS 128(R11)(R13*1), Z16
-	VMOVUPS 192(R11)(R13*1), Z17
-	DECQ    R12
-	JZ      of4FirstDone
+	MOVWQZX (R8), R13
+	VMOVUPS (R11)(R13*4), Z10
+	VMOVUPS 64(R11)(R13*4), Z11
+	VMOVUPS 128(R11)(R13*4), Z12
+	VMOVUPS 192(R11)(R13*4), Z13
+	MOVWQZX 2(R8), R13
+	VMOVUPS (R11)(R13*4), Z14
+	VMOVUPS 64(R11)(R13*4), Z15
+	VMOVUPS 128(R11)(R13*4), Z16
+	VMOVUPS 192(R11)(R13*4), Z17
+	SUBQ    $0x03, R12
+	JL      of4FirstLast
 
 of4First:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00001000, R11
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z10, Z10
-	VADDPS  64(R11)(R13*1), Z11, Z11
-	VADDPS  128(R11)(R13*1), Z12, Z12
-	VADDPS  192(R11)(R13*1), Z13, Z13
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z14, Z14
-	VADDPS  64(R11)(R13*1), Z15, Z15
-	VADDPS  128(R11)(R13*1), Z16, Z16
-	VADDPS  192(R11)(R13*1), Z17, Z17
-	DECQ    R12
-	JNZ     of4First
+	MOVWQZX 128(R8), R13
+	VADDPS  4096(R11)(R13*4), Z10, Z10
+	VADDPS  4160(R11)(R13*4), Z11, Z11
+	VADDPS  4224(R11)(R13*4), Z12, Z12
+	VADDPS  4288(R11)(R13*4), Z13, Z13
+	MOVWQZX 130(R8), R13
+	VADDPS  4096(R11)(R13*4), Z14, Z14
+	VADDPS  4160(R11)(R13*4), Z15, Z15
+	VADDPS  4224(R11)(R13*4), Z16, Z16
+	VADDPS  4288(R11)(R13*4), Z17, Z17
+	MOVWQZX 256(R8), R13
+	VADDPS  8192(R11)(R13*4), Z10, Z10
+	VADDPS  8256(R11)(R13*4), Z11, Z11
+	VADDPS  8320(R11)(R13*4), Z12, Z12
+	VADDPS  8384(R11)(R13*4), Z13, Z13
+	MOVWQZX 258(R8), R13
+	VADDPS  8192(R11)(R13*4), Z14, Z14
+	VADDPS  8256(R11)(R13*4), Z15, Z15
+	VADDPS  8320(R11)(R13*4), Z16, Z16
+	VADDPS  8384(R11)(R13*4), Z17, Z17
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00002000, R11
+	SUBQ    $0x02, R12
+	JGE     of4First
+
+of4FirstLast:
+	CMPQ    R12, $-1
+	JNE     of4FirstDone
+	MOVWQZX 128(R8), R12
+	VADDPS  4096(R11)(R12*4), Z10, Z10
+	VADDPS  4160(R11)(R12*4), Z11, Z11
+	VADDPS  4224(R11)(R12*4), Z12, Z12
+	VADDPS  4288(R11)(R12*4), Z13, Z13
+	MOVWQZX 130(R8), R8
+	VADDPS  4096(R11)(R8*4), Z14, Z14
+	VADDPS  4160(R11)(R8*4), Z15, Z15
+	VADDPS  4224(R11)(R8*4), Z16, Z16
+	VADDPS  4288(R11)(R8*4), Z17, Z17
 
 of4FirstDone:
 of4:
@@ -1877,94 +2067,150 @@ of4:
 	VMULPS       Z20, Z17, Z17
 	VMULPS       Z20, Z20, Z20
 	VMULPS       Z20, Z17, Z17
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z18
-	VMOVUPS      64(R12)(R14*1), Z19
-	VMOVUPS      128(R12)(R14*1), Z20
-	VMOVUPS      192(R12)(R14*1), Z21
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z22
-	VMOVUPS      64(R12)(R14*1), Z23
-	VMOVUPS      128(R12)(R14*1), Z24
-	VMOVUPS      192(R12)(R14*1), Z25
-	DECQ         R13
-	JZ           of4OddDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z18
+	VMOVUPS      64(R12)(R14*4), Z19
+	VMOVUPS      128(R12)(R14*4), Z20
+	VMOVUPS      192(R12)(R14*4), Z21
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z22
+	VMOVUPS      64(R12)(R14*4), Z23
+	VMOVUPS      128(R12)(R14*4), Z24
+	VMOVUPS      192(R12)(R14*4), Z25
+	SUBQ         $0x03, R13
+	JL           of4OddLast
 
 of4Odd:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00001000, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z18, Z18
-	VADDPS  64(R12)(R14*1), Z19, Z19
-	VADDPS  128(R12)(R14*1), Z20, Z20
-	VADDPS  192(R12)(R14*1), Z21, Z21
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z22, Z22
-	VADDPS  64(R12)(R14*1), Z23, Z23
-	VADDPS  128(R12)(R14*1), Z24, Z24
-	VADDPS  192(R12)(R14*1), Z25, Z25
-	DECQ    R13
-	JNZ     of4Odd
+	MOVWQZX 128(R11), R14
+	VADDPS  4096(R12)(R14*4), Z18, Z18
+	VADDPS  4160(R12)(R14*4), Z19, Z19
+	VADDPS  4224(R12)(R14*4), Z20, Z20
+	VADDPS  4288(R12)(R14*4), Z21, Z21
+	MOVWQZX 130(R11), R14
+	VADDPS  4096(R12)(R14*4), Z22, Z22
+	VADDPS  4160(R12)(R14*4), Z23, Z23
+	VADDPS  4224(R12)(R14*4), Z24, Z24
+	VADDPS  4288(R12)(R14*4), Z25, Z25
+	MOVWQZX 256(R11), R14
+	VADDPS  8192(R12)(R14*4), Z18, Z18
+	VADDPS  8256(R12)(R14*4), Z19, Z19
+	VADDPS  8320(R12)(R14*4), Z20, Z20
+	VADDPS  8384(R12)(R14*4), Z21, Z21
+	MOVWQZX 258(R11), R14
+	VADDPS  8192(R12)(R14*4), Z22, Z22
+	VADDPS  8256(R12)(R14*4), Z23, Z23
+	VADDPS  8320(R12)(R14*4), Z24, Z24
+	VADDPS  8384(R12)(R14*4), Z25, Z25
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00002000, R12
+	SUBQ    $0x02, R13
+	JGE     of4Odd
+
+of4OddLast:
+	CMPQ    R13, $-1
+	JNE     of4OddDone
+	MOVWQZX 128(R11), R13
+	VADDPS  4096(R12)(R13*4), Z18, Z18
+	VADDPS  4160(R12)(R13*4), Z19, Z19
+	VADDPS  4224(R12)(R13*4), Z20, Z20
+	VADDPS  4288(R12)(R13*4), Z21, Z21
+	MOVWQZX 130(R11), R11
+	VADDPS  4096(R12)(R11*4), Z22, Z22
+	VADDPS  4160(R12)(R11*4), Z23, Z23
+	VADDPS  4224(R12)(R11*4), Z24, Z24
+	VADDPS  4288(R12)(R11*4), Z25, Z25
 
 of4OddDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z10, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z11, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z12, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z13, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z14, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z15, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z16, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z17, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	DECQ    R12
-	JZ      of4OddHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z10, Z26
+	VMOVUPS Z26, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z11, Z26
+	VMOVUPS Z26, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z12, Z26
+	VMOVUPS Z26, 128(R11)(R13*4)
+	VADDPS  192(R11)(R13*4), Z13, Z26
+	VMOVUPS Z26, 192(R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z14, Z26
+	VMOVUPS Z26, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z15, Z26
+	VMOVUPS Z26, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z16, Z26
+	VMOVUPS Z26, 128(R11)(R13*4)
+	VADDPS  192(R11)(R13*4), Z17, Z26
+	VMOVUPS Z26, 192(R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of4OddHistogramsLast
 
 of4OddHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00001000, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z10, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z11, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z12, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z13, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z14, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z15, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z16, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z17, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	DECQ    R12
-	JNZ     of4OddHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  4096(R11)(R13*4), Z10, Z26
+	VMOVUPS Z26, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z11, Z26
+	VMOVUPS Z26, 4160(R11)(R13*4)
+	VADDPS  4224(R11)(R13*4), Z12, Z26
+	VMOVUPS Z26, 4224(R11)(R13*4)
+	VADDPS  4288(R11)(R13*4), Z13, Z26
+	VMOVUPS Z26, 4288(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  4096(R11)(R13*4), Z14, Z26
+	VMOVUPS Z26, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z15, Z26
+	VMOVUPS Z26, 4160(R11)(R13*4)
+	VADDPS  4224(R11)(R13*4), Z16, Z26
+	VMOVUPS Z26, 4224(R11)(R13*4)
+	VADDPS  4288(R11)(R13*4), Z17, Z26
+	VMOVUPS Z26, 4288(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  8192(R11)(R13*4), Z10, Z26
+	VMOVUPS Z26, 8192(R11)(R13*4)
+	VADDPS  8256(R11)(R13*4), Z11, Z26
+	VMOVUPS Z26, 8256(R11)(R13*4)
+	VADDPS  8320(R11)(R13*4), Z12, Z26
+	VMOVUPS Z26, 8320(R11)(R13*4)
+	VADDPS  8384(R11)(R13*4), Z13, Z26
+	VMOVUPS Z26, 8384(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  8192(R11)(R13*4), Z14, Z26
+	VMOVUPS Z26, 8192(R11)(R13*4)
+	VADDPS  8256(R11)(R13*4), Z15, Z26
+	VMOVUPS Z26, 8256(R11)(R13*4)
+	VADDPS  8320(R11)(R13*4), Z16, Z26
+	VMOVUPS Z26, 8320(R11)(R13*4)
+	VADDPS  8384(R11)(R13*4), Z17, Z26
+	VMOVUPS Z26, 8384(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00002000, R11
+	SUBQ    $0x02, R12
+	JGE     of4OddHistograms
+
+of4OddHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of4OddHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  4096(R11)(R12*4), Z10, Z10
+	VMOVUPS Z10, 4096(R11)(R12*4)
+	VADDPS  4160(R11)(R12*4), Z11, Z10
+	VMOVUPS Z10, 4160(R11)(R12*4)
+	VADDPS  4224(R11)(R12*4), Z12, Z10
+	VMOVUPS Z10, 4224(R11)(R12*4)
+	VADDPS  4288(R11)(R12*4), Z13, Z10
+	VMOVUPS Z10, 4288(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  4096(R11)(DI*4), Z14, Z10
+	VMOVUPS Z10, 4096(R11)(DI*4)
+	VADDPS  4160(R11)(DI*4), Z15, Z10
+	VMOVUPS Z10, 4160(R11)(DI*4)
+	VADDPS  4224(R11)(DI*4), Z16, Z10
+	VMOVUPS Z10, 4224(R11)(DI*4)
+	VADDPS  4288(R11)(DI*4), Z17, Z10
+	VMOVUPS Z10, 4288(R11)(DI*4)
 
 of4OddHistogramsDone:
 	MOVQ         R8, DI
@@ -2080,94 +2326,150 @@ of4OddHistogramsDone:
 	VMULPS       Z12, Z25, Z25
 	VMULPS       Z12, Z12, Z12
 	VMULPS       Z12, Z25, Z25
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z10
-	VMOVUPS      64(R12)(R14*1), Z11
-	VMOVUPS      128(R12)(R14*1), Z12
-	VMOVUPS      192(R12)(R14*1), Z13
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z14
-	VMOVUPS      64(R12)(R14*1), Z15
-	VMOVUPS      128(R12)(R14*1), Z16
-	VMOVUPS      192(R12)(R14*1), Z17
-	DECQ         R13
-	JZ           of4EvenDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z10
+	VMOVUPS      64(R12)(R14*4), Z11
+	VMOVUPS      128(R12)(R14*4), Z12
+	VMOVUPS      192(R12)(R14*4), Z13
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z14
+	VMOVUPS      64(R12)(R14*4), Z15
+	VMOVUPS      128(R12)(R14*4), Z16
+	VMOVUPS      192(R12)(R14*4), Z17
+	SUBQ         $0x03, R13
+	JL           of4EvenLast
 
 of4Even:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00001000, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z10, Z10
-	VADDPS  64(R12)(R14*1), Z11, Z11
-	VADDPS  128(R12)(R14*1), Z12, Z12
-	VADDPS  192(R12)(R14*1), Z13, Z13
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z14, Z14
-	VADDPS  64(R12)(R14*1), Z15, Z15
-	VADDPS  128(R12)(R14*1), Z16, Z16
-	VADDPS  192(R12)(R14*1), Z17, Z17
-	DECQ    R13
-	JNZ     of4Even
+	MOVWQZX 128(R11), R14
+	VADDPS  4096(R12)(R14*4), Z10, Z10
+	VADDPS  4160(R12)(R14*4), Z11, Z11
+	VADDPS  4224(R12)(R14*4), Z12, Z12
+	VADDPS  4288(R12)(R14*4), Z13, Z13
+	MOVWQZX 130(R11), R14
+	VADDPS  4096(R12)(R14*4), Z14, Z14
+	VADDPS  4160(R12)(R14*4), Z15, Z15
+	VADDPS  4224(R12)(R14*4), Z16, Z16
+	VADDPS  4288(R12)(R14*4), Z17, Z17
+	MOVWQZX 256(R11), R14
+	VADDPS  8192(R12)(R14*4), Z10, Z10
+	VADDPS  8256(R12)(R14*4), Z11, Z11
+	VADDPS  8320(R12)(R14*4), Z12, Z12
+	VADDPS  8384(R12)(R14*4), Z13, Z13
+	MOVWQZX 258(R11), R14
+	VADDPS  8192(R12)(R14*4), Z14, Z14
+	VADDPS  8256(R12)(R14*4), Z15, Z15
+	VADDPS  8320(R12)(R14*4), Z16, Z16
+	VADDPS  8384(R12)(R14*4), Z17, Z17
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00002000, R12
+	SUBQ    $0x02, R13
+	JGE     of4Even
+
+of4EvenLast:
+	CMPQ    R13, $-1
+	JNE     of4EvenDone
+	MOVWQZX 128(R11), R13
+	VADDPS  4096(R12)(R13*4), Z10, Z10
+	VADDPS  4160(R12)(R13*4), Z11, Z11
+	VADDPS  4224(R12)(R13*4), Z12, Z12
+	VADDPS  4288(R12)(R13*4), Z13, Z13
+	MOVWQZX 130(R11), R11
+	VADDPS  4096(R12)(R11*4), Z14, Z14
+	VADDPS  4160(R12)(R11*4), Z15, Z15
+	VADDPS  4224(R12)(R11*4), Z16, Z16
+	VADDPS  4288(R12)(R11*4), Z17, Z17
 
 of4EvenDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z18, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z19, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z20, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z21, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z22, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z23, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z24, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z25, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	DECQ    R12
-	JZ      of4EvenHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z18, Z26
+	VMOVUPS Z26, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z19, Z26
+	VMOVUPS Z26, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z20, Z26
+	VMOVUPS Z26, 128(R11)(R13*4)
+	VADDPS  192(R11)(R13*4), Z21, Z26
+	VMOVUPS Z26, 192(R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z22, Z26
+	VMOVUPS Z26, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z23, Z26
+	VMOVUPS Z26, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z24, Z26
+	VMOVUPS Z26, 128(R11)(R13*4)
+	VADDPS  192(R11)(R13*4), Z25, Z26
+	VMOVUPS Z26, 192(R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of4EvenHistogramsLast
 
 of4EvenHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00001000, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z18, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z19, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z20, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z21, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z22, Z26
-	VMOVUPS Z26, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z23, Z26
-	VMOVUPS Z26, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z24, Z26
-	VMOVUPS Z26, 128(R11)(R13*1)
-	VADDPS  192(R11)(R13*1), Z25, Z26
-	VMOVUPS Z26, 192(R11)(R13*1)
-	DECQ    R12
-	JNZ     of4EvenHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  4096(R11)(R13*4), Z18, Z26
+	VMOVUPS Z26, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z19, Z26
+	VMOVUPS Z26, 4160(R11)(R13*4)
+	VADDPS  4224(R11)(R13*4), Z20, Z26
+	VMOVUPS Z26, 4224(R11)(R13*4)
+	VADDPS  4288(R11)(R13*4), Z21, Z26
+	VMOVUPS Z26, 4288(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  4096(R11)(R13*4), Z22, Z26
+	VMOVUPS Z26, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z23, Z26
+	VMOVUPS Z26, 4160(R11)(R13*4)
+	VADDPS  4224(R11)(R13*4), Z24, Z26
+	VMOVUPS Z26, 4224(R11)(R13*4)
+	VADDPS  4288(R11)(R13*4), Z25, Z26
+	VMOVUPS Z26, 4288(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  8192(R11)(R13*4), Z18, Z26
+	VMOVUPS Z26, 8192(R11)(R13*4)
+	VADDPS  8256(R11)(R13*4), Z19, Z26
+	VMOVUPS Z26, 8256(R11)(R13*4)
+	VADDPS  8320(R11)(R13*4), Z20, Z26
+	VMOVUPS Z26, 8320(R11)(R13*4)
+	VADDPS  8384(R11)(R13*4), Z21, Z26
+	VMOVUPS Z26, 8384(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  8192(R11)(R13*4), Z22, Z26
+	VMOVUPS Z26, 8192(R11)(R13*4)
+	VADDPS  8256(R11)(R13*4), Z23, Z26
+	VMOVUPS Z26, 8256(R11)(R13*4)
+	VADDPS  8320(R11)(R13*4), Z24, Z26
+	VMOVUPS Z26, 8320(R11)(R13*4)
+	VADDPS  8384(R11)(R13*4), Z25, Z26
+	VMOVUPS Z26, 8384(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00002000, R11
+	SUBQ    $0x02, R12
+	JGE     of4EvenHistograms
+
+of4EvenHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of4EvenHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  4096(R11)(R12*4), Z18, Z18
+	VMOVUPS Z18, 4096(R11)(R12*4)
+	VADDPS  4160(R11)(R12*4), Z19, Z18
+	VMOVUPS Z18, 4160(R11)(R12*4)
+	VADDPS  4224(R11)(R12*4), Z20, Z18
+	VMOVUPS Z18, 4224(R11)(R12*4)
+	VADDPS  4288(R11)(R12*4), Z21, Z18
+	VMOVUPS Z18, 4288(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  4096(R11)(DI*4), Z22, Z18
+	VMOVUPS Z18, 4096(R11)(DI*4)
+	VADDPS  4160(R11)(DI*4), Z23, Z18
+	VMOVUPS Z18, 4160(R11)(DI*4)
+	VADDPS  4224(R11)(DI*4), Z24, Z18
+	VMOVUPS Z18, 4224(R11)(DI*4)
+	VADDPS  4288(R11)(DI*4), Z25, Z18
+	VMOVUPS Z18, 4288(R11)(DI*4)
 
 of4EvenHistogramsDone:
 	MOVQ    R8, DI
@@ -2193,37 +2495,53 @@ lines3:
 
 	// Of two pairs of samples, the rows of one are added up before the other's derivatives
 	// go to the histograms: rows that are stored hold up the loads that follow.
-	LEAQ    (R9)(DI*1), R8
+	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
 	MOVQ    R10, R12
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z8
-	VMOVUPS 64(R11)(R13*1), Z9
-	VMOVUPS 128(R11)(R13*1), Z10
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z11
-	VMOVUPS 64(R11)(R13*1), Z12
-	VMOVUPS 128(R11)(R13*1), Z13
-	DECQ    R12
-	JZ      of3FirstDone
+	MOVWQZX (R8), R13
+	VMOVUPS (R11)(R13*4), Z8
+	VMOVUPS 64(R11)(R13*4), Z9
+	VMOVUPS 128(R11)(R13*4), Z10
+	MOVWQZX 2(R8), R13
+	VMOVUPS (R11)(R13*4), Z11
+	VMOVUPS 64(R11)(R13*4), Z12
+	VMOVUPS 128(R11)(R13*4), Z13
+	SUBQ    $0x03, R12
+	JL      of3FirstLast
 
 of3First:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000c00, R11
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z8, Z8
-	VADDPS  64(R11)(R13*1), Z9, Z9
-	VADDPS  128(R11)(R13*1), Z10, Z10
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z11, Z11
-	VADDPS  64(R11)(R13*1), Z12, Z12
-	VADDPS  128(R11)(R13*1), Z13, Z13
-	DECQ    R12
-	JNZ     of3First
+	MOVWQZX 128(R8), R13
+	VADDPS  3072(R11)(R13*4), Z8, Z8
+	VADDPS  3136(R11)(R13*4), Z9, Z9
+	VADDPS  3200(R11)(R13*4), Z10, Z10
+	MOVWQZX 130(R8), R13
+	VADDPS  3072(R11)(R13*4), Z11, Z11
+	VADDPS  3136(R11)(R13*4), Z12, Z12
+	VADDPS  3200(R11)(R13*4), Z13, Z13
+	MOVWQZX 256(R8), R13
+	VADDPS  6144(R11)(R13*4), Z8, Z8
+	VADDPS  6208(R11)(R13*4), Z9, Z9
+	VADDPS  6272(R11)(R13*4), Z10, Z10
+	MOVWQZX 258(R8), R13
+	VADDPS  6144(R11)(R13*4), Z11, Z11
+	VADDPS  6208(R11)(R13*4), Z12, Z12
+	VADDPS  6272(R11)(R13*4), Z13, Z13
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00001800, R11
+	SUBQ    $0x02, R12
+	JGE     of3First
+
+of3FirstLast:
+	CMPQ    R12, $-1
+	JNE     of3FirstDone
+	MOVWQZX 128(R8), R12
+	VADDPS  3072(R11)(R12*4), Z8, Z8
+	VADDPS  3136(R11)(R12*4), Z9, Z9
+	VADDPS  3200(R11)(R12*4), Z10, Z10
+	MOVWQZX 130(R8), R8
+	VADDPS  3072(R11)(R8*4), Z11, Z11
+	VADDPS  3136(R11)(R8*4), Z12, Z12
+	VADDPS  3200(R11)(R8*4), Z13, Z13
 
 of3FirstDone:
 of3:
@@ -2313,82 +2631,126 @@ of3:
 	VMULPS       Z16, Z13, Z13
 	VMULPS       Z16, Z16, Z16
 	VMULPS       Z16, Z13, Z13
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z14
-	VMOVUPS      64(R12)(R14*1), Z15
-	VMOVUPS      128(R12)(R14*1), Z16
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z17
-	VMOVUPS      64(R12)(R14*1), Z18
-	VMOVUPS      128(R12)(R14*1), Z19
-	DECQ         R13
-	JZ           of3OddDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z14
+	VMOVUPS      64(R12)(R14*4), Z15
+	VMOVUPS      128(R12)(R14*4), Z16
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z17
+	VMOVUPS      64(R12)(R14*4), Z18
+	VMOVUPS      128(R12)(R14*4), Z19
+	SUBQ         $0x03, R13
+	JL           of3OddLast
 
 of3Odd:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00000c00, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z14, Z14
-	VADDPS  64(R12)(R14*1), Z15, Z15
-	VADDPS  128(R12)(R14*1), Z16, Z16
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z17, Z17
-	VADDPS  64(R12)(R14*1), Z18, Z18
-	VADDPS  128(R12)(R14*1), Z19, Z19
-	DECQ    R13
-	JNZ     of3Odd
+	MOVWQZX 128(R11), R14
+	VADDPS  3072(R12)(R14*4), Z14, Z14
+	VADDPS  3136(R12)(R14*4), Z15, Z15
+	VADDPS  3200(R12)(R14*4), Z16, Z16
+	MOVWQZX 130(R11), R14
+	VADDPS  3072(R12)(R14*4), Z17, Z17
+	VADDPS  3136(R12)(R14*4), Z18, Z18
+	VADDPS  3200(R12)(R14*4), Z19, Z19
+	MOVWQZX 256(R11), R14
+	VADDPS  6144(R12)(R14*4), Z14, Z14
+	VADDPS  6208(R12)(R14*4), Z15, Z15
+	VADDPS  6272(R12)(R14*4), Z16, Z16
+	MOVWQZX 258(R11), R14
+	VADDPS  6144(R12)(R14*4), Z17, Z17
+	VADDPS  6208(R12)(R14*4), Z18, Z18
+	VADDPS  6272(R12)(R14*4), Z19, Z19
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00001800, R12
+	SUBQ    $0x02, R13
+	JGE     of3Odd
+
+of3OddLast:
+	CMPQ    R13, $-1
+	JNE     of3OddDone
+	MOVWQZX 128(R11), R13
+	VADDPS  3072(R12)(R13*4), Z14, Z14
+	VADDPS  3136(R12)(R13*4), Z15, Z15
+	VADDPS  3200(R12)(R13*4), Z16, Z16
+	MOVWQZX 130(R11), R11
+	VADDPS  3072(R12)(R11*4), Z17, Z17
+	VADDPS  3136(R12)(R11*4), Z18, Z18
+	VADDPS  3200(R12)(R11*4), Z19, Z19
 
 of3OddDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z8, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z9, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z10, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z11, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z12, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z13, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	DECQ    R12
-	JZ      of3OddHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z8, Z20
+	VMOVUPS Z20, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z9, Z20
+	VMOVUPS Z20, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z10, Z20
+	VMOVUPS Z20, 128(R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z11, Z20
+	VMOVUPS Z20, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z12, Z20
+	VMOVUPS Z20, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z13, Z20
+	VMOVUPS Z20, 128(R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of3OddHistogramsLast
 
 of3OddHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00000c00, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z8, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z9, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z10, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z11, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z12, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z13, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	DECQ    R12
-	JNZ     of3OddHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  3072(R11)(R13*4), Z8, Z20
+	VMOVUPS Z20, 3072(R11)(R13*4)
+	VADDPS  3136(R11)(R13*4), Z9, Z20
+	VMOVUPS Z20, 3136(R11)(R13*4)
+	VADDPS  3200(R11)(R13*4), Z10, Z20
+	VMOVUPS Z20, 3200(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  3072(R11)(R13*4), Z11, Z20
+	VMOVUPS Z20, 3072(R11)(R13*4)
+	VADDPS  3136(R11)(R13*4), Z12, Z20
+	VMOVUPS Z20, 3136(R11)(R13*4)
+	VADDPS  3200(R11)(R13*4), Z13, Z20
+	VMOVUPS Z20, 3200(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  6144(R11)(R13*4), Z8, Z20
+	VMOVUPS Z20, 6144(R11)(R13*4)
+	VADDPS  6208(R11)(R13*4), Z9, Z20
+	VMOVUPS Z20, 6208(R11)(R13*4)
+	VADDPS  6272(R11)(R13*4), Z10, Z20
+	VMOVUPS Z20, 6272(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  6144(R11)(R13*4), Z11, Z20
+	VMOVUPS Z20, 6144(R11)(R13*4)
+	VADDPS  6208(R11)(R13*4), Z12, Z20
+	VMOVUPS Z20, 6208(R11)(R13*4)
+	VADDPS  6272(R11)(R13*4), Z13, Z20
+	VMOVUPS Z20, 6272(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00001800, R11
+	SUBQ    $0x02, R12
+	JGE     of3OddHistograms
+
+of3OddHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of3OddHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  3072(R11)(R12*4), Z8, Z8
+	VMOVUPS Z8, 3072(R11)(R12*4)
+	VADDPS  3136(R11)(R12*4), Z9, Z8
+	VMOVUPS Z8, 3136(R11)(R12*4)
+	VADDPS  3200(R11)(R12*4), Z10, Z8
+	VMOVUPS Z8, 3200(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  3072(R11)(DI*4), Z11, Z8
+	VMOVUPS Z8, 3072(R11)(DI*4)
+	VADDPS  3136(R11)(DI*4), Z12, Z8
+	VMOVUPS Z8, 3136(R11)(DI*4)
+	VADDPS  3200(R11)(DI*4), Z13, Z8
+	VMOVUPS Z8, 3200(R11)(DI*4)
 
 of3OddHistogramsDone:
 	MOVQ         R8, DI
@@ -2478,82 +2840,126 @@ of3OddHistogramsDone:
 	VMULPS       Z10, Z19, Z19
 	VMULPS       Z10, Z10, Z10
 	VMULPS       Z10, Z19, Z19
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z8
-	VMOVUPS      64(R12)(R14*1), Z9
-	VMOVUPS      128(R12)(R14*1), Z10
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z11
-	VMOVUPS      64(R12)(R14*1), Z12
-	VMOVUPS      128(R12)(R14*1), Z13
-	DECQ         R13
-	JZ           of3EvenDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z8
+	VMOVUPS      64(R12)(R14*4), Z9
+	VMOVUPS      128(R12)(R14*4), Z10
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z11
+	VMOVUPS      64(R12)(R14*4), Z12
+	VMOVUPS      128(R12)(R14*4), Z13
+	SUBQ         $0x03, R13
+	JL           of3EvenLast
 
 of3Even:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00000c00, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z8, Z8
-	VADDPS  64(R12)(R14*1), Z9, Z9
-	VADDPS  128(R12)(R14*1), Z10, Z10
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z11, Z11
-	VADDPS  64(R12)(R14*1), Z12, Z12
-	VADDPS  128(R12)(R14*1), Z13, Z13
-	DECQ    R13
-	JNZ     of3Even
+	MOVWQZX 128(R11), R14
+	VADDPS  3072(R12)(R14*4), Z8, Z8
+	VADDPS  3136(R12)(R14*4), Z9, Z9
+	VADDPS  3200(R12)(R14*4), Z10, Z10
+	MOVWQZX 130(R11), R14
+	VADDPS  3072(R12)(R14*4), Z11, Z11
+	VADDPS  3136(R12)(R14*4), Z12, Z12
+	VADDPS  3200(R12)(R14*4), Z13, Z13
+	MOVWQZX 256(R11), R14
+	VADDPS  6144(R12)(R14*4), Z8, Z8
+	VADDPS  6208(R12)(R14*4), Z9, Z9
+	VADDPS  6272(R12)(R14*4), Z10, Z10
+	MOVWQZX 258(R11), R14
+	VADDPS  6144(R12)(R14*4), Z11, Z11
+	VADDPS  6208(R12)(R14*4), Z12, Z12
+	VADDPS  6272(R12)(R14*4), Z13, Z13
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00001800, R12
+	SUBQ    $0x02, R13
+	JGE     of3Even
+
+of3EvenLast:
+	CMPQ    R13, $-1
+	JNE     of3EvenDone
+	MOVWQZX 128(R11), R13
+	VADDPS  3072(R12)(R13*4), Z8, Z8
+	VADDPS  3136(R12)(R13*4), Z9, Z9
+	VADDPS  3200(R12)(R13*4), Z10, Z10
+	MOVWQZX 130(R11), R11
+	VADDPS  3072(R12)(R11*4), Z11, Z11
+	VADDPS  3136(R12)(R11*4), Z12, Z12
+	VADDPS  3200(R12)(R11*4), Z13, Z13
 
 of3EvenDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z14, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z15, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z16, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z17, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z18, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z19, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	DECQ    R12
-	JZ      of3EvenHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z14, Z20
+	VMOVUPS Z20, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z15, Z20
+	VMOVUPS Z20, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z16, Z20
+	VMOVUPS Z20, 128(R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z17, Z20
+	VMOVUPS Z20, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z18, Z20
+	VMOVUPS Z20, 64(R11)(R13*4)
+	VADDPS  128(R11)(R13*4), Z19, Z20
+	VMOVUPS Z20, 128(R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of3EvenHistogramsLast
 
 of3EvenHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00000c00, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z14, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z15, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z16, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z17, Z20
-	VMOVUPS Z20, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z18, Z20
-	VMOVUPS Z20, 64(R11)(R13*1)
-	VADDPS  128(R11)(R13*1), Z19, Z20
-	VMOVUPS Z20, 128(R11)(R13*1)
-	DECQ    R12
-	JNZ     of3EvenHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  3072(R11)(R13*4), Z14, Z20
+	VMOVUPS Z20, 3072(R11)(R13*4)
+	VADDPS  3136(R11)(R13*4), Z15, Z20
+	VMOVUPS Z20, 3136(R11)(R13*4)
+	VADDPS  3200(R11)(R13*4), Z16, Z20
+	VMOVUPS Z20, 3200(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  3072(R11)(R13*4), Z17, Z20
+	VMOVUPS Z20, 3072(R11)(R13*4)
+	VADDPS  3136(R11)(R13*4), Z18, Z20
+	VMOVUPS Z20, 3136(R11)(R13*4)
+	VADDPS  3200(R11)(R13*4), Z19, Z20
+	VMOVUPS Z20, 3200(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  6144(R11)(R13*4), Z14, Z20
+	VMOVUPS Z20, 6144(R11)(R13*4)
+	VADDPS  6208(R11)(R13*4), Z15, Z20
+	VMOVUPS Z20, 6208(R11)(R13*4)
+	VADDPS  6272(R11)(R13*4), Z16, Z20
+	VMOVUPS Z20, 6272(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  6144(R11)(R13*4), Z17, Z20
+	VMOVUPS Z20, 6144(R11)(R13*4)
+	VADDPS  6208(R11)(R13*4), Z18, Z20
+	VMOVUPS Z20, 6208(R11)(R13*4)
+	VADDPS  6272(R11)(R13*4), Z19, Z20
+	VMOVUPS Z20, 6272(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00001800, R11
+	SUBQ    $0x02, R12
+	JGE     of3EvenHistograms
+
+of3EvenHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of3EvenHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  3072(R11)(R12*4), Z14, Z14
+	VMOVUPS Z14, 3072(R11)(R12*4)
+	VADDPS  3136(R11)(R12*4), Z15, Z14
+	VMOVUPS Z14, 3136(R11)(R12*4)
+	VADDPS  3200(R11)(R12*4), Z16, Z14
+	VMOVUPS Z14, 3200(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  3072(R11)(DI*4), Z17, Z14
+	VMOVUPS Z14, 3072(R11)(DI*4)
+	VADDPS  3136(R11)(DI*4), Z18, Z14
+	VMOVUPS Z14, 3136(R11)(DI*4)
+	VADDPS  3200(R11)(DI*4), Z19, Z14
+	VMOVUPS Z14, 3200(R11)(DI*4)
 
 of3EvenHistogramsDone:
 	MOVQ    R8, DI
@@ -2576,33 +2982,45 @@ lines2:
 
 	// Of two pairs of samples, the rows of one are added up before the other's derivatives
 	// go to the histograms: rows that are stored hold up the loads that follow.
-	LEAQ    (R9)(DI*1), R8
+	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
 	MOVQ    R10, R12
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z6
-	VMOVUPS 64(R11)(R13*1), Z7
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z8
-	VMOVUPS 64(R11)(R13*1), Z9
-	DECQ    R12
-	JZ      of2FirstDone
+	MOVWQZX (R8), R13
+	VMOVUPS (R11)(R13*4), Z6
+	VMOVUPS 64(R11)(R13*4), Z7
+	MOVWQZX 2(R8), R13
+	VMOVUPS (R11)(R13*4), Z8
+	VMOVUPS 64(R11)(R13*4), Z9
+	SUBQ    $0x03, R12
+	JL      of2FirstLast
 
 of2First:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000800, R11
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z6, Z6
-	VADDPS  64(R11)(R13*1), Z7, Z7
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z8, Z8
-	VADDPS  64(R11)(R13*1), Z9, Z9
-	DECQ    R12
-	JNZ     of2First
+	MOVWQZX 128(R8), R13
+	VADDPS  2048(R11)(R13*4), Z6, Z6
+	VADDPS  2112(R11)(R13*4), Z7, Z7
+	MOVWQZX 130(R8), R13
+	VADDPS  2048(R11)(R13*4), Z8, Z8
+	VADDPS  2112(R11)(R13*4), Z9, Z9
+	MOVWQZX 256(R8), R13
+	VADDPS  4096(R11)(R13*4), Z6, Z6
+	VADDPS  4160(R11)(R13*4), Z7, Z7
+	MOVWQZX 258(R8), R13
+	VADDPS  4096(R11)(R13*4), Z8, Z8
+	VADDPS  4160(R11)(R13*4), Z9, Z9
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00001000, R11
+	SUBQ    $0x02, R12
+	JGE     of2First
+
+of2FirstLast:
+	CMPQ    R12, $-1
+	JNE     of2FirstDone
+	MOVWQZX 128(R8), R12
+	VADDPS  2048(R11)(R12*4), Z6, Z6
+	VADDPS  2112(R11)(R12*4), Z7, Z7
+	MOVWQZX 130(R8), R8
+	VADDPS  2048(R11)(R8*4), Z8, Z8
+	VADDPS  2112(R11)(R8*4), Z9, Z9
 
 of2FirstDone:
 of2:
@@ -2666,70 +3084,102 @@ of2:
 	VMULPS       Z12, Z9, Z9
 	VMULPS       Z12, Z12, Z12
 	VMULPS       Z12, Z9, Z9
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z10
-	VMOVUPS      64(R12)(R14*1), Z11
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z12
-	VMOVUPS      64(R12)(R14*1), Z13
-	DECQ         R13
-	JZ           of2OddDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z10
+	VMOVUPS      64(R12)(R14*4), Z11
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z12
+	VMOVUPS      64(R12)(R14*4), Z13
+	SUBQ         $0x03, R13
+	JL           of2OddLast
 
 of2Odd:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00000800, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z10, Z10
-	VADDPS  64(R12)(R14*1), Z11, Z11
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z12, Z12
-	VADDPS  64(R12)(R14*1), Z13, Z13
-	DECQ    R13
-	JNZ     of2Odd
+	MOVWQZX 128(R11), R14
+	VADDPS  2048(R12)(R14*4), Z10, Z10
+	VADDPS  2112(R12)(R14*4), Z11, Z11
+	MOVWQZX 130(R11), R14
+	VADDPS  2048(R12)(R14*4), Z12, Z12
+	VADDPS  2112(R12)(R14*4), Z13, Z13
+	MOVWQZX 256(R11), R14
+	VADDPS  4096(R12)(R14*4), Z10, Z10
+	VADDPS  4160(R12)(R14*4), Z11, Z11
+	MOVWQZX 258(R11), R14
+	VADDPS  4096(R12)(R14*4), Z12, Z12
+	VADDPS  4160(R12)(R14*4), Z13, Z13
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00001000, R12
+	SUBQ    $0x02, R13
+	JGE     of2Odd
+
+of2OddLast:
+	CMPQ    R13, $-1
+	JNE     of2OddDone
+	MOVWQZX 128(R11), R13
+	VADDPS  2048(R12)(R13*4), Z10, Z10
+	VADDPS  2112(R12)(R13*4), Z11, Z11
+	MOVWQZX 130(R11), R11
+	VADDPS  2048(R12)(R11*4), Z12, Z12
+	VADDPS  2112(R12)(R11*4), Z13, Z13
 
 of2OddDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z6, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z7, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z8, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z9, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	DECQ    R12
-	JZ      of2OddHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z6, Z14
+	VMOVUPS Z14, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z7, Z14
+	VMOVUPS Z14, 64(R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z8, Z14
+	VMOVUPS Z14, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z9, Z14
+	VMOVUPS Z14, 64(R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of2OddHistogramsLast
 
 of2OddHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00000800, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z6, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z7, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z8, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z9, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	DECQ    R12
-	JNZ     of2OddHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  2048(R11)(R13*4), Z6, Z14
+	VMOVUPS Z14, 2048(R11)(R13*4)
+	VADDPS  2112(R11)(R13*4), Z7, Z14
+	VMOVUPS Z14, 2112(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  2048(R11)(R13*4), Z8, Z14
+	VMOVUPS Z14, 2048(R11)(R13*4)
+	VADDPS  2112(R11)(R13*4), Z9, Z14
+	VMOVUPS Z14, 2112(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  4096(R11)(R13*4), Z6, Z14
+	VMOVUPS Z14, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z7, Z14
+	VMOVUPS Z14, 4160(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  4096(R11)(R13*4), Z8, Z14
+	VMOVUPS Z14, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z9, Z14
+	VMOVUPS Z14, 4160(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00001000, R11
+	SUBQ    $0x02, R12
+	JGE     of2OddHistograms
+
+of2OddHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of2OddHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  2048(R11)(R12*4), Z6, Z6
+	VMOVUPS Z6, 2048(R11)(R12*4)
+	VADDPS  2112(R11)(R12*4), Z7, Z6
+	VMOVUPS Z6, 2112(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  2048(R11)(DI*4), Z8, Z6
+	VMOVUPS Z6, 2048(R11)(DI*4)
+	VADDPS  2112(R11)(DI*4), Z9, Z6
+	VMOVUPS Z6, 2112(R11)(DI*4)
 
 of2OddHistogramsDone:
 	MOVQ         R8, DI
@@ -2793,70 +3243,102 @@ of2OddHistogramsDone:
 	VMULPS       Z8, Z13, Z13
 	VMULPS       Z8, Z8, Z8
 	VMULPS       Z8, Z13, Z13
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z6
-	VMOVUPS      64(R12)(R14*1), Z7
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z8
-	VMOVUPS      64(R12)(R14*1), Z9
-	DECQ         R13
-	JZ           of2EvenDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z6
+	VMOVUPS      64(R12)(R14*4), Z7
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z8
+	VMOVUPS      64(R12)(R14*4), Z9
+	SUBQ         $0x03, R13
+	JL           of2EvenLast
 
 of2Even:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00000800, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z6, Z6
-	VADDPS  64(R12)(R14*1), Z7, Z7
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z8, Z8
-	VADDPS  64(R12)(R14*1), Z9, Z9
-	DECQ    R13
-	JNZ     of2Even
+	MOVWQZX 128(R11), R14
+	VADDPS  2048(R12)(R14*4), Z6, Z6
+	VADDPS  2112(R12)(R14*4), Z7, Z7
+	MOVWQZX 130(R11), R14
+	VADDPS  2048(R12)(R14*4), Z8, Z8
+	VADDPS  2112(R12)(R14*4), Z9, Z9
+	MOVWQZX 256(R11), R14
+	VADDPS  4096(R12)(R14*4), Z6, Z6
+	VADDPS  4160(R12)(R14*4), Z7, Z7
+	MOVWQZX 258(R11), R14
+	VADDPS  4096(R12)(R14*4), Z8, Z8
+	VADDPS  4160(R12)(R14*4), Z9, Z9
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00001000, R12
+	SUBQ    $0x02, R13
+	JGE     of2Even
+
+of2EvenLast:
+	CMPQ    R13, $-1
+	JNE     of2EvenDone
+	MOVWQZX 128(R11), R13
+	VADDPS  2048(R12)(R13*4), Z6, Z6
+	VADDPS  2112(R12)(R13*4), Z7, Z7
+	MOVWQZX 130(R11), R11
+	VADDPS  2048(R12)(R11*4), Z8, Z8
+	VADDPS  2112(R12)(R11*4), Z9, Z9
 
 of2EvenDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z10, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z11, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z12, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z13, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	DECQ    R12
-	JZ      of2EvenHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z10, Z14
+	VMOVUPS Z14, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z11, Z14
+	VMOVUPS Z14, 64(R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z12, Z14
+	VMOVUPS Z14, (R11)(R13*4)
+	VADDPS  64(R11)(R13*4), Z13, Z14
+	VMOVUPS Z14, 64(R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of2EvenHistogramsLast
 
 of2EvenHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00000800, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z10, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z11, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z12, Z14
-	VMOVUPS Z14, (R11)(R13*1)
-	VADDPS  64(R11)(R13*1), Z13, Z14
-	VMOVUPS Z14, 64(R11)(R13*1)
-	DECQ    R12
-	JNZ     of2EvenHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  2048(R11)(R13*4), Z10, Z14
+	VMOVUPS Z14, 2048(R11)(R13*4)
+	VADDPS  2112(R11)(R13*4), Z11, Z14
+	VMOVUPS Z14, 2112(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  2048(R11)(R13*4), Z12, Z14
+	VMOVUPS Z14, 2048(R11)(R13*4)
+	VADDPS  2112(R11)(R13*4), Z13, Z14
+	VMOVUPS Z14, 2112(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  4096(R11)(R13*4), Z10, Z14
+	VMOVUPS Z14, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z11, Z14
+	VMOVUPS Z14, 4160(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  4096(R11)(R13*4), Z12, Z14
+	VMOVUPS Z14, 4096(R11)(R13*4)
+	VADDPS  4160(R11)(R13*4), Z13, Z14
+	VMOVUPS Z14, 4160(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00001000, R11
+	SUBQ    $0x02, R12
+	JGE     of2EvenHistograms
+
+of2EvenHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of2EvenHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  2048(R11)(R12*4), Z10, Z10
+	VMOVUPS Z10, 2048(R11)(R12*4)
+	VADDPS  2112(R11)(R12*4), Z11, Z10
+	VMOVUPS Z10, 2112(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  2048(R11)(DI*4), Z12, Z10
+	VMOVUPS Z10, 2048(R11)(DI*4)
+	VADDPS  2112(R11)(DI*4), Z13, Z10
+	VMOVUPS Z10, 2112(R11)(DI*4)
 
 of2EvenHistogramsDone:
 	MOVQ    R8, DI
@@ -2876,29 +3358,37 @@ lines1:
 
 	// Of two pairs of samples, the rows of one are added up before the other's derivatives
 	// go to the histograms: rows that are stored hold up the loads that follow.
-	LEAQ    (R9)(DI*1), R8
+	LEAQ    (R9)(DI*2), R8
 	MOVQ    SI, R11
 	MOVQ    R10, R12
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z4
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VMOVUPS (R11)(R13*1), Z5
-	DECQ    R12
-	JZ      of1FirstDone
+	MOVWQZX (R8), R13
+	VMOVUPS (R11)(R13*4), Z4
+	MOVWQZX 2(R8), R13
+	VMOVUPS (R11)(R13*4), Z5
+	SUBQ    $0x03, R12
+	JL      of1FirstLast
 
 of1First:
-	ADDQ    $0x40, R8
-	ADDQ    $0x00000400, R11
-	MOVBQZX (R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z4, Z4
-	MOVBQZX 1(R8), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z5, Z5
-	DECQ    R12
-	JNZ     of1First
+	MOVWQZX 128(R8), R13
+	VADDPS  1024(R11)(R13*4), Z4, Z4
+	MOVWQZX 130(R8), R13
+	VADDPS  1024(R11)(R13*4), Z5, Z5
+	MOVWQZX 256(R8), R13
+	VADDPS  2048(R11)(R13*4), Z4, Z4
+	MOVWQZX 258(R8), R13
+	VADDPS  2048(R11)(R13*4), Z5, Z5
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00000800, R11
+	SUBQ    $0x02, R12
+	JGE     of1First
+
+of1FirstLast:
+	CMPQ    R12, $-1
+	JNE     of1FirstDone
+	MOVWQZX 128(R8), R12
+	VADDPS  1024(R11)(R12*4), Z4, Z4
+	MOVWQZX 130(R8), R8
+	VADDPS  1024(R11)(R8*4), Z5, Z5
 
 of1FirstDone:
 of1:
@@ -2936,58 +3426,78 @@ of1:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z8, Z8, Z8
 	VMULPS       Z8, Z5, Z5
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z6
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z7
-	DECQ         R13
-	JZ           of1OddDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z6
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z7
+	SUBQ         $0x03, R13
+	JL           of1OddLast
 
 of1Odd:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00000400, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z6, Z6
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z7, Z7
-	DECQ    R13
-	JNZ     of1Odd
+	MOVWQZX 128(R11), R14
+	VADDPS  1024(R12)(R14*4), Z6, Z6
+	MOVWQZX 130(R11), R14
+	VADDPS  1024(R12)(R14*4), Z7, Z7
+	MOVWQZX 256(R11), R14
+	VADDPS  2048(R12)(R14*4), Z6, Z6
+	MOVWQZX 258(R11), R14
+	VADDPS  2048(R12)(R14*4), Z7, Z7
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00000800, R12
+	SUBQ    $0x02, R13
+	JGE     of1Odd
+
+of1OddLast:
+	CMPQ    R13, $-1
+	JNE     of1OddDone
+	MOVWQZX 128(R11), R13
+	VADDPS  1024(R12)(R13*4), Z6, Z6
+	MOVWQZX 130(R11), R11
+	VADDPS  1024(R12)(R11*4), Z7, Z7
 
 of1OddDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z4, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z5, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	DECQ    R12
-	JZ      of1OddHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z4, Z8
+	VMOVUPS Z8, (R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z5, Z8
+	VMOVUPS Z8, (R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of1OddHistogramsLast
 
 of1OddHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00000400, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z4, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z5, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	DECQ    R12
-	JNZ     of1OddHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  1024(R11)(R13*4), Z4, Z8
+	VMOVUPS Z8, 1024(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  1024(R11)(R13*4), Z5, Z8
+	VMOVUPS Z8, 1024(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  2048(R11)(R13*4), Z4, Z8
+	VMOVUPS Z8, 2048(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  2048(R11)(R13*4), Z5, Z8
+	VMOVUPS Z8, 2048(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00000800, R11
+	SUBQ    $0x02, R12
+	JGE     of1OddHistograms
+
+of1OddHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of1OddHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  1024(R11)(R12*4), Z4, Z4
+	VMOVUPS Z4, 1024(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  1024(R11)(DI*4), Z5, Z4
+	VMOVUPS Z4, 1024(R11)(DI*4)
 
 of1OddHistogramsDone:
 	MOVQ         R8, DI
@@ -3025,58 +3535,78 @@ of1OddHistogramsDone:
 	VMULPS       Z8, Z7, Z7
 	VMULPS       Z8, Z8, Z8
 	VMULPS       Z8, Z7, Z7
-	LEAQ         (R9)(R8*1), R11
+	LEAQ         (R9)(R8*2), R11
 	MOVQ         SI, R12
 	MOVQ         R10, R13
-	MOVBQZX      (R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z4
-	MOVBQZX      1(R11), R14
-	SHLQ         $0x06, R14
-	VMOVUPS      (R12)(R14*1), Z5
-	DECQ         R13
-	JZ           of1EvenDone
+	MOVWQZX      (R11), R14
+	VMOVUPS      (R12)(R14*4), Z4
+	MOVWQZX      2(R11), R14
+	VMOVUPS      (R12)(R14*4), Z5
+	SUBQ         $0x03, R13
+	JL           of1EvenLast
 
 of1Even:
-	ADDQ    $0x40, R11
-	ADDQ    $0x00000400, R12
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z4, Z4
-	MOVBQZX 1(R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Z5, Z5
-	DECQ    R13
-	JNZ     of1Even
+	MOVWQZX 128(R11), R14
+	VADDPS  1024(R12)(R14*4), Z4, Z4
+	MOVWQZX 130(R11), R14
+	VADDPS  1024(R12)(R14*4), Z5, Z5
+	MOVWQZX 256(R11), R14
+	VADDPS  2048(R12)(R14*4), Z4, Z4
+	MOVWQZX 258(R11), R14
+	VADDPS  2048(R12)(R14*4), Z5, Z5
+	ADDQ    $0x00000100, R11
+	ADDQ    $0x00000800, R12
+	SUBQ    $0x02, R13
+	JGE     of1Even
+
+of1EvenLast:
+	CMPQ    R13, $-1
+	JNE     of1EvenDone
+	MOVWQZX 128(R11), R13
+	VADDPS  1024(R12)(R13*4), Z4, Z4
+	MOVWQZX 130(R11), R11
+	VADDPS  1024(R12)(R11*4), Z5, Z5
 
 of1EvenDone:
-	LEAQ    (R9)(DI*1), DI
+	LEAQ    (R9)(DI*2), DI
 	MOVQ    AX, R11
 	MOVQ    R10, R12
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z6, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z7, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	DECQ    R12
-	JZ      of1EvenHistogramsDone
+	MOVWQZX (DI), R13
+	VADDPS  (R11)(R13*4), Z6, Z8
+	VMOVUPS Z8, (R11)(R13*4)
+	MOVWQZX 2(DI), R13
+	VADDPS  (R11)(R13*4), Z7, Z8
+	VMOVUPS Z8, (R11)(R13*4)
+	SUBQ    $0x03, R12
+	JL      of1EvenHistogramsLast
 
 of1EvenHistograms:
-	ADDQ    $0x40, DI
-	ADDQ    $0x00000400, R11
-	MOVBQZX (DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z6, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	MOVBQZX 1(DI), R13
-	SHLQ    $0x06, R13
-	VADDPS  (R11)(R13*1), Z7, Z8
-	VMOVUPS Z8, (R11)(R13*1)
-	DECQ    R12
-	JNZ     of1EvenHistograms
+	MOVWQZX 128(DI), R13
+	VADDPS  1024(R11)(R13*4), Z6, Z8
+	VMOVUPS Z8, 1024(R11)(R13*4)
+	MOVWQZX 130(DI), R13
+	VADDPS  1024(R11)(R13*4), Z7, Z8
+	VMOVUPS Z8, 1024(R11)(R13*4)
+	MOVWQZX 256(DI), R13
+	VADDPS  2048(R11)(R13*4), Z6, Z8
+	VMOVUPS Z8, 2048(R11)(R13*4)
+	MOVWQZX 258(DI), R13
+	VADDPS  2048(R11)(R13*4), Z7, Z8
+	VMOVUPS Z8, 2048(R11)(R13*4)
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00000800, R11
+	SUBQ    $0x02, R12
+	JGE     of1EvenHistograms
+
+of1EvenHistogramsLast:
+	CMPQ    R12, $-1
+	JNE     of1EvenHistogramsDone
+	MOVWQZX 128(DI), R12
+	VADDPS  1024(R11)(R12*4), Z6, Z6
+	VMOVUPS Z6, 1024(R11)(R12*4)
+	MOVWQZX 130(DI), DI
+	VADDPS  1024(R11)(DI*4), Z7, Z6
+	VMOVUPS Z6, 1024(R11)(DI*4)
 
 of1EvenHistogramsDone:
 	MOVQ    R8, DI
@@ -4074,7 +4604,7 @@ noResidual0:
 	VZEROUPPER
 	RET
 
-// func bitIndicesAVX2(dst []uint8, state []uint64, sites []int32, scale int)
+// func bitIndicesAVX2(dst []uint16, state []uint64, sites []int32, scale int)
 // Requires: AVX, AVX2
 TEXT ·bitIndicesAVX2(SB), NOSPLIT, $0-80
 	MOVQ         dst_base+0(FP), AX
@@ -4083,85 +4613,120 @@ TEXT ·bitIndicesAVX2(SB), NOSPLIT, $0-80
 	MOVQ         sites_len+56(FP), BX
 	MOVQ         scale+72(FP), SI
 	VMOVD        SI, X0
-	VPBROADCASTB X0, Y0
+	VPBROADCASTW X0, Y0
 	ADDQ         SI, SI
 	VMOVD        SI, X1
-	VPBROADCASTB X1, Y1
+	VPBROADCASTW X1, Y1
 	ADDQ         SI, SI
 	VMOVD        SI, X2
-	VPBROADCASTB X2, Y2
+	VPBROADCASTW X2, Y2
 	ADDQ         SI, SI
 	VMOVD        SI, X3
-	VPBROADCASTB X3, Y3
+	VPBROADCASTW X3, Y3
 	ADDQ         SI, SI
 	VMOVUPS      bitnetConstants<>+1856(SB), Y4
-	VMOVUPS      bitnetConstants<>+1888(SB), Y5
 
 group:
+	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
 	MOVLQSX      (DX), SI
-	VPBROADCASTD (CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPADDB       Y8, Y6, Y6
-	VPBROADCASTD 4(CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y0, Y8, Y8
-	VPADDB       Y8, Y7, Y7
+	VPBROADCASTW (CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTW 2(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPADDW       Y9, Y6, Y6
+	VPBROADCASTW 4(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTW 6(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	MOVLQSX      4(DX), SI
-	VPBROADCASTD (CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPADDB       Y8, Y6, Y6
-	VPBROADCASTD 4(CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPADDB       Y8, Y7, Y7
+	VPBROADCASTW (CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTW 2(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPADDW       Y9, Y6, Y6
+	VPBROADCASTW 4(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTW 6(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	MOVLQSX      8(DX), SI
-	VPBROADCASTD (CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y2, Y8, Y8
-	VPADDB       Y8, Y6, Y6
-	VPBROADCASTD 4(CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y2, Y8, Y8
-	VPADDB       Y8, Y7, Y7
+	VPBROADCASTW (CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTW 2(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPADDW       Y9, Y6, Y6
+	VPBROADCASTW 4(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTW 6(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	MOVLQSX      12(DX), SI
-	VPBROADCASTD (CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y3, Y8, Y8
-	VPADDB       Y8, Y6, Y6
-	VPBROADCASTD 4(CX)(SI*8), Y8
-	VPSHUFB      Y4, Y8, Y8
-	VPAND        Y5, Y8, Y8
-	VPCMPEQB     Y5, Y8, Y8
-	VPAND        Y3, Y8, Y8
-	VPADDB       Y8, Y7, Y7
-	VMOVUPS      Y6, (AX)
-	VMOVUPS      Y7, 32(AX)
-	ADDQ         $0x40, AX
+	VPBROADCASTW (CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y3, Y9, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTW 2(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y3, Y9, Y9
+	VPADDW       Y9, Y6, Y6
+	VPBROADCASTW 4(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y3, Y9, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTW 6(CX)(SI*8), Y9
+	VPAND        Y4, Y9, Y9
+	VPCMPEQW     Y4, Y9, Y9
+	VPAND        Y3, Y9, Y9
+	VPADDW       Y9, Y8, Y8
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y6, 32(AX)
+	VMOVUPS      Y7, 64(AX)
+	VMOVUPS      Y8, 96(AX)
+	ADDQ         $0x00000080, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x04, BX
 	JNZ          group
 	VZEROUPPER
 	RET
 
-// func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index []uint8, bias float32)
+// func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index []uint16, bias float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·bitLogitsAVX2(SB), NOSPLIT, $256-84
 	MOVQ    dst+0(FP), CX
@@ -4177,8 +4742,8 @@ TEXT ·bitLogitsAVX2(SB), NOSPLIT, $256-84
 	JE      lines2
 	CMPQ    AX, $0x30
 	JE      lines3
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -4186,36 +4751,34 @@ of4Block:
 	LEAQ (SP), R8
 
 of4:
-	LEAQ    (BX)(DI*1), R9
+	LEAQ    (BX)(DI*2), R9
 	MOVQ    DX, R10
 	MOVQ    SI, R11
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VMOVUPS (R10)(R12*1), Y2
-	VMOVUPS 32(R10)(R12*1), Y3
-	VMOVUPS 64(R10)(R12*1), Y4
-	VMOVUPS 96(R10)(R12*1), Y5
-	VMOVUPS 128(R10)(R12*1), Y6
-	VMOVUPS 160(R10)(R12*1), Y7
-	VMOVUPS 192(R10)(R12*1), Y8
-	VMOVUPS 224(R10)(R12*1), Y9
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VMOVUPS (R10)(R12*4), Y2
+	VMOVUPS 32(R10)(R12*4), Y3
+	VMOVUPS 64(R10)(R12*4), Y4
+	VMOVUPS 96(R10)(R12*4), Y5
+	VMOVUPS 128(R10)(R12*4), Y6
+	VMOVUPS 160(R10)(R12*4), Y7
+	VMOVUPS 192(R10)(R12*4), Y8
+	VMOVUPS 224(R10)(R12*4), Y9
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00001000, R10
 	DECQ    R11
 	JZ      of4GroupsDone
 
 of4Groups:
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VADDPS  (R10)(R12*1), Y2, Y2
-	VADDPS  32(R10)(R12*1), Y3, Y3
-	VADDPS  64(R10)(R12*1), Y4, Y4
-	VADDPS  96(R10)(R12*1), Y5, Y5
-	VADDPS  128(R10)(R12*1), Y6, Y6
-	VADDPS  160(R10)(R12*1), Y7, Y7
-	VADDPS  192(R10)(R12*1), Y8, Y8
-	VADDPS  224(R10)(R12*1), Y9, Y9
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VADDPS  (R10)(R12*4), Y2, Y2
+	VADDPS  32(R10)(R12*4), Y3, Y3
+	VADDPS  64(R10)(R12*4), Y4, Y4
+	VADDPS  96(R10)(R12*4), Y5, Y5
+	VADDPS  128(R10)(R12*4), Y6, Y6
+	VADDPS  160(R10)(R12*4), Y7, Y7
+	VADDPS  192(R10)(R12*4), Y8, Y8
+	VADDPS  224(R10)(R12*4), Y9, Y9
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00001000, R10
 	DECQ    R11
 	JNZ     of4Groups
@@ -4315,10 +4878,10 @@ of4GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
@@ -4341,10 +4904,10 @@ of4GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -4353,8 +4916,8 @@ of4GroupsDone:
 	RET
 
 lines3:
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -4362,32 +4925,30 @@ of3Block:
 	LEAQ (SP), R8
 
 of3:
-	LEAQ    (BX)(DI*1), R9
+	LEAQ    (BX)(DI*2), R9
 	MOVQ    DX, R10
 	MOVQ    SI, R11
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VMOVUPS (R10)(R12*1), Y2
-	VMOVUPS 32(R10)(R12*1), Y3
-	VMOVUPS 64(R10)(R12*1), Y4
-	VMOVUPS 96(R10)(R12*1), Y5
-	VMOVUPS 128(R10)(R12*1), Y6
-	VMOVUPS 160(R10)(R12*1), Y7
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VMOVUPS (R10)(R12*4), Y2
+	VMOVUPS 32(R10)(R12*4), Y3
+	VMOVUPS 64(R10)(R12*4), Y4
+	VMOVUPS 96(R10)(R12*4), Y5
+	VMOVUPS 128(R10)(R12*4), Y6
+	VMOVUPS 160(R10)(R12*4), Y7
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00000c00, R10
 	DECQ    R11
 	JZ      of3GroupsDone
 
 of3Groups:
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VADDPS  (R10)(R12*1), Y2, Y2
-	VADDPS  32(R10)(R12*1), Y3, Y3
-	VADDPS  64(R10)(R12*1), Y4, Y4
-	VADDPS  96(R10)(R12*1), Y5, Y5
-	VADDPS  128(R10)(R12*1), Y6, Y6
-	VADDPS  160(R10)(R12*1), Y7, Y7
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VADDPS  (R10)(R12*4), Y2, Y2
+	VADDPS  32(R10)(R12*4), Y3, Y3
+	VADDPS  64(R10)(R12*4), Y4, Y4
+	VADDPS  96(R10)(R12*4), Y5, Y5
+	VADDPS  128(R10)(R12*4), Y6, Y6
+	VADDPS  160(R10)(R12*4), Y7, Y7
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00000c00, R10
 	DECQ    R11
 	JNZ     of3Groups
@@ -4471,10 +5032,10 @@ of3GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
@@ -4497,10 +5058,10 @@ of3GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -4509,8 +5070,8 @@ of3GroupsDone:
 	RET
 
 lines2:
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -4518,28 +5079,26 @@ of2Block:
 	LEAQ (SP), R8
 
 of2:
-	LEAQ    (BX)(DI*1), R9
+	LEAQ    (BX)(DI*2), R9
 	MOVQ    DX, R10
 	MOVQ    SI, R11
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VMOVUPS (R10)(R12*1), Y2
-	VMOVUPS 32(R10)(R12*1), Y3
-	VMOVUPS 64(R10)(R12*1), Y4
-	VMOVUPS 96(R10)(R12*1), Y5
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VMOVUPS (R10)(R12*4), Y2
+	VMOVUPS 32(R10)(R12*4), Y3
+	VMOVUPS 64(R10)(R12*4), Y4
+	VMOVUPS 96(R10)(R12*4), Y5
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00000800, R10
 	DECQ    R11
 	JZ      of2GroupsDone
 
 of2Groups:
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VADDPS  (R10)(R12*1), Y2, Y2
-	VADDPS  32(R10)(R12*1), Y3, Y3
-	VADDPS  64(R10)(R12*1), Y4, Y4
-	VADDPS  96(R10)(R12*1), Y5, Y5
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VADDPS  (R10)(R12*4), Y2, Y2
+	VADDPS  32(R10)(R12*4), Y3, Y3
+	VADDPS  64(R10)(R12*4), Y4, Y4
+	VADDPS  96(R10)(R12*4), Y5, Y5
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00000800, R10
 	DECQ    R11
 	JNZ     of2Groups
@@ -4607,10 +5166,10 @@ of2GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
@@ -4633,10 +5192,10 @@ of2GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -4645,8 +5204,8 @@ of2GroupsDone:
 	RET
 
 lines1:
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+32(FP), AX
 	XORQ    DI, DI
 
@@ -4654,24 +5213,22 @@ of1Block:
 	LEAQ (SP), R8
 
 of1:
-	LEAQ    (BX)(DI*1), R9
+	LEAQ    (BX)(DI*2), R9
 	MOVQ    DX, R10
 	MOVQ    SI, R11
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VMOVUPS (R10)(R12*1), Y2
-	VMOVUPS 32(R10)(R12*1), Y3
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VMOVUPS (R10)(R12*4), Y2
+	VMOVUPS 32(R10)(R12*4), Y3
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00000400, R10
 	DECQ    R11
 	JZ      of1GroupsDone
 
 of1Groups:
-	MOVBQZX (R9), R12
-	SHLQ    $0x06, R12
-	VADDPS  (R10)(R12*1), Y2, Y2
-	VADDPS  32(R10)(R12*1), Y3, Y3
-	ADDQ    $0x40, R9
+	MOVWQZX (R9), R12
+	VADDPS  (R10)(R12*4), Y2, Y2
+	VADDPS  32(R10)(R12*4), Y3, Y3
+	ADDQ    $0x00000080, R9
 	ADDQ    $0x00000400, R10
 	DECQ    R11
 	JNZ     of1Groups
@@ -4723,10 +5280,10 @@ of1GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, (CX)
 	VXORPS       Y2, Y2, Y2
 	VINSERTF128  $0x00, 128(SP), Y2, Y2
@@ -4749,10 +5306,10 @@ of1GroupsDone:
 	VSHUFPS      $0x88, Y4, Y2, Y3
 	VSHUFPS      $0xdd, Y4, Y2, Y2
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      bitnetConstants<>+1984(SB), Y3
+	VMOVUPS      bitnetConstants<>+1952(SB), Y3
 	VPERMPS      Y2, Y3, Y2
 	VBROADCASTSS bias+80(FP), Y3
-	VFMADD132PS  bitnetConstants<>+2016(SB), Y3, Y2
+	VFMADD132PS  bitnetConstants<>+1984(SB), Y3, Y2
 	VMOVUPS      Y2, 32(CX)
 	ADDQ         $0x40, CX
 	CMPQ         DI, $0x40
@@ -4760,7 +5317,7 @@ of1GroupsDone:
 	VZEROUPPER
 	RET
 
-// func bitGradientAVX2(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint8, scale *[64]float32, residual *[64]float32)
+// func bitGradientAVX2(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint16, scale *[64]float32, residual *[64]float32)
 // Requires: AVX, FMA3
 TEXT ·bitGradientAVX2(SB), NOSPLIT, $0-136
 	MOVQ    dTables_base+0(FP), AX
@@ -4779,42 +5336,40 @@ TEXT ·bitGradientAVX2(SB), NOSPLIT, $0-136
 	JE      lines2
 	CMPQ    SI, $0x30
 	JE      lines3
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
 of4:
-	LEAQ    (R8)(R10*1), R11
+	LEAQ    (R8)(R10*2), R11
 	MOVQ    DI, R12
 	MOVQ    R9, R13
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VMOVUPS (R12)(R14*1), Y2
-	VMOVUPS 32(R12)(R14*1), Y3
-	VMOVUPS 64(R12)(R14*1), Y4
-	VMOVUPS 96(R12)(R14*1), Y5
-	VMOVUPS 128(R12)(R14*1), Y6
-	VMOVUPS 160(R12)(R14*1), Y7
-	VMOVUPS 192(R12)(R14*1), Y8
-	VMOVUPS 224(R12)(R14*1), Y9
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VMOVUPS (R12)(R14*4), Y2
+	VMOVUPS 32(R12)(R14*4), Y3
+	VMOVUPS 64(R12)(R14*4), Y4
+	VMOVUPS 96(R12)(R14*4), Y5
+	VMOVUPS 128(R12)(R14*4), Y6
+	VMOVUPS 160(R12)(R14*4), Y7
+	VMOVUPS 192(R12)(R14*4), Y8
+	VMOVUPS 224(R12)(R14*4), Y9
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00001000, R12
 	DECQ    R13
 	JZ      of4GroupsDone
 
 of4Groups:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y2
-	VADDPS  32(R12)(R14*1), Y3, Y3
-	VADDPS  64(R12)(R14*1), Y4, Y4
-	VADDPS  96(R12)(R14*1), Y5, Y5
-	VADDPS  128(R12)(R14*1), Y6, Y6
-	VADDPS  160(R12)(R14*1), Y7, Y7
-	VADDPS  192(R12)(R14*1), Y8, Y8
-	VADDPS  224(R12)(R14*1), Y9, Y9
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y2
+	VADDPS  32(R12)(R14*4), Y3, Y3
+	VADDPS  64(R12)(R14*4), Y4, Y4
+	VADDPS  96(R12)(R14*4), Y5, Y5
+	VADDPS  128(R12)(R14*4), Y6, Y6
+	VADDPS  160(R12)(R14*4), Y7, Y7
+	VADDPS  192(R12)(R14*4), Y8, Y8
+	VADDPS  224(R12)(R14*4), Y9, Y9
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00001000, R12
 	DECQ    R13
 	JNZ     of4Groups
@@ -4828,7 +5383,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y2, Y2
 	VFMADD213PS  (BX), Y10, Y2
@@ -4842,7 +5397,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y3, Y3
 	VFMADD213PS  32(BX), Y10, Y3
@@ -4856,7 +5411,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y4, Y4
 	VFMADD213PS  64(BX), Y10, Y4
@@ -4870,7 +5425,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y5, Y5
 	VFMADD213PS  96(BX), Y10, Y5
@@ -4884,7 +5439,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y6, Y6
 	VFMADD213PS  128(BX), Y10, Y6
@@ -4898,7 +5453,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y7, Y7
 	VFMADD213PS  160(BX), Y10, Y7
@@ -4912,7 +5467,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y8, Y8
 	VFMADD213PS  192(BX), Y10, Y8
@@ -4926,7 +5481,7 @@ of4GroupsDone:
 	VRSQRTPS     Y11, Y12
 	VMULPS       Y12, Y11, Y11
 	VFNMADD213PS Y1, Y12, Y11
-	VMULPS       bitnetConstants<>+2016(SB), Y12, Y12
+	VMULPS       bitnetConstants<>+1984(SB), Y12, Y12
 	VMULPS       Y11, Y12, Y12
 	VMULPS       Y12, Y9, Y9
 	VFMADD213PS  224(BX), Y10, Y9
@@ -4935,30 +5490,29 @@ of4GroupsDone:
 	VMULPS       Y12, Y9, Y9
 	VMULPS       Y12, Y12, Y12
 	VMULPS       Y12, Y9, Y9
-	LEAQ         (R8)(R10*1), R11
+	LEAQ         (R8)(R10*2), R11
 	MOVQ         AX, R12
 	MOVQ         R9, R13
 
 of4Histograms:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y10
-	VMOVUPS Y10, (R12)(R14*1)
-	VADDPS  32(R12)(R14*1), Y3, Y10
-	VMOVUPS Y10, 32(R12)(R14*1)
-	VADDPS  64(R12)(R14*1), Y4, Y10
-	VMOVUPS Y10, 64(R12)(R14*1)
-	VADDPS  96(R12)(R14*1), Y5, Y10
-	VMOVUPS Y10, 96(R12)(R14*1)
-	VADDPS  128(R12)(R14*1), Y6, Y10
-	VMOVUPS Y10, 128(R12)(R14*1)
-	VADDPS  160(R12)(R14*1), Y7, Y10
-	VMOVUPS Y10, 160(R12)(R14*1)
-	VADDPS  192(R12)(R14*1), Y8, Y10
-	VMOVUPS Y10, 192(R12)(R14*1)
-	VADDPS  224(R12)(R14*1), Y9, Y10
-	VMOVUPS Y10, 224(R12)(R14*1)
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y10
+	VMOVUPS Y10, (R12)(R14*4)
+	VADDPS  32(R12)(R14*4), Y3, Y10
+	VMOVUPS Y10, 32(R12)(R14*4)
+	VADDPS  64(R12)(R14*4), Y4, Y10
+	VMOVUPS Y10, 64(R12)(R14*4)
+	VADDPS  96(R12)(R14*4), Y5, Y10
+	VMOVUPS Y10, 96(R12)(R14*4)
+	VADDPS  128(R12)(R14*4), Y6, Y10
+	VMOVUPS Y10, 128(R12)(R14*4)
+	VADDPS  160(R12)(R14*4), Y7, Y10
+	VMOVUPS Y10, 160(R12)(R14*4)
+	VADDPS  192(R12)(R14*4), Y8, Y10
+	VMOVUPS Y10, 192(R12)(R14*4)
+	VADDPS  224(R12)(R14*4), Y9, Y10
+	VMOVUPS Y10, 224(R12)(R14*4)
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00001000, R12
 	DECQ    R13
 	JNZ     of4Histograms
@@ -4969,38 +5523,36 @@ of4Histograms:
 	RET
 
 lines3:
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
 of3:
-	LEAQ    (R8)(R10*1), R11
+	LEAQ    (R8)(R10*2), R11
 	MOVQ    DI, R12
 	MOVQ    R9, R13
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VMOVUPS (R12)(R14*1), Y2
-	VMOVUPS 32(R12)(R14*1), Y3
-	VMOVUPS 64(R12)(R14*1), Y4
-	VMOVUPS 96(R12)(R14*1), Y5
-	VMOVUPS 128(R12)(R14*1), Y6
-	VMOVUPS 160(R12)(R14*1), Y7
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VMOVUPS (R12)(R14*4), Y2
+	VMOVUPS 32(R12)(R14*4), Y3
+	VMOVUPS 64(R12)(R14*4), Y4
+	VMOVUPS 96(R12)(R14*4), Y5
+	VMOVUPS 128(R12)(R14*4), Y6
+	VMOVUPS 160(R12)(R14*4), Y7
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000c00, R12
 	DECQ    R13
 	JZ      of3GroupsDone
 
 of3Groups:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y2
-	VADDPS  32(R12)(R14*1), Y3, Y3
-	VADDPS  64(R12)(R14*1), Y4, Y4
-	VADDPS  96(R12)(R14*1), Y5, Y5
-	VADDPS  128(R12)(R14*1), Y6, Y6
-	VADDPS  160(R12)(R14*1), Y7, Y7
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y2
+	VADDPS  32(R12)(R14*4), Y3, Y3
+	VADDPS  64(R12)(R14*4), Y4, Y4
+	VADDPS  96(R12)(R14*4), Y5, Y5
+	VADDPS  128(R12)(R14*4), Y6, Y6
+	VADDPS  160(R12)(R14*4), Y7, Y7
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000c00, R12
 	DECQ    R13
 	JNZ     of3Groups
@@ -5014,7 +5566,7 @@ of3GroupsDone:
 	VRSQRTPS     Y9, Y10
 	VMULPS       Y10, Y9, Y9
 	VFNMADD213PS Y1, Y10, Y9
-	VMULPS       bitnetConstants<>+2016(SB), Y10, Y10
+	VMULPS       bitnetConstants<>+1984(SB), Y10, Y10
 	VMULPS       Y9, Y10, Y10
 	VMULPS       Y10, Y2, Y2
 	VFMADD213PS  (BX), Y8, Y2
@@ -5028,7 +5580,7 @@ of3GroupsDone:
 	VRSQRTPS     Y9, Y10
 	VMULPS       Y10, Y9, Y9
 	VFNMADD213PS Y1, Y10, Y9
-	VMULPS       bitnetConstants<>+2016(SB), Y10, Y10
+	VMULPS       bitnetConstants<>+1984(SB), Y10, Y10
 	VMULPS       Y9, Y10, Y10
 	VMULPS       Y10, Y3, Y3
 	VFMADD213PS  32(BX), Y8, Y3
@@ -5042,7 +5594,7 @@ of3GroupsDone:
 	VRSQRTPS     Y9, Y10
 	VMULPS       Y10, Y9, Y9
 	VFNMADD213PS Y1, Y10, Y9
-	VMULPS       bitnetConstants<>+2016(SB), Y10, Y10
+	VMULPS       bitnetConstants<>+1984(SB), Y10, Y10
 	VMULPS       Y9, Y10, Y10
 	VMULPS       Y10, Y4, Y4
 	VFMADD213PS  64(BX), Y8, Y4
@@ -5056,7 +5608,7 @@ of3GroupsDone:
 	VRSQRTPS     Y9, Y10
 	VMULPS       Y10, Y9, Y9
 	VFNMADD213PS Y1, Y10, Y9
-	VMULPS       bitnetConstants<>+2016(SB), Y10, Y10
+	VMULPS       bitnetConstants<>+1984(SB), Y10, Y10
 	VMULPS       Y9, Y10, Y10
 	VMULPS       Y10, Y5, Y5
 	VFMADD213PS  96(BX), Y8, Y5
@@ -5070,7 +5622,7 @@ of3GroupsDone:
 	VRSQRTPS     Y9, Y10
 	VMULPS       Y10, Y9, Y9
 	VFNMADD213PS Y1, Y10, Y9
-	VMULPS       bitnetConstants<>+2016(SB), Y10, Y10
+	VMULPS       bitnetConstants<>+1984(SB), Y10, Y10
 	VMULPS       Y9, Y10, Y10
 	VMULPS       Y10, Y6, Y6
 	VFMADD213PS  128(BX), Y8, Y6
@@ -5084,7 +5636,7 @@ of3GroupsDone:
 	VRSQRTPS     Y9, Y10
 	VMULPS       Y10, Y9, Y9
 	VFNMADD213PS Y1, Y10, Y9
-	VMULPS       bitnetConstants<>+2016(SB), Y10, Y10
+	VMULPS       bitnetConstants<>+1984(SB), Y10, Y10
 	VMULPS       Y9, Y10, Y10
 	VMULPS       Y10, Y7, Y7
 	VFMADD213PS  160(BX), Y8, Y7
@@ -5093,26 +5645,25 @@ of3GroupsDone:
 	VMULPS       Y10, Y7, Y7
 	VMULPS       Y10, Y10, Y10
 	VMULPS       Y10, Y7, Y7
-	LEAQ         (R8)(R10*1), R11
+	LEAQ         (R8)(R10*2), R11
 	MOVQ         AX, R12
 	MOVQ         R9, R13
 
 of3Histograms:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y8
-	VMOVUPS Y8, (R12)(R14*1)
-	VADDPS  32(R12)(R14*1), Y3, Y8
-	VMOVUPS Y8, 32(R12)(R14*1)
-	VADDPS  64(R12)(R14*1), Y4, Y8
-	VMOVUPS Y8, 64(R12)(R14*1)
-	VADDPS  96(R12)(R14*1), Y5, Y8
-	VMOVUPS Y8, 96(R12)(R14*1)
-	VADDPS  128(R12)(R14*1), Y6, Y8
-	VMOVUPS Y8, 128(R12)(R14*1)
-	VADDPS  160(R12)(R14*1), Y7, Y8
-	VMOVUPS Y8, 160(R12)(R14*1)
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y8
+	VMOVUPS Y8, (R12)(R14*4)
+	VADDPS  32(R12)(R14*4), Y3, Y8
+	VMOVUPS Y8, 32(R12)(R14*4)
+	VADDPS  64(R12)(R14*4), Y4, Y8
+	VMOVUPS Y8, 64(R12)(R14*4)
+	VADDPS  96(R12)(R14*4), Y5, Y8
+	VMOVUPS Y8, 96(R12)(R14*4)
+	VADDPS  128(R12)(R14*4), Y6, Y8
+	VMOVUPS Y8, 128(R12)(R14*4)
+	VADDPS  160(R12)(R14*4), Y7, Y8
+	VMOVUPS Y8, 160(R12)(R14*4)
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000c00, R12
 	DECQ    R13
 	JNZ     of3Histograms
@@ -5123,34 +5674,32 @@ of3Histograms:
 	RET
 
 lines2:
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
 of2:
-	LEAQ    (R8)(R10*1), R11
+	LEAQ    (R8)(R10*2), R11
 	MOVQ    DI, R12
 	MOVQ    R9, R13
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VMOVUPS (R12)(R14*1), Y2
-	VMOVUPS 32(R12)(R14*1), Y3
-	VMOVUPS 64(R12)(R14*1), Y4
-	VMOVUPS 96(R12)(R14*1), Y5
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VMOVUPS (R12)(R14*4), Y2
+	VMOVUPS 32(R12)(R14*4), Y3
+	VMOVUPS 64(R12)(R14*4), Y4
+	VMOVUPS 96(R12)(R14*4), Y5
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000800, R12
 	DECQ    R13
 	JZ      of2GroupsDone
 
 of2Groups:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y2
-	VADDPS  32(R12)(R14*1), Y3, Y3
-	VADDPS  64(R12)(R14*1), Y4, Y4
-	VADDPS  96(R12)(R14*1), Y5, Y5
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y2
+	VADDPS  32(R12)(R14*4), Y3, Y3
+	VADDPS  64(R12)(R14*4), Y4, Y4
+	VADDPS  96(R12)(R14*4), Y5, Y5
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000800, R12
 	DECQ    R13
 	JNZ     of2Groups
@@ -5164,7 +5713,7 @@ of2GroupsDone:
 	VRSQRTPS     Y7, Y8
 	VMULPS       Y8, Y7, Y7
 	VFNMADD213PS Y1, Y8, Y7
-	VMULPS       bitnetConstants<>+2016(SB), Y8, Y8
+	VMULPS       bitnetConstants<>+1984(SB), Y8, Y8
 	VMULPS       Y7, Y8, Y8
 	VMULPS       Y8, Y2, Y2
 	VFMADD213PS  (BX), Y6, Y2
@@ -5178,7 +5727,7 @@ of2GroupsDone:
 	VRSQRTPS     Y7, Y8
 	VMULPS       Y8, Y7, Y7
 	VFNMADD213PS Y1, Y8, Y7
-	VMULPS       bitnetConstants<>+2016(SB), Y8, Y8
+	VMULPS       bitnetConstants<>+1984(SB), Y8, Y8
 	VMULPS       Y7, Y8, Y8
 	VMULPS       Y8, Y3, Y3
 	VFMADD213PS  32(BX), Y6, Y3
@@ -5192,7 +5741,7 @@ of2GroupsDone:
 	VRSQRTPS     Y7, Y8
 	VMULPS       Y8, Y7, Y7
 	VFNMADD213PS Y1, Y8, Y7
-	VMULPS       bitnetConstants<>+2016(SB), Y8, Y8
+	VMULPS       bitnetConstants<>+1984(SB), Y8, Y8
 	VMULPS       Y7, Y8, Y8
 	VMULPS       Y8, Y4, Y4
 	VFMADD213PS  64(BX), Y6, Y4
@@ -5206,7 +5755,7 @@ of2GroupsDone:
 	VRSQRTPS     Y7, Y8
 	VMULPS       Y8, Y7, Y7
 	VFNMADD213PS Y1, Y8, Y7
-	VMULPS       bitnetConstants<>+2016(SB), Y8, Y8
+	VMULPS       bitnetConstants<>+1984(SB), Y8, Y8
 	VMULPS       Y7, Y8, Y8
 	VMULPS       Y8, Y5, Y5
 	VFMADD213PS  96(BX), Y6, Y5
@@ -5215,22 +5764,21 @@ of2GroupsDone:
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y8, Y8
 	VMULPS       Y8, Y5, Y5
-	LEAQ         (R8)(R10*1), R11
+	LEAQ         (R8)(R10*2), R11
 	MOVQ         AX, R12
 	MOVQ         R9, R13
 
 of2Histograms:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y6
-	VMOVUPS Y6, (R12)(R14*1)
-	VADDPS  32(R12)(R14*1), Y3, Y6
-	VMOVUPS Y6, 32(R12)(R14*1)
-	VADDPS  64(R12)(R14*1), Y4, Y6
-	VMOVUPS Y6, 64(R12)(R14*1)
-	VADDPS  96(R12)(R14*1), Y5, Y6
-	VMOVUPS Y6, 96(R12)(R14*1)
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y6
+	VMOVUPS Y6, (R12)(R14*4)
+	VADDPS  32(R12)(R14*4), Y3, Y6
+	VMOVUPS Y6, 32(R12)(R14*4)
+	VADDPS  64(R12)(R14*4), Y4, Y6
+	VMOVUPS Y6, 64(R12)(R14*4)
+	VADDPS  96(R12)(R14*4), Y5, Y6
+	VMOVUPS Y6, 96(R12)(R14*4)
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000800, R12
 	DECQ    R13
 	JNZ     of2Histograms
@@ -5241,30 +5789,28 @@ of2Histograms:
 	RET
 
 lines1:
-	VMOVUPS bitnetConstants<>+1920(SB), Y0
-	VMOVUPS bitnetConstants<>+1952(SB), Y1
+	VMOVUPS bitnetConstants<>+1888(SB), Y0
+	VMOVUPS bitnetConstants<>+1920(SB), Y1
 	MOVQ    output_base+72(FP), SI
 	XORQ    R10, R10
 
 of1:
-	LEAQ    (R8)(R10*1), R11
+	LEAQ    (R8)(R10*2), R11
 	MOVQ    DI, R12
 	MOVQ    R9, R13
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VMOVUPS (R12)(R14*1), Y2
-	VMOVUPS 32(R12)(R14*1), Y3
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VMOVUPS (R12)(R14*4), Y2
+	VMOVUPS 32(R12)(R14*4), Y3
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000400, R12
 	DECQ    R13
 	JZ      of1GroupsDone
 
 of1Groups:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y2
-	VADDPS  32(R12)(R14*1), Y3, Y3
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y2
+	VADDPS  32(R12)(R14*4), Y3, Y3
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000400, R12
 	DECQ    R13
 	JNZ     of1Groups
@@ -5278,7 +5824,7 @@ of1GroupsDone:
 	VRSQRTPS     Y5, Y6
 	VMULPS       Y6, Y5, Y5
 	VFNMADD213PS Y1, Y6, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y6, Y6
+	VMULPS       bitnetConstants<>+1984(SB), Y6, Y6
 	VMULPS       Y5, Y6, Y6
 	VMULPS       Y6, Y2, Y2
 	VFMADD213PS  (BX), Y4, Y2
@@ -5292,7 +5838,7 @@ of1GroupsDone:
 	VRSQRTPS     Y5, Y6
 	VMULPS       Y6, Y5, Y5
 	VFNMADD213PS Y1, Y6, Y5
-	VMULPS       bitnetConstants<>+2016(SB), Y6, Y6
+	VMULPS       bitnetConstants<>+1984(SB), Y6, Y6
 	VMULPS       Y5, Y6, Y6
 	VMULPS       Y6, Y3, Y3
 	VFMADD213PS  32(BX), Y4, Y3
@@ -5301,18 +5847,17 @@ of1GroupsDone:
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y6, Y6
 	VMULPS       Y6, Y3, Y3
-	LEAQ         (R8)(R10*1), R11
+	LEAQ         (R8)(R10*2), R11
 	MOVQ         AX, R12
 	MOVQ         R9, R13
 
 of1Histograms:
-	MOVBQZX (R11), R14
-	SHLQ    $0x06, R14
-	VADDPS  (R12)(R14*1), Y2, Y4
-	VMOVUPS Y4, (R12)(R14*1)
-	VADDPS  32(R12)(R14*1), Y3, Y4
-	VMOVUPS Y4, 32(R12)(R14*1)
-	ADDQ    $0x40, R11
+	MOVWQZX (R11), R14
+	VADDPS  (R12)(R14*4), Y2, Y4
+	VMOVUPS Y4, (R12)(R14*4)
+	VADDPS  32(R12)(R14*4), Y3, Y4
+	VMOVUPS Y4, 32(R12)(R14*4)
+	ADDQ    $0x00000080, R11
 	ADDQ    $0x00000400, R12
 	DECQ    R13
 	JNZ     of1Histograms
@@ -5566,8 +6111,8 @@ TEXT ·bitDrawAVX2(SB), NOSPLIT, $0-88
 	MOVQ    state_base+24(FP), AX
 	MOVQ    sites_base+48(FP), CX
 	MOVQ    sites_len+56(FP), DX
-	VMOVUPS bitnetConstants<>+2048(SB), Y0
-	VMOVUPS bitnetConstants<>+2080(SB), Y1
+	VMOVUPS bitnetConstants<>+2016(SB), Y0
+	VMOVUPS bitnetConstants<>+2048(SB), Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
@@ -5633,7 +6178,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y2*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      (CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5643,7 +6188,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y3*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      32(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5653,7 +6198,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y4*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      64(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5663,7 +6208,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y5*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      96(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5673,7 +6218,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y6*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      128(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5683,7 +6228,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y7*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      160(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5693,7 +6238,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y8*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      192(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5703,7 +6248,7 @@ counted:
 	VPXOR      Y0, Y0, Y0
 	VPCMPEQD   Y1, Y1, Y1
 	VPGATHERDD Y1, (AX)(Y9*4), Y0
-	VMOVUPS    bitnetConstants<>+2112(SB), Y1
+	VMOVUPS    bitnetConstants<>+2080(SB), Y1
 	VPXOR      Y1, Y0, Y0
 	VPXOR      224(CX), Y1, Y1
 	VPCMPGTD   Y1, Y0, Y0
@@ -5720,8 +6265,8 @@ TEXT ·bitLookupAVX2(SB), NOSPLIT, $0-88
 	MOVQ    state_base+40(FP), AX
 	MOVQ    sites_base+64(FP), CX
 	MOVQ    sites_len+72(FP), DX
-	VMOVUPS bitnetConstants<>+2048(SB), Y0
-	VMOVUPS bitnetConstants<>+2080(SB), Y1
+	VMOVUPS bitnetConstants<>+2016(SB), Y0
+	VMOVUPS bitnetConstants<>+2048(SB), Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
@@ -5914,27 +6459,27 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 	MOVQ         residual+8(FP), CX
 	MOVQ         logits+16(FP), DX
 	MOVQ         spins+24(FP), BX
-	VMOVUPS      bitnetConstants<>+2112(SB), Y0
-	VMOVUPS      bitnetConstants<>+2080(SB), Y1
+	VMOVUPS      bitnetConstants<>+2080(SB), Y0
+	VMOVUPS      bitnetConstants<>+2048(SB), Y1
 	VMOVUPS      (DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -5956,12 +6501,13 @@ TEXT ·bitScoreAVX2(SB), NOSPLIT, $0-32
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -5970,7 +6516,6 @@ noResidual0:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -5988,24 +6533,24 @@ noResidual0:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 32(AX)
 	VMOVUPS      32(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6027,12 +6572,13 @@ noResidual0:
 
 noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -6041,7 +6587,6 @@ noResidual8:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -6059,24 +6604,24 @@ noResidual8:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 96(AX)
 	VMOVUPS      64(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6098,12 +6643,13 @@ noResidual8:
 
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -6112,7 +6658,6 @@ noResidual16:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -6130,24 +6675,24 @@ noResidual16:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 160(AX)
 	VMOVUPS      96(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6169,12 +6714,13 @@ noResidual16:
 
 noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -6183,7 +6729,6 @@ noResidual24:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -6201,24 +6746,24 @@ noResidual24:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 224(AX)
 	VMOVUPS      128(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6240,12 +6785,13 @@ noResidual24:
 
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -6254,7 +6800,6 @@ noResidual32:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -6272,24 +6817,24 @@ noResidual32:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 288(AX)
 	VMOVUPS      160(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6311,12 +6856,13 @@ noResidual32:
 
 noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -6325,7 +6871,6 @@ noResidual40:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -6343,24 +6888,24 @@ noResidual40:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 352(AX)
 	VMOVUPS      192(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6382,12 +6927,13 @@ noResidual40:
 
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y4
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y4
 	VSUBPS       Y3, Y5, Y3
-	VMULPS       bitnetConstants<>+2016(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+1984(SB), Y3, Y3
 	VBLENDVPS    Y4, Y3, Y5, Y5
-	VANDPS       bitnetConstants<>+2496(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2528(SB), Y4
+	VANDPS       bitnetConstants<>+2464(SB), Y4, Y3
+	VMOVUPS      bitnetConstants<>+2496(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y5, Y4
@@ -6396,7 +6942,6 @@ noResidual48:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y5, Y4
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y5, Y4
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y5, Y4
 	VMULPS       Y5, Y4, Y4
 	VFMADD213PS  Y5, Y5, Y4
 	VADDPS       Y3, Y4, Y4
@@ -6414,24 +6959,24 @@ noResidual48:
 	VSUBPD       Y2, Y3, Y3
 	VMOVUPD      Y3, 416(AX)
 	VMOVUPS      224(DX), Y2
-	VPOR         bitnetConstants<>+2112(SB), Y2, Y3
-	VMAXPS       bitnetConstants<>+2144(SB), Y3, Y3
-	VMULPS       bitnetConstants<>+2176(SB), Y3, Y4
+	VPOR         bitnetConstants<>+2080(SB), Y2, Y3
+	VMAXPS       bitnetConstants<>+2112(SB), Y3, Y3
+	VMULPS       bitnetConstants<>+2144(SB), Y3, Y4
 	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y4, Y3
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y4, Y3
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y4, Y3
-	VMOVUPS      bitnetConstants<>+2272(SB), Y5
+	VMOVUPS      bitnetConstants<>+2240(SB), Y5
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y3, Y5
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPADDD       bitnetConstants<>+2432(SB), Y4, Y4
+	VPADDD       bitnetConstants<>+2400(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      bitnetConstants<>+1920(SB), Y3
+	VMOVUPS      bitnetConstants<>+1888(SB), Y3
 	VADDPS       Y3, Y5, Y4
 	VMOVD        BX, X6
 	VPBROADCASTD X6, Y6
@@ -6453,12 +6998,13 @@ noResidual48:
 
 noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y5, Y0
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y5, Y0
 	VSUBPS       Y3, Y5, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y0, Y2, Y5, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y0, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y0
+	VANDPS       bitnetConstants<>+2464(SB), Y0, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y0
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y0
@@ -6467,7 +7013,6 @@ noResidual56:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD213PS  Y3, Y3, Y0
 	VADDPS       Y2, Y0, Y0
@@ -6495,29 +7040,29 @@ TEXT ·heatBathAVX2(SB), NOSPLIT, $0-40
 	MOVQ         logits+16(FP), DX
 	MOVQ         words+24(FP), BX
 	XORQ         SI, SI
-	VMOVUPS      bitnetConstants<>+2112(SB), Y0
+	VMOVUPS      bitnetConstants<>+2080(SB), Y0
 	VMOVUPS      (DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      (BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6541,12 +7086,13 @@ TEXT ·heatBathAVX2(SB), NOSPLIT, $0-40
 
 noResidual0:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -6555,7 +7101,6 @@ noResidual0:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -6573,27 +7118,27 @@ noResidual0:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 32(AX)
 	VMOVUPS      32(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      32(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6617,12 +7162,13 @@ noResidual0:
 
 noResidual8:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -6631,7 +7177,6 @@ noResidual8:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -6649,27 +7194,27 @@ noResidual8:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 96(AX)
 	VMOVUPS      64(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      64(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6693,12 +7238,13 @@ noResidual8:
 
 noResidual16:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -6707,7 +7253,6 @@ noResidual16:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -6725,27 +7270,27 @@ noResidual16:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 160(AX)
 	VMOVUPS      96(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      96(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6769,12 +7314,13 @@ noResidual16:
 
 noResidual24:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -6783,7 +7329,6 @@ noResidual24:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -6801,27 +7346,27 @@ noResidual24:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 224(AX)
 	VMOVUPS      128(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      128(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6845,12 +7390,13 @@ noResidual24:
 
 noResidual32:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -6859,7 +7405,6 @@ noResidual32:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -6877,27 +7422,27 @@ noResidual32:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 288(AX)
 	VMOVUPS      160(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      160(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6921,12 +7466,13 @@ noResidual32:
 
 noResidual40:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -6935,7 +7481,6 @@ noResidual40:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -6953,27 +7498,27 @@ noResidual40:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 352(AX)
 	VMOVUPS      192(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      192(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -6997,12 +7542,13 @@ noResidual40:
 
 noResidual48:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y3
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y3
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y3, Y2, Y4, Y4
-	VANDPS       bitnetConstants<>+2496(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y3
+	VANDPS       bitnetConstants<>+2464(SB), Y3, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y3
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y4, Y3
@@ -7011,7 +7557,6 @@ noResidual48:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y4, Y3
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y4, Y3
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y4, Y3
 	VMULPS       Y4, Y3, Y3
 	VFMADD213PS  Y4, Y4, Y3
 	VADDPS       Y2, Y3, Y3
@@ -7029,27 +7574,27 @@ noResidual48:
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPD      Y2, 416(AX)
 	VMOVUPS      224(DX), Y1
-	VPOR         bitnetConstants<>+2112(SB), Y1, Y2
-	VMAXPS       bitnetConstants<>+2144(SB), Y2, Y2
-	VMULPS       bitnetConstants<>+2176(SB), Y2, Y3
+	VPOR         bitnetConstants<>+2080(SB), Y1, Y2
+	VMAXPS       bitnetConstants<>+2112(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+2144(SB), Y2, Y3
 	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS bitnetConstants<>+2176(SB), Y3, Y2
 	VFNMADD231PS bitnetConstants<>+2208(SB), Y3, Y2
-	VFNMADD231PS bitnetConstants<>+2240(SB), Y3, Y2
-	VMOVUPS      bitnetConstants<>+2272(SB), Y4
+	VMOVUPS      bitnetConstants<>+2240(SB), Y4
+	VFMADD213PS  bitnetConstants<>+2272(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2304(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2336(SB), Y2, Y4
 	VFMADD213PS  bitnetConstants<>+2368(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+2400(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
-	VFMADD213PS  bitnetConstants<>+1920(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
+	VFMADD213PS  bitnetConstants<>+1888(SB), Y2, Y4
 	VCVTPS2DQ    Y3, Y3
-	VPADDD       bitnetConstants<>+2432(SB), Y3, Y3
+	VPADDD       bitnetConstants<>+2400(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y4, Y4
-	VMOVUPS      bitnetConstants<>+1920(SB), Y2
+	VMOVUPS      bitnetConstants<>+1888(SB), Y2
 	VADDPS       Y2, Y4, Y3
 	VDIVPS       Y3, Y4, Y5
-	VMULPS       bitnetConstants<>+2848(SB), Y5, Y5
+	VMULPS       bitnetConstants<>+2816(SB), Y5, Y5
 	VCVTTPS2DQ   Y5, Y5
 	VMOVUPS      224(BX), Y6
 	VPSRLD       $0x01, Y6, Y6
@@ -7073,12 +7618,13 @@ noResidual48:
 
 noResidual56:
 	// ln(1+z): r = z, or (z−1)/2 and ln 2 beside it where z > √2−1
-	VCMPPS       $0x0e, bitnetConstants<>+2464(SB), Y4, Y0
+	VCMPPS       $0x0e, bitnetConstants<>+2432(SB), Y4, Y0
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       bitnetConstants<>+2016(SB), Y2, Y2
+	VMULPS       bitnetConstants<>+1984(SB), Y2, Y2
 	VBLENDVPS    Y0, Y2, Y4, Y3
-	VANDPS       bitnetConstants<>+2496(SB), Y0, Y2
-	VMOVUPS      bitnetConstants<>+2528(SB), Y0
+	VANDPS       bitnetConstants<>+2464(SB), Y0, Y2
+	VMOVUPS      bitnetConstants<>+2496(SB), Y0
+	VFMADD213PS  bitnetConstants<>+2528(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2560(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2592(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2624(SB), Y3, Y0
@@ -7087,7 +7633,6 @@ noResidual56:
 	VFMADD213PS  bitnetConstants<>+2720(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2752(SB), Y3, Y0
 	VFMADD213PS  bitnetConstants<>+2784(SB), Y3, Y0
-	VFMADD213PS  bitnetConstants<>+2816(SB), Y3, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD213PS  Y3, Y3, Y0
 	VADDPS       Y2, Y0, Y0

@@ -7,17 +7,17 @@ package asm
 // bitIndicesAVX512 is bitIndicesGeneric for at least one group of sites.
 //
 //go:noescape
-func bitIndicesAVX512(dst []uint8, state []uint64, sites []int32, scale int)
+func bitIndicesAVX512(dst []uint16, state []uint64, sites []int32, scale int)
 
 // bitLogitsAVX512 is bitLogitsGeneric for at least one group of spins.
 //
 //go:noescape
-func bitLogitsAVX512(dst *[64]float32, tables []float32, output []float32, index []uint8, bias float32)
+func bitLogitsAVX512(dst *[64]float32, tables []float32, output []float32, index []uint16, bias float32)
 
 // bitGradientAVX512 is bitGradientGeneric for at least one group of spins.
 //
 //go:noescape
-func bitGradientAVX512(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint8, scale *[64]float32, residual *[64]float32)
+func bitGradientAVX512(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint16, scale *[64]float32, residual *[64]float32)
 
 // bitTablesAVX512 is bitTablesGeneric for at least one group.
 //
@@ -52,17 +52,17 @@ func heatBathAVX512(logq *[64]float64, residual *[64]float32, logits *[64]float3
 // bitIndicesAVX2 is bitIndicesGeneric for at least one group of sites.
 //
 //go:noescape
-func bitIndicesAVX2(dst []uint8, state []uint64, sites []int32, scale int)
+func bitIndicesAVX2(dst []uint16, state []uint64, sites []int32, scale int)
 
 // bitLogitsAVX2 is bitLogitsGeneric for at least one group of spins.
 //
 //go:noescape
-func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index []uint8, bias float32)
+func bitLogitsAVX2(dst *[64]float32, tables []float32, output []float32, index []uint16, bias float32)
 
 // bitGradientAVX2 is bitGradientGeneric for at least one group of spins.
 //
 //go:noescape
-func bitGradientAVX2(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint8, scale *[64]float32, residual *[64]float32)
+func bitGradientAVX2(dTables []float32, dOutput []float32, tables []float32, output []float32, index []uint16, scale *[64]float32, residual *[64]float32)
 
 // bitTablesAVX2 is bitTablesGeneric for at least one group.
 //

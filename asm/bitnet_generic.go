@@ -4,28 +4,28 @@ import "math"
 
 // bitIndicesGeneric sets dst[q·64+b] to scale times the number of four bits that the spins
 // of sample b at sites 4q … 4q+3 make, the first lowest.
-func bitIndicesGeneric(dst []uint8, state []uint64, sites []int32, scale int) {
+func bitIndicesGeneric(dst []uint16, state []uint64, sites []int32, scale int) {
 	for ; len(sites) > 0; dst, sites = dst[BitSamples:], sites[4:] {
 		w0, w1, w2, w3 := state[sites[0]], state[sites[1]], state[sites[2]], state[sites[3]]
 		for b := range BitSamples {
 			n := w0>>b&1 | w1>>b&1<<1 | w2>>b&1<<2 | w3>>b&1<<3
-			dst[b] = uint8(scale * int(n))
+			dst[b] = uint16(scale * int(n))
 		}
 	}
 }
 
 // bitHiddenSums sets u to the hidden layer's inputs of sample b.
-func bitHiddenSums(u, tables []float32, index []uint8, b int) {
+func bitHiddenSums(u, tables []float32, index []uint16, b int) {
 	clear(u)
 	for q := range len(index) / BitSamples {
-		row := tables[q*16*len(u)+int(index[q*BitSamples+b])*BitLanes:]
+		row := tables[q*16*len(u)+int(index[q*BitSamples+b]):]
 		for k := range u {
 			u[k] += row[k]
 		}
 	}
 }
 
-func bitLogitsGeneric(dst *[BitSamples]float32, tables, output []float32, index []uint8, bias float32) {
+func bitLogitsGeneric(dst *[BitSamples]float32, tables, output []float32, index []uint16, bias float32) {
 	var hidden [BitHidden]float32
 	u := hidden[:len(output)]
 	for b := range dst {
@@ -39,7 +39,7 @@ func bitLogitsGeneric(dst *[BitSamples]float32, tables, output []float32, index 
 	}
 }
 
-func bitGradientGeneric(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[BitSamples]float32) {
+func bitGradientGeneric(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[BitSamples]float32) {
 	var hidden [BitHidden]float32
 	u := hidden[:len(output)]
 	for b, e := range residual {
@@ -51,7 +51,7 @@ func bitGradientGeneric(dTables, dOutput, tables, output []float32, index []uint
 			u[k] = e * v * r * r * r
 		}
 		for q := range len(index) / BitSamples {
-			row := dTables[q*16*len(u)+int(index[q*BitSamples+b])*BitLanes:]
+			row := dTables[q*16*len(u)+int(index[q*BitSamples+b]):]
 			for k, d := range u {
 				row[k] += d
 			}

@@ -2,15 +2,15 @@
 
 package asm
 
-func bitIndices(dst []uint8, state []uint64, sites []int32, scale int) {
+func bitIndices(dst []uint16, state []uint64, sites []int32, scale int) {
 	bitIndicesGeneric(dst, state, sites, scale)
 }
 
-func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint8, bias float32) {
+func bitLogits(dst *[BitSamples]float32, tables, output []float32, index []uint16, bias float32) {
 	bitLogitsGeneric(dst, tables, output, index, bias)
 }
 
-func bitGradient(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[BitSamples]float32) {
+func bitGradient(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[BitSamples]float32) {
 	bitGradientGeneric(dTables, dOutput, tables, output, index, scale, residual)
 }
 

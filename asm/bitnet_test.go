@@ -80,13 +80,13 @@ func forEachBitCase(t *testing.T, f func(t *testing.T, c *bitCase)) {
 
 func TestBitIndices(t *testing.T) {
 	forEachBitCase(t, func(t *testing.T, c *bitCase) {
-		dst := newGuarded[uint8](len(c.sites) / 4 * BitSamples)
-		bitIndices(dst.data, c.state, c.sites, 3)
+		dst := newGuarded[uint16](len(c.sites) / 4 * BitSamples)
+		bitIndices(dst.data, c.state, c.sites, BitHidden)
 		dst.check(t)
 		for b := range BitSamples {
 			_, rows := c.hidden(b)
 			for q, row := range rows {
-				require.EqualValues(t, 3*(row/len(c.Output)-16*q), dst.data[q*BitSamples+b])
+				require.EqualValues(t, BitHidden*(row/len(c.Output)-16*q), dst.data[q*BitSamples+b])
 			}
 		}
 	})

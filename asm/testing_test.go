@@ -51,7 +51,7 @@ func benchEachPath(b *testing.B, f func(b *testing.B, path Path)) {
 
 // number is what guarded buffers hold: plain machine words.
 type number interface {
-	~uint8 | ~uint32 | ~uint64 | ~int32 | ~int64 | ~float32 | ~float64
+	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int32 | ~int64 | ~float32 | ~float64
 }
 
 // A guarded buffer is a slice with guard bytes before and after it that a

@@ -104,10 +104,10 @@ func (w *isa) xor(a Op, b, dst VecVirtual) {
 	}
 }
 
-// indices emits the gathering of spins: a word's bits mask the bytes to which
+// indices emits the gathering of spins: a word's bits mask the numbers to which
 // the spin's value is added.
 func (w *isa) indices() {
-	TEXT("bitIndices"+w.suffix, NOSPLIT, "func(dst []uint8, state []uint64, sites []int32, scale int)")
+	TEXT("bitIndices"+w.suffix, NOSPLIT, "func(dst []uint16, state []uint64, sites []int32, scale int)")
 	Doc("bitIndices" + w.suffix + " is bitIndicesGeneric for at least one group of sites.")
 	Pragma("noescape")
 	dst := Load(Param("dst").Base(), GP64())
@@ -120,16 +120,15 @@ func (w *isa) indices() {
 		value[j] = w.vector()
 		x := XMM()
 		VMOVD(scale.(GPVirtual).As32(), x)
-		VPBROADCASTB(x, value[j])
+		VPBROADCASTW(x, value[j])
 		ADDQ(scale, scale)
 	}
-	var select8, bit VecVirtual
+	var bit VecVirtual
 	if w == avx2 {
-		select8 = w.load(constants.Vector32(0, 0, 0x01010101, 0x01010101, 0x02020202, 0x02020202, 0x03030303, 0x03030303))
-		bit = w.load(constants.Vector32(0x08040201, 0x80402010, 0x08040201, 0x80402010, 0x08040201, 0x80402010, 0x08040201, 0x80402010))
+		bit = w.load(constants.Vector32(0x00020001, 0x00080004, 0x00200010, 0x00800040, 0x02000100, 0x08000400, 0x20001000, 0x80004000))
 	}
 	Label("group")
-	parts := samples / (4 * w.lanes)
+	parts := samples / (2 * w.lanes)
 	sum := make([]VecVirtual, parts)
 	for i := range sum {
 		sum[i] = w.zero()
@@ -141,23 +140,22 @@ func (w *isa) indices() {
 			word := Mem{Base: state, Index: site, Scale: 8, Disp: 8 * i / parts}
 			if w == avx512 {
 				k := K()
-				KMOVQ(word, k)
-				VPADDB(value[j], sum[i], k, sum[i])
+				KMOVD(word, k)
+				VPADDW(value[j], sum[i], k, sum[i])
 				continue
 			}
 			v := w.vector()
-			VPBROADCASTD(word, v)
-			VPSHUFB(select8, v, v)
+			VPBROADCASTW(word, v)
 			VPAND(bit, v, v)
-			VPCMPEQB(bit, v, v)
+			VPCMPEQW(bit, v, v)
 			VPAND(value[j], v, v)
-			VPADDB(v, sum[i], sum[i])
+			VPADDW(v, sum[i], sum[i])
 		}
 	}
 	for i, s := range sum {
 		VMOVUPS(s, Mem{Base: dst, Disp: 4 * w.lanes * i})
 	}
-	ADDQ(Imm(samples), dst)
+	ADDQ(U32(2*samples), dst)
 	ADDQ(Imm(16), sites)
 	SUBQ(Imm(4), n)
 	JNZ(LabelRef("group"))
@@ -187,23 +185,21 @@ func (l *layer) vectors() []VecVirtual {
 // address in the body's hands.
 func (l *layer) rows(name string, b GPVirtual, first bool, base GPVirtual, body func(row Mem, first bool)) {
 	at, table, left, row := GP64(), GP64(), GP64(), GP64()
-	LEAQ(Mem{Base: l.index, Index: b, Scale: 1}, at)
+	LEAQ(Mem{Base: l.index, Index: b, Scale: 2}, at)
 	MOVQ(base, table)
 	MOVQ(l.size, left)
 	if first { // the first row needs no sum
-		MOVBQZX(Mem{Base: at}, row)
-		SHLQ(Imm(6), row)
-		body(Mem{Base: table, Index: row, Scale: 1}, true)
-		ADDQ(Imm(samples), at)
+		MOVWQZX(Mem{Base: at}, row)
+		body(Mem{Base: table, Index: row, Scale: 4}, true)
+		ADDQ(U32(2*samples), at)
 		ADDQ(U32(uint32(16*lineSize*l.lines)), table)
 		DECQ(left)
 		JZ(LabelRef(name + "Done"))
 	}
 	Label(name)
-	MOVBQZX(Mem{Base: at}, row)
-	SHLQ(Imm(6), row)
-	body(Mem{Base: table, Index: row, Scale: 1}, false)
-	ADDQ(Imm(samples), at)
+	MOVWQZX(Mem{Base: at}, row)
+	body(Mem{Base: table, Index: row, Scale: 4}, false)
+	ADDQ(U32(2*samples), at)
 	ADDQ(U32(uint32(16*lineSize*l.lines)), table)
 	DECQ(left)
 	JNZ(LabelRef(name))
@@ -270,7 +266,7 @@ func (w *isa) perceptron(body func(l *layer, name string)) {
 // logits emits the forward pass. A sample's sum is reduced to four numbers, and those
 // of sixteen samples together to one each.
 func (w *isa) logits() {
-	TEXT("bitLogits"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float32, tables, output []float32, index []uint8, bias float32)", samples))
+	TEXT("bitLogits"+w.suffix, NOSPLIT, fmt.Sprintf("func(dst *[%d]float32, tables, output []float32, index []uint16, bias float32)", samples))
 	Doc("bitLogits" + w.suffix + " is bitLogitsGeneric for at least one group of spins.")
 	Pragma("noescape")
 	const together = 16
@@ -367,16 +363,16 @@ const (
 )
 
 // pair emits a loop over the groups of two samples, at index b and the next, with the
-// tables at base.
+// tables at base. It takes two groups at a time.
 func (l *layer) pair(name string, base, b GPVirtual, u [2][]VecVirtual, what int) {
 	at, table, left := GP64(), GP64(), GP64()
-	group := func(first bool) {
+	stride := 16 * lineSize * l.lines
+	group := func(q int, first bool) {
 		for s, u := range u {
 			row := GP64()
-			MOVBQZX(Mem{Base: at, Disp: s}, row)
-			SHLQ(Imm(6), row)
+			MOVWQZX(Mem{Base: at, Disp: 2 * (samples*q + s)}, row)
 			for i, u := range u {
-				m := Mem{Base: table, Index: row, Scale: 1, Disp: lineSize * i}
+				m := Mem{Base: table, Index: row, Scale: 4, Disp: stride*q + lineSize*i}
 				switch {
 				case what == scatter:
 					sum := l.vector()
@@ -390,18 +386,23 @@ func (l *layer) pair(name string, base, b GPVirtual, u [2][]VecVirtual, what int
 			}
 		}
 	}
-	LEAQ(Mem{Base: l.index, Index: b, Scale: 1}, at)
+	LEAQ(Mem{Base: l.index, Index: b, Scale: 2}, at)
 	MOVQ(base, table)
 	MOVQ(l.size, left)
-	group(true)
-	DECQ(left)
-	JZ(LabelRef(name + "Done"))
+	group(0, true)
+	SUBQ(Imm(3), left)
+	JL(LabelRef(name + "Last"))
 	Label(name)
-	ADDQ(Imm(samples), at)
-	ADDQ(U32(uint32(16*lineSize*l.lines)), table)
-	group(false)
-	DECQ(left)
-	JNZ(LabelRef(name))
+	group(1, false)
+	group(2, false)
+	ADDQ(U32(4*samples), at)
+	ADDQ(U32(uint32(2*stride)), table)
+	SUBQ(Imm(2), left)
+	JGE(LabelRef(name))
+	Label(name + "Last")
+	CMPQ(left, I8(-1))
+	JNE(LabelRef(name + "Done"))
+	group(1, false)
 	Label(name + "Done")
 }
 
@@ -448,7 +449,7 @@ func quarter(v []VecVirtual) VecVirtual {
 // gradient emits the backward pass: the hidden layer once more, and histograms of its
 // derivatives over the groups' numbers.
 func (w *isa) gradient() {
-	TEXT("bitGradient"+w.suffix, NOSPLIT, fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint8, scale, residual *[%d]float32)", samples))
+	TEXT("bitGradient"+w.suffix, NOSPLIT, fmt.Sprintf("func(dTables, dOutput, tables, output []float32, index []uint16, scale, residual *[%d]float32)", samples))
 	Doc("bitGradient" + w.suffix + " is bitGradientGeneric for at least one group of spins.")
 	Pragma("noescape")
 	histograms, scale, residual, dOutput, output := GP64(), GP64(), GP64(), GP64(), GP64()
