@@ -42,8 +42,11 @@ type Ensemble struct {
 type Chart interface {
 	// Show replaces coordinates that are learned by the target's.
 	Show(s States)
-	// Learn is the inverse of Show. It returns what is to be added to −ln π of the states.
+	// Learn is the inverse of Show. It returns what is to be added to −ln π of the states,
+	// and does not ask the target.
 	Learn(s States) (energies []float64, err error)
+	// Level returns what is to be added to ln π of any state that is learned.
+	Level() float64
 	// Volume returns what is to be added to ln π − ln q of any state.
 	Volume() float64
 	// Err returns the first failure of the target.
@@ -150,8 +153,11 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 			dst[lo+i] = -v
 		}
 	})
-	for i, v := range added {
-		dst[i] += v
+	if e.Chart != nil {
+		level := e.Chart.Level()
+		for i, v := range added {
+			dst[i] += v - level
+		}
 	}
 	return 1, e.err()
 }

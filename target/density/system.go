@@ -99,13 +99,15 @@ func (p *problem) Learn(s vectors.States) (energies []float64, err error) {
 			s.X[r*p.dim+i] = y
 		}
 	}
-	if p.modes == 0 {
-		level := p.fromLevel()
-		for r := range energies {
-			energies[r] -= level
-		}
-	}
 	return energies, nil
+}
+
+// Level implements vectors.Chart.
+func (p *problem) Level() float64 {
+	if p.modes > 0 {
+		return 0
+	}
+	return p.fromLevel()
 }
 
 var (
