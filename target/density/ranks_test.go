@@ -75,3 +75,23 @@ func TestRanks(t *testing.T) {
 		}
 	}
 }
+
+// Samples as drawn are the generator's alone: a target that has ceased to be one is no
+// matter of theirs, as it is of refined ones.
+func TestSamplesDoNotAsk(t *testing.T) {
+	left := new(atomic.Int64)
+	left.Store(math.MaxInt64)
+	cfg := configure(t, Reals("halting", "a law that ends", halting{left}), "moves")
+	workers := pool.New(1)
+	defer workers.Close()
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	params := make([]float32, system.NumParams())
+	system.Initialize(params)
+	left.Store(0)
+	sampler := system.(engine.Sampler)
+	states := make([]byte, 100*sampler.Formats()[0].RowBytes)
+	require.NoError(t, sampler.Sample(states, sampler.Formats()[0].Name, params, 0, 100, 0))
+	require.Zero(t, left.Load(), "evaluations")
+	require.Error(t, sampler.Sample(states, sampler.Formats()[0].Name, params, 0, 100, 1))
+}
