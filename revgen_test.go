@@ -22,7 +22,7 @@ import (
 
 // small are short runs of each kind of state.
 var small = map[string][]string{
-	"ising":  {"ising", "quick", "training.steps=3", "training.batch=64", "evaluation.samples=500"},
+	"ising":  {"ising", "quick", "transition.proposal=multi-spin", "training.steps=3", "training.batch=64", "evaluation.samples=500"},
 	"gmm":    {"gmm", "quick", "training.steps=3", "training.batch=64", "evaluation.samples=500"},
 	"hybrid": {"hybrid", "quick", "training.steps=3", "training.batch=64", "evaluation.samples=500"},
 }
@@ -115,11 +115,7 @@ func TestExactDrawsAreOneStream(t *testing.T) {
 	ctx := context.Background()
 	const n, cut = 200, 77
 	for kind := range small {
-		set := []string{}
-		if kind == "ising" {
-			set = []string{"target.l=4"}
-		}
-		model := train(t, kind, revgen.TrainOptions{Threads: 1}, set...)
+		model := train(t, kind, revgen.TrainOptions{Threads: 1})
 		one, three := sampler(t, model, 5, 1), sampler(t, model, 5, 3)
 		for way, whole := range room(kind, one, n) {
 			x, err := one.SampleExact(ctx, whole, 0)
@@ -131,8 +127,11 @@ func TestExactDrawsAreOneStream(t *testing.T) {
 			require.Equal(t, tail(whole, cut, n), later, kind)
 		}
 	}
-	s := sampler(t, train(t, "ising", revgen.TrainOptions{}), 5, 1)
-	_, err := s.SampleExact(ctx, revgen.States{Spins: make([]int8, 9)}, 0)
+	cfg, err := revgen.Configure("ising", "paper", "training.steps=1", "evaluation.samples=500")
+	require.NoError(t, err)
+	model, err := revgen.Train(ctx, cfg, revgen.TrainOptions{})
+	require.NoError(t, err)
+	_, err = sampler(t, model, 5, 1).SampleExact(ctx, revgen.States{Spins: make([]int8, 9)}, 0)
 	require.ErrorContains(t, err, "density")
 }
 

@@ -66,8 +66,8 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 
 func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
 	g, l := &m.Generator, &m.Loss
-	if g.Head != "sign" || g.Width.Unit != "absolute" || g.Symmetry != "none" ||
-		l.Kind != "mmd" || l.Average != "sampled" || l.Gradient != mmd.Surrogate.String() {
+	if g.Head != "sign" || g.Width.Unit != "absolute" ||
+		l.Kind != "mmd" || l.Gradient != mmd.Surrogate.String() {
 		return nil, errOwnRecipe
 	}
 	n, spins := m.Training.Batch, m.Target.L*m.Target.L
@@ -105,7 +105,7 @@ func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, 
 func (m isingModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
 	const n = 2048
 	spins := m.Target.L * m.Target.L
-	if m.Generator.Head != "sign" || m.Generator.Symmetry != "none" {
+	if m.Generator.Head != "sign" {
 		return agreement{}, errOwnRecipe
 	}
 	data := make([]byte, n*spins)

@@ -22,7 +22,7 @@ func TestBadInput(t *testing.T) {
 	write("type.json", "{\"system\": \"ising\", \"target\": {\"l\": \"3\"}}")
 	write("nan.json", "{\"system\": \"ising\",\n \"target\": {\"beta\": NaN}}")
 	write("small.json", "{\"system\": \"ising\",\n \"target\":\n  {\"l\": 1}}")
-	write("negative.json", "{\"system\": \"ising\", \"loss\": {\"kind\": \"mmd\", \"kernel\": {\"bandwidths\": [1, -2]}}}")
+	write("negative.json", "{\"system\": \"ising\", \"preset\": \"paper\", \"loss\": {\"kernel\": {\"bandwidths\": [1, -2]}}}")
 	write("nosystem.json", "{}")
 	write("othersystem.json", "{\"system\":\n\"potts\"}")
 	write("preset.json", "{\"system\": \"ising\", \"preset\": \"fast\"}")
@@ -43,10 +43,10 @@ func TestBadInput(t *testing.T) {
 		{"train type.json", `type.json:1:37: target.l: a string ("3") where a whole number is needed; remove the quotes`},
 		{"train nan.json", "nan.json:2:21: not a number; numbers must be finite"},
 		{"train small.json", "small.json:3:9: target.l: 1 is not between 2 and"},
-		{"train negative.json", "negative.json:1:74: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
+		{"train negative.json", "negative.json:1:78: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
 		{"train nosystem.json", "nosystem.json: system: missing; it is one of " + known},
 		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "potts"; the systems are ` + known},
-		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best`},
+		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best, moves`},
 		{"train schema.json", "schema.json:1:12: schema: 99 is not supported; this program reads version 2"},
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},
 		{"train empty.json", "empty.json:1:1: is empty; it must hold a JSON object"},
@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		{"train isnig", `"isnig" is neither a system (` + known + `) nor a file`},
 		{"train broken.json --preset quick", "broken.json:2:1: the comma before this } is one too many"},
 		{"train small.json --preset paper", "--preset: goes with a system; small.json names its own preset"},
-		{"train ising --preset fast", `preset: "fast" is not one of quick, paper, best`},
+		{"train ising --preset fast", `preset: "fast" is not one of quick, paper, best, moves`},
 		{"train ising toy", "accepts at most 1 arg(s), received 2; see revgen train --help"},
 		{"train --set target.beta=NaN", `--set "target.beta=NaN": target.beta: NaN is not a finite number`},
 		{"train --set target.beta=-1", `--set "target.beta=-1": target.beta: -1 is not a finite number ≥ 0`},
@@ -67,9 +67,9 @@ func TestBadInput(t *testing.T) {
 		{"train --set beta=1", `--set "beta=1": beta: unknown key; did you mean target.beta?`},
 		{"train --set training.batch=1.5", `--set "training.batch=1.5": training.batch: 1.5 is not a whole number`},
 		{"train --set training.batch=many", `training.batch: a string ("many") where a whole number is needed`},
-		{"train --set loss.kind=mmd --set loss.kernel.bandwidths=-2", `--set "loss.kernel.bandwidths=-2": loss.kernel.bandwidths[0]: -2 is not a positive finite number`},
-		{"train --set loss.kind=mmd --set loss.kernel={\"bandwidths\":[0]}", "loss.kernel.bandwidths[0]: 0 is not a positive finite number"},
-		{"train --set loss.statistic=W", `loss.statistic: unknown statistic "W"; it is V or U`},
+		{"train ising --preset paper --set loss.kernel.bandwidths=-2", `--set "loss.kernel.bandwidths=-2": loss.kernel.bandwidths[0]: -2 is not a positive finite number`},
+		{"train ising --preset paper --set loss.kernel={\"bandwidths\":[0]}", "loss.kernel.bandwidths[0]: 0 is not a positive finite number"},
+		{"train ising --preset paper --set loss.statistic=W", `loss.statistic: unknown statistic "W"; it is V or U`},
 		{"train --set training", "training: no value; write key.path=value"},
 		{"train --set training.optimizer.learning_rate=0", "training.optimizer.learning_rate: 0 is not a positive finite number"},
 		{"train --seed -1", `invalid argument "-1" for "--seed"`},

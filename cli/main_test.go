@@ -118,9 +118,8 @@ func ok(t *testing.T, dir string, args ...string) outcome {
 // tiny returns the arguments of a training run that takes a fraction of a
 // second: 60 steps with checkpoints after 20 and 40.
 func tiny(dir string, more ...string) []string {
-	return append([]string{"train", "-o", dir, "--set", "training.steps=60", "--set", "training.batch=64",
+	return append([]string{"train", "-o", dir, "--preset", "paper", "--set", "training.steps=60", "--set", "training.batch=64",
 		"--set", "generator.hidden=16", "--set", "generator.latent=4", "--set", "evaluation.samples=2000",
-		"--set", "loss.kind=mmd", "--set", "loss.average=sampled",
 		"--set", "training.checkpoint_every=20", "--set", "training.log_every=5", "--figures", "none"}, more...)
 }
 
@@ -238,7 +237,7 @@ var toyDefinition = engine.Definition{
 		if name != "only" {
 			return nil, errors.New("preset: " + strconv.Quote(name) + " is not only")
 		}
-		base, err := ising.Preset("quick")
+		base, err := ising.Preset("paper")
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,7 @@ func TestReport(t *testing.T) {
 	ok(t, dir, tiny("a", "--figures", "all")...)
 	ok(t, dir, tiny("it's b", "--seed", "2", "--figures", "none")...)
 	text := content(t, dir, "a", "report.html")
-	for _, want := range []string{"<h1>ising, quick preset, seed 1</h1>", `<div class="verdict`, "abs magnetisation", "data:image/svg&#43;xml", "revgen train a/config.json -o again", "&#34;batch&#34;: 64", "The quick preset", "steps/s"} {
+	for _, want := range []string{"<h1>ising, paper preset, seed 1</h1>", `<div class="verdict`, "abs magnetisation", "data:image/svg&#43;xml", "revgen train a/config.json -o again", "&#34;batch&#34;: 64", "The paper preset", "steps/s"} {
 		require.True(t, strings.Contains(text, want), want)
 	}
 	require.NoFileExists(t, filepath.Join(dir, "it's b", "report.html"))
@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(ok(t, dir, "report", "a", "it's b", "--csv").stdout)).ReadAll()
 	require.NoError(t, err)
 	require.Equal(t, []string{"run", "system", "preset", "seed"}, rows[0][:4])
-	require.Equal(t, []string{"a", "ising", "quick", "1"}, rows[1][:4])
+	require.Equal(t, []string{"a", "ising", "paper", "1"}, rows[1][:4])
 	require.Equal(t, "it's b", rows[len(rows)-1][0])
 
 	list(t, dir, `{"train":"ising","grid":{"seed":[1,2]},`+quickJob+`}`, `{"train":"ising","id":"bad","set":{"target.beta":-1}}`)

@@ -98,7 +98,7 @@ func TestReproduceUsage(t *testing.T) {
 func TestReproduceStudy(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"reproduce", "--study", "ablations-ising", "--seeds", "1", "-o", "out", "-s", "training.steps=4", "-s", "training.batch=64",
-		"-s", "generator.hidden=4", "-s", "generator.latent=2", "-s", "evaluation.samples=100", "-q"}
+		"-s", "evaluation.samples=100", "-q"}
 	o := ok(t, dir, args...)
 	require.Contains(t, o.stdout, reproduce.Studies[0].Title)
 	require.Contains(t, o.stdout, reproduce.Studies[0].Variants[1].Label)

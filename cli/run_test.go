@@ -23,7 +23,7 @@ import (
 )
 
 // quickJob is the configuration of tiny, in a job.
-const quickJob = `"set":{"training":{"steps":60,"batch":64,"checkpoint_every":20,"log_every":5},"generator":{"hidden":16,"latent":4},"evaluation.samples":500,"loss":{"kind":"mmd","average":"sampled"}}`
+const quickJob = `"preset":"paper","set":{"training":{"steps":60,"batch":64,"checkpoint_every":20,"log_every":5},"generator":{"hidden":16,"latent":4},"evaluation.samples":500}`
 
 // list writes a list of jobs.
 func list(t testing.TB, dir string, lines ...string) {

@@ -20,14 +20,24 @@ func addThreads(cmd *cobra.Command, threads *int) {
 
 // newPool returns the workers that --threads asks for.
 func (p *program) newPool(threads int) (*pool.Pool, error) {
+	if err := checkThreads(threads); err != nil {
+		return nil, err
+	}
 	available := defaultThreads()
 	switch {
-	case threads < 0 || threads > 1<<12:
-		return nil, usagef("--threads: %d is not between 1 and %d", threads, 1<<12)
 	case threads == 0:
 		threads = available
 	case threads > available:
 		p.say("more threads (%d) than processors (%d): expect them to wait for each other", threads, available)
 	}
 	return pool.New(threads), nil
+}
+
+// checkThreads is for those who do something before they make a pool.
+func checkThreads(threads int) error {
+	const most = 1 << 12
+	if threads < 0 || threads > most {
+		return usagef("--threads: %d is not between 1 and %d", threads, most)
+	}
+	return nil
 }

@@ -152,6 +152,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 	case t.diagnose == "none" && t.strict:
 		return usagef("--strict judges by the diagnosis that --diagnose none leaves out; omit one of them")
 	}
+	if err := checkThreads(t.threads); err != nil {
+		return err
+	}
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}

@@ -121,7 +121,7 @@ func TestTrainJSON(t *testing.T) {
 	require.Equal(t, 1, strings.Count(o.stdout, "\n"), "one object on one line")
 	require.Equal(t, "18446744073709551615", summary.Seed.String())
 	require.Equal(t, []int{2, 60, 2000, 1}, []int{summary.Schema, summary.Steps, summary.Samples, summary.Threads})
-	require.Equal(t, []string{"ising", "quick", "run", "run/samples.npy"}, []string{summary.System, summary.Preset, summary.Directory, summary.SamplesFile})
+	require.Equal(t, []string{"ising", "paper", "run", "run/samples.npy"}, []string{summary.System, summary.Preset, summary.Directory, summary.SamplesFile})
 	require.Len(t, summary.Metrics, 6)
 	info, err := os.Stat(filepath.Join(dir, summary.SamplesFile))
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestTrainWithoutDiagnosis(t *testing.T) {
 
 func TestTrainDefaultDirectory(t *testing.T) {
 	dir := t.TempDir()
-	short := []string{"train", "--set", "training.steps=1", "--set", "training.batch=16", "--set", "generator.hidden=[]", "--set", "evaluation.samples=10"}
+	short := []string{"train", "--set", "training.steps=1", "--set", "training.batch=64", "--set", "evaluation.samples=10"}
 	ok(t, dir, short...)
 	ok(t, dir, short...)
 	ok(t, dir, append(short, "--seed", "2")...)

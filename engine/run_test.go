@@ -23,10 +23,13 @@ import (
 
 func config(t *testing.T) *ising.Config {
 	t.Helper()
-	c, err := ising.Preset("quick")
+	c, err := ising.Preset("paper")
 	require.NoError(t, err)
-	c.Training.Steps, c.Training.Batch = 12, 300
-	c.Target.L = 2 // a witness of 16 configurations, and state beyond the parameters
+	c.Training.Steps, c.Training.Batch, c.Training.EMA = 12, 300, 0.998
+	c.Training.Schedule.Kind, c.Transition.Anneal = "cosine", 0.3
+	c.Target.L = 2
+	c.Loss.Kind = "discriminator" // which has state beyond the parameters
+	c.Loss.Discriminator.Hidden, c.Loss.Discriminator.Steps = []int{8}, 1
 	c.Training.LogEvery, c.Training.CheckpointEvery = 1, 5
 	c.Generator.Hidden = []int{16}
 	c.Evaluation.Samples, c.Evaluation.Every = 1000, 4

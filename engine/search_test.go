@@ -163,7 +163,7 @@ func TestMethodsRefuse(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	c := methodConfig(t, "evolution")
-	c.Loss.Kind = "kfd"
+	c.Loss.Kind = "discriminator"
 	_, err := engine.NewTrainer(c, workers)
 	var refused *engine.MethodError
 	require.ErrorAs(t, err, &refused)

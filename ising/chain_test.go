@@ -150,9 +150,8 @@ func TestTableBeyondExactReferences(t *testing.T) {
 // samples of it. At β = 0 those are what an untrained generator with its last
 // layer's biases at 0 and a symmetric law draws.
 func TestDriftOfExactSamples(t *testing.T) {
-	c := small(t, "quick")
-	c.Target, c.Loss.Average, c.Loss.RaoBlackwell = TargetConfig{L: 9, Beta: 0, J: 1}, "sampled", false
-	c.Loss.Kind, c.Generator.Symmetry, c.Generator.Gain = "mmd", "z2", 1e-30
+	c := mmdConfig(t)
+	c.Target, c.Generator.Gain = TargetConfig{L: 9, Beta: 0, J: 1}, 1e-30
 	trainer := newTrainer(t, c, 2)
 	drift, err := trainer.System().(*system).drift(context.Background(), trainer.Params(), 20_000)
 	require.NoError(t, err)
@@ -165,9 +164,8 @@ func TestDriftOfExactSamples(t *testing.T) {
 // TestDriftOfMoreSamples: where samples are too many for all to be moved, four times as
 // many have half the floor.
 func TestDriftOfMoreSamples(t *testing.T) {
-	c := small(t, "quick")
-	c.Target, c.Loss.Average, c.Loss.RaoBlackwell = TargetConfig{L: 20, Beta: 0, J: 1}, "sampled", false
-	c.Loss.Kind, c.Generator.Symmetry, c.Generator.Gain = "mmd", "z2", 1e-30
+	c := mmdConfig(t)
+	c.Target, c.Generator.Gain = TargetConfig{L: 20, Beta: 0, J: 1}, 1e-30
 	trainer := newTrainer(t, c, 2)
 	drift := func(samples int) float64 {
 		rows, err := trainer.System().(*system).drift(context.Background(), trainer.Params(), samples)

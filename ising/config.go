@@ -83,13 +83,8 @@ func (c *Config) Validate() error {
 	return engine.Afford(c.Demands()...)
 }
 
-// validatePerceptron adds to what the kit checks what only a lattice knows.
 func (c *Config) validatePerceptron() error {
-	t := &c.Target
-	if err := c.Generator.Validate(t.H == 0); err != nil {
-		return err
-	}
-	return conf.First(c.Loss.Validate(t.L*t.L, false), c.validateExact())
+	return conf.First(c.Generator.Validate(), c.Loss.Validate())
 }
 
 func (c *Config) validateHierarchy() error {
@@ -107,35 +102,11 @@ func (c *Config) validateHierarchy() error {
 	return hierarchy.Validate(&c.Training, c.loss())
 }
 
-// validateExact is for an exact average over s′.
-func (c *Config) validateExact() error {
-	l, n := &c.Loss, c.Target.L*c.Target.L
-	if l.Average != "exact" {
-		return nil
-	}
-	switch {
-	case n > MaxMatrixSites:
-		return fmt.Errorf("loss.average: exact takes the transition matrix of all configurations, of at most %d spins, and target.l = %d has %d; set it to sampled, or generator.kind to hierarchy: there are recipes for sides up to %d and multiples of 4", MaxMatrixSites, c.Target.L, n, largestIrregular)
-	case l.Kind == "mmd" && !l.Kernel.IsGaussian():
-		return fmt.Errorf("loss.kernel: an exact average takes Gaussians and heat kernels alone; leave imq and matern out, or set loss.average to sampled")
-	case l.Kind == "kfd" && l.Witness.Bandwidth > 0 && gramCondition(c.Target.L, l.Witness.Bandwidth) > 1e9:
-		return fmt.Errorf("loss.witness.bandwidth: %v makes the Gram matrix of configurations of %d spins singular in single precision; take a smaller one, 1 say", l.Witness.Bandwidth, n)
-	}
-	return nil
-}
-
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string { return new(perceptron.Config).Moved() }
 
 // Settled says of what keys of former layouts the value goes without saying.
 func (*Config) Settled() map[string]string { return new(perceptron.Config).Settled() }
-
-// gramCondition returns the ratio of the largest to the least eigenvalue of the
-// Gaussian kernel's matrix of all configurations.
-func gramCondition(l int, bandwidth float64) float64 {
-	rho := math.Exp(-2 / (bandwidth * bandwidth))
-	return math.Pow((1+rho)/(1-rho), float64(l*l))
-}
 
 func (c *Config) sweeps() bool { return c.Transition.Proposal == spins.Sweeping }
 

@@ -64,7 +64,7 @@ func TestReferenceIsShared(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	of := func(seed uint64, beta float64) *reference {
-		c := quick()
+		c := paper()
 		c.Training.Seed, c.Target.Beta = seed, beta
 		m, err := newMeasured(c, workers)
 		require.NoError(t, err)

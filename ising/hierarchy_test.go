@@ -284,7 +284,7 @@ func TestInherit(t *testing.T) {
 	fresh := append([]float32(nil), params...)
 	require.NoError(t, large.Inherit(params, small, theirs))
 	require.NotEqual(t, fresh, params)
-	c, err := Preset("quick")
+	c, err := Preset("paper")
 	require.NoError(t, err)
 	other, err := newSystem(c, workers)
 	require.NoError(t, err)
@@ -298,33 +298,41 @@ func adapt(t testing.TB, c *Config) string {
 	return why
 }
 
-func TestAdaptKeepsPresetsOfSmallLattices(t *testing.T) {
-	for _, name := range Presets {
+func TestAdapt(t *testing.T) {
+	c, err := Preset("paper")
+	require.NoError(t, err)
+	for _, l := range []int{3, 16} {
+		c.Target.L = l
+		before := *c
+		require.Empty(t, adapt(t, c), "the paper's settings are the paper's")
+		require.Equal(t, before, *c)
+	}
+	for _, name := range []string{"quick", "best", "moves"} {
 		c, err := Preset(name)
 		require.NoError(t, err)
 		before := *c
-		require.Empty(t, adapt(t, c))
-		require.Equal(t, before, *c)
+		require.NotEmpty(t, adapt(t, c))
+		require.Equal(t, before, *c, "as it is for the target that presets have")
 	}
-	c, err := Preset("paper")
-	require.NoError(t, err)
-	c.Target.L = 16
-	require.Empty(t, adapt(t, c), "the paper's settings are the paper's")
 	for want, target := range map[string]TargetConfig{
-		"a hierarchy with a density, because the 4×4 lattice has 2^16 configurations":        {L: 4, Beta: 0.3, J: 1},
-		"a hierarchy with a density, because this 3×3 lattice is none of the paper's":        {L: 3, Beta: 0.3, J: -1},
-		"a hierarchy with a density, because the 256×256 lattice has 2^65536 configurations": {L: 256, Beta: 0.3, J: 1},
+		"a hierarchy with a density for the 2^9 configurations of the 3×3 lattice":         {L: 3, Beta: 0.3, J: 1},
+		"a hierarchy with a density for the 2^65536 configurations of the 256×256 lattice": {L: 256, Beta: 0.3, J: 1},
 	} {
-		c, err := Preset("best")
-		require.NoError(t, err)
-		c.Target = target
-		require.Equal(t, want, adapt(t, c))
+		for preset, more := range map[string]string{"best": "", "moves": ", by its moves alone"} {
+			c, err := Preset(preset)
+			require.NoError(t, err)
+			c.Target = target
+			require.Equal(t, want+more, adapt(t, c))
+			for p := engine.Config(c); p != nil; p = p.(*Config).Predecessor() {
+				require.Equal(t, preset == "moves", p.(*Config).Loss.Kind == "balance", "a predecessor that sees energies too")
+			}
+		}
 	}
 }
 
 func TestHierarchyRefusals(t *testing.T) {
 	for key, change := range map[string]func(*Config){
-		"loss.kind":            func(c *Config) { c.Loss.Kind = "kfd" },
+		"loss.kind":            func(c *Config) { c.Loss.Kind = "mmd" },
 		"training.method":      func(c *Config) { c.Training.Method = "evolution" },
 		"training.batch":       func(c *Config) { c.Training.Batch = 100 },
 		"generator.kind":       func(c *Config) { c.Target.L = 34 },
@@ -336,10 +344,10 @@ func TestHierarchyRefusals(t *testing.T) {
 		change(c)
 		require.ErrorContains(t, c.Validate(), key+":", key)
 	}
-	c, err := Preset("best")
+	c, err := Preset("paper")
 	require.NoError(t, err)
 	c.Loss.Kind = "divergence"
-	require.ErrorContains(t, c.Validate(), "loss.kind: divergence does not go with generator.kind, which is perceptron; set loss.kind to mmd or stationarity or kfd or discriminator, or generator.kind to hierarchy")
+	require.ErrorContains(t, c.Validate(), "loss.kind: divergence does not go with generator.kind, which is perceptron; set loss.kind to mmd or stationarity or discriminator, or generator.kind to hierarchy")
 }
 
 // TestWeightedSamples: weights reweight a generator that is far off to the

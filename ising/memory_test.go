@@ -13,9 +13,9 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"single", "mixture", "multi-spin", "sign", "bernoulli", "absolute", "spread", "none", "z2",
-		"mmd", "stationarity", "kfd", "discriminator", "sampled", "exact", "V", "U", "surrogate", "difference", "score", "full",
-		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
+		"single", "mixture", "multi-spin", "sweep", "perceptron", "hierarchy", "scratch", "half", "sign", "bernoulli", "absolute", "spread", "none",
+		"mmd", "stationarity", "discriminator", "divergence", "balance", "V", "U", "surrogate", "difference", "score", "full",
+		"gradient", "evolution", "consensus", "quick", "paper", "best", "moves", "mine", "cosine", "pair", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
 		c := cfg.(*Config)
@@ -49,9 +49,7 @@ func TestMemory(t *testing.T) {
 		{"training.batch=5000", "target.l=8", "loss.kind=mmd"},
 		{"training.batch=400", "target.l=64", "loss.gradient=full"},
 		{"training.batch=5000", "loss.kind=stationarity", "target.l=4"},
-		{"training.batch=10000", "target.l=8", "loss.kind=kfd", "loss.gradient=difference"},
 		{"training.batch=10000", "target.l=8", "loss.kind=discriminator"},
-		{"training.batch=10000", "loss.kind=mmd", "loss.average=exact", "loss.gradient=difference", "generator.head=bernoulli", "loss.rao_blackwell=true"},
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 		{"training.method=consensus", "training.clip_norm=0", "training.consensus.particles=100"},
 	} {

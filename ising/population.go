@@ -143,3 +143,14 @@ func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 	}
 	return q
 }
+
+// hammingMatrix returns the matrix whose entry (a, b) is table[|a ⊕ b|].
+func hammingMatrix(n int, table []float64) []float64 {
+	m := make([]float64, n*n)
+	for a := range n {
+		for b := range n {
+			m[a*n+b] = table[bits.OnesCount(uint(a^b))]
+		}
+	}
+	return m
+}

@@ -20,23 +20,10 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := c.objective
-	if c.Loss.Average != "exact" {
-		own = nil
-	}
-	s, err := perceptron.New(c.perceptron(), m.target, own, workers)
+	s, err := perceptron.New(c.perceptron(), m.target, workers)
 	if err != nil {
 		return nil, err
 	}
 	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	return &system{m, s}, nil
-}
-
-// objective returns what only the lattice can be judged by.
-func (c *Config) objective(b *perceptron.Batch) (perceptron.Objective, error) {
-	o, err := newEnumeratedObjective(c, b)
-	if err == nil && c.Loss.RaoBlackwell {
-		return newRaoBlackwell(o), nil
-	}
-	return o, err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -31,14 +30,17 @@ func small(t *testing.T, preset string) *Config {
 	c.Training.Batch, c.Training.Steps = 600, 4
 	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
 	c.Training.Schedule.Milestones = nil
+	if c.Generator.Kind == "hierarchy" {
+		c.Training.Batch = 640
+	}
 	return c
 }
 
 // mmdConfig is a small configuration of the maximum mean discrepancy with
 // spins flipped one by one, a bernoulli head and the U-statistic.
 func mmdConfig(t *testing.T) *Config {
-	c := small(t, "quick")
-	c.Loss.Kind, c.Loss.Average, c.Loss.RaoBlackwell = "mmd", "sampled", false
+	c := small(t, "paper")
+	c.Generator.Head, c.Generator.Gain, c.Loss.Gradient, c.Transition.Steps = "bernoulli", 10, "difference", 2
 	c.Loss.Kernel.Bandwidths, c.Loss.Statistic = []float64{1.5}, mmd.U
 	return c
 }
@@ -60,7 +62,7 @@ func TestPresetsAreValid(t *testing.T) {
 		require.Equal(t, name, c.Preset)
 	}
 	_, err := Preset("fast")
-	require.ErrorContains(t, err, "quick, paper, best")
+	require.ErrorContains(t, err, "quick, paper, best, moves")
 }
 
 // contractConfigs take every road from s to a gradient.
@@ -69,20 +71,11 @@ func contractConfigs(t *testing.T) map[string]*Config {
 	add := func(name, preset string, change func(c *Config)) {
 		c := small(t, preset)
 		c.Evaluation.Samples = 500
-		c.Transition.Steps = min(c.Transition.Steps, 2) // each doubling is a product of 512×512 matrices
 		change(c)
 		all[name] = c
 	}
 	for _, preset := range Presets {
 		add(preset, preset, func(*Config) {})
-	}
-	for _, symmetry := range conf.Values(new(Config), "generator.symmetry") {
-		for _, head := range conf.Values(new(Config), "generator.head") {
-			add("witness, "+symmetry+", "+head, "best", func(c *Config) {
-				c.Generator.Symmetry, c.Generator.Head, c.Loss.Witness.Every = symmetry, head, 2
-				c.Loss.RaoBlackwell = head == "bernoulli"
-			})
-		}
 	}
 	for _, objective := range []string{"mmd", "stationarity"} {
 		for _, gradient := range conf.Values(new(Config), "loss.gradient") {
@@ -97,12 +90,7 @@ func contractConfigs(t *testing.T) map[string]*Config {
 			c.Loss.Discriminator.Hidden = []int{12}
 		})
 	}
-	for _, gradient := range []string{"difference", "score"} {
-		add("Walsh functions, "+gradient, "best", func(c *Config) {
-			c.Loss.Average, c.Loss.RaoBlackwell, c.Loss.Gradient, c.Loss.Witness.Rank = "sampled", false, gradient, 40
-		})
-	}
-	add("exact MMD, annealed", "quick", func(c *Config) { c.Loss.Kind = "mmd" })
+	add("annealed", "paper", func(c *Config) { c.Transition.Anneal = 0.3 })
 	for name, target := range map[string]TargetConfig{"sweeps": {L: 3, Beta: 0.3, J: 1}, "sweeps, 9×9": {L: 9, Beta: 0.4, J: 1, H: -0.1}} {
 		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal, c.Transition.Steps = target, spins.Sweeping, 2 })
 	}
@@ -112,10 +100,9 @@ func contractConfigs(t *testing.T) map[string]*Config {
 	} {
 		add(name, "paper", func(c *Config) { c.Target, c.Transition.Proposal = target, "single" })
 	}
-	add("signs, spread", "best", func(c *Config) {
+	add("signs, spread", "paper", func(c *Config) {
 		c.Generator.Signs.Number = 2
 		c.Generator.Head, c.Generator.Width.Unit, c.Generator.Width.Start, c.Generator.Width.Final = "sign", "spread", 0.3, 0.03
-		c.Loss.RaoBlackwell = false
 	})
 	for _, method := range []string{"evolution", "consensus"} {
 		add(method, "paper", func(c *Config) {
@@ -133,7 +120,7 @@ func TestContract(t *testing.T) {
 
 // TestFormats of the same samples say the same.
 func TestFormats(t *testing.T) {
-	trainer := newTrainer(t, small(t, "best"), 3)
+	trainer := newTrainer(t, small(t, "paper"), 3)
 	s := trainer.System().(*system)
 	const n = 700
 	whole, bits := make([]byte, n*9), make([]byte, n*8)
@@ -294,98 +281,6 @@ func TestMeanLogarithmIsTheSum(t *testing.T) {
 	require.InEpsilon(t, 1/(2e6*1e-3), meanLogarithm(1e6, 1e-3), 1e-3, "many samples")
 }
 
-// kfdConfig is a small configuration of the least-squares witness.
-func kfdConfig(t *testing.T, head, symmetry string, raoBlackwell bool) *Config {
-	c := small(t, "quick")
-	c.Loss.Kind, c.Loss.Average, c.Loss.Statistic = "kfd", "exact", mmd.V
-	c.Generator.Head, c.Generator.Symmetry, c.Loss.RaoBlackwell = head, symmetry, raoBlackwell
-	return c
-}
-
-func TestExactAverageOfMMDIsItsPopulationValue(t *testing.T) {
-	c := mmdConfig(t)
-	c.Loss.Average, c.Loss.Statistic = "exact", mmd.V
-	trainer := newTrainer(t, c, 2)
-	o := trainer.System().(*system).enumerated()
-	for _, level := range []int{spins.AnnealLevels / 4, spins.AnnealLevels} {
-		o.f.anneal(c.Target.Beta * c.Transition.Fraction(level))
-		target, err := NewTarget(3, 1, 0, c.Target.Beta*c.Transition.Fraction(level))
-		require.NoError(t, err)
-		pi, err := target.Probabilities()
-		require.NoError(t, err)
-		p := [2][]float32{number.Narrow(pi), number.Narrow(pi)}
-		loss, ok := o.f.discrepancy(p, o.g)
-		require.True(t, ok)
-		require.InDelta(t, 0, loss, 1e-7, "the loss vanishes at the target")
-		p[0][511], p[1][511] = p[0][511]+0.1, p[1][511]+0.1
-		loss, _ = o.f.discrepancy(p, o.g)
-		require.Greater(t, loss, 1e-4)
-	}
-}
-
-// TestWitnessPointsAtTheLogRatio perturbs the target's law a little: the
-// witness is then log(p/π) up to a constant.
-func TestWitnessPointsAtTheLogRatio(t *testing.T) {
-	c := kfdConfig(t, "sign", "none", false)
-	c.Loss.Witness.Ridge = 1e-6
-	trainer := newTrainer(t, c, 1)
-	o := trainer.System().(*system).enumerated()
-	o.Anneal(1)
-	target, err := NewTarget(3, 1, 0, 0.2)
-	require.NoError(t, err)
-	pi, err := target.Probabilities()
-	require.NoError(t, err)
-	p, ratio := make([]float32, 512), make([]float64, 512)
-	var z, mean float64
-	for s := range p {
-		ratio[s] = 0.02 * math.Sin(float64(s))
-		p[s] = float32(pi[s] * math.Exp(ratio[s]))
-		z += float64(p[s])
-	}
-	for s := range p {
-		p[s] /= float32(z)
-	}
-	loss, ok := o.f.discrepancy([2][]float32{p, p}, o.g)
-	require.True(t, ok)
-	require.Positive(t, loss)
-	for s := range p {
-		mean += pi[s] * (float64(o.g[0][s]) - ratio[s])
-	}
-	var off, size float64
-	for s := range p {
-		off += pi[s] * math.Pow(float64(o.g[0][s])-ratio[s]-mean, 2)
-		size += pi[s] * ratio[s] * ratio[s]
-	}
-	require.Less(t, off, 1e-2*size, "up to what the ridge takes away")
-}
-
-// TestSymmetryBalancesTheSectors draws from an untrained generator, whose
-// samples have no symmetry of their own.
-func TestSymmetryBalancesTheSectors(t *testing.T) {
-	c := small(t, "paper")
-	c.Generator.Symmetry = "z2"
-	trainer := newTrainer(t, c, 2)
-	biases := trainer.Params()[len(trainer.Params())-9:]
-	for i := range biases {
-		biases[i] = 3
-	}
-	const n = 10000
-	spins := make([]byte, n*9)
-	require.NoError(t, trainer.System().(engine.Sampler).Sample(spins, "spins", trainer.Params(), 0, n, 0))
-	up := 0
-	for r := range n {
-		for i := range 9 {
-			require.Equal(t, spins[r*9], spins[r*9+i])
-		}
-		if int8(spins[r*9]) > 0 {
-			up++
-		}
-	}
-	require.InDelta(t, n/2, up, 6*math.Sqrt(n)/2)
-	require.NoError(t, trainer.Step())
-	require.NoError(t, trainer.Step())
-}
-
 func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"system":                    func(c *Config) { c.System = "gmm" },
@@ -407,24 +302,10 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 		"generator.width.start":     func(c *Config) { c.Generator.Head, c.Generator.Width.Start = "sign", -2 },
 		"generator.width.final":     func(c *Config) { c.Generator.Head, c.Generator.Width.Final = "sign", 0 },
 		"generator.width.unit":      func(c *Config) { c.Generator.Head, c.Generator.Width.Unit = "sign", "cm" },
-		"generator.symmetry":        func(c *Config) { c.Generator.Symmetry, c.Target.H = "z2", 0.1 },
 		"loss.kernel.bandwidths[0]": func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
 		"loss.gradient":             func(c *Config) { c.Loss.Gradient = "half" },
 		"loss.kind":                 func(c *Config) { c.Loss.Kind = "gan" },
-		"loss.kind: the witness":    func(c *Config) { c.Loss.Kind, c.Target.L = "kfd", 9 },
-		"loss.witness.rank":         func(c *Config) { c.Loss.Kind, c.Loss.Witness.Rank = "kfd", 0 },
-		"loss.witness.bandwidth": func(c *Config) {
-			c.Loss.Kind, c.Loss.Average, c.Loss.Statistic, c.Loss.Witness.Bandwidth = "kfd", "exact", mmd.V, 50
-		},
-		"loss.average": func(c *Config) { c.Loss.Average, c.Loss.Statistic, c.Target.L = "exact", mmd.V, 4 },
-		"loss.kernel": func(c *Config) {
-			c.Loss.Average, c.Loss.Statistic, c.Loss.Kernel.IMQ = "exact", mmd.V, []mmd.IMQ{{C: 1, Beta: 1, Weight: 1}}
-		},
-		"loss.statistic": func(c *Config) { c.Loss.Average = "exact" },
-		"loss.rao_blackwell": func(c *Config) {
-			c.Loss.Average, c.Loss.Statistic, c.Loss.RaoBlackwell, c.Generator.Head = "exact", mmd.V, true, "sign"
-		},
-		"training.batch": func(c *Config) { c.Training.Batch = 0 },
+		"training.batch":            func(c *Config) { c.Training.Batch = 0 },
 	} {
 		c := mmdConfig(t)
 		require.NoError(t, c.Validate())
@@ -441,10 +322,6 @@ func TestValidateRefusesWhatDoesNotCompose(t *testing.T) {
 	reach := newTrainer(t, small(t, "paper"), 1).System().(engine.Sampler).Reach
 	require.ErrorContains(t, reach(0, 1, 5_000_000), "refine: 5000000 is not between 0 and ")
 	require.ErrorContains(t, reach(999_999_000_000_000_000, 1_000_000, 1), "number: samples 999999")
-
-	c = small(t, "best")
-	c.Transition.Proposal = spins.Sweeping
-	require.ErrorContains(t, c.Validate(), "loss.average: exact does not go with transition.proposal, which is sweep; set loss.average to sampled, or transition.proposal to single or mixture or multi-spin")
 }
 
 // TestErrorsOfZero compares with observables whose exact value is 0, which
@@ -473,14 +350,6 @@ func TestErrorsOfZero(t *testing.T) {
 			require.Greater(t, absolute, 1, "the magnetisation, and what is 0")
 		})
 	}
-}
-
-// enumerated returns the objective of an exact average.
-func (s *system) enumerated() *enumeratedObjective {
-	if o, ok := s.Objective().(*raoBlackwell); ok {
-		return o.enumeratedObjective
-	}
-	return s.Objective().(*enumeratedObjective)
 }
 
 // BenchmarkStart is what a run computes before its first step, in a process that has

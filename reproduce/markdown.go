@@ -90,17 +90,17 @@ const Legend = "An asterisk marks an error that exact samples of this size do no
 // how settings were chosen.
 const Basis = `What the figures rest on:
 
-- The preset paper is the paper's method. At L = 3 the presets best and quick train with
-  averages over all configurations, which that method does without and no larger system
-  allows; the study ablations-ising takes this and the rest away one by one.
-- Beyond L = 3 they train another generator than the paper's by another loss: spins
-  drawn one group after another with a known density q, and KL(q‖π) by the score
-  function, which needs the energy and no Metropolis moves. The recipe is a
-  function of the target; its constants were found on other seeds of such lattices.
-- Of the mixture and the wells moves trains by Metropolis moves alone. best and quick
-  train generators with a density: Gaussians that a population of the target's own
-  Metropolis chains has placed, by KL(q‖π) again. A mixture of Gaussians is one of them,
-  so that its rows say that nothing was lost, and no more.
+- The preset paper is the paper's method. best and quick train other generators by
+  another loss: with a known density q, by KL(q‖π), whose gradient is the score
+  function's. That needs energies and no Metropolis moves. moves sees a target by its
+  moves alone.
+- Lattices have spins drawn one group after another. moves trains these by the squared
+  violation of detailed balance of s → s′, (ln q(s)p(s, s′) − ln q(s′)p(s′, s))²/2. The
+  recipe is a function of the target; its constants were found on other seeds of such
+  lattices.
+- The mixture and the wells have Gaussians that a population of the target's own
+  Metropolis chains has placed; moves trains flows without them. A mixture of Gaussians
+  is one of them, so that its rows say that nothing was lost, and no more.
 - Seeds 11 and beyond are ones on which nothing was chosen.
 - A floor belongs to its number of samples. Errors at the floor of 200 000 samples
   need not be at that of a million.

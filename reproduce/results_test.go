@@ -267,11 +267,11 @@ func TestEditedResults(t *testing.T) {
 	}
 }
 
-// TestSettingsNameTargets: beyond 3×3 the recipe is the preset's, as Basis says.
+// TestSettingsNameTargets: the recipe is the preset's, as Basis says.
 func TestSettingsNameTargets(t *testing.T) {
 	for _, s := range Settings {
 		for _, a := range s.Assignments {
-			named := strings.HasPrefix(a, "target.") || strings.HasPrefix(a, "evaluation.") || a == "generator.symmetry=z2" || a == "generator.symmetry=none"
+			named := strings.HasPrefix(a, "target.") || strings.HasPrefix(a, "evaluation.")
 			require.True(t, named, "%s: %s", s.Name, a)
 		}
 	}

@@ -28,23 +28,17 @@ type Variant struct {
 // recipes are for, what else the paper's method allows, and the roads beside it.
 var Studies = []Study{
 	{
-		Name: "ablations-ising", Title: "Ising model, L = 3, β = 0.5, symmetric generator: what the least-squares witness needs",
-		System: "ising", Preset: "best",
-		Assignments: []string{"target.beta=0.5", "generator.symmetry=z2", "training.steps=1500", "training.batch=1024"},
+		Name: "ablations-ising", Title: "Ising model, L = 8, β = 0.4407: what the recipe from moves alone needs",
+		System: "ising", Preset: "moves", Assignments: []string{"target.l=8", "target.beta=0.4407"},
 		Variants: []Variant{
 			{Label: "all of it"},
-			{Label: "no annealing", Assignments: []string{"transition.anneal=0"}},
-			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
-			{Label: "ridge 1e-3", Assignments: []string{"loss.witness.ridge=1e-3"}},
-			{Label: "m = 1", Assignments: []string{"transition.steps=1"}},
-			{Label: "m = 8", Assignments: []string{"transition.steps=8"}},
-			{Label: "drawn spins", Assignments: []string{"loss.rao_blackwell=false"}},
-			{Label: "sampled s′", Assignments: []string{"loss.average=sampled"}},
-			{Label: "sign head", Assignments: []string{"loss.rao_blackwell=false", "generator.head=sign", "generator.gain=1",
-				"generator.width.unit=spread", "generator.width.start=0.3", "generator.width.final=0.03"}},
-			{Label: "MMD instead, no annealing", Assignments: []string{"loss.kind=mmd", "transition.anneal=0"}},
-			{Label: "no symmetry", Assignments: []string{"generator.symmetry=none"}},
-			{Label: "no symmetry, MMD instead, no annealing", Assignments: []string{"generator.symmetry=none", "loss.kind=mmd", "transition.anneal=0"}},
+			{Label: "four sweeps", Assignments: []string{"transition.steps=4"}},
+			{Label: "64 single flips", Assignments: []string{"transition.proposal=single", "transition.steps=64"}},
+			{Label: "one flip, of a spin or of all", Assignments: []string{"transition.proposal=mixture", "transition.global_flip=0.1"}},
+			{Label: "one flip of several spins", Assignments: []string{"transition.proposal=multi-spin"}},
+			{Label: "half the steps", Assignments: []string{"training.steps=750"}},
+			{Label: "half the batch", Assignments: []string{"training.batch=256"}},
+			{Label: "energies, not moves", Assignments: []string{"loss.kind=divergence"}},
 		},
 	},
 	{
@@ -78,20 +72,22 @@ var Studies = []Study{
 	},
 	{
 		Name: "roads", Title: "Ising model, L = 3, β = 0.2, a small network: the roads beside the kernel's gradient",
-		System: "ising", Preset: "quick",
-		Assignments: []string{"generator.hidden=[16]", "generator.latent=8",
-			"generator.gain=1", "transition.steps=10", "training.batch=512", "training.steps=1000", "training.optimizer.learning_rate=0.01"},
+		System: "ising", Preset: "paper",
+		Assignments: []string{"generator.head=bernoulli", "generator.hidden=[16]", "generator.latent=8",
+			"loss.gradient=difference", "transition.steps=10", "transition.anneal=0.3",
+			"training.batch=512", "training.steps=1000", "training.optimizer.learning_rate=0.01", "training.optimizer.epsilon=1e-16",
+			"training.optimizer.weight_decay=0", "training.schedule.kind=cosine", "training.ema=0.998"},
 		Variants: []Variant{
-			{Label: "MMD, exact average", Assignments: averaged},
-			{Label: "MMD, sampled s′, flipped spins", Assignments: sampled},
-			{Label: "MMD, sampled s′, score function", Assignments: slices.Concat(sampled, []string{"loss.gradient=score"})},
+			{Label: "flipped spins", Assignments: pairs},
+			{Label: "the paper's surrogate", Assignments: slices.Concat(pairs, []string{"loss.gradient=surrogate"})},
+			{Label: "score function", Assignments: slices.Concat(pairs, []string{"loss.gradient=score"})},
+			{Label: "stationarity", Assignments: slices.Concat([]string{"loss.kind=stationarity"}, pairs)},
 			{Label: "discriminator", Assignments: []string{"loss.kind=discriminator", "loss.discriminator.form=pair",
 				"training.optimizer.learning_rate=0.0005", "training.schedule.warmup=100"}},
-			{Label: "evolution strategies, exact average", Assignments: slices.Concat(averaged, []string{"training.method=evolution",
+			{Label: "evolution strategies", Assignments: slices.Concat(pairs, []string{"training.method=evolution",
 				"training.optimizer.learning_rate=0.02", "training.evolution.pairs=16", "training.evolution.sigma=0.03"})},
-			{Label: "consensus, exact average", Assignments: slices.Concat(averaged, []string{"training.method=consensus", "training.steps=400",
+			{Label: "consensus", Assignments: slices.Concat(pairs, []string{"training.method=consensus", "training.steps=400",
 				"training.consensus.particles=32", "training.consensus.spread=0.5"})},
-			{Label: "least-squares witness"},
 		},
 	},
 	{
@@ -144,12 +140,8 @@ var Studies = []Study{
 	},
 }
 
-// The paper's loss on the road beside it, averaged over s′ exactly or by one
-// draw.
-var (
-	averaged = []string{"loss.kind=mmd", "loss.kernel.bandwidths=[1.5]"}
-	sampled  = slices.Concat(averaged, []string{"loss.average=sampled", "loss.statistic=U"})
-)
+// pairs is the discrepancy of the roads by a kernel.
+var pairs = []string{"loss.kernel.bandwidths=[1.5]", "loss.statistic=U"}
 
 // StudyNames lists the studies, that of neighbours, and those of targets.
 func StudyNames() []string {

@@ -52,6 +52,9 @@ func Run(t *testing.T, def engine.Definition, trials int, words []string, shorte
 		all, err := conf.Assignments(cfg)
 		require.NoError(t, err)
 		changes := thereOf(small, all)
+		if slices.Contains(all, `generator.kind="hierarchy"`) {
+			changes = append(changes, "training.batch=64") // draws no fewer at once
+		}
 		for range 1 + r.IntN(4) {
 			key, value, _ := strings.Cut(all[r.IntN(len(all))], "=")
 			changes = append(changes, key+"="+mutate(r, value, words))

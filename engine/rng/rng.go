@@ -25,8 +25,8 @@ const (
 	SampleTransition                     // refinement of drawn samples
 	Reference                            // exact samples and bootstrap of evaluations
 	Features                             // random features of witnesses
-	TrainSymmetry                        // symmetrisation of a training step's batch
-	SampleSymmetry                       // symmetrisation of drawn samples
+	_                                    // not used any more
+	_                                    // nor this
 	Perturbation                         // candidate parameters of training without gradients
 	WalkTransition                       // steps of samples that are diagnosed
 	ChainStart                           // where chains begin that owe nothing to a generator

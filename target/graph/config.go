@@ -106,9 +106,6 @@ func (c *Config) Describe() string {
 			of = r.String()
 		}
 	}
-	if features := perceptron.Features(c.perceptron(), spins.Boltzmann{Graph: g, Beta: c.Target.Beta}); features != "" {
-		of += "; witness: " + features
-	}
 	return of
 }
 

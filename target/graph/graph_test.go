@@ -456,9 +456,6 @@ func TestThePapersMethod(t *testing.T) {
 	for name, h := range map[string]spins.Hamiltonian{"no field": plain, "a field": field} {
 		c := configured(t, "paper", h, 0.5)
 		require.Equal(t, 9, c.Transition.Steps, name)
-		if c.Target.Fields == nil {
-			c.Generator.Symmetry = "z2"
-		}
 		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1500, 512, 20_000
 		c.Training.Schedule.Milestones = []int{1000, 1300}
 		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
@@ -622,17 +619,8 @@ func TestFormerRecipe(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for key, change := range map[string]func(*Config){
-		"generator.symmetry": func(c *Config) {
-			c.Generator.Kind, c.Loss.Kind, c.Generator.Symmetry = "perceptron", "mmd", "lattice"
-		},
-		"generator.symmetry: a target with a field": func(c *Config) {
-			c.Generator.Kind, c.Loss.Kind, c.Generator.Symmetry = "perceptron", "mmd", "z2"
-			c.Target.Fields = make([]float64, 9)
-			c.Target.Fields[2] = 1
-		},
 		"loss.kind: mmd does not go with generator.kind, which is hierarchy":      func(c *Config) { c.Loss.Kind = "mmd" },
 		"loss.kind: balance does not go with generator.kind, which is perceptron": func(c *Config) { c.Generator.Kind, c.Loss.Kind = "perceptron", "balance" },
-		"loss.average":           func(c *Config) { c.Generator.Kind, c.Loss.Kind, c.Loss.Average = "perceptron", "mmd", "exact" },
 		"transition.proposal":    func(c *Config) { c.Transition.Proposal = "multi-spin" },
 		"transition.global_flip": func(c *Config) { c.Transition.Proposal, c.Transition.GlobalFlip = "mixture", 2 },
 		"target.beta":            func(c *Config) { c.Target.Beta = -1 },

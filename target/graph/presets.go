@@ -11,7 +11,7 @@ import (
 
 // Presets names the ready-made configurations, the default first. They have no
 // target.
-var Presets = []string{"quick", "paper", "best"}
+var Presets = []string{"quick", "paper", "best", "moves"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
@@ -19,9 +19,12 @@ func Preset(name string) (*Config, error) {
 	switch name {
 	case "paper":
 		return c, nil
-	case "quick", "best":
+	case "quick", "best", "moves":
 		c.Preset = name
 		c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
+		if name == "moves" { // of Metropolis moves alone
+			c.Loss.Kind = "balance"
+		}
 		// Adapt takes other inputs, and the divergence forward in the end. What was
 		// written before there was a choice says neither, and has these.
 		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Hidden: 16}, 32)

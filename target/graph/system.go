@@ -76,7 +76,7 @@ func newSystem(c *Config, workers *pool.Pool) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := perceptron.New(c.perceptron(), spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, nil, workers)
+	s, err := perceptron.New(c.perceptron(), spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, workers)
 	if err != nil {
 		return nil, err
 	}

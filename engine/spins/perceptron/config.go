@@ -1,11 +1,8 @@
 package perceptron
 
 import (
-	"fmt"
-
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/spins"
 	"github.com/revgen/revgen/internal/conf"
@@ -32,10 +29,6 @@ type GeneratorConfig struct {
 	// draws spin up with probability 1/(1+exp(−2h)), so that ⟨s⟩ = tanh h.
 	Head  string      `json:"head" enum:"sign,bernoulli"`
 	Width WidthConfig `json:"width" when:"head=sign"`
-	// Symmetry is the group of which each sample is taken through a random
-	// element: "none"; or "z2", to flip all spins with probability ½, for targets
-	// without a field.
-	Symmetry string `json:"symmetry" enum:"none,z2"`
 }
 
 // SignsConfig describes components of z that are −Size or +Size instead of
@@ -59,65 +52,35 @@ type WidthConfig struct {
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
 	// Kind is "mmd", the paper's; "stationarity", the MMD between the laws of s
-	// and s′, which tests invariance instead of detailed balance; "kfd", the
-	// least-squares witness of package kfd; "discriminator", the learned one of
-	// package critic; or of a generator whose density q is known, with
-	// R = ln q + βE, "divergence", KL(q‖π) by the score function, which needs no
-	// moves, and "balance", E ½(R(s) − R(s′))² over moves alone: R(s) − R(s′) is
-	// the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,discriminator,divergence,balance" only:"mmd,stationarity,kfd,discriminator generator.kind=perceptron,; divergence,balance generator.kind=hierarchy"`
+	// and s′, which tests invariance instead of detailed balance; "discriminator",
+	// the witness that package critic learns; or of a generator whose density q is
+	// known, with R = ln q + βE, "divergence", KL(q‖π) by the score function, which
+	// needs no moves, and "balance", E ½(R(s) − R(s′))² over moves alone: R(s) − R(s′)
+	// is the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
+	Kind string `json:"kind" enum:"mmd,stationarity,discriminator,divergence,balance" only:"mmd,stationarity,discriminator generator.kind=perceptron,; divergence,balance generator.kind=hierarchy"`
 	// Forward is the fraction of the steps, the last ones, in which the gradient of the
 	// divergence is that of KL(π‖q), by the weights of the batch itself, of which none
 	// counts more than 20 times their mean: it raises what q has too little of, which
 	// KL(q‖π) hardly sees. The loss that is reported stays KL(q‖π).
-	Forward float64 `json:"forward" when:"kind=divergence"`
-	// Average over s′ is "sampled", one s′ for each s, or "exact": with the
-	// transition matrix of all configurations of a lattice of at most 12 spins.
-	Average string `json:"average" when:"kind=mmd,kfd" enum:"sampled,exact" only:"exact transition.proposal=single,mixture,multi-spin"`
-	// RaoBlackwell makes an exact average use a bernoulli head's
-	// probabilities instead of the spins drawn from them.
-	RaoBlackwell  bool          `json:"rao_blackwell" when:"kind=mmd,kfd average=exact" only:"true gradient=difference generator.head=bernoulli"`
-	Witness       WitnessConfig `json:"witness" when:"kind=kfd"`
+	Forward       float64       `json:"forward" when:"kind=divergence"`
 	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 	// Kernel of both MMDs.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
-	// Statistic of both MMDs; of an exact average V.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U" only:"U average=sampled,"`
+	// Statistic of both MMDs.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
 	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
 	// of the loss between the two values of a spin with s′ fixed; "score", the
 	// score function of the spins that a bernoulli head drew; or "full", the
-	// surrogate's with s′ following s through the flips that were accepted. An exact
-	// average and kfd flip spins.
-	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,kfd,discriminator" only:"surrogate kind=mmd,stationarity,discriminator average=sampled,; full kind=mmd,stationarity average=sampled,; score generator.head=bernoulli"`
+	// surrogate's with s′ following s through the flips that were accepted.
+	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,discriminator" only:"full kind=mmd,stationarity; score generator.head=bernoulli"`
 }
 
-// WitnessConfig describes the least-squares witness. With an exact average it
-// has a feature for each configuration, or for each orbit of the generator's
-// symmetry.
-type WitnessConfig struct {
-	kfd.Config
-	// Bandwidth σ of the Gaussian kernel of single configurations whose norm
-	// the ridge of an exact average penalises; 0, the limit of the narrowest,
-	// penalises the plain sum of squares.
-	Bandwidth float64 `json:"bandwidth"`
-	// Rank is the number of features of a sampled average, Walsh functions. Of a graph
-	// of more than 64 spins these are, in this order, the spins, its edges, its next
-	// neighbours and products of three and four spins near each other, and one for the
-	// local field of each spin and two of the energy come beside them.
-	Rank int `json:"rank"`
-}
+// maxLatent keeps a batch's random numbers within their stream.
+const maxLatent = 4096
 
-// Limits that keep a batch's random numbers within their stream and its memory
-// within reason.
-const (
-	maxLatent = 4096
-	maxRank   = 4096
-)
-
-// Validate reports the first value that cannot be used for a target without
-// objectives of its own, by its key. The target's own demands for
-// memory count beside the configuration's.
+// Validate reports the first value that cannot be used for a target, by its key. The
+// target's own demands for memory count beside the configuration's.
 func (c *Config) Validate(t Target, own ...engine.Demand) error {
 	c = conf.Chosen(c)
 	if err := conf.First(conf.Enums(c), c.Common.Validate(), c.ValidateChoices(t)); err != nil {
@@ -133,24 +96,15 @@ func (c *Config) ValidateChoices(t Target) error {
 	if err != nil {
 		return err
 	}
-	fielded, _ := t.(Fielded)
-	_, isGraph := t.(spins.Boltzmann)
-	if err := conf.First(
+	return conf.First(
 		c.Transition.Validate(kernel.MaxSteps()),
-		c.Generator.Validate(fielded == nil || !fielded.HasFields()),
-		c.Loss.Validate(t.Spins(), isGraph)); err != nil {
-		return err
-	}
-	if c.Loss.Average == "exact" {
-		return fmt.Errorf("loss.average: the averages over s′ of this target are not known exactly; set it to sampled")
-	}
-	return nil
+		c.Generator.Validate(),
+		c.Loss.Validate())
 }
 
 // Validate reports the first value that cannot be used, by its key in the
-// configuration. even is whether the target is the same with all spins flipped, as far
-// as is known.
-func (g *GeneratorConfig) Validate(even bool) error {
+// configuration.
+func (g *GeneratorConfig) Validate() error {
 	if err := conf.First(
 		conf.Between("generator.latent", g.Latent, 1, maxLatent),
 		conf.Between("generator.signs.number", g.Signs.Number, 0, g.Latent),
@@ -160,9 +114,6 @@ func (g *GeneratorConfig) Validate(even bool) error {
 		conf.Positive("generator.gain", g.Gain)); err != nil {
 		return err
 	}
-	if g.Symmetry == "z2" && !even {
-		return fmt.Errorf("generator.symmetry: a target with a field has no symmetry under flipping all spins; set it to none")
-	}
 	if g.Head == "bernoulli" {
 		return nil
 	}
@@ -171,36 +122,26 @@ func (g *GeneratorConfig) Validate(even bool) error {
 		conf.Positive("generator.width.final", g.Width.Final))
 }
 
-// Validate reports the first value that cannot be used for n spins, of a graph or not,
-// by its key in the configuration. What an exact average asks for is the target's to say.
-func (l *LossConfig) Validate(n int, isGraph bool) error {
-	switch l.Kind {
-	case "discriminator":
+// Validate reports the first value that cannot be used, by its key in the
+// configuration.
+func (l *LossConfig) Validate() error {
+	if l.Kind == "discriminator" {
 		return conf.Under("loss.discriminator", l.Discriminator.Validate())
-	case "mmd", "stationarity":
-		return conf.Under("loss.kernel", l.Kernel.Validate())
 	}
-	if err := conf.Under("loss.witness", conf.First(l.Witness.Validate(), conf.NotNegative("bandwidth", l.Witness.Bandwidth))); err != nil {
-		return err
-	}
-	if l.Average == "exact" {
-		return nil
-	}
-	if n > 64 && !isGraph {
-		return fmt.Errorf("loss.kind: the witness of kfd takes at most 64 spins that are not a graph's, and the target has %d; set it to mmd, or generator.kind to hierarchy", n)
-	}
-	return conf.Between("loss.witness.rank", l.Witness.Rank, 1, maxRank)
+	return conf.Under("loss.kernel", l.Kernel.Validate())
 }
 
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":          "loss.kind",
-		"loss.witness.own_half":   "none: the witness is always cross-fitted",
-		"loss.witness.features":   "none: those of a sampled average are Walsh functions",
+		"loss.witness":            witnessed,
+		"loss.average":            "none: one s′ is drawn for each s; " + witnessed[len("none: "):],
+		"loss.rao_blackwell":      witnessed,
 		"generator.sign_size":     "generator.signs.size",
 		"generator.sign_weights":  "none: the signs of noise are even; of sectors that weigh differently a hierarchy learns the weights",
 		"generator.signs.weights": "none: the signs of noise are even; of sectors that weigh differently a hierarchy learns the weights",
+		"generator.symmetry":      "none: of a target without a field a hierarchy is even",
 		"generator.width_unit":    "generator.width.unit",
 		"generator.final_width":   "generator.width.final",
 	}
@@ -208,5 +149,7 @@ func (*Config) Moved() map[string]string {
 
 // Settled says of what keys of former layouts the value goes without saying.
 func (*Config) Settled() map[string]string {
-	return map[string]string{"generator.signs.weights": `"even"`}
+	return map[string]string{"generator.signs.weights": `"even"`, "generator.symmetry": `"none"`, "loss.average": `"sampled"`}
 }
+
+const witnessed = `none: where a witness of least squares was, generator.kind "hierarchy" with loss.kind "balance" learns from moves alone what it solved for`

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/nn"
 )
 
 // The spin layer has no derivative. Its estimator takes ∂L/∂s to ∂L/∂h as if a spin
@@ -36,18 +35,5 @@ func straightThrough(grad, logits []float32, width float64) {
 	asm.Tanh(logits, logits)
 	for i, t := range logits {
 		grad[i] *= (1 - t*t) * inverse
-	}
-}
-
-// pullBack takes rows lo … hi−1 of the batch's Grad, all of one block, back through
-// the symmetry's flips to the spin layer's output.
-func (s *System) pullBack(lo, hi int) {
-	flipper := s.heads[lo/nn.BlockRows()].flipper
-	if flipper == nil {
-		return
-	}
-	n, first := s.batch.Spins, lo/nn.BlockRows()*nn.BlockRows()
-	for r := lo; r < hi; r++ {
-		flipper.pullBack(s.batch.Grad[r*n:(r+1)*n], r-first)
 	}
 }

@@ -9,31 +9,26 @@ import (
 )
 
 // streams are the random numbers that a batch of samples is made of.
-type streams struct{ latent, head, symmetry rng.Counter }
+type streams struct{ latent, head rng.Counter }
 
 func trainStreams(seed uint64, step uint32) streams {
-	return streams{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step), rng.Stream(seed, rng.TrainSymmetry, step)}
+	return streams{rng.Stream(seed, rng.TrainLatent, step), rng.Stream(seed, rng.TrainHead, step)}
 }
 
 func sampleStreams(seed uint64) streams {
-	return streams{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0), rng.Stream(seed, rng.SampleSymmetry, 0)}
+	return streams{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}
 }
 
 // headScratch is what the spin layer of a block of rows needs.
 type headScratch struct {
 	uniforms []float32 // for bernoulli draws
 	odds     []float32 // exp(−2h), likewise
-	flipper  *flipper  // nil without a symmetry
 }
 
 func (g *generator) newHeadScratch(rows int, floats func(n int) []float32) *headScratch {
 	uniforms := rows * 4 * rng.Blocks(g.spins)
 	both := floats(uniforms + rows*g.spins)
-	s := &headScratch{uniforms: both[:uniforms], odds: both[uniforms:]}
-	if g.even() {
-		s.flipper = newFlipper(g.spins, rows)
-	}
-	return s
+	return &headScratch{uniforms: both[:uniforms], odds: both[uniforms:]}
 }
 
 // A generator is G_θ: noise z, Gaussian but for some signs, through a perceptron
@@ -44,9 +39,6 @@ type generator struct {
 	spins  int // n
 	words  int // of a configuration
 }
-
-// even reports whether the law of the samples is the same with all spins flipped.
-func (g *generator) even() bool { return g.config.Symmetry == "z2" }
 
 func newGenerator(c GeneratorConfig, n int) *generator {
 	sizes := append([]int{c.Latent}, c.Hidden...)
@@ -72,8 +64,7 @@ func (g *generator) initialize(params []float32, seed uint64) {
 
 // forward fills rows lo … hi−1 of a with the activations of the samples whose
 // indices in the streams start at first, and packs their spins into the same
-// rows of spins. With a symmetry, the scratch's flipper remembers which of its elements
-// each of these samples was taken through after its logits became spins.
+// rows of spins.
 func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, params []float32, lo, hi int, from *streams, first uint64, scratch *headScratch) {
 	d := g.config.Latent
 	z := a[0][lo*d : hi*d]
@@ -90,9 +81,6 @@ func (g *generator) forward(a nn.Activations, spins []uint64, p *nn.Packed, para
 		g.bernoulli(out, logits, &from.head, first, scratch)
 	} else {
 		asm.SignMask(out, logits, hi-lo, g.spins)
-	}
-	if scratch.flipper != nil {
-		scratch.flipper.move(out, &from.symmetry, first)
 	}
 }
 

@@ -2,7 +2,6 @@ package perceptron
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 )
@@ -10,25 +9,6 @@ import (
 // Demands bounds the memory of a run on n spins with a configuration that is valid
 // otherwise, but for what samples are measured with.
 func (c *Config) Demands(n int) []engine.Demand {
-	all, spins, rows := c.OwnDemands(n), float64(n), float64(c.Training.Batch+nn.BlockRows())
-	var batch float64
-	switch l := &c.Loss; l.Kind {
-	case "kfd":
-		r := l.Witness.Rank + n + 2
-		if n <= 64 {
-			r = max(l.Witness.Rank, n*(n+1)/2) // sets of one and two sites are always there
-		}
-		all = append(all, engine.Demand{Key: "loss.witness.rank", Bytes: kfd.Bytes(c.Training.Batch, r) + rows*4*64})
-	case "discriminator":
-		batch = l.Discriminator.Bytes(c.Training.Batch, n) + rows*12*spins
-	default:
-		batch = mmd.HammingBytes(c.Training.Batch, n)
-	}
-	return append(all, engine.Demand{Key: "training.batch", Bytes: batch})
-}
-
-// OwnDemands is Demands without the objective's, for targets that have their own.
-func (c *Config) OwnDemands(n int) []engine.Demand {
 	g := newGenerator(c.Generator, n)
 	spins, words := float64(n), float64(g.words)
 	width, widest := g.net.Widths()
@@ -39,5 +19,10 @@ func (c *Config) OwnDemands(n int) []engine.Demand {
 		perRow += 4 * spins
 	}
 	batch := rows*perRow + float64(nn.LanesOf(c.Training.Batch)*nn.BlockRows())*8*float64(widest)
+	if c.Loss.Kind == "discriminator" {
+		batch += c.Loss.Discriminator.Bytes(c.Training.Batch, n) + rows*12*spins
+	} else {
+		batch += mmd.HammingBytes(c.Training.Batch, n)
+	}
 	return append(c.Training.Demands(g.net.NumParams()), engine.Demand{Key: "training.batch", Bytes: batch})
 }

@@ -3,7 +3,6 @@ package perceptron
 import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
@@ -29,11 +28,11 @@ func Paper(system string) Config {
 		Transition: spins.TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 1},
 		Generator: GeneratorConfig{
 			Latent: 32, Signs: SignsConfig{Size: 6}, Hidden: []int{256, 256}, Slope: 0.01, Gain: 1,
-			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"}, Symmetry: "none",
+			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
 		},
-		Loss: LossConfig{Kind: "mmd", Average: "sampled",
-			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 1}, Bandwidth: 2, Rank: 512},
-			Discriminator: critic.Default(),
-			Kernel:        mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate"},
+		Loss: LossConfig{
+			Kind: "mmd", Discriminator: critic.Default(),
+			Kernel: mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate",
+		},
 	}
 }

@@ -16,8 +16,9 @@ import (
 type System struct {
 	config     *Config
 	generator  *generator
-	transition *spins.Transition // nil for an objective that averages over s′
+	transition *spins.Transition
 	objective  Objective
+	score      *score // nil where the gradient goes straight through the spins
 	batch      *Batch
 	workers    *pool.Pool
 
@@ -36,13 +37,10 @@ type System struct {
 	pack          func(part int)
 	generateBlock func(block, lo, hi int, _ []float32)
 	backwardBlock func(lane, lo, hi int, grad []float32)
-	toLogits      func(lo, hi int) // sets rows of the batch's Grad to ∂L/∂h
 }
 
-// New builds the system that trains a generator of the target. own, if not nil,
-// returns an objective of the target's own for a batch; without it the objective is
-// what the configuration chooses.
-func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool.Pool) (*System, error) {
+// New builds the system that trains a generator of the target.
+func New(c *Config, t Target, workers *pool.Pool) (*System, error) {
 	c = conf.Chosen(c)
 	rows, sites := c.Training.Batch, t.Spins()
 	s := &System{config: c, generator: newGenerator(c.Generator, sites), workers: workers}
@@ -51,7 +49,7 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 	s.packed = net.LentPacked(workers)
 	s.activations = net.LentActivations(rows, workers)
 	s.batch = &Batch{
-		Rows: rows, Spins: sites, Words: words, States: make([]uint64, rows*words),
+		Rows: rows, Spins: sites, Words: words, States: make([]uint64, rows*words), Next: make([]uint64, rows*words),
 		Logits: s.activations.Output(), Grad: workers.Float32s(rows * sites), Lanes: lanes, Workers: workers,
 	}
 	s.scratch = nn.PerLane(lanes, func() *nn.Scratch { return net.LentScratch(nn.BlockRows(), workers) })
@@ -62,37 +60,18 @@ func New(c *Config, t Target, own func(*Batch) (Objective, error), workers *pool
 		s.moments = make([][2]float64, lanes.Blocks())
 	}
 	s.generated = []pool.Span{nn.RowSpan(lanes, s.batch.States, words), nn.BlockSpan(lanes, s.moments)}
-	if own != nil { // whose objective may look at all logits
-		s.generated = append(s.generated, nn.RowSpan(lanes, s.batch.Logits, sites))
-	}
 	s.pack = func(part int) { net.PackPart(s.packed, s.params, part) }
 	s.generateBlock, s.backwardBlock = s.generateRows, s.backwardRows
 
-	if own == nil {
-		own = func(b *Batch) (Objective, error) { return c.objective(b, t, s.generator.even()) }
-	}
 	var err error
-	if s.objective, err = own(s.batch); err != nil {
+	if s.objective, err = c.objective(s.batch); err != nil {
 		return nil, err
 	}
-	if _, averages := s.objective.(Averager); !averages {
-		s.batch.Next = make([]uint64, len(s.batch.States))
-		if s.transition, err = spins.NewTransition(&c.Transition, &c.Training, t, words, workers); err != nil {
-			return nil, err
-		}
-	}
 	if c.Loss.Gradient == "score" {
-		s.objective = newScore(s.objective.(Valued), s.batch, s.pullBack)
+		s.score = newScore(s.batch)
 	}
-	s.toLogits = func(lo, hi int) {
-		s.objective.Gradient(lo, hi)
-		s.pullBack(lo, hi)
-		straightThrough(s.batch.Grad[lo*sites:hi*sites], s.batch.Logits[lo*sites:hi*sites], s.width)
-	}
-	if o, ok := s.objective.(LogitObjective); ok {
-		s.toLogits = o.LogitGradient
-	}
-	return s, nil
+	s.transition, err = spins.NewTransition(&c.Transition, &c.Training, t, words, workers)
+	return s, err
 }
 
 // Batch returns what the objective sees of the step under way.
@@ -106,20 +85,10 @@ func (s *System) Initialize(params []float32) { s.generator.initialize(params, s
 func (s *System) State() []engine.Section { return state.Of(s.objective) }
 
 // Acceptance implements engine.System.
-func (s *System) Acceptance() float64 {
-	if s.transition == nil {
-		return s.Objective().(Averager).Acceptance()
-	}
-	return s.transition.Acceptance()
-}
+func (s *System) Acceptance() float64 { return s.transition.Acceptance() }
 
-// Objective returns what judges the batch, of a score function what it is of.
-func (s *System) Objective() Objective {
-	if o, ok := s.objective.(*score); ok {
-		return o.Valued
-	}
-	return s.objective
-}
+// Objective returns what judges the batch.
+func (s *System) Objective() Objective { return s.objective }
 
 // Generate draws s_i = G_θ(z_i) for the whole batch.
 func (s *System) Generate(params []float32, step uint32) {
@@ -154,18 +123,17 @@ func (s *System) generateRows(block, lo, hi int, _ []float32) {
 	s.moments[block] = [2]float64{sum, squares}
 }
 
-// Transition draws s′_i ~ p^m(s_i, ·), unless the objective averages over it.
-func (s *System) Transition(step uint32) {
-	if s.transition == nil {
-		t := &s.config.Transition
-		s.Objective().(Averager).Anneal(t.Fraction(t.Level(step, s.config.Training.Steps)))
-		return
-	}
-	s.transition.Run(s.batch.Next, s.batch.States, step)
-}
+// Transition draws s′_i ~ p^m(s_i, ·).
+func (s *System) Transition(step uint32) { s.transition.Run(s.batch.Next, s.batch.States, step) }
 
 // Discrepancy returns the loss and keeps its gradient.
-func (s *System) Discrepancy(uint32) float64 { return s.objective.Discrepancy() }
+func (s *System) Discrepancy(uint32) float64 {
+	loss := s.objective.Discrepancy()
+	if s.score != nil {
+		s.score.look(s.objective)
+	}
+	return loss
+}
 
 // Backward takes the gradient through the spin layer and the perceptron.
 func (s *System) Backward(params, grad []float32) {
@@ -175,7 +143,12 @@ func (s *System) Backward(params, grad []float32) {
 
 func (s *System) backwardRows(lane, lo, hi int, grad []float32) {
 	n, net := s.batch.Spins, s.generator.net
-	s.toLogits(lo, hi)
+	if s.score != nil {
+		s.score.gradient(lo, hi)
+	} else {
+		s.objective.Gradient(lo, hi)
+		straightThrough(s.batch.Grad[lo*n:hi*n], s.batch.Logits[lo*n:hi*n], s.width)
+	}
 	net.Backward(grad, nil, s.batch.Grad[lo*n:hi*n], s.activations, s.packed, lo, hi, s.scratch[lane])
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
@@ -30,7 +29,7 @@ type testConfig struct {
 func (c *testConfig) Validate() error { return c.Config.Validate(c.target) }
 
 func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
-	return New(&c.Config, c.target, nil, workers)
+	return New(&c.Config, c.target, workers)
 }
 
 // torus is the l×l lattice as a graph.
@@ -77,12 +76,11 @@ func small(t *testing.T, kind, gradient string) *testConfig {
 		},
 		Transition: spins.TransitionConfig{Proposal: "mixture", GlobalFlip: 0.1, Steps: 2},
 		Generator: GeneratorConfig{
-			Latent: 5, Hidden: []int{16, 16}, Slope: 0.01, Gain: 10, Head: "bernoulli", Symmetry: "none",
+			Latent: 5, Hidden: []int{16, 16}, Slope: 0.01, Gain: 10, Head: "bernoulli",
 			Signs: SignsConfig{Size: 6}, Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
 		},
 		Loss: LossConfig{
-			Kind: kind, Gradient: gradient, Average: "sampled",
-			Witness:       WitnessConfig{Config: kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 2}, Bandwidth: 2, Rank: 60},
+			Kind: kind, Gradient: gradient,
 			Discriminator: critic.Default(), Kernel: mmd.Kernel{Bandwidths: []float64{1.5}}, Statistic: mmd.V,
 		},
 	}}
@@ -114,22 +112,20 @@ func gradients(b *Batch, of func(lo, hi int)) {
 // TestContract holds for any target, objective and gradient.
 func TestContract(t *testing.T) {
 	all := map[string]*testConfig{}
-	for _, kind := range []string{"mmd", "stationarity", "kfd", "discriminator"} {
+	for _, kind := range []string{"mmd", "stationarity", "discriminator"} {
 		for _, gradient := range conf.Values(new(Config), "loss.gradient") {
 			if c := small(t, kind, gradient); c.Validate() == nil {
 				all[kind+", "+gradient] = c
 			}
 		}
 	}
-	require.Len(t, all, 4+4+2+3)
+	require.Len(t, all, 4+4+3)
 	for name, change := range map[string]func(c *testConfig){
 		"glass":        func(c *testConfig) { c.target = glass(t) },
-		"glass, kfd":   func(c *testConfig) { c.target, c.Loss.Kind, c.Loss.Gradient = glass(t), "kfd", "difference" },
 		"glass, full":  func(c *testConfig) { c.target, c.Loss.Gradient = glass(t), "full" },
 		"sweeps":       func(c *testConfig) { c.target, c.Transition.Proposal = glass(t), spins.Sweeping },
 		"single":       func(c *testConfig) { c.Transition.Proposal = "single" },
 		"annealed":     func(c *testConfig) { c.Transition.Anneal, c.Transition.AnnealFrom = 0.5, 0.3 },
-		"z2":           func(c *testConfig) { c.Generator.Symmetry = "z2" },
 		"sign, spread": func(c *testConfig) { c.Generator.Head, c.Generator.Width.Unit = "sign", "spread" },
 		"signs":        func(c *testConfig) { c.Generator.Signs.Number = 2 },
 		"U-statistic":  func(c *testConfig) { c.Loss.Statistic = mmd.U },
@@ -153,17 +149,12 @@ func TestRefusals(t *testing.T) {
 		"transition.anneal_from:":                             func(c *testConfig) { c.Transition.AnnealFrom = math.NaN() },
 		"generator.latent:":                                   func(c *testConfig) { c.Generator.Latent = 0 },
 		"generator.width.start:":                              func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
-		"loss.average: the averages":                          func(c *testConfig) { c.Loss.Average, c.Loss.Gradient = "exact", "difference" },
-		"loss.kind: divergence does not go with generator.kind, which is not there; set loss.kind to mmd or stationarity or kfd or discriminator, or generator.kind to hierarchy": func(c *testConfig) { c.Loss.Kind = "divergence" },
-		"loss.gradient: score does not go with generator.head, which is sign; set loss.gradient to surrogate or difference or full, or generator.head to bernoulli":               func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
-		"loss.gradient: full does not go with loss.kind, which is kfd; set loss.gradient to difference or score, or loss.kind to mmd or stationarity":                             func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "kfd" },
-		"loss.gradient: surrogate does not go with loss.kind, which is kfd":                                                                                                       func(c *testConfig) { c.Loss.Kind = "kfd" },
-		"generator.symmetry: a target with a field": func(c *testConfig) { c.Generator.Symmetry, c.target = "z2", glass(t) },
-		"loss.kernel.bandwidths":                    func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		"loss.discriminator.form:":                  func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
-		"loss.witness.rank:":                        func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Rank = "kfd", "difference", 0 },
-		"loss.witness.bandwidth:":                   func(c *testConfig) { c.Loss.Kind, c.Loss.Gradient, c.Loss.Witness.Bandwidth = "kfd", "difference", -1 },
-		"GiB":                                       func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
+		"loss.kind: divergence does not go with generator.kind, which is not there; set loss.kind to mmd or stationarity or discriminator, or generator.kind to hierarchy":   func(c *testConfig) { c.Loss.Kind = "divergence" },
+		"loss.gradient: score does not go with generator.head, which is sign; set loss.gradient to surrogate or difference or full, or generator.head to bernoulli":          func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
+		"loss.gradient: full does not go with loss.kind, which is discriminator; set loss.gradient to surrogate or difference or score, or loss.kind to mmd or stationarity": func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "discriminator" },
+		"loss.kernel.bandwidths":   func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		"loss.discriminator.form:": func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
+		"GiB":                      func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
 	} {
 		c := small(t, "mmd", "surrogate")
 		require.NoError(t, c.Validate())
@@ -175,17 +166,18 @@ func TestRefusals(t *testing.T) {
 // fixed is an objective whose ∂L/∂s is what the batch holds already.
 type fixed struct{}
 
-func (fixed) Discrepancy() float64 { return 0 }
-func (fixed) Gradient(int, int)    {}
+func (fixed) Discrepancy() float64    { return 0 }
+func (fixed) Gradient(int, int)       {}
+func (fixed) Contributions([]float32) {}
 
 // TestBackwardMatchesCentralDifferences keeps ∂L/∂s fixed at random numbers c.
 // Straight-through then makes Backward the gradient of Σ c·tanh(h/τ), which
 // is differentiated in float64.
 func TestBackwardMatchesCentralDifferences(t *testing.T) {
-	for i, head := range []string{"sign", "bernoulli", "sign", "bernoulli"} {
+	for _, head := range []string{"sign", "bernoulli"} {
 		c := small(t, "mmd", "surrogate")
 		c.Training.Batch, c.Generator.Gain = 300, 1
-		c.Generator.Head, c.Generator.Symmetry = head, []string{"none", "z2"}[i/2]
+		c.Generator.Head = head
 		c.Generator.Width.Start, c.Generator.Width.Final = 0.7, 0.3
 		trainer, s := newTrainer(t, c, 2)
 		net, grad, params := s.generator.net, s.batch.Grad, trainer.Params()
@@ -197,13 +189,6 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			seeds[i] = float64(grad[i])
 		}
 		latent := number.Widen(s.activations[0])
-		flipped := make([]bool, c.Training.Batch)
-		if i >= 2 {
-			for block, head := range s.heads {
-				copy(flipped[block*128:], head.flipper.flipped)
-			}
-			require.Contains(t, flipped, true)
-		}
 		got := make([]float32, len(params))
 		s.objective = fixed{}
 		s.Backward(params, got)
@@ -212,9 +197,6 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		objective := func() (sum float64) {
 			for row := range c.Training.Batch {
 				for d, h := range net.Forward64(p, latent[row*net.In():(row+1)*net.In()]) {
-					if flipped[row] {
-						h = -h
-					}
 					sum += seeds[row*9+d] * math.Tanh(h/s.width)
 				}
 			}
@@ -225,37 +207,6 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 			require.InDelta(t, want, float64(got[i]), 1e-4*(1+math.Abs(want)), "%s: parameter %d", head, i)
 		}
 	}
-}
-
-// TestFlipsAreHalfOfAll of the samples, and are undone by pullBack.
-func TestFlipsAreHalfOfAll(t *testing.T) {
-	const n, rows = 70, 100
-	m := newFlipper(n, rows)
-	batch, grad := make([]uint64, 2*rows), make([]float32, n)
-	up := 0
-	for step := range 100 {
-		for i := range batch {
-			batch[i] = uint64(i) // even words are whole, odd ones of 6 bits
-			if i%2 == 1 {
-				batch[i] &= 0x3f
-			}
-		}
-		before := slices.Clone(batch)
-		m.move(batch, &rngStep, uint64(step*rows))
-		for r := range rows {
-			sign := float32(1)
-			if batch[2*r] != before[2*r] {
-				up++
-				sign = -1
-				require.Equal(t, ^before[2*r], batch[2*r])
-				require.Equal(t, before[2*r+1]^0x3f, batch[2*r+1])
-			}
-			grad[69] = 3
-			m.pullBack(grad, r)
-			require.Equal(t, 3*sign, grad[69])
-		}
-	}
-	require.InDelta(t, 5000, up, 5*50)
 }
 
 // TestDifferenceIsThatOfTheLoss flips single spins of a batch and computes the
@@ -412,11 +363,10 @@ func TestGradientsAreChecked(t *testing.T) {
 	}
 	for _, kind := range []string{"mmd", "stationarity"} { // a loss of the wrong sign
 		c := small(t, kind, "full")
-		c.Training.Batch, c.Generator.Symmetry = 150, "z2" // of which half the samples are flipped
+		c.Training.Batch = 150
 		trainer, s := newTrainer(t, c, 1)
 		worst, _ := engine.GradientError(s, trainer.Params(), s.Backward)
 		require.Less(t, worst, 2e-3, kind)
-		c.Generator.Symmetry = "none"
 		trainer, s = newTrainer(t, c, 1)
 		worst, _ = engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
 			for i := range s.batch.Grad {

@@ -9,9 +9,3 @@ type Target interface {
 	Spins() int
 	spins.Moving
 }
-
-// A Fielded target says whether it has fields. Without them π(−s) = π(s).
-type Fielded interface {
-	Target
-	HasFields() bool
-}

@@ -13,7 +13,7 @@ import (
 
 // Surrogate implements engine.Differentiable. A spin has no derivative: straight
 // through, it counts as s_d + tanh(h_d(θ)/τ) − tanh(h_d/τ), and the loss is the
-// kernel's continuation to real spins or, where it flips spins or has a witness,
+// kernel's continuation to real spins or, where it flips spins or has a discriminator,
 // linear in them with the ∂L/∂s that the objective gives. The score function gives the
 // logarithms of the draws' probabilities, weighed with the samples' values.
 func (s *System) Surrogate() func(params []float64) float64 {
@@ -32,21 +32,16 @@ func (s *System) Surrogate() func(params []float64) float64 {
 // ofLogits is Surrogate as a function of the logits.
 func (s *System) ofLogits(logits []float64, width float64) func(h []float64) float64 {
 	b, n := s.batch, s.batch.Spins
-	if o, ok := s.objective.(*score); ok {
-		drawn := s.gradient(func(lo, hi int) {
-			b.unpack(b.Grad, b.States, lo, hi)
-			s.pullBack(lo, hi)
-		})
+	if o := s.score; o != nil {
+		narrow := make([]float32, len(b.Grad))
+		b.unpack(narrow, b.States, 0, b.Rows)
+		drawn := number.Widen(narrow)
 		return func(h []float64) (sum float64) {
 			for i, x := range h {
 				sum -= float64(o.values[i/n]) / float64(b.Rows) * math.Log1p(math.Exp(-2*x*drawn[i]))
 			}
 			return sum
 		}
-	}
-	if o, ok := s.objective.(LogitObjective); ok {
-		c := s.gradient(o.LogitGradient)
-		return func(h []float64) float64 { return floats.Dot(c, h) }
 	}
 	soft := func(h []float64) []float64 {
 		t := make([]float64, len(h))
@@ -56,7 +51,6 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		return t
 	}
 	if o, ok := s.objective.(*pairs); ok && !o.differences {
-		site := s.sites()
 		narrow := make([]float32, len(b.Grad))
 		b.unpack(narrow, b.States, 0, b.Rows)
 		from := number.Widen(narrow)
@@ -69,44 +63,27 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		return func(h []float64) float64 {
 			x, y := slices.Clone(from), slices.Clone(to)
 			for i, t := range soft(h) {
-				at, change := i/n*n+int(math.Abs(site[i]))-1, (t-before[i])*math.Copysign(1, site[i])
-				x[at] += change
+				change := t - before[i]
+				x[i] += change
 				if o.byNext != nil {
-					y[at] += change * from[at] * to[at]
+					y[i] += change * from[i] * to[i]
 				}
 			}
 			return naive(&s.config.Loss.Kernel, s.config.Loss.Statistic, x, y, b.Rows, n, nil)
 		}
 	}
-	c := s.gradient(func(lo, hi int) {
-		s.objective.Gradient(lo, hi)
-		s.pullBack(lo, hi)
-	})
+	c := s.byState()
 	return func(h []float64) float64 { return floats.Dot(c, soft(h)) }
 }
 
-// gradient returns what set makes of the batch's Grad, and leaves the batch as it
-// was.
-func (s *System) gradient(set func(lo, hi int)) []float64 {
+// byState returns the batch's ∂L/∂s, and leaves the batch as it was.
+func (s *System) byState() []float64 {
 	b := s.batch
-	grad, logits := slices.Clone(b.Grad), slices.Clone(b.Logits)
+	grad := slices.Clone(b.Grad)
 	for lo := 0; lo < b.Rows; lo += nn.BlockRows() {
-		set(lo, min(lo+nn.BlockRows(), b.Rows))
+		s.objective.Gradient(lo, min(lo+nn.BlockRows(), b.Rows))
 	}
 	got := number.Widen(b.Grad)
 	copy(b.Grad, grad)
-	copy(b.Logits, logits)
 	return got
-}
-
-// sites returns where the symmetry has taken each spin of the head: ±(i+1) for spin
-// i, negative where it was flipped.
-func (s *System) sites() []float64 {
-	b := s.batch
-	return s.gradient(func(lo, hi int) {
-		for i := lo * b.Spins; i < hi*b.Spins; i++ {
-			b.Grad[i] = float32(i%b.Spins + 1)
-		}
-		s.pullBack(lo, hi)
-	})
 }
