@@ -30,29 +30,33 @@ type chain struct {
 type estimate struct{ value, deviation, uncertainty float64 }
 
 // The chain's extent: replicas start aligned (at random if the coupling does not
-// favour that), take chainBurn·L² sweeps, and are measured every L²/8 sweeps.
+// favour that), take chainBurn·L² sweeps, and are measured every L²/8 sweeps, as often
+// as chainFlips allow up to mostMeasurements times, and leastMeasurements at least.
 // Where sweeps are slow, in a field, or the lattice is larger than largestChain
-// both numbers are less, but for leastBurn, so that chainFlips suffice to start.
+// all numbers are less, but for leastBurn, so that startFlips suffice to start.
 const (
 	largestChain      = 32 // side
 	chainBlocks       = 2
 	chainBurn         = 10
-	chainMeasurements = 128
+	leastMeasurements = 128
+	mostMeasurements  = 1024
 	largestDistance   = 16
 
-	chainFlips = 1 << 30
+	chainFlips = 1 << 33
+	startFlips = 1 << 30
 	leastBurn  = 200
 )
 
 // extent returns the numbers of sweeps before the first measurement and between
-// two.
-func extent(model bitspin.Model) (burn, between int) {
+// two, and that of measurements.
+func extent(model bitspin.Model) (burn, between, measurements int) {
 	burn, between = chainBurn*model.N, max(1, model.N/8)
+	flips := model.N * chainBlocks * bitspin.BulkReplicas // of a sweep
 	if model.H == 0 && model.L <= largestChain {
-		return burn, between
+		return burn, between, max(leastMeasurements, min(mostMeasurements, chainFlips/(between*flips)))
 	}
-	burn = min(burn, max(leastBurn, chainFlips/(model.N*chainBlocks*bitspin.BulkReplicas)))
-	return burn, min(between, (burn+chainMeasurements-1)/chainMeasurements)
+	burn = min(burn, max(leastBurn, startFlips/flips))
+	return burn, min(between, (burn+leastMeasurements-1)/leastMeasurements), leastMeasurements
 }
 
 func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error) {
@@ -73,7 +77,7 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 		}
 		return nil
 	}
-	burn, between := extent(t.Model)
+	burn, between, measurements := extent(t.Model)
 	if err := sweep(burn); err != nil {
 		return nil, err
 	}
@@ -91,7 +95,7 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 	correlations, drift := make([]float64, n*distances), make([]float64, n)
 	squares, g, rows := make([]float64, distances), make([]float64, distances), make([]uint32, t.L)
 	c := &chain{joint: newJoint(t.Model)}
-	for part := range chainMeasurements {
+	for part := range measurements {
 		if err := sweep(between); err != nil {
 			return nil, err
 		}
@@ -100,11 +104,11 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 		if distances > 0 {
 			b.Configurations(configurations)
 		}
-		sign := float64(2*(2*part/chainMeasurements) - 1)
+		sign := float64(2*(2*part/measurements) - 1)
 		for i, sum := range bonds {
 			e, m := t.EnergyOf(sum, magnetisations[i]), math.Abs(float64(magnetisations[i]))/float64(t.N)
 			for k, v := range [4]float64{e, e * e, m, m * m} {
-				moments[i][k] += v / chainMeasurements
+				moments[i][k] += v / float64(measurements)
 			}
 			drift[i] += sign * e
 			if t.H == 0 {
@@ -115,14 +119,14 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 				c.joint.add(sum, magnetisations[i], 1)
 			}
 			if levels > 0 {
-				counts[i*levels+(2*t.N-sum)/4] += 1.0 / chainMeasurements
+				counts[i*levels+(2*t.N-sum)/4] += 1 / float64(measurements)
 			}
 			if distances > 0 {
 				axial(g, configurations[i*t.Words:], rows)
 			}
 			for r, v := range g {
-				correlations[i*distances+r] += v / chainMeasurements
-				squares[r] += v * v / float64(n*chainMeasurements)
+				correlations[i*distances+r] += v / float64(measurements)
+				squares[r] += v * v / float64(n*measurements)
 			}
 		}
 	}
@@ -146,8 +150,8 @@ func newChain(ctx context.Context, t Target, workers *pool.Pool) (*chain, error)
 
 // source says what the chain is.
 func (c *chain) source(model bitspin.Model) string {
-	burn, between := extent(model)
-	return fmt.Sprintf("%d Metropolis runs of %d sweeps", chainBlocks*bitspin.BulkReplicas, burn+chainMeasurements*between)
+	burn, between, measurements := extent(model)
+	return fmt.Sprintf("%d Metropolis runs of %d sweeps", chainBlocks*bitspin.BulkReplicas, burn+measurements*between)
 }
 
 // scatter returns the mean of independent numbers and its standard error.
