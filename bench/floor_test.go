@@ -62,11 +62,11 @@ func TestHierarchyFloor(t *testing.T) {
 	rows, vectors, outputs := 42.0, 9.0, 5.0
 	draw := operationNamed(t, operations, err, "draw/4").need
 	require.Len(t, draw, 3)
-	require.Equal(t, 4096*64*rows, draw[0].counts[Read])
-	require.Equal(t, 4096*(7*16*vectors+outputs+23*6), draw[0].counts[FMA])
-	require.Equal(t, 4096*(16*(rows-vectors)+7*16*vectors+16*outputs+29*6), draw[0].counts[Float])
-	require.Equal(t, 4096*5*16.0, draw[1].counts[Multiply])
-	require.Equal(t, 4096*10.0, draw[2].counts[Integer])
+	require.Equal(t, 1024*64*rows, draw[0].counts[Read])
+	require.Equal(t, 1024*(7*16*vectors+outputs+23*6), draw[0].counts[FMA])
+	require.Equal(t, 1024*(16*(rows-vectors)+7*16*vectors+16*outputs+29*6), draw[0].counts[Float])
+	require.Equal(t, 1024*5*16.0, draw[1].counts[Multiply])
+	require.Equal(t, 1024*10.0, draw[2].counts[Integer])
 	back := operationNamed(t, operations, err, "gradient/4").need
 	require.Len(t, back, 3)
 	require.Equal(t, 1024*64*rows, back[2].counts[Write])

@@ -64,7 +64,7 @@ func (r *Report) writeMarkdown(w io.Writer) error {
 		row := &r.Rows[i]
 		if row.Suite != suite {
 			suite = row.Suite
-			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | × one thread | of floor | peer | peer's time | ratio | its other settings |", suite)
+			fmt.Fprintf(b, "\n### %s\n\n| operation | path | threads | time | throughput | × one thread | of floor (fastest call) | peer | peer's time | ratio | its other settings |", suite)
 			if compared {
 				b.WriteString(" change |")
 			}
@@ -96,6 +96,9 @@ func (r *Row) writeLines(b *strings.Builder, compared bool) {
 	fraction, scaling := "–", ""
 	if r.Floor.Nanoseconds > 0 {
 		fraction = fmt.Sprintf("%.0f %%", 100*r.Fraction)
+		if r.Undisturbed > 0 {
+			fraction += fmt.Sprintf(" (%.0f %%)", 100*r.Undisturbed)
+		}
 	}
 	if r.Scaling > 0 {
 		scaling = fmt.Sprintf("%.2f", r.Scaling)

@@ -72,7 +72,7 @@ func hierarchyRows(e *environment, size string) ([]*operation, error) {
 		return total
 	}
 
-	const samples, batch = 4096, 1024
+	const samples, batch = 1024, 1024
 	sampler := m.NewSampler(params, e.workers)
 	spins, r := make([]uint64, samples*sampler.Words()), make([]float64, samples)
 	first := uint64(0)

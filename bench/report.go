@@ -58,8 +58,11 @@ type Peak struct {
 type Times struct {
 	// Nanoseconds holds the time of one call in each repetition, in order.
 	Nanoseconds []float64 `json:"ns"`
-	Calls       int       `json:"calls"` // per repetition
-	Median      float64   `json:"median_ns"`
+	// Fastest holds the shortest time of one call in each repetition, as peak rates are
+	// those of the fastest bursts. Calls of less than timedAlone are not timed one by one.
+	Fastest []float64 `json:"fastest_ns,omitempty"`
+	Calls   int       `json:"calls"` // per repetition
+	Median  float64   `json:"median_ns"`
 	// Interval is the 95 % confidence interval of the median, or the
 	// extremes where there are too few repetitions for one.
 	Interval [2]float64 `json:"interval_ns"`
@@ -80,6 +83,8 @@ type Row struct {
 	Rate     float64   `json:"rate"` // Amount per nanosecond, from the median
 	Floor    Floor     `json:"floor"`
 	Fraction float64   `json:"fraction"` // floor / median
+	// Undisturbed is the floor by the median of the fastest calls, 0 if none were timed.
+	Undisturbed float64 `json:"undisturbed,omitempty"`
 	// Scaling is the throughput divided by that of the same row on one thread,
 	// where the report has it.
 	Scaling float64 `json:"scaling,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -326,6 +327,9 @@ func (r *runner) finish() {
 func (r *Row) limit(p *peaks, n need) {
 	r.Floor = p.floor(n)
 	r.Fraction = r.Floor.Nanoseconds / r.Median
+	if len(r.Fastest) > 0 {
+		r.Undisturbed = r.Floor.Nanoseconds / median(r.Fastest)
+	}
 }
 
 // A side is one of the programs that take turns.
@@ -333,15 +337,29 @@ type side struct {
 	run    func(calls int) (time.Duration, error)
 	times  *Times
 	failed error
+	// fastest is the shortest call of the last run, math.MaxInt64 if they are not timed
+	// one by one.
+	fastest time.Duration
 }
 
-// ours times calls of a function of this program, fewer if told to stop.
-func (r *runner) ours(call func()) func(int) (time.Duration, error) {
+// timedAlone is how long a call lasts that is timed by itself: looking at the clock costs
+// a hundredth of a percent of it.
+const timedAlone = 500 * time.Microsecond
+
+// ours times calls of a function of this program, fewer if told to stop, and the fastest
+// of those that last.
+func (r *runner) ours(call func(), of *side) func(int) (time.Duration, error) {
 	return func(calls int) (elapsed time.Duration, err error) {
 		err = r.within(func() error {
+			of.fastest = math.MaxInt64
 			start := time.Now()
+			last := start
 			for i := 0; i < calls && !r.stopped.Load(); i++ {
 				call()
+				if r.Time >= time.Duration(calls)*timedAlone {
+					now := time.Now()
+					of.fastest, last = min(of.fastest, now.Sub(last)), now
+				}
 			}
 			elapsed = time.Since(start)
 			return r.ctx.Err()
@@ -366,7 +384,9 @@ func (r *runner) measure(op *operation, limits *peaks, threads int) (*Row, error
 		}
 	}
 	limits.sampleAll(op.need)
-	sides := []*side{{run: r.ours(op.call), times: &row.Times}}
+	ours := &side{times: &row.Times}
+	ours.run = r.ours(op.call, ours)
+	sides := []*side{ours}
 	if _, err := sides[0].run(1); err != nil { // for its results, which rivals are compared with
 		return nil, err
 	}
@@ -483,6 +503,9 @@ func (r *runner) repetition(s *side) {
 		return
 	}
 	s.times.Nanoseconds = append(s.times.Nanoseconds, float64(elapsed.Nanoseconds())/float64(s.times.Calls))
+	if s.fastest > 0 && s.fastest < math.MaxInt64 {
+		s.times.Fastest = append(s.times.Fastest, float64(s.fastest.Nanoseconds()))
+	}
 }
 
 // calibrate returns how many calls take about the time of a repetition.
@@ -510,7 +533,7 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 		result.Status, result.Detail, result.Times = status, err.Error(), nil
 		return nil
 	}
-	var run func(int) (time.Duration, error)
+	s := &side{times: result.Times}
 	var process *peers.Process
 	if rv.call == nil {
 		var err error
@@ -523,9 +546,9 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 		} else if err != nil {
 			return reject(Failed, err)
 		}
-		run = process.Run
+		s.run = process.Run
 	} else {
-		run = r.ours(rv.call)
+		s.run = r.ours(rv.call, s)
 	}
 	var agreed agreement
 	err := r.within(func() (err error) {
@@ -541,7 +564,7 @@ func (r *runner) challenge(rv *rival, result *Rival) *side {
 	}
 	result.Status = Measured
 	result.Detail = strings.TrimPrefix(result.Detail+"; "+agreed.measure, "; ")
-	return &side{run: run, times: result.Times}
+	return s
 }
 
 // peer returns the running process of a peer, which it starts on first use.

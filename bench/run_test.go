@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"runtime"
 	"slices"
@@ -194,7 +195,7 @@ func TestRunStopsWithinARepetition(t *testing.T) {
 			r, _, err := newRunner(ctx, o)
 			require.NoError(t, err)
 			defer r.close()
-			run := r.ours(func() { time.Sleep(time.Millisecond) })
+			run := r.ours(func() { time.Sleep(time.Millisecond) }, &side{})
 			if name != "ours" {
 				p, err := r.peer(peerKey{name, peers.Setting{Threads: 1}})
 				var missing *peers.MissingError
@@ -237,6 +238,28 @@ func TestACallThatTakesNoNoticeIsLeft(t *testing.T) {
 	require.ErrorIs(t, r.within(func() error { panic(failure{io.ErrUnexpectedEOF}) }), io.ErrUnexpectedEOF)
 }
 
+// TestFastestCall times calls one by one if they last, and finds the one that nothing
+// disturbed.
+func TestFastestCall(t *testing.T) {
+	o := quick("gemm")
+	o.Time = 20 * time.Millisecond
+	r, _, err := newRunner(t.Context(), o)
+	require.NoError(t, err)
+	defer r.close()
+	calls := 0
+	var s side
+	_, err = r.ours(func() {
+		if calls++; calls != 3 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}, &s)(5)
+	require.NoError(t, err)
+	require.Less(t, s.fastest, 10*time.Millisecond)
+	_, err = r.ours(func() {}, &s)(1000)
+	require.NoError(t, err)
+	require.Equal(t, time.Duration(math.MaxInt64), s.fastest, "too short")
+}
+
 // sampleReport has one row of every kind.
 func sampleReport() *Report {
 	ours := Times{Nanoseconds: []float64{100, 110, 105}, Calls: 7, Median: 105, Interval: [2]float64{100, 110}}
@@ -247,7 +270,7 @@ func sampleReport() *Report {
 		Machine: Machine{CPU: "A CPU, of 2 cores", Processors: 2, Platform: "linux/amd64", Go: "go1", Peaks: []Peak{{"avx2", 1, FMA, 0, 60, []float64{59, 60, 61}}}},
 		Rows: []Row{{
 			Suite: "gemm", Name: "forward/2x3x4", Path: "avx2", Threads: 1, Amount: 48, Unit: "flop", Times: ours, Rate: 48. / 105,
-			Floor: Floor{50, []Term{{"", FMA, 24, 50}}}, Fraction: 50. / 105,
+			Floor: Floor{50, []Term{{"", FMA, 24, 50}}}, Fraction: 50. / 105, Undisturbed: 0.5,
 			Rivals: []Rival{
 				{Name: "openblas", Program: "openblas", Threads: 1, BLAS: 2, Status: Measured, Times: &slow, Amount: 48, Ratio: 4, RatioInterval: [2]float64{3.9, 4.1}},
 				{Name: "openblas", Program: "openblas", Threads: 2, Best: true, Status: Measured, Times: &theirs, Amount: 48, Ratio: 2, RatioInterval: [2]float64{1.8, 2.2}},
@@ -359,7 +382,8 @@ func TestBars(t *testing.T) {
 			{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 20, Best: true},
 		},
 	}
-	report := &Report{Rows: []Row{row, {Suite: "rng", Name: "philox/65536", Path: "avx512", Threads: 1, Unit: "B", Rate: 9},
+	draw := Row{Suite: "hierarchy", Name: "draw/16", Path: "avx512", Threads: 1, Unit: "sample", Rate: 7e-4, Floor: Floor{Nanoseconds: 1}, Fraction: 0.58, Undisturbed: 0.7}
+	report := &Report{Rows: []Row{row, draw, {Suite: "rng", Name: "philox/65536", Path: "avx512", Threads: 1, Unit: "B", Rate: 9},
 		{Suite: "rng", Name: "normals/65536", Path: "avx512", Threads: 1}, {
 			Suite: "math", Name: "exp-negative/65536", Path: "avx512", Threads: 1, Rivals: []Rival{
 				{Name: "pytorch", Program: "pytorch", Threads: 1, Status: Measured, Ratio: 3.5},
@@ -375,6 +399,8 @@ func TestBars(t *testing.T) {
 	for _, line := range []string{
 		"| avx512 | 2 | 25.0 × pytorch | 20.0 × pytorch | missed | until 2f4fad0 PyTorch",
 		"| avx512 | 2 | 62 % of the floor | 70 % of the floor | met |  |",
+		"| avx512 | 1 | 60 % of the floor | 58 % of the floor | missed | new",
+		"| avx512 | 1 | 60 % of the floor by the fastest call | 70 % of the floor by the fastest call | met | new",
 		"| avx512 | 2 | 1.80 × one thread | 1.70 × one thread | missed |  |",
 		"| avx512 | 1 | 8.00 GB/s | 9.00 GB/s | met |  |",
 		"| avx512 | 1 | 5.00 × pytorch | – | not measured |  |",
