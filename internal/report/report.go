@@ -106,7 +106,11 @@ func Value(x float64, interval [2]float64) string {
 	if x == 0 {
 		return "0"
 	}
-	decimals = min(decimals, max(0, 5-int(math.Floor(math.Log10(math.Abs(x))))))
+	exponent := int(math.Floor(math.Log10(math.Abs(x))))
+	decimals = min(decimals, max(0, 5-exponent))
+	if exponent < -4 {
+		return fmt.Sprintf("%.*e", max(0, decimals+exponent), x)
+	}
 	return fmt.Sprintf("%.*f", decimals, x)
 }
 
