@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 // MaxMatrixSites is the largest number of sites for which transition matrices
@@ -20,8 +20,6 @@ const MaxMatrixSites = 12
 type TransitionMatrix struct {
 	States int
 	P      []float64 // row-major [States][States]
-
-	workers *pool.Pool // for its products; without them one thread
 }
 
 // NewTransitionMatrix returns the matrix of one Metropolis step,
@@ -107,7 +105,6 @@ func (m *TransitionMatrix) Row(s int) []float64 {
 // Power returns the matrix of n ≥ 0 steps.
 func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 	result := newMatrix(m.States)
-	result.workers = m.workers
 	for s := range m.States {
 		result.Row(s)[s] = 1
 	}
@@ -123,34 +120,14 @@ func (m *TransitionMatrix) Power(n int) *TransitionMatrix {
 }
 
 func (m *TransitionMatrix) times(o *TransitionMatrix) *TransitionMatrix {
-	return &TransitionMatrix{m.States, product(m.States, m.P, o.P, m.workers), m.workers}
+	return &TransitionMatrix{m.States, product(m.States, m.P, o.P)}
 }
 
-// product returns the product of two n×n matrices. Each element is summed in the order
-// of the columns of a, whichever thread does.
-func product(n int, a, b []float64, workers *pool.Pool) []float64 {
-	const rows = 8 // that share what they read of b
-	c := make([]float64, n*n)
-	multiply := func(piece int) {
-		first, last := piece*rows, min((piece+1)*rows, n)
-		for k := range n {
-			from := b[k*n:][:n]
-			for i := first; i < last; i++ {
-				if x := a[i*n+k]; x != 0 {
-					floats.AddScaled(c[i*n:][:n], x, from)
-				}
-			}
-		}
-	}
-	pieces := (n + rows - 1) / rows
-	if workers != nil {
-		workers.Run(pieces, multiply)
-		return c
-	}
-	for piece := range pieces {
-		multiply(piece)
-	}
-	return c
+// product returns the product of two n×n matrices.
+func product(n int, a, b []float64) []float64 {
+	var c mat.Dense
+	c.Mul(mat.NewDense(n, n, a), mat.NewDense(n, n, b))
+	return c.RawMatrix().Data
 }
 
 // Apply returns the distribution after the transition of a distribution p,

@@ -2,14 +2,12 @@ package ising
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/revgen/revgen/bitspin"
-	"github.com/revgen/revgen/internal/pool"
 )
 
 func mustProposal(t testing.TB, name string) bitspin.Proposal {
@@ -127,23 +125,4 @@ func TestUnreachableIsSeen(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, m.unreachable(), "5 cannot be entered but can be left")
-}
-
-func TestProductOnAnyThreads(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{1, 7, 8, 9, 64} {
-		a, b := make([]float64, n*n), make([]float64, n*n)
-		for i := range a {
-			a[i], b[i] = r.NormFloat64(), r.NormFloat64()
-		}
-		want := product(n, a, b, nil)
-		var dense mat.Dense
-		dense.Mul(mat.NewDense(n, n, a), mat.NewDense(n, n, b))
-		require.InDeltaSlice(t, dense.RawMatrix().Data, want, 1e-12)
-		for _, threads := range []int{1, 2, 5} {
-			workers := pool.New(threads)
-			require.Equal(t, want, product(n, a, b, workers))
-			workers.Close()
-		}
-	}
 }

@@ -132,8 +132,8 @@ func lossForm(m *TransitionMatrix, k *mmd.Kernel) *mat.SymDense {
 			table[h] = math.Exp(-4 * float64(h) * g.Exponent)
 		}
 		r := hammingMatrix(n, table)
-		a := product(n, m.P, r, m.workers)
-		both := product(n, a, transposed, m.workers)
+		a := product(n, m.P, r)
+		both := product(n, a, transposed)
 		for s := range n {
 			for t := range s + 1 {
 				at, back := s*n+t, t*n+s
