@@ -79,9 +79,9 @@ var walks = []combinations{
 	},
 	{
 		system: "hybrid",
-		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
+		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "divergence"}},
+			{"loss.kind", []string{"mmd", "stationarity", "divergence"}},
 			{"generator.kind", []string{"perceptron", "mixture"}},
 			statistics, kernels,
 			{"generator.head", []string{"split", "branch"}},

@@ -5,8 +5,7 @@
 //
 // A perceptron with a shared trunk maps Gaussian noise to x and to the logits
 // of k; the reversibility loss compares moves by a kernel of the distance in x
-// that vanishes unless the modes agree, or by the least-squares witness in
-// functions of x for each mode.
+// that vanishes unless the modes agree.
 //
 // The package also holds the exact reference: normalising constants, moments,
 // distribution functions and quantiles of the target, and independent samples

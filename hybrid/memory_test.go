@@ -15,7 +15,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"random", "paper-order", "split", "branch", "mmd", "stationarity", "kfd", "divergence", "mixture", "V", "U",
+		"random", "paper-order", "split", "branch", "mmd", "stationarity", "divergence", "mixture", "V", "U",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
@@ -39,7 +39,6 @@ func TestMemory(t *testing.T) {
 		{"training.batch=20000", modes(20), "loss.kind=stationarity"},
 		{"training.batch=2000", modes(256), "loss.kind=mmd"},
 		{"training.batch=20000", modes(10), "generator.head=branch", "generator.branches=4"},
-		{"training.batch=10000", modes(4), "loss.kind=kfd", "loss.witness.features.number=100"},
 		{"training.batch=20000", modes(10), "generator.kind=mixture", "loss.kind=divergence", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 	} {

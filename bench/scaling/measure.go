@@ -230,7 +230,6 @@ var settings = [][]string{
 	{"hybrid", "paper"},
 	{"hybrid", "best"},
 	{"hybrid", "moves"},
-	{"hybrid", "paper", "loss.kind=kfd"},
 }
 
 // countMessages prints what each of two ranks receives in a step, the mean over steps,

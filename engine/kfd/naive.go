@@ -70,24 +70,3 @@ func (f *crossFit) naive(features func(i int) (from, to []float64)) (loss float6
 	}
 	return loss, c
 }
-
-// Naive is Fit of a first step in float64, by plain loops and a general solver:
-// the oracle of verification. It also returns the witness, g, that drives the
-// samples of each half.
-func (m *Mixed) Naive(x, y []float64, k, l []uint8) (loss float64, witness [2]func(x []float64, k int) float64) {
-	d := m.dim
-	phi := func(x []float64, k int) []float64 {
-		v := make([]float64, m.r)
-		for j := range m.q {
-			v[k*m.q+j] = m.function(j, x)
-		}
-		return v
-	}
-	loss, c := m.naive(func(i int) (from, to []float64) {
-		return phi(x[i*d:(i+1)*d], int(k[i])), phi(y[i*d:(i+1)*d], int(l[i]))
-	})
-	for half := range c {
-		witness[half] = func(x []float64, k int) float64 { return mat.Dot(mat.NewVecDense(m.r, phi(x, k)), c[half]) }
-	}
-	return loss, witness
-}

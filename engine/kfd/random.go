@@ -29,6 +29,11 @@ type WitnessConfig struct {
 }
 
 // Validate reports the first value that cannot be used, by its key.
+func (w *WitnessConfig) Validate() error {
+	return conf.First(w.Config.Validate(), conf.Under("features", w.Features.Validate()))
+}
+
+// Validate reports the first value that cannot be used, by its key.
 func (f *Features) Validate() error {
 	if err := conf.First(
 		conf.Between("number", f.Number, 1, maxFeatures),

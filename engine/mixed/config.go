@@ -2,7 +2,6 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
@@ -68,22 +67,16 @@ type GeneratorConfig struct {
 type LossConfig struct {
 	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
 	// "stationarity", that between the laws of s and s′, which tests invariance
-	// instead of detailed balance; "kfd", the least-squares witness of
-	// irreversibility in random features of x for each mode (package kfd); or
-	// "divergence", KL(q‖π) of a generator whose density q is known, by the score
-	// function: it needs no moves.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,divergence" only:"mmd,stationarity,kfd generator.kind=perceptron; divergence generator.kind=mixture"`
+	// instead of detailed balance; or "divergence", KL(q‖π) of a generator whose
+	// density q is known, by the score function: it needs no moves.
+	Kind string `json:"kind" enum:"mmd,stationarity,divergence" only:"mmd,stationarity generator.kind=perceptron; divergence generator.kind=mixture"`
 	// Kernel of both MMDs is a function of the distance between pairs (x, x′),
 	// times 1 where both modes k and both k′ agree and 0 elsewhere (eq.
 	// (product_kernel)); between states, of that of x, times 1 where k agrees.
 	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
 	// Statistic of both MMDs.
 	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
-	Witness   WitnessConfig `json:"witness" when:"kind=kfd"`
 }
-
-// WitnessConfig describes the least-squares witness.
-type WitnessConfig = kfd.WitnessConfig
 
 // Limits that keep a batch's random numbers within their stream and its
 // memory within reason.
@@ -113,7 +106,7 @@ func (c *Config) Validate(dim, modes int, target ...engine.Demand) error {
 		conf.Probability("transition.across", p.Across),
 		conf.Deviations("transition.sigma", p.Sigma),
 		conf.Probability("transition.flip", p.Flip),
-		conf.Under("loss", c.Loss.validate(modes))); err != nil {
+		conf.Under("loss", c.Loss.validate())); err != nil {
 		return err
 	}
 	return engine.Afford(c.Demands(dim, modes, target...)...)
@@ -139,10 +132,10 @@ func (c *Config) validateGenerator() error {
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
-		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
-		"loss.witness.own_half": "none: the witness is always cross-fitted",
-		"loss.discriminator":    "none: kfd solves for what it learned; the discriminator of spins is left",
-		"loss.gradient":         "none: kfd takes the mean over the choices, and a branch head the score of its own",
+		"loss.objective":     `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.witness":       "none: " + stationary,
+		"loss.discriminator": "none: " + stationary + "; the discriminator of spins is left",
+		"loss.gradient":      "none: a branch head takes the score of its choices, a split head the gradient straight through them",
 	}
 }
 
@@ -151,12 +144,11 @@ func (*Config) Settled() map[string]string {
 	return map[string]string{"loss.gradient": `"surrogate"`}
 }
 
-func (l *LossConfig) validate(modes int) error {
-	switch l.Kind {
-	case "divergence":
+const stationary = `where a witness was, loss.kind "stationarity" learns from moves alone, and "divergence" with a density`
+
+func (l *LossConfig) validate() error {
+	if l.Kind == "divergence" {
 		return nil
-	case "kfd":
-		return conf.Under("witness", l.Witness.ValidateModes(modes))
 	}
 	return conf.Under("kernel", l.Kernel.ValidateReal())
 }

@@ -1,6 +1,6 @@
 // Package mixed is the kit for targets on states (x, k) of a real vector and a
 // mode: generators with heads for both, Metropolis moves within a mode and
-// across, discrepancies and witnesses, sampling and configuration. It knows of
+// across, discrepancies, sampling and configuration. It knows of
 // the target no more than a Target says: its dimension, its modes and ln π up to
 // a constant.
 //
@@ -13,7 +13,7 @@
 //
 //	generator.go                   z → s
 //	transition.go                  s → s′
-//	objective.go                   the losses and their gradient by the outputs
+//	objective.go                   the losses of moves and their gradient by the outputs
 //	system.go                      one step
 //	sampler.go                     what a trained generator is to an ensemble of package vectors
 //	verify.go, verify_loss.go      checks against independent computations

@@ -2,7 +2,6 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/conf"
@@ -29,16 +28,7 @@ func (c *Config) Demands(dim, modes int, target ...engine.Demand) []engine.Deman
 	rows, choices, d, m := float64(n+nn.BlockRows()), float64(g.choices), float64(dim), float64(modes)
 	block := float64(nn.LanesOf(n) * nn.BlockRows())
 	// Layers; probabilities, states and their moves; the gradient by modes.
-	batch := rows*4*(float64(width)+choices+2*m+18+10*d) + block*4*3*float64(widest)
+	batch := rows*4*(float64(width)+choices+2*m+18+10*d) + block*4*3*float64(widest) + mmd.MixedBytes(n, dim, modes)
 	all := c.Training.Demands(g.net.NumParams())
-	switch c.Loss.Kind {
-	case "kfd":
-		q := c.Loss.Witness.Features.Number + 1
-		points := block * float64(g.points)
-		all = append(all, engine.Demand{Key: "loss.witness.features.number",
-			Bytes: kfd.Bytes(n, q*modes) + rows*8*float64(q) + 4*(points+rows)*(d+(1+d)*m+float64(q))})
-	default:
-		batch += mmd.MixedBytes(n, dim, modes)
-	}
 	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)
 }

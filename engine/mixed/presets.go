@@ -2,7 +2,6 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -35,10 +34,6 @@ func Paper(system string) Config {
 		Loss: LossConfig{
 			Kind:   "mmd",
 			Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
-			Witness: WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
-				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
-			},
 		},
 	}
 }

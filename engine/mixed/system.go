@@ -11,7 +11,6 @@ import (
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/state"
 )
 
 // A System is engine.System for states of a real vector and a mode: one batch and
@@ -22,7 +21,7 @@ type System struct {
 	target     Target
 	transition *transition
 	generator  *generator
-	objective  objective
+	objective  *objective
 	lanes      *nn.Lanes
 	workers    *pool.Pool
 
@@ -80,12 +79,8 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		return s, nil
 	}
 	var err error
-	if s.objective, err = c.Loss.objective(s.generator, n, s.lanes, c.Training.Seed, workers); err != nil {
+	if s.objective, err = c.Loss.objective(s.generator, n, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
-	}
-	if o, ok := s.objective.(*leastSquares); ok {
-		s.Fitted = &vectors.Witness{System: s, Steps: c.Training.Steps, Loss: o.fit, Batch: vectors.States{Dim: d, X: s.batch.x, K: s.batch.k},
-			At: func(values, c []float64, states vectors.States) { o.fit.At(values, c, states.X, states.K) }}
 	}
 	s.packed = net.NewPacked(true)
 	s.x, s.k = make([]float32, n*d), make([]uint8, n)
@@ -110,14 +105,11 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	}
 	s.backwardBlock = func(lane, lo, hi int, grad []float32) {
 		dout := s.dout[lane][:(hi-lo)*net.Out()]
-		s.objective.outputGradient(dout, s.batch, lane, lo, hi)
+		s.objective.outputGradient(dout, s.batch, lo, hi)
 		net.Backward(grad, nil, dout, s.batch.activations, s.packed, lo, hi, s.scratch[lane])
 	}
 	return s, nil
 }
-
-// State returns what the objective carries from step to step.
-func (s *System) State() []engine.Section { return state.Of(s.objective) }
 
 // NumParams implements engine.System.
 func (s *System) NumParams() int { return s.generator.numParams() }
@@ -204,6 +196,5 @@ func (s *System) Backward(params, grad []float32) {
 
 var (
 	_ engine.Differentiable = (*System)(nil)
-	_ engine.Stateful       = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
 )

@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -205,10 +204,6 @@ func paperConfig() Config {
 		Loss: LossConfig{
 			Kind:   "mmd",
 			Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
-			Witness: WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 4},
-				Features: kfd.Features{Number: 64, Scale: 0.2, Range: 3},
-			},
 		},
 	}
 }
@@ -229,7 +224,6 @@ func bestConfig() Config {
 func small(c Config, target Target) *testConfig {
 	c.Training.Batch, c.Training.Steps = 600, 4
 	c.Generator.Hidden, c.Generator.Latent = []int{16, 16}, 5
-	c.Loss.Witness.Features.Number = 20
 	return &testConfig{c, target}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/conf"
@@ -57,7 +56,6 @@ type subject struct {
 	propose  func(t Target, c TransitionConfig) *transition
 	loss     func(m *mmd.Mixed, x, y []float32, k, l []uint8, gradX, gradK []float32) float64
 	naive    func(k *mmd.Kernel, stat mmd.Statistic, x, y, e, f []float64, dim, modes int, gradX, gradE []float64) float64
-	fit      func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64
 	backward func(s *System, params, grad []float32)
 }
 
@@ -67,7 +65,6 @@ func newSubject(c Config, known Known, workers *pool.Pool) *subject {
 		propose:  newTransition,
 		loss:     (*mmd.Mixed).LossGradient,
 		naive:    mmd.MixedNaive,
-		fit:      (*kfd.Mixed).Fit,
 		backward: (*System).Backward,
 	}
 }
@@ -82,7 +79,7 @@ func (v *subject) transition(order string) *transition {
 func (v *subject) checks() []func() ([]engine.Check, error) {
 	return []func() ([]engine.Check, error){
 		v.checkDetailedBalance, v.checkInvariance, v.checkLongRun, v.checkReversible,
-		v.checkLoss, v.checkWitness, v.checkBackward, v.checkPopulation,
+		v.checkLoss, v.checkBackward, v.checkPopulation,
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
@@ -110,7 +109,7 @@ func faults() []fault {
 	noVolume := func(p *proposal) { p.logVolume = 0 }
 	atTarget := []string{"invariance_random", "invariance_paper_order", "long_run_moments", "reversible_random"}
 	list := []fault{
-		{"teleports forget their Jacobian", append([]string{"detailed_balance_teleport", "population_loss_random", "kfd_population_loss_random", "kfd_population_loss_paper_order"}, atTarget...), wrongProposals(noVolume)},
+		{"teleports forget their Jacobian", append([]string{"detailed_balance_teleport", "population_loss_random", "stationarity_population_loss_random", "stationarity_population_loss_paper_order"}, atTarget...), wrongProposals(noVolume)},
 		{"teleports have their Jacobian twice", append([]string{"detailed_balance_teleport"}, atTarget...), wrongProposals(func(p *proposal) { p.logVolume *= 2 })},
 		{"the way back of a teleport is another", []string{"teleport_returns"}, wrongProposals(func(p *proposal) {
 			if p.from < p.to {
@@ -135,19 +134,6 @@ func faults() []fault {
 		{"one mode's gradient is twice as large", []string{"gradient_against_naive"}, wrongLoss(func(_ *float64, _, gradK []float32) { gradK[5] *= 2 })},
 		{"the oracle's gradient by coordinates is off by 1e-5", []string{"gradient_against_differences"}, wrongNaive(func(gradX, _ []float64) []float64 { return gradX })},
 		{"the oracle's gradient by modes is off by 1e-5", []string{"gradient_against_differences"}, wrongNaive(func(_, gradE []float64) []float64 { return gradE })},
-		{"the witness's loss is off by a hundredth", []string{"kfd_loss_against_naive"}, func(v *subject) {
-			v.fit = func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64 { return 1.01 * m.Fit(x, y, k, l) }
-		}},
-		{"the witness is another batch's", []string{"kfd_witness_against_naive", "kfd_slope_against_differences"}, func(v *subject) {
-			v.fit = func(m *kfd.Mixed, x, y []float32, k, l []uint8) float64 {
-				loss := m.Fit(x, y, k, l)
-				a, b := y[0], x[150]
-				y[0], x[150] = a+0.1, b+0.1 // one sample of each half
-				m.Fit(x, y, k, l)
-				y[0], x[150] = a, b
-				return loss
-			}
-		}},
 	}
 	for _, head := range values("generator.head") {
 		for _, objective := range ofMoves() {

@@ -206,7 +206,7 @@ func (g *GeneratorConfig) validate(dim int) error {
 func (l *LossConfig) validate(dim int) (err error) {
 	switch l.Kind {
 	case "kfd":
-		err = conf.Under("witness", l.Witness.ValidateModes(0))
+		err = conf.Under("witness", l.Witness.Validate())
 	case "divergence":
 		return conf.Fraction("forward", l.Forward)
 	default:

@@ -13,7 +13,6 @@ import (
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
-	"github.com/revgen/revgen/internal/state"
 )
 
 // A System is engine.System for real vectors: one batch and the buffers of one
@@ -87,8 +86,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
 	if loss, ok := s.loss.(*kfd.Random); ok {
-		s.Fitted = &vectors.Witness{System: s, Steps: c.Training.Steps, Loss: loss, Batch: vectors.States{Dim: d, X: s.states},
-			At: func(values, c []float64, states vectors.States) { loss.At(values, c, states.X) }}
+		s.Fitted = &vectors.Witness{System: s, Steps: c.Training.Steps, Loss: loss, Batch: s.states}
 	}
 	if c.Loss.Kind == "divergence" {
 		s.divergence = engine.NewDivergence(&c.Training, c.Loss.Forward)
@@ -168,9 +166,6 @@ func (f *fullGradient) LossGradient(s, t, grad []float32) float64 {
 	}
 	return loss
 }
-
-// State returns what the loss carries from step to step.
-func (s *System) State() []engine.Section { return state.Of(s.loss) }
 
 func (s *System) NumParams() int          { return s.nets.params }
 func (s *System) TensorName(i int) string { return s.nets.tensorName(i) }
@@ -267,6 +262,5 @@ func (s *System) Backward(params, grad []float32) {
 
 var (
 	_ engine.Differentiable = (*System)(nil)
-	_ engine.Stateful       = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
 )
