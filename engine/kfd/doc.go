@@ -6,7 +6,7 @@
 // span of r features φ, the one that best separates forward pairs (s, s′) from
 // backward pairs (s′, s) in the least-squares sense, with a ridge λ, has
 //
-//	c = 2 (E[δδᵀ] + λR)⁻¹ E[δ],   δ = φ(s) − φ(s′).
+//	c = 2 (E[δδᵀ] + λ1)⁻¹ E[δ],   δ = φ(s) − φ(s′).
 //
 // It is the weak adversarial formulation of the paper's remark on
 // extensibility, solved in closed form. In detailed balance E[δ] = 0 and so

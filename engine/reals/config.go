@@ -93,7 +93,7 @@ type LossConfig struct {
 	// of its value at 0, between the sample and the others: without it, regions
 	// of low density hardly count.
 	DensityWeight float64        `json:"density_weight" when:"kind=stationarity"`
-	Witness       WitnessConfig  `json:"witness" when:"kind=kfd"`
+	Witness       kfd.Config     `json:"witness" when:"kind=kfd"`
 	Boundary      BoundaryConfig `json:"boundary" when:"kind=mmd,stationarity,kfd"`
 	// Forward is the fraction of the steps, the last ones, in which the gradient of the
 	// divergence is that of KL(π‖q), by the weights of the batch itself, of which none
@@ -101,9 +101,6 @@ type LossConfig struct {
 	// KL(q‖π) hardly sees. The loss that is reported stays KL(q‖π).
 	Forward float64 `json:"forward" when:"kind=divergence"`
 }
-
-// WitnessConfig describes the least-squares witness.
-type WitnessConfig = kfd.WitnessConfig
 
 // BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
 // (1/N) Σ sigmoid(c(|s_i − x_0|² − r²)). The paper leaves its constants open.

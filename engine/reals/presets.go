@@ -41,8 +41,8 @@ func Paper(system string) Config {
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 			},
 			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
+			Witness: kfd.Config{
+				Ridge: 1e-4, Memory: 0.99, Every: 1,
 				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
 			},
 			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
@@ -65,8 +65,8 @@ func Moves(system string) Config {
 	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
 	c.Loss.Kind = "kfd"
 	c.Loss.Boundary.Weight = 0 // it moves the fixed point away from the target
-	c.Loss.Witness = WitnessConfig{
-		Config:   kfd.Config{Ridge: 1e-5, Memory: 0.99, Every: 8},
+	c.Loss.Witness = kfd.Config{
+		Ridge: 1e-5, Memory: 0.99, Every: 8,
 		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
 	}
 	return c

@@ -85,7 +85,7 @@ func New(c *Config, target Target, workers *pool.Pool) (*System, error) {
 	if s.loss, err = c.Loss.estimator(n, d, c.Training.Seed, workers); err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
-	if loss, ok := s.loss.(*kfd.Random); ok {
+	if loss, ok := s.loss.(*kfd.Witness); ok {
 		s.Fitted = &vectors.Witness{System: s, Steps: c.Training.Steps, Loss: loss, Batch: s.states}
 	}
 	if c.Loss.Kind == "divergence" {
@@ -141,7 +141,7 @@ func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (los
 	case "divergence":
 		return nil, nil
 	case "kfd":
-		return kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, seed, workers)
+		return kfd.New(n, dim, l.Witness, seed, workers)
 	default:
 		loss, err = mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
 	}

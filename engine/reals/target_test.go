@@ -176,8 +176,8 @@ func paperConfig() Config {
 			Kind:      "mmd",
 			Kernel:    mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}, IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}},
 			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: WitnessConfig{
-				Config:   kfd.Config{Ridge: 1e-4, Memory: 0.99, Every: 1},
+			Witness: kfd.Config{
+				Ridge: 1e-4, Memory: 0.99, Every: 1,
 				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
 			},
 			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},

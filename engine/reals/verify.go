@@ -52,7 +52,7 @@ type subject struct {
 	flowDensity func(p *flowPass, dst []float64)
 	naive       map[string]naiveLoss
 	estimator   func(l *LossConfig, n, dim int) (lossGradient, error)
-	witness     func(m *kfd.Random, s, t, grad []float64) (loss float64, witness [2]func(x []float64) float64)
+	witness     func(m *kfd.Witness, s, t, grad []float64) (loss float64, witness [2]func(x []float64) float64)
 	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward    func(s *System, params, grad []float32)
 }
@@ -70,7 +70,7 @@ func newSubject(c Config, known []Known, other Known, workers *pool.Pool) *subje
 		flowDensity: (*flowPass).logDensity,
 		naive:       map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive},
 		estimator:   func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, 1, workers) },
-		witness:     (*kfd.Random).Naive,
+		witness:     (*kfd.Witness).Naive,
 		penalty:     (*boundary).add,
 		backward:    (*System).Backward,
 	}

@@ -96,16 +96,16 @@ func (v *subject) checkEstimators() ([]engine.Check, error) {
 // gradient with central differences of the witnesses.
 func (v *subject) checkWitness() ([]engine.Check, error) {
 	const n, dim = 201, 2
-	l := LossConfig{Kind: "kfd", Witness: WitnessConfig{
-		Config: kfd.Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, Features: kfd.Features{Number: 40, Scale: 1, Range: 1},
+	l := LossConfig{Kind: "kfd", Witness: kfd.Config{
+		Ridge: 1e-2, Memory: 0.9, Every: 1, Features: kfd.Features{Number: 40, Scale: 1, Range: 1},
 	}}
 	s, t := moves(n, dim, 41)
 	estimator := crash.Must(v.estimator(&l, n, dim))
 	got := make([]float32, n*dim)
 	gotLoss := estimator.LossGradient(s, t, got)
-	random := crash.Must(kfd.NewRandom(n, dim, l.Witness.Features, l.Witness.Config, 1, v.workers))
+	fitted := crash.Must(kfd.New(n, dim, l.Witness, 1, v.workers))
 	x, grad := number.Widen(s), make([]float64, n*dim)
-	loss, witness := v.witness(random, x, number.Widen(t), grad)
+	loss, witness := v.witness(fitted, x, number.Widen(t), grad)
 	scale := number.Largest(grad)
 	var derivative, batch float64
 	for i := range x {
@@ -239,8 +239,8 @@ func (s *System) score64() func(params []float64) float64 {
 func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
 	// A wide kernel and few features let batches of this size tell the two laws
 	// apart.
-	l := LossConfig{Kind: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: WitnessConfig{
-		Config: kfd.Config{Ridge: 1e-2, Memory: 0.99, Every: 1}, Features: kfd.Features{Number: 24, Scale: 1, Range: 1.5},
+	l := LossConfig{Kind: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: kfd.Config{
+		Ridge: 1e-2, Memory: 0.99, Every: 1, Features: kfd.Features{Number: 24, Scale: 1, Range: 1.5},
 	}}
 	loss, slopes := v.population(v.known[0], &l)
 	elsewhere, _ := v.population(v.other, &l)

@@ -170,7 +170,7 @@ func faults() []fault {
 			}
 		}},
 		{"a witness's gradient is off by 1e-5", []string{"gradient/kfd"}, func(v *subject) {
-			v.witness = func(m *kfd.Random, s, t, grad []float64) (float64, [2]func(x []float64) float64) {
+			v.witness = func(m *kfd.Witness, s, t, grad []float64) (float64, [2]func(x []float64) float64) {
 				loss, witness := m.Naive(s, t, grad)
 				for i := range grad {
 					grad[i] *= 1 + 1e-5
@@ -179,7 +179,7 @@ func faults() []fault {
 			}
 		}},
 		{"each half is driven by its own witness", []string{"gradient/kfd"}, func(v *subject) {
-			v.witness = func(m *kfd.Random, s, t, grad []float64) (float64, [2]func(x []float64) float64) {
+			v.witness = func(m *kfd.Witness, s, t, grad []float64) (float64, [2]func(x []float64) float64) {
 				loss, witness := m.Naive(s, t, grad)
 				return loss, [2]func(x []float64) float64{witness[1], witness[0]}
 			}

@@ -17,7 +17,7 @@ import (
 type Witness struct {
 	System engine.System
 	Steps  int // of its training
-	Loss   *kfd.Random
+	Loss   *kfd.Witness
 	Batch  []float32 // states of a step
 }
 

@@ -38,7 +38,7 @@ func widen(x []float32) []float64 {
 	return y
 }
 
-func TestRandomAgainstNaive(t *testing.T) {
+func TestAgainstNaive(t *testing.T) {
 	before, _, _ := asm.Active()
 	defer func() { require.NoError(t, asm.Use(before)) }()
 	workers := pool.New(2)
@@ -46,7 +46,7 @@ func TestRandomAgainstNaive(t *testing.T) {
 	for _, path := range asm.Supported() {
 		require.NoError(t, asm.Use(path))
 		for _, c := range []struct{ n, dim, r int }{{2, 1, 1}, {63, 2, 5}, {64, 3, 16}, {65, 2, 33}, {501, 2, 64}, {700, 5, 100}} {
-			m, err := NewRandom(c.n, c.dim, Features{Number: c.r, Scale: 1, Range: 1}, Config{Ridge: 1e-2, Memory: 0.9, Every: 1}, 3, workers)
+			m, err := New(c.n, c.dim, Config{Ridge: 1e-2, Memory: 0.9, Every: 1, Features: Features{Number: c.r, Scale: 1, Range: 1}}, 3, workers)
 			require.NoError(t, err)
 			s, u := walk(c.n, c.dim, 5)
 			got, want := make([]float32, c.n*c.dim), make([]float64, c.n*c.dim)
@@ -67,7 +67,7 @@ func TestNaiveGradient(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
 	const n, dim, h = 21, 3, 1e-5
-	m, err := NewRandom(n, dim, Features{Number: 9, Scale: 0.7, Range: 1}, Config{Ridge: 1e-3, Memory: 0, Every: 1}, 1, workers)
+	m, err := New(n, dim, Config{Ridge: 1e-3, Memory: 0, Every: 1, Features: Features{Number: 9, Scale: 0.7, Range: 1}}, 1, workers)
 	require.NoError(t, err)
 	s32, t32 := walk(n, dim, 2)
 	s, u, grad := widen(s32), widen(t32), make([]float64, n*dim)
@@ -96,7 +96,7 @@ func TestWitnessFindsTheLogRatio(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	const n, sigma, steps = 8192, 1.05, 60
-	m, err := NewRandom(n, 1, Features{Number: 64, Scale: 1, Range: 1.5}, Config{Ridge: 1e-4, Memory: 0.95, Every: 1}, 1, workers)
+	m, err := New(n, 1, Config{Ridge: 1e-4, Memory: 0.95, Every: 1, Features: Features{Number: 64, Scale: 1, Range: 1.5}}, 1, workers)
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	s, u, grad := make([]float32, n), make([]float32, n), make([]float32, n)
@@ -116,13 +116,13 @@ func TestWitnessFindsTheLogRatio(t *testing.T) {
 	require.InDelta(t, 1, product/squares, 0.25)
 }
 
-func TestRandomProperties(t *testing.T) {
+func TestProperties(t *testing.T) {
 	const n, dim = 333, 2
 	s, u := walk(n, dim, 7)
 	var want []float32
 	for _, threads := range []int{1, 2, 3} {
 		workers := pool.New(threads)
-		m, err := NewRandom(n, dim, Features{Number: 48, Scale: 1, Range: 1}, Config{Ridge: 1e-3, Memory: 0.9, Every: 2}, 1, workers)
+		m, err := New(n, dim, Config{Ridge: 1e-3, Memory: 0.9, Every: 2, Features: Features{Number: 48, Scale: 1, Range: 1}}, 1, workers)
 		require.NoError(t, err)
 		grad := make([]float32, n*dim)
 		for range 3 {
@@ -143,22 +143,24 @@ func TestRandomProperties(t *testing.T) {
 		require.Panics(t, func() { m.LossGradient(s[1:], u, grad) })
 		workers.Close()
 	}
-	good, c := Features{Number: 4, Scale: 1, Range: 1}, Config{Ridge: 1, Every: 1}
+	c := Config{Ridge: 1, Every: 1}
 	for _, bad := range []Features{{0, 1, 1}, {5000, 1, 1}, {4, 0, 1}, {4, 1, -1}, {4, math.Inf(1), 1}} {
-		_, err := NewRandom(8, 2, bad, c, 1, nil)
+		c.Features = bad
+		_, err := New(8, 2, c, 1, nil)
 		require.ErrorContains(t, err, "features.")
 	}
-	_, err := NewRandom(8, 2, good, Config{}, 1, nil)
+	c.Features = Features{Number: 4, Scale: 1, Range: 1}
+	_, err := New(8, 2, Config{Features: c.Features}, 1, nil)
 	require.ErrorContains(t, err, "ridge")
-	_, err = NewRandom(1, 2, good, c, 1, nil)
+	_, err = New(1, 2, c, 1, nil)
 	require.ErrorContains(t, err, "a batch of 1 states")
 }
 
-func BenchmarkRandom(b *testing.B) {
+func BenchmarkWitness(b *testing.B) {
 	workers := pool.New(0)
 	defer workers.Close()
 	const n, dim = 2048, 2
-	m, err := NewRandom(n, dim, Features{Number: 256, Scale: 1, Range: 1.5}, Config{Ridge: 1e-4, Memory: 0.99, Every: 1}, 1, workers)
+	m, err := New(n, dim, Config{Ridge: 1e-4, Memory: 0.99, Every: 1, Features: Features{Number: 256, Scale: 1, Range: 1.5}}, 1, workers)
 	require.NoError(b, err)
 	s, u := walk(n, dim, 7)
 	grad := make([]float32, n*dim)

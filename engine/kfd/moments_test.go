@@ -75,17 +75,17 @@ func BenchmarkFactor512(b *testing.B) {
 func TestUpdateAverages(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	w := New(2, []float32{1, 1}, Config{Ridge: 1e-6, Memory: 0.9, Every: 2}, workers)
+	m := newMoments(2, &Config{Ridge: 1e-6, Memory: 0.9, Every: 2}, workers)
 	for step := range 4 {
-		copy(w.Batch(), []float32{1 + float32(step), 0, 0, 1})
-		require.Equal(t, step%2 == 0, w.Stale())
-		require.True(t, w.Update())
+		copy(m.batch, []float32{1 + float32(step), 0, 0, 1})
+		require.Equal(t, step%2 == 0, m.stale())
+		require.True(t, m.update())
 	}
 	// The first batch counts fully, the third by 1 − 1/6.
-	require.InDelta(t, 1+2*5.0/6, w.Second[0], 1e-6)
-	require.Equal(t, []float64{4}, w.Taken)
-	c := Solutions{make([]float32, 2), make([]float32, 2)}
-	w.SolveHalves(&c, &[2][]float64{{1, 1}, {0, 3}})
+	require.InDelta(t, 1+2*5.0/6, m.second[0], 1e-6)
+	require.Equal(t, []float64{4}, m.taken)
+	c := [2][]float32{make([]float32, 2), make([]float32, 2)}
+	m.solve(&c, &[2][]float64{{1, 1}, {0, 3}})
 	require.InDelta(t, 2/(1+2*5.0/6), c[1][0], 1e-5, "the other half's")
 	require.InDelta(t, 2, c[1][1], 1e-5)
 	require.InDelta(t, 0, c[0][0], 1e-5)
@@ -95,10 +95,10 @@ func TestUpdateAverages(t *testing.T) {
 // TestWeightFallsToTheMemory: a batch counts fully at first, and in the end by
 // 1 − memory, by factorisations rather than by steps.
 func TestWeightFallsToTheMemory(t *testing.T) {
-	c := Config{Ridge: 1, Memory: 0.9, Every: 10}
-	require.EqualValues(t, 1, c.Weight(0))
-	require.InDelta(t, 5.0/6, c.Weight(10), 1e-7)
-	for _, taken := range []float64{450, 1000, 1e9} {
-		require.InDelta(t, 0.1, c.Weight(taken), 1e-7)
+	m := newMoments(1, &Config{Ridge: 1, Memory: 0.9, Every: 10}, pool.New(1))
+	require.EqualValues(t, 1, m.weight())
+	for taken, want := range map[float64]float64{10: 5.0 / 6, 450: 0.1, 1000: 0.1, 1e9: 0.1} {
+		m.taken[0] = taken
+		require.InDelta(t, want, m.weight(), 1e-7)
 	}
 }
