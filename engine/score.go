@@ -14,13 +14,14 @@ type Scorer interface {
 	Score(values []float64, params []float32, format string, states []byte) error
 }
 
-// A Witnesser knows what its loss sees in a law: the witness, a function of states.
+// A Witnesser is a system whose loss may see a law by a witness of least squares, a
+// function of states.
 type Witnesser interface {
 	Energetic
 	// Witness fits the witness to fresh samples of the generator with parameters params
 	// and their moves, and returns a function that sets values to it at states in a
-	// Sampler's format that holds all of a state; nil if the loss has none that is a
-	// function of one state. Fits of different numbers, 0, 1, …, see different samples.
+	// Sampler's format that holds all of a state; nil if the loss has none. Fits of
+	// different numbers, 0, 1, …, see different samples.
 	// The system must not be trained meanwhile, and has another witness afterwards. The
 	// error may be ctx's.
 	Witness(ctx context.Context, params []float32, fit int) (func(values []float64, format string, states []byte) error, error)

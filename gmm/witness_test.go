@@ -2,6 +2,7 @@ package gmm
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -73,4 +74,16 @@ func TestWitnessTellsTheDivergence(t *testing.T) {
 		require.InDelta(t, kl, trained.Value(), 0.45*kl+6*trained.StandardError())
 	}
 	t.Logf("| generator | KL(q‖π) | ½Var(g) | noise of a fit | of 64 batches |\n|---|--:|--:|--:|--:|\n%s", table.String())
+}
+
+// TestNoWitness: what a loss of pairs of states sees is no function of one.
+func TestNoWitness(t *testing.T) {
+	workers := pool.New(1)
+	defer workers.Close()
+	s := crash.Must(testConfigs()["paper"].New(workers))
+	witness, err := s.(engine.Witnesser).Witness(t.Context(), nil, 0)
+	require.NoError(t, err)
+	require.Nil(t, witness)
+	require.True(t, math.IsNaN(s.(engine.Foreteller).WitnessDivergence()))
+	require.Empty(t, state.Of(s))
 }

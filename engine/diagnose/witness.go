@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"context"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/stat"
@@ -43,9 +42,6 @@ func (d *diagnosis) witness(ctx context.Context, system engine.System) (*Witness
 		}
 		if of == nil || err != nil {
 			return nil, nil // there is none, or none with numbers that can be used
-		}
-		if f, ok := system.(engine.Foreteller); !ok || math.IsNaN(f.WitnessDivergence()) {
-			return nil, nil // it is not of least squares
 		}
 		g[i] = make([]float64, d.options.Samples)
 		if err := of(g[i], f.Name, states); err != nil {
