@@ -27,7 +27,7 @@ func known(t *Target) mixed.Known {
 		Log:       func(x []float64, k int) float64 { return -t.Energy(x[0], k) - t.Well(k).LogZ() },
 		Rank:      func(x []float32, k uint8) float64 { return t.Well(int(k)).CDF(float64(x[0])) },
 		Deviation: func(x []float32, k []uint8) float64 { return moments(t, x, k) },
-		Width:     0.1, Range: 3,
+		Width:     0.1,
 	}
 	for range t.Modes() {
 		k.Weights = append(k.Weights, 1/float64(t.Modes()))

@@ -144,7 +144,7 @@ func (t twins) deviation(x []float32, k []uint8) (worst float64) {
 func (t twins) known() Known {
 	k := Known{
 		Target: t, Log: t.log, Sample: t.sample, Rank: t.rank, Deviation: t.deviation,
-		Width: 0.05, Range: 2,
+		Width: 0.05,
 	}
 	if t.Dim() > 1 {
 		k.Width = 0.4 // states have few neighbours nearer than that

@@ -31,9 +31,8 @@ type Known struct {
 	// Deviation returns by how many standard errors statistics of the states (x, k)
 	// are off their exact values, at most.
 	Deviation func(x []float32, k []uint8) float64
-	// Width is that of the narrowest parts of the law of x, and Range how far they
-	// are from the origin.
-	Width, Range float64
+	// Width is that of the narrowest parts of the law of x.
+	Width float64
 }
 
 // Checks returns the checks of the kit's mathematics, each against an independent

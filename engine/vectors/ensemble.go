@@ -164,7 +164,7 @@ func (e *Ensemble) Energies(dst []float64, format string, states []byte) (beta f
 
 // Refine implements engine.Refiner.
 func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int) error {
-	s, err := e.Read(format, states)
+	s, err := e.read(format, states)
 	if err == nil {
 		err = e.Reach(first, uint64(s.Len()), steps)
 	}
@@ -185,7 +185,7 @@ func (e *Ensemble) Refine(states []byte, format string, first uint64, steps int)
 // Score implements engine.Scorer.
 func (e *Ensemble) Score(values []float64, params []float32, format string, states []byte) error {
 	stride := len(e.Observables())
-	s, err := e.Read(format, states)
+	s, err := e.read(format, states)
 	if err == nil && s.Len()*stride != len(values) {
 		err = fmt.Errorf("states: there are %d for %d values of %d each", s.Len(), len(values), stride)
 	}

@@ -57,7 +57,7 @@ func (e *Ensemble) Witness(ctx context.Context, params []float32, fit int) (func
 	}
 	c, err := w.fit(ctx, params, fit)
 	return func(values []float64, format string, states []byte) error {
-		s, err := e.Read(format, states)
+		s, err := e.read(format, states)
 		if err == nil && s.Len() != len(values) {
 			err = fmt.Errorf("states: there are %d for %d values", s.Len(), len(values))
 		}
