@@ -72,7 +72,10 @@ func hierarchyRows(e *environment, size string) ([]*operation, error) {
 		return total
 	}
 
-	const samples, batch = 1024, 1024
+	// Calls of about a millisecond, so that others on the host leave some of them alone, and
+	// of as many samples as threads draw at once.
+	samples := max(256*e.threads(), min(1024, 1<<18/(v[0]*v[0])))
+	const batch = 1024
 	sampler := m.NewSampler(params, e.workers)
 	spins, r := make([]uint64, samples*sampler.Words()), make([]float64, samples)
 	first := uint64(0)
@@ -86,12 +89,12 @@ func hierarchyRows(e *environment, size string) ([]*operation, error) {
 	}
 	step := uint32(0)
 	return []*operation{{
-		name: "draw/" + size, amount: samples, unit: "sample", need: many(samples, draw, random(all), exact),
+		name: "draw/" + size, amount: float64(samples), unit: "sample", need: many(samples, draw, random(all), exact),
 		call: func() {
 			if err := sampler.Sample(spins, r, 1, first); err != nil {
 				panic(failure{err})
 			}
-			first += samples
+			first += uint64(samples)
 		},
 	}, {
 		name: "gradient/" + size, amount: batch, unit: "sample", need: many(batch, draw, random(learned), back),
