@@ -330,6 +330,31 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
+// TestPapersLattices: every preset but the paper's own learns them to many digits.
+func TestPapersLattices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for long")
+	}
+	workers := pool.New(2)
+	defer workers.Close()
+	for _, preset := range []string{"quick", "best", "moves"} {
+		for _, beta := range []float64{0.2, 0.5} {
+			c := adapted(t, preset, TargetConfig{L: 3, Beta: beta, J: 1})
+			c.Training.Steps, c.Evaluation.Samples = 1000, 20_000
+			result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
+			require.NoError(t, err)
+			for _, m := range result.Evaluation.Metrics {
+				switch m.Name {
+				case "effective_sample_size":
+					require.Less(t, m.Error, 1e-6, "%s, β = %v", preset, beta)
+				case "total_variation":
+					require.Less(t, m.Error, 1.5*m.Floor, "%s, β = %v", preset, beta)
+				}
+			}
+		}
+	}
+}
+
 func TestHierarchyRefusals(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"loss.kind":            func(c *Config) { c.Loss.Kind = "mmd" },

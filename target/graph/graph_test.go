@@ -446,6 +446,29 @@ func TestInherit(t *testing.T) {
 	require.NotZero(t, mine[0])
 }
 
+// TestMovesAlone trains by moves alone, with a density: of a 3×3 glass at β = 1 a thousand
+// samples are worth 990 and more, and ln Z is right within five standard errors.
+func TestMovesAlone(t *testing.T) {
+	workers := pool.New(2)
+	defer workers.Close()
+	c := configured(t, "moves", glass(4, 3, 3), 1)
+	require.Equal(t, "balance", c.Loss.Kind)
+	why, err := c.Adapt(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, why, "learned by moves alone")
+	c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1000, 256, 20_000
+	result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
+	require.NoError(t, err)
+	for _, m := range result.Evaluation.Metrics {
+		switch m.Name {
+		case "effective_sample_size":
+			require.Less(t, m.Error, 0.01)
+		case "log_z":
+			require.Less(t, m.Error, 5*m.Floor+1e-6)
+		}
+	}
+}
+
 // TestThePapersMethod trains a perceptron by moves alone on a small glass, without
 // and in a field, where flips of all spins are proposals like any other.
 func TestThePapersMethod(t *testing.T) {

@@ -70,6 +70,10 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.Loss.Forward = c.recipe(h, learned).Forward
-	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
-		learned, g.N(), h.Hidden, h.Neighbours, road(g)), nil
+	by := ""
+	if c.Loss.Kind == "balance" {
+		by = " by moves alone"
+	}
+	return fmt.Sprintf("%d of %d spins are learned%s, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
+		learned, g.N(), by, h.Hidden, h.Neighbours, road(g)), nil
 }
