@@ -84,13 +84,15 @@ reach() {
   return 1
 }
 
+# Long enough to be stopped twice: a step of the paper's recipe takes some milliseconds.
+long=(--preset paper --set training.steps=1000)
 small=(--set evaluation.samples=2000 --set training.log_every=1 -q)
 lines() { cat run/metrics.jsonl 2>/dev/null | wc -l || true; }
 stops() { grep -c 'stopped at step' "revgen-train-$job.log" 2>/dev/null || true; }
 
 echo "--- a job that is stopped twice"
-revgen train ising --set training.steps=300 "${small[@]}" -o whole >/dev/null
-job=$(sbatch --parsable --cpus-per-task=1 "$templates/train.sh" ising --set training.steps=300 "${small[@]}" -o run)
+revgen train ising "${long[@]}" "${small[@]}" -o whole >/dev/null
+job=$(sbatch --parsable --cpus-per-task=1 "$templates/train.sh" ising "${long[@]}" "${small[@]}" -o run)
 for stop in 1 2; do
   before=$(lines)
   reach "$job" RUNNING
@@ -125,7 +127,7 @@ else
   mkdir "$work/mpi"
   (cd "$templates/../.." && CGO_ENABLED=1 go build -tags mpi -o "$work/mpi/revgen" ./cmd/revgen)
   rm -rf run
-  job=$(PATH=$work/mpi:$PATH sbatch --parsable --ntasks=2 "$templates/mpi.sh" ising --set training.steps=300 "${small[@]}" -t 1 -o run)
+  job=$(PATH=$work/mpi:$PATH sbatch --parsable --ntasks=2 "$templates/mpi.sh" ising "${long[@]}" "${small[@]}" -t 1 -o run)
   reach "$job" RUNNING
   for _ in $(seq 600); do [ "$(lines)" -gt 0 ] && break; sleep 0.1; done
   scancel --signal=USR1 "$job"
