@@ -67,21 +67,15 @@ func NewSweep(l int, one, none float64, opposite bool) *Sweep {
 	return s
 }
 
-// Shared performs one sweep on all the blocks that spins holds, with one draw
+// SharedSweeps performs n sweeps on all the blocks that spins holds, with one draw
 // for each site that all replicas share. A single replica is a faithful Markov
 // chain, but replicas are strongly correlated: chains that once meet stay
 // together. Use it for throughput, or with replicas at different times; averages
 // over replicas have no smaller error than the literature's codes of this kind.
 //
-// The draw of the i-th site in the order of the sweep is word i of the stream,
-// four to a block, from block 0. All paths give the same bits.
-func (s *Sweep) Shared(spins []uint64, c *Counter) {
-	var order [2]halfSweep
-	s.sharedTogether(spins, c, order[:s.step()])
-}
-
-// SharedSweeps performs n sweeps, each like Shared, with the draws of the steps
-// c.Step, c.Step+1, … On lattices that do not fit into the cache of a core, a few
+// The sweeps have the draws of the steps c.Step, c.Step+1, …: that of the i-th site in
+// the order of a sweep is word i of the stream, four to a block, from block 0. All paths
+// give the same bits. On lattices that do not fit into the cache of a core, a few
 // sweeps follow each other through it.
 func (s *Sweep) SharedSweeps(spins []uint64, c *Counter, n int) {
 	var order [2 * sweepsTogether]halfSweep

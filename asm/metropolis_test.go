@@ -71,7 +71,7 @@ func TestSweepsEqualGeneric(t *testing.T) {
 				for step := range uint32(3) {
 					c.Step = step
 					sweepShared(s, want, &c)
-					s.Shared(got, &c)
+					s.SharedSweeps(got, &c, 1)
 				}
 				require.True(t, slices.Equal(want, got), "shared draws, L = %d", l)
 				c.Step = 3
@@ -162,7 +162,7 @@ func TestSharedSweepOfEachReplica(t *testing.T) {
 			c := Counter{Seed: r.Uint64()}
 			draws := make([]uint32, (l*l+3)&^3)
 			PhiloxBlocks(draws, &c, 0)
-			s.Shared(spins, &c)
+			s.SharedSweeps(spins, &c, 1)
 			for replica := range ReplicaBits {
 				spin := make([]int, l*l)
 				for i := range spin {
@@ -344,7 +344,7 @@ func TestSweepThresholds(t *testing.T) {
 	require.Panics(t, func() { NewSweep(4, 0.5, 0.6, false) })
 	require.Panics(t, func() { NewSweep(4, math.NaN(), 0.1, false) })
 	require.Panics(t, func() { s.Independent(make([]uint64, 5), new(Xoshiro)) })
-	require.Panics(t, func() { s.Shared(make([]uint64, 5), &Counter{}) })
+	require.Panics(t, func() { s.SharedSweeps(make([]uint64, 5), &Counter{}, 1) })
 }
 
 func TestSweepsDoNotAllocate(t *testing.T) {
@@ -353,7 +353,6 @@ func TestSweepsDoNotAllocate(t *testing.T) {
 		spins := make([]uint64, 64*ReplicaWords)
 		var g Xoshiro
 		require.Zero(t, alloctest.PerRun(10, func() {
-			s.Shared(spins, &Counter{})
 			s.SharedSweeps(spins, &Counter{}, 2)
 			s.Independent(spins, &g)
 		}))
@@ -381,7 +380,7 @@ func BenchmarkSweep(b *testing.B) {
 				})
 			})
 		}
-		run("shared", func(i int) { s.Shared(spins, &Counter{Step: uint32(i)}) })
+		run("shared", func(i int) { s.SharedSweeps(spins, &Counter{Step: uint32(i)}, 1) })
 		run("independent", func(int) { s.Independent(spins, &g) })
 	}
 }
@@ -406,7 +405,7 @@ func FuzzSweep(f *testing.F) {
 		for _, path := range Supported() {
 			require.NoError(t, Use(path))
 			got := append([]uint64(nil), start...)
-			s.Shared(got, &c)
+			s.SharedSweeps(got, &c, 1)
 			b.Seed(&c, 0)
 			s.Independent(got, &b)
 			require.Equal(t, want, got, "%v", path)
