@@ -36,14 +36,6 @@ func moves(n, dim int) (s, t []float32) {
 	return s, t
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 // value is f(s, t) in float64.
 func (c *Critic) value(params, s, t []float64) float64 {
 	if !c.paired {
@@ -65,7 +57,7 @@ func TestGradients(t *testing.T) {
 			for _, dim := range []int{1, 3} {
 				c := newCritic(t, n, dim, 2, form)
 				s, u := moves(n, dim)
-				params, s64, u64 := widen(c.Params), widen(s), widen(u)
+				params, s64, u64 := number.Widen(c.Params), number.Widen(s), number.Widen(u)
 				objective := func() (sum float64) {
 					for i := range n {
 						f := c.value(params, s64[i*dim:][:dim], u64[i*dim:][:dim])

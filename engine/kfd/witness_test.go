@@ -9,6 +9,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -30,14 +31,6 @@ func walk(n, dim int, seed uint64) (s, t []float32) {
 	return s, t
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 func TestAgainstNaive(t *testing.T) {
 	before, _, _ := asm.Active()
 	defer func() { require.NoError(t, asm.Use(before)) }()
@@ -51,13 +44,9 @@ func TestAgainstNaive(t *testing.T) {
 			s, u := walk(c.n, c.dim, 5)
 			got, want := make([]float32, c.n*c.dim), make([]float64, c.n*c.dim)
 			loss := m.LossGradient(s, u, got)
-			wantLoss, _ := m.Naive(widen(s), widen(u), want)
+			wantLoss, _ := m.Naive(number.Widen(s), number.Widen(u), want)
 			require.InDelta(t, wantLoss, loss, 2e-4*(math.Abs(wantLoss)+0.01), "%v %+v", path, c)
-			scale := 0.0
-			for _, v := range want {
-				scale = max(scale, math.Abs(v))
-			}
-			require.InDeltaSlice(t, want, widen(got), 1e-3*scale, "%v %+v", path, c)
+			require.InDeltaSlice(t, want, number.Widen(got), 1e-3*number.Largest(want), "%v %+v", path, c)
 		}
 	}
 }
@@ -70,7 +59,7 @@ func TestNaiveGradient(t *testing.T) {
 	m, err := New(n, dim, Config{Ridge: 1e-3, Memory: 0, Every: 1, Features: Features{Number: 9, Scale: 0.7, Range: 1}}, 1, workers)
 	require.NoError(t, err)
 	s32, t32 := walk(n, dim, 2)
-	s, u, grad := widen(s32), widen(t32), make([]float64, n*dim)
+	s, u, grad := number.Widen(s32), number.Widen(t32), make([]float64, n*dim)
 	loss, g := m.Naive(s, u, grad)
 	var change [2]float64
 	for i := range n {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -62,14 +63,6 @@ func moves(r *rand.Rand, n, dim int, rejected, spread float64) (s, t []float32) 
 	return s, t
 }
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 // requireNear compares the fast loss and gradient with the naive ones. The
 // tolerances are in units of the sums without their cancelling signs, the
 // kernel at its largest: k(0) for the loss, the largest k′·|x| for the gradient.
@@ -78,7 +71,7 @@ func requireNear(t *testing.T, known map[string]sums, k *Kernel, stat Statistic,
 	n := len(s) / dim
 	want := once(known, msg, func() sums {
 		grad := make([]float64, len(s))
-		loss := Naive(k, stat, widen(s), widen(u), n, dim, grad)
+		loss := Naive(k, stat, number.Widen(s), number.Widen(u), n, dim, grad)
 		return sums{loss: loss, grad: grad, steepest: steepest(k)}
 	})
 	require.InDelta(t, want.loss, loss, lossTolerance*2*k.Value(0)/math.Sqrt(float64(n)), "loss: %s", msg)
@@ -267,7 +260,7 @@ func TestGramOfRejectedMovesIsZero(t *testing.T) {
 func TestNaive(t *testing.T) {
 	const n, dim = 9, 2
 	narrow, wide := moves(rand.New(rand.NewPCG(13, 14)), n, dim, .2, 1)
-	s, u := widen(narrow), widen(wide)
+	s, u := number.Widen(narrow), number.Widen(wide)
 	distance := func(a, b, c, d []float64) (d2 float64) {
 		for i := range a {
 			d2 += square(a[i]-c[i]) + square(b[i]-d[i])

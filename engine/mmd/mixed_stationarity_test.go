@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -60,7 +61,7 @@ func TestMixedStationarity(t *testing.T) {
 						x, y, a, b := mixedMoves(rand.New(rand.NewPCG(1, 2)), n, dim, modes, .3)
 						gradX, gradK, witness := make([]float32, n*dim), make([]float32, n*modes), make([]float32, n)
 						loss := m.LossGradient(x, y, a, b, gradX, gradK)
-						wx, wy, e, f := widen(x), widen(y), oneHot(a, modes), oneHot(b, modes)
+						wx, wy, e, f := number.Widen(x), number.Widen(y), oneHot(a, modes), oneHot(b, modes)
 						value := func() float64 { return mixedStationarityNaive(&k, stat, wx, wy, e, f, dim, modes) }
 						want := once(known, msg, func() sums {
 							all := sums{loss: value(), grad: make([]float64, len(wx)), byMode: make([]float64, len(e))}

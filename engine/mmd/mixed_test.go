@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -78,7 +79,7 @@ func TestMixedAgainstNaive(t *testing.T) {
 							x, y, a, b := mixedMoves(r, n, dim, modes, rejected)
 							want := once(known, msg, func() sums {
 								wantX, wantK := make([]float64, n*dim), make([]float64, n*modes)
-								loss := MixedNaive(&k, stat, widen(x), widen(y), oneHot(a, modes), oneHot(b, modes), dim, modes, wantX, wantK)
+								loss := MixedNaive(&k, stat, number.Widen(x), number.Widen(y), oneHot(a, modes), oneHot(b, modes), dim, modes, wantX, wantK)
 								return sums{loss, wantX, wantK, steepest(&k)}
 							})
 							gradX, gradK := make([]float32, n*dim), make([]float32, n*modes)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/internal/alloctest"
+	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -28,13 +29,13 @@ func TestStationarityAgainstNaive(t *testing.T) {
 					msg := fmt.Sprintf("%s n=%d dim=%d %v", name, n, dim, stat)
 					want := once(known, msg, func() sums {
 						grad := make([]float64, n*dim)
-						loss := StationarityNaive(&k, stat, widen(s), widen(u), n, dim, grad)
+						loss := StationarityNaive(&k, stat, number.Widen(s), number.Widen(u), n, dim, grad)
 						return sums{loss: loss, grad: grad, steepest: steepest(&k)}
 					})
 					for range 2 { // the second call reuses the buffers
 						loss := m.LossGradient(s, u, grad)
 						require.InDelta(t, want.loss, loss, 4*lossTolerance*k.Value(0), msg)
-						require.InDeltaSlice(t, want.grad, widen(grad), 4*gradTolerance*want.steepest, msg)
+						require.InDeltaSlice(t, want.grad, number.Widen(grad), 4*gradTolerance*want.steepest, msg)
 					}
 				}
 			}
@@ -54,7 +55,7 @@ func TestStationarityNaive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const n, dim, h = 7, 3, 1e-5
 	s32, u32 := moves(r, n, dim, .3, 1)
-	s, u = widen(s32), widen(u32)
+	s, u = number.Widen(s32), number.Widen(u32)
 	for _, stat := range []Statistic{V, U} {
 		grad := make([]float64, n*dim)
 		StationarityNaive(&k, stat, s, u, n, dim, grad)

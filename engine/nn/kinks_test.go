@@ -41,7 +41,7 @@ func TestKinksOfSpecialUnits(t *testing.T) {
 	}
 	grad, din := make([]float32, m.NumParams()), make([]float32, rows)
 	m.Backward(grad, din, dout, x, p, 0, rows, m.NewScratch(rows))
-	p64 := widen(params)
+	p64 := number.Widen(params)
 	total := func() (sum float64) {
 		for _, v := range x[0] {
 			for _, y := range m.Forward64(p64, []float64{float64(v)}) {

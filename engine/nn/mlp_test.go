@@ -13,14 +13,6 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 func random(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -47,7 +39,7 @@ func TestBackwardMatchesCentralDifferences(t *testing.T) {
 		grad, din := make([]float32, m.NumParams()), make([]float32, (hi-lo)*m.In())
 		m.Backward(grad, din, dout, a, p, lo, hi, m.NewScratch(hi-lo))
 
-		p64, x64 := widen(params), widen(a[0])
+		p64, x64 := number.Widen(params), number.Widen(a[0])
 		objective := func() float64 {
 			var sum float64
 			for row := lo; row < hi; row++ {
