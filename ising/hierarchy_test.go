@@ -328,6 +328,15 @@ func TestAdapt(t *testing.T) {
 			}
 		}
 	}
+	sweeps := func(preset string, l int) (steps []int) {
+		for p := engine.Config(adapted(t, preset, TargetConfig{L: l, Beta: 0.44, J: 1})); p != nil; p = p.(*Config).Predecessor() {
+			steps = append(steps, p.(*Config).Transition.Steps)
+		}
+		return steps
+	}
+	require.Equal(t, []int{256, 256, 64, 16}, sweeps("moves", 128), "moves of (L/4)² sweeps, as slow modes take")
+	require.Equal(t, []int{1}, sweeps("moves", 3))
+	require.Equal(t, []int{1, 1}, sweeps("best", 32))
 }
 
 // TestPapersLattices: every preset but the paper's own learns them to many digits.

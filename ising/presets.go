@@ -77,7 +77,7 @@ func (c *Config) recipe(quick bool) {
 	if len(stages) > 1 {
 		c.Generator.From = "half"
 	}
-	t.Configure(&c.Training, &c.Transition)
+	t.Configure(&c.Training, &c.Transition, c.Loss.Kind)
 }
 
 // Predecessor returns the recipe for half the side, if the generator starts from

@@ -28,15 +28,17 @@ type Variant struct {
 // recipes are for, what else the paper's method allows, and the roads beside it.
 var Studies = []Study{
 	{
-		Name: "ablations-ising", Title: "Ising model, L = 8, β = 0.4407: what the recipe from moves alone needs",
-		System: "ising", Preset: "moves", Assignments: []string{"target.l=8", "target.beta=0.4407"},
+		Name: "ablations-ising", Title: "Ising model, L = 16, β = 0.4407: what the recipe from moves alone needs",
+		System: "ising", Preset: "moves", Assignments: []string{"target.l=16", "target.beta=0.4407"},
 		Variants: []Variant{
 			{Label: "all of it"},
+			{Label: "one sweep", Assignments: []string{"transition.steps=1"}},
 			{Label: "four sweeps", Assignments: []string{"transition.steps=4"}},
+			{Label: "64 sweeps", Assignments: []string{"transition.steps=64"}},
 			{Label: "64 single flips", Assignments: []string{"transition.proposal=single", "transition.steps=64"}},
-			{Label: "one flip, of a spin or of all", Assignments: []string{"transition.proposal=mixture", "transition.global_flip=0.1"}},
-			{Label: "one flip of several spins", Assignments: []string{"transition.proposal=multi-spin"}},
-			{Label: "half the steps", Assignments: []string{"training.steps=750"}},
+			{Label: "one flip, of a spin or of all", Assignments: []string{"transition.proposal=mixture", "transition.steps=1", "transition.global_flip=0.1"}},
+			{Label: "one flip of several spins", Assignments: []string{"transition.proposal=multi-spin", "transition.steps=1"}},
+			{Label: "half the steps", Assignments: []string{"training.steps=1500"}},
 			{Label: "half the batch", Assignments: []string{"training.batch=256"}},
 			{Label: "energies, not moves", Assignments: []string{"loss.kind=divergence"}},
 		},

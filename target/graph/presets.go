@@ -53,7 +53,7 @@ func (c *Config) recipe(g hierarchy.Graph, learned int) hierarchy.Training {
 	if c.Preset == "quick" {
 		t.Steps /= 4
 	}
-	t.Configure(&c.Training, &c.Transition)
+	t.Configure(&c.Training, &c.Transition, c.Loss.Kind)
 	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Units = g.Neighbours, g.Inputs, g.Hidden
 	return t
 }

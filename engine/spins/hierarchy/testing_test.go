@@ -50,7 +50,7 @@ func NewTrainer(t testing.TB, m *Model, training Training, loss string, from []f
 		Schema: engine.SchemaVersion, System: "test", Preset: "test",
 		Training: engine.Training{Seed: training.Seed, Methods: search.ByGradient()},
 	}, model: m, loss: loss, forward: training.Forward}
-	training.Configure(&c.Training, &c.transition)
+	training.Configure(&c.Training, &c.transition, loss)
 	trainer, err := engine.NewTrainer(c, workers)
 	require.NoError(t, err)
 	if from != nil {
