@@ -124,10 +124,6 @@ func NewDivergence(t *Training, forward float64) *Divergence {
 	}
 }
 
-// outside is by how much a state where π vanishes, and R has no end, counts more
-// than the largest R of others.
-const outside = 10
-
 // Measure returns KL(q‖π) as the batch of a step estimates it, with its own ln Z,
 // whichever divergence it is whose coefficients it sets, the mean of the others' R taken
 // as the baseline.

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/revgen/revgen/internal/conf"
+)
+
+// A Balancing says which reversible moves the loss of detailed balance compares states
+// by: a mixture of local moves, the configuration's transition, and of independence
+// Metropolis, whose proposals are other samples of the generator.
+type Balancing struct {
+	// Partners is the fraction of the pairs whose s′ is an independent sample of the
+	// generator. Local moves reach where the generator draws too little; independent
+	// partners compare what local moves do not connect, the weights of distant modes
+	// first of all. With 1 no local moves are made, and the gradient is that of
+	// KL(q‖π), twice.
+	Partners float64 `json:"partners" when:"kind=balance"`
+}
+
+// Validate reports the first value that cannot be used, by its key.
+func (b *Balancing) Validate() error { return conf.Fraction("partners", b.Partners) }
+
+// A Balance is the loss of detailed balance of a generator whose density q is known,
+//
+//	L = ½ E (R(s) − R(s′))²,   R = ln q − ln π̃,
+//
+// over pairs that a kernel P connects which is reversible with respect to π, so that
+//
+//	R(s) − R(s′) = ln [q(s) P(s, s′) / (q(s′) P(s′, s))]
+//
+// is how far detailed balance is violated between them. It is zero exactly where q = π on
+// what P connects, needs of π what an acceptance ratio needs, and its gradient with both
+// states held fixed,
+//
+//	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))],
+//
+// has no noise there. Of a batch of N samples s some have moved, each to its own s′. The
+// others' share of the pairs are those of two samples of the batch, all of them: over
+// them L is the variance of R.
+type Balance struct {
+	R    []float64 // of each s
+	Next []float64 // of each s′; of a sample that does not move it is not read
+
+	Weight     []float64 // the coefficient of ∇ln q(s)
+	NextWeight []float64 // the coefficient of ∇ln q(s′), 0 where there is none
+
+	Total, NextTotal float64 // Σ of the coefficients
+
+	block, moving int // of so many samples, so many move
+	moved         int // in all
+	rate          float64
+}
+
+// NewBalance makes room for n samples in blocks of so many. Of each block the first move,
+// in numbers that are multiples of unit, so that all do together what Partners leaves.
+func NewBalance(b Balancing, n, block, unit int) *Balance {
+	l := &Balance{
+		R: make([]float64, n), Next: make([]float64, n), Weight: make([]float64, n), NextWeight: make([]float64, n),
+		block: block, moving: int(math.Round((1-b.Partners)*float64(block)/float64(unit))) * unit,
+	}
+	if b.Partners < 1 {
+		l.moving = max(l.moving, unit)
+	}
+	for lo := 0; lo < n; lo += block {
+		l.moved += l.Moving(lo, min(lo+block, n)) - lo
+	}
+	return l
+}
+
+// Moving returns the end of the samples that move, of the block of samples lo … hi−1.
+func (l *Balance) Moving(lo, hi int) int { return min(lo+l.moving, hi) }
+
+// Moved returns how many samples move.
+func (l *Balance) Moved() int { return l.moved }
+
+// Limits of what one state counts.
+const (
+	// outside is by how much a state where π vanishes, and R has no end, counts more
+	// than the largest R of others.
+	outside = 10
+	// mostDifference bounds R(s) − R(s′) of a local move in the gradient, which beyond
+	// it is that of Huber's loss: a walker that leaves what the generator covers comes
+	// where ln q is as low as −10⁴, and would alone decide the step.
+	mostDifference = 10
+)
+
+// Measure returns L of the batch whose R and Next are set, and sets the coefficients.
+func (l *Balance) Measure() float64 {
+	n := float64(len(l.R))
+	l.bound()
+	pairs := n - float64(l.moved) // of independent samples
+	loss := l.level(pairs / n)
+	l.NextTotal = 0
+	clear(l.NextWeight)
+	for lo := 0; lo < len(l.R); lo += l.block {
+		for i := lo; i < l.Moving(lo, min(lo+l.block, len(l.R))); i++ {
+			difference := l.R[i] - l.Next[i]
+			size := math.Abs(difference)
+			slope := difference
+			if size > mostDifference {
+				slope = math.Copysign(mostDifference, difference)
+				loss += mostDifference * (size - mostDifference/2) / n
+			} else {
+				loss += difference * difference / (2 * n)
+			}
+			l.Weight[i] += slope / n
+			l.NextWeight[i] = -slope / n
+			l.NextTotal -= slope / n
+		}
+	}
+	l.Total = -l.NextTotal
+	return loss
+}
+
+// level returns a part of the variance of R, and sets the samples' coefficients to those of
+// its gradient. These sum to 0.
+func (l *Balance) level(part float64) float64 {
+	n, mean := float64(len(l.R)), 0.0
+	for _, r := range l.R {
+		mean += r
+	}
+	mean /= n
+	var squares float64
+	l.rate = 0
+	for i, r := range l.R {
+		l.Weight[i] = 2 * part * (r - mean) / (n - 1)
+		squares += (r - mean) * (r - mean)
+		l.rate += math.Exp(min(0, r-l.R[(i+1)%len(l.R)])) / n
+	}
+	return part * squares / (n - 1)
+}
+
+// bound gives states where π vanishes an R: one that did not find the way in counts with
+// its partners alone.
+func (l *Balance) bound() {
+	highest := math.Inf(-1)
+	for _, r := range l.R {
+		if !math.IsInf(r, 1) {
+			highest = max(highest, r)
+		}
+	}
+	for i, r := range l.R {
+		if math.IsInf(r, 1) {
+			l.R[i] = highest + outside
+			if math.IsInf(l.Next[i], 1) {
+				l.Next[i] = l.R[i]
+			}
+		}
+	}
+}
+
+// Acceptance returns the fraction of the proposals of the last Measure's pairs that
+// Metropolis accepts, given that of the local moves.
+func (l *Balance) Acceptance(local float64) float64 {
+	n := float64(len(l.R))
+	return (float64(l.moved)*local + (n-float64(l.moved))*l.rate) / n
+}
+
+// Describe says by which pairs a recipe compares states, as the end of a sentence.
+func (b *Balancing) Describe(moves string) string {
+	switch b.Partners {
+	case 0:
+		return moves
+	case 1:
+		return "independent partners"
+	}
+	return fmt.Sprintf("%s and, of %.0f %% of the pairs, independent partners", moves, 100*b.Partners)
+}
