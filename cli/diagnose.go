@@ -232,9 +232,6 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 			fmt.Fprintf(w, " (not to be trusted: %s)", x.Warning)
 		}
 	}
-	if g := r.Witness; g != nil {
-		fmt.Fprintf(w, "; witness: divergence %.2g by ½Var(g), whose noise of %.2g is taken off", g.Divergence, g.Noise)
-	}
 	for _, l := range r.Limits {
 		fmt.Fprintf(w, "; %s", l)
 	}

@@ -39,8 +39,7 @@ func (p *program) scoreCommand() *cobra.Command {
 		Long: `Evaluate states of a target, given as to train or by a run directory: of each its
 energy E, ln π = −βE up to a constant, and the target's observables; with --model,
 where the density of that generator is known, its ln q (log_model) and ln π − ln q
-(log_weight), and where its loss has a witness that is a function of a state, that
-(witness): greater where the generator has too much. One row a state, in the order of the states, in constant memory.
+(log_weight). One row a state, in the order of the states, in constant memory.
 
 States come from a file or stdin, in one of the layouts that sample writes:
 

@@ -254,7 +254,6 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *engine
 			return nil, nil
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
-		brief.Witness = r.Steps >= 2048 // of which it takes an eighth then
 		if r.Evaluation != nil {
 			brief.Measured = r.Evaluation.Weights
 		}

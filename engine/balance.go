@@ -114,6 +114,14 @@ func (l *Balance) Measure() float64 {
 	return loss
 }
 
+// Of returns the loss that a batch with these R and R of s′ would have.
+func (l *Balance) Of(r, next []float64) float64 {
+	copied := *l
+	copied.R, copied.Next = r, next
+	copied.Weight, copied.NextWeight = make([]float64, len(r)), make([]float64, len(r))
+	return copied.Measure()
+}
+
 // level returns a part of the variance of R, and sets the samples' coefficients to those of
 // its gradient. These sum to 0.
 func (l *Balance) level(part float64) float64 {

@@ -88,9 +88,8 @@ func ReadRecords(dir string) ([]Record, error) {
 
 // TrainingCurves shows what tells of a run, against steps and against the time of
 // training: its errors, where evaluation.every asks for them, in units of those of as
-// many exact samples where all are known; the acceptance; what a least-squares witness
-// makes of the divergence; and a loss that is positive all along, by its name. One that is
-// not scatters about 0, and shows but the noise of its batches.
+// many exact samples where all are known; the acceptance; and a loss that is positive all
+// along, by its name. One that is not scatters about 0, and shows but the noise of its batches.
 func TrainingCurves(records []Record, lossName string) figure.Figure {
 	var steps, seconds, loss, acceptance []float64
 	for _, r := range records {
@@ -130,41 +129,10 @@ func TrainingCurves(records []Record, lossName string) figure.Figure {
 		})
 	}
 	row(figure.Axis{Label: "acceptance", Max: 1}, of(acceptance, 5))
-	if byStep, byTime := divergenceCurves(records); len(byStep.X) > 0 {
-		row(figure.Axis{Label: "½Var(g): KL(q‖π)", Scale: figure.Log}, func(time bool) []figure.Layer {
-			if time {
-				return []figure.Layer{byTime}
-			}
-			return []figure.Layer{byStep}
-		})
-	}
 	if slices.Min(loss) > 0 {
 		row(figure.Axis{Label: lossName, Scale: figure.Log}, of(loss, 6))
 	}
 	return f
-}
-
-// divergenceCurves returns the means of what a witness tells of the divergence over
-// stretches of the records, against steps and against time. A mean that its noise has taken
-// below 0 is left out.
-func divergenceCurves(records []Record) (byStep, byTime figure.Layer) {
-	const stretches = 50
-	byStep = figure.Layer{Mark: figure.Line, Role: figure.Series(7)}
-	byTime = byStep
-	for part := range slices.Chunk(records, (len(records)+stretches-1)/stretches) {
-		var sum, step, seconds, n float64
-		for _, r := range part {
-			if r.WitnessDivergence != nil {
-				sum, step, seconds, n = sum+*r.WitnessDivergence, step+float64(r.Step), seconds+r.Seconds, n+1
-			}
-		}
-		if !(sum > 0) {
-			continue
-		}
-		byStep.X, byStep.Y = append(byStep.X, step/n), append(byStep.Y, sum/n)
-		byTime.X, byTime.Y = append(byTime.X, seconds/n), append(byTime.Y, sum/n)
-	}
-	return byStep, byTime
 }
 
 // shownErrors is how many curves can be told apart. Systems list their metrics

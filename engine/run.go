@@ -262,7 +262,7 @@ func (r *run) toTheEnd(ctx context.Context) (*Result, error) {
 		evaluate := r.evaluates()
 		if last || evaluate || t.step%training.LogEvery == 0 {
 			record := t.Record()
-			record.Seconds, record.WitnessDivergence = r.seconds(), t.witnessDivergence()
+			record.Seconds = r.seconds()
 			r.pending = &record
 			if err := r.agree(r.record(ctx)); err != nil {
 				return nil, err

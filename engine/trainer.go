@@ -193,16 +193,6 @@ func (t *Trainer) Record() Record {
 	}
 }
 
-// witnessDivergence is what the loss's witness tells of the last step, nil if there is none.
-func (t *Trainer) witnessDivergence() *float64 {
-	if f, ok := t.system.(Foreteller); ok {
-		if d := f.WitnessDivergence(); d == d {
-			return &d
-		}
-	}
-	return nil
-}
-
 // A Record is one line of metrics.jsonl.
 type Record struct {
 	Step         int     `json:"step"`
@@ -210,10 +200,8 @@ type Record struct {
 	Acceptance   float64 `json:"acceptance"`
 	GradientNorm float64 `json:"gradient_norm"`
 	LearningRate float64 `json:"learning_rate"`
-	Seconds      float64 `json:"seconds"` // of training so far, earlier parts of a resumed run included
-	// WitnessDivergence is that of a Foreteller whose loss has a witness.
-	WitnessDivergence *float64 `json:"witness_divergence,omitempty"`
-	Errors            []Error  `json:"errors,omitempty"` // of the generator at this step, where evaluation.every asks for them
+	Seconds      float64 `json:"seconds"`          // of training so far, earlier parts of a resumed run included
+	Errors       []Error `json:"errors,omitempty"` // of the generator at this step, where evaluation.every asks for them
 }
 
 // An Error is a Metric's error and the expected error of as many exact samples.

@@ -15,9 +15,6 @@ type Options struct {
 	Refine  int    // most steps, a power of two
 	Chains  int
 	Draws   int // of each chain, between which steps double until chains agree
-	// Witness asks for that of the loss, fitted anew twice, where there is one and no
-	// density is known. It takes the moves of 256 steps of training beside the others.
-	Witness bool
 	// Measured are the weights of other samples of the generator, more than are diagnosed,
 	// that were measured before: where weights alone tell, these are asked too.
 	Measured *Weights
@@ -33,7 +30,7 @@ const Fresh = 1 << 35
 // Full returns the options of a diagnosis by itself, whose Moves are to be those of Work.
 // Its time is a limit for targets that take long to answer.
 func Full() Options {
-	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Witness: true, Time: 10 * time.Minute}
+	return Options{Samples: 1 << 15, First: Fresh, Refine: 1 << 12, Chains: 512, Draws: 64, Time: 10 * time.Minute}
 }
 
 // Work returns the moves of a diagnosis by itself, a minute's or so on two processors,

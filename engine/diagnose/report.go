@@ -37,7 +37,6 @@ type Report struct {
 	Observables []Observable `json:"observables"`
 	Chains      *Chains      `json:"chains,omitempty"`
 	Weights     *Weights     `json:"weights,omitempty"`
-	Witness     *Witness     `json:"witness,omitempty"`
 	// Limits say what was cut short.
 	Limits  []string `json:"limits,omitempty"`
 	Seconds float64  `json:"seconds"`

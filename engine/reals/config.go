@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
@@ -73,33 +72,19 @@ type GeneratorConfig struct {
 
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
-	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
-	// "stationarity", the MMD between the laws of s and s′, which tests
-	// invariance instead of detailed balance; "kfd", the least-squares witness
-	// of irreversibility in random features (package kfd); or "divergence", KL(q‖π)
-	// of a generator whose density q is known, by the score function: it needs no
-	// moves.
-	Kind string `json:"kind" enum:"mmd,stationarity,kfd,divergence" only:"mmd,stationarity,kfd generator.kind=realnvp,residual; divergence generator.kind=realnvp,mixture"`
-	// Kernel of both MMDs.
-	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
-	// Statistic of both MMDs.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
-	// Gradient of both MMDs is "surrogate", with s′ fixed (eq.
-	// (surrogate_grad)), or "full", with s′ following s through the moves that
-	// were accepted: s′ = s + Σ σε.
-	Gradient string `json:"gradient" enum:"surrogate,full" when:"kind=mmd,stationarity"`
-	// DensityWeight, if positive, multiplies the stationarity loss's gradient of
-	// each sample by (ρ + this)^−½, where ρ is the mean of the kernel, in units
-	// of its value at 0, between the sample and the others: without it, regions
-	// of low density hardly count.
-	DensityWeight float64        `json:"density_weight" when:"kind=stationarity"`
-	Witness       kfd.Config     `json:"witness" when:"kind=kfd"`
-	Boundary      BoundaryConfig `json:"boundary" when:"kind=mmd,stationarity,kfd"`
-	// Forward is the fraction of the steps, the last ones, in which the gradient of the
-	// divergence is that of KL(π‖q), by the weights of the batch itself, of which none
-	// counts more than 20 times their mean: it raises what q has too little of, which
-	// KL(q‖π) hardly sees. The loss that is reported stays KL(q‖π).
-	Forward float64 `json:"forward" when:"kind=divergence"`
+	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s), by samples
+	// of any generator; or "balance", ½ E (R(s) − R(s′))², R = ln q − ln π, of a generator
+	// whose density q is known: R(s) − R(s′) is the logarithm of
+	// q(s) p(s, s′) / q(s′) p(s′, s).
+	Kind   string     `json:"kind" enum:"mmd,balance" only:"mmd generator.kind=realnvp,residual; balance generator.kind=realnvp,mixture"`
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd"`
+	// Statistic of the MMD.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
+	// Gradient of the MMD is "surrogate", with s′ fixed (eq. (surrogate_grad)), or
+	// "full", with s′ following s through the moves that were accepted: s′ = s + Σ σε.
+	Gradient string         `json:"gradient" enum:"surrogate,full" when:"kind=mmd"`
+	Boundary BoundaryConfig `json:"boundary" when:"kind=mmd"`
+	engine.Balancing
 }
 
 // BoundaryConfig describes the soft penalty of eq. (boundary_penalty),
@@ -151,11 +136,14 @@ func (c *Config) placed() error {
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
-		"loss.objective":        `loss.kind, which is "mmd" for what was "reversibility"`,
-		"loss.witness.own_half": "none: the witness is always cross-fitted",
-		"loss.discriminator":    "none: kfd solves for what it learned; the discriminator of spins is left",
+		"loss.objective":      `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.witness":        "none: " + dense,
+		"loss.density_weight": "none: " + dense,
+		"loss.forward":        "none: local moves reach what the generator draws too seldom; see loss.partners",
 	}
 }
+
+const dense = `loss.kind "balance" learns from moves what the witness of least squares and the stationarity loss did`
 
 func (g *GeneratorConfig) validate(dim int) error {
 	least := 1
@@ -200,19 +188,13 @@ func (g *GeneratorConfig) validate(dim int) error {
 	return conf.Positive("clamp", g.Clamp)
 }
 
-func (l *LossConfig) validate(dim int) (err error) {
-	switch l.Kind {
-	case "kfd":
-		err = conf.Under("witness", l.Witness.Validate())
-	case "divergence":
-		return conf.Fraction("forward", l.Forward)
-	default:
-		err = conf.Under("kernel", l.Kernel.ValidateReal())
+func (l *LossConfig) validate(dim int) error {
+	if l.Kind == "balance" {
+		return l.Balancing.Validate()
 	}
 	b := &l.Boundary
 	if err := conf.First(
-		err,
-		conf.NotNegative("density_weight", l.DensityWeight),
+		conf.Under("kernel", l.Kernel.ValidateReal()),
 		conf.NotNegative("boundary.weight", b.Weight)); err != nil {
 		return err
 	}
@@ -223,10 +205,7 @@ func (l *LossConfig) validate(dim int) (err error) {
 			return err
 		}
 	}
-	switch {
-	case l.DensityWeight > 0 && l.Gradient == "full":
-		return fmt.Errorf("density_weight: the weight is that of s, and a full gradient is one of s′ too; set it to 0 or gradient to surrogate")
-	case len(b.Center) != 0 && len(b.Center) != dim:
+	if len(b.Center) != 0 && len(b.Center) != dim {
 		return fmt.Errorf("boundary.center: %d coordinates where a state has %d; give as many, or none for the origin", len(b.Center), dim)
 	}
 	for i, x := range b.Center {

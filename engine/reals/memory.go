@@ -2,7 +2,6 @@ package reals
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/conf"
@@ -37,15 +36,10 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}
-	switch c.Loss.Kind {
-	case "kfd":
-		r := c.Loss.Witness.Features.Number
-		all = append(all, engine.Demand{Key: "loss.witness.features.number", Bytes: kfd.Bytes(n, r) + 32*float64(r)*d})
-	case "divergence":
-	case "stationarity":
-		batch += mmd.MixedBytes(n, dim, 1)
-	default:
+	if c.Loss.Kind == "mmd" {
 		batch += mmd.GramBytes(n, dim)
+	} else { // s′ has passes of its own, and R
+		batch += (1-c.Loss.Partners)*batch + 64*rows
 	}
 	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)
 }

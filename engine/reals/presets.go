@@ -2,7 +2,6 @@ package reals
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -41,33 +40,22 @@ func Paper(system string) Config {
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},
 			},
 			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: kfd.Config{
-				Ridge: 1e-4, Memory: 0.99, Every: 1,
-				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
-			},
-			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+			Boundary:  BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
+			Balancing: engine.Balancing{Partners: 0.5},
 		},
 	}
 }
 
-// Moves returns the most accurate recipe known that sees the target by Metropolis
-// moves alone, for generators whose density nobody need know: the least-squares
-// witness, enough moves of several lengths that s′ forgets s, a slow optimiser, for
-// what limits the result is the noise of its steps, and an average of the weights.
-func Moves(system string) Config {
+// Flow returns the recipe of the paper's generator, a RealNVP, by its log density, for
+// targets in two coordinates or more, which nobody has to look at before.
+func Flow(system string) Config {
 	c := Paper(system)
-	c.Preset = "moves"
-	c.Training.Steps = 20_000
-	c.Training.Optimizer = optim.AdamW{LearningRate: 5e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
-	c.Training.Schedule = optim.Schedule{Kind: "cosine"}
-	c.Training.EMA = 0.999
-	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
+	c.Training.Steps, c.Training.Batch = 3000, 1024
+	c.Training.Optimizer = optim.AdamW{LearningRate: 2e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
+	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.01, Warmup: 50}
+	c.Training.ClipNorm, c.Training.EMA = 1, 0
+	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 500
 	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
-	c.Loss.Kind = "kfd"
-	c.Loss.Boundary.Weight = 0 // it moves the fixed point away from the target
-	c.Loss.Witness = kfd.Config{
-		Ridge: 1e-5, Memory: 0.99, Every: 8,
-		Features: kfd.Features{Number: 512, Scale: 0.6, Range: 1.5},
-	}
+	c.Loss.Kind = "balance"
 	return c
 }

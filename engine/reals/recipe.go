@@ -31,8 +31,6 @@ const (
 
 	veryHeavy = 2 // excess kurtosis of coordinates whose scale is another coordinate's
 
-	late = 0.2 // of the steps, in which KL(π‖q) is descended
-
 	free = 0.4 // deviation that others leave a coordinate, of its own, below which training takes smaller steps
 
 	fewLines = 16 // members to a member of the wide Gaussian, from which on modes may be lost
@@ -74,10 +72,7 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 
 	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(look.Width, d), 20
 	c.Transition.Annealing.Anneal, c.Transition.Annealing.AnnealFrom = 0, 1
-	c.Loss.Kind, c.Loss.Forward = "divergence", 0
-	if g.Base == "product" {
-		c.Loss.Forward = late // of modes that are too many, those that are drawn too seldom
-	}
+	c.Loss.Kind, c.Loss.Partners = "balance", 0.5
 
 	rate, steps := 0.02, 1500
 	switch {

@@ -86,17 +86,30 @@ func (s *moveScratch) Observe(dst []float64, stride int, states vectors.States) 
 	s.target.(Observed).Observe(dst, stride, states.X)
 }
 
-// run takes the given number of steps from the states x, [rows][d], in place,
-// whose indices in the stream c start at first. The random numbers of a state
-// are its own, so that the same bits result however a batch is cut. A run that is
-// halted leaves states of no use. It allocates nothing.
+// run takes steps from the states x, in place.
 func (t *transition) run(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
+	s.start(x)
+	return t.walk(x, steps, c, first, s)
+}
+
+// start makes the states x, [rows][d], those that a walk begins at, and returns their
+// β ln π, which the walk keeps up.
+func (s *moveScratch) start(x []float32) (current []float32) {
+	current = s.current[:len(x)/s.transition.dim]
+	s.logDensity(current, x)
+	return current
+}
+
+// walk takes the given number of steps from the first of the states that start has seen,
+// x, [rows][d], in place, whose indices in the stream c start at first. The random numbers
+// of a state are its own, so that the same bits result however a batch is cut. A walk that
+// is halted leaves states of no use. It allocates nothing.
+func (t *transition) walk(x []float32, steps int, c *asm.Counter, first uint64, s *moveScratch) engine.Count {
 	d := t.dim
 	rows := len(x) / d
 	proposal, uniforms := s.proposal[:rows*d], s.uniforms[:4*rows]
 	current, next, ratio := s.current[:rows], s.next[:rows], s.ratio[:rows]
 	count := engine.Count{Proposed: uint64(rows * steps)}
-	s.logDensity(current, x)
 	for step := range steps {
 		if s.halted != nil && s.halted() {
 			break

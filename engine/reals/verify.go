@@ -7,10 +7,8 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/rng"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -50,9 +48,8 @@ type subject struct {
 	forward64   func(f *flow, params, z []float64) (x []float64, logVolume float64)
 	inverse     func(p *flowPass, z, x []float32, w *weights)
 	flowDensity func(p *flowPass, dst []float64)
-	naive       map[string]naiveLoss
+	naive       naiveLoss
 	estimator   func(l *LossConfig, n, dim int) (lossGradient, error)
-	witness     func(m *kfd.Witness, s, t, grad []float64) (loss float64, witness [2]func(x []float64) float64)
 	penalty     func(b *boundary, grad, x, sigmoids []float32, n int) float64
 	backward    func(s *System, params, grad []float32)
 }
@@ -68,9 +65,8 @@ func newSubject(c Config, known []Known, other Known, workers *pool.Pool) *subje
 		forward64:   (*flow).forward64,
 		inverse:     (*flowPass).inverse,
 		flowDensity: (*flowPass).logDensity,
-		naive:       map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive},
-		estimator:   func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, 1, workers) },
-		witness:     (*kfd.Witness).Naive,
+		naive:       mmd.Naive,
+		estimator:   func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, workers) },
 		penalty:     (*boundary).add,
 		backward:    (*System).Backward,
 	}
@@ -79,14 +75,11 @@ func newSubject(c Config, known []Known, other Known, workers *pool.Pool) *subje
 func (v *subject) checks() []func() ([]engine.Check, error) {
 	list := []func() ([]engine.Check, error){
 		v.checkDetailedBalance, v.checkLongRun, v.checkFlow,
-		v.checkNaiveGradients, v.checkEstimators, v.checkWitness, v.checkPenalty,
+		v.checkNaiveGradients, v.checkEstimators, v.checkPenalty, v.checkPopulation,
 	}
 	residual := GeneratorConfig{Kind: "residual", Depth: 3, Hidden: []int{32, 24}, Slope: 0.01, Gain: 1, Latent: 4}
 	for _, g := range []GeneratorConfig{v.config.Generator, residual} {
 		list = append(list, func() ([]engine.Check, error) { return v.checkBackpropagation(g) })
-	}
-	for _, objective := range conf.Values(new(Config), "loss.kind")[:3] {
-		list = append(list, func() ([]engine.Check, error) { return v.checkPopulation(objective) })
 	}
 	return list
 }

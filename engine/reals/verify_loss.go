@@ -2,25 +2,20 @@ package reals
 
 import (
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// losses are the configured loss, one with a narrow kernel and stationarity, each
-// with both statistics.
+// losses are one with the configured kernel and one with a narrow one, each with both
+// statistics.
 func (v *subject) losses() (all []LossConfig) {
-	stationary := LossConfig{Kind: "stationarity", Kernel: mmd.Kernel{Bandwidths: []float64{0.3, 1}, IMQ: []mmd.IMQ{{C: 0.5, Beta: 1, Weight: 2}}}}
 	narrow := LossConfig{Kind: "mmd", Kernel: mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}}
-	for _, l := range []LossConfig{v.config.Loss, narrow, stationary} {
-		l.DensityWeight = 0
+	for _, l := range []LossConfig{{Kind: "mmd", Kernel: v.config.Loss.Kernel}, narrow} {
 		for _, s := range []mmd.Statistic{mmd.V, mmd.U} {
 			l.Statistic = s
 			all = append(all, l)
@@ -45,80 +40,43 @@ func moves(n, dim int, seed uint64) (s, t []float32) {
 // checkNaiveGradients differentiates the double sums with s′ fixed.
 func (v *subject) checkNaiveGradients() ([]engine.Check, error) {
 	const n, dim = 17, 3
-	worst := map[string]float64{}
+	var worst float64
 	for _, l := range v.losses() {
 		s32, t32 := moves(n, dim, 11)
 		s, t := number.Widen(s32), number.Widen(t32)
-		loss, grad := v.naive[l.Kind], make([]float64, n*dim)
-		loss(&l.Kernel, l.Statistic, s, t, n, dim, grad)
+		grad := make([]float64, n*dim)
+		v.naive(&l.Kernel, l.Statistic, s, t, n, dim, grad)
 		scale := number.Largest(grad)
 		for i := range s {
-			want := number.CentralDifference(&s[i], 1e-5, func() float64 { return loss(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
-			worst[l.Kind] = max(worst[l.Kind], math.Abs(want-grad[i])/scale)
+			want := number.CentralDifference(&s[i], 1e-5, func() float64 { return v.naive(&l.Kernel, l.Statistic, s, t, n, dim, nil) })
+			worst = max(worst, math.Abs(want-grad[i])/scale)
 		}
 	}
-	var all []engine.Check
-	for _, objective := range conf.Values(new(Config), "loss.kind")[:2] {
-		all = append(all, engine.AtMost("gradient/"+objective, worst[objective], 1e-6,
-			"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
-	}
-	return all, nil
+	return engine.One(engine.AtMost("gradient/mmd", worst, 1e-6,
+		"gradient in s of double sums in float64 against central differences with s′ fixed, relative to its largest element, V- and U-statistic"))
 }
 
 // checkEstimators compares the losses and gradients of training with the double
 // sums.
 func (v *subject) checkEstimators() ([]engine.Check, error) {
 	const n = 301
-	loss, gradient := map[string]float64{}, map[string]float64{}
+	var loss, gradient float64
 	for i, l := range v.losses() {
 		dim := 2 + i%2
 		s, t := moves(n, dim, 21)
 		estimator := crash.Must(v.estimator(&l, n, dim))
 		got, want := make([]float32, n*dim), make([]float64, n*dim)
 		gotLoss := estimator.LossGradient(s, t, got)
-		wantLoss := v.naive[l.Kind](&l.Kernel, l.Statistic, number.Widen(s), number.Widen(t), n, dim, want)
-		loss[l.Kind] = max(loss[l.Kind], math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
+		wantLoss := v.naive(&l.Kernel, l.Statistic, number.Widen(s), number.Widen(t), n, dim, want)
+		loss = max(loss, math.Abs(gotLoss-wantLoss)/l.Kernel.Value(0))
 		scale := number.Largest(want)
 		for i, g := range want {
-			gradient[l.Kind] = max(gradient[l.Kind], math.Abs(float64(got[i])-g)/scale)
+			gradient = max(gradient, math.Abs(float64(got[i])-g)/scale)
 		}
 	}
-	var all []engine.Check
-	for _, objective := range conf.Values(new(Config), "loss.kind")[:2] {
-		all = append(all,
-			engine.AtMost("batch-loss/"+objective, loss[objective], 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"),
-			engine.AtMost("batch-gradient/"+objective, gradient[objective], 1e-5, "gradient of training likewise, relative to its largest element"))
-	}
-	return all, nil
-}
-
-// checkWitness compares the kfd objective of training with float64, and its
-// gradient with central differences of the witnesses.
-func (v *subject) checkWitness() ([]engine.Check, error) {
-	const n, dim = 201, 2
-	l := LossConfig{Kind: "kfd", Witness: kfd.Config{
-		Ridge: 1e-2, Memory: 0.9, Every: 1, Features: kfd.Features{Number: 40, Scale: 1, Range: 1},
-	}}
-	s, t := moves(n, dim, 41)
-	estimator := crash.Must(v.estimator(&l, n, dim))
-	got := make([]float32, n*dim)
-	gotLoss := estimator.LossGradient(s, t, got)
-	fitted := crash.Must(kfd.New(n, dim, l.Witness, 1, v.workers))
-	x, grad := number.Widen(s), make([]float64, n*dim)
-	loss, witness := v.witness(fitted, x, number.Widen(t), grad)
-	scale := number.Largest(grad)
-	var derivative, batch float64
-	for i := range x {
-		// Each half of the batch has the other's witness.
-		g, state := witness[min(1, i/dim/((n+1)/2))], x[i/dim*dim:][:dim]
-		want := number.CentralDifference(&state[i%dim], 1e-5, func() float64 { return g(state) }) / n
-		derivative = max(derivative, math.Abs(want-grad[i])/scale)
-		batch = max(batch, math.Abs(float64(got[i])-grad[i])/scale)
-	}
 	return []engine.Check{
-		engine.AtMost("gradient/kfd", derivative, 1e-6, "gradient in s in float64 against central differences of the witnesses, relative to its largest element"),
-		engine.AtMost("batch-loss/kfd", math.Abs(gotLoss-loss)/math.Abs(loss), 1e-3, "loss of training against float64, relative"),
-		engine.AtMost("batch-gradient/kfd", batch, 1e-3, "gradient of training likewise, relative to its largest element"),
+		engine.AtMost("batch-loss/mmd", loss, 1e-7, "loss of training against double sums in float64, relative to k(0), V- and U-statistic"),
+		engine.AtMost("batch-gradient/mmd", gradient, 1e-5, "gradient of training likewise, relative to its largest element"),
 	}, nil
 }
 
@@ -167,81 +125,13 @@ func (v *subject) backpropagation(c *Config) (worst float64, tensors int) {
 	return engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
 }
 
-// Surrogate implements engine.Differentiable: the MMD of the states, with s′ fixed
-// or moved by as much, and the penalty; and, for a witness or a weighted gradient,
-// the product of ∂L/∂s with the states; of the divergence, Σ c ln q of the states,
-// where a mixture has been placed held fixed.
-func (s *System) Surrogate() func(params []float64) float64 {
-	if s.divergence != nil {
-		return s.score64()
-	}
-	n, latent, l := s.config.Training.Batch, s.nets.latent, &s.config.Loss
-	z, before, moved, slope := number.Widen(s.noise), number.Widen(s.states), number.Widen(s.moved), number.Widen(s.grad)
-	naive := map[string]naiveLoss{"mmd": mmd.Naive, "stationarity": mmd.StationarityNaive}[l.Kind]
-	return func(params []float64) (loss float64) {
-		var x []float64
-		for r := range n {
-			row := z[r*latent : (r+1)*latent]
-			switch g := s.generator.(type) {
-			case *flow:
-				state, _ := g.forward64(params, row)
-				x = append(x, state...)
-			case *residual:
-				x = append(x, g.forward64(params, row)...)
-			}
-		}
-		if naive == nil || l.DensityWeight > 0 {
-			for i, v := range x {
-				loss += slope[i] * v
-			}
-			return loss
-		}
-		to := moved
-		if l.Gradient == "full" {
-			to = slices.Clone(moved)
-			for i, v := range x {
-				to[i] += v - before[i]
-			}
-		}
-		loss = naive(&l.Kernel, l.Statistic, x, to, n, s.nets.dim, nil)
-		if l.Boundary.Weight > 0 {
-			loss += s.boundary.penalty64(x)
-		}
-		return loss
-	}
-}
-
-// score64 returns Σ_r c_r ln q(x_r) of the last step's states and coefficients.
-func (s *System) score64() func(params []float64) float64 {
-	x, c, d := number.Widen(s.states), slices.Clone(s.divergence.Weight), s.nets.dim
-	before := number.Widen(s.weights.params)
-	return func(params []float64) (sum float64) {
-		var logDensity func(x []float64) float64
-		switch g := s.generator.(type) {
-		case *flow:
-			logDensity = g.logDensity64(params)
-		case *mixtureFlow:
-			params = slices.Clone(params)
-			copy(params[s.nets.placed:s.nets.learned()], before[s.nets.placed:])
-			logDensity = g.logDensity64(params)
-		}
-		for r, c := range c {
-			sum += c * logDensity(x[r*d:(r+1)*d])
-		}
-		return sum
-	}
-}
-
 // checkPopulation estimates losses in the limit of infinite batches by means over
 // batches of U-statistics, which are unbiased: zero for exact samples, and so
 // is the gradient along any displacement, and positive for samples of another
 // law.
-func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
-	// A wide kernel and few features let batches of this size tell the two laws
-	// apart.
-	l := LossConfig{Kind: objective, Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Witness: kfd.Config{
-		Ridge: 1e-2, Memory: 0.99, Every: 1, Features: kfd.Features{Number: 24, Scale: 1, Range: 1.5},
-	}}
+func (v *subject) checkPopulation() ([]engine.Check, error) {
+	// A wide kernel lets batches of this size tell the two laws apart.
+	l := LossConfig{Kind: "mmd", Statistic: mmd.U, Kernel: mmd.Kernel{Bandwidths: []float64{1}}}
 	loss, slopes := v.population(v.known[0], &l)
 	elsewhere, _ := v.population(v.other, &l)
 	slope := 0.0
@@ -249,11 +139,11 @@ func (v *subject) checkPopulation(objective string) ([]engine.Check, error) {
 		slope = max(slope, math.Abs(m.Value())/m.StandardError())
 	}
 	return []engine.Check{
-		engine.AtMost("loss-at-target/"+objective, math.Abs(loss.Value())/loss.StandardError(), sixSigma,
+		engine.AtMost("loss-at-target/mmd", math.Abs(loss.Value())/loss.StandardError(), sixSigma,
 			"standard errors of the mean loss of %d batches of exact samples from 0; it is %.1e ± %.1e", v.batches, loss.Value(), loss.StandardError()),
-		engine.AtMost("gradient-at-target/"+objective, slope, sixSigma,
+		engine.AtMost("gradient-at-target/mmd", slope, sixSigma,
 			"standard errors of the mean gradient along four displacements from 0, likewise"),
-		engine.AtLeast("loss-elsewhere/"+objective, elsewhere.Value()/elsewhere.StandardError(), sixSigma,
+		engine.AtLeast("loss-elsewhere/mmd", elsewhere.Value()/elsewhere.StandardError(), sixSigma,
 			"standard errors of the mean loss of as many samples of another law above 0; it is %.1e ± %.1e", elsewhere.Value(), elsewhere.StandardError()),
 	}, nil
 }

@@ -18,7 +18,6 @@ const (
 	Energy     = "energy"
 	LogDensity = "log_density"
 	LogModel   = "log_model"
-	Witness    = "witness"
 )
 
 // A Judge scores states of a target, and of a model if one is given.
@@ -29,12 +28,10 @@ type Judge struct {
 	scorer engine.Scorer // nil if the target has no observables
 	names  []string      // of its scores
 	model  engine.Scorer // nil if the density of no model is known
-	// witness is that of a model; nil if there is none.
-	witness func(values []float64, format string, states []byte) error
-	params  []float32
-	from    []int // of each column: of the scores, or one of those below
+	params []float32
+	from   []int // of each column: of the scores, or one of those below
 
-	energies, values, modelled, modelValues, witnessed []float64
+	energies, values, modelled, modelValues []float64
 }
 
 const (
@@ -42,7 +39,6 @@ const (
 	fromDensity
 	fromModel
 	fromWeight
-	fromWitness
 )
 
 // NewJudge returns a judge of a target's states. model may be nil; params are its own.
@@ -67,15 +63,6 @@ func NewJudge(target, model engine.System, params []float32) (*Judge, error) {
 			j.model = m
 			j.add(LogModel, fromModel)
 			j.add(engine.LogWeight, fromWeight)
-		}
-	}
-	if m, ok := model.(engine.Witnesser); ok {
-		var err error
-		if j.witness, err = m.Witness(context.Background(), params, 0); err != nil {
-			return nil, err
-		}
-		if j.witness != nil {
-			j.add(Witness, fromWitness)
 		}
 	}
 	return j, nil
@@ -128,12 +115,6 @@ func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float6
 			return nil, err
 		}
 	}
-	if needs(fromWitness) {
-		j.witnessed = sized(j.witnessed, n)
-		if err := j.witness(j.witnessed, f.Name, states); err != nil {
-			return nil, err
-		}
-	}
 	for k, from := range j.from {
 		value := func(i int) float64 { return j.values[i*len(j.names)+from] }
 		switch from {
@@ -145,8 +126,6 @@ func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float6
 			value = func(i int) float64 { return j.modelled[i] }
 		case fromWeight:
 			value = func(i int) float64 { return logDensity(beta, j.energies[i]) - j.modelled[i] }
-		case fromWitness:
-			value = func(i int) float64 { return j.witnessed[i] }
 		}
 		for i := range n {
 			table[i*len(j.from)+k] = value(i)

@@ -5,7 +5,6 @@
 //	states.go     a batch of states, and their layouts in files
 //	ensemble.go   samples, energies, refinement and scores
 //	sampler.go    draws of a trained generator, piece by piece
-//	witness.go    the witness of a loss at states
 //	walk.go       observables, and walks of states that are observed
 //	shape.go      steps of chains in many coordinates
 package vectors

@@ -28,8 +28,6 @@ type Ensemble struct {
 	// Chart, unless it is nil, has the coordinates that all states have outside. The
 	// target's own observables then take the place of those of what is learned.
 	Chart Chart
-	// Fitted is the loss's witness of least squares, nil if it has none.
-	Fitted *Witness
 
 	Most    uint64 // samples of a stream
 	Refined int    // most steps of a refinement

@@ -34,17 +34,13 @@ func wells() MixedTarget {
 }
 
 // realsPreset returns a fresh copy of a preset of a system over real vectors: the
-// kit's, and quick and best, before they are adapted to a target, from moves too.
+// kit's, and quick and best, before they are adapted to a target, a flow.
 func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &RealsConfig{of: of, Target: target, Config: reals.Moves(of.name)}
-	switch name {
-	case "quick":
-		c.Training.Steps, c.Training.EMA = 3000, 0.998
-		c.Training.Optimizer.LearningRate = 1e-3
-	case "paper":
+	c := &RealsConfig{of: of, Target: target, Config: reals.Flow(of.name)}
+	if name == "paper" {
 		c.Config = reals.Paper(of.name)
 	}
 	c.Preset = name
@@ -55,16 +51,19 @@ func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, err
 // fit chooses what the number of coordinates decides.
 func (c *RealsConfig) fit() {
 	d := float64(c.Target.Dim)
-	if d < 2 { // couplings need two
+	switch { // couplings need two
+	case d >= 2:
+	case c.Preset == "paper":
 		c.Generator.Kind = "residual"
+	default:
+		c.Generator.Kind, c.Generator.Depth = "mixture", 0
 	}
 	if c.Preset == "paper" || d <= 2 {
 		return
 	}
-	// Steps that are accepted as often, and features that see as far, as in the plane.
+	// Steps that are accepted as often as in the plane.
 	ratio := math.Sqrt(2 / d)
 	c.Transition.Sigma = []float64{number.Rounded(0.3*ratio, 3), number.Rounded(ratio, 3), number.Rounded(2*ratio, 3)}
-	c.Loss.Witness.Features.Scale = number.Rounded(0.6*ratio, 3)
 }
 
 // Adapt implements engine.Adapter: where the target's weight is, if that is not said;
@@ -111,7 +110,7 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		switch limit := p.limit(); {
 		case preset != "quick" && preset != "best":
 		case limit != "":
-			why = and(why, "by moves alone, because "+limit)
+			why = and(why, "a flow, because "+limit)
 		default:
 			var chosen string
 			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {

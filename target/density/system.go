@@ -8,13 +8,13 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
 // A kit is reals.System or mixed.System.
 type kit interface {
 	engine.System
 	engine.Initializer
-	engine.Stateful
 	engine.TensorNamer
 	engine.Differentiable
 	engine.Sampler
@@ -22,8 +22,6 @@ type kit interface {
 	engine.Energetic
 	engine.Refiner
 	engine.Scorer
-	engine.Witnesser
-	engine.Foreteller
 	engine.Observer
 	HasDensity() bool
 }
@@ -57,6 +55,9 @@ func (s *system) Transition(step uint32) {
 	s.kit.Transition(step)
 	s.judge(step, s.workers)
 }
+
+// State implements engine.Stateful.
+func (s *system) State() []engine.Section { return state.Of(s.kit) }
 
 // Volume implements vectors.Chart: the generator learns coordinates in units of their
 // scales, and ln π from a level.
