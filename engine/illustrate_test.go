@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,21 +67,6 @@ func TestTrainingCurves(t *testing.T) {
 	require.Equal(t, "error", f.Rows[0].Panels[0].Y.Label)
 	require.Len(t, f.Rows[0].Panels[0].Layers, 2)
 	require.Equal(t, []float64{0.06, 0.03}, f.Rows[0].Panels[0].Layers[0].Y)
-
-	// What a witness tells of the divergence is shown by means of stretches.
-	few, many := 1e-3, 3e-3
-	told := slices.Clone(records)
-	told[0].WitnessDivergence, told[2].WitnessDivergence = &many, &few
-	require.Equal(t, []float64{3e-3, 1e-3}, engine.TrainingCurves(told, "loss").Rows[2].Panels[0].Layers[0].Y)
-	long := make([]engine.Record, 100)
-	for i := range long {
-		below := -1e-3
-		long[i] = engine.Record{Step: i, Seconds: float64(i), WitnessDivergence: &below}
-	}
-	long[40].WitnessDivergence, long[41].WitnessDivergence = &few, &many
-	layer := engine.TrainingCurves(long, "loss").Rows[1].Panels[1].Layers[0]
-	require.Equal(t, []float64{40.5}, layer.X)
-	require.InDeltaSlice(t, []float64{2e-3}, layer.Y, 1e-15)
 
 	// A loss that scatters about 0 tells nothing.
 	records[1].Loss, records[2].Loss = -2e-4, 1e-4

@@ -83,6 +83,7 @@ func (s Systems) Read(path string) (*Model, Config, error) {
 // errors are not mistakes of the user.
 func (s Systems) Written(data []byte, path string) (Config, error) {
 	const file = "its configuration"
+	data = modern(data)
 	cfg, err := s.Base(data, file)
 	if err == nil {
 		err = conf.Decode(data, file, cfg)

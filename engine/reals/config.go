@@ -136,10 +136,13 @@ func (c *Config) placed() error {
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
-		"loss.objective":      `loss.kind, which is "mmd" for what was "reversibility"`,
-		"loss.witness":        "none: " + dense,
-		"loss.density_weight": "none: " + dense,
-		"loss.forward":        "none: local moves reach what the generator draws too seldom; see loss.partners",
+		"loss.objective":         `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.kind=divergence":   `"balance" with loss.partners 1`,
+		"loss.kind=kfd":          dense,
+		"loss.kind=stationarity": dense,
+		"loss.witness":           "none: " + dense,
+		"loss.density_weight":    "none: " + dense,
+		"loss.forward":           "none: local moves reach what the generator draws too seldom; see loss.partners",
 	}
 }
 

@@ -50,12 +50,8 @@ func Paper(system string) Config {
 // targets in two coordinates or more, which nobody has to look at before.
 func Flow(system string) Config {
 	c := Paper(system)
-	c.Training.Steps, c.Training.Batch = 3000, 1024
-	c.Training.Optimizer = optim.AdamW{LearningRate: 2e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
-	c.Training.Schedule = optim.Schedule{Kind: "cosine", Final: 0.01, Warmup: 50}
-	c.Training.ClipNorm, c.Training.EMA = 1, 0
-	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 500
-	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 20}
+	mixture.Train(&c.Training, 0.004, 2000)
+	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10}
 	c.Loss.Kind = "balance"
 	return c
 }

@@ -27,19 +27,9 @@ func testConfigs() map[string]*testConfig {
 	}
 	return map[string]*testConfig{
 		"mmd": small(func(*testConfig) {}),
-		"kfd": small(func(c *testConfig) {
-			c.Training.EMA, c.Transition = 0.99, TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 5}
-			c.Loss.Kind, c.Loss.Boundary.Weight = "kfd", 0
-			c.Loss.Witness.Every, c.Loss.Witness.Features.Number = 2, 48
-		}),
 		"narrow": small(func(c *testConfig) {
 			c.Loss.Kernel = mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}
 			c.Loss.Statistic = mmd.U
-		}),
-		"stationarity": small(func(c *testConfig) {
-			c.Transition.Sigma = []float64{0.3, 1, 2}
-			c.Loss.Kind, c.Loss.Statistic, c.Loss.DensityWeight = "stationarity", mmd.U, 0.002
-			c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.3}}
 		}),
 		"full":      small(func(c *testConfig) { c.Loss.Gradient = "full" }),
 		"evolution": small(func(c *testConfig) { c.Training.Method, c.Training.Evolution.Pairs = "evolution", 2 }),
@@ -55,7 +45,9 @@ func testConfigs() map[string]*testConfig {
 			c.target = randomMixture(3, 2, 2)
 			c.Generator = GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
 		}),
-		"divergence": small(func(c *testConfig) { c.Loss.Kind = "divergence" }),
+		"balance":  small(func(c *testConfig) { c.Loss.Kind, c.Loss.Partners = "balance", 0.5 }),
+		"moves":    small(func(c *testConfig) { c.Loss.Kind = "balance" }),
+		"partners": small(func(c *testConfig) { c.Loss.Kind, c.Loss.Partners = "balance", 1 }),
 		"mixture": small(func(c *testConfig) {
 			placed(c, 2)
 			c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
@@ -104,7 +96,8 @@ func testConfigs() map[string]*testConfig {
 
 // placed makes the generator a mixture.
 func placed(c *testConfig, components int) {
-	c.Generator.Kind, c.Generator.Base, c.Generator.Components, c.Loss.Kind = "mixture", "joint", components, "divergence"
+	c.Generator.Kind, c.Generator.Base, c.Generator.Components, c.Loss.Kind = "mixture", "joint", components, "balance"
+	c.Loss.Partners = 0.3
 	c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
 	c.Training.Optimizer.WeightDecay = 0
 }
@@ -141,37 +134,34 @@ func BenchmarkParts(b *testing.B) {
 	}
 }
 
-// TestFullGradient compares the full gradient of both discrepancies with
-// central differences in which s′ moves with s.
+// TestFullGradient compares the full gradient of the discrepancy with central differences in which s′ moves with s.
 func TestFullGradient(t *testing.T) {
 	const n, dim = 30, 2
 	workers := pool.New(1)
 	defer workers.Close()
-	for _, objective := range []string{"mmd", "stationarity"} {
-		c := paperConfig()
-		c.Loss.Kind, c.Loss.Gradient = objective, "full"
-		c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
-		require.NoError(t, c.Validate(dim))
-		loss, err := c.Loss.estimator(n, dim, 1, workers)
-		require.NoError(t, err)
-		r := rand.New(rand.NewPCG(3, 4))
-		s, moved := make([]float32, n*dim), make([]float32, n*dim)
-		for i := range s {
-			s[i] = float32(r.NormFloat64())
-			moved[i] = s[i] + 0.3*float32(r.NormFloat64())
-		}
-		grad, other := make([]float32, n*dim), make([]float32, n*dim)
-		loss.LossGradient(s, moved, grad)
-		for i := range s {
-			const h = 1. / 64
-			x, y := s[i], moved[i]
-			s[i], moved[i] = x+h, y+h
-			up := loss.LossGradient(s, moved, other)
-			s[i], moved[i] = x-h, y-h
-			down := loss.LossGradient(s, moved, other)
-			s[i], moved[i] = x, y
-			require.InDelta(t, (up-down)/(2*h), grad[i], 1e-4, "%s, coordinate %d", objective, i)
-		}
+	c := paperConfig()
+	c.Loss.Gradient = "full"
+	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
+	require.NoError(t, c.Validate(dim))
+	loss, err := c.Loss.estimator(n, dim, workers)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(3, 4))
+	s, moved := make([]float32, n*dim), make([]float32, n*dim)
+	for i := range s {
+		s[i] = float32(r.NormFloat64())
+		moved[i] = s[i] + 0.3*float32(r.NormFloat64())
+	}
+	grad, other := make([]float32, n*dim), make([]float32, n*dim)
+	loss.LossGradient(s, moved, grad)
+	for i := range s {
+		const h = 1. / 64
+		x, y := s[i], moved[i]
+		s[i], moved[i] = x+h, y+h
+		up := loss.LossGradient(s, moved, other)
+		s[i], moved[i] = x-h, y-h
+		down := loss.LossGradient(s, moved, other)
+		s[i], moved[i] = x, y
+		require.InDelta(t, (up-down)/(2*h), grad[i], 1e-4, "coordinate %d", i)
 	}
 }
 
@@ -195,7 +185,7 @@ func TestThePenaltyIsPartOfTheLoss(t *testing.T) {
 	}
 	with, s := loss(3)
 	without, _ := loss(0)
-	penalty := s.boundary.penalty64(number.Widen(s.states))
+	penalty := s.objective.(*pairs).boundary.penalty64(number.Widen(s.states))
 	require.Greater(t, penalty, 0.1)
 	require.InEpsilon(t, penalty, with-without, 1e-4)
 }
@@ -315,16 +305,16 @@ func TestRecipeOfManyModes(t *testing.T) {
 	require.Equal(t, 4*few, c.Generator.Scout.Population)
 }
 
-// TestGradientOfTheDivergence compares a step's gradient with central differences, of either
-// divergence.
-func TestGradientOfTheDivergence(t *testing.T) {
+// TestGradientOfBalance compares a step's gradient with central differences of the loss at
+// fixed pairs: of local moves, of independent partners and of both.
+func TestGradientOfBalance(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, c := range testConfigs() {
-		if c.Loss.Kind != "divergence" {
+		if c.Loss.Kind != "balance" {
 			continue
 		}
-		for _, c.Loss.Forward = range []float64{0, 1} {
+		for _, c.Loss.Partners = range []float64{0, 0.5, 1} {
 			c.Training.Batch = 200
 			s, err := New(&c.Config, c.target, workers)
 			require.NoError(t, err)
@@ -337,7 +327,7 @@ func TestGradientOfTheDivergence(t *testing.T) {
 				}
 			}
 			worst, tensors := engine.GradientError(s, params, s.Backward)
-			require.Less(t, worst, 1e-3, name)
+			require.Less(t, worst, 1e-3, "%s, partners %v", name, c.Loss.Partners)
 			require.Greater(t, tensors, 5, name)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
@@ -176,10 +175,6 @@ func paperConfig() Config {
 			Kind:      "mmd",
 			Kernel:    mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}, IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}},
 			Statistic: mmd.V, Gradient: "surrogate",
-			Witness: kfd.Config{
-				Ridge: 1e-4, Memory: 0.99, Every: 1,
-				Features: kfd.Features{Number: 256, Scale: 1, Range: 1.5},
-			},
 			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},
 		},
 	}

@@ -11,9 +11,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/kfd"
 	"github.com/revgen/revgen/engine/mmd"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -57,15 +55,12 @@ func (w wrongLoss) LossGradient(s, t, grad []float32) float64 {
 	return loss
 }
 
-func wrongEstimator(objective string, spoil func(loss *float64, grad []float32)) func(*subject) {
+func wrongEstimator(spoil func(loss *float64, grad []float32)) func(*subject) {
 	return func(v *subject) {
 		right := v.estimator
 		v.estimator = func(l *LossConfig, n, dim int) (lossGradient, error) {
 			e, err := right(l, n, dim)
-			if l.Kind == objective {
-				e = wrongLoss{e, spoil}
-			}
-			return e, err
+			return wrongLoss{e, spoil}, err
 		}
 	}
 }
@@ -81,10 +76,10 @@ func wrongRun(change func(m gaussians, tr *TransitionConfig) gaussians) func(*su
 	}
 }
 
-func wrongNaive(objective string, spoil func(loss *float64, s, grad []float64)) func(*subject) {
+func wrongNaive(spoil func(loss *float64, s, grad []float64)) func(*subject) {
 	return func(v *subject) {
-		right := v.naive[objective]
-		v.naive[objective] = func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64 {
+		right := v.naive
+		v.naive = func(k *mmd.Kernel, stat mmd.Statistic, s, t []float64, n, dim int, grad []float64) float64 {
 			loss := right(k, stat, s, t, n, dim, grad)
 			spoil(&loss, s, grad)
 			return loss
@@ -169,21 +164,6 @@ func faults() []fault {
 				}
 			}
 		}},
-		{"a witness's gradient is off by 1e-5", []string{"gradient/kfd"}, func(v *subject) {
-			v.witness = func(m *kfd.Witness, s, t, grad []float64) (float64, [2]func(x []float64) float64) {
-				loss, witness := m.Naive(s, t, grad)
-				for i := range grad {
-					grad[i] *= 1 + 1e-5
-				}
-				return loss, witness
-			}
-		}},
-		{"each half is driven by its own witness", []string{"gradient/kfd"}, func(v *subject) {
-			v.witness = func(m *kfd.Witness, s, t, grad []float64) (float64, [2]func(x []float64) float64) {
-				loss, witness := m.Naive(s, t, grad)
-				return loss, [2]func(x []float64) float64{witness[1], witness[0]}
-			}
-		}},
 		{"the penalty is the sum, not the mean", []string{"boundary-penalty"}, func(v *subject) {
 			v.penalty = func(b *boundary, grad, x, sigmoids []float32, n int) float64 {
 				return b.add(grad, x, sigmoids, n) * float64(n)
@@ -209,35 +189,29 @@ func faults() []fault {
 			}
 		})},
 	}
-	for _, objective := range conf.Values(new(Config), "loss.kind")[:2] {
-		list = append(list,
-			fault{"a factor of the gradient is off by 1e-5", []string{"gradient/" + objective}, wrongNaive(objective, func(_ *float64, _, grad []float64) {
-				for i := range grad {
-					grad[i] *= 1 + 1e-5
-				}
-			})},
-			fault{"the loss depends on s elsewhere", []string{"gradient/" + objective}, wrongNaive(objective, func(loss *float64, s, _ []float64) { *loss += 1e-5 * s[3] })},
-		)
-	}
-	for _, objective := range conf.Values(new(Config), "loss.kind")[:3] {
-		list = append(list,
-			fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss += *loss/100 + 1e-5 })},
-			fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/" + objective}, wrongEstimator(objective, func(_ *float64, grad []float32) { grad[77] *= 1.01 })},
-			fault{"not a number", []string{"batch-gradient/" + objective, "gradient-at-target/" + objective}, wrongEstimator(objective, func(_ *float64, grad []float32) { grad[7] = float32(math.NaN()) })},
-			fault{"the loss is biased", []string{"loss-at-target/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss += 0.03 })},
-			fault{"the gradient is biased", []string{"gradient-at-target/" + objective}, wrongEstimator(objective, func(_ *float64, grad []float32) {
-				for i := range grad {
-					grad[i] += 1e-3
-				}
-			})},
-			fault{"the chain never moves", []string{"loss-elsewhere/" + objective}, func(v *subject) {
-				v.run = func(_ *transition, x []float32, steps int, _ *asm.Counter, _ uint64, _ *moveScratch) engine.Count {
-					return engine.Count{Proposed: uint64(len(x) * steps)}
-				}
-			}},
-			fault{"the loss has the wrong sign", []string{"loss-elsewhere/" + objective}, wrongEstimator(objective, func(loss *float64, _ []float32) { *loss = -*loss })},
-		)
-	}
+	list = append(list,
+		fault{"a factor of the gradient is off by 1e-5", []string{"gradient/mmd"}, wrongNaive(func(_ *float64, _, grad []float64) {
+			for i := range grad {
+				grad[i] *= 1 + 1e-5
+			}
+		})},
+		fault{"the loss depends on s elsewhere", []string{"gradient/mmd"}, wrongNaive(func(loss *float64, s, _ []float64) { *loss += 1e-5 * s[3] })},
+		fault{"the loss is off by a hundredth and 1e-5", []string{"batch-loss/mmd"}, wrongEstimator(func(loss *float64, _ []float32) { *loss += *loss/100 + 1e-5 })},
+		fault{"one element of the gradient is off by a hundredth", []string{"batch-gradient/mmd"}, wrongEstimator(func(_ *float64, grad []float32) { grad[77] *= 1.01 })},
+		fault{"not a number", []string{"batch-gradient/mmd", "gradient-at-target/mmd"}, wrongEstimator(func(_ *float64, grad []float32) { grad[7] = float32(math.NaN()) })},
+		fault{"the loss is biased", []string{"loss-at-target/mmd"}, wrongEstimator(func(loss *float64, _ []float32) { *loss += 0.03 })},
+		fault{"the gradient is biased", []string{"gradient-at-target/mmd"}, wrongEstimator(func(_ *float64, grad []float32) {
+			for i := range grad {
+				grad[i] += 1e-3
+			}
+		})},
+		fault{"the chain never moves", []string{"loss-elsewhere/mmd"}, func(v *subject) {
+			v.run = func(_ *transition, x []float32, steps int, _ *asm.Counter, _ uint64, _ *moveScratch) engine.Count {
+				return engine.Count{Proposed: uint64(len(x) * steps)}
+			}
+		}},
+		fault{"the loss has the wrong sign", []string{"loss-elsewhere/mmd"}, wrongEstimator(func(loss *float64, _ []float32) { *loss = -*loss })},
+	)
 	return list
 }
 

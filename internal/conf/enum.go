@@ -40,7 +40,11 @@ func enums(root, v reflect.Value, path string, together bool) error {
 				return err
 			}
 		} else if f.enum != nil && f.typ.Kind() == reflect.String {
-			if err := OneOf(join(path, f.key), value.String(), f.enum); err != nil {
+			key := join(path, f.key)
+			if err := OneOf(key, value.String(), f.enum); err != nil {
+				if now, ok := moved(key+"="+value.String(), root.Type()); ok {
+					return fmt.Errorf("%s: %q is gone; write instead: %s", key, value.String(), now)
+				}
 				return err
 			}
 		}

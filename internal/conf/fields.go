@@ -77,7 +77,8 @@ func keysOf(t reflect.Type) []string {
 }
 
 // A Mover is a configuration whose layout has changed. Moved says by the former
-// path of a key what to write now, or "none: " and why there is nothing to.
+// path of a key, or by path=value of one of its values, what to write now, or "none: "
+// and why there is nothing to.
 type Mover interface{ Moved() map[string]string }
 
 // A Settler is a configuration that once had keys whose value goes without saying now.
