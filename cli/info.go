@@ -224,5 +224,5 @@ func (p *program) writeDescription(path string, d *described) error {
 	if _, err := fmt.Fprintln(p.stdout); err != nil {
 		return err
 	}
-	return writeEvaluation(p.stdout, d.Evaluation)
+	return writeEvaluation(p.stdout, cfg.Shared().Preset, d.Evaluation)
 }

@@ -62,7 +62,8 @@ and for half a minute, the dense one of 8×8 for ten minutes too. Seeds of a tar
 add up in results.json, in which chains and networks are measured once: where five
 seeds take too long at once, --seeds 1 --seed 11, then 12 and so on give the row of
 five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames(), ", ")),
-		Example: `  revgen reproduce --preset quick
+		Example: `  revgen reproduce                           # the paper: its four settings and its method
+  revgen reproduce --preset quick
   revgen reproduce --preset paper,best --seeds 5 -o results --max-time 01:50:00
   revgen reproduce --only ising-0.2,ising-0.5 --json
   revgen reproduce --study ablations-ising --seeds 5 -o results
@@ -89,7 +90,7 @@ five.`, strings.Join(reproduce.Names(), ", "), strings.Join(reproduce.StudyNames
 		return p.reproduce(&r)
 	}
 	presets := p.presets()
-	flags.StringSliceVarP(&r.Presets, "preset", "p", presets[:1], "presets, separated by commas: "+strings.Join(presets, ", "))
+	flags.StringSliceVarP(&r.Presets, "preset", "p", []string{"paper"}, "presets, separated by commas: "+strings.Join(presets, ", "))
 	flags.StringSliceVar(&r.Only, "only", nil, "settings, separated by commas (default all)")
 	flags.StringSliceVar(&r.Studies, "study", nil, "studies, separated by commas, or all, instead of settings")
 	flags.StringVarP(&r.Dir, "output", "o", filepath.Join("runs", "reproduce"), "output `directory`")

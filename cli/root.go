@@ -169,11 +169,19 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "revgen",
 		Short: "Generators of independent samples, trained by reversibility",
-		Long: `RevGen trains a generator of independent samples from nothing but a target
-distribution and a Metropolis–Hastings kernel, by making its samples reversible
-under the kernel.
+		Long: `RevGen trains a generator to sample a distribution π that is known up to a constant,
+and draws independent samples of it. It needs no data and no gradients of π.
+
+One principle trains it: in equilibrium the law of (s, s′), where s′ comes from s by
+reversible moves, is the law of (s′, s). The principle has two forms.
+
+  pairs of samples   any generator: the maximum mean discrepancy between the two laws,
+                     which is the paper's method (--preset paper)
+  log densities      a generator that knows its density q: R(s) = R(s′), R = ln q − ln π,
+                     by ½ E (R(s) − R(s′))² (--preset quick and best)
 
   revgen train                 train the quick Ising preset and print its table
+  revgen reproduce             repeat the paper's four experiments by its method
   revgen sample DIR -n 1e6 -o samples.npy
   revgen verify ising          check the mathematics, exhaustively
 

@@ -10,27 +10,37 @@ import (
 	"github.com/revgen/revgen/internal/report"
 )
 
-// writeEvaluation writes the table that ends a training run.
-func writeEvaluation(w io.Writer, e *engine.Evaluation) error {
-	t := report.Table{Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor", "paper"}, Left: 1}
+// writeEvaluation writes the table that ends a training run by a preset. Errors of the
+// paper's are of its own method; where another trained, the column's head says so.
+func writeEvaluation(w io.Writer, preset string, e *engine.Evaluation) error {
+	t := report.Table{Header: []string{"metric", "exact", "generated", "error", "95 % interval", "sampling floor"}, Left: 1}
+	published := slices.ContainsFunc(e.Metrics, func(m engine.Metric) bool { return m.Paper != nil })
+	switch {
+	case published && preset == "paper":
+		t.Header = append(t.Header, "paper")
+	case published:
+		t.Header = append(t.Header, "paper (MMD of pairs)")
+	}
 	reweighted := reweightedTitle(e)
 	if reweighted != "" {
 		t.Header = append(t.Header, reweighted, "error")
 	}
 	for _, m := range e.Metrics {
-		paper := "–"
-		if m.Paper != nil {
-			paper = report.Deviation(*m.Paper, m.Relative)
-		}
 		t.Rows = append(t.Rows, []string{
 			report.Label(m.Name),
 			exact(m), report.Value(m.Generated, m.Interval),
 			report.Deviation(m.Error, m.Relative),
 			"[" + report.Value(m.Interval[0], m.Interval) + ", " + report.Value(m.Interval[1], m.Interval) + "]",
-			report.Deviation(m.Floor, m.Relative), paper,
+			report.Deviation(m.Floor, m.Relative),
 		})
+		last := &t.Rows[len(t.Rows)-1]
+		switch {
+		case m.Paper != nil:
+			*last = append(*last, report.Deviation(*m.Paper, m.Relative))
+		case published:
+			*last = append(*last, "–")
+		}
 		if reweighted != "" {
-			last := &t.Rows[len(t.Rows)-1]
 			*last = append(*last, byWeights(m)...)
 		}
 	}

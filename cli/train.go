@@ -182,6 +182,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 		return err
 	}
 	p.describeTarget(cfg)
+	if e, ok := cfg.Config.(engine.Explainer); ok {
+		p.say("%s", e.Explain())
+	}
 	if cfg.why != "" {
 		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
 	}
@@ -221,7 +224,7 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 	if err != nil || workers.Rank() > 0 {
 		return err
 	}
-	if err := p.conclude(t.dir, samples, result); err != nil {
+	if err := p.conclude(t.dir, samples, shared.Preset, result); err != nil {
 		return err
 	}
 	r, diagnosed := result.Diagnosis.(*diagnose.Report)
@@ -336,7 +339,7 @@ func (p *program) leaveSamples(ctx context.Context, trained engine.System, cfg e
 }
 
 // conclude prints the table, or the summary as one JSON object.
-func (p *program) conclude(dir, samples string, result *engine.Result) error {
+func (p *program) conclude(dir, samples, preset string, result *engine.Result) error {
 	if p.json {
 		data, err := disk.Read(filepath.Join(dir, "summary.json"), maxSummary)
 		if err != nil {
@@ -358,7 +361,7 @@ func (p *program) conclude(dir, samples string, result *engine.Result) error {
 		for _, warning := range e.Warnings {
 			p.warn(warning)
 		}
-		if err := writeEvaluation(p.stdout, e); err != nil {
+		if err := writeEvaluation(p.stdout, preset, e); err != nil {
 			return err
 		}
 		p.say("%d samples measured after %d steps in %.1f s", e.Samples, result.Steps, result.Seconds)

@@ -166,13 +166,19 @@ func (l *Balance) Acceptance(local float64) float64 {
 	return (float64(l.moved)*local + (n-float64(l.moved))*l.rate) / n
 }
 
-// Describe says by which pairs a recipe compares states, as the end of a sentence.
-func (b *Balancing) Describe(moves string) string {
+// Explain is the end of Explainer's sentence, given what a local move is.
+func (b *Balancing) Explain(move string) string {
+	by := fmt.Sprintf("%.0f %% of them %s, %.0f %% two samples of the generator", 100*(1-b.Partners), move, 100*b.Partners)
 	switch b.Partners {
 	case 0:
-		return moves
+		by = "each " + move
 	case 1:
-		return "independent partners"
+		by = "each two samples of the generator"
 	}
-	return fmt.Sprintf("%s and, of %.0f %% of the pairs, independent partners", moves, 100*b.Partners)
+	return "trained by reversibility with its log density: ½ E (R(s) − R(s′))², R = ln q − ln π, over pairs (s, s′), " + by
+}
+
+// ByPairs is the end of Explainer's sentence for losses of pairs of samples.
+func ByPairs(loss, move string) string {
+	return fmt.Sprintf("trained by reversibility with pairs of samples: %s between the laws of (s, s′) and (s′, s), s′ by %s", loss, move)
 }

@@ -154,6 +154,12 @@ type Describer interface {
 	Describe() string
 }
 
+// An Explainer is a configuration that says in a sentence how it trains: which generator,
+// by which form of the principle, and over which moves.
+type Explainer interface {
+	Explain() string
+}
+
 // An Adapter is a configuration whose presets are recipes for its target.
 type Adapter interface {
 	// Adapt gives everything but the target, the seed and the evaluation the

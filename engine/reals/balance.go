@@ -78,18 +78,26 @@ func (o *balance) surrogate() func(params []float64) float64 {
 		}
 		return o.generator.(*flow).logDensity64(params)
 	}
-	before := logQ(was)
-	return func(params []float64) float64 {
-		after := logQ(params)
-		change := func(x []float64) float64 { return after(x) - before(x) }
-		r, next := slices.Clone(o.loss.R), slices.Clone(o.loss.Next)
-		for i := range n {
-			r[i] += change(x[i*d : (i+1)*d])
-		}
+	at := func(params []float64) (r, next []float64) {
+		log := logQ(params)
+		r, next = make([]float64, n), make([]float64, n)
 		for lo := 0; lo < n; lo += rows {
-			for i := lo; i < o.loss.Moving(lo, min(lo+rows, n)); i++ {
-				next[i] += change(y[i*d : (i+1)*d])
+			hi := min(lo+rows, n)
+			for i := lo; i < hi; i++ {
+				r[i] = log(x[i*d : (i+1)*d])
 			}
+			for i := lo; i < o.loss.Moving(lo, hi); i++ {
+				next[i] = log(y[i*d : (i+1)*d])
+			}
+		}
+		return r, next
+	}
+	before, beforeNext := at(was)
+	return func(params []float64) float64 {
+		r, next := at(params)
+		for i := range r {
+			r[i] += o.loss.R[i] - before[i]
+			next[i] += o.loss.Next[i] - beforeNext[i]
 		}
 		return o.loss.Of(r, next)
 	}

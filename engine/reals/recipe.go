@@ -3,7 +3,6 @@ package reals
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/rng"
@@ -70,9 +69,9 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 		}
 	}
 
-	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(look.Width, d), 20
+	c.Transition.Sigma, c.Transition.Steps = mixture.Lengths(look.Width, d), 5
 	c.Transition.Annealing.Anneal, c.Transition.Annealing.AnnealFrom = 0, 1
-	c.Loss.Kind, c.Loss.Partners = "balance", 0.5
+	c.Loss.Kind, c.Loss.Partners = "balance", 0.75
 
 	rate, steps := 0.02, 1500
 	switch {
@@ -125,7 +124,7 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 		return look, fmt.Sprintf("a Gaussian, because ln π is quadratic where %d Metropolis chains found weight", len(found.LogPi)), nil
 	}
 	const sum = "ln π is a sum of functions of one coordinate each"
-	couplings, because := "", "ln π is not quadratic"
+	because := "ln π is not quadratic"
 	switch {
 	case d > mixture.InShape && len(found.Gaussians) == 0 && found.Separable(d, densityOf(t)):
 		g.Base, g.Components = "product", ofEach
@@ -177,15 +176,7 @@ func (c *Config) look(ctx context.Context, t Target) (look mixture.Look, why str
 		}
 		g.divide(found, t)
 	}
-	of := ""
-	if g.Base == "product" {
-		of = " for each coordinate"
-	}
-	if g.Depth > 0 {
-		couplings = fmt.Sprintf(" through %d couplings", g.Depth)
-	}
-	name := strings.TrimSuffix(mixture.Name(g.Components, of, g.Bent)+couplings, ",")
-	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found weight", name, because, len(found.LogPi))
+	why = fmt.Sprintf("%s, because %s where %d Metropolis chains found weight", g.name(), because, len(found.LogPi))
 	if found.Lines < len(found.LogPi)/fewLines && g.Base == "joint" {
 		why += fmt.Sprintf(", which descend from %d of them: modes that these did not meet are missing", found.Lines)
 	}
