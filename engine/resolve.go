@@ -119,18 +119,26 @@ func (s Systems) preset(system, name string) (Config, error) {
 	return cfg, nil
 }
 
-// target sets what the source says of the target alone, by which a recipe is
-// chosen. Errors come back, with their place, when all is set.
+// target sets what the source says of the target and of the kind of generator, by which
+// a recipe is chosen. Errors come back, with their place, when all is set.
 func (from *Source) target(cfg Config) error {
-	var text struct{ Target json.RawMessage }
-	if json.Unmarshal(from.Text, &text) == nil && text.Target != nil {
-		if err := conf.Decode(fmt.Appendf(nil, `{"target": %s}`, text.Target), "", cfg); err != nil {
-			return err
+	var text struct {
+		Target    json.RawMessage
+		Generator struct{ Kind json.RawMessage }
+	}
+	if json.Unmarshal(from.Text, &text) == nil {
+		for path, value := range map[string]json.RawMessage{`{"target": %s}`: text.Target, `{"generator": {"kind": %s}}`: text.Generator.Kind} {
+			if value == nil {
+				continue
+			}
+			if err := conf.Decode(fmt.Appendf(nil, path, value), "", cfg); err != nil {
+				return err
+			}
 		}
 	}
 	set := slices.Clone(from.Target)
 	for _, a := range from.Set {
-		if strings.HasPrefix(strings.TrimSpace(a), "target.") {
+		if path, _, _ := strings.Cut(a, "="); strings.HasPrefix(strings.TrimSpace(a), "target.") || strings.TrimSpace(path) == "generator.kind" {
 			set = append(set, a)
 		}
 	}

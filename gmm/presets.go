@@ -18,7 +18,9 @@ func Preset(name string) (*Config, error) {
 		return nil, err
 	}
 	c := &Config{Target: paperTarget(), Config: reals.Paper("gmm")}
-	c.Preset = name
+	if name != "paper" {
+		c.Config = reals.Ours("gmm", name)
+	}
 	if _, err := c.Adapt(context.Background()); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,14 @@
 package reals
 
 import (
+	"math"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/search"
+	"github.com/revgen/revgen/internal/number"
 )
 
 // Paper returns the settings of the paper's Section "Continuous Validation: 2D
@@ -46,12 +49,27 @@ func Paper(system string) Config {
 	}
 }
 
-// Flow returns the recipe of the paper's generator, a RealNVP, by its log density, for
-// targets in two coordinates or more, which nobody has to look at before.
-func Flow(system string) Config {
+// Ours returns the settings of quick and best of a system before they have a recipe for
+// its target: a mixture of Gaussians by its log density.
+func Ours(system, preset string) Config {
 	c := Paper(system)
-	mixture.Train(&c.Training, 0.004, 2000)
-	c.Transition = TransitionConfig{Sigma: []float64{0.3, 1, 2}, Steps: 10}
-	c.Loss.Kind = "balance"
+	c.Preset, c.Generator.Kind, c.Generator.Depth, c.Loss.Kind = preset, "mixture", 0, "balance"
+	mixture.Train(&c.Training, 0.02, 1500)
 	return c
+}
+
+// Flow sets all but seed and evaluation to the recipe of the paper's generator by its log
+// density, for any target of d ≥ 2 coordinates: nobody has to look at it before. For
+// quick it takes fewer steps.
+func (c *Config) Flow(d int, quick bool) {
+	c.Generator = Paper(c.System).Generator
+	mixture.Train(&c.Training, 0.004, 3000)
+	c.Training.Batch = 512
+	if quick {
+		c.Training.Steps = 1000
+	}
+	ratio := math.Sqrt(2 / float64(d)) // steps that are accepted as often as in the plane
+	c.Transition.Sigma = []float64{number.Rounded(0.3*ratio, 3), number.Rounded(ratio, 3), number.Rounded(2*ratio, 3)}
+	c.Transition.Steps = 10
+	c.Loss.Kind, c.Loss.Partners = "balance", 0.25
 }

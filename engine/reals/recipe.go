@@ -39,10 +39,15 @@ const (
 // of Gaussians with a density, trained on the divergence, with couplings where there
 // are many dimensions; for quick in fewer steps. components is the
 // number of Gaussians that the target is known to be a mixture of; if it is 0, a
-// population of Metropolis chains looks for what the target is like. Recipe returns
-// what it chose and why.
+// population of Metropolis chains looks for what the target is like. A generator that is a
+// RealNVP stays one. Recipe returns what it chose and why.
 func (c *Config) Recipe(ctx context.Context, t Target, components int, quick bool) (why string, err error) {
 	g, d := &c.Generator, t.Dim()
+	c.Training.Methods = search.ByGradient()
+	if g.Kind == "realnvp" {
+		c.Flow(d, quick)
+		return "a RealNVP, as generator.kind asks", nil
+	}
 	g.Kind, g.Slope, g.Gain, g.Partition, g.Clamp = "mixture", 0.01, 0.01, "parity", 2
 	g.Scout = mixture.ScoutConfig{Population: 2048, Moves: 10}
 	if quick {
@@ -93,7 +98,6 @@ func (c *Config) Recipe(ctx context.Context, t Target, components int, quick boo
 	if quick {
 		steps = steps * 2 / 5
 	}
-	c.Training.Methods = search.ByGradient()
 	mixture.Train(&c.Training, rate, steps)
 	return why, nil
 }

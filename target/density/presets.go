@@ -3,12 +3,10 @@ package density
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine/mixed"
 	"github.com/revgen/revgen/engine/reals"
 	"github.com/revgen/revgen/internal/conf"
-	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/target/density/expression"
 )
 
@@ -34,36 +32,24 @@ func wells() MixedTarget {
 }
 
 // realsPreset returns a fresh copy of a preset of a system over real vectors: the
-// kit's, and quick and best, before they are adapted to a target, a flow.
+// kit's, and quick and best before they are adapted to a target.
 func realsPreset(of *origin, target RealsTarget, name string) (*RealsConfig, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
-	c := &RealsConfig{of: of, Target: target, Config: reals.Flow(of.name)}
+	c := &RealsConfig{of: of, Target: target, Config: reals.Ours(of.name, name)}
 	if name == "paper" {
 		c.Config = reals.Paper(of.name)
 	}
-	c.Preset = name
 	c.fit()
 	return c, nil
 }
 
 // fit chooses what the number of coordinates decides.
 func (c *RealsConfig) fit() {
-	d := float64(c.Target.Dim)
-	switch { // couplings need two
-	case d >= 2:
-	case c.Preset == "paper":
+	if c.Preset == "paper" && c.Target.Dim < 2 { // couplings need two
 		c.Generator.Kind = "residual"
-	default:
-		c.Generator.Kind, c.Generator.Depth = "mixture", 0
 	}
-	if c.Preset == "paper" || d <= 2 {
-		return
-	}
-	// Steps that are accepted as often as in the plane.
-	ratio := math.Sqrt(2 / d)
-	c.Transition.Sigma = []float64{number.Rounded(0.3*ratio, 3), number.Rounded(ratio, 3), number.Rounded(2*ratio, 3)}
 }
 
 // Adapt implements engine.Adapter: where the target's weight is, if that is not said;
@@ -79,13 +65,17 @@ func (c *RealsConfig) Adapt(ctx context.Context) (why string, err error) {
 		find = nil
 	}
 	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
+		if e == nil {
+			c.Flow(c.Target.Dim, quick)
+			return "a RealNVP", nil
+		}
 		return c.Recipe(ctx, realsTarget{e}, 0, quick)
 	})
 }
 
 // adapt tells find, unless it is nil, where a pilot finds the weight of each mode, lets
-// choose take a recipe for a target that a preset has one for, and returns what was found
-// and chosen. The verdict is what the target has failed with.
+// choose take a recipe for a target that a preset has one for, or one without looking where
+// the target is too large, and returns what was found and chosen. The verdict is what the target has failed with.
 func adapt(ctx context.Context, preset string, problemOf func(threads int) (*problem, error), verdict *error,
 	find func([]place) string, choose func(e *evaluation, quick bool) (string, error)) (why string, err error) {
 	with := func(use func(p *problem)) {
@@ -110,7 +100,9 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		switch limit := p.limit(); {
 		case preset != "quick" && preset != "best":
 		case limit != "":
-			why = and(why, "a flow, because "+limit)
+			var chosen string
+			chosen, err = choose(nil, preset == "quick")
+			why = and(why, chosen+", because "+limit)
 		default:
 			var chosen string
 			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
@@ -201,6 +193,9 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 		find = nil
 	}
 	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
+		if e == nil {
+			return "moves alone", nil
+		}
 		return c.Recipe(ctx, mixedTarget{e}, mixed.Seen{}, quick)
 	})
 }
