@@ -57,6 +57,8 @@ var Settings = []Setting{
 		Headline: "total_variation", Million: true},
 	{Name: "ising-0.5", Title: "Ising model, L = 3, β = 0.5", System: "ising", Assignments: []string{"target.beta=0.5"},
 		Headline: "total_variation", Million: true},
+	{Name: "gmm-realnvp", Title: "Gaussian mixture, d = 2, the paper's RealNVP by its log density", System: "gmm",
+		Assignments: []string{"generator.kind=realnvp"}, Presets: []string{"best"}, Headline: "l2_density_error"},
 	lattice(4, "0.28", "0.1"), lattice(4, "0.4407", "0.1"), lattice(4, "0.6", "0.1"),
 	lattice(8, "0.28", "0"), lattice(8, "0.4407", "0"), lattice(8, "0.6", "0"),
 	lattice(16, "0.28", "0"), lattice(16, "0.4407", "0"), lattice(16, "0.6", "0"),
