@@ -79,7 +79,7 @@ func hierarchyRows(e *environment, size string) ([]*operation, error) {
 	sampler := m.NewSampler(params, e.workers)
 	spins, r := make([]uint64, samples*sampler.Words()), make([]float64, samples)
 	first := uint64(0)
-	b, err := m.NewBatch(batch, 1, e.workers)
+	b, err := m.NewBatch(batch, 0, 1, e.workers)
 	if err != nil {
 		return nil, err
 	}

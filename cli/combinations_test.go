@@ -46,7 +46,7 @@ var walks = []combinations{
 		system: "ising",
 		small:  []string{"loss.discriminator.hidden=[3]", "loss.discriminator.steps=1", "target.l=2", "generator.latent=2", "generator.signs.number=1", "generator.hidden=[3]", "transition.steps=2"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "discriminator"}},
+			{"loss.kind", []string{"mmd", "discriminator"}},
 			{"loss.gradient", []string{"surrogate", "difference", "score", "full"}},
 			statistics,
 			{"generator.head", []string{"sign", "bernoulli"}},

@@ -46,7 +46,7 @@ func TestBadInput(t *testing.T) {
 		{"train negative.json", "negative.json:1:78: loss.kernel.bandwidths[1]: -2 is not a positive finite number"},
 		{"train nosystem.json", "nosystem.json: system: missing; it is one of " + known},
 		{"train othersystem.json", `othersystem.json:2:1: system: unknown system "potts"; the systems are ` + known},
-		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best, moves`},
+		{"train preset.json", `preset.json:1:31: preset: "fast" is not one of quick, paper, best`},
 		{"train schema.json", "schema.json:1:12: schema: 99 is not supported; this program reads version 2"},
 		{"train broken.json", "broken.json:2:1: the comma before this } is one too many"},
 		{"train empty.json", "empty.json:1:1: is empty; it must hold a JSON object"},
@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		{"train isnig", `"isnig" is neither a system (` + known + `) nor a file`},
 		{"train broken.json --preset quick", "broken.json:2:1: the comma before this } is one too many"},
 		{"train small.json --preset paper", "--preset: goes with a system; small.json names its own preset"},
-		{"train ising --preset fast", `preset: "fast" is not one of quick, paper, best, moves`},
+		{"train ising --preset fast", `preset: "fast" is not one of quick, paper, best`},
 		{"train ising toy", "accepts at most 1 arg(s), received 2; see revgen train --help"},
 		{"train --set target.beta=NaN", `--set "target.beta=NaN": target.beta: NaN is not a finite number`},
 		{"train --set target.beta=-1", `--set "target.beta=-1": target.beta: -1 is not a finite number ≥ 0`},
@@ -145,7 +145,7 @@ func TestConfigShow(t *testing.T) {
 	o := revgen(t, dir, "config", "show", "ising", "--preset", "best", "--set", "target.l=16", "--set", "generator.units=4")
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stderr, "a hierarchy with a density")
-	require.Contains(t, o.stdout, `"kind": "divergence"`)
+	require.Contains(t, o.stdout, `"kind": "balance"`)
 	require.Contains(t, o.stdout, `"units": 4`)
 	require.NotContains(t, o.stdout, `"witness"`, "of another loss")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(o.stdout), 0o600))

@@ -99,7 +99,7 @@ func (c *Config) validateHierarchy() error {
 	case c.Target.L%4 != 0 && c.Target.L > largestIrregular:
 		return fmt.Errorf("generator.kind: a hierarchy's groups halve the lattice, so that target.l = %d must be a multiple of 4, or at most %d; set it so, or generator.kind to perceptron with loss.kind mmd", c.Target.L, largestIrregular)
 	}
-	return hierarchy.Validate(&c.Training, c.loss())
+	return hierarchy.Validate(&c.Training, c.Loss.Balancing)
 }
 
 // Moved says where keys of former layouts have gone.

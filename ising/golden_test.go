@@ -1,6 +1,7 @@
 package ising
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,24 +57,27 @@ func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 }
 
 func TestGoldenHierarchy(t *testing.T) {
-	for _, c := range []struct{ loss, want string }{{"divergence", `
+	for _, c := range []struct {
+		partners float64
+		want     string
+	}{{1, `
 start 5dab04538472
-trained f087a0d646ad
-spins, refined by 0 b1c6be4f9fb6
-spins, refined by 3 290afcb7e895
-bits, refined by 0 0c3b656a62d2
-bits, refined by 3 50cc850d643a
-weighted, refined by 0 ea5b2de46bbf`}, {"balance", `
+trained 8bd942d8def6
+spins, refined by 0 89d0ded2cc9c
+spins, refined by 3 0399b7b50244
+bits, refined by 0 ba7e1d4059e8
+bits, refined by 3 123b84607cf3
+weighted, refined by 0 b3579c2269f5`}, {0, `
 start 5dab04538472
-trained 7420661d62ed
-spins, refined by 0 88b69b92bb9d
-spins, refined by 3 ac4ca53dc028
-bits, refined by 0 50b443f35d07
-bits, refined by 3 d13e7263fa50
-weighted, refined by 0 5cdaed50e538`}} {
-		t.Run(c.loss, func(t *testing.T) {
+trained 2593ed844b3a
+spins, refined by 0 44a2d0f96c09
+spins, refined by 3 e48f82587180
+bits, refined by 0 0b6bb4945bc0
+bits, refined by 3 8d5bcb002414
+weighted, refined by 0 2d2944dfcba0`}} {
+		t.Run(fmt.Sprint("partners ", c.partners), func(t *testing.T) {
 			cfg := adapted(t, "quick", TargetConfig{L: 8, Beta: 0.4, J: 1})
-			cfg.Training.Batch, cfg.Loss.Kind = 128, c.loss
+			cfg.Training.Batch, cfg.Loss.Partners = 128, c.partners
 			systemtest.Golden(t, cfg, c.want)
 		})
 	}

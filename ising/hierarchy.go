@@ -42,17 +42,13 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}
-	s, err := hierarchy.NewSystem(net, &c.Training, c.loss(), &c.Transition, m.target, workers)
+	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Balancing, &c.Transition, m.target, workers)
 	if err != nil {
 		return nil, err
 	}
 	m.Draws = func(params []float32) spins.Draws { return s.NewDraws(params) }
 	m.Weigher = s.Weigher
 	return &hierarchical{m, s}, nil
-}
-
-func (c *Config) loss() hierarchy.Loss {
-	return hierarchy.Loss{Kind: c.Loss.Kind, Forward: c.Loss.Forward}
 }
 
 // hierarchyDemands bounds the memory of a run.
@@ -62,7 +58,7 @@ func (c *Config) hierarchyDemands() []engine.Demand {
 	if c.Target.L%4 != 0 {
 		params = sites * float64(8*c.Generator.Units*(c.Generator.Neighbours+2))
 	}
-	return append(hierarchy.Demands(&c.Training, c.Loss.Kind, sites, params), engine.Demand{Key: "target.l", Bytes: 4096 * sites})
+	return append(hierarchy.Demands(&c.Training, c.Loss.Balancing, sites, params), engine.Demand{Key: "target.l", Bytes: 4096 * sites})
 }
 
 // Evaluate adds to the table of any generator what its density says. ln Z is

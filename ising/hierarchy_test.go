@@ -47,8 +47,10 @@ func TestHierarchyContract(t *testing.T) {
 				return
 			}
 			systemtest.Run(t, c)
-			if target.L == 8 { // by moves alone
-				c.Loss.Kind, c.Transition.Proposal, c.Transition.Steps = "balance", "multi-spin", 2
+			if target.L == 8 { // by moves alone, and by partners alone
+				c.Loss.Partners, c.Transition.Proposal, c.Transition.Steps = 0, "multi-spin", 2
+				systemtest.Run(t, c)
+				c.Loss.Partners = 1
 				systemtest.Run(t, c)
 			}
 		})
@@ -307,36 +309,34 @@ func TestAdapt(t *testing.T) {
 		require.Empty(t, adapt(t, c), "the paper's settings are the paper's")
 		require.Equal(t, before, *c)
 	}
-	for _, name := range []string{"quick", "best", "moves"} {
+	for _, name := range []string{"quick", "best"} {
 		c, err := Preset(name)
 		require.NoError(t, err)
 		before := *c
 		require.NotEmpty(t, adapt(t, c))
 		require.Equal(t, before, *c, "as it is for the target that presets have")
 	}
+	const by = ", by heat-bath sweeps and, of 75 % of the pairs, independent partners"
 	for want, target := range map[string]TargetConfig{
 		"a hierarchy with a density for the 2^9 configurations of the 3×3 lattice":         {L: 3, Beta: 0.3, J: 1},
 		"a hierarchy with a density for the 2^65536 configurations of the 256×256 lattice": {L: 256, Beta: 0.3, J: 1},
 	} {
-		for preset, more := range map[string]string{"best": "", "moves": ", by its moves alone"} {
-			c, err := Preset(preset)
-			require.NoError(t, err)
-			c.Target = target
-			require.Equal(t, want+more, adapt(t, c))
-			for p := engine.Config(c); p != nil; p = p.(*Config).Predecessor() {
-				require.Equal(t, preset == "moves", p.(*Config).Loss.Kind == "balance", "a predecessor that sees energies too")
-			}
+		c, err := Preset("best")
+		require.NoError(t, err)
+		c.Target, c.Loss.Partners = target, 0.1
+		require.Equal(t, want+by, adapt(t, c))
+		for p := engine.Config(c); p != nil; p = p.(*Config).Predecessor() {
+			require.Equal(t, 0.75, p.(*Config).Loss.Partners)
 		}
 	}
-	sweeps := func(preset string, l int) (steps []int) {
-		for p := engine.Config(adapted(t, preset, TargetConfig{L: l, Beta: 0.44, J: 1})); p != nil; p = p.(*Config).Predecessor() {
+	sweeps := func(l int) (steps []int) {
+		for p := engine.Config(adapted(t, "best", TargetConfig{L: l, Beta: 0.44, J: 1})); p != nil; p = p.(*Config).Predecessor() {
 			steps = append(steps, p.(*Config).Transition.Steps)
 		}
 		return steps
 	}
-	require.Equal(t, []int{256, 256, 64, 16}, sweeps("moves", 128), "moves of (L/4)² sweeps, as slow modes take")
-	require.Equal(t, []int{1}, sweeps("moves", 3))
-	require.Equal(t, []int{1, 1}, sweeps("best", 32))
+	require.Equal(t, []int{16, 8, 4, 2}, sweeps(128))
+	require.Equal(t, []int{1}, sweeps(3))
 }
 
 // TestPapersLattices: every preset but the paper's own learns them to many digits.
@@ -346,7 +346,7 @@ func TestPapersLattices(t *testing.T) {
 	}
 	workers := pool.New(2)
 	defer workers.Close()
-	for _, preset := range []string{"quick", "best", "moves"} {
+	for _, preset := range []string{"quick", "best"} {
 		for _, beta := range []float64{0.2, 0.5} {
 			c := adapted(t, preset, TargetConfig{L: 3, Beta: beta, J: 1})
 			c.Training.Steps, c.Evaluation.Samples = 1000, 20_000
@@ -367,6 +367,7 @@ func TestPapersLattices(t *testing.T) {
 func TestHierarchyRefusals(t *testing.T) {
 	for key, change := range map[string]func(*Config){
 		"loss.kind":            func(c *Config) { c.Loss.Kind = "mmd" },
+		"loss.partners":        func(c *Config) { c.Loss.Partners = 1.5 },
 		"training.method":      func(c *Config) { c.Training.Method = "evolution" },
 		"training.batch":       func(c *Config) { c.Training.Batch = 100 },
 		"generator.kind":       func(c *Config) { c.Target.L = 34 },
@@ -380,8 +381,8 @@ func TestHierarchyRefusals(t *testing.T) {
 	}
 	c, err := Preset("paper")
 	require.NoError(t, err)
-	c.Loss.Kind = "divergence"
-	require.ErrorContains(t, c.Validate(), "loss.kind: divergence does not go with generator.kind, which is perceptron; set loss.kind to mmd or stationarity or discriminator, or generator.kind to hierarchy")
+	c.Loss.Kind = "balance"
+	require.ErrorContains(t, c.Validate(), "loss.kind: balance does not go with generator.kind, which is perceptron; set loss.kind to mmd or discriminator, or generator.kind to hierarchy")
 }
 
 // TestWeightedSamples: weights reweight a generator that is far off to the

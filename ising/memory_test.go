@@ -14,8 +14,8 @@ import (
 func TestConfigurations(t *testing.T) {
 	words := []string{
 		"single", "mixture", "multi-spin", "sweep", "perceptron", "hierarchy", "scratch", "half", "sign", "bernoulli", "absolute", "spread", "none",
-		"mmd", "stationarity", "discriminator", "divergence", "balance", "V", "U", "surrogate", "difference", "score", "full",
-		"gradient", "evolution", "consensus", "quick", "paper", "best", "moves", "mine", "cosine", "pair", "plain", "",
+		"mmd", "discriminator", "balance", "V", "U", "surrogate", "difference", "score", "full",
+		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
 		c := cfg.(*Config)
@@ -32,9 +32,9 @@ func TestMemoryOfHierarchies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("no kernel path needs other memory")
 	}
-	for _, loss := range []string{"divergence", "balance"} {
+	for _, partners := range []float64{0, 0.5, 1} {
 		c := adapted(t, "quick", TargetConfig{L: 16, Beta: 0.4, J: 1})
-		c.Training.Batch, c.Loss.Kind = 1<<14, loss
+		c.Training.Batch, c.Loss.Partners = 1<<14, partners
 		configtest.Memory(t, c)
 	}
 }
@@ -48,7 +48,6 @@ func TestMemory(t *testing.T) {
 		{"training.batch=20000"},
 		{"training.batch=5000", "target.l=8", "loss.kind=mmd"},
 		{"training.batch=400", "target.l=64", "loss.gradient=full"},
-		{"training.batch=5000", "loss.kind=stationarity", "target.l=4"},
 		{"training.batch=10000", "target.l=8", "loss.kind=discriminator"},
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 		{"training.method=consensus", "training.clip_norm=0", "training.consensus.particles=100"},

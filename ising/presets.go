@@ -11,7 +11,7 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best", "moves"}
+var Presets = []string{"quick", "paper", "best"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
@@ -42,21 +42,13 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		return "", nil // Validate says why
 	}
 	c.recipe(c.Preset == "quick")
-	why = fmt.Sprintf("a hierarchy with a density for the 2^%d configurations of the %d×%[2]d lattice", l*l, l)
-	if c.Loss.Kind == "balance" {
-		why += ", by its moves alone"
-	}
-	return why, nil
+	return fmt.Sprintf("a hierarchy with a density for the 2^%d configurations of the %d×%[2]d lattice, by %s", l*l, l, c.Loss.Describe("heat-bath sweeps")), nil
 }
 
 // recipe sets all but target, seed and evaluation to the recipe of a hierarchy for the
-// target, the most accurate one known or a quick one. That of moves has a loss that sees
-// Metropolis moves alone.
+// target, the most accurate one known or a quick one.
 func (c *Config) recipe(quick bool) {
-	c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
-	if c.Preset == "moves" {
-		c.Loss.Kind = "balance"
-	}
+	c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
 	c.Generator.Neighbours, c.Generator.Units = 24, 6
 	if quick {
 		c.Generator.Neighbours, c.Generator.Units = 12, 2
@@ -77,7 +69,7 @@ func (c *Config) recipe(quick bool) {
 	if len(stages) > 1 {
 		c.Generator.From = "half"
 	}
-	t.Configure(&c.Training, &c.Transition, c.Loss.Kind)
+	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 }
 
 // Predecessor returns the recipe for half the side, if the generator starts from

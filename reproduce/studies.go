@@ -28,8 +28,8 @@ type Variant struct {
 // recipes are for, what else the paper's method allows, and the roads beside it.
 var Studies = []Study{
 	{
-		Name: "ablations-ising", Title: "Ising model, L = 16, β = 0.4407: what the recipe from moves alone needs",
-		System: "ising", Preset: "moves", Assignments: []string{"target.l=16", "target.beta=0.4407"},
+		Name: "ablations-ising", Title: "Ising model, L = 16, β = 0.4407: what the recipe needs",
+		System: "ising", Preset: "best", Assignments: []string{"target.l=16", "target.beta=0.4407"},
 		Variants: []Variant{
 			{Label: "all of it"},
 			{Label: "one sweep", Assignments: []string{"transition.steps=1"}},
@@ -40,7 +40,8 @@ var Studies = []Study{
 			{Label: "one flip of several spins", Assignments: []string{"transition.proposal=multi-spin", "transition.steps=1"}},
 			{Label: "half the steps", Assignments: []string{"training.steps=1500"}},
 			{Label: "half the batch", Assignments: []string{"training.batch=256"}},
-			{Label: "energies, not moves", Assignments: []string{"loss.kind=divergence"}},
+			{Label: "moves alone", Assignments: []string{"loss.partners=0"}},
+			{Label: "independent partners alone", Assignments: []string{"loss.partners=1"}},
 		},
 	},
 	{
@@ -83,7 +84,6 @@ var Studies = []Study{
 			{Label: "flipped spins", Assignments: pairs},
 			{Label: "the paper's surrogate", Assignments: slices.Concat(pairs, []string{"loss.gradient=surrogate"})},
 			{Label: "score function", Assignments: slices.Concat(pairs, []string{"loss.gradient=score"})},
-			{Label: "stationarity", Assignments: slices.Concat([]string{"loss.kind=stationarity"}, pairs)},
 			{Label: "discriminator", Assignments: []string{"loss.kind=discriminator", "loss.discriminator.form=pair",
 				"training.optimizer.learning_rate=0.0005", "training.schedule.warmup=100"}},
 			{Label: "evolution strategies", Assignments: slices.Concat(pairs, []string{"training.method=evolution",

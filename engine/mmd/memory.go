@@ -12,8 +12,8 @@ func GramBytes(n, dim int) float64 {
 	return rows*(perRow+24*float64(dim)) + pieces*4*float64(asm.GramScratch(2*dim))
 }
 
-// HammingBytes bounds what Hamming and HammingStationarity allocate for batches
-// of n configurations of the given number of spins.
+// HammingBytes bounds what Hamming allocates for batches of n configurations of the
+// given number of spins.
 func HammingBytes(n, spins int) float64 {
 	words := float64((spins + 63) / 64)
 	rows := float64(n + 2*asm.HammingRows)

@@ -112,9 +112,9 @@ type Transition struct {
 	move         func(piece int)
 }
 
-// NewTransition returns the transition of a target's configurations of so many
+// NewTransition returns the transition of n configurations of a target, of so many
 // words.
-func NewTransition(c *TransitionConfig, training *engine.Training, t Moving, words int, workers *pool.Pool) (*Transition, error) {
+func NewTransition(c *TransitionConfig, training *engine.Training, n int, t Moving, words int, workers *pool.Pool) (*Transition, error) {
 	tr := &Transition{config: c, training: training, words: words, levels: make([]Kernel, AnnealLevels), workers: workers}
 	for level := AnnealLevels; level >= 1; level-- {
 		if level < AnnealLevels && c.Anneal == 0 {
@@ -125,7 +125,6 @@ func NewTransition(c *TransitionConfig, training *engine.Training, t Moving, wor
 			return nil, err
 		}
 	}
-	n := training.Batch
 	tr.rows = PieceOf(tr.levels[AnnealLevels-1])
 	tr.counts = make([]bitspin.Stats, (n+tr.rows-1)/tr.rows)
 	tr.move = func(piece int) {

@@ -157,11 +157,7 @@ func (c *Config) validateGenerator(t spins.Boltzmann) error {
 		c.Transition.Validate(kernel.MaxSteps()),
 		conf.Between("generator.neighbours", c.Generator.Neighbours, 1, hierarchy.MostInputs),
 		conf.Between("generator.units", c.Generator.Units, 1, hierarchy.MostUnits),
-		hierarchy.Validate(&c.Training, c.loss()))
-}
-
-func (c *Config) loss() hierarchy.Loss {
-	return hierarchy.Loss{Kind: c.Loss.Kind, Forward: c.Loss.Forward}
+		hierarchy.Validate(&c.Training, c.Loss.Balancing))
 }
 
 // perceptron returns what a generator by a perceptron takes of the configuration.
@@ -183,7 +179,7 @@ func (c *Config) Demands() []engine.Demand {
 	if c.Generator.Kind == "perceptron" {
 		all = c.perceptron().Demands(c.Target.Spins)
 	} else {
-		all = hierarchy.Demands(&c.Training, c.Loss.Kind, n, n*float64(c.Generator.Units*(c.Generator.Neighbours+2)+1))
+		all = hierarchy.Demands(&c.Training, c.Loss.Balancing, n, n*float64(c.Generator.Units*(c.Generator.Neighbours+2)+1))
 	}
 	// Of the reference, the chains' fields and sums over them.
 	return append(all,

@@ -74,7 +74,7 @@ func TestContract(t *testing.T) {
 		}
 		t.Run(name+", by moves", func(t *testing.T) {
 			c := configured(t, "quick", h, 0.4)
-			c.Training.Batch, c.Evaluation.Samples, c.Loss.Kind, c.Transition.Proposal = 64, 300, "balance", "single"
+			c.Training.Batch, c.Evaluation.Samples, c.Loss.Partners, c.Transition.Proposal = 64, 300, 0, "single"
 			systemtest.Run(t, c)
 		})
 	}
@@ -135,8 +135,8 @@ func TestChecksCanFail(t *testing.T) {
 			}
 		},
 		"gradient": func(v *subject) {
-			v.gradient = func(b *hierarchy.Batch, grad []float32, c []float64) {
-				b.Backward(grad, c)
+			v.gradient = func(b *hierarchy.Batch, grad []float32, c ...[]float64) {
+				b.Backward(grad, c...)
 				for i := range grad {
 					if i%7 == 0 {
 						grad[i] = -grad[i]
@@ -451,12 +451,11 @@ func TestInherit(t *testing.T) {
 func TestMovesAlone(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	c := configured(t, "moves", glass(4, 3, 3), 1)
-	require.Equal(t, "balance", c.Loss.Kind)
+	c := configured(t, "best", glass(4, 3, 3), 1)
 	why, err := c.Adapt(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, why, "learned by moves alone")
-	c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1000, 256, 20_000
+	require.Contains(t, why, "learned by heat-bath sweeps")
+	c.Loss.Partners, c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 0, 1000, 256, 20_000
 	result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
 	require.NoError(t, err)
 	for _, m := range result.Evaluation.Metrics {
@@ -618,26 +617,21 @@ func TestFileIsHeldByItsHash(t *testing.T) {
 }
 
 // TestFormerRecipe: a configuration that was written before there was a choice has the
-// inputs and the loss that there were; a new one those of the recipe.
+// inputs that there were; a new one those of the recipe.
 func TestFormerRecipe(t *testing.T) {
 	c := configured(t, "quick", glass(1, 3, 3), 1)
 	require.Equal(t, hierarchy.Reached, c.Generator.Inputs)
-	require.Positive(t, c.Loss.Forward)
 	text, err := conf.Encode(c)
 	require.NoError(t, err)
-	former := string(text)
-	for _, key := range []string{`"inputs": "reached",`, ",\n    \"forward\": 0.2"} {
-		require.Contains(t, former, key)
-		former = strings.Replace(former, key, "", 1)
-	}
+	const key = `"inputs": "reached",`
+	require.Contains(t, string(text), key)
+	former := strings.Replace(string(text), key, "", 1)
 	now, err := systems.Written(text, "now")
 	require.NoError(t, err)
 	require.Equal(t, c.Generator.Inputs, now.(*Config).Generator.Inputs)
-	require.Equal(t, c.Loss.Forward, now.(*Config).Loss.Forward)
 	then, err := systems.Written([]byte(former), "then")
 	require.NoError(t, err)
 	require.Equal(t, hierarchy.Nearest, then.(*Config).Generator.Inputs)
-	require.Zero(t, then.(*Config).Loss.Forward)
 }
 
 func TestRefusals(t *testing.T) {
@@ -654,7 +648,7 @@ func TestRefusals(t *testing.T) {
 		"generator.units":        func(c *Config) { c.Generator.Units = 0 },
 		"transition.anneal":      func(c *Config) { c.Transition.Anneal = 2 },
 		"transition.anneal_from": func(c *Config) { c.Transition.AnnealFrom = -1 },
-		"loss.forward":           func(c *Config) { c.Loss.Forward = 1.5 },
+		"loss.partners":          func(c *Config) { c.Loss.Partners = 1.5 },
 		"training.batch":         func(c *Config) { c.Training.Batch = 100 },
 		"training.method":        func(c *Config) { c.Training.Method = "evolution" },
 	} {

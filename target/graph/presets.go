@@ -11,7 +11,7 @@ import (
 
 // Presets names the ready-made configurations, the default first. They have no
 // target.
-var Presets = []string{"quick", "paper", "best", "moves"}
+var Presets = []string{"quick", "paper", "best"}
 
 // Preset returns a fresh copy of the named configuration.
 func Preset(name string) (*Config, error) {
@@ -19,14 +19,11 @@ func Preset(name string) (*Config, error) {
 	switch name {
 	case "paper":
 		return c, nil
-	case "quick", "best", "moves":
+	case "quick", "best":
 		c.Preset = name
-		c.Generator.Kind, c.Loss.Kind = "hierarchy", "divergence"
-		if name == "moves" { // of Metropolis moves alone
-			c.Loss.Kind = "balance"
-		}
-		// Adapt takes other inputs, and the divergence forward in the end. What was
-		// written before there was a choice says neither, and has these.
+		c.Generator.Kind, c.Loss.Kind = "hierarchy", "balance"
+		// Adapt takes other inputs. What was written before there was a choice does not
+		// say which, and has these.
 		c.recipe(hierarchy.Graph{Neighbours: 24, Inputs: hierarchy.Nearest, Hidden: 16}, 32)
 		return c, nil
 	}
@@ -48,14 +45,13 @@ func paper() *Config {
 }
 
 // recipe takes what was found good for a graph with as many learned spins.
-func (c *Config) recipe(g hierarchy.Graph, learned int) hierarchy.Training {
+func (c *Config) recipe(g hierarchy.Graph, learned int) {
 	t := hierarchy.GraphTraining(learned, c.Training.Seed)
 	if c.Preset == "quick" {
 		t.Steps /= 4
 	}
-	t.Configure(&c.Training, &c.Transition, c.Loss.Kind)
+	t.Configure(&c.Training, &c.Transition, &c.Loss.Balancing)
 	c.Generator.Neighbours, c.Generator.Inputs, c.Generator.Units = g.Neighbours, g.Inputs, g.Hidden
-	return t
 }
 
 // Adapt implements engine.Adapter.
@@ -69,11 +65,7 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		return fmt.Sprintf("%d proposals between s and s′, for %d spins; reference: %s", c.Transition.Steps, g.N(), road(g)), nil
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
-	c.Loss.Forward = c.recipe(h, learned).Forward
-	by := ""
-	if c.Loss.Kind == "balance" {
-		by = " by moves alone"
-	}
-	return fmt.Sprintf("%d of %d spins are learned%s, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
-		learned, g.N(), by, h.Hidden, h.Neighbours, road(g)), nil
+	c.recipe(h, learned)
+	return fmt.Sprintf("%d of %d spins are learned by %s, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
+		learned, g.N(), c.Loss.Describe("heat-bath sweeps"), h.Hidden, h.Neighbours, road(g)), nil
 }

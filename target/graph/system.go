@@ -100,7 +100,7 @@ func newHierarchical(c *Config, workers *pool.Pool) (*hierarchical, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generator.%w", err)
 	}
-	s, err := hierarchy.NewSystem(net, &c.Training, c.loss(), &c.Transition, spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, workers)
+	s, err := hierarchy.NewSystem(net, &c.Training, c.Loss.Balancing, &c.Transition, spins.Boltzmann{Graph: m.graph, Beta: c.Target.Beta}, workers)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type subject struct {
 	enumeration func(ctx context.Context, g *spins.Graph, beta float64, threads int) (*spins.Exact, error)
 	sweep       func(s *spins.Sweeper, batch []uint64, sweeps int)
 	logDensity  func(s *hierarchy.Sampler, logq []float64, batch []uint64)
-	gradient    func(b *hierarchy.Batch, grad []float32, coefficients []float64)
+	gradient    func(b *hierarchy.Batch, grad []float32, coefficients ...[]float64)
 }
 
 func newSubject(workers *pool.Pool) *subject {
@@ -284,7 +284,7 @@ func (v *subject) checkGradient() engine.Check {
 	worst := 0.0
 	for seed, fields := range []bool{false, true} {
 		m, params := v.generator(12, uint64(seed)+7, fields)
-		b := crash.Must(m.NewBatch(samples, 1, v.workers))
+		b := crash.Must(m.NewBatch(0, samples, 1, v.workers))
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		batch, c := make([]uint64, samples), make([]float64, samples)
 		for i := range batch {

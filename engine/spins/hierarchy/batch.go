@@ -9,12 +9,12 @@ import (
 	"github.com/revgen/revgen/internal/pool"
 )
 
-// A Batch draws samples of a model for training, step after step, and
-// differentiates the logarithm of their density. It allocates nothing after
-// NewBatch.
+// A Batch draws samples of a model for training, step after step, computes the
+// density of as many given configurations as it has room for, and differentiates
+// the logarithm of both. It allocates nothing after NewBatch.
 //
 // A sample is the learned spins, the others summed out, unless Complete draws
-// them as well.
+// them as well. The blocks of samples come first, then those of configurations.
 type Batch struct {
 	model   *Model
 	weights *weights
@@ -23,21 +23,23 @@ type Batch struct {
 	seed    uint64
 	workers *pool.Pool
 
-	samples  int
-	together int              // blocks of a piece of a draw
-	size     int              // words of a block's state: one a spin, and a zero
-	state    []uint64         // [blocks][size]
-	residual [][block]float32 // [blocks][learned] ∂ ln q/∂ logit
-	logq     [][block]float64 // [blocks]
-	r        [][block]float64 // [blocks] R = ln q − ln W
-	scale    [][block]float32 // [blocks] coefficients of Backward
-	stream   asm.Counter
-	given    []uint64 // configurations to score
-	pieces   []piece
-	costs    []int     // of the pieces so far
-	partial  []float32 // [pieces] gradients of their units
-	hist     []float32 // [pieces] derivatives with respect to tables and output weights
-	sums     pool.Span // of partial
+	samples   int              // that are drawn
+	together  int              // blocks of a piece of a draw
+	lo, hi    int              // blocks that are shared
+	size      int              // words of a block's state: one a spin, and a zero
+	state     []uint64         // [blocks][size]
+	residual  [][block]float32 // [blocks][learned] ∂ ln q/∂ logit
+	logq      [][block]float64 // [blocks]
+	r         [][block]float64 // [blocks] R = ln q − ln W
+	scale     [][block]float32 // [blocks] coefficients of Backward
+	stream    asm.Counter
+	given     []uint64 // configurations to score
+	completed []uint64 // those that Complete draws
+	pieces    []piece
+	costs     []int     // of the pieces so far
+	partial   []float32 // [pieces] gradients of their units
+	hist      []float32 // [pieces] derivatives with respect to tables and output weights
+	sums      pool.Span // of partial
 
 	runDraw, runScore, runComplete, runPiece func(int)
 }
@@ -64,13 +66,15 @@ const (
 // MaxBatch is the largest number of samples of a batch.
 const MaxBatch = 1 << 20
 
-// NewBatch returns buffers for a number of samples, a multiple of 64. Draws
-// are functions of the seed, the step and the sample's index.
-func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, error) {
-	if samples < 1 || samples%block != 0 || samples > MaxBatch {
-		return nil, fmt.Errorf("batch: %d is not a multiple of %d between %d and %d", samples, block, block, MaxBatch)
+// NewBatch returns buffers for numbers of samples and of configurations to score,
+// multiples of 64. Draws are functions of the seed, the step and the sample's index.
+func (m *Model) NewBatch(samples, scored int, seed uint64, workers *pool.Pool) (*Batch, error) {
+	for _, n := range []int{samples, scored} {
+		if n < 0 || n%block != 0 || n > MaxBatch {
+			return nil, fmt.Errorf("batch: %d is not a multiple of %d up to %d", n, block, MaxBatch)
+		}
 	}
-	blocks := samples / block
+	blocks := (samples + scored) / block
 	b := &Batch{
 		model: m, weights: newWeights(m, workers), exact: m.exact.copy(), seed: seed, workers: workers,
 		samples: samples, together: min(max(1, blocks/8), together), size: m.Spins() + 1,
@@ -106,6 +110,8 @@ func (m *Model) NewBatch(samples int, seed uint64, workers *pool.Pool) (*Batch, 
 	b.runDraw, b.runScore = b.drawPiece, b.scorePiece
 	b.runComplete = func(k int) {
 		m.completeBlock(&b.exact, b.block(k), &b.stream, uint64(k))
+		length := block * ((m.Spins() + 63) / 64)
+		rows(b.completed[k*length:][:length], b.block(k), m.Spins())
 	}
 	b.runPiece = b.gradientPiece
 	return b, nil
@@ -137,14 +143,16 @@ func (b *Batch) block(k int) []uint64 { return b.state[k*b.size:][:b.size] }
 func (b *Batch) Generate(params []float32, step uint32) {
 	b.weights.set(params)
 	b.stream = rng.Stream(b.seed, rng.TrainHead, step)
-	b.share(b.runDraw)
+	b.share(0, b.samples/block, b.runDraw)
 }
 
-// share runs body for pieces of blocks whose ln q, derivatives and R it computes.
-func (b *Batch) share(body func(int)) {
-	n := b.together
-	b.workers.Share((len(b.logq)+n-1)/n, body, pool.SpanOf(b.state, n*b.size), pool.SpanOf(b.residual, n*b.model.learned),
-		pool.SpanOf(b.logq, n), pool.SpanOf(b.r, n))
+// share runs body for pieces of blocks lo … hi−1, whose ln q, derivatives and R it
+// computes.
+func (b *Batch) share(lo, hi int, body func(int)) {
+	n, learned := b.together, b.model.learned
+	b.lo, b.hi = lo, hi
+	b.workers.Share((hi-lo+n-1)/n, body, pool.SpanOf(b.state[lo*b.size:hi*b.size], n*b.size),
+		pool.SpanOf(b.residual[lo*learned:hi*learned], n*learned), pool.SpanOf(b.logq[lo:hi], n), pool.SpanOf(b.r[lo:hi], n))
 }
 
 func (b *Batch) drawPiece(i int) {
@@ -153,9 +161,9 @@ func (b *Batch) drawPiece(i int) {
 	b.subtractWeights(lo, hi)
 }
 
-// blocksOf returns the blocks lo … hi−1 of piece i.
+// blocksOf returns the blocks lo … hi−1 of piece i of those that are shared.
 func (b *Batch) blocksOf(i int) (lo, hi int) {
-	return i * b.together, min((i+1)*b.together, len(b.logq))
+	return b.lo + i*b.together, min(b.lo+(i+1)*b.together, b.hi)
 }
 
 // subtractWeights sets R of blocks of which ln q is known.
@@ -166,8 +174,8 @@ func (b *Batch) subtractWeights(lo, hi int) {
 	}
 }
 
-// Score computes ln q, its derivatives and R of given configurations,
-// ⌈n/64⌉ words a sample, in place of samples.
+// Score computes ln q, its derivatives and R of the given configurations, ⌈n/64⌉
+// words each.
 func (b *Batch) Score(params []float32, spins []uint64) {
 	b.weights.set(params)
 	b.score(spins)
@@ -175,9 +183,10 @@ func (b *Batch) Score(params []float32, spins []uint64) {
 
 // score is Score with the parameters as they are.
 func (b *Batch) score(spins []uint64) {
-	checkLength("spins", len(spins), b.samples*((b.model.Spins()+63)/64))
+	first := b.samples / block
+	checkLength("spins", len(spins), (len(b.logq)-first)*block*((b.model.Spins()+63)/64))
 	b.given = spins
-	b.share(b.runScore)
+	b.share(first, len(b.logq), b.runScore)
 	b.given = nil
 }
 
@@ -185,42 +194,51 @@ func (b *Batch) scorePiece(i int) {
 	words := (b.model.Spins() + 63) / 64
 	lo, hi := b.blocksOf(i)
 	for k := lo; k < hi; k++ {
-		spins.Columns(b.block(k), b.given[k*block*words:][:block*words], b.model.Spins())
+		spins.Columns(b.block(k), b.given[(k-b.lo)*block*words:][:block*words], b.model.Spins())
 	}
 	b.weights.score(b.state[lo*b.size:hi*b.size], b.logq[lo:hi], b.residual[lo*b.model.learned:])
 	b.subtractWeights(lo, hi)
 }
 
-// R copies R = ln q(s) + βE(s) of every sample to dst, which does not depend on
-// the spins that are exact.
-func (b *Batch) R(dst []float64) {
-	checkLength("R", len(dst), b.samples)
-	for k := range b.r {
-		copy(dst[k*block:], b.r[k][:])
+// R copies R = ln q(s) + βE(s) of the samples, which does not depend on the spins
+// that are exact.
+func (b *Batch) R(dst []float64) { b.copyR(dst, 0, b.samples/block) }
+
+// ScoredR copies R of the configurations that were scored.
+func (b *Batch) ScoredR(dst []float64) { b.copyR(dst, b.samples/block, len(b.r)) }
+
+func (b *Batch) copyR(dst []float64, lo, hi int) {
+	checkLength("R", len(dst), (hi-lo)*block)
+	for k := range b.r[lo:hi] {
+		copy(dst[k*block:], b.r[lo+k][:])
 	}
 }
 
-// Complete draws the exact spins as well.
-func (b *Batch) Complete() { b.workers.Run(len(b.logq), b.runComplete) }
-
-// Spins copies the configurations of a batch that is complete, ⌈n/64⌉ words a
-// sample, to dst.
-func (b *Batch) Spins(dst []uint64) {
-	words := (b.model.Spins() + 63) / 64
-	checkLength("Spins", len(dst), b.samples*words)
-	for k := range b.logq {
-		rows(dst[k*block*words:][:block*words], b.block(k), b.model.Spins())
+// Complete draws the exact spins of the first samples as well and copies the
+// configurations to dst, ⌈n/64⌉ words each, of whole blocks.
+func (b *Batch) Complete(dst []uint64) {
+	length := block * ((b.model.Spins() + 63) / 64) // of a block
+	if len(dst)%length != 0 || len(dst) > b.samples/block*length {
+		panic(fmt.Sprintf("hierarchy: configurations of %d words, not of whole blocks of %d", len(dst), length))
 	}
+	b.completed = dst
+	b.workers.Run(len(dst)/length, b.runComplete)
+	b.completed = nil
 }
 
-// Backward sets grad = Σ_b coefficients[b] ∂ ln q_b/∂θ of the batch that
-// Generate drew with the same parameters.
-func (b *Batch) Backward(grad []float32, coefficients []float64) {
+// Backward sets grad = Σ_b c_b ∂ ln q_b/∂θ with the coefficients of the samples that
+// Generate drew, followed by those of the configurations that Score was given, with the
+// same parameters.
+func (b *Batch) Backward(grad []float32, coefficients ...[]float64) {
 	checkLength("gradient", len(grad), b.model.params)
-	checkLength("coefficients", len(coefficients), b.samples)
-	for i, c := range coefficients {
-		b.scale[i/block][i%block] = float32(c)
+	at := 0
+	for _, all := range coefficients {
+		for _, c := range all {
+			b.scale[at/block][at%block] = float32(c)
+			at++
+		}
 	}
+	checkLength("coefficients", at, len(b.scale)*block)
 	b.workers.ShareBy(b.costs, b.runPiece, b.sums)
 	clear(grad)
 	for _, p := range b.pieces {

@@ -31,26 +31,35 @@
 // For every sample R = ln q(s) + βE(s) = ln q(learned) − ln W(learned) is known;
 // it does not depend on the exact spins. E e^−R = Z, so that an
 // engine.Importance holds ln Z, its standard error and the effective sample size
-// of importance weights, and E R + ln Z = KL(q‖π). The gradient of that divergence is that of the score
-// function, E[(R − E R) ∇ln q], whose noise vanishes with the variance of R
-// where q = π. By the same weights the gradient of KL(π‖q) is −E[w ∇ln q], which sees
-// what q has too little of.
+// of importance weights, and E R + ln Z = KL(q‖π).
 //
-// # Moves alone
+// # Detailed balance
 //
-// For a kernel P that is reversible with respect to π,
+// In equilibrium the law of (s, s′) is that of (s′, s). For a kernel P that is
+// reversible with respect to π,
 //
 //	R(s) − R(s′) = ln [q(s) P(s,s′) / q(s′) P(s′,s)],
 //
 // the violation of detailed balance between s and s′, for which Z is not needed
-// nor, where P is a Metropolis–Hastings kernel, more of E than its moves take.
-// E ½(R(s) − R(s′))² over pairs that P connects (the loss Balance) vanishes
-// exactly where q = π. Its gradient with the pairs held fixed is
+// nor, where P is a Metropolis–Hastings kernel, more of E than its moves take. The
+// loss, engine.Balance, is
 //
-//	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))].
+//	L = ½ E (R(s) − R(s′))²
 //
-// If s′ is another draw from q it is that of the divergence, twice. A witness that
-// tells forward from backward pairs, g(s) − g(s′), is R(s) − R(s′) at its best.
+// over pairs that P connects, and zero exactly where q = π on what it connects. Its
+// gradient with the pairs held fixed,
+//
+//	E [(R(s) − R(s′)) ∇(ln q(s) − ln q(s′))],
+//
+// has no noise there. P is a mixture of two kernels; engine.Balancing's Partners is
+// the weight of the second.
+//
+//   - The target's transition from s. Sweeps reach where q draws too little, in whose
+//     R a sample of q alone does not show it; of the slow modes they see what changes
+//     between s and s′.
+//   - Independence Metropolis, whose proposal s′ is another sample of q. Over all
+//     pairs of a batch L is then the variance of R, and its gradient 2 E[(R − E R) ∇ln q]
+//     that of KL(q‖π), twice. No moves are made.
 //
 // # What limits it
 //

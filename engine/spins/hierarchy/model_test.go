@@ -185,13 +185,12 @@ func TestGradient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const samples = 64
 			params := wild(m, 4)
-			b, err := m.NewBatch(samples, 5, workers)
+			b, err := m.NewBatch(samples, 0, 5, workers)
 			require.NoError(t, err)
 			b.Generate(params, 6)
-			b.Complete()
 			words := (m.Spins() + 63) / 64
 			spins := make([]uint64, samples*words)
-			b.Spins(spins)
+			b.Complete(spins)
 			r := rand.New(rand.NewPCG(8, 9))
 			coefficients := make([]float64, samples)
 			for i := range coefficients {
@@ -214,64 +213,55 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestPairs: s′ differs from s, R is that of both, and the loss is that of the
-// differences.
+// TestPairs: s′ of the samples that move differs from s, and R is that of both.
 func TestPairs(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, m := range small(t) {
 		t.Run(name, func(t *testing.T) {
-			const samples = 128
+			const samples, moved = 256, 128
 			params := wild(m, 4)
-			training := Training{Steps: 10, Batch: samples, LearningRate: 0.01, Seed: 5}
-			s := NewTrainer(t, m, training, Balance, nil, workers).System().(*System)
+			training := Training{Steps: 10, Batch: samples, LearningRate: 0.01, Partners: 0.5, Seed: 5}
+			s := NewTrainer(t, m, training, nil, workers).System().(*System)
 			s.Generate(params, 3)
 			s.Transition(3)
+			s.Discrepancy(3)
 			require.Positive(t, s.Acceptance())
-			first, second := make([]uint64, samples), make([]uint64, samples)
-			s.pairs.S.Spins(first)
-			s.pairs.Next.Spins(second)
-			require.NotEqual(t, first, second)
-			rFirst, rSecond := make([]float64, samples), make([]float64, samples)
+			first := make([]uint64, samples)
+			s.batch.Complete(first)
+			require.Equal(t, first[:moved], s.from)
+			require.NotEqual(t, s.from, s.to)
+			r := make([]float64, samples)
 			sampler := m.NewSampler(params, workers)
-			sampler.R(rFirst, first)
-			sampler.R(rSecond, second)
-			var loss float64
-			for i, d := range s.pairs.Differences {
-				require.InDelta(t, rFirst[i]-rSecond[i], d, 1e-9)
-				loss += d * d / (2 * samples)
-			}
-			require.InDelta(t, loss, s.Discrepancy(3), 1e-12*(1+loss))
-			again, err := m.NewBatch(samples, 9, workers)
-			require.NoError(t, err)
-			again.Score(params, second)
-			again.R(rFirst)
-			require.Equal(t, rSecond, rFirst)
+			sampler.R(r, first)
+			require.InDeltaSlice(t, r, s.balance.R, 1e-9)
+			sampler.R(r[:moved], s.to)
+			require.InDeltaSlice(t, r[:moved], s.balance.Next[:moved], 1e-9)
 		})
 	}
 }
 
-// TestGradientsOfLosses compares the losses' gradients with central differences in
-// float64, and breaks them.
-func TestGradientsOfLosses(t *testing.T) {
+// TestGradientOfTheLoss compares the loss's gradient with central differences in
+// float64, and breaks it.
+func TestGradientOfTheLoss(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for name, m := range small(t) {
 		if m.NumParams() == 0 {
 			continue
 		}
-		for _, loss := range []Loss{{Kind: Divergence}, {Divergence, 1}, {Kind: Balance}} {
-			training := Training{Steps: 10, Batch: 64, LearningRate: 0.01, Forward: loss.Forward, Seed: 5}
-			s := NewTrainer(t, m, training, loss.Kind, nil, workers).System().(*System)
+		for _, partners := range []float64{0, 0.5, 1} {
+			training := Training{Steps: 10, Batch: 128, LearningRate: 0.01, Partners: partners, Seed: 5}
+			s := NewTrainer(t, m, training, nil, workers).System().(*System)
 			params := wild(m, 4)
 			worst, tensors := engine.GradientError(s, params, s.Backward)
-			require.Less(t, worst, 2e-3, "%s, %v", name, loss)
+			require.Less(t, worst, 2e-3, "%s, %v", name, partners)
 			require.NotZero(t, tensors)
 			worst, _ = engine.GradientError(s, params, func(params, grad []float32) {
 				s.Backward(params, grad)
 				grad[len(grad)/2] += 0.1 * float32(math.Sqrt(float64(len(grad))))
 			})
-			require.Greater(t, worst, 4e-3, "%s, %v", name, loss)
+			require.Greater(t, worst, 4e-3, "%s, %v", name, partners)
 		}
 	}
 }
@@ -290,13 +280,12 @@ func TestRIsThatOfTheDensity(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 3*c.Side*c.Side/8, m.Learned())
 		params := wild(m, 5)
-		b, err := m.NewBatch(192, 5, workers)
+		b, err := m.NewBatch(192, 0, 5, workers)
 		require.NoError(t, err)
 		b.Generate(params, 1)
-		b.Complete()
 		words := (m.Spins() + 63) / 64
 		spins, r, again := make([]uint64, 192*words), make([]float64, 192), make([]float64, 192)
-		b.Spins(spins)
+		b.Complete(spins)
 		b.R(r)
 		s := m.NewSampler(params, workers)
 		s.R(again, spins)
@@ -376,9 +365,9 @@ func TestStreams(t *testing.T) {
 		require.False(t, slices.Equal(r, haveR))
 
 		start := slices.Clone(params)
-		training := Training{Steps: 3, Batch: 1024, LearningRate: 0.01, Warmup: 1}
-		for _, loss := range []string{Divergence, Balance} {
-			tr := NewTrainer(t, m, training, loss, params, workers)
+		for _, partners := range []float64{0.5, 1} {
+			training := Training{Steps: 3, Batch: 1024, LearningRate: 0.01, Warmup: 1, Partners: partners}
+			tr := NewTrainer(t, m, training, params, workers)
 			for range training.Steps {
 				require.NoError(t, tr.Step())
 			}
@@ -397,9 +386,9 @@ func TestNothingAllocates(t *testing.T) {
 	require.NoError(t, err)
 	params := make([]float32, m.NumParams())
 	m.Initialize(params, 1)
-	for _, loss := range []Loss{{Kind: Divergence}, {Divergence, 1}, {Kind: Balance}} {
-		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1, Forward: loss.Forward}, loss.Kind, params, workers)
-		require.Zero(t, alloctest.PerRun(5, func() { _ = tr.Step() }), loss)
+	for _, partners := range []float64{0, 0.5, 1} {
+		tr := NewTrainer(t, m, Training{Steps: 100, Batch: 256, LearningRate: 0.01, Anneal: 1, Partners: partners}, params, workers)
+		require.Zero(t, alloctest.PerRun(5, func() { _ = tr.Step() }), partners)
 	}
 	s := m.NewSampler(params, workers)
 	spins, r := make([]uint64, 1000), make([]float64, 1000)

@@ -18,22 +18,19 @@ type Training struct {
 	// Anneal is the fraction of the steps over which β rises from AnnealFrom
 	// times its value.
 	Anneal, AnnealFrom float64
-	Forward            float64 // fraction of the steps of Loss
-	Sweeps             int     // between s and s′, of a loss of moves
+	Partners           float64 // of engine.Balancing
+	Sweeps             int     // between s and s′
 	Seed               uint64
 }
 
-// Configure gives a run the values of a recipe for a loss, and heat-bath sweeps for
-// moves.
-func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, loss string) {
+// Configure gives a run the values of a recipe, with heat-bath sweeps for moves.
+func (t *Training) Configure(c *engine.Training, moves *spins.TransitionConfig, b *engine.Balancing) {
 	c.Method, c.Steps, c.Batch, c.ClipNorm, c.EMA = "gradient", t.Steps, t.Batch, 0, 0
 	c.Optimizer = optim.AdamW{LearningRate: t.LearningRate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
 	c.Schedule = optim.Schedule{Kind: "cosine", Final: t.Final, Warmup: t.Warmup}
 	c.CheckpointEvery, c.LogEvery = 200, 10
-	*moves = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: 1, Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
-	if loss == Balance {
-		moves.Steps = max(1, t.Sweeps)
-	}
+	*moves = spins.TransitionConfig{Proposal: spins.Sweeping, Steps: max(1, t.Sweeps), Anneal: t.Anneal, AnnealFrom: t.AnnealFrom}
+	b.Partners = t.Partners
 }
 
 // A Stage of a recipe trains the generator of one size, from the parameters of
@@ -42,10 +39,6 @@ type Stage struct {
 	Square   Square
 	Training Training
 }
-
-// mostSweeps keeps the moves of the largest lattices from taking longer than the rest of
-// a step.
-const mostSweeps = 256
 
 // Recipe returns the settings that were found good for a lattice at any β and
 // field: first the smallest lattice of at least 12 spins a side that doubles to
@@ -57,9 +50,8 @@ const mostSweeps = 256
 // them, which their own samples do not show. From zero it had better not rise:
 // where there is nothing to be learned, Adam drifts.
 //
-// A loss of moves sees of the slow modes what changes between s and s′. At the critical
-// temperature they relax in a number of sweeps that grows as L^2.17, of which (L/4)² are
-// enough: fewer leave the susceptibility too large, by 18 % at L = 32 with one sweep.
+// Of four samples one moves, by L/8 sweeps. Its partners see the slow modes, for which
+// moves alone would need some (L/4)², and sweeps what q draws too little.
 func Recipe(c Square, seed uint64) []Stage {
 	sides := []int{c.Side}
 	for s := c.Side; s%8 == 0 && s/2 >= 12; s /= 2 {
@@ -68,15 +60,15 @@ func Recipe(c Square, seed uint64) []Stage {
 	var stages []Stage
 	for i, side := range sides {
 		t := Training{
-			Steps: 3000, Batch: 512, LearningRate: 0.02, Warmup: 20, Final: 0.01,
-			Sweeps: min(max(1, side*side/16), mostSweeps), Seed: seed,
+			Steps: 3000, Batch: 512, LearningRate: 0.014, Warmup: 20, Final: 0.01,
+			Partners: 0.75, Sweeps: side / 8, Seed: seed,
 		}
 		const disordered = 0.4
 		if k := c.Beta * math.Abs(c.J); k > 0.45 {
 			t.Anneal, t.AnnealFrom = 0.3, disordered/k
 		}
 		if i > 0 {
-			t.Steps, t.LearningRate = 1500, 0.01
+			t.Steps, t.LearningRate = 1500, 0.007
 			if side/2%8 == 0 {
 				t.Anneal, t.AnnealFrom = 0, 0
 			}
@@ -100,11 +92,11 @@ func Recipe(c Square, seed uint64) []Stage {
 
 // GraphTraining returns the settings that were found good for graphs of which so
 // many spins are learned: β rises from zero during half of the steps, of which
-// there are more the more spins are learned, and the last fifth descends KL(π‖q).
+// there are more the more spins are learned.
 func GraphTraining(learned int, seed uint64) Training {
 	return Training{
-		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01, Anneal: 0.5, Forward: 0.2,
-		Sweeps: min(max(1, learned/12), 8), Seed: seed,
+		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01, Anneal: 0.5,
+		Partners: 0.75, Sweeps: 1, Seed: seed,
 	}
 }
 

@@ -34,20 +34,20 @@ func BenchmarkRecipe(b *testing.B) {
 				for seed := range uint64(5) {
 					c := hierarchy.Square{Side: side, J: 1, Beta: beta, Field: field, Neighbours: 24, Hidden: 6}
 					name := fmt.Sprintf("side=%d/beta=%v/field=%v/seed=%d", side, beta, field, seed+1)
-					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1), hierarchy.Divergence) })
+					b.Run(name, func(b *testing.B) { benchmarkStages(b, hierarchy.Recipe(c, seed+1)) })
 				}
 			}
 		}
 	}
 }
 
-func benchmarkStages(b *testing.B, stages []hierarchy.Stage, loss string) {
+func benchmarkStages(b *testing.B, stages []hierarchy.Stage) {
 	c := stages[len(stages)-1].Square
 	workers := pool.New(1)
 	defer workers.Close()
 	for b.Loop() {
 		start := cpu()
-		m, params := hierarchy.Follow(b, stages, loss, workers)
+		m, params := hierarchy.Follow(b, stages, workers)
 		b.ReportMetric(cpu()-start, "cpu-s")
 		measure(b, m, params, workers, func() float64 {
 			exact, err := ising.Kaufman(c.Side, c.J, c.Beta)
@@ -82,16 +82,6 @@ func measure(b *testing.B, m *hierarchy.Model, params []float32, workers *pool.P
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkMoves is BenchmarkRecipe at the critical temperature with the loss of
-// moves in place of the divergence.
-func BenchmarkMoves(b *testing.B) {
-	for _, side := range []int{8, 16, 32} {
-		b.Run(fmt.Sprintf("side=%d", side), func(b *testing.B) {
-			benchmarkStages(b, hierarchy.Recipe(hierarchy.Square{Side: side, J: 1, Beta: 0.4407, Neighbours: 24, Hidden: 6}, 1), hierarchy.Balance)
-		})
-	}
-}
-
 // BenchmarkGlass is BenchmarkRecipe for ±J glasses.
 func BenchmarkGlass(b *testing.B) {
 	for _, side := range []int{8, 16} {
@@ -109,7 +99,7 @@ func BenchmarkGlass(b *testing.B) {
 				for b.Loop() {
 					start := cpu()
 					training := hierarchy.GraphTraining(m.Learned(), seed+1)
-					t := hierarchy.NewTrainer(b, m, training, hierarchy.Divergence, nil, workers)
+					t := hierarchy.NewTrainer(b, m, training, nil, workers)
 					for range training.Steps {
 						require.NoError(b, t.Step())
 					}

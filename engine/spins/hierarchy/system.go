@@ -13,80 +13,61 @@ import (
 )
 
 // A System is engine.System for a generator with a density, for systems to
-// embed. With
+// embed. Its loss is engine.Balance of
 //
 //	R = ln q(s) + βE(s),
 //
-// a constant where q = π, the loss Divergence is KL(q‖π), whose gradient is
-// E_q[(R − E R) ∇ln q], or in the last steps, of which Loss says how many, KL(π‖q),
-// and the loss Balance E ½(R(s) − R(s′))² over the moves of the transition, how far it
-// violates detailed balance (Pairs).
+// a constant where q = π. The samples that move have s′ by the target's transition.
 type System struct {
-	net        *Model
-	training   *engine.Training
-	config     *spins.TransitionConfig
-	workers    *pool.Pool
-	batch      *Batch
-	divergence *engine.Divergence
+	net       *Model
+	training  *engine.Training
+	config    *spins.TransitionConfig
+	balancing engine.Balancing
+	workers   *pool.Pool
+	batch     *Batch
+	balance   *engine.Balance
 
-	pairs        *Pairs    // nil for the divergence
-	coefficients []float64 // of the pairs
-}
-
-// The losses of a generator with a density.
-const (
-	Divergence = "divergence"
-	Balance    = "balance"
-)
-
-// A Loss is one of the losses.
-type Loss struct {
-	Kind    string
-	Forward float64 // fraction of the steps, the last ones, in which Divergence is KL(π‖q)
+	transition *spins.Transition // of the samples that move, nil if none does
+	from, to   []uint64          // s and s′ of these
 }
 
 // NewSystem returns the system of a model whose batch is that of the training, with
-// a loss and the transition of the target.
-func NewSystem(m *Model, t *engine.Training, loss Loss, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
-	s := &System{net: m, training: t, config: c, workers: workers, divergence: engine.NewDivergence(t, loss.Forward)}
+// the transition of the target.
+func NewSystem(m *Model, t *engine.Training, b engine.Balancing, c *spins.TransitionConfig, target spins.Moving, workers *pool.Pool) (*System, error) {
+	s := &System{net: m, training: t, config: c, balancing: b, workers: workers, balance: engine.NewBalance(b, t.Batch, t.Batch, block)}
+	moved, words := s.balance.Moved(), (m.Spins()+63)/64
 	var err error
-	if s.batch, err = m.NewBatch(t.Batch, t.Seed, workers); err != nil {
+	if s.batch, err = m.NewBatch(t.Batch, moved, t.Seed, workers); err != nil {
 		return nil, fmt.Errorf("training.%w", err)
 	}
-	if loss.Kind != Balance {
+	if moved == 0 {
 		return s, nil
 	}
-	transition, err := spins.NewTransition(c, t, target, (m.Spins()+63)/64, workers)
-	if err != nil {
-		return nil, err
-	}
-	s.coefficients = make([]float64, t.Batch)
-	s.pairs, err = m.NewPairs(s.batch, transition)
+	s.from, s.to = make([]uint64, moved*words), make([]uint64, moved*words)
+	s.transition, err = spins.NewTransition(c, t, moved, target, words, workers)
 	return s, err
 }
 
 // Demands bounds the memory of a system and its evaluation, for a model of at
 // most params parameters.
-func Demands(t *engine.Training, loss string, spins, params float64) []engine.Demand {
-	// A word of 64 samples for each spin, the derivatives of the learned ones,
-	// and as much again for a sampler's blocks.
-	rows := (float64(t.Batch) + 64*64) * (spins/8 + 4*spins)
-	if loss == Balance { // s′ too, and both packed
-		rows = 2*rows + float64(t.Batch)*(spins/4+64)
-	}
+func Demands(t *engine.Training, b engine.Balancing, spins, params float64) []engine.Demand {
+	// A word of 64 samples for each spin, the derivatives of the learned ones, for s′
+	// as well, and as much again for a sampler's blocks; s and s′ packed.
+	moved := math.Ceil((1-b.Partners)*float64(t.Batch)/block+0.5) * block
+	rows := (float64(t.Batch)+moved+64*64)*(spins/8+4*spins) + moved*(spins/4+64)
 	return append(t.Demands(int(params)), engine.Demand{Key: "training.batch", Bytes: rows})
 }
 
 // Validate reports the first value of a run's training and loss that a system cannot
 // use, by its key.
-func Validate(t *engine.Training, loss Loss) error {
+func Validate(t *engine.Training, b engine.Balancing) error {
 	switch {
 	case t.Method != "gradient":
 		return fmt.Errorf("training.method: a hierarchy is trained by the gradient; set it to gradient")
 	case t.Batch%block != 0 || t.Batch > MaxBatch:
 		return fmt.Errorf("training.batch: a hierarchy draws %d samples at once; %d is not a multiple of %d up to %d", block, t.Batch, block, MaxBatch)
 	}
-	return conf.Fraction("loss.forward", loss.Forward)
+	return conf.Under("loss", b.Validate())
 }
 
 // Model returns the architecture.
@@ -121,47 +102,35 @@ func (s *System) Inherit(params []float32, from engine.System, theirs []float32)
 func (s *System) Generate(params []float32, step uint32) {
 	s.batch.SetBeta(s.net.target.Beta * s.config.Fraction(s.config.Level(step, s.training.Steps)))
 	s.batch.Generate(params, step)
-	s.batch.R(s.divergence.R)
+	s.batch.R(s.balance.R)
 }
 
-// Transition draws s′ for pairs. The divergence needs no moves.
+// Transition draws s′ of the samples that move, and their R.
 func (s *System) Transition(step uint32) {
-	if s.pairs != nil {
-		s.pairs.Move(step)
+	if s.transition == nil {
+		return
 	}
+	s.batch.Complete(s.from)
+	s.transition.Run(s.to, s.from, step)
+	s.batch.score(s.to)
+	s.batch.ScoredR(s.balance.Next[:s.balance.Moved()])
 }
 
-// Discrepancy returns KL(q‖π) as the batch estimates it, with its own ln Z, whichever
-// of the two divergences Backward differentiates, or the mean of ½(R(s) − R(s′))².
-func (s *System) Discrepancy(step uint32) (loss float64) {
-	if s.pairs == nil {
-		return s.divergence.Measure(step)
-	}
-	n := float64(len(s.coefficients))
-	for i, d := range s.pairs.Differences {
-		loss += d * d / (2 * n)
-		s.coefficients[i] = d / n
-	}
-	return loss
-}
+// Discrepancy implements engine.System.
+func (s *System) Discrepancy(uint32) float64 { return s.balance.Measure() }
 
 // Backward sets grad to the loss's gradient.
 func (s *System) Backward(_, grad []float32) {
-	if s.pairs == nil {
-		s.batch.Backward(grad, s.divergence.Weight)
-	} else {
-		s.pairs.Backward(grad, s.coefficients)
-	}
+	s.batch.Backward(grad, s.balance.Weight, s.balance.NextWeight[:s.balance.Moved()])
 }
 
-// Acceptance returns the fraction of the transition's proposals that were accepted;
-// of the divergence, which has none, the fraction of the batch's samples that
-// independence Metropolis would accept.
+// Acceptance returns the fraction of the proposals that were accepted, of the
+// transition's and of independence Metropolis.
 func (s *System) Acceptance() float64 {
-	if s.pairs != nil {
-		return s.pairs.transition.Acceptance()
+	if s.transition == nil {
+		return s.balance.Acceptance(0)
 	}
-	return s.divergence.Rate
+	return s.balance.Acceptance(s.transition.Acceptance())
 }
 
 // Draws are the samples of a trained generator that belong to the seed of its

@@ -17,12 +17,11 @@ import (
 type testConfig struct {
 	engine.Common
 	model      *Model
-	loss       string
-	forward    float64
+	balancing  engine.Balancing
 	transition spins.TransitionConfig
 }
 
-func (c *testConfig) Validate() error { return Validate(&c.Training, Loss{c.loss, c.forward}) }
+func (c *testConfig) Validate() error { return Validate(&c.Training, c.balancing) }
 
 func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	target := &c.model.target
@@ -39,18 +38,18 @@ func (c *testConfig) New(workers *pool.Pool) (engine.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewSystem(c.model, &c.Training, Loss{c.loss, c.forward}, &c.transition, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
+	return NewSystem(c.model, &c.Training, c.balancing, &c.transition, spins.Boltzmann{Graph: g, Beta: target.Beta}, workers)
 }
 
-// NewTrainer returns the trainer of a model by a recipe's training and a loss, with
-// heat-bath sweeps for a transition. from, if not nil, are parameters to start with.
-func NewTrainer(t testing.TB, m *Model, training Training, loss string, from []float32, workers *pool.Pool) *engine.Trainer {
+// NewTrainer returns the trainer of a model by a recipe's training, with heat-bath sweeps
+// for a transition. from, if not nil, are parameters to start with.
+func NewTrainer(t testing.TB, m *Model, training Training, from []float32, workers *pool.Pool) *engine.Trainer {
 	t.Helper()
 	c := &testConfig{Common: engine.Common{
 		Schema: engine.SchemaVersion, System: "test", Preset: "test",
 		Training: engine.Training{Seed: training.Seed, Methods: search.ByGradient()},
-	}, model: m, loss: loss, forward: training.Forward}
-	training.Configure(&c.Training, &c.transition, loss)
+	}, model: m}
+	training.Configure(&c.Training, &c.transition, &c.balancing)
 	trainer, err := engine.NewTrainer(c, workers)
 	require.NoError(t, err)
 	if from != nil {
@@ -61,7 +60,7 @@ func NewTrainer(t testing.TB, m *Model, training Training, loss string, from []f
 
 // Follow trains one stage of a recipe after another and returns the last one's model
 // and its parameters.
-func Follow(t testing.TB, stages []Stage, loss string, workers *pool.Pool) (m *Model, params []float32) {
+func Follow(t testing.TB, stages []Stage, workers *pool.Pool) (m *Model, params []float32) {
 	t.Helper()
 	for _, s := range stages {
 		next, err := NewSquare(s.Square)
@@ -71,7 +70,7 @@ func Follow(t testing.TB, stages []Stage, loss string, workers *pool.Pool) (m *M
 		if m != nil {
 			next.Transfer(start, m, params)
 		}
-		trainer := NewTrainer(t, next, s.Training, loss, start, workers)
+		trainer := NewTrainer(t, next, s.Training, start, workers)
 		for range s.Training.Steps {
 			require.NoError(t, trainer.Step())
 		}

@@ -40,8 +40,8 @@ func TestTrainingReachesKaufman(t *testing.T) {
 	}
 }
 
-// TestTrainingByMoves trains from nothing but pairs of configurations that a
-// sweep of moves lies between.
+// TestTrainingByMoves trains from nothing but pairs of configurations that sweeps lie
+// between.
 func TestTrainingByMoves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for long")
@@ -49,8 +49,8 @@ func TestTrainingByMoves(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	stages := hierarchy.Recipe(hierarchy.Square{Side: 8, J: 1, Beta: 0.4407, Neighbours: 12, Hidden: 4}, 1)
-	stages[0].Training.Steps = 500
-	m, params := hierarchy.Follow(t, stages, hierarchy.Balance, workers)
+	stages[0].Training.Steps, stages[0].Training.Partners = 500, 0
+	m, params := hierarchy.Follow(t, stages, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := engine.NewImportance(r)
@@ -100,7 +100,7 @@ func TestRecipe(t *testing.T) {
 	stages[0].Training.Steps = 300
 	workers := pool.New(2)
 	defer workers.Close()
-	m, params := hierarchy.Follow(t, stages, hierarchy.Divergence, workers)
+	m, params := hierarchy.Follow(t, stages, workers)
 	r := make([]float64, 32768)
 	require.NoError(t, m.NewSampler(params, workers).Sample(nil, r, 2, 0))
 	e := engine.NewImportance(r)
@@ -110,10 +110,10 @@ func TestRecipe(t *testing.T) {
 	require.InDelta(t, exact.LogZ, e.LogZ, 5*e.Error)
 }
 
-// train takes the steps of a training by the divergence.
+// train takes the steps of a training.
 func train(t *testing.T, m *hierarchy.Model, training hierarchy.Training, workers *pool.Pool) []float32 {
 	t.Helper()
-	trainer := hierarchy.NewTrainer(t, m, training, hierarchy.Divergence, nil, workers)
+	trainer := hierarchy.NewTrainer(t, m, training, nil, workers)
 	for range training.Steps {
 		require.NoError(t, trainer.Step())
 	}

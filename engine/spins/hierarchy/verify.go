@@ -3,36 +3,35 @@ package hierarchy
 import (
 	"math"
 
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins"
 )
 
-// Surrogate implements engine.Differentiable: Σ c ln q of the batch's samples, and
-// for pairs less that of s′, with the coefficients and configurations held fixed.
+// Surrogate implements engine.Differentiable: the loss of the batch and its s′, held
+// fixed.
 func (s *System) Surrogate() func(params []float64) float64 {
-	type sample struct {
-		config []uint64
-		c      float64
-	}
-	var all []sample
-	add := func(b *Batch, c []float64, sign float64) {
-		words := (s.net.Spins() + 63) / 64
-		configs := make([]uint64, b.samples*words)
-		b.Spins(configs)
-		for i, x := range c {
-			all = append(all, sample{configs[i*words:][:words], sign * x})
+	loss := engine.NewBalance(s.balancing, s.batch.samples, s.batch.samples, block)
+	words := (s.net.Spins() + 63) / 64
+	configs := make([]uint64, s.batch.samples*words)
+	s.batch.Complete(configs)
+	// What does not depend on the parameters, −ln W.
+	var exact []float64
+	for k := range s.batch.logq {
+		for i, x := range s.batch.logq[k] {
+			exact = append(exact, s.batch.r[k][i]-x)
 		}
 	}
-	if s.pairs == nil {
-		add(s.batch, s.divergence.Weight, 1)
-	} else {
-		add(s.pairs.S, s.coefficients, 1)
-		add(s.pairs.Next, s.coefficients, -1)
-	}
-	return func(params []float64) (sum float64) {
-		for _, x := range all {
-			sum += x.c * s.net.learned64(params, x.config)
+	configs = append(configs, s.to...)
+	return func(params []float64) float64 {
+		for i, w := range exact {
+			r := w + s.net.learned64(params, configs[i*words:][:words])
+			if i < len(loss.R) {
+				loss.R[i] = r
+			} else {
+				loss.Next[i-len(loss.R)] = r
+			}
 		}
-		return sum
+		return loss.Measure()
 	}
 }
 

@@ -51,29 +51,21 @@ type WidthConfig struct {
 
 // LossConfig describes the estimator of the discrepancy and of its gradient.
 type LossConfig struct {
-	// Kind is "mmd", the paper's; "stationarity", the MMD between the laws of s
-	// and s′, which tests invariance instead of detailed balance; "discriminator",
-	// the witness that package critic learns; or of a generator whose density q is
-	// known, with R = ln q + βE, "divergence", KL(q‖π) by the score function, which
-	// needs no moves, and "balance", E ½(R(s) − R(s′))² over moves alone: R(s) − R(s′)
-	// is the logarithm of q(s)p(s, s′)/q(s′)p(s′, s).
-	Kind string `json:"kind" enum:"mmd,stationarity,discriminator,divergence,balance" only:"mmd,stationarity,discriminator generator.kind=perceptron,; divergence,balance generator.kind=hierarchy"`
-	// Forward is the fraction of the steps, the last ones, in which the gradient of the
-	// divergence is that of KL(π‖q), by the weights of the batch itself, of which none
-	// counts more than 20 times their mean: it raises what q has too little of, which
-	// KL(q‖π) hardly sees. The loss that is reported stays KL(q‖π).
-	Forward       float64       `json:"forward" when:"kind=divergence"`
+	// Kind is "mmd", the paper's; "discriminator", the witness that package critic
+	// learns; or of a generator whose density q is known, "balance", how far it
+	// violates detailed balance, E ½(R(s) − R(s′))² with R = ln q + βE (engine.Balance).
+	Kind string `json:"kind" enum:"mmd,discriminator,balance" only:"mmd,discriminator generator.kind=perceptron,; balance generator.kind=hierarchy"`
+	engine.Balancing
 	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
-	// Kernel of both MMDs.
-	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
-	// Statistic of both MMDs.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
+	Kernel        mmd.Kernel    `json:"kernel" when:"kind=mmd"`
+	// Statistic of the MMD.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
 	// Gradient is "surrogate", the derivative of the kernel continued to real
 	// spins with s′ fixed (eq. (surrogate_grad)); "difference", half the change
 	// of the loss between the two values of a spin with s′ fixed; "score", the
 	// score function of the spins that a bernoulli head drew; or "full", the
 	// surrogate's with s′ following s through the flips that were accepted.
-	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,stationarity,discriminator" only:"full kind=mmd,stationarity; score generator.head=bernoulli"`
+	Gradient string `json:"gradient" enum:"surrogate,difference,score,full" when:"kind=mmd,discriminator" only:"full kind=mmd; score generator.head=bernoulli"`
 }
 
 // maxLatent keeps a batch's random numbers within their stream.

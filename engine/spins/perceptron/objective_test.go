@@ -95,7 +95,7 @@ func TestDiscriminatorGradient(t *testing.T) {
 
 // TestStatesAreThoseOfWitnesses: what has no memory carries nothing.
 func TestStatesAreThoseOfWitnesses(t *testing.T) {
-	for kind, carries := range map[string]bool{"mmd": false, "stationarity": false, "discriminator": true} {
+	for kind, carries := range map[string]bool{"mmd": false, "discriminator": true} {
 		for _, gradient := range []string{"difference", "score"} {
 			_, s := newTrainer(t, small(t, kind, gradient), 1)
 			require.Equal(t, carries, len(engine.Stateful(s).State()) > 0, "%s, %s", kind, gradient)

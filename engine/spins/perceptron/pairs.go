@@ -3,18 +3,12 @@ package perceptron
 import "github.com/revgen/revgen/engine/mmd"
 
 // pairs is the paper's objective: one s′ for each s, and the maximum mean
-// discrepancy of the pairs, or of s and s′, by their Hamming distances.
+// discrepancy of the pairs by their Hamming distances.
 type pairs struct {
 	*Batch
-	loss        pairLoss
+	loss        *mmd.Hamming
 	byNext      []float32 // ∂L/∂s′, for the full gradient
 	differences bool
-}
-
-// A pairLoss is mmd.Hamming or mmd.HammingStationarity.
-type pairLoss interface {
-	LossGradient(s, t []uint64, grad []float32) float64
-	Witness(values []float32)
 }
 
 func newPairs(c *LossConfig, b *Batch) (*pairs, error) {
@@ -26,11 +20,7 @@ func newPairs(c *LossConfig, b *Batch) (*pairs, error) {
 		o.byNext = make([]float32, len(b.Grad))
 	}
 	var err error
-	if c.Kind == "stationarity" {
-		o.loss, err = mmd.NewHammingStationarity(b.Rows, b.Spins, c.Kernel, mode, c.Statistic, b.Workers)
-	} else {
-		o.loss, err = mmd.NewHamming(b.Rows, b.Spins, c.Kernel, mode, c.Statistic, b.Workers)
-	}
+	o.loss, err = mmd.NewHamming(b.Rows, b.Spins, c.Kernel, mode, c.Statistic, b.Workers)
 	return o, err
 }
 

@@ -31,7 +31,7 @@ func Paper(system string) Config {
 			Head: "sign", Width: WidthConfig{Start: 1, Final: 1, Unit: "absolute"},
 		},
 		Loss: LossConfig{
-			Kind: "mmd", Discriminator: critic.Default(),
+			Kind: "mmd", Balancing: engine.Balancing{Partners: 0.5}, Discriminator: critic.Default(),
 			Kernel: mmd.Kernel{Bandwidths: []float64{2}}, Statistic: mmd.V, Gradient: "surrogate",
 		},
 	}

@@ -70,7 +70,7 @@ func New(c *Config, t Target, workers *pool.Pool) (*System, error) {
 	if c.Loss.Gradient == "score" {
 		s.score = newScore(s.batch)
 	}
-	s.transition, err = spins.NewTransition(&c.Transition, &c.Training, t, words, workers)
+	s.transition, err = spins.NewTransition(&c.Transition, &c.Training, rows, t, words, workers)
 	return s, err
 }
 

@@ -112,14 +112,14 @@ func gradients(b *Batch, of func(lo, hi int)) {
 // TestContract holds for any target, objective and gradient.
 func TestContract(t *testing.T) {
 	all := map[string]*testConfig{}
-	for _, kind := range []string{"mmd", "stationarity", "discriminator"} {
+	for _, kind := range []string{"mmd", "discriminator"} {
 		for _, gradient := range conf.Values(new(Config), "loss.gradient") {
 			if c := small(t, kind, gradient); c.Validate() == nil {
 				all[kind+", "+gradient] = c
 			}
 		}
 	}
-	require.Len(t, all, 4+4+3)
+	require.Len(t, all, 4+3)
 	for name, change := range map[string]func(c *testConfig){
 		"glass":        func(c *testConfig) { c.target = glass(t) },
 		"glass, full":  func(c *testConfig) { c.target, c.Loss.Gradient = glass(t), "full" },
@@ -149,9 +149,9 @@ func TestRefusals(t *testing.T) {
 		"transition.anneal_from:":                             func(c *testConfig) { c.Transition.AnnealFrom = math.NaN() },
 		"generator.latent:":                                   func(c *testConfig) { c.Generator.Latent = 0 },
 		"generator.width.start:":                              func(c *testConfig) { c.Generator.Head, c.Generator.Width.Start = "sign", 0 },
-		"loss.kind: divergence does not go with generator.kind, which is not there; set loss.kind to mmd or stationarity or discriminator, or generator.kind to hierarchy":   func(c *testConfig) { c.Loss.Kind = "divergence" },
-		"loss.gradient: score does not go with generator.head, which is sign; set loss.gradient to surrogate or difference or full, or generator.head to bernoulli":          func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
-		"loss.gradient: full does not go with loss.kind, which is discriminator; set loss.gradient to surrogate or difference or score, or loss.kind to mmd or stationarity": func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "discriminator" },
+		"loss.kind: balance does not go with generator.kind, which is not there; set loss.kind to mmd or discriminator, or generator.kind to hierarchy":             func(c *testConfig) { c.Loss.Kind = "balance" },
+		"loss.gradient: score does not go with generator.head, which is sign; set loss.gradient to surrogate or difference or full, or generator.head to bernoulli": func(c *testConfig) { c.Loss.Gradient, c.Generator.Head = "score", "sign" },
+		"loss.gradient: full does not go with loss.kind, which is discriminator; set loss.gradient to surrogate or difference or score, or loss.kind to mmd":        func(c *testConfig) { c.Loss.Gradient, c.Loss.Kind = "full", "discriminator" },
 		"loss.kernel.bandwidths":   func(c *testConfig) { c.Loss.Kernel.Bandwidths = []float64{-1} },
 		"loss.discriminator.form:": func(c *testConfig) { c.Loss.Kind, c.Loss.Discriminator.Form = "discriminator", "" },
 		"GiB":                      func(c *testConfig) { c.Training.Batch, c.Generator.Hidden = 1<<24, slices.Repeat([]int{1024}, 64) },
@@ -308,12 +308,8 @@ func TestSignsReplaceNormals(t *testing.T) {
 // TestFullGradient compares the full gradient with central differences of the
 // loss continued to real spins, s′ = f s with the flips f fixed.
 func TestFullGradient(t *testing.T) {
-	for i, stat := range []mmd.Statistic{mmd.V, mmd.U, mmd.V, mmd.U} {
-		kind, naive := "mmd", mmd.Naive
-		if i > 1 {
-			kind, naive = "stationarity", mmd.StationarityNaive
-		}
-		c := small(t, kind, "full")
+	for _, stat := range []mmd.Statistic{mmd.V, mmd.U} {
+		c := small(t, "mmd", "full")
 		c.Training.Batch, c.Loss.Statistic, c.Transition.Steps = 40, stat, 4
 		trainer, s := newTrainer(t, c, 1)
 		loss, b := measure(trainer, s), s.batch
@@ -323,7 +319,7 @@ func TestFullGradient(t *testing.T) {
 		states := number.Widen(narrow)
 		b.unpack(narrow, b.Next, 0, b.Rows)
 		next := number.Widen(narrow)
-		value := func() float64 { return naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
+		value := func() float64 { return mmd.Naive(&c.Loss.Kernel, stat, states, next, b.Rows, n, nil) }
 		require.InEpsilon(t, value(), loss, 1e-4)
 		require.InEpsilon(t, value(), s.Surrogate()(number.Widen(trainer.Params())), 1e-6, "the surrogate is the loss, not linear in what is checked")
 		for i := range 5 * n {
@@ -361,19 +357,18 @@ func TestGradientsAreChecked(t *testing.T) {
 		require.Equal(t, 6, tensors)
 		require.Equal(t, name == "nothing", worst < 2e-3, "%s: %g", name, worst)
 	}
-	for _, kind := range []string{"mmd", "stationarity"} { // a loss of the wrong sign
-		c := small(t, kind, "full")
-		c.Training.Batch = 150
-		trainer, s := newTrainer(t, c, 1)
-		worst, _ := engine.GradientError(s, trainer.Params(), s.Backward)
-		require.Less(t, worst, 2e-3, kind)
-		trainer, s = newTrainer(t, c, 1)
-		worst, _ = engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
-			for i := range s.batch.Grad {
-				s.batch.Grad[i] -= s.objective.(*pairs).byNext[i] // s′ fixed, where it follows s
-			}
-			s.Backward(params, grad)
-		})
-		require.Greater(t, worst, 1e-2, kind)
-	}
+	// A loss of the wrong sign.
+	c := small(t, "mmd", "full")
+	c.Training.Batch = 150
+	trainer, s := newTrainer(t, c, 1)
+	worst, _ := engine.GradientError(s, trainer.Params(), s.Backward)
+	require.Less(t, worst, 2e-3)
+	trainer, s = newTrainer(t, c, 1)
+	worst, _ = engine.GradientError(s, trainer.Params(), func(params, grad []float32) {
+		for i := range s.batch.Grad {
+			s.batch.Grad[i] -= s.objective.(*pairs).byNext[i] // s′ fixed, where it follows s
+		}
+		s.Backward(params, grad)
+	})
+	require.Greater(t, worst, 1e-2)
 }

@@ -56,10 +56,6 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 		from := number.Widen(narrow)
 		b.unpack(narrow, b.Next, 0, b.Rows)
 		to, before := number.Widen(narrow), soft(logits)
-		naive := mmd.Naive
-		if s.config.Loss.Kind == "stationarity" {
-			naive = mmd.StationarityNaive
-		}
 		return func(h []float64) float64 {
 			x, y := slices.Clone(from), slices.Clone(to)
 			for i, t := range soft(h) {
@@ -69,7 +65,7 @@ func (s *System) ofLogits(logits []float64, width float64) func(h []float64) flo
 					y[i] += change * from[i] * to[i]
 				}
 			}
-			return naive(&s.config.Loss.Kernel, s.config.Loss.Statistic, x, y, b.Rows, n, nil)
+			return mmd.Naive(&s.config.Loss.Kernel, s.config.Loss.Statistic, x, y, b.Rows, n, nil)
 		}
 	}
 	c := s.byState()

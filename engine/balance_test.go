@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/number"
+)
+
+// naiveBalance is L by its definition, over all pairs of two samples and those of a
+// sample and where it moved, which are of block by block the first ones.
+func naiveBalance(r, next []float64, moves []bool) (loss float64) {
+	n, pairs := float64(len(r)), 0.0
+	for i := range r {
+		if !moves[i] {
+			pairs++
+			continue
+		}
+		switch d := math.Abs(r[i] - next[i]); {
+		case d <= mostDifference:
+			loss += d * d / 2 / n
+		default: // Huber's: a straight line where the square has the slope 10
+			loss += (50 + 10*(d-10)) / n
+		}
+	}
+	for i := range r {
+		for j := range r {
+			loss += pairs / n * (r[i] - r[j]) * (r[i] - r[j]) / 2 / (n * (n - 1))
+		}
+	}
+	return loss
+}
+
+// TestBalance compares the loss with the double sum, its coefficients with central
+// differences, and the rest with what it is said to be.
+func TestBalance(t *testing.T) {
+	const n, block, unit = 30, 12, 4
+	for partners, moved := range map[float64]int{0: 30, 0.2: 8 + 8 + 6, 0.5: 8 + 8 + 6, 0.7: 12, 0.95: 12, 1: 0} {
+		for _, outside := range []bool{false, true} {
+			t.Run(fmt.Sprint(partners, outside), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 2))
+				b := Balancing{Partners: partners}
+				l := NewBalance(b, n, block, unit)
+				require.Equal(t, moved, l.Moved())
+				moves := make([]bool, n)
+				for lo := 0; lo < n; lo += block {
+					hi := min(lo+block, n)
+					require.True(t, l.Moving(lo, hi) == hi || (l.Moving(lo, hi)-lo)%unit == 0)
+					for i := lo; i < l.Moving(lo, hi); i++ {
+						moves[i] = true
+					}
+				}
+				for i := range n {
+					l.R[i], l.Next[i] = random.NormFloat64(), math.NaN() // what does not move is not read
+					if moves[i] {
+						l.Next[i] = random.NormFloat64()
+					}
+				}
+				if moves[3] {
+					l.Next[3] = l.R[3] - 500 // where the generator never is
+				}
+				if outside { // where π vanishes: one that finds the way in, one that does not
+					l.R[0], l.R[1], l.R[n-1] = math.Inf(1), math.Inf(1), math.Inf(1)
+					if moves[1] {
+						l.Next[1] = math.Inf(1)
+					}
+				}
+				r, next := slices.Clone(l.R), slices.Clone(l.Next)
+				highest := math.Inf(-1)
+				for _, x := range r {
+					if !math.IsInf(x, 1) {
+						highest = max(highest, x)
+					}
+				}
+				for i := range r {
+					if math.IsInf(r[i], 1) {
+						r[i] = highest + 10
+					}
+					if math.IsInf(next[i], 1) {
+						next[i] = r[i]
+					}
+				}
+				want := naiveBalance(r, next, moves)
+				require.InEpsilon(t, want, l.Measure(), 1e-12)
+				loss := func() float64 { return naiveBalance(r, next, moves) }
+				var total, nextTotal, accepted float64
+				for i := range n {
+					require.InDelta(t, number.CentralDifference(&r[i], 1e-4, loss), l.Weight[i], 1e-7, i)
+					require.InDelta(t, number.CentralDifference(&next[i], 1e-4, loss), l.NextWeight[i], 1e-7, i)
+					total, nextTotal = total+l.Weight[i], nextTotal+l.NextWeight[i]
+					accepted += math.Exp(min(0, r[i]-r[(i+1)%n])) / n
+				}
+				require.InDelta(t, total, l.Total, 1e-12)
+				require.InDelta(t, nextTotal, l.NextTotal, 1e-12)
+				part := float64(moved) / n
+				require.InDelta(t, part*0.25+(1-part)*accepted, l.Acceptance(0.25), 1e-12)
+			})
+		}
+	}
+	for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
+		require.ErrorContains(t, (&Balancing{bad}).Validate(), "partners: ")
+	}
+}
