@@ -122,9 +122,7 @@ func findsAPosterior(t *testing.T, name string, within float64) {
 		require.NoError(t, trainer.Step())
 	}
 	require.Less(t, measure(), min(within, before/3))
-	for m, count := range s.count {
-		require.Equal(t, name != "partners", count.Rate() > 0, moveNames[m])
-	}
+	require.Equal(t, name != "partners", s.count.total().Rate() > 0.05)
 }
 
 // TestEveryMoveIsAccepted: where modes are alike, a fair part of each kind of
