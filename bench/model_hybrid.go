@@ -17,12 +17,7 @@ import (
 type hybridModel struct{ *hybrid.Config }
 
 func (m hybridModel) sizes() []int {
-	modes := len(m.Target.Mu)
-	outputs := 1 + modes
-	if m.Generator.Head == "branch" {
-		outputs = 2 * modes * m.Generator.Branches
-	}
-	return append(append([]int{m.Generator.Latent}, m.Generator.Hidden...), outputs)
+	return append(append([]int{m.Generator.Latent}, m.Generator.Hidden...), 1+len(m.Target.Mu))
 }
 
 func (m hybridModel) generator() (forward, backward work) { return perceptron(true, m.sizes()...) }
@@ -44,9 +39,6 @@ func (m hybridModel) discrepancy(s engine.System, params []float32) ([]phase, er
 	var evaluations float64
 	for _, c := range count {
 		evaluations += c * c
-	}
-	if m.Generator.Head == "branch" { // only a state's own mode is wanted
-		evaluations /= float64(len(m.Target.Mu))
 	}
 	kernel := kernelCounts(m.Loss.Kernel)
 	// Two differences and their squares, and the sums of the gradient.
@@ -70,7 +62,7 @@ func hybridStates(s engine.System, params []float32, n int) (x []float32, k []ui
 }
 
 func (m hybridModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
-	if m.Generator.Head != "split" || m.Transition.Order != "paper-order" {
+	if m.Transition.Order != "paper-order" {
 		return nil, errOwnRecipe
 	}
 	n, modes := m.Training.Batch, len(m.Target.Mu)
@@ -147,9 +139,6 @@ func (m hybridModel) reference(s engine.System, workers *pool.Pool) (*reference,
 
 func (m hybridModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {
 	const n = 2048
-	if m.Generator.Head != "split" {
-		return agreement{}, errOwnRecipe
-	}
 	x, k, err := hybridStates(s, params, n)
 	if err != nil {
 		return agreement{}, err

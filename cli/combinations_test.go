@@ -81,11 +81,10 @@ var walks = []combinations{
 		system: "hybrid",
 		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "divergence"}},
+			{"loss.kind", []string{"mmd", "balance"}},
 			{"generator.kind", []string{"perceptron", "mixture"}},
+			{"loss.partners", []string{"0", "0.3", "1"}},
 			statistics, kernels,
-			{"generator.head", []string{"split", "branch"}},
-			{"generator.branches", []string{"1", "2"}},
 		},
 		drawn: []options{
 			methods,

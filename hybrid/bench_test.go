@@ -12,7 +12,7 @@ import (
 // BenchmarkStep takes whole training steps and their parts, of the presets, on one thread and on two.
 func BenchmarkStep(b *testing.B) {
 	for _, threads := range []int{1, 2} {
-		for _, preset := range []string{"paper", "moves", "best"} {
+		for _, preset := range []string{"paper", "best"} {
 			b.Run(preset+"/"+map[int]string{1: "1thread", 2: "2threads"}[threads], func(b *testing.B) {
 				workers := pool.New(threads)
 				defer workers.Close()

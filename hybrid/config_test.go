@@ -30,31 +30,30 @@ func TestPresetsAreValid(t *testing.T) {
 		require.Equal(t, string(data), string(again))
 	}
 	_, err := Definition.Preset("fast")
-	require.ErrorContains(t, err, "quick, paper, best, moves")
+	require.ErrorContains(t, err, "quick, paper, best")
 }
 
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
-		`system: "ising"`:                  func(c *Config) { c.System = "ising" },
-		"training.batch: 1 ":               func(c *Config) { c.Training.Batch = 1 },
-		"target.mu: 0 modes":               func(c *Config) { c.Target.Mu = nil },
-		"target.mu[1]: -9 ":                func(c *Config) { c.Target.Mu = []float64{1, -9} },
-		"target.mu[0]: NaN ":               func(c *Config) { c.Target.Mu = []float64{math.NaN()} },
-		`transition.order: "fixed" is not`: func(c *Config) { c.Transition.Order = "fixed" },
-		"transition.across: 1.5 ":          func(c *Config) { c.Transition.Order, c.Transition.Across = "random", 1.5 },
-		"transition.sigma: the list":       func(c *Config) { c.Transition.Sigma = nil },
-		"transition.sigma[1]: 0 ":          func(c *Config) { c.Transition.Sigma = []float64{1, 0} },
-		"transition.flip: NaN ":            func(c *Config) { c.Transition.Flip = math.NaN() },
-		"transition.steps: 0 ":             func(c *Config) { c.Transition.Steps = 0 },
-		"generator.latent: 0 ":             func(c *Config) { c.Generator.Latent = 0 },
-		"generator.slope: 0 ":              func(c *Config) { c.Generator.Slope = 0 },
-		"generator.gain: +Inf ":            func(c *Config) { c.Generator.Gain = math.Inf(1) },
-		"generator.hidden[1]: 0 ":          func(c *Config) { c.Generator.Hidden = []int{8, 0} },
-		`generator.head: "softmax" is not`: func(c *Config) { c.Generator.Head = "softmax" },
-		"generator.branches: 0 ":           func(c *Config) { c.Generator.Head, c.Generator.Branches = "branch", 0 },
-		"loss.kernel.bandwidths[0]: -1 ":   func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		`loss.kind: "kfd" is not one of mmd, stationarity, divergence`: func(c *Config) { c.Loss.Kind = "kfd" },
-		"training.optimizer.learning_rate: ":                           func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
+		`system: "ising"`:                                    func(c *Config) { c.System = "ising" },
+		"training.batch: 1 ":                                 func(c *Config) { c.Training.Batch = 1 },
+		"target.mu: 0 modes":                                 func(c *Config) { c.Target.Mu = nil },
+		"target.mu[1]: -9 ":                                  func(c *Config) { c.Target.Mu = []float64{1, -9} },
+		"target.mu[0]: NaN ":                                 func(c *Config) { c.Target.Mu = []float64{math.NaN()} },
+		`transition.order: "fixed" is not`:                   func(c *Config) { c.Transition.Order = "fixed" },
+		"transition.across: 1.5 ":                            func(c *Config) { c.Transition.Order, c.Transition.Across = "random", 1.5 },
+		"transition.sigma: the list":                         func(c *Config) { c.Transition.Sigma = nil },
+		"transition.sigma[1]: 0 ":                            func(c *Config) { c.Transition.Sigma = []float64{1, 0} },
+		"transition.flip: NaN ":                              func(c *Config) { c.Transition.Flip = math.NaN() },
+		"transition.steps: 0 ":                               func(c *Config) { c.Transition.Steps = 0 },
+		"generator.latent: 0 ":                               func(c *Config) { c.Generator.Latent = 0 },
+		"generator.slope: 0 ":                                func(c *Config) { c.Generator.Slope = 0 },
+		"generator.gain: +Inf ":                              func(c *Config) { c.Generator.Gain = math.Inf(1) },
+		"generator.hidden[1]: 0 ":                            func(c *Config) { c.Generator.Hidden = []int{8, 0} },
+		"loss.partners: 1.5 ":                                func(c *Config) { *c = *crash.Must(Preset("best")); c.Loss.Partners = 1.5 },
+		"loss.kernel.bandwidths[0]: -1 ":                     func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
+		`loss.kind: "divergence" is not one of mmd, balance`: func(c *Config) { c.Loss.Kind = "divergence" },
+		"training.optimizer.learning_rate: ":                 func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
 	} {
 		c := crash.Must(Preset("paper"))
 		change(c)

@@ -15,13 +15,14 @@ states, refined by 0 5a7222d0ea54
 states, refined by 3 c658afc4dcc3
 x, refined by 0 db9a13ce432d
 x, refined by 3 6a06da09346a`},
-		{"moves", `
-start cd8258e1c38b
-trained 58bc8890042e
-states, refined by 0 199dbf5a7e3e
-states, refined by 3 d871ec0f4de6
-x, refined by 0 0962f7c6df42
-x, refined by 3 6c9d8abc50c9`},
+		{"best", `
+start 0971db89fed0
+trained b1d32aa2ec9f
+states, refined by 0 b2d06f63adbc
+states, refined by 3 cad8d72f134e
+x, refined by 0 6b240dedf3d3
+x, refined by 3 f638d764a37f
+weighted, refined by 0 b95b40c1ce2d`},
 	} {
 		t.Run(c.preset, func(t *testing.T) { systemtest.Golden(t, small(t, c.preset), c.want) })
 	}

@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"random", "paper-order", "split", "branch", "mmd", "stationarity", "divergence", "mixture", "V", "U",
+		"random", "paper-order", "mmd", "balance", "mixture", "V", "U",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "plain", "",
 	}
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
@@ -33,13 +34,14 @@ func TestMemory(t *testing.T) {
 	modes := func(n int) string {
 		return fmt.Sprintf("target.mu=[%s]", strings.TrimSuffix(strings.Repeat("2,", n), ","))
 	}
+	density := []string{"training.batch=20000", "generator.kind=mixture", "loss.kind=balance", "training.optimizer.weight_decay=0"}
 	for _, changes := range [][]string{
 		{},
 		{"training.batch=20000"},
-		{"training.batch=20000", modes(20), "loss.kind=stationarity"},
+		{"training.batch=20000", modes(20)},
 		{"training.batch=2000", modes(256), "loss.kind=mmd"},
-		{"training.batch=20000", modes(10), "generator.head=branch", "generator.branches=4"},
-		{"training.batch=20000", modes(10), "generator.kind=mixture", "loss.kind=divergence", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
+		slices.Concat(density, []string{modes(10), "generator.scout.population=4096"}),
+		slices.Concat(density, []string{"generator.bent=true", "loss.partners=0"}),
 		{"generator.hidden=[1024,1024]", "training.ema=0.9"},
 	} {
 		c, err := Preset("paper")

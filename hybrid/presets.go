@@ -8,19 +8,16 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best", "moves"}
+var Presets = []string{"quick", "paper", "best"}
 
-// Preset returns a fresh copy of the named configuration: the paper's settings, those
-// from moves alone, or the recipe for the target, the most accurate one known or one
-// that reaches a useful sampler within seconds on two cores.
+// Preset returns a fresh copy of the named configuration: the paper's settings, or the
+// recipe for the target, the most accurate one known or one that reaches a useful sampler
+// within seconds on two cores.
 func Preset(name string) (*Config, error) {
 	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
 	c := &Config{Target: TargetConfig{Mu: []float64{1, 9, 25}}, Config: mixed.Paper("hybrid")}
-	if name == "moves" {
-		c.Config = mixed.Moves("hybrid")
-	}
 	c.Preset = name
 	if _, err := c.Adapt(context.Background()); err != nil {
 		return nil, err

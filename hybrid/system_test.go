@@ -2,13 +2,13 @@ package hybrid
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -41,20 +41,18 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestTraining runs a few steps of a small problem with each objective.
+// TestTraining runs a few steps of a small problem with each loss.
 func TestTraining(t *testing.T) {
-	for _, objective := range []string{"mmd", "stationarity"} {
-		t.Run(objective, func(t *testing.T) { testTraining(t, objective) })
+	for _, preset := range []string{"paper", "quick"} {
+		t.Run(preset, func(t *testing.T) { testTraining(t, preset) })
 	}
 }
 
-func testTraining(t *testing.T, objective string) {
-	c := small(t, "moves")
-	c.Loss.Kind = objective
-	c.Target.Mu = []float64{0.5, 1}
+func testTraining(t *testing.T, preset string) {
+	c := small(t, preset)
+	c.Target.Mu = []float64{0.5, 4}
 	c.Training.Steps, c.Training.Optimizer.LearningRate = 300, 5e-3
-	c.Generator.Gain = 5
-	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{1}}
+	c.Generator.Gain, c.Generator.Components = 5, 2
 	trainer := newTrainer(t, c, 2)
 	require.NoError(t, trainer.Step())
 	s := trainer.System().(*system)
@@ -65,9 +63,8 @@ func testTraining(t *testing.T, objective string) {
 	}
 	after, err := s.Evaluate(context.Background(), trainer.Params(), 20000)
 	require.NoError(t, err)
-	for i := range after.Metrics {
-		require.Less(t, after.Metrics[i].Error, before.Metrics[i].Error/2, after.Metrics[i].Name)
-	}
+	i := slices.IndexFunc(after.Metrics, func(m engine.Metric) bool { return m.Name == "conditional_w1" })
+	require.Less(t, after.Metrics[i].Error, before.Metrics[i].Error/2)
 	require.Greater(t, s.Acceptance(), 0.2)
-	require.Contains(t, s.TensorName(0), "layer 1")
+	require.NotEmpty(t, s.TensorName(0))
 }

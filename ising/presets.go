@@ -42,7 +42,7 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		return "", nil // Validate says why
 	}
 	c.recipe(c.Preset == "quick")
-	return fmt.Sprintf("a hierarchy with a density for the 2^%d configurations of the %d×%[2]d lattice, by %s", l*l, l, c.Loss.Describe("heat-bath sweeps")), nil
+	return fmt.Sprintf("a hierarchy with a density for the 2^%d configurations of the %d×%[2]d lattice", l*l, l), nil
 }
 
 // recipe sets all but target, seed and evaluation to the recipe of a hierarchy for the

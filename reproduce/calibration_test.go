@@ -51,8 +51,8 @@ var calibrations = []calibration{
 	{name: "the same without a density", system: "gmm", preset: "moves", train: slices.Concat(one, hundred, []string{"generator.kind=residual"}), target: two, truth: wide},
 	{name: "mixture, weights wrong, none cross", system: "gmm", preset: "quick", train: slices.Concat(even, []string{"training.steps=300"}), target: two, truth: wide},
 	{name: "wells, 400 steps", system: "hybrid", preset: "quick", train: []string{"training.steps=400"}},
-	{name: "wells by moves, 40 steps", system: "hybrid", preset: "moves", train: []string{"training.steps=40"}},
-	{name: "wells by moves, 400 steps", system: "hybrid", preset: "moves", train: []string{"training.steps=400"}},
+	{name: "wells by pairs, 40 steps", system: "hybrid", preset: "paper", train: []string{"training.steps=40"}},
+	{name: "wells by pairs, 400 steps", system: "hybrid", preset: "paper", train: []string{"training.steps=400"}},
 	{name: "wells, of μ = 1, 9 at 1, 25", system: "hybrid", preset: "quick", train: []string{"target.mu=[1,9]", "training.steps=200"}, target: []string{"target.mu=[1,25]"}},
 }
 

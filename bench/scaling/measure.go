@@ -227,7 +227,6 @@ var settings = [][]string{
 	{"gmm", "paper", "loss.kind=stationarity"},
 	{"hybrid", "paper"},
 	{"hybrid", "best"},
-	{"hybrid", "moves"},
 }
 
 // countMessages prints what each of two ranks receives in a step, the mean over steps,

@@ -38,9 +38,10 @@ type TransitionConfig struct {
 
 // GeneratorConfig describes G_θ.
 type GeneratorConfig struct {
-	// Kind is "perceptron", z ∈ R^Latent → hidden layers → heads; or "mixture", a
-	// mixture of Gaussians for each mode, with an exact density. It begins where
-	// populations of Metropolis chains have found the modes' weight.
+	// Kind is "perceptron", z ∈ R^Latent → hidden layers → x and a logit for each mode,
+	// of which softmax draws k; or "mixture", a mixture of Gaussians for each mode, with
+	// an exact density. It begins where populations of Metropolis chains have found the
+	// modes' weight.
 	Kind string `json:"kind" enum:"perceptron,mixture"`
 	// Components is the number of Gaussians of each mode.
 	Components int `json:"components" when:"kind=mixture"`
@@ -51,40 +52,31 @@ type GeneratorConfig struct {
 	Latent int                 `json:"latent" when:"kind=perceptron"` // dimension of the noise z
 	Hidden []int               `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
 	Slope  float64             `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
-	// Head is "split", one point x and a logit for each mode, of which
-	// softmax draws k, with a straight-through gradient; or "branch", pairs
-	// (x_r, logit_r) of which softmax draws one, branch r belonging to mode
-	// r mod M, with the score-function gradient.
-	Head string `json:"head" enum:"split,branch" when:"kind=perceptron"`
-	// Branches is the number of branches of each mode.
-	Branches int `json:"branches" when:"kind=perceptron head=branch"`
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
 	// the first samples reach all wells.
 	Gain float64 `json:"gain" when:"kind=perceptron"`
 }
 
-// LossConfig describes the estimator of the discrepancy.
+// LossConfig describes the loss.
 type LossConfig struct {
-	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
-	// "stationarity", that between the laws of s and s′, which tests invariance
-	// instead of detailed balance; or "divergence", KL(q‖π) of a generator whose
-	// density q is known, by the score function: it needs no moves.
-	Kind string `json:"kind" enum:"mmd,stationarity,divergence" only:"mmd,stationarity generator.kind=perceptron; divergence generator.kind=mixture"`
-	// Kernel of both MMDs is a function of the distance between pairs (x, x′),
-	// times 1 where both modes k and both k′ agree and 0 elsewhere (eq.
-	// (product_kernel)); between states, of that of x, times 1 where k agrees.
-	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd,stationarity"`
-	// Statistic of both MMDs.
-	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd,stationarity" enum:"V,U"`
+	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s); or, of a
+	// generator whose density q is known, "balance", ½E(R(s) − R(s′))² with R = ln q − ln π:
+	// how far detailed balance is violated between states that moves connect, or
+	// independent samples.
+	Kind string `json:"kind" enum:"mmd,balance" only:"mmd generator.kind=perceptron; balance generator.kind=mixture"`
+	engine.Balancing
+	// Kernel of the MMD is a function of the distance between pairs (x, x′), times 1
+	// where both modes k and both k′ agree and 0 elsewhere (eq. (product_kernel)).
+	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd"`
+	// Statistic of the MMD.
+	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
 }
 
 // Limits that keep a batch's random numbers within their stream and its
 // memory within reason.
 const (
-	maxSteps    = 1 << 16
-	maxLatent   = 4096
-	maxBranches = 16
-
+	maxSteps      = 1 << 16
+	maxLatent     = 4096
 	maxComponents = 256
 
 	maxDim = 1 << (63 - moveShift) * 4 / maxSteps // of d/4 blocks of normals a step
@@ -117,38 +109,35 @@ func (c *Config) validateGenerator() error {
 	if g.Kind == "mixture" {
 		return g.Scout.Validate(g.Components, maxComponents, &c.Training)
 	}
-	branches := g.Branches
-	if g.Head != "branch" {
-		branches = 1
-	}
 	return conf.First(
 		conf.Between("generator.latent", g.Latent, 1, maxLatent),
 		conf.Widths("generator.hidden", g.Hidden),
 		conf.Slope("generator.slope", g.Slope),
-		conf.Positive("generator.gain", g.Gain),
-		conf.Between("generator.branches", branches, 1, maxBranches))
+		conf.Positive("generator.gain", g.Gain))
 }
 
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":     `loss.kind, which is "mmd" for what was "reversibility"`,
-		"loss.witness":       "none: " + stationary,
-		"loss.discriminator": "none: " + stationary + "; the discriminator of spins is left",
-		"loss.gradient":      "none: a branch head takes the score of its choices, a split head the gradient straight through them",
+		"loss.witness":       witness,
+		"loss.discriminator": witness,
+		"loss.gradient":      "none: the gradient goes straight through the draw of a mode",
+		"generator.head":     "none: a perceptron has one point x and a logit for each mode, which was \"split\"",
+		"generator.branches": "none, with generator.head",
 	}
 }
 
 // Settled says of what keys of former layouts the value goes without saying.
 func (*Config) Settled() map[string]string {
-	return map[string]string{"loss.gradient": `"surrogate"`}
+	return map[string]string{"loss.gradient": `"surrogate"`, "generator.head": `"split"`}
 }
 
-const stationary = `where a witness was, loss.kind "stationarity" learns from moves alone, and "divergence" with a density`
+const witness = `none: where a witness was, loss.kind "balance" learns by a density`
 
 func (l *LossConfig) validate() error {
-	if l.Kind == "divergence" {
-		return nil
+	if l.Kind == "balance" {
+		return l.Balancing.Validate()
 	}
 	return conf.Under("kernel", l.Kernel.ValidateReal())
 }

@@ -1,122 +1,110 @@
 package mixed
 
 import (
+	"context"
+
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine/mixture"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 )
 
-// A generator is G_θ: Gaussian noise z through a shared perceptron whose last
-// layer holds the heads, first the points, of d coordinates each, then the logits
-// of the choice. A split head chooses among the modes of its one point; a branch
-// head among its points, of which number r is in mode r mod M.
-type generator struct {
-	net         *nn.MLP
-	config      GeneratorConfig
-	dim, modes  int // d, M
-	points      int
-	coordinates int // points·d
-	choices     int
-	branched    bool
-
-	base *mixture.Model // of a mixture, which has none of the above but dim and modes
+// A generator is G_θ. There are two, each with a loss of its own: a perceptron, which
+// learns from pairs of samples, and a density.
+type generator interface {
+	NumParams() int
+	TensorName(i int) string
+	// initialize sets params to what training begins with. The error is ctx's, or says
+	// why the target cannot be learned.
+	initialize(ctx context.Context, s *System, params []float32) error
+	// learner makes room for the steps of a system.
+	learner(s *System) (learner, error)
+	// drawers makes drawers of samples with the given parameters.
+	drawers(params []float32, seed uint64) func() vectors.Drawer
+	// demands bounds the memory of a run.
+	demands(c *Config) []engine.Demand
 }
 
-func newGenerator(c GeneratorConfig, dim, modes int) *generator {
-	g := &generator{config: c, dim: dim, modes: modes, points: 1, choices: modes, branched: c.Head == "branch"}
+// newGenerator returns the generator of a configuration.
+func newGenerator(c GeneratorConfig, dim, modes int) generator {
 	if c.Kind == "mixture" {
-		g.base = mixture.New(dim, modes, c.Components, c.Bent)
-		return g
+		return newDensity(c, dim, modes)
 	}
-	if g.branched {
-		g.choices = modes * c.Branches
-		g.points = g.choices
-	}
-	g.coordinates = g.points * dim
+	return newPerceptron(c, dim, modes)
+}
+
+// A perceptron takes Gaussian noise z through a shared network whose last layer holds
+// the d coordinates of x, then a logit for each mode, of which softmax draws k.
+type perceptron struct {
+	*nn.MLP
+	config     GeneratorConfig
+	dim, modes int // d, M
+}
+
+func newPerceptron(c GeneratorConfig, dim, modes int) *perceptron {
 	sizes := append([]int{c.Latent}, c.Hidden...)
-	g.net = nn.NewMLP(float32(c.Slope), append(sizes, g.coordinates+g.choices)...)
-	return g
+	return &perceptron{nn.NewMLP(float32(c.Slope), append(sizes, dim+modes)...), c, dim, modes}
 }
 
-// numParams returns the number of parameters.
-func (g *generator) numParams() int {
-	if g.base != nil {
-		return g.base.NumParams()
-	}
-	return g.net.NumParams()
-}
-
-func (g *generator) initialize(params []float32, seed uint64) {
-	c := rng.Stream(seed, rng.Initialization, 0)
-	g.net.Initialize(params, &c, 0)
-	w, out := g.net.Weights(params, g.net.Layers()-1), g.net.Out()
+func (g *perceptron) initialize(_ context.Context, s *System, params []float32) error {
+	c := rng.Stream(s.config.Training.Seed, rng.Initialization, 0)
+	g.Initialize(params, &c, 0)
+	w, out := g.Weights(params, g.Layers()-1), g.Out()
 	for first := 0; first < len(w); first += out {
-		for i := range g.coordinates {
+		for i := range g.dim {
 			w[first+i] *= float32(g.config.Gain)
 		}
 	}
+	return nil
 }
 
 // A batch holds the states of a number of rows and what led to them.
 type batch struct {
+	vectors.States
 	activations   nn.Activations
-	x             []float32 // [rows][d]
-	k             []uint8
-	choice        []uint16  // what softmax drew
-	probabilities []float32 // [rows][choices], softmax of the logits
+	probabilities []float32 // [rows][M], softmax of the logits
 }
 
-func (g *generator) newBatch(rows int) *batch {
-	b := &batch{x: make([]float32, rows*g.dim), k: make([]uint8, rows)}
-	if g.base == nil {
-		b.activations, b.choice, b.probabilities = g.net.NewActivations(rows), make([]uint16, rows), make([]float32, rows*g.choices)
-	}
-	return b
+func (g *perceptron) newBatch(rows int) *batch {
+	return &batch{newStates(rows, g.dim), g.NewActivations(rows), make([]float32, rows*g.modes)}
+}
+
+func newStates(rows, dim int) vectors.States {
+	return vectors.States{Dim: dim, X: make([]float32, rows*dim), K: make([]uint8, rows)}
 }
 
 // noise names the streams of a batch's random numbers.
 type noise struct{ latent, head asm.Counter }
 
 // forward computes rows lo … hi−1 of b, whose indices in the streams start at
-// first. uniforms is scratch for 4·(hi−lo) numbers: a sample's choice is made by
+// first. uniforms is scratch for 4·(hi−lo) numbers: a sample's mode is chosen by
 // the first word of its block.
-func (g *generator) forward(b *batch, p *nn.Packed, params []float32, lo, hi int, from *noise, first uint64, uniforms []float32) {
+func (g *perceptron) forward(b *batch, p *nn.Packed, params []float32, lo, hi int, from *noise, first uint64, uniforms []float32) {
 	latent := g.config.Latent
 	rng.Normals(b.activations[0][lo*latent:hi*latent], latent, &from.latent, first)
-	g.net.Forward(b.activations, p, params, lo, hi)
+	g.Forward(b.activations, p, params, lo, hi)
 
 	u := uniforms[:4*(hi-lo)]
 	asm.Uniforms(u, &from.head, first)
-	prob := b.probabilities[lo*g.choices : hi*g.choices]
-	out := b.activations.Output()[lo*g.net.Out() : hi*g.net.Out()]
+	prob := b.probabilities[lo*g.modes : hi*g.modes]
+	out := b.activations.Output()[lo*g.Out() : hi*g.Out()]
 	for r := range hi - lo {
-		logits := out[r*g.net.Out()+g.coordinates:][:g.choices]
+		logits := out[r*g.Out()+g.dim:][:g.modes]
 		largest := logits[0]
 		for _, v := range logits[1:] {
 			largest = max(largest, v)
 		}
-		row := prob[r*g.choices:][:g.choices]
+		row := prob[r*g.modes:][:g.modes]
 		for c, v := range logits {
 			row[c] = v - largest
 		}
 	}
 	asm.Exp(prob, prob)
 	for r := range hi - lo {
-		row := prob[r*g.choices:][:g.choices]
-		choice := draw(row, u[4*r])
-		b.choice[lo+r] = uint16(choice)
-		b.k[lo+r] = uint8(choice % g.modes)
-		copy(b.x[(lo+r)*g.dim:][:g.dim], out[r*g.net.Out()+g.point(choice)*g.dim:])
+		b.K[lo+r] = uint8(draw(prob[r*g.modes:][:g.modes], u[4*r]))
+		copy(b.X[(lo+r)*g.dim:][:g.dim], out[r*g.Out():])
 	}
-}
-
-// point returns which of the points belongs to a choice.
-func (g *generator) point(choice int) int {
-	if g.branched {
-		return choice
-	}
-	return 0
 }
 
 // draw normalises weights to probabilities and returns the index that the

@@ -6,10 +6,9 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/asm"
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mixture"
-	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/engine/rng"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/pool"
 )
 
@@ -56,33 +55,25 @@ func (g *GeneratorConfig) scout(ctx context.Context, t Target, mode uint8, seed 
 	return found, nil
 }
 
-// placed is what a step of a mixture of labelled Gaussians needs, whose density is
+// A density is a mixture of labelled Gaussians,
 //
-//	q(x, k) = Σ_{j of mode k} w_j N(x | μ_j, Σ_j),
+//	q(x, k) = Σ_{j of mode k} w_j N(x | μ_j, Σ_j):
 //
-// logits of the modes and a mixture for each, beside what any batch has.
-type placed struct {
-	packed     *mixture.Packed
-	work       []*mixture.Work // of blocks
-	normals    [][]float32
-	divergence *engine.Divergence
-	beta       float64
+// logits of the modes and a mixture for each.
+type density struct {
+	*mixture.Model
+	config GeneratorConfig
+	modes  int
 }
 
-func newPlaced(s *System) *placed {
-	m := s.generator.base
-	p := &placed{packed: m.NewPacked(), divergence: engine.NewDivergence(&s.config.Training, 0)}
-	for range s.lanes.Blocks() {
-		p.work = append(p.work, m.NewWork(nn.BlockRows()))
-		p.normals = append(p.normals, make([]float32, nn.BlockRows()*m.Dim()))
-	}
-	return p
+func newDensity(c GeneratorConfig, dim, modes int) *density {
+	return &density{mixture.New(dim, modes, c.Components, c.Bent), c, modes}
 }
 
-// place sets params to a mixture where populations of Metropolis chains find the
-// modes' weight, and the modes' probabilities to what these say.
-func (s *System) place(ctx context.Context, params []float32) error {
-	g, seed := s.generator, s.config.Training.Seed
+// initialize places a mixture where populations of Metropolis chains find the modes'
+// weight, and gives the modes the probabilities that these say.
+func (g *density) initialize(ctx context.Context, s *System, params []float32) error {
+	seed := s.config.Training.Seed
 	all := make([][]mixture.Component, g.modes)
 	logZ, least := make([]float64, g.modes), make([]float64, g.modes)
 	highest := math.Inf(-1)
@@ -95,7 +86,7 @@ func (s *System) place(ctx context.Context, params []float32) error {
 			return err
 		}
 		c := rng.Stream(seed, rng.Scouting, 2*uint32(mode)+1)
-		all[mode] = found.Place(ctx, g.dim, g.config.Components, &c)
+		all[mode] = found.Place(ctx, g.Dim(), g.config.Components, &c)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -110,31 +101,20 @@ func (s *System) place(ctx context.Context, params []float32) error {
 			components[i].Weight *= max(least[mode], math.Exp(logZ[mode]-highest))
 		}
 	}
-	g.base.Place(params, all)
+	g.Place(params, all)
 	return nil
 }
 
-// drawMixture is forward of Gaussians: the first word of a sample's block chooses
-// one, d normals make its x.
-func (g *generator) drawMixture(b *batch, p *mixture.Packed, lo, hi int, from *noise, first uint64, uniforms, normals []float32, w *mixture.Work) {
-	d := g.dim
-	rng.Normals(normals[:(hi-lo)*d], d, &from.latent, first)
-	asm.Uniforms(uniforms[:4*(hi-lo)], &from.head, first)
-	for r := range hi - lo {
+// draw sets states to those of the streams from first on: the first word of a sample's
+// block chooses a Gaussian, d normals make its x. uniforms and normals are scratch for 4
+// and d numbers a state.
+func (g *density) draw(s vectors.States, p *mixture.Packed, from *noise, first uint64, uniforms, normals []float32, w *mixture.Work) {
+	d, n := s.Dim, s.Len()
+	rng.Normals(normals[:n*d], d, &from.latent, first)
+	asm.Uniforms(uniforms[:4*n], &from.head, first)
+	for r := range n {
 		j := p.Choose(0, float64(uniforms[4*r]))
-		p.Point(b.x[(lo+r)*d:][:d], normals[r*d:][:d], j, w)
-		b.k[lo+r] = uint8(j % g.modes)
-	}
-}
-
-// weigh sets R of a block that was just drawn, at the step's temperature.
-func (p *placed) weigh(s *System, block, lo, hi int) {
-	d := s.generator.dim
-	x, k, r := s.batch.x[lo*d:hi*d], s.batch.k[lo:hi], p.divergence.R[lo:hi]
-	p.packed.LogDensity(r, x, k, p.work[block])
-	logPi := s.moves[block].next[:hi-lo]
-	s.moves[block].density(logPi, x, k)
-	for i, v := range logPi {
-		r[i] -= p.beta * v
+		p.Point(s.X[r*d:][:d], normals[r*d:][:d], j, w)
+		s.K[r] = uint8(j % g.modes)
 	}
 }

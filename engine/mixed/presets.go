@@ -27,32 +27,12 @@ func Paper(system string) Config {
 		},
 		Transition: TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
 		Generator: GeneratorConfig{
-			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
-			Head: "split", Branches: 1, Gain: 1,
+			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01, Gain: 1,
 			Kind: "perceptron", Components: 8, Scout: mixture.ScoutConfig{Population: 2048, Moves: 10},
 		},
 		Loss: LossConfig{
-			Kind:   "mmd",
+			Kind: "mmd", Balancing: engine.Balancing{Partners: 1},
 			Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
 		},
 	}
-}
-
-// Moves returns the most accurate recipe known that sees the target by moves alone: a
-// coordinate and a logit for each well, a kernel that is sharp at the wells' width,
-// reversible moves, and the stationarity loss, which sees the wells' weights better
-// than that of pairs.
-func Moves(system string) Config {
-	c := Paper(system)
-	c.Preset = "moves"
-	c.Training.Steps = 12_000
-	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
-	c.Training.EMA = 0.999
-	c.Training.LogEvery, c.Training.CheckpointEvery = 50, 1000
-	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
-	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 40
-	c.Loss.Kind = "stationarity"
-	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}
-	c.Loss.Statistic = mmd.U
-	return c
 }

@@ -30,7 +30,7 @@ const (
 const fewestWalkers = 128 // of a mode
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
-// of Gaussians for each mode, with a density, trained on the divergence; for quick
+// of Gaussians for each mode, with a density, trained on the loss of detailed balance; for quick
 // in fewer steps. Where the target has not been seen, populations of
 // Metropolis chains look at its modes. Recipe returns what it chose and why.
 func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (why string, err error) {
@@ -52,12 +52,12 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 	g.Components, g.Bent = seen.Components, seen.Bent
 	why = mixture.Name(g.Components, fmt.Sprintf(" for each of %d modes", t.Modes()), g.Bent) + " with a density"
 
-	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Flip: 0.5, Steps: 20, Annealing: engine.Annealing{AnnealFrom: 1}}
+	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Flip: 0.5, Steps: 3, Annealing: engine.Annealing{AnnealFrom: 1}}
 	if t.Modes() == 1 {
 		c.Transition.Across = 0
 	}
 	c.Transition.Sigma = mixture.Lengths(seen.Width, d)
-	c.Loss.Kind = "divergence"
+	c.Loss.Kind, c.Loss.Partners = "balance", 0.9
 
 	rate, steps := 0.02, 3000
 	if quick {

@@ -10,14 +10,17 @@ import (
 // ensemble returns what samples of the generator are drawn and measured by.
 func (s *System) ensemble() *vectors.Ensemble {
 	e := &vectors.Ensemble{
-		Dim: s.target.Dim(), Modes: s.target.Modes(), Dense: s.generator.base != nil,
+		Dim: s.target.Dim(), Modes: s.target.Modes(),
 		Place: func(mode int) ([]float64, float64) { return place(s.target, mode) },
 		Mover: func() vectors.Mover {
 			m := s.transition.newScratch()
 			m.halted = s.workers.Halted
 			return m
 		},
-		Drawer: s.drawers, Most: maxSamples, Refined: maxSteps, Seed: s.config.Training.Seed, Workers: s.workers,
+		Drawer: func(params []float32) func() vectors.Drawer {
+			return s.generator.drawers(params, s.config.Training.Seed)
+		},
+		Most: maxSamples, Refined: maxSteps, Seed: s.config.Training.Seed, Workers: s.workers,
 	}
 	if o, ok := s.target.(Observed); ok {
 		e.Names = o.Observables()
@@ -27,54 +30,67 @@ func (s *System) ensemble() *vectors.Ensemble {
 
 // A drawer runs a trained generator on up to a block's rows.
 type drawer struct {
-	generator *generator
-	seed      uint64
-	params    []float32
-	batch     *batch
-	uniforms  []float32
-	packed    *nn.Packed
-
-	base    *mixture.Packed // of a mixture
-	normals []float32
-	work    *mixture.Work
+	from     noise
+	uniforms []float32
 }
 
-// drawers makes drawers of the generator with the given parameters.
-func (s *System) drawers(params []float32) func() vectors.Drawer {
-	g, of := s.generator, drawer{generator: s.generator, seed: s.config.Training.Seed, params: params}
-	if g.base != nil {
-		of.base = g.base.NewPacked()
-		of.base.Set(params)
-	} else {
-		of.packed = g.net.NewPacked(false)
-		g.net.Pack(of.packed, params)
-	}
+func newDrawer(seed uint64) drawer {
+	return drawer{noise{rng.Stream(seed, rng.SampleLatent, 0), rng.Stream(seed, rng.SampleHead, 0)}, make([]float32, 4*nn.BlockRows())}
+}
+
+type perceptronDrawer struct {
+	drawer
+	*perceptron
+	params []float32
+	packed *nn.Packed
+	batch  *batch
+}
+
+func (g *perceptron) drawers(params []float32, seed uint64) func() vectors.Drawer {
+	packed := g.NewPacked(false)
+	g.Pack(packed, params)
 	return func() vectors.Drawer {
-		d := of
-		d.batch, d.uniforms = g.newBatch(nn.BlockRows()), make([]float32, 4*nn.BlockRows())
-		if g.base != nil {
-			d.normals, d.work = make([]float32, nn.BlockRows()*g.dim), g.base.NewWork(nn.BlockRows())
-		}
-		return &d
+		return &perceptronDrawer{newDrawer(seed), g, params, packed, g.newBatch(nn.BlockRows())}
 	}
 }
 
 // Draw implements vectors.Drawer.
-func (d *drawer) Draw(s vectors.States, logQ []float64, first uint64) {
-	from, n := noise{rng.Stream(d.seed, rng.SampleLatent, 0), rng.Stream(d.seed, rng.SampleHead, 0)}, s.Len()
-	if d.base != nil {
-		d.generator.drawMixture(d.batch, d.base, 0, n, &from, first, d.uniforms, d.normals, d.work)
-	} else {
-		d.generator.forward(d.batch, d.packed, d.params, 0, n, &from, first, d.uniforms)
+func (d *perceptronDrawer) Draw(s vectors.States, _ []float64, first uint64) {
+	d.forward(d.batch, d.packed, d.params, 0, s.Len(), &d.from, first, d.uniforms)
+	copy(s.X, d.batch.X)
+	copy(s.K, d.batch.K)
+}
+
+// LogDensity implements vectors.Drawer for who asks a generator without a density.
+func (d *perceptronDrawer) LogDensity([]float64, vectors.States) {
+	panic("mixed: a perceptron has no density")
+}
+
+type densityDrawer struct {
+	drawer
+	*density
+	packed  *mixture.Packed
+	normals []float32
+	work    *mixture.Work
+}
+
+func (g *density) drawers(params []float32, seed uint64) func() vectors.Drawer {
+	packed := g.NewPacked()
+	packed.Set(params)
+	return func() vectors.Drawer {
+		return &densityDrawer{newDrawer(seed), g, packed, make([]float32, nn.BlockRows()*g.Dim()), g.NewWork(nn.BlockRows())}
 	}
-	copy(s.X, d.batch.x)
-	copy(s.K, d.batch.k)
+}
+
+// Draw implements vectors.Drawer.
+func (d *densityDrawer) Draw(s vectors.States, logQ []float64, first uint64) {
+	d.draw(s, d.packed, &d.from, first, d.uniforms, d.normals, d.work)
 	if logQ != nil {
 		d.LogDensity(logQ, s)
 	}
 }
 
 // LogDensity implements vectors.Drawer.
-func (d *drawer) LogDensity(dst []float64, s vectors.States) {
-	d.base.LogDensity(dst, s.X, s.K, d.work)
+func (d *densityDrawer) LogDensity(dst []float64, s vectors.States) {
+	d.packed.LogDensity(dst, s.X, s.K, d.work)
 }

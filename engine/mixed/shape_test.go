@@ -67,7 +67,7 @@ func shapedChainsOfModes(t *testing.T, second float64) {
 	workers := pool.New(0)
 	defer workers.Close()
 	c := small(bestConfig(), long{2})
-	c.Generator.Kind, c.Generator.Components, c.Loss.Kind = "mixture", 1, "divergence"
+	c.Generator.Components = 1
 	c.Transition.Sigma = []float64{0.1, 0.3}
 	system, err := c.New(workers)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func shapedChainsOfModes(t *testing.T, second float64) {
 		}
 		parts[k] = []mixture.Component{part}
 	}
-	s.generator.base.Place(params, parts)
+	s.generator.(*density).Place(params, parts)
 	const chains, draws = 256, 32
 	w, err := s.Chains(params, chains)
 	require.NoError(t, err)

@@ -15,20 +15,28 @@ import (
 // purpose of its own, so that samples are independent of what was trained on, and
 // a sample's index in the streams is its own.
 func TestStreamsHaveTheirPurposes(t *testing.T) {
-	for preset, c := range bothHeads(threeTwins(3)) {
+	for name, c := range bothKinds(threeTwins(3)) {
 		d := c.target.Dim()
 		c.Training.Seed, c.Transition.Steps = 17, 9
 		trainer := newTrainer(t, c, 2)
 		s, params := trainer.System().(*System), trainer.Params()
-		packed := s.generator.net.NewPacked(false)
-		s.generator.net.Pack(packed, params)
 		const n = 600
 		generate := func(from noise, first uint64) (x []float32, k []uint8) {
 			for lo := 0; lo < n; lo += nn.BlockRows() {
-				rows := min(nn.BlockRows(), n-lo)
-				b := s.generator.newBatch(rows)
-				s.generator.forward(b, packed, params, 0, rows, &from, first+uint64(lo), make([]float32, 4*rows))
-				x, k = append(x, b.x...), append(k, b.k...)
+				rows, uniforms := min(nn.BlockRows(), n-lo), make([]float32, 4*nn.BlockRows())
+				states := newStates(rows, d)
+				switch g := s.generator.(type) {
+				case *perceptron:
+					packed, b := g.NewPacked(false), g.newBatch(rows)
+					g.Pack(packed, params)
+					g.forward(b, packed, params, 0, rows, &from, first+uint64(lo), uniforms)
+					states = b.States
+				case *density:
+					packed := g.NewPacked()
+					packed.Set(params)
+					g.draw(states, packed, &from, first+uint64(lo), uniforms, make([]float32, rows*d), g.NewWork(rows))
+				}
+				x, k = append(x, states.X...), append(k, states.K...)
 			}
 			return x, k
 		}
@@ -40,20 +48,26 @@ func TestStreamsHaveTheirPurposes(t *testing.T) {
 
 		s.Generate(params, 7)
 		x, k := generate(noise{rng.Stream(17, rng.TrainLatent, 7), rng.Stream(17, rng.TrainHead, 7)}, 0)
-		require.Equal(t, x, s.batch.x, preset)
-		require.Equal(t, k, s.batch.k, preset)
+		require.Equal(t, x, s.s.X, name)
+		require.Equal(t, k, s.s.K, name)
 		s.Transition(7)
 		move(x, k, rng.TrainTransition, 7, 0, 9)
-		require.Equal(t, x, s.x, preset)
-		require.Equal(t, k, s.k, preset)
+		for lo := 0; lo < n; lo += nn.BlockRows() {
+			hi := min(lo+nn.BlockRows(), n)
+			if b, ok := s.learner.(*balance); ok {
+				hi = b.loss.Moving(lo, hi)
+			}
+			require.Equal(t, x[lo*d:hi*d], s.next.X[lo*d:hi*d], name)
+			require.Equal(t, k[lo:hi], s.next.K[lo:hi], name)
+		}
 
 		gotX, gotK := make([]float32, n*d), make([]uint8, n)
 		for _, refine := range []int{0, 6} {
 			s.NewSampler(params).Draw(vectors.States{Dim: d, X: gotX, K: gotK}, nil, 50, refine)
 			x, k = generate(noise{rng.Stream(17, rng.SampleLatent, 0), rng.Stream(17, rng.SampleHead, 0)}, 50)
 			move(x, k, rng.SampleTransition, 0, 50, refine)
-			require.Equal(t, x, gotX, preset)
-			require.Equal(t, k, gotK, preset)
+			require.Equal(t, x, gotX, name)
+			require.Equal(t, k, gotK, name)
 		}
 	}
 }

@@ -9,38 +9,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/systemtest"
 	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/npy"
 )
 
-// testConfigs are small training runs of every head and objective.
+// testConfigs are small training runs of every generator, loss and method.
 func testConfigs() map[string]*testConfig {
 	all := map[string]*testConfig{}
 	for _, d := range configDims {
-		for name, c := range bothHeads(threeTwins(d)) {
-			for _, objective := range ofMoves() {
-				e := *c
-				e.Loss.Kind = objective
-				all[fmt.Sprintf("%s, %s in %d", objective, name, d)] = &e
-			}
-		}
+		name := func(what string) string { return fmt.Sprintf("%s in %d", what, d) }
+		all[name("pairs")] = small(paperConfig(), threeTwins(d))
 		for _, method := range []string{"evolution", "consensus"} {
-			c := small(bestConfig(), threeTwins(d))
-			c.Loss.Kind, c.Training.ClipNorm = "mmd", 0
+			c := small(paperConfig(), threeTwins(d))
+			c.Loss.Statistic, c.Training.ClipNorm = mmd.U, 0
 			c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
 			c.Training.Consensus.Spread = 0.01
-			all[fmt.Sprintf("%s in %d", method, d)] = c
+			all[name(method)] = c
 		}
-	}
-	for _, d := range configDims {
-		c := small(bestConfig(), threeTwins(d))
-		c.Generator.Kind, c.Loss.Kind = "mixture", "divergence"
-		c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
-		all[fmt.Sprintf("mixture in %d", d)] = c
-		bent := *c
-		bent.Generator.Bent = true
-		all[fmt.Sprintf("bent mixture in %d", d)] = &bent
+		for _, partners := range []float64{0, 0.5, 1} {
+			c := small(bestConfig(), threeTwins(d))
+			c.Loss.Partners, c.Generator.Bent = partners, d > 1
+			c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
+			all[name(fmt.Sprintf("balance, partners %v", partners))] = c
+		}
 	}
 	all["unplaced"] = small(bestConfig(), unplaced{threeTwins(1)})
 	return all
@@ -54,39 +47,36 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestGeneratorDrawsFromSoftmax compares how often each choice is drawn with
-// its probability, and takes the coordinate and mode that belong to it.
+// TestGeneratorDrawsFromSoftmax compares how often each mode is drawn with its
+// probability, and takes the coordinates as they are.
 func TestGeneratorDrawsFromSoftmax(t *testing.T) {
-	five := append(threeTwins(1), threeTwins(1)[:2]...) // so that choices and modes do not share a factor
-	for preset, c := range bothHeads(five) {
-		c.Training.Batch = 1 << 14
-		trainer := newTrainer(t, c, 2)
-		s := trainer.System().(*System)
-		params, g := trainer.Params(), s.generator
-		for i := range params {
-			params[i] *= 3 // probabilities far from uniform
+	c := small(paperConfig(), threeTwins(3))
+	c.Training.Batch = 1 << 14
+	trainer := newTrainer(t, c, 2)
+	s := trainer.System().(*System)
+	params, g, b := trainer.Params(), s.generator.(*perceptron), s.learner.(*pairs).batch
+	for i := range params {
+		params[i] *= 3 // probabilities far from uniform
+	}
+	s.Generate(params, 1)
+	expected, variance, seen := make([]float64, g.modes), make([]float64, g.modes), make([]float64, g.modes)
+	for i, k := range b.K {
+		out := b.activations.Output()[i*g.Out():][:g.Out()]
+		var total float64
+		for _, h := range out[g.dim:] {
+			total += math.Exp(float64(h))
 		}
-		s.Generate(params, 1)
-		expected, variance, seen := make([]float64, g.choices), make([]float64, g.choices), make([]float64, g.choices)
-		for i, choice := range s.batch.choice {
-			out := s.batch.activations.Output()[i*g.net.Out():][:g.net.Out()]
-			var total float64
-			for _, h := range out[g.coordinates:] {
-				total += math.Exp(float64(h))
-			}
-			for c, h := range out[g.coordinates:] {
-				p := math.Exp(float64(h)) / total
-				require.InDelta(t, p, s.batch.probabilities[i*g.choices+c], 1e-6)
-				expected[c] += p
-				variance[c] += p * (1 - p)
-			}
-			seen[choice]++
-			require.EqualValues(t, int(choice)%5, s.batch.k[i])
-			require.Equal(t, out[g.point(int(choice))*g.dim:][:g.dim], s.batch.x[i*g.dim:][:g.dim])
+		for c, h := range out[g.dim:] {
+			p := math.Exp(float64(h)) / total
+			require.InDelta(t, p, b.probabilities[i*g.modes+c], 1e-6)
+			expected[c] += p
+			variance[c] += p * (1 - p)
 		}
-		for c := range seen {
-			require.InDelta(t, expected[c], seen[c], 6*math.Sqrt(variance[c]), "%s: choice %d", preset, c)
-		}
+		seen[k]++
+		require.Equal(t, out[:g.dim], b.X[i*g.dim:][:g.dim])
+	}
+	for c := range seen {
+		require.InDelta(t, expected[c], seen[c], 6*math.Sqrt(variance[c]), "mode %d", c)
 	}
 }
 
@@ -102,27 +92,24 @@ func TestDrawAtTheEdges(t *testing.T) {
 // TestInitializeScalesCoordinates multiplies the coordinates' weights by the
 // gain and leaves all others alone.
 func TestInitializeScalesCoordinates(t *testing.T) {
-	for preset, c := range bothHeads(threeTwins(1)) {
-		c.Generator.Gain = 1
-		plain := newTrainer(t, c, 1)
-		c.Generator.Gain = 8
-		scaled := newTrainer(t, c, 1)
-		g := plain.System().(*System).generator
-		last := g.net.Layers() - 1
-		w := g.net.Weights(plain.Params(), last)
-		for i := range w {
-			if i%g.net.Out() < g.coordinates {
-				w[i] *= 8
-			}
+	c := small(paperConfig(), threeTwins(1))
+	plain := newTrainer(t, c, 1)
+	c.Generator.Gain = 8
+	scaled := newTrainer(t, c, 1)
+	g := plain.System().(*System).generator.(*perceptron)
+	w := g.Weights(plain.Params(), g.Layers()-1)
+	for i := range w {
+		if i%g.Out() < g.dim {
+			w[i] *= 8
 		}
-		require.Equal(t, plain.Params(), scaled.Params(), preset)
 	}
+	require.Equal(t, plain.Params(), scaled.Params())
 }
 
 // TestFormats of the same samples say the same.
 func TestFormats(t *testing.T) {
 	for _, d := range configDims {
-		trainer := newTrainer(t, small(bestConfig(), threeTwins(d)), 3)
+		trainer := newTrainer(t, small(paperConfig(), threeTwins(d)), 3)
 		s := trainer.System().(*System)
 		const n = 700
 		row := 4*d + 4
@@ -162,11 +149,11 @@ func TestSampleErrors(t *testing.T) {
 func TestSamplesAreNotTheTrainingBatch(t *testing.T) {
 	trainer := newTrainer(t, small(paperConfig(), threeTwins(1)), 1)
 	s := trainer.System().(*System)
-	x, k := make([]float32, len(s.batch.x)), make([]uint8, len(s.batch.k))
+	x, k := make([]float32, len(s.s.X)), make([]uint8, len(s.s.K))
 	s.NewSampler(trainer.Params()).Draw(vectors.States{Dim: s.Dim, X: x, K: k}, nil, 0, 0)
 	for step := range uint32(4) {
 		s.Generate(trainer.Params(), step)
-		for i, v := range s.batch.x {
+		for i, v := range s.s.X {
 			require.NotEqual(t, v, x[i])
 		}
 	}
@@ -196,16 +183,24 @@ func TestRecipeLearnsTheTarget(t *testing.T) {
 	require.Less(t, target.deviation(x, k), 12.0)
 }
 
-// TestGradientOfTheDivergence compares a step's gradient with central differences.
-func TestGradientOfTheDivergence(t *testing.T) {
-	for _, d := range configDims {
-		trainer := newTrainer(t, testConfigs()[fmt.Sprintf("mixture in %d", d)], 2)
+// TestGradientOfTheBalance compares a step's gradient with central differences of the
+// loss, its pairs held fixed.
+func TestGradientOfTheBalance(t *testing.T) {
+	for name, c := range testConfigs() {
+		trainer := newTrainer(t, c, 2)
 		s, params := trainer.System().(*System), trainer.Params()
-		for i := s.generator.base.Placement(); i < len(params); i++ {
+		g, ok := s.generator.(*density)
+		if !ok {
+			continue
+		}
+		for i := g.Placement(); i < len(params); i++ {
 			params[i] += 0.2 * float32(i%7-3) // away from where it was placed
 		}
 		worst, tensors := engine.GradientError(s, params, s.Backward)
-		require.Less(t, worst, 1e-3)
+		t.Logf("%s: %.1e", name, worst)
+		require.Less(t, worst, 1e-3, name)
 		require.Greater(t, tensors, 5)
+		require.Equal(t, c.Loss.Partners == 1, s.count.total().Proposed == 0, name)
+		require.Equal(t, c.Loss.Partners == 1, s.learner.(*balance).after == nil, name)
 	}
 }

@@ -198,8 +198,7 @@ func paperConfig() Config {
 		Transition: TransitionConfig{Order: "paper-order", Across: 0.5, Sigma: []float64{0.5}, Flip: 0.1, Steps: 3},
 		Generator: GeneratorConfig{
 			Kind: "perceptron", Components: 3, Scout: mixture.ScoutConfig{Population: 100, Moves: 2},
-			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01,
-			Head: "split", Branches: 1, Gain: 1,
+			Latent: 32, Hidden: []int{128, 128, 128}, Slope: 0.01, Gain: 1,
 		},
 		Loss: LossConfig{
 			Kind:   "mmd",
@@ -208,15 +207,14 @@ func paperConfig() Config {
 	}
 }
 
-// bestConfig has moves and a loss that find the weights of modes.
+// bestConfig learns a density from moves and independent samples.
 func bestConfig() Config {
 	c := paperConfig()
 	c.Training.Optimizer = optim.AdamW{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-16}
 	c.Training.EMA = 0.999
 	c.Transition = TransitionConfig{Order: "random", Across: 0.5, Sigma: []float64{0.1, 0.5}, Flip: 0.5, Steps: 10}
-	c.Generator.Head, c.Generator.Branches, c.Generator.Gain = "branch", 2, 5
-	c.Loss.Kind, c.Loss.Statistic = "stationarity", mmd.U
-	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{}, IMQ: []mmd.IMQ{{C: 0.1, Beta: 0.5, Weight: 1}}}
+	c.Generator.Kind = "mixture"
+	c.Loss = LossConfig{Kind: "balance", Balancing: engine.Balancing{Partners: 0.5}}
 	return c
 }
 
@@ -227,9 +225,9 @@ func small(c Config, target Target) *testConfig {
 	return &testConfig{c, target}
 }
 
-// bothHeads are a configuration of each head.
-func bothHeads(target Target) map[string]*testConfig {
-	return map[string]*testConfig{"split": small(paperConfig(), target), "branch": small(bestConfig(), target)}
+// bothKinds are a configuration of each loss.
+func bothKinds(target Target) map[string]*testConfig {
+	return map[string]*testConfig{"pairs": small(paperConfig(), target), "balance": small(bestConfig(), target)}
 }
 
 func newTrainer(t *testing.T, c engine.Config, threads int) *engine.Trainer {

@@ -155,35 +155,55 @@ func (s *moveScratch) Observe(dst []float64, stride int, states vectors.States) 
 	s.target.(Observed).Observe(dst, stride, states.X, states.K)
 }
 
+// begin sets ln π of up to a strip's states, from which advance goes on.
+func (s *moveScratch) begin(states vectors.States) {
+	s.logDensity(s.current[:len(states.K)], states.X, states.K)
+}
+
+// subtract takes β ln π of the states that it has come to from each of dst.
+func (s *moveScratch) subtract(dst []float64) {
+	for i := range dst {
+		dst[i] -= s.current[i]
+	}
+}
+
 // run takes the given number of steps from the states (x, k), in place, x row-major
 // [len(k)][d], whose indices in the stream c start at first. Every sample's random
 // numbers are its own, so the same bits result however a batch is cut. A run that is
 // halted leaves states of no use. It allocates nothing.
 func (t *transition) run(x []float32, k []uint8, steps int, c *asm.Counter, first uint64, s *moveScratch, counts *moveCounts) {
-	d := t.dim
 	for len(k) > 0 {
 		n := min(strip, len(k))
-		s.logDensity(s.current[:n], x[:n*d], k[:n])
-		for step := range steps {
-			if s.halted != nil && s.halted() {
-				return
-			}
-			if step%4 == 0 {
-				for j := range d {
-					asm.Normals(s.normals[j*4*strip:][:4*n], c, normalsHalf|uint64(step/4*d+j)<<moveShift|first)
-				}
-			}
-			if t.config.Order == "random" {
-				t.step(x[:n*d], k[:n], c, first, 2*step, t.across, s, counts)
-				continue
-			}
-			t.step(x[:n*d], k[:n], c, first, 2*step, 0, s, counts)
-			if t.modes > 1 {
-				t.step(x[:n*d], k[:n], c, first, 2*step+1, 1, s, counts)
+		s.logDensity(s.current[:n], x[:n*t.dim], k[:n])
+		if !t.advance(x[:n*t.dim], k[:n], steps, c, first, s, counts) {
+			return
+		}
+		x, k, first = x[n*t.dim:], k[n:], first+uint64(n)
+	}
+}
+
+// advance is run of a strip whose ln π is known, and leaves ln π of where it ends. It
+// reports whether it was not halted.
+func (t *transition) advance(x []float32, k []uint8, steps int, c *asm.Counter, first uint64, s *moveScratch, counts *moveCounts) bool {
+	for step := range steps {
+		if s.halted != nil && s.halted() {
+			return false
+		}
+		if step%4 == 0 {
+			for j := range t.dim {
+				asm.Normals(s.normals[j*4*strip:][:4*len(k)], c, normalsHalf|uint64(step/4*t.dim+j)<<moveShift|first)
 			}
 		}
-		x, k, first = x[n*d:], k[n:], first+uint64(n)
+		if t.config.Order == "random" {
+			t.step(x, k, c, first, 2*step, t.across, s, counts)
+			continue
+		}
+		t.step(x, k, c, first, 2*step, 0, s, counts)
+		if t.modes > 1 {
+			t.step(x, k, c, first, 2*step+1, 1, s, counts)
+		}
 	}
+	return true
 }
 
 // step takes move number index, a teleport with probability across. Which kind

@@ -220,11 +220,6 @@ func (v *subject) moved(t *transition, n int, seed uint64, step uint32) (x, y []
 // values returns the choices that a key has.
 func values(key string) []string { return conf.Values(new(Config), key) }
 
-// ofMoves returns the losses that take moves, and perceptrons.
-func ofMoves() []string {
-	return slices.DeleteFunc(slices.Clone(values("loss.kind")), func(kind string) bool { return kind == "divergence" })
-}
-
 // orderName is how the checks name an order of moves.
 func orderName(order string) string {
 	return strings.ReplaceAll(order, "-", "_")

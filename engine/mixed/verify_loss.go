@@ -4,8 +4,12 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/engine/vectors"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/stat"
@@ -56,112 +60,92 @@ func (v *subject) checkLoss() ([]engine.Check, error) {
 }
 
 // checkBackward compares the gradient of one training step with central
-// differences, for every head and objective.
+// differences.
 func (v *subject) checkBackward() ([]engine.Check, error) {
-	var all []engine.Check
-	heads, losses := values("generator.head"), ofMoves()
-	for i := range len(heads) * len(losses) {
-		head, objective := heads[i%len(heads)], losses[i/len(heads)]
-		c := v.config
-		c.Training.Batch = 300 // two blocks of rows
-		c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain, c.Generator.Branches = 5, []int{9, 8}, 3, 2
-		c.Generator.Head, c.Loss.Kind = head, objective
-		s := crash.Must(New(&c, v.known.Target, v.workers))
-		params := make([]float32, s.NumParams())
-		s.Initialize(params)
-		worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
-		all = append(all, engine.AtMost("backward_"+objective+"_"+head, worst, 1e-4,
-			"gradient of one step by the parameters against central differences along random directions of each of %d tensors, relative to the largest", tensors))
-	}
-	return all, nil
+	c := v.config
+	c.Training.Batch = 300 // two blocks of rows
+	c.Generator.Latent, c.Generator.Hidden, c.Generator.Gain = 5, []int{9, 8}, 3
+	s := crash.Must(New(&c, v.known.Target, v.workers))
+	params := make([]float32, s.NumParams())
+	s.Initialize(params)
+	worst, tensors := engine.GradientError(s, params, func(params, grad []float32) { v.backward(s, params, grad) })
+	return engine.One(engine.AtMost("backward", worst, 1e-4,
+		"gradient of one step by the parameters against central differences along random directions of each of %d tensors, relative to the largest", tensors))
 }
 
-// Surrogate implements engine.Differentiable: the first-order change of the loss,
-// with the witness and, where the gradient depends on them, the draws of the last
-// step held fixed.
-func (s *System) Surrogate() func(params []float64) float64 {
-	if s.placed != nil {
-		return s.score64()
-	}
-	return s.surrogate
-}
+// Surrogate implements engine.Differentiable: the loss itself of a density, whose pairs
+// are held fixed, or of a perceptron its first-order change, with the witness fixed too.
+func (s *System) Surrogate() func(params []float64) float64 { return s.learner.surrogate() }
 
-// score64 returns Σ_r c_r ln q(x_r, k_r) of the last step's states and coefficients,
-// where the mixture has been placed held fixed.
-func (s *System) score64() func(params []float64) float64 {
-	x, k, d := number.Widen(s.batch.x), slices.Clone(s.batch.k), s.generator.dim
-	c, before, packed := slices.Clone(s.placed.divergence.Weight), number.Widen(s.params), s.generator.base.NewPacked()
-	return func(params []float64) (sum float64) {
+func (b *balance) surrogate() func(params []float64) float64 {
+	g, d := b.density, b.density.Dim()
+	before, packed := number.Widen(b.params), g.NewPacked()
+	again := engine.NewBalance(b.config.Loss.Balancing, len(b.loss.R), nn.BlockRows(), 1)
+	log := func(dst []float64, params []float64, s vectors.States) {
 		params = slices.Clone(params)
-		copy(params[:s.generator.base.Placement()], before)
+		copy(params[:g.Placement()], before) // of which nothing is learned
 		packed.Set64(params)
-		for r, c := range c {
-			sum += c * packed.LogDensity64(x[r*d:(r+1)*d], int(k[r]))
+		for i := range dst {
+			dst[i] = packed.LogDensity64(number.Widen(s.X[i*d:(i+1)*d]), int(s.K[i]))
+		}
+	}
+	// ln π̃ of the states as the step has it.
+	ofS, ofNext := make([]float64, len(b.loss.R)), make([]float64, len(b.next.K))
+	log(ofS, before, b.s)
+	log(ofNext, before, b.next)
+	floats.Sub(ofS, b.loss.R)
+	floats.Sub(ofNext, b.loss.Next[:len(ofNext)])
+	return func(params []float64) float64 {
+		log(again.R, params, b.s)
+		log(again.Next[:len(ofNext)], params, b.next)
+		floats.Sub(again.R, ofS)
+		floats.Sub(again.Next[:len(ofNext)], ofNext)
+		return again.Measure()
+	}
+}
+
+func (p *pairs) surrogate() func(params []float64) float64 {
+	g := p.perceptron
+	return func(params []float64) (sum float64) {
+		for i := range p.s.K {
+			out := g.Forward64(params, number.Widen(p.batch.activations[0][i*g.config.Latent:][:g.config.Latent]))
+			for j, x := range out[:g.dim] {
+				sum += float64(p.gradX[i*g.dim+j]) * x
+			}
+			var total float64
+			for _, h := range out[g.dim:] {
+				total += math.Exp(h)
+			}
+			for c, h := range out[g.dim:] {
+				sum += float64(p.witness[i*g.modes+c]) * math.Exp(h) / total
+			}
 		}
 		return sum
 	}
 }
 
-func (s *System) surrogate(params []float64) float64 {
-	g := s.generator
-	discrepancy := s.objective
-	var sum float64
-	along := func(grad []float32, x []float64) {
-		for j, v := range x {
-			sum += float64(grad[j]) * v
-		}
-	}
-	d := g.dim
-	for i := range s.batch.k {
-		z := number.Widen(s.batch.activations[0][i*g.config.Latent:][:g.config.Latent])
-		out := g.net.Forward64(params, z)
-		logits := out[g.coordinates:]
-		var total float64
-		for _, h := range logits {
-			total += math.Exp(h)
-		}
-		choice := s.batch.choice[i]
-		x := out[g.point(int(choice))*d:][:d]
-		along(discrepancy.gradX[i*d:], x)
-		if g.branched {
-			sum += float64(discrepancy.witness[i]) * (logits[choice] - math.Log(total))
-			continue
-		}
-		for c, h := range logits {
-			sum += float64(discrepancy.witness[i*g.modes+c]) * math.Exp(h) / total
-		}
-	}
-	return sum
-}
-
-// checkPopulation averages the unbiased losses of exact samples over many
-// batches. In random order they are zero within their standard errors. In the
-// paper's order that of pairs is not; that of stationarity is, as the target is
-// invariant.
+// checkPopulation averages the unbiased loss of exact samples over many batches. In
+// random order it is zero within its standard error; in the paper's order it is not.
 func (v *subject) checkPopulation() (all []engine.Check, err error) {
 	const n = 2048
 	for _, order := range values("transition.order") {
 		t := v.transition(order)
 		kernel := mmd.Kernel{Bandwidths: []float64{v.known.Width}}
-		ofPairs := crash.Must(mmd.NewMixed(n, t.dim, t.modes, kernel, mmd.U, v.workers))
-		ofStates := crash.Must(mmd.NewMixedStationarity(n, t.dim, t.modes, kernel, mmd.U, v.workers))
-		gradX, witness := make([]float32, n*t.dim), make([]float32, n)
-		var pairs, states stat.Mean
+		loss := crash.Must(mmd.NewMixed(n, t.dim, t.modes, kernel, mmd.U, v.workers))
+		gradX, gradK := make([]float32, n*t.dim), make([]float32, n*t.modes)
+		var mean stat.Mean
 		for b := range v.batches {
 			x, y, k, l := v.moved(t, n, 15, uint32(b))
-			pairs.Add(ofPairs.LossWitness(x, y, k, l, gradX, witness))
-			states.Add(ofStates.LossWitness(x, y, k, l, gradX, witness))
+			mean.Add(loss.LossGradient(x, y, k, l, gradX, gradK))
 		}
 		name := "population_loss_" + orderName(order)
 		if order == "random" {
-			all = append(all, engine.AtMost(name, math.Abs(pairs.Value())/pairs.StandardError(), 6,
-				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", pairs.Value(), pairs.StandardError(), v.batches))
+			all = append(all, engine.AtMost(name, math.Abs(mean.Value())/mean.StandardError(), 6,
+				"U-statistic of exact samples in standard errors, %.2e ± %.1e over %d batches", mean.Value(), mean.StandardError(), v.batches))
 		} else {
-			all = append(all, engine.AtLeast(name, pairs.Value()/pairs.StandardError(), 6,
-				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", pairs.Value(), pairs.StandardError()))
+			all = append(all, engine.AtLeast(name, mean.Value()/mean.StandardError(), 6,
+				"the same in the paper's order must exceed the bound: %.2e ± %.1e, as moves in a fixed order are not reversible", mean.Value(), mean.StandardError()))
 		}
-		all = append(all, engine.AtMost("stationarity_"+name, math.Abs(states.Value())/states.StandardError(), 6,
-			"loss of stationarity likewise, %.2e ± %.1e; it is zero wherever the target is invariant", states.Value(), states.StandardError()))
 	}
 	return all, nil
 }

@@ -11,21 +11,17 @@ import (
 // Mixed computes a loss of moves s → s′ of states (x, k) of a real vector and a
 // mode, and its gradient in both. Its kernel is k(d²) of the distance between
 // coordinates if modes agree and zero otherwise. With the modes as unit vectors
-// e_i of s_i and e′_i of s′_i, the reversibility loss (NewMixed) is
+// e_i of s_i and e′_i of s′_i, the loss is
 //
 //	L = (2/N²) Σ_ij [k(|x_i−x_j|² + |x′_i−x′_j|²) (e_i·e_j)(e′_i·e′_j)
-//	               − k(|x_i−x′_j|² + |x′_i−x_j|²) (e_i·e′_j)(e′_i·e_j)],
+//	               − k(|x_i−x′_j|² + |x′_i−x_j|²) (e_i·e′_j)(e′_i·e_j)].
 //
-// and Stationarity's (NewMixedStationarity)
-//
-//	L = (1/N²) Σ_ij [k(|x_i−x_j|²) e_i·e_j − 2k(|x_i−x′_j|²) e_i·e′_j + k(|x′_i−x′_j|²) e′_i·e′_j].
-//
-// Both are polynomials in the e_i, whose derivative by e_{i,c} is the multilinear
+// It is a polynomial in the e_i, whose derivative by e_{i,c} is the multilinear
 // extension of the loss to modes: the witness of state i in mode c.
 //
-// Both are sums over points: the pairs (s_i, s′_i) with the planes of x, x′ and once
-// more x, of which the second to last are those of (s′_i, s_i); or the states s_i
-// and s′_i themselves. Points are grouped by their modes, so that only those pairs
+// It is a sum over points: the pairs (s_i, s′_i) with the planes of x, x′ and once
+// more x, of which the second to last are those of (s′_i, s_i); or, of Stationarity, the
+// states s_i and s′_i themselves. Points are grouped by their modes, so that only those pairs
 // of points are evaluated whose kernel is not zero, and pairs whose move was
 // rejected are left out as columns, as they contribute exactly nothing.
 //
@@ -44,7 +40,6 @@ type Mixed struct {
 
 	x, y, gradX, gradK []float32 // the arguments of the call in progress
 	k, l               []uint8
-	own                bool      // of all categories only a state's own
 	order              []int32   // batch index of each packed point, group by group, columns first
 	planes             []float32 // of the packed points, [3d] or [d][points]
 	start, columns     []int32   // of each group: its first point; how many are columns
@@ -54,7 +49,6 @@ type Mixed struct {
 	pieceLoss          []float64
 	outX, outK         []float32 // gradX and gradK of the packed points of s, in their order
 	endX, endK         []int     // of each piece's
-	categories         int       // of gradK
 	runPiece, unpack   func(int)
 }
 
@@ -81,11 +75,6 @@ type mixedScratch struct {
 // in the given number of modes, 1 to 256.
 func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
 	return newMixed(n, dim, modes, true, k, stat, workers)
-}
-
-// NewMixedStationarity is NewMixed of Stationarity's loss.
-func NewMixedStationarity(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
-	return newMixed(n, dim, modes, false, k, stat, workers)
 }
 
 func newMixed(n, dim, modes int, pairs bool, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
@@ -135,31 +124,14 @@ func newMixed(n, dim, modes int, pairs bool, k Kernel, stat Statistic, workers *
 // an infinity anywhere in x or y makes the loss NaN; modes are below the number
 // given to NewMixed.
 func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
-	m.own = false
-	return m.run(x, y, k, l, gradX, gradK)
-}
-
-// LossWitness is LossGradient where of the derivatives by the modes only that
-// by each state's own, witness[i] = gradK[i][k_i], is wanted: a third of the
-// work for three modes.
-func (m *Mixed) LossWitness(x, y []float32, k, l []uint8, gradX, witness []float32) float64 {
-	m.own = true
-	return m.run(x, y, k, l, gradX, witness)
-}
-
-func (m *Mixed) run(x, y []float32, k, l []uint8, gradX, gradK []float32) float64 {
-	categories := m.modes
-	if m.own {
-		categories = 1
-	}
-	if n, d := m.n, m.dim; len(x) != n*d || len(y) != n*d || len(k) != n || len(l) != n || len(gradX) != n*d || len(gradK) != n*categories {
+	if n, d := m.n, m.dim; len(x) != n*d || len(y) != n*d || len(k) != n || len(l) != n || len(gradX) != n*d || len(gradK) != n*m.modes {
 		panic(fmt.Sprintf("mmd: slices of length %d, %d, %d, %d, %d and %d for %d states of %d coordinates", len(x), len(y), len(k), len(l), len(gradX), len(gradK), n, d))
 	}
-	m.x, m.y, m.k, m.l, m.gradX, m.gradK, m.categories = x, y, k, l, gradX, gradK, categories
+	m.x, m.y, m.k, m.l, m.gradX, m.gradK = x, y, k, l, gradX, gradK
 	loss := m.pack()
 	count := len(m.pieces)
 	for p, piece := range m.pieces {
-		m.endX[p], m.endK[p] = 4*m.dim*min(piece.hi, m.n), 4*categories*min(piece.hi, m.n)
+		m.endX[p], m.endK[p] = 4*m.dim*min(piece.hi, m.n), 4*m.modes*min(piece.hi, m.n)
 	}
 	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.Ending(m.outX, m.endX[:count]), pool.Ending(m.outK, m.endK[:count]))
 	m.workers.Run(count, m.unpack)
@@ -263,7 +235,7 @@ func (m *Mixed) piece(p int) {
 	witness := s.witness[:rows]
 	var loss float64
 	for c := range m.modes {
-		if c != k && (m.own || side == 1) {
+		if c != k && side == 1 {
 			continue
 		}
 		clear(witness)
@@ -300,10 +272,6 @@ func (m *Mixed) piece(p int) {
 		if side == 1 {
 			continue
 		}
-		category := c
-		if m.own {
-			category = 0
-		}
 		for i := range rows {
 			at := piece.lo + i
 			if c == k {
@@ -315,7 +283,7 @@ func (m *Mixed) piece(p int) {
 					m.outX[at*m.dim+j] = float32(weight * s.slope[j*mixedTile+i])
 				}
 			}
-			m.outK[at*m.categories+category] = float32(scale * witness[i])
+			m.outK[at*m.modes+c] = float32(scale * witness[i])
 		}
 	}
 	m.pieceLoss[p] = loss
@@ -326,7 +294,7 @@ func (m *Mixed) unpackPiece(p int) {
 	for at := m.pieces[p].lo; at < min(m.pieces[p].hi, m.n); at++ {
 		i := int(m.order[at])
 		copy(m.gradX[i*m.dim:][:m.dim], m.outX[at*m.dim:])
-		copy(m.gradK[i*m.categories:][:m.categories], m.outK[at*m.categories:])
+		copy(m.gradK[i*m.modes:][:m.modes], m.outK[at*m.modes:])
 	}
 }
 

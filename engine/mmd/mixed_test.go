@@ -88,13 +88,6 @@ func TestMixedAgainstNaive(t *testing.T) {
 							require.InDelta(t, want.loss, loss, lossTolerance*2*k.Value(0), msg)
 							requireClose(t, want.grad, gradX, gradTolerance*8*share*want.steepest, msg)
 							requireClose(t, want.byMode, gradK, lossTolerance*4*share*k.Value(0), msg)
-
-							ownX, own := make([]float32, n*dim), make([]float32, n)
-							require.Equal(t, loss, m.LossWitness(x, y, a, b, ownX, own), msg)
-							require.Equal(t, gradX, ownX, msg)
-							for i := range own {
-								require.Equal(t, gradK[i*modes+int(a[i])], own[i], msg)
-							}
 						}
 					}
 				}
@@ -151,7 +144,7 @@ func TestMixedOfOneModeIsGram(t *testing.T) {
 		require.NoError(t, err)
 		x, y, a, b := mixedMoves(r, n, dim, 1, .3)
 		want, got, witness := make([]float32, n*dim), make([]float32, n*dim), make([]float32, n)
-		require.InDelta(t, g.LossGradient(x, y, want), m.LossWitness(x, y, a, b, got, witness), 1e-6)
+		require.InDelta(t, g.LossGradient(x, y, want), m.LossGradient(x, y, a, b, got, witness), 1e-6)
 		require.InDeltaSlice(t, want, got, 1e-5)
 	}
 }
@@ -189,7 +182,7 @@ func TestMixedReportsNonFinite(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 		// A rejected move, which is no column.
 		x := []float32{0, bad, 1}
-		require.True(t, math.IsNaN(m.LossWitness(x, x, []uint8{0, 1, 0}, []uint8{0, 1, 1}, grad, make([]float32, 3))))
+		require.True(t, math.IsNaN(m.LossGradient(x, x, []uint8{0, 1, 0}, []uint8{0, 1, 1}, grad, make([]float32, 6))))
 	}
 }
 
@@ -225,14 +218,9 @@ func BenchmarkMixed(b *testing.B) {
 		m, err := NewMixed(n, 1, modes, kernel, U, workers)
 		require.NoError(b, err)
 		gradX, gradK := make([]float32, n), make([]float32, n*modes)
-		b.Run(name+"/gradient", func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				m.LossGradient(x, y, k, l, gradX, gradK)
-			}
-		})
-		b.Run(name+"/witness", func(b *testing.B) {
-			for b.Loop() {
-				m.LossWitness(x, y, k, l, gradX, gradK[:n])
 			}
 		})
 	}

@@ -24,7 +24,7 @@ type Stationarity struct {
 // ½[k(|a_i−a_j|²) + k(|a_i−b_j|²)]/k(0), so that samples in regions of low density
 // count for more.
 func NewStationarity(n, dim int, k Kernel, stat Statistic, densityWeight float64, workers *pool.Pool) (*Stationarity, error) {
-	m, err := NewMixedStationarity(n, dim, 1, k, stat, workers)
+	m, err := newMixed(n, dim, 1, false, k, stat, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -38,5 +38,5 @@ func NewStationarity(n, dim int, k Kernel, stat Statistic, densityWeight float64
 // It allocates nothing and must not be called concurrently. The result has the
 // same bits for any number of threads.
 func (m *Stationarity) LossGradient(s, t, grad []float32) float64 {
-	return m.mixed.LossWitness(s, t, m.modes, m.modes, grad, m.witness)
+	return m.mixed.LossGradient(s, t, m.modes, m.modes, grad, m.witness)
 }

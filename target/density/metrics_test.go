@@ -109,9 +109,9 @@ func TestLostMode(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	system := func(text string) engine.System {
-		cfg, err := engine.Systems{MixedDefinition}.Configure("mixed", "moves", "training.steps=0", "training.batch=64", "target.dim=2",
+		cfg, err := engine.Systems{MixedDefinition}.Configure("mixed", "paper", "training.steps=0", "training.batch=64", "target.dim=2",
 			"target.parameters={}", "target.modes=2", "target.center=[[0],[5]]", "target.scale=[[1],[1]]", "evaluation.samples=4000",
-			"generator.kind=mixture", "generator.components=1", "generator.scout.population=400", "transition.anneal_from=1", "loss.kind=divergence",
+			"generator.kind=mixture", "generator.components=1", "generator.scout.population=400", "training.optimizer.weight_decay=0", "loss.kind=balance",
 			"target.expression="+text)
 		require.NoError(t, err)
 		s, err := cfg.New(workers)

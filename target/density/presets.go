@@ -156,21 +156,18 @@ func list(x []float64) string {
 	return fmt.Sprint(x)
 }
 
-// mixedPreset returns a fresh copy of a preset of a system with modes: the kit's, and
-// quick and best, before they are adapted to a target, from moves too.
+// mixedPresets names the ready-made configurations of targets with modes.
+var mixedPresets = Presets[:3]
+
+// mixedPreset returns a fresh copy of a preset of a system with modes: the paper's, and
+// quick and best before they are adapted to a target.
 func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, error) {
-	if err := conf.OneOf("preset", name, Presets); err != nil {
+	if err := conf.OneOf("preset", name, mixedPresets); err != nil {
 		return nil, err
 	}
-	c := &MixedConfig{of: of, Target: target, Config: mixed.Moves(of.name)}
-	c.Training.ClipNorm, c.Training.Schedule.Final, c.Generator.Gain = 0, 0, 10
-	switch name {
-	case "quick":
-		c.Training.Steps, c.Training.EMA = 5000, 0.998
-		c.Training.Optimizer.LearningRate = 3e-3
-		c.Loss.Kernel.Bandwidths = []float64{3}
-	case "paper":
-		c.Config = mixed.Paper(of.name)
+	c := &MixedConfig{of: of, Target: target, Config: mixed.Paper(of.name)}
+	if name == "quick" {
+		c.Training.Steps, c.Training.Optimizer.LearningRate = 5000, 3e-3
 	}
 	c.Preset = name
 	return c, nil

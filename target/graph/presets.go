@@ -66,6 +66,6 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)
-	return fmt.Sprintf("%d of %d spins are learned by %s, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
-		learned, g.N(), c.Loss.Describe("heat-bath sweeps"), h.Hidden, h.Neighbours, road(g)), nil
+	return fmt.Sprintf("%d of %d spins are learned, each by %d units from at most %d others, and the rest drawn exactly; reference: %s",
+		learned, g.N(), h.Hidden, h.Neighbours, road(g)), nil
 }
