@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"slices"
 
 	"github.com/revgen/revgen/internal/stat"
 )
@@ -95,89 +94,4 @@ func sizeError(r []float64) float64 {
 		without.Add(NewImportance(rest).ESS)
 	}
 	return without.Deviation() * (parts - 1) / math.Sqrt(parts)
-}
-
-// A Divergence is KL(q‖π) of a generator with a density, for the step of a system:
-// its gradient by the score function,
-//
-//	E_q[(R − E R) ∇ln q],   R = ln q(x) − ln π(x),
-//
-// needs neither moves nor the target's gradient, and its noise vanishes with the
-// variance of R where q = π.
-type Divergence struct {
-	R      []float64 // of each sample of the batch
-	Weight []float64 // the coefficient of its ∇ln q
-	Total  float64   // Σ of the coefficients
-	// Rate is the fraction of the samples that independence Metropolis would
-	// accept.
-	Rate float64
-
-	forward uint32 // step after which the coefficients are those of KL(π‖q)
-}
-
-// NewDivergence makes room for the batch of a training, in whose last steps, of which
-// forward is the fraction, it is KL(π‖q) that is descended.
-func NewDivergence(t *Training, forward float64) *Divergence {
-	return &Divergence{
-		R: make([]float64, t.Batch), Weight: make([]float64, t.Batch),
-		forward: uint32(math.Ceil((1 - forward) * float64(t.Steps))),
-	}
-}
-
-// Measure returns KL(q‖π) as the batch of a step estimates it, with its own ln Z,
-// whichever divergence it is whose coefficients it sets, the mean of the others' R taken
-// as the baseline.
-func (d *Divergence) Measure(step uint32) float64 {
-	highest := math.Inf(-1)
-	for _, r := range d.R {
-		if !math.IsInf(r, 1) {
-			highest = max(highest, r)
-		}
-	}
-	var mean float64
-	for i, r := range d.R {
-		if math.IsInf(r, 1) {
-			d.R[i] = highest + outside
-		}
-		mean += d.R[i]
-	}
-	n := float64(len(d.R))
-	mean /= n
-	d.Rate, d.Total = 0, 0
-	for i, r := range d.R {
-		d.Weight[i] = (r - mean) / (n - 1)
-		d.Total += d.Weight[i]
-		d.Rate += math.Exp(min(0, r-d.R[(i+1)%len(d.R)])) / n
-	}
-	if step > d.forward {
-		d.turn()
-	}
-	return NewImportance(d.R).KL
-}
-
-// mostWeight is what a sample's weight counts at most in turn, in units of the mean.
-const mostWeight = 20
-
-// turn sets the coefficients to those of the gradient of KL(π‖q),
-//
-//	−E_π[∇ln q] = E_q[(E w − w) ∇ln q],   w = e^−R / E_q[e^−R],
-//
-// with w by the batch itself and at most mostWeight. Where KL(q‖π) hardly sees what q has
-// too little of, this does.
-func (d *Divergence) turn() {
-	low, sum, n := slices.Min(d.R), 0.0, float64(len(d.R))
-	for i, r := range d.R {
-		d.Weight[i] = math.Exp(low - r)
-		sum += d.Weight[i]
-	}
-	var mean float64
-	for i, w := range d.Weight {
-		d.Weight[i] = min(n*w/sum, mostWeight)
-		mean += d.Weight[i] / n
-	}
-	d.Total = 0
-	for i, w := range d.Weight {
-		d.Weight[i] = (mean - w) / n
-		d.Total += d.Weight[i]
-	}
 }

@@ -162,3 +162,11 @@ func (c *Config) Describe() string {
 	}
 	return text
 }
+
+// Explain implements engine.Explainer.
+func (c *Config) Explain() string {
+	if c.Generator.Kind == "perceptron" {
+		return c.perceptron().Explain()
+	}
+	return "a hierarchy of spins, from coarse to fine, " + c.Loss.Explain(c.Transition.Explain())
+}

@@ -151,3 +151,14 @@ func (t *Transition) Run(next, states []uint64, step uint32) {
 func (t *Transition) Acceptance() float64 { return t.count.Total().Rate() }
 
 var _ Moving = Boltzmann{}
+
+// Explain says in words what a transition is.
+func (c *TransitionConfig) Explain() string {
+	switch {
+	case c.Proposal == Sweeping && c.Steps == 1:
+		return "a heat-bath sweep"
+	case c.Proposal == Sweeping:
+		return fmt.Sprintf("%d heat-bath sweeps", c.Steps)
+	}
+	return fmt.Sprintf("%d Metropolis steps by %s proposals", c.Steps, c.Proposal)
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best", "moves"}
+var Presets = []string{"quick", "paper", "best"}
 
 // ring is the target of a configuration that has none: a ring in the plane.
 func ring() RealsTarget {
@@ -156,13 +156,10 @@ func list(x []float64) string {
 	return fmt.Sprint(x)
 }
 
-// mixedPresets names the ready-made configurations of targets with modes.
-var mixedPresets = Presets[:3]
-
 // mixedPreset returns a fresh copy of a preset of a system with modes: the paper's, and
 // quick and best before they are adapted to a target.
 func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, error) {
-	if err := conf.OneOf("preset", name, mixedPresets); err != nil {
+	if err := conf.OneOf("preset", name, Presets); err != nil {
 		return nil, err
 	}
 	c := &MixedConfig{of: of, Target: target, Config: mixed.Paper(of.name)}
@@ -191,7 +188,7 @@ func (c *MixedConfig) Adapt(ctx context.Context) (why string, err error) {
 	}
 	return adapt(ctx, c.Preset, c.problem, &c.verdict, find, func(e *evaluation, quick bool) (string, error) {
 		if e == nil {
-			return "moves alone", nil
+			return "the paper's settings", nil
 		}
 		return c.Recipe(ctx, mixedTarget{e}, mixed.Seen{}, quick)
 	})

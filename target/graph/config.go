@@ -194,3 +194,11 @@ func (c *Config) New(workers *pool.Pool) (engine.System, error) {
 	}
 	return newHierarchical(c, workers)
 }
+
+// Explain implements engine.Explainer.
+func (c *Config) Explain() string {
+	if c.Generator.Kind == "perceptron" {
+		return c.perceptron().Explain()
+	}
+	return "a hierarchy of spins, " + c.Loss.Explain(c.Transition.Explain())
+}
