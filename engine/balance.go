@@ -166,19 +166,27 @@ func (l *Balance) Acceptance(local float64) float64 {
 	return (float64(l.moved)*local + (n-float64(l.moved))*l.rate) / n
 }
 
-// Explain is the end of Explainer's sentence, given what a local move is.
-func (b *Balancing) Explain(move string) string {
-	by := fmt.Sprintf("%.0f %% of them %s, %.0f %% two samples of the generator", 100*(1-b.Partners), move, 100*b.Partners)
+// Explain is the end of Explainer's sentence, given the local moves.
+func (b *Balancing) Explain(moves string) string {
+	pairs := fmt.Sprintf("%.0f %% of the pairs (s, s′) are %s apart, %.0f %% are independent samples", 100*(1-b.Partners), moves, 100*b.Partners)
 	switch b.Partners {
 	case 0:
-		by = "each " + move
+		pairs = "the pairs (s, s′) are " + moves + " apart"
 	case 1:
-		by = "each two samples of the generator"
+		pairs = "the pairs (s, s′) are independent samples"
 	}
-	return "trained by reversibility with its log density: ½ E (R(s) − R(s′))², R = ln q − ln π, over pairs (s, s′), " + by
+	return "trained by reversibility with its log density, ½ E (R(s) − R(s′))², R = ln q − ln π: " + pairs
 }
 
 // ByPairs is the end of Explainer's sentence for losses of pairs of samples.
-func ByPairs(loss, move string) string {
-	return fmt.Sprintf("trained by reversibility with pairs of samples: %s between the laws of (s, s′) and (s′, s), s′ by %s", loss, move)
+func ByPairs(loss, moves string) string {
+	return fmt.Sprintf("trained by reversibility with pairs of samples, %s between the laws of (s, s′) and (s′, s): s and s′ are %s apart", loss, moves)
+}
+
+// Moves names a number of moves.
+func Moves(n int, what string) string {
+	if n == 1 {
+		return "one " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

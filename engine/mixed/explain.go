@@ -13,7 +13,7 @@ import (
 func (c *Config) Explain() string {
 	c = conf.Chosen(c)
 	n, m := c.Training.Batch, c.Transition.Steps
-	move := fmt.Sprintf("%d Metropolis steps within and across modes", m)
+	move := engine.Moves(m, "Metropolis step") + " within and across modes"
 	if c.Generator.Kind != "mixture" {
 		move += " in " + strings.ReplaceAll(c.Transition.Order, "paper-order", "the paper's") + " order"
 		return "a perceptron with a point and a logit for each mode, " + engine.ByPairs(c.Loss.name(), move)

@@ -13,7 +13,7 @@ import (
 func (c *Config) Explain() string {
 	c = conf.Chosen(c)
 	g, n, m := &c.Generator, c.Training.Batch, c.Transition.Steps
-	move := fmt.Sprintf("%d Metropolis steps of σ %v", m, strings.Trim(fmt.Sprint(c.Transition.Sigma), "[]"))
+	move := fmt.Sprintf("%s of σ %v", engine.Moves(m, "Metropolis step"), strings.Trim(fmt.Sprint(c.Transition.Sigma), "[]"))
 	by, evaluations := engine.ByPairs("MMD²", move), n*(1+m)
 	if c.Loss.Kind == "balance" {
 		by, evaluations = c.Loss.Explain(move), n+engine.NewBalance(c.Loss.Balancing, n, n, 1).Moved()*m

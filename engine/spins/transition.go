@@ -154,11 +154,8 @@ var _ Moving = Boltzmann{}
 
 // Explain says in words what a transition is.
 func (c *TransitionConfig) Explain() string {
-	switch {
-	case c.Proposal == Sweeping && c.Steps == 1:
-		return "a heat-bath sweep"
-	case c.Proposal == Sweeping:
-		return fmt.Sprintf("%d heat-bath sweeps", c.Steps)
+	if c.Proposal == Sweeping {
+		return engine.Moves(c.Steps, "heat-bath sweep")
 	}
-	return fmt.Sprintf("%d Metropolis steps by %s proposals", c.Steps, c.Proposal)
+	return engine.Moves(c.Steps, c.Proposal+" Metropolis step")
 }
