@@ -48,8 +48,7 @@ picture: build
 results:
 	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
 	./revgen reproduce --preset best,quick --seed 11 --seeds 5 -o runs/results
-	./revgen reproduce --preset moves --seed 11 --seeds 3 -o runs/results
-	./revgen reproduce --preset paper -o runs/results
+	./revgen reproduce --seed 101 --seeds 5 -o runs/results
 	cp runs/results/results.md docs/results.md
 	rm -rf docs/figures
 	mkdir docs/figures

@@ -250,6 +250,7 @@ func TestRecipeOfWells(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	c := &testConfig{paperConfig(), wells{0.4, 0.1}}
+	c.Generator.Kind = "mixture"
 	why, err := c.Recipe(t.Context(), c.target, 0, true)
 	require.NoError(t, err)
 	require.Equal(t, "product", c.Generator.Base, why)
@@ -296,6 +297,10 @@ func (grid) LogDensity(dst, x []float32) {
 func TestRecipeOfManyModes(t *testing.T) {
 	c := paperConfig()
 	why, err := c.Recipe(t.Context(), plane(0.6), 0, true)
+	require.NoError(t, err)
+	require.Equal(t, []int{8, 1000}, []int{c.Generator.Depth, c.Training.Steps}, "a RealNVP stays one: %s", why)
+	c.Generator.Kind = "mixture"
+	why, err = c.Recipe(t.Context(), plane(0.6), 0, true)
 	require.NoError(t, err)
 	few := c.Generator.Scout.Population
 	require.Equal(t, 1024, few, why)
