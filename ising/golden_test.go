@@ -62,19 +62,19 @@ func TestGoldenHierarchy(t *testing.T) {
 		want     string
 	}{{1, `
 start 5dab04538472
-trained 8bd942d8def6
-spins, refined by 0 89d0ded2cc9c
-spins, refined by 3 0399b7b50244
-bits, refined by 0 ba7e1d4059e8
-bits, refined by 3 123b84607cf3
-weighted, refined by 0 b3579c2269f5`}, {0, `
+trained 1f681ffb6db7
+spins, refined by 0 b1c6be4f9fb6
+spins, refined by 3 290afcb7e895
+bits, refined by 0 0c3b656a62d2
+bits, refined by 3 50cc850d643a
+weighted, refined by 0 ea5b2de46bbf`}, {0, `
 start 5dab04538472
-trained 2593ed844b3a
-spins, refined by 0 44a2d0f96c09
-spins, refined by 3 e48f82587180
-bits, refined by 0 0b6bb4945bc0
-bits, refined by 3 8d5bcb002414
-weighted, refined by 0 2d2944dfcba0`}} {
+trained a4ccf50e767a
+spins, refined by 0 cbe4d2dbc2af
+spins, refined by 3 f1c2a625ead4
+bits, refined by 0 b8cc1513e668
+bits, refined by 3 ac9c21dc105b
+weighted, refined by 0 10a2ec2fc93f`}} {
 		t.Run(fmt.Sprint("partners ", c.partners), func(t *testing.T) {
 			cfg := adapted(t, "quick", TargetConfig{L: 8, Beta: 0.4, J: 1})
 			cfg.Training.Batch, cfg.Loss.Partners = 128, c.partners

@@ -124,7 +124,7 @@ func (*Config) Moved() map[string]string {
 		"loss.discriminator": witness,
 		"loss.gradient":      "none: the gradient goes straight through the draw of a mode",
 		"generator.head":     "none: a perceptron has one point x and a logit for each mode, which was \"split\"",
-		"generator.branches": "none, with generator.head",
+		"generator.branches": "none: a perceptron has one point x",
 	}
 }
 

@@ -75,7 +75,7 @@ func Recipe(c Square, seed uint64) []Stage {
 		}
 		switch {
 		case side < 12:
-			t.Steps = 1500
+			t.Steps, t.LearningRate = 1500, 0.02
 		case side > 80:
 			// The noise of a gradient grows with the variance of R, while less is
 			// left to be learned.
