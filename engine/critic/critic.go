@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -46,10 +47,10 @@ func (c *Config) Validate() error {
 }
 
 // A Critic is a discriminator of moves s → t between states of dim numbers,
-// bound to one batch size. Evaluate comes first; then what the generator wants
-// of Values, Scores, Gradient and Changes; and last Learn. None of them allocates,
-// none may be called concurrently, and all give the same bits for any number of
-// threads.
+// bound to one batch size, and the loss (1/n) Σ f(s_i, t_i). Evaluate comes first; then
+// what the generator wants of Values, Scores, Gradient and Changes; and last Learn. None
+// of them allocates, none may be called concurrently, and all give the same bits for any
+// number of threads.
 type Critic struct {
 	n, dim  int
 	paired  bool // of form h(s, t) − h(t, s)
@@ -65,6 +66,7 @@ type Critic struct {
 	packed    *nn.Packed
 
 	s, t        []float32           // the batch, [n][dim]
+	gain        float64             // J of it
 	sides       [2]nn.Activations   // of (s, t) and of (t, s), or of s and of t
 	values      []float32           // f of each pair
 	gains       []float64           // sums of f − ½f² of each block
@@ -142,13 +144,22 @@ func (c *Critic) Evaluate(s, t []float32) float64 {
 	for _, g := range c.gains {
 		sum += g
 	}
-	return sum / float64(c.n)
+	c.gain = sum / float64(c.n)
+	return c.gain
+}
+
+// LossGradient is Evaluate, Gradient and Learn.
+func (c *Critic) LossGradient(s, t, grad []float32) float64 {
+	c.Evaluate(s, t)
+	c.Gradient(grad)
+	return c.Learn()
 }
 
 // Values returns f(s_i, t_i) of the last Evaluate, [n], of a rank's own rows.
 func (c *Critic) Values() []float32 { return c.values }
 
-// Gradient sets grad, [n][dim], to ∂f(s_i, t_i)/∂s_i, in a rank's own rows.
+// Gradient sets grad, [n][dim], to the gradient of the loss with respect to s, with t and
+// f fixed, in a rank's own rows.
 func (c *Critic) Gradient(grad []float32) {
 	c.target = grad
 	c.lanes.Each(c.descend)
@@ -166,9 +177,9 @@ func (c *Critic) Scores(values []float32) {
 	c.lanes.Gather(nn.RowSpan(c.lanes, values, 1))
 }
 
-// Changes sets changes[i·count + a] to f(s̃, t_i) − f(s_i, t_i), where s̃ is what
-// alter makes of a copy of s_i for the alternative a, of a rank's own rows. Keep alter: a new function
-// value each step would allocate.
+// Changes sets changes[i·count + a] to the change of the loss, f(s̃, t_i) − f(s_i, t_i)
+// over n, where s̃ is what alter makes of a copy of s_i for the alternative a, of a rank's
+// own rows. Keep alter: a new function value each step would allocate.
 func (c *Critic) Changes(changes []float32, count int, alter func(state []float32, i, a int)) {
 	if len(changes) != c.n*count {
 		panic("critic: alternatives of the wrong number")
@@ -177,9 +188,9 @@ func (c *Critic) Changes(changes []float32, count int, alter func(state []float3
 	c.lanes.Own(c.vary)
 }
 
-// Learn takes the discriminator's steps on the batch. It reports whether all
-// parameters are finite.
-func (c *Critic) Learn() bool {
+// Learn takes the discriminator's steps on the batch. It returns what Evaluate did, or
+// NaN unless all parameters stay finite.
+func (c *Critic) Learn() float64 {
 	for step := range c.config.Steps {
 		if step > 0 {
 			c.forward()
@@ -187,10 +198,10 @@ func (c *Critic) Learn() bool {
 		c.lanes.Backward(c.grad, c.ascend)
 		c.Taken[0]++
 		if !c.optimizer.Step(c.Params, c.grad, 0, int(c.Taken[0]), 1) {
-			return false
+			return math.NaN()
 		}
 	}
-	return true
+	return c.gain
 }
 
 func (c *Critic) forward() {
@@ -253,7 +264,7 @@ func (c *Critic) varyBlock(block, lo, hi int, _ []float32) {
 			if c.paired {
 				change -= sides[1].Output()[row] - c.sides[1].Output()[i]
 			}
-			c.target[first+row] = change
+			c.target[first+row] = change * (1 / float32(c.n))
 		}
 	}
 }
@@ -265,24 +276,26 @@ func (c *Critic) back(side, lane, lo, hi int, grad []float32) []float32 {
 	return din
 }
 
-// descendBlock sets the gradient by s. That by the parameters has no use.
+// descendBlock sets the gradient with respect to s. That of the parameters has no use.
 func (c *Critic) descendBlock(lane, lo, hi int, grad []float32) {
-	dout, in := c.dout[lane][:hi-lo], c.net.In()
+	dout := c.dout[lane][:hi-lo]
 	for r := range dout {
 		dout[r] = 1
 	}
-	din := c.back(0, lane, lo, hi, grad)
-	for i := lo; i < hi; i++ {
-		copy(c.state(c.target, i), din[(i-lo)*in:])
+	first := c.back(0, lane, lo, hi, grad)
+	var second []float32 // of h(t, s); g(t) is held fixed
+	if c.paired {
+		second = c.back(1, lane, lo, hi, grad)
 	}
-	if !c.paired {
-		return // t is held fixed
-	}
-	din = c.back(1, lane, lo, hi, grad)
+	share := 1 / float32(c.n)
 	for i := lo; i < hi; i++ {
-		out := c.state(c.target, i)
-		for d, v := range din[(i-lo)*in+c.dim:][:c.dim] {
-			out[d] -= v
+		row := (i - lo) * c.net.In()
+		for d := range c.dim {
+			g := first[row+d]
+			if c.paired {
+				g -= second[row+c.dim+d]
+			}
+			c.target[i*c.dim+d] = g * share
 		}
 	}
 }

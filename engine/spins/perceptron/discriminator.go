@@ -2,7 +2,6 @@ package perceptron
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/critic"
@@ -44,7 +43,7 @@ func (o *discriminator) State() []engine.Section { return o.critic.State() }
 
 func (o *discriminator) Discrepancy() float64 {
 	o.Lanes.Own(o.unpackMoves)
-	loss := o.critic.Evaluate(o.from, o.to)
+	o.critic.Evaluate(o.from, o.to)
 	switch o.gradient {
 	case "surrogate":
 		o.critic.Gradient(o.Grad)
@@ -54,22 +53,13 @@ func (o *discriminator) Discrepancy() float64 {
 	if o.scores != nil {
 		o.critic.Scores(o.scores)
 	}
-	if !o.critic.Learn() {
-		return math.NaN()
-	}
-	return loss
+	return o.critic.Learn()
 }
 
 func (o *discriminator) Contributions(values []float32) { copy(values, o.scores) }
 
 func (o *discriminator) Gradient(lo, hi int) {
-	n := o.Spins
-	grad := o.Grad[lo*n : hi*n]
 	if o.gradient == "difference" {
-		halveDifferences(grad, o.States[lo*o.Words:], n, o.Words)
-	}
-	scale := 1 / float32(o.Rows)
-	for i := range grad {
-		grad[i] *= scale
+		halveDifferences(o.Grad[lo*o.Spins:hi*o.Spins], o.States[lo*o.Words:], o.Spins, o.Words)
 	}
 }

@@ -87,7 +87,7 @@ func TestDiscriminatorGradient(t *testing.T) {
 			fresh.Evaluate(from, o.to)
 			for r, f := range fresh.Values() {
 				from[r*9+d] = -from[r*9+d]
-				require.InDelta(t, f-now[r], got[r*9+d], 1e-5)
+				require.InDelta(t, f-now[r], float32(c.Training.Batch)*got[r*9+d], 1e-5)
 			}
 		}
 	}
