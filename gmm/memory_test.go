@@ -14,8 +14,8 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"realnvp", "residual", "parity", "halves", "mmd", "stationarity", "kfd", "divergence", "mixture", "V", "U", "surrogate", "full", "score",
-		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "plain", "",
+		"realnvp", "residual", "parity", "halves", "mmd", "discriminator", "balance", "mixture", "V", "U", "surrogate", "full", "score",
+		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "pair", "plain", "",
 	}
 	for _, mean := range []string{"1e150", "-1e150", "1e19", "1e6", "1e4", "-30", "0", "1e-300"} {
 		for _, variance := range []string{"1e-300", "1e-38", "1e-10", "1e-4", "1", "1e10", "1e38", "1e300"} {
@@ -25,6 +25,7 @@ func TestConfigurations(t *testing.T) {
 	configtest.Run(t, Definition, 300, words, func(cfg engine.Config) {
 		c := cfg.(*Config)
 		c.Transition.Steps = min(c.Transition.Steps, 3)
+		c.Loss.Discriminator.Steps = min(c.Loss.Discriminator.Steps, 2)
 		c.Training.Evolution.Pairs = min(c.Training.Evolution.Pairs, 2)
 		c.Training.Consensus.Particles = min(c.Training.Consensus.Particles, 3)
 		c.Generator.Scout.Population = min(c.Generator.Scout.Population, 100)
@@ -44,6 +45,7 @@ func TestMemory(t *testing.T) {
 		{"training.batch=2000", "generator.kind=residual", "generator.latent=256", "generator.depth=8", "generator.hidden=[8]"}, // versions of the state
 		{"training.batch=10000", "loss.kind=kfd", "loss.witness.features.number=300"},
 		{"training.batch=20000", eight, "generator.kind=mixture", "loss.kind=divergence", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
+		{"training.batch=10000", eight, "loss.kind=discriminator"},
 		{"generator.hidden=[512,512]", "training.ema=0.9"},
 	} {
 		c, err := Preset("paper")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
@@ -73,17 +74,19 @@ type GeneratorConfig struct {
 // LossConfig describes the estimator of the discrepancy.
 type LossConfig struct {
 	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s), by samples
-	// of any generator; or "balance", ½ E (R(s) − R(s′))², R = ln q − ln π, of a generator
+	// of any generator; "discriminator", by the witness of both that package critic learns,
+	// with s′ fixed; or "balance", ½ E (R(s) − R(s′))², R = ln q − ln π, of a generator
 	// whose density q is known: R(s) − R(s′) is the logarithm of
 	// q(s) p(s, s′) / q(s′) p(s′, s).
-	Kind   string     `json:"kind" enum:"mmd,balance" only:"mmd generator.kind=realnvp,residual; balance generator.kind=realnvp,mixture"`
-	Kernel mmd.Kernel `json:"kernel" when:"kind=mmd"`
+	Kind          string        `json:"kind" enum:"mmd,discriminator,balance" only:"mmd,discriminator generator.kind=realnvp,residual; balance generator.kind=realnvp,mixture"`
+	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
+	Kernel        mmd.Kernel    `json:"kernel" when:"kind=mmd"`
 	// Statistic of the MMD.
 	Statistic mmd.Statistic `json:"statistic" when:"kind=mmd" enum:"V,U"`
 	// Gradient of the MMD is "surrogate", with s′ fixed (eq. (surrogate_grad)), or
 	// "full", with s′ following s through the moves that were accepted: s′ = s + Σ σε.
 	Gradient string         `json:"gradient" enum:"surrogate,full" when:"kind=mmd"`
-	Boundary BoundaryConfig `json:"boundary" when:"kind=mmd"`
+	Boundary BoundaryConfig `json:"boundary" when:"kind=mmd,discriminator"`
 	engine.Balancing
 }
 
@@ -192,13 +195,16 @@ func (g *GeneratorConfig) validate(dim int) error {
 }
 
 func (l *LossConfig) validate(dim int) error {
-	if l.Kind == "balance" {
+	how := conf.Under("kernel", l.Kernel.ValidateReal())
+	switch l.Kind {
+	case "balance":
 		return l.Balancing.Validate()
+	case "discriminator":
+		how = conf.Under("discriminator", l.Discriminator.Validate())
 	}
 	b := &l.Boundary
 	if err := conf.First(
-		conf.Under("kernel", l.Kernel.ValidateReal()),
-		conf.NotNegative("boundary.weight", b.Weight)); err != nil {
+		how, conf.NotNegative("boundary.weight", b.Weight)); err != nil {
 		return err
 	}
 	if b.Weight > 0 {

@@ -36,9 +36,12 @@ func (c *Config) Demands(dim int, target ...engine.Demand) []engine.Demand {
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}
-	if c.Loss.Kind == "mmd" {
+	switch c.Loss.Kind {
+	case "mmd":
 		batch += mmd.GramBytes(n, dim)
-	} else { // s′ has passes of its own, and R
+	case "discriminator":
+		batch += c.Loss.Discriminator.Bytes(n, dim)
+	case "balance": // s′ has passes of its own, and R
 		batch += (1-c.Loss.Partners)*batch + 64*rows
 	}
 	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)

@@ -4,16 +4,20 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
 )
 
 // pairs is the paper's objective: the MMD between the laws of (s, s′) and (s′, s), by
-// samples of both, and the boundary penalty.
+// samples of both, or a discriminator's mean, and the boundary penalty.
 type pairs struct {
 	*System
 	loss     lossGradient
@@ -34,7 +38,7 @@ type lossGradient interface {
 
 func newPairs(s *System) (*pairs, error) {
 	n, d := s.config.Training.Batch, s.nets.dim
-	loss, err := s.config.Loss.estimator(n, d, s.workers)
+	loss, err := s.config.Loss.estimator(n, d, s.config.Training.Seed, s.workers)
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
@@ -51,7 +55,11 @@ func newPairs(s *System) (*pairs, error) {
 }
 
 // estimator builds the discrepancy for batches of n states.
-func (l *LossConfig) estimator(n, dim int, workers *pool.Pool) (lossGradient, error) {
+func (l *LossConfig) estimator(n, dim int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+	if l.Kind == "discriminator" {
+		loss, err := critic.New(n, dim, l.Discriminator, seed, workers)
+		return loss, conf.Under("discriminator", err)
+	}
 	loss, err := mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
 	if err == nil && l.Gradient == "full" {
 		return &fullGradient{loss, make([]float32, n*dim)}, nil
@@ -108,7 +116,7 @@ func (o *pairs) acceptance() float64 { return o.count.Rate() }
 
 func (o *pairs) surrogate() func(params []float64) float64 {
 	n, latent, l := o.config.Training.Batch, o.nets.latent, &o.config.Loss
-	z, before, moved := number.Widen(o.noise), number.Widen(o.states), number.Widen(o.moved)
+	z, before, moved, grad := number.Widen(o.noise), number.Widen(o.states), number.Widen(o.moved), number.Widen(o.grad)
 	return func(params []float64) float64 {
 		var x []float64
 		for r := range n {
@@ -120,6 +128,9 @@ func (o *pairs) surrogate() func(params []float64) float64 {
 			case *residual:
 				x = append(x, g.forward64(params, row)...)
 			}
+		}
+		if l.Kind == "discriminator" {
+			return floats.Dot(grad, x) // the discriminator itself has learned since
 		}
 		to := moved
 		if l.Gradient == "full" {

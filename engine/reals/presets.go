@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -37,7 +38,7 @@ func Paper(system string) Config {
 			Base: "joint", Components: 8, Scout: mixture.ScoutConfig{Population: 2048, Moves: 10},
 		},
 		Loss: LossConfig{
-			Kind: "mmd",
+			Kind: "mmd", Discriminator: critic.Default(),
 			Kernel: mmd.Kernel{
 				Bandwidths: []float64{0.1, 0.5, 1, 2, 5},
 				IMQ:        []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}},

@@ -31,6 +31,12 @@ func testConfigs() map[string]*testConfig {
 			c.Loss.Kernel = mmd.Kernel{IMQ: []mmd.IMQ{{C: 0.2, Beta: 1.5, Weight: 1}}}
 			c.Loss.Statistic = mmd.U
 		}),
+		"discriminator": small(func(c *testConfig) { c.judged("difference") }),
+		"discriminator of pairs": small(func(c *testConfig) {
+			c.judged("pair")
+			c.target, c.Loss.Boundary.Weight = randomMixture(3, 2, 2), 0
+			c.Generator = GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32}, Slope: 0.01, Gain: 1}
+		}),
 		"full":      small(func(c *testConfig) { c.Loss.Gradient = "full" }),
 		"evolution": small(func(c *testConfig) { c.Training.Method, c.Training.Evolution.Pairs = "evolution", 2 }),
 		"consensus": small(func(c *testConfig) {
@@ -94,6 +100,11 @@ func testConfigs() map[string]*testConfig {
 	}
 }
 
+// judged makes the loss a small discriminator's.
+func (c *testConfig) judged(form string) {
+	c.Loss.Kind, c.Loss.Discriminator.Form, c.Loss.Discriminator.Hidden = "discriminator", form, []int{12}
+}
+
 // placed makes the generator a mixture.
 func placed(c *testConfig, components int) {
 	c.Generator.Kind, c.Generator.Base, c.Generator.Components, c.Loss.Kind = "mixture", "joint", components, "balance"
@@ -143,7 +154,7 @@ func TestFullGradient(t *testing.T) {
 	c.Loss.Gradient = "full"
 	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
 	require.NoError(t, c.Validate(dim))
-	loss, err := c.Loss.estimator(n, dim, workers)
+	loss, err := c.Loss.estimator(n, dim, 1, workers)
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(3, 4))
 	s, moved := make([]float32, n*dim), make([]float32, n*dim)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
 	"github.com/revgen/revgen/engine/rng"
@@ -172,7 +173,7 @@ func paperConfig() Config {
 			Kind: "realnvp", Depth: 8, Hidden: []int{64, 64}, Slope: 0.01, Gain: 1, Partition: "parity", Clamp: 1,
 		},
 		Loss: LossConfig{
-			Kind:      "mmd",
+			Kind: "mmd", Discriminator: critic.Default(),
 			Kernel:    mmd.Kernel{Bandwidths: []float64{0.1, 0.5, 1, 2, 5}, IMQ: []mmd.IMQ{{C: 1.4, Beta: 0.5, Weight: 1}}},
 			Statistic: mmd.V, Gradient: "surrogate",
 			Boundary: BoundaryConfig{Weight: 1, Sharpness: 1, Radius: 5, Center: []float64{}},

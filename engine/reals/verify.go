@@ -66,7 +66,7 @@ func newSubject(c Config, known []Known, other Known, workers *pool.Pool) *subje
 		inverse:     (*flowPass).inverse,
 		flowDensity: (*flowPass).logDensity,
 		naive:       mmd.Naive,
-		estimator:   func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, workers) },
+		estimator:   func(l *LossConfig, n, dim int) (lossGradient, error) { return l.estimator(n, dim, 1, workers) },
 		penalty:     (*boundary).add,
 		backward:    (*System).Backward,
 	}
