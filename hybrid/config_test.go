@@ -52,7 +52,7 @@ func TestValidate(t *testing.T) {
 		"generator.hidden[1]: 0 ":                            func(c *Config) { c.Generator.Hidden = []int{8, 0} },
 		"loss.partners: 1.5 ":                                func(c *Config) { *c = *crash.Must(Preset("best")); c.Loss.Partners = 1.5 },
 		"loss.kernel.bandwidths[0]: -1 ":                     func(c *Config) { c.Loss.Kernel.Bandwidths = []float64{-1} },
-		`loss.kind: "divergence" is not one of mmd, balance`: func(c *Config) { c.Loss.Kind = "divergence" },
+		`loss.kind: "divergence" is gone; write instead: "balance" with loss.partners 1`: func(c *Config) { c.Loss.Kind = "divergence" },
 		"training.optimizer.learning_rate: ":                 func(c *Config) { c.Training.Optimizer.LearningRate = 0 },
 	} {
 		c := crash.Must(Preset("paper"))

@@ -89,4 +89,6 @@ func (b *balance) backward(_, grad []float32) {
 	b.packed.Finish(grad, b.loss.Total+b.loss.NextTotal)
 }
 
+func (b *balance) carried() []engine.Section { return nil }
+
 func (b *balance) acceptance(moves float64) float64 { return b.loss.Acceptance(moves) }

@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/internal/conf"
@@ -59,11 +60,12 @@ type GeneratorConfig struct {
 
 // LossConfig describes the loss.
 type LossConfig struct {
-	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s); or, of a
-	// generator whose density q is known, "balance", ½E(R(s) − R(s′))² with R = ln q − ln π:
+	// Kind is "mmd", the paper's MMD between the laws of (s, s′) and (s′, s);
+	// "discriminator", the witness of both that package critic learns; or, of a generator whose density q is known, "balance", ½E(R(s) − R(s′))² with R = ln q − ln π:
 	// how far detailed balance is violated between states that moves connect, or
 	// independent samples.
-	Kind string `json:"kind" enum:"mmd,balance" only:"mmd generator.kind=perceptron; balance generator.kind=mixture"`
+	Kind          string        `json:"kind" enum:"mmd,discriminator,balance" only:"mmd,discriminator generator.kind=perceptron; balance generator.kind=mixture"`
+	Discriminator critic.Config `json:"discriminator" when:"kind=discriminator"`
 	engine.Balancing
 	// Kernel of the MMD is a function of the distance between pairs (x, x′), times 1
 	// where both modes k and both k′ agree and 0 elsewhere (eq. (product_kernel)).
@@ -119,12 +121,13 @@ func (c *Config) validateGenerator() error {
 // Moved says where keys of former layouts have gone.
 func (*Config) Moved() map[string]string {
 	return map[string]string{
-		"loss.objective":     `loss.kind, which is "mmd" for what was "reversibility"`,
-		"loss.witness":       witness,
-		"loss.discriminator": witness,
-		"loss.gradient":      "none: the gradient goes straight through the draw of a mode",
-		"generator.head":     "none: a perceptron has one point x and a logit for each mode, which was \"split\"",
-		"generator.branches": "none: a perceptron has one point x",
+		"loss.objective":         `loss.kind, which is "mmd" for what was "reversibility"`,
+		"loss.witness":           witness,
+		"loss.kind=divergence":   `"balance" with loss.partners 1`,
+		"loss.kind=stationarity": `"balance", of generator.kind "mixture"; or "mmd"`,
+		"loss.gradient":          "none: the gradient goes straight through the draw of a mode",
+		"generator.head":         "none: a perceptron has one point x and a logit for each mode, which was \"split\"",
+		"generator.branches":     "none: a perceptron has one point x",
 	}
 }
 
@@ -136,8 +139,11 @@ func (*Config) Settled() map[string]string {
 const witness = `none: where a witness was, loss.kind "balance" learns by a density`
 
 func (l *LossConfig) validate() error {
-	if l.Kind == "balance" {
+	switch l.Kind {
+	case "balance":
 		return l.Balancing.Validate()
+	case "discriminator":
+		return conf.Under("discriminator", l.Discriminator.Validate())
 	}
 	return conf.Under("kernel", l.Kernel.ValidateReal())
 }

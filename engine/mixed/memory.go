@@ -2,7 +2,6 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/conf"
 )
@@ -21,7 +20,7 @@ func (g *perceptron) demands(c *Config) []engine.Demand {
 	rows, d, m := float64(n+nn.BlockRows()), float64(g.dim), float64(g.modes)
 	block := float64(nn.LanesOf(n) * nn.BlockRows())
 	// Layers; probabilities, states and their moves; the gradient by modes.
-	batch := rows*4*(float64(width)+3*m+18+10*d) + block*4*3*float64(widest) + mmd.MixedBytes(n, g.dim, g.modes)
+	batch := rows*4*(float64(width)+3*m+18+10*d) + block*4*3*float64(widest) + c.Loss.bytes(n, g.dim, g.modes)
 	return []engine.Demand{{Key: "training.batch", Bytes: batch}}
 }
 

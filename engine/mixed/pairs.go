@@ -3,19 +3,20 @@ package mixed
 import (
 	"fmt"
 
-	"github.com/revgen/revgen/engine/mmd"
+	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/nn"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/state"
 )
 
-// pairs is the paper's loss: the maximum mean discrepancy between the laws of (s, s′)
-// and (s′, s), through the outputs of a perceptron.
+// pairs are the paper's losses: the maximum mean discrepancy between the laws of (s, s′)
+// and (s′, s), or a learned discriminator of both, through the outputs of a perceptron.
 type pairs struct {
 	*System
 	perceptron *perceptron
 	batch      *batch // s
 	packed     *nn.Packed
-	loss       *mmd.Mixed
+	loss       lossGradient
 	gradX      []float32 // ∂L/∂x, [n][d]
 	witness    []float32 // of every mode, [n][M]
 	dout       [][]float32
@@ -31,7 +32,7 @@ type pairs struct {
 
 func (g *perceptron) learner(s *System) (learner, error) {
 	n, d := s.config.Training.Batch, g.dim
-	loss, err := mmd.NewMixed(n, d, g.modes, s.config.Loss.Kernel, s.config.Loss.Statistic, s.workers)
+	loss, err := s.config.Loss.lossGradient(n, d, g.modes, s.config.Training.Seed, s.workers)
 	if err != nil {
 		return nil, fmt.Errorf("loss.%w", err)
 	}
@@ -78,6 +79,8 @@ func (p *pairs) backward(params, grad []float32) {
 	p.params = params
 	p.lanes.Backward(grad, p.backBlock)
 }
+
+func (p *pairs) carried() []engine.Section { return state.Of(p.loss) }
 
 func (p *pairs) acceptance(moves float64) float64 { return moves }
 

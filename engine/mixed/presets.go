@@ -2,6 +2,7 @@ package mixed
 
 import (
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/critic"
 	"github.com/revgen/revgen/engine/mixture"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/optim"
@@ -31,7 +32,7 @@ func Paper(system string) Config {
 			Kind: "perceptron", Components: 8, Scout: mixture.ScoutConfig{Population: 2048, Moves: 10},
 		},
 		Loss: LossConfig{
-			Kind: "mmd", Balancing: engine.Balancing{Partners: 1},
+			Kind: "mmd", Discriminator: critic.Default(), Balancing: engine.Balancing{Partners: 1},
 			Kernel: mmd.Kernel{Bandwidths: []float64{1}}, Statistic: mmd.V,
 		},
 	}

@@ -58,6 +58,9 @@ func (c *Config) Recipe(ctx context.Context, t Target, seen Seen, quick bool) (w
 	}
 	c.Transition.Sigma = mixture.Lengths(seen.Width, d)
 	c.Loss.Kind, c.Loss.Partners = "balance", 0.9
+	if g.Bent { // few Gaussians, which moves show what they do not cover
+		c.Loss.Partners = 0.5
+	}
 
 	rate, steps := 0.02, 3000
 	if quick {

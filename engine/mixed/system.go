@@ -47,6 +47,8 @@ type learner interface {
 	measure() float64
 	// backward sets grad to the loss's gradient with respect to params.
 	backward(params, grad []float32)
+	// carried lists what the loss carries from step to step.
+	carried() []engine.Section
 	// acceptance returns that of all proposals, given that of the moves.
 	acceptance(moves float64) float64
 	// surrogate is Surrogate.
@@ -90,6 +92,9 @@ func (s *System) InitializeContext(ctx context.Context, params []float32) error 
 	return s.generator.initialize(ctx, s, params)
 }
 
+// State implements engine.Stateful.
+func (s *System) State() []engine.Section { return s.learner.carried() }
+
 // Acceptance returns the fraction of the proposals that the last Transition accepted,
 // those of independent samples included.
 func (s *System) Acceptance() float64 { return s.learner.acceptance(s.count.total().Rate()) }
@@ -132,5 +137,6 @@ func (s *System) Backward(params, grad []float32) { s.learner.backward(params, g
 
 var (
 	_ engine.Differentiable = (*System)(nil)
+	_ engine.Stateful       = (*System)(nil)
 	_ engine.TensorNamer    = (*System)(nil)
 )

@@ -60,7 +60,7 @@ const (
 // Train sets how a mixture that has been placed is trained, at a rate that falls and for a
 // number of steps.
 func Train(t *engine.Training, rate float64, steps int) {
-	t.Steps, t.Batch, t.ClipNorm, t.EMA = steps, 1024, 1, 0
+	t.Steps, t.Batch, t.ClipNorm, t.EMA = steps, 1024, 2, 0
 	t.Optimizer = optim.AdamW{LearningRate: rate, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-12}
 	t.Schedule = optim.Schedule{Kind: "cosine", Final: 0.001, Warmup: 20}
 	t.CheckpointEvery, t.LogEvery = 200, 10

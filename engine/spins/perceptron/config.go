@@ -127,6 +127,9 @@ func (l *LossConfig) Validate() error {
 func (*Config) Moved() map[string]string {
 	return map[string]string{
 		"loss.objective":          "loss.kind",
+		"loss.kind=divergence":    `"balance" with loss.partners 1`,
+		"loss.kind=stationarity":  `"mmd", which asks for detailed balance`,
+		"loss.forward":            "none: moves reach what the generator draws too seldom; see loss.partners",
 		"loss.witness":            witnessed,
 		"loss.average":            "none: one s′ is drawn for each s; " + witnessed[len("none: "):],
 		"loss.rao_blackwell":      witnessed,
