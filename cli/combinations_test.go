@@ -61,12 +61,11 @@ var walks = []combinations{
 	},
 	{
 		system: "gmm",
-		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.depth=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
+		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.depth=2", "generator.hidden=[3]", "transition.steps=2", "loss.discriminator.hidden=[3]", "loss.discriminator.steps=1"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "divergence"}},
+			{"loss.kind", []string{"mmd", "discriminator", "balance"}},
 			{"loss.gradient", []string{"surrogate", "full", "score"}},
 			statistics, kernels,
-			{"loss.density_weight", []string{"0", "0.01"}},
 			{"generator.kind", []string{"realnvp", "residual", "mixture"}},
 		},
 		drawn: []options{
@@ -79,9 +78,9 @@ var walks = []combinations{
 	},
 	{
 		system: "hybrid",
-		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2"},
+		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.latent=2", "generator.hidden=[3]", "transition.steps=2", "loss.discriminator.hidden=[3]", "loss.discriminator.steps=1"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "balance"}},
+			{"loss.kind", []string{"mmd", "discriminator", "balance"}},
 			{"generator.kind", []string{"perceptron", "mixture"}},
 			{"loss.partners", []string{"0", "0.3", "1"}},
 			statistics, kernels,

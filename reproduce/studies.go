@@ -93,6 +93,17 @@ var Studies = []Study{
 		},
 	},
 	{
+		Name: "roads-gmm", Title: "Gaussian mixture: the learned discriminator beside the kernel",
+		System: "gmm", Preset: "paper", Assignments: slices.Concat(few, []string{"training.schedule.kind=cosine", "transition.sigma=[0.3,1,2]", "loss.boundary.weight=0"}),
+		Variants: judged,
+	},
+	{
+		Name: "roads-hybrid", Title: "Double wells of μ = 0.5 and 1: the learned discriminator beside the kernel",
+		System: "hybrid", Preset: "paper",
+		Assignments: slices.Concat(few, []string{"target.mu=[0.5,1]", "transition.order=random", "transition.sigma=[0.1,0.5]", "transition.flip=0.5", "generator.gain=5"}),
+		Variants:    judged,
+	},
+	{
 		Name: "paper-method", Title: "Ising model, L = 3: the paper's method with other choices of what it leaves open",
 		System: "ising", Preset: "paper",
 		Assignments: []string{"training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",
@@ -147,6 +158,17 @@ var Studies = []Study{
 
 // pairs is the discrepancy of the roads by a kernel.
 var pairs = []string{"loss.kernel.bandwidths=[1.5]", "loss.statistic=U"}
+
+// few and judged are the short trainings and the variants of the discriminator's studies.
+var (
+	few = []string{"transition.steps=10", "training.batch=512", "training.steps=1000",
+		"training.optimizer.learning_rate=0.001", "training.optimizer.weight_decay=0", "training.ema=0.99"}
+	judged = []Variant{
+		{Label: "the paper's kernel", Assignments: []string{"loss.statistic=U"}},
+		{Label: "discriminator", Assignments: []string{"loss.kind=discriminator"}},
+		{Label: "discriminator of pairs", Assignments: []string{"loss.kind=discriminator", "loss.discriminator.form=pair"}},
+	}
+)
 
 // StudyNames lists the studies, that of neighbours, and those of targets.
 func StudyNames() []string {
