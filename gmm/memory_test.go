@@ -14,7 +14,7 @@ import (
 // TestConfigurations changes presets at random: what is accepted can be trained.
 func TestConfigurations(t *testing.T) {
 	words := []string{
-		"realnvp", "residual", "parity", "halves", "mmd", "stationarity", "kfd", "divergence", "mixture", "V", "U", "surrogate", "full", "score",
+		"realnvp", "residual", "parity", "halves", "mmd", "balance", "mixture", "V", "U", "surrogate", "full", "score",
 		"gradient", "evolution", "consensus", "quick", "paper", "best", "mine", "cosine", "plain", "",
 	}
 	for _, mean := range []string{"1e150", "-1e150", "1e19", "1e6", "1e4", "-30", "0", "1e-300"} {
@@ -39,11 +39,10 @@ func TestMemory(t *testing.T) {
 		{},
 		{"training.batch=20000"},
 		{"training.batch=5000", eight, "loss.gradient=full"},
-		{"training.batch=5000", eight, "loss.kind=stationarity"},
 		{"training.batch=5000", "generator.kind=residual", "generator.latent=64", "generator.depth=8"},
 		{"training.batch=2000", "generator.kind=residual", "generator.latent=256", "generator.depth=8", "generator.hidden=[8]"}, // versions of the state
-		{"training.batch=10000", "loss.kind=kfd", "loss.witness.features.number=300"},
-		{"training.batch=20000", eight, "generator.kind=mixture", "loss.kind=divergence", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
+		{"training.batch=5000", "loss.kind=balance", "loss.partners=0"},
+		{"training.batch=20000", eight, "generator.kind=mixture", "loss.kind=balance", "training.optimizer.weight_decay=0", "generator.scout.population=4096"},
 		{"generator.hidden=[512,512]", "training.ema=0.9"},
 	} {
 		c, err := Preset("paper")
