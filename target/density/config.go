@@ -237,7 +237,7 @@ func (p *problem) demand(c *engine.Common) engine.Demand {
 // Validate reports the first value that cannot be used, by its key.
 func (c *MixedConfig) Validate() error {
 	p, err := c.problem(1)
-	if err := conf.First(c.ValidateNames(c.of.name, Presets), err, c.verdict); err != nil {
+	if err := conf.First(c.ValidateNames(c.of.name, mixedPresets), err, c.verdict); err != nil {
 		return err
 	}
 	return c.Config.Validate(p.dim, p.modes, p.demand(&c.Common))

@@ -86,7 +86,7 @@ func realsDefinition(of *origin, summary string, target func() RealsTarget) engi
 
 func mixedDefinition(of *origin, summary string, target func() MixedTarget) engine.Definition {
 	return engine.Definition{
-		Name: of.name, Summary: summary, Presets: Presets,
+		Name: of.name, Summary: summary, Presets: mixedPresets,
 		Preset: engine.PresetOf(func(name string) (*MixedConfig, error) { return mixedPreset(of, target(), name) }),
 		Verify: func(ctx context.Context, workers *pool.Pool, emit func(engine.Check)) error {
 			c := &MixedConfig{of: of, Target: target()}

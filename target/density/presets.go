@@ -13,7 +13,10 @@ import (
 )
 
 // Presets names the ready-made configurations, the default first.
-var Presets = []string{"quick", "paper", "best", "moves"}
+var Presets = []string{"quick", "paper", "best"}
+
+// mixedPresets names the ready-made configurations of targets with modes.
+var mixedPresets = []string{"quick", "paper", "best", "moves"}
 
 // ring is the target of a configuration that has none: a ring in the plane.
 func ring() RealsTarget {
@@ -110,7 +113,7 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		switch limit := p.limit(); {
 		case preset != "quick" && preset != "best":
 		case limit != "":
-			why = and(why, "a flow, because "+limit)
+			why = and(why, "a network, because "+limit)
 		default:
 			var chosen string
 			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
@@ -135,9 +138,9 @@ func (p *problem) limit() string {
 	d := p.dim
 	switch most := mostWork / (d * d * d); {
 	case d > mostLooked:
-		return fmt.Sprintf("a density is learned in up to %d coordinates", mostLooked)
+		return fmt.Sprintf("a mixture is learned in up to %d coordinates", mostLooked)
 	case p.modes > most:
-		return fmt.Sprintf("in %d coordinates a density is learned of up to %d modes", d, most)
+		return fmt.Sprintf("in %d coordinates a mixture is learned of up to %d modes", d, most)
 	}
 	return ""
 }
@@ -167,7 +170,7 @@ func list(x []float64) string {
 // mixedPreset returns a fresh copy of a preset of a system with modes: the kit's, and
 // quick and best, before they are adapted to a target, from moves too.
 func mixedPreset(of *origin, target MixedTarget, name string) (*MixedConfig, error) {
-	if err := conf.OneOf("preset", name, Presets); err != nil {
+	if err := conf.OneOf("preset", name, mixedPresets); err != nil {
 		return nil, err
 	}
 	c := &MixedConfig{of: of, Target: target, Config: mixed.Moves(of.name)}
