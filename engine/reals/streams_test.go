@@ -18,7 +18,7 @@ import (
 func TestStreamsHaveTheirPurposes(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	c := testConfigs()["kfd"]
+	c := testConfigs()["mmd"]
 	c.Training.Seed = 17
 	s, err := New(&c.Config, c.target, workers)
 	require.NoError(t, err)
