@@ -61,12 +61,12 @@ var walks = []combinations{
 	},
 	{
 		system: "gmm",
-		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.depth=2", "generator.hidden=[3]", "transition.steps=2", "loss.witness.features.number=8"},
+		small:  []string{"training.optimizer.weight_decay=0", "generator.scout.population=20", "generator.scout.moves=1", "generator.depth=2", "generator.hidden=[3]", "transition.steps=2"},
 		product: []options{
-			{"loss.kind", []string{"mmd", "stationarity", "kfd", "divergence"}},
+			{"loss.kind", []string{"mmd", "balance"}},
 			{"loss.gradient", []string{"surrogate", "full", "score"}},
 			statistics, kernels,
-			{"loss.density_weight", []string{"0", "0.01"}},
+			{"loss.partners", []string{"0", "0.3", "1"}},
 			{"generator.kind", []string{"realnvp", "residual", "mixture"}},
 		},
 		drawn: []options{

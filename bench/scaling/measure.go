@@ -225,8 +225,6 @@ var settings = [][]string{
 	{"ising", "paper", "loss.kind=stationarity"},
 	{"gmm", "paper"},
 	{"gmm", "best"},
-	{"gmm", "moves"},
-	{"gmm", "paper", "loss.kind=stationarity"},
 	{"hybrid", "paper"},
 	{"hybrid", "best"},
 	{"hybrid", "moves"},
