@@ -16,7 +16,7 @@ import (
 //	L = (2/N²) Σ_ij [k(|x_i−x_j|² + |x′_i−x′_j|²) (e_i·e_j)(e′_i·e′_j)
 //	               − k(|x_i−x′_j|² + |x′_i−x_j|²) (e_i·e′_j)(e′_i·e_j)],
 //
-// and Stationarity's (NewMixedStationarity)
+// and that of stationarity (NewMixedStationarity)
 //
 //	L = (1/N²) Σ_ij [k(|x_i−x_j|²) e_i·e_j − 2k(|x_i−x′_j|²) e_i·e′_j + k(|x′_i−x′_j|²) e′_i·e′_j].
 //
@@ -83,7 +83,7 @@ func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (
 	return newMixed(n, dim, modes, true, k, stat, workers)
 }
 
-// NewMixedStationarity is NewMixed of Stationarity's loss.
+// NewMixedStationarity is NewMixed of the loss of stationarity.
 func NewMixedStationarity(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
 	return newMixed(n, dim, modes, false, k, stat, workers)
 }
