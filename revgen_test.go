@@ -207,7 +207,7 @@ func TestDemands(t *testing.T) {
 	for _, set := range [][]string{
 		{"ising", "paper"}, {"ising", "best"}, {"gmm", "paper"}, {"gmm", "best"}, {"hybrid", "paper"}, {"hybrid", "best"},
 		{"spins", "quick", "target.spins=5", "target.edges=[[0,1,1],[1,2,-1],[3,4,1]]"},
-		{"reals", "moves", "target.dim=3", "target.expression=-sum(x^2)"},
+		{"reals", "paper", "target.dim=3", "target.expression=-sum(x^2)"},
 		{"mixed", "paper", "target.dim=1", "target.modes=2", "target.expression=-x[0]^2 - k"},
 	} {
 		t.Run(set[0]+" "+set[1], func(t *testing.T) {

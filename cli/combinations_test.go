@@ -66,6 +66,7 @@ var walks = []combinations{
 			{"loss.kind", []string{"mmd", "discriminator", "balance"}},
 			{"loss.gradient", []string{"surrogate", "full", "score"}},
 			statistics, kernels,
+			{"loss.partners", []string{"0", "0.3", "1"}},
 			{"generator.kind", []string{"realnvp", "residual", "mixture"}},
 		},
 		drawn: []options{

@@ -130,7 +130,7 @@ func TestSchema(t *testing.T) {
 		require.Error(t, valid(`{"training": {"stpes": 5}}`))
 		require.Error(t, valid(`{"training": {"steps": "5"}}`))
 		require.Error(t, valid(`{"training": {"method": "gradient", "evolution": {"pairs": 3}}}`), "a key of another choice")
-		for kind, loss := range map[string]string{"hierarchy": "mmd", "perceptron": "divergence", "mixture": "kfd", "residual": "divergence"} {
+		for kind, loss := range map[string]string{"hierarchy": "mmd", "perceptron": "divergence", "mixture": "mmd", "residual": "balance"} {
 			require.Error(t, valid(`{"generator": {"kind": "`+kind+`"}, "loss": {"kind": "`+loss+`"}}`), "what does not go together, or is not there")
 		}
 		if def.Name == "spins" {

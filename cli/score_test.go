@@ -14,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/revgen/revgen/internal/stat"
 )
 
 // scoresOf reads lines of scores.
@@ -136,21 +134,6 @@ func TestScoreModel(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stderr, "the density of this generator is not known")
 	require.NotContains(t, o.stdout, "log_model")
-}
-
-// TestScoreWitness: the mean of a generator's witness is less after moves that take its
-// samples towards the target, by many standard errors.
-func TestScoreWitness(t *testing.T) {
-	dir := t.TempDir()
-	ok(t, dir, "train", "gmm", "--preset", "moves", "-o", "run", "--figures", "none", "--diagnose", "none", "--set", "training.steps=10", "--set", "training.batch=512", "--set", "evaluation.samples=100")
-	var means [2]stat.Mean
-	for i, steps := range []string{"0", "20"} {
-		ok(t, dir, "sample", "run", "-n", "2000", "--refine", steps, "-o", steps+".npy")
-		for _, row := range scoresOf(t, ok(t, dir, "score", "run", steps+".npy", "--model", "run", "--columns", "witness").stdout) {
-			means[i].Add(row["witness"])
-		}
-	}
-	require.Greater(t, means[0].Value()-means[1].Value(), 6*math.Hypot(means[0].StandardError(), means[1].StandardError()))
 }
 
 // Real vectors, modes beside them, graphs and targets of one's own are scored alike.

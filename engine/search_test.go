@@ -16,8 +16,8 @@ import (
 	"github.com/revgen/revgen/ising"
 )
 
-// methodConfig is a small run by the given method, with the least-squares
-// witness for the gradient and a loss without memory for the others.
+// methodConfig is a small run by the given method, with a discriminator for the gradient
+// and a loss without memory for the others.
 func methodConfig(t *testing.T, method string) *ising.Config {
 	c := config(t)
 	c.Training.Method = method

@@ -57,7 +57,7 @@ func TestGuide(t *testing.T) {
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	write("schools.json", strings.Replace(string(config), `"best"`, `"moves"`, 1)) // which looks at its target for less long
+	write("schools.json", strings.Replace(string(config), `"best"`, `"paper"`, 1)) // which looks at its target for less long
 	write("states.ndjson", "[0,0,0,0,0,0,0,0,0,0]\n[4.4,0.8,0.5,-0.1,0.2,0,-0.4,-0.3,0.6,0.1]\n[-3,-2,1,2,-1,0.3,0.2,0.1,-2,1]\n[7,3,0,1,0,1,0,1,0,1]\n")
 	run := func(name string, args ...string) string {
 		cmd := exec.Command(filepath.Join(dir, name), append(args, "-q")...)
@@ -80,14 +80,14 @@ func TestGuide(t *testing.T) {
 	require.Len(t, want, 4)
 	require.InDeltaSlice(t, want, got, 1e-5) // ln π of some tens in float32
 
-	run("schools", "train", "--preset", "moves", "-o", "run", "--set", "training.steps=20", "--set", "training.batch=128", "--set", "evaluation.samples=500", "--figures", "none")
+	run("schools", "train", "--preset", "paper", "-o", "run", "--set", "training.steps=20", "--set", "training.batch=128", "--set", "evaluation.samples=500", "--figures", "none")
 	run("schools", "sample", "run", "-n", "100", "-o", "x.npy")
 	run("schools", "diagnose", "run", "-n", "256", "--max-refine", "4")
 	run("schools", "mcmc", "--chains", "4", "--draws", "8")
 	run("schools", "report", "run")
 	run("schools", "info", "run")
-	run("schools", "config", "show", "schools", "--preset", "moves")
+	run("schools", "config", "show", "schools", "--preset", "paper")
 	run("schools", "verify", "schools", "run", "--max", "mean_x0=1e9")
-	write("jobs.ndjson", `{"train": "schools", "preset": "moves", "set": {"training.steps": 5, "training.batch": 64, "evaluation.samples": 500}}`+"\n")
+	write("jobs.ndjson", `{"train": "schools", "preset": "paper", "set": {"training.steps": 5, "training.batch": 64, "evaluation.samples": 500}}`+"\n")
 	run("schools", "run", "jobs.ndjson", "-o", "batch")
 }

@@ -30,7 +30,7 @@ func TestPresetsAreValid(t *testing.T) {
 		require.NotEqual(t, c, again, "presets share nothing")
 	}
 	_, err := Preset("fast")
-	require.EqualError(t, err, `preset: "fast" is not one of quick, paper, best, moves`)
+	require.EqualError(t, err, `preset: "fast" is not one of quick, paper, best`)
 	c, err := Definition.Preset("fast")
 	require.Error(t, err)
 	require.Nil(t, c)
@@ -41,7 +41,7 @@ func TestPresetsAreValid(t *testing.T) {
 // TestRecipesLeaveTheFixedPoint: the boundary penalty pulls exact samples inwards,
 // wherever a mode reaches its radius.
 func TestRecipesLeaveTheFixedPoint(t *testing.T) {
-	for _, c := range []*Config{crash.Must(Preset("quick")), crash.Must(Preset("best")), crash.Must(Preset("moves"))} {
+	for _, c := range []*Config{crash.Must(Preset("quick")), crash.Must(Preset("best"))} {
 		require.Zero(t, conf.Chosen(c).Loss.Boundary.Weight, c.Preset)
 	}
 }
@@ -69,7 +69,7 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{func(c *Config) { c.Training.Batch = 0 }, "training.batch: 0"},
 		{func(c *Config) { c.System = "ising" }, `system: "ising" is not gmm`},
-		{func(c *Config) { c.Preset = "mine" }, `preset: "mine" is not one of quick, paper, best, moves`},
+		{func(c *Config) { c.Preset = "mine" }, `preset: "mine" is not one of quick, paper, best`},
 		{func(c *Config) { c.Target.Components[0].Weight = 0.7 }, "target.components: the weights sum to 1.1"},
 		{func(c *Config) { c.Transition.Sigma = nil }, "transition.sigma: the list is empty"},
 		{func(c *Config) { c.Transition.Sigma = []float64{1, nan} }, "transition.sigma[1]: NaN"},
@@ -85,12 +85,12 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Generator.Clamp = 0 }, "generator.clamp: 0 is not a positive"},
 		{func(c *Config) { c.Generator.Partition = "odd" }, `generator.partition: "odd" is not one of parity, halves`},
 		{func(c *Config) { c.Target = randomMixture(1, 2, 1) }, "generator.kind: couplings need two coordinates or more"},
-		{func(c *Config) { c.Loss.Kind = "kl" }, `loss.kind: "kl" is not one of mmd, stationarity, kfd`},
+		{func(c *Config) { c.Loss.Kind = "kl" }, `loss.kind: "kl" is not one of mmd, balance`},
 		{func(c *Config) { c.Loss.Gradient = "score" }, `loss.gradient: "score" is not one of surrogate, full`},
-		{func(c *Config) { c.Loss.Kind, c.Loss.Witness.Ridge = "kfd", 0 }, "loss.witness.ridge: 0"},
-		{func(c *Config) { c.Loss.Kind, c.Loss.Witness.Features.Number = "kfd", 0 }, "loss.witness.features.number: 0"},
+		{func(c *Config) { c.Loss.Kind, c.Loss.Partners = "balance", 2 }, "loss.partners: 2"},
+		{func(c *Config) { c.Loss.Kind, c.Generator.Kind = "balance", "residual" }, "loss.kind: "},
+		{func(c *Config) { c.Loss.Kind = "divergence" }, `loss.kind: "divergence" is gone; write instead: "balance" with loss.partners 1`},
 		{func(c *Config) { c.Loss.Kernel.Bandwidths[2] = -1 }, "loss.kernel.bandwidths[2]: -1"},
-		{func(c *Config) { c.Loss.Kind, c.Loss.DensityWeight = "stationarity", -1 }, "loss.density_weight: -1"},
 		{func(c *Config) { c.Loss.Boundary.Weight = -1 }, "loss.boundary.weight: -1"},
 		{func(c *Config) { c.Loss.Boundary.Weight = nan }, "loss.boundary.weight: NaN"},
 		{func(c *Config) { c.Loss.Boundary.Sharpness = 0 }, "loss.boundary.sharpness: 0"},
@@ -113,7 +113,7 @@ func TestAssignments(t *testing.T) {
 	c := crash.Must(Preset("paper"))
 	for _, a := range []string{
 		`target.components=[{"weight":1,"mean":[0,0,0],"covariance":[[1,0,0],[0,1,0],[0,0,1]]}]`,
-		"transition.sigma=0.3,1", "generator.kind=residual", "loss.statistic=U", "loss.kind=stationarity", "loss.density_weight=0.01",
+		"transition.sigma=0.3,1", "generator.kind=residual", "loss.statistic=U", "loss.boundary.weight=0.01",
 	} {
 		require.NoError(t, conf.Set(c, a), a)
 	}

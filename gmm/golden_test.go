@@ -14,12 +14,12 @@ trained d030cc01ca01
 states, refined by 0 b7c587f0016a
 states, refined by 3 20ce26218fc6
 weighted, refined by 0 65df42d4f2d5`,
-		"moves": `
+		"flow": `
 start 461842f8d6eb
-trained 9781f6d9145a
-states, refined by 0 aecd4a5a648b
-states, refined by 3 d0f68f6e03e9
-weighted, refined by 0 8eaffa9c31be`,
+trained 1dacbc880789
+states, refined by 0 6541cbced45e
+states, refined by 3 56c8fd12016a
+weighted, refined by 0 5d89e3d057c8`,
 		"residual": `
 start 3a1f15ba554f
 trained 23457f5c34f5

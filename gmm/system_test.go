@@ -32,10 +32,10 @@ func testConfigs() map[string]*Config {
 			c.Training.Batch, c.Evaluation.Samples = 700, 3000
 			return c
 		}(),
-		"moves": small(func(c *Config) {
-			b := crash.Must(Preset("moves"))
-			c.Training.EMA, c.Transition, c.Loss = b.Training.EMA, b.Transition, b.Loss
-			c.Loss.Witness.Features.Number = 48
+		"flow": small(func(c *Config) {
+			f := crash.Must(Preset("best"))
+			f.Flow(2, true)
+			c.Training.EMA, c.Transition, c.Loss = f.Training.EMA, f.Transition, f.Loss
 		}),
 		"five dimensions": small(func(c *Config) {
 			c.Target = randomMixture(5, 3, 1)
@@ -68,7 +68,7 @@ func TestContract(t *testing.T) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	for _, name := range []string{"paper", "moves", "best"} {
+	for _, name := range []string{"paper", "best"} {
 		b.Run(name, func(b *testing.B) {
 			c, err := Preset(name)
 			require.NoError(b, err)

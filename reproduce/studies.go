@@ -24,6 +24,10 @@ type Variant struct {
 	Assignments []string // after the study's
 }
 
+// flow makes a RealNVP, the paper's generator, of the mixture's best.
+var flow = []string{"generator.kind=realnvp", "generator.depth=8", "generator.hidden=[64,64]", "generator.gain=1", "generator.clamp=1",
+	"training.optimizer.learning_rate=0.004", "training.steps=2000"}
+
 // Studies are the comparisons that can be run: what the parts of the best
 // recipes are for, what else the paper's method allows, and the roads beside it.
 var Studies = []Study{
@@ -45,17 +49,19 @@ var Studies = []Study{
 		},
 	},
 	{
-		Name: "ablations-gmm", Title: "Gaussian mixture: what the recipe from moves alone needs",
-		System: "gmm", Preset: "moves", Assignments: []string{"training.steps=1200", "training.optimizer.learning_rate=0.001", "training.ema=0.995"},
+		Name: "ablations-gmm", Title: "Gaussian mixture: which pairs detailed balance compares",
+		System: "gmm", Preset: "best", Assignments: []string{"training.steps=600"},
 		Variants: []Variant{
-			{Label: "all of it"},
-			{Label: "matrix of one batch", Assignments: []string{"loss.witness.memory=0"}},
-			{Label: "m = 5", Assignments: []string{"transition.steps=5"}},
-			{Label: "128 features", Assignments: []string{"loss.witness.features.number=128"}},
-			{Label: "σ_prop = 0.1", Assignments: []string{"transition.sigma=[0.1]"}},
-			{Label: "MMD, sharp IMQ, U, within a boundary", Assignments: []string{"loss.kind=mmd", "loss.statistic=U", "loss.boundary.weight=1",
-				`loss.kernel={"bandwidths":[],"imq":[{"c":0.2,"beta":1.5,"weight":1}]}`}},
-			{Label: "MMD, the paper's kernel, V", Assignments: []string{"loss.kind=mmd"}},
+			{Label: "half of the pairs local moves, half independent"},
+			{Label: "local moves alone", Assignments: []string{"loss.partners=0"}},
+			{Label: "independent partners alone: KL(q‖π)", Assignments: []string{"loss.partners=1"}},
+			{Label: "m = 1", Assignments: []string{"transition.steps=1"}},
+			{Label: "m = 100", Assignments: []string{"transition.steps=100"}},
+			{Label: "half the steps", Assignments: []string{"training.steps=300"}},
+			{Label: "twice the steps", Assignments: []string{"training.steps=1200"}},
+			{Label: "a RealNVP", Assignments: flow},
+			{Label: "a RealNVP, local moves alone", Assignments: slices.Concat(flow, []string{"loss.partners=0"})},
+			{Label: "a RealNVP, independent partners alone", Assignments: slices.Concat(flow, []string{"loss.partners=1"})},
 		},
 	},
 	{
@@ -121,9 +127,10 @@ var Studies = []Study{
 	},
 	{
 		Name: "kernels", Title: "Gaussian mixture: the kernel of the discrepancy",
-		System: "gmm", Preset: "moves",
-		Assignments: []string{"training.optimizer.learning_rate=0.001", "training.ema=0.998", "loss.kind=mmd", "loss.statistic=U", "loss.boundary.weight=1",
-			"training.batch=1024", "training.steps=1500"},
+		System: "gmm", Preset: "paper",
+		Assignments: []string{"training.optimizer.learning_rate=0.001", "training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",
+			"training.schedule.kind=cosine", "training.ema=0.998", "training.batch=1024", "training.steps=1500",
+			"transition.sigma=[0.3,1,2]", "transition.steps=20", "loss.statistic=U"},
 		Variants: []Variant{
 			{Label: "Gaussian, σ = 0.5", Assignments: []string{"loss.kernel.bandwidths=[0.5]", "loss.kernel.imq=[]"}},
 			{Label: "the paper's five Gaussians and IMQ"},
@@ -133,8 +140,6 @@ var Studies = []Study{
 			{Label: "Laplacian, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":0.5,"length":0.5,"weight":1}]}`}},
 			{Label: "Matérn 3/2, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":1.5,"length":0.5,"weight":1}]}`}},
 			{Label: "Matérn 5/2, ℓ = 0.5", Assignments: []string{`loss.kernel={"bandwidths":[],"matern":[{"nu":2.5,"length":0.5,"weight":1}]}`}},
-			{Label: "stationarity, Gaussian, σ = 0.3", Assignments: []string{"loss.kind=stationarity", "loss.kernel.bandwidths=[0.3]",
-				"loss.kernel.imq=[]", "loss.density_weight=0.002"}},
 		},
 	},
 	{

@@ -223,8 +223,6 @@ var settings = [][]string{
 	{"ising", "paper", "loss.kind=discriminator"},
 	{"gmm", "paper"},
 	{"gmm", "best"},
-	{"gmm", "moves"},
-	{"gmm", "paper", "loss.kind=stationarity"},
 	{"hybrid", "paper"},
 	{"hybrid", "best"},
 }

@@ -1,6 +1,6 @@
 // Package reals is the kit for targets on real vectors: generators (RealNVP flows
 // with an exact density, and residual perceptrons), random-walk Metropolis
-// moves, discrepancies and witnesses, sampling and configuration. It knows of
+// moves, losses, sampling and configuration. It knows of
 // the target no more than a Target says, its dimension and ln π up to a constant.
 //
 // A density of one's own is simpler to give to package target/density; the kit is for

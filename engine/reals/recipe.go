@@ -36,7 +36,7 @@ const (
 )
 
 // Recipe sets all but seed and evaluation to what is best for a target: a mixture
-// of Gaussians with a density, trained on the divergence, with couplings where there
+// of Gaussians with a density, trained by balance, with couplings where there
 // are many dimensions; for quick in fewer steps. components is the
 // number of Gaussians that the target is known to be a mixture of; if it is 0, a
 // population of Metropolis chains looks for what the target is like. A generator that is a

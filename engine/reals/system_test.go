@@ -52,7 +52,7 @@ func testConfigs() map[string]*testConfig {
 			c.Generator = GeneratorConfig{Kind: "residual", Depth: 2, Hidden: []int{32, 32}, Slope: 0.01, Gain: 1, Latent: 6}
 		}),
 		"balance":  small(func(c *testConfig) { c.Loss.Kind, c.Loss.Partners = "balance", 0.5 }),
-		"moves":    small(func(c *testConfig) { c.Loss.Kind = "balance" }),
+		"moves":    small(func(c *testConfig) { c.Loss.Kind, c.Loss.Partners = "balance", 0 }),
 		"partners": small(func(c *testConfig) { c.Loss.Kind, c.Loss.Partners = "balance", 1 }),
 		"mixture": small(func(c *testConfig) {
 			placed(c, 2)

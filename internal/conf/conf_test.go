@@ -418,7 +418,7 @@ type figure struct {
 	Radius float64 `json:"radius" when:"kind=circle"`
 	Width  float64 `json:"width" when:"kind=box,line"`
 	Height float64 `json:"height" when:"kind=box"`
-	Colour string  `json:"colour"`
+	Colour string  `json:"colour" enum:",red,blue"`
 }
 
 type drawing struct {
@@ -428,7 +428,7 @@ type drawing struct {
 
 // Moved implements Mover.
 func (*drawing) Moved() map[string]string {
-	return map[string]string{"frame.size": "frame.radius", "frame.depth": "none: a frame is flat"}
+	return map[string]string{"frame.size": "frame.radius", "frame.depth": "none: a frame is flat", "frame.colour=crimson": `"red"`}
 }
 
 // Settled implements Settler.
@@ -437,6 +437,20 @@ func (*drawing) Settled() map[string]string { return map[string]string{"frame.fi
 func TestMovedKeys(t *testing.T) {
 	require.EqualError(t, Set(new(drawing), "frame.size=2"), "frame.size: no longer a key; write frame.radius")
 	require.EqualError(t, Set(new(drawing), "frame.depth=2"), "frame.depth: no longer a key; remove it: a frame is flat")
+}
+
+// TestMovedValues: a value that is gone says what it has become.
+func TestMovedValues(t *testing.T) {
+	for value, want := range map[string]string{
+		"crimson": `frame.colour: "crimson" is gone; write instead: "red"`, "red": "", "puce": `frame.colour: "puce" is not one of , red, blue`,
+	} {
+		err := Enums(&drawing{Frame: figure{Kind: "circle", Colour: value}})
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
 }
 
 // TestSettledKeys: a file may say what goes without saying now, and nothing else.

@@ -1,26 +1,10 @@
 package stat
 
-// Middle returns where the second half of a batch of n samples begins: the first
-// half has one more if n is odd. Whatever treats the halves of a batch apart, as
-// cross-fitted witnesses do, cuts it here.
-func Middle(n int) int { return (n + 1) / 2 }
-
-// Half returns the half of a batch of n samples, 0 or 1, that sample i is in.
-func Half(i, n int) int {
-	if i < Middle(n) {
-		return 0
-	}
-	return 1
-}
-
-// HalfSize returns the number of samples of a half, 0 or 1, of a batch of n.
-func HalfSize(half, n int) int { return (n + 1 - half) / 2 }
-
 // LeaveOneOut subtracts from each value of a batch the mean of the others of its
-// half: what the score function's weights take as baseline, which a sample must
-// not have a part in.
+// half, of which the first has one more if there is an odd number: what the score
+// function's weights take as baseline, which a sample must not have a part in.
 func LeaveOneOut(values []float32) {
-	middle := Middle(len(values))
+	middle := (len(values) + 1) / 2
 	leaveOneOut(values[:middle])
 	leaveOneOut(values[middle:])
 }

@@ -14,12 +14,3 @@ func TestLeaveOneOut(t *testing.T) {
 	LeaveOneOut(one)
 	require.Zero(t, one[0])
 }
-
-func TestHalves(t *testing.T) {
-	require.Equal(t, 3, Middle(6))
-	require.Equal(t, 4, Middle(7))
-	for i, want := range []int{0, 0, 0, 0, 1, 1, 1} {
-		require.Equal(t, want, Half(i, 7))
-	}
-	require.Equal(t, []int{4, 3, 3, 3}, []int{HalfSize(0, 7), HalfSize(1, 7), HalfSize(0, 6), HalfSize(1, 6)})
-}

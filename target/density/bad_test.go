@@ -109,7 +109,7 @@ func TestBadTargets(t *testing.T) {
 		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", set)
 		require.ErrorContains(t, err, want, set)
 	}
-	_, err := engine.Systems{RealsDefinition}.Configure("reals", "moves", "target.center=[0,-1e4]", "target.scale=[1e-3]")
+	_, err := engine.Systems{RealsDefinition}.Configure("reals", "paper", "target.center=[0,-1e4]", "target.scale=[1e-3]")
 	require.ErrorContains(t, err, "target.scale[0]: 0.001 is too little about -10000: states are float32, which are 0.00098 apart there; let the coordinate be the distance from -10000")
 	_, err = engine.Systems{RealsDefinition}.Configure("reals", "", "target.kind=program")
 	require.ErrorContains(t, err, "target.command: the list is empty")
@@ -135,7 +135,7 @@ func TestHopelessTraining(t *testing.T) {
 		"0":                       "a constant cannot be normalised",
 		"x[0] < 3 ? -sum(x^2)/2 : sqrt(x[1] - 1e3)": "target.expression: ln π is NaN at x = [",
 	} {
-		cfg := configure(t, RealsDefinition, "moves", "target.expression="+text, "target.parameters={}", "target.scale=[1.6]", "training.steps=100")
+		cfg := configure(t, RealsDefinition, "paper", "target.expression="+text, "target.parameters={}", "target.scale=[1.6]", "training.steps=100")
 		_, err := engine.Train(context.Background(), cfg, workers, engine.RunOptions{})
 		var failed *engine.TargetError
 		require.ErrorAs(t, err, &failed, text)
@@ -158,7 +158,7 @@ func TestNothingIsLost(t *testing.T) {
 		t.Skip("no shell")
 	}
 	behave("well")
-	cfg := configure(t, RealsDefinition, "moves", append(settings, quoted(t, "target.command", command))...)
+	cfg := configure(t, RealsDefinition, "paper", append(settings, quoted(t, "target.command", command))...)
 	want := trained(t, cfg)
 	for behaviour, text := range map[string]string{"die": "Segmentation fault", "nan": "target.command: ln π is NaN at x = ["} {
 		dir := t.TempDir()
@@ -186,7 +186,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestHangingProgram(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	cfg := configure(t, RealsDefinition, "moves", "target.kind=program", "target.center=[]", "target.scale=[1]", "target.timeout_seconds=3600", "training.steps=1000",
+	cfg := configure(t, RealsDefinition, "paper", "target.kind=program", "target.center=[]", "target.scale=[1]", "target.timeout_seconds=3600", "training.steps=1000",
 		quoted(t, "target.command", os.Args[0], "-serve", "hang"))
 	ctx, cancel := context.WithCancel(context.Background())
 	var asked time.Time

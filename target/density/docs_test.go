@@ -23,7 +23,7 @@ func TestDocuments(t *testing.T) {
 		blocks := regexp.MustCompile(`(?m)^    \{"system": "(reals|mixed)"(?:.*\n)(?:    .*\n)*`).FindAllString(string(page), -1)
 		require.Len(t, blocks, want, name)
 		for _, block := range blocks {
-			block = strings.Replace(block, `"best"`, `"moves"`, 1) // which does not look at its target for seconds
+			block = strings.Replace(block, `"best"`, `"paper"`, 1) // which does not look at its target for seconds
 			_, _, err := engine.Systems{RealsDefinition, MixedDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(block), File: name})
 			require.NoError(t, err, block)
 		}

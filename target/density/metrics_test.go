@@ -23,7 +23,7 @@ func TestExactGenerator(t *testing.T) {
 	logZ := 2*math.Log(2*math.Pi) + math.Log(20*0.3*0.2*0.5)
 	evaluate := func(text string) (*engine.Evaluation, float64) {
 		// Coordinates: normal, log-normal above 1, log-normal below 5, and logit-normal.
-		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "moves", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "evaluation.samples=20000",
+		cfg, err := engine.Systems{RealsDefinition}.Configure("reals", "paper", "training.steps=0", "training.batch=64", "generator.gain=1e-9", "transition.sigma=0.2,0.7,1.4", "transition.steps=20", "evaluation.samples=20000",
 			"target.dim=4", "target.parameters={}", "target.support=[[null,null],[1,null],[null,5],[-2,2]]",
 			"target.center=[300,0.5,-0.2,0.1]", "target.scale=[20,0.3,0.2,0.5]", "target.expression="+text)
 		require.NoError(t, err)
@@ -64,45 +64,6 @@ func TestExactGenerator(t *testing.T) {
 	}
 }
 
-// TestWitness: the witness of a generator that is the target but for its place, far from
-// the origin, is ln q − ln π up to a constant; and it is a function of states in the
-// target's coordinates.
-func TestWitness(t *testing.T) {
-	workers := pool.New(2)
-	defer workers.Close()
-	const n = 4096
-	s, err := configure(t, RealsDefinition, "moves", "training.steps=0", "training.batch=1024", "target.dim=2", "target.parameters={}",
-		"loss.witness.features.number=64", "generator.gain=1e-9", "target.center=[300,-5000]", "target.scale=[20,0.1]",
-		"target.expression=-((x[0] - 300)/20 - 0.2)^2/2 - ((x[1] + 5000)/0.1)^2/2").New(workers)
-	require.NoError(t, err)
-	params := make([]float32, s.NumParams())
-	s.Initialize(params)
-	f := s.(engine.Sampler).Formats()[0]
-	states := make([]byte, n*f.RowBytes)
-	require.NoError(t, s.(engine.Sampler).Sample(states, f.Name, params, 1<<20, n, 0))
-	scorer := s.(engine.Scorer)
-	width := len(scorer.Observables())
-	scores, ratio := make([]float64, n*width), make([]float64, n)
-	require.NoError(t, scorer.Score(scores, params, f.Name, states))
-	for r := range ratio {
-		ratio[r] = -scores[r*width+width-1]
-	}
-	var g [2][]float64
-	for i := range g {
-		of, err := s.(engine.Witnesser).Witness(t.Context(), params, i)
-		require.NoError(t, err)
-		g[i] = make([]float64, n)
-		require.NoError(t, of(g[i], f.Name, states))
-		require.Error(t, of(g[i][:1], f.Name, states), "another number of states")
-	}
-	require.NotEqual(t, g[0], g[1], "fits to different samples")
-	truth, estimate := halfCovariance(ratio, ratio), halfCovariance(g[0], g[1])
-	t.Log(truth, estimate)
-	require.InDelta(t, 0.02, truth, 0.003)
-	require.InEpsilon(t, truth, estimate, 0.3)
-	require.Greater(t, halfCovariance(ratio, g[0])/math.Sqrt(truth*halfCovariance(g[0], g[0])), 0.8)
-}
-
 // TestLostMode: a mode that the samples lack and chains find is called lost, which verify
 // and --strict take for a failed check.
 func TestLostMode(t *testing.T) {
@@ -129,15 +90,6 @@ func TestLostMode(t *testing.T) {
 	}
 }
 
-func halfCovariance(a, b []float64) (half float64) {
-	var sa, sb, sab float64
-	n := float64(len(a))
-	for i := range a {
-		sa, sb, sab = sa+a[i]/n, sb+b[i]/n, sab+a[i]*b[i]/n
-	}
-	return (sab - sa*sb) / 2
-}
-
 // TestUnsettledChains: a target that cannot be normalised in one direction, which the
 // hints hide, and one whose chains find no weight, have no reference, and the table
 // says so.
@@ -148,7 +100,7 @@ func TestUnsettledChains(t *testing.T) {
 		"-(x[0] - x[1])^2":                           "have not settled",
 		"sum((x - 0.3)^2) < 1e-6 ? -sum(x^2) : -inf": "there is no reference",
 	} {
-		cfg := configure(t, RealsDefinition, "moves", "target.parameters={}", "target.scale=[1]", "target.expression="+text, "evaluation.samples=4000")
+		cfg := configure(t, RealsDefinition, "paper", "target.parameters={}", "target.scale=[1]", "target.expression="+text, "evaluation.samples=4000")
 		system, err := cfg.New(workers)
 		require.NoError(t, err)
 		params := make([]float32, system.NumParams())
@@ -168,7 +120,7 @@ func TestUnsettledChains(t *testing.T) {
 func TestChainsBeginWhereThereIsWeight(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
-	cfg := configure(t, RealsDefinition, "moves", "target.dim=12", "target.parameters={}", "target.center=[1]", "target.scale=[0.8]",
+	cfg := configure(t, RealsDefinition, "paper", "target.dim=12", "target.parameters={}", "target.center=[1]", "target.scale=[0.8]",
 		"target.expression=min(x) > 0 and max(x) < 3 ? sum(2*log(x) - 2*x) : -inf")
 	system, err := cfg.New(workers)
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestPilot(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			parameters, err := json.Marshal(map[string][]float64{"m": c.center, "s": c.scale})
 			require.NoError(t, err)
-			cfg, _, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: "moves",
+			cfg, _, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{System: "reals", Preset: "paper",
 				Set: []string{fmt.Sprintf("target.dim=%d", len(c.center)), "target.parameters=" + string(parameters), "target.expression=" + c.expression}})
 			require.NoError(t, err)
 			target := cfg.(*RealsConfig).Target

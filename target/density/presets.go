@@ -127,9 +127,9 @@ func (p *problem) limit() string {
 	d := p.dim
 	switch most := mostWork / (d * d * d); {
 	case d > mostLooked:
-		return fmt.Sprintf("a density is learned in up to %d coordinates", mostLooked)
+		return fmt.Sprintf("a mixture is learned in up to %d coordinates", mostLooked)
 	case p.modes > most:
-		return fmt.Sprintf("in %d coordinates a density is learned of up to %d modes", d, most)
+		return fmt.Sprintf("in %d coordinates a mixture is learned of up to %d modes", d, most)
 	}
 	return ""
 }

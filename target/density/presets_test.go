@@ -27,10 +27,10 @@ func TestRecipes(t *testing.T) {
 	c, why := resolve("quick", "generator.components=3")
 	require.Contains(t, why, "a mixture of ")
 	require.Equal(t, "mixture", c.Generator.Kind)
-	require.Equal(t, "divergence", c.Loss.Kind)
+	require.Equal(t, "balance", c.Loss.Kind)
 	require.Equal(t, 3, c.Generator.Components)
 	c, why = resolve("quick", "target.dim=513", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
-	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; by moves alone, because a density is learned in up to 512 coordinates$`, why)
+	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; a network, because a mixture is learned in up to 512 coordinates$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
 	// In many dimensions a Gaussian settles first, and couplings take it further.
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
@@ -55,7 +55,7 @@ func TestRecipes(t *testing.T) {
 	require.Contains(t, why, "a Gaussian for each of 17 modes with a density")
 	require.Equal(t, "mixture", many.Generator.Kind)
 	many, why = mixed(400, 9)
-	require.Contains(t, why, "by moves alone, because in 400 coordinates a density is learned of up to 8 modes")
+	require.Contains(t, why, "a network, because in 400 coordinates a mixture is learned of up to 8 modes")
 	require.Equal(t, "perceptron", many.Generator.Kind)
 	// The scale of all coordinates but one is a function of that: couplings. Tails that are
 	// a little heavy: Gaussians.
@@ -72,14 +72,14 @@ func TestRecipes(t *testing.T) {
 		require.Equal(t, []any{32, 8, bent}, []any{c.Generator.Components, c.Generator.Depth, c.Generator.Bent}, why)
 	}
 	// A target of a file has no hints but its own.
-	cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "moves",
+	cfg, why, err := engine.Systems{RealsDefinition}.Resolve(t.Context(), engine.Source{Text: []byte(`{"system": "reals", "preset": "paper",
 		"target": {"dim": 3, "expression": "-sum((x - 500)^2)/200", "parameters": {}}}`)})
 	require.NoError(t, err)
 	require.Contains(t, why, "short chains found the weight about ")
 	require.InDelta(t, 500, cfg.(*RealsConfig).Target.Center[0], 10)
-	c, why = resolve("moves", "target.scale=[1.6]")
+	c, why = resolve("paper", "target.scale=[1.6]")
 	require.Empty(t, why)
-	require.Equal(t, "kfd", c.Loss.Kind)
+	require.Equal(t, "mmd", c.Loss.Kind)
 }
 
 // TestModesByDensity: where Gaussians describe every mode, a generator that has only

@@ -37,7 +37,7 @@ func TestRanks(t *testing.T) {
 			all.Go(func() {
 				left := new(atomic.Int64)
 				left.Store(math.MaxInt64)
-				cfg, err := engine.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "moves",
+				cfg, err := engine.Systems{Reals("halting", "a law that ends", halting{left})}.Configure("halting", "paper",
 					"training.steps=30", "training.batch=256", "evaluation.samples=200")
 				if errs[i] = err; err != nil {
 					return
@@ -81,7 +81,7 @@ func TestRanks(t *testing.T) {
 func TestSamplesDoNotAsk(t *testing.T) {
 	left := new(atomic.Int64)
 	left.Store(math.MaxInt64)
-	cfg := configure(t, Reals("halting", "a law that ends", halting{left}), "moves")
+	cfg := configure(t, Reals("halting", "a law that ends", halting{left}), "paper")
 	workers := pool.New(1)
 	defer workers.Close()
 	system, err := cfg.New(workers)
