@@ -95,7 +95,7 @@ func Recipe(c Square, seed uint64) []Stage {
 // there are more the more spins are learned.
 func GraphTraining(learned int, seed uint64) Training {
 	return Training{
-		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.01, Warmup: 20, Final: 0.01, Anneal: 0.5,
+		Steps: min(20_000, 3000+40*learned), Batch: 512, LearningRate: 0.013, Warmup: 20, Final: 0.01, Anneal: 0.5,
 		Partners: 0.75, Sweeps: 1, Seed: seed,
 	}
 }
