@@ -16,10 +16,10 @@ states, refined by 3 20ce26218fc6
 weighted, refined by 0 65df42d4f2d5`,
 		"flow": `
 start 461842f8d6eb
-trained 1dacbc880789
-states, refined by 0 6541cbced45e
-states, refined by 3 56c8fd12016a
-weighted, refined by 0 5d89e3d057c8`,
+trained da4d14989dfb
+states, refined by 0 9cdbb8d87e87
+states, refined by 3 a3b4b4501628
+weighted, refined by 0 3486de417a55`,
 		"residual": `
 start 3a1f15ba554f
 trained 23457f5c34f5

@@ -30,7 +30,7 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "balance", c.Loss.Kind)
 	require.Equal(t, 3, c.Generator.Components)
 	c, why = resolve("quick", "target.dim=513", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2)/18")
-	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; a network, because a mixture is learned in up to 512 coordinates$`, why)
+	require.Regexp(t, `^short chains found the weight about [^;]* 513 numbers; a RealNVP, because a mixture is learned in up to 512 coordinates$`, why)
 	require.Equal(t, "realnvp", c.Generator.Kind)
 	// In many dimensions a Gaussian settles first, and couplings take it further.
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")

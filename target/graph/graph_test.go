@@ -454,7 +454,8 @@ func TestMovesAlone(t *testing.T) {
 	c := configured(t, "best", glass(4, 3, 3), 1)
 	why, err := c.Adapt(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, why, "learned by heat-bath sweeps")
+	require.Contains(t, why, "spins are learned")
+	require.Contains(t, c.Explain(), "heat-bath sweep")
 	c.Loss.Partners, c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 0, 1000, 256, 20_000
 	result, err := engine.Train(t.Context(), c, workers, engine.RunOptions{})
 	require.NoError(t, err)
