@@ -44,11 +44,11 @@ var calibrations = []calibration{
 	{name: "16×16, of β = 0.28 at 0.4407", system: "ising", preset: "best", train: []string{"target.l=16", "target.beta=0.28", "training.steps=100"}, target: []string{"target.beta=0.4407"}},
 	{name: "16×16, β = 0.28, 400 steps", system: "ising", preset: "best", train: []string{"target.l=16", "target.beta=0.28", "training.steps=400"}},
 	{name: "mixture, 30 steps", system: "gmm", preset: "quick", train: []string{"training.steps=30"}, truth: wide},
-	{name: "mixture by moves, 30 steps", system: "gmm", preset: "moves", train: []string{"training.steps=30"}, truth: wide},
-	{name: "mixture by moves, 300 steps", system: "gmm", preset: "moves", train: []string{"training.steps=300"}, truth: wide},
+	{name: "mixture by a flow, 30 steps", system: "gmm", preset: "quick", train: slices.Concat(flow, []string{"training.steps=30"}), truth: wide},
+	{name: "mixture by a flow, 300 steps", system: "gmm", preset: "quick", train: slices.Concat(flow, []string{"training.steps=300"}), truth: wide},
 	{name: "mixture, a mode lost, moves that cross", system: "gmm", preset: "quick", train: slices.Concat(one, wide, hundred), target: two, truth: wide},
 	{name: "mixture, a mode lost, none cross", system: "gmm", preset: "quick", train: slices.Concat(one, hundred), target: two, truth: wide},
-	{name: "the same without a density", system: "gmm", preset: "moves", train: slices.Concat(one, hundred, []string{"generator.kind=residual"}), target: two, truth: wide},
+	{name: "the same without a density", system: "gmm", preset: "paper", train: slices.Concat(one, hundred, []string{"generator.kind=residual", "training.optimizer.learning_rate=0.001"}), target: two, truth: wide},
 	{name: "mixture, weights wrong, none cross", system: "gmm", preset: "quick", train: slices.Concat(even, []string{"training.steps=300"}), target: two, truth: wide},
 	{name: "wells, 400 steps", system: "hybrid", preset: "quick", train: []string{"training.steps=400"}},
 	{name: "wells by moves, 40 steps", system: "hybrid", preset: "moves", train: []string{"training.steps=40"}},
@@ -64,6 +64,7 @@ var (
 	one     = []string{`target.components=[{"weight":1,"mean":[-4,0],"covariance":[[1,0],[0,1]]}]`}
 	wide    = []string{"transition.sigma=[0.5,3,8]"}
 	hundred = []string{"training.steps=150"}
+	flow    = []string{"generator.kind=realnvp", "generator.depth=8", "generator.hidden=[64,64]", "generator.gain=1", "generator.clamp=1", "training.optimizer.learning_rate=0.004"}
 )
 
 func mixtureOf(a, b float64) string {
