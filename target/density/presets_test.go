@@ -34,12 +34,12 @@ func TestRecipes(t *testing.T) {
 	require.Equal(t, "realnvp", c.Generator.Kind)
 	// In many dimensions a Gaussian settles first, and couplings take it further.
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-sum(x^2 + x^4/50)/2 + sum(x[1:]*x[:79])/2")
-	require.Contains(t, why, "a Gaussian, bent, through 4 couplings")
+	require.Contains(t, why, "a Gaussian, bent through 4 couplings")
 	require.Equal(t, "parity", c.Generator.Partition)
 	require.Equal(t, mixture.SettledRate, c.Training.Optimizer.LearningRate)
 	// Where neighbours leave a coordinate a tenth of its deviation, by smaller steps.
 	c, why = resolve("quick", "target.dim=80", "target.parameters={}", "target.scale=[]", "target.expression=-50*sum((x[1:] - 0.99*x[:79])^2) - x[0]^2/2 - sum(x^4)/100")
-	require.Contains(t, why, "a Gaussian, bent, through 4 couplings")
+	require.Contains(t, why, "a Gaussian, bent through 4 couplings")
 	require.InDelta(t, mixture.SettledRate*0.3, c.Training.Optimizer.LearningRate, mixture.SettledRate*0.1)
 	_, why = resolve("quick", "target.dim=6", "target.parameters={}", "target.scale=[]", "target.expression=sum(log(exp(-x^2/2) + 100*exp(-5000*x^2))) - 2*(sum(x) - 3)^2")
 	require.Contains(t, why, "Gaussians, bent, because modes lie apart")
@@ -55,7 +55,7 @@ func TestRecipes(t *testing.T) {
 	require.Contains(t, why, "a Gaussian for each of 17 modes with a density")
 	require.Equal(t, "mixture", many.Generator.Kind)
 	many, why = mixed(400, 9)
-	require.Contains(t, why, "a network, because in 400 coordinates a mixture is learned of up to 8 modes")
+	require.Contains(t, why, "the paper's settings, because in 400 coordinates a mixture is learned of up to 8 modes")
 	require.Equal(t, "perceptron", many.Generator.Kind)
 	// The scale of all coordinates but one is a function of that: couplings. Tails that are
 	// a little heavy: Gaussians.

@@ -697,11 +697,11 @@ func TestLargeFiles(t *testing.T) {
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ preset, want string }{{"quick", `
 start 1175a16d525a
-trained bb912a1b7f69
-spins, refined by 0 66b38553be3f
-spins, refined by 3 3b79f0102873
-bits, refined by 0 45838f13ffe7
-bits, refined by 3 3bd7dc90ae82
+trained 45dfeed752ce
+spins, refined by 0 167bb0069d79
+spins, refined by 3 6903cfd6171a
+bits, refined by 0 74824229b2d5
+bits, refined by 3 ae727397d4c4
 weighted, refined by 0 4ef1a96e1ad9`}, {"paper", `
 start ff68a614def3
 trained 866dd1a5e8de
