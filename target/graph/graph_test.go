@@ -702,7 +702,7 @@ spins, refined by 0 167bb0069d79
 spins, refined by 3 6903cfd6171a
 bits, refined by 0 74824229b2d5
 bits, refined by 3 ae727397d4c4
-weighted, refined by 0 4ef1a96e1ad9`}, {"paper", `
+weighted, refined by 0 a47585083a7e`}, {"paper", `
 start ff68a614def3
 trained 866dd1a5e8de
 spins, refined by 0 b7b70cbd1ca8
