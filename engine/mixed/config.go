@@ -59,7 +59,8 @@ type GeneratorConfig struct {
 	// Branches is the number of branches of each mode.
 	Branches int `json:"branches" when:"kind=perceptron head=branch"`
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
-	// the first samples reach all wells.
+	// the first samples reach all wells, and those of a split head's logits, so
+	// that each z has a mode of its own while its x finds a well of that mode.
 	Gain float64 `json:"gain" when:"kind=perceptron"`
 }
 

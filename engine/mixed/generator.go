@@ -51,8 +51,12 @@ func (g *generator) initialize(params []float32, seed uint64) {
 	c := rng.Stream(seed, rng.Initialization, 0)
 	g.net.Initialize(params, &c, 0)
 	w, out := g.net.Weights(params, g.net.Layers()-1), g.net.Out()
+	raised := out
+	if g.branched {
+		raised = g.coordinates
+	}
 	for first := 0; first < len(w); first += out {
-		for i := range g.coordinates {
+		for i := range raised {
 			w[first+i] *= float32(g.config.Gain)
 		}
 	}

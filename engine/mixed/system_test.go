@@ -99,9 +99,9 @@ func TestDrawAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestInitializeScalesCoordinates multiplies the coordinates' weights by the
-// gain and leaves all others alone.
-func TestInitializeScalesCoordinates(t *testing.T) {
+// TestInitializeScalesHeads multiplies the weights of the coordinates, and of a
+// split head's logits, by the gain and leaves all others alone.
+func TestInitializeScalesHeads(t *testing.T) {
 	for preset, c := range bothHeads(threeTwins(1)) {
 		c.Generator.Gain = 1
 		plain := newTrainer(t, c, 1)
@@ -111,7 +111,7 @@ func TestInitializeScalesCoordinates(t *testing.T) {
 		last := g.net.Layers() - 1
 		w := g.net.Weights(plain.Params(), last)
 		for i := range w {
-			if i%g.net.Out() < g.coordinates {
+			if !g.branched || i%g.net.Out() < g.coordinates {
 				w[i] *= 8
 			}
 		}
