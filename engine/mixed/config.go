@@ -54,7 +54,8 @@ type GeneratorConfig struct {
 	Hidden []int               `json:"hidden" when:"kind=perceptron"` // widths of the hidden layers
 	Slope  float64             `json:"slope" when:"kind=perceptron"`  // of LeakyReLU for negative values
 	// Gain multiplies the initial weights of the coordinates' outputs, so that
-	// the first samples reach all wells.
+	// the first samples reach all wells, and those of a split head's logits, so
+	// that each z has a mode of its own while its x finds a well of that mode.
 	Gain float64 `json:"gain" when:"kind=perceptron"`
 }
 

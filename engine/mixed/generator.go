@@ -50,11 +50,9 @@ func newPerceptron(c GeneratorConfig, dim, modes int) *perceptron {
 func (g *perceptron) initialize(_ context.Context, s *System, params []float32) error {
 	c := rng.Stream(s.config.Training.Seed, rng.Initialization, 0)
 	g.Initialize(params, &c, 0)
-	w, out := g.Weights(params, g.Layers()-1), g.Out()
-	for first := 0; first < len(w); first += out {
-		for i := range g.dim {
-			w[first+i] *= float32(g.config.Gain)
-		}
+	last := g.Weights(params, g.Layers()-1)
+	for i := range last {
+		last[i] *= float32(g.config.Gain)
 	}
 	return nil
 }

@@ -89,19 +89,18 @@ func TestDrawAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestInitializeScalesCoordinates multiplies the coordinates' weights by the
-// gain and leaves all others alone.
-func TestInitializeScalesCoordinates(t *testing.T) {
+// TestInitializeScalesHeads multiplies the weights of both heads by the gain and leaves all
+// others alone.
+func TestInitializeScalesHeads(t *testing.T) {
 	c := small(paperConfig(), threeTwins(1))
+	c.Generator.Gain = 1
 	plain := newTrainer(t, c, 1)
 	c.Generator.Gain = 8
 	scaled := newTrainer(t, c, 1)
 	g := plain.System().(*System).generator.(*perceptron)
 	w := g.Weights(plain.Params(), g.Layers()-1)
 	for i := range w {
-		if i%g.Out() < g.dim {
-			w[i] *= 8
-		}
+		w[i] *= 8
 	}
 	require.Equal(t, plain.Params(), scaled.Params())
 }
