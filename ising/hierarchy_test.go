@@ -301,13 +301,19 @@ func adapt(t testing.TB, c *Config) string {
 func TestAdapt(t *testing.T) {
 	c, err := Preset("paper")
 	require.NoError(t, err)
-	for _, l := range []int{3, 16} {
-		c.Target.L = l
-		before := *c
-		require.Empty(t, adapt(t, c), "the paper's settings are the paper's")
-		require.Equal(t, before, *c)
+	fewer := c.Training.Steps
+	for _, target := range []TargetConfig{{L: 3, Beta: 0.44, J: 1}, {L: 3, Beta: 0.22, J: -2}, {L: 3, Beta: 0.4407, J: 1}, {L: 16, Beta: 0.2, J: 1}} {
+		c.Target = target
+		require.NotEmpty(t, adapt(t, c))
+		require.Equal(t, target.Beta == 0.4407, c.Training.Steps > fewer, "more steps in the ordered phase: %+v", target)
+		require.Less(t, c.Training.Schedule.Milestones[2], c.Training.Steps)
+		require.NoError(t, c.Validate())
 	}
-	for _, name := range []string{"quick", "best", "moves"} {
+	require.Equal(t, []float64{8}, c.Loss.Kernel.Bandwidths, "of the side")
+	require.Equal(t, 1024, c.Transition.Steps)
+	c.Target.L = 1
+	require.Empty(t, adapt(t, c), "Validate says why")
+	for _, name := range []string{"quick", "paper", "best", "moves"} {
 		c, err := Preset(name)
 		require.NoError(t, err)
 		before := *c
