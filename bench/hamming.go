@@ -21,7 +21,7 @@ var hammingSuite = Suite{
 	rows:    hammingRows,
 }
 
-// isingKernel is the kernel of the Ising model's paper preset.
+// isingKernel is for lattices of the paper's size, and no larger ones.
 var isingKernel = mmd.Kernel{Bandwidths: []float64{2}}
 
 func hammingRows(e *environment, size string) ([]*operation, error) {
@@ -50,8 +50,8 @@ func hammingRows(e *environment, size string) ([]*operation, error) {
 	if side >= 8 && err == nil {
 		err = add("training", isingKernel, e.trainingMoves)
 	}
-	// The paper's bandwidth does not reach from one configuration of a large lattice
-	// to another; one of the side reaches all.
+	// That does not reach from one configuration of a large lattice to another; a
+	// bandwidth of the side reaches all.
 	if side > 8 && err == nil {
 		err = add("wide", mmd.Kernel{Bandwidths: []float64{float64(side)}}, e.trainingMoves)
 	}
@@ -138,8 +138,8 @@ func isingMoves(n, side int) (s, t []uint64, err error) {
 	return s, t, nil
 }
 
-// trainingMoves returns the samples of an untrained generator and where the
-// transition takes them, both of the paper's preset at the given side. They are
+// trainingMoves returns the samples of an untrained generator of the paper's preset at
+// the given side, and where a proposal of several spins takes them. They are
 // what training starts from: nearly all distinct, and most of the moves far ones,
 // so that few of the kernel's terms coincide.
 func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
@@ -148,6 +148,7 @@ func (e *environment) trainingMoves(n, side int) (s, t []uint64, err error) {
 		return nil, nil, err
 	}
 	config.Target.L, config.Training.Batch = side, n
+	config.Transition.Proposal, config.Transition.Steps = "multi-spin", 1
 	trainer, err := engine.NewTrainer(config, e.workers)
 	if err != nil {
 		return nil, nil, err

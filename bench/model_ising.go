@@ -66,7 +66,7 @@ func (m isingModel) moves(s engine.System, params []float32) (from, to []uint64,
 
 func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, error) {
 	g, l := &m.Generator, &m.Loss
-	if g.Head != "sign" || g.Width.Unit != "absolute" ||
+	if g.Head != "sign" ||
 		l.Kind != "mmd" || l.Gradient != mmd.Surrogate.String() {
 		return nil, errOwnRecipe
 	}
@@ -91,15 +91,30 @@ func (m isingModel) reference(s engine.System, workers *pool.Pool) (*reference, 
 	dh := make([]float32, n*spins)
 	r := &reference{grad: make([]float32, len(params))}
 	r.loss = h.LossGradient(from, to, dh)
+	width := g.Width.Start
+	if g.Width.Unit == "spread" {
+		width *= spread(a.Output())
+	}
 	for i, v := range a.Output() {
-		th := math.Tanh(float64(v) / g.Width.Start)
-		dh[i] *= float32((1 - th*th) / g.Width.Start)
+		th := math.Tanh(float64(v) / width)
+		dh[i] *= float32((1 - th*th) / width)
 	}
 	net.Backward(r.grad, nil, dh, a, packed, 0, n, net.NewScratch(n))
 	t := make([]float32, n*spins)
 	asm.Unpack(t, to, n, spins)
 	r.inputs = map[string][]float32{"params": params, "z": a[0], "t": t}
 	return r, nil
+}
+
+// spread returns the standard deviation of logits.
+func spread(logits []float32) float64 {
+	var sum, squares float64
+	for _, h := range logits {
+		sum += float64(h)
+		squares += float64(h) * float64(h)
+	}
+	n := float64(len(logits))
+	return math.Sqrt(squares/n - sum/n*sum/n)
 }
 
 func (m isingModel) samples(s engine.System, params []float32, p *peers.Process) (agreement, error) {

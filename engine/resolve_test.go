@@ -39,7 +39,7 @@ func TestResolveChoosesTheRecipeOfTheTarget(t *testing.T) {
 func TestResolveErrors(t *testing.T) {
 	for want, from := range map[string]engine.Source{
 		`system: unknown system "spins"; the systems are ising, gmm`:        {System: "spins"},
-		`preset: "slow" is not one of quick, paper, best`:            {Preset: "slow"},
+		`preset: "slow" is not one of quick, paper, best`:                   {Preset: "slow"},
 		`training.stpes: unknown key; did you mean training.steps?`:         {Set: []string{"training.stpes=3"}},
 		`target.l: 1 is not between 2 and 256`:                              {Set: []string{"target.l=1"}},
 		`run.json:1:37: target.l: 1 is not between 2 and 256`:               {File: "run.json", Text: []byte(`{"system": "ising", "target": {"l": 1}}`)},

@@ -15,11 +15,11 @@ func TestGolden(t *testing.T) {
 	for _, c := range []struct{ preset, want string }{
 		{"paper", `
 start 9f4f10571f59
-trained a457a8d1376f
-spins, refined by 0 c60ba8e3f20b
-spins, refined by 3 22855676393b
-bits, refined by 0 6501cb65840e
-bits, refined by 3 6268d463fdf6`},
+trained fead8c358bca
+spins, refined by 0 a0e0183b17c9
+spins, refined by 3 4b5d7b0e0037
+bits, refined by 0 414fb54a1a23
+bits, refined by 3 ebe82d08c534`},
 	} {
 		t.Run(c.preset, func(t *testing.T) {
 			cfg := small(t, c.preset)

@@ -303,20 +303,25 @@ func adapt(t testing.TB, c *Config) string {
 func TestAdapt(t *testing.T) {
 	c, err := Preset("paper")
 	require.NoError(t, err)
-	for _, l := range []int{3, 16} {
-		c.Target.L = l
-		before := *c
-		require.Empty(t, adapt(t, c), "the paper's settings are the paper's")
-		require.Equal(t, before, *c)
+	fewer := c.Training.Steps
+	for _, target := range []TargetConfig{{L: 3, Beta: 0.44, J: 1}, {L: 3, Beta: 0.22, J: -2}, {L: 3, Beta: 0.4407, J: 1}, {L: 16, Beta: 0.2, J: 1}} {
+		c.Target = target
+		require.NotEmpty(t, adapt(t, c))
+		require.Equal(t, target.Beta == 0.4407, c.Training.Steps > fewer, "more steps in the ordered phase: %+v", target)
+		require.Less(t, c.Training.Schedule.Milestones[2], c.Training.Steps)
+		require.NoError(t, c.Validate())
 	}
-	for _, name := range []string{"quick", "best"} {
+	require.Equal(t, []float64{8}, c.Loss.Kernel.Bandwidths, "of the side")
+	require.Equal(t, 1024, c.Transition.Steps)
+	c.Target.L = 1
+	require.Empty(t, adapt(t, c), "Validate says why")
+	for _, name := range []string{"quick", "paper", "best"} {
 		c, err := Preset(name)
 		require.NoError(t, err)
 		before := *c
 		require.NotEmpty(t, adapt(t, c))
 		require.Equal(t, before, *c, "as it is for the target that presets have")
 	}
-	const by = ", by heat-bath sweeps and, of 75 % of the pairs, independent partners"
 	for want, target := range map[string]TargetConfig{
 		"a hierarchy with a density for the 2^9 configurations of the 3×3 lattice":         {L: 3, Beta: 0.3, J: 1},
 		"a hierarchy with a density for the 2^65536 configurations of the 256×256 lattice": {L: 256, Beta: 0.3, J: 1},
@@ -324,7 +329,7 @@ func TestAdapt(t *testing.T) {
 		c, err := Preset("best")
 		require.NoError(t, err)
 		c.Target, c.Loss.Partners = target, 0.1
-		require.Equal(t, want+by, adapt(t, c))
+		require.Equal(t, want, adapt(t, c))
 		for p := engine.Config(c); p != nil; p = p.(*Config).Predecessor() {
 			require.Equal(t, 0.75, p.(*Config).Loss.Partners)
 		}

@@ -3,6 +3,7 @@ package ising
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/spins/hierarchy"
@@ -25,20 +26,29 @@ func Preset(name string) (*Config, error) {
 	return c, nil
 }
 
-// paper holds the settings of the paper's Section 5.3, with multi-spin proposals.
+// paper holds the settings of the paper's Section 5.3.
 func paper() *Config {
-	p := perceptron.Paper("ising")
-	p.Transition.Proposal = "multi-spin"
+	t := TargetConfig{L: 3, Beta: 0.2, J: 1}
+	p := t.paper()
 	return &Config{
-		Common: p.Common, Target: TargetConfig{L: 3, Beta: 0.2, J: 1}, Transition: p.Transition, Loss: p.Loss,
+		Common: p.Common, Target: t, Transition: p.Transition, Loss: p.Loss,
 		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Units: 6, From: "scratch", GeneratorConfig: p.Generator},
 	}
 }
 
-// Adapt gives the presets of generators with a density the recipe for their target.
+// paper returns the settings of the paper's Section 5.3 for the target.
+func (t *TargetConfig) paper() perceptron.Config {
+	return perceptron.Paper("ising", t.L*t.L, 4*math.Tanh(t.Beta*math.Abs(t.J)))
+}
+
+// Adapt gives presets the recipe for their target.
 func (c *Config) Adapt(context.Context) (why string, err error) {
 	l := c.Target.L
-	if c.Preset == "paper" || l%4 != 0 && l > largestIrregular {
+	switch {
+	case c.Preset == "paper" && l > 1 && l <= maxSide:
+		p := c.Target.paper()
+		return p.Adapt(&c.Training, &c.Transition, &c.Loss), nil
+	case c.Preset == "paper", l%4 != 0 && l > largestIrregular:
 		return "", nil // Validate says why
 	}
 	c.recipe(c.Preset == "quick")

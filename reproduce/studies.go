@@ -104,22 +104,6 @@ var Studies = []Study{
 		Variants:    judged,
 	},
 	{
-		Name: "paper-method", Title: "Ising model, L = 3: the paper's method with other choices of what it leaves open",
-		System: "ising", Preset: "paper",
-		Assignments: []string{"training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",
-			"generator.width.unit=spread", "generator.width.start=0.3", "generator.width.final=0.03"},
-		Variants: []Variant{
-			{Label: "β = 0.2, mixture, m = 10, σ = 1.5, longer", Assignments: []string{"target.beta=0.2", "transition.proposal=mixture",
-				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=9000", "training.schedule.milestones=[2000,5000,8000]"}},
-			{Label: "β = 0.5, mixture, m = 10, σ = 1.5", Assignments: []string{"target.beta=0.5", "transition.proposal=mixture",
-				"transition.steps=10", "loss.kernel.bandwidths=[1.5]"}},
-			{Label: "β = 0.5, the same for longer, annealed, with one sign in the noise", Assignments: []string{"target.beta=0.5", "transition.proposal=mixture",
-				"transition.steps=10", "loss.kernel.bandwidths=[1.5]", "training.steps=18000", "training.schedule.milestones=[6000,12000,16000]",
-				"transition.anneal=0.3", "generator.signs.number=1"}},
-			{Label: "β = 0.5, several spins, m = 1, σ = 2", Assignments: []string{"target.beta=0.5"}},
-		},
-	},
-	{
 		Name: "kernels", Title: "Gaussian mixture: the kernel of the discrepancy",
 		System: "gmm", Preset: "paper",
 		Assignments: []string{"training.optimizer.learning_rate=0.001", "training.optimizer.epsilon=1e-16", "training.optimizer.weight_decay=0",

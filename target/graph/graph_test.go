@@ -478,7 +478,8 @@ func TestThePapersMethod(t *testing.T) {
 	field.Fields = []float64{0.5, -0.5, 0.25, 0, 0, 0, 1, 0, -0.25}
 	for name, h := range map[string]spins.Hamiltonian{"no field": plain, "a field": field} {
 		c := configured(t, "paper", h, 0.5)
-		require.Equal(t, 9, c.Transition.Steps, name)
+		require.Equal(t, 36, c.Transition.Steps, name)
+		require.Equal(t, []float64{1.5, 3}, c.Loss.Kernel.Bandwidths, name)
 		c.Training.Steps, c.Training.Batch, c.Evaluation.Samples = 1500, 512, 20_000
 		c.Training.Schedule.Milestones = []int{1000, 1300}
 		result, err := engine.Train(context.Background(), c, workers, engine.RunOptions{})
@@ -704,11 +705,11 @@ bits, refined by 0 74824229b2d5
 bits, refined by 3 ae727397d4c4
 weighted, refined by 0 a47585083a7e`}, {"paper", `
 start ff68a614def3
-trained 866dd1a5e8de
-spins, refined by 0 b7b70cbd1ca8
-spins, refined by 3 1bee788b1ed9
-bits, refined by 0 c5f036f007e0
-bits, refined by 3 6087ebf24961`}} {
+trained 42d48ebed167
+spins, refined by 0 114fd08901ab
+spins, refined by 3 5bfcddc0af50
+bits, refined by 0 fb95a8924588
+bits, refined by 3 a6550cab9d03`}} {
 		t.Run(c.preset, func(t *testing.T) {
 			cfg := configured(t, c.preset, glass(9, 9, 8), 0.4)
 			cfg.Training.Batch, cfg.Generator.Hidden = 128, []int{16}

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/revgen/revgen/engine/spins/hierarchy"
 	"github.com/revgen/revgen/engine/spins/perceptron"
@@ -30,18 +31,24 @@ func Preset(name string) (*Config, error) {
 	return nil, conf.OneOf("preset", name, Presets)
 }
 
-// mostProposals bounds the time that the paper's transition takes.
-const mostProposals = 1 << 10
-
 // paper is the paper's method, a perceptron trained by the MMD between the laws of
 // (s, s′) and (s′, s), with the settings of its Section 5.3 that do not belong to
 // the lattice.
 func paper() *Config {
-	p := perceptron.Paper("spins")
+	p := perceptron.Paper("spins", 9, perceptron.Coupled)
 	return &Config{
 		Common: p.Common, Target: TargetConfig{Beta: 1}, Transition: p.Transition, Loss: p.Loss,
 		Generator: GeneratorConfig{Kind: "perceptron", Neighbours: 24, Inputs: hierarchy.Nearest, Units: 16, GeneratorConfig: p.Generator},
 	}
+}
+
+// coupling returns the mean over spins i of Σ_j tanh |βJ_ij|.
+func (t *TargetConfig) coupling() float64 {
+	var sum float64
+	for _, e := range t.Edges {
+		sum += math.Tanh(t.Beta * math.Abs(e.Coupling))
+	}
+	return 2 * sum / float64(t.Spins)
 }
 
 // recipe takes what was found good for a graph with as many learned spins.
@@ -61,8 +68,8 @@ func (c *Config) Adapt(context.Context) (why string, err error) {
 		return "", nil // Validate says why
 	}
 	if c.Preset == "paper" {
-		c.Transition.Steps = min(g.N(), mostProposals)
-		return fmt.Sprintf("%d proposals between s and s′, for %d spins; reference: %s", c.Transition.Steps, g.N(), road(g)), nil
+		p := perceptron.Paper("spins", g.N(), c.Target.coupling())
+		return fmt.Sprintf("%s; reference: %s", p.Adapt(&c.Training, &c.Transition, &c.Loss), road(g)), nil
 	}
 	h, learned := hierarchy.GraphRecipe(c.Target.law())
 	c.recipe(h, learned)

@@ -146,7 +146,8 @@ class Ising(System):
         self.beta, self.coupling, self.field = t["beta"], t["j"], t["h"]
         self.proposal, self.moves = config["transition"]["proposal"], config["transition"]["steps"]
         self.global_flip = config["transition"]["global_flip"]
-        self.latent, self.width, self.head = g["latent"], g["width"]["start"], g["head"]
+        self.latent, self.head = g["latent"], g["head"]
+        self.width, self.relative = g["width"]["start"], g["width"]["unit"] == "spread"
         self.net = perceptron([g["latent"], *g["hidden"], self.sites], g["slope"])
         self.optimise()
 
@@ -156,7 +157,8 @@ class Ising(System):
             hard = torch.where(torch.rand_like(h) < torch.sigmoid(2 * h), 1.0, -1.0)
             soft = torch.tanh(h)
         else:
-            hard, soft = torch.sign(h), torch.tanh(h / self.width)
+            width = self.width * h.detach().std(correction=0) if self.relative else self.width
+            hard, soft = torch.sign(h), torch.tanh(h / width)
         return hard.detach() + soft - soft.detach()
 
     def energy(self, s):
