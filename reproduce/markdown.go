@@ -90,17 +90,15 @@ const Legend = "An asterisk marks an error that exact samples of this size do no
 // how settings were chosen.
 const Basis = `What the figures rest on:
 
-- The preset paper is the paper's method. best and quick train other generators by
-  another loss: with a known density q, by KL(q‖π), whose gradient is the score
-  function's. That needs energies and no Metropolis moves. moves sees a target by its
-  moves alone.
-- Lattices have spins drawn one group after another. best and quick train these by the
-  squared violation of detailed balance, (ln q(s)p(s, s′) − ln q(s′)p(s′, s))²/2, where
-  s′ is another sample or one that moves lead to. The recipe is a function of the
-  target.
-- The mixture and the wells have Gaussians that a population of the target's own
-  Metropolis chains has placed; moves trains flows without them. A mixture of Gaussians
-  is one of them, so that its rows say that nothing was lost, and no more.
+- All presets train by reversibility. The preset paper is the paper's method: any
+  generator, and the maximum mean discrepancy between the laws of (s, s′) and (s′, s).
+  best and quick have generators that know their density q, and the loss
+  ½ E (R(s) − R(s′))², R = ln q − ln π, where s′ is another sample or some moves away.
+  Their recipe is a function of the target.
+- Lattices have spins drawn one group after another. The mixture and the wells have
+  Gaussians that a population of the target's own Metropolis chains has placed. A
+  mixture of Gaussians is one of them: its rows say that nothing was lost, and no more.
+  The setting gmm-realnvp has the paper's own generator instead.
 - Seeds 11 and beyond are ones on which nothing was chosen, but for the learning rate
   and the partners of lattices, for which trainings of seed 11 were compared.
 - A floor belongs to its number of samples. Errors at the floor of 200 000 samples

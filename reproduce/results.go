@@ -350,7 +350,7 @@ func settingRank(name string) int { return slices.Index(Names(), name) }
 
 // presetRank puts the paper's own settings first.
 func presetRank(name string) int {
-	known := []string{"paper", "best", "quick", "moves"}
+	known := []string{"paper", "best", "quick"}
 	if i := slices.Index(known, name); i >= 0 {
 		return i
 	}

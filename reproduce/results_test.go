@@ -267,11 +267,12 @@ func TestEditedResults(t *testing.T) {
 	}
 }
 
-// TestSettingsNameTargets: the recipe is the preset's, as Basis says.
+// TestSettingsNameTargets: the recipe is the preset's for a target and a generator, as
+// Basis says.
 func TestSettingsNameTargets(t *testing.T) {
 	for _, s := range Settings {
 		for _, a := range s.Assignments {
-			named := strings.HasPrefix(a, "target.") || strings.HasPrefix(a, "evaluation.")
+			named := strings.HasPrefix(a, "target.") || strings.HasPrefix(a, "generator.kind=") || strings.HasPrefix(a, "evaluation.")
 			require.True(t, named, "%s: %s", s.Name, a)
 		}
 	}
