@@ -272,18 +272,14 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) 
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
 	}
-	lock, err := disk.Acquire(filepath.Join(b.dir, "lock"))
-	var held *disk.HeldError
+	lock, err := disk.Own(b.dir, "journal.ndjson", "results.ndjson", "status.json")
 	switch {
-	case errors.As(err, &held):
-		return fmt.Errorf("%s: %w; wait until it ends, or choose another directory", b.dir, held)
 	case errors.Is(err, disk.ErrNoLocks):
-		p.warn(fmt.Sprintf("%s: %v: see to it that no second process uses this directory", b.dir, err))
+		p.warn(err.Error())
 	case err != nil:
-		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
+		return err
 	}
 	defer closing(lock.Release, &err)
-	disk.Sweep(b.dir, "results.ndjson", "status.json")
 	path := filepath.Join(b.dir, "journal.ndjson")
 	_, missing := os.Stat(path)
 	switch {

@@ -168,7 +168,7 @@ func TestSpecialFiles(t *testing.T) {
 		}
 		o := revgen(t, dir, args...)
 		require.Equal(t, exitError, o.code, "%s: %s", name, o.stderr)
-		require.Regexp(t, name+": (is a device|not a regular file)", o.stderr)
+		require.Regexp(t, name+"(: is a device| is a symbolic link)", o.stderr)
 		require.NoError(t, os.Remove(filepath.Join(copied, name)))
 		data, err := os.ReadFile(filepath.Join(run, name))
 		require.NoError(t, err)
@@ -245,6 +245,38 @@ func TestTwoProcessesInOneDirectory(t *testing.T) {
 	_ = first.Wait()
 	require.FileExists(t, filepath.Join(dir, "run", "lock"))
 	ok(t, dir, tiny("run")...)
+}
+
+// Who removes the file of a lock does not make room for a second owner, and a link in its
+// place, which leads anywhere, is refused at once.
+func TestLockOfARun(t *testing.T) {
+	dir := t.TempDir()
+	first := command(t, dir, tiny("run")...)
+	first.Env = append(first.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30", envStuck+"=1")
+	require.NoError(t, first.Start())
+	lock := filepath.Join(dir, "run", "lock")
+	waitFor(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "run", "checkpoint.rvg"))
+		return err == nil
+	})
+	require.NoError(t, os.Remove(lock))
+	o := revgen(t, dir, tiny("run")...)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "run: in use by another process; ")
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+
+	list(t, dir, `{"train":"ising",`+quickJob+`}`)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "batch"), 0o700))
+	for _, path := range []string{lock, filepath.Join(dir, "batch", "lock")} {
+		require.NoError(t, os.Symlink("elsewhere", path))
+	}
+	for _, args := range [][]string{tiny("run"), {"run", "jobs.ndjson", "-o", "batch"}} {
+		o := revgen(t, dir, args...)
+		require.Equal(t, exitError, o.code, o.stderr)
+		require.Contains(t, o.stderr, ": lock is a symbolic link; ")
+	}
+	require.NoFileExists(t, filepath.Join(dir, "run", "elsewhere"))
 }
 
 // A link that leads to nothing yet is followed.

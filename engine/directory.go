@@ -59,11 +59,12 @@ func (r *run) open(ctx context.Context, resume string) error {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
 	}
-	if err := r.own(); err != nil {
+	var err error
+	if r.lock, err = own(r.dir, r.report); err != nil {
 		return err
 	}
 	path := checkpointFile(r.dir)
-	_, err := os.Stat(path)
+	_, err = os.Stat(path)
 	switch {
 	case err == nil && resume == "never":
 		return fmt.Errorf("%s: holds a run already; choose another directory, or resume it", r.dir)
@@ -118,23 +119,22 @@ func (r *run) opened() error {
 	return err
 }
 
-// own makes this process the only one that writes here, and removes what one
-// that was killed left half-written.
-func (r *run) own() error {
-	var err error
-	switch r.lock, err = disk.Own(r.dir); {
-	case err == nil:
-		names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "status.json", "summary.json"}
-		for slot := range keyframeSlots {
-			names = append(names, keyframeName(slot))
-		}
-		disk.Sweep(r.dir, names...)
-	case errors.Is(err, disk.ErrNoLocks):
-		r.report(err.Error())
-	default:
-		return fmt.Errorf("run directory %w", err)
+// own makes this process the only one that writes to a run directory, and removes what
+// one that was killed left half-written. Where nobody can tell, warn hears of it.
+func own(dir string, warn func(string)) (*disk.Lock, error) {
+	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json"}
+	for slot := range keyframeSlots {
+		names = append(names, keyframeName(slot))
 	}
-	return nil
+	lock, err := disk.Own(dir, names...)
+	switch {
+	case errors.Is(err, disk.ErrNoLocks):
+		warn(err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("run directory %w", err)
+	}
+	return lock, nil
 }
 
 // writeConfig keeps config.json that of the run, whose keys that do not change
