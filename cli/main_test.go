@@ -36,6 +36,8 @@ const (
 	envHeeds   = "REVGEN_TEST_HEEDS"   // file to make when signals are heeded
 	envSample  = "REVGEN_TEST_SAMPLE"  // number of a sample that cannot be drawn, or
 	envKill    = "REVGEN_TEST_KILL"    // set: that ends the process
+	envLook    = "REVGEN_TEST_LOOK"    // how long a lookout's recipe looks, and
+	envPlace   = "REVGEN_TEST_PLACE"   // how long placing its generator takes
 )
 
 // systems are the program's.
@@ -49,7 +51,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
-	systems = append(systems, toyDefinition)
+	systems = append(systems, toyDefinition, lookoutDefinition)
 	if path := os.Getenv(envHeeds); path != "" {
 		signalsHeeded = func() {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -192,12 +192,14 @@ func (p *program) mcmc(w *walking) error {
 	if _, err := p.systems.Find(w.name); err != nil && isDir(w.name) {
 		w.name = filepath.Join(w.name, "config.json")
 	}
-	cfg, err := w.load(p.beginning(), p.systems)
-	if err != nil {
-		return err
-	}
-	p.describeTarget(cfg)
-	return p.interruptible(func(ctx context.Context) error { return p.runChains(ctx, w, cfg, o) })
+	return p.interruptible(func(ctx context.Context) error {
+		cfg, err := w.load(ctx, p.systems)
+		if err != nil {
+			return err
+		}
+		p.describeTarget(cfg)
+		return p.runChains(ctx, w, cfg, o)
+	})
 }
 
 // A walked is what mcmc prints with --json.

@@ -325,9 +325,9 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 	if err != nil {
 		return err
 	}
-	p.output.begin(func() string {
+	p.output.begin(func() (string, bool) {
 		_ = w.Abort()
-		return r.remains(w)
+		return r.remains(w), !w.Temporary()
 	})
 	start := time.Now()
 	err = p.stream(ctx, stream, w, r)
@@ -338,7 +338,7 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 		return err // stoppable discards the output and says so
 	}
 	if err != nil {
-		_ = p.output.discard()
+		p.output.discard()
 		return sayWhere(r.path, err)
 	}
 	p.sayRate(r, start)

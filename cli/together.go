@@ -34,7 +34,7 @@ func (p *program) joinSampling(s *sampling) error {
 		return nil
 	case strings.Contains(s.output, taskMark):
 		return usagef("-o: %s is the number of a part; ask for parts with --shard auto", taskMark)
-	case !mpi.Present || p.job != nil:
+	case !mpi.Present || p.batched:
 		return nil
 	}
 	if err := p.join(task, launcher); err != nil {
@@ -53,7 +53,7 @@ func (p *program) joinWalking(w *walking) error {
 	switch {
 	case err != nil:
 		return usageError{err}
-	case task.Count == 1 || !mpi.Present || p.job != nil:
+	case task.Count == 1 || !mpi.Present || p.batched:
 		return nil
 	}
 	if err := p.join(task, launcher); err != nil {
@@ -83,8 +83,8 @@ const (
 )
 
 // settle returns nil if no rank has an error. Otherwise the first rank that failed
-// tells its own, the first that was stopped if none did, and all others return
-// engine.ErrElsewhere.
+// tells its own, and all others return engine.ErrElsewhere. If none failed and one was
+// stopped, all are.
 func (p *program) settle(err error) error {
 	state := byte(rankWell)
 	switch {
@@ -104,15 +104,14 @@ func (p *program) settle(err error) error {
 	switch {
 	case worst == rankWell:
 		return err
+	case worst == rankStopped:
+		return settled{context.Canceled}
 	case first != p.world.Rank():
 		return engine.ErrElsewhere
 	case first == 0:
 		return err
 	}
-	if worst == rankFailed {
-		err = fmt.Errorf("rank %d: %w", first, err)
-	}
-	return settled{err}
+	return settled{fmt.Errorf("rank %d: %w", first, err)}
 }
 
 // gather returns a byte of every rank.
@@ -203,16 +202,16 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 	if err != nil {
 		return err
 	}
-	p.output.begin(func() string {
+	p.output.begin(func() (string, bool) {
 		_ = file.Abort()
-		return "nothing was written to " + path
+		return "nothing was written to " + path, false
 	})
 	err = write(file)
 	if err == nil {
 		err = file.Done()
 	}
 	if err != nil {
-		_ = p.output.discard() // which ends the others' part
+		p.output.discard() // which ends the others' part
 	}
 	switch {
 	case errors.Is(err, npy.ErrDiscarded):
@@ -221,7 +220,7 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 		err = sayWhere(path, err)
 	}
 	if err := p.settle(err); err != nil {
-		_ = p.output.discard()
+		p.output.discard()
 		return err
 	}
 	published := func() error { return nil }

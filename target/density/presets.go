@@ -99,11 +99,14 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 	if find != nil {
 		with(func(p *problem) {
 			var found []place
+			if err = ctx.Err(); err != nil {
+				return // without a look
+			}
 			if found, *verdict = p.pilot(); *verdict == nil {
 				why = find(found)
 			}
 		})
-		if *verdict != nil {
+		if *verdict != nil || err != nil {
 			return "", ctx.Err()
 		}
 	}
@@ -112,6 +115,8 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 		case preset != "quick" && preset != "best":
 		case limit != "":
 			why = and(why, "by moves alone, because "+limit)
+		case ctx.Err() != nil:
+			err = ctx.Err()
 		default:
 			var chosen string
 			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
