@@ -63,7 +63,8 @@ type program struct {
 	batched bool         // its command is that of one
 	warned  func(string) // hears its warnings
 
-	world mpi.World // nil for a process that stands alone
+	world  mpi.World // nil for a process that stands alone
+	joined func()    // ends the wait for the other ranks
 }
 
 // Main runs the program's command line for the given systems, the default first,
@@ -73,6 +74,10 @@ func Main(systems ...engine.Definition) { os.Exit(Run(os.Args[1:], os.Stdout, os
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
+	if err := mpi.Prepare(); err != nil { // which may begin the program anew
+		fmt.Fprintf(stderr, "revgen: %v\n", err)
+		return exitError
+	}
 	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, asked: time.Now()}
 	defer p.hear()()
 	// Without this a write to a closed stdout or stderr would end the process.
@@ -90,6 +95,10 @@ func (p *program) carryOut(args []string) int {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	err := execute(root)
+	p.lasting.Store(true) // what is left to do takes no time
+	if p.ranked.Load() {
+		signal.Stop(p.signals) // or waits for the other ranks
+	}
 	code := p.exitCode(err)
 	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) && !p.saidBefore(err) {
 		p.report(err, code)

@@ -120,6 +120,13 @@ func (p *program) sample(s *sampling) error {
 			return err
 		}
 	}
+	if p.world != nil {
+		err := p.sameStart("sample", map[string]any{"model": model.Hash(), "seed": cfg.Shared().Training.Seed, "number": s.n, "-o": s.output,
+			"format": s.format, "first": s.first, "first is given": s.placed, "refine": s.refine.String(), "exact": s.exact})
+		if err != nil {
+			return err
+		}
+	}
 	return p.interruptible(func(ctx context.Context) error { return p.sampleModel(ctx, s, model, cfg) })
 }
 

@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/cluster"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
@@ -94,11 +92,11 @@ func (p *program) settle(err error) error {
 	default:
 		state = rankFailed
 	}
-	all := p.gather(state)
+	all := p.exchange([]byte{state})
 	first, worst := 0, byte(rankWell)
 	for r, state := range all {
-		if state > worst {
-			first, worst = r, state
+		if state[0] > worst {
+			first, worst = r, state[0]
 		}
 	}
 	switch {
@@ -112,17 +110,6 @@ func (p *program) settle(err error) error {
 		return err
 	}
 	return settled{fmt.Errorf("rank %d: %w", first, err)}
-}
-
-// gather returns a byte of every rank.
-func (p *program) gather(mine byte) []byte {
-	all, ends := make([]byte, p.world.Size()), make([]int, p.world.Size())
-	for r := range ends {
-		ends[r] = r + 1
-	}
-	all[p.world.Rank()] = mine
-	p.world.Gather(all, ends)
-	return all
 }
 
 // tell gives all ranks the bytes of rank 0.
@@ -159,19 +146,6 @@ func (p *program) sameRequest(r request, cfg engine.Config, params []float32) er
 	mine := sha256.Sum256(fmt.Append(nil, start.Hash(), cfg.Shared().Training.Seed, "\x00", r.path, "\x00", r.format.Name, r.first, " ", r.n, " ", r.refine, r.exact != nil))
 	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
 		return usagef("it was asked for other samples, or another file, than rank 0; --shard 0/1 lets each process stand alone")
-	}
-	return nil
-}
-
-// sameChains refuses ranks that were asked for different chains.
-func (p *program) sameChains(w *walking, cfg engine.Config, o chains.Options) error {
-	text, err := conf.Encode(cfg)
-	if err != nil {
-		return err
-	}
-	mine := sha256.Sum256(fmt.Append(text, "\x00", w.output, "\x00", w.states, "\x00", o.States, o.Chains, o.Draws, o.BurnIn, o.Spacing, o.Ladder))
-	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
-		return usagef("it was asked for other chains, or another file, than rank 0")
 	}
 	return nil
 }

@@ -181,6 +181,11 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err != nil {
 		return err
 	}
+	if p.world != nil {
+		if err := p.sameStart("train", given.Config); err != nil {
+			return err
+		}
+	}
 	t.start = start
 	if t.dir == "" {
 		if t.dir, err = defaultDir(given); err != nil {
@@ -195,23 +200,53 @@ func (p *program) train(t *training, wantSamples bool) error {
 	})
 }
 
-// lookAndTrain is trainAndMeasure of a target that the preset's recipe has to look at first.
+// lookAndTrain is trainAndMeasure of a target that the preset's recipe has to look at first,
+// which rank 0 does for all.
 func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training, wantSamples bool) error {
 	p.say("%s preset, which looks at the target first: %s", given.Shared().Preset, t.dir)
-	setup, err := engine.SetUp(t.dir, t.resume, given.Config, p.warn)
-	if err != nil {
-		return err
+	var setup *engine.Setup
+	var cfg *resolved
+	from, err := given.from, ctx.Err()
+	from.Look = new(engine.Look)
+	if !p.others() {
+		if setup, err = engine.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
+			from.Look = engine.ReadLook(t.dir)
+			if cfg, err = look(ctx, p.systems, from); err == nil {
+				err = setup.Keep(from.Look)
+			}
+		}
 	}
-	from := given.from
-	from.Look = engine.ReadLook(t.dir)
-	cfg, err := look(ctx, p.systems, from)
-	if err == nil {
-		err = setup.Keep(from.Look)
+	if p.world != nil {
+		err = p.settle(err)
+		if err == nil {
+			cfg, err = p.shareLook(ctx, from, cfg)
+		}
 	}
 	if err == nil {
 		err = p.trainAndMeasure(ctx, cfg, t, wantSamples, setup)
 	}
-	return setup.End(err)
+	switch {
+	case setup != nil:
+		return setup.End(err)
+	case p.others() && engine.Cancelled(err):
+		return &engine.StopError{Step: -1}
+	}
+	return err
+}
+
+// shareLook gives all ranks the configuration of rank 0, by what its recipe saw.
+func (p *program) shareLook(ctx context.Context, from engine.Source, cfg *resolved) (*resolved, error) {
+	text, err := json.Marshal(from.Look)
+	if err != nil {
+		return nil, err
+	}
+	if text = p.tell(text); !p.others() {
+		return cfg, nil
+	}
+	if err := json.Unmarshal(text, from.Look); err != nil {
+		return nil, err
+	}
+	return look(context.WithoutCancel(ctx), p.systems, from)
 }
 
 // trainAndMeasure trains and leaves what the run directory is to hold, of which setup, if
