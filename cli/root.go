@@ -74,6 +74,10 @@ func Main(systems ...engine.Definition) { os.Exit(Run(os.Args[1:], os.Stdout, os
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
+	if err := enough(); err != nil {
+		fmt.Fprintf(stderr, "revgen: %v\n", err)
+		return exitError
+	}
 	if err := mpi.Prepare(); err != nil { // which may begin the program anew
 		fmt.Fprintf(stderr, "revgen: %v\n", err)
 		return exitError
@@ -139,6 +143,8 @@ func (p *program) exitCode(err error) int {
 	}
 	var c cut
 	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
+		return exitError // whatever file it was
 	case errors.As(err, &c):
 		if c.lost {
 			return exitError
