@@ -78,11 +78,11 @@ func own(dir string, names []string) (*Lock, error) {
 	case err != nil && !lockless(err):
 		return nil, errors.Join(err, l.dir.Close())
 	}
-	if err = l.lockFile(path); err == nil {
-		err = l.sign()
-	}
-	if err != nil {
+	if err := l.lockFile(path); err != nil {
 		return nil, errors.Join(err, l.close())
+	}
+	if err := l.sign(); err != nil {
+		return nil, errors.Join(err, l.Release())
 	}
 	return l, nil
 }
