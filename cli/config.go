@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/internal/conf"
@@ -10,33 +12,39 @@ import (
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Configurations, resolved without a run"}
 	var s source
+	var looks bool
 	show := &cobra.Command{
 		Use:   "show [SYSTEM|FILE.json]",
 		Short: "Print the configuration that train would take",
 		Long: `Print the configuration that train would take: the preset's recipe for the
 target, with all that a file and assignments set. It is complete, valid, and what
-config.json of the run would hold.`,
+config.json of the run would hold.
+
+Recipes for targets of one's own look at them first, which train does, and this only
+with --look: it may take minutes. Without, what the recipe chooses is as it stands
+before.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				s.name = args[0]
 			}
-			cfg, err := s.load(p.beginning(), p.systems)
+			if looks {
+				return p.interruptible(func(ctx context.Context) error {
+					cfg, err := s.load(ctx, p.systems)
+					if err != nil {
+						return err
+					}
+					return p.showConfig(cfg)
+				})
+			}
+			cfg, err := s.given(p.systems)
 			if err != nil {
 				return err
 			}
-			p.describeTarget(cfg)
-			if cfg.why != "" {
-				p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
-			}
-			text, err := conf.Encode(cfg.Config)
-			if err != nil {
-				return err
-			}
-			_, err = p.stdout.Write(text)
-			return err
+			return p.showConfig(cfg)
 		},
 	}
+	show.Flags().BoolVar(&looks, "look", false, "let the preset's recipe look at a target that it has to look at")
 	show.Flags().StringVarP(&s.preset, "preset", "p", "", "preset of the system (default the first)")
 	show.Flags().StringArrayVarP(&s.assignments, "set", "s", nil, "set a value of the configuration, `key.path=value`; may be repeated")
 	schema := &cobra.Command{
@@ -58,4 +66,21 @@ config.json of the run would hold.`,
 	}
 	cmd.AddCommand(show, schema)
 	return cmd
+}
+
+// showConfig prints a configuration.
+func (p *program) showConfig(cfg *resolved) error {
+	p.describeTarget(cfg)
+	switch {
+	case cfg.looks:
+		p.say("the %s preset has not looked at this target, by which it chooses; --look lets it", cfg.Shared().Preset)
+	case cfg.why != "":
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
+	}
+	text, err := conf.Encode(cfg.Config)
+	if err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(text)
+	return err
 }

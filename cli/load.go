@@ -32,38 +32,76 @@ type source struct {
 // A resolved configuration is validated.
 type resolved struct {
 	engine.Config
-	pristine bool   // a preset's as it stands
-	why      string // what the recipe chose for the target
+	from  engine.Source
+	why   string // what the recipe chose for the target
+	looks bool   // the recipe has not looked at the target yet, so that this is what is given
 }
 
 // load returns the configuration. ctx ends a recipe's look at the target.
 func (s source) load(ctx context.Context, systems engine.Systems) (*resolved, error) {
-	from := engine.Source{System: s.name}
-	if _, err := systems.Find(s.name); err != nil && s.name != "" {
-		data, err := s.readFile(systems)
-		if err != nil {
-			return nil, err
-		}
-		recognised := false
-		if from, recognised = systems.Recognise(data, s.name); !recognised {
-			if from, err = s.configuration(systems, data); err != nil {
-				return nil, err
-			}
-		}
+	from, err := s.from(systems)
+	if err != nil {
+		return nil, err
 	}
-	from.Preset, from.Set = s.preset, s.assignments
+	return look(ctx, systems, from)
+}
+
+// look returns the configuration of a source.
+func look(ctx context.Context, systems engine.Systems, from engine.Source) (*resolved, error) {
 	cfg, why, err := systems.Resolve(ctx, from)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &resolved{Config: cfg, from: from, why: why}, nil
+}
+
+// given returns the configuration without a look at the target.
+func (s source) given(systems engine.Systems) (*resolved, error) {
+	from, err := s.from(systems)
+	if err != nil {
+		return nil, err
+	}
+	cfg, why, looks, err := systems.Given(from)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &resolved{cfg, from, why, looks}, nil
+}
+
+// refused says what is wrong with a configuration.
+func refused(err error) error {
 	var wrong *engine.AssignmentError
 	if errors.As(err, &wrong) {
 		err = fmt.Errorf("--set %q: %w", wrong.Assignment, err)
 	}
 	if engine.Cancelled(err) {
-		return nil, err
+		return err
 	}
-	if err != nil {
-		return nil, usageError{err}
+	return usageError{err}
+}
+
+// pristine reports whether the configuration is a preset's as it stands.
+func (r *resolved) pristine() bool {
+	return r.from.File == "" && len(r.from.Set)+len(r.from.Target) == 0
+}
+
+// from returns what the configuration is made of.
+func (s source) from(systems engine.Systems) (engine.Source, error) {
+	from := engine.Source{System: s.name}
+	if _, err := systems.Find(s.name); err != nil && s.name != "" {
+		data, err := s.readFile(systems)
+		if err != nil {
+			return from, err
+		}
+		recognised := false
+		if from, recognised = systems.Recognise(data, s.name); !recognised {
+			if from, err = s.configuration(systems, data); err != nil {
+				return from, err
+			}
+		}
 	}
-	return &resolved{cfg, from.File == "" && len(from.Set)+len(from.Target) == 0, why}, nil
+	from.Preset, from.Set = s.preset, s.assignments
+	return from, nil
 }
 
 // readFile reads the file that the name must be if it is no system: a

@@ -36,6 +36,8 @@ const (
 	envHeeds   = "REVGEN_TEST_HEEDS"   // file to make when signals are heeded
 	envSample  = "REVGEN_TEST_SAMPLE"  // number of a sample that cannot be drawn, or
 	envKill    = "REVGEN_TEST_KILL"    // set: that ends the process
+	envLook    = "REVGEN_TEST_LOOK"    // how long a lookout's recipe looks, and
+	envPlace   = "REVGEN_TEST_PLACE"   // how long placing its generator takes
 )
 
 // systems are the program's.
@@ -50,6 +52,9 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	systems = append(systems, toyDefinition)
+	if os.Getenv(envLook) != "" {
+		systems = append(systems, lookoutDefinition)
+	}
 	if path := os.Getenv(envHeeds); path != "" {
 		signalsHeeded = func() {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -192,12 +192,23 @@ func (p *program) mcmc(w *walking) error {
 	if _, err := p.systems.Find(w.name); err != nil && isDir(w.name) {
 		w.name = filepath.Join(w.name, "config.json")
 	}
-	cfg, err := w.load(p.beginning(), p.systems)
-	if err != nil {
-		return err
+	if p.world != nil {
+		given, err := w.given(p.systems)
+		if err == nil {
+			err = p.sameStart("mcmc", map[string]any{"": given.Config, "-o": w.output, "states": w.states, "format": w.format, "flags": o})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	p.describeTarget(cfg)
-	return p.interruptible(func(ctx context.Context) error { return p.runChains(ctx, w, cfg, o) })
+	return p.interruptible(func(ctx context.Context) error {
+		cfg, err := w.load(ctx, p.systems)
+		if err != nil {
+			return err
+		}
+		p.describeTarget(cfg)
+		return p.runChains(ctx, w, cfg, o)
+	})
 }
 
 // A walked is what mcmc prints with --json.
@@ -249,11 +260,6 @@ func (p *program) runChains(ctx context.Context, w *walking, cfg *resolved, o ch
 			if s, ok := system.(engine.Sampler); ok {
 				o.States = s.Formats()[0].Name
 			}
-		}
-	}
-	if p.world != nil {
-		if err := p.settle(p.sameChains(w, cfg, o)); err != nil {
-			return err
 		}
 	}
 	m := p.newMeter(int64(o.Draws), "draws")

@@ -283,3 +283,72 @@ func TestMPIChains(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+// apart returns a job of one rank for each command line.
+func apart(t *testing.T, dir string, commands ...[]string) *exec.Cmd {
+	t.Helper()
+	cmd := ranks(t, dir, "1", commands[0]...)
+	for _, args := range commands[1:] {
+		other := ranks(t, dir, "1", args...)
+		from := 0
+		for other.Args[from] != "-n" {
+			from++
+		}
+		cmd.Args = append(append(cmd.Args, ":"), other.Args[from:]...)
+	}
+	cmd.Env = append(cmd.Env, envRankWait+"=20s")
+	return cmd
+}
+
+// Ranks that were started as something else than rank 0 are told what, and none computes.
+func TestMPIRanksStartedDifferently(t *testing.T) {
+	run := trained(t)
+	dir := t.TempDir()
+	train := func(more ...string) []string { return tiny("out", append(more, "-q", "-t", "1")...) }
+	mcmc := []string{"mcmc", "gmm", "--draws", "5", "-o", "out.npy", "-t", "1"}
+	sample := []string{"sample", run, "-n", "10", "-o", "out.npy", "-t", "1"}
+	for want, commands := range map[string][][]string{
+		"rank 1 has target.beta 0.6, rank 0 0.2\n":                                      {train(), train("-s", "target.beta=0.6")},
+		"rank 2 has training.seed 4, rank 0 1, training.steps 10, rank 0 60\n":          {train(), train(), train("--seed", "4", "-s", "training.steps=10")},
+		"rank 1 has kernel path generic":                                                {train(), train("--isa", "generic")},
+		"rank 1 has command sample, rank 0 train\n":                                     {train(), sample},
+		"rank 1 has refine \"auto\", rank 0 \"0\"\n":                                    {sample, append(sample[:len(sample):len(sample)], "--refine", "auto")},
+		"rank 1 has flags.Draws 6, rank 0 5, training.seed 4, rank 0 1\n":               {mcmc, append(mcmc[:len(mcmc):len(mcmc)], "--draws", "6", "--seed", "4")},
+		"rank 0 of 2 has waited 2s for the others to begin, and gives up: was every pr": {train(), {"info", "-q"}},
+	} {
+		cmd := apart(t, dir, commands...)
+		code := exitUsage
+		if strings.Contains(want, "waited") {
+			cmd.Env, code = append(cmd.Env, envRankWait+"=2s"), exitError
+		}
+		o := finish(t, cmd)
+		require.Equal(t, code, o.code, "%s: %s", want, o.stderr)
+		require.Contains(t, o.stderr, want)
+		require.Equal(t, 1, strings.Count(o.stderr, "revgen: "), o.stderr)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+}
+
+// Rank 0 looks at a target for all, each places its generator, and they stop together.
+func TestMPISetUp(t *testing.T) {
+	dir := t.TempDir()
+	job := func(look string) *exec.Cmd {
+		cmd := ranks(t, dir, "2", "train", "lookout", "-q", "--figures", "none", "-o", "run")
+		cmd.Env = append(cmd.Env, envLook+"="+look)
+		return cmd
+	}
+	var stderr bytes.Buffer
+	cmd := job("1m")
+	cmd.Stderr = &stderr
+	require.NoError(t, cmd.Start())
+	waitFor(t, has("look", dir, "begun"))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGUSR1))
+	_ = cmd.Wait()
+	require.Equal(t, exitStopped, cmd.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, 1, strings.Count(stderr.String(), "revgen: SIGUSR1: stopped before the first step; "), stderr.String())
+	o := finish(t, job("0"))
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "look\nlook\nplace\nplace\n", content(t, dir, "begun"))
+}

@@ -1,10 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +18,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/cluster"
 	"github.com/revgen/revgen/internal/mpi"
+	"github.com/revgen/revgen/internal/version"
 )
 
 // joinTraining makes the process one of several ranks if a launcher started it as
@@ -31,34 +38,151 @@ func (p *program) joinTraining(output string) error {
 	return err
 }
 
-// join makes the process one of several ranks.
+// rankWait is how long a rank waits for all others to begin, unless the environment says
+// otherwise.
+const (
+	rankWait    = 2 * time.Minute
+	envRankWait = "REVGEN_RANK_WAIT"
+)
+
+// join makes the process one of several ranks. sameStart has to follow.
 func (p *program) join(task cluster.Part, launcher string) error {
+	wait := duration(rankWait)
+	if text := os.Getenv(envRankWait); text != "" {
+		if err := wait.Set(text); err != nil {
+			return usagef("%s: %w", envRankWait, err)
+		}
+	}
+	// MPI itself waits for ever, and not only in calls that could be asked again.
+	late := time.AfterFunc(time.Duration(wait), func() {
+		p.report(fmt.Errorf("rank %d of %d has waited %s for the others to begin, and gives up: was every process started as a rank of the same command? %s sets another time",
+			task.Index, task.Count, wait.String(), envRankWait), exitError)
+		os.Exit(exitError)
+	})
+	p.joined = func() { late.Stop() }
 	world, err := mpi.Init()
 	if err != nil {
+		p.joined()
 		return err
 	}
 	p.world = world
+	p.ranked.Store(true)
 	if world.Rank() > 0 {
 		p.quiet, p.stdout = true, io.Discard
 	}
 	if world.Size() != task.Count {
 		return usagef("%s started %d processes, and MPI knows %d: is it the launcher of the MPI that this program was built with?", launcher, task.Count, world.Size())
 	}
-	return p.samePath()
+	return nil
 }
 
-// samePath refuses ranks on different kernel paths, which would not have the same
-// bits.
-func (p *program) samePath() error {
+// sameStart refuses ranks that were started as another command, program or kernel path, or
+// with other values, which are JSON when encoded. It is the first that ranks do together, and
+// what they say to each other is as long whatever they were started as.
+func (p *program) sameStart(command string, values any) error {
 	path, _, _ := asm.Active()
-	all := p.gather(byte(path))
-	for r, other := range all {
-		if other != all[0] {
-			least := asm.Path(min(other, all[0]))
-			return usagef("rank 0 is on the kernel path %s and rank %d on %s, whose last bits differ: give all --isa %s", asm.Path(all[0]), r, asm.Path(other), least)
+	mine := map[string]string{"command": command, "version": version.Read().String(), "kernel path": path.String()}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	if err := flatten(mine, "", text); err != nil {
+		return err
+	}
+	delete(mine, "target.file") // what it held is among the values
+	if text, err = json.Marshal(mine); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	all := p.exchange(sum[:])
+	p.joined()
+	if !slices.ContainsFunc(all, func(other []byte) bool { return !bytes.Equal(other, all[0]) }) {
+		return nil
+	}
+	var theirs map[string]string
+	if err := json.Unmarshal(p.tell(text), &theirs); err != nil {
+		return err
+	}
+	const most = 512 // bytes that a rank says of it
+	said := make([]byte, most)
+	copy(said, differences(mine, theirs))
+	var which []string
+	for rank, text := range p.exchange(said) {
+		if text = bytes.TrimRight(text, "\x00"); len(text) > 0 {
+			which = append(which, fmt.Sprintf("rank %d has %s", rank, strings.ToValidUTF8(string(text), "…")))
+		}
+	}
+	if most := 3; len(which) > most {
+		which = append(which[:most], fmt.Sprintf("and %d more differ", len(which)-most))
+	}
+	return usagef("ranks were started differently: %s", strings.Join(which, "; "))
+}
+
+// flatten adds the values of a JSON text by their paths.
+func flatten(all map[string]string, path string, text json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '{' {
+		all[path] = string(text)
+		return nil
+	}
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	for key, value := range members {
+		if path != "" {
+			key = path + "." + key
+		}
+		if err := flatten(all, key, value); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// differences says what this rank has otherwise than rank 0.
+func differences(mine, theirs map[string]string) string {
+	keys := make(map[string]bool)
+	for _, m := range []map[string]string{mine, theirs} {
+		for key := range m {
+			keys[key] = mine[key] != theirs[key]
+		}
+	}
+	short := func(text string) string {
+		const most = 60
+		switch r := []rune(text); {
+		case text == "":
+			return "nothing"
+		case len(r) > most:
+			return string(r[:most]) + "…"
+		}
+		return text
+	}
+	var all []string
+	if keys["command"] {
+		keys = map[string]bool{"command": true} // each has values of its own
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if keys[key] {
+			all = append(all, fmt.Sprintf("%s %s, rank 0 %s", key, short(mine[key]), short(theirs[key])))
+		}
+	}
+	if keys["kernel path"] {
+		all = append(all, "whose last bits differ: give all the same --isa")
+	}
+	return strings.Join(all, ", ")
+}
+
+// exchange returns what each rank says, in as many bytes.
+func (p *program) exchange(mine []byte) [][]byte {
+	n := p.world.Size()
+	data, ends, all := make([]byte, n*len(mine)), make([]int, n), make([][]byte, n)
+	for r := range n {
+		ends[r] = (r + 1) * len(mine)
+		all[r] = data[r*len(mine) : ends[r]]
+	}
+	copy(all[p.world.Rank()], mine)
+	p.world.Gather(data, ends)
+	return all
 }
 
 // leave ends a rank's part in its job, with the code that it exits with. Where
@@ -69,7 +193,7 @@ func (p *program) leave(err error, code int) {
 	case errors.Is(err, engine.ErrElsewhere):
 		p.world.Meet(math.MaxInt64) // or be ended by the other rank
 		p.world.Abort(code)
-	case err == nil || code == exitStopped:
+	case err == nil || errors.As(err, new(stopped)) || code == exitStopped && errors.As(err, new(settled)):
 		if err := p.world.Finalize(code); err != nil {
 			p.report(err, exitError)
 		}

@@ -211,9 +211,14 @@ func (p *program) recipe(config []byte, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shared := cfg.Shared()
-	values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
-	_, why, err := p.systems.Resolve(p.beginning(), engine.Source{System: shared.System, Preset: shared.Preset, Set: values})
+	shared, why := cfg.Shared(), engine.ReadLook(dir).Why
+	if why == "" {
+		values = slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, "target.") })
+		looks := false
+		if _, why, looks, err = p.systems.Given(engine.Source{System: shared.System, Preset: shared.Preset, Set: values}); looks {
+			return fmt.Sprintf("The %s preset looked at this target; what it chose is in the configuration.", shared.Preset), nil
+		}
+	}
 	if err != nil || why == "" {
 		return fmt.Sprintf("The %s preset as it stands, and what the configuration sets.", shared.Preset), nil
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -122,7 +121,7 @@ func (p *program) reproduce(r *reproduction) error {
 	if r.tables {
 		return p.retabulate(r.Dir)
 	}
-	r.Seed, r.MaxTime, r.Program = uint64(r.seed), time.Duration(r.maxTime), version.Read().String()
+	r.Seed, r.Program = uint64(r.seed), version.Read().String()
 	if err := r.Check(p.systems); err != nil {
 		return usageError{err}
 	}

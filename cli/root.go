@@ -16,6 +16,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/batch"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/mpi"
@@ -26,10 +27,10 @@ import (
 const (
 	exitOK      = 0
 	exitError   = 1
-	exitUsage   = 2  // arguments or configuration that cannot be used
-	exitCheck   = 3  // a check of verify failed
-	exitDefect  = 70 // a defect of the program itself; EX_SOFTWARE
-	exitStopped = 75 // stopped early, and resumable from what is on the disk; EX_TEMPFAIL
+	exitUsage   = 2             // arguments or configuration that cannot be used
+	exitCheck   = 3             // a check of verify failed
+	exitDefect  = 70            // a defect of the program itself; EX_SOFTWARE
+	exitStopped = batch.Stopped // 75: stopped early, and resumable from what is on the disk; EX_TEMPFAIL
 )
 
 // A usageError is a mistake in the arguments or the configuration.
@@ -55,12 +56,15 @@ type program struct {
 	asked          time.Time // when it or its job was
 	setup          float64   // seconds from then to the first step of a training
 
-	// Of a job of a batch:
-	batched bool            // its command is that of one
-	job     context.Context // what stops it, in place of signals
-	warned  func(string)    // hears its warnings
+	ctx context.Context // ends when the program is to stop, or the batch that it is a job of
+	hearing
 
-	world mpi.World // nil for a process that stands alone
+	// Of a job of a batch:
+	batched bool         // its command is that of one
+	warned  func(string) // hears its warnings
+
+	world  mpi.World // nil for a process that stands alone
+	joined func()    // ends the wait for the other ranks
 }
 
 // Main runs the program's command line for the given systems, the default first,
@@ -70,14 +74,35 @@ func Main(systems ...engine.Definition) { os.Exit(Run(os.Args[1:], os.Stdout, os
 // Run executes one command line for the given systems, the default first, and
 // returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) int {
+	if err := enough(); err != nil {
+		fmt.Fprintf(stderr, "revgen: %v\n", err)
+		return exitError
+	}
+	if err := mpi.Prepare(); err != nil { // which may begin the program anew
+		fmt.Fprintf(stderr, "revgen: %v\n", err)
+		return exitError
+	}
+	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, asked: time.Now()}
+	defer p.hear()()
 	// Without this a write to a closed stdout or stderr would end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, asked: time.Now()}
+	done := make(chan int, 1)
+	go func() { done <- p.carryOut(args) }() // MPI hears from this goroutine alone
+	return p.watch(done)
+}
+
+// carryOut carries a command out, says what is to be said of its end, and returns its exit
+// code.
+func (p *program) carryOut(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	err := execute(root)
+	p.lasting.Store(true) // what is left to do takes no time
+	if p.ranked.Load() {
+		signal.Stop(p.signals) // or waits for the other ranks
+	}
 	code := p.exitCode(err)
 	if err != nil && code != exitCheck && code != exitPipe && !p.saidElsewhere(err, code) && !p.saidBefore(err) {
 		p.report(err, code)
@@ -116,7 +141,15 @@ func (p *program) exitCode(err error) int {
 	if _, ok := err.(stopped); ok { // and nothing else beside it
 		return exitStopped
 	}
+	var c cut
 	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
+		return exitError // whatever file it was
+	case errors.As(err, &c):
+		if c.lost {
+			return exitError
+		}
+		return exitStopped
 	case err == nil:
 		return exitOK
 	case errors.As(err, &broken):
@@ -186,8 +219,8 @@ reversible moves, is the law of (s′, s). The principle has two forms.
   revgen verify ising          check the mathematics, exhaustively
 
 Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
-configuration, 3 a check failed, 70 a defect of the program, 75 stopped early
-but resumable, 141 nobody reads stdout any longer.
+configuration, 3 a check failed, 70 a defect of the program, 75 stopped early:
+the same command goes on, 141 nobody reads stdout any longer.
 
 Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.`,
 		Version:       version.Read().String(),

@@ -243,14 +243,7 @@ func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
 		return usagef("%s: %w", source, errors.Join(wrong...))
 	}
 	jobs = batch.Shard(jobs, b.part.index, b.part.count)
-	return p.resumable(b.maxTime, func(ctx context.Context) error {
-		if b.maxTime > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(b.maxTime))
-			defer cancel()
-		}
-		return p.runBatch(ctx, jobs, b)
-	})
+	return p.resumable(b.maxTime, func(ctx context.Context) error { return p.runBatch(ctx, jobs, b) })
 }
 
 // A batchStop reports a batch that stopped before its end, resumably.
@@ -272,18 +265,14 @@ func (p *program) runBatch(ctx context.Context, jobs []*batch.Job, b *batching) 
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
 	}
-	lock, err := disk.Acquire(filepath.Join(b.dir, "lock"))
-	var held *disk.HeldError
+	lock, err := disk.Own(b.dir, "journal.ndjson", "results.ndjson", "status.json")
 	switch {
-	case errors.As(err, &held):
-		return fmt.Errorf("%s: %w; wait until it ends, or choose another directory", b.dir, held)
 	case errors.Is(err, disk.ErrNoLocks):
-		p.warn(fmt.Sprintf("%s: %v: see to it that no second process uses this directory", b.dir, err))
+		p.warn(err.Error())
 	case err != nil:
-		return fmt.Errorf("directory %s: %w", b.dir, disk.Cause(err))
+		return err
 	}
 	defer closing(lock.Release, &err)
-	disk.Sweep(b.dir, "results.ndjson", "status.json")
 	path := filepath.Join(b.dir, "journal.ndjson")
 	_, missing := os.Stat(path)
 	switch {
@@ -414,12 +403,10 @@ func (p *program) do(ctx context.Context, j *batch.Job, threads int) *batch.Reco
 	var out bytes.Buffer
 	q, cmd, err := p.prepare(j, threads)
 	if err == nil {
-		q.job, q.stdout, q.asked = ctx, &out, start
+		q.ctx, q.stdout, q.asked = ctx, &out, start
 		q.warned = func(text string) { r.Warnings = append(r.Warnings, text) }
 		err = attempt(func() error { return cmd.RunE(cmd, j.Args) })
-		if r.Exit = q.exitCode(err); errors.As(err, new(cut)) {
-			r.Exit = exitStopped // it begins anew when the batch continues
-		}
+		r.Exit = q.exitCode(err)
 	} else {
 		r.Exit = exitUsage
 	}
@@ -463,9 +450,7 @@ func (p *program) estimate(j *batch.Job) {
 	for _, m := range j.Set {
 		s.assignments = append(s.assignments, m.Key+"="+m.Value.String())
 	}
-	unseen, end := context.WithCancel(context.Background())
-	end() // a recipe that would look at its target looks when it is the job's turn
-	cfg, err := s.load(unseen, p.systems)
+	cfg, err := s.given(p.systems) // a recipe that looks at its target does so when it is the job's turn
 	if err != nil {
 		return // the job will say so
 	}

@@ -120,6 +120,13 @@ func (p *program) sample(s *sampling) error {
 			return err
 		}
 	}
+	if p.world != nil {
+		err := p.sameStart("sample", map[string]any{"model": model.Hash(), "seed": cfg.Shared().Training.Seed, "number": s.n, "-o": s.output,
+			"format": s.format, "first": s.first, "first is given": s.placed, "refine": s.refine.String(), "exact": s.exact})
+		if err != nil {
+			return err
+		}
+	}
 	return p.interruptible(func(ctx context.Context) error { return p.sampleModel(ctx, s, model, cfg) })
 }
 
@@ -325,9 +332,9 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 	if err != nil {
 		return err
 	}
-	p.output.begin(func() string {
+	p.output.begin(func() (string, bool) {
 		_ = w.Abort()
-		return r.remains(w)
+		return r.remains(w), !w.Temporary()
 	})
 	start := time.Now()
 	err = p.stream(ctx, stream, w, r)
@@ -338,7 +345,7 @@ func (p *program) writeSamples(ctx context.Context, stream *engine.Stream, r req
 		return err // stoppable discards the output and says so
 	}
 	if err != nil {
-		_ = p.output.discard()
+		p.output.discard()
 		return sayWhere(r.path, err)
 	}
 	p.sayRate(r, start)

@@ -288,7 +288,7 @@ func TestSampleInterrupted(t *testing.T) {
 	})
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitError, cmd.ProcessState.ExitCode())
+	require.Equal(t, exitStopped, cmd.ProcessState.ExitCode())
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, entries, "no part of the file is left")

@@ -107,18 +107,20 @@ func (p *program) score(s *scoring) error {
 	if err := s.layout(); err != nil {
 		return err
 	}
-	if p.job != nil && s.file == "-" {
+	if p.batched && s.file == "-" {
 		return usagef("a job of a batch has no stdin; name the file of the states after the target")
 	}
 	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
 		s.name = filepath.Join(s.name, "config.json")
 	}
-	cfg, err := s.load(p.beginning(), p.systems)
-	if err != nil {
-		return err
-	}
-	p.describeTarget(cfg)
-	return p.interruptible(func(ctx context.Context) error { return p.scoreStates(ctx, s, cfg) })
+	return p.interruptible(func(ctx context.Context) error {
+		cfg, err := s.load(ctx, p.systems)
+		if err != nil {
+			return err
+		}
+		p.describeTarget(cfg)
+		return p.scoreStates(ctx, s, cfg)
+	})
 }
 
 // A scored system is one that states are scored by.
@@ -241,12 +243,12 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 	if err != nil {
 		return sayWhere(s.output, err)
 	}
-	p.output.begin(func() string {
+	p.output.begin(func() (string, bool) {
 		_ = out.Abort()
 		if out.Temporary() {
-			return "nothing was written to " + s.output
+			return "nothing was written to " + s.output, false
 		}
-		return "the table on " + outputName(s.output) + " is not complete"
+		return "the table on " + outputName(s.output) + " is not complete", true
 	})
 	rows, err := score.Run(ctx, judge, in, out)
 	if err == nil {
@@ -257,10 +259,10 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 	case engine.Cancelled(err):
 		return err // stoppable discards the output and says so
 	case errors.As(err, &bad):
-		_ = p.output.discard()
+		p.output.discard()
 		return usageError{err}
 	case err != nil:
-		_ = p.output.discard()
+		p.output.discard()
 		if errors.As(err, new(*score.WriteError)) {
 			err = sayWhere(s.output, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,90 +45,60 @@ const (
 
 // stopped is the error of a command that the same command continues. Only
 // ended makes one, and only of an *engine.StopError or a *batchStop, which say that
-// all that is needed is on the disk; it alone makes the exit code 75.
+// all that is needed is on the disk.
 type stopped struct{ text string }
 
 func (s stopped) Error() string { return s.text }
 
-// interruptible runs work that nothing continues: when a signal comes it has
-// until patience ends, and what it has not finished is discarded.
-func (p *program) interruptible(work func(ctx context.Context) error) error {
-	return p.stoppable(patience, 0, work)
+// spent is the cause of a context that --max-time has ended.
+type spent duration
+
+func (s spent) Error() string { return "--max-time " + (*duration)(&s).String() }
+
+// hearing is how a process hears that it is to stop: by the first SIGINT, SIGTERM, SIGHUP
+// or SIGUSR1, with which people and batch systems announce the end. They are heard from
+// the first instant on, whatever the process does by then.
+type hearing struct {
+	signals chan os.Signal
+	stop    context.CancelCauseFunc // of the program's context
+	lasting atomic.Bool             // the work leaves a checkpoint, for which it has the time that it takes
+	ranked  atomic.Bool             // the process is one of several ranks
 }
 
-// resumable runs work that leaves a checkpoint when its context is cancelled,
-// for which it has the time that it takes. Limit is the --max-time that may
-// stop it as well.
-func (p *program) resumable(limit duration, work func(ctx context.Context) error) error {
-	return p.stoppable(0, limit, work)
-}
-
-// stoppable runs work with a context that the first SIGINT, SIGTERM, SIGHUP or
-// SIGUSR1 cancels, the signals by which people and batch systems announce the
-// end. One that comes more than a second later ends the process at once.
-// Everything that a command does happens in work, and how it ended is what work
-// returned: that a signal came makes no error another one.
-//
-// A job of a batch is stopped with the batch, which hears the signals.
-func (p *program) stoppable(patience time.Duration, limit duration, work func(ctx context.Context) error) error {
-	parent, stop := context.Background(), (<-chan struct{})(nil)
-	if p.job != nil {
-		parent, stop = p.job, p.job.Done()
-	}
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	received := make(chan os.Signal, 8)
+// hear begins to hear signals, until the function that it returns is called.
+func (p *program) hear() (deaf func()) {
+	p.ctx, p.stop = context.WithCancelCause(context.Background())
+	p.signals = make(chan os.Signal, 8)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
-		if p.job == nil && !signal.Ignored(s) { // as nohup arranges it
-			signal.Notify(received, s)
+		if !signal.Ignored(s) { // as nohup arranges it
+			signal.Notify(p.signals, s)
 		}
 	}
-	defer signal.Stop(received)
 	signalsHeeded()
-
-	done := make(chan error, 1)
-	run := func() { done <- crash.Catch(func() error { return work(ctx) }) }
-	watch := func() error { return p.watch(ctx, cancel, patience, limit, received, stop, done) }
-	if p.world == nil {
-		go run()
-		return watch()
-	}
-	// MPI hears from this thread alone.
-	ended := make(chan error, 1)
-	go func() { ended <- watch() }()
-	run()
-	return <-ended
+	return func() { signal.Stop(p.signals); p.stop(nil) }
 }
 
-// beginning is the context of what a command does before its signals are heard, when
-// the first ends the process; a job of a batch ends with the batch.
-func (p *program) beginning() context.Context {
-	if p.job != nil {
-		return p.job
-	}
-	return context.Background()
-}
-
-// watch waits for the end of work and for signals, and returns the error of the command.
-func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, patience time.Duration, limit duration,
-	received <-chan os.Signal, stop <-chan struct{}, done <-chan error) error {
+// watch waits for a command to end, and returns its exit code. The first signal cancels
+// the program's context; one that comes more than a second later ends the process at once.
+// Work that leaves no checkpoint, and has not ended by itself when patience is over, is left
+// to itself.
+func (p *program) watch(done <-chan int) int {
 	var first time.Time
 	var late <-chan time.Time
 	for {
 		select {
-		case err := <-done:
-			return p.ended(ctx, limit, err)
-		case s := <-received:
+		case code := <-done:
+			return code
+		case s := <-p.signals:
 			switch {
 			case first.IsZero():
 				first = time.Now()
-				if patience > 0 {
-					if p.world != nil {
-						patience = rankPatience
-					}
-					late = time.After(patience)
+				wait := patience
+				if p.ranked.Load() {
+					wait = rankPatience
 				}
-				cancel(stopRequest{s})
+				late = time.After(wait)
+				p.stop(stopRequest{s})
 				stopSeen()
 				p.say("\n%s: stopping; once more to quit at once", signalName(s))
 			case time.Since(first) >= oneSignal:
@@ -138,18 +109,17 @@ func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, pat
 				}
 				os.Exit(code)
 			}
-		case <-stop:
-			stop = nil
-			if patience > 0 {
-				late = time.After(patience)
-			}
 		case <-late:
-			if p.world != nil { // its thread is in work
-				err := p.ended(ctx, limit, ctx.Err())
-				p.report(err, exitError)
-				p.world.Abort(exitError)
+			if p.lasting.Load() {
+				continue
 			}
-			return p.ended(ctx, limit, ctx.Err())
+			err := p.ended(p.ctx, p.ctx.Err())
+			code := p.exitCode(err)
+			p.report(err, code)
+			if p.ranked.Load() { // its thread is in work
+				p.world.Abort(code)
+			}
+			return code
 		}
 	}
 }
@@ -158,57 +128,108 @@ func (p *program) watch(ctx context.Context, cancel context.CancelCauseFunc, pat
 // stopSeen once one has cancelled the context.
 var signalsHeeded, stopSeen = func() {}, func() {}
 
-// A cut reports work that was stopped and leaves nothing to go on from.
-type cut struct{ error }
-
-// ended returns the error of a command from that of its work.
-func (p *program) ended(ctx context.Context, limit duration, err error) error {
-	remark := p.output.discard()
-	why := "--max-time " + limit.String()
-	var request stopRequest
-	if errors.As(context.Cause(ctx), &request) {
-		why = request.Error()
+// interruptible runs work that nothing continues: when the program is to stop, what it has
+// not finished is discarded. Everything that a command does happens in work, and how it
+// ended is what work returned: that a signal came makes no error another one.
+//
+// A job of a batch is stopped with the batch, and left to itself when patience is over.
+func (p *program) interruptible(work func(ctx context.Context) error) error {
+	if !p.batched {
+		return p.ended(p.ctx, crash.Catch(func() error { return work(p.ctx) }))
 	}
-	switch stop := err.(type) {
-	case *engine.StopError, *batchStop:
-		return stopped{why + ": " + stop.Error()}
+	done := make(chan error, 1)
+	go func() { done <- crash.Catch(func() error { return work(p.ctx) }) }()
+	select {
+	case err := <-done:
+		return p.ended(p.ctx, err)
+	case <-p.ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return p.ended(p.ctx, err)
+	case <-time.After(patience):
+		return p.ended(p.ctx, p.ctx.Err())
+	}
+}
+
+// resumable runs work that leaves a checkpoint when its context is cancelled, for which it
+// has the time that it takes. Limit is the --max-time that may stop it as well, counted
+// from the start of the process, or of the job of a batch.
+func (p *program) resumable(limit duration, work func(ctx context.Context) error) error {
+	p.lasting.Store(true)
+	ctx := p.ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, p.asked.Add(time.Duration(limit)), spent(limit))
+		defer cancel()
+	}
+	return p.ended(ctx, crash.Catch(func() error { return work(ctx) }))
+}
+
+// A cut reports work that was stopped and leaves nothing to go on from: the same command
+// begins anew. What it has lost cannot be had again, such as half of an array on stdout.
+type cut struct {
+	error
+	lost bool
+}
+
+// ended returns the error of a command from that of its work, which ctx has stopped.
+func (p *program) ended(ctx context.Context, err error) error {
+	remark, lost := p.output.discard()
+	why, cause := "a signal to another rank", context.Cause(ctx)
+	if cause != nil {
+		why = cause.Error()
+	}
+	switch err.(type) {
+	case *batchStop:
+		if cause == nil { // but jobs were, by their own max-time
+			return stopped{err.Error()}
+		}
+		return stopped{why + ": " + err.Error()}
+	case *engine.StopError:
+		return stopped{why + ": " + err.Error()}
 	}
 	if !engine.Cancelled(err) {
 		return err
 	}
-	text := error(cut{fmt.Errorf("stopped by %s", why)})
+	text := "stopped by " + why
 	if remark != "" {
-		text = fmt.Errorf("%w; %s", text, remark)
+		text += "; " + remark
 	}
+	if !lost {
+		text += "; the same command begins anew"
+	}
+	stop := cut{errors.New(text), lost}
 	if errors.As(err, new(settled)) {
-		return settled{text}
+		return settled{stop}
 	}
-	return text
+	return stop
 }
 
 // unfinished is the output that a command is about to write, which must not
 // look like a finished one if the command ends before.
 type unfinished struct {
 	mutex sync.Mutex
-	undo  func() (remark string)
+	undo  func() (remark string, lost bool)
 }
 
 // begin notes how to discard the output and what to say of it then.
-func (u *unfinished) begin(undo func() (remark string)) {
+func (u *unfinished) begin(undo func() (remark string, lost bool)) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	u.undo = undo
 }
 
-// discard undoes what has begun, if that has not been done.
-func (u *unfinished) discard() (remark string) {
+// discard undoes what has begun, if that has not been done, and tells what there is to say of
+// it and whether it can be had again.
+func (u *unfinished) discard() (remark string, lost bool) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	if u.undo != nil {
-		remark = u.undo()
+		remark, lost = u.undo()
 		u.undo = nil
 	}
-	return remark
+	return remark, lost
 }
 
 // finish calls complete, after which there is nothing to discard, unless the

@@ -24,15 +24,16 @@ import (
 func TestExitCodeOfAStop(t *testing.T) {
 	p := &program{started: true}
 	stop := &engine.StopError{Dir: "run", Step: 1, Steps: 2}
+	defer p.hear()()
 	end := func(err error) error {
-		return p.stoppable(0, 0, func(ctx context.Context) error { return err })
+		return p.resumable(0, func(context.Context) error { return err })
 	}
 	require.Equal(t, exitStopped, p.exitCode(end(stop)))
 	for _, err := range []error{errors.Join(stop, errors.New("disk full")), fmt.Errorf("after it: %w", stop), engine.ErrStopped} {
 		require.Equal(t, exitError, p.exitCode(end(err)), "%v", err)
 	}
 	require.NoError(t, end(nil))
-	err := p.stoppable(0, 0, func(context.Context) error { panic("out of range") })
+	err := p.resumable(0, func(context.Context) error { panic("out of range") })
 	require.Regexp(t, `^out of range \(cli/stop_test.go:\d+\)$`, err.Error())
 	require.Equal(t, exitDefect, p.exitCode(err))
 }
@@ -53,9 +54,15 @@ func TestStopOnAFullDisk(t *testing.T) {
 	}
 }
 
-// interrupt starts a command, sends a signal when it is ready and heeds one, and
-// returns what it leaves, and for how long it went on.
+// interrupt sends SIGTERM to a command.
 func interrupt(t *testing.T, cmd *exec.Cmd, ready func() bool) (outcome, time.Duration) {
+	t.Helper()
+	return send(t, cmd, syscall.SIGTERM, ready)
+}
+
+// send starts a command, sends a signal when it is ready and heeds one, and
+// returns what it leaves, and for how long it went on.
+func send(t *testing.T, cmd *exec.Cmd, signal syscall.Signal, ready func() bool) (outcome, time.Duration) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	if cmd.Stdout == nil {
@@ -71,7 +78,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd, ready func() bool) (outcome, time.Du
 		_, err := os.Stat(heeds)
 		return err == nil && ready()
 	})
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Process.Signal(signal))
 	start := time.Now()
 	_ = cmd.Wait()
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, time.Since(start)
@@ -117,7 +124,7 @@ func TestSampleIntoAPipe(t *testing.T) {
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	o, _ := interrupt(t, command(t, dir, "sample", run, "-n", "10", "-o", "pipe", "-q"), after(500*time.Millisecond))
-	require.Equal(t, exitError, o.code)
+	require.Equal(t, exitStopped, o.code)
 	require.Contains(t, o.stderr, "stopped by SIGTERM")
 
 	got := make(chan []byte)
@@ -168,7 +175,7 @@ func TestSpecialFiles(t *testing.T) {
 		}
 		o := revgen(t, dir, args...)
 		require.Equal(t, exitError, o.code, "%s: %s", name, o.stderr)
-		require.Regexp(t, name+": (is a device|not a regular file)", o.stderr)
+		require.Regexp(t, name+"(: is a device| is a symbolic link)", o.stderr)
 		require.NoError(t, os.Remove(filepath.Join(copied, name)))
 		data, err := os.ReadFile(filepath.Join(run, name))
 		require.NoError(t, err)
@@ -247,6 +254,38 @@ func TestTwoProcessesInOneDirectory(t *testing.T) {
 	ok(t, dir, tiny("run")...)
 }
 
+// Who removes the file of a lock does not make room for a second owner, and a link in its
+// place, which leads anywhere, is refused at once.
+func TestLockOfARun(t *testing.T) {
+	dir := t.TempDir()
+	first := command(t, dir, tiny("run")...)
+	first.Env = append(first.Env, fmt.Sprintf("%s=%d", envSignal, syscall.SIGTERM), envAtStep+"=30", envStuck+"=1")
+	require.NoError(t, first.Start())
+	lock := filepath.Join(dir, "run", "lock")
+	waitFor(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "run", "checkpoint.rvg"))
+		return err == nil
+	})
+	require.NoError(t, os.Remove(lock))
+	o := revgen(t, dir, tiny("run")...)
+	require.Equal(t, exitError, o.code)
+	require.Contains(t, o.stderr, "run: in use by another process; ")
+	require.NoError(t, first.Process.Kill())
+	_ = first.Wait()
+
+	list(t, dir, `{"train":"ising",`+quickJob+`}`)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "batch"), 0o700))
+	for _, path := range []string{lock, filepath.Join(dir, "batch", "lock")} {
+		require.NoError(t, os.Symlink("elsewhere", path))
+	}
+	for _, args := range [][]string{tiny("run"), {"run", "jobs.ndjson", "-o", "batch"}} {
+		o := revgen(t, dir, args...)
+		require.Equal(t, exitError, o.code, o.stderr)
+		require.Contains(t, o.stderr, ": lock is a symbolic link; ")
+	}
+	require.NoFileExists(t, filepath.Join(dir, "run", "elsewhere"))
+}
+
 // A link that leads to nothing yet is followed.
 func TestSampleThroughADanglingLink(t *testing.T) {
 	run := trained(t)
@@ -271,7 +310,7 @@ func TestWorkThatDoesNotEnd(t *testing.T) {
 		{"sample", run, "-n", "1e6", "--refine", "300000", "-o", "x.npy", "-q"},
 	} {
 		o, took := interrupt(t, command(t, dir, args...), after(time.Second))
-		require.Equal(t, exitError, o.code, "%v: %s", args, o.stderr)
+		require.Equal(t, exitStopped, o.code, "%v: %s", args, o.stderr)
 		require.Contains(t, o.stderr, "stopped by SIGTERM")
 		require.Less(t, took, 5*time.Minute, "%v: not after an hour", args)
 	}

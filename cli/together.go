@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/cluster"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/mpi"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
@@ -34,7 +32,7 @@ func (p *program) joinSampling(s *sampling) error {
 		return nil
 	case strings.Contains(s.output, taskMark):
 		return usagef("-o: %s is the number of a part; ask for parts with --shard auto", taskMark)
-	case !mpi.Present || p.job != nil:
+	case !mpi.Present || p.batched:
 		return nil
 	}
 	if err := p.join(task, launcher); err != nil {
@@ -53,7 +51,7 @@ func (p *program) joinWalking(w *walking) error {
 	switch {
 	case err != nil:
 		return usageError{err}
-	case task.Count == 1 || !mpi.Present || p.job != nil:
+	case task.Count == 1 || !mpi.Present || p.batched:
 		return nil
 	}
 	if err := p.join(task, launcher); err != nil {
@@ -83,8 +81,8 @@ const (
 )
 
 // settle returns nil if no rank has an error. Otherwise the first rank that failed
-// tells its own, the first that was stopped if none did, and all others return
-// engine.ErrElsewhere.
+// tells its own, and all others return engine.ErrElsewhere. If none failed and one was
+// stopped, all are.
 func (p *program) settle(err error) error {
 	state := byte(rankWell)
 	switch {
@@ -94,36 +92,24 @@ func (p *program) settle(err error) error {
 	default:
 		state = rankFailed
 	}
-	all := p.gather(state)
+	all := p.exchange([]byte{state})
 	first, worst := 0, byte(rankWell)
 	for r, state := range all {
-		if state > worst {
-			first, worst = r, state
+		if state[0] > worst {
+			first, worst = r, state[0]
 		}
 	}
 	switch {
 	case worst == rankWell:
 		return err
+	case worst == rankStopped:
+		return settled{context.Canceled}
 	case first != p.world.Rank():
 		return engine.ErrElsewhere
 	case first == 0:
 		return err
 	}
-	if worst == rankFailed {
-		err = fmt.Errorf("rank %d: %w", first, err)
-	}
-	return settled{err}
-}
-
-// gather returns a byte of every rank.
-func (p *program) gather(mine byte) []byte {
-	all, ends := make([]byte, p.world.Size()), make([]int, p.world.Size())
-	for r := range ends {
-		ends[r] = r + 1
-	}
-	all[p.world.Rank()] = mine
-	p.world.Gather(all, ends)
-	return all
+	return settled{fmt.Errorf("rank %d: %w", first, err)}
 }
 
 // tell gives all ranks the bytes of rank 0.
@@ -164,19 +150,6 @@ func (p *program) sameRequest(r request, cfg engine.Config, params []float32) er
 	return nil
 }
 
-// sameChains refuses ranks that were asked for different chains.
-func (p *program) sameChains(w *walking, cfg engine.Config, o chains.Options) error {
-	text, err := conf.Encode(cfg)
-	if err != nil {
-		return err
-	}
-	mine := sha256.Sum256(fmt.Append(text, "\x00", w.output, "\x00", w.states, "\x00", o.States, o.Chains, o.Draws, o.BurnIn, o.Spacing, o.Ladder))
-	if theirs := p.tell(mine[:]); string(theirs) != string(mine[:]) {
-		return usagef("it was asked for other chains, or another file, than rank 0")
-	}
-	return nil
-}
-
 // shareSamples writes this rank's part of a file.
 func (p *program) shareSamples(ctx context.Context, stream *engine.Stream, r request, cfg engine.Config, params []float32) error {
 	if err := p.settle(p.sameRequest(r, cfg, params)); err != nil {
@@ -203,16 +176,16 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 	if err != nil {
 		return err
 	}
-	p.output.begin(func() string {
+	p.output.begin(func() (string, bool) {
 		_ = file.Abort()
-		return "nothing was written to " + path
+		return "nothing was written to " + path, false
 	})
 	err = write(file)
 	if err == nil {
 		err = file.Done()
 	}
 	if err != nil {
-		_ = p.output.discard() // which ends the others' part
+		p.output.discard() // which ends the others' part
 	}
 	switch {
 	case errors.Is(err, npy.ErrDiscarded):
@@ -221,7 +194,7 @@ func (p *program) shareFile(path string, h npy.Header, write func(file *npy.Shar
 		err = sayWhere(path, err)
 	}
 	if err := p.settle(err); err != nil {
-		_ = p.output.discard()
+		p.output.discard()
 		return err
 	}
 	published := func() error { return nil }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,9 +56,10 @@ Systems and their presets:
 The run directory holds config.json (sufficient to repeat the run),
 metrics.jsonl, status.json, model.rvg, checkpoint.rvg and its predecessor,
 summary.json, samples.npy, the samples that were measured, and figures of them
-and of the training. The same command continues a run that was stopped: by
-SIGINT, SIGTERM or SIGUSR1, or by --max-time, each of which leaves a checkpoint
-and exit code 75. The result does not depend on whether or where a run was
+and of the training. The same command continues a run that was stopped, at any
+time, while the recipe looks at its target too: by SIGINT, SIGTERM or SIGUSR1, or
+by --max-time, each of which leaves a checkpoint, or what was found by then, and
+exit code 75. The result does not depend on whether or where a run was
 stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].Name, p.systems),
 		Example: `  revgen train
   revgen train ising --preset paper --set target.beta=0.5 -o cold
@@ -91,7 +91,7 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.StringVar(&t.init, "init", "", "start from the generator of another run or `model`: at another temperature, say, or of half the size")
 	flags.BoolVar(&t.extend, "extend", false, "let a run that is resumed have more training.steps than it began with")
 	flags.StringVar(&t.resume, "resume", "auto", "continue from the directory's checkpoint: auto (if there is one), never or must")
-	flags.Var(&t.maxTime, "max-time", "stop with a checkpoint after this long: 90m, 01:30:00 or 1-12:00:00")
+	flags.Var(&t.maxTime, "max-time", "stop, resumably, this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
 	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy, no mode is missing, and no error is far from an exact reference or from trusted weights")
@@ -158,7 +158,7 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if t.samples > engine.MostEvaluated {
 		return usagef("--samples: %d are more than %d; draw more with revgen sample", t.samples, engine.MostEvaluated)
 	}
-	if p.job == nil { // a batch shares its list among ranks, not its runs
+	if !p.batched { // a batch shares its list among ranks, not its runs
 		if err := p.joinTraining(t.dir); err != nil {
 			return err
 		}
@@ -177,28 +177,89 @@ func (p *program) train(t *training, wantSamples bool) error {
 		start = &engine.Start{Config: from, Params: model.Params}
 		t.assignments = append(t.assignments, "training.start="+start.Hash())
 	}
-	cfg, err := t.load(p.beginning(), p.systems)
+	given, err := t.given(p.systems)
 	if err != nil {
 		return err
 	}
-	p.describeTarget(cfg)
-	if e, ok := cfg.Config.(engine.Explainer); ok {
-		p.say("%s", e.Explain())
-	}
-	if cfg.why != "" {
-		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
-	}
-	t.start = start
-	if t.dir == "" {
-		if t.dir, err = defaultDir(cfg.Config, cfg.pristine); err != nil {
+	if p.world != nil {
+		if err := p.sameStart("train", given.Config); err != nil {
 			return err
 		}
 	}
-	return p.resumable(t.maxTime, func(ctx context.Context) error { return p.trainAndMeasure(ctx, cfg.Config, t, wantSamples) })
+	t.start = start
+	if t.dir == "" {
+		if t.dir, err = defaultDir(given); err != nil {
+			return err
+		}
+	}
+	return p.resumable(t.maxTime, func(ctx context.Context) error {
+		if !given.looks {
+			return p.trainAndMeasure(ctx, given, t, wantSamples, nil)
+		}
+		return p.lookAndTrain(ctx, given, t, wantSamples)
+	})
 }
 
-// trainAndMeasure trains and leaves what the run directory is to hold.
-func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *training, wantSamples bool) error {
+// lookAndTrain is trainAndMeasure of a target that the preset's recipe has to look at first,
+// which rank 0 does for all.
+func (p *program) lookAndTrain(ctx context.Context, given *resolved, t *training, wantSamples bool) error {
+	p.say("%s preset, which looks at the target first: %s", given.Shared().Preset, t.dir)
+	var setup *engine.Setup
+	var cfg *resolved
+	from, err := given.from, ctx.Err()
+	from.Look = new(engine.Look)
+	if !p.others() {
+		if setup, err = engine.SetUp(t.dir, t.resume, given.Config, p.warn); err == nil {
+			from.Look = engine.ReadLook(t.dir)
+			if cfg, err = look(ctx, p.systems, from); err == nil {
+				err = setup.Keep(from.Look)
+			}
+		}
+	}
+	if p.world != nil {
+		err = p.settle(err)
+		if err == nil {
+			cfg, err = p.shareLook(ctx, from, cfg)
+		}
+	}
+	if err == nil {
+		err = p.trainAndMeasure(ctx, cfg, t, wantSamples, setup)
+	}
+	switch {
+	case setup != nil:
+		return setup.End(err)
+	case p.others() && engine.Cancelled(err):
+		return &engine.StopError{Step: -1}
+	}
+	return err
+}
+
+// shareLook gives all ranks the configuration of rank 0, by what its recipe saw.
+func (p *program) shareLook(ctx context.Context, from engine.Source, cfg *resolved) (*resolved, error) {
+	text, err := json.Marshal(from.Look)
+	if err != nil {
+		return nil, err
+	}
+	if text = p.tell(text); !p.others() {
+		return cfg, nil
+	}
+	if err := json.Unmarshal(text, from.Look); err != nil {
+		return nil, err
+	}
+	return look(context.WithoutCancel(ctx), p.systems, from)
+}
+
+// trainAndMeasure trains and leaves what the run directory is to hold, of which setup, if
+// there is one, has taken possession.
+func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *training, wantSamples bool, setup *engine.Setup) error {
+	cfg := from.Config
+	p.describeTarget(from)
+	if e, ok := cfg.(engine.Explainer); ok {
+		p.say("%s", e.Explain())
+	}
+	if from.why != "" {
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, from.why)
+	}
 	workers, err := p.newPool(t.threads)
 	if err != nil {
 		return err
@@ -220,7 +281,7 @@ func (p *program) trainAndMeasure(ctx context.Context, cfg engine.Config, t *tra
 		}
 		return p.leaveReport(t.dir)
 	}
-	result, err := p.runTraining(ctx, cfg, workers, t, leave)
+	result, err := p.runTraining(ctx, cfg, workers, t, setup, leave)
 	if err != nil || workers.Rank() > 0 {
 		return err
 	}
@@ -266,11 +327,15 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *engine
 
 // defaultDir names a run by what determines it, so that repeating a command
 // continues its run and changing it starts another.
-func defaultDir(cfg engine.Config, pristine bool) (string, error) {
-	shared := cfg.Shared()
+func defaultDir(given *resolved) (string, error) {
+	shared := given.Shared()
 	name := fmt.Sprintf("%s-%s-seed%d", shared.System, shared.Preset, shared.Training.Seed)
-	if !pristine {
-		text, err := conf.Encode(cfg)
+	if !given.pristine() {
+		encode := conf.Encode
+		if given.looks {
+			encode = conf.Image // with what is given of kinds that the recipe is to choose
+		}
+		text, err := encode(given.Config)
 		if err != nil {
 			return "", err
 		}
@@ -279,7 +344,7 @@ func defaultDir(cfg engine.Config, pristine bool) (string, error) {
 	return filepath.Join("runs", strings.ReplaceAll(name, string(filepath.Separator), "_")), nil
 }
 
-func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, leave func(context.Context, engine.System, *engine.Result) error) (*engine.Result, error) {
+func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *pool.Pool, t *training, setup *engine.Setup, leave func(context.Context, engine.System, *engine.Result) error) (*engine.Result, error) {
 	if s, err := readStatus(t.dir); err == nil && s.Checkpoint >= 0 && s.Checkpoint == s.Steps {
 		p.say("this run is complete: measuring it again")
 	} else if err == nil && s.Checkpoint >= 0 {
@@ -289,7 +354,7 @@ func (p *program) runTraining(ctx context.Context, cfg engine.Config, workers *p
 	defer m.end()
 	opt := engine.RunOptions{
 		Start: t.start, Extend: t.extend,
-		Dir: t.dir, Resume: t.resume, MaxTime: time.Duration(t.maxTime), Program: programName(), Asked: p.asked, Leave: leave,
+		Dir: t.dir, Resume: t.resume, Setup: setup, Program: programName(), Asked: p.asked, Leave: leave,
 		Warning:  p.warn,
 		Progress: m.training,
 	}

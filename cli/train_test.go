@@ -166,8 +166,8 @@ func TestTrainDefaultDirectory(t *testing.T) {
 
 	cfg, err := source{preset: "paper"}.load(t.Context(), systems)
 	require.NoError(t, err)
-	require.True(t, cfg.pristine)
-	name, err := defaultDir(cfg.Config, cfg.pristine)
+	require.True(t, cfg.pristine())
+	name, err := defaultDir(cfg)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("runs", "ising-paper-seed1"), name)
 }
@@ -176,7 +176,7 @@ func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	o := revgen(t, dir, tiny("run", "--resume", "must")...)
 	require.Equal(t, exitError, o.code)
-	require.Contains(t, o.stderr, "no checkpoint to resume from")
+	require.Contains(t, o.stderr, "holds no run to resume")
 	ok(t, dir, tiny("run", "--resume", "never")...)
 	o = revgen(t, dir, tiny("run", "--resume", "never")...)
 	require.Equal(t, exitError, o.code)

@@ -130,8 +130,12 @@ func (w *watch) finished(j *batch.Job, r *batch.Record) {
 	} else {
 		w.running--
 	}
-	if r.Exit == exitStopped || w.err != nil {
-		return // and goes on the next time
+	if w.err != nil {
+		return
+	}
+	if r.Exit == exitStopped { // and goes on the next time
+		w.p.say("%s: %s", r.ID, r.Error)
+		return
 	}
 	if w.count(r); !finished(r) {
 		w.p.say("%s failed: %s", r.ID, r.Error)

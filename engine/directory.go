@@ -42,43 +42,38 @@ type directory struct {
 	opening   <-chan error // of opened, nil once it was heard
 }
 
-// open takes possession of the run directory and restores a checkpoint if
-// there is one.
-func (r *run) open(ctx context.Context, resume string) error {
-	switch resume {
-	case "", "auto", "never", "must":
-	default:
-		return fmt.Errorf("resume: %q is not auto, never or must", resume)
-	}
+// open takes possession of the run directory, if that has not been done, and restores a
+// checkpoint if there is one.
+func (r *run) open(ctx context.Context, opt *RunOptions) error {
 	if r.dir == "" {
-		if resume == "must" {
+		if opt.Resume == "must" {
 			return errors.New("resume: there is no run directory to resume from")
 		}
-		return nil
+		return mayResume("", opt.Resume, false)
 	}
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
-	}
-	if err := r.own(); err != nil {
-		return err
-	}
-	path := checkpointFile(r.dir)
-	_, err := os.Stat(path)
-	switch {
-	case err == nil && resume == "never":
-		return fmt.Errorf("%s: holds a run already; choose another directory, or resume it", r.dir)
-	case err == nil:
-		if err := r.restore(ctx, path); err != nil {
+	resume := opt.Resume
+	if opt.Setup != nil {
+		r.lock, resume = opt.Setup.take(), ""
+	} else {
+		if err := os.MkdirAll(r.dir, 0o755); err != nil {
+			return fmt.Errorf("run directory %s: %w", r.dir, disk.Cause(err))
+		}
+		var err error
+		if r.lock, err = own(r.dir, r.report); err != nil {
 			return err
 		}
-	case !errors.Is(err, fs.ErrNotExist):
+	}
+	checkpoint, begun, err := runIn(r.dir)
+	if err == nil {
+		err = mayResume(r.dir, resume, begun)
+	}
+	if err == nil && checkpoint {
+		err = r.restore(ctx, checkpointFile(r.dir))
+	} else if err == nil && opt.Setup == nil {
+		_ = os.Remove(recipeFile(r.dir)) // of a run that never began
+	}
+	if err != nil {
 		return err
-	case resume == "must":
-		return fmt.Errorf("%s: holds no checkpoint to resume from", r.dir)
-	default:
-		if _, err := os.Stat(configFile(r.dir)); err == nil && resume == "never" {
-			return fmt.Errorf("%s: holds a run already; choose another directory", r.dir)
-		}
 	}
 	r.sweepKeyframes()
 	status, err := r.telling(nil)
@@ -118,23 +113,22 @@ func (r *run) opened() error {
 	return err
 }
 
-// own makes this process the only one that writes here, and removes what one
-// that was killed left half-written.
-func (r *run) own() error {
-	var err error
-	switch r.lock, err = disk.Own(r.dir); {
-	case err == nil:
-		names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "status.json", "summary.json"}
-		for slot := range keyframeSlots {
-			names = append(names, keyframeName(slot))
-		}
-		disk.Sweep(r.dir, names...)
-	case errors.Is(err, disk.ErrNoLocks):
-		r.report(err.Error())
-	default:
-		return fmt.Errorf("run directory %w", err)
+// own makes this process the only one that writes to a run directory, and removes what
+// one that was killed left half-written. Where nobody can tell, warn hears of it.
+func own(dir string, warn func(string)) (*disk.Lock, error) {
+	names := []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json"}
+	for slot := range keyframeSlots {
+		names = append(names, keyframeName(slot))
 	}
-	return nil
+	lock, err := disk.Own(dir, names...)
+	switch {
+	case errors.Is(err, disk.ErrNoLocks):
+		warn(err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("run directory %w", err)
+	}
+	return lock, nil
 }
 
 // writeConfig keeps config.json that of the run, whose keys that do not change
@@ -264,7 +258,7 @@ func (r *run) checkpoint() error {
 	if r.dir == "" || !r.dirty {
 		return nil
 	}
-	if err := r.opened(); err != nil {
+	if err := r.settle(); err != nil {
 		return err
 	}
 	if err := r.flush(); err != nil {
@@ -272,12 +266,6 @@ func (r *run) checkpoint() error {
 	}
 	if err := r.metrics.Sync(); err != nil {
 		return fmt.Errorf("writing %s: %w", metricsFile(r.dir), disk.Cause(err))
-	}
-	if r.unsettled {
-		if err := disk.Settle(configFile(r.dir)); err != nil {
-			return err
-		}
-		r.unsettled = false
 	}
 	path := checkpointFile(r.dir)
 	write := func(w io.Writer) error {
@@ -289,6 +277,15 @@ func (r *run) checkpoint() error {
 	}
 	r.saved, r.dirty = r.trainer.step, false
 	return r.status(nil)
+}
+
+// settle puts the configuration on the disk.
+func (r *run) settle() error {
+	if err := r.opened(); err != nil || !r.unsettled {
+		return err
+	}
+	r.unsettled = false
+	return disk.Settle(configFile(r.dir))
 }
 
 // kept are a checkpoint's sections.
@@ -379,7 +376,7 @@ func (r *run) close() {
 // A Status is status.json: what a run was doing when it was last heard of.
 type Status struct {
 	Schema         int       `json:"schema"`
-	State          string    `json:"state"` // running, stopped, failed or done
+	State          string    `json:"state"` // setting up, running, stopped, failed or done
 	Step           int       `json:"step"`
 	Steps          int       `json:"steps"`
 	Checkpoint     int       `json:"checkpoint"`       // step of the last checkpoint, -1 for none
@@ -428,6 +425,8 @@ func (r *run) status(problem error) error {
 func (r *run) telling(problem error) ([]byte, error) {
 	state, message := "running", ""
 	switch {
+	case problem == nil && r.setting:
+		state = "setting up"
 	case errors.Is(problem, ErrStopped):
 		state = "stopped"
 	case problem != nil:
@@ -436,8 +435,7 @@ func (r *run) telling(problem error) ([]byte, error) {
 		state = "done"
 	}
 	r.told = time.Now()
-	host, _ := os.Hostname()
-	s := Status{SchemaVersion, state, r.trainer.step, r.common.Training.Steps, r.saved, 0, nil, nil, r.before, 0, r.told.UTC(), host, os.Getpid(), activePath(), r.trainer.threads(), message}
+	s := Status{Schema: SchemaVersion, State: state, Step: r.trainer.step, Steps: r.common.Training.Steps, Checkpoint: r.saved, Seconds: r.before, Threads: r.trainer.threads(), Error: message}
 	if !r.started.IsZero() {
 		s.Setup = r.setup
 		if elapsed := time.Since(r.started).Seconds(); elapsed > 0 {
@@ -449,6 +447,5 @@ func (r *run) telling(problem error) ([]byte, error) {
 		last := r.trainer.Record()
 		s.Loss, s.Acceptance = &last.Loss, &last.Acceptance
 	}
-	data, err := json.MarshalIndent(s, "", "  ")
-	return append(data, '\n'), err
+	return s.text()
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,17 @@ type Source struct {
 	// Target are assignments that a file stands for which is a target (Recognise).
 	// They come before Set.
 	Target []string
+	// Look, if not nil, is what a recipe made of its target before, in place of which it
+	// does not look again; or if it is of another target, where what it makes now is kept.
+	Look *Look
+}
+
+// A Look is what a preset's recipe made of a target, for which it may have looked at it for
+// minutes.
+type Look struct {
+	Of     json.RawMessage `json:"of"`     // configuration before
+	Recipe json.RawMessage `json:"recipe"` // and after
+	Why    string          `json:"why"`
 }
 
 // Recognise returns the source that stands for a file whose content is the target
@@ -58,38 +70,93 @@ func (s Systems) Configure(system, preset string, set ...string) (Config, error)
 // Errors are *ConfigError or *AssignmentError, or ctx's where a recipe looks at its
 // target.
 func (s Systems) Resolve(ctx context.Context, from Source) (cfg Config, why string, err error) {
-	written := from.Text != nil || from.File != ""
-	if written {
-		cfg, err = s.Base(from.Text, from.File)
-	} else {
-		cfg, err = s.preset(from.System, from.Preset)
-	}
-	if err != nil {
+	if cfg, err = s.base(&from); err != nil {
 		return nil, "", err
 	}
-	if a, ok := cfg.(Adapter); ok && from.target(cfg) == nil && load(cfg) == nil {
-		if why, err = a.Adapt(ctx); err != nil {
-			return nil, "", err
-		}
-	}
-	if written {
-		if err := conf.Decode(from.Text, from.File, cfg); err != nil {
-			return nil, "", err
-		}
-	}
-	if err := conf.Set(cfg, from.Target...); err != nil {
+	if why, err = from.adapt(ctx, cfg); err != nil {
 		return nil, "", err
 	}
-	if err := conf.Set(cfg, from.Set...); err != nil {
+	if err := from.set(cfg, conf.Decode, conf.Set); err != nil {
 		return nil, "", err
-	}
-	if err := load(cfg); err != nil {
-		return nil, "", from.locate(err)
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, "", from.locate(err)
 	}
 	return cfg, why, nil
+}
+
+// Given is Resolve without a look at the target. Where the recipe would look, looks is
+// true, and the configuration is what is given of it: the recipe has not chosen yet, so that
+// it need not be valid, and keys of what is not chosen are set too.
+func (s Systems) Given(from Source) (cfg Config, why string, looks bool, err error) {
+	unseen, end := context.WithCancel(context.Background())
+	end()
+	if cfg, why, err = s.Resolve(unseen, from); !Cancelled(err) {
+		return cfg, why, false, err
+	}
+	if cfg, err = s.base(&from); err == nil {
+		_, _ = from.adapt(unseen, cfg)
+		err = from.set(cfg, conf.Draft, conf.DraftSet)
+	}
+	if err != nil {
+		return nil, "", true, err
+	}
+	return cfg, "", true, nil
+}
+
+// base returns the preset that a source begins with.
+func (s Systems) base(from *Source) (Config, error) {
+	if from.written() {
+		return s.Base(from.Text, from.File)
+	}
+	return s.preset(from.System, from.Preset)
+}
+
+func (from *Source) written() bool { return from.Text != nil || from.File != "" }
+
+// adapt sets what the preset's recipe chooses for the source's target.
+func (from *Source) adapt(ctx context.Context, cfg Config) (why string, err error) {
+	a, ok := cfg.(Adapter)
+	if !ok || from.target(cfg) != nil || load(cfg) != nil {
+		return "", nil
+	}
+	if from.Look == nil {
+		return a.Adapt(ctx)
+	}
+	of, err := conf.Image(cfg)
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(of, from.Look.Of) {
+		return from.Look.Why, conf.Draft(from.Look.Recipe, "", cfg)
+	}
+	if why, err = a.Adapt(ctx); err != nil {
+		return "", err
+	}
+	look := Look{Of: of, Why: why}
+	if look.Recipe, err = conf.Image(cfg); err == nil {
+		*from.Look = look
+	}
+	return why, err
+}
+
+// set sets what the source says, and reads the files that it names.
+func (from *Source) set(cfg Config, decode func(data []byte, file string, dst any) error, set func(dst any, assignments ...string) error) error {
+	if from.written() {
+		if err := decode(from.Text, from.File, cfg); err != nil {
+			return err
+		}
+	}
+	if err := set(cfg, from.Target...); err != nil {
+		return err
+	}
+	if err := set(cfg, from.Set...); err != nil {
+		return err
+	}
+	if err := load(cfg); err != nil {
+		return from.locate(err)
+	}
+	return nil
 }
 
 // load reads the files that a configuration names.

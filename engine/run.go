@@ -21,11 +21,13 @@ type RunOptions struct {
 	// Dir is the run directory, made if need be; empty means that nothing is
 	// written.
 	Dir string
-	// Resume is "auto" (continue if Dir holds a checkpoint, otherwise start),
+	// Resume is "auto" (continue the run that Dir holds, if there is one),
 	// "never" (refuse a Dir that holds a run) or "must" (refuse one that does
 	// not). Empty means auto.
 	Resume string
-	// MaxTime, if positive, stops the run with a checkpoint after that long.
+	// Setup, if not nil, is Dir, of which SetUp has taken possession.
+	Setup *Setup
+	// MaxTime, if positive, stops the run with a checkpoint that long after it was asked for.
 	MaxTime time.Duration
 	// Progress, if not nil, is called at every logged step and at the last.
 	Progress func(Progress)
@@ -95,7 +97,8 @@ var ErrStopped = errors.New("stopped before the end")
 
 // A StopError reports that a run stopped before its end, that nothing went
 // wrong, and that a checkpoint of Step is on the disk, if the run has a
-// directory, from which it continues.
+// directory, from which it continues. Where the run was being set up, Step is -1, and what
+// had been found by then is on the disk.
 type StopError struct {
 	Dir         string
 	Step, Steps int
@@ -103,6 +106,9 @@ type StopError struct {
 
 func (e *StopError) Error() string {
 	text := fmt.Sprintf("stopped at step %d of %d", e.Step, e.Steps)
+	if e.Step < 0 {
+		text = "stopped before the first step"
+	}
 	if e.Dir != "" {
 		text += "; the same command continues from " + e.Dir
 	}
@@ -157,6 +163,7 @@ type run struct {
 	// metrics.jsonl, nil otherwise.
 	pending *Record
 	told    time.Time // when status.json was written
+	setting bool      // the generator is being placed on its target
 	ended   bool      // with all that a run leaves
 }
 
@@ -173,15 +180,16 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	if opt.Asked.IsZero() {
 		opt.Asked = time.Now()
 	}
+	if opt.MaxTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, opt.Asked.Add(opt.MaxTime))
+		defer cancel()
+	}
 	var trainer *Trainer
 	var err error
-	defer workers.Lending(func() { trainer, err = newTrainer(ctx, cfg, workers) })()
+	defer workers.Lending(func() { trainer, err = newTrainer(cfg, workers) })()
 	if trainer != nil {
 		defer Release(trainer.system)
-	}
-	ended := workers.Any(Cancelled(err))
-	if ended {
-		err = nil // a checkpoint has what is missing
 	}
 	if err := agree(workers, err); err != nil {
 		return nil, err
@@ -193,31 +201,20 @@ func Train(ctx context.Context, cfg Config, workers *pool.Pool, opt RunOptions) 
 	}
 	defer r.close()
 	r.extend, r.cfg, r.program, r.diagnose, r.leave = opt.Extend, cfg, opt.Program, opt.Diagnose, opt.Leave
-	if err := r.agree(r.open(ctx, opt.Resume)); Cancelled(err) {
+	_, r.setting = trainer.system.(Initializer)
+	if err := r.agree(r.open(ctx, &opt)); Cancelled(err) {
 		return nil, &StopError{r.dir, trainer.step, r.common.Training.Steps} // of the checkpoint that is there
 	} else if err != nil {
 		return nil, err
 	}
-	if r.share(); ended && trainer.step == 0 && r.saved < 0 {
-		return nil, context.Canceled
+	r.share()
+	var result *Result
+	if err = r.setUp(ctx, workers, &opt); err == nil {
+		defer interruptible(r.stepping(ctx), trainer.system)()
+		r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
+		r.setup = r.started.Sub(opt.Asked).Seconds()
+		result, err = r.toTheEnd(ctx)
 	}
-	if opt.MaxTime > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(opt.MaxTime))
-		defer cancel()
-	}
-	defer interruptible(r.stepping(ctx), trainer.system)()
-	if trainer.step == 0 && r.saved < 0 {
-		if err := r.begin(ctx, cfg, workers, &opt); err != nil {
-			return nil, err
-		}
-	}
-	if s := trainer.journaled(); s != nil && r.dir != "" && r.saved < 0 {
-		trainer.journal = newJournal(trainer, s)
-	}
-	r.started, r.first, r.unmeasured = time.Now(), trainer.step, opt.Unmeasured
-	r.setup = r.started.Sub(opt.Asked).Seconds()
-	result, err := r.toTheEnd(ctx)
 	var target *TargetError
 	if Cancelled(err) {
 		err = r.stop()
@@ -293,6 +290,9 @@ func (r *run) ready(ctx context.Context) error {
 
 // stop leaves a checkpoint. Only its *StopError says that there is one.
 func (r *run) stop() error {
+	if r.started.IsZero() {
+		return r.unstarted()
+	}
 	if j := r.trainer.journal; j.finished() && j.adopt() == nil {
 		r.dirty = true
 	}

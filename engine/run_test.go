@@ -99,7 +99,7 @@ func testResumption(t *testing.T, config func() *ising.Config) {
 	_, err = train(t, context.Background(), config(), 2, engine.RunOptions{Dir: whole, Resume: "never"})
 	require.ErrorContains(t, err, "holds a run already")
 	_, err = train(t, context.Background(), config(), 2, engine.RunOptions{Dir: t.TempDir(), Resume: "must"})
-	require.ErrorContains(t, err, "no checkpoint")
+	require.ErrorContains(t, err, "no run to resume")
 }
 
 // TestModelsOfARunAreTheSameBytes wants a model file to hold nothing but what

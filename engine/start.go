@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"path/filepath"
+	"time"
 
 	"github.com/revgen/revgen/internal/pool"
 )
@@ -59,6 +60,42 @@ func predecessorDir(dir string) string {
 		return ""
 	}
 	return filepath.Join(dir, "predecessor")
+}
+
+// worthKeeping is how long the generator may have been placed on its target before it is
+// kept in a checkpoint of step 0. Tests replace it.
+var worthKeeping = time.Second
+
+// setUp gives a run that no checkpoint continues what it begins with. Ranks do so alike.
+func (r *run) setUp(ctx context.Context, workers *pool.Pool, opt *RunOptions) error {
+	t := r.trainer
+	if r.saved >= 0 {
+		r.setting = false
+		return nil
+	}
+	begun := time.Now()
+	if err := r.agree(t.initialize(ctx)); err != nil {
+		return err
+	}
+	if err := r.agree(r.begin(ctx, r.cfg, workers, opt)); err != nil {
+		return err
+	}
+	if s := t.journaled(); s != nil && r.dir != "" {
+		t.journal = newJournal(t, s)
+	}
+	placed := r.workers.Any(r.setting && time.Since(begun) >= worthKeeping)
+	if r.setting = false; placed {
+		return r.agree(r.checkpoint())
+	}
+	return nil
+}
+
+// unstarted leaves what a run needs that is stopped before its first step.
+func (r *run) unstarted() error {
+	if err := r.agree(r.settle()); err != nil {
+		return err
+	}
+	return &StopError{r.dir, -1, r.common.Training.Steps}
 }
 
 // begin gives a run that has taken no step the parameters that it starts with.

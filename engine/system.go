@@ -165,7 +165,8 @@ type Adapter interface {
 	// Adapt gives everything but the target, the seed and the evaluation the
 	// values of the preset's recipe for this target. It returns what it chose and
 	// why, "" if the preset stands as it is. The error is ctx's: one that looks at its
-	// target, which takes seconds or more, ends soon after ctx does.
+	// target, which takes up to minutes, ends soon after ctx does, and does not begin to
+	// look when that has ended.
 	Adapt(ctx context.Context) (why string, err error)
 }
 

@@ -31,12 +31,15 @@ type Trainer struct {
 // NewTrainer builds the system that cfg describes and initialises its
 // generator from the seed.
 func NewTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
-	return newTrainer(context.Background(), cfg, workers)
+	t, err := newTrainer(cfg, workers)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.initialize(context.Background())
 }
 
-// newTrainer is NewTrainer. If ctx ends before the generator is initialised it returns
-// a trainer whose parameters are undefined, and ctx's error.
-func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, error) {
+// newTrainer is NewTrainer whose generator is still to be initialised.
+func newTrainer(cfg Config, workers *pool.Pool) (*Trainer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -60,7 +63,7 @@ func newTrainer(ctx context.Context, cfg Config, workers *pool.Pool) (*Trainer, 
 		Params: t.params, Grad: t.grad, Loss: t.discrepancy,
 		Optimizer: t.optimizer, EMA: c.EMA, Seed: c.Seed, Workers: workers,
 	})
-	return t, t.initialize(ctx)
+	return t, nil
 }
 
 // initialize sets θ to what training begins with.

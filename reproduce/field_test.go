@@ -115,8 +115,10 @@ func TestFieldSeedBySeed(t *testing.T) {
 	require.NoError(t, err)
 	first := row().Runs[0]
 
-	p.Seed, p.MaxTime = 3, 1
-	_, err = p.Execute(context.Background(), systems, workers, Observer{})
+	p.Seed = 3
+	over, cancel := context.WithTimeout(context.Background(), 1)
+	defer cancel()
+	_, err = p.Execute(over, systems, workers, Observer{})
 	var stop *engine.StopError
 	require.ErrorAs(t, err, &stop)
 	part := row()
@@ -130,7 +132,6 @@ func TestFieldSeedBySeed(t *testing.T) {
 	require.NoError(t, err)
 	results.Field[0].Runs[0].Seconds += 1000
 	require.NoError(t, results.Write(p.Dir))
-	p.MaxTime = 0
 	_, err = p.Execute(context.Background(), systems, workers, Observer{})
 	require.NoError(t, err)
 	whole := row()

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -29,8 +28,7 @@ type Plan struct {
 	Seed        uint64   // the first
 	Seeds       int      // how many, Seed, Seed+1, …
 	Assignments []string // key.path=value, for every setting
-	MaxTime     time.Duration
-	Program     string // version of the program, for the record
+	Program     string   // version of the program, for the record
 }
 
 // An Observer is told how a reproduction goes. Its methods may be nil.
@@ -216,7 +214,7 @@ func (p *Plan) config(ctx context.Context, def *engine.Definition, s *Setting, p
 // Execute runs a plan. After each setting, and each variant of a study, it
 // writes results.json and results.md, or studies.md, in which the outcomes of earlier
 // reproductions in the same directory stay, and the figures. When ctx is
-// cancelled or MaxTime has passed it returns the *engine.StopError of the run that
+// cancelled it returns the *engine.StopError of the run that
 // stopped; executing the plan again continues.
 func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
 	jobs, err := p.jobs(ctx, systems)
@@ -235,16 +233,12 @@ func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers
 	if err != nil {
 		return nil, err
 	}
-	var deadline time.Time
-	if p.MaxTime > 0 {
-		deadline = time.Now().Add(p.MaxTime)
-	}
 	first, count := 0, 0
 	for i := range jobs {
 		count += jobs[i].runs()
 	}
 	for i := range jobs {
-		e := execution{Plan: p, job: &jobs[i], workers: workers, watch: watch, deadline: deadline, first: first, count: count}
+		e := execution{Plan: p, job: &jobs[i], workers: workers, watch: watch, first: first, count: count}
 		first += jobs[i].runs()
 		if e.neighbour != nil {
 			o, err := e.neighbourhood(ctx)
@@ -356,7 +350,6 @@ type execution struct {
 	*job
 	workers      *pool.Pool
 	watch        Observer
-	deadline     time.Time
 	first, count int
 	trained      bool // a step was taken, in this execution
 }
@@ -452,9 +445,6 @@ func (e *execution) train(ctx context.Context, cfg engine.Config, run Run, judge
 		if e.watch.Progress != nil {
 			e.watch.Progress(now)
 		}
-	}
-	if !e.deadline.IsZero() {
-		options.MaxTime = max(1, time.Until(e.deadline))
 	}
 	if e.watch.Begin != nil {
 		e.watch.Begin(run)

@@ -182,10 +182,11 @@ func TestFewerSeeds(t *testing.T) {
 	require.Equal(t, map[string]int{"best/ising-l64-0.4407": 5}, seeds(p))
 }
 
-func TestMaxTime(t *testing.T) {
+func TestTimeLimit(t *testing.T) {
 	p := tiny(t.TempDir())
-	p.MaxTime = time.Nanosecond
-	_, err := execute(t, context.Background(), p, Observer{})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+	defer cancel()
+	_, err := execute(t, ctx, p, Observer{})
 	require.ErrorIs(t, err, engine.ErrStopped)
 }
 

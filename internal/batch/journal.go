@@ -13,6 +13,9 @@ import (
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
+// Stopped is the exit code of a job that goes on when the batch does.
+const Stopped = 75
+
 // A Record is what a job leaves.
 type Record struct {
 	Job      int             `json:"job"`            // index in the batch, from 0

@@ -74,8 +74,8 @@ func (s *schedule) run(ctx context.Context) {
 			s.changed.Wait()
 			continue
 		}
-		if reason := s.lacks(j); reason != "" {
-			s.end(j, &Record{Exit: 1, Error: reason})
+		if r := s.lacks(j); r != nil {
+			s.end(j, r)
 			continue
 		}
 		s.free -= threads
@@ -120,15 +120,20 @@ func (s *schedule) pick() (*Job, int) {
 	return nil, 0
 }
 
-// lacks says why a job cannot be carried out: what it reads was not written.
-func (s *schedule) lacks(j *Job) string {
+// lacks is the end of a job that cannot be carried out, because what it reads was not
+// written, or not yet.
+func (s *schedule) lacks(j *Job) *Record {
 	if j.after < 0 {
-		return ""
+		return nil
 	}
-	if r := s.outcome[j.after]; r.Exit != 0 {
-		return "it reads what " + r.ID + " was to write, which did not"
+	switch r := s.outcome[j.after]; r.Exit {
+	case 0:
+		return nil
+	case Stopped:
+		return &Record{Exit: Stopped, Error: "it reads what " + r.ID + " is to write, which was stopped"}
+	default:
+		return &Record{Exit: 1, Error: "it reads what " + r.ID + " was to write, which did not"}
 	}
-	return ""
 }
 
 func (s *schedule) end(j *Job, r *Record) {

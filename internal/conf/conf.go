@@ -59,7 +59,15 @@ func (e *Error) Unwrap() error { return e.Err }
 //
 // Beyond encoding/json's rules, whole numbers may be written as 1e5, and lists
 // and maps replace what dst had, with nothing shared.
-func Decode(data []byte, file string, dst any) error {
+func Decode(data []byte, file string, dst any) error { return decode(data, file, dst, inapplicable) }
+
+// A check finds the first key of n that v, which has been assigned from it, must not have.
+type check func(v reflect.Value, n *node, path string) *fault
+
+// anyKey is a check that finds none.
+func anyKey(reflect.Value, *node, string) *fault { return nil }
+
+func decode(data []byte, file string, dst any, wrong check) error {
 	v := destination(dst)
 	root, fault := parse(data)
 	if fault == nil {
@@ -67,7 +75,7 @@ func Decode(data []byte, file string, dst any) error {
 		fault = assign(v, root, "")
 	}
 	if fault == nil {
-		fault = inapplicable(v, root, "")
+		fault = wrong(v, root, "")
 	}
 	if fault == nil {
 		return nil
@@ -75,6 +83,14 @@ func Decode(data []byte, file string, dst any) error {
 	line, column := lineColumn(data, fault.offset)
 	return fault.error(v.Type(), file, line, column)
 }
+
+// Image returns all values of v as JSON, those of kinds that are not chosen too, which
+// Encode leaves out.
+func Image(v any) ([]byte, error) { return json.Marshal(v) }
+
+// Draft is Decode that takes keys of kinds that are not chosen as well: those of an Image,
+// or of a text whose kinds something else is still to choose.
+func Draft(data []byte, file string, dst any) error { return decode(data, file, dst, anyKey) }
 
 // Set applies assignments such as
 //
@@ -85,7 +101,12 @@ func Decode(data []byte, file string, dst any) error {
 // it is taken as a string, and for a list as the list's items without their
 // brackets. After the last one, every key that was assigned must be one that
 // there is. All errors are *AssignmentError.
-func Set(dst any, assignments ...string) error {
+func Set(dst any, assignments ...string) error { return assignAll(dst, assignments, inapplicable) }
+
+// DraftSet is Set that takes keys of kinds that are not chosen as well.
+func DraftSet(dst any, assignments ...string) error { return assignAll(dst, assignments, anyKey) }
+
+func assignAll(dst any, assignments []string, wrong check) error {
 	v := destination(dst)
 	roots := make([]*node, len(assignments))
 	for i, a := range assignments {
@@ -96,7 +117,7 @@ func Set(dst any, assignments ...string) error {
 		roots[i] = root
 	}
 	for i, root := range roots {
-		if f := inapplicable(v, root, ""); f != nil {
+		if f := wrong(v, root, ""); f != nil {
 			return &AssignmentError{assignments[i], f.error(v.Type(), "", 0, 0)}
 		}
 	}

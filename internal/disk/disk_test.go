@@ -203,10 +203,13 @@ func TestSweepRemovesWhatIsNotBeingWritten(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "lock")
 	require.NoError(t, os.WriteFile(path, []byte(`{"host":"gone","process":7}`), 0o600), "what a killed process left")
-	first, err := Acquire(path)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".file12"), nil, 0o600))
+	first, err := Own(dir, "file")
 	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, ".file12"))
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	var o Owner
@@ -216,35 +219,78 @@ func TestLock(t *testing.T) {
 	require.Equal(t, host, o.Host)
 	require.Equal(t, os.Getpid(), o.Process)
 
-	_, err = Acquire(path)
+	_, err = Own(dir)
 	var held *HeldError
 	require.ErrorAs(t, err, &held)
 	require.Equal(t, o.Process, held.Process)
 	require.Equal(t, host, held.Host)
 	require.NoError(t, first.Release())
 	require.NoFileExists(t, path)
-	second, err := Acquire(path)
+	second, err := Own(dir)
 	require.NoError(t, err)
 	require.NoError(t, second.Release())
 	var none *Lock
 	require.NoError(t, none.Release())
 
 	require.NoError(t, unix.Mkfifo(path, 0o600))
-	_, err = Acquire(path)
+	_, err = Own(dir)
 	require.ErrorContains(t, err, "is a pipe")
+	_, err = Own(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// The file can be removed from under the owner of a directory, and the directory not.
+func TestLockOutlivesItsFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "lock")
+	first, err := Own(dir)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	_, err = Own(dir)
+	require.EqualError(t, err, dir+": in use by another process; wait until it ends, or choose another directory")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, first.Release())
+	require.FileExists(t, path, "which is somebody else's")
+	second, err := Own(dir)
+	require.NoError(t, err)
+	require.NoError(t, second.Release())
+}
+
+// Links in a directory lead out of it, and are refused at once, wherever they lead.
+func TestLockFollowsNoLinks(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.WriteFile(outside, []byte("theirs"), 0o600))
+	for _, name := range []string{"lock", "journal.ndjson"} {
+		for _, to := range []string{outside, "nowhere", name} {
+			dir := t.TempDir()
+			require.NoError(t, os.Symlink(to, filepath.Join(dir, name)))
+			_, err := Own(dir, "journal.ndjson")
+			require.ErrorContains(t, err, dir+": "+name+" is a symbolic link; ")
+		}
+	}
+	text, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(text))
+	link := filepath.Join(t.TempDir(), "link")
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(dir, link))
+	lock, err := Own(link)
+	require.NoError(t, err, "a link that leads to the directory is followed")
+	require.FileExists(t, filepath.Join(dir, "lock"))
+	require.NoError(t, lock.Release())
 }
 
 // One of many that want the lock at once has it at a time, though its file
 // comes and goes.
 func TestLockIsExclusive(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
+	dir := t.TempDir()
 	inside := make(chan struct{}, 1)
 	done := make(chan error)
-	const many, times = 8, 50
+	const many, times = 8, 10
 	for range many {
 		go func() {
 			for n := 0; n < times; {
-				lock, err := Acquire(path)
+				lock, err := Own(dir)
 				var held *HeldError
 				if errors.As(err, &held) {
 					continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Lock is held by one process at a time, until it releases it or ends. The
-// file of a process that was killed is no obstacle.
-type Lock struct {
-	file *os.File
-	path string
-}
+// A Lock is a directory that one process at a time owns, until it releases it or ends.
+// The directory itself is locked, which nobody can remove from under its owner, and its
+// file "lock", which says who that is: network file systems lock files across hosts, but
+// directories on one host alone. What a process that was killed left is no obstacle.
+type Lock struct{ dir, file *os.File }
 
 // An Owner is whom a lock's file names.
 type Owner struct {
@@ -26,7 +26,7 @@ type Owner struct {
 	Since   time.Time `json:"since"`
 }
 
-// A HeldError reports a lock that another process holds.
+// A HeldError reports a directory that another process owns.
 type HeldError struct{ Owner }
 
 func (e *HeldError) Error() string {
@@ -39,13 +39,62 @@ func (e *HeldError) Error() string {
 // ErrNoLocks reports a file system that knows no locks.
 var ErrNoLocks = errors.New("the file system has no locks")
 
-// Acquire takes the lock at path and writes into it whose it is. The error is a
-// *HeldError if another process holds it.
-func Acquire(path string) (*Lock, error) {
-	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK, 0o644)
+const lockName = "lock"
+
+// Own makes this process the only one that writes to a directory, and removes what one
+// that was killed left of the named files, those that it is about to write. None of them
+// may be a symbolic link, which would lead a write out of the directory. The error says
+// which directory, and whom it belongs to; it is ErrNoLocks where nobody can tell.
+func Own(dir string, names ...string) (*Lock, error) {
+	l, err := own(dir, names)
+	var held *HeldError
+	switch {
+	case err == nil:
+		Sweep(dir, names...)
+		return l, nil
+	case errors.Is(err, ErrNoLocks):
+		return nil, fmt.Errorf("%s: %w: see to it that no second process uses this directory", dir, err)
+	case errors.As(err, &held):
+		return nil, fmt.Errorf("%s: %w; wait until it ends, or choose another directory", dir, held)
+	}
+	return nil, fmt.Errorf("%s: %w", dir, Cause(err))
+}
+
+func own(dir string, names []string) (*Lock, error) {
+	for _, name := range append([]string{lockName}, names...) {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, fmt.Errorf("%s is a symbolic link; what is written here are files of the directory's own: remove the link, or move the file to its place", name)
+		}
+	}
+	l := new(Lock)
+	var err error
+	if l.dir, err = os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, lockName)
+	switch err := flock(l.dir); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, errors.Join(&HeldError{owner(path)}, l.dir.Close())
+	case err != nil && !lockless(err):
+		return nil, errors.Join(err, l.dir.Close())
+	}
+	if err := l.lockFile(path); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if err := l.sign(); err != nil {
+		return nil, errors.Join(err, l.Release())
+	}
+	return l, nil
+}
+
+// lockFile opens and locks the file. Its former owner, on another host, may remove it
+// meanwhile, which is no reason to try for ever.
+func (l *Lock) lockFile(path string) error {
+	const tries = 100
+	for range tries {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o644)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		info, err := file.Stat()
 		if err == nil {
@@ -55,61 +104,57 @@ func Acquire(path string) (*Lock, error) {
 			err = flock(file)
 		}
 		switch {
-		case err == nil && !same(file, path):
-			_ = file.Close() // its former owner removed it meanwhile
-			continue
-		case err == nil:
-			l := &Lock{file, path}
-			if err := l.sign(info.Size()); err != nil {
-				return nil, errors.Join(named(path, err), l.Release())
-			}
-			return l, nil
+		case err == nil && same(file, path):
+			l.file = file
+			return nil
 		case errors.Is(err, unix.EWOULDBLOCK):
-			err = &HeldError{owner(file)}
-		case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOLCK):
+			err = &HeldError{owner(path)}
+		case err != nil && lockless(err):
 			err = ErrNoLocks
 		}
 		_ = file.Close()
-		return nil, err
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
 	}
+	return errors.New("its file " + lockName + " keeps being replaced")
 }
 
-// Own makes this process the only one that writes to a directory. The error says
-// which directory, and whom it belongs to; it is ErrNoLocks where nobody can tell.
-func Own(dir string) (*Lock, error) {
-	lock, err := Acquire(filepath.Join(dir, "lock"))
-	var held *HeldError
-	switch {
-	case err == nil:
-		return lock, nil
-	case errors.Is(err, ErrNoLocks):
-		return nil, fmt.Errorf("%s: %w: see to it that no second process uses this directory", dir, err)
-	case errors.As(err, &held):
-		return nil, fmt.Errorf("%s: %w; wait until it ends, or choose another directory", dir, held)
+// lockless reports whether an error says that there are no locks, on files of this kind.
+func lockless(err error) bool {
+	for _, e := range []error{unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK, unix.EBADF, unix.EINVAL} {
+		if errors.Is(err, e) {
+			return true
+		}
 	}
-	return nil, fmt.Errorf("%s: %w", dir, Cause(err))
+	return false
 }
 
-// sign writes the owner into a file of so many bytes.
-func (l *Lock) sign(size int64) error {
+// sign writes the owner into the file.
+func (l *Lock) sign() error {
 	host, _ := os.Hostname()
 	text, err := json.Marshal(Owner{host, os.Getpid(), time.Now().Truncate(time.Second)})
 	if err != nil {
 		return err
 	}
-	if size > 0 {
-		if err := l.file.Truncate(0); err != nil {
-			return err
-		}
+	if err := l.file.Truncate(0); err != nil {
+		return err
 	}
 	_, err = l.file.WriteAt(append(text, '\n'), 0)
 	return err
 }
 
-// owner reads who holds a lock, for as long as it takes a process to sign.
-func owner(file *os.File) (o Owner) {
+// owner reads who holds a lock, for as long as it takes a process to sign; nobody if its
+// file is gone.
+func owner(path string) (o Owner) {
 	for range 20 {
-		data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<12))
+		file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			return Owner{}
+		}
+		data, err := io.ReadAll(io.LimitReader(file, 1<<12))
+		_ = file.Close()
 		if err == nil && json.Unmarshal(data, &o) == nil {
 			return o
 		}
@@ -118,10 +163,21 @@ func owner(file *os.File) (o Owner) {
 	return Owner{}
 }
 
-// Release gives the lock up. A nil lock has nothing to give up.
+// Release gives the directory up. A nil lock has nothing to give up.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil
 	}
-	return errors.Join(os.Remove(l.path), l.file.Close())
+	var err error
+	if same(l.file, l.file.Name()) { // or somebody has removed it
+		err = os.Remove(l.file.Name())
+	}
+	return errors.Join(err, l.close())
+}
+
+func (l *Lock) close() error {
+	if l.file == nil {
+		return l.dir.Close()
+	}
+	return errors.Join(l.file.Close(), l.dir.Close())
 }

@@ -6,13 +6,16 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Unknown is the limit where the machine does not say what it has.
 const Unknown = 64 << 30
 
 // Limit returns the bytes that the process may use: the machine's memory or, if
-// that is less, its control group's limit. Tests replace it.
+// that is less, its control group's limit or what is left of its address space. Tests
+// replace it.
 var Limit = sync.OnceValue(func() float64 {
 	limit := float64(Unknown)
 	if total, ok := total(read("/proc/meminfo")); ok {
@@ -23,8 +26,25 @@ var Limit = sync.OnceValue(func() float64 {
 			limit = min(limit, most)
 		}
 	}
+	if space, ok := Space(); ok {
+		limit = min(limit, space)
+	}
 	return limit
 })
+
+// Space returns the bytes that a limit of the address space (ulimit -v) leaves the process; ok
+// is false if there is no limit.
+func Space() (bytes float64, ok bool) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
+		return 0, false
+	}
+	var pages float64
+	if fields := strings.Fields(read("/proc/self/statm")); len(fields) > 0 {
+		pages, _ = strconv.ParseFloat(fields[0], 64)
+	}
+	return max(0, float64(limit.Cur)-pages*float64(os.Getpagesize())), true
+}
 
 // read returns what a file holds, nothing if it cannot be read.
 func read(path string) string {

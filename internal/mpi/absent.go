@@ -5,6 +5,9 @@ package mpi
 // Present tells whether the program has MPI.
 const Present = false
 
+// Prepare has nothing to do.
+func Prepare() error { return nil }
+
 // Init returns ErrAbsent.
 func Init() (World, error) { return nil, ErrAbsent }
 

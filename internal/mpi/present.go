@@ -120,6 +120,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/revgen/revgen/internal/cluster"
 )
 
 // Present tells whether the program has MPI.
@@ -150,9 +152,13 @@ type hosted struct{ job }
 // itself, such as that of a nil pointer.
 var takers = []string{"UCX_ERROR_SIGNALS=", "IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1"}
 
-// prepare begins the program anew with an environment that is read when libraries
-// are loaded.
-func prepare() error {
+// Prepare begins a program that a launcher started as one of several processes anew, with an
+// environment that is read when libraries are loaded. It comes before signals are heard, which
+// the program would forget.
+func Prepare() error {
+	if task, _, err := cluster.Step(os.Getenv); err != nil || task.Count == 1 {
+		return nil
+	}
 	env := os.Environ()
 	for _, t := range takers {
 		if name, _, _ := strings.Cut(t, "="); !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
@@ -169,12 +175,9 @@ func prepare() error {
 	return err
 }
 
-// Init joins the job, and locks the goroutine to its thread, the one that MPI is to
+// Init joins the job, after Prepare, and locks the goroutine to its thread, the one that MPI is to
 // hear from.
 func Init() (World, error) {
-	if err := prepare(); err != nil {
-		return nil, err
-	}
 	runtime.LockOSThread()
 	var provided C.int
 	if err := wrong(C.revgen_init(&provided)); err != nil {

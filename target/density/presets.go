@@ -88,11 +88,14 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 	if find != nil {
 		with(func(p *problem) {
 			var found []place
+			if err = ctx.Err(); err != nil {
+				return // without a look
+			}
 			if found, *verdict = p.pilot(); *verdict == nil {
 				why = find(found)
 			}
 		})
-		if *verdict != nil {
+		if *verdict != nil || err != nil {
 			return "", ctx.Err()
 		}
 	}
@@ -103,6 +106,8 @@ func adapt(ctx context.Context, preset string, problemOf func(threads int) (*pro
 			var chosen string
 			chosen, err = choose(nil, preset == "quick")
 			why = and(why, chosen+", because "+limit)
+		case ctx.Err() != nil:
+			err = ctx.Err()
 		default:
 			var chosen string
 			if chosen, err = choose(p.evaluation(), preset == "quick"); err == nil {
