@@ -315,7 +315,7 @@ func TestGradientOfBalance(t *testing.T) {
 			continue
 		}
 		for _, c.Loss.Partners = range []float64{0, 0.5, 1} {
-			c.Training.Batch = 200
+			c.Training.Batch, c.Generator.Hidden = 48, []int{6, 5}
 			s, err := New(&c.Config, c.target, workers)
 			require.NoError(t, err)
 			params := make([]float32, s.NumParams())
