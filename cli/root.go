@@ -222,7 +222,8 @@ Data go to stdout, talk to stderr. Exit codes: 0 fine, 1 error, 2 usage or
 configuration, 3 a check failed, 70 a defect of the program, 75 stopped early:
 the same command goes on, 141 nobody reads stdout any longer.
 
-Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does.`,
+Environment: REVGEN_ISA=generic|avx2|avx512 forces a kernel path, as --isa does;
+REVGEN_RANK_WAIT=2m is how long a rank of MPI waits for the others to begin.`,
 		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
