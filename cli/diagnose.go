@@ -79,6 +79,9 @@ func (p *program) diagnose(d *diagnosing) error {
 	if err := o.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
+	if err := disk.Unlinked(d.model, "diagnosis.json"); err != nil {
+		return usageError{err}
+	}
 	model, cfg, err := p.systems.Read(d.model)
 	if err != nil {
 		return err

@@ -116,6 +116,9 @@ func (p *program) reportPage(dirs []string, output string) error {
 	if output != "-" && filepath.Ext(output) != ".html" && filepath.Ext(output) != ".htm" {
 		return usagef("-o: %s: a page is HTML; write NAME.html, or add --csv", output)
 	}
+	if err := p.apart(dirs, output); err != nil {
+		return err
+	}
 	if err := p.writePage(dirs, output); err != nil {
 		return err
 	}
@@ -427,6 +430,9 @@ func (p *program) reportCSV(dirs []string, output string) error {
 	}
 	if output != "-" && filepath.Ext(output) != ".csv" {
 		return usagef("-o: %s: --csv writes NAME.csv", output)
+	}
+	if err := p.apart(dirs, output); err != nil {
+		return err
 	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

@@ -52,6 +52,8 @@ var batchFlags = []string{"output", "grid"}
 // batching is what the flags of run ask for.
 type batching struct {
 	dir     string
+	list    string // of jobs, which no job writes; empty for none
+	outside bool   // jobs may write outside dir
 	resume  string
 	part    shard
 	threads int
@@ -69,7 +71,7 @@ further keys; what is set of the configuration; and where its output goes:
 
   {"train": "ising", "set": {"target.beta": 0.3}, "seed": 7, "id": "warm"}
   {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
-  {"sample": "runs/jobs/warm", "number": 1000000, "out": "warm.npy"}
+  {"sample": "runs/jobs/warm", "number": 1000000, "out": "runs/jobs/warm.npy"}
 
 The verbs are ` + verbNames() + `. A grid stands for a job for each
 of its values, or pairs, or triples of them. A job that reads what an earlier
@@ -83,7 +85,8 @@ its exit code, its result, which is what the verb prints with --json, and the
 time. A job that fails is reported with its line, and the others go on.
 
 The batch's directory holds the journal of finished jobs, results.ndjson,
-status.json, and what jobs write that do not say where. The same command
+status.json, and what jobs write; only with --allow-outside may a job's out be
+elsewhere. The same command
 continues a batch that was interrupted, by whatever: finished jobs are not
 repeated, unfinished runs go on from their checkpoints, and jobs that failed are
 tried again. The exit code is 1 if a job failed, 3 if all that failed were
@@ -98,6 +101,7 @@ checks, and 75 if the batch was stopped.`,
 	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME of the list; %t is the number of the shard)")
 	flags.StringVar(&b.resume, "resume", "auto", "continue the directory's batch: auto (if there is one), never or must")
 	flags.Lookup("resume").NoOptDefVal = "auto"
+	flags.BoolVar(&b.outside, "allow-outside", false, "let jobs write outside the batch's directory")
 	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto: as a task of Slurm or mpirun")
 	flags.Var(&b.maxTime, "max-time", "stop, resumably, after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
@@ -137,6 +141,7 @@ func (p *program) verbs() (all []batch.Verb) {
 // runList runs the jobs of a file.
 func (p *program) runList(path string, b *batching) error {
 	name := "stdin"
+	b.list = "/dev/stdin"
 	var in io.Reader = os.Stdin
 	if path != "-" {
 		file, _, err := disk.Open(path)
@@ -144,7 +149,7 @@ func (p *program) runList(path string, b *batching) error {
 			return usageError{err}
 		}
 		defer file.Close()
-		in = file
+		in, b.list = file, path
 		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
 	if err := b.place(filepath.Join("runs", name)); err != nil {
@@ -180,14 +185,16 @@ func (b *batching) place(name string) error {
 	return nil
 }
 
-// files are those of the batch itself, which no job may write: status.json would be the
-// record of status.npy.
-func (b *batching) files() []string {
-	all := []string{b.dir}
-	for _, name := range []string{"journal.ndjson", "results.ndjson", "status.json", "status.npy", "lock"} {
-		all = append(all, filepath.Join(b.dir, name))
+// batchFiles are those of a batch itself.
+var batchFiles = []string{"journal.ndjson", "results.ndjson", "status.json", "lock"}
+
+// at is where the batch is at home.
+func (b *batching) at() batch.Place {
+	at := batch.Place{Dir: b.dir, Own: append(inside(b.dir, batchFiles), b.dir), Outside: b.outside}
+	if b.list != "" {
+		at.Own = append(at.Own, b.list)
 	}
-	return all
+	return at
 }
 
 // trainGrid runs the jobs that a train command with --grid stands for: one for
@@ -226,7 +233,14 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 
 // runJobs runs the shard's part of jobs, if nothing is wrong with any of them.
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
-	if err := batch.Link(jobs, b.files()...); err != nil {
+	err := disk.Unlinked(b.dir, batchFiles...)
+	if err == nil && b.list != "" {
+		err = disk.Apart([]string{b.list}, inside(b.dir, batchFiles))
+	}
+	if err != nil {
+		return usagef("-o: %w", err)
+	}
+	if err := batch.Link(jobs, b.at()); err != nil {
 		return usagef("%s: %w", source, err)
 	}
 	var wrong []error

@@ -288,7 +288,7 @@ func TestScoreJob(t *testing.T) {
 		`{"score":["ising","s.npy"],"id":"scores","columns":["energy"]}`,
 		`{"score":["ising","s.npy"],"set":{"target.beta":0.1},"out":"t.csv"}`,
 		`{"score":"ising","id":"no stdin"}`)
-	o := revgen(t, dir, "run", "jobs.ndjson", "-q", "-t", "1")
+	o := revgen(t, dir, "run", "jobs.ndjson", "--allow-outside", "-q", "-t", "1")
 	require.Equal(t, exitError, o.code, o.stderr)
 	all := readRecords(t, o.stdout)
 	require.Len(t, all, 4)

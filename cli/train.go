@@ -181,16 +181,19 @@ func (p *program) train(t *training, wantSamples bool) error {
 	if err != nil {
 		return err
 	}
-	p.describeTarget(cfg)
-	if cfg.why != "" {
-		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
-	}
-	t.start = start
 	if t.dir == "" {
 		if t.dir, err = defaultDir(cfg.Config, cfg.pristine); err != nil {
 			return err
 		}
 	}
+	if err := p.ownRun(t); err != nil {
+		return err
+	}
+	p.describeTarget(cfg)
+	if cfg.why != "" {
+		p.say("%s preset for this target: %s", cfg.Shared().Preset, cfg.why)
+	}
+	t.start = start
 	return p.resumable(t.maxTime, func(ctx context.Context) error { return p.trainAndMeasure(ctx, cfg.Config, t, wantSamples) })
 }
 

@@ -58,7 +58,7 @@ func read(t *testing.T, lines ...string) []*Job {
 
 func TestLinkAndShard(t *testing.T) {
 	jobs := read(t, `{"make":"x","out":"a"}`, `{"make":"y","out":"b"}`, `{"look":"a/model"}`, `{"make":"z","init":"b","out":"c"}`, `{"look":"c"}`, `{"look":"nowhere"}`)
-	require.NoError(t, Link(jobs))
+	require.NoError(t, Link(jobs, Place{Outside: true}))
 	var after []int
 	for _, j := range jobs {
 		after = append(after, j.after)
@@ -75,7 +75,7 @@ func TestLinkAndShard(t *testing.T) {
 		}
 	}
 	require.Len(t, whole, len(jobs))
-	require.ErrorContains(t, Link(read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":["a","b"]}`)), "line 3: reads what two others write, line 1 and line 2")
+	require.ErrorContains(t, Link(read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":["a","b"]}`), Place{Outside: true}), "line 3: reads what two others write, line 1 and line 2")
 }
 
 // A digest is of all that decides what a job does, and of nothing else.
@@ -116,7 +116,7 @@ func simulate(jobs []*Job, plan Plan, exits map[int]int) (order []string, beside
 
 func TestSchedule(t *testing.T) {
 	jobs := read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"make":"","out":"c"}`, `{"look":"c"}`, `{"make":"","out":"d"}`)
-	require.NoError(t, Link(jobs))
+	require.NoError(t, Link(jobs, Place{Outside: true}))
 	for i, cost := range []float64{1, 2, 4, 3, 100} {
 		jobs[i].Cost = cost
 	}
@@ -154,7 +154,7 @@ func indexOf(all []string, s string) int {
 
 func TestScheduleStops(t *testing.T) {
 	jobs := read(t, `{"look":"a"}`, `{"look":"b"}`, `{"look":"c"}`)
-	require.NoError(t, Link(jobs))
+	require.NoError(t, Link(jobs, Place{Outside: true}))
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := 0
 	plan := Plan{Cores: 1, Bytes: 1,

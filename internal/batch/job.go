@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
@@ -341,14 +341,22 @@ func (j *Job) sum() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:16])
 }
 
+// A Place is where a batch is at home.
+type Place struct {
+	Dir     string
+	Own     []string // files that no job may write: the batch's, and what it reads
+	Outside bool     // jobs may write outside Dir
+}
+
 // Link finds the jobs that read what others write, and reports names and outputs
-// that two jobs have, or a job and the batch with the files own.
-func Link(jobs []*Job, own ...string) error {
+// that two jobs have, or a job and the batch, and outputs outside the batch's directory.
+func Link(jobs []*Job, at Place) error {
 	var wrong problems
 	ids, outs, taken := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
-	for _, path := range own {
-		taken[real(path)] = true
+	for _, path := range at.Own {
+		taken[disk.Real(path)] = true
 	}
+	home := disk.Real(at.Dir)
 	for _, j := range jobs {
 		j.after = -1
 		if before := ids[j.ID]; before != nil {
@@ -356,21 +364,25 @@ func Link(jobs []*Job, own ...string) error {
 		}
 		ids[j.ID] = j
 		for _, out := range j.outputs() {
-			path := real(out)
+			path := disk.Real(out)
+			own := func(path string) bool { return disk.Same(path, out) }
+			within, err := filepath.Rel(home, path)
 			switch before := outs[path]; {
-			case taken[path]:
+			case taken[path] || slices.ContainsFunc(at.Own, own):
 				wrong.add(fmt.Errorf("%s: out: %s is the batch's own; give the job another id, or another out", j.where(), out))
 			case before == j:
 				wrong.add(fmt.Errorf("%s: writes %s twice", j.where(), out))
 			case before != nil:
 				wrong.add(fmt.Errorf("%s: out: %s is where %s writes too", j.where(), out, before.where()))
+			case !at.Outside && (err != nil || !filepath.IsLocal(within)):
+				wrong.add(fmt.Errorf("%s: out: %s is outside %s, the batch's directory; write %s, or allow it by --allow-outside", j.where(), out, at.Dir, filepath.Join(at.Dir, filepath.Base(out))))
 			}
 			outs[path] = j
 		}
 	}
 	for _, j := range jobs {
 		for _, path := range j.inputs() {
-			from := writer(outs, real(path))
+			from := writer(outs, disk.Real(path))
 			switch {
 			case from == nil || from == j:
 			case from.Index > j.Index:
@@ -422,22 +434,6 @@ func writer(outs map[string]*Job, path string) *Job {
 			return nil
 		}
 		path = above
-	}
-}
-
-// real is a path as far as it exists without links and points.
-func real(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	for above, below := path, ""; ; above, below = filepath.Dir(above), filepath.Join(filepath.Base(above), below) {
-		if at, err := filepath.EvalSymlinks(above); err == nil || !os.IsNotExist(err) || above == filepath.Dir(above) {
-			if err != nil {
-				return path
-			}
-			return filepath.Join(at, below)
-		}
 	}
 }
 
