@@ -445,7 +445,7 @@ func (p *program) reportCSV(dirs []string, output string) error {
 			verdict = string(s.Diagnosis.Verdict)
 		}
 		for _, m := range s.Metrics {
-			row(name, s.System, s.Preset, strconv.FormatUint(s.Seed, 10), point, verdict, m.Name, number(m.Exact), number(m.Generated), number(m.Error),
+			row(report.Plain(name), report.Plain(s.System), report.Plain(s.Preset), strconv.FormatUint(s.Seed, 10), report.Plain(point), report.Plain(verdict), report.Plain(m.Name), number(m.Exact), number(m.Generated), number(m.Error),
 				strconv.FormatBool(m.Relative), number(m.Interval[0]), number(m.Interval[1]), number(m.Floor), number(s.Seconds))
 		}
 	}
