@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // diagnosing is what the flags of diagnose ask for.
@@ -230,7 +231,7 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 		fmt.Fprintf(w, "; %d chains of %d steps: largest R̂ %.3f, least effective size %.0f", c.Number, c.Steps, c.RHat, c.EffectiveSize)
 	}
 	if x := r.Weights; x != nil {
-		fmt.Fprintf(w, "; weights: effective size %.6f, Pareto k̂ %.2f, ln Z %.6f ± %.1g", x.EffectiveSize, x.ParetoK, x.LogZ, x.LogZError)
+		fmt.Fprintf(w, "; weights: effective size %.6f, Pareto k̂ %s, ln Z %.6f ± %.1g", x.EffectiveSize, stat.ShapeText(x.ParetoK), x.LogZ, x.LogZError)
 		if !x.Trusted() {
 			fmt.Fprintf(w, " (not to be trusted: %s)", x.Warning)
 		}

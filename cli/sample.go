@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // sampling is what the flags of sample ask for.
@@ -239,8 +240,8 @@ func (p *program) doubt(s *sampling, model *engine.Model) {
 
 // sayExact says what exact draws are worth.
 func (p *program) sayExact(x engine.Exactness) {
-	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %.2f",
-		100*x.Acceptance, x.Time, x.Longest, x.Weights.EffectiveSize, x.Weights.ParetoK)
+	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %s",
+		100*x.Acceptance, x.Time, x.Longest, x.Weights.EffectiveSize, stat.ShapeText(x.Weights.ParetoK))
 	if x.Warning != "" {
 		p.warn(x.Warning)
 	}
