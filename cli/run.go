@@ -200,18 +200,18 @@ func (b *batching) at() batch.Place {
 // trainGrid runs the jobs that a train command with --grid stands for: one for
 // each point, with the command's other flags.
 func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching) error {
-	template := &batch.Job{Verb: "train", Args: args}
+	template := &batch.Origin{Verb: "train", Args: args}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"grid", "output", "resume", "max-time", "threads"}, f.Name) {
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			for _, s := range list.GetSlice() {
-				template.Flags = append(template.Flags, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: s}})
+				template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: s}})
 			}
 			return
 		}
-		template.Flags = append(template.Flags, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: f.Value.String()}})
+		template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: f.Value.String()}})
 	})
 	var axes []ndjson.Member
 	for _, g := range grid {
@@ -221,7 +221,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 		}
 		axes = append(axes, axis)
 	}
-	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Flags, grid)))[:13])); err != nil {
+	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Given, grid)))[:13])); err != nil {
 		return err
 	}
 	jobs, err := batch.Multiply(nil, template, axes, p.verbs(), b.dir)
@@ -347,7 +347,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 	cmd := verb.command(q)
 	flags := cmd.Flags()
 	set := make(map[string]bool)
-	for _, m := range j.Flags {
+	for _, m := range j.Flags() {
 		f := flags.Lookup(m.Key)
 		if f == nil || slices.Contains(batchFlags, m.Key) {
 			return nil, nil, fmt.Errorf("%s: unknown key; %s has %s", m.Key, j.Verb, strings.Join(keysOf(flags), ", "))
@@ -360,7 +360,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 		}
 		set[m.Key] = true
 	}
-	for _, m := range j.Set {
+	for _, m := range j.Set() {
 		if flags.Lookup("set") == nil {
 			return nil, nil, fmt.Errorf("set: %s has no configuration to set", j.Verb)
 		}
@@ -466,7 +466,7 @@ func (p *program) estimate(j *batch.Job) {
 	if len(j.Args) > 0 {
 		s.name = j.Args[0]
 	}
-	for _, m := range j.Flags {
+	for _, m := range j.Flags() {
 		switch m.Key {
 		case "preset":
 			s.preset = m.Value.Text
@@ -474,7 +474,7 @@ func (p *program) estimate(j *batch.Job) {
 			s.assignments = append(s.assignments, m.Value.Text)
 		}
 	}
-	for _, m := range j.Set {
+	for _, m := range j.Set() {
 		s.assignments = append(s.assignments, m.Key+"="+m.Value.String())
 	}
 	unseen, end := context.WithCancel(context.Background())

@@ -214,7 +214,7 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 // do not leave it.
 func TestJobsOfferNoCompletions(t *testing.T) {
 	p := &program{systems: engine.Systems{ising.Definition}}
-	_, cmd, err := p.prepare(&batch.Job{Verb: "train"}, 1)
+	_, cmd, err := p.prepare(&batch.Job{Origin: &batch.Origin{Verb: "train"}}, 1)
 	require.NoError(t, err)
 	_, has := cmd.GetFlagCompletionFunc("preset")
 	require.False(t, has)

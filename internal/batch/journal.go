@@ -34,9 +34,9 @@ type Record struct {
 
 // Describe says in a record which job it is of.
 func (r *Record) Describe(j *Job) {
-	r.Job, r.Line, r.ID, r.Verb, r.Args, r.Out, r.Digest = j.Index, j.Line, j.ID, j.Verb, j.Args, j.Out, j.digest
-	if len(j.Point) > 0 {
-		v := ndjson.Value{Kind: ndjson.Object, Members: j.Point}
+	r.Job, r.Line, r.ID, r.Verb, r.Args, r.Out, r.Digest = j.Index, j.Line, j.ID, j.Verb, j.Args, j.Out, fmt.Sprintf("%x", j.digest)
+	if point := j.Point(); len(point) > 0 {
+		v := ndjson.Value{Kind: ndjson.Object, Members: point}
 		r.Point = v.Append(nil)
 	}
 }
@@ -93,7 +93,7 @@ func restore(file *os.File, path string, jobs []*Job, finished func(*Record) boo
 		case j == nil:
 		case !finished(r):
 			delete(have, j.Index)
-		case r.Digest != j.digest:
+		case r.Digest != fmt.Sprintf("%x", j.digest):
 			return nil, fmt.Errorf("%s: %s: the job %q %w; give it another id, or the batch another directory", path, j.where(), j.ID, ErrChanged)
 		default:
 			r.Job, r.Line = j.Index, j.Line
