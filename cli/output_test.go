@@ -23,7 +23,7 @@ func TestOutputsSpareInputs(t *testing.T) {
 	for name, to := range map[string]string{"model.npy": "run/model.rvg", "config.npy": "run/config.json", "kept.npy": "run/checkpoint.rvg", "summary.html": "run/summary.json"} {
 		require.NoError(t, os.Symlink(to, at(name)))
 	}
-	for _, name := range []string{"model.rvg", "metrics.jsonl", "diagnosis.json", "samples.npy"} {
+	for _, name := range []string{"model.rvg", "metrics.jsonl", "diagnosis.json", "samples.npy", "results.md"} {
 		require.NoError(t, os.MkdirAll(at("linked-"+name), 0o700))
 		require.NoError(t, os.Symlink(at("run/model.rvg"), at("linked-"+name+"/"+name)))
 	}
@@ -49,6 +49,7 @@ func TestOutputsSpareInputs(t *testing.T) {
 		"linked-metrics.jsonl/metrics.jsonl: is a link to":             append([]string{"train", "ising", "-o", "linked-metrics.jsonl"}, steps...),
 		"linked-samples.npy/samples.npy: is a link to":                 append([]string{"train", "ising", "-o", "linked-samples.npy"}, steps...),
 		"linked-diagnosis.json/diagnosis.json: is a link to":           {"diagnose", "linked-diagnosis.json"},
+		"linked-results.md/results.md: is a link to":                   {"reproduce", "--only", "ising-0.2", "-o", "linked-results.md"},
 		"exp/config.json: is read, and would be written over":          append([]string{"train", "exp/config.json", "-o", "exp"}, steps...),
 		"exp/model.rvg: is read, and would be written over":            append([]string{"train", "ising", "--init", "exp", "-o", "exp"}, steps...),
 		"jobs/journal.ndjson: is read, and would be written over":      {"run", "jobs/journal.ndjson", "-o", "jobs"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -264,12 +265,14 @@ func killUntilDone(t *testing.T, dir, batch string, random *rand.Rand) (kills in
 	// Longer and longer while nothing gets done, however slow the machine is.
 	for longest := 30 * time.Millisecond; ; longest += longest / 4 {
 		cmd := command(t, dir, "run", "jobs.ndjson", "-o", batch, "-t", "2")
+		var talk bytes.Buffer
+		cmd.Stderr = &talk
 		require.NoError(t, cmd.Start())
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		select {
 		case err := <-done:
-			require.NoError(t, err)
+			require.NoError(t, err, "%s", &talk)
 			return kills
 		case <-time.After(time.Duration(random.Int64N(int64(longest)))):
 			require.NoError(t, cmd.Process.Kill())

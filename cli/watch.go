@@ -161,6 +161,7 @@ func (w *watch) write() {
 			w.unheard = json.NewEncoder(w.p.stdout).Encode(r)
 		}
 		w.keep(r)
+		r.Result = nil // others know the record too
 		delete(w.records, index)
 	}
 }
