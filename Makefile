@@ -31,7 +31,7 @@ install: build library
 	ln -sf librevgen.so.1 $(DESTDIR)$(PREFIX)/lib/librevgen.so
 	install -m 644 bin/librevgen.a $(DESTDIR)$(PREFIX)/lib/librevgen.a
 	install -m 644 cmd/librevgen/revgen.h examples/cpp/revgen.hpp examples/fortran/revgen.f90 $(DESTDIR)$(PREFIX)/include/
-	sed 's|@PREFIX@|$(PREFIX)|' cmd/librevgen/revgen.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/revgen.pc
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(patsubst v%,%,$(or $(VERSION),$(shell $(GO) version -m revgen | awk '$$1 == "mod" { sub(/^v/, "", $$3); print ($$3 ~ /^[0-9]/ ? $$3 : "0.0.0") }')))|' cmd/librevgen/revgen.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/revgen.pc
 
 # A release in dist/, docs/cli.md: make dist, in a clone without changes, or
 # make dist VERSION=v1.2.3 where there is no repository.

@@ -113,3 +113,17 @@ func draw(model *revgen.Model) error {
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, out, "a library prints nothing")
 }
+
+// pkg-config tells the version of the library.
+func TestPackageVersion(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("needs make")
+	}
+	out, err := exec.Command("make", "-n", "install", "VERSION=v1.2.3").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	script := regexp.MustCompile(`(?m)^sed '([^']*)' cmd/librevgen/revgen.pc.in`).FindSubmatch(out)
+	require.NotNil(t, script, "%s", out)
+	text, err := exec.Command("sed", string(script[1]), "cmd/librevgen/revgen.pc.in").CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	require.Contains(t, string(text), "\nVersion: 1.2.3\n")
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // diagnosing is what the flags of diagnose ask for.
@@ -78,6 +79,9 @@ func (p *program) diagnose(d *diagnosing) error {
 	o.Samples, o.Refine, o.Time = int(min(d.samples, math.MaxInt32)), int(min(d.refine, math.MaxInt32)), time.Duration(d.maxTime)
 	if err := o.Validate(); err != nil {
 		return usagef("--%w", err)
+	}
+	if err := disk.Unlinked(d.model, "diagnosis.json"); err != nil {
+		return usageError{err}
 	}
 	model, cfg, err := p.systems.Read(d.model)
 	if err != nil {
@@ -227,7 +231,7 @@ func writeDiagnosis(w io.Writer, r *diagnose.Report) error {
 		fmt.Fprintf(w, "; %d chains of %d steps: largest R̂ %.3f, least effective size %.0f", c.Number, c.Steps, c.RHat, c.EffectiveSize)
 	}
 	if x := r.Weights; x != nil {
-		fmt.Fprintf(w, "; weights: effective size %.6f, Pareto k̂ %.2f, ln Z %.6f ± %.1g", x.EffectiveSize, x.ParetoK, x.LogZ, x.LogZError)
+		fmt.Fprintf(w, "; weights: effective size %.6f, Pareto k̂ %s, ln Z %.6f ± %.1g", x.EffectiveSize, stat.ShapeText(x.ParetoK), x.LogZ, x.LogZError)
 		if !x.Trusted() {
 			fmt.Fprintf(w, " (not to be trusted: %s)", x.Warning)
 		}

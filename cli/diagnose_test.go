@@ -58,7 +58,7 @@ func TestDiagnose(t *testing.T) {
 	require.Contains(t, o.stderr, "--refine ")
 	require.NotContains(t, o.stderr, "warning", "refined as they are, there is nothing to warn of")
 	var record sampleRecord
-	data, err = os.ReadFile(filepath.Join(dir, "x.json"))
+	data, err = os.ReadFile(filepath.Join(dir, "x.npy.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &record))
 	require.Equal(t, r.Refine, record.Refine)

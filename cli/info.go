@@ -52,6 +52,22 @@ func (p *program) infoCommand() *cobra.Command {
 	}
 }
 
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			v := version.Read()
+			if p.json {
+				return json.NewEncoder(p.stdout).Encode(v)
+			}
+			_, err := fmt.Fprintln(p.stdout, "revgen", v)
+			return err
+		},
+	}
+}
+
 func (p *program) machine() error {
 	m := machine{
 		Version: version.Read(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: asm.CPUName(),

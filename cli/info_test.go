@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/internal/version"
 )
 
 func TestInfo(t *testing.T) {
@@ -74,6 +75,35 @@ func TestInfoDescribes(t *testing.T) {
 	o = revgen(t, dir, "info", ".")
 	require.Equal(t, exitError, o.code)
 	require.Contains(t, o.stderr, "not a run directory")
+}
+
+func TestVersion(t *testing.T) {
+	dir := t.TempDir()
+	require.Equal(t, ok(t, dir, "--version").stdout, ok(t, dir, "version").stdout)
+	var v version.Version
+	require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "version", "--json").stdout), &v))
+	require.Equal(t, "revgen "+v.String()+"\n", ok(t, dir, "version").stdout)
+}
+
+// TestLongArguments: what is long in a command line does not bury what is wrong with it.
+func TestLongArguments(t *testing.T) {
+	dir := t.TempDir()
+	word, sum := strings.Repeat("a", 5000), "x[0]"+strings.Repeat(" + x[0]", 1000)+" + y"
+	for want, args := range map[string][]string{
+		"unknown name aaa":           {"train", "reals", "--set", "target.expression=" + word},
+		"unknown name y":             {"train", "reals", "--set", "target.expression=" + sum},
+		"is not a whole number":      {"train", "ising", "--seed", word},
+		"unknown key":                {"train", "ising", "--set", word + "=3"},
+		"; see revgen help":          {word},
+		"file name too long":         {"sample", word, "-n", "3", "-o", "x.npy"},
+		"is not auto, never or must": {"train", "ising", "--resume=" + word},
+		"a string (\"aaa":            {"train", "ising", "--set", "target.beta=" + word},
+	} {
+		o := revgen(t, dir, args...)
+		require.NotZero(t, o.code)
+		require.Contains(t, o.stderr, want)
+		require.Less(t, len(o.stderr), 1000, want)
+	}
 }
 
 func TestHelpAndCompletion(t *testing.T) {

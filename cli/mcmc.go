@@ -186,11 +186,14 @@ func (p *program) mcmc(w *walking) error {
 	switch {
 	case w.states == "" && w.format != "":
 		return usagef("--format is of states; name their file by --states")
-	case w.states != "" && w.states == w.output:
-		return usagef("-o and --states are both %s; give them files of their own", w.states)
+	case w.states == "-" && w.output == "-":
+		return usagef("-o and --states are both stdout; name a file for one of them")
 	}
 	if _, err := p.systems.Find(w.name); err != nil && isDir(w.name) {
 		w.name = filepath.Join(w.name, "config.json")
+	}
+	if err := p.apart([]string{p.fileOf(w.name)}, w.output, w.states); err != nil {
+		return err
 	}
 	if p.world != nil {
 		given, err := w.given(p.systems)

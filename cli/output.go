@@ -4,9 +4,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/revgen/revgen/internal/disk"
 )
 
 // errReaderGone ends a command whose stdout nobody reads any longer, such as
@@ -47,4 +51,65 @@ func terminal(w io.Writer) *os.File {
 		return file
 	}
 	return nil
+}
+
+// runFiles are those of a run's directory by which it is continued, measured or reported.
+var runFiles = []string{"model.rvg", "checkpoint.rvg", "checkpoint.prev.rvg", "config.json", "metrics.jsonl", "status.json", "summary.json", "diagnosis.json"}
+
+// inside are names in a directory.
+func inside(dir string, names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, filepath.Join(dir, name))
+	}
+	return all
+}
+
+// apart refuses to write what is read, by whatever name it goes. Reading a directory is
+// reading what a run or a batch has there; - is stdin and stdout.
+func (p *program) apart(reads []string, writes ...string) error {
+	var in, out []string
+	for _, path := range reads {
+		switch {
+		case path == "-" && !p.batched:
+			in = append(in, "/dev/stdin")
+		case isDir(path):
+			in = append(in, inside(path, slices.Concat(runFiles, batchFiles))...)
+		case path != "":
+			in = append(in, path)
+		}
+	}
+	for _, path := range writes {
+		switch {
+		case path == "-" && !p.batched:
+			out = append(out, "/dev/stdout")
+		case path != "":
+			out = append(out, path)
+		}
+	}
+	if err := disk.Apart(in, out); err != nil {
+		return usagef("-o: %w", err)
+	}
+	return nil
+}
+
+// ownRun refuses a run's directory where the run would write over what it reads, or through
+// links. A run goes on with the configuration that it has left there.
+func (p *program) ownRun(t *training) error {
+	names := append(runFiles[:len(runFiles):len(runFiles)], "samples.npy", "samples.npy.json", "report.html")
+	if err := disk.Unlinked(t.dir, names...); err != nil {
+		return usagef("-o: %w", err)
+	}
+	writes := inside(t.dir, names)
+	if _, err := readStatus(t.dir); err == nil {
+		writes = slices.DeleteFunc(writes, func(path string) bool { return filepath.Base(path) == "config.json" })
+	}
+	return p.apart([]string{p.fileOf(t.name), t.init}, writes...)
+}
+
+// fileOf is the name of a target if it is that of a file, and empty if it is a system's.
+func (p *program) fileOf(name string) string {
+	if _, err := p.systems.Find(name); err == nil {
+		return ""
+	}
+	return name
 }

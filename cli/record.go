@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/engine"
@@ -41,9 +40,8 @@ const recordKind = "samples"
 // program names the program and its version.
 func programName() string { return "revgen " + version.Read().String() }
 
-// recordPath returns where the record of an array goes: samples.json beside
-// samples.npy.
-func recordPath(array string) string { return strings.TrimSuffix(array, ".npy") + ".json" }
+// recordPath returns where the record of an array goes.
+func recordPath(array string) string { return array + ".json" }
 
 // checkSuffix refuses a name that promises something else than a NumPy array. Devices
 // and pipes may have any.
@@ -95,7 +93,11 @@ func leaveRecord(r request, cfg engine.Config, model *engine.Model) error {
 // or left with the run: those before it are no fresh ones.
 func measured(path string, cfg engine.Config) uint64 {
 	n := uint64(cfg.Shared().Evaluation.Samples)
-	if data, err := disk.Read(filepath.Join(path, "samples.json"), maxConfig); err == nil {
+	data, err := disk.Read(recordPath(filepath.Join(path, "samples.npy")), maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = disk.Read(filepath.Join(path, "samples.json"), maxConfig) // as programs before 0.2 left it
+	}
+	if err == nil {
 		var r sampleRecord
 		if json.Unmarshal(data, &r) == nil && r.Kind == recordKind && r.Seed == cfg.Shared().Training.Seed {
 			n = max(n, r.First+r.Samples)

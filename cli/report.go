@@ -116,6 +116,9 @@ func (p *program) reportPage(dirs []string, output string) error {
 	if output != "-" && filepath.Ext(output) != ".html" && filepath.Ext(output) != ".htm" {
 		return usagef("-o: %s: a page is HTML; write NAME.html, or add --csv", output)
 	}
+	if err := p.apart(dirs, output); err != nil {
+		return err
+	}
 	if err := p.writePage(dirs, output); err != nil {
 		return err
 	}
@@ -433,6 +436,9 @@ func (p *program) reportCSV(dirs []string, output string) error {
 	if output != "-" && filepath.Ext(output) != ".csv" {
 		return usagef("-o: %s: --csv writes NAME.csv", output)
 	}
+	if err := p.apart(dirs, output); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	row := func(cells ...string) { _ = w.Write(cells) } // the buffer takes all
@@ -444,7 +450,7 @@ func (p *program) reportCSV(dirs []string, output string) error {
 			verdict = string(s.Diagnosis.Verdict)
 		}
 		for _, m := range s.Metrics {
-			row(name, s.System, s.Preset, strconv.FormatUint(s.Seed, 10), point, verdict, m.Name, number(m.Exact), number(m.Generated), number(m.Error),
+			row(report.Plain(name), report.Plain(s.System), report.Plain(s.Preset), strconv.FormatUint(s.Seed, 10), report.Plain(point), report.Plain(verdict), report.Plain(m.Name), number(m.Exact), number(m.Generated), number(m.Error),
 				strconv.FormatBool(m.Relative), number(m.Interval[0]), number(m.Interval[1]), number(m.Floor), number(s.Seconds))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/version"
 	"github.com/revgen/revgen/reproduce"
 )
@@ -118,6 +119,9 @@ func (p *program) presets() (all []string) {
 }
 
 func (p *program) reproduce(r *reproduction) error {
+	if err := disk.Unlinked(r.Dir, "results.json", "results.md", "studies.md"); err != nil {
+		return usagef("-o: %w", err)
+	}
 	if r.tables {
 		return p.retabulate(r.Dir)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +53,8 @@ type program struct {
 	isa            string
 	json           bool
 	quiet          bool
-	started        bool // a command's own work has begun, so errors are not of usage
+	args           []string // of the command line
+	started        bool     // a command's own work has begun, so errors are not of usage
 	output         unfinished
 	asked          time.Time // when it or its job was
 	setup          float64   // seconds from then to the first step of a training
@@ -82,7 +85,7 @@ func Run(args []string, stdout, stderr io.Writer, systems ...engine.Definition) 
 		fmt.Fprintf(stderr, "revgen: %v\n", err)
 		return exitError
 	}
-	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, asked: time.Now()}
+	p := &program{systems: systems, stdout: data{stdout}, stderr: talk{stderr}, args: args, asked: time.Now()}
 	defer p.hear()()
 	// Without this a write to a closed stdout or stderr would end the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -167,6 +170,15 @@ func (p *program) exitCode(err error) int {
 // report writes an error as one line, or with --json as one object.
 func (p *program) report(err error, code int) {
 	message := oneLine(err)
+	for _, arg := range p.args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, text := range []string{arg, value} {
+			if short := curtail(text); short != text {
+				quoted := strconv.Quote(text)
+				message = strings.NewReplacer(text, short, quoted[1:len(quoted)-1], short).Replace(message)
+			}
+		}
+	}
 	if p.json {
 		line, _ := json.Marshal(struct {
 			Error string `json:"error"`
@@ -178,9 +190,22 @@ func (p *program) report(err error, code int) {
 	fmt.Fprintf(p.stderr, "revgen: %s\n", message)
 }
 
-// oneLine is an error's text as one line.
+// oneLine is an error's text as one line, without the middle of words that nobody reads.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	return endless.ReplaceAllStringFunc(strings.Join(lines, "; "), curtail)
+}
+
+var endless = regexp.MustCompile(`\S{300,}`)
+
+// curtail leaves out the middle of a text that is too long for a message.
+func curtail(text string) string {
+	const most, head, tail = 200, 80, 40 // characters
+	r := []rune(text)
+	if len(r) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d characters) …%s", string(r[:head]), len(r), string(r[len(r)-tail:]))
 }
 
 // say writes a remark for people, unless --quiet.
@@ -270,7 +295,7 @@ REVGEN_RANK_WAIT=2m is how long a rank of MPI waits for the others to begin.`,
 		}
 		return names
 	})
-	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.mcmcCommand(), p.scoreCommand(), p.verifyCommand(), p.infoCommand(), p.configCommand(), p.runCommand(), p.reportCommand())
+	root.AddCommand(p.trainCommand(), p.sampleCommand(), p.diagnoseCommand(), p.mcmcCommand(), p.scoreCommand(), p.verifyCommand(), p.infoCommand(), p.versionCommand(), p.configCommand(), p.runCommand(), p.reportCommand())
 	if p.paper() {
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())
 	}

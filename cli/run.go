@@ -52,6 +52,8 @@ var batchFlags = []string{"output", "grid"}
 // batching is what the flags of run ask for.
 type batching struct {
 	dir     string
+	list    string // of jobs, which no job writes; empty for none
+	outside bool   // jobs may write outside dir
 	resume  string
 	part    shard
 	threads int
@@ -69,7 +71,7 @@ further keys; what is set of the configuration; and where its output goes:
 
   {"train": "ising", "set": {"target.beta": 0.3}, "seed": 7, "id": "warm"}
   {"train": "ising", "grid": {"target.beta": "0.1:0.6:0.01", "seed": [1, 2, 3]}}
-  {"sample": "runs/jobs/warm", "number": 1000000, "out": "warm.npy"}
+  {"sample": "runs/jobs/warm", "number": 1000000, "out": "runs/jobs/warm.npy"}
 
 The verbs are ` + verbNames() + `. A grid stands for a job for each
 of its values, or pairs, or triples of them. A job that reads what an earlier
@@ -83,7 +85,8 @@ its exit code, its result, which is what the verb prints with --json, and the
 time. A job that fails is reported with its line, and the others go on.
 
 The batch's directory holds the journal of finished jobs, results.ndjson,
-status.json, and what jobs write that do not say where. The same command
+status.json, and what jobs write; only with --allow-outside may a job's out be
+elsewhere. The same command
 continues a batch that was interrupted, by whatever: finished jobs are not
 repeated, unfinished runs go on from their checkpoints, and jobs that failed are
 tried again. The exit code is 1 if a job failed, 3 if all that failed were
@@ -98,6 +101,7 @@ checks, and 75 if the batch was stopped.`,
 	flags.StringVarP(&b.dir, "output", "o", "", "`directory` of the batch (default runs/NAME of the list; %t is the number of the shard)")
 	flags.StringVar(&b.resume, "resume", "auto", "continue the directory's batch: auto (if there is one), never or must")
 	flags.Lookup("resume").NoOptDefVal = "auto"
+	flags.BoolVar(&b.outside, "allow-outside", false, "let jobs write outside the batch's directory")
 	flags.Var(&b.part, "shard", "carry out only part i of n, counted from 0; auto: as a task of Slurm or mpirun")
 	flags.Var(&b.maxTime, "max-time", "stop, resumably, after this long: 90m, 01:30:00 or 1-12:00:00")
 	addThreads(cmd, &b.threads)
@@ -137,6 +141,7 @@ func (p *program) verbs() (all []batch.Verb) {
 // runList runs the jobs of a file.
 func (p *program) runList(path string, b *batching) error {
 	name := "stdin"
+	b.list = "/dev/stdin"
 	var in io.Reader = os.Stdin
 	if path != "-" {
 		file, _, err := disk.Open(path)
@@ -144,7 +149,7 @@ func (p *program) runList(path string, b *batching) error {
 			return usageError{err}
 		}
 		defer file.Close()
-		in = file
+		in, b.list = file, path
 		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
 	if err := b.place(filepath.Join("runs", name)); err != nil {
@@ -180,31 +185,33 @@ func (b *batching) place(name string) error {
 	return nil
 }
 
-// files are those of the batch itself, which no job may write: status.json would be the
-// record of status.npy.
-func (b *batching) files() []string {
-	all := []string{b.dir}
-	for _, name := range []string{"journal.ndjson", "results.ndjson", "status.json", "status.npy", "lock"} {
-		all = append(all, filepath.Join(b.dir, name))
+// batchFiles are those of a batch itself.
+var batchFiles = []string{"journal.ndjson", "results.ndjson", "status.json", "lock"}
+
+// at is where the batch is at home.
+func (b *batching) at() batch.Place {
+	at := batch.Place{Dir: b.dir, Own: append(inside(b.dir, batchFiles), b.dir), Outside: b.outside}
+	if b.list != "" {
+		at.Own = append(at.Own, b.list)
 	}
-	return all
+	return at
 }
 
 // trainGrid runs the jobs that a train command with --grid stands for: one for
 // each point, with the command's other flags.
 func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching) error {
-	template := &batch.Job{Verb: "train", Args: args}
+	template := &batch.Origin{Verb: "train", Args: args}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"grid", "output", "resume", "max-time", "threads"}, f.Name) {
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			for _, s := range list.GetSlice() {
-				template.Flags = append(template.Flags, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: s}})
+				template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: s}})
 			}
 			return
 		}
-		template.Flags = append(template.Flags, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: f.Value.String()}})
+		template.Given = append(template.Given, ndjson.Member{Key: f.Name, Value: ndjson.Value{Kind: ndjson.String, Text: f.Value.String()}})
 	})
 	var axes []ndjson.Member
 	for _, g := range grid {
@@ -214,7 +221,7 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 		}
 		axes = append(axes, axis)
 	}
-	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Flags, grid)))[:13])); err != nil {
+	if err := b.place(filepath.Join("runs", fmt.Sprintf("grid-%x", sha256.Sum256(fmt.Append(nil, args, template.Given, grid)))[:13])); err != nil {
 		return err
 	}
 	jobs, err := batch.Multiply(nil, template, axes, p.verbs(), b.dir)
@@ -226,7 +233,14 @@ func (p *program) trainGrid(cmd *cobra.Command, args, grid []string, b *batching
 
 // runJobs runs the shard's part of jobs, if nothing is wrong with any of them.
 func (p *program) runJobs(source string, jobs []*batch.Job, b *batching) error {
-	if err := batch.Link(jobs, b.files()...); err != nil {
+	err := disk.Unlinked(b.dir, batchFiles...)
+	if err == nil && b.list != "" {
+		err = disk.Apart([]string{b.list}, inside(b.dir, batchFiles))
+	}
+	if err != nil {
+		return usagef("-o: %w", err)
+	}
+	if err := batch.Link(jobs, b.at()); err != nil {
 		return usagef("%s: %w", source, err)
 	}
 	var wrong []error
@@ -322,7 +336,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 	cmd := verb.command(q)
 	flags := cmd.Flags()
 	set := make(map[string]bool)
-	for _, m := range j.Flags {
+	for _, m := range j.Flags() {
 		f := flags.Lookup(m.Key)
 		if f == nil || slices.Contains(batchFlags, m.Key) {
 			return nil, nil, fmt.Errorf("%s: unknown key; %s has %s", m.Key, j.Verb, strings.Join(keysOf(flags), ", "))
@@ -335,7 +349,7 @@ func (p *program) prepare(j *batch.Job, threads int) (*program, *cobra.Command, 
 		}
 		set[m.Key] = true
 	}
-	for _, m := range j.Set {
+	for _, m := range j.Set() {
 		if flags.Lookup("set") == nil {
 			return nil, nil, fmt.Errorf("set: %s has no configuration to set", j.Verb)
 		}
@@ -439,7 +453,7 @@ func (p *program) estimate(j *batch.Job) {
 	if len(j.Args) > 0 {
 		s.name = j.Args[0]
 	}
-	for _, m := range j.Flags {
+	for _, m := range j.Flags() {
 		switch m.Key {
 		case "preset":
 			s.preset = m.Value.Text
@@ -447,7 +461,7 @@ func (p *program) estimate(j *batch.Job) {
 			s.assignments = append(s.assignments, m.Value.Text)
 		}
 	}
-	for _, m := range j.Set {
+	for _, m := range j.Set() {
 		s.assignments = append(s.assignments, m.Key+"="+m.Value.String())
 	}
 	cfg, err := s.given(p.systems) // a recipe that looks at its target does so when it is the job's turn

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,7 +60,7 @@ func TestRunJobs(t *testing.T) {
 		`{"sample":"runs/jobs/cold","number":10,"id":"of cold"}`,
 		`{"train":"gmm","id":"mixture","set":{"evaluation.samples":200},"max-time":"1ms"}`,
 	)
-	cmd := command(t, dir, "run", "jobs.ndjson", "-t", "2")
+	cmd := command(t, dir, "run", "jobs.ndjson", "--allow-outside", "-t", "2")
 	cmd.Env = append(cmd.Env, "REVGEN_TEST_VERIFY_PANIC=1")
 	o := finish(t, cmd)
 	require.Equal(t, exitStopped, o.code, o.stderr) // for max-time
@@ -117,7 +118,7 @@ func TestRunJobs(t *testing.T) {
 	// What is finished stays, and what failed is tried again.
 	before := content(t, dir, "runs", "jobs", "journal.ndjson")
 	list(t, dir, append(strings.Split(strings.TrimSpace(content(t, dir, "jobs.ndjson")), "\n")[:4], `{"verify":"toy","id":"toy"}`)...)
-	o = revgen(t, dir, "run", "jobs.ndjson", "--resume")
+	o = revgen(t, dir, "run", "jobs.ndjson", "--allow-outside", "--resume")
 	require.Equal(t, exitCheck, o.code, o.stderr)
 	again := readRecords(t, o.stdout)
 	require.Len(t, again, 8)
@@ -129,12 +130,12 @@ func TestRunJobs(t *testing.T) {
 	require.Equal(t, 2, strings.Count(journal[len(before):], "\n"))
 
 	list(t, dir, `{"train":"ising","id":"warm",`+quickJob+`,"seed":3,"out":"warm"}`)
-	o = revgen(t, dir, "run", "jobs.ndjson")
+	o = revgen(t, dir, "run", "jobs.ndjson", "--allow-outside")
 	require.Equal(t, exitUsage, o.code)
 	require.Contains(t, o.stderr, `line 1: the job "warm" is not what it was when it was finished`)
-	o = revgen(t, dir, "run", "jobs.ndjson", "--resume=never")
+	o = revgen(t, dir, "run", "jobs.ndjson", "--allow-outside", "--resume=never")
 	require.Contains(t, o.stderr, "holds a batch already")
-	o = revgen(t, dir, "run", "jobs.ndjson", "--resume=must", "-o", "other")
+	o = revgen(t, dir, "run", "jobs.ndjson", "--allow-outside", "--resume=must", "-o", "other")
 	require.Contains(t, o.stderr, "holds no batch to resume")
 }
 
@@ -161,7 +162,10 @@ func TestRunRefuses(t *testing.T) {
 		{"line 1: out: runs/jobs/journal.ndjson is the batch's own", []string{`{"score":["ising","s.npy"],"id":"journal"}`}},
 		{"line 1: out: runs/jobs/lock is the batch's own", []string{train + `,"id":"lock"}`}},
 		{"line 1: out: x/../runs/jobs is the batch's own", []string{train + `,"out":"x/../runs/jobs"}`}},
-		{"line 1: out: runs/jobs/status.npy is the batch's own", []string{`{"sample":"x","number":1,"id":"status"}`}},
+		{"line 1: out: jobs.ndjson is the batch's own", []string{train + `,"out":"jobs.ndjson"}`}},
+		{"line 1: out: hard is the batch's own", []string{`{"sample":"x","number":1,"out":"hard"}`}},
+		{"line 1: out: a is outside runs/jobs, the batch's directory; write runs/jobs/a, or allow it by --allow-outside", []string{train + `,"out":"a"}`}},
+		{"line 1: out: runs/jobs/../b is outside", []string{train + `,"out":"runs/jobs/../b"}`}},
 		{"line 1: reads a/model.rvg, which line 2 writes: put that before it", []string{`{"sample":"a/model.rvg","number":1}`, train + `,"out":"a"}`}},
 		{"line 1: no verb; a job has one of train, sample, diagnose, mcmc, score, verify as a key", []string{`{"trian":"ising"}`}},
 		{"line 1: train and sample: a job has one verb", []string{`{"train":"ising","sample":"a"}`}},
@@ -179,6 +183,7 @@ func TestRunRefuses(t *testing.T) {
 		_ = os.Symlink("target", filepath.Join(dir, "link"))
 		_ = os.Mkdir(filepath.Join(dir, "target"), 0o700)
 		list(t, dir, c.lines...)
+		_ = os.Link(filepath.Join(dir, "jobs.ndjson"), filepath.Join(dir, "hard"))
 		o := revgen(t, dir, "run", "jobs.ndjson")
 		require.Equal(t, exitUsage, o.code, "%s: %s", c.want, o.stderr)
 		require.Contains(t, o.stderr, c.want)
@@ -210,7 +215,7 @@ func TestJobsHaveVerbsAsKeys(t *testing.T) {
 // do not leave it.
 func TestJobsOfferNoCompletions(t *testing.T) {
 	p := &program{systems: engine.Systems{ising.Definition}}
-	_, cmd, err := p.prepare(&batch.Job{Verb: "train"}, 1)
+	_, cmd, err := p.prepare(&batch.Job{Origin: &batch.Origin{Verb: "train"}}, 1)
 	require.NoError(t, err)
 	_, has := cmd.GetFlagCompletionFunc("preset")
 	require.False(t, has)
@@ -260,12 +265,14 @@ func killUntilDone(t *testing.T, dir, batch string, random *rand.Rand) (kills in
 	// Longer and longer while nothing gets done, however slow the machine is.
 	for longest := 30 * time.Millisecond; ; longest += longest / 4 {
 		cmd := command(t, dir, "run", "jobs.ndjson", "-o", batch, "-t", "2")
+		var talk bytes.Buffer
+		cmd.Stderr = &talk
 		require.NoError(t, cmd.Start())
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		select {
 		case err := <-done:
-			require.NoError(t, err)
+			require.NoError(t, err, "%s", &talk)
 			return kills
 		case <-time.After(time.Duration(random.Int64N(int64(longest)))):
 			require.NoError(t, cmd.Process.Kill())
@@ -335,7 +342,7 @@ func TestRunShards(t *testing.T) {
 	require.Contains(t, o.stderr, "put %t, the number of the shard, into the name")
 	var got []string
 	for i := range 2 {
-		for _, r := range readRecords(t, ok(t, dir, "run", "jobs.ndjson", "--shard", fmt.Sprintf("%d/2", i)).stdout) {
+		for _, r := range readRecords(t, ok(t, dir, "run", "jobs.ndjson", "--allow-outside", "--shard", fmt.Sprintf("%d/2", i)).stdout) {
 			got = append(got, fmt.Sprintf("%d %s %s", i, r.ID, r.Out))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // sampling is what the flags of sample ask for.
@@ -61,13 +62,13 @@ part, with the bytes that one process writes; --shard 0/1 lets each stand alone.
 density is known, by independence Metropolis: chains of 61440 draws, of whose
 proposals the first 4096 give none. Draws of a chain are in order and, where a
 proposal was rejected, repeat the one before; how much they are worth is on
-stderr and in FILE.json. Draw i, too, depends on the model, the seed and i
+stderr and in FILE.npy.json. Draw i, too, depends on the model, the seed and i
 alone. To begin inside a chain costs the chain up to there.
 
 --weights writes ln w = ln π − ln q beside each sample of such a generator: means
 over the target are Σ w f / Σ w, and Z is the mean of w.
 
-Beside FILE.npy goes FILE.json: the model's hash, seed, numbers and refinement of
+Beside FILE.npy goes FILE.npy.json: the model's hash, seed, numbers and refinement of
 the samples, version and kernel path.`,
 		Example: `  revgen sample runs/ising-quick-seed1 -n 1e6 -o samples.npy
   srun revgen sample model.rvg -n 1e9 --format bits --shard auto -o part-%t.npy
@@ -167,6 +168,9 @@ func (p *program) sampleModel(ctx context.Context, s *sampling, model *engine.Mo
 		if err := checkRecord(s.output); err != nil {
 			return err
 		}
+		if err := p.apart([]string{s.model}, s.output, recordPath(s.output)); err != nil {
+			return err
+		}
 	}
 	var exact *engine.Exact
 	if s.exact {
@@ -243,8 +247,8 @@ func (p *program) doubt(s *sampling, model *engine.Model) {
 
 // sayExact says what exact draws are worth.
 func (p *program) sayExact(x engine.Exactness) {
-	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %.2f",
-		100*x.Acceptance, x.Time, x.Longest, x.Weights.EffectiveSize, x.Weights.ParetoK)
+	p.say("exact draws: %.2f %% of the proposals accepted, τ_int %.3f draws, the longest run %d; weights: effective size %.4f, Pareto k̂ %s",
+		100*x.Acceptance, x.Time, x.Longest, x.Weights.EffectiveSize, stat.ShapeText(x.Weights.ParetoK))
 	if x.Warning != "" {
 		p.warn(x.Warning)
 	}

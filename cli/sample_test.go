@@ -75,7 +75,7 @@ func TestSample(t *testing.T) {
 
 	// What made a file stands beside it, and beside samples.npy, and nothing else is
 	// written over.
-	for path, first := range map[string]uint64{filepath.Join(dir, "fresh.json"): 0, filepath.Join(run, "samples.json"): 0, filepath.Join(dir, "spins.json"): 0} {
+	for path, first := range map[string]uint64{filepath.Join(dir, "fresh.npy.json"): 0, filepath.Join(run, "samples.npy.json"): 0, filepath.Join(dir, "spins.npy.json"): 0} {
 		var r sampleRecord
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -85,9 +85,21 @@ func TestSample(t *testing.T) {
 		require.Equal(t, "Ising model on the periodic 3×3 lattice, J = 1, β = 0.2", r.Target)
 		require.NotEmpty(t, r.Program+r.Machine+r.Date+r.Path+r.Format)
 	}
-	other := revgen(t, run, "sample", ".", "-n", "3", "-o", "config.npy")
+	before := content(t, run, "config.json")
+	ok(t, run, "sample", ".", "-n", "3", "-o", "config.npy")
+	require.Equal(t, before, content(t, run, "config.json"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "taken.npy.json"), []byte("{}"), 0o600))
+	other := revgen(t, dir, "sample", run, "-n", "3", "-o", "taken.npy")
 	require.Equal(t, exitUsage, other.code)
-	require.Contains(t, other.stderr, "config.json, where the record of config.npy would go, is something else")
+	require.Contains(t, other.stderr, "taken.npy.json, where the record of taken.npy would go, is something else")
+
+	// A record of the name that it once had counts.
+	o = ok(t, dir, "sample", run, "-n", "2", "-o", "old.npy", "--first", "3000")
+	old := filepath.Join(dir, "old")
+	require.NoError(t, os.CopyFS(old, os.DirFS(run)))
+	require.NoError(t, os.Remove(filepath.Join(old, "samples.npy.json")))
+	require.NoError(t, os.Rename(filepath.Join(dir, "old.npy.json"), filepath.Join(old, "samples.json")))
+	require.Contains(t, ok(t, dir, "sample", old, "-n", "1", "-o", "after.npy").stderr, "samples from number 3002 of seed 1 on")
 }
 
 // TestRecordsNameModels: generators without parameters are told apart by their targets,
@@ -109,8 +121,8 @@ func TestRecordsNameModels(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(ok(t, dir, "info", name, "--json").stdout), &d))
 		require.Zero(t, d.Parameters)
 		require.Contains(t, ok(t, dir, "info", name).stdout, "0 parameters after 0 steps")
-		require.Equal(t, d.Hash, record(name+"/samples.json"), "of train")
-		require.Equal(t, d.Hash, record("x.json"), "of sample, with another seed")
+		require.Equal(t, d.Hash, record(name+"/samples.npy.json"), "of train")
+		require.Equal(t, d.Hash, record("x.npy.json"), "of sample, with another seed")
 		return d.Hash
 	}
 	warm := train("warm", "0.3")
@@ -183,7 +195,7 @@ func TestSampleExact(t *testing.T) {
 		require.True(t, bytes.Equal(whole, joined), "in %d parts", parts)
 	}
 	var r sampleRecord
-	data, err := os.ReadFile(filepath.Join(dir, "whole.json"))
+	data, err := os.ReadFile(filepath.Join(dir, "whole.npy.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &r))
 	require.Less(t, r.Exact.Acceptance, 1.0)

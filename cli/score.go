@@ -113,6 +113,9 @@ func (p *program) score(s *scoring) error {
 	if info, err := os.Stat(s.name); err == nil && info.IsDir() {
 		s.name = filepath.Join(s.name, "config.json")
 	}
+	if err := p.apart([]string{p.fileOf(s.name), s.file, s.model}, s.output); err != nil {
+		return err
+	}
 	return p.interruptible(func(ctx context.Context) error {
 		cfg, err := s.load(ctx, p.systems)
 		if err != nil {

@@ -176,11 +176,15 @@ func TestScoreRefuses(t *testing.T) {
 	text := []byte(content(t, dir, "zero.npy"))
 	text[len(text)-2] = 0
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "zero.npy"), text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty.npy"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "odd.bin"), make([]byte, 19), 0o600))
 	for _, c := range []struct {
 		want, stdin string
 		args        []string
 	}{
+		{"empty.npy: npy: not an .npy file: it ends before its header", "", []string{"empty.npy"}},
+		{"--columns: names none of energy, log_density", good, []string{"--columns", ""}},
+		{"--columns: names energy twice", good, []string{"--columns", "energy,log_density,energy"}},
 		{"stdin: line 2: 8 numbers where 9 are needed", good + "[1,1,1,1,1,1,1,1]\n" + good, nil},
 		{"stdin: line 3: spin 4 is 0 and neither −1 nor 1", good + "\n[1,1,1,1,0,1,1,1,1]\n", nil},
 		{"stdin: line 1: number 8 is 128 and not a whole number of 8 bits", "[1,1,1,1,1,1,1,1,128]", nil},
@@ -271,7 +275,7 @@ func TestScoreJob(t *testing.T) {
 		`{"score":["ising","s.npy"],"id":"scores","columns":["energy"]}`,
 		`{"score":["ising","s.npy"],"set":{"target.beta":0.1},"out":"t.csv"}`,
 		`{"score":"ising","id":"no stdin"}`)
-	o := revgen(t, dir, "run", "jobs.ndjson", "-q", "-t", "1")
+	o := revgen(t, dir, "run", "jobs.ndjson", "--allow-outside", "-q", "-t", "1")
 	require.Equal(t, exitError, o.code, o.stderr)
 	all := readRecords(t, o.stdout)
 	require.Len(t, all, 4)

@@ -192,6 +192,9 @@ func (p *program) train(t *training, wantSamples bool) error {
 			return err
 		}
 	}
+	if err := p.ownRun(t); err != nil {
+		return err
+	}
 	return p.resumable(t.maxTime, func(ctx context.Context) error {
 		if !given.looks {
 			return p.trainAndMeasure(ctx, given, t, wantSamples, nil)

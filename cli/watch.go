@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,9 +28,11 @@ type watch struct {
 	cancel  context.CancelFunc // of the batch: without a journal it does not go on
 
 	mutex   sync.Mutex
-	records map[int]*batch.Record
-	next    int // of jobs, to be written
-	done    int // finished jobs, those before included
+	results *disk.Pending         // results.ndjson
+	records map[int]*batch.Record // that wait until those before them are written
+	next    int                   // of jobs, to be written
+	first   *batch.Record         // of the jobs that failed, without its result
+	done    int                   // finished jobs, those before included
 	failed  int
 	running int
 	refused int   // finished jobs of which a check failed
@@ -41,6 +42,9 @@ type watch struct {
 
 func (p *program) newWatch(jobs []*batch.Job, have map[int]*batch.Record, dir string, journal *batch.Journal, cancel context.CancelFunc) *watch {
 	w := &watch{p: p, dir: dir, journal: journal, jobs: jobs, before: len(have), begun: time.Now(), stop: make(chan struct{}), cancel: cancel, records: make(map[int]*batch.Record)}
+	var err error
+	w.results, err = disk.Create(w.path())
+	w.lost(err)
 	for i, r := range have {
 		w.records[i] = r
 		w.count(r)
@@ -112,6 +116,9 @@ func (w *watch) count(r *batch.Record) {
 		w.done++
 	default:
 		w.failed++
+		if w.first == nil || r.Job < w.first.Job {
+			w.first = &batch.Record{Job: r.Job, Line: r.Line, ID: r.ID, Error: r.Error}
+		}
 	}
 }
 
@@ -145,16 +152,37 @@ func (w *watch) finished(j *batch.Job, r *batch.Record) {
 	w.write()
 }
 
-// write writes the records to stdout whose turn it is.
+// write writes the records to stdout and to results.ndjson whose turn it is, and forgets
+// them.
 func (w *watch) write() {
 	for ; w.next < len(w.jobs); w.next++ {
-		r := w.records[w.jobs[w.next].Index]
+		index := w.jobs[w.next].Index
+		r := w.records[index]
 		if r == nil {
 			return
 		}
 		if w.unheard == nil {
 			w.unheard = json.NewEncoder(w.p.stdout).Encode(r)
 		}
+		w.keep(r)
+		r.Result = nil // others know the record too
+		delete(w.records, index)
+	}
+}
+
+// keep appends a record to results.ndjson.
+func (w *watch) keep(r *batch.Record) {
+	if w.err == nil {
+		w.lost(json.NewEncoder(w.results).Encode(r))
+	}
+}
+
+func (w *watch) path() string { return filepath.Join(w.dir, "results.ndjson") }
+
+// lost reports an error of results.ndjson, if there is one.
+func (w *watch) lost(err error) {
+	if err != nil {
+		w.fail(sayWhere(w.path(), err))
 	}
 }
 
@@ -168,18 +196,16 @@ func (w *watch) conclude() error {
 	}
 	w.show(state)
 	w.meter.end()
-	write := func(out io.Writer) error {
-		encoder := json.NewEncoder(out)
-		for _, j := range w.jobs {
-			if r := w.records[j.Index]; r != nil {
-				if err := encoder.Encode(r); err != nil {
-					return err
-				}
-			}
+	for _, j := range w.jobs[w.next:] {
+		if r := w.records[j.Index]; r != nil {
+			w.keep(r)
 		}
-		return nil
 	}
-	w.fail(disk.Replace(filepath.Join(w.dir, "results.ndjson"), write, func() error { return nil }))
+	if w.err == nil {
+		w.lost(w.results.Commit())
+	} else if w.results != nil {
+		_ = w.results.Cleanup()
+	}
 	switch {
 	case w.err != nil:
 		return w.err
@@ -195,14 +221,9 @@ func (w *watch) conclude() error {
 
 // firstFailed says which the first job is that failed, and why.
 func (w *watch) firstFailed() string {
-	for _, j := range w.jobs {
-		if r := w.records[j.Index]; r != nil && !finished(r) {
-			where := ""
-			if r.Line > 0 {
-				where = fmt.Sprintf(" in line %d", r.Line)
-			}
-			return r.ID + where + ": " + r.Error
-		}
+	where := ""
+	if w.first.Line > 0 {
+		where = fmt.Sprintf(" in line %d", w.first.Line)
 	}
-	return ""
+	return w.first.ID + where + ": " + w.first.Error
 }

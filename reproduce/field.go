@@ -632,7 +632,7 @@ func FieldTable(rows []FieldRow) *report.Table {
 		if len(others) > 0 {
 			published = strings.Join(others, "; ")
 		}
-		t.Rows = append(t.Rows, []string{r.Title, seedsText(r.Seeds), ess, fmt.Sprintf("%.2f", r.ParetoK), off, se, seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
+		t.Rows = append(t.Rows, []string{r.Title, seedsText(r.Seeds), ess, stat.ShapeText(r.ParetoK), off, se, seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
 	}
 	return t
 }

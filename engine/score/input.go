@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,9 @@ func (i *Input) open(path string, stdin io.Reader, format string, formats []engi
 			size = info.Size()
 		}
 		i.in = bufio.NewReaderSize(i.file, 1<<16)
+	}
+	if i.Kind == "" && size == 0 && filepath.Ext(path) == ".npy" {
+		i.Kind = "npy" // of which even one without states has a header
 	}
 	if i.Kind == "" {
 		if i.Kind, err = tell(i.in); err != nil {

@@ -2,6 +2,7 @@ package score
 
 import (
 	"encoding/binary"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/npy"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/report"
 )
 
 // Layouts are the ways to write a table.
@@ -47,8 +49,11 @@ func NewOutput(w io.Writer, layout string, columns []string, rows int64, workers
 		o.array, err = npy.NewWriter(counted{o}, h)
 		return o, err
 	case "csv":
-		_, err := io.WriteString(counted{o}, strings.Join(columns, ",")+"\n")
-		return o, err
+		var header []string
+		for _, name := range columns {
+			header = append(header, report.Plain(name))
+		}
+		return o, csv.NewWriter(counted{o}).WriteAll([][]string{header})
 	}
 	for i, name := range columns {
 		o.keys = append(o.keys, map[bool]string{true: "{", false: ","}[i == 0]+strconv.Quote(name)+":")

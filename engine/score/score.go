@@ -77,8 +77,14 @@ func (j *Judge) HasModel() bool { return j.model != nil }
 
 // Keep drops all columns but those of the given names, in that order.
 func (j *Judge) Keep(names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("names none of %s", strings.Join(j.Columns, ", "))
+	}
 	var from []int
-	for _, name := range names {
+	for k, name := range names {
+		if slices.Contains(names[:k], name) {
+			return fmt.Errorf("names %s twice", name)
+		}
 		i := slices.Index(j.Columns, name)
 		if i < 0 {
 			return fmt.Errorf("%q is not one of %s", name, strings.Join(j.Columns, ", "))

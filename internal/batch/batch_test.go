@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/revgen/revgen/internal/ndjson"
 )
 
 func TestSpan(t *testing.T) {
@@ -27,7 +30,7 @@ func TestSpan(t *testing.T) {
 		"0:10000000:1":                   "has more than",
 		"0:1:" + strings.Repeat("1", 50): "is not a range",
 	} {
-		all, err := span(text)
+		all, err := Axis(ndjson.Value{Kind: ndjson.String, Text: text})
 		if err != nil {
 			require.ErrorContains(t, err, want, text)
 			continue
@@ -38,7 +41,7 @@ func TestSpan(t *testing.T) {
 		}
 		require.Equal(t, want, fmt.Sprint(got), text)
 	}
-	all, err := span("0:0.9999:0.0001")
+	all, err := Axis(ndjson.Value{Kind: ndjson.String, Text: "0:0.9999:0.0001"})
 	require.NoError(t, err)
 	require.Len(t, all, 10_000)
 	require.Equal(t, []string{"0", "0.4096", "0.9999"}, []string{all[0].String(), all[4096].String(), all[9999].String()})
@@ -58,7 +61,7 @@ func read(t *testing.T, lines ...string) []*Job {
 
 func TestLinkAndShard(t *testing.T) {
 	jobs := read(t, `{"make":"x","out":"a"}`, `{"make":"y","out":"b"}`, `{"look":"a/model"}`, `{"make":"z","init":"b","out":"c"}`, `{"look":"c"}`, `{"look":"nowhere"}`)
-	require.NoError(t, Link(jobs))
+	require.NoError(t, Link(jobs, Place{Outside: true}))
 	var after []int
 	for _, j := range jobs {
 		after = append(after, j.after)
@@ -75,19 +78,53 @@ func TestLinkAndShard(t *testing.T) {
 		}
 	}
 	require.Len(t, whole, len(jobs))
-	require.ErrorContains(t, Link(read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":["a","b"]}`)), "line 3: reads what two others write, line 1 and line 2")
+	require.ErrorContains(t, Link(read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"look":["a","b"]}`), Place{Outside: true}), "line 3: reads what two others write, line 1 and line 2")
 }
 
 // A digest is of all that decides what a job does, and of nothing else.
 func TestDigest(t *testing.T) {
 	lines := []string{`{"make":"x","out":"a"}`, `{"make":"y","out":"a"}`, `{"make":"x","out":"b"}`, `{"make":"x","out":"a","seed":1}`, `{"make":"x","out":"a","set":{"k":1}}`, `{"make":"x","out":"a","set":{"k":2}}`, `{"look":"x"}`}
-	seen := make(map[string]string)
+	seen := make(map[[16]byte]string)
 	for _, line := range lines {
 		d := read(t, line)[0].digest
 		require.Empty(t, seen[d], line)
 		seen[d] = line
 	}
 	require.Equal(t, read(t, lines[0])[0].digest, read(t, "", `{"id":"z", "out": "a", "make": "x"}`)[0].digest)
+}
+
+// TestSize: a list has a limit, and a job of a grid takes little beside its name.
+func TestSize(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	jobs, err := Read(strings.NewReader(`{"make":"x","quick":1,"set":{"a.b":3},"grid":{"seed":"1:50000:1"}}`), testVerbs, "runs/jobs")
+	require.NoError(t, err)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Len(t, jobs, 50_000)
+	require.Less(t, (after.HeapAlloc-before.HeapAlloc)/50_000, uint64(250), "bytes of each")
+	require.Equal(t, "1,seed=50000", jobs[49_999].ID)
+	require.Equal(t, "50000", jobs[49_999].Flags()[1].Value.String())
+
+	defer func(n int64) { mostBytes = n }(mostBytes)
+	mostBytes = 1000
+	_, err = Read(strings.NewReader(strings.Repeat(`{"make":"x"}`+"\n", 100)), testVerbs, "runs/jobs")
+	require.ErrorContains(t, err, "longer than 1000 bytes")
+}
+
+// TestSettings: nothing is set twice, however it is spelt, and maps stay whole.
+func TestSettings(t *testing.T) {
+	for _, set := range []string{`{"a.b":3,"a":{"b":4}}`, `{"a":{"b":4},"a.b":3}`, `{"a":{"b":{"c":1}},"a.b":{"c":2}}`} {
+		_, err := Read(strings.NewReader(`{"make":"x","set":`+set+`}`), testVerbs, t.TempDir())
+		require.ErrorContains(t, err, "line 1: set: ")
+		require.Regexp(t, `"a(\.b)?" and "a(\.b)?" both say a\.b`, err.Error())
+	}
+	_, err := Read(strings.NewReader(`{"make":"x","set":{"a":{"b":1}},"grid":{"a.b":[1,2]}}`), testVerbs, t.TempDir())
+	require.ErrorContains(t, err, "grid: a.b: the job says it already")
+	set := read(t, `{"make":"x","set":{"a.parameters":{"b":1,"c":[2]},"d":3}}`)[0].Set()
+	require.Len(t, set, 2)
+	require.Equal(t, `a.parameters={"b":1,"c":[2]}`, set[0].Key+"="+set[0].Value.String())
 }
 
 // simulate carries jobs out without taking time, and notes who was beside whom.
@@ -116,7 +153,7 @@ func simulate(jobs []*Job, plan Plan, exits map[int]int) (order []string, beside
 
 func TestSchedule(t *testing.T) {
 	jobs := read(t, `{"make":"","out":"a"}`, `{"make":"","out":"b"}`, `{"make":"","out":"c"}`, `{"look":"c"}`, `{"make":"","out":"d"}`)
-	require.NoError(t, Link(jobs))
+	require.NoError(t, Link(jobs, Place{Outside: true}))
 	for i, cost := range []float64{1, 2, 4, 3, 100} {
 		jobs[i].Cost = cost
 	}
@@ -154,7 +191,7 @@ func indexOf(all []string, s string) int {
 
 func TestScheduleStops(t *testing.T) {
 	jobs := read(t, `{"look":"a"}`, `{"look":"b"}`, `{"look":"c"}`)
-	require.NoError(t, Link(jobs))
+	require.NoError(t, Link(jobs, Place{Outside: true}))
 	ctx, cancel := context.WithCancel(context.Background())
 	begun := 0
 	plan := Plan{Cores: 1, Bytes: 1,

@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/ndjson"
 )
 
@@ -30,24 +30,63 @@ type Verb struct {
 	Shares []string
 }
 
-// A Job is one entry of a batch.
-type Job struct {
-	Index int    // in the batch, grids multiplied out
-	Line  int    // of the list, counted from 1; 0 for one that stands in none
-	ID    string // unique in the batch, and fit to be a file's name
-	Verb  string
-	Args  []string
-	Flags []ndjson.Member // the verb's, by their long names
-	Set   []ndjson.Member // what is set of a configuration, by its path
-	Point []ndjson.Member // values of the grid, which are among the others too
-	Out   string          // what it writes; empty if it writes nothing
-	files []string        // what it writes besides
-
-	Cost   float64 // what it takes, relative to the others
-	Bytes  float64 // of memory
-	digest string
-	after  int // index of the job whose output it reads, -1 for none
+// An Origin is what the jobs of one line of a list have in common.
+type Origin struct {
+	Line     int // of the list, counted from 1; 0 for jobs that stand in none
+	Verb     string
+	Args     []string
+	Given    []ndjson.Member // flags of the verb, by their long names
+	Settings []ndjson.Member // what is set of a configuration, by its path
+	id, out  string
+	files    []string // keys of Verb.Files
+	grid     []axis
 }
+
+// A Job is one entry of a batch. There may be a million of them, which have of their own
+// only what tells them from each other.
+type Job struct {
+	*Origin
+	Index int     // in the batch, grids multiplied out
+	ID    string  // unique in the batch, and fit to be a file's name
+	Out   string  // what it writes; empty if it writes nothing
+	Cost  float64 // what it takes, relative to the others
+	Bytes float64 // of memory
+
+	digest [16]byte
+	after  int // index of the job whose output it reads, -1 for none
+	point  int // of the grid, whose last key varies fastest
+}
+
+// Point returns the values of the grid, which are among the others too.
+func (j *Job) Point() []ndjson.Member {
+	point, rest := make([]ndjson.Member, len(j.grid)), j.point
+	for i := len(point) - 1; i >= 0; i-- {
+		a := &j.grid[i]
+		point[i] = ndjson.Member{Key: a.key, Value: a.at(rest % a.n)}
+		rest /= a.n
+	}
+	return point
+}
+
+// Flags returns the verb's flags, by their long names.
+func (j *Job) Flags() []ndjson.Member { return j.with(j.Given, false) }
+
+// Set returns what is set of a configuration, by its path.
+func (j *Job) Set() []ndjson.Member { return j.with(j.Settings, true) }
+
+// with appends those values of the grid that are set, or that are flags.
+func (j *Job) with(all []ndjson.Member, set bool) []ndjson.Member {
+	all = all[:len(all):len(all)]
+	for _, m := range j.Point() {
+		if strings.Contains(m.Key, ".") == set {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// mostBytes bounds a list, which takes some ten times as many in memory. Tests replace it.
+var mostBytes int64 = 1 << 27
 
 // Limits of lists.
 var lineLimits = ndjson.Limits{Bytes: 1 << 20, Depth: 32}
@@ -62,13 +101,16 @@ const (
 // their own get one in dir. Every line that is wrong is reported, the first ten
 // with their reasons.
 func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
-	lines := ndjson.NewReader(r, lineLimits)
+	limited := &io.LimitedReader{R: r, N: mostBytes + 1}
+	lines := ndjson.NewReader(limited, lineLimits)
 	var all []*Job
 	var wrong problems
 	for {
 		line, v, err := lines.Next()
 		var bad *ndjson.Error
 		switch {
+		case limited.N == 0:
+			return nil, fmt.Errorf("longer than %d bytes; let grids stand for their jobs, or divide the list", mostBytes)
 		case errors.Is(err, io.EOF):
 			return all, wrong.end()
 		case errors.As(err, &bad):
@@ -77,13 +119,13 @@ func Read(r io.Reader, verbs []Verb, dir string) ([]*Job, error) {
 		case err != nil:
 			return nil, err
 		}
-		template, grid, err := parse(&v, verbs)
+		origin, grid, err := parse(&v, verbs)
 		if err == nil {
-			template.Line = line
-			if template.ID == "" {
-				template.ID = fmt.Sprint(line)
+			origin.Line = line
+			if origin.id == "" {
+				origin.id = fmt.Sprint(line)
 			}
-			all, err = Multiply(all, template, grid, verbs, dir)
+			all, err = Multiply(all, origin, grid, verbs, dir)
 		}
 		if err != nil {
 			wrong.add(fmt.Errorf("line %d: %w", line, err))
@@ -113,36 +155,36 @@ func (p *problems) end() error {
 }
 
 // parse takes a job apart.
-func parse(v *ndjson.Value, verbs []Verb) (job *Job, grid []ndjson.Member, err error) {
+func parse(v *ndjson.Value, verbs []Verb) (job *Origin, grid []ndjson.Member, err error) {
 	if v.Kind != ndjson.Object {
 		return nil, nil, fmt.Errorf("%s where an object is needed", v.Kind)
 	}
-	job = new(Job)
+	job = new(Origin)
 	shared := sharedKeys(v, verbs)
 	for _, m := range v.Members {
 		switch value := m.Value; {
 		case m.Key == "id":
-			job.ID, err = text(m)
+			job.id, err = text(m)
 		case m.Key == "out":
-			if job.Out, err = text(m); err == nil && job.Out == "" {
+			if job.out, err = text(m); err == nil && job.out == "" {
 				err = errors.New("out: is empty")
 			}
 		case m.Key == "set":
-			job.Set, err = flatten("", m)
+			job.Settings, err = settings(m)
 		case m.Key == "grid":
 			if value.Kind != ndjson.Object {
 				err = fmt.Errorf("grid: %s where an object of lists is needed", value.Kind)
 			}
 			grid = value.Members
 		case shared[m.Key]:
-			job.Flags = append(job.Flags, m)
+			job.Given = append(job.Given, m)
 		case find(verbs, m.Key) != nil && job.Verb != "":
 			err = fmt.Errorf("%s and %s: a job has one verb", job.Verb, m.Key)
 		case find(verbs, m.Key) != nil:
 			job.Verb = m.Key
 			job.Args, err = arguments(m)
 		default:
-			job.Flags = append(job.Flags, m)
+			job.Given = append(job.Given, m)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -204,97 +246,80 @@ func arguments(m ndjson.Member) (all []string, err error) {
 	return all, nil
 }
 
-// flatten writes what is set as paths with values that are no objects.
-func flatten(path string, m ndjson.Member) (all []ndjson.Member, err error) {
+// settings are what is set of a configuration, none of it twice, as {"a.b": 1, "a": {"b": 2}}
+// would.
+func settings(m ndjson.Member) ([]ndjson.Member, error) {
 	if m.Value.Kind != ndjson.Object {
-		if path == "" {
-			return nil, fmt.Errorf("%s: %s where an object is needed, such as {\"target.beta\": 0.3}", m.Key, m.Value.Kind)
-		}
-		return []ndjson.Member{{Key: path, Value: m.Value}}, nil
+		return nil, fmt.Errorf("%s: %s where an object is needed, such as {\"target.beta\": 0.3}", m.Key, m.Value.Kind)
 	}
+	spelt := make(map[string]string)
 	for _, inner := range m.Value.Members {
-		below := inner.Key
-		if path != "" {
-			below = path + "." + inner.Key
+		for _, path := range leaves(inner.Key, &inner.Value) {
+			if other, twice := spelt[path]; twice {
+				return nil, fmt.Errorf("%s: %q and %q both say %s; remove one", m.Key, other, inner.Key, path)
+			}
+			spelt[path] = inner.Key
 		}
-		more, err := flatten(below, inner)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
 	}
-	return all, nil
+	return m.Value.Members, nil
 }
 
-// Multiply appends the jobs that a template and its grid come to.
-func Multiply(all []*Job, template *Job, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
-	verb := find(verbs, template.Verb)
-	if template.Out != "" && !verb.Writes {
+// leaves are the paths of the values below one, or its own.
+func leaves(path string, v *ndjson.Value) (all []string) {
+	if v.Kind != ndjson.Object {
+		return []string{path}
+	}
+	for _, m := range v.Members {
+		all = append(all, leaves(path+"."+m.Key, &m.Value)...)
+	}
+	return all
+}
+
+// Multiply appends the jobs that a line and its grid come to.
+func Multiply(all []*Job, of *Origin, grid []ndjson.Member, verbs []Verb, dir string) ([]*Job, error) {
+	verb := find(verbs, of.Verb)
+	if of.out != "" && !verb.Writes {
 		return all, fmt.Errorf("out: %s writes nothing", verb.Name)
 	}
-	axes := make([][]ndjson.Value, len(grid))
+	of.files = verb.Files
 	total := 1
-	for i, m := range grid {
-		var err error
-		if given(template.Set, m.Key) || given(template.Flags, m.Key) {
+	for _, m := range grid {
+		if said(of.Settings, m.Key) || said(of.Given, m.Key) {
 			return all, fmt.Errorf("grid: %s: the job says it already", m.Key)
 		}
-		if axes[i], err = Axis(m.Value); err != nil {
+		a, err := newAxis(m)
+		if err != nil {
 			return all, fmt.Errorf("grid: %s: %w", m.Key, err)
 		}
-		if total *= len(axes[i]); total > mostJobs {
+		of.grid = append(of.grid, a)
+		if total *= a.n; total > mostJobs {
 			return all, fmt.Errorf("grid: more than %d jobs", mostJobs)
 		}
 	}
 	for n := range total {
-		job := *template
-		job.Flags, job.Set = clip(job.Flags), clip(job.Set)
-		rest := n // the last key varies fastest
-		for i := len(grid) - 1; i >= 0; i-- {
-			job.Point = append([]ndjson.Member{{Key: grid[i].Key, Value: axes[i][rest%len(axes[i])]}}, job.Point...)
-			rest /= len(axes[i])
-		}
-		for _, m := range job.Point {
-			if strings.Contains(m.Key, ".") {
-				job.Set = append(job.Set, m)
-			} else {
-				job.Flags = append(job.Flags, m)
-			}
-		}
-		if err := job.name(verb, dir, template.Out); err != nil {
-			return all, err
-		}
-		for _, m := range job.Flags {
-			if slices.Contains(verb.Files, m.Key) && m.Value.Kind == ndjson.String {
-				job.files = append(job.files, m.Value.Text)
-			}
-		}
-		if job.Index = len(all); job.Index == mostJobs {
+		job := &Job{Origin: of, Index: len(all), point: n}
+		if job.Index == mostJobs {
 			return all, fmt.Errorf("more than %d jobs", mostJobs)
 		}
+		if err := job.name(verb, dir); err != nil {
+			return all, err
+		}
 		job.digest = job.sum()
-		all = append(all, &job)
+		all = append(all, job)
 	}
 	return all, nil
 }
 
-func given(all []ndjson.Member, key string) bool {
-	for _, m := range all {
-		if m.Key == key {
-			return true
-		}
-	}
-	return false
+// said reports whether one of the members is a path, or has it below.
+func said(all []ndjson.Member, path string) bool {
+	return slices.ContainsFunc(all, func(m ndjson.Member) bool { return slices.Contains(leaves(m.Key, &m.Value), path) })
 }
-
-// clip makes appending to a slice leave those alone that share it.
-func clip(m []ndjson.Member) []ndjson.Member { return m[:len(m):len(m)] }
 
 // name gives a job its name and its output. Those of a grid are in out, each
 // under its values.
-func (j *Job) name(verb *Verb, dir, out string) error {
-	point := j.point()
-	switch {
+func (j *Job) name(verb *Verb, dir string) error {
+	point := j.pointName()
+	switch j.ID = j.id; {
 	case j.ID == "":
 		j.ID = point
 	case point != "":
@@ -305,18 +330,20 @@ func (j *Job) name(verb *Verb, dir, out string) error {
 	}
 	switch {
 	case !verb.Writes:
-	case out == "":
+	case j.out == "":
 		j.Out = filepath.Join(dir, j.ID+verb.Suffix)
 	case point != "":
-		j.Out = filepath.Join(out, point+verb.Suffix)
+		j.Out = filepath.Join(j.out, point+verb.Suffix)
+	default:
+		j.Out = j.out
 	}
 	return nil
 }
 
-// point writes a grid's values as part of a file's name.
-func (j *Job) point() string {
+// pointName writes a grid's values as part of a file's name.
+func (j *Job) pointName() string {
 	var parts []string
-	for _, m := range j.Point {
+	for _, m := range j.Point() {
 		value := m.Value.Text
 		if m.Value.Kind != ndjson.String {
 			value = m.Value.String()
@@ -332,23 +359,32 @@ func (j *Job) point() string {
 }
 
 // sum is a digest of all that decides what a job does.
-func (j *Job) sum() string {
+func (j *Job) sum() (digest [16]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", j.Verb, j.Args, j.Out)
-	for _, m := range append(clip(j.Flags), j.Set...) {
+	for _, m := range append(j.Flags(), j.Set()...) {
 		fmt.Fprintf(h, " %q %s", m.Key, m.Value.String())
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:16])
+	copy(digest[:], h.Sum(nil))
+	return digest
+}
+
+// A Place is where a batch is at home.
+type Place struct {
+	Dir     string
+	Own     []string // files that no job may write: the batch's, and what it reads
+	Outside bool     // jobs may write outside Dir
 }
 
 // Link finds the jobs that read what others write, and reports names and outputs
-// that two jobs have, or a job and the batch with the files own.
-func Link(jobs []*Job, own ...string) error {
+// that two jobs have, or a job and the batch, and outputs outside the batch's directory.
+func Link(jobs []*Job, at Place) error {
 	var wrong problems
 	ids, outs, taken := make(map[string]*Job), make(map[string]*Job), make(map[string]bool)
-	for _, path := range own {
-		taken[real(path)] = true
+	for _, path := range at.Own {
+		taken[disk.Real(path)] = true
 	}
+	home := disk.Real(at.Dir)
 	for _, j := range jobs {
 		j.after = -1
 		if before := ids[j.ID]; before != nil {
@@ -356,21 +392,25 @@ func Link(jobs []*Job, own ...string) error {
 		}
 		ids[j.ID] = j
 		for _, out := range j.outputs() {
-			path := real(out)
+			path := disk.Real(out)
+			own := func(path string) bool { return disk.Same(path, out) }
+			within, err := filepath.Rel(home, path)
 			switch before := outs[path]; {
-			case taken[path]:
+			case taken[path] || slices.ContainsFunc(at.Own, own):
 				wrong.add(fmt.Errorf("%s: out: %s is the batch's own; give the job another id, or another out", j.where(), out))
 			case before == j:
 				wrong.add(fmt.Errorf("%s: writes %s twice", j.where(), out))
 			case before != nil:
 				wrong.add(fmt.Errorf("%s: out: %s is where %s writes too", j.where(), out, before.where()))
+			case !at.Outside && (err != nil || !filepath.IsLocal(within)):
+				wrong.add(fmt.Errorf("%s: out: %s is outside %s, the batch's directory; write %s, or allow it by --allow-outside", j.where(), out, at.Dir, filepath.Join(at.Dir, filepath.Base(out))))
 			}
 			outs[path] = j
 		}
 	}
 	for _, j := range jobs {
 		for _, path := range j.inputs() {
-			from := writer(outs, real(path))
+			from := writer(outs, disk.Real(path))
 			switch {
 			case from == nil || from == j:
 			case from.Index > j.Index:
@@ -393,18 +433,23 @@ func (j *Job) where() string {
 }
 
 // outputs are what it writes.
-func (j *Job) outputs() []string {
-	if j.Out == "" {
-		return j.files
+func (j *Job) outputs() (all []string) {
+	for _, m := range j.Flags() {
+		if m.Value.Kind == ndjson.String && slices.Contains(j.files, m.Key) {
+			all = append(all, m.Value.Text)
+		}
 	}
-	return append(j.files[:len(j.files):len(j.files)], j.Out)
+	if j.Out != "" {
+		all = append(all, j.Out)
+	}
+	return all
 }
 
 // inputs are the arguments and the texts among the flags that may be paths.
 func (j *Job) inputs() []string {
 	all := j.Args[:len(j.Args):len(j.Args)]
-	for _, m := range j.Flags {
-		if m.Value.Kind == ndjson.String && m.Value.Text != "" && !slices.Contains(j.files, m.Value.Text) {
+	for _, m := range j.Flags() {
+		if m.Value.Kind == ndjson.String && m.Value.Text != "" && !slices.Contains(j.files, m.Key) {
 			all = append(all, m.Value.Text)
 		}
 	}
@@ -422,22 +467,6 @@ func writer(outs map[string]*Job, path string) *Job {
 			return nil
 		}
 		path = above
-	}
-}
-
-// real is a path as far as it exists without links and points.
-func real(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	for above, below := path, ""; ; above, below = filepath.Dir(above), filepath.Join(filepath.Base(above), below) {
-		if at, err := filepath.EvalSymlinks(above); err == nil || !os.IsNotExist(err) || above == filepath.Dir(above) {
-			if err != nil {
-				return path
-			}
-			return filepath.Join(at, below)
-		}
 	}
 }
 

@@ -1,12 +1,11 @@
 package batch
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/revgen/revgen/internal/disk"
@@ -37,9 +36,9 @@ type Record struct {
 
 // Describe says in a record which job it is of.
 func (r *Record) Describe(j *Job) {
-	r.Job, r.Line, r.ID, r.Verb, r.Args, r.Out, r.Digest = j.Index, j.Line, j.ID, j.Verb, j.Args, j.Out, j.digest
-	if len(j.Point) > 0 {
-		v := ndjson.Value{Kind: ndjson.Object, Members: j.Point}
+	r.Job, r.Line, r.ID, r.Verb, r.Args, r.Out, r.Digest = j.Index, j.Line, j.ID, j.Verb, j.Args, j.Out, fmt.Sprintf("%x", j.digest)
+	if point := j.Point(); len(point) > 0 {
+		v := ndjson.Value{Kind: ndjson.Object, Members: point}
 		r.Point = v.Append(nil)
 	}
 }
@@ -67,46 +66,48 @@ func OpenJournal(path string, jobs []*Job, finished func(*Record) bool) (*Journa
 // another then.
 var ErrChanged = errors.New("is not what it was when it was finished")
 
-// mostJournal bounds a journal that is read.
-const mostJournal = 1 << 34
-
 func restore(file *os.File, path string, jobs []*Job, finished func(*Record) bool) (map[int]*Record, error) {
-	data, err := disk.Read(path, mostJournal)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	in, _, err := disk.Open(path)
+	if err != nil {
 		return nil, err
 	}
+	defer in.Close()
+	lines := bufio.NewReader(in)
 	byID := make(map[string]*Job, len(jobs))
 	for _, j := range jobs {
 		byID[j.ID] = j
 	}
 	have := make(map[int]*Record)
-	end := 0
+	end := int64(0)
 	for line := 1; ; line++ {
-		i := bytes.IndexByte(data[end:], '\n')
-		if i < 0 {
+		text, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		r := new(Record)
-		if err := json.Unmarshal(data[end:end+i], r); err != nil {
+		if err == nil {
+			err = json.Unmarshal(text, r)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: line %d: damaged: %w", path, line, err)
 		}
-		end += i + 1
+		end += int64(len(text))
 		j := byID[r.ID]
 		switch {
 		case j == nil:
 		case !finished(r):
 			delete(have, j.Index)
-		case r.Digest != j.digest:
+		case r.Digest != fmt.Sprintf("%x", j.digest):
 			return nil, fmt.Errorf("%s: %s: the job %q %w; give it another id, or the batch another directory", path, j.where(), j.ID, ErrChanged)
 		default:
 			r.Job, r.Line = j.Index, j.Line
 			have[j.Index] = r
 		}
 	}
-	if err := file.Truncate(int64(end)); err != nil {
+	if err := file.Truncate(end); err != nil {
 		return nil, err
 	}
-	_, err = file.Seek(int64(end), io.SeekStart)
+	_, err = file.Seek(end, io.SeekStart)
 	return have, err
 }
 

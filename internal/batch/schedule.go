@@ -22,12 +22,12 @@ type Plan struct {
 // longest first, each on one thread while there are more of them than cores.
 // When ctx is cancelled no more are begun.
 func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]*Record) {
-	s := schedule{Plan: p, free: p.Cores, outcome: make(map[int]*Record)}
+	s := schedule{Plan: p, free: p.Cores, outcome: make(map[int]outcome)}
 	s.changed.L = &s.mutex
 	share := 0.0
 	for _, j := range jobs {
 		if r := have[j.Index]; r != nil {
-			s.outcome[j.Index] = r
+			s.outcome[j.Index] = outcome{r.ID, r.Exit, true}
 			continue
 		}
 		share += j.Cost / float64(p.Cores)
@@ -52,13 +52,20 @@ func (p *Plan) Run(ctx context.Context, jobs []*Job, have map[int]*Record) {
 	s.run(ctx)
 }
 
+// An outcome is what later jobs need to know of one.
+type outcome struct {
+	id    string
+	exit  int
+	ended bool
+}
+
 // A schedule is a plan that is being carried out.
 type schedule struct {
 	*Plan
 	mutex   sync.Mutex
 	changed sync.Cond
 	waiting []*Job // the costliest first
-	outcome map[int]*Record
+	outcome map[int]outcome
 	share   float64 // of the whole cost, of one core
 	free    int     // cores
 	running int
@@ -103,7 +110,7 @@ func (s *schedule) run(ctx context.Context) {
 // none can before another ends.
 func (s *schedule) pick() (*Job, int) {
 	for i, j := range s.waiting {
-		if j.after >= 0 && s.outcome[j.after] == nil {
+		if j.after >= 0 && !s.outcome[j.after].ended {
 			continue
 		}
 		alone := s.Cores > 1 && j.Cost > s.share
@@ -126,17 +133,17 @@ func (s *schedule) lacks(j *Job) *Record {
 	if j.after < 0 {
 		return nil
 	}
-	switch r := s.outcome[j.after]; r.Exit {
+	switch r := s.outcome[j.after]; r.exit {
 	case 0:
 		return nil
 	case Stopped:
-		return &Record{Exit: Stopped, Error: "it reads what " + r.ID + " is to write, which was stopped"}
+		return &Record{Exit: Stopped, Error: "it reads what " + r.id + " is to write, which was stopped"}
 	default:
-		return &Record{Exit: 1, Error: "it reads what " + r.ID + " was to write, which did not"}
+		return &Record{Exit: 1, Error: "it reads what " + r.id + " was to write, which did not"}
 	}
 }
 
 func (s *schedule) end(j *Job, r *Record) {
-	s.outcome[j.Index] = r
+	s.outcome[j.Index] = outcome{j.ID, r.Exit, true}
 	s.Ended(j, r)
 }

@@ -199,8 +199,16 @@ func assignmentTree(path, value string) (*node, *fault) {
 	for range keys {
 		leaf = leaf.members[0].value
 	}
-	leaf.bare = true
+	leaf.loosen()
 	return root, nil
+}
+
+// loosen takes the value, and those of an object below it, as they are written by hand.
+func (n *node) loosen() {
+	n.bare = true
+	for _, m := range n.members {
+		m.value.loosen()
+	}
 }
 
 func quote(s string) string {

@@ -535,3 +535,18 @@ func TestOnly(t *testing.T) {
 	keys := Describe(new(picture))
 	require.Equal(t, "many with paint.gloss=shiny; two, many with ground.kind=wood,paper", keys[3].Only)
 }
+
+// An object that is assigned is read as loosely as its values assigned one by one.
+func TestObjectsOfAssignments(t *testing.T) {
+	var c struct {
+		Generator struct {
+			Hidden []int  `json:"hidden"`
+			Kind   string `json:"kind"`
+		} `json:"generator"`
+		Parameters map[string]float64 `json:"parameters"`
+	}
+	require.NoError(t, Set(&c, `generator={"hidden":16,"kind":"a"}`, `parameters={"a":1,"b":2}`))
+	require.Equal(t, []int{16}, c.Generator.Hidden)
+	require.Equal(t, "a", c.Generator.Kind)
+	require.Equal(t, map[string]float64{"a": 1, "b": 2}, c.Parameters)
+}

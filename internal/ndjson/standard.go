@@ -68,7 +68,7 @@ func value(d *json.Decoder, depth int) (v Value, err error) {
 		}
 		return v, nil
 	case json.Number:
-		return number(string(t))
+		return Number(string(t))
 	case string:
 		return Value{Kind: String, Text: t}, nil
 	}
@@ -105,8 +105,8 @@ func value(d *json.Decoder, depth int) (v Value, err error) {
 	return v, err
 }
 
-// number is the value of a JSON number.
-func number(literal string) (v Value, err error) {
+// Number is the value of a JSON number.
+func Number(literal string) (v Value, err error) {
 	if !strings.ContainsAny(literal, ".eE") {
 		if i, err := strconv.ParseInt(literal, 10, 64); err == nil {
 			return Value{Kind: Int, bits: uint64(i)}, nil

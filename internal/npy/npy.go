@@ -100,7 +100,7 @@ func ReadHeader(r io.Reader) (Header, error) {
 	var h Header
 	start := make([]byte, len(magic)+2)
 	if _, err := io.ReadFull(r, start); err != nil {
-		return h, fmt.Errorf("npy: no header: %w", err)
+		return h, fmt.Errorf("npy: not an .npy file: it ends before its header: %w", err)
 	}
 	if string(start[:len(magic)]) != magic {
 		return h, errors.New("npy: not an .npy file")

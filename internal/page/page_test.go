@@ -3,8 +3,11 @@ package page
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"html"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +49,45 @@ func TestPageHoldsAllAndRunsNothing(t *testing.T) {
 	}
 	for _, want := range []string{"prefers-color-scheme: dark", `class="verdict wrong"`, "do not use &lt;script", "data:image/svg&#43;xml;base64,", `class="number good"`, "revgen v1"} {
 		require.True(t, strings.Contains(text, want), want)
+	}
+}
+
+// TestPageOfHostileNames reads the page as a parser does: whatever texts it is given, its
+// elements and attributes are its own.
+func TestPageOfHostileNames(t *testing.T) {
+	shape := func(name string) (all []string) {
+		word := func(hint string) string { return hint + name }
+		table := &Table{Caption: word("c"), Header: []string{word("h"), word("i")}, Rows: [][]Cell{{{Text: word("t"), Mark: word("m")}, {Text: word("u"), Mark: word("n")}}}, Left: 1}
+		run := Run{Name: word("r"), Target: word("t"), Verdict: word("v"), Sentence: word("s"), Warnings: []string{word("w")}, Metrics: table, Seen: table,
+			Pictures: []Picture{{word("p"), []byte(word("<svg>"))}}, Recipe: word("r"), Facts: [][2]string{{word("f"), word("g")}}, Config: word("c"), Command: word("d")}
+		p := Page{Title: word("t"), Lead: word("l"), Runs: []Run{run, run}, Table: table, Version: word("v")}
+		var b bytes.Buffer
+		require.NoError(t, p.Write(&b))
+		d := xml.NewDecoder(&b)
+		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				return all
+			}
+			require.NoError(t, err, name)
+			if e, ok := token.(xml.StartElement); ok {
+				text := e.Name.Local
+				for _, a := range e.Attr {
+					text += " " + a.Name.Local
+					if a.Name.Local == "src" {
+						require.True(t, strings.HasPrefix(a.Value, "data:image/svg+xml;base64,"), a.Value)
+					}
+				}
+				all = append(all, text)
+			}
+		}
+	}
+	want := shape("")
+	require.Greater(t, len(want), 40)
+	for _, name := range []string{`" onmouseover="alert(1)`, `' onmouseover='alert(1)`, ` onmouseover=alert(1) `, `"><img src=x onerror=alert(1)>`, `</style><script>alert(1)</script>`,
+		`</title><script>`, `</pre></dd></td><a href="javascript:alert(1)">`, "`<!--", `--><svg onload=alert(1)>`, `]]><script>`, "\x00<b>", `&quot; onfocus=alert(1) autofocus`, `{{.}}`, `<%=1%>`} {
+		require.Equal(t, want, shape(name), name)
 	}
 }
 

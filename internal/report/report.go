@@ -72,6 +72,15 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return nil
 }
 
+// Plain is a word of a CSV file that no spreadsheet takes for a formula: one that begins
+// as formulas do has an apostrophe before it.
+func Plain(word string) string {
+	if word != "" && strings.IndexByte("=+-@\t\r", word[0]) >= 0 {
+		return "'" + word
+	}
+	return word
+}
+
 // names are the parts of metrics' names that are not words.
 var names = map[string]string{
 	"l1": "L1", "l2": "L2", "w1": "W1", "kl": "KL", "mmd": "MMD", "mmd2": "MMD²", "tv": "TV",

@@ -8,6 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestPlain(t *testing.T) {
+	for word, want := range map[string]string{"": "", "runs/a": "runs/a", "=1+1": "'=1+1", "+a": "'+a", "-a": "'-a", "@a": "'@a", "\t=a": "'\t=a", "\r=a": "'\r=a", "a=b": "a=b"} {
+		require.Equal(t, want, Plain(word))
+	}
+}
+
 func TestTable(t *testing.T) {
 	table := Table{Header: []string{"metric", "kind", "error"}, Left: 2, Rows: [][]string{
 		{"E|m|", "a", "12.5 %"},

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -42,6 +43,17 @@ func ParetoK(logWeights []float64) (k, share float64) {
 		return math.NaN(), share
 	}
 	return paretoShape(excess), share
+}
+
+// ShapeText writes a shape for people: weights that do not vary have no tail.
+func ShapeText(k float64) string {
+	switch {
+	case math.IsNaN(k):
+		return "unknown"
+	case math.IsInf(k, -1):
+		return "none (equal weights)"
+	}
+	return fmt.Sprintf("%.2f", k)
 }
 
 // paretoShape fits the generalized Pareto law to sorted positive numbers by the

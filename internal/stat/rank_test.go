@@ -69,6 +69,8 @@ func TestParetoK(t *testing.T) {
 	}
 	k, share := ParetoK(make([]float64, 1000))
 	require.True(t, math.IsInf(k, -1) && share == 0, "equal weights")
+	require.Equal(t, "none (equal weights)", ShapeText(k))
+	require.Equal(t, "0.50", ShapeText(0.5))
 	k, _ = ParetoK(make([]float64, 20))
 	require.True(t, math.IsNaN(k), "too few")
 	few := congruential(1000, 1)

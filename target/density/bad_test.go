@@ -96,15 +96,23 @@ func TestBadTargets(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	for set, want := range map[string]string{
-		"target.dim=0":                              "target.dim: 0 is not between 1 and",
-		"target.kind=go":                            "target.kind: this program was built without a target in Go for reals",
-		"target.kind=formula":                       `target.kind: "formula" is not one of expression, program, go`,
-		"target.center=[1,2,3]":                     "target.center: 3 numbers for 2 coordinates",
-		"target.scale=[0]":                          "target.scale[0]: 0 is not between",
-		"target.support=[[2,1]]":                    "target.support[0]: 2 is not below 1",
-		"target.support=[[1,1.00000001]]":           "target.support[0]: states are float32, of which none is between 1 and 1.00000001",
-		"target.support=[[0,1],[0,1],[0,1]]":        "target.support: 3 pairs for 2 coordinates",
-		`target.parameters={"radius":[],"width":1}`: "parameters.radius",
+		"target.dim=0":                                      "target.dim: 0 is not between 1 and",
+		"target.kind=go":                                    "target.kind: this program was built without a target in Go for reals",
+		"target.kind=formula":                               `target.kind: "formula" is not one of expression, program, go`,
+		"target.center=[1,2,3]":                             "target.center: 3 numbers for 2 coordinates",
+		"target.scale=[0]":                                  "target.scale[0]: 0 is not between",
+		"target.support=[[2,1]]":                            "target.support[0]: 2 is not below 1",
+		"target.support=[[1,1.00000001]]":                   "target.support[0]: states are float32, of which none is between 1 and 1.00000001",
+		"target.support=[[0,1],[0,1],[0,1]]":                "target.support: 3 pairs for 2 coordinates",
+		`target.parameters={"radius":[],"width":1}`:         "parameters.radius",
+		`target.parameters={"radius":2,"width":1,"x":1}`:    `target.parameters.x: "x" has a meaning of its own in expressions`,
+		`target.parameters={"radius":2,"width":1,"pi":1}`:   `"pi" has a meaning of its own`,
+		`target.parameters={"radius":2,"width":1,"sum":1}`:  `"sum" has a meaning of its own`,
+		`target.parameters={"radius":2,"width":1,"let":1}`:  `"let" is no name that an expression can have`,
+		`target.parameters={"radius":2,"width":1,"":1}`:     `"" is no name`,
+		`target.parameters={"radius":2,"width":1,"a-b":1}`:  `"a-b" is no name`,
+		`target.parameters={"radius":2,"width":1," a":1}`:   `" a" is no name`,
+		`target.parameters={"radius":2,"width":1,"true":1}`: `"true" is no name`,
 	} {
 		_, err := engine.Systems{RealsDefinition}.Configure("reals", "", set)
 		require.ErrorContains(t, err, want, set)

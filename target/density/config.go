@@ -2,6 +2,7 @@ package density
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -110,14 +111,15 @@ func (t *TargetConfig) problem(modes, threads int, of *origin) (*problem, error)
 	}
 	switch t.Kind {
 	case "expression":
-		compiled, err := expression.Compile(t.Expression, expression.Environment{Dim: t.Dim, Modes: modes, Parameters: t.Parameters})
-		if err != nil {
-			return nil, fmt.Errorf("expression: %w", err)
-		}
-		for name, parameter := range t.Parameters {
-			if err := parameter.Validate(); err != nil {
+		env := expression.Environment{Dim: t.Dim, Modes: modes, Parameters: t.Parameters}
+		for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+			if err := conf.First(env.Usable(name), t.Parameters[name].Validate()); err != nil {
 				return nil, fmt.Errorf("parameters.%s: %w", name, err)
 			}
+		}
+		compiled, err := expression.Compile(t.Expression, env)
+		if err != nil {
+			return nil, fmt.Errorf("expression: %w", err)
 		}
 		p.key, p.source = "target.expression", newExpressionSource(compiled, threads)
 	case "program":

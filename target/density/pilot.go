@@ -59,6 +59,16 @@ func (e *evaluation) pilot(k int) (place, error) {
 	if e.modes > 0 {
 		w.k = slices.Repeat([]uint8{uint8(k)}, pilotChains)
 	}
+	found, err := w.find()
+	if err == nil {
+		err = w.endless(found)
+	}
+	return found, err
+}
+
+// find lets the chains move until they have settled, and returns where.
+func (w *pilotWalk) find() (place, error) {
+	d := w.e.dim
 	if err := w.begin(); err != nil {
 		return place{}, err
 	}

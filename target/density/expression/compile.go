@@ -303,6 +303,21 @@ func (c *compiler) free(n ast.Node, name string) error {
 	return nil
 }
 
+// Usable reports a name of a parameter that an expression could not mean it by.
+func (e *Environment) Usable(name string) error {
+	c := compiler{env: Environment{Modes: e.Modes}}
+	if slices.Contains(c.names(), name) || functions[name] != nil {
+		return fmt.Errorf("%q has a meaning of its own in expressions; take another name", name)
+	}
+	tree, err := parser.Parse(name)
+	if err == nil {
+		if n, ok := tree.Node.(*ast.IdentifierNode); ok && n.Value == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no name that an expression can have; take a word of letters, digits and _", name)
+}
+
 // names lists what an identifier may be, but for functions.
 func (c *compiler) names() []string {
 	all := []string{"x", "pi", "inf"}

@@ -8,22 +8,23 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // A process is one running program. Its methods are for one goroutine, but for kill.
+// Nothing waits for the other ends of its pipes, which others may hold after it.
 type process struct {
 	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    io.ReadCloser
-	words  *tail
-	late   atomic.Bool // it was killed because it took too long
-	timer  *time.Timer
-	over   bool
-	status error
+	mark   string // of its environment, and of all that it starts
+	in     *os.File
+	out    *os.File
+	errors *os.File // its standard error
+	words  tail
+	heard  chan struct{} // closed when words has all of errors
+	ended  chan struct{} // and when the process has ended besides
 
 	mutex  sync.Mutex
 	reaped bool // its number may be another's
@@ -35,6 +36,8 @@ type failure struct {
 	died bool   // it ended by itself, so that another may do better
 	late bool   // it took longer than it may
 	tail string // of its standard error
+
+	unequal bool // there are two answers, each by a process that lives
 }
 
 // describe makes the error of a question about some states.
@@ -66,9 +69,8 @@ func hello(dim, modes int) []byte {
 // start gives a worker a process and greets it. If that fails the worker has none.
 func (w *Workers) start(o *worker) *failure {
 	c := &w.config
-	p := &process{cmd: exec.Command(c.Command[0], c.Command[1:]...), words: &tail{}}
-	p.cmd.Stderr = p.words
-	p.cmd.WaitDelay = time.Second // for what the program has started itself
+	p := &process{cmd: exec.Command(c.Command[0], c.Command[1:]...), mark: w.mark(o.number), heard: make(chan struct{}), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), p.mark)
 	inherit(p.cmd)
 	if err := w.run(o, p); err != nil {
 		return &failure{what: fmt.Errorf("cannot be started: %w", err)}
@@ -102,28 +104,55 @@ func (w *Workers) start(o *worker) *failure {
 }
 
 // run starts a process where Interrupt finds it.
-func (w *Workers) run(o *worker, p *process) (err error) {
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return err
-	}
-	if p.out, err = p.cmd.StdoutPipe(); err != nil {
-		return err
-	}
+func (w *Workers) run(o *worker, p *process) error {
+	theirs, err := p.pipes()
+	defer func() {
+		for _, end := range theirs {
+			_ = end.Close()
+		}
+	}()
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.ended != nil {
-		return w.ended
+	if err == nil {
+		err = w.ended
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		p.close()
 		return err
 	}
-	p.timer = time.AfterFunc(time.Hour, func() {
-		p.late.Store(true)
-		p.kill()
-	})
-	p.timer.Stop()
+	go func() {
+		_, _ = io.Copy(&p.words, p.errors)
+		close(p.heard)
+	}()
+	go p.reap()
 	o.process = p
 	return nil
+}
+
+// pipes makes the process's input, output and standard error, and returns its ends.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	for i, ours := range []**os.File{&p.in, &p.out, &p.errors} {
+		ends := make([]*os.File, 2)
+		if ends[0], ends[1], err = os.Pipe(); err != nil {
+			return theirs, err
+		}
+		if i == 0 {
+			slices.Reverse(ends)
+		}
+		*ours, theirs = ends[0], append(theirs, ends[1])
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	return theirs, nil
+}
+
+// close closes this side's ends of the pipes, which ends what waits for them.
+func (p *process) close() {
+	for _, end := range []*os.File{p.in, p.out, p.errors} {
+		_ = end.Close() // an error of one that there is not, or twice
+	}
 }
 
 // exchange sends a question and reads the answer about so many rows.
@@ -154,10 +183,9 @@ func (p *process) stray(begin []byte) string {
 		return ""
 	}
 	text := append(make([]byte, 0, most), begin...)
-	if out, ok := p.out.(*os.File); ok && out.SetReadDeadline(time.Now().Add(patience)) == nil {
-		n, _ := io.ReadFull(out, text[len(begin):most])
-		text = text[:len(begin)+n]
-	}
+	_ = p.out.SetReadDeadline(time.Now().Add(patience))
+	n, _ := io.ReadFull(p.out, text[len(begin):most])
+	text = text[:len(begin)+n]
 	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
 	return strings.ToValidUTF8(string(line), "�")
 }
@@ -165,7 +193,8 @@ func (p *process) stray(begin []byte) string {
 // talk writes and reads within a limit of time. After a failure the process has
 // ended.
 func (p *process) talk(question, answer []byte, limit time.Duration) *failure {
-	p.timer.Reset(limit)
+	end := time.Now().Add(limit)
+	_, _ = p.in.SetWriteDeadline(end), p.out.SetReadDeadline(end) // errors of closed pipes, as what follows has
 	_, err := p.in.Write(question)
 	read := 0
 	if err == nil {
@@ -179,17 +208,17 @@ func (p *process) talk(question, answer []byte, limit time.Duration) *failure {
 			read += more
 		}
 	}
-	p.timer.Stop()
 	if err == nil {
 		return nil
 	}
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !p.late.Load() {
+	late := errors.Is(err, os.ErrDeadlineExceeded)
+	if late || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		p.kill() // it may have closed its input, and live on
 	}
 	status := p.end()
 	f := &failure{tail: p.words.String(), died: true}
 	switch {
-	case p.late.Load():
+	case late:
 		f.what, f.died, f.late = fmt.Errorf("did not answer within %v", limit), false, true
 	case read > 0:
 		f.what = fmt.Errorf("ended within an answer, after %d of %d bytes (%v)", read, len(answer), status)
@@ -199,33 +228,41 @@ func (p *process) talk(question, answer []byte, limit time.Duration) *failure {
 	return f
 }
 
-// kill ends the process and, where the system can, what it has started.
+// kill ends the process with its group, and the talk with it.
 func (p *process) kill() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if !p.reaped {
 		kill(p.cmd.Process)
 	}
+	_, _ = p.in.Close(), p.out.Close()
 }
 
-// end waits for the end of a process whose pipes it closes, and returns how it ended.
-func (p *process) end() string {
-	if !p.over {
-		p.over = true
-		p.in.Close()
-		stubborn := time.AfterFunc(200*time.Millisecond, p.kill)
-		p.status = p.cmd.Wait()
-		p.mutex.Lock()
-		p.reaped = true
-		p.mutex.Unlock()
-		stubborn.Stop()
-		p.timer.Stop()
-	}
-	if p.status == nil {
-		return "exit status 0"
-	}
-	return p.status.Error()
+// reap waits for the process alone, and ends what it has left behind. Who holds its pipes
+// for all that keeps nobody waiting for long.
+func (p *process) reap() {
+	_ = p.cmd.Wait()
+	p.mutex.Lock()
+	p.reaped = true
+	p.mutex.Unlock()
+	endMarked(p.mark)
+	time.AfterFunc(patience, p.close)
+	<-p.heard
+	close(p.ended)
 }
+
+// end waits for the end of a process, and returns how it ended.
+func (p *process) end() string {
+	p.in.Close()
+	stubborn := time.AfterFunc(patience/5, p.kill)
+	<-p.ended
+	stubborn.Stop()
+	p.close()
+	return p.cmd.ProcessState.String()
+}
+
+// patience is how long the pipes of a process stay open after its end.
+const patience = time.Second
 
 // tail keeps the last words that are written to it.
 type tail struct {

@@ -12,4 +12,12 @@ import (
 // order. When this process ends, the program reads the end of its input.
 func inherit(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+// kill ends a program and its group.
+func kill(p *os.Process) {
+	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+	_ = p.Kill()
+}
+
+// endMarked and guard need a list of processes with their environments.
+func endMarked(string)    {}
+func guard(string) func() { return func() {} }

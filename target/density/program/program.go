@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +26,6 @@ type Config struct {
 const (
 	mostRows   = 256 // of a question
 	checkEvery = 256 // questions of a process, after which one is asked twice
-	remembered = 16  // states that every new process is asked about
 	beginning  = 60 * time.Second
 )
 
@@ -32,14 +33,16 @@ const (
 // end with Close or Interrupt.
 type Workers struct {
 	config   Config
+	born     int64
 	patience time.Duration // with a process that comes up, if its answers may not take longer
 	free     chan *worker
 	all      []*worker
 	begin    sync.Once
 
-	mutex sync.Mutex
-	ended error // why no question is answered any more
-	first *question
+	mutex   sync.Mutex
+	ended   error     // why no question is answered any more
+	first   *question // which every process answers before it is believed
+	unguard func()
 }
 
 // A worker is one process, and what takes its place if it dies.
@@ -47,7 +50,8 @@ type worker struct {
 	of       *Workers
 	number   int
 	process  *process
-	late     *failure // of the first process, which did not come up in time
+	believed *question // to which the process has given the answer of another
+	late     *failure  // of the first process, which did not come up in time
 	asked    int
 	question []byte
 	answer   []byte
@@ -56,14 +60,15 @@ type worker struct {
 
 // A question is some states and what a process has answered.
 type question struct {
-	x      []float32
-	k      []uint8
-	answer []float64
+	x             []float32
+	k             []uint8
+	asked, answer []byte
+	empty         bool // −∞ at all of them, which tells little of a process
 }
 
 // New returns workers that have not begun.
 func New(c Config) *Workers {
-	w := &Workers{config: c, patience: beginning, free: make(chan *worker, c.Processes)}
+	w := &Workers{config: c, born: time.Now().UnixNano(), patience: beginning, free: make(chan *worker, c.Processes), unguard: func() {}}
 	row := 8 * c.Dim
 	if c.Modes > 0 {
 		row += 4
@@ -100,6 +105,11 @@ func (w *Workers) Evaluate(dst []float64, x []float32, k []uint8) error {
 // wrong is reported by the first question, which tries again, but not what has already
 // cost the whole time that a process has to come up.
 func (w *Workers) startAll() {
+	w.mutex.Lock()
+	if w.ended == nil {
+		w.unguard = guard(w.mark(-1))
+	}
+	w.mutex.Unlock()
 	var all sync.WaitGroup
 	for range w.all {
 		one := <-w.free
@@ -128,18 +138,36 @@ func (w *Workers) Interrupt(err error) {
 	}
 }
 
-// Close ends the processes. Later questions fail.
+// Close ends the processes, and what they have started. Later questions fail.
 func (w *Workers) Close() error {
 	w.Interrupt(context.Canceled)
+	var all sync.WaitGroup
 	for range w.all {
 		one := <-w.free
-		if one.process != nil {
-			one.process.end()
-		}
-		one.set(nil)
-		w.free <- one
+		all.Go(func() {
+			if one.process != nil {
+				one.process.end()
+			}
+			one.set(nil)
+			w.free <- one
+		})
 	}
+	all.Wait()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.unguard()
+	w.unguard = func() {}
 	return nil
+}
+
+// mark is what the environment of a worker's process has. It begins with that of the
+// number −1, which is what all of them have.
+func (w *Workers) mark(number int) string {
+	mark := fmt.Sprintf("REVGEN_PROGRAM=%d-%d-", os.Getpid(), w.born)
+	if number >= 0 {
+		mark += fmt.Sprintf("%d.", number)
+	}
+	return mark
 }
 
 func (w *Workers) interrupted() error {
@@ -158,35 +186,60 @@ func (o *worker) evaluate(dst []float64, x []float32, k []uint8) error {
 	question, answer := o.encode(x, k), o.answer[:4+8*len(dst)]
 	for attempt := 0; ; attempt++ {
 		err := o.ask(question, answer, len(dst))
+		if err == nil {
+			err = o.agree(question, answer, x, k)
+		}
 		if ended := o.of.interrupted(); ended != nil {
 			return ended
 		}
 		if err == nil {
 			break
 		}
-		o.set(nil)
+		if !err.unequal {
+			o.set(nil)
+		}
 		if attempt > 0 || !err.died {
 			return err.describe(o.of, o.number, x, k)
-		}
-	}
-	if o.asked%checkEvery == 0 {
-		again := o.again[:len(answer)]
-		if err := o.ask(question, again, len(dst)); err != nil {
-			if ended := o.of.interrupted(); ended != nil {
-				return ended
-			}
-			o.set(nil)
-			return err.describe(o.of, o.number, x, k)
-		}
-		if err := o.of.same(o.number, answer, again, x, k); err != nil {
-			return err
 		}
 	}
 	o.asked++
 	for r := range dst {
 		dst[r] = number(answer, r)
 	}
-	o.of.remember(x, k, dst)
+	return nil
+}
+
+// agree asks the process again now and then, and before it is believed what the first that
+// was has answered; from two answers follows an error.
+func (o *worker) agree(question, answer []byte, x []float32, k []uint8) *failure {
+	first := o.of.remember(question, answer, x, k)
+	if o.asked%checkEvery == 0 {
+		if f := o.repeat(question, answer, x, k); f != nil {
+			return f
+		}
+	}
+	if o.believed != first {
+		if f := o.repeat(first.asked, first.answer, first.x, first.k); f != nil {
+			return f
+		}
+		o.believed = first
+	}
+	return nil
+}
+
+// repeat asks what has been answered already.
+func (o *worker) repeat(question, answer []byte, x []float32, k []uint8) *failure {
+	again := o.again[:len(answer)]
+	if f := o.ask(question, again, (len(answer)-4)/8); f != nil {
+		return f
+	}
+	d := o.of.config.Dim
+	for r := range (len(answer) - 4) / 8 {
+		if p, q := number(answer, r), number(again, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
+			return &failure{unequal: true, what: fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone, whichever process is asked and whenever",
+				o.of.name(o.number), p, q, State(x[r*d:(r+1)*d], Modes(k, r, r+1)))}
+		}
+	}
 	return nil
 }
 
@@ -211,18 +264,6 @@ func number(answer []byte, r int) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(answer[4+8*r:]))
 }
 
-// same reports the first state of a question that has two answers.
-func (w *Workers) same(worker int, a, b []byte, x []float32, k []uint8) error {
-	d := w.config.Dim
-	for r := range (len(a) - 4) / 8 {
-		if p, q := number(a, r), number(b, r); math.Float64bits(p) != math.Float64bits(q) && (p == p || q == q) {
-			return fmt.Errorf("%s: two answers to one question, %v and %v, at %s; ln π must be a function of the state alone",
-				w.name(worker), p, q, State(x[r*d:(r+1)*d], Modes(k, r, r+1)))
-		}
-	}
-	return nil
-}
-
 // Modes returns those of rows lo … hi−1, nil if there are none.
 func Modes(k []uint8, lo, hi int) []uint8 {
 	if k == nil {
@@ -231,19 +272,21 @@ func Modes(k []uint8, lo, hi int) []uint8 {
 	return k[lo:hi]
 }
 
-// remember keeps the first question, of which every later process is asked too.
-func (w *Workers) remember(x []float32, k []uint8, answer []float64) {
+// remember returns the question that every process is asked: the first, or the first to
+// which an answer was not −∞.
+func (w *Workers) remember(asked, answer []byte, x []float32, k []uint8) *question {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.first != nil {
-		return
+	if w.first == nil || w.first.empty {
+		empty := true
+		for r := range (len(answer) - 4) / 8 {
+			empty = empty && math.IsInf(number(answer, r), -1)
+		}
+		if w.first == nil || !empty {
+			w.first = &question{slices.Clone(x), slices.Clone(k), slices.Clone(asked), slices.Clone(answer), empty}
+		}
 	}
-	n := min(len(answer), remembered)
-	q := &question{x: append([]float32(nil), x[:n*w.config.Dim]...), answer: append([]float64(nil), answer[:n]...)}
-	if k != nil {
-		q.k = append(q.k, k[:n]...)
-	}
-	w.first = q
+	return w.first
 }
 
 // ask sends a question to the process, a new one if there is none, and waits for the
@@ -253,7 +296,8 @@ func (o *worker) ask(question, answer []byte, rows int) *failure {
 		return o.late
 	}
 	if o.process == nil {
-		if err := o.replace(); err != nil {
+		o.believed = nil
+		if err := o.of.start(o); err != nil {
 			return err
 		}
 	}
@@ -265,32 +309,6 @@ func (o *worker) set(p *process) {
 	o.of.mutex.Lock()
 	defer o.of.mutex.Unlock()
 	o.process = p
-}
-
-// replace starts a process and asks it what another has answered.
-func (o *worker) replace() *failure {
-	if err := o.of.start(o); err != nil {
-		return err
-	}
-	o.of.mutex.Lock()
-	first := o.of.first
-	o.of.mutex.Unlock()
-	if first == nil {
-		return nil
-	}
-	other := &worker{of: o.of, number: o.number, question: make([]byte, len(o.question))}
-	answer := make([]byte, 4+8*len(first.answer))
-	if err := o.process.exchange(other.encode(first.x, first.k), answer, len(first.answer), o.of.config.Timeout); err != nil {
-		return err
-	}
-	before := make([]byte, len(answer))
-	for r, v := range first.answer {
-		binary.LittleEndian.PutUint64(before[4+8*r:], math.Float64bits(v))
-	}
-	if err := o.of.same(o.number, before, answer, first.x, first.k); err != nil {
-		return &failure{what: err}
-	}
-	return nil
 }
 
 // State writes a state for a message: some coordinates, and the mode if it has one.

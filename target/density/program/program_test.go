@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,10 +37,29 @@ func serve(behaviour, file string) {
 	head := make([]byte, helloLen)
 	if behaviour == "silent" {
 		if f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
-			f.WriteString("begun\n")
+			fmt.Fprintln(f, "begun", os.Getpid())
 			f.Close()
 		}
 		time.Sleep(time.Hour)
+	}
+	if behaviour == "host" { // asks programs itself
+		w := New(Config{Command: []string{os.Args[0], "-serve", "away", file}, Dim: 3, Timeout: time.Hour, Processes: 1})
+		if w.Evaluate(make([]float64, 1), x[:3], nil) == nil {
+			os.Stdout.WriteString("asked\n")
+		}
+		time.Sleep(time.Hour)
+	}
+	if strings.HasPrefix(behaviour, "away") { // with another that holds its pipes, in a session of its own
+		other := exec.Command(os.Args[0], "-serve", "silent", file)
+		other.Stdin, other.Stdout, other.Stderr = os.Stdin, os.Stdout, os.Stderr
+		other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := other.Start(); err != nil {
+			panic(err)
+		}
+		for began := false; !began; time.Sleep(time.Millisecond) {
+			_, err := os.Stat(file)
+			began = err == nil
+		}
 	}
 	if behaviour == "chatty" {
 		os.Stdout.WriteString("loading weights …")
@@ -82,8 +105,10 @@ func serve(behaviour, file string) {
 			reply = binary.LittleEndian.AppendUint64(reply, math.Float64bits(v))
 		}
 		switch behaviour {
-		case "hang":
+		case "hang", "away and hang":
 			time.Sleep(time.Hour)
+		case "away and fall":
+			os.Exit(3)
 		case "fall":
 			os.Stderr.WriteString("Traceback: division by zero\n")
 			os.Exit(3)
@@ -111,7 +136,7 @@ func serve(behaviour, file string) {
 func workers(t *testing.T, behaviour string, processes int) *Workers {
 	t.Helper()
 	timeout := time.Hour
-	if behaviour == "hang" || behaviour == "deaf" {
+	if behaviour == "hang" || behaviour == "deaf" || behaviour == "away and hang" {
 		timeout = 3 * time.Second // also for its first word
 	}
 	w := New(Config{
@@ -190,7 +215,7 @@ func TestSilence(t *testing.T) {
 	}
 	begun, err := os.ReadFile(w.config.Command[3])
 	require.NoError(t, err)
-	require.Equal(t, "begun\n", string(begun))
+	require.Equal(t, 1, strings.Count(string(begun), "begun"))
 }
 
 // TestRestart: one death is made good by another process, which gives the same
@@ -205,6 +230,83 @@ func TestRestart(t *testing.T) {
 	require.NoError(t, w.Evaluate(got, x, k))
 	w.all[0].process.kill()
 	require.ErrorContains(t, w.Evaluate(got, x, k), "two answers to one question")
+}
+
+// TestTogether: processes that are started together are compared before they are believed.
+func TestTogether(t *testing.T) {
+	w := workers(t, "personal", 3)
+	var err error
+	for i := 0; i < 3 && err == nil; i++ {
+		err = w.Evaluate(make([]float64, 3), x, k)
+	}
+	require.ErrorContains(t, err, "target.command: worker 1 ")
+	require.Regexp(t, `two answers to one question, \d+ and \d+, at x = \[1 2 3\], k = 0; ln π must be a function`, err.Error())
+}
+
+// TestElsewhere: what a program has started, holds its pipes and has left its group and
+// session neither keeps a question waiting nor outlives the process.
+func TestElsewhere(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	gone := func(t *testing.T, file string) {
+		t.Helper()
+		begun, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(begun)) {
+			pid, err := strconv.Atoi(strings.Fields(line)[1])
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+				return err != nil || len(text) == 0
+			}, time.Minute, 5*time.Millisecond, "process %d lives on", pid)
+		}
+	}
+	for behaviour, want := range map[string]string{"away and hang": "did not answer within 3s", "away and fall": "ended (exit status 3)"} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			w := workers(t, behaviour, 1)
+			start := time.Now()
+			require.ErrorContains(t, w.Evaluate(make([]float64, 3), x, k), want)
+			require.Less(t, time.Since(start), time.Minute)
+			gone(t, w.config.Command[3])
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		w := workers(t, "away and hang", 1)
+		w.config.Timeout = time.Hour
+		cause := errors.New("enough")
+		ended := make(chan error)
+		go func() { ended <- w.Evaluate(make([]float64, 3), x, k) }()
+		for began := false; !began; time.Sleep(time.Millisecond) {
+			_, err := os.Stat(w.config.Command[3])
+			began = err == nil
+		}
+		w.Interrupt(cause)
+		require.ErrorIs(t, <-ended, cause)
+		gone(t, w.config.Command[3])
+	})
+	t.Run("closed", func(t *testing.T) {
+		t.Parallel()
+		w := workers(t, "away", 1)
+		require.NoError(t, w.Evaluate(make([]float64, 3), x, k))
+		require.NoError(t, w.Close())
+		gone(t, w.config.Command[3])
+	})
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		file := t.TempDir() + "/mark"
+		host := exec.Command(os.Args[0], "-serve", "host", file)
+		out, err := host.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, host.Start())
+		_, err = io.ReadFull(out, make([]byte, 6))
+		require.NoError(t, err)
+		require.NoError(t, host.Process.Kill())
+		_ = host.Wait()
+		gone(t, file)
+	})
 }
 
 // TestInterrupt: whatever a process does, an interruption ends it at once, and the

@@ -1,0 +1,66 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Apart returns an error if one of the files that are to be written is, by whatever name or
+// link, one of those that are read, or another of them. Devices and pipes may be both.
+func Apart(reads, writes []string) error {
+	for i, out := range writes {
+		for _, in := range reads {
+			if Same(out, in) {
+				if out == in {
+					return fmt.Errorf("%s: is read, and would be written over; choose another name", out)
+				}
+				return fmt.Errorf("%s: is %s, which is read, and would be written over; choose another name", out, in)
+			}
+		}
+		for _, other := range writes[:i] {
+			if Same(out, other) || Real(out) == Real(other) {
+				return fmt.Errorf("%s and %s are one file; give them names of their own", other, out)
+			}
+		}
+	}
+	return nil
+}
+
+// Same reports whether two paths lead to one regular file, or one directory.
+func Same(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil || !first.Mode().IsRegular() && !first.IsDir() {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// Unlinked returns an error if one of the names in a directory is a symbolic link: what is
+// written under it would replace a file that stands elsewhere.
+func Unlinked(dir string, names ...string) error {
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if to, err := os.Readlink(path); err == nil {
+			return fmt.Errorf("%s: is a link to %s, which would be written over; remove the link, or choose another directory", path, to)
+		}
+	}
+	return nil
+}
+
+// Real is a path as far as it exists without links and points.
+func Real(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	for above, below := path, ""; ; above, below = filepath.Dir(above), filepath.Join(filepath.Base(above), below) {
+		if at, err := filepath.EvalSymlinks(above); err == nil || !os.IsNotExist(err) || above == filepath.Dir(above) {
+			if err != nil {
+				return path
+			}
+			return filepath.Join(at, below)
+		}
+	}
+}
