@@ -175,7 +175,10 @@ func TestPlacedGeneratorsAreKept(t *testing.T) {
 	args := []string{"-o", "run", "-s", "training.steps=2000"}
 	cmd := looking(t, dir, "0", "1s", args...)
 	require.NoError(t, cmd.Start())
-	waitFor(t, has(`"checkpoint": 0`, dir, "run", "status.json"))
+	waitFor(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "run", "checkpoint.rvg"))
+		return err == nil
+	})
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	o := finish(t, looking(t, dir, "1m", "1m", args...))

@@ -282,8 +282,8 @@ func TestLockOfARun(t *testing.T) {
 	}
 	for _, args := range [][]string{tiny("run"), {"run", "jobs.ndjson", "-o", "batch"}} {
 		o := revgen(t, dir, args...)
-		require.Equal(t, exitError, o.code, o.stderr)
-		require.Contains(t, o.stderr, ": lock is a symbolic link; ")
+		require.Equal(t, exitUsage, o.code, o.stderr)
+		require.Contains(t, o.stderr, "lock: is a link to elsewhere")
 	}
 	require.NoFileExists(t, filepath.Join(dir, "run", "elsewhere"))
 }
