@@ -280,11 +280,12 @@ func TestLockOfARun(t *testing.T) {
 	for _, path := range []string{lock, filepath.Join(dir, "batch", "lock")} {
 		require.NoError(t, os.Symlink("elsewhere", path))
 	}
-	for _, args := range [][]string{tiny("run"), {"run", "jobs.ndjson", "-o", "batch"}} {
-		o := revgen(t, dir, args...)
-		require.Equal(t, exitUsage, o.code, o.stderr)
-		require.Contains(t, o.stderr, "lock: is a link to elsewhere")
-	}
+	o = revgen(t, dir, tiny("run")...)
+	require.Equal(t, exitError, o.code, o.stderr)
+	require.Contains(t, o.stderr, ": lock is a symbolic link; ")
+	o = revgen(t, dir, "run", "jobs.ndjson", "-o", "batch")
+	require.Equal(t, exitUsage, o.code, o.stderr)
+	require.Contains(t, o.stderr, "batch/lock: is a link to elsewhere")
 	require.NoFileExists(t, filepath.Join(dir, "run", "elsewhere"))
 }
 
