@@ -69,8 +69,8 @@ func (m *Matern) rate() float64 { return 2 * m.Nu / (m.Length * m.Length) }
 type Kernel struct {
 	Bandwidths []float64 `json:"bandwidths"`        // σ of each Gaussian, exp(−d²/(2σ²))
 	Weights    []float64 `json:"weights,omitempty"` // of the Gaussians; nil means all 1
-	IMQ        []IMQ     `json:"imq,omitzero"`     // inverse multiquadrics, weight·(c² + d²)^−β each
-	Matern     []Matern  `json:"matern,omitzero"`  // Matérn kernels of half-integer ν
+	IMQ        []IMQ     `json:"imq,omitzero"`      // inverse multiquadrics, weight·(c² + d²)^−β each
+	Matern     []Matern  `json:"matern,omitzero"`   // Matérn kernels of half-integer ν
 	// Diffusion lists times t of the heat kernel of the hypercube of spins
 	// (Kondor and Lafferty 2002), tanh(t)^h at the Hamming distance h = d²/4, in
 	// which it is the Gaussian of bandwidth (−2/ln tanh t)^½.
