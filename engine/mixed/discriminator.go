@@ -14,18 +14,18 @@ type lossGradient interface {
 	LossGradient(x, y []float32, k, l []uint8, gradX, witness []float32) float64
 }
 
-func (c *LossConfig) lossGradient(n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error) {
-	if c.Kind == "discriminator" {
-		loss, err := newDiscriminator(n, dim, modes, c.Discriminator, seed, workers)
+func (l *LossConfig) lossGradient(n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+	if l.Kind == "discriminator" {
+		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
 		return loss, conf.Under("discriminator", err)
 	}
-	return mmd.NewMixed(n, dim, modes, c.Kernel, c.Statistic, workers)
+	return mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)
 }
 
 // bytes bounds what a loss of batches of n states allocates.
-func (c *LossConfig) bytes(n, dim, modes int) float64 {
-	if c.Kind == "discriminator" {
-		return c.Discriminator.Bytes(n, dim+modes) + 4*3*float64(n*(dim+modes))
+func (l *LossConfig) bytes(n, dim, modes int) float64 {
+	if l.Kind == "discriminator" {
+		return l.Discriminator.Bytes(n, dim+modes) + 4*3*float64(n*(dim+modes))
 	}
 	return mmd.MixedBytes(n, dim, modes)
 }
