@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
   long evaluated = 0;
   const revgen_target target = {sizeof target, 2, 0, ring, &evaluated};
   check(revgen_train(h,
-                     "{\"system\": \"callback\", \"preset\": \"moves\", \"training\": {\"steps\": 40, \"batch\": 256},"
+                     "{\"system\": \"callback\", \"preset\": \"paper\", \"training\": {\"steps\": 40, \"batch\": 256},"
                      " \"evaluation\": {\"samples\": 2000}}",
                      &target, NULL));
   char path[4096];

@@ -28,9 +28,9 @@ static void *elsewhere(void *p) {
 }
 
 static const char config[] =
-    "{\"system\": \"callback\", \"preset\": \"moves\", \"training\": {\"steps\": 9, \"batch\": 256}, \"evaluation\": {\"samples\": 200}}";
+    "{\"system\": \"callback\", \"preset\": \"paper\", \"training\": {\"steps\": 9, \"batch\": 256}, \"evaluation\": {\"samples\": 200}}";
 static const char other[] =
-    "{\"system\": \"callback\", \"preset\": \"moves\", \"training\": {\"steps\": 5, \"batch\": 64}, \"evaluation\": {\"samples\": 200}}";
+    "{\"system\": \"callback\", \"preset\": \"paper\", \"training\": {\"steps\": 5, \"batch\": 64}, \"evaluation\": {\"samples\": 200}}";
 
 static int fails_at = -1, calls_left; /* rank, and how often it answers before */
 static int density(void *context, size_t n, size_t d, const double *x, const int32_t *mode, double *out) {

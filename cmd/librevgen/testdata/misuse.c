@@ -62,7 +62,7 @@ static int stop_at_once(void *context, int64_t step, int64_t steps, double loss,
 
 #define BRIEF \
   "\"training\": {\"steps\": 20, \"batch\": 64, \"log_every\": 1}, \"evaluation\": {\"samples\": 200}}"
-static const char config[] = "{\"system\": \"callback\", \"preset\": \"moves\", " BRIEF;
+static const char config[] = "{\"system\": \"callback\", \"preset\": \"paper\", " BRIEF;
 static const char scouting[] = "{\"system\": \"callback\", " BRIEF; /* places Gaussians before it trains */
 
 static void *cancel_soon(void *p) {
