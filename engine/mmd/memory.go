@@ -20,10 +20,11 @@ func HammingBytes(n, spins int) float64 {
 	return rows*(8*float64(spins)+8*20*words+400) + 1<<16*words
 }
 
-// MixedBytes bounds what Mixed and, of one mode, Stationarity allocate for batches of n
-// states of dim coordinates in the given number of modes.
+// MixedBytes bounds what Mixed allocates for batches of n states of dim coordinates in
+// the given number of modes.
 func MixedBytes(n, dim, modes int) float64 {
-	groups := max(modes*modes, 2*modes)
-	pieces := float64(min(2*n, groups)) + 2*float64(n)/mixedTile
-	return (28+12*float64(dim))*float64(n) + 24*float64(groups) + pieces*((52+12*float64(dim))*mixedTile+160+4*float64(asm.GramScratch(2*dim)))
+	groups := float64(modes * modes)
+	pieces := min(float64(n), groups) + float64(n)/mixedTile
+	perPiece := (12+12*float64(dim))*mixedTile + 160 + 4*float64(asm.GramScratch(2*dim))
+	return (4+16*float64(dim)+4*float64(modes))*float64(n) + 24*groups + pieces*perPiece
 }

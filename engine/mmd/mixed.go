@@ -20,34 +20,31 @@ import (
 // extension of the loss to modes: the witness of state i in mode c.
 //
 // It is a sum over points: the pairs (s_i, s′_i) with the planes of x, x′ and once
-// more x, of which the second to last are those of (s′_i, s_i); or, of Stationarity, the
-// states s_i and s′_i themselves. Points are grouped by their modes, so that only those pairs
-// of points are evaluated whose kernel is not zero, and pairs whose move was
-// rejected are left out as columns, as they contribute exactly nothing.
+// more x, of which the second to last are those of (s′_i, s_i). Points are grouped
+// by their two modes, so that only those pairs of points are evaluated whose kernel
+// is not zero, and those whose move was rejected are left out as columns, as they
+// contribute exactly nothing.
 //
 // A Mixed is bound to one batch size and reuses its buffers: its methods
 // allocate nothing and must not be called concurrently. The results have the
 // same bits for any number of threads.
 type Mixed struct {
 	n, dim, modes int
-	pairs         bool // points are pairs of states; otherwise first all s, then all s′
-	points        int
 	stat          Statistic
 	kernel        *asm.Radial
 	atZero        float64 // k(0)
-	densityWeight float64 // of Stationarity, 0 for none
 	workers       *pool.Pool
 
 	x, y, gradX, gradK []float32 // the arguments of the call in progress
 	k, l               []uint8
 	order              []int32   // batch index of each packed point, group by group, columns first
-	planes             []float32 // of the packed points, [3d] or [d][points]
+	planes             []float32 // of the packed points, [3·dim][n]
 	start, columns     []int32   // of each group: its first point; how many are columns
 	fill               []int32   // of each group, where the next column and the next other point go
 	pieces             []mixedPiece
 	scratch            []mixedScratch
 	pieceLoss          []float64
-	outX, outK         []float32 // gradX and gradK of the packed points of s, in their order
+	outX, outK         []float32 // gradX and gradK of the packed points, in their order
 	endX, endK         []int     // of each piece's
 	runPiece, unpack   func(int)
 }
@@ -66,7 +63,6 @@ type mixedScratch struct {
 	value    [mixedTile]float32
 	gradient []float32
 	witness  [mixedTile]float64
-	density  [mixedTile]float64 // of k, whatever its sign
 	slope    []float64
 	asm      []float32
 }
@@ -74,32 +70,25 @@ type mixedScratch struct {
 // NewMixed prepares the reversibility loss of batches of n states of dim coordinates
 // in the given number of modes, 1 to 256.
 func NewMixed(n, dim, modes int, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
-	return newMixed(n, dim, modes, true, k, stat, workers)
-}
-
-func newMixed(n, dim, modes int, pairs bool, k Kernel, stat Statistic, workers *pool.Pool) (*Mixed, error) {
 	if err := k.Validate(); err != nil {
 		return nil, err
 	}
 	if modes < 1 || modes > 256 {
 		return nil, fmt.Errorf("modes: %d is not between 1 and 256", modes)
 	}
-	if least := 1 + int(stat); n < least || n > math.MaxInt32/2 {
-		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32/2)
+	if least := 1 + int(stat); n < least || n > math.MaxInt32 {
+		return nil, fmt.Errorf("batch size %d: the %v-statistic needs at least %d, and at most %d fit", n, stat, least, math.MaxInt32)
 	}
 	if dim < 1 {
 		return nil, fmt.Errorf("coordinates: %d is not positive", dim)
 	}
-	points, groups, planes, width := 2*n, 2*modes, dim, dim
-	if pairs {
-		points, groups, planes, width = n, modes*modes, 3*dim, 2*dim
-	}
-	pieces := min(points, groups) + points/mixedTile
+	groups := modes * modes
+	pieces := min(n, groups) + n/mixedTile
 	m := &Mixed{
-		n: n, dim: dim, modes: modes, pairs: pairs, points: points, stat: stat, workers: workers,
+		n: n, dim: dim, modes: modes, stat: stat, workers: workers,
 		kernel: k.radial(), atZero: k.Value(0),
-		order:     make([]int32, points),
-		planes:    make([]float32, planes*points),
+		order:     make([]int32, n),
+		planes:    make([]float32, 3*dim*n),
 		start:     make([]int32, groups),
 		columns:   make([]int32, groups),
 		fill:      make([]int32, 2*groups),
@@ -109,7 +98,7 @@ func newMixed(n, dim, modes int, pairs bool, k Kernel, stat Statistic, workers *
 	}
 	for i := range m.scratch {
 		s := &m.scratch[i]
-		s.asm = make([]float32, asm.GramScratch(width))
+		s.asm = make([]float32, asm.GramScratch(2*dim))
 		s.gradient, s.slope = make([]float32, dim*mixedTile), make([]float64, dim*mixedTile)
 	}
 	m.outX, m.outK = make([]float32, n*dim), make([]float32, n*modes)
@@ -131,7 +120,7 @@ func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float3
 	loss := m.pack()
 	count := len(m.pieces)
 	for p, piece := range m.pieces {
-		m.endX[p], m.endK[p] = 4*m.dim*min(piece.hi, m.n), 4*m.modes*min(piece.hi, m.n)
+		m.endX[p], m.endK[p] = 4*m.dim*piece.hi, 4*m.modes*piece.hi
 	}
 	m.workers.Share(count, m.runPiece, pool.SpanOf(m.pieceLoss, 1), pool.Ending(m.outX, m.endX[:count]), pool.Ending(m.outK, m.endK[:count]))
 	m.workers.Run(count, m.unpack)
@@ -143,19 +132,10 @@ func (m *Mixed) LossGradient(x, y []float32, k, l []uint8, gradX, gradK []float3
 }
 
 // norm returns the factor before the sum over i and j.
-func (m *Mixed) norm() float64 {
-	if m.pairs {
-		return 2 * pairNorm(m.stat, m.n)
-	}
-	return pairNorm(m.stat, m.n)
-}
+func (m *Mixed) norm() float64 { return 2 * pairNorm(m.stat, m.n) }
 
-// of returns the group of a point of sample i, the only one or that of one side,
-// and whether it is a column.
-func (m *Mixed) of(i, side int) (group int, column bool) {
-	if !m.pairs {
-		return side*m.modes + int([2][]uint8{m.k, m.l}[side][i]), true
-	}
+// of returns the group of the point of sample i, and whether it is a column.
+func (m *Mixed) of(i int) (group int, column bool) {
 	group = int(m.k[i])*m.modes + int(m.l[i])
 	if m.k[i] != m.l[i] {
 		return group, true
@@ -174,20 +154,14 @@ func (m *Mixed) pack() (poison float64) {
 	for i, v := range m.x {
 		poison += 0 * (float64(v) + float64(m.y[i]))
 	}
-	sides, copies := 2, 1 // of points of a sample, and of planes of each
-	if m.pairs {
-		sides, copies = 1, 3
-	}
 	count := m.fill // of each group's columns and others
 	clear(count)
 	for i := range m.n {
-		for side := range sides {
-			group, column := m.of(i, side)
-			if column {
-				count[2*group]++
-			} else {
-				count[2*group+1]++
-			}
+		group, column := m.of(i)
+		if column {
+			count[2*group]++
+		} else {
+			count[2*group+1]++
 		}
 	}
 	m.pieces = m.pieces[:0]
@@ -202,96 +176,62 @@ func (m *Mixed) pack() (poison float64) {
 		next = end
 	}
 	for i := range m.n {
-		for side := range sides {
-			group, column := m.of(i, side)
-			slot := 2 * group
-			if !column {
-				slot++
-			}
-			at := int(m.fill[slot])
-			m.fill[slot]++
-			m.order[at] = int32(i)
-			for copy := range copies {
-				states := [2][]float32{m.x, m.y}[(side+copy)%2]
-				for c, v := range states[i*m.dim : (i+1)*m.dim] {
-					m.planes[(copy*m.dim+c)*m.points+at] = v
-				}
+		group, column := m.of(i)
+		slot := 2 * group
+		if !column {
+			slot++
+		}
+		at := int(m.fill[slot])
+		m.fill[slot]++
+		m.order[at] = int32(i)
+		for copy := range 3 {
+			states := [2][]float32{m.x, m.y}[copy%2]
+			for c, v := range states[i*m.dim : (i+1)*m.dim] {
+				m.planes[(copy*m.dim+c)*m.n+at] = v
 			}
 		}
 	}
 	return poison
 }
 
-// piece computes the rows of one piece in every category c that counts. The rows
-// of s′ are there for what they have with each other in the loss.
+// piece computes the rows of one piece in every mode c.
 func (m *Mixed) piece(p int) {
 	piece, s := m.pieces[p], &m.scratch[p]
 	rows := piece.hi - piece.lo
-	side, k := 0, piece.group/m.modes
-	if !m.pairs {
-		side, k = piece.group/m.modes, piece.group%m.modes
-	}
+	k, l := piece.group/m.modes, piece.group%m.modes
 	scale := 2 * m.norm()
 	witness := s.witness[:rows]
 	var loss float64
 	for c := range m.modes {
-		if c != k && side == 1 {
-			continue
-		}
 		clear(witness)
-		clear(s.density[:])
 		clear(s.slope)
 		gradDim := 0 // only in its own mode does a state move
-		if c == k && side == 0 {
+		if c == k {
 			gradDim = m.dim
 		}
-		if m.pairs {
-			l := piece.group % m.modes
-			m.sum(s, 1, piece, c*m.modes+l, 0, gradDim)
-			m.sum(s, -1, piece, l*m.modes+c, m.dim, gradDim)
-		} else {
-			if side == 0 {
-				m.sum(s, 1, piece, c, 0, gradDim)
-			}
-			m.sum(s, -1, piece, m.modes+c, 0, gradDim)
+		m.sum(s, 1, piece, c*m.modes+l, 0, gradDim)
+		m.sum(s, -1, piece, l*m.modes+c, m.dim, gradDim)
+		if m.stat == U && c == k {
+			m.dropOwn(s, piece)
 		}
-		if m.stat == U {
-			m.dropOwn(s, piece, side, c == k, c)
+		if c == k {
+			for i, v := range witness {
+				loss += v
+				for j := range m.dim {
+					m.outX[(piece.lo+i)*m.dim+j] = float32(2 * scale * s.slope[j*mixedTile+i])
+				}
+			}
 		}
 		for i, v := range witness {
-			switch {
-			case c != k:
-			case m.pairs:
-				loss += v
-			case side == 0: // with what lies between s and s′ for both
-				loss += (3*v - s.density[i]) / 2
-			default:
-				loss -= v
-			}
-		}
-		if side == 1 {
-			continue
-		}
-		for i := range rows {
-			at := piece.lo + i
-			if c == k {
-				weight := 2 * scale
-				if m.densityWeight > 0 {
-					weight /= math.Sqrt(s.density[i]/(2*m.atZero*float64(m.n)) + m.densityWeight)
-				}
-				for j := range m.dim {
-					m.outX[at*m.dim+j] = float32(weight * s.slope[j*mixedTile+i])
-				}
-			}
-			m.outK[at*m.modes+c] = float32(scale * witness[i])
+			m.outK[(piece.lo+i)*m.modes+c] = float32(scale * v)
 		}
 	}
 	m.pieceLoss[p] = loss
 }
 
-// unpackPiece gives a piece's points of s their gradients.
+// unpackPiece gives a piece's points their gradients.
 func (m *Mixed) unpackPiece(p int) {
-	for at := m.pieces[p].lo; at < min(m.pieces[p].hi, m.n); at++ {
+	for at := m.pieces[p].lo; at < m.pieces[p].hi; at++ {
 		i := int(m.order[at])
 		copy(m.gradX[i*m.dim:][:m.dim], m.outX[at*m.dim:])
 		copy(m.gradK[i*m.modes:][:m.modes], m.outK[at*m.modes:])
@@ -302,20 +242,16 @@ func (m *Mixed) unpackPiece(p int) {
 // the columns of a group, whose planes begin with the given one, to the rows of a
 // piece.
 func (m *Mixed) sum(s *mixedScratch, sign float64, piece mixedPiece, group, plane, gradDim int) {
-	rows, width := piece.hi-piece.lo, m.dim
-	if m.pairs {
-		width *= 2
-	}
+	rows := piece.hi - piece.lo
 	value := s.value[:rows]
 	first, end := int(m.start[group]), int(m.start[group]+m.columns[group])
 	for ; first < end; first += mixedColumns {
 		clear(value)
 		clear(s.gradient)
-		asm.KernelSums(m.kernel, value, s.gradient, mixedTile, m.planes[piece.lo:], m.points, rows,
-			m.planes[plane*m.points+first:], m.points, min(mixedColumns, end-first), width, gradDim, s.asm)
+		asm.KernelSums(m.kernel, value, s.gradient, mixedTile, m.planes[piece.lo:], m.n, rows,
+			m.planes[plane*m.n+first:], m.n, min(mixedColumns, end-first), 2*m.dim, gradDim, s.asm)
 		for i, v := range value {
 			s.witness[i] += sign * float64(v)
-			s.density[i] += float64(v)
 		}
 		for j := range gradDim {
 			for i, v := range s.gradient[j*mixedTile:][:rows] {
@@ -325,42 +261,33 @@ func (m *Mixed) sum(s *mixedScratch, sign float64, piece mixedPiece, group, plan
 	}
 }
 
-// dropOwn takes the terms i = j out of the sums of a piece's rows, of the given
-// side, in category c, which is their own mode or another.
-func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece, side int, home bool, c int) {
-	rows := piece.hi - piece.lo
-	if m.pairs {
-		// Rejected moves were no columns, and other modes' groups have others'.
-		rows = min(piece.hi, int(m.start[piece.group]+m.columns[piece.group])) - piece.lo
-		if rows <= 0 || !home {
-			return
-		}
+// dropOwn takes the terms i = j out of the sums of a piece's rows in their own
+// mode. Rejected moves have none, as they are no columns, and other modes' groups
+// hold other samples' columns.
+func (m *Mixed) dropOwn(s *mixedScratch, piece mixedPiece) {
+	rows := min(piece.hi, int(m.start[piece.group]+m.columns[piece.group])) - piece.lo
+	if rows <= 0 {
+		return
+	}
+	for i := range rows {
+		s.witness[i] -= m.atZero
+	}
+	if piece.group/m.modes != piece.group%m.modes {
+		return // the pair backward is no column of theirs
 	}
 	d2, value, slope := s.value[:rows], s.gradient[:rows], s.asm[:rows]
-	for i, at := range m.order[piece.lo : piece.lo+rows] {
+	order := m.order[piece.lo : piece.lo+rows]
+	for i, at := range order {
 		d2[i] = 0
 		for j := int(at) * m.dim; j < (int(at)+1)*m.dim; j++ {
 			d := m.x[j] - m.y[j]
 			d2[i] += d * d
 		}
-		if m.pairs {
-			d2[i] *= 2
-		}
+		d2[i] *= 2
 	}
 	asm.RadialValues(m.kernel, value, slope, d2)
-	sign := float64(1 - 2*side) // of the sums over a row's own side
-	for i, at := range m.order[piece.lo : piece.lo+rows] {
-		if home {
-			s.witness[i] -= sign * m.atZero
-			s.density[i] -= m.atZero
-		}
-		// The sample's other point, or its pair backward, is a column too if its
-		// mode is c.
-		if side == 1 || int(m.l[at]) != c {
-			continue
-		}
+	for i, at := range order {
 		s.witness[i] += float64(value[i])
-		s.density[i] -= float64(value[i])
 		for j := range m.dim {
 			s.slope[j*mixedTile+i] += float64(slope[i] * (m.x[int(at)*m.dim+j] - m.y[int(at)*m.dim+j]))
 		}

@@ -158,11 +158,6 @@ func RowSpan[T any](l *Lanes, s []T, each int) pool.Span {
 // BlockSpan is where every block leaves one element.
 func BlockSpan[T any](l *Lanes, s []T) pool.Span { return pool.SpanOf(s, l.stretch) }
 
-// PieceSpan is where every so many rows of a block leave so many elements.
-func PieceSpan[T any](l *Lanes, s []T, rows, each int) pool.Span {
-	return pool.SpanOf(s, l.stretch*(l.block/rows)*each)
-}
-
 // OwnRows returns the rows lo … hi−1 of a rank's own lanes.
 func (l *Lanes) OwnRows() (lo, hi int) {
 	lo, hi = l.own()

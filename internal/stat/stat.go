@@ -130,19 +130,6 @@ func (m *Mean) StandardError() float64 { return m.Deviation() / math.Sqrt(max(1,
 // z95 is the two-sided 95 % quantile of the standard normal law.
 const z95 = 1.959963984540054
 
-// Covariance returns that of x and y, the mean of products about the means.
-func Covariance(x, y []float64) (covariance float64) {
-	n := float64(len(x))
-	var meanX, meanY float64
-	for i := range x {
-		meanX, meanY = meanX+x[i]/n, meanY+y[i]/n
-	}
-	for i := range x {
-		covariance += (x[i] - meanX) * (y[i] - meanY) / n
-	}
-	return covariance
-}
-
 // Interval returns the 95 % confidence interval of an estimate with the given
 // standard error.
 func Interval(value, standardError float64) [2]float64 {
