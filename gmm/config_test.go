@@ -85,7 +85,7 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Generator.Clamp = 0 }, "generator.clamp: 0 is not a positive"},
 		{func(c *Config) { c.Generator.Partition = "odd" }, `generator.partition: "odd" is not one of parity, halves`},
 		{func(c *Config) { c.Target = randomMixture(1, 2, 1) }, "generator.kind: couplings need two coordinates or more"},
-		{func(c *Config) { c.Loss.Kind = "kl" }, `loss.kind: "kl" is not one of mmd, balance`},
+		{func(c *Config) { c.Loss.Kind = "kl" }, `loss.kind: "kl" is not one of mmd, discriminator, balance`},
 		{func(c *Config) { c.Loss.Gradient = "score" }, `loss.gradient: "score" is not one of surrogate, full`},
 		{func(c *Config) { c.Loss.Kind, c.Loss.Partners = "balance", 2 }, "loss.partners: 2"},
 		{func(c *Config) { c.Loss.Kind, c.Generator.Kind = "balance", "residual" }, "loss.kind: "},
