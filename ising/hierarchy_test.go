@@ -172,7 +172,7 @@ func TestIntervalsCover(t *testing.T) {
 	target := TargetConfig{L: 8, Beta: 0.4407, J: 1}
 	k, err := Kaufman(target.L, target.J, target.Beta)
 	require.NoError(t, err)
-	for _, steps := range []int{30, 400} {
+	for _, steps := range []int{60, 400} {
 		c := adapted(t, "quick", target)
 		c.Training.Steps, c.Evaluation.Samples = steps, 1000
 		trainer, err := engine.NewTrainer(c, workers)
