@@ -176,7 +176,7 @@ func TestMPISample(t *testing.T) {
 // recordOf returns what is beside a file of samples, less its name and the time.
 func recordOf(t *testing.T, dir, name string) (r sampleRecord) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	data, err := os.ReadFile(filepath.Join(dir, name+".npy.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &r))
 	require.Equal(t, name+".npy", r.File)
@@ -308,7 +308,7 @@ func TestMPIRanksStartedDifferently(t *testing.T) {
 	mcmc := []string{"mcmc", "gmm", "--draws", "5", "-o", "out.npy", "-t", "1"}
 	sample := []string{"sample", run, "-n", "10", "-o", "out.npy", "-t", "1"}
 	for want, commands := range map[string][][]string{
-		"rank 1 has target.beta 0.6, rank 0 0.2\n":                                      {train(), train("-s", "target.beta=0.6")},
+		"target.beta 0.6, rank 0 0.2, ":                                                 {train(), train("-s", "target.beta=0.6")},
 		"rank 2 has training.seed 4, rank 0 1, training.steps 10, rank 0 60\n":          {train(), train(), train("--seed", "4", "-s", "training.steps=10")},
 		"rank 1 has kernel path generic":                                                {train(), train("--isa", "generic")},
 		"rank 1 has command sample, rank 0 train\n":                                     {train(), sample},
