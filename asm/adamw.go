@@ -106,21 +106,6 @@ func Accumulate(dst, src []float32) {
 	accumulate(dst, src)
 }
 
-// SubtractFrom sets dst[i] = src[i] − dst[i]. The slices have one length.
-func SubtractFrom(dst, src []float32) {
-	checkSame("SubtractFrom", "src", len(src), len(dst))
-	subtract(dst, src)
-}
-
-// TanhSlopes sets dst[i] = scale·c[i]·(1 − t[i]²), for t = tanh x the derivatives of
-// scale·c[i]·tanh x, rounded after each operation: all paths give the same bits. The
-// slices have one length.
-func TanhSlopes(dst, c, t []float32, scale float32) {
-	checkSame("TanhSlopes", "c", len(c), len(dst))
-	checkSame("TanhSlopes", "t", len(t), len(dst))
-	tanhSlopes(dst, c, t, scale)
-}
-
 // AllFinite reports whether x holds neither NaN nor infinity.
 func AllFinite(x []float32) bool { return allFinite(x) }
 

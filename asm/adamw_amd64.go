@@ -53,32 +53,6 @@ func accumulate(dst, src []float32) {
 	accumulateGeneric(dst, src)
 }
 
-func subtract(dst, src []float32) {
-	for useAVX2 && len(dst) >= streamBlock {
-		n := min(len(dst), streamLimit) &^ (streamBlock - 1)
-		if useAVX512 {
-			subtractAVX512(dst[:n], src[:n])
-		} else {
-			subtractAVX2(dst[:n], src[:n])
-		}
-		dst, src = dst[n:], src[n:]
-	}
-	subtractGeneric(dst, src)
-}
-
-func tanhSlopes(dst, c, t []float32, scale float32) {
-	for useAVX2 && len(dst) >= streamBlock {
-		n := min(len(dst), streamLimit) &^ (streamBlock - 1)
-		if useAVX512 {
-			tanhSlopesAVX512(dst[:n], c[:n], t[:n], scale)
-		} else {
-			tanhSlopesAVX2(dst[:n], c[:n], t[:n], scale)
-		}
-		dst, c, t = dst[n:], c[n:], t[n:]
-	}
-	tanhSlopesGeneric(dst, c, t, scale)
-}
-
 func allFinite(x []float32) bool {
 	for useAVX2 && len(x) >= streamBlock {
 		n := min(len(x), streamLimit) &^ (streamBlock - 1)

@@ -132,58 +132,6 @@ add_next:
 	VZEROUPPER
 	RET
 
-// func subtractAVX512(dst []float32, src []float32)
-// Requires: AVX, AVX512F
-TEXT ·subtractAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ src_base+24(FP), DX
-	SHLQ $0x02, CX
-	XORQ BX, BX
-	JMP  subtract_next
-
-subtract_block:
-	VMOVUPS (DX)(BX*1), Z0
-	VSUBPS  (AX)(BX*1), Z0, Z0
-	VMOVUPS Z0, (AX)(BX*1)
-	ADDQ    $0x40, BX
-
-subtract_next:
-	CMPQ BX, CX
-	JB   subtract_block
-	VZEROUPPER
-	RET
-
-// func tanhSlopesAVX512(dst []float32, c []float32, tanh []float32, scale float32)
-// Requires: AVX, AVX512F
-TEXT ·tanhSlopesAVX512(SB), NOSPLIT, $0-76
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         c_base+24(FP), DX
-	MOVQ         tanh_base+48(FP), BX
-	VBROADCASTSS scale+72(FP), Z0
-	MOVL         $0x3f800000, SI
-	VMOVD        SI, X1
-	VPBROADCASTD X1, Z1
-	SHLQ         $0x02, CX
-	XORQ         SI, SI
-	JMP          slopes_next
-
-slopes_block:
-	VMOVUPS (BX)(SI*1), Z2
-	VMULPS  Z2, Z2, Z2
-	VSUBPS  Z2, Z1, Z2
-	VMULPS  (DX)(SI*1), Z0, Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, (AX)(SI*1)
-	ADDQ    $0x40, SI
-
-slopes_next:
-	CMPQ SI, CX
-	JB   slopes_block
-	VZEROUPPER
-	RET
-
 // func allFiniteAVX512(x []float32) bool
 // Requires: AVX, AVX512F
 TEXT ·allFiniteAVX512(SB), NOSPLIT, $0-25
@@ -362,58 +310,6 @@ add_block:
 add_next:
 	CMPQ BX, CX
 	JB   add_block
-	VZEROUPPER
-	RET
-
-// func subtractAVX2(dst []float32, src []float32)
-// Requires: AVX
-TEXT ·subtractAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ src_base+24(FP), DX
-	SHLQ $0x02, CX
-	XORQ BX, BX
-	JMP  subtract_next
-
-subtract_block:
-	VMOVUPS (DX)(BX*1), Y0
-	VSUBPS  (AX)(BX*1), Y0, Y0
-	VMOVUPS Y0, (AX)(BX*1)
-	ADDQ    $0x20, BX
-
-subtract_next:
-	CMPQ BX, CX
-	JB   subtract_block
-	VZEROUPPER
-	RET
-
-// func tanhSlopesAVX2(dst []float32, c []float32, tanh []float32, scale float32)
-// Requires: AVX, AVX2
-TEXT ·tanhSlopesAVX2(SB), NOSPLIT, $0-76
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         c_base+24(FP), DX
-	MOVQ         tanh_base+48(FP), BX
-	VBROADCASTSS scale+72(FP), Y0
-	MOVL         $0x3f800000, SI
-	VMOVD        SI, X1
-	VPBROADCASTD X1, Y1
-	SHLQ         $0x02, CX
-	XORQ         SI, SI
-	JMP          slopes_next
-
-slopes_block:
-	VMOVUPS (BX)(SI*1), Y2
-	VMULPS  Y2, Y2, Y2
-	VSUBPS  Y2, Y1, Y2
-	VMULPS  (DX)(SI*1), Y0, Y3
-	VMULPS  Y2, Y3, Y3
-	VMOVUPS Y3, (AX)(SI*1)
-	ADDQ    $0x20, SI
-
-slopes_next:
-	CMPQ SI, CX
-	JB   slopes_block
 	VZEROUPPER
 	RET
 

@@ -19,16 +19,6 @@ func sumSquaresAVX512(lanes *[32]float64, x []float32)
 //go:noescape
 func accumulateAVX512(dst []float32, src []float32)
 
-// subtractAVX512 is subtractGeneric for a multiple of 16 elements.
-//
-//go:noescape
-func subtractAVX512(dst []float32, src []float32)
-
-// tanhSlopesAVX512 is tanhSlopesGeneric for a multiple of 16 elements.
-//
-//go:noescape
-func tanhSlopesAVX512(dst []float32, c []float32, tanh []float32, scale float32)
-
 // allFiniteAVX512 is allFiniteGeneric for a multiple of 16 elements.
 //
 //go:noescape
@@ -48,16 +38,6 @@ func sumSquaresAVX2(lanes *[32]float64, x []float32)
 //
 //go:noescape
 func accumulateAVX2(dst []float32, src []float32)
-
-// subtractAVX2 is subtractGeneric for a multiple of 16 elements.
-//
-//go:noescape
-func subtractAVX2(dst []float32, src []float32)
-
-// tanhSlopesAVX2 is tanhSlopesGeneric for a multiple of 16 elements.
-//
-//go:noescape
-func tanhSlopesAVX2(dst []float32, c []float32, tanh []float32, scale float32)
 
 // allFiniteAVX2 is allFiniteGeneric for a multiple of 16 elements.
 //

@@ -34,18 +34,6 @@ func accumulateGeneric(dst, src []float32) {
 	}
 }
 
-func subtractGeneric(dst, src []float32) {
-	for i, v := range src {
-		dst[i] = v - dst[i]
-	}
-}
-
-func tanhSlopesGeneric(dst, c, t []float32, scale float32) {
-	for i, v := range t {
-		dst[i] = float32(scale*c[i]) * (1 - float32(v*v)) // no fused operations
-	}
-}
-
 func allFiniteGeneric(x []float32) bool {
 	const exponent = 0xff << 23
 	for _, v := range x {

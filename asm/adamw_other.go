@@ -10,8 +10,4 @@ func sumSquares(lanes *squareLanes, x []float32) { sumSquaresGeneric(lanes, x) }
 
 func accumulate(dst, src []float32) { accumulateGeneric(dst, src) }
 
-func subtract(dst, src []float32) { subtractGeneric(dst, src) }
-
-func tanhSlopes(dst, c, t []float32, scale float32) { tanhSlopesGeneric(dst, c, t, scale) }
-
 func allFinite(x []float32) bool { return allFiniteGeneric(x) }

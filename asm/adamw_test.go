@@ -224,33 +224,6 @@ func TestAccumulate(t *testing.T) {
 	})
 }
 
-func TestSubtractFromAndTanhSlopes(t *testing.T) {
-	forEachPath(t, func(t *testing.T, _ Path) {
-		rng := rand.New(rand.NewPCG(29, 30))
-		for _, n := range streamLengths() {
-			dst, src, slopes := newGuarded[float32](n), newGuarded[float32](n), newGuarded[float32](n)
-			tanh := newGuarded[float32](n)
-			fillWild(rng, dst.data)
-			fillWild(rng, src.data)
-			for i := range tanh.data {
-				tanh.data[i] = 2*rng.Float32() - 1
-			}
-			differences, want := make([]float32, n), make([]float32, n)
-			for i := range want {
-				differences[i] = src.data[i] - dst.data[i]
-				factor, square := float32(0.3*src.data[i]), float32(tanh.data[i]*tanh.data[i]) // no fused operations
-				want[i] = factor * (1 - square)
-			}
-			SubtractFrom(dst.data, src.data)
-			TanhSlopes(slopes.data, src.data, tanh.data, 0.3)
-			require.Equal(t, differences, append([]float32{}, dst.data...))
-			require.Equal(t, want, append([]float32{}, slopes.data...))
-			dst.check(t)
-			slopes.check(t)
-		}
-	})
-}
-
 func TestStreamAllocatesNothing(t *testing.T) {
 	forEachPath(t, func(t *testing.T, _ Path) {
 		x := make([]float32, 1000)
@@ -258,8 +231,6 @@ func TestStreamAllocatesNothing(t *testing.T) {
 		require.Zero(t, alloctest.PerRun(10, func() {
 			AdamWStep(x, y, y, y, x, &h)
 			Accumulate(x, y)
-			SubtractFrom(x, y)
-			TanhSlopes(x, y, y, 1)
 			if !AllFinite(x) || SumSquares(x) < 0 {
 				t.Error("not finite")
 			}
@@ -270,9 +241,6 @@ func TestStreamAllocatesNothing(t *testing.T) {
 func TestStreamPanics(t *testing.T) {
 	a, b := make([]float32, 3), make([]float32, 4)
 	require.Panics(t, func() { Accumulate(a, b) })
-	require.Panics(t, func() { SubtractFrom(a, b) })
-	require.Panics(t, func() { TanhSlopes(a, b, a, 1) })
-	require.Panics(t, func() { TanhSlopes(a, a, b, 1) })
 	require.Panics(t, func() { AdamWStep(a, a, a, b, nil, &AdamW{}) })
 	require.Panics(t, func() { AdamWStep(a, a, a, a, b, &AdamW{}) })
 }

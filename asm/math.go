@@ -14,18 +14,6 @@ func Exp(dst, x []float32) {
 	exp(dst, x)
 }
 
-// Log sets dst[i] = ln x[i], within 1.5 ulp: −Inf at zero, NaN below it.
-func Log(dst, x []float32) {
-	check(len(dst) == len(x), "Log")
-	log(dst, x)
-}
-
-// RSqrt sets dst[i] = 1/√x[i], within 1.5 ulp: +Inf at zero, NaN below it.
-func RSqrt(dst, x []float32) {
-	check(len(dst) == len(x), "RSqrt")
-	rsqrt(dst, x)
-}
-
 // Tanh sets dst[i] = tanh x[i], within 3 ulp.
 func Tanh(dst, x []float32) {
 	check(len(dst) == len(x), "Tanh")
@@ -84,7 +72,7 @@ func LogSumExp(dst, x []float32, cols int) {
 func logSumExpRows(dst, x, buffer []float32, cols int) {
 	shifts := buffer[:len(dst)]
 	expSumRows(dst, shifts, x, cols)
-	log(dst, dst)
+	log(dst, dst) // within 1.5 ulp: −Inf at zero, NaN below it
 	for r, shift := range shifts {
 		dst[r] += shift
 	}

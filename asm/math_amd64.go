@@ -37,22 +37,6 @@ func log(dst, x []float32) {
 	}
 }
 
-func rsqrt(dst, x []float32) {
-	if !useAVX2 {
-		rsqrtGeneric(dst, x)
-		return
-	}
-	for len(x) > 0 {
-		n := min(len(x), mathLimit)
-		if useAVX512 {
-			rsqrtAVX512(dst[:n], x[:n])
-		} else {
-			rsqrtAVX2(dst[:n], x[:n])
-		}
-		dst, x = dst[n:], x[n:]
-	}
-}
-
 func tanh(dst, x []float32) {
 	if !useAVX2 {
 		tanhGeneric(dst, x)

@@ -566,86 +566,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func rsqrtAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·rsqrtAVX512(SB), NOSPLIT, $0-48
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3f000000<>+0(SB), Z0
-	VBROADCASTSS mathWord3f800000<>+0(SB), Z1
-	SUBQ         $+64, CX
-	JLT          rest
-
-block:
-	VMOVUPS      (DX), Z2
-	VMOVUPS      64(DX), Z3
-	VMOVUPS      128(DX), Z4
-	VMOVUPS      192(DX), Z5
-	VRSQRT14PS   Z2, Z6
-	VFPCLASSPSZ  $0x1e, Z6, K1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z0, Z6, Z7
-	VFNMADD213PS Z1, Z6, Z2
-	VFMADD213PS  Z6, Z7, Z2
-	VMOVAPS      Z6, K1, Z2
-	VRSQRT14PS   Z3, Z6
-	VFPCLASSPSZ  $0x1e, Z6, K1
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z0, Z6, Z7
-	VFNMADD213PS Z1, Z6, Z3
-	VFMADD213PS  Z6, Z7, Z3
-	VMOVAPS      Z6, K1, Z3
-	VRSQRT14PS   Z4, Z6
-	VFPCLASSPSZ  $0x1e, Z6, K1
-	VMULPS       Z6, Z4, Z4
-	VMULPS       Z0, Z6, Z7
-	VFNMADD213PS Z1, Z6, Z4
-	VFMADD213PS  Z6, Z7, Z4
-	VMOVAPS      Z6, K1, Z4
-	VRSQRT14PS   Z5, Z6
-	VFPCLASSPSZ  $0x1e, Z6, K1
-	VMULPS       Z6, Z5, Z5
-	VMULPS       Z0, Z6, Z7
-	VFNMADD213PS Z1, Z6, Z5
-	VFMADD213PS  Z6, Z7, Z5
-	VMOVAPS      Z6, K1, Z5
-	VMOVUPS      Z2, (AX)
-	VMOVUPS      Z3, 64(AX)
-	VMOVUPS      Z4, 128(AX)
-	VMOVUPS      Z5, 192(AX)
-	ADDQ         $+256, DX
-	ADDQ         $+256, AX
-	SUBQ         $+64, CX
-	JGE          block
-
-rest:
-	ADDQ $+64, CX
-	JZ   done
-
-masked:
-	MOVQ         $-1, BX
-	MOVQ         CX, SI
-	BZHIQ        SI, BX, BX
-	KMOVW        BX, K1
-	VMOVUPS.Z    (DX), K1, Z2
-	VRSQRT14PS   Z2, Z3
-	VFPCLASSPSZ  $0x1e, Z3, K2
-	VMULPS       Z3, Z2, Z2
-	VMULPS       Z0, Z3, Z4
-	VFNMADD213PS Z1, Z3, Z2
-	VFMADD213PS  Z3, Z4, Z2
-	VMOVAPS      Z3, K2, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         $+64, DX
-	ADDQ         $+64, AX
-	SUBQ         $+16, CX
-	JGT          masked
-
-done:
-	VZEROUPPER
-	RET
-
 // func tanhAVX512(dst []float32, x []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
@@ -1406,52 +1326,6 @@ DATA mathWord7f800000<>+20(SB)/4, $0x7f800000
 DATA mathWord7f800000<>+24(SB)/4, $0x7f800000
 DATA mathWord7f800000<>+28(SB)/4, $0x7f800000
 GLOBL mathWord7f800000<>(SB), RODATA|NOPTR, $32
-
-// func rsqrtAVX2(dst []float32, x []float32)
-// Requires: AVX, AVX2
-TEXT ·rsqrtAVX2(SB), NOSPLIT, $0-48
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         x_base+24(FP), DX
-	VBROADCASTSS mathWord3f000000<>+0(SB), Y0
-	VBROADCASTSS mathWord3f800000<>+0(SB), Y0
-	SUBQ         $+16, CX
-	JLT          rest
-
-block:
-	VMOVUPS (DX), Y1
-	VMOVUPS 32(DX), Y2
-	VSQRTPS Y1, Y1
-	VDIVPS  Y1, Y0, Y1
-	VSQRTPS Y2, Y2
-	VDIVPS  Y2, Y0, Y2
-	VMOVUPS Y1, (AX)
-	VMOVUPS Y2, 32(AX)
-	ADDQ    $+64, DX
-	ADDQ    $+64, AX
-	SUBQ    $+16, CX
-	JGE     block
-
-rest:
-	ADDQ $+16, CX
-	JZ   done
-
-masked:
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y2
-	VPCMPGTD     mathLaneIndex<>+0(SB), Y2, Y2
-	VMASKMOVPS   (DX), Y2, Y1
-	VSQRTPS      Y1, Y1
-	VDIVPS       Y1, Y0, Y1
-	VMASKMOVPS   Y1, Y2, (AX)
-	ADDQ         $+32, DX
-	ADDQ         $+32, AX
-	SUBQ         $+8, CX
-	JGT          masked
-
-done:
-	VZEROUPPER
-	RET
 
 // func tanhAVX2(dst []float32, x []float32)
 // Requires: AVX, AVX2, FMA3

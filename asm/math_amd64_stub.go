@@ -14,11 +14,6 @@ func expAVX512(dst []float32, x []float32)
 //go:noescape
 func logAVX512(dst []float32, x []float32)
 
-// rsqrtAVX512 sets dst[i] = 1/√x of x[i]; the lengths are equal.
-//
-//go:noescape
-func rsqrtAVX512(dst []float32, x []float32)
-
 // tanhAVX512 sets dst[i] = tanh x of x[i]; the lengths are equal.
 //
 //go:noescape
@@ -43,11 +38,6 @@ func expAVX2(dst []float32, x []float32)
 //
 //go:noescape
 func logAVX2(dst []float32, x []float32)
-
-// rsqrtAVX2 sets dst[i] = 1/√x of x[i]; the lengths are equal.
-//
-//go:noescape
-func rsqrtAVX2(dst []float32, x []float32)
 
 // tanhAVX2 sets dst[i] = tanh x of x[i]; the lengths are equal.
 //

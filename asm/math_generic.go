@@ -14,12 +14,6 @@ func logGeneric(dst, x []float32) {
 	}
 }
 
-func rsqrtGeneric(dst, x []float32) {
-	for i, v := range x {
-		dst[i] = float32(1 / math.Sqrt(float64(v)))
-	}
-}
-
 func tanhGeneric(dst, x []float32) {
 	for i, v := range x {
 		dst[i] = float32(math.Tanh(float64(v)))

@@ -4,7 +4,6 @@ package asm
 
 func exp(dst, x []float32)     { expGeneric(dst, x) }
 func log(dst, x []float32)     { logGeneric(dst, x) }
-func rsqrt(dst, x []float32)   { rsqrtGeneric(dst, x) }
 func tanh(dst, x []float32)    { tanhGeneric(dst, x) }
 func sigmoid(dst, x []float32) { sigmoidGeneric(dst, x) }
 

@@ -25,10 +25,9 @@ var mathFunctions = []struct {
 	bound float64
 }{
 	{"Exp", Exp, math.Exp, 1.1},
-	{"Log", Log, math.Log, 1.5},
-	{"RSqrt", RSqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 1.5},
 	{"Tanh", Tanh, math.Tanh, 3},
 	{"Sigmoid", Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 2.5},
+	{"log", log, math.Log, 1.5},
 }
 
 // ulps returns the error of got in units in the last place of the exact value.
@@ -137,7 +136,7 @@ func TestMathFunctionsAtEveryLength(t *testing.T) {
 }
 
 func TestMathFunctionsPanicOnMismatch(t *testing.T) {
-	for _, m := range mathFunctions {
+	for _, m := range mathFunctions[:3] { // the exported ones
 		require.Panics(t, func() { m.f(make([]float32, 3), make([]float32, 4)) })
 	}
 	require.Panics(t, func() { LogSumExp(make([]float32, 3), make([]float32, 4), 2) })

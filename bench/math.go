@@ -38,15 +38,12 @@ func mathRows(e *environment, size string) ([]*operation, error) {
 	}
 	n := v[0]
 	same := func(x float32) float32 { return x }
-	positive := func(x float32) float32 { return max(x, -x) + 1e-3 }
 	negative := func(x float32) float32 { return -8 * max(x, -x) }
 	// An exponential is a product, a rounding, a reduction in two parts, a
 	// polynomial of degree six and a scaling.
 	functions := []mathFunction{
 		{"exp-negative", "exp", asm.Exp, negative, 9, 11},
 		{"exp", "exp", asm.Exp, same, 9, 11},
-		{"log", "log", asm.Log, positive, 12, 15},        // degree nine, and the exponent times ln 2 in two parts
-		{"rsqrt", "rsqrt", asm.RSqrt, positive, 4, 5},    // an estimate and a Newton step
 		{"tanh", "tanh", asm.Tanh, same, 10, 15},         // an exponential and a division
 		{"sigmoid", "sigmoid", asm.Sigmoid, same, 9, 13}, // likewise
 	}

@@ -1,6 +1,5 @@
 // Command adamw generates the kernels that walk flat arrays: the AdamW step,
-// the sum of squares, the accumulation of gradients, differences, the derivatives of
-// tanh and the check for finite elements.
+// the sum of squares, the accumulation of gradients and the check for finite elements.
 //
 // Every kernel takes slices whose length is a multiple of 16 (32 for the sum
 // of squares); the callers give the rest to the generic kernels. All
@@ -10,8 +9,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -51,8 +48,6 @@ func main() {
 		adamWStep(w)
 		sumSquares(w)
 		accumulate(w)
-		subtract(w)
-		tanhSlopes(w)
 		allFinite(w)
 	}
 	Generate()
@@ -160,62 +155,17 @@ func sumSquares(w width) {
 }
 
 func accumulate(w width) {
-	combine(w, "accumulate", "add", func(dst, src Mem, sum VecVirtual) {
-		VMOVUPS(dst, sum)
-		VADDPS(src, sum, sum)
-	})
-}
-
-func subtract(w width) {
-	combine(w, "subtract", "subtract", func(dst, src Mem, difference VecVirtual) {
-		VMOVUPS(src, difference)
-		VSUBPS(dst, difference, difference)
-	})
-}
-
-// combine emits a function that sets each element of dst to what do makes of it and src's.
-func combine(w width, name, loop string, do func(dst, src Mem, result VecVirtual)) {
-	TEXT(name+w.suffix, NOSPLIT, "func(dst, src []float32)")
-	Doc(name + w.suffix + " is " + name + "Generic for a multiple of 16 elements.")
+	TEXT("accumulate"+w.suffix, NOSPLIT, "func(dst, src []float32)")
+	Doc("accumulate" + w.suffix + " is accumulateGeneric for a multiple of 16 elements.")
 	Pragma("noescape")
 	dst := Load(Param("dst").Base(), GP64())
 	n := Load(Param("dst").Len(), GP64())
 	src := Load(Param("src").Base(), GP64())
-	forBlocks(loop, w, n, 1, func(offset Register) {
-		result := w.vector()
-		do(at(dst, offset, 0), at(src, offset, 0), result)
-		VMOVUPS(result, at(dst, offset, 0))
-	})
-	VZEROUPPER()
-	RET()
-}
-
-func tanhSlopes(w width) {
-	TEXT("tanhSlopes"+w.suffix, NOSPLIT, "func(dst, c, tanh []float32, scale float32)")
-	Doc("tanhSlopes" + w.suffix + " is tanhSlopesGeneric for a multiple of 16 elements.")
-	Pragma("noescape")
-	dst := Load(Param("dst").Base(), GP64())
-	n := Load(Param("dst").Len(), GP64())
-	c := Load(Param("c").Base(), GP64())
-	tanh := Load(Param("tanh").Base(), GP64())
-	scale, one := w.vector(), w.vector()
-	factorAt, err := Param("scale").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(factorAt.Addr, scale)
-	bits, scalar := GP32(), XMM()
-	MOVL(U32(math.Float32bits(1)), bits)
-	VMOVD(bits, scalar)
-	VPBROADCASTD(scalar, one)
-	forBlocks("slopes", w, n, 1, func(offset Register) {
-		t, slope, factor := w.vector(), w.vector(), w.vector()
-		VMOVUPS(at(tanh, offset, 0), t)
-		VMULPS(t, t, t)
-		VSUBPS(t, one, slope)
-		VMULPS(at(c, offset, 0), scale, factor)
-		VMULPS(slope, factor, factor)
-		VMOVUPS(factor, at(dst, offset, 0))
+	forBlocks("add", w, n, 1, func(offset Register) {
+		sum := w.vector()
+		VMOVUPS(at(dst, offset, 0), sum)
+		VADDPS(at(src, offset, 0), sum, sum)
+		VMOVUPS(sum, at(dst, offset, 0))
 	})
 	VZEROUPPER()
 	RET()

@@ -30,7 +30,6 @@ var (
 	sigmoidConstants = append(expConstants, signBit)
 	tanhConstants    = append([]Mem{signBit, word(1<<31 - 1), float(-40), float(-1), float(1), float(2)}, splitConstants...)
 	logConstants     = append(floats(math.Sqrt2, 0.5, 1, -1, ln2High, ln2Low), floats(logTail...)...)
-	rsqrtConstants   = floats(0.5, 1)
 )
 
 // clamp limits x to [low, high]; NaN stays, being the second source of both
@@ -166,27 +165,6 @@ func (w *isa) tanh(x []VecVirtual) []VecVirtual {
 		} else {
 			VORPS(sign[i], t, t)
 		}
-	}
-	return x
-}
-
-// rsqrt emits an estimate and one Newton step, or a root and a division where
-// the estimate has half the bits.
-func (w *isa) rsqrt(x []VecVirtual) []VecVirtual {
-	for _, x := range x {
-		if w == avx2 {
-			VSQRTPS(x, x)
-			VDIVPS(x, w.constant(float(1)), x)
-			continue
-		}
-		y, half, special := w.vector(), w.vector(), K()
-		VRSQRT14PS(x, y)
-		VFPCLASSPSZ(Imm(0x1e), y, special) // zeros and infinities are exact
-		VMULPS(y, x, x)
-		w.with(VMULPS, VMULPS_BCST, float(0.5), y, half)
-		w.with(VFNMADD213PS, VFNMADD213PS_BCST, float(1), y, x)
-		VFMADD213PS(y, half, x)
-		VMOVAPS(y, special, x)
 	}
 	return x
 }

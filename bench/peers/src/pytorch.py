@@ -1,7 +1,7 @@
 """PyTorch's side of the comparisons, speaking the protocol of peer.h.
 
   select randn N | rand N          -> y[N]
-  select unary NAME N              x[N] -> y[N]    NAME: exp log rsqrt tanh sigmoid
+  select unary NAME N              x[N] -> y[N]    NAME: exp tanh sigmoid
   select logsumexp ROWS COLS       x[ROWS][COLS] -> y[ROWS]
   select gram N D STATISTIC KERNEL s[N][D], t[N][D] -> loss[1], grad[N][D]
   select gradient CONFIG           one iteration's loss and gradient from given
