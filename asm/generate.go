@@ -10,4 +10,4 @@ package asm
 //go:generate go run -C _asm ./metropolis -out ../metropolis_amd64.s -stubs ../metropolis_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./spins -out ../spins_amd64.s -stubs ../spins_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./piecewise -out ../piecewise_amd64.s -stubs ../piecewise_amd64_stub.go -pkg asm
-//go:generate go run -C _asm ./bitnet -out ../bitnet_amd64.s -stubs ../bitnet_amd64_stub.go -pkg asm
+//go:generate go run -C _asm ./conditional -out ../conditional_amd64.s -stubs ../conditional_amd64_stub.go -pkg asm

@@ -1,7 +1,8 @@
-// Command bitnet generates the kernels of perceptrons whose inputs are the
-// spins of a block of samples, bit by bit. The vectors of the perceptrons run
-// along the hidden layer, as four spins choose a row of a table there; those of
-// the heat bath and the score run along the samples.
+// Command conditional generates the kernels of conditional probabilities of spins:
+// perceptrons whose inputs are the spins of a block of samples, bit by bit, the heat
+// bath and the score. The vectors of the perceptrons run along the hidden layer, as
+// four spins choose a row of a table there; those of the heat bath and the score run
+// along the samples.
 package main
 
 import (
@@ -36,7 +37,7 @@ var (
 
 func main() {
 	ConstraintExpr("amd64,!purego")
-	constants.Open("bitnetConstants")
+	constants.Open("conditionalConstants")
 	for _, w := range []*isa{avx512, avx2} {
 		w.indices()
 		w.logits()

@@ -2,6 +2,9 @@ package asm
 
 import "math"
 
+// These are the kernels of autoregressive generators of spins, whose density is a
+// product of the conditional probabilities of each spin given some of those before.
+//
 // A batch of spins for these kernels is a block of BitSamples samples with one
 // word a site: bit b of word i is spin i of sample b, set for +1. A perceptron
 // that looks at spins of one sample needs no products then: the weighted sum of
