@@ -38,8 +38,25 @@ func AdamWStep(p, g, m, v, ema []float32, h *AdamW) {
 		checkSame("AdamWStep", "ema", len(ema), len(p))
 	}
 	f := h.factors()
-	adamWStep(p, g, m, v, ema, &f)
+	for len(p) >= streamBlock {
+		n := streamPart(len(p))
+		averages := min(n, len(ema)) // none or all
+		adamWStep(p[:n], g[:n], m[:n], v[:n], ema[:averages], &f)
+		p, g, m, v, ema = p[n:], g[n:], m[n:], v[n:], ema[averages:]
+	}
+	adamWStepGeneric(p, g, m, v, ema, &f)
 }
+
+// The assembly walks blocks of streamBlock elements, and at most streamLimit of them in
+// one call, which bounds the time that the goroutine cannot be preempted. The generic
+// kernels finish the rest with the same bits.
+const (
+	streamBlock = 32
+	streamLimit = 1 << 15
+)
+
+// streamPart returns how many of n elements a call takes.
+func streamPart(n int) int { return min(n, streamLimit) &^ (streamBlock - 1) }
 
 // The elements of adamWFactors, which assembly reads by position.
 const (
@@ -84,9 +101,12 @@ func (h *AdamW) factors() adamWFactors {
 // are exact in float64, so that all paths give the same bits.
 func SumSquares(x []float32) float64 {
 	var lanes squareLanes
-	whole := len(x) &^ (len(lanes) - 1)
-	sumSquares(&lanes, x[:whole])
-	for i, v := range x[whole:] {
+	for len(x) >= len(lanes) {
+		n := streamPart(len(x))
+		sumSquares(&lanes, x[:n])
+		x = x[n:]
+	}
+	for i, v := range x {
 		lanes[i] += float64(v) * float64(v)
 	}
 	for half := len(lanes) / 2; half > 0; half /= 2 {
@@ -98,16 +118,30 @@ func SumSquares(x []float32) float64 {
 }
 
 // squareLanes are the partial sums of SumSquares.
-type squareLanes = [32]float64
+type squareLanes = [streamBlock]float64
 
 // Accumulate adds src to dst: dst[i] += src[i]. The slices have one length.
 func Accumulate(dst, src []float32) {
 	checkSame("Accumulate", "src", len(src), len(dst))
-	accumulate(dst, src)
+	for len(dst) >= streamBlock {
+		n := streamPart(len(dst))
+		accumulate(dst[:n], src[:n])
+		dst, src = dst[n:], src[n:]
+	}
+	accumulateGeneric(dst, src)
 }
 
 // AllFinite reports whether x holds neither NaN nor infinity.
-func AllFinite(x []float32) bool { return allFinite(x) }
+func AllFinite(x []float32) bool {
+	for len(x) >= streamBlock {
+		n := streamPart(len(x))
+		if !allFinite(x[:n]) {
+			return false
+		}
+		x = x[n:]
+	}
+	return allFiniteGeneric(x)
+}
 
 func checkSame(kernel, arg string, have, need int) {
 	if have != need {

@@ -59,8 +59,22 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 		return
 	}
 	for first := 0; first < in; first += Panel {
-		width := min(Panel, in-first)
-		packPanel(dst[first*out:][:out*Panel], w[first*out:][:width*out], width, out)
+		panel, rows, whole := dst[first*out:][:out*Panel], min(Panel, in-first), 0
+		if rows < Panel {
+			clear(panel)
+		} else if whole = out &^ (Panel - 1); whole > 0 {
+			packPanel(panel, w[first*out:], out, whole)
+		}
+		packRows(panel[whole*Panel:], w[first*out+whole:], rows, out, out-whole)
+	}
+}
+
+// packRows transposes up to Panel rows of w, stride apart, into a panel.
+func packRows(panel, w []float32, rows, stride, columns int) {
+	for r := range rows {
+		for c, v := range w[r*stride:][:columns] {
+			panel[c*Panel+r] = v
+		}
 	}
 }
 

@@ -39,11 +39,7 @@ func denseForward(y, x, packed, bias []float32, rows, in, out int, slope float32
 		n := min(blockRows, rows-r)
 		for o := 0; o < out; o += blockColumns {
 			columns := min(blockColumns, out-o)
-			if useAVX512 {
-				denseForwardAVX512(y[r*out+o:], x[r*in:], packed[o*in:], bias[o:], n, in, out, columns, slope)
-			} else {
-				denseForwardAVX2(y[r*out+o:], x[r*in:], packed[o*in:], bias[o:], n, in, out, columns, slope)
-			}
+			denseForwardVector(y[r*out+o:], x[r*in:], packed[o*in:], bias[o:], n, in, out, columns, slope)
 		}
 	}
 }
@@ -65,11 +61,7 @@ func denseBackwardInput(dx, dy, packedT, act []float32, rows, in, out int, slope
 		n := min(blockRows, rows-r)
 		for i := 0; i < in; i += blockColumns {
 			columns := min(blockColumns, in-i)
-			if useAVX512 {
-				denseBackwardInputAVX512(dx[r*in+i:], dy[r*out:], packedT[i*out:], act[r*in+i:], n, in, out, columns, slope)
-			} else {
-				denseBackwardInputAVX2(dx[r*in+i:], dy[r*out:], packedT[i*out:], act[r*in+i:], n, in, out, columns, slope)
-			}
+			denseBackwardInputVector(dx[r*in+i:], dy[r*out:], packedT[i*out:], act[r*in+i:], n, in, out, columns, slope)
 		}
 	}
 }
@@ -89,11 +81,7 @@ func denseNarrow(c, a, b, bias, act []float32, rows, k, n int, slope float32) {
 		if act != nil {
 			factor = act[r*n:]
 		}
-		if useAVX512 {
-			denseNarrowAVX512(c[r*n:], a[r*k:], b, &repeated, factor, min(blockRows, rows-r), k, n, slope)
-		} else {
-			denseNarrowAVX2(c[r*n:], a[r*k:], b, &repeated, factor, min(blockRows, rows-r), k, n, slope)
-		}
+		denseNarrowVector(c[r*n:], a[r*k:], b, &repeated, factor, min(blockRows, rows-r), k, n, slope)
 	}
 }
 
@@ -135,11 +123,7 @@ func weightBlocks(dw, db, x, dy []float32, rows, in, out int, transposed bool) {
 		} else {
 			denseWeights(dw, x[r*in:], dy[r*out:], n, in, out)
 		}
-		if useAVX512 {
-			columnSumsAVX512(db, dy[r*out:], n, out)
-		} else {
-			columnSumsAVX2(db, dy[r*out:], n, out)
-		}
+		columnSumsVector(db, dy[r*out:], n, out)
 	}
 }
 
@@ -150,24 +134,7 @@ func denseWeights(dw, x, dy []float32, rows, in, out int) {
 		count := min(blockRows, in-i)
 		for o := 0; o < out; o += blockColumns {
 			columns := min(blockColumns, out-o)
-			if useAVX512 {
-				denseWeightsAVX512(dw[i*out+o:], x[i:], dy[o:], rows, in, out, count, columns)
-			} else {
-				denseWeightsAVX2(dw[i*out+o:], x[i:], dy[o:], rows, in, out, count, columns)
-			}
+			denseWeightsVector(dw[i*out+o:], x[i:], dy[o:], rows, in, out, count, columns)
 		}
 	}
-}
-
-func packPanel(panel, w []float32, rows, columns int) {
-	whole := columns &^ (Panel - 1)
-	switch {
-	case rows < Panel || whole == 0 || !useAVX2:
-		whole = 0
-	case useAVX512:
-		packPanelAVX512(panel, w, columns, whole)
-	default:
-		packPanelAVX2(panel, w, columns, whole)
-	}
-	packPanelGeneric(panel, w, rows, columns, whole)
 }

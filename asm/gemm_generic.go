@@ -72,15 +72,6 @@ func denseBackwardWeightsGeneric(dw, db, x, dy []float32, rows, in, out int) {
 	}
 }
 
-// packPanelGeneric transposes up to Panel rows of w, from the column first on,
-// into a panel.
-func packPanelGeneric(panel, w []float32, rows, columns, first int) {
-	if rows < Panel {
-		clear(panel[first*Panel:])
-	}
-	for r := range rows {
-		for c, v := range w[r*columns:][first:columns] {
-			panel[(first+c)*Panel+r] = v
-		}
-	}
+func packPanelGeneric(panel, w []float32, stride, columns int) {
+	packRows(panel, w, Panel, stride, columns)
 }

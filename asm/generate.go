@@ -11,3 +11,4 @@ package asm
 //go:generate go run -C _asm ./spins -out ../spins_amd64.s -stubs ../spins_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./piecewise -out ../piecewise_amd64.s -stubs ../piecewise_amd64_stub.go -pkg asm
 //go:generate go run -C _asm ./conditional -out ../conditional_amd64.s -stubs ../conditional_amd64_stub.go -pkg asm
+//go:generate go run -C _asm ./dispatch

@@ -14,29 +14,21 @@ func radialValues(k *Radial, value, derivative, d2 []float32) {
 	const most = gramWork * 8
 	for len(d2) >= 64 {
 		n := min(len(d2)&^63, most)
-		radialValuesVector(k, value[:n], derivative[:n], d2[:n])
+		radialValuesVector(&k.steps[0].kind, len(k.steps), value[:n], derivative[:n], d2[:n])
 		value, derivative, d2 = value[n:], derivative[n:], d2[n:]
 	}
 	if len(d2) > 0 {
 		var block [3][64]float32
 		copy(block[0][:], d2)
-		radialValuesVector(k, block[1][:], block[2][:], block[0][:])
+		radialValuesVector(&k.steps[0].kind, len(k.steps), block[1][:], block[2][:], block[0][:])
 		copy(value, block[1][:])
 		copy(derivative, block[2][:])
 	}
 }
 
-func radialValuesVector(k *Radial, value, derivative, d2 []float32) {
-	if useAVX512 {
-		radialValuesAVX512(&k.steps[0].kind, len(k.steps), &value[0], &derivative[0], &d2[0], len(d2))
-	} else {
-		radialValuesAVX2(&k.steps[0].kind, len(k.steps), &value[0], &derivative[0], &d2[0], len(d2))
-	}
-}
-
 func gramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float32) float64 {
 	if !useAVX2 {
-		return gramTileGeneric(k, x, t, rows, cols)
+		return gramTileGeneric(k, x, t, rows, cols, scratch)
 	}
 	clear(rows)
 	nr, nc := t.Row1-t.Row0, t.Col1-t.Col0
@@ -49,13 +41,8 @@ func gramTile(k *Radial, x *GramBatch, t GramRange, rows, cols, scratch []float3
 	var loss float64
 	for row := t.Row0; row < row1; row += step {
 		end := min(row+step, row1)
-		if useAVX512 {
-			loss += gramTileAVX512(&k.steps[0].kind, len(k.steps), &x.Planes[0], x.Stride, x.Dim, x.N,
-				row, end, t.Col0, col1, &rows[row-t.Row0], nr, &cols[0], nc, &scratch[0])
-		} else {
-			loss += gramTileAVX2(&k.steps[0].kind, len(k.steps), &x.Planes[0], x.Stride, x.Dim, x.N,
-				row, end, t.Col0, col1, &rows[row-t.Row0], nr, &cols[0], nc, &scratch[0])
-		}
+		loss += gramTileVector(&k.steps[0].kind, len(k.steps), &x.Planes[0], x.Stride, x.Dim, x.N,
+			row, end, t.Col0, col1, &rows[row-t.Row0], nr, &cols[0], nc, &scratch[0])
 	}
 	return loss
 }
@@ -66,7 +53,7 @@ const kernelColumns = 512
 
 func kernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int, scratch []float32) {
 	if !useAVX2 {
-		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim)
+		kernelSumsGeneric(k, value, grad, gradStride, x, xStride, rows, y, yStride, cols, dim, gradDim, scratch)
 		return
 	}
 	if gradDim == 0 {
@@ -78,11 +65,7 @@ func kernelSums(k *Radial, value, grad []float32, gradStride int, x []float32, x
 		step := max(1, gramWork/(cost*cols/4)) * 32
 		for row := 0; row < rows; row += step {
 			n := min(rows-row, step)
-			if useAVX512 {
-				kernelSumsAVX512(&k.steps[0].kind, len(k.steps), &value[row], &grad[row], gradStride, &x[row], xStride, n, &y[0], yStride, cols, valid, dim, gradDim, &scratch[0])
-			} else {
-				kernelSumsAVX2(&k.steps[0].kind, len(k.steps), &value[row], &grad[row], gradStride, &x[row], xStride, n, &y[0], yStride, cols, valid, dim, gradDim, &scratch[0])
-			}
+			kernelSumsVector(&k.steps[0].kind, len(k.steps), &value[row], &grad[row], gradStride, &x[row], xStride, n, &y[0], yStride, cols, valid, dim, gradDim, &scratch[0])
 		}
 	}
 	full := cols &^ 3

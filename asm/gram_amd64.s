@@ -3070,18 +3070,18 @@ store_next:
 	VZEROUPPER
 	RET
 
-// func radialValuesAVX512(steps *uint32, count int, value *float32, derivative *float32, d2 *float32, n int)
+// func radialValuesAVX512(steps *uint32, count int, value []float32, derivative []float32, d2 []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·radialValuesAVX512(SB), NOSPLIT, $8-48
+TEXT ·radialValuesAVX512(SB), NOSPLIT, $8-88
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     value+16(FP), AX
-	MOVQ     derivative+24(FP), CX
-	MOVQ     d2+32(FP), DX
-	MOVQ     n+40(FP), BX
+	MOVQ     value_base+16(FP), AX
+	MOVQ     derivative_base+40(FP), CX
+	MOVQ     d2_base+64(FP), DX
+	MOVQ     d2_len+72(FP), BX
 
 block:
 	VMOVUPS      (DX), Z4
@@ -6942,18 +6942,18 @@ store_next:
 	VZEROUPPER
 	RET
 
-// func radialValuesAVX2(steps *uint32, count int, value *float32, derivative *float32, d2 *float32, n int)
+// func radialValuesAVX2(steps *uint32, count int, value []float32, derivative []float32, d2 []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·radialValuesAVX2(SB), NOSPLIT, $264-48
+TEXT ·radialValuesAVX2(SB), NOSPLIT, $264-88
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
 	MOVL     AX, 4(SP)
 	VLDMXCSR 4(SP)
-	MOVQ     value+16(FP), AX
-	MOVQ     derivative+24(FP), CX
-	MOVQ     d2+32(FP), DX
-	MOVQ     n+40(FP), BX
+	MOVQ     value_base+16(FP), AX
+	MOVQ     derivative_base+40(FP), CX
+	MOVQ     d2_base+64(FP), DX
+	MOVQ     d2_len+72(FP), BX
 
 block:
 	VMOVUPS (DX), Y0

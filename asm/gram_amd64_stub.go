@@ -17,7 +17,7 @@ func kernelSumsAVX512(steps *uint32, count int, value *float32, grad *float32, g
 // radialValuesAVX512 is radialValuesGeneric for a multiple of 64 distances.
 //
 //go:noescape
-func radialValuesAVX512(steps *uint32, count int, value *float32, derivative *float32, d2 *float32, n int)
+func radialValuesAVX512(steps *uint32, count int, value []float32, derivative []float32, d2 []float32)
 
 // gramTileAVX2 is gramTileGeneric for row0 ≤ i < row1 ≤ n, col0 ≤ j < col1 ≤ n with row0 and col0 multiples of GramPad, adding to cols.
 //
@@ -32,4 +32,4 @@ func kernelSumsAVX2(steps *uint32, count int, value *float32, grad *float32, gra
 // radialValuesAVX2 is radialValuesGeneric for a multiple of 64 distances.
 //
 //go:noescape
-func radialValuesAVX2(steps *uint32, count int, value *float32, derivative *float32, d2 *float32, n int)
+func radialValuesAVX2(steps *uint32, count int, value []float32, derivative []float32, d2 []float32)

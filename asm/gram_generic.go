@@ -85,7 +85,7 @@ func radialValuesGeneric(k *Radial, value, derivative, d2 []float32) {
 	}
 }
 
-func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols []float32) float64 {
+func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols, _ []float32) float64 {
 	var loss float64
 	dim, nr, nc := x.Dim, t.Row1-t.Row0, t.Col1-t.Col0
 	plane := func(c int) []float32 { return x.Planes[c*x.Stride:][:x.Stride] }
@@ -114,7 +114,7 @@ func gramTileGeneric(k *Radial, x *GramBatch, t GramRange, rows, cols []float32)
 	return loss
 }
 
-func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int) {
+func kernelSumsGeneric(k *Radial, value, grad []float32, gradStride int, x []float32, xStride, rows int, y []float32, yStride, cols, dim, gradDim int, _ []float32) {
 	for i := range rows {
 		var sum float64
 		for j := range cols {

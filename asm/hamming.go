@@ -145,7 +145,11 @@ func HammingSums(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 	case len(t.loss) != entries || len(t.spin) != entries || t.base != nil && len(t.base) != entries:
 		panic("asm: tables of the wrong length")
 	}
-	hammingSums(loss, base, spin, rows, c, t)
+	if c.n > hammingNarrow {
+		hammingWide(loss, base, spin, rows, c, t)
+	} else {
+		hammingSums(loss, base, spin, rows, c, t)
+	}
 }
 
 // distance returns the Hamming distance of row r and column i.

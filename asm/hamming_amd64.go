@@ -2,10 +2,10 @@
 
 package asm
 
+import "math"
+
 func hammingSums(loss []float64, base, spin []float32, rows []uint64, c *HammingColumns, t *HammingTables) {
 	switch {
-	case c.n > hammingNarrow:
-		hammingWide(loss, base, spin, rows, c, t)
 	case !useAVX2 || !c.packed.ready:
 		hammingSumsGeneric(loss, base, spin, rows, c, t)
 	case c.n <= 15:
@@ -15,6 +15,14 @@ func hammingSums(loss []float64, base, spin []float32, rows []uint64, c *Hamming
 		var buckets [hammingLarge*HammingRows + cacheLine/4]float32
 		hammingSumsPacked(loss, base, spin, rows, c, t, aligned(buckets[:]))
 	}
+}
+
+// hammingLanes returns the number of rows that a call of the assembly takes.
+func hammingLanes() int {
+	if useAVX512 {
+		return HammingRows
+	}
+	return HammingRows / 2
 }
 
 // hammingLookup is the length of the tables of the kernels for up to 64 spins:
@@ -34,37 +42,42 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 	lossTable, spinTable, baseTable := tables, tables[hammingLookup:], tables[2*hammingLookup:]
 	copy(lossTable, t.loss)
 	copy(spinTable, t.spin)
-	a := hammingArgs{lossTable: &lossTable[0], spinTable: &spinTable[0], stride: 4 * p.groups}
+	var baseAt *float32
 	if t.base != nil {
 		copy(baseTable, t.base)
-		a.baseTable = &baseTable[0]
+		baseAt = &baseTable[0]
 	}
 	p.narrowRows(&narrow, rows)
-	lanes := HammingRows / 2
-	if useAVX512 {
-		lanes = HammingRows
-	}
+	lanes := hammingLanes()
 	dirty := false
 	for lane := 0; lane < HammingRows; lane += lanes {
-		a.rows = &narrow[lane]
-		a.loss, a.base = &loss[lane], &base[lane]
+		lossTo, baseTo := &loss[lane], &base[lane]
 		for group := 0; group < p.groups; group += p.bucketsSpan {
 			if dirty {
 				clear(buckets)
 			}
 			dirty = true
-			a.buckets = &buckets[0]
-			a.skip, a.groups = 4*group, min(p.bucketsSpan, p.groups-group)
+			groups := min(p.bucketsSpan, p.groups-group)
 			if group > 0 {
-				a.loss, a.base = &droppedLoss[0], &droppedBase[0]
+				lossTo, baseTo = &droppedLoss[0], &droppedBase[0]
 			}
 			for _, chunk := range p.chunks {
-				a.run(c.n, &p.stream[chunk])
+				stream, skip, stride := &p.stream[chunk], 4*group, 4*p.groups
+				switch {
+				case c.n <= 15:
+					hamming15Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
+				case c.n <= 16:
+					hamming16Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
+				case c.n <= 31:
+					hamming31Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
+				default:
+					hamming64Vector(lossTo, baseTo, &buckets[0], &narrow[lane], stream, &lossTable[0], baseAt, &spinTable[0], groups, skip, stride)
+				}
 			}
-			for g := range a.groups {
+			for g := range groups {
 				first := (group + g) * p.groupBits
 				if bits := min(p.groupBits, c.n-first); bits > 0 {
-					hammingSigned(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
+					hammingSignedVector(&spin[first*HammingRows+lane], &buckets[g<<p.groupBits*lanes], bits)
 				}
 			}
 			if group == 0 && t.base == nil {
@@ -90,58 +103,48 @@ func (p *hammingPacked) narrowRows(dst *[4 * HammingRows]uint32, rows []uint64) 
 	}
 }
 
-// hammingArgs are the arguments of a kernel.
-type hammingArgs struct {
-	loss                            *float64
-	base, buckets                   *float32
-	rows                            *uint32
-	lossTable, baseTable, spinTable *float32
-	groups, skip, stride            int
+func hammingDistances(distances *hammingCounts, rows, states []uint64, columns, words, stride int, add bool) (least uint64) {
+	if !useAVX2 {
+		return hammingDistancesGeneric(distances, rows, states, columns, words, stride, add)
+	}
+	adds := 0
+	if add {
+		adds = 1
+	}
+	least = math.MaxUint64
+	for row := 0; row < HammingRows; row += hammingLanes() {
+		least = min(least, hammingDistancesVector(&distances[row], &rows[row], &states[0], columns, words, stride, adds))
+	}
+	return least
 }
 
-// run adds one chunk of the stream.
-func (a *hammingArgs) run(n int, stream *uint32) {
-	switch {
-	case useAVX512 && hasVPOPCNTDQ:
-		switch {
-		case n <= 15:
-			hamming15VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 16:
-			hamming16VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 31:
-			hamming31VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		default:
-			hamming64VPOPCNT(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		}
-	case useAVX512:
-		switch {
-		case n <= 15:
-			hamming15AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 16:
-			hamming16AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 31:
-			hamming31AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		default:
-			hamming64AVX512(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		}
-	default:
-		switch {
-		case n <= 15:
-			hamming15AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 16:
-			hamming16AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		case n <= 31:
-			hamming31AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		default:
-			hamming64AVX2(a.loss, a.base, a.buckets, a.rows, stream, a.lossTable, a.baseTable, a.spinTable, a.groups, a.skip, a.stride)
-		}
+func hammingWeigh(values *hammingValues, loss []float64, base []float32, distances *hammingCounts, weights []float32, t *HammingTables) {
+	if !useAVX2 {
+		hammingWeighGeneric(values, loss, base, distances, weights, t)
+		return
+	}
+	var baseTable *float32
+	if t.base != nil {
+		baseTable = &t.base[0]
+	}
+	for row := 0; row < HammingRows; row += hammingLanes() {
+		hammingWeighVector(&values[row], &loss[row], &base[row], &distances[row], &weights[0], &t.pairs[0], baseTable, len(weights))
 	}
 }
 
-func hammingSigned(spin, buckets *float32, bits int) {
-	if useAVX512 {
-		hammingSignedAVX512(spin, buckets, bits)
-	} else {
-		hammingSignedAVX2(spin, buckets, bits)
+func hammingFinish(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
+	const block = 16 // rows, and spins
+	blocks := 0
+	if useAVX512 && n >= block {
+		blocks = n / block
+		signs := 0
+		if signed {
+			signs = -1
+		}
+		for lane := 0; lane < len(own); lane += block {
+			hammingFinishAVX512(&grad[lane*n], &base[lane], &spin[lane], &rows[lane], &own[lane][0],
+				scale, signs, 4*n, (n+63)/64, blocks, len(own)-lane)
+		}
 	}
+	hammingFinishFrom(blocks*block, grad, base, spin, rows, own, scale, signed, n)
 }

@@ -2961,10 +2961,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func hammingTabulateAVX512(tables *float32, values *float32)
+// func hammingTabulateAVX512(table *[8192]float32, values *[1280]float32)
 // Requires: AVX, AVX512F
 TEXT ·hammingTabulateAVX512(SB), NOSPLIT, $0-16
-	MOVQ tables+0(FP), AX
+	MOVQ table+0(FP), AX
 	MOVQ values+8(FP), CX
 	MOVQ $0x00000008, DX
 
@@ -3154,13 +3154,13 @@ group:
 	VZEROUPPER
 	RET
 
-// func hammingGatherAVX512(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+// func hammingGatherAVX512(sums []float32, table *[8192]float32, patterns [][8]uint8)
 // Requires: AVX, AVX512F
-TEXT ·hammingGatherAVX512(SB), NOSPLIT, $0-32
-	MOVQ sums+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ patterns+16(FP), DX
-	MOVQ spins+24(FP), BX
+TEXT ·hammingGatherAVX512(SB), NOSPLIT, $0-56
+	MOVQ sums_base+0(FP), AX
+	MOVQ table+24(FP), CX
+	MOVQ patterns_base+32(FP), DX
+	MOVQ patterns_len+40(FP), BX
 
 spin:
 	MOVQ    (DX), DI
@@ -3367,10 +3367,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func hammingTabulateAVX2(tables *float32, values *float32)
+// func hammingTabulateAVX2(table *[8192]float32, values *[1280]float32)
 // Requires: AVX
 TEXT ·hammingTabulateAVX2(SB), NOSPLIT, $0-16
-	MOVQ tables+0(FP), AX
+	MOVQ table+0(FP), AX
 	MOVQ values+8(FP), CX
 	MOVQ $0x00000008, DX
 
@@ -3738,13 +3738,13 @@ group:
 	VZEROUPPER
 	RET
 
-// func hammingGatherAVX2(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+// func hammingGatherAVX2(sums []float32, table *[8192]float32, patterns [][8]uint8)
 // Requires: AVX
-TEXT ·hammingGatherAVX2(SB), NOSPLIT, $0-32
-	MOVQ sums+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ patterns+16(FP), DX
-	MOVQ spins+24(FP), BX
+TEXT ·hammingGatherAVX2(SB), NOSPLIT, $0-56
+	MOVQ sums_base+0(FP), AX
+	MOVQ table+24(FP), CX
+	MOVQ patterns_base+32(FP), DX
+	MOVQ patterns_len+40(FP), BX
 
 spin:
 	MOVQ    (DX), DI

@@ -109,12 +109,12 @@ func hammingSignedAVX512(spin *float32, buckets *float32, bits int)
 // hammingTabulateAVX512 is hammingTabulateGeneric.
 //
 //go:noescape
-func hammingTabulateAVX512(tables *float32, values *float32)
+func hammingTabulateAVX512(table *[8192]float32, values *[1280]float32)
 
 // hammingGatherAVX512 is hammingGatherGeneric.
 //
 //go:noescape
-func hammingGatherAVX512(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+func hammingGatherAVX512(sums []float32, table *[8192]float32, patterns [][8]uint8)
 
 // hammingWeighAVX2 is hammingWeighGeneric for as many rows as two vectors have lanes,
 // with entries of Loss and Spin side by side in pairTable.
@@ -131,12 +131,12 @@ func hammingSignedAVX2(spin *float32, buckets *float32, bits int)
 // hammingTabulateAVX2 is hammingTabulateGeneric.
 //
 //go:noescape
-func hammingTabulateAVX2(tables *float32, values *float32)
+func hammingTabulateAVX2(table *[8192]float32, values *[1280]float32)
 
 // hammingGatherAVX2 is hammingGatherGeneric.
 //
 //go:noescape
-func hammingGatherAVX2(sums *float32, tables *float32, patterns *[8]uint8, spins int)
+func hammingGatherAVX2(sums []float32, table *[8192]float32, patterns [][8]uint8)
 
 // hammingFinishAVX512 is hammingFinishGeneric for up to sixteen rows and blocks of sixteen spins,
 // where a row's gradient begins rowBytes after that of the row before and signs is 0

@@ -19,9 +19,13 @@ func HammingGradient(grad, base, spin []float32, rows []uint64, own [][2]float32
 	hammingFinish(grad, base, spin, rows, own, scale, signed, n)
 }
 
-// hammingFinishGeneric is HammingGradient from spin first on. It takes some spins of
+func hammingFinishGeneric(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
+	hammingFinishFrom(0, grad, base, spin, rows, own, scale, signed, n)
+}
+
+// hammingFinishFrom is HammingGradient from spin first on. It takes some spins of
 // all rows at a time, whose sums stay in the innermost cache.
-func hammingFinishGeneric(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n, first int) {
+func hammingFinishFrom(first int, grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
 	const block = 16
 	words := (n + 63) / 64
 	for ; first < n; first += block {

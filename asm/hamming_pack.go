@@ -1,5 +1,3 @@
-//go:build amd64 && !purego
-
 package asm
 
 import (
@@ -34,6 +32,9 @@ const (
 )
 
 func (p *hammingPacked) init(n, capacity int) {
+	if best == Generic {
+		return // nothing reads a stream
+	}
 	switch {
 	case n <= 10:
 		p.groups = 2

@@ -17,9 +17,9 @@ const (
 )
 
 type (
-	hammingCounts [tileColumns * HammingRows]uint64                   // [column][row]
-	hammingValues [tileColumns * HammingRows]float32                  // [column][row]
-	hammingTable  [tileGroups * (HammingRows << groupColumns)]float32 // see hammingEntry
+	hammingCounts = [tileColumns * HammingRows]uint64                   // [column][row]
+	hammingValues = [tileColumns * HammingRows]float32                  // [column][row]
+	hammingTable  = [tileGroups * (HammingRows << groupColumns)]float32 // see hammingEntry
 )
 
 // hammingEntry returns the index in a hammingTable of the entry of a pattern of a

@@ -8,22 +8,37 @@ import "math"
 // over all float32 arguments: infinities, subnormal arguments and subnormal
 // results included. NaN gives NaN.
 
+// mathLimit bounds the elements of one call of the assembly, which cannot be preempted.
+const mathLimit = 1 << 15
+
 // Exp sets dst[i] = e^x[i], within 1.1 ulp.
 func Exp(dst, x []float32) {
 	check(len(dst) == len(x), "Exp")
-	exp(dst, x)
+	for len(x) > 0 {
+		n := min(len(x), mathLimit)
+		exp(dst[:n], x[:n])
+		dst, x = dst[n:], x[n:]
+	}
 }
 
 // Tanh sets dst[i] = tanh x[i], within 3 ulp.
 func Tanh(dst, x []float32) {
 	check(len(dst) == len(x), "Tanh")
-	tanh(dst, x)
+	for len(x) > 0 {
+		n := min(len(x), mathLimit)
+		tanh(dst[:n], x[:n])
+		dst, x = dst[n:], x[n:]
+	}
 }
 
 // Sigmoid sets dst[i] = 1/(1+e^−x[i]), within 2.5 ulp.
 func Sigmoid(dst, x []float32) {
 	check(len(dst) == len(x), "Sigmoid")
-	sigmoid(dst, x)
+	for len(x) > 0 {
+		n := min(len(x), mathLimit)
+		sigmoid(dst[:n], x[:n])
+		dst, x = dst[n:], x[n:]
+	}
 }
 
 // LogSumExp sets dst[r] = ln Σ_c e^x[r·cols+c] for each of len(dst) rows,
@@ -71,12 +86,19 @@ func LogSumExp(dst, x []float32, cols int) {
 // logSumExpRows is LogSumExp for rows that fit into a buffer.
 func logSumExpRows(dst, x, buffer []float32, cols int) {
 	shifts := buffer[:len(dst)]
-	expSumRows(dst, shifts, x, cols)
+	if cols <= expSumLimit {
+		expSumRows(dst, shifts, x, cols)
+	} else {
+		expSumRowsGeneric(dst, shifts, x, cols)
+	}
 	log(dst, dst) // within 1.5 ulp: −Inf at zero, NaN below it
 	for r, shift := range shifts {
 		dst[r] += shift
 	}
 }
+
+// expSumLimit is the length of the longest row that the assembly takes.
+const expSumLimit = 16
 
 // largestOf returns the largest element, −Inf if there is none, and NaN if any
 // is NaN.

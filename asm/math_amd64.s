@@ -883,14 +883,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func expSumRowsAVX512(sums []float32, shifts []float32, x *float32, cols int)
+// func expSumRowsAVX512(sums []float32, shifts []float32, x []float32, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-64
+TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-80
 	MOVQ         sums_base+0(FP), AX
 	MOVQ         sums_len+8(FP), CX
 	MOVQ         shifts_base+24(FP), DX
-	MOVQ         x+48(FP), BX
-	MOVQ         cols+56(FP), SI
+	MOVQ         x_base+48(FP), BX
+	MOVQ         cols+72(FP), SI
 	VBROADCASTSS mathWord3f800000<>+0(SB), Z0
 	VBROADCASTSS mathWordc2d00000<>+0(SB), Z1
 	VBROADCASTSS mathWord42b20000<>+0(SB), Z2
@@ -1565,14 +1565,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func expSumRowsAVX2(sums []float32, shifts []float32, x *float32, cols int)
+// func expSumRowsAVX2(sums []float32, shifts []float32, x []float32, cols int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-64
+TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-80
 	MOVQ         sums_base+0(FP), AX
 	MOVQ         sums_len+8(FP), CX
 	MOVQ         shifts_base+24(FP), DX
-	MOVQ         x+48(FP), BX
-	MOVQ         cols+56(FP), SI
+	MOVQ         x_base+48(FP), BX
+	MOVQ         cols+72(FP), SI
 	VMOVD        SI, X0
 	VPBROADCASTD X0, Y1
 	VPCMPGTD     mathLaneIndex<>+0(SB), Y1, Y1

@@ -27,7 +27,7 @@ func sigmoidAVX512(dst []float32, x []float32)
 // expSumRowsAVX512 is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.
 //
 //go:noescape
-func expSumRowsAVX512(sums []float32, shifts []float32, x *float32, cols int)
+func expSumRowsAVX512(sums []float32, shifts []float32, x []float32, cols int)
 
 // expAVX2 sets dst[i] = e^x of x[i]; the lengths are equal.
 //
@@ -52,4 +52,4 @@ func sigmoidAVX2(dst []float32, x []float32)
 // expSumRowsAVX2 is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.
 //
 //go:noescape
-func expSumRowsAVX2(sums []float32, shifts []float32, x *float32, cols int)
+func expSumRowsAVX2(sums []float32, shifts []float32, x []float32, cols int)

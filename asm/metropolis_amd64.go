@@ -3,8 +3,11 @@
 package asm
 
 func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int, fetch bool) {
-	switch {
-	case useAVX512 && s.step() == 2:
+	if !useAVX2 {
+		s.sharedGeneric(spins, draws, first, end, colour, fetch)
+		return
+	}
+	if useAVX512 && s.step() == 2 {
 		ahead := 0
 		if fetch && s.l >= aheadSide {
 			ahead = s.l * ReplicaWords * 8
@@ -26,23 +29,24 @@ func (s *Sweep) shared(spins []uint64, draws []uint32, first, end, colour int, f
 		} else {
 			metropolisOppositeRowsAVX512(&spins[0], &draws[0], s.l, first, end, colour, ahead, uint32(s.two), uint32(s.one), uint32(s.none))
 		}
-	case useAVX512:
-		metropolisSharedAVX512(&spins[0], &draws[0], s.l, first, end, colour, s.step(), s.two, s.one, s.none, s.opposite)
-	case useAVX2:
-		metropolisSharedAVX2(&spins[0], &draws[0], s.l, first, end, colour, s.step(), s.two, s.one, s.none, s.opposite)
-	default:
-		s.sharedGeneric(spins, draws, first, end, colour)
+		return
 	}
+	metropolisSharedVector(&spins[0], &draws[0], s.l, first, end, colour, s.step(), s.two, s.one, s.none, s.opposite)
 }
 
 func (s *Sweep) independent(spins []uint64, g *Xoshiro, first, end, colour int) {
-	switch {
-	case useAVX512:
-		metropolisIndependentAVX512(&spins[0], (*[4][8]uint64)(g), &s.planes, s.l, first, end, colour, s.step(), s.opposite)
-	case useAVX2:
-		metropolisIndependentAVX2(&spins[0], (*[4][8]uint64)(g), &s.planes, s.l, first, end, colour, s.step(), s.opposite)
-	default:
+	if useAVX2 {
+		metropolisIndependentVector(&spins[0], (*[4][8]uint64)(g), &s.planes, s.l, first, end, colour, s.step(), s.opposite)
+	} else {
 		s.independentGeneric(spins, g, first, end, colour)
+	}
+}
+
+func (h *LatticeHeatBath) redraw(spins []uint64, sites []Neighbourhood, g *Xoshiro) {
+	if useAVX2 {
+		latticeHeatBathVector(&spins[0], (*[5]uint32)(&sites[0]), len(sites), (*[4][8]uint64)(g), &h.planes)
+	} else {
+		h.redrawGeneric(spins, sites, g)
 	}
 }
 

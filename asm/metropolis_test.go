@@ -132,7 +132,7 @@ func sweepShared(s *Sweep, spins []uint64, c *Counter) {
 	perColour := s.l * s.l / s.step()
 	for ; len(spins) > 0; spins = spins[s.blockLen():] {
 		for colour := range s.step() {
-			s.sharedGeneric(spins, draws[colour*perColour:], 0, s.l, colour)
+			s.sharedGeneric(spins, draws[colour*perColour:], 0, s.l, colour, false)
 		}
 	}
 }

@@ -50,86 +50,60 @@ func philoxGroup() int {
 	return philoxGroup256
 }
 
-// philoxGroups returns how many of n words one call draws, whole groups.
-func philoxGroups(n int) int { return min(n, philoxLimit) &^ (philoxGroup() - 1) }
-
 func philoxBlocks(dst []uint32, c *Counter, first uint64) {
-	if !useAVX2 {
-		philoxBlocksGeneric(dst, c, first)
-		return
-	}
-	for len(dst) > 0 {
-		s, n := c.schedule(first), min(len(dst), untilCarry(first))
-		if groups := philoxGroups(n); groups > 0 {
-			n = groups
-			philoxBlocksGroups(dst[:n], first, &s)
-		} else {
-			var rest [philoxGroup512]uint32
-			philoxBlocksGroups(rest[:philoxGroup()], first, &s)
-			copy(dst[:n], rest[:])
-		}
-		dst, first = dst[n:], first+uint64(n/4)
-	}
-}
-
-func philoxBlocksGroups(dst []uint32, first uint64, s *philoxSchedule) {
-	if useAVX512 {
-		philoxBlocksAVX512(dst, first, s)
+	if useAVX2 {
+		philoxDraw(drawWords, dst, c, first)
 	} else {
-		philoxBlocksAVX2(dst, first, s)
+		philoxBlocksGeneric(dst, c, first)
 	}
 }
 
 func uniforms(dst []float32, c *Counter, first uint64) {
-	if !useAVX2 {
-		uniformsGeneric(dst, c, first)
-		return
-	}
-	for len(dst) > 0 {
-		s, n := c.schedule(first), min(len(dst), untilCarry(first))
-		if groups := philoxGroups(n); groups > 0 {
-			n = groups
-			uniformsGroups(dst[:n], first, &s)
-		} else {
-			var rest [philoxGroup512]float32
-			uniformsGroups(rest[:philoxGroup()], first, &s)
-			copy(dst[:n], rest[:])
-		}
-		dst, first = dst[n:], first+uint64(n/4)
-	}
-}
-
-func uniformsGroups(dst []float32, first uint64, s *philoxSchedule) {
-	if useAVX512 {
-		uniformsAVX512(dst, first, s)
+	if useAVX2 {
+		philoxDraw(drawUniforms, floatWords(dst), c, first)
 	} else {
-		uniformsAVX2(dst, first, s)
+		uniformsGeneric(dst, c, first)
 	}
 }
 
 func normals(dst []float32, c *Counter, first uint64) {
-	if !useAVX2 {
+	if useAVX2 {
+		philoxDraw(drawNormals, floatWords(dst), c, first)
+	} else {
 		normalsGeneric(dst, c, first)
-		return
 	}
+}
+
+// What a draw makes of the words of the stream.
+const (
+	drawWords = iota
+	drawUniforms
+	drawNormals
+)
+
+// philoxDraw fills dst with words, or with numbers in their place.
+func philoxDraw(kind int, dst []uint32, c *Counter, first uint64) {
 	for len(dst) > 0 {
 		s, n := c.schedule(first), min(len(dst), untilCarry(first))
-		if groups := philoxGroups(n); groups > 0 {
+		if groups := min(n, philoxLimit) &^ (philoxGroup() - 1); groups > 0 {
 			n = groups
-			normalsGroups(dst[:n], first, &s)
+			philoxDrawGroups(kind, dst[:n], first, &s)
 		} else {
-			var rest [philoxGroup512]float32
-			normalsGroups(rest[:philoxGroup()], first, &s)
+			var rest [philoxGroup512]uint32
+			philoxDrawGroups(kind, rest[:philoxGroup()], first, &s)
 			copy(dst[:n], rest[:])
 		}
 		dst, first = dst[n:], first+uint64(n/4)
 	}
 }
 
-func normalsGroups(dst []float32, first uint64, s *philoxSchedule) {
-	if useAVX512 {
-		normalsAVX512(dst, first, s)
-	} else {
-		normalsAVX2(dst, first, s)
+func philoxDrawGroups(kind int, dst []uint32, first uint64, s *philoxSchedule) {
+	switch kind {
+	case drawWords:
+		philoxBlocksVector(dst, first, s)
+	case drawUniforms:
+		uniformsVector(dst, first, s)
+	case drawNormals:
+		normalsVector(dst, first, s)
 	}
 }

@@ -670,7 +670,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func uniformsAVX512(dst []float32, first uint64, s *[20]uint32)
+// func uniformsAVX512(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX512F
 TEXT ·uniformsAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -1189,7 +1189,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func uniformsAVX2(dst []float32, first uint64, s *[20]uint32)
+// func uniformsAVX2(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·uniformsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
@@ -1410,7 +1410,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func normalsAVX512(dst []float32, first uint64, s *[20]uint32)
+// func normalsAVX512(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·normalsAVX512(SB), NOSPLIT, $512-40
 	MOVQ            dst_base+0(FP), AX
@@ -2379,7 +2379,7 @@ last:
 	VZEROUPPER
 	RET
 
-// func normalsAVX2(dst []float32, first uint64, s *[20]uint32)
+// func normalsAVX2(dst []uint32, first uint64, s *[20]uint32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·normalsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX

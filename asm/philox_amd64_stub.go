@@ -12,7 +12,7 @@ func philoxBlocksAVX512(dst []uint32, first uint64, s *[20]uint32)
 // uniformsAVX512 is uniformsGeneric for a multiple of 128 elements.
 //
 //go:noescape
-func uniformsAVX512(dst []float32, first uint64, s *[20]uint32)
+func uniformsAVX512(dst []uint32, first uint64, s *[20]uint32)
 
 // philoxBlocksAVX2 is philoxBlocksGeneric for a multiple of 32 elements.
 //
@@ -22,14 +22,14 @@ func philoxBlocksAVX2(dst []uint32, first uint64, s *[20]uint32)
 // uniformsAVX2 is uniformsGeneric for a multiple of 32 elements.
 //
 //go:noescape
-func uniformsAVX2(dst []float32, first uint64, s *[20]uint32)
+func uniformsAVX2(dst []uint32, first uint64, s *[20]uint32)
 
 // normalsAVX512 is normalsGeneric for a positive multiple of 128 elements.
 //
 //go:noescape
-func normalsAVX512(dst []float32, first uint64, s *[20]uint32)
+func normalsAVX512(dst []uint32, first uint64, s *[20]uint32)
 
 // normalsAVX2 is normalsGeneric for a multiple of 32 elements.
 //
 //go:noescape
-func normalsAVX2(dst []float32, first uint64, s *[20]uint32)
+func normalsAVX2(dst []uint32, first uint64, s *[20]uint32)

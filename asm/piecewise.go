@@ -14,6 +14,17 @@ package asm
 // is multiplied by x and what is not. The number of a piece is that of the
 // knots to the left of it.
 
+// piecewiseWork bounds the numbers that one call of the assembly goes through, and
+// with it the time that the goroutine cannot be preempted, to some 20 µs.
+const piecewiseWork = 1 << 18
+
+// piecewiseRows returns how many rows of a width a call takes.
+func piecewiseRows(width int) int { return max(1, piecewiseWork/width) }
+
+// piecewiseNumbers returns how many numbers a call takes that does as much for each as
+// given, or columns of so many rows.
+func piecewiseNumbers(each int) int { return max(1, piecewiseWork/each/64) * 64 }
+
 // CountKnots sets dst[r] to the number of knots ≤ x[r], 0 for NaN.
 func CountKnots(dst, x, knots []float32) {
 	check(len(dst) == len(x) && len(knots) < 1<<24, "CountKnots")
@@ -21,7 +32,12 @@ func CountKnots(dst, x, knots []float32) {
 		clear(dst)
 		return
 	}
-	countKnots(dst, x, knots)
+	most := piecewiseNumbers(len(knots))
+	for len(x) > 0 {
+		n := min(len(x), most)
+		countKnots(dst[:n], x[:n], knots)
+		dst, x = dst[n:], x[n:]
+	}
 }
 
 // PrefixRows sums multiples of the rows of w, [units][out], in a given order.
@@ -33,8 +49,12 @@ func CountKnots(dst, x, knots []float32) {
 func PrefixRows(dst, w []float32, order []int32, factors []float32, out int) {
 	n := len(order)
 	check(out >= 0 && len(dst) == 2*(n+1)*out && len(factors) == 2*n && inRange(order, w, out), "PrefixRows")
-	if n > 0 && out > 0 {
-		prefixRows(dst, w, order, factors, out)
+	if n == 0 {
+		return
+	}
+	most := piecewiseNumbers(n)
+	for o := 0; o < out; o += most {
+		prefixRows(dst[o:], w[o:], order, factors, out, min(most, out-o))
 	}
 }
 
@@ -53,8 +73,14 @@ func inRange(order []int32, w []float32, out int) bool {
 func PiecewiseForward(y, x, piece, table []float32, out int, slope float32) {
 	rows := len(x)
 	check(out >= 0 && len(y) == rows*out && len(piece) == rows && len(table) >= 2*out && len(table)%max(1, 2*out) == 0, "PiecewiseForward")
-	if rows > 0 && out > 0 {
-		piecewiseForward(y, x, piece, table, out, slope)
+	if out == 0 {
+		return
+	}
+	last, most := len(table)/(2*out)-1, piecewiseRows(out)
+	for len(x) > 0 {
+		n := min(len(x), most)
+		piecewiseForward(y, x[:n], piece, table, last, out, slope)
+		y, x, piece = y[n*out:], x[n:], piece[n:]
 	}
 }
 
@@ -68,8 +94,14 @@ func PiecewiseBackward(sums, dx, x, piece, dy, table []float32, out int) {
 	check(out >= 0 && len(dx) == rows && len(piece) == rows && len(dy) == rows*out, "PiecewiseBackward: rows")
 	check(len(sums) == len(table) && len(table) >= 2*out && len(table)%max(1, 2*out) == 0, "PiecewiseBackward: table")
 	clear(dx)
-	if rows > 0 && out > 0 {
-		piecewiseBackward(sums, dx, x, piece, dy, table, out)
+	if out == 0 {
+		return
+	}
+	last, most := len(table)/(2*out)-1, piecewiseRows(out)
+	for len(x) > 0 {
+		n := min(len(x), most)
+		piecewiseBackward(sums, dx, x[:n], piece, dy, table, last, out)
+		dx, x, piece, dy = dx[n:], x[n:], piece[n:], dy[n*out:]
 	}
 }
 
@@ -81,8 +113,11 @@ func PiecewiseSum(y, x, piece, table, w []float32, bias, slope float32) {
 	for r := range y {
 		y[r] = bias
 	}
-	if rows > 0 {
-		piecewiseSum(y, x, piece, table, w, slope)
+	last, most := len(table)/(2*out)-1, piecewiseRows(out)
+	for len(x) > 0 {
+		n := min(len(x), most)
+		piecewiseSum(y, x[:n], piece, table, w, last, slope)
+		y, x, piece = y[n:], x[n:], piece[n:]
 	}
 }
 
@@ -93,8 +128,11 @@ func PiecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w []float32, slope 
 	check(len(dx) == rows && len(piece) == rows && len(dy) == rows && len(dw) == out, "PiecewiseSumBackward: rows")
 	check(out > 0 && len(sums) == len(table) && len(table) > 0 && len(table)%(2*out) == 0, "PiecewiseSumBackward: table")
 	clear(dx)
-	if rows > 0 {
-		piecewiseSumBackward(sums, dx, dw, x, piece, dy, table, w, slope)
+	last, most := len(table)/(2*out)-1, piecewiseRows(out)
+	for len(x) > 0 {
+		n := min(len(x), most)
+		piecewiseSumBackward(sums, dx, dw, x[:n], piece, dy, table, w, last, slope)
+		dx, x, piece, dy = dx[n:], x[n:], piece[n:], dy[n:]
 	}
 }
 
@@ -116,7 +154,11 @@ func PiecewiseGradient(da, db, dw, dc, sums, w []float32, order []int32, factors
 	check(out >= 0 && len(sums) == 2*(n+1)*out && len(factors) == 4*n, "PiecewiseGradient: sums")
 	check(len(dw) == len(w) && inRange(order, w, out) && len(dc) == out, "PiecewiseGradient: weights")
 	check(len(da)*out == len(w) && len(db) == len(da), "PiecewiseGradient: units")
-	if n > 0 && out > 0 {
-		piecewiseGradient(da, db, dw, dc, sums, w, order, factors, out)
+	if n == 0 {
+		return
+	}
+	most := piecewiseNumbers(n)
+	for o := 0; o < out; o += most {
+		piecewiseGradient(da, db, dw[o:], dc[o:], sums[o:], w[o:], order, factors, out, min(most, out-o))
 	}
 }

@@ -12,10 +12,10 @@ func countKnotsGeneric(dst, x, knots []float32) {
 	}
 }
 
-func prefixRowsGeneric(dst, w []float32, order []int32, factors []float32, out int) {
+func prefixRowsGeneric(dst, w []float32, order []int32, factors []float32, out, columns int) {
 	for k, i := range order {
-		row := w[int(i)*out:][:out]
-		from, to := dst[2*k*out:][:2*out], dst[2*(k+1)*out:][:2*out]
+		row := w[int(i)*out:][:columns]
+		from, to := dst[2*k*out:][:out+columns], dst[2*(k+1)*out:][:out+columns]
 		for o, v := range row {
 			to[o] = from[o] + factors[2*k]*v
 			to[out+o] = from[out+o] + factors[2*k+1]*v
@@ -48,8 +48,8 @@ func piecewiseBackwardGeneric(sums, dx, x, piece, dy, table []float32, last, out
 	}
 }
 
-func piecewiseGradientGeneric(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out int) {
-	for o := range out {
+func piecewiseGradientGeneric(da, db, dw, dc, sums, w []float32, order []int32, factors []float32, out, columns int) {
+	for o := range columns {
 		var moments, totals float32
 		for k := range len(order) + 1 {
 			moments += sums[2*k*out+o]
@@ -68,8 +68,10 @@ func piecewiseGradientGeneric(da, db, dw, dc, sums, w []float32, order []int32, 
 			da[i] += moment * w[i*out+o]
 			db[i] += total * w[i*out+o]
 		}
+		for k := range len(order) + 1 {
+			sums[2*k*out+o], sums[(2*k+1)*out+o] = 0, 0
+		}
 	}
-	clear(sums)
 }
 
 func piecewiseSumGeneric(y, x, piece, table, w []float32, last int, slope float32) {

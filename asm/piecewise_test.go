@@ -109,7 +109,7 @@ func TestPrefixRows(t *testing.T) {
 		copy(want, c.table[:2*c.out])
 		PrefixRows(dst.data, c.w, c.order, c.pairs, c.out)
 		dst.check(t)
-		prefixRowsGeneric(want, c.w, c.order, c.pairs, c.out)
+		prefixRowsGeneric(want, c.w, c.order, c.pairs, c.out, c.out)
 		requireNear(t, want, dst.data, c.units, name)
 	})
 }
@@ -164,7 +164,7 @@ func TestPiecewiseGradient(t *testing.T) {
 		for i, v := range sums.data {
 			require.Zero(t, v, "sum %d", i)
 		}
-		piecewiseGradientGeneric(want[0], want[1], want[2], want[3], c.sums, c.w, c.order, c.fours, c.out)
+		piecewiseGradientGeneric(want[0], want[1], want[2], want[3], c.sums, c.w, c.order, c.fours, c.out, c.out)
 		for i, terms := range [4]int{c.units + c.out, c.units + c.out, c.units, c.units} {
 			have[i].check(t)
 			requireNear(t, want[i], have[i].data, terms, name)

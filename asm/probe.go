@@ -72,4 +72,18 @@ func (p Probe) lanes() float64 {
 
 // ReadWords returns the exclusive or of all words, read in order: a probe for
 // the speed of loads from wherever x lies.
-func ReadWords(x []uint64) uint64 { return readWords(x) }
+func ReadWords(x []uint64) (sum uint64) {
+	for len(x) >= readBlock {
+		n := min(len(x), readLimit) &^ (readBlock - 1)
+		sum ^= readWords(x[:n])
+		x = x[n:]
+	}
+	return sum ^ readWordsGeneric(x)
+}
+
+// readBlock is the number of words that the assembly's loop takes at a time,
+// readLimit the number in one call.
+const (
+	readBlock = 64
+	readLimit = 1 << 16
+)

@@ -538,12 +538,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func readWordsAVX512(x []uint64, acc *[8]uint64)
-// Requires: AVX, AVX512F
+// func readWordsAVX512(x []uint64) uint64
+// Requires: AVX, AVX2, AVX512F
 TEXT ·readWordsAVX512(SB), NOSPLIT, $0-32
 	MOVQ   x_base+0(FP), AX
 	MOVQ   x_len+8(FP), CX
-	MOVQ   acc+24(FP), DX
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -567,16 +566,23 @@ block:
 	ADDQ   $0x00000200, AX
 
 next:
-	CMPQ      AX, CX
-	JB        block
-	VPXORQ    Z1, Z0, Z0
-	VPXORQ    Z2, Z0, Z0
-	VPXORQ    Z3, Z0, Z0
-	VPXORQ    Z4, Z0, Z0
-	VPXORQ    Z5, Z0, Z0
-	VPXORQ    Z6, Z0, Z0
-	VPXORQ    Z7, Z0, Z0
-	VMOVDQU64 Z0, (DX)
+	CMPQ          AX, CX
+	JB            block
+	VPXORQ        Z1, Z0, Z0
+	VPXORQ        Z2, Z0, Z0
+	VPXORQ        Z3, Z0, Z0
+	VPXORQ        Z4, Z0, Z0
+	VPXORQ        Z5, Z0, Z0
+	VPXORQ        Z6, Z0, Z0
+	VPXORQ        Z7, Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPXOR         Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPXOR         X1, X0, X0
+	VPUNPCKHQDQ   X0, X0, X1
+	VPXOR         X1, X0, X0
+	VMOVQ         X0, AX
+	MOVQ          AX, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -1106,12 +1112,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func readWordsAVX2(x []uint64, acc *[8]uint64)
+// func readWordsAVX2(x []uint64) uint64
 // Requires: AVX, AVX2
 TEXT ·readWordsAVX2(SB), NOSPLIT, $0-32
 	MOVQ  x_base+0(FP), AX
 	MOVQ  x_len+8(FP), CX
-	MOVQ  acc+24(FP), DX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1143,15 +1148,20 @@ block:
 	ADDQ  $0x00000200, AX
 
 next:
-	CMPQ    AX, CX
-	JB      block
-	VPXOR   Y2, Y0, Y0
-	VPXOR   Y3, Y1, Y1
-	VPXOR   Y4, Y0, Y0
-	VPXOR   Y5, Y1, Y1
-	VPXOR   Y6, Y0, Y0
-	VPXOR   Y7, Y1, Y1
-	VMOVDQU Y0, (DX)
-	VMOVDQU Y1, 32(DX)
+	CMPQ         AX, CX
+	JB           block
+	VPXOR        Y1, Y0, Y0
+	VPXOR        Y2, Y0, Y0
+	VPXOR        Y3, Y0, Y0
+	VPXOR        Y4, Y0, Y0
+	VPXOR        Y5, Y0, Y0
+	VPXOR        Y6, Y0, Y0
+	VPXOR        Y7, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPXOR        X1, X0, X0
+	VPUNPCKHQDQ  X0, X0, X1
+	VPXOR        X1, X0, X0
+	VMOVQ        X0, AX
+	MOVQ         AX, ret+24(FP)
 	VZEROUPPER
 	RET

@@ -19,10 +19,10 @@ func probeMultiplyAVX512(start uint64, constant uint64, rounds int) uint64
 // probeLookupAVX512 looks numbers up in a table of their successors modulo 8, plus a constant.
 func probeLookupAVX512(start uint64, constant uint64, rounds int) uint64
 
-// readWordsAVX512 is readWordsGeneric for a multiple of 64 words, into 8 partial results.
+// readWordsAVX512 is readWordsGeneric for a multiple of 64 words.
 //
 //go:noescape
-func readWordsAVX512(x []uint64, acc *[8]uint64)
+func readWordsAVX512(x []uint64) uint64
 
 // probeFMAAVX2 accumulates ones by fused multiply-adds.
 func probeFMAAVX2(start uint64, constant uint64, rounds int) uint64
@@ -39,7 +39,7 @@ func probeMultiplyAVX2(start uint64, constant uint64, rounds int) uint64
 // probeLookupAVX2 looks numbers up in a table of their successors modulo 8, plus a constant.
 func probeLookupAVX2(start uint64, constant uint64, rounds int) uint64
 
-// readWordsAVX2 is readWordsGeneric for a multiple of 64 words, into 8 partial results.
+// readWordsAVX2 is readWordsGeneric for a multiple of 64 words.
 //
 //go:noescape
-func readWordsAVX2(x []uint64, acc *[8]uint64)
+func readWordsAVX2(x []uint64) uint64

@@ -304,13 +304,13 @@ DATA spinsConstants<>+1184(SB)/4, $0xaaaaaaaa
 DATA spinsConstants<>+1188(SB)/4, $0xaaaaaaaa
 GLOBL spinsConstants<>(SB), RODATA|NOPTR, $1192
 
-// func signMaskAVX512(dst *uint64, logits *float32, rows int, n int)
+// func signMaskAVX512(dst []uint64, logits []float32, rows int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·signMaskAVX512(SB), NOSPLIT, $0-32
-	MOVQ   dst+0(FP), AX
-	MOVQ   logits+8(FP), CX
-	MOVQ   rows+16(FP), DX
-	MOVQ   n+24(FP), BX
+TEXT ·signMaskAVX512(SB), NOSPLIT, $0-64
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   logits_base+24(FP), CX
+	MOVQ   rows+48(FP), DX
+	MOVQ   n+56(FP), BX
 	VXORPS X0, X0, X0
 
 row:
@@ -353,13 +353,13 @@ last:
 	VZEROUPPER
 	RET
 
-// func unpackAVX512(dst *float32, spins *uint64, rows int, n int)
+// func unpackAVX512(dst []float32, spins []uint64, rows int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·unpackAVX512(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         spins+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	MOVQ         n+24(FP), BX
+TEXT ·unpackAVX512(SB), NOSPLIT, $0-64
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         spins_base+24(FP), CX
+	MOVQ         rows+48(FP), DX
+	MOVQ         n+56(FP), BX
 	VBROADCASTSS spinsConstants<>+0(SB), Z0
 	VBROADCASTSS spinsConstants<>+4(SB), Z1
 
@@ -698,13 +698,13 @@ TEXT ·transpose64AVX512(SB), NOSPLIT, $0-8
 	VZEROUPPER
 	RET
 
-// func signMaskAVX2(dst *uint64, logits *float32, rows int, n int)
+// func signMaskAVX2(dst []uint64, logits []float32, rows int, n int)
 // Requires: AVX, BMI2, CMOV
-TEXT ·signMaskAVX2(SB), NOSPLIT, $0-32
-	MOVQ   dst+0(FP), AX
-	MOVQ   logits+8(FP), CX
-	MOVQ   rows+16(FP), DX
-	MOVQ   n+24(FP), BX
+TEXT ·signMaskAVX2(SB), NOSPLIT, $0-64
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   logits_base+24(FP), CX
+	MOVQ   rows+48(FP), DX
+	MOVQ   n+56(FP), BX
 	VXORPS X0, X0, X0
 
 row:
@@ -748,13 +748,13 @@ last:
 	VZEROUPPER
 	RET
 
-// func unpackAVX2(dst *float32, spins *uint64, rows int, n int)
+// func unpackAVX2(dst []float32, spins []uint64, rows int, n int)
 // Requires: AVX, AVX2, CMOV
-TEXT ·unpackAVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         spins+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	MOVQ         n+24(FP), BX
+TEXT ·unpackAVX2(SB), NOSPLIT, $0-64
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         spins_base+24(FP), CX
+	MOVQ         rows+48(FP), DX
+	MOVQ         n+56(FP), BX
 	VBROADCASTSS spinsConstants<>+0(SB), Y0
 	VBROADCASTSS spinsConstants<>+4(SB), Y1
 	VMOVDQU      spinsConstants<>+840(SB), Y2

@@ -7,12 +7,12 @@ package asm
 // signMaskAVX512 is signMaskGeneric for at least one row.
 //
 //go:noescape
-func signMaskAVX512(dst *uint64, logits *float32, rows int, n int)
+func signMaskAVX512(dst []uint64, logits []float32, rows int, n int)
 
 // unpackAVX512 is unpackGeneric for at least one row.
 //
 //go:noescape
-func unpackAVX512(dst *float32, spins *uint64, rows int, n int)
+func unpackAVX512(dst []float32, spins []uint64, rows int, n int)
 
 // transpose64AVX512 is transpose64Generic.
 //
@@ -22,12 +22,12 @@ func transpose64AVX512(a *[64]uint64)
 // signMaskAVX2 is signMaskGeneric for at least one row.
 //
 //go:noescape
-func signMaskAVX2(dst *uint64, logits *float32, rows int, n int)
+func signMaskAVX2(dst []uint64, logits []float32, rows int, n int)
 
 // unpackAVX2 is unpackGeneric for at least one row.
 //
 //go:noescape
-func unpackAVX2(dst *float32, spins *uint64, rows int, n int)
+func unpackAVX2(dst []float32, spins []uint64, rows int, n int)
 
 // transpose64AVX2 is transpose64Generic.
 //

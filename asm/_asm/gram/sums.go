@@ -239,7 +239,7 @@ func (w *isa) tailMasks(left Register, memory Mem) (mask []Register) {
 
 // radialValues emits the elementwise values.
 func (w *isa) radialValues() {
-	TEXT("radialValues"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, derivative, d2 *float32, n int)")
+	TEXT("radialValues"+w.suffix, NOSPLIT, "func(steps *uint32, count int, value, derivative, d2 []float32)")
 	doc(w, "radialValues", "is radialValuesGeneric for a multiple of 64 distances.")
 	Pragma("noescape")
 	restore := flushSubnormals()
@@ -248,7 +248,10 @@ func (w *isa) radialValues() {
 	if w == avx2 {
 		memory = AllocLocal(2 * chains * w.bytes())
 	}
-	value, derivative, d2, n := load("value"), load("derivative"), load("d2"), load("n")
+	value := Load(Param("value").Base(), GP64())
+	derivative := Load(Param("derivative").Base(), GP64())
+	d2 := Load(Param("d2").Base(), GP64())
+	n := Load(Param("d2").Len(), GP64())
 	Label("block")
 	s := w.newSums(chains, chains, memory)
 	values := w.vectors(chains)

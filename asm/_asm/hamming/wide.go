@@ -282,10 +282,10 @@ func (k *kernel) gatherPairs(table Register, h VecVirtual) VecVirtual {
 // tabulate emits the kernel that tabulates signed sums of four columns.
 func tabulate(p *path) {
 	name := "hammingTabulate" + p.isa()
-	TEXT(name, NOSPLIT, "func(tables, values *float32)")
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(table *[%d]float32, values *[%d]float32)", tileGroups*tableBytes/4, tileGroups*groupColumns*rowBytes/4))
 	Doc(name + " is hammingTabulateGeneric.")
 	Pragma("noescape")
-	tables := Load(Param("tables"), GP64())
+	tables := Load(Param("table"), GP64())
 	values := Load(Param("values"), GP64())
 	group := GP64()
 	MOVQ(U32(tileGroups), group)
@@ -344,13 +344,13 @@ func (p *path) widened(x VecVirtual) VecVirtual {
 // gather emits the kernel that adds entries of the tables of a tile.
 func gather(p *path) {
 	name := "hammingGather" + p.isa()
-	TEXT(name, NOSPLIT, "func(sums, tables *float32, patterns *["+fmt.Sprint(tileGroups)+"]uint8, spins int)")
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(sums []float32, table *[%d]float32, patterns [][%d]uint8)", tileGroups*tableBytes/4, tileGroups))
 	Doc(name + " is hammingGatherGeneric.")
 	Pragma("noescape")
-	sums := Load(Param("sums"), GP64())
-	tables := Load(Param("tables"), GP64())
-	patternBytes := Load(Param("patterns"), GP64())
-	spins := Load(Param("spins"), GP64())
+	sums := Load(Param("sums").Base(), GP64())
+	tables := Load(Param("table"), GP64())
+	patternBytes := Load(Param("patterns").Base(), GP64())
+	spins := Load(Param("patterns").Len(), GP64())
 	// Two sums for each vector, so that half as many additions wait in a row.
 	parts := rowBytes / p.bytes
 	acc := make([]VecVirtual, 2*parts)

@@ -14,13 +14,13 @@ const rowLimit = 16
 // expSumRows emits the sums of exponentials of short rows. A row fills one
 // vector, or two with AVX2, whose other lanes hold −Inf.
 func (w *isa) expSumRows() {
-	TEXT("expSumRows"+w.suffix, NOSPLIT, "func(sums, shifts []float32, x *float32, cols int)")
+	TEXT("expSumRows"+w.suffix, NOSPLIT, "func(sums, shifts, x []float32, cols int)")
 	Doc("expSumRows" + w.suffix + " is expSumRowsGeneric for rows of 1 to 16 elements, with sums in float32.")
 	Pragma("noescape")
 	sums := Load(Param("sums").Base(), GP64())
 	n := Load(Param("sums").Len(), GP64())
 	shifts := Load(Param("shifts").Base(), GP64())
-	x := Load(Param("x"), GP64())
+	x := Load(Param("x").Base(), GP64())
 	cols := Load(Param("cols"), GP64())
 	w.kept = map[Mem]VecVirtual{}
 	if w == avx512 {

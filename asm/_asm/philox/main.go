@@ -73,8 +73,8 @@ func main() {
 	ConstraintExpr("amd64,!purego")
 	constants.Open("philoxConstants")
 	for _, p := range []*path{avx512, avx2} {
-		p.kernel("philoxBlocks", "dst []uint32", inOrder, p.interleave64)
-		p.kernel("uniforms", "dst []float32", inOrder, func() func(a, b VecVirtual) [2]VecVirtual {
+		p.kernel("philoxBlocks", inOrder, p.interleave64)
+		p.kernel("uniforms", inOrder, func() func(a, b VecVirtual) [2]VecVirtual {
 			interleave, scale := p.interleave64(), p.vector()
 			VBROADCASTSS(constants.Number(1.0/(1<<23)), scale)
 			return func(a, b VecVirtual) [2]VecVirtual {
@@ -89,7 +89,7 @@ func main() {
 		})
 	}
 	avx512.pipelinedNormals()
-	avx2.kernel("normals", "dst []float32", radiusAndAngle, avx2.boxMuller)
+	avx2.kernel("normals", radiusAndAngle, avx2.boxMuller)
 	Generate()
 }
 
@@ -105,8 +105,8 @@ var (
 // kernel emits a function that fills dst group by group. Output is called
 // once, before the loop, to set up constants; the function that it returns
 // turns the two pairs of words of a set of blocks into two vectors of results.
-func (p *path) kernel(name, dst string, pairs pairing, output func() func(a, b VecVirtual) [2]VecVirtual) {
-	TEXT(name+p.suffix, NOSPLIT, "func("+dst+", first uint64, s *[20]uint32)")
+func (p *path) kernel(name string, pairs pairing, output func() func(a, b VecVirtual) [2]VecVirtual) {
+	TEXT(name+p.suffix, NOSPLIT, "func(dst []uint32, first uint64, s *[20]uint32)")
 	Doc(fmt.Sprintf("%s%s is %sGeneric for a multiple of %d elements.", name, p.suffix, name, p.group()))
 	Pragma("noescape")
 	to := Load(Param("dst").Base(), GP64())

@@ -15,7 +15,7 @@ import (
 // from the one to the other through memory, because both together need most of
 // the registers.
 func (p *path) pipelinedNormals() {
-	TEXT("normals"+p.suffix, NOSPLIT, "func(dst []float32, first uint64, s *[20]uint32)")
+	TEXT("normals"+p.suffix, NOSPLIT, "func(dst []uint32, first uint64, s *[20]uint32)")
 	Doc(fmt.Sprintf("normals%s is normalsGeneric for a positive multiple of %d elements.", p.suffix, p.group()))
 	Pragma("noescape")
 	to := Load(Param("dst").Base(), GP64())

@@ -110,12 +110,11 @@ func probe(w width, name, doc string, operation func(i int, constant, acc VecVir
 }
 
 func readWords(w width) {
-	TEXT("readWords"+w.suffix, NOSPLIT, "func(x []uint64, acc *[8]uint64)")
-	Doc("readWords" + w.suffix + " is readWordsGeneric for a multiple of 64 words, into 8 partial results.")
+	TEXT("readWords"+w.suffix, NOSPLIT, "func(x []uint64) uint64")
+	Doc("readWords" + w.suffix + " is readWordsGeneric for a multiple of 64 words.")
 	Pragma("noescape")
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())
-	out := Load(Param("acc"), GP64())
 	acc := make([]VecVirtual, 8)
 	xor := func(a, b Op, dst VecVirtual) {
 		if w.bytes == 64 {
@@ -140,18 +139,20 @@ func readWords(w width) {
 	Label("next")
 	CMPQ(x, end)
 	JB(LabelRef("block"))
-	if w.bytes == 64 {
-		for _, a := range acc[1:] {
-			xor(a, acc[0], acc[0])
-		}
-		VMOVDQU64(acc[0], Mem{Base: out})
-	} else {
-		for i := 2; i < len(acc); i++ {
-			xor(acc[i], acc[i%2], acc[i%2])
-		}
-		VMOVDQU(acc[0], Mem{Base: out})
-		VMOVDQU(acc[1], Mem{Base: out, Disp: 32})
+	for _, a := range acc[1:] {
+		xor(a, acc[0], acc[0])
 	}
+	quarter, half, high, result := acc[0].AsX(), acc[0].AsY(), YMM(), GP64()
+	if w.bytes == 64 {
+		VEXTRACTI64X4(Imm(1), acc[0], high)
+		VPXOR(high, half, half)
+	}
+	VEXTRACTI128(Imm(1), half, high.AsX())
+	VPXOR(high.AsX(), quarter, quarter)
+	VPUNPCKHQDQ(quarter, quarter, high.AsX())
+	VPXOR(high.AsX(), quarter, quarter)
+	VMOVQ(quarter, result)
+	Store(result, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
 }

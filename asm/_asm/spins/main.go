@@ -99,11 +99,11 @@ func (p *path) rows(values, rows, n Register, begin, end func(), step func(at Me
 }
 
 func (p *path) signMask() {
-	TEXT("signMask"+p.suffix, NOSPLIT, "func(dst *uint64, logits *float32, rows, n int)")
+	TEXT("signMask"+p.suffix, NOSPLIT, "func(dst []uint64, logits []float32, rows, n int)")
 	Doc("signMask" + p.suffix + " is signMaskGeneric for at least one row.")
 	Pragma("noescape")
-	dst := Load(Param("dst"), GP64())
-	values := Load(Param("logits"), GP64())
+	dst := Load(Param("dst").Base(), GP64())
+	values := Load(Param("logits").Base(), GP64())
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
 	zero, word := p.vector(), GP64()
@@ -132,11 +132,11 @@ func (p *path) signMask() {
 }
 
 func (p *path) unpack() {
-	TEXT("unpack"+p.suffix, NOSPLIT, "func(dst *float32, spins *uint64, rows, n int)")
+	TEXT("unpack"+p.suffix, NOSPLIT, "func(dst []float32, spins []uint64, rows, n int)")
 	Doc("unpack" + p.suffix + " is unpackGeneric for at least one row.")
 	Pragma("noescape")
-	values := Load(Param("dst"), GP64())
-	spins := Load(Param("spins"), GP64())
+	values := Load(Param("dst").Base(), GP64())
+	spins := Load(Param("spins").Base(), GP64())
 	rows := Load(Param("rows"), GP64())
 	n := Load(Param("n"), GP64())
 	word, up, down := GP64(), p.vector(), p.vector()
