@@ -72,8 +72,10 @@ func PackWeightsTransposed(dst, w []float32, in, out int) {
 // packRows transposes up to Panel rows of w, stride apart, into a panel.
 func packRows(panel, w []float32, rows, stride, columns int) {
 	for r := range rows {
-		for c, v := range w[r*stride:][:columns] {
-			panel[c*Panel+r] = v
+		at := r
+		for _, v := range w[r*stride:][:columns] {
+			panel[at] = v
+			at += Panel
 		}
 	}
 }
