@@ -33,7 +33,8 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 	p := &c.packed
 	clear(loss)
 	clear(base)
-	var narrow [4 * HammingRows]uint32
+	var words [4*HammingRows + cacheLine/4]uint32
+	narrow := (*[4 * HammingRows]uint32)(aligned(words[:]))
 	var space [3*hammingLookup + cacheLine/4]float32
 	tables := aligned(space[:])
 	// Only the first pass over the columns counts for the loss and the base.
@@ -47,7 +48,7 @@ func hammingSumsPacked(loss []float64, base, spin []float32, rows []uint64, c *H
 		copy(baseTable, t.base)
 		baseAt = &baseTable[0]
 	}
-	p.narrowRows(&narrow, rows)
+	p.narrowRows(narrow, rows)
 	lanes := hammingLanes()
 	dirty := false
 	for lane := 0; lane < HammingRows; lane += lanes {

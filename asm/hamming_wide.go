@@ -102,6 +102,6 @@ const cacheLine = 64
 
 // aligned returns the part of an array that begins with a cache line. A vector
 // that straddles two lines costs two accesses.
-func aligned[T float32 | uint64](x []T) []T {
+func aligned[T float32 | uint32 | uint64](x []T) []T {
 	return x[-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%cacheLine/unsafe.Sizeof(x[0]):]
 }
