@@ -135,17 +135,18 @@ func hammingWeigh(values *hammingValues, loss []float64, base []float32, distanc
 
 func hammingFinish(grad, base, spin []float32, rows []uint64, own [][2]float32, scale float32, signed bool, n int) {
 	const block = 16 // rows, and spins
-	blocks := 0
-	if useAVX512 && n >= block {
-		blocks = n / block
-		signs := 0
-		if signed {
-			signs = -1
-		}
-		for lane := 0; lane < len(own); lane += block {
-			hammingFinishAVX512(&grad[lane*n], &base[lane], &spin[lane], &rows[lane], &own[lane][0],
-				scale, signs, 4*n, (n+63)/64, blocks, len(own)-lane)
-		}
+	blocks := n / block
+	if !useAVX512 || blocks == 0 {
+		hammingFinishGeneric(grad, base, spin, rows, own, scale, signed, n)
+		return
+	}
+	signs := 0
+	if signed {
+		signs = -1
+	}
+	for lane := 0; lane < len(own); lane += block {
+		hammingFinishAVX512(&grad[lane*n], &base[lane], &spin[lane], &rows[lane], &own[lane][0],
+			scale, signs, 4*n, (n+63)/64, blocks, len(own)-lane)
 	}
 	hammingFinishFrom(blocks*block, grad, base, spin, rows, own, scale, signed, n)
 }
