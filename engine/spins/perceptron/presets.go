@@ -27,7 +27,7 @@ const mostProposals = 1 << 10
 // why these. Keys of other choices have values to start from.
 func Paper(system string, n int, coupling float64) Config {
 	side := math.Sqrt(float64(n)) // distances of configurations are as the root of n
-	steps, milestones, bandwidths := 12_000, []int{4000, 8000, 11_000}, []float64{side / 2}
+	steps, milestones, bandwidths := 20_000, []int{6000, 12_000, 17_000}, []float64{side / 2}
 	if coupling >= Coupled {
 		steps, milestones, bandwidths = 30_000, []int{15_000, 22_500, 27_500}, append(bandwidths, side)
 	}
