@@ -292,23 +292,20 @@ func (p *program) trainAndMeasure(ctx context.Context, from *resolved, t *traini
 		return err
 	}
 	r, diagnosed := result.Diagnosis.(*diagnose.Report)
-	if t.strict && (!diagnosed || r.Verdict != diagnose.Trustworthy || result.Evaluation != nil && !result.Evaluation.Sound()) {
-		return p.distrust(r, result.Evaluation)
+	if t.strict && (!diagnosed || r.Verdict != diagnose.Trustworthy) {
+		return p.distrust(r)
 	}
 	return nil
 }
 
 // distrust is why --strict refuses samples, which nothing has said yet where all else is
 // quiet.
-func (p *program) distrust(r *diagnose.Report, e *engine.Evaluation) error {
+func (p *program) distrust(r *diagnose.Report) error {
 	if p.quiet && !p.json {
-		switch {
-		case r == nil:
+		if r == nil {
 			fmt.Fprintln(p.stderr, "revgen: --strict: there is no diagnosis")
-		case r.Verdict != diagnose.Trustworthy:
+		} else {
 			fmt.Fprintf(p.stderr, "revgen: --strict: %s\n", r.Sentence)
-		default:
-			fmt.Fprintf(p.stderr, "revgen: --strict: %s\n", strings.Join(e.Warnings, "; "))
 		}
 	}
 	return errCheckFailed
@@ -321,9 +318,7 @@ func briefly(shared *engine.Common) func(context.Context, engine.System, *engine
 			return nil, nil
 		}
 		brief := diagnose.Brief(diagnose.Share(trained, r.Steps*shared.Training.Batch))
-		if r.Evaluation != nil {
-			brief.Measured = r.Evaluation.Weights
-		}
+		brief.Evaluation = r.Evaluation
 		return diagnose.Run(ctx, trained, r.Params, brief)
 	}
 }

@@ -88,6 +88,15 @@ func (s *Strides) Take(ctx context.Context, steps int, move func(stream rng.Coun
 	return nil
 }
 
+// A Prospector is an Observer whose chains can begin far from where the target is known to
+// have weight.
+type Prospector interface {
+	Observer
+	// Prospect is Chains that begin in turns so many times the scale of the target away
+	// from it as scales say.
+	Prospect(params []float32, n int, scales []float64) (Walk, error)
+}
+
 // An UnweightedWalk can leave out the weights, where these cost more than all else.
 type UnweightedWalk interface {
 	Walk

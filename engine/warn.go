@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/revgen/revgen/internal/number"
@@ -69,9 +70,9 @@ func (m *Metric) Floors() float64 {
 }
 
 // far reports an error that is not chance: beyond what as many exact samples tolerate, or
-// infinite.
+// infinite. Nothing is far from a reference that has not settled.
 func (m *Metric) far() bool {
-	return math.IsInf(m.Error, 0) || m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile
+	return !m.Unsettled && (math.IsInf(m.Error, 0) || m.Floor > 0 && m.Floors() > tolerated && m.Error > m.Quantile)
 }
 
 // biased returns by how many times the expected error of as many exact samples a figure as
@@ -82,6 +83,7 @@ func (m *Metric) biased() (floors, difference float64) {
 		return 0, 0
 	}
 	of := *m
+	of.Unsettled = false // which is the chains', not the weights'
 	of.Error, of.Uncertainty = math.Abs(m.Generated-m.Reweighted.Value), m.Reweighted.StandardError
 	if m.Relative {
 		of.Error, of.Uncertainty = of.Error/math.Abs(m.Exact), of.Uncertainty/math.Abs(m.Exact)
@@ -94,19 +96,27 @@ func (m *Metric) biased() (floors, difference float64) {
 
 func (e *Evaluation) weightsTrusted() bool { return e.Weights != nil && e.Weights.Trusted() }
 
-// Sound reports that no mode is missing, and no error far from an exact reference, or from
-// what trusted weights make of the samples: a reference that is not known exactly may be to
-// blame itself.
-func (e *Evaluation) Sound() bool {
+// Refuted says why the samples are not the target's: modes are missing, or errors are far
+// from an exact reference, or from what trusted weights make of the samples. A reference
+// that is not known exactly may be to blame itself, and refutes nothing.
+func (e *Evaluation) Refuted() (why []string) {
+	why = slices.Clone(e.Lost)
 	for _, m := range e.Metrics {
 		if m.Uncertainty == 0 && m.far() {
-			return false
-		}
-		if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
-			return false
+			why = append(why, m.against())
+		} else if floors, _ := m.biased(); floors > 0 && e.weightsTrusted() {
+			why = append(why, m.Name+" is not what the weights of the density make of it")
 		}
 	}
-	return len(e.Lost) == 0
+	return why
+}
+
+// against names an error, and that of as many exact samples.
+func (m *Metric) against() string {
+	if !number.Finite(m.Error) {
+		return m.Name + " (infinite)"
+	}
+	return fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Error/m.Floors()), m.Floors())
 }
 
 // warn adds to an evaluation's warnings which metrics are far from their reference,
@@ -123,10 +133,8 @@ func (e *Evaluation) warn() {
 		switch {
 		case math.IsNaN(m.Error):
 			unknown = append(unknown, m.Name)
-		case m.far() && number.Finite(m.Error):
-			far = append(far, fmt.Sprintf("%s (%s where as many exact samples have %s, %.1f times that)", m.Name, m.figure(m.Error), m.figure(m.Error/m.Floors()), m.Floors()))
 		case m.far():
-			far = append(far, m.Name+" (infinite)")
+			far = append(far, m.against())
 		}
 	}
 	if far != nil {

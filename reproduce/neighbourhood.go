@@ -134,7 +134,7 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 			return nil, err
 		}
 		o := diagnosed
-		o.Moves, o.Measured = diagnose.Work(trained)/4, r.Evaluation.Weights
+		o.Moves, o.Evaluation = diagnose.Work(trained)/4, r.Evaluation
 		return diagnose.Run(ctx, trained, r.Params, o)
 	})
 	if err != nil {

@@ -97,11 +97,36 @@ const tooRare = 100
 // largest of as many samples' distances to the others. Beyond are those whose weight
 // is beyond all that the generator's density accounts for, however many are near.
 func (d *diagnosis) far() (count, beyond int) {
+	samples, ends, scale := d.ends()
 	stride := len(d.all)
-	samples, ends := make([]float64, d.options.Samples*stride), make([]float64, d.options.Chains*stride)
+	probes := min(d.options.Chains, d.options.Samples/8) * stride
+	weight, heaviest := max(0, slices.Index(d.all, engine.LogWeight)), math.Inf(1)
+	if d.weight != nil {
+		heaviest = d.weight.LogZ + math.Log(float64(tooRare*d.options.Chains))
+	}
+	for i := 0; i < len(ends); i += stride {
+		if ends[i+weight] > heaviest {
+			beyond++
+		}
+	}
+	return apart(ends, samples[:probes], samples[probes:], scale), beyond
+}
+
+// unvisited returns the share of the samples that are where no chain ended near.
+func (d *diagnosis) unvisited() float64 {
+	samples, ends, scale := d.ends()
+	probes := max(1, d.options.Chains/8) * len(d.all)
+	return float64(apart(samples, ends[:probes], ends[probes:], scale)) / float64(d.options.Samples)
+}
+
+// ends returns the observables of walked samples and of chains where they ended, and
+// what makes standard deviations of samples of them.
+func (d *diagnosis) ends() (samples, ends, scale []float64) {
+	stride := len(d.all)
+	samples, ends = make([]float64, d.options.Samples*stride), make([]float64, d.options.Chains*stride)
 	d.walked.Observe(samples)
 	d.chained.Observe(ends)
-	scale := make([]float64, stride)
+	scale = make([]float64, stride)
 	for j, name := range d.all {
 		var m stat.Mean
 		for i := j; i < len(samples); i += stride {
@@ -116,25 +141,23 @@ func (d *diagnosis) far() (count, beyond int) {
 			scale[j] = min(scale[j], 1) // weights within e of each other are near
 		}
 	}
-	probes := min(d.options.Chains, d.options.Samples/8) * stride
-	others := samples[probes:]
+	return samples, ends, scale
+}
+
+// apart counts the points whose distance to the nearest of others is more than twice the
+// largest of probes of the same law.
+func apart(points, probes, others, scale []float64) (count int) {
+	stride := len(scale)
 	var typical float64
-	for i := 0; i < probes; i += stride {
-		typical = max(typical, nearest(samples[i:i+stride], others, scale))
+	for i := 0; i < len(probes); i += stride {
+		typical = max(typical, nearest(probes[i:i+stride], others, scale))
 	}
-	weight, heaviest := max(0, slices.Index(d.all, engine.LogWeight)), math.Inf(1)
-	if d.weight != nil {
-		heaviest = d.weight.LogZ + math.Log(float64(tooRare*d.options.Chains))
-	}
-	for i := 0; i < len(ends); i += stride {
-		if ends[i+weight] > heaviest {
-			beyond++
-		}
-		if nearest(ends[i:i+stride], others, scale) > 4*typical { // squares
+	for i := 0; i < len(points); i += stride {
+		if nearest(points[i:i+stride], others, scale) > 4*typical { // squares
 			count++
 		}
 	}
-	return count, beyond
+	return count
 }
 
 // nearest returns the least squared distance of a point from others.

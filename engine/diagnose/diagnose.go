@@ -49,6 +49,9 @@ func Run(ctx context.Context, system engine.System, params []float32, o Options)
 	if err := d.chains(ctx); err != nil {
 		return nil, err
 	}
+	if err := d.prospect(ctx); err != nil {
+		return nil, err
+	}
 	return d.report(), nil
 }
 
@@ -75,6 +78,7 @@ type diagnosis struct {
 	profiles []profile // of their coordinates at the stages
 
 	chain  *chainResult
+	found  *Prospect
 	weight *Weights
 	shift  []shift // of each column, by the weights
 }

@@ -26,6 +26,8 @@ type normal struct {
 	tails     float64 // of the weights, of index 0.6
 	outside   bool    // ln π of some samples is −Inf
 	needle    float64 // ln π/q where two of the chains are
+	confined  bool    // all chains begin in the mode +
+	blind     bool    // the weights are level whatever the generator draws
 	seed      uint64
 }
 
@@ -60,7 +62,11 @@ func (s *normal) Walk(_ []float32, _ uint64, n int) (engine.Walk, error) {
 }
 
 func (s *normal) Chains(_ []float32, n int) (engine.Walk, error) {
-	w := s.states(2, n, 0.3, 0, 3, s.chainCross)
+	plus := 0.3
+	if s.confined {
+		plus = 1
+	}
+	w := s.states(2, n, plus, 0, 3, s.chainCross)
 	if s.needle != 0 {
 		w.lost = 2
 	}
@@ -102,6 +108,9 @@ func (w *normalWalk) Observe(values []float64) {
 				q = 1 - q
 			}
 			row[3] = math.Log(0.5/q) - x*x/2 + (x-w.s.off)*(x-w.s.off)/2
+			if w.s.blind {
+				row[3] = 0
+			}
 			if i < w.lost {
 				row[3] = w.s.needle
 			}
@@ -126,22 +135,24 @@ func TestVerdicts(t *testing.T) {
 		want   Verdict
 		says   string
 	}{
-		"exact":                    {func(*normal) {}, Trustworthy, "256 independent chains agree"},
-		"one mode":                 {func(s *normal) { s.apart = 0 }, Trustworthy, "nothing drifts"},
-		"off":                      {func(s *normal) { s.off = 0.5 }, Refine, "usable after --refine"},
-		"slow":                     {func(s *normal) { s.off, s.keep = 1.5, 0.999 }, Wrong, "has not come to rest"},
-		"weights of modes":         {func(s *normal) { s.plus = 0.7 }, Refine, "--refine"},
-		"a lost mode, crossed":     {func(s *normal) { s.plus, s.cross = 1, 0 }, Wrong, "modes are missing"},
-		"a lost mode, not crossed": {func(s *normal) { s.plus, s.cross, s.chainCross = 1, 0, 0 }, Unknown, "a mode may be missing"},
-		"modes, not crossed":       {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
-		"off, not crossed":         {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
-		"a density":                {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
-		"a density, tails":         {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Unknown, "they have a tail of Pareto's k̂ = "},
-		"a density, little tails":  {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.001 }, Trustworthy, "weights"},
-		"a density, off":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "by the weights"},
-		"a density, a needle":      {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 chains that owe nothing to the generator ended where its density is too small by a factor of 25600"},
-		"a density, a tail":        {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 9 }, Trustworthy, "weights"},
-		"outside the support":      {func(s *normal) { s.outside, s.off = true, 0.5 }, Refine, "--refine"},
+		"exact":                         {func(*normal) {}, Trustworthy, "256 independent chains agree"},
+		"one mode":                      {func(s *normal) { s.apart = 0 }, Trustworthy, "nothing drifts"},
+		"off":                           {func(s *normal) { s.off = 0.5 }, Refine, "usable after --refine"},
+		"slow":                          {func(s *normal) { s.off, s.keep = 1.5, 0.999 }, Wrong, "has not come to rest"},
+		"weights of modes":              {func(s *normal) { s.plus = 0.7 }, Refine, "--refine"},
+		"a lost mode, crossed":          {func(s *normal) { s.plus, s.cross = 1, 0 }, Wrong, "modes are missing"},
+		"a lost mode, not crossed":      {func(s *normal) { s.plus, s.cross, s.chainCross = 1, 0, 0 }, Unknown, "a mode may be missing"},
+		"modes, not crossed":            {func(s *normal) { s.cross, s.chainCross = 0, 0 }, Unknown, "nothing crosses"},
+		"off, not crossed":              {func(s *normal) { s.off, s.cross, s.chainCross = 0.5, 0, 0 }, Unknown, "as drawn it is wrong"},
+		"a density":                     {func(s *normal) { s.weighted, s.cross, s.chainCross = true, 0, 0 }, Trustworthy, "weights"},
+		"a density, tails":              {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.02 }, Unknown, "they have a tail of Pareto's k̂ = "},
+		"a density, little tails":       {func(s *normal) { s.weighted, s.cross, s.chainCross, s.tails = true, 0, 0, 0.001 }, Trustworthy, "weights"},
+		"a density, off":                {func(s *normal) { s.weighted, s.cross, s.chainCross, s.plus = true, 0, 0, 0.7 }, Wrong, "by the weights"},
+		"a density, a needle":           {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 11 }, Unknown, "2 of 256 chains that owe nothing to the generator ended where its density is too small by a factor of 25600"},
+		"a density, a tail":             {func(s *normal) { s.weighted, s.cross, s.chainCross, s.needle = true, 0, 0, 9 }, Trustworthy, "weights"},
+		"a density, chains in one mode": {func(s *normal) { s.weighted, s.cross, s.chainCross, s.confined = true, 0, 0, true }, Trustworthy, "of the samples are where no chain came"},
+		"a density against chains":      {func(s *normal) { s.weighted, s.blind, s.cross, s.plus = true, true, 0, 0.7 }, Unknown, "two pieces of evidence contradict each other"},
+		"outside the support":           {func(s *normal) { s.outside, s.off = true, 0.5 }, Refine, "--refine"},
 	} {
 		s := good
 		s.seed = 7
@@ -171,16 +182,17 @@ func TestVerdicts(t *testing.T) {
 func TestMeasuredWeights(t *testing.T) {
 	s := normal{keep: 0.8, apart: 3, plus: 0.5, weighted: true, seed: 7}
 	o := brief()
-	o.Measured = &Weights{Samples: 1 << 20, EffectiveSize: 1}
+	measured := &Weights{Samples: 1 << 20, EffectiveSize: 1}
+	o.Evaluation = &engine.Evaluation{Weights: measured}
 	r, err := Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Trustworthy, r.Verdict, r.Sentence)
-	o.Measured.EffectiveSize, o.Measured.Largest = 0.05, 1789
+	measured.EffectiveSize, measured.Largest = 0.05, 1789
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Unknown, r.Verdict)
 	require.Contains(t, r.Sentence, "1048576 samples that were measured have an effective size of 0.05, where 2048 have 1: a few weights, up to 1.79e+03 times the mean")
-	o.Measured.Warning = "a few weights stand out"
+	measured.Warning = "a few weights stand out"
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Unknown, r.Verdict)
@@ -189,6 +201,36 @@ func TestMeasuredWeights(t *testing.T) {
 	r, err = Run(t.Context(), &s, nil, o)
 	require.NoError(t, err)
 	require.Equal(t, Trustworthy, r.Verdict, "chains tell")
+}
+
+// TestRefuted: what was measured before takes a verdict back.
+func TestRefuted(t *testing.T) {
+	s := normal{keep: 0.8, cross: 0.2, chainCross: 0.2, apart: 3, plus: 0.5, seed: 7}
+	far := engine.Metric{Name: "energy", Exact: 1, Error: 0.05, Floor: 0.01, Quantile: 0.02}
+	unsettled, inexact := far, far
+	unsettled.Unsettled, inexact.Uncertainty = true, 0.001
+	for name, c := range map[string]struct {
+		e    engine.Evaluation
+		off  float64
+		want Verdict
+		says string
+	}{
+		"an exact reference":     {engine.Evaluation{Samples: 5000, Metrics: []engine.Metric{far}}, 0, Wrong, "wrong by what 5000 samples show: energy (0.05 where as many exact samples have 0.01, 5.0 times that)"},
+		"a lost mode":            {engine.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0, Wrong, "mode 2 is all but lost"},
+		"lost, after more steps": {engine.Evaluation{Lost: []string{"mode 2 is all but lost"}}, 0.5, Wrong, "mode 2 is all but lost"},
+		"off, as drawn":          {engine.Evaluation{Metrics: []engine.Metric{far}}, 0.5, Refine, "usable after"},
+		"an unsettled reference": {engine.Evaluation{Metrics: []engine.Metric{unsettled}}, 0, Trustworthy, "nothing drifts"},
+		"an inexact reference":   {engine.Evaluation{Metrics: []engine.Metric{inexact}}, 0, Trustworthy, "nothing drifts"},
+	} {
+		s.off = c.off
+		o := brief()
+		o.Evaluation = &c.e
+		r, err := Run(t.Context(), &s, nil, o)
+		require.NoError(t, err)
+		require.Equal(t, c.want, r.Verdict, "%s: %s", name, r.Sentence)
+		require.Contains(t, r.Sentence, c.says, name)
+		require.Equal(t, c.want != Wrong, r.Refine >= 0, name)
+	}
 }
 
 // TestFalseAlarms: exact samples are trusted whatever the seed. An alarm has a

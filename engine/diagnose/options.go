@@ -15,9 +15,10 @@ type Options struct {
 	Refine  int    // most steps, a power of two
 	Chains  int
 	Draws   int // of each chain, between which steps double until chains agree
-	// Measured are the weights of other samples of the generator, more than are diagnosed,
-	// that were measured before: where weights alone tell, these are asked too.
-	Measured *Weights
+	// Evaluation, if not nil, is what was measured before of other samples of the generator,
+	// more than are diagnosed. Where weights alone tell, its weights are asked too, and what
+	// it refutes is not trustworthy.
+	Evaluation *engine.Evaluation
 	// What a limit cuts short the report says. Moves bounds the steps of all states
 	// together, so that the same is seen on any machine, Time the time; 0 is no limit.
 	Moves int

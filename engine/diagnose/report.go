@@ -37,6 +37,7 @@ type Report struct {
 	Observables []Observable `json:"observables"`
 	Chains      *Chains      `json:"chains,omitempty"`
 	Weights     *Weights     `json:"weights,omitempty"`
+	Prospect    *Prospect    `json:"prospect,omitempty"`
 	// Limits say what was cut short.
 	Limits  []string `json:"limits,omitempty"`
 	Seconds float64  `json:"seconds"`

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/revgen/revgen/internal/stat"
@@ -13,13 +14,17 @@ func (d *diagnosis) report() *Report {
 	o := d.options
 	r := &Report{
 		Refine: -1, Samples: o.Samples, First: o.First, Steps: d.steps[len(d.steps)-1],
-		Resolution: (d.alarm() + 1) / math.Sqrt(float64(o.Samples)) * math.Sqrt2, Weights: d.weight, Limits: d.limits,
+		Resolution: (d.alarm() + 1) / math.Sqrt(float64(o.Samples)) * math.Sqrt2, Weights: d.weight, Prospect: d.found, Limits: d.limits,
 	}
 	if d.chain != nil {
 		r.Chains = &d.chain.Chains
 	}
 	f := d.findings()
 	stage := d.judge(r, f)
+	d.refute(r)
+	if p := d.found; p != nil && r.Verdict == Trustworthy {
+		r.Sentence += fmt.Sprintf("; %d chains that began up to %g times the target's scale away met no other mode", p.Chains, p.Scale)
+	}
 	for j, name := range d.names {
 		seen := Observable{Name: name, Settled: -1, Memory: d.memory(j)}
 		seen.Mean, seen.Deviation = d.moments(j, 0)
@@ -147,6 +152,26 @@ func (d *diagnosis) judge(r *Report, f findings) (stage int) {
 	return 0
 }
 
+// refute takes back what an exact reference, a lost mode or the weights of more samples
+// contradict. Of samples that are usable after more steps only a lost mode does: the rest
+// is of samples as drawn.
+func (d *diagnosis) refute(r *Report) {
+	if p := d.found; p != nil && p.Lost > 0 && r.Verdict != Wrong {
+		r.Verdict, r.Refine = Wrong, -1
+		r.Sentence = lead[Wrong] + fmt.Sprintf("%d of %d chains that began up to %g times the target's scale away ended in states as likely as the samples, which the generator hardly draws: a mode is lost, near %s",
+			p.Lost, p.Chains, p.Scale, p.Near)
+		return
+	}
+	e := d.options.Evaluation
+	if e == nil || r.Verdict == Wrong || r.Verdict == Refine && len(e.Lost) == 0 {
+		return
+	}
+	if why := e.Refuted(); len(why) > 0 {
+		r.Verdict, r.Refine = Wrong, -1
+		r.Sentence = fmt.Sprintf("wrong by what %d samples show: %s", e.Samples, strings.Join(why, "; "))
+	}
+}
+
 // judgeMixed is judge where chains tell what the target's averages are.
 func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Verdict, string, ...any)) (stage int) {
 	number := d.options.Chains
@@ -159,6 +184,11 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	if stage == len(d.stages) {
 		stage--
 		g, _ := d.disagree(stage)
+		if !f.moved && d.weightsTrusted() && d.tail() == "" {
+			if _, beyond := d.shifted(); !beyond {
+				return d.judgeDisagreement(r, g, say)
+			}
+		}
 		say(Wrong, "%d independent chains, which mix, have %s at %.4g ± %.1g and samples after %s at %.4g, %.2g standard deviations off: modes are missing, or their weights are wrong",
 			number, g.name, g.chains, g.standardError, count(d.steps[stage], "step"), g.mean, math.Abs(g.mean-g.chains)/max(g.deviation, g.deviationOfChains))
 		return stage
@@ -174,6 +204,24 @@ func (d *diagnosis) judgeMixed(r *Report, f findings, drifts string, say func(Ve
 	}
 	say(Refine, "--refine %d: as drawn %s; it ends there, and %d independent chains agree to %.2g standard deviations", r.Refine, drifts, number, f.reach)
 	return stage
+}
+
+// mostUnvisited is the share of samples that may lie where no chain came by chance.
+const mostUnvisited = 0.1
+
+// judgeDisagreement is judge where chains that agree with each other contradict weights that
+// are level. Chains that never entered a mode cannot tell its weight; the density can.
+func (d *diagnosis) judgeDisagreement(r *Report, g gap, say func(Verdict, string, ...any)) (stage int) {
+	chains := fmt.Sprintf("%d independent chains have %s at %.4g ± %.1g, and the samples at %.4g", d.options.Chains, g.name, g.chains, g.standardError, g.mean)
+	if share := d.unvisited(); share > mostUnvisited {
+		say(Trustworthy, "nothing drifts within %s, and the weights of its density (effective size %.4g, k̂ %s) agree to %.2g standard deviations; %s, but %.2g %% of the samples are where no chain came, so that chains cannot tell",
+			count(r.Steps, "step"), d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK), d.visible(), chains, 100*share)
+		r.Refine = 0
+		return 0
+	}
+	say(Unknown, "two pieces of evidence contradict each other: %s, while the weights of the density (effective size %.4g, k̂ %s) leave that as it is; longer chains decide: revgen mcmc",
+		chains, d.weight.EffectiveSize, stat.ShapeText(d.weight.ParetoK))
+	return 0
 }
 
 // lead begins the sentence of a verdict.

@@ -70,7 +70,8 @@ func (d *diagnosis) shifted() (worst int, beyond bool) {
 // that they do not show.
 func (d *diagnosis) tail() string {
 	const finite = 0.5 // k̂ of a variance that is
-	if m := d.options.Measured; m != nil {
+	if e := d.options.Evaluation; e != nil && e.Weights != nil {
+		m := e.Weights
 		if !m.Trusted() {
 			return fmt.Sprintf("of %d samples that were measured %s", m.Samples, m.Warning)
 		}

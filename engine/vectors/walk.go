@@ -140,9 +140,20 @@ func (e *Ensemble) Walk(params []float32, first uint64, n int) (engine.Walk, err
 // to it where there would be no weight. In many coordinates, where thrice the scale is
 // farther than chains come back from, it is that of a few, which are others for each.
 func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
-	w, modes := e.newWalk(params, rng.ChainTransition, 0, n), max(1, e.Modes)
+	return e.begin(params, 0, n, []float64{1, 3})
+}
+
+// Prospect implements engine.Prospector.
+func (e *Ensemble) Prospect(params []float32, n int, scales []float64) (engine.Walk, error) {
+	return e.begin(params, 1, n, scales)
+}
+
+// begin returns the walk of chains of an epoch that begin in turns at so many times the
+// scale from a mode's centre.
+func (e *Ensemble) begin(params []float32, epoch uint32, n int, scales []float64) (engine.Walk, error) {
+	w, modes := e.newWalk(params, rng.ChainTransition, uint64(epoch)<<32, n), max(1, e.Modes)
 	s := w.all
-	from := rng.Stream(e.Seed, rng.ChainStart, 0)
+	from := rng.Stream(e.Seed, rng.ChainStart, epoch)
 	rng.Normals(s.X, s.Dim, &from, 0)
 	for mode := range modes {
 		center, scale := e.Place(mode)
@@ -154,8 +165,8 @@ func (e *Ensemble) Chains(params []float32, n int) (engine.Walk, error) {
 			}
 			for j, c := range center {
 				spread := scale
-				if turn%2 == 1 && (j+turn/2*wideCoordinates)%s.Dim < wide {
-					spread *= 3
+				if (j+turn/len(scales)*wideCoordinates)%s.Dim < wide {
+					spread *= scales[turn%len(scales)]
 				}
 				s.X[i*s.Dim+j] = float32(c + spread*float64(s.X[i*s.Dim+j]))
 			}

@@ -21,6 +21,7 @@ const (
 	stepsPerSample = 16 // steps of the chains together, for a sample that is measured
 	shown          = 4  // coordinates of the table
 	observedAtOnce = 1 << 14
+	keptBytes      = 1 << 26 // of the chains' states
 )
 
 // A reference is what chains tell that owe nothing to the generator. It is computed
@@ -30,6 +31,7 @@ type reference struct {
 	values []float64 // of the observables, [draws][kept][width]
 	width  int       // all but the weight
 	kept   int       // chains that found weight
+	states []byte    // of the draws, [chains][draws], nil where they would take too much memory
 }
 
 // run lets the chains move.
@@ -42,10 +44,15 @@ func (s *system) run(ctx context.Context, samples int) error {
 	}
 	draws := min(max(stepsPerSample*samples/ofReference, fewestDraws), mostDraws)
 	steps := max(1, stepsPerSample*samples/(ofReference*draws))
-	moved, err := chains.Run(ctx, s, chains.Options{Chains: ofReference, Draws: draws, BurnIn: steps * draws / 2, Spacing: steps}, nil)
+	o := chains.Options{Chains: ofReference, Draws: draws, BurnIn: steps * draws / 2, Spacing: steps}
+	if whole := s.Formats()[0]; s.HasDensity() && ofReference*draws*whole.RowBytes <= keptBytes {
+		o.States = whole.Name
+	}
+	moved, err := chains.Run(ctx, s, o, nil)
 	if err != nil {
 		return err
 	}
+	r.states = moved.Levels[0].States
 	all := moved.Levels[0].Values
 	// Chains that begin where there is no weight may never find any.
 	density := s.column("log_density")
@@ -161,6 +168,11 @@ func (s *system) Evaluate(ctx context.Context, params []float32, samples int) (*
 		rest := out.Metrics
 		out.Metrics = nil
 		s.compare(out, values, weights, warn)
+		if weights != nil && weights.EffectiveSize > 0 {
+			if err := s.visit(out, params, weights.LogZ); err != nil {
+				return nil, err
+			}
+		}
 		out.Metrics = append(out.Metrics, rest...)
 	}
 	return out, nil
@@ -208,7 +220,7 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 			worst, unsettled = chain.RHat, r.name
 		}
 		scatter := math.Hypot(mean.StandardError(), chain.StandardError)
-		if off > deviations*scatter && off > share*chain.Deviation {
+		if off > deviations*scatter && off > share*chain.Deviation && chain.RHat <= agree {
 			warn("%s is %.3g where the chains have %.3g: off by %.2g standard errors, and by %.2g of the deviation of a state",
 				r.name, mean.Value(), chain.Mean, off/scatter, off/chain.Deviation)
 		}
@@ -218,8 +230,59 @@ func (s *system) compare(out *engine.Evaluation, values []float64, weights *engi
 		}
 	}
 	if !(worst <= agree) {
+		for i := range out.Metrics {
+			out.Metrics[i].Unsettled = true
+		}
 		warn("the chains that the table is compared with have not settled (R̂ = %.3g of %s): they mix too slowly, or π cannot be normalised; their figures are no reference", worst, unsettled)
 	}
+}
+
+// visit looks for states of the chains that the generator does not draw: whose weight π/q is
+// beyond what its density accounts for. By Markov's inequality one of n states of π's law
+// has a weight of tooRare·n times the mean with a probability of at most (1+χ²)/tooRare,
+// where q covers π.
+func (s *system) visit(out *engine.Evaluation, params []float32, logZ float64) error {
+	const tooRare = 100
+	states, whole, width := s.reference.states, s.Formats()[0], len(s.names)
+	n := len(states) / whole.RowBytes
+	if n == 0 {
+		return nil
+	}
+	draws, weight := n/ofReference, s.column(engine.LogWeight)
+	values := make([]float64, n*width)
+	if err := s.Score(values, params, whole.Name, states); err != nil {
+		return err
+	}
+	bound := logZ + math.Log(tooRare*float64(n))
+	visitors, seen, heaviest := 0, 0, 0
+	for c := range ofReference {
+		before := seen
+		for i := c * draws; i < (c+1)*draws; i++ {
+			w := values[i*width+weight]
+			if w > bound {
+				seen++
+			}
+			if w > values[heaviest*width+weight] {
+				heaviest = i
+			}
+		}
+		if seen > before {
+			visitors++
+		}
+	}
+	if visitors == 0 {
+		return nil
+	}
+	var place []string
+	for j, name := range s.names {
+		if row := values[heaviest*width:]; strings.HasPrefix(name, "x") && !strings.Contains(name, "_") || strings.HasPrefix(name, "mode_weight_") && row[j] == 1 {
+			place = append(place, fmt.Sprintf("%s = %.4g", name, row[j]))
+		}
+	}
+	out.Lost = append(out.Lost, fmt.Sprintf("%d of %d chains came to states that the generator hardly draws, in %.2g %% of their steps: near %s π/q is e^%.0f times its mean",
+		visitors, ofReference, 100*float64(seen)/float64(n), strings.Join(place, ", "), values[heaviest*width+weight]-logZ))
+	out.Warnings = append(out.Warnings, out.Lost[len(out.Lost)-1])
+	return nil
 }
 
 // importance adds what R = ln q − ln π of the samples tells, in the target's units of

@@ -22,7 +22,7 @@ type kit interface {
 	engine.Energetic
 	engine.Refiner
 	engine.Scorer
-	engine.Observer
+	engine.Prospector
 	HasDensity() bool
 }
 
