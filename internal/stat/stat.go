@@ -131,9 +131,9 @@ func (m *Mean) StandardError() float64 { return m.Deviation() / math.Sqrt(max(1,
 // z95 is the two-sided 95 % quantile of the standard normal law.
 const z95 = 1.959963984540054
 
-// Median returns that of x, which is not a number if one of x is not.
+// Median returns that of x, which is not a number if x is empty or one of it is not.
 func Median(x []float64) float64 {
-	if slices.ContainsFunc(x, math.IsNaN) {
+	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN()
 	}
 	x = slices.Sorted(slices.Values(x))
