@@ -20,8 +20,7 @@ import (
 // SchemaVersion is the version of results.json.
 const SchemaVersion = 1
 
-// maxResults bounds the results.json that is read: far beyond every setting,
-// preset and study.
+// maxResults bounds a file of results that is read: far beyond every setting and preset.
 const maxResults = 1 << 28
 
 // Results are what the settings gave, in the order of Settings, for one preset
@@ -149,30 +148,60 @@ func resultsFile(dir string) string { return filepath.Join(dir, "results.json") 
 // Read returns the results in dir, none if it has none.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
-	data, err := disk.Read(resultsFile(dir), maxResults)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err == nil {
-		// What is not known would be lost when the file is written again.
-		decoder := json.NewDecoder(bytes.NewReader(data))
-		decoder.DisallowUnknownFields()
-		err = decoder.Decode(r)
-	}
-	if err == nil && r.Schema != SchemaVersion {
-		err = fmt.Errorf("schema version %d; this program reads version %d", r.Schema, SchemaVersion)
-	}
-	if err == nil {
-		err = r.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", resultsFile(dir), err)
+	if err := Load(resultsFile(dir), r, r.check); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
+// Load reads a file of results, if there is one, and checks it. What is not known is an
+// error: it would be lost when the file is written again.
+func Load(path string, results any, check func() error) error {
+	data, err := disk.Read(path, maxResults)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.DisallowUnknownFields()
+		if err = decoder.Decode(results); err == nil {
+			err = check()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// Store writes a file of results, and the document that they make.
+func Store(path string, results any, document, text string) error {
+	data, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	for path, content := range map[string][]byte{path: append(data, '\n'), document: []byte(text)} {
+		disk.Sweep(filepath.Dir(path), filepath.Base(path))
+		if err := disk.Write(path, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckSchema reports a version that is not the one that is read.
+func CheckSchema(version, read int) error {
+	if version != read {
+		return fmt.Errorf("schema version %d; this program reads version %d", version, read)
+	}
+	return nil
+}
+
 // check reports what results lack that tables take for granted.
 func (r *Results) check() error {
+	if err := CheckSchema(r.Schema, SchemaVersion); err != nil {
+		return err
+	}
 	for i := range r.Outcomes {
 		if err := r.Outcomes[i].Check(); err != nil {
 			return fmt.Errorf("outcomes[%d].%w", i, err)
@@ -241,15 +270,5 @@ func presetRank(name string) int {
 
 // Write writes results.json and results.md.
 func (r *Results) Write(dir string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	for path, content := range map[string][]byte{resultsFile(dir): append(data, '\n'), Document(dir): []byte(r.Markdown())} {
-		disk.Sweep(dir, filepath.Base(path))
-		if err := disk.Write(path, content); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Store(resultsFile(dir), r, Document(dir), r.Markdown())
 }

@@ -85,9 +85,6 @@ var all = []Peer{
 	},
 }
 
-// All returns the peers.
-func All() []Peer { return slices.Clone(all) }
-
 // Find returns the peer of the given name.
 func Find(name string) (*Peer, error) {
 	i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name })

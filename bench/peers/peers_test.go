@@ -62,7 +62,7 @@ func start(t *testing.T, name string, s Setting) *Process {
 }
 
 func TestEveryPeerDescribesItself(t *testing.T) {
-	for _, p := range All() {
+	for _, p := range all {
 		t.Run(p.Name, func(t *testing.T) {
 			r := start(t, p.Name, Setting{Threads: 2})
 			about, err := r.About()

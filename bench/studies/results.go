@@ -1,24 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
-	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/reproduce"
 )
 
 // SchemaVersion is the version of studies.json.
 const SchemaVersion = 1
-
-// maxResults bounds the studies.json that is read: far beyond every study.
-const maxResults = 1 << 28
 
 // Results are what the studies gave.
 type Results struct {
@@ -69,30 +61,17 @@ func Document(dir string) string { return filepath.Join(dir, "studies.md") }
 // Read returns the results in dir, none if it has none.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
-	data, err := disk.Read(resultsFile(dir), maxResults)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err == nil {
-		// What is not known would be lost when the file is written again.
-		decoder := json.NewDecoder(bytes.NewReader(data))
-		decoder.DisallowUnknownFields()
-		err = decoder.Decode(r)
-	}
-	if err == nil && r.Schema != SchemaVersion {
-		err = fmt.Errorf("schema version %d; this program reads version %d", r.Schema, SchemaVersion)
-	}
-	if err == nil {
-		err = r.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", resultsFile(dir), err)
+	if err := reproduce.Load(resultsFile(dir), r, r.check); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
 // check reports what results lack that tables take for granted.
 func (r *Results) check() error {
+	if err := reproduce.CheckSchema(r.Schema, SchemaVersion); err != nil {
+		return err
+	}
 	for i := range r.Studies {
 		variants := r.Studies[i].Variants
 		if len(variants) == 0 {
@@ -153,15 +132,5 @@ func (o *StudyOutcome) put(s *Study, v reproduce.Outcome) {
 
 // Write writes studies.json and studies.md.
 func (r *Results) Write(dir string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	for path, content := range map[string][]byte{resultsFile(dir): append(data, '\n'), Document(dir): []byte(r.Markdown())} {
-		disk.Sweep(dir, filepath.Base(path))
-		if err := disk.Write(path, content); err != nil {
-			return err
-		}
-	}
-	return nil
+	return reproduce.Store(resultsFile(dir), r, Document(dir), r.Markdown())
 }
