@@ -4,7 +4,7 @@ GO ?= go
 
 PREFIX ?= /usr/local
 
-.PHONY: dist install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat clean
+.PHONY: dist install library embed build test vet format lint generate paths purego race arm64 verify ci bench cover picture results studies golangci vulnerabilities benchstat always clean
 
 build:
 	$(GO) build -o revgen ./cmd/revgen
@@ -56,13 +56,18 @@ results:
 
 # docs/studies.md, which takes hours; each command is a part of it, and each
 # continues where it was interrupted.
-studies:
-	$(GO) build -buildvcs=true -o revgen ./cmd/revgen
-	./revgen reproduce --study all --seed 11 --seeds 3 -o runs/studies
-	./revgen reproduce --study neighbours --seed 401 -o runs/studies
-	./revgen reproduce --study field --seed 11 --seeds 5 -o runs/studies
-	./revgen reproduce --study protocol --seed 11 --seeds 5 -o runs/studies
+studies: bin/studies
+	bin/studies -seed 11 -seeds 3 all
+	bin/studies -seed 401 neighbours
+	bin/studies -seed 11 -seeds 5 field
+	bin/studies -seed 11 -seeds 5 protocol
 	cp runs/studies/studies.md docs/studies.md
+
+# A program of a module of its own; it is built so that results name its revision.
+bin/studies: always
+	$(GO) build -C bench/studies -buildvcs=true -o ../../bin/studies .
+
+always:
 
 cover:
 	$(GO) test -coverprofile=coverage.out ./...

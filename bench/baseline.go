@@ -1,5 +1,7 @@
 package bench
 
+import "github.com/revgen/revgen/internal/stat"
+
 // The verdicts of a comparison with a former report.
 const (
 	Faster       = "faster"
@@ -72,7 +74,7 @@ func (r *Report) Slower() (names []string) {
 }
 
 func change(before, after *Row) Change {
-	c := Change{Verdict: Inconclusive, Ratio: median(after.Nanoseconds) / median(before.Nanoseconds)}
+	c := Change{Verdict: Inconclusive, Ratio: stat.Median(after.Nanoseconds) / stat.Median(before.Nanoseconds)}
 	var enough, controlled bool
 	c.Interval, enough = ratioInterval(before.Nanoseconds, after.Nanoseconds)
 	c.Control, controlled = ratioInterval(before.Control, after.Control)

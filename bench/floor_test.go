@@ -12,6 +12,7 @@ import (
 	"github.com/revgen/revgen/gmm"
 	"github.com/revgen/revgen/hybrid"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
 )
 
@@ -239,7 +240,7 @@ func TestPeaksAreMeasured(t *testing.T) {
 		p.sample(r, 1<<16)
 		k := p.index(r, 1<<16)
 		require.Len(t, p.seen[k].Rates, 3)
-		require.Equal(t, median(p.seen[k].Rates), p.rate(r, 1<<16))
+		require.Equal(t, stat.Median(p.seen[k].Rates), p.rate(r, 1<<16))
 	}
 	require.Len(t, p.seen, len(Resources()))
 	p.sample(Read, 1<<17)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/revgen/revgen/asm"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 )
 
 // A Resource is something that the machine has a measurable rate of.
@@ -70,7 +71,7 @@ func (p *peaks) sample(r Resource, bytes int) {
 	}
 	s := &p.seen[k]
 	s.Rates = append(s.Rates, p.measure(r, bytes))
-	s.Rate = median(s.Rates)
+	s.Rate = stat.Median(s.Rates)
 }
 
 // sampleAll samples what the floor of n depends on.

@@ -19,6 +19,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/crash"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/internal/version"
 )
 
@@ -328,7 +329,7 @@ func (r *Row) limit(p *peaks, n need) {
 	r.Floor = p.floor(n)
 	r.Fraction = r.Floor.Nanoseconds / r.Median
 	if len(r.Fastest) > 0 {
-		r.Undisturbed = r.Floor.Nanoseconds / median(r.Fastest)
+		r.Undisturbed = r.Floor.Nanoseconds / stat.Median(r.Fastest)
 	}
 }
 
@@ -613,7 +614,7 @@ func threadsOf(threads, blas int) string {
 }
 
 func (t *Times) summarize() {
-	t.Median, t.Interval = median(t.Nanoseconds), medianInterval(t.Nanoseconds)
+	t.Median, t.Interval = stat.Median(t.Nanoseconds), medianInterval(t.Nanoseconds)
 }
 
 // summary is one line of progress.

@@ -20,6 +20,7 @@ import (
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/npy"
+	"github.com/revgen/revgen/internal/table"
 )
 
 var scoreSuite = Suite{
@@ -140,9 +141,9 @@ func (e *environment) scoreFormat(judge *score.Judge, sampler engine.Sampler, f 
 			in, err := score.Open(path, stdin, input.kind, f.Name, sampler.Formats(), e.threads())
 			must(err)
 			*result = digest{}
-			out, err := score.NewOutput(result, "npy", judge.Columns, int64(n), e.workers)
+			out, err := table.NewOutput(result, "npy", judge.Columns, int64(n), e.workers)
 			must(err)
-			_, err = score.Run(context.Background(), judge, in, out)
+			_, err = score.Run(context.Background(), judge, in, out.Rows)
 			must(errors.Join(err, in.Close()))
 			runtime.KeepAlive(file)
 		}
@@ -184,20 +185,20 @@ func (d *digest) Write(b []byte) (int, error) {
 
 // scoreByStandard does with encoding/json and the same energies what score does.
 func (e *environment) scoreByStandard(w io.Writer, judge *score.Judge, f engine.Format, scalars int, text []byte, n int) error {
-	out, err := score.NewOutput(w, "npy", judge.Columns, int64(n), e.workers)
+	out, err := table.NewOutput(w, "npy", judge.Columns, int64(n), e.workers)
 	if err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<26)
-	var table []float64
+	var scores []float64
 	part := make([]byte, 0, 1<<20)
 	flush := func() error {
-		if table, err = judge.Score(table, f, part); err != nil {
+		if scores, err = judge.Score(scores, f.Name, part, len(part)/f.RowBytes); err != nil {
 			return err
 		}
 		part = part[:0]
-		return out.Rows(table)
+		return out.Rows(scores)
 	}
 	signs, floats := make([]int8, scalars), make([]float32, scalars)
 	for lines.Scan() {

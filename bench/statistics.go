@@ -8,15 +8,6 @@ import (
 // confidence is the coverage of every interval in a report.
 const confidence = 0.95
 
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	if n == 0 {
-		return math.NaN()
-	}
-	return (s[(n-1)/2] + s[n/2]) / 2
-}
-
 // medianInterval returns the confidence interval of the median that order
 // statistics give whatever the distribution. With fewer than six values there
 // is none of 95 %, and the extremes are returned.

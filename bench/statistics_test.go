@@ -11,12 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMedian(t *testing.T) {
-	require.Equal(t, 3.0, median([]float64{5, 1, 3}))
-	require.Equal(t, 2.5, median([]float64{4, 1, 3, 2}))
-	require.True(t, math.IsNaN(median(nil)))
-}
-
 func TestMedianInterval(t *testing.T) {
 	// Of ten values the second and the ninth: both sides miss with probability
 	// 2·(1+10)/1024 = 2.1 %; the third and the eighth would miss with 10.9 %.

@@ -84,40 +84,13 @@ func TestReproduceUsage(t *testing.T) {
 		"seed: there are no 2 seeds":                             {"--seeds", "2", "--seed", "18446744073709551615"},
 		"unknown key":                                            {"--set", "training.stpes=1"},
 		"holds no results":                                       {"--tables"},
-		`unknown study "x"; the studies are ablations-ising`:     {"--study", "x"},
-		"leave out --only and --preset":                          {"--study", "all", "--only", "gmm"},
+		"make bin/studies and bin/studies NAME":                  {"--study", "all"},
 		`unknown command "gmm"`:                                  {"gmm"},
 	} {
 		o := revgen(t, dir, append([]string{"reproduce", "-o", "out"}, args...)...)
 		require.Equal(t, exitUsage, o.code, "%v: %s", args, o.stderr)
 		require.Contains(t, o.stderr, want)
 		require.NoDirExists(t, filepath.Join(dir, "out"))
-	}
-}
-
-func TestReproduceStudy(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"reproduce", "--study", "ablations-ising", "--seeds", "1", "-o", "out", "-s", "training.steps=4", "-s", "training.batch=64",
-		"-s", "evaluation.samples=100", "-q"}
-	o := ok(t, dir, args...)
-	require.Contains(t, o.stdout, reproduce.Studies[0].Title)
-	require.Contains(t, o.stdout, reproduce.Studies[0].Variants[1].Label)
-	again := ok(t, dir, "reproduce", "-o", "out", "--tables")
-	require.Equal(t, o.stdout, again.stdout)
-	require.DirExists(t, filepath.Join(dir, "out", "studies", "ablations-ising", "all-of-it", "seed1"))
-	o = ok(t, dir, append(args, "--json")...)
-	var results reproduce.Results
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &results))
-	require.Len(t, results.Studies[0].Variants, len(reproduce.Studies[0].Variants))
-}
-
-// Every study is of a system that the program has, and its variants are valid.
-func TestStudies(t *testing.T) {
-	p := reproduce.Plan{Studies: []string{"all"}, Seeds: 1}
-	require.NoError(t, p.Check(systems))
-	for _, s := range reproduce.Studies {
-		p.Studies = []string{s.Name}
-		require.NoError(t, p.Check(systems), s.Name)
 	}
 }
 

@@ -281,9 +281,7 @@ REVGEN_RANK_WAIT=2m is how long a rank of MPI waits for the others to begin.`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("revgen {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.isa, "isa", "", "kernel path: generic, avx2 or avx512 (default the best one)")
 	flags.BoolVar(&p.json, "json", false, "write machine-readable JSON")
@@ -300,6 +298,11 @@ REVGEN_RANK_WAIT=2m is how long a rank of MPI waits for the others to begin.`,
 		root.AddCommand(p.reproduceCommand(), p.benchCommand())
 	}
 	return root
+}
+
+// flagError says what of a command's flags is wrong, and where they are described.
+func flagError(cmd *cobra.Command, err error) error {
+	return usagef("%w; see %s --help", err, cmd.CommandPath())
 }
 
 // complete offers words for the value of a flag, given the arguments. The library keeps

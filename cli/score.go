@@ -16,6 +16,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/score"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/table"
 )
 
 // scoring is what the flags of score ask for.
@@ -73,8 +74,8 @@ then, and a file named by -o does not appear.`,
 	flags.StringVar(&s.to, "to", "", "what to write: ndjson, csv or npy (default by the name of -o, else ndjson)")
 	flags.StringVarP(&s.output, "output", "o", s.output, "`file` to write, - for stdout")
 	addThreads(cmd, &s.threads)
-	p.complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, score.Kinds...) })
-	p.complete(cmd, "to", func([]string) []string { return score.Layouts })
+	p.complete(cmd, "input", func([]string) []string { return append([]string{"auto"}, table.Kinds...) })
+	p.complete(cmd, "to", func([]string) []string { return table.Layouts })
 	return cmd
 }
 
@@ -83,10 +84,10 @@ func (s *scoring) layout() error {
 	suffixes := map[string]string{".ndjson": "ndjson", ".jsonl": "ndjson", ".csv": "csv", ".npy": "npy"}
 	by := suffixes[filepath.Ext(s.output)]
 	switch {
-	case s.input != "auto" && !slices.Contains(score.Kinds, s.input):
-		return usagef("--input: %q is not auto, %s", s.input, strings.Join(score.Kinds, ", "))
-	case s.to != "" && !slices.Contains(score.Layouts, s.to):
-		return usagef("--to: %q is not one of %s", s.to, strings.Join(score.Layouts, ", "))
+	case s.input != "auto" && !slices.Contains(table.Kinds, s.input):
+		return usagef("--input: %q is not auto, %s", s.input, strings.Join(table.Kinds, ", "))
+	case s.to != "" && !slices.Contains(table.Layouts, s.to):
+		return usagef("--to: %q is not one of %s", s.to, strings.Join(table.Layouts, ", "))
 	case s.to != "" && by != "" && s.to != by:
 		return usagef("-o: %s: --to %s writes another kind of file; let its name end otherwise", s.output, s.to)
 	case s.to == "" && by == "" && s.output != "-" && filepath.Ext(s.output) != "":
@@ -231,17 +232,17 @@ func (p *program) scoredModel(path string, target *scored, workers *pool.Pool) (
 }
 
 // writeScores writes a table, and says how fast.
-func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *score.Input, workers *pool.Pool) error {
+func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judge, in *table.Input, workers *pool.Pool) error {
 	start := time.Now()
-	var out *score.Output
+	var out *table.Output
 	var err error
 	if s.output == "-" {
 		if s.to == "npy" && terminal(p.stdout) != nil {
 			return usagef("-o -: stdout is a terminal; redirect it or name a file")
 		}
-		out, err = score.NewOutput(p.stdout, s.to, judge.Columns, in.Rows, workers)
+		out, err = table.NewOutput(p.stdout, s.to, judge.Columns, in.Rows, workers)
 	} else {
-		out, err = score.Create(s.output, s.to, judge.Columns, in.Rows, workers)
+		out, err = table.Create(s.output, s.to, judge.Columns, in.Rows, workers)
 	}
 	if err != nil {
 		return sayWhere(s.output, err)
@@ -253,11 +254,11 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 		}
 		return "the table on " + outputName(s.output) + " is not complete", true
 	})
-	rows, err := score.Run(ctx, judge, in, out)
+	rows, err := score.Run(ctx, judge, in, out.Rows)
 	if err == nil {
 		err = p.output.finish(out.Close)
 	}
-	var bad *score.BadError
+	var bad *table.BadError
 	switch {
 	case engine.Cancelled(err):
 		return err // stoppable discards the output and says so
@@ -266,7 +267,7 @@ func (p *program) writeScores(ctx context.Context, s *scoring, judge *score.Judg
 		return usageError{err}
 	case err != nil:
 		p.output.discard()
-		if errors.As(err, new(*score.WriteError)) {
+		if errors.As(err, new(*table.WriteError)) {
 			err = sayWhere(s.output, err)
 		}
 		return err

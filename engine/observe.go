@@ -27,21 +27,6 @@ type Observer interface {
 	Chains(params []float32, n int) (Walk, error)
 }
 
-// A Compared system knows other chains than those of its Observer, to compare a
-// generator with.
-type Compared interface {
-	Observer
-	// Peers returns them, none where they do not apply to the target.
-	Peers() []Peer
-}
-
-// A Peer is a way to walk that a system's generator is compared with.
-type Peer struct {
-	Name string // as its inventors called it
-	// Start returns n chains, which owe nothing to the generator, as Chains does.
-	Start func(params []float32, n int) (Walk, error)
-}
-
 // A Normalised system knows its target's ln Z.
 type Normalised interface {
 	// LogZ returns it and its standard error, 0 if it is exact, and NaN if it is not

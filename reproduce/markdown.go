@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/report"
@@ -22,7 +21,7 @@ func (o *Outcome) Table() *report.Table {
 		m := &o.Metrics[i]
 		t.Rows = append(t.Rows, []string{
 			report.Label(m.Name), report.Value(m.Exact, m.Interval), report.Value(m.Generated, m.Interval),
-			m.errorText(len(o.Seeds)), report.Deviation(m.Floor, m.Relative), paperText(m), verdict(m),
+			m.ErrorText(len(o.Seeds)), report.Deviation(m.Floor, m.Relative), m.PaperText(), verdict(m),
 		})
 	}
 	if o.Million == nil {
@@ -41,10 +40,11 @@ func (o *Outcome) millionText(name string) []string {
 	if m == nil {
 		return []string{"–", "–"}
 	}
-	return []string{floorText(m), m.errorText(len(o.Seeds)) + marks(m)}
+	return []string{m.FloorText(), m.ErrorText(len(o.Seeds)) + marks(m)}
 }
 
-func (m *Metric) errorText(seeds int) string {
+// ErrorText writes the error, and its range if there are several seeds.
+func (m *Metric) ErrorText(seeds int) string {
 	text := report.Deviation(m.Error, m.Relative)
 	if seeds > 1 {
 		text += " (" + strings.TrimSuffix(report.Deviation(m.Range[0], m.Relative), " %") + "–" + report.Deviation(m.Range[1], m.Relative) + ")"
@@ -52,7 +52,8 @@ func (m *Metric) errorText(seeds int) string {
 	return text
 }
 
-func paperText(m *Metric) string {
+// PaperText writes the paper's error.
+func (m *Metric) PaperText() string {
 	if m.Paper == nil {
 		return "–"
 	}
@@ -112,13 +113,13 @@ const Basis = `What the figures rest on:
 // Summary says in one line how an outcome came about.
 func (o *Outcome) Summary() string {
 	seeds := fmt.Sprintf("seed %d", o.Seeds[0])
-	time := seconds(o.Seconds)
+	time := report.Seconds(o.Seconds)
 	if n := len(o.Seeds); n > 1 {
 		seeds = fmt.Sprintf("medians of the seeds %d to %d", o.Seeds[0], o.Seeds[n-1])
 		time += " each"
 	}
 	if o.Processors > 0 {
-		time += fmt.Sprintf(" (%s of processors)", seconds(o.Processors))
+		time += fmt.Sprintf(" (%s of processors)", report.Seconds(o.Processors))
 	}
 	line := fmt.Sprintf("%s preset, %s, %s steps of %s samples in %s, %s samples measured",
 		o.Preset, seeds, figure.Count(o.Steps), figure.Count(o.Batch), time, figure.Count(o.Samples))
@@ -154,20 +155,17 @@ func (m *Machine) String() string {
 	return fmt.Sprintf("%s (%s), %s, kernel path %s, revgen %s", m.CPU, m.Platform, threads, m.Path, m.Program)
 }
 
-func seconds(s float64) string {
-	if s < 60 {
-		return fmt.Sprintf("%.1f s", s)
-	}
-	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
-}
-
 // Markdown returns the outcomes of settings as a document: one line for each setting,
 // and then each with its presets beside each other, and its pictures. The same results
 // give the same bytes.
 func (r *Results) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + resultsIntroduction + "\n")
-	computers := machines(r.Outcomes)
+	var all []Machine
+	for i := range r.Outcomes {
+		all = append(all, r.Outcomes[i].Machine)
+	}
+	computers := Machines(all)
 	if len(computers) == 1 {
 		fmt.Fprintf(&b, "All on %s.\n", computers[0])
 	}
@@ -212,16 +210,8 @@ const resultsIntroduction = "What trained generators are off by, beside the pape
 // shownPresets is how many presets, in the order of presetRank, have their pictures shown.
 const shownPresets = 2
 
-// machines returns those of outcomes in words, each once.
-func machines(outcomes []Outcome) []string {
-	var all []Machine
-	for i := range outcomes {
-		all = append(all, outcomes[i].Machine)
-	}
-	return distinct(all)
-}
-
-func distinct(machines []Machine) (all []string) {
+// Machines returns machines in words, each once.
+func Machines(machines []Machine) (all []string) {
 	for i := range machines {
 		if text := machines[i].String(); !slices.Contains(all, text) {
 			all = append(all, text)
@@ -270,18 +260,18 @@ func (s presets) table() *report.Table {
 		row := []string{report.Label(name), "", "", ""}
 		var floors []string
 		for _, o := range s {
-			m := o.metric(name)
+			m := o.Metric(name)
 			if m == nil {
 				row = append(row, "–")
 				continue
 			}
 			if row[1] == "" {
-				row[1], row[2] = report.Value(m.Exact, m.Interval), paperText(m)
+				row[1], row[2] = report.Value(m.Exact, m.Interval), m.PaperText()
 			}
-			if floor := floorText(m); !slices.Contains(floors, floor) {
+			if floor := m.FloorText(); !slices.Contains(floors, floor) {
 				floors = append(floors, floor)
 			}
-			row = append(row, markdownMarks(m.errorText(len(o.Seeds))+marks(m)))
+			row = append(row, markdownMarks(m.ErrorText(len(o.Seeds))+marks(m)))
 		}
 		row[3] = strings.Join(floors, ", ")
 		if larger != nil {
@@ -294,7 +284,8 @@ func (s presets) table() *report.Table {
 	return t
 }
 
-func floorText(m *Metric) string {
+// FloorText writes the sampling floor.
+func (m *Metric) FloorText() string {
 	if m.Floor == 0 {
 		return "–"
 	}
@@ -320,184 +311,15 @@ func (o *Outcome) warned() (all []string) {
 	}
 	for _, text := range order {
 		if of := seeds[text]; len(of) < len(o.Seeds) {
-			text = fmt.Sprintf("seed %s: %s", seedsText(of), text)
+			text = fmt.Sprintf("seed %s: %s", report.Seeds(of), text)
 		}
 		all = append(all, text)
 	}
 	return all
 }
 
-// StudiesMarkdown returns the studies as a document.
-func (r *Results) StudiesMarkdown() string {
-	var b strings.Builder
-	b.WriteString("# Studies\n\n" + studiesIntroduction + "\n")
-	r.writeStudies(&b)
-	r.writeNeighbours(&b)
-	r.writeField(&b)
-	r.writeProtocol(&b)
-	return b.String()
-}
-
-// studiesIntroduction heads the document of studies.
-const studiesIntroduction = "What the parts of the recipes are for, what the preset best makes of targets drawn at random, and generators beside chains on targets of the literature. `make studies` writes this file; each part names the revision and the machine that it was computed by. The paper's experiments are in [results.md](results.md)."
-
-func (r *Results) writeStudies(b *strings.Builder) {
-	if len(r.Studies) == 0 {
-		return
-	}
-	b.WriteString("\n" + StudyLegend + "\n")
-	for i := range r.Studies {
-		s := &r.Studies[i]
-		fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n", s.Title, s.Name, s.Summary(), strings.Join(machines(s.Variants), "; "))
-		t := s.Table()
-		t.Header = append(t.Header, "what it changes")
-		for j := range s.Variants {
-			changes := "–"
-			if c := s.Variants[j].Changed; len(c) > 0 {
-				changes = "`" + strings.Join(c, "` `") + "`"
-			}
-			t.Rows[j] = append(t.Rows[j], changes)
-		}
-		for j := len(s.Variants); j < len(t.Rows); j++ {
-			t.Rows[j] = append(t.Rows[j], "")
-		}
-		_ = t.WriteMarkdown(b)
-	}
-}
-
-func (r *Results) writeNeighbours(b *strings.Builder) {
-	all := r.Neighbours
-	if len(all) == 0 {
-		return
-	}
-	var computers []Machine
-	for i := range all {
-		computers = append(computers, all[i].Machine)
-	}
-	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", NeighboursTitle, NeighboursStudy, all.Summary(), strings.Join(distinct(computers), "; "), NeighboursLegend)
-	_ = all.Table().WriteMarkdown(b)
-	first := true
-	for i := range all {
-		if o := &all[i]; o.beyond() {
-			if first {
-				b.WriteString("\nWhat was said of those that are beyond by either measure:\n\n")
-				first = false
-			}
-			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
-		}
-	}
-}
-
-func (r *Results) writeField(b *strings.Builder) {
-	if len(r.Field) == 0 {
-		return
-	}
-	var computers []Machine
-	for i := range r.Field {
-		row := &r.Field[i]
-		computers = append(computers, row.Machine)
-		for j := range row.Runs {
-			computers = append(computers, row.Runs[j].Machine)
-		}
-	}
-	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(distinct(computers), "; "), FieldLegend)
-	_ = FieldTable(r.Field).WriteMarkdown(b)
-}
-
-func (r *Results) writeProtocol(b *strings.Builder) {
-	if len(r.Protocol) == 0 {
-		return
-	}
-	var computers []Machine
-	for i := range r.Protocol {
-		computers = append(computers, r.Protocol[i].Machine)
-	}
-	fmt.Fprintf(b, "\n## The distances of masked diffusion samplers\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", ProtocolStudy, strings.Join(distinct(computers), "; "), ProtocolLegend)
-	_ = ProtocolTable(r.Protocol).WriteMarkdown(b)
-}
-
-// StudyLegend explains the tables of studies.
-const StudyLegend = "Errors are medians over the seeds, with the least and the largest in brackets. Warned counts the runs that ended with a warning: a collapsed mode, say."
-
-// Summary says in one line what a study's runs have in common.
-func (o *StudyOutcome) Summary() string {
-	v := &o.Variants[0]
-	seeds := fmt.Sprintf("seed %d", v.Seeds[0])
-	if n := len(v.Seeds); n > 1 {
-		seeds = fmt.Sprintf("seeds %d to %d", v.Seeds[0], v.Seeds[n-1])
-	}
-	line := o.Preset + " preset"
-	if len(o.Assignments) > 0 {
-		line += " with " + strings.Join(o.Assignments, " ")
-	}
-	return fmt.Sprintf("%s, %s, %s samples measured", line, seeds, figure.Count(v.Samples))
-}
-
-// Table returns a study's variants, one in each row, and below them the sampling
-// floors and the paper's errors where those of all variants are the same.
-func (o *StudyOutcome) Table() *report.Table {
-	t := &report.Table{Header: []string{"variant"}, Left: 1}
-	var names []string
-	for i := range o.Variants {
-		for j := range o.Variants[i].Metrics {
-			if name := o.Variants[i].Metrics[j].Name; !slices.Contains(names, name) {
-				names = append(names, name)
-				t.Header = append(t.Header, report.Label(name))
-			}
-		}
-	}
-	t.Header = append(t.Header, "warned", "steps", "s/run")
-	for i := range o.Variants {
-		v := &o.Variants[i]
-		row := []string{v.Title}
-		for _, name := range names {
-			cell := "–"
-			if m := v.metric(name); m != nil {
-				cell = m.errorText(len(v.Seeds))
-			}
-			row = append(row, cell)
-		}
-		t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d of %d", v.Warned, len(v.Seeds)), figure.Count(v.Steps), fmt.Sprintf("%.1f", v.Seconds)))
-	}
-	for _, below := range []struct {
-		label string
-		cell  func(*Metric) string
-	}{{"sampling floor", floorText}, {"paper", paperText}} {
-		if row := o.common(names, below.cell); row != nil {
-			t.Rows = append(t.Rows, slices.Concat([]string{below.label}, row, []string{"", "", ""}))
-		}
-	}
-	return t
-}
-
-// common returns a cell of each metric, or nil if the variants do not agree in
-// them or all are empty.
-func (o *StudyOutcome) common(names []string, cell func(*Metric) string) []string {
-	var row []string
-	empty := true
-	for _, name := range names {
-		text := ""
-		for i := range o.Variants {
-			m := o.Variants[i].metric(name)
-			if m == nil {
-				continue
-			}
-			if this := cell(m); text == "" {
-				text = this
-			} else if text != this {
-				return nil
-			}
-		}
-		row = append(row, text)
-		empty = empty && text == "–"
-	}
-	if empty {
-		return nil
-	}
-	return row
-}
-
-func (o *Outcome) metric(name string) *Metric { return find(o.Metrics, name) }
+// Metric returns that of a name, nil if there is none.
+func (o *Outcome) Metric(name string) *Metric { return find(o.Metrics, name) }
 
 // find returns the metric of a name, nil if there is none.
 func find(all []Metric, name string) *Metric {
@@ -530,18 +352,18 @@ func (r *Results) overview(settings []presets) *report.Table {
 		floor, size, off, took := "–", "–", "–", "–"
 		for _, o := range s {
 			if o.Preset == "best" {
-				if m := o.metric("effective_sample_size"); m != nil {
+				if m := o.Metric("effective_sample_size"); m != nil {
 					size = report.Value(m.Generated, m.Interval)
 				}
-				if m := o.metric("log_z"); m != nil {
+				if m := o.Metric("log_z"); m != nil {
 					off = report.Deviation(m.Error, m.Relative)
 				}
 				if o.Processors > 0 {
-					took = seconds(o.Processors)
+					took = report.Seconds(o.Processors)
 				}
 			}
-			if m := o.metric(name); m != nil {
-				row[2], floor = paperText(m), floorText(m)
+			if m := o.Metric(name); m != nil {
+				row[2], floor = m.PaperText(), m.FloorText()
 				row[3+slices.Index(columns, o.Preset)] = report.Deviation(m.Error, m.Relative) + markdownMarks(marks(m))
 			}
 		}
@@ -553,7 +375,7 @@ func (r *Results) overview(settings []presets) *report.Table {
 // headline names the metric that stands for a setting, the first for one that is not
 // known any longer.
 func (s presets) headline() string {
-	if i := settingRank(s[0].Setting); i >= 0 && s[0].metric(Settings[i].Headline) != nil {
+	if i := settingRank(s[0].Setting); i >= 0 && s[0].Metric(Settings[i].Headline) != nil {
 		return Settings[i].Headline
 	}
 	if len(s[0].Metrics) == 0 {

@@ -166,11 +166,11 @@ func TestMillion(t *testing.T) {
 // and a preset that only some systems have leaves the others out.
 func TestFewerSeeds(t *testing.T) {
 	seeds := func(p *Plan) map[string]int {
-		all, err := p.jobs(context.Background(), systems)
+		all, err := p.trials(context.Background(), systems)
 		require.NoError(t, err)
 		count := map[string]int{}
-		for _, j := range all {
-			count[j.dir] = len(j.configs)
+		for _, trial := range all {
+			count[trial.Dir] = len(trial.Configs)
 		}
 		return count
 	}

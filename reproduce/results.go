@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -19,61 +20,17 @@ import (
 // SchemaVersion is the version of results.json.
 const SchemaVersion = 1
 
-// maxResults bounds the results.json that is read: far beyond every setting,
-// preset and study.
+// maxResults bounds a file of results that is read: far beyond every setting and preset.
 const maxResults = 1 << 28
 
 // Results are what the settings gave, in the order of Settings, for one preset
-// after another, and what the studies gave, in theirs.
+// after another.
 type Results struct {
-	Schema   int            `json:"schema"`
-	Outcomes []Outcome      `json:"outcomes"`
-	Studies  []StudyOutcome `json:"studies,omitempty"`
-	Field    []FieldRow     `json:"field,omitempty"` // of the study of the field's targets
-	// Neighbours are targets that were drawn.
-	Neighbours Neighbours    `json:"neighbours,omitempty"`
-	Protocol   []ProtocolRow `json:"protocol,omitempty"`
+	Schema   int       `json:"schema"`
+	Outcomes []Outcome `json:"outcomes"`
 }
 
-// Empty reports that there are none.
-func (r *Results) Empty() bool {
-	return len(r.Outcomes) == 0 && !r.studied()
-}
-
-// studied reports whether there are any of studies.
-func (r *Results) studied() bool {
-	return len(r.Studies)+len(r.Field)+len(r.Neighbours)+len(r.Protocol) > 0
-}
-
-// fieldRow returns the row of a target, nil if there is none.
-func (r *Results) fieldRow(name string) *FieldRow {
-	if i := slices.IndexFunc(r.Field, func(row FieldRow) bool { return row.Name == name }); i >= 0 {
-		return &r.Field[i]
-	}
-	return nil
-}
-
-// putField adds a row of the study of the field's targets, in place of an earlier one.
-func (r *Results) putField(row FieldRow) {
-	r.Field = slices.DeleteFunc(r.Field, func(old FieldRow) bool { return old.Name == row.Name })
-	rank := func(name string) int {
-		return slices.IndexFunc(FieldTargets, func(t FieldTarget) bool { return t.Name == name })
-	}
-	r.Field = append(r.Field, row)
-	slices.SortStableFunc(r.Field, func(a, b FieldRow) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
-}
-
-// A StudyOutcome is what the variants of a study gave.
-type StudyOutcome struct {
-	Name        string    `json:"study"`
-	Title       string    `json:"title"`
-	Preset      string    `json:"preset"`
-	Assignments []string  `json:"assignments"` // of every variant
-	Variants    []Outcome `json:"variants"`    // Setting and Title are the label, Changed what the variant assigns
-}
-
-// An Outcome is what one setting gave with one preset, or one variant of a
-// study.
+// An Outcome is what one setting gave with one preset.
 type Outcome struct {
 	Setting string   `json:"setting"`
 	Title   string   `json:"title"`
@@ -155,23 +112,13 @@ func combine(all []*engine.Evaluation) ([]Metric, error) {
 		}
 		m := Metric{
 			Name: first.Name, Exact: first.Exact, Relative: first.Relative, Floor: first.Floor, Paper: first.Paper, Uncertainty: first.Uncertainty,
-			Generated: median(generated), Error: median(errs), Range: [2]float64{slices.Min(errs), slices.Max(errs)},
-			Interval: [2]float64{median(low), median(high)},
+			Generated: stat.Median(generated), Error: stat.Median(errs), Range: [2]float64{slices.Min(errs), slices.Max(errs)},
+			Interval: [2]float64{stat.Median(low), stat.Median(high)},
 		}
 		m.judge(first.Law, len(all))
 		combined = append(combined, m)
 	}
 	return combined, nil
-}
-
-// median returns that of x, which is not a number if one of x is not.
-func median(x []float64) float64 {
-	if slices.ContainsFunc(x, math.IsNaN) {
-		return math.NaN()
-	}
-	x = slices.Sorted(slices.Values(x))
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
 // judge compares the error with the paper's and, a median of several samples, with
@@ -193,75 +140,78 @@ func (m *Metric) bothAtFloor() bool {
 	return m.AtFloor && m.Paper != nil && *m.Paper <= m.Quantile
 }
 
-// The documents of results.
-const (
-	resultsDocument = "results.md"
-	studiesDocument = "studies.md"
-)
-
-// Documents returns the paths of those that Write writes.
-func (r *Results) Documents(dir string) []string {
-	var all []string
-	if len(r.Outcomes) > 0 {
-		all = append(all, filepath.Join(dir, resultsDocument))
-	}
-	if r.studied() {
-		all = append(all, filepath.Join(dir, studiesDocument))
-	}
-	return all
-}
+// Document returns the path of that which Write writes.
+func Document(dir string) string { return filepath.Join(dir, "results.md") }
 
 func resultsFile(dir string) string { return filepath.Join(dir, "results.json") }
 
 // Read returns the results in dir, none if it has none.
 func Read(dir string) (*Results, error) {
 	r := &Results{Schema: SchemaVersion}
-	data, err := disk.Read(resultsFile(dir), maxResults)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, r)
-	}
-	if err == nil && r.Schema != SchemaVersion {
-		err = fmt.Errorf("schema version %d; this program reads version %d", r.Schema, SchemaVersion)
-	}
-	if err == nil {
-		err = r.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", resultsFile(dir), err)
+	if err := Load(resultsFile(dir), r, r.check); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
-// check reports what results lack that tables take for granted.
-func (r *Results) check() error {
-	for i := range r.Outcomes {
-		if err := r.Outcomes[i].check(); err != nil {
-			return fmt.Errorf("outcomes[%d].%w", i, err)
+// Load reads a file of results, if there is one, and checks it. What is not known is an
+// error: it would be lost when the file is written again.
+func Load(path string, results any, check func() error) error {
+	data, err := disk.Read(path, maxResults)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.DisallowUnknownFields()
+		if err = decoder.Decode(results); err == nil {
+			err = check()
 		}
 	}
-	for i := range r.Studies {
-		variants := r.Studies[i].Variants
-		if len(variants) == 0 {
-			return fmt.Errorf("studies[%d].variants: the list is empty", i)
-		}
-		for j := range variants {
-			if err := variants[j].check(); err != nil {
-				return fmt.Errorf("studies[%d].variants[%d].%w", i, j, err)
-			}
-		}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	for i := range r.Protocol {
-		if len(r.Protocol[i].Runs) == 0 {
-			return fmt.Errorf("protocol[%d].runs: the list is empty", i)
+	return nil
+}
+
+// Store writes a file of results, and the document that they make.
+func Store(path string, results any, document, text string) error {
+	data, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	for path, content := range map[string][]byte{path: append(data, '\n'), document: []byte(text)} {
+		disk.Sweep(filepath.Dir(path), filepath.Base(path))
+		if err := disk.Write(path, content); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (o *Outcome) check() error {
+// CheckSchema reports a version that is not the one that is read.
+func CheckSchema(version, read int) error {
+	if version != read {
+		return fmt.Errorf("schema version %d; this program reads version %d", version, read)
+	}
+	return nil
+}
+
+// check reports what results lack that tables take for granted.
+func (r *Results) check() error {
+	if err := CheckSchema(r.Schema, SchemaVersion); err != nil {
+		return err
+	}
+	for i := range r.Outcomes {
+		if err := r.Outcomes[i].Check(); err != nil {
+			return fmt.Errorf("outcomes[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
+// Check reports what an outcome lacks that tables take for granted.
+func (o *Outcome) Check() error {
 	switch {
 	case o.Preset == "":
 		return fmt.Errorf("preset: it has none")
@@ -307,45 +257,6 @@ func (r *Results) put(o Outcome) {
 	})
 }
 
-// study returns what is known of a study, which is none of its variants at
-// first.
-func (r *Results) study(s *Study) *StudyOutcome {
-	for i := range r.Studies {
-		if r.Studies[i].Name == s.Name {
-			return &r.Studies[i]
-		}
-	}
-	r.Studies = append(r.Studies, StudyOutcome{Name: s.Name})
-	slices.SortStableFunc(r.Studies, func(a, b StudyOutcome) int {
-		return slices.Index(StudyNames(), a.Name) - slices.Index(StudyNames(), b.Name)
-	})
-	return r.study(s)
-}
-
-func (o *StudyOutcome) find(label string) *Outcome {
-	i := slices.IndexFunc(o.Variants, func(v Outcome) bool { return v.Setting == label })
-	if i < 0 {
-		return nil
-	}
-	return &o.Variants[i]
-}
-
-// put replaces a variant or adds it in its place. Variants that the study no
-// longer has go.
-func (o *StudyOutcome) put(s *Study, v Outcome) {
-	o.Title, o.Preset, o.Assignments = s.Title, s.Preset, s.Assignments
-	if old := o.find(v.Setting); old != nil {
-		*old = v
-	} else {
-		o.Variants = append(o.Variants, v)
-	}
-	rank := func(v Outcome) int {
-		return slices.IndexFunc(s.Variants, func(d Variant) bool { return d.Label == v.Setting })
-	}
-	o.Variants = slices.DeleteFunc(o.Variants, func(v Outcome) bool { return rank(v) < 0 })
-	slices.SortStableFunc(o.Variants, func(a, b Outcome) int { return rank(a) - rank(b) })
-}
-
 func settingRank(name string) int { return slices.Index(Names(), name) }
 
 // presetRank puts the paper's own settings first.
@@ -357,24 +268,7 @@ func presetRank(name string) int {
 	return len(known)
 }
 
-// Write writes results.json and, of what there is, results.md and studies.md.
+// Write writes results.json and results.md.
 func (r *Results) Write(dir string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	files := map[string][]byte{resultsFile(dir): append(data, '\n')}
-	for _, path := range r.Documents(dir) {
-		files[path] = []byte(r.Markdown())
-		if filepath.Base(path) == studiesDocument {
-			files[path] = []byte(r.StudiesMarkdown())
-		}
-	}
-	for path, content := range files {
-		disk.Sweep(dir, filepath.Base(path))
-		if err := disk.Write(path, content); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Store(resultsFile(dir), r, Document(dir), r.Markdown())
 }

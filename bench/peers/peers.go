@@ -32,6 +32,17 @@ type Peer struct {
 	libs     []string
 	imports  string   // module that Python must find
 	env      []string // beside the numbers of threads
+
+	extension string // a module of operations beside those of source, and its own source
+	extended  []byte
+}
+
+// Extended returns a peer in Python with operations of one's own beside those it has. The
+// module of the given name and source has a function register(operations, arrays) that adds
+// them.
+func (p Peer) Extended(module string, source []byte) *Peer {
+	p.extension, p.extended = module, source
+	return &p
 }
 
 // The compilers' packages are part of every installation hint.
@@ -73,9 +84,6 @@ var all = []Peer{
 		source: "pytorch.py", imports: "torch", env: append([]string{"ATEN_CPU_CAPABILITY=avx512"}, allocator...),
 	},
 }
-
-// All returns the peers.
-func All() []Peer { return slices.Clone(all) }
 
 // Find returns the peer of the given name.
 func Find(name string) (*Peer, error) {

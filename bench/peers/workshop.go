@@ -91,7 +91,7 @@ func checkPrivate(dir string) error {
 
 // command returns the command line of a peer, after compiling it if need be.
 func (w *Workshop) command(p *Peer) ([]string, error) {
-	key := fmt.Sprint(p.compiler, p.source, p.libs, p.imports)
+	key := fmt.Sprint(p.compiler, p.source, p.libs, p.imports, p.extension)
 	if words, ok := w.commands[key]; ok {
 		return words, nil
 	}
@@ -131,8 +131,15 @@ func (w *Workshop) compile(p *Peer, dir string) ([]string, error) {
 // script unpacks the Python peer and finds an interpreter that has the modules
 // it needs: the first of python3 on the search path and the distribution's.
 func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
-	if err := unpack(dir, "pytorch.py", "pytorch_systems.py", "van.py"); err != nil {
+	if err := unpack(dir, "pytorch.py", "pytorch_systems.py"); err != nil {
 		return nil, err
+	}
+	words := []string{filepath.Join(dir, p.source)}
+	if p.extension != "" {
+		if err := os.WriteFile(filepath.Join(dir, p.extension+".py"), p.extended, 0o600); err != nil {
+			return nil, err
+		}
+		words = append(words, p.extension)
 	}
 	reason := "there is no python3"
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -142,7 +149,7 @@ func (w *Workshop) script(p *Peer, dir string) ([]string, error) {
 		}
 		output, err := w.output(dir, python, "-c", "import numpy, "+p.imports)
 		if err == nil {
-			return []string{python, filepath.Join(dir, p.source)}, nil
+			return append([]string{python}, words...), nil
 		}
 		reason = fmt.Sprintf("%s: %s", python, lastLine(output, err))
 	}

@@ -29,8 +29,9 @@ type Options struct {
 	// Ladder, if it is not empty, holds ascending inverse temperatures: replica
 	// exchange, of which every level is observed.
 	Ladder []float64
-	// Peer, if not nil, gives the chains, in place of the system's own (engine.Compared).
-	Peer *engine.Peer
+	// Start, if not nil, gives the chains in place of the system's own, as engine.Observer's
+	// Chains does.
+	Start func(params []float32, n int) (engine.Walk, error)
 	// Ranks, if not nil, is the pool of the system where several ranks share the chains, or
 	// each runs all where these cannot be shared. All call Run with the same options.
 	Ranks *pool.Pool
@@ -62,8 +63,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("chains: %d is not between 1 and %d", o.Chains, MostChains)
 	case o.Draws < LeastDraws:
 		return fmt.Errorf("draws: %d are fewer than %d", o.Draws, LeastDraws)
-	case o.Peer != nil && len(o.Ladder) > 0:
-		return fmt.Errorf("ladder: a peer has none")
+	case o.Start != nil && len(o.Ladder) > 0:
+		return fmt.Errorf("ladder: chains that are given have none")
 	case len(o.Ladder) == 1 || levels > MostLevels:
 		return fmt.Errorf("ladder: it has %d inverse temperatures, and not between 2 and %d", len(o.Ladder), MostLevels)
 	case o.Draws > MostDraws/o.Chains/levels:

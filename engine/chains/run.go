@@ -88,8 +88,8 @@ func newRun(ctx context.Context, system engine.System, o Options) (*run, error) 
 	} else {
 		params := make([]float32, system.NumParams()) // on which chains do not depend
 		start := observer.Chains
-		if o.Peer != nil {
-			start = o.Peer.Start
+		if o.Start != nil {
+			start = o.Start
 		}
 		w, err := start(params, o.Chains)
 		if err != nil {

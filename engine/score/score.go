@@ -1,16 +1,17 @@
-// Package score evaluates states of a system that come from anywhere: from lines of
-// JSON, arrays or memory as it stands, in constant memory.
+// Package score evaluates states of a system that come from anywhere.
 package score
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/table"
 )
 
 // Names of the columns that do not come from a system's Observables.
@@ -95,9 +96,9 @@ func (j *Judge) Keep(names []string) error {
 	return nil
 }
 
-// Score sets table, [states][columns], and returns it; it is good until the next call.
-func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float64, error) {
-	n := len(states) / f.RowBytes
+// Score sets table, [n][columns], to what n states of a format have, and returns it; it is
+// good until the next call.
+func (j *Judge) Score(table []float64, format string, states []byte, n int) ([]float64, error) {
 	table = sized(table, n*len(j.Columns))
 	needs := func(some ...int) bool {
 		return slices.ContainsFunc(j.from, func(from int) bool { return slices.Contains(some, from) })
@@ -106,18 +107,18 @@ func (j *Judge) Score(table []float64, f engine.Format, states []byte) ([]float6
 	var err error
 	if needs(fromEnergy, fromDensity, fromWeight) {
 		j.energies = sized(j.energies, n)
-		if beta, err = j.target.Energies(j.energies, f.Name, states); err != nil {
+		if beta, err = j.target.Energies(j.energies, format, states); err != nil {
 			return nil, err
 		}
 	}
 	if slices.ContainsFunc(j.from, func(from int) bool { return from >= 0 }) {
 		j.values = sized(j.values, n*len(j.names))
-		if err := j.scorer.Score(j.values, nil, f.Name, states); err != nil {
+		if err := j.scorer.Score(j.values, nil, format, states); err != nil {
 			return nil, err
 		}
 	}
 	if needs(fromModel, fromWeight) {
-		if err := j.logModel(f, states, n); err != nil {
+		if err := j.logModel(format, states, n); err != nil {
 			return nil, err
 		}
 	}
@@ -152,12 +153,12 @@ func logDensity(beta, energy float64) float64 {
 }
 
 // logModel sets modelled to ln q of the model: its weights are of its own target.
-func (j *Judge) logModel(f engine.Format, states []byte, n int) error {
+func (j *Judge) logModel(format string, states []byte, n int) error {
 	stride := len(j.model.Observables())
 	j.modelled, j.modelValues = sized(j.modelled, n), sized(j.modelValues, n*stride)
-	beta, err := j.model.Energies(j.modelled, f.Name, states)
+	beta, err := j.model.Energies(j.modelled, format, states)
 	if err == nil {
-		err = j.model.Score(j.modelValues, j.params, f.Name, states)
+		err = j.model.Score(j.modelValues, j.params, format, states)
 	}
 	for i := range j.modelled {
 		j.modelled[i] = logDensity(beta, j.modelled[i]) - j.modelValues[(i+1)*stride-1]
@@ -165,37 +166,48 @@ func (j *Judge) logModel(f engine.Format, states []byte, n int) error {
 	return err
 }
 
-// Run scores all states of an input into an output, and returns their number.
-func Run(ctx context.Context, j *Judge, in *Input, out *Output) (rows int64, err error) {
-	var table []float64
+// Open is table.Open with formats of a sampler.
+func Open(path string, stdin io.Reader, kind, format string, formats []engine.Format, threads int) (*table.Input, error) {
+	var all []table.Format
+	for _, f := range formats {
+		all = append(all, table.Format{Name: f.Name, Descr: f.Descr, Shape: f.Shape, RowBytes: f.RowBytes})
+	}
+	return table.Open(path, stdin, kind, format, all, threads)
+}
+
+// Run scores all states of an input, gives rows of the columns to write, and returns how
+// many there are.
+func Run(ctx context.Context, j *Judge, in *table.Input, write func(rows []float64) error) (rows int64, err error) {
+	var scores []float64
 	err = in.Each(func(states []byte, where func(row int) string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		var err error
-		if table, err = j.Score(table, in.Format, states); err != nil {
-			return j.blame(err, in, states, where, out)
+		n := len(states) / in.Format.RowBytes
+		if scores, err = j.Score(scores, in.Format.Name, states, n); err != nil {
+			return j.blame(err, in, states, where, write)
 		}
-		rows += int64(len(states) / in.Format.RowBytes)
-		return out.Rows(table)
+		rows += int64(n)
+		return write(scores)
 	})
 	return rows, err
 }
 
 // blame finds the first state that cannot be scored, and writes those before it.
-func (j *Judge) blame(err error, in *Input, states []byte, where func(row int) string, out *Output) error {
+func (j *Judge) blame(err error, in *table.Input, states []byte, where func(row int) string, write func(rows []float64) error) error {
 	row := in.Format.RowBytes
 	for i := range len(states) / row {
-		table, bad := j.Score(nil, in.Format, states[i*row:(i+1)*row])
+		scores, bad := j.Score(nil, in.Format.Name, states[i*row:(i+1)*row], 1)
 		if bad == nil {
-			if err := out.Rows(table); err != nil {
+			if err := write(scores); err != nil {
 				return err
 			}
 			continue
 		}
 		// The state is the only one that it was told of.
 		reason := strings.NewReplacer("states: ", "", " of configuration 0", "", " of state 0", "", "configuration 0", "the configuration").Replace(bad.Error())
-		return &BadError{in.label(), where(i), reason}
+		return &table.BadError{Name: in.Label(), Where: where(i), Reason: reason}
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -140,4 +141,29 @@ func Deviation(x float64, relative bool) string {
 		return fmt.Sprintf("%.4g", x)
 	}
 	return fmt.Sprintf("%.4f", x)
+}
+
+// Seconds writes a time.
+func Seconds(s float64) string {
+	if s < 60 {
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// Seeds names seeds in ascending order: 11–15, 18.
+func Seeds(seeds []uint64) string {
+	var parts []string
+	for i := 0; i < len(seeds); {
+		j := i
+		for j+1 < len(seeds) && seeds[j+1] == seeds[j]+1 {
+			j++
+		}
+		part := fmt.Sprint(seeds[i])
+		if j > i {
+			part = fmt.Sprintf("%d–%d", seeds[i], seeds[j])
+		}
+		parts, i = append(parts, part), j+1
+	}
+	return strings.Join(parts, ", ")
 }

@@ -67,3 +67,9 @@ func TestDeviation(t *testing.T) {
 	require.Equal(t, []string{"0", "0.0331", "8.5e-04", "0.45 %", "0.005 %"},
 		[]string{Deviation(0, false), Deviation(0.0331, false), Deviation(0.00085, false), Deviation(0.0045, true), Deviation(0.00005, true)})
 }
+
+func TestSeeds(t *testing.T) {
+	for want, seeds := range map[string][]uint64{"": nil, "11": {11}, "11–15": {11, 12, 13, 14, 15}, "1, 3–4, 9": {1, 3, 4, 9}} {
+		require.Equal(t, want, Seeds(seeds))
+	}
+}

@@ -6,6 +6,7 @@ package stat
 import (
 	"context"
 	"math"
+	"slices"
 )
 
 // A Law is a distribution on the real line.
@@ -129,6 +130,16 @@ func (m *Mean) StandardError() float64 { return m.Deviation() / math.Sqrt(max(1,
 
 // z95 is the two-sided 95 % quantile of the standard normal law.
 const z95 = 1.959963984540054
+
+// Median returns that of x, which is not a number if x is empty or one of it is not.
+func Median(x []float64) float64 {
+	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
+		return math.NaN()
+	}
+	x = slices.Sorted(slices.Values(x))
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}
 
 // Interval returns the 95 % confidence interval of an estimate with the given
 // standard error.

@@ -148,3 +148,10 @@ func TestMean(t *testing.T) {
 	require.InDelta(t, 1+0.98, interval[1], 1e-4)
 	require.InDelta(t, 0.7978845608, MeanAbsolute(1), 1e-9)
 }
+
+func TestMedian(t *testing.T) {
+	require.Equal(t, 3.0, Median([]float64{5, 1, 3}))
+	require.Equal(t, 2.5, Median([]float64{4, 1, 3, 2}))
+	require.True(t, math.IsNaN(Median(nil)))
+	require.True(t, math.IsNaN(Median([]float64{1, math.NaN(), 2})))
+}

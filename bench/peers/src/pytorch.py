@@ -9,18 +9,14 @@
   select generate CONFIG           params, z -> states
   select iteration CONFIG          the training loop of the paper; a call is a step
   select sample CONFIG N           N samples per call from a fresh generator
-  select van KIND SIDE BETA SEED SECONDS
-                                   a variational autoregressive network, dense or
-                                   convolutional, of parameters[1], trained for so long;
-                                   a call is a step -> seconds[1], of processors so far,
-                                   loss[1], the batch's mean of ln q + beta E
-  select judge N                   its R = ln q + beta E -> r[N]; all are doubles
 
 KERNEL and CONFIG are files of JSON in the program's own format. The loops are
-in pytorch_systems.py and van.py.
+in pytorch_systems.py. Modules named on the command line add operations by their
+register(operations, arrays).
 """
 
 import ctypes
+import importlib
 import json
 import os
 import sys
@@ -30,7 +26,6 @@ import numpy
 import torch
 
 import pytorch_systems
-import van
 
 arrays = {}
 
@@ -129,34 +124,9 @@ def sample(config, n):
     return call
 
 
-network = None
-
-
-def autoregressive(kind, side, beta, seed, seconds):
-    global network
-    torch.manual_seed(int(seed))
-    network = van.Network(kind, int(side), float(beta), float(seconds))
-    arrays["parameters"] = torch.tensor([network.size()], dtype=torch.float64)
-
-    def call():
-        network.step()
-        arrays["seconds"] = torch.tensor([network.seconds], dtype=torch.float64)
-        arrays["loss"] = network.loss.double().view(1)
-
-    return call
-
-
-def judge(n):
-    def call():
-        arrays["r"] = network.judge(int(n))
-
-    return call
-
-
 operations = {
     "randn": in_place("normal_"), "rand": in_place("uniform_"), "unary": unary, "logsumexp": logsumexp,
     "gram": gram, "gradient": gradient, "generate": generate, "iteration": iteration, "sample": sample,
-    "van": autoregressive, "judge": judge,
 }
 
 
@@ -164,6 +134,8 @@ def main():
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.set_flush_denormal(True)
     torch.manual_seed(1)
+    for module in sys.argv[1:]:
+        importlib.import_module(module).register(operations, arrays)
     call = None
     for line in sys.stdin:
         words = line.split()

@@ -1,4 +1,4 @@
-package ising
+package main
 
 import (
 	"context"
@@ -8,10 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/asm"
-	peer "github.com/revgen/revgen/engine/chains"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/ising"
 )
 
 // A naiveClusterChain moves as clusters are defined.
@@ -76,16 +79,26 @@ func (c *naiveClusterChain) swendsenWang() {
 	}
 }
 
+// quick returns the preset quick of a lattice, and its system.
+func quick(t testing.TB, workers *pool.Pool, target ising.TargetConfig) (*ising.Config, engine.System) {
+	t.Helper()
+	cfg, err := engine.Systems(revgen.Systems()).Configure("ising", "quick", fmt.Sprintf("target.l=%d", target.L),
+		fmt.Sprintf("target.beta=%v", target.Beta), fmt.Sprintf("target.j=%v", target.J), fmt.Sprintf("target.h=%v", target.H))
+	require.NoError(t, err)
+	system, err := cfg.New(workers)
+	require.NoError(t, err)
+	return cfg.(*ising.Config), system
+}
+
 // TestClusters compares chains with the definitions, spin by spin.
 func TestClusters(t *testing.T) {
 	workers := pool.New(1)
 	defer workers.Close()
-	for _, target := range []TargetConfig{{L: 4, Beta: 3, J: 20}, {L: 5, Beta: 0.44, J: 1}, {L: 16, Beta: 0.4407, J: 1}, {L: 21, Beta: 0.6, J: 0.7}} {
-		c := adapted(t, "quick", target)
-		s, err := newHierarchical(c, workers)
-		require.NoError(t, err)
+	for _, target := range []ising.TargetConfig{{L: 4, Beta: 3, J: 20}, {L: 5, Beta: 0.44, J: 1}, {L: 16, Beta: 0.4407, J: 1}, {L: 21, Beta: 0.6, J: 0.7}} {
+		c, s := quick(t, workers, target)
 		for _, single := range []bool{true, false} {
-			w := s.newClusters(make([]float32, s.NumParams()), 2, single)
+			params := make([]float32, s.NumParams())
+			w := newClusters(c, s.(observed).Observed(params, 2), workers, 2, single)
 			for i := range w.chains {
 				words, stream := make([]uint32, 1<<18), rng.Stream(c.Training.Seed, rng.ClusterTransition, uint32(i))
 				asm.PhiloxBlocks(words, &stream, 0)
@@ -114,11 +127,10 @@ func BenchmarkClusters(b *testing.B) {
 	workers := pool.New(1)
 	defer workers.Close()
 	for _, l := range []int{16, 64, 128} {
-		s, err := newHierarchical(adapted(b, "quick", TargetConfig{L: l, Beta: 0.4406867935097715, J: 1}), workers)
-		require.NoError(b, err)
-		for _, p := range s.Peers() {
-			b.Run(fmt.Sprintf("%s/L=%d", p.Name, l), func(b *testing.B) {
-				walk, err := p.Start(make([]float32, s.NumParams()), 1)
+		c, s := quick(b, workers, ising.TargetConfig{L: l, Beta: 0.4406867935097715, J: 1})
+		for _, p := range clustersOf(c, s, workers) {
+			b.Run(fmt.Sprintf("%s/L=%d", p.name, l), func(b *testing.B) {
+				walk, err := p.start(make([]float32, s.NumParams()), 1)
 				require.NoError(b, err)
 				require.NoError(b, walk.Advance(context.Background(), 100))
 				for b.Loop() {
@@ -136,43 +148,40 @@ func TestClustersHaveKaufmansEnergies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs chains for long")
 	}
-	for _, target := range []TargetConfig{{L: 5, Beta: 0.3, J: 1}, {L: 16, Beta: 0.4407, J: 1}, {L: 8, Beta: 0.25, J: 2.4}} {
-		k, err := Kaufman(target.L, target.J, target.Beta)
+	for _, target := range []ising.TargetConfig{{L: 5, Beta: 0.3, J: 1}, {L: 16, Beta: 0.4407, J: 1}, {L: 8, Beta: 0.25, J: 2.4}} {
+		k, err := ising.Kaufman(target.L, target.J, target.Beta)
 		require.NoError(t, err)
-		c := adapted(t, "quick", target)
 		var first [2][]float64
 		for _, threads := range []int{2, 3} {
 			workers := pool.New(threads)
 			defer workers.Close()
-			s, err := newHierarchical(c, workers)
-			require.NoError(t, err)
-			peers := s.Peers()
+			c, s := quick(t, workers, target)
+			peers := clustersOf(c, s, workers)
 			require.Len(t, peers, 2)
 			for i, p := range peers {
-				r, err := peer.Run(context.Background(), s, peer.Options{Chains: 8, Draws: 1500, BurnIn: 100, Spacing: 3, Peer: &p}, nil)
+				r, err := chains.Run(context.Background(), s, chains.Options{Chains: 8, Draws: 1500, BurnIn: 100, Spacing: 3, Start: p.start}, nil)
 				require.NoError(t, err)
 				if first[i] == nil {
 					first[i] = r.Levels[0].Values
 				}
-				require.Equal(t, first[i], r.Levels[0].Values, p.Name)
+				require.Equal(t, first[i], r.Levels[0].Values, p.name)
 				for _, o := range r.Levels[0].Observables {
 					switch o.Name {
 					case "energy":
-						require.False(t, o.Doubtful(), "%s: %+v", p.Name, o)
-						require.Less(t, math.Abs(o.Mean-k.Energy), 5.5*o.StandardError, "%s, L = %d", p.Name, target.L)
+						require.False(t, o.Doubtful(), "%s: %+v", p.name, o)
+						require.Less(t, math.Abs(o.Mean-k.Energy), 5.5*o.StandardError, "%s, L = %d", p.name, target.L)
 						require.Less(t, o.StandardError, 0.01*math.Abs(k.Energy))
 					case "magnetisation":
-						require.Less(t, math.Abs(o.Mean), 5.5*o.StandardError, p.Name)
+						require.Less(t, math.Abs(o.Mean), 5.5*o.StandardError, p.name)
 					}
 				}
 			}
 		}
 	}
-	for _, target := range []TargetConfig{{L: 8, Beta: 0.4, J: -1}, {L: 8, Beta: 0.4, J: 1, H: 0.1}} {
+	for _, target := range []ising.TargetConfig{{L: 8, Beta: 0.4, J: -1}, {L: 8, Beta: 0.4, J: 1, H: 0.1}} {
 		workers := pool.New(1)
 		defer workers.Close()
-		s, err := newHierarchical(adapted(t, "quick", target), workers)
-		require.NoError(t, err)
-		require.Empty(t, s.Peers(), "clusters of another law")
+		c, s := quick(t, workers, target)
+		require.Empty(t, clustersOf(c, s, workers), "clusters of another law")
 	}
 }

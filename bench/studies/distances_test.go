@@ -1,4 +1,4 @@
-package ising
+package main
 
 import (
 	"math"

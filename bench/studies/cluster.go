@@ -1,4 +1,4 @@
-package ising
+package main
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/rng"
 	"github.com/revgen/revgen/engine/spins"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/ising"
 )
 
 // clusters are an engine.Walk by moves of whole clusters: neighbours that agree are
@@ -16,11 +18,12 @@ import (
 // probability ½. Both leave the law of a ferromagnet without a field as it is.
 type clusters struct {
 	spins.Observed
-	s      *measured
-	single bool       // Wolff's
-	bond   uint64     // random words below it bond
-	near   [][4]int32 // neighbours of each site, to the right, below, to the left and above
-	chains []clusterChain
+	side    int
+	workers *pool.Pool
+	single  bool       // Wolff's
+	bond    uint64     // random words below it bond
+	near    [][4]int32 // neighbours of each site, to the right, below, to the left and above
+	chains  []clusterChain
 }
 
 // A clusterChain is one configuration with room for its moves.
@@ -70,23 +73,37 @@ func (c *clusterChain) next() uint32 {
 func differ(a, b int8) uint8                { return uint8(a^b) >> 7 }
 func below(word uint32, bound uint64) uint8 { return uint8((uint64(word) - bound) >> 63) }
 
-// Peers implements engine.Compared: cluster moves of ferromagnets without a field.
-func (s *measured) Peers() []engine.Peer {
-	if s.target.H != 0 || s.target.J <= 0 || s.target.L < 3 {
+// A cluster is a way to move clusters, as its inventors called it.
+type cluster struct {
+	name  string
+	start func(params []float32, n int) (engine.Walk, error)
+}
+
+// clustersOf returns those of a system, of ferromagnets without a field alone.
+func clustersOf(cfg engine.Config, system engine.System, workers *pool.Pool) []cluster {
+	c, ok := cfg.(*ising.Config)
+	if !ok || c.Target.H != 0 || c.Target.J <= 0 || c.Target.L < 3 {
 		return nil
 	}
 	start := func(single bool) func([]float32, int) (engine.Walk, error) {
-		return func(params []float32, n int) (engine.Walk, error) { return s.newClusters(params, n, single), nil }
+		return func(params []float32, n int) (engine.Walk, error) {
+			return newClusters(c, system.(observed).Observed(params, n), workers, n, single), nil
+		}
 	}
-	return []engine.Peer{{Name: "Wolff", Start: start(true)}, {Name: "Swendsen-Wang", Start: start(false)}}
+	return []cluster{{"Wolff", start(true)}, {"Swendsen-Wang", start(false)}}
+}
+
+// An observed system has configurations of spins that are observed as its samples are.
+type observed interface {
+	Observed(params []float32, n int) spins.Observed
 }
 
 // newClusters returns n chains that begin at random.
-func (s *measured) newClusters(params []float32, n int, single bool) *clusters {
-	l, sites := s.target.L, s.target.N
+func newClusters(c *ising.Config, seen spins.Observed, workers *pool.Pool, n int, single bool) *clusters {
+	l, sites := c.Target.L, c.Target.L*c.Target.L
 	w := &clusters{
-		Observed: s.Observed(params, n), s: s, single: single,
-		bond:   uint64(math.Ceil(-math.Expm1(-2*s.target.Beta*s.target.J) * 0x1p32)),
+		Observed: seen, side: l, workers: workers, single: single,
+		bond:   uint64(math.Ceil(-math.Expm1(-2*c.Target.Beta*c.Target.J) * 0x1p32)),
 		near:   make([][4]int32, sites),
 		chains: make([]clusterChain, n),
 	}
@@ -95,15 +112,15 @@ func (s *measured) newClusters(params []float32, n int, single bool) *clusters {
 		w.near[i] = [4]int32{int32(row + (i+1)%l), int32((i + l) % sites), int32(row + (i+l-1)%l), int32((i + sites - l) % sites)}
 	}
 	for i := range w.chains {
-		c := &w.chains[i]
-		c.from = rng.Stream(s.config.Training.Seed, rng.ClusterTransition, uint32(i))
-		c.drawn = 1024
-		c.words = make([]uint32, 2*l+c.drawn)
-		c.used = len(c.words)
+		chain := &w.chains[i]
+		chain.from = rng.Stream(c.Training.Seed, rng.ClusterTransition, uint32(i))
+		chain.drawn = 1024
+		chain.words = make([]uint32, 2*l+chain.drawn)
+		chain.used = len(chain.words)
 		// A site that does not join is written beyond the stack's end.
-		c.spin, c.root, c.bonds, c.stack = make([]int8, sites), make([]int32, sites), make([]uint8, l+sites), make([]int32, sites+1)
-		for j := range c.spin {
-			c.spin[j] = int8(1 - 2*(c.next()>>31))
+		chain.spin, chain.root, chain.bonds, chain.stack = make([]int8, sites), make([]int32, sites), make([]uint8, l+sites), make([]int32, sites+1)
+		for j := range chain.spin {
+			chain.spin[j] = int8(1 - 2*(chain.next()>>31))
 		}
 		w.pack(i)
 	}
@@ -117,7 +134,7 @@ func (w *clusters) Advance(ctx context.Context, steps int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w.s.workers.Run(len(w.chains), func(i int) {
+		w.workers.Run(len(w.chains), func(i int) {
 			for range min(slice, steps) {
 				if w.single {
 					w.wolff(&w.chains[i])
@@ -133,7 +150,8 @@ func (w *clusters) Advance(ctx context.Context, steps int) error {
 
 // pack copies chain i to the states that are observed.
 func (w *clusters) pack(i int) {
-	state := w.Packed[i*w.s.target.Words:][:w.s.target.Words]
+	words := len(w.Packed) / len(w.chains)
+	state := w.Packed[i*words:][:words]
 	clear(state)
 	for site, v := range w.chains[i].spin {
 		if v > 0 {
@@ -144,7 +162,7 @@ func (w *clusters) pack(i int) {
 
 // wolff flips the cluster of a site drawn at random, as it grows.
 func (w *clusters) wolff(c *clusterChain) {
-	seed := int32(uint64(c.next()) * uint64(w.s.target.N) >> 32)
+	seed := int32(uint64(c.next()) * uint64(len(c.spin)) >> 32)
 	old, stack, spin := c.spin[seed], c.stack, c.spin
 	spin[seed] = -old
 	stack[0] = seed
@@ -167,7 +185,7 @@ func (w *clusters) wolff(c *clusterChain) {
 
 // swendsenWang bonds neighbours that agree, and redraws the sign of each cluster.
 func (w *clusters) swendsenWang(c *clusterChain) {
-	l := w.s.target.L
+	l := w.side
 	c.bind(l, w.bond)
 	c.label(l)
 	// A cluster's root is its first site, so what it leads to is the root already.

@@ -8,7 +8,13 @@ gradients clipped to the norm 1, and beta rising as 1 - 0.998^step in 10,000 ste
 Three things are done for a processor's sake. Samples are drawn with the activations
 of sites that are known kept, as the paper proposes, which takes one pass where the
 repository makes one for each site. Kernels are cut to what of them sees the lattice.
-And where there is time for more or fewer steps, beta rises over as much of it."""
+And where there is time for more or fewer steps, beta rises over as much of it.
+
+  select van KIND SIDE BETA SEED SECONDS
+                    a network, dense or convolutional, of parameters[1], trained for so
+                    long; a call is a step -> seconds[1], of processors so far, loss[1],
+                    the batch's mean of ln q + beta E
+  select judge N    its R = ln q + beta E -> r[N]; all are doubles"""
 
 import math
 import time
@@ -209,3 +215,29 @@ class Network:
             s = self.sample(min(1024, n - first))
             parts.append((self.log_density(s) + self.beta * self.energy(s)).double())
         return torch.cat(parts)
+
+
+def register(operations, arrays):
+    """Adds the operations to those of pytorch.py."""
+    network = None
+
+    def autoregressive(kind, side, beta, seed, seconds):
+        nonlocal network
+        torch.manual_seed(int(seed))
+        network = Network(kind, int(side), float(beta), float(seconds))
+        arrays["parameters"] = torch.tensor([network.size()], dtype=torch.float64)
+
+        def call():
+            network.step()
+            arrays["seconds"] = torch.tensor([network.seconds], dtype=torch.float64)
+            arrays["loss"] = network.loss.double().view(1)
+
+        return call
+
+    def judge(n):
+        def call():
+            arrays["r"] = network.judge(int(n))
+
+        return call
+
+    operations.update({"van": autoregressive, "judge": judge})

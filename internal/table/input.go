@@ -1,4 +1,6 @@
-package score
+// Package table reads states of any layout from lines of JSON, arrays or memory as it
+// stands, in constant memory, and writes tables of columns as lines of JSON, CSV or arrays.
+package table
 
 import (
 	"bufio"
@@ -12,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/disk"
 	"github.com/revgen/revgen/internal/ndjson"
 	"github.com/revgen/revgen/internal/npy"
@@ -21,10 +22,18 @@ import (
 // Kinds are the kinds of input.
 var Kinds = []string{"ndjson", "npy", "raw"}
 
-// An Input is states in one of a Sampler's formats.
+// A Format is a layout of states.
+type Format struct {
+	Name     string
+	Descr    string // NumPy's description of the dtype
+	Shape    []int  // of one state; empty for a scalar
+	RowBytes int    // of one state
+}
+
+// An Input is states in one of several formats.
 type Input struct {
 	Kind   string // one of Kinds
-	Format engine.Format
+	Format Format
 	Rows   int64 // −1 if that is not known before the end
 	Bytes  int64 // read so far
 
@@ -43,24 +52,25 @@ var limits = ndjson.Limits{Bytes: 1 << 26, Depth: 16}
 // Open opens a file, or stdin for "-", of the given kind, "" to tell by its content, in
 // one of the formats: by its type for arrays, and otherwise the one with the given
 // name, "" for the first. A regular file of an array is mapped.
-func Open(path string, stdin io.Reader, kind, format string, formats []engine.Format, threads int) (*Input, error) {
+func Open(path string, stdin io.Reader, kind, format string, formats []Format, threads int) (*Input, error) {
 	i := &Input{Rows: -1, name: path, Kind: kind, threads: threads}
 	err := i.open(path, stdin, format, formats)
 	if err != nil {
 		_ = i.Close()
-		return nil, fmt.Errorf("%s: %w", i.label(), disk.Cause(err))
+		return nil, fmt.Errorf("%s: %w", i.Label(), disk.Cause(err))
 	}
 	return i, nil
 }
 
-func (i *Input) label() string {
+// Label names the input.
+func (i *Input) Label() string {
 	if i.name == "-" {
 		return "stdin"
 	}
 	return i.name
 }
 
-func (i *Input) open(path string, stdin io.Reader, format string, formats []engine.Format) (err error) {
+func (i *Input) open(path string, stdin io.Reader, format string, formats []Format) (err error) {
 	size := int64(-1)
 	if path == "-" {
 		i.in = bufio.NewReaderSize(stdin, 1<<16)
@@ -119,18 +129,18 @@ func tell(in *bufio.Reader) (kind string, err error) {
 }
 
 // find returns the format of a name, the first for "".
-func find(name string, formats []engine.Format) (engine.Format, error) {
+func find(name string, formats []Format) (Format, error) {
 	if name == "" {
 		return formats[0], nil
 	}
-	k := slices.IndexFunc(formats, func(f engine.Format) bool { return f.Name == name })
+	k := slices.IndexFunc(formats, func(f Format) bool { return f.Name == name })
 	if k < 0 {
-		return engine.Format{}, fmt.Errorf("format %q is not one of %s", name, describe(formats))
+		return Format{}, fmt.Errorf("format %q is not one of %s", name, describe(formats))
 	}
 	return formats[k], nil
 }
 
-func describe(formats []engine.Format) string {
+func describe(formats []Format) string {
 	var all []string
 	for _, f := range formats {
 		all = append(all, fmt.Sprintf("%s (dtype %s, shape %v)", f.Name, f.Descr, shape(f.Shape)))
@@ -148,13 +158,13 @@ func shape(of []int) string {
 }
 
 // array reads the header of an array.
-func (i *Input) array(size int64, format string, formats []engine.Format) error {
+func (i *Input) array(size int64, format string, formats []Format) error {
 	counted := &counting{r: i.in}
 	h, err := npy.ReadHeader(counted)
 	if err != nil {
 		return err
 	}
-	var fits []engine.Format
+	var fits []Format
 	for _, f := range formats {
 		if same(f.Descr, h.Descr) && (format == "" || format == f.Name) {
 			fits = append(fits, f)
@@ -193,9 +203,9 @@ func (i *Input) array(size int64, format string, formats []engine.Format) error 
 	return err
 }
 
-func named(name string, formats []engine.Format) []engine.Format {
+func named(name string, formats []Format) []Format {
 	if f, err := find(name, formats); name != "" && err == nil {
-		return []engine.Format{f}
+		return []Format{f}
 	}
 	return formats
 }
@@ -233,7 +243,7 @@ func (c *counting) Read(b []byte) (int, error) {
 }
 
 // layoutOf returns how lines give a format's states.
-func layoutOf(f engine.Format) (ndjson.Layout, error) {
+func layoutOf(f Format) (ndjson.Layout, error) {
 	count := 1
 	for _, n := range f.Shape {
 		count *= n
@@ -271,7 +281,7 @@ func (i *Input) Count() error {
 			return i.countLines()
 		}
 	}
-	return fmt.Errorf("%s: how many states there are shows only at their end, and a NumPy array begins with their number; write .ndjson or .csv, or let them be a file", i.label())
+	return fmt.Errorf("%s: how many states there are shows only at their end, and a NumPy array begins with their number; write .ndjson or .csv, or let them be a file", i.Label())
 }
 
 // countLines counts lines that are not blank, and returns to the beginning.
@@ -303,7 +313,7 @@ func (i *Input) countLines() error {
 	return err
 }
 
-// partBytes is how many bytes of states are scored at once.
+// partBytes is how many bytes of states are given at once.
 const partBytes = 1 << 20
 
 // Each calls do for parts of the states, in order, with what says where each is.
@@ -322,7 +332,7 @@ func (i *Input) Each(do func(states []byte, where func(row int) string) error) e
 		})
 		i.Bytes = in.n
 		if bad := (*ndjson.Error)(nil); errors.As(err, &bad) {
-			err = &BadError{i.label(), fmt.Sprintf("line %d", bad.Line), bad.Reason}
+			err = &BadError{i.Label(), fmt.Sprintf("line %d", bad.Line), bad.Reason}
 		}
 		return err
 	}
@@ -348,15 +358,15 @@ func (i *Input) Each(do func(states []byte, where func(row int) string) error) e
 			ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 			switch {
 			case ended && i.Rows >= 0:
-				return &BadError{i.label(), fmt.Sprintf("state %d", done+int64(got)/row), fmt.Sprintf("truncated: there are to be %d states", i.Rows)}
+				return &BadError{i.Label(), fmt.Sprintf("state %d", done+int64(got)/row), fmt.Sprintf("truncated: there are to be %d states", i.Rows)}
 			case ended && int64(got)%row != 0:
-				return &BadError{i.label(), fmt.Sprintf("state %d", done+int64(got)/row), fmt.Sprintf("ends after %d of its %d bytes", int64(got)%row, row)}
+				return &BadError{i.Label(), fmt.Sprintf("state %d", done+int64(got)/row), fmt.Sprintf("ends after %d of its %d bytes", int64(got)%row, row)}
 			case ended:
 				err, i.Rows, n = nil, done+int64(got)/row, int64(got)/row
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", i.label(), err)
+			return fmt.Errorf("%s: %w", i.Label(), err)
 		}
 		i.Bytes += int64(len(part))
 		if n > 0 {
@@ -368,7 +378,7 @@ func (i *Input) Each(do func(states []byte, where func(row int) string) error) e
 	}
 	if i.mapped == nil {
 		if _, err := i.in.ReadByte(); err == nil {
-			return &BadError{i.label(), fmt.Sprintf("state %d", i.Rows), fmt.Sprintf("there are to be %d states, and more follows", i.Rows)}
+			return &BadError{i.Label(), fmt.Sprintf("state %d", i.Rows), fmt.Sprintf("there are to be %d states, and more follows", i.Rows)}
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 
 	"github.com/revgen/revgen/engine"
@@ -15,6 +14,7 @@ import (
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
 	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // ProtocolStudy names the study of the distances by which masked diffusion samplers are
@@ -29,8 +29,8 @@ var ProtocolTargets = []FieldTarget{
 
 // PublishedDistances are another method's.
 type PublishedDistances struct {
-	Method    string          `json:"method"`
-	Distances ising.Distances `json:"distances"`
+	Method    string    `json:"method"`
+	Distances Distances `json:"distances"`
 }
 
 // publishedDistances are of the 16×16 lattice, from tables 2, 5 and 16 of the paper of
@@ -41,19 +41,19 @@ var publishedDistances = map[string]struct {
 	methods   []PublishedDistances
 }{
 	"ising-l16-0.28": {4096, []PublishedDistances{
-		{"MDNS", ising.Distances{0.0112, 0.161, 0.0094, 0.0023, 0.00235}},
-		{"MetaDNS", ising.Distances{0.0084, 0.195, 0.0089, 0.0038, 0.00125}},
-		{"IEDG", ising.Distances{0.0061, 0.242, 0.0074, 0.0043, 0.00682}},
+		{"MDNS", Distances{0.0112, 0.161, 0.0094, 0.0023, 0.00235}},
+		{"MetaDNS", Distances{0.0084, 0.195, 0.0089, 0.0038, 0.00125}},
+		{"IEDG", Distances{0.0061, 0.242, 0.0074, 0.0043, 0.00682}},
 	}},
 	"ising-l16-0.4407": {65_536, []PublishedDistances{
-		{"MDNS", ising.Distances{0.0105, 0.171, 0.0098, 0.0019, 0.00467}},
-		{"MetaDNS", ising.Distances{0.0317, 0.124, 0.0132, 0.0055, 0.00360}},
-		{"IEDG", ising.Distances{0.0106, 0.150, 0.0252, 0.0223, 0.00275}},
+		{"MDNS", Distances{0.0105, 0.171, 0.0098, 0.0019, 0.00467}},
+		{"MetaDNS", Distances{0.0317, 0.124, 0.0132, 0.0055, 0.00360}},
+		{"IEDG", Distances{0.0106, 0.150, 0.0252, 0.0223, 0.00275}},
 	}},
 	"ising-l16-0.6": {4096, []PublishedDistances{
-		{"MDNS", ising.Distances{0.0173, 0.058, 0.0034, 0.0012, 0.00100}},
-		{"MetaDNS", ising.Distances{0.0049, 0.089, 0.0057, 0.0031, 0.00091}},
-		{"IEDG", ising.Distances{0.0157, 0.054, 0.0193, 0.0045, 0.00062}},
+		{"MDNS", Distances{0.0173, 0.058, 0.0034, 0.0012, 0.00100}},
+		{"MetaDNS", Distances{0.0049, 0.089, 0.0057, 0.0031, 0.00091}},
+		{"IEDG", Distances{0.0157, 0.054, 0.0193, 0.0045, 0.00062}},
 	}},
 }
 
@@ -69,20 +69,20 @@ type ProtocolRow struct {
 	// Published are others', and PublishedFloor is that of as many exact samples as theirs.
 	Published      []PublishedDistances `json:"published,omitempty"`
 	PublishedFloor *ProtocolFloor       `json:"published_floor,omitempty"`
-	Machine        Machine              `json:"machine"`
+	Machine        reproduce.Machine    `json:"machine"`
 }
 
 // A ProtocolRun is how far the samples of one seed are from the reference.
 type ProtocolRun struct {
-	Seed     uint64          `json:"seed"`
-	Raw      ising.Distances `json:"raw"`
-	Weighted ising.Distances `json:"weighted"` // by importance weights
+	Seed     uint64    `json:"seed"`
+	Raw      Distances `json:"raw"`
+	Weighted Distances `json:"weighted"` // by importance weights
 }
 
 // A ProtocolFloor is how far exact samples are from a reference.
 type ProtocolFloor struct {
-	Mean     ising.Distances `json:"mean"`
-	Quantile ising.Distances `json:"quantile"` // of 95 %
+	Mean     Distances `json:"mean"`
+	Quantile Distances `json:"quantile"` // of 95 %
 }
 
 // protocol is the sizes of the study.
@@ -107,14 +107,12 @@ const (
 func (e *execution) recordProtocol(ctx context.Context, results *Results) error {
 	row := ProtocolRow{
 		Name: e.field.Name, Title: e.field.Title, Changed: e.Assignments, Samples: protocol.samples,
-		Distances: ising.DistanceNames, Machine: e.machine(),
+		Distances: DistanceNames, Machine: e.Machine(),
 	}
 	var params [][]float32
-	for n, cfg := range e.configs {
+	for n, cfg := range e.Configs {
 		seed := cfg.Shared().Training.Seed
-		run := Run{Study: ProtocolStudy, Setting: e.setting, Preset: e.preset, Seed: seed, Steps: cfg.Shared().Training.Steps,
-			Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", seed)), Index: e.first + n, Count: e.count}
-		result, err := e.train(ctx, cfg, run, nil)
+		result, err := e.Train(ctx, cfg, e.Run(cfg, n, seed), engine.RunOptions{Unmeasured: true})
 		if err != nil {
 			return err
 		}
@@ -124,11 +122,11 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.field.Name, err)
 	}
-	reference := ising.NewPool(e.side())
+	reference := NewPool(e.side())
 	for _, b := range blocks {
 		reference.Merge(b)
 	}
-	for n, cfg := range e.configs {
+	for n, cfg := range e.Configs {
 		raw, weighted, err := e.protocolSamples(ctx, cfg, params[n])
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.field.Name, err)
@@ -141,7 +139,7 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 		row.Published, row.PublishedFloor = p.methods, &floor
 	}
 	results.putProtocol(row)
-	if err := results.Write(e.Dir); err != nil {
+	if err := results.Write(e.Plan.Dir); err != nil {
 		return err
 	}
 	if e.watch.Protocol == nil {
@@ -151,26 +149,22 @@ func (e *execution) recordProtocol(ctx context.Context, results *Results) error 
 }
 
 // side returns the side of the target's lattice.
-func (e *execution) side() int { return e.configs[0].(*ising.Config).Target.L }
+func (e *execution) side() int { return e.Configs[0].(*ising.Config).Target.L }
 
 // protocolReference runs Swendsen's and Wang's chains and returns their states, by blocks.
-func (e *execution) protocolReference(ctx context.Context) (blocks []*ising.Pool, err error) {
+func (e *execution) protocolReference(ctx context.Context) (blocks []*Pool, err error) {
 	const format = "bits"
-	cfg, err := engine.Reseeded(e.configs[0], protocolSeed)
+	cfg, err := engine.Reseeded(e.Configs[0], protocolSeed)
 	if err != nil {
 		return nil, err
 	}
-	system, err := cfg.New(e.workers)
+	system, err := cfg.New(e.Workers)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Release(system)
-	compared, ok := system.(engine.Compared)
-	if !ok {
-		return nil, chains.ErrNone
-	}
-	peers := compared.Peers()
-	i := slices.IndexFunc(peers, func(p engine.Peer) bool { return p.Name == "Swendsen-Wang" })
+	peers := clustersOf(cfg, system, e.Workers)
+	i := slices.IndexFunc(peers, func(p cluster) bool { return p.name == "Swendsen-Wang" })
 	if i < 0 {
 		return nil, chains.ErrNone
 	}
@@ -180,13 +174,13 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*ising.Pool
 	}
 	r, err := chains.Run(ctx, system, chains.Options{
 		Chains: protocol.chains, Draws: protocol.samples / protocol.chains, BurnIn: protocol.burnIn, Spacing: spacing,
-		Peer: &peers[i], States: format,
+		Start: peers[i].start, States: format,
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
 	for part := range slices.Chunk(r.Levels[0].States, protocolBlock*r.Format.RowBytes) {
-		b := ising.NewPool(e.side())
+		b := NewPool(e.side())
 		if err := b.Add(format, part, nil); err != nil {
 			return nil, err
 		}
@@ -196,12 +190,12 @@ func (e *execution) protocolReference(ctx context.Context) (blocks []*ising.Pool
 }
 
 // protocolSamples returns fresh samples of a generator, as drawn and by weights.
-func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, params []float32) (raw, weighted *ising.Pool, err error) {
+func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, params []float32) (raw, weighted *Pool, err error) {
 	fresh, err := engine.Reseeded(cfg, cfg.Shared().Training.Seed+1000)
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, err := engine.NewStream(fresh, params, e.workers)
+	stream, err := engine.NewStream(fresh, params, e.Workers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,7 +218,7 @@ func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, para
 	for i, most := 0, slices.Max(weights); i < len(weights); i++ {
 		weights[i] = math.Exp(weights[i] - most)
 	}
-	raw, weighted = ising.NewPool(e.side()), ising.NewPool(e.side())
+	raw, weighted = NewPool(e.side()), NewPool(e.side())
 	if err := raw.Add("spins", states, nil); err != nil {
 		return nil, nil, err
 	}
@@ -232,7 +226,7 @@ func (e *execution) protocolSamples(ctx context.Context, cfg engine.Config, para
 }
 
 // protocolFloor summarises the distances of exact samples.
-func protocolFloor(side int, blocks []*ising.Pool, samples, reference int) (f ProtocolFloor) {
+func protocolFloor(side int, blocks []*Pool, samples, reference int) (f ProtocolFloor) {
 	for k, x := range exactDistances(side, blocks, samples, reference) {
 		f.Mean[k] = stat.Average(x)
 		f.Quantile[k] = stat.NewNull(x).Quantile(0.95, f.Mean[k])
@@ -242,16 +236,16 @@ func protocolFloor(side int, blocks []*ising.Pool, samples, reference int) (f Pr
 
 // exactDistances returns repeatedly, by distance, how far so many exact samples are from a
 // reference of so many, both resampled from blocks of states.
-func exactDistances(side int, blocks []*ising.Pool, samples, reference int) (all [len(ising.Distances{})][]float64) {
+func exactDistances(side int, blocks []*Pool, samples, reference int) (all [len(Distances{})][]float64) {
 	r := rand.New(rand.NewPCG(0x706f6f6c, uint64(samples)))
-	draw := func(p *ising.Pool, states int) *ising.Pool {
+	draw := func(p *Pool, states int) *Pool {
 		p.Reset()
 		for range states / protocolBlock {
 			p.Merge(blocks[r.IntN(len(blocks))])
 		}
 		return p
 	}
-	a, b := ising.NewPool(side), ising.NewPool(side)
+	a, b := NewPool(side), NewPool(side)
 	for range protocol.repeats {
 		for k, v := range draw(a, samples).Distances(draw(b, reference)) {
 			all[k] = append(all[k], v)
@@ -290,16 +284,16 @@ func ProtocolTable(rows []ProtocolRow) *report.Table {
 			seeds = append(seeds, run.Seed)
 		}
 		for k, name := range r.Distances {
-			over := func(of func(ProtocolRun) ising.Distances) string {
+			over := func(of func(ProtocolRun) Distances) string {
 				var x []float64
 				for _, run := range r.Runs {
 					x = append(x, of(run)[k])
 				}
-				m := Metric{Error: median(x), Range: [2]float64{slices.Min(x), slices.Max(x)}}
-				return m.errorText(len(x))
+				m := reproduce.Metric{Error: stat.Median(x), Range: [2]float64{slices.Min(x), slices.Max(x)}}
+				return m.ErrorText(len(x))
 			}
-			row := []string{r.Title, seedsText(seeds), name,
-				over(func(r ProtocolRun) ising.Distances { return r.Raw }), over(func(r ProtocolRun) ising.Distances { return r.Weighted }), r.Floor.text(k)}
+			row := []string{r.Title, report.Seeds(seeds), name,
+				over(func(r ProtocolRun) Distances { return r.Raw }), over(func(r ProtocolRun) Distances { return r.Weighted }), r.Floor.text(k)}
 			for _, method := range methods {
 				text := "–"
 				if at := slices.IndexFunc(r.Published, func(p PublishedDistances) bool { return p.Method == method }); at >= 0 {

@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/ising"
+	"github.com/revgen/revgen/reproduce"
 	"github.com/revgen/revgen/target/density"
 	"github.com/revgen/revgen/target/graph"
 )
@@ -56,7 +57,8 @@ func TestFieldStudy(t *testing.T) {
 	var seen []FieldRow
 	var warnings []string
 	results, err := p.Execute(context.Background(), []engine.Definition{ising.Definition}, workers,
-		Observer{Field: func(r *FieldRow) error { seen = append(seen, *r); return nil }, Warning: func(text string) { warnings = append(warnings, text) }})
+		Observer{Field: func(r *FieldRow) error { seen = append(seen, *r); return nil },
+			Observer: reproduce.Observer{Warning: func(text string) { warnings = append(warnings, text) }}})
 	require.NoError(t, err)
 	if len(seen[0].Rivals) == 0 {
 		require.Contains(t, strings.Join(warnings, "\n"), "pytorch is missing")
@@ -67,7 +69,7 @@ func TestFieldStudy(t *testing.T) {
 		exact, err := ising.Kaufman(8, 1, 0.4407)
 		require.NoError(t, err)
 		require.InDelta(t, math.Abs(rival.LogZ-exact.LogZ), rival.LogZOff, 1e-9)
-		require.Contains(t, results.StudiesMarkdown(), "VAN, dense, here")
+		require.Contains(t, results.Markdown(), "VAN, dense, here")
 	}
 	// Those that a row has are not measured again.
 	if len(seen[0].Rivals) == 1 {
@@ -88,7 +90,7 @@ func TestFieldStudy(t *testing.T) {
 	require.True(t, r.Time > 1 && r.Time < 10, "%v", r.Time)
 	require.Len(t, r.Peers, 3)
 	require.Equal(t, []uint64{3, 4}, r.Seeds)
-	require.Contains(t, results.StudiesMarkdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
+	require.Contains(t, results.Markdown(), "| Ising, 8×8, β = 0.4407 | 3–4 |")
 }
 
 // TestFieldSeedBySeed: a row holds the seeds of all executions, of each what it gave then,
@@ -139,7 +141,7 @@ func TestFieldSeedBySeed(t *testing.T) {
 	require.Equal(t, first, whole.Runs[1])
 	require.Greater(t, whole.Runs[0].Seconds, part.Runs[0].Seconds+1000)
 	require.Equal(t, (whole.Runs[0].ESS+first.ESS)/2, whole.ESS)
-	require.Contains(t, (&Results{Field: []FieldRow{whole}}).StudiesMarkdown(), "| 3–4 |")
+	require.Contains(t, (&Results{Field: []FieldRow{whole}}).Markdown(), "| 3–4 |")
 
 	// Measured again, it took what it took.
 	p.Seeds = 2
@@ -156,12 +158,6 @@ func TestFieldSeedBySeed(t *testing.T) {
 	_, err = p.Execute(context.Background(), systems, workers, Observer{})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{3}, row().Seeds)
-}
-
-func TestSeedsText(t *testing.T) {
-	for want, seeds := range map[string][]uint64{"": nil, "11": {11}, "11–15": {11, 12, 13, 14, 15}, "1, 3–4, 9": {1, 3, 4, 9}} {
-		require.Equal(t, want, seedsText(seeds))
-	}
 }
 
 func TestFieldTable(t *testing.T) {

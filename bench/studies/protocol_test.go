@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"context"
@@ -34,7 +34,8 @@ func TestProtocolFloors(t *testing.T) {
 	jobs, err := p.jobs(context.Background(), []engine.Definition{ising.Definition})
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
-	e := execution{Plan: &p, job: &jobs[0], workers: workers}
+	jobs[0].Workers = workers
+	e := execution{Plan: &p, job: &jobs[0]}
 	blocks, err := e.protocolReference(context.Background())
 	require.NoError(t, err)
 	require.Len(t, blocks, 8192/protocolBlock)
@@ -42,14 +43,14 @@ func TestProtocolFloors(t *testing.T) {
 		all := exactDistances(16, blocks, states, states)
 		for k, x := range seen {
 			if k < 2 {
-				require.True(t, slices.Min(all[k]) <= x && x <= slices.Max(all[k]), "%s of %d states: %v is beyond %v … %v", ising.DistanceNames[k], states, x, slices.Min(all[k]), slices.Max(all[k]))
+				require.True(t, slices.Min(all[k]) <= x && x <= slices.Max(all[k]), "%s of %d states: %v is beyond %v … %v", DistanceNames[k], states, x, slices.Min(all[k]), slices.Max(all[k]))
 				continue
 			}
 			var m stat.Mean
 			for _, v := range all[k] {
 				m.Add(v)
 			}
-			require.InDelta(t, m.Value(), x, 5*m.Deviation(), "%s of %d states", ising.DistanceNames[k], states)
+			require.InDelta(t, m.Value(), x, 5*m.Deviation(), "%s of %d states", DistanceNames[k], states)
 		}
 		f := protocolFloor(16, blocks, states, states)
 		for k := range f.Mean {
@@ -59,7 +60,7 @@ func TestProtocolFloors(t *testing.T) {
 					above++
 				}
 			}
-			require.InDelta(t, 0.05*400, above, 2, ising.DistanceNames[k])
+			require.InDelta(t, 0.05*400, above, 2, DistanceNames[k])
 		}
 	}
 }
@@ -91,7 +92,7 @@ func TestProtocolStudy(t *testing.T) {
 	for k := range r.Floor.Mean {
 		require.Less(t, r.Floor.Mean[k], r.PublishedFloor.Mean[k], "fewer samples are further off")
 	}
-	text := results.StudiesMarkdown()
+	text := results.Markdown()
 	require.Contains(t, text, "| Ising, 16×16, β = 0.28 | 3–4 | CorrAgg | ")
 	require.Contains(t, text, "| 0.1610 | 0.1950 | 0.2420 |")
 

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package score
+package table
 
 import "os"
 

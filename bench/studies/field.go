@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"cmp"
@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/chains"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
 	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // FieldStudy names the study of the field's own targets: generators with a density by
@@ -209,26 +209,26 @@ type FieldRow struct {
 	Draw      float64     `json:"seconds_per_draw"`     // of a sample as proposed
 	Peers     []FieldPeer `json:"peers"`
 	// Rivals are other generators, at as much time and with more.
-	Rivals    []FieldRival `json:"rivals,omitempty"`
-	Published string       `json:"published,omitempty"`
-	Machine   Machine      `json:"machine"` // of the peers
+	Rivals    []FieldRival      `json:"rivals,omitempty"`
+	Published string            `json:"published,omitempty"`
+	Machine   reproduce.Machine `json:"machine"` // of the peers
 }
 
 // A FieldRun is what one seed of a target gave.
 type FieldRun struct {
-	Seed       uint64  `json:"seed"`
-	Unfinished bool    `json:"unfinished,omitempty"` // only the times are known, so far
-	Seconds    float64 `json:"seconds"`              // of training, of processors
-	Wall       float64 `json:"wall_seconds"`         // of training, with what is not known of processors
-	ESS        float64 `json:"effective_size"`
-	ParetoK    float64 `json:"pareto_k"`
-	LogZ       float64 `json:"log_z"`
-	LogZError  float64 `json:"log_z_error"`
-	LogZOff    float64 `json:"log_z_off"`
-	Reference  float64 `json:"reference_error,omitempty"`
-	Time       float64 `json:"autocorrelation_time"`
-	Draw       float64 `json:"seconds_per_draw"`
-	Machine    Machine `json:"machine"` // of the training
+	Seed       uint64            `json:"seed"`
+	Unfinished bool              `json:"unfinished,omitempty"` // only the times are known, so far
+	Seconds    float64           `json:"seconds"`              // of training, of processors
+	Wall       float64           `json:"wall_seconds"`         // of training, with what is not known of processors
+	ESS        float64           `json:"effective_size"`
+	ParetoK    float64           `json:"pareto_k"`
+	LogZ       float64           `json:"log_z"`
+	LogZError  float64           `json:"log_z_error"`
+	LogZOff    float64           `json:"log_z_off"`
+	Reference  float64           `json:"reference_error,omitempty"`
+	Time       float64           `json:"autocorrelation_time"`
+	Draw       float64           `json:"seconds_per_draw"`
+	Machine    reproduce.Machine `json:"machine"` // of the training
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -267,9 +267,9 @@ func (r *FieldRow) put(x FieldRun) {
 	if len(r.Seeds) == 0 {
 		return
 	}
-	r.ESS, r.Range = median(sizes), [2]float64{slices.Min(sizes), slices.Max(sizes)}
-	r.ParetoK, r.LogZError, r.LogZOff = slices.Max(tails), median(errs), median(offs)
-	r.Seconds, r.Time, r.Draw = median(seconds), median(times), median(draws)
+	r.ESS, r.Range = stat.Median(sizes), [2]float64{slices.Min(sizes), slices.Max(sizes)}
+	r.ParetoK, r.LogZError, r.LogZOff = slices.Max(tails), stat.Median(errs), stat.Median(offs)
+	r.Seconds, r.Time, r.Draw = stat.Median(seconds), stat.Median(times), stat.Median(draws)
 }
 
 // A FieldPeer is what chains cost.
@@ -315,16 +315,11 @@ func (p *Plan) targetJobs(ctx context.Context, systems []engine.Definition, stud
 		if d < 0 {
 			continue
 		}
-		j := job{
-			setting: Setting{Name: t.Name, Title: t.Title, System: t.System, Assignments: t.Assignments},
-			preset:  "best", dir: filepath.Join("studies", study, t.Name), field: t, protocol: study == ProtocolStudy,
-		}
-		for n := range p.Seeds {
-			cfg, err := p.config(ctx, &systems[d], &j.setting, j.preset, p.Seed+uint64(n), false)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", study, t.Name, err)
-			}
-			j.configs = append(j.configs, cfg)
+		setting := reproduce.Setting{Name: t.Name, Title: t.Title, System: t.System, Assignments: t.Assignments}
+		j := job{Trial: p.trial(study, "best", setting), field: t, protocol: study == ProtocolStudy}
+		j.Dir = filepath.Join(j.Dir, t.Name)
+		if err := p.configure(ctx, &j, &systems[d]); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", study, t.Name, err)
 		}
 		all = append(all, j)
 	}
@@ -336,7 +331,6 @@ const (
 	fieldSamples = 65_536 // behind ESS, ln Z and τ of each seed
 	fieldChains  = 64
 	fieldDraws   = 1024 // of each chain
-
 )
 
 // recordField puts a target's row into the results, beside what these have of other
@@ -348,14 +342,14 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 	}
 	row.Title, row.Published = e.field.Title, e.field.Published
 	if len(row.Peers) == 0 {
-		row.Machine = e.machine()
+		row.Machine = e.Machine()
 	}
 	keep := func() error {
 		results.putField(row)
-		return results.Write(e.Dir)
+		return results.Write(e.Plan.Dir)
 	}
-	for n := range e.configs {
-		run, err := e.fieldRun(ctx, n, row.run(e.configs[n].Shared().Training.Seed))
+	for n := range e.Configs {
+		run, err := e.fieldRun(ctx, n, row.run(e.Configs[n].Shared().Training.Seed))
 		if run != nil {
 			row.put(*run)
 			if err := keep(); err != nil {
@@ -369,10 +363,10 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 	// What others do does not depend on the seed, and is measured once.
 	if len(row.Peers) == 0 {
 		var err error
-		if row.Peers, err = e.peers(ctx, e.configs[0]); err != nil {
+		if row.Peers, err = e.peers(ctx, e.Configs[0]); err != nil {
 			return err
 		}
-		row.Machine = e.machine()
+		row.Machine = e.Machine()
 	}
 	if err := keep(); err != nil {
 		return err
@@ -388,30 +382,6 @@ func (e *execution) recordField(ctx context.Context, results *Results) error {
 	return e.watch.Field(&row)
 }
 
-// A stopwatch tells the processors' time, which other work on the machine does not
-// stretch, or the time on the wall where that is all there is.
-type stopwatch struct {
-	begun time.Time
-	cpu   float64
-	known bool
-}
-
-func newStopwatch() stopwatch {
-	cpu, known := cpuSeconds()
-	return stopwatch{time.Now(), cpu, known}
-}
-
-// wall returns the seconds on the wall.
-func (w stopwatch) wall() float64 { return time.Since(w.begun).Seconds() }
-
-// seconds returns those of processors.
-func (w stopwatch) seconds() float64 {
-	if cpu, known := cpuSeconds(); known && w.known {
-		return cpu - w.cpu
-	}
-	return w.wall()
-}
-
 // fieldSeconds is how long the chains of each peer run, about.
 var fieldSeconds = 10.0
 
@@ -419,18 +389,17 @@ var fieldSeconds = 10.0
 // known of the seed, or nil. Where the training stops before its end, the run says how
 // long it took so far.
 func (e *execution) fieldRun(ctx context.Context, n int, old *FieldRun) (*FieldRun, error) {
-	cfg := e.configs[n]
-	x := FieldRun{Seed: cfg.Shared().Training.Seed, Machine: e.machine()}
-	run := Run{Study: FieldStudy, Setting: e.setting, Preset: e.preset, Seed: x.Seed, Steps: cfg.Shared().Training.Steps,
-		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", x.Seed)), Index: e.first + n, Count: e.count}
+	cfg := e.Configs[n]
+	x := FieldRun{Seed: cfg.Shared().Training.Seed, Machine: e.Machine()}
+	run := e.Run(cfg, n, x.Seed)
 	if _, err := os.Stat(run.Dir); err == nil && old != nil && old.Unfinished {
 		x.Seconds, x.Wall = old.Seconds, old.Wall
 	}
-	e.trained = false
-	watch := newStopwatch()
-	result, err := e.train(ctx, cfg, run, nil)
-	x.Seconds += watch.seconds()
-	x.Wall += watch.wall()
+	e.Trained = false
+	watch := reproduce.NewStopwatch()
+	result, err := e.Train(ctx, cfg, run, engine.RunOptions{Unmeasured: true})
+	x.Seconds += watch.Seconds()
+	x.Wall += watch.Wall()
 	var stop *engine.StopError
 	switch {
 	case errors.As(err, &stop):
@@ -438,7 +407,7 @@ func (e *execution) fieldRun(ctx context.Context, n int, old *FieldRun) (*FieldR
 		return &x, err
 	case err != nil:
 		return nil, err
-	case !e.trained && old != nil && !old.Unfinished:
+	case !e.Trained && old != nil && !old.Unfinished:
 		x.Seconds, x.Wall, x.Machine = old.Seconds, old.Wall, old.Machine
 	case result.Seconds > x.Wall: // some of it was in a process that left no record
 		x.Seconds, x.Wall = result.Seconds, result.Seconds
@@ -468,7 +437,7 @@ func (e *execution) exact(ctx context.Context, cfg engine.Config, params []float
 	if err != nil {
 		return x, err
 	}
-	stream, err := engine.NewStream(fresh, params, e.workers)
+	stream, err := engine.NewStream(fresh, params, e.Workers)
 	if err != nil {
 		return x, err
 	}
@@ -482,11 +451,11 @@ func (e *execution) exact(ctx context.Context, cfg engine.Config, params []float
 		return x, err
 	}
 	states := make([]byte, engine.ExactDraws*f.RowBytes)
-	watch := newStopwatch()
+	watch := reproduce.NewStopwatch()
 	if err := draws.Fill(ctx, states, 0); err != nil {
 		return x, err
 	}
-	x.seconds = watch.seconds() / fieldSamples
+	x.seconds = watch.Seconds() / fieldSamples
 	x.Exactness = draws.Exactness()
 	energies := make([]float64, engine.ExactDraws)
 	if _, err := stream.Energies(energies, f, states); err != nil {
@@ -502,7 +471,7 @@ func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standar
 	if !math.IsNaN(e.field.LogZ) {
 		return e.field.LogZ, 0
 	}
-	system, err := cfg.New(e.workers)
+	system, err := cfg.New(e.Workers)
 	if err != nil {
 		return math.NaN(), 0
 	}
@@ -517,7 +486,7 @@ func (e *execution) logZ(ctx context.Context, cfg engine.Config) (value, standar
 
 // peers runs the target's own chains, and others that the system knows.
 func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPeer, err error) {
-	system, err := cfg.New(e.workers)
+	system, err := cfg.New(e.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -526,17 +495,8 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 	if name == "" {
 		name = "Metropolis"
 	}
-	known := []*engine.Peer{nil}
-	if c, ok := system.(engine.Compared); ok {
-		for _, p := range c.Peers() {
-			known = append(known, &p)
-		}
-	}
-	for _, p := range known {
-		if p != nil {
-			name = p.Name
-		}
-		peer, err := e.peer(ctx, system, name, p)
+	for _, p := range append([]cluster{{name, nil}}, clustersOf(cfg, system, e.Workers)...) {
+		peer, err := e.peer(ctx, system, p)
 		if errors.Is(err, chains.ErrNone) {
 			return nil, nil
 		}
@@ -551,19 +511,19 @@ func (e *execution) peers(ctx context.Context, cfg engine.Config) (all []FieldPe
 // peer runs chains with ever more steps between their draws, until they mix and more
 // steps no longer make an independent draw cheaper, which it is where measuring costs
 // little and a step does not pass unmeasured.
-func (e *execution) peer(ctx context.Context, system engine.System, name string, p *engine.Peer) (FieldPeer, error) {
-	all := newStopwatch()
-	best := FieldPeer{Name: name, RHat: math.Inf(1)}
+func (e *execution) peer(ctx context.Context, system engine.System, p cluster) (FieldPeer, error) {
+	all := reproduce.NewStopwatch()
+	best := FieldPeer{Name: p.name, RHat: math.Inf(1)}
 	for spacing := 1; ; spacing *= 4 {
-		o := chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing, Peer: p}
-		watch := newStopwatch()
+		o := chains.Options{Chains: fieldChains, Draws: fieldDraws, BurnIn: fieldDraws / 4 * spacing, Spacing: spacing, Start: p.start}
+		watch := reproduce.NewStopwatch()
 		r, err := chains.Run(ctx, system, o, nil)
 		if err != nil {
 			return best, err
 		}
 		// Without the part of the burn-in.
-		took := watch.seconds() * r.Seconds / (r.Seconds + r.BurnIn)
-		now := FieldPeer{Name: name}
+		took := watch.Seconds() * r.Seconds / (r.Seconds + r.BurnIn)
+		now := FieldPeer{Name: p.name}
 		for _, x := range r.Levels[0].Observables {
 			now.Seconds, now.RHat = max(now.Seconds, took/x.EffectiveSize), max(now.RHat, x.RHat)
 		}
@@ -575,7 +535,7 @@ func (e *execution) peer(ctx context.Context, system engine.System, name string,
 			best = now
 		}
 		// The next run takes four times as long.
-		if all.seconds() > fieldSeconds/4 {
+		if all.Seconds() > fieldSeconds/4 {
 			return best, nil
 		}
 	}
@@ -632,26 +592,9 @@ func FieldTable(rows []FieldRow) *report.Table {
 		if len(others) > 0 {
 			published = strings.Join(others, "; ")
 		}
-		t.Rows = append(t.Rows, []string{r.Title, seedsText(r.Seeds), ess, stat.ShapeText(r.ParetoK), off, se, seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
+		t.Rows = append(t.Rows, []string{r.Title, report.Seeds(r.Seeds), ess, stat.ShapeText(r.ParetoK), off, se, report.Seconds(r.Seconds), fmt.Sprintf("%.2f", r.Time), microseconds(own), strings.Join(peers, "; "), pays, published})
 	}
 	return t
-}
-
-// seedsText names seeds in ascending order: 11–15, 18.
-func seedsText(seeds []uint64) string {
-	var parts []string
-	for i := 0; i < len(seeds); {
-		j := i
-		for j+1 < len(seeds) && seeds[j+1] == seeds[j]+1 {
-			j++
-		}
-		part := fmt.Sprint(seeds[i])
-		if j > i {
-			part = fmt.Sprintf("%d–%d", seeds[i], seeds[j])
-		}
-		parts, i = append(parts, part), j+1
-	}
-	return strings.Join(parts, ", ")
 }
 
 func microseconds(s float64) string {

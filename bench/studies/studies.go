@@ -1,16 +1,18 @@
-package reproduce
+package main
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/revgen/revgen/reproduce"
 )
 
 // A Study compares variants of one experiment, all trained alike but for what
 // their assignments change. Where that tells the same, its runs are shorter than
 // the preset's.
 type Study struct {
-	Name        string // as --study takes it
+	Name        string
 	Title       string
 	System      string
 	Preset      string
@@ -192,8 +194,8 @@ func chooseStudies(names []string) (chosen []Study, neighbours bool, err error) 
 }
 
 // setting returns a variant as the experiment that it is.
-func (s *Study) setting(v *Variant) Setting {
-	return Setting{Name: v.Label, Title: v.Label, System: s.System, Assignments: slices.Concat(s.Assignments, v.Assignments)}
+func (s *Study) setting(v *Variant) reproduce.Setting {
+	return reproduce.Setting{Name: v.Label, Title: v.Label, System: s.System, Assignments: slices.Concat(s.Assignments, v.Assignments)}
 }
 
 // directory returns the name of a variant's directory: its label in letters and

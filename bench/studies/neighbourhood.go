@@ -1,11 +1,10 @@
-package reproduce
+package main
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/revgen/revgen/internal/figure"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/internal/stat"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // NeighboursStudy is the name of the study that trains targets drawn from seeds.
@@ -31,16 +32,16 @@ const manyTimes = 16
 
 // A NeighbourOutcome is what a recipe gave for a target that was drawn.
 type NeighbourOutcome struct {
-	Seed    uint64   `json:"seed"`
-	Kind    string   `json:"kind"`
-	Title   string   `json:"title"`
-	System  string   `json:"system"`
-	Preset  string   `json:"preset"`
-	Changed []string `json:"changed,omitempty"` // assignments that the user added
-	Samples int      `json:"samples"`
-	Steps   int      `json:"steps"`
-	Seconds float64  `json:"seconds"` // of training
-	Machine Machine  `json:"machine"`
+	Seed    uint64            `json:"seed"`
+	Kind    string            `json:"kind"`
+	Title   string            `json:"title"`
+	System  string            `json:"system"`
+	Preset  string            `json:"preset"`
+	Changed []string          `json:"changed,omitempty"` // assignments that the user added
+	Samples int               `json:"samples"`
+	Steps   int               `json:"steps"`
+	Seconds float64           `json:"seconds"` // of training
+	Machine reproduce.Machine `json:"machine"`
 	// Rows is how many errors have a sampling floor, Worst the largest of them in its
 	// units, and Metric whose that is.
 	Rows   int     `json:"rows"`
@@ -101,34 +102,39 @@ func (p *Plan) neighbourJobs(systems []engine.Definition) (all []job) {
 	for i := range p.Seeds {
 		n := NewNeighbour(p.Seed + uint64(i))
 		if slices.ContainsFunc(systems, func(d engine.Definition) bool { return d.Name == n.System }) {
-			all = append(all, job{
-				neighbour: &n, systems: systems, preset: neighbourPreset,
-				setting: Setting{Name: n.Title, Title: n.Title, System: n.System, Assignments: n.Assignments},
-				dir:     filepath.Join("studies", NeighboursStudy),
-			})
+			setting := reproduce.Setting{Name: n.Title, Title: n.Title, System: n.System, Assignments: n.Assignments}
+			all = append(all, job{neighbour: &n, systems: systems, Trial: p.trial(NeighboursStudy, neighbourPreset, setting)})
 		}
 	}
 	return all
 }
 
+// recordNeighbour puts a neighbour's outcome into the results, and writes these.
+func (e *execution) recordNeighbour(ctx context.Context, results *Results) error {
+	o, err := e.neighbourhood(ctx)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(results.Neighbours, func(old NeighbourOutcome) bool { return old.Seed == o.Seed }); i >= 0 && !e.Trained {
+		o.Machine, o.Seconds = results.Neighbours[i].Machine, results.Neighbours[i].Seconds
+	}
+	results.Neighbours.put(*o)
+	return results.Write(e.Plan.Dir)
+}
+
 // neighbourhood trains, measures and diagnoses the target of a job.
 func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error) {
 	n := e.neighbour
-	cfg, _, err := engine.Systems(e.systems).Resolve(ctx, engine.Source{System: n.System, Preset: e.preset, Set: slices.Concat(n.Assignments, e.Assignments)})
+	cfg, _, err := engine.Systems(e.systems).Resolve(ctx, engine.Source{System: n.System, Preset: e.Preset, Set: slices.Concat(n.Assignments, e.Assignments)})
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %s: %w", n.Seed, n.Title, err)
 	}
-	shared := cfg.Shared()
-	run := Run{
-		Study: NeighboursStudy, Setting: e.setting, Preset: e.preset, Seed: n.Seed, Steps: shared.Training.Steps,
-		Dir: filepath.Join(e.Dir, e.dir, fmt.Sprintf("seed%d", n.Seed)), Index: e.first, Count: e.count,
-	}
-	many := manyTimes * shared.Evaluation.Samples
+	many := manyTimes * cfg.Shared().Evaluation.Samples
 	if err := affordable(cfg, many); err != nil {
 		return nil, fmt.Errorf("seed %d: %s: measured by %d samples: %w", n.Seed, n.Title, many, err)
 	}
 	var larger *engine.Evaluation
-	result, err := e.train(ctx, cfg, run, func(ctx context.Context, trained engine.System, r *engine.Result) (_ any, err error) {
+	result, err := e.Train(ctx, cfg, e.Run(cfg, 0, n.Seed), engine.RunOptions{Diagnose: func(ctx context.Context, trained engine.System, r *engine.Result) (_ any, err error) {
 		// The system that was evaluated has its reference still.
 		if larger, err = trained.(engine.Evaluator).Evaluate(ctx, r.Params, many); err != nil {
 			return nil, err
@@ -136,13 +142,13 @@ func (e *execution) neighbourhood(ctx context.Context) (*NeighbourOutcome, error
 		o := diagnosed
 		o.Moves, o.Evaluation = diagnose.Work(trained)/4, r.Evaluation
 		return diagnose.Run(ctx, trained, r.Params, o)
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
 	o := &NeighbourOutcome{
-		Seed: n.Seed, Kind: n.Kind, Title: n.Title, System: n.System, Preset: e.preset, Changed: e.Assignments,
-		Samples: result.Evaluation.Samples, Steps: result.Steps, Seconds: result.Seconds, Machine: e.machine(),
+		Seed: n.Seed, Kind: n.Kind, Title: n.Title, System: n.System, Preset: e.Preset, Changed: e.Assignments,
+		Samples: result.Evaluation.Samples, Steps: result.Steps, Seconds: result.Seconds, Machine: e.Machine(),
 		Warnings: slices.Concat(result.Warnings, result.Evaluation.Warnings),
 	}
 	o.judge(result.Evaluation, larger)
@@ -232,7 +238,7 @@ func (all Neighbours) Table() *report.Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprint(o.Seed), title, report.Label(o.Metric), fmt.Sprintf("%.2f", o.Worst), fmt.Sprintf("%.2f", ofExact(o.Rows)), of, worst, warned, size,
-			string(o.Verdict), figure.Count(o.Steps), seconds(o.Seconds),
+			string(o.Verdict), figure.Count(o.Steps), report.Seconds(o.Seconds),
 		})
 	}
 	return t
@@ -280,5 +286,5 @@ func (all Neighbours) Summary() string {
 		}
 	}
 	return fmt.Sprintf("%d of %d within %d × the sampling floor of %s samples in all of their rows (%d together), measured by as many, and %d of %d measured by %s, whose own noise is a quarter of a floor; beyond by either: %d warned, %d silent; trained in %s each (median)",
-		near, len(all), nearby, figure.Count(all[0].Samples), rows, nearByMany, measured, all.many(), warned, silent, seconds(median(times)))
+		near, len(all), nearby, figure.Count(all[0].Samples), rows, nearByMany, measured, all.many(), warned, silent, report.Seconds(stat.Median(times)))
 }

@@ -1,7 +1,8 @@
-package reproduce
+package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +24,18 @@ type FieldRival struct {
 }
 
 const rivalSamples = 4096
+
+//go:embed van.py
+var van []byte
+
+// networks returns the peer that trains them.
+func networks() (*peers.Peer, error) {
+	pytorch, err := peers.Find("pytorch")
+	if err != nil {
+		return nil, err
+	}
+	return pytorch.Extended("van", van), nil
+}
 
 // rivalSeconds is how long rivals train beside as long as ours did, and rivalPatience how
 // many times as long the dense one does in the end on a lattice of patientSide.
@@ -62,22 +75,22 @@ func (e *execution) rivals(ctx context.Context, row *FieldRow, keep func() error
 		return err
 	}
 	defer func() { err = errors.Join(err, workshop.Close()) }()
-	peer, err := peers.Find("pytorch")
+	peer, err := networks()
 	if err != nil {
 		return err
 	}
 	process, err := workshop.Start(peer, peers.Setting{Threads: 1})
 	var missing *peers.MissingError
 	if errors.As(err, &missing) {
-		if e.watch.Warning != nil {
-			e.watch.Warning(missing.Error())
+		if e.Watch.Warning != nil {
+			e.Watch.Warning(missing.Error())
 		}
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	exact, _ := e.logZ(ctx, e.configs[0])
+	exact, _ := e.logZ(ctx, e.Configs[0])
 	for _, x := range tasks[len(row.Rivals):] {
 		r, err := rival(process, x.kind, e.field.Rival, row.Seeds[0], x.seconds)
 		if err != nil {

@@ -1,9 +1,9 @@
 // Command scaling says what trainings cost on more ranks than are at hand.
 //
-//	go run ./bench/scaling measure     processor time and messages of ranks in one process
-//	go run ./bench/scaling messages    calls, bytes and processor time of a step on two ranks
-//	mpirun -n 2 scaling pingpong       latency and bandwidth of messages, built with -tags mpi
-//	go run ./bench/scaling simulate    the table of docs/scaling.md, from calibration.json
+//	go run -C bench/studies ./scaling measure     processor time and messages of ranks in one process
+//	go run -C bench/studies ./scaling messages    calls, bytes and processor time of a step on two ranks
+//	mpirun -n 2 scaling pingpong                  latency and bandwidth of messages, built with -tags mpi
+//	go run -C bench/studies ./scaling simulate    the table of docs/scaling.md, from calibration.json
 //
 // What measure prints is what calibration.json holds.
 package main

@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/revgen/revgen"
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // TestNeighbours: a target is a function of its seed, seeds differ, kinds take turns,
@@ -52,7 +53,7 @@ func TestNeighbourhood(t *testing.T) {
 	defer workers.Close()
 	var told Neighbours
 	watch := Observer{
-		Begin:      func(r Run) { require.Equal(t, []any{NeighboursStudy, 6}, []any{r.Study, r.Count}) },
+		Observer:   reproduce.Observer{Begin: func(r reproduce.Run) { require.Equal(t, []any{NeighboursStudy, 6}, []any{r.Study, r.Count}) }},
 		Neighbours: func(all Neighbours) error { told = all; return nil },
 	}
 	require.NoError(t, p.Check(revgen.Systems()))
@@ -75,13 +76,13 @@ func TestNeighbourhood(t *testing.T) {
 
 	read, err := Read(p.Dir)
 	require.NoError(t, err)
-	require.Equal(t, results.StudiesMarkdown(), read.StudiesMarkdown())
+	require.Equal(t, results.Markdown(), read.Markdown())
 	var table bytes.Buffer
 	require.NoError(t, told.Table().WriteText(&table))
-	require.Contains(t, read.StudiesMarkdown(), told.Summary())
+	require.Contains(t, read.Markdown(), told.Summary())
 	for _, o := range told {
 		require.Contains(t, table.String(), o.Title)
-		require.Contains(t, read.StudiesMarkdown(), o.Title)
+		require.Contains(t, read.Markdown(), o.Title)
 	}
 
 	// A further seed stands beside the others.
@@ -151,7 +152,7 @@ func TestJudgeByManySamples(t *testing.T) {
 	require.Contains(t, Neighbours{o}.Summary(), "1 of 1 within 3 × the sampling floor of 1000 samples")
 	require.Contains(t, Neighbours{o}.Summary(), "0 of 1 measured by 16 000")
 	require.Contains(t, Neighbours{o}.Summary(), "0 warned, 1 silent")
-	require.Contains(t, (&Results{Neighbours: Neighbours{o}}).StudiesMarkdown(), "- seed 0")
+	require.Contains(t, (&Results{Neighbours: Neighbours{o}}).Markdown(), "- seed 0")
 	warned := o
 	warned.Warnings = []string{"far"}
 	require.Contains(t, Neighbours{o, warned}.Summary(), "1 warned, 1 silent")
@@ -235,7 +236,7 @@ func TestMostMeasured(t *testing.T) {
 	}
 	workers := pool.New(1)
 	defer workers.Close()
-	_, err := p.Execute(context.Background(), revgen.Systems(), workers, Observer{Begin: func(Run) { t.Fatal("it began") }})
+	_, err := p.Execute(context.Background(), revgen.Systems(), workers, Observer{Observer: reproduce.Observer{Begin: func(reproduce.Run) { t.Fatal("it began") }}})
 	require.ErrorContains(t, err, "evaluation.samples: ")
 	require.ErrorContains(t, err, fmt.Sprintf("measured by %d samples", manyTimes*engine.MostEvaluated))
 }

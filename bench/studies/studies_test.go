@@ -1,4 +1,4 @@
-package reproduce
+package main
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/reproduce"
 )
 
 // tinyStudy replaces the studies by one of fractions of a second.
@@ -30,19 +31,17 @@ func TestStudy(t *testing.T) {
 	study := tinyStudy(t)
 	dir := t.TempDir()
 	p := tiny(dir)
-	p.Studies, p.Presets, p.Only = []string{"moves"}, nil, nil
-	p.Assignments = append(p.Assignments[1:len(p.Assignments):len(p.Assignments)], "training.log_every=1")
+	p.Assignments = append(p.Assignments, "training.log_every=1")
 	study.Assignments = append(study.Assignments, "training.steps=20")
 
 	var began []string
 	var done []string
 	watch := Observer{
-		Begin: func(r Run) {
+		Observer: reproduce.Observer{Begin: func(r reproduce.Run) {
 			began = append(began, r.Dir[len(dir)+1:])
 			require.Equal(t, []any{"moves", 4}, []any{r.Study, r.Count})
-		},
-		Outcome: func(*Outcome) error { t.Error("an outcome"); return nil },
-		Study:   func(o *StudyOutcome) error { done = append(done, o.Name); return nil },
+		}},
+		Study: func(o *StudyOutcome) error { done = append(done, o.Name); return nil },
 	}
 	// Interrupted in the second variant, with the first in the results.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,7 +64,6 @@ func TestStudy(t *testing.T) {
 	require.Equal(t, []string{"studies/moves/as-it-is/seed3", "studies/moves/as-it-is/seed4",
 		"studies/moves/one-spin-half-as-long/seed3", "studies/moves/one-spin-half-as-long/seed4"}, began)
 	require.NoDirExists(t, filepath.Join(dir, "figures"))
-	require.Empty(t, results.Outcomes)
 	variants := results.Studies[0].Variants
 	require.Len(t, variants, 2)
 	require.Equal(t, []int{20, 10}, []int{variants[0].Steps, variants[1].Steps})
@@ -74,38 +72,21 @@ func TestStudy(t *testing.T) {
 	require.LessOrEqual(t, variants[0].Warned, 2)
 	require.Equal(t, variants[0].Warned > 0, len(variants[0].Warnings) > 0)
 
-	// Settings and studies keep each other's results.
-	_, err = execute(t, context.Background(), tiny(dir), Observer{})
+	document, err := os.ReadFile(Document(dir))
 	require.NoError(t, err)
-	both, err := Read(dir)
-	require.NoError(t, err)
-	require.Len(t, both.Outcomes, 2)
-	require.Equal(t, results.Studies, both.Studies)
-	for name, want := range map[string]string{resultsDocument: both.Markdown(), studiesDocument: both.StudiesMarkdown()} {
-		document, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Equal(t, want, string(document))
-	}
-	require.Contains(t, both.StudiesMarkdown(), "\n## Which moves\n")
-	require.NotContains(t, both.Markdown(), "Which moves")
+	require.Equal(t, results.Markdown(), string(document))
+	require.Contains(t, results.Markdown(), "\n## Which moves\n")
 }
 
 func TestStudyTable(t *testing.T) {
-	r := fixed(t)
-	o := &StudyOutcome{Name: "moves", Title: "Which moves", Preset: "best", Assignments: []string{"target.beta=0.5"}}
-	for i, label := range []string{"as it is", "single moves"} {
-		v := r.Outcomes[2]
-		require.Len(t, v.Seeds, 3)
-		v.Setting, v.Title, v.Changed, v.Warned = label, label, []string{"a.b=1", "c=2"}[:2*i], i
-		o.Variants = append(o.Variants, v)
-	}
+	o := fixed()
 	var b strings.Builder
 	require.NoError(t, o.Table().WriteText(&b))
-	r = &Results{Studies: []StudyOutcome{*o}}
-	golden(t, "study.md", r.StudiesMarkdown()+"\n"+b.String())
+	r := &Results{Studies: []StudyOutcome{o}}
+	golden(t, "study.md", r.Markdown()+"\n"+b.String())
 
 	// Floors that are not those of all variants are not shown.
-	o.Variants[1].Metrics = append([]Metric(nil), o.Variants[1].Metrics...)
+	o.Variants[1].Metrics = append([]reproduce.Metric(nil), o.Variants[1].Metrics...)
 	o.Variants[1].Metrics[0].Floor *= 2
 	require.Len(t, o.Table().Rows, 3)
 	require.Equal(t, "paper", o.Table().Rows[2][0])
@@ -114,10 +95,10 @@ func TestStudyTable(t *testing.T) {
 // Variants are in the study's order, and those that it has no longer are gone.
 func TestPutVariant(t *testing.T) {
 	study := &Study{Name: "x", Title: "X", Preset: "best", Variants: []Variant{{Label: "a"}, {Label: "b"}}}
-	o := &StudyOutcome{Variants: []Outcome{{Setting: "old"}, {Setting: "b", Steps: 1}}}
-	o.put(study, Outcome{Setting: "b", Steps: 2})
-	o.put(study, Outcome{Setting: "a"})
-	require.Equal(t, []Outcome{{Setting: "a"}, {Setting: "b", Steps: 2}}, o.Variants)
+	o := &StudyOutcome{Variants: []reproduce.Outcome{{Setting: "old"}, {Setting: "b", Steps: 1}}}
+	o.put(study, reproduce.Outcome{Setting: "b", Steps: 2})
+	o.put(study, reproduce.Outcome{Setting: "a"})
+	require.Equal(t, []reproduce.Outcome{{Setting: "a"}, {Setting: "b", Steps: 2}}, o.Variants)
 	require.Equal(t, "X", o.Title)
 }
 

@@ -1,4 +1,4 @@
-package score
+package table
 
 import (
 	"encoding/binary"

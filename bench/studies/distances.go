@@ -1,4 +1,4 @@
-package ising
+package main
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ const largestPool = 32
 // NewPool returns that of no configurations of side l.
 func NewPool(l int) *Pool {
 	if l < 2 || l > largestPool {
-		panic(fmt.Sprintf("ising: a pool of lattices of side %d, which is not between 2 and %d", l, largestPool))
+		panic(fmt.Sprintf("a pool of lattices of side %d, which is not between 2 and %d", l, largestPool))
 	}
 	p := &Pool{l: l, sums: make([]float64, 5*l*l)}
 	rest := p.sums
@@ -188,4 +188,12 @@ func jensenShannon(p, q []float64) (js float64) {
 		}
 	}
 	return js
+}
+
+// rowsOf sets bit c of rows[r] to the spin there, on a lattice of len(rows) rows.
+func rowsOf(rows []uint32, config []uint64) {
+	for i := range len(rows) * len(rows) {
+		r, c := i/len(rows), i%len(rows)
+		rows[r] = rows[r]&^(1<<c) | uint32(config[i>>6]>>(i&63)&1)<<c
+	}
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/internal/figure"
+	"github.com/revgen/revgen/internal/report"
+	"github.com/revgen/revgen/reproduce"
+)
+
+// Markdown returns the studies as a document.
+func (r *Results) Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Studies\n\n" + studiesIntroduction + "\n")
+	r.writeStudies(&b)
+	r.writeNeighbours(&b)
+	r.writeField(&b)
+	r.writeProtocol(&b)
+	return b.String()
+}
+
+// studiesIntroduction heads the document of studies.
+const studiesIntroduction = "What the parts of the recipes are for, what the preset best makes of targets drawn at random, and generators beside chains on targets of the literature. `make studies` writes this file; each part names the revision and the machine that it was computed by. The paper's experiments are in [results.md](results.md)."
+
+func (r *Results) writeStudies(b *strings.Builder) {
+	if len(r.Studies) == 0 {
+		return
+	}
+	b.WriteString("\n" + StudyLegend + "\n")
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		var computers []reproduce.Machine
+		for j := range s.Variants {
+			computers = append(computers, s.Variants[j].Machine)
+		}
+		fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n", s.Title, s.Name, s.Summary(), strings.Join(reproduce.Machines(computers), "; "))
+		t := s.Table()
+		t.Header = append(t.Header, "what it changes")
+		for j := range s.Variants {
+			changes := "–"
+			if c := s.Variants[j].Changed; len(c) > 0 {
+				changes = "`" + strings.Join(c, "` `") + "`"
+			}
+			t.Rows[j] = append(t.Rows[j], changes)
+		}
+		for j := len(s.Variants); j < len(t.Rows); j++ {
+			t.Rows[j] = append(t.Rows[j], "")
+		}
+		_ = t.WriteMarkdown(b)
+	}
+}
+
+func (r *Results) writeNeighbours(b *strings.Builder) {
+	all := r.Neighbours
+	if len(all) == 0 {
+		return
+	}
+	var computers []reproduce.Machine
+	for i := range all {
+		computers = append(computers, all[i].Machine)
+	}
+	fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\nOn %s.\n\n%s\n\n", NeighboursTitle, NeighboursStudy, all.Summary(), strings.Join(reproduce.Machines(computers), "; "), NeighboursLegend)
+	_ = all.Table().WriteMarkdown(b)
+	first := true
+	for i := range all {
+		if o := &all[i]; o.beyond() {
+			if first {
+				b.WriteString("\nWhat was said of those that are beyond by either measure:\n\n")
+				first = false
+			}
+			fmt.Fprintf(b, "- seed %d: %s; %s\n", o.Seed, strings.Join(o.Warnings, "; "), o.Sentence)
+		}
+	}
+}
+
+func (r *Results) writeField(b *strings.Builder) {
+	if len(r.Field) == 0 {
+		return
+	}
+	var computers []reproduce.Machine
+	for i := range r.Field {
+		row := &r.Field[i]
+		computers = append(computers, row.Machine)
+		for j := range row.Runs {
+			computers = append(computers, row.Runs[j].Machine)
+		}
+	}
+	fmt.Fprintf(b, "\n## The field's own targets\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", FieldStudy, strings.Join(reproduce.Machines(computers), "; "), FieldLegend)
+	_ = FieldTable(r.Field).WriteMarkdown(b)
+}
+
+func (r *Results) writeProtocol(b *strings.Builder) {
+	if len(r.Protocol) == 0 {
+		return
+	}
+	var computers []reproduce.Machine
+	for i := range r.Protocol {
+		computers = append(computers, r.Protocol[i].Machine)
+	}
+	fmt.Fprintf(b, "\n## The distances of masked diffusion samplers\n\n`%s`: best preset.\nOn %s.\n\n%s\n\n", ProtocolStudy, strings.Join(reproduce.Machines(computers), "; "), ProtocolLegend)
+	_ = ProtocolTable(r.Protocol).WriteMarkdown(b)
+}
+
+// StudyLegend explains the tables of studies.
+const StudyLegend = "Errors are medians over the seeds, with the least and the largest in brackets. Warned counts the runs that ended with a warning: a collapsed mode, say."
+
+// Summary says in one line what a study's runs have in common.
+func (o *StudyOutcome) Summary() string {
+	v := &o.Variants[0]
+	seeds := fmt.Sprintf("seed %d", v.Seeds[0])
+	if n := len(v.Seeds); n > 1 {
+		seeds = fmt.Sprintf("seeds %d to %d", v.Seeds[0], v.Seeds[n-1])
+	}
+	line := o.Preset + " preset"
+	if len(o.Assignments) > 0 {
+		line += " with " + strings.Join(o.Assignments, " ")
+	}
+	return fmt.Sprintf("%s, %s, %s samples measured", line, seeds, figure.Count(v.Samples))
+}
+
+// Table returns a study's variants, one in each row, and below them the sampling
+// floors and the paper's errors where those of all variants are the same.
+func (o *StudyOutcome) Table() *report.Table {
+	t := &report.Table{Header: []string{"variant"}, Left: 1}
+	var names []string
+	for i := range o.Variants {
+		for j := range o.Variants[i].Metrics {
+			if name := o.Variants[i].Metrics[j].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+				t.Header = append(t.Header, report.Label(name))
+			}
+		}
+	}
+	t.Header = append(t.Header, "warned", "steps", "s/run")
+	for i := range o.Variants {
+		v := &o.Variants[i]
+		row := []string{v.Title}
+		for _, name := range names {
+			cell := "–"
+			if m := v.Metric(name); m != nil {
+				cell = m.ErrorText(len(v.Seeds))
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d of %d", v.Warned, len(v.Seeds)), figure.Count(v.Steps), fmt.Sprintf("%.1f", v.Seconds)))
+	}
+	for _, below := range []struct {
+		label string
+		cell  func(*reproduce.Metric) string
+	}{{"sampling floor", (*reproduce.Metric).FloorText}, {"paper", (*reproduce.Metric).PaperText}} {
+		if row := o.common(names, below.cell); row != nil {
+			t.Rows = append(t.Rows, slices.Concat([]string{below.label}, row, []string{"", "", ""}))
+		}
+	}
+	return t
+}
+
+// common returns a cell of each metric, or nil if the variants do not agree in
+// them or all are empty.
+func (o *StudyOutcome) common(names []string, cell func(*reproduce.Metric) string) []string {
+	var row []string
+	empty := true
+	for _, name := range names {
+		text := ""
+		for i := range o.Variants {
+			m := o.Variants[i].Metric(name)
+			if m == nil {
+				continue
+			}
+			if this := cell(m); text == "" {
+				text = this
+			} else if text != this {
+				return nil
+			}
+		}
+		row = append(row, text)
+		empty = empty && text == "–"
+	}
+	if empty {
+		return nil
+	}
+	return row
+}

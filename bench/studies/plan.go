@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/reproduce"
+)
+
+// A Plan says what to run.
+type Plan struct {
+	Dir         string   // where runs and results go
+	Studies     []string // names of studies, or "all"
+	Only        []string // names of targets, of a study of them; empty for all
+	Seed        uint64   // the first
+	Seeds       int      // how many, Seed, Seed+1, …
+	Assignments []string // key.path=value, for every run
+	Program     string   // version of the program, for the record
+}
+
+// An Observer is told how studies go. Its methods may be nil.
+type Observer struct {
+	reproduce.Observer
+	// Study is called when a study of variants is complete, and Neighbours when all are.
+	Study      func(*StudyOutcome) error
+	Neighbours func(Neighbours) error
+	Field      func(*FieldRow) error    // a row of the study of the field's targets
+	Protocol   func(*ProtocolRow) error // and of that of the literature's distances
+}
+
+// job is one variant of a study, or one target.
+type job struct {
+	reproduce.Trial
+	study   *Study
+	variant *Variant
+	field   *FieldTarget // of a study of targets
+
+	protocol bool // the study of targets is that of the literature's distances
+
+	neighbour *Neighbour
+	systems   []engine.Definition // of a neighbour
+}
+
+// runs returns how many runs a job has.
+func (j *job) runs() int { return max(1, len(j.Configs)) }
+
+// jobs checks a plan and returns what it comes to, so that mistakes are
+// reported before anything runs.
+func (p *Plan) jobs(ctx context.Context, systems []engine.Definition) ([]job, error) {
+	if err := reproduce.CheckSeeds(p.Seed, p.Seeds); err != nil {
+		return nil, err
+	}
+	if OfTargets(p.Studies) {
+		targets := FieldTargets
+		if p.Studies[0] == ProtocolStudy {
+			targets = ProtocolTargets
+		}
+		return p.targetJobs(ctx, systems, p.Studies[0], targets)
+	}
+	return p.studyJobs(ctx, systems)
+}
+
+// studyJobs is jobs for studies. Those of systems that are not among the
+// definitions are left out of all of them.
+func (p *Plan) studyJobs(ctx context.Context, systems []engine.Definition) ([]job, error) {
+	studies, neighbours, err := chooseStudies(p.Studies)
+	if err == nil && len(p.Only) > 0 {
+		err = fmt.Errorf("only: it names targets, which %s has none to choose from", strings.Join(p.Studies, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []job
+	for i := range studies {
+		study := &studies[i]
+		d := slices.IndexFunc(systems, func(d engine.Definition) bool { return d.Name == study.System })
+		if d < 0 {
+			if slices.Contains(p.Studies, study.Name) {
+				return nil, fmt.Errorf("%s: there is no system %s", study.Name, study.System)
+			}
+			continue
+		}
+		for n := range study.Variants {
+			v := &study.Variants[n]
+			j := job{study: study, variant: v, Trial: p.trial(study.Name, study.Preset, study.setting(v))}
+			j.Changed = slices.Concat(v.Assignments, p.Assignments)
+			j.Dir = filepath.Join(j.Dir, v.directory())
+			if err := p.configure(ctx, &j, &systems[d]); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", study.Name, v.Label, err)
+			}
+			all = append(all, j)
+		}
+	}
+	if neighbours {
+		all = append(all, p.neighbourJobs(systems)...)
+	}
+	return all, nil
+}
+
+// trial returns that of a setting, without its configurations.
+func (p *Plan) trial(study, preset string, s reproduce.Setting) reproduce.Trial {
+	return reproduce.Trial{
+		Study: study, Setting: s, Preset: preset, Changed: p.Assignments, Dir: filepath.Join(p.Dir, "studies", study), Program: p.Program,
+	}
+}
+
+// configure sets a job's configurations, of all seeds.
+func (p *Plan) configure(ctx context.Context, j *job, def *engine.Definition) error {
+	for n := range p.Seeds {
+		cfg, err := j.Setting.Config(ctx, def, j.Preset, p.Seed+uint64(n), p.Assignments)
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if err != nil {
+			return err
+		}
+		j.Configs = append(j.Configs, cfg)
+	}
+	return nil
+}
+
+// Check reports what is wrong with a plan.
+func (p *Plan) Check(systems []engine.Definition) error {
+	_, err := p.jobs(context.Background(), systems)
+	return err
+}
+
+// An execution is that of one job.
+type execution struct {
+	*Plan
+	*job
+	watch Observer
+}
+
+// Execute runs a plan. After each variant and each target it writes studies.json and
+// studies.md, in which what earlier executions gave in the same directory stays. When ctx
+// is cancelled it returns the *engine.StopError of the run that stopped; executing the
+// plan again continues.
+func (p *Plan) Execute(ctx context.Context, systems []engine.Definition, workers *pool.Pool, watch Observer) (*Results, error) {
+	jobs, err := p.jobs(ctx, systems)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := reproduce.Own(p.Dir, watch.Warning)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Release()
+	results, err := Read(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	first, count := 0, 0
+	for i := range jobs {
+		count += jobs[i].runs()
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.Workers, j.Watch, j.First, j.Count = workers, watch.Observer, first, count
+		first += j.runs()
+		e := execution{p, j, watch}
+		record := e.recordVariant
+		switch {
+		case j.neighbour != nil:
+			record = e.recordNeighbour
+		case j.protocol:
+			record = e.recordProtocol
+		case j.field != nil:
+			record = e.recordField
+		}
+		if err := record(ctx, results); err != nil {
+			return results, err
+		}
+	}
+	if watch.Neighbours != nil && len(jobs) > 0 && jobs[len(jobs)-1].neighbour != nil {
+		return results, watch.Neighbours(results.Neighbours)
+	}
+	return results, nil
+}
+
+// recordVariant puts the outcome of a study's variant into the results, and writes these.
+// The observer is told when the study's last is complete.
+func (e *execution) recordVariant(ctx context.Context, results *Results) error {
+	o, err := e.Outcome(ctx, results.study(e.study).find(e.Setting.Name))
+	if err != nil {
+		return err
+	}
+	results.study(e.study).put(e.study, *o)
+	if err := results.Write(e.Plan.Dir); err != nil {
+		return err
+	}
+	if e.variant != &e.study.Variants[len(e.study.Variants)-1] || e.watch.Study == nil {
+		return nil
+	}
+	return e.watch.Study(results.study(e.study))
+}
+
+// Tabulate writes the document again, of the results in dir, which it prints as JSON or as
+// the tables that observers are told.
+func Tabulate(dir string, watch Observer, asJSON bool) error {
+	results, err := Read(dir)
+	if err != nil {
+		return err
+	}
+	if results.empty() {
+		return fmt.Errorf("%s holds no results", dir)
+	}
+	lock, err := reproduce.Own(dir, watch.Warning)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if results, err = Read(dir); err != nil {
+		return err
+	}
+	if err := results.Write(dir); err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(results)
+	}
+	for i := range results.Studies {
+		err = errors.Join(err, watch.Study(&results.Studies[i]))
+	}
+	if len(results.Neighbours) > 0 {
+		err = errors.Join(err, watch.Neighbours(results.Neighbours))
+	}
+	for i := range results.Field {
+		err = errors.Join(err, watch.Field(&results.Field[i]))
+	}
+	for i := range results.Protocol {
+		err = errors.Join(err, watch.Protocol(&results.Protocol[i]))
+	}
+	return err
+}

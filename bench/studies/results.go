@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/revgen/revgen/reproduce"
+)
+
+// SchemaVersion is the version of studies.json.
+const SchemaVersion = 1
+
+// Results are what the studies gave.
+type Results struct {
+	Schema     int            `json:"schema"`
+	Studies    []StudyOutcome `json:"studies,omitempty"`    // of variants, in the order of Studies
+	Neighbours Neighbours     `json:"neighbours,omitempty"` // targets that were drawn
+	Field      []FieldRow     `json:"field,omitempty"`
+	Protocol   []ProtocolRow  `json:"protocol,omitempty"`
+}
+
+// empty reports that there are none.
+func (r *Results) empty() bool {
+	return len(r.Studies)+len(r.Field)+len(r.Neighbours)+len(r.Protocol) == 0
+}
+
+// fieldRow returns the row of a target, nil if there is none.
+func (r *Results) fieldRow(name string) *FieldRow {
+	if i := slices.IndexFunc(r.Field, func(row FieldRow) bool { return row.Name == name }); i >= 0 {
+		return &r.Field[i]
+	}
+	return nil
+}
+
+// putField adds a row of the study of the field's targets, in place of an earlier one.
+func (r *Results) putField(row FieldRow) {
+	r.Field = slices.DeleteFunc(r.Field, func(old FieldRow) bool { return old.Name == row.Name })
+	rank := func(name string) int {
+		return slices.IndexFunc(FieldTargets, func(t FieldTarget) bool { return t.Name == name })
+	}
+	r.Field = append(r.Field, row)
+	slices.SortStableFunc(r.Field, func(a, b FieldRow) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
+}
+
+// A StudyOutcome is what the variants of a study gave.
+type StudyOutcome struct {
+	Name        string              `json:"study"`
+	Title       string              `json:"title"`
+	Preset      string              `json:"preset"`
+	Assignments []string            `json:"assignments"` // of every variant
+	Variants    []reproduce.Outcome `json:"variants"`    // Setting and Title are the label, Changed what the variant assigns
+}
+
+func resultsFile(dir string) string { return filepath.Join(dir, "studies.json") }
+
+// Document returns the path of that which Write writes.
+func Document(dir string) string { return filepath.Join(dir, "studies.md") }
+
+// Read returns the results in dir, none if it has none.
+func Read(dir string) (*Results, error) {
+	r := &Results{Schema: SchemaVersion}
+	if err := reproduce.Load(resultsFile(dir), r, r.check); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// check reports what results lack that tables take for granted.
+func (r *Results) check() error {
+	if err := reproduce.CheckSchema(r.Schema, SchemaVersion); err != nil {
+		return err
+	}
+	for i := range r.Studies {
+		variants := r.Studies[i].Variants
+		if len(variants) == 0 {
+			return fmt.Errorf("studies[%d].variants: the list is empty", i)
+		}
+		for j := range variants {
+			if err := variants[j].Check(); err != nil {
+				return fmt.Errorf("studies[%d].variants[%d].%w", i, j, err)
+			}
+		}
+	}
+	for i := range r.Protocol {
+		if len(r.Protocol[i].Runs) == 0 {
+			return fmt.Errorf("protocol[%d].runs: the list is empty", i)
+		}
+	}
+	return nil
+}
+
+// study returns what is known of a study, which is none of its variants at
+// first.
+func (r *Results) study(s *Study) *StudyOutcome {
+	for i := range r.Studies {
+		if r.Studies[i].Name == s.Name {
+			return &r.Studies[i]
+		}
+	}
+	r.Studies = append(r.Studies, StudyOutcome{Name: s.Name})
+	slices.SortStableFunc(r.Studies, func(a, b StudyOutcome) int {
+		return slices.Index(StudyNames(), a.Name) - slices.Index(StudyNames(), b.Name)
+	})
+	return r.study(s)
+}
+
+func (o *StudyOutcome) find(label string) *reproduce.Outcome {
+	i := slices.IndexFunc(o.Variants, func(v reproduce.Outcome) bool { return v.Setting == label })
+	if i < 0 {
+		return nil
+	}
+	return &o.Variants[i]
+}
+
+// put replaces a variant or adds it in its place. Variants that the study no
+// longer has go.
+func (o *StudyOutcome) put(s *Study, v reproduce.Outcome) {
+	o.Title, o.Preset, o.Assignments = s.Title, s.Preset, s.Assignments
+	if old := o.find(v.Setting); old != nil {
+		*old = v
+	} else {
+		o.Variants = append(o.Variants, v)
+	}
+	rank := func(v reproduce.Outcome) int {
+		return slices.IndexFunc(s.Variants, func(d Variant) bool { return d.Label == v.Setting })
+	}
+	o.Variants = slices.DeleteFunc(o.Variants, func(v reproduce.Outcome) bool { return rank(v) < 0 })
+	slices.SortStableFunc(o.Variants, func(a, b reproduce.Outcome) int { return rank(a) - rank(b) })
+}
+
+// Write writes studies.json and studies.md.
+func (r *Results) Write(dir string) error {
+	return reproduce.Store(resultsFile(dir), r, Document(dir), r.Markdown())
+}

@@ -1,0 +1,183 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/revgen/revgen/asm"
+	"github.com/revgen/revgen/engine"
+	"github.com/revgen/revgen/internal/figure/draw"
+	"github.com/revgen/revgen/internal/pool"
+	"github.com/revgen/revgen/internal/stat"
+)
+
+// A Trial is a setting trained with one preset by one seed after another.
+type Trial struct {
+	Study   string // whose variant it is, empty for a setting
+	Setting Setting
+	Preset  string
+	Configs []engine.Config // by seed
+	Changed []string        // what was assigned beyond the setting, for the record
+	Dir     string          // of the runs, a folder of each seed
+	Figures string          // folder of figures of the first seed, empty for none
+	Program string          // version of the program, for the record
+	Workers *pool.Pool
+	Watch   Observer
+	// First is the number of the first run among Count of them.
+	First, Count int
+	// Trained says that a step was taken.
+	Trained bool
+}
+
+// An Observer is told how trials go. Its methods may be nil.
+type Observer struct {
+	// Begin is called before each run with its directory, after Resumed steps.
+	Begin func(run Run)
+	// Progress is that of the present run.
+	Progress func(engine.Progress)
+	// End is called after each run.
+	End     func(run Run)
+	Warning func(string)
+	// Outcome is called when a setting is complete.
+	Outcome func(*Outcome) error
+}
+
+// A Run is one training run of a trial.
+type Run struct {
+	Study   string // empty for a setting
+	Setting Setting
+	Preset  string
+	Seed    uint64
+	Steps   int
+	Dir     string
+	Index   int // of Count, from 0
+	Count   int
+}
+
+// Machine returns where the trial is computed.
+func (t *Trial) Machine() Machine {
+	path, _, _ := asm.Active()
+	return Machine{CPU: asm.CPUName(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Threads: t.Workers.Threads(), Path: path.String(), Program: t.Program}
+}
+
+// Run returns the run of a configuration, number n of the trial, under the name of a seed.
+func (t *Trial) Run(cfg engine.Config, n int, seed uint64) Run {
+	return Run{
+		Study: t.Study, Setting: t.Setting, Preset: t.Preset, Seed: seed, Steps: cfg.Shared().Training.Steps,
+		Dir: filepath.Join(t.Dir, fmt.Sprintf("seed%d", seed)), Index: t.First + n, Count: t.Count,
+	}
+}
+
+// Train trains a configuration, or continues its run. The trial sets the options'
+// directory, resumption, warnings and progress.
+func (t *Trial) Train(ctx context.Context, cfg engine.Config, run Run, options engine.RunOptions) (*engine.Result, error) {
+	options.Dir, options.Resume, options.Warning = run.Dir, "auto", t.Watch.Warning
+	options.Progress = func(now engine.Progress) {
+		t.Trained = true
+		if t.Watch.Progress != nil {
+			t.Watch.Progress(now)
+		}
+	}
+	if t.Watch.Begin != nil {
+		t.Watch.Begin(run)
+	}
+	if t.Watch.End != nil {
+		defer t.Watch.End(run)
+	}
+	return engine.Train(ctx, cfg, t.Workers, options)
+}
+
+// Outcome trains and measures all seeds. What was only measured again keeps what old, the
+// outcome of an earlier trial or nil, has of the training.
+func (t *Trial) Outcome(ctx context.Context, old *Outcome) (*Outcome, error) {
+	shared := t.Configs[0].Shared()
+	o := &Outcome{
+		Setting: t.Setting.Name, Title: t.Setting.Title, System: t.Setting.System, Preset: t.Preset, Published: t.Setting.Published,
+		Steps: shared.Training.Steps, Batch: shared.Training.Batch, Changed: t.Changed,
+		Machine: t.Machine(),
+	}
+	var tables, larger []*engine.Evaluation
+	var times, processors []float64
+	for n, cfg := range t.Configs {
+		run := t.Run(cfg, n, cfg.Shared().Training.Seed)
+		_, begun := os.Stat(run.Dir)
+		watch := NewStopwatch()
+		result, err := t.Train(ctx, cfg, run, engine.RunOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if errors.Is(begun, fs.ErrNotExist) {
+			processors = append(processors, watch.Seconds())
+		}
+		if result.Evaluation == nil {
+			return nil, fmt.Errorf("%s: the system cannot be measured", t.Setting.Name)
+		}
+		o.Seeds, times, tables = append(o.Seeds, run.Seed), append(times, result.Seconds), append(tables, result.Evaluation)
+		found := slices.Concat(result.Warnings, result.Evaluation.Warnings)
+		if len(found) > 0 {
+			o.Warned++
+		}
+		for _, w := range found {
+			if len(t.Configs) > 1 {
+				w = fmt.Sprintf("seed %d: %s", run.Seed, w)
+			}
+			o.Warnings = append(o.Warnings, w)
+		}
+		if t.Setting.Million && t.Preset == "best" {
+			more, err := t.measure(ctx, cfg, result.Params, million)
+			if err != nil {
+				return nil, result.Stop(err)
+			}
+			larger = append(larger, more)
+		}
+		if n == 0 && t.Figures != "" {
+			if o.Figures, err = t.draw(ctx, cfg, result, run.Dir); err != nil {
+				return nil, result.Stop(err)
+			}
+		}
+	}
+	o.Samples, o.Seconds = tables[0].Samples, stat.Median(times)
+	if len(processors) > 0 {
+		o.Processors = stat.Median(processors)
+	}
+	if old != nil && !t.Trained && slices.Equal(old.Seeds, o.Seeds) {
+		o.Machine, o.Seconds, o.Processors = old.Machine, old.Seconds, old.Processors
+	}
+	var err error
+	if o.Metrics, err = combine(tables); err == nil && larger != nil {
+		o.Million, err = combine(larger)
+	}
+	return o, err
+}
+
+// measure returns the table of a trained generator by another number of samples.
+func (t *Trial) measure(ctx context.Context, cfg engine.Config, params []float32, samples int) (*engine.Evaluation, error) {
+	system, err := cfg.New(t.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Release(system)
+	return system.(engine.Evaluator).Evaluate(ctx, params, samples)
+}
+
+// draw writes the figures of a run under names that tell it from the others,
+// and returns these.
+func (t *Trial) draw(ctx context.Context, cfg engine.Config, result *engine.Result, dir string) ([]string, error) {
+	figures, err := engine.Illustrate(ctx, cfg, result.Params, t.Workers, dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range figures {
+		figures[i].Name = t.Preset + "-" + t.Setting.Name + "-" + figures[i].Name
+		names = append(names, figures[i].Name)
+	}
+	_, err = draw.Write(t.Figures, figures)
+	return names, err
+}
