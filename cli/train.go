@@ -94,7 +94,7 @@ stopped, nor on the number of threads.`, p.systems[0].Presets[0], p.systems[0].N
 	flags.Var(&t.maxTime, "max-time", "stop, resumably, this long after the start of the process: 90m, 01:30:00 or 1-12:00:00")
 	flags.Var(&t.seed, "seed", "seed of all random numbers; the same as --set training.seed=N")
 	flags.Var(&t.samples, "samples", "samples to leave in samples.npy (default those that were measured, up to 64 MiB)")
-	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy, no mode is missing, and no error is far from an exact reference or from trusted weights")
+	flags.BoolVar(&t.strict, "strict", false, "exit with 3 unless the diagnosis is that the samples are trustworthy")
 	flags.StringVar(&t.figures, "figures", "all", "pictures, and report.html with them, to leave in the run directory: all or none")
 	flags.StringVar(&t.diagnose, "diagnose", "brief", "diagnosis after the training: brief or none")
 	flags.StringArrayVar(&t.grid, "grid", nil, "train once for each `key.path=first:last:step` or key.path=a,b,c; with several, for each combination; -o is the directory of all, as in revgen run")
