@@ -184,8 +184,9 @@ type Configuration interface {
 
 func (c *Config) settings() *Config { return conf.Chosen(c) }
 
-func (c *ModalConfig) settings() *Config {
-	c = conf.Chosen(c)
+func (c *ModalConfig) settings() *Config { return conf.Chosen(c).converted() }
+
+func (c *ModalConfig) converted() *Config {
 	return &Config{c.Common, TransitionConfig(c.Transition), GeneratorConfig(c.Generator), LossConfig(c.Loss)}
 }
 
@@ -326,18 +327,12 @@ func (g *GeneratorConfig) validate(dim, modes int) error {
 }
 
 func (l *LossConfig) validate(dim int) error {
-	var how error
-	switch l.Kind {
-	case "balance":
+	if l.Kind == "balance" {
 		return l.Balancing.Validate()
-	case "discriminator":
-		how = conf.Under("discriminator", l.Discriminator.Validate())
-	default:
-		how = conf.Under("kernel", l.Kernel.ValidateReal())
 	}
 	b := &l.Boundary
 	if err := conf.First(
-		how, conf.NotNegative("boundary.weight", b.Weight)); err != nil {
+		losses[l.Kind].validate(l), conf.NotNegative("boundary.weight", b.Weight)); err != nil {
 		return err
 	}
 	if b.Weight > 0 {

@@ -2,8 +2,21 @@ package vectors
 
 import (
 	"github.com/revgen/revgen/engine/critic"
+	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/pool"
 )
+
+// discriminatorLoss is learned.
+var discriminatorLoss = lossKind{
+	make: func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error) {
+		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
+		return loss, conf.Under("discriminator", err)
+	},
+	validate: func(l *LossConfig) error { return conf.Under("discriminator", l.Discriminator.Validate()) },
+	bytes: func(l *LossConfig, n, dim, modes int) float64 {
+		return l.Discriminator.Bytes(n, dim+modes) + 4*3*float64(n*(dim+modes))
+	},
+}
 
 // discriminator is the learned loss of package critic, for which a state is the vector
 // (x, e_k), with a unit vector for the mode.

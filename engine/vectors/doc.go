@@ -12,7 +12,8 @@
 //	                                     residual.go without, mixture.go both
 //	transition.go                        s → s′
 //	pairs.go, balance.go                 the loss of each form, and ∂L/∂s or the coefficients of ∇ln q
-//	discriminator.go, boundary.go        a learned loss; the penalty of eq. (boundary_penalty)
+//	mmd.go, discriminator.go             losses of pairs: the paper's, and a learned one
+//	boundary.go                          the penalty of eq. (boundary_penalty)
 //	config.go, presets.go, recipe.go     the configuration, and what is best for a target
 //	states.go                            a batch of states, and their layouts in files
 //	ensemble.go, sampler.go              samples of a trained generator, energies, refinement and scores

@@ -2,7 +2,6 @@ package vectors
 
 import (
 	"github.com/revgen/revgen/engine"
-	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
 )
 
@@ -43,15 +42,10 @@ func (c *Config) demands(dim, modes int, target []engine.Demand) []engine.Demand
 		}
 		all = append(all, engine.Demand{Key: "generator.scout.population", Bytes: float64(c.Generator.Scout.Population) * (8*k + 12*d + 128)})
 	}
-	switch {
-	case c.Loss.Kind == "discriminator":
-		batch += c.Loss.Discriminator.Bytes(n, dim+modes) + 4*3*float64(n*(dim+modes))
-	case c.Loss.Kind == "balance": // s′ has passes of its own, and R
+	if c.Loss.Kind == "balance" { // s′ has passes of its own, and R
 		batch += (1-c.Loss.Partners)*batch + 64*rows
-	case modes > 0:
-		batch += mmd.MixedBytes(n, dim, modes)
-	default:
-		batch += mmd.GramBytes(n, dim)
+	} else {
+		batch += losses[c.Loss.Kind].bytes(&c.Loss, n, dim, modes)
 	}
 	return append(append(all, engine.Demand{Key: "training.batch", Bytes: batch}), target...)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/revgen/revgen/engine"
 	"github.com/revgen/revgen/engine/mmd"
 	"github.com/revgen/revgen/engine/nn"
-	"github.com/revgen/revgen/internal/conf"
 	"github.com/revgen/revgen/internal/number"
 	"github.com/revgen/revgen/internal/pool"
 	"github.com/revgen/revgen/internal/state"
@@ -26,14 +25,29 @@ type pairs struct {
 }
 
 // A lossGradient returns the loss of a batch of moves s → s′ and sets ds to its gradient
-// with s′ fixed, at least in a rank's own rows.
+// with s′ fixed, at least in a rank's own rows. What it carries between steps is its State.
 type lossGradient interface {
 	LossGradient(ds slopes, s, next States) float64
 }
 
+// A lossKind makes a loss of batches of n states, validates what of the configuration is
+// its own, and bounds the bytes that it allocates.
+type lossKind struct {
+	make     func(l *LossConfig, n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error)
+	validate func(l *LossConfig) error
+	bytes    func(l *LossConfig, n, dim, modes int) float64
+}
+
+// losses are those of pairs of samples by their loss.kind: one more is a file beside mmd.go,
+// and a line here.
+var losses = map[string]lossKind{
+	"mmd":           mmdLoss,
+	"discriminator": discriminatorLoss,
+}
+
 func newPairs(c *Config, e *Ensemble, l *learner) (*pairs, *kernel, error) {
 	n := c.Training.Batch
-	loss, err := c.Loss.pairs(n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
+	loss, err := losses[c.Loss.Kind].make(&c.Loss, n, e.Dim, e.Modes, c.Training.Seed, e.Workers)
 	if err != nil {
 		return nil, nil, fmt.Errorf("loss.%w", err)
 	}
@@ -57,53 +71,6 @@ func spans(l *nn.Lanes, s States) []pool.Span {
 	return all
 }
 
-// pairs builds a loss of batches of n states: the list of those that there are.
-func (l *LossConfig) pairs(n, dim, modes int, seed uint64, workers *pool.Pool) (lossGradient, error) {
-	switch {
-	case l.Kind == "discriminator":
-		loss, err := newDiscriminator(n, dim, modes, l.Discriminator, seed, workers)
-		return loss, conf.Under("discriminator", err)
-	case modes > 0:
-		loss, err := mmd.NewMixed(n, dim, modes, l.Kernel, l.Statistic, workers)
-		return modalGram{loss}, err
-	}
-	loss, err := mmd.NewGram(n, dim, l.Kernel, l.Statistic, workers)
-	if l.Gradient == "full" {
-		return fullGradient{gram{loss}, newSlopes(n, dim, modes)}, err
-	}
-	return gram{loss}, err
-}
-
-// gram is the paper's loss, the MMD between the laws of (s, s′) and (s′, s).
-type gram struct{ *mmd.Gram }
-
-func (g gram) LossGradient(ds slopes, s, next States) float64 {
-	return g.Gram.LossGradient(s.X, next.X, ds.x)
-}
-
-// modalGram is the same with modes.
-type modalGram struct{ *mmd.Mixed }
-
-func (g modalGram) LossGradient(ds slopes, s, next States) float64 {
-	return g.Mixed.LossGradient(s.X, next.X, s.K, next.K, ds.x, ds.k)
-}
-
-// fullGradient is the gradient of a loss that is symmetric in s and s′ when
-// s′ − s, the sum of the moves that were accepted, is held fixed rather than s′.
-type fullGradient struct {
-	lossGradient
-	byNext slopes
-}
-
-func (f fullGradient) LossGradient(ds slopes, s, next States) float64 {
-	loss := f.lossGradient.LossGradient(ds, s, next)
-	f.lossGradient.LossGradient(f.byNext, next, s)
-	for i, g := range f.byNext.x {
-		ds.x[i] += g
-	}
-	return loss
-}
-
 // State lists what the loss carries from step to step.
 func (p *pairs) State() []engine.Section { return state.Of(p.loss) }
 
@@ -122,7 +89,7 @@ func (p *pairs) surrogate() func(params []float64) float64 {
 			xs, probabilities := g.forward64(params, z[r*nets.latent:(r+1)*nets.latent])
 			x, e = append(x, xs...), append(e, probabilities...)
 		}
-		if l.Kind == "discriminator" || nets.modes > 0 { // which has learned since, or whose modes are drawn
+		if l.Kind != "mmd" || nets.modes > 0 { // modes are drawn
 			return floats.Dot(byX, x) + floats.Dot(byK, e)
 		}
 		to := moved

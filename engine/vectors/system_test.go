@@ -109,34 +109,30 @@ func (c *testConfig) judged(form string) {
 func placed(c *testConfig, components int) {
 	c.Generator.Kind, c.Generator.Base, c.Generator.Components, c.Loss.Kind = "mixture", "joint", components, "balance"
 	c.Loss.Partners = 0.3
-	c.Generator.Scout = mixture.ScoutConfig{Population: 200, Moves: 2}
+	c.Generator.Scout = mixture.ScoutConfig{Population: 100, Moves: 2}
 	c.Training.Optimizer.WeightDecay = 0
 }
 
 // modalConfigs are those of every generator, loss and method with modes.
 func modalConfigs() map[string]*modalConfig {
-	all := map[string]*modalConfig{}
-	for _, d := range configDims {
-		name := func(what string) string { return fmt.Sprintf("%s in %d", what, d) }
-		all[name("pairs")] = small(modalPaper(), threeTwins(d))
-		for _, form := range []string{"pair", "difference"} {
-			all[name(form)] = judgedModes(d, form)
-		}
-		for _, method := range []string{"evolution", "consensus"} {
-			c := small(modalPaper(), threeTwins(d))
-			c.Loss.Statistic, c.Training.ClipNorm = mmd.U, 0
-			c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
-			c.Training.Consensus.Spread = 0.01
-			all[name("modes by "+method)] = c
-		}
-		for _, partners := range []float64{0, 0.5, 1} {
-			c := small(modalBest(), threeTwins(d))
-			c.Loss.Partners, c.Generator.Bent = partners, d > 1
-			c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
-			all[name(fmt.Sprintf("balance, partners %v", partners))] = c
-		}
+	all := map[string]*modalConfig{
+		"modes by pairs in 1": small(modalPaper(), threeTwins(1)), "modes by pairs in 3": small(modalPaper(), threeTwins(3)),
+		"modes by the form pair": judgedModes(1, "pair"), "modes by the difference": judgedModes(3, "difference"),
+		"unplaced": small(modalBest(), unplaced{threeTwins(1)}),
 	}
-	all["unplaced"] = small(modalBest(), unplaced{threeTwins(1)})
+	for d, method := range map[int]string{1: "evolution", 3: "consensus"} {
+		c := small(modalPaper(), threeTwins(d))
+		c.Loss.Statistic, c.Training.ClipNorm = mmd.U, 0
+		c.Training.Method, c.Training.Evolution.Pairs, c.Training.Consensus.Particles = method, 2, 3
+		c.Training.Consensus.Spread = 0.01
+		all["modes by "+method] = c
+	}
+	for partners, d := range map[float64]int{0: 1, 0.5: 3, 1: 3} {
+		c := small(modalBest(), threeTwins(d))
+		c.Loss.Partners, c.Generator.Bent = partners, d > 1
+		c.Transition.Annealing = engine.Annealing{Anneal: 0.5, AnnealFrom: 0.3}
+		all[fmt.Sprintf("modes by balance, partners %v", partners)] = c
+	}
 	return all
 }
 
@@ -187,7 +183,7 @@ func TestFullGradient(t *testing.T) {
 	c.Loss.Gradient = "full"
 	c.Loss.Kernel = mmd.Kernel{Bandwidths: []float64{0.5, 1}}
 	require.NoError(t, c.Validate(dim))
-	loss, err := c.Loss.pairs(n, dim, 0, 1, workers)
+	loss, err := mmdLoss.make(&c.Loss, n, dim, 0, 1, workers)
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(3, 4))
 	s, moved := make([]float32, n*dim), make([]float32, n*dim)
@@ -369,7 +365,7 @@ func TestGradientOfBalance(t *testing.T) {
 			each = []float64{0, 0.5, 1}
 		}
 		for _, c.Loss.Partners = range each {
-			c.Training.Batch = 48
+			c.Training.Batch = 16
 			s, err := New(&c.Config, c.target, workers)
 			require.NoError(t, err)
 			params := make([]float32, s.NumParams())

@@ -42,7 +42,7 @@ func Checks(c Config, known []Known, other Known, workers *pool.Pool) []func() (
 // ModalChecks are Checks for the moves, the network and the kernel of c, towards a known
 // target.
 func ModalChecks(c ModalConfig, known Known, workers *pool.Pool) []func() ([]engine.Check, error) {
-	return newModalSubject(c.settings(), known, workers).checks()
+	return newModalSubject(c.converted(), known, workers).checks()
 }
 
 // A subject is what Checks examines. Tests replace a part by a wrong one and
@@ -85,7 +85,7 @@ func newSubject(c *Config, known []Known, other Known, workers *pool.Pool) *subj
 		naive:       mmd.Naive,
 		modalNaive:  mmd.MixedNaive,
 		estimator: func(l *LossConfig, n, dim, modes int) (lossGradient, error) {
-			return l.pairs(n, dim, modes, 1, workers)
+			return losses[l.Kind].make(l, n, dim, modes, 1, workers)
 		},
 		penalty:  (*boundary).add,
 		backward: (*System).Backward,

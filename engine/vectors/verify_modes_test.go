@@ -16,7 +16,7 @@ import (
 func newModalTestSubject(workers *pool.Pool, dim int) *subject {
 	c := modalPaper()
 	c.Transition.Steps = 1 // more of them are less irreversible in the paper's order
-	v := newModalSubject(c.settings(), threeTwins(dim).known(), workers)
+	v := newModalSubject(c.converted(), threeTwins(dim).known(), workers)
 	v.chains, v.steps, v.batches = 1<<13, 300, 120
 	return v
 }

@@ -130,7 +130,7 @@ func faults() []fault {
 			calls := 0
 			v.acceptance = func(m *mover, rows int) []float32 {
 				ratio := m.acceptance(rows)
-				if calls++; calls == 31 && ratio[160] < 1 {
+				if calls++; (calls+1)/2 == 16 && ratio[160] < 1 { // there or back
 					ratio[160] *= 0.9999
 				}
 				return ratio
