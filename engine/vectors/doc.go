@@ -11,6 +11,8 @@
 //	generator.go                         z → s and ∂L/∂s → ∂L/∂θ: perceptron.go with modes, flow.go and
 //	                                     residual.go without, mixture.go both
 //	transition.go                        s → s′
+//	learner.go, kernel.go                both for a batch, in parallel
+//	system.go                            what engine.System asks for
 //	pairs.go, balance.go                 the loss of each form, and ∂L/∂s or the coefficients of ∇ln q
 //	mmd.go, discriminator.go             losses of pairs: the paper's, and a learned one
 //	boundary.go                          the penalty of eq. (boundary_penalty)

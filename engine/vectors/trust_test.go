@@ -13,7 +13,7 @@ import (
 	"github.com/revgen/revgen/internal/stat"
 )
 
-// A series is a stationary autoregression of 100 coordinates, of variance 1, about one of
+// A series is a stationary autoregression of 70 coordinates, of variance 1, about one of
 // two levels, ±level, of which the upper has that weight. One coordinate may be wider.
 type series struct {
 	memory, level, upper float64
@@ -21,7 +21,7 @@ type series struct {
 	width                float64 // times as wide
 }
 
-const seriesLength = 100
+const seriesLength = 70
 
 func (series) Dim() int { return seriesLength }
 
@@ -120,10 +120,10 @@ func TestTrustInManyCoordinates(t *testing.T) {
 	}{
 		"right":                        {one, one, true, 1 << 20, diagnose.Trustworthy, "256 independent chains agree"},
 		"right, no density":            {one, one, false, 1 << 20, diagnose.Trustworthy, "256 independent chains agree"},
-		"two modes":                    {two, two, true, 1 << 20, diagnose.Trustworthy, "the weights of its density"},
-		"a mode lost":                  {upper, two, true, 1 << 20, diagnose.Unknown, "of 256 chains that owe nothing to the generator ended where its density is too small"},
-		"a mode lost, no density":      {upper, two, false, 1 << 20, diagnose.Unknown, "of 256 chains that owe nothing to the generator ended where no sample is near"},
-		"one half as wide":             {narrow, wide, true, 1 << 20, diagnose.Unknown, "ended where its density is too small"},
+		"two modes":                    {two, two, true, 1 << 19, diagnose.Trustworthy, "the weights of its density"},
+		"a mode lost":                  {upper, two, true, 1 << 19, diagnose.Unknown, "of 256 chains that owe nothing to the generator ended where its density is too small"},
+		"a mode lost, no density":      {upper, two, false, 1 << 19, diagnose.Unknown, "of 256 chains that owe nothing to the generator ended where no sample is near"},
+		"one half as wide":             {narrow, wide, true, 1 << 19, diagnose.Unknown, "ended where its density is too small"},
 		"one half as wide, no density": {narrow, wide, false, 1 << 21, diagnose.Wrong, "the spread of coordinate 60"},
 	} {
 		t.Run(name, func(t *testing.T) {

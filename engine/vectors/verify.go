@@ -55,6 +55,7 @@ type subject struct {
 	chains  int // of the long run
 	steps   int // of each
 	batches int // of the population loss
+	samples int // exact ones that move, with modes
 
 	transition  func(t Target, c TransitionConfig) *transition
 	acceptance  func(m *mover, rows int) []float32

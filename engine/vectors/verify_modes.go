@@ -20,7 +20,7 @@ import (
 
 func newModalSubject(c *Config, known Known, workers *pool.Pool) *subject {
 	v := newSubject(c, []Known{known}, Known{}, workers)
-	v.chains, v.steps, v.batches = 1<<14, 300, 200
+	v.chains, v.steps, v.batches, v.samples = 1<<14, 300, 200, 1<<18
 	v.checks = func() []func() ([]engine.Check, error) {
 		c := *v.config
 		c.Training.Batch = 300 // two blocks of rows and more
@@ -184,7 +184,7 @@ func orderName(order string) string {
 
 // checkInvariance moves exact samples and compares them with the target.
 func (v *subject) checkInvariance() (all []engine.Check, err error) {
-	const n = 1 << 18
+	n := v.samples
 	for _, order := range values("transition.order") {
 		t := v.order(order)
 		_, s := v.moved(t, n, 11, 0)
@@ -195,7 +195,7 @@ func (v *subject) checkInvariance() (all []engine.Check, err error) {
 		}
 		var chi float64
 		for cell, got := range count {
-			want := n * c.known.Weights[cell/c.bins] / float64(c.bins)
+			want := float64(n) * c.known.Weights[cell/c.bins] / float64(c.bins)
 			chi += (got - want) * (got - want) / want
 		}
 		all = append(all, engine.AtMost("invariance_"+orderName(order), chi, quantileChiSquare(float64(len(count)-1)),
@@ -208,10 +208,9 @@ func (v *subject) checkInvariance() (all []engine.Check, err error) {
 // compares each flow with the opposite one by Bowker's test of symmetry. Of a
 // kernel that is not reversible it shows that it is not.
 func (v *subject) checkReversible() (all []engine.Check, err error) {
-	const n = 1 << 18
 	for _, order := range values("transition.order") {
 		t := v.order(order)
-		s, next := v.moved(t, n, 13, 0)
+		s, next := v.moved(t, v.samples, 13, 0)
 		c := cells{v.known[0], 8}
 		size, d := c.count(), t.dim
 		flow := make([]float64, size*size)

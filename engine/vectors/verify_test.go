@@ -254,7 +254,11 @@ func TestEveryCheckCanFail(t *testing.T) {
 		v.chains, v.batches = 1<<12, 25
 		return v
 	})
-	breaks(t, modalFaults(), func() *subject { return newModalTestSubject(workers, 1) })
+	breaks(t, modalFaults(), func() *subject {
+		v := newModalTestSubject(workers, 1)
+		v.batches = 60
+		return v
+	})
 }
 
 func breaks(t *testing.T, faults []fault, fresh func() *subject) {
